@@ -1,0 +1,43 @@
+# Flags that every room shares.
+add_library(octet-flags INTERFACE)
+target_include_directories(octet-flags INTERFACE ${PROJECT_SOURCE_DIR})
+target_link_libraries(octet-flags INTERFACE OpenMP::OpenMP_CXX Threads::Threads)
+target_compile_options(octet-flags INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual
+  $<$<BOOL:${OCTET_WERROR}>:-Werror>
+  # Contraction would let a compiler change the bits of scales, casts and initial weights;
+  # kernels that want fused multiply-add ask for it (kernels/CMakeLists.txt).
+  -ffp-contract=off
+  -fno-math-errno)
+
+set(arch ${OCTET_CPU_ARCH})
+if(arch STREQUAL "auto")
+  set(arch none)
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+    set(arch x86-64-v3)
+    if(EXISTS /proc/cpuinfo)
+      file(STRINGS /proc/cpuinfo cpu_flags REGEX "^flags" LIMIT_COUNT 1)
+      if(cpu_flags MATCHES "avx512vl" AND cpu_flags MATCHES "avx512bw" AND cpu_flags MATCHES "avx512dq")
+        set(arch x86-64-v4)
+      endif()
+    endif()
+  endif()
+endif()
+if(NOT arch STREQUAL "none")
+  target_compile_options(octet-flags INTERFACE -march=${arch})
+  if(arch STREQUAL "x86-64-v4")
+    target_compile_options(octet-flags INTERFACE -mprefer-vector-width=512)
+  endif()
+endif()
+set(OCTET_RESOLVED_ARCH ${arch})
+message(STATUS "Octet: -march=${arch}")
+
+if(OCTET_SANITIZE)
+  target_compile_options(octet-flags INTERFACE -fsanitize=${OCTET_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
+  target_link_options(octet-flags INTERFACE -fsanitize=${OCTET_SANITIZE})
+endif()
+
+find_program(CCACHE ccache)
+if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()

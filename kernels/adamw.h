@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/stats.h"
+
+namespace octet {
+
+/// One decoupled-weight-decay Adam update of a parameter shard (Loshchilov & Hutter, arXiv:1711.05101), in the order
+/// of torch.optim.AdamW:  g = gradient · *gradient_scale;  p *= 1 - lr·wd;  m += (g - m)·(1 - beta1);
+/// v = beta2·v + (1 - beta2)·g²;  p -= lr/bias1 · m / (sqrt(v)/sqrt(bias2) + eps).
+/// Moves 4 reads + 3 writes of n fp32. Elements beyond n (padding) are never touched.
+struct AdamWUpdate {
+  float* parameter = nullptr;       ///< [n]
+  float* first_moment = nullptr;    ///< [n]
+  float* second_moment = nullptr;   ///< [n]
+  const float* gradient = nullptr;  ///< [n]
+  std::int64_t n = 0;
+  float lr = 0;
+  float beta1 = 0;
+  float beta2 = 0;
+  float eps = 0;
+  float weight_decay = 0;
+  float bias1 = 1;                        ///< 1 - beta1^step, from double
+  float bias2 = 1;                        ///< 1 - beta2^step
+  const float* gradient_scale = nullptr;  ///< device: the clip factor
+  const std::uint32_t* skip = nullptr;    ///< device: when non-zero nothing is written, amax included
+  StatsOut stats;                         ///< of the new parameter; non_finite is not used
+};
+
+}  // namespace octet

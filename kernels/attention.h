@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+
+#include "src/base/dtype.h"
+#include "src/device/device.h"
+
+namespace octet {
+
+/// Sizes of a causal grouped-query attention. Query head h reads key/value head h / (heads / kv_heads).
+/// q, o and their gradients are [batch, seq, heads, head_dim]; k, v and theirs [batch, seq, kv_heads, head_dim].
+struct AttentionShape {
+  std::int64_t batch = 0;
+  std::int64_t seq = 0;
+  std::int64_t heads = 0;
+  std::int64_t kv_heads = 0;
+  std::int64_t head_dim = 0;
+  float scale = 1.0f;         ///< of q·k, usually 1/sqrt(head_dim)
+  DType dtype = DType::bf16;  ///< f32 or bf16
+};
+
+/// o = softmax(scale · q kᵀ + causal mask) v, by tiles with an online softmax (Dao et al., FlashAttention,
+/// arXiv:2205.14135): the score matrix is never held. Softmax and sums in fp32.
+struct AttentionForward {
+  AttentionShape shape;
+  const void* q = nullptr;
+  const void* k = nullptr;
+  const void* v = nullptr;
+  void* o = nullptr;
+  float* log_sum_exp = nullptr;  ///< [batch, heads, seq], of the scaled scores; kept for backward
+  void* workspace = nullptr;     ///< KernelTable::attention_forward_workspace bytes
+};
+
+/// Gradients by recomputing the probabilities from log_sum_exp. Overwrites dq, dk and dv.
+struct AttentionBackward {
+  AttentionShape shape;
+  const void* q = nullptr;
+  const void* k = nullptr;
+  const void* v = nullptr;
+  const void* o = nullptr;
+  const void* d_o = nullptr;
+  const float* log_sum_exp = nullptr;
+  void* dq = nullptr;
+  void* dk = nullptr;
+  void* dv = nullptr;
+  void* workspace = nullptr;  ///< KernelTable::attention_backward_workspace bytes
+};
+
+}  // namespace octet

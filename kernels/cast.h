@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+
+#include "src/base/dtype.h"
+#include "src/device/device.h"
+
+namespace octet {
+
+/// fp8 scales from abs-maxes, tensorwise (torchao float8_utils.amax_to_scale):
+///   scale = float(double(max_of_format) / double(max(amax, 1e-12)));  inverse_scale = 1 / scale in fp32.
+/// NaN in gives NaN out; amax = 0 gives a finite scale.
+struct ComputeScales {
+  const float* amax = nullptr;     ///< [n], device
+  float* scale = nullptr;          ///< [n]
+  float* inverse_scale = nullptr;  ///< [n]
+  std::int64_t n = 0;
+  DType format = DType::e4m3;
+};
+
+/// y = saturating round-to-nearest-even of (float(x) · *scale). Reads n · sizeof(from) bytes, writes n.
+struct CastToFloat8 {
+  const void* x = nullptr;  ///< [n], f32 or bf16
+  DType from = DType::bf16;
+  void* y = nullptr;  ///< [n]
+  DType to = DType::e4m3;
+  std::int64_t n = 0;
+  const float* scale = nullptr;  ///< one fp32 on the device
+};
+
+/// f32 to bf16 (round to nearest even), bf16 to f32, or a copy.
+struct Convert {
+  const void* x = nullptr;
+  DType from = DType::f32;
+  void* y = nullptr;
+  DType to = DType::bf16;
+  std::int64_t n = 0;
+};
+
+}  // namespace octet

@@ -1,0 +1,37 @@
+#include "kernels/table.h"
+
+#include "kernels/cpu/cpu_kernels.h"
+
+namespace octet {
+
+const KernelTable& cpu_kernels() {
+  static constexpr KernelTable table = {
+      .stats = cpu::stats,
+      .compute_scales = cpu::compute_scales,
+      .cast_to_float8 = cpu::cast_to_float8,
+      .convert = cpu::convert,
+      .gemm = cpu::gemm,
+      .gemm_workspace = cpu::gemm_workspace,
+      .embedding_forward = cpu::embedding_forward,
+      .embedding_backward = cpu::embedding_backward,
+      .add_rmsnorm_forward = cpu::add_rmsnorm_forward,
+      .rmsnorm_backward = cpu::rmsnorm_backward,
+      .rmsnorm_backward_workspace = cpu::rmsnorm_backward_workspace,
+      .rope = cpu::rope,
+      .attention_forward = cpu::attention_forward,
+      .attention_forward_workspace = cpu::attention_forward_workspace,
+      .attention_backward = cpu::attention_backward,
+      .attention_backward_workspace = cpu::attention_backward_workspace,
+      .swiglu_forward = cpu::swiglu_forward,
+      .swiglu_backward = cpu::swiglu_backward,
+      .cross_entropy = cpu::cross_entropy,
+      .adamw = cpu::adamw,
+      .sum = cpu::sum,
+      .sum_of_squares = cpu::sum_of_squares,
+      .accumulate = cpu::accumulate,
+      .clip_factor = cpu::clip_factor,
+  };
+  return table;
+}
+
+}  // namespace octet

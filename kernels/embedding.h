@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+
+#include "src/base/dtype.h"
+#include "src/device/device.h"
+
+namespace octet {
+
+/// out[i, :] = table[tokens[i], :]. Tokens are checked before they reach the device.
+struct EmbeddingForward {
+  const std::int32_t* tokens = nullptr;  ///< [n]
+  const void* table = nullptr;           ///< [vocab, dim]
+  void* out = nullptr;                   ///< [n, dim]
+  DType dtype = DType::bf16;             ///< of table and out
+  std::int64_t n = 0;
+  std::int64_t vocab = 0;
+  std::int64_t dim = 0;
+};
+
+/// d_table[tokens[i], :] += d_out[i, :], summed in the order of i, so the result does not depend on threads.
+struct EmbeddingBackward {
+  const std::int32_t* tokens = nullptr;  ///< [n]
+  const void* d_out = nullptr;           ///< [n, dim]
+  DType dtype = DType::bf16;             ///< of d_out
+  float* d_table = nullptr;              ///< [vocab, dim]
+  bool accumulate = false;               ///< false: d_table is zeroed first
+  std::int64_t n = 0;
+  std::int64_t vocab = 0;
+  std::int64_t dim = 0;
+};
+
+}  // namespace octet

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+
+#include "src/base/dtype.h"
+#include "src/device/device.h"
+
+namespace octet {
+
+/// A row-major matrix, read as stored or transposed. fp8 matrices carry the inverse of their scale.
+struct GemmOperand {
+  const void* data = nullptr;
+  DType dtype = DType::f32;
+  bool transposed = false;               ///< stored [k, m] (A) or [n, k] (B)
+  const float* inverse_scale = nullptr;  ///< device pointer, only for fp8
+};
+
+/// C[m, n] = A[m, k] · B[k, n] · (inverse scales) + beta · C, accumulated in fp32, stored in c_dtype (f32 or bf16).
+/// A and B are both f32, both bf16 or both fp8 (e4m3 and e5m2 mix). Everything is contiguous and row-major.
+/// 2·m·n·k operations; on the CPU bf16 and fp8 operands are first widened to the machine's GEMM input type.
+struct Gemm {
+  GemmOperand a;
+  GemmOperand b;
+  void* c = nullptr;
+  DType c_dtype = DType::f32;
+  std::int64_t m = 0;
+  std::int64_t n = 0;
+  std::int64_t k = 0;
+  float beta = 0.0f;             ///< 0 or 1; C is not read when 0
+  bool fast_accumulate = false;  ///< Hopper's reduced-precision fp8 accumulation; no effect on the CPU
+  void* workspace = nullptr;     ///< KernelTable::gemm_workspace bytes
+  std::int64_t workspace_bytes = 0;
+};
+
+}  // namespace octet

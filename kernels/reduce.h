@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+
+#include "src/device/device.h"
+
+namespace octet {
+
+/// *out = sum of x, in double over fixed blocks: same bits for any number of threads.
+struct Sum {
+  const float* x = nullptr;  ///< [n]
+  std::int64_t n = 0;
+  float* out = nullptr;
+};
+
+/// *out = sum of x², and the number of non-finite elements added to *non_finite (may be null). As Sum.
+struct SumOfSquares {
+  const float* x = nullptr;  ///< [n]
+  std::int64_t n = 0;
+  float* out = nullptr;
+  std::uint32_t* non_finite = nullptr;
+};
+
+/// y += x, fp32.
+struct Accumulate {
+  const float* x = nullptr;  ///< [n]
+  float* y = nullptr;        ///< [n]
+  std::int64_t n = 0;
+};
+
+/// From the global sum of squares: *norm = sqrt(sum);  *factor = min(1, max_norm / (norm + 1e-6)) (as
+/// torch.nn.utils.clip_grad_norm_), 1 when max_norm is 0;  *skip becomes 1 when the norm is not finite and is
+/// otherwise left alone, so that one bad step stops all later updates.
+struct ClipFactor {
+  const float* sum_of_squares = nullptr;
+  float max_norm = 1.0f;
+  float* norm = nullptr;
+  float* factor = nullptr;
+  std::uint32_t* skip = nullptr;
+};
+
+}  // namespace octet

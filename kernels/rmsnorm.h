@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/stats.h"
+
+namespace octet {
+
+/// sum = residual + branch (rounded to dtype);  y = sum / sqrt(mean(sum²) + eps) · weight, computed in fp32.
+/// Must move rows · dim · sizeof(dtype) · (2 reads + 2 writes), or 1 + 1 without a branch.
+struct AddRmsNormForward {
+  const void* residual = nullptr;  ///< [rows, dim]
+  const void* branch = nullptr;    ///< [rows, dim], or null: sum is residual itself and is not written
+  const void* weight = nullptr;    ///< [dim]
+  void* sum = nullptr;             ///< [rows, dim]; may be residual
+  void* y = nullptr;               ///< [rows, dim]
+  float* inverse_rms = nullptr;    ///< [rows], kept for backward
+  DType dtype = DType::bf16;       ///< f32 or bf16, of every void pointer
+  std::int64_t rows = 0;
+  std::int64_t dim = 0;
+  float eps = 1e-5f;
+  StatsOut stats;  ///< of y
+};
+
+/// dx = d_residual + dy · d(norm)/d(sum);  d_weight (+)= column sums of dy · sum · inverse_rms.
+/// d_weight is summed over blocks of 32 rows and the blocks in order: same bits for any number of threads.
+struct RmsNormBackward {
+  const void* dy = nullptr;            ///< [rows, dim]
+  const void* x = nullptr;             ///< [rows, dim], the forward's sum
+  const void* weight = nullptr;        ///< [dim]
+  const float* inverse_rms = nullptr;  ///< [rows]
+  const void* d_residual = nullptr;    ///< [rows, dim], gradient that reaches the sum directly; null is zero
+  void* dx = nullptr;                  ///< [rows, dim]; may be d_residual or dy
+  float* d_weight = nullptr;           ///< [dim]
+  bool accumulate = false;             ///< add to d_weight
+  DType dtype = DType::bf16;
+  std::int64_t rows = 0;
+  std::int64_t dim = 0;
+  StatsOut stats;             ///< of dx
+  void* workspace = nullptr;  ///< KernelTable::rmsnorm_backward_workspace bytes
+};
+
+}  // namespace octet

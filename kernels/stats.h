@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+
+#include "src/base/dtype.h"
+#include "src/device/device.h"
+
+namespace octet {
+
+/// Where a kernel leaves the statistics of a tensor that it wrote. All three are device pointers; null is "not asked".
+/// Kernels that produce the input of an fp8 cast fill this in the pass that writes the tensor, which saves a read.
+struct StatsOut {
+  /// max |x|, over the values as stored. One float, overwritten. NaN if any element is NaN (as torch.amax).
+  float* amax = nullptr;
+  /// Number of NaN and infinite elements. Added to what is there.
+  std::uint32_t* non_finite = nullptr;
+
+  bool wanted() const { return amax != nullptr || non_finite != nullptr; }
+};
+
+/// Statistics of a tensor in a pass of their own. Reads n · sizeof(dtype) bytes.
+struct Stats {
+  const void* x = nullptr;  ///< [n], f32 or bf16
+  DType dtype = DType::f32;
+  std::int64_t n = 0;
+  StatsOut out;
+};
+
+}  // namespace octet

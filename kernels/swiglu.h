@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/stats.h"
+
+namespace octet {
+
+/// y = silu(gate) · up, silu(x) = x / (1 + exp(-x)), in fp32.
+struct SwigluForward {
+  const void* gate = nullptr;  ///< [n]
+  const void* up = nullptr;    ///< [n]
+  void* y = nullptr;           ///< [n]
+  DType dtype = DType::bf16;
+  std::int64_t n = 0;
+  StatsOut stats;  ///< of y
+};
+
+struct SwigluBackward {
+  const void* gate = nullptr;  ///< [n]
+  const void* up = nullptr;    ///< [n]
+  const void* dy = nullptr;    ///< [n]
+  void* d_gate = nullptr;      ///< [n]; may be gate
+  void* d_up = nullptr;        ///< [n]; may be up
+  DType dtype = DType::bf16;
+  std::int64_t n = 0;
+  StatsOut gate_stats;  ///< of d_gate
+  StatsOut up_stats;    ///< of d_up
+};
+
+}  // namespace octet

@@ -1,0 +1,55 @@
+#pragma once
+
+#include "kernels/adamw.h"
+#include "kernels/attention.h"
+#include "kernels/cast.h"
+#include "kernels/cross_entropy.h"
+#include "kernels/embedding.h"
+#include "kernels/gemm.h"
+#include "kernels/reduce.h"
+#include "kernels/rmsnorm.h"
+#include "kernels/rope.h"
+#include "kernels/stats.h"
+#include "kernels/swiglu.h"
+
+namespace octet {
+
+/// Every kernel of one device. Each call is ordered on the stream; all pointers are device pointers; sizes and dtypes
+/// are checked by src/ops, not here. The *_workspace functions give the bytes that the call of the same name needs.
+struct KernelTable {
+  void (*stats)(Stream&, const Stats&);
+  void (*compute_scales)(Stream&, const ComputeScales&);
+  void (*cast_to_float8)(Stream&, const CastToFloat8&);
+  void (*convert)(Stream&, const Convert&);
+
+  void (*gemm)(Stream&, const Gemm&);
+  std::int64_t (*gemm_workspace)(const Gemm&);
+
+  void (*embedding_forward)(Stream&, const EmbeddingForward&);
+  void (*embedding_backward)(Stream&, const EmbeddingBackward&);
+  void (*add_rmsnorm_forward)(Stream&, const AddRmsNormForward&);
+  void (*rmsnorm_backward)(Stream&, const RmsNormBackward&);
+  std::int64_t (*rmsnorm_backward_workspace)(const RmsNormBackward&);
+  void (*rope)(Stream&, const Rope&);
+  void (*attention_forward)(Stream&, const AttentionForward&);
+  std::int64_t (*attention_forward_workspace)(const AttentionForward&);
+  void (*attention_backward)(Stream&, const AttentionBackward&);
+  std::int64_t (*attention_backward_workspace)(const AttentionBackward&);
+  void (*swiglu_forward)(Stream&, const SwigluForward&);
+  void (*swiglu_backward)(Stream&, const SwigluBackward&);
+  void (*cross_entropy)(Stream&, const CrossEntropy&);
+
+  void (*adamw)(Stream&, const AdamWUpdate&);
+  void (*sum)(Stream&, const Sum&);
+  void (*sum_of_squares)(Stream&, const SumOfSquares&);
+  void (*accumulate)(Stream&, const Accumulate&);
+  void (*clip_factor)(Stream&, const ClipFactor&);
+};
+
+const KernelTable& cpu_kernels();
+/// In a build without CUDA a usage error that says how to get it.
+const KernelTable& cuda_kernels();
+/// The one place where a stream's device selects the table.
+const KernelTable& kernels_of(const Stream& stream);
+
+}  // namespace octet

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "src/base/dtype.h"
+#include "src/device/device.h"
+
+namespace octet {
+
+enum class ReduceOp : std::uint8_t { sum, max };
+
+/// A group of ranks that communicate, bound to a stream: every call is ordered on it like a kernel. All ranks of the
+/// group make the same calls in the same order. Counts are elements; buffers are device memory. On the CPU a call
+/// has completed when it returns, and sums are formed in fp32 in rank order, so that their bits do not depend on MPI.
+/// Used from the main thread only. Throws Error (lost_peer) when a deadline passes.
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  virtual const std::string& name() const = 0;  ///< e.g. "dp_shard", for traces and messages
+  virtual Stream& stream() const = 0;
+
+  /// recv[r · count + i] = send of rank r [i]. `send` may be recv + rank · count (in place). Any dtype.
+  virtual void all_gather(const void* send, void* recv, std::int64_t count, DType dtype) = 0;
+  /// recv[i] = sum over ranks of send[rank · count + i]. fp32 only. `recv` must not overlap `send`.
+  virtual void reduce_scatter(const float* send, float* recv, std::int64_t count) = 0;
+  /// In place. fp32: sum and max (NaN wins a max, as torch.amax); i32: sum and max.
+  virtual void all_reduce(void* data, std::int64_t count, DType dtype, ReduceOp op) = 0;
+  /// recv[r · count + i] = send of rank r [rank · count + i]. Not in place.
+  virtual void all_to_all(const void* send, void* recv, std::int64_t count, DType dtype) = 0;
+  virtual void broadcast(void* data, std::int64_t count, DType dtype, int root) = 0;
+  virtual void send(const void* data, std::int64_t count, DType dtype, int to) = 0;
+  virtual void recv(void* data, std::int64_t count, DType dtype, int from) = 0;
+  virtual void barrier() = 0;
+
+  /// Calls between begin and end may be merged and overlap each other; they are done (in stream order) after end.
+  virtual void group_begin() = 0;
+  virtual void group_end() = 0;
+
+  /// New group of the ranks that pass the same colour, ordered by (key, rank). Collective over this group.
+  virtual std::unique_ptr<Communicator> split(int color, int key, std::string name) = 0;
+
+  /// Ends the job on every rank with this exit code. Does not return.
+  [[noreturn]] virtual void abort(int exit_code) = 0;
+};
+
+/// A group of one, no MPI needed.
+std::unique_ptr<Communicator> make_self_communicator(Stream& stream, std::string name);
+
+}  // namespace octet

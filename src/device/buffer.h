@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+
+#include "src/device/device.h"
+
+namespace octet {
+
+/// Owns device memory and reports it to the device's ledger. Movable, not copyable. Contents are not initialised.
+class Buffer {
+ public:
+  Buffer() = default;
+  Buffer(Device& device, std::int64_t bytes, Purpose purpose);
+  ~Buffer() { release(); }
+  Buffer(Buffer&& other) noexcept { swap(other); }
+  Buffer& operator=(Buffer&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  void* data() const { return data_; }
+  template <typename T>
+  T* as() const {
+    return static_cast<T*>(data_);
+  }
+  std::int64_t bytes() const { return bytes_; }
+  bool empty() const { return data_ == nullptr; }
+
+ private:
+  void release() noexcept;
+  void swap(Buffer& other) noexcept;
+
+  Device* device_ = nullptr;
+  void* data_ = nullptr;
+  std::int64_t bytes_ = 0;
+  Purpose purpose_ = Purpose::workspace;
+};
+
+}  // namespace octet

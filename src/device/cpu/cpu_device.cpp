@@ -1,0 +1,85 @@
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+
+#include "src/base/error.h"
+#include "src/device/device.h"
+
+namespace octet {
+namespace {
+
+class CpuEvent final : public Event {
+ public:
+  bool complete() const override { return true; }
+  void synchronize() const override {}
+};
+
+class CpuStream final : public Stream {
+ public:
+  explicit CpuStream(Device& device) : device_(device) {}
+  Device& device() const override { return device_; }
+  void record(Event&) override {}
+  void wait(const Event&) override {}
+  void synchronize() override {}
+
+ private:
+  Device& device_;
+};
+
+std::string processor_name() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+  }
+  return "CPU";
+}
+
+class CpuDevice final : public Device {
+ public:
+  DeviceType type() const override { return DeviceType::cpu; }
+  std::string name() const override { return processor_name(); }
+
+  std::int64_t memory_bytes() const override {
+    const auto physical = static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+    std::ifstream cgroup("/sys/fs/cgroup/memory.max");
+    std::int64_t limit = 0;
+    return cgroup >> limit ? std::min(limit, physical) : physical;
+  }
+
+  std::unique_ptr<Stream> make_stream() override { return std::make_unique<CpuStream>(*this); }
+  std::unique_ptr<Event> make_event() override { return std::make_unique<CpuEvent>(); }
+
+  void* allocate(std::int64_t bytes) override {
+    constexpr std::int64_t huge_page = 2 << 20;
+    const std::int64_t alignment = bytes >= huge_page ? huge_page : 256;
+    const auto rounded = static_cast<std::size_t>((bytes + alignment - 1) / alignment * alignment);
+    void* memory = std::aligned_alloc(static_cast<std::size_t>(alignment), rounded);
+    if (memory == nullptr) {
+      throw internal_error("device", "out of memory: {} bytes asked, the machine has {} in all", bytes, memory_bytes());
+    }
+    if (alignment == huge_page) madvise(memory, rounded, MADV_HUGEPAGE);
+    return memory;
+  }
+  void deallocate(void* memory, std::int64_t) noexcept override { std::free(memory); }
+
+  void zero(void* memory, std::int64_t bytes, Stream&) override {
+    std::memset(memory, 0, static_cast<std::size_t>(bytes));
+  }
+  void copy(void* to, const void* from, std::int64_t bytes, Stream&) override {
+    std::memcpy(to, from, static_cast<std::size_t>(bytes));
+  }
+  void copy_from_host(void* to, const void* from, std::int64_t bytes, Stream& s) override { copy(to, from, bytes, s); }
+  void copy_to_host(void* to, const void* from, std::int64_t bytes, Stream& s) override { copy(to, from, bytes, s); }
+};
+
+}  // namespace
+
+Device& cpu_device() {
+  static CpuDevice device;
+  return device;
+}
+
+}  // namespace octet

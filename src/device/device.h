@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "src/device/memory_ledger.h"
+
+namespace octet {
+
+enum class DeviceType : std::uint8_t { cpu, cuda };
+
+constexpr std::string_view name_of(DeviceType t) {
+  return t == DeviceType::cpu ? "cpu" : "cuda";
+}
+
+class Device;
+
+/// A point in a stream's work. On the CPU every event is complete as soon as it is recorded.
+class Event {
+ public:
+  virtual ~Event() = default;
+  virtual bool complete() const = 0;
+  /// Blocks the calling thread until the work before the event is done.
+  virtual void synchronize() const = 0;
+};
+
+/// An ordered queue of work on one device. On the CPU work runs at once on the calling thread (and its OpenMP team).
+/// Not thread-safe: one thread issues to a stream.
+class Stream {
+ public:
+  virtual ~Stream() = default;
+  virtual Device& device() const = 0;
+  virtual void record(Event& event) = 0;
+  /// Work issued after this call starts when `event` is complete.
+  virtual void wait(const Event& event) = 0;
+  virtual void synchronize() = 0;
+  /// The backend's own handle (cudaStream_t), null on the CPU.
+  virtual void* native() const { return nullptr; }
+};
+
+/// One device of this process. Buffers, streams and events come from here.
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual DeviceType type() const = 0;
+  virtual std::string name() const = 0;
+  /// Total bytes of memory; for the CPU what the machine (or its cgroup) has.
+  virtual std::int64_t memory_bytes() const = 0;
+
+  virtual std::unique_ptr<Stream> make_stream() = 0;
+  virtual std::unique_ptr<Event> make_event() = 0;
+
+  /// 64-byte aligned (CPU) or 256-byte aligned (CUDA), not initialised. Throws Error naming bytes asked and free.
+  virtual void* allocate(std::int64_t bytes) = 0;
+  virtual void deallocate(void* memory, std::int64_t bytes) noexcept = 0;
+
+  /// Ordered on `stream`. `copy` is within the device.
+  virtual void zero(void* memory, std::int64_t bytes, Stream& stream) = 0;
+  virtual void copy(void* to, const void* from, std::int64_t bytes, Stream& stream) = 0;
+  /// Host memory must stay valid until the stream has passed.
+  virtual void copy_from_host(void* to, const void* from, std::int64_t bytes, Stream& stream) = 0;
+  virtual void copy_to_host(void* to, const void* from, std::int64_t bytes, Stream& stream) = 0;
+
+  MemoryLedger& ledger() { return ledger_; }
+
+ private:
+  MemoryLedger ledger_;
+};
+
+/// The process's CPU device.
+Device& cpu_device();
+/// CUDA device of that index. In a build without CUDA it throws a usage error that says how to get it.
+Device& cuda_device(int index);
+
+}  // namespace octet

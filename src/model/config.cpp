@@ -1,0 +1,44 @@
+#include "src/model/config.h"
+
+#include "src/base/error.h"
+
+namespace octet {
+
+std::int64_t ModelConfig::parameters() const {
+  const std::int64_t attention = dim * (2 * q_dim() + 2 * kv_dim());
+  const std::int64_t block = attention + 3 * dim * ffn_dim + 2 * dim;
+  return vocab_size * dim * (tied_embedding ? 1 : 2) + layers * block + dim;
+}
+
+double ModelConfig::flops_per_token(std::int64_t seq_len) const {
+  const std::int64_t computing = parameters() - (tied_embedding ? 0 : embedding_parameters());
+  return 6.0 * static_cast<double>(computing) +
+         12.0 * static_cast<double>(layers) * static_cast<double>(q_dim()) * static_cast<double>(seq_len);
+}
+
+void ModelConfig::finish() {
+  const auto positive = [&](const char* key, std::int64_t value) {
+    if (value <= 0) throw usage_error("model", "{}: {} = {}, expected a positive integer", name, key, value);
+  };
+  positive("dim", dim);
+  positive("layers", layers);
+  positive("heads", heads);
+  positive("kv_heads", kv_heads);
+  positive("ffn_dim", ffn_dim);
+  positive("vocab_size", vocab_size);
+  if (head_dim == 0) {
+    if (dim % heads != 0) {
+      throw usage_error("model", "{}: dim = {} is not a multiple of heads = {}; set head_dim", name, dim, heads);
+    }
+    head_dim = dim / heads;
+  }
+  positive("head_dim", head_dim);
+  if (head_dim % 2 != 0) throw usage_error("model", "{}: head_dim = {} must be even for RoPE", name, head_dim);
+  if (heads % kv_heads != 0) {
+    throw usage_error("model", "{}: heads = {} is not a multiple of kv_heads = {}", name, heads, kv_heads);
+  }
+  if (!(rope_theta > 0)) throw usage_error("model", "{}: rope_theta = {}, expected > 0", name, rope_theta);
+  if (!(norm_eps > 0)) throw usage_error("model", "{}: norm_eps = {}, expected > 0", name, norm_eps);
+}
+
+}  // namespace octet

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace octet {
+
+/// Shape of a Llama-3-architecture model: pre-norm RMSNorm, grouped-query attention with RoPE, SwiGLU, no biases.
+struct ModelConfig {
+  std::string name;
+  std::int64_t dim = 0;
+  std::int64_t layers = 0;
+  std::int64_t heads = 0;
+  std::int64_t kv_heads = 0;
+  std::int64_t head_dim = 0;  ///< 0: dim / heads
+  std::int64_t ffn_dim = 0;
+  std::int64_t vocab_size = 0;
+  double rope_theta = 500000.0;
+  double norm_eps = 1e-5;
+  bool tied_embedding = false;
+
+  std::int64_t q_dim() const { return heads * head_dim; }
+  std::int64_t kv_dim() const { return kv_heads * head_dim; }
+  std::int64_t parameters() const;
+  /// Parameters of the token embedding (what MFU leaves out). A tied model has it once, as embedding.
+  std::int64_t embedding_parameters() const { return vocab_size * dim; }
+  /// 6 · (N - N_embedding) + 12 · layers · heads · head_dim · seq_len: forward and backward, full attention, no
+  /// recompute (torchtitan models/utils.py). A tied head computes with the embedding, so it is counted.
+  double flops_per_token(std::int64_t seq_len) const;
+
+  /// Fills head_dim; throws a usage error that names key and value for impossible shapes.
+  void finish();
+};
+
+}  // namespace octet

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace octet {
+
+struct OptimizerConfig {
+  double lr = 3e-4;
+  double beta1 = 0.9;
+  double beta2 = 0.95;
+  double eps = 1e-8;
+  double weight_decay = 0.1;
+  double clip_norm = 1.0;  ///< 0: no clipping
+  /// Parameters (substring of the name) without weight decay; none by default, as torchtitan.
+  std::vector<std::string> no_decay;
+};
+
+struct ScheduleConfig {
+  std::string kind = "wsd";  ///< constant, wsd (warmup, stable, decay), cosine
+  std::int64_t warmup_steps = 0;
+  std::int64_t decay_steps = 0;  ///< wsd: length of the final linear decay; cosine decays over all that follows warm-up
+  double min_lr_ratio = 0.0;
+};
+
+}  // namespace octet

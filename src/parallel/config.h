@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace octet {
+
+/// The mesh, outermost dimension first: pp, dp_replicate, dp_shard, cp, tp.
+struct ParallelConfig {
+  std::int64_t dp_replicate = 1;
+  std::int64_t dp_shard = 0;  ///< 0: all ranks that the other dimensions leave
+  std::int64_t tp = 1;
+  std::int64_t cp = 1;
+  std::int64_t pp = 1;
+  /// always: gathered weights are freed after forward and gathered again in backward. never: they stay until the
+  /// optimizer step. auto: never for dp_shard = 1, else always.
+  std::string reshard_after_forward = "auto";
+};
+
+}  // namespace octet

@@ -1,0 +1,36 @@
+#include "src/tensor/tensor.h"
+
+#include <fmt/ranges.h>
+
+namespace octet {
+
+Shape::Shape(std::initializer_list<std::int64_t> extents) {
+  if (extents.size() > max_rank) throw internal_error("tensor", "a shape of {} dimensions", extents.size());
+  for (const std::int64_t e : extents) extents_[static_cast<std::size_t>(rank_++)] = e;
+}
+
+std::int64_t Shape::elements() const {
+  if (rank_ == 0) return 0;
+  std::int64_t n = 1;
+  for (int i = 0; i < rank_; ++i) n *= (*this)[i];
+  return n;
+}
+
+Shape Shape::with_rows(std::int64_t rows) const {
+  Shape s = *this;
+  s.extents_[0] = rows;
+  return s;
+}
+
+std::string Shape::text() const {
+  return fmt::format("[{}]", fmt::join(extents_.begin(), extents_.begin() + rank_, ", "));
+}
+
+Tensor Tensor::rows(std::int64_t begin, std::int64_t count) const {
+  Tensor t = *this;
+  t.data = static_cast<char*>(data) + begin * shape.row_elements() * size_of(dtype);
+  t.shape = shape.with_rows(count);
+  return t;
+}
+
+}  // namespace octet

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+
+#include "src/base/dtype.h"
+#include "src/device/buffer.h"
+
+namespace octet {
+
+/// Extents of a dense row-major tensor of at most four dimensions.
+class Shape {
+ public:
+  static constexpr int max_rank = 4;
+
+  Shape() = default;
+  Shape(std::initializer_list<std::int64_t> extents);
+
+  int rank() const { return rank_; }
+  std::int64_t operator[](int i) const { return extents_[static_cast<std::size_t>(i)]; }
+  std::int64_t elements() const;
+  /// Elements of one index of dimension 0 (1 for vectors).
+  std::int64_t row_elements() const { return rank_ == 0 || extents_[0] == 0 ? 0 : elements() / extents_[0]; }
+  Shape with_rows(std::int64_t rows) const;
+  bool operator==(const Shape&) const = default;
+  std::string text() const;  ///< "[2, 3]"
+
+ private:
+  std::array<std::int64_t, max_rank> extents_{};
+  int rank_ = 0;
+};
+
+/// A view: does not own its memory. For fp8 dtypes `inverse_scale` points to one fp32 on the device, and the value of
+/// an element is float(code) * *inverse_scale (torchao's 1/scale); it is null for the other dtypes.
+struct Tensor {
+  void* data = nullptr;
+  DType dtype = DType::f32;
+  Shape shape;
+  const float* inverse_scale = nullptr;
+
+  std::int64_t elements() const { return shape.elements(); }
+  std::int64_t bytes() const { return elements() * size_of(dtype); }
+  template <typename T>
+  T* as() const {
+    if (dtype != dtype_of<T>::value) {
+      throw internal_error("tensor", "tensor of {} read as {}", name_of(dtype), name_of(dtype_of<T>::value));
+    }
+    return static_cast<T*>(data);
+  }
+  /// Rows [begin, begin + count) of dimension 0.
+  Tensor rows(std::int64_t begin, std::int64_t count) const;
+};
+
+/// A tensor that owns its memory.
+class TensorBuffer {
+ public:
+  TensorBuffer() = default;
+  TensorBuffer(Device& device, DType dtype, Shape shape, Purpose purpose)
+      : buffer_(device, shape.elements() * size_of(dtype), purpose), view_{buffer_.data(), dtype, shape, nullptr} {}
+  const Tensor& view() const { return view_; }
+  operator Tensor() const { return view_; }
+
+ private:
+  Buffer buffer_;
+  Tensor view_;
+};
+
+}  // namespace octet

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "src/data/config.h"
+#include "src/model/config.h"
+#include "src/ops/precision.h"
+#include "src/optim/config.h"
+#include "src/parallel/config.h"
+
+namespace octet {
+
+struct TrainConfig {
+  std::int64_t steps = 1000;
+  std::int64_t seq_len = 2048;
+  std::int64_t global_batch = 8;        ///< sequences a step over all ranks
+  std::int64_t micro_batch = 1;         ///< sequences a forward pass of one data-parallel rank
+  std::int64_t validate_every = 0;      ///< steps; 0: only at the end
+  std::int64_t validation_batches = 8;  ///< global batches a validation; 0: the whole split
+  std::int64_t log_every = 1;
+};
+
+struct CommConfig {
+  double timeout_seconds = 600;
+  std::string trace;  ///< file for the trace of collectives and GEMMs (JSON lines, one file a rank); empty: none
+};
+
+struct CpuConfig {
+  std::string gemm = "auto";  ///< auto, f32, bf16: input type of bf16 and fp8 GEMMs
+  std::int64_t threads = 0;   ///< OpenMP threads a rank; 0: OMP_NUM_THREADS, else cores / ranks on the node
+};
+
+/// Everything that decides a run. Declared to the option schema in src/train/schema.cpp.
+struct RunConfig {
+  std::string model_name;  ///< name under configs/models or a path
+  ModelConfig model;
+  Precision precision = Precision::bf16;
+  std::string device = "cpu";
+  std::string run_dir;  ///< empty: runs/<config name>-<date>
+  std::uint64_t seed = 1;
+  TrainConfig train;
+  DataConfig data;
+  OptimizerConfig optimizer;
+  ScheduleConfig schedule;
+  ParallelConfig parallel;
+  Float8Config float8;
+  CommConfig comm;
+  CpuConfig cpu;
+};
+
+}  // namespace octet

@@ -1,0 +1,35 @@
+// main of the MPI test programs: a test has passed only when it passed on every rank; rank 0 reports.
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <cstdio>
+
+namespace {
+
+class AgreeOnFailures : public testing::EmptyTestEventListener {
+  void OnTestEnd(const testing::TestInfo& info) override {
+    int failed = info.result()->Failed() ? 1 : 0, any = 0;
+    MPI_Allreduce(&failed, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    if (any != 0 && failed == 0) ADD_FAILURE() << "failed on another rank";
+  }
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  testing::InitGoogleTest(&argc, argv);
+  auto& listeners = testing::UnitTest::GetInstance()->listeners();
+  if (rank != 0) {
+    GTEST_FLAG_SET(output, "");
+    delete listeners.Release(listeners.default_xml_generator());
+  }
+  auto* printer = listeners.default_result_printer();
+  if (rank != 0) delete listeners.Release(printer);
+  listeners.Append(new AgreeOnFailures);
+  const int result = RUN_ALL_TESTS();
+  MPI_Finalize();
+  return result;
+}
