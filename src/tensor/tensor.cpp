@@ -28,7 +28,7 @@ std::string Shape::text() const {
 
 Tensor Tensor::rows(std::int64_t begin, std::int64_t count) const {
   Tensor t = *this;
-  t.data = static_cast<char*>(data) + begin * shape.row_elements() * size_of(dtype);
+  if (data != nullptr) t.data = static_cast<char*>(data) + begin * shape.row_elements() * size_of(dtype);
   t.shape = shape.with_rows(count);
   return t;
 }

@@ -1,0 +1,72 @@
+// octet-train: one rank of a training run. `mpiexec -n N octet-train CONFIG.yaml [--section.key VALUE]...`
+#include <filesystem>
+
+#include "src/base/log.h"
+#include "src/comm/mpi/mpi_communicator.h"
+#include "src/comm/mpi/mpi_runtime.h"
+#include "src/comm/watchdog.h"
+#include "src/train/command_line.h"
+#include "src/train/cpu_setup.h"
+#include "src/train/run.h"
+#include "src/train/schema.h"
+#include "src/train/validate.h"
+
+namespace octet {
+namespace {
+
+Device& open_device(const std::string& name, int local_rank) {
+  return name == "cuda" ? cuda_device(local_rank) : cpu_device();
+}
+
+MeshShape mesh_shape(const ParallelConfig& p) {
+  return {.pp = static_cast<int>(p.pp),
+          .dp_replicate = static_cast<int>(p.dp_replicate),
+          .dp_shard = static_cast<int>(p.dp_shard),
+          .cp = static_cast<int>(p.cp),
+          .tp = static_cast<int>(p.tp)};
+}
+
+int train(const CommandLine& command, MpiRuntime& mpi) {
+  RunConfig config = command.config;
+  config.parallel = resolve_layout(config, mpi.size(), command.origins);
+  log::info("{} rank(s) on {} per node, node {}", mpi.size(), mpi.local_size(), mpi.node());
+  log::info("{}", set_up_cpu(config.cpu, mpi.local_size()));
+
+  const auto stream = open_device(config.device, mpi.local_rank()).make_stream();
+  const Watchdog watchdog(std::chrono::duration<double>(config.comm.timeout_seconds));
+  CommTrace communication;
+  GemmTrace gemms;
+  const Traces traces = config.comm.trace ? Traces{&communication, &gemms} : Traces{};
+  Mesh mesh(make_traced(make_mpi_communicator(*stream, "world"), traces.communication), mesh_shape(config.parallel));
+  return run_training(config, {.mesh = mesh,
+                               .stream = *stream,
+                               .traces = traces,
+                               .ranks_on_node = mpi.local_size(),
+                               .config_name = std::filesystem::path(command.config_file).stem().string(),
+                               .resolved_yaml = to_yaml(config)});
+}
+
+int body(MpiRuntime& mpi, int argc, char** argv) {
+  const CommandLine command = parse_command_line(argc, argv);
+  switch (command.action) {
+    case CommandLine::Action::help:
+      log::out("{}", usage_text());
+      return 0;
+    case CommandLine::Action::print_config:
+      log::out("{}", to_yaml(command.config));
+      return 0;
+    case CommandLine::Action::print_reference:
+      log::out("{}", reference_page());
+      return 0;
+    case CommandLine::Action::run:
+      break;
+  }
+  return train(command, mpi);
+}
+
+}  // namespace
+}  // namespace octet
+
+int main(int argc, char** argv) {
+  return octet::run_main(argc, argv, octet::body);
+}

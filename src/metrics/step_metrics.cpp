@@ -1,0 +1,65 @@
+#include "src/metrics/step_metrics.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "src/base/error.h"
+
+namespace octet {
+namespace {
+
+std::string grouped(double value) {
+  std::string digits = fmt::format("{:.0f}", value);
+  for (int i = static_cast<int>(digits.size()) - 3; i > 0; i -= 3) digits.insert(static_cast<std::size_t>(i), ",");
+  return digits;
+}
+
+/// JSON has no NaN; a reader gets null.
+nlohmann::ordered_json number(double x) {
+  return std::isfinite(x) ? nlohmann::ordered_json(x) : nullptr;
+}
+
+}  // namespace
+
+std::string to_json(const StepMetrics& m) {
+  nlohmann::ordered_json line;
+  line["step"] = m.step;
+  line["loss"] = number(m.loss);
+  if (m.validation_loss) line["validation_loss"] = number(*m.validation_loss);
+  line["grad_norm"] = number(m.grad_norm);
+  line["lr"] = m.lr;
+  line["tokens"] = m.tokens;
+  line["tokens_per_second"] = m.tokens_per_second;
+  line["tokens_per_second_per_rank"] = m.tokens_per_second_per_rank;
+  line["tflops"] = m.tflops;
+  line["mfu"] = m.mfu ? nlohmann::ordered_json(*m.mfu) : nlohmann::ordered_json("unknown");
+  line["memory_bytes"] = m.memory_bytes;
+  line["step_seconds"] = m.step_seconds;
+  line["data_seconds"] = m.data_seconds;
+  line["non_finite"] = m.non_finite;
+  return line.dump();
+}
+
+std::string console_line(const StepMetrics& m) {
+  const std::string mfu = m.mfu ? fmt::format("{:.1f}%", *m.mfu) : "unknown";
+  std::string line = fmt::format(
+      "step: {:>5}  loss: {:8.4f}  grad_norm: {:7.4f}  memory: {:.2f}GiB({:.2f}%)  tps: {}  tflops: {:.3f}  mfu: {}",
+      m.step, m.loss, m.grad_norm, static_cast<double>(m.memory_bytes) / 0x1p30, m.memory_percent,
+      grouped(m.tokens_per_second_per_rank), m.tflops, mfu);
+  if (m.validation_loss) line += fmt::format("  validation_loss: {:.4f}", *m.validation_loss);
+  if (m.non_finite > 0) line += fmt::format("  non_finite: {}", m.non_finite);
+  return line;
+}
+
+MetricsWriter::MetricsWriter(const std::string& path) : path_(path), file_(path, std::ios::app) {
+  if (!file_) throw usage_error("metrics", "{}: cannot be opened for writing", path);
+}
+
+void MetricsWriter::write(const StepMetrics& metrics) {
+  file_ << to_json(metrics) << '\n' << std::flush;
+  if (!file_) throw internal_error("metrics", "{}: write failed (disk full?)", path_);
+}
+
+}  // namespace octet

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <fstream>
+#include <optional>
+#include <string>
+
+namespace octet {
+
+/// One logged step; the fields of a line of metrics.jsonl.
+struct StepMetrics {
+  std::int64_t step = 0;
+  double loss = 0;  ///< nats a token, mean over the global batch
+  std::optional<double> validation_loss;
+  double grad_norm = 0;  ///< before clipping
+  double lr = 0;
+  std::int64_t tokens = 0;  ///< trained on since the run began, this step included
+  double tokens_per_second = 0;
+  double tokens_per_second_per_rank = 0;
+  double tflops = 0;              ///< model TFLOP/s of one rank (6·N rule, no recompute)
+  std::optional<double> mfu;      ///< percent of the dense bf16 peak; none: device unknown
+  std::int64_t memory_bytes = 0;  ///< peak of this rank's buffers
+  double memory_percent = 0;
+  double step_seconds = 0;
+  double data_seconds = 0;
+  std::int64_t non_finite = 0;
+};
+
+std::string to_json(const StepMetrics& metrics);
+
+/// "step: 10  loss: 2.1234  grad_norm: 0.5123  memory: 0.31GiB(1.30%)  tps: 4,521  tflops: 0.13  mfu: unknown"
+std::string console_line(const StepMetrics& metrics);
+
+/// Appends to a file, a line a step, flushed so that a killed run keeps what it logged.
+class MetricsWriter {
+ public:
+  explicit MetricsWriter(const std::string& path);
+  void write(const StepMetrics& metrics);
+
+ private:
+  std::string path_;
+  std::ofstream file_;
+};
+
+}  // namespace octet

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <span>
+
+#include "src/model/activations.h"
+#include "src/ops/attention.h"
+#include "src/ops/tensor_checks.h"
+#include "src/parallel/gradient_sink.h"
+
+namespace octet {
+
+/// What every block of a pass shares.
+struct BlockPass {
+  OpContext& op;
+  const ModelConfig& model;
+  BatchShape shape;
+  BlockRecipes recipes;
+  const RopeTable& rope;
+  const TensorChecks& checks;
+};
+
+/// h = residual + branch_in;  h_middle = h + attention(norm(h));  branch_out = ffn(norm(h_middle)).
+/// The block's result is h_middle + branch_out: the sum is left to the next norm, which reads it anyway.
+/// `branch_in` without data (the first block): residual is h itself.
+void block_forward(const BlockPass& pass, int unit, std::span<const Tensor> weights, const Tensor& residual,
+                   const Tensor& branch_in, BlockActivations& a, const Tensor& branch_out);
+
+/// `dh` [n, dim] holds the gradient of the block's result and is overwritten with that of its input; `dh_scale.amax`
+/// its abs-max, likewise. Uses up a.gate and a.up.
+void block_backward(const BlockPass& pass, int unit, std::span<const Tensor> weights,
+                    std::span<const GradientTarget> gradients, BlockActivations& a, const Tensor& dh,
+                    const QuantScale& dh_scale);
+
+}  // namespace octet

@@ -1,0 +1,102 @@
+#include "src/model/block.h"
+#include "src/model/tensors.h"
+#include "src/ops/norm.h"
+
+namespace octet {
+namespace {
+
+/// The block's weights, gradients and recipes by linear, and the two GEMMs that every linear runs in backward.
+struct Backward {
+  const BlockPass& pass;
+  int unit;
+  std::span<const Tensor> weights;
+  std::span<const GradientTarget> gradients;
+
+  OpContext& op() const { return pass.op; }
+  const LinearRecipe& recipe(BlockLinear l) const { return pass.recipes[static_cast<std::size_t>(l)]; }
+  std::uint32_t* counter(CheckedTensor t) const { return pass.checks.counter(unit, t); }
+  Tensor scratch(std::int64_t columns) const {
+    return take(op().scratch, pass.shape.storage, pass.shape.tokens(), columns);
+  }
+
+  /// dx (+)= dy w, dw (+)= dyᵀ x. The abs-max of dy is in dy_scale when the linear is fp8.
+  void linear(BlockLinear l, const Tensor& dy, const QuantScale& dy_scale, const LinearInput& x, const Tensor& dx,
+              bool accumulate) const {
+    const ArenaScope scope(op().scratch);
+    const auto slot = static_cast<std::size_t>(slot_of(l));
+    const Tensor g = prepare_grad_output(op(), recipe(l), dy, dy_scale);
+    linear_grad_input(op(), recipe(l), g, weights[slot], dx, accumulate);
+    linear_grad_weight(op(), recipe(l), g, x.of(recipe(l)), gradients[slot].tensor, gradients[slot].accumulate);
+  }
+
+  void norm(BlockSlot slot, const Tensor& dy, const Tensor& x, const float* inverse_rms, const Tensor& dh,
+            const StatsOut& stats) const {
+    rmsnorm_backward(op(), dy, x, weights[slot], inverse_rms, dh, false, gradients[slot].tensor,
+                     gradients[slot].accumulate, stats);
+  }
+};
+
+void ffn_part(const Backward& b, BlockActivations& a, const Tensor& dh, const QuantScale& dh_scale) {
+  const ArenaScope scope(b.op().scratch);
+  const QuantScale gate_scale = QuantScale::allocate(b.op().scratch);
+  const QuantScale up_scale = QuantScale::allocate(b.op().scratch);
+  const Tensor d_product = b.scratch(b.pass.model.ffn_dim);
+  b.linear(w2, dh, dh_scale, a.x_w2, d_product, false);
+  // In place: gate and up are not read again.
+  b.op().kernels.swiglu_backward(b.op().stream,
+                                 {.gate = a.gate.data,
+                                  .up = a.up.data,
+                                  .dy = d_product.data,
+                                  .d_gate = a.gate.data,
+                                  .d_up = a.up.data,
+                                  .dtype = b.pass.shape.storage,
+                                  .n = a.gate.elements(),
+                                  .gate_stats = {.amax = gate_scale.amax, .non_finite = b.counter(checked_grad_w1)},
+                                  .up_stats = {.amax = up_scale.amax, .non_finite = b.counter(checked_grad_w3)}});
+  const Tensor dx = b.scratch(b.pass.model.dim);
+  b.linear(w1, a.gate, gate_scale, a.x_ffn, dx, false);
+  b.linear(w3, a.up, up_scale, a.x_ffn, dx, true);
+  b.norm(slot_ffn_norm, dx, a.h_middle, a.inverse_rms_ffn, dh,
+         {.amax = dh_scale.amax, .non_finite = b.counter(checked_grad_wo)});
+}
+
+void attention_part(const Backward& b, BlockActivations& a, const Tensor& dh, const QuantScale& dh_scale) {
+  const ArenaScope scope(b.op().scratch);
+  const ModelConfig& m = b.pass.model;
+  const QuantScale q_scale = QuantScale::allocate(b.op().scratch);
+  const QuantScale k_scale = QuantScale::allocate(b.op().scratch);
+  const QuantScale v_scale = QuantScale::allocate(b.op().scratch);
+  const Tensor d_o = b.scratch(m.q_dim());
+  b.linear(wo, dh, dh_scale, a.x_wo, d_o, false);
+
+  const Tensor dq = b.scratch(m.q_dim()), dk = b.scratch(m.kv_dim()), dv = b.scratch(m.kv_dim());
+  attention_backward(b.op(), attention_shape(m, b.pass.shape), a.q, a.k, a.v, a.x_wo.high, d_o, a.log_sum_exp, dq, dk,
+                     dv);
+  const std::int64_t batch = b.pass.shape.batch;
+  rope(b.op(), b.pass.rope, dq, batch, m.head_dim, true,
+       {.amax = q_scale.amax, .non_finite = b.counter(checked_grad_q)});
+  rope(b.op(), b.pass.rope, dk, batch, m.head_dim, true,
+       {.amax = k_scale.amax, .non_finite = b.counter(checked_grad_k)});
+  if (b.recipe(wv).float8) {
+    measure(b.op(), dv, {.amax = v_scale.amax, .non_finite = b.counter(checked_grad_v)});
+  }
+
+  const Tensor dx = b.scratch(m.dim);
+  b.linear(wq, dq, q_scale, a.x_attention, dx, false);
+  b.linear(wk, dk, k_scale, a.x_attention, dx, true);
+  b.linear(wv, dv, v_scale, a.x_attention, dx, true);
+  b.norm(slot_attention_norm, dx, a.h, a.inverse_rms_attention, dh,
+         {.amax = dh_scale.amax, .non_finite = b.counter(checked_grad)});
+}
+
+}  // namespace
+
+void block_backward(const BlockPass& pass, int unit, std::span<const Tensor> weights,
+                    std::span<const GradientTarget> gradients, BlockActivations& a, const Tensor& dh,
+                    const QuantScale& dh_scale) {
+  const Backward b{pass, unit, weights, gradients};
+  ffn_part(b, a, dh, dh_scale);
+  attention_part(b, a, dh, dh_scale);
+}
+
+}  // namespace octet

@@ -1,0 +1,93 @@
+#include "src/model/head.h"
+
+#include <algorithm>
+
+#include "src/model/tensors.h"
+#include "src/ops/norm.h"
+
+namespace octet {
+namespace {
+
+constexpr LinearRecipe output_recipe{.name = "output"};
+
+struct Normed {
+  Tensor h, x;
+  float* inverse_rms;
+};
+
+Normed normalise(const Head& head, const Tensor& norm, const Tensor& residual, const Tensor& branch) {
+  Arena& scratch = head.op.scratch;
+  const std::int64_t n = head.shape.tokens(), dim = head.model.dim;
+  const Normed out{take(scratch, head.shape.storage, n, dim), take(scratch, head.shape.storage, n, dim),
+                   scratch.allocate<float>(n)};
+  add_rmsnorm(head.op, residual, branch, norm, static_cast<float>(head.model.norm_eps), out.h, out.x, out.inverse_rms,
+              {.amax = nullptr, .non_finite = head.checks.counter(head_unit(head.model), checked_input)});
+  return out;
+}
+
+void add_loss(const Head& head, const float* losses, float* loss_sum) {
+  auto* sum = head.op.scratch.allocate<float>(1);
+  head.op.kernels.sum(head.op.stream, {.x = losses, .n = head.shape.tokens(), .out = sum});
+  head.op.kernels.accumulate(head.op.stream, {.x = sum, .y = loss_sum, .n = 1});
+}
+
+}  // namespace
+
+std::int64_t Head::chunk_tokens(std::int64_t vocab_size) {
+  constexpr std::int64_t logits_bytes = 256 << 20;
+  return std::clamp<std::int64_t>(logits_bytes / 4 / vocab_size / 16 * 16, 16, 1024);
+}
+
+void Head::forward(const Tensor& norm, const Tensor& output, const Tensor& residual, const Tensor& branch,
+                   const std::int32_t* targets, float* loss_sum) const {
+  const ArenaScope scope(op.scratch);
+  const std::int64_t n = shape.tokens(), vocab = model.vocab_size;
+  const Normed normed = normalise(*this, norm, residual, branch);
+  auto* losses = op.scratch.allocate<float>(n);
+  const Tensor logits = take(op.scratch, DType::f32, std::min(n, chunk_tokens(vocab)), vocab);
+  for (std::int64_t begin = 0; begin < n; begin += logits.shape[0]) {
+    const Tensor y = logits.rows(0, std::min(logits.shape[0], n - begin));
+    linear_forward(op, output_recipe, normed.x.rows(begin, y.shape[0]), output, y);
+    op.kernels.cross_entropy(op.stream, {.logits = static_cast<float*>(y.data),
+                                         .targets = targets == nullptr ? nullptr : targets + begin,
+                                         .losses = losses == nullptr ? nullptr : losses + begin,
+                                         .rows = y.shape[0],
+                                         .vocab = vocab});
+  }
+  add_loss(*this, losses, loss_sum);
+}
+
+void Head::forward_backward(const Tensor& norm, const Tensor& output, const GradientTarget& d_norm,
+                            const GradientTarget& d_output, const Tensor& residual, const Tensor& branch,
+                            const std::int32_t* targets, float loss_scale, float* loss_sum, const Tensor& dh,
+                            float* dh_amax) const {
+  const ArenaScope scope(op.scratch);
+  const std::int64_t n = shape.tokens(), vocab = model.vocab_size;
+  const std::int64_t chunk = std::min(n, chunk_tokens(vocab));
+  const Normed normed = normalise(*this, norm, residual, branch);
+  const Tensor dx = take(op.scratch, shape.storage, n, model.dim);
+  auto* losses = op.scratch.allocate<float>(n);
+  const Tensor logits = take(op.scratch, DType::f32, chunk, vocab);
+  const Tensor d_logits =
+      shape.storage == DType::f32 ? logits : take(op.scratch, shape.storage, chunk, vocab);  // f32: in place
+  for (std::int64_t begin = 0; begin < n; begin += chunk) {
+    const std::int64_t rows = std::min(chunk, n - begin);
+    const Tensor x = normed.x.rows(begin, rows), y = logits.rows(0, rows), dy = d_logits.rows(0, rows);
+    linear_forward(op, output_recipe, x, output, y);
+    op.kernels.cross_entropy(op.stream, {.logits = static_cast<float*>(y.data),
+                                         .targets = targets == nullptr ? nullptr : targets + begin,
+                                         .losses = losses == nullptr ? nullptr : losses + begin,
+                                         .d_logits = dy.data,
+                                         .d_dtype = dy.dtype,
+                                         .rows = rows,
+                                         .vocab = vocab,
+                                         .scale = loss_scale});
+    linear_grad_input(op, output_recipe, dy, output, dx.rows(begin, rows), false);
+    linear_grad_weight(op, output_recipe, dy, x, d_output.tensor, d_output.accumulate || begin > 0);
+  }
+  add_loss(*this, losses, loss_sum);
+  rmsnorm_backward(op, dx, normed.h, norm, normed.inverse_rms, dh, true, d_norm.tensor, d_norm.accumulate,
+                   {.amax = dh_amax, .non_finite = checks.counter(head_unit(model), checked_grad)});
+}
+
+}  // namespace octet

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <span>
+
+#include "src/model/activations.h"
+#include "src/ops/tensor_checks.h"
+#include "src/parallel/gradient_sink.h"
+
+namespace octet {
+
+/// Final norm, output projection and cross-entropy, in chunks of tokens so that the logits never exist whole.
+struct Head {
+  OpContext& op;
+  const ModelConfig& model;
+  BatchShape shape;
+  const TensorChecks& checks;
+
+  /// Tokens of a chunk: at most 1024, and at most 256 MiB of fp32 logits.
+  static std::int64_t chunk_tokens(std::int64_t vocab_size);
+
+  /// Adds the sum of the token losses (natural log) to *loss_sum. `norm` [dim], `output` [vocab, dim].
+  void forward(const Tensor& norm, const Tensor& output, const Tensor& residual, const Tensor& branch,
+               const std::int32_t* targets, float* loss_sum) const;
+
+  /// The same, and the gradients of loss_scale · sum of losses: of the weights into the targets, of the residual
+  /// stream into dh [n, dim] with its abs-max into dh_amax. One pass, because the loss is where backward starts.
+  void forward_backward(const Tensor& norm, const Tensor& output, const GradientTarget& d_norm,
+                        const GradientTarget& d_output, const Tensor& residual, const Tensor& branch,
+                        const std::int32_t* targets, float loss_scale, float* loss_sum, const Tensor& dh,
+                        float* dh_amax) const;
+};
+
+}  // namespace octet

@@ -1,0 +1,154 @@
+#include "src/model/llama.h"
+
+#include <array>
+
+#include "src/model/tensors.h"
+
+namespace octet {
+
+Llama::Llama(const LlamaSettings& s, Stream& stream, Exchange& exchange, GemmTrace* gemms, const KernelTable& kernels,
+             Arena activations, Arena scratch)
+    : settings_(s),
+      parameters_(llama_parameters(s.model, s.precision, s.float8)),
+      kernels_(kernels),
+      activations_(std::move(activations)),
+      scratch_(std::move(scratch)),
+      rope_(stream.device(), stream, s.seq_len, s.model.head_dim, s.model.rope_theta),
+      checks_(stream.device(), stream, parameters_.units, checked_tensor_names()),
+      op_{stream, kernels_, scratch_, exchange, gemms},
+      shape_{s.micro_batch, s.seq_len, storage_dtype(s.precision)},
+      pass_{op_, settings_.model, shape_, block_recipes(s.precision, s.float8), rope_, checks_},
+      head_{op_, settings_.model, shape_, checks_} {}
+
+Llama::Llama(const LlamaSettings& s, Stream& stream, Exchange& exchange, GemmTrace* gemms, const MemoryNeeds& needs)
+    : Llama(s, stream, exchange, gemms, kernels_of(stream),
+            Arena(stream.device(), needs.activations, Purpose::activations, "activations"),
+            Arena(stream.device(), needs.scratch, Purpose::workspace, "scratch")) {}
+
+void Llama::set_unit(int unit) {
+  if (op_.gemms != nullptr) op_.gemms->set_unit(parameters_.units[static_cast<std::size_t>(unit)]);
+}
+
+std::vector<int> Llama::pass_order(const ModelConfig& m, bool backward) {
+  std::vector<int> order{embedding_unit};
+  for (std::int64_t i = 0; i < m.layers; ++i) order.push_back(block_unit(i));
+  if (m.tied_embedding) order.push_back(embedding_unit);
+  order.push_back(head_unit(m));
+  for (std::int64_t i = m.layers; backward && i-- > 0;) order.push_back(block_unit(i));
+  return order;
+}
+
+void Llama::embed(const std::int32_t* tokens, WeightProvider& weights, const Tensor& out) {
+  const Tensor table = weights.gather(embedding_unit)[0];
+  op_.kernels.embedding_forward(op_.stream, {.tokens = tokens,
+                                             .table = table.data,
+                                             .out = out.data,
+                                             .dtype = table.dtype,
+                                             .n = shape_.tokens(),
+                                             .vocab = settings_.model.vocab_size,
+                                             .dim = settings_.model.dim});
+  weights.release(embedding_unit);
+}
+
+void Llama::embed_backward(const std::int32_t* tokens, const Tensor& dh, GradientSink& gradients) {
+  const GradientTarget target = gradients.open(embedding_unit)[0];
+  op_.kernels.embedding_backward(op_.stream, {.tokens = tokens,
+                                              .d_out = dh.data,
+                                              .dtype = dh.dtype,
+                                              .d_table = static_cast<float*>(target.tensor.data),
+                                              .accumulate = target.accumulate,
+                                              .n = shape_.tokens(),
+                                              .vocab = settings_.model.vocab_size,
+                                              .dim = settings_.model.dim});
+  gradients.close(embedding_unit);
+}
+
+std::vector<BlockActivations> Llama::forward_blocks(const std::int32_t* tokens, WeightProvider& weights,
+                                                    const Tensor& branch, bool reuse) {
+  const auto layers = static_cast<std::size_t>(settings_.model.layers);
+  const auto allocate = [&] {
+    return BlockActivations::allocate(activations_, settings_.model, shape_, pass_.recipes);
+  };
+  std::vector<BlockActivations> blocks;
+  for (std::size_t i = 0; i < (reuse ? std::min<std::size_t>(layers, 2) : layers); ++i) blocks.push_back(allocate());
+  const auto at = [&](std::size_t layer) -> BlockActivations& { return blocks[layer % blocks.size()]; };
+
+  embed(tokens, weights, at(0).h);
+  for (std::size_t layer = 0; layer < layers; ++layer) {
+    const int unit = block_unit(static_cast<std::int64_t>(layer));
+    set_unit(unit);
+    const auto w = weights.gather(unit);
+    if (layer == 0) {
+      block_forward(pass_, unit, w, at(0).h, {}, at(0), branch);
+    } else {
+      block_forward(pass_, unit, w, at(layer - 1).h_middle, branch, at(layer), branch);
+    }
+    weights.release(unit);
+  }
+  if (reuse && blocks.size() == 2 && layers % 2 == 1) std::swap(blocks[0], blocks[1]);  // the last block comes last
+  return blocks;
+}
+
+std::pair<Tensor, Tensor> Llama::gather_head(WeightProvider& weights) {
+  // Copies of the views: the spans belong to the provider.
+  const bool tied = settings_.model.tied_embedding;
+  const Tensor embedding = tied ? weights.gather(embedding_unit)[0] : Tensor{};
+  const auto head = weights.gather(head_unit(settings_.model));
+  return {head[0], tied ? embedding : head[1]};
+}
+
+void Llama::release_head(WeightProvider& weights) {
+  weights.release(head_unit(settings_.model));
+  if (settings_.model.tied_embedding) weights.release(embedding_unit);
+}
+
+void Llama::head_backward(const std::int32_t* targets, float loss_scale, float* loss_sum, const BlockActivations& last,
+                          const Tensor& branch, const Tensor& dh, float* dh_amax, WeightProvider& weights,
+                          GradientSink& gradients) {
+  const int unit = head_unit(settings_.model);
+  set_unit(unit);
+  const auto [norm, output] = gather_head(weights);
+  const auto head_gradients = gradients.open(unit);
+  const GradientTarget d_norm = head_gradients[0];
+  const GradientTarget d_output =
+      settings_.model.tied_embedding ? gradients.open(embedding_unit)[0] : head_gradients[1];
+  head_.forward_backward(norm, output, d_norm, d_output, last.h_middle, branch, targets, loss_scale, loss_sum, dh,
+                         dh_amax);
+  gradients.close(unit);
+  release_head(weights);
+}
+
+void Llama::forward_backward(const std::int32_t* tokens, const std::int32_t* targets, float loss_scale, float* loss_sum,
+                             WeightProvider& weights, GradientSink& gradients) {
+  const ArenaScope scope(activations_);
+  const Tensor branch = take(activations_, shape_.storage, shape_.tokens(), settings_.model.dim);
+  const Tensor dh = take(activations_, shape_.storage, shape_.tokens(), settings_.model.dim);
+  const QuantScale dh_scale = QuantScale::allocate(activations_);
+  weights.begin_pass(pass_order(settings_.model, true));
+
+  std::vector<BlockActivations> blocks = forward_blocks(tokens, weights, branch, false);
+  head_backward(targets, loss_scale, loss_sum, blocks.back(), branch, dh, dh_scale.amax, weights, gradients);
+  for (std::int64_t layer = settings_.model.layers; layer-- > 0;) {
+    const int unit = block_unit(layer);
+    set_unit(unit);
+    const auto w = weights.gather(unit);
+    block_backward(pass_, unit, w, gradients.open(unit), blocks[static_cast<std::size_t>(layer)], dh, dh_scale);
+    gradients.close(unit);
+    weights.release(unit);
+  }
+  embed_backward(tokens, dh, gradients);
+}
+
+void Llama::evaluate(const std::int32_t* tokens, const std::int32_t* targets, float* loss_sum,
+                     WeightProvider& weights) {
+  const ArenaScope scope(activations_);
+  const Tensor branch = take(activations_, shape_.storage, shape_.tokens(), settings_.model.dim);
+  weights.begin_pass(pass_order(settings_.model, false));
+  const std::vector<BlockActivations> blocks = forward_blocks(tokens, weights, branch, true);
+  set_unit(head_unit(settings_.model));
+  const auto [norm, output] = gather_head(weights);
+  head_.forward(norm, output, blocks.back().h_middle, branch, targets, loss_sum);
+  release_head(weights);
+}
+
+}  // namespace octet

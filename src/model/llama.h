@@ -1,0 +1,82 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "src/model/block.h"
+#include "src/model/head.h"
+#include "src/parallel/weight_provider.h"
+
+namespace octet {
+
+struct LlamaSettings {
+  ModelConfig model;
+  Precision precision = Precision::bf16;
+  Float8Config float8;
+  std::int64_t micro_batch = 1;
+  std::int64_t seq_len = 0;
+};
+
+/// Forward and backward of one micro-batch, written out as a straight list of op calls. It holds activations, not
+/// weights: those come from a WeightProvider unit by unit, and gradients go to a GradientSink.
+class Llama {
+ public:
+  /// Bytes of the two arenas, found by a dry run of forward_backward: the code that allocates is the code that plans.
+  struct MemoryNeeds {
+    std::int64_t activations = 0;
+    std::int64_t scratch = 0;
+  };
+  static MemoryNeeds plan(const LlamaSettings& settings, Stream& stream);
+
+  /// Units in the order in which a pass asks for their weights.
+  static std::vector<int> pass_order(const ModelConfig& model, bool backward);
+
+  Llama(const LlamaSettings& settings, Stream& stream, Exchange& exchange, GemmTrace* gemms)
+      : Llama(settings, stream, exchange, gemms, plan(settings, stream)) {}
+  Llama(const LlamaSettings& settings, Stream& stream, Exchange& exchange, GemmTrace* gemms, const MemoryNeeds& needs);
+  Llama(const Llama&) = delete;
+  Llama& operator=(const Llama&) = delete;
+
+  const ParameterList& parameters() const { return parameters_; }
+
+  /// tokens and targets: [micro_batch, seq_len] int32 on the device; negative targets are not counted.
+  /// Adds the sum of token losses to *loss_sum (device) and gives the sink the gradients of loss_scale · that sum.
+  void forward_backward(const std::int32_t* tokens, const std::int32_t* targets, float loss_scale, float* loss_sum,
+                        WeightProvider& weights, GradientSink& gradients);
+
+  /// Forward only: adds the sum of token losses to *loss_sum.
+  void evaluate(const std::int32_t* tokens, const std::int32_t* targets, float* loss_sum, WeightProvider& weights);
+
+  TensorChecks& checks() { return checks_; }
+
+ private:
+  Llama(const LlamaSettings& settings, Stream& stream, Exchange& exchange, GemmTrace* gemms, const KernelTable& kernels,
+        Arena activations, Arena scratch);
+
+  void set_unit(int unit);
+  void embed(const std::int32_t* tokens, WeightProvider& weights, const Tensor& out);
+  void embed_backward(const std::int32_t* tokens, const Tensor& dh, GradientSink& gradients);
+  /// `reuse`: forward only, one set of activations serves every block.
+  std::vector<BlockActivations> forward_blocks(const std::int32_t* tokens, WeightProvider& weights,
+                                               const Tensor& branch, bool reuse);
+  /// Gathers the head's weights: {norm, output}.
+  std::pair<Tensor, Tensor> gather_head(WeightProvider& weights);
+  void release_head(WeightProvider& weights);
+  void head_backward(const std::int32_t* targets, float loss_scale, float* loss_sum, const BlockActivations& last,
+                     const Tensor& branch, const Tensor& dh, float* dh_amax, WeightProvider& weights,
+                     GradientSink& gradients);
+
+  LlamaSettings settings_;
+  ParameterList parameters_;
+  KernelTable kernels_;
+  Arena activations_;
+  Arena scratch_;
+  RopeTable rope_;
+  TensorChecks checks_;
+  OpContext op_;
+  BatchShape shape_;
+  BlockPass pass_;
+  Head head_;
+};
+
+}  // namespace octet

@@ -1,0 +1,59 @@
+#include <vector>
+
+#include "src/model/llama.h"
+
+namespace octet {
+namespace {
+
+/// Weights and gradients without memory, for the dry run.
+class NoWeights final : public WeightProvider {
+ public:
+  explicit NoWeights(const ParameterList& list) : list_(list) {}
+  void begin_pass(std::span<const int>) override {}
+  std::span<const Tensor> gather(int unit) override {
+    unit_.clear();
+    const auto [first, last] = list_.range(unit);
+    for (std::size_t i = first; i < last; ++i) {
+      unit_.push_back({nullptr, list_.parameters[i].gathered, list_.parameters[i].shape, nullptr});
+    }
+    return unit_;
+  }
+  void release(int) override {}
+
+ private:
+  const ParameterList& list_;
+  std::vector<Tensor> unit_;
+};
+
+class NoGradients final : public GradientSink {
+ public:
+  explicit NoGradients(const ParameterList& list) : list_(list) {}
+  std::span<const GradientTarget> open(int unit) override {
+    auto& targets = units_.emplace_back();
+    const auto [first, last] = list_.range(unit);
+    for (std::size_t i = first; i < last; ++i) {
+      targets.push_back({{nullptr, DType::f32, list_.parameters[i].shape, nullptr}, false});
+    }
+    return targets;
+  }
+  void close(int) override {}
+
+ private:
+  const ParameterList& list_;
+  std::vector<std::vector<GradientTarget>> units_;
+};
+
+}  // namespace
+
+Llama::MemoryNeeds Llama::plan(const LlamaSettings& settings, Stream& stream) {
+  NoExchange exchange;
+  Llama dry(settings, stream, exchange, nullptr, dry_run(kernels_of(stream)), Arena::measure("activations"),
+            Arena::measure("scratch"));
+  NoWeights weights(dry.parameters_);
+  NoGradients gradients(dry.parameters_);
+  dry.forward_backward(nullptr, nullptr, 1.0f, nullptr, weights, gradients);
+  dry.evaluate(nullptr, nullptr, nullptr, weights);
+  return {dry.activations_.high_water(), dry.scratch_.high_water()};
+}
+
+}  // namespace octet

@@ -1,0 +1,102 @@
+#include "src/model/parameters.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace octet {
+namespace {
+
+constexpr std::array<std::string_view, block_linears> linear_names = {
+    "attention.wq",    "attention.wk",    "attention.wv",   "attention.wo",
+    "feed_forward.w1", "feed_forward.w3", "feed_forward.w2"};
+
+constexpr double no_cutoff = 100;  // torch's absolute cut of ±2 at a standard deviation of 0.02
+
+Shape weight_shape(const ModelConfig& m, BlockLinear l) {
+  switch (l) {
+    case wq:
+      return {m.q_dim(), m.dim};
+    case wk:
+    case wv:
+      return {m.kv_dim(), m.dim};
+    case wo:
+      return {m.dim, m.q_dim()};
+    case w1:
+    case w3:
+      return {m.ffn_dim, m.dim};
+    default:
+      return {m.dim, m.ffn_dim};
+  }
+}
+
+double init_std(BlockLinear l, std::int64_t layer) {
+  const bool by_depth = l == wo || l == w2 || l == w3;
+  return by_depth ? 0.02 / std::sqrt(2.0 * static_cast<double>(layer + 1)) : 0.02;
+}
+
+}  // namespace
+
+BlockRecipes block_recipes(Precision precision, const Float8Config& float8) {
+  BlockRecipes recipes;
+  for (std::size_t l = 0; l < recipes.size(); ++l) {
+    const bool excepted = std::any_of(float8.bf16_linears.begin(), float8.bf16_linears.end(), [&](const auto& part) {
+      return linear_names[l].find(part) != std::string_view::npos;
+    });
+    recipes[l] = {.name = linear_names[l], .float8 = precision == Precision::float8 && !excepted};
+  }
+  return recipes;
+}
+
+ParameterList llama_parameters(const ModelConfig& m, Precision precision, const Float8Config& float8) {
+  const DType storage = storage_dtype(precision);
+  const BlockRecipes recipes = block_recipes(precision, float8);
+  const double head_std = 1.0 / std::sqrt(static_cast<double>(m.dim));
+  ParameterList list;
+  const auto add = [&](std::string name, Shape shape, DType gathered, double std_dev, double cutoff) {
+    list.parameters.push_back(
+        {std::move(name), static_cast<int>(list.units.size()) - 1, shape, gathered, std_dev, cutoff});
+  };
+
+  list.units.push_back("embedding");
+  add("tok_embeddings.weight", {m.vocab_size, m.dim}, storage, m.tied_embedding ? head_std : 1.0,
+      m.tied_embedding ? 3.0 : no_cutoff);
+  for (std::int64_t layer = 0; layer < m.layers; ++layer) {
+    list.units.push_back(fmt::format("block.{}", layer));
+    const std::string prefix = fmt::format("layers.{}.", layer);
+    add(prefix + "attention_norm.weight", {m.dim}, storage, 0, 0);
+    add(prefix + "ffn_norm.weight", {m.dim}, storage, 0, 0);
+    for (int l = 0; l < block_linears; ++l) {
+      const auto linear = static_cast<BlockLinear>(l);
+      const LinearRecipe& recipe = recipes[static_cast<std::size_t>(l)];
+      add(fmt::format("{}{}.weight", prefix, recipe.name), weight_shape(m, linear),
+          recipe.float8 ? LinearRecipe::weight_format : storage, init_std(linear, layer), no_cutoff);
+    }
+  }
+  list.units.push_back("head");
+  add("norm.weight", {m.dim}, storage, 0, 0);
+  if (!m.tied_embedding) add("output.weight", {m.vocab_size, m.dim}, storage, head_std, 3.0);
+  return list;
+}
+
+std::string gemm_format_table(const ModelConfig& m, Precision precision, const Float8Config& float8) {
+  const auto row = [](auto name, auto shape, auto output, auto grad_input, auto grad_weight) {
+    return fmt::format("  {:<18} {:<16} {:<13} {:<13} {:<13}\n", name, shape, output, grad_input, grad_weight);
+  };
+  const std::string_view plain = name_of(storage_dtype(precision));
+  std::string table = row("linear", "weight", "output", "grad_input", "grad_weight");
+  for (int l = 0; l < block_linears; ++l) {
+    const LinearRecipe recipe = block_recipes(precision, float8)[static_cast<std::size_t>(l)];
+    const std::string_view x = recipe.float8 ? name_of(LinearRecipe::input_format) : plain;
+    const std::string_view w = recipe.float8 ? name_of(LinearRecipe::weight_format) : plain;
+    const std::string_view dy = recipe.float8 ? name_of(LinearRecipe::grad_output_format) : plain;
+    table += row(recipe.name, weight_shape(m, static_cast<BlockLinear>(l)).text(), fmt::format("{} x {}", x, w),
+                 fmt::format("{} x {}", dy, w), fmt::format("{} x {}", dy, x));
+  }
+  const std::string same = fmt::format("{} x {}", plain, plain);
+  table += row(m.tied_embedding ? "output (tied)" : "output", Shape{m.vocab_size, m.dim}.text(), same, same, same);
+  return table;
+}
+
+}  // namespace octet

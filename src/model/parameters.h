@@ -1,0 +1,43 @@
+#pragma once
+
+#include <array>
+#include <string>
+
+#include "src/model/config.h"
+#include "src/ops/linear.h"
+#include "src/ops/precision.h"
+#include "src/parallel/parameter.h"
+
+namespace octet {
+
+/// The seven linears of a block, in the order of their parameters in the unit (the norms come first, see BlockSlot).
+enum BlockLinear : int { wq, wk, wv, wo, w1, w3, w2, block_linears };
+
+/// Positions in a block's unit.
+enum BlockSlot : int { slot_attention_norm, slot_ffn_norm, slot_linears };
+constexpr int slot_of(BlockLinear l) {
+  return static_cast<int>(slot_linears) + static_cast<int>(l);
+}
+
+/// Recipes of the seven linears under a precision.
+using BlockRecipes = std::array<LinearRecipe, block_linears>;
+BlockRecipes block_recipes(Precision precision, const Float8Config& float8);
+
+/// Unit numbers: 0 the embedding, 1 + i block i, layers + 1 the final norm and output head.
+constexpr int embedding_unit = 0;
+constexpr int block_unit(std::int64_t layer) {
+  return static_cast<int>(layer) + 1;
+}
+constexpr int head_unit(const ModelConfig& m) {
+  return static_cast<int>(m.layers) + 1;
+}
+
+/// Parameters with torchtitan's names and initial values (models/llama3/model: embedding N(0, 1); wq, wk, wv, w1 std
+/// 0.02; wo, w2, w3 std 0.02/sqrt(2 (layer + 1)); head std dim^-1/2 cut at 3 std; norms 1). A tied embedding starts as
+/// the head does, because it has to serve as one.
+ParameterList llama_parameters(const ModelConfig& model, Precision precision, const Float8Config& float8);
+
+/// Text table: linear, weight shape, formats of its three GEMMs. Printed at start.
+std::string gemm_format_table(const ModelConfig& model, Precision precision, const Float8Config& float8);
+
+}  // namespace octet

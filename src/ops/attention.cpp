@@ -1,0 +1,66 @@
+#include "src/ops/attention.h"
+
+#include <cmath>
+#include <vector>
+
+namespace octet {
+
+void attention_forward(OpContext& context, const AttentionShape& shape, const Tensor& q, const Tensor& k,
+                       const Tensor& v, const Tensor& o, float* log_sum_exp) {
+  ArenaScope scope(context.scratch);
+  AttentionForward args{.shape = shape, .q = q.data, .k = k.data, .v = v.data, .o = o.data, .log_sum_exp = log_sum_exp};
+  args.workspace = context.scratch.allocate(context.kernels.attention_forward_workspace(args));
+  context.kernels.attention_forward(context.stream, args);
+}
+
+void attention_backward(OpContext& context, const AttentionShape& shape, const Tensor& q, const Tensor& k,
+                        const Tensor& v, const Tensor& o, const Tensor& d_o, const float* log_sum_exp, const Tensor& dq,
+                        const Tensor& dk, const Tensor& dv) {
+  ArenaScope scope(context.scratch);
+  AttentionBackward args{.shape = shape,
+                         .q = q.data,
+                         .k = k.data,
+                         .v = v.data,
+                         .o = o.data,
+                         .d_o = d_o.data,
+                         .log_sum_exp = log_sum_exp,
+                         .dq = dq.data,
+                         .dk = dk.data,
+                         .dv = dv.data};
+  args.workspace = context.scratch.allocate(context.kernels.attention_backward_workspace(args));
+  context.kernels.attention_backward(context.stream, args);
+}
+
+RopeTable::RopeTable(Device& device, Stream& stream, std::int64_t seq, std::int64_t head_dim, double theta)
+    : cos(device, DType::f32, {seq, head_dim / 2}, Purpose::workspace),
+      sin(device, DType::f32, {seq, head_dim / 2}, Purpose::workspace) {
+  const std::int64_t half = head_dim / 2;
+  std::vector<float> c(static_cast<std::size_t>(seq * half)), s(c.size());
+  for (std::int64_t t = 0; t < seq; ++t) {
+    for (std::int64_t i = 0; i < half; ++i) {
+      const double angle =
+          static_cast<double>(t) * std::pow(theta, -2.0 * static_cast<double>(i) / static_cast<double>(head_dim));
+      c[static_cast<std::size_t>(t * half + i)] = static_cast<float>(std::cos(angle));
+      s[static_cast<std::size_t>(t * half + i)] = static_cast<float>(std::sin(angle));
+    }
+  }
+  device.copy_from_host(cos.view().data, c.data(), cos.view().bytes(), stream);
+  device.copy_from_host(sin.view().data, s.data(), sin.view().bytes(), stream);
+  stream.synchronize();
+}
+
+void rope(OpContext& context, const RopeTable& table, const Tensor& x, std::int64_t batch, std::int64_t head_dim,
+          bool inverse, const StatsOut& stats) {
+  context.kernels.rope(context.stream, {.x = x.data,
+                                        .dtype = x.dtype,
+                                        .batch = batch,
+                                        .seq = x.shape[0] / batch,
+                                        .heads = x.shape[1] / head_dim,
+                                        .head_dim = head_dim,
+                                        .cos = table.cos.view().as<float>(),
+                                        .sin = table.sin.view().as<float>(),
+                                        .inverse = inverse,
+                                        .stats = stats});
+}
+
+}  // namespace octet

@@ -1,0 +1,27 @@
+#pragma once
+
+#include "src/ops/context.h"
+#include "src/tensor/tensor.h"
+
+namespace octet {
+
+/// Causal grouped-query attention over [batch · seq, heads · head_dim] tensors, with its scratch.
+void attention_forward(OpContext& context, const AttentionShape& shape, const Tensor& q, const Tensor& k,
+                       const Tensor& v, const Tensor& o, float* log_sum_exp);
+
+/// Overwrites dq, dk, dv.
+void attention_backward(OpContext& context, const AttentionShape& shape, const Tensor& q, const Tensor& k,
+                        const Tensor& v, const Tensor& o, const Tensor& d_o, const float* log_sum_exp, const Tensor& dq,
+                        const Tensor& dk, const Tensor& dv);
+
+/// cos and sin [seq, head_dim / 2] of the rotary embedding, computed in double on the host.
+struct RopeTable {
+  RopeTable(Device& device, Stream& stream, std::int64_t seq, std::int64_t head_dim, double theta);
+  TensorBuffer cos, sin;
+};
+
+/// Rotates x [batch · seq, heads · head_dim] in place, `inverse` for the backward pass.
+void rope(OpContext& context, const RopeTable& table, const Tensor& x, std::int64_t batch, std::int64_t head_dim,
+          bool inverse, const StatsOut& stats);
+
+}  // namespace octet

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "src/base/dtype.h"
+
+namespace octet {
+
+/// Every GEMM that was run, when asked: tests and the start-up table read from it which formats were really used.
+class GemmTrace {
+ public:
+  struct Record {
+    std::string unit;    ///< "block.3", "head"
+    std::string linear;  ///< "attention.wq"
+    std::string gemm;    ///< "output", "grad_input", "grad_weight"
+    std::int64_t m = 0, n = 0, k = 0;
+    DType a = DType::f32, b = DType::f32, c = DType::f32;
+    bool fast_accumulate = false;
+  };
+
+  void set_unit(std::string unit) { unit_ = std::move(unit); }
+  void add(Record record) {
+    record.unit = unit_;
+    records_.push_back(std::move(record));
+  }
+  const std::vector<Record>& records() const { return records_; }
+  void clear() { records_.clear(); }
+  /// One JSON object a line.
+  std::string json_lines() const;
+
+ private:
+  std::string unit_;
+  std::vector<Record> records_;
+};
+
+}  // namespace octet

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <string_view>
+
+#include "src/ops/quantize.h"
+
+namespace octet {
+
+/// How one linear computes. In float8 (tensorwise dynamic, as torchao's default): input and weight e4m3, output
+/// gradient e5m2, all three GEMMs in fp8, fast accumulation in the forward GEMM only.
+struct LinearRecipe {
+  std::string_view name;  ///< "attention.wq", for traces
+  bool float8 = false;
+
+  static constexpr DType input_format = DType::e4m3;
+  static constexpr DType weight_format = DType::e4m3;
+  static constexpr DType grad_output_format = DType::e5m2;
+};
+
+/// The input of one or several linears: as produced (`high`) and cast to fp8 once for all of them that want it.
+/// Only the forms that a linear reads in backward are kept.
+struct LinearInput {
+  Tensor high;       ///< storage dtype
+  Tensor quantized;  ///< e4m3 when a linear of the group is fp8, else of no dtype of its own
+  QuantScale scale;  ///< of the cast; lives as long as `quantized`
+  bool any_float8 = false;
+  bool keep_high = true;  ///< false: only fp8 linears read this input, `high` is scratch and gone after forward
+
+  const Tensor& of(const LinearRecipe& recipe) const { return recipe.float8 ? quantized : high; }
+};
+
+/// Casts x.high, whose abs-max is in x.scale.amax, when a linear of the group is fp8.
+void quantize_input(OpContext& context, LinearInput& x);
+
+/// The output gradient of one linear in the form its GEMMs read. For an fp8 recipe it is cast to e5m2 in scratch.
+/// `scale.amax` holds the abs-max already.
+Tensor prepare_grad_output(OpContext& context, const LinearRecipe& recipe, const Tensor& dy, const QuantScale& scale);
+
+/// The one linear: three GEMMs. x [n, in], w [out, in], y [n, out]; x, w and dy as `LinearInput::of`, the weight
+/// provider and prepare_grad_output give them. Shapes are checked; a mismatch is an internal error with the numbers.
+///   forward       y = x wᵀ
+///   grad_input    dx (+)= dy w
+///   grad_weight   dw (+)= dyᵀ x, fp32
+void linear_forward(OpContext& context, const LinearRecipe& recipe, const Tensor& x, const Tensor& w, const Tensor& y);
+void linear_grad_input(OpContext& context, const LinearRecipe& recipe, const Tensor& dy, const Tensor& w,
+                       const Tensor& dx, bool accumulate);
+void linear_grad_weight(OpContext& context, const LinearRecipe& recipe, const Tensor& dy, const Tensor& x,
+                        const Tensor& dw, bool accumulate);
+
+}  // namespace octet

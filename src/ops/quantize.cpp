@@ -1,0 +1,25 @@
+#include "src/ops/quantize.h"
+
+namespace octet {
+
+QuantScale QuantScale::allocate(Arena& arena) {
+  auto* values = arena.allocate<float>(3);
+  return values == nullptr ? QuantScale{} : QuantScale{values, values + 1, values + 2};
+}
+
+Tensor quantize(OpContext& context, const Tensor& x, DType format, const QuantScale& scale, void* storage) {
+  context.exchange.reduce_max(scale.amax, 1);
+  context.kernels.compute_scales(
+      context.stream,
+      {.amax = scale.amax, .scale = scale.scale, .inverse_scale = scale.inverse, .n = 1, .format = format});
+  context.kernels.cast_to_float8(
+      context.stream,
+      {.x = x.data, .from = x.dtype, .y = storage, .to = format, .n = x.elements(), .scale = scale.scale});
+  return {storage, format, x.shape, scale.inverse};
+}
+
+void measure(OpContext& context, const Tensor& x, const StatsOut& out) {
+  context.kernels.stats(context.stream, {.x = x.data, .dtype = x.dtype, .n = x.elements(), .out = out});
+}
+
+}  // namespace octet

@@ -1,0 +1,25 @@
+#pragma once
+
+#include "src/ops/context.h"
+#include "src/tensor/tensor.h"
+
+namespace octet {
+
+/// The three fp32 values of one tensorwise fp8 cast, side by side on the device.
+struct QuantScale {
+  float* amax = nullptr;
+  float* scale = nullptr;
+  float* inverse = nullptr;
+
+  static QuantScale allocate(Arena& arena);
+};
+
+/// Casts x to `format` with the tensorwise dynamic recipe: amax -> MAX over the exchange -> scale -> cast.
+/// `scale.amax` holds the local abs-max already (its producer wrote it). `storage` has x.elements() bytes.
+/// Returns the fp8 tensor, whose inverse_scale points into `scale`.
+Tensor quantize(OpContext& context, const Tensor& x, DType format, const QuantScale& scale, void* storage);
+
+/// Abs-max and non-finite count of x in a pass of their own.
+void measure(OpContext& context, const Tensor& x, const StatsOut& out);
+
+}  // namespace octet

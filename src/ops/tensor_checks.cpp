@@ -1,0 +1,29 @@
+#include "src/ops/tensor_checks.h"
+
+namespace octet {
+
+TensorChecks::TensorChecks(Device& device, Stream& stream, std::vector<std::string> units,
+                           std::vector<std::string> tensors)
+    : units_(std::move(units)),
+      tensors_(std::move(tensors)),
+      device_(device),
+      counters_(device, size() * static_cast<std::int64_t>(sizeof(std::uint32_t)), Purpose::workspace) {
+  reset(stream);
+}
+
+std::vector<TensorChecks::Finding> TensorChecks::read(Stream& stream) const {
+  std::vector<std::uint32_t> counts(static_cast<std::size_t>(size()));
+  device_.copy_to_host(counts.data(), counters_.data(), counters_.bytes(), stream);
+  stream.synchronize();
+  std::vector<Finding> findings;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    if (counts[i] != 0) findings.push_back({units_[i / tensors_.size()], tensors_[i % tensors_.size()], counts[i]});
+  }
+  return findings;
+}
+
+void TensorChecks::reset(Stream& stream) {
+  device_.zero(counters_.data(), counters_.bytes(), stream);
+}
+
+}  // namespace octet

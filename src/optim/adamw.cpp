@@ -1,0 +1,35 @@
+#include "src/optim/adamw.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace octet {
+
+bool decays(const OptimizerConfig& config, const std::string& parameter) {
+  return std::none_of(config.no_decay.begin(), config.no_decay.end(),
+                      [&](const std::string& part) { return parameter.find(part) != std::string::npos; });
+}
+
+void adamw_step(Stream& stream, const KernelTable& kernels, const OptimizerConfig& config, double lr, std::int64_t step,
+                std::span<const OptimizerSlice> slices, const float* clip_factor, const std::uint32_t* skip) {
+  const auto bias = [&](double beta) { return static_cast<float>(1.0 - std::pow(beta, static_cast<double>(step))); };
+  for (const OptimizerSlice& s : slices) {
+    kernels.adamw(stream, {.parameter = s.parameter,
+                           .first_moment = s.first_moment,
+                           .second_moment = s.second_moment,
+                           .gradient = s.gradient,
+                           .n = s.n,
+                           .lr = static_cast<float>(lr),
+                           .beta1 = static_cast<float>(config.beta1),
+                           .beta2 = static_cast<float>(config.beta2),
+                           .eps = static_cast<float>(config.eps),
+                           .weight_decay = s.decay ? static_cast<float>(config.weight_decay) : 0.0f,
+                           .bias1 = bias(config.beta1),
+                           .bias2 = bias(config.beta2),
+                           .gradient_scale = clip_factor,
+                           .skip = skip,
+                           .stats = {.amax = s.amax, .non_finite = nullptr}});
+  }
+}
+
+}  // namespace octet

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "kernels/table.h"
+#include "src/optim/config.h"
+
+namespace octet {
+
+/// One parameter's shard as the optimizer sees it: n fp32 elements on the device.
+struct OptimizerSlice {
+  float* parameter = nullptr;
+  const float* gradient = nullptr;
+  float* first_moment = nullptr;
+  float* second_moment = nullptr;
+  std::int64_t n = 0;
+  bool decay = true;
+  float* amax = nullptr;  ///< where the new weight's abs-max goes, or null
+};
+
+/// One AdamW step over all slices. `clip_factor` and `skip` stay on the device.
+void adamw_step(Stream& stream, const KernelTable& kernels, const OptimizerConfig& config, double lr, std::int64_t step,
+                std::span<const OptimizerSlice> slices, const float* clip_factor, const std::uint32_t* skip);
+
+/// False when the parameter's name contains one of `no_decay`.
+bool decays(const OptimizerConfig& config, const std::string& parameter);
+
+}  // namespace octet

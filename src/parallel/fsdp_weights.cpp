@@ -1,0 +1,136 @@
+#include "src/parallel/fsdp_weights.h"
+
+namespace octet {
+namespace {
+
+constexpr std::int64_t alignment = 256;
+
+std::int64_t aligned(std::int64_t bytes) {
+  return (bytes + alignment - 1) / alignment * alignment;
+}
+
+/// A whole fp32 weight of a group of one is the master itself.
+bool is_master(const ParameterSpec& p, int shards) {
+  return shards == 1 && p.gathered == DType::f32;
+}
+
+std::int64_t gathered_bytes(const ParameterSpec& p, int shards) {
+  if (is_master(p, shards)) return 0;
+  return aligned(Shard::of(p.shape, 0, shards).padded_elements() * shards * size_of(p.gathered));
+}
+
+}  // namespace
+
+FsdpWeights::FsdpWeights(const ParameterList& list, const ShardedBuffer& master, WeightScales& scales,
+                         Communicator& shard_group, Stream& stream, FsdpOptions options)
+    : list_(list),
+      master_(master),
+      scales_(scales),
+      group_(shard_group),
+      stream_(stream),
+      kernels_(kernels_of(stream)),
+      options_(options),
+      schedule_(options.reshard_after_forward),
+      pool_(stream.device(), Purpose::gathered, 2),
+      units_(list.units.size()) {}
+
+std::vector<std::int64_t> FsdpWeights::unit_bytes(const ParameterList& list, int shards) {
+  std::vector<std::int64_t> bytes(list.units.size(), 0);
+  for (const ParameterSpec& p : list.parameters) bytes[static_cast<std::size_t>(p.unit)] += gathered_bytes(p, shards);
+  return bytes;
+}
+
+std::span<const Tensor> FsdpWeights::gather(int unit) {
+  schedule_.advance(unit);
+  ensure(unit);
+  if (schedule_.next() >= 0) ensure(schedule_.next());  // prefetch: issued before the model computes with `unit`
+  return units_[static_cast<std::size_t>(unit)].tensors;
+}
+
+void FsdpWeights::release(int unit) {
+  if (!schedule_.keep(unit)) drop(units_[static_cast<std::size_t>(unit)]);
+}
+
+void FsdpWeights::invalidate() {
+  for (Unit& unit : units_) {
+    if (unit.gathered) drop(unit);
+  }
+}
+
+void FsdpWeights::drop(Unit& unit) {
+  pool_.give_back(std::move(unit.buffer));
+  unit.buffer = {};
+  unit.gathered = false;
+}
+
+void FsdpWeights::ensure(int index) {
+  Unit& unit = units_[static_cast<std::size_t>(index)];
+  if (unit.gathered) return;
+  unit.buffer = pool_.acquire(unit_bytes(list_, group_.size())[static_cast<std::size_t>(index)]);
+  gather_parameters(index, unit);
+  unit.gathered = true;
+}
+
+void FsdpWeights::gather_parameters(int index, Unit& unit) {
+  const auto [first, last] = list_.range(index);
+  const int shards = group_.size();
+  unit.tensors.clear();
+  char* place = unit.buffer.as<char>();
+  std::vector<Buffer> high;  // bf16 forms of fp8 weights that are cast after the gather
+  std::vector<Tensor> sources;
+
+  group_.group_begin();
+  for (std::size_t i = first; i < last; ++i) {
+    const ParameterSpec& p = list_.parameters[i];
+    unit.tensors.push_back({place, p.gathered, p.shape, scales_.inverse(i)});
+    place += gathered_bytes(p, shards);
+    if (is_master(p, shards)) {
+      unit.tensors.back().data = master_.data(i);
+      continue;
+    }
+    const bool cast_after = is_float8(p.gathered) && !options_.float8_all_gather;
+    const DType travels = cast_after ? DType::bf16 : p.gathered;
+    const std::int64_t piece = master_.layout().shard(i).padded_elements();
+    void* whole = unit.tensors.back().data;
+    if (cast_after) {
+      whole = high.emplace_back(pool_.acquire(piece * shards * size_of(travels))).data();
+      sources.push_back({whole, travels, p.shape, nullptr});
+    }
+    void* mine = static_cast<char*>(whole) + group_.rank() * piece * size_of(travels);
+    cast_piece(i, travels, mine);
+    if (shards > 1) group_.all_gather(mine, whole, piece, travels);
+  }
+  group_.group_end();
+
+  std::size_t next = 0;
+  for (std::size_t i = first; i < last && !high.empty(); ++i) {
+    if (is_float8(list_.parameters[i].gathered)) cast_gathered(i, sources[next++], unit.tensors[i - first]);
+  }
+  for (Buffer& b : high) pool_.give_back(std::move(b));
+}
+
+void FsdpWeights::cast_piece(std::size_t parameter, DType to, void* piece) {
+  const std::int64_t n = master_.layout().shard(parameter).padded_elements();
+  if (is_float8(to)) {
+    kernels_.cast_to_float8(stream_, {.x = master_.data(parameter),
+                                      .from = DType::f32,
+                                      .y = piece,
+                                      .to = to,
+                                      .n = n,
+                                      .scale = scales_.scale(parameter)});
+  } else {
+    kernels_.convert(stream_, {.x = master_.data(parameter), .from = DType::f32, .y = piece, .to = to, .n = n});
+  }
+}
+
+void FsdpWeights::cast_gathered(std::size_t parameter, const Tensor& high, Tensor& out) {
+  scales_.measure_gathered(parameter, high, kernels_);
+  kernels_.cast_to_float8(stream_, {.x = high.data,
+                                    .from = high.dtype,
+                                    .y = out.data,
+                                    .to = out.dtype,
+                                    .n = high.elements(),
+                                    .scale = scales_.scale(parameter)});
+}
+
+}  // namespace octet

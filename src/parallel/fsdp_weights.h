@@ -1,0 +1,62 @@
+#pragma once
+
+#include <vector>
+
+#include "kernels/table.h"
+#include "src/comm/communicator.h"
+#include "src/device/buffer_pool.h"
+#include "src/parallel/gather_schedule.h"
+#include "src/parallel/weight_provider.h"
+#include "src/parallel/weight_scales.h"
+
+namespace octet {
+
+struct FsdpOptions {
+  bool reshard_after_forward = true;
+  bool float8_all_gather = true;  ///< false: gather fp8 weights in bf16 and cast the whole weight afterwards
+};
+
+/// Fully sharded weights: every rank keeps fp32 pieces; a unit is cast on its owners and all-gathered when the model
+/// asks for it, each parameter straight into the place where it is used (a gathered parameter is the pieces of all
+/// ranks end to end, so nothing is copied in or out). fp8 weights are cast from fp32 once and travel as bytes.
+/// Weights stay valid until invalidate(), which the trainer calls after the optimizer step.
+class FsdpWeights final : public WeightProvider {
+ public:
+  FsdpWeights(const ParameterList& list, const ShardedBuffer& master, WeightScales& scales, Communicator& shard_group,
+              Stream& stream, FsdpOptions options);
+
+  void begin_pass(std::span<const int> order) override { schedule_.begin(order); }
+  std::span<const Tensor> gather(int unit) override;
+  void release(int unit) override;
+  /// The masters have changed: nothing gathered may be used again.
+  void invalidate();
+
+  /// Bytes of a unit while it is gathered.
+  static std::vector<std::int64_t> unit_bytes(const ParameterList& list, int shards);
+
+ private:
+  struct Unit {
+    bool gathered = false;
+    Buffer buffer;
+    std::vector<Tensor> tensors;
+  };
+
+  void ensure(int unit);
+  void gather_parameters(int index, Unit& unit);
+  void cast_piece(std::size_t parameter, DType to, void* piece);
+  void cast_gathered(std::size_t parameter, const Tensor& high, Tensor& out);
+  void drop(Unit& unit);
+
+  const ParameterList& list_;
+  const ShardedBuffer& master_;
+  WeightScales& scales_;
+  Communicator& group_;
+  Stream& stream_;
+  const KernelTable& kernels_;
+  FsdpOptions options_;
+  GatherSchedule schedule_;
+  BufferPool pool_;
+  std::vector<Unit> units_;
+};
+
+}  // namespace octet

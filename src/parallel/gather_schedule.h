@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace octet {
+
+/// Which gathered units stay alive, from the announced order alone. Shared by the provider that gathers and by the plan
+/// that counts bytes.
+class GatherSchedule {
+ public:
+  explicit GatherSchedule(bool reshard) : reshard_(reshard) {}
+
+  void begin(std::span<const int> order) {
+    order_.assign(order.begin(), order.end());
+    position_ = 0;
+  }
+  /// The unit being asked for; throws internal_error when it is not the next in the order.
+  void advance(int unit);
+  /// The unit after the current one, or -1: the one to prefetch.
+  int next() const { return position_ < order_.size() ? order_[position_] : -1; }
+  /// Whether a released unit stays gathered: always without resharding, else when it comes back within two units
+  /// (the last block, whose backward follows the head).
+  bool keep(int unit) const;
+
+ private:
+  bool reshard_;
+  std::vector<int> order_;
+  std::size_t position_ = 0;
+};
+
+/// Peak bytes of gathered units of one pass in this order, given each unit's bytes.
+std::int64_t peak_gathered_bytes(std::span<const int> order, std::span<const std::int64_t> unit_bytes, bool reshard);
+
+}  // namespace octet

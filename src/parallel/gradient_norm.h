@@ -1,0 +1,38 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "kernels/table.h"
+#include "src/comm/communicator.h"
+#include "src/parallel/sharded_parameters.h"
+
+namespace octet {
+
+/// Global L2 norm of the sharded gradients and the clip factor, both on the device. A norm that is not finite sets
+/// the skip flag, which stops every later optimizer step.
+class GradientNorm {
+ public:
+  GradientNorm(const ParameterList& list, Device& device, Stream& stream);
+
+  /// `shard_group` holds the pieces of one replica; replicas have equal gradients.
+  void compute(const ShardedBuffer& gradients, Communicator& shard_group, float max_norm);
+
+  const float* norm() const { return values_.as<float>(); }
+  const float* factor() const { return values_.as<float>() + 1; }
+  const std::uint32_t* skip() const { return reinterpret_cast<const std::uint32_t*>(values_.as<float>() + 2); }
+  /// [parameters] non-finite elements of this rank's pieces, added up since reset.
+  std::uint32_t* non_finite() const { return counters_.as<std::uint32_t>(); }
+  void reset_counters() { device_.zero(counters_.data(), counters_.bytes(), stream_); }
+
+ private:
+  Device& device_;
+  Stream& stream_;
+  const KernelTable& kernels_;
+  std::int64_t parameters_;
+  Buffer values_;    ///< norm, clip factor, skip flag, sum of squares
+  Buffer sums_;      ///< [parameters] sums of squares
+  Buffer counters_;  ///< [parameters]
+};
+
+}  // namespace octet

@@ -1,0 +1,47 @@
+#include "src/parallel/sharded_parameters.h"
+
+#include "src/base/random.h"
+
+namespace octet {
+
+ShardLayout::ShardLayout(const ParameterList& list, int rank, int ranks) : ranks_(ranks) {
+  constexpr std::int64_t alignment = 64;  // elements: 256 bytes
+  for (const ParameterSpec& p : list.parameters) {
+    shards_.push_back(Shard::of(p.shape, rank, ranks));
+    offsets_.push_back(elements_);
+    elements_ += (shards_.back().padded_elements() + alignment - 1) / alignment * alignment;
+  }
+}
+
+ShardedBuffer::ShardedBuffer(const ShardLayout& layout, Device& device, Stream& stream, Purpose purpose)
+    : layout_(&layout), buffer_(device, layout.bytes(), purpose) {
+  device.zero(buffer_.data(), buffer_.bytes(), stream);
+}
+
+namespace {
+
+std::vector<float> initial_values(const ParameterSpec& spec, const Shard& shard, std::uint64_t seed, std::uint32_t id) {
+  std::vector<float> values(static_cast<std::size_t>(shard.elements()), 1.0f);
+  if (spec.init_std == 0) return values;
+  const RandomKey key{seed, RandomPurpose::initial_weights, id};
+  const std::int64_t first = shard.first_element();
+#pragma omp parallel for schedule(static)
+  for (std::int64_t e = 0; e < shard.elements(); ++e) {
+    values[static_cast<std::size_t>(e)] =
+        static_cast<float>(spec.init_std * random_normal(key, static_cast<std::uint64_t>(first + e), spec.init_cutoff));
+  }
+  return values;
+}
+
+}  // namespace
+
+void initialize(const ParameterList& list, ShardedBuffer& master, std::uint64_t seed, Device& device, Stream& stream) {
+  for (std::size_t i = 0; i < list.parameters.size(); ++i) {
+    const Shard& shard = master.layout().shard(i);
+    const std::vector<float> values = initial_values(list.parameters[i], shard, seed, static_cast<std::uint32_t>(i));
+    device.copy_from_host(master.data(i), values.data(), shard.elements() * 4, stream);
+    stream.synchronize();
+  }
+}
+
+}  // namespace octet

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "src/parallel/parameter.h"
+#include "src/tensor/shard.h"
+
+namespace octet {
+
+/// How this rank's pieces of all parameters lie in one flat fp32 buffer: every piece padded to the same number of rows
+/// on all ranks and aligned. Master weights, gradients and Adam moments share one layout.
+class ShardLayout {
+ public:
+  ShardLayout(const ParameterList& list, int rank, int ranks);
+
+  std::size_t size() const { return shards_.size(); }
+  const Shard& shard(std::size_t i) const { return shards_[i]; }
+  /// Element offset of piece i in the flat buffer.
+  std::int64_t offset(std::size_t i) const { return offsets_[i]; }
+  std::int64_t elements() const { return elements_; }
+  std::int64_t bytes() const { return elements_ * 4; }
+  int ranks() const { return ranks_; }
+
+ private:
+  std::vector<Shard> shards_;
+  std::vector<std::int64_t> offsets_;
+  std::int64_t elements_ = 0;
+  int ranks_;
+};
+
+/// One flat fp32 buffer in that layout, zeroed.
+class ShardedBuffer {
+ public:
+  ShardedBuffer(const ShardLayout& layout, Device& device, Stream& stream, Purpose purpose);
+
+  float* data(std::size_t i) const { return buffer_.as<float>() + layout_->offset(i); }
+  float* all() const { return buffer_.as<float>(); }
+  const ShardLayout& layout() const { return *layout_; }
+
+ private:
+  const ShardLayout* layout_;
+  Buffer buffer_;
+};
+
+/// Writes the initial values of this rank's pieces: element e of parameter i is a function of (seed, i, e) only, so
+/// every layout starts from the same bits. Padding stays zero.
+void initialize(const ParameterList& list, ShardedBuffer& master, std::uint64_t seed, Device& device, Stream& stream);
+
+}  // namespace octet

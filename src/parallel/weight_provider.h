@@ -1,0 +1,23 @@
+#pragma once
+
+#include <span>
+
+#include "src/tensor/tensor.h"
+
+namespace octet {
+
+/// Where the model gets its weights from. The model asks, the provider answers; sharding, casts, gathers, prefetch and
+/// resharding are behind this interface. Units are numbered in forward order (src/model/parameters.h).
+class WeightProvider {
+ public:
+  virtual ~WeightProvider() = default;
+
+  /// Announces the units in the order in which `gather` will be called, so that the next one can be prefetched.
+  virtual void begin_pass(std::span<const int> order) = 0;
+  /// The unit's whole weights, in the order of its parameters, ready for use on the compute stream until release.
+  /// fp8 weights carry their inverse scale.
+  virtual std::span<const Tensor> gather(int unit) = 0;
+  virtual void release(int unit) = 0;
+};
+
+}  // namespace octet

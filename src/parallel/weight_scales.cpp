@@ -1,0 +1,51 @@
+#include "src/parallel/weight_scales.h"
+
+namespace octet {
+
+WeightScales::WeightScales(const ParameterList& list, const ShardLayout& layout, Device& device, Stream& stream)
+    : layout_(layout), device_(device), stream_(stream) {
+  for (const ParameterSpec& p : list.parameters) {
+    slots_.push_back(is_float8(p.gathered) ? static_cast<int>(count_++) : -1);
+  }
+  values_ = Buffer(device, 3 * count_ * 4, Purpose::parameters);
+  device.zero(values_.data(), values_.bytes(), stream);
+}
+
+float* WeightScales::at(int row, std::size_t i) const {
+  return slots_[i] < 0 ? nullptr : values_.as<float>() + row * count_ + slots_[i];
+}
+
+void WeightScales::measure(const ShardedBuffer& master, const KernelTable& kernels) {
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    if (amax(i) == nullptr) continue;
+    kernels.stats(stream_, {.x = master.data(i),
+                            .dtype = DType::f32,
+                            .n = layout_.shard(i).elements(),
+                            .out = {.amax = amax(i), .non_finite = nullptr}});
+  }
+}
+
+void WeightScales::update(Communicator& shard_group, const KernelTable& kernels) {
+  if (count_ == 0) return;
+  // A rank without rows has no abs-max of its own, only the old global one, which must not survive.
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    if (amax(i) != nullptr && layout_.shard(i).rows == 0) device_.zero(amax(i), 4, stream_);
+  }
+  auto* amaxes = values_.as<float>();
+  shard_group.all_reduce(amaxes, count_, DType::f32, ReduceOp::max);
+  kernels.compute_scales(stream_, {.amax = amaxes,
+                                   .scale = amaxes + count_,
+                                   .inverse_scale = amaxes + 2 * count_,
+                                   .n = count_,
+                                   .format = DType::e4m3});
+}
+
+void WeightScales::measure_gathered(std::size_t i, const Tensor& whole, const KernelTable& kernels) {
+  kernels.stats(
+      stream_,
+      {.x = whole.data, .dtype = whole.dtype, .n = whole.elements(), .out = {.amax = amax(i), .non_finite = nullptr}});
+  kernels.compute_scales(
+      stream_, {.amax = amax(i), .scale = at(1, i), .inverse_scale = at(2, i), .n = 1, .format = DType::e4m3});
+}
+
+}  // namespace octet

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "src/device/device.h"
+#include "src/model/llama.h"
+#include "src/parallel/config.h"
+
+namespace octet {
+
+/// Bytes of one rank by purpose, known before anything is allocated.
+struct MemoryPlan {
+  std::array<std::int64_t, static_cast<int>(Purpose::count)> bytes{};
+
+  std::int64_t& operator[](Purpose p) { return bytes[static_cast<std::size_t>(p)]; }
+  std::int64_t operator[](Purpose p) const { return bytes[static_cast<std::size_t>(p)]; }
+  std::int64_t total() const;
+};
+
+/// `reshard`: gathered weights are freed after forward.
+MemoryPlan plan_memory(const LlamaSettings& settings, int shards, bool reshard, Stream& stream);
+
+/// A line a purpose; with a ledger the measured peak beside it.
+std::string memory_table(const MemoryPlan& plan, const MemoryLedger* measured);
+
+/// Usage error with the table when `ranks_on_device` such ranks do not fit the device.
+void check_fits(const MemoryPlan& plan, Device& device, int ranks_on_device);
+
+}  // namespace octet

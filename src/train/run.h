@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+
+#include "src/comm/mesh.h"
+#include "src/comm/trace.h"
+#include "src/train/trainer.h"
+
+namespace octet {
+
+/// What a run writes its traces into, when comm.trace is set.
+struct Traces {
+  CommTrace* communication = nullptr;
+  GemmTrace* gemms = nullptr;
+};
+
+struct RunEnvironment {
+  Mesh& mesh;
+  Stream& stream;
+  Traces traces;
+  int ranks_on_node = 1;
+  std::string config_name;    ///< names the default run directory
+  std::string resolved_yaml;  ///< config.yaml of the run
+};
+
+/// The whole run: plan, train, validate, log, stop. Collective. Returns the exit code, the same on every rank.
+int run_training(const RunConfig& config, const RunEnvironment& environment);
+
+}  // namespace octet

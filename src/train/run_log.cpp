@@ -1,0 +1,98 @@
+#include "src/train/run_log.h"
+
+#include "src/base/log.h"
+#include "src/metrics/peak.h"
+#include "src/train/memory_plan.h"
+
+namespace octet {
+
+RunLog::RunLog(const RunConfig& config, const RunEnvironment& environment, RunDirectory directory)
+    : config_(config),
+      environment_(environment),
+      directory_(std::move(directory)),
+      writes_(environment.mesh.world().rank() == 0) {
+  if (writes_) metrics_ = std::make_unique<MetricsWriter>(directory_.metrics());
+  write_status_file({.state = "running", .reason = "", .exit_code = 0, .step = 0, .steps = config.train.steps});
+}
+
+void RunLog::start(const MemoryPlan& plan, const Trainer& trainer) {
+  const ModelConfig& m = config_.model;
+  const MeshShape& mesh = environment_.mesh.shape();
+  log::info("model {}: {:.2f}M parameters ({} layers, dim {}, {} heads, {} kv heads, ffn {}, vocabulary {})", m.name,
+            static_cast<double>(m.parameters()) / 1e6, m.layers, m.dim, m.heads, m.kv_heads, m.ffn_dim, m.vocab_size);
+  log::info("mesh: {} rank(s) = dp_replicate {} x dp_shard {}; weights {} after forward",
+            environment_.mesh.world().size(), mesh.dp_replicate, mesh.dp_shard,
+            reshards(config_.parallel, mesh.dp_shard) ? "resharded" : "kept");
+  log::info("batch: {} sequences of {} tokens a step, micro-batches of {} a rank; {} steps, {:.1f}M tokens in all",
+            config_.train.global_batch, config_.train.seq_len, config_.train.micro_batch, config_.train.steps,
+            static_cast<double>(config_.train.steps * config_.train.global_batch * config_.train.seq_len) / 1e6);
+  const auto& order = trainer.sampler().order();
+  for (std::size_t i = 0; i < config_.data.train.size(); ++i) {
+    const WindowSplit& split = order.split(static_cast<std::int32_t>(i));
+    log::info("data: {}: {} training and {} validation windows", config_.data.train[i].path, split.train(),
+              split.validation());
+  }
+  if (config_.precision == Precision::float8) {
+    log::info("precision float8: recipe {}, fp8 all-gather {}", config_.float8.recipe,
+              config_.float8.all_gather ? "on" : "off");
+  } else {
+    log::info("precision {}", name_of(config_.precision));
+  }
+  log::info("formats of the GEMMs:\n{}", gemm_format_table(m, config_.precision, config_.float8));
+  log::info("memory plan:\n{}", memory_table(plan, nullptr));
+  log::info("run directory: {}", directory_.path);
+}
+
+void RunLog::step(std::int64_t step, const StepResult& result, double seconds, std::optional<double> validation_loss) {
+  if (!writes_) return;
+  Device& device = environment_.stream.device();
+  const double step_tokens = static_cast<double>(config_.train.global_batch * config_.train.seq_len);
+  const double per_rank = step_tokens / seconds / environment_.mesh.world().size();
+  const double flops = per_rank * config_.model.flops_per_token(config_.train.seq_len);
+  const std::int64_t memory = device.ledger().total().peak;
+  const StepMetrics metrics{
+      .step = step,
+      .loss = result.loss,
+      .validation_loss = validation_loss,
+      .grad_norm = result.grad_norm,
+      .lr = result.lr,
+      .tokens = step * config_.train.global_batch * config_.train.seq_len,
+      .tokens_per_second = step_tokens / seconds,
+      .tokens_per_second_per_rank = per_rank,
+      .tflops = flops / 1e12,
+      .mfu = mfu_percent(device.name(), flops),
+      .memory_bytes = memory,
+      .memory_percent = 100.0 * static_cast<double>(memory) / static_cast<double>(device.memory_bytes()),
+      .step_seconds = seconds,
+      .data_seconds = result.data_seconds,
+      .non_finite = [&] {
+        std::int64_t n = 0;
+        for (const auto& f : result.non_finite) n += f.count;
+        return n;
+      }()};
+  metrics_->write(metrics);
+  log::out("{}", console_line(metrics));
+}
+
+void RunLog::non_finite(std::int64_t step, const StepResult& result) {
+  if (!writes_) return;
+  for (const auto& f : result.non_finite) {
+    log::warning("step {}: {} non-finite element(s) in {}, {}", step, f.count, f.unit, f.tensor);
+  }
+}
+
+void RunLog::memory(const MemoryPlan& plan) {
+  log::info("memory after the first step:\n{}", memory_table(plan, &environment_.stream.device().ledger()));
+}
+
+void RunLog::end(const std::string& state, const std::string& reason, int exit_code, std::int64_t step) {
+  write_status_file(
+      {.state = state, .reason = reason, .exit_code = exit_code, .step = step, .steps = config_.train.steps});
+  log::info("{} after step {}: {}", state, step, reason);
+}
+
+void RunLog::write_status_file(const RunStatus& status) {
+  if (writes_) write_status(directory_.status(), status);
+}
+
+}  // namespace octet

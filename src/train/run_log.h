@@ -1,0 +1,37 @@
+#pragma once
+
+#include <memory>
+
+#include "src/metrics/status.h"
+#include "src/metrics/step_metrics.h"
+#include "src/train/run.h"
+#include "src/train/run_directory.h"
+
+namespace octet {
+
+/// Everything a run tells its owner: console, metrics.jsonl, status.json. Files are rank 0's alone.
+class RunLog {
+ public:
+  RunLog(const RunConfig& config, const RunEnvironment& environment, RunDirectory directory);
+
+  /// Model, layout, precision, formats of the GEMMs, data, memory plan: what a reader of the log needs to know.
+  void start(const MemoryPlan& plan, const Trainer& trainer);
+  void step(std::int64_t step, const StepResult& result, double seconds, std::optional<double> validation_loss);
+  /// Names tensors with NaN or infinity.
+  void non_finite(std::int64_t step, const StepResult& result);
+  void memory(const MemoryPlan& plan);
+  void end(const std::string& state, const std::string& reason, int exit_code, std::int64_t step);
+
+  const RunDirectory& directory() const { return directory_; }
+
+ private:
+  void write_status_file(const RunStatus& status);
+
+  const RunConfig& config_;
+  const RunEnvironment& environment_;
+  RunDirectory directory_;
+  bool writes_;
+  std::unique_ptr<MetricsWriter> metrics_;
+};
+
+}  // namespace octet
