@@ -33,7 +33,7 @@ int train(const CommandLine& command, MpiRuntime& mpi) {
   log::info("{}", set_up_cpu(config.cpu, mpi.local_size()));
 
   const auto stream = open_device(config.device, mpi.local_rank()).make_stream();
-  const Watchdog watchdog(std::chrono::duration<double>(config.comm.timeout_seconds));
+  const Watchdog watchdog(config.comm.timeout_seconds);
   CommTrace communication;
   GemmTrace gemms;
   const Traces traces = config.comm.trace ? Traces{&communication, &gemms} : Traces{};

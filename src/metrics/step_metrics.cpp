@@ -11,9 +11,13 @@ namespace octet {
 namespace {
 
 std::string grouped(double value) {
-  std::string digits = fmt::format("{:.0f}", value);
-  for (int i = static_cast<int>(digits.size()) - 3; i > 0; i -= 3) digits.insert(static_cast<std::size_t>(i), ",");
-  return digits;
+  const std::string digits = fmt::format("{:.0f}", value);
+  std::string text;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) text.push_back(',');
+    text.push_back(digits[i]);
+  }
+  return text;
 }
 
 /// JSON has no NaN; a reader gets null.

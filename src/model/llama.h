@@ -48,6 +48,7 @@ class Llama {
   void evaluate(const std::int32_t* tokens, const std::int32_t* targets, float* loss_sum, WeightProvider& weights);
 
   TensorChecks& checks() { return checks_; }
+  const TensorChecks& checks() const { return checks_; }
 
  private:
   Llama(const LlamaSettings& settings, Stream& stream, Exchange& exchange, GemmTrace* gemms, const KernelTable& kernels,

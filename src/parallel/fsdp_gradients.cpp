@@ -1,5 +1,7 @@
 #include "src/parallel/fsdp_gradients.h"
 
+#include "src/comm/watchdog.h"
+
 namespace octet {
 
 FsdpGradients::FsdpGradients(const ParameterList& list, ShardedBuffer& shards, Communicator& shard_group,
@@ -67,6 +69,7 @@ void FsdpGradients::close(int index) {
 }
 
 void FsdpGradients::reduce(int index, Unit& unit, bool first) {
+  const UnitScope scope(list_.units[static_cast<std::size_t>(index)]);  // for traces and the watchdog
   const auto [begin, end] = list_.range(index);
   std::int64_t pieces = 0;
   for (std::size_t i = begin; i < end; ++i) pieces += shards_.layout().shard(i).padded_elements();

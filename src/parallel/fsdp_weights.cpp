@@ -1,5 +1,7 @@
 #include "src/parallel/fsdp_weights.h"
 
+#include "src/comm/watchdog.h"
+
 namespace octet {
 namespace {
 
@@ -72,6 +74,7 @@ void FsdpWeights::ensure(int index) {
 }
 
 void FsdpWeights::gather_parameters(int index, Unit& unit) {
+  const UnitScope scope(list_.units[static_cast<std::size_t>(index)]);  // for traces and the watchdog
   const auto [first, last] = list_.range(index);
   const int shards = group_.size();
   unit.tensors.clear();

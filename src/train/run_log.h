@@ -4,6 +4,7 @@
 
 #include "src/metrics/status.h"
 #include "src/metrics/step_metrics.h"
+#include "src/train/memory_plan.h"
 #include "src/train/run.h"
 #include "src/train/run_directory.h"
 

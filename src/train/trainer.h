@@ -1,20 +1,14 @@
 #pragma once
 
-#include <memory>
 #include <vector>
 
-#include "src/comm/mesh.h"
 #include "src/data/sampler.h"
-#include "src/model/llama.h"
-#include "src/optim/adamw.h"
-#include "src/parallel/fsdp_gradients.h"
-#include "src/parallel/fsdp_weights.h"
-#include "src/parallel/gradient_norm.h"
 #include "src/train/config.h"
+#include "src/train/sharded_model.h"
 
 namespace octet {
 
-/// What a step tells the loop; the same on every rank.
+/// What a step tells the loop; the same on every rank, but for the seconds.
 struct StepResult {
   double loss = 0;       ///< nats a token, over the global batch
   double grad_norm = 0;  ///< before clipping
@@ -25,7 +19,7 @@ struct StepResult {
   int stop_signal = 0;   ///< a rank's argument of train_step, the largest
 };
 
-/// Model, data, sharded state and optimizer of one run, one rank's part: a training step and a validation pass.
+/// A run's data and sharded model, one rank's part: training steps and validation passes.
 class Trainer {
  public:
   /// Collective. Initial weights from run.seed.
@@ -38,36 +32,21 @@ class Trainer {
   bool has_validation() const { return validation_batches_ > 0; }
 
   const Sampler& sampler() const { return sampler_; }
-  const ParameterList& parameters() const { return model_.parameters(); }
-  const ShardedBuffer& master() const { return master_; }
+  ShardedModel& model() { return model_; }
 
  private:
   Tensor upload(const std::vector<std::int32_t>& host, const TensorBuffer& to);
-  void optimize(std::int64_t step, double lr);
-  /// One all-reduce of what the host wants to know.
+  /// Sums the loss over ranks and agrees on what stops a run.
   void agree(StepResult& result, int stop_signal);
-  /// Non-finite elements counted since the last reset, on this rank.
-  std::vector<TensorChecks::Finding> findings();
-  /// The same over all ranks; resets.
-  std::vector<TensorChecks::Finding> shared_findings();
 
   const RunConfig& config_;
   Mesh& mesh_;
   Stream& stream_;
   Device& device_;
-  const KernelTable& kernels_;
   BatchLayout batch_layout_;
   Sampler sampler_;
   std::int64_t validation_batches_ = 0;
-  NoExchange exchange_;
-  Llama model_;
-  ShardLayout layout_;
-  ShardedBuffer master_, gradients_, first_moment_, second_moment_;
-  WeightScales scales_;
-  FsdpWeights weights_;
-  FsdpGradients sink_;
-  GradientNorm norm_;
-  std::vector<OptimizerSlice> slices_;
+  ShardedModel model_;
   Batch batch_;
   TensorBuffer tokens_, targets_;
   TensorBuffer loss_sum_;  ///< [1]

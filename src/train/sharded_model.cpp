@@ -1,0 +1,84 @@
+#include "src/train/sharded_model.h"
+
+namespace octet {
+
+ShardedModel::ShardedModel(const LlamaSettings& settings, const OptimizerConfig& optimizer, const FsdpOptions& fsdp,
+                           Mesh& mesh, Stream& stream, GemmTrace* gemms)
+    : mesh_(mesh),
+      stream_(stream),
+      device_(stream.device()),
+      kernels_(kernels_of(stream)),
+      optimizer_(optimizer),
+      model_(settings, stream, exchange_, gemms),
+      layout_(model_.parameters(), mesh.dp_shard().rank(), mesh.dp_shard().size()),
+      master_(layout_, device_, stream, Purpose::parameters),
+      gradients_(layout_, device_, stream, Purpose::gradients),
+      first_moment_(layout_, device_, stream, Purpose::optimizer),
+      second_moment_(layout_, device_, stream, Purpose::optimizer),
+      scales_(model_.parameters(), layout_, device_, stream),
+      weights_(model_.parameters(), master_, scales_, mesh.dp_shard(), stream, fsdp),
+      sink_(model_.parameters(), gradients_, mesh.dp_shard(), mesh.dp_replicate(), stream),
+      norm_(model_.parameters(), device_, stream) {
+  for (std::size_t i = 0; i < layout_.size(); ++i) {
+    slices_.push_back({.parameter = master_.data(i),
+                       .gradient = gradients_.data(i),
+                       .first_moment = first_moment_.data(i),
+                       .second_moment = second_moment_.data(i),
+                       .n = layout_.shard(i).elements(),
+                       .decay = decays(optimizer, parameters().parameters[i].name),
+                       .amax = scales_.amax(i)});
+  }
+}
+
+void ShardedModel::initialize(std::uint64_t seed) {
+  octet::initialize(parameters(), master_, seed, device_, stream_);
+  weights_changed();
+}
+
+void ShardedModel::weights_changed() {
+  scales_.measure(master_, kernels_);
+  scales_.update(mesh_.dp_shard(), kernels_);
+  weights_.invalidate();
+}
+
+void ShardedModel::accumulate(const Tensor& tokens, const Tensor& targets, float loss_scale, float* loss_sum) {
+  model_.forward_backward(tokens.as<std::int32_t>(), targets.as<std::int32_t>(), loss_scale, loss_sum, weights_, sink_);
+}
+
+void ShardedModel::finish_step(std::int64_t step, double lr) {
+  sink_.finish_step();
+  norm_.compute(gradients_, mesh_.dp_shard(), static_cast<float>(optimizer_.clip_norm));
+  adamw_step(stream_, kernels_, optimizer_, lr, step, slices_, norm_.factor(), norm_.skip());
+  scales_.update(mesh_.dp_shard(), kernels_);
+  weights_.invalidate();
+}
+
+void ShardedModel::evaluate(const Tensor& tokens, const Tensor& targets, float* loss_sum) {
+  model_.evaluate(tokens.as<std::int32_t>(), targets.as<std::int32_t>(), loss_sum, weights_);
+}
+
+std::vector<TensorChecks::Finding> ShardedModel::non_finite() const {
+  std::vector<TensorChecks::Finding> found = model_.checks().read(stream_);
+  std::vector<std::uint32_t> counts(layout_.size());
+  device_.copy_to_host(counts.data(), norm_.non_finite(), static_cast<std::int64_t>(counts.size()) * 4, stream_);
+  stream_.synchronize();
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    const ParameterSpec& p = parameters().parameters[i];
+    if (counts[i] != 0) {
+      found.push_back({parameters().units[static_cast<std::size_t>(p.unit)], "gradient of " + p.name, counts[i]});
+    }
+  }
+  return found;
+}
+
+std::vector<TensorChecks::Finding> ShardedModel::take_non_finite() {
+  TensorChecks& checks = model_.checks();
+  mesh_.world().all_reduce(checks.all(), checks.size(), DType::i32, ReduceOp::sum);
+  mesh_.world().all_reduce(norm_.non_finite(), static_cast<std::int64_t>(layout_.size()), DType::i32, ReduceOp::sum);
+  std::vector<TensorChecks::Finding> all = non_finite();
+  checks.reset(stream_);
+  norm_.reset_counters();
+  return all;
+}
+
+}  // namespace octet

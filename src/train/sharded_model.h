@@ -1,0 +1,65 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "src/comm/mesh.h"
+#include "src/model/llama.h"
+#include "src/optim/adamw.h"
+#include "src/parallel/fsdp_gradients.h"
+#include "src/parallel/fsdp_weights.h"
+#include "src/parallel/gradient_norm.h"
+
+namespace octet {
+
+/// A model with its sharded state: fp32 master weights, gradients and Adam moments of this rank, the FSDP provider and
+/// sink around them, and the optimizer. It knows no data and no loop. Every method is collective over the mesh.
+class ShardedModel {
+ public:
+  ShardedModel(const LlamaSettings& settings, const OptimizerConfig& optimizer, const FsdpOptions& fsdp, Mesh& mesh,
+               Stream& stream, GemmTrace* gemms);
+
+  /// Initial weights, the same bits for every layout.
+  void initialize(std::uint64_t seed);
+  /// After the masters were written: weight scales from scratch, gathered weights forgotten.
+  void weights_changed();
+
+  /// A training step is begin_step, any number of accumulate, finish_step.
+  void begin_step() { sink_.begin_step(); }
+  /// Forward and backward of one micro-batch; tokens and targets [micro_batch, seq_len] on the device.
+  void accumulate(const Tensor& tokens, const Tensor& targets, float loss_scale, float* loss_sum);
+  /// Sums replicas, clips by the global norm, updates weights and their scales. `step` counts from 1.
+  void finish_step(std::int64_t step, double lr);
+  /// Forward only; adds the sum of token losses to *loss_sum.
+  void evaluate(const Tensor& tokens, const Tensor& targets, float* loss_sum);
+
+  /// Non-finite elements counted since the last reset on this rank; waits for the stream.
+  std::vector<TensorChecks::Finding> non_finite() const;
+  /// Sums the counters over all ranks, reads and resets them.
+  std::vector<TensorChecks::Finding> take_non_finite();
+
+  const ParameterList& parameters() const { return model_.parameters(); }
+  const GradientNorm& norm() const { return norm_; }
+  ShardedBuffer& master() { return master_; }
+  ShardedBuffer& gradients() { return gradients_; }
+  const WeightScales& scales() const { return scales_; }
+  FsdpWeights& weights() { return weights_; }
+
+ private:
+  Mesh& mesh_;
+  Stream& stream_;
+  Device& device_;
+  const KernelTable& kernels_;
+  OptimizerConfig optimizer_;
+  NoExchange exchange_;
+  Llama model_;
+  ShardLayout layout_;
+  ShardedBuffer master_, gradients_, first_moment_, second_moment_;
+  WeightScales scales_;
+  FsdpWeights weights_;
+  FsdpGradients sink_;
+  GradientNorm norm_;
+  std::vector<OptimizerSlice> slices_;
+};
+
+}  // namespace octet

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/comm/mpi/mpi_communicator.h"
+#include "src/train/sharded_model.h"
+
+namespace octet {
+
+/// A small ShardedModel on all ranks of the test program, fed with given weights and batches.
+class Harness {
+ public:
+  struct Options {
+    Precision precision = Precision::fp32;
+    Float8Config float8;
+    std::int64_t micro_batch = 1;
+    int dp_replicate = 1;
+    bool reshard = true;
+    OptimizerConfig optimizer;
+  };
+
+  Harness(const ModelConfig& model, std::int64_t seq_len, Options options)
+      : options_(options),
+        stream_(cpu_device().make_stream()),
+        mesh_(make_mpi_communicator(*stream_, "world"), {.dp_replicate = options.dp_replicate, .dp_shard = 0}),
+        seq_len_(seq_len),
+        sharded_({.model = model,
+                  .precision = options.precision,
+                  .float8 = options.float8,
+                  .micro_batch = options.micro_batch,
+                  .seq_len = seq_len},
+                 options.optimizer,
+                 {.reshard_after_forward = options.reshard, .float8_all_gather = options.float8.all_gather}, mesh_,
+                 *stream_, &gemms) {}
+
+  ShardedModel& sharded() { return sharded_; }
+  Mesh& mesh() { return mesh_; }
+  Stream& stream() { return *stream_; }
+
+  /// Writes this rank's piece of a whole parameter.
+  void set_weight(const std::string& name, const std::vector<float>& whole) {
+    const std::size_t i = index(name);
+    const Shard& shard = sharded_.master().layout().shard(i);
+    std::copy_n(whole.begin() + shard.first_element(), shard.elements(), sharded_.master().data(i));
+  }
+
+  /// The whole of a sharded buffer's parameter, from all ranks.
+  std::vector<float> whole(const ShardedBuffer& buffer, const std::string& name) {
+    const std::size_t i = index(name);
+    const Shard& shard = buffer.layout().shard(i);
+    std::vector<float> all(static_cast<std::size_t>(shard.padded_elements() * mesh_.dp_shard().size()));
+    mesh_.dp_shard().all_gather(buffer.data(i), all.data(), shard.padded_elements(), DType::f32);
+    all.resize(static_cast<std::size_t>(shard.global.elements()));
+    return all;
+  }
+
+  /// Forward and backward of a global batch [sequences, seq_len]; every rank takes its part. Returns the mean loss.
+  double forward_backward(const std::vector<std::int32_t>& tokens, const std::vector<std::int32_t>& targets) {
+    const auto total = static_cast<std::int64_t>(tokens.size());
+    const std::int64_t mine = total / mesh_.dp().size(), micro = options_.micro_batch * seq_len_;
+    float loss = 0;
+    sharded_.begin_step();
+    for (std::int64_t begin = mesh_.dp().rank() * mine; begin < (mesh_.dp().rank() + 1) * mine; begin += micro) {
+      sharded_.accumulate(view(tokens, begin, micro), view(targets, begin, micro), 1.0f / static_cast<float>(total),
+                          &loss);
+    }
+    mesh_.dp().all_reduce(&loss, 1, DType::f32, ReduceOp::sum);
+    return static_cast<double>(loss) / static_cast<double>(total);
+  }
+
+  GemmTrace gemms;
+
+ private:
+  static Tensor view(const std::vector<std::int32_t>& all, std::int64_t begin, std::int64_t count) {
+    return {const_cast<std::int32_t*>(all.data()) + begin, DType::i32, {count}, nullptr};
+  }
+  std::size_t index(const std::string& name) const {
+    const auto& list = sharded_.parameters().parameters;
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      if (list[i].name == name) return i;
+    }
+    throw internal_error("tests", "no parameter {}", name);
+  }
+
+  Options options_;
+  std::unique_ptr<Stream> stream_;
+  Mesh mesh_;
+  std::int64_t seq_len_;
+  ShardedModel sharded_;
+};
+
+}  // namespace octet
