@@ -34,8 +34,6 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
   return out;
 }
 
-namespace {
-
 std::string usage_text() {
   RunConfig config;
   Schema schema;
@@ -48,8 +46,6 @@ std::string usage_text() {
          "Options of the configuration; the command line overrides the file:\n" +
          help_text(schema);
 }
-
-}  // namespace
 
 std::string answer(const CommandLine& command_line) {
   switch (command_line.action) {

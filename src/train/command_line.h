@@ -21,6 +21,9 @@ struct CommandLine {
 /// the file, then the command line. Throws usage errors.
 CommandLine parse_command_line(int argc, const char* const* argv);
 
+/// Text of --help.
+std::string usage_text();
+
 /// What the actions other than `run` print, as it stands: with its last newline.
 std::string answer(const CommandLine& command_line);
 

@@ -23,7 +23,7 @@ struct TrainConfig {
 
 struct CommConfig {
   double timeout_seconds = 600;
-  std::string trace;  ///< file for the trace of collectives and GEMMs (JSON lines, one file a rank); empty: none
+  bool trace = false;  ///< write every collective and GEMM to trace-rankN.jsonl in the run directory
 };
 
 struct CpuConfig {

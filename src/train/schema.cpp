@@ -158,8 +158,7 @@ void declare_machine(Schema& schema, RunConfig& c) {
       .unit("seconds")
       .above(0)
       .help("A collective that takes longer ends the job with a message that names it.");
-  schema.add("trace", c.comm.trace)
-      .help("File for the trace of collectives and GEMMs (JSON lines, one file a rank). Empty: none.");
+  schema.add("trace", c.comm.trace).help("Write every collective and GEMM to trace-rankN.jsonl in the run's folder.");
   schema.section("cpu", "The CPU backend.");
   schema.add_choice("gemm", c.cpu.gemm, {"auto", "f32", "bf16"})
       .help(

@@ -167,8 +167,9 @@ TEST(Schema, ConfigurationPageIsCurrent) {
   std::ifstream file(source + "/docs/configuration.md");
   std::ostringstream page;
   page << file.rdbuf();
-  EXPECT_TRUE(page.str() == reference_page())
-      << "run: build/cpu/bin/octet-train --print-reference > docs/configuration.md";
+  std::string text = page.str();
+  while (text.ends_with("\n\n")) text.pop_back();  // from a printer that ends its lines itself
+  EXPECT_TRUE(text == reference_page()) << "run: build/cpu/bin/octet-train --print-reference > docs/configuration.md";
 }
 
 TEST(Schema, HelpNamesEveryOption) {
