@@ -1,0 +1,100 @@
+#include "src/base/options/document.h"
+
+#include <sstream>
+
+#include "src/base/options/text.h"
+
+namespace octet {
+namespace {
+
+std::string wrapped(const std::string& text, std::size_t indent, std::size_t width) {
+  const std::string margin(indent, ' ');
+  std::string out, line = margin, word;
+  std::istringstream words(text);
+  while (words >> word) {
+    if (line.size() > indent && line.size() + 1 + word.size() > width) {
+      out += line + "\n";
+      line = margin;
+    }
+    line += (line.size() > indent ? " " : "") + word;
+  }
+  return out + line + "\n";
+}
+
+std::string facts(const Option& option) {
+  std::vector<std::string> parts;
+  if (!option.unit_text().empty()) parts.push_back(option.unit_text());
+  parts.push_back(option.is_required() ? "required" : "default " + option.default_text());
+  if (!option.range().empty()) parts.push_back(option.range());
+  return fmt::format("[{}]", joined(parts, "; "));
+}
+
+/// A vertical bar would end the table's cell.
+std::string cell(const std::string& text) {
+  std::string out;
+  for (const char c : text) out += c == '|' ? std::string("\\|") : std::string(1, c);
+  return out;
+}
+
+std::string code(const std::string& text) {
+  return text.empty() ? "" : fmt::format("`{}`", text);
+}
+
+std::string table_row(const Option& option) {
+  const std::string initial = option.is_required() ? "required" : code(option.default_text());
+  return fmt::format("| `{}` | {} | {} | {} | {} | {} |\n", option.name(), cell(option.type()), option.unit_text(),
+                     cell(initial), option.range(), cell(option.help_text()));
+}
+
+/// `body` for each option of the section.
+template <typename F>
+std::string each(const Schema& schema, const Schema::Section& section, const F& body) {
+  std::string out;
+  for (const Option& option : schema.options()) {
+    if (option.section() == section.name) out += body(option);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string to_yaml(const Schema& schema) {
+  std::string out;
+  for (const auto& section : schema.sections()) {
+    const std::string indent = section.name.empty() ? "" : "  ";
+    const std::string lines = each(schema, section, [&](const Option& option) {
+      return fmt::format("{}{}: {}\n", indent, option.key(), option.text());
+    });
+    if (!lines.empty() && !section.name.empty()) out += section.name + ":\n";
+    out += lines;
+  }
+  return out;
+}
+
+std::string help_text(const Schema& schema) {
+  constexpr std::size_t width = 100;
+  std::string out;
+  for (const auto& section : schema.sections()) {
+    const std::string lines = each(schema, section, [&](const Option& option) {
+      return fmt::format("  --{} {}\n", option.name(), option.type()) +
+             wrapped(option.help_text() + " " + facts(option), 6, width);
+    });
+    if (lines.empty()) continue;
+    if (!section.name.empty()) out += fmt::format("\n{}", wrapped(section.name + ": " + section.help, 0, width));
+    out += lines;
+  }
+  return out;
+}
+
+std::string markdown(const Schema& schema) {
+  std::string out;
+  for (const auto& section : schema.sections()) {
+    const std::string rows = each(schema, section, table_row);
+    if (rows.empty()) continue;
+    if (!section.name.empty()) out += fmt::format("\n## {}\n\n{}\n", section.name, section.help);
+    out += "\n| Option | Type | Unit | Default | Range | Meaning |\n|---|---|---|---|---|---|\n" + rows;
+  }
+  return out;
+}
+
+}  // namespace octet

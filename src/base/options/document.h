@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+
+#include "src/base/options/schema.h"
+
+namespace octet {
+
+/// The current values as a YAML file, which reads back to the same values.
+std::string to_yaml(const Schema& schema);
+
+/// The options for `--help`: by section, with type, unit, default and range, in lines of at most 100 characters.
+std::string help_text(const Schema& schema);
+
+/// The options as Markdown: a heading and a table a section.
+std::string markdown(const Schema& schema);
+
+}  // namespace octet

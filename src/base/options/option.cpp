@@ -1,0 +1,70 @@
+#include "src/base/options/option.h"
+
+#include <cmath>
+
+namespace octet {
+
+Option::Option(std::string section, std::string key, std::unique_ptr<Value> value)
+    : section_(std::move(section)), key_(std::move(key)), default_(value->text()), value_(std::move(value)) {}
+
+Option& Option::help(std::string text) {
+  help_ = std::move(text);
+  return *this;
+}
+Option& Option::unit(std::string text) {
+  unit_ = std::move(text);
+  return *this;
+}
+Option& Option::at_least(double bound) {
+  low_ = bound;
+  low_open_ = false;
+  return *this;
+}
+Option& Option::above(double bound) {
+  low_ = bound;
+  low_open_ = true;
+  return *this;
+}
+Option& Option::at_most(double bound) {
+  high_ = bound;
+  high_open_ = false;
+  return *this;
+}
+Option& Option::below(double bound) {
+  high_ = bound;
+  high_open_ = true;
+  return *this;
+}
+Option& Option::required() {
+  required_ = true;
+  return *this;
+}
+
+std::string Option::range() const {
+  std::string text;
+  if (std::isfinite(low_)) text = fmt::format("{} {}", low_open_ ? ">" : ">=", low_);
+  if (std::isfinite(high_)) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", high_open_ ? "<" : "<=", high_);
+  }
+  return text;
+}
+
+void Option::read(const YAML::Node& node, const Place& place) {
+  value_->read(node, place);
+  check(place);
+  origin_ = place.origin();
+}
+
+void Option::check(const Place& place) const {
+  value_->check(place);
+  const auto number = value_->number();
+  if (!number) return;
+  const bool inside =
+      (low_open_ ? *number > low_ : *number >= low_) && (high_open_ ? *number < high_ : *number <= high_);
+  if (inside) return;
+  const std::string bounds = range();
+  const std::string unit = unit_.empty() ? "" : fmt::format(" ({})", unit_);
+  throw wrong_value(place, text(), bounds.empty() ? "a finite number" : fmt::format("{} {}{}", type(), bounds, unit));
+}
+
+}  // namespace octet

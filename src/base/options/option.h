@@ -1,0 +1,59 @@
+#pragma once
+
+#include <limits>
+#include <memory>
+#include <string>
+
+#include "src/base/options/value.h"
+
+namespace octet {
+
+/// One declared option: its name, its value, and what help and checks say about it. The setters return the option, so
+/// that a declaration is one expression.
+class Option {
+ public:
+  /// `section` is empty for options at the top of the file. The default is the field's value now.
+  Option(std::string section, std::string key, std::unique_ptr<Value> value);
+
+  Option& help(std::string text);
+  Option& unit(std::string text);
+  /// Bounds of a number (each element's own schema has the bounds of lists).
+  Option& at_least(double bound);
+  Option& above(double bound);
+  Option& at_most(double bound);
+  Option& below(double bound);
+  /// The option has no default: the file or the command line must give it.
+  Option& required();
+
+  const std::string& section() const { return section_; }
+  const std::string& key() const { return key_; }
+  /// "section.key", or "key" at the top.
+  std::string name() const { return section_.empty() ? key_ : section_ + "." + key_; }
+  const std::string& help_text() const { return help_; }
+  const std::string& unit_text() const { return unit_; }
+  const std::string& default_text() const { return default_; }
+  bool is_required() const { return required_; }
+  std::string type() const { return value_->type(); }
+  bool is_list() const { return value_->is_list(); }
+  std::string text() const { return value_->text(); }
+  /// ">= 0, < 1", or an empty string.
+  std::string range() const;
+  /// Whether a file or the command line has set it, and where: "a.yaml:4".
+  bool is_set() const { return !origin_.empty(); }
+  const std::string& origin() const { return origin_; }
+
+  /// Sets the field; throws a usage error that names the place, the value and what was expected.
+  void read(const YAML::Node& node, const Place& place);
+  /// Throws the same error where the field's current value is out of range or not a choice. NaN is out of any range.
+  void check(const Place& place) const;
+
+ private:
+  std::string section_, key_, help_, unit_, default_, origin_;
+  std::unique_ptr<Value> value_;
+  double low_ = -std::numeric_limits<double>::infinity();
+  double high_ = std::numeric_limits<double>::infinity();
+  bool low_open_ = true, high_open_ = true;  ///< open at infinity: finite numbers only
+  bool required_ = false;
+};
+
+}  // namespace octet

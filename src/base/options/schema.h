@@ -1,0 +1,76 @@
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/base/options/option.h"
+
+namespace octet {
+
+/// Where each option that was set stands: "optimizer.lr" -> "configs/runs/a.yaml:12" or "command line".
+using Origins = std::map<std::string, std::string>;
+
+/// The declaration of every option of a configuration, bound to the fields of plain structs that outlive it. Reading
+/// (yaml.h), the command line (arguments.h), help and the reference page (document.h) all work from it.
+///
+///     Schema schema;
+///     schema.section("optimizer", "AdamW.");
+///     schema.add("lr", config.optimizer.lr).above(0).help("Peak learning rate.");
+class Schema {
+ public:
+  struct Section {
+    std::string name, help;
+  };
+
+  Schema() = default;
+  Schema(const Schema&) = delete;
+  Schema& operator=(const Schema&) = delete;
+
+  /// Options added from here on belong to this section. Before the first call they stand at the top of the file.
+  void section(std::string name, std::string help);
+
+  /// T: bool, std::int64_t, std::uint64_t, double, std::string or a list of strings.
+  template <typename T>
+  Option& add(std::string key, T& field) {
+    return insert(std::move(key), make_value(field));
+  }
+  /// One name of a fixed list, for an enum.
+  template <typename T>
+  Option& add_choice(std::string key, T& field, std::vector<std::pair<std::string, T>> choices) {
+    return insert(std::move(key), std::make_unique<ChoiceValue<T>>(field, std::move(choices)));
+  }
+  /// One name of a fixed list, kept as a string.
+  Option& add_choice(std::string key, std::string& field, const std::vector<std::string>& choices);
+  /// A list of structs. `declare` adds the members of one element to a schema; an element that is a scalar sets the
+  /// first member alone, and a single element needs no list.
+  template <typename T>
+  Option& add_list(std::string key, std::vector<T>& field, std::function<void(Schema&, T&)> declare);
+
+  const std::vector<Section>& sections() const { return sections_; }
+  const std::deque<Option>& options() const { return options_; }
+  bool has_section(const std::string& name) const;
+  /// Null where there is no such option; by full name, "section.key".
+  Option* find(const std::string& name);
+  /// Full names in the order of declaration.
+  std::vector<std::string> names() const;
+
+  Origins origins() const;
+  /// Throws where a required option is not set; `source` names the file.
+  void check_required(const std::string& source, bool on_command_line) const;
+  /// Throws where a field is out of its option's range, as after a change in memory.
+  void check(const Origins& origins) const;
+
+ private:
+  Option& insert(std::string key, std::unique_ptr<Value> value);
+
+  std::vector<Section> sections_ = {{"", ""}};
+  std::deque<Option> options_;  // a deque keeps references valid while it grows
+};
+
+}  // namespace octet
+
+#include "src/base/options/list_value.h"

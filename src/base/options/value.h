@@ -1,0 +1,93 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "src/base/options/place.h"
+
+namespace octet {
+
+/// The typed value behind one option, bound to a field that outlives it. To add a type of option, derive from this.
+class Value {
+ public:
+  virtual ~Value() = default;
+
+  /// What a reader may write, for help and messages: "integer", "true or false", "wsd, cosine".
+  virtual std::string type() const = 0;
+  /// Sets the field. Throws a usage error that names `place` where the node is not of this type.
+  virtual void read(const YAML::Node& node, const Place& place) = 0;
+  /// Current value in YAML's flow style, which `read` takes back to the same value.
+  virtual std::string text() const = 0;
+  /// Whether `[...]` on the command line is a list rather than text.
+  virtual bool is_list() const { return false; }
+  /// Current value for range checks; nothing for types without an order.
+  virtual std::optional<double> number() const { return std::nullopt; }
+  /// Throws where the current value, perhaps set in memory, is one that `read` would refuse.
+  virtual void check(const Place&) const {}
+};
+
+std::unique_ptr<Value> make_value(bool& field);
+std::unique_ptr<Value> make_value(std::int64_t& field);
+std::unique_ptr<Value> make_value(std::uint64_t& field);
+std::unique_ptr<Value> make_value(double& field);
+std::unique_ptr<Value> make_value(std::string& field);
+/// One string or a list of strings.
+std::unique_ptr<Value> make_value(std::vector<std::string>& field);
+
+/// The text of a scalar node; throws where the node is a map, a list or nothing.
+const std::string& scalar_text(const YAML::Node& node, const Place& place, const std::string& expected);
+/// Throws the error for a name that is none of the choices, with the nearest one.
+[[noreturn]] void refuse_choice(const std::string& found, const std::vector<std::string>& choices, const Place& place);
+
+/// One of a fixed list of names, each of which stands for a value of T (an enum, or the name itself).
+template <typename T>
+class ChoiceValue : public Value {
+ public:
+  ChoiceValue(T& field, std::vector<std::pair<std::string, T>> choices) : field_(field), choices_(std::move(choices)) {}
+
+  std::string type() const override {
+    std::string text;
+    for (const auto& [name, value] : choices_) text += (text.empty() ? "" : " | ") + name;
+    return text;
+  }
+  void read(const YAML::Node& node, const Place& place) override {
+    const std::string& found = scalar_text(node, place, "one of " + type());
+    for (const auto& [name, value] : choices_) {
+      if (name == found) {
+        field_ = value;
+        return;
+      }
+    }
+    refuse_choice(found, names(), place);
+  }
+  std::string text() const override {
+    for (const auto& [name, value] : choices_) {
+      if (value == field_) return name;
+    }
+    return "?";
+  }
+  void check(const Place& place) const override {
+    for (const auto& choice : choices_) {
+      if (choice.second == field_) return;
+    }
+    if constexpr (std::is_same_v<T, std::string>) refuse_choice(field_, names(), place);
+    refuse_choice("?", names(), place);
+  }
+
+ private:
+  std::vector<std::string> names() const {
+    std::vector<std::string> out;
+    for (const auto& choice : choices_) out.push_back(choice.first);
+    return out;
+  }
+
+  T& field_;
+  std::vector<std::pair<std::string, T>> choices_;
+};
+
+}  // namespace octet

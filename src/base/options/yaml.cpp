@@ -1,0 +1,137 @@
+#include "src/base/options/yaml.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "src/base/options/text.h"
+
+namespace octet {
+namespace {
+
+std::string below(const std::string& prefix, const std::string& key) {
+  return prefix.empty() ? key : prefix + "." + key;
+}
+
+/// The key of a map's entry, after the check that it is a scalar that did not come before.
+std::string unique_key(const YAML::Node& node, const Place& place, std::map<std::string, int>& seen) {
+  const int line = line_of(node);
+  if (!node.IsScalar()) {
+    throw usage_error("config", "{}: the key is {}, expected a name", place.at(line, "").origin(), describe(node));
+  }
+  const std::string name = below(place.key, node.Scalar());
+  const auto [first, is_new] = seen.emplace(name, line);
+  if (is_new) return name;
+  throw usage_error("config", "{}: {} is given twice (first in line {}), expected once", place.at(line, "").origin(),
+                    name, first->second);
+}
+
+/// Names at the same level of the file first, so that equal distances favour them.
+Error unknown_key(const Schema& schema, const std::string& section, const Place& place, const YAML::Node& value) {
+  const std::string known_as = place.key;
+  const std::vector<std::string> all = schema.names();
+  std::vector<std::string> candidates;
+  for (const std::string& name : all) {
+    if (!section.empty() && name.starts_with(section + ".")) candidates.push_back(name);
+  }
+  candidates.insert(candidates.end(), all.begin(), all.end());
+  if (section.empty()) {
+    for (const auto& s : schema.sections()) {
+      if (!s.name.empty()) candidates.push_back(s.name);
+    }
+  }
+  const std::string best = nearest(known_as, candidates);
+  if (best == known_as) {  // "train.steps: 5" at the top of the file
+    return usage_error("config",
+                       "{}: {} (value {}) stands on one line, expected the key \"{}\" inside a section \"{}\"",
+                       place.origin(), known_as, describe(value), known_as.substr(known_as.find('.') + 1),
+                       known_as.substr(0, known_as.find('.')));
+  }
+  return usage_error("config", "{}: unknown key {} (value {}), expected one of the known keys; nearest: {}",
+                     place.origin(), known_as, describe(value), best);
+}
+
+void read_section(Schema& schema, const std::string& section, const YAML::Node& map, const Place& place) {
+  if (map.IsNull()) return;
+  if (!map.IsMap()) throw wrong_value(place, map, "a map of options");
+  std::map<std::string, int> seen;
+  for (const auto& entry : map) {
+    const std::string name = unique_key(entry.first, place, seen);
+    const Place at = place.at(line_of(entry.first), name);
+    Option* option = schema.find(name);
+    if (option == nullptr) throw unknown_key(schema, section, at, entry.second);
+    option->read(entry.second, at);
+  }
+}
+
+std::string read_text(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    throw usage_error("config", "{}: is a folder, expected a YAML file", path);
+  }
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  if (file) text << file.rdbuf();
+  if (!file) throw usage_error("config", "{}: cannot be read, expected a YAML file", path);
+  return text.str();
+}
+
+}  // namespace
+
+void read_map(Schema& schema, const YAML::Node& map, const Place& place) {
+  if (!map.IsMap()) {
+    throw usage_error("config", "{}: found {}, expected a map of options", place.origin(), describe(map));
+  }
+  std::map<std::string, int> seen;
+  for (const auto& entry : map) {
+    const std::string name = unique_key(entry.first, place, seen);
+    const std::string own = entry.first.Scalar();
+    const Place at = place.at(line_of(entry.first), name);
+    Option* option = schema.find(own);
+    if (schema.has_section(own)) {
+      read_section(schema, own, entry.second, at);
+    } else if (option != nullptr && option->section().empty()) {
+      option->read(entry.second, at);
+    } else {
+      throw unknown_key(schema, "", at, entry.second);
+    }
+  }
+}
+
+void read_yaml_text(Schema& schema, const std::string& text, const std::string& source) {
+  std::vector<YAML::Node> documents;
+  try {
+    documents = YAML::LoadAll(text);
+  } catch (const YAML::Exception& error) {
+    throw usage_error("config", "{}:{}: no valid YAML: {} (column {})", source, error.mark.line + 1, error.msg,
+                      error.mark.column + 1);
+  }
+  if (documents.empty() || (documents.size() == 1 && documents[0].IsNull())) {
+    throw usage_error("config", "{}: the file is empty, expected a map of options", source);
+  }
+  if (documents.size() > 1) {
+    throw usage_error("config", "{}:{}: a second YAML document, expected one in a file", source, line_of(documents[1]));
+  }
+  read_map(schema, documents[0], {source, line_of(documents[0]), ""});
+}
+
+void read_yaml_file(Schema& schema, const std::string& path) {
+  read_yaml_text(schema, read_text(path), path);
+}
+
+void read_argument(Option& option, const std::string& text) {
+  const Place place = {"command line", 0, "--" + option.name()};
+  YAML::Node node(text);
+  if (option.is_list() && text.starts_with('[')) {
+    try {
+      node = YAML::Load(text);
+    } catch (const YAML::Exception& error) {
+      throw wrong_value(place, in_quotes(text), option.type() + ": " + error.msg);
+    }
+  }
+  option.read(node, place);
+}
+
+}  // namespace octet

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+
+#include "src/base/options/schema.h"
+
+namespace octet {
+
+/// Sets the options that a YAML file gives; the others keep their values. The file is one map of top-level options and
+/// sections, each section a map of its options (an empty section is allowed). Throws a usage error that names file,
+/// line, key and what was expected for a file that cannot be read, is empty or no YAML, unknown and duplicate keys
+/// (with the nearest known key), wrong types and values out of range.
+void read_yaml_file(Schema& schema, const std::string& path);
+/// The same from text; `source` stands for the file in messages.
+void read_yaml_text(Schema& schema, const std::string& text, const std::string& source);
+/// The same from a node, whose options are named below `place.key` in messages.
+void read_map(Schema& schema, const YAML::Node& map, const Place& place);
+
+/// One value as text from the command line: lists in YAML's flow style ([a, b]), all else as it stands.
+void read_argument(Option& option, const std::string& text);
+
+}  // namespace octet

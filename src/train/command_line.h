@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+
+#include "src/base/options/schema.h"
+#include "src/train/config.h"
+
+namespace octet {
+
+/// What octet-train was asked to do.
+struct CommandLine {
+  enum class Action { run, help, print_config, print_reference };
+
+  Action action = Action::run;
+  RunConfig config;  ///< resolved and validated, for run and print_config
+  std::string config_file;
+  Origins origins;  ///< for messages of later checks (resolve_layout)
+};
+
+/// `octet-train [CONFIG.yaml] [--section.key VALUE]... [--help | --print-config | --print-reference]`. Defaults, then
+/// the file, then the command line. Throws usage errors.
+CommandLine parse_command_line(int argc, const char* const* argv);
+
+/// Text of --help.
+std::string usage_text();
+
+/// What the actions other than `run` print, as it stands: with its last newline.
+std::string answer(const CommandLine& command_line);
+
+}  // namespace octet

@@ -1,0 +1,194 @@
+#include "src/train/schema.h"
+
+#include "src/base/options/document.h"
+
+namespace octet {
+namespace {
+
+constexpr double most_steps = 1e9;
+constexpr double most_sequences = 1 << 24;
+constexpr double most_ranks = 1 << 20;
+
+void declare_top(Schema& schema, RunConfig& c) {
+  schema.add("model", c.model_name)
+      .required()
+      .help("Name of a file under configs/models, or path of such a file (see \"Model files\").");
+  schema
+      .add_choice<Precision>("precision", c.precision,
+                             {{"fp32", Precision::fp32}, {"bf16", Precision::bf16}, {"float8", Precision::float8}})
+      .help(
+          "What the model computes in. float8 is bf16 with 8-bit GEMMs in the seven linears of every block. Master "
+          "weights, optimizer states and reduced gradients are fp32 in all of them.");
+  schema.add_choice("device", c.device, {"cpu", "cuda"}).help("Where the model computes.");
+}
+
+void declare_run(Schema& schema, RunConfig& c) {
+  schema.section("run", "The run as a whole.");
+  schema.add("dir", c.run_dir)
+      .help(
+          "Folder for logs, metrics and the resolved configuration. Empty: runs/NAME-DATE, with the name of the file.");
+  schema.add("seed", c.seed).help("Decides the initial weights and the order of the data.");
+}
+
+void declare_train(Schema& schema, TrainConfig& c) {
+  schema.section("train", "Length and size of the training.");
+  schema.add("steps", c.steps).unit("steps").at_least(1).at_most(most_steps).help("Optimizer steps.");
+  schema.add("seq_len", c.seq_len)
+      .unit("tokens")
+      .at_least(1)
+      .at_most(most_sequences)
+      .help("Length of a training sequence.");
+  schema.add("global_batch", c.global_batch)
+      .unit("sequences")
+      .at_least(1)
+      .at_most(most_sequences)
+      .help("Sequences a step over all ranks. A multiple of micro_batch x dp_replicate x dp_shard.");
+  schema.add("micro_batch", c.micro_batch)
+      .unit("sequences")
+      .at_least(1)
+      .at_most(most_sequences)
+      .help("Sequences a forward pass of one data-parallel rank; what is left of global_batch is accumulated.");
+  schema.add("validate_every", c.validate_every)
+      .unit("steps")
+      .at_least(0)
+      .at_most(most_steps)
+      .help("Steps between validations. 0: only at the end.");
+  schema.add("validation_batches", c.validation_batches)
+      .unit("global batches")
+      .at_least(0)
+      .at_most(most_steps)
+      .help("Length of a validation. 0: the whole validation split.");
+  schema.add("log_every", c.log_every).unit("steps").at_least(1).at_most(most_steps).help("Steps between log lines.");
+}
+
+void declare_data(Schema& schema, DataConfig& c) {
+  schema.section("data", "Token files in Megatron's format, as `octet prepare` writes them.");
+  schema
+      .add_list<DataSource>("train", c.train,
+                            [](Schema& item, DataSource& source) {
+                              item.add("path", source.path).required().help("PATH of PATH.bin and PATH.idx.");
+                              item.add("weight", source.weight).above(0).help("Share in the mixture.");
+                            })
+      .required()
+      .help(
+          "PATH of the pair PATH.bin, PATH.idx, relative to the current directory; or a list of them, mixed in "
+          "proportion to their weights (default 1).");
+  schema.add("validation_fraction", c.validation_fraction)
+      .at_least(0)
+      .below(1)
+      .help("Part of the samples of each source that is set apart for validation.");
+}
+
+void declare_optimizer(Schema& schema, OptimizerConfig& c) {
+  schema.section("optimizer", "AdamW with clipping by the global norm.");
+  schema.add("lr", c.lr).at_least(0).help("Peak learning rate.");
+  schema.add("beta1", c.beta1).at_least(0).below(1).help("Decay of the first moment.");
+  schema.add("beta2", c.beta2).at_least(0).below(1).help("Decay of the second moment.");
+  schema.add("eps", c.eps).above(0).help("Added to the root of the second moment.");
+  schema.add("weight_decay", c.weight_decay)
+      .at_least(0)
+      .help("Decoupled weight decay, multiplied by the learning rate.");
+  schema.add("clip_norm", c.clip_norm).at_least(0).help("Largest global gradient norm. 0: no clipping.");
+  schema.add("no_decay", c.no_decay)
+      .help("Parameters without weight decay, by any part of their names. Empty: all decay, as in torchtitan.");
+}
+
+void declare_schedule(Schema& schema, ScheduleConfig& c) {
+  schema.section("schedule", "Learning rate over the steps: a linear warm-up, then the kind's own shape.");
+  schema.add_choice("kind", c.kind, {"constant", "wsd", "cosine"})
+      .help("wsd: stable, then a linear decay over the last decay_steps. cosine: decays from the warm-up to the end.");
+  schema.add("warmup_steps", c.warmup_steps)
+      .unit("steps")
+      .at_least(0)
+      .at_most(most_steps)
+      .help("Length of the linear warm-up.");
+  schema.add("decay_steps", c.decay_steps)
+      .unit("steps")
+      .at_least(0)
+      .at_most(most_steps)
+      .help("Length of the final decay of wsd; 0 for the other kinds.");
+  schema.add("min_lr_ratio", c.min_lr_ratio)
+      .at_least(0)
+      .at_most(1)
+      .help("Learning rate at the end of the decay, as a part of the peak; 0 for constant.");
+}
+
+void declare_parallel(Schema& schema, ParallelConfig& c) {
+  schema.section("parallel", "Mesh of ranks, outermost dimension first: pp, dp_replicate, dp_shard, cp, tp.");
+  schema.add("dp_replicate", c.dp_replicate)
+      .unit("ranks")
+      .at_least(1)
+      .at_most(most_ranks)
+      .help("Replicas of the sharded model (HSDP).");
+  schema.add("dp_shard", c.dp_shard)
+      .unit("ranks")
+      .at_least(0)
+      .at_most(most_ranks)
+      .help("Ranks that share one copy of parameters, gradients and optimizer states (FSDP). 0: all that are left.");
+  schema.add("tp", c.tp)
+      .unit("ranks")
+      .at_least(1)
+      .at_most(most_ranks)
+      .help("Tensor parallelism. Not available yet: 1.");
+  schema.add("cp", c.cp)
+      .unit("ranks")
+      .at_least(1)
+      .at_most(most_ranks)
+      .help("Context parallelism. Not available yet: 1.");
+  schema.add("pp", c.pp).unit("ranks").at_least(1).at_most(most_ranks).help("Pipeline stages. Not available yet: 1.");
+  schema.add_choice("reshard_after_forward", c.reshard_after_forward, {"auto", "always", "never"})
+      .help(
+          "always: gathered weights are freed after forward and gathered again in backward. never: they stay until the "
+          "optimizer step. auto: never where dp_shard is 1, else always.");
+}
+
+void declare_float8(Schema& schema, Float8Config& c) {
+  schema.section("float8", "Details of `precision: float8`.");
+  schema.add_choice("recipe", c.recipe, {"tensorwise"})
+      .help("How scales are chosen. tensorwise: one dynamic scale a tensor from its absolute maximum.");
+  schema.add("all_gather", c.all_gather)
+      .help("Cast weights on the owning shard and gather 8-bit bytes. false: gather bf16 and cast afterwards.");
+  schema.add("bf16_linears", c.bf16_linears)
+      .help("Linears that stay in bf16, by any part of their names (attention.wq, feed_forward.w2, ...).");
+}
+
+void declare_machine(Schema& schema, RunConfig& c) {
+  schema.section("comm", "Communication between ranks.");
+  schema.add("timeout_seconds", c.comm.timeout_seconds)
+      .unit("seconds")
+      .above(0)
+      .help("A collective that takes longer ends the job with a message that names it.");
+  schema.add("trace", c.comm.trace).help("Write every collective and GEMM to trace-rankN.jsonl in the run's folder.");
+  schema.section("cpu", "The CPU backend.");
+  schema.add_choice("gemm", c.cpu.gemm, {"auto", "f32", "bf16"})
+      .help(
+          "Type to which operands of bf16 and float8 GEMMs are widened. auto: by vendor and features of the "
+          "processor.");
+  schema.add("threads", c.cpu.threads)
+      .unit("threads")
+      .at_least(0)
+      .at_most(4096)
+      .help("OpenMP threads a rank. 0: OMP_NUM_THREADS, else the cores of the node over its ranks.");
+}
+
+}  // namespace
+
+void declare_options(Schema& schema, RunConfig& config) {
+  declare_top(schema, config);
+  declare_run(schema, config);
+  declare_train(schema, config.train);
+  declare_data(schema, config.data);
+  declare_optimizer(schema, config.optimizer);
+  declare_schedule(schema, config.schedule);
+  declare_parallel(schema, config.parallel);
+  declare_float8(schema, config.float8);
+  declare_machine(schema, config);
+}
+
+std::string to_yaml(RunConfig config) {
+  Schema schema;
+  declare_options(schema, config);
+  return to_yaml(schema);
+}
+
+}  // namespace octet

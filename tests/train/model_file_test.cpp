@@ -1,0 +1,130 @@
+#include "src/train/model_file.h"
+
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "src/base/options/yaml.h"
+#include "src/train/schema.h"
+
+namespace octet {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string models = OCTET_SOURCE_DIR "/configs/models/";
+
+/// A folder that ends with the test, with `configs/runs` and `configs/models` of its own.
+class ModelFile : public testing::Test {
+ protected:
+  void SetUp() override {
+    root_ = fs::path(testing::TempDir()) / fmt::format("octet-model-file-{}", getpid());
+    fs::create_directories(root_ / "configs/models");
+    fs::create_directories(root_ / "configs/runs");
+  }
+  void TearDown() override { fs::remove_all(root_); }
+
+  std::string write(const std::string& name, const std::string& text) {
+    std::ofstream(root_ / name) << text;
+    return root_ / name;
+  }
+  std::string refusal(const std::string& path) {
+    try {
+      read_model(path);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::usage);
+      return error.what();
+    }
+    ADD_FAILURE() << "no error";
+    return "";
+  }
+
+  fs::path root_;
+};
+
+constexpr const char* tiny = "dim: 64\nlayers: 1\nheads: 2\nkv_heads: 1\nffn_dim: 96\nvocab_size: 256\n";
+
+// Published: torchtitan and Meta for 8b, 70b and 405b, IBM's fms-fsdp for 1.8b and 3.2b. Ours by the formula.
+TEST_F(ModelFile, ParameterCounts) {
+  const std::vector<std::pair<std::string, std::int64_t>> counts = {
+      {"1.8b", 1884391424},   {"3.2b", 3204074496}, {"8b", 8030261248}, {"70b", 70553706496},
+      {"405b", 405853388800}, {"5m", 4852992},      {"10m", 9771264},   {"160m", 152783616}};
+  for (const auto& [name, parameters] : counts) {
+    const ModelConfig m = read_model(models + name + ".yaml");
+    EXPECT_EQ(m.parameters(), parameters) << name;
+    EXPECT_EQ(m.name, name);
+    EXPECT_EQ(m.rope_theta, 500000);
+    EXPECT_FALSE(m.tied_embedding);
+  }
+}
+
+TEST_F(ModelFile, EveryFileOfTheSourceTreeReadsBack) {
+  int files = 0;
+  for (const auto& entry : fs::directory_iterator(models)) {
+    const ModelConfig m = read_model(entry.path());
+    ModelConfig copy;
+    Schema schema;
+    declare_model_options(schema, copy);
+    read_yaml_text(schema, to_yaml(m), "printed");
+    EXPECT_EQ(to_yaml(copy), to_yaml(m)) << entry.path();
+    EXPECT_EQ(copy.parameters(), m.parameters()) << entry.path();
+    ++files;
+  }
+  EXPECT_EQ(files, 8);
+}
+
+TEST_F(ModelFile, WrongFiles) {
+  EXPECT_NE(refusal(write("a.yaml", "dim: 64\n")).find("a.yaml: layers is missing"), std::string::npos);
+  EXPECT_NE(refusal(write("a.yaml", std::string(tiny) + "ffn: 3\n")).find("a.yaml:7: unknown key ffn"),
+            std::string::npos);
+  EXPECT_NE(refusal(write("a.yaml", std::string(tiny) + "head_dim: 3\n")).find("head_dim = 3 must be even"),
+            std::string::npos);
+  const std::string odd =
+      refusal(write("a.yaml", "dim: 64\nlayers: 1\nheads: 3\nkv_heads: 1\nffn_dim: 9\nvocab_size: 9\n"));
+  EXPECT_NE(odd.find("dim = 64 is not a multiple of heads = 3"), std::string::npos) << odd;
+  EXPECT_NE(odd.find((root_ / "a.yaml").string()), std::string::npos) << odd;
+  const std::string huge = refusal(write("a.yaml", "dim: 99999999999\n"));
+  EXPECT_NE(huge.find("a.yaml:1: dim = 99999999999: expected integer >= 1, <= 1048576"), std::string::npos) << huge;
+}
+
+TEST_F(ModelFile, NamesAreFoundBesideTheRunsFileFirst) {
+  write("configs/models/5m.yaml", tiny);
+  RunConfig config;
+  config.model_name = "5m";
+  resolve_model(config, root_ / "configs/runs/a.yaml", "a.yaml:1");
+  EXPECT_EQ(config.model.dim, 64);
+  EXPECT_EQ(config.model_name, root_ / "configs/models/5m.yaml") << "the name alone would mean another model elsewhere";
+  config.model_name = "5m";
+  resolve_model(config, "", "command line");
+  EXPECT_EQ(config.model.dim, 256);
+  EXPECT_EQ(config.model_name, "5m");
+}
+
+TEST_F(ModelFile, PathsAreRelativeToTheRunsFile) {
+  write("configs/other.yaml", tiny);
+  RunConfig config;
+  config.model_name = "../other.yaml";
+  resolve_model(config, root_ / "configs/runs/a.yaml", "a.yaml:1");
+  EXPECT_EQ(config.model.name, "other");
+  EXPECT_EQ(config.model_name, root_ / "configs/other.yaml");
+}
+
+TEST_F(ModelFile, UnknownNamesListTheKnown) {
+  RunConfig config;
+  config.model_name = "8bb";
+  try {
+    resolve_model(config, "", "a.yaml:1");
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    for (const char* part : {"a.yaml:1: model = \"8bb\"", "10m, 160m, 3.2b, 405b, 5m, 70b, 8b", "nearest: 8b"}) {
+      EXPECT_NE(message.find(part), std::string::npos) << part << "\n" << message;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace octet

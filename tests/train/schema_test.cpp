@@ -1,0 +1,238 @@
+#include "src/train/schema.h"
+
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "src/train/command_line.h"
+#include "src/train/validate.h"
+
+namespace octet {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string source = OCTET_SOURCE_DIR;
+
+CommandLine parse_words(std::vector<std::string> words) {
+  std::vector<const char*> argv = {"octet-train"};
+  for (const std::string& word : words) argv.push_back(word.c_str());
+  return parse_command_line(static_cast<int>(argv.size()), argv.data());
+}
+
+/// A file that ends with the object.
+struct File {
+  explicit File(const std::string& text) {
+    static int number = 0;
+    path = fs::path(testing::TempDir()) / fmt::format("octet-schema-{}-{}.yaml", getpid(), number++);
+    std::ofstream(path) << text;
+  }
+  ~File() { fs::remove(path); }
+  File(const File&) = delete;
+  std::string path;
+};
+
+template <typename F>
+std::string message_of(const F& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::usage);
+    return error.what();
+  }
+  ADD_FAILURE() << "no error";
+  return "";
+}
+
+void expect_parts(const std::string& message, const std::vector<std::string>& parts) {
+  for (const std::string& part : parts) EXPECT_NE(message.find(part), std::string::npos) << part << "\n in " << message;
+  EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+}
+
+const std::string base = "model: 5m\ndata: {train: data/english}\n";
+
+TEST(Schema, WrongFiles) {
+  const std::vector<std::pair<std::string, std::vector<std::string>>> table = {
+      {"model: 5m\n", {"data.train is missing", "--data.train"}},
+      {"data: {train: a}\n", {"model is missing", "--model"}},
+      {base + "optimiser: {lr: 1e-3}\n", {":3: unknown key optimiser", "nearest: optimizer"}},
+      {base + "checkpoint: {interval: 5}\n", {":3: unknown key checkpoint"}},
+      {base + "recompute: {mode: full}\n", {":3: unknown key recompute"}},
+      {base + "train: {step: 5}\n", {":3: unknown key train.step", "nearest: train.steps"}},
+      {base + "train: {steps: 5}\ntrain: {steps: 6}\n", {":4: train is given twice", "line 3"}},
+      {base + "train:\n  steps: 0\n", {":4: train.steps = 0", "integer >= 1", "steps"}},
+      {base + "train: {steps: many}\n", {":3: train.steps = \"many\"", "decimal integer"}},
+      {base + "train: {global_batch: 9, micro_batch: 2}\n",
+       {":3: train.global_batch = 9", "multiple", "micro_batch = 2"}},
+      {base + "train: {validate_every: 5}\n"
+              "optimizer: {lr: -1}\n",
+       {":4: optimizer.lr = -1", ">= 0"}},
+      {base + "optimizer: {lr: .nan}\n", {":3: optimizer.lr = \".nan\"", "finite number"}},
+      {base + "optimizer: {beta1: 1}\n", {":3: optimizer.beta1 = 1", ">= 0, < 1"}},
+      {base + "optimizer: {beta2: -0.1}\n", {":3: optimizer.beta2 = -0.1", ">= 0, < 1"}},
+      {base + "optimizer: {eps: 0}\n", {":3: optimizer.eps = 0", "> 0"}},
+      {base + "optimizer: {clip_norm: -1}\n", {":3: optimizer.clip_norm = -1", ">= 0"}},
+      {base + "schedule: {kind: cosin}\n",
+       {":3: schedule.kind = \"cosin\"", "constant, wsd, cosine", "nearest: cosine"}},
+      {base + "schedule: {warmup_steps: 1001}\n", {":3: schedule.warmup_steps = 1001", "train.steps = 1000"}},
+      {base + "schedule: {warmup_steps: 600, decay_steps: 500}\n",
+       {":3: schedule.decay_steps = 500", "600", "1100", "train.steps = 1000"}},
+      {base + "schedule: {kind: cosine, decay_steps: 5}\n", {":3: schedule.decay_steps = 5", "no effect", "cosine"}},
+      {base + "schedule: {kind: constant, min_lr_ratio: 0.5}\n", {":3: schedule.min_lr_ratio = 0.5", "no effect"}},
+      {base + "schedule: {min_lr_ratio: 2}\n", {":3: schedule.min_lr_ratio = 2", "<= 1"}},
+      {"model: 5m\ndata: {train: a, validation_fraction: 1}\n", {":2: data.validation_fraction = 1", "< 1"}},
+      {"model: 5m\ndata: {train: a, validation_fraction: 0}\ntrain: {validate_every: 5}\n",
+       {":3: train.validate_every = 5", "validation_fraction = 0"}},
+      {"model: 5m\ndata: {train: []}\n", {":2: data.train = []", "expected at least one"}},
+      {"model: 5m\ndata:\n  train: [{path: a, weight: 0}]\n", {":3: data.train[0].weight = 0", "> 0"}},
+      {"model: 5m\ndata:\n  train: [{path: a, share: 2}]\n", {":3: unknown key data.train[0].share", "path"}},
+      {"model: 5n\ndata: {train: a}\n", {":1: model = \"5n\"", "nearest: 5m", "405b"}},
+      {"model: ./none.yaml\ndata: {train: a}\n", {":1: model = \"./none.yaml\"", "none.yaml"}},
+      {base + "precision: fp8\n", {":3: precision = \"fp8\"", "fp32, bf16, float8"}},
+      {base + "device: gpu\n", {":3: device = \"gpu\"", "cpu, cuda"}},
+      {base + "float8: {recipe: rowwise}\n", {":3: float8.recipe = \"rowwise\"", "one of tensorwise"}},
+      {base + "float8: {all_gather: 1}\n", {":3: float8.all_gather = \"1\"", "true or false"}},
+      {base + "float8: {bf16_linears: [attention.wx]}\n",
+       {":3: float8.bf16_linears = \"attention.wx\"", "nearest: attention.w"}},
+      {base + "precision: float8\ntrain: {seq_len: 100}\n", {":3: precision = float8", "1 x train.seq_len 100 = 100"}},
+      {base + "parallel: {tp: 2}\n", {":3: parallel.tp = 2", "not available yet"}},
+      {base + "parallel: {cp: 2}\n", {":3: parallel.cp = 2", "not available yet"}},
+      {base + "parallel: {pp: 2}\n", {":3: parallel.pp = 2", "not available yet"}},
+      {base + "parallel: {dp_shard: -1}\n", {":3: parallel.dp_shard = -1", ">= 0"}},
+      {base + "run: {seed: -1}\n", {":3: run.seed = \"-1\"", "from 0"}},
+      {base + "comm: {timeout_seconds: 0}\n", {":3: comm.timeout_seconds = 0", "> 0", "seconds"}},
+      {base + "cpu: {gemm: fp16}\n", {":3: cpu.gemm = \"fp16\"", "auto, f32, bf16"}},
+      {"", {"empty"}},
+      {"model: [\n", {"no valid YAML"}},
+  };
+  for (const auto& [text, parts] : table) {
+    SCOPED_TRACE(text);
+    const File file(text);
+    expect_parts(message_of([&] { parse_words({file.path}); }), parts);
+  }
+}
+
+TEST(Schema, WrongCommandLines) {
+  const std::string run = source + "/configs/runs/english-5m.yaml";
+  const std::vector<std::pair<std::vector<std::string>, std::vector<std::string>>> table = {
+      {{}, {"command line: model is missing"}},
+      {{"none.yaml"}, {"none.yaml: cannot be read"}},
+      {{run, "--optimizer.lrr", "1"}, {"unknown option --optimizer.lrr", "nearest: --optimizer.lr"}},
+      {{run, "--checkpoint.interval", "1"}, {"unknown option --checkpoint.interval"}},
+      {{run, "--train.steps", "1", "--train.steps", "2"}, {"--train.steps is given twice"}},
+      {{run, "--optimizer.lr", "nan"}, {"command line: --optimizer.lr = \"nan\"", "finite number"}},
+      {{run, "--train.steps", "99"}, {"schedule.decay_steps = 80", "20", "100", "train.steps = 99", ".yaml:"}},
+      {{run, "--train.global_batch", "7"}, {"command line: train.global_batch = 7", "micro_batch = 2"}},
+      {{run, "--precision", "float8", "--train.seq_len=100"}, {"command line: precision = float8", "200 tokens"}},
+      {{run, "--help", "--print-config"}, {"--help and --print-config together"}},
+  };
+  for (const auto& [words, parts] : table) {
+    SCOPED_TRACE(words.empty() ? "" : words.back());
+    expect_parts(message_of([&, w = words] { parse_words(w); }), parts);
+  }
+}
+
+TEST(Schema, PrintedConfigurationsReadBack) {
+  int files = 0;
+  for (const auto& entry : fs::directory_iterator(source + "/configs/runs")) {
+    SCOPED_TRACE(entry.path());
+    const CommandLine first = parse_words({entry.path(), "--print-config", "--run.seed=18446744073709551615"});
+    EXPECT_EQ(first.action, CommandLine::Action::print_config);
+    const File printed(answer(first));
+    const CommandLine second = parse_words({printed.path});
+    EXPECT_EQ(second.action, CommandLine::Action::run);
+    EXPECT_EQ(to_yaml(second.config), to_yaml(first.config));
+    EXPECT_EQ(to_yaml(second.config.model), to_yaml(first.config.model));
+    EXPECT_EQ(second.config.seed, UINT64_MAX);
+    ++files;
+  }
+  EXPECT_EQ(files, 4);
+}
+
+TEST(Schema, EnglishRunIsWhatItSays) {
+  const CommandLine c = parse_words({source + "/configs/runs/english-5m.yaml", "--precision", "float8"});
+  EXPECT_EQ(c.config.precision, Precision::float8);
+  EXPECT_EQ(c.config.model.name, "5m");
+  EXPECT_EQ(c.config.train.steps * c.config.train.global_batch * c.config.train.seq_len, 512000);
+  EXPECT_EQ(c.config.data.train.size(), 1u);
+  EXPECT_EQ(c.config.data.train[0].path, "data/english");
+  for (const std::int64_t ranks : {1, 2, 4}) EXPECT_EQ(resolve_layout(c.config, ranks).dp_shard, ranks);
+}
+
+TEST(Schema, ConfigurationPageIsCurrent) {
+  std::ifstream file(source + "/docs/configuration.md");
+  std::ostringstream page;
+  page << file.rdbuf();
+  std::string text = page.str();
+  while (text.ends_with("\n\n")) text.pop_back();  // from a printer that ends its lines itself
+  EXPECT_TRUE(text == reference_page()) << "run: build/cpu/bin/octet-train --print-reference > docs/configuration.md";
+}
+
+TEST(Schema, HelpNamesEveryOption) {
+  RunConfig config;
+  Schema schema;
+  declare_options(schema, config);
+  const std::string help = answer(parse_words({"--help"}));
+  for (const Option& option : schema.options()) {
+    EXPECT_NE(help.find("--" + option.name() + " "), std::string::npos) << option.name();
+    EXPECT_FALSE(option.help_text().empty()) << option.name();
+  }
+}
+
+RunConfig sample() {
+  RunConfig c = parse_words({source + "/configs/runs/english-5m.yaml"}).config;
+  return c;
+}
+
+TEST(Validate, ChecksValuesSetInMemory) {
+  RunConfig c = sample();
+  validate(c);
+  c.optimizer.lr = std::numeric_limits<double>::quiet_NaN();
+  expect_parts(message_of([&] { validate(c); }), {"optimizer.lr = nan", ">= 0"});
+  c = sample();
+  c.schedule.kind = "linear";
+  expect_parts(message_of([&] { validate(c); }), {"schedule.kind = \"linear\""});
+  c = sample();
+  c.train.micro_batch = 0;
+  expect_parts(message_of([&] { validate(c); }), {"train.micro_batch = 0"});
+}
+
+TEST(Validate, Float8NeedsMultiplesOf16) {
+  RunConfig c = sample();
+  c.precision = Precision::float8;
+  c.model.ffn_dim = 700;
+  expect_parts(message_of([&] { validate(c); }),
+               {"feed_forward.w1 of model 5m has 256 inputs and 700 outputs", "bf16_linears"});
+  c.float8.bf16_linears = {"w1", "w3"};
+  expect_parts(message_of([&] { validate(c); }), {"feed_forward.w2 of model 5m has 700 inputs and 256 outputs"});
+  c.float8.bf16_linears = {"feed_forward"};
+  validate(c);
+  c.model.head_dim = 66;
+  expect_parts(message_of([&] { validate(c); }), {"attention.wq of model 5m has 256 inputs and 264 outputs"});
+  c.precision = Precision::bf16;
+  validate(c);
+}
+
+TEST(Layout, ResolvesAndRefuses) {
+  RunConfig c = sample();
+  c.train.global_batch = 24;
+  c.train.micro_batch = 2;
+  EXPECT_EQ(resolve_layout(c, 3).dp_shard, 3);
+  c.parallel.dp_replicate = 2;
+  EXPECT_EQ(resolve_layout(c, 4).dp_shard, 2);
+  expect_parts(message_of([&] { resolve_layout(c, 3); }), {"parallel.dp_replicate = 2", "3 ranks"});
+  c.parallel.dp_shard = 4;
+  expect_parts(message_of([&] {
+                 resolve_layout(c, 4, {{"parallel.dp_shard", "command line"}});
+               }),
+               {"command line: parallel.dp_shard = 4", "2 x dp_shard 4 = 8 ranks, but the job has 4", "mpiexec -n 8"});
+  c.parallel = {};
+  expect_parts(message_of([&] { resolve_layout(c, 8); }), {"train.global_batch = 24", "micro_batch 2 x 8", "= 16"});
+}
+
+}  // namespace
+}  // namespace octet
