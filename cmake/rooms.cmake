@@ -1,4 +1,4 @@
-# octet_room(NAME LIBRARIES ...): a static library octet-NAME from every .cpp of the room's folder
+# octet_room(NAME LIBRARIES ...): a static library room-NAME from every .cpp of the room's folder
 # (src/NAME, or NAME at the top level), which is all that a new file needs in order to be built.
 function(octet_room name)
   cmake_parse_arguments(ROOM "" "" "LIBRARIES" ${ARGN})
@@ -8,12 +8,12 @@ function(octet_room name)
   endif()
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${folder}/*.cpp)
   if(NOT sources)  # a room of headers only
-    add_library(octet-${name} INTERFACE)
-    target_link_libraries(octet-${name} INTERFACE octet-flags ${ROOM_LIBRARIES})
+    add_library(room-${name} INTERFACE)
+    target_link_libraries(room-${name} INTERFACE octet-flags ${ROOM_LIBRARIES})
     return()
   endif()
-  add_library(octet-${name} STATIC ${sources})
-  target_link_libraries(octet-${name} PUBLIC octet-flags ${ROOM_LIBRARIES})
+  add_library(room-${name} STATIC ${sources})
+  target_link_libraries(room-${name} PUBLIC octet-flags ${ROOM_LIBRARIES})
   if(EXISTS ${folder}/room.cmake)
     include(${folder}/room.cmake)
   endif()

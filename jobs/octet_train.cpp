@@ -48,18 +48,9 @@ int train(const CommandLine& command, MpiRuntime& mpi) {
 
 int body(MpiRuntime& mpi, int argc, char** argv) {
   const CommandLine command = parse_command_line(argc, argv);
-  switch (command.action) {
-    case CommandLine::Action::help:
-      log::out("{}", usage_text());
-      return 0;
-    case CommandLine::Action::print_config:
-      log::out("{}", to_yaml(command.config));
-      return 0;
-    case CommandLine::Action::print_reference:
-      log::out("{}", reference_page());
-      return 0;
-    case CommandLine::Action::run:
-      break;
+  if (command.action != CommandLine::Action::run) {
+    if (mpi.rank() == 0) fmt::print("{}", answer(command));
+    return 0;
   }
   return train(command, mpi);
 }
