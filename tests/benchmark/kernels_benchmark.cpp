@@ -106,6 +106,49 @@ void register_gemm() {
   }
 }
 
+/// The two products of the forward (five of the backward) over the lower triangle.
+double attention_flops(const AttentionShape& s, double products) {
+  const auto pairs = static_cast<double>(s.batch * s.heads) * static_cast<double>(s.seq * (s.seq + 1) / 2);
+  return 2.0 * products * pairs * static_cast<double>(s.head_dim);
+}
+
+void attention(benchmark::State& state, DType dtype, bool with_backward) {
+  AttentionShape s{state.range(0), state.range(1), state.range(2), state.range(3), state.range(4), 0.125f, dtype};
+  const std::int64_t n_q = s.batch * s.seq * s.heads * s.head_dim, n_k = s.batch * s.seq * s.kv_heads * s.head_dim;
+  const Array q(dtype, n_q), k(dtype, n_k), v(dtype, n_k), o(dtype, n_q), d_o(dtype, n_q), dq(dtype, n_q),
+      dk(dtype, n_k), dv(dtype, n_k), sums(DType::f32, s.batch * s.heads * s.seq);
+  AttentionForward forward{s, q.get(), k.get(), v.get(), o.get(), sums.get<float>(), nullptr};
+  AttentionBackward backward{s,        q.get(),  k.get(),  v.get(), o.get(), d_o.get(), sums.get<float>(),
+                             dq.get(), dk.get(), dv.get(), nullptr};
+  const Array forward_space(DType::u8, cpu::attention_forward_workspace(forward)),
+      backward_space(DType::u8, cpu::attention_backward_workspace(backward));
+  forward.workspace = forward_space.get();
+  backward.workspace = backward_space.get();
+  cpu::attention_forward(stream(), forward);
+  for (auto _ : state) {
+    if (with_backward) {
+      cpu::attention_backward(stream(), backward);
+    } else {
+      cpu::attention_forward(stream(), forward);
+    }
+  }
+  rate(state, "FLOPS", attention_flops(s, with_backward ? 5.0 : 2.0));
+}
+
+void register_attention() {
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    for (const bool backward : {false, true}) {
+      const std::string name =
+          std::string("attention/") + (backward ? "backward/" : "forward/") + std::string(name_of(dtype));
+      auto* one = benchmark::RegisterBenchmark(name.c_str(),
+                                               [=](benchmark::State& state) { attention(state, dtype, backward); });
+      one->ArgNames({"batch", "seq", "heads", "kv_heads", "head_dim"});
+      one->Args({2, 1024, 12, 4, 64})->Args({4, 512, 4, 4, 64})->Args({1, 2048, 8, 2, 128})->Args({8, 128, 4, 2, 32});
+      if (omp_get_max_threads() > 1) one->UseRealTime();
+    }
+  }
+}
+
 void cast(benchmark::State& state, DType from, DType to) {
   const std::int64_t n = state.range(0);
   const Array x(from, n), y(to, n);
@@ -149,6 +192,7 @@ void register_passes() {
 
 int main(int argc, char** argv) {
   octet::register_gemm();
+  octet::register_attention();
   octet::register_passes();
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 64;
