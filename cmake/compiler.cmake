@@ -8,7 +8,9 @@ target_compile_options(octet-flags INTERFACE
   # Contraction would let a compiler change the bits of scales, casts and initial weights;
   # kernels that want fused multiply-add ask for it (kernels/CMakeLists.txt).
   -ffp-contract=off
-  -fno-math-errno)
+  # Both free of any effect on values; without them gcc keeps branches around float operations and vectorises less.
+  -fno-math-errno
+  -fno-trapping-math)
 
 set(arch ${OCTET_CPU_ARCH})
 if(arch STREQUAL "auto")

@@ -1,0 +1,64 @@
+#include "kernels/cast.h"
+
+#include <cstring>
+
+#include "kernels/cpu/cpu_kernels.h"
+#include "kernels/cpu/vector.h"
+
+namespace octet::cpu {
+namespace {
+
+template <typename To, typename From>
+void cast_loop(const From* __restrict x, To* __restrict y, std::int64_t n, float scale) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) y[i].bits = To::encode(static_cast<float>(x[i]) * scale);
+}
+
+template <typename To, typename From>
+void cast_all(const CastToFloat8& args) {
+  const auto* x = static_cast<const From*>(args.x);
+  auto* y = static_cast<To*>(args.y);
+  const float scale = *args.scale;
+  for_each_block(args.n,
+                 [&](std::int64_t begin, std::int64_t end) { cast_loop(x + begin, y + begin, end - begin, scale); });
+}
+
+template <typename To, typename From>
+void convert_all(const Convert& args) {
+  const auto* x = static_cast<const From*>(args.x);
+  auto* y = static_cast<To*>(args.y);
+  for_each_block(args.n,
+                 [&](std::int64_t begin, std::int64_t end) { convert_loop(x + begin, y + begin, end - begin); });
+}
+
+}  // namespace
+
+void compute_scales(Stream&, const ComputeScales& args) {
+  const double max_of_format = static_cast<double>(float8_max(args.format));
+  for (std::int64_t i = 0; i < args.n; ++i) {
+    const auto amax = static_cast<double>(args.amax[i]);
+    // Written so that a NaN fails the comparison and stays.
+    const double clamped = amax < 1e-12 ? 1e-12 : amax;
+    args.scale[i] = static_cast<float>(max_of_format / clamped);
+    args.inverse_scale[i] = 1.0f / args.scale[i];
+  }
+}
+
+void cast_to_float8(Stream&, const CastToFloat8& args) {
+  const bool to_e4m3 = args.to == DType::e4m3;
+  if (args.from == DType::f32) {
+    to_e4m3 ? cast_all<e4m3, float>(args) : cast_all<e5m2, float>(args);
+  } else {
+    to_e4m3 ? cast_all<e4m3, bf16>(args) : cast_all<e5m2, bf16>(args);
+  }
+}
+
+void convert(Stream&, const Convert& args) {
+  if (args.from == DType::f32) {
+    args.to == DType::f32 ? convert_all<float, float>(args) : convert_all<bf16, float>(args);
+  } else {
+    args.to == DType::f32 ? convert_all<float, bf16>(args) : convert_all<bf16, bf16>(args);
+  }
+}
+
+}  // namespace octet::cpu

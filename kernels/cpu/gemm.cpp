@@ -1,0 +1,183 @@
+#include "kernels/gemm.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "kernels/cpu/cpu_kernels.h"
+#include "kernels/cpu/gemm_input.h"
+#include "kernels/cpu/multiply.h"
+#include "kernels/cpu/vector.h"
+
+namespace octet::cpu {
+namespace {
+
+/// Bytes of widened operands and fp32 results that are alive at a time: they should still be in a shared cache when
+/// they are read. B may be larger, as it is widened once and read by every chunk of rows.
+constexpr std::int64_t chunk_bytes = 8 << 20;
+constexpr std::int64_t b_bytes = 64 << 20;
+
+/// How one GEMM is cut. Widened operands and the fp32 result are made chunk by chunk in the workspace.
+struct Plan {
+  DType input = DType::f32;
+  bool widen_a = false, widen_b = false;
+  bool result_apart = false;  ///< fp32 sums go to the workspace, from where finish() scales, adds and rounds them
+  std::int64_t m = 0, n = 0, k = 0;  ///< extents of a chunk
+  std::int64_t a_bytes = 0, b_bytes = 0, c_bytes = 0;
+};
+
+std::int64_t padded(std::int64_t bytes) {
+  return (bytes + 255) / 256 * 256;
+}
+
+/// `wanted` rows in whole panels of 64, at least 256, at most all.
+std::int64_t clamp_chunk(std::int64_t wanted, std::int64_t all) {
+  return std::clamp<std::int64_t>(wanted / 64 * 64, std::min<std::int64_t>(256, all), all);
+}
+
+Plan plan_of(const Gemm& args) {
+  Plan plan;
+  const bool narrow = args.a.dtype != DType::f32;
+  plan.input = narrow && gemm_input() == GemmInput::bf16 ? DType::bf16 : DType::f32;
+  plan.widen_a = args.a.dtype != plan.input;
+  plan.widen_b = args.b.dtype != plan.input;
+  // oneDNN's bf16 primitive scales and rounds by itself.
+  plan.result_apart = plan.input == DType::f32 && (args.c_dtype != DType::f32 || is_float8(args.a.dtype));
+  plan.m = args.m;
+  plan.n = args.n;
+  plan.k = args.k;
+  const std::int64_t wide = size_of(plan.input);
+  if (plan.widen_a || plan.widen_b || plan.result_apart) {
+    const bool long_sum = args.k > std::max(args.m, args.n) && plan.input == DType::f32;  // weight gradients
+    if (long_sum) {
+      plan.k = clamp_chunk(chunk_bytes / (wide * (args.m + args.n)), args.k);
+    } else {
+      if (plan.widen_b) plan.n = clamp_chunk(b_bytes / (wide * args.k), args.n);
+      plan.m = clamp_chunk(chunk_bytes / (wide * args.k + 4 * plan.n), args.m);
+    }
+  }
+  if (plan.widen_a) plan.a_bytes = padded(plan.m * plan.k * wide);
+  if (plan.widen_b) plan.b_bytes = padded(plan.k * plan.n * wide);
+  if (plan.result_apart) plan.c_bytes = padded(plan.m * plan.n * 4);
+  return plan;
+}
+
+/// Rows and columns [row, row + rows) × [column, column + columns) of a matrix as stored, widened and packed.
+template <typename To, typename From>
+void widen_block(const From* x, std::int64_t stride, std::int64_t rows, std::int64_t columns, To* y) {
+  if (columns == stride) {
+    for_each_block(rows * columns,
+                   [=](std::int64_t begin, std::int64_t end) { convert_loop(x + begin, y + begin, end - begin); });
+    return;
+  }
+#pragma omp parallel for schedule(static)
+  for (std::int64_t r = 0; r < rows; ++r) convert_loop(x + r * stride, y + r * columns, columns);
+}
+
+/// The block of an operand at (row, column) of the matrix as it enters the product, ready for oneDNN.
+MultiplyOperand take_block(const GemmOperand& x, DType input, std::int64_t all_rows, std::int64_t all_columns,
+                           std::int64_t row, std::int64_t column, std::int64_t rows, std::int64_t columns,
+                           void* widened) {
+  if (x.transposed) {
+    std::swap(all_rows, all_columns);
+    std::swap(row, column);
+    std::swap(rows, columns);
+  }
+  const std::int64_t offset = row * all_columns + column;
+  if (x.dtype == input) {
+    return {static_cast<const std::byte*>(x.data) + offset * size_of(x.dtype), all_columns, x.transposed};
+  }
+  with_float_type(x.dtype, [&](auto stored) {
+    using From = decltype(stored);
+    const From* from = static_cast<const From*>(x.data) + offset;
+    if (input == DType::f32) {
+      widen_block(from, all_columns, rows, columns, static_cast<float*>(widened));
+    } else if constexpr (sizeof(From) == 1) {
+      widen_block(from, all_columns, rows, columns, static_cast<bf16*>(widened));
+    }
+  });
+  return {widened, columns, x.transposed};
+}
+
+/// C = scale · sums (+ C) on a block of C.
+template <typename C>
+void finish(const float* sums, C* c, std::int64_t stride, std::int64_t rows, std::int64_t columns, float scale,
+            bool add) {
+#pragma omp parallel for schedule(static)
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const float* __restrict from = sums + r * columns;
+    C* __restrict to = c + r * stride;
+    if (add) {
+#pragma omp simd
+      for (std::int64_t j = 0; j < columns; ++j) to[j] = static_cast<C>(scale * from[j] + static_cast<float>(to[j]));
+    } else {
+#pragma omp simd
+      for (std::int64_t j = 0; j < columns; ++j) to[j] = static_cast<C>(scale * from[j]);
+    }
+  }
+}
+
+float scale_of(const Gemm& args) {
+  const float a = is_float8(args.a.dtype) && args.a.inverse_scale != nullptr ? *args.a.inverse_scale : 1.0f;
+  const float b = is_float8(args.b.dtype) && args.b.inverse_scale != nullptr ? *args.b.inverse_scale : 1.0f;
+  return a * b;
+}
+
+/// Without a sum to add, C is cleared or left alone.
+void multiply_nothing(const Gemm& args) {
+  if (args.beta != 0.0f) return;
+  auto* c = static_cast<std::byte*>(args.c);
+  std::fill(c, c + args.m * args.n * size_of(args.c_dtype), std::byte{0});
+}
+
+}  // namespace
+
+std::int64_t gemm_workspace(const Gemm& args) {
+  if (args.m == 0 || args.n == 0 || args.k == 0) return 0;
+  const Plan plan = plan_of(args);
+  return plan.a_bytes + plan.b_bytes + plan.c_bytes;
+}
+
+void gemm(Stream&, const Gemm& args) {
+  if (args.m == 0 || args.n == 0) return;
+  if (args.k == 0) return multiply_nothing(args);
+  const Plan plan = plan_of(args);
+  if (args.workspace_bytes < plan.a_bytes + plan.b_bytes + plan.c_bytes) {
+    throw internal_error("kernels", "gemm of m {} n {} k {} has {} bytes of workspace and needs {}", args.m, args.n,
+                         args.k, args.workspace_bytes, plan.a_bytes + plan.b_bytes + plan.c_bytes);
+  }
+  auto* a_wide = static_cast<std::byte*>(args.workspace);
+  std::byte* b_wide = a_wide + plan.a_bytes;
+  auto* sums = reinterpret_cast<float*>(b_wide + plan.b_bytes);
+  const float scale = scale_of(args);
+
+  Multiply product;
+  product.input = plan.input;
+  product.c_dtype = plan.result_apart ? DType::f32 : args.c_dtype;
+  if (plan.input == DType::bf16) product.scale = scale;
+  for (std::int64_t column = 0; column < args.n; column += plan.n) {
+    product.n = std::min(plan.n, args.n - column);
+    for (std::int64_t row = 0; row < args.m; row += plan.m) {
+      product.m = std::min(plan.m, args.m - row);
+      std::byte* c = static_cast<std::byte*>(args.c) + (row * args.n + column) * size_of(args.c_dtype);
+      product.c = plan.result_apart ? static_cast<void*>(sums) : c;
+      product.c_stride = plan.result_apart ? product.n : args.n;
+      for (std::int64_t depth = 0; depth < args.k; depth += plan.k) {
+        product.k = std::min(plan.k, args.k - depth);
+        product.a = take_block(args.a, plan.input, args.m, args.k, row, depth, product.m, product.k, a_wide);
+        if (row == 0 || plan.k < args.k) {
+          product.b = take_block(args.b, plan.input, args.k, args.n, depth, column, product.k, product.n, b_wide);
+        }
+        product.beta = depth > 0 ? 1.0f : plan.result_apart ? 0.0f : args.beta;
+        multiply(product);
+      }
+      if (!plan.result_apart) continue;
+      if (args.c_dtype == DType::f32) {
+        finish(sums, reinterpret_cast<float*>(c), args.n, product.m, product.n, scale, args.beta != 0.0f);
+      } else {
+        finish(sums, reinterpret_cast<bf16*>(c), args.n, product.m, product.n, scale, args.beta != 0.0f);
+      }
+    }
+  }
+}
+
+}  // namespace octet::cpu

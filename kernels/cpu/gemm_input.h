@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace octet::cpu {
+
+/// What bf16 and fp8 operands are widened to before the CPU multiplies them (f32 operands stay f32). Both are exact
+/// for fp8; products and sums are fp32 either way, so the choice moves results by summation order alone.
+enum class GemmInput : std::uint8_t { f32, bf16 };
+
+enum class CpuVendor : std::uint8_t { amd, intel, other };
+
+struct CpuFeatures {
+  CpuVendor vendor = CpuVendor::other;
+  bool avx512_bf16 = false;  ///< with the operating system's support for AVX-512 registers
+  bool amx_bf16 = false;     ///< likewise for tile registers
+};
+
+/// Of the processor that we run on, by cpuid. On other architectures no feature is set.
+CpuFeatures read_cpu_features();
+
+/// bf16 where its products are faster than f32's: AMX, or AMD with AVX512_BF16 (Intel's AVX512_BF16 without AMX runs at
+/// half the rate of f32). Never from a timing, so that one machine always gives the same bits.
+GemmInput choose_gemm_input(const CpuFeatures& cpu);
+
+/// The setting `cpu.gemm`: "auto", "f32" or "bf16". To be called at start, before any thread multiplies. Usage errors:
+/// another word; bf16 on a processor without AVX-512 bf16, for which oneDNN 2.6 has no bf16 multiplication.
+void set_gemm_input(std::string_view setting);
+/// As above, but for a given processor and without effect: what the setting means there.
+GemmInput resolve_gemm_input(std::string_view setting, const CpuFeatures& cpu);
+
+/// The choice in force ("auto" if none was set).
+GemmInput gemm_input();
+std::string_view name_of(GemmInput input);
+/// One line for the log, such as "f32 (auto: AMD without AVX512_BF16)".
+std::string describe_gemm_input();
+
+}  // namespace octet::cpu

@@ -1,0 +1,162 @@
+#include <limits>
+
+#include "tests/kernels/kernel_test.h"
+
+namespace octet {
+namespace {
+
+using namespace test;
+constexpr float infinity = std::numeric_limits<float>::infinity();
+constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+
+struct Scales {
+  float scale, inverse;
+};
+
+Scales scales(float amax, DType format) {
+  Scales s{};
+  cpu::compute_scales(stream(), {&amax, &s.scale, &s.inverse, 1, format});
+  return s;
+}
+
+TEST(ComputeScales, AreTheFormula) {
+  for (const DType format : {DType::e4m3, DType::e5m2}) {
+    const std::vector<float> amax = random_values(1000, 1, 30.0f);
+    for (const float a : amax) {
+      const double clamped = std::max(static_cast<double>(std::abs(a)), 1e-12);
+      const auto want = static_cast<float>((format == DType::e4m3 ? 448.0 : 57344.0) / clamped);
+      EXPECT_EQ(scales(std::abs(a), format).scale, want);
+      EXPECT_EQ(scales(std::abs(a), format).inverse, 1.0f / want);
+    }
+  }
+}
+
+TEST(ComputeScales, Ends) {
+  EXPECT_EQ(scales(448.0f, DType::e4m3).scale, 1.0f);
+  EXPECT_EQ(scales(0.0f, DType::e4m3).scale, 448e12f);
+  EXPECT_EQ(scales(0.0f, DType::e5m2).scale, static_cast<float>(57344e12));
+  EXPECT_EQ(scales(1e-30f, DType::e4m3).scale, 448e12f);
+  EXPECT_EQ(scales(infinity, DType::e4m3).scale, 0.0f);
+  EXPECT_TRUE(std::isnan(scales(nan, DType::e5m2).scale));
+  EXPECT_TRUE(std::isnan(scales(nan, DType::e5m2).inverse));
+}
+
+/// Values around every rounding case of the three formats: random bits, all bf16 codes, and ties with neighbours.
+std::vector<float> awkward_values() {
+  std::vector<float> x;
+  std::mt19937 random(3);
+  for (int i = 0; i < 300000; ++i) x.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(random())));
+  for (std::uint32_t code = 0; code < 65536; ++code) x.push_back(std::bit_cast<float>(code << 16));
+  const auto with_neighbours = [&](float v) {
+    for (const float w : {v, std::nextafter(v, infinity), std::nextafter(v, -infinity)}) {
+      x.push_back(w);
+      x.push_back(-w);
+    }
+  };
+  for (unsigned code = 0; code < 127; ++code) {
+    const auto byte = static_cast<std::uint8_t>(code), next = static_cast<std::uint8_t>(code + 1);
+    for (const auto& [a, b] : {std::pair<float, float>(e4m3::from_bits(byte), e4m3::from_bits(next)),
+                               std::pair<float, float>(e5m2::from_bits(byte), e5m2::from_bits(next))}) {
+      with_neighbours(a);
+      with_neighbours((a + b) / 2);
+    }
+  }
+  for (const float v : {0.0f, 448.0f, 464.0f, 480.0f, 57344.0f, 61440.0f, 65536.0f, infinity, nan}) with_neighbours(v);
+  for (std::uint32_t i = 0; i < 20000; ++i) {  // ties of bf16, odd and even
+    with_neighbours(std::bit_cast<float>((static_cast<std::uint32_t>(random()) & 0xFFFF0000u) | 0x8000u));
+  }
+  return x;
+}
+
+template <typename To, typename From>
+void compare_cast(const std::vector<From>& x, float scale) {
+  std::vector<To> y(x.size());
+  cpu::cast_to_float8(stream(), {x.data(), dtype_of<From>::value, y.data(), dtype_of<To>::value,
+                                 static_cast<std::int64_t>(x.size()), &scale});
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    ASSERT_EQ(y[i].bits, To(static_cast<float>(x[i]) * scale).bits)
+        << static_cast<float>(x[i]) << " times " << scale << " at " << i;
+  }
+}
+
+TEST(CastToFloat8, EveryValueAsTheScalarTypeDoes) {
+  const std::vector<float> x = awkward_values();
+  for (const float scale : {1.0f, 0.37f, 448e12f}) {
+    compare_cast<e4m3>(x, scale);
+    compare_cast<e5m2>(x, scale);
+    compare_cast<e4m3>(stored<bf16>(x), scale);
+    compare_cast<e5m2>(stored<bf16>(x), scale);
+  }
+}
+
+TEST(CastToFloat8, NanScaleGivesNan) {
+  const std::vector<float> x = {1.0f, 0.0f, -3.0f, infinity, nan};
+  std::vector<e5m2> y(x.size());
+  cpu::cast_to_float8(stream(), {x.data(), DType::f32, y.data(), DType::e5m2, 5, &nan});
+  for (const e5m2 v : y) EXPECT_TRUE(std::isnan(float(v)));
+}
+
+TEST(CastToFloat8, ShortAndUnalignedRanges) {
+  const std::vector<float> x = random_values(80, 4, 100.0f);
+  for (std::size_t begin = 0; begin < 9; ++begin) {
+    for (std::size_t n = 0; n < 70; n += 3) {
+      compare_cast<e4m3>(std::vector<float>(x.begin() + static_cast<std::ptrdiff_t>(begin),
+                                            x.begin() + static_cast<std::ptrdiff_t>(begin + n)),
+                         1.5f);
+    }
+  }
+}
+
+TEST(CastToFloat8, SaturatesRoundsAndKeepsNan) {
+  const std::vector<float> x = {1000.0f, -infinity, 1.0625f, 1.1875f, nan, 0x1p-10f, 0x1.8p-10f, -0.0f};
+  std::vector<e4m3> y(x.size());
+  const float one = 1.0f;
+  cpu::cast_to_float8(stream(), {x.data(), DType::f32, y.data(), DType::e4m3, 8, &one});
+  EXPECT_EQ(float(y[0]), 448.0f);
+  EXPECT_EQ(float(y[1]), -448.0f);
+  EXPECT_EQ(float(y[2]), 1.0f);   // a tie, to even
+  EXPECT_EQ(float(y[3]), 1.25f);  // a tie, to even
+  EXPECT_TRUE(std::isnan(float(y[4])));
+  EXPECT_EQ(float(y[5]), 0.0f);  // half of the least subnormal, to even
+  EXPECT_EQ(float(y[6]), 0x1p-9f);
+  EXPECT_EQ(y[7].bits, 0x80);
+}
+
+template <typename To, typename From>
+std::vector<To> converted(const std::vector<From>& x) {
+  std::vector<To> y(x.size());
+  cpu::convert(stream(),
+               {x.data(), dtype_of<From>::value, y.data(), dtype_of<To>::value, static_cast<std::int64_t>(x.size())});
+  return y;
+}
+
+TEST(Convert, EveryValueAsTheScalarTypeDoes) {
+  const std::vector<float> x = awkward_values();
+  const std::vector<bf16> y = converted<bf16>(x);
+  const std::vector<float> back = converted<float>(y);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    ASSERT_EQ(y[i].bits, bf16(x[i]).bits) << x[i];
+    ASSERT_EQ(std::bit_cast<std::uint32_t>(back[i]), static_cast<std::uint32_t>(y[i].bits) << 16);
+  }
+  EXPECT_TRUE(same_bits(converted<float>(x), x));
+  EXPECT_TRUE(same_bits(converted<bf16>(y), y));
+}
+
+TEST(Convert, SameBitsForAnyThreadCount) {
+  const std::vector<float> x = random_values(100001, 9);
+  const float scale = 50.0f;
+  std::vector<std::uint8_t> y[3];
+  std::vector<bf16> z[3];
+  for (const int n : {1, 2, 3}) {
+    const Threads threads(n);
+    const auto i = static_cast<std::size_t>(n - 1);
+    y[i].resize(x.size());
+    cpu::cast_to_float8(stream(), {x.data(), DType::f32, y[i].data(), DType::e5m2, 100001, &scale});
+    z[i] = converted<bf16>(x);
+  }
+  EXPECT_TRUE(same_bits(y[1], y[0]) && same_bits(y[2], y[0]));
+  EXPECT_TRUE(same_bits(z[1], z[0]) && same_bits(z[2], z[0]));
+}
+
+}  // namespace
+}  // namespace octet

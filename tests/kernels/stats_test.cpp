@@ -1,0 +1,99 @@
+#include <limits>
+
+#include "kernels/cpu/stats_fold.h"
+#include "tests/kernels/kernel_test.h"
+
+namespace octet {
+namespace {
+
+using namespace test;
+constexpr float infinity = std::numeric_limits<float>::infinity();
+constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+
+struct Found {
+  float amax = -1.0f;
+  std::uint32_t non_finite = 0;
+};
+
+template <typename T>
+Found find(const std::vector<T>& x) {
+  Found found;
+  cpu::stats(stream(),
+             {x.data(), dtype_of<T>::value, static_cast<std::int64_t>(x.size()), {&found.amax, &found.non_finite}});
+  return found;
+}
+
+template <typename T>
+class StatsTest : public testing::Test {};
+using Types = testing::Types<float, bf16>;
+TYPED_TEST_SUITE(StatsTest, Types);
+
+TYPED_TEST(StatsTest, LargestMagnitudeWhereverItStands) {
+  for (const std::int64_t n : {1, 7, 64, 1000, 100003}) {
+    const auto x = stored<TypeParam>(random_values(n, 5));
+    for (const std::int64_t at : {std::int64_t{0}, n / 2, n - 1}) {
+      auto y = x;
+      y[static_cast<std::size_t>(at)] = TypeParam(-100.5f);
+      EXPECT_EQ(find(y).amax, 100.5f) << n << " at " << at;
+      EXPECT_EQ(find(y).non_finite, 0u);
+    }
+  }
+}
+
+TYPED_TEST(StatsTest, NanWinsOverInfinityAndBothAreCounted) {
+  auto x = stored<TypeParam>(random_values(70001, 6));
+  x[5] = TypeParam(infinity);
+  x[69999] = TypeParam(-infinity);
+  EXPECT_EQ(find(x).amax, infinity);
+  EXPECT_EQ(find(x).non_finite, 2u);
+  x[40000] = TypeParam(-nan);
+  EXPECT_TRUE(std::isnan(find(x).amax));
+  EXPECT_EQ(find(x).non_finite, 3u);
+}
+
+TYPED_TEST(StatsTest, SubnormalsCount) {
+  std::vector<TypeParam> x(100);
+  const float tiny = std::is_same_v<TypeParam, float> ? 1e-45f : 0x1p-133f;
+  x[77] = TypeParam(-tiny);
+  EXPECT_EQ(find(x).amax, tiny);
+}
+
+TYPED_TEST(StatsTest, SameForAnyThreadCount) {
+  auto x = stored<TypeParam>(random_values(200000, 7));
+  for (std::size_t i = 0; i < x.size(); i += 1000) x[i] = TypeParam(infinity);
+  for (const int n : {1, 2, 3}) {
+    const Threads threads(n);
+    EXPECT_EQ(find(x).amax, infinity);
+    EXPECT_EQ(find(x).non_finite, 200u);
+  }
+}
+
+TEST(Stats, CountIsAddedAmaxIsOverwrittenNullIsSkipped) {
+  const std::vector<float> x = {1.0f, -2.0f, infinity};
+  float amax = 1e30f;
+  std::uint32_t count = 40;
+  cpu::stats(stream(), {x.data(), DType::f32, 2, {&amax, nullptr}});
+  EXPECT_EQ(amax, 2.0f);
+  cpu::stats(stream(), {x.data(), DType::f32, 3, {nullptr, &count}});
+  EXPECT_EQ(count, 41u);
+  cpu::stats(stream(), {x.data(), DType::f32, 3, {}});
+  cpu::stats(stream(), {x.data(), DType::f32, 0, {&amax, &count}});
+  EXPECT_EQ(amax, 0.0f);
+  EXPECT_EQ(count, 41u);
+}
+
+TEST(Stats, FoldByValueIsFoldByArray) {
+  std::vector<float> x = random_values(1003, 8);
+  x[9] = nan;
+  cpu::StatsFold one, all, half;
+  for (const float v : x) one.add(v);
+  all.add(x.data(), 500);
+  half.add(x.data() + 500, 503);
+  all.merge(half);
+  EXPECT_EQ(one.max_bits, all.max_bits);
+  EXPECT_EQ(one.non_finite, all.non_finite);
+  EXPECT_EQ(one.non_finite, 1u);
+}
+
+}  // namespace
+}  // namespace octet
