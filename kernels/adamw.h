@@ -16,13 +16,14 @@ struct AdamWUpdate {
   float* second_moment = nullptr;   ///< [n]
   const float* gradient = nullptr;  ///< [n]
   std::int64_t n = 0;
-  float lr = 0;
-  float beta1 = 0;
-  float beta2 = 0;
-  float eps = 0;
-  float weight_decay = 0;
-  float bias1 = 1;                        ///< 1 - beta1^step, from double
-  float bias2 = 1;                        ///< 1 - beta2^step
+  // Host scalars in double, as torch's are: 1 - beta2 from a float beta2 of 0.999 would be wrong by 1e-5.
+  double lr = 0;
+  double beta1 = 0;
+  double beta2 = 0;
+  double eps = 0;
+  double weight_decay = 0;
+  double bias1 = 1;                       ///< 1 - beta1^step
+  double bias2 = 1;                       ///< 1 - beta2^step
   const float* gradient_scale = nullptr;  ///< device: the clip factor
   const std::uint32_t* skip = nullptr;    ///< device: when non-zero nothing is written, amax included
   StatsOut stats;                         ///< of the new parameter; non_finite is not used

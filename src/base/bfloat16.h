@@ -22,9 +22,11 @@ struct bf16 {
   /// Round to nearest, ties to even; NaN stays a (quiet) NaN with its sign. Branch-free, so loops vectorise.
   static constexpr std::uint16_t encode(float x) {
     const std::uint32_t u = std::bit_cast<std::uint32_t>(x);
-    const std::uint32_t rounded = (u + 0x7FFFu + ((u >> 16) & 1u)) >> 16;
-    const std::uint32_t quiet = (u >> 16) | 0x0040u;
-    return static_cast<std::uint16_t>((u & 0x7FFFFFFFu) > 0x7F800000u ? quiet : rounded);
+    // A mask and signed numbers, because gcc vectorises a selection between two results at half the speed.
+    const bool is_nan = static_cast<std::int32_t>(u & 0x7FFFFFFFu) > 0x7F800000;
+    const std::uint32_t nan = 0u - static_cast<std::uint32_t>(is_nan);
+    const std::uint32_t up = 0x7FFFu + ((u >> 16) & 1u);
+    return static_cast<std::uint16_t>(((u + (up & ~nan)) | (nan & 0x00400000u)) >> 16);
   }
 };
 

@@ -1,0 +1,44 @@
+#include "kernels/rope.h"
+
+#include "kernels/cpu/blocks.h"
+#include "kernels/cpu/cpu_kernels.h"
+
+namespace octet::cpu {
+namespace {
+
+/// Rotates the pairs (x[i], x[i + half]) of one head by the angle whose sine has the sign `direction`.
+template <typename T>
+void rotate_head(T* x, const float* cos, const float* sin, float direction, std::int64_t half) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < half; ++i) {
+    const float a = static_cast<float>(x[i]), b = static_cast<float>(x[i + half]);
+    const float c = cos[i], s = direction * sin[i];
+    store(x[i], a * c - b * s);
+    store(x[i + half], b * c + a * s);
+  }
+}
+
+template <typename T>
+void rotate(const Rope& args) {
+  T* x = static_cast<T*>(args.x);
+  const std::int64_t half = args.head_dim / 2, row = args.heads * args.head_dim;
+  const float direction = args.inverse ? -1.0f : 1.0f;
+  const bool stats = args.stats.wanted();
+  const auto fold = fold_blocks(args.batch * args.seq, 1, [&](std::int64_t token, std::int64_t, StatsFold& f) {
+    T* heads = x + token * row;
+    const std::int64_t angle = token % args.seq * half;
+    for (std::int64_t h = 0; h < args.heads; ++h) {
+      rotate_head(heads + h * args.head_dim, args.cos + angle, args.sin + angle, direction, half);
+    }
+    if (stats) f.add(heads, row);
+  });
+  fold.publish(args.stats);
+}
+
+}  // namespace
+
+void rope(Stream&, const Rope& args) {
+  dispatch_storage(args.dtype, [&]<typename T>(T) { rotate<T>(args); });
+}
+
+}  // namespace octet::cpu

@@ -1,0 +1,84 @@
+#include "kernels/swiglu.h"
+
+#include "kernels/cpu/blocks.h"
+#include "kernels/cpu/cpu_kernels.h"
+#include "kernels/cpu/exp.h"
+
+namespace octet::cpu {
+namespace {
+
+template <typename T>
+void forward_block(const T* gate, const T* up, T* y, std::int64_t n) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float g = static_cast<float>(gate[i]);
+    store(y[i], g / (1.0f + exp_f32(-g)) * static_cast<float>(up[i]));
+  }
+}
+
+/// With s = sigmoid(gate):  d_up = dy · gate · s;  d_gate = dy · up · s · (1 + gate · (1 - s)).
+template <typename T>
+void backward_block(const T* gate, const T* up, const T* dy, T* d_gate, T* d_up, std::int64_t n) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < n; ++i) {
+    const float g = static_cast<float>(gate[i]), u = static_cast<float>(up[i]), d = static_cast<float>(dy[i]);
+    const float s = 1.0f / (1.0f + exp_f32(-g));
+    store(d_gate[i], d * u * s * (1.0f + g * (1.0f - s)));
+    store(d_up[i], d * g * s);
+  }
+}
+
+template <typename T>
+void forward(const SwigluForward& args) {
+  const T* gate = static_cast<const T*>(args.gate);
+  const T* up = static_cast<const T*>(args.up);
+  T* y = static_cast<T*>(args.y);
+  const bool stats = args.stats.wanted();
+  const auto fold = fold_blocks(args.n, block_elements, [&](std::int64_t begin, std::int64_t end, StatsFold& f) {
+    forward_block(gate + begin, up + begin, y + begin, end - begin);
+    if (stats) f.add(y + begin, end - begin);
+  });
+  fold.publish(args.stats);
+}
+
+struct BothFolds {
+  StatsFold gate, up;
+  void merge(const BothFolds& other) {
+    gate.merge(other.gate);
+    up.merge(other.up);
+  }
+};
+#pragma omp declare reduction(both:BothFolds : omp_out.merge(omp_in)) initializer(omp_priv = BothFolds{})
+
+template <typename T>
+void backward(const SwigluBackward& args) {
+  const T* gate = static_cast<const T*>(args.gate);
+  const T* up = static_cast<const T*>(args.up);
+  const T* dy = static_cast<const T*>(args.dy);
+  T* d_gate = static_cast<T*>(args.d_gate);
+  T* d_up = static_cast<T*>(args.d_up);
+  const bool gate_stats = args.gate_stats.wanted(), up_stats = args.up_stats.wanted();
+  const std::int64_t blocks = ceil_div(args.n, block_elements);
+  BothFolds folds;
+#pragma omp parallel for schedule(static) reduction(both : folds) if (blocks > 1)
+  for (std::int64_t b = 0; b < blocks; ++b) {
+    const std::int64_t at = b * block_elements, n = std::min(block_elements, args.n - at);
+    backward_block(gate + at, up + at, dy + at, d_gate + at, d_up + at, n);
+    if (gate_stats) folds.gate.add(d_gate + at, n);
+    if (up_stats) folds.up.add(d_up + at, n);
+  }
+  folds.gate.publish(args.gate_stats);
+  folds.up.publish(args.up_stats);
+}
+
+}  // namespace
+
+void swiglu_forward(Stream&, const SwigluForward& args) {
+  dispatch_storage(args.dtype, [&]<typename T>(T) { forward<T>(args); });
+}
+
+void swiglu_backward(Stream&, const SwigluBackward& args) {
+  dispatch_storage(args.dtype, [&]<typename T>(T) { backward<T>(args); });
+}
+
+}  // namespace octet::cpu

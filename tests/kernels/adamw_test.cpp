@@ -1,0 +1,163 @@
+#include "kernels/adamw.h"
+
+#include "kernels/cpu/cpu_kernels.h"
+#include "tests/kernels/kernel_testing.h"
+
+namespace octet {
+namespace {
+
+using namespace kernel_testing;
+
+struct State {
+  std::vector<float> parameter, first, second;
+};
+
+State random_state(std::int64_t n) {
+  State s{random_values(n, 1), random_values(n, 2, 0.1), random_values(n, 3, 0.1)};
+  for (float& v : s.second) v = v * v;
+  return s;
+}
+
+struct Settings {
+  double lr = 1e-2, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0.1;
+};
+
+AdamWUpdate update_of(State& s, const std::vector<float>& gradient, int step, const Settings& by) {
+  AdamWUpdate u;
+  u.parameter = s.parameter.data();
+  u.first_moment = s.first.data();
+  u.second_moment = s.second.data();
+  u.gradient = gradient.data();
+  u.n = static_cast<std::int64_t>(gradient.size());
+  u.lr = by.lr;
+  u.beta1 = by.beta1;
+  u.beta2 = by.beta2;
+  u.eps = by.eps;
+  u.weight_decay = by.weight_decay;
+  u.bias1 = 1.0 - std::pow(by.beta1, step);
+  u.bias2 = 1.0 - std::pow(by.beta2, step);
+  return u;
+}
+
+/// torch.optim.adamw._single_tensor_adamw, one statement a line, on tensors of type T.
+template <typename T>
+struct TorchAdamW {
+  std::vector<T> parameter, first, second;
+
+  void step(const std::vector<float>& gradient, T gradient_scale, int step, const Settings& by) {
+    const T step_size = static_cast<T>(by.lr / (1.0 - std::pow(by.beta1, step)));
+    const T root = static_cast<T>(std::sqrt(1.0 - std::pow(by.beta2, step)));
+    for (std::size_t i = 0; i < parameter.size(); ++i) {
+      const T g = static_cast<T>(gradient[i]) * gradient_scale;
+      parameter[i] *= static_cast<T>(1.0 - by.lr * by.weight_decay);
+      first[i] = first[i] + static_cast<T>(1.0 - by.beta1) * (g - first[i]);
+      second[i] *= static_cast<T>(by.beta2);
+      second[i] += static_cast<T>(1.0 - by.beta2) * g * g;
+      const T denominator = std::sqrt(second[i]) / root + static_cast<T>(by.eps);
+      parameter[i] += -step_size * first[i] / denominator;
+    }
+  }
+};
+
+template <typename T>
+TorchAdamW<T> torch_from(const State& s) {
+  return {
+      {s.parameter.begin(), s.parameter.end()}, {s.first.begin(), s.first.end()}, {s.second.begin(), s.second.end()}};
+}
+
+TEST(AdamW, HasTheBitsOfTorchsOrderAndStaysNearDouble) {
+  for (const std::int64_t n : {1, 13, 2048, 5003}) {
+    State s = random_state(n);
+    auto torch = torch_from<float>(s);
+    auto exact = torch_from<double>(s);
+    const float clip = 0.37f;
+    for (int step = 1; step <= 5; ++step) {
+      const auto gradient = random_values(n, static_cast<std::uint32_t>(10 + step), 0.5);
+      auto u = update_of(s, gradient, step, {});
+      float amax = -1;
+      u.gradient_scale = &clip;
+      u.stats.amax = &amax;
+      cpu::adamw(stream(), u);
+      torch.step(gradient, clip, step, {});
+      exact.step(gradient, static_cast<double>(clip), step, {});
+      ASSERT_TRUE(same_bits(s.first, torch.first));
+      ASSERT_TRUE(same_bits(s.second, torch.second));
+      ASSERT_TRUE(same_bits(s.parameter, torch.parameter));
+      StatsProbe{.amax = amax}.expect_of(s.parameter);
+    }
+    EXPECT_LT(relative_error(s.parameter, exact.parameter), 1e-6);
+    EXPECT_LT(relative_error(s.second, exact.second), 1e-6);
+  }
+}
+
+TEST(AdamW, FirstStepMovesByTheLearningRate) {
+  State s{{1, 1, 1, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}};
+  cpu::adamw(stream(), update_of(s, {1e-3f, -5.0f, 0.0f, 100.0f}, 1,
+                                 {.lr = 0.25, .beta1 = 0.9, .beta2 = 0.999, .eps = 0x1p-60, .weight_decay = 0.0}));
+  EXPECT_NEAR(s.parameter[0], 0.75f, 1e-6f);
+  EXPECT_NEAR(s.parameter[1], 1.25f, 1e-6f);
+  EXPECT_EQ(s.parameter[2], 1.0f);
+  EXPECT_NEAR(s.parameter[3], -0.25f, 1e-6f);
+}
+
+TEST(AdamW, DecayAloneAndNoGradientScale) {
+  State s{{2, -4}, {0, 0}, {0, 0}};
+  cpu::adamw(stream(), update_of(s, {0, 0}, 3, {.lr = 0.5, .weight_decay = 0.5}));
+  EXPECT_EQ(s.parameter, (std::vector<float>{1.5f, -3.0f}));
+}
+
+TEST(AdamW, SkipLeavesEverythingUntouched) {
+  State s = random_state(100);
+  const State before = s;
+  const std::vector<float> gradient(100, nan_f32);
+  auto u = update_of(s, gradient, 1, {});
+  const std::uint32_t skip = 1;
+  float amax = -3.0f;
+  std::uint32_t non_finite = 9;
+  u.skip = &skip;
+  u.stats = {.amax = &amax, .non_finite = &non_finite};
+  cpu::adamw(stream(), u);
+  EXPECT_TRUE(same_bits(s.parameter, before.parameter));
+  EXPECT_TRUE(same_bits(s.first, before.first));
+  EXPECT_TRUE(same_bits(s.second, before.second));
+  EXPECT_EQ(amax, -3.0f);
+  EXPECT_EQ(non_finite, 9u);
+}
+
+TEST(AdamW, UpdatesWhenSkipIsZeroAndLeavesPaddingAndNonFiniteCountAlone) {
+  State s = random_state(70);
+  const State before = s;
+  const auto gradient = random_values(64, 4);
+  auto u = update_of(s, gradient, 1, {});
+  const std::uint32_t skip = 0;
+  std::uint32_t non_finite = 9;
+  u.skip = &skip;
+  u.stats.non_finite = &non_finite;
+  cpu::adamw(stream(), u);
+  for (std::size_t i = 0; i < 70; ++i) {
+    EXPECT_EQ(s.parameter[i] != before.parameter[i], i < 64) << i;
+    EXPECT_EQ(s.second[i] != before.second[i], i < 64) << i;
+  }
+  EXPECT_EQ(non_finite, 9u);
+}
+
+TEST(AdamW, EmptyShardHasAmaxZero) {
+  State s;
+  float amax = -1;
+  auto u = update_of(s, {}, 1, {});
+  u.stats.amax = &amax;
+  cpu::adamw(stream(), u);
+  EXPECT_EQ(amax, 0.0f);
+}
+
+TEST(AdamW, SameBitsForAnyThreads) {
+  const auto gradient = random_values(20011, 4);
+  expect_same_bits_for_any_threads([&] {
+    State s = random_state(20011);
+    cpu::adamw(stream(), update_of(s, gradient, 2, {}));
+    return s.parameter;
+  });
+}
+
+}  // namespace
+}  // namespace octet

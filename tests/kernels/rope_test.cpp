@@ -1,0 +1,119 @@
+#include "kernels/rope.h"
+
+#include "kernels/cpu/cpu_kernels.h"
+#include "tests/kernels/kernel_testing.h"
+
+namespace octet {
+namespace {
+
+using namespace kernel_testing;
+
+struct Sizes {
+  std::int64_t batch, seq, heads, head_dim;
+  std::int64_t elements() const { return batch * seq * heads * head_dim; }
+};
+
+struct Angles {
+  std::vector<float> cos, sin;
+};
+
+Angles angles_of(const Sizes& s) {
+  Angles a;
+  for (std::int64_t position = 0; position < s.seq; ++position) {
+    for (std::int64_t i = 0; i < s.head_dim / 2; ++i) {
+      const double exponent = -2.0 * static_cast<double>(i) / static_cast<double>(s.head_dim);
+      const double angle = static_cast<double>(position) * std::pow(500000.0, exponent);
+      a.cos.push_back(static_cast<float>(std::cos(angle)));
+      a.sin.push_back(static_cast<float>(std::sin(angle)));
+    }
+  }
+  return a;
+}
+
+template <typename T>
+std::vector<T> rotated(std::vector<T> x, const Sizes& s, const Angles& a, bool inverse = false,
+                       StatsProbe* stats = nullptr) {
+  cpu::rope(stream(), {.x = x.data(),
+                       .dtype = dtype_of<T>::value,
+                       .batch = s.batch,
+                       .seq = s.seq,
+                       .heads = s.heads,
+                       .head_dim = s.head_dim,
+                       .cos = a.cos.data(),
+                       .sin = a.sin.data(),
+                       .inverse = inverse,
+                       .stats = stats ? stats->out() : StatsOut{}});
+  return x;
+}
+
+template <typename T>
+class RopeTest : public testing::Test {};
+TYPED_TEST_SUITE(RopeTest, Storages);
+
+TYPED_TEST(RopeTest, QuarterTurnsMoveHalvesOfAHead) {
+  using T = TypeParam;
+  const Sizes s{2, 2, 2, 4};
+  const Angles a{{1, 1, 0, 0}, {0, 0, 1, -1}};  // position 0 stays; position 1 turns by +90 and -90 degrees
+  std::vector<float> x(static_cast<std::size_t>(s.elements()));
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i + 1);
+  const auto y = rotated(stored<T>(x), s, a);
+  for (std::size_t head = 0; head < 8; ++head) {
+    const std::size_t at = head * 4;
+    const bool turned = head / 2 % 2 == 1;
+    EXPECT_EQ(static_cast<float>(y[at]), turned ? -x[at + 2] : x[at]);
+    EXPECT_EQ(static_cast<float>(y[at + 2]), turned ? x[at] : x[at + 2]);
+    EXPECT_EQ(static_cast<float>(y[at + 1]), turned ? x[at + 3] : x[at + 1]);
+    EXPECT_EQ(static_cast<float>(y[at + 3]), turned ? -x[at + 1] : x[at + 3]);
+  }
+  EXPECT_TRUE(same_bits(rotated(y, s, a, true), stored<T>(x)));
+}
+
+TYPED_TEST(RopeTest, AgreesWithDoubleReferenceAndInverts) {
+  using T = TypeParam;
+  for (const Sizes& s : {Sizes{1, 1, 1, 2}, Sizes{2, 5, 3, 6}, Sizes{2, 9, 2, 64}, Sizes{1, 7, 1, 34}}) {
+    const auto x = random_values<T>(s.elements(), 1);
+    const Angles a = angles_of(s);
+    const std::int64_t half = s.head_dim / 2;
+    std::vector<double> expected(x.size());
+    for (std::int64_t i = 0; i < s.elements(); ++i) {
+      const std::int64_t in_head = i % s.head_dim, pair = in_head % half, position = i / (s.heads * s.head_dim) % s.seq;
+      const auto angle = static_cast<std::size_t>(position * half + pair);
+      const double sign = in_head < half ? -1.0 : 1.0;
+      const std::int64_t partner = in_head < half ? i + half : i - half;
+      expected[static_cast<std::size_t>(i)] =
+          static_cast<double>(x[static_cast<std::size_t>(i)]) * static_cast<double>(a.cos[angle]) +
+          sign * static_cast<double>(x[static_cast<std::size_t>(partner)]) * static_cast<double>(a.sin[angle]);
+    }
+    StatsProbe stats;
+    const auto y = rotated(x, s, a, false, &stats);
+    EXPECT_LT(relative_error(y, expected), storage_tolerance<T>());
+    stats.expect_of(y);
+    EXPECT_LT(relative_error(rotated(y, s, a, true), x), 2 * storage_tolerance<T>());
+  }
+}
+
+TYPED_TEST(RopeTest, CountsNonFiniteAndKeepsBitsForAnyThreads) {
+  using T = TypeParam;
+  const Sizes s{3, 11, 2, 20};
+  const Angles a = angles_of(s);
+  auto x = random_values<T>(s.elements(), 1);
+  expect_same_bits_for_any_threads([&] { return rotated(x, s, a); });
+  x[25] = T(infinity_f32);
+  x[500] = T(nan_f32);
+  StatsProbe stats;
+  const auto y = rotated(x, s, a, false, &stats);
+  EXPECT_GE(stats.non_finite, 5u + 3u);
+  stats.expect_of(y);
+}
+
+TEST(RopeGradient, InverseAgreesWithFiniteDifferences) {
+  const Sizes s{1, 3, 2, 6};
+  const Angles a = angles_of(s);
+  auto x = random_values(s.elements(), 1);
+  const auto dy = random_values(s.elements(), 2);
+  const auto numeric = central_differences(x, 0.125f, [&] { return weighted_sum(rotated(x, s, a), dy); });
+  EXPECT_LT(relative_error(rotated(dy, s, a, true), numeric), 1e-5);
+}
+
+}  // namespace
+}  // namespace octet
