@@ -49,6 +49,14 @@ void wait_all(Requests& requests, const OperationScope& operation) {
   requests.clear();
 }
 
+MpiComm duplicate(MPI_Comm comm, const OperationScope& operation) {
+  MPI_Comm copy = MPI_COMM_NULL;
+  Requests request(1, MPI_REQUEST_NULL);
+  check_mpi(MPI_Comm_idup(comm, &copy, request.data()), "MPI_Comm_idup");
+  wait_all(request, operation);
+  return MpiComm(copy);
+}
+
 /// A part of a reduce-scatter: `length` elements from `offset` on in the piece of each rank.
 struct ReduceStep {
   const void* send;  ///< [ranks · stride]
@@ -152,7 +160,9 @@ class MpiCommunicator final : public Communicator {
 
   void barrier() override {
     const OperationScope operation("barrier", name_);
-    wait_barrier(operation);
+    Requests request(1, MPI_REQUEST_NULL);
+    check_mpi(MPI_Ibarrier(comm_.get(), request.data()), "MPI_Ibarrier");
+    wait_all(request, operation);
   }
 
   void group_begin() override { ++depth_; }
@@ -166,12 +176,9 @@ class MpiCommunicator final : public Communicator {
 
   std::unique_ptr<Communicator> split(int color, int key, std::string name) override {
     if (depth_ > 0) throw internal_error("comm", "split of group {} between group_begin and group_end", name_);
+    if (color < 0) throw internal_error("comm", "split of group {} with colour {}", name_, color);
     const OperationScope operation("split", name_);
-    // MPI has no split that can be polled; at least all are there when it starts.
-    wait_barrier(operation);
-    MpiComm part;
-    check_mpi(MPI_Comm_split(comm_.get(), color, key, part.out()), "MPI_Comm_split");
-    return std::make_unique<MpiCommunicator>(stream_, std::move(name), std::move(part));
+    return std::make_unique<MpiCommunicator>(stream_, std::move(name), split_comm(color, key, operation));
   }
 
   [[noreturn]] void abort(int exit_code) override { abort_job(exit_code); }
@@ -204,10 +211,24 @@ class MpiCommunicator final : public Communicator {
     pending_.push_back(start_all_gather(send, recv, bytes));
   }
 
-  void wait_barrier(const OperationScope& operation) {
-    Requests barrier(1, MPI_REQUEST_NULL);
-    check_mpi(MPI_Ibarrier(comm_.get(), barrier.data()), "MPI_Ibarrier");
-    wait_all(barrier, operation);
+  /// MPI_Comm_split cannot be polled and takes its time when cores are scarce, so the two frequent cases, all ranks in
+  /// one part as they are and every rank alone, are duplicates.
+  MpiComm split_comm(int color, int key, const OperationScope& operation) {
+    const std::array<int, 2> mine{color, key};
+    std::vector<std::array<int, 2>> all(static_cast<std::size_t>(size_));
+    Requests gather;
+    gather.push_back(start_all_gather(mine.data(), all.data(), sizeof mine));
+    wait_all(gather, operation);
+    const bool whole = std::is_sorted(all.begin(), all.end()) && all.front()[0] == all.back()[0];
+    if (whole) return duplicate(comm_.get(), operation);
+    std::sort(all.begin(), all.end());
+    const auto equal_colors = [](const auto& a, const auto& b) { return a[0] == b[0]; };
+    if (std::adjacent_find(all.begin(), all.end(), equal_colors) == all.end()) {
+      return duplicate(MPI_COMM_SELF, operation);
+    }
+    MpiComm part;
+    check_mpi(MPI_Comm_split(comm_.get(), color, key, part.out()), "MPI_Comm_split");
+    return part;
   }
 
   void check_transfer(const char* operation, std::int64_t count, int peer) const {
@@ -313,8 +334,8 @@ std::unique_ptr<Communicator> make_mpi_communicator(Stream& stream, std::string 
   if (stream.device().type() != DeviceType::cpu) {
     throw internal_error("comm", "the mpi backend serves CPU streams, this one is of {}", stream.device().name());
   }
-  MpiComm comm;
-  check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, comm.out()), "MPI_Comm_dup");
+  const OperationScope operation("MPI_Comm_idup", name);
+  MpiComm comm = duplicate(MPI_COMM_WORLD, operation);
   return std::make_unique<MpiCommunicator>(stream, std::move(name), std::move(comm));
 }
 
