@@ -41,7 +41,8 @@ class Communicator {
   virtual void group_begin() = 0;
   virtual void group_end() = 0;
 
-  /// New group of the ranks that pass the same colour, ordered by (key, rank). Collective over this group.
+  /// New group of the ranks that pass the same colour, ordered by (key, rank). Colours are at least 0.
+  /// Collective over this group.
   virtual std::unique_ptr<Communicator> split(int color, int key, std::string name) = 0;
 
   /// Ends the job on every rank with this exit code. Does not return.

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <utility>
+
+namespace octet {
+
+/// Sole owner of a C library's handle. `Traits` has `type`, `static type null()` and `static void close(type)
+/// noexcept`, which is called once for every handle that is not null. Movable, not copyable.
+template <typename Traits>
+class Handle {
+ public:
+  using type = typename Traits::type;
+
+  Handle() = default;
+  explicit Handle(type value) noexcept : value_(value) {}
+  ~Handle() { reset(); }
+  Handle(Handle&& other) noexcept : value_(std::exchange(other.value_, Traits::null())) {}
+  Handle& operator=(Handle&& other) noexcept {
+    if (this != &other) reset(std::exchange(other.value_, Traits::null()));
+    return *this;
+  }
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+
+  type get() const noexcept { return value_; }
+  /// For C functions that fill in a handle: closes the present one first.
+  type* out() noexcept {
+    reset();
+    return &value_;
+  }
+  void reset(type value = Traits::null()) noexcept {
+    if (value_ != Traits::null()) Traits::close(value_);
+    value_ = value;
+  }
+  explicit operator bool() const noexcept { return value_ != Traits::null(); }
+
+ private:
+  type value_ = Traits::null();
+};
+
+}  // namespace octet

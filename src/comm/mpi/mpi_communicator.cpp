@@ -1,0 +1,342 @@
+#include "src/comm/mpi/mpi_communicator.h"
+
+#include <mpi.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "src/base/error.h"
+#include "src/comm/arguments.h"
+#include "src/comm/mpi/mpi_handles.h"
+#include "src/comm/mpi/mpi_runtime.h"
+#include "src/comm/mpi/rank_order.h"
+#include "src/comm/watchdog.h"
+#include "src/device/buffer.h"
+
+namespace octet {
+namespace {
+
+using Requests = std::vector<MPI_Request>;
+
+enum Tag : int { transfer_tag, piece_tag };
+
+/// Scratch for the pieces of one step of a reduction, over all peers. Two steps are in flight.
+constexpr std::int64_t step_bytes = 2 << 20;
+/// Below this many bytes over all ranks an all-reduce is one all-gather.
+constexpr std::int64_t small_all_reduce = 64 << 10;
+
+char* at(void* p, std::int64_t bytes) {
+  return static_cast<char*>(p) + bytes;
+}
+const char* at(const void* p, std::int64_t bytes) {
+  return static_cast<const char*>(p) + bytes;
+}
+
+/// Polls until all are complete; never blocks inside MPI, so that ranks that share a core get on. Requests that are
+/// still active when the deadline throws are left to MPI: the job is about to end.
+void wait_all(Requests& requests, const OperationScope& operation) {
+  for (;;) {
+    int done = 0;
+    check_mpi(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE),
+              "MPI_Testall");
+    if (done != 0) break;
+    sched_yield();
+    operation.check_deadline();
+  }
+  requests.clear();
+}
+
+MpiComm duplicate(MPI_Comm comm, const OperationScope& operation) {
+  MPI_Comm copy = MPI_COMM_NULL;
+  Requests request(1, MPI_REQUEST_NULL);
+  check_mpi(MPI_Comm_idup(comm, &copy, request.data()), "MPI_Comm_idup");
+  wait_all(request, operation);
+  return MpiComm(copy);
+}
+
+/// A part of a reduce-scatter: `length` elements from `offset` on in the piece of each rank.
+struct ReduceStep {
+  const void* send;  ///< [ranks · stride]
+  void* recv;        ///< [stride]
+  std::int64_t stride;
+  std::int64_t offset;
+  std::int64_t length;
+  DType dtype;
+  ReduceOp op;
+
+  std::int64_t bytes() const { return length * size_of(dtype); }
+  const char* piece(int of_rank) const { return at(send, (of_rank * stride + offset) * size_of(dtype)); }
+  char* result() const { return at(recv, offset * size_of(dtype)); }
+};
+
+class MpiCommunicator final : public Communicator {
+ public:
+  MpiCommunicator(Stream& stream, std::string name, MpiComm comm)
+      : stream_(stream), name_(std::move(name)), comm_(std::move(comm)) {
+    check_mpi(MPI_Comm_set_errhandler(comm_.get(), MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+    check_mpi(MPI_Comm_rank(comm_.get(), &rank_), "MPI_Comm_rank");
+    check_mpi(MPI_Comm_size(comm_.get(), &size_), "MPI_Comm_size");
+  }
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  const std::string& name() const override { return name_; }
+  Stream& stream() const override { return stream_; }
+
+  void all_gather(const void* send, void* recv, std::int64_t count, DType dtype) override {
+    check_count("all_gather", name_, count);
+    const std::int64_t bytes = count * size_of(dtype);
+    const OperationScope operation("all_gather", name_, size_ * bytes);
+    post_all_gather(send, recv, bytes);
+    finish(operation);
+  }
+
+  void reduce_scatter(const float* send, float* recv, std::int64_t count) override {
+    check_count("reduce_scatter", name_, count);
+    const OperationScope operation("reduce_scatter", name_, size_ * count * size_of(DType::f32));
+    add_steps(send, recv, count, DType::f32, ReduceOp::sum);
+    finish(operation);
+  }
+
+  void all_reduce(void* data, std::int64_t count, DType dtype, ReduceOp op) override {
+    check_count("all_reduce", name_, count);
+    check_reducible(name_, dtype);
+    if (size_ == 1 || count == 0) return;
+    const OperationScope operation(op == ReduceOp::sum ? "all_reduce (sum)" : "all_reduce (max)", name_,
+                                   count * size_of(dtype));
+    // At once even within a group: steps that wait for group_end share no memory with this.
+    const auto later = std::exchange(steps_, {});
+    const std::int64_t piece = size_ * count * size_of(dtype) <= small_all_reduce ? 0 : count / size_;
+    if (piece > 0) {
+      void* own = at(data, rank_ * piece * size_of(dtype));
+      add_steps(data, own, piece, dtype, op);
+      run_steps(operation);
+      Requests gather;
+      gather.push_back(start_all_gather(own, data, piece * size_of(dtype)));
+      wait_all(gather, operation);
+    }
+    const std::int64_t done = piece * size_;
+    all_reduce_small(at(data, done * size_of(dtype)), count - done, dtype, op, operation);
+    steps_ = later;
+  }
+
+  void all_to_all(const void* send, void* recv, std::int64_t count, DType dtype) override {
+    check_count("all_to_all", name_, count);
+    const std::int64_t bytes = count * size_of(dtype);
+    const OperationScope operation("all_to_all", name_, size_ * bytes);
+    const MpiBytes part(bytes);
+    check_mpi(MPI_Ialltoall(send, part.count(), part.type(), recv, part.count(), part.type(), comm_.get(), post()),
+              "MPI_Ialltoall");
+    finish(operation);
+  }
+
+  void broadcast(void* data, std::int64_t count, DType dtype, int root) override {
+    check_count("broadcast", name_, count);
+    check_peer("broadcast", name_, root, size_);
+    const OperationScope operation("broadcast", name_, count * size_of(dtype));
+    const MpiBytes all(count * size_of(dtype));
+    check_mpi(MPI_Ibcast(data, all.count(), all.type(), root, comm_.get(), post()), "MPI_Ibcast");
+    finish(operation);
+  }
+
+  void send(const void* data, std::int64_t count, DType dtype, int to) override {
+    check_transfer("send", count, to);
+    const OperationScope operation("send", name_, count * size_of(dtype));
+    const MpiBytes all(count * size_of(dtype));
+    check_mpi(MPI_Isend(data, all.count(), all.type(), to, transfer_tag, comm_.get(), post()), "MPI_Isend");
+    finish(operation);
+  }
+
+  void recv(void* data, std::int64_t count, DType dtype, int from) override {
+    check_transfer("recv", count, from);
+    const OperationScope operation("recv", name_, count * size_of(dtype));
+    const MpiBytes all(count * size_of(dtype));
+    check_mpi(MPI_Irecv(data, all.count(), all.type(), from, transfer_tag, comm_.get(), post()), "MPI_Irecv");
+    finish(operation);
+  }
+
+  void barrier() override {
+    const OperationScope operation("barrier", name_);
+    Requests request(1, MPI_REQUEST_NULL);
+    check_mpi(MPI_Ibarrier(comm_.get(), request.data()), "MPI_Ibarrier");
+    wait_all(request, operation);
+  }
+
+  void group_begin() override { ++depth_; }
+
+  void group_end() override {
+    if (depth_ == 0) throw internal_error("comm", "group_end without group_begin in group {}", name_);
+    --depth_;
+    const OperationScope operation(std::exchange(grouped_, "group_end"), name_, std::exchange(grouped_bytes_, 0));
+    finish(operation);
+  }
+
+  std::unique_ptr<Communicator> split(int color, int key, std::string name) override {
+    if (depth_ > 0) throw internal_error("comm", "split of group {} between group_begin and group_end", name_);
+    if (color < 0) throw internal_error("comm", "split of group {} with colour {}", name_, color);
+    const OperationScope operation("split", name_);
+    return std::make_unique<MpiCommunicator>(stream_, std::move(name), split_comm(color, key, operation));
+  }
+
+  [[noreturn]] void abort(int exit_code) override { abort_job(exit_code); }
+
+ private:
+  /// Place for the request of a call that is about to be posted.
+  MPI_Request* post() { return &pending_.emplace_back(MPI_REQUEST_NULL); }
+
+  /// The end of every call: outside of a group all that is pending gets done.
+  void finish(const OperationScope& operation) {
+    if (depth_ > 0) {
+      grouped_ = operation.name();
+      grouped_bytes_ += operation.bytes();
+      return;
+    }
+    run_steps(operation);
+    wait_all(pending_, operation);
+  }
+
+  MPI_Request start_all_gather(const void* send, void* recv, std::int64_t bytes) {
+    const bool in_place = send == at(recv, rank_ * bytes);
+    const MpiBytes part(bytes);
+    MPI_Request request = MPI_REQUEST_NULL;
+    check_mpi(MPI_Iallgather(in_place ? MPI_IN_PLACE : send, part.count(), part.type(), recv, part.count(), part.type(),
+                             comm_.get(), &request),
+              "MPI_Iallgather");
+    return request;
+  }
+  void post_all_gather(const void* send, void* recv, std::int64_t bytes) {
+    pending_.push_back(start_all_gather(send, recv, bytes));
+  }
+
+  /// MPI_Comm_split cannot be polled and takes its time when cores are scarce, so the two frequent cases, all ranks in
+  /// one part as they are and every rank alone, are duplicates.
+  MpiComm split_comm(int color, int key, const OperationScope& operation) {
+    const std::array<int, 2> mine{color, key};
+    std::vector<std::array<int, 2>> all(static_cast<std::size_t>(size_));
+    Requests gather;
+    gather.push_back(start_all_gather(mine.data(), all.data(), sizeof mine));
+    wait_all(gather, operation);
+    const bool whole = std::is_sorted(all.begin(), all.end()) && all.front()[0] == all.back()[0];
+    if (whole) return duplicate(comm_.get(), operation);
+    std::sort(all.begin(), all.end());
+    const auto equal_colors = [](const auto& a, const auto& b) { return a[0] == b[0]; };
+    if (std::adjacent_find(all.begin(), all.end(), equal_colors) == all.end()) {
+      return duplicate(MPI_COMM_SELF, operation);
+    }
+    MpiComm part;
+    check_mpi(MPI_Comm_split(comm_.get(), color, key, part.out()), "MPI_Comm_split");
+    return part;
+  }
+
+  void check_transfer(const char* operation, std::int64_t count, int peer) const {
+    check_count(operation, name_, count);
+    check_peer(operation, name_, peer, size_);
+    if (peer == rank_ && depth_ == 0) {
+      throw internal_error("comm", "{} with oneself outside group_begin/end never ends", operation);
+    }
+  }
+
+  /// Cuts a reduce-scatter of `count` elements a rank into steps that fit the scratch. `recv` may be this rank's own
+  /// piece of `send`.
+  void add_steps(const void* send, void* recv, std::int64_t count, DType dtype, ReduceOp op) {
+    const std::int64_t most = std::max<std::int64_t>(step_bytes / std::max(size_ - 1, 1) / size_of(dtype), 256);
+    for (std::int64_t offset = 0; offset < count; offset += most) {
+      steps_.push_back({send, recv, count, offset, std::min(most, count - offset), dtype, op});
+    }
+  }
+
+  /// Exchanges and folds the steps in order; the exchange of a step runs while the one before is folded.
+  void run_steps(const OperationScope& operation) {
+    if (steps_.empty()) return;
+    const auto steps = std::exchange(steps_, {});
+    std::int64_t most = 0;
+    for (const ReduceStep& step : steps) most = std::max(most, step.bytes());
+    const std::int64_t half = (size_ - 1) * most;
+    char* const area = scratch(2 * half);
+
+    std::array<Requests, 2> requests;
+    const auto start = [&](std::size_t i) { start_step(steps[i], area + (i % 2) * half, requests[i % 2]); };
+    start(0);
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      if (i + 1 < steps.size()) start(i + 1);
+      wait_all(requests[i % 2], operation);
+      fold(steps[i], steps[i].piece(rank_), area + (i % 2) * half, steps[i].bytes());
+    }
+  }
+
+  /// Sends every peer its part and receives theirs of ours, into `to`, in rank order without our own.
+  void start_step(const ReduceStep& step, char* to, Requests& requests) {
+    const MpiBytes part(step.bytes());
+    for (int peer = 0; peer < size_; ++peer) {
+      if (peer == rank_) continue;
+      check_mpi(MPI_Irecv(to, part.count(), part.type(), peer, piece_tag, comm_.get(),
+                          &requests.emplace_back(MPI_REQUEST_NULL)),
+                "MPI_Irecv");
+      to += step.bytes();
+    }
+    for (int distance = 1; distance < size_; ++distance) {  // not all at the same peer first
+      const int peer = (rank_ + distance) % size_;
+      check_mpi(MPI_Isend(step.piece(peer), part.count(), part.type(), peer, piece_tag, comm_.get(),
+                          &requests.emplace_back(MPI_REQUEST_NULL)),
+                "MPI_Isend");
+    }
+  }
+
+  void fold(const ReduceStep& step, const void* own, const char* others, std::int64_t bytes) {
+    inputs_.clear();
+    for (int peer = 0; peer < size_; ++peer) {
+      inputs_.push_back(peer == rank_ ? own : others);
+      if (peer != rank_) others += bytes;
+    }
+    reduce_in_rank_order(inputs_, step.result(), step.length, step.dtype, step.op);
+  }
+
+  void all_reduce_small(void* data, std::int64_t count, DType dtype, ReduceOp op, const OperationScope& operation) {
+    if (count == 0) return;
+    const std::int64_t bytes = count * size_of(dtype);
+    char* const all = scratch(size_ * bytes);
+    Requests gather;
+    gather.push_back(start_all_gather(data, all, bytes));
+    wait_all(gather, operation);
+    inputs_.clear();
+    for (int r = 0; r < size_; ++r) inputs_.push_back(all + r * bytes);
+    reduce_in_rank_order(inputs_, data, count, dtype, op);
+  }
+
+  char* scratch(std::int64_t bytes) {
+    if (scratch_.bytes() < bytes) {
+      scratch_ = Buffer();  // give back the old one first
+      scratch_ = Buffer(stream_.device(), bytes, Purpose::communication);
+    }
+    return scratch_.as<char>();
+  }
+
+  Stream& stream_;
+  std::string name_;
+  MpiComm comm_;
+  int rank_ = 0;
+  int size_ = 1;
+  int depth_ = 0;                           ///< of group_begin
+  std::string_view grouped_ = "group_end";  ///< last call within, for messages
+  std::int64_t grouped_bytes_ = 0;
+  Requests pending_;               ///< posted, not known to be complete
+  std::vector<ReduceStep> steps_;  ///< of reductions, not begun
+  std::vector<const void*> inputs_;
+  Buffer scratch_;
+};
+
+}  // namespace
+
+std::unique_ptr<Communicator> make_mpi_communicator(Stream& stream, std::string name) {
+  if (stream.device().type() != DeviceType::cpu) {
+    throw internal_error("comm", "the mpi backend serves CPU streams, this one is of {}", stream.device().name());
+  }
+  const OperationScope operation("MPI_Comm_idup", name);
+  MpiComm comm = duplicate(MPI_COMM_WORLD, operation);
+  return std::make_unique<MpiCommunicator>(stream, std::move(name), std::move(comm));
+}
+
+}  // namespace octet

@@ -1,0 +1,74 @@
+#include "src/comm/mpi/mpi_runtime.h"
+
+#include <mpi.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+#include "src/base/error.h"
+#include "src/base/log.h"
+#include "src/comm/mpi/mpi_handles.h"
+
+namespace octet {
+namespace {
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
+int number_of(const char* text) {
+  return text == nullptr ? 0 : std::atoi(text);
+}
+
+}  // namespace
+
+bool is_lost_singleton(int mpi_size, const Environment& environment) {
+  if (mpi_size != 1 || environment("SLURM_STEP_ID") == nullptr) return false;
+  // In an interactive step SLURM_NTASKS is the allocation's; SLURM_STEP_NUM_TASKS is always the step's.
+  const char* of_step = environment("SLURM_STEP_NUM_TASKS");
+  const int tasks = number_of(of_step != nullptr ? of_step : environment("SLURM_NTASKS"));
+  const char* launched = environment("PMI_SIZE");
+  return tasks > 1 && (launched == nullptr || number_of(launched) != 1);
+}
+
+std::string node_name(const std::string& host, const Environment& environment) {
+  const char* name = environment("SLURMD_NODENAME");
+  const bool by_srun = environment("SLURM_STEP_ID") != nullptr && environment("MPI_LOCALNRANKS") == nullptr;
+  return by_srun && name != nullptr ? name : host;
+}
+
+MpiRuntime::MpiRuntime(int& argc, char**& argv) {
+  int provided = MPI_THREAD_SINGLE;
+  check_mpi(MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
+  check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
+  MPI_Comm_size(MPI_COMM_WORLD, &size_);
+  const auto environment = [](const char* name) { return std::getenv(name); };
+  node_ = node_name(host_name(), environment);
+  log::set_identity(rank_, size_, node_);
+  if (is_lost_singleton(size_, environment)) {
+    MPI_Finalize();
+    throw usage_error("comm", "srun started several tasks, but MPI sees one rank in each; start with srun --mpi=pmi2");
+  }
+  if (provided < MPI_THREAD_FUNNELED) {
+    throw internal_error("comm", "MPI offers thread level {}, expected MPI_THREAD_FUNNELED ({})", provided,
+                         static_cast<int>(MPI_THREAD_FUNNELED));
+  }
+  MpiComm node;
+  check_mpi(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, node.out()),
+            "MPI_Comm_split_type");
+  MPI_Comm_rank(node.get(), &local_rank_);
+  MPI_Comm_size(node.get(), &local_size_);
+}
+
+MpiRuntime::~MpiRuntime() {
+  MPI_Finalize();
+}
+
+}  // namespace octet

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+namespace octet {
+
+/// MPI for the life of the process, and who this process is. Main thread only (MPI_THREAD_FUNNELED).
+/// Rank and size come from MPI alone: launchers' variables can be missing or wrong (Slurm's are those of the proxy when
+/// mpiexec starts the ranks).
+class MpiRuntime {
+ public:
+  /// Initialises MPI with errors returned, and tells the log who it is. Throws a usage error for one of several tasks
+  /// of srun that MPI sees as a lone rank: left alone, each would train by itself.
+  MpiRuntime(int& argc, char**& argv);
+  /// MPI_Finalize, in which MPI waits for the other ranks: after an error use abort_job() instead.
+  ~MpiRuntime();
+  MpiRuntime(const MpiRuntime&) = delete;
+  MpiRuntime& operator=(const MpiRuntime&) = delete;
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  /// Among the ranks that share memory with this one, i.e. those of the node.
+  int local_rank() const { return local_rank_; }
+  int local_size() const { return local_size_; }
+  /// Slurm's name of the node under srun (it may differ from the host's), else the host's.
+  const std::string& node() const { return node_; }
+
+ private:
+  int rank_ = 0;
+  int size_ = 1;
+  int local_rank_ = 0;
+  int local_size_ = 1;
+  std::string node_;
+};
+
+/// Ends the job on all ranks: MPI_Abort, and if that should hang, _exit after ten seconds. Does not return.
+[[noreturn]] void abort_job(int exit_code);
+
+/// The main function of every MPI program: `return run_main(argc, argv, body);`. What `body` returns is the exit code.
+/// An exception is logged with rank and host and ends the whole job with its exit code (70 unless it is an Error):
+/// - A usage error is usually thrown by every rank, so only the lowest that has it speaks: rank 0 at once, the others
+///   after a wait that grows with the rank from 1 to 3 s, within which the abort of a lower one ends them.
+/// - Error (lost_peer) is usually a consequence, so it waits for half a second, within which the cause can speak.
+/// - Any other is logged at once, by each rank that has one.
+/// mpiexec (MPICH's hydra) exits with the code given to MPI_Abort. After a normal end it exits with the codes of all
+/// ranks combined by bitwise or, so `body` must return the same on each. After _exit or a signal on one rank it exits
+/// with that rank's code or with 9, whichever death it notices first. srun reports 137 after MPI_Abort (143 after
+/// _exit): under Slurm the cause is in the log, not in the exit code.
+int run_main(int argc, char** argv, const std::function<int(MpiRuntime&, int argc, char** argv)>& body);
+
+/// Value of an environment variable, null when it is not set (getenv, or a test's own).
+using Environment = std::function<const char*(const char* name)>;
+
+/// True for a task of an srun step of several tasks in which MPI found no other rank. The variables of an allocation's
+/// shell (SLURM_NTASKS without a step) do not count, nor does one rank that a launcher of MPI asked for (PMI_SIZE=1).
+bool is_lost_singleton(int mpi_size, const Environment& environment);
+
+/// SLURMD_NODENAME in a step of srun itself, else `host`. Under mpiexec within an allocation (MPI_LOCALNRANKS is
+/// hydra's) Slurm's variables can be those of another node.
+std::string node_name(const std::string& host, const Environment& environment);
+
+}  // namespace octet

@@ -1,0 +1,66 @@
+#include <mpi.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <exception>
+#include <thread>
+
+#include "src/base/error.h"
+#include "src/base/log.h"
+#include "src/comm/mpi/mpi_runtime.h"
+
+namespace octet {
+namespace {
+
+/// How long a rank that failed leaves it to others to speak (see run_main).
+std::chrono::milliseconds patience(ExitCode code, int rank) {
+  if (code == ExitCode::usage && rank > 0) return std::chrono::milliseconds(1000 + std::min(20 * rank, 2000));
+  if (code == ExitCode::lost_peer) return std::chrono::milliseconds(500);
+  return {};
+}
+
+[[noreturn]] void fail(const MpiRuntime& runtime, ExitCode code, const char* message) {
+  std::this_thread::sleep_for(patience(code, runtime.rank()));
+  // The log names rank and host itself except on rank 0, whose voice is that of the whole job.
+  if (runtime.rank() == 0 && runtime.size() > 1 && code != ExitCode::usage) {
+    log::error("[rank 0 {}] {}", runtime.node(), message);
+  } else {
+    log::error("{}", message);
+  }
+  if (runtime.size() == 1) std::_Exit((std::fflush(nullptr), static_cast<int>(code)));
+  abort_job(static_cast<int>(code));
+}
+
+}  // namespace
+
+void abort_job(int exit_code) {
+  std::fflush(nullptr);
+  std::thread([exit_code] {
+    std::this_thread::sleep_for(std::chrono::seconds(10));
+    _exit(exit_code);
+  }).detach();
+  MPI_Abort(MPI_COMM_WORLD, exit_code);
+  _exit(exit_code);
+}
+
+int run_main(int argc, char** argv, const std::function<int(MpiRuntime&, int argc, char** argv)>& body) {
+  try {
+    MpiRuntime runtime(argc, argv);
+    try {
+      return body(runtime, argc, argv);
+    } catch (const Error& e) {
+      fail(runtime, e.code(), e.what());
+    } catch (const std::exception& e) {
+      fail(runtime, ExitCode::internal, e.what());
+    } catch (...) {
+      fail(runtime, ExitCode::internal, "an exception of unknown type");
+    }
+  } catch (const Error& e) {  // MPI itself did not come up
+    log::error("{}", e.what());
+    return static_cast<int>(e.code());
+  }
+}
+
+}  // namespace octet

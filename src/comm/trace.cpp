@@ -1,0 +1,117 @@
+#include "src/comm/trace.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "src/base/error.h"
+#include "src/comm/watchdog.h"
+
+namespace octet {
+namespace {
+
+class TracedCommunicator final : public Communicator {
+ public:
+  TracedCommunicator(std::unique_ptr<Communicator> inner, CommTrace& trace) : inner_(std::move(inner)), trace_(trace) {}
+
+  int rank() const override { return inner_->rank(); }
+  int size() const override { return inner_->size(); }
+  const std::string& name() const override { return inner_->name(); }
+  Stream& stream() const override { return inner_->stream(); }
+
+  void all_gather(const void* send, void* recv, std::int64_t count, DType dtype) override {
+    add("all_gather", count, dtype, size());
+    inner_->all_gather(send, recv, count, dtype);
+  }
+  void reduce_scatter(const float* send, float* recv, std::int64_t count) override {
+    add("reduce_scatter", count, DType::f32, size());
+    inner_->reduce_scatter(send, recv, count);
+  }
+  void all_reduce(void* data, std::int64_t count, DType dtype, ReduceOp op) override {
+    add(op == ReduceOp::sum ? "all_reduce_sum" : "all_reduce_max", count, dtype, 1);
+    inner_->all_reduce(data, count, dtype, op);
+  }
+  void all_to_all(const void* send, void* recv, std::int64_t count, DType dtype) override {
+    add("all_to_all", count, dtype, size());
+    inner_->all_to_all(send, recv, count, dtype);
+  }
+  void broadcast(void* data, std::int64_t count, DType dtype, int root) override {
+    add("broadcast", count, dtype, 1);
+    inner_->broadcast(data, count, dtype, root);
+  }
+  void send(const void* data, std::int64_t count, DType dtype, int to) override {
+    add("send", count, dtype, 1);
+    inner_->send(data, count, dtype, to);
+  }
+  void recv(void* data, std::int64_t count, DType dtype, int from) override {
+    add("recv", count, dtype, 1);
+    inner_->recv(data, count, dtype, from);
+  }
+  void barrier() override {
+    add("barrier", 0, DType::u8, 1);
+    inner_->barrier();
+  }
+  void group_begin() override { inner_->group_begin(); }
+  void group_end() override { inner_->group_end(); }
+  std::unique_ptr<Communicator> split(int color, int key, std::string name) override {
+    return make_traced(inner_->split(color, key, std::move(name)), &trace_);
+  }
+  [[noreturn]] void abort(int exit_code) override {
+    inner_->abort(exit_code);
+    std::abort();  // gcc does not believe a virtual noreturn
+  }
+
+ private:
+  void add(std::string_view operation, std::int64_t count, DType dtype, int pieces) {
+    trace_.add({std::string(operation), name(), size(), dtype, count, pieces * count * size_of(dtype),
+                std::string(UnitScope::current())});
+  }
+
+  std::unique_ptr<Communicator> inner_;
+  CommTrace& trace_;
+};
+
+bool matches(const CommRecord& r, std::string_view operation, std::string_view group) {
+  return r.operation == operation && (group.empty() || r.group == group);
+}
+
+}  // namespace
+
+std::unique_ptr<Communicator> make_traced(std::unique_ptr<Communicator> inner, CommTrace* trace) {
+  if (trace == nullptr) return inner;
+  return std::make_unique<TracedCommunicator>(std::move(inner), *trace);
+}
+
+std::int64_t CommTrace::calls(std::string_view operation, std::string_view group) const {
+  std::int64_t n = 0;
+  for (const CommRecord& r : records_) n += matches(r, operation, group) ? 1 : 0;
+  return n;
+}
+
+std::int64_t CommTrace::bytes(std::string_view operation, std::string_view group) const {
+  std::int64_t n = 0;
+  for (const CommRecord& r : records_) n += matches(r, operation, group) ? r.bytes : 0;
+  return n;
+}
+
+std::string CommTrace::json_lines() const {
+  std::string text;
+  for (const CommRecord& r : records_) {
+    const nlohmann::ordered_json line = {
+        {"operation", r.operation}, {"group", r.group}, {"ranks", r.ranks}, {"dtype", std::string(name_of(r.dtype))},
+        {"count", r.count},         {"bytes", r.bytes}, {"unit", r.unit}};
+    text += line.dump() + '\n';
+  }
+  return text;
+}
+
+void CommTrace::write(const std::string& path) const {
+  std::ofstream file(path, std::ios::trunc);
+  file << json_lines() << std::flush;
+  if (!file) throw usage_error("comm", "{}: cannot write the trace of collectives: {}", path, std::strerror(errno));
+}
+
+}  // namespace octet

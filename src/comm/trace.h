@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/comm/communicator.h"
+
+namespace octet {
+
+/// One call of a communicator, as this rank made it.
+struct CommRecord {
+  std::string operation;  ///< the method's name: "all_gather"
+  std::string group;
+  int ranks = 0;  ///< of the group
+  DType dtype = DType::u8;
+  std::int64_t count = 0;  ///< the argument of the call; 0 for a barrier
+  /// Of the call's larger buffer on this rank: ranks · count · size for all-gather, reduce-scatter and all-to-all,
+  /// count · size for the rest.
+  std::int64_t bytes = 0;
+  std::string unit;  ///< of the innermost UnitScope, empty outside of any
+
+  bool operator==(const CommRecord&) const = default;
+};
+
+/// The calls in order. Main thread only.
+class CommTrace {
+ public:
+  void add(CommRecord record) { records_.push_back(std::move(record)); }
+  void clear() { records_.clear(); }
+  const std::vector<CommRecord>& records() const { return records_; }
+  /// How many calls of that operation, in that group unless it is empty.
+  std::int64_t calls(std::string_view operation, std::string_view group = {}) const;
+  /// Their bytes.
+  std::int64_t bytes(std::string_view operation, std::string_view group = {}) const;
+  /// One JSON object a line, with the fields of CommRecord.
+  std::string json_lines() const;
+  /// Writes json_lines() to a new file. Throws a usage error that names the path when that fails.
+  void write(const std::string& path) const;
+
+ private:
+  std::vector<CommRecord> records_;
+};
+
+/// `inner` that also records every call, and those of the groups split from it, in `trace`, which must outlive it.
+/// Without a trace it is `inner` itself.
+std::unique_ptr<Communicator> make_traced(std::unique_ptr<Communicator> inner, CommTrace* trace);
+
+}  // namespace octet

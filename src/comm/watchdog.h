@@ -1,0 +1,80 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+
+namespace octet {
+
+/// Says what unit of the model the main thread works for ("layers.3"), for the watchdog and the trace. Nests.
+/// Main thread only; `name` must outlive the scope.
+class UnitScope {
+ public:
+  explicit UnitScope(std::string_view name);
+  ~UnitScope();
+  UnitScope(const UnitScope&) = delete;
+  UnitScope& operator=(const UnitScope&) = delete;
+
+  /// Name of the innermost unit, empty outside of any.
+  static std::string_view current();
+
+ private:
+  std::string_view outer_;
+};
+
+/// Says what the main thread waits for, as long as it lives: a collective, or anything else that can hang (a read from
+/// a shared file system). Nests: the innermost counts. Costs two uncontended locks and one look at the clock.
+/// Main thread only; the strings (for `name` best a literal) must outlive the scope.
+class OperationScope {
+ public:
+  explicit OperationScope(std::string_view name, std::string_view group = {}, std::int64_t bytes = 0);
+  ~OperationScope();
+  OperationScope(const OperationScope&) = delete;
+  OperationScope& operator=(const OperationScope&) = delete;
+
+  /// For loops that poll: throws Error (lost_peer) that names the operation when a Watchdog is alive and its deadline
+  /// has passed since this scope began.
+  void check_deadline() const;
+  std::string_view name() const { return name_; }
+  std::int64_t bytes() const { return bytes_; }
+  /// "all_gather of 4096 bytes in group dp_shard for unit layers.3"
+  std::string text() const;
+
+ private:
+  friend class Watchdog;
+
+  std::string_view name_;
+  std::string_view group_;
+  std::string_view unit_;
+  std::int64_t bytes_;
+  std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
+  const OperationScope* outer_;
+};
+
+/// Puts a deadline (comm.timeout_seconds) on every OperationScope while it lives; one at a time in a process. A loop
+/// that polls finds the deadline itself. If the main thread does not come to that (stuck inside a system or library
+/// call), this object's thread logs what it waits for after `grace_seconds` more and ends the process with exit code 71
+/// by _exit, since MPI belongs to the main thread; the launcher then ends the other ranks.
+class Watchdog {
+ public:
+  /// Throws a usage error when `timeout_seconds` is not positive.
+  explicit Watchdog(double timeout_seconds, double grace_seconds = 30.0);
+  ~Watchdog();
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
+
+ private:
+  void watch();
+
+  std::chrono::steady_clock::duration patience_;  ///< deadline + grace
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+}  // namespace octet

@@ -1,0 +1,137 @@
+// What is special to the mpi backend.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "src/comm/mpi/mpi_communicator.h"
+#include "src/comm/mpi/mpi_handles.h"
+#include "src/comm/mpi/mpi_runtime.h"
+#include "src/comm/mpi/rank_order.h"
+
+namespace octet {
+namespace {
+
+TEST(MpiBytes, BeyondAnIntIsOneElementOfTheSameSize) {
+  for (const std::int64_t bytes : {std::int64_t{0}, std::int64_t{7}, std::int64_t{INT32_MAX}}) {
+    const MpiBytes plain(bytes);
+    EXPECT_EQ(plain.count(), bytes);
+    EXPECT_EQ(plain.type(), MPI_BYTE);
+  }
+  for (const std::int64_t bytes : {std::int64_t{INT32_MAX} + 1, std::int64_t{5'000'000'001}, std::int64_t{1} << 40}) {
+    const MpiBytes big(bytes);
+    MPI_Count size = 0, lower = 0, extent = 0;
+    MPI_Type_size_x(big.type(), &size);
+    MPI_Type_get_extent_x(big.type(), &lower, &extent);
+    EXPECT_EQ(big.count(), 1);
+    EXPECT_EQ(size, bytes);
+    EXPECT_EQ(extent, bytes) << "pieces of an all-gather must lie side by side";
+    EXPECT_EQ(lower, 0);
+  }
+}
+
+TEST(MpiBytes, TheMadeTypeCarriesAllBytesInPlace) {
+  for (const std::int64_t bytes : {std::int64_t{9}, std::int64_t{10}, std::int64_t{23}, std::int64_t{1000}}) {
+    const MpiBytes made(bytes, 8);
+    ASSERT_EQ(made.count(), 1);
+    std::vector<std::uint8_t> from(static_cast<std::size_t>(2 * bytes)), to(from.size(), 0xEE);
+    std::iota(from.begin(), from.end(), std::uint8_t{1});
+    MPI_Sendrecv(from.data(), 2, made.type(), 0, 0, to.data(), 2, made.type(), 0, 0, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+    EXPECT_EQ(to, from) << bytes;
+  }
+}
+
+TEST(MpiCommunicator, MoreThanTwoGigabytesAPiece) {
+  if (std::getenv("OCTET_TEST_LONG") == nullptr) GTEST_SKIP() << "needs 7 GB; set OCTET_TEST_LONG=1";
+  const auto stream = cpu_device().make_stream();
+  const auto world = make_mpi_communicator(*stream, "world");
+  if (world->size() != 2) GTEST_SKIP() << "for two ranks";
+  const std::int64_t count = std::int64_t{INT32_MAX} + 1001;
+  const int peer = 1 - world->rank();
+  const auto value = [](int rank, std::int64_t i) { return static_cast<std::uint8_t>(i % 251 + rank); };
+  std::vector<std::uint8_t> all(static_cast<std::size_t>(2 * count));
+  std::uint8_t* own = all.data() + world->rank() * count;
+  for (std::int64_t i = 0; i < count; ++i) own[i] = value(world->rank(), i);
+  const auto wrong = [&] {
+    std::int64_t n = 0;
+    for (std::int64_t i = 0; i < count; ++i) n += all[static_cast<std::size_t>(peer * count + i)] != value(peer, i);
+    return n;
+  };
+  world->all_gather(own, all.data(), count, DType::u8);
+  EXPECT_EQ(wrong(), 0);
+  std::fill_n(all.begin() + peer * count, count, std::uint8_t{0});
+  world->group_begin();
+  world->send(own, count, DType::u8, peer);
+  world->recv(all.data() + peer * count, count, DType::u8, peer);
+  world->group_end();
+  EXPECT_EQ(wrong(), 0);
+}
+
+TEST(RankOrder, FoldsFromTheLeft) {
+  const float big = 1e8f, small = 3.0f;  // (1e8 + 3) + 3 is not 1e8 + (3 + 3)
+  const void* from[] = {&big, &small, &small};
+  float out = 0;
+  reduce_in_rank_order(from, &out, 1, DType::f32, ReduceOp::sum);
+  EXPECT_EQ(out, (1e8f + 3.0f) + 3.0f);
+  EXPECT_NE(out, 1e8f + (3.0f + 3.0f));
+}
+
+TEST(RankOrder, StartsWithTheFirstValueAndMayWriteOverAnyInput) {
+  std::vector<float> a{-0.0f}, b{-0.0f};
+  const void* from[] = {a.data(), b.data()};
+  reduce_in_rank_order(from, b.data(), 1, DType::f32, ReduceOp::sum);
+  EXPECT_TRUE(std::signbit(b[0])) << "-0 + -0 is -0; a sum that starts with 0 gives +0";
+  for (const std::size_t over : {0u, 1u, 2u}) {
+    std::vector<std::vector<float>> x(3, std::vector<float>(3000));
+    for (std::size_t r = 0; r < 3; ++r) std::iota(x[r].begin(), x[r].end(), static_cast<float>(r));
+    const void* inputs[] = {x[0].data(), x[1].data(), x[2].data()};
+    reduce_in_rank_order(inputs, x[over].data(), 3000, DType::f32, ReduceOp::sum);
+    for (std::size_t i = 0; i < 3000; ++i) ASSERT_EQ(x[over][i], static_cast<float>(3 * i + 3));
+  }
+}
+
+TEST(RankOrder, SumsOfIntegersWrap) {
+  const std::int32_t a = INT32_MAX, b = 1;
+  const void* from[] = {&a, &b};
+  std::int32_t out = 0;
+  reduce_in_rank_order(from, &out, 1, DType::i32, ReduceOp::sum);
+  EXPECT_EQ(out, INT32_MIN);
+}
+
+Environment environment(std::map<std::string, std::string> variables) {
+  return [variables = std::move(variables)](const char* name) {
+    const auto found = variables.find(name);
+    return found == variables.end() ? nullptr : found->second.c_str();
+  };
+}
+
+TEST(Singletons, AreToldFromShellsAndSingleRanks) {
+  const std::string step = "SLURM_STEP_ID", tasks = "SLURM_NTASKS", of_step = "SLURM_STEP_NUM_TASKS";
+  EXPECT_TRUE(is_lost_singleton(1, environment({{step, "0"}, {tasks, "8"}, {"SLURM_PROCID", "3"}})));
+  EXPECT_TRUE(is_lost_singleton(1, environment({{step, "0"}, {tasks, "8"}, {of_step, "8"}})));
+  EXPECT_TRUE(is_lost_singleton(1, environment({{step, "0"}, {tasks, "8"}, {"PMI_SIZE", "8"}}))) << "another MPI's PMI";
+  EXPECT_FALSE(is_lost_singleton(8, environment({{step, "0"}, {tasks, "8"}}))) << "a real job";
+  EXPECT_FALSE(is_lost_singleton(1, environment({}))) << "no Slurm";
+  EXPECT_FALSE(is_lost_singleton(1, environment({{tasks, "8"}, {"SLURM_PROCID", "0"}}))) << "shell of sbatch or salloc";
+  EXPECT_FALSE(is_lost_singleton(1, environment({{step, "0"}, {tasks, "1"}}))) << "srun -n 1";
+  EXPECT_FALSE(is_lost_singleton(1, environment({{step, "4294967290"}, {tasks, "8"}, {of_step, "1"}})))
+      << "interactive";
+  EXPECT_FALSE(is_lost_singleton(1, environment({{step, "0"}, {tasks, "2"}, {"PMI_SIZE", "1"}}))) << "mpiexec -n 1";
+}
+
+TEST(NodeName, IsSlurmsOnlyUnderSrunItself) {
+  EXPECT_EQ(node_name("host", environment({})), "host");
+  EXPECT_EQ(node_name("host", environment({{"SLURMD_NODENAME", "n1"}, {"SLURM_STEP_ID", "0"}})), "n1");
+  EXPECT_EQ(node_name("host", environment({{"SLURMD_NODENAME", "n1"}})), "host");
+  EXPECT_EQ(
+      node_name("host", environment({{"SLURMD_NODENAME", "n1"}, {"SLURM_STEP_ID", "0"}, {"MPI_LOCALNRANKS", "2"}})),
+      "host");
+}
+
+}  // namespace
+}  // namespace octet

@@ -1,0 +1,119 @@
+#include "src/comm/trace.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "src/base/error.h"
+#include "src/comm/mpi/mpi_communicator.h"
+#include "src/comm/watchdog.h"
+
+namespace octet {
+namespace {
+
+class Trace : public testing::Test {
+ protected:
+  std::unique_ptr<Stream> stream_ = cpu_device().make_stream();
+  CommTrace trace_;
+  std::unique_ptr<Communicator> comm_ = make_traced(make_mpi_communicator(*stream_, "world"), &trace_);
+  const int size_ = comm_->size();
+  std::vector<float> a_ = std::vector<float>(static_cast<std::size_t>(size_) * 4, 1.0f), b_ = a_;
+};
+
+TEST_F(Trace, RecordsEveryKindOfCall) {
+  const auto n = static_cast<std::int64_t>(size_);
+  comm_->all_gather(a_.data(), b_.data(), 3, DType::bf16);
+  comm_->reduce_scatter(a_.data(), b_.data(), 4);
+  comm_->all_reduce(a_.data(), 2, DType::f32, ReduceOp::sum);
+  comm_->all_reduce(a_.data(), 1, DType::i32, ReduceOp::max);
+  comm_->all_to_all(a_.data(), b_.data(), 2, DType::e4m3);
+  comm_->broadcast(a_.data(), 5, DType::u8, 0);
+  comm_->barrier();
+  comm_->group_begin();
+  comm_->send(a_.data(), 1, DType::f32, (comm_->rank() + 1) % size_);
+  comm_->recv(b_.data(), 1, DType::f32, (comm_->rank() + size_ - 1) % size_);
+  comm_->group_end();
+  const std::vector<CommRecord> expected{{"all_gather", "world", size_, DType::bf16, 3, 6 * n, ""},
+                                         {"reduce_scatter", "world", size_, DType::f32, 4, 16 * n, ""},
+                                         {"all_reduce_sum", "world", size_, DType::f32, 2, 8, ""},
+                                         {"all_reduce_max", "world", size_, DType::i32, 1, 4, ""},
+                                         {"all_to_all", "world", size_, DType::e4m3, 2, 2 * n, ""},
+                                         {"broadcast", "world", size_, DType::u8, 5, 5, ""},
+                                         {"barrier", "world", size_, DType::u8, 0, 0, ""},
+                                         {"send", "world", size_, DType::f32, 1, 4, ""},
+                                         {"recv", "world", size_, DType::f32, 1, 4, ""}};
+  EXPECT_EQ(trace_.records(), expected);
+}
+
+TEST_F(Trace, NamesTheUnitAndFollowsSplits) {
+  const auto part = comm_->split(0, comm_->rank(), "dp_shard");
+  {
+    const UnitScope outer("layers.0");
+    part->barrier();
+    {
+      const UnitScope inner("norm");
+      part->barrier();
+    }
+    part->barrier();
+  }
+  comm_->barrier();
+  std::vector<std::string> units;
+  for (const CommRecord& r : trace_.records()) units.push_back(r.group + "/" + r.unit);
+  EXPECT_EQ(units, (std::vector<std::string>{"dp_shard/layers.0", "dp_shard/norm", "dp_shard/layers.0", "world/"}));
+  EXPECT_EQ(trace_.calls("barrier"), 4);
+  EXPECT_EQ(trace_.calls("barrier", "dp_shard"), 3);
+  EXPECT_EQ(trace_.calls("all_gather"), 0);
+  trace_.clear();
+  EXPECT_EQ(trace_.calls("barrier"), 0);
+}
+
+TEST_F(Trace, CountsBytes) {
+  comm_->all_gather(a_.data(), b_.data(), 1, DType::f32);
+  comm_->all_gather(a_.data(), b_.data(), 3, DType::u8);
+  EXPECT_EQ(trace_.bytes("all_gather"), 7 * size_);
+  EXPECT_EQ(trace_.bytes("all_gather", "dp"), 0);
+}
+
+TEST_F(Trace, WritesJsonLines) {
+  const UnitScope unit("a \"quoted\" name");
+  comm_->all_gather(a_.data(), b_.data(), 2, DType::e5m2);
+  comm_->barrier();
+  const std::string path = testing::TempDir() + "octet-trace-" + std::to_string(getpid()) + ".jsonl";
+  trace_.write(path);
+  std::ifstream file(path);
+  std::string first, second, third;
+  std::getline(file, first);
+  std::getline(file, second);
+  EXPECT_FALSE(std::getline(file, third));
+  std::remove(path.c_str());
+  const auto line = nlohmann::json::parse(first);
+  const nlohmann::json expected = {
+      {"operation", "all_gather"}, {"group", "world"},           {"ranks", size_}, {"dtype", "e5m2"}, {"count", 2},
+      {"bytes", 2 * size_},        {"unit", "a \"quoted\" name"}};
+  EXPECT_EQ(line, expected);
+  EXPECT_EQ(nlohmann::json::parse(second)["operation"], "barrier");
+}
+
+TEST_F(Trace, SaysWhereItCannotWrite) {
+  try {
+    trace_.write("/nowhere/trace.jsonl");
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ExitCode::usage);
+    EXPECT_NE(std::string(e.what()).find("/nowhere/trace.jsonl"), std::string::npos);
+  }
+}
+
+TEST_F(Trace, WithoutATraceTheCommunicatorIsUnchanged) {
+  auto plain = make_self_communicator(*stream_, "self");
+  Communicator* const before = plain.get();
+  EXPECT_EQ(make_traced(std::move(plain), nullptr).get(), before);
+}
+
+}  // namespace
+}  // namespace octet

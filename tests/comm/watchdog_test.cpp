@@ -1,0 +1,80 @@
+#include "src/comm/watchdog.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+#include <thread>
+
+#include "src/base/error.h"
+#include "src/comm/communicator.h"
+#include "src/comm/mpi/mpi_communicator.h"
+
+namespace octet {
+namespace {
+
+using std::chrono::milliseconds;
+
+TEST(Watchdog, NamesTheOperation) {
+  const UnitScope unit("layers.3");
+  EXPECT_EQ(OperationScope("all_gather", "dp_shard", 4096).text(),
+            "all_gather of 4096 bytes in group dp_shard for unit layers.3");
+  EXPECT_EQ(OperationScope("read of train.bin").text(), "read of train.bin for unit layers.3");
+}
+
+TEST(Watchdog, WithoutOneThereIsNoDeadline) {
+  const OperationScope operation("barrier", "world");
+  std::this_thread::sleep_for(milliseconds(5));
+  EXPECT_NO_THROW(operation.check_deadline());
+}
+
+TEST(Watchdog, ADeadlineThatPassedThrowsLostPeerWithTheName) {
+  const Watchdog watchdog(0.02);
+  const OperationScope operation("all_to_all", "ep", 8);
+  std::this_thread::sleep_for(milliseconds(40));
+  try {
+    operation.check_deadline();
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ExitCode::lost_peer);
+    const std::string text = e.what();
+    EXPECT_NE(text.find("all_to_all of 8 bytes in group ep"), std::string::npos) << text;
+    EXPECT_NE(text.find("0.02 s"), std::string::npos) << text;
+  }
+}
+
+TEST(Watchdog, EveryOperationHasADeadlineOfItsOwn) {
+  const Watchdog watchdog(600);
+  for (int i = 0; i < 3; ++i) EXPECT_NO_THROW(OperationScope("barrier").check_deadline());
+}
+
+TEST(Watchdog, ABadDeadlineIsRefused) {
+  EXPECT_THROW(Watchdog(0.0), Error);
+  EXPECT_THROW(Watchdog(-1.0), Error);
+  EXPECT_THROW(Watchdog(std::numeric_limits<double>::quiet_NaN()), Error);
+  const Watchdog forever(std::numeric_limits<double>::infinity());
+}
+
+TEST(Watchdog, ACollectiveThatNobodyJoinsGivesUp) {
+  const auto stream = cpu_device().make_stream();
+  const auto comm = make_mpi_communicator(*stream, "world");
+  if (comm->size() == 1) GTEST_SKIP() << "needs two ranks";
+  // A message that nobody sends yet; when it comes it goes to the request that was given up, so all ends in order.
+  static float late = 0;
+  if (comm->rank() == 0) {
+    const Watchdog watchdog(0.05);
+    try {
+      comm->recv(&late, 1, DType::f32, 1);
+      FAIL();
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ExitCode::lost_peer);
+      EXPECT_NE(std::string(e.what()).find("recv of 4 bytes in group world"), std::string::npos) << e.what();
+    }
+  }
+  comm->split(0, 0, "again")->barrier();
+  const float x = 1;
+  if (comm->rank() == 1) comm->send(&x, 1, DType::f32, 0);
+}
+
+}  // namespace
+}  // namespace octet
