@@ -108,7 +108,7 @@ class BufferedOut {
 
 TokenFileWriter::TokenFileWriter(std::string prefix, TokenType type, const Options& options)
     : prefix_(std::move(prefix)), type_(type), options_(options) {
-  if (prefix_.empty() || prefix_.back() == '/') {
+  if (prefix_.empty() || prefix_.back() == '/' || prefix_.ends_with(".bin") || prefix_.ends_with(".idx")) {
     throw usage_error("data", "output \"{}\" is not a file name; expected PREFIX, for PREFIX.bin and PREFIX.idx",
                       prefix_);
   }
