@@ -7,7 +7,13 @@ namespace octet {
 
 /// What a random number is for. Numbers of different purposes never meet; the values are part of the file formats
 /// (initial weights, data order), so they are never renumbered.
-enum class RandomPurpose : std::uint32_t { initial_weights = 1, data_order = 2, data_mixture = 3, test = 100 };
+enum class RandomPurpose : std::uint32_t {
+  initial_weights = 1,
+  data_order = 2,
+  data_mixture = 3,
+  data_split = 4,
+  test = 100
+};
 
 /// Counter-based random numbers (Philox4x32-10 of Random123; Salmon et al., "Parallel random numbers: as easy as
 /// 1, 2, 3", SC'11). Every number is a pure function of (seed, purpose, stream, index): no state, so it is the same

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <boost/program_options.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace octet {
+
+/// A subcommand of `octet`. `run` gets the arguments behind the command's name and returns the exit code.
+struct Command {
+  std::string_view name;
+  std::string_view help;  ///< one line
+  int (*run)(const std::vector<std::string>& arguments);
+};
+
+std::span<const Command> commands();
+/// The command whose name needs the fewest letter changes to be `name`.
+std::string_view nearest_command(std::string_view name);
+
+/// Parses a subcommand's arguments; after --help, which prints `usage` and the options, there is nothing to do.
+/// Throws boost::program_options::error for unknown or missing options.
+std::optional<boost::program_options::variables_map> parse_arguments(
+    const std::vector<std::string>& arguments, std::string_view usage,
+    boost::program_options::options_description options, const char* positional, int max_positional);
+
+int run_prepare(const std::vector<std::string>& arguments);
+int run_inspect(const std::vector<std::string>& arguments);
+
+}  // namespace octet

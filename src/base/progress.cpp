@@ -1,0 +1,71 @@
+#include "src/base/progress.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "src/base/log.h"
+
+namespace octet {
+namespace {
+
+constexpr auto redraw_interval = std::chrono::milliseconds(100);
+constexpr auto line_interval = std::chrono::seconds(10);
+constexpr int bar_width = 30;
+
+}  // namespace
+
+std::string format_bytes(std::int64_t bytes) {
+  constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+  double value = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  while (value >= 1024 && unit + 1 < std::size(units)) {
+    value /= 1024;
+    ++unit;
+  }
+  return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, units[unit]);
+}
+
+Progress::Progress(std::string what, std::int64_t total)
+    : what_(std::move(what)), total_(total), terminal_(isatty(STDERR_FILENO) != 0) {}
+
+Progress::~Progress() {
+  if (drawn_) std::fputs("\r\033[K", stderr);
+}
+
+std::string Progress::status(Clock::time_point now) const {
+  const double seconds = std::chrono::duration<double>(now - start_).count();
+  const double rate = seconds > 0 ? static_cast<double>(done_) / seconds : 0;
+  std::string text = fmt::format("{} {}", what_, format_bytes(done_));
+  if (total_ > 0) {
+    text += fmt::format(" of {} ({:.0f} %)", format_bytes(total_),
+                        100.0 * static_cast<double>(done_) / static_cast<double>(total_));
+  }
+  text += fmt::format(", {}/s", format_bytes(static_cast<std::int64_t>(rate)));
+  if (total_ > done_ && rate > 0) text += fmt::format(", {:.0f} s left", static_cast<double>(total_ - done_) / rate);
+  return text;
+}
+
+void Progress::draw(Clock::time_point now) {
+  const double part = total_ > 0 ? std::min(1.0, static_cast<double>(done_) / static_cast<double>(total_)) : 0.0;
+  const int full = static_cast<int>(part * bar_width);
+  fmt::print(stderr, "\r\033[K[{:#<{}}{:<{}}] {}", "", full, "", bar_width - full, status(now));
+  std::fflush(stderr);
+  drawn_ = true;
+}
+
+void Progress::advance(std::int64_t bytes) {
+  done_ += bytes;
+  const auto now = Clock::now();
+  if (terminal_ && now - shown_ >= redraw_interval) {
+    draw(now);
+    shown_ = now;
+  } else if (!terminal_ && now - shown_ >= line_interval) {
+    log::info("{}", status(now));
+    shown_ = now;
+  }
+}
+
+}  // namespace octet

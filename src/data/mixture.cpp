@@ -1,0 +1,63 @@
+#include "src/data/mixture.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "src/base/error.h"
+
+namespace octet {
+namespace {
+
+/// Largest remainder: everybody gets the floor, and what is left goes to the largest fractions (ties: the earlier).
+std::vector<std::int64_t> apportion(std::span<const double> weights, std::int64_t total) {
+  const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+  std::vector<std::int64_t> counts;
+  std::vector<double> fractions;
+  for (const double weight : weights) {
+    const double exact = weight / sum * static_cast<double>(total);
+    counts.push_back(static_cast<std::int64_t>(exact));
+    fractions.push_back(exact - std::floor(exact));
+  }
+  std::vector<std::size_t> order(weights.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return fractions[a] > fractions[b]; });
+  const std::int64_t left = total - std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+  for (std::int64_t i = 0; i < left; ++i) ++counts[order[static_cast<std::size_t>(i) % order.size()]];
+  return counts;
+}
+
+}  // namespace
+
+Mixture::Mixture(std::span<const double> weights) {
+  if (weights.empty()) throw usage_error("data", "data.train is empty; expected at least one token file");
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    if (!(weights[i] > 0) || !std::isfinite(weights[i])) {
+      throw usage_error("data", "data.train[{}].weight is {}; expected a positive number", i, weights[i]);
+    }
+  }
+  counts_ = apportion(weights, period);
+  for (std::size_t i = 0; i < counts_.size(); ++i) {
+    if (counts_[i] == 0) {
+      throw usage_error("data", "data.train[{}].weight is {}: less than one sample in {}; it would never be read", i,
+                        weights[i], period);
+    }
+  }
+}
+
+Mixture::Turn Mixture::turn(std::int64_t sample) const {
+  const std::int64_t whole = sample / period;
+  std::int64_t place = sample % period;  // among the samples that the sources before `i` left
+  std::int64_t left = period;
+  for (std::size_t i = 0; i < counts_.size(); ++i) {
+    const std::int64_t before = place * counts_[i] / left;
+    if ((place + 1) * counts_[i] / left > before) {
+      return {static_cast<std::int32_t>(i), whole * counts_[i] + before};
+    }
+    place -= before;
+    left -= counts_[i];
+  }
+  throw internal_error("data", "sample {} has no source", sample);
+}
+
+}  // namespace octet

@@ -1,0 +1,75 @@
+#include "src/data/sample_order.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "src/base/error.h"
+
+namespace octet {
+namespace {
+
+/// Keys of data that no run's seed may change.
+constexpr RandomKey split_key{0, RandomPurpose::data_split, 0};
+constexpr RandomKey validation_order_key{0, RandomPurpose::data_split, 1};
+
+/// A key of its own for each source and epoch: the seed is replaced by 64 random bits made from all three.
+RandomKey epoch_key(std::uint64_t seed, std::int32_t source, std::int64_t epoch) {
+  const RandomKey parent{seed, RandomPurpose::data_order, static_cast<std::uint32_t>(source)};
+  return {random_bits(parent, static_cast<std::uint64_t>(epoch)), RandomPurpose::data_order, 0};
+}
+
+std::int64_t validation_windows(std::int64_t windows, double fraction) {
+  if (fraction == 0) return 0;
+  return std::max(std::int64_t{1}, static_cast<std::int64_t>(std::llround(static_cast<double>(windows) * fraction)));
+}
+
+std::vector<double> weights_of(const std::vector<SampleOrder::Source>& sources) {
+  std::vector<double> weights;
+  for (const auto& source : sources) weights.push_back(source.weight);
+  return weights;
+}
+
+}  // namespace
+
+WindowSplit::WindowSplit(const std::string& name, std::int64_t windows, double fraction)
+    : order_(split_key, static_cast<std::uint64_t>(windows)), validation_(validation_windows(windows, fraction)) {
+  if (validation_ >= windows) {
+    throw usage_error("data",
+                      "{}: {} of its {} samples go to validation (data.validation_fraction {}), which leaves none to "
+                      "train on; it needs more text, a smaller fraction or a shorter train.seq_len",
+                      name, validation_, windows, fraction);
+  }
+}
+
+SampleOrder::SampleOrder(const std::vector<Source>& sources, double validation_fraction, std::uint64_t seed)
+    : seed_(seed), mixture_(weights_of(sources)) {
+  if (!(validation_fraction >= 0 && validation_fraction < 1)) {
+    throw usage_error("data", "data.validation_fraction is {}; expected 0 <= fraction < 1", validation_fraction);
+  }
+  std::int64_t end = 0;
+  for (const Source& source : sources) {
+    splits_.emplace_back(source.name, source.windows, validation_fraction);
+    end += splits_.back().validation();
+    validation_ends_.push_back(end);
+  }
+}
+
+Sample SampleOrder::train(std::int64_t g) const {
+  const auto [source, number] = mixture_.turn(g);
+  const WindowSplit& part = split(source);
+  const std::int64_t epoch = number / part.train();
+  const Permutation order(epoch_key(seed_, source, epoch), static_cast<std::uint64_t>(part.train()));
+  const auto place = static_cast<std::int64_t>(order(static_cast<std::uint64_t>(number % part.train())));
+  return {source, part.train_window(place), epoch};
+}
+
+Sample SampleOrder::validation(std::int64_t v) const {
+  const Permutation order(validation_order_key, static_cast<std::uint64_t>(validation_samples()));
+  const auto place = static_cast<std::int64_t>(order(static_cast<std::uint64_t>(v)));
+  const auto end = std::ranges::upper_bound(validation_ends_, place);
+  const auto source = static_cast<std::int32_t>(end - validation_ends_.begin());
+  const std::int64_t begin = source == 0 ? 0 : *std::prev(end);
+  return {source, split(source).validation_window(place - begin), 0};
+}
+
+}  // namespace octet

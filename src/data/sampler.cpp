@@ -1,0 +1,144 @@
+#include "src/data/sampler.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "src/base/error.h"
+
+namespace octet {
+namespace {
+
+void check(const SamplerConfig& config) {
+  if (config.seq_len < 1) throw usage_error("data", "train.seq_len is {}; expected at least 1", config.seq_len);
+  if (config.global_batch < 1) {
+    throw usage_error("data", "train.global_batch is {}; expected at least 1", config.global_batch);
+  }
+}
+
+std::vector<SampleOrder::Source> describe(const std::vector<DataSource>& sources, const std::vector<TokenFile>& files,
+                                          std::int64_t seq_len) {
+  std::vector<SampleOrder::Source> described;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const std::int64_t windows = windows_of(files[i].tokens(), seq_len);
+    if (windows == 0) {
+      throw usage_error("data", "{}: {} tokens are fewer than one sample; train.seq_len {} needs at least {}",
+                        files[i].bin_path(), files[i].tokens(), seq_len, seq_len + 1);
+    }
+    described.push_back({files[i].bin_path(), windows, sources[i].weight});
+  }
+  return described;
+}
+
+void resize(Batch& batch, std::int64_t micro_batch, std::int64_t seq_len) {
+  batch.micro_batch = micro_batch;
+  batch.seq_len = seq_len;
+  batch.tokens.resize(static_cast<std::size_t>(micro_batch * seq_len));
+  batch.targets.resize(static_cast<std::size_t>(micro_batch * seq_len));
+}
+
+}  // namespace
+
+Sampler::Sampler(const std::vector<DataSource>& sources, const SamplerConfig& config) : config_(config) {
+  check(config_);
+  for (const DataSource& source : sources) files_.emplace_back(source.path);
+  order_ = std::make_unique<SampleOrder>(describe(sources, files_, config_.seq_len), config_.validation_fraction,
+                                         config_.seed);
+  check_sizes();
+}
+
+void Sampler::check_sizes() const {
+  for (std::size_t i = 0; i < files_.size(); ++i) {
+    const WindowSplit& split = order_->split(static_cast<std::int32_t>(i));
+    // A source's part of a batch, rounded up: no sample twice in one batch within an epoch.
+    const double share = static_cast<double>(order_->mixture().counts()[i]) / static_cast<double>(Mixture::period);
+    const auto needed = static_cast<std::int64_t>(std::ceil(share * static_cast<double>(config_.global_batch)));
+    if (split.train() < needed) {
+      throw usage_error(
+          "data",
+          "{}: {} tokens give {} training samples of train.seq_len {} (and {} for validation), fewer than "
+          "the {} that one batch of train.global_batch {} takes from it",
+          files_[i].bin_path(), files_[i].tokens(), split.train(), config_.seq_len, split.validation(), needed,
+          config_.global_batch);
+    }
+  }
+}
+
+std::int64_t Sampler::micro_batches(const BatchLayout& layout) const {
+  const std::int64_t at_once = layout.ranks * layout.micro_batch;
+  if (layout.ranks < 1 || layout.micro_batch < 1 || config_.global_batch % at_once != 0) {
+    throw usage_error("data",
+                      "train.global_batch {} is not a multiple of data-parallel ranks {} times train.micro_batch {}",
+                      config_.global_batch, layout.ranks, layout.micro_batch);
+  }
+  return config_.global_batch / at_once;
+}
+
+std::int64_t Sampler::first_sample(std::int64_t batch_index, const BatchLayout& layout, std::int64_t m) const {
+  const std::int64_t micro = micro_batches(layout);
+  if (layout.rank < 0 || layout.rank >= layout.ranks || m < 0 || m >= micro || batch_index < 0) {
+    throw internal_error("data", "batch {}, rank {} of {}, micro-batch {} of {}", batch_index, layout.rank,
+                         layout.ranks, m, micro);
+  }
+  return batch_index * config_.global_batch + (layout.rank * micro + m) * layout.micro_batch;
+}
+
+void Sampler::read_window(const Sample& sample, std::vector<std::int32_t>& tokens) const {
+  tokens.resize(static_cast<std::size_t>(config_.seq_len + 1));
+  files_[static_cast<std::size_t>(sample.source)].read(sample.window * config_.seq_len, tokens, config_.vocab_size);
+}
+
+void Sampler::put(const Sample& sample, std::int64_t row, Batch& batch, std::vector<std::int32_t>& scratch) const {
+  read_window(sample, scratch);
+  std::copy(scratch.begin(), scratch.end() - 1, batch.tokens.begin() + row * config_.seq_len);
+  std::copy(scratch.begin() + 1, scratch.end(), batch.targets.begin() + row * config_.seq_len);
+}
+
+void Sampler::train_batch(std::int64_t step, const BatchLayout& layout, std::int64_t m, Batch& batch) const {
+  const std::int64_t first = first_sample(step, layout, m);
+  resize(batch, layout.micro_batch, config_.seq_len);
+  std::vector<std::int32_t> scratch;
+  for (std::int64_t row = 0; row < layout.micro_batch; ++row) put(order_->train(first + row), row, batch, scratch);
+}
+
+std::int64_t Sampler::validation_batches() const {
+  const std::int64_t samples = order_->validation_samples();
+  if (samples == 0) {
+    throw usage_error("data", "validation is asked for, but data.validation_fraction {} sets no sample apart",
+                      config_.validation_fraction);
+  }
+  return (samples + config_.global_batch - 1) / config_.global_batch;
+}
+
+void Sampler::validation_batch(std::int64_t index, const BatchLayout& layout, std::int64_t m, Batch& batch) const {
+  const std::int64_t batches = validation_batches();
+  if (index >= batches) throw internal_error("data", "validation batch {} of {}", index, batches);
+  const std::int64_t first = first_sample(index, layout, m);
+  resize(batch, layout.micro_batch, config_.seq_len);
+  std::vector<std::int32_t> scratch;
+  for (std::int64_t row = 0; row < layout.micro_batch; ++row) {
+    if (first + row < order_->validation_samples()) {
+      put(order_->validation(first + row), row, batch, scratch);
+    } else {
+      std::fill_n(batch.tokens.begin() + row * config_.seq_len, config_.seq_len, 0);
+      std::fill_n(batch.targets.begin() + row * config_.seq_len, config_.seq_len, -1);
+    }
+  }
+}
+
+std::int64_t Sampler::validation_targets(std::int64_t batches) const {
+  return std::min(batches * config_.global_batch, order_->validation_samples()) * config_.seq_len;
+}
+
+std::uint64_t Sampler::fingerprint() const {
+  std::vector<std::uint64_t> parts = {static_cast<std::uint64_t>(config_.seq_len),
+                                      static_cast<std::uint64_t>(config_.global_batch), config_.seed,
+                                      std::bit_cast<std::uint64_t>(config_.validation_fraction)};
+  for (const TokenFile& file : files_) parts.push_back(file.fingerprint());
+  for (const std::int64_t count : order_->mixture().counts()) parts.push_back(static_cast<std::uint64_t>(count));
+  return XXH3_64bits(parts.data(), parts.size() * sizeof parts[0]);
+}
+
+}  // namespace octet

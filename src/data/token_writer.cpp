@@ -1,0 +1,239 @@
+#include "src/data/token_writer.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+
+#include "src/base/error.h"
+
+namespace octet {
+namespace fs = std::filesystem;
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "token files are little-endian");
+
+constexpr std::size_t buffer_bytes = 1 << 20;
+
+std::string bin_temporary(const std::string& prefix) {
+  return prefix + ".bin.tmp";
+}
+std::string idx_temporary(const std::string& prefix) {
+  return prefix + ".idx.tmp";
+}
+
+int create(const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (file < 0) throw usage_error("data", "cannot create {}: {}", path, std::strerror(errno));
+  return file;
+}
+
+void write_all(int file, const void* from, std::size_t bytes, const std::string& path) {
+  const auto* next = static_cast<const std::uint8_t*>(from);
+  while (bytes > 0) {
+    const ssize_t written = ::write(file, next, bytes);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) throw internal_error("data", "cannot write to {}: {}", path, std::strerror(errno));
+    next += written;
+    bytes -= static_cast<std::size_t>(written);
+  }
+}
+
+void sync(int file, const std::string& path) {
+  if (::fsync(file) != 0) throw internal_error("data", "cannot flush {} to disk: {}", path, std::strerror(errno));
+}
+
+void rename_file(const std::string& from, const std::string& to) {
+  std::error_code failed;
+  fs::rename(from, to, failed);
+  if (failed) throw internal_error("data", "cannot rename {} to {}: {}", from, to, failed.message());
+}
+
+void sync_folder_of(const std::string& path) {
+  const fs::path parent = fs::path(path).parent_path();
+  const int folder = ::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) throw internal_error("data", "cannot open the folder of {}: {}", path, std::strerror(errno));
+  const int result = ::fsync(folder);
+  const int reason = errno;
+  ::close(folder);
+  // Some network file systems cannot fsync a folder, and say so with EINVAL.
+  if (result != 0 && reason != EINVAL) {
+    throw internal_error("data", "cannot flush the folder of {} to disk: {}", path, std::strerror(reason));
+  }
+}
+
+template <typename T>
+void append_as(std::span<const std::int32_t> ids, std::vector<std::uint8_t>& buffer) {
+  const std::size_t begin = buffer.size();
+  buffer.resize(begin + ids.size() * sizeof(T));
+  std::uint8_t* to = buffer.data() + begin;
+  for (const std::int32_t id : ids) {
+    if (id < 0 || id > std::int64_t{std::numeric_limits<T>::max()}) {
+      throw internal_error("data", "token id {} does not fit {} bytes", id, sizeof(T));
+    }
+    const T narrow = static_cast<T>(id);
+    std::memcpy(to, &narrow, sizeof narrow);
+    to += sizeof narrow;
+  }
+}
+
+/// Collects small values for one file, so that an index of a billion sequences needs no second copy in memory.
+class BufferedOut {
+ public:
+  BufferedOut(int file, const std::string& path) : file_(file), path_(path) { buffer_.reserve(buffer_bytes); }
+  template <typename T>
+  void put(const T& value) {
+    if (buffer_.size() + sizeof value > buffer_bytes) flush();
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(&value);
+    buffer_.insert(buffer_.end(), bytes, bytes + sizeof value);
+  }
+  void flush() {
+    write_all(file_, buffer_.data(), buffer_.size(), path_);
+    buffer_.clear();
+  }
+
+ private:
+  int file_;
+  const std::string& path_;
+  std::vector<std::uint8_t> buffer_;
+};
+
+}  // namespace
+
+TokenFileWriter::TokenFileWriter(std::string prefix, TokenType type, const Options& options)
+    : prefix_(std::move(prefix)), type_(type), options_(options) {
+  if (prefix_.empty() || prefix_.back() == '/' || prefix_.ends_with(".bin") || prefix_.ends_with(".idx")) {
+    throw usage_error("data", "output \"{}\" is not a file name; expected PREFIX, for PREFIX.bin and PREFIX.idx",
+                      prefix_);
+  }
+  if (!options_.overwrite) refuse_existing();
+  const fs::path parent = fs::path(prefix_).parent_path();
+  std::error_code failed;
+  if (!parent.empty()) fs::create_directories(parent, failed);
+  if (failed) throw usage_error("data", "cannot create the folder {}: {}", parent.string(), failed.message());
+  create_files();
+  buffer_.reserve(buffer_bytes);
+}
+
+void TokenFileWriter::refuse_existing() const {
+  for (const std::string& path : {bin_path(), idx_path()}) {
+    if (fs::exists(path)) throw usage_error("data", "{} exists; --overwrite replaces it", path);
+  }
+}
+
+void TokenFileWriter::create_files() {
+  try {
+    bin_ = create(bin_temporary(prefix_));
+    // Locked before it is emptied: a second writer must not destroy what the first one has written.
+    if (::flock(bin_, LOCK_EX | LOCK_NB) != 0) {
+      throw usage_error("data", "{} is being written by another process", bin_temporary(prefix_));
+    }
+    owns_files_ = true;
+    idx_ = create(idx_temporary(prefix_));
+    if (::ftruncate(bin_, 0) != 0 || ::ftruncate(idx_, 0) != 0) {
+      throw internal_error("data", "cannot empty {}: {}", bin_temporary(prefix_), std::strerror(errno));
+    }
+  } catch (...) {
+    if (owns_files_) ::unlink(bin_temporary(prefix_).c_str());
+    if (bin_ >= 0) ::close(bin_);
+    if (idx_ >= 0) ::close(idx_);
+    throw;
+  }
+}
+
+TokenFileWriter::~TokenFileWriter() {
+  if (owns_files_) {
+    ::unlink(bin_temporary(prefix_).c_str());
+    ::unlink(idx_temporary(prefix_).c_str());
+  }
+  if (bin_ >= 0) ::close(bin_);
+  if (idx_ >= 0) ::close(idx_);
+}
+
+void TokenFileWriter::append(std::span<const std::int32_t> ids) {
+  const auto width = static_cast<std::size_t>(size_of(type_));
+  while (!ids.empty()) {
+    if (sequence_tokens_ == options_.max_sequence_tokens) close_sequence();
+    if (buffer_.size() + width > buffer_bytes) flush();
+    const auto room_in_sequence = static_cast<std::size_t>(options_.max_sequence_tokens - sequence_tokens_);
+    const std::size_t count = std::min({ids.size(), room_in_sequence, (buffer_bytes - buffer_.size()) / width});
+    switch (type_) {
+      case TokenType::u8:
+        append_as<std::uint8_t>(ids.first(count), buffer_);
+        break;
+      case TokenType::u16:
+        append_as<std::uint16_t>(ids.first(count), buffer_);
+        break;
+      case TokenType::i32:
+        append_as<std::int32_t>(ids.first(count), buffer_);
+        break;
+    }
+    sequence_tokens_ += static_cast<std::int64_t>(count);
+    tokens_ += static_cast<std::int64_t>(count);
+    ids = ids.subspan(count);
+  }
+}
+
+void TokenFileWriter::close_sequence() {
+  sequence_sizes_.push_back(static_cast<std::int32_t>(sequence_tokens_));
+  sequence_tokens_ = 0;
+}
+
+void TokenFileWriter::end_document() {
+  close_sequence();
+  document_starts_.push_back(static_cast<std::int64_t>(sequence_sizes_.size()));
+}
+
+void TokenFileWriter::flush() {
+  write_all(bin_, buffer_.data(), buffer_.size(), bin_temporary(prefix_));
+  buffer_.clear();
+}
+
+void TokenFileWriter::write_index() {
+  const std::string path = idx_temporary(prefix_);
+  BufferedOut out(idx_, path);
+  out.put(megatron_index::magic);
+  out.put(megatron_index::version);
+  out.put(static_cast<std::uint8_t>(type_));
+  out.put(static_cast<std::uint64_t>(sequence_sizes_.size()));
+  out.put(static_cast<std::uint64_t>(document_starts_.size()));
+  for (const std::int32_t size : sequence_sizes_) out.put(size);
+  std::int64_t offset = 0;
+  for (const std::int32_t size : sequence_sizes_) {
+    out.put(offset);
+    offset += size * size_of(type_);
+  }
+  for (const std::int64_t start : document_starts_) out.put(start);
+  out.flush();
+}
+
+void TokenFileWriter::commit() {
+  sync(bin_, bin_temporary(prefix_));
+  sync(idx_, idx_temporary(prefix_));
+  // An old index must not stand beside the new tokens, not even for a moment.
+  std::error_code failed;
+  if (fs::remove(idx_path(), failed)) sync_folder_of(idx_path());
+  if (failed) throw internal_error("data", "cannot remove {}: {}", idx_path(), failed.message());
+  rename_file(bin_temporary(prefix_), bin_path());
+  sync_folder_of(bin_path());
+  rename_file(idx_temporary(prefix_), idx_path());
+  owns_files_ = false;
+  sync_folder_of(idx_path());
+}
+
+void TokenFileWriter::finish() {
+  if (sequence_tokens_ != 0 || document_starts_.back() != static_cast<std::int64_t>(sequence_sizes_.size())) {
+    throw internal_error("data", "{}: finish() inside a document", prefix_);
+  }
+  flush();
+  write_index();
+  commit();
+}
+
+}  // namespace octet

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "src/data/token_type.h"
+
+namespace octet {
+
+/// Writes PREFIX.bin and PREFIX.idx in Megatron's format, as a stream of tokens: tokens go to disk through a small
+/// buffer, and the index (4 bytes a sequence and 8 a document) is kept in memory until the end.
+/// Everything is written under PREFIX.bin.tmp and PREFIX.idx.tmp; finish() fsyncs and renames, .idx last, so that a
+/// pair that looks whole is whole. A writer that is destroyed before finish() removes its temporary files.
+/// One writer at a time may write to a prefix. Throws a usage error for an output that exists or cannot be created,
+/// an internal error for a failing disk. Not thread-safe.
+class TokenFileWriter {
+ public:
+  struct Options {
+    bool overwrite = false;
+    /// A longer document is stored as several sequences, because the format counts a sequence's tokens in int32.
+    std::int64_t max_sequence_tokens = std::numeric_limits<std::int32_t>::max();
+  };
+
+  /// Creates missing parent folders.
+  TokenFileWriter(std::string prefix, TokenType type, const Options& options);
+  TokenFileWriter(std::string prefix, TokenType type) : TokenFileWriter(std::move(prefix), type, Options{}) {}
+  ~TokenFileWriter();
+  TokenFileWriter(const TokenFileWriter&) = delete;
+  TokenFileWriter& operator=(const TokenFileWriter&) = delete;
+
+  /// The document's next tokens; internal error for an id that the token type cannot hold.
+  void append(std::span<const std::int32_t> ids);
+  void end_document();
+  /// Commits the pair. A document that was not ended is an internal error.
+  void finish();
+
+  std::int64_t tokens() const { return tokens_; }
+  std::int64_t documents() const { return static_cast<std::int64_t>(document_starts_.size()) - 1; }
+  std::string bin_path() const { return prefix_ + ".bin"; }
+  std::string idx_path() const { return prefix_ + ".idx"; }
+
+ private:
+  void refuse_existing() const;
+  void create_files();
+  void close_sequence();
+  void flush();
+  void write_index();
+  void commit();
+
+  std::string prefix_;
+  TokenType type_;
+  Options options_;
+  int bin_ = -1;
+  int idx_ = -1;
+  bool owns_files_ = false;
+  std::vector<std::uint8_t> buffer_;
+  std::vector<std::int32_t> sequence_sizes_;
+  std::vector<std::int64_t> document_starts_{0};
+  std::int64_t sequence_tokens_ = 0;  ///< of the sequence being written
+  std::int64_t tokens_ = 0;
+};
+
+}  // namespace octet
