@@ -18,20 +18,19 @@ usage: tests/benchmark/compare_torch.sh [options]
   --threads N       threads of every run             (2)
   --rounds N        times that each program runs     (3)
   --steps N         measured steps of a run          (8)
-  --micro-batch N   sequences a step                 (1)
+  --batch N         sequences a step, for all        (2)
   --results FILE    keep one JSON line a run here    (a temporary file)
 END
 }
 
-python=python3 bin=build/cpu/bin models=10m,160m threads=2 rounds=3 steps=8 micro_batch=1 results=
+python=python3 bin=build/cpu/bin models=10m,160m threads=2 rounds=3 steps=8 batch=2 results=
 warmup=3
 while (($#)); do
   case $1 in
     --help) usage; exit 0 ;;
-    --python | --bin | --models | --threads | --rounds | --steps | --micro-batch | --results)
+    --python | --bin | --models | --threads | --rounds | --steps | --batch | --results)
       (($# > 1)) || { echo "$1 needs a value" >&2; exit 64; }
-      name=${1#--}
-      printf -v "${name//-/_}" %s "$2"
+      printf -v "${1#--}" %s "$2"
       shift 2 ;;
     *) echo "unknown option $1" >&2; usage >&2; exit 64 ;;
   esac
@@ -71,8 +70,8 @@ octet() {
   echo "octet $model $precision, $ranks x $per_rank threads" >&2
   rm -rf "$run"
   mpiexec -n "$ranks" "$bin/octet-train" tests/benchmark/octet.yaml --model "$file" --precision "$precision" \
-    --train.seq_len "$seq_len" --train.steps $((warmup + steps)) --train.micro_batch "$micro_batch" \
-    --train.global_batch $((micro_batch * ranks)) --cpu.threads "$per_rank" --data.train "$work/tokens" \
+    --train.seq_len "$seq_len" --train.steps $((warmup + steps)) --train.micro_batch $((batch / ranks)) \
+    --train.global_batch "$batch" --cpu.threads "$per_rank" --data.train "$work/tokens" \
     --run.dir "$run" > "$work/octet.log" 2>&1 || { tail -20 "$work/octet.log" >&2; exit 70; }
   python3 tests/benchmark/compare_table.py --from-metrics "$run/metrics.jsonl" --warmup "$warmup" --model "$model" \
     --precision "$precision" --mode "$ranks x $per_rank threads" --framework "octet $commit" >> "$results"
@@ -82,7 +81,7 @@ octet() {
 torch() {
   echo "torch $*" >&2
   "$python" tests/benchmark/torch_llama.py --model "$1" --precision "$2" --mode "$3" --bf16 "${4:-copies}" \
-    --threads "$threads" --micro-batch "$micro_batch" --warmup "$warmup" --steps "$steps" \
+    --threads "$threads" --micro-batch "$batch" --warmup "$warmup" --steps "$steps" \
     2> "$work/torch.log" >> "$results" || { tail -20 "$work/torch.log" >&2; exit 70; }
 }
 
@@ -90,7 +89,7 @@ prepare_text
 for ((round = 1; round <= rounds; ++round)); do
   for model in ${models//,/ }; do
     for precision in fp32 bf16 float8; do octet "$model" "$precision" 1; done
-    if ((threads % 2 == 0)); then octet "$model" bf16 2; fi
+    if ((threads % 2 == 0 && batch % 2 == 0)); then octet "$model" bf16 2; fi
     for mode in eager compile; do
       torch "$model" fp32 "$mode"
       torch "$model" bf16 "$mode" copies
@@ -100,7 +99,7 @@ for ((round = 1; round <= rounds; ++round)); do
 done
 
 processor=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)
-echo "$(date -I), $processor, $(nproc) cores, $threads threads, $rounds rounds of $steps steps, micro-batch $micro_batch;" \
+echo "$(date -I), $processor, $(nproc) cores, $threads threads, $rounds rounds of $steps steps, $batch sequences a step;" \
   "load average $(cut -d' ' -f1-3 /proc/loadavg)"
 echo
 python3 tests/benchmark/compare_table.py --table "$results"
