@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+# Speed of Octet beside PyTorch: the same models, threads and batches, run in turn, as a Markdown table of ratios.
+#
+#   python3 -m venv venv && venv/bin/pip install torch numpy        (torch.compile also needs g++)
+#   tests/benchmark/compare_torch.sh --python venv/bin/python > result.md
+#
+# Every round runs each program once, so that a machine that changes its speed slows all of them; the table takes the
+# median of the rounds, of the median step of each run. Nothing else should run on the machine meanwhile.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+usage() {
+  cat <<END
+usage: tests/benchmark/compare_torch.sh [options]
+  --python PATH     Python that has torch            (python3)
+  --bin DIR         Octet's programs                 (build/cpu/bin)
+  --models LIST     10m, 160m, or both               (10m,160m)
+  --threads N       threads of every run             (2)
+  --rounds N        times that each program runs     (3)
+  --steps N         measured steps of a run          (8)
+  --batch N         sequences a step, for all        (2)
+  --results FILE    keep one JSON line a run here    (a temporary file)
+END
+}
+
+python=python3 bin=build/cpu/bin models=10m,160m threads=2 rounds=3 steps=8 batch=2 results=
+warmup=3
+while (($#)); do
+  case $1 in
+    --help) usage; exit 0 ;;
+    --python | --bin | --models | --threads | --rounds | --steps | --batch | --results)
+      (($# > 1)) || { echo "$1 needs a value" >&2; exit 64; }
+      printf -v "${1#--}" %s "$2"
+      shift 2 ;;
+    *) echo "unknown option $1" >&2; usage >&2; exit 64 ;;
+  esac
+done
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+results=${results:-$work/results.jsonl}
+: > "$results"
+commit=$(git rev-parse --short HEAD 2> /dev/null || echo unknown)
+
+"$python" -c 'import torch' || { echo "$python has no torch; see --help" >&2; exit 64; }
+[[ -x $bin/octet-train && -x $bin/octet ]] || { echo "no octet-train and octet in $bin: build them first" >&2; exit 64; }
+
+# Words drawn by a fixed rule, 2 MB: speed does not depend on what the text says.
+prepare_text() {
+  mkdir "$work/text"
+  python3 - > "$work/text/words.txt" <<'END'
+import random
+rng = random.Random(1)
+words = ["".join(rng.choices("etaoinshrdlu", k=rng.randint(2, 9))) for _ in range(2000)]
+for _ in range(30000):
+    print(" ".join(rng.choices(words, k=10)))
+END
+  "$bin/octet" prepare --input "$work/text" --output "$work/tokens" > "$work/prepare.log" 2>&1 ||
+    { cat "$work/prepare.log" >&2; exit 70; }
+}
+
+# octet MODEL PRECISION RANKS: one run; its JSON line goes to $results.
+octet() {
+  local model=$1 precision=$2 ranks=$3 run=$work/run per_rank=$((threads / $3)) file seq_len
+  case $model in
+    10m) file=configs/models/10m.yaml seq_len=512 ;;
+    160m) file=tests/benchmark/160m-blocks.yaml seq_len=1024 ;;
+    *) echo "unknown model $model" >&2; exit 64 ;;
+  esac
+  echo "octet $model $precision, $ranks x $per_rank threads" >&2
+  rm -rf "$run"
+  mpiexec -n "$ranks" "$bin/octet-train" tests/benchmark/octet.yaml --model "$file" --precision "$precision" \
+    --train.seq_len "$seq_len" --train.steps $((warmup + steps)) --train.micro_batch $((batch / ranks)) \
+    --train.global_batch "$batch" --cpu.threads "$per_rank" --data.train "$work/tokens" \
+    --run.dir "$run" > "$work/octet.log" 2>&1 || { tail -20 "$work/octet.log" >&2; exit 70; }
+  python3 tests/benchmark/compare_table.py --from-metrics "$run/metrics.jsonl" --warmup "$warmup" --model "$model" \
+    --precision "$precision" --mode "$ranks x $per_rank threads" --framework "octet $commit" >> "$results"
+}
+
+# torch MODEL PRECISION MODE [bf16 way]
+torch() {
+  echo "torch $*" >&2
+  "$python" tests/benchmark/torch_llama.py --model "$1" --precision "$2" --mode "$3" --bf16 "${4:-copies}" \
+    --threads "$threads" --micro-batch "$batch" --warmup "$warmup" --steps "$steps" \
+    2> "$work/torch.log" >> "$results" || { tail -20 "$work/torch.log" >&2; exit 70; }
+}
+
+prepare_text
+for ((round = 1; round <= rounds; ++round)); do
+  for model in ${models//,/ }; do
+    for precision in fp32 bf16 float8; do octet "$model" "$precision" 1; done
+    if ((threads % 2 == 0 && batch % 2 == 0)); then octet "$model" bf16 2; fi
+    for mode in eager compile; do
+      torch "$model" fp32 "$mode"
+      torch "$model" bf16 "$mode" copies
+      torch "$model" bf16 "$mode" autocast
+    done
+  done
+done
+
+processor=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)
+echo "$(date -I), $processor, $(nproc) cores, $threads threads, $rounds rounds of $steps steps, $batch sequences a step;" \
+  "load average $(cut -d' ' -f1-3 /proc/loadavg)"
+echo
+python3 tests/benchmark/compare_table.py --table "$results"
