@@ -87,7 +87,7 @@ build() {
   [[ -z ${built[$preset]:-} ]] || return 0
   built[$preset]=1
   log=$(log_of "build-$preset")
-  { limited 120 "$log.configure" cmake --preset "$preset" -DOCTET_WERROR=ON &&
+  { limited 120 "$log.configure" cmake --preset "$preset" -DOCTET_WERROR=ON -DOCTET_TESTS=ON &&
     limited 2400 "$log" cmake --build --preset "$preset" -- -k 0; } || code=$?
   [[ -e $log ]] || mv "$log.configure" "$log"
   finish "build $preset" "$start" $((code == 0)) $((code != 0)) 0 "$log"
@@ -109,7 +109,7 @@ program() {
 
 # configured PRESET: for the checks that need compile_commands.json and no more.
 configured() {
-  [[ -n ${built[$1]:-} ]] || cmake --preset "$1" -DOCTET_WERROR=ON >"$(log_of "configure-$1")" 2>&1 </dev/null || true
+  [[ -n ${built[$1]:-} ]] || cmake --preset "$1" -DOCTET_WERROR=ON -DOCTET_TESTS=ON >"$(log_of "configure-$1")" 2>&1 </dev/null || true
 }
 
 # The programs come from the folders of tests, not from what was built: one that is missing has failed.
