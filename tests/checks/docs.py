@@ -25,9 +25,9 @@ def alternatives(word):
 def paths(text):
     """(line, path) of every path in backticks; blocks of code count word by word."""
     for match in CODE.finditer(text):
-        line = text.count("\n", 0, match.start()) + 1
-        for word in re.split(r"\s+", match[1] if match[1] is not None else match[0]):
-            for path in alternatives(word.strip("`,;:()\"'").removeprefix("./")):
+        for word in re.finditer(r"[^\s`]+", match[0]):
+            line = text.count("\n", 0, match.start() + word.start()) + 1
+            for path in alternatives(word[0].strip(",;:()\"'").removeprefix("./")):
                 if path.startswith(MADE) or re.search(r"[*<>$…]|NAME|ROOM", path):
                     continue
                 if path.startswith(TOP):
