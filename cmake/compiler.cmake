@@ -1,6 +1,10 @@
 # Flags that every room shares.
 add_library(octet-flags INTERFACE)
 target_include_directories(octet-flags INTERFACE ${PROJECT_SOURCE_DIR})
+# One OpenMP run time a process. Debian's libdnnl wants libgomp; under clang our code wants libomp, which also exports,
+# with the same symbol versions, the six GOMP_ and omp_ functions that libdnnl calls. As a direct dependency libomp comes
+# before the libgomp that libdnnl brings, so libdnnl's calls go to libomp and there is one pool of threads. It stays so
+# as long as nothing here links libgomp by name; LD_DEBUG=bindings shows it.
 target_link_libraries(octet-flags INTERFACE OpenMP::OpenMP_CXX Threads::Threads)
 target_compile_options(octet-flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual

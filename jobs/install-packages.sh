@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what Octet needs to build and run on Debian 12 (or Ubuntu with the same package names).
-# Usage: jobs/install-packages.sh [--tests]     --tests adds what only the tests and checks need.
+# Usage: jobs/install-packages.sh [--tests] [PACKAGE...]     --tests adds what only the tests and checks need.
 # Does nothing when everything is there. Uses sudo when not root.
 set -euo pipefail
 
@@ -18,7 +18,11 @@ tests=(
   libgtest-dev ccache clang clang-format clang-tidy libomp-dev libclang-rt-14-dev
   python3 shellcheck git
 )
-[[ "${1:-}" == --tests ]] && packages+=("${tests[@]}")
+if [[ "${1:-}" == --tests ]]; then
+  packages+=("${tests[@]}")
+  shift
+fi
+packages+=("$@")
 
 missing=()
 for package in "${packages[@]}"; do
@@ -27,9 +31,17 @@ for package in "${packages[@]}"; do
 done
 ((${#missing[@]})) || exit 0
 
-echo "installing: ${missing[*]}"
 as_root=()
-((EUID == 0)) || as_root=(sudo)
-export DEBIAN_FRONTEND=noninteractive
-"${as_root[@]}" apt-get update -qq
-"${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+if ((EUID != 0)); then
+  if ! command -v sudo >/dev/null; then
+    echo "jobs/install-packages.sh: run as root, or have an administrator install: ${missing[*]}" >&2
+    exit 1
+  fi
+  as_root=(sudo)
+fi
+echo "installing: ${missing[*]}"
+apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o Dpkg::Use-Pty=0)
+"${apt[@]}" update -qq
+"${apt[@]}" install -y --no-install-recommends "${missing[@]}" | awk '
+  /newly installed/ { print "  " $0; fflush() }
+  /^(Unpacking|Setting up)/ && ++n % 50 == 0 { print "  " n " unpacked or set up"; fflush() }'

@@ -8,6 +8,15 @@
 namespace {
 
 class AgreeOnFailures : public testing::EmptyTestEventListener {
+  // Rank 0 has the usual printer; of the others only what failed is worth reading.
+  void OnTestPartResult(const testing::TestPartResult& part) override {
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank == 0 || !part.failed()) return;
+    std::fprintf(stderr, "[rank %d] %s:%d: Failure\n%s\n", rank, part.file_name() ? part.file_name() : "?",
+                 part.line_number(), part.message());
+  }
+
   void OnTestEnd(const testing::TestInfo& info) override {
     int failed = info.result()->Failed() ? 1 : 0, any = 0;
     // Polled, since MPICH's blocking calls spin, which takes long with more ranks than cores.

@@ -1,0 +1,31 @@
+#!/usr/bin/env python3
+"""Proves that docs.py finds a path that is gone, and which words it takes for paths."""
+import os
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import docs  # noqa: E402
+
+
+class DocsTest(unittest.TestCase):
+    def test_words_that_are_paths(self):
+        text = "See `src/base/error.h`, `configs/{models,runs}`, `build/cpu/bin/octet`, `a / b`, src/gone.h.\n" \
+               "```\njobs/quickstart.sh --text FILE\nmpiexec -n 2 build/cpu/bin/octet-train configs/runs/a.yaml\n```\n" \
+               "`octet_test(ROOM)` `README.md` `config.yaml` `tests/ROOM/` `metrics.jsonl` `src/device/cpu:12`"
+        self.assertEqual([path for _, path in docs.paths(text)],
+                         ["src/base/error.h", "configs/models", "configs/runs", "jobs/quickstart.sh",
+                          "configs/runs/a.yaml", "README.md", "src/device/cpu"])
+
+    def test_finds_what_is_gone(self):
+        with tempfile.TemporaryDirectory() as root:
+            os.mkdir(os.path.join(root, "src"))
+            with open(os.path.join(root, "README.md"), "w", encoding="utf-8") as file:
+                file.write("`src/`\n\nand `src/gone.h`\n")
+            self.assertEqual(docs.check(root, ["README.md", "docs/b.md"]),
+                             (2, ["README.md:3: src/gone.h does not exist", "docs/b.md: is missing"]))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+"""Reads every #include of the source tree against the table of rooms (docs/architecture.md).
+
+Usage: tests/checks/rooms.py [ROOT]      prints one line a violation; exit 1 when there is any.
+"""
+import os
+import re
+import sys
+
+# --- the table -------------------------------------------------------------------------------------------------------
+
+# Room -> rooms it may include. Transitive: a room may also include what those may include.
+LOWER = "base device tensor kernels ops comm parallel model"  # what data, optim, metrics and checkpoints stand on
+ROOMS = {
+    "base": "",
+    "device": "base",
+    "tensor": "device",
+    "kernels": "device",
+    "ops": "tensor kernels",
+    "comm": "device tensor",
+    "parallel": "comm tensor ops",
+    "model": "ops",  # and the interfaces of parallel, below
+    "data": LOWER,
+    "optim": LOWER,
+    "metrics": LOWER,
+    "checkpoints": LOWER,
+    "train": "data optim metrics checkpoints",
+    "cluster": "base",
+    "planner": "cluster",  # and the pure headers of model and parallel, below
+    "jobs": "train cluster planner",
+    "tests": "jobs",
+}
+OUTSIDE_SRC = ["kernels", "checkpoints", "jobs", "tests"]  # rooms at the top level; the others are src/ROOM
+
+# Headers that a room may include although they stand in a room it may not.
+INTERFACES = {
+    "src/parallel/weight_provider.h": "model",
+    "src/parallel/gradient_sink.h": "model",
+    "src/parallel/parameter.h": "model",
+    "kernels/cpu/gemm_input.h": "train",  # the choice of the GEMM's input type, which the run logs
+    "src/model/config.h": "planner",
+    "src/parallel/config.h": "planner",
+}
+# For that, these headers keep to less than their room may: what they may include.
+PURE = {
+    "src/parallel/weight_provider.h": "tensor ops",
+    "src/parallel/gradient_sink.h": "tensor ops",
+    "src/parallel/parameter.h": "tensor ops",
+    "src/model/config.h": "base",
+    "src/parallel/config.h": "base",
+}
+# Folders for their own room alone (and the tests).
+PRIVATE = ["kernels/cpu/", "kernels/cuda/", "kernels/no_cuda/"]
+
+# Header or its folder (ending in /) -> where it may be included, as path prefixes; "" is everywhere.
+LIBRARIES = {
+    "mpi.h": ["src/comm/mpi", "tests/"],
+    "nccl.h": ["src/comm/nccl", "tests/"],
+    "cuda": ["src/device/cuda", "kernels/cuda", "src/comm/nccl", "tests/"],
+    "cublas": ["kernels/cuda", "tests/"],
+    "cudnn": ["kernels/cuda", "tests/"],
+    "hdf5": ["checkpoints/", "tests/"],
+    "H5": ["checkpoints/", "tests/"],
+    "oneapi/dnnl/": ["kernels/cpu/"],
+    "dnnl": ["kernels/cpu/"],
+    "yaml-cpp/": ["src/base/options", "jobs/"],
+    "boost/": ["src/base/options", "jobs/"],
+    "spdlog/": ["src/base/"],
+    "Random123/": ["src/base/"],
+    "xxhash.h": ["src/base/", "src/data/", "checkpoints/"],
+    "nlohmann/": ["src/comm/trace", "src/metrics/", "src/train/", "src/cluster/", "src/planner/", "checkpoints/", "jobs/",
+                  "tests/"],
+    "gtest/": ["tests/"],
+    "gmock/": ["tests/"],
+    "benchmark/": ["tests/"],
+    "fmt/": [""],
+}
+# The C and POSIX headers, compiler intrinsics and OpenMP are free to all, as is every standard header without a suffix.
+SYSTEM = re.compile(
+    r"^[a-z_0-9]+$|^(sys|linux|arpa|netinet)/[a-z_0-9]+\.h$|^(x86intrin|immintrin|cpuid|omp|unistd|fcntl|signal|poll|sched|"
+    r"pthread|dirent|dlfcn|errno|glob|netdb|pwd|semaphore|spawn|termios|time|ucontext|execinfo|malloc|getopt|limits)\.h$")
+
+SUFFIXES = (".h", ".hpp", ".cuh", ".inc", ".cpp", ".cc", ".cu")
+TOPS = ["src", "kernels", "jobs", "checkpoints", "tests"]
+
+# --- the check -------------------------------------------------------------------------------------------------------
+
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]+)[">]', re.MULTILINE)
+
+
+def reach(names):
+    """The rooms in `names` and everything that those may include."""
+    found = set()
+    for name in names.split():
+        if name not in found:
+            found |= {name} | reach(ROOMS[name])
+    return found
+
+
+def room_of(path):
+    """Room of a file or include path written from the root; None when it is in none."""
+    parts = path.split("/")
+    if len(parts) < 2:
+        return None
+    if parts[0] in OUTSIDE_SRC:
+        return parts[0]
+    return parts[1] if parts[0] == "src" and len(parts) > 2 and parts[1] in ROOMS else None
+
+
+def judge_own(path, room, target):
+    """Why the file `path` may not include "target"; None when it may."""
+    other = room_of(target)
+    if other is None:
+        return "is not written from the repository root"
+    if path in PURE:
+        allowed = reach(PURE[path])
+        if other not in allowed and PURE.get(target) != PURE[path]:
+            return f"is outside what this interface header may include ({', '.join(sorted(allowed))})"
+        return None
+    if room in INTERFACES.get(target, "").split():
+        return None
+    if any(target.startswith(folder) for folder in PRIVATE) and room not in (other, "tests"):
+        return f"is private to {other}"
+    if other == room or other in reach(ROOMS[room]):
+        return None
+    return f"is in {other}, which {room} may not include"
+
+
+def judge_library(path, target):
+    """Why the file `path` may not include <target>; None when it may."""
+    for name, places in LIBRARIES.items():
+        if target.startswith(name):
+            if any(path.startswith(place) for place in places):
+                return None
+            return f"belongs in {', '.join(places)}"
+    return None if SYSTEM.match(target) else "is of no library in the table (LIBRARIES in tests/checks/rooms.py)"
+
+
+def check_file(root, path):
+    with open(os.path.join(root, path), encoding="utf-8") as file:
+        text = file.read()
+    room = room_of(path)
+    if room is None:
+        return [f"{path}: is in no room of the table"]
+    problems = []
+    if path.endswith((".h", ".hpp", ".cuh")) and not re.search(r"^#pragma once$", text, re.MULTILINE):
+        problems.append(f"{path}: has no #pragma once")
+    for match in INCLUDE.finditer(text):
+        quote, target = match.groups()
+        why = judge_own(path, room, target) if quote == '"' else judge_library(path, target)
+        if why is None and quote == '"' and not os.path.exists(os.path.join(root, target)):
+            why = "does not exist"
+        if why:
+            line = text.count("\n", 0, match.start()) + 1
+            problems.append(f"{path}:{line}: {target} {why}")
+    return problems
+
+
+def files(root):
+    for top in TOPS:
+        for folder, _, names in os.walk(os.path.join(root, top)):
+            for name in sorted(names):
+                if name.endswith(SUFFIXES):
+                    yield os.path.relpath(os.path.join(folder, name), root)
+
+
+def check(root):
+    """(number of files read, list of violations)"""
+    paths = sorted(files(root))
+    return len(paths), [problem for path in paths for problem in check_file(root, path)]
+
+
+def main():
+    root = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
+    count, problems = check(root)
+    print("\n".join(problems) if problems else f"rooms: {count} files keep to the table")
+    sys.exit(1 if problems or count == 0 else 0)
+
+
+if __name__ == "__main__":
+    main()

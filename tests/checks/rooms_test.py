@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""Proves that rooms.py finds violations: each is planted in a small tree of its own."""
+import os
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import rooms  # noqa: E402
+
+CLEAN = {
+    "src/base/error.h": "#pragma once\n#include <fmt/format.h>\n#include <string>\n",
+    "src/base/options/schema.cpp": "#include <yaml-cpp/yaml.h>\n#include <boost/program_options.hpp>\n",
+    "src/device/device.h": '#pragma once\n#include "src/base/error.h"\n#include <sys/mman.h>\n',
+    "src/tensor/tensor.h": '#pragma once\n#include "src/base/error.h"\n',
+    "src/comm/communicator.h": '#pragma once\n#include "src/tensor/tensor.h"\n',
+    "src/comm/mpi/mpi.cpp": '#include <mpi.h>\n#include "src/comm/communicator.h"\n',
+    "src/parallel/weight_provider.h": '#pragma once\n#include "src/tensor/tensor.h"\n',
+    "src/parallel/fsdp.h": '#pragma once\n#include "src/comm/communicator.h"\n',
+    "src/model/llama.cpp": '#include "src/parallel/weight_provider.h"\n#include "src/base/error.h"\n',
+    "src/optim/adamw.h": '#pragma once\n#include "kernels/adamw.h"\n',
+    "src/data/store.h": "#pragma once\n#include <unistd.h>\n",
+    "src/train/loop.cpp": '#include "src/model/llama.h"\n#include "src/optim/adamw.h"\n#include "src/data/store.h"\n',
+    "src/model/llama.h": "#pragma once\n",
+    "kernels/adamw.h": '#pragma once\n#include "src/device/device.h"\n',
+    "kernels/cpu/gemm.cpp": '#include <oneapi/dnnl/dnnl.hpp>\n#include "kernels/cpu/gemm_plan.h"\n',
+    "kernels/cpu/gemm_plan.h": "#pragma once\n",
+    "jobs/octet_train.cpp": '#include "src/train/loop.h"\n#include "src/comm/communicator.h"\n',
+    "src/train/loop.h": "#pragma once\n",
+    "tests/comm/ring_test.cpp": '#include <gtest/gtest.h>\n#include <mpi.h>\n#include "kernels/cpu/gemm_plan.h"\n',
+}
+
+# file, text, what the message must say
+PLANTED = [
+    ("src/base/a.cpp", '#include "src/device/device.h"\n', "is in device, which base may not include"),
+    ("src/tensor/a.cpp", '#include "src/ops/linear.h"\n', "is in ops, which tensor may not include"),
+    ("kernels/a.cpp", '#include "src/tensor/tensor.h"\n', "is in tensor, which kernels may not include"),
+    ("kernels/cpu/a.cpp", '#include "src/model/llama.h"\n', "is in model, which kernels may not include"),
+    ("src/ops/a.cpp", '#include "src/comm/communicator.h"\n', "is in comm, which ops may not include"),
+    ("src/comm/a.cpp", '#include "src/ops/linear.h"\n', "is in ops, which comm may not include"),
+    ("src/model/a.cpp", '#include "src/parallel/fsdp.h"\n', "is in parallel, which model may not include"),
+    ("src/model/b.cpp", '#include "src/comm/communicator.h"\n', "is in comm, which model may not include"),
+    ("src/parallel/a.cpp", '#include "src/model/llama.h"\n', "is in model, which parallel may not include"),
+    ("src/data/a.cpp", '#include "src/optim/adamw.h"\n', "is in optim, which data may not include"),
+    ("src/optim/a.cpp", '#include "src/metrics/log.h"\n', "is in metrics, which optim may not include"),
+    ("src/metrics/a.cpp", '#include "src/data/store.h"\n', "is in data, which metrics may not include"),
+    ("src/train/a.cpp", '#include "jobs/program.h"\n', "is in jobs, which train may not include"),
+    ("src/planner/a.cpp", '#include "src/train/loop.h"\n', "is in train, which planner may not include"),
+    ("jobs/a.cpp", '#include "tests/support/a.h"\n', "is in tests, which jobs may not include"),
+    ("src/train/b.cpp", '#include "kernels/cpu/gemm_plan.h"\n', "is private to kernels"),
+    ("src/parallel/weight_provider.h", '#pragma once\n#include "src/comm/communicator.h"\n', "interface header"),
+    ("src/parallel/gradient_sink.h", '#pragma once\n#include "src/parallel/fsdp.h"\n', "interface header"),
+    ("src/comm/b.cpp", '#include "communicator.h"\n', "is not written from the repository root"),
+    ("src/comm/c.cpp", '#include "../tensor/tensor.h"\n', "is not written from the repository root"),
+    ("src/comm/d.cpp", '  #  include "comm/communicator.h"\n', "is not written from the repository root"),
+    ("src/comm/e.cpp", '#include "src/comm/missing.h"\n', "does not exist"),
+    ("src/comm/f.h", '#include "src/tensor/tensor.h"\n', "has no #pragma once"),
+    ("src/attic/a.h", "#pragma once\n", "is in no room"),
+    ("src/parallel/b.cpp", "#include <mpi.h>\n", "mpi.h belongs in src/comm/mpi"),
+    ("src/comm/self/a.cpp", "#include <mpi.h>\n", "mpi.h belongs in src/comm/mpi"),
+    ("src/model/c.cpp", "#include <cuda_runtime.h>\n", "belongs in src/device/cuda"),
+    ("src/train/c.cpp", "#include <hdf5.h>\n", "belongs in checkpoints/"),
+    ("src/train/d.cpp", "#include <yaml-cpp/yaml.h>\n", "belongs in src/base/options"),
+    ("src/base/b.cpp", "#include <boost/program_options.hpp>\n", "belongs in src/base/options"),
+    ("src/ops/b.cpp", "#include <oneapi/dnnl/dnnl.hpp>\n", "belongs in kernels/cpu/"),
+    ("src/ops/c.cpp", "#include <dnnl.hpp>\n", "belongs in kernels/cpu/"),
+    ("src/comm/g.cpp", "#include <gtest/gtest.h>\n", "belongs in tests/"),
+    ("src/comm/h.cpp", "#include <zstd.h>\n", "is of no library in the table"),
+]
+
+
+class RoomsTest(unittest.TestCase):
+    def violations(self, files):
+        with tempfile.TemporaryDirectory() as root:
+            for path, text in files.items():
+                os.makedirs(os.path.join(root, os.path.dirname(path)), exist_ok=True)
+                with open(os.path.join(root, path), "w", encoding="utf-8") as file:
+                    file.write(text)
+            count, problems = rooms.check(root)
+        self.assertEqual(count, len(files))
+        return problems
+
+    def test_accepts_what_the_table_allows(self):
+        self.assertEqual(self.violations(CLEAN), [])
+
+    def test_finds_each_planted_violation(self):
+        for path, text, message in PLANTED:
+            with self.subTest(path=path, text=text):
+                problems = self.violations({**CLEAN, path: text})
+                self.assertEqual(len(problems), 1, problems)
+                self.assertTrue(problems[0].startswith(path + ":"), problems)
+                self.assertIn(message, problems[0])
+
+    def test_names_the_line(self):
+        problems = self.violations({"src/base/a.cpp": '// one\n\n#include "src/base/gone.h"\n'})
+        self.assertEqual(problems, ["src/base/a.cpp:3: src/base/gone.h does not exist"])
+
+    def test_table_has_no_cycle_and_names_only_rooms(self):
+        for room, below in rooms.ROOMS.items():
+            self.assertNotIn(room, rooms.reach(below))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# clang-tidy, warnings as errors, on the C++ files that changed: against the merge base with main or, on main itself,
+# against the commit before the last; uncommitted and untracked files too. Without history, and with --all: every file.
+# Usage: tests/checks/tidy.sh BUILD_FOLDER [--all]     the folder needs compile_commands.json, best from clang
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+build=${1:?usage: tests/checks/tidy.sh BUILD_FOLDER [--all]}
+
+base_commit() {
+  local main head base
+  head=$(git rev-parse HEAD)
+  for main in origin/main main; do
+    base=$(git merge-base "$main" HEAD 2>/dev/null) || continue
+    [[ $base == "$head" ]] || { echo "$base" && return; }
+  done
+  git rev-parse --verify --quiet HEAD~1
+}
+
+changed() {
+  local base
+  if [[ "${2:-}" == --all ]] || ! base=$(base_commit 2>/dev/null); then
+    git ls-files
+  else
+    git diff --name-only --diff-filter=d "$base"
+    git ls-files --others --exclude-standard
+  fi
+}
+
+mapfile -t files < <(changed "$@" | grep -E '^(src|kernels|jobs|checkpoints|tests)/.*\.(h|cpp)$' | grep -v '/cuda/' | sort -u)
+if ((${#files[@]} == 0)); then
+  echo "clang-tidy: no C++ file changed"
+  exit
+fi
+echo "clang-tidy: ${#files[@]} files"
+code=0
+output=$(printf '%s\0' "${files[@]}" | xargs -0 -n 1 -P "$(nproc)" clang-tidy -p "$build" --quiet 2>&1) || code=$?
+grep -vE '^[0-9]+ warnings? (generated|treated)|^Suppressed [0-9]+ warnings|^Use -header-filter' <<<"$output" || true
+exit "$code"

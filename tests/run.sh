@@ -1,0 +1,175 @@
+#!/usr/bin/env bash
+# Builds Octet and runs every test and check. The last line is "N passed, N failed, N skipped"; exit 1 when one failed.
+# Usage: tests/run.sh [--quick] [--long] [--only REGEX] [--list]
+#   --quick        leave out the clang and sanitizer builds and clang-tidy
+#   --long         add what takes long: every program under the sanitizers and with clang, clang-tidy on every file
+#   --only REGEX   only the steps whose name matches (and the builds that they need)
+#   --list         print the names of the steps and stop
+# Installs missing packages first (Debian 12; as root or with sudo). Logs are in build/test-logs.
+set -euo pipefail
+shopt -s nullglob
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+quick=0 long=0 only='' list=0
+while (($#)); do
+  case $1 in
+    --quick) quick=1 ;;
+    --long) long=1 ;;
+    --only) only=${2:?--only needs a regular expression} && shift ;;
+    --list) list=1 ;;
+    -h | --help) sed -n '2,/^set /{/^set /!s/^# \{0,1\}//p}' "$0" && exit ;;
+    *) echo "tests/run.sh: unknown option $1 (see --help)" >&2 && exit 64 ;;
+  esac
+  shift
+done
+
+logs=build/test-logs
+passed=0 failed=0 skipped=0
+failures=()
+((long)) && patience=10 || patience=1  # factor on every time limit
+
+# Threads that wait sleep: ranks share the cores here, and a spinning thread takes one from the thread it waits for.
+export OMP_WAIT_POLICY=passive
+export UBSAN_OPTIONS=print_stacktrace=1
+export ASAN_OPTIONS=detect_stack_use_after_return=1
+export LSAN_OPTIONS=suppressions=$PWD/tests/support/lsan.supp:print_suppressions=0
+((long)) && export OCTET_TEST_LONG=1
+
+selected() {
+  ((list)) && echo "$1" && return 1
+  [[ -z $only || $1 =~ $only ]]
+}
+
+# finish NAME SECONDS_AT_START PASSED FAILED SKIPPED LOG: one line, the log's end if anything failed.
+finish() {
+  local seconds=$((SECONDS - $2)) verdict=ok
+  passed=$((passed + $3)) failed=$((failed + $4)) skipped=$((skipped + $5))
+  (($4)) && verdict=FAILED && failures+=("$1")
+  printf '%-42s %-6s %4d s   %d passed, %d failed, %d skipped\n' "$1" "$verdict" "$seconds" "$3" "$4" "$5"
+  if (($4)); then
+    printf -- '--- end of %s\n' "$6"
+    { grep -aE -m 20 '^\[  FAILED  \]|error:|ERROR: |Failure$' "$6" || true; } | sed 's/^/    /'
+    echo '    ...' && tail -n 40 "$6" | sed 's/^/    /'
+  fi
+}
+
+log_of() { echo "$logs/$(tr -cs 'a-zA-Z0-9-\n' '-' <<<"$1").log"; }
+
+# limited SECONDS LOG COMMAND...: runs it within the time, in a process group of its own that an interrupt ends too.
+running=0
+trap '((running == 0)) || kill "$running" 2>/dev/null; exit 130' INT TERM
+limited() {
+  local limit=$(($1 * patience)) log=$2 code=0
+  shift 2
+  timeout --kill-after=10 "$limit" "$@" >"$log" 2>&1 </dev/null &
+  running=$!
+  wait "$running" || code=$?
+  running=0
+  ((code != 124 && code != 137)) || echo "ended after the time limit of $limit s" >>"$log"
+  return "$code"
+}
+
+# check NAME SECONDS COMMAND...: one step that counts as one test.
+check() {
+  local name=$1 limit=$2 log start=$SECONDS code=0
+  shift 2
+  selected "$name" || return 0
+  log=$(log_of "$name")
+  limited "$limit" "$log" "$@" || code=$?
+  finish "$name" "$start" $((code == 0)) $((code != 0)) 0 "$log"
+}
+
+# build PRESET: configures and builds everything, once, when the first step needs it. A failure leaves the rest to be
+# built and tested.
+declare -A built=()
+build() {
+  local preset=$1 start=$SECONDS code=0 log
+  [[ -z ${built[$preset]:-} ]] || return 0
+  built[$preset]=1
+  log=$(log_of "build-$preset")
+  { limited 120 "$log.configure" cmake --preset "$preset" -DOCTET_WERROR=ON -DOCTET_TESTS=ON &&
+    limited 2400 "$log" cmake --build --preset "$preset" -- -k 0; } || code=$?
+  [[ -e $log ]] || mv "$log.configure" "$log"
+  finish "build $preset" "$start" $((code == 0)) $((code != 0)) 0 "$log"
+}
+
+# program NAME PRESET SECONDS COMMAND...: a GoogleTest program; its test cases are counted from its report.
+program() {
+  local name=$1 preset=$2 limit=$3 log report start code=0 counts
+  shift 3
+  selected "$name" || return 0
+  build "$preset"
+  start=$SECONDS log=$(log_of "$name") report=${log%.log}.json
+  rm -f "$report"
+  [[ -x ${*: -1} ]] || set -- echo "${*: -1} was not built:"
+  limited "$limit" "$log" "$@" --gtest_output=json:"$report" || code=$?
+  read -ra counts < <(tests/support/count.py "$report" "$code")
+  finish "$name" "$start" "${counts[@]}" "$log"
+}
+
+# configured PRESET: for the checks that need compile_commands.json and no more.
+configured() {
+  [[ -n ${built[$1]:-} ]] || cmake --preset "$1" -DOCTET_WERROR=ON -DOCTET_TESTS=ON >"$(log_of "configure-$1")" 2>&1 </dev/null || true
+}
+
+# The programs come from the folders of tests, not from what was built: one that is missing has failed.
+rooms() { for file in tests/*/*_test.cpp; do echo "$file"; done | cut -d/ -f2 | sort -u; }
+is_mpi() { grep -qE "^octet_test\($1 .*MPI" tests/CMakeLists.txt; }
+ranks_of() { [[ $1 == comm ]] && echo 1 2 3 4 8 || echo 1 2 3 4; }
+
+# run_room ROOM PRESET SECONDS [RANKS]: the test program of a room; MPI programs at each number of ranks.
+run_room() {
+  local room=$1 preset=$2 limit=$3 n binary=build/$2/bin/octet-test-$1 label=octet-test-$1
+  [[ $preset == cpu ]] || label="$preset: $label"
+  if is_mpi "$room"; then
+    for n in ${4:-$(ranks_of "$room")}; do
+      program "$label, $n ranks" "$preset" "$limit" env OMP_NUM_THREADS=1 mpiexec -n "$n" "$binary"
+    done
+  else
+    program "$label" "$preset" "$limit" env OMP_NUM_THREADS=2 "$binary"
+  fi
+}
+
+((list)) || { jobs/install-packages.sh --tests && rm -rf "$logs" && mkdir -p "$logs"; }
+
+mapfile -t cpp < <(git ls-files '*.h' '*.cpp')
+mapfile -t scripts < <(git ls-files '*.sh' .ci/run)
+check 'format' 120 clang-format --dry-run -Werror "${cpp[@]}"
+check 'shellcheck' 60 shellcheck "${scripts[@]}"
+check 'rooms' 60 tests/checks/rooms.py
+check 'rooms self-test' 60 tests/checks/rooms_test.py
+check 'docs' 60 tests/checks/docs.py
+check 'docs self-test' 60 tests/checks/docs_test.py
+
+selected 'build cpu' && build cpu
+for room in $(rooms); do run_room "$room" cpu 300; done
+! selected 'headers' >/dev/null || configured cpu
+check 'headers' 600 tests/checks/headers.py build/cpu
+
+if ((!quick)); then
+  # Sanitizers: everything that takes no whole training run; --long adds that.
+  selected 'build asan' && build asan
+  for room in $(rooms); do
+    case $room in
+      comm | parallel) run_room "$room" asan 600 "$( ((long)) && ranks_of "$room" || echo 1 3)" ;;
+      train | jobs | oracle) ((!long)) || run_room "$room" asan 900 ;;
+      *) run_room "$room" asan 600 ;;
+    esac
+  done
+
+  selected 'build clang' && build clang
+  for room in $(rooms); do
+    case $room in
+      base | device | tensor | kernels) run_room "$room" clang 300 ;;
+      *) ((!long)) || run_room "$room" clang 300 ;;
+    esac
+  done
+  ! selected 'clang-tidy' >/dev/null || configured clang
+  check 'clang-tidy' 1800 tests/checks/tidy.sh build/clang "$( ((long)) && echo --all)"
+fi
+
+((list)) && exit
+((${#failures[@]} == 0)) || printf 'failed: %s\n' "${failures[@]}"
+((passed + failed)) || echo "no step ran (--only $only)"
+echo "$passed passed, $failed failed, $skipped skipped"
+((failed == 0 && passed > 0))
