@@ -111,7 +111,7 @@ TEST_P(Oracle, TwentyStepsWithReplicas) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, Oracle, testing::Values("llama_untied", "llama_tied", "llama_uneven"),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& c) { return c.param; });
 
 }  // namespace
 }  // namespace octet
