@@ -144,7 +144,7 @@ void backward(const AttentionBackward& args) {
   pack_keys<T>(s, args.k, args.v, k, v);
 #pragma omp parallel
   {
-    const auto scratch = std::make_unique<BackwardScratch>();
+    const auto scratch = std::make_unique_for_overwrite<BackwardScratch>();
 #pragma omp for schedule(dynamic, 1)
     for (std::int64_t u = 0; u < units; ++u) {
       const std::int64_t keys = u / (s.heads / s.kv_heads) * head_floats;

@@ -21,11 +21,10 @@ struct alignas(64) ForwardScratch {
 /// Scores to unnormalised probabilities; max, sum and o move to the new maximum (online softmax). Several vectors of
 /// queries together, for the latency of the sums.
 void softmax(ForwardScratch& t, std::int64_t depth, bool diagonal) {
-  constexpr int group = 4;
-  static_assert(tile % (group * lanes) == 0 || lanes == 16);
-  constexpr int vectors = static_cast<int>(tile) / lanes < group ? static_cast<int>(tile) / lanes : group;
+  constexpr int vectors = 4;
+  static_assert(tile % (vectors * lanes) == 0);
   for (std::int64_t column = 0; column < tile; column += vectors * lanes) {
-    // On the diagonal the vector of keys after the last query of this group is masked as a whole.
+    // On the diagonal, keys after the last query of this group are masked as a whole.
     const std::int64_t keys = diagonal ? column + vectors * lanes : tile;
     Vector max_now[vectors], sum_now[vectors], factor[vectors];
     for (int j = 0; j < vectors; ++j) max_now[j] = load(t.max + column + j * lanes);
@@ -106,7 +105,7 @@ void forward(const AttentionForward& args) {
   const std::int64_t units = s.batch * s.heads * packing.tiles;
 #pragma omp parallel
   {
-    const auto scratch = std::make_unique<ForwardScratch>();
+    const auto scratch = std::make_unique_for_overwrite<ForwardScratch>();
     // Neighbouring units share K and V in the cache; within a head the longest rows come first.
 #pragma omp for schedule(dynamic, 1)
     for (std::int64_t u = 0; u < units; ++u) {

@@ -129,7 +129,11 @@ void product(const float* a, std::int64_t lda, const float* b, std::int64_t ldb,
 /// Sizes of the packed form: rows of head_dim padded with zeros to a multiple of 16, sequences to whole tiles.
 struct Packing {
   std::int64_t depth, tiles;
-  explicit Packing(const AttentionShape& s) : depth((s.head_dim + 15) / 16 * 16), tiles((s.seq + tile - 1) / tile) {}
+  explicit Packing(const AttentionShape& s) : depth((s.head_dim + 15) / 16 * 16), tiles((s.seq + tile - 1) / tile) {
+    if (s.head_dim > max_head_dim) {
+      throw usage_error("kernels", "attention: head_dim {}, on the CPU at most {}", s.head_dim, max_head_dim);
+    }
+  }
   std::int64_t tile_floats() const { return tile * depth; }
   std::int64_t head_floats() const { return tiles * tile_floats(); }
 };
@@ -168,7 +172,7 @@ void unpack_rows(const float* packed, std::int64_t depth, std::int64_t valid, st
     const float* __restrict from = packed + r * depth;
     T* __restrict to = x + r * stride;
 #pragma omp simd
-    for (std::int64_t d = 0; d < head_dim; ++d) to[d] = static_cast<T>(from[d] * factor);
+    for (std::int64_t d = 0; d < head_dim; ++d) assign(to[d], from[d] * factor);
   }
 }
 

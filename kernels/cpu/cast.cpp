@@ -11,7 +11,7 @@ namespace {
 template <typename To, typename From>
 void cast_loop(const From* __restrict x, To* __restrict y, std::int64_t n, float scale) {
 #pragma omp simd
-  for (std::int64_t i = 0; i < n; ++i) y[i].bits = To::encode(static_cast<float>(x[i]) * scale);
+  for (std::int64_t i = 0; i < n; ++i) assign(y[i], static_cast<float>(x[i]) * scale);
 }
 
 template <typename To, typename From>

@@ -13,7 +13,7 @@ namespace {
 
 /// Bytes of widened operands and fp32 results that are alive at a time: they should still be in a shared cache when
 /// they are read. B may be larger, as it is widened once and read by every chunk of rows.
-constexpr std::int64_t chunk_bytes = 8 << 20;
+constexpr std::int64_t chunk_bytes = 16 << 20;
 constexpr std::int64_t b_bytes = 64 << 20;
 
 /// How one GEMM is cut. Widened operands and the fp32 result are made chunk by chunk in the workspace.
@@ -108,10 +108,10 @@ void finish(const float* sums, C* c, std::int64_t stride, std::int64_t rows, std
     C* __restrict to = c + r * stride;
     if (add) {
 #pragma omp simd
-      for (std::int64_t j = 0; j < columns; ++j) to[j] = static_cast<C>(scale * from[j] + static_cast<float>(to[j]));
+      for (std::int64_t j = 0; j < columns; ++j) assign(to[j], scale * from[j] + static_cast<float>(to[j]));
     } else {
 #pragma omp simd
-      for (std::int64_t j = 0; j < columns; ++j) to[j] = static_cast<C>(scale * from[j]);
+      for (std::int64_t j = 0; j < columns; ++j) assign(to[j], scale * from[j]);
     }
   }
 }

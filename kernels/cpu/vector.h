@@ -22,6 +22,15 @@ void for_each_block(std::int64_t n, const Body& body) {
   for (std::int64_t b = 0; b < blocks; ++b) body(b * element_block, std::min(n, (b + 1) * element_block));
 }
 
+/// to = x, rounded to the storage type. gcc vectorises this, and not the construction of a bf16.
+inline void assign(float& to, float x) {
+  to = x;
+}
+template <typename T>
+void assign(T& to, float x) {
+  to.bits = T::encode(x);
+}
+
 /// y = x: exact for float from bf16, e4m3, e5m2 and for bf16 from e4m3, e5m2; rounded to nearest even to bf16.
 template <typename To, typename From>
 void convert_loop(const From* __restrict x, To* __restrict y, std::int64_t n) {
@@ -29,10 +38,8 @@ void convert_loop(const From* __restrict x, To* __restrict y, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) {
     if constexpr (std::is_same_v<To, From>) {
       y[i] = x[i];
-    } else if constexpr (std::is_same_v<To, float>) {
-      y[i] = static_cast<float>(x[i]);
-    } else if constexpr (std::is_same_v<From, float>) {
-      y[i].bits = To::encode(x[i]);
+    } else if constexpr (std::is_same_v<To, float> || std::is_same_v<From, float>) {
+      assign(y[i], static_cast<float>(x[i]));
     } else {  // fp8 has fewer bits than bf16: cutting the float is exact
       const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(x[i]));
       y[i].bits = static_cast<std::uint16_t>(bits >> 16);

@@ -219,6 +219,12 @@ TEST(Attention, TheFutureHasNoInfluence) {
   EXPECT_FALSE(same_bits(before.o, after.o));
 }
 
+TEST(Attention, TooLongAHeadIsAnError) {
+  AttentionForward args;
+  args.shape = shape(1, 8, 1, 1, 320);
+  EXPECT_THROW(cpu::attention_forward_workspace(args), Error);
+}
+
 TEST(Attention, NanIsNotLost) {
   const AttentionShape s = shape(1, 70, 1, 1, 16);
   Inputs<float> in(s);
