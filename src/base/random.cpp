@@ -21,7 +21,8 @@ std::uint64_t random_bits(const RandomKey& key, std::uint64_t index) {
 }
 
 double random_uniform(const RandomKey& key, std::uint64_t index) {
-  return (static_cast<double>(random_bits(key, index) >> 11) + 0.5) * 0x1p-53;
+  // 52 bits: with 53 the sum would need 54 and round the largest numbers to 1.
+  return (static_cast<double>(random_bits(key, index) >> 12) + 0.5) * 0x1p-52;
 }
 
 double random_normal(const RandomKey& key, std::uint64_t index, double cutoff) {

@@ -29,7 +29,7 @@ std::array<std::uint32_t, 4> random_block(const RandomKey& key, std::uint64_t in
 /// 64 random bits.
 std::uint64_t random_bits(const RandomKey& key, std::uint64_t index);
 
-/// Uniform in the open interval (0, 1), 53 bits.
+/// Uniform in the open interval (0, 1), 52 bits: the midpoints of 2^52 equal cells.
 double random_uniform(const RandomKey& key, std::uint64_t index);
 
 /// Standard normal by inversion (Wichura's AS 241, double precision), truncated to [-cutoff, cutoff] standard

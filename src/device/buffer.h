@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include "src/device/device.h"
 
 namespace octet {
 
-/// Owns device memory and reports it to the device's ledger. Movable, not copyable. Contents are not initialised.
+/// Owns device memory and reports it to the device's ledger. Movable, not copyable; what is assigned to is freed at
+/// once. Contents are not initialised.
 class Buffer {
  public:
   Buffer() = default;
@@ -14,7 +16,8 @@ class Buffer {
   ~Buffer() { release(); }
   Buffer(Buffer&& other) noexcept { swap(other); }
   Buffer& operator=(Buffer&& other) noexcept {
-    swap(other);
+    Buffer moved(std::move(other));
+    swap(moved);
     return *this;
   }
   Buffer(const Buffer&) = delete;

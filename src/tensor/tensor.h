@@ -21,8 +21,8 @@ class Shape {
   int rank() const { return rank_; }
   std::int64_t operator[](int i) const { return extents_[static_cast<std::size_t>(i)]; }
   std::int64_t elements() const;
-  /// Elements of one index of dimension 0 (1 for vectors).
-  std::int64_t row_elements() const { return rank_ == 0 || extents_[0] == 0 ? 0 : elements() / extents_[0]; }
+  /// Elements of one index of dimension 0 (1 for vectors), also where there are none.
+  std::int64_t row_elements() const { return with_rows(1).elements(); }
   Shape with_rows(std::int64_t rows) const;
   bool operator==(const Shape&) const = default;
   std::string text() const;  ///< "[2, 3]"
