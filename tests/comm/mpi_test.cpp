@@ -47,7 +47,7 @@ TEST(MpiBytes, TheMadeTypeCarriesAllBytesInPlace) {
 }
 
 TEST(MpiCommunicator, MoreThanTwoGigabytesAPiece) {
-  if (std::getenv("OCTET_TEST_LONG") == nullptr) GTEST_SKIP() << "needs 7 GB; set OCTET_TEST_LONG=1";
+  if (std::getenv("OCTET_TEST_LONG") == nullptr) GTEST_SKIP() << "needs 9 GB; set OCTET_TEST_LONG=1";
   const auto stream = cpu_device().make_stream();
   const auto world = make_mpi_communicator(*stream, "world");
   if (world->size() != 2) GTEST_SKIP() << "for two ranks";

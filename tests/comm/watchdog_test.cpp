@@ -51,7 +51,8 @@ TEST(Watchdog, EveryOperationHasADeadlineOfItsOwn) {
 TEST(Watchdog, ABadDeadlineIsRefused) {
   EXPECT_THROW(Watchdog(0.0), Error);
   EXPECT_THROW(Watchdog(-1.0), Error);
-  EXPECT_THROW(Watchdog(std::numeric_limits<double>::quiet_NaN()), Error);
+  const double not_a_number = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_THROW(Watchdog{not_a_number}, Error);
   const Watchdog forever(std::numeric_limits<double>::infinity());
 }
 
