@@ -12,18 +12,18 @@ bool decays(const OptimizerConfig& config, const std::string& parameter) {
 
 void adamw_step(Stream& stream, const KernelTable& kernels, const OptimizerConfig& config, double lr, std::int64_t step,
                 std::span<const OptimizerSlice> slices, const float* clip_factor, const std::uint32_t* skip) {
-  const auto bias = [&](double beta) { return static_cast<float>(1.0 - std::pow(beta, static_cast<double>(step))); };
+  const auto bias = [&](double beta) { return 1.0 - std::pow(beta, static_cast<double>(step)); };
   for (const OptimizerSlice& s : slices) {
     kernels.adamw(stream, {.parameter = s.parameter,
                            .first_moment = s.first_moment,
                            .second_moment = s.second_moment,
                            .gradient = s.gradient,
                            .n = s.n,
-                           .lr = static_cast<float>(lr),
-                           .beta1 = static_cast<float>(config.beta1),
-                           .beta2 = static_cast<float>(config.beta2),
-                           .eps = static_cast<float>(config.eps),
-                           .weight_decay = s.decay ? static_cast<float>(config.weight_decay) : 0.0f,
+                           .lr = lr,
+                           .beta1 = config.beta1,
+                           .beta2 = config.beta2,
+                           .eps = config.eps,
+                           .weight_decay = s.decay ? config.weight_decay : 0.0,
                            .bias1 = bias(config.beta1),
                            .bias2 = bias(config.beta2),
                            .gradient_scale = clip_factor,
