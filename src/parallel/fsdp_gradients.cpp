@@ -12,7 +12,7 @@ FsdpGradients::FsdpGradients(const ParameterList& list, ShardedBuffer& shards, C
       replicas_(replicate_group),
       stream_(stream),
       kernels_(kernels_of(stream)),
-      pool_(stream.device(), Purpose::gradients, 2),
+      pool_(stream.device(), Purpose::gradients),
       units_(list.units.size()),
       first_micro_batch_(list.units.size(), true) {}
 
@@ -73,10 +73,13 @@ void FsdpGradients::reduce(int index, Unit& unit, bool first) {
   const auto [begin, end] = list_.range(index);
   std::int64_t pieces = 0;
   for (std::size_t i = begin; i < end; ++i) pieces += shards_.layout().shard(i).padded_elements();
-  Buffer sum = first ? Buffer() : pool_.acquire(pieces * 4);
+  if (!first && sum_.bytes() < pieces * 4) {
+    sum_ = Buffer();  // give back the old one first
+    sum_ = Buffer(stream_.device(), pieces * 4, Purpose::gradients);
+  }
 
   group_.group_begin();
-  auto* to = sum.as<float>();
+  auto* to = sum_.as<float>();
   for (std::size_t i = begin; i < end; ++i) {
     const std::int64_t piece = shards_.layout().shard(i).padded_elements();
     group_.reduce_scatter(static_cast<float*>(unit.targets[i - begin].tensor.data), first ? shards_.data(i) : to,
@@ -86,13 +89,12 @@ void FsdpGradients::reduce(int index, Unit& unit, bool first) {
   group_.group_end();
   if (first) return;
 
-  const auto* from = sum.as<float>();
+  const auto* from = sum_.as<float>();
   for (std::size_t i = begin; i < end; ++i) {
     const std::int64_t piece = shards_.layout().shard(i).padded_elements();
     kernels_.accumulate(stream_, {.x = from, .y = shards_.data(i), .n = piece});
     from += piece;
   }
-  pool_.give_back(std::move(sum));
 }
 
 void FsdpGradients::finish_step() {

@@ -44,6 +44,7 @@ class FsdpGradients final : public GradientSink {
   Stream& stream_;
   const KernelTable& kernels_;
   BufferPool pool_;
+  Buffer sum_;  ///< reduced pieces of one unit, from the second micro-batch on
   std::vector<Unit> units_;
   std::vector<bool> first_micro_batch_;
 };

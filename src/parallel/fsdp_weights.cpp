@@ -33,12 +33,23 @@ FsdpWeights::FsdpWeights(const ParameterList& list, const ShardedBuffer& master,
       kernels_(kernels_of(stream)),
       options_(options),
       schedule_(options.reshard_after_forward),
-      pool_(stream.device(), Purpose::gathered, 2),
+      pool_(stream.device(), Purpose::gathered),
       units_(list.units.size()) {}
 
 std::vector<std::int64_t> FsdpWeights::unit_bytes(const ParameterList& list, int shards) {
   std::vector<std::int64_t> bytes(list.units.size(), 0);
   for (const ParameterSpec& p : list.parameters) bytes[static_cast<std::size_t>(p.unit)] += gathered_bytes(p, shards);
+  return bytes;
+}
+
+std::vector<std::int64_t> FsdpWeights::cast_after_bytes(const ParameterList& list, int shards,
+                                                        const FsdpOptions& options) {
+  std::vector<std::int64_t> bytes(list.units.size(), 0);
+  for (const ParameterSpec& p : list.parameters) {
+    if (options.float8_all_gather || !is_float8(p.gathered)) continue;
+    bytes[static_cast<std::size_t>(p.unit)] +=
+        aligned(Shard::of(p.shape, 0, shards).padded_elements() * shards * size_of(DType::bf16));
+  }
   return bytes;
 }
 
@@ -79,7 +90,10 @@ void FsdpWeights::gather_parameters(int index, Unit& unit) {
   const int shards = group_.size();
   unit.tensors.clear();
   char* place = unit.buffer.as<char>();
-  std::vector<Buffer> high;  // bf16 forms of fp8 weights that are cast after the gather
+  // bf16 forms of fp8 weights that are cast after the gather
+  Buffer high(stream_.device(), cast_after_bytes(list_, shards, options_)[static_cast<std::size_t>(index)],
+              Purpose::gathered);
+  char* high_place = high.as<char>();
   std::vector<Tensor> sources;
 
   group_.group_begin();
@@ -96,7 +110,8 @@ void FsdpWeights::gather_parameters(int index, Unit& unit) {
     const std::int64_t piece = master_.layout().shard(i).padded_elements();
     void* whole = unit.tensors.back().data;
     if (cast_after) {
-      whole = high.emplace_back(pool_.acquire(piece * shards * size_of(travels))).data();
+      whole = high_place;
+      high_place += aligned(piece * shards * size_of(travels));
       sources.push_back({whole, travels, p.shape, nullptr});
     }
     void* mine = static_cast<char*>(whole) + group_.rank() * piece * size_of(travels);
@@ -106,10 +121,9 @@ void FsdpWeights::gather_parameters(int index, Unit& unit) {
   group_.group_end();
 
   std::size_t next = 0;
-  for (std::size_t i = first; i < last && !high.empty(); ++i) {
+  for (std::size_t i = first; i < last && !sources.empty(); ++i) {
     if (is_float8(list_.parameters[i].gathered)) cast_gathered(i, sources[next++], unit.tensors[i - first]);
   }
-  for (Buffer& b : high) pool_.give_back(std::move(b));
 }
 
 void FsdpWeights::cast_piece(std::size_t parameter, DType to, void* piece) {

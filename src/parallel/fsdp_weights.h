@@ -33,6 +33,8 @@ class FsdpWeights final : public WeightProvider {
 
   /// Bytes of a unit while it is gathered.
   static std::vector<std::int64_t> unit_bytes(const ParameterList& list, int shards);
+  /// Bytes of a unit's bf16 forms while it is being gathered without fp8 all-gather.
+  static std::vector<std::int64_t> cast_after_bytes(const ParameterList& list, int shards, const FsdpOptions& options);
 
  private:
   struct Unit {

@@ -1,5 +1,7 @@
 #include "src/parallel/weight_scales.h"
 
+#include <algorithm>
+
 namespace octet {
 
 WeightScales::WeightScales(const ParameterList& list, const ShardLayout& layout, Device& device, Stream& stream)
@@ -9,6 +11,12 @@ WeightScales::WeightScales(const ParameterList& list, const ShardLayout& layout,
   }
   values_ = Buffer(device, 3 * count_ * 4, Purpose::parameters);
   device.zero(values_.data(), values_.bytes(), stream);
+}
+
+std::int64_t WeightScales::bytes(const ParameterList& list) {
+  return 3 * 4 * std::count_if(list.parameters.begin(), list.parameters.end(), [](const ParameterSpec& p) {
+           return is_float8(p.gathered);
+         });
 }
 
 float* WeightScales::at(int row, std::size_t i) const {

@@ -14,6 +14,9 @@ class WeightScales {
  public:
   WeightScales(const ParameterList& list, const ShardLayout& layout, Device& device, Stream& stream);
 
+  /// Bytes of all scales of a model.
+  static std::int64_t bytes(const ParameterList& list);
+
   /// Where parameter i's local abs-max is to be written; null when it is not an fp8 weight.
   float* amax(std::size_t i) const { return at(0, i); }
   const float* scale(std::size_t i) const { return at(1, i); }

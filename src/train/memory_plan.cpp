@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include "src/comm/mpi/mpi_communicator.h"
+#include "src/model/tensors.h"
 #include "src/parallel/fsdp_gradients.h"
-#include "src/parallel/fsdp_weights.h"
 
 namespace octet {
 namespace {
@@ -13,12 +14,27 @@ std::string mebibytes(std::int64_t bytes) {
   return fmt::format("{:.1f}", static_cast<double>(bytes) / 0x1p20);
 }
 
-/// Largest unit being reduced, twice when a tied embedding stays open through the whole backward pass.
-std::int64_t unreduced_gradient_bytes(const ParameterList& list, int shards, bool tied) {
-  const std::vector<std::int64_t> units = FsdpGradients::unit_bytes(list, shards);
-  const std::int64_t others = *std::max_element(units.begin() + (tied ? 1 : 0), units.end());
-  const std::int64_t pooled = *std::max_element(units.begin(), units.end());
-  return tied ? units.front() + others : std::max(others, pooled);
+/// Largest unit on its way to the shards, its reduced pieces beside it from the second micro-batch on, and a tied
+/// embedding, which stays open through the whole backward pass.
+std::int64_t unreduced_gradient_bytes(const ParameterList& list, const PlanInput& in) {
+  const std::vector<std::int64_t> units = FsdpGradients::unit_bytes(list, in.mesh.dp_shard);
+  const bool tied = in.settings.model.tied_embedding;
+  const std::int64_t largest = *std::max_element(units.begin(), units.end());
+  const std::int64_t beside = tied ? units.front() + *std::max_element(units.begin() + 1, units.end()) : largest;
+  return beside + (in.micro_batches > 1 ? largest / in.mesh.dp_shard : 0);
+}
+
+std::int64_t gathered_bytes(const ParameterList& list, const PlanInput& in) {
+  const std::vector<std::int64_t> units = FsdpWeights::unit_bytes(list, in.mesh.dp_shard);
+  const std::vector<std::int64_t> high = FsdpWeights::cast_after_bytes(list, in.mesh.dp_shard, in.fsdp);
+  return peak_gathered_bytes(Llama::pass_order(in.settings.model, true), units, in.fsdp.reshard_after_forward) +
+         *std::max_element(high.begin(), high.end());
+}
+
+/// Norms, counters, scalars: small, but counted.
+std::int64_t bookkeeping_bytes(const ParameterList& list) {
+  const auto parameters = static_cast<std::int64_t>(list.parameters.size());
+  return 4 * (static_cast<std::int64_t>(list.units.size()) * checked_tensors + 2 * parameters + 16);
 }
 
 }  // namespace
@@ -27,18 +43,19 @@ std::int64_t MemoryPlan::total() const {
   return std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
 }
 
-MemoryPlan plan_memory(const LlamaSettings& s, int shards, bool reshard, Stream& stream) {
+MemoryPlan plan_memory(const PlanInput& in, Stream& stream) {
+  const LlamaSettings& s = in.settings;
   const ParameterList list = llama_parameters(s.model, s.precision, s.float8);
-  const ShardLayout layout(list, 0, shards);
+  const ShardLayout layout(list, 0, in.mesh.dp_shard);
   const Llama::MemoryNeeds needs = Llama::plan(s, stream);
-  const std::vector<std::int64_t> units = FsdpWeights::unit_bytes(list, shards);
   MemoryPlan plan;
-  plan[Purpose::parameters] = layout.bytes();
-  plan[Purpose::gradients] = layout.bytes() + unreduced_gradient_bytes(list, shards, s.model.tied_embedding);
+  plan[Purpose::parameters] = layout.bytes() + WeightScales::bytes(list);
+  plan[Purpose::gradients] = layout.bytes() + unreduced_gradient_bytes(list, in);
   plan[Purpose::optimizer] = 2 * layout.bytes();
-  plan[Purpose::gathered] = peak_gathered_bytes(Llama::pass_order(s.model, true), units, reshard);
+  plan[Purpose::gathered] = gathered_bytes(list, in);
   plan[Purpose::activations] = needs.activations;
-  plan[Purpose::workspace] = needs.scratch + s.seq_len * s.model.head_dim * 4;  // and the RoPE tables
+  plan[Purpose::workspace] = needs.scratch + s.seq_len * s.model.head_dim * 4 + bookkeeping_bytes(list);  // RoPE table
+  plan[Purpose::communication] = mpi_scratch_bytes(in.mesh.dp_shard) + mpi_scratch_bytes(in.mesh.dp_replicate);
   plan[Purpose::data] = 2 * s.micro_batch * s.seq_len * 4;
   return plan;
 }

@@ -4,9 +4,10 @@
 #include <cstdint>
 #include <string>
 
+#include "src/comm/mesh.h"
 #include "src/device/device.h"
 #include "src/model/llama.h"
-#include "src/parallel/config.h"
+#include "src/parallel/fsdp_weights.h"
 
 namespace octet {
 
@@ -19,8 +20,14 @@ struct MemoryPlan {
   std::int64_t total() const;
 };
 
-/// `reshard`: gathered weights are freed after forward.
-MemoryPlan plan_memory(const LlamaSettings& settings, int shards, bool reshard, Stream& stream);
+struct PlanInput {
+  LlamaSettings settings;
+  MeshShape mesh;
+  FsdpOptions fsdp;
+  std::int64_t micro_batches = 1;  ///< a step, of one rank
+};
+
+MemoryPlan plan_memory(const PlanInput& input, Stream& stream);
 
 /// A line a purpose; with a ledger the measured peak beside it.
 std::string memory_table(const MemoryPlan& plan, const MemoryLedger* measured);

@@ -66,7 +66,11 @@ void write_traces(const Traces& traces, const std::string& path) {
 
 int run_training(const RunConfig& config, const RunEnvironment& environment) {
   const MeshShape& shape = environment.mesh.shape();
-  const MemoryPlan plan = plan_memory(llama_settings(config), shape.dp_shard, reshards(config.parallel, shape.dp_shard),
+  const std::int64_t per_rank = config.train.global_batch / environment.mesh.dp().size();
+  const MemoryPlan plan = plan_memory({.settings = llama_settings(config),
+                                       .mesh = shape,
+                                       .fsdp = fsdp_options(config, shape.dp_shard),
+                                       .micro_batches = per_rank / config.train.micro_batch},
                                       environment.stream);
   const bool shared_memory = environment.stream.device().type() == DeviceType::cpu;
   check_fits(plan, environment.stream.device(), shared_memory ? environment.ranks_on_node : 1);

@@ -22,7 +22,7 @@ void RunLog::start(const MemoryPlan& plan, const Trainer& trainer) {
             static_cast<double>(m.parameters()) / 1e6, m.layers, m.dim, m.heads, m.kv_heads, m.ffn_dim, m.vocab_size);
   log::info("mesh: {} rank(s) = dp_replicate {} x dp_shard {}; weights {} after forward",
             environment_.mesh.world().size(), mesh.dp_replicate, mesh.dp_shard,
-            reshards(config_.parallel, mesh.dp_shard) ? "resharded" : "kept");
+            fsdp_options(config_, mesh.dp_shard).reshard_after_forward ? "resharded" : "kept");
   log::info("batch: {} sequences of {} tokens a step, micro-batches of {} a rank; {} steps, {:.1f}M tokens in all",
             config_.train.global_batch, config_.train.seq_len, config_.train.micro_batch, config_.train.steps,
             static_cast<double>(config_.train.steps * config_.train.global_batch * config_.train.seq_len) / 1e6);

@@ -28,9 +28,10 @@ std::int64_t validation_batches(const RunConfig& c, const Sampler& sampler) {
 
 }  // namespace
 
-bool reshards(const ParallelConfig& config, int shards) {
-  if (config.reshard_after_forward == "auto") return shards > 1;
-  return config.reshard_after_forward == "always";
+FsdpOptions fsdp_options(const RunConfig& config, int shards) {
+  const std::string& reshard = config.parallel.reshard_after_forward;
+  return {.reshard_after_forward = reshard == "auto" ? shards > 1 : reshard == "always",
+          .float8_all_gather = config.float8.all_gather};
 }
 
 LlamaSettings llama_settings(const RunConfig& c) {
@@ -49,10 +50,8 @@ Trainer::Trainer(const RunConfig& config, Mesh& mesh, Stream& stream, GemmTrace*
       batch_layout_{mesh.dp().rank(), mesh.dp().size(), config.train.micro_batch},
       sampler_(config.data.train, sampler_config(config)),
       validation_batches_(validation_batches(config, sampler_)),
-      model_(llama_settings(config), config.optimizer,
-             {.reshard_after_forward = reshards(config.parallel, mesh.dp_shard().size()),
-              .float8_all_gather = config.float8.all_gather},
-             mesh, stream, gemms),
+      model_(llama_settings(config), config.optimizer, fsdp_options(config, mesh.dp_shard().size()), mesh, stream,
+             gemms),
       tokens_(device_, DType::i32, {config.train.micro_batch, config.train.seq_len}, Purpose::data),
       targets_(device_, DType::i32, {config.train.micro_batch, config.train.seq_len}, Purpose::data),
       loss_sum_(device_, DType::f32, {1}, Purpose::workspace),

@@ -53,8 +53,8 @@ class Trainer {
   TensorBuffer flags_;     ///< [2]: something was not finite, stop signal
 };
 
-/// Whether parallel.reshard_after_forward frees gathered weights: `auto` is yes when there is more than one shard.
-bool reshards(const ParallelConfig& config, int shards);
+/// parallel.reshard_after_forward `auto` frees gathered weights when there is more than one shard.
+FsdpOptions fsdp_options(const RunConfig& config, int shards);
 
 LlamaSettings llama_settings(const RunConfig& config);
 

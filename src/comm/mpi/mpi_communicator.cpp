@@ -330,6 +330,10 @@ class MpiCommunicator final : public Communicator {
 
 }  // namespace
 
+std::int64_t mpi_scratch_bytes(int ranks) {
+  return ranks == 1 ? 0 : std::max<std::int64_t>(2 * step_bytes, ranks * small_all_reduce);
+}
+
 std::unique_ptr<Communicator> make_mpi_communicator(Stream& stream, std::string name) {
   if (stream.device().type() != DeviceType::cpu) {
     throw internal_error("comm", "the mpi backend serves CPU streams, this one is of {}", stream.device().name());
