@@ -1,11 +1,11 @@
 // octet-train: one rank of a training run. `mpiexec -n N octet-train CONFIG.yaml [--section.key VALUE]...`
 #include <filesystem>
 
+#include "jobs/train/command_line.h"
 #include "src/base/log.h"
 #include "src/comm/mpi/mpi_communicator.h"
 #include "src/comm/mpi/mpi_runtime.h"
 #include "src/comm/watchdog.h"
-#include "src/train/command_line.h"
 #include "src/train/cpu_setup.h"
 #include "src/train/run.h"
 #include "src/train/schema.h"

@@ -39,6 +39,7 @@ std::string to_json(const StepMetrics& m) {
   line["tokens_per_second_per_rank"] = m.tokens_per_second_per_rank;
   line["tflops"] = m.tflops;
   line["mfu"] = m.mfu ? nlohmann::ordered_json(*m.mfu) : nlohmann::ordered_json("unknown");
+  if (m.mfu_mixed) line["mfu_mixed"] = *m.mfu_mixed;
   line["memory_bytes"] = m.memory_bytes;
   line["step_seconds"] = m.step_seconds;
   line["data_seconds"] = m.data_seconds;
@@ -47,7 +48,8 @@ std::string to_json(const StepMetrics& m) {
 }
 
 std::string console_line(const StepMetrics& m) {
-  const std::string mfu = m.mfu ? fmt::format("{:.1f}%", *m.mfu) : "unknown";
+  std::string mfu = m.mfu ? fmt::format("{:.1f}%", *m.mfu) : "unknown";
+  if (m.mfu_mixed) mfu += fmt::format(" (of mixed peak {:.1f}%)", *m.mfu_mixed);
   std::string line = fmt::format(
       "step: {:>5}  loss: {:8.4f}  grad_norm: {:7.4f}  memory: {:.2f}GiB({:.2f}%)  tps: {}  tflops: {:.3f}  mfu: {}",
       m.step, m.loss, m.grad_norm, static_cast<double>(m.memory_bytes) / 0x1p30, m.memory_percent,

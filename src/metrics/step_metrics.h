@@ -17,8 +17,10 @@ struct StepMetrics {
   std::int64_t tokens = 0;  ///< trained on since the run began, this step included
   double tokens_per_second = 0;
   double tokens_per_second_per_rank = 0;
-  double tflops = 0;              ///< model TFLOP/s of one rank (6·N rule, no recompute)
-  std::optional<double> mfu;      ///< percent of the dense bf16 peak; none: device unknown
+  double tflops = 0;          ///< model TFLOP/s of one rank (6·N rule, no recompute)
+  std::optional<double> mfu;  ///< percent of the dense bf16 peak; none: device unknown
+  /// float8 runs: percent of the peak of the run's own mixture of fp8 and bf16 operations.
+  std::optional<double> mfu_mixed;
   std::int64_t memory_bytes = 0;  ///< peak of this rank's buffers
   double memory_percent = 0;
   double step_seconds = 0;

@@ -80,6 +80,15 @@ ParameterList llama_parameters(const ModelConfig& m, Precision precision, const 
   return list;
 }
 
+double float8_flops_share(const ModelConfig& m, Precision precision, const Float8Config& float8, std::int64_t seq_len) {
+  const BlockRecipes recipes = block_recipes(precision, float8);
+  std::int64_t weights = 0;
+  for (int l = 0; l < block_linears; ++l) {
+    if (recipes[static_cast<std::size_t>(l)].float8) weights += weight_shape(m, static_cast<BlockLinear>(l)).elements();
+  }
+  return 6.0 * static_cast<double>(weights * m.layers) / m.flops_per_token(seq_len);
+}
+
 std::string gemm_format_table(const ModelConfig& m, Precision precision, const Float8Config& float8) {
   const auto row = [](auto name, auto shape, auto output, auto grad_input, auto grad_weight) {
     return fmt::format("  {:<18} {:<16} {:<13} {:<13} {:<13}\n", name, shape, output, grad_input, grad_weight);

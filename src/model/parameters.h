@@ -37,6 +37,10 @@ constexpr int head_unit(const ModelConfig& m) {
 /// the head does, because it has to serve as one.
 ParameterList llama_parameters(const ModelConfig& model, Precision precision, const Float8Config& float8);
 
+/// Share of the model's FLOPs (ModelConfig::flops_per_token) that run in fp8 GEMMs.
+double float8_flops_share(const ModelConfig& model, Precision precision, const Float8Config& float8,
+                          std::int64_t seq_len);
+
 /// Text table: linear, weight shape, formats of its three GEMMs. Printed at start.
 std::string gemm_format_table(const ModelConfig& model, Precision precision, const Float8Config& float8);
 

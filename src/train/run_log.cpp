@@ -61,6 +61,11 @@ void RunLog::step(std::int64_t step, const StepResult& result, double seconds, s
       .tokens_per_second_per_rank = per_rank,
       .tflops = flops / 1e12,
       .mfu = mfu_percent(device.name(), flops),
+      .mfu_mixed = config_.precision == Precision::float8
+                       ? mixed_peak_percent(device.name(), flops,
+                                            float8_flops_share(config_.model, config_.precision, config_.float8,
+                                                               config_.train.seq_len))
+                       : std::nullopt,
       .memory_bytes = memory,
       .memory_percent = 100.0 * static_cast<double>(memory) / static_cast<double>(device.memory_bytes()),
       .step_seconds = seconds,

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "src/train/command_line.h"
+#include "jobs/train/command_line.h"
 #include "src/train/validate.h"
 
 namespace octet {

@@ -1,4 +1,4 @@
-#include "src/train/command_line.h"
+#include "jobs/train/command_line.h"
 
 #include "src/base/options/arguments.h"
 #include "src/base/options/document.h"
