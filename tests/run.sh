@@ -151,8 +151,8 @@ if ((!quick)); then
   selected 'build asan' && build asan
   for room in $(rooms); do
     case $room in
-      comm | parallel) run_room "$room" asan 600 "$( ((long)) && ranks_of "$room" || echo 1 3)" ;;
-      train | jobs | oracle) ((!long)) || run_room "$room" asan 900 ;;
+      comm | parallel | equivalence) run_room "$room" asan 600 "$( ((long)) && ranks_of "$room" || echo 1 3)" ;;
+      train | jobs) ((!long)) || run_room "$room" asan 900 ;;
       *) run_room "$room" asan 600 ;;
     esac
   done
