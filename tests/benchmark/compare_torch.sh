@@ -18,17 +18,20 @@ usage: tests/benchmark/compare_torch.sh [options]
   --threads N       threads of every run             (2)
   --rounds N        times that each program runs     (3)
   --steps N         measured steps of a run          (8)
+  --warmup N        steps before them                (3)
   --batch N         sequences a step, for all        (2)
+  --torch LIST      PyTorch's runs: fp32, and bf16 by copies or by autocast; slow where the processor has no
+                    bf16 instructions                (fp32,copies,autocast)
   --results FILE    keep one JSON line a run here    (a temporary file)
 END
 }
 
 python=python3 bin=build/cpu/bin models=10m,160m threads=2 rounds=3 steps=8 batch=2 results=
-warmup=3
+warmup=3 torch=fp32,copies,autocast
 while (($#)); do
   case $1 in
     --help) usage; exit 0 ;;
-    --python | --bin | --models | --threads | --rounds | --steps | --batch | --results)
+    --python | --bin | --models | --threads | --rounds | --steps | --warmup | --batch | --torch | --results)
       (($# > 1)) || { echo "$1 needs a value" >&2; exit 64; }
       printf -v "${1#--}" %s "$2"
       shift 2 ;;
@@ -91,9 +94,9 @@ for ((round = 1; round <= rounds; ++round)); do
     for precision in fp32 bf16 float8; do octet "$model" "$precision" 1; done
     if ((threads % 2 == 0 && batch % 2 == 0)); then octet "$model" bf16 2; fi
     for mode in eager compile; do
-      torch "$model" fp32 "$mode"
-      torch "$model" bf16 "$mode" copies
-      torch "$model" bf16 "$mode" autocast
+      for way in ${torch//,/ }; do
+        if [[ $way == fp32 ]]; then torch "$model" fp32 "$mode"; else torch "$model" bf16 "$mode" "$way"; fi
+      done
     done
   done
 done
