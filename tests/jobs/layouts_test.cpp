@@ -26,17 +26,18 @@ TEST(Layouts, Fp32WithLargerMicroBatches) {
   expect_close(finished(2, "--precision fp32 --train.micro_batch 2"), finished(1, "--precision fp32"), 1e-5);
 }
 
-// With bf16 and float8 sums in another order (gradients over ranks, the norm) change the last fp32 bits of a weight,
-// and a weight that so crosses the border between two bf16 or e4m3 numbers moves by a whole step of that format, 2^-8
-// or 2^-4 of it. Few weights do, and in either direction: over 20 steps 4e-5 (bf16) and 6e-5 (float8) of the loss are
-// measured, growing with the steps. A part of the batch that is left out or counted twice changes the first loss by
-// about 1e-3 and the later ones by more. The micro-batch is fixed, because float8 scales depend on it.
+// With bf16 and float8 sums in another order (gradients over ranks, the norm) change the last fp32 bits of a weight, and
+// a weight that so crosses the border between two bf16 or e4m3 numbers moves by a whole step of that format, up to 2^-8
+// or 2^-3 of it. Few weights do, and in either direction, so that the loss moves little: over 20 steps up to 4e-5 (bf16)
+// and 1e-4 (float8) were measured on two texts, growing with the steps. The tolerances leave a factor of 10 and 20 for
+// other processors. A real error stands out: two ranks that read the same samples change the losses by 3e-2 in every
+// precision. The micro-batch is fixed, because float8 scales depend on it.
 TEST(Layouts, Bf16) {
   expect_layouts_close("--precision bf16 --train.micro_batch 1", {2, 4}, 5e-4);
 }
 
 TEST(Layouts, Float8) {
-  expect_layouts_close("--precision float8 --train.micro_batch 1", {2, 4}, 5e-4);
+  expect_layouts_close("--precision float8 --train.micro_batch 1", {2, 4}, 2e-3);
 }
 
 TEST(Layouts, ReshardingChangesNoBit) {
@@ -52,12 +53,13 @@ TEST(Layouts, ReshardingChangesNoBit) {
   }
 }
 
-// Weights gathered in bf16 are rounded twice: another e4m3 number for the few that lie between, 4e-4 of the loss.
+// Weights gathered in bf16 are rounded twice: another e4m3 number for the few that lie between. 4e-4 and 8e-4 of the loss
+// were measured on two texts.
 TEST(Layouts, GatheringFloat8OrBf16IsAlmostTheSame) {
   const std::string arguments = "--precision float8 --train.micro_batch 1";
   const TrainedRun& bytes = finished(2, arguments);
   const TrainedRun& bf16 = finished(2, arguments + " --float8.all_gather false");
-  expect_close(bf16, bytes, 3e-3);
+  expect_close(bf16, bytes, 5e-3);
   EXPECT_NE(bf16.losses(), bytes.losses());
 }
 
