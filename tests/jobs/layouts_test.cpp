@@ -26,12 +26,12 @@ TEST(Layouts, Fp32WithLargerMicroBatches) {
   expect_close(finished(2, "--precision fp32 --train.micro_batch 2"), finished(1, "--precision fp32"), 1e-5);
 }
 
-// With bf16 and float8 sums in another order (gradients over ranks, the norm) change the last fp32 bits of a weight, and
-// a weight that so crosses the border between two bf16 or e4m3 numbers moves by a whole step of that format, up to 2^-8
-// or 2^-3 of it. Few weights do, and in either direction, so that the loss moves little: over 20 steps up to 4e-5 (bf16)
-// and 1e-4 (float8) were measured on two texts, growing with the steps. The tolerances leave a factor of 10 and 20 for
-// other processors. A real error stands out: two ranks that read the same samples change the losses by 3e-2 in every
-// precision. The micro-batch is fixed, because float8 scales depend on it.
+// With bf16 and float8 sums in another order (gradients over ranks, the norm) change the last fp32 bits of a weight,
+// and a weight that so crosses the border between two bf16 or e4m3 numbers moves by a whole step of that format, up to
+// 2^-8 or 2^-3 of it. Few weights do, and in either direction, so that the loss moves little: over 20 steps up to 4e-5
+// (bf16) and 1e-4 (float8) were measured on two texts, growing with the steps. The tolerances leave a factor of 10 and
+// 20 for other processors. A real error stands out: two ranks that read the same samples change the losses by 3e-2 in
+// every precision. The micro-batch is fixed, because float8 scales depend on it.
 TEST(Layouts, Bf16) {
   expect_layouts_close("--precision bf16 --train.micro_batch 1", {2, 4}, 5e-4);
 }
@@ -53,8 +53,8 @@ TEST(Layouts, ReshardingChangesNoBit) {
   }
 }
 
-// Weights gathered in bf16 are rounded twice: another e4m3 number for the few that lie between. 4e-4 and 8e-4 of the loss
-// were measured on two texts.
+// Weights gathered in bf16 are rounded twice: another e4m3 number for the few that lie between. 4e-4 and 8e-4 of the
+// loss were measured on two texts.
 TEST(Layouts, GatheringFloat8OrBf16IsAlmostTheSame) {
   const std::string arguments = "--precision float8 --train.micro_batch 1";
   const TrainedRun& bytes = finished(2, arguments);
