@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/base/error.h"
+#include "src/base/log.h"
 
 namespace octet {
 namespace {
@@ -29,7 +30,7 @@ void write_status(const std::string& path, const RunStatus& status) {
   json["step"] = status.step;
   json["steps"] = status.steps;
   json["time"] = utc_now();
-  const std::string temporary = path + ".tmp";
+  const std::string temporary = fmt::format("{}.tmp{}", path, log::rank());  // ranks that fail may write at once
   std::ofstream file(temporary);
   file << json.dump(2) << '\n' << std::flush;
   file.close();

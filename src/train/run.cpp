@@ -21,8 +21,8 @@ bool logs(const RunConfig& c, std::int64_t step, bool last) {
   return step == 1 || last || step % c.train.log_every == 0;
 }
 
-/// Steps until the end, a stop signal or a bad step. Returns the exit code.
-int train(const RunConfig& config, Trainer& trainer, RunLog& log, const MemoryPlan& plan) {
+/// Steps until the end, a stop signal or a bad step. Returns the exit code. `done` counts finished steps.
+int train(const RunConfig& config, Trainer& trainer, RunLog& log, const MemoryPlan& plan, std::int64_t& done) {
   const StopSignal stop;
   for (std::int64_t step = 1; step <= config.train.steps; ++step) {
     const auto start = std::chrono::steady_clock::now();
@@ -44,6 +44,7 @@ int train(const RunConfig& config, Trainer& trainer, RunLog& log, const MemoryPl
               step - 1);
       return code;
     }
+    done = step;
     if (result.stop_signal != 0 && step < config.train.steps) {
       const bool interrupt = result.stop_signal == SIGINT;
       const int code = static_cast<int>(interrupt ? ExitCode::interrupted : ExitCode::terminated);
@@ -79,12 +80,16 @@ int run_training(const RunConfig& config, const RunEnvironment& environment) {
   RunLog log(config, environment,
              make_run_directory(config, environment.config_name, environment.resolved_yaml, environment.mesh.world()));
   log.start(plan, trainer);
+  std::int64_t done = 0;
   try {
-    const int code = train(config, trainer, log, plan);
+    const int code = train(config, trainer, log, plan, done);
     if (config.comm.trace) write_traces(environment.traces, log.directory().trace(environment.mesh.world().rank()));
     return code;
   } catch (const Error& e) {
-    log.end("failed", e.what(), static_cast<int>(e.code()), -1);
+    log.fail(e.what(), e.code(), done);
+    throw;
+  } catch (const std::exception& e) {
+    log.fail(e.what(), ExitCode::internal, done);
     throw;
   }
 }

@@ -96,6 +96,21 @@ void RunLog::end(const std::string& state, const std::string& reason, int exit_c
   log::info("{} after step {}: {}", state, step, reason);
 }
 
+void RunLog::fail(const std::string& reason, ExitCode code, std::int64_t step) noexcept {
+  // A lost peer is usually a consequence; the rank that knows the cause must have the last word.
+  if (code == ExitCode::lost_peer && !writes_) return;
+  try {
+    const std::string who = log::identity();
+    write_status(directory_.status(), {.state = "failed",
+                                       .reason = who.empty() ? reason : fmt::format("{}: {}", who, reason),
+                                       .exit_code = static_cast<int>(code),
+                                       .step = step,
+                                       .steps = config_.train.steps});
+  } catch (const std::exception& e) {
+    log::warning("{}", e.what());
+  }
+}
+
 void RunLog::write_status_file(const RunStatus& status) {
   if (writes_) write_status(directory_.status(), status);
 }

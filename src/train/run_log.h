@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "src/base/error.h"
 #include "src/metrics/status.h"
 #include "src/metrics/step_metrics.h"
 #include "src/train/memory_plan.h"
@@ -22,6 +23,10 @@ class RunLog {
   void non_finite(std::int64_t step, const StepResult& result);
   void memory(const MemoryPlan& plan);
   void end(const std::string& state, const std::string& reason, int exit_code, std::int64_t step);
+
+  /// An exception on this rank, whichever that is: the others may never hear of it. `step` is the last finished one.
+  /// Writes the status only, since the exception will be logged. Never throws.
+  void fail(const std::string& reason, ExitCode code, std::int64_t step) noexcept;
 
   const RunDirectory& directory() const { return directory_; }
 

@@ -1,4 +1,6 @@
 #include <mpi.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,6 +23,16 @@ std::chrono::milliseconds patience(ExitCode code, int rank) {
   return {};
 }
 
+/// Until the launcher has read what was written to it, at most a second. MPI_Abort takes another way to the launcher,
+/// which stops reading once it has that, and the message that says why would be lost.
+void wait_until_read(int pipe) {
+  struct stat status {};
+  if (fstat(pipe, &status) != 0 || !S_ISFIFO(status.st_mode)) return;
+  for (int i = 0, unread = 0; i < 1000 && ioctl(pipe, FIONREAD, &unread) == 0 && unread > 0; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
 [[noreturn]] void fail(const MpiRuntime& runtime, ExitCode code, const char* message) {
   std::this_thread::sleep_for(patience(code, runtime.rank()));
   // The log names rank and host itself except on rank 0, whose voice is that of the whole job.
@@ -37,6 +49,8 @@ std::chrono::milliseconds patience(ExitCode code, int rank) {
 
 void abort_job(int exit_code) {
   std::fflush(nullptr);
+  wait_until_read(STDERR_FILENO);
+  wait_until_read(STDOUT_FILENO);
   std::thread([exit_code] {
     std::this_thread::sleep_for(std::chrono::seconds(10));
     _exit(exit_code);

@@ -1,0 +1,168 @@
+// Wrong input: one clear message, exit code 64, nothing left that looks like a run.
+#include "tests/jobs/job.h"
+
+namespace octet::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string replaced(std::string text, const std::string& what, const std::string& by) {
+  const auto at = text.find(what);
+  if (at == std::string::npos) throw std::runtime_error("no \"" + what + "\" in the text");
+  return text.replace(at, what.size(), by);
+}
+
+class BadInput : public testing::Test {
+ protected:
+  /// A file of the workplace with other content; returns its name.
+  static std::string write(const std::string& name, const std::string& content) {
+    write_bytes(workplace() / name, content);
+    return name;
+  }
+  static std::string run_with(const std::string& what, const std::string& by) {
+    return write("bad.yaml", replaced(run_file, what, by));
+  }
+  static std::string model_with(const std::string& what, const std::string& by) {
+    write("bad-model.yaml", replaced(tiny_model, what, by));
+    return "run.yaml --model ./bad-model.yaml";
+  }
+  /// A pair of token files made from the good one.
+  static std::string data_with(const std::string& bin, const std::string& idx) {
+    write("data/bad.bin", bin);
+    write("data/bad.idx", idx);
+    return "run.yaml --data.train data/bad";
+  }
+  static std::string good(const std::string& suffix) { return read_bytes(workplace() / ("data/text." + suffix)); }
+
+  static void expect_one_message(const CommandResult& r, const std::vector<std::string>& parts) {
+    EXPECT_FALSE(r.timed_out);
+    EXPECT_EQ(r.exit_code, 64) << r.all();
+    EXPECT_EQ(occurrences(r.err, " E "), 1) << r.err;
+    EXPECT_EQ(r.out, "");
+    const std::string message = r.err.substr(std::min(r.err.size(), r.err.find(" E ")));
+    for (const std::string& part : parts) EXPECT_HAS(message, part);
+  }
+
+  /// With the words after octet-train, which say no run.dir.
+  static void refuses(const std::string& words, const std::vector<std::string>& parts, int ranks = 2) {
+    SCOPED_TRACE(words);
+    const std::string directory = new_run_directory();
+    expect_one_message(in_workplace(launched(ranks, words + " --run.dir " + directory), 30), parts);
+    EXPECT_FALSE(fs::exists(workplace() / directory)) << "left behind";
+  }
+};
+
+TEST_F(BadInput, ConfigurationFiles) {
+  refuses(run_with("steps: 20", "step: 20"), {"bad.yaml:4: ", "unknown key train.step", "nearest: train.steps"});
+  refuses(run_with("steps: 20", "steps: many"), {"bad.yaml:4: train.steps = \"many\"", "integer"});
+  refuses(run_with("steps: 20", "steps: 20\n  steps: 21"), {"bad.yaml:5: train.steps is given twice", "line 4"});
+  refuses(run_with("steps: 20", "steps: 0"), {"bad.yaml:4: train.steps = 0", ">= 1"});
+  refuses(run_with("kind: constant", "kind: linear"), {"schedule.kind = \"linear\"", "wsd"});
+  refuses(run_with("train:", "train: ["), {"bad.yaml:", "no valid YAML"});
+  refuses(run_with("  train: data/text\n", "  validation_fraction: 0.1\n"), {"bad.yaml: data.train is missing"});
+  refuses(write("bad.yaml", ""), {"bad.yaml: the file is empty"});
+  refuses("none.yaml", {"none.yaml: cannot be read"});
+  refuses("data", {"data: is a folder", "expected a YAML file"});
+}
+
+TEST_F(BadInput, CommandLines) {
+  refuses("", {"model is missing", "--model"});
+  refuses("run.yaml --train.stepz 4", {"unknown option --train.stepz", "nearest: --train.steps"});
+  refuses("run.yaml --train.steps 1x", {"--train.steps = \"1x\"", "integer"});
+  refuses("run.yaml tiny.yaml", {"two configuration files, run.yaml and tiny.yaml"});
+  refuses("run.yaml --optimizer.lr -1", {"--optimizer.lr = -1", ">= 0"});
+  refuses("run.yaml --optimizer.lr nan", {"--optimizer.lr = \"nan\"", "finite"});
+  refuses("run.yaml --cpu.gemm fp16", {"--cpu.gemm = \"fp16\"", "auto, f32, bf16"});
+  refuses("run.yaml --comm.timeout_seconds 0", {"--comm.timeout_seconds = 0", "> 0"});
+  refuses("run.yaml --device cuda", {"this build has no CUDA backend", "--device cpu"});
+  refuses("run.yaml --train.validate_every 5 --data.validation_fraction 0",
+          {"train.validate_every = 5", "data.validation_fraction = 0"});
+}
+
+TEST_F(BadInput, Layouts) {
+  refuses("run.yaml --train.global_batch 13", {"train.global_batch = 13", "2 data-parallel ranks"});
+  refuses("run.yaml --train.micro_batch 5", {"train.global_batch = 12", "train.micro_batch = 5"});
+  refuses("run.yaml --parallel.dp_shard 4", {"parallel.dp_shard = 4", "but the job has 2", "mpiexec -n 4"});
+  refuses("run.yaml --parallel.dp_shard 1", {"parallel.dp_shard = 1", "but the job has 2"});
+  refuses("run.yaml --parallel.dp_replicate 3", {"parallel.dp_replicate = 3", "2 ranks"});
+  for (const std::string dimension : {"tp", "cp", "pp"}) {
+    refuses("run.yaml --parallel." + dimension + " 2", {"parallel." + dimension + " = 2", "not available yet"});
+  }
+  const std::string float8 = " --precision float8";
+  refuses("run.yaml --train.seq_len 33" + float8,
+          {"precision = float8", "train.seq_len 33 = 33 tokens", "multiple of 16"});
+  refuses(model_with("ffn_dim: 64", "ffn_dim: 72") + float8,
+          {"feed_forward.w1", "32 inputs and 72 outputs", "float8.bf16_linears"});
+}
+
+TEST_F(BadInput, Models) {
+  refuses("run.yaml --model tinny", {"model = \"tinny\"", "5m", "nearest: "});
+  refuses("run.yaml --model ./none.yaml", {"model = \"./none.yaml\"", "none.yaml"});
+  refuses(model_with("ffn_dim: 64\n", ""), {"bad-model.yaml: ffn_dim is missing"});
+  refuses(model_with("ffn_dim: 64", "fnn_dim: 64"), {"bad-model.yaml:6: unknown key fnn_dim", "nearest: ffn_dim"});
+  refuses(model_with("kv_heads: 2", "kv_heads: 3"), {"heads = 4", "kv_heads = 3", "bad-model.yaml"});
+  refuses(model_with("vocab_size: 256", "vocab_size: 2000000000"),
+          {"this run needs", "MiB", "the device has", "parameters"});
+}
+
+TEST_F(BadInput, Data) {
+  const std::string bin = good("bin"), idx = good("idx");
+  refuses("run.yaml --data.train data/none", {"data/none.idx"});
+  write("data/alone.idx", idx);
+  refuses("run.yaml --data.train data/alone", {"data/alone.bin"});
+  refuses(data_with(bin.substr(0, bin.size() / 2), idx), {"data/bad.bin has ", "expected at least ", "data/bad.idx"});
+  refuses(data_with(bin, idx.substr(0, 20)), {"data/bad.idx: 20 bytes is too short"});
+  refuses(data_with(bin, idx.substr(0, idx.size() - 3)), {"data/bad.idx: ", "do not fit"});
+  std::string magic = idx;
+  magic[0] = 'X';
+  refuses(data_with(bin, magic), {"data/bad.idx: not a Megatron index file"});
+  std::string version = idx;
+  version[9] = 7;
+  refuses(data_with(bin, version), {"data/bad.idx: index version 7; expected 1"});
+  std::string dtype = idx;
+  dtype[17] = 6;
+  refuses(data_with(bin, dtype), {"data/bad.idx: token dtype code 6"});
+  refuses("run.yaml --train.global_batch 8000", {"data/text.bin: ", "fewer than the 8000"});
+  refuses("run.yaml --train.seq_len 200000", {"data/text.bin: ", "train.seq_len 200000 needs at least 200001"});
+}
+
+TEST_F(BadInput, TokenIdsAboveTheVocabularyLeaveAFailedRun) {
+  const TrainedRun run = train(2, model_with("vocab_size: 256", "vocab_size: 100").substr(sizeof "run.yaml"));
+  EXPECT_EQ(run.result.exit_code, 64) << run.result.all();
+  EXPECT_EQ(occurrences(run.result.err, " E "), 1) << run.result.err;
+  EXPECT_EQ(occurrences(run.result.err, "is not below vocab_size 100"), 1) << run.result.err;
+  EXPECT_HAS(run.result.err, "data/text.bin: token id ");
+  EXPECT_EQ(read_bytes(run.file("metrics.jsonl")), "");
+  EXPECT_EQ(run.status()["state"], "failed");
+  EXPECT_EQ(run.status()["step"], 0);
+}
+
+TEST_F(BadInput, RunDirectories) {
+  const auto refused = [](const std::string& directory, const std::vector<std::string>& parts) {
+    SCOPED_TRACE(directory);
+    expect_one_message(in_workplace(launched(2, "run.yaml --run.dir " + directory), 30), parts);
+  };
+  refused("run.yaml/below/a/file", {"run.dir = run.yaml/below/a/file", "cannot be made"});
+  refused("run.yaml", {"run.dir = run.yaml"});
+  refused("/proc/octet", {"run.dir = /proc/octet", "cannot be made"});
+  const TrainedRun used = train(1, "--train.steps 1");
+  ASSERT_EQ(used.result.exit_code, 0);
+  const std::string metrics = read_bytes(used.file("metrics.jsonl")), status = read_bytes(used.file("status.json"));
+  refused(used.directory, {"run.dir = " + used.directory, "holds a run already", "metrics.jsonl"});
+  EXPECT_EQ(read_bytes(used.file("metrics.jsonl")), metrics);
+  EXPECT_EQ(read_bytes(used.file("status.json")), status);
+}
+
+TEST_F(BadInput, AnyNumberOfRanksHasOneMessage) {
+  for (const int ranks : {1, 3, 4}) refuses("run.yaml --train.steps 0", {"train.steps = 0"}, ranks);
+}
+
+TEST_F(BadInput, TasksOfSrunThatMpiSeesAsLoneRanks) {
+  expect_one_message(in_workplace("env SLURM_STEP_ID=0 SLURM_NTASKS=4 SLURM_PROCID=1 " + octet_train +
+                                  " run.yaml --run.dir runs/lone"),
+                     {"srun --mpi=pmi2"});
+  EXPECT_FALSE(fs::exists(workplace() / "runs/lone"));
+}
+
+}  // namespace
+}  // namespace octet::test

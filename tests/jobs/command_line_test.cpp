@@ -1,0 +1,66 @@
+// octet-train as a person first meets it: help, the resolved configuration, a start without a launcher.
+#include "tests/jobs/job.h"
+
+namespace octet::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+TEST(CommandLine, HelpIsPrintedOnceForAnyLaunch) {
+  for (const std::string& command : {octet_train + " --help", launched(2, "--help")}) {
+    SCOPED_TRACE(command);
+    const CommandResult r = in_workplace(command);
+    EXPECT_EQ(r.exit_code, 0) << r.err;
+    EXPECT_EQ(r.err, "");
+    for (const char* part : {"Usage: octet-train", "--print-config", "--train.global_batch", "--parallel.dp_shard"}) {
+      EXPECT_EQ(occurrences(r.out, part) > 0, true) << part;
+    }
+    EXPECT_EQ(occurrences(r.out, "Usage: octet-train"), 1);
+  }
+}
+
+TEST(CommandLine, PrintedConfigurationIsTheSameForAnyLaunchAndReadsBack) {
+  const std::string words = "run.yaml --precision float8 --optimizer.lr 0.125 --print-config";
+  const CommandResult alone = in_workplace(octet_train + " " + words);
+  EXPECT_EQ(alone.exit_code, 0) << alone.err;
+  EXPECT_EQ(alone.err, "");
+  for (const char* part : {"precision: float8\n", "  lr: 0.125\n", "  global_batch: 12\n", "  tp: 1\n"})
+    EXPECT_HAS(alone.out, part);
+  EXPECT_EQ(in_workplace(launched(3, words)).out, alone.out);
+  write_bytes(workplace() / "printed.yaml", alone.out);
+  EXPECT_EQ(in_workplace(octet_train + " printed.yaml --print-config").out, alone.out);
+}
+
+TEST(CommandLine, PrintingAConfigurationChecksIt) {
+  const CommandResult r = in_workplace(octet_train + " run.yaml --train.steps 0 --print-config");
+  EXPECT_EQ(r.exit_code, 64);
+  EXPECT_EQ(r.out, "");
+  EXPECT_HAS(r.err, "train.steps = 0");
+}
+
+TEST(CommandLine, StartsWithoutALauncher) {
+  const std::string directory = new_run_directory();
+  const TrainedRun alone{
+      in_workplace(octet_train + " run.yaml --precision bf16 --train.micro_batch 1 --run.dir " + directory), directory};
+  EXPECT_EQ(alone.result.exit_code, 0) << alone.result.err;
+  EXPECT_EQ(alone.losses(), finished(1, "--precision bf16 --train.micro_batch 1").losses());
+}
+
+TEST(CommandLine, RunsAreNamedAfterTheirFileAndTheDate) {
+  write_bytes(workplace() / "short/my-run.yaml",
+              std::string(run_file).replace(0, std::string("model: ./tiny").size(), "model: ../tiny"));
+  const CommandResult r = in_workplace(launched(2, "short/my-run.yaml --train.steps 1"));
+  ASSERT_EQ(r.exit_code, 0) << r.err;
+  int found = 0;
+  for (const auto& entry : fs::directory_iterator(workplace() / "runs")) {
+    const std::string name = entry.path().filename();
+    if (!name.starts_with("my-run-20")) continue;
+    ++found;
+    EXPECT_TRUE(fs::exists(entry.path() / "metrics.jsonl"));
+    EXPECT_HAS(r.err, "run directory: runs/" + name);
+  }
+  EXPECT_EQ(found, 1);
+}
+
+}  // namespace
+}  // namespace octet::test

@@ -1,0 +1,116 @@
+// A run learns, and leaves the files that its owner and scripts rely on.
+#include "tests/jobs/job.h"
+
+namespace octet::test {
+namespace {
+
+const std::string longer = "--train.steps 90 --train.validate_every 25 --optimizer.lr 1e-2 --precision ";
+
+class Learning : public testing::TestWithParam<const char*> {
+ protected:
+  const TrainedRun& run_ = finished(2, longer + GetParam());
+};
+
+TEST_P(Learning, GetsFarBelowTheEntropyOfLetters) {
+  // The text has 2.8 nats a byte by the frequencies of bytes alone; an untrained model has log(256) = 5.5.
+  const auto losses = run_.losses();
+  EXPECT_EQ(losses.size(), 90u);
+  EXPECT_GT(losses.front(), 5.0);
+  EXPECT_LT(losses.back(), 2.2);
+  const double validation = run_.losses("validation_loss").back();
+  EXPECT_LT(validation, 2.2);
+  EXPECT_NEAR(validation, losses.back(), 0.3) << "the same kind of text";
+}
+
+TEST_P(Learning, ValidatesAsOftenAsAskedAndAtTheEnd) {
+  std::vector<std::int64_t> steps;
+  for (const auto& line : run_.metrics()) {
+    if (line.contains("validation_loss")) steps.push_back(line["step"]);
+  }
+  EXPECT_EQ(steps, (std::vector<std::int64_t>{25, 50, 75, 90}));
+  EXPECT_EQ(occurrences(run_.result.out, "validation_loss"), 4);
+}
+
+INSTANTIATE_TEST_SUITE_P(Precisions, Learning, testing::Values("bf16", "float8"),
+                         [](const auto& c) { return c.param; });
+
+TEST(RunFiles, Bf16AndFloat8EndAtTheSamePlace) {
+  const double bf16 = finished(2, longer + "bf16").losses("validation_loss").back();
+  const double float8 = finished(2, longer + "float8").losses("validation_loss").back();
+  EXPECT_LT(std::abs(float8 - bf16) / bf16, 0.02);
+}
+
+TEST(RunFiles, MetricsHaveTheAgreedKeys) {
+  const TrainedRun& run = finished(2, longer + "bf16");
+  const std::vector<std::string> agreed = {
+      "step",         "loss",      "validation_loss",   "grad_norm",
+      "lr",           "tokens",    "tokens_per_second", "tokens_per_second_per_rank",
+      "tflops",       "mfu",       "memory_bytes",      "step_seconds",
+      "data_seconds", "non_finite"};
+  std::int64_t step = 0;
+  for (const auto& line : run.metrics()) {
+    ++step;
+    std::vector<std::string> expected = agreed, found;
+    if (!line.contains("validation_loss")) std::erase(expected, "validation_loss");
+    for (const auto& [key, value] : line.items()) found.push_back(key);
+    EXPECT_EQ(found, expected);
+    EXPECT_EQ(line["step"], step);
+    EXPECT_EQ(line["tokens"], step * 12 * 32);
+    EXPECT_EQ(line["lr"], 1e-2);
+    EXPECT_EQ(line["non_finite"], 0);
+    EXPECT_GT(line["memory_bytes"], 0);
+    EXPECT_GT(line["step_seconds"], 0.0);
+    const double per_rank = line["tokens_per_second_per_rank"];
+    EXPECT_NEAR(line["tokens_per_second"].get<double>(), 2 * per_rank, 1e-6 * per_rank);
+  }
+}
+
+TEST(RunFiles, LogEveryKeepsTheFirstAndTheLastStep) {
+  const TrainedRun& run = finished(1, "--train.log_every 7 --train.steps 16");
+  std::vector<std::int64_t> steps;
+  for (const auto& line : run.metrics()) steps.push_back(line["step"]);
+  EXPECT_EQ(steps, (std::vector<std::int64_t>{1, 7, 14, 16}));
+}
+
+TEST(RunFiles, TheStatusSaysHowItEnded) {
+  const auto status = finished(2, longer + "bf16").status();
+  EXPECT_EQ(status["state"], "finished");
+  EXPECT_EQ(status["reason"], "all steps done");
+  EXPECT_EQ(status["exit_code"], 0);
+  EXPECT_EQ(status["step"], 90);
+  EXPECT_EQ(status["steps"], 90);
+  EXPECT_EQ(status["time"].get<std::string>().size(), std::string("2026-01-31T23:59:59Z").size());
+  for (const auto& entry : std::filesystem::directory_iterator(finished(2, longer + "bf16").file(""))) {
+    EXPECT_FALSE(entry.path().string().find(".tmp") != std::string::npos) << entry.path();
+  }
+}
+
+TEST(RunFiles, TheResolvedConfigurationReadsBackAndRepeatsTheRun) {
+  const TrainedRun& run = finished(2, "--precision float8 --train.micro_batch 1");
+  const std::string text = read_bytes(run.file("config.yaml"));
+  EXPECT_HAS(text, "dp_shard: 2");  // resolved
+  EXPECT_HAS(text, "precision: float8");
+  const CommandResult printed = in_workplace(octet_train + " " + run.directory + "/config.yaml --print-config");
+  EXPECT_EQ(printed.exit_code, 0) << printed.err;
+  EXPECT_EQ(printed.out, text);
+
+  const TrainedRun again = train(2, "", run.directory + "/config.yaml");
+  ASSERT_EQ(again.result.exit_code, 0) << again.result.all();
+  EXPECT_EQ(again.losses(), run.losses());
+}
+
+TEST(RunFiles, TheConsoleHasOneLineAStepFromRankZero) {
+  const TrainedRun& run = finished(3, "--precision bf16 --train.micro_batch 1");
+  EXPECT_EQ(occurrences(run.result.out, "step: "), 20);
+  EXPECT_EQ(occurrences(run.result.out, "\n"), 20) << run.result.out;
+  for (const char* part : {"loss: ", "grad_norm: ", "memory: ", "tps: ", "tflops: ", "mfu: unknown"}) {
+    EXPECT_EQ(occurrences(run.result.out, part) - (part == std::string("loss: ") ? 1 : 0), 20)
+        << part;  // validation_loss
+  }
+  for (const char* part : {"model tiny: ", "dp_replicate 1 x dp_shard 3", "memory plan", "formats of the GEMMs"}) {
+    EXPECT_EQ(occurrences(run.result.err, part), 1) << part;
+  }
+}
+
+}  // namespace
+}  // namespace octet::test
