@@ -38,6 +38,8 @@ class Llama {
   Llama& operator=(const Llama&) = delete;
 
   const ParameterList& parameters() const { return parameters_; }
+  /// The most that was in use of the two arenas so far.
+  MemoryNeeds used() const { return {activations_.high_water(), scratch_.high_water()}; }
 
   /// tokens and targets: [micro_batch, seq_len] int32 on the device; negative targets are not counted.
   /// Adds the sum of token losses to *loss_sum (device) and gives the sink the gradients of loss_scale · that sum.

@@ -53,7 +53,7 @@ Llama::MemoryNeeds Llama::plan(const LlamaSettings& settings, Stream& stream) {
   NoGradients gradients(dry.parameters_);
   dry.forward_backward(nullptr, nullptr, 1.0f, nullptr, weights, gradients);
   dry.evaluate(nullptr, nullptr, nullptr, weights);
-  return {dry.activations_.high_water(), dry.scratch_.high_water()};
+  return dry.used();
 }
 
 }  // namespace octet

@@ -1,0 +1,66 @@
+#include "src/device/buffer_pool.h"
+
+#include <gtest/gtest.h>
+
+#include "src/base/error.h"
+
+namespace octet {
+namespace {
+
+struct Pool : testing::Test {
+  static std::int64_t held() { return cpu_device().ledger().usage(Purpose::gathered).now; }
+  std::int64_t before = held();
+  BufferPool pool{cpu_device(), Purpose::gathered, 2};
+};
+
+TEST_F(Pool, HandsOutWhatCameBack) {
+  Buffer first = pool.acquire(1000);
+  EXPECT_EQ(first.bytes(), 1000);
+  void* memory = first.data();
+  pool.give_back(std::move(first));
+  EXPECT_EQ(held(), before + 1000);
+  const Buffer again = pool.acquire(1000);
+  EXPECT_EQ(again.data(), memory);
+  EXPECT_EQ(held(), before + 1000);
+}
+
+TEST_F(Pool, BuffersInUseAreApart) {
+  const Buffer a = pool.acquire(64), b = pool.acquire(64);
+  EXPECT_NE(a.data(), b.data());
+}
+
+TEST_F(Pool, OtherSizesAreNew) {
+  pool.give_back(pool.acquire(1000));
+  const Buffer smaller = pool.acquire(999);
+  EXPECT_EQ(smaller.bytes(), 999);
+  EXPECT_EQ(held(), before + 1999);
+}
+
+TEST_F(Pool, KeepsTheMostRecentlyReturned) {
+  Buffer a = pool.acquire(100), b = pool.acquire(200), c = pool.acquire(300);
+  pool.give_back(std::move(a));
+  pool.give_back(std::move(b));
+  pool.give_back(std::move(c));
+  EXPECT_EQ(held(), before + 500);  // the oldest went back to the device
+  const Buffer kept_b = pool.acquire(200), kept_c = pool.acquire(300);
+  EXPECT_EQ(held(), before + 500);
+}
+
+TEST_F(Pool, ClearFreesTheIdleOnesAlone) {
+  const Buffer in_use = pool.acquire(100);
+  pool.give_back(pool.acquire(200));
+  pool.clear();
+  EXPECT_EQ(held(), before + 100);
+}
+
+TEST_F(Pool, NothingRemainsAfterIt) {
+  {
+    BufferPool local(cpu_device(), Purpose::gathered, 2);
+    local.give_back(local.acquire(128));
+    local.give_back(local.acquire(0));
+  }
+  EXPECT_EQ(held(), before);
+}
+
+}  // namespace
+}  // namespace octet

@@ -1,0 +1,72 @@
+#include "src/metrics/status.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <regex>
+
+#include "src/base/error.h"
+
+namespace octet {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Status : testing::Test {
+  fs::path folder = fs::path(testing::TempDir()) / ("octet-status-" + std::to_string(getpid()));
+  fs::path path = folder / "status.json";
+
+  void SetUp() override { fs::create_directories(folder); }
+  void TearDown() override { fs::remove_all(folder); }
+  nlohmann::json read() const {
+    std::ifstream file(path);
+    return nlohmann::json::parse(file);
+  }
+};
+
+TEST_F(Status, HoldsWhyTheRunEnded) {
+  write_status(path.string(),
+               {.state = "stopped", .reason = "SIGTERM\n\"quoted\"", .exit_code = 143, .step = 7, .steps = 100});
+  nlohmann::json got = read();
+  EXPECT_TRUE(std::regex_match(got.at("time").get<std::string>(), std::regex(R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)")));
+  got.erase("time");
+  EXPECT_EQ(
+      got,
+      (nlohmann::json{
+          {"state", "stopped"}, {"reason", "SIGTERM\n\"quoted\""}, {"exit_code", 143}, {"step", 7}, {"steps", 100}}));
+}
+
+TEST_F(Status, ReplacesTheOldOneAndLeavesNothingElse) {
+  write_status(path.string(), {.state = "running", .reason = std::string(10000, 'x')});
+  write_status(path.string(), {.state = "finished", .reason = "all steps done"});
+  EXPECT_EQ(read().at("state"), "finished");
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder), fs::directory_iterator()), 1);
+}
+
+/// A reader that has the old file open keeps the whole old one: the new one is another file, moved into its place.
+TEST_F(Status, IsNeverWrittenInPlace) {
+  write_status(path.string(), {.state = "running", .reason = "first"});
+  std::ifstream old(path);
+  write_status(path.string(), {.state = "finished", .reason = "second"});
+  EXPECT_EQ(nlohmann::json::parse(old).at("reason"), "first");
+  EXPECT_EQ(read().at("reason"), "second");
+}
+
+TEST_F(Status, AFailureNamesThePathAndKeepsTheOldStatus) {
+  write_status(path.string(), {.state = "running", .reason = "first"});
+  fs::create_directory(path.string() + ".tmp");  // cannot be opened as a file, not even by root
+  try {
+    write_status(path.string(), {.state = "finished", .reason = "second"});
+    ADD_FAILURE() << "nothing thrown";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ExitCode::internal);
+    EXPECT_NE(std::string(e.what()).find(path.string()), std::string::npos);
+  }
+  EXPECT_EQ(read().at("reason"), "first");
+}
+
+}  // namespace
+}  // namespace octet

@@ -1,0 +1,141 @@
+#include "src/metrics/step_metrics.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "src/base/error.h"
+
+namespace octet {
+namespace {
+
+using nlohmann::json;
+
+StepMetrics example() {
+  return {.step = 10,
+          .loss = 2.125,
+          .validation_loss = {},
+          .grad_norm = 0.5123,
+          .lr = 3e-4,
+          .tokens = 81920,
+          .tokens_per_second = 9042.4,
+          .tokens_per_second_per_rank = 4521.2,
+          .tflops = 0.1299,
+          .mfu = {},
+          .memory_bytes = 332859965,
+          .memory_percent = 1.3,
+          .step_seconds = 0.9,
+          .data_seconds = 0.001,
+          .non_finite = 0};
+}
+
+TEST(Json, HasEveryKeyOfALine) {
+  const json expected = {{"step", 10},
+                         {"loss", 2.125},
+                         {"grad_norm", 0.5123},
+                         {"lr", 3e-4},
+                         {"tokens", 81920},
+                         {"tokens_per_second", 9042.4},
+                         {"tokens_per_second_per_rank", 4521.2},
+                         {"tflops", 0.1299},
+                         {"mfu", "unknown"},
+                         {"memory_bytes", 332859965},
+                         {"step_seconds", 0.9},
+                         {"data_seconds", 0.001},
+                         {"non_finite", 0}};
+  EXPECT_EQ(json::parse(to_json(example())), expected);
+}
+
+TEST(Json, ValidationLossOnlyWhenMeasured) {
+  StepMetrics m = example();
+  EXPECT_FALSE(json::parse(to_json(m)).contains("validation_loss"));
+  m.validation_loss = 2.25;
+  m.mfu = 41.5;
+  const json line = json::parse(to_json(m));
+  EXPECT_EQ(line.at("validation_loss"), 2.25);
+  EXPECT_EQ(line.at("mfu"), 41.5);
+}
+
+TEST(Json, WhatIsNoNumberIsNull) {
+  StepMetrics m = example();
+  m.loss = std::numeric_limits<double>::quiet_NaN();
+  m.grad_norm = std::numeric_limits<double>::infinity();
+  m.validation_loss = -std::numeric_limits<double>::infinity();
+  m.non_finite = 12;
+  const json line = json::parse(to_json(m));
+  EXPECT_TRUE(line.at("loss").is_null());
+  EXPECT_TRUE(line.at("grad_norm").is_null());
+  EXPECT_TRUE(line.at("validation_loss").is_null());
+  EXPECT_EQ(line.at("non_finite"), 12);
+}
+
+TEST(Json, NumbersKeepAllTheirDigits) {
+  StepMetrics m = example();
+  m.loss = 0.1 + 0.2;
+  m.tokens = (std::int64_t{1} << 53) + 1;
+  const json line = json::parse(to_json(m));
+  EXPECT_EQ(line.at("loss").get<double>(), 0.1 + 0.2);
+  EXPECT_EQ(line.at("tokens").get<std::int64_t>(), (std::int64_t{1} << 53) + 1);
+  EXPECT_EQ(to_json(m).find('\n'), std::string::npos);
+}
+
+TEST(ConsoleLine, IsTorchtitans) {
+  EXPECT_EQ(console_line(example()),
+            "step:    10  loss:   2.1250  grad_norm:  0.5123  memory: 0.31GiB(1.30%)  tps: 4,521  tflops: 0.130  mfu: "
+            "unknown");
+}
+
+TEST(ConsoleLine, AddsWhatThereIs) {
+  StepMetrics m = example();
+  m.tokens_per_second_per_rank = 1234567;
+  m.mfu = 41.49;
+  m.validation_loss = 2.0;
+  m.non_finite = 3;
+  const std::string line = console_line(m);
+  EXPECT_NE(line.find("tps: 1,234,567  "), std::string::npos) << line;
+  EXPECT_TRUE(line.ends_with("mfu: 41.5%  validation_loss: 2.0000  non_finite: 3")) << line;
+}
+
+TEST(MetricsWriter, AppendsALineAStepAtOnce) {
+  const auto path = std::filesystem::path(testing::TempDir()) / ("metrics-" + std::to_string(getpid()) + ".jsonl");
+  std::filesystem::remove(path);
+  StepMetrics m = example();
+  const auto lines = [&] {
+    std::ifstream file(path);
+    std::vector<std::int64_t> steps;
+    for (std::string line; std::getline(file, line);) steps.push_back(json::parse(line).at("step"));
+    return steps;
+  };
+  {
+    MetricsWriter writer(path.string());
+    writer.write(m);
+    EXPECT_EQ(lines(), (std::vector<std::int64_t>{10}));  // while the writer is open
+    m.step = 11;
+    writer.write(m);
+  }
+  m.step = 12;
+  MetricsWriter(path.string()).write(m);
+  EXPECT_EQ(lines(), (std::vector<std::int64_t>{10, 11, 12}));
+  std::filesystem::remove(path);
+}
+
+TEST(MetricsWriter, RefusesAPathThatCannotBeWritten) {
+  try {
+    MetricsWriter writer("/no/such/folder/metrics.jsonl");
+    ADD_FAILURE() << "nothing thrown";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ExitCode::usage);
+    EXPECT_NE(std::string(e.what()).find("/no/such/folder/metrics.jsonl"), std::string::npos);
+  }
+}
+
+TEST(MetricsWriter, SaysThatTheDiskIsFull) {
+  MetricsWriter writer("/dev/full");
+  EXPECT_THROW(writer.write(example()), Error);
+}
+
+}  // namespace
+}  // namespace octet

@@ -1,0 +1,85 @@
+// How often a block casts to fp8: an input that several linears share once, every output gradient once, weights never.
+#include <gtest/gtest.h>
+
+#include "src/model/block.h"
+#include "src/model/tensors.h"
+#include "tests/model/local_state.h"
+
+namespace octet {
+namespace {
+
+std::vector<DType> casts;  // kernels are plain functions, so the count is global
+
+void counted_cast(Stream& stream, const CastToFloat8& cast) {
+  casts.push_back(cast.to);
+  cpu_kernels().cast_to_float8(stream, cast);
+}
+
+struct BlockCasts : testing::Test {
+  ModelConfig model = test::small_model();
+  Float8Config float8;
+  std::unique_ptr<Stream> stream = cpu_device().make_stream();
+  Arena activations{cpu_device(), 4 << 20, Purpose::activations, "activations"};
+  Arena scratch{cpu_device(), 4 << 20, Purpose::workspace, "scratch"};
+  NoExchange exchange;
+  KernelTable kernels = cpu_kernels();
+  BatchShape shape{2, 16, DType::bf16};
+
+  using Count = std::pair<std::int64_t, std::int64_t>;  ///< to e4m3 and to e5m2
+  static Count count() {
+    const Count c{std::count(casts.begin(), casts.end(), DType::e4m3),
+                  std::count(casts.begin(), casts.end(), DType::e5m2)};
+    casts.clear();
+    return c;
+  }
+
+  /// Casts of the forward and of the backward pass of one block.
+  std::pair<Count, Count> run(Precision precision) {
+    kernels.cast_to_float8 = counted_cast;
+    casts.clear();
+    const ParameterList list = llama_parameters(model, precision, float8);
+    const TensorChecks checks(cpu_device(), *stream, list.units, checked_tensor_names());
+    const RopeTable rope(cpu_device(), *stream, shape.seq, model.head_dim, model.rope_theta);
+    OpContext op{*stream, kernels, scratch, exchange};
+    const BlockPass pass{op, model, shape, block_recipes(precision, float8), rope, checks};
+    test::LocalState state(list);
+    const std::vector<int> order{1};
+    state.begin_pass(order);
+    const auto weights = state.gather(1);
+
+    auto a = BlockActivations::allocate(activations, model, shape, pass.recipes);
+    const auto h = test::random_values<bf16>(shape.tokens() * model.dim, 100), dh = h;
+    std::vector<bf16> branch(h.size());
+    const Shape wide{shape.tokens(), model.dim};
+    a.h = test::view(h, wide);
+    block_forward(pass, 1, weights, a.h, {}, a, test::view(branch, wide));
+    const Count forward = count();
+    float amax = 3.0f, scale, inverse;
+    block_backward(pass, 1, weights, state.open(1), a, test::view(dh, wide), {&amax, &scale, &inverse});
+    EXPECT_EQ(scratch.mark(), 0);
+    return {forward, count()};
+  }
+};
+
+TEST_F(BlockCasts, FourInputsForwardSevenGradientsBackward) {
+  const auto [forward, backward] = run(Precision::float8);
+  EXPECT_EQ(forward, (Count{4, 0}));
+  EXPECT_EQ(backward, (Count{0, 7}));
+}
+
+TEST_F(BlockCasts, NoneInBf16) {
+  const auto [forward, backward] = run(Precision::bf16);
+  EXPECT_EQ(forward, (Count{0, 0}));
+  EXPECT_EQ(backward, (Count{0, 0}));
+}
+
+TEST_F(BlockCasts, AnExceptionSavesItsGradientsCastAndItsInputsIfAlone) {
+  float8.bf16_linears = {"attention.wk",
+                         "feed_forward.w2"};  // q and v still share a cast; w2's input has no other reader
+  const auto [forward, backward] = run(Precision::float8);
+  EXPECT_EQ(forward, (Count{3, 0}));
+  EXPECT_EQ(backward, (Count{0, 5}));
+}
+
+}  // namespace
+}  // namespace octet

@@ -1,0 +1,130 @@
+#include "src/model/parameters.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/model/local_state.h"
+
+namespace octet {
+namespace {
+
+using test::small_model;
+
+struct Expected {
+  const char* name;
+  int unit;
+  Shape shape;
+  bool linear;  ///< one of the seven that float8 is for
+};
+
+const std::vector<Expected> expected = {
+    {"tok_embeddings.weight", 0, {48, 32}, false},          {"layers.0.attention_norm.weight", 1, {32}, false},
+    {"layers.0.ffn_norm.weight", 1, {32}, false},           {"layers.0.attention.wq.weight", 1, {32, 32}, true},
+    {"layers.0.attention.wk.weight", 1, {16, 32}, true},    {"layers.0.attention.wv.weight", 1, {16, 32}, true},
+    {"layers.0.attention.wo.weight", 1, {32, 32}, true},    {"layers.0.feed_forward.w1.weight", 1, {64, 32}, true},
+    {"layers.0.feed_forward.w3.weight", 1, {64, 32}, true}, {"layers.0.feed_forward.w2.weight", 1, {32, 64}, true},
+};
+
+TEST(Parameters, NamesOrderUnitsAndShapes) {
+  const ParameterList list = llama_parameters(small_model(), Precision::bf16, {});
+  EXPECT_EQ(list.units, (std::vector<std::string>{"embedding", "block.0", "block.1", "block.2", "head"}));
+  ASSERT_EQ(list.parameters.size(), 1 + 3 * 9 + 2);
+  std::int64_t total = 0;
+  for (const ParameterSpec& p : list.parameters) total += p.shape.elements();
+  EXPECT_EQ(total, small_model().parameters());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ(list.parameters[i].name, expected[i].name);
+    EXPECT_EQ(list.parameters[i].unit, expected[i].unit);
+    EXPECT_EQ(list.parameters[i].shape, expected[i].shape) << expected[i].name;
+  }
+  EXPECT_EQ(list.parameters[10].name, "layers.1.attention_norm.weight");
+  EXPECT_EQ(list.parameters[27].name, "layers.2.feed_forward.w2.weight");
+  EXPECT_EQ(list.parameters[28].name, "norm.weight");
+  EXPECT_EQ(list.parameters[29].name, "output.weight");
+  EXPECT_EQ(list.parameters[29].shape, (Shape{48, 32}));
+  EXPECT_EQ(list.parameters[29].unit, head_unit(small_model()));
+  EXPECT_EQ(list.range(2), (std::pair<std::size_t, std::size_t>{10, 19}));
+}
+
+TEST(Parameters, ATiedModelHasNoOutputWeight) {
+  const ParameterList list = llama_parameters(small_model(true), Precision::bf16, {});
+  ASSERT_EQ(list.parameters.size(), 1 + 3 * 9 + 1);
+  EXPECT_EQ(list.parameters.back().name, "norm.weight");
+  EXPECT_DOUBLE_EQ(list.parameters[0].init_std, 1 / std::sqrt(32.0));  // as the head that it also is
+  EXPECT_EQ(list.parameters[0].init_cutoff, 3.0);
+}
+
+TEST(Parameters, GatheredDtypeFollowsThePrecision) {
+  const ParameterList f32 = llama_parameters(small_model(), Precision::fp32, {});
+  const ParameterList half = llama_parameters(small_model(), Precision::bf16, {});
+  const ParameterList fp8 = llama_parameters(small_model(), Precision::float8, {});
+  for (std::size_t i = 0; i < f32.parameters.size(); ++i) {
+    const bool linear = f32.parameters[i].name.find(".w") != std::string::npos && f32.parameters[i].shape.rank() == 2 &&
+                        f32.parameters[i].name.starts_with("layers.");
+    EXPECT_EQ(f32.parameters[i].gathered, DType::f32);
+    EXPECT_EQ(half.parameters[i].gathered, DType::bf16);
+    EXPECT_EQ(fp8.parameters[i].gathered, linear ? DType::e4m3 : DType::bf16) << f32.parameters[i].name;
+    if (i < expected.size()) {
+      EXPECT_EQ(linear, expected[i].linear);
+    }
+  }
+}
+
+TEST(Parameters, ListedLinearsStayInBf16) {
+  Float8Config float8;
+  float8.bf16_linears = {"attention.wk", "w2"};
+  const ParameterList list = llama_parameters(small_model(), Precision::float8, float8);
+  for (std::size_t i = 1; i < 28; ++i) {
+    const std::string& name = list.parameters[i].name;
+    const bool bf16 = name.find("norm") != std::string::npos || name.ends_with("attention.wk.weight") ||
+                      name.ends_with("feed_forward.w2.weight");
+    EXPECT_EQ(list.parameters[i].gathered, bf16 ? DType::bf16 : DType::e4m3) << name;
+  }
+}
+
+TEST(Parameters, InitialValuesAreTorchtitans) {
+  const ParameterList list = llama_parameters(small_model(), Precision::bf16, {});
+  const auto std_of = [&](const std::string& name) {
+    for (const ParameterSpec& p : list.parameters) {
+      if (p.name == name) return p.init_std;
+    }
+    return -1.0;
+  };
+  EXPECT_EQ(std_of("tok_embeddings.weight"), 1.0);
+  EXPECT_EQ(std_of("layers.2.attention_norm.weight"), 0.0);  // ones
+  EXPECT_EQ(std_of("norm.weight"), 0.0);
+  EXPECT_DOUBLE_EQ(std_of("output.weight"), 1 / std::sqrt(32.0));
+  EXPECT_EQ(list.parameters.back().init_cutoff, 3.0);
+  for (int layer = 0; layer < 3; ++layer) {
+    const std::string prefix = fmt::format("layers.{}.", layer);
+    for (const char* l : {"attention.wq", "attention.wk", "attention.wv", "feed_forward.w1"}) {
+      EXPECT_EQ(std_of(prefix + l + ".weight"), 0.02) << prefix << l;
+    }
+    for (const char* l : {"attention.wo", "feed_forward.w2", "feed_forward.w3"}) {
+      EXPECT_DOUBLE_EQ(std_of(prefix + l + ".weight"), 0.02 / std::sqrt(2.0 * (layer + 1))) << prefix << l;
+    }
+  }
+}
+
+TEST(GemmFormatTable, SaysWhichLinearRunsInWhichFormat) {
+  Float8Config float8;
+  float8.bf16_linears = {"attention.wk"};
+  EXPECT_EQ(gemm_format_table(small_model(), Precision::float8, float8),
+            "  linear             weight           output        grad_input    grad_weight  \n"
+            "  attention.wq       [32, 32]         e4m3 x e4m3   e5m2 x e4m3   e5m2 x e4m3  \n"
+            "  attention.wk       [16, 32]         bf16 x bf16   bf16 x bf16   bf16 x bf16  \n"
+            "  attention.wv       [16, 32]         e4m3 x e4m3   e5m2 x e4m3   e5m2 x e4m3  \n"
+            "  attention.wo       [32, 32]         e4m3 x e4m3   e5m2 x e4m3   e5m2 x e4m3  \n"
+            "  feed_forward.w1    [64, 32]         e4m3 x e4m3   e5m2 x e4m3   e5m2 x e4m3  \n"
+            "  feed_forward.w3    [64, 32]         e4m3 x e4m3   e5m2 x e4m3   e5m2 x e4m3  \n"
+            "  feed_forward.w2    [32, 64]         e4m3 x e4m3   e5m2 x e4m3   e5m2 x e4m3  \n"
+            "  output             [48, 32]         bf16 x bf16   bf16 x bf16   bf16 x bf16  \n");
+  const std::string fp32 = gemm_format_table(small_model(true), Precision::fp32, {});
+  EXPECT_NE(fp32.find("  output (tied)      [48, 32]         f32 x f32"), std::string::npos) << fp32;
+  EXPECT_EQ(fp32.find("e4m3"), std::string::npos);
+  EXPECT_EQ(fp32.find("bf16"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace octet

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "src/ops/linear.h"
+#include "tests/support/numbers.h"
+
+namespace octet::test {
+
+/// A context on the CPU with scratch, no exchange and a trace. At the end of every test the scratch must be empty.
+class OpsTest : public testing::Test {
+ protected:
+  void TearDown() override { EXPECT_EQ(scratch_.mark(), 0) << "an op kept scratch"; }
+
+  /// Three fp32 places for one cast; valid as long as the fixture.
+  QuantScale new_scale() { return QuantScale::allocate(scales_); }
+
+  std::unique_ptr<Stream> stream_ = cpu_device().make_stream();
+  Arena scratch_{cpu_device(), 16 << 20, Purpose::workspace, "scratch"};
+  Arena scales_{cpu_device(), 16 << 10, Purpose::workspace, "scales"};
+  NoExchange exchange_;
+  GemmTrace trace_;
+  OpContext op_{*stream_, kernels_of(*stream_), scratch_, exchange_, &trace_};
+};
+
+/// What `f` throws: its message, or "" when it throws nothing.
+template <typename F>
+std::string internal_error_of(F f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ExitCode::internal);
+    return e.what();
+  }
+  return "";
+}
+
+}  // namespace octet::test

@@ -1,0 +1,226 @@
+// Gathered weights, bit for bit, and the traffic that they cost.
+#include "src/parallel/fsdp_weights.h"
+
+#include <map>
+
+#include "src/base/error.h"
+#include "tests/parallel/parallel_test.h"
+
+namespace octet {
+namespace {
+
+const std::vector<int> pass{0, 1, 2, 3, 2, 1};
+
+struct Weights : test::ParallelTest {
+  std::unique_ptr<ShardedBuffer> master;
+  std::unique_ptr<WeightScales> scales;
+  std::unique_ptr<FsdpWeights> weights;
+  std::vector<std::vector<float>> whole;
+
+  void make(ParameterList list, FsdpOptions options) {
+    use(std::move(list));
+    master = std::make_unique<ShardedBuffer>(buffer());
+    scales = std::make_unique<WeightScales>(list_, *layout_, cpu_device(), *stream_);
+    weights = std::make_unique<FsdpWeights>(list_, *master, *scales, *world_, *stream_, options);
+    set_masters(0);
+  }
+  void set_masters(std::uint32_t version) {
+    whole.clear();
+    for (std::size_t i = 0; i < count(); ++i) {
+      whole.push_back(
+          test::random_values(spec(i).shape.elements(), 100 * version + static_cast<std::uint32_t>(i), 0.3));
+      put(*master, i, whole[i]);
+    }
+    scales->measure(*master, kernels_);
+    scales->update(*world_, kernels_);
+    weights->invalidate();
+  }
+  void run_pass() {
+    weights->begin_pass(pass);
+    for (const int unit : pass) {
+      weights->gather(unit);
+      weights->release(unit);
+    }
+  }
+
+  /// What a gathered parameter must be, computed from the whole fp32 master: its bytes, and the inverse scale.
+  struct Expected {
+    std::vector<std::uint8_t> bytes;
+    float inverse = 0;
+  };
+  Expected expected(std::size_t i, bool through_bf16) const {
+    const ParameterSpec& p = spec(i);
+    std::vector<float> w = whole[i];
+    Expected e;
+    e.bytes.resize(w.size() * static_cast<std::size_t>(size_of(p.gathered)));
+    float amax = 0;
+    for (float& x : w) {
+      if (through_bf16) x = bf16(x);
+      amax = std::max(amax, std::abs(x));
+    }
+    const auto scale = static_cast<float>(448.0 / double{amax});
+    e.inverse = 1.0f / scale;
+    for (std::size_t n = 0; n < w.size(); ++n) {
+      const bf16 half(w[n]);
+      if (p.gathered == DType::f32) std::memcpy(&e.bytes[4 * n], &w[n], 4);
+      if (p.gathered == DType::bf16) std::memcpy(&e.bytes[2 * n], &half, 2);
+      if (p.gathered == DType::e4m3) e.bytes[n] = e4m3(w[n] * scale).bits;
+    }
+    return e;
+  }
+  void expect_unit(int unit, std::span<const Tensor> got, bool through_bf16) const {
+    const auto [first, last] = list_.range(unit);
+    ASSERT_EQ(got.size(), last - first);
+    for (std::size_t i = first; i < last; ++i) {
+      const Tensor& t = got[i - first];
+      const Expected e = expected(i, through_bf16);
+      EXPECT_EQ(t.dtype, spec(i).gathered);
+      EXPECT_EQ(t.shape, spec(i).shape);
+      EXPECT_EQ(std::memcmp(t.data, e.bytes.data(), e.bytes.size()), 0) << spec(i).name;
+      if (is_float8(t.dtype)) {
+        EXPECT_EQ(*t.inverse_scale, e.inverse) << spec(i).name;
+      } else {
+        EXPECT_EQ(t.inverse_scale, nullptr) << spec(i).name;
+      }
+    }
+  }
+  void expect_pass(bool through_bf16) {
+    weights->begin_pass(pass);
+    for (const int unit : pass) {
+      expect_unit(unit, weights->gather(unit), through_bf16);
+      weights->release(unit);
+    }
+  }
+
+  /// All-gathered bytes of a unit as the trace has them: by dtype.
+  std::map<std::string, std::int64_t> traffic(const std::string& unit) const {
+    std::map<std::string, std::int64_t> bytes;
+    for (const CommRecord& r : trace_.records()) {
+      if (r.operation == "all_gather" && r.unit == unit) bytes[std::string(name_of(r.dtype))] += r.bytes;
+    }
+    return bytes;
+  }
+  std::int64_t padded(std::int64_t rows) const { return (rows + ranks_ - 1) / ranks_ * ranks_; }
+};
+
+TEST_F(Weights, Float8BytesEqualTheCastOfTheWholeMaster) {
+  for (const bool reshard : {true, false}) {
+    make(test::example_list(DType::e4m3), {.reshard_after_forward = reshard, .float8_all_gather = true});
+    expect_pass(false);
+    set_masters(1);  // new masters, new scales, nothing of the old
+    expect_pass(false);
+  }
+}
+
+TEST_F(Weights, WithoutFloat8AllGatherWeightsAreRoundedTwice) {
+  make(test::example_list(DType::e4m3), {.reshard_after_forward = true, .float8_all_gather = false});
+  expect_pass(true);
+  std::size_t differences = 0;
+  for (std::size_t i = 0; i < count(); ++i) differences += expected(i, true).bytes != expected(i, false).bytes ? 1 : 0;
+  EXPECT_GT(differences, 3u);  // so that this test can tell the two from each other
+}
+
+TEST_F(Weights, Bf16AndFp32AreTheRoundedMaster) {
+  make(test::example_list(DType::bf16), {});
+  expect_pass(false);
+  make(test::example_list(DType::f32, DType::f32), {});
+  expect_pass(false);
+}
+
+TEST_F(Weights, ALoneRankComputesWithTheFp32MasterItself) {
+  make(test::example_list(DType::f32, DType::f32), {});
+  if (ranks_ > 1) return;
+  weights->begin_pass(pass);
+  EXPECT_EQ(weights->gather(0)[0].data, master->data(0));
+  EXPECT_EQ(FsdpWeights::unit_bytes(list_, 1), (std::vector<std::int64_t>{0, 0, 0, 0}));
+}
+
+TEST_F(Weights, OneGatherAParameterInTheBytesOfItsFormat) {
+  struct Case {
+    DType linears;
+    bool float8_all_gather;
+    const char* linears_travel_as;
+    std::int64_t size;
+  };
+  for (const Case& c :
+       {Case{DType::e4m3, true, "e4m3", 1}, Case{DType::e4m3, false, "bf16", 2}, Case{DType::bf16, true, "bf16", 2}}) {
+    make(test::example_list(c.linears), {.reshard_after_forward = false, .float8_all_gather = c.float8_all_gather});
+    trace_.clear();
+    run_pass();
+    if (ranks_ == 1) {
+      EXPECT_EQ(trace_.records().size(), 0u);
+      continue;
+    }
+    EXPECT_EQ(trace_.calls("all_gather"), 11);
+    std::map<std::string, std::int64_t> block{{"bf16", 2 * padded(12)}};
+    block[c.linears_travel_as] += c.size * (padded(37) * 12 + padded(2) * 24 + padded(48) * 8);
+    EXPECT_EQ(traffic("block.0"), block);
+    EXPECT_EQ(traffic("block.1"), block);
+    EXPECT_EQ(traffic("embedding"), (std::map<std::string, std::int64_t>{{"bf16", 2 * padded(50) * 12}}));
+    EXPECT_EQ(traffic("head"), (std::map<std::string, std::int64_t>{{"bf16", 2 * (padded(12) + padded(50) * 12)}}));
+    EXPECT_EQ(trace_.records().size(), 11u);  // and nothing else travels
+  }
+}
+
+/// Gathers of each unit in a step of two micro-batches: only blocks return in backward, the last one at once.
+TEST_F(Weights, GathersOfAStepWithAndWithoutResharding) {
+  for (const bool reshard : {true, false}) {
+    make(test::example_list(DType::e4m3), {.reshard_after_forward = reshard, .float8_all_gather = true});
+    for (int step = 0; step < 2; ++step) {
+      trace_.clear();
+      run_pass();
+      run_pass();
+      weights->invalidate();  // the optimizer's step
+      std::map<std::string, int> calls;
+      for (const CommRecord& r : trace_.records()) ++calls[r.unit];
+      const auto times = [&](int parameters, int gathers) { return ranks_ == 1 ? 0 : parameters * gathers; };
+      EXPECT_EQ(calls["embedding"], times(1, reshard ? 2 : 1));
+      EXPECT_EQ(calls["block.0"], times(4, reshard ? 4 : 1));
+      EXPECT_EQ(calls["block.1"], times(4, reshard ? 2 : 1));
+      EXPECT_EQ(calls["head"], times(2, reshard ? 2 : 1));
+    }
+  }
+}
+
+TEST_F(Weights, TheNextUnitIsGatheredBeforeThisOneIsUsed) {
+  make(test::example_list(DType::e4m3), {});
+  if (ranks_ == 1) return;
+  trace_.clear();
+  weights->begin_pass(pass);
+  weights->gather(0);
+  EXPECT_EQ(trace_.records().back().unit, "block.0");
+  weights->gather(1);
+  EXPECT_EQ(trace_.records().back().unit, "block.1");
+}
+
+TEST_F(Weights, ScalesTravelInOneMaxAllReduce) {
+  make(test::example_list(DType::e4m3), {});
+  trace_.clear();
+  scales->update(*world_, kernels_);
+  EXPECT_EQ(trace_.records(), (std::vector<CommRecord>{{"all_reduce_max", "world", ranks_, DType::f32, 6, 24, ""}}));
+}
+
+TEST_F(Weights, OrderViolationsThrow) {
+  make(test::example_list(DType::bf16), {});
+  EXPECT_THROW(weights->gather(0), Error);
+  weights->begin_pass(pass);
+  EXPECT_THROW(weights->gather(2), Error);
+}
+
+TEST_F(Weights, MemoryIsWhatThePlanSays) {
+  for (const DType linears : {DType::e4m3, DType::bf16}) {
+    for (const bool reshard : {true, false}) {
+      make(test::example_list(linears), {.reshard_after_forward = reshard, .float8_all_gather = true});
+      cpu_device().ledger().reset_peaks();
+      const std::int64_t before = cpu_device().ledger().usage(Purpose::gathered).now;
+      run_pass();
+      run_pass();
+      const std::int64_t planned = peak_gathered_bytes(pass, FsdpWeights::unit_bytes(list_, ranks_), reshard);
+      EXPECT_LE(cpu_device().ledger().usage(Purpose::gathered).peak - before, planned) << reshard;
+      EXPECT_GE(cpu_device().ledger().usage(Purpose::gathered).peak - before, planned) << reshard;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace octet
