@@ -10,7 +10,7 @@ target_compile_options(octet-flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual
   $<$<BOOL:${OCTET_WERROR}>:-Werror>
   # Contraction would let a compiler change the bits of scales, casts and initial weights;
-  # kernels that want fused multiply-add ask for it (kernels/CMakeLists.txt).
+  # kernels that want fused multiply-add ask for it (kernels/room.cmake).
   -ffp-contract=off
   # Both free of any effect on values; without them gcc keeps branches around float operations and vectorises less.
   -fno-math-errno

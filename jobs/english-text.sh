@@ -3,7 +3,12 @@
 # (Debian's dict-gcide: definitions, usage notes and quotations), as paragraphs of one line.
 # Usage: jobs/english-text.sh FILE
 set -euo pipefail
-target=${1:?usage: jobs/english-text.sh FILE}
+if (($# != 1)) || [[ $1 == -* ]]; then
+  sed -n '2,/^set /{/^set /!s/^# \{0,1\}//p}' "$0" >&2
+  [[ ${1:-} == --help ]] && exit
+  exit 64
+fi
+target=$1
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 "$here/install-packages.sh" dict-gcide
 mkdir -p "$(dirname "$target")"

@@ -26,11 +26,17 @@ MeshShape mesh_shape(const ParallelConfig& p) {
           .tp = static_cast<int>(p.tp)};
 }
 
+/// Names the default run directory.
+std::string config_name(const CommandLine& command) {
+  const std::string& from = command.config_file.empty() ? command.config.model_name : command.config_file;
+  return std::filesystem::path(from).stem().string();
+}
+
 int train(const CommandLine& command, MpiRuntime& mpi) {
   RunConfig config = command.config;
   config.parallel = resolve_layout(config, mpi.size(), command.origins);
   log::info("{} rank(s) on {} per node, node {}", mpi.size(), mpi.local_size(), mpi.node());
-  log::info("{}", set_up_cpu(config.cpu, mpi.local_size()));
+  log::info("{}", set_up_cpu(config.cpu, mpi.ranks_on_same_cores()));
 
   const auto stream = open_device(config.device, mpi.local_rank()).make_stream();
   const Watchdog watchdog(config.comm.timeout_seconds);
@@ -42,7 +48,7 @@ int train(const CommandLine& command, MpiRuntime& mpi) {
                                .stream = *stream,
                                .traces = traces,
                                .ranks_on_node = mpi.local_size(),
-                               .config_name = std::filesystem::path(command.config_file).stem().string(),
+                               .config_name = config_name(command),
                                .resolved_yaml = to_yaml(config)});
 }
 

@@ -45,6 +45,9 @@ class Communicator {
   /// Collective over this group.
   virtual std::unique_ptr<Communicator> split(int color, int key, std::string name) = 0;
 
+  /// The most scratch (Purpose::communication) that its reductions take, for the memory plan.
+  virtual std::int64_t scratch_bytes() const = 0;
+
   /// Ends the job on every rank with this exit code. Does not return.
   [[noreturn]] virtual void abort(int exit_code) = 0;
 };

@@ -59,6 +59,7 @@ class TracedCommunicator final : public Communicator {
   std::unique_ptr<Communicator> split(int color, int key, std::string name) override {
     return make_traced(inner_->split(color, key, std::move(name)), &trace_);
   }
+  std::int64_t scratch_bytes() const override { return inner_->scratch_bytes(); }
   [[noreturn]] void abort(int exit_code) override {
     inner_->abort(exit_code);
     std::abort();  // gcc does not believe a virtual noreturn

@@ -7,13 +7,13 @@
 namespace octet {
 
 Llama::Llama(const LlamaSettings& s, Stream& stream, Exchange& exchange, GemmTrace* gemms, const KernelTable& kernels,
-             Arena activations, Arena scratch)
+             Arena activations, Arena scratch, std::int64_t positions)
     : settings_(s),
       parameters_(llama_parameters(s.model, s.precision, s.float8)),
       kernels_(kernels),
       activations_(std::move(activations)),
       scratch_(std::move(scratch)),
-      rope_(stream.device(), stream, s.seq_len, s.model.head_dim, s.model.rope_theta),
+      rope_(stream.device(), stream, positions, s.model.head_dim, s.model.rope_theta),
       checks_(stream.device(), stream, parameters_.units, checked_tensor_names()),
       op_{stream, kernels_, scratch_, exchange, gemms},
       shape_{s.micro_batch, s.seq_len, storage_dtype(s.precision)},
@@ -23,7 +23,7 @@ Llama::Llama(const LlamaSettings& s, Stream& stream, Exchange& exchange, GemmTra
 Llama::Llama(const LlamaSettings& s, Stream& stream, Exchange& exchange, GemmTrace* gemms, const MemoryNeeds& needs)
     : Llama(s, stream, exchange, gemms, kernels_of(stream),
             Arena(stream.device(), needs.activations, Purpose::activations, "activations"),
-            Arena(stream.device(), needs.scratch, Purpose::workspace, "scratch")) {}
+            Arena(stream.device(), needs.scratch, Purpose::workspace, "scratch"), s.seq_len) {}
 
 void Llama::set_unit(int unit) {
   if (op_.gemms != nullptr) op_.gemms->set_unit(parameters_.units[static_cast<std::size_t>(unit)]);

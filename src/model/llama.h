@@ -54,7 +54,7 @@ class Llama {
 
  private:
   Llama(const LlamaSettings& settings, Stream& stream, Exchange& exchange, GemmTrace* gemms, const KernelTable& kernels,
-        Arena activations, Arena scratch);
+        Arena activations, Arena scratch, std::int64_t positions);
 
   void set_unit(int unit);
   void embed(const std::int32_t* tokens, WeightProvider& weights, const Tensor& out);

@@ -14,6 +14,13 @@ constexpr std::array<std::string_view, block_linears> linear_names = {
 
 constexpr double no_cutoff = 100;  // torch's absolute cut of ±2 at a standard deviation of 0.02
 
+double init_std(BlockLinear l, std::int64_t layer) {
+  const bool by_depth = l == wo || l == w2 || l == w3;
+  return by_depth ? 0.02 / std::sqrt(2.0 * static_cast<double>(layer + 1)) : 0.02;
+}
+
+}  // namespace
+
 Shape weight_shape(const ModelConfig& m, BlockLinear l) {
   switch (l) {
     case wq:
@@ -30,13 +37,6 @@ Shape weight_shape(const ModelConfig& m, BlockLinear l) {
       return {m.dim, m.ffn_dim};
   }
 }
-
-double init_std(BlockLinear l, std::int64_t layer) {
-  const bool by_depth = l == wo || l == w2 || l == w3;
-  return by_depth ? 0.02 / std::sqrt(2.0 * static_cast<double>(layer + 1)) : 0.02;
-}
-
-}  // namespace
 
 BlockRecipes block_recipes(Precision precision, const Float8Config& float8) {
   BlockRecipes recipes;

@@ -23,6 +23,9 @@ constexpr int slot_of(BlockLinear l) {
 using BlockRecipes = std::array<LinearRecipe, block_linears>;
 BlockRecipes block_recipes(Precision precision, const Float8Config& float8);
 
+/// [out, in] of a linear's weight.
+Shape weight_shape(const ModelConfig& model, BlockLinear linear);
+
 /// Unit numbers: 0 the embedding, 1 + i block i, layers + 1 the final norm and output head.
 constexpr int embedding_unit = 0;
 constexpr int block_unit(std::int64_t layer) {

@@ -8,7 +8,7 @@
 
 namespace octet {
 
-/// Every GEMM that was run, when asked: tests and the start-up table read from it which formats were really used.
+/// Every GEMM that was run, when asked: which formats were really used can be counted from it.
 class GemmTrace {
  public:
   struct Record {

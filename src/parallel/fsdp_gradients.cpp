@@ -12,6 +12,7 @@ FsdpGradients::FsdpGradients(const ParameterList& list, ShardedBuffer& shards, C
       replicas_(replicate_group),
       stream_(stream),
       kernels_(kernels_of(stream)),
+      unit_bytes_(unit_bytes(list, shard_group.size())),
       pool_(stream.device(), Purpose::gradients),
       units_(list.units.size()),
       first_micro_batch_(list.units.size(), true) {}
@@ -40,7 +41,7 @@ void FsdpGradients::place_targets(int index, Unit& unit) {
   const auto [first, last] = list_.range(index);
   const bool sharded = group_.size() > 1;
   unit.targets.clear();
-  if (sharded) unit.buffer = pool_.acquire(unit_bytes(list_, group_.size())[static_cast<std::size_t>(index)]);
+  if (sharded) unit.buffer = pool_.acquire(unit_bytes_[static_cast<std::size_t>(index)]);
   auto* place = unit.buffer.as<float>();
   for (std::size_t i = first; i < last; ++i) {
     const Shape& shape = list_.parameters[i].shape;
@@ -58,6 +59,7 @@ void FsdpGradients::place_targets(int index, Unit& unit) {
 
 void FsdpGradients::close(int index) {
   Unit& unit = units_[static_cast<std::size_t>(index)];
+  if (!unit.open) throw internal_error("parallel", "gradients of unit {} closed, but not open", index);
   const bool first = first_micro_batch_[static_cast<std::size_t>(index)];
   if (group_.size() > 1) {
     reduce(index, unit, first);

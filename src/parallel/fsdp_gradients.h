@@ -43,6 +43,7 @@ class FsdpGradients final : public GradientSink {
   Communicator& replicas_;
   Stream& stream_;
   const KernelTable& kernels_;
+  std::vector<std::int64_t> unit_bytes_;
   BufferPool pool_;
   Buffer sum_;  ///< reduced pieces of one unit, from the second micro-batch on
   std::vector<Unit> units_;

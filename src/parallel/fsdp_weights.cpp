@@ -32,6 +32,8 @@ FsdpWeights::FsdpWeights(const ParameterList& list, const ShardedBuffer& master,
       stream_(stream),
       kernels_(kernels_of(stream)),
       options_(options),
+      unit_bytes_(unit_bytes(list, shard_group.size())),
+      cast_after_bytes_(cast_after_bytes(list, shard_group.size(), options)),
       schedule_(options.reshard_after_forward),
       pool_(stream.device(), Purpose::gathered),
       units_(list.units.size()) {}
@@ -79,7 +81,7 @@ void FsdpWeights::drop(Unit& unit) {
 void FsdpWeights::ensure(int index) {
   Unit& unit = units_[static_cast<std::size_t>(index)];
   if (unit.gathered) return;
-  unit.buffer = pool_.acquire(unit_bytes(list_, group_.size())[static_cast<std::size_t>(index)]);
+  unit.buffer = pool_.acquire(unit_bytes_[static_cast<std::size_t>(index)]);
   gather_parameters(index, unit);
   unit.gathered = true;
 }
@@ -91,8 +93,7 @@ void FsdpWeights::gather_parameters(int index, Unit& unit) {
   unit.tensors.clear();
   char* place = unit.buffer.as<char>();
   // bf16 forms of fp8 weights that are cast after the gather
-  Buffer high(stream_.device(), cast_after_bytes(list_, shards, options_)[static_cast<std::size_t>(index)],
-              Purpose::gathered);
+  Buffer high(stream_.device(), cast_after_bytes_[static_cast<std::size_t>(index)], Purpose::gathered);
   char* high_place = high.as<char>();
   std::vector<Tensor> sources;
 

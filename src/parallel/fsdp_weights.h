@@ -56,6 +56,7 @@ class FsdpWeights final : public WeightProvider {
   Stream& stream_;
   const KernelTable& kernels_;
   FsdpOptions options_;
+  std::vector<std::int64_t> unit_bytes_, cast_after_bytes_;
   GatherSchedule schedule_;
   BufferPool pool_;
   std::vector<Unit> units_;

@@ -1,5 +1,7 @@
 #include "src/parallel/sharded_parameters.h"
 
+#include <algorithm>
+
 #include "src/base/random.h"
 
 namespace octet {
@@ -20,13 +22,14 @@ ShardedBuffer::ShardedBuffer(const ShardLayout& layout, Device& device, Stream& 
 
 namespace {
 
-std::vector<float> initial_values(const ParameterSpec& spec, const Shard& shard, std::uint64_t seed, std::uint32_t id) {
-  std::vector<float> values(static_cast<std::size_t>(shard.elements()), 1.0f);
+/// Values [begin, begin + count) of the rank's piece.
+std::vector<float> initial_values(const ParameterSpec& spec, std::int64_t first, std::int64_t count, std::uint64_t seed,
+                                  std::uint32_t id) {
+  std::vector<float> values(static_cast<std::size_t>(count), 1.0f);
   if (spec.init_std == 0) return values;
   const RandomKey key{seed, RandomPurpose::initial_weights, id};
-  const std::int64_t first = shard.first_element();
 #pragma omp parallel for schedule(static)
-  for (std::int64_t e = 0; e < shard.elements(); ++e) {
+  for (std::int64_t e = 0; e < count; ++e) {
     values[static_cast<std::size_t>(e)] =
         static_cast<float>(spec.init_std * random_normal(key, static_cast<std::uint64_t>(first + e), spec.init_cutoff));
   }
@@ -36,11 +39,16 @@ std::vector<float> initial_values(const ParameterSpec& spec, const Shard& shard,
 }  // namespace
 
 void initialize(const ParameterList& list, ShardedBuffer& master, std::uint64_t seed, Device& device, Stream& stream) {
+  constexpr std::int64_t most = 1 << 20;  // elements on the host at a time
   for (std::size_t i = 0; i < list.parameters.size(); ++i) {
     const Shard& shard = master.layout().shard(i);
-    const std::vector<float> values = initial_values(list.parameters[i], shard, seed, static_cast<std::uint32_t>(i));
-    device.copy_from_host(master.data(i), values.data(), shard.elements() * 4, stream);
-    stream.synchronize();
+    for (std::int64_t begin = 0; begin < shard.elements(); begin += most) {
+      const std::int64_t count = std::min(most, shard.elements() - begin);
+      const std::vector<float> values =
+          initial_values(list.parameters[i], shard.first_element() + begin, count, seed, static_cast<std::uint32_t>(i));
+      device.copy_from_host(master.data(i) + begin, values.data(), count * 4, stream);
+      stream.synchronize();
+    }
   }
 }
 

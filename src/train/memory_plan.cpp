@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "src/comm/mpi/mpi_communicator.h"
 #include "src/model/tensors.h"
 #include "src/parallel/fsdp_gradients.h"
 
@@ -55,7 +54,7 @@ MemoryPlan plan_memory(const PlanInput& in, Stream& stream) {
   plan[Purpose::gathered] = gathered_bytes(list, in);
   plan[Purpose::activations] = needs.activations;
   plan[Purpose::workspace] = needs.scratch + s.seq_len * s.model.head_dim * 4 + bookkeeping_bytes(list);  // RoPE table
-  plan[Purpose::communication] = mpi_scratch_bytes(in.mesh.dp_shard) + mpi_scratch_bytes(in.mesh.dp_replicate);
+  plan[Purpose::communication] = in.communication;
   plan[Purpose::data] = 2 * s.micro_batch * s.seq_len * 4;
   return plan;
 }

@@ -25,6 +25,7 @@ struct PlanInput {
   MeshShape mesh;
   FsdpOptions fsdp;
   std::int64_t micro_batches = 1;  ///< a step, of one rank
+  std::int64_t communication = 0;  ///< scratch of the communicators
 };
 
 MemoryPlan plan_memory(const PlanInput& input, Stream& stream);

@@ -21,7 +21,7 @@ line:
     octet-train configs/runs/english-5m.yaml --optimizer.lr 1e-3 --run.dir=runs/try
 
 The command line overrides the file, the file the defaults. Lists are written in YAML's flow style:
-`--optimizer.no_decay '[norm, bias]'`. Unknown and repeated keys, wrong types and impossible combinations are errors.
+`--optimizer.no_decay '[norm, tok_embeddings]'`. Unknown and repeated keys, wrong types and impossible combinations are errors.
 Integers are plain decimals (no 1_000, no 1e3); numbers may have an exponent (3e-4) and must be finite; booleans are
 `true` and `false`. `octet-train --print-config FILE` prints the configuration that results.
 

@@ -1,6 +1,7 @@
 #include "src/train/run.h"
 
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <fstream>
 
@@ -26,7 +27,7 @@ int train(const RunConfig& config, Trainer& trainer, RunLog& log, const MemoryPl
   const StopSignal stop;
   for (std::int64_t step = 1; step <= config.train.steps; ++step) {
     const auto start = std::chrono::steady_clock::now();
-    const StepResult result = trainer.train_step(step, stop.received());
+    const StepResult result = trainer.train_step(step, stop);
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     const bool last = step == config.train.steps || result.stop_signal != 0 || result.skipped;
 
@@ -38,10 +39,13 @@ int train(const RunConfig& config, Trainer& trainer, RunLog& log, const MemoryPl
     if (logs(config, step, last) || validation_loss) log.step(step, result, seconds, validation_loss);
     if (step == 1) log.memory(plan);
 
-    if (result.skipped) {
+    if (result.skipped || (validation_loss && !std::isfinite(*validation_loss))) {
       const int code = static_cast<int>(ExitCode::non_finite);
-      log.end("failed", fmt::format("the gradient norm of step {} is not finite; no weight was changed", step), code,
-              step - 1);
+      done = result.skipped ? step - 1 : step;
+      log.end("failed",
+              result.skipped ? fmt::format("the gradient norm of step {} is not finite; no weight was changed", step)
+                             : fmt::format("the validation loss after step {} is not finite", step),
+              code, done);
       return code;
     }
     done = step;
@@ -56,7 +60,7 @@ int train(const RunConfig& config, Trainer& trainer, RunLog& log, const MemoryPl
   return 0;
 }
 
-void write_traces(const Traces& traces, const std::string& path) {
+void write_trace_file(const Traces& traces, const std::string& path) {
   std::ofstream file(path);
   if (traces.communication != nullptr) file << traces.communication->json_lines();
   if (traces.gemms != nullptr) file << traces.gemms->json_lines();
@@ -68,11 +72,13 @@ void write_traces(const Traces& traces, const std::string& path) {
 int run_training(const RunConfig& config, const RunEnvironment& environment) {
   const MeshShape& shape = environment.mesh.shape();
   const std::int64_t per_rank = config.train.global_batch / environment.mesh.dp().size();
-  const MemoryPlan plan = plan_memory({.settings = llama_settings(config),
-                                       .mesh = shape,
-                                       .fsdp = fsdp_options(config, shape.dp_shard),
-                                       .micro_batches = per_rank / config.train.micro_batch},
-                                      environment.stream);
+  const MemoryPlan plan = plan_memory(
+      {.settings = llama_settings(config),
+       .mesh = shape,
+       .fsdp = fsdp_options(config, shape.dp_shard),
+       .micro_batches = per_rank / config.train.micro_batch,
+       .communication = environment.mesh.dp_shard().scratch_bytes() + environment.mesh.dp_replicate().scratch_bytes()},
+      environment.stream);
   const bool shared_memory = environment.stream.device().type() == DeviceType::cpu;
   check_fits(plan, environment.stream.device(), shared_memory ? environment.ranks_on_node : 1);
 
@@ -81,15 +87,17 @@ int run_training(const RunConfig& config, const RunEnvironment& environment) {
              make_run_directory(config, environment.config_name, environment.resolved_yaml, environment.mesh.world()));
   log.start(plan, trainer);
   std::int64_t done = 0;
+  const auto write_traces = [&] {
+    if (config.comm.trace) write_trace_file(environment.traces, log.directory().trace(environment.mesh.world().rank()));
+  };
   try {
     const int code = train(config, trainer, log, plan, done);
-    if (config.comm.trace) write_traces(environment.traces, log.directory().trace(environment.mesh.world().rank()));
+    write_traces();
     return code;
-  } catch (const Error& e) {
-    log.fail(e.what(), e.code(), done);
-    throw;
   } catch (const std::exception& e) {
-    log.fail(e.what(), ExitCode::internal, done);
+    const auto* error = dynamic_cast<const Error*>(&e);
+    log.fail(e.what(), error == nullptr ? ExitCode::internal : error->code(), done);
+    write_traces();  // what led here is what one wants to see
     throw;
   }
 }

@@ -93,7 +93,9 @@ void RunLog::memory(const MemoryPlan& plan) {
 void RunLog::end(const std::string& state, const std::string& reason, int exit_code, std::int64_t step) {
   write_status_file(
       {.state = state, .reason = reason, .exit_code = exit_code, .step = step, .steps = config_.train.steps});
-  log::info("{} after step {}: {}", state, step, reason);
+  if (!writes_) return;
+  const std::string line = fmt::format("{} after step {}: {}", state, step, reason);
+  state == "failed" ? log::error("{}", line) : log::info("{}", line);
 }
 
 void RunLog::fail(const std::string& reason, ExitCode code, std::int64_t step) noexcept {

@@ -81,10 +81,10 @@ void declare_data(Schema& schema, DataConfig& c) {
 
 void declare_optimizer(Schema& schema, OptimizerConfig& c) {
   schema.section("optimizer", "AdamW with clipping by the global norm.");
-  schema.add("lr", c.lr).at_least(0).help("Peak learning rate.");
+  schema.add("lr", c.lr).at_least(0).at_most(1e30).help("Peak learning rate.");
   schema.add("beta1", c.beta1).at_least(0).below(1).help("Decay of the first moment.");
   schema.add("beta2", c.beta2).at_least(0).below(1).help("Decay of the second moment.");
-  schema.add("eps", c.eps).above(0).help("Added to the root of the second moment.");
+  schema.add("eps", c.eps).at_least(1e-30).at_most(1).help("Added to the root of the second moment.");
   schema.add("weight_decay", c.weight_decay)
       .at_least(0)
       .help("Decoupled weight decay, multiplied by the learning rate.");

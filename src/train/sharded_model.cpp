@@ -74,7 +74,8 @@ std::vector<TensorChecks::Finding> ShardedModel::non_finite() const {
 std::vector<TensorChecks::Finding> ShardedModel::take_non_finite() {
   TensorChecks& checks = model_.checks();
   mesh_.world().all_reduce(checks.all(), checks.size(), DType::i32, ReduceOp::sum);
-  mesh_.world().all_reduce(norm_.non_finite(), static_cast<std::int64_t>(layout_.size()), DType::i32, ReduceOp::sum);
+  // Replicas hold equal gradients: each piece counts once.
+  mesh_.dp_shard().all_reduce(norm_.non_finite(), static_cast<std::int64_t>(layout_.size()), DType::i32, ReduceOp::sum);
   std::vector<TensorChecks::Finding> all = non_finite();
   checks.reset(stream_);
   norm_.reset_counters();

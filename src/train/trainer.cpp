@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
+#include "src/base/log.h"
 #include "src/optim/schedule.h"
 
 namespace octet {
@@ -64,7 +66,7 @@ Tensor Trainer::upload(const std::vector<std::int32_t>& host, const TensorBuffer
   return to;
 }
 
-StepResult Trainer::train_step(std::int64_t step, int stop_signal) {
+StepResult Trainer::train_step(std::int64_t step, const StopSignal& stop) {
   StepResult result;
   result.lr = learning_rate(config_.schedule, config_.optimizer.lr, step, config_.train.steps);
   const float loss_scale = 1.0f / static_cast<float>(config_.train.global_batch * config_.train.seq_len);
@@ -79,11 +81,11 @@ StepResult Trainer::train_step(std::int64_t step, int stop_signal) {
     model_.accumulate(tokens, targets, loss_scale, loss_sum_.view().as<float>());
   }
   model_.finish_step(step, result.lr);
-  agree(result, stop_signal);
+  agree(result, stop);
   return result;
 }
 
-void Trainer::agree(StepResult& result, int stop_signal) {
+void Trainer::agree(StepResult& result, const StopSignal& stop) {
   auto* loss_sum = loss_sum_.view().as<float>();
   mesh_.dp().all_reduce(loss_sum, 1, DType::f32, ReduceOp::sum);
   float loss = 0, norm = 0;
@@ -92,7 +94,7 @@ void Trainer::agree(StepResult& result, int stop_signal) {
   device_.copy_to_host(&norm, model_.norm().norm(), 4, stream_);
   device_.copy_to_host(&skip, model_.norm().skip(), 4, stream_);
 
-  std::int32_t flags[2] = {model_.non_finite().empty() ? 0 : 1, stop_signal};
+  std::int32_t flags[2] = {model_.non_finite().empty() ? 0 : 1, stop.received()};
   auto* device_flags = flags_.view().as<std::int32_t>();
   device_.copy_from_host(device_flags, flags, sizeof flags, stream_);
   mesh_.world().all_reduce(device_flags, 2, DType::i32, ReduceOp::max);
@@ -120,7 +122,15 @@ double Trainer::validate() {
   float loss = 0;
   device_.copy_to_host(&loss, loss_sum, 4, stream_);
   stream_.synchronize();
-  return loss / static_cast<double>(sampler_.validation_targets(validation_batches_));
+  const double mean = loss / static_cast<double>(sampler_.validation_targets(validation_batches_));
+  if (!std::isfinite(mean)) {
+    for (const auto& f : model_.take_non_finite()) {
+      if (mesh_.world().rank() == 0) {
+        log::warning("validation: {} non-finite element(s) in {}, {}", f.count, f.unit, f.tensor);
+      }
+    }
+  }
+  return mean;
 }
 
 }  // namespace octet

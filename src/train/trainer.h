@@ -5,6 +5,7 @@
 #include "src/data/sampler.h"
 #include "src/train/config.h"
 #include "src/train/sharded_model.h"
+#include "src/train/stop_signal.h"
 
 namespace octet {
 
@@ -16,7 +17,7 @@ struct StepResult {
   double data_seconds = 0;                        ///< of this rank
   std::vector<TensorChecks::Finding> non_finite;  ///< over all ranks
   bool skipped = false;  ///< the norm was not finite: no weight was changed, nor will later steps change one
-  int stop_signal = 0;   ///< a rank's argument of train_step, the largest
+  int stop_signal = 0;   ///< the signal that a rank has received, 0 for none
 };
 
 /// A run's data and sharded model, one rank's part: training steps and validation passes.
@@ -25,9 +26,10 @@ class Trainer {
   /// Collective. Initial weights from run.seed.
   Trainer(const RunConfig& config, Mesh& mesh, Stream& stream, GemmTrace* gemms);
 
-  /// Step `step` counts from 1. Collective; `stop_signal` is this rank's wish to stop, agreed in the same exchange.
-  StepResult train_step(std::int64_t step, int stop_signal);
-  /// Mean loss over the first train.validation_batches batches of the validation split. Collective.
+  /// Step `step` counts from 1. Collective. `stop` is looked at when the ranks agree, at the step's end.
+  StepResult train_step(std::int64_t step, const StopSignal& stop);
+  /// Mean loss over the first train.validation_batches batches of the validation split. Collective. What was not finite
+  /// in it is logged here, by unit and tensor.
   double validate();
   bool has_validation() const { return validation_batches_ > 0; }
 
@@ -37,7 +39,7 @@ class Trainer {
  private:
   Tensor upload(const std::vector<std::int32_t>& host, const TensorBuffer& to);
   /// Sums the loss over ranks and agrees on what stops a run.
-  void agree(StepResult& result, int stop_signal);
+  void agree(StepResult& result, const StopSignal& stop);
 
   const RunConfig& config_;
   Mesh& mesh_;

@@ -1,9 +1,9 @@
 #include "src/train/validate.h"
 
 #include <algorithm>
-#include <array>
 
 #include "src/base/options/text.h"
+#include "src/model/parameters.h"
 #include "src/train/schema.h"
 
 namespace octet {
@@ -24,9 +24,9 @@ void check_schedule(const RunConfig& c, const Origins& at) {
     throw refuse(at, "schedule.decay_steps", s.decay_steps,
                  "has no effect with schedule.kind = {}; expected 0, or kind wsd", s.kind);
   }
-  if (s.kind == "constant" && s.min_lr_ratio > 0) {
+  if (s.kind != "cosine" && s.decay_steps == 0 && s.min_lr_ratio > 0) {
     throw refuse(at, "schedule.min_lr_ratio", s.min_lr_ratio,
-                 "has no effect with schedule.kind = constant; expected 0");
+                 "has no effect with schedule.kind = {} and no schedule.decay_steps; expected 0", s.kind);
   }
   if (s.warmup_steps > c.train.steps) {
     throw refuse(at, "schedule.warmup_steps", s.warmup_steps, "expected at most train.steps = {}", c.train.steps);
@@ -58,57 +58,44 @@ void check_parallel(const ParallelConfig& p, const Origins& at) {
   one("parallel.pp", p.pp);
 }
 
-struct Linear {
-  const char* name;
-  std::int64_t inputs, outputs;
-};
-
-/// Names and dimensions as in src/model/parameters.cpp.
-std::array<Linear, 7> block_linears_of(const ModelConfig& m) {
-  return {{{"attention.wq", m.dim, m.q_dim()},
-           {"attention.wk", m.dim, m.kv_dim()},
-           {"attention.wv", m.dim, m.kv_dim()},
-           {"attention.wo", m.q_dim(), m.dim},
-           {"feed_forward.w1", m.dim, m.ffn_dim},
-           {"feed_forward.w3", m.dim, m.ffn_dim},
-           {"feed_forward.w2", m.ffn_dim, m.dim}}};
+/// Every entry of a list of name parts is in a name; otherwise it would have no effect.
+void check_parts(const std::vector<std::string>& parts, const std::vector<std::string>& names, const char* key,
+                 const char* what, const Origins& at) {
+  for (const std::string& part : parts) {
+    const bool used = !part.empty() && std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+      return name.find(part) != std::string::npos;
+    });
+    if (!used) throw refuse(at, key, in_quotes(part), "{}; nearest: {}", what, nearest(part, names));
+  }
 }
 
-void check_exceptions(const RunConfig& c, const Origins& at) {
-  const auto linears = block_linears_of(c.model);
-  for (const std::string& part : c.float8.bf16_linears) {
-    const bool used = !part.empty() && std::any_of(linears.begin(), linears.end(), [&](const Linear& l) {
-      return std::string_view(l.name).find(part) != std::string_view::npos;
-    });
-    if (used) continue;
-    std::vector<std::string> names;
-    for (const Linear& l : linears) names.emplace_back(l.name);
-    throw refuse(at, "float8.bf16_linears", in_quotes(part), "expected a part of one of {}; nearest: {}", joined(names),
-                 nearest(part, names));
-  }
+void check_names(const RunConfig& c, const Origins& at) {
+  std::vector<std::string> linears, parameters;
+  for (const LinearRecipe& l : block_recipes(c.precision, {})) linears.emplace_back(l.name);
+  for (const ParameterSpec& p : llama_parameters(c.model, c.precision, {}).parameters) parameters.push_back(p.name);
+  check_parts(c.float8.bf16_linears, linears, "float8.bf16_linears",
+              ("expected a part of one of " + joined(linears)).c_str(), at);
+  check_parts(c.optimizer.no_decay, parameters, "optimizer.no_decay", "expected a part of a parameter's name", at);
 }
 
 /// GEMMs on 8-bit operands need all three dimensions in multiples of 16 (cuBLASLt; torchao filters by the same rule).
 void check_float8(const RunConfig& c, const Origins& at) {
-  check_exceptions(c, at);
-  if (c.precision != Precision::float8) return;
-  for (const Linear& l : block_linears_of(c.model)) {
-    const auto& parts = c.float8.bf16_linears;
-    if (std::any_of(parts.begin(), parts.end(), [&](const std::string& part) {
-          return std::string_view(l.name).find(part) != std::string_view::npos;
-        })) {
-      continue;
-    }
-    if (l.inputs % 16 != 0 || l.outputs % 16 != 0) {
+  const BlockRecipes recipes = block_recipes(c.precision, c.float8);
+  for (int l = 0; l < block_linears; ++l) {
+    const LinearRecipe& recipe = recipes[static_cast<std::size_t>(l)];
+    if (!recipe.float8) continue;
+    const Shape weight = weight_shape(c.model, static_cast<BlockLinear>(l));
+    if (weight[0] % 16 != 0 || weight[1] % 16 != 0) {
       throw refuse(at, "precision", "float8",
                    "linear {} of model {} has {} inputs and {} outputs, expected multiples of 16; list it in "
                    "float8.bf16_linears or choose another shape",
-                   l.name, c.model.name, l.inputs, l.outputs);
+                   recipe.name, c.model.name, weight[1], weight[0]);
     }
-    if (c.train.micro_batch * c.train.seq_len % 16 != 0) {
+    const std::int64_t tokens = c.train.micro_batch * c.train.seq_len;
+    if (tokens % 16 != 0) {
       throw refuse(at, "precision", "float8",
                    "train.micro_batch {} x train.seq_len {} = {} tokens, expected a multiple of 16",
-                   c.train.micro_batch, c.train.seq_len, c.train.micro_batch * c.train.seq_len);
+                   c.train.micro_batch, c.train.seq_len, tokens);
     }
   }
 }
@@ -123,6 +110,7 @@ void validate(const RunConfig& config, const Origins& origins) {
   check_schedule(config, origins);
   check_batch(config, origins);
   check_parallel(config.parallel, origins);
+  check_names(config, origins);
   check_float8(config, origins);
 }
 

@@ -181,6 +181,9 @@ class MpiCommunicator final : public Communicator {
     return std::make_unique<MpiCommunicator>(stream_, std::move(name), split_comm(color, key, operation));
   }
 
+  std::int64_t scratch_bytes() const override {
+    return size_ == 1 ? 0 : std::max<std::int64_t>(2 * step_bytes, size_ * small_all_reduce);
+  }
   [[noreturn]] void abort(int exit_code) override { abort_job(exit_code); }
 
  private:
@@ -329,10 +332,6 @@ class MpiCommunicator final : public Communicator {
 };
 
 }  // namespace
-
-std::int64_t mpi_scratch_bytes(int ranks) {
-  return ranks == 1 ? 0 : std::max<std::int64_t>(2 * step_bytes, ranks * small_all_reduce);
-}
 
 std::unique_ptr<Communicator> make_mpi_communicator(Stream& stream, std::string name) {
   if (stream.device().type() != DeviceType::cpu) {

@@ -16,7 +16,4 @@ namespace octet {
 /// once and reductions are put off to group_end.
 std::unique_ptr<Communicator> make_mpi_communicator(Stream& stream, std::string name);
 
-/// The most scratch that a communicator of that many ranks takes for its reductions.
-std::int64_t mpi_scratch_bytes(int ranks);
-
 }  // namespace octet

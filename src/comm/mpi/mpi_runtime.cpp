@@ -1,6 +1,7 @@
 #include "src/comm/mpi/mpi_runtime.h"
 
 #include <mpi.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
+#include <vector>
 
 #include "src/base/error.h"
 #include "src/base/log.h"
@@ -24,6 +26,16 @@ std::string host_name() {
 
 int number_of(const char* text) {
   return text == nullptr ? 0 : std::atoi(text);
+}
+
+int count_same_cores(MPI_Comm node, int ranks) {
+  cpu_set_t mine;
+  CPU_ZERO(&mine);
+  if (sched_getaffinity(0, sizeof mine, &mine) != 0) return ranks;
+  std::vector<cpu_set_t> all(static_cast<std::size_t>(ranks));
+  check_mpi(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, node), "MPI_Allgather");
+  return static_cast<int>(
+      std::count_if(all.begin(), all.end(), [&](const cpu_set_t& other) { return CPU_EQUAL(&mine, &other) != 0; }));
 }
 
 }  // namespace
@@ -65,6 +77,7 @@ MpiRuntime::MpiRuntime(int& argc, char**& argv) {
             "MPI_Comm_split_type");
   MPI_Comm_rank(node.get(), &local_rank_);
   MPI_Comm_size(node.get(), &local_size_);
+  ranks_on_same_cores_ = count_same_cores(node.get(), local_size_);
 }
 
 MpiRuntime::~MpiRuntime() {

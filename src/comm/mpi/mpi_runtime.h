@@ -23,6 +23,9 @@ class MpiRuntime {
   /// Among the ranks that share memory with this one, i.e. those of the node.
   int local_rank() const { return local_rank_; }
   int local_size() const { return local_size_; }
+  /// Ranks of the node that may use exactly the cores that this one may: all of them when the launcher does not bind,
+  /// one when it gives each its own.
+  int ranks_on_same_cores() const { return ranks_on_same_cores_; }
   /// Slurm's name of the node under srun (it may differ from the host's), else the host's.
   const std::string& node() const { return node_; }
 
@@ -31,6 +34,7 @@ class MpiRuntime {
   int size_ = 1;
   int local_rank_ = 0;
   int local_size_ = 1;
+  int ranks_on_same_cores_ = 1;
   std::string node_;
 };
 
