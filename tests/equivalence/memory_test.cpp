@@ -70,6 +70,10 @@ struct Case {
   std::int64_t micro_batch;
 };
 
+void PrintTo(const Case& c, std::ostream* out) {
+  *out << c.name;
+}
+
 class Memory : public testing::TestWithParam<Case> {
  protected:
   Measured measure() const {
