@@ -10,7 +10,7 @@ namespace {
 struct Pool : testing::Test {
   static std::int64_t held() { return cpu_device().ledger().usage(Purpose::gathered).now; }
   std::int64_t before = held();
-  BufferPool pool{cpu_device(), Purpose::gathered, 2};
+  BufferPool pool{cpu_device(), Purpose::gathered};
 };
 
 TEST_F(Pool, HandsOutWhatCameBack) {
@@ -29,33 +29,33 @@ TEST_F(Pool, BuffersInUseAreApart) {
   EXPECT_NE(a.data(), b.data());
 }
 
-TEST_F(Pool, OtherSizesAreNew) {
+TEST_F(Pool, KeepsAllThatComeBack) {
+  Buffer a = pool.acquire(100), b = pool.acquire(200), c = pool.acquire(200);
+  const void *at_a = a.data(), *at_b = b.data();
+  pool.give_back(std::move(b));
+  pool.give_back(std::move(a));
+  pool.give_back(std::move(c));
+  EXPECT_EQ(held(), before + 500);
+  EXPECT_EQ(pool.acquire(200).data(), at_b);
+  EXPECT_EQ(pool.acquire(100).data(), at_a);
+}
+
+/// So that the pool's peak is its users' peak: what lies idle never adds to it.
+TEST_F(Pool, ANewSizeFreesWhatLiesIdleFirst) {
+  const Buffer in_use = pool.acquire(50);
   pool.give_back(pool.acquire(1000));
+  pool.give_back(pool.acquire(1000));
+  EXPECT_EQ(held(), before + 1050);
+  cpu_device().ledger().reset_peaks();
   const Buffer smaller = pool.acquire(999);
   EXPECT_EQ(smaller.bytes(), 999);
-  EXPECT_EQ(held(), before + 1999);
-}
-
-TEST_F(Pool, KeepsTheMostRecentlyReturned) {
-  Buffer a = pool.acquire(100), b = pool.acquire(200), c = pool.acquire(300);
-  pool.give_back(std::move(a));
-  pool.give_back(std::move(b));
-  pool.give_back(std::move(c));
-  EXPECT_EQ(held(), before + 500);  // the oldest went back to the device
-  const Buffer kept_b = pool.acquire(200), kept_c = pool.acquire(300);
-  EXPECT_EQ(held(), before + 500);
-}
-
-TEST_F(Pool, ClearFreesTheIdleOnesAlone) {
-  const Buffer in_use = pool.acquire(100);
-  pool.give_back(pool.acquire(200));
-  pool.clear();
-  EXPECT_EQ(held(), before + 100);
+  EXPECT_EQ(held(), before + 50 + 999);
+  EXPECT_EQ(cpu_device().ledger().usage(Purpose::gathered).peak, before + 1050);
 }
 
 TEST_F(Pool, NothingRemainsAfterIt) {
   {
-    BufferPool local(cpu_device(), Purpose::gathered, 2);
+    BufferPool local(cpu_device(), Purpose::gathered);
     local.give_back(local.acquire(128));
     local.give_back(local.acquire(0));
   }

@@ -25,6 +25,7 @@ StepMetrics example() {
           .tokens_per_second_per_rank = 4521.2,
           .tflops = 0.1299,
           .mfu = {},
+          .mfu_mixed = {},
           .memory_bytes = 332859965,
           .memory_percent = 1.3,
           .step_seconds = 0.9,
@@ -49,12 +50,15 @@ TEST(Json, HasEveryKeyOfALine) {
   EXPECT_EQ(json::parse(to_json(example())), expected);
 }
 
-TEST(Json, ValidationLossOnlyWhenMeasured) {
+TEST(Json, WhatNotEveryLineHasIsThereWhenMeasured) {
   StepMetrics m = example();
   EXPECT_FALSE(json::parse(to_json(m)).contains("validation_loss"));
   m.validation_loss = 2.25;
   m.mfu = 41.5;
+  EXPECT_FALSE(json::parse(to_json(m)).contains("mfu_mixed"));
+  m.mfu_mixed = 25.5;
   const json line = json::parse(to_json(m));
+  EXPECT_EQ(line.at("mfu_mixed"), 25.5);
   EXPECT_EQ(line.at("validation_loss"), 2.25);
   EXPECT_EQ(line.at("mfu"), 41.5);
 }
@@ -92,11 +96,12 @@ TEST(ConsoleLine, AddsWhatThereIs) {
   StepMetrics m = example();
   m.tokens_per_second_per_rank = 1234567;
   m.mfu = 41.49;
+  m.mfu_mixed = 25.51;
   m.validation_loss = 2.0;
   m.non_finite = 3;
   const std::string line = console_line(m);
   EXPECT_NE(line.find("tps: 1,234,567  "), std::string::npos) << line;
-  EXPECT_TRUE(line.ends_with("mfu: 41.5%  validation_loss: 2.0000  non_finite: 3")) << line;
+  EXPECT_TRUE(line.ends_with("mfu: 41.5% (of mixed peak 25.5%)  validation_loss: 2.0000  non_finite: 3")) << line;
 }
 
 TEST(MetricsWriter, AppendsALineAStepAtOnce) {

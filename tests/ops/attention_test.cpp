@@ -76,8 +76,8 @@ TEST_F(Attention, BackwardHandsOnEveryTensor) {
                            .dq = dq2.data(),
                            .dk = dk2.data(),
                            .dv = dv2.data()};
-  std::vector<double> workspace(static_cast<std::size_t>(op_.kernels.attention_backward_workspace(direct) / 8 + 8));
-  direct.workspace = workspace.data();
+  const ArenaScope scope(scratch_);  // kernels want aligned memory
+  direct.workspace = scratch_.allocate(op_.kernels.attention_backward_workspace(direct));
   op_.kernels.attention_backward(*stream_, direct);
   EXPECT_TRUE(test::same_bits(dq, dq2) && test::same_bits(dk, dk2) && test::same_bits(dv, dv2));
   EXPECT_NE(dk, dv);

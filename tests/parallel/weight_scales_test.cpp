@@ -63,18 +63,30 @@ TEST_F(Scales, AreThoseOfTheWholeWeight) {
   }
 }
 
-/// With three ranks and more, the parameter of two rows leaves ranks without one: what they hold is an old maximum.
+/// With three ranks and more, the parameter of two rows leaves ranks without one: what they hold is an old maximum,
+/// which must not survive a step in which the weights shrink to a tenth.
 TEST_F(Scales, FollowWeightsThatShrink) {
   fill(1, 10.0);
   scales->measure(*master, kernels_);
   scales->update(*world_, kernels_);
-  fill(2, 0.01);
-  scales->measure(*master, kernels_);
+  const ShardedBuffer zero = buffer();
+  const float clip = 1;
+  const std::uint32_t go = 0;
+  for (std::size_t i = 0; i < count(); ++i) {
+    const OptimizerSlice slice{.parameter = master->data(i),
+                               .gradient = zero.data(i),
+                               .first_moment = zero.data(i),
+                               .second_moment = zero.data(i),
+                               .n = layout_->shard(i).elements(),
+                               .decay = true,
+                               .amax = layout_->shard(i).rows == 0 ? nullptr : scales->amax(i)};
+    adamw_step(*stream_, kernels_, {.lr = 0, .weight_decay = 0.9, .no_decay = {}}, 1.0, 1, {&slice, 1}, &clip, &go);
+  }
   scales->update(*world_, kernels_);
-  EXPECT_EQ(all(*scales), fresh());
+  EXPECT_TRUE(test::same_bits(all(*scales), fresh()));
   for (std::size_t i = 0; i < count(); ++i) {
     if (!is_fp8(i)) continue;
-    EXPECT_LT(*scales->amax(i), 1.0f) << spec(i).name;
+    EXPECT_LT(*scales->amax(i), 4.0f) << spec(i).name;
   }
 }
 

@@ -1,0 +1,123 @@
+// Planned memory beside what a step really held, and states that shrink with the number of shards.
+#include <gtest/gtest.h>
+
+#include "src/train/memory_plan.h"
+#include "tests/equivalence/harness.h"
+
+namespace octet {
+namespace {
+
+constexpr std::int64_t seq_len = 32, sequences_a_rank = 2;
+
+ModelConfig model_of(bool tied) {
+  ModelConfig m;
+  m.name = "memory";
+  m.dim = 64;
+  m.layers = 3;
+  m.heads = 4;
+  m.kv_heads = 2;
+  m.ffn_dim = 160;
+  m.vocab_size = 300;
+  m.tied_embedding = tied;
+  m.finish();
+  return m;
+}
+
+struct Measured {
+  MemoryPlan plan, peak;
+  std::int64_t parameters = 0;  ///< of the model
+  int shards = 1;
+};
+
+/// Two training steps and a validation on all ranks.
+Measured run(const Harness::Options& options, bool tied) {
+  MemoryLedger& ledger = cpu_device().ledger();
+  MemoryPlan before;
+  for (int p = 0; p < static_cast<int>(Purpose::count); ++p) {
+    before.bytes[static_cast<std::size_t>(p)] = ledger.usage(static_cast<Purpose>(p)).now;
+  }
+  Measured m;
+  Harness h(model_of(tied), seq_len, options);
+  ledger.reset_peaks();
+  h.sharded().initialize(1);
+  const std::vector<std::int32_t> tokens(static_cast<std::size_t>(sequences_a_rank * seq_len * h.mesh().dp().size()),
+                                         7);
+  for (std::int64_t step = 1; step <= 2; ++step) {
+    h.forward_backward(tokens, tokens);
+    h.sharded().finish_step(step, 1e-3);
+  }
+  float loss = 0;
+  const Tensor micro{const_cast<std::int32_t*>(tokens.data()), DType::i32, {options.micro_batch, seq_len}, nullptr};
+  h.sharded().evaluate(micro, micro, &loss);
+
+  for (std::size_t p = 0; p < before.bytes.size(); ++p) {
+    m.peak.bytes[p] = ledger.usage(static_cast<Purpose>(p)).peak - before.bytes[p];
+  }
+  m.plan = plan_memory({.settings = {model_of(tied), options.precision, options.float8, options.micro_batch, seq_len},
+                        .mesh = h.mesh().shape(),
+                        .fsdp = {options.reshard, options.float8.all_gather},
+                        .micro_batches = sequences_a_rank / options.micro_batch},
+                       h.stream());
+  m.parameters = model_of(tied).parameters();
+  m.shards = h.mesh().dp_shard().size();
+  return m;
+}
+
+struct Case {
+  const char* name;
+  Precision precision;
+  bool float8_all_gather, reshard, tied;
+  std::int64_t micro_batch;
+};
+
+void PrintTo(const Case& c, std::ostream* out) {
+  *out << c.name;
+}
+
+class Memory : public testing::TestWithParam<Case> {
+ protected:
+  Measured measure() const {
+    Harness::Options options;
+    options.precision = GetParam().precision;
+    options.float8.all_gather = GetParam().float8_all_gather;
+    options.reshard = GetParam().reshard;
+    options.micro_batch = GetParam().micro_batch;
+    return run(options, GetParam().tied);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Cases, Memory,
+                         testing::Values(Case{"fp32", Precision::fp32, true, true, false, 1},
+                                         Case{"bf16", Precision::bf16, true, true, false, 2},
+                                         Case{"bf16_never_reshard", Precision::bf16, true, false, false, 1},
+                                         Case{"float8", Precision::float8, true, true, false, 1},
+                                         Case{"float8_tied", Precision::float8, true, true, true, 2},
+                                         Case{"float8_tied_accumulating", Precision::float8, true, true, true, 1},
+                                         Case{"float8_bf16_gather", Precision::float8, false, true, false, 1}),
+                         [](const auto& c) { return c.param.name; });
+
+TEST_P(Memory, PlanHoldsWhatAStepUsesAndLittleMore) {
+  const Measured m = measure();
+  for (int p = 0; p < static_cast<int>(Purpose::communication); ++p) {
+    const auto purpose = static_cast<Purpose>(p);
+    EXPECT_LE(m.peak[purpose], m.plan[purpose]) << name_of(purpose);
+    EXPECT_LE(static_cast<double>(m.plan[purpose]), 1.1 * static_cast<double>(m.peak[purpose])) << name_of(purpose);
+  }
+}
+
+/// Alignment adds at most 256 bytes a parameter, padding at most a row of 160 elements; all else is divided.
+TEST_P(Memory, StatesShrinkWithTheNumberOfShards) {
+  const Measured m = measure();
+  const std::int64_t share = 4 * m.parameters / m.shards, slack = 31 * (256 + 160 * 4);
+  EXPECT_GE(m.peak[Purpose::parameters], share);
+  EXPECT_LE(m.peak[Purpose::parameters], share + slack);
+  EXPECT_GE(m.peak[Purpose::optimizer], 2 * share);
+  EXPECT_LE(m.peak[Purpose::optimizer], 2 * (share + slack));
+  // Beside its shard, one unit of gradients on its way (two when the tied embedding waits), its pieces included.
+  const std::int64_t unit = 4 * 300 * 64 + 4 * 50'000;
+  EXPECT_GE(m.peak[Purpose::gradients], share);
+  EXPECT_LE(m.peak[Purpose::gradients], share + slack + (m.shards > 1 ? unit + unit / m.shards : 0));
+}
+
+}  // namespace
+}  // namespace octet
