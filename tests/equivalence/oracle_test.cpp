@@ -42,7 +42,7 @@ class Oracle : public testing::TestWithParam<std::string> {
   std::string obstacle(int replicas) const {
     int ranks = 0;
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    if (ranks % replicas != 0) return fmt::format("{} ranks make no {} replicas", ranks, replicas);
+    if (ranks % replicas != 0) return fmt::format("{} replicas cannot be made of {} ranks", replicas, ranks);
     if (batch_ % ranks != 0) return fmt::format("a batch of {} cannot be divided among {} ranks", batch_, ranks);
     return "";
   }
