@@ -22,6 +22,14 @@ TEST(Layouts, Fp32) {
   expect_layouts_close("--precision fp32", {2, 3, 4}, 1e-5);  // 2e-7 measured
 }
 
+TEST(Layouts, Fp32WithTiedEmbedding) {
+  write_bytes(workplace() / "tied.yaml", std::string(tiny_model) + "tied_embedding: true\n");
+  const std::string arguments = "--model ./tied.yaml --precision fp32";
+  const TrainedRun& one = finished(1, arguments);
+  for (const int n : {3, 4}) expect_close(finished(n, arguments), one, 1e-5);
+  EXPECT_GT(distance(one.losses(), finished(1, "--precision fp32").losses()), 1e-2);  // it is another model
+}
+
 TEST(Layouts, Fp32WithLargerMicroBatches) {
   expect_close(finished(2, "--precision fp32 --train.micro_batch 2"), finished(1, "--precision fp32"), 1e-5);
 }
