@@ -7,6 +7,8 @@
 #include <array>
 #include <iostream>
 
+#include "src/base/options/text.h"
+
 namespace octet {
 namespace po = boost::program_options;
 namespace {
@@ -15,22 +17,6 @@ constexpr std::array table{
     Command{"prepare", "text files to token files (Megatron .bin/.idx)", run_prepare},
     Command{"inspect", "what a token file holds: counts, text, entropies", run_inspect},
 };
-
-/// Levenshtein's distance.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t changed = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({changed, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row.back();
-}
 
 }  // namespace
 

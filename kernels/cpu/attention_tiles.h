@@ -172,7 +172,7 @@ void unpack_rows(const float* packed, std::int64_t depth, std::int64_t valid, st
     const float* __restrict from = packed + r * depth;
     T* __restrict to = x + r * stride;
 #pragma omp simd
-    for (std::int64_t d = 0; d < head_dim; ++d) assign(to[d], from[d] * factor);
+    for (std::int64_t d = 0; d < head_dim; ++d) cpu::store(to[d], from[d] * factor);
   }
 }
 

@@ -12,12 +12,16 @@ namespace octet::cpu {
 
 /// Elements of a block of an element-wise kernel: small enough that its statistics are read from the L1 cache.
 inline constexpr std::int64_t block_elements = 2048;
+/// The same where an element costs next to nothing (conversions, a look at each): large enough to hide the loop. So
+/// cheap are these that one thread takes the first two blocks alone sooner than it wakes the others.
+inline constexpr std::int64_t conversion_block = 16384;
+inline constexpr std::int64_t serial_conversion_blocks = 2;
 
 constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
 }
 
-/// Calls f with a value of the storage type: the one place where a kernel turns a DType into a C++ type.
+/// Calls f with a value of the storage type, f32 or bf16: where a kernel turns a DType into a C++ type.
 template <typename F>
 void dispatch_storage(DType dtype, F&& f) {
   if (dtype == DType::f32) return f(float{});
@@ -25,29 +29,28 @@ void dispatch_storage(DType dtype, F&& f) {
   throw internal_error("kernels", "dtype {}: expected f32 or bf16", name_of(dtype));
 }
 
-/// y = x rounded to the storage type. For bf16 the bits are assigned, not the object: gcc copies objects through memory
-/// and then does not vectorise the loop.
-inline void store(float& y, float x) {
-  y = x;
-}
-inline void store(bf16& y, float x) {
-  y.bits = bf16::encode(x);
+/// dispatch_storage for kernels that read float8 too.
+template <typename F>
+void dispatch_storage_or_float8(DType dtype, F&& f) {
+  if (dtype == DType::e4m3) return f(e4m3{});
+  if (dtype == DType::e5m2) return f(e5m2{});
+  dispatch_storage(dtype, f);
 }
 
-/// body(begin, end) over the blocks of [0, n), on all threads.
+/// body(begin, end) over the blocks of [0, n), on all threads; up to `serial` blocks on this one.
 template <typename F>
-void for_blocks(std::int64_t n, std::int64_t block, F&& body) {
+void for_blocks(std::int64_t n, std::int64_t block, F&& body, std::int64_t serial = 1) {
   const std::int64_t blocks = ceil_div(n, block);
-#pragma omp parallel for schedule(static) if (blocks > 1)
+#pragma omp parallel for schedule(static) if (blocks > serial)
   for (std::int64_t b = 0; b < blocks; ++b) body(b * block, std::min(n, (b + 1) * block));
 }
 
-/// body(begin, end, fold) over the blocks of [0, n), on all threads; returns the merged statistics.
+/// body(begin, end, fold) over the blocks of [0, n), as for_blocks; returns the merged statistics.
 template <typename F>
-StatsFold fold_blocks(std::int64_t n, std::int64_t block, F&& body) {
+StatsFold fold_blocks(std::int64_t n, std::int64_t block, F&& body, std::int64_t serial = 1) {
   const std::int64_t blocks = ceil_div(n, block);
   StatsFold fold;
-#pragma omp parallel for schedule(static) reduction(stats : fold) if (blocks > 1)
+#pragma omp parallel for schedule(static) reduction(stats : fold) if (blocks > serial)
   for (std::int64_t b = 0; b < blocks; ++b) body(b * block, std::min(n, (b + 1) * block), fold);
   return fold;
 }

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "kernels/cpu/blocks.h"
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cpu/vector.h"
 
@@ -11,7 +12,7 @@ namespace {
 template <typename To, typename From>
 void cast_loop(const From* __restrict x, To* __restrict y, std::int64_t n, float scale) {
 #pragma omp simd
-  for (std::int64_t i = 0; i < n; ++i) assign(y[i], static_cast<float>(x[i]) * scale);
+  for (std::int64_t i = 0; i < n; ++i) store(y[i], static_cast<float>(x[i]) * scale);
 }
 
 template <typename To, typename From>
@@ -19,16 +20,16 @@ void cast_all(const CastToFloat8& args) {
   const auto* x = static_cast<const From*>(args.x);
   auto* y = static_cast<To*>(args.y);
   const float scale = *args.scale;
-  for_each_block(args.n,
-                 [&](std::int64_t begin, std::int64_t end) { cast_loop(x + begin, y + begin, end - begin, scale); });
+  const auto cast = [=](std::int64_t begin, std::int64_t end) { cast_loop(x + begin, y + begin, end - begin, scale); };
+  for_blocks(args.n, conversion_block, cast, serial_conversion_blocks);
 }
 
 template <typename To, typename From>
 void convert_all(const Convert& args) {
   const auto* x = static_cast<const From*>(args.x);
   auto* y = static_cast<To*>(args.y);
-  for_each_block(args.n,
-                 [&](std::int64_t begin, std::int64_t end) { convert_loop(x + begin, y + begin, end - begin); });
+  const auto convert = [=](std::int64_t begin, std::int64_t end) { convert_loop(x + begin, y + begin, end - begin); };
+  for_blocks(args.n, conversion_block, convert, serial_conversion_blocks);
 }
 
 }  // namespace

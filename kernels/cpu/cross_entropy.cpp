@@ -7,6 +7,7 @@
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cpu/exp.h"
 #include "kernels/cpu/lanes.h"
+#include "kernels/cpu/vector.h"
 
 namespace octet::cpu {
 namespace {

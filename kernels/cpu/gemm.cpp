@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "kernels/cpu/blocks.h"
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cpu/gemm_input.h"
 #include "kernels/cpu/multiply.h"
@@ -65,8 +66,8 @@ Plan plan_of(const Gemm& args) {
 template <typename To, typename From>
 void widen_block(const From* x, std::int64_t stride, std::int64_t rows, std::int64_t columns, To* y) {
   if (columns == stride) {
-    for_each_block(rows * columns,
-                   [=](std::int64_t begin, std::int64_t end) { convert_loop(x + begin, y + begin, end - begin); });
+    const auto widen = [=](std::int64_t begin, std::int64_t end) { convert_loop(x + begin, y + begin, end - begin); };
+    for_blocks(rows * columns, conversion_block, widen, serial_conversion_blocks);
     return;
   }
 #pragma omp parallel for schedule(static)
@@ -86,7 +87,7 @@ MultiplyOperand take_block(const GemmOperand& x, DType input, std::int64_t all_r
   if (x.dtype == input) {
     return {static_cast<const std::byte*>(x.data) + offset * size_of(x.dtype), all_columns, x.transposed};
   }
-  with_float_type(x.dtype, [&](auto stored) {
+  dispatch_storage_or_float8(x.dtype, [&](auto stored) {
     using From = decltype(stored);
     const From* from = static_cast<const From*>(x.data) + offset;
     if (input == DType::f32) {
@@ -108,10 +109,10 @@ void finish(const float* sums, C* c, std::int64_t stride, std::int64_t rows, std
     C* __restrict to = c + r * stride;
     if (add) {
 #pragma omp simd
-      for (std::int64_t j = 0; j < columns; ++j) assign(to[j], scale * from[j] + static_cast<float>(to[j]));
+      for (std::int64_t j = 0; j < columns; ++j) store(to[j], scale * from[j] + static_cast<float>(to[j]));
     } else {
 #pragma omp simd
-      for (std::int64_t j = 0; j < columns; ++j) assign(to[j], scale * from[j]);
+      for (std::int64_t j = 0; j < columns; ++j) store(to[j], scale * from[j]);
     }
   }
 }

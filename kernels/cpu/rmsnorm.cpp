@@ -5,6 +5,7 @@
 #include "kernels/cpu/blocks.h"
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cpu/lanes.h"
+#include "kernels/cpu/vector.h"
 
 namespace octet::cpu {
 namespace {

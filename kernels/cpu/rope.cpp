@@ -2,6 +2,7 @@
 
 #include "kernels/cpu/blocks.h"
 #include "kernels/cpu/cpu_kernels.h"
+#include "kernels/cpu/vector.h"
 
 namespace octet::cpu {
 namespace {

@@ -1,37 +1,18 @@
 // The program `octet`: what a person types, sees and gets as exit code.
-#include <sys/wait.h>
-
 #include <algorithm>
-#include <array>
-#include <cstdio>
-#include <memory>
 
 #include "src/data/token_file.h"
 #include "tests/data/support.h"
+#include "tests/support/run_command.h"
 
 namespace octet {
 namespace {
 
 namespace fs = std::filesystem;
+using test::CommandResult;
+using test::run_command;
 using test::TempFolder;
 using test::write_bytes;
-
-struct Result {
-  int code = -1;
-  std::string text;  ///< standard output and error
-};
-
-Result run(const std::string& command) {
-  Result result;
-  std::FILE* pipe = popen((command + " 2>&1").c_str(), "r");
-  if (pipe == nullptr) throw std::runtime_error("popen");
-  std::array<char, 4096> buffer;
-  while (const std::size_t got = std::fread(buffer.data(), 1, buffer.size(), pipe))
-    result.text.append(buffer.data(), got);
-  const int status = pclose(pipe);
-  result.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  return result;
-}
 
 const std::string octet = std::string(OCTET_BIN_DIR) + "/octet ";
 
@@ -50,45 +31,46 @@ class OctetCommand : public testing::Test {
 };
 
 TEST_F(OctetCommand, HelpAndVersion) {
-  const Result help = run(octet + "--help");
-  EXPECT_EQ(help.code, 0);
-  EXPECT_HAS(help.text, "prepare");
-  EXPECT_HAS(help.text, "inspect");
-  EXPECT_EQ(run(octet + "--version").text.substr(0, 6), "octet ");
-  const Result prepare_help = run(octet + "prepare --help");
-  EXPECT_EQ(prepare_help.code, 0);
+  const CommandResult help = run_command(octet + "--help");
+  EXPECT_EQ(help.exit_code, 0);
+  EXPECT_HAS(help.all(), "prepare");
+  EXPECT_HAS(help.all(), "inspect");
+  EXPECT_EQ(run_command(octet + "--version").all().substr(0, 6), "octet ");
+  const CommandResult prepare_help = run_command(octet + "prepare --help");
+  EXPECT_EQ(prepare_help.exit_code, 0);
   for (const char* option : {"--input", "--output", "--tokenizer", "--split-documents", "--overwrite"}) {
-    EXPECT_HAS(prepare_help.text, option);
+    EXPECT_HAS(prepare_help.all(), option);
   }
-  EXPECT_EQ(run(octet + "inspect --help").code, 0);
+  EXPECT_EQ(run_command(octet + "inspect --help").exit_code, 0);
 }
 
 TEST_F(OctetCommand, PrepareAndInspect) {
-  const Result prepared = run(prepare());
-  EXPECT_EQ(prepared.code, 0) << prepared.text;
-  EXPECT_HAS(prepared.text, "documents  2");
-  EXPECT_HAS(prepared.text, "entropy    order 0 ");
-  EXPECT_HAS(prepared.text, folder_ / "out/x.idx");
+  const CommandResult prepared = run_command(prepare());
+  EXPECT_EQ(prepared.exit_code, 0) << prepared.all();
+  EXPECT_HAS(prepared.all(), "documents  2");
+  EXPECT_HAS(prepared.all(), "entropy    order 0 ");
+  EXPECT_HAS(prepared.all(), folder_ / "out/x.idx");
   const TokenFile file(folder_ / "out/x");
 
-  const Result seen = run(octet + "inspect " + (folder_ / "out/x") + " --seq_len 64 --validation_fraction 0.1");
-  EXPECT_EQ(seen.code, 0) << seen.text;
-  EXPECT_HAS(seen.text, "documents    2 in 2 sequences");
-  EXPECT_HAS(seen.text, fmt::format("tokens       {} of uint8", file.tokens()));
-  EXPECT_HAS(seen.text, "begins       line 0 of the text\\nline 1");
-  EXPECT_HAS(seen.text, fmt::format("{:016x}", file.fingerprint()));
-  EXPECT_HAS(seen.text, "for validation, of 64 tokens");
-  EXPECT_HAS(seen.text, "  validation order 0 ");
-  const auto entropy = prepared.text.find("order 0 ");
-  EXPECT_HAS(seen.text, prepared.text.substr(entropy, 50));  // the same numbers from both
+  const CommandResult seen =
+      run_command(octet + "inspect " + (folder_ / "out/x") + " --seq_len 64 --validation_fraction 0.1");
+  EXPECT_EQ(seen.exit_code, 0) << seen.all();
+  EXPECT_HAS(seen.all(), "documents    2 in 2 sequences");
+  EXPECT_HAS(seen.all(), fmt::format("tokens       {} of uint8", file.tokens()));
+  EXPECT_HAS(seen.all(), "begins       line 0 of the text\\nline 1");
+  EXPECT_HAS(seen.all(), fmt::format("{:016x}", file.fingerprint()));
+  EXPECT_HAS(seen.all(), "for validation, of 64 tokens");
+  EXPECT_HAS(seen.all(), "  validation order 0 ");
+  const auto entropy = prepared.all().find("order 0 ");
+  EXPECT_HAS(seen.all(), prepared.all().substr(entropy, 50));  // the same numbers from both
 }
 
 TEST_F(OctetCommand, ExistingOutputIsReplacedOnlyWhenAsked) {
-  ASSERT_EQ(run(prepare()).code, 0);
-  const Result refused = run(prepare());
-  EXPECT_EQ(refused.code, 64);
-  EXPECT_HAS(refused.text, "x.bin exists; --overwrite replaces it");
-  EXPECT_EQ(run(prepare("--overwrite --split-documents blank-lines")).code, 0);
+  ASSERT_EQ(run_command(prepare()).exit_code, 0);
+  const CommandResult refused = run_command(prepare());
+  EXPECT_EQ(refused.exit_code, 64);
+  EXPECT_HAS(refused.all(), "x.bin exists; --overwrite replaces it");
+  EXPECT_EQ(run_command(prepare("--overwrite --split-documents blank-lines")).exit_code, 0);
 }
 
 TEST_F(OctetCommand, WrongUseIsOneMessageAndExitCode64) {
@@ -119,28 +101,29 @@ TEST_F(OctetCommand, WrongUseIsOneMessageAndExitCode64) {
   };
   for (const auto& [arguments, expected] : cases) {
     SCOPED_TRACE(arguments);
-    const Result result = run(octet + arguments);
-    EXPECT_EQ(result.code, 64);
-    EXPECT_HAS(result.text, expected);
-    EXPECT_EQ(std::ranges::count(result.text, '\n'), 1) << result.text;
+    const CommandResult result = run_command(octet + arguments);
+    EXPECT_EQ(result.exit_code, 64);
+    EXPECT_HAS(result.all(), expected);
+    EXPECT_EQ(std::ranges::count(result.all(), '\n'), 1) << result.all();
   }
   EXPECT_FALSE(fs::exists(folder_ / "out/y.bin"));
 }
 
 TEST_F(OctetCommand, AFullDiskLeavesNothing) {
   // A limit on the size of files stands in for the full disk: 512 or 1,024 bytes, and the text has more.
-  const Result result = run("trap '' XFSZ; ulimit -f 1; " + prepare());
-  EXPECT_EQ(result.code, 70);
-  EXPECT_HAS(result.text, "cannot write to " + (folder_ / "out/x.bin.tmp"));
+  const CommandResult result = run_command("trap '' XFSZ; ulimit -f 1; " + prepare());
+  EXPECT_EQ(result.exit_code, 70);
+  EXPECT_HAS(result.all(), "cannot write to " + (folder_ / "out/x.bin.tmp"));
   EXPECT_TRUE(fs::is_empty(folder_ / "out"));
 }
 
 TEST_F(OctetCommand, AKilledRunLeavesNothingThatLooksWholeAndCanBeRepeated) {
-  const Result killed = run("ulimit -c 0; ulimit -f 1; " + prepare());  // SIGXFSZ ends it in the middle of a write
-  EXPECT_GT(killed.code, 128) << killed.text;
+  const CommandResult killed =
+      run_command("ulimit -c 0; ulimit -f 1; " + prepare());  // SIGXFSZ ends it in the middle of a write
+  EXPECT_GT(killed.exit_code, 128) << killed.all();
   EXPECT_FALSE(fs::exists(folder_ / "out/x.bin"));
   EXPECT_FALSE(fs::exists(folder_ / "out/x.idx"));
-  EXPECT_EQ(run(prepare()).code, 0);
+  EXPECT_EQ(run_command(prepare()).exit_code, 0);
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / "out"), {}), 2);
 }
 

@@ -1,12 +1,12 @@
 #include "kernels/adamw.h"
 
 #include "kernels/cpu/cpu_kernels.h"
-#include "tests/kernels/kernel_testing.h"
+#include "tests/kernels/kernel_test.h"
 
 namespace octet {
 namespace {
 
-using namespace kernel_testing;
+using namespace test;
 
 struct State {
   std::vector<float> parameter, first, second;

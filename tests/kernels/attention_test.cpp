@@ -118,15 +118,15 @@ void compare_with_reference(double tolerance, float deviation) {
     const Inputs<T> in(s, deviation);
     const Result<T> got = run(s, in.q, in.k, in.v, in.d_o);
     const Reference want = reference(s, widened(in.q), widened(in.k), widened(in.v), widened(in.d_o));
-    EXPECT_LT(distance(widened(got.o), want.o), tolerance);
-    EXPECT_LT(distance(widened(got.dv), want.dv), tolerance);
+    EXPECT_LT(relative_error(widened(got.o), want.o), tolerance);
+    EXPECT_LT(relative_error(widened(got.dv), want.dv), tolerance);
     for (std::size_t i = 0; i < want.log_sum_exp.size(); ++i) {
       ASSERT_NEAR(static_cast<double>(got.log_sum_exp[i]), want.log_sum_exp[i],
                   2e-6 * (1 + std::abs(want.log_sum_exp[i])));
     }
     if (s.seq == 1) continue;  // dq and dk of one key are zero
-    EXPECT_LT(distance(widened(got.dq), want.dq), 2 * tolerance);
-    EXPECT_LT(distance(widened(got.dk), want.dk), 2 * tolerance);
+    EXPECT_LT(relative_error(widened(got.dq), want.dq), 2 * tolerance);
+    EXPECT_LT(relative_error(widened(got.dk), want.dk), 2 * tolerance);
   }
 }
 

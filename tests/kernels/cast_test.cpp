@@ -1,4 +1,5 @@
 #include <limits>
+#include <random>
 
 #include "tests/kernels/kernel_test.h"
 

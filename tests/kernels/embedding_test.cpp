@@ -1,12 +1,12 @@
 #include "kernels/embedding.h"
 
 #include "kernels/cpu/cpu_kernels.h"
-#include "tests/kernels/kernel_testing.h"
+#include "tests/kernels/kernel_test.h"
 
 namespace octet {
 namespace {
 
-using namespace kernel_testing;
+using namespace test;
 
 template <typename T>
 class Embedding : public testing::Test {};

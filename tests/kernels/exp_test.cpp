@@ -2,12 +2,12 @@
 
 #include <bit>
 
-#include "tests/kernels/kernel_testing.h"
+#include "tests/kernels/kernel_test.h"
 
 namespace octet {
 namespace {
 
-using namespace kernel_testing;
+using namespace test;
 
 TEST(Exp, RelativeErrorOverTheNormalRange) {
   double worst = 0;

@@ -101,7 +101,7 @@ void check(const Case& t) {
     std::vector<double> got;
     const std::vector<double> all = values_of(c);
     for (std::size_t at = 0; at < all.size(); at += static_cast<std::size_t>(step)) got.push_back(all[at]);
-    EXPECT_LT(distance(got, want), tolerance);
+    EXPECT_LT(relative_error(got, want), tolerance);
   }
 }
 

@@ -1,12 +1,12 @@
 #include "kernels/reduce.h"
 
 #include "kernels/cpu/cpu_kernels.h"
-#include "tests/kernels/kernel_testing.h"
+#include "tests/kernels/kernel_test.h"
 
 namespace octet {
 namespace {
 
-using namespace kernel_testing;
+using namespace test;
 
 constexpr std::int64_t sizes[] = {0, 1, 31, 32, 1000, 65536, 65537, 300007};
 

@@ -1,12 +1,12 @@
 #include "kernels/rmsnorm.h"
 
 #include "kernels/cpu/cpu_kernels.h"
-#include "tests/kernels/kernel_testing.h"
+#include "tests/kernels/kernel_test.h"
 
 namespace octet {
 namespace {
 
-using namespace kernel_testing;
+using namespace test;
 
 constexpr std::int64_t shapes[][2] = {{1, 1}, {1, 64}, {3, 7}, {5, 33}, {65, 100}, {33, 256}};
 

@@ -1,12 +1,12 @@
 #include "kernels/rope.h"
 
 #include "kernels/cpu/cpu_kernels.h"
-#include "tests/kernels/kernel_testing.h"
+#include "tests/kernels/kernel_test.h"
 
 namespace octet {
 namespace {
 
-using namespace kernel_testing;
+using namespace test;
 
 struct Sizes {
   std::int64_t batch, seq, heads, head_dim;

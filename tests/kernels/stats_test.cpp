@@ -25,8 +25,7 @@ Found find(const std::vector<T>& x) {
 
 template <typename T>
 class StatsTest : public testing::Test {};
-using Types = testing::Types<float, bf16>;
-TYPED_TEST_SUITE(StatsTest, Types);
+TYPED_TEST_SUITE(StatsTest, Storages);
 
 TYPED_TEST(StatsTest, LargestMagnitudeWhereverItStands) {
   for (const std::int64_t n : {1, 7, 64, 1000, 100003}) {

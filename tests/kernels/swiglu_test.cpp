@@ -1,12 +1,12 @@
 #include "kernels/swiglu.h"
 
 #include "kernels/cpu/cpu_kernels.h"
-#include "tests/kernels/kernel_testing.h"
+#include "tests/kernels/kernel_test.h"
 
 namespace octet {
 namespace {
 
-using namespace kernel_testing;
+using namespace test;
 
 constexpr std::int64_t sizes[] = {1, 7, 33, 2048, 2049, 10007};
 
