@@ -66,11 +66,12 @@ class CpuDevice final : public Device {
   }
   void deallocate(void* memory, std::int64_t) noexcept override { std::free(memory); }
 
+  // Nothing of a buffer without memory is a valid request, but null is none to memset and memcpy.
   void zero(void* memory, std::int64_t bytes, Stream&) override {
-    std::memset(memory, 0, static_cast<std::size_t>(bytes));
+    if (bytes > 0) std::memset(memory, 0, static_cast<std::size_t>(bytes));
   }
   void copy(void* to, const void* from, std::int64_t bytes, Stream&) override {
-    std::memcpy(to, from, static_cast<std::size_t>(bytes));
+    if (bytes > 0) std::memcpy(to, from, static_cast<std::size_t>(bytes));
   }
   void copy_from_host(void* to, const void* from, std::int64_t bytes, Stream& s) override { copy(to, from, bytes, s); }
   void copy_to_host(void* to, const void* from, std::int64_t bytes, Stream& s) override { copy(to, from, bytes, s); }
