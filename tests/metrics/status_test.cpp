@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/base/error.h"
+#include "src/base/log.h"
 
 namespace octet {
 namespace {
@@ -60,7 +61,8 @@ TEST_F(Status, IsNeverWrittenInPlace) {
 
 TEST_F(Status, AFailureNamesThePathAndKeepsTheOldStatus) {
   write_status(path.string(), {.state = "running", .reason = "first"});
-  fs::create_directory(path.string() + ".tmp0");  // cannot be opened as a file, not even by root
+  // The temporary file is in the way as a folder, which not even root can open for writing.
+  fs::create_directory(fmt::format("{}.tmp{}", path.string(), log::rank()));
   try {
     write_status(path.string(), {.state = "finished", .reason = "second"});
     ADD_FAILURE() << "nothing thrown";
