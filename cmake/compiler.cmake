@@ -6,7 +6,7 @@ target_include_directories(octet-flags INTERFACE ${PROJECT_SOURCE_DIR})
 # before the libgomp that libdnnl brings, so libdnnl's calls go to libomp and there is one pool of threads. It stays so
 # as long as nothing here links libgomp by name; LD_DEBUG=bindings shows it.
 target_link_libraries(octet-flags INTERFACE OpenMP::OpenMP_CXX Threads::Threads)
-target_compile_options(octet-flags INTERFACE
+target_compile_options(octet-flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:
   -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual
   $<$<BOOL:${OCTET_WERROR}>:-Werror>
   # Contraction would let a compiler change the bits of scales, casts and initial weights;
@@ -14,7 +14,7 @@ target_compile_options(octet-flags INTERFACE
   -ffp-contract=off
   # Both free of any effect on values; without them gcc keeps branches around float operations and vectorises less.
   -fno-math-errno
-  -fno-trapping-math)
+  -fno-trapping-math>)
 
 set(arch ${OCTET_CPU_ARCH})
 if(arch STREQUAL "auto")
@@ -30,9 +30,9 @@ if(arch STREQUAL "auto")
   endif()
 endif()
 if(NOT arch STREQUAL "none")
-  target_compile_options(octet-flags INTERFACE -march=${arch})
+  target_compile_options(octet-flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-march=${arch}>)
   if(arch STREQUAL "x86-64-v4")
-    target_compile_options(octet-flags INTERFACE -mprefer-vector-width=512)
+    target_compile_options(octet-flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-mprefer-vector-width=512>)
   endif()
 endif()
 set(OCTET_RESOLVED_ARCH ${arch})
@@ -43,7 +43,10 @@ if(OCTET_SANITIZE)
   target_link_options(octet-flags INTERFACE -fsanitize=${OCTET_SANITIZE})
 endif()
 
+# Paths relative to the build: presets and clones share what they compile alike.
 find_program(CCACHE ccache)
 if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+  set(launcher ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${launcher})
 endif()

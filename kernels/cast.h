@@ -18,7 +18,8 @@ struct ComputeScales {
   DType format = DType::e4m3;
 };
 
-/// y = saturating round-to-nearest-even of (float(x) · *scale). Reads n · sizeof(from) bytes, writes n.
+/// y = saturating round-to-nearest-even of (float(x) · *scale). Reads n · sizeof(from) bytes, writes n for each of y
+/// and y_transposed that is asked for.
 struct CastToFloat8 {
   const void* x = nullptr;  ///< [n], f32 or bf16
   DType from = DType::bf16;
@@ -26,6 +27,16 @@ struct CastToFloat8 {
   DType to = DType::e4m3;
   std::int64_t n = 0;
   const float* scale = nullptr;  ///< one fp32 on the device
+  void* y_transposed = nullptr;  ///< [columns, n / columns] when not null
+  std::int64_t columns = 0;      ///< of x as a matrix; needed for y_transposed only
+};
+
+/// y[c, r] = x[r, c] of one-byte elements. Reads and writes rows · columns bytes.
+struct TransposeFloat8 {
+  const void* x = nullptr;  ///< [rows, columns]
+  void* y = nullptr;        ///< [columns, rows]
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
 };
 
 /// f32 to bf16 (round to nearest even), bf16 to f32, or a copy.

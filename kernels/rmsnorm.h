@@ -19,7 +19,8 @@ struct AddRmsNormForward {
   std::int64_t rows = 0;
   std::int64_t dim = 0;
   float eps = 1e-5f;
-  StatsOut stats;  ///< of y
+  StatsOut stats;      ///< of y
+  Float8Out float8{};  ///< of y; no transposed form
 };
 
 /// dx = d_residual + dy · d(norm)/d(sum);  d_weight (+)= column sums of dy · sum · inverse_rms.

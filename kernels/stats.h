@@ -18,6 +18,17 @@ struct StatsOut {
   bool wanted() const { return amax != nullptr || non_finite != nullptr; }
 };
 
+/// Where a kernel leaves the fp8 form of a tensor that it wrote, when the scale is known before the values (delayed
+/// scaling): saturating round-to-nearest-even of (the value as stored · *scale). Null is "not asked".
+struct Float8Out {
+  void* y = nullptr;
+  void* y_transposed = nullptr;  ///< [columns, rows], beside y; not every kernel offers it
+  DType format = DType::e4m3;
+  const float* scale = nullptr;  ///< one fp32 on the device
+
+  bool wanted() const { return y != nullptr; }
+};
+
 /// Statistics of a tensor in a pass of their own. Reads n · sizeof(dtype) bytes.
 struct Stats {
   const void* x = nullptr;  ///< [n], f32 or bf16

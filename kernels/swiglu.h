@@ -13,7 +13,9 @@ struct SwigluForward {
   void* y = nullptr;           ///< [n]
   DType dtype = DType::bf16;
   std::int64_t n = 0;
-  StatsOut stats;  ///< of y
+  std::int64_t columns = 0;  ///< of the tensors as matrices; needed for transposed fp8 forms only
+  StatsOut stats;            ///< of y
+  Float8Out float8{};        ///< of y
 };
 
 struct SwigluBackward {
@@ -24,8 +26,11 @@ struct SwigluBackward {
   void* d_up = nullptr;        ///< [n]; may be up
   DType dtype = DType::bf16;
   std::int64_t n = 0;
-  StatsOut gate_stats;  ///< of d_gate
-  StatsOut up_stats;    ///< of d_up
+  std::int64_t columns = 0;  ///< as above
+  StatsOut gate_stats;       ///< of d_gate
+  StatsOut up_stats;         ///< of d_up
+  Float8Out gate_float8{};   ///< of d_gate
+  Float8Out up_float8{};     ///< of d_up
 };
 
 }  // namespace octet

@@ -17,9 +17,13 @@ namespace octet {
 /// Every kernel of one device. Each call is ordered on the stream; all pointers are device pointers; sizes and dtypes
 /// are checked by src/ops, not here. The *_workspace functions give the bytes that the call of the same name needs.
 struct KernelTable {
+  /// The fp8 GEMM wants both operands with k contiguous: a not transposed, b transposed (Hopper's tensor cores).
+  bool float8_gemm_k_major = false;
+
   void (*stats)(Stream&, const Stats&);
   void (*compute_scales)(Stream&, const ComputeScales&);
   void (*cast_to_float8)(Stream&, const CastToFloat8&);
+  void (*transpose_float8)(Stream&, const TransposeFloat8&);
   void (*convert)(Stream&, const Convert&);
 
   void (*gemm)(Stream&, const Gemm&);

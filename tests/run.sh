@@ -113,7 +113,8 @@ configured() {
 }
 
 # The programs come from the folders of tests, not from what was built: one that is missing has failed.
-rooms() { for file in tests/*/*_test.cpp; do echo "$file"; done | cut -d/ -f2 | sort -u; }
+# tests/cuda and tests/gpu are of the build with CUDA.
+rooms() { for file in tests/*/*_test.cpp; do echo "$file"; done | cut -d/ -f2 | grep -vxE 'cuda|gpu' | sort -u; }
 is_mpi() { grep -qE "^octet_test\($1 .*MPI" tests/CMakeLists.txt; }
 ranks_of() { [[ $1 == comm ]] && echo 1 2 3 4 8 || echo 1 2 3 4; }
 

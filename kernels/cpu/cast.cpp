@@ -45,13 +45,40 @@ void compute_scales(Stream&, const ComputeScales& args) {
   }
 }
 
-void cast_to_float8(Stream&, const CastToFloat8& args) {
+void cast_to_float8(Stream& stream, const CastToFloat8& args) {
   const bool to_e4m3 = args.to == DType::e4m3;
   if (args.from == DType::f32) {
     to_e4m3 ? cast_all<e4m3, float>(args) : cast_all<e5m2, float>(args);
   } else {
     to_e4m3 ? cast_all<e4m3, bf16>(args) : cast_all<e5m2, bf16>(args);
   }
+  if (args.y_transposed != nullptr) {
+    transpose_float8(stream,
+                     {.x = args.y, .y = args.y_transposed, .rows = args.n / args.columns, .columns = args.columns});
+  }
+}
+
+void cast_output(Stream& stream, const Float8Out& out, const void* x, DType dtype, std::int64_t n,
+                 std::int64_t columns) {
+  if (!out.wanted()) return;
+  cast_to_float8(stream, {.x = x,
+                          .from = dtype,
+                          .y = out.y,
+                          .to = out.format,
+                          .n = n,
+                          .scale = out.scale,
+                          .y_transposed = out.y_transposed,
+                          .columns = columns});
+}
+
+void transpose_float8(Stream&, const TransposeFloat8& args) {
+  const auto* x = static_cast<const std::uint8_t*>(args.x);
+  auto* y = static_cast<std::uint8_t*>(args.y);
+  for_blocks(args.columns, 64, [&](std::int64_t begin, std::int64_t end) {  // 64: a cache line of x
+    for (std::int64_t r = 0; r < args.rows; ++r) {
+      for (std::int64_t c = begin; c < end; ++c) y[c * args.rows + r] = x[r * args.columns + c];
+    }
+  });
 }
 
 void convert(Stream&, const Convert& args) {

@@ -8,6 +8,7 @@ namespace octet::cpu {
 void stats(Stream&, const Stats&);
 void compute_scales(Stream&, const ComputeScales&);
 void cast_to_float8(Stream&, const CastToFloat8&);
+void transpose_float8(Stream&, const TransposeFloat8&);
 void convert(Stream&, const Convert&);
 
 void gemm(Stream&, const Gemm&);
@@ -26,6 +27,9 @@ std::int64_t attention_backward_workspace(const AttentionBackward&);
 void swiglu_forward(Stream&, const SwigluForward&);
 void swiglu_backward(Stream&, const SwigluBackward&);
 void cross_entropy(Stream&, const CrossEntropy&);
+
+/// The fp8 form of a tensor that a kernel has just written.
+void cast_output(Stream&, const Float8Out& out, const void* x, DType dtype, std::int64_t n, std::int64_t columns);
 
 void adamw(Stream&, const AdamWUpdate&);
 void sum(Stream&, const Sum&);

@@ -114,8 +114,9 @@ void combine_partials(const RmsNormBackward& args, const float* partials) {
 
 }  // namespace
 
-void add_rmsnorm_forward(Stream&, const AddRmsNormForward& args) {
+void add_rmsnorm_forward(Stream& stream, const AddRmsNormForward& args) {
   dispatch_storage(args.dtype, [&]<typename T>(T) { forward<T>(args); });
+  cast_output(stream, args.float8, args.y, args.dtype, args.rows * args.dim, args.dim);
 }
 
 std::int64_t rmsnorm_backward_workspace(const RmsNormBackward& args) {

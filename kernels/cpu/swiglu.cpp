@@ -74,12 +74,15 @@ void backward(const SwigluBackward& args) {
 
 }  // namespace
 
-void swiglu_forward(Stream&, const SwigluForward& args) {
+void swiglu_forward(Stream& stream, const SwigluForward& args) {
   dispatch_storage(args.dtype, [&]<typename T>(T) { forward<T>(args); });
+  cast_output(stream, args.float8, args.y, args.dtype, args.n, args.columns);
 }
 
-void swiglu_backward(Stream&, const SwigluBackward& args) {
+void swiglu_backward(Stream& stream, const SwigluBackward& args) {
   dispatch_storage(args.dtype, [&]<typename T>(T) { backward<T>(args); });
+  cast_output(stream, args.gate_float8, args.d_gate, args.dtype, args.n, args.columns);
+  cast_output(stream, args.up_float8, args.d_up, args.dtype, args.n, args.columns);
 }
 
 }  // namespace octet::cpu

@@ -9,6 +9,7 @@ const KernelTable& cpu_kernels() {
       .stats = cpu::stats,
       .compute_scales = cpu::compute_scales,
       .cast_to_float8 = cpu::cast_to_float8,
+      .transpose_float8 = cpu::transpose_float8,
       .convert = cpu::convert,
       .gemm = cpu::gemm,
       .gemm_workspace = cpu::gemm_workspace,

@@ -71,7 +71,9 @@ class Device {
 
 /// The process's CPU device.
 Device& cpu_device();
-/// CUDA device of that index. In a build without CUDA it throws a usage error that says how to get it.
+/// CUDA device of that index. A usage error that says what to do where there is none, or no CUDA in this build.
 Device& cuda_device(int index);
+/// Why there is no CUDA device to use; empty when there is one.
+std::string why_no_cuda();
 
 }  // namespace octet

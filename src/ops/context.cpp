@@ -18,6 +18,7 @@ KernelTable dry_run(const KernelTable& kernels) {
   replace(t.stats);
   replace(t.compute_scales);
   replace(t.cast_to_float8);
+  replace(t.transpose_float8);
   replace(t.convert);
   replace(t.gemm);
   replace(t.embedding_forward);

@@ -3,8 +3,12 @@
 
 namespace octet {
 
+std::string why_no_cuda() {
+  return "this build has no CUDA backend (build with the preset `cuda`, where nvcc is)";
+}
+
 Device& cuda_device(int index) {
-  throw usage_error("device", "cuda device {}: this build has no CUDA backend; use --device cpu", index);
+  throw usage_error("device", "cuda device {}: {}; use --device cpu", index, why_no_cuda());
 }
 
 }  // namespace octet

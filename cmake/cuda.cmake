@@ -1,0 +1,29 @@
+# The CUDA backend: built where nvcc is, unless OCTET_CUDA says otherwise.
+set(OCTET_CUDA "OFF" CACHE STRING "CUDA backend: ON, OFF")
+set(OCTET_CUDA_ARCHITECTURES "80-real;90a-real;100-real" CACHE STRING "GPU architectures of the CUDA backend")
+set(OCTET_CUDA_LIBRARY "")
+if(NOT OCTET_CUDA)
+  return()
+endif()
+
+set(CMAKE_CUDA_ARCHITECTURES ${OCTET_CUDA_ARCHITECTURES})
+enable_language(CUDA)
+if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know it
+  set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
+endif()
+find_package(CUDAToolkit 12.9 REQUIRED)
+
+set(OCTET_CUDA_LIBRARY octet-cuda)
+add_library(octet-cuda INTERFACE)
+target_compile_definitions(octet-cuda INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:FMT_USE_CONSTEXPR=1>
+  $<$<COMPILE_LANGUAGE:CUDA>:FMT_CONSTEVAL=>)  # fmt 9 under nvcc: its constexpr works, its consteval does not
+target_compile_options(octet-cuda INTERFACE
+  $<$<COMPILE_LANGUAGE:CUDA>:--extended-lambda --expt-relaxed-constexpr -lineinfo
+    # As on the CPU: what is fused is written out.
+    --fmad=false
+    # A spill or a stack frame in a kernel is an error.
+    -Xptxas=--warn-on-spills,--warn-on-local-memory-usage$<$<BOOL:${OCTET_WERROR}>:,--warning-as-error>
+    $<$<BOOL:${OCTET_WERROR}>:--Werror=all-warnings>
+    -Xcompiler=-Wall,-Wextra,-Wno-unused-parameter>)
+# The run time and the libraries are found when the program starts: one program for machines with and without a GPU.
+target_link_libraries(octet-cuda INTERFACE CUDA::cudart_static)

@@ -1,0 +1,38 @@
+#pragma once
+
+#include "kernels/table.h"
+
+/// The CUDA kernels, one file an op, named as the header of the op. Reached through the table only.
+/// Launching throws only for what a launch itself refuses; a fault of a kernel shows at a later call on its stream.
+namespace octet::cuda {
+
+void stats(Stream&, const Stats&);
+void compute_scales(Stream&, const ComputeScales&);
+void cast_to_float8(Stream&, const CastToFloat8&);
+void transpose_float8(Stream&, const TransposeFloat8&);
+void convert(Stream&, const Convert&);
+
+void gemm(Stream&, const Gemm&);
+std::int64_t gemm_workspace(const Gemm&);
+
+void embedding_forward(Stream&, const EmbeddingForward&);
+void embedding_backward(Stream&, const EmbeddingBackward&);
+void add_rmsnorm_forward(Stream&, const AddRmsNormForward&);
+void rmsnorm_backward(Stream&, const RmsNormBackward&);
+std::int64_t rmsnorm_backward_workspace(const RmsNormBackward&);
+void rope(Stream&, const Rope&);
+void attention_forward(Stream&, const AttentionForward&);
+std::int64_t attention_forward_workspace(const AttentionForward&);
+void attention_backward(Stream&, const AttentionBackward&);
+std::int64_t attention_backward_workspace(const AttentionBackward&);
+void swiglu_forward(Stream&, const SwigluForward&);
+void swiglu_backward(Stream&, const SwigluBackward&);
+void cross_entropy(Stream&, const CrossEntropy&);
+
+void adamw(Stream&, const AdamWUpdate&);
+void sum(Stream&, const Sum&);
+void sum_of_squares(Stream&, const SumOfSquares&);
+void accumulate(Stream&, const Accumulate&);
+void clip_factor(Stream&, const ClipFactor&);
+
+}  // namespace octet::cuda

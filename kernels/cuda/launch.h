@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "src/base/dtype.h"
+#include "src/device/cuda/check.h"
+#include "src/device/device.h"
+
+/// What every launch shares, on the host side.
+namespace octet::cuda {
+
+constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
+  return (a + b - 1) / b;
+}
+
+inline cudaStream_t native(const Stream& stream) {
+  return static_cast<cudaStream_t>(stream.native());
+}
+
+/// Blocks of a grid-stride loop: enough for every multiprocessor to have several, and no more than there is work.
+/// The count does not depend on the device, so that block-wise sums have the same bits on all of them.
+constexpr std::int64_t most_blocks = 132 * 8;
+inline unsigned blocks_for(std::int64_t work, std::int64_t per_block) {
+  return static_cast<unsigned>(std::clamp<std::int64_t>(ceil_div(work, per_block), 1, most_blocks));
+}
+
+/// After a launch: configuration errors show at once.
+inline void check_launch(const char* kernel) {
+  check(cudaGetLastError(), kernel);
+}
+
+/// Calls f with a value of the device's storage type, f32 or bf16: where a kernel turns a DType into a C++ type.
+template <typename F>
+void dispatch_storage(DType dtype, F&& f) {
+  if (dtype == DType::f32) return f(float{});
+  if (dtype == DType::bf16) return f(__nv_bfloat16{});
+  throw internal_error("kernels", "dtype {}: expected f32 or bf16", name_of(dtype));
+}
+
+/// Whether 16-byte accesses are possible at all of these addresses and with rows of `bytes`.
+template <typename... Pointers>
+bool aligned_to_16(std::int64_t bytes, const Pointers*... pointers) {
+  return bytes % 16 == 0 && ((reinterpret_cast<std::uintptr_t>(pointers) % 16 == 0) && ...);
+}
+
+}  // namespace octet::cuda

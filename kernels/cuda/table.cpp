@@ -1,0 +1,39 @@
+#include "kernels/table.h"
+
+#include "kernels/cuda/cuda_kernels.h"
+
+namespace octet {
+
+const KernelTable& cuda_kernels() {
+  static constexpr KernelTable table = {
+      .float8_gemm_k_major = true,
+      .stats = cuda::stats,
+      .compute_scales = cuda::compute_scales,
+      .cast_to_float8 = cuda::cast_to_float8,
+      .transpose_float8 = cuda::transpose_float8,
+      .convert = cuda::convert,
+      .gemm = cuda::gemm,
+      .gemm_workspace = cuda::gemm_workspace,
+      .embedding_forward = cuda::embedding_forward,
+      .embedding_backward = cuda::embedding_backward,
+      .add_rmsnorm_forward = cuda::add_rmsnorm_forward,
+      .rmsnorm_backward = cuda::rmsnorm_backward,
+      .rmsnorm_backward_workspace = cuda::rmsnorm_backward_workspace,
+      .rope = cuda::rope,
+      .attention_forward = cuda::attention_forward,
+      .attention_forward_workspace = cuda::attention_forward_workspace,
+      .attention_backward = cuda::attention_backward,
+      .attention_backward_workspace = cuda::attention_backward_workspace,
+      .swiglu_forward = cuda::swiglu_forward,
+      .swiglu_backward = cuda::swiglu_backward,
+      .cross_entropy = cuda::cross_entropy,
+      .adamw = cuda::adamw,
+      .sum = cuda::sum,
+      .sum_of_squares = cuda::sum_of_squares,
+      .accumulate = cuda::accumulate,
+      .clip_factor = cuda::clip_factor,
+  };
+  return table;
+}
+
+}  // namespace octet

@@ -1,0 +1,205 @@
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "src/base/handle.h"
+#include "src/device/cuda/check.h"
+#include "src/device/device.h"
+
+namespace octet {
+namespace {
+
+using cuda::check;
+
+struct StreamTraits {
+  using type = cudaStream_t;
+  static type null() { return nullptr; }
+  static void close(type s) noexcept { cudaStreamDestroy(s); }
+};
+struct EventTraits {
+  using type = cudaEvent_t;
+  static type null() { return nullptr; }
+  static void close(type e) noexcept { cudaEventDestroy(e); }
+};
+using StreamHandle = Handle<StreamTraits>;
+using EventHandle = Handle<EventTraits>;
+
+StreamHandle make_native_stream() {
+  StreamHandle stream;
+  check(cudaStreamCreateWithFlags(stream.out(), cudaStreamNonBlocking), "creating a stream");
+  return stream;
+}
+
+EventHandle make_native_event() {
+  EventHandle event;
+  check(cudaEventCreateWithFlags(event.out(), cudaEventDisableTiming), "creating an event");
+  return event;
+}
+
+cudaStream_t native(const Stream& stream) {
+  return static_cast<cudaStream_t>(stream.native());
+}
+
+class CudaEvent final : public Event {
+ public:
+  bool complete() const override {
+    const cudaError_t status = cudaEventQuery(event_.get());
+    if (status == cudaErrorNotReady) return false;
+    check(status, "work before an event");
+    return true;
+  }
+  void synchronize() const override { check(cudaEventSynchronize(event_.get()), "work before an event"); }
+  cudaEvent_t get() const { return event_.get(); }
+
+ private:
+  EventHandle event_ = make_native_event();
+};
+
+/// The device's memory pool in the order of a stream of its own, so that neither call waits for the device: what is
+/// freed is used again only after the work that every live stream was given before the free, and what is allocated is
+/// used by no stream before that. A free therefore ties the streams together; steady states reuse their buffers.
+class StreamOrderedPool {
+ public:
+  explicit StreamOrderedPool(int device) : order_(make_native_stream()), point_(make_native_event()) {
+    check(cudaDeviceGetDefaultMemPool(&pool_, device), "the device's memory pool");
+    std::uint64_t keep = UINT64_MAX;  // giving memory back to the driver would wait for the device
+    check(cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &keep), "the memory pool's threshold");
+  }
+
+  void add(cudaStream_t stream) {
+    const std::scoped_lock lock(mutex_);
+    streams_.push_back(stream);
+  }
+  void remove(cudaStream_t stream) noexcept {
+    const std::scoped_lock lock(mutex_);
+    cudaStreamSynchronize(stream);
+    std::erase(streams_, stream);
+  }
+
+  cudaError_t allocate(void** memory, std::int64_t bytes) {
+    const std::scoped_lock lock(mutex_);
+    const cudaError_t status = cudaMallocFromPoolAsync(memory, static_cast<std::size_t>(bytes), pool_, order_.get());
+    if (status != cudaSuccess) return status;
+    check(cudaEventRecord(point_.get(), order_.get()), "recording an allocation");
+    for (const cudaStream_t s : streams_) check(cudaStreamWaitEvent(s, point_.get()), "ordering an allocation");
+    return cudaSuccess;
+  }
+  void deallocate(void* memory) noexcept {
+    const std::scoped_lock lock(mutex_);
+    for (const cudaStream_t s : streams_) {
+      cudaEventRecord(point_.get(), s);
+      cudaStreamWaitEvent(order_.get(), point_.get());
+    }
+    cudaFreeAsync(memory, order_.get());
+  }
+
+ private:
+  std::mutex mutex_;
+  cudaMemPool_t pool_ = nullptr;
+  StreamHandle order_;
+  EventHandle point_;
+  std::vector<cudaStream_t> streams_;
+};
+
+class CudaStream final : public Stream {
+ public:
+  CudaStream(Device& device, StreamOrderedPool& pool) : device_(device), pool_(pool) { pool_.add(stream_.get()); }
+  ~CudaStream() override { pool_.remove(stream_.get()); }
+  Device& device() const override { return device_; }
+  void record(Event& event) override {
+    check(cudaEventRecord(static_cast<CudaEvent&>(event).get(), stream_.get()), "recording an event");
+  }
+  void wait(const Event& event) override {
+    check(cudaStreamWaitEvent(stream_.get(), static_cast<const CudaEvent&>(event).get()), "waiting for an event");
+  }
+  void synchronize() override { check(cudaStreamSynchronize(stream_.get()), "work on a stream"); }
+  void* native() const override { return stream_.get(); }
+
+ private:
+  Device& device_;
+  StreamOrderedPool& pool_;
+  StreamHandle stream_ = make_native_stream();
+};
+
+/// One process uses one CUDA device, which is the current one of its main thread.
+class CudaDevice final : public Device {
+ public:
+  explicit CudaDevice(int index) : pool_((check(cudaSetDevice(index), "choosing a device"), index)) {
+    cudaDeviceProp properties{};
+    check(cudaGetDeviceProperties(&properties, index), "reading the device's properties");
+    name_ = properties.name;
+    memory_bytes_ = static_cast<std::int64_t>(properties.totalGlobalMem);
+  }
+
+  DeviceType type() const override { return DeviceType::cuda; }
+  std::string name() const override { return name_; }
+  std::int64_t memory_bytes() const override { return memory_bytes_; }
+
+  std::unique_ptr<Stream> make_stream() override { return std::make_unique<CudaStream>(*this, pool_); }
+  std::unique_ptr<Event> make_event() override { return std::make_unique<CudaEvent>(); }
+
+  void* allocate(std::int64_t bytes) override {
+    void* memory = nullptr;
+    const cudaError_t status = pool_.allocate(&memory, bytes);
+    if (status == cudaErrorMemoryAllocation) {
+      std::size_t free = 0, total = 0;
+      cudaMemGetInfo(&free, &total);
+      throw internal_error("device", "out of memory on {}: {} bytes asked, {} of {} free", name_, bytes, free, total);
+    }
+    check(status, "allocating memory");
+    return memory;
+  }
+  void deallocate(void* memory, std::int64_t) noexcept override { pool_.deallocate(memory); }
+
+  void zero(void* memory, std::int64_t bytes, Stream& stream) override {
+    if (bytes == 0) return;
+    check(cudaMemsetAsync(memory, 0, static_cast<std::size_t>(bytes), native(stream)), "zeroing memory");
+  }
+  void copy(void* to, const void* from, std::int64_t bytes, Stream& s) override {
+    transfer(to, from, bytes, cudaMemcpyDeviceToDevice, s);
+  }
+  void copy_from_host(void* to, const void* from, std::int64_t bytes, Stream& s) override {
+    transfer(to, from, bytes, cudaMemcpyHostToDevice, s);
+  }
+  void copy_to_host(void* to, const void* from, std::int64_t bytes, Stream& s) override {
+    transfer(to, from, bytes, cudaMemcpyDeviceToHost, s);
+  }
+
+ private:
+  static void transfer(void* to, const void* from, std::int64_t bytes, cudaMemcpyKind kind, Stream& stream) {
+    if (bytes == 0) return;
+    check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), kind, native(stream)), "copying memory");
+  }
+
+  StreamOrderedPool pool_;
+  std::string name_;
+  std::int64_t memory_bytes_ = 0;
+};
+
+}  // namespace
+
+std::string why_no_cuda() {
+  int count = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  if (status != cudaSuccess) return fmt::format("{} ({})", cudaGetErrorString(status), cudaGetErrorName(status));
+  return count == 0 ? "the driver shows no device" : "";
+}
+
+Device& cuda_device(int index) {
+  if (const std::string reason = why_no_cuda(); !reason.empty()) {
+    throw usage_error("device", "cuda device {}: {}; run on a node with an NVIDIA GPU, or use --device cpu", index,
+                      reason);
+  }
+  int count = 0;
+  check(cudaGetDeviceCount(&count), "counting devices");
+  if (index < 0 || index >= count) {
+    throw usage_error("device", "cuda device {}: this process sees {} device(s); start one rank per GPU", index, count);
+  }
+  static std::map<int, CudaDevice> devices;
+  return devices.try_emplace(index, index).first->second;
+}
+
+}  // namespace octet

@@ -1,0 +1,33 @@
+#include "tests/gpu/gpu_test.h"
+
+namespace octet::gpu_test {
+namespace {
+
+class GpuStats : public GpuTest {
+ protected:
+  template <typename T>
+  void compare(std::int64_t n, std::int64_t offset) {
+    auto values = normal<T>(n + offset, 1);
+    if (n > 700) values[700] = T(INFINITY);
+    Both<T> x(*gpu_stream, values);
+    Both<float> amax = Both<float>::output(*gpu_stream, 1);
+    Both<std::uint32_t> count(*gpu_stream, {5});
+    const Stats args{.x = x.cpu() + offset, .dtype = dtype_of<T>::value, .n = n, .out = {amax.cpu(), count.cpu()}};
+    cpu.stats(*cpu_stream, args);
+    gpu().stats(*gpu_stream, {.x = x.gpu() + offset, .dtype = args.dtype, .n = n, .out = {amax.gpu(), count.gpu()}});
+    expect_same_bits(amax, "amax");
+    expect_same_bits(count, "non-finite");
+  }
+};
+
+TEST_F(GpuStats, SameBitsAsTheCpu) {
+  for (const std::int64_t n : {0, 1, 31, 257, 4096, 100003}) {
+    for (const std::int64_t offset : {0, 1}) {
+      compare<float>(n, offset);
+      compare<bf16>(n, offset);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace octet::gpu_test
