@@ -78,7 +78,7 @@ LIBRARIES = {
 # The C and POSIX headers, compiler intrinsics and OpenMP are free to all, as is every standard header without a suffix.
 SYSTEM = re.compile(
     r"^[a-z_0-9]+$|^(sys|linux|arpa|netinet)/[a-z_0-9]+\.h$|^(x86intrin|immintrin|cpuid|omp|unistd|fcntl|signal|poll|sched|"
-    r"pthread|dirent|dlfcn|errno|glob|netdb|pwd|semaphore|spawn|termios|time|ucontext|execinfo|malloc|getopt|limits)\.h$")
+    r"pthread|link|dirent|dlfcn|errno|glob|netdb|pwd|semaphore|spawn|termios|time|ucontext|execinfo|malloc|getopt|limits)\.h$")
 
 SUFFIXES = (".h", ".hpp", ".cuh", ".inc", ".cpp", ".cc", ".cu")
 TOPS = ["src", "kernels", "jobs", "checkpoints", "tests"]

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace octet::cuda {
+
+/// A shared library of CUDA that is looked for when it is first needed, so that one program starts with and without it.
+/// Looked for, in order: where the loader looks (LD_LIBRARY_PATH, ldconfig); $CUDA_HOME and $CUDA_PATH;
+/// /usr/local/cuda; Python's nvidia packages (those of $VIRTUAL_ENV, of each folder of $PYTHONPATH, and of the python3
+/// on the PATH).
+class DynamicLibrary {
+ public:
+  /// `file`: e.g. "libcublasLt.so.13". `package`: what to install, for the message of the usage error when it is not
+  /// found. Never unloaded.
+  DynamicLibrary(std::string file, std::string_view package);
+
+  /// Address of a function; throws a usage error (a library too old) that names both when there is none.
+  void* symbol(const char* name) const;
+  template <typename Function>
+  Function* function(const char* name) const {
+    return reinterpret_cast<Function*>(symbol(name));
+  }
+  void* handle() const { return handle_; }
+  /// Where it was found.
+  std::string path() const;
+
+ private:
+  std::string file_;
+  void* handle_ = nullptr;
+};
+
+/// The folders that are looked into after the loader's own, in order; those that exist.
+std::vector<std::string> cuda_library_folders();
+
+}  // namespace octet::cuda
