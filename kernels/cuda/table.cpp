@@ -7,6 +7,7 @@ namespace octet {
 const KernelTable& cuda_kernels() {
   static constexpr KernelTable table = {
       .float8_gemm_k_major = true,
+      .logits_bytes = std::int64_t{1} << 30,
       .stats = cuda::stats,
       .compute_scales = cuda::compute_scales,
       .cast_to_float8 = cuda::cast_to_float8,

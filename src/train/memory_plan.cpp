@@ -75,12 +75,13 @@ std::string memory_table(const MemoryPlan& plan, const MemoryLedger* measured) {
 
 void check_fits(const MemoryPlan& plan, Device& device, int ranks_on_device) {
   const std::int64_t needed = plan.total() * ranks_on_device;
-  if (needed <= device.memory_bytes()) return;
-  throw usage_error("train",
-                    "this run needs {} MiB on {} ({} rank(s) of {} MiB) and the device has {} MiB; use more ranks, a "
-                    "smaller train.micro_batch or train.seq_len\n{}",
-                    mebibytes(needed), device.name(), ranks_on_device, mebibytes(plan.total()),
-                    mebibytes(device.memory_bytes()), memory_table(plan, nullptr));
+  if (needed <= device.available_bytes()) return;
+  throw usage_error(
+      "train",
+      "this run needs {} MiB on {} ({} rank(s) of {} MiB) and the device has {} MiB free; use more ranks, a "
+      "smaller train.micro_batch or train.seq_len\n{}",
+      mebibytes(needed), device.name(), ranks_on_device, mebibytes(plan.total()), mebibytes(device.available_bytes()),
+      memory_table(plan, nullptr));
 }
 
 }  // namespace octet
