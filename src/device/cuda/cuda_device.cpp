@@ -205,8 +205,13 @@ class CudaDevice final : public Device {
 }  // namespace
 
 std::string why_no_cuda() {
-  int count = 0;
+  int driver = 0, count = 0;
+  if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0) return "there is no NVIDIA driver on this machine";
   const cudaError_t status = cudaGetDeviceCount(&count);
+  if (status == cudaErrorInsufficientDriver) {
+    return fmt::format("the NVIDIA driver is for CUDA {}.{}, older than this program's {}.{}", driver / 1000,
+                       driver % 1000 / 10, CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
+  }
   if (status != cudaSuccess) return fmt::format("{} ({})", cudaGetErrorString(status), cudaGetErrorName(status));
   return count == 0 ? "the driver shows no device" : "";
 }
