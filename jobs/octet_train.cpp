@@ -39,7 +39,7 @@ int train(const CommandLine& command, MpiRuntime& mpi) {
   log::info("{}", set_up_cpu(config.cpu, mpi.ranks_on_same_cores()));
 
   const auto stream = open_device(config.device, mpi.local_rank()).make_stream();
-  const Watchdog watchdog(config.comm.timeout_seconds);
+  const Watchdog watchdog({.start = config.comm.start_timeout_seconds, .step = config.comm.timeout_seconds});
   CommTrace communication;
   GemmTrace gemms;
   const Traces traces = config.comm.trace ? Traces{&communication, &gemms} : Traces{};

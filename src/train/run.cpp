@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "src/base/log.h"
+#include "src/comm/watchdog.h"
 #include "src/train/memory_plan.h"
 #include "src/train/run_log.h"
 #include "src/train/stop_signal.h"
@@ -26,6 +27,7 @@ bool logs(const RunConfig& c, std::int64_t step, bool last) {
 int train(const RunConfig& config, Trainer& trainer, RunLog& log, const MemoryPlan& plan, std::int64_t& done) {
   const StopSignal stop;
   for (std::int64_t step = 1; step <= config.train.steps; ++step) {
+    const PhaseScope phase(step == 1 ? Phase::start : Phase::step);
     const auto start = std::chrono::steady_clock::now();
     const StepResult result = trainer.train_step(step, stop);
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

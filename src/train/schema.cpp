@@ -157,7 +157,13 @@ void declare_machine(Schema& schema, RunConfig& c) {
   schema.add("timeout_seconds", c.comm.timeout_seconds)
       .unit("seconds")
       .above(0)
-      .help("A collective that takes longer ends the job with a message that names it.");
+      .help("A collective that takes longer ends the job with a message that names it and its phase.");
+  schema.add("start_timeout_seconds", c.comm.start_timeout_seconds)
+      .unit("seconds")
+      .above(0)
+      .help(
+          "The same until the end of the first step: ranks open data, compile and allocate for different lengths of "
+          "time.");
   schema.add("trace", c.comm.trace).help("Write every collective and GEMM to trace-rankN.jsonl in the run's folder.");
   schema.section("cpu", "The CPU backend.");
   schema.add_choice("gemm", c.cpu.gemm, {"auto", "f32", "bf16"})
