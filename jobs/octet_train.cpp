@@ -48,6 +48,7 @@ int train(const CommandLine& command, MpiRuntime& mpi) {
                                .stream = *stream,
                                .traces = traces,
                                .ranks_on_node = mpi.local_size(),
+                               .node = mpi.node(),
                                .config_name = config_name(command),
                                .resolved_yaml = to_yaml(config)});
 }

@@ -140,6 +140,14 @@ void declare_parallel(Schema& schema, ParallelConfig& c) {
       .help(
           "always: gathered weights are freed after forward and gathered again in backward. never: they stay until the "
           "optimizer step. auto: never where dp_shard is 1, else always.");
+  schema.add("check_replicas_every", c.check_replicas_every)
+      .unit("steps")
+      .at_least(0)
+      .at_most(most_steps)
+      .help(
+          "Steps between comparisons of the replicas' fp32 master weights, where dp_replicate is above 1: replicas "
+          "that "
+          "differ end the run. 0: never.");
 }
 
 void declare_float8(Schema& schema, Float8Config& c) {
