@@ -38,7 +38,8 @@ struct RunConfig {
   ModelConfig model;
   Precision precision = Precision::bf16;
   std::string device = "cpu";
-  std::string run_dir;  ///< empty: runs/<config name>-<date>
+  std::string run_dir;      ///< empty: runs/<config name>-<date>
+  bool tensorboard = true;  ///< event files beside metrics.jsonl
   std::uint64_t seed = 1;
   TrainConfig train;
   DataConfig data;

@@ -27,6 +27,8 @@ void declare_run(Schema& schema, RunConfig& c) {
   schema.add("dir", c.run_dir)
       .help(
           "Folder for logs, metrics and the resolved configuration. Empty: runs/NAME-DATE, with the name of the file.");
+  schema.add("tensorboard", c.tensorboard)
+      .help("Write event files for TensorBoard to the folder tensorboard, beside metrics.jsonl.");
   schema.add("seed", c.seed).help("Decides the initial weights and the order of the data.");
 }
 
