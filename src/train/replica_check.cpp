@@ -3,6 +3,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <set>
@@ -75,6 +76,7 @@ std::vector<std::vector<int>> groups_of(const MeshShape& shape, int ranks) {
     by_piece[{c.pp, c.dp_shard, c.cp, c.tp}].push_back(rank);
   }
   std::vector<std::vector<int>> groups;
+  groups.reserve(by_piece.size());
   for (auto& [piece, members] : by_piece) groups.push_back(std::move(members));
   return groups;
 }
@@ -127,7 +129,7 @@ std::optional<std::string> describe_difference(const MeshShape& shape, const Par
   for (const std::vector<int>& group : groups_of(shape, static_cast<int>(ranks.size()))) {
     const auto hashes = [&](int rank) -> const ShardHashes& { return ranks[static_cast<std::size_t>(rank)].hashes; };
     std::vector<std::uint64_t> digests;
-    for (const int rank : group) digests.push_back(digest_of(hashes(rank)));
+    std::ranges::transform(group, std::back_inserter(digests), [&](int rank) { return digest_of(hashes(rank)); });
     const auto most = majority(digests);
     for (std::size_t m = 0; m < group.size(); ++m) {
       if (!most) undecided.insert(group[m]);
