@@ -51,7 +51,7 @@ int train(const CommandLine& command, MpiRuntime& mpi) {
   Device& device = open_device(config.device, mpi.local_rank());
   if (device.type() == DeviceType::cuda) log::info("{}", device.description());
   const auto stream = device.make_stream();
-  const Watchdog watchdog(config.comm.timeout_seconds);
+  const Watchdog watchdog({.start = config.comm.start_timeout_seconds, .step = config.comm.timeout_seconds});
   CommTrace communication;
   GemmTrace gemms;
   const Traces traces = config.comm.trace ? Traces{&communication, &gemms} : Traces{};
@@ -60,6 +60,7 @@ int train(const CommandLine& command, MpiRuntime& mpi) {
                                .stream = *stream,
                                .traces = traces,
                                .ranks_on_node = mpi.local_size(),
+                               .node = mpi.node(),
                                .config_name = config_name(command),
                                .resolved_yaml = to_yaml(config)});
 }

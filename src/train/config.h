@@ -22,8 +22,9 @@ struct TrainConfig {
 };
 
 struct CommConfig {
-  double timeout_seconds = 600;
-  bool trace = false;  ///< write every collective and GEMM to trace-rankN.jsonl in the run directory
+  double timeout_seconds = 600;         ///< of an operation in a step
+  double start_timeout_seconds = 1800;  ///< of one before the second step
+  bool trace = false;                   ///< write every collective and GEMM to trace-rankN.jsonl in the run directory
 };
 
 struct CpuConfig {
@@ -37,7 +38,8 @@ struct RunConfig {
   ModelConfig model;
   Precision precision = Precision::bf16;
   std::string device = "cpu";
-  std::string run_dir;  ///< empty: runs/<config name>-<date>
+  std::string run_dir;      ///< empty: runs/<config name>-<date>
+  bool tensorboard = true;  ///< event files beside metrics.jsonl
   std::uint64_t seed = 1;
   TrainConfig train;
   DataConfig data;

@@ -12,6 +12,7 @@ RunLog::RunLog(const RunConfig& config, const RunEnvironment& environment, RunDi
       directory_(std::move(directory)),
       writes_(environment.mesh.world().rank() == 0) {
   if (writes_) metrics_ = std::make_unique<MetricsWriter>(directory_.metrics());
+  if (writes_ && config.tensorboard) events_ = std::make_unique<EventWriter>(directory_.tensorboard());
   write_status_file({.state = "running", .reason = "", .exit_code = 0, .step = 0, .steps = config.train.steps});
 }
 
@@ -76,6 +77,7 @@ void RunLog::step(std::int64_t step, const StepResult& result, double seconds, s
         return n;
       }()};
   metrics_->write(metrics);
+  if (events_) events_->write(metrics);
   log::out("{}", console_line(metrics));
 }
 

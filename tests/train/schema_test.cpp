@@ -105,6 +105,7 @@ TEST(Schema, WrongFiles) {
       {base + "parallel: {dp_shard: -1}\n", {":3: parallel.dp_shard = -1", ">= 0"}},
       {base + "run: {seed: -1}\n", {":3: run.seed = \"-1\"", "from 0"}},
       {base + "comm: {timeout_seconds: 0}\n", {":3: comm.timeout_seconds = 0", "> 0", "seconds"}},
+      {base + "comm: {start_timeout_seconds: 0}\n", {":3: comm.start_timeout_seconds = 0", "> 0", "seconds"}},
       {base + "cpu: {gemm: fp16}\n", {":3: cpu.gemm = \"fp16\"", "auto, f32, bf16"}},
       {"", {"empty"}},
       {"model: [\n", {"no valid YAML"}},
