@@ -27,3 +27,14 @@ target_compile_options(octet-cuda INTERFACE
     -Xcompiler=-Wall,-Wextra,-Wno-unused-parameter>)
 # The run time and the libraries are found when the program starts: one program for machines with and without a GPU.
 target_link_libraries(octet-cuda INTERFACE CUDA::cudart_static)
+
+# Fused attention: headers of cuDNN and of cudnn-frontend.
+find_path(CUDNN_INCLUDE_DIR cudnn.h
+  HINTS ${CUDAToolkit_INCLUDE_DIRS} ${PROJECT_SOURCE_DIR}/build/cuda-packages/include)
+find_path(CUDNN_FRONTEND_INCLUDE_DIR cudnn_frontend.h
+  HINTS ${PROJECT_SOURCE_DIR}/build/cuda-packages/include ENV CUDNN_FRONTEND_INCLUDE_DIR)
+if(NOT CUDNN_INCLUDE_DIR OR NOT CUDNN_FRONTEND_INCLUDE_DIR)
+  message(FATAL_ERROR "The CUDA backend needs the headers of cuDNN (cudnn.h: ${CUDNN_INCLUDE_DIR}) and of cudnn-frontend "
+    "(cudnn_frontend.h: ${CUDNN_FRONTEND_INCLUDE_DIR}). jobs/install-cuda.sh puts them into build/cuda-packages; or name "
+    "their folders in -DCUDNN_INCLUDE_DIR=... and -DCUDNN_FRONTEND_INCLUDE_DIR=...")
+endif()
