@@ -15,7 +15,7 @@ struct CudaSettings {
   /// A text file of choices; none when empty. Choices in it are used again, with "timed" new ones are added to it, so
   /// that a run with "heuristic" replays them. It is refused when the GPU or the version of cuBLASLt is another. Where
   /// several processes time into one file the last to write wins, so each of them replays the same in the next run.
-  std::string gemm_plans;
+  std::string gemm_plans{};
 
   bool operator==(const CudaSettings&) const = default;
 };
