@@ -20,8 +20,9 @@ Llama::Llama(const LlamaSettings& s, Stream& stream, Exchange& exchange, GemmTra
       pass_{op_, settings_.model, shape_, block_recipes(s.precision, s.float8), rope_, checks_},
       head_{op_, settings_.model, shape_, checks_} {}
 
-Llama::Llama(const LlamaSettings& s, Stream& stream, Exchange& exchange, GemmTrace* gemms, const MemoryNeeds& needs)
-    : Llama(s, stream, exchange, gemms, kernels_of(stream),
+Llama::Llama(const LlamaSettings& s, Stream& stream, Exchange& exchange, GemmTrace* gemms, const MemoryNeeds& needs,
+             const KernelTable& kernels)
+    : Llama(s, stream, exchange, gemms, kernels,
             Arena(stream.device(), needs.activations, Purpose::activations, "activations"),
             Arena(stream.device(), needs.scratch, Purpose::workspace, "scratch"), s.seq_len) {}
 
