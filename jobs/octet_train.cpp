@@ -49,7 +49,10 @@ int train(const CommandLine& command, MpiRuntime& mpi) {
   log::info("{}", set_up_cpu(config.cpu, mpi.ranks_on_same_cores()));
 
   Device& device = open_device(config.device, mpi.local_rank());
-  if (device.type() == DeviceType::cuda) log::info("{}", device.description());
+  if (device.type() == DeviceType::cuda) {
+    log::info("{}", device.description());
+    set_cuda_settings(config.cuda);
+  }
   const auto stream = device.make_stream();
   const Watchdog watchdog({.start = config.comm.start_timeout_seconds, .step = config.comm.timeout_seconds});
   CommTrace communication;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "kernels/cuda_settings.h"
 #include "src/data/config.h"
 #include "src/model/config.h"
 #include "src/ops/precision.h"
@@ -49,6 +50,7 @@ struct RunConfig {
   Float8Config float8;
   CommConfig comm;
   CpuConfig cpu;
+  CudaSettings cuda;
 };
 
 }  // namespace octet

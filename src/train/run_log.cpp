@@ -89,7 +89,11 @@ void RunLog::non_finite(std::int64_t step, const StepResult& result) {
 }
 
 void RunLog::memory(const MemoryPlan& plan) {
-  log::info("memory after the first step:\n{}", memory_table(plan, &environment_.stream.device().ledger()));
+  Device& device = environment_.stream.device();
+  log::info("memory after the first step:\n{}", memory_table(plan, &device.ledger()));
+  if (device.used_bytes() < 0) return;
+  log::info("in use on the device, with CUDA's context and libraries: {:.1f} of {:.1f} MiB",
+            static_cast<double>(device.used_bytes()) / 0x1p20, static_cast<double>(device.memory_bytes()) / 0x1p20);
 }
 
 void RunLog::end(const std::string& state, const std::string& reason, int exit_code, std::int64_t step) {

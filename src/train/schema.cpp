@@ -187,6 +187,20 @@ void declare_machine(Schema& schema, RunConfig& c) {
       .help("OpenMP threads a rank. 0: OMP_NUM_THREADS, else the cores of the node over its ranks.");
 }
 
+void declare_cuda(Schema& schema, CudaSettings& c) {
+  schema.section("cuda", "The CUDA backend.");
+  schema.add("deterministic", c.deterministic)
+      .help(
+          "The same bits from run to run. Attention's backward then takes memory that grows with the square of the "
+          "sequence (it is in the memory plan), and GEMMs lose some algorithms.");
+  schema.add_choice("gemm", c.gemm, {"heuristic", "timed"})
+      .help(
+          "How a GEMM's algorithm is chosen when its shape is first met: cuBLASLt's first proposal, or the fastest of "
+          "its proposals, measured once and logged.");
+  schema.add("gemm_plans", c.gemm_plans)
+      .help("File of choices: read and used again; with timed, new ones are added. Empty: none.");
+}
+
 }  // namespace
 
 void declare_options(Schema& schema, RunConfig& config) {
@@ -199,6 +213,7 @@ void declare_options(Schema& schema, RunConfig& config) {
   declare_parallel(schema, config.parallel);
   declare_float8(schema, config.float8);
   declare_machine(schema, config);
+  declare_cuda(schema, config.cuda);
 }
 
 std::string to_yaml(RunConfig config) {
