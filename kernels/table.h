@@ -49,6 +49,7 @@ struct KernelTable {
   void (*adamw)(Stream&, const AdamWUpdate&);
   void (*sum)(Stream&, const Sum&);
   void (*sum_of_squares)(Stream&, const SumOfSquares&);
+  std::int64_t (*sum_of_squares_workspace)(const SumOfSquares&);
   void (*accumulate)(Stream&, const Accumulate&);
   void (*clip_factor)(Stream&, const ClipFactor&);
 };

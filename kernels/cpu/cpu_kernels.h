@@ -34,6 +34,7 @@ void cast_output(Stream&, const Float8Out& out, const void* x, DType dtype, std:
 void adamw(Stream&, const AdamWUpdate&);
 void sum(Stream&, const Sum&);
 void sum_of_squares(Stream&, const SumOfSquares&);
+std::int64_t sum_of_squares_workspace(const SumOfSquares&);
 void accumulate(Stream&, const Accumulate&);
 void clip_factor(Stream&, const ClipFactor&);
 

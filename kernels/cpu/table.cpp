@@ -29,6 +29,7 @@ const KernelTable& cpu_kernels() {
       .adamw = cpu::adamw,
       .sum = cpu::sum,
       .sum_of_squares = cpu::sum_of_squares,
+      .sum_of_squares_workspace = cpu::sum_of_squares_workspace,
       .accumulate = cpu::accumulate,
       .clip_factor = cpu::clip_factor,
   };

@@ -31,6 +31,7 @@ const KernelTable& cuda_kernels() {
       .adamw = cuda::adamw,
       .sum = cuda::sum,
       .sum_of_squares = cuda::sum_of_squares,
+      .sum_of_squares_workspace = cuda::sum_of_squares_workspace,
       .accumulate = cuda::accumulate,
       .clip_factor = cuda::clip_factor,
   };

@@ -5,6 +5,7 @@
 
 #include "src/model/tensors.h"
 #include "src/parallel/fsdp_gradients.h"
+#include "src/parallel/gradient_norm.h"
 
 namespace octet {
 namespace {
@@ -31,9 +32,10 @@ std::int64_t gathered_bytes(const ParameterList& list, const PlanInput& in) {
 }
 
 /// Norms, counters, scalars: small, but counted.
-std::int64_t bookkeeping_bytes(const ParameterList& list) {
+std::int64_t bookkeeping_bytes(const ParameterList& list, const KernelTable& kernels) {
   const auto parameters = static_cast<std::int64_t>(list.parameters.size());
-  return 4 * (static_cast<std::int64_t>(list.units.size()) * checked_tensors + 2 * parameters + 16);
+  return 4 * (static_cast<std::int64_t>(list.units.size()) * checked_tensors + 2 * parameters + 16) +
+         GradientNorm::workspace_bytes(list, kernels);
 }
 
 }  // namespace
@@ -53,7 +55,8 @@ MemoryPlan plan_memory(const PlanInput& in, Stream& stream) {
   plan[Purpose::optimizer] = 2 * layout.bytes();
   plan[Purpose::gathered] = gathered_bytes(list, in);
   plan[Purpose::activations] = needs.activations;
-  plan[Purpose::workspace] = needs.scratch + s.seq_len * s.model.head_dim * 4 + bookkeeping_bytes(list);  // RoPE table
+  plan[Purpose::workspace] = needs.scratch + s.seq_len * s.model.head_dim * 4 +  // RoPE table
+                             bookkeeping_bytes(list, kernels_of(stream));
   plan[Purpose::communication] = in.communication;
   plan[Purpose::data] = 2 * s.micro_batch * s.seq_len * 4;
   return plan;
