@@ -15,6 +15,7 @@ const KernelTable& cpu_kernels() {
       .gemm_workspace = cpu::gemm_workspace,
       .embedding_forward = cpu::embedding_forward,
       .embedding_backward = cpu::embedding_backward,
+      .embedding_backward_workspace = cpu::embedding_backward_workspace,
       .add_rmsnorm_forward = cpu::add_rmsnorm_forward,
       .rmsnorm_backward = cpu::rmsnorm_backward,
       .rmsnorm_backward_workspace = cpu::rmsnorm_backward_workspace,

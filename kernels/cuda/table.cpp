@@ -17,6 +17,7 @@ const KernelTable& cuda_kernels() {
       .gemm_workspace = cuda::gemm_workspace,
       .embedding_forward = cuda::embedding_forward,
       .embedding_backward = cuda::embedding_backward,
+      .embedding_backward_workspace = cuda::embedding_backward_workspace,
       .add_rmsnorm_forward = cuda::add_rmsnorm_forward,
       .rmsnorm_backward = cuda::rmsnorm_backward,
       .rmsnorm_backward_workspace = cuda::rmsnorm_backward_workspace,

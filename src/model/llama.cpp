@@ -53,14 +53,17 @@ void Llama::embed(const std::int32_t* tokens, WeightProvider& weights, const Ten
 
 void Llama::embed_backward(const std::int32_t* tokens, const Tensor& dh, GradientSink& gradients) {
   const GradientTarget target = gradients.open(embedding_unit)[0];
-  op_.kernels.embedding_backward(op_.stream, {.tokens = tokens,
-                                              .d_out = dh.data,
-                                              .dtype = dh.dtype,
-                                              .d_table = static_cast<float*>(target.tensor.data),
-                                              .accumulate = target.accumulate,
-                                              .n = shape_.tokens(),
-                                              .vocab = settings_.model.vocab_size,
-                                              .dim = settings_.model.dim});
+  const ArenaScope scope(scratch_);
+  EmbeddingBackward args{.tokens = tokens,
+                         .d_out = dh.data,
+                         .dtype = dh.dtype,
+                         .d_table = static_cast<float*>(target.tensor.data),
+                         .accumulate = target.accumulate,
+                         .n = shape_.tokens(),
+                         .vocab = settings_.model.vocab_size,
+                         .dim = settings_.model.dim};
+  args.workspace = scratch_.allocate(op_.kernels.embedding_backward_workspace(args));
+  op_.kernels.embedding_backward(op_.stream, args);
   gradients.close(embedding_unit);
 }
 
