@@ -8,14 +8,15 @@ endif()
 
 # What jobs/install-cuda.sh fetched.
 set(OCTET_CUDA_PACKAGES ${PROJECT_SOURCE_DIR}/build/cuda-packages)
-if(NOT DEFINED ENV{CUDACXX})
-  # On the PATH first, then in this order; jobs/install-cuda.sh --find is the same.
-  find_program(CMAKE_CUDA_COMPILER nvcc
-    PATHS ENV CUDA_HOME /usr/local/cuda ${OCTET_CUDA_PACKAGES}/toolkit PATH_SUFFIXES bin)
-  if(NOT CMAKE_CUDA_COMPILER)
-    message(FATAL_ERROR "OCTET_CUDA is ON and there is no nvcc (looked on the PATH, in $CUDA_HOME, /usr/local/cuda and "
-      "${OCTET_CUDA_PACKAGES}/toolkit): jobs/install-cuda.sh fetches one")
+if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
+  # On the PATH, in $CUDA_HOME, in /usr/local/cuda, or fetched.
+  execute_process(COMMAND ${PROJECT_SOURCE_DIR}/jobs/install-cuda.sh --find
+    OUTPUT_VARIABLE nvcc OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE no_nvcc)
+  if(no_nvcc)
+    message(FATAL_ERROR "OCTET_CUDA is ON and there is no nvcc on the PATH, in $CUDA_HOME, in /usr/local/cuda or in "
+      "${OCTET_CUDA_PACKAGES}/toolkit: jobs/install-cuda.sh fetches one")
   endif()
+  set(CMAKE_CUDA_COMPILER ${nvcc} CACHE FILEPATH "nvcc")
 endif()
 
 set(CMAKE_CUDA_ARCHITECTURES ${OCTET_CUDA_ARCHITECTURES})

@@ -31,11 +31,11 @@ nvidia-cublas         13.1.0.3  423MB ee8722c1f0145ab246bccb9e452153b5e0515fd094
 nvidia-cudnn-jit-cu13 9.19.0.56 17MB  0cb5672fc29f22a6107f0ce48cc195e0d580e8ec4566ee6f3589eb8cc15aa9ff
 '
 
-# The order of cmake/cuda.cmake.
+# The first that runs; cmake/cuda.cmake asks here too.
 find_nvcc() {
   local nvcc
   for nvcc in "$(command -v nvcc || true)" "${CUDA_HOME:+$CUDA_HOME/bin/nvcc}" /usr/local/cuda/bin/nvcc "$root/toolkit/bin/nvcc"; do
-    [[ -z $nvcc || ! -x $nvcc ]] || { echo "$nvcc" && return; }
+    if [[ -n $nvcc ]] && "$nvcc" --version >/dev/null 2>&1; then echo "$nvcc" && return; fi
   done
   return 1
 }
