@@ -33,10 +33,16 @@ install_tree() {
   cp -r "$source"/{README.md,LICENSE,docs} "$stage/"
   [[ ! -d $source/jobs/gpu ]] || { mkdir "$stage/jobs" && cp -r "$source/jobs/gpu" "$stage/jobs/"; }
   find "$stage" -name __pycache__ -prune -exec rm -r {} +
-  {
-    echo "octet $version"
-    echo "commit $(git -C "$source" rev-parse HEAD 2>/dev/null || echo unknown)$(git -C "$source" diff --quiet HEAD 2>/dev/null || echo ' with changes')"
-  } >"$stage/VERSION"
+  [[ ! -e $source/tests/benchmark/torch_gpu.py ]] || install -D -t "$stage/tests/benchmark" "$source/tests/benchmark/torch_gpu.py"
+  commit_of_source >"$stage/COMMIT"
+}
+
+# As jobs/gpu/ writes it beside its results.
+commit_of_source() {
+  local head
+  head=$(git -C "$source" rev-parse --short=10 HEAD 2>/dev/null) || head=unknown
+  [[ $head == unknown || -z $(git -C "$source" status --porcelain --untracked-files=no) ]] || head+=-dirty
+  echo "$head"
 }
 
 # hydra finds its proxy beside itself.
