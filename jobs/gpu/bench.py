@@ -1,0 +1,330 @@
+#!/usr/bin/env python3
+"""What jobs/gpu/bench.sh does: chooses rows, runs the programs, appends results, prints tables. Standard library only."""
+
+import argparse
+import datetime
+import json
+import os
+import re
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, HERE)
+import bench_rows  # noqa: E402
+import bench_table  # noqa: E402
+
+NO_DEVICE = 3  # exit code of octet-bench-gpu and torch_gpu.py where they cannot run
+DEVICE_IN_ERROR = 70  # and of octet-bench-gpu after a fault of a kernel
+PROCESSES_A_GROUP = 5
+GROUP_SECONDS = 420  # a process that takes longer is ended; the rows that it finished stay
+MEMORY = 84942979072  # of an H100, for --list without one
+
+
+# --- what this run is ------------------------------------------------------------------------------------------------
+
+
+def output_of(command):
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def commit():
+    """Of the source: the tree's, or what the bundle's COMMIT file says."""
+    if os.environ.get("OCTET_COMMIT"):
+        return os.environ["OCTET_COMMIT"]
+    if os.path.exists(os.path.join(ROOT, ".git")):
+        git = ["git", "-C", ROOT]
+        head = output_of(git + ["rev-parse", "--short=10", "HEAD"])
+        if head:
+            return head + ("-dirty" if output_of(git + ["status", "--porcelain", "--untracked-files=no"]) else "")
+    for name in ("COMMIT", "share/octet/COMMIT"):
+        if os.path.exists(os.path.join(ROOT, name)):
+            with open(os.path.join(ROOT, name), encoding="utf-8") as file:
+                return file.read().split()[0]
+    return "unknown"
+
+
+def driver():
+    smi = output_of(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"])
+    if smi:
+        return smi.splitlines()[0]
+    try:
+        with open("/proc/driver/nvidia/version", encoding="utf-8") as file:
+            found = re.search(r"\b\d+\.\d+(\.\d+)?\b", file.read())
+    except OSError:
+        return "unknown"
+    return found[0] if found else "unknown"
+
+
+def read_results(path):
+    if not os.path.exists(path):
+        return []
+    results = []
+    with open(path, encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                if line.strip():
+                    results.append(json.loads(line))
+            except json.JSONDecodeError:  # a killed run may leave half a line
+                print(f"{path}:{number}: not JSON, left out", file=sys.stderr)
+    return results
+
+
+class Results:
+    """The results file: what it has for this commit and device, and where new rows go."""
+
+    def __init__(self, path, identity):
+        self.path, self.identity = path, identity
+        self.measured = self.failed = 0
+        self.done = {(r["by"], r["row"]) for r in read_results(path) if "error" not in r
+                     and all(r.get(key) == identity[key] for key in ("commit", "device"))}
+        os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+        self.ends_clean = self._ends_clean()
+
+    def _ends_clean(self):
+        if not os.path.exists(self.path) or os.path.getsize(self.path) == 0:
+            return True
+        with open(self.path, "rb") as file:
+            file.seek(-1, os.SEEK_END)
+            return file.read() == b"\n"
+
+    def add(self, by, result, command):
+        if "error" in result:
+            self.failed += 1
+            print(f"  {by}:{result['row']}  FAILED: {result['error'].splitlines()[0][:200]}", flush=True)
+        else:
+            self.measured += 1
+            self.done.add((by, result["row"]))
+            print(f"  {by}:{result['row']}  {result['seconds'] * 1e3:.4g} ms", flush=True)
+        date = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+        line = {"by": by, **result, **self.identity, "date": date, "command": command}
+        with open(self.path, "a", encoding="utf-8") as file:
+            file.write(("" if self.ends_clean else "\n") + json.dumps(line) + "\n")
+        self.ends_clean = True
+
+
+# --- running programs ------------------------------------------------------------------------------------------------
+
+
+def run_lines(command, seconds, log, on_line):
+    """Runs it, gives each line of its output to on_line, ends its process group after `seconds`. Returns its exit code
+    (negative: the signal that ended it)."""
+    with open(log, "w", encoding="utf-8") as errors:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True)
+
+        def end():
+            try:
+                os.killpg(process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+
+        timer = threading.Timer(seconds, end)
+        timer.start()
+        try:
+            for line in process.stdout:
+                on_line(line)
+            return process.wait()
+        except BaseException:
+            end()
+            raise
+        finally:
+            timer.cancel()
+
+
+def tail(path, characters=600):
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return file.read()[-characters:].strip()
+
+
+class Runner:
+    def __init__(self, options, results, work):
+        self.options, self.results, self.work = options, results, work
+        self.bin = os.environ["OCTET_BIN"]
+        self.log = os.path.join(work, "program.log")
+        self.no_torch = None  # why, once it is known
+        self.tokens = None
+
+    def run(self, by, rows):
+        if by == "octet" and rows[0]["op"] == "step":
+            for row in rows:
+                self.octet_step(row)
+        elif by == "torch" and self.no_torch is not None:
+            return
+        else:
+            self.program(by, rows)
+
+    def program(self, by, rows):
+        """All rows in one process: its start, and what it compiles for several rows, is paid once. When it dies, the
+        row that it died of is given up and another process takes the rest."""
+        command = {"octet": [os.path.join(self.bin, "octet-bench-gpu")],
+                   "torch": [self.options.python, os.path.join(ROOT, "tests/benchmark/torch_gpu.py")]}[by]
+        waiting = {row["row"]: row for row in rows}
+        for _ in range(PROCESSES_A_GROUP):
+            code = self.process(by, command, waiting)
+            if by == "torch" and code == NO_DEVICE:
+                self.no_torch = (tail(self.log).splitlines() or ["torch_gpu.py cannot run"])[-1]
+                print(f"  PyTorch's rows are skipped: {self.no_torch}", flush=True)
+                return
+            if waiting and code != DEVICE_IN_ERROR:  # with that code the row has told of itself
+                name = next(iter(waiting))
+                why = f"ended after {GROUP_SECONDS} s" if code == -signal.SIGKILL else f"exit code {code}: {tail(self.log)}"
+                self.results.add(by, {"row": name, "error": why}, self.shown(command, name))
+                del waiting[name]
+            if not waiting:
+                return
+        self.results.add(by, {"row": next(iter(waiting)), "error": "the processes before it died"}, command[-1])
+
+    @staticmethod
+    def shown(command, row):
+        return f"{os.path.basename(command[-1])} --rows {row}"
+
+    def process(self, by, command, waiting):
+        """One process over the waiting rows; takes out what it measured. Returns its exit code."""
+        file = os.path.join(self.work, "rows.jsonl")
+        with open(file, "w", encoding="utf-8") as out:
+            for row in waiting.values():
+                out.write(json.dumps({k: v for k, v in row.items() if k not in ("bytes", "flops")}) + "\n")
+
+        def on_line(line):
+            try:
+                result = json.loads(line)
+            except json.JSONDecodeError:
+                return  # a library that prints
+            row = waiting.pop(result.get("row"), None) if isinstance(result, dict) else None
+            if row is not None:
+                result.update(flops=row["flops"], bytes=row["bytes"])
+                self.results.add(by, result, self.shown(command, row["row"]))
+
+        return run_lines(command + ["--rows", file], GROUP_SECONDS, self.log, on_line)
+
+    def prepare_tokens(self):
+        """Words by a fixed rule: speed does not depend on what the text says."""
+        if self.tokens is None:
+            text = os.path.join(self.work, "words.txt")
+            subprocess.run([sys.executable, os.path.join(HERE, "make_text.py"), text, "4000000"], check=True)
+            tokens = os.path.join(self.work, "tokens")
+            subprocess.run([os.path.join(self.bin, "octet"), "prepare", "--input", text, "--output", tokens],
+                           check=True, stdout=subprocess.DEVNULL)
+            self.tokens = tokens
+        return self.tokens
+
+    def octet_step(self, row):
+        model = os.path.join(self.work, "model.yaml")
+        with open(model, "w", encoding="utf-8") as file:
+            file.writelines(f"{key}: {value}\n" for key, value in row["model"].items())
+        run = tempfile.mkdtemp(dir=self.work)
+        command = [os.path.join(self.bin, "octet-train"), "--model", model, "--precision", row["precision"], "--device",
+                   "cuda", "--train.seq_len", str(row["seq_len"]), "--train.micro_batch", "1", "--train.global_batch",
+                   str(row["micro_batches"]), "--train.steps", str(row["warmup"] + row["steps"]),
+                   "--data.train", self.prepare_tokens(), "--data.validation_fraction", "0",
+                   "--schedule.kind", "constant", "--run.dir", run]
+        with open(self.log + ".out", "w", encoding="utf-8") as out:
+            code = run_lines(command, GROUP_SECONDS, self.log, out.write)
+        shown = " ".join(["octet-train"] + command[1:]).replace(self.work + "/", "")
+        if code != 0:
+            why = (tail(self.log) + " " + tail(self.log + ".out", 300)).strip()
+            return self.results.add("octet", {"row": row["row"], "error": f"exit code {code}: {why}"}, shown)
+        with open(os.path.join(run, "metrics.jsonl"), encoding="utf-8") as file:
+            steps = [json.loads(line) for line in file]
+        result = step_result(row, [s["step_seconds"] for s in steps], [s["loss"] for s in steps])
+        result["memory_bytes"] = steps[-1]["memory_bytes"]
+        self.results.add("octet", {**result, "flops": row["flops"], "bytes": 0}, shown)
+
+
+def step_result(row, seconds, losses):
+    measured = seconds[row["warmup"]:]
+    return {"row": row["row"], "seconds": statistics.median(measured), "lowest": min(measured), "highest": max(measured),
+            "repeats": len(measured), "tokens": row["seq_len"] * row["micro_batches"], "loss_first": losses[0],
+            "loss_last": losses[-1]}
+
+
+# --- the command -----------------------------------------------------------------------------------------------------
+
+
+def arguments():
+    parser = argparse.ArgumentParser(prog="jobs/gpu/bench.sh")
+    parser.add_argument("--only", metavar="REGEX", default="")
+    parser.add_argument("--by", choices=("octet", "torch"))
+    parser.add_argument("--minutes", type=float)
+    parser.add_argument("--out", default=os.path.join(ROOT, "runs/gpu-results.jsonl"))
+    parser.add_argument("--python", default="python3")
+    for mode in ("list", "dry-run", "table"):
+        parser.add_argument("--" + mode, action="store_true")
+    return parser.parse_args()
+
+
+def chosen(options, memory):
+    """(program, rows) of the groups, only what was asked for."""
+    out = []
+    for _, by, rows in bench_rows.groups(memory):
+        rows = [r for r in rows if re.search(options.only, f"{by}:{r['row']}")]
+        if rows and options.by in (None, by):
+            out.append((by, rows))
+    return out
+
+
+def device_of_this_machine():
+    program = os.path.join(os.environ.get("OCTET_BIN", ""), "octet-bench-gpu")
+    text = output_of([program, "--device"])
+    return json.loads(text) if text else None
+
+
+def measure(options):
+    device = device_of_this_machine()
+    if device is None:
+        print("bench: FAILED: octet-bench-gpu --device gives no device")
+        return 1
+    identity = {"device": device["device"], "driver": driver(), "commit": commit()}
+    print("  ".join(f"{k}: {v}" for k, v in {**identity, "results": options.out}.items()), flush=True)
+    results = Results(options.out, identity)
+    start, already, left = time.monotonic(), 0, 0
+    with tempfile.TemporaryDirectory() as work:
+        runner = Runner(options, results, work)
+        for by, rows in chosen(options, device["memory_bytes"]):
+            waiting = [r for r in rows if (by, r["row"]) not in results.done]
+            already += len(rows) - len(waiting)
+            if options.minutes is not None and time.monotonic() - start > 60 * options.minutes:
+                left += len(waiting)
+            elif waiting:
+                runner.run(by, waiting)
+    text = f"{results.measured} rows measured, {already} were there, {results.failed} failed"
+    text += f", {left} left for want of time" if left else ""
+    text += f", PyTorch's skipped ({runner.no_torch})" if runner.no_torch else ""
+    print(f"bench: {'FAILED' if results.failed else 'PASSED'}: {text} ({time.monotonic() - start:.0f} s)")
+    return 1 if results.failed else 0
+
+
+def main():
+    options = arguments()
+    if options.table:
+        wanted = [r for r in read_results(options.out) if re.search(options.only, f"{r['by']}:{r['row']}")]
+        print(bench_table.render(wanted) if wanted else f"no results in {options.out}")
+        return 0
+    if options.list:
+        for by, rows in chosen(options, MEMORY):
+            print("\n".join(f"{by}:{row['row']}" for row in rows))
+        return 0
+    if options.dry_run:
+        device = device_of_this_machine() or {"device": "an H100", "memory_bytes": MEMORY}
+        done = Results(options.out, {"device": device["device"], "commit": commit()}).done
+        rows = [(by, r["row"]) for by, group in chosen(options, device["memory_bytes"]) for r in group]
+        waiting = [r for r in rows if r not in done]
+        print("\n".join(f"{by}:{row}" for by, row in waiting))
+        print(f"bench: {len(waiting)} rows would be measured on {device['device']}, {len(rows) - len(waiting)} are there")
+        return 0
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # and so end the program that runs
+    return measure(options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

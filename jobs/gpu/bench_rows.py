@@ -1,0 +1,282 @@
+"""The rows of jobs/gpu/bench.sh: what is timed, at which sizes, and what each must do at least (FLOPs, bytes).
+
+A row is a dict: "row" names it by what it does and its sizes, so that models with the same shape share it; "op" and the
+sizes are what octet-bench-gpu and torch_gpu.py read; "flops" and "bytes" are the floors' numerators.
+"""
+
+TOKENS = 8192  # sequence length of every model row, one sequence a step
+
+# The shape of one rank: 405B with tensor parallelism 4 keeps a quarter of the heads and of the feed-forward.
+MODELS = {
+    "8b": dict(dim=4096, layers=32, heads=32, kv_heads=8, head_dim=128, ffn_dim=14336, vocab_size=128256),
+    "70b": dict(dim=8192, layers=80, heads=64, kv_heads=8, head_dim=128, ffn_dim=28672, vocab_size=128256),
+    "405b-tp4": dict(dim=16384, layers=126, heads=32, kv_heads=2, head_dim=128, ffn_dim=13312, vocab_size=128256),
+    "1.8b": dict(dim=2048, layers=24, heads=16, kv_heads=8, head_dim=128, ffn_dim=7168, vocab_size=128256),
+}
+STACKS = ["8b", "70b", "405b-tp4"]  # measured as blocks alone; 1.8b fits whole
+TENSOR_PARALLEL = {"405b-tp4": 4}
+SQUARES = [1024, 2048, 4096, 8192, 16384]
+FORMS = ["forward", "grad_input", "grad_weight"]
+MODES = ["bf16", "fp8", "fp8_casts"]
+PRECISIONS = ["bf16", "float8"]
+# Steps of a row: the first ones load, choose plans and warm the chip.
+WARMUP, STEPS = 3, 8
+
+
+def q_dim(m):
+    return m["heads"] * m["head_dim"]
+
+
+def kv_dim(m):
+    return m["kv_heads"] * m["head_dim"]
+
+
+def linears(m):
+    """(name, outputs, inputs) of the seven linears of a block."""
+    return [("wq", q_dim(m), m["dim"]), ("wk", kv_dim(m), m["dim"]), ("wv", kv_dim(m), m["dim"]),
+            ("wo", m["dim"], q_dim(m)), ("w1", m["ffn_dim"], m["dim"]), ("w3", m["ffn_dim"], m["dim"]),
+            ("w2", m["dim"], m["ffn_dim"])]
+
+
+def block_parameters(m):
+    return sum(o * i for _, o, i in linears(m)) + 2 * m["dim"]
+
+
+def block_flops(m, seq=TOKENS):
+    """Of a training step, a token: 6 a parameter, and attention over the full square, as octet-train counts."""
+    return 6 * block_parameters(m) + 12 * q_dim(m) * seq
+
+
+def model_flops(m, seq=TOKENS):
+    """The same of the whole model: blocks, last norm, output head; not the embedding, which is a look-up."""
+    return m["layers"] * block_flops(m, seq) + 6 * (m["vocab_size"] * m["dim"] + m["dim"])
+
+
+# --- kernels, one row a shape ----------------------------------------------------------------------------------------
+
+
+def copy():
+    n = 1 << 30
+    return dict(row="copy", op="copy", n=n, bytes=2 * n, flops=0)
+
+
+def gemm(m, n, k, form, mode):
+    width = 2 if mode == "bf16" else 1
+    c = m * n * (4 if form == "grad_weight" else 2)
+    # What the casts must move: both operands in bf16 read for the abs-max and for the cast, and written in 8 bits.
+    casts = 5 * (m + n) * k if mode == "fp8_casts" else 0
+    return dict(row=f"gemm/{m}x{n}x{k}/{form}/{mode}", op="gemm", m=m, n=n, k=k, form=form, mode=mode,
+                flops=2 * m * n * k, bytes=width * (m + n) * k + c + casts)
+
+
+def linear_gemm(outputs, inputs, form, mode, tokens=TOKENS):
+    m, n, k = {"forward": (tokens, outputs, inputs), "grad_input": (tokens, inputs, outputs),
+               "grad_weight": (outputs, inputs, tokens)}[form]
+    return gemm(m, n, k, form, mode)
+
+
+def attention(m, direction, seq=TOKENS):
+    """Causal FLOPs: half the square; two products forward, five backward."""
+    products = 2 if direction == "forward" else 5
+    q, k = q_dim(m) * seq, kv_dim(m) * seq
+    tensors = 2 * q + 2 * k if direction == "forward" else 4 * q + 4 * k
+    return dict(row=f"attention/{m['heads']}:{m['kv_heads']}x{m['head_dim']}x{seq}/{direction}",
+                op=f"attention_{direction}", batch=1, seq=seq, heads=m["heads"], kv_heads=m["kv_heads"],
+                head_dim=m["head_dim"], flops=products * q * seq, bytes=2 * tensors + 4 * m["heads"] * seq)
+
+
+def kernel(op, traffic, **sizes):
+    name = "x".join(str(v) for k, v in sizes.items() if not isinstance(v, (bool, str)))
+    kind = "/".join([str(v) for v in sizes.values() if isinstance(v, str)] + (["both"] if sizes.get("transposed") else []))
+    return dict(row="/".join(["kernel", op] + ([kind] if kind else []) + [name]), op=op, **sizes, bytes=traffic, flops=0)
+
+
+def stats(columns):
+    return kernel("stats", 2 * TOKENS * columns, n=TOKENS * columns)
+
+
+def cast(columns, to="e4m3", both=False):
+    """bf16 to 8 bits; `both`: with the transposed copy, for the two GEMMs of a backward pass."""
+    n = TOKENS * columns
+    return kernel("cast", n * (4 if both else 3), rows=TOKENS, columns=columns, **{"from": "bf16", "to": to},
+                  transposed=both)
+
+
+def cast_weight(o, i):
+    return kernel("cast", 5 * o * i, rows=o, columns=i, **{"from": "f32", "to": "e4m3"}, transposed=False)
+
+
+def convert_weight(o, i):
+    return kernel("convert", 6 * o * i, n=o * i)
+
+
+def transpose(rows, columns):
+    return kernel("transpose", 2 * rows * columns, rows=rows, columns=columns)
+
+
+def add_rmsnorm(dim):
+    return kernel("add_rmsnorm", 8 * TOKENS * dim, rows=TOKENS, columns=dim)
+
+
+def rmsnorm_backward(dim):
+    return kernel("rmsnorm_backward", 8 * TOKENS * dim, rows=TOKENS, columns=dim)
+
+
+def rope(m, heads):
+    half = m["head_dim"] // 2
+    return kernel("rope", 4 * TOKENS * heads * m["head_dim"] + 8 * TOKENS * half, seq=TOKENS, heads=heads,
+                  head_dim=m["head_dim"])
+
+
+def swiglu_forward(m):
+    n = TOKENS * m["ffn_dim"]
+    return kernel("swiglu_forward", 6 * n, n=n)
+
+
+def swiglu_backward(m):
+    n = TOKENS * m["ffn_dim"]
+    return kernel("swiglu_backward", 10 * n, n=n)
+
+
+def adamw(n):
+    return kernel("adamw", 28 * n, n=n)
+
+
+def sum_of_squares(n):
+    return kernel("sum_of_squares", 4 * n, n=n)
+
+
+def embedding(m, direction):
+    """Backward adds to the fp32 rows of the tokens that occur: read and written once each."""
+    n, vocab = TOKENS * m["dim"], m["vocab_size"]
+    occurring = vocab * (1 - (1 - 1 / vocab) ** TOKENS)
+    traffic = 4 * n if direction == "forward" else 2 * n + int(occurring) * m["dim"] * 8
+    return kernel(f"embedding_{direction}", traffic + 4 * TOKENS, rows=TOKENS, columns=m["dim"], vocab=vocab)
+
+
+def cross_entropy(m, rows=1024):
+    return kernel("cross_entropy", rows * m["vocab_size"] * 6, rows=rows, vocab=m["vocab_size"])
+
+
+# --- one block, op by op ---------------------------------------------------------------------------------------------
+
+
+def block_ops(m, precision):
+    """(label, row, count) of a block's forward and backward and of its weights' part of a step."""
+    ops = []
+    add = lambda label, row, count=1: ops.append((label, row, count))
+    dim, ffn, q, kv = m["dim"], m["ffn_dim"], q_dim(m), kv_dim(m)
+    float8 = precision == "float8"
+    for name, o, i in linears(m):
+        for form in FORMS:
+            add(f"GEMM {form}", linear_gemm(o, i, form, "fp8" if float8 else "bf16"))
+    add("attention forward", attention(m, "forward"))
+    add("attention backward", attention(m, "backward"))
+    add("RMSNorm", add_rmsnorm(dim), 2)
+    add("RMSNorm backward", rmsnorm_backward(dim), 2)
+    add("RoPE", rope(m, m["heads"]), 2)
+    add("RoPE", rope(m, m["kv_heads"]), 2)
+    add("SwiGLU", swiglu_forward(m))
+    add("SwiGLU backward", swiglu_backward(m))
+    if float8:
+        add("abs-max of attention's outputs", stats(q))
+        add("abs-max of attention's outputs", stats(kv))
+        for columns in (dim, dim, q, ffn):
+            add("casts of inputs", cast(columns))
+            add("transposes of inputs", transpose(TOKENS, columns))
+        for columns in (dim, dim, ffn, ffn, q, kv, kv):  # of w2, wo, w1, w3, wq, wk, wv
+            add("casts of output gradients", cast(columns, "e5m2", both=True))
+        for _, o, i in linears(m):
+            add("transposes of weights", transpose(o, i))
+            add("casts of weights", cast_weight(o, i))
+    else:
+        for _, o, i in linears(m):
+            add("casts of weights", convert_weight(o, i))
+    for _, o, i in linears(m):
+        add("gradient norm", sum_of_squares(o * i))
+        add("AdamW", adamw(o * i))
+    return ops
+
+
+# --- training steps --------------------------------------------------------------------------------------------------
+
+
+def blocks_that_fit(m, memory, micro_batches=1):
+    """Blocks of a stack that train in `memory` bytes: fp32 masters, gradients and moments, weights in bf16, and about
+    what either program keeps from forward to backward; a fifth is left for scratch and libraries."""
+    parameters = block_parameters(m)
+    kept = 2 * TOKENS * (7 * m["dim"] + 2 * q_dim(m) + 2 * kv_dim(m) + 4 * m["ffn_dim"])
+    one = 18 * parameters + kept
+    return int((0.8 * memory - 4 * parameters) // one)
+
+
+def step(model, precision, layers, micro_batches=1):
+    """A training step of one sequence a micro-batch: the blocks on a vocabulary of bytes, or the 1.8B model whole."""
+    m = MODELS[model]
+    shape = dict(m, layers=layers)
+    if model in STACKS:
+        shape["vocab_size"] = 256
+    suffix = f"/{micro_batches}-micro-batches" if micro_batches > 1 else ""
+    return dict(row=f"step/{model}/{precision}/{layers}-blocks{suffix}", op="step", name=model, model=shape,
+                precision=precision, seq_len=TOKENS, micro_batches=micro_batches, warmup=WARMUP, steps=STEPS,
+                flops=TOKENS * micro_batches * model_flops(shape), bytes=0)
+
+
+def step_rows(memory):
+    """Most important first. 1 block and as many as fit: their difference is the time of a block, without embedding,
+    head and what a step costs once. With several micro-batches the optimizer's share is as small as on a cluster."""
+    rows = []
+    for micro_batches in (1, 4):
+        for model in STACKS:
+            for precision in reversed(PRECISIONS):
+                most = min(max(blocks_that_fit(MODELS[model], memory), 2), 12)
+                rows += [step(model, precision, n, micro_batches) for n in (1, most)]
+        if micro_batches == 1:
+            rows += [step("1.8b", precision, MODELS["1.8b"]["layers"]) for precision in reversed(PRECISIONS)]
+    return rows
+
+
+# --- all of them -----------------------------------------------------------------------------------------------------
+
+
+def unique(rows):
+    return list({row["row"]: row for row in rows}.values())
+
+
+def gemm_rows():
+    rows = []
+    for model in STACKS:
+        for _, o, i in linears(MODELS[model]):
+            rows += [linear_gemm(o, i, form, mode) for form in FORMS for mode in MODES]
+    return unique(rows + [gemm(n, n, n, "forward", mode) for n in SQUARES for mode in MODES])
+
+
+def kernel_rows():
+    rows = [copy()]
+    for model in STACKS:
+        for precision in PRECISIONS:
+            rows += [row for _, row, _ in block_ops(MODELS[model], precision) if row["op"] not in
+                     ("gemm", "attention_forward", "attention_backward")]
+    for model in ("8b", "70b"):
+        m = MODELS[model]
+        rows += [embedding(m, "forward"), embedding(m, "backward"), cross_entropy(m)]
+    return unique(rows)
+
+
+def attention_rows():
+    return unique([attention(m, d) for m in MODELS.values() for d in ("forward", "backward")])
+
+
+def groups(memory=80e9):
+    """(group, program, rows), in the order in which they run. Both programs' rows of a kind stand next to each other,
+    so that they meet the same machine; a group is one process."""
+    out = [("kernels", "octet", kernel_rows()), ("attention", "octet", attention_rows()),
+           ("attention", "torch", [copy()] + attention_rows()), ("gemm", "octet", gemm_rows()),
+           ("gemm", "torch", gemm_rows())]
+    by_run = {}
+    for row in step_rows(memory):
+        by_run.setdefault((row["name"], row["precision"], row["micro_batches"]), []).append(row)
+    for (name, precision, micro_batches), rows in by_run.items():
+        label = f"step/{name}/{precision}" + (f"/{micro_batches}" if micro_batches > 1 else "")
+        out += [(label, "octet", rows), (label, "torch", rows)]
+    return out

@@ -1,0 +1,257 @@
+"""Markdown tables of the results of jobs/gpu/bench.sh, for docs/gpu-results.md."""
+
+import bench_rows
+from bench_rows import FORMS, MODELS, PRECISIONS, STACKS, TOKENS
+
+# Dense peaks in FLOP/s by vendor data sheet: bf16, fp8. More specific names first.
+PEAKS = [("H100 PCIe", 756e12, 1513e12), ("H100 NVL", 835e12, 1671e12), ("H100", 989.4e12, 1978.9e12),
+         ("H200", 989.4e12, 1978.9e12)]
+# fp8 over bf16 and tokens/s a GPU in bf16 and fp8, as published for PyTorch FSDP2 with torchao float8 on 128 to 512
+# H100 (PyTorch blog, 2024-11-25), sequence 8192.
+PUBLISHED = {"1.8b": (1.18, 29000, 35000), "8b": (1.28, 8000, 10000), "70b": (1.50, 956, 1430),
+             "405b-tp4": (1.52, 149, 227)}
+
+
+def peaks(device):
+    return next(((bf16, fp8) for part, bf16, fp8 in PEAKS if part in device), (None, None))
+
+
+def ratio(a, b, digits=2):
+    return f"{a / b:.{digits}f}" if a and b else "-"
+
+
+def percent(a, b):
+    return f"{100 * a / b:.0f} %" if a and b else "-"
+
+
+def table(head, rows):
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    return "\n".join(lines + ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]) + "\n"
+
+
+class Measured:
+    """The last result of each (program, row); of several devices, that of the last line."""
+
+    def __init__(self, results):
+        self.device = results[-1]["device"]
+        self.results = {(r["by"], r["row"]): r for r in results if r["device"] == self.device and "error" not in r}
+        self.errors = {(r["by"], r["row"]): r["error"] for r in results if r["device"] == self.device and "error" in r}
+        for key in self.results:
+            self.errors.pop(key, None)
+        self.bf16_peak, self.fp8_peak = peaks(self.device)
+        copy = self.get("octet", "copy")
+        self.copy = copy["bytes"] / copy["seconds"] if copy else None
+
+    def get(self, by, row):
+        return self.results.get((by, row))
+
+    def seconds(self, by, row):
+        found = self.get(by, row)
+        return found["seconds"] if found else None
+
+    def floor(self, row):
+        """Seconds that FLOPs and bytes allow; None where peak or copy rate is not known."""
+        peak = self.fp8_peak if row.get("mode", "bf16") != "bf16" else self.bf16_peak
+        if peak is None or self.copy is None:
+            return None
+        return max(row["flops"] / peak, row["bytes"] / self.copy)
+
+
+def header(m, results):
+    mine = [r for r in results if r["device"] == m.device]
+    unique = lambda key: ", ".join(sorted({str(r[key]) for r in mine if key in r}))
+    text = f"{m.device}, driver {unique('driver')}, commit {unique('commit')}, {mine[0]['date'][:10]} to {mine[-1]['date'][:10]}"
+    torch = unique("torch")
+    text += f"; PyTorch {torch}" if torch else ""
+    text += f"; copy {m.copy / 1e9:,.0f} GB/s (bytes read and written)" if m.copy else ""
+    return text + "\n"
+
+
+# --- training steps --------------------------------------------------------------------------------------------------
+
+
+def block_seconds(m, by, model, precision, micro_batches=1):
+    """Seconds of a block of one sequence from the two heights of a stack, and the memory of the higher one."""
+    prefix = f"step/{model}/{precision}/"
+    suffix = f"-blocks/{micro_batches}-micro-batches" if micro_batches > 1 else "-blocks"
+    heights = {}
+    for (program, row), result in m.results.items():
+        middle = row[len(prefix):-len(suffix)]
+        if program == by and row == prefix + middle + suffix and middle.isdigit():
+            heights[int(middle)] = result
+    if len(heights) < 2:
+        return None
+    low, high = min(heights), max(heights)
+    seconds = (heights[high]["seconds"] - heights[low]["seconds"]) / (high - low) / micro_batches
+    return {"seconds": seconds, "memory": heights[high].get("memory_bytes"), "blocks": high}
+
+
+def whole_seconds(m, by, model, precision):
+    layers = MODELS[model]["layers"]
+    found = m.get(by, f"step/{model}/{precision}/{layers}-blocks")
+    return {"seconds": found["seconds"], "memory": found.get("memory_bytes"), "blocks": layers} if found else None
+
+
+def step_entry(m, by, model, precision, micro_batches):
+    """Seconds, FLOPs of them, and tokens/s of a GPU that has the whole model's blocks to do."""
+    shape = MODELS[model]
+    if model in STACKS:
+        found = block_seconds(m, by, model, precision, micro_batches)
+        flops, times = TOKENS * bench_rows.block_flops(shape), shape["layers"] * bench_rows.TENSOR_PARALLEL.get(model, 1)
+    else:
+        found = whole_seconds(m, by, model, precision) if micro_batches == 1 else None
+        flops, times = TOKENS * bench_rows.model_flops(shape), 1
+    if found is None or found["seconds"] <= 0:
+        return None
+    return {**found, "tokens": TOKENS / found["seconds"] / times, "rate": flops / found["seconds"]}
+
+
+def gibibytes(entry):
+    return f"{entry['memory'] / 2**30:.1f}" if entry and entry["memory"] else "-"
+
+
+def steps(m, micro_batches):
+    speed, gains = [], []
+    for model in ["1.8b"] + STACKS:
+        entries = {(by, p): step_entry(m, by, model, p, micro_batches) for by in ("octet", "torch") for p in PRECISIONS}
+        if not any(entries.values()):
+            continue
+        show = lambda e, text: text(e) if e else "-"
+        for p in PRECISIONS:
+            octet, torch = entries["octet", p], entries["torch", p]
+            speed.append([model, p, show(octet or torch, lambda e: e["blocks"])] +
+                         [show(e, lambda e: f"{e['seconds'] * 1e3:.2f}") for e in (octet, torch)] +
+                         [show(e, lambda e: f"{e['tokens']:,.0f}") for e in (octet, torch)] +
+                         [percent(e and e["rate"], m.bf16_peak) for e in (octet, torch)] +
+                         [gibibytes(octet), gibibytes(torch)] +
+                         [ratio(torch and torch["seconds"], octet and octet["seconds"]), "1.10" if p == "float8" else "1.00"])
+        gain = lambda by: ratio(*(entries[by, p] and entries[by, p]["seconds"] for p in PRECISIONS))
+        published = PUBLISHED[model]
+        gains.append([model, gain("octet"), gain("torch"), published[0], f"{published[1]:,} to {published[2]:,}"])
+    if not speed:
+        return ""
+    several = f", {micro_batches} micro-batches a step" if micro_batches > 1 else ""
+    text = f"### Training step, sequence {TOKENS}{several}\n\n"
+    text += table(["model", "precision", "blocks", "ms, Octet", "ms, PyTorch", "tokens/s, Octet", "tokens/s, PyTorch",
+                   "MFU, Octet", "MFU, PyTorch", "GiB, Octet", "GiB, PyTorch", "Octet / PyTorch", "aim"], speed)
+    text += ("\nms: of one block and one sequence, from stacks of 1 and of so many blocks; 1.8b: of the whole step. "
+             "tokens/s: of the whole model's blocks on one GPU (405b-tp4: a quarter of each, on each of four), without "
+             "embedding, head and communication; 1.8b: with all. MFU: against the dense bf16 peak, also for float8.\n\n")
+    return text + table(["model", "float8 / bf16, Octet", "float8 / bf16, PyTorch", "published gain",
+                         "published tokens/s a GPU, bf16 to float8"], gains) + "\n"
+
+
+# --- GEMM, attention, kernels ----------------------------------------------------------------------------------------
+
+
+def gemm_cells(m, row):
+    """TFLOP/s and fraction of peak of both programs."""
+    peak = m.fp8_peak if row["mode"] != "bf16" else m.bf16_peak
+    cells = []
+    for by in ("octet", "torch"):
+        seconds = m.seconds(by, row["row"])
+        cells.append(f"{row['flops'] / seconds / 1e12:,.0f} ({percent(row['flops'] / seconds, peak)})" if seconds else "-")
+    return cells
+
+
+def gemms(m):
+    shapes = [(f"square {n}", "forward", lambda mode, n=n: bench_rows.gemm(n, n, n, "forward", mode))
+              for n in bench_rows.SQUARES]
+    for model in STACKS:
+        seen = {}
+        for name, o, i in bench_rows.linears(MODELS[model]):
+            seen.setdefault((o, i), []).append(name)
+        for (o, i), names in seen.items():
+            for form in FORMS:
+                shapes.append((f"{model} {', '.join(names)}", form,
+                               lambda mode, o=o, i=i, form=form: bench_rows.linear_gemm(o, i, form, mode)))
+    rows = []
+    for label, form, of in shapes:
+        cells = [cell for mode in bench_rows.MODES for cell in gemm_cells(m, of(mode))]
+        if any(cell != "-" for cell in cells):
+            g = of("bf16")
+            rows.append([label, form, f"{g['m']} x {g['n']} x {g['k']}"] + cells)
+    if not rows:
+        return ""
+    head = ["linear", "GEMM", "m x n x k"] + [f"{mode}, {by}" for mode in ("bf16", "fp8", "fp8 with casts")
+                                              for by in ("Octet", "PyTorch")]
+    return "### GEMM, TFLOP/s (fraction of the peak of its format)\n\n" + table(head, rows) + (
+        "\nfp8 with casts: the abs-max, scale and cast of both bf16 operands and the product. grad_weight is stored in "
+        "fp32 by Octet and in bf16 by PyTorch.\n\n")
+
+
+def attentions(m):
+    rows = []
+    for model, shape in MODELS.items():
+        for direction in ("forward", "backward"):
+            row = bench_rows.attention(shape, direction)
+            octet, torch = (m.seconds(by, row["row"]) for by in ("octet", "torch"))
+            if octet or torch:
+                rate = lambda s: f"{row['flops'] / s / 1e12:,.0f} ({percent(row['flops'] / s, m.bf16_peak)})" if s else "-"
+                rows.append([f"{model} {shape['heads']}:{shape['kv_heads']} heads", direction, rate(octet), rate(torch),
+                             ratio(torch, octet)])
+    if not rows:
+        return ""
+    head = ["model", "direction", "Octet", "PyTorch", "Octet / PyTorch"]
+    return "### Causal attention, TFLOP/s (fraction of the bf16 peak)\n\n" + table(head, rows) + "\n"
+
+
+def kernels(m):
+    rows = []
+    for row in bench_rows.kernel_rows():
+        seconds = m.seconds("octet", row["row"])
+        if seconds and row["op"] != "copy":
+            rate = row["bytes"] / seconds
+            rows.append([row["row"].removeprefix("kernel/"), f"{row['bytes'] / 1e6:,.1f}", f"{seconds * 1e6:,.1f}",
+                         f"{rate / 1e9:,.0f}", ratio(rate, m.copy)])
+    if not rows:
+        return ""
+    return "### Memory-bound kernels\n\n" + table(["kernel", "MB it must move", "us", "GB/s", "of the copy's rate (aim 0.85)"],
+                                                  rows) + "\n"
+
+
+# --- where the time goes ---------------------------------------------------------------------------------------------
+
+
+def where(m, model, precision):
+    parts, missing = {}, False
+    for label, row, count in bench_rows.block_ops(MODELS[model], precision):
+        seconds, floor = m.seconds("octet", row["row"]), m.floor(row)
+        missing = missing or seconds is None or floor is None
+        part = parts.setdefault(label, [0, 0])
+        part[0] += count * (seconds or 0)
+        part[1] += count * (floor or 0)
+    if missing:
+        return ""
+    total, floors = (sum(p[i] for p in parts.values()) for i in (0, 1))
+    rows = [[label, f"{s * 1e3:.3f}", percent(s, total), f"{f * 1e3:.3f}", ratio(f, s)]
+            for label, (s, f) in sorted(parts.items(), key=lambda item: -item[1][0])]
+    rows.append(["all", f"{total * 1e3:.3f}", "100 %", f"{floors * 1e3:.3f}", ratio(floors, total)])
+    whole = block_seconds(m, "octet", model, precision)
+    if whole:
+        rows.append(["a block of the training step", f"{whole['seconds'] * 1e3:.3f}", percent(whole["seconds"], total),
+                     "", ratio(floors, whole["seconds"])])
+    return f"#### {model}, {precision}\n\n" + table(["part", "ms", "of all", "floor, ms", "floor / time"], rows) + "\n"
+
+
+def where_all(m):
+    text = "".join(where(m, model, precision) for model in STACKS for precision in PRECISIONS)
+    if not text:
+        return ""
+    return ("### Where the time of a block goes\n\nEach op timed alone at its shape; its floor is the larger of FLOPs over "
+            "peak and bytes over the copy's rate. One block, one sequence, with its weights' share of the optimizer.\n\n"
+            + text)
+
+
+def failures(m):
+    if not m.errors:
+        return ""
+    rows = [[by, row, error.splitlines()[0][:120].replace("|", "/")] for (by, row), error in m.errors.items()]
+    return "### Rows that failed\n\n" + table(["program", "row", "error"], rows)
+
+
+def render(results):
+    m = Measured(results)
+    parts = [header(m, results) + "\n", steps(m, 1), steps(m, 4), gemms(m), attentions(m), kernels(m), where_all(m),
+             failures(m)]
+    return "".join(parts).rstrip("\n")

@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# Checks Octet on this machine's GPU, in at most 5 minutes: every kernel against the CPU's, then the 10m model trained
+# for 20 steps on the CPU and on the GPU, whose losses must agree (fp32 within 1e-4 relative, bf16 and float8 within
+# 1e-2). Needs no network. Skips with a reason where there is no GPU.
+# Usage: jobs/gpu/check.sh [--output DIR] [--kernels | --training]
+#   --output DIR   where logs and metrics go (default runs/gpu-check-DATE); must not exist
+#   --kernels      only the kernels; --training: only the trainer
+# Ends with one line: check: PASSED, FAILED or SKIPPED, and why.
+set -euo pipefail
+# shellcheck source=jobs/gpu/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+output='' parts='kernels training'
+while (($#)); do
+  case $1 in
+    -h | --help) usage_of "$0" && exit ;;
+    --output) output=${2:?--output needs a folder} && shift ;;
+    --kernels | --training) parts=${1#--} ;;
+    *) echo "check: unknown option $1 (see --help)" >&2 && exit 64 ;;
+  esac
+  shift
+done
+find_programs check
+need_gpu check
+command -v python3 >/dev/null || verdict check SKIPPED 'it needs python3 (its standard library)'
+output=$(realpath -m "${output:-$root/runs/gpu-check-$(date +%Y%m%d-%H%M%S)}")
+[[ ! -e $output ]] || { echo "check: --output $output exists; name a new folder" >&2 && exit 64; }
+mkdir -p "$output"
+failures=()
+
+# within SECONDS COMMAND...: no longer than that, and than what is left of the 5 minutes.
+within() {
+  local left=$((290 - SECONDS))
+  timeout --kill-after=5 "$((left > $1 ? $1 : left > 1 ? left : 1))" "${@:2}"
+}
+
+check_kernels() {
+  local code=0 report=$output/kernels.json
+  echo "== every kernel against the CPU (log: $output/kernels.log)"
+  within 150 "$bin/octet-test-gpu" --gtest_output=json:"$report" >"$output/kernels.log" 2>&1 || code=$?
+  python3 "$here/count_tests.py" "$report" "$code" || failures+=("kernels (see $output/kernels.log)")
+}
+
+# train DEVICE PRECISION: 20 steps of 2 sequences of 128 tokens: small, for the CPU computes them as well.
+steps=20
+train() {
+  within 60 "$bin/octet-train" --model 10m --precision "$2" --device "$1" --train.steps "$steps" \
+    --train.seq_len 128 --train.global_batch 2 --train.micro_batch 2 --data.train "$output/tokens" \
+    --data.validation_fraction 0 --optimizer.lr 1e-3 --schedule.kind constant --run.dir "$output/$2-$1" \
+    >"$output/$2-$1.log" 2>&1 && return
+  echo "$2 on $1: exit code $?; the log's end:" && tail -n 5 "$output/$2-$1.log" | sed 's/^/    /'
+  return 1
+}
+
+check_training() {
+  local precision tolerance
+  echo "== 10m model, $steps steps, CPU and GPU (logs and metrics: $output)"
+  python3 "$here/make_text.py" "$output/text.txt" 200000
+  "$bin/octet" prepare --input "$output/text.txt" --output "$output/tokens" >"$output/prepare.log" 2>&1 ||
+    { tail -n 5 "$output/prepare.log" && failures+=('octet prepare') && return; }
+  printf '%-8s %10s %10s %10s %10s %12s %5s %9s\n' precision 'CPU first' 'GPU first' 'CPU last' 'GPU last' \
+    difference step tolerance
+  for precision in fp32 bf16 float8; do
+    tolerance=1e-2
+    [[ $precision != fp32 ]] || tolerance=1e-4
+    if ! { train cpu "$precision" && train cuda "$precision" &&
+      python3 "$here/compare_losses.py" "$precision" "$tolerance" "$steps" "$output/$precision-cpu/metrics.jsonl" \
+        "$output/$precision-cuda/metrics.jsonl"; }; then
+      failures+=("training in $precision")
+    fi
+  done
+}
+
+cd "$root"  # models are found from here, too
+[[ $parts == training ]] || check_kernels
+[[ $parts == kernels ]] || check_training
+if ((${#failures[@]})); then
+  verdict check FAILED "$(printf '%s; ' "${failures[@]}" | sed 's/; $//') ($SECONDS s)"
+fi
+verdict check PASSED "$parts ($SECONDS s)"

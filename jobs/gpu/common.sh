@@ -1,0 +1,42 @@
+# Shared by the scripts in this folder, which run from an unpacked bundle (bin/ beside jobs/) and from a source tree
+# with a CUDA build (build/cuda/bin). Sourced, not run.
+# shellcheck shell=bash
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=$(cd "$here/../.." && pwd)
+
+# verdict NAME PASSED|FAILED|SKIPPED TEXT: the last line of every script; ends it. 1 for FAILED, else 0.
+verdict() {
+  echo "$1: $2: $3"
+  [[ $2 != FAILED ]] && exit 0
+  exit 1
+}
+
+# usage_of FILE: its head comment.
+usage_of() { sed -n '2,/^[^#]/{/^[^#]/!s/^# \{0,1\}//p}' "$1"; }
+
+# find_programs SCRIPT: sets bin to the folder of the programs ($OCTET_BIN overrides); exit 64 where there is none.
+find_programs() {
+  local folder
+  for folder in "${OCTET_BIN:-}" "$root/bin" "$root/build/cuda/bin"; do
+    if [[ -n $folder && -x $folder/octet-test-gpu ]]; then
+      bin=$(cd "$folder" && pwd)
+      return
+    fi
+  done
+  echo "$1: no octet-test-gpu in $root/bin or $root/build/cuda/bin: unpack the bundle, or build it with" \
+    "'cmake --preset cuda && cmake --build --preset cuda', or name its folder in OCTET_BIN" >&2
+  exit 64
+}
+
+# need_gpu SCRIPT: ends the script where there is no GPU (SKIPPED), or one that CUDA cannot use (FAILED). The driver's
+# device files say that there is one. $OCTET_GPU_FILES is for the scripts' own test.
+need_gpu() {
+  local reason
+  [[ -x $bin/octet-bench-gpu ]] || { echo "$1: no octet-bench-gpu in $bin" >&2 && exit 64; }
+  reason=$("$bin/octet-bench-gpu" --device 2>&1 >/dev/null) && return
+  reason=${reason:-octet-bench-gpu --device failed without a word}
+  if compgen -G "${OCTET_GPU_FILES:-/dev/nvidia[0-9]*}" >/dev/null; then
+    verdict "$1" FAILED "this machine has a GPU that CUDA cannot use: $reason"
+  fi
+  verdict "$1" SKIPPED "$reason"
+}

@@ -1,0 +1,247 @@
+// Rows of the memory-bound kernels, as a training step calls them: with the statistics that it asks for.
+#include <algorithm>
+#include <map>
+
+#include "src/base/error.h"
+#include "tests/benchmark/gpu/cases.h"
+
+namespace octet::bench {
+namespace {
+
+StatsOut stats_of(Case& c) {
+  return {.amax = c.output<float>(1), .non_finite = static_cast<std::uint32_t*>(c.zeros(4))};
+}
+
+/// Memory of a kernel that wants some in this version of its interface, and nothing where it does not.
+template <typename Arguments, typename Bytes>
+void give_workspace(Case& c, Arguments& args, Bytes bytes) {
+  if constexpr (requires { args.workspace; }) {
+    args.workspace = static_cast<decltype(args.workspace)>(c.output(bytes(c.place().kernels)));
+  }
+}
+
+/// "n" bytes: the device's own copy, the measure of the others. Moves 2 n.
+void copy(Case& c, const Row& row) {
+  const std::int64_t n = row.at("n");
+  const void* from = c.random(DType::f32, n / 4);
+  void* to = c.output(n);
+  c.set([p = c.place(), from, to, n] { p.stream.device().copy(to, from, n, p.stream); });
+}
+
+void stats(Case& c, const Row& row) {
+  const std::int64_t n = row.at("n");
+  const Stats args{.x = c.random(DType::bf16, n), .dtype = DType::bf16, .n = n, .out = stats_of(c)};
+  c.set([p = c.place(), args] { p.kernels.stats(p.stream, args); });
+}
+
+void cast(Case& c, const Row& row) {
+  const std::int64_t rows = row.at("rows"), columns = row.at("columns"), n = rows * columns;
+  CastToFloat8 args{.from = dtype_named(row.at("from")), .to = dtype_named(row.at("to")), .n = n, .columns = columns};
+  args.x = c.random(args.from, n);
+  args.y = c.output(n);
+  args.scale = c.value(64.0f);
+  if (row.at("transposed").get<bool>()) args.y_transposed = c.output(n);
+  c.set([p = c.place(), args] { p.kernels.cast_to_float8(p.stream, args); });
+}
+
+void transpose(Case& c, const Row& row) {
+  TransposeFloat8 args{.rows = row.at("rows"), .columns = row.at("columns")};
+  args.x = c.random(DType::e4m3, args.rows * args.columns);
+  args.y = c.output(args.rows * args.columns);
+  c.set([p = c.place(), args] { p.kernels.transpose_float8(p.stream, args); });
+}
+
+void convert(Case& c, const Row& row) {
+  Convert args{.from = DType::f32, .to = DType::bf16, .n = row.at("n")};
+  args.x = c.random(DType::f32, args.n);
+  args.y = c.output(2 * args.n);
+  c.set([p = c.place(), args] { p.kernels.convert(p.stream, args); });
+}
+
+void add_rmsnorm(Case& c, const Row& row) {
+  AddRmsNormForward args;
+  args.dtype = DType::bf16;
+  args.rows = row.at("rows");
+  args.dim = row.at("columns");
+  const std::int64_t n = args.rows * args.dim;
+  args.residual = c.random(DType::bf16, n);
+  args.branch = c.random(DType::bf16, n);
+  args.weight = c.random(DType::bf16, args.dim);
+  args.sum = c.output(2 * n);
+  args.y = c.output(2 * n);
+  args.inverse_rms = c.output<float>(args.rows);
+  args.stats = stats_of(c);
+  c.set([p = c.place(), args] { p.kernels.add_rmsnorm_forward(p.stream, args); });
+}
+
+void rmsnorm_backward(Case& c, const Row& row) {
+  RmsNormBackward args;
+  args.dtype = DType::bf16;
+  args.rows = row.at("rows");
+  args.dim = row.at("columns");
+  const std::int64_t n = args.rows * args.dim;
+  args.dy = c.random(DType::bf16, n);
+  args.x = c.random(DType::bf16, n);
+  args.weight = c.random(DType::bf16, args.dim);
+  args.inverse_rms = c.random<float>(args.rows);
+  args.d_residual = c.random(DType::bf16, n);
+  args.dx = c.output(2 * n);
+  args.d_weight = c.output<float>(args.dim);
+  args.stats = stats_of(c);
+  args.workspace = c.output(c.place().kernels.rmsnorm_backward_workspace(args));
+  c.set([p = c.place(), args] { p.kernels.rmsnorm_backward(p.stream, args); });
+}
+
+void rope(Case& c, const Row& row) {
+  Rope args;
+  args.dtype = DType::bf16;
+  args.batch = 1;
+  args.seq = row.at("seq");
+  args.heads = row.at("heads");
+  args.head_dim = row.at("head_dim");
+  args.x = c.random(DType::bf16, args.seq * args.heads * args.head_dim);
+  // A rotation by one angle: in place and many times over, values must keep their size.
+  const std::vector<float> cosine(static_cast<std::size_t>(args.seq * args.head_dim / 2), 0.6f);
+  const std::vector<float> sine(cosine.size(), 0.8f);
+  const auto upload = [&](const std::vector<float>& values) {
+    const auto bytes = static_cast<std::int64_t>(values.size() * sizeof(float));
+    auto* data = static_cast<float*>(c.output(bytes));
+    c.place().stream.device().copy_from_host(data, values.data(), bytes, c.place().stream);
+    return data;
+  };
+  args.cos = upload(cosine);
+  args.sin = upload(sine);
+  c.place().stream.synchronize();
+  args.stats = stats_of(c);
+  c.set([p = c.place(), args] { p.kernels.rope(p.stream, args); });
+}
+
+void swiglu_forward(Case& c, const Row& row) {
+  SwigluForward args;
+  args.dtype = DType::bf16;
+  args.n = row.at("n");
+  args.gate = c.random(DType::bf16, args.n);
+  args.up = c.random(DType::bf16, args.n);
+  args.y = c.output(2 * args.n);
+  args.stats = stats_of(c);
+  c.set([p = c.place(), args] { p.kernels.swiglu_forward(p.stream, args); });
+}
+
+void swiglu_backward(Case& c, const Row& row) {
+  SwigluBackward args;
+  args.dtype = DType::bf16;
+  args.n = row.at("n");
+  args.gate = c.random(DType::bf16, args.n);
+  args.up = c.random(DType::bf16, args.n);
+  args.dy = c.random(DType::bf16, args.n);
+  args.d_gate = c.output(2 * args.n);
+  args.d_up = c.output(2 * args.n);
+  args.gate_stats = stats_of(c);
+  args.up_stats = stats_of(c);
+  c.set([p = c.place(), args] { p.kernels.swiglu_backward(p.stream, args); });
+}
+
+void embedding_forward(Case& c, const Row& row) {
+  EmbeddingForward args{.dtype = DType::bf16, .n = row.at("rows"), .vocab = row.at("vocab"), .dim = row.at("columns")};
+  args.tokens = static_cast<const std::int32_t*>(c.random(DType::i32, args.n, args.vocab));
+  args.table = c.random(DType::bf16, args.vocab * args.dim);
+  args.out = c.output(2 * args.n * args.dim);
+  c.set([p = c.place(), args] { p.kernels.embedding_forward(p.stream, args); });
+}
+
+void embedding_backward(Case& c, const Row& row) {
+  EmbeddingBackward args{.dtype = DType::bf16, .n = row.at("rows"), .vocab = row.at("vocab"), .dim = row.at("columns")};
+  args.tokens = static_cast<const std::int32_t*>(c.random(DType::i32, args.n, args.vocab));
+  args.d_out = c.random(DType::bf16, args.n * args.dim);
+  args.d_table = static_cast<float*>(c.zeros(4 * args.vocab * args.dim));
+  args.accumulate = true;
+  give_workspace(c, args, [&](const auto& kernels) { return kernels.embedding_backward_workspace(args); });
+  c.set([p = c.place(), args] { p.kernels.embedding_backward(p.stream, args); });
+}
+
+void cross_entropy(Case& c, const Row& row) {
+  CrossEntropy args{.d_dtype = DType::bf16, .rows = row.at("rows"), .vocab = row.at("vocab"), .scale = 1e-4f};
+  args.logits = c.random<float>(args.rows * args.vocab);
+  args.targets = static_cast<const std::int32_t*>(c.random(DType::i32, args.rows, args.vocab));
+  args.losses = c.output<float>(args.rows);
+  args.d_logits = c.output(2 * args.rows * args.vocab);
+  c.set([p = c.place(), args] { p.kernels.cross_entropy(p.stream, args); });
+}
+
+void adamw(Case& c, const Row& row) {
+  AdamWUpdate args;
+  args.n = row.at("n");
+  args.lr = 1e-5;
+  args.beta1 = 0.9;
+  args.beta2 = 0.95;
+  args.eps = 1e-8;
+  args.weight_decay = 0.1;
+  args.bias1 = args.bias2 = 0.5;
+  args.parameter = c.random<float>(args.n);
+  args.first_moment = static_cast<float*>(c.zeros(4 * args.n));
+  args.second_moment = static_cast<float*>(c.zeros(4 * args.n));
+  args.gradient = c.random<float>(args.n);
+  args.gradient_scale = c.value(1.0f);
+  args.skip = static_cast<const std::uint32_t*>(c.zeros(4));
+  args.stats = {.amax = c.output<float>(1)};
+  c.set([p = c.place(), args] { p.kernels.adamw(p.stream, args); });
+}
+
+void sum_of_squares(Case& c, const Row& row) {
+  SumOfSquares args{.n = row.at("n")};
+  args.x = c.random<float>(args.n);
+  args.out = c.output<float>(1);
+  args.non_finite = static_cast<std::uint32_t*>(c.zeros(4));
+  give_workspace(c, args, [&](const auto& kernels) { return kernels.sum_of_squares_workspace(args); });
+  c.set([p = c.place(), args] { p.kernels.sum_of_squares(p.stream, args); });
+}
+
+void accumulate(Case& c, const Row& row) {
+  Accumulate args{.n = row.at("n")};
+  args.x = static_cast<const float*>(c.zeros(4 * args.n));  // added many times over
+  args.y = c.random<float>(args.n);
+  c.set([p = c.place(), args] { p.kernels.accumulate(p.stream, args); });
+}
+
+const std::map<std::string, MakeCase>& cases() {
+  static const std::map<std::string, MakeCase> table{
+      {"copy", copy},
+      {"stats", stats},
+      {"cast", cast},
+      {"transpose", transpose},
+      {"convert", convert},
+      {"add_rmsnorm", add_rmsnorm},
+      {"rmsnorm_backward", rmsnorm_backward},
+      {"rope", rope},
+      {"swiglu_forward", swiglu_forward},
+      {"swiglu_backward", swiglu_backward},
+      {"embedding_forward", embedding_forward},
+      {"embedding_backward", embedding_backward},
+      {"cross_entropy", cross_entropy},
+      {"adamw", adamw},
+      {"sum_of_squares", sum_of_squares},
+      {"accumulate", accumulate},
+      {"gemm", make_gemm},
+      {"attention_forward", make_attention_forward},
+      {"attention_backward", make_attention_backward},
+  };
+  return table;
+}
+
+}  // namespace
+
+std::vector<std::string> known_ops() {
+  std::vector<std::string> names;
+  for (const auto& [name, make] : cases()) names.push_back(name);
+  return names;
+}
+
+MakeCase case_of(const std::string& op) {
+  const auto found = cases().find(op);
+  if (found == cases().end()) {
+    throw usage_error("benchmark", "op {}: expected one of {}", op, fmt::join(known_ops(), ", "));
+  }
+  return found->second;
+}
+
+}  // namespace octet::bench

@@ -1,0 +1,128 @@
+// octet-bench-gpu: times kernels on a GPU, each alone at its shape. jobs/gpu/bench.sh drives it.
+//   octet-bench-gpu --device           what the GPU is, as one JSON object; exit 3 with the reason where there is none
+//   octet-bench-gpu --rows FILE        times the rows of FILE ("-": standard input), a JSON object a line:
+//                                      {"row": NAME, "op": WHAT, sizes...}; prints a JSON object a row, when it is done
+//   octet-bench-gpu --rows FILE --cpu  the same on the CPU's kernels: for trying rows where there is no GPU
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iostream>
+#include <memory>
+
+#include "src/base/error.h"
+#include "src/device/cuda/check.h"
+#include "tests/benchmark/gpu/cases.h"
+#include "tests/benchmark/gpu/stream_timer.h"
+
+namespace octet::bench {
+namespace {
+
+constexpr int no_device_code = 3;
+constexpr double seconds_a_row = 0.25;
+
+int print_device() {
+  if (const std::string reason = why_no_cuda(); !reason.empty()) {
+    std::cerr << "no CUDA device: " << reason << '\n';
+    return no_device_code;
+  }
+  cudaDeviceProp properties{};
+  int driver = 0, runtime = 0;
+  cuda::check(cudaGetDeviceProperties(&properties, 0), "reading the device's properties");
+  cuda::check(cudaDriverGetVersion(&driver), "reading the driver's version");
+  cuda::check(cudaRuntimeGetVersion(&runtime), "reading the run time's version");
+  nlohmann::ordered_json out;
+  out["device"] = properties.name;
+  out["compute_capability"] = fmt::format("{}.{}", properties.major, properties.minor);
+  out["multiprocessors"] = properties.multiProcessorCount;
+  out["l2_bytes"] = properties.l2CacheSize;
+  out["memory_bytes"] = properties.totalGlobalMem;
+  out["driver_cuda"] = fmt::format("{}.{}", driver / 1000, driver % 1000 / 10);
+  out["runtime_cuda"] = fmt::format("{}.{}", runtime / 1000, runtime % 1000 / 10);
+  std::cout << out.dump() << '\n';
+  return 0;
+}
+
+/// Copies of the case, so many that a launch finds nothing in the cache (50 MB on an H100) from its own last turn.
+std::vector<std::unique_ptr<Case>> make_cases(const Place& place, const Row& row) {
+  constexpr std::int64_t footprint = 512'000'000;
+  const MakeCase make = case_of(row.at("op"));
+  std::vector<std::unique_ptr<Case>> cases;
+  const auto add = [&] {
+    cases.push_back(std::make_unique<Case>(place));
+    make(*cases.back(), row);
+  };
+  add();
+  const std::int64_t wanted = std::clamp<std::int64_t>(footprint / cases.front()->bytes() + 1, 1, 32);
+  // CPU rows are for trying only.
+  while (place.stream.native() != nullptr && static_cast<std::int64_t>(cases.size()) < wanted) add();
+  return cases;
+}
+
+nlohmann::ordered_json measure(const Place& place, const Row& row) {
+  const auto cases = make_cases(place, row);
+  std::vector<Launch> rotation;
+  for (const auto& c : cases) rotation.push_back(c->launch());
+  const Timing timing = time_launches(place.stream, rotation, seconds_a_row);
+  place.stream.synchronize();
+  return {{"row", row.at("row")},      {"seconds", timing.seconds}, {"lowest", timing.lowest},
+          {"highest", timing.highest}, {"repeats", timing.repeats}, {"launches", timing.launches},
+          {"graph", timing.graph}};
+}
+
+int run_rows(std::istream& in, bool on_cpu) {
+  const std::unique_ptr<Stream> stream = (on_cpu ? cpu_device() : cuda_device(0)).make_stream();
+  const Place place{*stream, kernels_of(*stream)};
+  int failed = 0;
+  for (std::string line; std::getline(in, line);) {
+    if (line.empty()) continue;
+    nlohmann::ordered_json result;
+    Row row;
+    try {
+      row = Row::parse(line);
+      result = measure(place, row);
+    } catch (const std::exception& e) {
+      result = {{"row", row.is_object() ? row.value("row", line) : line}, {"error", e.what()}};
+      ++failed;
+    }
+    std::cout << result.dump() << std::endl;  // at once: a killed run keeps its rows
+    // A fault of a kernel stays with the process: what came after it would only repeat it.
+    if (!on_cpu && cudaDeviceSynchronize() != cudaSuccess) {
+      std::cerr << "the device is in error; the rows after this one were not run\n";
+      return static_cast<int>(ExitCode::internal);
+    }
+  }
+  return failed == 0 ? 0 : 1;
+}
+
+int run(int argc, char** argv) {
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  const auto has = [&](const char* name) { return std::find(arguments.begin(), arguments.end(), name); };
+  if (has("--device") != arguments.end()) return print_device();
+  const auto rows = has("--rows");
+  if (rows == arguments.end() || rows + 1 == arguments.end()) {
+    std::cerr << "usage: octet-bench-gpu --device | --rows FILE [--cpu]\nops: "
+              << fmt::format("{}", fmt::join(known_ops(), ", ")) << '\n';
+    return has("--help") == arguments.end() ? static_cast<int>(ExitCode::usage) : 0;
+  }
+  const bool on_cpu = has("--cpu") != arguments.end();
+  if (*(rows + 1) == "-") return run_rows(std::cin, on_cpu);
+  std::ifstream file(*(rows + 1));
+  if (!file) throw usage_error("benchmark", "{}: cannot be opened", *(rows + 1));
+  return run_rows(file, on_cpu);
+}
+
+}  // namespace
+}  // namespace octet::bench
+
+int main(int argc, char** argv) {
+  try {
+    return octet::bench::run(argc, argv);
+  } catch (const octet::Error& error) {
+    std::cerr << error.what() << '\n';
+    return static_cast<int>(error.code());
+  } catch (const std::exception& error) {
+    std::cerr << error.what() << '\n';
+    return static_cast<int>(octet::ExitCode::internal);
+  }
+}

@@ -1,0 +1,333 @@
+#!/usr/bin/env python3
+"""Proves jobs/gpu: what check, sanitize and bench say with and without a GPU, with programs that are made up here."""
+import json
+import os
+import re
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+GPU = os.path.join(ROOT, "jobs/gpu")
+sys.path.insert(0, GPU)
+import bench_rows  # noqa: E402
+import bench_table  # noqa: E402
+import compare_losses  # noqa: E402
+
+BENCH_GPU = """
+import json, os, sys
+if "--device" in sys.argv:
+    if os.environ.get("NO_GPU"):
+        sys.exit(print(os.environ["NO_GPU"], file=sys.stderr) or 3)
+    print(json.dumps({"device": "NVIDIA H100 80GB HBM3", "memory_bytes": 84942979072}))
+    sys.exit()
+for line in open(sys.argv[sys.argv.index("--rows") + 1]):
+    row = json.loads(line)["row"]
+    if row == os.environ.get("DIES_AT"):
+        sys.exit(9)
+    error = {"error": "broken"} if row == os.environ.get("BAD_ROW") else {"seconds": 1e-3}
+    print(json.dumps({"row": row, **error}), flush=True)
+"""
+
+TEST_GPU = """
+import json, os, sys
+report = next(a.split(":", 1)[1] for a in sys.argv if a.startswith("--gtest_output"))
+kind = os.environ.get("TESTS", "COMPLETED")
+test = {"name": "A", "status": "RUN", "result": "SKIPPED" if kind == "SKIPPED" else "COMPLETED"}
+if kind == "FAILED":
+    test["failures"] = [{"failure": "x"}]
+json.dump({"testsuites": [{"name": "S", "testsuite": [test]}]}, open(report, "w"))
+sys.exit(kind == "FAILED")
+"""
+
+OCTET = """
+import sys
+open(sys.argv[sys.argv.index("--output") + 1] + ".bin", "w").write("tokens")
+"""
+
+TRAIN = """
+import json, os, sys
+get = lambda key: sys.argv[sys.argv.index(key) + 1]
+assert os.path.exists(get("--data.train") + ".bin")
+if get("--device") == "cuda" and os.environ.get("TRAIN_FAILS"):
+    sys.exit(print("no such luck", file=sys.stderr) or 70)
+factor = 1 + (float(os.environ.get("GPU_ERROR", 0)) if get("--device") == "cuda" else 0)
+os.makedirs(get("--run.dir"), exist_ok=True)
+with open(get("--run.dir") + "/metrics.jsonl", "w") as file:
+    for step in range(1, int(get("--train.steps")) + 1):
+        line = {"step": step, "loss": 5.5 / step * factor, "step_seconds": 0.1, "memory_bytes": 2**30}
+        file.write(json.dumps(line) + "\\n")
+"""
+
+SANITIZER = """
+import os, subprocess, sys
+print("=========", *sys.argv)
+program = next(i for i, a in enumerate(sys.argv) if a.endswith("octet-test-gpu"))
+code = subprocess.run(sys.argv[program:]).returncode
+sys.exit(86 if os.environ.get("HAZARD") == sys.argv[sys.argv.index("--tool") + 1] else code)
+"""
+
+PYTHON = """
+import json, os, sys
+if os.environ.get("NO_TORCH"):
+    sys.exit(print("no torch: none here", file=sys.stderr) or 3)
+print("a library that prints")
+for line in open(sys.argv[sys.argv.index("--rows") + 1]):
+    print(json.dumps({"row": json.loads(line)["row"], "seconds": 2e-3, "torch": "2.0", "memory_bytes": 2**30}))
+"""
+
+
+class ScriptTest(unittest.TestCase):
+    def setUp(self):
+        self.work = tempfile.TemporaryDirectory()
+        self.addCleanup(self.work.cleanup)
+        self.path = lambda name: os.path.join(self.work.name, name)
+        for name, text in {"octet-bench-gpu": BENCH_GPU, "octet-test-gpu": TEST_GPU, "octet": OCTET,
+                           "octet-train": TRAIN, "torch-python": PYTHON}.items():
+            self.program(name, text)
+
+    def program(self, name, text):
+        with open(self.path(name), "w", encoding="utf-8") as file:
+            file.write(f"#!{sys.executable}\n{text}")
+        os.chmod(self.path(name), stat.S_IRWXU)
+
+    def run_script(self, script, *arguments, **environment):
+        """(exit code, output, last line)."""
+        environment = {"OCTET_BIN": self.work.name, "OCTET_GPU_FILES": self.path("no-gpu*"), "OCTET_COMMIT": "c1",
+                       **environment}
+        done = subprocess.run([os.path.join(GPU, script), *arguments], env={**os.environ, **environment}, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120, check=False)
+        return done.returncode, done.stdout, done.stdout.splitlines()[-1] if done.stdout else ""
+
+
+class WithoutGpuTest(ScriptTest):
+    def test_every_script_skips_with_the_reason(self):
+        for script in ("check", "sanitize", "bench"):
+            with self.subTest(script):
+                code, _, last = self.run_script(f"{script}.sh", NO_GPU="no CUDA device: none here")
+                self.assertEqual((code, last), (0, f"{script}: SKIPPED: no CUDA device: none here"))
+
+    def test_a_gpu_that_cuda_cannot_use_is_a_failure(self):
+        for script in ("check", "sanitize", "bench"):
+            with self.subTest(script):
+                code, _, last = self.run_script(f"{script}.sh", NO_GPU="old driver", OCTET_GPU_FILES=self.path("octet*"))
+                self.assertEqual(code, 1)
+                self.assertRegex(last, f"^{script}: FAILED: .*cannot use: old driver")
+
+    def test_help_needs_nothing(self):
+        for script in ("check", "sanitize", "bench"):
+            code, text, _ = self.run_script(f"{script}.sh", "--help", OCTET_BIN="/nowhere")
+            self.assertEqual(code, 0)
+            self.assertIn("Usage: ", text)
+            self.assertNotIn("set -euo", text)
+
+
+class CheckTest(ScriptTest):
+    def check(self, *arguments, **environment):
+        return self.run_script("check.sh", "--output", self.path("out"), *arguments, **environment)
+
+    def test_passes_with_a_table(self):
+        code, text, last = self.check(GPU_ERROR="5e-5")
+        self.assertEqual(code, 0, text)
+        self.assertRegex(last, r"^check: PASSED: kernels training \(\d+ s\)$")
+        self.assertEqual(len(re.findall(r"^(fp32|bf16|float8) .* ok$", text, re.MULTILINE)), 3)
+
+    def test_tolerances(self):
+        code, text, last = self.check("--training", GPU_ERROR="1e-3")  # within 1e-2, not within 1e-4
+        self.assertEqual(code, 1)
+        self.assertRegex(last, "^check: FAILED: training in fp32 ")
+        self.assertEqual(len(re.findall(r"^(bf16|float8) .* ok$", text, re.MULTILINE)), 2)
+        self.assertIn("too far apart", text)
+
+    def test_failures_are_named(self):
+        for environment, pattern in (({"TESTS": "FAILED"}, "kernels"), ({"TESTS": "SKIPPED"}, "kernels"),
+                                     ({"TRAIN_FAILS": "1"}, "training in fp32; training in bf16; training in float8")):
+            with self.subTest(environment), tempfile.TemporaryDirectory() as out:
+                code, text, last = self.run_script("check.sh", "--output", out + "/new", **environment)
+                self.assertEqual(code, 1, text)
+                self.assertRegex(last, f"^check: FAILED: {pattern}")
+
+    def test_compare(self):
+        run = {1: 5.0, 2: 4.0}
+        self.assertEqual(compare_losses.compare(run, {1: 5.0, 2: 4.04}, 2, 0.02)[1:], (2, None))
+        self.assertEqual(compare_losses.compare(run, {1: 5.0, 2: 4.04}, 2, 0.001)[2], "too far apart")
+        self.assertIn("not finite", compare_losses.compare(run, {1: 5.0, 2: float("nan")}, 2, 1)[2])
+        self.assertIn("1 of 2 steps", compare_losses.compare(run, {1: 5.0}, 2, 1)[2])
+        self.assertIn("CPU logged 0", compare_losses.compare({}, {}, 2, 1)[2])
+
+
+class SanitizeTest(ScriptTest):
+    def setUp(self):
+        super().setUp()
+        self.environment = {"PATH": self.work.name + ":" + os.environ["PATH"]}
+
+    def test_skips_without_the_tool(self):
+        code, _, last = self.run_script("sanitize.sh", CUDA_HOME="/nowhere")
+        if "SKIPPED" not in last:
+            self.skipTest("this machine has a compute-sanitizer")
+        self.assertEqual(code, 0)
+        self.assertIn("no compute-sanitizer", last)
+
+    def test_runs_the_tools_that_were_asked_for(self):
+        self.program("compute-sanitizer", SANITIZER)
+        arguments = ("--tools", "memcheck,initcheck", "--filter", "A*", "--output", self.path("out"))
+        code, text, last = self.run_script("sanitize.sh", *arguments, **self.environment)
+        self.assertEqual(code, 0, text)
+        self.assertRegex(last, "^sanitize: PASSED: memcheck,initcheck ")
+        with open(self.path("out/initcheck.log"), encoding="utf-8") as file:
+            self.assertRegex(file.read(), "--tool initcheck --kernel-name kns=octet .*--gtest_filter=A")
+        code, _, last = self.run_script("sanitize.sh", *arguments, HAZARD="initcheck", **self.environment)
+        self.assertEqual(code, 1)
+        self.assertRegex(last, "^sanitize: FAILED: initcheck ")
+
+    def test_unknown_tool(self):
+        self.assertEqual(self.run_script("sanitize.sh", "--tools", "magic")[0], 64)
+
+
+class BenchTest(ScriptTest):
+    rows = ["copy", "kernel/add_rmsnorm/8192x4096", "kernel/rmsnorm_backward/8192x4096"]
+    only = "^octet:(copy|kernel/(add_rmsnorm|rmsnorm_backward)/8192x4096)$"
+
+    def bench(self, *arguments, **environment):
+        return self.run_script("bench.sh", "--out", self.path("results.jsonl"), "--python", self.path("torch-python"),
+                               *arguments, **environment)
+
+    def results(self):
+        with open(self.path("results.jsonl"), encoding="utf-8") as file:
+            return [json.loads(line) for line in file if line.startswith("{") and line.endswith("}\n")]
+
+    def test_a_row_is_measured_once_for_a_commit(self):
+        self.assertRegex(self.bench("--only", self.only)[2], "^bench: PASSED: 3 rows measured, 0 were there, 0 failed")
+        first = self.results()
+        self.assertEqual([r["row"] for r in first], self.rows)
+        for key in ("device", "driver", "commit", "date", "command", "seconds", "bytes", "by"):
+            self.assertIn(key, first[0])
+        self.assertRegex(self.bench("--only", self.only)[2], "^bench: PASSED: 0 rows measured, 3 were there")
+        self.assertEqual(self.results(), first)
+        self.assertRegex(self.bench("--only", self.only, OCTET_COMMIT="c2")[2], "^bench: PASSED: 3 rows measured, 0 were")
+        self.assertIn("bench: 0 rows would be measured", self.bench("--only", self.only, "--dry-run")[2])
+
+    def test_a_failed_row_fails_the_run_and_is_tried_again(self):
+        code, text, last = self.bench("--only", self.only, BAD_ROW=self.rows[1])
+        self.assertEqual(code, 1)
+        self.assertRegex(last, "^bench: FAILED: 2 rows measured, 0 were there, 1 failed")
+        self.assertIn("FAILED: broken", text)
+        self.assertRegex(self.bench("--only", self.only)[2], "^bench: PASSED: 1 rows measured, 2 were there")
+
+    def test_a_program_that_dies_costs_one_row(self):
+        code, text, last = self.bench("--only", self.only, DIES_AT=self.rows[1])
+        self.assertEqual(code, 1, text)
+        self.assertRegex(last, "^bench: FAILED: 2 rows measured, 0 were there, 1 failed")
+        self.assertEqual([r["row"] for r in self.results() if "error" in r], [self.rows[1]])
+
+    def test_half_a_line_is_left_out(self):
+        self.bench("--only", "^octet:copy$")
+        with open(self.path("results.jsonl"), "a", encoding="utf-8") as file:
+            file.write('{"by": "octet", "row": "kern')
+        self.assertRegex(self.bench("--only", self.only)[2], "^bench: PASSED: 2 rows measured, 1 were there")
+        self.assertEqual([r["row"] for r in self.results()], self.rows)
+
+    def test_minutes(self):
+        self.assertRegex(self.bench("--only", self.only, "--minutes", "0")[2], "^bench: PASSED: 0 rows .*3 left")
+
+    def test_steps_of_both_programs_and_their_table(self):
+        _, text, last = self.bench("--only", "step/8b/bf16/[0-9]+-blocks$")
+        self.assertRegex(last, "^bench: PASSED: 4 rows measured", text)
+        octet = [r for r in self.results() if r["by"] == "octet"]
+        self.assertEqual(octet[0]["seconds"], 0.1)
+        self.assertEqual(octet[0]["memory_bytes"], 2**30)
+        self.assertIn("--precision bf16 --device cuda", octet[0]["command"])
+        self.assertNotIn("/tmp", octet[0]["command"])
+
+    def test_without_torch_its_rows_are_skipped(self):
+        code, _, last = self.bench("--only", "copy|^torch:gemm/1024x", NO_TORCH="1")
+        self.assertEqual(code, 0)
+        self.assertRegex(last, r"^bench: PASSED: 1 rows measured, .*PyTorch's skipped \(no torch: none here\)")
+
+    def test_a_training_run_that_fails(self):
+        code, _, _ = self.bench("--only", "^octet:step/8b/bf16/1-blocks$", TRAIN_FAILS="1")
+        self.assertEqual(code, 1)
+        self.assertIn("exit code 70: no such luck", self.results()[0]["error"])
+
+
+class RowsTest(unittest.TestCase):
+    def test_names_are_unique_and_shapes_shared(self):
+        for group, by, rows in bench_rows.groups():
+            names = [r["row"] for r in rows]
+            self.assertEqual(len(names), len(set(names)), (group, by))
+            keys = [json.dumps({k: v for k, v in r.items() if k not in ("row", "bytes", "flops")}) for r in rows]
+            self.assertEqual(len(keys), len(set(keys)), (group, by))
+
+    def test_every_op_is_known_to_the_program(self):
+        with open(os.path.join(ROOT, "tests/benchmark/gpu/memory_cases.cpp"), encoding="utf-8") as file:
+            known = set(re.findall(r'\{"(\w+)", \w+\}', file.read()))
+        asked = {r["op"] for _, by, rows in bench_rows.groups() for r in rows if by == "octet" and r["op"] != "step"}
+        self.assertEqual(asked - known, set())
+        self.assertEqual(known - asked - {"accumulate"}, set())
+
+    def test_sizes(self):
+        m = bench_rows.MODELS["8b"]
+        parameters = m["layers"] * bench_rows.block_parameters(m) + m["dim"] + 2 * m["vocab_size"] * m["dim"]
+        self.assertEqual(parameters, 8030261248)  # configs/models/8b.yaml
+        g = bench_rows.linear_gemm(14336, 4096, "grad_weight", "fp8")
+        self.assertEqual((g["m"], g["n"], g["k"], g["flops"]), (14336, 4096, 8192, 2 * 14336 * 4096 * 8192))
+        self.assertEqual(g["bytes"], (14336 + 4096) * 8192 + 4 * 14336 * 4096)
+        fit = {name: bench_rows.blocks_that_fit(bench_rows.MODELS[name], 84942979072) for name in bench_rows.STACKS}
+        self.assertEqual(fit, {"8b": 12, "70b": 3, "405b-tp4": 3})
+
+    def test_block_flops_are_those_of_its_gemms(self):
+        for name in bench_rows.STACKS:
+            m = bench_rows.MODELS[name]
+            gemms = sum(n * row["flops"] for _, row, n in bench_rows.block_ops(m, "bf16") if row["op"] == "gemm")
+            weights = sum(o * i for _, o, i in bench_rows.linears(m))
+            self.assertEqual(gemms, 6 * weights * bench_rows.TOKENS)
+
+
+class TableTest(unittest.TestCase):
+    common = {"device": "NVIDIA H100 80GB HBM3", "driver": "1", "commit": "c", "date": "2026-01-02T03:04:05Z"}
+
+    def result(self, by, row, seconds, **more):
+        return {"by": by, "row": row["row"], "seconds": seconds, "bytes": row["bytes"], "flops": row["flops"], **more,
+                **self.common}
+
+    def test_block_time_is_the_slope_and_gains_stand_beside_the_published(self):
+        step = bench_rows.step
+        results = [self.result("octet", step("70b", p, n), 0.010 + n * block, memory_bytes=2**30 * n)
+                   for p, block in (("bf16", 0.100), ("float8", 0.064)) for n in (1, 3)]
+        results += [self.result("torch", step("70b", "bf16", n), 0.050 + n * 0.110) for n in (1, 3)]
+        text = bench_table.render(results)
+        tokens = 8192 / 0.100 / 80
+        self.assertRegex(text, rf"\| 70b \| bf16 \| 3 \| 100.00 \| 110.00 \| {tokens:,.0f} \| .*\| 3.0 \| - \| 1.10 \| 1.00 \|")
+        self.assertRegex(text, r"\| 70b \| 1.56 \| - \| 1.5 \| 956 to 1,430 \|")
+
+    def test_rates_and_fractions(self):
+        copy, norm = bench_rows.copy(), bench_rows.add_rmsnorm(4096)
+        gemm = bench_rows.gemm(8192, 8192, 8192, "forward", "fp8")
+        results = [self.result("octet", copy, copy["bytes"] / 3e12), self.result("octet", norm, norm["bytes"] / 2.7e12),
+                   self.result("torch", gemm, gemm["flops"] / 1e15)]
+        text = bench_table.render(results)
+        self.assertIn("copy 3,000 GB/s", text)
+        self.assertRegex(text, r"\| add_rmsnorm/8192x4096 \| 268.4 \| 99.4 \| 2,700 \| 0.90 \|")
+        self.assertRegex(text, r"\| square 8192 \| forward \| 8192 x 8192 x 8192 \| - \| - \| - \| 1,000 \(51 %\) \| - \| - \|")
+
+    def test_where_the_time_goes_needs_every_op(self):
+        copy = bench_rows.copy()
+        ops = [row for _, row, _ in bench_rows.block_ops(bench_rows.MODELS["8b"], "float8")]
+        results = [self.result("octet", copy, 1e-3)] + [self.result("octet", row, 1e-3) for row in ops]
+        self.assertIn("#### 8b, float8", bench_table.render(results))
+        self.assertNotIn("#### 8b, bf16", bench_table.render(results))
+        self.assertNotIn("#### 8b", bench_table.render([r for r in results if "adamw" not in r["row"]]))
+
+    def test_the_last_result_counts_and_failures_are_listed(self):
+        norm = bench_rows.add_rmsnorm(4096)
+        failed = {"by": "octet", "row": norm["row"], "error": "broken | twice\nmore", **self.common}
+        self.assertIn("| octet | kernel/add_rmsnorm/8192x4096 | broken / twice |", bench_table.render([failed]))
+        text = bench_table.render([failed, self.result("octet", norm, 1.0), self.result("octet", norm, 1e-4)])
+        self.assertIn("| 100.0 |", text)
+        self.assertNotIn("broken", text)
+
+
+if __name__ == "__main__":
+    unittest.main()
