@@ -4,7 +4,7 @@
 #   toolkit/   nvcc with its headers and run time, where no nvcc is found; CMake finds it there
 # Libraries that only a GPU needs (cuBLAS, cuDNN, NCCL) are loaded when the program runs, and are not fetched.
 # Usage: jobs/install-cuda.sh [--toolkit | --find]
-#   --toolkit   fetch the toolkit even where there is an nvcc (630 MB of packages; 400 MB stay)
+#   --toolkit   fetch the toolkit even where there is an nvcc (650 MB of packages; 210 MB stay)
 #   --find      print the path of the nvcc that the build uses; exit 1 where there is none; fetches nothing
 # Does nothing when everything is there. x86-64 Linux; needs python3 with pip and unzip, which it installs on Debian.
 set -euo pipefail

@@ -17,6 +17,7 @@ packages=(
 tests=(
   libgtest-dev ccache clang clang-format clang-tidy libomp-dev libclang-rt-14-dev
   python3 shellcheck git
+  patchelf xz-utils                   # the bundle
 )
 if [[ "${1:-}" == --tests ]]; then
   packages+=("${tests[@]}")

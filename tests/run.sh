@@ -79,16 +79,21 @@ check() {
   finish "$name" "$start" $((code == 0)) $((code != 0)) 0 "$log"
 }
 
-# build PRESET: configures and builds everything, once, when the first step needs it. A failure leaves the rest to be
-# built and tested.
+# build PRESET: configures and builds everything (with CUDA: what differs), once, when the first step needs it. A failure
+# leaves the rest to be built and tested.
 declare -A built=()
 build() {
-  local preset=$1 start=$SECONDS code=0 log
+  local preset=$1 start=$SECONDS code=0 log targets=(all)
   [[ -z ${built[$preset]:-} ]] || return 0
   built[$preset]=1
   log=$(log_of "build-$preset")
-  { limited 120 "$log.configure" cmake --preset "$preset" -DOCTET_WERROR=ON -DOCTET_TESTS=ON &&
-    limited 2400 "$log" cmake --build --preset "$preset" -- -k 0; } || code=$?
+  if [[ $preset == cuda ]]; then
+    targets=(octet octet-train)
+    for room in $(cuda_rooms); do targets+=("octet-test-$room"); done
+    limited 1200 "$log.configure" jobs/install-cuda.sh || code=$?
+  fi
+  ((code)) || { limited 120 "$log.configure" cmake --preset "$preset" -DOCTET_WERROR=ON -DOCTET_TESTS=ON &&
+    limited 2400 "$log" cmake --build --preset "$preset" --target "${targets[@]}" -- -k 0; } || code=$?
   [[ -e $log ]] || mv "$log.configure" "$log"
   finish "build $preset" "$start" $((code == 0)) $((code != 0)) 0 "$log"
 }
@@ -115,6 +120,7 @@ configured() {
 # The programs come from the folders of tests, not from what was built: one that is missing has failed.
 # tests/cuda and tests/gpu are of the build with CUDA.
 rooms() { for file in tests/*/*_test.cpp; do echo "$file"; done | cut -d/ -f2 | grep -vxE 'cuda|gpu' | sort -u; }
+cuda_rooms() { for file in tests/{cuda,gpu}/*_test.cpp; do echo "$file"; done | cut -d/ -f2 | sort -u; }
 is_mpi() { grep -qE "^octet_test\($1 .*MPI" tests/CMakeLists.txt; }
 ranks_of() { [[ $1 == comm ]] && echo 1 2 3 4 8 || echo 1 2 3 4; }
 
@@ -141,11 +147,30 @@ check 'rooms' 60 tests/checks/rooms.py
 check 'rooms self-test' 60 tests/checks/rooms_test.py
 check 'docs' 60 tests/checks/docs.py
 check 'docs self-test' 60 tests/checks/docs_test.py
+check 'kernel resources self-test' 60 tests/checks/kernel_resources_test.py
 
 selected 'build cpu' && build cpu
 for room in $(rooms); do run_room "$room" cpu 300; done
 ! selected 'headers' >/dev/null || configured cpu
 check 'headers' 600 tests/checks/headers.py build/cpu
+
+# The CUDA backend wherever there is an nvcc; its tests skip, with a reason, where there is no GPU.
+make_bundle() {
+  rm -f build/cuda/octet-*.tar.xz
+  cmake --build --preset cuda --target bundle && tests/bundle/bundle.sh build/cuda/octet-*.tar.xz
+}
+export -f make_bundle
+if jobs/install-cuda.sh --find >/dev/null; then
+  selected 'build cuda' && build cuda
+  for room in $(cuda_rooms); do run_room "$room" cuda 600; done
+  ! selected 'bundle' >/dev/null || build cuda
+  check 'bundle' 900 bash -c make_bundle
+  ! selected 'kernel resources' >/dev/null || build cuda
+  check 'kernel resources' 900 tests/checks/kernel_resources.py --check build/cuda
+elif selected 'build cuda'; then
+  finish 'build cuda' "$SECONDS" 0 0 1 ''
+  echo '    skipped: no nvcc; jobs/install-cuda.sh --toolkit fetches one'
+fi
 
 if ((!quick)); then
   # Sanitizers: everything that takes no whole training run; --long adds that.

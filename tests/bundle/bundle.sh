@@ -23,7 +23,7 @@ skip() { skipped=$((skipped + 1)) && echo "skipped $1: $2"; }
 
 # The root of a system that has the C and C++ run time and nothing else; the bundle is at /opt.
 root=$work/root
-mkdir -p "$root"/{opt,proc,dev,tmp,work}
+mkdir -p "$root"/{opt,proc,sys,dev,tmp,work}
 tar -C "$root/opt" -xf "$tarball" || { echo "$tarball cannot be unpacked" && exit 1; }
 octet=$(echo "$root"/opt/*)
 bundle=${octet##*/}
@@ -64,7 +64,6 @@ refuses_newer_symbols() {
   ! "$jobs/check-symbols.sh" "$octet" GLIBC_2.33 >"$work/newer" 2>&1 && grep -q 'octet-train needs .* of GLIBC_2.34' "$work/newer"
 }
 
-# in_root FOLDER COMMAND...: with that folder as /work.
 copy_run_time() {
   local library path
   while read -r library path; do
@@ -73,7 +72,7 @@ copy_run_time() {
   done < <({ elf_files | xargs ldd; } | awk '$2 == "=>" { print $1, $3 }' | sort -u)
   mkdir -p "$root/lib64" && cp -L /lib64/ld-linux-x86-64.so.2 "$root/lib64/"
 }
-# As root without, otherwise with a user namespace.
+# in_root COMMAND...: as root directly, otherwise in a user namespace.
 namespaces=(--mount --pid --fork)
 ((EUID == 0)) || namespaces+=(--map-root-user)
 in_root() {
@@ -82,6 +81,7 @@ in_root() {
     root=$1; shift
     mount -t proc proc "$root/proc"
     mount --rbind /dev "$root/dev"
+    mount --rbind /sys "$root/sys"
     exec env -i OMP_NUM_THREADS=1 "$(command -v chroot)" "$root" "$@"' sh "$root" "$@"
 }
 
@@ -90,20 +90,25 @@ write_inputs() {
   awk 'BEGIN { for (i = 0; i < 4000; ++i) printf "line %d of %d words.\n", i * 7919 % 4001, i % 13 }' >"$1/text.txt"
   printf '%s\n' 'dim: 32' 'layers: 2' 'heads: 4' 'kv_heads: 2' 'head_dim: 16' 'ffn_dim: 64' 'vocab_size: 256' >"$1/tiny.yaml"
 }
-train=(--train.steps 3 --train.seq_len 32 --train.global_batch 4 --parallel.dp_shard 2 --precision float8 --data.validation_fraction 0)
+train=(--train.steps 3 --train.seq_len 32 --train.global_batch 4 --precision float8 --data.validation_fraction 0)
 three_steps() { [[ $(grep -c '"loss"' "$1/run/metrics.jsonl") == 3 ]]; }
 
 trains_here() {
   write_inputs "$work/here" && cd "$work/here" &&
     env -i "$octet/bin/octet" prepare --input text.txt --output text &&
-    env -i OMP_NUM_THREADS=1 "$octet/bin/mpiexec" -n 2 "$octet/bin/octet-train" --model ./tiny.yaml --data.train text --run.dir run "${train[@]}" &&
+    env -i OMP_NUM_THREADS=1 "$octet/bin/mpiexec" -n 2 "$octet/bin/octet-train" --model ./tiny.yaml --data.train text --run.dir run "${train[@]}" --parallel.dp_shard 2 &&
     three_steps .
+}
+# Without a launcher, as the GPU scripts do.
+alone_in_root() {
+  in_root "/opt/$bundle/bin/octet-train" --model /work/tiny.yaml --data.train /work/text --run.dir /work/alone "${train[@]}" &&
+    [[ $(grep -c '"loss"' "$root/work/alone/metrics.jsonl") == 3 ]]
 }
 trains_in_root() {
   local bin=/opt/$bundle/bin
   write_inputs "$root/work" &&
     in_root "$bin/octet" prepare --input /work/text.txt --output /work/text &&
-    in_root "$bin/mpiexec" -n 2 "$bin/octet-train" --model /work/tiny.yaml --data.train /work/text --run.dir /work/run "${train[@]}" &&
+    in_root "$bin/mpiexec" -n 2 "$bin/octet-train" --model /work/tiny.yaml --data.train /work/text --run.dir /work/run "${train[@]}" --parallel.dp_shard 2 &&
     three_steps "$root/work"
 }
 gpu_tests_in_root() { in_root "/opt/$bundle/bin/octet-test-gpu" --gtest_brief=1; }
@@ -122,6 +127,7 @@ elif ! copy_run_time; then
   check 'the run time is copied' false
 else
   check 'in a root with the run time alone: 2 ranks train 3 steps' trains_in_root
+  check 'in a root with the run time alone: 1 rank without mpiexec' alone_in_root
   check 'in a root with the run time alone: the GPU tests start' gpu_tests_in_root
 fi
 echo "$passed passed, $failed failed, $skipped skipped"
