@@ -6,6 +6,19 @@ if(NOT OCTET_CUDA)
   return()
 endif()
 
+# What jobs/install-cuda.sh fetched.
+set(OCTET_CUDA_PACKAGES ${PROJECT_SOURCE_DIR}/build/cuda-packages)
+if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
+  # On the PATH, in $CUDA_HOME, in /usr/local/cuda, or fetched.
+  execute_process(COMMAND ${PROJECT_SOURCE_DIR}/jobs/install-cuda.sh --find
+    OUTPUT_VARIABLE nvcc OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE no_nvcc)
+  if(no_nvcc)
+    message(FATAL_ERROR "OCTET_CUDA is ON and there is no nvcc on the PATH, in $CUDA_HOME, in /usr/local/cuda or in "
+      "${OCTET_CUDA_PACKAGES}/toolkit: jobs/install-cuda.sh fetches one")
+  endif()
+  set(CMAKE_CUDA_COMPILER ${nvcc} CACHE FILEPATH "nvcc")
+endif()
+
 set(CMAKE_CUDA_ARCHITECTURES ${OCTET_CUDA_ARCHITECTURES})
 enable_language(CUDA)
 if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know it
@@ -15,6 +28,9 @@ find_package(CUDAToolkit 12.9 REQUIRED)
 
 set(OCTET_CUDA_LIBRARY octet-cuda)
 add_library(octet-cuda INTERFACE)
+if(EXISTS ${OCTET_CUDA_PACKAGES}/include)  # headers that the toolkit lacks
+  target_include_directories(octet-cuda SYSTEM INTERFACE ${OCTET_CUDA_PACKAGES}/include)
+endif()
 target_compile_definitions(octet-cuda INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:FMT_USE_CONSTEXPR=1>
   $<$<COMPILE_LANGUAGE:CUDA>:FMT_CONSTEVAL=>)  # fmt 9 under nvcc: its constexpr works, its consteval does not
 target_compile_options(octet-cuda INTERFACE
@@ -27,3 +43,14 @@ target_compile_options(octet-cuda INTERFACE
     -Xcompiler=-Wall,-Wextra,-Wno-unused-parameter>)
 # The run time and the libraries are found when the program starts: one program for machines with and without a GPU.
 target_link_libraries(octet-cuda INTERFACE CUDA::cudart_static)
+
+# Fused attention: headers of cuDNN and of cudnn-frontend.
+find_path(CUDNN_INCLUDE_DIR cudnn.h
+  HINTS ${CUDAToolkit_INCLUDE_DIRS} ${PROJECT_SOURCE_DIR}/build/cuda-packages/include)
+find_path(CUDNN_FRONTEND_INCLUDE_DIR cudnn_frontend.h
+  HINTS ${PROJECT_SOURCE_DIR}/build/cuda-packages/include ENV CUDNN_FRONTEND_INCLUDE_DIR)
+if(NOT CUDNN_INCLUDE_DIR OR NOT CUDNN_FRONTEND_INCLUDE_DIR)
+  message(FATAL_ERROR "The CUDA backend needs the headers of cuDNN (cudnn.h: ${CUDNN_INCLUDE_DIR}) and of cudnn-frontend "
+    "(cudnn_frontend.h: ${CUDNN_FRONTEND_INCLUDE_DIR}). jobs/install-cuda.sh puts them into build/cuda-packages; or name "
+    "their folders in -DCUDNN_INCLUDE_DIR=... and -DCUDNN_FRONTEND_INCLUDE_DIR=...")
+endif()

@@ -11,7 +11,7 @@ packages=(
   librandom123-dev                    # counter-based random numbers
   libyaml-cpp-dev libboost-program-options-dev nlohmann-json3-dev
   libfmt-dev libspdlog-dev
-  libxxhash-dev                       # fingerprints of data
+  libxxhash-dev                       # fingerprints of data and replicas
   gnuplot-nox                         # the quickstart's plot
 )
 tests=(

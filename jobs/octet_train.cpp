@@ -18,6 +18,16 @@ Device& open_device(const std::string& name, int local_rank) {
   return name == "cuda" ? cuda_device(local_rank) : cpu_device();
 }
 
+/// MPI on the CPU; on a GPU one rank alone until there is NCCL.
+std::unique_ptr<Communicator> make_world(Stream& stream, const MpiRuntime& mpi) {
+  if (stream.device().type() == DeviceType::cpu) return make_mpi_communicator(stream, "world");
+  if (mpi.size() == 1) return make_self_communicator(stream, "world");
+  throw usage_error("train",
+                    "device cuda with {} ranks needs NCCL, which is not available yet; start one rank (mpiexec "
+                    "-n 1), or use --device cpu",
+                    mpi.size());
+}
+
 MeshShape mesh_shape(const ParallelConfig& p) {
   return {.pp = static_cast<int>(p.pp),
           .dp_replicate = static_cast<int>(p.dp_replicate),
@@ -38,16 +48,22 @@ int train(const CommandLine& command, MpiRuntime& mpi) {
   log::info("{} rank(s) on {} per node, node {}", mpi.size(), mpi.local_size(), mpi.node());
   log::info("{}", set_up_cpu(config.cpu, mpi.ranks_on_same_cores()));
 
-  const auto stream = open_device(config.device, mpi.local_rank()).make_stream();
-  const Watchdog watchdog(config.comm.timeout_seconds);
+  Device& device = open_device(config.device, mpi.local_rank());
+  if (device.type() == DeviceType::cuda) {
+    log::info("{}", device.description());
+    set_cuda_settings(config.cuda);
+  }
+  const auto stream = device.make_stream();
+  const Watchdog watchdog({.start = config.comm.start_timeout_seconds, .step = config.comm.timeout_seconds});
   CommTrace communication;
   GemmTrace gemms;
   const Traces traces = config.comm.trace ? Traces{&communication, &gemms} : Traces{};
-  Mesh mesh(make_traced(make_mpi_communicator(*stream, "world"), traces.communication), mesh_shape(config.parallel));
+  Mesh mesh(make_traced(make_world(*stream, mpi), traces.communication), mesh_shape(config.parallel));
   return run_training(config, {.mesh = mesh,
                                .stream = *stream,
                                .traces = traces,
                                .ranks_on_node = mpi.local_size(),
+                               .node = mpi.node(),
                                .config_name = config_name(command),
                                .resolved_yaml = to_yaml(config)});
 }

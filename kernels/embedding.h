@@ -28,6 +28,7 @@ struct EmbeddingBackward {
   std::int64_t n = 0;
   std::int64_t vocab = 0;
   std::int64_t dim = 0;
+  void* workspace = nullptr;  ///< KernelTable::embedding_backward_workspace bytes
 };
 
 }  // namespace octet

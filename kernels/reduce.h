@@ -6,19 +6,22 @@
 
 namespace octet {
 
-/// *out = sum of x, in double over fixed blocks: same bits for any number of threads.
+/// *out = sum of x, in double over fixed blocks: same bits for any number of threads. For thousands of elements, such
+/// as losses: on a GPU one block does it.
 struct Sum {
   const float* x = nullptr;  ///< [n]
   std::int64_t n = 0;
   float* out = nullptr;
 };
 
-/// *out = sum of x², and the number of non-finite elements added to *non_finite (may be null). As Sum.
+/// *out = sum of x², and the number of non-finite elements added to *non_finite (may be null).
+/// In double over fixed blocks: same bits for any number of threads. Reads 4 · n bytes.
 struct SumOfSquares {
   const float* x = nullptr;  ///< [n]
   std::int64_t n = 0;
   float* out = nullptr;
   std::uint32_t* non_finite = nullptr;
+  void* workspace = nullptr;  ///< KernelTable::sum_of_squares_workspace bytes, which more elements never make fewer
 };
 
 /// y += x, fp32.

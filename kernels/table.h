@@ -19,6 +19,9 @@ namespace octet {
 struct KernelTable {
   /// The fp8 GEMM wants both operands with k contiguous: a not transposed, b transposed (Hopper's tensor cores).
   bool float8_gemm_k_major = false;
+  /// fp32 logits of a chunk of the output head: what the device's memory bears. Each chunk adds to the whole fp32 weight
+  /// gradient, so the larger it is, the less of the head's time goes into that.
+  std::int64_t logits_bytes = std::int64_t{256} << 20;
 
   void (*stats)(Stream&, const Stats&);
   void (*compute_scales)(Stream&, const ComputeScales&);
@@ -31,6 +34,7 @@ struct KernelTable {
 
   void (*embedding_forward)(Stream&, const EmbeddingForward&);
   void (*embedding_backward)(Stream&, const EmbeddingBackward&);
+  std::int64_t (*embedding_backward_workspace)(const EmbeddingBackward&);
   void (*add_rmsnorm_forward)(Stream&, const AddRmsNormForward&);
   void (*rmsnorm_backward)(Stream&, const RmsNormBackward&);
   std::int64_t (*rmsnorm_backward_workspace)(const RmsNormBackward&);
@@ -46,6 +50,7 @@ struct KernelTable {
   void (*adamw)(Stream&, const AdamWUpdate&);
   void (*sum)(Stream&, const Sum&);
   void (*sum_of_squares)(Stream&, const SumOfSquares&);
+  std::int64_t (*sum_of_squares_workspace)(const SumOfSquares&);
   void (*accumulate)(Stream&, const Accumulate&);
   void (*clip_factor)(Stream&, const ClipFactor&);
 };

@@ -46,6 +46,10 @@ void embedding_forward(Stream&, const EmbeddingForward& args) {
   });
 }
 
+std::int64_t embedding_backward_workspace(const EmbeddingBackward&) {
+  return 0;
+}
+
 void embedding_backward(Stream&, const EmbeddingBackward& args) {
   if (!args.accumulate) {
     for_blocks(args.vocab * args.dim, block_elements, [&](std::int64_t begin, std::int64_t end) {

@@ -53,6 +53,10 @@ void sum_of_squares(Stream&, const SumOfSquares& args) {
   *args.non_finite += fold.non_finite;
 }
 
+std::int64_t sum_of_squares_workspace(const SumOfSquares&) {
+  return 0;
+}
+
 void accumulate(Stream&, const Accumulate& args) {
   for_blocks(args.n, block_elements, [&](std::int64_t begin, std::int64_t end) {
     const float* x = args.x;

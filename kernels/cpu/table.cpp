@@ -15,6 +15,7 @@ const KernelTable& cpu_kernels() {
       .gemm_workspace = cpu::gemm_workspace,
       .embedding_forward = cpu::embedding_forward,
       .embedding_backward = cpu::embedding_backward,
+      .embedding_backward_workspace = cpu::embedding_backward_workspace,
       .add_rmsnorm_forward = cpu::add_rmsnorm_forward,
       .rmsnorm_backward = cpu::rmsnorm_backward,
       .rmsnorm_backward_workspace = cpu::rmsnorm_backward_workspace,
@@ -29,6 +30,7 @@ const KernelTable& cpu_kernels() {
       .adamw = cpu::adamw,
       .sum = cpu::sum,
       .sum_of_squares = cpu::sum_of_squares,
+      .sum_of_squares_workspace = cpu::sum_of_squares_workspace,
       .accumulate = cpu::accumulate,
       .clip_factor = cpu::clip_factor,
   };

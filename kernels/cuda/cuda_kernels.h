@@ -17,6 +17,7 @@ std::int64_t gemm_workspace(const Gemm&);
 
 void embedding_forward(Stream&, const EmbeddingForward&);
 void embedding_backward(Stream&, const EmbeddingBackward&);
+std::int64_t embedding_backward_workspace(const EmbeddingBackward&);
 void add_rmsnorm_forward(Stream&, const AddRmsNormForward&);
 void rmsnorm_backward(Stream&, const RmsNormBackward&);
 std::int64_t rmsnorm_backward_workspace(const RmsNormBackward&);
@@ -32,6 +33,7 @@ void cross_entropy(Stream&, const CrossEntropy&);
 void adamw(Stream&, const AdamWUpdate&);
 void sum(Stream&, const Sum&);
 void sum_of_squares(Stream&, const SumOfSquares&);
+std::int64_t sum_of_squares_workspace(const SumOfSquares&);
 void accumulate(Stream&, const Accumulate&);
 void clip_factor(Stream&, const ClipFactor&);
 

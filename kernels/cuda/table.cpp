@@ -7,6 +7,7 @@ namespace octet {
 const KernelTable& cuda_kernels() {
   static constexpr KernelTable table = {
       .float8_gemm_k_major = true,
+      .logits_bytes = std::int64_t{1} << 30,
       .stats = cuda::stats,
       .compute_scales = cuda::compute_scales,
       .cast_to_float8 = cuda::cast_to_float8,
@@ -16,6 +17,7 @@ const KernelTable& cuda_kernels() {
       .gemm_workspace = cuda::gemm_workspace,
       .embedding_forward = cuda::embedding_forward,
       .embedding_backward = cuda::embedding_backward,
+      .embedding_backward_workspace = cuda::embedding_backward_workspace,
       .add_rmsnorm_forward = cuda::add_rmsnorm_forward,
       .rmsnorm_backward = cuda::rmsnorm_backward,
       .rmsnorm_backward_workspace = cuda::rmsnorm_backward_workspace,
@@ -30,6 +32,7 @@ const KernelTable& cuda_kernels() {
       .adamw = cuda::adamw,
       .sum = cuda::sum,
       .sum_of_squares = cuda::sum_of_squares,
+      .sum_of_squares_workspace = cuda::sum_of_squares_workspace,
       .accumulate = cuda::accumulate,
       .clip_factor = cuda::clip_factor,
   };

@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
+#include <utility>
 
 #include "src/base/error.h"
 #include "src/base/log.h"
@@ -23,8 +23,27 @@ Current& current() {
   return instance;
 }
 
-std::string_view current_unit;                                  // main thread only
-std::atomic<Clock::duration> deadline{Clock::duration::max()};  // of every operation; max: none
+std::string_view current_unit;       // main thread only
+Phase current_phase = Phase::start;  // main thread only
+
+constexpr std::size_t phases = static_cast<std::size_t>(Phase::count);
+struct PhaseText {
+  const char* name;
+  const char* key;  ///< of its limit
+};
+constexpr std::array<PhaseText, phases> phase_texts = {
+    {{"start", "comm.start_timeout_seconds"}, {"step", "comm.timeout_seconds"}}};
+
+/// Of every operation of a phase. Set while no operation is under way; the watchdog's thread starts after that.
+std::array<Clock::duration, phases> deadlines;
+bool armed = false;  // there is a watchdog; main thread only
+
+const PhaseText& text_of(Phase phase) {
+  return phase_texts[static_cast<std::size_t>(phase)];
+}
+Clock::duration deadline_of(Phase phase) {
+  return deadlines[static_cast<std::size_t>(phase)];
+}
 
 Clock::duration duration_of(double seconds) {
   // Below the clock's range (292 years), and above any use.
@@ -51,20 +70,29 @@ std::string_view UnitScope::current() {
   return current_unit;
 }
 
+PhaseScope::PhaseScope(Phase phase) : outer_(std::exchange(current_phase, phase)) {}
+PhaseScope::~PhaseScope() {
+  current_phase = outer_;
+}
+
 OperationScope::OperationScope(std::string_view name, std::string_view group, std::int64_t bytes)
-    : name_(name), group_(group), unit_(current_unit), bytes_(bytes), outer_(exchange_operation(this)) {}
+    : name_(name),
+      group_(group),
+      unit_(current_unit),
+      phase_(current_phase),
+      bytes_(bytes),
+      outer_(exchange_operation(this)) {}
 
 OperationScope::~OperationScope() {
   exchange_operation(outer_);
 }
 
 void OperationScope::check_deadline() const {
-  const Clock::duration limit = deadline.load(std::memory_order_relaxed);
-  if (limit == Clock::duration::max() || Clock::now() - since_ < limit) return;
+  if (!armed || Clock::now() - since_ < deadline_of(phase_)) return;
   throw Error(ExitCode::lost_peer,
-              fmt::format("[comm] {} has not completed within {:g} s (comm.timeout_seconds): another rank has ended, "
+              fmt::format("[comm] {} has not completed within {:g} s in phase {} ({}): another rank has ended, "
                           "hangs, or makes other calls",
-                          text(), seconds_of(limit)));
+                          text(), seconds_of(deadline_of(phase_)), text_of(phase_).name, text_of(phase_).key));
 }
 
 std::string OperationScope::text() const {
@@ -75,13 +103,17 @@ std::string OperationScope::text() const {
   return t;
 }
 
-Watchdog::Watchdog(double timeout_seconds, double grace_seconds) {
-  if (!(timeout_seconds > 0)) {
-    throw usage_error("comm", "comm.timeout_seconds is {}, expected a positive number", timeout_seconds);
+Watchdog::Watchdog(const TimeLimits& limits, double grace_seconds) : grace_(duration_of(std::max(grace_seconds, 0.0))) {
+  const std::array<double, phases> seconds = {limits.start, limits.step};
+  for (std::size_t p = 0; p < phases; ++p) {
+    if (seconds[p] > 0) continue;
+    throw usage_error("comm", "{} is {}, expected a positive number", phase_texts[p].key, seconds[p]);
   }
-  if (deadline.load() != Clock::duration::max()) throw internal_error("comm", "two watchdogs in one process");
-  patience_ = duration_of(timeout_seconds) + duration_of(std::max(grace_seconds, 0.0));
-  deadline = duration_of(timeout_seconds);
+  if (armed) throw internal_error("comm", "two watchdogs in one process");
+  std::ranges::transform(seconds, deadlines.begin(), duration_of);
+  armed = true;
+  interval_ = std::clamp<Clock::duration>((std::ranges::min(deadlines) + grace_) / 20, std::chrono::milliseconds(10),
+                                          std::chrono::seconds(1));
   thread_ = std::thread([this] { watch(); });
 }
 
@@ -92,20 +124,20 @@ Watchdog::~Watchdog() {
   }
   wake_.notify_one();
   thread_.join();
-  deadline = Clock::duration::max();
+  armed = false;
 }
 
 void Watchdog::watch() {
-  const auto interval =
-      std::clamp<Clock::duration>(patience_ / 20, std::chrono::milliseconds(10), std::chrono::seconds(1));
   std::unique_lock lock(mutex_);
-  while (!wake_.wait_for(lock, interval, [this] { return stop_; })) {
+  while (!wake_.wait_for(lock, interval_, [this] { return stop_; })) {
     const std::lock_guard hold(current().mutex);
     const OperationScope* operation = current().operation;
-    if (operation == nullptr || Clock::now() - operation->since_ < patience_) continue;
+    if (operation == nullptr) continue;
+    const Clock::duration waited = Clock::now() - operation->since_;
+    if (waited < deadline_of(operation->phase_) + grace_) continue;
     alarm(10);  // should even the log hang (a full pipe, a dead file system), SIGALRM ends the process
-    log::error("[comm] the main thread has been stuck for {:.1f} s in {}; ending this process",
-               seconds_of(Clock::now() - operation->since_), operation->text());
+    log::error("[comm] the main thread has been stuck for {:.1f} s in {} in phase {} ({}); ending this process",
+               seconds_of(waited), operation->text(), text_of(operation->phase_).name, text_of(operation->phase_).key);
     _exit(static_cast<int>(ExitCode::lost_peer));
   }
 }

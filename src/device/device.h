@@ -46,8 +46,14 @@ class Device {
   virtual ~Device() = default;
   virtual DeviceType type() const = 0;
   virtual std::string name() const = 0;
+  /// One line for the log: the name and what else tells one installation from another.
+  virtual std::string description() const { return name(); }
   /// Total bytes of memory; for the CPU what the machine (or its cgroup) has.
   virtual std::int64_t memory_bytes() const = 0;
+  /// Of these, what buffers can have: without what CUDA, its libraries and other processes hold when it is opened.
+  virtual std::int64_t available_bytes() const { return memory_bytes(); }
+  /// In use on the whole device now, by whomever; -1 where it cannot be told (CPU).
+  virtual std::int64_t used_bytes() const { return -1; }
 
   virtual std::unique_ptr<Stream> make_stream() = 0;
   virtual std::unique_ptr<Event> make_event() = 0;

@@ -19,14 +19,22 @@ struct Backward {
     return take(op().scratch, pass.shape.storage, pass.shape.tokens(), columns);
   }
 
-  /// dx (+)= dy w, dw (+)= dyᵀ x. The abs-max of dy is in dy_scale when the linear is fp8.
-  void linear(BlockLinear l, const Tensor& dy, const QuantScale& dy_scale, const LinearInput& x, const Tensor& dx,
-              bool accumulate) const {
+  /// dx (+)= dy w, dw (+)= dyᵀ x. The abs-max of dy is in dy_scale when the linear is fp8; x_transposed is what
+  /// transpose_input makes of x.
+  void linear(BlockLinear l, const Tensor& dy, const QuantScale& dy_scale, const LinearInput& x,
+              const Tensor& x_transposed, const Tensor& dx, bool accumulate) const {
     const ArenaScope scope(op().scratch);
     const auto slot = static_cast<std::size_t>(slot_of(l));
-    const Tensor g = prepare_grad_output(op(), recipe(l), dy, dy_scale);
-    linear_grad_input(op(), recipe(l), g, weights[slot], dx, accumulate);
-    linear_grad_weight(op(), recipe(l), g, x.of(recipe(l)), gradients[slot].tensor, gradients[slot].accumulate);
+    const GradOperand g = prepare_grad_output(op(), recipe(l), dy, dy_scale);
+    linear_grad_input(op(), recipe(l), g.rows, weights[slot], dx, accumulate);
+    linear_grad_weight(op(), recipe(l), g, {x.of(recipe(l)), x_transposed}, gradients[slot].tensor,
+                       gradients[slot].accumulate);
+  }
+  /// The same for an input that no other linear reads.
+  void lone_linear(BlockLinear l, const Tensor& dy, const QuantScale& dy_scale, const LinearInput& x,
+                   const Tensor& dx) const {
+    const ArenaScope scope(op().scratch);
+    linear(l, dy, dy_scale, x, transpose_input(op(), x), dx, false);
   }
 
   void norm(BlockSlot slot, const Tensor& dy, const Tensor& x, const float* inverse_rms, const Tensor& dh,
@@ -41,7 +49,7 @@ void ffn_part(const Backward& b, BlockActivations& a, const Tensor& dh, const Qu
   const QuantScale gate_scale = QuantScale::allocate(b.op().scratch);
   const QuantScale up_scale = QuantScale::allocate(b.op().scratch);
   const Tensor d_product = b.scratch(b.pass.model.ffn_dim);
-  b.linear(w2, dh, dh_scale, a.x_w2, d_product, false);
+  b.lone_linear(w2, dh, dh_scale, a.x_w2, d_product);
   // In place: gate and up are not read again.
   b.op().kernels.swiglu_backward(b.op().stream,
                                  {.gate = a.gate.data,
@@ -54,8 +62,9 @@ void ffn_part(const Backward& b, BlockActivations& a, const Tensor& dh, const Qu
                                   .gate_stats = {.amax = gate_scale.amax, .non_finite = b.counter(checked_grad_w1)},
                                   .up_stats = {.amax = up_scale.amax, .non_finite = b.counter(checked_grad_w3)}});
   const Tensor dx = b.scratch(b.pass.model.dim);
-  b.linear(w1, a.gate, gate_scale, a.x_ffn, dx, false);
-  b.linear(w3, a.up, up_scale, a.x_ffn, dx, true);
+  const Tensor x = transpose_input(b.op(), a.x_ffn);
+  b.linear(w1, a.gate, gate_scale, a.x_ffn, x, dx, false);
+  b.linear(w3, a.up, up_scale, a.x_ffn, x, dx, true);
   b.norm(slot_ffn_norm, dx, a.h_middle, a.inverse_rms_ffn, dh,
          {.amax = dh_scale.amax, .non_finite = b.counter(checked_grad_wo)});
 }
@@ -67,7 +76,7 @@ void attention_part(const Backward& b, BlockActivations& a, const Tensor& dh, co
   const QuantScale k_scale = QuantScale::allocate(b.op().scratch);
   const QuantScale v_scale = QuantScale::allocate(b.op().scratch);
   const Tensor d_o = b.scratch(m.q_dim());
-  b.linear(wo, dh, dh_scale, a.x_wo, d_o, false);
+  b.lone_linear(wo, dh, dh_scale, a.x_wo, d_o);
 
   const Tensor dq = b.scratch(m.q_dim()), dk = b.scratch(m.kv_dim()), dv = b.scratch(m.kv_dim());
   attention_backward(b.op(), attention_shape(m, b.pass.shape), a.q, a.k, a.v, a.x_wo.high, d_o, a.log_sum_exp, dq, dk,
@@ -82,9 +91,10 @@ void attention_part(const Backward& b, BlockActivations& a, const Tensor& dh, co
   }
 
   const Tensor dx = b.scratch(m.dim);
-  b.linear(wq, dq, q_scale, a.x_attention, dx, false);
-  b.linear(wk, dk, k_scale, a.x_attention, dx, true);
-  b.linear(wv, dv, v_scale, a.x_attention, dx, true);
+  const Tensor x = transpose_input(b.op(), a.x_attention);
+  b.linear(wq, dq, q_scale, a.x_attention, x, dx, false);
+  b.linear(wk, dk, k_scale, a.x_attention, x, dx, true);
+  b.linear(wv, dv, v_scale, a.x_attention, x, dx, true);
   b.norm(slot_attention_norm, dx, a.h, a.inverse_rms_attention, dh,
          {.amax = dh_scale.amax, .non_finite = b.counter(checked_grad)});
 }

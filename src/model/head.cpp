@@ -33,9 +33,8 @@ void add_loss(const Head& head, const float* losses, float* loss_sum) {
 
 }  // namespace
 
-std::int64_t Head::chunk_tokens(std::int64_t vocab_size) {
-  constexpr std::int64_t logits_bytes = 256 << 20;
-  return std::clamp<std::int64_t>(logits_bytes / 4 / vocab_size / 16 * 16, 16, 1024);
+std::int64_t Head::chunk_tokens(std::int64_t vocab_size, std::int64_t logits_bytes) {
+  return std::clamp<std::int64_t>(logits_bytes / 4 / vocab_size / 16 * 16, 16, logits_bytes >> 18);
 }
 
 void Head::forward(const Tensor& norm, const Tensor& output, const Tensor& residual, const Tensor& branch,
@@ -44,7 +43,7 @@ void Head::forward(const Tensor& norm, const Tensor& output, const Tensor& resid
   const std::int64_t n = shape.tokens(), vocab = model.vocab_size;
   const Normed normed = normalise(*this, norm, residual, branch);
   auto* losses = op.scratch.allocate<float>(n);
-  const Tensor logits = take(op.scratch, DType::f32, std::min(n, chunk_tokens(vocab)), vocab);
+  const Tensor logits = take(op.scratch, DType::f32, std::min(n, chunk_tokens(vocab, op.kernels.logits_bytes)), vocab);
   for (std::int64_t begin = 0; begin < n; begin += logits.shape[0]) {
     const Tensor y = logits.rows(0, std::min(logits.shape[0], n - begin));
     linear_forward(op, output_recipe, normed.x.rows(begin, y.shape[0]), output, y);
@@ -63,7 +62,7 @@ void Head::forward_backward(const Tensor& norm, const Tensor& output, const Grad
                             float* dh_amax) const {
   const ArenaScope scope(op.scratch);
   const std::int64_t n = shape.tokens(), vocab = model.vocab_size;
-  const std::int64_t chunk = std::min(n, chunk_tokens(vocab));
+  const std::int64_t chunk = std::min(n, chunk_tokens(vocab, op.kernels.logits_bytes));
   const Normed normed = normalise(*this, norm, residual, branch);
   const Tensor dx = take(op.scratch, shape.storage, n, model.dim);
   auto* losses = op.scratch.allocate<float>(n);

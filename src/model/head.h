@@ -15,8 +15,9 @@ struct Head {
   BatchShape shape;
   const TensorChecks& checks;
 
-  /// Tokens of a chunk: at most 1024, and at most 256 MiB of fp32 logits.
-  static std::int64_t chunk_tokens(std::int64_t vocab_size);
+  /// Tokens of a chunk: as many as `logits_bytes` hold fp32 logits of, in multiples of 16; of a small vocabulary
+  /// no more than keeps the chunk in the caches (1024 for the CPU's 256 MiB).
+  static std::int64_t chunk_tokens(std::int64_t vocab_size, std::int64_t logits_bytes);
 
   /// Adds the sum of the token losses (natural log) to *loss_sum. `norm` [dim], `output` [vocab, dim].
   void forward(const Tensor& norm, const Tensor& output, const Tensor& residual, const Tensor& branch,

@@ -20,8 +20,9 @@ Llama::Llama(const LlamaSettings& s, Stream& stream, Exchange& exchange, GemmTra
       pass_{op_, settings_.model, shape_, block_recipes(s.precision, s.float8), rope_, checks_},
       head_{op_, settings_.model, shape_, checks_} {}
 
-Llama::Llama(const LlamaSettings& s, Stream& stream, Exchange& exchange, GemmTrace* gemms, const MemoryNeeds& needs)
-    : Llama(s, stream, exchange, gemms, kernels_of(stream),
+Llama::Llama(const LlamaSettings& s, Stream& stream, Exchange& exchange, GemmTrace* gemms, const MemoryNeeds& needs,
+             const KernelTable& kernels)
+    : Llama(s, stream, exchange, gemms, kernels,
             Arena(stream.device(), needs.activations, Purpose::activations, "activations"),
             Arena(stream.device(), needs.scratch, Purpose::workspace, "scratch"), s.seq_len) {}
 
@@ -52,14 +53,17 @@ void Llama::embed(const std::int32_t* tokens, WeightProvider& weights, const Ten
 
 void Llama::embed_backward(const std::int32_t* tokens, const Tensor& dh, GradientSink& gradients) {
   const GradientTarget target = gradients.open(embedding_unit)[0];
-  op_.kernels.embedding_backward(op_.stream, {.tokens = tokens,
-                                              .d_out = dh.data,
-                                              .dtype = dh.dtype,
-                                              .d_table = static_cast<float*>(target.tensor.data),
-                                              .accumulate = target.accumulate,
-                                              .n = shape_.tokens(),
-                                              .vocab = settings_.model.vocab_size,
-                                              .dim = settings_.model.dim});
+  const ArenaScope scope(scratch_);
+  EmbeddingBackward args{.tokens = tokens,
+                         .d_out = dh.data,
+                         .dtype = dh.dtype,
+                         .d_table = static_cast<float*>(target.tensor.data),
+                         .accumulate = target.accumulate,
+                         .n = shape_.tokens(),
+                         .vocab = settings_.model.vocab_size,
+                         .dim = settings_.model.dim};
+  args.workspace = scratch_.allocate(op_.kernels.embedding_backward_workspace(args));
+  op_.kernels.embedding_backward(op_.stream, args);
   gradients.close(embedding_unit);
 }
 

@@ -26,14 +26,21 @@ class Llama {
     std::int64_t activations = 0;
     std::int64_t scratch = 0;
   };
-  static MemoryNeeds plan(const LlamaSettings& settings, Stream& stream);
+  static MemoryNeeds plan(const LlamaSettings& settings, Stream& stream) {
+    return plan(settings, stream, kernels_of(stream));
+  }
+  /// With other kernels than those of the stream's device (for tests).
+  static MemoryNeeds plan(const LlamaSettings& settings, Stream& stream, const KernelTable& kernels);
 
   /// Units in the order in which a pass asks for their weights.
   static std::vector<int> pass_order(const ModelConfig& model, bool backward);
 
   Llama(const LlamaSettings& settings, Stream& stream, Exchange& exchange, GemmTrace* gemms)
       : Llama(settings, stream, exchange, gemms, plan(settings, stream)) {}
-  Llama(const LlamaSettings& settings, Stream& stream, Exchange& exchange, GemmTrace* gemms, const MemoryNeeds& needs);
+  Llama(const LlamaSettings& settings, Stream& stream, Exchange& exchange, GemmTrace* gemms, const MemoryNeeds& needs)
+      : Llama(settings, stream, exchange, gemms, needs, kernels_of(stream)) {}
+  Llama(const LlamaSettings& settings, Stream& stream, Exchange& exchange, GemmTrace* gemms, const MemoryNeeds& needs,
+        const KernelTable& kernels);
   Llama(const Llama&) = delete;
   Llama& operator=(const Llama&) = delete;
 

@@ -45,9 +45,9 @@ class NoGradients final : public GradientSink {
 
 }  // namespace
 
-Llama::MemoryNeeds Llama::plan(const LlamaSettings& settings, Stream& stream) {
+Llama::MemoryNeeds Llama::plan(const LlamaSettings& settings, Stream& stream, const KernelTable& kernels) {
   NoExchange exchange;
-  Llama dry(settings, stream, exchange, nullptr, dry_run(kernels_of(stream)), Arena::measure("activations"),
+  Llama dry(settings, stream, exchange, nullptr, dry_run(kernels), Arena::measure("activations"),
             Arena::measure("scratch"), 1);  // no table of positions: nothing is computed
   NoWeights weights(dry.parameters_);
   NoGradients gradients(dry.parameters_);

@@ -8,6 +8,17 @@ void check_same(const LinearRecipe& recipe, const char* gemm, const char* what, 
   throw internal_error("ops", "linear {} {}: {} is {} on one side and {} on the other", recipe.name, gemm, what, a, b);
 }
 
+/// Whether a GEMM of these operands reads them along k only.
+bool k_major(const OpContext& context, const Tensor& operand) {
+  return context.kernels.float8_gemm_k_major && is_float8(operand.dtype);
+}
+
+void check_transposed(const LinearRecipe& recipe, const char* what, const GradOperand& x) {
+  if (x.transposed.shape == Shape{x.rows.shape[1], x.rows.shape[0]}) return;
+  throw internal_error("ops", "linear {} grad_weight: {} {} has no transposed copy, but {}", recipe.name, what,
+                       x.rows.shape.text(), x.transposed.shape.text());
+}
+
 GemmOperand operand(const Tensor& t, bool transposed) {
   return {.data = t.data, .dtype = t.dtype, .transposed = transposed, .inverse_scale = t.inverse_scale};
 }
@@ -37,9 +48,20 @@ void quantize_input(OpContext& context, LinearInput& x) {
   if (x.any_float8) x.quantized = quantize(context, x.high, LinearRecipe::input_format, x.scale, x.quantized.data);
 }
 
-Tensor prepare_grad_output(OpContext& context, const LinearRecipe& recipe, const Tensor& dy, const QuantScale& scale) {
+GradOperand prepare_grad_output(OpContext& context, const LinearRecipe& recipe, const Tensor& dy,
+                                const QuantScale& scale) {
   if (!recipe.float8) return dy;
-  return quantize(context, dy, LinearRecipe::grad_output_format, scale, context.scratch.allocate(dy.elements()));
+  void* storage = context.scratch.allocate(dy.elements());
+  if (!context.kernels.float8_gemm_k_major) {
+    return quantize(context, dy, LinearRecipe::grad_output_format, scale, storage);
+  }
+  void* transposed = context.scratch.allocate(dy.elements());
+  const Tensor rows = quantize(context, dy, LinearRecipe::grad_output_format, scale, storage, transposed);
+  return {rows, {transposed, rows.dtype, {dy.shape[1], dy.shape[0]}, rows.inverse_scale}};
+}
+
+Tensor transpose_input(OpContext& context, const LinearInput& x) {
+  return x.any_float8 && context.kernels.float8_gemm_k_major ? transpose(context, x.quantized) : Tensor{};
 }
 
 void linear_forward(OpContext& context, const LinearRecipe& recipe, const Tensor& x, const Tensor& w, const Tensor& y) {
@@ -62,9 +84,11 @@ void linear_grad_input(OpContext& context, const LinearRecipe& recipe, const Ten
   check_same(recipe, "grad_input", "out", dy.shape[1], w.shape[0]);
   check_same(recipe, "grad_input", "in", dx.shape[1], w.shape[1]);
   check_same(recipe, "grad_input", "tokens", dy.shape[0], dx.shape[0]);
+  const ArenaScope scope(context.scratch);
+  const bool turn = k_major(context, w);
   run(context, recipe, "grad_input",
       {.a = operand(dy, false),
-       .b = operand(w, false),
+       .b = turn ? operand(transpose(context, w), true) : operand(w, false),
        .c = dx.data,
        .c_dtype = dx.dtype,
        .m = dy.shape[0],
@@ -73,19 +97,24 @@ void linear_grad_input(OpContext& context, const LinearRecipe& recipe, const Ten
        .beta = accumulate ? 1.0f : 0.0f});
 }
 
-void linear_grad_weight(OpContext& context, const LinearRecipe& recipe, const Tensor& dy, const Tensor& x,
+void linear_grad_weight(OpContext& context, const LinearRecipe& recipe, const GradOperand& dy, const GradOperand& x,
                         const Tensor& dw, bool accumulate) {
-  check_same(recipe, "grad_weight", "out", dy.shape[1], dw.shape[0]);
-  check_same(recipe, "grad_weight", "in", x.shape[1], dw.shape[1]);
-  check_same(recipe, "grad_weight", "tokens", dy.shape[0], x.shape[0]);
+  check_same(recipe, "grad_weight", "out", dy.rows.shape[1], dw.shape[0]);
+  check_same(recipe, "grad_weight", "in", x.rows.shape[1], dw.shape[1]);
+  check_same(recipe, "grad_weight", "tokens", dy.rows.shape[0], x.rows.shape[0]);
+  const bool turned = k_major(context, dy.rows);
+  if (turned) {
+    check_transposed(recipe, "dy", dy);
+    check_transposed(recipe, "x", x);
+  }
   run(context, recipe, "grad_weight",
-      {.a = operand(dy, true),
-       .b = operand(x, false),
+      {.a = turned ? operand(dy.transposed, false) : operand(dy.rows, true),
+       .b = turned ? operand(x.transposed, true) : operand(x.rows, false),
        .c = dw.data,
        .c_dtype = dw.dtype,
        .m = dw.shape[0],
        .n = dw.shape[1],
-       .k = x.shape[0],
+       .k = x.rows.shape[0],
        .beta = accumulate ? 1.0f : 0.0f});
 }
 

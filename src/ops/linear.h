@@ -32,19 +32,41 @@ struct LinearInput {
 /// Casts x.high, whose abs-max is in x.scale.amax, when a linear of the group is fp8.
 void quantize_input(OpContext& context, LinearInput& x);
 
+/// Kernels whose fp8 GEMM reads both operands along k only (KernelTable::float8_gemm_k_major) need transposed copies in
+/// backward. All of them are scratch, and made as seldom as can be:
+///   y  = x wᵀ    none: x [n, in] and w [out, in] lie along k = in;
+///   dx = dy w    wᵀ [in, out], made by linear_grad_input for its own length (weights are kept in one layout);
+///   dw = dyᵀ x   dyᵀ [out, n], written by the pass that casts dy, and xᵀ [in, n], made once by transpose_input for all
+///                the linears that share the input.
+/// For other kernels and recipes there are none, and nothing is spent on them.
+
+/// What a weight gradient reads of an output gradient or an input: the tensor, and its transposed copy where the
+/// kernels want one.
+struct GradOperand {
+  Tensor rows;        ///< [n, columns]
+  Tensor transposed;  ///< [columns, n]; of rank 0 when not needed
+
+  GradOperand(const Tensor& r, const Tensor& t = {}) : rows(r), transposed(t) {}
+};
+
 /// The output gradient of one linear in the form its GEMMs read. For an fp8 recipe it is cast to e5m2 in scratch.
 /// `scale.amax` holds the abs-max already.
-Tensor prepare_grad_output(OpContext& context, const LinearRecipe& recipe, const Tensor& dy, const QuantScale& scale);
+GradOperand prepare_grad_output(OpContext& context, const LinearRecipe& recipe, const Tensor& dy,
+                                const QuantScale& scale);
+
+/// The transposed copy of x.quantized in scratch where the weight gradients of its linears read one, else of rank 0.
+Tensor transpose_input(OpContext& context, const LinearInput& x);
 
 /// The one linear: three GEMMs. x [n, in], w [out, in], y [n, out]; x, w and dy as `LinearInput::of`, the weight
-/// provider and prepare_grad_output give them. Shapes are checked; a mismatch is an internal error with the numbers.
+/// provider and prepare_grad_output give them. Shapes are checked; a mismatch is an internal error with the numbers, as
+/// is a transposed copy that is missing.
 ///   forward       y = x wᵀ
 ///   grad_input    dx (+)= dy w
 ///   grad_weight   dw (+)= dyᵀ x, fp32
 void linear_forward(OpContext& context, const LinearRecipe& recipe, const Tensor& x, const Tensor& w, const Tensor& y);
 void linear_grad_input(OpContext& context, const LinearRecipe& recipe, const Tensor& dy, const Tensor& w,
                        const Tensor& dx, bool accumulate);
-void linear_grad_weight(OpContext& context, const LinearRecipe& recipe, const Tensor& dy, const Tensor& x,
+void linear_grad_weight(OpContext& context, const LinearRecipe& recipe, const GradOperand& dy, const GradOperand& x,
                         const Tensor& dw, bool accumulate);
 
 }  // namespace octet

@@ -7,15 +7,28 @@ QuantScale QuantScale::allocate(Arena& arena) {
   return values == nullptr ? QuantScale{} : QuantScale{values, values + 1, values + 2};
 }
 
-Tensor quantize(OpContext& context, const Tensor& x, DType format, const QuantScale& scale, void* storage) {
+Tensor quantize(OpContext& context, const Tensor& x, DType format, const QuantScale& scale, void* storage,
+                void* transposed) {
   context.exchange.reduce_max(scale.amax, 1);
   context.kernels.compute_scales(
       context.stream,
       {.amax = scale.amax, .scale = scale.scale, .inverse_scale = scale.inverse, .n = 1, .format = format});
-  context.kernels.cast_to_float8(
-      context.stream,
-      {.x = x.data, .from = x.dtype, .y = storage, .to = format, .n = x.elements(), .scale = scale.scale});
+  context.kernels.cast_to_float8(context.stream, {.x = x.data,
+                                                  .from = x.dtype,
+                                                  .y = storage,
+                                                  .to = format,
+                                                  .n = x.elements(),
+                                                  .scale = scale.scale,
+                                                  .y_transposed = transposed,
+                                                  .columns = x.shape.row_elements()});
   return {storage, format, x.shape, scale.inverse};
+}
+
+Tensor transpose(OpContext& context, const Tensor& x) {
+  const Tensor y{context.scratch.allocate(x.bytes()), x.dtype, {x.shape[1], x.shape[0]}, x.inverse_scale};
+  context.kernels.transpose_float8(context.stream,
+                                   {.x = x.data, .y = y.data, .rows = x.shape[0], .columns = x.shape[1]});
+  return y;
 }
 
 void measure(OpContext& context, const Tensor& x, const StatsOut& out) {

@@ -16,8 +16,13 @@ struct QuantScale {
 
 /// Casts x to `format` with the tensorwise dynamic recipe: amax -> MAX over the exchange -> scale -> cast.
 /// `scale.amax` holds the local abs-max already (its producer wrote it). `storage` has x.elements() bytes.
-/// Returns the fp8 tensor, whose inverse_scale points into `scale`.
-Tensor quantize(OpContext& context, const Tensor& x, DType format, const QuantScale& scale, void* storage);
+/// Returns the fp8 tensor, whose inverse_scale points into `scale`. With `transposed` (as many bytes) the same pass
+/// also writes the transposed tensor there.
+Tensor quantize(OpContext& context, const Tensor& x, DType format, const QuantScale& scale, void* storage,
+                void* transposed = nullptr);
+
+/// The transposed copy [columns, rows] of an fp8 matrix [rows, columns] in scratch, with the same inverse scale.
+Tensor transpose(OpContext& context, const Tensor& x);
 
 /// Abs-max and non-finite count of x in a pass of their own.
 void measure(OpContext& context, const Tensor& x, const StatsOut& out);

@@ -15,6 +15,7 @@ struct ParallelConfig {
   /// always: gathered weights are freed after forward and gathered again in backward. never: they stay until the
   /// optimizer step. auto: never for dp_shard = 1, else always.
   std::string reshard_after_forward = "auto";
+  std::int64_t check_replicas_every = 100;  ///< steps; 0: off. Replicas compare their master weights.
 };
 
 }  // namespace octet

@@ -1,5 +1,7 @@
 #include "src/parallel/gradient_norm.h"
 
+#include <algorithm>
+
 namespace octet {
 
 GradientNorm::GradientNorm(const ParameterList& list, Device& device, Stream& stream)
@@ -9,9 +11,18 @@ GradientNorm::GradientNorm(const ParameterList& list, Device& device, Stream& st
       parameters_(static_cast<std::int64_t>(list.parameters.size())),
       values_(device, 4 * 4, Purpose::workspace),
       sums_(device, parameters_ * 4, Purpose::workspace),
-      counters_(device, parameters_ * 4, Purpose::workspace) {
+      counters_(device, parameters_ * 4, Purpose::workspace),
+      workspace_(device, workspace_bytes(list, kernels_), Purpose::workspace) {
   device.zero(values_.data(), values_.bytes(), stream);
   reset_counters();
+}
+
+std::int64_t GradientNorm::workspace_bytes(const ParameterList& list, const KernelTable& kernels) {
+  std::int64_t most = 0;
+  for (const ParameterSpec& p : list.parameters) {
+    most = std::max(most, kernels.sum_of_squares_workspace({.n = p.shape.elements()}));
+  }
+  return most;
 }
 
 void GradientNorm::compute(const ShardedBuffer& gradients, Communicator& shard_group, float max_norm) {
@@ -21,7 +32,8 @@ void GradientNorm::compute(const ShardedBuffer& gradients, Communicator& shard_g
     kernels_.sum_of_squares(stream_, {.x = gradients.data(index),
                                       .n = gradients.layout().shard(index).elements(),
                                       .out = sums_.as<float>() + i,
-                                      .non_finite = non_finite() + i});
+                                      .non_finite = non_finite() + i,
+                                      .workspace = workspace_.data()});
   }
   kernels_.sum(stream_, {.x = sums_.as<float>(), .n = parameters_, .out = values + 3});
   shard_group.all_reduce(values + 3, 1, DType::f32, ReduceOp::sum);

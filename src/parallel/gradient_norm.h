@@ -14,6 +14,8 @@ namespace octet {
 class GradientNorm {
  public:
   GradientNorm(const ParameterList& list, Device& device, Stream& stream);
+  /// What the sums of squares of this rank's pieces need, whatever the layout; for the memory plan.
+  static std::int64_t workspace_bytes(const ParameterList& list, const KernelTable& kernels);
 
   /// `shard_group` holds the pieces of one replica; replicas have equal gradients.
   void compute(const ShardedBuffer& gradients, Communicator& shard_group, float max_norm);
@@ -33,6 +35,7 @@ class GradientNorm {
   Buffer values_;    ///< norm, clip factor, skip flag, sum of squares
   Buffer sums_;      ///< [parameters] sums of squares
   Buffer counters_;  ///< [parameters]
+  Buffer workspace_;
 };
 
 }  // namespace octet

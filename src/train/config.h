@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "kernels/cuda_settings.h"
 #include "src/data/config.h"
 #include "src/model/config.h"
 #include "src/ops/precision.h"
@@ -22,8 +23,9 @@ struct TrainConfig {
 };
 
 struct CommConfig {
-  double timeout_seconds = 600;
-  bool trace = false;  ///< write every collective and GEMM to trace-rankN.jsonl in the run directory
+  double timeout_seconds = 600;         ///< of an operation in a step
+  double start_timeout_seconds = 1800;  ///< of one before the second step
+  bool trace = false;                   ///< write every collective and GEMM to trace-rankN.jsonl in the run directory
 };
 
 struct CpuConfig {
@@ -37,7 +39,8 @@ struct RunConfig {
   ModelConfig model;
   Precision precision = Precision::bf16;
   std::string device = "cpu";
-  std::string run_dir;  ///< empty: runs/<config name>-<date>
+  std::string run_dir;      ///< empty: runs/<config name>-<date>
+  bool tensorboard = true;  ///< event files beside metrics.jsonl
   std::uint64_t seed = 1;
   TrainConfig train;
   DataConfig data;
@@ -47,6 +50,7 @@ struct RunConfig {
   Float8Config float8;
   CommConfig comm;
   CpuConfig cpu;
+  CudaSettings cuda;
 };
 
 }  // namespace octet

@@ -5,6 +5,7 @@
 
 #include "src/model/tensors.h"
 #include "src/parallel/fsdp_gradients.h"
+#include "src/parallel/gradient_norm.h"
 
 namespace octet {
 namespace {
@@ -31,9 +32,10 @@ std::int64_t gathered_bytes(const ParameterList& list, const PlanInput& in) {
 }
 
 /// Norms, counters, scalars: small, but counted.
-std::int64_t bookkeeping_bytes(const ParameterList& list) {
+std::int64_t bookkeeping_bytes(const ParameterList& list, const KernelTable& kernels) {
   const auto parameters = static_cast<std::int64_t>(list.parameters.size());
-  return 4 * (static_cast<std::int64_t>(list.units.size()) * checked_tensors + 2 * parameters + 16);
+  return 4 * (static_cast<std::int64_t>(list.units.size()) * checked_tensors + 2 * parameters + 16) +
+         GradientNorm::workspace_bytes(list, kernels);
 }
 
 }  // namespace
@@ -53,7 +55,8 @@ MemoryPlan plan_memory(const PlanInput& in, Stream& stream) {
   plan[Purpose::optimizer] = 2 * layout.bytes();
   plan[Purpose::gathered] = gathered_bytes(list, in);
   plan[Purpose::activations] = needs.activations;
-  plan[Purpose::workspace] = needs.scratch + s.seq_len * s.model.head_dim * 4 + bookkeeping_bytes(list);  // RoPE table
+  plan[Purpose::workspace] = needs.scratch + s.seq_len * s.model.head_dim * 4 +  // RoPE table
+                             bookkeeping_bytes(list, kernels_of(stream));
   plan[Purpose::communication] = in.communication;
   plan[Purpose::data] = 2 * s.micro_batch * s.seq_len * 4;
   return plan;
@@ -75,12 +78,13 @@ std::string memory_table(const MemoryPlan& plan, const MemoryLedger* measured) {
 
 void check_fits(const MemoryPlan& plan, Device& device, int ranks_on_device) {
   const std::int64_t needed = plan.total() * ranks_on_device;
-  if (needed <= device.memory_bytes()) return;
-  throw usage_error("train",
-                    "this run needs {} MiB on {} ({} rank(s) of {} MiB) and the device has {} MiB; use more ranks, a "
-                    "smaller train.micro_batch or train.seq_len\n{}",
-                    mebibytes(needed), device.name(), ranks_on_device, mebibytes(plan.total()),
-                    mebibytes(device.memory_bytes()), memory_table(plan, nullptr));
+  if (needed <= device.available_bytes()) return;
+  throw usage_error(
+      "train",
+      "this run needs {} MiB on {} ({} rank(s) of {} MiB) and the device has {} MiB free; use more ranks, a "
+      "smaller train.micro_batch or train.seq_len\n{}",
+      mebibytes(needed), device.name(), ranks_on_device, mebibytes(plan.total()), mebibytes(device.available_bytes()),
+      memory_table(plan, nullptr));
 }
 
 }  // namespace octet

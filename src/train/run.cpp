@@ -1,64 +1,13 @@
 #include "src/train/run.h"
 
-#include <chrono>
-#include <cmath>
-#include <csignal>
 #include <fstream>
 
-#include "src/base/log.h"
+#include "src/train/loop.h"
 #include "src/train/memory_plan.h"
 #include "src/train/run_log.h"
-#include "src/train/stop_signal.h"
 
 namespace octet {
 namespace {
-
-bool validates_after(const RunConfig& c, const Trainer& trainer, std::int64_t step, bool last) {
-  if (!trainer.has_validation()) return false;
-  return last || (c.train.validate_every > 0 && step % c.train.validate_every == 0);
-}
-
-bool logs(const RunConfig& c, std::int64_t step, bool last) {
-  return step == 1 || last || step % c.train.log_every == 0;
-}
-
-/// Steps until the end, a stop signal or a bad step. Returns the exit code. `done` counts finished steps.
-int train(const RunConfig& config, Trainer& trainer, RunLog& log, const MemoryPlan& plan, std::int64_t& done) {
-  const StopSignal stop;
-  for (std::int64_t step = 1; step <= config.train.steps; ++step) {
-    const auto start = std::chrono::steady_clock::now();
-    const StepResult result = trainer.train_step(step, stop);
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    const bool last = step == config.train.steps || result.stop_signal != 0 || result.skipped;
-
-    std::optional<double> validation_loss;
-    if (!result.skipped && validates_after(config, trainer, step, step == config.train.steps)) {
-      validation_loss = trainer.validate();
-    }
-    log.non_finite(step, result);
-    if (logs(config, step, last) || validation_loss) log.step(step, result, seconds, validation_loss);
-    if (step == 1) log.memory(plan);
-
-    if (result.skipped || (validation_loss && !std::isfinite(*validation_loss))) {
-      const int code = static_cast<int>(ExitCode::non_finite);
-      done = result.skipped ? step - 1 : step;
-      log.end("failed",
-              result.skipped ? fmt::format("the gradient norm of step {} is not finite; no weight was changed", step)
-                             : fmt::format("the validation loss after step {} is not finite", step),
-              code, done);
-      return code;
-    }
-    done = step;
-    if (result.stop_signal != 0 && step < config.train.steps) {
-      const bool interrupt = result.stop_signal == SIGINT;
-      const int code = static_cast<int>(interrupt ? ExitCode::interrupted : ExitCode::terminated);
-      log.end("stopped", interrupt ? "SIGINT" : "SIGTERM", code, step);
-      return code;
-    }
-  }
-  log.end("finished", "all steps done", 0, config.train.steps);
-  return 0;
-}
 
 void write_trace_file(const Traces& traces, const std::string& path) {
   std::ofstream file(path);
@@ -91,7 +40,7 @@ int run_training(const RunConfig& config, const RunEnvironment& environment) {
     if (config.comm.trace) write_trace_file(environment.traces, log.directory().trace(environment.mesh.world().rank()));
   };
   try {
-    const int code = train(config, trainer, log, plan, done);
+    const int code = train_steps(config, environment, trainer, log, plan, done);
     write_traces();
     return code;
   } catch (const std::exception& e) {

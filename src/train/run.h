@@ -19,6 +19,7 @@ struct RunEnvironment {
   Stream& stream;
   Traces traces;
   int ranks_on_node = 1;
+  std::string node;           ///< of this rank, for messages
   std::string config_name;    ///< names the default run directory
   std::string resolved_yaml;  ///< config.yaml of the run
 };

@@ -12,6 +12,7 @@ struct RunDirectory {
   std::string path;
   std::string config() const { return path + "/config.yaml"; }
   std::string metrics() const { return path + "/metrics.jsonl"; }
+  std::string tensorboard() const { return path + "/tensorboard"; }
   std::string status() const { return path + "/status.json"; }
   std::string trace(int rank) const { return path + "/trace-rank" + std::to_string(rank) + ".jsonl"; }
 };

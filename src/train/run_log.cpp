@@ -12,6 +12,7 @@ RunLog::RunLog(const RunConfig& config, const RunEnvironment& environment, RunDi
       directory_(std::move(directory)),
       writes_(environment.mesh.world().rank() == 0) {
   if (writes_) metrics_ = std::make_unique<MetricsWriter>(directory_.metrics());
+  if (writes_ && config.tensorboard) events_ = std::make_unique<EventWriter>(directory_.tensorboard());
   write_status_file({.state = "running", .reason = "", .exit_code = 0, .step = 0, .steps = config.train.steps});
 }
 
@@ -76,6 +77,7 @@ void RunLog::step(std::int64_t step, const StepResult& result, double seconds, s
         return n;
       }()};
   metrics_->write(metrics);
+  if (events_) events_->write(metrics);
   log::out("{}", console_line(metrics));
 }
 
@@ -87,7 +89,11 @@ void RunLog::non_finite(std::int64_t step, const StepResult& result) {
 }
 
 void RunLog::memory(const MemoryPlan& plan) {
-  log::info("memory after the first step:\n{}", memory_table(plan, &environment_.stream.device().ledger()));
+  Device& device = environment_.stream.device();
+  log::info("memory after the first step:\n{}", memory_table(plan, &device.ledger()));
+  if (device.used_bytes() < 0) return;
+  log::info("in use on the device, with CUDA's context and libraries: {:.1f} of {:.1f} MiB",
+            static_cast<double>(device.used_bytes()) / 0x1p20, static_cast<double>(device.memory_bytes()) / 0x1p20);
 }
 
 void RunLog::end(const std::string& state, const std::string& reason, int exit_code, std::int64_t step) {

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "src/base/error.h"
+#include "src/metrics/event_writer.h"
 #include "src/metrics/status.h"
 #include "src/metrics/step_metrics.h"
 #include "src/train/memory_plan.h"
@@ -11,7 +12,7 @@
 
 namespace octet {
 
-/// Everything a run tells its owner: console, metrics.jsonl, status.json. Files are rank 0's alone.
+/// Everything a run tells its owner: console, metrics.jsonl, event files, status.json. Files are rank 0's alone.
 class RunLog {
  public:
   RunLog(const RunConfig& config, const RunEnvironment& environment, RunDirectory directory);
@@ -38,6 +39,7 @@ class RunLog {
   RunDirectory directory_;
   bool writes_;
   std::unique_ptr<MetricsWriter> metrics_;
+  std::unique_ptr<EventWriter> events_;  ///< none without run.tensorboard
 };
 
 }  // namespace octet

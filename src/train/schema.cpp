@@ -27,6 +27,8 @@ void declare_run(Schema& schema, RunConfig& c) {
   schema.add("dir", c.run_dir)
       .help(
           "Folder for logs, metrics and the resolved configuration. Empty: runs/NAME-DATE, with the name of the file.");
+  schema.add("tensorboard", c.tensorboard)
+      .help("Write event files for TensorBoard to the folder tensorboard, beside metrics.jsonl.");
   schema.add("seed", c.seed).help("Decides the initial weights and the order of the data.");
 }
 
@@ -140,6 +142,14 @@ void declare_parallel(Schema& schema, ParallelConfig& c) {
       .help(
           "always: gathered weights are freed after forward and gathered again in backward. never: they stay until the "
           "optimizer step. auto: never where dp_shard is 1, else always.");
+  schema.add("check_replicas_every", c.check_replicas_every)
+      .unit("steps")
+      .at_least(0)
+      .at_most(most_steps)
+      .help(
+          "Steps between comparisons of the replicas' fp32 master weights, where dp_replicate is above 1: replicas "
+          "that "
+          "differ end the run. 0: never.");
 }
 
 void declare_float8(Schema& schema, Float8Config& c) {
@@ -157,7 +167,13 @@ void declare_machine(Schema& schema, RunConfig& c) {
   schema.add("timeout_seconds", c.comm.timeout_seconds)
       .unit("seconds")
       .above(0)
-      .help("A collective that takes longer ends the job with a message that names it.");
+      .help("A collective that takes longer ends the job with a message that names it and its phase.");
+  schema.add("start_timeout_seconds", c.comm.start_timeout_seconds)
+      .unit("seconds")
+      .above(0)
+      .help(
+          "The same until the end of the first step: ranks open data, compile and allocate for different lengths of "
+          "time.");
   schema.add("trace", c.comm.trace).help("Write every collective and GEMM to trace-rankN.jsonl in the run's folder.");
   schema.section("cpu", "The CPU backend.");
   schema.add_choice("gemm", c.cpu.gemm, {"auto", "f32", "bf16"})
@@ -169,6 +185,20 @@ void declare_machine(Schema& schema, RunConfig& c) {
       .at_least(0)
       .at_most(4096)
       .help("OpenMP threads a rank. 0: OMP_NUM_THREADS, else the cores of the node over its ranks.");
+}
+
+void declare_cuda(Schema& schema, CudaSettings& c) {
+  schema.section("cuda", "The CUDA backend.");
+  schema.add("deterministic", c.deterministic)
+      .help(
+          "The same bits from run to run. Attention's backward then takes memory that grows with the square of the "
+          "sequence (it is in the memory plan), and GEMMs lose some algorithms.");
+  schema.add_choice("gemm", c.gemm, {"heuristic", "timed"})
+      .help(
+          "How a GEMM's algorithm is chosen when its shape is first met: cuBLASLt's first proposal, or the fastest of "
+          "its proposals, measured once and logged.");
+  schema.add("gemm_plans", c.gemm_plans)
+      .help("File of choices: read and used again; with timed, new ones are added. Empty: none.");
 }
 
 }  // namespace
@@ -183,6 +213,7 @@ void declare_options(Schema& schema, RunConfig& config) {
   declare_parallel(schema, config.parallel);
   declare_float8(schema, config.float8);
   declare_machine(schema, config);
+  declare_cuda(schema, config.cuda);
 }
 
 std::string to_yaml(RunConfig config) {

@@ -100,6 +100,18 @@ void check_float8(const RunConfig& c, const Origins& at) {
   }
 }
 
+/// An option of the other device would be ignored.
+void check_device(const RunConfig& c, const Origins& at) {
+  if (c.device == "cuda") return;
+  const CudaSettings none;
+  const auto unused = [&](const char* key, const auto& value, const auto& expected) {
+    if (value != expected) throw refuse(at, key, value, "has no effect with device = {}", c.device);
+  };
+  unused("cuda.deterministic", c.cuda.deterministic, none.deterministic);
+  unused("cuda.gemm", c.cuda.gemm, none.gemm);
+  unused("cuda.gemm_plans", c.cuda.gemm_plans, none.gemm_plans);
+}
+
 }  // namespace
 
 void validate(const RunConfig& config, const Origins& origins) {
@@ -112,6 +124,7 @@ void validate(const RunConfig& config, const Origins& origins) {
   check_parallel(config.parallel, origins);
   check_names(config, origins);
   check_float8(config, origins);
+  check_device(config, origins);
 }
 
 ParallelConfig resolve_layout(const RunConfig& config, std::int64_t ranks, const Origins& origins) {

@@ -67,7 +67,7 @@ LIBRARIES = {
     "boost/": ["src/base/options", "jobs/"],
     "spdlog/": ["src/base/"],
     "Random123/": ["src/base/"],
-    "xxhash.h": ["src/base/", "src/data/", "checkpoints/"],
+    "xxhash.h": ["src/base/", "src/data/", "src/train/", "checkpoints/"],
     "nlohmann/": ["src/comm/trace", "src/metrics/", "src/train/", "src/cluster/", "src/planner/", "checkpoints/", "jobs/",
                   "tests/"],
     "gtest/": ["tests/"],

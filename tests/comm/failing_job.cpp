@@ -1,5 +1,6 @@
 // A job of which a chosen rank, or every rank, fails in a chosen way. tests/launch watches how it ends.
 //   octet-failing-job WHAT RANK [TIMEOUT_SECONDS [GRACE_SECONDS]]       RANK -1: all
+// It fails in phase step, whose limit TIMEOUT_SECONDS is.
 #include <unistd.h>
 
 #include <cstdlib>
@@ -41,11 +42,13 @@ void fail(const std::string& what, Communicator& world) {
 int body(MpiRuntime& runtime, int argc, char** argv) {
   if (argc < 3) throw usage_error("jobs", "expected WHAT RANK [TIMEOUT_SECONDS [GRACE_SECONDS]]");
   const int rank = std::atoi(argv[2]);
-  const Watchdog watchdog(argc > 3 ? std::atof(argv[3]) : 600.0, argc > 4 ? std::atof(argv[4]) : 30.0);
+  const Watchdog watchdog({.start = 600.0, .step = argc > 3 ? std::atof(argv[3]) : 600.0},
+                          argc > 4 ? std::atof(argv[4]) : 30.0);
   const auto stream = cpu_device().make_stream();
   const auto world = make_mpi_communicator(*stream, "world");
   const auto copy = world->split(0, world->rank(), "dp_shard");
   copy->barrier();
+  const PhaseScope phase(Phase::step);
   if (rank < 0 || rank == runtime.rank()) fail(argv[1], *world);
   const UnitScope unit("layers.3");
   float x = 1.0f;

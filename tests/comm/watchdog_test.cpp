@@ -29,7 +29,7 @@ TEST(Watchdog, WithoutOneThereIsNoDeadline) {
 }
 
 TEST(Watchdog, ADeadlineThatPassedThrowsLostPeerWithTheName) {
-  const Watchdog watchdog(0.02);
+  const Watchdog watchdog({.start = 0.02, .step = 600});
   const OperationScope operation("all_to_all", "ep", 8);
   std::this_thread::sleep_for(milliseconds(40));
   try {
@@ -39,21 +39,42 @@ TEST(Watchdog, ADeadlineThatPassedThrowsLostPeerWithTheName) {
     EXPECT_EQ(e.code(), ExitCode::lost_peer);
     const std::string text = e.what();
     EXPECT_NE(text.find("all_to_all of 8 bytes in group ep"), std::string::npos) << text;
-    EXPECT_NE(text.find("0.02 s"), std::string::npos) << text;
+    EXPECT_NE(text.find("0.02 s in phase start (comm.start_timeout_seconds)"), std::string::npos) << text;
+  }
+}
+
+TEST(Watchdog, EveryPhaseHasItsOwnLimit) {
+  const Watchdog watchdog({.start = 600, .step = 0.02});
+  const OperationScope first("barrier");
+  const PhaseScope phase(Phase::step);
+  const OperationScope operation("barrier");
+  {
+    const PhaseScope again(Phase::start);
+    const OperationScope inner("barrier");
+    std::this_thread::sleep_for(milliseconds(40));
+    EXPECT_NO_THROW(inner.check_deadline());
+  }
+  EXPECT_NO_THROW(first.check_deadline());  // the phase in which it began counts
+  try {
+    operation.check_deadline();
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("0.02 s in phase step (comm.timeout_seconds)"), std::string::npos) << e.what();
   }
 }
 
 TEST(Watchdog, EveryOperationHasADeadlineOfItsOwn) {
-  const Watchdog watchdog(600);
+  const Watchdog watchdog({.start = 600, .step = 600});
   for (int i = 0; i < 3; ++i) EXPECT_NO_THROW(OperationScope("barrier").check_deadline());
 }
 
 TEST(Watchdog, ABadDeadlineIsRefused) {
-  EXPECT_THROW(Watchdog(0.0), Error);
-  EXPECT_THROW(Watchdog(-1.0), Error);
-  const double not_a_number = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_THROW(Watchdog{not_a_number}, Error);
-  const Watchdog forever(std::numeric_limits<double>::infinity());
+  for (const double bad : {0.0, -1.0, std::numeric_limits<double>::quiet_NaN()}) {
+    EXPECT_THROW(Watchdog({.start = bad, .step = 1.0}), Error);
+    EXPECT_THROW(Watchdog({.start = 1.0, .step = bad}), Error);
+  }
+  const double forever = std::numeric_limits<double>::infinity();
+  const Watchdog watchdog({.start = forever, .step = forever});
 }
 
 TEST(Watchdog, ACollectiveThatNobodyJoinsGivesUp) {
@@ -63,7 +84,7 @@ TEST(Watchdog, ACollectiveThatNobodyJoinsGivesUp) {
   // A message that nobody sends yet; when it comes it goes to the request that was given up, so all ends in order.
   static float late = 0;
   if (comm->rank() == 0) {
-    const Watchdog watchdog(0.05);
+    const Watchdog watchdog({.start = 0.05, .step = 0.05});
     try {
       comm->recv(&late, 1, DType::f32, 1);
       FAIL();

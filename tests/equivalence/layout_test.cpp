@@ -1,61 +1,13 @@
 // What must not depend on the layout at all: initial weights and global batches, to the bit.
-#include <gtest/gtest.h>
-#include <mpi.h>
-#include <unistd.h>
+#include <cstring>
 
-#include <filesystem>
-
-#include "src/comm/mpi/mpi_communicator.h"
-#include "src/data/token_writer.h"
-#include "src/train/trainer.h"
+#include "tests/equivalence/trainer_test.h"
 
 namespace octet {
 namespace {
 
-namespace fs = std::filesystem;
-
-constexpr std::int64_t batch = 12, seq = 16;
-
-class LayoutFree : public testing::Test {
+class LayoutFree : public TrainerTest {
  protected:
-  LayoutFree() : stream_(cpu_device().make_stream()), world_(make_mpi_communicator(*stream_, "files")) {
-    std::int32_t id = getpid();
-    world_->broadcast(&id, 1, DType::i32, 0);
-    folder_ = fs::temp_directory_path() / fmt::format("octet-layout-{}", id);
-    if (world_->rank() == 0) write_data();
-    world_->barrier();
-    // Odd dimensions, so that 2, 3 and 4 ranks all pad.
-    config_.model = {.name = "odd",
-                     .dim = 20,
-                     .layers = 2,
-                     .heads = 2,
-                     .kv_heads = 1,
-                     .head_dim = 6,
-                     .ffn_dim = 27,
-                     .vocab_size = 50};
-    config_.precision = Precision::fp32;
-    config_.seed = 7;
-    config_.train.seq_len = seq;
-    config_.train.global_batch = batch;
-    config_.data.train = {{folder_ / "data", 1.0}};
-    config_.data.validation_fraction = 0.1;
-  }
-  ~LayoutFree() override {
-    world_->barrier();
-    std::error_code ignored;
-    if (world_->rank() == 0) fs::remove_all(folder_, ignored);
-  }
-
-  void write_data() const {
-    fs::create_directories(folder_);
-    TokenFileWriter writer(folder_ / "data", TokenType::u8);
-    std::vector<std::int32_t> ids;
-    for (std::int32_t i = 0; i < 1500; ++i) ids.push_back(i * i % 47);
-    writer.append(ids);
-    writer.end_document();
-    writer.finish();
-  }
-
   /// For each way to divide the ranks of this program into replicas.
   template <typename F>
   void for_each_layout(const F& body) {
@@ -67,11 +19,6 @@ class LayoutFree : public testing::Test {
       body(mesh, trainer);
     }
   }
-
-  std::unique_ptr<Stream> stream_;
-  std::unique_ptr<Communicator> world_;
-  fs::path folder_;
-  RunConfig config_;
 };
 
 TEST_F(LayoutFree, InitialWeights) {

@@ -1,4 +1,6 @@
 // octet-train as a person first meets it: help, the resolved configuration, a start without a launcher.
+#include <cstring>
+
 #include "tests/jobs/job.h"
 
 namespace octet::test {
@@ -44,6 +46,34 @@ TEST(CommandLine, StartsWithoutALauncher) {
       in_workplace(octet_train + " run.yaml --precision bf16 --train.micro_batch 1 --run.dir " + directory), directory};
   EXPECT_EQ(alone.result.exit_code, 0) << alone.result.err;
   EXPECT_EQ(alone.losses(), finished(1, "--precision bf16 --train.micro_batch 1").losses());
+}
+
+/// Records of a TensorBoard file by the lengths in their frames; -1 where the last one is cut off.
+std::int64_t records_in(const std::string& bytes) {
+  std::int64_t records = 0;
+  std::size_t at = 0;
+  for (; at + 16 <= bytes.size(); ++records) {
+    std::uint64_t length = 0;
+    std::memcpy(&length, &bytes[at], sizeof length);
+    at += 16 + length;
+  }
+  return at == bytes.size() ? records : -1;
+}
+
+TEST(CommandLine, EventFilesStandBesideTheMetrics) {
+  const TrainedRun& run = finished(2, "--train.log_every 3");
+  const auto files = fs::directory_iterator(run.file("tensorboard"));
+  ASSERT_EQ(std::distance(begin(files), end(files)), 1);  // rank 0's
+  const std::string path = fs::directory_iterator(run.file("tensorboard"))->path();
+  EXPECT_HAS(path, "/events.out.tfevents.");
+  const std::string bytes = read_bytes(path);
+  const auto lines = static_cast<std::int64_t>(run.metrics().size());
+  EXPECT_EQ(lines, 8);                      // steps 1, 3, 6, ... 18, 20
+  EXPECT_EQ(records_in(bytes), lines + 2);  // after the version and the start
+  EXPECT_EQ(occurrences(bytes, "validation_loss"), 1);
+  const TrainedRun off = train(1, "--train.steps 1 --run.tensorboard false");
+  EXPECT_EQ(off.result.exit_code, 0) << off.result.err;
+  EXPECT_FALSE(off.has("tensorboard"));
 }
 
 TEST(CommandLine, RunsAreNamedAfterTheirFileAndTheDate) {

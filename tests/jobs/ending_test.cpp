@@ -15,11 +15,9 @@ namespace fs = std::filesystem;
 /// A run of two ranks that would go on for very long.
 class EndlessRun {
  public:
-  EndlessRun() : run_{{}, new_run_directory()} {
-    job_ = std::async(std::launch::async,
-                      [command = launched(2, "run.yaml --train.steps 1000000 --run.dir " + run_.directory)] {
-                        return in_workplace(command, 60);
-                      });
+  explicit EndlessRun(const std::string& arguments = "") : run_{{}, new_run_directory()} {
+    const std::string all = fmt::format("run.yaml --train.steps 1000000 --run.dir {} {}", run_.directory, arguments);
+    job_ = std::async(std::launch::async, [command = launched(2, all)] { return in_workplace(command, 60); });
     for (int i = 0;
          i < 3000 && !(run_.has("metrics.jsonl") && occurrences(read_bytes(run_.file("metrics.jsonl")), "\n") >= 3);
          ++i) {
@@ -127,6 +125,22 @@ TEST(Stopping, AKilledRankEndsTheJob) {
     EXPECT_TRUE(state == "running" || (state == "failed" && *rank != '0')) << state;
     expect_whole_lines(ended);
   }
+}
+
+TEST(TimeLimits, ARankThatHangsInAStepIsNamedByItsPeerWithThePhase) {
+  EndlessRun run("--comm.timeout_seconds 2");
+  const TrainedRun& ended = run.end_by(SIGSTOP, "1");
+  EXPECT_EQ(ended.result.exit_code, 71) << ended.result.err;
+  EXPECT_HAS(ended.result.err, "has not completed within 2 s in phase step (comm.timeout_seconds)");
+  const auto status = ended.status();
+  EXPECT_EQ(status["exit_code"], 71);
+  EXPECT_HAS(status["reason"].get<std::string>(), "in phase step");
+}
+
+TEST(TimeLimits, TheStartHasItsOwn) {
+  const TrainedRun run = train(2, "--comm.start_timeout_seconds 1e-9");
+  EXPECT_EQ(run.result.exit_code, 71) << run.result.err;
+  EXPECT_HAS(run.result.err, "in phase start (comm.start_timeout_seconds)");
 }
 
 TEST(NonFinite, EndsTheRunNamingStepUnitAndTensor) {

@@ -81,7 +81,7 @@ TEST(Launch, AHangingRankIsNoticedByItsPeersWhichNameTheOperation) {
   EXPECT_FALSE(r.timed_out);
   EXPECT_EQ(r.exit_code, 71) << r.all();
   EXPECT_TRUE(contains(r.err, "all_reduce (sum) of 4 bytes in group dp_shard for unit layers.3")) << r.err;
-  EXPECT_TRUE(contains(r.err, "within 2 s (comm.timeout_seconds)")) << r.err;
+  EXPECT_TRUE(contains(r.err, "within 2 s in phase step (comm.timeout_seconds)")) << r.err;
 }
 
 TEST(Launch, ARankStuckInACallIsEndedByItsOwnWatchdog) {
@@ -89,7 +89,7 @@ TEST(Launch, ARankStuckInACallIsEndedByItsOwnWatchdog) {
   EXPECT_FALSE(r.timed_out);
   EXPECT_EQ(r.exit_code, 71) << r.all();
   EXPECT_TRUE(contains(r.err, "stuck for")) << r.err;
-  EXPECT_TRUE(contains(r.err, "read of train.bin")) << r.err;
+  EXPECT_TRUE(contains(r.err, "read of train.bin in phase step (comm.timeout_seconds)")) << r.err;
 }
 
 TEST(Launch, ABusyRankIsLeftAlone) {

@@ -52,7 +52,7 @@ Result run(Precision precision, bool tied, std::int64_t micro_batch) {
 // Every value of a token is computed from its own sequence alone, so that in bf16, too, the roundings are the same and
 // only fp32 sums over tokens have another order.
 TEST(HeadChunks, OneMicroBatchOfSeveralChunksEqualsSeveralOfOneChunk) {
-  const std::int64_t chunk = Head::chunk_tokens(48);
+  const std::int64_t chunk = Head::chunk_tokens(48, cpu_kernels().logits_bytes);
   ASSERT_LT(chunk, tokens_count);
   ASSERT_NE(tokens_count % chunk, 0);  // the last chunk is shorter
   ASSERT_LT(2 * seq_len, chunk);

@@ -30,7 +30,7 @@ struct Float8Linear : test::OpsTest, testing::WithParamInterface<std::string> {
     measure(op_, view(w, w_shape), {.amax = w_scale.amax, .non_finite = nullptr});
     wq = quantize(op_, view(w, w_shape), LinearRecipe::weight_format, w_scale, w_codes.data());
     measure(op_, view(dy, dy_shape), {.amax = dy_scale.amax, .non_finite = nullptr});
-    dyq = prepare_grad_output(op_, recipe, view(dy, dy_shape), dy_scale);
+    dyq = prepare_grad_output(op_, recipe, view(dy, dy_shape), dy_scale).rows;
   }
 
   void SetUp() override { quantize_all(); }

@@ -62,7 +62,7 @@ TYPED_TEST(Linear, OtherRecipesLeaveInputsAlone) {
   quantize_input(this->op_, input);
   EXPECT_EQ(input.quantized.data, nullptr);
   EXPECT_EQ(input.of(recipe).data, this->x.data());
-  EXPECT_EQ(prepare_grad_output(this->op_, recipe, this->dy_view, {}).data, this->dy.data());
+  EXPECT_EQ(prepare_grad_output(this->op_, recipe, this->dy_view, {}).rows.data, this->dy.data());
 }
 
 struct LinearErrors : test::OpsTest {

@@ -131,12 +131,24 @@ class CudaDevice final : public Device {
     cudaDeviceProp properties{};
     check(cudaGetDeviceProperties(&properties, index), "reading the device's properties");
     name_ = properties.name;
+    compute_capability_ = fmt::format("{}.{}", properties.major, properties.minor);
     memory_bytes_ = static_cast<std::int64_t>(properties.totalGlobalMem);
+    available_bytes_ = memory_now().free;
   }
 
   DeviceType type() const override { return DeviceType::cuda; }
   std::string name() const override { return name_; }
+  std::string description() const override {
+    int driver = 0, runtime = 0;
+    check(cudaDriverGetVersion(&driver), "reading the driver's version");
+    check(cudaRuntimeGetVersion(&runtime), "reading the run time's version");
+    return fmt::format("{}, compute capability {}, {:.1f} GiB ({:.1f} free), driver for CUDA {}.{}, run time {}.{}",
+                       name_, compute_capability_, gibibytes(memory_bytes_), gibibytes(available_bytes_), driver / 1000,
+                       driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
+  }
   std::int64_t memory_bytes() const override { return memory_bytes_; }
+  std::int64_t available_bytes() const override { return available_bytes_; }
+  std::int64_t used_bytes() const override { return memory_now().total - memory_now().free; }
 
   std::unique_ptr<Stream> make_stream() override { return std::make_unique<CudaStream>(*this, pool_); }
   std::unique_ptr<Event> make_event() override { return std::make_unique<CudaEvent>(); }
@@ -145,9 +157,8 @@ class CudaDevice final : public Device {
     void* memory = nullptr;
     const cudaError_t status = pool_.allocate(&memory, bytes);
     if (status == cudaErrorMemoryAllocation) {
-      std::size_t free = 0, total = 0;
-      cudaMemGetInfo(&free, &total);
-      throw internal_error("device", "out of memory on {}: {} bytes asked, {} of {} free", name_, bytes, free, total);
+      throw internal_error("device", "out of memory on {}: {} bytes asked, {} of {} free", name_, bytes,
+                           memory_now().free, memory_bytes_);
     }
     check(status, "allocating memory");
     return memory;
@@ -169,6 +180,16 @@ class CudaDevice final : public Device {
   }
 
  private:
+  struct Memory {
+    std::int64_t free, total;
+  };
+  static Memory memory_now() {
+    std::size_t free = 0, total = 0;
+    check(cudaMemGetInfo(&free, &total), "asking for free memory");
+    return {static_cast<std::int64_t>(free), static_cast<std::int64_t>(total)};
+  }
+  static double gibibytes(std::int64_t bytes) { return static_cast<double>(bytes) / 0x1p30; }
+
   static void transfer(void* to, const void* from, std::int64_t bytes, cudaMemcpyKind kind, Stream& stream) {
     if (bytes == 0) return;
     check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), kind, native(stream)), "copying memory");
@@ -176,14 +197,21 @@ class CudaDevice final : public Device {
 
   StreamOrderedPool pool_;
   std::string name_;
+  std::string compute_capability_;
   std::int64_t memory_bytes_ = 0;
+  std::int64_t available_bytes_ = 0;
 };
 
 }  // namespace
 
 std::string why_no_cuda() {
-  int count = 0;
+  int driver = 0, count = 0;
+  if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0) return "there is no NVIDIA driver on this machine";
   const cudaError_t status = cudaGetDeviceCount(&count);
+  if (status == cudaErrorInsufficientDriver) {
+    return fmt::format("the NVIDIA driver is for CUDA {}.{}, older than this program's {}.{}", driver / 1000,
+                       driver % 1000 / 10, CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
+  }
   if (status != cudaSuccess) return fmt::format("{} ({})", cudaGetErrorString(status), cudaGetErrorName(status));
   return count == 0 ? "the driver shows no device" : "";
 }

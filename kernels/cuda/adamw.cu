@@ -1,0 +1,80 @@
+#include "kernels/adamw.h"
+
+#include <cmath>
+
+#include "kernels/cuda/cuda_kernels.h"
+#include "kernels/cuda/launch.h"
+#include "kernels/cuda/packs.cuh"
+#include "kernels/cuda/stats_fold.cuh"
+
+namespace octet::cuda {
+namespace {
+
+constexpr int threads = 256;
+
+/// The factors of one step, formed in double and rounded once, as on the CPU.
+struct Factors {
+  float decay, first, beta2, second, step, root_bias2, eps;
+};
+
+Factors factors_of(const AdamWUpdate& args) {
+  return {.decay = static_cast<float>(1.0 - args.lr * args.weight_decay),
+          .first = static_cast<float>(1.0 - args.beta1),
+          .beta2 = static_cast<float>(args.beta2),
+          .second = static_cast<float>(1.0 - args.beta2),
+          .step = static_cast<float>(args.lr / args.bias1),
+          .root_bias2 = static_cast<float>(std::sqrt(args.bias2)),
+          .eps = static_cast<float>(args.eps)};
+}
+
+/// In place of `prepare`: a skipped step leaves the abs-max as it is.
+__global__ void prepare_unless_kernel(float* amax, const std::uint32_t* skip) {
+  if (*skip == 0) *amax = 0.0f;
+}
+
+/// Reads 16 and writes 12 bytes an element; four elements a thread. The arithmetic is the CPU's, operation by
+/// operation: nothing is contracted (--fmad=false), divisions and square roots are rounded correctly.
+__global__ void __launch_bounds__(threads) adamw_kernel(AdamWUpdate args, Factors by, std::int64_t packs) {
+  if (args.skip != nullptr && *args.skip != 0) return;
+  const float gradient_scale = args.gradient_scale == nullptr ? 1.0f : *args.gradient_scale;
+  StatsFold fold;
+  for_packs<4>(args.n, packs, [&](auto full, std::int64_t at, int count) {
+    const Chunk<float, 4> gradient = read<full, 4>(args.gradient + at, count);
+    Chunk<float, 4> first = read<full, 4>(args.first_moment + at, count);
+    Chunk<float, 4> second = read<full, 4>(args.second_moment + at, count);
+    Chunk<float, 4> parameter = read<full, 4>(args.parameter + at, count);
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      const float g = gradient.v[j] * gradient_scale;
+      const float m = first.v[j] + by.first * (g - first.v[j]);
+      const float v = second.v[j] * by.beta2 + by.second * g * g;
+      const float p = parameter.v[j];
+      first.v[j] = m;
+      second.v[j] = v;
+      parameter.v[j] = p * by.decay - by.step * m / (sqrtf(v) / by.root_bias2 + by.eps);
+      if (full || j < count) fold.add(parameter.v[j]);  // beyond the end even a zero may become NaN (eps = 0)
+    }
+    write<full>(args.first_moment + at, first, count);
+    write<full>(args.second_moment + at, second, count);
+    write<full>(args.parameter + at, parameter, count);
+  });
+  fold.publish({.amax = args.stats.amax, .non_finite = nullptr});
+}
+
+}  // namespace
+
+void adamw(Stream& stream, const AdamWUpdate& args) {
+  if (args.stats.amax != nullptr && args.skip != nullptr) {
+    prepare_unless_kernel<<<1, 1, 0, native(stream)>>>(args.stats.amax, args.skip);
+    check_launch("adamw: zeroing an abs-max");
+  } else {
+    prepare({.amax = args.stats.amax, .non_finite = nullptr}, native(stream));
+  }
+  if (args.n == 0) return;
+  const bool wide = aligned(16, args.parameter, args.first_moment, args.second_moment, args.gradient);
+  adamw_kernel<<<blocks_for(args.n, threads * 4), threads, 0, native(stream)>>>(args, factors_of(args),
+                                                                                wide ? args.n / 4 : 0);
+  check_launch("adamw");
+}
+
+}  // namespace octet::cuda

@@ -1,0 +1,78 @@
+#include "kernels/cuda/cudnn_loading.h"
+
+#include <cuda_runtime_api.h>
+#include <dlfcn.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "src/base/error.h"
+#include "src/device/cuda/dynamic_library.h"
+
+namespace octet::cuda {
+namespace {
+
+char linked_run_time;  // its address stands for a library
+
+template <typename Function>
+std::pair<std::string_view, void*> entry(std::string_view name, Function* function) {
+  return {name, reinterpret_cast<void*>(function)};
+}
+
+}  // namespace
+
+void* cudnn_library() {
+  why_no_nvrtc();
+  static void* const handle = DynamicLibrary("libcudnn.so.9", "nvidia-cudnn-cu13").handle();
+  return handle;
+}
+
+const std::string& why_no_nvrtc() {
+  static const std::string why = []() -> std::string {
+    try {
+      DynamicLibrary("libnvrtc.so.13", "nvidia-cuda-nvrtc");
+      return "";
+    } catch (const Error& error) {
+      return error.what();
+    }
+  }();
+  return why;
+}
+
+void* open_for_cudnn(const char* file, int flags) {
+  const std::string_view name = file;
+  if (name.find("libnvrtc") != name.npos || name == "libcudart.so.12") return nullptr;
+  if (name.find("libcudart") != name.npos) return &linked_run_time;
+  return dlopen(file, flags);
+}
+
+void* symbol_for_cudnn(void* library, const char* name) {
+  if (library != &linked_run_time) return dlsym(library, name);
+  static const std::pair<std::string_view, void*> functions[] = {
+    entry("cudaDeviceGetAttribute", &cudaDeviceGetAttribute),
+    entry("cudaGetDevice", &cudaGetDevice),
+    entry("cudaGetDriverEntryPointByVersion", &cudaGetDriverEntryPointByVersion),
+    entry("cudaGetErrorString", &cudaGetErrorString),
+    entry("cudaGetLastError", &cudaGetLastError),
+    entry("cudaGraphRetainUserObject", &cudaGraphRetainUserObject),
+    entry("cudaMemcpyAsync", &cudaMemcpyAsync),
+    entry("cudaMemsetAsync", &cudaMemsetAsync),
+    entry("cudaRuntimeGetVersion", &cudaRuntimeGetVersion),
+#if CUDART_VERSION >= 13000
+    entry("cudaStreamGetCaptureInfo", &cudaStreamGetCaptureInfo),
+#else
+    entry("cudaStreamGetCaptureInfo_v2", &cudaStreamGetCaptureInfo_v2),
+#endif
+    entry("cudaStreamIsCapturing", &cudaStreamIsCapturing),
+    entry("cudaThreadExchangeStreamCaptureMode", &cudaThreadExchangeStreamCaptureMode),
+    entry("cudaUserObjectCreate", &cudaUserObjectCreate),
+    entry("cudaUserObjectRelease", &cudaUserObjectRelease),
+  };
+  for (const auto& [known, address] : functions) {
+    if (known == name) return address;
+  }
+  return nullptr;
+}
+
+}  // namespace octet::cuda

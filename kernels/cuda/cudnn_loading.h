@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+
+/// cudnn-frontend loads its libraries by dlopen and dlsym (NV_CUDNN_FRONTEND_USE_DYNAMIC_LOADING). These two take their
+/// place in it, so that libcudnn is found where DynamicLibrary looks and the run time is the one linked into this
+/// program: a machine with a driver and libcudnn needs no libcudart.so, and a second version of it beside is no matter.
+namespace octet::cuda {
+
+/// libcudnn's handle; a usage error that says what to install when there is none. Loads libnvrtc too, which cuDNN opens
+/// by name to compile attention's kernels when it builds a plan.
+void* cudnn_library();
+/// Why libnvrtc could not be loaded, empty when it could.
+const std::string& why_no_nvrtc();
+
+/// As dlopen, but names of libcudart give the linked run time, and libnvrtc none: cudnn-frontend itself needs none for
+/// attention.
+void* open_for_cudnn(const char* file, int flags);
+/// As dlsym. Of the linked run time: what attention may ask for, else null.
+void* symbol_for_cudnn(void* library, const char* name);
+
+}  // namespace octet::cuda

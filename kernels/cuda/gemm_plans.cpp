@@ -1,0 +1,187 @@
+#include "kernels/cuda/gemm_plans.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "src/base/error.h"
+#include "src/base/log.h"
+
+namespace octet::cuda {
+namespace {
+
+constexpr int timed_proposals = 8;
+/// Another proposal must be this much faster than the heuristic's first, else noise would decide.
+constexpr double worthwhile = 0.98;
+
+template <typename Value>
+void set(const CublasLt& library, cublasLtMatmulDescOpaque_t& operation, cublasLtMatmulDescAttributes_t attribute,
+         const Value& value) {
+  library.check(library.set_operation(&operation, attribute, &value, sizeof value), "an attribute of a GEMM");
+}
+
+template <typename Value>
+void set(const CublasLt& library, cublasLtMatmulPreferenceOpaque_t& preference,
+         cublasLtMatmulPreferenceAttributes_t attribute, const Value& value) {
+  library.check(library.set_preference(&preference, attribute, &value, sizeof value), "a preference for a GEMM");
+}
+
+cublasLtMatrixLayoutOpaque_t layout(const CublasLt& library, const ColumnMajor& m) {
+  cublasLtMatrixLayoutOpaque_t layout{};
+  library.check(library.init_layout(&layout, sizeof layout, m.type, static_cast<std::uint64_t>(m.rows),
+                                    static_cast<std::uint64_t>(m.columns), m.rows),
+                "a matrix of a GEMM");
+  return layout;
+}
+
+/// cuBLASLt's first operand is our b (see LibraryLayouts).
+void set_scales(const CublasLt& library, cublasLtMatmulDescOpaque_t& operation, const Gemm& args) {
+  if (!is_float8(args.a.dtype)) return;
+  set(library, operation, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, args.b.inverse_scale);
+  set(library, operation, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, args.a.inverse_scale);
+}
+
+}  // namespace
+
+std::uint32_t reduction_schemes(DType c, bool deterministic) {
+  if (deterministic || c == DType::bf16) return CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+  return CUBLASLT_REDUCTION_SCHEME_MASK;
+}
+
+GemmPlans::GemmPlans(const CublasLt& library, cublasLtHandle_t handle, std::string device, const CudaSettings& settings)
+    : library_(library), handle_(handle), settings_(settings) {
+  choices_.library_version = library.version();
+  choices_.device = std::move(device);
+  const std::string& path = settings.gemm_plans;
+  if (path.empty() || !std::filesystem::exists(path)) return;
+  GemmChoices read = read_gemm_choices(path);
+  if (read.library_version != choices_.library_version || read.device != choices_.device) {
+    throw usage_error("kernels",
+                      "cuda.gemm_plans: {} is of cuBLASLt {} on {}, this is cuBLASLt {} on {}; delete the file or name "
+                      "another",
+                      path, read.library_version, read.device, choices_.library_version, choices_.device);
+  }
+  choices_ = std::move(read);
+}
+
+const GemmPlan& GemmPlans::of(const Gemm& args, const GemmTimer& timer) {
+  const GemmProblem problem = describe(args);
+  if (const auto known = plans_.find(problem); known != plans_.end()) return known->second;
+  GemmPlan plan = describe_to_library(args, problem);
+  if (const auto chosen = choices_.by_problem.find(problem.text()); chosen != choices_.by_problem.end()) {
+    plan.algorithm = chosen->second.algorithm;
+    check_replayed(plan, problem);
+  } else {
+    const bool timed = settings_.gemm == "timed";
+    const auto proposals = propose(plan, problem, timed ? timed_proposals : 1);
+    plan.algorithm = timed ? choose_timed(plan, problem, proposals, timer) : proposals.front();
+  }
+  return plans_.emplace(problem, plan).first->second;
+}
+
+GemmPlan GemmPlans::describe_to_library(const Gemm& args, const GemmProblem& problem) const {
+  GemmPlan plan;
+  library_.check(library_.init_operation(&plan.operation, sizeof plan.operation, CUBLAS_COMPUTE_32F, CUDA_R_32F),
+                 "a GEMM");
+  const LibraryLayouts layouts = layouts_of(problem);
+  const auto operation_of = [](const ColumnMajor& m) -> std::int32_t {
+    return m.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+  };
+  set(library_, plan.operation, CUBLASLT_MATMUL_DESC_TRANSA, operation_of(layouts.first));
+  set(library_, plan.operation, CUBLASLT_MATMUL_DESC_TRANSB, operation_of(layouts.second));
+  if (is_float8(problem.a)) {
+    set(library_, plan.operation, CUBLASLT_MATMUL_DESC_FAST_ACCUM,
+        static_cast<std::int8_t>(problem.fast_accumulate ? 1 : 0));
+  }
+  set_scales(library_, plan.operation, args);  // that there are scales may bear on what is proposed
+  plan.first = layout(library_, layouts.first);
+  plan.second = layout(library_, layouts.second);
+  plan.result = layout(library_, layouts.result);
+  return plan;
+}
+
+cublasLtMatmulPreferenceOpaque_t GemmPlans::preference(const GemmProblem& problem) const {
+  cublasLtMatmulPreferenceOpaque_t p{};
+  library_.check(library_.init_preference(&p, sizeof p), "preferences for a GEMM");
+  set(library_, p, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{gemm_workspace_bytes});
+  set(library_, p, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, reduction_schemes(problem.c, settings_.deterministic));
+  set(library_, p, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, static_cast<std::uint32_t>(problem.b_alignment));
+  set(library_, p, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, static_cast<std::uint32_t>(problem.a_alignment));
+  set(library_, p, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, static_cast<std::uint32_t>(problem.c_alignment));
+  set(library_, p, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, static_cast<std::uint32_t>(problem.c_alignment));
+  return p;
+}
+
+std::vector<cublasLtMatmulAlgo_t> GemmPlans::propose(GemmPlan& plan, const GemmProblem& problem, int count) const {
+  cublasLtMatmulPreferenceOpaque_t wanted = preference(problem);
+  std::vector<cublasLtMatmulHeuristicResult_t> results(static_cast<std::size_t>(count));
+  int found = 0;
+  const cublasStatus_t status = library_.heuristic(handle_, &plan.operation, &plan.first, &plan.second, &plan.result,
+                                                   &plan.result, &wanted, count, results.data(), &found);
+  std::vector<cublasLtMatmulAlgo_t> proposals;
+  for (int i = 0; status == CUBLAS_STATUS_SUCCESS && i < found; ++i) {
+    const auto& r = results[static_cast<std::size_t>(i)];
+    if (r.state == CUBLAS_STATUS_SUCCESS && r.workspaceSize <= gemm_workspace_bytes) proposals.push_back(r.algo);
+  }
+  if (proposals.empty()) {
+    throw internal_error("kernels", "cuBLASLt has no algorithm for gemm {} on {}: {}", problem.text(), choices_.device,
+                         library_.status_name(status));
+  }
+  return proposals;
+}
+
+void GemmPlans::check_replayed(GemmPlan& plan, const GemmProblem& problem) const {
+  cublasLtMatmulHeuristicResult_t result{};
+  const cublasStatus_t status = library_.check_algorithm(handle_, &plan.operation, &plan.first, &plan.second,
+                                                         &plan.result, &plan.result, &plan.algorithm, &result);
+  if (status != CUBLAS_STATUS_SUCCESS || result.workspaceSize > gemm_workspace_bytes) {
+    throw usage_error("kernels", "cuda.gemm_plans: {}: the plan of {} does not run here: {}", settings_.gemm_plans,
+                      problem.text(), library_.status_name(status));
+  }
+  std::uint32_t scheme = 0;
+  std::size_t written = 0;
+  library_.check(
+      library_.get_algorithm(&plan.algorithm, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, &scheme, sizeof scheme, &written),
+      "the reduction scheme of an algorithm");
+  if ((scheme & ~reduction_schemes(problem.c, settings_.deterministic)) != 0) {
+    throw usage_error(
+        "kernels",
+        "cuda.gemm_plans: {}: the plan of {} sums over k in parts in a way that is not allowed here (reduction "
+        "scheme {}): it may be of a run that was not deterministic",
+        settings_.gemm_plans, problem.text(), scheme);
+  }
+}
+
+cublasLtMatmulAlgo_t GemmPlans::choose_timed(const GemmPlan& plan, const GemmProblem& problem,
+                                             std::span<const cublasLtMatmulAlgo_t> proposals, const GemmTimer& timer) {
+  std::vector<GemmPlan> plans(proposals.size(), plan);
+  for (std::size_t i = 0; i < plans.size(); ++i) plans[i].algorithm = proposals[i];
+  const std::vector<double> times = timer(plans);
+  if (times.empty()) {
+    log::warning("[kernels] gemm {}: cannot be timed now, the heuristic's first proposal is used", problem.text());
+    return proposals.front();
+  }
+  const auto fastest = std::min_element(times.begin(), times.end());
+  if (std::isinf(*fastest)) {
+    throw internal_error("kernels", "none of {} algorithms ran for gemm {}", times.size(), problem.text());
+  }
+  const std::size_t best =
+      *fastest < worthwhile * times.front() ? static_cast<std::size_t>(fastest - times.begin()) : 0;
+  log::info("[kernels] gemm {}: proposal {} of {}, {:.1f} us (the heuristic's first {:.1f} us)", problem.text(),
+            best + 1, times.size(), times[best], times.front());
+  choices_.by_problem[problem.text()] = {proposals[best], times[best]};
+  if (!settings_.gemm_plans.empty()) write_gemm_choices(settings_.gemm_plans, choices_);
+  return proposals[best];
+}
+
+cublasStatus_t run(const CublasLt& library, cublasLtHandle_t handle, const GemmPlan& plan, const Gemm& args,
+                   cudaStream_t stream) {
+  GemmPlan p = plan;  // the library takes pointers to what it does not change
+  set_scales(library, p.operation, args);
+  const float alpha = 1.0f;
+  return library.matmul(handle, &p.operation, &alpha, args.b.data, &p.first, args.a.data, &p.second, &args.beta, args.c,
+                        &p.result, args.c, &p.result, &p.algorithm, args.workspace,
+                        static_cast<std::size_t>(args.workspace_bytes), stream);
+}
+
+}  // namespace octet::cuda

@@ -1,0 +1,48 @@
+#include "kernels/cuda/settings.h"
+
+#include <filesystem>
+
+#include "kernels/cuda/gemm_plan_file.h"
+#include "src/base/error.h"
+
+namespace octet {
+namespace {
+
+CudaSettings current;
+int version = 0;
+
+void check_settings(const CudaSettings& s) {
+  if (s.gemm != "heuristic" && s.gemm != "timed") {
+    throw usage_error("kernels", "cuda.gemm: \"{}\", expected heuristic or timed", s.gemm);
+  }
+  if (s.deterministic && s.gemm == "timed") {
+    throw usage_error("kernels",
+                      "cuda.gemm: timed chooses anew in every run, which is not deterministic; use heuristic, with "
+                      "cuda.gemm_plans to replay choices timed before");
+  }
+  if (s.gemm_plans.empty()) return;
+  if (std::filesystem::exists(s.gemm_plans)) {
+    cuda::read_gemm_choices(s.gemm_plans);  // a file that cannot be read is refused now
+  } else if (s.gemm == "heuristic") {
+    throw usage_error("kernels", "cuda.gemm_plans: {} does not exist; a run with cuda.gemm: timed writes it",
+                      s.gemm_plans);
+  }
+}
+
+}  // namespace
+
+void set_cuda_settings(const CudaSettings& settings) {
+  check_settings(settings);
+  current = settings;
+  ++version;
+}
+
+const CudaSettings& cuda::settings() {
+  return current;
+}
+
+int cuda::settings_version() {
+  return version;
+}
+
+}  // namespace octet

@@ -1,0 +1,165 @@
+#include "src/train/replica_check.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <set>
+
+#include "src/base/error.h"
+#include "src/device/buffer.h"
+
+namespace octet {
+namespace {
+
+constexpr std::int64_t piece_elements = 1 << 20;  // on the host at a time
+constexpr std::size_t most_named = 16;            // ranks in a message
+
+struct FreeState {
+  void operator()(XXH3_state_t* state) const { XXH3_freeState(state); }
+};
+
+std::uint64_t digest_of(const ShardHashes& hashes) {
+  return XXH3_64bits(hashes.data(), hashes.size() * sizeof hashes[0]);
+}
+
+/// `mine` of every rank, laid end to end; `bytes` is the same on each. Through memory of the device, as every exchange.
+std::string gather(const void* mine, std::int64_t bytes, Communicator& world, Stream& stream) {
+  Device& device = stream.device();
+  const Buffer all(device, bytes * world.size(), Purpose::workspace);
+  char* own = all.as<char>() + bytes * world.rank();
+  device.copy_from_host(own, mine, bytes, stream);
+  world.all_gather(own, all.data(), bytes, DType::u8);
+  std::string host(static_cast<std::size_t>(all.bytes()), '\0');
+  device.copy_to_host(host.data(), all.data(), all.bytes(), stream);
+  stream.synchronize();
+  return host;
+}
+
+template <typename T>
+std::vector<T> gather_values(const std::vector<T>& mine, Communicator& world, Stream& stream) {
+  const std::string bytes = gather(mine.data(), static_cast<std::int64_t>(mine.size() * sizeof(T)), world, stream);
+  std::vector<T> all(bytes.size() / sizeof(T));
+  std::copy_n(bytes.data(), bytes.size(), reinterpret_cast<char*>(all.data()));
+  return all;
+}
+
+std::vector<std::string> gather_names(const std::string& mine, Communicator& world, Stream& stream) {
+  constexpr std::size_t length = 64;
+  std::vector<char> padded(mine.begin(), mine.begin() + static_cast<std::ptrdiff_t>(std::min(mine.size(), length - 1)));
+  padded.resize(length, '\0');
+  const std::vector<char> all = gather_values(padded, world, stream);
+  std::vector<std::string> names;
+  for (std::size_t r = 0; r * length < all.size(); ++r) names.emplace_back(&all[r * length]);
+  return names;
+}
+
+std::vector<ReplicaReport> gather_reports(const ShardHashes& mine, const std::string& node, Communicator& world,
+                                          Stream& stream) {
+  const std::vector<std::uint64_t> all = gather_values(mine, world, stream);
+  const std::vector<std::string> nodes = gather_names(node, world, stream);
+  std::vector<ReplicaReport> reports;
+  for (std::size_t r = 0; r < nodes.size(); ++r) {
+    const auto first = all.begin() + static_cast<std::ptrdiff_t>(r * mine.size());
+    reports.push_back({nodes[r], ShardHashes(first, first + static_cast<std::ptrdiff_t>(mine.size()))});
+  }
+  return reports;
+}
+
+/// The ranks with the same piece, one of each replica: a list for every piece.
+std::vector<std::vector<int>> groups_of(const MeshShape& shape, int ranks) {
+  std::map<std::vector<int>, std::vector<int>> by_piece;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const MeshCoordinates c = coordinates(shape, rank);
+    by_piece[{c.pp, c.dp_shard, c.cp, c.tp}].push_back(rank);
+  }
+  std::vector<std::vector<int>> groups;
+  groups.reserve(by_piece.size());
+  for (auto& [piece, members] : by_piece) groups.push_back(std::move(members));
+  return groups;
+}
+
+/// The value that more than half of them have.
+std::optional<std::uint64_t> majority(const std::vector<std::uint64_t>& values) {
+  for (const std::uint64_t v : values) {
+    if (2 * std::ranges::count(values, v) > static_cast<std::ptrdiff_t>(values.size())) return v;
+  }
+  return std::nullopt;
+}
+
+/// "rank 1 on a, rank 3 on b and 5 more".
+std::string named(const std::set<int>& ranks, const std::vector<ReplicaReport>& reports) {
+  std::string text;
+  std::size_t n = 0;
+  for (const int rank : ranks) {
+    if (n++ == most_named) return text + fmt::format(" and {} more", ranks.size() - most_named);
+    text +=
+        fmt::format("{}rank {} on {}", text.empty() ? "" : ", ", rank, reports[static_cast<std::size_t>(rank)].node);
+  }
+  return text;
+}
+
+}  // namespace
+
+ShardHashes hash_shards(const ShardedBuffer& master, Device& device, Stream& stream) {
+  const std::unique_ptr<XXH3_state_t, FreeState> state(XXH3_createState());
+  if (!state) throw internal_error("train", "no memory for a hash");
+  std::vector<float> host(static_cast<std::size_t>(std::min(piece_elements, master.layout().elements())));
+  ShardHashes hashes;
+  for (std::size_t i = 0; i < master.layout().size(); ++i) {
+    const std::int64_t elements = master.layout().shard(i).elements();
+    XXH3_64bits_reset(state.get());
+    for (std::int64_t begin = 0; begin < elements; begin += piece_elements) {
+      const std::int64_t bytes = std::min(piece_elements, elements - begin) * 4;
+      device.copy_to_host(host.data(), master.data(i) + begin, bytes, stream);
+      stream.synchronize();
+      XXH3_64bits_update(state.get(), host.data(), static_cast<std::size_t>(bytes));
+    }
+    hashes.push_back(XXH3_64bits_digest(state.get()));
+  }
+  return hashes;
+}
+
+std::optional<std::string> describe_difference(const MeshShape& shape, const ParameterList& list,
+                                               const std::vector<ReplicaReport>& ranks) {
+  std::set<int> minority, undecided;
+  std::size_t first = list.parameters.size();
+  for (const std::vector<int>& group : groups_of(shape, static_cast<int>(ranks.size()))) {
+    const auto hashes = [&](int rank) -> const ShardHashes& { return ranks[static_cast<std::size_t>(rank)].hashes; };
+    std::vector<std::uint64_t> digests;
+    std::ranges::transform(group, std::back_inserter(digests), [&](int rank) { return digest_of(hashes(rank)); });
+    const auto most = majority(digests);
+    for (std::size_t m = 0; m < group.size(); ++m) {
+      if (!most) undecided.insert(group[m]);
+      if (most && digests[m] != *most) minority.insert(group[m]);
+      const auto [here, there] = std::ranges::mismatch(hashes(group[m]), hashes(group[0]));
+      first = std::min(first, static_cast<std::size_t>(here - hashes(group[m]).begin()));
+    }
+  }
+  if (minority.empty() && undecided.empty()) return std::nullopt;
+  std::string who;
+  if (!minority.empty()) who = fmt::format("{} against the majority", named(minority, ranks));
+  if (!undecided.empty()) {
+    who += fmt::format("{}{} against each other, with no majority", who.empty() ? "" : "; ", named(undecided, ranks));
+  }
+  return fmt::format("{}; the first parameter that differs is {}", who, list.parameters[first].name);
+}
+
+std::optional<std::string> find_replica_difference(const ParameterList& list, const ShardedBuffer& master, Mesh& mesh,
+                                                   Stream& stream, const std::string& node) {
+  if (mesh.shape().dp_replicate == 1) return std::nullopt;
+  const ShardHashes mine = hash_shards(master, stream.device(), stream);
+  const std::vector<std::uint64_t> digests = gather_values<std::uint64_t>({digest_of(mine)}, mesh.world(), stream);
+  // Judged by every rank on the same numbers, so that all go on or all stop.
+  const bool equal = std::ranges::all_of(groups_of(mesh.shape(), mesh.world().size()), [&](const auto& group) {
+    return std::ranges::all_of(group, [&](int rank) {
+      return digests[static_cast<std::size_t>(rank)] == digests[static_cast<std::size_t>(group[0])];
+    });
+  });
+  if (equal) return std::nullopt;
+  return describe_difference(mesh.shape(), list, gather_reports(mine, node, mesh.world(), stream));
+}
+
+}  // namespace octet

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/comm/mesh.h"
+#include "src/parallel/sharded_parameters.h"
+
+namespace octet {
+
+/// Hashes of one rank's fp32 master pieces, a value a parameter (XXH3-64 of its elements without padding).
+using ShardHashes = std::vector<std::uint64_t>;
+
+ShardHashes hash_shards(const ShardedBuffer& master, Device& device, Stream& stream);
+
+/// What one rank has to say when replicas differ.
+struct ReplicaReport {
+  std::string node;
+  ShardHashes hashes;
+};
+
+/// Which of the ranks (index: rank in the world) hold other weights than the ranks of the other replicas with the same
+/// piece: where more than half of those agree, the rest is named, else all of them. With the first parameter, in the
+/// model's order, that differs anywhere. None when all replicas are equal.
+std::optional<std::string> describe_difference(const MeshShape& shape, const ParameterList& list,
+                                               const std::vector<ReplicaReport>& ranks);
+
+/// Compares the replicas' master weights, copied to the host in pieces: 8 bytes a rank are exchanged, everything else
+/// only when they differ. None when they are equal, else describe_difference(), the same text on every rank. `node` is
+/// this rank's. Collective over the world.
+std::optional<std::string> find_replica_difference(const ParameterList& list, const ShardedBuffer& master, Mesh& mesh,
+                                                   Stream& stream, const std::string& node);
+
+}  // namespace octet

@@ -1,0 +1,128 @@
+#!/usr/bin/env bash
+# The bundle runs from any folder, with nothing of this machine but the C and C++ run time.
+# Usage: tests/bundle/bundle.sh TARBALL
+# Prints one line a check; the last line is "N passed, N failed, N skipped". Exit 1 when one failed.
+set -uo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+jobs=$here/../../jobs
+tarball=$(readlink -f "${1:?usage: tests/bundle/bundle.sh TARBALL}")
+work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT
+passed=0 failed=0 skipped=0
+
+# check NAME COMMAND...
+check() {
+  local name=$1
+  shift
+  if "$@" >"$work/log" 2>&1; then
+    passed=$((passed + 1)) && echo "ok      $name"
+  else
+    failed=$((failed + 1)) && echo "FAILED  $name" && tail -n 20 "$work/log" | sed 's/^/    /'
+  fi
+}
+skip() { skipped=$((skipped + 1)) && echo "skipped $1: $2"; }
+
+# The root of a system that has the C and C++ run time and nothing else; the bundle is at /opt.
+root=$work/root
+mkdir -p "$root"/{opt,proc,dev,tmp,work}
+tar -C "$root/opt" -xf "$tarball" || { echo "$tarball cannot be unpacked" && exit 1; }
+octet=$(echo "$root"/opt/*)
+bundle=${octet##*/}
+of_the_system='(linux-vdso|ld-linux-x86-64|libc|libm|libmvec|libpthread|libdl|librt|libresolv|libstdc\+\+|libgcc_s)\.so[.0-9]*'
+
+elf_files() { find "$octet" -type f \( -path '*/bin/*' -o -name '*.so*' \); }
+
+# No library is missing, and none comes from this machine but those of the run time.
+closed() {
+  local file outside=0
+  while read -r file; do
+    env -i ldd "$file" >"$work/ldd" || { echo "$file: ldd fails" && outside=1; }
+    awk -v inside="$octet/" -v file="$file" -v system_library="^$of_the_system$" '
+      $1 ~ /^\// { next }  # the loader itself
+      $1 ~ system_library { next }
+      index($3, inside) != 1 { print file ": " $0; bad = 1 }
+      END { exit bad }' "$work/ldd" || outside=1
+  done < <(elf_files)
+  ((outside == 0))
+}
+
+# A program of the machine's own libraries, put where the loader looks first, is not taken.
+own_libraries_first() {
+  mkdir -p "$work/foreign" && printf 'not a library' >"$work/foreign/libfmt.so.9"
+  (cd / && env -i LD_LIBRARY_PATH="$work/foreign" "$octet/bin/octet" --help)
+}
+
+# A model that is only in the bundle, from another folder.
+finds_configs() {
+  cp "$octet/configs/models/10m.yaml" "$octet/configs/models/only-here.yaml"
+  (cd / && env -i "$octet/bin/octet-train" --model only-here --data.train nothing --print-config | grep -x 'model: only-here')
+  local code=$?
+  rm "$octet/configs/models/only-here.yaml"
+  return $code
+}
+
+refuses_newer_symbols() {
+  ! "$jobs/check-symbols.sh" "$octet" GLIBC_2.33 >"$work/newer" 2>&1 && grep -q 'octet-train needs .* of GLIBC_2.34' "$work/newer"
+}
+
+# in_root FOLDER COMMAND...: with that folder as /work.
+copy_run_time() {
+  local library path
+  while read -r library path; do
+    [[ $library =~ ^$of_the_system$ ]] || continue
+    mkdir -p "$root$(dirname "$path")" && cp -L "$path" "$root$path" || return
+  done < <({ elf_files | xargs ldd; } | awk '$2 == "=>" { print $1, $3 }' | sort -u)
+  mkdir -p "$root/lib64" && cp -L /lib64/ld-linux-x86-64.so.2 "$root/lib64/"
+}
+# As root without, otherwise with a user namespace.
+namespaces=(--mount --pid --fork)
+((EUID == 0)) || namespaces+=(--map-root-user)
+in_root() {
+  # shellcheck disable=SC2016  # expanded by the inner shell
+  unshare "${namespaces[@]}" sh -ec '
+    root=$1; shift
+    mount -t proc proc "$root/proc"
+    mount --rbind /dev "$root/dev"
+    exec env -i OMP_NUM_THREADS=1 "$(command -v chroot)" "$root" "$@"' sh "$root" "$@"
+}
+
+write_inputs() {
+  mkdir -p "$1"
+  awk 'BEGIN { for (i = 0; i < 4000; ++i) printf "line %d of %d words.\n", i * 7919 % 4001, i % 13 }' >"$1/text.txt"
+  printf '%s\n' 'dim: 32' 'layers: 2' 'heads: 4' 'kv_heads: 2' 'head_dim: 16' 'ffn_dim: 64' 'vocab_size: 256' >"$1/tiny.yaml"
+}
+train=(--train.steps 3 --train.seq_len 32 --train.global_batch 4 --parallel.dp_shard 2 --precision float8 --data.validation_fraction 0)
+three_steps() { [[ $(grep -c '"loss"' "$1/run/metrics.jsonl") == 3 ]]; }
+
+trains_here() {
+  write_inputs "$work/here" && cd "$work/here" &&
+    env -i "$octet/bin/octet" prepare --input text.txt --output text &&
+    env -i OMP_NUM_THREADS=1 "$octet/bin/mpiexec" -n 2 "$octet/bin/octet-train" --model ./tiny.yaml --data.train text --run.dir run "${train[@]}" &&
+    three_steps .
+}
+trains_in_root() {
+  local bin=/opt/$bundle/bin
+  write_inputs "$root/work" &&
+    in_root "$bin/octet" prepare --input /work/text.txt --output /work/text &&
+    in_root "$bin/mpiexec" -n 2 "$bin/octet-train" --model /work/tiny.yaml --data.train /work/text --run.dir /work/run "${train[@]}" &&
+    three_steps "$root/work"
+}
+gpu_tests_in_root() { in_root "/opt/$bundle/bin/octet-test-gpu" --gtest_brief=1; }
+
+cd "$work" || exit 1
+check 'every library is in the bundle or of the run time' closed
+check 'symbols no newer than those of Ubuntu 22.04' "$jobs/check-symbols.sh" "$octet"
+check 'a newer symbol is refused by name' refuses_newer_symbols
+check 'libraries of LD_LIBRARY_PATH are not taken' own_libraries_first
+check 'octet-train --help with an empty environment' env -i "$octet/bin/octet-train" --help
+check 'models are found beside the program' finds_configs
+check '2 ranks train 3 steps in float8' eval '(trains_here)'
+if ! unshare "${namespaces[@]}" true 2>/dev/null; then
+  skip 'in a root with the run time alone' 'unshare may not make namespaces here'
+elif ! copy_run_time; then
+  check 'the run time is copied' false
+else
+  check 'in a root with the run time alone: 2 ranks train 3 steps' trains_in_root
+  check 'in a root with the run time alone: the GPU tests start' gpu_tests_in_root
+fi
+echo "$passed passed, $failed failed, $skipped skipped"
+((failed == 0))

@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+"""Registers, spills, stack and shared memory of every CUDA kernel, as ptxas reports them for Hopper (sm_90a).
+
+Usage: tests/checks/kernel_resources.py [--check] [BUILD_FOLDER]      default build/cuda; it must be configured
+Compiles each kernels/cuda/*.cu with the build's own command for sm_90a alone and writes docs/kernel-resources.md.
+--check writes nothing: it fails when a kernel spills or has a stack frame, and when the committed page is not what
+would be written (under another release of nvcc, whose figures differ, only spills are looked at).
+"""
+import argparse
+import concurrent.futures
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
+PAGE = "docs/kernel-resources.md"
+# Flags of the build that do not belong here: the other GPUs, and what makes an error of a spill that is to be listed.
+DROPPED = re.compile(r"^--generate-code=|^--Werror=|^-arch=|^-gencode")
+
+
+def command_for(entry, output):
+    """The build's command for one file, for sm_90a, with ptxas' report."""
+    words, out = shlex.split(entry["command"]), []
+    while words:
+        word = words.pop(0)
+        if word == "-o":
+            words.pop(0)
+        elif not DROPPED.match(word):
+            out.append(word.replace(",--warning-as-error", "").replace(",--warn-on-spills", ""))
+    out += ["--generate-code=arch=compute_90a,code=[sm_90a]", "-Xptxas=-v", "-o", output]
+    ccache = shutil.which("ccache")
+    return (["env", "CCACHE_BASEDIR=" + ROOT, "CCACHE_NOHASHDIR=1", ccache] if ccache else []) + out
+
+
+def compile_report(entry):
+    """ptxas' words on one file; raises with the compiler's words when it does not compile."""
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(command_for(entry, os.path.join(folder, "kernel.o")), cwd=entry["directory"],
+                              capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"{entry['file']} does not compile:\n{done.stdout}{done.stderr}")
+    return done.stderr + done.stdout
+
+
+def parse(report):
+    """[{name (mangled), registers, stack, stores, loads, shared}] of one report."""
+    kernels, current = [], None
+    for line in report.splitlines():
+        if entry := re.search(r"Compiling entry function '(\S+)' for", line):
+            current = {"name": entry[1], "registers": None, "stack": 0, "stores": 0, "loads": 0, "shared": 0}
+            kernels.append(current)
+        # Of a function that was not inlined too: what it spills is counted with the kernel before it.
+        elif spill := re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", line):
+            if current is not None:
+                for key, value in zip(("stack", "stores", "loads"), spill.groups()):
+                    current[key] = max(current[key], int(value))
+        elif (used := re.search(r"Used (\d+) registers", line)) and current is not None:
+            current["registers"] = int(used[1])
+            shared = re.search(r"(\d+) bytes smem", line)
+            current["shared"] = int(shared[1]) if shared else 0
+    return kernels
+
+
+def readable(mangled):
+    """Demangled names without their arguments, our namespaces, and the words that say nothing here."""
+    names = subprocess.run(["c++filt"], input="\n".join(mangled), capture_output=True, text=True, check=True)
+    return [shorten(name) for name in names.stdout.splitlines()]
+
+
+def shorten(name):
+    name = re.sub(r"^void ", "", name)
+    name = re.sub(r"\(anonymous namespace\)::|_GLOBAL__N__\w+::|octet::cuda::|octet::", "", name)
+    name = without_arguments(name)
+    return name.replace("__nv_bfloat16", "bf16").replace("__nv_fp8_e4m3", "e4m3").replace("__nv_fp8_e5m2", "e5m2")
+
+
+def without_arguments(name):
+    """Cuts the list of arguments: the first round bracket that stands outside of angle brackets."""
+    depth = 0
+    for i, c in enumerate(name):
+        if c == "(" and depth == 0 and not name.startswith("(anonymous", i):
+            return name[:i]
+        depth += (c == "<") - (c == ">" and name[i - 1] != "-")
+    return name
+
+
+def release_of(nvcc):
+    words = subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=True).stdout
+    return re.search(r"\bV(\d+\.\d+\.\d+)", words)[1]
+
+
+def measure(build):
+    """(rows, release of nvcc); a row is (file, kernel, figures)."""
+    database = os.path.join(build, "compile_commands.json")
+    if not os.path.exists(database):
+        sys.exit(f"{database} is missing: configure first, cmake --preset cuda")
+    with open(database, encoding="utf-8") as file:
+        entries = [e for e in json.load(file) if re.search(r"/kernels/cuda/.+\.cu$", e["file"])]
+    if not entries:
+        sys.exit(f"{database} has no kernels/cuda/*.cu: is it a build with CUDA?")
+    entries.sort(key=lambda e: e["file"])
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        reports = list(pool.map(compile_report, entries))
+    rows = []
+    for entry, report in zip(entries, reports):
+        kernels = parse(report)
+        names = readable([k["name"] for k in kernels]) if kernels else []
+        file = os.path.relpath(entry["file"], ROOT)
+        rows += sorted(((file, name, k) for name, k in zip(names, kernels)), key=lambda row: (row[1], str(row[2])))
+    return rows, release_of(shlex.split(entries[0]["command"])[0])
+
+
+def render(rows, release):
+    text = f"""# Resources of the CUDA kernels
+
+Written by `tests/checks/kernel_resources.py` from ptxas' report for sm_90a, nvcc {release}; `--check` holds it to the code.
+Shared memory is the static part; what a launch adds is not in it. A spill or a stack frame fails the build.
+"""
+    file = None
+    for row_file, name, k in rows:
+        if row_file != file:
+            file = row_file
+            text += f"\n`{file}`\n\n| Kernel | Registers | Shared memory, bytes | Stack, bytes | Spill stores, loads, bytes |\n"
+            text += "|---|---:|---:|---:|---:|\n"
+        text += f"| `{name}` | {k['registers']} | {k['shared']} | {k['stack']} | {k['stores']}, {k['loads']} |\n"
+    return text
+
+
+def spilled(rows):
+    return [f"{file}: {name}: {k['stack']} bytes of stack, {k['stores']} of spill stores, {k['loads']} of spill loads"
+            for file, name, k in rows if k["stack"] or k["stores"] or k["loads"]]
+
+
+def stale(page, text, release):
+    """Why the committed page is not what the code gives, or ''."""
+    if not os.path.exists(page):
+        return f"{PAGE} is missing"
+    with open(page, encoding="utf-8") as file:
+        committed = file.read()
+    written = re.search(r"nvcc (\d+\.\d+\.\d+)", committed)
+    if written and written[1] != release:
+        print(f"{PAGE} was written with nvcc {written[1]}, this is {release}: its figures are not compared")
+        return ""
+    if committed == text:
+        return ""
+    old, new = set(committed.splitlines()), set(text.splitlines())
+    lines = [f"  - {line}" for line in committed.splitlines() if line not in new]
+    lines += [f"  + {line}" for line in text.splitlines() if line not in old]
+    return "\n".join([f"{PAGE} is stale: run tests/checks/kernel_resources.py"] + lines[:20])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("build", nargs="?", default=os.path.join(ROOT, "build/cuda"))
+    options = parser.parse_args()
+    try:
+        rows, release = measure(options.build)
+    except RuntimeError as error:
+        sys.exit(str(error))
+    if not rows:
+        sys.exit("no kernel in any report: is this nvcc's ptxas another one?")
+    text, problems = render(rows, release), spilled(rows)
+    page = os.path.join(ROOT, PAGE)
+    if options.check:
+        if why := stale(page, text, release):
+            problems.append(why)
+    else:
+        with open(page, "w", encoding="utf-8") as file:
+            file.write(text)
+    print("\n".join(problems) if problems else f"{len(rows)} kernels, none spills")
+    sys.exit(1 if problems else 0)
+
+
+if __name__ == "__main__":
+    main()

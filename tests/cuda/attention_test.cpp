@@ -1,0 +1,174 @@
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <tuple>
+
+#include "kernels/cuda/attention_fallback.h"
+#include "kernels/cuda/attention_plan.h"
+#include "kernels/cuda/cuda_kernels.h"
+#include "kernels/cuda/cudnn_loading.h"
+#include "src/train/model_file.h"
+
+namespace octet::cuda {
+namespace {
+
+/// What cuDNN's support check asks of a device, of an H100.
+const DeviceDescription h100{.sm = 90, .properties = R"({"version": 1, "deviceVer": 900, "multiProcessorCount": 132,
+    "warpSize": 32, "maxSharedMemoryPerBlock": 49152, "maxSharedMemoryPerBlockOptin": 232448,
+    "reservedSharedMemoryPerBlock": 1024, "maxRegistersPerSM": 65536, "maxCtasPerSM": 32, "maxThreadsPerBlock": 1024,
+    "maxThreadsPerSM": 2048, "regsPerBlock": 65536, "totalGlobalMem": 84942979072, "smClockRateKHz": 1980000,
+    "l2CacheSize": 52428800, "maxBlockSize": [1024, 1024, 64], "memClockRateKHz": 2619000,
+    "maxGridSize": [2147483647, 65535, 65535], "supportCoopLaunch": 1, "pciDeviceId": 0, "isTccDriver": 0,
+    "cudaDeviceId": 0, "driverVer": 13000, "deviceName": "NVIDIA H100 80GB HBM3"})"};
+
+AttentionPlanKey key_of(std::int64_t seq, std::int64_t heads, std::int64_t kv_heads, std::int64_t head_dim,
+                        AttentionPass pass = AttentionPass::forward, bool deterministic = false) {
+  const auto scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(head_dim)));
+  return {{1, seq, heads, kv_heads, head_dim, scale, DType::bf16}, pass, deterministic};
+}
+
+/// cuDNN without a device. Plans of one device, kept from test to test: each takes cuDNN about a second.
+class CudnnPlans : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    try {
+      cudnn_library();
+    } catch (const Error& error) {
+      GTEST_SKIP() << error.what();
+    }
+    if (!why_no_nvrtc().empty()) GTEST_SKIP() << why_no_nvrtc();
+    // The program's own run time looks for a driver first, so that the stand-in is cuDNN's alone.
+    static const std::string before = why_no_cuda();
+    static void* const driver = [] {
+      void* real = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
+      return real != nullptr ? real : dlopen(OCTET_STAND_IN_DRIVER, RTLD_NOW | RTLD_GLOBAL);
+    }();
+    ASSERT_NE(driver, nullptr) << dlerror();
+    ASSERT_EQ(why_no_cuda(), before);
+  }
+
+  static AttentionPlans& plans() {
+    static auto& instance = *new AttentionPlans(h100);
+    return instance;
+  }
+
+  static void expect_plan(const AttentionPlanKey& key) {
+    const AttentionPlanResult& found = plans().find(key);
+    const AttentionShape& s = key.shape;
+    EXPECT_NE(found.plan, nullptr) << found.why_not << "\nsequence " << s.seq << ", heads " << s.heads << "/"
+                                   << s.kv_heads << ", head dimension " << s.head_dim;
+  }
+  static std::int64_t workspace(const AttentionPlanKey& key) {
+    const AttentionPlanResult& found = plans().find(key);
+    EXPECT_NE(found.plan, nullptr) << found.why_not;
+    return found.plan == nullptr ? -1 : found.plan->workspace();
+  }
+};
+
+/// heads, kv_heads, head_dim of every model in configs/models, and of the 405B on four GPUs.
+std::vector<std::tuple<std::int64_t, std::int64_t, std::int64_t>> configured_shapes() {
+  std::vector<std::tuple<std::int64_t, std::int64_t, std::int64_t>> shapes;
+  for (const auto& file : std::filesystem::directory_iterator(OCTET_SOURCE_DIR "/configs/models")) {
+    const ModelConfig model = read_model(file.path().string());
+    shapes.emplace_back(model.heads, model.kv_heads, model.head_dim);
+    if (model.name == "405b") shapes.emplace_back(model.heads / 4, model.kv_heads / 4, model.head_dim);
+  }
+  std::sort(shapes.begin(), shapes.end());
+  shapes.erase(std::unique(shapes.begin(), shapes.end()), shapes.end());
+  return shapes;
+}
+
+TEST_F(CudnnPlans, EveryConfiguredModelHasThemOnAnH100) {
+  const bool all = std::getenv("OCTET_TEST_LONG") != nullptr;  // a minute and a half instead of half of one
+  const auto shapes = configured_shapes();
+  ASSERT_GE(shapes.size(), 9u);
+  ASSERT_NE(std::find(shapes.begin(), shapes.end(), std::tuple(32, 2, 128)), shapes.end());
+  for (const auto& [heads, kv_heads, head_dim] : shapes) {
+    for (const std::int64_t seq : {8192, 4096, 2048, 1024}) {
+      expect_plan(key_of(seq, heads, kv_heads, head_dim));
+      expect_plan(key_of(seq, heads, kv_heads, head_dim, AttentionPass::backward));
+      if (!all && heads / kv_heads != 3) break;  // one of each head dimension at every length: 160M and 3.2B
+    }
+  }
+}
+
+/// Beside dq in fp32, 4 bytes, cuDNN keeps dk and dv of each query head in 16 bits, 2 + 2 bytes.
+TEST_F(CudnnPlans, BackwardTakesMemoryInProportionToTheSequence) {
+  for (const std::int64_t seq : {4096, 8192}) {
+    const std::int64_t bytes = workspace(key_of(seq, 32, 8, 128, AttentionPass::backward));
+    EXPECT_GE(bytes, 8 * 32 * seq * 128);
+    EXPECT_LE(bytes, 9 * 32 * seq * 128);
+  }
+  EXPECT_LE(workspace(key_of(8192, 32, 8, 128)), 4096);  // forward: next to none
+}
+
+/// The price of the mode, which the memory plan must hold: the gradient of every score in 16 bits.
+TEST_F(CudnnPlans, DeterministicBackwardTakesMemoryInProportionToItsSquare) {
+  for (const auto& [seq, heads, kv_heads] : {std::tuple{4096, 32, 8}, {8192, 32, 8}, {8192, 64, 8}, {8192, 32, 2}}) {
+    const std::int64_t scores = std::int64_t{2} * heads * seq * seq;
+    const std::int64_t bytes = workspace(key_of(seq, heads, kv_heads, 128, AttentionPass::backward, true));
+    EXPECT_GE(bytes, scores);
+    EXPECT_LE(bytes, scores + std::int64_t{8} * heads * seq * 128);
+  }
+}
+
+TEST_F(CudnnPlans, AreBuiltOnce) {
+  AttentionPlans fresh(h100);
+  const AttentionPlanResult* first = &fresh.find(key_of(1024, 4, 2, 64));
+  EXPECT_EQ(&fresh.find(key_of(1024, 4, 2, 64, AttentionPass::forward, true)), first) << "forward has one mode";
+  EXPECT_EQ(fresh.size(), 1u);
+  const AttentionPlanResult* backward = &fresh.find(key_of(1024, 4, 2, 64, AttentionPass::backward));
+  const AttentionPlanResult* other_mode = &fresh.find(key_of(1024, 4, 2, 64, AttentionPass::backward, true));
+  EXPECT_NE(backward, other_mode);
+  EXPECT_EQ(fresh.size(), 3u);
+  EXPECT_NE(first->plan, nullptr) << first->why_not;
+}
+
+TEST_F(CudnnPlans, AreNotForThisDevice) {
+  const AttentionPlanResult& found = plans().find(key_of(8192, 32, 8, 128));
+  ASSERT_NE(found.plan, nullptr);
+  EXPECT_THROW(found.plan->execute(nullptr, std::vector<void*>(5), nullptr), Error);
+}
+
+TEST_F(CudnnPlans, BackwardOfALargeHeadGoesToTheFallback) {
+  const AttentionPlanResult& found = plans().find(key_of(4096, 8, 8, 512, AttentionPass::backward));
+  EXPECT_EQ(found.plan, nullptr);
+  EXPECT_NE(found.why_not.find("256"), std::string::npos) << found.why_not;
+}
+
+/// Without a look at cuDNN, so this is the same on every machine.
+TEST(CudaAttention, Float32GoesToTheFallbackWithOneMessage) {
+  AttentionPlans plans(h100);
+  AttentionPlanKey key = key_of(256, 4, 2, 64);
+  key.shape.dtype = DType::f32;
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(plans.find(key).plan, nullptr);
+  key.shape.seq = 512;
+  key.pass = AttentionPass::backward;
+  EXPECT_EQ(plans.find(key).plan, nullptr);
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
+  EXPECT_NE(said.find("f32"), std::string::npos) << said;
+  EXPECT_NE(said.find("tensor cores"), std::string::npos) << said;
+
+  EXPECT_EQ(attention_forward_workspace({.shape = key.shape}), 0);
+  EXPECT_EQ(attention_backward_workspace({.shape = key.shape}), fallback_attention_backward_workspace(key.shape));
+}
+
+/// The run time that cudnn-frontend asks for is the one of this program, whatever lies on the machine.
+TEST(CudaAttention, FrontendUsesTheLinkedRunTime) {
+  void* const run_time = open_for_cudnn("libcudart.so.13", RTLD_NOW);
+  EXPECT_EQ(symbol_for_cudnn(run_time, "cudaGetLastError"), reinterpret_cast<void*>(&cudaGetLastError));
+  EXPECT_EQ(symbol_for_cudnn(run_time, "cudaNoSuchFunction"), nullptr);
+  EXPECT_EQ(open_for_cudnn("libcudart.so.12", RTLD_NOW), nullptr) << "two would be a warning";
+  void* const maths = open_for_cudnn("libm.so.6", RTLD_NOW);
+  ASSERT_NE(maths, nullptr);
+  EXPECT_NE(symbol_for_cudnn(maths, "cos"), nullptr);
+}
+
+}  // namespace
+}  // namespace octet::cuda

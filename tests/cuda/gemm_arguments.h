@@ -1,0 +1,62 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+
+#include "kernels/cuda/gemm_problem.h"
+#include "src/base/error.h"
+
+namespace octet::cuda_test {
+
+/// An address that nothing reads.
+inline void* address(std::uintptr_t value) {
+  return reinterpret_cast<void*>(value);
+}
+
+/// y = x wᵀ in the given dtypes, with plausible pointers and the full workspace.
+inline Gemm linear_gemm(DType a = DType::bf16, DType b = DType::bf16, DType c = DType::bf16) {
+  const auto scale = [](DType t, std::uintptr_t at) {
+    return is_float8(t) ? static_cast<const float*>(address(at)) : nullptr;
+  };
+  return {.a = {.data = address(0x10000), .dtype = a, .transposed = false, .inverse_scale = scale(a, 0x500)},
+          .b = {.data = address(0x20000), .dtype = b, .transposed = true, .inverse_scale = scale(b, 0x600)},
+          .c = address(0x30000),
+          .c_dtype = c,
+          .m = 64,
+          .n = 96,
+          .k = 128,
+          .workspace = address(0x40000),
+          .workspace_bytes = octet::cuda::gemm_workspace_bytes};
+}
+
+/// What `f` throws: its message, "" for nothing; the exit code must be `code`.
+template <typename F>
+std::string error_of(ExitCode code, F f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), code) << e.what();
+    return e.what();
+  }
+  return "";
+}
+
+/// A path of this test's own, removed before and after.
+class TemporaryFile {
+ public:
+  TemporaryFile()
+      : path_(testing::TempDir() + "octet-" + testing::UnitTest::GetInstance()->current_test_info()->name()) {
+    std::filesystem::remove(path_);
+  }
+  ~TemporaryFile() { std::filesystem::remove(path_); }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace octet::cuda_test

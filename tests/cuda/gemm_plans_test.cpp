@@ -1,0 +1,299 @@
+// Plans against a recording stand-in for cuBLASLt: what is asked of it, what is cached, timed, written and replayed.
+#include "kernels/cuda/gemm_plans.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+
+#include "src/device/cuda/dynamic_library.h"
+#include "tests/cuda/fake_cublas_lt.h"
+#include "tests/cuda/gemm_arguments.h"
+
+namespace octet::cuda_test {
+namespace {
+
+using namespace octet::cuda;
+
+struct GemmPlansTest : testing::Test {
+  FakeLibrary& fake = FakeLibrary::get();
+  std::vector<std::size_t> timed;  ///< how many plans each timing was of
+  std::vector<double> times;       ///< what the timer answers
+
+  void SetUp() override { fake = {}; }
+
+  GemmPlans plans(const CudaSettings& settings = {}, const std::string& device = "NVIDIA H100 80GB HBM3") {
+    return GemmPlans(fake_cublas_lt(), nullptr, device, settings);
+  }
+  GemmTimer timer() {
+    return [this](std::span<const GemmPlan> p) {
+      timed.push_back(p.size());
+      return times;
+    };
+  }
+  std::uint64_t preferred(cublasLtMatmulPreferenceAttributes_t a) {
+    return FakeLibrary::at(fake.heuristics.back().preference, a);
+  }
+  std::uint64_t described(cublasLtMatmulDescAttributes_t a) {
+    return FakeLibrary::at(fake.heuristics.back().operation, a);
+  }
+};
+
+using Words = std::vector<std::uint64_t>;
+Words layout(const cublasLtMatrixLayoutOpaque_t& l) {
+  return {l.data, l.data + 4};
+}
+
+TEST_F(GemmPlansTest, OnePlanAProblem) {
+  GemmPlans cache = plans();
+  Gemm args = linear_gemm(DType::e4m3, DType::e4m3);
+  const GemmPlan* first = &cache.of(args, timer());
+  args.a.data = address(0x7710000);
+  args.a.inverse_scale = static_cast<const float*>(address(0x900));
+  EXPECT_EQ(&cache.of(args, timer()), first);
+  EXPECT_EQ(fake.heuristics.size(), 1u);
+  args.beta = 1.0f;
+  EXPECT_NE(&cache.of(args, timer()), first);
+  args.m += 16;
+  cache.of(args, timer());
+  EXPECT_EQ(fake.heuristics.size(), 3u);
+  args.m -= 16;
+  args.beta = 0.0f;
+  EXPECT_EQ(&cache.of(args, timer()), first);
+  EXPECT_EQ(fake.heuristics.size(), 3u);
+  EXPECT_TRUE(timed.empty());
+}
+
+TEST_F(GemmPlansTest, Float8Attributes) {
+  Gemm args = linear_gemm(DType::e5m2, DType::e4m3, DType::f32);
+  plans().of(args, timer());
+  EXPECT_EQ(described(CUBLASLT_MATMUL_DESC_COMPUTE_TYPE), std::uint64_t{CUBLAS_COMPUTE_32F});
+  EXPECT_EQ(described(CUBLASLT_MATMUL_DESC_SCALE_TYPE), std::uint64_t{CUDA_R_32F});
+  EXPECT_EQ(described(CUBLASLT_MATMUL_DESC_TRANSA), std::uint64_t{CUBLAS_OP_T});
+  EXPECT_EQ(described(CUBLASLT_MATMUL_DESC_TRANSB), std::uint64_t{CUBLAS_OP_N});
+  EXPECT_EQ(described(CUBLASLT_MATMUL_DESC_FAST_ACCUM), 0u);
+  EXPECT_EQ(described(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER), 0x600u);  // of our b
+  EXPECT_EQ(described(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER), 0x500u);
+  const FakeLibrary::Call& call = fake.heuristics.back();
+  EXPECT_EQ(layout(call.first), (Words{CUDA_R_8F_E4M3, 128, 96, 128}));
+  EXPECT_EQ(layout(call.second), (Words{CUDA_R_8F_E5M2, 128, 64, 128}));
+  EXPECT_EQ(layout(call.c), (Words{CUDA_R_32F, 96, 64, 96}));
+  EXPECT_EQ(layout(call.d), layout(call.c));
+  args.fast_accumulate = true;
+  plans().of(args, timer());
+  EXPECT_EQ(described(CUBLASLT_MATMUL_DESC_FAST_ACCUM), 1u);
+}
+
+TEST_F(GemmPlansTest, StorageTypesInEveryLayout) {
+  for (const DType t : {DType::f32, DType::bf16}) {
+    const std::uint64_t type = t == DType::f32 ? CUDA_R_32F : CUDA_R_16BF;
+    for (const int transposed : {0, 1, 2, 3}) {
+      Gemm args = linear_gemm(t, t, t);
+      args.a.transposed = (transposed & 1) != 0;
+      args.b.transposed = (transposed & 2) != 0;
+      plans().of(args, timer());
+      EXPECT_EQ(described(CUBLASLT_MATMUL_DESC_COMPUTE_TYPE), std::uint64_t{CUBLAS_COMPUTE_32F});  // not TF32
+      EXPECT_EQ(described(CUBLASLT_MATMUL_DESC_TRANSA), std::uint64_t(args.b.transposed ? CUBLAS_OP_T : CUBLAS_OP_N));
+      EXPECT_EQ(described(CUBLASLT_MATMUL_DESC_TRANSB), std::uint64_t(args.a.transposed ? CUBLAS_OP_T : CUBLAS_OP_N));
+      EXPECT_EQ(described(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER), 0u);
+      const FakeLibrary::Call& call = fake.heuristics.back();
+      EXPECT_EQ(layout(call.first), (args.b.transposed ? Words{type, 128, 96, 128} : Words{type, 96, 128, 96}));
+      EXPECT_EQ(layout(call.second), (args.a.transposed ? Words{type, 64, 128, 64} : Words{type, 128, 64, 128}));
+      EXPECT_EQ(layout(call.d), (Words{type, 96, 64, 96}));
+    }
+  }
+}
+
+TEST_F(GemmPlansTest, PreferencesNameWorkspaceAndAlignments) {
+  Gemm args = linear_gemm();
+  args.a.data = address(0x10002);
+  args.b.data = address(0x20020);
+  args.c = address(0x30008);
+  plans().of(args, timer());
+  EXPECT_EQ(preferred(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES), 32u << 20);
+  EXPECT_EQ(preferred(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES), 32u);  // of our b
+  EXPECT_EQ(preferred(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES), 2u);
+  EXPECT_EQ(preferred(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES), 8u);
+  EXPECT_EQ(preferred(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES), 8u);
+  EXPECT_EQ(fake.heuristics.back().count, 1);
+}
+
+TEST_F(GemmPlansTest, SumsInPartsOnlyWhereTheyMay) {
+  const auto schemes = [&](DType c, bool deterministic) {
+    plans({.deterministic = deterministic}).of(linear_gemm(DType::bf16, DType::bf16, c), timer());
+    return preferred(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK);
+  };
+  EXPECT_EQ(schemes(DType::f32, false), std::uint64_t{CUBLASLT_REDUCTION_SCHEME_MASK});
+  EXPECT_EQ(schemes(DType::f32, true), std::uint64_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
+  EXPECT_EQ(schemes(DType::bf16, false), std::uint64_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
+  EXPECT_EQ(schemes(DType::bf16, true), std::uint64_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
+}
+
+TEST_F(GemmPlansTest, ProposalsThatCannotRunArePassedOver) {
+  fake.proposals = {{.id = 1, .state = CUBLAS_STATUS_NOT_SUPPORTED}, {.id = 2, .workspace = 33 << 20}, {.id = 3}};
+  times = {2.0};
+  const GemmPlan plan = plans({.gemm = "timed"}).of(linear_gemm(), timer());
+  EXPECT_EQ(plan.algorithm.data[0], 3u);
+  EXPECT_EQ(timed, (std::vector<std::size_t>{1}));
+}
+
+TEST_F(GemmPlansTest, NoAlgorithmIsAnErrorThatNamesTheProblem) {
+  fake.heuristic_status = CUBLAS_STATUS_NOT_SUPPORTED;
+  EXPECT_EQ(error_of(ExitCode::internal, [&] { plans().of(linear_gemm(), timer()); }),
+            "[kernels] cuBLASLt has no algorithm for gemm m64 n96 k128 bf16 x bf16' > bf16 beta0 align 256 256 256 on "
+            "NVIDIA H100 80GB HBM3: SOME_ERROR");
+}
+
+TEST_F(GemmPlansTest, TheFastestIsTakenAndTimedOnce) {
+  fake.proposals = {{.id = 1}, {.id = 2}, {.id = 3}};
+  times = {10.0, 9.95, 7.0};
+  GemmPlans cache = plans({.gemm = "timed"});
+  EXPECT_EQ(cache.of(linear_gemm(), timer()).algorithm.data[0], 3u);
+  EXPECT_EQ(cache.of(linear_gemm(), timer()).algorithm.data[0], 3u);
+  EXPECT_EQ(timed, (std::vector<std::size_t>{3}));
+  EXPECT_EQ(fake.heuristics.back().count, 8);
+}
+
+TEST_F(GemmPlansTest, NoiseDoesNotDisplaceTheFirst) {
+  fake.proposals = {{.id = 1}, {.id = 2}, {.id = 3}};
+  times = {10.0, 9.95, HUGE_VAL};
+  EXPECT_EQ(plans({.gemm = "timed"}).of(linear_gemm(), timer()).algorithm.data[0], 1u);
+  times = {HUGE_VAL, 9.95, HUGE_VAL};
+  EXPECT_EQ(plans({.gemm = "timed"}).of(linear_gemm(), timer()).algorithm.data[0], 2u);
+  times = {HUGE_VAL, HUGE_VAL, HUGE_VAL};
+  EXPECT_NE(error_of(ExitCode::internal, [&] { plans({.gemm = "timed"}).of(linear_gemm(), timer()); }), "");
+}
+
+TEST_F(GemmPlansTest, WithoutATimingTheFirstIsUsedAndNotWritten) {
+  const TemporaryFile file;
+  fake.proposals = {{.id = 4}, {.id = 5}};
+  EXPECT_EQ(plans({.gemm = "timed", .gemm_plans = file.path()}).of(linear_gemm(), timer()).algorithm.data[0], 4u);
+  EXPECT_EQ(timed, (std::vector<std::size_t>{2}));
+  EXPECT_FALSE(std::filesystem::exists(file.path()));
+}
+
+/// Times two problems into a file, the second choice being 2 with this reduction scheme.
+void write_two_plans(GemmPlansTest& test, const std::string& path, std::uint32_t scheme = 0) {
+  test.fake.proposals = {{.id = 1}, {.id = 2, .scheme = scheme}};
+  test.times = {10.0, 5.0};
+  GemmPlans cache = test.plans({.gemm = "timed", .gemm_plans = path});
+  cache.of(linear_gemm(DType::bf16, DType::bf16, DType::f32), test.timer());
+  Gemm other = linear_gemm(DType::bf16, DType::bf16, DType::f32);
+  other.m = 128;
+  cache.of(other, test.timer());
+  test.timed.clear();
+  test.fake.heuristics.clear();
+}
+
+TEST_F(GemmPlansTest, ChoicesAreReplayedWithoutAskingOrTiming) {
+  const TemporaryFile file;
+  write_two_plans(*this, file.path());
+  for (const char* mode : {"heuristic", "timed"}) {
+    GemmPlans cache = plans({.gemm = mode, .gemm_plans = file.path()});
+    const GemmPlan& plan = cache.of(linear_gemm(DType::bf16, DType::bf16, DType::f32), timer());
+    const cublasLtMatmulAlgo_t expected = algorithm(2);
+    EXPECT_EQ(std::memcmp(&plan.algorithm, &expected, sizeof expected), 0);  // all 64 bytes
+    EXPECT_TRUE(fake.heuristics.empty() && timed.empty());
+  }
+  EXPECT_EQ(fake.checks, 2);
+  // A problem that is not in the file is chosen as ever.
+  plans({.gemm = "heuristic", .gemm_plans = file.path()}).of(linear_gemm(), timer());
+  EXPECT_EQ(fake.heuristics.size(), 1u);
+}
+
+TEST_F(GemmPlansTest, ChoicesOfAnotherMachineAreRefused) {
+  const TemporaryFile file;
+  write_two_plans(*this, file.path());
+  const CudaSettings replay{.gemm_plans = file.path()};
+  EXPECT_EQ(error_of(ExitCode::usage, [&] { plans(replay, "NVIDIA H200"); }),
+            fmt::format("[kernels] cuda.gemm_plans: {} is of cuBLASLt 130100 on NVIDIA H100 80GB HBM3, this is "
+                        "cuBLASLt 130100 on NVIDIA H200; delete the file or name another",
+                        file.path()));
+  fake.version = 130200;
+  EXPECT_NE(error_of(ExitCode::usage, [&] { plans(replay); }).find("this is cuBLASLt 130200"), std::string::npos);
+}
+
+TEST_F(GemmPlansTest, AReplayedPlanThatDoesNotRunIsRefused) {
+  const TemporaryFile file;
+  write_two_plans(*this, file.path());
+  const auto refusal = [&] {
+    return error_of(ExitCode::usage, [&] {
+      plans({.gemm_plans = file.path()}).of(linear_gemm(DType::bf16, DType::bf16, DType::f32), timer());
+    });
+  };
+  EXPECT_EQ(refusal(), "");
+  fake.check_workspace = 33 << 20;
+  EXPECT_NE(refusal().find("does not run here"), std::string::npos);
+  fake.check_workspace = 0;
+  fake.check_status = CUBLAS_STATUS_NOT_SUPPORTED;
+  EXPECT_NE(refusal().find("does not run here: SOME_ERROR"), std::string::npos);
+}
+
+TEST_F(GemmPlansTest, ADeterministicRunRefusesToReplaySumsInPlace) {
+  const TemporaryFile file;
+  write_two_plans(*this, file.path(), CUBLASLT_REDUCTION_SCHEME_INPLACE);
+  const Gemm args = linear_gemm(DType::bf16, DType::bf16, DType::f32);
+  EXPECT_EQ(plans({.gemm_plans = file.path()}).of(args, timer()).algorithm.data[0], 2u);
+  EXPECT_NE(
+      error_of(ExitCode::usage, [&] { plans({.deterministic = true, .gemm_plans = file.path()}).of(args, timer()); })
+          .find("(reduction scheme 1)"),
+      std::string::npos);
+}
+
+TEST_F(GemmPlansTest, ALaunchHandsOverEverything) {
+  Gemm args = linear_gemm(DType::e5m2, DType::e4m3, DType::f32);
+  GemmPlans cache = plans();
+  cache.of(args, timer());
+  args.a.inverse_scale = static_cast<const float*>(address(0x1500));  // others than when the plan was made
+  args.b.inverse_scale = static_cast<const float*>(address(0x1600));
+  const GemmPlan& plan = cache.of(args, timer());
+  for (const float beta : {0.0f, 1.0f}) {
+    args.beta = beta;
+    EXPECT_EQ(run(fake_cublas_lt(), nullptr, plan, args, nullptr), CUBLAS_STATUS_SUCCESS);
+    const FakeLibrary::Call& call = fake.launches.back();
+    EXPECT_EQ(call.a, args.b.data);
+    EXPECT_EQ(call.b, args.a.data);
+    EXPECT_EQ(call.c_data, args.c);
+    EXPECT_EQ(call.d_data, args.c);
+    EXPECT_EQ(call.alpha, 1.0f);
+    EXPECT_EQ(call.beta, beta);
+    EXPECT_EQ(call.workspace, args.workspace);
+    EXPECT_EQ(call.workspace_bytes, 32u << 20);
+    EXPECT_EQ(call.algorithm.data[0], 1u);
+    EXPECT_EQ(FakeLibrary::at(call.operation, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER), 0x1600u);
+    EXPECT_EQ(FakeLibrary::at(call.operation, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER), 0x1500u);
+    EXPECT_EQ(layout(call.first), (Words{CUDA_R_8F_E4M3, 128, 96, 128}));
+    EXPECT_EQ(layout(call.second), (Words{CUDA_R_8F_E5M2, 128, 64, 128}));
+    EXPECT_EQ(layout(call.d), (Words{CUDA_R_32F, 96, 64, 96}));
+  }
+}
+
+/// The real library's descriptors, which need no device: it takes every attribute in the size that we give it.
+TEST_F(GemmPlansTest, TheLibraryTakesOurDescriptors) {
+  CublasLt library{};
+  try {
+    library = load_cublas_lt();
+  } catch (const Error& e) {
+    GTEST_SKIP() << e.what();
+  }
+  library.heuristic = fake_cublas_lt().heuristic;
+  GemmPlans cache(library, nullptr, "none", {});
+  Gemm args = linear_gemm(DType::e5m2, DType::e4m3);
+  args.fast_accumulate = true;
+  GemmPlan plan = cache.of(args, timer());
+  const auto get = DynamicLibrary("libcublasLt.so." + std::to_string(CUBLAS_VER_MAJOR), "nvidia-cublas")
+                       .function<decltype(::cublasLtMatmulDescGetAttribute)>("cublasLtMatmulDescGetAttribute");
+  const auto attribute = [&]<typename T>(cublasLtMatmulDescAttributes_t a, T value) {
+    std::size_t written = 0;
+    EXPECT_EQ(get(&plan.operation, a, &value, sizeof value, &written), CUBLAS_STATUS_SUCCESS);
+    return value;
+  };
+  EXPECT_EQ(attribute(CUBLASLT_MATMUL_DESC_TRANSA, std::int32_t{-1}), CUBLAS_OP_T);
+  EXPECT_EQ(attribute(CUBLASLT_MATMUL_DESC_TRANSB, std::int32_t{-1}), CUBLAS_OP_N);
+  EXPECT_EQ(attribute(CUBLASLT_MATMUL_DESC_FAST_ACCUM, std::int8_t{-1}), 1);
+  EXPECT_EQ(attribute(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, static_cast<const float*>(nullptr)), args.b.inverse_scale);
+  EXPECT_EQ(attribute(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, static_cast<const float*>(nullptr)), args.a.inverse_scale);
+  EXPECT_EQ(attribute(CUBLASLT_MATMUL_DESC_COMPUTE_TYPE, std::int32_t{-1}), CUBLAS_COMPUTE_32F);
+}
+
+}  // namespace
+}  // namespace octet::cuda_test

@@ -1,0 +1,116 @@
+// Replicas compare their weights while they train, and the run ends by name when they differ.
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "src/comm/trace.h"
+#include "src/train/loop.h"
+#include "src/train/run_directory.h"
+#include "tests/equivalence/trainer_test.h"
+
+namespace octet {
+namespace {
+
+constexpr const char* corrupted = "layers.1.feed_forward.w2.weight";
+
+class Replicas : public TrainerTest {
+ protected:
+  struct Ended {
+    int code = -1;
+    std::int64_t done = 0;
+    nlohmann::json status;
+    std::string err;               ///< of this rank
+    std::int64_t comparisons = 0;  ///< all-gathers in the world: there are no others in a step
+  };
+
+  void SetUp() override {
+    if (world_->size() % 2 != 0) GTEST_SKIP() << "needs an even number of ranks";
+    config_.train.steps = 5;
+    config_.parallel.check_replicas_every = 2;
+  }
+
+  /// A run of the loop, on every rank. `corrupt`: the last rank changes one of its weights before the first step.
+  Ended run(int replicas, bool corrupt) {
+    CommTrace trace;
+    Mesh mesh(make_traced(make_mpi_communicator(*stream_, "world"), &trace), {.dp_replicate = replicas, .dp_shard = 0});
+    config_.run_dir = folder_ / fmt::format("run-{}", runs_++);
+    const RunEnvironment environment{.mesh = mesh,
+                                     .stream = *stream_,
+                                     .traces = {},
+                                     .ranks_on_node = 1,
+                                     .node = fmt::format("node-{}", world_->rank()),
+                                     .config_name = "replicas",
+                                     .resolved_yaml = ""};
+    Trainer trainer(config_, mesh, *stream_, nullptr);
+    RunLog log(config_, environment, make_run_directory(config_, "replicas", "", mesh.world()));
+    if (corrupt && world_->rank() == world_->size() - 1) change_a_weight(trainer.model());
+    trainer.model().weights_changed();
+    Ended ended;
+    testing::internal::CaptureStderr();
+    ended.code = train_steps(config_, environment, trainer, log, MemoryPlan{}, ended.done);
+    ended.err = testing::internal::GetCapturedStderr();
+    world_->barrier();  // rank 0 has written the status
+    ended.status = nlohmann::json::parse(std::ifstream(log.directory().status()));
+    ended.comparisons = trace.calls("all_gather", "world");
+    return ended;
+  }
+
+  static void change_a_weight(ShardedModel& model) {
+    const auto& list = model.parameters().parameters;
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      if (list[i].name != corrupted) continue;
+      ASSERT_GT(model.master().layout().shard(i).elements(), 3);
+      model.master().data(i)[3] += 0.25f;
+    }
+  }
+
+  /// Every rank has the code, rank 0 alone the message, which is also in the status.
+  void expect_named(const Ended& ended, const std::string& who) {
+    EXPECT_EQ(ended.code, 76);
+    EXPECT_EQ(ended.done, 2);
+    const std::string message = fmt::format(
+        "the fp32 master weights of replicas differ after step 2: {}; the first parameter that differs is {}", who,
+        corrupted);
+    EXPECT_EQ(ended.err.find(message) != std::string::npos, world_->rank() == 0) << ended.err;
+    EXPECT_EQ(ended.status["state"], "failed");
+    EXPECT_EQ(ended.status["exit_code"], 76);
+    EXPECT_EQ(ended.status["step"], 2);
+    EXPECT_EQ(ended.status["reason"], message);
+  }
+
+ private:
+  int runs_ = 0;
+};
+
+TEST_F(Replicas, IntactOnesAreComparedAndGoOn) {
+  const Ended ended = run(2, false);
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_EQ(ended.done, 5);
+  EXPECT_EQ(ended.status["state"], "finished");
+  EXPECT_EQ(ended.comparisons, 2);  // after steps 2 and 4
+}
+
+TEST_F(Replicas, ACorruptedWeightEndsTheRunByName) {
+  const int last = world_->size() - 1, peer = last - world_->size() / 2;
+  expect_named(run(2, true), fmt::format("rank {} on node-{}, rank {} on node-{} against each other, with no majority",
+                                         peer, peer, last, last));
+}
+
+TEST_F(Replicas, TheMajorityIsRight) {
+  if (world_->size() < 4) GTEST_SKIP() << "needs four ranks";
+  const int last = world_->size() - 1;
+  expect_named(run(world_->size(), true), fmt::format("rank {} on node-{} against the majority", last, last));
+}
+
+TEST_F(Replicas, NobodyComparesWhenOffOrAlone) {
+  config_.parallel.check_replicas_every = 0;
+  const Ended off = run(2, true);
+  EXPECT_EQ(off.code, 0);
+  EXPECT_EQ(off.comparisons, 0);
+  config_.parallel.check_replicas_every = 2;
+  const Ended alone = run(1, false);
+  EXPECT_EQ(alone.code, 0);
+  EXPECT_EQ(alone.comparisons, 0);
+}
+
+}  // namespace
+}  // namespace octet

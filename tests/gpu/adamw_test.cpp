@@ -1,0 +1,88 @@
+#include "tests/gpu/gpu_test.h"
+
+namespace octet::gpu_test {
+namespace {
+
+/// The state of one parameter, in both memories.
+struct State {
+  State(Stream& stream, std::int64_t n)
+      : parameter(stream, normal<float>(n, 31)),
+        first(stream, normal<float>(n, 32, 1e-3)),
+        second(stream, squares(n)),
+        gradient(stream, normal<float>(n, 34, 1e-2)),
+        amax(stream, {-5.0f}) {}
+
+  static std::vector<float> squares(std::int64_t n) {
+    auto values = normal<float>(n, 33, 1e-3);
+    for (float& v : values) v *= v;
+    return values;
+  }
+
+  Both<float> parameter, first, second, gradient, amax;
+};
+
+class GpuAdamW : public GpuTest {
+ protected:
+  /// `skip` < 0: no flag.
+  void compare(std::int64_t n, std::int64_t offset, int skip, bool clipped = true) {
+    SCOPED_TRACE(fmt::format("n {}, offset {}, skip {}", n, offset, skip));
+    State s(*gpu_stream, n + offset);
+    Both<float> scale(*gpu_stream, {0.3f});
+    Both<std::uint32_t> flag(*gpu_stream, {static_cast<std::uint32_t>(std::max(skip, 0))});
+    AdamWUpdate args{.parameter = s.parameter.cpu() + offset,
+                     .first_moment = s.first.cpu() + offset,
+                     .second_moment = s.second.cpu() + offset,
+                     .gradient = s.gradient.cpu() + offset,
+                     .n = n,
+                     .lr = 3e-4,
+                     .beta1 = 0.9,
+                     .beta2 = 0.95,
+                     .eps = 1e-8,
+                     .weight_decay = 0.1,
+                     .bias1 = 1 - std::pow(0.9, 3),
+                     .bias2 = 1 - std::pow(0.95, 3),
+                     .gradient_scale = clipped ? scale.cpu() : nullptr,
+                     .skip = skip < 0 ? nullptr : flag.cpu(),
+                     .stats = {.amax = s.amax.cpu(), .non_finite = nullptr}};
+    cpu.adamw(*cpu_stream, args);
+    args.parameter = s.parameter.gpu() + offset, args.gradient = s.gradient.gpu() + offset;
+    args.first_moment = s.first.gpu() + offset, args.second_moment = s.second.gpu() + offset;
+    args.gradient_scale = clipped ? scale.gpu() : nullptr, args.skip = skip < 0 ? nullptr : flag.gpu();
+    args.stats.amax = s.amax.gpu();
+    gpu().adamw(*gpu_stream, args);
+    if (skip > 0) {
+      expect_same_bits(s.parameter, "parameter");
+      expect_same_bits(s.first, "first moment");
+      expect_same_bits(s.second, "second moment");
+      expect_same_bits(s.amax, "amax");
+      return;
+    }
+    expect_close(s.parameter, 1e-6, "parameter");
+    expect_close(s.first, 1e-6, "first moment");
+    expect_close(s.second, 1e-6, "second moment");
+    check_amax(s, n, offset);
+  }
+
+  /// That of the new values, bit by bit.
+  void check_amax(State& s, std::int64_t n, std::int64_t offset) {
+    const std::vector<float> stored = s.parameter.download();
+    cpu.stats(*cpu_stream, {.x = stored.data() + offset, .dtype = DType::f32, .n = n, .out = {s.amax.cpu(), nullptr}});
+    expect_same_bits(s.amax, "amax");
+  }
+};
+
+TEST_F(GpuAdamW, AsTheCpu) {
+  for (const std::int64_t n : {0, 1, 3, 4, 1023, 4096, 1100003}) {
+    for (const std::int64_t offset : {0, 1}) {
+      compare(n, offset, 0);
+      compare(n, offset, -1, false);
+    }
+  }
+}
+
+TEST_F(GpuAdamW, SkippedLeavesEverything) {
+  for (const std::int64_t n : {0, 5, 4096}) compare(n, 0, 1);
+}
+
+}  // namespace
+}  // namespace octet::gpu_test

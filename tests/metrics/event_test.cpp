@@ -1,0 +1,167 @@
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "src/base/error.h"
+#include "src/metrics/crc32c.h"
+#include "src/metrics/event_record.h"
+#include "src/metrics/event_writer.h"
+#include "tests/support/run_command.h"
+
+namespace octet {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string hex(const std::string& bytes) {
+  std::string text;
+  for (const char c : bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(c));
+  return text;
+}
+
+// RFC 3720, B.4, and the check value of the catalogues of CRCs.
+TEST(Crc32c, HasThePublishedValues) {
+  EXPECT_EQ(crc32c(""), 0u);
+  EXPECT_EQ(crc32c("123456789"), 0xe3069283u);
+  EXPECT_EQ(crc32c(std::string(32, '\0')), 0x8a9136aau);
+  EXPECT_EQ(crc32c(std::string(32, '\xff')), 0x62a8ab43u);
+  std::string ascending;
+  for (char c = 0; c < 32; ++c) ascending.push_back(c);
+  EXPECT_EQ(crc32c(ascending), 0x46dd794eu);
+}
+
+// Written by tensorboard 2.21 (its RecordWriter and event_pb2) from the same events.
+TEST(EventRecord, IsTensorBoardsByteForByte) {
+  constexpr double time = 1700000000.25;
+  EXPECT_EQ(hex(version_record(time)),
+            "1800000000000000a37f4b220900001040fc54d9411a0d627261696e2e4576656e743a32338d2fe9");
+  EXPECT_EQ(hex(start_record(time, 300)), "100000000000000095fbfe180900001040fc54d94110ac023a0208016b3b88f1");
+  EXPECT_EQ(hex(scalars_record(time, 300, {{"loss", 2.125}, {"lr", 3e-4}})),
+            "2600000000000000734fe3000900001040fc54d94110ac022a180a0b0a046c6f737315000008400a090a026c721552499d39a1202b"
+            "af");
+}
+
+class Events : public testing::Test {
+ protected:
+  Events() : folder_(fs::path(testing::TempDir()) / fmt::format("octet-events-{}", getpid())) {
+    fs::remove_all(folder_);
+  }
+  ~Events() override { fs::remove_all(folder_); }
+
+  static StepMetrics step(std::int64_t n) {
+    StepMetrics m;
+    m.step = n;
+    m.loss = 5.0 / static_cast<double>(n);
+    m.grad_norm = 0.5;
+    m.lr = 3e-4;
+    m.tokens_per_second = 12345.5;
+    m.tflops = 0.25;
+    m.memory_bytes = std::int64_t{3} << 29;
+    return m;
+  }
+
+  /// What TensorBoard reads; none, with the test skipped, when it is not installed.
+  std::optional<nlohmann::json> read() const {
+    const test::CommandResult r =
+        test::run_command("python3 " OCTET_SOURCE_DIR "/tests/metrics/read_events.py " + folder_.string(), 120);
+    if (r.exit_code == 3) return std::nullopt;
+    EXPECT_EQ(r.exit_code, 0) << r.all();
+    return nlohmann::json::parse(r.out);
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(Events, AreFlushedAfterEachStep) {
+  EventWriter writer(folder_.string());
+  std::set<std::uintmax_t> sizes = {fs::file_size(writer.path())};
+  for (int n = 1; n <= 3; ++n) {
+    writer.write(step(n));
+    sizes.insert(fs::file_size(writer.path()));
+  }
+  EXPECT_EQ(sizes.size(), 4u);
+  EXPECT_GT(*sizes.begin(), 0u);
+  EXPECT_EQ(fs::path(writer.path()).filename().string().rfind("events.out.tfevents.", 0), 0u) << writer.path();
+}
+
+TEST_F(Events, EveryWriterHasAFileOfItsOwn) {
+  const EventWriter first(folder_.string()), second(folder_.string());
+  EXPECT_NE(first.path(), second.path());
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 2);
+}
+
+TEST_F(Events, HoldWhatWasMeasuredAndNoMore) {
+  EventWriter writer(folder_.string());
+  const auto bytes = [&] {
+    std::ifstream in(writer.path(), std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  };
+  writer.write(step(1));
+  EXPECT_EQ(bytes().find("validation_loss"), std::string::npos);
+  EXPECT_EQ(bytes().find("mfu"), std::string::npos);
+  StepMetrics m = step(2);
+  m.validation_loss = 2.5;
+  m.mfu = 40.0;
+  writer.write(m);
+  EXPECT_NE(bytes().find("validation_loss"), std::string::npos);
+  EXPECT_NE(bytes().find("mfu"), std::string::npos);
+}
+
+TEST_F(Events, AreReadByTensorBoard) {
+  EventWriter writer(folder_.string());
+  StepMetrics m = step(1);
+  writer.write(m);
+  m = step(2);
+  m.validation_loss = 2.5;
+  m.mfu = 40.0;
+  writer.write(m);
+  const auto read_back = read();
+  if (!read_back) GTEST_SKIP() << "python3 has no package tensorboard";
+  const nlohmann::json expected = {{"loss", {{1, 5.0}, {2, 2.5}}},
+                                   {"validation_loss", {{2, 2.5}}},
+                                   {"grad_norm", {{1, 0.5}, {2, 0.5}}},
+                                   {"lr", {{1, 3e-4f}, {2, 3e-4f}}},
+                                   {"tokens_per_second", {{1, 12345.5}, {2, 12345.5}}},
+                                   {"tflops", {{1, 0.25}, {2, 0.25}}},
+                                   {"mfu", {{2, 40.0}}},
+                                   {"memory", {{1, 1.5}, {2, 1.5}}}};
+  EXPECT_EQ(*read_back, expected);
+}
+
+/// The first process was killed in the middle of a record of step 4; the second goes on from step 3.
+TEST_F(Events, OfARestartedRunAreReadAsOneCurve) {
+  std::string path;
+  {
+    EventWriter killed(folder_.string());
+    for (int n = 1; n <= 4; ++n) killed.write(step(n));
+    path = killed.path();
+  }
+  fs::resize_file(path, fs::file_size(path) - 5);
+  EventWriter restarted(folder_.string(), 3);
+  for (int n = 3; n <= 5; ++n) {
+    StepMetrics m = step(n);
+    m.loss = n;
+    restarted.write(m);
+  }
+  const auto read_back = read();
+  if (!read_back) GTEST_SKIP() << "python3 has no package tensorboard";
+  EXPECT_EQ((*read_back)["loss"], (nlohmann::json{{1, 5.0}, {2, 2.5}, {3, 3.0}, {4, 4.0}, {5, 5.0}}));
+}
+
+TEST_F(Events, SayWhereTheyCannotBeWritten) {
+  try {
+    EventWriter writer("/dev/null/tensorboard");
+    ADD_FAILURE() << "nothing thrown";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ExitCode::usage);
+    EXPECT_NE(std::string(e.what()).find("/dev/null/tensorboard"), std::string::npos) << e.what();
+  }
+}
+
+}  // namespace
+}  // namespace octet

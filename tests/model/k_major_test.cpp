@@ -1,0 +1,89 @@
+// A whole pass with kernels that read both operands of an fp8 GEMM along k, against the same pass without copies.
+#include "tests/support/k_major.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/model/local_state.h"
+
+namespace octet {
+namespace {
+
+std::int64_t transposes = 0;  // kernels are plain functions, so the count is global
+
+KernelTable counting_kernels() {
+  KernelTable kernels = test::k_major_kernels();
+  kernels.transpose_float8 = [](Stream& stream, const TransposeFloat8& args) {
+    ++transposes;
+    cpu_kernels().transpose_float8(stream, args);
+  };
+  return kernels;
+}
+
+/// The model of `plain` with its weights, on those kernels.
+struct Turned {
+  explicit Turned(const test::LocalModel& like) : plain(like) { transposes = 0; }
+
+  const test::LocalModel& plain;
+  const KernelTable kernels = counting_kernels();
+  std::unique_ptr<Stream> stream = cpu_device().make_stream();
+  NoExchange exchange;
+  const Llama::MemoryNeeds planned = Llama::plan(plain.settings, *stream, kernels);
+  Llama llama{plain.settings, *stream, exchange, nullptr, planned, kernels};
+  test::LocalState state{llama.parameters()};
+
+  double forward_backward() {
+    float sum = 0;
+    const auto n = static_cast<float>(plain.tokens_count());
+    llama.forward_backward(plain.tokens.data(), plain.targets.data(), 1.0f / n, &sum, state, state);
+    return double{sum} / double{n};
+  }
+};
+
+TEST(KMajor, TheWholePassHasTheSameBits) {
+  Float8Config mixed;
+  mixed.bf16_linears = {"attention.wk", "feed_forward.w2"};
+  for (const Float8Config& float8 : {Float8Config{}, mixed}) {
+    test::LocalModel plain(Precision::float8, false, float8);
+    Turned turned(plain);
+    EXPECT_EQ(turned.forward_backward(), plain.forward_backward());
+    for (std::size_t i = 0; i < plain.state.gradients.size(); ++i) {
+      EXPECT_TRUE(test::same_bits(turned.state.gradients[i], plain.state.gradients[i]))
+          << plain.llama.parameters().parameters[i].name;
+    }
+  }
+}
+
+TEST(KMajor, ScratchIsPlannedAsUsed) {
+  test::LocalModel plain(Precision::float8);
+  Turned turned(plain);
+  turned.forward_backward();
+  const Llama::MemoryNeeds used = turned.llama.used();
+  EXPECT_EQ(turned.planned.scratch, used.scratch);
+  EXPECT_EQ(turned.planned.activations, used.activations);
+}
+
+/// A block wide enough to need the most scratch where w1 and w3 go backward.
+TEST(KMajor, ThePlanCountsTheCopies) {
+  test::LocalModel plain(Precision::float8);
+  LlamaSettings wide = plain.settings;
+  wide.model.dim = 512;
+  wide.model.ffn_dim = 2048;
+  wide.model.head_dim = 128;
+  wide.seq_len = 512;
+  const Llama::MemoryNeeds without = Llama::plan(wide, *plain.stream);
+  const Llama::MemoryNeeds with = Llama::plan(wide, *plain.stream, test::k_major_kernels());
+  const std::int64_t n = wide.micro_batch * wide.seq_len;
+  EXPECT_GE(with.scratch - without.scratch, n * wide.model.ffn_dim + n * wide.model.dim);  // dyT of w1 and xT
+  EXPECT_EQ(with.activations, without.activations);
+}
+
+/// Seven weights and the inputs of four groups a block; gradients are transposed by the pass that casts them.
+TEST(KMajor, OneCopyAWeightAndOneAGroupOfLinears) {
+  test::LocalModel plain(Precision::float8);
+  Turned turned(plain);
+  turned.forward_backward();
+  EXPECT_EQ(transposes, plain.settings.model.layers * (7 + 4));
+}
+
+}  // namespace
+}  // namespace octet
