@@ -148,6 +148,7 @@ check 'rooms self-test' 60 tests/checks/rooms_test.py
 check 'docs' 60 tests/checks/docs.py
 check 'docs self-test' 60 tests/checks/docs_test.py
 check 'kernel resources self-test' 60 tests/checks/kernel_resources_test.py
+check 'gpu scripts' 180 tests/checks/gpu_scripts_test.py
 
 selected 'build cpu' && build cpu
 for room in $(rooms); do run_room "$room" cpu 300; done

@@ -170,12 +170,15 @@ class Runner:
                    "torch": [self.options.python, os.path.join(ROOT, "tests/benchmark/torch_gpu.py")]}[by]
         waiting = {row["row"]: row for row in rows}
         for _ in range(PROCESSES_A_GROUP):
+            before = len(waiting)
             code = self.process(by, command, waiting)
             if by == "torch" and code == NO_DEVICE:
                 self.no_torch = (tail(self.log).splitlines() or ["torch_gpu.py cannot run"])[-1]
                 print(f"  PyTorch's rows are skipped: {self.no_torch}", flush=True)
                 return
-            if waiting and code != DEVICE_IN_ERROR:  # with that code the row has told of itself
+            told = code == DEVICE_IN_ERROR  # the row that is to blame has said so itself
+            slow = code == -signal.SIGKILL and len(waiting) < before  # many rows, not one that hangs
+            if waiting and not told and not slow:
                 name = next(iter(waiting))
                 why = f"ended after {GROUP_SECONDS} s" if code == -signal.SIGKILL else f"exit code {code}: {tail(self.log)}"
                 self.results.add(by, {"row": name, "error": why}, self.shown(command, name))

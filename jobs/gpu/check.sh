@@ -27,6 +27,7 @@ output=$(realpath -m "${output:-$root/runs/gpu-check-$(date +%Y%m%d-%H%M%S)}")
 [[ ! -e $output ]] || { echo "check: --output $output exists; name a new folder" >&2 && exit 64; }
 mkdir -p "$output"
 failures=()
+export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}  # cores may be shared: a spinning thread takes one from the others
 
 # within SECONDS COMMAND...: no longer than that, and than what is left of the 5 minutes.
 within() {
@@ -44,11 +45,14 @@ check_kernels() {
 # train DEVICE PRECISION: 20 steps of 2 sequences of 128 tokens: small, for the CPU computes them as well.
 steps=20
 train() {
-  within 60 "$bin/octet-train" --model 10m --precision "$2" --device "$1" --train.steps "$steps" \
+  local code=0
+  within 100 "$bin/octet-train" --model 10m --precision "$2" --device "$1" --train.steps "$steps" \
     --train.seq_len 128 --train.global_batch 2 --train.micro_batch 2 --data.train "$output/tokens" \
     --data.validation_fraction 0 --optimizer.lr 1e-3 --schedule.kind constant --run.dir "$output/$2-$1" \
-    >"$output/$2-$1.log" 2>&1 && return
-  echo "$2 on $1: exit code $?; the log's end:" && tail -n 5 "$output/$2-$1.log" | sed 's/^/    /'
+    >"$output/$2-$1.log" 2>&1 || code=$?
+  ((code)) || return 0
+  echo "$2 on $1: $( ((code == 124 || code == 137)) && echo 'not done in its time' || echo "exit code $code")," \
+    "end of $output/$2-$1.log:" && tail -n 5 "$output/$2-$1.log" | sed 's/^/    /'
   return 1
 }
 
