@@ -1,5 +1,6 @@
 #include "kernels/gemm.h"
 
+#include <functional>
 #include <mutex>
 #include <optional>
 
@@ -32,8 +33,10 @@ class Library {
       plans_.emplace(functions_, handle_, device_, settings());
       version_ = settings_version();
     }
-    return plans_->of(
-        args, [&](std::span<const GemmPlan> plans) { return time_gemms(functions_, handle_, stream, args, plans); });
+    const auto timer = [&](std::span<const GemmPlan> plans) {
+      return time_gemms(functions_, handle_, stream, args, plans);
+    };
+    return plans_->of(args, std::cref(timer));  // by reference: a copy would be allocated at every launch
   }
 
   CublasLt functions_;

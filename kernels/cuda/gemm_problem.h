@@ -1,6 +1,6 @@
 #pragma once
 
-#include <library_types.h>
+#include <cublasLt.h>
 
 #include <compare>
 #include <cstdint>
@@ -31,7 +31,7 @@ struct GemmProblem {
   bool fast_accumulate;
   int a_alignment, b_alignment, c_alignment;  ///< of the pointers, in bytes: a power of two, at most 256
 
-  auto operator<=>(const GemmProblem&) const = default;
+  auto operator<=>(const GemmProblem&) const = default;  // NOLINT(modernize-use-nullptr): of clang-tidy's own making
   /// "m8192 n4096 k1024 e4m3 x e4m3' > bf16 beta0 fast align 256 256 256"; ' says transposed. Unique to the problem.
   std::string text() const;
 };
