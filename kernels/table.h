@@ -19,8 +19,8 @@ namespace octet {
 struct KernelTable {
   /// The fp8 GEMM wants both operands with k contiguous: a not transposed, b transposed (Hopper's tensor cores).
   bool float8_gemm_k_major = false;
-  /// fp32 logits of a chunk of the output head: what the device's memory bears. Each chunk adds to the whole fp32 weight
-  /// gradient, so the larger it is, the less of the head's time goes into that.
+  /// fp32 logits of a chunk of the output head: what the device's memory bears. Each chunk adds to the whole fp32
+  /// weight gradient, so the larger it is, the less of the head's time goes into that.
   std::int64_t logits_bytes = std::int64_t{256} << 20;
 
   void (*stats)(Stream&, const Stats&);

@@ -26,7 +26,7 @@ Llama::MemoryNeeds plan(const LlamaSettings& settings, const KernelTable& kernel
 
 class CudaMemoryPlan : public ::testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Models, CudaMemoryPlan, ::testing::Values("1.8b", "8b", "70b"),
-                         [](const auto& info) { return std::string(info.param).substr(0, 1) + "b"; });
+                         [](const auto& tested) { return std::string(tested.param).substr(0, 1) + "b"; });
 
 /// What is kept from forward to backward is the same on every device: the transposed fp8 copies are scratch.
 TEST_P(CudaMemoryPlan, KeepsTheSameActivations) {

@@ -18,7 +18,7 @@ INSTANTIATE_TEST_SUITE_P(Precisions, GpuStep,
                          ::testing::Values(Tolerance{Precision::fp32, 1e-5, 1e-4},
                                            Tolerance{Precision::bf16, 2e-3, 3e-2},
                                            Tolerance{Precision::float8, 5e-3, 1e-1}),
-                         [](const auto& info) { return std::string(name_of(info.param.precision)); });
+                         [](const auto& tested) { return std::string(name_of(tested.param.precision)); });
 
 TEST_P(GpuStep, LossAndGradientsOfTheCpu) {
   const auto [precision, loss, gradient] = GetParam();
