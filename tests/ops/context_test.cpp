@@ -22,10 +22,10 @@ TEST(DryRun, ReplacesEveryLaunchAndNoWorkspaceSize) {
     if (a[i] == b[i]) kept.insert(a[i]);
   }
   const auto address = [](auto f) { return std::bit_cast<std::uintptr_t>(f); };
-  EXPECT_EQ(kept, (std::set<std::uintptr_t>{address(real.gemm_workspace), address(real.embedding_backward_workspace),
-                                            address(real.rmsnorm_backward_workspace),
-                                            address(real.attention_forward_workspace),
-                                            address(real.attention_backward_workspace)}));
+  EXPECT_EQ(kept, (std::set<std::uintptr_t>{
+                      address(real.gemm_workspace), address(real.embedding_backward_workspace),
+                      address(real.rmsnorm_backward_workspace), address(real.attention_forward_workspace),
+                      address(real.attention_backward_workspace), address(real.sum_of_squares_workspace)}));
 }
 
 /// One pass over the ops without memory; returns the scratch that they asked for.
