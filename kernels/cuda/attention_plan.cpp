@@ -32,7 +32,11 @@ const AttentionPlanResult& AttentionPlans::find(AttentionPlanKey key) {
   if (const auto known = plans_.find(key); known != plans_.end()) return known->second;
 
   AttentionPlanResult result;
-  if (key.shape.dtype == DType::bf16) {
+  const AttentionShape& s = key.shape;
+  if (key.pass == AttentionPass::backward && s.batch * s.heads * s.seq % 4 != 0) {
+    // cudnn-frontend puts its own batch · heads · seq floats before cuDNN's part of the workspace, unpadded.
+    result.why_not = "batch x heads x sequence is not a multiple of 4, so its workspace would not be aligned";
+  } else if (key.shape.dtype == DType::bf16) {
     result = make_attention_plan(key, device_.get());
   } else {
     result.why_not = fmt::format("{} is not among its types", name_of(key.shape.dtype));
