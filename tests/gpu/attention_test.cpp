@@ -149,7 +149,7 @@ TEST_F(GpuAttention, AgreesWithTheCpu) {
   compare_bf16(shape(1, 384, 16, 1, 128));  // one key head: groups of sixteen, as the 405B on four GPUs
   compare_bf16(shape(3, 2048, 2, 1, 128));  // many tiles
   compare_bf16(shape(1, 1000, 4, 2, 64));   // no multiple of a tile
-  compare_bf16(shape(2, 67, 3, 1, 96));     // cudnn-frontend hands cuDNN a workspace aligned to 8 bytes
+  compare_bf16(shape(2, 67, 3, 1, 96));     // backward by the fallback: cuDNN's workspace would be aligned to 8 bytes
 }
 
 TEST_F(GpuAttention, OfOneTokenIsItsValue) {  // cuDNN has no backward of it
