@@ -306,7 +306,7 @@ print("Cuda compilation tools, release " + os.environ["RELEASE"] + ", V" + os.en
 
 
 class InstallTest(ScriptTest):
-    def find(self, release, fetched=False):
+    def find(self, release, fetched=False, arguments=("--find",)):
         os.makedirs(self.path("tree/jobs"), exist_ok=True)
         shutil.copy(os.path.join(ROOT, "jobs/install-cuda.sh"), self.path("tree/jobs"))
         self.program("nvcc", NVCC)
@@ -314,8 +314,8 @@ class InstallTest(ScriptTest):
             os.makedirs(self.path("tree/build/cuda-packages/toolkit/bin"))
             self.program("tree/build/cuda-packages/toolkit/bin/nvcc", NVCC)
         path = self.work.name + ":" + os.environ["PATH"]
-        return subprocess.run([self.path("tree/jobs/install-cuda.sh"), "--find"], text=True, capture_output=True, check=False,
-                              env={**os.environ, "PATH": path, "RELEASE": release})
+        return subprocess.run([self.path("tree/jobs/install-cuda.sh"), *arguments], text=True, capture_output=True, check=False,
+                              env={**os.environ, "PATH": path, "RELEASE": release, "CXX": "false"})  # sees no header
 
     def test_takes_an_nvcc_that_is_new_enough(self):
         for release in ("12.9", "13.0", "13.10"):
@@ -326,6 +326,13 @@ class InstallTest(ScriptTest):
             done = self.find(release)
             self.assertNotIn(self.path("nvcc"), done.stdout)
             self.assertIn(f"{self.path('nvcc')} is left out: release {release}, needed 12.9 or newer", done.stderr)
+
+    def test_newer_headers_do_not_go_beside_an_older_toolkit(self):
+        self.program("python3", "raise SystemExit('no pip')")  # so nothing is fetched: the script says what it wants and fails
+        for release, toolkit in (("12.9", True), ("13.0", False)):
+            done = self.find(release, arguments=())
+            self.assertEqual(done.returncode, 1)
+            self.assertIs("does not go beside it: fetching a toolkit" in done.stdout, toolkit, done.stdout + done.stderr)
 
     def test_what_was_fetched_comes_first(self):
         self.assertEqual(self.find("13.0", fetched=True).stdout, self.path("tree/build/cuda-packages/toolkit/bin/nvcc") + "\n")
