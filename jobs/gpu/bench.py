@@ -197,10 +197,10 @@ class Runner:
         command = {"octet": [os.path.join(self.bin, "octet-bench-gpu")],
                    "torch": [self.options.python, os.path.join(ROOT, "tests/benchmark/torch_gpu.py")]}[by]
         waiting = {row["row"]: row for row in rows}
+        if self.seconds() <= 0:
+            self.left += len(waiting)
+            return
         for _ in range(PROCESSES_A_GROUP):
-            if self.seconds() <= 0:
-                self.left += len(waiting)
-                return
             before = len(waiting)
             code = self.process(by, command, waiting)
             if by == "torch" and code == NO_DEVICE:
@@ -209,7 +209,10 @@ class Runner:
                 return
             told = code == DEVICE_IN_ERROR  # the row that is to blame has said so itself
             slow = code == TIMED_OUT and len(waiting) < before  # many rows, not one that hangs
-            if waiting and not told and not slow and not self.cut(code):
+            if self.cut(code):
+                self.left += len(waiting)
+                return
+            if waiting and not told and not slow:
                 name = next(iter(waiting))
                 why = f"ended after {GROUP_SECONDS} s" if code == TIMED_OUT else f"exit code {code}: {tail(self.log)}"
                 self.results.add(by, {"row": name, "error": why}, self.shown(command, name))

@@ -11,7 +11,7 @@
 #                     libraries in its environment are found by Octet's programs, too
 #   --list            print the rows in their order and stop; --dry-run: those that would be measured now
 #   --table           print the results file as Markdown tables (docs/gpu-results.md)
-# Ends with one line: bench: PASSED, FAILED or SKIPPED, and why. All rows take about half an hour on an H100 (an estimate).
+# Ends with one line: bench: PASSED, FAILED or SKIPPED, and why. All rows take about 40 minutes on an H100 (an estimate).
 set -euo pipefail
 # shellcheck source=jobs/gpu/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
