@@ -1,0 +1,32 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "checkpoints/manifest.h"
+#include "src/comm/communicator.h"
+
+namespace octet::checkpoint {
+
+struct Found {
+  std::string directory;
+  Manifest manifest;
+};
+
+/// Committed checkpoints under `root`, newest first (by step), manifests not read yet. Leftovers of unfinished writes
+/// are not among them.
+std::vector<std::string> list_checkpoints(const std::string& root);
+
+/// The newest valid checkpoint, agreed by all ranks: rank 0 reads the manifest, the ranks together hash every file,
+/// each byte once, before HDF5 opens anything. A damaged one is reported loudly (which file, what differs) and the next
+/// older one is tried. Nothing when there is none at all; a usage error when there are some and none is valid.
+/// Collective.
+std::optional<Found> find_newest_valid(const std::string& root, Communicator& world, Stream& stream);
+
+/// As above for one directory; what is wrong with it, or nothing. Collective.
+std::optional<std::string> verify(const std::string& directory, Manifest& manifest, Communicator& world,
+                                  Stream& stream);
+
+}  // namespace octet::checkpoint
