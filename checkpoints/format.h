@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,8 @@ struct PieceData {
   StoredTensor tensor;
   Box box;
   const void* data = nullptr;  ///< box.extent elements, row-major
+  /// Where `data` is null: gives them when the piece's turn comes, valid until the next piece is asked for its own.
+  std::function<const void*()> load = nullptr;
 };
 
 /// What of a run is no tensor.
