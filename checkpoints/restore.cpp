@@ -78,7 +78,8 @@ std::optional<std::string> share_manifest(const std::string& directory, Manifest
 std::string joined(const std::vector<std::string>& parts) {
   std::string all;
   for (const std::string& part : parts) {
-    if (!part.empty()) all += (all.empty() ? "" : "; ") + part;
+    if (!part.empty() && !all.empty()) all += "; ";
+    all += part;
   }
   return all;
 }
