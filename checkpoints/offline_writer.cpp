@@ -61,7 +61,9 @@ Manifest write_checkpoint(const std::string& directory, const RunState& state, c
                           const std::vector<std::vector<Part>>& plan, const PartSource& source,
                           const ByteProgress& progress) {
   PendingDirectory pending(directory, bytes_with_metadata(tensors, count_parts(plan)));
-  Manifest manifest{.state = state, .tensors = tensors};
+  Manifest manifest;
+  manifest.state = state;
+  manifest.tensors = tensors;
   for (std::size_t w = 0; w < plan.size(); ++w) {
     // More writers than rows leave some of them without anything to write.
     if (plan[w].empty()) continue;
