@@ -32,25 +32,21 @@ void check_written(const std::string& directory, const Manifest& manifest) {
 
 }  // namespace
 
-std::string pack(const WrittenFile& written) {
+std::string pack(const StoredFile& file) {
   Packer packer;
-  packer.put(written.file.name);
-  packer.put(written.file.bytes);
-  packer.put(written.file.hash);
-  packer.put(static_cast<std::int64_t>(written.datasets.size()));
-  for (const std::string& dataset : written.datasets) packer.put(dataset);
+  packer.put(file.name);
+  packer.put(file.bytes);
+  packer.put(file.hash);
   return packer.bytes();
 }
 
-WrittenFile unpack_written(const std::string& bytes) {
+StoredFile unpack_file(const std::string& bytes) {
   Unpacker unpacker(bytes);
-  WrittenFile written;
-  written.file.name = unpacker.take_text();
-  written.file.bytes = unpacker.take<std::int64_t>();
-  written.file.hash = unpacker.take_text();
-  written.datasets.resize(static_cast<std::size_t>(unpacker.take<std::int64_t>()));
-  for (std::string& dataset : written.datasets) dataset = unpacker.take_text();
-  return written;
+  StoredFile file;
+  file.name = unpacker.take_text();
+  file.bytes = unpacker.take<std::int64_t>();
+  file.hash = unpacker.take_text();
+  return file;
 }
 
 void check_free_space(const std::string& root, std::int64_t bytes) {
@@ -68,19 +64,15 @@ std::string make_temporary(const std::string& root, std::int64_t step) {
   return path;
 }
 
-Manifest make_manifest(const RunState& state, const SavePlan& plan, const std::vector<WrittenFile>& written) {
+Manifest make_manifest(const RunState& state, const SavePlan& plan, const std::vector<StoredFile>& files) {
   Manifest manifest{.state = state, .tensors = plan.tensors, .files = {}, .pieces = {}};
-  for (std::size_t r = 0; r < written.size(); ++r) {
-    const std::vector<SavePlan::Piece>& pieces = plan.writes[r];
-    if (pieces.empty()) continue;
-    if (written[r].datasets.size() != pieces.size()) {
-      throw internal_error("checkpoints", "rank {} wrote {} pieces, expected {}", r, written[r].datasets.size(),
-                           pieces.size());
-    }
+  for (std::size_t r = 0; r < files.size(); ++r) {
+    if (plan.writes[r].empty()) continue;
     const auto file = static_cast<std::int32_t>(manifest.files.size());
-    manifest.files.push_back(written[r].file);
-    for (std::size_t i = 0; i < pieces.size(); ++i) {
-      manifest.pieces.push_back({pieces[i].tensor, file, written[r].datasets[i], pieces[i].box});
+    manifest.files.push_back(files[r]);
+    for (const SavePlan::Piece& piece : plan.writes[r]) {
+      const StoredTensor& tensor = plan.tensors[static_cast<std::size_t>(piece.tensor)];
+      manifest.pieces.push_back({piece.tensor, file, dataset_name(tensor.name, piece.box), piece.box});
     }
   }
   return manifest;

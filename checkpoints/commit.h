@@ -9,15 +9,9 @@
 
 namespace octet::checkpoint {
 
-/// What the writer of a rank has made; no name where it had nothing to write.
-struct WrittenFile {
-  StoredFile file;
-  std::vector<std::string> datasets;  ///< of its pieces, in their order
-};
-
-/// As bytes that ranks exchange, and back.
-std::string pack(const WrittenFile& written);
-WrittenFile unpack_written(const std::string& bytes);
+/// A rank's file as bytes that ranks exchange, and back; no name where a rank had nothing to write.
+std::string pack(const StoredFile& file);
+StoredFile unpack_file(const std::string& bytes);
 
 /// Usage error when the file system of `root` has no room for a checkpoint of so many bytes beside a reserve for the
 /// files' own structure and the run's logs.
@@ -26,8 +20,8 @@ void check_free_space(const std::string& root, std::int64_t bytes);
 /// An empty step-N.tmp; what an unfinished write left under that name goes. Returns its path. Rank 0 only.
 std::string make_temporary(const std::string& root, std::int64_t step);
 
-/// The manifest of what all ranks wrote (by rank), as planned.
-Manifest make_manifest(const RunState& state, const SavePlan& plan, const std::vector<WrittenFile>& written);
+/// The manifest of what all ranks wrote, as planned. `files` by rank.
+Manifest make_manifest(const RunState& state, const SavePlan& plan, const std::vector<StoredFile>& files);
 
 /// Makes step-N.tmp, whose files are written and synced, the checkpoint step-N: manifest, sync of the directory, a look
 /// at what stands there (manifest read back, sizes of files), one rename, sync of the root. A directory step-N that

@@ -57,21 +57,24 @@ std::string judge_file(const std::string& directory, const StoredFile& expected)
 /// Rank 0 reads the manifest, the others get it from there: one reader, and one opinion of what it says.
 std::optional<std::string> share_manifest(const std::string& directory, Manifest& manifest, Communicator& world,
                                           Stream& stream) {
-  std::string message(1, '!');  // or the manifest after a space
+  Packer packer;
   if (world.rank() == 0) {
-    const auto failure = failure_of([&] {
+    const std::optional<Failure> failure = failure_of([&] {
       manifest = read_manifest(directory);
       const std::optional<std::int64_t> named = step_of(directory);
       if (named && *named != manifest.state.step) {
         throw usage_error("checkpoints", "{}: its manifest is of step {}", directory, manifest.state.step);
       }
     });
-    message = failure ? "!" : " ";
-    message += failure ? failure->text : to_json(manifest);
+    packer.put(static_cast<std::uint8_t>(failure.has_value()));
+    packer.put(failure ? failure->text : to_json(manifest));
   }
-  message = broadcast_bytes(message, 0, world, stream);
-  if (message[0] == '!') return message.substr(1);
-  if (world.rank() != 0) manifest = parse_manifest(message.substr(1), directory + "/" + manifest_name);
+  const std::string message = broadcast_bytes(packer.bytes(), 0, world, stream);
+  Unpacker unpacker(message);
+  const bool failed = unpacker.take<std::uint8_t>() != 0;
+  const std::string text = unpacker.take_text();
+  if (failed) return text;
+  if (world.rank() != 0) manifest = parse_manifest(text, directory + "/" + manifest_name);
   return std::nullopt;
 }
 

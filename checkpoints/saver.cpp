@@ -26,18 +26,25 @@ double seconds_since(Clock::time_point start) {
 }
 
 /// A deferred one, for which no thread could be started, runs when its result is asked for.
-bool is_ready(const std::future<WrittenFile>& future) {
+bool is_ready(const std::future<StoredFile>& future) {
   return future.wait_for(std::chrono::seconds(0)) != std::future_status::timeout;
 }
 
 /// On the writer's thread.
-WrittenFile write_pieces(const std::string& directory, int rank, const RunState& state,
-                         std::span<const PieceData> pieces) {
+StoredFile write_pieces(const std::string& directory, int rank, const RunState& state,
+                        std::span<const PieceData> pieces) {
   if (pieces.empty()) return {};
-  WrittenFile written;
-  const std::string name = file_name(rank);
-  written.file = write_shard_file(directory + "/" + name, state, pieces, written.datasets);
-  written.file.name = name;
+  const std::string name = file_name(rank), path = directory + "/" + name;
+  std::vector<std::string> datasets;
+  StoredFile written = write_shard_file(path, state, pieces, datasets);
+  written.name = name;
+  // Their names follow from the pieces, so that the ranks need not exchange them.
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    const std::string expected = dataset_name(pieces[i].tensor.name, pieces[i].box);
+    if (datasets.at(i) != expected) {
+      throw internal_error("checkpoints", "{}: wrote dataset {}, expected {}", path, datasets[i], expected);
+    }
+  }
   return written;
 }
 
@@ -66,7 +73,7 @@ struct Saver::Impl {
     RunState state;
     Clock::time_point write_start;
     double stall_seconds;
-    std::future<WrittenFile> written;
+    std::future<StoredFile> written;
   };
 
   SaverOptions options;
@@ -129,7 +136,7 @@ struct Saver::Impl {
     SaveReport report;
     report.step = done.state.step;
     try {
-      WrittenFile mine;
+      StoredFile mine;
       agree(what(done.state), failure_of([&] { mine = done.written.get(); }), world, stream);
       commit_written(done, mine, report);
     } catch (...) {
@@ -141,18 +148,18 @@ struct Saver::Impl {
     return report;
   }
 
-  void commit_written(const Job& done, const WrittenFile& mine, SaveReport& report) {
-    std::vector<WrittenFile> written;
+  void commit_written(const Job& done, const StoredFile& mine, SaveReport& report) {
+    std::vector<StoredFile> files;
     for (const std::string& bytes : gather_bytes(pack(mine), world, stream)) {
-      written.push_back(unpack_written(bytes));
-      report.bytes += written.back().file.bytes;
+      files.push_back(unpack_file(bytes));
+      report.bytes += files.back().bytes;
     }
     // In microseconds: what ranks agree on are integers.
     const auto stall = static_cast<std::int32_t>(std::min(done.stall_seconds, 2000.0) * 1e6);
     report.stall_seconds = 1e-6 * largest(stall, world, stream);
     report.path = options.root + "/" + directory_name(report.step);
     together(what(done.state), world, stream, [&] {
-      if (leads()) commit(options.root, make_manifest(done.state, plan, written));
+      if (leads()) commit(options.root, make_manifest(done.state, plan, files));
     });
   }
 
