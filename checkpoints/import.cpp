@@ -4,12 +4,11 @@
 #include <bit>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "checkpoints/hugging_face.h"
+#include "checkpoints/read_file.h"
 
 namespace octet::checkpoint {
 namespace {
@@ -19,18 +18,11 @@ namespace fs = std::filesystem;
 constexpr const char* index_name = "model.safetensors.index.json";
 constexpr const char* single_name = "model.safetensors";
 
-std::string read_text(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::string text(std::istreambuf_iterator<char>(in), {});
-  if (!in.is_open() || in.bad()) throw usage_error("checkpoints", "{}: cannot be read", path.string());
-  return text;
-}
-
 /// The files that an index names.
 std::set<std::string> files_of_index(const fs::path& path) {
   std::set<std::string> names;
   try {
-    for (const auto& [tensor, file] : nlohmann::json::parse(read_text(path)).at("weight_map").items()) {
+    for (const auto& [tensor, file] : nlohmann::json::parse(read_file(path)).at("weight_map").items()) {
       names.insert(file.get<std::string>());
     }
   } catch (const nlohmann::json::exception& error) {
@@ -75,7 +67,7 @@ std::string text_of(const std::vector<std::int64_t>& shape) {
 
 HuggingFaceModel::HuggingFaceModel(const std::string& directory) {
   const fs::path config = fs::path(directory) / "config.json";
-  model_ = parse_hugging_face_config(read_text(config), config);
+  model_ = parse_hugging_face_config(read_file(config), config);
   open_files(directory);
   find_parameters(directory);
 }

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/base/handle.h"
+#include "checkpoints/file_handle.h"
 
 namespace octet::checkpoint {
 
@@ -52,12 +52,6 @@ std::string format_safetensors_header(const SafetensorsHeader& header);
 /// overlaps, bytes that belong to no tensor.
 SafetensorsHeader parse_safetensors_header(std::string_view json, std::int64_t data_bytes, const std::string& path);
 
-struct FileDescriptor {
-  using type = int;
-  static type null() noexcept { return -1; }
-  static void close(type descriptor) noexcept;
-};
-
 /// An open file whose header was checked against its size. Const members may be called from several threads.
 class SafetensorsReader {
  public:
@@ -70,7 +64,7 @@ class SafetensorsReader {
 
  private:
   std::string path_;
-  Handle<FileDescriptor> file_;
+  FileHandle file_;
   std::int64_t data_begin_ = 0;
   SafetensorsHeader header_;
 };
@@ -88,7 +82,7 @@ class SafetensorsWriter {
 
  private:
   std::string path_;
-  Handle<FileDescriptor> file_;
+  FileHandle file_;
   std::int64_t left_ = 0;
 };
 

@@ -52,10 +52,6 @@ std::int64_t regular_size(int file, const std::string& path) {
 
 }  // namespace
 
-void FileDescriptor::close(type descriptor) noexcept {
-  ::close(descriptor);
-}
-
 SafetensorsReader::SafetensorsReader(std::string path)
     : path_(std::move(path)), file_(open(path_.c_str(), O_RDONLY | O_CLOEXEC)) {
   if (!file_) throw usage_error("checkpoints", "{}: cannot be opened: {}", path_, std::strerror(errno));

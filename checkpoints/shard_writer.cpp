@@ -36,9 +36,12 @@ void check_piece(const PieceData& piece, const std::string& path) {
     throw internal_error("checkpoints", "{}: the piece {} of tensor {} is empty or not in its shape {}", path,
                          text(piece.box), piece.tensor.name, piece.tensor.shape.text());
   }
-  if (piece.data == nullptr) {
-    throw internal_error("checkpoints", "{}: no data for {} of tensor {}", path, text(piece.box), piece.tensor.name);
-  }
+}
+
+const void* data_of(const PieceData& piece, const std::string& path) {
+  const void* data = piece.data == nullptr && piece.load ? piece.load() : piece.data;
+  if (data != nullptr) return data;
+  throw internal_error("checkpoints", "{}: no data for {} of tensor {}", path, text(piece.box), piece.tensor.name);
 }
 
 Hdf5Properties dataset_creation(const std::string& path) {
@@ -50,6 +53,7 @@ Hdf5Properties dataset_creation(const std::string& path) {
 
 std::string write_piece(hid_t file, hid_t creation, const PieceData& piece, const std::string& path) {
   check_piece(piece, path);
+  const void* data = data_of(piece, path);
   const DType dtype = piece.tensor.dtype;
   const std::string name = dataset_name(piece.tensor.name, piece.box);
   hdf5::create_groups(file, name, path);
@@ -64,8 +68,8 @@ std::string write_piece(hid_t file, hid_t creation, const PieceData& piece, cons
   hdf5::write_attribute(dataset.get(), "dtype", name_of(dtype), path);
   hdf5::write_attribute(dataset.get(), "global_shape", hdf5::list(piece.tensor.shape), path);
   hdf5::write_attribute(dataset.get(), "offset", std::span(piece.box.offset).first(rank), path);
-  hdf5::write_attribute(dataset.get(), "xxh3_128", hash_of(piece.data, bytes), path);
-  hdf5::check(H5Dwrite(dataset.get(), type, H5S_ALL, H5S_ALL, H5P_DEFAULT, piece.data), path, "write dataset " + name);
+  hdf5::write_attribute(dataset.get(), "xxh3_128", hash_of(data, bytes), path);
+  hdf5::check(H5Dwrite(dataset.get(), type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data), path, "write dataset " + name);
   return name;
 }
 
