@@ -2,6 +2,7 @@
 
 #include "checkpoints/durable.h"
 #include "checkpoints/pending_directory.h"
+#include "checkpoints/restore.h"
 #include "checkpoints/shard_file.h"
 #include "src/base/error.h"
 #include "src/tensor/shard.h"
@@ -34,7 +35,6 @@ void write_file_of(const std::string& folder, int writer, const std::vector<Part
   }
   std::vector<std::string> datasets;
   StoredFile file = write_shard_file(folder + "/" + file_name(writer), manifest.state, pieces, datasets);
-  file.name = file_name(writer);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     manifest.pieces.push_back(
         {parts[i].tensor, static_cast<std::int32_t>(manifest.files.size()), datasets[i], parts[i].box});
@@ -60,6 +60,10 @@ std::vector<std::vector<Part>> plan_writers(const std::vector<StoredTensor>& ten
 Manifest write_checkpoint(const std::string& directory, const RunState& state, const std::vector<StoredTensor>& tensors,
                           const std::vector<std::vector<Part>>& plan, const PartSource& source,
                           const ByteProgress& progress) {
+  if (const auto named = step_of(directory); named && *named != state.step) {
+    throw usage_error("checkpoints", "{}: this is a checkpoint of step {}; expected {} or a name of another form",
+                      directory, state.step, directory_name(state.step));
+  }
   PendingDirectory pending(directory, bytes_with_metadata(tensors, count_parts(plan)));
   Manifest manifest;
   manifest.state = state;

@@ -99,8 +99,8 @@ void PartReader::read_batch() {
   std::vector<WantedPiece> wanted;
   for (std::size_t i = 0; i < offsets_.size(); ++i) {
     const Part& part = parts_[batch_begin_ + i];
-    wanted.push_back(
-        {manifest_.tensors[static_cast<std::size_t>(part.tensor)].name, part.box, data_.data() + offsets_[i]});
+    const StoredTensor& tensor = manifest_.tensors[static_cast<std::size_t>(part.tensor)];
+    wanted.push_back({tensor.name, part.box, data_.data() + offsets_[i], tensor.dtype, tensor.shape});
   }
   read_pieces(directory_, small.get(), wanted);
 }
