@@ -33,6 +33,10 @@ class TemporaryDirectory {
   std::string path_;
 };
 
+inline bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
 inline void put_file(const std::string& path, const std::string& content = "content") {
   std::ofstream file(path, std::ios::binary);
   file << content << std::flush;

@@ -1,6 +1,6 @@
 #include "checkpoints/restore.h"
 
-#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include "tests/checkpoints/saver_fixture.h"
 
@@ -8,8 +8,7 @@ namespace octet::checkpoint {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using test::contains;
 
 TEST(StepOf, ReadsNamesOfCommittedCheckpointsOnly) {
   EXPECT_EQ(step_of("/runs/a/checkpoints/step-000120"), 120);
@@ -28,8 +27,8 @@ TEST(ListCheckpoints, NewestFirstAndNothingElse) {
   for (const std::int64_t step : {9, 1'000'000, 100}) fs::create_directory(root / directory_name(step));
   fs::create_directory(root / temporary_name(200));
   test::put_file(root / directory_name(300));
-  EXPECT_THAT(list_checkpoints(root.path()),
-              ElementsAre(root / "step-1000000", root / "step-000100", root / "step-000009"));
+  EXPECT_EQ(list_checkpoints(root.path()),
+            (std::vector<std::string>{root / "step-1000000", root / "step-000100", root / "step-000009"}));
   EXPECT_THROW(list_checkpoints(root / directory_name(300)), Error) << "a file";
 }
 
@@ -54,8 +53,8 @@ class Restore : public test::SaverTest {
     EXPECT_EQ(found->directory, path_of(2));
     EXPECT_EQ(test::wrong_tensor(*found, 2), std::nullopt);
     if (rank() == 0) {
-      EXPECT_THAT(said, HasSubstr("checkpoint " + path_of(3) + " is DAMAGED"));
-      EXPECT_THAT(said, HasSubstr(words));
+      EXPECT_PRED2(contains, said, "checkpoint " + path_of(3) + " is DAMAGED");
+      EXPECT_PRED2(contains, said, words);
     }
   }
 };
@@ -127,8 +126,8 @@ TEST_F(Restore, AllDamagedIsAnErrorThatNamesEach) {
     for (const int step : {1, 2, 3}) test::flip_bit(path_of(step) + "/" + file_name(0), 1000);
   });
   const std::string error = common_error([&] { find(); });
-  EXPECT_THAT(error, HasSubstr(root_ + ": found 3 checkpoint(s), none of them valid"));
-  for (const int step : {1, 2, 3}) EXPECT_THAT(error, HasSubstr(path_of(step) + "/" + file_name(0)));
+  EXPECT_PRED2(contains, error, root_ + ": found 3 checkpoint(s), none of them valid");
+  for (const int step : {1, 2, 3}) EXPECT_PRED2(contains, error, path_of(step) + "/" + file_name(0));
 }
 
 TEST_F(Restore, VerifyNamesEveryDamagedFile) {
@@ -138,7 +137,7 @@ TEST_F(Restore, VerifyNamesEveryDamagedFile) {
   Manifest manifest;
   const std::optional<std::string> wrong = verify(path_of(3), manifest, *world_, *stream_);
   ASSERT_TRUE(wrong.has_value());
-  for (int r = 0; r < size(); ++r) EXPECT_THAT(*wrong, HasSubstr(file_name(r)));
+  for (int r = 0; r < size(); ++r) EXPECT_PRED2(contains, *wrong, file_name(r));
   EXPECT_EQ(verify(path_of(2), manifest, *world_, *stream_), std::nullopt);
 }
 

@@ -1,5 +1,5 @@
 // A rank that cannot write: every rank hears of it, none hangs, earlier checkpoints stay.
-#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 #include <sys/resource.h>
 
 #include <csignal>
@@ -11,8 +11,8 @@ namespace {
 
 namespace fs = std::filesystem;
 using Steps = std::vector<std::int64_t>;
+using test::contains;
 using test::state_at;
-using testing::HasSubstr;
 
 /// This process cannot make files larger than `bytes`: a disk that is full for this rank alone.
 class FileSizeLimit {
@@ -49,8 +49,9 @@ TEST_F(SaverFailure, OfAnyRankIsToldByAll) {
         saver.finish();
       });
     }
-    EXPECT_THAT(error, HasSubstr(fmt::format("step 2 cannot be saved: rank {}: {}/{}/{}", failing, root_,
-                                             temporary_name(2), file_name(failing))));
+    EXPECT_PRED2(contains, error,
+                 fmt::format("step 2 cannot be saved: rank {}: {}/{}/{}", failing, root_, temporary_name(2),
+                             file_name(failing)));
     EXPECT_FALSE(saver.busy());
     EXPECT_EQ(steps(), Steps{1});
     EXPECT_FALSE(fs::exists(root_ + "/" + temporary_name(2)));
@@ -70,7 +71,7 @@ TEST_F(SaverFailure, IsFoundByPolling) {
       while (!saver.poll()) ASSERT_TRUE(saver.busy());
     }
   });
-  EXPECT_THAT(error, HasSubstr(fmt::format("rank {}: ", size() - 1)));
+  EXPECT_PRED2(contains, error, fmt::format("rank {}: ", size() - 1));
 }
 
 TEST_F(SaverFailure, SeveralRanksAreCounted) {
@@ -82,8 +83,8 @@ TEST_F(SaverFailure, SeveralRanksAreCounted) {
     start(saver, 2);
     saver.finish();
   });
-  EXPECT_THAT(error, HasSubstr("rank 1: "));
-  EXPECT_THAT(error, HasSubstr(fmt::format("(and {} more rank(s) failed)", size() - 2)));
+  EXPECT_PRED2(contains, error, "rank 1: ");
+  EXPECT_PRED2(contains, error, fmt::format("(and {} more rank(s) failed)", size() - 2));
 }
 
 TEST_F(SaverFailure, AFileInPlaceOfTheCheckpoint) {
@@ -91,7 +92,7 @@ TEST_F(SaverFailure, AFileInPlaceOfTheCheckpoint) {
   start(saver, 2);
   on_rank_0([&] { test::put_file(path_of(2), "precious"); });
   const std::string error = common_error([&] { saver.finish(); });
-  EXPECT_THAT(error, HasSubstr("rank 0: " + path_of(2) + ": is in the way"));
+  EXPECT_PRED2(contains, error, "rank 0: " + path_of(2) + ": is in the way");
   world_->barrier();
   EXPECT_EQ(test::content_of(path_of(2)), "precious");
   EXPECT_EQ(steps(), Steps{});
@@ -99,18 +100,18 @@ TEST_F(SaverFailure, AFileInPlaceOfTheCheckpoint) {
 
 TEST_F(SaverFailure, ARootThatIsAFile) {
   on_rank_0([&] { test::put_file(root_); });
-  EXPECT_THAT(common_error([&] { make_saver(); }), HasSubstr("rank 0: " + root_));
+  EXPECT_PRED2(contains, common_error([&] { make_saver(); }), "rank 0: " + root_);
 }
 
 TEST_F(SaverFailure, ARootThatCannotBeMade) {
   root_ = "/proc/self/checkpoints";  // nobody, not even root, can write there
-  EXPECT_THAT(common_error([&] { make_saver(); }), HasSubstr("rank 0: " + root_ + ": cannot be made"));
+  EXPECT_PRED2(contains, common_error([&] { make_saver(); }), "rank 0: " + root_ + ": cannot be made");
 }
 
 TEST_F(SaverFailure, ARootThatVanished) {
   Saver saver = make_saver();
   on_rank_0([&] { fs::remove_all(root_); });
-  EXPECT_THAT(common_error([&] { start(saver, 1); }), HasSubstr("step 1 cannot be saved: rank 0: " + root_));
+  EXPECT_PRED2(contains, common_error([&] { start(saver, 1); }), "step 1 cannot be saved: rank 0: " + root_);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #include "checkpoints/saver.h"
 
-#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include <thread>
 
@@ -10,8 +10,8 @@ namespace octet::checkpoint {
 namespace {
 
 using Steps = std::vector<std::int64_t>;
+using test::contains;
 using test::state_at;
-using testing::HasSubstr;
 
 class SaverTest : public test::SaverTest {};
 
@@ -158,7 +158,7 @@ TEST_F(SaverTest, TensorsThatAreNotWholeAreRefusedBeforeAnythingIsWritten) {
   Saver saver = make_saver();
   std::vector<DevicePiece> pieces = mine_->pieces();
   if (rank() == 0) pieces.erase(pieces.begin());
-  EXPECT_THAT(common_error([&] { saver.start(state_at(1), pieces); }), HasSubstr("embedding.weight"));
+  EXPECT_PRED2(contains, common_error([&] { saver.start(state_at(1), pieces); }), "embedding.weight");
   EXPECT_FALSE(saver.busy());
   EXPECT_FALSE(std::filesystem::exists(root_ + "/" + temporary_name(1)));
   save(saver, 1);
@@ -170,8 +170,8 @@ TEST_F(SaverTest, RanksThatDisagreeAboutATensorAreRefused) {
   Saver saver = make_saver();
   std::vector<DevicePiece> pieces = mine_->pieces();
   if (last()) pieces[0].tensor.dtype = DType::i32;
-  EXPECT_THAT(common_error([&] { saver.start(state_at(1), pieces); }),
-              HasSubstr(fmt::format("is i32 [37, 12] on rank {}, but f32 [37, 12]", size() - 1)));
+  EXPECT_PRED2(contains, common_error([&] { saver.start(state_at(1), pieces); }),
+               fmt::format("is i32 [37, 12] on rank {}, but f32 [37, 12]", size() - 1));
 }
 
 TEST_F(SaverTest, TooLittleSpaceIsToldBeforeAnythingIsWritten) {
@@ -180,8 +180,8 @@ TEST_F(SaverTest, TooLittleSpaceIsToldBeforeAnythingIsWritten) {
   const std::int64_t rows = std::int64_t{1} << 50;
   const std::vector<DevicePiece> pieces{{{"master/huge", DType::f32, {rows}}, {{}, {rows}}, nullptr}};
   const std::string error = common_error([&] { saver.start(state_at(2), pieces); });
-  EXPECT_THAT(error, HasSubstr("step 2 cannot be saved: rank 0: " + root_));
-  EXPECT_THAT(error, HasSubstr("free, but a checkpoint of"));
+  EXPECT_PRED2(contains, error, "step 2 cannot be saved: rank 0: " + root_);
+  EXPECT_PRED2(contains, error, "free, but a checkpoint of");
   EXPECT_FALSE(std::filesystem::exists(root_ + "/" + temporary_name(2)));
   EXPECT_EQ(steps(), Steps{1});
 }
