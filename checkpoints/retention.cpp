@@ -1,0 +1,28 @@
+#include "checkpoints/retention.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "checkpoints/durable.h"
+#include "checkpoints/format.h"
+
+namespace octet::checkpoint {
+
+std::vector<std::int64_t> steps_to_prune(std::span<const std::int64_t> steps, std::int64_t verified, int keep_last,
+                                         std::int64_t keep_every) {
+  std::vector<std::int64_t> candidates;
+  std::ranges::copy_if(steps, std::back_inserter(candidates), [&](std::int64_t s) { return s < verified; });
+  std::ranges::sort(candidates);
+  const auto others_kept = static_cast<std::size_t>(std::max(keep_last, 1) - 1);  // beside `verified`
+  candidates.resize(candidates.size() - std::min(candidates.size(), others_kept));
+  if (keep_every > 0) std::erase_if(candidates, [&](std::int64_t s) { return s % keep_every == 0; });
+  return candidates;
+}
+
+void remove_checkpoint(const std::string& root, std::int64_t step) {
+  const std::string hidden = root + "/" + temporary_name(step);
+  rename_durably(root + "/" + directory_name(step), hidden);
+  remove_tree(hidden);
+}
+
+}  // namespace octet::checkpoint
