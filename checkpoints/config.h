@@ -14,7 +14,7 @@ struct CheckpointConfig {
   std::int64_t keep_every = 0;    ///< and those of every multiple of this step; 0: none
   std::string resume = "auto";    ///< never, auto, must
   double failure_gpu_hours = checkpoint::default_failure_gpu_hours;  ///< of interval auto
-  bool test_write = false;        ///< one after the first step of every start
+  bool test_write = false;                                           ///< one after the first step of every start
 };
 
 }  // namespace octet

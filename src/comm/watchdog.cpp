@@ -31,10 +31,9 @@ struct PhaseText {
   const char* name;
   const char* key;  ///< of its limit
 };
-constexpr std::array<PhaseText, phases> phase_texts = {
-    {{"start", "comm.start_timeout_seconds"},
-     {"step", "comm.timeout_seconds"},
-     {"checkpoint", "comm.checkpoint_timeout_seconds"}}};
+constexpr std::array<PhaseText, phases> phase_texts = {{{"start", "comm.start_timeout_seconds"},
+                                                        {"step", "comm.timeout_seconds"},
+                                                        {"checkpoint", "comm.checkpoint_timeout_seconds"}}};
 
 /// Of every operation of a phase. Set while no operation is under way; the watchdog's thread starts after that.
 std::array<Clock::duration, phases> deadlines;

@@ -29,14 +29,13 @@ struct Status : testing::Test {
 };
 
 TEST_F(Status, HoldsWhyTheRunEnded) {
-  write_status(path.string(),
-               {.state = "stopped",
-                .reason = "SIGTERM\n\"quoted\"",
-                .exit_code = 75,
-                .step = 7,
-                .steps = 100,
-                .restarts = 2,
-                .checkpoint = "runs/a/checkpoints/step-000007"});
+  write_status(path.string(), {.state = "stopped",
+                               .reason = "SIGTERM\n\"quoted\"",
+                               .exit_code = 75,
+                               .step = 7,
+                               .steps = 100,
+                               .restarts = 2,
+                               .checkpoint = "runs/a/checkpoints/step-000007"});
   nlohmann::json got = read();
   const std::string time = got.at("time");
   std::tm parts{};
@@ -54,8 +53,7 @@ TEST_F(Status, HoldsWhyTheRunEnded) {
 
 TEST_F(Status, ReadsBack) {
   EXPECT_FALSE(read_status(path.string()));
-  write_status(path.string(),
-               {.state = "running", .reason = "", .exit_code = 0, .step = 3, .steps = 9, .restarts = 1});
+  write_status(path.string(), {.state = "running", .reason = "", .exit_code = 0, .step = 3, .steps = 9, .restarts = 1});
   const auto status = read_status(path.string());
   ASSERT_TRUE(status);
   EXPECT_EQ(status->state, "running");
@@ -63,7 +61,8 @@ TEST_F(Status, ReadsBack) {
   EXPECT_EQ(status->steps, 9);
   EXPECT_EQ(status->restarts, 1);
   EXPECT_EQ(status->checkpoint, "");
-  for (const char* wrong : {"", "{", "[]", "{}", R"({"state": 1, "reason": "", "exit_code": 0, "step": 0, "steps": 1})"}) {
+  for (const char* wrong :
+       {"", "{", "[]", "{}", R"({"state": 1, "reason": "", "exit_code": 0, "step": 0, "steps": 1})"}) {
     std::ofstream(path) << wrong;
     EXPECT_FALSE(read_status(path.string())) << wrong;
   }

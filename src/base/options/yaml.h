@@ -14,8 +14,8 @@ namespace octet {
 void read_yaml_file(Schema& schema, const std::string& path);
 /// The same from text; `source` stands for the file in messages.
 void read_yaml_text(Schema& schema, const std::string& text, const std::string& source);
-/// The same, but keys that the schema does not have are collected in `unknown` ("section.key", or the section) instead of
-/// refused: for a text that another version of the program wrote.
+/// The same, but keys that the schema does not have are collected in `unknown` ("section.key", or the section) instead
+/// of refused: for a text that another version of the program wrote.
 void read_yaml_known(Schema& schema, const std::string& text, const std::string& source,
                      std::vector<std::string>& unknown);
 /// The same from a node, whose options are named below `place.key` in messages.
