@@ -12,19 +12,13 @@
 #include <filesystem>
 #include <vector>
 
+#include "checkpoints/file_handle.h"
 #include "src/base/error.h"
 #include "src/base/handle.h"
 #include "src/base/log.h"
 
 namespace octet::checkpoint {
 namespace {
-
-struct DescriptorTraits {
-  using type = int;
-  static int null() { return -1; }
-  static void close(int descriptor) noexcept { ::close(descriptor); }
-};
-using Descriptor = Handle<DescriptorTraits>;
 
 struct DirectoryTraits {
   using type = DIR*;
@@ -40,13 +34,13 @@ Error failed(const std::string& path, const char* what) {
   return failed(path, what, errno);
 }
 
-Descriptor open_path(const std::string& path, int flags) {
-  Descriptor opened(open(path.c_str(), flags | O_CLOEXEC, 0666));
+FileHandle open_path(const std::string& path, int flags) {
+  FileHandle opened(open(path.c_str(), flags | O_CLOEXEC, 0666));
   if (!opened) throw failed(path, "cannot be opened");
   return opened;
 }
 
-void sync(const Descriptor& opened, const std::string& path) {
+void sync(const FileHandle& opened, const std::string& path) {
   if (fsync(opened.get()) != 0) throw failed(path, "cannot be synced");
 }
 
@@ -105,7 +99,7 @@ void make_directories(const std::string& path) {
 }
 
 void write_file(const std::string& path, std::string_view content) {
-  const Descriptor file = open_path(path, O_WRONLY | O_CREAT | O_EXCL);
+  const FileHandle file = open_path(path, O_WRONLY | O_CREAT | O_EXCL);
   while (!content.empty()) {
     const ssize_t written = write(file.get(), content.data(), content.size());
     if (written < 0 && errno == EINTR) continue;

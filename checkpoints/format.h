@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "src/tensor/tensor.h"
@@ -65,5 +66,10 @@ std::string directory_name(std::int64_t step);
 std::string temporary_name(std::int64_t step);
 std::string file_name(int writer);
 inline constexpr const char* manifest_name = "manifest.json";
+
+/// Where write_shard_file stores a piece: "TENSOR/@128,0" with the box's offset.
+std::string dataset_name(const std::string& tensor, const Box& box);
+/// Names of letters, digits, '_', '-' and '.', in parts between '/': HDF5 paths and JSON keys without surprises.
+bool is_tensor_name(std::string_view name);
 
 }  // namespace octet::checkpoint

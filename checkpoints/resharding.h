@@ -13,6 +13,8 @@ struct WantedPiece {
   std::string tensor;
   Box box;
   void* data = nullptr;
+  DType dtype = DType::f32;  ///< that the tensor must have
+  Shape shape = {};          ///< that the tensor must have; not looked at when it has no dimensions
 };
 
 /// One copy of a load: the part of `wanted` (index) that is in `piece` (index into Manifest::pieces).
@@ -24,11 +26,14 @@ struct ReadStep {
 };
 
 /// The copies that fill all of `wanted`, in the order of files and pieces. Pure: any layout from any other. Throws a
-/// usage error for a tensor that is not there, or of another dtype or shape than `shapes` say.
+/// usage error for a tensor that is not there, of another dtype or shape than wanted, or not all of whose wanted
+/// elements are in pieces.
 std::vector<ReadStep> plan_reads(const Manifest& manifest, std::span<const WantedPiece> wanted);
 
-/// Which of the ranks that hold a copy of each piece writes it: a piece of every rank in, `writes[rank]` out, every
-/// distinct (tensor, box) exactly once, balanced by bytes over the ranks that have it. Pure and the same on every rank.
+/// Which of the ranks that hold a copy of each piece writes it: the pieces that each rank holds in, and for each rank
+/// the indices of those of its pieces that it writes out, ascending. Every distinct (tensor, box) is written exactly
+/// once, balanced by bytes over the ranks that have it; pieces without elements are written by nobody. Pure and the
+/// same on every rank. Throws an internal error when copies of one piece differ in bytes.
 struct HeldPiece {
   std::int32_t tensor = 0;
   Box box;
@@ -36,7 +41,8 @@ struct HeldPiece {
 };
 std::vector<std::vector<std::int32_t>> assign_writers(const std::vector<std::vector<HeldPiece>>& held_by_rank);
 
-/// Executes plan_reads on a directory whose files were verified. Opens each file once.
+/// Executes plan_reads on a directory whose files were verified. Opens each file once. Takes up to 64 MiB beside the
+/// destination. HDF5: one thread of a process at a time.
 void read_pieces(const std::string& checkpoint_directory, const Manifest& manifest,
                  std::span<const WantedPiece> wanted);
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,8 +16,11 @@ struct Found {
   Manifest manifest;
 };
 
-/// Committed checkpoints under `root`, newest first (by step), manifests not read yet. Leftovers of unfinished writes
-/// are not among them.
+/// Step of a committed checkpoint's directory, by its name ("step-000120", with or without a path); none for others.
+std::optional<std::int64_t> step_of(const std::string& directory);
+
+/// Paths of the committed checkpoints under `root`, newest first (by step), manifests not read yet. Leftovers of
+/// unfinished writes are not among them. None where there is no `root`; throws internal_error when it cannot be read.
 std::vector<std::string> list_checkpoints(const std::string& root);
 
 /// The newest valid checkpoint, agreed by all ranks: rank 0 reads the manifest, the ranks together hash every file,

@@ -1,6 +1,7 @@
 #include "checkpoints/retention.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
 
 #include "checkpoints/durable.h"
@@ -23,6 +24,16 @@ void remove_checkpoint(const std::string& root, std::int64_t step) {
   const std::string hidden = root + "/" + temporary_name(step);
   rename_durably(root + "/" + directory_name(step), hidden);
   remove_tree(hidden);
+}
+
+int remove_leftovers(const std::string& root) {
+  std::vector<std::string> leftovers;
+  for (const auto& entry : std::filesystem::directory_iterator(root)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("step-") && name.ends_with(".tmp")) leftovers.push_back(entry.path().string());
+  }
+  for (const std::string& path : leftovers) remove_tree(path);
+  return static_cast<int>(leftovers.size());
 }
 
 }  // namespace octet::checkpoint

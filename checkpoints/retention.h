@@ -18,4 +18,8 @@ std::vector<std::int64_t> steps_to_prune(std::span<const std::int64_t> steps, st
 /// Throws internal_error with the path. One rank only; any thread.
 void remove_checkpoint(const std::string& root, std::int64_t step);
 
+/// Removes what unfinished writes and removals left in `root`: entries "step-*.tmp", nothing else. Returns how many.
+/// One rank only, while nothing is being written there.
+int remove_leftovers(const std::string& root);
+
 }  // namespace octet::checkpoint
