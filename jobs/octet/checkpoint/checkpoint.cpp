@@ -20,6 +20,7 @@ constexpr std::array table{
     Command{"prune", "remove old checkpoints of a run", tool::run_prune},
     Command{"export", "weights to a Hugging Face Llama directory", tool::run_export},
     Command{"import", "a checkpoint of step 0 from a Hugging Face Llama directory", tool::run_import},
+    Command{"view", "write view.h5, which shows tensors whole to h5py and HDFView", tool::run_view},
 };
 
 void print_help() {

@@ -52,10 +52,10 @@ int run_export(const std::vector<std::string>& arguments) {
   if (!parse_arguments(arguments, usage, described, "checkpoint", 2)) return 0;
   if (paths.size() != 2)
     throw usage_error("octet", "export: {} folder given; expected CHECKPOINT and DIR", paths.size());
-  checkpoint::ExportOptions options{.model = {},
-                                    .dtype = dtype_from(dtype),
-                                    .max_shard_bytes = parse_bytes(shard_size, "--max-shard-size"),
-                                    .program = "octet " OCTET_VERSION};
+  checkpoint::ExportOptions options;
+  options.dtype = dtype_from(dtype);
+  options.max_shard_bytes = parse_bytes(shard_size, "--max-shard-size");
+  options.program = "octet " OCTET_VERSION;
 
   const OpenCheckpoint in = open_verified(paths[0], hashing_threads(threads));
   bool has_seq_len = false;

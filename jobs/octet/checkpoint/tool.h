@@ -18,6 +18,7 @@ int run_reshard(const std::vector<std::string>& arguments);
 int run_prune(const std::vector<std::string>& arguments);
 int run_export(const std::vector<std::string>& arguments);
 int run_import(const std::vector<std::string>& arguments);
+int run_view(const std::vector<std::string>& arguments);
 
 /// The folder that holds a run's checkpoints; `run` may be that folder too. Usage error when there is none.
 std::string checkpoints_folder(const std::string& run);
