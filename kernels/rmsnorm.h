@@ -24,7 +24,8 @@ struct AddRmsNormForward {
 };
 
 /// dx = d_residual + dy · d(norm)/d(sum);  d_weight (+)= column sums of dy · sum · inverse_rms.
-/// d_weight is summed over blocks of 32 rows and the blocks in order: same bits for any number of threads.
+/// d_weight is summed over blocks of rows, then over the blocks, both in an order that depends on the shape alone: same
+/// bits for any number of threads.
 struct RmsNormBackward {
   const void* dy = nullptr;            ///< [rows, dim]
   const void* x = nullptr;             ///< [rows, dim], the forward's sum

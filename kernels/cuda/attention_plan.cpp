@@ -32,16 +32,19 @@ const AttentionPlanResult& AttentionPlans::find(AttentionPlanKey key) {
   if (const auto known = plans_.find(key); known != plans_.end()) return known->second;
 
   AttentionPlanResult result;
-  if (key.shape.dtype == DType::bf16) {
-    result = make_attention_plan(key, device_.get());
+  const AttentionShape& s = key.shape;
+  if (s.dtype != DType::bf16) {
+    result.why_not = fmt::format("{} is not among its types", name_of(s.dtype));
+  } else if (key.pass == AttentionPass::backward && s.batch * s.heads * s.seq % 4 != 0) {
+    // cudnn-frontend puts its own batch · heads · seq floats before cuDNN's part of the workspace, unpadded.
+    result.why_not = "batch x heads x sequence is not a multiple of 4, so its workspace would not be aligned";
   } else {
-    result.why_not = fmt::format("{} is not among its types", name_of(key.shape.dtype));
+    result = make_attention_plan(key, device_.get());
   }
   if (result.plan == nullptr && said_.insert(result.why_not).second) {
     log::warning(
         "attention {}: cuDNN has no plan ({}); Octet's own kernel takes its place: correct, but not on the tensor "
-        "cores, "
-        "so attention takes many times as long",
+        "cores, so attention takes many times as long",
         describe(key), result.why_not);
   }
   return plans_.emplace(key, std::move(result)).first->second;

@@ -61,6 +61,9 @@ class Device {
   /// 64-byte aligned (CPU) or 256-byte aligned (CUDA), not initialised. Throws Error naming bytes asked and free.
   virtual void* allocate(std::int64_t bytes) = 0;
   virtual void deallocate(void* memory, std::int64_t bytes) noexcept = 0;
+  /// Host memory that copies to and from the device can use without staging it (pinned on CUDA). Not in the ledger.
+  virtual void* allocate_host(std::int64_t bytes) = 0;
+  virtual void deallocate_host(void* memory) noexcept = 0;
 
   /// Ordered on `stream`. `copy` is within the device.
   virtual void zero(void* memory, std::int64_t bytes, Stream& stream) = 0;

@@ -54,16 +54,10 @@ Trainer::Trainer(const RunConfig& config, Mesh& mesh, Stream& stream, GemmTrace*
       validation_batches_(validation_batches(config, sampler_)),
       model_(llama_settings(config), config.optimizer, fsdp_options(config, mesh.dp_shard().size()), mesh, stream,
              gemms),
-      tokens_(device_, DType::i32, {config.train.micro_batch, config.train.seq_len}, Purpose::data),
-      targets_(device_, DType::i32, {config.train.micro_batch, config.train.seq_len}, Purpose::data),
+      upload_(stream, config.train.micro_batch, config.train.seq_len),
       loss_sum_(device_, DType::f32, {1}, Purpose::workspace),
       flags_(device_, DType::i32, {2}, Purpose::workspace) {
   model_.initialize(config.seed);
-}
-
-Tensor Trainer::upload(const std::vector<std::int32_t>& host, const TensorBuffer& to) {
-  device_.copy_from_host(to.view().data, host.data(), to.view().bytes(), stream_);
-  return to;
 }
 
 StepResult Trainer::train_step(std::int64_t step, const StopSignal& stop) {
@@ -76,7 +70,7 @@ StepResult Trainer::train_step(std::int64_t step, const StopSignal& stop) {
   for (std::int64_t m = 0; m < sampler_.micro_batches(batch_layout_); ++m) {
     const auto start = std::chrono::steady_clock::now();
     sampler_.train_batch(step - 1, batch_layout_, m, batch_);
-    const Tensor tokens = upload(batch_.tokens, tokens_), targets = upload(batch_.targets, targets_);
+    const auto [tokens, targets] = upload_.upload(batch_);
     result.data_seconds += seconds_since(start);
     model_.accumulate(tokens, targets, loss_scale, loss_sum_.view().as<float>());
   }
@@ -114,7 +108,7 @@ double Trainer::validate() {
   for (std::int64_t b = 0; b < validation_batches_; ++b) {
     for (std::int64_t m = 0; m < sampler_.micro_batches(batch_layout_); ++m) {
       sampler_.validation_batch(b, batch_layout_, m, batch_);
-      const Tensor tokens = upload(batch_.tokens, tokens_), targets = upload(batch_.targets, targets_);
+      const auto [tokens, targets] = upload_.upload(batch_);
       model_.evaluate(tokens, targets, loss_sum);
     }
   }

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "src/data/sampler.h"
+#include "src/train/batch_upload.h"
 #include "src/train/config.h"
 #include "src/train/sharded_model.h"
 #include "src/train/stop_signal.h"
@@ -37,7 +38,6 @@ class Trainer {
   ShardedModel& model() { return model_; }
 
  private:
-  Tensor upload(const std::vector<std::int32_t>& host, const TensorBuffer& to);
   /// Sums the loss over ranks and agrees on what stops a run.
   void agree(StepResult& result, const StopSignal& stop);
 
@@ -50,7 +50,7 @@ class Trainer {
   std::int64_t validation_batches_ = 0;
   ShardedModel model_;
   Batch batch_;
-  TensorBuffer tokens_, targets_;
+  BatchUpload upload_;
   TensorBuffer loss_sum_;  ///< [1]
   TensorBuffer flags_;     ///< [2]: something was not finite, stop signal
 };

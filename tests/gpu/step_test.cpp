@@ -1,3 +1,4 @@
+#include "kernels/cuda_settings.h"
 #include "tests/gpu/gpu_test.h"
 #include "tests/gpu/small_model.h"
 
@@ -8,6 +9,12 @@ struct Tolerance {
   Precision precision;
   double loss;
   double gradient;  ///< ‖gpu - cpu‖₂ / ‖cpu‖₂ of each parameter
+};
+
+/// For comparisons to the bit.
+struct DeterministicKernels {
+  DeterministicKernels() { set_cuda_settings({.deterministic = true}); }
+  ~DeterministicKernels() { set_cuda_settings({}); }
 };
 
 class GpuStep : public GpuTest, public ::testing::WithParamInterface<Tolerance> {};
@@ -47,6 +54,7 @@ TEST_P(GpuStep, LossesOverTheStepsOfTheCpu) {
 /// Forward and backward make no call that a capture forbids: no wait, no allocation, nothing that depends on what the
 /// device computes. The replay gives the bits of the eager pass.
 TEST_P(GpuStep, ForwardAndBackwardAreCapturedAsAGraph) {
+  const DeterministicKernels deterministic;
   SmallModel model(cuda_device(0), GetParam().precision);
   model.accumulate();  // chooses plans, gathers weights, takes buffers
   const double eager_loss = model.loss();

@@ -65,6 +65,8 @@ class CpuDevice final : public Device {
     return memory;
   }
   void deallocate(void* memory, std::int64_t) noexcept override { std::free(memory); }
+  void* allocate_host(std::int64_t bytes) override { return allocate(bytes); }
+  void deallocate_host(void* memory) noexcept override { std::free(memory); }
 
   // Nothing of a buffer without memory is a valid request, but null is none to memset and memcpy.
   void zero(void* memory, std::int64_t bytes, Stream&) override {

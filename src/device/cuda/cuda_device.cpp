@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "src/base/handle.h"
+#include "src/base/log.h"
 #include "src/device/cuda/check.h"
 #include "src/device/device.h"
 
@@ -47,7 +48,10 @@ class CudaEvent final : public Event {
  public:
   bool complete() const override {
     const cudaError_t status = cudaEventQuery(event_.get());
-    if (status == cudaErrorNotReady) return false;
+    if (status == cudaErrorNotReady) {
+      cudaGetLastError();  // or the next launch would report it
+      return false;
+    }
     check(status, "work before an event");
     return true;
   }
@@ -71,6 +75,7 @@ class StreamOrderedPool {
 
   void add(cudaStream_t stream) {
     const std::scoped_lock lock(mutex_);
+    order_behind(stream);
     streams_.push_back(stream);
   }
   void remove(cudaStream_t stream) noexcept {
@@ -82,21 +87,34 @@ class StreamOrderedPool {
   cudaError_t allocate(void** memory, std::int64_t bytes) {
     const std::scoped_lock lock(mutex_);
     const cudaError_t status = cudaMallocFromPoolAsync(memory, static_cast<std::size_t>(bytes), pool_, order_.get());
-    if (status != cudaSuccess) return status;
-    check(cudaEventRecord(point_.get(), order_.get()), "recording an allocation");
-    for (const cudaStream_t s : streams_) check(cudaStreamWaitEvent(s, point_.get()), "ordering an allocation");
+    if (status != cudaSuccess) {
+      cudaGetLastError();  // the caller gets it; the next launch is not to report it
+      return status;
+    }
+    for (const cudaStream_t s : streams_) order_behind(s);
     return cudaSuccess;
   }
   void deallocate(void* memory) noexcept {
     const std::scoped_lock lock(mutex_);
+    cudaError_t status = cudaSuccess;
+    const auto attempt = [&status](cudaError_t result) { status = status == cudaSuccess ? result : status; };
     for (const cudaStream_t s : streams_) {
-      cudaEventRecord(point_.get(), s);
-      cudaStreamWaitEvent(order_.get(), point_.get());
+      attempt(cudaEventRecord(point_.get(), s));
+      attempt(cudaStreamWaitEvent(order_.get(), point_.get()));
     }
-    cudaFreeAsync(memory, order_.get());
+    attempt(cudaFreeAsync(memory, order_.get()));
+    if (status == cudaSuccess) return;
+    cudaGetLastError();
+    log::warning("[device] CUDA: freeing memory: {}", cudaGetErrorString(status));
   }
 
  private:
+  /// What `stream` is given from now on comes after what was allocated and freed until now.
+  void order_behind(cudaStream_t stream) {
+    check(cudaEventRecord(point_.get(), order_.get()), "recording an allocation");
+    check(cudaStreamWaitEvent(stream, point_.get()), "ordering an allocation");
+  }
+
   std::mutex mutex_;
   cudaMemPool_t pool_ = nullptr;
   StreamHandle order_;
@@ -133,7 +151,7 @@ class CudaDevice final : public Device {
     name_ = properties.name;
     compute_capability_ = fmt::format("{}.{}", properties.major, properties.minor);
     memory_bytes_ = static_cast<std::int64_t>(properties.totalGlobalMem);
-    available_bytes_ = memory_now().free;
+    available_bytes_ = memory_now().free - reserve_bytes;
   }
 
   DeviceType type() const override { return DeviceType::cuda; }
@@ -164,6 +182,12 @@ class CudaDevice final : public Device {
     return memory;
   }
   void deallocate(void* memory, std::int64_t) noexcept override { pool_.deallocate(memory); }
+  void* allocate_host(std::int64_t bytes) override {
+    void* memory = nullptr;
+    check(cudaMallocHost(&memory, static_cast<std::size_t>(bytes)), "allocating pinned host memory");
+    return memory;
+  }
+  void deallocate_host(void* memory) noexcept override { cudaFreeHost(memory); }
 
   void zero(void* memory, std::int64_t bytes, Stream& stream) override {
     if (bytes == 0) return;
@@ -180,6 +204,9 @@ class CudaDevice final : public Device {
   }
 
  private:
+  /// What kernels and libraries take when they are loaded, after this is read.
+  static constexpr std::int64_t reserve_bytes = std::int64_t{1} << 30;
+
   struct Memory {
     std::int64_t free, total;
   };
