@@ -4,6 +4,7 @@
 //   OCTET_FAULT        KIND:K, with K from 1; none: only count
 //                        kill    SIGKILL in place of the K-th call        torn   the K-th call, if a write, half;
 //                        SIGKILL short   the K-th call, if a write, writes half   enospc, erofs, eio   from K on
+//   OCTET_FAULT_NO_EXCHANGE  set: the file system cannot exchange two names
 //   OCTET_FAULT_COUNT  file that gets the number of calls at the end
 //   OCTET_FAULT_TRACE  file that gets every call with its data (crash/replay.h reads it), and what goes to standard
 //                      output as marks
@@ -266,7 +267,12 @@ int rename(const char* from, const char* to) noexcept {
                  [&] { return real<int (*)(const char*, const char*)>("rename")(from, to); });
 }
 int renameat2(int from_folder, const char* from, int to_folder, const char* to, unsigned int flags) noexcept {
-  const std::string words = (flags & RENAME_EXCHANGE) != 0 ? "exchange " : "rename ";
+  const bool exchanges = (flags & RENAME_EXCHANGE) != 0;
+  const std::string words = exchanges ? "exchange " : "rename ";
+  if (exchanges && is_inside(from) && !variable("OCTET_FAULT_NO_EXCHANGE").empty()) {
+    errno = EINVAL;
+    return -1;
+  }
   return on_path(Call::rename, from, words + from + " " + to, [&] {
     return real<int (*)(int, const char*, int, const char*, unsigned int)>("renameat2")(from_folder, from, to_folder,
                                                                                         to, flags);

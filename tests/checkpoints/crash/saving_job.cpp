@@ -1,7 +1,8 @@
 // A run that does nothing but save: takes up the newest checkpoint, checks every element of it, and saves each step up
 // to the last one. tests/crash ends it at any point and starts it again.
-//   octet-saving-job ROOT LAST_STEP [KEEP]
-// Prints "found N" or "found none", then "committed N" after each save. One process, without MPI.
+//   octet-saving-job ROOT LAST_STEP [mpi]
+// Prints "found N" or "found none", then "committed N" after each save. One process, or with mpi as many as are
+// started.
 #include <unistd.h>
 
 #include <cstdlib>
@@ -9,6 +10,8 @@
 #include <memory>
 
 #include "src/base/log.h"
+#include "src/comm/mpi/mpi_communicator.h"
+#include "src/comm/mpi/mpi_runtime.h"
 #include "tests/checkpoints/virtual_run.h"
 
 namespace octet::checkpoint {
@@ -19,26 +22,48 @@ void say(const std::string& text) {
   (void)!write(STDOUT_FILENO, text.data(), text.size());
 }
 
-void run(const std::string& root, std::int64_t last, int keep) {
-  const auto stream = cpu_device().make_stream();
-  const auto world = make_self_communicator(*stream, "world");
+/// Takes up what is there and saves, on every rank of `world`.
+void run(const std::string& root, std::int64_t last, Communicator& world, Stream& stream) {
   std::int64_t step = 0;
-  if (const std::optional<Found> found = find_newest_valid(root, *world, *stream)) {
+  if (const std::optional<Found> found = find_newest_valid(root, world, stream)) {
     step = found->manifest.state.step;
     if (const auto wrong = test::wrong_tensor(*found, 2)) {
       throw internal_error("tests", "{}: tensor {} is wrong", found->directory, *wrong);
     }
   }
-  say(step == 0 ? "found none\n" : fmt::format("found {}\n", step));
-  Saver saver({.root = root, .keep_last = keep}, *world, *stream);
-  test::VirtualRank rank(0, 1);
+  const bool speaks = world.rank() == 0;
+  if (speaks) say(step == 0 ? "found none\n" : fmt::format("found {}\n", step));
+  Saver saver({.root = root, .keep_last = 2}, world, stream);
+  test::VirtualRank rank(world.rank(), world.size());
   for (++step; step <= last; ++step) {
     rank.set(step);
     saver.start(test::state_at(step), rank.pieces());
     rank.set(step + 1);
     saver.finish();
-    say(fmt::format("committed {}\n", step));
+    if (speaks) say(fmt::format("committed {}\n", step));
   }
+}
+
+int run_alone(const std::string& root, std::int64_t last) {
+  const auto stream = cpu_device().make_stream();
+  const auto world = make_self_communicator(*stream, "world");
+  try {
+    run(root, last, *world, *stream);
+    return 0;
+  } catch (const Error& error) {
+    log::error("{}", error.what());
+    return static_cast<int>(error.code());
+  } catch (const std::exception& error) {
+    log::error("{}", error.what());
+    return 1;  // nothing of ours
+  }
+}
+
+int body(MpiRuntime&, int, char** argv) {
+  const auto stream = cpu_device().make_stream();
+  const auto world = make_mpi_communicator(*stream, "world");
+  run(argv[1], std::atoll(argv[2]), *world, *stream);
+  return 0;
 }
 
 }  // namespace
@@ -46,14 +71,6 @@ void run(const std::string& root, std::int64_t last, int keep) {
 
 int main(int argc, char** argv) {
   if (argc < 3) return 64;
-  try {
-    octet::checkpoint::run(argv[1], std::atoll(argv[2]), argc > 3 ? std::atoi(argv[3]) : 2);
-    return 0;
-  } catch (const octet::Error& error) {
-    octet::log::error("{}", error.what());
-    return static_cast<int>(error.code());
-  } catch (const std::exception& error) {
-    octet::log::error("{}", error.what());
-    return 1;  // nothing of ours
-  }
+  if (argc > 3) return octet::run_main(argc, argv, octet::checkpoint::body);
+  return octet::checkpoint::run_alone(argv[1], std::atoll(argv[2]));
 }
