@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <random>
@@ -56,11 +58,11 @@ inline Ending run_command(const std::string& command) {
   Ending ending;
   ending.exit_code = result.exit_code;
   ending.text = result.all();
-  std::istringstream words(result.out);
-  for (std::string what, step; words >> what >> step;) {
-    if (step == "none") continue;
-    if (what == "found") ending.found = std::stoll(step);
-    ending.committed = std::stoll(step);
+  std::istringstream lines(result.out);
+  for (std::string line; std::getline(lines, line);) {  // the launcher has words of its own
+    std::int64_t step = 0;
+    if (std::sscanf(line.c_str(), "found %ld", &step) == 1) ending.found = ending.committed = step;
+    if (std::sscanf(line.c_str(), "committed %ld", &step) == 1) ending.committed = step;
   }
   return ending;
 }
