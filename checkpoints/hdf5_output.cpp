@@ -169,4 +169,24 @@ void Hdf5Output::set_size(std::int64_t bytes) noexcept {
   failed_ = "set the size of";
 }
 
+void write_hdf5_file(const std::string& path, std::int64_t user_bytes,
+                     const std::function<void(hid_t file, const Hdf5Output& output)>& fill) {
+  hdf5::prepare();
+  Hdf5Output output(path);
+  try {
+    const Hdf5Properties access = hdf5::file_access(path);
+    output.use(access.get());
+    const Hdf5Properties creation = hdf5::without_times(H5P_FILE_CREATE, path);
+    hdf5::check(H5Pset_userblock(creation.get(), static_cast<hsize_t>(user_bytes)), path, "leave room at the start");
+    const Hdf5File file(
+        hdf5::checked(H5Fcreate(path.c_str(), H5F_ACC_EXCL, creation.get(), access.get()), path, "create the file"));
+    fill(file.get(), output);
+    hdf5::check(H5Fflush(file.get(), H5F_SCOPE_GLOBAL), path, "flush the file");
+  } catch (const Error&) {
+    output.throw_if_failed();
+    throw;
+  }
+  output.finish();
+}
+
 }  // namespace octet::checkpoint

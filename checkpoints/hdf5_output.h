@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "checkpoints/file_handle.h"
@@ -41,5 +42,10 @@ class Hdf5Output {
   int error_ = 0;          ///< errno of the first failure
   const char* failed_ = nullptr;
 };
+
+/// Creates an HDF5 file, lets `fill` write into it, closes and fsyncs it. The first `user_bytes` (0, or a power of two
+/// from 512) of the file stay out of HDF5's hands. A failed write is what is thrown, not what HDF5 said in consequence.
+void write_hdf5_file(const std::string& path, std::int64_t user_bytes,
+                     const std::function<void(hid_t file, const Hdf5Output& output)>& fill);
 
 }  // namespace octet::checkpoint

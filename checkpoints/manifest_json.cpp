@@ -13,6 +13,10 @@ Error wrong(const std::string& where, const Json& found, const char* expected) {
 
 }  // namespace
 
+std::string last_line(const std::string& hash) {
+  return "\"xxh3_128\": \"" + hash + "\"}\n";
+}
+
 void expect_keys(const Json& value, std::initializer_list<const char*> keys, const std::string& where) {
   if (!value.is_object()) throw wrong(where, value, "an object");
   for (const char* key : keys) {

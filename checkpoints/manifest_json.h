@@ -8,11 +8,15 @@
 
 #include "checkpoints/format.h"
 
-/// Checked access to parsed JSON. Every function throws a usage error that begins with `where`, which names the file
-/// and the part of it, when the value is not what is asked for.
+/// What every version of the manifest has, and checked access to parsed JSON. The functions throw a usage error that
+/// begins with `where`, which names the file and the part of it, when the value is not what is asked for.
 namespace octet::checkpoint::json_value {
 
 using Json = nlohmann::json;
+
+inline constexpr const char* format_name = "octet-checkpoint";  ///< value of the key "format"
+/// The line that ends a manifest, given the hash of all that stands before it.
+std::string last_line(const std::string& hash);
 
 /// An object with exactly these keys.
 void expect_keys(const Json& value, std::initializer_list<const char*> keys, const std::string& where);

@@ -41,8 +41,8 @@ struct HeldPiece {
 };
 std::vector<std::vector<std::int32_t>> assign_writers(const std::vector<std::vector<HeldPiece>>& held_by_rank);
 
-/// Executes plan_reads on a directory whose files were verified. Opens each file once. Takes up to 64 MiB beside the
-/// destination. HDF5: one thread of a process at a time.
+/// Executes plan_reads on a directory whose files were verified. Opens each file once. Takes a buffer
+/// of 4 MiB, or of one row of a piece, beside the destination. HDF5: one thread of a process at a time.
 void read_pieces(const std::string& checkpoint_directory, const Manifest& manifest,
                  std::span<const WantedPiece> wanted);
 

@@ -36,6 +36,14 @@ std::vector<std::vector<std::size_t>> share_files(const std::vector<StoredFile>&
   return shares;
 }
 
+/// One that cannot be looked at must not pass for one that is not there: an older one would be taken in silence.
+bool is_directory(const std::string& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (fs::status_known(status)) return fs::is_directory(status);
+  throw internal_error("checkpoints", "{}: cannot be read: {}", path, error.message());
+}
+
 /// What is wrong with a file of a checkpoint; empty when nothing is.
 std::string judge_file(const std::string& directory, const StoredFile& expected) {
   const std::string path = directory + "/" + expected.name;
@@ -120,14 +128,15 @@ std::optional<std::int64_t> step_of(const std::string& directory) {
 
 std::vector<std::string> list_checkpoints(const std::string& root) {
   std::error_code error;
-  if (!fs::exists(root, error)) return {};
+  const bool exists = fs::exists(root, error);
+  if (!exists && !error) return {};
   std::map<std::int64_t, std::string, std::greater<>> by_step;
-  fs::directory_iterator entries(root, error);
+  fs::directory_iterator entries;
+  if (!error) entries = fs::directory_iterator(root, error);
   for (; !error && entries != fs::directory_iterator(); entries.increment(error)) {
     const std::string path = entries->path().string();
-    std::error_code ignored;
     const std::optional<std::int64_t> step = step_of(path);
-    if (step && entries->is_directory(ignored)) by_step[*step] = path;
+    if (step && is_directory(path)) by_step[*step] = path;
   }
   if (error) throw internal_error("checkpoints", "{}: cannot be read: {}", root, error.message());
   std::vector<std::string> paths;

@@ -242,7 +242,9 @@ std::optional<SaveReport> Saver::finish() {
     self.reports.push_back(self.commit_job());
   }
   self.wait_for_pruning();
-  while (self.reports.size() > 1) self.reports.pop_front();
+  for (; self.reports.size() > 1; self.reports.pop_front()) {
+    log::info("checkpoint of step {} was committed before: {}", self.reports.front().step, self.reports.front().path);
+  }
   return self.next_report();
 }
 

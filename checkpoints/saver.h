@@ -40,14 +40,17 @@ struct SaveReport {
 /// checkpoints as they are.
 class Saver {
  public:
+  /// Makes the root and removes unfinished checkpoints in it; nothing else may write there.
   Saver(SaverOptions options, Communicator& world, Stream& stream);
+  /// Waits for the writer. A save that is not committed stays a leftover.
   ~Saver();
 
   /// Snapshot and hand over to the writer. Waits first for a save that is not committed yet (back-pressure, logged).
   void start(const RunState& state, std::span<const DevicePiece> pieces);
-  /// At a step boundary: the report of a save that was committed now.
+  /// At a step boundary: the report of a save that was committed now, or by a start() that had to wait for it.
   std::optional<SaveReport> poll();
-  /// Before the run ends: waits for the writer and commits.
+  /// Before the run ends: waits for the writer, commits, and waits for removals. Of several reports that poll() was not
+  /// asked for, the newest; the others are logged.
   std::optional<SaveReport> finish();
   bool busy() const;
 

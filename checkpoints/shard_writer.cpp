@@ -73,24 +73,15 @@ std::string write_piece(hid_t file, hid_t creation, const PieceData& piece, cons
 
 StoredFile write_shard_file(const std::string& path, const RunState& state, std::span<const PieceData> pieces,
                             std::vector<std::string>& datasets) {
-  hdf5::prepare();
   datasets.clear();
-  Hdf5Output output(path);
-  {
-    const Hdf5Properties access = hdf5::file_access(path);
-    output.use(access.get());
-    const Hdf5Properties creation = hdf5::without_times(H5P_FILE_CREATE, path);
-    const Hdf5File file(
-        hdf5::checked(H5Fcreate(path.c_str(), H5F_ACC_EXCL, creation.get(), access.get()), path, "create the file"));
-    write_state(file.get(), state, path);
-    const Hdf5Properties dataset = dataset_creation(path);
+  write_hdf5_file(path, 0, [&](hid_t file, const Hdf5Output& output) {
+    write_state(file, state, path);
+    const Hdf5Properties creation = dataset_creation(path);
     for (const PieceData& piece : pieces) {
-      datasets.push_back(write_piece(file.get(), dataset.get(), piece, path));
+      datasets.push_back(write_piece(file, creation.get(), piece, path));
       output.throw_if_failed();
     }
-    hdf5::check(H5Fflush(file.get(), H5F_SCOPE_GLOBAL), path, "flush the file");
-  }
-  output.finish();
+  });
   return hash_file(path);
 }
 

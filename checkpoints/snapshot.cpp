@@ -18,15 +18,12 @@ std::int64_t aligned_bytes_of(const DevicePiece& piece) {
 void Snapshot::take(std::span<const DevicePiece> pieces, std::span<const std::int32_t> which, Stream& stream) {
   std::int64_t bytes = 0;
   for (const std::int32_t i : which) bytes += aligned_bytes_of(pieces[static_cast<std::size_t>(i)]);
-  if (bytes > capacity_) {
-    pieces_.clear();
-    memory_.reset();  // give back the old one first
-    capacity_ = 0;
-    memory_ = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(bytes));
-    capacity_ = bytes;
-  }
   pieces_.clear();
-  std::byte* to = memory_.get();
+  if (bytes > memory_.bytes()) {
+    memory_ = HostBuffer();  // give back the old one first
+    memory_ = HostBuffer(stream.device(), bytes);
+  }
+  auto* to = memory_.as<char>();
   for (const std::int32_t i : which) {
     const DevicePiece& piece = pieces[static_cast<std::size_t>(i)];
     stream.device().copy_to_host(to, piece.data, bytes_of(piece), stream);

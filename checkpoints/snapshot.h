@@ -1,13 +1,12 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <vector>
 
 #include "checkpoints/format.h"
 #include "checkpoints/saver.h"
+#include "src/device/host_buffer.h"
 
 namespace octet::checkpoint {
 
@@ -21,8 +20,7 @@ class Snapshot {
   std::span<const PieceData> pieces() const { return pieces_; }
 
  private:
-  std::unique_ptr<std::byte[]> memory_;
-  std::int64_t capacity_ = 0;
+  HostBuffer memory_;
   std::vector<PieceData> pieces_;
 };
 

@@ -68,26 +68,16 @@ void write_tensor(hid_t file, const Manifest& manifest, const std::vector<const 
 void write_tensors(const std::string& path, const Manifest& manifest) {
   std::vector<std::vector<const StoredPiece*>> pieces(manifest.tensors.size());
   for (const StoredPiece& piece : manifest.pieces) pieces[static_cast<std::size_t>(piece.tensor)].push_back(&piece);
-  hdf5::prepare();
-  Hdf5Output output(path);
-  {
-    const Hdf5Properties access = hdf5::file_access(path);
-    output.use(access.get());
-    const Hdf5Properties creation = hdf5::without_times(H5P_FILE_CREATE, path);
-    hdf5::check(H5Pset_userblock(creation.get(), header_bytes), path, "leave room for the header");
-    const Hdf5File file(
-        hdf5::checked(H5Fcreate(path.c_str(), H5F_ACC_EXCL, creation.get(), access.get()), path, "create the file"));
-    hdf5::write_attribute(file.get(), "note",
-                          "Virtual datasets over the shard files, for looking. Missing shards read as fill values.",
-                          path);
-    hdf5::write_attribute(file.get(), "step", H5T_STD_I64LE, &manifest.state.step, path);
+  write_hdf5_file(path, header_bytes, [&](hid_t file, const Hdf5Output& output) {
+    hdf5::write_attribute(
+        file, "note", "Virtual datasets over the shard files, for looking. Missing shards read as fill values.", path);
+    hdf5::write_attribute(file, "step", H5T_STD_I64LE, &manifest.state.step, path);
     for (std::size_t t = 0; t < manifest.tensors.size(); ++t) {
       if (pieces[t].empty()) continue;  // of no elements
-      write_tensor(file.get(), manifest, pieces[t], manifest.tensors[t], path);
+      write_tensor(file, manifest, pieces[t], manifest.tensors[t], path);
+      output.throw_if_failed();
     }
-    hdf5::check(H5Fflush(file.get(), H5F_SCOPE_GLOBAL), path, "flush the file");
-  }
-  output.finish();
+  });
 }
 
 void write_header(const std::string& path, const std::string& manifest_hash) {

@@ -59,8 +59,6 @@ TEST_F(SaverTest, SharedWorkIsSharedEvenly) {
 
 TEST_F(SaverTest, OnePieceIsOneFile) {
   Saver saver = make_saver();
-  std::vector<DevicePiece> pieces = mine_->pieces();
-  mine_->set(1);
   const std::vector<float> value{1, 2, 3};
   const std::vector<DevicePiece> one{{{"master/x", DType::f32, {3}}, {{}, {3}}, value.data()}};
   saver.start(state_at(1), last() ? std::span<const DevicePiece>(one) : std::span<const DevicePiece>());
