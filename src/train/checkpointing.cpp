@@ -47,54 +47,72 @@ bool Checkpointing::is_timed() const {
 
 bool Checkpointing::due(std::int64_t step) const {
   if (!on()) return false;
+  if (failures_ > 0 && !saver_->busy()) return true;
   if (config_.checkpoint.test_write && step == first_step_) return true;
   if (is_timed() && !rank0_) return false;
   return checkpoint::is_due(interval_, cost_,
                             {.step = step, .last_saved = last_saved_, .seconds_since_save = seconds_since(saved_at_)});
 }
 
-void Checkpointing::poll() {
-  if (!on()) return;
+void Checkpointing::attempt(const std::function<std::optional<checkpoint::SaveReport>()>& call) {
   const PhaseScope phase(Phase::checkpoint);
-  committed(saver_->poll());
+  std::optional<checkpoint::SaveReport> report;
+  try {
+    report = call();
+  } catch (const Error& e) {
+    // Storage has its moments; a second one is its state. That a peer is lost is known to this rank alone.
+    if (e.code() == ExitCode::lost_peer || ++failures_ > 1) throw;
+    if (rank0_) log::error("{} (a second failure in a row ends the run)", e.what());
+    failed_step_ = state_.step;
+    last_saved_ = -1;
+  }
+  if (report) committed(*report);
+}
+
+void Checkpointing::poll() {
+  if (on()) attempt([&] { return saver_->poll(); });
 }
 
 void Checkpointing::start(std::int64_t step, double loss) {
   if (!on() || step == last_saved_) return;
-  const PhaseScope phase(Phase::checkpoint);
   log_.sync();
-  const auto begin = std::chrono::steady_clock::now();
   state_.step = step;
   state_.loss = loss;
-  saver_->start(state_, pieces_);
-  log::info("checkpoint of step {}: started, training stood still for {:.3f} s", step, seconds_since(begin));
-  last_saved_ = step;
+  attempt([&] {
+    const auto begin = std::chrono::steady_clock::now();
+    last_saved_ = step;
+    saver_->start(state_, pieces_);
+    log::info("checkpoint of step {}: started, training stood still for {:.3f} s", step, seconds_since(begin));
+    return std::nullopt;
+  });
+  attempt([&] { return saver_->poll(); });  // the report of an earlier one that this has waited for
   saved_at_ = std::chrono::steady_clock::now();
 }
 
 void Checkpointing::finish(std::int64_t step, double loss) {
   if (!on()) return;
-  start(step, loss);
-  const PhaseScope phase(Phase::checkpoint);
-  committed(saver_->finish());
+  do {  // ends: the second failure throws
+    start(step, loss);
+    attempt([&] { return saver_->finish(); });
+  } while (last_saved_ != step);
 }
 
 void Checkpointing::settle() {
   if (!on()) return;
-  const PhaseScope phase(Phase::checkpoint);
   try {
-    committed(saver_->finish());
+    attempt([&] { return saver_->finish(); });
   } catch (const Error& e) {
-    log::error("{}", e.what());
+    if (e.code() == ExitCode::lost_peer) throw;
+    if (rank0_) log::error("{}", e.what());
   }
 }
 
-void Checkpointing::committed(const std::optional<checkpoint::SaveReport>& report) {
-  if (!report) return;
+void Checkpointing::committed(const checkpoint::SaveReport& report) {
   const bool first = cost_.write_seconds == 0;
-  cost_ = {.stall_seconds = report->stall_seconds, .write_seconds = report->write_seconds};
-  newest_ = report->path;
-  log_.committed(*report);
+  cost_ = {.stall_seconds = report.stall_seconds, .write_seconds = report.write_seconds};
+  if (report.step >= failed_step_) failures_ = 0;  // it can be an older one, told late
+  newest_ = report.path;
+  log_.committed(report);
   if (first && interval_.kind == checkpoint::Interval::Kind::automatic) {
     log::info("checkpoint.interval auto: every {:.0f} min, by a stall of {:.3f} s and {:.0f} GPU-hours between stops",
               checkpoint::automatic_seconds(interval_, cost_) / 60, cost_.stall_seconds, interval_.failure_gpu_hours);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,7 +15,8 @@ namespace octet {
 
 /// A run's checkpoints as its loop sees them: when one is due, what goes into it, what the log says. With
 /// checkpoint.interval off it does nothing. Main thread; all but due(), expected_seconds() and newest() collective, and
-/// in the phase `checkpoint` of the watchdog. A write that failed on any rank throws on all of them.
+/// in the phase `checkpoint` of the watchdog. After a write that failed on any rank, which is logged, one is due again
+/// at the next boundary; when that fails too, all ranks throw.
 class Checkpointing {
  public:
   Checkpointing(const RunConfig& config, const RunEnvironment& environment, Trainer& trainer, RunLog& log,
@@ -38,7 +40,9 @@ class Checkpointing {
   void settle();
 
  private:
-  void committed(const std::optional<checkpoint::SaveReport>& report);
+  /// A call of the saver, whose failures are the same on all ranks.
+  void attempt(const std::function<std::optional<checkpoint::SaveReport>()>& call);
+  void committed(const checkpoint::SaveReport& report);
   bool is_timed() const;
 
   const RunConfig& config_;
@@ -53,6 +57,8 @@ class Checkpointing {
   std::int64_t last_saved_;  ///< begun, or resumed from; -1: none
   std::chrono::steady_clock::time_point saved_at_ = std::chrono::steady_clock::now();
   checkpoint::MeasuredCost cost_;
+  int failures_ = 0;              ///< since the last commit
+  std::int64_t failed_step_ = 0;  ///< of the last of them
   std::string newest_;
 };
 
