@@ -22,7 +22,8 @@ constexpr const char* single_name = "model.safetensors";
 std::set<std::string> files_of_index(const fs::path& path) {
   std::set<std::string> names;
   try {
-    for (const auto& [tensor, file] : nlohmann::json::parse(read_file(path)).at("weight_map").items()) {
+    const auto index = nlohmann::json::parse(read_file(path));
+    for (const auto& [tensor, file] : index.at("weight_map").items()) {
       names.insert(file.get<std::string>());
     }
   } catch (const nlohmann::json::exception& error) {

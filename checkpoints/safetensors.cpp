@@ -158,7 +158,8 @@ std::string format_safetensors_header(const SafetensorsHeader& header) {
 
 SafetensorsHeader parse_safetensors_header(std::string_view json, std::int64_t data_bytes, const std::string& path) {
   SafetensorsHeader header;
-  for (const auto& [name, value] : parse_object(json, path).items()) {
+  const Json root = parse_object(json, path);
+  for (const auto& [name, value] : root.items()) {
     if (name == metadata_key) {
       header.metadata = parse_metadata(value, path);
     } else {
