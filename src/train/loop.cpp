@@ -140,6 +140,9 @@ class Loop {
     if (keeps && result.is_finite()) {
       p_.checkpoints.finish(done_, result.loss);
     } else {
+      if (keeps && p_.checkpoints.on() && log::rank() == 0) {
+        log::warning("the state after step {} is not saved: something in the step was NaN or infinite", done_);
+      }
       p_.checkpoints.settle();
     }
     if (ending.stop != StopReason::none) {

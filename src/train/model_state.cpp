@@ -4,6 +4,7 @@
 #include <map>
 
 #include "checkpoints/resharding.h"
+#include "src/comm/watchdog.h"
 
 namespace octet {
 namespace {
@@ -61,7 +62,10 @@ void load_kind(ShardedModel& model, int kind, const std::string& directory, cons
                       .data = place(i)});
   }
   if (direct) stream.synchronize();
-  checkpoint::read_pieces(directory, manifest, wanted);
+  {
+    const OperationScope operation("read of a checkpoint");  // for the watchdog: storage can hang
+    checkpoint::read_pieces(directory, manifest, wanted);
+  }
   for (std::size_t i = 0; i < layout.size() && !direct; ++i) {
     device.copy_from_host(buffer.data(i), place(i), layout.shard(i).elements() * 4, stream);
   }
