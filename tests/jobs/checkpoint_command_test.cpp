@@ -253,7 +253,7 @@ TEST_F(CheckpointCommand, View) {
 }
 
 TEST(ImportedCheckpoint, IsTrainedFrom) {
-  const TrainedRun& first = finished(1, "--train.steps 20");
+  const TrainedRun& first = finished(1, "--checkpoint.interval auto");
   const TrainedRun second{{}, new_run_directory()};
   const std::string exported = workplace() / "to-import", tool = OCTET_BIN_DIR "/octet checkpoint ";
   const CommandResult made =
