@@ -27,7 +27,7 @@
 
 namespace octet::checkpoint::test {
 
-inline constexpr std::int64_t steps = 4;  // of the job, with 2 that are kept: the write path has removals too
+inline constexpr std::int64_t steps = 7;  // of the job, with 2 that are kept: the write path has removals too
 inline constexpr std::size_t sample_size = 40;
 
 inline bool is_long() {
