@@ -1,7 +1,5 @@
 #pragma once
 
-#include <unistd.h>
-
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -16,8 +14,8 @@ namespace octet::checkpoint::test {
 /// A directory of its own for one process, removed at the end.
 class TemporaryDirectory {
  public:
-  explicit TemporaryDirectory(const std::filesystem::path& parent = std::filesystem::temp_directory_path()) {
-    std::string name = (parent / "octet-checkpoints-XXXXXX").string();
+  TemporaryDirectory() {
+    std::string name = (std::filesystem::temp_directory_path() / "octet-checkpoints-XXXXXX").string();
     if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary directory");
     path_ = name;
   }
@@ -37,11 +35,6 @@ class TemporaryDirectory {
 
 inline bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
-}
-
-/// Where fsync costs nothing, for tests that write hundreds of files; the usual place where there is no such.
-inline std::filesystem::path memory_file_system() {
-  return access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm" : std::filesystem::temp_directory_path();
 }
 
 inline void put_file(const std::string& path, const std::string& content = "content") {

@@ -31,7 +31,7 @@ std::int64_t elements_of(const std::vector<ModelTensor>& tensors) {
 
 /// A checkpoint of one layout, loaded by the others; every rank, every element.
 void expect_resharding(const VirtualLayout& from, const std::vector<VirtualLayout>& to) {
-  const TemporaryDirectory directory(memory_file_system());
+  const TemporaryDirectory directory;
   const std::string path = directory / directory_name(1);
   const Manifest manifest = save(path, from, model());
   for (const VirtualLayout& layout : to) {
@@ -80,13 +80,13 @@ TEST_F(Resharding, From512RanksWithTensorParallelAndReplicas) {
 
 TEST_F(Resharding, ColumnsOfMoreThanOneBuffer) {
   const std::vector<ModelTensor> wide = {{{"w", DType::f32, {1300, 4096}}, 1}};
-  const TemporaryDirectory directory(memory_file_system());
+  const TemporaryDirectory directory;
   const Manifest manifest = save(directory / "step-000001", {1, 1, 1}, wide);
   expect_loads(directory / "step-000001", manifest, {1, 1, 2}, wide);
 }
 
 TEST_F(Resharding, ReplicasAreWrittenOnce) {
-  const TemporaryDirectory directory(memory_file_system());
+  const TemporaryDirectory directory;
   const Manifest manifest = save(directory / "step-000001", {4, 2, 2}, model());  // checks coverage
   std::int64_t elements = 0;
   for (const StoredPiece& piece : manifest.pieces) elements += piece.box.extent.elements();
@@ -95,7 +95,7 @@ TEST_F(Resharding, ReplicasAreWrittenOnce) {
 }
 
 TEST_F(Resharding, PlanIsInTheOrderOfFilesAndFillsAll) {
-  const TemporaryDirectory directory(memory_file_system());
+  const TemporaryDirectory directory;
   const Manifest manifest = save(directory / "step-000001", {1, 5, 1}, model());
   std::vector<WantedPiece> wanted;
   for (auto t = manifest.tensors.rbegin(); t != manifest.tensors.rend(); ++t) {
@@ -114,7 +114,7 @@ TEST_F(Resharding, PlanIsInTheOrderOfFilesAndFillsAll) {
 }
 
 TEST_F(Resharding, WhatTheCheckpointHasNotIsRefused) {
-  const TemporaryDirectory directory(memory_file_system());
+  const TemporaryDirectory directory;
   Manifest manifest = save(directory / "step-000001", {1, 2, 1}, model());
   const auto refusal = [&](const WantedPiece& wanted) {
     try {
