@@ -14,6 +14,12 @@ find_library(DNNL_LIBRARY dnnl REQUIRED)
 add_library(DNNL::dnnl UNKNOWN IMPORTED)
 set_target_properties(DNNL::dnnl PROPERTIES IMPORTED_LOCATION ${DNNL_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${DNNL_INCLUDE_DIR})
 
+# The serial library by its own names: Debian has an MPI build beside it, which find_package may prefer.
+find_path(HDF5_INCLUDE_DIR hdf5.h PATH_SUFFIXES hdf5/serial REQUIRED)
+find_library(HDF5_LIBRARY NAMES hdf5_serial hdf5 REQUIRED)
+add_library(HDF5::serial UNKNOWN IMPORTED)
+set_target_properties(HDF5::serial PROPERTIES IMPORTED_LOCATION ${HDF5_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${HDF5_INCLUDE_DIR})
+
 find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
 find_library(XXHASH_LIBRARY xxhash REQUIRED)
 add_library(xxHash::xxhash UNKNOWN IMPORTED)

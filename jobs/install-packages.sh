@@ -11,7 +11,8 @@ packages=(
   librandom123-dev                    # counter-based random numbers
   libyaml-cpp-dev libboost-program-options-dev nlohmann-json3-dev
   libfmt-dev libspdlog-dev
-  libxxhash-dev                       # fingerprints of data and replicas
+  libhdf5-dev                         # checkpoints
+  libxxhash-dev                       # fingerprints of data and replicas, hashes of checkpoints
   gnuplot-nox                         # the quickstart's plot
 )
 tests=(

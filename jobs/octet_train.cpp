@@ -54,7 +54,9 @@ int train(const CommandLine& command, MpiRuntime& mpi) {
     set_cuda_settings(config.cuda);
   }
   const auto stream = device.make_stream();
-  const Watchdog watchdog({.start = config.comm.start_timeout_seconds, .step = config.comm.timeout_seconds});
+  const Watchdog watchdog({.start = config.comm.start_timeout_seconds,
+                           .step = config.comm.timeout_seconds,
+                           .checkpoint = config.comm.checkpoint_timeout_seconds});
   CommTrace communication;
   GemmTrace gemms;
   const Traces traces = config.comm.trace ? Traces{&communication, &gemms} : Traces{};

@@ -267,7 +267,7 @@ class Runner:
                    "cuda", "--train.seq_len", str(row["seq_len"]), "--train.micro_batch", "1", "--train.global_batch",
                    str(row["micro_batches"]), "--train.steps", str(row["warmup"] + row["steps"]),
                    "--data.train", self.tokens, "--data.validation_fraction", "0",
-                   "--schedule.kind", "constant", "--run.dir", run]
+                   "--schedule.kind", "constant", "--checkpoint.interval", "off", "--run.dir", run]
         with open(self.log + ".out", "w", encoding="utf-8") as out:
             code = self.prepare_tokens() or self.start(command, out.write)
         if self.cut(code):

@@ -49,7 +49,7 @@ train() {
   local code=0
   within 100 "$bin/octet-train" --model 10m --precision "$2" --device "$1" --train.steps "$steps" \
     --train.seq_len 128 --train.global_batch 2 --train.micro_batch 2 --data.train "$output/tokens" \
-    --data.validation_fraction 0 --optimizer.lr 1e-3 --schedule.kind constant --run.dir "$output/$2-$1" \
+    --data.validation_fraction 0 --optimizer.lr 1e-3 --schedule.kind constant --checkpoint.interval off --run.dir "$output/$2-$1" \
     >"$output/$2-$1.log" 2>&1 || code=$?
   ((code)) || return 0
   echo "$2 on $1: $( ((code == 124 || code == 137)) && echo 'not done in its time' || echo "exit code $code")," \

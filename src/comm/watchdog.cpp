@@ -31,8 +31,9 @@ struct PhaseText {
   const char* name;
   const char* key;  ///< of its limit
 };
-constexpr std::array<PhaseText, phases> phase_texts = {
-    {{"start", "comm.start_timeout_seconds"}, {"step", "comm.timeout_seconds"}}};
+constexpr std::array<PhaseText, phases> phase_texts = {{{"start", "comm.start_timeout_seconds"},
+                                                        {"step", "comm.timeout_seconds"},
+                                                        {"checkpoint", "comm.checkpoint_timeout_seconds"}}};
 
 /// Of every operation of a phase. Set while no operation is under way; the watchdog's thread starts after that.
 std::array<Clock::duration, phases> deadlines;
@@ -104,7 +105,7 @@ std::string OperationScope::text() const {
 }
 
 Watchdog::Watchdog(const TimeLimits& limits, double grace_seconds) : grace_(duration_of(std::max(grace_seconds, 0.0))) {
-  const std::array<double, phases> seconds = {limits.start, limits.step};
+  const std::array<double, phases> seconds = {limits.start, limits.step, limits.checkpoint};
   for (std::size_t p = 0; p < phases; ++p) {
     if (seconds[p] > 0) continue;
     throw usage_error("comm", "{} is {}, expected a positive number", phase_texts[p].key, seconds[p]);

@@ -27,10 +27,11 @@ class UnitScope {
   std::string_view outer_;
 };
 
-/// Parts of a run that differ in how long an operation may take. Checkpoints will be one of their own.
+/// Parts of a run that differ in how long an operation may take.
 enum class Phase : std::uint8_t {
-  start,  ///< data is opened, plans are compiled, the first step runs: ranks may be far apart
-  step,   ///< all later steps
+  start,       ///< data is opened, plans are compiled, the first step runs: ranks may be far apart
+  step,        ///< all later steps
+  checkpoint,  ///< ranks wait for the slowest reader or writer of files
   count
 };
 
@@ -78,8 +79,9 @@ class OperationScope {
 
 /// Seconds that one operation may take, by phase.
 struct TimeLimits {
-  double start;  ///< comm.start_timeout_seconds
-  double step;   ///< comm.timeout_seconds
+  double start;              ///< comm.start_timeout_seconds
+  double step;               ///< comm.timeout_seconds
+  double checkpoint = 1800;  ///< comm.checkpoint_timeout_seconds
 };
 
 /// Puts a deadline on every OperationScope while it lives; one at a time in a process. A loop

@@ -29,6 +29,8 @@ void write_status(const std::string& path, const RunStatus& status) {
   json["exit_code"] = status.exit_code;
   json["step"] = status.step;
   json["steps"] = status.steps;
+  json["restarts"] = status.restarts;
+  if (!status.checkpoint.empty()) json["checkpoint"] = status.checkpoint;
   json["time"] = utc_now();
   const std::string temporary = fmt::format("{}.tmp{}", path, log::rank());  // ranks that fail may write at once
   std::ofstream file(temporary);
@@ -36,6 +38,23 @@ void write_status(const std::string& path, const RunStatus& status) {
   file.close();
   if (!file || std::rename(temporary.c_str(), path.c_str()) != 0) {
     throw internal_error("metrics", "{}: cannot be written", path);
+  }
+}
+
+std::optional<RunStatus> read_status(const std::string& path) {
+  std::ifstream file(path);
+  const auto json = nlohmann::json::parse(file, nullptr, false);
+  if (!json.is_object()) return std::nullopt;
+  try {
+    return RunStatus{.state = json.at("state"),
+                     .reason = json.at("reason"),
+                     .exit_code = json.at("exit_code"),
+                     .step = json.at("step"),
+                     .steps = json.at("steps"),
+                     .restarts = json.value("restarts", std::int64_t{0}),
+                     .checkpoint = json.value("checkpoint", std::string())};
+  } catch (const nlohmann::json::exception&) {
+    return std::nullopt;
   }
 }
 

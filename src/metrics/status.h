@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace octet {
@@ -12,9 +13,14 @@ struct RunStatus {
   int exit_code = 0;
   std::int64_t step = 0;  ///< last finished step
   std::int64_t steps = 0;
+  std::int64_t restarts = 0;  ///< how often the run was resumed
+  std::string checkpoint{};   ///< directory of the newest committed checkpoint, empty for none
 };
 
 /// Written whole to a temporary name, then renamed. Throws internal_error when the disk refuses.
 void write_status(const std::string& path, const RunStatus& status);
+
+/// What the file says; nothing where there is none, or one that is no status.
+std::optional<RunStatus> read_status(const std::string& path);
 
 }  // namespace octet

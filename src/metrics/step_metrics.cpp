@@ -1,8 +1,12 @@
 #include "src/metrics/step_metrics.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cmath>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "src/base/error.h"
@@ -66,6 +70,15 @@ MetricsWriter::MetricsWriter(const std::string& path) : path_(path), file_(path,
 void MetricsWriter::write(const StepMetrics& metrics) {
   file_ << to_json(metrics) << '\n' << std::flush;
   if (!file_) throw internal_error("metrics", "{}: write failed (disk full?)", path_);
+}
+
+void MetricsWriter::sync() const {
+  // The stream is flushed after every line; a sync of any descriptor is one of the whole file.
+  const int file = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  const bool done = file >= 0 && ::fsync(file) == 0;
+  const int reason = errno;
+  if (file >= 0) ::close(file);
+  if (!done) throw internal_error("metrics", "{}: cannot be flushed to disk: {}", path_, std::strerror(reason));
 }
 
 }  // namespace octet

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "checkpoints/config.h"
 #include "kernels/cuda_settings.h"
 #include "src/data/config.h"
 #include "src/model/config.h"
@@ -20,12 +21,14 @@ struct TrainConfig {
   std::int64_t validate_every = 0;      ///< steps; 0: only at the end
   std::int64_t validation_batches = 8;  ///< global batches a validation; 0: the whole split
   std::int64_t log_every = 1;
+  std::string max_wall_time = "0";  ///< minutes or H:MM:SS since the program began; 0: none (wall_clock.h)
 };
 
 struct CommConfig {
-  double timeout_seconds = 600;         ///< of an operation in a step
-  double start_timeout_seconds = 1800;  ///< of one before the second step
-  bool trace = false;                   ///< write every collective and GEMM to trace-rankN.jsonl in the run directory
+  double timeout_seconds = 600;              ///< of an operation in a step
+  double start_timeout_seconds = 1800;       ///< of one before the second step
+  double checkpoint_timeout_seconds = 1800;  ///< of one while checkpoints are written or read
+  bool trace = false;  ///< write every collective and GEMM to trace-rankN.jsonl in the run directory
 };
 
 struct CpuConfig {
@@ -48,6 +51,7 @@ struct RunConfig {
   ScheduleConfig schedule;
   ParallelConfig parallel;
   Float8Config float8;
+  CheckpointConfig checkpoint;
   CommConfig comm;
   CpuConfig cpu;
   CudaSettings cuda;

@@ -1,12 +1,12 @@
 #include "src/train/loop.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <csignal>
 
+#include "src/base/log.h"
 #include "src/comm/watchdog.h"
 #include "src/train/replica_check.h"
-#include "src/train/stop_signal.h"
 
 namespace octet {
 namespace {
@@ -22,6 +22,7 @@ bool logs(const RunConfig& c, std::int64_t step, bool last) {
 /// What is known after a step.
 struct Outcome {
   StepResult result;
+  double seconds = 0;
   std::optional<std::string> replica_difference;
   std::optional<double> validation_loss;
 
@@ -31,11 +32,12 @@ struct Outcome {
 struct Ending {
   const char* state;
   std::string reason;
-  int exit_code;
+  ExitCode exit_code;
+  StopReason stop = StopReason::none;  ///< asked for, where that is why
 };
 
 Ending failed(ExitCode code, std::string reason) {
-  return {"failed", std::move(reason), static_cast<int>(code)};
+  return {.state = "failed", .reason = std::move(reason), .exit_code = code};
 }
 
 /// Why the run ends here, if it does; the same on every rank.
@@ -51,46 +53,118 @@ std::optional<Ending> ending_of(const RunConfig& config, std::int64_t step, cons
   if (outcome.validation_loss && !std::isfinite(*outcome.validation_loss)) {
     return failed(ExitCode::non_finite, fmt::format("the validation loss after step {} is not finite", step));
   }
-  if (step == config.train.steps) return Ending{"finished", "all steps done", 0};
-  if (outcome.result.stop_signal == 0) return std::nullopt;
-  const bool interrupt = outcome.result.stop_signal == SIGINT;
-  return Ending{"stopped", interrupt ? "SIGINT" : "SIGTERM",
-                static_cast<int>(interrupt ? ExitCode::interrupted : ExitCode::terminated)};
+  if (step == config.train.steps) {
+    return Ending{.state = "finished", .reason = "all steps done", .exit_code = ExitCode::finished};
+  }
+  const StopReason stop = outcome.result.wishes.stop;
+  if (stop == StopReason::none) return std::nullopt;
+  return Ending{
+      .state = "stopped", .reason = std::string(name_of(stop)), .exit_code = exit_code_unsaved(stop), .stop = stop};
 }
+
+/// The loop's state between two steps.
+class Loop {
+ public:
+  Loop(const LoopParts& parts, std::int64_t& done) : p_(parts), done_(done), first_(done + 1) {}
+
+  int run() {
+    if (first_ > p_.config.train.steps) return nothing_left();
+    for (std::int64_t step = first_;; ++step) {
+      const PhaseScope phase(step == first_ ? Phase::start : Phase::step);
+      const auto start = std::chrono::steady_clock::now();
+      const Outcome outcome = take(step);
+      const std::optional<Ending> ending = ending_of(p_.config, step, outcome);
+      report(step, outcome, ending.has_value());
+      done_ = outcome.result.skipped ? step - 1 : step;
+      if (ending) return end(*ending, outcome.result);
+      save(step, outcome.result);
+      if (step > first_) slowest_ = std::max(slowest_, seconds_since(start));
+    }
+  }
+
+ private:
+  static double seconds_since(std::chrono::steady_clock::time_point start) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+
+  int nothing_left() {
+    p_.log.end("finished", "all steps done", 0, done_);
+    return 0;
+  }
+
+  /// The step with all that looks at its result.
+  Outcome take(std::int64_t step) {
+    const auto start = std::chrono::steady_clock::now();
+    Outcome outcome;
+    outcome.result = p_.trainer.train_step(step, [&] {
+      return Wishes{.stop = p_.stop.reason(slowest_ + p_.checkpoints.expected_seconds()),
+                    .checkpoint = p_.checkpoints.due(step)};
+    });
+    outcome.seconds = seconds_since(start);
+    wanted_ = wanted_ || outcome.result.wishes.checkpoint;
+    if (!outcome.bad() && compares_replicas(step, outcome.result)) {
+      outcome.replica_difference =
+          find_replica_difference(p_.trainer.model().parameters(), p_.trainer.model().master(), p_.environment.mesh,
+                                  p_.environment.stream, p_.environment.node);
+    }
+    const bool validates = step == p_.config.train.steps || is_due(p_.config.train.validate_every, step);
+    if (!outcome.bad() && p_.trainer.has_validation() && validates) outcome.validation_loss = p_.trainer.validate();
+    return outcome;
+  }
+
+  /// Replicated pieces are saved once: a checkpoint would hide that they differ.
+  bool compares_replicas(std::int64_t step, const StepResult& result) const {
+    const std::int64_t every = p_.config.parallel.check_replicas_every;
+    const bool last = step == p_.config.train.steps || result.wishes.stop != StopReason::none;
+    return is_due(every, step) || (every > 0 && p_.checkpoints.on() && (wanted_ || last));
+  }
+
+  void report(std::int64_t step, const Outcome& outcome, bool last) {
+    p_.log.non_finite(step, outcome.result);
+    if (logs(p_.config, step, last) || outcome.validation_loss) {
+      p_.log.step(step, outcome.result, outcome.seconds, outcome.validation_loss);
+    }
+    if (step == first_) p_.log.memory(p_.plan);
+  }
+
+  /// A checkpoint that is due where something was not finite is taken after the next step that is whole.
+  void save(std::int64_t step, const StepResult& result) {
+    p_.checkpoints.poll();
+    if (!wanted_ || !result.is_finite()) return;
+    p_.checkpoints.start(step, result.loss);
+    wanted_ = false;
+  }
+
+  int end(Ending ending, const StepResult& result) {
+    const bool keeps = ending.exit_code == ExitCode::finished || ending.stop != StopReason::none;
+    if (keeps && result.is_finite()) {
+      p_.checkpoints.finish(done_, result.loss);
+    } else {
+      if (keeps && p_.checkpoints.on() && log::rank() == 0) {
+        log::warning("the state after step {} is not saved: something in the step was NaN or infinite", done_);
+      }
+      p_.checkpoints.settle();
+    }
+    if (ending.stop != StopReason::none) {
+      p_.stop.honoured();
+      if (p_.checkpoints.on() && !p_.checkpoints.newest().empty()) ending.exit_code = ExitCode::resumable;
+    }
+    const int code = static_cast<int>(ending.exit_code);
+    p_.log.end(ending.state, ending.reason, code, done_);
+    return code;
+  }
+
+  const LoopParts& p_;
+  std::int64_t& done_;
+  const std::int64_t first_;
+  double slowest_ = 0;   ///< seconds of the slowest step but the first, with what followed it
+  bool wanted_ = false;  ///< a checkpoint is due; the same on every rank
+};
 
 }  // namespace
 
-int train_steps(const RunConfig& config, const RunEnvironment& environment, Trainer& trainer, RunLog& log,
-                const MemoryPlan& plan, std::int64_t& done) {
-  const StopSignal stop;
-  ShardedModel& model = trainer.model();
-  for (std::int64_t step = 1;; ++step) {
-    const PhaseScope phase(step == 1 ? Phase::start : Phase::step);
-    const auto start = std::chrono::steady_clock::now();
-    Outcome outcome{.result = trainer.train_step(step, stop), .replica_difference = {}, .validation_loss = {}};
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-
-    if (!outcome.bad() && is_due(config.parallel.check_replicas_every, step)) {
-      outcome.replica_difference = find_replica_difference(model.parameters(), model.master(), environment.mesh,
-                                                           environment.stream, environment.node);
-    }
-    const bool all_done = step == config.train.steps;
-    if (!outcome.bad() && trainer.has_validation() && (all_done || is_due(config.train.validate_every, step))) {
-      outcome.validation_loss = trainer.validate();
-    }
-    const std::optional<Ending> ending = ending_of(config, step, outcome);
-    log.non_finite(step, outcome.result);
-    if (logs(config, step, ending.has_value()) || outcome.validation_loss) {
-      log.step(step, outcome.result, seconds, outcome.validation_loss);
-    }
-    if (step == 1) log.memory(plan);
-
-    done = outcome.result.skipped ? step - 1 : step;
-    if (ending) {
-      log.end(ending->state, ending->reason, ending->exit_code, done);
-      return ending->exit_code;
-    }
-  }
+int train_steps(const LoopParts& parts, std::int64_t& done) {
+  return Loop(parts, done).run();
 }
 
 }  // namespace octet

@@ -2,16 +2,28 @@
 
 #include <cstdint>
 
+#include "src/train/checkpointing.h"
 #include "src/train/memory_plan.h"
 #include "src/train/run_log.h"
+#include "src/train/stop_request.h"
 #include "src/train/trainer.h"
 
 namespace octet {
 
-/// Steps with their log lines, validations and health checks until the last one, a stop signal or a bad step; the log
-/// is told how it ended. Collective. Returns the exit code, the same on every rank. `done` counts finished steps, also
-/// when an exception leaves this.
-int train_steps(const RunConfig& config, const RunEnvironment& environment, Trainer& trainer, RunLog& log,
-                const MemoryPlan& plan, std::int64_t& done);
+/// What the loop works with.
+struct LoopParts {
+  const RunConfig& config;
+  const RunEnvironment& environment;
+  Trainer& trainer;
+  RunLog& log;
+  Checkpointing& checkpoints;
+  const StopRequest& stop;
+  const MemoryPlan& plan;
+};
+
+/// Steps with their log lines, validations, health checks and checkpoints until the last one, a stop request or a bad
+/// step; the log is told how it ended. Collective. Returns the exit code, the same on every rank. `done` counts
+/// finished steps: those of an earlier start when this is called; kept up to date also when an exception leaves this.
+int train_steps(const LoopParts& parts, std::int64_t& done);
 
 }  // namespace octet

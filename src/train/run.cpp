@@ -4,6 +4,7 @@
 
 #include "src/train/loop.h"
 #include "src/train/memory_plan.h"
+#include "src/train/resume.h"
 #include "src/train/run_log.h"
 
 namespace octet {
@@ -19,6 +20,7 @@ void write_trace_file(const Traces& traces, const std::string& path) {
 }  // namespace
 
 int run_training(const RunConfig& config, const RunEnvironment& environment) {
+  const StopSignal signal;
   const MeshShape& shape = environment.mesh.shape();
   const std::int64_t per_rank = config.train.global_batch / environment.mesh.dp().size();
   const MemoryPlan plan = plan_memory(
@@ -32,15 +34,28 @@ int run_training(const RunConfig& config, const RunEnvironment& environment) {
   check_fits(plan, environment.stream.device(), shared_memory ? environment.ranks_on_node : 1);
 
   Trainer trainer(config, environment.mesh, environment.stream, environment.traces.gemms);
-  RunLog log(config, environment,
-             make_run_directory(config, environment.config_name, environment.resolved_yaml, environment.mesh.world()));
+  Communicator& world = environment.mesh.world();
+  const RunDirectory directory = find_run_directory(config, environment.config_name, world);
+  const StartingPoint from = resume(config, environment, directory, trainer);
+  write_run_directory(directory, environment.resolved_yaml, world);
+  RunLog log(config, environment, directory, from);
   log.start(plan, trainer);
-  std::int64_t done = 0;
+  const StopRequest stop(signal, WallClock(*parse_wall_time(config.train.max_wall_time)),
+                         world.rank() == 0 ? directory.stop_file() : "");
+  std::int64_t done = from.step;
   const auto write_traces = [&] {
-    if (config.comm.trace) write_trace_file(environment.traces, log.directory().trace(environment.mesh.world().rank()));
+    if (config.comm.trace) write_trace_file(environment.traces, log.directory().trace(world.rank()));
   };
   try {
-    const int code = train_steps(config, environment, trainer, log, plan, done);
+    Checkpointing checkpoints(config, environment, trainer, log, from);
+    const int code = train_steps({.config = config,
+                                  .environment = environment,
+                                  .trainer = trainer,
+                                  .log = log,
+                                  .checkpoints = checkpoints,
+                                  .stop = stop,
+                                  .plan = plan},
+                                 done);
     write_traces();
     return code;
   } catch (const std::exception& e) {

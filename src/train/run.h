@@ -24,7 +24,8 @@ struct RunEnvironment {
   std::string resolved_yaml;  ///< config.yaml of the run
 };
 
-/// The whole run: plan, train, validate, log, stop. Collective. Returns the exit code, the same on every rank.
+/// The whole run: plan, resume, train, validate, save, log, stop. Collective. Returns the exit code, the same on every
+/// rank.
 int run_training(const RunConfig& config, const RunEnvironment& environment);
 
 }  // namespace octet

@@ -10,16 +10,24 @@ namespace octet {
 /// Where a run leaves its files.
 struct RunDirectory {
   std::string path;
+  bool resumes = false;  ///< it holds checkpoints from which the run shall go on
+
   std::string config() const { return path + "/config.yaml"; }
   std::string metrics() const { return path + "/metrics.jsonl"; }
+  std::string discarded_metrics() const { return path + "/metrics.discarded.jsonl"; }
   std::string tensorboard() const { return path + "/tensorboard"; }
+  std::string checkpoints() const { return path + "/checkpoints"; }
   std::string status() const { return path + "/status.json"; }
+  std::string stop_file() const { return path + "/stop"; }
   std::string trace(int rank) const { return path + "/trace-rank" + std::to_string(rank) + ".jsonl"; }
 };
 
-/// Rank 0 makes the directory (run.dir, else runs/<config name>-<date>) and writes config.yaml; all ranks learn its
-/// path. Usage error when it cannot be made or written, or holds another run's metrics. Collective.
-RunDirectory make_run_directory(const RunConfig& config, const std::string& config_name,
-                                const std::string& resolved_yaml, Communicator& world);
+/// Rank 0 chooses the directory (run.dir, else runs/<config name>-<date>) and looks what is there; all ranks learn it.
+/// Nothing is written. Usage error on rank 0 when checkpoint.resume and what is there do not fit: a used directory
+/// without checkpoints, or with `never`; none with `must`. Collective.
+RunDirectory find_run_directory(const RunConfig& config, const std::string& config_name, Communicator& world);
+
+/// Rank 0 makes the directory and writes config.yaml. Usage error when it cannot.
+void write_run_directory(const RunDirectory& run, const std::string& resolved_yaml, const Communicator& world);
 
 }  // namespace octet

@@ -1,19 +1,43 @@
 #include "src/train/run_log.h"
 
 #include "src/base/log.h"
+#include "src/metrics/history.h"
 #include "src/metrics/peak.h"
 #include "src/train/memory_plan.h"
 
 namespace octet {
 
-RunLog::RunLog(const RunConfig& config, const RunEnvironment& environment, RunDirectory directory)
+RunLog::RunLog(const RunConfig& config, const RunEnvironment& environment, RunDirectory directory,
+               const StartingPoint& from)
     : config_(config),
       environment_(environment),
       directory_(std::move(directory)),
-      writes_(environment.mesh.world().rank() == 0) {
-  if (writes_) metrics_ = std::make_unique<MetricsWriter>(directory_.metrics());
-  if (writes_ && config.tensorboard) events_ = std::make_unique<EventWriter>(directory_.tensorboard());
-  write_status_file({.state = "running", .reason = "", .exit_code = 0, .step = 0, .steps = config.train.steps});
+      writes_(environment.mesh.world().rank() == 0),
+      checkpoint_(from.checkpoint) {
+  if (!writes_) return;
+  if (directory_.resumes) go_on_from(from);
+  metrics_ = std::make_unique<MetricsWriter>(directory_.metrics());
+  if (config.tensorboard) events_ = std::make_unique<EventWriter>(directory_.tensorboard(), from.step + 1);
+  write_status(directory_.status(), status("running", "", 0, from.step));
+}
+
+void RunLog::go_on_from(const StartingPoint& from) {
+  const auto before = read_status(directory_.status());
+  restarts_ = before ? before->restarts + 1 : 1;
+  const MetricsCut cut = cut_metrics(directory_.metrics(), directory_.discarded_metrics(), from.step);
+  log::info(
+      "restart {}; metrics.jsonl has {} line(s) up to step {}{}", restarts_, cut.kept, from.step,
+      cut.discarded == 0 ? "" : fmt::format(", {} of later steps moved to metrics.discarded.jsonl", cut.discarded));
+}
+
+RunStatus RunLog::status(std::string state, std::string reason, int exit_code, std::int64_t step) const {
+  return {.state = std::move(state),
+          .reason = std::move(reason),
+          .exit_code = exit_code,
+          .step = step,
+          .steps = config_.train.steps,
+          .restarts = restarts_,
+          .checkpoint = checkpoint_};
 }
 
 void RunLog::start(const MemoryPlan& plan, const Trainer& trainer) {
@@ -96,10 +120,20 @@ void RunLog::memory(const MemoryPlan& plan) {
             static_cast<double>(device.used_bytes()) / 0x1p20, static_cast<double>(device.memory_bytes()) / 0x1p20);
 }
 
+void RunLog::sync() const {
+  if (writes_) metrics_->sync();
+}
+
+void RunLog::committed(const checkpoint::SaveReport& report) {
+  checkpoint_ = report.path;
+  log::info("checkpoint of step {}: committed, {:.1f} MiB in {:.2f} s, {}", report.step,
+            static_cast<double>(report.bytes) / 0x1p20, report.write_seconds, report.path);
+  if (writes_) write_status(directory_.status(), status("running", "", 0, report.step));
+}
+
 void RunLog::end(const std::string& state, const std::string& reason, int exit_code, std::int64_t step) {
-  write_status_file(
-      {.state = state, .reason = reason, .exit_code = exit_code, .step = step, .steps = config_.train.steps});
   if (!writes_) return;
+  write_status(directory_.status(), status(state, reason, exit_code, step));
   const std::string line = fmt::format("{} after step {}: {}", state, step, reason);
   state == "failed" ? log::error("{}", line) : log::info("{}", line);
 }
@@ -108,19 +142,13 @@ void RunLog::fail(const std::string& reason, ExitCode code, std::int64_t step) n
   // A lost peer is usually a consequence; the rank that knows the cause must have the last word.
   if (code == ExitCode::lost_peer && !writes_) return;
   try {
+    if (!writes_) restarts_ = read_status(directory_.status()).value_or(RunStatus{}).restarts;  // rank 0 knows it
     const std::string who = log::identity();
-    write_status(directory_.status(), {.state = "failed",
-                                       .reason = who.empty() ? reason : fmt::format("{}: {}", who, reason),
-                                       .exit_code = static_cast<int>(code),
-                                       .step = step,
-                                       .steps = config_.train.steps});
+    write_status(directory_.status(), status("failed", who.empty() ? reason : fmt::format("{}: {}", who, reason),
+                                             static_cast<int>(code), step));
   } catch (const std::exception& e) {
     log::warning("{}", e.what());
   }
-}
-
-void RunLog::write_status_file(const RunStatus& status) {
-  if (writes_) write_status(directory_.status(), status);
 }
 
 }  // namespace octet

@@ -2,11 +2,13 @@
 
 #include <memory>
 
+#include "checkpoints/saver.h"
 #include "src/base/error.h"
 #include "src/metrics/event_writer.h"
 #include "src/metrics/status.h"
 #include "src/metrics/step_metrics.h"
 #include "src/train/memory_plan.h"
+#include "src/train/resume.h"
 #include "src/train/run.h"
 #include "src/train/run_directory.h"
 
@@ -15,7 +17,10 @@ namespace octet {
 /// Everything a run tells its owner: console, metrics.jsonl, event files, status.json. Files are rank 0's alone.
 class RunLog {
  public:
-  RunLog(const RunConfig& config, const RunEnvironment& environment, RunDirectory directory);
+  /// A run that goes on: metrics of steps after `from` are moved to metrics.discarded.jsonl, since those steps are done
+  /// again, and status.json counts a restart.
+  RunLog(const RunConfig& config, const RunEnvironment& environment, RunDirectory directory,
+         const StartingPoint& from = {});
 
   /// Model, layout, precision, formats of the GEMMs, data, memory plan: what a reader of the log needs to know.
   void start(const MemoryPlan& plan, const Trainer& trainer);
@@ -23,6 +28,10 @@ class RunLog {
   /// Names tensors with NaN or infinity.
   void non_finite(std::int64_t step, const StepResult& result);
   void memory(const MemoryPlan& plan);
+  /// Before a checkpoint: the lines of its steps must not be lost where it is not.
+  void sync() const;
+  /// A checkpoint was committed; status.json names it from now on.
+  void committed(const checkpoint::SaveReport& report);
   void end(const std::string& state, const std::string& reason, int exit_code, std::int64_t step);
 
   /// An exception on this rank, whichever that is: the others may never hear of it. `step` is the last finished one.
@@ -32,12 +41,16 @@ class RunLog {
   const RunDirectory& directory() const { return directory_; }
 
  private:
-  void write_status_file(const RunStatus& status);
+  /// With what every status of this run has.
+  RunStatus status(std::string state, std::string reason, int exit_code, std::int64_t step) const;
+  void go_on_from(const StartingPoint& from);
 
   const RunConfig& config_;
   const RunEnvironment& environment_;
   RunDirectory directory_;
   bool writes_;
+  std::int64_t restarts_ = 0;
+  std::string checkpoint_;  ///< newest committed
   std::unique_ptr<MetricsWriter> metrics_;
   std::unique_ptr<EventWriter> events_;  ///< none without run.tensorboard
 };

@@ -61,6 +61,11 @@ void declare_train(Schema& schema, TrainConfig& c) {
       .at_most(most_steps)
       .help("Length of a validation. 0: the whole validation split.");
   schema.add("log_every", c.log_every).unit("steps").at_least(1).at_most(most_steps).help("Steps between log lines.");
+  schema.add("max_wall_time", c.max_wall_time)
+      .unit("minutes, or H:MM:SS")
+      .help(
+          "Time since the program began in which the run should have ended: it stops after the last step that leaves "
+          "room for another one of the longest kind and a checkpoint, saves and ends with exit code 75. 0: none.");
 }
 
 void declare_data(Schema& schema, DataConfig& c) {
@@ -162,6 +167,40 @@ void declare_float8(Schema& schema, Float8Config& c) {
       .help("Linears that stay in bf16, by any part of their names (attention.wq, feed_forward.w2, ...).");
 }
 
+void declare_checkpoint(Schema& schema, CheckpointConfig& c) {
+  schema.section("checkpoint",
+                 "State saved to the folder checkpoints in the run's folder, and runs that go on from it.");
+  schema.add("interval", c.interval)
+      .unit("steps or minutes")
+      .help(
+          "How often the state is saved: N or \"N steps\", \"N min\", auto or off. auto: every 1 to 60 minutes, by the "
+          "measured cost of a checkpoint and failure_gpu_hours. Unless off, a run that stops or finishes leaves a "
+          "checkpoint of its last step too. off: nothing is saved.");
+  schema.add("keep", c.keep)
+      .unit("checkpoints")
+      .at_least(1)
+      .at_most(1e6)
+      .help("The newest that stay; older ones are removed after a newer one is committed.");
+  schema.add("keep_every", c.keep_every)
+      .unit("steps")
+      .at_least(0)
+      .at_most(most_steps)
+      .help("Checkpoints of multiples of this step stay as well. 0: none.");
+  schema.add_choice("resume", c.resume, {"never", "auto", "must"})
+      .help(
+          "auto: the run goes on from the newest valid checkpoint in its folder, where there is one. must: refused "
+          "without one. never: refused with one.");
+  schema.add("failure_gpu_hours", c.failure_gpu_hours)
+      .unit("hours")
+      .above(0)
+      .at_most(1e12)
+      .help(
+          "Mean time between stops that nobody asked for, of one GPU (or rank): the whole run's times its ranks; for "
+          "interval auto.");
+  schema.add("test_write", c.test_write)
+      .help("Save after the first step of every start as well, to prove that the storage works.");
+}
+
 void declare_machine(Schema& schema, RunConfig& c) {
   schema.section("comm", "Communication between ranks.");
   schema.add("timeout_seconds", c.comm.timeout_seconds)
@@ -174,6 +213,10 @@ void declare_machine(Schema& schema, RunConfig& c) {
       .help(
           "The same until the end of the first step: ranks open data, compile and allocate for different lengths of "
           "time.");
+  schema.add("checkpoint_timeout_seconds", c.comm.checkpoint_timeout_seconds)
+      .unit("seconds")
+      .above(0)
+      .help("The same while checkpoints are written or read: ranks wait for the slowest disk.");
   schema.add("trace", c.comm.trace).help("Write every collective and GEMM to trace-rankN.jsonl in the run's folder.");
   schema.section("cpu", "The CPU backend.");
   schema.add_choice("gemm", c.cpu.gemm, {"auto", "f32", "bf16"})
@@ -212,8 +255,21 @@ void declare_options(Schema& schema, RunConfig& config) {
   declare_schedule(schema, config.schedule);
   declare_parallel(schema, config.parallel);
   declare_float8(schema, config.float8);
+  declare_checkpoint(schema, config.checkpoint);
   declare_machine(schema, config);
   declare_cuda(schema, config.cuda);
+}
+
+void declare_stored_options(Schema& schema, RunConfig& config) {
+  declare_options(schema, config);
+  schema.section("model_shape", "The keys of the model's file.");
+  declare_model_options(schema, config.model);
+}
+
+std::string stored_yaml(RunConfig config) {
+  Schema schema;
+  declare_stored_options(schema, config);
+  return to_yaml(schema);
 }
 
 std::string to_yaml(RunConfig config) {

@@ -16,6 +16,11 @@ void declare_model_options(Schema& schema, ModelConfig& model);
 /// The whole configuration as YAML text: --print-config, config.yaml of a run. It reads back to the same configuration.
 std::string to_yaml(RunConfig config);
 
+/// What a checkpoint stores of the configuration: every option, and a section model_shape with the keys of the model's
+/// file, so that the checkpoint needs no other file to be understood.
+void declare_stored_options(Schema& schema, RunConfig& config);
+std::string stored_yaml(RunConfig config);
+
 /// The model's shape as the text of a model file.
 std::string to_yaml(ModelConfig model);
 

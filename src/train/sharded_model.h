@@ -42,6 +42,8 @@ class ShardedModel {
   const GradientNorm& norm() const { return norm_; }
   ShardedBuffer& master() { return master_; }
   ShardedBuffer& gradients() { return gradients_; }
+  ShardedBuffer& first_moment() { return first_moment_; }
+  ShardedBuffer& second_moment() { return second_moment_; }
   const WeightScales& scales() const { return scales_; }
   FsdpWeights& weights() { return weights_; }
 

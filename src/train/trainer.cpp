@@ -56,11 +56,11 @@ Trainer::Trainer(const RunConfig& config, Mesh& mesh, Stream& stream, GemmTrace*
              gemms),
       upload_(stream, config.train.micro_batch, config.train.seq_len),
       loss_sum_(device_, DType::f32, {1}, Purpose::workspace),
-      flags_(device_, DType::i32, {2}, Purpose::workspace) {
+      flags_(device_, DType::i32, {3}, Purpose::workspace) {
   model_.initialize(config.seed);
 }
 
-StepResult Trainer::train_step(std::int64_t step, const StopSignal& stop) {
+StepResult Trainer::train_step(std::int64_t step, const std::function<Wishes()>& wishes) {
   StepResult result;
   result.lr = learning_rate(config_.schedule, config_.optimizer.lr, step, config_.train.steps);
   const float loss_scale = 1.0f / static_cast<float>(config_.train.global_batch * config_.train.seq_len);
@@ -75,11 +75,11 @@ StepResult Trainer::train_step(std::int64_t step, const StopSignal& stop) {
     model_.accumulate(tokens, targets, loss_scale, loss_sum_.view().as<float>());
   }
   model_.finish_step(step, result.lr);
-  agree(result, stop);
+  agree(result, wishes());
   return result;
 }
 
-void Trainer::agree(StepResult& result, const StopSignal& stop) {
+void Trainer::agree(StepResult& result, const Wishes& mine) {
   auto* loss_sum = loss_sum_.view().as<float>();
   mesh_.dp().all_reduce(loss_sum, 1, DType::f32, ReduceOp::sum);
   float loss = 0, norm = 0;
@@ -88,17 +88,18 @@ void Trainer::agree(StepResult& result, const StopSignal& stop) {
   device_.copy_to_host(&norm, model_.norm().norm(), 4, stream_);
   device_.copy_to_host(&skip, model_.norm().skip(), 4, stream_);
 
-  std::int32_t flags[2] = {model_.non_finite().empty() ? 0 : 1, stop.received()};
+  std::int32_t flags[3] = {model_.non_finite().empty() ? 0 : 1, static_cast<std::int32_t>(mine.stop),
+                           mine.checkpoint ? 1 : 0};
   auto* device_flags = flags_.view().as<std::int32_t>();
   device_.copy_from_host(device_flags, flags, sizeof flags, stream_);
-  mesh_.world().all_reduce(device_flags, 2, DType::i32, ReduceOp::max);
+  mesh_.world().all_reduce(device_flags, 3, DType::i32, ReduceOp::max);
   device_.copy_to_host(flags, device_flags, sizeof flags, stream_);
   stream_.synchronize();
 
   result.loss = loss / static_cast<double>(config_.train.global_batch * config_.train.seq_len);
   result.grad_norm = norm;
   result.skipped = skip != 0;
-  result.stop_signal = flags[1];
+  result.wishes = {.stop = static_cast<StopReason>(flags[1]), .checkpoint = flags[2] != 0};
   if (flags[0] != 0) result.non_finite = model_.take_non_finite();
 }
 

@@ -4,7 +4,9 @@
 
 #include "src/base/options/text.h"
 #include "src/model/parameters.h"
+#include "src/train/checkpoint_interval.h"
 #include "src/train/schema.h"
+#include "src/train/wall_clock.h"
 
 namespace octet {
 namespace {
@@ -110,6 +112,30 @@ void check_attention(const RunConfig& c, const Origins& at) {
                c.device, max_head_dim);
 }
 
+void check_wall_time(const RunConfig& c, const Origins& at) {
+  if (parse_wall_time(c.train.max_wall_time)) return;
+  throw refuse(at, "train.max_wall_time", in_quotes(c.train.max_wall_time),
+               "expected minutes such as 90, or H:MM:SS such as 23:50:00; 0 for none");
+}
+
+void check_checkpoint(const RunConfig& c, const Origins& at) {
+  const CheckpointConfig& k = c.checkpoint;
+  const auto interval = parse_interval(k.interval);
+  if (!interval) throw refuse(at, "checkpoint.interval", in_quotes(k.interval), "expected {}", interval_forms);
+  const bool off = interval->kind == checkpoint::Interval::Kind::off;
+  if (off && k.test_write) {
+    throw refuse(at, "checkpoint.test_write", k.test_write, "has no effect with checkpoint.interval = off");
+  }
+  // With off it may stay: that is how one run of a profile is made to save nothing.
+  if (!off && k.interval != "auto" && k.failure_gpu_hours != CheckpointConfig().failure_gpu_hours) {
+    throw refuse(at, "checkpoint.failure_gpu_hours", k.failure_gpu_hours,
+                 "has no effect with checkpoint.interval = {}; expected interval auto", k.interval);
+  }
+  if (k.resume == "must" && c.run_dir.empty()) {
+    throw refuse(at, "checkpoint.resume", k.resume, "there is nothing to resume in a new folder; expected run.dir");
+  }
+}
+
 /// An option of the other device would be ignored.
 void check_device(const RunConfig& c, const Origins& at) {
   if (c.device == "cuda") return;
@@ -135,6 +161,8 @@ void validate(const RunConfig& config, const Origins& origins) {
   check_names(config, origins);
   check_float8(config, origins);
   check_attention(config, origins);
+  check_wall_time(config, origins);
+  check_checkpoint(config, origins);
   check_device(config, origins);
 }
 

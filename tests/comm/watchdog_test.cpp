@@ -54,6 +54,12 @@ TEST(Watchdog, EveryPhaseHasItsOwnLimit) {
     std::this_thread::sleep_for(milliseconds(40));
     EXPECT_NO_THROW(inner.check_deadline());
   }
+  {
+    const PhaseScope files(Phase::checkpoint);
+    const OperationScope inner("all_reduce");
+    std::this_thread::sleep_for(milliseconds(40));
+    EXPECT_NO_THROW(inner.check_deadline());
+  }
   EXPECT_NO_THROW(first.check_deadline());  // the phase in which it began counts
   try {
     operation.check_deadline();
@@ -72,6 +78,7 @@ TEST(Watchdog, ABadDeadlineIsRefused) {
   for (const double bad : {0.0, -1.0, std::numeric_limits<double>::quiet_NaN()}) {
     EXPECT_THROW(Watchdog({.start = bad, .step = 1.0}), Error);
     EXPECT_THROW(Watchdog({.start = 1.0, .step = bad}), Error);
+    EXPECT_THROW(Watchdog({.start = 1.0, .step = 1.0, .checkpoint = bad}), Error);
   }
   const double forever = std::numeric_limits<double>::infinity();
   const Watchdog watchdog({.start = forever, .step = forever});

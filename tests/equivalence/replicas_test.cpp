@@ -2,6 +2,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "checkpoints/restore.h"
 #include "src/comm/trace.h"
 #include "src/train/loop.h"
 #include "src/train/run_directory.h"
@@ -26,6 +27,7 @@ class Replicas : public TrainerTest {
     if (world_->size() % 2 != 0) GTEST_SKIP() << "needs an even number of ranks";
     config_.train.steps = 5;
     config_.parallel.check_replicas_every = 2;
+    config_.checkpoint.interval = "off";
   }
 
   /// A run of the loop, on every rank. `corrupt`: the last rank changes one of its weights before the first step.
@@ -41,12 +43,23 @@ class Replicas : public TrainerTest {
                                      .config_name = "replicas",
                                      .resolved_yaml = ""};
     Trainer trainer(config_, mesh, *stream_, nullptr);
-    RunLog log(config_, environment, make_run_directory(config_, "replicas", "", mesh.world()));
+    const RunDirectory directory = find_run_directory(config_, "replicas", mesh.world());
+    write_run_directory(directory, "", mesh.world());
+    RunLog log(config_, environment, directory);
     if (corrupt && world_->rank() == world_->size() - 1) change_a_weight(trainer.model());
     trainer.model().weights_changed();
+    const StopSignal signal;
+    Checkpointing checkpoints(config_, environment, trainer, log, {});
     Ended ended;
     testing::internal::CaptureStderr();
-    ended.code = train_steps(config_, environment, trainer, log, MemoryPlan{}, ended.done);
+    ended.code = train_steps({.config = config_,
+                              .environment = environment,
+                              .trainer = trainer,
+                              .log = log,
+                              .checkpoints = checkpoints,
+                              .stop = StopRequest(signal, WallClock(0), ""),
+                              .plan = {}},
+                             ended.done);
     ended.err = testing::internal::GetCapturedStderr();
     world_->barrier();  // rank 0 has written the status
     ended.status = nlohmann::json::parse(std::ifstream(log.directory().status()));
@@ -99,6 +112,21 @@ TEST_F(Replicas, TheMajorityIsRight) {
   if (world_->size() < 4) GTEST_SKIP() << "needs four ranks";
   const int last = world_->size() - 1;
   expect_named(run(world_->size(), true), fmt::format("rank {} on node-{} against the majority", last, last));
+}
+
+/// A piece that replicas share is saved once, which would hide that they differ.
+TEST_F(Replicas, NoCheckpointIsTakenOfThoseThatDiffer) {
+  config_.parallel.check_replicas_every = 100;
+  config_.checkpoint.interval = "3";
+  const Ended bad = run(2, true);
+  EXPECT_EQ(bad.code, 76);
+  EXPECT_EQ(bad.done, 3);
+  EXPECT_TRUE(checkpoint::list_checkpoints(config_.run_dir + "/checkpoints").empty());
+  const Ended good = run(2, false);
+  EXPECT_EQ(good.code, 0);
+  world_->barrier();
+  EXPECT_EQ(checkpoint::list_checkpoints(config_.run_dir + "/checkpoints").size(), 2u);  // of steps 3 and 5
+  world_->barrier();
 }
 
 TEST_F(Replicas, NobodyComparesWhenOffOrAlone) {

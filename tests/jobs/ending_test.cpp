@@ -1,81 +1,9 @@
 // How runs end before their last step: signals, dead ranks, numbers that are not finite, a rank that fails.
-#include <csignal>
-#include <fstream>
-#include <future>
-#include <thread>
-
 #include "src/data/sampler.h"
-#include "tests/jobs/job.h"
+#include "tests/jobs/endless_run.h"
 
 namespace octet::test {
 namespace {
-
-namespace fs = std::filesystem;
-
-/// A run of two ranks that would go on for very long.
-class EndlessRun {
- public:
-  explicit EndlessRun(const std::string& arguments = "") : run_{{}, new_run_directory()} {
-    const std::string all = fmt::format("run.yaml --train.steps 1000000 --run.dir {} {}", run_.directory, arguments);
-    job_ = std::async(std::launch::async, [command = launched(2, all)] { return in_workplace(command, 60); });
-    for (int i = 0;
-         i < 3000 && !(run_.has("metrics.jsonl") && occurrences(read_bytes(run_.file("metrics.jsonl")), "\n") >= 3);
-         ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-  }
-  ~EndlessRun() {
-    for (const pid_t rank : processes()) ::kill(rank, SIGKILL);  // those of a test that failed
-  }
-
-  /// Process of a rank, or of all: those of octet-train that have this run's directory among their arguments.
-  std::vector<pid_t> processes(const std::string& rank = "") const {
-    std::vector<pid_t> found;
-    for (const auto& entry : fs::directory_iterator("/proc")) {
-      const std::string name = entry.path().filename();
-      if (!std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; })) continue;
-      if (!is_ours(entry.path())) continue;
-      if (rank.empty() || has_entry(entry.path() / "environ", "PMI_RANK=" + rank)) found.push_back(std::stoi(name));
-    }
-    return found;
-  }
-
-  /// Sends the signal to that rank and waits for the end of the job.
-  const TrainedRun& end_by(int signal, const std::string& rank) {
-    const auto target = processes(rank);
-    EXPECT_EQ(target.size(), 1u);
-    if (target.size() == 1) ::kill(target[0], signal);
-    run_.result = job_.get();
-    EXPECT_FALSE(run_.result.timed_out);
-    return run_;
-  }
-
- private:
-  /// Whether a file of /proc that ends its entries with 0 has this one.
-  static bool has_entry(const fs::path& path, const std::string& wanted) {
-    std::ifstream file(path);
-    for (std::string entry; std::getline(file, entry, '\0');) {
-      if (entry == wanted) return true;
-    }
-    return false;
-  }
-  bool is_ours(const fs::path& process) const {
-    std::error_code error;
-    return fs::read_symlink(process / "cwd", error) == fs::canonical(workplace().path()) &&
-           fs::read_symlink(process / "exe", error).filename() == "octet-train" &&
-           has_entry(process / "cmdline", run_.directory);
-  }
-
-  TrainedRun run_;
-  std::future<CommandResult> job_;
-};
-
-/// Every step from 1 on has its line, and the last one is the status's.
-void expect_whole_until(const TrainedRun& run, std::int64_t last) {
-  std::int64_t step = 0;
-  for (const auto& line : run.metrics()) EXPECT_EQ(line["step"], ++step);
-  EXPECT_EQ(step, last);
-}
 
 /// Nobody ended this run properly: the lines are those of steps 1, 2, ... all the same, and none is cut off.
 void expect_whole_lines(const TrainedRun& run) {

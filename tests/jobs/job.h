@@ -39,7 +39,9 @@ constexpr const char* run_file =
     "  lr: 3e-3\n"
     "schedule:\n"
     "  kind: constant\n"
-    "  warmup_steps: 0\n";
+    "  warmup_steps: 0\n"
+    "checkpoint:\n"
+    "  interval: off\n";  // where a test is not about them
 
 /// Sentences of random English words: enough structure that a tiny model gets far below the entropy of letters.
 inline std::string simple_text() {
@@ -113,10 +115,14 @@ struct TrainedRun {
   }
 };
 
+/// In a directory that an earlier run may have used.
+inline TrainedRun train_in(const std::string& directory, int ranks, const std::string& arguments,
+                           const std::string& file = "run.yaml") {
+  return {in_workplace(launched(ranks, file + " --run.dir " + directory + " " + arguments)), directory};
+}
+
 inline TrainedRun train(int ranks, const std::string& arguments, const std::string& file = "run.yaml") {
-  TrainedRun run{{}, new_run_directory()};
-  run.result = in_workplace(launched(ranks, file + " --run.dir " + run.directory + " " + arguments));
-  return run;
+  return train_in(new_run_directory(), ranks, arguments, file);
 }
 
 /// The finished run with these arguments, trained when first asked for.
@@ -134,6 +140,13 @@ inline double distance(const std::vector<double>& a, const std::vector<double>& 
   double worst = 0;
   for (std::size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::abs(a[i] - b[i]) / std::abs(b[i]));
   return std::isnan(worst) ? INFINITY : worst;
+}
+
+/// Every step from 1 to `last` has one line.
+inline void expect_whole_until(const TrainedRun& run, std::int64_t last) {
+  std::int64_t step = 0;
+  for (const auto& line : run.metrics()) EXPECT_EQ(line["step"], ++step);
+  EXPECT_EQ(step, last);
 }
 
 inline int occurrences(const std::string& text, const std::string& what) {

@@ -29,18 +29,43 @@ struct Status : testing::Test {
 };
 
 TEST_F(Status, HoldsWhyTheRunEnded) {
-  write_status(path.string(),
-               {.state = "stopped", .reason = "SIGTERM\n\"quoted\"", .exit_code = 143, .step = 7, .steps = 100});
+  write_status(path.string(), {.state = "stopped",
+                               .reason = "SIGTERM\n\"quoted\"",
+                               .exit_code = 75,
+                               .step = 7,
+                               .steps = 100,
+                               .restarts = 2,
+                               .checkpoint = "runs/a/checkpoints/step-000007"});
   nlohmann::json got = read();
   const std::string time = got.at("time");
   std::tm parts{};
   const char* end = strptime(time.c_str(), "%Y-%m-%dT%H:%M:%SZ", &parts);
   EXPECT_TRUE(end != nullptr && *end == 0 && time.size() == 20) << time;
   got.erase("time");
-  EXPECT_EQ(
-      got,
-      (nlohmann::json{
-          {"state", "stopped"}, {"reason", "SIGTERM\n\"quoted\""}, {"exit_code", 143}, {"step", 7}, {"steps", 100}}));
+  EXPECT_EQ(got, (nlohmann::json{{"state", "stopped"},
+                                 {"reason", "SIGTERM\n\"quoted\""},
+                                 {"exit_code", 75},
+                                 {"step", 7},
+                                 {"steps", 100},
+                                 {"restarts", 2},
+                                 {"checkpoint", "runs/a/checkpoints/step-000007"}}));
+}
+
+TEST_F(Status, ReadsBack) {
+  EXPECT_FALSE(read_status(path.string()));
+  write_status(path.string(), {.state = "running", .reason = "", .exit_code = 0, .step = 3, .steps = 9, .restarts = 1});
+  const auto status = read_status(path.string());
+  ASSERT_TRUE(status);
+  EXPECT_EQ(status->state, "running");
+  EXPECT_EQ(status->step, 3);
+  EXPECT_EQ(status->steps, 9);
+  EXPECT_EQ(status->restarts, 1);
+  EXPECT_EQ(status->checkpoint, "");
+  for (const char* wrong :
+       {"", "{", "[]", "{}", R"({"state": 1, "reason": "", "exit_code": 0, "step": 0, "steps": 1})"}) {
+    std::ofstream(path) << wrong;
+    EXPECT_FALSE(read_status(path.string())) << wrong;
+  }
 }
 
 TEST_F(Status, ReplacesTheOldOneAndLeavesNothingElse) {

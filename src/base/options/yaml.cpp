@@ -53,7 +53,9 @@ Error unknown_key(const Schema& schema, const std::string& section, const Place&
                      place.origin(), known_as, describe(value), best);
 }
 
-void read_section(Schema& schema, const std::string& section, const YAML::Node& map, const Place& place) {
+/// `unknown`: null refuses unknown keys.
+void read_section(Schema& schema, const std::string& section, const YAML::Node& map, const Place& place,
+                  std::vector<std::string>* unknown) {
   if (map.IsNull()) return;
   if (!map.IsMap()) throw wrong_value(place, map, "a map of options");
   std::map<std::string, int> seen;
@@ -61,9 +63,49 @@ void read_section(Schema& schema, const std::string& section, const YAML::Node& 
     const std::string name = unique_key(entry.first, place, seen);
     const Place at = place.at(line_of(entry.first), name);
     Option* option = schema.find(name);
-    if (option == nullptr) throw unknown_key(schema, section, at, entry.second);
-    option->read(entry.second, at);
+    if (option == nullptr && unknown == nullptr) throw unknown_key(schema, section, at, entry.second);
+    option == nullptr ? unknown->push_back(name) : option->read(entry.second, at);
   }
+}
+
+void read_sections(Schema& schema, const YAML::Node& map, const Place& place, std::vector<std::string>* unknown) {
+  if (!map.IsMap()) {
+    throw usage_error("config", "{}: found {}, expected a map of options", place.origin(), describe(map));
+  }
+  std::map<std::string, int> seen;
+  for (const auto& entry : map) {
+    const std::string name = unique_key(entry.first, place, seen);
+    const std::string own = entry.first.Scalar();
+    const Place at = place.at(line_of(entry.first), name);
+    Option* option = schema.find(own);
+    if (schema.has_section(own)) {
+      read_section(schema, own, entry.second, at, unknown);
+    } else if (option != nullptr && option->section().empty()) {
+      option->read(entry.second, at);
+    } else if (unknown != nullptr) {
+      unknown->push_back(name);
+    } else {
+      throw unknown_key(schema, "", at, entry.second);
+    }
+  }
+}
+
+/// The one document of the text; throws where there is none or more.
+YAML::Node document_of(const std::string& text, const std::string& source) {
+  std::vector<YAML::Node> documents;
+  try {
+    documents = YAML::LoadAll(text);
+  } catch (const YAML::Exception& error) {
+    throw usage_error("config", "{}:{}: no valid YAML: {} (column {})", source, error.mark.line + 1, error.msg,
+                      error.mark.column + 1);
+  }
+  if (documents.empty() || (documents.size() == 1 && documents[0].IsNull())) {
+    throw usage_error("config", "{}: the file is empty, expected a map of options", source);
+  }
+  if (documents.size() > 1) {
+    throw usage_error("config", "{}:{}: a second YAML document, expected one in a file", source, line_of(documents[1]));
+  }
+  return documents[0];
 }
 
 std::string read_text(const std::string& path) {
@@ -81,40 +123,18 @@ std::string read_text(const std::string& path) {
 }  // namespace
 
 void read_map(Schema& schema, const YAML::Node& map, const Place& place) {
-  if (!map.IsMap()) {
-    throw usage_error("config", "{}: found {}, expected a map of options", place.origin(), describe(map));
-  }
-  std::map<std::string, int> seen;
-  for (const auto& entry : map) {
-    const std::string name = unique_key(entry.first, place, seen);
-    const std::string own = entry.first.Scalar();
-    const Place at = place.at(line_of(entry.first), name);
-    Option* option = schema.find(own);
-    if (schema.has_section(own)) {
-      read_section(schema, own, entry.second, at);
-    } else if (option != nullptr && option->section().empty()) {
-      option->read(entry.second, at);
-    } else {
-      throw unknown_key(schema, "", at, entry.second);
-    }
-  }
+  read_sections(schema, map, place, nullptr);
 }
 
 void read_yaml_text(Schema& schema, const std::string& text, const std::string& source) {
-  std::vector<YAML::Node> documents;
-  try {
-    documents = YAML::LoadAll(text);
-  } catch (const YAML::Exception& error) {
-    throw usage_error("config", "{}:{}: no valid YAML: {} (column {})", source, error.mark.line + 1, error.msg,
-                      error.mark.column + 1);
-  }
-  if (documents.empty() || (documents.size() == 1 && documents[0].IsNull())) {
-    throw usage_error("config", "{}: the file is empty, expected a map of options", source);
-  }
-  if (documents.size() > 1) {
-    throw usage_error("config", "{}:{}: a second YAML document, expected one in a file", source, line_of(documents[1]));
-  }
-  read_map(schema, documents[0], {source, line_of(documents[0]), ""});
+  const YAML::Node map = document_of(text, source);
+  read_map(schema, map, {source, line_of(map), ""});
+}
+
+void read_yaml_known(Schema& schema, const std::string& text, const std::string& source,
+                     std::vector<std::string>& unknown) {
+  const YAML::Node map = document_of(text, source);
+  read_sections(schema, map, {source, line_of(map), ""}, &unknown);
 }
 
 void read_yaml_file(Schema& schema, const std::string& path) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "src/base/options/schema.h"
 
@@ -13,6 +14,10 @@ namespace octet {
 void read_yaml_file(Schema& schema, const std::string& path);
 /// The same from text; `source` stands for the file in messages.
 void read_yaml_text(Schema& schema, const std::string& text, const std::string& source);
+/// The same, but keys that the schema does not have are collected in `unknown` ("section.key", or the section) instead
+/// of refused: for a text that another version of the program wrote.
+void read_yaml_known(Schema& schema, const std::string& text, const std::string& source,
+                     std::vector<std::string>& unknown);
 /// The same from a node, whose options are named below `place.key` in messages.
 void read_map(Schema& schema, const YAML::Node& map, const Place& place);
 

@@ -1,0 +1,91 @@
+#include "checkpoints/commit.h"
+
+#include <filesystem>
+#include <system_error>
+
+#include "checkpoints/durable.h"
+#include "checkpoints/packing.h"
+#include "src/base/error.h"
+#include "src/base/progress.h"
+
+namespace octet::checkpoint {
+namespace {
+
+constexpr std::int64_t reserve_bytes = 64 << 20;
+
+/// What was written is there under the names and with the sizes that the manifest promises.
+void check_written(const std::string& directory, const Manifest& manifest) {
+  if (read_manifest(directory) != manifest) {
+    throw internal_error("checkpoints", "{}/{}: reads back as another one than was written", directory, manifest_name);
+  }
+  for (const StoredFile& file : manifest.files) {
+    const std::string path = directory + "/" + file.name;
+    std::error_code error;
+    const std::uintmax_t found = std::filesystem::file_size(path, error);
+    if (error) throw internal_error("checkpoints", "{}: {}", path, error.message());
+    if (found != static_cast<std::uintmax_t>(file.bytes)) {
+      throw internal_error("checkpoints", "{}: found {} bytes, expected the {} that were written", path, found,
+                           file.bytes);
+    }
+  }
+}
+
+}  // namespace
+
+std::string pack(const StoredFile& file) {
+  Packer packer;
+  packer.put(file.name);
+  packer.put(file.bytes);
+  packer.put(file.hash);
+  return packer.bytes();
+}
+
+StoredFile unpack_file(const std::string& bytes) {
+  Unpacker unpacker(bytes);
+  StoredFile file;
+  file.name = unpacker.take_text();
+  file.bytes = unpacker.take<std::int64_t>();
+  file.hash = unpacker.take_text();
+  return file;
+}
+
+void check_free_space(const std::string& root, std::int64_t bytes) {
+  const std::int64_t needed = bytes + bytes / 100 + reserve_bytes, found = free_bytes(root);
+  if (found < needed) {
+    throw usage_error("checkpoints", "{}: {} free, but a checkpoint of {} needs {} there; make room or keep fewer",
+                      root, format_bytes(found), format_bytes(bytes), format_bytes(needed));
+  }
+}
+
+std::string make_temporary(const std::string& root, std::int64_t step) {
+  const std::string path = root + "/" + temporary_name(step);
+  remove_tree(path);
+  make_directory(path);
+  return path;
+}
+
+Manifest make_manifest(const RunState& state, const SavePlan& plan, const std::vector<StoredFile>& files) {
+  Manifest manifest{.state = state, .tensors = plan.tensors, .files = {}, .pieces = {}};
+  for (std::size_t r = 0; r < files.size(); ++r) {
+    if (plan.writes[r].empty()) continue;
+    const auto file = static_cast<std::int32_t>(manifest.files.size());
+    manifest.files.push_back(files[r]);
+    for (const SavePlan::Piece& piece : plan.writes[r]) {
+      const StoredTensor& tensor = plan.tensors[static_cast<std::size_t>(piece.tensor)];
+      manifest.pieces.push_back({piece.tensor, file, dataset_name(tensor.name, piece.box), piece.box});
+    }
+  }
+  return manifest;
+}
+
+std::string commit(const std::string& root, const Manifest& manifest) {
+  const std::string temporary = root + "/" + temporary_name(manifest.state.step);
+  write_file(temporary + "/" + manifest_name, to_json(manifest));
+  sync_directory(temporary);
+  check_written(temporary, manifest);
+  const std::string committed = root + "/" + directory_name(manifest.state.step);
+  replace_directory(temporary, committed);
+  return committed;
+}
+
+}  // namespace octet::checkpoint

@@ -1,0 +1,160 @@
+#include "checkpoints/durable.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <vector>
+
+#include "checkpoints/file_handle.h"
+#include "src/base/error.h"
+#include "src/base/handle.h"
+#include "src/base/log.h"
+
+namespace octet::checkpoint {
+namespace {
+
+struct DirectoryTraits {
+  using type = DIR*;
+  static DIR* null() { return nullptr; }
+  static void close(DIR* directory) noexcept { closedir(directory); }
+};
+using DirectoryStream = Handle<DirectoryTraits>;
+
+Error failed(const std::string& path, const std::string& what, int reason) {
+  return internal_error("checkpoints", "{}: {}: {}", path, what, std::strerror(reason));
+}
+Error failed(const std::string& path, const char* what) {
+  return failed(path, what, errno);
+}
+
+FileHandle open_path(const std::string& path, int flags) {
+  FileHandle opened(open(path.c_str(), flags | O_CLOEXEC, 0666));
+  if (!opened) throw failed(path, "cannot be opened");
+  return opened;
+}
+
+void sync(const FileHandle& opened, const std::string& path) {
+  if (fsync(opened.get()) != 0) throw failed(path, "cannot be synced");
+}
+
+std::string parent_of(const std::string& path) {
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  return parent.empty() ? "." : parent;
+}
+
+bool is_directory(const std::string& path) {
+  struct stat info {};
+  return lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+std::vector<std::string> entries_of(const std::string& path) {
+  const DirectoryStream stream(opendir(path.c_str()));
+  if (!stream) throw failed(path, "cannot be read");
+  std::vector<std::string> names;
+  for (errno = 0; const dirent* entry = readdir(stream.get()); errno = 0) {
+    const std::string name = entry->d_name;
+    if (name != "." && name != "..") names.push_back(name);
+  }
+  if (errno != 0) throw failed(path, "cannot be read");
+  return names;
+}
+
+/// Both names exist and change places. False where the file system cannot.
+bool exchange(const std::string& a, const std::string& b) {
+  if (renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE) == 0) return true;
+  if (errno == EINVAL || errno == ENOSYS) return false;
+  throw failed(b, "cannot be replaced");
+}
+
+/// What was in the way is of no use to anybody any more: not being able to remove it is no failure of the new one.
+void remove_replaced(const std::string& path) {
+  try {
+    remove_tree(path);
+  } catch (const Error& error) {
+    log::warning("{} (a checkpoint that was replaced stays there)", error.what());
+  }
+}
+
+}  // namespace
+
+void make_directory(const std::string& path) {
+  if (mkdir(path.c_str(), 0777) != 0) throw failed(path, "cannot be made");
+}
+
+void make_directories(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) return;
+  const std::string parent = parent_of(path);
+  if (parent != path) make_directories(parent);
+  // Another process may have been faster.
+  if (mkdir(path.c_str(), 0777) != 0 && !(errno == EEXIST && is_directory(path))) throw failed(path, "cannot be made");
+  sync_directory(parent);
+}
+
+void write_file(const std::string& path, std::string_view content) {
+  const FileHandle file = open_path(path, O_WRONLY | O_CREAT | O_EXCL);
+  while (!content.empty()) {
+    const ssize_t written = write(file.get(), content.data(), content.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) throw failed(path, "cannot be written");
+    content.remove_prefix(static_cast<std::size_t>(written));
+  }
+  sync(file, path);
+}
+
+void sync_directory(const std::string& path) {
+  sync(open_path(path, O_RDONLY | O_DIRECTORY), path);
+}
+
+void rename_durably(const std::string& from, const std::string& to) {
+  if (std::rename(from.c_str(), to.c_str()) != 0) {
+    const int reason = errno;
+    throw failed(from, "cannot be renamed to " + to, reason);
+  }
+  sync_directory(parent_of(to));
+}
+
+void replace_directory(const std::string& from, const std::string& to) {
+  struct stat info {};
+  if (lstat(to.c_str(), &info) != 0) return rename_durably(from, to);
+  if (!S_ISDIR(info.st_mode)) {
+    throw internal_error("checkpoints", "{}: is in the way: found a file, expected nothing or a directory", to);
+  }
+  if (exchange(from, to)) {
+    sync_directory(parent_of(to));
+    return remove_replaced(from);
+  }
+  const std::string aside = from + ".replaced.tmp";  // a leftover to be removed, if this ends here
+  remove_tree(aside);
+  rename_durably(to, aside);
+  rename_durably(from, to);
+  remove_replaced(aside);
+}
+
+void remove_tree(const std::string& path) {
+  if (!is_directory(path)) {
+    if (unlink(path.c_str()) != 0 && errno != ENOENT) throw failed(path, "cannot be removed");
+    return;
+  }
+  for (const std::string& name : entries_of(path)) {
+    std::string inside = path;
+    inside.append("/").append(name);
+    remove_tree(inside);
+  }
+  if (rmdir(path.c_str()) != 0) throw failed(path, "cannot be removed");
+}
+
+std::int64_t free_bytes(const std::string& path) {
+  struct statvfs info {};
+  if (statvfs(path.c_str(), &info) != 0) throw failed(path, "free space cannot be read");
+  return static_cast<std::int64_t>(info.f_bavail) * static_cast<std::int64_t>(info.f_frsize);
+}
+
+}  // namespace octet::checkpoint

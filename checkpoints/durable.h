@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace octet::checkpoint {
+
+// Steps on the file system whose result survives a crash of the machine once the function has returned. Plain system
+// calls, so that a test can count them and let them fail. Any thread. All throw internal_error with path and the
+// system's reason.
+
+/// Makes a directory whose parent exists. It must not exist. Its entry is durable after sync_directory of the parent.
+void make_directory(const std::string& path);
+/// Makes a directory and its missing parents, all durable. It may exist.
+void make_directories(const std::string& path);
+/// Makes a file that must not exist, writes and syncs it. Its entry is durable after sync_directory.
+void write_file(const std::string& path, std::string_view content);
+/// Makes the entries of a directory durable.
+void sync_directory(const std::string& path);
+/// Within one file system; `to` must not exist or be an empty directory. Syncs the parent of `to`.
+void rename_durably(const std::string& from, const std::string& to);
+/// The directory `from` takes the name `to` in one step. A directory `to` that exists is removed afterwards (it may
+/// stay under the name `from` when that fails). A file `to` is an error.
+void replace_directory(const std::string& from, const std::string& to);
+/// A file or a directory with all that is in it; links are not followed. Nothing there is no error.
+void remove_tree(const std::string& path);
+/// Bytes that this user can still write to the file system of `path`.
+std::int64_t free_bytes(const std::string& path);
+
+}  // namespace octet::checkpoint

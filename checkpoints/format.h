@@ -1,0 +1,78 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/tensor/tensor.h"
+
+namespace octet::checkpoint {
+
+/// Version of the format, docs/checkpoint-format.md. Readers refuse what they do not know.
+inline constexpr int format_version = 1;
+
+/// A rectangle of a global tensor: elements [offset, offset + extent) of each dimension.
+struct Box {
+  std::array<std::int64_t, Shape::max_rank> offset{};
+  Shape extent;
+
+  bool operator==(const Box&) const = default;
+};
+
+/// A global tensor: what a checkpoint is made of, whatever the layout that wrote it. "master/NAME", "first_moment/NAME"
+/// and "second_moment/NAME" for every parameter NAME.
+struct StoredTensor {
+  std::string name;
+  DType dtype = DType::f32;
+  Shape shape;
+
+  bool operator==(const StoredTensor&) const = default;
+};
+
+/// A piece of a tensor and where it is stored: dataset `dataset` of file `file`, contiguous and row-major.
+struct StoredPiece {
+  std::int32_t tensor = 0;  ///< index into Manifest::tensors
+  std::int32_t file = 0;    ///< index into Manifest::files
+  std::string dataset;
+  Box box;
+
+  bool operator==(const StoredPiece&) const = default;
+};
+
+/// A piece with its data, on its way to a file. The memory is the host's and stays valid until it is written.
+struct PieceData {
+  StoredTensor tensor;
+  Box box;
+  const void* data = nullptr;  ///< box.extent elements, row-major
+  /// Where `data` is null: gives them when the piece's turn comes, valid until the next piece is asked for its own.
+  std::function<const void*()> load = nullptr;
+};
+
+/// What of a run is no tensor.
+struct RunState {
+  std::int64_t step = 0;  ///< finished steps; the next one's data follow from it and the seed
+  std::uint64_t seed = 0;
+  std::uint64_t data_fingerprint = 0;  ///< Sampler::fingerprint: another value means other data
+  double loss = 0;                     ///< of that step, for people
+  std::string config;                  ///< resolved YAML
+  std::string layout;                  ///< "dp_replicate 2 x dp_shard 4", for people
+  std::string program;                 ///< version that wrote it
+
+  bool operator==(const RunState&) const = default;
+};
+
+/// "step-000120", and the name under which it is being written. Files are "writer-00003.h5".
+std::string directory_name(std::int64_t step);
+std::string temporary_name(std::int64_t step);
+std::string file_name(int writer);
+inline constexpr const char* manifest_name = "manifest.json";
+
+/// Where write_shard_file stores a piece: "TENSOR/@128,0" with the box's offset.
+std::string dataset_name(const std::string& tensor, const Box& box);
+/// Names of letters, digits, '_', '-' and '.', in parts between '/': HDF5 paths and JSON keys without surprises.
+bool is_tensor_name(std::string_view name);
+
+}  // namespace octet::checkpoint

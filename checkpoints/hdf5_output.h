@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "checkpoints/file_handle.h"
+#include "checkpoints/hdf5_handles.h"
+
+namespace octet::checkpoint {
+
+/// The file that HDF5 writes to, as a driver of HDF5. HDF5's own driver is no use here: when a write fails (a full
+/// disk), HDF5 1.10 can neither close the file nor leave the process without a crash. This one tells HDF5 that all is
+/// well, remembers the first failure and writes no more, so that HDF5 closes in good order, and finish() throws.
+/// It also lets the very descriptor be fsynced that was written to: the kernel reports a failed write-back there.
+class Hdf5Output {
+ public:
+  /// Creates the file. Throws an internal error when it cannot be created, also when it is there.
+  explicit Hdf5Output(std::string path);
+  Hdf5Output(const Hdf5Output&) = delete;
+  Hdf5Output& operator=(const Hdf5Output&) = delete;
+
+  /// The file that is created with these access properties is this one. It is closed before finish().
+  void use(hid_t file_access);
+
+  /// Throws an internal error with path and reason when a write has failed.
+  void throw_if_failed() const;
+  /// After HDF5 has closed: throws if a write failed, or fsyncs and closes.
+  void finish();
+
+  // For the driver's functions.
+  void write(std::int64_t offset, const char* from, std::size_t bytes) noexcept;
+  void read(std::int64_t offset, char* to, std::size_t bytes) noexcept;
+  void set_size(std::int64_t bytes) noexcept;
+  std::int64_t size() const noexcept { return size_; }
+
+ private:
+  std::string path_;
+  FileHandle file_;
+  std::int64_t size_ = 0;  ///< that HDF5 believes in
+  int error_ = 0;          ///< errno of the first failure
+  const char* failed_ = nullptr;
+};
+
+/// Creates an HDF5 file, lets `fill` write into it, closes and fsyncs it. The first `user_bytes` (0, or a power of two
+/// from 512) of the file stay out of HDF5's hands. A failed write is what is thrown, not what HDF5 said in consequence.
+void write_hdf5_file(const std::string& path, std::int64_t user_bytes,
+                     const std::function<void(hid_t file, const Hdf5Output& output)>& fill);
+
+}  // namespace octet::checkpoint

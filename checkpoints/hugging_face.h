@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "checkpoints/format.h"
+#include "src/model/config.h"
+
+namespace octet::checkpoint {
+
+// What Hugging Face calls the parts of a Llama model. Its linears have our shapes ([out, in]), and its RoPE rotates the
+// pairs (i, i + head_dim / 2) as ours does (kernels/rope.h), so that every tensor goes over as it is. Meta's own files
+// pair (2i, 2i + 1) instead; Hugging Face's converter permutes q and k of those.
+
+/// "layers.3.attention.wq.weight" -> "model.layers.3.self_attn.q_proj.weight". Throws internal_error for a name that is
+/// no parameter of Llama.
+std::string hugging_face_name(const std::string& parameter);
+
+/// The model's parameters, by our names and shapes, as fp32.
+std::vector<StoredTensor> model_tensors(const ModelConfig& model);
+
+/// "master/NAME", "first_moment/NAME", "second_moment/NAME" of every parameter, all fp32, in this order.
+std::vector<StoredTensor> training_tensors(const ModelConfig& model);
+
+/// Throws a usage error that names the first tensor in which the checkpoint is not of this model.
+void check_model(const std::vector<StoredTensor>& tensors, const ModelConfig& model, const std::string& path);
+
+/// config.json for LlamaForCausalLM. `dtype` as PyTorch names it; `max_positions` in tokens.
+std::string hugging_face_config(const ModelConfig& model, std::int64_t max_positions, const std::string& dtype);
+
+/// The model of a config.json. Throws a usage error that names `path`, the key and what was expected for what is no
+/// Llama, or computes something that we do not (other activations, biases, scaled RoPE).
+ModelConfig parse_hugging_face_config(const std::string& json, const std::string& path);
+
+}  // namespace octet::checkpoint

@@ -1,0 +1,156 @@
+#include "checkpoints/import.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "checkpoints/hugging_face.h"
+#include "checkpoints/read_file.h"
+
+namespace octet::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* index_name = "model.safetensors.index.json";
+constexpr const char* single_name = "model.safetensors";
+
+/// The files that an index names.
+std::set<std::string> files_of_index(const fs::path& path) {
+  std::set<std::string> names;
+  try {
+    const auto index = nlohmann::json::parse(read_file(path));
+    for (const auto& [tensor, file] : index.at("weight_map").items()) {
+      names.insert(file.get<std::string>());
+    }
+  } catch (const nlohmann::json::exception& error) {
+    throw usage_error("checkpoints", "{}: is no index of safetensors files: {}", path.string(), error.what());
+  }
+  for (const std::string& name : names) {
+    if (name.find('/') != std::string::npos) {
+      throw usage_error("checkpoints", "{}: names the file {}, which is not beside it", path.string(), name);
+    }
+  }
+  return names;
+}
+
+/// IEEE half precision; every value is a float.
+float from_half(std::uint16_t h) {
+  const std::uint32_t sign = std::uint32_t{h & 0x8000u} << 16, exponent = (h >> 10) & 31u, fraction = h & 0x3FFu;
+  if (exponent == 0) {  // zero and subnormal numbers: multiples of 2^-24
+    const float magnitude = static_cast<float>(fraction) * 0x1p-24f;
+    return std::bit_cast<float>(std::bit_cast<std::uint32_t>(magnitude) | sign);
+  }
+  const std::uint32_t widened = exponent == 31 ? 255 : exponent + 112;
+  return std::bit_cast<float>(sign | widened << 23 | fraction << 13);
+}
+
+void widen(const std::string& dtype, const std::vector<std::uint16_t>& from, float* to) {
+  if (dtype == "BF16") {
+    std::ranges::transform(from, to, [](std::uint16_t bits) { return static_cast<float>(bf16::from_bits(bits)); });
+  } else {
+    std::ranges::transform(from, to, from_half);
+  }
+}
+
+bool is_known(const std::string& dtype) {
+  return dtype == "F32" || dtype == "BF16" || dtype == "F16";
+}
+
+std::string text_of(const std::vector<std::int64_t>& shape) {
+  return nlohmann::json(shape).dump();
+}
+
+}  // namespace
+
+HuggingFaceModel::HuggingFaceModel(const std::string& directory) {
+  const fs::path config = fs::path(directory) / "config.json";
+  model_ = parse_hugging_face_config(read_file(config), config);
+  open_files(directory);
+  find_parameters(directory);
+}
+
+void HuggingFaceModel::open_files(const std::string& directory) {
+  const fs::path folder = directory;
+  std::error_code error;
+  std::set<std::string> names;
+  if (fs::exists(folder / index_name, error)) {
+    names = files_of_index(folder / index_name);
+  } else if (fs::exists(folder / single_name, error)) {
+    names = {single_name};
+  } else {
+    throw usage_error("checkpoints", "{}: has neither {} nor {}", directory, single_name, index_name);
+  }
+  files_.reserve(names.size());  // places point into it
+  for (const std::string& name : names) {
+    const SafetensorsReader& file = files_.emplace_back(folder / name);
+    for (const SafetensorsEntry& entry : file.header().tensors) {
+      const auto [place, is_new] = by_name_.try_emplace(entry.name, Place{&file, &entry});
+      if (!is_new) {
+        throw usage_error("checkpoints", "{}: tensor {} is in {} too", file.path(), entry.name,
+                          place->second.file->path());
+      }
+    }
+  }
+}
+
+void HuggingFaceModel::find_parameters(const std::string& directory) {
+  auto left = by_name_;
+  for (const StoredTensor& t : model_tensors(model_)) {
+    const std::string name = hugging_face_name(t.name);
+    const auto found = left.find(name);
+    if (found == left.end()) throw usage_error("checkpoints", "{}: no file has tensor {}", directory, name);
+    const SafetensorsEntry& entry = *found->second.entry;
+    std::vector<std::int64_t> expected;
+    for (int i = 0; i < t.shape.rank(); ++i) expected.push_back(t.shape[i]);
+    if (entry.shape != expected) {
+      throw usage_error("checkpoints", "{}: tensor {} has shape {}; config.json makes it {}",
+                        found->second.file->path(), name, text_of(entry.shape), text_of(expected));
+    }
+    if (!is_known(entry.dtype)) {
+      throw usage_error("checkpoints", "{}: tensor {} is {}, expected F32, BF16 or F16", found->second.file->path(),
+                        name, entry.dtype);
+    }
+    parameters_[t.name] = found->second;
+    left.erase(found);
+  }
+  for (const auto& [name, place] : left) {
+    const bool unused = name.ends_with("rotary_emb.inv_freq") || (model_.tied_embedding && name == "lm_head.weight");
+    if (!unused) {
+      throw usage_error("checkpoints", "{}: tensor {} is no part of the model of config.json", place.file->path(),
+                        name);
+    }
+    ignored_.push_back(name);
+  }
+}
+
+void HuggingFaceModel::read_rows(const std::string& parameter, std::int64_t first_row, std::int64_t rows,
+                                 float* to) const {
+  const auto& [file, entry] = parameters_.at(parameter);
+  const std::int64_t row = entry->bytes() / entry->shape[0];
+  if (entry->dtype == "F32") return file->read(*entry, first_row * row, rows * row, to);
+  std::vector<std::uint16_t> narrow(static_cast<std::size_t>(rows * row / 2));
+  file->read(*entry, first_row * row, rows * row, narrow.data());
+  widen(entry->dtype, narrow, to);
+}
+
+Manifest import_hugging_face(const HuggingFaceModel& from, const std::string& to, const RunState& state, int writers,
+                             const ByteProgress& progress) {
+  constexpr std::string_view master = "master/";
+  const auto tensors = training_tensors(from.model());
+  std::vector<float> data;
+  const PartSource source = [&](const Part& part) -> const void* {
+    const StoredTensor& tensor = tensors[static_cast<std::size_t>(part.tensor)];
+    data.assign(static_cast<std::size_t>(part.box.extent.elements()), 0.0f);
+    if (tensor.name.starts_with(master)) {
+      from.read_rows(tensor.name.substr(master.size()), part.box.offset[0], part.box.extent[0], data.data());
+    }
+    return data.data();
+  };
+  return write_checkpoint(to, state, tensors, plan_writers(tensors, writers), source, progress);
+}
+
+}  // namespace octet::checkpoint

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "checkpoints/manifest.h"
+#include "checkpoints/offline_writer.h"
+#include "checkpoints/safetensors.h"
+#include "src/model/config.h"
+
+namespace octet::checkpoint {
+
+/// A Hugging Face directory of LlamaForCausalLM with weights as safetensors: config.json and either model.safetensors,
+/// or model.safetensors.index.json with the files that it names.
+class HuggingFaceModel {
+ public:
+  /// Reads config.json and every header. Throws a usage error that names the file for another architecture, and for a
+  /// tensor that is missing, of another shape, not of floating point, or no part of the model.
+  explicit HuggingFaceModel(const std::string& directory);
+
+  const ModelConfig& model() const { return model_; }
+  /// Names of tensors that are not needed: RoPE frequencies of old exports, the head of a model with a tied embedding.
+  const std::vector<std::string>& ignored() const { return ignored_; }
+  /// Rows of a parameter, by our name, as fp32: exact from F32, BF16 and F16.
+  void read_rows(const std::string& parameter, std::int64_t first_row, std::int64_t rows, float* to) const;
+
+ private:
+  struct Place {
+    const SafetensorsReader* file = nullptr;
+    const SafetensorsEntry* entry = nullptr;
+  };
+  void open_files(const std::string& directory);
+  void find_parameters(const std::string& directory);
+
+  ModelConfig model_;
+  std::vector<SafetensorsReader> files_;
+  std::map<std::string, Place> by_name_;     ///< Hugging Face's names
+  std::map<std::string, Place> parameters_;  ///< our names
+  std::vector<std::string> ignored_;
+};
+
+/// Writes a checkpoint with these weights, zero moments and the given state, with the files of `writers` writers;
+/// committed as write_checkpoint does.
+Manifest import_hugging_face(const HuggingFaceModel& from, const std::string& to, const RunState& state, int writers,
+                             const ByteProgress& progress = nullptr);
+
+}  // namespace octet::checkpoint

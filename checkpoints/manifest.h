@@ -1,0 +1,45 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "checkpoints/format.h"
+
+namespace octet::checkpoint {
+
+/// A file of a checkpoint with its size and the XXH3-128 of its bytes, 32 hexadecimal digits.
+struct StoredFile {
+  std::string name;
+  std::int64_t bytes = 0;
+  std::string hash;
+
+  bool operator==(const StoredFile&) const = default;
+};
+
+/// What makes a directory a checkpoint: everything in it, with sizes and hashes. It ends with a hash of itself.
+struct Manifest {
+  int version = format_version;
+  RunState state;
+  std::vector<StoredTensor> tensors;
+  std::vector<StoredFile> files;
+  std::vector<StoredPiece> pieces;
+
+  bool operator==(const Manifest&) const = default;
+};
+
+/// The text of manifest.json, ending with the hash of itself. Throws an internal error for what parse_manifest would
+/// refuse in names or text; does not check coverage.
+std::string to_json(const Manifest& manifest);
+/// The hash of itself that a manifest's text ends with; empty when the text does not end so or the hash does not fit.
+std::string self_hash(std::string_view text);
+/// Throws a usage error that names `path` and what is wrong: not JSON, another version, a hash of itself that does not
+/// fit, pieces that do not cover their tensors exactly once, indices out of range.
+Manifest parse_manifest(const std::string& text, const std::string& path);
+/// Reads and parses DIRECTORY/manifest.json. Throws a usage error also when it cannot be read.
+Manifest read_manifest(const std::string& checkpoint_directory);
+
+/// Every element of every tensor is in exactly one piece; throws a usage error with tensor and box otherwise.
+void check_coverage(const Manifest& manifest, const std::string& path);
+
+}  // namespace octet::checkpoint

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "checkpoints/manifest.h"
+#include "src/comm/communicator.h"
+
+namespace octet::checkpoint {
+
+struct Found {
+  std::string directory;
+  Manifest manifest;
+};
+
+/// Step of a committed checkpoint's directory, by its name ("step-000120", with or without a path); none for others.
+std::optional<std::int64_t> step_of(const std::string& directory);
+
+/// Paths of the committed checkpoints under `root`, newest first (by step), manifests not read yet. Leftovers of
+/// unfinished writes are not among them. None where there is no `root`; throws internal_error when it cannot be read.
+std::vector<std::string> list_checkpoints(const std::string& root);
+
+/// The newest valid checkpoint, agreed by all ranks: rank 0 reads the manifest, the ranks together hash every file,
+/// each byte once, before HDF5 opens anything. A damaged one is reported loudly (which file, what differs) and the next
+/// older one is tried. Nothing when there is none at all; a usage error when there are some and none is valid.
+/// Collective.
+std::optional<Found> find_newest_valid(const std::string& root, Communicator& world, Stream& stream);
+
+/// As above for one directory; what is wrong with it, or nothing. Collective.
+std::optional<std::string> verify(const std::string& directory, Manifest& manifest, Communicator& world,
+                                  Stream& stream);
+
+}  // namespace octet::checkpoint

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "checkpoints/format.h"
+#include "checkpoints/saver.h"
+
+namespace octet::checkpoint {
+
+/// Who writes what. The same on every rank, but for `mine`.
+struct SavePlan {
+  struct Piece {
+    std::int32_t tensor = 0;  ///< index into `tensors`
+    Box box;
+  };
+
+  std::vector<StoredTensor> tensors;       ///< in the order in which ranks name them, rank 0 first
+  std::vector<std::vector<Piece>> writes;  ///< by rank; a rank without pieces writes no file
+  std::vector<std::int32_t> mine;          ///< what writes[rank] is in this rank's own list of pieces
+  std::int64_t bytes = 0;                  ///< of all tensors, without what files add
+};
+
+/// This rank's pieces without their data, to be told to the others. Equal text, equal plan.
+std::string describe_pieces(std::span<const DevicePiece> pieces);
+
+/// The plan from the descriptions of all ranks. Pure. A piece that several ranks have is written by one of them, an
+/// empty one by none. Throws a usage error for a tensor that has two shapes or dtypes, or is not covered exactly once.
+SavePlan plan_save(const std::vector<std::string>& descriptions, int rank);
+
+}  // namespace octet::checkpoint

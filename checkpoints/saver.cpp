@@ -1,0 +1,255 @@
+#include "checkpoints/saver.h"
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <future>
+
+#include "checkpoints/agreement.h"
+#include "checkpoints/commit.h"
+#include "checkpoints/durable.h"
+#include "checkpoints/restore.h"
+#include "checkpoints/retention.h"
+#include "checkpoints/save_plan.h"
+#include "checkpoints/shard_file.h"
+#include "checkpoints/snapshot.h"
+#include "src/base/log.h"
+#include "src/comm/watchdog.h"
+
+namespace octet::checkpoint {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// A deferred one, for which no thread could be started, runs when its result is asked for.
+bool is_ready(const std::future<StoredFile>& future) {
+  return future.wait_for(std::chrono::seconds(0)) != std::future_status::timeout;
+}
+
+/// On the writer's thread.
+StoredFile write_pieces(const std::string& directory, int rank, const RunState& state,
+                        std::span<const PieceData> pieces) {
+  if (pieces.empty()) return {};
+  const std::string name = file_name(rank), path = directory + "/" + name;
+  std::vector<std::string> datasets;
+  StoredFile written = write_shard_file(path, state, pieces, datasets);
+  written.name = name;
+  // Their names follow from the pieces, so that the ranks need not exchange them.
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    const std::string expected = dataset_name(pieces[i].tensor.name, pieces[i].box);
+    if (datasets.at(i) != expected) {
+      throw internal_error("checkpoints", "{}: wrote dataset {}, expected {}", path, datasets[i], expected);
+    }
+  }
+  return written;
+}
+
+/// On a thread of its own, since large files take long to remove. That one stays is no reason to stop a run.
+void prune(const std::string& root, const std::vector<std::int64_t>& steps) {
+  for (const std::int64_t step : steps) {
+    try {
+      remove_checkpoint(root, step);
+    } catch (const std::exception& error) {
+      log::warning("{} (an old checkpoint could not be removed)", error.what());
+    }
+  }
+}
+
+std::vector<std::int64_t> steps_in(const std::string& root) {
+  std::vector<std::int64_t> steps;
+  for (const std::string& path : list_checkpoints(root)) steps.push_back(step_of(path).value());
+  return steps;
+}
+
+}  // namespace
+
+struct Saver::Impl {
+  /// A save that is under way.
+  struct Job {
+    RunState state;
+    Clock::time_point write_start;
+    double stall_seconds;
+    std::future<StoredFile> written;
+  };
+
+  SaverOptions options;
+  Communicator& world;
+  Stream& stream;
+  std::string description;  ///< of the pieces that `plan` is for
+  SavePlan plan;
+  Snapshot snapshot;
+  std::optional<Job> job;
+  std::deque<SaveReport> reports;  ///< committed, not told yet
+  std::future<void> pruning;       ///< rank 0
+
+  Impl(SaverOptions with, Communicator& ranks, Stream& on) : options(std::move(with)), world(ranks), stream(on) {}
+
+  bool leads() const { return world.rank() == 0; }
+
+  /// The plan stays while no rank's pieces change; only then it is worth an exchange.
+  void make_plan(std::span<const DevicePiece> pieces) {
+    std::string now = describe_pieces(pieces);
+    if (largest(now == description ? 0 : 1, world, stream) == 0) return;
+    description.clear();
+    plan = plan_save(gather_bytes(now, world, stream), world.rank());
+    description = std::move(now);
+  }
+
+  void take_snapshot(const std::string& what, const std::string& temporary, std::span<const DevicePiece> pieces) {
+    try {
+      together(what, world, stream, [&] { snapshot.take(pieces, plan.mine, stream); });
+    } catch (...) {
+      drop(temporary);
+      throw;
+    }
+  }
+
+  /// Best effort, while an error is on its way.
+  void drop(const std::string& temporary) const noexcept {
+    if (!leads()) return;
+    try {
+      remove_tree(temporary);
+    } catch (const std::exception& error) {
+      log::warning("{} (an unfinished checkpoint stays there until the next start)", error.what());
+    }
+  }
+
+  /// Names what is waited for, so that the watchdog can end a wait for storage that hangs.
+  void wait_for_writer() const {
+    const OperationScope operation("wait for the checkpoint writer");
+    while (job->written.wait_for(std::chrono::milliseconds(10)) == std::future_status::timeout) {
+      operation.check_deadline();
+    }
+  }
+
+  std::string what(const RunState& state) const { return fmt::format("step {} cannot be saved", state.step); }
+  std::string temporary(const RunState& state) const { return options.root + "/" + temporary_name(state.step); }
+
+  /// All writers are done, well or not.
+  SaveReport commit_job() {
+    Job done = std::move(*job);
+    job.reset();
+    SaveReport report;
+    report.step = done.state.step;
+    try {
+      StoredFile mine;
+      agree(what(done.state), failure_of([&] { mine = done.written.get(); }), world, stream);
+      commit_written(done, mine, report);
+    } catch (...) {
+      drop(temporary(done.state));
+      throw;
+    }
+    report.write_seconds = seconds_since(done.write_start);
+    start_pruning(report.step);
+    return report;
+  }
+
+  void commit_written(const Job& done, const StoredFile& mine, SaveReport& report) {
+    std::vector<StoredFile> files;
+    for (const std::string& bytes : gather_bytes(pack(mine), world, stream)) {
+      files.push_back(unpack_file(bytes));
+      report.bytes += files.back().bytes;
+    }
+    // In microseconds: what ranks agree on are integers.
+    const auto stall = static_cast<std::int32_t>(std::min(done.stall_seconds, 2000.0) * 1e6);
+    report.stall_seconds = 1e-6 * largest(stall, world, stream);
+    report.path = options.root + "/" + directory_name(report.step);
+    together(what(done.state), world, stream, [&] {
+      if (leads()) commit(options.root, make_manifest(done.state, plan, files));
+    });
+  }
+
+  void start_pruning(std::int64_t committed) {
+    if (!leads()) return;
+    wait_for_pruning();
+    try {
+      auto steps = steps_to_prune(steps_in(options.root), committed, options.keep_last, options.keep_every);
+      if (!steps.empty()) pruning = std::async(std::launch::async, prune, options.root, std::move(steps));
+    } catch (const std::exception& error) {
+      log::warning("{} (old checkpoints were not removed)", error.what());
+    }
+  }
+  void wait_for_pruning() {
+    const OperationScope operation("wait for the removal of old checkpoints");
+    if (pruning.valid()) pruning.get();
+  }
+
+  std::optional<SaveReport> next_report() {
+    if (reports.empty()) return std::nullopt;
+    SaveReport report = std::move(reports.front());
+    reports.pop_front();
+    return report;
+  }
+};
+
+Saver::Saver(SaverOptions options, Communicator& world, Stream& stream)
+    : impl_(std::make_unique<Impl>(std::move(options), world, stream)) {
+  together("checkpoints cannot be written", world, stream, [&] {
+    if (!impl_->leads()) return;
+    make_directories(impl_->options.root);
+    const int removed = remove_leftovers(impl_->options.root);
+    if (removed > 0) log::info("{}: removed {} unfinished checkpoint(s)", impl_->options.root, removed);
+  });
+}
+
+Saver::~Saver() {
+  // Left by an exception: what is being written stays a leftover, which the next start removes.
+  const OperationScope operation("wait for the checkpoint writer");
+  impl_.reset();
+}
+
+void Saver::start(const RunState& state, std::span<const DevicePiece> pieces) {
+  Impl& self = *impl_;
+  if (busy()) {
+    if (self.leads()) {
+      log::warning("checkpoint of step {} waits: the one of step {} is still being written", state.step,
+                   self.job->state.step);
+    }
+    self.wait_for_writer();
+    self.reports.push_back(self.commit_job());
+  }
+  const Clock::time_point start = Clock::now();
+  self.make_plan(pieces);
+  const std::string what = self.what(state), temporary = self.temporary(state);
+  together(what, self.world, self.stream, [&] {
+    if (!self.leads()) return;
+    check_free_space(self.options.root, self.plan.bytes);
+    make_temporary(self.options.root, state.step);
+  });
+  self.take_snapshot(what, temporary, pieces);
+  const Clock::time_point end = Clock::now();
+  self.job = Impl::Job{state, end, std::chrono::duration<double>(end - start).count(),
+                       std::async(std::launch::async | std::launch::deferred, write_pieces, temporary,
+                                  self.world.rank(), state, self.snapshot.pieces())};
+}
+
+std::optional<SaveReport> Saver::poll() {
+  Impl& self = *impl_;
+  if (busy() && largest(is_ready(self.job->written) ? 0 : 1, self.world, self.stream) == 0) {
+    self.reports.push_back(self.commit_job());
+  }
+  return self.next_report();
+}
+
+std::optional<SaveReport> Saver::finish() {
+  Impl& self = *impl_;
+  if (busy()) {
+    self.wait_for_writer();
+    self.reports.push_back(self.commit_job());
+  }
+  self.wait_for_pruning();
+  for (; self.reports.size() > 1; self.reports.pop_front()) {
+    log::info("checkpoint of step {} was committed before: {}", self.reports.front().step, self.reports.front().path);
+  }
+  return self.next_report();
+}
+
+bool Saver::busy() const {
+  return impl_->job.has_value();
+}
+
+}  // namespace octet::checkpoint

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "checkpoints/format.h"
+#include "checkpoints/manifest.h"
+
+namespace octet::checkpoint {
+
+/// Writes one HDF5 file with these pieces, closes and fsyncs it, and returns its size and hash (of the bytes as they
+/// are in the file, read back or hashed on the way: see the .cpp). Every dataset carries name, global shape, offset,
+/// dtype and a hash of its data as attributes, the file the run's state, so that a shard identifies itself without the
+/// manifest. bf16 is stored as 16-bit and fp8 as 8-bit unsigned integers, with the dtype's name in the attribute.
+/// `pieces_out` gets each piece's dataset name. Only one thread of a process may be in here or in ShardReader at a
+/// time (HDF5 is not thread-safe). Throws internal_error with path and the system's or HDF5's reason.
+StoredFile write_shard_file(const std::string& path, const RunState& state, std::span<const PieceData> pieces,
+                            std::vector<std::string>& datasets);
+
+/// An open shard file. Open it only after its hash was verified: corrupt metadata can crash HDF5.
+class ShardReader {
+ public:
+  explicit ShardReader(const std::string& path);
+  ~ShardReader();
+  ShardReader(ShardReader&&) noexcept;
+  ShardReader& operator=(ShardReader&&) noexcept;
+
+  /// Reads the rectangle `from` (relative to the piece) of a dataset into `to`, row-major and dense: extent elements.
+  /// Throws a usage error when dataset, dtype or extents are not as the manifest says.
+  void read(const StoredPiece& piece, DType dtype, const Box& from, void* to) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Size and XXH3-128 of a file, read in blocks; `progress` (may be null) is called with the bytes of each block.
+StoredFile hash_file(const std::string& path, const std::function<void(std::int64_t)>& progress = nullptr);
+
+}  // namespace octet::checkpoint

@@ -1,0 +1,80 @@
+#include "checkpoints/export.h"
+
+#include <map>
+
+#include "jobs/octet/checkpoint/byte_size.h"
+#include "jobs/octet/checkpoint/tool.h"
+#include "jobs/octet/commands.h"
+#include "src/base/log.h"
+#include "src/base/progress.h"
+
+namespace octet::tool {
+namespace po = boost::program_options;
+namespace {
+
+constexpr std::string_view usage =
+    "usage: octet checkpoint export CHECKPOINT DIR [OPTIONS]\n\n"
+    "Writes the weights to the new folder DIR for LlamaForCausalLM of Hugging Face: config.json, safetensors files "
+    "and\n"
+    "their index. fp32 are the master weights to the bit; bf16 is rounded to nearest even, half the size. The\n"
+    "checkpoint is verified first, and DIR comes into being whole or not at all. A tokenizer is not in it.\n";
+
+DType dtype_from(const std::string& name) {
+  const std::map<std::string, DType> known = {{"fp32", DType::f32}, {"bf16", DType::bf16}};
+  const auto found = known.find(name);
+  if (found == known.end()) throw usage_error("octet", "--dtype is {}; expected fp32 or bf16", name);
+  return found->second;
+}
+
+std::int64_t positions(std::int64_t asked, const RunConfig& config, bool has_seq_len, const std::string& directory) {
+  if (asked < 0) throw usage_error("octet", "--max-positions is {}; expected at least 1", asked);
+  if (asked > 0) return asked;
+  if (has_seq_len) return config.train.seq_len;
+  throw usage_error("octet", "{}: was not trained here, so the length of sequences is not known; give --max-positions",
+                    directory);
+}
+
+}  // namespace
+
+int run_export(const std::vector<std::string>& arguments) {
+  std::vector<std::string> paths;
+  std::string dtype, shard_size;
+  std::int64_t max_positions = 0;
+  int threads = 0;
+  po::options_description described("options");
+  described.add_options()                                                                                        //
+      ("checkpoint", po::value(&paths)->required(), "a checkpoint, or a run: its newest; and the new folder")    //
+      ("dtype", po::value(&dtype)->default_value("fp32"), "fp32 or bf16")                                        //
+      ("max-shard-size", po::value(&shard_size)->default_value("5GB"), "most data in a file: 5GB, 500MB, 2GiB")  //
+      ("max-positions", po::value(&max_positions)->default_value(0),
+       "max_position_embeddings of config.json, in tokens; 0: train.seq_len of the run")  //
+      ("threads", po::value(&threads)->default_value(0), "threads that hash; 0: as many as there are cores");
+  if (!parse_arguments(arguments, usage, described, "checkpoint", 2)) return 0;
+  if (paths.size() != 2)
+    throw usage_error("octet", "export: {} folder given; expected CHECKPOINT and DIR", paths.size());
+  checkpoint::ExportOptions options;
+  options.dtype = dtype_from(dtype);
+  options.max_shard_bytes = parse_bytes(shard_size, "--max-shard-size");
+  options.program = "octet " OCTET_VERSION;
+
+  const OpenCheckpoint in = open_verified(paths[0], hashing_threads(threads));
+  bool has_seq_len = false;
+  const RunConfig config = config_of(in, &has_seq_len);
+  options.model = config.model;
+  options.max_positions = positions(max_positions, config, has_seq_len, in.directory);
+  checkpoint::ExportReport report;
+  {
+    Progress progress("exporting", config.model.parameters() * 4);
+    report = checkpoint::export_hugging_face(in.directory, in.manifest, paths[1], options,
+                                             [&](std::int64_t bytes) { progress.advance(bytes); });
+  }
+  log::out("{}: {} tensors in {}, {} in {} file(s)", paths[1], report.tensors, dtype, format_bytes(report.bytes),
+           report.files);
+  if (config.model.dim % config.model.heads != 0) {
+    log::warning("transformers refuses a hidden_size ({}) that is not a multiple of the heads ({})", config.model.dim,
+                 config.model.heads);
+  }
+  return 0;
+}
+
+}  // namespace octet::tool

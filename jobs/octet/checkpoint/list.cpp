@@ -1,0 +1,76 @@
+#include <cmath>
+#include <filesystem>
+#include <set>
+
+#include "checkpoints/restore.h"
+#include "checkpoints/verification.h"
+#include "jobs/octet/checkpoint/tool.h"
+#include "jobs/octet/commands.h"
+#include "src/base/log.h"
+#include "src/base/progress.h"
+
+namespace octet::tool {
+namespace po = boost::program_options;
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::string_view usage =
+    "usage: octet checkpoint list RUN\n\n"
+    "Lists the checkpoints of a run, newest first: step, time of the commit (UTC), size, loss and state. It reads the\n"
+    "manifests and the sizes of files; \"octet checkpoint verify\" reads every byte.\n"
+    "States: committed; damaged, with what is wrong; unfinished, left by a write that never ended (a run that starts\n"
+    "removes it).\n";
+
+void print_row(const std::string& step, const std::string& time, const std::string& size, const std::string& loss,
+               const std::string& state) {
+  log::out("{:>9}  {:<19}  {:>10}  {:>8}  {}", step, time, size, loss, state);
+}
+
+void print_checkpoint(const std::string& directory) {
+  const std::string step = fmt::format("{}", checkpoint::step_of(directory).value_or(-1));
+  checkpoint::Manifest manifest;
+  try {
+    manifest = checkpoint::read_manifest(directory);
+  } catch (const Error& error) {
+    print_row(step, time_of(directory), "?", "?", fmt::format("damaged: {}", error.what()));
+    return;
+  }
+  const auto damage = checkpoint::find_missing(directory, manifest);
+  const std::string state =
+      damage.empty() ? "committed" : fmt::format("damaged: {} {}", damage.front().file, damage.front().what);
+  const double loss = manifest.state.loss;
+  print_row(step, time_of(directory), format_bytes(bytes_of(manifest)),
+            std::isfinite(loss) ? fmt::format("{:.4f}", loss) : "-", state);
+}
+
+std::set<std::string> unfinished(const std::string& folder) {
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const std::string name = entry.path().filename();
+    if (name.starts_with("step-") && name.ends_with(".tmp") && entry.is_directory()) names.insert(name);
+  }
+  return names;
+}
+
+}  // namespace
+
+int run_list(const std::vector<std::string>& arguments) {
+  std::string run;
+  po::options_description described("options");
+  described.add_options()("run", po::value(&run)->required(), "folder of a run, or its folder checkpoints");
+  if (!parse_arguments(arguments, usage, described, "run", 1)) return 0;
+
+  const std::string folder = checkpoints_folder(run);
+  const auto directories = checkpoint::list_checkpoints(folder);
+  const auto leftovers = unfinished(folder);
+  if (directories.empty() && leftovers.empty()) {
+    log::info("{}: holds no checkpoint", folder);
+    return 0;
+  }
+  print_row("step", "time", "size", "loss", "state");
+  for (const std::string& name : leftovers) print_row("-", "-", "-", "-", "unfinished: " + name);
+  for (const std::string& directory : directories) print_checkpoint(directory);
+  return 0;
+}
+
+}  // namespace octet::tool

@@ -1,0 +1,66 @@
+#include <algorithm>
+
+#include "checkpoints/restore.h"
+#include "checkpoints/retention.h"
+#include "jobs/octet/checkpoint/tool.h"
+#include "jobs/octet/commands.h"
+#include "src/base/log.h"
+
+namespace octet::tool {
+namespace po = boost::program_options;
+namespace {
+
+constexpr std::string_view usage =
+    "usage: octet checkpoint prune RUN --keep K [OPTIONS]\n\n"
+    "Removes old checkpoints of a run. The newest one that is whole is found by reading every byte; of it and what is\n"
+    "older, the newest K stay, and multiples of --keep-every. Nothing is removed when none is whole.\n";
+
+/// The newest step whose checkpoint is whole. Usage error when there is none.
+std::int64_t newest_whole(const std::vector<std::string>& directories, const std::string& folder, int threads) {
+  for (const std::string& directory : directories) {
+    try {
+      OpenCheckpoint checkpoint{directory, checkpoint::read_manifest(directory)};
+      if (report_damage(checkpoint, threads) == 0) return checkpoint.manifest.state.step;
+    } catch (const Error& error) {
+      log::error("{}", error.what());
+    }
+  }
+  throw usage_error("octet", "{}: none of its {} checkpoints is whole; nothing was removed", folder,
+                    directories.size());
+}
+
+}  // namespace
+
+int run_prune(const std::vector<std::string>& arguments) {
+  std::string run;
+  int keep = 0, threads = 0;
+  std::int64_t keep_every = 0;
+  bool dry_run = false;
+  po::options_description described("options");
+  described.add_options()                                                                                   //
+      ("run", po::value(&run)->required(), "folder of a run, or its folder checkpoints")                    //
+      ("keep", po::value(&keep)->required(), "how many of the newest stay, at least 1")                     //
+      ("keep-every", po::value(&keep_every)->default_value(0), "multiples of this step stay too; 0: none")  //
+      ("dry-run", po::bool_switch(&dry_run), "say what would go, and remove nothing")                       //
+      ("threads", po::value(&threads)->default_value(0), "threads that hash; 0: as many as there are cores");
+  if (!parse_arguments(arguments, usage, described, "run", 1)) return 0;
+  if (keep < 1) throw usage_error("octet", "--keep is {}; expected at least 1", keep);
+  if (keep_every < 0) throw usage_error("octet", "--keep-every is {}; expected at least 0", keep_every);
+
+  const std::string folder = checkpoints_folder(run);
+  const auto directories = checkpoint::list_checkpoints(folder);
+  if (directories.empty()) throw usage_error("octet", "{}: holds no checkpoint", folder);
+  std::vector<std::int64_t> steps;
+  for (const std::string& directory : directories) steps.push_back(checkpoint::step_of(directory).value());
+  std::ranges::sort(steps);
+  const std::int64_t verified = newest_whole(directories, folder, hashing_threads(threads));
+  const auto gone = checkpoint::steps_to_prune(steps, verified, keep, keep_every);
+  for (const std::int64_t step : gone) {
+    if (!dry_run) checkpoint::remove_checkpoint(folder, step);
+    log::out("{} {}/{}", dry_run ? "would remove" : "removed", folder, checkpoint::directory_name(step));
+  }
+  log::out("{} of {} checkpoints {}", steps.size() - gone.size(), steps.size(), dry_run ? "would stay" : "stay");
+  return 0;
+}
+
+}  // namespace octet::tool

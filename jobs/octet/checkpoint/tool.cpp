@@ -1,0 +1,122 @@
+#include "jobs/octet/checkpoint/tool.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <ctime>
+#include <filesystem>
+#include <thread>
+
+#include "checkpoints/restore.h"
+#include "checkpoints/verification.h"
+#include "src/base/log.h"
+#include "src/base/options/yaml.h"
+#include "src/base/progress.h"
+#include "src/train/schema.h"
+
+namespace octet::tool {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_folder(const fs::path& path) {
+  std::error_code error;
+  return fs::is_directory(path, error);
+}
+
+std::string without_slash(std::string path) {
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return path;
+}
+
+}  // namespace
+
+std::string checkpoints_folder(const std::string& run) {
+  if (is_folder(fs::path(run) / "checkpoints")) return without_slash(run) + "/checkpoints";
+  if (is_folder(run)) return without_slash(run);
+  throw usage_error("octet", "{}: is no folder; expected that of a run", run);
+}
+
+std::string checkpoint_at(const std::string& path) {
+  std::error_code error;
+  const bool has_manifest = fs::exists(fs::path(path) / checkpoint::manifest_name, error);
+  if (has_manifest || (checkpoint::step_of(path) && is_folder(path))) return without_slash(path);
+  if (!is_folder(path)) throw usage_error("octet", "{}: is no folder; expected a checkpoint", path);
+  const auto found = checkpoint::list_checkpoints(checkpoints_folder(path));
+  if (found.empty()) {
+    throw usage_error("octet", "{}: is no checkpoint (no {}) and no run that has one", path, checkpoint::manifest_name);
+  }
+  log::info("newest checkpoint of {}: {}", path, found.front());
+  return found.front();
+}
+
+int hashing_threads(int asked) {
+  if (asked < 0) throw usage_error("octet", "--threads is {}; expected at least 0", asked);
+  constexpr int most = 64;  // beyond that, it is the disk that one waits for
+  return asked > 0 ? asked : std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, most);
+}
+
+int report_damage(const OpenCheckpoint& checkpoint, int threads) {
+  Progress progress("verifying " + checkpoint.directory, bytes_of(checkpoint.manifest));
+  const auto damage = checkpoint::find_damage(checkpoint.directory, checkpoint.manifest, threads,
+                                              [&](std::int64_t bytes) { progress.advance(bytes); });
+  int code = 0;
+  for (const checkpoint::Damage& d : damage) {
+    log::error("[octet] {}/{}: {}", checkpoint.directory, d.file, d.what);
+    code = std::max(code, static_cast<int>(d.code));
+  }
+  return code;
+}
+
+OpenCheckpoint open_verified(const std::string& path, int threads) {
+  OpenCheckpoint checkpoint{checkpoint_at(path), {}};
+  checkpoint.manifest = checkpoint::read_manifest(checkpoint.directory);
+  if (const int code = report_damage(checkpoint, threads); code != 0) {
+    throw Error(static_cast<ExitCode>(code),
+                fmt::format("[octet] {}: is damaged and was not used", checkpoint.directory));
+  }
+  return checkpoint;
+}
+
+RunConfig config_of(const OpenCheckpoint& checkpoint, bool* has_seq_len) {
+  RunConfig config;
+  Schema schema;
+  declare_stored_options(schema, config);
+  std::vector<std::string> unknown;
+  const std::string source = checkpoint.directory + " (configuration)";
+  read_yaml_known(schema, checkpoint.manifest.state.config, source, unknown);
+  if (!schema.find("model_shape.dim")->is_set()) {
+    throw usage_error("octet", "{}: has no section model_shape", source);
+  }
+  config.model.name = config.model_name.empty() ? "of the checkpoint" : config.model_name;
+  config.model.finish();
+  if (has_seq_len != nullptr) *has_seq_len = schema.find("train.seq_len")->is_set();
+  return config;
+}
+
+void check_writers(int writers) {
+  constexpr int most = 65536;
+  if (writers < 1 || writers > most) {
+    throw usage_error("octet", "--writers is {}; expected 1 to {}", writers, most);
+  }
+}
+
+std::int64_t bytes_of(const checkpoint::Manifest& manifest) {
+  std::int64_t bytes = 0;
+  for (const checkpoint::StoredFile& file : manifest.files) bytes += file.bytes;
+  return bytes;
+}
+
+std::string time_of(const std::string& directory) {
+  struct stat info {};
+  std::tm parts{};
+  if (stat((directory + "/" + checkpoint::manifest_name).c_str(), &info) != 0 ||
+      gmtime_r(&info.st_mtime, &parts) == nullptr) {
+    return "?";
+  }
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &parts);
+  return text;
+}
+
+}  // namespace octet::tool

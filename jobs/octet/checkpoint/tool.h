@@ -1,0 +1,58 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "checkpoints/manifest.h"
+#include "src/train/config.h"
+
+namespace octet::tool {
+
+// What the subcommands of `octet checkpoint` share. Each gets the arguments behind its name and returns the exit code.
+
+int run_list(const std::vector<std::string>& arguments);
+int run_show(const std::vector<std::string>& arguments);
+int run_verify(const std::vector<std::string>& arguments);
+int run_diff(const std::vector<std::string>& arguments);
+int run_reshard(const std::vector<std::string>& arguments);
+int run_prune(const std::vector<std::string>& arguments);
+int run_export(const std::vector<std::string>& arguments);
+int run_import(const std::vector<std::string>& arguments);
+int run_view(const std::vector<std::string>& arguments);
+
+/// The folder that holds a run's checkpoints; `run` may be that folder too. Usage error when there is none.
+std::string checkpoints_folder(const std::string& run);
+
+/// The checkpoint that a path means: itself, or the newest one of a run. Usage error when it is neither.
+std::string checkpoint_at(const std::string& path);
+
+struct OpenCheckpoint {
+  std::string directory;
+  checkpoint::Manifest manifest;
+};
+
+/// A checkpoint every byte of which was compared with its manifest, with a progress bar; only such may be given to
+/// HDF5. Usage error that names the first damaged file, after a line for each.
+OpenCheckpoint open_verified(const std::string& path, int threads);
+
+/// The checks of open_verified for a checkpoint whose manifest is known: a line to the log for each damaged file; the
+/// exit code to end with, 0 when it is whole.
+int report_damage(const OpenCheckpoint& checkpoint, int threads);
+
+/// Threads to hash with: `asked`, or for 0 as many as there are cores. Usage error for a negative number.
+int hashing_threads(int asked);
+
+/// The configuration that a checkpoint holds, with its model's shape. `has_seq_len` (may be null): whether it is that
+/// of a run, which knows the length of its sequences. Usage error that names the checkpoint.
+RunConfig config_of(const OpenCheckpoint& checkpoint, bool* has_seq_len = nullptr);
+
+/// Usage error unless 1 <= writers <= 65536.
+void check_writers(int writers);
+
+/// All bytes of its files.
+std::int64_t bytes_of(const checkpoint::Manifest& manifest);
+
+/// When it was committed, as "2026-05-01 12:00:00" UTC; "?" where the file system does not say.
+std::string time_of(const std::string& directory);
+
+}  // namespace octet::tool

@@ -1,0 +1,58 @@
+#include <algorithm>
+
+#include "checkpoints/restore.h"
+#include "jobs/octet/checkpoint/tool.h"
+#include "jobs/octet/commands.h"
+#include "src/base/log.h"
+#include "src/base/progress.h"
+
+namespace octet::tool {
+namespace po = boost::program_options;
+namespace {
+
+constexpr std::string_view usage =
+    "usage: octet checkpoint verify CHECKPOINT... [OPTIONS]\n\n"
+    "Reads every byte of every file and compares size and hash with the manifest, which holds a hash of itself; then\n"
+    "looks for every piece in the HDF5 files. One line for each file that is not as it should be.\n"
+    "Exit code: 0 all whole, 64 something is damaged, 70 something could not be read.\n";
+
+/// Exit code of one checkpoint, after its lines.
+int verify_one(const std::string& path, int threads) {
+  OpenCheckpoint checkpoint;
+  try {
+    checkpoint.directory = checkpoint_at(path);
+    checkpoint.manifest = checkpoint::read_manifest(checkpoint.directory);
+    const auto named = checkpoint::step_of(checkpoint.directory);
+    if (named && *named != checkpoint.manifest.state.step) {
+      throw usage_error("octet", "{}/{}: is of step {}", checkpoint.directory, checkpoint::manifest_name,
+                        checkpoint.manifest.state.step);
+    }
+  } catch (const Error& error) {
+    log::error("{}", error.what());
+    return static_cast<int>(error.code());
+  }
+  const int code = report_damage(checkpoint, threads);
+  if (code == 0) {
+    log::out("{}: whole, {} in {} file(s)", checkpoint.directory, format_bytes(bytes_of(checkpoint.manifest)),
+             checkpoint.manifest.files.size());
+  }
+  return code;
+}
+
+}  // namespace
+
+int run_verify(const std::vector<std::string>& arguments) {
+  std::vector<std::string> paths;
+  int threads = 0;
+  po::options_description described("options");
+  described.add_options()                                                                               //
+      ("checkpoint", po::value(&paths)->required(), "folder of a checkpoint, or of a run: its newest")  //
+      ("threads", po::value(&threads)->default_value(0), "threads that hash; 0: as many as there are cores");
+  if (!parse_arguments(arguments, usage, described, "checkpoint", -1)) return 0;
+  threads = hashing_threads(threads);
+  int code = 0;
+  for (const std::string& path : paths) code = std::max(code, verify_one(path, threads));
+  return code;
+}
+
+}  // namespace octet::tool

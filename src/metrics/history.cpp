@@ -1,0 +1,84 @@
+#include "src/metrics/history.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "src/base/error.h"
+#include "src/base/handle.h"
+
+namespace octet {
+namespace {
+
+struct FileTraits {
+  using type = int;
+  static type null() { return -1; }
+  static void close(type file) noexcept { ::close(file); }
+};
+using File = Handle<FileTraits>;
+
+Error failed(const std::string& path) {
+  return internal_error("metrics", "{}: cannot be written: {}", path, std::strerror(errno));
+}
+
+/// Writes text to the end of a file, which is made if missing, and waits for the disk.
+void append_durably(const std::string& path, std::string_view text, int flags) {
+  const File file(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0644));
+  if (!file) throw failed(path);
+  while (!text.empty()) {
+    const ssize_t written = ::write(file.get(), text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) throw failed(path);
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  if (::fsync(file.get()) != 0) throw failed(path);
+}
+
+void sync_folder_of(const std::string& path) {
+  const auto parent = std::filesystem::path(path).parent_path();
+  const File folder(::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  // Some network file systems cannot fsync a folder, and say so with EINVAL.
+  if (!folder || (::fsync(folder.get()) != 0 && errno != EINVAL)) throw failed(path);
+}
+
+/// Whether the line is whole and of a step up to `last`.
+bool stays(std::string_view line, std::int64_t last) {
+  const auto json = nlohmann::json::parse(line, nullptr, false);
+  if (!line.ends_with('\n') || !json.is_object()) return false;
+  const auto step = json.find("step");
+  return step != json.end() && step->is_number_integer() && step->get<std::int64_t>() <= last;
+}
+
+}  // namespace
+
+MetricsCut cut_metrics(const std::string& path, const std::string& discarded, std::int64_t last) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  std::string kept, rest;
+  MetricsCut cut;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t newline = text.find('\n', begin);
+    const std::size_t end = newline == std::string::npos ? text.size() : newline + 1;
+    const std::string_view line(text.data() + begin, end - begin);
+    const bool stay = stays(line, last);
+    (stay ? kept : rest) += line;
+    ++(stay ? cut.kept : cut.discarded);
+    begin = end;
+  }
+  if (rest.empty()) return cut;
+  if (!rest.ends_with('\n')) rest += '\n';
+  append_durably(discarded, rest, O_APPEND);
+  const std::string temporary = path + ".tmp";
+  append_durably(temporary, kept, O_TRUNC);
+  if (::rename(temporary.c_str(), path.c_str()) != 0) throw failed(path);
+  sync_folder_of(path);
+  return cut;
+}
+
+}  // namespace octet

@@ -1,0 +1,106 @@
+#include "src/train/model_state.h"
+
+#include <algorithm>
+#include <map>
+
+#include "checkpoints/resharding.h"
+#include "src/comm/watchdog.h"
+
+namespace octet {
+namespace {
+
+constexpr int kinds = 3;
+constexpr const char* kind_names[kinds] = {"master", "first_moment", "second_moment"};
+
+ShardedBuffer& buffer_of(ShardedModel& model, int kind) {
+  return kind == 0 ? model.master() : kind == 1 ? model.first_moment() : model.second_moment();
+}
+
+checkpoint::StoredTensor stored(int kind, const ParameterSpec& p) {
+  return {.name = fmt::format("{}/{}", kind_names[kind], p.name), .dtype = DType::f32, .shape = p.shape};
+}
+
+/// What the shard covers of its tensor: rows of dimension 0, whole in the others.
+checkpoint::Box box_of(const Shard& shard) {
+  checkpoint::Box box;
+  box.offset[0] = shard.offset;
+  box.extent = shard.global.with_rows(shard.rows);
+  return box;
+}
+
+/// Names what is missing, in the way or of another shape, before anything is read.
+void check_tensors(const ParameterList& list, const std::string& directory, const checkpoint::Manifest& manifest) {
+  std::map<std::string, const checkpoint::StoredTensor*> found;
+  for (const checkpoint::StoredTensor& t : manifest.tensors) found[t.name] = &t;
+  for (const checkpoint::StoredTensor& t : stored_tensors(list)) {
+    const auto at = found.find(t.name);
+    if (at == found.end()) throw usage_error("train", "{}: has no tensor {}, which the model needs", directory, t.name);
+    if (at->second->shape != t.shape || at->second->dtype != t.dtype) {
+      throw usage_error("train", "{}: tensor {} is {} {}, expected {} {}", directory, t.name,
+                        name_of(at->second->dtype), at->second->shape.text(), name_of(t.dtype), t.shape.text());
+    }
+    found.erase(at);
+  }
+  if (found.empty()) return;
+  throw usage_error("train", "{}: holds {}, which the model does not have", directory, found.begin()->first);
+}
+
+/// One kind after the other: the most host memory that a GPU's rank needs is that of one of them.
+void load_kind(ShardedModel& model, int kind, const std::string& directory, const checkpoint::Manifest& manifest,
+               Stream& stream) {
+  const ShardedBuffer& buffer = buffer_of(model, kind);
+  const ShardLayout& layout = buffer.layout();
+  Device& device = stream.device();
+  const bool direct = device.type() == DeviceType::cpu;  // device memory is the host's
+  std::vector<float> staging(direct ? 0 : static_cast<std::size_t>(layout.elements()));
+  const auto place = [&](std::size_t i) { return direct ? buffer.data(i) : staging.data() + layout.offset(i); };
+  std::vector<checkpoint::WantedPiece> wanted;
+  for (std::size_t i = 0; i < layout.size(); ++i) {
+    if (layout.shard(i).rows == 0) continue;
+    wanted.push_back({.tensor = stored(kind, model.parameters().parameters[i]).name,
+                      .box = box_of(layout.shard(i)),
+                      .data = place(i)});
+  }
+  if (direct) stream.synchronize();
+  {
+    const OperationScope operation("read of a checkpoint");  // for the watchdog: storage can hang
+    checkpoint::read_pieces(directory, manifest, wanted);
+  }
+  for (std::size_t i = 0; i < layout.size() && !direct; ++i) {
+    device.copy_from_host(buffer.data(i), place(i), layout.shard(i).elements() * 4, stream);
+  }
+  stream.synchronize();  // the staging memory ends here
+}
+
+}  // namespace
+
+std::vector<checkpoint::StoredTensor> stored_tensors(const ParameterList& list) {
+  std::vector<checkpoint::StoredTensor> tensors;
+  for (int kind = 0; kind < kinds; ++kind) {
+    for (const ParameterSpec& p : list.parameters) tensors.push_back(stored(kind, p));
+  }
+  return tensors;
+}
+
+std::vector<checkpoint::DevicePiece> held_pieces(ShardedModel& model) {
+  std::vector<checkpoint::DevicePiece> pieces;
+  for (int kind = 0; kind < kinds; ++kind) {
+    const ShardedBuffer& buffer = buffer_of(model, kind);
+    for (std::size_t i = 0; i < buffer.layout().size(); ++i) {
+      const Shard& shard = buffer.layout().shard(i);
+      if (shard.rows == 0) continue;
+      pieces.push_back(
+          {.tensor = stored(kind, model.parameters().parameters[i]), .box = box_of(shard), .data = buffer.data(i)});
+    }
+  }
+  return pieces;
+}
+
+void load_state(ShardedModel& model, const std::string& directory, const checkpoint::Manifest& manifest,
+                Stream& stream) {
+  check_tensors(model.parameters(), directory, manifest);
+  for (int kind = 0; kind < kinds; ++kind) load_kind(model, kind, directory, manifest, stream);
+  model.weights_changed();
+}
+
+}  // namespace octet

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "checkpoints/manifest.h"
+#include "checkpoints/saver.h"
+#include "src/train/sharded_model.h"
+
+namespace octet {
+
+/// Everything that a checkpoint of the model holds, whatever the layout: fp32 master, first and second moment of every
+/// parameter, named "master/NAME", "first_moment/NAME", "second_moment/NAME".
+std::vector<checkpoint::StoredTensor> stored_tensors(const ParameterList& list);
+
+/// This rank's pieces of them, without padding; those of replicas are equal. The pointers are the model's own.
+std::vector<checkpoint::DevicePiece> held_pieces(ShardedModel& model);
+
+/// Reads this rank's pieces from a checkpoint whose files were verified into the model, then lets the model know. Usage
+/// error that names directory and tensor when the checkpoint holds other tensors. Collective.
+void load_state(ShardedModel& model, const std::string& directory, const checkpoint::Manifest& manifest,
+                Stream& stream);
+
+}  // namespace octet

@@ -1,0 +1,79 @@
+#include "src/train/resume.h"
+
+#include <chrono>
+
+#include "checkpoints/restore.h"
+#include "src/base/log.h"
+#include "src/base/options/text.h"
+#include "src/comm/watchdog.h"
+#include "src/train/model_state.h"
+#include "src/train/settings_check.h"
+
+namespace octet {
+namespace {
+
+void log_changes(const std::vector<SettingChange>& changes, const std::vector<std::string>& unknown,
+                 const std::string& directory) {
+  std::vector<std::string> texts;
+  for (const SettingChange& c : changes) texts.push_back(fmt::format("{} {} -> {}", c.key, c.then, c.now));
+  if (!texts.empty()) log::info("other settings than in {}: {}", directory, joined(texts));
+  if (!unknown.empty() && log::rank() == 0) {
+    log::warning("{}: settings that this version does not know: {}", directory, joined(unknown));
+  }
+}
+
+/// Seed and data, which decide what the next step sees; a checkpoint of no step has seen none.
+void check_data(const checkpoint::RunState& state, const RunConfig& config, const Sampler& sampler,
+                const std::string& directory) {
+  if (state.step == 0) return;
+  if (state.seed != config.seed) {
+    throw usage_error("train", "{}: run.seed = {} there, {} now; the run can only go on with the same", directory,
+                      state.seed, config.seed);
+  }
+  if (state.data_fingerprint != sampler.fingerprint()) {
+    throw usage_error(
+        "train",
+        "{}: the data are not the same: fingerprint {:016x} there, {:016x} now, of data.train = {} (files, "
+        "weights) and its order; the run can only go on with the same",
+        directory, state.data_fingerprint, sampler.fingerprint(), config.data.train.front().path);
+  }
+}
+
+void check_length(const checkpoint::RunState& state, const RunConfig& config, const std::string& directory) {
+  if (state.step <= config.train.steps) return;
+  throw usage_error("train", "{}: is of step {}, beyond train.steps = {}", directory, state.step, config.train.steps);
+}
+
+}  // namespace
+
+std::string layout_text(const MeshShape& shape) {
+  return fmt::format("dp_replicate {} x dp_shard {}", shape.dp_replicate, shape.dp_shard);
+}
+
+StartingPoint resume(const RunConfig& config, const RunEnvironment& environment, const RunDirectory& run,
+                     Trainer& trainer) {
+  if (!run.resumes) return {};
+  const PhaseScope phase(Phase::checkpoint);
+  const auto start = std::chrono::steady_clock::now();
+  Communicator& world = environment.mesh.world();
+  const auto found = checkpoint::find_newest_valid(run.checkpoints(), world, environment.stream);
+  if (!found) throw usage_error("train", "{}: its checkpoints are gone", run.checkpoints());
+  const checkpoint::RunState& state = found->manifest.state;
+
+  std::vector<std::string> unknown;
+  const auto changes = check_settings(state.config, found->directory, config, unknown);
+  check_data(state, config, trainer.sampler(), found->directory);
+  check_length(state, config, found->directory);
+  load_state(trainer.model(), found->directory, found->manifest, environment.stream);
+  world.barrier();  // no rank begins a step, with its shorter deadline, while another still reads
+
+  log::info("resumed from {}: step {}, loss {:.4f}, written by {} as {}, read in {:.2f} s", found->directory,
+            state.step, state.loss, state.program, state.layout,
+            std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  const std::string now = layout_text(environment.mesh.shape());
+  if (state.layout != now) log::info("layout: {} there, {} now", state.layout, now);
+  log_changes(changes, unknown, found->directory);
+  return {.step = state.step, .checkpoint = found->directory};
+}
+
+}  // namespace octet

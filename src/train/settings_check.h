@@ -1,0 +1,32 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "src/train/config.h"
+
+namespace octet {
+
+/// An option that has another value now than when a checkpoint was written.
+struct SettingChange {
+  std::string key;
+  std::string then;
+  std::string now;
+};
+
+/// The options in which `config` differs from the text that a checkpoint holds (stored_yaml of src/train/schema.h), in
+/// the schema's order. What the text does not say is not compared; keys that this version does not know come back in
+/// `unknown`. `source` names the text in messages. Usage error for a text that cannot be read.
+std::vector<SettingChange> setting_changes(const std::string& stored, const std::string& source,
+                                           const RunConfig& config, std::vector<std::string>& unknown);
+
+/// Whether a run may go on with another value of this option: what only says where, how fast and how long it computes,
+/// and what it reports. Everything else decides the result. Paths of the data may change; their content may not
+/// (Sampler::fingerprint).
+bool may_change(const std::string& key, const RunConfig& config);
+
+/// Throws a usage error that names key and both values for the first change that is not allowed. Returns the others.
+std::vector<SettingChange> check_settings(const std::string& stored, const std::string& source, const RunConfig& config,
+                                          std::vector<std::string>& unknown);
+
+}  // namespace octet

@@ -1,0 +1,290 @@
+#include "checkpoints/hugging_face.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "checkpoints/export.h"
+#include "checkpoints/import.h"
+#include "tests/checkpoints/directory.h"
+#include "tests/checkpoints/small_checkpoint.h"
+
+namespace octet::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using test::error_of;
+
+#define EXPECT_HAS(text, part) EXPECT_PRED_FORMAT2(testing::IsSubstring, part, text)
+
+ExportOptions small_options(DType dtype = DType::f32, std::int64_t max_shard_bytes = 5'000'000'000, bool tied = false) {
+  ExportOptions options;
+  options.model = test::small_model(tied);
+  options.max_positions = 32;
+  options.dtype = dtype;
+  options.max_shard_bytes = max_shard_bytes;
+  options.program = "octet test";
+  return options;
+}
+
+class HuggingFace : public testing::Test {
+ protected:
+  ExportReport export_to(const std::string& name, const ExportOptions& options) {
+    return export_hugging_face(root_ / "c", read_manifest(root_ / "c"), root_ / name, options);
+  }
+  /// Imports a folder and gives back all values.
+  test::Values import_from(const std::string& name, int writers = 2) {
+    const std::string to = root_ / (name + "-imported");
+    import_hugging_face(HuggingFaceModel(root_ / name), to, test::small_state(0), writers);
+    return test::read_values(to);
+  }
+  /// Changes a JSON file of a folder.
+  void change(const std::string& file, const std::function<void(json&)>& by) {
+    json content = json::parse(test::content_of(root_ / file));
+    by(content);
+    test::put_file(root_ / file, content.dump());
+  }
+  /// A folder with one file of these tensors.
+  void write_single(const std::string& name, const std::vector<SafetensorsEntry>& tensors) {
+    fs::create_directory(root_ / name);
+    const SafetensorsHeader header = lay_out_safetensors(tensors, {});
+    SafetensorsWriter file(root_ / (name + "/model.safetensors"), header);
+    const std::string zeros(static_cast<std::size_t>(header.tensors.back().end), '\0');
+    file.append(zeros.data(), header.tensors.back().end);
+    file.finish();
+    test::put_file(root_ / (name + "/config.json"), hugging_face_config(test::small_model(), 32, "float32"));
+  }
+  test::TemporaryDirectory root_;
+};
+
+/// What import makes of a checkpoint's values: the same weights, moments of zero.
+test::Values weights_alone(test::Values values) {
+  for (auto& [name, x] : values) {
+    if (!name.starts_with("master/")) std::fill(x.begin(), x.end(), 0.0f);
+  }
+  return values;
+}
+
+std::vector<SafetensorsEntry> small_entries(const std::string& dtype = "F32") {
+  std::vector<SafetensorsEntry> entries;
+  for (const StoredTensor& t : model_tensors(test::small_model())) {
+    std::vector<std::int64_t> shape;
+    for (int i = 0; i < t.shape.rank(); ++i) shape.push_back(t.shape[i]);
+    entries.push_back({.name = hugging_face_name(t.name), .dtype = dtype, .shape = shape});
+  }
+  return entries;
+}
+
+TEST_F(HuggingFace, NamesOfParameters) {
+  EXPECT_EQ(hugging_face_name("tok_embeddings.weight"), "model.embed_tokens.weight");
+  EXPECT_EQ(hugging_face_name("layers.12.attention.wq.weight"), "model.layers.12.self_attn.q_proj.weight");
+  EXPECT_EQ(hugging_face_name("layers.0.attention.wo.weight"), "model.layers.0.self_attn.o_proj.weight");
+  EXPECT_EQ(hugging_face_name("layers.3.feed_forward.w1.weight"), "model.layers.3.mlp.gate_proj.weight");
+  EXPECT_EQ(hugging_face_name("layers.3.feed_forward.w2.weight"), "model.layers.3.mlp.down_proj.weight");
+  EXPECT_EQ(hugging_face_name("layers.3.feed_forward.w3.weight"), "model.layers.3.mlp.up_proj.weight");
+  EXPECT_EQ(hugging_face_name("layers.3.ffn_norm.weight"), "model.layers.3.post_attention_layernorm.weight");
+  EXPECT_EQ(hugging_face_name("norm.weight"), "model.norm.weight");
+  EXPECT_EQ(hugging_face_name("output.weight"), "lm_head.weight");
+  for (const char* name : {"layers.3.attention.wx.weight", "layers.", "layers", "", "norm"}) {
+    EXPECT_HAS(error_of([&] { hugging_face_name(name); }, ExitCode::internal), "no parameter of Llama");
+  }
+}
+
+TEST_F(HuggingFace, Fp32ComesBackToTheBit) {
+  for (const bool tied : {false, true}) {
+    fs::remove_all(root_ / "c");
+    const auto values = test::write_small(root_ / "c", 9, 1, tied);
+    const std::string folder = tied ? "tied" : "untied";
+    const ExportReport report = export_to(folder, small_options(DType::f32, 5'000'000'000, tied));
+    EXPECT_EQ(report.files, 1);
+    EXPECT_EQ(report.bytes, test::small_model(tied).parameters() * 4);
+    EXPECT_EQ(HuggingFaceModel(root_ / folder).model().tied_embedding, tied);
+    EXPECT_TRUE(test::same_bits(import_from(folder), weights_alone(values)));
+  }
+}
+
+TEST_F(HuggingFace, Bf16ComesBackRoundedToNearestEven) {
+  test::Values values = weights_alone(test::write_small(root_ / "c", 9));
+  export_to("bf16", small_options(DType::bf16));
+  for (auto& [name, x] : values) {
+    for (float& v : x) v = static_cast<float>(bf16(v));
+  }
+  EXPECT_EQ(bf16::encode(std::bit_cast<float>(0x3F808000u)), 0x3F80);  // a tie, to even
+  EXPECT_TRUE(test::same_bits(import_from("bf16"), values));
+  // What is bf16 already goes round without a change.
+  export_hugging_face(root_ / "bf16-imported", read_manifest(root_ / "bf16-imported"), root_ / "again",
+                      small_options(DType::bf16));
+  EXPECT_EQ(test::content_of(root_ / "again/model-00001-of-00001.safetensors"),
+            test::content_of(root_ / "bf16/model-00001-of-00001.safetensors"));
+}
+
+TEST_F(HuggingFace, FilesAreAsLargeAsAskedFor) {
+  const auto values = test::write_small(root_ / "c", 9);
+  const ExportReport report = export_to("many", small_options(DType::f32, 4000));
+  EXPECT_GT(report.files, 3);
+  const json index = json::parse(test::content_of(root_ / "many/model.safetensors.index.json"));
+  EXPECT_EQ(index["metadata"]["total_size"], report.bytes);
+  EXPECT_EQ(index["weight_map"].size(), static_cast<std::size_t>(report.tensors));
+  std::size_t tensors = 0;
+  for (int f = 1; f <= report.files; ++f) {
+    const std::string name = fmt::format("model-{:05}-of-{:05}.safetensors", f, report.files);
+    const SafetensorsReader file(root_ / ("many/" + name));
+    EXPECT_EQ(file.header().metadata.at("format"), "pt");
+    EXPECT_TRUE(file.header().tensors.size() == 1 || file.header().tensors.back().end <= 4000);
+    for (const SafetensorsEntry& t : file.header().tensors) EXPECT_EQ(index["weight_map"][t.name], name);
+    tensors += file.header().tensors.size();
+  }
+  EXPECT_EQ(tensors, static_cast<std::size_t>(report.tensors));
+  EXPECT_EQ(std::distance(fs::directory_iterator(root_ / "many"), {}), report.files + 2);
+  EXPECT_TRUE(test::same_bits(import_from("many", 5), weights_alone(values)));
+}
+
+TEST_F(HuggingFace, ConfigGoesRound) {
+  const ModelConfig model = test::small_model(true);
+  const std::string text = hugging_face_config(model, 8192, "bfloat16");
+  ModelConfig back = parse_hugging_face_config(text, "x");
+  back.name = model.name;
+  EXPECT_EQ(back.head_dim, 6);
+  EXPECT_EQ(hugging_face_config(back, 8192, "bfloat16"), text);
+  EXPECT_EQ(json::parse(text)["max_position_embeddings"], 8192);
+}
+
+TEST_F(HuggingFace, ConfigDefaults) {
+  const json minimal = {{"model_type", "llama"},    {"hidden_size", 64},        {"num_hidden_layers", 2},
+                        {"num_attention_heads", 4}, {"intermediate_size", 128}, {"vocab_size", 100}};
+  const ModelConfig m = parse_hugging_face_config(minimal.dump(), "x");
+  EXPECT_EQ(m.kv_heads, 4);
+  EXPECT_EQ(m.head_dim, 16);
+  EXPECT_EQ(m.rope_theta, 10000);
+  EXPECT_EQ(m.norm_eps, 1e-6);
+  EXPECT_FALSE(m.tied_embedding);
+}
+
+TEST_F(HuggingFace, ConfigsOfOtherModelsAreRefusedByKey) {
+  const json good = json::parse(hugging_face_config(test::small_model(), 32, "float32"));
+  const auto with = [&](const std::string& key, const json& value) {
+    json config = good;
+    config[key] = value;
+    return config.dump();
+  };
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"", "no valid JSON"},
+      {"[1]", "no JSON object"},
+      {"{}", "model_type is missing"},
+      {with("model_type", "mistral"), "model_type = \"mistral\", expected \"llama\""},
+      {with("hidden_act", "gelu"), "hidden_act = \"gelu\""},
+      {with("attention_bias", true), "attention_bias = true"},
+      {with("mlp_bias", true), "mlp_bias = true"},
+      {with("rope_scaling", {{"rope_type", "llama3"}}), "scaled RoPE is not known here"},
+      {with("rope_parameters", {{"rope_type", "llama3"}}), "rope_type = \"llama3\", expected \"default\""},
+      {with("hidden_size", nullptr), "hidden_size is missing"},
+      {with("hidden_size", 20.5), "hidden_size = 20.5"},
+      {with("hidden_size", -1), "hidden_size = -1"},
+      {with("num_hidden_layers", 100000), "an integer from 1 to 4096"},
+      {with("num_key_value_heads", 3), "kv_heads = 3"},
+      {with("rms_norm_eps", "small"), "rms_norm_eps = \"small\""},
+      {with("tie_word_embeddings", 1), "tie_word_embeddings = 1"},
+  };
+  for (const auto& [config, expected] : cases) {
+    SCOPED_TRACE(config);
+    const std::string message = error_of([&config = config] { parse_hugging_face_config(config, "the/config.json"); });
+    EXPECT_HAS(message, "the/config.json: ");
+    EXPECT_HAS(message, expected);
+  }
+}
+
+TEST_F(HuggingFace, FoldersThatAreNotWholeAreRefused) {
+  test::write_small(root_ / "c", 9);
+  const ExportReport report = export_to("f", small_options(DType::f32, 4000));
+  const std::string last = fmt::format("f/model-{0:05}-of-{0:05}.safetensors", report.files);
+  const auto refusal = [&](const std::string& folder = "f") {
+    return error_of([&] { HuggingFaceModel model(root_ / folder); });
+  };
+  EXPECT_EQ(refusal(), "");
+  fs::rename(root_ / last, root_ / "kept");
+  EXPECT_HAS(refusal(), last + ": cannot be opened");
+  fs::rename(root_ / "kept", root_ / last);
+
+  const std::string index = test::content_of(root_ / "f/model.safetensors.index.json");
+  change("f/model.safetensors.index.json", [](json& j) { j["weight_map"]["x"] = "../x.safetensors"; });
+  EXPECT_HAS(refusal(), "not beside it");
+  test::put_file(root_ / "f/model.safetensors.index.json", "{}");
+  EXPECT_HAS(refusal(), "no index of safetensors files");
+  fs::remove(root_ / "f/model.safetensors.index.json");
+  EXPECT_HAS(refusal(), "has neither model.safetensors nor");
+  test::put_file(root_ / "f/model.safetensors.index.json", index);
+
+  change("f/config.json", [](json& j) { j["intermediate_size"] = 32; });
+  EXPECT_HAS(refusal(), "has shape [31,20]; config.json makes it [32,20]");
+  change("f/config.json", [](json& j) { j["intermediate_size"] = 31, j["num_hidden_layers"] = 3; });
+  EXPECT_HAS(refusal(), "no file has tensor model.layers.2.");
+  change("f/config.json", [](json& j) { j["num_hidden_layers"] = 1; });
+  EXPECT_HAS(refusal(), "tensor model.layers.1.");
+  fs::remove(root_ / "f/config.json");
+  EXPECT_HAS(refusal(), "f/config.json");
+  EXPECT_HAS(refusal("none"), "none/config.json");
+}
+
+TEST_F(HuggingFace, TensorsThatAreOfAnotherTypeOrNoPartAreRefused) {
+  auto entries = small_entries();
+  write_single("good", entries);
+  EXPECT_TRUE(HuggingFaceModel(root_ / "good").ignored().empty());
+
+  entries.push_back({.name = "model.layers.0.self_attn.rotary_emb.inv_freq", .dtype = "F32", .shape = {3}});
+  write_single("old", entries);
+  EXPECT_EQ(HuggingFaceModel(root_ / "old").ignored().size(), 1u);
+
+  entries.push_back({.name = "model.layers.0.self_attn.q_proj.bias", .dtype = "F32", .shape = {24}});
+  write_single("bias", entries);
+  EXPECT_HAS(error_of([&] { HuggingFaceModel model(root_ / "bias"); }), "q_proj.bias is no part of the model");
+
+  write_single("f64", small_entries("F64"));
+  EXPECT_HAS(error_of([&] { HuggingFaceModel model(root_ / "f64"); }), "is F64, expected F32, BF16 or F16");
+}
+
+TEST_F(HuggingFace, HalfPrecisionIsExact) {
+  auto entries = small_entries("F16");
+  fs::create_directory(root_ / "half");
+  const SafetensorsHeader header = lay_out_safetensors(entries, {});
+  {
+    SafetensorsWriter file(root_ / "half/model.safetensors", header);
+    std::vector<std::uint16_t> halves(static_cast<std::size_t>(header.tensors.back().end / 2), 0);
+    // The embedding comes first: one, the smallest and largest subnormal, the smallest normal and the largest number.
+    const std::vector<std::uint16_t> first = {0x3C00, 0x0001, 0x83FF, 0x0400, 0x7BFF, 0xFC00, 0x8000};
+    std::copy(first.begin(), first.end(), halves.begin());
+    file.append(halves.data(), header.tensors.back().end);
+    file.finish();
+  }
+  test::put_file(root_ / "half/config.json", hugging_face_config(test::small_model(), 32, "float16"));
+  const auto values = import_from("half").at("master/tok_embeddings.weight");
+  const std::vector<float> expected = {1.0f, 0x1p-24f, -1023 * 0x1p-24f, 0x1p-14f, 65504.0f, -HUGE_VALF, -0.0f};
+  EXPECT_TRUE(octet::test::same_bits(std::vector(values.begin(), values.begin() + 7), expected));
+}
+
+TEST_F(HuggingFace, AnotherModelThanTheCheckpointsIsRefused) {
+  test::write_small(root_ / "c", 9);
+  ExportOptions options = small_options();
+  options.model.ffn_dim = 30;
+  EXPECT_HAS(error_of([&] { export_to("x", options); }), "feed_forward.w1.weight is [31, 20] of f32");
+  options = small_options();
+  options.model.layers = 1;
+  EXPECT_HAS(error_of([&] { export_to("x", options); }), "parameters, but model small has");
+  options.model.layers = 3;
+  EXPECT_HAS(error_of([&] { export_to("x", options); }), "has no master/layers.2.");
+  EXPECT_HAS(error_of([&] { export_to("x", small_options(DType::f32, 1000, true)); }), "parameters, but model");
+  EXPECT_FALSE(fs::exists(root_ / "x"));
+  EXPECT_FALSE(fs::exists(root_ / "x.tmp"));
+}
+
+TEST_F(HuggingFace, AnExportThatFailsLeavesNothing) {
+  test::write_small(root_ / "c", 9);
+  const Manifest manifest = read_manifest(root_ / "c");
+  fs::remove(root_ / "c/writer-00001.h5");
+  EXPECT_THROW(export_hugging_face(root_ / "c", manifest, root_ / "out", small_options()), Error);
+  EXPECT_FALSE(fs::exists(root_ / "out"));
+  EXPECT_FALSE(fs::exists(root_ / "out.tmp"));
+}
+
+}  // namespace
+}  // namespace octet::checkpoint

@@ -1,0 +1,145 @@
+#include "checkpoints/restore.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/checkpoints/saver_fixture.h"
+
+namespace octet::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+using test::contains;
+
+TEST(StepOf, ReadsNamesOfCommittedCheckpointsOnly) {
+  EXPECT_EQ(step_of("/runs/a/checkpoints/step-000120"), 120);
+  EXPECT_EQ(step_of("step-000120/"), 120);
+  EXPECT_EQ(step_of(directory_name(12'345'678)), 12'345'678);
+  EXPECT_EQ(step_of(directory_name(0)), 0);
+  for (const char* name : {"step-120", "step-000120.tmp", "step-", "step-00012x", "step-0000120", "Step-000120",
+                           "step--00120", "step-99999999999999999999", ""}) {
+    EXPECT_EQ(step_of(name), std::nullopt) << name;
+  }
+}
+
+TEST(ListCheckpoints, NewestFirstAndNothingElse) {
+  const test::TemporaryDirectory root;
+  EXPECT_TRUE(list_checkpoints(root / "none").empty());
+  for (const std::int64_t step : {9, 1'000'000, 100}) fs::create_directory(root / directory_name(step));
+  fs::create_directory(root / temporary_name(200));
+  test::put_file(root / directory_name(300));
+  EXPECT_EQ(list_checkpoints(root.path()),
+            (std::vector<std::string>{root / "step-1000000", root / "step-000100", root / "step-000009"}));
+  EXPECT_THROW(list_checkpoints(root / directory_name(300)), Error) << "a file";
+}
+
+class Restore : public test::SaverTest {
+ protected:
+  Restore() {
+    Saver saver = make_saver();
+    for (const std::int64_t step : {1, 2, 3}) save(saver, step);
+  }
+  /// find(), and what rank 0 printed.
+  std::optional<Found> find_aloud(std::string& said) {
+    if (rank() == 0) testing::internal::CaptureStderr();
+    std::optional<Found> found = find();
+    if (rank() == 0) said = testing::internal::GetCapturedStderr();
+    return found;
+  }
+  /// Checks that step 3 is refused with these words and step 2 is taken.
+  void expect_fall_back(const std::string& words) {
+    std::string said;
+    const std::optional<Found> found = find_aloud(said);
+    ASSERT_TRUE(found.has_value());
+    EXPECT_EQ(found->directory, path_of(2));
+    EXPECT_EQ(test::wrong_tensor(*found, 2), std::nullopt);
+    if (rank() == 0) {
+      EXPECT_PRED2(contains, said, "checkpoint " + path_of(3) + " is DAMAGED");
+      EXPECT_PRED2(contains, said, words);
+    }
+  }
+};
+
+TEST_F(Restore, TakesTheNewestAndSaysNothing) {
+  std::string said;
+  const std::optional<Found> found = find_aloud(said);
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->directory, path_of(3));
+  EXPECT_EQ(said, "");
+}
+
+TEST_F(Restore, NothingThereIsNoError) {
+  root_ += "/none";
+  EXPECT_EQ(find(), std::nullopt);
+}
+
+TEST_F(Restore, ABitFlippedInAnyFile) {
+  const std::string file = path_of(3) + "/" + file_name(size() - 1);
+  for (const std::int64_t byte : {std::int64_t{0}, static_cast<std::int64_t>(fs::file_size(file)) - 1}) {
+    on_rank_0([&] { test::flip_bit(file, byte, 5); });
+    expect_fall_back(file + ": found hash ");
+    on_rank_0([&] { test::flip_bit(file, byte, 5); });
+  }
+}
+
+TEST_F(Restore, AFileCutShort) {
+  const std::string file = path_of(3) + "/" + file_name(0);
+  const auto bytes = fs::file_size(file);
+  world_->barrier();
+  on_rank_0([&] { fs::resize_file(file, bytes - 1); });
+  expect_fall_back(fmt::format("{}: found {} bytes, expected {}", file, bytes - 1, bytes));
+}
+
+TEST_F(Restore, AMissingFile) {
+  const std::string file = path_of(3) + "/" + file_name(size() - 1);
+  on_rank_0([&] { fs::remove(file); });
+  expect_fall_back(file + ": No such file");
+}
+
+TEST_F(Restore, AMissingManifest) {
+  on_rank_0([&] { fs::remove(path_of(3) + "/" + manifest_name); });
+  expect_fall_back(manifest_name);
+}
+
+TEST_F(Restore, AChangedManifest) {
+  on_rank_0([&] { test::flip_bit(path_of(3) + "/" + manifest_name, 40, 1); });
+  expect_fall_back(manifest_name);
+}
+
+TEST_F(Restore, ACheckpointUnderAnotherStepsName) {
+  on_rank_0([&] {
+    fs::remove_all(path_of(3));
+    fs::copy(path_of(1), path_of(3), fs::copy_options::recursive);
+  });
+  expect_fall_back("its manifest is of step 1");
+}
+
+TEST_F(Restore, AnEmptyDirectory) {
+  on_rank_0([&] {
+    fs::remove_all(path_of(3));
+    fs::create_directory(path_of(3));
+  });
+  expect_fall_back(manifest_name);
+}
+
+TEST_F(Restore, AllDamagedIsAnErrorThatNamesEach) {
+  on_rank_0([&] {
+    for (const int step : {1, 2, 3}) test::flip_bit(path_of(step) + "/" + file_name(0), 1000);
+  });
+  const std::string error = common_error([&] { find(); });
+  EXPECT_PRED2(contains, error, root_ + ": found 3 checkpoint(s), none of them valid");
+  for (const int step : {1, 2, 3}) EXPECT_PRED2(contains, error, path_of(step) + "/" + file_name(0));
+}
+
+TEST_F(Restore, VerifyNamesEveryDamagedFile) {
+  on_rank_0([&] {
+    for (int r = 0; r < size(); ++r) test::flip_bit(path_of(3) + "/" + file_name(r), 8);
+  });
+  Manifest manifest;
+  const std::optional<std::string> wrong = verify(path_of(3), manifest, *world_, *stream_);
+  ASSERT_TRUE(wrong.has_value());
+  for (int r = 0; r < size(); ++r) EXPECT_PRED2(contains, *wrong, file_name(r));
+  EXPECT_EQ(verify(path_of(2), manifest, *world_, *stream_), std::nullopt);
+}
+
+}  // namespace
+}  // namespace octet::checkpoint

@@ -1,0 +1,118 @@
+// A rank that cannot write: every rank hears of it, none hangs, earlier checkpoints stay.
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <csignal>
+
+#include "tests/checkpoints/saver_fixture.h"
+
+namespace octet::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+using Steps = std::vector<std::int64_t>;
+using test::contains;
+using test::state_at;
+
+/// This process cannot make files larger than `bytes`: a disk that is full for this rank alone.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    getrlimit(RLIMIT_FSIZE, &old_);
+    const rlimit limit{bytes, old_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() {
+    setrlimit(RLIMIT_FSIZE, &old_);
+    std::signal(SIGXFSZ, handler_);
+  }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+
+ private:
+  rlimit old_{};
+  void (*handler_)(int);
+};
+
+class SaverFailure : public test::SaverTest {};
+
+TEST_F(SaverFailure, OfAnyRankIsToldByAll) {
+  Saver saver = make_saver();
+  save(saver, 1);
+  for (int failing = 0; failing < size(); ++failing) {
+    std::string error;
+    {
+      std::optional<FileSizeLimit> limit;
+      if (rank() == failing) limit.emplace(1024);
+      error = common_error([&] {
+        start(saver, 2);
+        saver.finish();
+      });
+    }
+    EXPECT_PRED2(contains, error,
+                 fmt::format("step 2 cannot be saved: rank {}: {}/{}/{}", failing, root_, temporary_name(2),
+                             file_name(failing)));
+    EXPECT_FALSE(saver.busy());
+    EXPECT_EQ(steps(), Steps{1});
+    EXPECT_FALSE(fs::exists(root_ + "/" + temporary_name(2)));
+    EXPECT_EQ(test::wrong_tensor(*find(), 1), std::nullopt);
+  }
+  save(saver, 2);
+  EXPECT_EQ(steps(), (Steps{2, 1})) << "the saver goes on when the reason is gone";
+}
+
+TEST_F(SaverFailure, IsFoundByPolling) {
+  Saver saver = make_saver();
+  const std::string error = common_error([&] {
+    {
+      std::optional<FileSizeLimit> limit;
+      if (last()) limit.emplace(1024);
+      start(saver, 2);
+      while (!saver.poll()) ASSERT_TRUE(saver.busy());
+    }
+  });
+  EXPECT_PRED2(contains, error, fmt::format("rank {}: ", size() - 1));
+}
+
+TEST_F(SaverFailure, SeveralRanksAreCounted) {
+  if (size() < 3) GTEST_SKIP() << "needs three ranks";
+  Saver saver = make_saver();
+  const std::string error = common_error([&] {
+    std::optional<FileSizeLimit> limit;
+    if (rank() > 0) limit.emplace(1024);
+    start(saver, 2);
+    saver.finish();
+  });
+  EXPECT_PRED2(contains, error, "rank 1: ");
+  EXPECT_PRED2(contains, error, fmt::format("(and {} more rank(s) failed)", size() - 2));
+}
+
+TEST_F(SaverFailure, AFileInPlaceOfTheCheckpoint) {
+  Saver saver = make_saver();
+  start(saver, 2);
+  on_rank_0([&] { test::put_file(path_of(2), "precious"); });
+  const std::string error = common_error([&] { saver.finish(); });
+  EXPECT_PRED2(contains, error, "rank 0: " + path_of(2) + ": is in the way");
+  world_->barrier();
+  EXPECT_EQ(test::content_of(path_of(2)), "precious");
+  EXPECT_EQ(steps(), Steps{});
+}
+
+TEST_F(SaverFailure, ARootThatIsAFile) {
+  on_rank_0([&] { test::put_file(root_); });
+  EXPECT_PRED2(contains, common_error([&] { make_saver(); }), "rank 0: " + root_);
+}
+
+TEST_F(SaverFailure, ARootThatCannotBeMade) {
+  root_ = "/proc/self/checkpoints";  // nobody, not even root, can write there
+  EXPECT_PRED2(contains, common_error([&] { make_saver(); }), "rank 0: " + root_ + ": cannot be made");
+}
+
+TEST_F(SaverFailure, ARootThatVanished) {
+  Saver saver = make_saver();
+  on_rank_0([&] { fs::remove_all(root_); });
+  EXPECT_PRED2(contains, common_error([&] { start(saver, 1); }), "step 1 cannot be saved: rank 0: " + root_);
+}
+
+}  // namespace
+}  // namespace octet::checkpoint

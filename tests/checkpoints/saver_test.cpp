@@ -1,0 +1,188 @@
+#include "checkpoints/saver.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "tests/checkpoints/saver_fixture.h"
+
+namespace octet::checkpoint {
+namespace {
+
+using Steps = std::vector<std::int64_t>;
+using test::contains;
+using test::state_at;
+
+class SaverTest : public test::SaverTest {};
+
+TEST_F(SaverTest, WhatIsSavedIsFoundByEveryLayout) {
+  Saver saver = make_saver();
+  const SaveReport report = save(saver, 4);
+  EXPECT_EQ(report.step, 4);
+  EXPECT_EQ(report.path, path_of(4));
+  EXPECT_GT(report.bytes, 3 * (37 * 12 + 2 * 24 + 12) * 4);
+  const std::optional<Found> found = find();
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->directory, path_of(4));
+  EXPECT_EQ(found->manifest.state, state_at(4));
+  EXPECT_EQ(found->manifest.tensors, test::example_tensors());
+  for (const int shards : {1, 2, 3, 5, 8}) EXPECT_EQ(test::wrong_tensor(*found, shards), std::nullopt) << shards;
+}
+
+TEST_F(SaverTest, FewerRanksFindTheSame) {
+  {
+    Saver saver = make_saver();
+    save(saver, 4);
+  }
+  for (int readers = 1; readers < size(); ++readers) {
+    const bool reads = rank() < readers;
+    const auto part = world_->split(reads ? 0 : 1, rank(), "readers");
+    if (!reads) continue;
+    const std::optional<Found> found = find_newest_valid(root_, *part, *stream_);
+    ASSERT_TRUE(found.has_value());
+    EXPECT_EQ(test::wrong_tensor(*found, readers), std::nullopt) << readers;
+  }
+}
+
+TEST_F(SaverTest, SharedWorkIsSharedEvenly) {
+  Saver saver = make_saver();
+  test::VirtualRank whole(0, 1);  // every rank has everything
+  whole.set(1);
+  saver.start(state_at(1), whole.pieces());
+  saver.finish();
+  const std::optional<Found> found = find();
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->manifest.files.size(), static_cast<std::size_t>(size()));
+  EXPECT_EQ(found->manifest.pieces.size(), test::example_tensors().size()) << "each is written once";
+  EXPECT_EQ(test::wrong_tensor(*found, 2), std::nullopt);
+}
+
+TEST_F(SaverTest, OnePieceIsOneFile) {
+  Saver saver = make_saver();
+  const std::vector<float> value{1, 2, 3};
+  const std::vector<DevicePiece> one{{{"master/x", DType::f32, {3}}, {{}, {3}}, value.data()}};
+  saver.start(state_at(1), last() ? std::span<const DevicePiece>(one) : std::span<const DevicePiece>());
+  saver.finish();
+  const std::optional<Found> found = find();
+  ASSERT_TRUE(found.has_value());
+  ASSERT_EQ(found->manifest.files.size(), 1u);
+  EXPECT_EQ(found->manifest.files[0].name, file_name(size() - 1));
+}
+
+TEST_F(SaverTest, NothingIsListedBeforeItsCommit) {
+  Saver saver = make_saver();
+  save(saver, 1);
+  start(saver, 2);
+  EXPECT_TRUE(saver.busy());
+  std::optional<SaveReport> report;
+  while (!report) {
+    EXPECT_EQ(steps(), Steps{1});
+    ASSERT_TRUE(saver.busy());
+    report = saver.poll();
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(report->step, 2);
+  EXPECT_FALSE(saver.busy());
+  EXPECT_EQ(steps(), (Steps{2, 1}));
+  EXPECT_FALSE(saver.poll().has_value());
+  EXPECT_FALSE(saver.finish().has_value());
+}
+
+TEST_F(SaverTest, ASecondSaveWaitsForTheFirst) {
+  Saver saver = make_saver();
+  start(saver, 1);
+  start(saver, 2);
+  EXPECT_EQ(steps(), Steps{1});
+  const std::optional<SaveReport> first = saver.poll();
+  ASSERT_TRUE(first.has_value());
+  EXPECT_EQ(first->step, 1);
+  std::optional<SaveReport> second = saver.poll();
+  if (!second) second = saver.finish();
+  ASSERT_TRUE(second.has_value());
+  EXPECT_EQ(second->step, 2);
+  const std::optional<Found> found = find();
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->manifest.state.step, 2);
+  EXPECT_EQ(test::wrong_tensor(*found, 2), std::nullopt);
+  Manifest older;
+  ASSERT_EQ(verify(path_of(1), older, *world_, *stream_), std::nullopt);
+  EXPECT_EQ(test::wrong_tensor({path_of(1), older}, 2), std::nullopt);
+}
+
+TEST_F(SaverTest, OldOnesGo) {
+  Saver saver = make_saver(2, 4);
+  for (std::int64_t step = 1; step <= 7; ++step) save(saver, step);
+  EXPECT_EQ(steps(), (Steps{7, 6, 4}));
+  EXPECT_EQ(test::wrong_tensor(*find(), 1), std::nullopt);
+}
+
+TEST_F(SaverTest, ANewSaverRemovesLeftovers) {
+  on_rank_0([&] {
+    std::filesystem::create_directories(root_ + "/" + temporary_name(9));
+    test::put_file(root_ + "/" + temporary_name(9) + "/" + file_name(0));
+  });
+  EXPECT_EQ(find(), std::nullopt);
+  Saver saver = make_saver();
+  world_->barrier();
+  EXPECT_FALSE(std::filesystem::exists(root_ + "/" + temporary_name(9)));
+}
+
+TEST_F(SaverTest, AbandonedInTheMiddleItLeavesTheOlderOne) {
+  {
+    Saver saver = make_saver();
+    save(saver, 1);
+    start(saver, 2);
+  }
+  EXPECT_EQ(steps(), Steps{1});
+  Saver saver = make_saver();
+  EXPECT_EQ(find()->manifest.state.step, 1);
+  save(saver, 2);
+  EXPECT_EQ(steps(), (Steps{2, 1}));
+}
+
+TEST_F(SaverTest, ADamagedStepIsReplacedWhenItIsSavedAgain) {
+  Saver saver = make_saver();
+  save(saver, 1);
+  save(saver, 2);
+  on_rank_0([&] { test::flip_bit(path_of(2) + "/" + file_name(0), 100); });
+  EXPECT_EQ(find()->manifest.state.step, 1);
+  save(saver, 2);
+  EXPECT_EQ(find()->manifest.state.step, 2);
+  EXPECT_EQ(test::wrong_tensor(*find(), 1), std::nullopt);
+  EXPECT_FALSE(std::filesystem::exists(root_ + "/" + temporary_name(2)));
+}
+
+TEST_F(SaverTest, TensorsThatAreNotWholeAreRefusedBeforeAnythingIsWritten) {
+  Saver saver = make_saver();
+  std::vector<DevicePiece> pieces = mine_->pieces();
+  if (rank() == 0) pieces.erase(pieces.begin());
+  EXPECT_PRED2(contains, common_error([&] { saver.start(state_at(1), pieces); }), "embedding.weight");
+  EXPECT_FALSE(saver.busy());
+  EXPECT_FALSE(std::filesystem::exists(root_ + "/" + temporary_name(1)));
+  save(saver, 1);
+  EXPECT_EQ(steps(), Steps{1});
+}
+
+TEST_F(SaverTest, RanksThatDisagreeAboutATensorAreRefused) {
+  if (size() == 1) GTEST_SKIP() << "needs two ranks";
+  Saver saver = make_saver();
+  std::vector<DevicePiece> pieces = mine_->pieces();
+  if (last()) pieces[0].tensor.dtype = DType::i32;
+  EXPECT_PRED2(contains, common_error([&] { saver.start(state_at(1), pieces); }),
+               fmt::format("is i32 [37, 12] on rank {}, but f32 [37, 12]", size() - 1));
+}
+
+TEST_F(SaverTest, TooLittleSpaceIsToldBeforeAnythingIsWritten) {
+  Saver saver = make_saver();
+  save(saver, 1);
+  const std::int64_t rows = std::int64_t{1} << 50;
+  const std::vector<DevicePiece> pieces{{{"master/huge", DType::f32, {rows}}, {{}, {rows}}, nullptr}};
+  const std::string error = common_error([&] { saver.start(state_at(2), pieces); });
+  EXPECT_PRED2(contains, error, "step 2 cannot be saved: rank 0: " + root_);
+  EXPECT_PRED2(contains, error, "free, but a checkpoint of");
+  EXPECT_FALSE(std::filesystem::exists(root_ + "/" + temporary_name(2)));
+  EXPECT_EQ(steps(), Steps{1});
+}
+
+}  // namespace
+}  // namespace octet::checkpoint

@@ -1,0 +1,230 @@
+#include "checkpoints/shard_file.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "checkpoints/hash.h"
+#include "tests/checkpoints/virtual_ranks.h"
+
+namespace octet::checkpoint::test {
+namespace {
+
+using ShardFile = OneProcess;
+
+constexpr DType all_dtypes[] = {DType::f32, DType::bf16, DType::e4m3, DType::e5m2, DType::i32, DType::u8};
+
+/// A file of one piece of each dtype: rows 2 to 5 of a tensor of 9 by 7.
+struct Sample {
+  TemporaryDirectory directory;
+  std::string path = directory / file_name(0);
+  std::vector<PieceData> pieces;
+  std::vector<std::vector<char>> data;
+  std::vector<std::string> datasets;
+  StoredFile file;
+
+  Sample() {
+    for (const DType dtype : all_dtypes) {
+      const StoredTensor tensor{"master/" + std::string(name_of(dtype)), dtype, {9, 7}};
+      const Box box{{2, 0}, {4, 7}};
+      data.push_back(content_of(static_cast<int>(dtype), tensor, box));
+      pieces.push_back({tensor, box, data.back().data()});
+    }
+    file = write_shard_file(path, some_state(), pieces, datasets);
+  }
+  StoredPiece stored(std::size_t i) const { return {0, 0, datasets[i], pieces[i].box}; }
+};
+
+template <typename Function>
+std::string message_of(ExitCode code, const Function& function) {
+  try {
+    function();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), code) << e.what();
+    return e.what();
+  }
+  return "nothing thrown";
+}
+
+void expect_in(const std::string& part, const std::string& all) {
+  EXPECT_NE(all.find(part), std::string::npos) << "expected \"" << part << "\" in: " << all;
+}
+
+TEST_F(ShardFile, RoundTripOfEveryDtypeAndItsParts) {
+  const Sample sample;
+  const ShardReader reader(sample.path);
+  for (std::size_t i = 0; i < sample.pieces.size(); ++i) {
+    const PieceData& piece = sample.pieces[i];
+    EXPECT_EQ(sample.datasets[i], piece.tensor.name + "/@2,0");
+    std::vector<char> found(sample.data[i].size());
+    reader.read(sample.stored(i), piece.tensor.dtype, whole(piece.box.extent), found.data());
+    EXPECT_EQ(found, sample.data[i]) << piece.tensor.name;
+    for (const Box& part : {Box{{0, 0}, {1, 7}}, Box{{3, 6}, {1, 1}}, Box{{1, 2}, {3, 4}}}) {
+      Box global = part;
+      global.offset[0] += 2;
+      const auto expected = content_of(static_cast<int>(piece.tensor.dtype), piece.tensor, global);
+      found.assign(expected.size(), '\0');
+      reader.read(sample.stored(i), piece.tensor.dtype, part, found.data());
+      EXPECT_EQ(found, expected) << piece.tensor.name << " " << text(part);
+    }
+  }
+}
+
+TEST_F(ShardFile, OneToFourDimensions) {
+  const TemporaryDirectory directory;
+  const std::vector<StoredTensor> tensors = {
+      {"one", DType::f32, {11}}, {"three", DType::bf16, {3, 4, 5}}, {"four", DType::u8, {2, 3, 4, 5}}};
+  const std::vector<Box> parts = {{{3}, {5}}, {{1, 1, 2}, {2, 2, 3}}, {{1, 0, 2, 1}, {1, 3, 2, 4}}};
+  std::vector<PieceData> pieces;
+  std::vector<std::vector<char>> data;
+  for (const StoredTensor& tensor : tensors) {
+    data.push_back(content_of(1, tensor, whole(tensor.shape)));
+    pieces.push_back({tensor, whole(tensor.shape), data.back().data()});
+  }
+  std::vector<std::string> datasets;
+  write_shard_file(directory / "x.h5", some_state(), pieces, datasets);
+  const ShardReader reader(directory / "x.h5");
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const auto expected = content_of(1, tensors[i], parts[i]);
+    std::vector<char> found(expected.size());
+    reader.read({0, 0, datasets[i], pieces[i].box}, tensors[i].dtype, parts[i], found.data());
+    EXPECT_EQ(found, expected) << tensors[i].name;
+  }
+}
+
+TEST_F(ShardFile, SizeAndHashAreOfTheFile) {
+  const Sample sample;
+  const std::string bytes = test::content_of(sample.path);
+  EXPECT_EQ(sample.file.name, file_name(0));
+  EXPECT_EQ(sample.file.bytes, static_cast<std::int64_t>(bytes.size()));
+  EXPECT_EQ(sample.file.hash, hash_of(bytes));
+  std::int64_t reported = 0;
+  EXPECT_EQ(hash_file(sample.path, [&](std::int64_t n) { reported += n; }), sample.file);
+  EXPECT_EQ(reported, sample.file.bytes);
+}
+
+TEST_F(ShardFile, SameContentSameBytes) {
+  Sample sample;
+  const StoredFile again =
+      write_shard_file(sample.directory / "again.h5", some_state(), sample.pieces, sample.datasets);
+  EXPECT_EQ(again.hash, sample.file.hash);
+  const StoredFile other =
+      write_shard_file(sample.directory / "other.h5", some_state(13), sample.pieces, sample.datasets);
+  EXPECT_NE(other.hash, sample.file.hash);
+}
+
+TEST_F(ShardFile, EmptyAndLargeTexts) {
+  const TemporaryDirectory directory;
+  RunState state = some_state();
+  state.layout.clear();
+  std::vector<std::string> datasets;
+  const auto small = write_shard_file(directory / "small.h5", state, {}, datasets);
+  state.config = std::string(300000, 'x');  // beyond what an object header holds
+  const auto large = write_shard_file(directory / "large.h5", state, {}, datasets);
+  EXPECT_GT(large.bytes, small.bytes + 290000);
+  EXPECT_NO_THROW(ShardReader(directory / "large.h5"));
+}
+
+TEST_F(ShardFile, WhatIsNotAsTheManifestSaysIsRefused) {
+  const Sample sample;
+  const ShardReader reader(sample.path);
+  std::vector<char> to(1000);
+  const auto refusal = [&](const StoredPiece& piece, DType dtype, const Box& from) {
+    const std::string message = message_of(ExitCode::usage, [&] { reader.read(piece, dtype, from, to.data()); });
+    expect_in(sample.path, message);
+    return message;
+  };
+  const Box all = whole({4, 7});
+  StoredPiece piece = sample.stored(0);
+  expect_in("f32 of 4 bytes, the manifest says i32", refusal(piece, DType::i32, all));
+  expect_in("e4m3 of 1 bytes, the manifest says e5m2", refusal(sample.stored(2), DType::e5m2, all));
+  expect_in("[1, 0] + [4, 7] was asked for", refusal(piece, DType::f32, {{1, 0}, {4, 7}}));
+  expect_in("was asked for", refusal(piece, DType::f32, {{0, 0}, {0, 7}}));
+  piece.box.offset[0] = 3;
+  expect_in("holds [2, 0] + [4, 7], the manifest says [3, 0] + [4, 7]", refusal(piece, DType::f32, all));
+  piece.box = {{2, 0}, {4, 6}};
+  expect_in("the manifest says [2, 0] + [4, 6]", refusal(piece, DType::f32, all));
+  piece.dataset = "master/f32/@0,0";
+  expect_in("no dataset master/f32/@0,0", refusal(piece, DType::f32, all));
+  piece.dataset = "master/f32";  // a group
+  expect_in("no dataset master/f32", refusal(piece, DType::f32, all));
+}
+
+TEST_F(ShardFile, WhatIsNoShardIsRefused) {
+  const TemporaryDirectory directory;
+  put_file(directory / "text.h5", "this is no HDF5 file");
+  expect_in(directory / "text.h5", message_of(ExitCode::usage, [&] { ShardReader reader(directory / "text.h5"); }));
+  expect_in(directory / "none.h5", message_of(ExitCode::usage, [&] { ShardReader reader(directory / "none.h5"); }));
+  expect_in("No such file", message_of(ExitCode::usage, [&] { hash_file(directory / "none.h5"); }));
+}
+
+TEST_F(ShardFile, WrongPiecesAreNotWritten) {
+  const TemporaryDirectory directory;
+  const std::vector<float> data(100);
+  int n = 0;
+  const auto refusal = [&](const PieceData& piece) {
+    std::vector<std::string> datasets;
+    const std::string path = directory / std::to_string(n++);
+    return message_of(ExitCode::internal, [&] { write_shard_file(path, some_state(), {&piece, 1}, datasets); });
+  };
+  expect_in("is empty or not in its shape", refusal({{"a", DType::f32, {5, 5}}, {{5, 0}, {0, 5}}, data.data()}));
+  expect_in("is empty or not in its shape", refusal({{"a", DType::f32, {5, 5}}, {{1, 0}, {5, 5}}, data.data()}));
+  expect_in("bad tensor name", refusal({{"a/../b", DType::f32, {5}}, {{0}, {5}}, data.data()}));
+  expect_in("no data", refusal({{"a", DType::f32, {5}}, {{0}, {5}}, nullptr}));
+}
+
+TEST_F(ShardFile, AFileInTheWayStays) {
+  const TemporaryDirectory directory;
+  put_file(directory / "x.h5", "mine");
+  std::vector<std::string> datasets;
+  const auto write = [&](const std::string& path) {
+    return message_of(ExitCode::internal, [&] { write_shard_file(path, some_state(), {}, datasets); });
+  };
+  expect_in((directory / "x.h5") + ": cannot be created: File exists", write(directory / "x.h5"));
+  EXPECT_EQ(test::content_of(directory / "x.h5"), "mine");
+  expect_in("No such file or directory", write(directory / "no/x.h5"));
+}
+
+/// Files of this process cannot grow beyond a size: writes are cut short there, and then fail, as on a full disk.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) : old_handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    getrlimit(RLIMIT_FSIZE, &old_);
+    rlimit limit = old_;
+    limit.rlim_cur = bytes;
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() {
+    setrlimit(RLIMIT_FSIZE, &old_);
+    std::signal(SIGXFSZ, old_handler_);
+  }
+
+ private:
+  rlimit old_{};
+  void (*old_handler_)(int);
+};
+
+// HDF5 by itself would take the process down here, at the latest at its exit.
+TEST_F(ShardFile, FullDiskAtEveryPointIsAnErrorAndNoMore) {
+  Sample sample;
+  for (rlim_t limit = 0; limit < static_cast<rlim_t>(sample.file.bytes); limit += 97) {
+    const std::string path = sample.directory / ("limit-" + std::to_string(limit));
+    std::string message;
+    {
+      const FileSizeLimit limited(limit);
+      message =
+          message_of(ExitCode::internal, [&] { write_shard_file(path, some_state(), sample.pieces, sample.datasets); });
+    }
+    ASSERT_NE(message.find(path + ": cannot be written: File too large"), std::string::npos)
+        << "limit " << limit << ": " << message;
+    std::filesystem::remove(path);
+  }
+  const StoredFile after =
+      write_shard_file(sample.directory / "after.h5", some_state(), sample.pieces, sample.datasets);
+  EXPECT_EQ(after.hash, sample.file.hash);
+}
+
+}  // namespace
+}  // namespace octet::checkpoint::test

@@ -1,0 +1,119 @@
+// What a checkpoint takes from a sharded model and gives to one of another layout.
+#include <filesystem>
+
+#include "checkpoints/restore.h"
+#include "checkpoints/saver.h"
+#include "src/train/model_state.h"
+#include "tests/equivalence/trainer_test.h"
+
+namespace octet {
+namespace {
+
+using checkpoint::RunState;
+
+class State : public TrainerTest {
+ protected:
+  /// A trainer with the mesh of so many replicas.
+  struct Rank {
+    Rank(const RunConfig& config, Stream& stream, int replicas)
+        : mesh(make_mpi_communicator(stream, "world"), {.dp_replicate = replicas, .dp_shard = 0}),
+          trainer(config, mesh, stream, nullptr) {}
+    Mesh mesh;
+    Trainer trainer;
+  };
+
+  /// The whole of every parameter of one kind.
+  static std::vector<std::vector<float>> whole(const ShardedBuffer& buffer, const ParameterList& list, Mesh& mesh) {
+    std::vector<std::vector<float>> all;
+    for (std::size_t i = 0; i < list.parameters.size(); ++i) {
+      const Shard& shard = buffer.layout().shard(i);
+      all.emplace_back(static_cast<std::size_t>(shard.padded_elements() * mesh.dp_shard().size()));
+      mesh.dp_shard().all_gather(buffer.data(i), all.back().data(), shard.padded_elements(), DType::f32);
+      for (auto e = static_cast<std::size_t>(shard.global.elements()); e < all.back().size(); ++e) {
+        EXPECT_EQ(all.back()[e], 0) << "padding";
+      }
+      all.back().resize(static_cast<std::size_t>(shard.global.elements()));
+    }
+    return all;
+  }
+
+  static void expect_equal(Rank& a, Rank& b) {
+    ShardedModel &x = a.trainer.model(), &y = b.trainer.model();
+    EXPECT_TRUE(whole(x.master(), x.parameters(), a.mesh) == whole(y.master(), y.parameters(), b.mesh));
+    EXPECT_TRUE(whole(x.first_moment(), x.parameters(), a.mesh) == whole(y.first_moment(), y.parameters(), b.mesh));
+    EXPECT_TRUE(whole(x.second_moment(), x.parameters(), a.mesh) == whole(y.second_moment(), y.parameters(), b.mesh));
+  }
+
+  std::string root() const { return folder_ / "checkpoints"; }
+
+  checkpoint::Found save(Rank& rank, std::int64_t step) {
+    checkpoint::Saver saver({.root = root()}, rank.mesh.world(), *stream_);
+    saver.start({.step = step, .seed = 1, .config = "a: 1\n", .layout = "", .program = "test"},
+                held_pieces(rank.trainer.model()));
+    EXPECT_TRUE(saver.finish());
+    auto found = checkpoint::find_newest_valid(root(), rank.mesh.world(), *stream_);
+    if (!found) throw internal_error("tests", "nothing saved");
+    return *found;
+  }
+
+  static Wishes none() { return {}; }
+};
+
+TEST_F(State, IsTheSameInEveryLayout) {
+  config_.train.micro_batch = 1;
+  Rank first(config_, *stream_, 1);
+  for (int step = 1; step <= 3; ++step) first.trainer.train_step(step, none);
+  const checkpoint::Found found = save(first, 3);
+  EXPECT_EQ(found.manifest.tensors.size(), 3 * first.trainer.model().parameters().parameters.size());
+  for (int replicas = 1; replicas <= world_->size(); ++replicas) {
+    if (world_->size() % replicas != 0) continue;
+    SCOPED_TRACE(replicas);
+    Rank second(config_, *stream_, replicas);
+    load_state(second.trainer.model(), found.directory, found.manifest, *stream_);
+    expect_equal(first, second);
+    // And it goes on: the weight scales and the gathered weights follow.
+    if (replicas == 1) {
+      const StepResult a = first.trainer.train_step(4, none), b = second.trainer.train_step(4, none);
+      EXPECT_EQ(a.loss, b.loss);
+      EXPECT_EQ(a.grad_norm, b.grad_norm);
+      expect_equal(first, second);
+      load_state(first.trainer.model(), found.directory, found.manifest, *stream_);  // back to step 3
+    }
+  }
+}
+
+TEST_F(State, ReplicasWriteEveryPieceOnce) {
+  Rank rank(config_, *stream_, world_->size());
+  const checkpoint::Found found = save(rank, 1);
+  std::int64_t stored = 0, expected = 0;
+  for (const auto& piece : found.manifest.pieces) stored += piece.box.extent.elements();
+  for (const auto& tensor : found.manifest.tensors) expected += tensor.shape.elements();
+  EXPECT_EQ(stored, expected);
+}
+
+TEST_F(State, AnotherModelIsRefusedByTensor) {
+  Rank rank(config_, *stream_, 1);
+  const checkpoint::Found found = save(rank, 1);
+  const auto message = [&](const RunConfig& config) -> std::string {
+    Rank other(config, *stream_, 1);
+    try {
+      load_state(other.trainer.model(), found.directory, found.manifest, *stream_);
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ExitCode::usage);
+      return e.what();
+    }
+    return "";
+  };
+  RunConfig wider = config_, deeper = config_, shallower = config_;
+  wider.model.ffn_dim += 1;
+  EXPECT_NE(message(wider).find("master/layers.0.feed_forward.w1.weight is f32 [27, 20], expected f32 [28, 20]"),
+            std::string::npos)
+      << message(wider);
+  deeper.model.layers = 3;
+  EXPECT_NE(message(deeper).find("has no tensor master/layers.2."), std::string::npos) << message(deeper);
+  shallower.model.layers = 1;
+  EXPECT_NE(message(shallower).find("holds first_moment/layers.1."), std::string::npos) << message(shallower);
+}
+
+}  // namespace
+}  // namespace octet

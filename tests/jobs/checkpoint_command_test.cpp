@@ -1,0 +1,274 @@
+// `octet checkpoint`: what a person types, sees and gets as exit code.
+#include "tests/checkpoints/small_checkpoint.h"
+#include "tests/jobs/job.h"
+
+namespace octet::test {
+namespace {
+
+namespace fs = std::filesystem;
+using checkpoint::test::write_small;
+
+const std::string octet_checkpoint = OCTET_BIN_DIR "/octet checkpoint ";
+
+/// A run with checkpoints of steps 10, 20, 30, each with other weights.
+class CheckpointCommand : public testing::Test {
+ protected:
+  CheckpointCommand() {
+    for (const int step : {10, 20, 30}) write_small(at(step), step, static_cast<std::uint32_t>(step));
+  }
+  std::string run() const { return folder_ / "run"; }
+  std::string at(std::int64_t step) const { return folder_ / ("run/checkpoints/" + checkpoint::directory_name(step)); }
+  static CommandResult call(const std::string& arguments) { return run_command(octet_checkpoint + arguments); }
+  /// Runs it and expects that exit code and these parts of what it says.
+  static std::string expect(int code, const std::string& arguments, const std::vector<std::string>& parts = {}) {
+    SCOPED_TRACE(arguments);
+    const CommandResult result = call(arguments);
+    EXPECT_EQ(result.exit_code, code) << result.all();
+    for (const std::string& part : parts) EXPECT_HAS(result.all(), part);
+    return result.out;
+  }
+  static void flip(const std::string& path) {
+    std::string bytes = read_bytes(path);
+    bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 4);
+    write_bytes(path, bytes);
+  }
+  TempFolder folder_;
+};
+
+TEST_F(CheckpointCommand, Help) {
+  EXPECT_HAS(run_command(OCTET_BIN_DIR "/octet --help").out, "checkpoint");
+  const std::vector<std::string> names = {"list",  "show",   "verify", "diff", "reshard",
+                                          "prune", "export", "import", "view"};
+  const std::string all = expect(0, "--help");
+  for (const std::string& name : names) {
+    EXPECT_HAS(all, "  " + name + " ");
+    EXPECT_HAS(expect(0, name + " --help"), "usage: octet checkpoint " + name);
+  }
+}
+
+TEST_F(CheckpointCommand, WrongUseIsOneMessageAndExitCode64) {
+  const std::string c = at(10), none = folder_ / "none", out = " " + (folder_ / "out");
+  write_bytes(folder_ / "file", "x");
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"", "which command?"},
+      {"verfy", "did you mean \"verify\"?"},
+      {"list", "--run"},
+      {"list " + none, none + ": is no folder"},
+      {"show", "--checkpoint"},
+      {"show " + none, none + ": is no folder"},
+      {"show " + (folder_ / "file"), "is no folder"},
+      {"show " + folder_.path(), "is no checkpoint (no manifest.json) and no run that has one"},
+      {"show " + c + " --all", "--all"},
+      {"verify " + none, none},
+      {"verify " + c + " --threads -1", "--threads is -1"},
+      {"diff " + c, "1 checkpoint given; expected two"},
+      {"diff " + c + " " + none, none},
+      {"reshard " + c + out, "--writers"},
+      {"reshard " + c + " --writers 2", "expected IN and OUT"},
+      {"reshard " + c + out + " --writers 0", "--writers is 0; expected 1 to 65536"},
+      {"reshard " + c + out + " --writers two", "two"},
+      {"reshard " + c + " " + at(20) + " --writers 2", at(20)},
+      {"reshard " + c + " " + folder_.path() + " --writers 2", folder_.path() + ": exists"},
+      {"reshard " + c + " " + (folder_ / "step-000011") + " --writers 2", "checkpoint of step 10"},
+      {"prune " + run(), "--keep"},
+      {"prune " + run() + " --keep 0", "--keep is 0"},
+      {"prune " + run() + " --keep 1 --keep-every -1", "--keep-every is -1"},
+      {"prune " + (folder_ / "none") + " --keep 1", "is no folder"},
+      {"export " + c, "expected CHECKPOINT and DIR"},
+      {"export " + c + out + " --dtype fp16", "--dtype is fp16; expected fp32 or bf16"},
+      {"export " + c + out + " --max-shard-size 5XB", "--max-shard-size is \"5XB\""},
+      {"export " + c + out + " --max-shard-size 0", "--max-shard-size is \"0\""},
+      {"export " + c + out + " --max-shard-size -5GB", "--max-shard-size"},
+      {"export " + c + out + " --max-shard-size 9999999999TB", "--max-shard-size"},
+      {"export " + c + out + " --max-positions -1", "--max-positions is -1"},
+      {"export " + c + " " + run(), run() + ": exists"},
+      {"import " + c, "expected DIR and CHECKPOINT"},
+      {"import " + c + out, c + "/config.json"},
+      {"import " + none + out + " --writers 0", "--writers is 0"},
+      {"view " + none, "is no folder"},
+  };
+  for (const auto& [arguments, expected] : cases) {
+    SCOPED_TRACE(arguments);
+    const CommandResult result = call(arguments);
+    EXPECT_EQ(result.exit_code, 64);
+    EXPECT_HAS(result.all(), expected);
+    EXPECT_EQ(std::ranges::count(result.all(), '\n'), 1) << result.all();
+  }
+  EXPECT_FALSE(fs::exists(folder_ / "out"));
+  EXPECT_FALSE(fs::exists(folder_ / "out.tmp"));
+}
+
+TEST_F(CheckpointCommand, List) {
+  const std::string all = expect(0, "list " + run(), {"step", "loss"});
+  EXPECT_EQ(occurrences(all, "committed"), 3);
+  EXPECT_LT(all.find("       30  "), all.find("       10  "));
+  EXPECT_EQ(expect(0, "list " + run() + "/checkpoints/"), all);
+
+  fs::create_directory(run() + "/checkpoints/step-000040.tmp");
+  fs::remove(at(30) + "/writer-00001.h5");
+  flip(at(20) + "/manifest.json");
+  const std::string damaged =
+      expect(0, "list " + run(),
+             {"unfinished: step-000040.tmp", "damaged: writer-00001.h5 is missing", "step-000020/manifest.json"});
+  EXPECT_EQ(occurrences(damaged, "committed"), 1);
+  EXPECT_EQ(occurrences(damaged, "1.2500"), 2);
+
+  fs::create_directory(folder_ / "empty");
+  expect(0, "list " + (folder_ / "empty"), {"holds no checkpoint"});
+}
+
+TEST_F(CheckpointCommand, Show) {
+  const std::string text = expect(
+      0, "show " + at(20),
+      {"step         20", "loss         1.250000", "seed         7", "0000000000abcdef", "dp_replicate 1 x dp_shard 3",
+       "octet test, format 1", "writer-00002.h5", "master/layers.1.feed_forward.w3.weight", "[31, 20]", "f32"});
+  EXPECT_EQ(occurrences(text, "3 piece(s)"), 63);
+  EXPECT_EQ(expect(0, "show " + at(20) + " --config"), checkpoint::test::small_config());
+  // A run stands for its newest checkpoint.
+  expect(0, "show " + run(), {"newest checkpoint of " + run(), "step         30"});
+}
+
+TEST_F(CheckpointCommand, Verify) {
+  const std::string all = at(10) + " " + at(20) + " " + at(30) + "/";
+  EXPECT_EQ(occurrences(expect(0, "verify " + all), ": whole, "), 3);
+  flip(at(10) + "/writer-00000.h5");
+  fs::resize_file(at(10) + "/writer-00002.h5", 64);
+  flip(at(30) + "/manifest.json");
+  const CommandResult result = call("verify --threads 3 " + all);
+  EXPECT_EQ(result.exit_code, 64);
+  EXPECT_EQ(occurrences(result.out, ": whole, "), 1);
+  EXPECT_EQ(occurrences(result.err, " E "), 3) << result.err;
+  EXPECT_HAS(result.err, at(10) + "/writer-00000.h5: ");
+  EXPECT_HAS(result.err, at(10) + "/writer-00002.h5: has 64 bytes, expected");
+  EXPECT_HAS(result.err, at(30) + "/manifest.json");
+  // A checkpoint under the name of another step would be taken for it.
+  fs::rename(at(20), at(21));
+  expect(64, "verify " + at(21), {"is of step 20"});
+}
+
+TEST_F(CheckpointCommand, AFileThatCannotBeReadIsExitCode70) {
+  fs::remove(at(10) + "/writer-00000.h5");
+  fs::create_symlink("writer-00000.h5", at(10) + "/writer-00000.h5");  // too many levels of links
+  expect(70, "verify " + at(10), {"writer-00000.h5: cannot be read"});
+}
+
+TEST_F(CheckpointCommand, Diff) {
+  expect(0, "reshard " + at(10) + " " + (folder_ / "same") + " --writers 2");
+  expect(0, "diff " + at(10) + " " + (folder_ / "same"), {"63 of 63 tensors identical", "norm.weight"});
+  EXPECT_EQ(occurrences(expect(0, "diff --brief " + at(10) + " " + (folder_ / "same")), "\n"), 1);
+  expect(1, "diff " + at(10) + " " + at(20), {"step         10 in A, 20 in B", "differ, max ", "relative "});
+  write_small(folder_ / "tied", 10, 10, true);
+  expect(1, "diff " + at(10) + " " + (folder_ / "tied"), {"master/output.weight", "only in A", "config"});
+  flip(at(20) + "/writer-00001.h5");
+  expect(64, "diff " + at(10) + " " + at(20), {"step-000020/writer-00001.h5", "is damaged and was not used"});
+}
+
+TEST_F(CheckpointCommand, Reshard) {
+  const std::string out = folder_ / "new/step-000010";
+  expect(0, "reshard " + at(10) + " " + out + " --writers 7", {"step 10", "in 7 file(s)"});
+  expect(0, "verify " + out);
+  expect(0, "diff " + at(10) + " " + out, {"63 of 63 tensors identical"});
+  expect(64, "reshard " + at(10) + " " + out + " --writers 2", {out + ": exists"});
+  fs::create_directory(folder_ / "half.tmp");
+  expect(64, "reshard " + at(10) + " " + (folder_ / "half") + " --writers 2", {"half.tmp: exists"});
+  EXPECT_FALSE(fs::exists(folder_ / "half"));
+  flip(at(20) + "/writer-00001.h5");
+  expect(64, "reshard " + at(20) + " " + (folder_ / "damaged") + " --writers 2", {"is damaged and was not used"});
+  EXPECT_FALSE(fs::exists(folder_ / "damaged"));
+}
+
+TEST_F(CheckpointCommand, Prune) {
+  const std::string dry = expect(0, "prune " + run() + " --keep 1 --keep-every 20 --dry-run",
+                                 {"would remove " + at(10), "2 of 3 checkpoints would stay"});
+  EXPECT_EQ(occurrences(dry, "would remove"), 1);
+  EXPECT_TRUE(fs::exists(at(10)));
+  expect(0, "prune " + run() + " --keep 2", {"removed " + at(10), "2 of 3 checkpoints stay"});
+  EXPECT_FALSE(fs::exists(at(10)));
+
+  // The newest is damaged: what is older than the newest whole one may go, and the damaged one is left for a person.
+  write_small(at(10), 10);
+  flip(at(30) + "/writer-00000.h5");
+  expect(0, "prune " + run() + " --keep 1", {"step-000030/writer-00000.h5", "removed " + at(10)});
+  EXPECT_TRUE(fs::exists(at(20)));
+  EXPECT_TRUE(fs::exists(at(30)));
+
+  flip(at(20) + "/writer-00000.h5");
+  expect(64, "prune " + run() + " --keep 1", {"none of its 2 checkpoints is whole; nothing was removed"});
+  EXPECT_TRUE(fs::exists(at(20)));
+  expect(64, "prune " + folder_.path() + " --keep 1", {"holds no checkpoint"});
+}
+
+TEST_F(CheckpointCommand, ExportAndImport) {
+  const std::string out = folder_ / "exported", back = folder_ / "back/step-000000";
+  expect(0, "export " + run() + " " + out + " --max-shard-size 5KB", {"21 tensors in fp32"});
+  const auto config = nlohmann::json::parse(read_bytes(out + "/config.json"));
+  EXPECT_EQ(config["max_position_embeddings"], 32);
+  EXPECT_EQ(config["intermediate_size"], 31);
+  EXPECT_FALSE(fs::exists(out + ".tmp"));
+  expect(0, "import " + out + " " + back + " --writers 2 --model-file " + (folder_ / "model.yaml"), {"in 2 file(s)"});
+  EXPECT_HAS(read_bytes(folder_ / "model.yaml"), "ffn_dim: 31");
+  EXPECT_HAS(expect(0, "show " + back + " --config"), "model_shape:");
+  const std::string difference = expect(1, "diff " + at(30) + " " + back);
+  EXPECT_EQ(occurrences(difference, "identical\n"), 21 + 1);  // masters, and the last line
+  EXPECT_HAS(difference, "21 of 63 tensors identical");
+
+  // What was imported does not know how long the sequences were.
+  expect(64, "export " + back + " " + (folder_ / "again"), {"give --max-positions"});
+  expect(0, "export " + back + " " + (folder_ / "again") + " --max-positions 32 --max-shard-size 5KB");
+  for (const auto& entry : fs::directory_iterator(out)) {
+    EXPECT_EQ(read_bytes(entry.path()), read_bytes(folder_ / "again/" + entry.path().filename().string()));
+  }
+  expect(0, "export " + run() + " " + (folder_ / "bf16") + " --dtype bf16 --max-shard-size 1MiB", {"in 1 file(s)"});
+  expect(64, "export " + run() + " " + out, {out + ": exists"});
+  expect(64, "import " + out + " " + back, {back + ": exists"});
+}
+
+TEST_F(CheckpointCommand, AKilledExportOrImportIsNeverTakenForAWholeOne) {
+  const std::string out = folder_ / "exported";
+  // SIGXFSZ ends it in the middle of a write; without the signal the write fails as on a full disk.
+  const std::string limit = "ulimit -c 0; ulimit -f 8; ";
+  EXPECT_GT(run_command(limit + octet_checkpoint + "export " + run() + " " + out).exit_code, 128);
+  EXPECT_FALSE(fs::exists(out));
+  EXPECT_TRUE(fs::exists(out + ".tmp"));
+  expect(64, "export " + run() + " " + out, {"exported.tmp: exists, left by a run that did not finish"});
+  fs::remove_all(out + ".tmp");
+  const CommandResult full = run_command("trap '' XFSZ; " + limit + octet_checkpoint + "export " + run() + " " + out);
+  EXPECT_EQ(full.exit_code, 70) << full.all();
+  EXPECT_HAS(full.all(), "exported.tmp/model-00001-of-00001.safetensors: cannot be written");
+  EXPECT_FALSE(fs::exists(out + ".tmp"));
+
+  expect(0, "export " + run() + " " + out);
+  const CommandResult import =
+      run_command("trap '' XFSZ; " + limit + octet_checkpoint + "import " + out + " " + (folder_ / "c"));
+  EXPECT_EQ(import.exit_code, 70) << import.all();
+  EXPECT_FALSE(fs::exists(folder_ / "c"));
+  EXPECT_FALSE(fs::exists(folder_ / "c.tmp"));
+}
+
+TEST_F(CheckpointCommand, View) {
+  expect(0, "view " + at(10), {at(10) + "/view.h5"});
+  EXPECT_TRUE(fs::exists(at(10) + "/view.h5"));
+  expect(0, "view " + at(10), {"view.h5 was there"});
+  expect(0, "verify " + at(10));  // no part of the checkpoint
+}
+
+TEST(ImportedCheckpoint, IsTrainedFrom) {
+  const TrainedRun& first = finished(1, "--checkpoint.interval auto");
+  const TrainedRun second{{}, new_run_directory()};
+  const std::string exported = workplace() / "to-import", tool = OCTET_BIN_DIR "/octet checkpoint ";
+  const CommandResult made =
+      run_command("cd " + workplace().path() + " && " + tool + "export " + first.directory + " to-import && " + tool +
+                  "import to-import " + second.directory + "/checkpoints/step-000000 --model-file imported.yaml");
+  ASSERT_EQ(made.exit_code, 0) << made.all();
+  const CommandResult trained = in_workplace(
+      launched(2, "run.yaml --model ./imported.yaml --train.steps 3 --run.seed 5 --run.dir " + second.directory));
+  ASSERT_EQ(trained.exit_code, 0) << trained.all();
+  EXPECT_HAS(trained.err, "resumed from " + second.directory + "/checkpoints/step-000000");
+  ASSERT_EQ(second.losses().size(), 3u);
+  // It goes on where the first run ended, not where one begins.
+  const auto before = first.losses();
+  EXPECT_LT(std::abs(second.losses().front() - before.back()), std::abs(second.losses().front() - before.front()));
+}
+
+}  // namespace
+}  // namespace octet::test

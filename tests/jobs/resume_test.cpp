@@ -1,0 +1,188 @@
+// Runs that are cut off and go on: the same training as if nothing had happened.
+#include "tests/jobs/endless_run.h"
+#include "tests/jobs/saved.h"
+
+namespace octet::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Layout {
+  int ranks;
+  std::string arguments;
+};
+const std::vector<Layout> layouts = {{1, ""}, {2, ""}, {3, ""}, {4, " --parallel.dp_replicate 2"}};
+const std::string never_due = " --checkpoint.interval 1000000";  // so that the last step's is the only one
+
+class Precisions : public testing::TestWithParam<const char*> {};
+
+TEST_P(Precisions, KilledAndResumedIsTheSameToTheBit) {
+  for (const Layout& layout : layouts) {
+    SCOPED_TRACE(fmt::format("{} rank(s){}", layout.ranks, layout.arguments));
+    const std::string same = fmt::format("--train.micro_batch 1 --precision {}{}", GetParam(), layout.arguments);
+    EndlessRun endless(same + " --checkpoint.interval 10", layout.ranks);
+    endless.wait_until([&] { return !checkpoints_of(endless.run()).empty(); });
+    const TrainedRun killed = endless.end_by_kill();
+    ASSERT_NE(killed.result.exit_code, 0);
+    ASSERT_FALSE(steps_of(killed).empty());
+    const std::int64_t saved = steps_of(killed).front();
+    EXPECT_EQ(saved % 10, 0);
+
+    const std::string steps = fmt::format(" --train.steps {}", saved + 10);
+    const TrainedRun resumed = train_in(killed.directory, layout.ranks, same + steps + never_due);
+    ASSERT_EQ(resumed.result.exit_code, 0) << resumed.result.all();
+    EXPECT_HAS(resumed.result.err, fmt::format("step-{:06}: step {}, loss ", saved, saved));
+    const TrainedRun& whole = finished(layout.ranks, same + steps + never_due);
+    expect_whole_until(resumed, saved + 10);
+    for (const char* key : {"loss", "grad_norm", "lr", "tokens", "validation_loss"}) {
+      EXPECT_EQ(resumed.losses(key), whole.losses(key)) << key;
+    }
+    ASSERT_EQ(steps_of(resumed).front(), saved + 10);
+    expect_same_tensors(checkpoints_of(resumed).front(), checkpoints_of(whole).front());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Precisions, testing::Values("fp32", "bf16", "float8"),
+                         [](const auto& one) { return std::string(one.param); });
+
+/// A copy of a run that others go on from.
+TrainedRun copy_of(const TrainedRun& run) {
+  const std::string directory = new_run_directory();
+  fs::copy(workplace() / run.directory, workplace() / directory, fs::copy_options::recursive);
+  return {run.result, directory};
+}
+
+const std::string ten_steps = "--train.steps 10 --train.micro_batch 1 --precision fp32" + never_due;
+
+TEST(Resuming, OnAnotherLayoutGoesOnWithinRounding) {
+  const TrainedRun& first = finished(4, ten_steps);
+  const std::string more = "--train.micro_batch 1 --precision fp32 --train.steps 20" + never_due;
+  const TrainedRun& whole = finished(4, more);
+  for (const Layout& layout : layouts) {
+    SCOPED_TRACE(fmt::format("{} rank(s){}", layout.ranks, layout.arguments));
+    const TrainedRun run = copy_of(first);
+    const TrainedRun resumed = train_in(run.directory, layout.ranks, more + layout.arguments);
+    ASSERT_EQ(resumed.result.exit_code, 0) << resumed.result.all();
+    EXPECT_HAS(resumed.result.err, "layout: dp_replicate 1 x dp_shard 4 there, ");
+    expect_whole_until(resumed, 20);
+    EXPECT_LT(distance(resumed.losses(), whole.losses()), 1e-5);
+    EXPECT_LT(distance({resumed.losses("validation_loss").back()}, whole.losses("validation_loss")), 1e-5);
+  }
+}
+
+TEST(Resuming, WhatCameAfterTheCheckpointIsDoneAgainAndItsLinesAreKeptApart) {
+  TrainedRun run = copy_of(finished(2, "--train.steps 12 --checkpoint.interval 5"));
+  EXPECT_EQ(steps_of(run), (std::vector<std::int64_t>{12, 10, 5}));
+  fs::remove_all(checkpoints_of(run).front());
+  const std::vector<double> before = run.losses();
+  run = train_in(run.directory, 2, "--train.steps 15 --checkpoint.interval 5");
+  ASSERT_EQ(run.result.exit_code, 0) << run.result.all();
+  expect_whole_until(run, 15);
+  const std::vector<double> after = run.losses();
+  EXPECT_TRUE(std::equal(before.begin(), before.end(), after.begin()));
+  const auto discarded = run.lines("metrics.discarded.jsonl");
+  ASSERT_EQ(discarded.size(), 2u);
+  EXPECT_EQ(discarded[0]["step"], 11);
+  EXPECT_EQ(discarded[1]["step"], 12);
+  EXPECT_EQ(run.status()["restarts"], 1);
+  EXPECT_HAS(run.result.err, "restart 1; metrics.jsonl has 10 line(s) up to step 10, 2 of later steps");
+  EXPECT_EQ(steps_of(run), (std::vector<std::int64_t>{15, 10, 5}));
+  EXPECT_EQ(std::distance(fs::directory_iterator(run.file("tensorboard")), fs::directory_iterator()), 2);
+  EXPECT_HAS(read_bytes(run.file("config.yaml")), "steps: 15");
+}
+
+TEST(Resuming, AFinishedRunHasNothingLeftToDo) {
+  TrainedRun run = copy_of(finished(1, ten_steps));
+  const std::string metrics = read_bytes(run.file("metrics.jsonl"));
+  for (int restart = 1; restart <= 2; ++restart) {
+    run = train_in(run.directory, 1, ten_steps);
+    EXPECT_EQ(run.result.exit_code, 0) << run.result.all();
+    EXPECT_EQ(run.status()["state"], "finished");
+    EXPECT_EQ(run.status()["restarts"], restart);
+    EXPECT_EQ(read_bytes(run.file("metrics.jsonl")), metrics);
+  }
+}
+
+/// Exit code 64 with one message that has these parts; the run's files are as they were.
+void expect_refused(const std::string& directory, const std::string& arguments, const std::vector<std::string>& parts) {
+  SCOPED_TRACE(arguments);
+  const TrainedRun before{{}, directory};
+  const std::string metrics = before.has("metrics.jsonl") ? read_bytes(before.file("metrics.jsonl")) : "";
+  const TrainedRun run = train_in(directory, 2, arguments);
+  EXPECT_EQ(run.result.exit_code, 64) << run.result.all();
+  EXPECT_EQ(occurrences(run.result.err, " E "), 1) << run.result.err;
+  for (const std::string& part : parts) EXPECT_HAS(run.result.err, part);
+  EXPECT_EQ(run.has("metrics.jsonl") ? read_bytes(run.file("metrics.jsonl")) : "", metrics);
+}
+
+TEST(Resuming, NeverMustAuto) {
+  const TrainedRun& saved = finished(2, ten_steps);
+  const TrainedRun unsaved = train(2, "--train.steps 2");
+  ASSERT_EQ(unsaved.result.exit_code, 0);
+  const std::string more =
+      "--train.micro_batch 1 --precision fp32 --train.steps 12" + never_due + " --checkpoint.resume ";
+
+  expect_refused(copy_of(saved).directory, more + "never", {"holds a run already", "--checkpoint.resume auto"});
+  expect_refused(unsaved.directory, "--checkpoint.resume never", {"holds a run already (metrics.jsonl)"});
+  expect_refused(unsaved.directory, "--checkpoint.resume auto", {"holds a run already", "no checkpoint"});
+  expect_refused(unsaved.directory, "--checkpoint.resume must", {"checkpoint.resume = must", "no checkpoint in "});
+  const std::string nowhere = new_run_directory();
+  expect_refused(nowhere, "--checkpoint.resume must", {"checkpoint.resume = must", nowhere + "/checkpoints"});
+  EXPECT_FALSE(fs::exists(workplace() / nowhere));
+
+  for (const char* resume : {"auto", "must"}) {
+    const TrainedRun run = train_in(copy_of(saved).directory, 2, more + resume);
+    EXPECT_EQ(run.result.exit_code, 0) << run.result.all();
+    expect_whole_until(run, 12);
+  }
+  EXPECT_EQ(train(1, "--train.steps 1 --checkpoint.resume never" + never_due).result.exit_code, 0);
+}
+
+TEST(Resuming, AnotherTrainingIsRefused) {
+  const std::string directory = copy_of(finished(2, ten_steps)).directory;
+  const std::string same = "--train.steps 20 --train.micro_batch 1" + never_due + " ";
+  expect_refused(directory, same + "--precision bf16", {"step-000010: precision = fp32 there, bf16 now"});
+  expect_refused(directory, same + "--precision fp32 --optimizer.lr 0.5", {"optimizer.lr = 0.003 there, 0.5 now"});
+  expect_refused(directory, same + "--precision fp32 --run.seed 2", {"run.seed = 1 there, 2 now"});
+  expect_refused(directory, same + "--precision fp32 --train.global_batch 24", {"train.global_batch = 12 there, 24"});
+  expect_refused(directory, "--train.steps 9 --precision fp32 --train.micro_batch 1" + never_due,
+                 {"is of step 10, beyond train.steps = 9"});
+
+  std::string model = tiny_model;
+  write_bytes(workplace() / "theta.yaml", model + "rope_theta: 1234\n");
+  expect_refused(directory, same + "--precision fp32 --model ./theta.yaml",
+                 {"model_shape.rope_theta = 500000 there, 1234"});
+
+  std::string tokens = read_bytes(workplace() / "data/text.bin");
+  tokens[5] = tokens[5] == 'a' ? 'b' : 'a';
+  write_bytes(workplace() / "data/other.bin", tokens);
+  write_bytes(workplace() / "data/other.idx", read_bytes(workplace() / "data/text.idx"));
+  expect_refused(directory, same + "--precision fp32 --data.train data/other",
+                 {"the data are not the same", "data/other"});
+
+  // The same data elsewhere are the same data.
+  write_bytes(workplace() / "data/moved.bin", read_bytes(workplace() / "data/text.bin"));
+  write_bytes(workplace() / "data/moved.idx", read_bytes(workplace() / "data/text.idx"));
+  const TrainedRun moved = train_in(directory, 2, same + "--precision fp32 --data.train data/moved");
+  EXPECT_EQ(moved.result.exit_code, 0) << moved.result.all();
+  EXPECT_HAS(moved.result.err, "train.steps 10 -> 20");
+}
+
+TEST(Resuming, ADamagedCheckpointIsNamedAndTheOneBeforeServes) {
+  const std::string arguments = "--train.steps 12 --checkpoint.interval 5";
+  TrainedRun run = copy_of(finished(2, arguments));
+  const std::string newest = checkpoints_of(run).front(), file = newest + "/writer-00001.h5";
+  std::string bytes = read_bytes(file);
+  bytes[bytes.size() / 2] ^= 1;
+  write_bytes(file, bytes);
+  run = train_in(run.directory, 2, arguments);
+  ASSERT_EQ(run.result.exit_code, 0) << run.result.all();
+  EXPECT_HAS(run.result.err, "step-000012 is DAMAGED");
+  EXPECT_HAS(run.result.err, "step-000010: step 10, loss ");
+  expect_whole_until(run, 12);
+  EXPECT_EQ(run.losses(), finished(2, arguments).losses());
+  expect_same_tensors(newest, checkpoints_of(finished(2, arguments)).front());  // written again
+}
+
+}  // namespace
+}  // namespace octet::test

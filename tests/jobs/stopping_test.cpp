@@ -1,0 +1,126 @@
+// Runs that are asked to stop, and what they leave for the next start.
+#include "tests/jobs/endless_run.h"
+#include "tests/jobs/saved.h"
+
+namespace octet::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string saving = "--checkpoint.interval 1000000";
+
+/// The run has stopped with exit code 75, its last step's checkpoint is there, and it goes on from that.
+void expect_resumable(const TrainedRun& run, const std::string& reason) {
+  ASSERT_EQ(run.result.exit_code, 75) << run.result.all();
+  const auto status = run.status();
+  EXPECT_EQ(status["state"], "stopped");
+  EXPECT_EQ(status["reason"], reason);
+  EXPECT_EQ(status["exit_code"], 75);
+  const std::int64_t step = status["step"];
+  EXPECT_EQ(steps_of(run).front(), step);
+  EXPECT_EQ(status["checkpoint"], fmt::format("{}/checkpoints/step-{:06}", run.directory, step));
+  EXPECT_HAS(run.result.err, fmt::format("stopped after step {}: {}", step, reason));
+  expect_whole_until(run, step);
+
+  const TrainedRun next = train_in(run.directory, 2, fmt::format("{} --train.steps {}", saving, step + 2));
+  EXPECT_EQ(next.result.exit_code, 0) << next.result.all();
+  EXPECT_EQ(next.status()["state"], "finished");
+  EXPECT_EQ(next.status()["restarts"], 1);
+  expect_whole_until(next, step + 2);
+}
+
+TEST(StoppingWithCheckpoints, BySignals) {
+  for (const auto& [signal, name] :
+       std::vector<std::pair<int, std::string>>{{SIGTERM, "SIGTERM"}, {SIGUSR1, "SIGUSR1"}, {SIGINT, "SIGINT"}}) {
+    SCOPED_TRACE(name);
+    EndlessRun run(saving);
+    expect_resumable(run.end_by(signal, signal == SIGINT ? "0" : "1"), name);
+  }
+}
+
+TEST(StoppingWithCheckpoints, ByAFileInTheRunDirectory) {
+  EndlessRun run(saving);
+  write_bytes(run.run().file("stop"), "");
+  expect_resumable(run.end(), "stop file");
+  EXPECT_FALSE(run.run().has("stop"));
+}
+
+TEST(StoppingWithCheckpoints, ByTheTimeLimit) {
+  const TrainedRun run = train(2, saving + " --train.steps 1000000 --train.max_wall_time 0:00:02");
+  expect_resumable(run, "train.max_wall_time");
+}
+
+TEST(StoppingWithoutCheckpoints, SavesNothingAndSaysSo) {
+  EndlessRun user, file;
+  const TrainedRun& by_signal = user.end_by(SIGUSR1, "0");
+  EXPECT_EQ(by_signal.result.exit_code, 143);
+  EXPECT_EQ(by_signal.status()["reason"], "SIGUSR1");
+  EXPECT_FALSE(by_signal.status().contains("checkpoint"));
+  EXPECT_FALSE(by_signal.has("checkpoints"));
+  write_bytes(file.run().file("stop"), "");
+  EXPECT_EQ(file.end().result.exit_code, 143);
+  EXPECT_FALSE(file.run().has("stop"));
+}
+
+TEST(Saving, IntervalRetentionAndTheLastStep) {
+  const TrainedRun run = train(2,
+                               "--train.steps 11 --checkpoint.interval '2 steps' --checkpoint.keep 2 "
+                               "--checkpoint.keep_every 4 --checkpoint.test_write true");
+  ASSERT_EQ(run.result.exit_code, 0) << run.result.all();
+  EXPECT_EQ(steps_of(run), (std::vector<std::int64_t>{11, 10, 8, 4}));
+  for (const int step : {1, 2, 4, 6, 8, 10, 11}) {
+    EXPECT_HAS(run.result.err, fmt::format("checkpoint of step {}: started, training stood still for", step));
+    EXPECT_HAS(run.result.err, fmt::format("checkpoint of step {}: committed, ", step));
+  }
+  EXPECT_EQ(run.status()["checkpoint"], run.directory + "/checkpoints/step-000011");
+  const checkpoint::RunState state = checkpoint::read_manifest(checkpoints_of(run).front()).state;
+  EXPECT_EQ(state.seed, 1u);
+  EXPECT_EQ(state.layout, "dp_replicate 1 x dp_shard 2");
+  EXPECT_EQ(state.loss, run.losses().back());
+  EXPECT_HAS(state.config, "model_shape:\n  dim: 32\n");
+  EXPECT_HAS(state.program, "octet ");
+}
+
+TEST(Saving, ByTimeAndByItself) {
+  const TrainedRun minutes = train(2, "--train.steps 3 --checkpoint.interval '0.0000001 min'");
+  ASSERT_EQ(minutes.result.exit_code, 0) << minutes.result.all();
+  EXPECT_EQ(steps_of(minutes), (std::vector<std::int64_t>{3, 2, 1}));
+  const TrainedRun automatic = train(2, "--train.steps 3 --checkpoint.interval auto");
+  ASSERT_EQ(automatic.result.exit_code, 0) << automatic.result.all();
+  EXPECT_EQ(steps_of(automatic), (std::vector<std::int64_t>{3}));
+  EXPECT_HAS(automatic.result.err, "checkpoint.interval auto: every ");
+}
+
+TEST(Saving, NoStateIsKeptThatIsNotFinite) {
+  const TrainedRun run = train(2, "--optimizer.lr 1e30 --checkpoint.interval 1");
+  EXPECT_EQ(run.result.exit_code, 77) << run.result.all();
+  const auto status = run.status();
+  EXPECT_EQ(status["state"], "failed");
+  ASSERT_FALSE(steps_of(run).empty());
+  EXPECT_LE(steps_of(run).front(), status["step"].get<std::int64_t>());
+  EXPECT_EQ(status["checkpoint"], fmt::format("{}/checkpoints/step-{:06}", run.directory, steps_of(run).front()));
+}
+
+TEST(Saving, OneFailureOfTheStorageIsSaidAndTriedAgain) {
+  const std::string directory = new_run_directory();
+  write_bytes(workplace() / (directory + "/checkpoints/step-000004"), "a file in the way");
+  const TrainedRun run = train_in(directory, 2, "--train.steps 8 --checkpoint.interval 4");
+  ASSERT_EQ(run.result.exit_code, 0) << run.result.all();
+  EXPECT_EQ(occurrences(run.result.err, " E "), 1) << run.result.err;
+  EXPECT_HAS(run.result.err, "step 4 cannot be saved");
+  EXPECT_EQ(steps_of(run).front(), 8);
+}
+
+TEST(Saving, ASecondOneInARowEndsTheRun) {
+  const std::string directory = new_run_directory();
+  for (int step = 1; step <= 8; ++step) {
+    write_bytes(workplace() / fmt::format("{}/checkpoints/step-{:06}", directory, step), "a file in the way");
+  }
+  const TrainedRun run = train_in(directory, 2, "--train.steps 8 --checkpoint.interval 4");
+  EXPECT_EQ(run.result.exit_code, 70) << run.result.all();
+  EXPECT_EQ(run.status()["state"], "failed");
+  EXPECT_HAS(run.status()["reason"].get<std::string>(), "cannot be saved");
+}
+
+}  // namespace
+}  // namespace octet::test

@@ -1,0 +1,137 @@
+#include "src/train/settings_check.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "jobs/train/command_line.h"
+#include "src/train/schema.h"
+
+namespace octet {
+namespace {
+
+RunConfig sample() {
+  const std::string file = OCTET_SOURCE_DIR "/configs/runs/english-5m.yaml";
+  const char* words[] = {"octet-train", file.c_str(), "--precision", "float8"};
+  return parse_command_line(4, words).config;
+}
+
+struct Checked {
+  std::vector<SettingChange> changes;
+  std::vector<std::string> unknown;
+};
+
+Checked check(const std::string& stored, const RunConfig& now) {
+  Checked c;
+  c.changes = check_settings(stored, "step-000010", now, c.unknown);
+  return c;
+}
+
+using Change = std::function<void(RunConfig&)>;
+
+TEST(Settings, TheSameAreNoChange) {
+  const RunConfig config = sample();
+  const Checked c = check(stored_yaml(config), config);
+  EXPECT_TRUE(c.changes.empty());
+  EXPECT_TRUE(c.unknown.empty());
+}
+
+TEST(Settings, WhatDecidesTheResultIsRefusedWithKeyAndBothValues) {
+  struct Case {
+    std::string key;
+    Change change;
+  };
+  const std::vector<Case> table = {
+      {"precision", [](RunConfig& c) { c.precision = Precision::bf16; }},
+      {"run.seed", [](RunConfig& c) { c.seed = 99; }},
+      {"train.seq_len", [](RunConfig& c) { c.train.seq_len *= 2; }},
+      {"train.global_batch", [](RunConfig& c) { c.train.global_batch *= 2; }},
+      {"data.validation_fraction", [](RunConfig& c) { c.data.validation_fraction = 0.5; }},
+      {"optimizer.lr", [](RunConfig& c) { c.optimizer.lr *= 2; }},
+      {"optimizer.no_decay", [](RunConfig& c) { c.optimizer.no_decay = {"norm"}; }},
+      {"schedule.kind", [](RunConfig& c) { c.schedule.kind = "constant"; }},
+      {"schedule.warmup_steps", [](RunConfig& c) { c.schedule.warmup_steps += 1; }},
+      {"float8.all_gather", [](RunConfig& c) { c.float8.all_gather = false; }},
+      {"float8.bf16_linears", [](RunConfig& c) { c.float8.bf16_linears = {"w2"}; }},
+      {"model_shape.layers", [](RunConfig& c) { c.model.layers += 1; }},
+      {"model_shape.rope_theta", [](RunConfig& c) { c.model.rope_theta = 10000; }},
+      {"model_shape.kv_heads", [](RunConfig& c) { c.model.kv_heads *= 2; }},
+  };
+  const RunConfig before = sample();
+  for (const auto& [key, change] : table) {
+    SCOPED_TRACE(key);
+    RunConfig now = before;
+    change(now);
+    try {
+      check(stored_yaml(before), now);
+      ADD_FAILURE() << "not refused";
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ExitCode::usage);
+      EXPECT_NE(std::string(e.what()).find("step-000010: " + key + " = "), std::string::npos) << e.what();
+      EXPECT_NE(std::string(e.what()).find(" there, "), std::string::npos) << e.what();
+    }
+  }
+}
+
+TEST(Settings, WhatOnlySaysWhereAndHowFastMayChange) {
+  const RunConfig before = sample();
+  RunConfig now = before;
+  now.model_name = "/elsewhere/5m.yaml";
+  now.device = "cuda";
+  now.run_dir = "runs/other";
+  now.train.steps += 1000;
+  now.train.micro_batch = 1;
+  now.train.log_every = 7;
+  now.train.max_wall_time = "1:00:00";
+  now.data.train[0].path = "/elsewhere/english";
+  now.parallel.dp_shard = 4;
+  now.checkpoint.interval = "off";
+  now.comm.timeout_seconds = 5;
+  now.cpu.threads = 1;
+  now.cuda.deterministic = true;
+  std::vector<std::string> keys;
+  for (const SettingChange& c : check(stored_yaml(before), now).changes) {
+    keys.push_back(c.key);
+    EXPECT_NE(c.then, c.now);
+  }
+  EXPECT_EQ(keys, (std::vector<std::string>{"model", "device", "run.dir", "train.steps", "train.micro_batch",
+                                            "train.log_every", "train.max_wall_time", "data.train", "parallel.dp_shard",
+                                            "checkpoint.interval", "comm.timeout_seconds", "cpu.threads",
+                                            "cuda.deterministic"}));
+}
+
+TEST(Settings, ThoseOfFloat8MatterInFloat8Alone) {
+  RunConfig before = sample();
+  before.precision = Precision::bf16;
+  RunConfig now = before;
+  now.float8.all_gather = false;
+  EXPECT_EQ(check(stored_yaml(before), now).changes.size(), 1u);
+}
+
+/// A new option must be put into the table of what may change, or be refused: nothing else is possible.
+TEST(Settings, EveryOptionIsOneOrTheOther) {
+  RunConfig config = sample();
+  Schema schema;
+  declare_stored_options(schema, config);
+  std::vector<std::string> fixed;
+  for (const Option& option : schema.options()) {
+    if (!may_change(option.name(), config))
+      fixed.push_back(option.section().empty() ? option.name() : option.section());
+  }
+  fixed.erase(std::unique(fixed.begin(), fixed.end()), fixed.end());
+  EXPECT_EQ(fixed, (std::vector<std::string>{"precision", "run", "train", "data", "optimizer", "schedule", "float8",
+                                             "model_shape"}));
+}
+
+TEST(Settings, OtherVersionsSayMoreOrLess) {
+  const RunConfig now = sample();
+  const Checked less = check("train:\n  global_batch: 8\n", now);
+  EXPECT_TRUE(less.changes.empty());
+  const Checked more = check("old: 1\ntrain:\n  older: 2\n  global_batch: 8\noldest:\n  key: 3\n", now);
+  EXPECT_TRUE(more.changes.empty());
+  EXPECT_EQ(more.unknown, (std::vector<std::string>{"old", "train.older", "oldest"}));
+  EXPECT_THROW(check("train: [", now), Error);
+}
+
+}  // namespace
+}  // namespace octet

@@ -1,0 +1,114 @@
+#include "src/train/stop_request.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/data/support.h"
+
+namespace octet {
+namespace {
+
+using test::TempFolder;
+
+TEST(StopRequest, NothingAsksForAnEnd) {
+  const StopSignal signal;
+  const TempFolder folder;
+  EXPECT_EQ(StopRequest(signal, WallClock(0), folder / "stop").reason(1e9), StopReason::none);
+}
+
+TEST(StopRequest, TheFirstSignalCounts) {
+  for (const auto& [number, reason] : std::vector<std::pair<int, StopReason>>{
+           {SIGINT, StopReason::interrupt}, {SIGTERM, StopReason::terminate}, {SIGUSR1, StopReason::user_signal}}) {
+    const StopSignal signal;
+    const StopRequest request(signal, WallClock(0), "");
+    EXPECT_EQ(request.reason(0), StopReason::none);
+    raise(number);
+    raise(SIGUSR1);
+    EXPECT_EQ(request.reason(0), reason);
+    EXPECT_EQ(name_of(reason), number == SIGINT ? "SIGINT" : number == SIGTERM ? "SIGTERM" : "SIGUSR1");
+  }
+}
+
+TEST(StopRequest, ALauncherMayDeliverOneRequestTwice) {
+  const StopSignal signal;
+  raise(SIGTERM);
+  raise(SIGTERM);  // within a second: the process lives on
+  EXPECT_EQ(signal.received(), SIGTERM);
+}
+
+TEST(StopRequestDeathTest, ASecondRequestEndsTheProcessAtOnce) {
+  EXPECT_EXIT(
+      {
+        const StopSignal signal;
+        raise(SIGUSR1);
+        raise(SIGTERM);
+        for (int i = 0; i < 40; ++i) {  // only what comes after a second is a second request
+          usleep(100'000);
+          raise(SIGINT);
+        }
+        _exit(0);
+      },
+      testing::ExitedWithCode(130), "");
+}
+
+TEST(StopRequestDeathTest, TheUserSignalNeverDoes) {
+  EXPECT_EXIT(
+      {
+        const StopSignal signal;
+        raise(SIGTERM);
+        for (int i = 0; i < 25; ++i) {
+          usleep(100'000);
+          raise(SIGUSR1);
+        }
+        _exit(0);
+      },
+      testing::ExitedWithCode(0), "");
+}
+
+TEST(StopRequest, WhatWasThereBeforeComesBack) {
+  struct sigaction before {
+  }, after{};
+  sigaction(SIGUSR1, nullptr, &before);
+  {
+    const StopSignal signal;
+    sigaction(SIGUSR1, nullptr, &after);
+    EXPECT_NE(after.sa_handler, before.sa_handler);
+  }
+  sigaction(SIGUSR1, nullptr, &after);
+  EXPECT_EQ(after.sa_handler, before.sa_handler);
+}
+
+TEST(StopRequest, AFileThatIsRemovedWhenHonoured) {
+  const StopSignal signal;
+  const TempFolder folder;
+  const StopRequest request(signal, WallClock(0), folder / "stop");
+  std::ofstream(folder / "stop").flush();
+  EXPECT_EQ(request.reason(0), StopReason::stop_file);
+  EXPECT_EQ(StopRequest(signal, WallClock(0), "").reason(0), StopReason::none);  // another rank does not look
+  request.honoured();
+  EXPECT_FALSE(std::filesystem::exists(folder / "stop"));
+  EXPECT_EQ(request.reason(0), StopReason::none);
+  request.honoured();  // nothing there: nothing to do
+}
+
+TEST(StopRequest, TheTimeLimitLeavesRoomForWhatComes) {
+  const StopSignal signal;
+  const StopRequest request(signal, WallClock(WallClock::seconds() + 1000), "");
+  EXPECT_EQ(request.reason(10), StopReason::none);
+  EXPECT_EQ(request.reason(1000), StopReason::wall_time);
+}
+
+TEST(StopRequest, OnlySigintHasItsOwnExitCode) {
+  EXPECT_EQ(exit_code_unsaved(StopReason::interrupt), ExitCode::interrupted);
+  for (const auto reason :
+       {StopReason::terminate, StopReason::user_signal, StopReason::stop_file, StopReason::wall_time}) {
+    EXPECT_EQ(exit_code_unsaved(reason), ExitCode::terminated);
+  }
+}
+
+}  // namespace
+}  // namespace octet
