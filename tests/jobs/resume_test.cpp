@@ -14,9 +14,9 @@ struct Layout {
 const std::vector<Layout> layouts = {{1, ""}, {2, ""}, {3, ""}, {4, " --parallel.dp_replicate 2"}};
 const std::string never_due = " --checkpoint.interval 1000000";  // so that the last step's is the only one
 
-class Precisions : public testing::TestWithParam<const char*> {};
+class KilledRun : public testing::TestWithParam<const char*> {};
 
-TEST_P(Precisions, KilledAndResumedIsTheSameToTheBit) {
+TEST_P(KilledRun, GoesOnToTheSameBits) {
   for (const Layout& layout : layouts) {
     SCOPED_TRACE(fmt::format("{} rank(s){}", layout.ranks, layout.arguments));
     const std::string same = fmt::format("--train.micro_batch 1 --precision {}{}", GetParam(), layout.arguments);
@@ -42,7 +42,7 @@ TEST_P(Precisions, KilledAndResumedIsTheSameToTheBit) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Precisions, testing::Values("fp32", "bf16", "float8"),
+INSTANTIATE_TEST_SUITE_P(Precisions, KilledRun, testing::Values("fp32", "bf16", "float8"),
                          [](const auto& one) { return std::string(one.param); });
 
 /// A copy of a run that others go on from.
