@@ -107,7 +107,7 @@ hid_t driver() {
 
 Hdf5Output::Hdf5Output(std::string path)
     : path_(std::move(path)), file_(::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644)) {
-  if (!file_) throw internal_error("checkpoints", "cannot create {}: {}", path_, std::strerror(errno));
+  if (!file_) throw internal_error("checkpoints", "{}: cannot be created: {}", path_, std::strerror(errno));
 }
 
 void Hdf5Output::use(hid_t file_access) {
@@ -118,13 +118,13 @@ void Hdf5Output::use(hid_t file_access) {
 
 void Hdf5Output::throw_if_failed() const {
   if (failed_ == nullptr) return;
-  throw internal_error("checkpoints", "cannot {} {}: {}", failed_, path_, std::strerror(error_));
+  throw internal_error("checkpoints", "{}: {}: {}", path_, failed_, std::strerror(error_));
 }
 
 void Hdf5Output::finish() {
   throw_if_failed();
   if (::fsync(file_.get()) != 0) {
-    throw internal_error("checkpoints", "cannot flush {} to disk: {}", path_, std::strerror(errno));
+    throw internal_error("checkpoints", "{}: cannot be flushed to disk: {}", path_, std::strerror(errno));
   }
   file_.reset();
 }
@@ -136,7 +136,7 @@ void Hdf5Output::write(std::int64_t offset, const char* from, std::size_t bytes)
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) {  // nothing written and no reason given is a full disk on some file systems
       error_ = written < 0 ? errno : ENOSPC;
-      failed_ = "write to";
+      failed_ = "cannot be written";
       return;
     }
     offset += written;
@@ -151,7 +151,7 @@ void Hdf5Output::read(std::int64_t offset, char* to, std::size_t bytes) noexcept
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && failed_ == nullptr) {
       error_ = errno;
-      failed_ = "read back";
+      failed_ = "cannot be read back";
     }
     if (got <= 0) break;
     offset += got;
@@ -166,7 +166,7 @@ void Hdf5Output::set_size(std::int64_t bytes) noexcept {
   size_ = bytes;
   if (failed_ != nullptr || ::ftruncate(file_.get(), bytes) == 0) return;
   error_ = errno;
-  failed_ = "set the size of";
+  failed_ = "cannot be sized";
 }
 
 void write_hdf5_file(const std::string& path, std::int64_t user_bytes,

@@ -148,7 +148,7 @@ std::optional<std::string> verify(const std::string& directory, Manifest& manife
                                   Stream& stream) {
   if (auto wrong = share_manifest(directory, manifest, world, stream)) return wrong;
   std::vector<std::string> wrong;
-  const auto shares = share_files(manifest.files, world.size());
+  const std::vector<std::vector<std::size_t>> shares = share_files(manifest.files, world.size());
   for (const std::size_t i : shares[static_cast<std::size_t>(world.rank())]) {
     wrong.push_back(judge_file(directory, manifest.files[i]));
   }

@@ -20,7 +20,7 @@ namespace {
 
 // HDF5 leaves the first bytes of a file to its user. Here: the hash of the manifest that the view was made from, and
 // that of the rest of the file.
-constexpr std::size_t header_bytes = 512;
+constexpr std::size_t header_bytes = 4096;  // at least the file's alignment
 
 std::string header(const std::string& manifest_hash, const std::string& rest_hash) {
   std::string text = "octet view " + manifest_hash + " " + rest_hash + "\n";

@@ -182,7 +182,7 @@ TEST_F(ShardFile, AFileInTheWayStays) {
   const auto write = [&](const std::string& path) {
     return message_of(ExitCode::internal, [&] { write_shard_file(path, some_state(), {}, datasets); });
   };
-  expect_in("cannot create " + (directory / "x.h5") + ": File exists", write(directory / "x.h5"));
+  expect_in((directory / "x.h5") + ": cannot be created: File exists", write(directory / "x.h5"));
   EXPECT_EQ(test::content_of(directory / "x.h5"), "mine");
   expect_in("No such file or directory", write(directory / "no/x.h5"));
 }
@@ -217,7 +217,8 @@ TEST_F(ShardFile, FullDiskAtEveryPointIsAnErrorAndNoMore) {
       message =
           message_of(ExitCode::internal, [&] { write_shard_file(path, some_state(), sample.pieces, sample.datasets); });
     }
-    ASSERT_NE(message.find(path + ": File too large"), std::string::npos) << "limit " << limit << ": " << message;
+    ASSERT_NE(message.find(path + ": cannot be written: File too large"), std::string::npos)
+        << "limit " << limit << ": " << message;
     std::filesystem::remove(path);
   }
   const StoredFile after =

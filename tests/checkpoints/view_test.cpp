@@ -69,7 +69,7 @@ TEST_F(View, IsWrittenOnceAndAgainWhenWrong) {
     flip_bit(view_, static_cast<std::int64_t>(byte), static_cast<int>(byte % 8));
   }
   ASSERT_TRUE(view_is_current(directory_));
-  for (const std::size_t size : {std::size_t{0}, std::size_t{100}, std::size_t{512}, good.size() - 1}) {
+  for (const std::size_t size : {std::size_t{0}, std::size_t{100}, std::size_t{4096}, good.size() - 1}) {
     put_file(view_, good.substr(0, size));
     EXPECT_FALSE(view_is_current(directory_)) << size;
   }
