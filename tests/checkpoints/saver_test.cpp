@@ -155,7 +155,7 @@ TEST_F(SaverTest, ADamagedStepIsReplacedWhenItIsSavedAgain) {
 TEST_F(SaverTest, TensorsThatAreNotWholeAreRefusedBeforeAnythingIsWritten) {
   Saver saver = make_saver();
   std::vector<DevicePiece> pieces = mine_->pieces();
-  if (rank() == 0) pieces.erase(pieces.begin());
+  if (rank() == 0) pieces[0].box.extent = pieces[0].box.extent.with_rows(1);
   EXPECT_PRED2(contains, common_error([&] { saver.start(state_at(1), pieces); }), "embedding.weight");
   EXPECT_FALSE(saver.busy());
   EXPECT_FALSE(std::filesystem::exists(root_ + "/" + temporary_name(1)));

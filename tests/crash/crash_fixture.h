@@ -112,7 +112,9 @@ class Crash : public testing::Test {
   /// The job with this fault at each point, by `judge` and by the restart after it.
   template <typename Judge>
   void sweep(const std::string& kind, std::size_t sample, const Judge& judge) {
-    for (const long k : points(count_calls(), sample)) {
+    const std::vector<long> all = points(count_calls(), sample);
+    RecordProperty("points", static_cast<int>(all.size()));
+    for (const long k : all) {
       const std::string fault = kind + ":" + std::to_string(k);
       const Ending ending = run_faulty("OCTET_FAULT=" + fault);
       judge(ending, fault);
