@@ -7,6 +7,15 @@ foreach(program octet-test-gpu octet-bench-gpu)
   endif()
 endforeach()
 
+list(LENGTH bundled count)
+if(count LESS 2)
+  add_custom_target(bundle
+    COMMAND ${CMAKE_COMMAND} -E echo "bundle: it holds octet-test-gpu and octet-bench-gpu, which this build has not: \
+configure with the preset cuda and with OCTET_TESTS=ON (jobs/install-packages.sh --tests, jobs/install-cuda.sh)"
+    COMMAND ${CMAKE_COMMAND} -E false VERBATIM)
+  return()
+endif()
+
 set(bundle ${CMAKE_BINARY_DIR}/octet-${PROJECT_VERSION}-linux-x86_64.tar.xz)
 add_custom_target(bundle
   COMMAND ${PROJECT_SOURCE_DIR}/jobs/make-bundle.sh ${CMAKE_BINARY_DIR} ${PROJECT_VERSION} ${MPIEXEC_EXECUTABLE} ${bundle}

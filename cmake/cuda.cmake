@@ -1,4 +1,4 @@
-# The CUDA backend: built where nvcc is, unless OCTET_CUDA says otherwise.
+# The CUDA backend: built where OCTET_CUDA says so (the preset cuda does).
 set(OCTET_CUDA "OFF" CACHE STRING "CUDA backend: ON, OFF")
 set(OCTET_CUDA_ARCHITECTURES "80-real;90a-real;100-real" CACHE STRING "GPU architectures of the CUDA backend")
 set(OCTET_CUDA_LIBRARY "")
@@ -9,12 +9,12 @@ endif()
 # What jobs/install-cuda.sh fetched.
 set(OCTET_CUDA_PACKAGES ${PROJECT_SOURCE_DIR}/build/cuda-packages)
 if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
-  # On the PATH, in $CUDA_HOME, in /usr/local/cuda, or fetched.
+  # Fetched, on the PATH, in $CUDA_HOME or in /usr/local/cuda.
   execute_process(COMMAND ${PROJECT_SOURCE_DIR}/jobs/install-cuda.sh --find
     OUTPUT_VARIABLE nvcc OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE no_nvcc)
   if(no_nvcc)
-    message(FATAL_ERROR "OCTET_CUDA is ON and there is no nvcc on the PATH, in $CUDA_HOME, in /usr/local/cuda or in "
-      "${OCTET_CUDA_PACKAGES}/toolkit: jobs/install-cuda.sh fetches one")
+    message(FATAL_ERROR "OCTET_CUDA is ON and there is no nvcc 12.9 or newer in "
+      "${OCTET_CUDA_PACKAGES}/toolkit, on the PATH, in $CUDA_HOME or in /usr/local/cuda: jobs/install-cuda.sh fetches one")
   endif()
   set(CMAKE_CUDA_COMPILER ${nvcc} CACHE FILEPATH "nvcc")
 endif()
@@ -38,7 +38,7 @@ target_compile_options(octet-cuda INTERFACE
     # As on the CPU: what is fused is written out.
     --fmad=false
     # A spill or a stack frame in a kernel is an error.
-    -Xptxas=--warn-on-spills,--warn-on-local-memory-usage$<$<BOOL:${OCTET_WERROR}>:,--warning-as-error>
+    -Xptxas=--warn-on-spills,--warn-on-local-memory-usage,--warning-as-error
     $<$<BOOL:${OCTET_WERROR}>:--Werror=all-warnings>
     -Xcompiler=-Wall,-Wextra,-Wno-unused-parameter>)
 # The run time and the libraries are found when the program starts: one program for machines with and without a GPU.

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Fetches from PyPI what the CUDA build needs and this machine lacks, into build/cuda-packages of the source tree:
 #   include/   cudnn-frontend's C++ headers, always; headers of cuBLAS, cuDNN and NVRTC where the machine has none
-#   toolkit/   nvcc with its headers and run time, where no nvcc is found; CMake finds it there
+#   toolkit/   nvcc with its headers and run time, where no nvcc of 12.9 or newer is found, or an older one than 13.0
+#              lacks headers (newer ones do not go beside it); once it is there, the build uses it before any other
 # Libraries that only a GPU needs (cuBLAS, cuDNN, NCCL) are loaded when the program runs, and are not fetched.
 # Usage: jobs/install-cuda.sh [--toolkit | --find]
 #   --toolkit   fetch the toolkit even where there is an nvcc (650 MB of packages; 210 MB stay)
@@ -31,11 +32,21 @@ nvidia-cublas         13.1.0.3  423MB ee8722c1f0145ab246bccb9e452153b5e0515fd094
 nvidia-cudnn-jit-cu13 9.19.0.56 17MB  0cb5672fc29f22a6107f0ce48cc195e0d580e8ec4566ee6f3589eb8cc15aa9ff
 '
 
-# The first that runs; cmake/cuda.cmake asks here too.
+oldest_release=12.9  # that Octet builds with
+listed_release=13.0  # of the packages above
+
+release_of() { "$1" --version 2>/dev/null | sed -n 's/.*release \([0-9.]*\),.*/\1/p'; }  # NVCC
+at_least() { printf '%s\n' "$1" "$2" | sort -VC; }                                      # RELEASE OTHER: other >= release
+
+# The first that runs and is new enough; cmake/cuda.cmake asks here too. What was fetched comes first: it was fetched
+# because the others did not do.
 find_nvcc() {
-  local nvcc
-  for nvcc in "$(command -v nvcc || true)" "${CUDA_HOME:+$CUDA_HOME/bin/nvcc}" /usr/local/cuda/bin/nvcc "$root/toolkit/bin/nvcc"; do
-    if [[ -n $nvcc ]] && "$nvcc" --version >/dev/null 2>&1; then echo "$nvcc" && return; fi
+  local nvcc release
+  for nvcc in "$root/toolkit/bin/nvcc" "$(command -v nvcc || true)" "${CUDA_HOME:+$CUDA_HOME/bin/nvcc}" /usr/local/cuda/bin/nvcc; do
+    [[ -x $nvcc ]] || continue
+    release=$(release_of "$nvcc") || continue
+    if at_least "$oldest_release" "$release"; then echo "$nvcc" && return; fi
+    echo "jobs/install-cuda.sh: $nvcc is left out: release $release, needed $oldest_release or newer" >&2
   done
   return 1
 }
@@ -117,8 +128,18 @@ case ${1:-} in
   *) echo "jobs/install-cuda.sh: unknown option $1 (see --help)" >&2 && exit 64 ;;
 esac
 
+# A toolkit that lacks a header gets it from the list where it is not older than the list; else the list's own is taken.
+lacks_newer_headers() {
+  local header
+  ! at_least "$listed_release" "$(release_of "$1")" || return 1
+  for header in "${library_headers[@]}"; do
+    has_header "$1" "$header" || { echo "$1 has no $header, and that of CUDA $listed_release does not go beside it: fetching a toolkit" && return; }
+  done
+  return 1
+}
+
 nvcc=$(find_nvcc || true)
-[[ $toolkit == 0 && -n $nvcc && $nvcc != "$root"/* ]] || fetch_toolkit
+if ((toolkit)) || [[ -z $nvcc || $nvcc == "$root"/* ]] || lacks_newer_headers "$nvcc"; then fetch_toolkit; fi
 nvcc=$(find_nvcc) || fail "no nvcc after all: $root/toolkit/bin/nvcc does not run"
 fetch nvidia-cudnn-frontend "$root/include" include/ '*'
 for header in "${library_headers[@]}"; do

@@ -30,7 +30,8 @@ install_tree() {
   cmake --install "$build" --prefix "$stage" >/dev/null
   mv "$stage/share/octet/configs" "$stage/configs"
   ln -s ../../configs "$stage/share/octet/configs"
-  cp -r "$source"/{README.md,LICENSE,docs} "$stage/"
+  cp -r "$source"/{LICENSE,docs} "$stage/"
+  cp "$source/jobs/bundle-readme.md" "$stage/README.md"
   [[ ! -d $source/jobs/gpu ]] || { mkdir "$stage/jobs" && cp -r "$source/jobs/gpu" "$stage/jobs/"; }
   find "$stage" -name __pycache__ -prune -exec rm -r {} +
   [[ ! -e $source/tests/benchmark/torch_gpu.py ]] || install -D -t "$stage/tests/benchmark" "$source/tests/benchmark/torch_gpu.py"

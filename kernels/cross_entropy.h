@@ -9,7 +9,7 @@ namespace octet {
 
 /// Token losses of a chunk of rows and, when asked, the gradient of the logits:
 ///   loss[i] = logsumexp(logits[i]) - logits[i, target[i]];   d_logits = (softmax(logits) - onehot(target)) · scale.
-/// Rows whose target is negative are not counted: loss and gradient are zero.
+/// Rows whose target is negative are not counted: loss and gradient are zero. Moves logits and d_logits.
 struct CrossEntropy {
   const float* logits = nullptr;          ///< [rows, vocab]
   const std::int32_t* targets = nullptr;  ///< [rows]

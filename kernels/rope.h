@@ -6,8 +6,8 @@
 
 namespace octet {
 
-/// Rotary position embedding in place, half-split (Hugging Face) convention: elements i and i + head_dim/2 of a head
-/// are one pair, rotated by position · theta^(-2i/head_dim). `inverse` rotates back, which is the backward pass.
+/// Rotary position embedding in place, half-split (Hugging Face): elements i and i + head_dim/2 of a head are a pair,
+/// rotated by position · theta^(-2i/head_dim); `inverse` rotates back (backward). Moves x twice and the tables once.
 struct Rope {
   void* x = nullptr;          ///< [batch, seq, heads, head_dim]
   DType dtype = DType::bf16;  ///< f32 or bf16

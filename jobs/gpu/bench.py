@@ -6,6 +6,8 @@ import datetime
 import json
 import os
 import re
+import shlex
+import shutil
 import signal
 import statistics
 import subprocess
@@ -22,6 +24,7 @@ import bench_table  # noqa: E402
 
 NO_DEVICE = 3  # exit code of octet-bench-gpu and torch_gpu.py where they cannot run
 DEVICE_IN_ERROR = 70  # and of octet-bench-gpu after a fault of a kernel
+TIMED_OUT = -1000  # in the place of an exit code
 PROCESSES_A_GROUP = 5
 GROUP_SECONDS = 420  # a process that takes longer is ended; the rows that it finished stay
 MEMORY = 84942979072  # of an H100, for --list without one
@@ -81,12 +84,14 @@ def read_results(path):
 
 
 class Results:
-    """The results file: what it has for this commit and device, and where new rows go."""
+    """The results file: what it has for this commit and device, and where new rows go. A changed tree and a tree of
+    an unknown commit name no code: what was measured with one is measured again."""
 
     def __init__(self, path, identity):
         self.path, self.identity = path, identity
         self.measured = self.failed = 0
-        self.done = {(r["by"], r["row"]) for r in read_results(path) if "error" not in r
+        nameless = identity["commit"] == "unknown" or identity["commit"].endswith("-dirty")
+        self.done = {(r["by"], r["row"]) for r in read_results(path) if "error" not in r and not nameless
                      and all(r.get(key) == identity[key] for key in ("commit", "device"))}
         os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
         self.ends_clean = self._ends_clean()
@@ -116,11 +121,17 @@ class Results:
 # --- running programs ------------------------------------------------------------------------------------------------
 
 
-def run_lines(command, seconds, log, on_line):
+def run_lines(command, seconds, log, on_line, environment):
     """Runs it, gives each line of its output to on_line, ends its process group after `seconds`. Returns its exit code
-    (negative: the signal that ended it)."""
+    (negative: the signal that ended it; TIMED_OUT)."""
+    ended = []
     with open(log, "w", encoding="utf-8") as errors:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True)
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True,
+                                   env=environment)
+
+        def time_out():
+            ended.append(True)
+            end()
 
         def end():
             try:
@@ -128,12 +139,13 @@ def run_lines(command, seconds, log, on_line):
             except ProcessLookupError:
                 pass
 
-        timer = threading.Timer(seconds, end)
+        timer = threading.Timer(seconds, time_out)
         timer.start()
         try:
             for line in process.stdout:
                 on_line(line)
-            return process.wait()
+            code = process.wait()
+            return TIMED_OUT if ended and code != 0 else code
         except BaseException:
             end()
             raise
@@ -147,12 +159,28 @@ def tail(path, characters=600):
 
 
 class Runner:
-    def __init__(self, options, results, work):
+    def __init__(self, options, results, work, deadline):
         self.options, self.results, self.work = options, results, work
+        self.deadline = deadline  # of time.monotonic()
+        self.left = 0  # rows not measured for want of time
+        # First on the PATH, that Python's environment is where the programs look for CUDA's libraries.
+        folder = os.path.dirname(os.path.abspath(shutil.which(options.python) or options.python))
+        self.environment = {**os.environ, "PATH": folder + os.pathsep + os.environ.get("PATH", "")}
         self.bin = os.environ["OCTET_BIN"]
         self.log = os.path.join(work, "program.log")
         self.no_torch = None  # why, once it is known
-        self.tokens = None
+        self.tokens, self.prepared = os.path.join(work, "tokens"), False
+
+    def seconds(self):
+        """What a process may take."""
+        return min(GROUP_SECONDS, self.deadline - time.monotonic())
+
+    def start(self, command, on_line):
+        return run_lines(command, max(self.seconds(), 0.1), self.log, on_line, self.environment)
+
+    def cut(self, code):
+        """Whether it was the deadline that ended a process: no fault of the row's."""
+        return code == TIMED_OUT and time.monotonic() >= self.deadline
 
     def run(self, by, rows):
         if by == "octet" and rows[0]["op"] == "step":
@@ -169,6 +197,9 @@ class Runner:
         command = {"octet": [os.path.join(self.bin, "octet-bench-gpu")],
                    "torch": [self.options.python, os.path.join(ROOT, "tests/benchmark/torch_gpu.py")]}[by]
         waiting = {row["row"]: row for row in rows}
+        if self.seconds() <= 0:
+            self.left += len(waiting)
+            return
         for _ in range(PROCESSES_A_GROUP):
             before = len(waiting)
             code = self.process(by, command, waiting)
@@ -177,10 +208,13 @@ class Runner:
                 print(f"  PyTorch's rows are skipped: {self.no_torch}", flush=True)
                 return
             told = code == DEVICE_IN_ERROR  # the row that is to blame has said so itself
-            slow = code == -signal.SIGKILL and len(waiting) < before  # many rows, not one that hangs
+            slow = code == TIMED_OUT and len(waiting) < before  # many rows, not one that hangs
+            if self.cut(code):
+                self.left += len(waiting)
+                return
             if waiting and not told and not slow:
                 name = next(iter(waiting))
-                why = f"ended after {GROUP_SECONDS} s" if code == -signal.SIGKILL else f"exit code {code}: {tail(self.log)}"
+                why = f"ended after {GROUP_SECONDS} s" if code == TIMED_OUT else f"exit code {code}: {tail(self.log)}"
                 self.results.add(by, {"row": name, "error": why}, self.shown(command, name))
                 del waiting[name]
             if not waiting:
@@ -208,20 +242,23 @@ class Runner:
                 result.update(flops=row["flops"], bytes=row["bytes"])
                 self.results.add(by, result, self.shown(command, row["row"]))
 
-        return run_lines(command + ["--rows", file], GROUP_SECONDS, self.log, on_line)
+        return self.start(command + ["--rows", file], on_line)
 
     def prepare_tokens(self):
-        """Words by a fixed rule: speed does not depend on what the text says."""
-        if self.tokens is None:
-            text = os.path.join(self.work, "words.txt")
-            subprocess.run([sys.executable, os.path.join(HERE, "make_text.py"), text, "4000000"], check=True)
-            tokens = os.path.join(self.work, "tokens")
-            subprocess.run([os.path.join(self.bin, "octet"), "prepare", "--input", text, "--output", tokens],
-                           check=True, stdout=subprocess.DEVNULL)
-            self.tokens = tokens
-        return self.tokens
+        """Words by a fixed rule, once: speed does not depend on what the text says. An exit code."""
+        text = os.path.join(self.work, "words.txt")
+        for command in ([sys.executable, os.path.join(HERE, "make_text.py"), text, "4000000"],
+                        [os.path.join(self.bin, "octet"), "prepare", "--input", text, "--output", self.tokens]):
+            code = 0 if self.prepared else self.start(command, lambda line: None)
+            if code != 0:
+                return code
+        self.prepared = True
+        return 0
 
     def octet_step(self, row):
+        if self.seconds() <= 0:
+            self.left += 1
+            return None
         model = os.path.join(self.work, "model.yaml")
         with open(model, "w", encoding="utf-8") as file:
             file.writelines(f"{key}: {value}\n" for key, value in row["model"].items())
@@ -229,19 +266,23 @@ class Runner:
         command = [os.path.join(self.bin, "octet-train"), "--model", model, "--precision", row["precision"], "--device",
                    "cuda", "--train.seq_len", str(row["seq_len"]), "--train.micro_batch", "1", "--train.global_batch",
                    str(row["micro_batches"]), "--train.steps", str(row["warmup"] + row["steps"]),
-                   "--data.train", self.prepare_tokens(), "--data.validation_fraction", "0",
+                   "--data.train", self.tokens, "--data.validation_fraction", "0",
                    "--schedule.kind", "constant", "--checkpoint.interval", "off", "--run.dir", run]
         with open(self.log + ".out", "w", encoding="utf-8") as out:
-            code = run_lines(command, GROUP_SECONDS, self.log, out.write)
+            code = self.prepare_tokens() or self.start(command, out.write)
+        if self.cut(code):
+            self.left += 1
+            return None
         shown = " ".join(["octet-train"] + command[1:]).replace(self.work + "/", "")
         if code != 0:
-            why = (tail(self.log) + " " + tail(self.log + ".out", 300)).strip()
-            return self.results.add("octet", {"row": row["row"], "error": f"exit code {code}: {why}"}, shown)
+            why = f"ended after {GROUP_SECONDS} s" if code == TIMED_OUT else f"exit code {code}"
+            why += ": " + (tail(self.log) + " " + tail(self.log + ".out", 300)).strip()
+            return self.results.add("octet", {"row": row["row"], "error": why}, shown)
         with open(os.path.join(run, "metrics.jsonl"), encoding="utf-8") as file:
             steps = [json.loads(line) for line in file]
         result = step_result(row, [s["step_seconds"] for s in steps], [s["loss"] for s in steps])
         result["memory_bytes"] = steps[-1]["memory_bytes"]
-        self.results.add("octet", {**result, "flops": row["flops"], "bytes": 0}, shown)
+        return self.results.add("octet", {**result, "flops": row["flops"], "bytes": 0}, shown)
 
 
 def step_result(row, seconds, losses):
@@ -254,14 +295,40 @@ def step_result(row, seconds, losses):
 # --- the command -----------------------------------------------------------------------------------------------------
 
 
+class Parser(argparse.ArgumentParser):
+    def error(self, message):
+        print(f"bench: {message} (see --help)", file=sys.stderr)
+        sys.exit(64)
+
+
+def regular_expression(text):
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a regular expression: {error}") from None
+
+
+def minutes(text):
+    value = float(text)
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text}: expected at least 0")
+    return value
+
+
+def program(text):
+    if shutil.which(text) is None:
+        raise argparse.ArgumentTypeError(f"{text} is not a program")
+    return text
+
+
 def arguments():
-    parser = argparse.ArgumentParser(prog="jobs/gpu/bench.sh")
-    parser.add_argument("--only", metavar="REGEX", default="")
+    parser = Parser(prog="jobs/gpu/bench.sh", allow_abbrev=False)
+    parser.add_argument("--only", metavar="REGEX", type=regular_expression, default="")
     parser.add_argument("--by", choices=("octet", "torch"))
-    parser.add_argument("--minutes", type=float)
+    parser.add_argument("--minutes", type=minutes, default=10000.0)
     parser.add_argument("--out", default=os.path.join(ROOT, "runs/gpu-results.jsonl"))
-    parser.add_argument("--python", default="python3")
-    for mode in ("list", "dry-run", "table"):
+    parser.add_argument("--python", type=program, default="python3")
+    for mode in ("list", "dry-run", "table", "only-parse"):  # the last for bench.sh: are the options right?
         parser.add_argument("--" + mode, action="store_true")
     return parser.parse_args()
 
@@ -270,7 +337,7 @@ def chosen(options, memory):
     """(program, rows) of the groups, only what was asked for."""
     out = []
     for _, by, rows in bench_rows.groups(memory):
-        rows = [r for r in rows if re.search(options.only, f"{by}:{r['row']}")]
+        rows = [r for r in rows if options.only.search(f"{by}:{r['row']}")]
         if rows and options.by in (None, by):
             out.append((by, rows))
     return out
@@ -289,19 +356,19 @@ def measure(options):
         return 1
     identity = {"device": device["device"], "driver": driver(), "commit": commit()}
     print("  ".join(f"{k}: {v}" for k, v in {**identity, "results": options.out}.items()), flush=True)
+    identity["run"] = shlex.join(["jobs/gpu/bench.sh"] + sys.argv[1:])
+    identity["peaks"] = [device.get("bf16_peak"), device.get("fp8_peak")]  # FLOP/s, as octet-train has them
     results = Results(options.out, identity)
-    start, already, left = time.monotonic(), 0, 0
+    start, already = time.monotonic(), 0
     with tempfile.TemporaryDirectory() as work:
-        runner = Runner(options, results, work)
+        runner = Runner(options, results, work, start + 60 * options.minutes)
         for by, rows in chosen(options, device["memory_bytes"]):
             waiting = [r for r in rows if (by, r["row"]) not in results.done]
             already += len(rows) - len(waiting)
-            if options.minutes is not None and time.monotonic() - start > 60 * options.minutes:
-                left += len(waiting)
-            elif waiting:
+            if waiting:
                 runner.run(by, waiting)
     text = f"{results.measured} rows measured, {already} were there, {results.failed} failed"
-    text += f", {left} left for want of time" if left else ""
+    text += f", {runner.left} left for want of time" if runner.left else ""
     text += f", PyTorch's skipped ({runner.no_torch})" if runner.no_torch else ""
     print(f"bench: {'FAILED' if results.failed else 'PASSED'}: {text} ({time.monotonic() - start:.0f} s)")
     return 1 if results.failed else 0
@@ -309,8 +376,10 @@ def measure(options):
 
 def main():
     options = arguments()
+    if options.only_parse:
+        return 0
     if options.table:
-        wanted = [r for r in read_results(options.out) if re.search(options.only, f"{r['by']}:{r['row']}")]
+        wanted = [r for r in read_results(options.out) if options.only.search(f"{r['by']}:{r['row']}")]
         print(bench_table.render(wanted) if wanted else f"no results in {options.out}")
         return 0
     if options.list:

@@ -5,12 +5,13 @@
 #        jobs/gpu/bench.sh --list | --dry-run | --table [--only REGEX] [--out FILE]
 #   --only REGEX      only rows for which it is found in "PROGRAM:ROW", e.g. 'octet:gemm/', '^torch:step/8b'
 #   --by PROGRAM      only the rows of octet or of torch
-#   --minutes N       start no row after N minutes
+#   --minutes N       end after N minutes: what runs then is ended too, and its rows are left for the next call
 #   --out FILE        results, one JSON object a line, added to (default runs/gpu-results.jsonl)
-#   --python PYTHON   Python that has torch, for its rows (default python3); without torch they are skipped
+#   --python PYTHON   Python that has torch, for its rows (default python3); without torch they are skipped. CUDA's
+#                     libraries in its environment are found by Octet's programs, too
 #   --list            print the rows in their order and stop; --dry-run: those that would be measured now
 #   --table           print the results file as Markdown tables (docs/gpu-results.md)
-# Ends with one line: bench: PASSED, FAILED or SKIPPED, and why. All rows take about half an hour on an H100 (an estimate).
+# Ends with one line: bench: PASSED, FAILED or SKIPPED, and why. All rows take about 40 minutes on an H100 (an estimate).
 set -euo pipefail
 # shellcheck source=jobs/gpu/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -23,6 +24,7 @@ for argument in "$@"; do
   esac
 done
 command -v python3 >/dev/null || verdict bench SKIPPED 'it needs python3 (its standard library, and torch for the rows of PyTorch)'
+python3 "$here/bench.py" --only-parse "$@"  # 64 for a wrong option, on any machine
 if ((measures)); then
   find_programs bench
   need_gpu bench

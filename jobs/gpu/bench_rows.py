@@ -60,19 +60,21 @@ def copy():
     return dict(row="copy", op="copy", n=n, bytes=2 * n, flops=0)
 
 
-def gemm(m, n, k, form, mode):
+def gemm(m, n, k, form, mode, add=False):
+    """`add`: to what c holds (beta = 1), which is read, too."""
     width = 2 if mode == "bf16" else 1
-    c = m * n * (4 if form == "grad_weight" else 2)
-    # What the casts must move: both operands in bf16 read for the abs-max and for the cast, and written in 8 bits.
+    c = m * n * (4 if form == "grad_weight" else 2) * (2 if add else 1)
+    # What the casts must move: both operands in bf16 read for the abs-max and for the cast, and written in 8 bits, in
+    # the one form that the product reads.
     casts = 5 * (m + n) * k if mode == "fp8_casts" else 0
-    return dict(row=f"gemm/{m}x{n}x{k}/{form}/{mode}", op="gemm", m=m, n=n, k=k, form=form, mode=mode,
-                flops=2 * m * n * k, bytes=width * (m + n) * k + c + casts)
+    return dict(row=f"gemm/{m}x{n}x{k}/{form}/{mode}" + ("/add" if add else ""), op="gemm", m=m, n=n, k=k, form=form,
+                mode=mode, **({"beta": 1} if add else {}), flops=2 * m * n * k, bytes=width * (m + n) * k + c + casts)
 
 
-def linear_gemm(outputs, inputs, form, mode, tokens=TOKENS):
+def linear_gemm(outputs, inputs, form, mode, add=False, tokens=TOKENS):
     m, n, k = {"forward": (tokens, outputs, inputs), "grad_input": (tokens, inputs, outputs),
                "grad_weight": (outputs, inputs, tokens)}[form]
-    return gemm(m, n, k, form, mode)
+    return gemm(m, n, k, form, mode, add)
 
 
 def attention(m, direction, seq=TOKENS):
@@ -146,30 +148,47 @@ def sum_of_squares(n):
     return kernel("sum_of_squares", 4 * n, n=n)
 
 
-def embedding(m, direction):
-    """Backward adds to the fp32 rows of the tokens that occur: read and written once each."""
-    n, vocab = TOKENS * m["dim"], m["vocab_size"]
-    occurring = vocab * (1 - (1 - 1 / vocab) ** TOKENS)
-    traffic = 4 * n if direction == "forward" else 2 * n + int(occurring) * m["dim"] * 8
-    return kernel(f"embedding_{direction}", traffic + 4 * TOKENS, rows=TOKENS, columns=m["dim"], vocab=vocab)
+def embedding_forward(m):
+    return kernel("embedding_forward", 4 * TOKENS * m["dim"] + 4 * TOKENS, rows=TOKENS, columns=m["dim"],
+                  vocab=m["vocab_size"])
 
 
-def cross_entropy(m, rows=1024):
+def embedding_backward(m, how):
+    """The fp32 rows of the tokens that occur: "add" reads and writes each once; "first", the form of a step's first
+    micro-batch, zeroes the whole table and writes them."""
+    dim, vocab = m["dim"], m["vocab_size"]
+    occurring = int(vocab * (1 - (1 - 1 / vocab) ** TOKENS)) * dim
+    traffic = 8 * occurring if how == "add" else 4 * vocab * dim + 4 * occurring
+    return kernel("embedding_backward", traffic + 2 * TOKENS * dim + 4 * TOKENS, how=how, rows=TOKENS, columns=dim,
+                  vocab=vocab)
+
+
+def cross_entropy(m, rows=2080):
+    """A chunk of the head: as many rows as have 1 GiB of fp32 logits (Head::chunk_tokens). At least 6 bytes an element
+    move, the logits once and their bf16 gradient; the kernel asks for 10, since the gradient's pass reads the row again,
+    from the L2 cache as far as it is still there."""
     return kernel("cross_entropy", rows * m["vocab_size"] * 6, rows=rows, vocab=m["vocab_size"])
 
 
 # --- one block, op by op ---------------------------------------------------------------------------------------------
 
 
-def block_ops(m, precision):
-    """(label, row, count) of a block's forward and backward and of its weights' part of a step."""
-    ops = []
+def block_ops(m, precision, micro_batches=1):
+    """(label, row, count) of a block's forward and backward and of its weights' part of a step, for one of the step's
+    micro-batches: what is done once a step counts as its share."""
+    ops, once = [], 1 / micro_batches
     add = lambda label, row, count=1: ops.append((label, row, count))
     dim, ffn, q, kv = m["dim"], m["ffn_dim"], q_dim(m), kv_dim(m)
     float8 = precision == "float8"
     for name, o, i in linears(m):
-        for form in FORMS:
-            add(f"GEMM {form}", linear_gemm(o, i, form, "fp8" if float8 else "bf16"))
+        of = lambda form, added: linear_gemm(o, i, form, "fp8" if float8 else "bf16", added)
+        add("GEMM forward", of("forward", False))
+        # The gradient of an input that several linears read is summed by their GEMMs, in the order w1, w3 and wq, wk,
+        # wv; weight gradients are from the second micro-batch on.
+        add("GEMM grad_input", of("grad_input", name in ("wk", "wv", "w3")))
+        add("GEMM grad_weight", of("grad_weight", False), once)
+        if micro_batches > 1:
+            add("GEMM grad_weight", of("grad_weight", True), 1 - once)
     add("attention forward", attention(m, "forward"))
     add("attention backward", attention(m, "backward"))
     add("RMSNorm", add_rmsnorm(dim), 2)
@@ -188,13 +207,13 @@ def block_ops(m, precision):
             add("casts of output gradients", cast(columns, "e5m2", both=True))
         for _, o, i in linears(m):
             add("transposes of weights", transpose(o, i))
-            add("casts of weights", cast_weight(o, i))
+            add("casts of weights", cast_weight(o, i), once)
     else:
         for _, o, i in linears(m):
-            add("casts of weights", convert_weight(o, i))
+            add("casts of weights", convert_weight(o, i), once)
     for _, o, i in linears(m):
-        add("gradient norm", sum_of_squares(o * i))
-        add("AdamW", adamw(o * i))
+        add("gradient norm", sum_of_squares(o * i), once)
+        add("AdamW", adamw(o * i), once)
     return ops
 
 
@@ -229,10 +248,9 @@ def step_rows(memory):
     for micro_batches in (1, 4):
         for model in STACKS:
             for precision in reversed(PRECISIONS):
-                most = min(max(blocks_that_fit(MODELS[model], memory), 2), 12)
+                most = min(max(blocks_that_fit(MODELS[model], memory), 2), MODELS[model]["layers"])
                 rows += [step(model, precision, n, micro_batches) for n in (1, most)]
-        if micro_batches == 1:
-            rows += [step("1.8b", precision, MODELS["1.8b"]["layers"]) for precision in reversed(PRECISIONS)]
+        rows += [step("1.8b", precision, MODELS["1.8b"]["layers"], micro_batches) for precision in reversed(PRECISIONS)]
     return rows
 
 
@@ -251,6 +269,12 @@ def gemm_rows():
     return unique(rows + [gemm(n, n, n, "forward", mode) for n in SQUARES for mode in MODES])
 
 
+def adding_gemm_rows():
+    """Those of the where-the-time-goes tables that add to what is there: Octet's alone."""
+    return unique([row for model in STACKS for precision in PRECISIONS
+                   for _, row, _ in block_ops(MODELS[model], precision, 2) if "beta" in row])
+
+
 def kernel_rows():
     rows = [copy()]
     for model in STACKS:
@@ -259,7 +283,7 @@ def kernel_rows():
                      ("gemm", "attention_forward", "attention_backward")]
     for model in ("8b", "70b"):
         m = MODELS[model]
-        rows += [embedding(m, "forward"), embedding(m, "backward"), cross_entropy(m)]
+        rows += [embedding_forward(m), embedding_backward(m, "add"), embedding_backward(m, "first"), cross_entropy(m)]
     return unique(rows)
 
 
@@ -271,7 +295,7 @@ def groups(memory=80e9):
     """(group, program, rows), in the order in which they run. Both programs' rows of a kind stand next to each other,
     so that they meet the same machine; a group is one process."""
     out = [("kernels", "octet", kernel_rows()), ("attention", "octet", attention_rows()),
-           ("attention", "torch", [copy()] + attention_rows()), ("gemm", "octet", gemm_rows()),
+           ("attention", "torch", [copy()] + attention_rows()), ("gemm", "octet", gemm_rows() + adding_gemm_rows()),
            ("gemm", "torch", gemm_rows())]
     by_run = {}
     for row in step_rows(memory):

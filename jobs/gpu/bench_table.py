@@ -3,17 +3,10 @@
 import bench_rows
 from bench_rows import FORMS, MODELS, PRECISIONS, STACKS, TOKENS
 
-# Dense peaks in FLOP/s by vendor data sheet: bf16, fp8. More specific names first.
-PEAKS = [("H100 PCIe", 756e12, 1513e12), ("H100 NVL", 835e12, 1671e12), ("H100", 989.4e12, 1978.9e12),
-         ("H200", 989.4e12, 1978.9e12)]
 # fp8 over bf16 and tokens/s a GPU in bf16 and fp8, as published for PyTorch FSDP2 with torchao float8 on 128 to 512
 # H100 (PyTorch blog, 2024-11-25), sequence 8192.
 PUBLISHED = {"1.8b": (1.18, 29000, 35000), "8b": (1.28, 8000, 10000), "70b": (1.50, 956, 1430),
              "405b-tp4": (1.52, 149, 227)}
-
-
-def peaks(device):
-    return next(((bf16, fp8) for part, bf16, fp8 in PEAKS if part in device), (None, None))
 
 
 def ratio(a, b, digits=2):
@@ -38,12 +31,26 @@ class Measured:
         self.errors = {(r["by"], r["row"]): r["error"] for r in results if r["device"] == self.device and "error" in r}
         for key in self.results:
             self.errors.pop(key, None)
-        self.bf16_peak, self.fp8_peak = peaks(self.device)
+        # As octet-bench-gpu gave them: dense, in FLOP/s, from the table that octet-train has.
+        self.bf16_peak, self.fp8_peak = next((r["peaks"] for r in reversed(results) if r["device"] == self.device
+                                              and r.get("peaks")), (None, None))
+        self.commits = set()
         copy = self.get("octet", "copy")
         self.copy = copy["bytes"] / copy["seconds"] if copy else None
 
     def get(self, by, row):
-        return self.results.get((by, row))
+        found = self.results.get((by, row))
+        if found:
+            self.commits.add(found["commit"])
+        return found
+
+    def table(self, make, *arguments):
+        """What `make` writes, and the commits where its rows are of several."""
+        self.commits = set()
+        text = make(self, *arguments)
+        if text and len(self.commits) > 1:
+            text += f"Rows of several commits: {', '.join(sorted(self.commits))}.\n\n"
+        return text
 
     def seconds(self, by, row):
         found = self.get(by, row)
@@ -64,7 +71,10 @@ def header(m, results):
     torch = unique("torch")
     text += f"; PyTorch {torch}" if torch else ""
     text += f"; copy {m.copy / 1e9:,.0f} GB/s (bytes read and written)" if m.copy else ""
-    return text + "\n"
+    if m.bf16_peak:
+        text += f"; dense peaks {m.bf16_peak / 1e12:,.0f} TFLOP/s in bf16, {m.fp8_peak / 1e12:,.0f} in fp8"
+    commands = "".join(f"    {run}\n" for run in dict.fromkeys(r["run"] for r in mine if "run" in r))
+    return text + "\n" + (f"\nMeasured by\n\n{commands}" if commands else "")
 
 
 # --- training steps --------------------------------------------------------------------------------------------------
@@ -75,10 +85,10 @@ def block_seconds(m, by, model, precision, micro_batches=1):
     prefix = f"step/{model}/{precision}/"
     suffix = f"-blocks/{micro_batches}-micro-batches" if micro_batches > 1 else "-blocks"
     heights = {}
-    for (program, row), result in m.results.items():
+    for program, row in m.results:
         middle = row[len(prefix):-len(suffix)]
         if program == by and row == prefix + middle + suffix and middle.isdigit():
-            heights[int(middle)] = result
+            heights[int(middle)] = m.get(program, row)
     if len(heights) < 2:
         return None
     low, high = min(heights), max(heights)
@@ -86,10 +96,12 @@ def block_seconds(m, by, model, precision, micro_batches=1):
     return {"seconds": seconds, "memory": heights[high].get("memory_bytes"), "blocks": high}
 
 
-def whole_seconds(m, by, model, precision):
+def whole_seconds(m, by, model, precision, micro_batches):
     layers = MODELS[model]["layers"]
-    found = m.get(by, f"step/{model}/{precision}/{layers}-blocks")
-    return {"seconds": found["seconds"], "memory": found.get("memory_bytes"), "blocks": layers} if found else None
+    found = m.get(by, bench_rows.step(model, precision, layers, micro_batches)["row"])
+    if found is None:
+        return None
+    return {"seconds": found["seconds"] / micro_batches, "memory": found.get("memory_bytes"), "blocks": layers}
 
 
 def step_entry(m, by, model, precision, micro_batches):
@@ -99,7 +111,7 @@ def step_entry(m, by, model, precision, micro_batches):
         found = block_seconds(m, by, model, precision, micro_batches)
         flops, times = TOKENS * bench_rows.block_flops(shape), shape["layers"] * bench_rows.TENSOR_PARALLEL.get(model, 1)
     else:
-        found = whole_seconds(m, by, model, precision) if micro_batches == 1 else None
+        found = whole_seconds(m, by, model, precision, micro_batches)
         flops, times = TOKENS * bench_rows.model_flops(shape), 1
     if found is None or found["seconds"] <= 0:
         return None
@@ -134,7 +146,7 @@ def steps(m, micro_batches):
     text = f"### Training step, sequence {TOKENS}{several}\n\n"
     text += table(["model", "precision", "blocks", "ms, Octet", "ms, PyTorch", "tokens/s, Octet", "tokens/s, PyTorch",
                    "MFU, Octet", "MFU, PyTorch", "GiB, Octet", "GiB, PyTorch", "Octet / PyTorch", "aim"], speed)
-    text += ("\nms: of one block and one sequence, from stacks of 1 and of so many blocks; 1.8b: of the whole step. "
+    text += ("\nms: of one block and one sequence, from stacks of 1 and of so many blocks; 1.8b: of the whole model and one sequence. "
              "tokens/s: of the whole model's blocks on one GPU (405b-tp4: a quarter of each, on each of four), without "
              "embedding, head and communication; 1.8b: with all. MFU: against the dense bf16 peak, also for float8.\n\n")
     return text + table(["model", "float8 / bf16, Octet", "float8 / bf16, PyTorch", "published gain",
@@ -207,15 +219,17 @@ def kernels(m):
     if not rows:
         return ""
     return "### Memory-bound kernels\n\n" + table(["kernel", "MB it must move", "us", "GB/s", "of the copy's rate (aim 0.85)"],
-                                                  rows) + "\n"
+                                                  rows) + (
+        "\ncross_entropy must move 6 bytes an element, and asks for 10: the second read is the cache's as far as that goes. "
+        "embedding_backward: `first` zeroes the table, for the first micro-batch of a step; `add` is the others'.\n\n")
 
 
 # --- where the time goes ---------------------------------------------------------------------------------------------
 
 
-def where(m, model, precision):
+def where(m, model, precision, micro_batches):
     parts, missing = {}, False
-    for label, row, count in bench_rows.block_ops(MODELS[model], precision):
+    for label, row, count in bench_rows.block_ops(MODELS[model], precision, micro_batches):
         seconds, floor = m.seconds("octet", row["row"]), m.floor(row)
         missing = missing or seconds is None or floor is None
         part = parts.setdefault(label, [0, 0])
@@ -227,20 +241,22 @@ def where(m, model, precision):
     rows = [[label, f"{s * 1e3:.3f}", percent(s, total), f"{f * 1e3:.3f}", ratio(f, s)]
             for label, (s, f) in sorted(parts.items(), key=lambda item: -item[1][0])]
     rows.append(["all", f"{total * 1e3:.3f}", "100 %", f"{floors * 1e3:.3f}", ratio(floors, total)])
-    whole = block_seconds(m, "octet", model, precision)
+    whole = block_seconds(m, "octet", model, precision, micro_batches)
     if whole:
         rows.append(["a block of the training step", f"{whole['seconds'] * 1e3:.3f}", percent(whole["seconds"], total),
                      "", ratio(floors, whole["seconds"])])
-    return f"#### {model}, {precision}\n\n" + table(["part", "ms", "of all", "floor, ms", "floor / time"], rows) + "\n"
+    several = f", {micro_batches} micro-batches a step" if micro_batches > 1 else ""
+    return f"#### {model}, {precision}{several}\n\n" + table(["part", "ms", "of all", "floor, ms", "floor / time"], rows) + "\n"
 
 
 def where_all(m):
-    text = "".join(where(m, model, precision) for model in STACKS for precision in PRECISIONS)
+    text = "".join(where(m, model, precision, micro_batches) for model in STACKS for precision in PRECISIONS
+                   for micro_batches in (1, 4))
     if not text:
         return ""
     return ("### Where the time of a block goes\n\nEach op timed alone at its shape; its floor is the larger of FLOPs over "
-            "peak and bytes over the copy's rate. One block, one sequence, with its weights' share of the optimizer.\n\n"
-            + text)
+            "peak and bytes over the copy's rate. One block, one sequence, with the sequence's share of what is done once a "
+            "step: the optimizer and the casts of weights.\n\n" + text)
 
 
 def failures(m):
@@ -252,6 +268,6 @@ def failures(m):
 
 def render(results):
     m = Measured(results)
-    parts = [header(m, results) + "\n", steps(m, 1), steps(m, 4), gemms(m), attentions(m), kernels(m), where_all(m),
-             failures(m)]
+    parts = [header(m, results) + "\n", m.table(steps, 1), m.table(steps, 4), m.table(gemms), m.table(attentions),
+             m.table(kernels), m.table(where_all), failures(m)]
     return "".join(parts).rstrip("\n")

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks Octet on this machine's GPU, in at most 5 minutes: every kernel against the CPU's, then the 10m model trained
 # for 20 steps on the CPU and on the GPU, whose losses must agree (fp32 within 1e-4 relative, bf16 and float8 within
-# 1e-2). Needs no network. Skips with a reason where there is no GPU.
+# 1e-2). Needs no network. Says which of CUDA's libraries it finds. Skips with a reason where there is no GPU.
 # Usage: jobs/gpu/check.sh [--output DIR] [--kernels | --training]
 #   --output DIR   where logs and metrics go (default runs/gpu-check-DATE); must not exist
 #   --kernels      only the kernels; --training: only the trainer
@@ -21,6 +21,7 @@ while (($#)); do
   shift
 done
 find_programs check
+"$bin/octet-bench-gpu" --libraries || true  # the driver and CUDA's libraries: which are found, and where
 need_gpu check
 command -v python3 >/dev/null || verdict check SKIPPED 'it needs python3 (its standard library)'
 output=$(realpath -m "${output:-$root/runs/gpu-check-$(date +%Y%m%d-%H%M%S)}")

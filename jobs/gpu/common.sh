@@ -4,6 +4,11 @@
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
 
+# Started by srun --mpi=pmi2, the scripts run several programs of one rank one after the other, and every one of them
+# would use the step's one connection to its launcher, which serves the first alone. Without these variables MPI starts
+# each as a rank of its own.
+unset "${!PMI_@}" "${!PMIX_@}"
+
 # verdict NAME PASSED|FAILED|SKIPPED TEXT: the last line of every script; ends it. 1 for FAILED, else 0.
 verdict() {
   echo "$1: $2: $3"
@@ -20,6 +25,7 @@ find_programs() {
   for folder in "${OCTET_BIN:-}" "$root/bin" "$root/build/cuda/bin"; do
     if [[ -n $folder && -x $folder/octet-test-gpu ]]; then
       bin=$(cd "$folder" && pwd)
+      [[ -x $bin/octet-bench-gpu ]] || { echo "$1: no octet-bench-gpu in $bin" >&2 && exit 64; }
       return
     fi
   done
@@ -32,7 +38,6 @@ find_programs() {
 # device files say that there is one. $OCTET_GPU_FILES is for the scripts' own test.
 need_gpu() {
   local reason
-  [[ -x $bin/octet-bench-gpu ]] || { echo "$1: no octet-bench-gpu in $bin" >&2 && exit 64; }
   reason=$("$bin/octet-bench-gpu" --device 2>&1 >/dev/null) && return
   reason=${reason:-octet-bench-gpu --device failed without a word}
   if compgen -G "${OCTET_GPU_FILES:-/dev/nvidia[0-9]*}" >/dev/null; then

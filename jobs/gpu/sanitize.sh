@@ -12,6 +12,7 @@ set -euo pipefail
 # shellcheck source=jobs/gpu/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
+# kns: a part of the mangled name, in which the namespace of our kernels stands.
 # initcheck is not in the default: the tests' memory is poisoned, that is initialised, from the start.
 tools=memcheck,racecheck,synccheck filter='*' minutes=5 output='' only=(--kernel-name kns=octet)
 while (($#)); do

@@ -15,8 +15,25 @@ void cast_loop(const From* __restrict x, To* __restrict y, std::int64_t n, float
   for (std::int64_t i = 0; i < n; ++i) store(y[i], static_cast<float>(x[i]) * scale);
 }
 
+/// y_transposed alone, by bands of columns: a row's part of a band is cast and then laid across the rows of y.
+template <typename To, typename From>
+void cast_transposed_only(const CastToFloat8& args) {
+  constexpr std::int64_t band = 64;
+  const auto* x = static_cast<const From*>(args.x);
+  auto* y = static_cast<To*>(args.y_transposed);
+  const std::int64_t rows = args.n / args.columns;
+  for_blocks(args.columns, band, [&](std::int64_t begin, std::int64_t end) {
+    To part[band];
+    for (std::int64_t r = 0; r < rows; ++r) {
+      cast_loop(x + r * args.columns + begin, part, end - begin, *args.scale);
+      for (std::int64_t c = begin; c < end; ++c) y[c * rows + r] = part[c - begin];
+    }
+  });
+}
+
 template <typename To, typename From>
 void cast_all(const CastToFloat8& args) {
+  if (args.y == nullptr && args.y_transposed != nullptr) return cast_transposed_only<To, From>(args);
   const auto* x = static_cast<const From*>(args.x);
   auto* y = static_cast<To*>(args.y);
   const float scale = *args.scale;
@@ -52,7 +69,7 @@ void cast_to_float8(Stream& stream, const CastToFloat8& args) {
   } else {
     to_e4m3 ? cast_all<e4m3, bf16>(args) : cast_all<e5m2, bf16>(args);
   }
-  if (args.y_transposed != nullptr) {
+  if (args.y != nullptr && args.y_transposed != nullptr) {
     transpose_float8(stream,
                      {.x = args.y, .y = args.y_transposed, .rows = args.n / args.columns, .columns = args.columns});
   }

@@ -6,10 +6,7 @@ namespace octet::cuda {
 namespace attention {
 namespace {
 
-constexpr int rows = 64;  // of a tile
-
-template <int D>
-constexpr int shared_bytes = (2 * Tile<D, rows>::floats + Tile<D, rows>::weight_floats) * 4;
+constexpr int rows = forward_rows;
 
 /// Running softmax of this thread's own rows; the 16 threads of a row hold the same values. In units of log2.
 template <int D>
@@ -119,10 +116,10 @@ void fallback_attention_forward(Stream& stream, const AttentionForward& args) {
   if (s.batch * s.seq == 0) return;
   dispatch_storage(s.dtype, [&]<typename T>(T) {
     dispatch_head_dim(s, [&]<int D>(std::integral_constant<int, D>) {
-      allow_shared_memory(forward_tiles<T, D>, shared_bytes<D>);
+      allow_shared_memory(forward_tiles<T, D>, forward_shared<D>);
       const dim3 blocks(static_cast<unsigned>(ceil_div(s.seq, rows)), static_cast<unsigned>(s.heads),
                         static_cast<unsigned>(s.batch));
-      forward_tiles<T, D><<<blocks, threads, shared_bytes<D>, native(stream)>>>(args);
+      forward_tiles<T, D><<<blocks, threads, forward_shared<D>, native(stream)>>>(args);
       check_launch("attention_forward");
     });
   });

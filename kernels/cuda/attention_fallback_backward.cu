@@ -8,12 +8,8 @@ namespace {
 
 constexpr int delta_warps = 8;
 
-/// Rows of a tile: four [rows, D] tiles and two of weights have to fit.
 template <int D>
-constexpr int rows = D <= 64 ? 64 : 32;
-
-template <int D>
-constexpr int shared_bytes = (4 * Tile<D, rows<D>>::floats + 2 * Tile<D, rows<D>>::weight_floats) * 4;
+constexpr int rows = backward_rows<D>;
 
 /// delta[batch, heads, seq] = Σ o · d_o of each query and head, a warp each.
 template <typename T>
@@ -160,13 +156,13 @@ void backward(const AttentionBackward& args, cudaStream_t stream) {
   const auto deltas = static_cast<unsigned>(ceil_div(s.batch * s.seq * s.heads, delta_warps));
   sum_delta<T><<<deltas, delta_warps * 32, 0, stream>>>(args);
   check_launch("attention_backward: delta");
-  allow_shared_memory(query_gradients<T, D>, shared_bytes<D>);
+  allow_shared_memory(query_gradients<T, D>, backward_shared<D>);
   const dim3 query_blocks(tiles, static_cast<unsigned>(s.heads), batch);
-  query_gradients<T, D><<<query_blocks, threads, shared_bytes<D>, stream>>>(args);
+  query_gradients<T, D><<<query_blocks, threads, backward_shared<D>, stream>>>(args);
   check_launch("attention_backward: dq");
-  allow_shared_memory(key_gradients<T, D>, shared_bytes<D>);
+  allow_shared_memory(key_gradients<T, D>, backward_shared<D>);
   const dim3 key_blocks(tiles, static_cast<unsigned>(s.kv_heads), batch);
-  key_gradients<T, D><<<key_blocks, threads, shared_bytes<D>, stream>>>(args);
+  key_gradients<T, D><<<key_blocks, threads, backward_shared<D>, stream>>>(args);
   check_launch("attention_backward: dk, dv");
 }
 

@@ -38,6 +38,17 @@ struct Tile {
   __device__ static int other(int j) { return x() + 16 * j; }
 };
 
+/// Rows of a tile. Backward's shared memory holds four tiles of [rows, D], forward's two.
+inline constexpr int forward_rows = 64;
+template <int D>
+inline constexpr int backward_rows = D <= 64 ? 64 : 32;
+/// Dynamic shared memory of a launch, in bytes.
+template <int D>
+inline constexpr int forward_shared = (2 * Tile<D, forward_rows>::floats + Tile<D, forward_rows>::weight_floats) * 4;
+template <int D>
+inline constexpr int backward_shared =
+    (4 * Tile<D, backward_rows<D>>::floats + 2 * Tile<D, backward_rows<D>>::weight_floats) * 4;
+
 /// One head of a [batch, seq, heads, head_dim] tensor.
 template <typename T>
 struct Head {

@@ -1,5 +1,6 @@
 #include "kernels/cuda/cublas_lt.h"
 
+#include "kernels/cuda/libraries.h"
 #include "src/base/error.h"
 #include "src/device/cuda/dynamic_library.h"
 
@@ -11,9 +12,8 @@ void CublasLt::check(cublasStatus_t status, const char* what) const {
 }
 
 CublasLt load_cublas_lt() {
-  const DynamicLibrary library(
-      fmt::format("libcublasLt.so.{}", CUBLAS_VER_MAJOR),
-      CUBLAS_VER_MAJOR < 13 ? fmt::format("nvidia-cublas-cu{}", CUBLAS_VER_MAJOR) : "nvidia-cublas");
+  static_assert(CUBLAS_VER_MAJOR == cuda_major, "headers of cuBLAS beside those of another CUDA");
+  const DynamicLibrary library(cublas_lt_name().file, cublas_lt_name().package);
   CublasLt t{};
   const auto load = [&]<typename Function>(Function*& function, const char* name) {
     function = library.function<Function>(name);

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "kernels/cuda/libraries.h"
 #include "src/base/error.h"
 #include "src/device/cuda/dynamic_library.h"
 
@@ -24,14 +25,14 @@ std::pair<std::string_view, void*> entry(std::string_view name, Function* functi
 
 void* cudnn_library() {
   why_no_nvrtc();
-  static void* const handle = DynamicLibrary("libcudnn.so.9", "nvidia-cudnn-cu13").handle();
+  static void* const handle = DynamicLibrary(cudnn_name().file, cudnn_name().package).handle();
   return handle;
 }
 
 const std::string& why_no_nvrtc() {
   static const std::string why = []() -> std::string {
     try {
-      DynamicLibrary("libnvrtc.so.13", "nvidia-cuda-nvrtc");
+      DynamicLibrary(nvrtc_name().file, nvrtc_name().package);
       return "";
     } catch (const Error& error) {
       return error.what();
@@ -42,8 +43,12 @@ const std::string& why_no_nvrtc() {
 
 void* open_for_cudnn(const char* file, int flags) {
   const std::string_view name = file;
-  if (name.find("libnvrtc") != name.npos || name == "libcudart.so.12") return nullptr;
-  if (name.find("libcudart") != name.npos) return &linked_run_time;
+  if (name.find("libnvrtc") != name.npos) return nullptr;
+  if (name.find("libcudart") != name.npos) {
+    // cudnn-frontend tries one major version after the other; a second that is found would be a warning.
+    const bool other = name.find(".so.") != name.npos && !name.ends_with(fmt::format(".so.{}", cuda_major));
+    return other ? nullptr : &linked_run_time;
+  }
   return dlopen(file, flags);
 }
 

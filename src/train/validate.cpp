@@ -126,6 +126,16 @@ void check_checkpoint(const RunConfig& c, const Origins& at) {
   }
 }
 
+/// Attention's own kernels of both devices end at this width (max_head_dim of kernels/cpu/attention_tiles.h and of
+/// kernels/cuda/attention_tiles.cuh), and cuDNN has no backward pass beyond it: without this a run would fail at its
+/// first backward pass.
+void check_attention(const RunConfig& c, const Origins& at) {
+  constexpr std::int64_t max_head_dim = 256;
+  if (c.model.head_dim <= max_head_dim) return;
+  throw refuse(at, "model", c.model.name, "head_dim {}, but attention on device {} serves at most {}", c.model.head_dim,
+               c.device, max_head_dim);
+}
+
 /// An option of the other device would be ignored.
 void check_device(const RunConfig& c, const Origins& at) {
   if (c.device == "cuda") return;
@@ -150,6 +160,7 @@ void validate(const RunConfig& config, const Origins& origins) {
   check_parallel(config.parallel, origins);
   check_names(config, origins);
   check_float8(config, origins);
+  check_attention(config, origins);
   check_wall_time(config, origins);
   check_checkpoint(config, origins);
   check_device(config, origins);

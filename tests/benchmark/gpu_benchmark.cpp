@@ -1,5 +1,6 @@
 // octet-bench-gpu: times kernels on a GPU, each alone at its shape. jobs/gpu/bench.sh drives it.
 //   octet-bench-gpu --device           what the GPU is, as one JSON object; exit 3 with the reason where there is none
+//   octet-bench-gpu --libraries        which of the driver and CUDA's libraries are found, and where
 //   octet-bench-gpu --rows FILE        times the rows of FILE ("-": standard input), a JSON object a line:
 //                                      {"row": NAME, "op": WHAT, sizes...}; prints a JSON object a row, when it is done
 //   octet-bench-gpu --rows FILE --cpu  the same on the CPU's kernels: for trying rows where there is no GPU
@@ -10,8 +11,11 @@
 #include <iostream>
 #include <memory>
 
+#include "kernels/cuda/libraries.h"
 #include "src/base/error.h"
 #include "src/device/cuda/check.h"
+#include "src/device/cuda/dynamic_library.h"
+#include "src/metrics/peak.h"
 #include "tests/benchmark/gpu/cases.h"
 #include "tests/benchmark/gpu/stream_timer.h"
 
@@ -37,9 +41,33 @@ int print_device() {
   out["multiprocessors"] = properties.multiProcessorCount;
   out["l2_bytes"] = properties.l2CacheSize;
   out["memory_bytes"] = properties.totalGlobalMem;
+  if (const auto peak = peak_flops(properties.name)) {  // for jobs/gpu/bench_table.py: there is one table of peaks
+    out["bf16_peak"] = peak->bf16;
+    out["fp8_peak"] = peak->fp8;
+  }
   out["driver_cuda"] = fmt::format("{}.{}", driver / 1000, driver % 1000 / 10);
   out["runtime_cuda"] = fmt::format("{}.{}", runtime / 1000, runtime % 1000 / 10);
   std::cout << out.dump() << '\n';
+  return 0;
+}
+
+/// For people; says nothing of a device and always exits with 0.
+int print_libraries() {
+  int driver = 0;
+  const bool found = cudaDriverGetVersion(&driver) == cudaSuccess && driver > 0;
+  std::cout << (found ? fmt::format("driver: serves CUDA {}.{}", driver / 1000, driver % 1000 / 10)
+                      : std::string("driver: not found"))
+            << fmt::format("; this program needs CUDA {}\n", cuda::cuda_major);
+  const auto print = [](const cuda::LibraryName& name, const char* without) {
+    try {
+      std::cout << name.file << ": " << cuda::DynamicLibrary(name.file, name.package).path() << '\n';
+    } catch (const Error&) {
+      std::cout << name.file << ": not found (" << without << ", `pip install " << name.package << "` brings it)\n";
+    }
+  };
+  print(cuda::cublas_lt_name(), "every GEMM needs it");
+  print(cuda::cudnn_name(), "without it attention runs in slower kernels");
+  print(cuda::nvrtc_name(), "cuDNN needs it; without it attention runs in slower kernels");
   return 0;
 }
 
@@ -99,9 +127,10 @@ int run(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   const auto has = [&](const char* name) { return std::find(arguments.begin(), arguments.end(), name); };
   if (has("--device") != arguments.end()) return print_device();
+  if (has("--libraries") != arguments.end()) return print_libraries();
   const auto rows = has("--rows");
   if (rows == arguments.end() || rows + 1 == arguments.end()) {
-    std::cerr << "usage: octet-bench-gpu --device | --rows FILE [--cpu]\nops: "
+    std::cerr << "usage: octet-bench-gpu --device | --libraries | --rows FILE [--cpu]\nops: "
               << fmt::format("{}", fmt::join(known_ops(), ", ")) << '\n';
     return has("--help") == arguments.end() ? static_cast<int>(ExitCode::usage) : 0;
   }

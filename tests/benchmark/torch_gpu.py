@@ -5,9 +5,9 @@
 
 GEMM rows: torch.mm for bf16, torch._scaled_mm for fp8. Casts and training steps in float8 do what torchao's
 Float8Linear does with tensorwise dynamic scaling (scale = max / clamp(abs-max, 1e-12) in fp64, saturating cast; input
-and weight e4m3, output gradient e5m2; fast accumulation in the forward product only; weights cast once a step, inputs
-again in backward), written in plain torch and compiled, so that no torchao is needed. Weights are fp32 parameters, cast where
-they are used, as FSDP2 gathers them. Attention is scaled_dot_product_attention, cuDNN's first. A training step is
+and weight e4m3, output gradient e5m2; fast accumulation in the forward product only; inputs cast again in backward),
+written in plain torch and compiled, so that no torchao is needed. Weights are fp32 parameters, cast where they are used,
+as FSDP2 gathers them: once in the forward pass of every micro-batch, where Octet on one GPU casts them once a step. Attention is scaled_dot_product_attention, cuDNN's first. A training step is
 forward, loss, backward, clipping to norm 1 and fused AdamW; every block is compiled.
 
 Prints a JSON object a row. Exit 3 with the reason where there is no torch or no GPU.
@@ -176,8 +176,9 @@ class Bench:
 
     def random(self, *shape, dtype=torch.bfloat16):
         x = torch.randn(*shape, device=self.device)
-        if dtype in (E4M3, E5M2):
-            x = x * (90 if dtype == E4M3 else 11000)
+        if dtype in (E4M3, E5M2):  # .to does not saturate: what is beyond e4m3's range would be NaN
+            top = torch.finfo(dtype).max
+            x = (x * (90 if dtype == E4M3 else 11000)).clamp(-top, top)
         return x.to(dtype)
 
     def gemm(self, row):

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The bundle runs from any folder, with nothing of this machine but the C and C++ run time.
+# The bundle runs from any folder, with nothing of this machine but the C and C++ run time; and its GPU scripts, with the
+# real programs, say that there is no GPU (left out where there is one).
 # Usage: tests/bundle/bundle.sh TARBALL
 # Prints one line a check; the last line is "N passed, N failed, N skipped". Exit 1 when one failed.
 set -uo pipefail
@@ -111,6 +112,18 @@ trains_in_root() {
     in_root "$bin/mpiexec" -n 2 "$bin/octet-train" --model /work/tiny.yaml --data.train /work/text --run.dir /work/run "${train[@]}" --parallel.dp_shard 2 &&
     three_steps "$root/work"
 }
+# The script's own end where there is no GPU, with python3 and the tools of this machine.
+skips_without_gpu() {
+  (cd / && env -i PATH="$PATH" "$octet/jobs/gpu/$1.sh") >"$work/script" 2>&1 || { cat "$work/script" && return 1; }
+  cat "$work/script"
+  tail -n 1 "$work/script" | grep -qE "^$1: SKIPPED: no CUDA device: .+"
+}
+names_libraries() { skips_without_gpu check && grep -q '^driver: ' "$work/script" && grep -q '^libcublasLt\.so\.' "$work/script"; }
+lists_rows() {
+  env -i PATH="$PATH" "$octet/jobs/gpu/bench.sh" --list >"$work/script" && wc -l "$work/script" &&
+    grep -qx 'octet:copy' "$work/script" && grep -q '^torch:step/8b/float8/' "$work/script" &&
+    [[ -x $octet/tests/benchmark/torch_gpu.py ]]
+}
 gpu_tests_in_root() { in_root "/opt/$bundle/bin/octet-test-gpu" --gtest_brief=1; }
 
 cd "$work" || exit 1
@@ -121,6 +134,14 @@ check 'libraries of LD_LIBRARY_PATH are not taken' own_libraries_first
 check 'octet-train --help with an empty environment' env -i "$octet/bin/octet-train" --help
 check 'models are found beside the program' finds_configs
 check '2 ranks train 3 steps in float8' eval '(trains_here)'
+if compgen -G '/dev/nvidia[0-9]*' >/dev/null; then
+  skip 'GPU scripts without a GPU' 'this machine has one'
+else
+  check 'check.sh names the libraries and skips without a GPU' names_libraries
+  check 'sanitize.sh skips without a GPU' skips_without_gpu sanitize
+  check 'bench.sh skips without a GPU' skips_without_gpu bench
+fi
+check 'bench.sh --list, and the PyTorch side is there' lists_rows
 if ! unshare "${namespaces[@]}" true 2>/dev/null; then
   skip 'in a root with the run time alone' 'unshare may not make namespaces here'
 elif ! copy_run_time; then

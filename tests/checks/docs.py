@@ -9,7 +9,8 @@ import os
 import re
 import sys
 
-PAGES = ["README.md", "docs/architecture.md", "docs/one-step.md"]
+PAGES = ["README.md", "jobs/bundle-readme.md"] + [f"docs/{name}.md" for name in (
+    "architecture", "one-step", "gpu", "gpu-results", "bundle", "benchmarks", "kernel-resources")]
 MADE = ("build/", "runs/", "data/", "text/")
 CODE = re.compile(r"^```.*?^```|`([^`\n]+)`", re.MULTILINE | re.DOTALL)
 TOP = ("src/", "kernels/", "jobs/", "slurm/", "configs/", "checkpoints/", "tests/", "docs/", "cmake/", ".ci/")

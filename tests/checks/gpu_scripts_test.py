@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Proves jobs/gpu: what check, sanitize and bench say with and without a GPU, with programs that are made up here."""
+"""Proves jobs/gpu: what check, sanitize and bench say with and without a GPU, with programs that are made up here; and
+which nvcc jobs/install-cuda.sh takes."""
 import json
 import os
 import re
+import shutil
 import stat
 import subprocess
 import sys
@@ -17,14 +19,22 @@ import bench_table  # noqa: E402
 import compare_losses  # noqa: E402
 
 BENCH_GPU = """
-import json, os, sys
+import json, os, sys, time
+if "--libraries" in sys.argv:
+    sys.exit(print("libcudnn.so.9: not found"))
 if "--device" in sys.argv:
     if os.environ.get("NO_GPU"):
         sys.exit(print(os.environ["NO_GPU"], file=sys.stderr) or 3)
-    print(json.dumps({"device": "NVIDIA H100 80GB HBM3", "memory_bytes": 84942979072}))
+    print(json.dumps({"device": "NVIDIA H100 80GB HBM3", "memory_bytes": 84942979072, "bf16_peak": 989e12,
+                      "fp8_peak": 1979e12}))
     sys.exit()
 for line in open(sys.argv[sys.argv.index("--rows") + 1]):
     row = json.loads(line)["row"]
+    if row == os.environ.get("HANGS_AT"):
+        time.sleep(100)
+    if os.environ.get("SAY_PATH"):
+        print(json.dumps({"row": row, "error": os.environ["PATH"].split(":")[0]}), flush=True)
+        continue
     if row == os.environ.get("DIES_AT"):
         sys.exit(9)
     error = {"error": "broken"} if row == os.environ.get("BAD_ROW") else {"seconds": 1e-3}
@@ -51,6 +61,10 @@ TRAIN = """
 import json, os, sys
 get = lambda key: sys.argv[sys.argv.index(key) + 1]
 assert os.path.exists(get("--data.train") + ".bin")
+assert not [name for name in os.environ if name.startswith("PMI")]
+if os.environ.get("TRAIN_HANGS"):
+    import time
+    time.sleep(100)
 if get("--device") == "cuda" and os.environ.get("TRAIN_FAILS"):
     sys.exit(print("no such luck", file=sys.stderr) or 70)
 factor = 1 + (float(os.environ.get("GPU_ERROR", 0)) if get("--device") == "cuda" else 0)
@@ -109,6 +123,20 @@ class WithoutGpuTest(ScriptTest):
                 code, _, last = self.run_script(f"{script}.sh", NO_GPU="no CUDA device: none here")
                 self.assertEqual((code, last), (0, f"{script}: SKIPPED: no CUDA device: none here"))
 
+    def test_check_says_which_libraries_are_found(self):
+        self.assertIn("libcudnn.so.9: not found\n", self.run_script("check.sh", NO_GPU="none here")[1])
+
+    def test_wrong_options_are_told_before_anything_else(self):
+        for script, arguments, words in (("bench", ["--olny", "gemm"], "--olny"), ("bench", ["--only", "gemm("], "not a regular expression"),
+                                         ("bench", ["--minutes", "-1"], "at least 0"), ("bench", ["--by", "jax"], "jax"),
+                                         ("bench", ["--python", "/no/python"], "not a program"), ("bench", ["extra"], "extra"),
+                                         ("check", ["--olny"], "--olny"), ("sanitize", ["--olny"], "--olny")):
+            with self.subTest(script + " " + " ".join(arguments)):
+                code, text, _ = self.run_script(f"{script}.sh", *arguments, NO_GPU="none here", OCTET_BIN="/nowhere")
+                self.assertEqual(code, 64, text)
+                self.assertIn(words, text)
+                self.assertNotIn("none here", text)
+
     def test_a_gpu_that_cuda_cannot_use_is_a_failure(self):
         for script in ("check", "sanitize", "bench"):
             with self.subTest(script):
@@ -129,7 +157,7 @@ class CheckTest(ScriptTest):
         return self.run_script("check.sh", "--output", self.path("out"), *arguments, **environment)
 
     def test_passes_with_a_table(self):
-        code, text, last = self.check(GPU_ERROR="5e-5")
+        code, text, last = self.check(GPU_ERROR="5e-5", PMI_FD="5", PMIX_RANK="0")
         self.assertEqual(code, 0, text)
         self.assertRegex(last, r"^check: PASSED: kernels training \(\d+ s\)$")
         self.assertEqual(len(re.findall(r"^(fp32|bf16|float8) .* ok$", text, re.MULTILINE)), 3)
@@ -202,7 +230,7 @@ class BenchTest(ScriptTest):
         self.assertRegex(self.bench("--only", self.only)[2], "^bench: PASSED: 3 rows measured, 0 were there, 0 failed")
         first = self.results()
         self.assertEqual([r["row"] for r in first], self.rows)
-        for key in ("device", "driver", "commit", "date", "command", "seconds", "bytes", "by"):
+        for key in ("device", "driver", "commit", "date", "command", "run", "peaks", "seconds", "bytes", "by"):
             self.assertIn(key, first[0])
         self.assertRegex(self.bench("--only", self.only)[2], "^bench: PASSED: 0 rows measured, 3 were there")
         self.assertEqual(self.results(), first)
@@ -229,6 +257,24 @@ class BenchTest(ScriptTest):
         self.assertRegex(self.bench("--only", self.only)[2], "^bench: PASSED: 2 rows measured, 1 were there")
         self.assertEqual([r["row"] for r in self.results()], self.rows)
 
+    def test_rows_of_a_changed_or_unknown_tree_never_count_as_done(self):
+        for commit in ("c1-dirty", "unknown"):
+            for _ in range(2):
+                last = self.bench("--only", "^octet:copy$", OCTET_COMMIT=commit)[2]
+                self.assertRegex(last, "^bench: PASSED: 1 rows measured, 0 were there")
+
+    def test_the_deadline_ends_what_runs(self):
+        code, text, last = self.bench("--only", self.only, "--minutes", "0.03", HANGS_AT=self.rows[1])
+        self.assertEqual(code, 0, text)
+        self.assertRegex(last, "^bench: PASSED: 1 rows measured, 0 were there, 0 failed, 2 left for want of time")
+        code, text, last = self.bench("--only", "^octet:step/8b/bf16/[0-9]+-blocks$", "--minutes", "0.05", TRAIN_HANGS="1")
+        self.assertEqual(code, 0, text)
+        self.assertRegex(last, "^bench: PASSED: 0 rows measured, 0 were there, 0 failed, 2 left for want of time")
+
+    def test_the_environment_of_python_comes_first(self):
+        text = self.bench("--only", "^octet:copy$", SAY_PATH="1")[1]
+        self.assertIn(f"FAILED: {self.work.name}\n", text)
+
     def test_minutes(self):
         self.assertRegex(self.bench("--only", self.only, "--minutes", "0")[2], "^bench: PASSED: 0 rows .*3 left")
 
@@ -250,6 +296,46 @@ class BenchTest(ScriptTest):
         code, _, _ = self.bench("--only", "^octet:step/8b/bf16/1-blocks$", TRAIN_FAILS="1")
         self.assertEqual(code, 1)
         self.assertIn("exit code 70: no such luck", self.results()[0]["error"])
+
+
+# What an nvcc says of itself, and jobs/install-cuda.sh in a tree where nothing is fetched.
+NVCC = """
+import os
+print("Cuda compilation tools, release " + os.environ["RELEASE"] + ", V" + os.environ["RELEASE"] + ".1")
+"""
+
+
+class InstallTest(ScriptTest):
+    def find(self, release, fetched=False, arguments=("--find",)):
+        os.makedirs(self.path("tree/jobs"), exist_ok=True)
+        shutil.copy(os.path.join(ROOT, "jobs/install-cuda.sh"), self.path("tree/jobs"))
+        self.program("nvcc", NVCC)
+        if fetched:
+            os.makedirs(self.path("tree/build/cuda-packages/toolkit/bin"))
+            self.program("tree/build/cuda-packages/toolkit/bin/nvcc", NVCC)
+        path = self.work.name + ":" + os.environ["PATH"]
+        return subprocess.run([self.path("tree/jobs/install-cuda.sh"), *arguments], text=True, capture_output=True, check=False,
+                              env={**os.environ, "PATH": path, "RELEASE": release, "CXX": "false"})  # sees no header
+
+    def test_takes_an_nvcc_that_is_new_enough(self):
+        for release in ("12.9", "13.0", "13.10"):
+            self.assertEqual(self.find(release).stdout, self.path("nvcc") + "\n")
+
+    def test_leaves_an_old_one_out_and_says_so(self):
+        for release in ("12.4", "12.0", "9.2"):
+            done = self.find(release)
+            self.assertNotIn(self.path("nvcc"), done.stdout)
+            self.assertIn(f"{self.path('nvcc')} is left out: release {release}, needed 12.9 or newer", done.stderr)
+
+    def test_newer_headers_do_not_go_beside_an_older_toolkit(self):
+        self.program("python3", "raise SystemExit('no pip')")  # so nothing is fetched: the script says what it wants and fails
+        for release, toolkit in (("12.9", True), ("13.0", False)):
+            done = self.find(release, arguments=())
+            self.assertEqual(done.returncode, 1)
+            self.assertIs("does not go beside it: fetching a toolkit" in done.stdout, toolkit, done.stdout + done.stderr)
+
+    def test_what_was_fetched_comes_first(self):
+        self.assertEqual(self.find("13.0", fetched=True).stdout, self.path("tree/build/cuda-packages/toolkit/bin/nvcc") + "\n")
 
 
 class RowsTest(unittest.TestCase):
@@ -274,23 +360,30 @@ class RowsTest(unittest.TestCase):
         g = bench_rows.linear_gemm(14336, 4096, "grad_weight", "fp8")
         self.assertEqual((g["m"], g["n"], g["k"], g["flops"]), (14336, 4096, 8192, 2 * 14336 * 4096 * 8192))
         self.assertEqual(g["bytes"], (14336 + 4096) * 8192 + 4 * 14336 * 4096)
+        added = bench_rows.linear_gemm(14336, 4096, "grad_weight", "fp8", True)
+        self.assertEqual((added["beta"], added["bytes"] - g["bytes"]), (1, 4 * 14336 * 4096))
+        self.assertNotIn("beta", {key for _, by, rows in bench_rows.groups() for r in rows if by == "torch" for key in r})
+        self.assertEqual(bench_rows.cross_entropy(m)["rows"], (1 << 30) // 4 // m["vocab_size"] // 16 * 16)
         fit = {name: bench_rows.blocks_that_fit(bench_rows.MODELS[name], 84942979072) for name in bench_rows.STACKS}
         self.assertEqual(fit, {"8b": 12, "70b": 3, "405b-tp4": 3})
 
     def test_block_flops_are_those_of_its_gemms(self):
         for name in bench_rows.STACKS:
             m = bench_rows.MODELS[name]
-            gemms = sum(n * row["flops"] for _, row, n in bench_rows.block_ops(m, "bf16") if row["op"] == "gemm")
             weights = sum(o * i for _, o, i in bench_rows.linears(m))
-            self.assertEqual(gemms, 6 * weights * bench_rows.TOKENS)
+            for micro_batches in (1, 4):
+                ops = bench_rows.block_ops(m, "bf16", micro_batches)
+                gemms = sum(n * row["flops"] for _, row, n in ops if row["op"] == "gemm")
+                self.assertEqual(gemms, 6 * weights * bench_rows.TOKENS)
 
 
 class TableTest(unittest.TestCase):
-    common = {"device": "NVIDIA H100 80GB HBM3", "driver": "1", "commit": "c", "date": "2026-01-02T03:04:05Z"}
+    common = {"device": "NVIDIA H100 80GB HBM3", "driver": "1", "commit": "c", "date": "2026-01-02T03:04:05Z",
+              "run": "jobs/gpu/bench.sh --by octet", "peaks": [989e12, 1979e12]}
 
-    def result(self, by, row, seconds, **more):
+    def result(self, by, row, seconds, commit=None, **more):
         return {"by": by, "row": row["row"], "seconds": seconds, "bytes": row["bytes"], "flops": row["flops"], **more,
-                **self.common}
+                **{**self.common, **({"commit": commit} if commit else {})}}
 
     def test_block_time_is_the_slope_and_gains_stand_beside_the_published(self):
         step = bench_rows.step
@@ -309,6 +402,11 @@ class TableTest(unittest.TestCase):
                    self.result("torch", gemm, gemm["flops"] / 1e15)]
         text = bench_table.render(results)
         self.assertIn("copy 3,000 GB/s", text)
+        self.assertIn("dense peaks 989 TFLOP/s in bf16, 1,979 in fp8", text)
+        self.assertIn("    jobs/gpu/bench.sh --by octet\n", text)
+        self.assertNotIn("Rows of several commits", text)
+        mixed = [self.result("octet", bench_rows.rmsnorm_backward(4096), 1e-4, commit="d")] + results
+        self.assertIn("Rows of several commits: c, d.", bench_table.render(mixed))
         self.assertRegex(text, r"\| add_rmsnorm/8192x4096 \| 268.4 \| 99.4 \| 2,700 \| 0.90 \|")
         self.assertRegex(text, r"\| square 8192 \| forward \| 8192 x 8192 x 8192 \| - \| - \| - \| 1,000 \(51 %\) \| - \| - \|")
 
@@ -319,6 +417,11 @@ class TableTest(unittest.TestCase):
         self.assertIn("#### 8b, float8", bench_table.render(results))
         self.assertNotIn("#### 8b, bf16", bench_table.render(results))
         self.assertNotIn("#### 8b", bench_table.render([r for r in results if "adamw" not in r["row"]]))
+        # With several micro-batches a sequence has its share of the optimizer, and weight gradients that add.
+        self.assertNotIn("#### 8b, float8, 4 micro-batches", bench_table.render(results))
+        ops = [row for _, row, _ in bench_rows.block_ops(bench_rows.MODELS["8b"], "float8", 4)]
+        text = bench_table.render([self.result("octet", row, 1e-3) for row in [copy] + ops])
+        self.assertRegex(text, r"#### 8b, float8, 4 micro-batches(.|\n)*\| AdamW \| 1.750 \|")
 
     def test_the_last_result_counts_and_failures_are_listed(self):
         norm = bench_rows.add_rmsnorm(4096)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Registers, spills, stack and shared memory of every CUDA kernel, as ptxas reports them for Hopper (sm_90a).
+"""Registers, spills, stack and shared memory of every CUDA kernel, as ptxas reports them for Hopper (sm_90a), and the
+dynamic shared memory of its launches, from the code.
 
 Usage: tests/checks/kernel_resources.py [--check] [BUILD_FOLDER]      default build/cuda; it must be configured
 Compiles each kernels/cuda/*.cu with the build's own command for sm_90a alone and writes docs/kernel-resources.md.
@@ -52,7 +53,7 @@ def parse(report):
     kernels, current = [], None
     for line in report.splitlines():
         if entry := re.search(r"Compiling entry function '(\S+)' for", line):
-            current = {"name": entry[1], "registers": None, "stack": 0, "stores": 0, "loads": 0, "shared": 0}
+            current = {"name": entry[1], "registers": None, "stack": 0, "stores": 0, "loads": 0, "shared": 0, "dynamic": 0}
             kernels.append(current)
         # Of a function that was not inlined too: what it spills is counted with the kernel before it.
         elif spill := re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", line):
@@ -89,6 +90,68 @@ def without_arguments(name):
     return name
 
 
+def dynamic_shared(text):
+    """{kernel: expression} of the launches in a source that ask for dynamic shared memory."""
+    found = {}
+    for kernel, arguments in re.findall(r"(\w+)(?:<[\w, ]*>)?<<<(.*?)>>>", text, re.DOTALL):
+        size = top_level_parts(arguments)[2]
+        if size != "0":
+            found[kernel] = size
+    return found
+
+
+def top_level_parts(text):
+    """Split at the commas outside of brackets."""
+    parts, depth = [""], 0
+    for c in text:
+        depth += (c in "(<{") - (c in ")>}")
+        if c == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += c
+    return [part.strip() for part in parts]
+
+
+def add_dynamic_shared(rows, nvcc):
+    """Sets it for the kernels that have some: NAME<D> of a header of kernels/cuda, D the kernel's last argument."""
+    wanted = {}
+    for file, name, k in rows:
+        with open(os.path.join(ROOT, file), encoding="utf-8") as source:
+            text = source.read()
+        launches, kernel = dynamic_shared(text), name.split("<")[0].split("::")[-1]
+        if unknown := sorted(set(launches) - {n.split("<")[0].split("::")[-1] for f, n, _ in rows if f == file}):
+            raise RuntimeError(f"{file}: {unknown[0]} is launched with dynamic shared memory, and is no kernel's own name")
+        size = launches.get(kernel)
+        if size is None:
+            continue
+        parts = re.fullmatch(r"(.*<.*, |.*<)(\d+)>", name), re.fullmatch(r"(\w+)<D>", size)
+        if not all(parts):
+            raise RuntimeError(f"{file}: {name}: dynamic shared memory {size}: expected NAME<D>, D the kernel's last argument")
+        headers = re.findall(r'#include "(kernels/cuda/\w+\.cuh)"', text)
+        wanted[f"{parts[1][1]}<{parts[0][2]}>"] = headers
+        k["dynamic"] = f"{parts[1][1]}<{parts[0][2]}>"
+    values = evaluate(wanted, nvcc) if wanted else {}
+    for _, _, k in rows:
+        k["dynamic"] = values.get(k["dynamic"], 0)
+
+
+def evaluate(wanted, nvcc):
+    """{expression: value} by a program of the host."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, program = os.path.join(folder, "sizes.cu"), os.path.join(folder, "sizes")
+        with open(source, "w", encoding="utf-8") as file:
+            file.writelines(f'#include "{h}"\n' for h in sorted({h for headers in wanted.values() for h in headers}))
+            file.write("#include <cstdio>\nusing namespace octet::cuda;\nusing namespace octet::cuda::attention;\nint main() {\n")
+            file.writelines(f'std::printf("%d\\n", static_cast<int>({size}));\n' for size in wanted)
+            file.write("}\n")
+        command = [nvcc, "-std=c++20", "-arch=sm_90a", "-I" + ROOT, "-DFMT_USE_CONSTEXPR=1", "-DFMT_CONSTEVAL=", source, "-o", program]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise RuntimeError(f"sizes of dynamic shared memory do not compile:\n{done.stdout}{done.stderr}")
+        values = subprocess.run([program], capture_output=True, text=True, check=True).stdout.split()
+    return dict(zip(wanted, map(int, values)))
+
+
 def release_of(nvcc):
     words = subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=True).stdout
     return re.search(r"\bV(\d+\.\d+\.\d+)", words)[1]
@@ -112,22 +175,24 @@ def measure(build):
         names = readable([k["name"] for k in kernels]) if kernels else []
         file = os.path.relpath(entry["file"], ROOT)
         rows += sorted(((file, name, k) for name, k in zip(names, kernels)), key=lambda row: (row[1], str(row[2])))
-    return rows, release_of(shlex.split(entries[0]["command"])[0])
+    nvcc = shlex.split(entries[0]["command"])[0]
+    add_dynamic_shared(rows, nvcc)
+    return rows, release_of(nvcc)
 
 
 def render(rows, release):
     text = f"""# Resources of the CUDA kernels
 
 Written by `tests/checks/kernel_resources.py` from ptxas' report for sm_90a, nvcc {release}; `--check` holds it to the code.
-Shared memory is the static part; what a launch adds is not in it. A spill or a stack frame fails the build.
+Dynamic shared memory is what the launch asks for, beside the static. A spill or a stack frame fails the build.
 """
     file = None
     for row_file, name, k in rows:
         if row_file != file:
             file = row_file
-            text += f"\n`{file}`\n\n| Kernel | Registers | Shared memory, bytes | Stack, bytes | Spill stores, loads, bytes |\n"
-            text += "|---|---:|---:|---:|---:|\n"
-        text += f"| `{name}` | {k['registers']} | {k['shared']} | {k['stack']} | {k['stores']}, {k['loads']} |\n"
+            text += f"\n`{file}`\n\n| Kernel | Registers | Shared memory, bytes | Dynamic | Stack, bytes | Spill stores, loads, bytes |\n"
+            text += "|---|---:|---:|---:|---:|---:|\n"
+        text += f"| `{name}` | {k['registers']} | {k['shared']} | {k['dynamic']} | {k['stack']} | {k['stores']}, {k['loads']} |\n"
     return text
 
 

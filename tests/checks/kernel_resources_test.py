@@ -38,6 +38,18 @@ class KernelResources(unittest.TestCase):
         self.assertEqual(checked.shorten("void octet::cuda::(anonymous namespace)::k<__nv_bfloat16, (int)3>(octet::A, int)"),
                          "k<bf16, (int)3>")
 
+    def test_launches_with_dynamic_shared_memory(self):
+        text = """a_kernel<T, D><<<dim3(1, 2), threads, forward_shared<D>, native(stream)>>>(args);
+                  b_kernel<<<blocks_for(n, f<4>(x, 2)), dim3(a, b), 0,
+                             stream>>>(args);"""
+        self.assertEqual(checked.dynamic_shared(text), {"a_kernel": "forward_shared<D>"})
+        with tempfile.TemporaryDirectory(dir=checked.ROOT) as folder:
+            file = os.path.join(folder, "a.cu")
+            with open(file, "w", encoding="utf-8") as out:
+                out.write("a_kernel<<<1, 2, 64 * n, stream>>>();")
+            with self.assertRaisesRegex(RuntimeError, "a_kernel<float, 4>: dynamic shared memory 64 . n: expected NAME<D>"):
+                checked.add_dynamic_shared([(os.path.relpath(file, checked.ROOT), "a_kernel<float, 4>", {})], "nvcc")
+
     def test_a_spill_is_named(self):
         self.assertEqual(checked.spilled(rows()), ["kernels/cuda/a.cu: b_kernel: 16 bytes of stack, 8 of spill stores, 4 of spill loads"])
 

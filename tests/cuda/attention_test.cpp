@@ -11,6 +11,7 @@
 #include "kernels/cuda/attention_plan.h"
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/cudnn_loading.h"
+#include "kernels/cuda/libraries.h"
 #include "src/train/model_file.h"
 
 namespace octet::cuda {
@@ -161,10 +162,11 @@ TEST(CudaAttention, Float32GoesToTheFallbackWithOneMessage) {
 
 /// The run time that cudnn-frontend asks for is the one of this program, whatever lies on the machine.
 TEST(CudaAttention, FrontendUsesTheLinkedRunTime) {
-  void* const run_time = open_for_cudnn("libcudart.so.13", RTLD_NOW);
+  void* const run_time = open_for_cudnn(fmt::format("libcudart.so.{}", cuda_major).c_str(), RTLD_NOW);
   EXPECT_EQ(symbol_for_cudnn(run_time, "cudaGetLastError"), reinterpret_cast<void*>(&cudaGetLastError));
   EXPECT_EQ(symbol_for_cudnn(run_time, "cudaNoSuchFunction"), nullptr);
-  EXPECT_EQ(open_for_cudnn("libcudart.so.12", RTLD_NOW), nullptr) << "two would be a warning";
+  EXPECT_EQ(open_for_cudnn(fmt::format("libcudart.so.{}", cuda_major - 1).c_str(), RTLD_NOW), nullptr)
+      << "two would be a warning";
   void* const maths = open_for_cudnn("libm.so.6", RTLD_NOW);
   ASSERT_NE(maths, nullptr);
   EXPECT_NE(symbol_for_cudnn(maths, "cos"), nullptr);

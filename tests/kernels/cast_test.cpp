@@ -123,6 +123,33 @@ TEST(CastToFloat8, SaturatesRoundsAndKeepsNan) {
   EXPECT_EQ(y[7].bits, 0x80);
 }
 
+/// Both forms, and the transposed one alone, are the plain cast with its elements in another order.
+TEST(CastToFloat8, TransposedBesideAndAlone) {
+  const float scale = 3.0f;
+  for (const auto& [rows, columns] :
+       {std::pair<std::int64_t, std::int64_t>{1, 1}, {3, 5}, {7, 130}, {200, 64}, {65, 513}}) {
+    const std::int64_t n = rows * columns;
+    const std::vector<bf16> x = stored<bf16>(random_values(n, 5, 100.0f));
+    std::vector<e5m2> plain(x.size()), beside(x.size()), alone(x.size()), y(x.size());
+    CastToFloat8 args{
+        .x = x.data(), .from = DType::bf16, .y = plain.data(), .to = DType::e5m2, .n = n, .scale = &scale};
+    cpu::cast_to_float8(stream(), args);
+    args.columns = columns;
+    args.y = y.data(), args.y_transposed = beside.data();
+    cpu::cast_to_float8(stream(), args);
+    args.y = nullptr, args.y_transposed = alone.data();
+    cpu::cast_to_float8(stream(), args);
+    EXPECT_TRUE(same_bits(y, plain));
+    EXPECT_TRUE(same_bits(alone, beside)) << rows << " x " << columns;
+    for (std::int64_t r = 0; r < rows; ++r) {
+      for (std::int64_t c = 0; c < columns; ++c) {
+        ASSERT_EQ(alone[static_cast<std::size_t>(c * rows + r)].bits,
+                  plain[static_cast<std::size_t>(r * columns + c)].bits);
+      }
+    }
+  }
+}
+
 template <typename To, typename From>
 std::vector<To> converted(const std::vector<From>& x) {
   std::vector<To> y(x.size());

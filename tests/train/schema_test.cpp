@@ -239,6 +239,18 @@ TEST(Validate, Float8NeedsMultiplesOf16) {
   validate(c);
 }
 
+TEST(Validate, AttentionEndsAtItsWidestHead) {
+  RunConfig c = sample();
+  c.model.head_dim = 256;
+  validate(c);
+  c.model.head_dim = 288;
+  for (const std::string device : {"cpu", "cuda"}) {
+    c.device = device;
+    expect_parts(message_of([&] { validate(c); }),
+                 {"model = 5m", "head_dim 288", "on device " + device + " serves at most 256"});
+  }
+}
+
 TEST(Layout, ResolvesAndRefuses) {
   RunConfig c = sample();
   c.train.global_batch = 24;

@@ -39,8 +39,8 @@ class ListValue : public ListValueBase {
 };
 
 template <typename T>
-Option& Schema::add_list(std::string key, std::vector<T>& field, std::function<void(Schema&, T&)> declare) {
-  return insert(std::move(key), std::make_unique<ListValue<T>>(field, std::move(declare)));
+Option& Schema::add_list(const std::string& key, std::vector<T>& field, std::function<void(Schema&, T&)> declare) {
+  return insert(key, std::make_unique<ListValue<T>>(field, std::move(declare)));
 }
 
 }  // namespace octet

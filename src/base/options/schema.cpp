@@ -8,10 +8,10 @@ void Schema::section(std::string name, std::string help) {
   sections_.push_back({std::move(name), std::move(help)});
 }
 
-Option& Schema::add_choice(std::string key, std::string& field, const std::vector<std::string>& choices) {
+Option& Schema::add_choice(const std::string& key, std::string& field, const std::vector<std::string>& choices) {
   std::vector<std::pair<std::string, std::string>> pairs;
   for (const std::string& choice : choices) pairs.emplace_back(choice, choice);
-  return add_choice<std::string>(std::move(key), field, std::move(pairs));
+  return add_choice<std::string>(key, field, std::move(pairs));
 }
 
 Option& Schema::insert(std::string key, std::unique_ptr<Value> value) {

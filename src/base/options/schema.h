@@ -35,20 +35,20 @@ class Schema {
 
   /// T: bool, std::int64_t, std::uint64_t, double, std::string or a list of strings.
   template <typename T>
-  Option& add(std::string key, T& field) {
-    return insert(std::move(key), make_value(field));
+  Option& add(const std::string& key, T& field) {
+    return insert(key, make_value(field));
   }
   /// One name of a fixed list, for an enum.
   template <typename T>
-  Option& add_choice(std::string key, T& field, std::vector<std::pair<std::string, T>> choices) {
-    return insert(std::move(key), std::make_unique<ChoiceValue<T>>(field, std::move(choices)));
+  Option& add_choice(const std::string& key, T& field, std::vector<std::pair<std::string, T>> choices) {
+    return insert(key, std::make_unique<ChoiceValue<T>>(field, std::move(choices)));
   }
   /// One name of a fixed list, kept as a string.
-  Option& add_choice(std::string key, std::string& field, const std::vector<std::string>& choices);
+  Option& add_choice(const std::string& key, std::string& field, const std::vector<std::string>& choices);
   /// A list of structs. `declare` adds the members of one element to a schema; an element that is a scalar sets the
   /// first member alone, and a single element needs no list.
   template <typename T>
-  Option& add_list(std::string key, std::vector<T>& field, std::function<void(Schema&, T&)> declare);
+  Option& add_list(const std::string& key, std::vector<T>& field, std::function<void(Schema&, T&)> declare);
 
   const std::vector<Section>& sections() const { return sections_; }
   const std::deque<Option>& options() const { return options_; }

@@ -23,7 +23,7 @@ Form form_named(const std::string& name) {
 }
 
 /// An operand of [rows, k], from a bf16 tensor whose abs-max is not known yet: a pass for the abs-max, the scale, the
-/// cast. `transposed`: the tensor is stored [k, rows], and the cast writes its transpose beside it.
+/// cast. `transposed`: the tensor is stored [k, rows], and the cast writes its transpose alone, as PyTorch's side does.
 struct Quantise {
   Stats stats;
   ComputeScales scales;
@@ -36,18 +36,17 @@ struct Quantise {
     auto *amax = c.output<float>(1), *scale = c.output<float>(1), *inverse = c.output<float>(1);
     auto* counter = static_cast<std::uint32_t*>(c.zeros(4));
     void* y = c.output(n);
-    void* turned = transposed ? c.output(n) : nullptr;
     stats = {.x = x, .dtype = DType::bf16, .n = n, .out = {.amax = amax, .non_finite = counter}};
     scales = {.amax = amax, .scale = scale, .inverse_scale = inverse, .n = 1, .format = format};
     cast = {.x = x,
             .from = DType::bf16,
-            .y = y,
+            .y = transposed ? nullptr : y,
             .to = format,
             .n = n,
             .scale = scale,
-            .y_transposed = turned,
+            .y_transposed = transposed ? y : nullptr,
             .columns = transposed ? rows : k};
-    operand = {.data = transposed ? turned : y, .dtype = format, .transposed = false, .inverse_scale = inverse};
+    operand = {.data = y, .dtype = format, .transposed = false, .inverse_scale = inverse};
   }
   void launch(const Place& p) const {
     p.kernels.stats(p.stream, stats);
@@ -84,7 +83,8 @@ AttentionForward attention(Case& c, const Row& row) {
 
 }  // namespace
 
-/// "m", "n", "k", "form"; "mode": bf16, fp8 (the product alone) or fp8_casts (both operands quantised from bf16, too).
+/// "m", "n", "k", "form"; "beta": 1 adds to c; "mode": bf16, fp8 (the product alone) or fp8_casts (both operands
+/// quantised from bf16, too).
 void make_gemm(Case& c, const Row& row) {
   const Form form = form_named(row.at("form"));
   const std::string mode = row.at("mode");
@@ -93,7 +93,8 @@ void make_gemm(Case& c, const Row& row) {
   args.m = row.at("m");
   args.n = row.at("n");
   args.k = row.at("k");
-  args.c = c.output(args.m * args.n * size_of(form.c));
+  args.c = c.zeros(args.m * args.n * size_of(form.c));
+  args.beta = row.value("beta", 0.0f);
   args.fast_accumulate = mode != "bf16" && row.at("form") == "forward";
   const auto finish = [&](auto before) {
     args.workspace_bytes = c.place().kernels.gemm_workspace(args);
