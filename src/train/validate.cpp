@@ -102,16 +102,6 @@ void check_float8(const RunConfig& c, const Origins& at) {
   }
 }
 
-/// Attention's own kernels of both devices end at this width (max_head_dim of kernels/cpu/attention_tiles.h and of
-/// kernels/cuda/attention_tiles.cuh), and cuDNN has no backward pass beyond it: without this a run would fail at its
-/// first backward pass.
-void check_attention(const RunConfig& c, const Origins& at) {
-  constexpr std::int64_t max_head_dim = 256;
-  if (c.model.head_dim <= max_head_dim) return;
-  throw refuse(at, "model", c.model.name, "head_dim {}, but attention on device {} serves at most {}", c.model.head_dim,
-               c.device, max_head_dim);
-}
-
 void check_wall_time(const RunConfig& c, const Origins& at) {
   if (parse_wall_time(c.train.max_wall_time)) return;
   throw refuse(at, "train.max_wall_time", in_quotes(c.train.max_wall_time),
@@ -134,6 +124,16 @@ void check_checkpoint(const RunConfig& c, const Origins& at) {
   if (k.resume == "must" && c.run_dir.empty()) {
     throw refuse(at, "checkpoint.resume", k.resume, "there is nothing to resume in a new folder; expected run.dir");
   }
+}
+
+/// Attention's own kernels of both devices end at this width (max_head_dim of kernels/cpu/attention_tiles.h and of
+/// kernels/cuda/attention_tiles.cuh), and cuDNN has no backward pass beyond it: without this a run would fail at its
+/// first backward pass.
+void check_attention(const RunConfig& c, const Origins& at) {
+  constexpr std::int64_t max_head_dim = 256;
+  if (c.model.head_dim <= max_head_dim) return;
+  throw refuse(at, "model", c.model.name, "head_dim {}, but attention on device {} serves at most {}", c.model.head_dim,
+               c.device, max_head_dim);
 }
 
 /// An option of the other device would be ignored.
