@@ -178,7 +178,7 @@ if ((!quick)); then
   selected 'build asan' && build asan
   for room in $(rooms); do
     case $room in
-      comm | parallel | equivalence) run_room "$room" asan 600 "$( ((long)) && ranks_of "$room" || echo 1 3)" ;;
+      comm | parallel | equivalence | checkpoints) run_room "$room" asan 600 "$( ((long)) && ranks_of "$room" || echo 1 3)" ;;
       train | jobs) ((!long)) || run_room "$room" asan 900 ;;
       *) run_room "$room" asan 600 ;;
     esac
