@@ -5,7 +5,7 @@
 
 #include <cerrno>
 #include <cstring>
-#include <vector>
+#include <memory>
 
 #include "checkpoints/file_handle.h"
 #include "checkpoints/hash.h"
@@ -23,13 +23,13 @@ std::int64_t read_blocks(const std::string& path, const std::function<void(std::
   const FileHandle file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) throw usage_error("checkpoints", "cannot open {}: {}", path, std::strerror(errno));
   ::posix_fadvise(file.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
-  std::vector<char> block(block_bytes);
+  const auto block = std::make_unique_for_overwrite<char[]>(block_bytes);
   for (std::int64_t bytes = 0;;) {
-    const ssize_t got = ::read(file.get(), block.data(), block.size());
+    const ssize_t got = ::read(file.get(), block.get(), block_bytes);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) throw internal_error("checkpoints", "cannot read {}: {}", path, std::strerror(errno));
     if (got == 0) return bytes;
-    each(std::span(block).first(static_cast<std::size_t>(got)));
+    each({block.get(), static_cast<std::size_t>(got)});
     bytes += got;
   }
 }

@@ -63,7 +63,7 @@ TEST_F(View, IsWrittenOnceAndAgainWhenWrong) {
   EXPECT_TRUE(view_is_current(directory_));
   EXPECT_FALSE(ensure_view(directory_));
   const std::string good = test::content_of(view_);
-  for (std::size_t byte = 0; byte < good.size(); byte += 61) {
+  for (std::size_t byte = 0; byte < good.size(); byte += 211) {
     flip_bit(view_, static_cast<std::int64_t>(byte), static_cast<int>(byte % 8));
     ASSERT_FALSE(view_is_current(directory_)) << byte;
     flip_bit(view_, static_cast<std::int64_t>(byte), static_cast<int>(byte % 8));
