@@ -46,8 +46,9 @@ inline constexpr int backward_rows = D <= 64 ? 64 : 32;
 template <int D>
 inline constexpr int forward_shared = (2 * Tile<D, forward_rows>::floats + Tile<D, forward_rows>::weight_floats) * 4;
 template <int D>
-inline constexpr int backward_shared =
-    (4 * Tile<D, backward_rows<D>>::floats + 2 * Tile<D, backward_rows<D>>::weight_floats) * 4;
+inline constexpr int backward_shared = (4 * Tile<D, backward_rows<D>>::floats +
+                                        2 * Tile<D, backward_rows<D>>::weight_floats) *
+                                       4;
 
 /// One head of a [batch, seq, heads, head_dim] tensor.
 template <typename T>

@@ -15,7 +15,7 @@ constexpr const char* corrupted = "layers.1.feed_forward.w2.weight";
 
 class Replicas : public TrainerTest {
  protected:
-  struct Ended {
+  struct Ended {  // NOLINT(bugprone-exception-escape): moving JSON throws nothing
     int code = -1;
     std::int64_t done = 0;
     nlohmann::json status;

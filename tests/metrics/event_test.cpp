@@ -47,11 +47,13 @@ TEST(EventRecord, IsTensorBoardsByteForByte) {
 }
 
 class Events : public testing::Test {
+ public:
+  ~Events() override { fs::remove_all(folder_); }
+
  protected:
   Events() : folder_(fs::path(testing::TempDir()) / fmt::format("octet-events-{}", getpid())) {
     fs::remove_all(folder_);
   }
-  ~Events() override { fs::remove_all(folder_); }
 
   static StepMetrics step(std::int64_t n) {
     StepMetrics m;

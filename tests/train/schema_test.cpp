@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 const std::string source = OCTET_SOURCE_DIR;
 
-CommandLine parse_words(std::vector<std::string> words) {
+CommandLine parse_words(const std::vector<std::string>& words) {
   std::vector<const char*> argv = {"octet-train"};
   for (const std::string& word : words) argv.push_back(word.c_str());
   return parse_command_line(static_cast<int>(argv.size()), argv.data());
