@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "checkpoints/box.h"
 #include "checkpoints/manifest.h"
 #include "checkpoints/packing.h"
 #include "checkpoints/resharding.h"
@@ -16,21 +17,9 @@ void put_shape(Packer& packer, const Shape& shape) {
 }
 
 Shape take_shape(Unpacker& unpacker) {
-  const int rank = unpacker.take<std::uint8_t>();
-  std::array<std::int64_t, Shape::max_rank> e{};
-  for (int d = 0; d < rank; ++d) e.at(static_cast<std::size_t>(d)) = unpacker.take<std::int64_t>();
-  switch (rank) {
-    case 0:
-      return {};
-    case 1:
-      return {e[0]};
-    case 2:
-      return {e[0], e[1]};
-    case 3:
-      return {e[0], e[1], e[2]};
-    default:
-      return {e[0], e[1], e[2], e[3]};
-  }
+  std::vector<std::int64_t> extents(unpacker.take<std::uint8_t>());
+  for (std::int64_t& e : extents) e = unpacker.take<std::int64_t>();
+  return extents.empty() ? Shape{} : make_shape(extents);
 }
 
 /// Collects the tensors of all ranks and numbers them.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 #include "kernels/stats.h"
@@ -28,5 +29,21 @@ struct AdamWUpdate {
   const std::uint32_t* skip = nullptr;    ///< device: when non-zero nothing is written, amax included
   StatsOut stats;                         ///< of the new parameter; non_finite is not used
 };
+
+/// The scalars of one update, formed in double on the host and rounded once, as torch's arguments are: the same on
+/// every device.
+struct AdamWFactors {
+  float decay, first, beta2, second, step, root_bias2, eps;
+};
+
+inline AdamWFactors factors_of(const AdamWUpdate& args) {
+  return {.decay = static_cast<float>(1.0 - args.lr * args.weight_decay),
+          .first = static_cast<float>(1.0 - args.beta1),
+          .beta2 = static_cast<float>(args.beta2),
+          .second = static_cast<float>(1.0 - args.beta2),
+          .step = static_cast<float>(args.lr / args.bias1),
+          .root_bias2 = static_cast<float>(std::sqrt(args.bias2)),
+          .eps = static_cast<float>(args.eps)};
+}
 
 }  // namespace octet

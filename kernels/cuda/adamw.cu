@@ -12,21 +12,6 @@ namespace {
 
 constexpr int threads = 256;
 
-/// The factors of one step, formed in double and rounded once, as on the CPU.
-struct Factors {
-  float decay, first, beta2, second, step, root_bias2, eps;
-};
-
-Factors factors_of(const AdamWUpdate& args) {
-  return {.decay = static_cast<float>(1.0 - args.lr * args.weight_decay),
-          .first = static_cast<float>(1.0 - args.beta1),
-          .beta2 = static_cast<float>(args.beta2),
-          .second = static_cast<float>(1.0 - args.beta2),
-          .step = static_cast<float>(args.lr / args.bias1),
-          .root_bias2 = static_cast<float>(std::sqrt(args.bias2)),
-          .eps = static_cast<float>(args.eps)};
-}
-
 /// In place of `prepare`: a skipped step leaves the abs-max as it is.
 __global__ void prepare_unless_kernel(float* amax, const std::uint32_t* skip) {
   if (*skip == 0) *amax = 0.0f;
@@ -34,7 +19,7 @@ __global__ void prepare_unless_kernel(float* amax, const std::uint32_t* skip) {
 
 /// Reads 16 and writes 12 bytes an element; four elements a thread. The arithmetic is the CPU's, operation by
 /// operation: nothing is contracted (--fmad=false), divisions and square roots are rounded correctly.
-__global__ void __launch_bounds__(threads) adamw_kernel(AdamWUpdate args, Factors by, std::int64_t packs) {
+__global__ void __launch_bounds__(threads) adamw_kernel(AdamWUpdate args, AdamWFactors by, std::int64_t packs) {
   if (args.skip != nullptr && *args.skip != 0) return;
   const float gradient_scale = args.gradient_scale == nullptr ? 1.0f : *args.gradient_scale;
   StatsFold fold;

@@ -24,7 +24,7 @@ skip() { skipped=$((skipped + 1)) && echo "skipped $1: $2"; }
 
 # The root of a system that has the C and C++ run time and nothing else; the bundle is at /opt.
 root=$work/root
-mkdir -p "$root"/{opt,proc,sys,dev,tmp,work}
+mkdir -p "$root"/{opt,proc,sys,dev,tmp,try}
 tar -C "$root/opt" -xf "$tarball" || { echo "$tarball cannot be unpacked" && exit 1; }
 octet=$(echo "$root"/opt/*)
 bundle=${octet##*/}
@@ -102,15 +102,15 @@ trains_here() {
 }
 # Without a launcher, as the GPU scripts do.
 alone_in_root() {
-  in_root "/opt/$bundle/bin/octet-train" --model /work/tiny.yaml --data.train /work/text --run.dir /work/alone "${train[@]}" &&
-    [[ $(grep -c '"loss"' "$root/work/alone/metrics.jsonl") == 3 ]]
+  in_root "/opt/$bundle/bin/octet-train" --model /try/tiny.yaml --data.train /try/text --run.dir /try/alone "${train[@]}" &&
+    [[ $(grep -c '"loss"' "$root/try/alone/metrics.jsonl") == 3 ]]
 }
 trains_in_root() {
   local bin=/opt/$bundle/bin
-  write_inputs "$root/work" &&
-    in_root "$bin/octet" prepare --input /work/text.txt --output /work/text &&
-    in_root "$bin/mpiexec" -n 2 "$bin/octet-train" --model /work/tiny.yaml --data.train /work/text --run.dir /work/run "${train[@]}" --parallel.dp_shard 2 &&
-    three_steps "$root/work"
+  write_inputs "$root/try" &&
+    in_root "$bin/octet" prepare --input /try/text.txt --output /try/text &&
+    in_root "$bin/mpiexec" -n 2 "$bin/octet-train" --model /try/tiny.yaml --data.train /try/text --run.dir /try/run "${train[@]}" --parallel.dp_shard 2 &&
+    three_steps "$root/try"
 }
 # The script's own end where there is no GPU, with python3 and the tools of this machine.
 skips_without_gpu() {
