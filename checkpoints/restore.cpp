@@ -157,6 +157,7 @@ std::vector<std::string> list_checkpoints(const std::string& root) {
   }
   if (error) throw internal_error("checkpoints", "{}: cannot be read: {}", root, error.message());
   std::vector<std::string> paths;
+  paths.reserve(by_step.size());
   for (const auto& [step, path] : by_step) paths.push_back(path);
   return paths;
 }

@@ -19,6 +19,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 void log_changes(const std::vector<SettingChange>& changes, const std::vector<std::string>& unknown,
                  const std::string& directory) {
   std::vector<std::string> texts;
+  texts.reserve(changes.size());
   for (const SettingChange& c : changes) texts.push_back(fmt::format("{} {} -> {}", c.key, c.then, c.now));
   if (!texts.empty()) log::info("other settings than in {}: {}", directory, joined(texts));
   if (!unknown.empty() && log::rank() == 0) {
