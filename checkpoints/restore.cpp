@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <exception>
 #include <filesystem>
 #include <functional>
@@ -86,6 +87,10 @@ std::optional<std::string> share_manifest(const std::string& directory, Manifest
   return std::nullopt;
 }
 
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
 std::string joined(const std::vector<std::string>& parts) {
   std::string all;
   for (const std::string& part : parts) {
@@ -93,6 +98,18 @@ std::string joined(const std::vector<std::string>& parts) {
     all += part;
   }
   return all;
+}
+
+/// The ranks together hash every file that the manifest lists.
+std::optional<std::string> verify_files(const std::string& directory, const Manifest& manifest, Communicator& world,
+                                        Stream& stream) {
+  std::vector<std::string> wrong;
+  const std::vector<std::vector<std::size_t>> shares = share_files(manifest.files, world.size());
+  for (const std::size_t i : shares[static_cast<std::size_t>(world.rank())]) {
+    wrong.push_back(judge_file(directory, manifest.files[i]));
+  }
+  const std::string all = joined(gather_bytes(joined(wrong), world, stream));
+  return all.empty() ? std::nullopt : std::optional(all);
 }
 
 /// list_checkpoints on rank 0, for all.
@@ -140,6 +157,7 @@ std::vector<std::string> list_checkpoints(const std::string& root) {
   }
   if (error) throw internal_error("checkpoints", "{}: cannot be read: {}", root, error.message());
   std::vector<std::string> paths;
+  paths.reserve(by_step.size());
   for (const auto& [step, path] : by_step) paths.push_back(path);
   return paths;
 }
@@ -147,22 +165,27 @@ std::vector<std::string> list_checkpoints(const std::string& root) {
 std::optional<std::string> verify(const std::string& directory, Manifest& manifest, Communicator& world,
                                   Stream& stream) {
   if (auto wrong = share_manifest(directory, manifest, world, stream)) return wrong;
-  std::vector<std::string> wrong;
-  const std::vector<std::vector<std::size_t>> shares = share_files(manifest.files, world.size());
-  for (const std::size_t i : shares[static_cast<std::size_t>(world.rank())]) {
-    wrong.push_back(judge_file(directory, manifest.files[i]));
-  }
-  const std::string all = joined(gather_bytes(joined(wrong), world, stream));
-  return all.empty() ? std::nullopt : std::optional(all);
+  return verify_files(directory, manifest, world, stream);
 }
 
 std::optional<Found> find_newest_valid(const std::string& root, Communicator& world, Stream& stream) {
+  const auto begin = std::chrono::steady_clock::now();
   const std::vector<std::string> paths = list_together(root, world, stream);
   std::string damages;
+  double hash_seconds = 0;
   for (const std::string& path : paths) {
-    Found found{path, {}};
-    const std::optional<std::string> wrong = verify(path, found.manifest, world, stream);
-    if (!wrong) return found;
+    Found found{.directory = path, .manifest = {}};
+    std::optional<std::string> wrong = share_manifest(path, found.manifest, world, stream);
+    if (!wrong) {
+      const auto hashing = std::chrono::steady_clock::now();
+      wrong = verify_files(path, found.manifest, world, stream);
+      hash_seconds += seconds_since(hashing);
+    }
+    if (!wrong) {
+      found.hash_seconds = hash_seconds;
+      found.choose_seconds = seconds_since(begin) - hash_seconds;
+      return found;
+    }
     if (world.rank() == 0) log::error("checkpoint {} is DAMAGED and not used: {}", path, *wrong);
     damages += "\n  " + *wrong;
   }

@@ -14,6 +14,8 @@ namespace octet::checkpoint {
 struct Found {
   std::string directory;
   Manifest manifest;
+  double choose_seconds = 0;  ///< for the list and manifests, of damaged ones too
+  double hash_seconds = 0;    ///< for the files of all that were tried
 };
 
 /// Step of a committed checkpoint's directory, by its name ("step-000120", with or without a path); none for others.

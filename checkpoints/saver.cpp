@@ -25,15 +25,21 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+/// What the writer's thread returns.
+struct Written {
+  StoredFile file;
+  double seconds = 0;
+};
+
 /// A deferred one, for which no thread could be started, runs when its result is asked for.
-bool is_ready(const std::future<StoredFile>& future) {
+bool is_ready(const std::future<Written>& future) {
   return future.wait_for(std::chrono::seconds(0)) != std::future_status::timeout;
 }
 
 /// On the writer's thread.
-StoredFile write_pieces(const std::string& directory, int rank, const RunState& state,
-                        std::span<const PieceData> pieces) {
+Written write_pieces(const std::string& directory, int rank, const RunState& state, std::span<const PieceData> pieces) {
   if (pieces.empty()) return {};
+  const Clock::time_point start = Clock::now();
   const std::string name = file_name(rank), path = directory + "/" + name;
   std::vector<std::string> datasets;
   StoredFile written = write_shard_file(path, state, pieces, datasets);
@@ -45,7 +51,7 @@ StoredFile write_pieces(const std::string& directory, int rank, const RunState& 
       throw internal_error("checkpoints", "{}: wrote dataset {}, expected {}", path, datasets[i], expected);
     }
   }
-  return written;
+  return {std::move(written), seconds_since(start)};
 }
 
 /// On a thread of its own, since large files take long to remove. That one stays is no reason to stop a run.
@@ -73,7 +79,7 @@ struct Saver::Impl {
     RunState state;
     Clock::time_point write_start;
     double stall_seconds;
-    std::future<StoredFile> written;
+    std::future<Written> written;
   };
 
   SaverOptions options;
@@ -131,32 +137,38 @@ struct Saver::Impl {
 
   /// All writers are done, well or not.
   SaveReport commit_job() {
+    const Clock::time_point start = Clock::now();
     Job done = std::move(*job);
     job.reset();
     SaveReport report;
     report.step = done.state.step;
     try {
-      StoredFile mine;
+      Written mine;
       agree(what(done.state), failure_of([&] { mine = done.written.get(); }), world, stream);
       commit_written(done, mine, report);
     } catch (...) {
       drop(temporary(done.state));
       throw;
     }
+    report.commit_seconds = seconds_since(start);
     report.write_seconds = seconds_since(done.write_start);
     start_pruning(report.step);
     return report;
   }
 
-  void commit_written(const Job& done, const StoredFile& mine, SaveReport& report) {
+  /// Of all ranks. In units of 10 microseconds: what ranks agree on are integers.
+  double longest(double seconds) const {
+    return 1e-5 * largest(static_cast<std::int32_t>(std::min(seconds, 20'000.0) * 1e5), world, stream);
+  }
+
+  void commit_written(const Job& done, const Written& mine, SaveReport& report) {
     std::vector<StoredFile> files;
-    for (const std::string& bytes : gather_bytes(pack(mine), world, stream)) {
+    for (const std::string& bytes : gather_bytes(pack(mine.file), world, stream)) {
       files.push_back(unpack_file(bytes));
       report.bytes += files.back().bytes;
     }
-    // In microseconds: what ranks agree on are integers.
-    const auto stall = static_cast<std::int32_t>(std::min(done.stall_seconds, 2000.0) * 1e6);
-    report.stall_seconds = 1e-6 * largest(stall, world, stream);
+    report.stall_seconds = longest(done.stall_seconds);
+    report.file_seconds = longest(mine.seconds);
     report.path = options.root + "/" + directory_name(report.step);
     together(what(done.state), world, stream, [&] {
       if (leads()) commit(options.root, make_manifest(done.state, plan, files));

@@ -30,6 +30,9 @@ struct SaveReport {
   std::int64_t bytes = 0;    ///< of all ranks
   double stall_seconds = 0;  ///< that training stood still for the snapshot (the slowest rank)
   double write_seconds = 0;  ///< in the background, until the commit
+  /// Of write_seconds: the slowest rank's file (write, fsync, hash), and agreement and commit in the end. The rest is
+  /// the wait for a step boundary.
+  double file_seconds = 0, commit_seconds = 0;
   std::string path;
 };
 

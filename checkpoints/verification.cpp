@@ -4,7 +4,9 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <filesystem>
+#include <mutex>
 #include <optional>
 #include <thread>
 
@@ -47,15 +49,23 @@ std::optional<Damage> inspect(const std::string& directory, const StoredFile& fi
 /// Runs work(i) for i below n on some threads, while the calling thread hands the bytes that `done` counts to progress.
 void on_threads(std::size_t n, int threads, const std::function<void(std::size_t)>& work,
                 std::atomic<std::int64_t>& done, const std::function<void(std::int64_t)>& progress) {
-  std::atomic<std::size_t> next = 0, finished = 0;
+  std::atomic<std::size_t> next = 0;
+  std::size_t finished = 0;
+  std::mutex mutex;  // of `finished`
+  std::condition_variable all_finished;
+  const auto take_turns = [&] {
+    for (std::size_t i = next++; i < n; i = next++) {
+      work(i);
+      const std::lock_guard lock(mutex);
+      if (++finished == n) all_finished.notify_one();
+    }
+  };
   std::vector<std::jthread> pool;  // joins when it goes
   for (std::size_t t = 0; t < std::min(n, static_cast<std::size_t>(std::max(1, threads))); ++t) {
-    pool.emplace_back([&] {
-      for (std::size_t i = next++; i < n; i = next++, ++finished) work(i);
-    });
+    pool.emplace_back(take_turns);
   }
-  while (finished < n) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  std::unique_lock lock(mutex);
+  while (!all_finished.wait_for(lock, std::chrono::milliseconds(50), [&] { return finished == n; })) {
     if (progress) progress(done.exchange(0));
   }
   if (progress) progress(done.exchange(0));

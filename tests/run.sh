@@ -122,7 +122,13 @@ configured() {
 rooms() { for file in tests/*/*_test.cpp; do echo "$file"; done | cut -d/ -f2 | grep -vxE 'cuda|gpu' | sort -u; }
 cuda_rooms() { for file in tests/{cuda,gpu}/*_test.cpp; do echo "$file"; done | cut -d/ -f2 | sort -u; }
 is_mpi() { grep -qE "^octet_test\($1 .*MPI" tests/CMakeLists.txt; }
-ranks_of() { [[ $1 == comm ]] && echo 1 2 3 4 8 || echo 1 2 3 4; }
+ranks_of() {
+  case $1 in
+    comm) echo 1 2 3 4 8 ;;
+    resharding) echo 8 ;;
+    *) echo 1 2 3 4 ;;
+  esac
+}
 
 # run_room ROOM PRESET SECONDS [RANKS]: the test program of a room; MPI programs at each number of ranks.
 run_room() {

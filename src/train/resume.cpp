@@ -12,9 +12,14 @@
 namespace octet {
 namespace {
 
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
 void log_changes(const std::vector<SettingChange>& changes, const std::vector<std::string>& unknown,
                  const std::string& directory) {
   std::vector<std::string> texts;
+  texts.reserve(changes.size());
   for (const SettingChange& c : changes) texts.push_back(fmt::format("{} {} -> {}", c.key, c.then, c.now));
   if (!texts.empty()) log::info("other settings than in {}: {}", directory, joined(texts));
   if (!unknown.empty() && log::rank() == 0) {
@@ -64,12 +69,15 @@ StartingPoint resume(const RunConfig& config, const RunEnvironment& environment,
   const auto changes = check_settings(state.config, found->directory, config, unknown);
   check_data(state, config, trainer.sampler(), found->directory);
   check_length(state, config, found->directory);
+  const auto reading = std::chrono::steady_clock::now();
   load_state(trainer.model(), found->directory, found->manifest, environment.stream);
   world.barrier();  // no rank begins a step, with its shorter deadline, while another still reads
+  const double read_seconds = seconds_since(reading);
 
   log::info("resumed from {}: step {}, loss {:.4f}, written by {} as {}, read in {:.2f} s", found->directory,
-            state.step, state.loss, state.program, state.layout,
-            std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+            state.step, state.loss, state.program, state.layout, seconds_since(start));
+  log::info("checkpoint of step {} by phase: {:.3f} s choice, {:.3f} s hash, {:.3f} s read (each of the slowest rank)",
+            state.step, found->choose_seconds, found->hash_seconds, read_seconds);
   const std::string now = layout_text(environment.mesh.shape());
   if (state.layout != now) log::info("layout: {} there, {} now", state.layout, now);
   log_changes(changes, unknown, found->directory);

@@ -128,6 +128,11 @@ void RunLog::committed(const checkpoint::SaveReport& report) {
   checkpoint_ = report.path;
   log::info("checkpoint of step {}: committed, {:.1f} MiB in {:.2f} s, {}", report.step,
             static_cast<double>(report.bytes) / 0x1p20, report.write_seconds, report.path);
+  log::info(
+      "checkpoint of step {} by phase: {:.3f} s snapshot, {:.3f} s write, fsync and hash, {:.3f} s agreement and "
+      "commit "
+      "(each of the slowest rank)",
+      report.step, report.stall_seconds, report.file_seconds, report.commit_seconds);
   if (writes_) write_status(directory_.status(), status("running", "", 0, report.step));
 }
 

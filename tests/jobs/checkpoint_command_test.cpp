@@ -146,6 +146,21 @@ TEST_F(CheckpointCommand, Verify) {
   expect(64, "verify " + at(21), {"is of step 20"});
 }
 
+TEST_F(CheckpointCommand, VerifyLooksAtAViewToo) {
+  const std::string view = at(10) + "/view.h5";
+  expect(0, "view " + at(10));
+  expect(0, "verify " + at(10), {": whole, "});
+  const std::string good = read_bytes(view);
+  flip(view);
+  const std::vector<std::string> parts = {": whole, ", view + ": damaged", "octet checkpoint view " + at(10)};
+  expect(64, "verify " + at(10), parts);
+  expect(0, "reshard " + at(10) + " " + (folder_ / "out") + " --writers 1");  // nothing else cares
+  expect(0, "view " + at(10));
+  EXPECT_EQ(read_bytes(view), good);
+  write_bytes(at(20) + "/view.h5", good);  // that of another checkpoint
+  expect(64, "verify " + at(20), {": whole, ", at(20) + "/view.h5: "});
+}
+
 TEST_F(CheckpointCommand, AFileThatCannotBeReadIsExitCode70) {
   fs::remove(at(10) + "/writer-00000.h5");
   fs::create_symlink("writer-00000.h5", at(10) + "/writer-00000.h5");  // too many levels of links

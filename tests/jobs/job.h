@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -74,6 +75,11 @@ inline const TempFolder& workplace() {
   }();
   (void)filled;
   return folder;
+}
+
+/// Asked for by tests/run.sh --long.
+inline bool is_long() {
+  return std::getenv("OCTET_TEST_LONG") != nullptr;
 }
 
 /// One rank, one thread. The limit is against hanging only.

@@ -11,7 +11,8 @@ struct Layout {
   int ranks;
   std::string arguments;
 };
-const std::vector<Layout> layouts = {{1, ""}, {2, ""}, {3, ""}, {4, " --parallel.dp_replicate 2"}};
+const std::string replicas = " --parallel.dp_replicate 2";
+const std::vector<Layout> layouts = {{1, ""}, {2, ""}, {3, ""}, {4, replicas}};
 const std::string never_due = " --checkpoint.interval 1000000";  // so that the last step's is the only one
 
 class KilledRun : public testing::TestWithParam<const char*> {};
@@ -54,16 +55,18 @@ TrainedRun copy_of(const TrainedRun& run) {
 
 const std::string ten_steps = "--train.steps 10 --train.micro_batch 1 --precision fp32" + never_due;
 
-TEST(Resuming, OnAnotherLayoutGoesOnWithinRounding) {
-  const TrainedRun& first = finished(4, ten_steps);
-  const std::string more = "--train.micro_batch 1 --precision fp32 --train.steps 20" + never_due;
-  const TrainedRun& whole = finished(4, more);
-  for (const Layout& layout : layouts) {
+TEST(Resuming, OfEightRanksOnOtherLayoutsGoesOnWithinRounding) {
+  const std::string same = "--train.global_batch 24 --train.micro_batch 1 --precision fp32" + never_due;
+  const TrainedRun& first = finished(8, same + " --train.steps 10");
+  const TrainedRun& whole = finished(8, same + " --train.steps 20");
+  std::vector<Layout> others = {{1, ""}, {3, ""}, {6, replicas}};
+  if (is_long()) others.insert(others.end(), {{2, ""}, {4, ""}, {4, replicas}, {6, ""}});
+  for (const Layout& layout : others) {
     SCOPED_TRACE(fmt::format("{} rank(s){}", layout.ranks, layout.arguments));
     const TrainedRun run = copy_of(first);
-    const TrainedRun resumed = train_in(run.directory, layout.ranks, more + layout.arguments);
+    const TrainedRun resumed = train_in(run.directory, layout.ranks, same + " --train.steps 20" + layout.arguments);
     ASSERT_EQ(resumed.result.exit_code, 0) << resumed.result.all();
-    EXPECT_HAS(resumed.result.err, "layout: dp_replicate 1 x dp_shard 4 there, ");
+    EXPECT_HAS(resumed.result.err, "layout: dp_replicate 1 x dp_shard 8 there, ");
     expect_whole_until(resumed, 20);
     EXPECT_LT(distance(resumed.losses(), whole.losses()), 1e-5);
     EXPECT_LT(distance({resumed.losses("validation_loss").back()}, whole.losses("validation_loss")), 1e-5);

@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <filesystem>
 
 #include "checkpoints/restore.h"
+#include "checkpoints/view.h"
 #include "jobs/octet/checkpoint/tool.h"
 #include "jobs/octet/commands.h"
 #include "src/base/log.h"
@@ -13,8 +15,20 @@ namespace {
 constexpr std::string_view usage =
     "usage: octet checkpoint verify CHECKPOINT... [OPTIONS]\n\n"
     "Reads every byte of every file and compares size and hash with the manifest, which holds a hash of itself; then\n"
-    "looks for every piece in the HDF5 files. One line for each file that is not as it should be.\n"
+    "looks for every piece in the HDF5 files. A view.h5 is no part of the checkpoint, but has to fit it.\n"
+    "One line for each file that is not as it should be.\n"
     "Exit code: 0 all whole, 64 something is damaged, 70 something could not be read.\n";
+
+/// Exit code after a line for a view that was damaged, or made for other files. Its absence is no fault.
+int check_view(const std::string& directory) {
+  const std::string path = directory + "/" + checkpoint::view_name;
+  if (!std::filesystem::exists(path) || checkpoint::view_is_current(directory)) return 0;
+  log::error(
+      "[octet] {}: damaged, or not of this checkpoint; no restart reads it; \"octet checkpoint view {}\" writes it "
+      "anew",
+      path, directory);
+  return static_cast<int>(ExitCode::usage);
+}
 
 /// Exit code of one checkpoint, after its lines.
 int verify_one(const std::string& path, int threads) {
@@ -36,7 +50,7 @@ int verify_one(const std::string& path, int threads) {
     log::out("{}: whole, {} in {} file(s)", checkpoint.directory, format_bytes(bytes_of(checkpoint.manifest)),
              checkpoint.manifest.files.size());
   }
-  return code;
+  return std::max(code, check_view(checkpoint.directory));
 }
 
 }  // namespace
