@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include "checkpoints/file_handle.h"
+#include "src/base/file_handle.h"
 #include "checkpoints/hdf5_handles.h"
 
 namespace octet::checkpoint {
