@@ -21,7 +21,7 @@ class SharedMemory {
   SharedMemory(Communicator& node, std::int64_t bytes);
 
   /// First byte of that rank's part, at the beginning of a page; null where it has none. Zero at first.
-  char* part(int rank) const { return parts_.at(static_cast<std::size_t>(rank)).get(); }
+  char* part(int rank) const { return parts_.empty() ? nullptr : parts_.at(static_cast<std::size_t>(rank)).get(); }
   /// 0 before there is any.
   std::int64_t bytes(int rank) const { return parts_.empty() ? 0 : bytes_.at(static_cast<std::size_t>(rank)); }
 
