@@ -4,23 +4,13 @@
 
 #include "checkpoints/restore.h"
 #include "src/base/log.h"
-#include "src/base/options/text.h"
 #include "src/comm/watchdog.h"
 #include "src/train/model_state.h"
 #include "src/train/settings_check.h"
 
 namespace octet {
-namespace {
 
-void log_changes(const std::vector<SettingChange>& changes, const std::vector<std::string>& unknown,
-                 const std::string& directory) {
-  std::vector<std::string> texts;
-  for (const SettingChange& c : changes) texts.push_back(fmt::format("{} {} -> {}", c.key, c.then, c.now));
-  if (!texts.empty()) log::info("other settings than in {}: {}", directory, joined(texts));
-  if (!unknown.empty() && log::rank() == 0) {
-    log::warning("{}: settings that this version does not know: {}", directory, joined(unknown));
-  }
-}
+namespace {
 
 /// Seed and data, which decide what the next step sees; a checkpoint of no step has seen none.
 void check_data(const checkpoint::RunState& state, const RunConfig& config, const Sampler& sampler,
