@@ -213,7 +213,8 @@ TEST(BeginningAgain, AnotherRunAFinishedOneAndAnUnknownOneAreRefused) {
                  {killed.directory + "/config.yaml: optimizer.lr = 0.003 there, 0.5 now"});
   expect_refused(killed.directory, more + " --run.seed 3", {"run.seed = 1 there, 3 now"});
   write_bytes(workplace() / "same.yaml", tiny_model);
-  expect_refused(killed.directory, more + " --model ./same.yaml", {"model = ./tiny.yaml there, ./same.yaml now"});
+  expect_refused(killed.directory, more + " --model ./same.yaml",
+                 {"config.yaml: model = ", "tiny.yaml there, ", "same.yaml now"});
   expect_refused(killed.directory, more + " --checkpoint.resume never", {"holds a run already (metrics.jsonl)"});
   expect_refused(killed.directory, more + " --checkpoint.resume must", {"checkpoint.resume = must"});
   fs::remove(killed.file("config.yaml"));
