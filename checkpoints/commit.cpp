@@ -66,11 +66,12 @@ std::string make_temporary(const std::string& root, std::int64_t step) {
 
 Manifest make_manifest(const RunState& state, const SavePlan& plan, const std::vector<StoredFile>& files) {
   Manifest manifest{.state = state, .tensors = plan.tensors, .files = {}, .pieces = {}};
+  const std::vector<std::vector<SavePlan::Piece>> writes = plan.writes();
   for (std::size_t r = 0; r < files.size(); ++r) {
-    if (plan.writes[r].empty()) continue;
+    if (writes[r].empty()) continue;
     const auto file = static_cast<std::int32_t>(manifest.files.size());
     manifest.files.push_back(files[r]);
-    for (const SavePlan::Piece& piece : plan.writes[r]) {
+    for (const SavePlan::Piece& piece : writes[r]) {
       const StoredTensor& tensor = plan.tensors[static_cast<std::size_t>(piece.tensor)];
       manifest.pieces.push_back({piece.tensor, file, dataset_name(tensor.name, piece.box), piece.box});
     }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "checkpoints/interval.h"
 
@@ -15,6 +16,8 @@ struct CheckpointConfig {
   std::string resume = "auto";    ///< never, auto, must
   double failure_gpu_hours = checkpoint::default_failure_gpu_hours;  ///< of interval auto
   bool test_write = false;                                           ///< one after the first step of every start
+  std::string writers_per_node = "all";                              ///< or a number (checkpoint_interval.h)
+  std::vector<std::string> allow_changes;  ///< options that a run may go on with other values of (settings_check.h)
 };
 
 }  // namespace octet

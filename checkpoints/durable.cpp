@@ -12,8 +12,8 @@
 #include <filesystem>
 #include <vector>
 
-#include "checkpoints/file_handle.h"
 #include "src/base/error.h"
+#include "src/base/file_handle.h"
 #include "src/base/handle.h"
 #include "src/base/log.h"
 

@@ -7,10 +7,10 @@
 #include <cstring>
 #include <memory>
 
-#include "checkpoints/file_handle.h"
 #include "checkpoints/hash.h"
 #include "checkpoints/shard_file.h"
 #include "src/base/error.h"
+#include "src/base/file_handle.h"
 
 namespace octet::checkpoint {
 namespace {

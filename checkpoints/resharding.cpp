@@ -66,8 +66,7 @@ class PieceIndex {
 /// The slabs of `step`, each dense in the destination or small enough for a buffer.
 template <typename Function>
 void for_each_slab(const ReadStep& step, std::int64_t row_bytes, const Function& each) {
-  constexpr std::int64_t buffer_bytes = std::int64_t{4} << 20;
-  const std::int64_t rows = std::max<std::int64_t>(1, buffer_bytes / row_bytes);
+  const std::int64_t rows = std::max<std::int64_t>(1, read_buffer_bytes / row_bytes);
   for (std::int64_t row = 0; row < step.in_piece.extent[0]; row += rows) {
     ReadStep slab = step;
     slab.in_piece.extent = step.in_piece.extent.with_rows(std::min(rows, step.in_piece.extent[0] - row));

@@ -41,6 +41,9 @@ struct HeldPiece {
 };
 std::vector<std::vector<std::int32_t>> assign_writers(const std::vector<std::vector<HeldPiece>>& held_by_rank);
 
+/// What read_pieces takes beside the destinations, but for a row that is longer.
+inline constexpr std::int64_t read_buffer_bytes = std::int64_t{4} << 20;
+
 /// Executes plan_reads on a directory whose files were verified. Opens each file once. Takes a buffer
 /// of 4 MiB, or of one row of a piece, beside the destination. HDF5: one thread of a process at a time.
 void read_pieces(const std::string& checkpoint_directory, const Manifest& manifest,

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "checkpoints/file_handle.h"
+#include "src/base/file_handle.h"
 
 namespace octet::checkpoint {
 

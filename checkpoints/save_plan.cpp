@@ -1,6 +1,7 @@
 #include "checkpoints/save_plan.h"
 
 #include <map>
+#include <numeric>
 
 #include "checkpoints/box.h"
 #include "checkpoints/manifest.h"
@@ -72,9 +73,9 @@ Held read_description(const std::string& description, int rank, TensorTable& ten
 void check_whole(const SavePlan& plan) {
   Manifest manifest;
   manifest.tensors = plan.tensors;
-  for (std::size_t r = 0; r < plan.writes.size(); ++r) {
+  for (std::size_t r = 0; r < plan.copies.size(); ++r) {
     manifest.files.push_back({file_name(static_cast<int>(r)), 0, ""});
-    for (const SavePlan::Piece& p : plan.writes[r]) {
+    for (const SavePlan::Piece& p : plan.copies[r]) {
       manifest.pieces.push_back({p.tensor, static_cast<std::int32_t>(r), "", p.box});
     }
   }
@@ -96,7 +97,16 @@ std::string describe_pieces(std::span<const DevicePiece> pieces) {
   return packer.bytes();
 }
 
-SavePlan plan_save(const std::vector<std::string>& descriptions, int rank) {
+std::vector<std::vector<SavePlan::Piece>> SavePlan::writes() const {
+  std::vector<std::vector<Piece>> all(copies.size());
+  for (std::size_t r = 0; r < copies.size(); ++r) {
+    auto& file = all[static_cast<std::size_t>(writer[r])];
+    file.insert(file.end(), copies[r].begin(), copies[r].end());
+  }
+  return all;
+}
+
+SavePlan plan_save(const std::vector<std::string>& descriptions, int rank, std::vector<int> writer) {
   TensorTable tensors;
   std::vector<Held> held;
   std::vector<std::vector<HeldPiece>> held_pieces;
@@ -108,11 +118,16 @@ SavePlan plan_save(const std::vector<std::string>& descriptions, int rank) {
 
   SavePlan plan;
   plan.tensors = tensors.take();
-  plan.writes.resize(descriptions.size());
+  plan.copies.resize(descriptions.size());
+  plan.writer = std::move(writer);
+  if (plan.writer.empty()) {
+    plan.writer.resize(descriptions.size());
+    std::iota(plan.writer.begin(), plan.writer.end(), 0);
+  }
   for (std::size_t r = 0; r < assigned.size(); ++r) {
     for (const std::int32_t i : assigned[r]) {
       const HeldPiece& piece = held[r].pieces[static_cast<std::size_t>(i)];
-      plan.writes[r].push_back({piece.tensor, piece.box});
+      plan.copies[r].push_back({piece.tensor, piece.box});
       plan.bytes += piece.bytes;
       if (static_cast<int>(r) == rank) plan.mine.push_back(held[r].places[static_cast<std::size_t>(i)]);
     }

@@ -18,16 +18,22 @@ struct SavePlan {
   };
 
   std::vector<StoredTensor> tensors;       ///< in the order in which ranks name them, rank 0 first
-  std::vector<std::vector<Piece>> writes;  ///< by rank; a rank without pieces writes no file
-  std::vector<std::int32_t> mine;          ///< what writes[rank] is in this rank's own list of pieces
+  std::vector<std::vector<Piece>> copies;  ///< by rank: what it copies to host memory, of all that it has
+  std::vector<std::int32_t> mine;          ///< what copies[rank] is in this rank's own list of pieces
+  std::vector<int> writer;                 ///< by rank: who writes what it copied
   std::int64_t bytes = 0;                  ///< of all tensors, without what files add
+
+  /// What each rank writes, in the order of its file: what it copied and then what its group did. A rank that has
+  /// nothing to write makes no file.
+  std::vector<std::vector<Piece>> writes() const;
 };
 
 /// This rank's pieces without their data, to be told to the others. Equal text, equal plan.
 std::string describe_pieces(std::span<const DevicePiece> pieces);
 
-/// The plan from the descriptions of all ranks. Pure. A piece that several ranks have is written by one of them, an
-/// empty one by none. Throws a usage error for a tensor that has two shapes or dtypes, or is not covered exactly once.
-SavePlan plan_save(const std::vector<std::string>& descriptions, int rank);
+/// The plan from the descriptions of all ranks. Pure. A piece that several ranks have is copied by one of them, an
+/// empty one by none. `writer` as in the plan; empty where every rank writes its own. Throws a usage error for a tensor
+/// that has two shapes or dtypes, or is not covered exactly once.
+SavePlan plan_save(const std::vector<std::string>& descriptions, int rank, std::vector<int> writer = {});
 
 }  // namespace octet::checkpoint

@@ -13,6 +13,8 @@
 #include "checkpoints/save_plan.h"
 #include "checkpoints/shard_file.h"
 #include "checkpoints/snapshot.h"
+#include "checkpoints/view.h"
+#include "checkpoints/writer_group.h"
 #include "src/base/log.h"
 #include "src/comm/watchdog.h"
 
@@ -36,8 +38,19 @@ bool is_ready(const std::future<Written>& future) {
   return future.wait_for(std::chrono::seconds(0)) != std::future_status::timeout;
 }
 
-/// On the writer's thread.
-Written write_pieces(const std::string& directory, int rank, const RunState& state, std::span<const PieceData> pieces) {
+/// For people, and no part of the checkpoint: that it cannot be made is no failure.
+void make_view(const std::string& directory) {
+  try {
+    ensure_view(directory);
+  } catch (const std::exception& error) {
+    log::warning("{} (the checkpoint is whole without its view.h5)", error.what());
+  }
+}
+
+/// On the writer's thread. `before` is what calls HDF5 until then, if anything does.
+Written write_pieces(const std::shared_future<void>& before, const std::string& directory, int rank,
+                     const RunState& state, std::span<const PieceData> pieces) {
+  if (before.valid()) before.wait();
   if (pieces.empty()) return {};
   const Clock::time_point start = Clock::now();
   const std::string name = file_name(rank), path = directory + "/" + name;
@@ -85,14 +98,21 @@ struct Saver::Impl {
   SaverOptions options;
   Communicator& world;
   Stream& stream;
+  WriterGroup group;
   std::string description;  ///< of the pieces that `plan` is for
   SavePlan plan;
   Snapshot snapshot;
   std::optional<Job> job;
   std::deque<SaveReport> reports;  ///< committed, not told yet
+  std::shared_future<void> view;   ///< rank 0: of the last committed one, on a thread of its own
   std::future<void> pruning;       ///< rank 0
 
-  Impl(SaverOptions with, Communicator& ranks, Stream& on) : options(std::move(with)), world(ranks), stream(on) {}
+  Impl(SaverOptions with, Communicator& ranks, Stream& on)
+      : options(std::move(with)),
+        world(ranks),
+        stream(on),
+        group(make_writer_group(options.writers_per_node, world, stream)),
+        snapshot(group.ranks.get()) {}
 
   bool leads() const { return world.rank() == 0; }
 
@@ -101,13 +121,15 @@ struct Saver::Impl {
     std::string now = describe_pieces(pieces);
     if (largest(now == description ? 0 : 1, world, stream) == 0) return;
     description.clear();
-    plan = plan_save(gather_bytes(now, world, stream), world.rank());
+    plan = plan_save(gather_bytes(now, world, stream), world.rank(), group.writer);
     description = std::move(now);
   }
 
   void take_snapshot(const std::string& what, const std::string& temporary, std::span<const DevicePiece> pieces) {
     try {
-      together(what, world, stream, [&] { snapshot.take(pieces, plan.mine, stream); });
+      // Collective in itself, but of one opinion in each group, so that all ranks get to the agreement.
+      agree(what, failure_of([&] { snapshot.reserve(plan, world.rank(), stream); }), world, stream);
+      together(what, world, stream, [&] { snapshot.take(pieces, plan, world.rank(), stream); });
     } catch (...) {
       drop(temporary);
       throw;
@@ -152,6 +174,7 @@ struct Saver::Impl {
     }
     report.commit_seconds = seconds_since(start);
     report.write_seconds = seconds_since(done.write_start);
+    start_view(report.path);
     start_pruning(report.step);
     return report;
   }
@@ -173,6 +196,20 @@ struct Saver::Impl {
     together(what(done.state), world, stream, [&] {
       if (leads()) commit(options.root, make_manifest(done.state, plan, files));
     });
+  }
+
+  /// One thread at a time calls HDF5: this begins when all is written, and the next write waits for it.
+  void start_view(const std::string& directory) {
+    if (!leads()) return;
+    try {
+      view = std::async(std::launch::async, make_view, directory).share();
+    } catch (const std::exception& error) {
+      log::warning("{}: no thread for its view.h5: {}", directory, error.what());
+    }
+  }
+  void wait_for_view() const {
+    const OperationScope operation("wait for the view of a checkpoint");
+    if (view.valid()) view.wait();
   }
 
   void start_pruning(std::int64_t committed) {
@@ -235,7 +272,7 @@ void Saver::start(const RunState& state, std::span<const DevicePiece> pieces) {
   self.take_snapshot(what, temporary, pieces);
   const Clock::time_point end = Clock::now();
   self.job = Impl::Job{state, end, std::chrono::duration<double>(end - start).count(),
-                       std::async(std::launch::async | std::launch::deferred, write_pieces, temporary,
+                       std::async(std::launch::async | std::launch::deferred, write_pieces, self.view, temporary,
                                   self.world.rank(), state, self.snapshot.pieces())};
 }
 
@@ -253,6 +290,7 @@ std::optional<SaveReport> Saver::finish() {
     self.wait_for_writer();
     self.reports.push_back(self.commit_job());
   }
+  self.wait_for_view();
   self.wait_for_pruning();
   for (; self.reports.size() > 1; self.reports.pop_front()) {
     log::info("checkpoint of step {} was committed before: {}", self.reports.front().step, self.reports.front().path);

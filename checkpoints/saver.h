@@ -15,6 +15,7 @@ struct SaverOptions {
   std::string root;             ///< the run's checkpoints/ folder
   int keep_last = 3;            ///< committed checkpoints that stay
   std::int64_t keep_every = 0;  ///< and those whose step is a multiple of it; 0: none
+  int writers_per_node = 0;     ///< ranks of each node that write a file, for all of it; 0: every rank its own
 };
 
 /// What a rank owns of the run's tensors: pieces on the device (or the host) that snapshot() copies.
@@ -38,8 +39,10 @@ struct SaveReport {
 
 /// Saves without stopping training: start() copies this rank's pieces to host memory at a step boundary and returns; a
 /// thread of its own writes, hashes and fsyncs; poll() at later boundaries commits when every rank is done, by one
-/// rename on rank 0, and prunes. All methods are collective and called from the main thread; the writer thread alone
-/// calls HDF5. A failed write on any rank throws on all ranks, names rank, path and reason, and leaves earlier
+/// rename on rank 0, makes the checkpoint's view.h5 there (with a warning where it cannot), and prunes. All methods are
+/// collective and called from the main thread; background threads alone call HDF5, one at a time. With writers_per_node
+/// the ranks of a node copy into memory that they share, and a few threads write for all: training stands still as long
+/// as before. A failed write on any rank throws on all ranks, names rank, path and reason, and leaves earlier
 /// checkpoints as they are.
 class Saver {
  public:
@@ -52,8 +55,8 @@ class Saver {
   void start(const RunState& state, std::span<const DevicePiece> pieces);
   /// At a step boundary: the report of a save that was committed now, or by a start() that had to wait for it.
   std::optional<SaveReport> poll();
-  /// Before the run ends: waits for the writer, commits, and waits for removals. Of several reports that poll() was not
-  /// asked for, the newest; the others are logged.
+  /// Before the run ends: waits for the writer, commits, and waits for the view and for removals. Of several reports
+  /// that poll() was not asked for, the newest; the others are logged.
   std::optional<SaveReport> finish();
   bool busy() const;
 

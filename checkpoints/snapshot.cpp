@@ -5,32 +5,70 @@ namespace {
 
 constexpr std::int64_t alignment = 64;
 
-std::int64_t bytes_of(const DevicePiece& piece) {
-  return piece.box.extent.elements() * size_of(piece.tensor.dtype);
-}
-
-std::int64_t aligned_bytes_of(const DevicePiece& piece) {
-  return (bytes_of(piece) + alignment - 1) / alignment * alignment;
+/// Ranks of the world that `writer` writes for, in the order of its group.
+std::vector<std::size_t> members_of(const SavePlan& plan, int writer) {
+  std::vector<std::size_t> ranks;
+  for (std::size_t r = 0; r < plan.writer.size(); ++r) {
+    if (plan.writer[r] == writer) ranks.push_back(r);
+  }
+  return ranks;
 }
 
 }  // namespace
 
-void Snapshot::take(std::span<const DevicePiece> pieces, std::span<const std::int32_t> which, Stream& stream) {
-  std::int64_t bytes = 0;
-  for (const std::int32_t i : which) bytes += aligned_bytes_of(pieces[static_cast<std::size_t>(i)]);
-  pieces_.clear();
-  if (bytes > memory_.bytes()) {
-    memory_ = HostBuffer();  // give back the old one first
-    memory_ = HostBuffer(stream.device(), bytes);
+std::vector<std::int64_t> snapshot_offsets(const std::vector<StoredTensor>& tensors,
+                                           std::span<const SavePlan::Piece> pieces) {
+  std::vector<std::int64_t> offsets{0};
+  for (const SavePlan::Piece& piece : pieces) {
+    const std::int64_t bytes =
+        piece.box.extent.elements() * size_of(tensors[static_cast<std::size_t>(piece.tensor)].dtype);
+    offsets.push_back(offsets.back() + (bytes + alignment - 1) / alignment * alignment);
   }
-  auto* to = memory_.as<char>();
-  for (const std::int32_t i : which) {
-    const DevicePiece& piece = pieces[static_cast<std::size_t>(i)];
-    stream.device().copy_to_host(to, piece.data, bytes_of(piece), stream);
-    pieces_.push_back({piece.tensor, piece.box, to});
-    to += aligned_bytes_of(piece);
+  return offsets;
+}
+
+void Snapshot::reserve(const SavePlan& plan, int rank, Stream& stream) {
+  const auto bytes_of = [&](std::size_t r) { return snapshot_offsets(plan.tensors, plan.copies[r]).back(); };
+  const std::int64_t mine = bytes_of(static_cast<std::size_t>(rank));
+  pieces_.clear();
+  if (group_ == nullptr) {
+    if (mine <= alone_.bytes()) return;
+    alone_ = HostBuffer();  // give back the old one first
+    alone_ = HostBuffer(stream.device(), mine);
+    return;
+  }
+  // The same answer on every rank of the group, since each knows what all need.
+  bool fits = true;
+  int member = 0;
+  for (const std::size_t r : members_of(plan, plan.writer[static_cast<std::size_t>(rank)])) {
+    fits = fits && bytes_of(r) <= shared_.bytes(member++);
+  }
+  if (fits) return;
+  shared_ = SharedMemory();
+  shared_ = SharedMemory(*group_, mine);
+}
+
+void Snapshot::take(std::span<const DevicePiece> pieces, const SavePlan& plan, int rank, Stream& stream) {
+  const std::vector<SavePlan::Piece>& copies = plan.copies[static_cast<std::size_t>(rank)];
+  const std::vector<std::int64_t> offsets = snapshot_offsets(plan.tensors, copies);
+  char* const to = memory_of(group_ == nullptr ? 0 : group_->rank());
+  for (std::size_t i = 0; i < copies.size(); ++i) {
+    const DevicePiece& piece = pieces[static_cast<std::size_t>(plan.mine[i])];
+    const std::int64_t bytes = piece.box.extent.elements() * size_of(piece.tensor.dtype);
+    stream.device().copy_to_host(to + offsets[i], piece.data, bytes, stream);
   }
   stream.synchronize();
+  pieces_.clear();
+  int member = 0;
+  for (const std::size_t r : members_of(plan, rank)) {
+    const std::vector<std::int64_t> places = snapshot_offsets(plan.tensors, plan.copies[r]);
+    for (std::size_t i = 0; i < plan.copies[r].size(); ++i) {
+      const SavePlan::Piece& piece = plan.copies[r][i];
+      pieces_.push_back(
+          {plan.tensors[static_cast<std::size_t>(piece.tensor)], piece.box, memory_of(member) + places[i]});
+    }
+    ++member;
+  }
 }
 
 }  // namespace octet::checkpoint

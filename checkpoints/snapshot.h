@@ -5,22 +5,40 @@
 #include <vector>
 
 #include "checkpoints/format.h"
+#include "checkpoints/save_plan.h"
 #include "checkpoints/saver.h"
+#include "src/comm/shared_memory.h"
 #include "src/device/host_buffer.h"
 
 namespace octet::checkpoint {
 
-/// This rank's part of a checkpoint in host memory, which stays from save to save and only grows.
+/// Where the snapshot of those pieces keeps each, and behind the last one its length: bytes.
+std::vector<std::int64_t> snapshot_offsets(const std::vector<StoredTensor>& tensors,
+                                           std::span<const SavePlan::Piece> pieces);
+
+/// This rank's part of a checkpoint in host memory, which stays from save to save and only grows. In a group of ranks
+/// of which one writes for all, every rank copies into memory that the writer sees and nobody waits for another's copy.
+/// Main thread. Nothing here changes what a writer still reads: by the saver's agreements a save begins on every rank
+/// after the one before has been written on all.
 class Snapshot {
  public:
-  /// Copies the pieces `which` (indices into `pieces`) from the device and waits for the copy. Main thread, and not
-  /// while the pieces of an earlier one are still being written.
-  void take(std::span<const DevicePiece> pieces, std::span<const std::int32_t> which, Stream& stream);
-  /// In the order of `which`. Valid until the next take().
+  /// `group` as in WriterGroup; null, or it outlives this.
+  explicit Snapshot(Communicator* group) : group_(group) {}
+
+  /// Memory for what the plan copies. Collective over the group; what it throws, all ranks of the group throw.
+  void reserve(const SavePlan& plan, int rank, Stream& stream);
+  /// Copies the pieces that the plan gives to this rank from the device and waits for the copy. Not collective.
+  void take(std::span<const DevicePiece> pieces, const SavePlan& plan, int rank, Stream& stream);
+  /// What this rank writes, of its own and its group's; whole when every rank of the group has taken its own. Valid
+  /// until the next reserve().
   std::span<const PieceData> pieces() const { return pieces_; }
 
  private:
-  HostBuffer memory_;
+  char* memory_of(int member) const { return group_ == nullptr ? alone_.as<char>() : shared_.part(member); }
+
+  Communicator* group_;
+  HostBuffer alone_;     ///< without a group
+  SharedMemory shared_;  ///< with one. Not pinned: copies from a GPU to it are staged by CUDA, and take longer
   std::vector<PieceData> pieces_;
 };
 

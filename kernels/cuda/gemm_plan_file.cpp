@@ -1,12 +1,10 @@
 #include "kernels/cuda/gemm_plan_file.h"
 
-#include <unistd.h>
-
-#include <cstdio>
 #include <fstream>
 #include <sstream>
 
 #include "src/base/error.h"
+#include "src/base/replace_file.h"
 
 namespace octet::cuda {
 namespace {
@@ -68,18 +66,13 @@ GemmChoices read_gemm_choices(const std::string& path) {
 }
 
 void write_gemm_choices(const std::string& path, const GemmChoices& choices) {
-  const std::string temporary = fmt::format("{}.{}", path, ::getpid());
-  std::ofstream out(temporary);
-  out << fmt::format("{}\n{}{}\n{}{}\n", title, version_field, choices.library_version, device_field, choices.device);
+  std::string text =
+      fmt::format("{}\n{}{}\n{}{}\n", title, version_field, choices.library_version, device_field, choices.device);
   for (const auto& [problem, choice] : choices.by_problem) {
-    for (const std::uint64_t word : choice.algorithm.data) out << fmt::format("{:016x} ", word);
-    out << fmt::format("| {:.2f} | {}\n", choice.microseconds, problem);
+    for (const std::uint64_t word : choice.algorithm.data) text += fmt::format("{:016x} ", word);
+    text += fmt::format("| {:.2f} | {}\n", choice.microseconds, problem);
   }
-  out.close();
-  if (!out || std::rename(temporary.c_str(), path.c_str()) != 0) {
-    std::remove(temporary.c_str());
-    throw usage_error("kernels", "{}: cannot be written", path);
-  }
+  if (!replace_file(path, text)) throw usage_error("kernels", "{}: cannot be written", path);
 }
 
 }  // namespace octet::cuda

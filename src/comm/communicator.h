@@ -44,6 +44,8 @@ class Communicator {
   /// New group of the ranks that pass the same colour, ordered by (key, rank). Colours are at least 0.
   /// Collective over this group.
   virtual std::unique_ptr<Communicator> split(int color, int key, std::string name) = 0;
+  /// New group of the ranks that share memory with this one, those of its node, in their order. Collective.
+  virtual std::unique_ptr<Communicator> split_by_node(std::string name) = 0;
 
   /// The most scratch (Purpose::communication) that its reductions take, for the memory plan.
   virtual std::int64_t scratch_bytes() const = 0;

@@ -11,17 +11,10 @@
 #include <string_view>
 
 #include "src/base/error.h"
-#include "src/base/handle.h"
+#include "src/base/file_handle.h"
 
 namespace octet {
 namespace {
-
-struct FileTraits {
-  using type = int;
-  static type null() { return -1; }
-  static void close(type file) noexcept { ::close(file); }
-};
-using File = Handle<FileTraits>;
 
 Error failed(const std::string& path) {
   return internal_error("metrics", "{}: cannot be written: {}", path, std::strerror(errno));
@@ -29,7 +22,7 @@ Error failed(const std::string& path) {
 
 /// Writes text to the end of a file, which is made if missing, and waits for the disk.
 void append_durably(const std::string& path, std::string_view text, int flags) {
-  const File file(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0644));
+  const FileHandle file(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0644));
   if (!file) throw failed(path);
   while (!text.empty()) {
     const ssize_t written = ::write(file.get(), text.data(), text.size());
@@ -42,7 +35,7 @@ void append_durably(const std::string& path, std::string_view text, int flags) {
 
 void sync_folder_of(const std::string& path) {
   const auto parent = std::filesystem::path(path).parent_path();
-  const File folder(::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const FileHandle folder(::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   // Some network file systems cannot fsync a folder, and say so with EINVAL.
   if (!folder || (::fsync(folder.get()) != 0 && errno != EINVAL)) throw failed(path);
 }

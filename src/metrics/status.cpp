@@ -1,12 +1,11 @@
 #include "src/metrics/status.h"
 
-#include <cstdio>
 #include <ctime>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "src/base/error.h"
-#include "src/base/log.h"
+#include "src/base/replace_file.h"
 
 namespace octet {
 namespace {
@@ -32,13 +31,8 @@ void write_status(const std::string& path, const RunStatus& status) {
   json["restarts"] = status.restarts;
   if (!status.checkpoint.empty()) json["checkpoint"] = status.checkpoint;
   json["time"] = utc_now();
-  const std::string temporary = fmt::format("{}.tmp{}", path, log::rank());  // ranks that fail may write at once
-  std::ofstream file(temporary);
-  file << json.dump(2) << '\n' << std::flush;
-  file.close();
-  if (!file || std::rename(temporary.c_str(), path.c_str()) != 0) {
-    throw internal_error("metrics", "{}: cannot be written", path);
-  }
+  // Ranks that fail may write at once.
+  if (!replace_file(path, json.dump(2) + "\n")) throw internal_error("metrics", "{}: cannot be written", path);
 }
 
 std::optional<RunStatus> read_status(const std::string& path) {

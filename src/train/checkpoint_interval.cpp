@@ -31,6 +31,14 @@ std::optional<checkpoint::Interval> parse_interval(std::string_view text) {
   return std::nullopt;
 }
 
+std::optional<int> parse_writers(std::string_view text) {
+  constexpr std::int64_t most_writers = 1 << 20;
+  std::int64_t writers = 0;
+  if (text == "all") return 0;
+  if (!parse(text, writers) || writers < 1 || writers > most_writers) return std::nullopt;
+  return static_cast<int>(writers);
+}
+
 checkpoint::Interval interval_of(const CheckpointConfig& config, int devices) {
   std::optional<checkpoint::Interval> interval = parse_interval(config.interval);
   if (!interval) throw internal_error("train", "checkpoint.interval = {}: not validated", config.interval);

@@ -16,6 +16,9 @@ inline constexpr const char* interval_forms =
 /// positive number, which may have a fraction.
 std::optional<checkpoint::Interval> parse_interval(std::string_view text);
 
+/// Reads checkpoint.writers_per_node: "all" as 0, or a number from 1. Nothing for any other text.
+std::optional<int> parse_writers(std::string_view text);
+
 /// The interval of a valid configuration on that many devices.
 checkpoint::Interval interval_of(const CheckpointConfig& config, int devices);
 

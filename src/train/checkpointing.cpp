@@ -36,7 +36,8 @@ Checkpointing::Checkpointing(const RunConfig& config, const RunEnvironment& envi
   saver_ = std::make_unique<checkpoint::Saver>(
       checkpoint::SaverOptions{.root = log.directory().checkpoints(),
                                .keep_last = static_cast<int>(config.checkpoint.keep),
-                               .keep_every = config.checkpoint.keep_every},
+                               .keep_every = config.checkpoint.keep_every,
+                               .writers_per_node = *parse_writers(config.checkpoint.writers_per_node)},
       environment.mesh.world(), environment.stream);
 }
 

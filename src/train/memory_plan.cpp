@@ -58,6 +58,7 @@ MemoryPlan plan_memory(const PlanInput& in, Stream& stream) {
   plan[Purpose::workspace] = needs.scratch + s.seq_len * s.model.head_dim * 4 +  // RoPE table
                              bookkeeping_bytes(list, kernels_of(stream));
   plan[Purpose::communication] = in.communication;
+  plan.host = in.host;
   plan[Purpose::data] = 2 * s.micro_batch * s.seq_len * 4;
   return plan;
 }
@@ -73,18 +74,22 @@ std::string memory_table(const MemoryPlan& plan, const MemoryLedger* measured) {
     const auto purpose = static_cast<Purpose>(p);
     table += row(name_of(purpose), plan[purpose], measured == nullptr ? 0 : measured->usage(purpose).peak);
   }
-  return table + row("total", plan.total(), measured == nullptr ? 0 : measured->total().peak);
+  table += row("total", plan.total(), measured == nullptr ? 0 : measured->total().peak);
+  return table + fmt::format("  {:<17} {:>12}\n", "host, checkpoints", mebibytes(plan.host));
 }
 
-void check_fits(const MemoryPlan& plan, Device& device, int ranks_on_device) {
-  const std::int64_t needed = plan.total() * ranks_on_device;
-  if (needed <= device.available_bytes()) return;
-  throw usage_error(
-      "train",
-      "this run needs {} MiB on {} ({} rank(s) of {} MiB) and the device has {} MiB free; use more ranks, a "
-      "smaller train.micro_batch or train.seq_len\n{}",
-      mebibytes(needed), device.name(), ranks_on_device, mebibytes(plan.total()), mebibytes(device.available_bytes()),
-      memory_table(plan, nullptr));
+void check_fits(const MemoryPlan& plan, Device& device, int ranks_on_node) {
+  const auto check = [&](Device& on, int ranks, std::int64_t bytes) {
+    if (bytes * ranks <= on.available_bytes()) return;
+    throw usage_error("train",
+                      "this run needs {} MiB on {} ({} rank(s) of {} MiB) and the device has {} MiB free; use more "
+                      "ranks, a smaller train.micro_batch or train.seq_len\n{}",
+                      mebibytes(bytes * ranks), on.name(), ranks, mebibytes(bytes), mebibytes(on.available_bytes()),
+                      memory_table(plan, nullptr));
+  };
+  if (device.type() == DeviceType::cpu) return check(device, ranks_on_node, plan.total() + plan.host);
+  check(device, 1, plan.total());
+  check(cpu_device(), ranks_on_node, plan.host);
 }
 
 }  // namespace octet

@@ -13,11 +13,12 @@ namespace octet {
 
 /// Bytes of one rank by purpose, known before anything is allocated.
 struct MemoryPlan {
-  std::array<std::int64_t, static_cast<int>(Purpose::count)> bytes{};
+  std::array<std::int64_t, static_cast<int>(Purpose::count)> bytes{};  ///< on the device
+  std::int64_t host = 0;  ///< of checkpoints: memory of the host, also where that is the device
 
   std::int64_t& operator[](Purpose p) { return bytes[static_cast<std::size_t>(p)]; }
   std::int64_t operator[](Purpose p) const { return bytes[static_cast<std::size_t>(p)]; }
-  std::int64_t total() const;
+  std::int64_t total() const;  ///< of the device's purposes
 };
 
 struct PlanInput {
@@ -26,6 +27,7 @@ struct PlanInput {
   FsdpOptions fsdp;
   std::int64_t micro_batches = 1;  ///< a step, of one rank
   std::int64_t communication = 0;  ///< scratch of the communicators
+  std::int64_t host = 0;           ///< of checkpoints (model_state.h)
 };
 
 MemoryPlan plan_memory(const PlanInput& input, Stream& stream);
@@ -33,7 +35,7 @@ MemoryPlan plan_memory(const PlanInput& input, Stream& stream);
 /// A line a purpose; with a ledger the measured peak beside it.
 std::string memory_table(const MemoryPlan& plan, const MemoryLedger* measured);
 
-/// Usage error with the table when `ranks_on_device` such ranks do not fit the device.
-void check_fits(const MemoryPlan& plan, Device& device, int ranks_on_device);
+/// Usage error with the table when such ranks do not fit: all of a node share its memory, each has a GPU of its own.
+void check_fits(const MemoryPlan& plan, Device& device, int ranks_on_node);
 
 }  // namespace octet

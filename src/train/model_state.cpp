@@ -4,6 +4,7 @@
 #include <map>
 
 #include "checkpoints/resharding.h"
+#include "checkpoints/snapshot.h"
 #include "src/comm/watchdog.h"
 
 namespace octet {
@@ -72,6 +73,26 @@ void load_kind(ShardedModel& model, int kind, const std::string& directory, cons
   stream.synchronize();  // the staging memory ends here
 }
 
+/// The snapshot of a rank of the first shard, whose pieces are the largest. Replicas share them as the saver does.
+std::int64_t snapshot_bytes(const ParameterList& list, const MeshShape& mesh) {
+  const ShardLayout layout(list, 0, mesh.dp_shard);
+  const std::vector<checkpoint::StoredTensor> tensors = stored_tensors(list);
+  std::vector<checkpoint::HeldPiece> held;
+  for (std::size_t t = 0; t < tensors.size(); ++t) {
+    const Shard& shard = layout.shard(t % layout.size());
+    held.push_back({static_cast<std::int32_t>(t), box_of(shard), shard.elements() * size_of(tensors[t].dtype)});
+  }
+  std::int64_t most = 0;
+  const std::vector<std::vector<checkpoint::HeldPiece>> replicas(static_cast<std::size_t>(mesh.dp_replicate), held);
+  for (const std::vector<std::int32_t>& part : checkpoint::assign_writers(replicas)) {
+    std::vector<checkpoint::SavePlan::Piece> pieces;
+    for (const std::int32_t i : part)
+      pieces.push_back({held[static_cast<std::size_t>(i)].tensor, held[static_cast<std::size_t>(i)].box});
+    most = std::max(most, checkpoint::snapshot_offsets(tensors, pieces).back());
+  }
+  return most;
+}
+
 }  // namespace
 
 std::vector<checkpoint::StoredTensor> stored_tensors(const ParameterList& list) {
@@ -94,6 +115,16 @@ std::vector<checkpoint::DevicePiece> held_pieces(ShardedModel& model) {
     }
   }
   return pieces;
+}
+
+std::int64_t checkpoint_host_bytes(const RunConfig& config, const MeshShape& mesh) {
+  const ParameterList list = llama_parameters(config.model, config.precision, config.float8);
+  std::int64_t bytes = 0;
+  if (config.checkpoint.interval != "off") bytes = snapshot_bytes(list, mesh);
+  if (config.checkpoint.resume == "never") return bytes;
+  const bool direct = config.device == "cpu";  // see load_kind
+  const std::int64_t staging = direct ? 0 : ShardLayout(list, 0, mesh.dp_shard).bytes();
+  return std::max(bytes, staging + checkpoint::read_buffer_bytes);
 }
 
 void load_state(ShardedModel& model, const std::string& directory, const checkpoint::Manifest& manifest,

@@ -5,6 +5,8 @@
 
 #include "checkpoints/manifest.h"
 #include "checkpoints/saver.h"
+#include "src/comm/mesh.h"
+#include "src/train/config.h"
 #include "src/train/sharded_model.h"
 
 namespace octet {
@@ -15,6 +17,10 @@ std::vector<checkpoint::StoredTensor> stored_tensors(const ParameterList& list);
 
 /// This rank's pieces of them, without padding; those of replicas are equal. The pointers are the model's own.
 std::vector<checkpoint::DevicePiece> held_pieces(ShardedModel& model);
+
+/// Host memory that checkpoints take on the rank that has most: the snapshot of what it saves, or what reading goes
+/// through before that, whichever is more. Bounded by the layout; the manifest is not counted.
+std::int64_t checkpoint_host_bytes(const RunConfig& config, const MeshShape& mesh);
 
 /// Reads this rank's pieces from a checkpoint whose files were verified into the model, then lets the model know. Usage
 /// error that names directory and tensor when the checkpoint holds other tensors. Collective.

@@ -4,7 +4,6 @@
 
 #include "checkpoints/restore.h"
 #include "src/base/log.h"
-#include "src/base/options/text.h"
 #include "src/comm/watchdog.h"
 #include "src/train/model_state.h"
 #include "src/train/settings_check.h"
@@ -14,17 +13,6 @@ namespace {
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-void log_changes(const std::vector<SettingChange>& changes, const std::vector<std::string>& unknown,
-                 const std::string& directory) {
-  std::vector<std::string> texts;
-  texts.reserve(changes.size());
-  for (const SettingChange& c : changes) texts.push_back(fmt::format("{} {} -> {}", c.key, c.then, c.now));
-  if (!texts.empty()) log::info("other settings than in {}: {}", directory, joined(texts));
-  if (!unknown.empty() && log::rank() == 0) {
-    log::warning("{}: settings that this version does not know: {}", directory, joined(unknown));
-  }
 }
 
 /// Seed and data, which decide what the next step sees; a checkpoint of no step has seen none.

@@ -4,6 +4,7 @@
 
 #include "src/train/loop.h"
 #include "src/train/memory_plan.h"
+#include "src/train/model_state.h"
 #include "src/train/resume.h"
 #include "src/train/run_log.h"
 
@@ -28,10 +29,10 @@ int run_training(const RunConfig& config, const RunEnvironment& environment) {
        .mesh = shape,
        .fsdp = fsdp_options(config, shape.dp_shard),
        .micro_batches = per_rank / config.train.micro_batch,
-       .communication = environment.mesh.dp_shard().scratch_bytes() + environment.mesh.dp_replicate().scratch_bytes()},
+       .communication = environment.mesh.dp_shard().scratch_bytes() + environment.mesh.dp_replicate().scratch_bytes(),
+       .host = checkpoint_host_bytes(config, shape)},
       environment.stream);
-  const bool shared_memory = environment.stream.device().type() == DeviceType::cpu;
-  check_fits(plan, environment.stream.device(), shared_memory ? environment.ranks_on_node : 1);
+  check_fits(plan, environment.stream.device(), environment.ranks_on_node);
 
   Trainer trainer(config, environment.mesh, environment.stream, environment.traces.gemms);
   Communicator& world = environment.mesh.world();

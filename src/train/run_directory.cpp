@@ -1,12 +1,16 @@
 #include "src/train/run_directory.h"
 
-#include <cstdio>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <system_error>
 
 #include "checkpoints/restore.h"
+#include "src/base/log.h"
+#include "src/base/replace_file.h"
+#include "src/metrics/status.h"
+#include "src/train/settings_check.h"
 
 namespace octet {
 namespace {
@@ -22,8 +26,38 @@ std::string default_path(const std::string& config_name) {
   return "runs/" + config_name + "-" + date;
 }
 
-/// Whether the run goes on from what is in the directory; throws where that is not what checkpoint.resume asks for.
-bool decide_resume(const RunDirectory& run, const std::string& resume) {
+Error refuse_used(const RunDirectory& run, const char* why) {
+  return usage_error(
+      "train",
+      "run.dir = {}: holds a run already (metrics.jsonl) and no checkpoint from which it could go on; {}; "
+      "choose another directory",
+      run.path, why);
+}
+
+/// A start that ended before its first checkpoint is begun again when it was of this run: a job that is requeued must
+/// not stop for ever there, and nobody may lose another run, or a result, that way.
+void check_begins_again(const RunDirectory& run, const RunConfig& config) {
+  const auto status = read_status(run.status());
+  if (status && status->state == "finished") throw refuse_used(run, "it is finished");
+  std::ifstream file(run.config());
+  if (!file) throw refuse_used(run, "there is no config.yaml that says which");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  std::vector<std::string> unknown;
+  const auto changes = check_settings(text, run.config(), config, unknown);
+  for (const SettingChange& c : changes) {  // the shape of a model is in checkpoints alone
+    if (c.key != "model") continue;
+    throw usage_error("train", "{}: model = {} there, {} now; the run can only begin again with the same", run.config(),
+                      c.then, c.now);
+  }
+  log::warning(
+      "run.dir = {}: an earlier start of this run ended before its first checkpoint; BEGINNING AGAIN AT STEP 0",
+      run.path);
+  log_changes(changes, unknown, run.config());
+}
+
+/// What the run does with what is in the directory; throws where that is not what checkpoint.resume asks for.
+void decide(RunDirectory& run, const RunConfig& config) {
+  const std::string& resume = config.checkpoint.resume;
   std::error_code error;
   const bool used = fs::exists(run.metrics(), error);
   const bool saved = fs::exists(run.checkpoints(), error) && !checkpoint::list_checkpoints(run.checkpoints()).empty();
@@ -34,20 +68,16 @@ bool decide_resume(const RunDirectory& run, const std::string& resume) {
   if (resume == "must" && !saved) {
     throw usage_error("train", "checkpoint.resume = must: there is no checkpoint in {}", run.checkpoints());
   }
-  if (used && !saved) {
-    throw usage_error("train",
-                      "run.dir = {}: holds a run already (metrics.jsonl) and no checkpoint from which it could go on; "
-                      "choose another directory",
-                      run.path);
-  }
-  return saved;
+  run.resumes = saved;
+  run.begins_again = used && !saved;
+  if (run.begins_again) check_begins_again(run, config);
 }
 
 }  // namespace
 
 RunDirectory find_run_directory(const RunConfig& config, const std::string& config_name, Communicator& world) {
   RunDirectory run{.path = config.run_dir.empty() ? default_path(config_name) : config.run_dir};
-  if (world.rank() == 0) run.resumes = decide_resume(run, config.checkpoint.resume);
+  if (world.rank() == 0) decide(run, config);
   // Rank 0 counts: its date, and what it sees on a shared file system. On the CPU host memory is device memory; on GPUs
   // there is one rank so far.
   std::int32_t length = static_cast<std::int32_t>(run.path.size());
@@ -55,6 +85,7 @@ RunDirectory find_run_directory(const RunConfig& config, const std::string& conf
   run.path.resize(static_cast<std::size_t>(length));
   world.broadcast(run.path.data(), length, DType::u8, 0);
   world.broadcast(&run.resumes, 1, DType::u8, 0);
+  world.broadcast(&run.begins_again, 1, DType::u8, 0);
   return run;
 }
 
@@ -63,11 +94,7 @@ void write_run_directory(const RunDirectory& run, const std::string& resolved_ya
   std::error_code error;
   fs::create_directories(run.path, error);
   if (error) throw usage_error("train", "run.dir = {}: cannot be made: {}", run.path, error.message());
-  const std::string temporary = run.config() + ".tmp";  // a resumed run never has half a file
-  std::ofstream file(temporary);
-  file << resolved_yaml << std::flush;
-  file.close();
-  if (!file || std::rename(temporary.c_str(), run.config().c_str()) != 0) {
+  if (!replace_file(run.config(), resolved_yaml)) {  // a resumed run never has half a file
     throw usage_error("train", "run.dir = {}: config.yaml cannot be written there", run.path);
   }
 }

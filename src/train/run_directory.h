@@ -10,7 +10,8 @@ namespace octet {
 /// Where a run leaves its files.
 struct RunDirectory {
   std::string path;
-  bool resumes = false;  ///< it holds checkpoints from which the run shall go on
+  bool resumes = false;       ///< it holds checkpoints from which the run shall go on
+  bool begins_again = false;  ///< it holds an earlier start of this run that ended before its first checkpoint
 
   std::string config() const { return path + "/config.yaml"; }
   std::string metrics() const { return path + "/metrics.jsonl"; }
@@ -23,8 +24,9 @@ struct RunDirectory {
 };
 
 /// Rank 0 chooses the directory (run.dir, else runs/<config name>-<date>) and looks what is there; all ranks learn it.
-/// Nothing is written. Usage error on rank 0 when checkpoint.resume and what is there do not fit: a used directory
-/// without checkpoints, or with `never`; none with `must`. Collective.
+/// Nothing is written. Usage error on rank 0 when checkpoint.resume and what is there do not fit: any run with `never`,
+/// no checkpoint with `must`; with `auto` a run without checkpoints that is finished, or not known to be this one (its
+/// config.yaml is not there, or decides another result). Collective.
 RunDirectory find_run_directory(const RunConfig& config, const std::string& config_name, Communicator& world);
 
 /// Rank 0 makes the directory and writes config.yaml. Usage error when it cannot.

@@ -15,7 +15,7 @@ RunLog::RunLog(const RunConfig& config, const RunEnvironment& environment, RunDi
       writes_(environment.mesh.world().rank() == 0),
       checkpoint_(from.checkpoint) {
   if (!writes_) return;
-  if (directory_.resumes) go_on_from(from);
+  if (directory_.resumes || directory_.begins_again) go_on_from(from);
   metrics_ = std::make_unique<MetricsWriter>(directory_.metrics());
   if (config.tensorboard) events_ = std::make_unique<EventWriter>(directory_.tensorboard(), from.step + 1);
   write_status(directory_.status(), status("running", "", 0, from.step));

@@ -199,6 +199,15 @@ void declare_checkpoint(Schema& schema, CheckpointConfig& c) {
           "interval auto.");
   schema.add("test_write", c.test_write)
       .help("Save after the first step of every start as well, to prove that the storage works.");
+  schema.add("writers_per_node", c.writers_per_node)
+      .unit("ranks")
+      .help(
+          "all: every rank writes a file. A number: so many ranks of each node, each for its neighbours too, whose "
+          "pieces lie in memory that the node shares; fewer and larger files.");
+  schema.add("allow_changes", c.allow_changes)
+      .help(
+          "Options, such as optimizer.lr, with other values of which the run may go on, although they decide its "
+          "result: precision and those of optimizer, schedule and float8.");
 }
 
 void declare_machine(Schema& schema, RunConfig& c) {

@@ -4,6 +4,8 @@
 #include <array>
 #include <string_view>
 
+#include "src/base/log.h"
+#include "src/base/options/text.h"
 #include "src/base/options/yaml.h"
 #include "src/train/schema.h"
 
@@ -54,14 +56,42 @@ bool may_change(const std::string& key, const RunConfig& config) {
       changeable, [&](std::string_view entry) { return entry.ends_with('.') ? key.starts_with(entry) : key == entry; });
 }
 
+bool may_be_allowed(const std::string& key) {
+  return key == "precision" || std::ranges::any_of(std::array{"optimizer.", "schedule.", "float8."},
+                                                   [&](const char* section) { return key.starts_with(section); });
+}
+
 std::vector<SettingChange> check_settings(const std::string& stored, const std::string& source, const RunConfig& config,
                                           std::vector<std::string>& unknown) {
   std::vector<SettingChange> changes = setting_changes(stored, source, config, unknown);
-  const auto wrong = std::ranges::find_if_not(changes, [&](const auto& c) { return may_change(c.key, config); });
-  if (wrong == changes.end()) return changes;
-  throw usage_error("train",
-                    "{}: {} = {} there, {} now; the run can only go on with the same (or begin in another run.dir)",
-                    source, wrong->key, wrong->then, wrong->now);
+  for (SettingChange& change : changes) {
+    if (may_change(change.key, config)) continue;
+    const bool may = may_be_allowed(change.key);
+    const auto& allowed = config.checkpoint.allow_changes;
+    change.decides = true;
+    if (may && std::ranges::find(allowed, change.key) != allowed.end()) continue;
+    throw usage_error("train",
+                      "{}: {} = {} there, {} now; the run can only go on with the same (or begin in another run.dir{})",
+                      source, change.key, change.then, change.now,
+                      may ? ", or change it on purpose with --checkpoint.allow_changes " + change.key : "");
+  }
+  return changes;
+}
+
+void log_changes(const std::vector<SettingChange>& changes, const std::vector<std::string>& unknown,
+                 const std::string& directory) {
+  std::vector<std::string> texts;
+  for (const SettingChange& c : changes) {
+    texts.push_back(fmt::format("{} {} -> {}", c.key, c.then, c.now));
+    if (c.decides && log::rank() == 0) {
+      log::warning("checkpoint.allow_changes: {} = {} there, {} now: another training from here on", c.key, c.then,
+                   c.now);
+    }
+  }
+  if (!texts.empty()) log::info("other settings than in {}: {}", directory, joined(texts));
+  if (!unknown.empty() && log::rank() == 0) {
+    log::warning("{}: settings that this version does not know: {}", directory, joined(unknown));
+  }
 }
 
 }  // namespace octet

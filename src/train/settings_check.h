@@ -12,6 +12,7 @@ struct SettingChange {
   std::string key;
   std::string then;
   std::string now;
+  bool decides = false;  ///< what comes out of the run: checkpoint.allow_changes lets it pass
 };
 
 /// The options in which `config` differs from the text that a checkpoint holds (stored_yaml of src/train/schema.h), in
@@ -25,8 +26,17 @@ std::vector<SettingChange> setting_changes(const std::string& stored, const std:
 /// (Sampler::fingerprint).
 bool may_change(const std::string& key, const RunConfig& config);
 
-/// Throws a usage error that names key and both values for the first change that is not allowed. Returns the others.
+/// Whether checkpoint.allow_changes may name this option: how the rest of a run is optimized and computed. Never what
+/// the stored state would not fit (the model's shape) or what would repeat or leave out samples (seed, data, batch).
+bool may_be_allowed(const std::string& key);
+
+/// Throws a usage error that names key and both values for the first change that is not allowed. Returns the others,
+/// those that checkpoint.allow_changes lets pass marked.
 std::vector<SettingChange> check_settings(const std::string& stored, const std::string& source, const RunConfig& config,
                                           std::vector<std::string>& unknown);
+
+/// Tells what check_settings let pass, loudly what decides the result.
+void log_changes(const std::vector<SettingChange>& changes, const std::vector<std::string>& unknown,
+                 const std::string& source);
 
 }  // namespace octet

@@ -6,6 +6,7 @@
 #include "src/model/parameters.h"
 #include "src/train/checkpoint_interval.h"
 #include "src/train/schema.h"
+#include "src/train/settings_check.h"
 #include "src/train/wall_clock.h"
 
 namespace octet {
@@ -108,6 +109,23 @@ void check_wall_time(const RunConfig& c, const Origins& at) {
                "expected minutes such as 90, or H:MM:SS such as 23:50:00; 0 for none");
 }
 
+/// Names that would have no effect, or are to be refused later, are refused now.
+void check_allowed_changes(const RunConfig& c, const Origins& at) {
+  RunConfig copy = c;
+  Schema schema;
+  declare_stored_options(schema, copy);
+  for (const std::string& key : c.checkpoint.allow_changes) {
+    if (schema.find(key) == nullptr) {
+      throw refuse(at, "checkpoint.allow_changes", in_quotes(key), "no such option; nearest: {}",
+                   nearest(key, schema.names()));
+    }
+    if (!may_be_allowed(key) && !may_change(key, c)) {
+      throw refuse(at, "checkpoint.allow_changes", in_quotes(key),
+                   "may never change in a run; expected precision or options of optimizer, schedule or float8");
+    }
+  }
+}
+
 void check_checkpoint(const RunConfig& c, const Origins& at) {
   const CheckpointConfig& k = c.checkpoint;
   const auto interval = parse_interval(k.interval);
@@ -121,6 +139,11 @@ void check_checkpoint(const RunConfig& c, const Origins& at) {
     throw refuse(at, "checkpoint.failure_gpu_hours", k.failure_gpu_hours,
                  "has no effect with checkpoint.interval = {}; expected interval auto", k.interval);
   }
+  if (!parse_writers(k.writers_per_node)) {
+    throw refuse(at, "checkpoint.writers_per_node", in_quotes(k.writers_per_node),
+                 "expected all, or a number of ranks from 1");
+  }
+  check_allowed_changes(c, at);
   if (k.resume == "must" && c.run_dir.empty()) {
     throw refuse(at, "checkpoint.resume", k.resume, "there is nothing to resume in a new folder; expected run.dir");
   }

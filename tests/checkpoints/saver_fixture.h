@@ -29,7 +29,9 @@ class SaverTest : public testing::Test {
   bool last() const { return rank() == size() - 1; }
 
   Saver make_saver(int keep_last = 3, std::int64_t keep_every = 0) {
-    return Saver({.root = root_, .keep_last = keep_last, .keep_every = keep_every}, *world_, *stream_);
+    const SaverOptions options{
+        .root = root_, .keep_last = keep_last, .keep_every = keep_every, .writers_per_node = writers_per_node_};
+    return Saver(options, *world_, *stream_);
   }
   void start(Saver& saver, std::int64_t step) {
     mine_->set(step);
@@ -76,6 +78,7 @@ class SaverTest : public testing::Test {
   std::unique_ptr<Communicator> world_;
   std::string root_;
   std::unique_ptr<VirtualRank> mine_;
+  int writers_per_node_ = 0;  ///< of the savers made from now on
 };
 
 }  // namespace octet::checkpoint::test

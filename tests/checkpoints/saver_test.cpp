@@ -4,6 +4,7 @@
 
 #include <thread>
 
+#include "checkpoints/view.h"
 #include "tests/checkpoints/saver_fixture.h"
 
 namespace octet::checkpoint {
@@ -114,6 +115,27 @@ TEST_F(SaverTest, OldOnesGo) {
   for (std::int64_t step = 1; step <= 7; ++step) save(saver, step);
   EXPECT_EQ(steps(), (Steps{7, 6, 4}));
   EXPECT_EQ(test::wrong_tensor(*find(), 1), std::nullopt);
+}
+
+TEST_F(SaverTest, EveryCommittedOneHasItsView) {
+  Saver saver = make_saver();
+  for (std::int64_t step = 1; step <= 3; ++step) start(saver, step);  // without a pause between them
+  saver.finish();
+  on_rank_0([&] {
+    for (std::int64_t step = 1; step <= 3; ++step) EXPECT_TRUE(view_is_current(path_of(step))) << step;
+  });
+}
+
+TEST_F(SaverTest, AViewThatCannotBeMadeIsNoFailure) {
+  Saver saver = make_saver();
+  start(saver, 1);
+  // A folder in the view's way, which nothing of the commit touches.
+  on_rank_0([&] { std::filesystem::create_directories(root_ + "/" + temporary_name(1) + "/" + view_name + "/x"); });
+  EXPECT_TRUE(saver.finish().has_value());
+  on_rank_0([&] { EXPECT_FALSE(std::filesystem::is_regular_file(path_of(1) + "/" + view_name)); });
+  EXPECT_EQ(test::wrong_tensor(*find(), 1), std::nullopt);
+  save(saver, 2);
+  on_rank_0([&] { EXPECT_TRUE(view_is_current(path_of(2))); });
 }
 
 TEST_F(SaverTest, ANewSaverRemovesLeftovers) {

@@ -38,25 +38,39 @@ TEST_F(Crash, AShortWriteIsContinued) {
   });
 }
 
-TEST_F(Crash, OneOfThreeRanksIsKilled) {
-  const std::string job = OCTET_BIN_DIR "/octet-saving-job " + root() + " 2 mpi";
-  const auto start = [&](const std::string& more) {
-    std::filesystem::remove_all(root());
-    return test::run_command("mpiexec -n 1 " + job + " : -n 1 env " + with_faults(more) + " " + job + " : -n 1 " + job);
-  };
-  const TemporaryDirectory outside;
-  ASSERT_EQ(start("OCTET_FAULT_COUNT=" + (outside / "count")).exit_code, 0);
-  const long calls = std::atol(test::content_of(outside / "count").c_str());
-  ASSERT_GT(calls, 20) << "rank 1 has a file to write";
-  for (const long k : test::points(calls, 4)) {
-    const std::string fault = "kill:" + std::to_string(k);
-    const Ending before = start("OCTET_FAULT=" + fault);
-    EXPECT_NE(before.exit_code, 0) << fault;
-    const Ending after = test::run_job(root(), 3);
-    ASSERT_EQ(after.exit_code, 0) << fault << "\n" << before.text << after.text;
-    EXPECT_GE(after.found, before.committed) << fault << "\n" << before.text << after.text;
-    EXPECT_EQ(after.committed, 3) << fault;
+/// A job of three ranks, of which one is killed.
+class CrashOfARank : public Crash {
+ protected:
+  void kill_at_some_points(int faulty, const std::string& arguments) {
+    const std::string job = OCTET_BIN_DIR "/octet-saving-job " + root() + " 2 mpi " + arguments;
+    const auto start = [&](const std::string& more) {
+      std::filesystem::remove_all(root());
+      std::string ranks;
+      for (int r = 0; r < 3; ++r) ranks += " : -n 1 " + (r == faulty ? "env " + with_faults(more) + " " : "") + job;
+      return test::run_command("mpiexec" + ranks.substr(2));
+    };
+    const TemporaryDirectory outside;
+    ASSERT_EQ(start("OCTET_FAULT_COUNT=" + (outside / "count")).exit_code, 0);
+    const long calls = std::atol(test::content_of(outside / "count").c_str());
+    ASSERT_GT(calls, 20) << "this rank has a file to write";
+    for (const long k : test::points(calls, 4)) {
+      const std::string fault = "kill:" + std::to_string(k);
+      const Ending before = start("OCTET_FAULT=" + fault);
+      EXPECT_NE(before.exit_code, 0) << fault;
+      const Ending after = test::run_job(root(), 3);
+      ASSERT_EQ(after.exit_code, 0) << fault << "\n" << before.text << after.text;
+      EXPECT_GE(after.found, before.committed) << fault << "\n" << before.text << after.text;
+      EXPECT_EQ(after.committed, 3) << fault;
+    }
   }
+};
+
+TEST_F(CrashOfARank, OneOfThree) {
+  kill_at_some_points(1, "");
+}
+
+TEST_F(CrashOfARank, TheOneThatWritesForItsNode) {
+  kill_at_some_points(0, "1");
 }
 
 /// A damaged step is saved again in place of the damaged one.

@@ -187,5 +187,95 @@ TEST(Resuming, ADamagedCheckpointIsNamedAndTheOneBeforeServes) {
   expect_same_tensors(newest, checkpoints_of(finished(2, arguments)).front());  // written again
 }
 
+/// A run that is killed before its first checkpoint, whatever it has done by then.
+TrainedRun killed_early(const std::string& arguments) {
+  EndlessRun endless(arguments + never_due);
+  const TrainedRun killed = endless.end_by_kill();
+  EXPECT_TRUE(checkpoints_of(killed).empty());
+  return killed;
+}
+
+TEST(BeginningAgain, AStartThatDiedBeforeItsFirstCheckpoint) {
+  const TrainedRun killed = killed_early("--precision fp32");
+  const auto lost = killed.metrics().size();
+  ASSERT_GE(lost, 3u);
+  const TrainedRun run = train_in(killed.directory, 3, "--precision fp32 --train.steps 10" + never_due);
+  ASSERT_EQ(run.result.exit_code, 0) << run.result.all();
+  EXPECT_HAS(run.result.err, "BEGINNING AGAIN AT STEP 0");
+  EXPECT_HAS(run.result.err, "train.steps 1000000 -> 10");
+  expect_whole_until(run, 10);
+  EXPECT_EQ(run.lines("metrics.discarded.jsonl").size(), lost);
+  EXPECT_EQ(run.status()["restarts"], 1);
+  EXPECT_EQ(run.losses(), finished(3, "--precision fp32 --train.steps 10" + never_due).losses());
+}
+
+TEST(BeginningAgain, AnotherRunAFinishedOneAndAnUnknownOneAreRefused) {
+  const TrainedRun killed = killed_early("");
+  const std::string more = "--train.steps 10" + never_due;
+  expect_refused(killed.directory, more + " --optimizer.lr 0.5",
+                 {killed.directory + "/config.yaml: optimizer.lr = 0.003 there, 0.5 now"});
+  expect_refused(killed.directory, more + " --run.seed 3", {"run.seed = 1 there, 3 now"});
+  write_bytes(workplace() / "same.yaml", tiny_model);
+  expect_refused(killed.directory, more + " --model ./same.yaml",
+                 {"config.yaml: model = ", "tiny.yaml there, ", "same.yaml now"});
+  expect_refused(killed.directory, more + " --checkpoint.resume never", {"holds a run already (metrics.jsonl)"});
+  expect_refused(killed.directory, more + " --checkpoint.resume must", {"checkpoint.resume = must"});
+  fs::remove(killed.file("config.yaml"));
+  expect_refused(killed.directory, more, {"holds a run already", "no checkpoint", "no config.yaml"});
+  const TrainedRun unsaved = train(2, "--train.steps 2");
+  expect_refused(unsaved.directory, "--train.steps 3", {"holds a run already", "it is finished"});
+}
+
+TEST(Resuming, WithAllowedChangesIsSaidLoudly) {
+  const TrainedRun& first = finished(2, ten_steps);
+  const std::string more = "--train.steps 12 --train.micro_batch 1 --precision fp32 --optimizer.lr 0.5" + never_due;
+  TrainedRun run = copy_of(first);
+  expect_refused(run.directory, more,
+                 {"optimizer.lr = 0.003 there, 0.5 now", "--checkpoint.allow_changes optimizer.lr"});
+  expect_refused(run.directory, more + " --checkpoint.allow_changes optimizer.eps", {"optimizer.lr = 0.003 there"});
+  expect_refused(run.directory, more + " --checkpoint.allow_changes '[optimizer.lr, run.seed]' --run.seed 4",
+                 {"checkpoint.allow_changes = \"run.seed\"", "may never change"});
+  expect_refused(run.directory, more + " --checkpoint.allow_changes optimizer.rl",
+                 {"checkpoint.allow_changes", "nearest: optimizer.lr"});
+  run = train_in(run.directory, 2, more + " --checkpoint.allow_changes optimizer.lr");
+  ASSERT_EQ(run.result.exit_code, 0) << run.result.all();
+  EXPECT_HAS(run.result.err, "checkpoint.allow_changes: optimizer.lr = 0.003 there, 0.5 now");
+  expect_whole_until(run, 12);
+  EXPECT_EQ(run.losses("lr").back(), 0.5);
+  EXPECT_EQ(run.losses("lr")[9], 0.003);
+}
+
+TEST(WritersPerNode, FewerFilesAndTheSameTensors) {
+  const std::string ten = "--train.steps 10 --train.micro_batch 1 --precision fp32" + never_due;
+  const std::string twenty = "--train.steps 20 --train.micro_batch 1 --precision fp32" + never_due;
+  const TrainedRun& all = finished(4, ten + " --checkpoint.writers_per_node all");
+  const TrainedRun& whole = finished(3, twenty);
+  for (int writers = 0; writers <= 3; ++writers) {
+    SCOPED_TRACE(writers);
+    const std::string option = fmt::format(" --checkpoint.writers_per_node {}", writers);
+    const TrainedRun& first = writers == 0 ? all : finished(4, ten + option);
+    ASSERT_EQ(first.result.exit_code, 0) << first.result.all();
+    const std::string newest = checkpoints_of(first).front();
+    EXPECT_EQ(checkpoint::read_manifest(newest).files.size(), writers == 0 ? 4u : static_cast<std::size_t>(writers));
+    EXPECT_TRUE(fs::exists(newest + "/view.h5"));
+    expect_same_tensors(newest, checkpoints_of(all).front());
+    if (writers != 0) {
+      const TrainedRun resumed = train_in(copy_of(first).directory, 3, twenty + option);
+      ASSERT_EQ(resumed.result.exit_code, 0) << resumed.result.all();
+      expect_whole_until(resumed, 20);
+      EXPECT_LT(distance(resumed.losses(), whole.losses()), 1e-5);
+    }
+  }
+}
+
+TEST(WritersPerNode, MoreThanRanksAreTheRanksAndNoneIsRefused) {
+  const TrainedRun run = train(2, "--train.steps 2 --checkpoint.writers_per_node 5" + never_due);
+  ASSERT_EQ(run.result.exit_code, 0) << run.result.all();
+  EXPECT_HAS(run.result.err, "checkpoint.writers_per_node = 5, but this node has 2 rank(s)");
+  EXPECT_EQ(checkpoint::read_manifest(checkpoints_of(run).front()).files.size(), 2u);
+  expect_refused(new_run_directory(), "--checkpoint.writers_per_node 0",
+                 {"checkpoint.writers_per_node = \"0\"", "expected all, or a number"});
+}
+
 }  // namespace
 }  // namespace octet::test

@@ -87,7 +87,7 @@ TEST_F(Status, IsNeverWrittenInPlace) {
 TEST_F(Status, AFailureNamesThePathAndKeepsTheOldStatus) {
   write_status(path.string(), {.state = "running", .reason = "first"});
   // The temporary file is in the way as a folder, which not even root can open for writing.
-  fs::create_directory(fmt::format("{}.tmp{}", path.string(), log::rank()));
+  fs::create_directory(fmt::format("{}.{}-{}.tmp", path.string(), log::rank(), getpid()));
   try {
     write_status(path.string(), {.state = "finished", .reason = "second"});
     ADD_FAILURE() << "nothing thrown";

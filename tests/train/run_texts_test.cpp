@@ -39,6 +39,14 @@ TEST(CheckpointInterval, OfAConfiguration) {
   EXPECT_EQ(interval.devices, 16);
 }
 
+TEST(CheckpointWriters, Forms) {
+  EXPECT_EQ(parse_writers("all"), 0);
+  EXPECT_EQ(parse_writers("1"), 1);
+  EXPECT_EQ(parse_writers("64"), 64);
+  for (const char* text : {"", "0", "-1", "1.5", "All", "none", "1 ", "9999999"})
+    EXPECT_FALSE(parse_writers(text)) << text;
+}
+
 TEST(WallTime, Forms) {
   EXPECT_EQ(parse_wall_time("0"), 0);
   EXPECT_EQ(parse_wall_time("90"), 5400);

@@ -69,7 +69,39 @@ TEST(Settings, WhatDecidesTheResultIsRefusedWithKeyAndBothValues) {
       EXPECT_EQ(e.code(), ExitCode::usage);
       EXPECT_NE(std::string(e.what()).find("step-000010: " + key + " = "), std::string::npos) << e.what();
       EXPECT_NE(std::string(e.what()).find(" there, "), std::string::npos) << e.what();
+      const bool told = std::string(e.what()).find("--checkpoint.allow_changes " + key) != std::string::npos;
+      EXPECT_EQ(told, may_be_allowed(key)) << e.what();
     }
+  }
+}
+
+TEST(Settings, AllowChangesLetsThoseOfTheOptimizerPass) {
+  const RunConfig before = sample();
+  RunConfig now = before;
+  now.optimizer.lr *= 2;
+  now.precision = Precision::bf16;
+  now.train.steps += 1;
+  now.checkpoint.allow_changes = {"optimizer.lr", "precision"};
+  std::vector<std::string> deciding;
+  for (const SettingChange& c : check(stored_yaml(before), now).changes) {
+    if (c.decides) deciding.push_back(c.key);
+  }
+  EXPECT_EQ(deciding, (std::vector<std::string>{"precision", "optimizer.lr"}));
+  now.optimizer.beta1 = 0.5;
+  EXPECT_THROW(check(stored_yaml(before), now), Error) << "beta1 is not named";
+  now.optimizer.beta1 = before.optimizer.beta1;
+  now.model.layers += 1;
+  now.checkpoint.allow_changes.emplace_back("model_shape.layers");
+  EXPECT_THROW(check(stored_yaml(before), now), Error) << "never";
+}
+
+TEST(Settings, WhatMayBeAllowed) {
+  for (const char* key : {"precision", "optimizer.lr", "optimizer.no_decay", "schedule.kind", "float8.recipe"}) {
+    EXPECT_TRUE(may_be_allowed(key)) << key;
+  }
+  for (const char* key : {"run.seed", "train.global_batch", "train.seq_len", "data.validation_fraction",
+                          "model_shape.vocab_size", "optimizer"}) {
+    EXPECT_FALSE(may_be_allowed(key)) << key;
   }
 }
 

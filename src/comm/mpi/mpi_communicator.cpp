@@ -181,6 +181,15 @@ class MpiCommunicator final : public Communicator {
     return std::make_unique<MpiCommunicator>(stream_, std::move(name), split_comm(color, key, operation));
   }
 
+  std::unique_ptr<Communicator> split_by_node(std::string name) override {
+    if (depth_ > 0) throw internal_error("comm", "split of group {} between group_begin and group_end", name_);
+    const OperationScope operation("split_by_node", name_);
+    MpiComm node;
+    check_mpi(MPI_Comm_split_type(comm_.get(), MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, node.out()),
+              "MPI_Comm_split_type");
+    return std::make_unique<MpiCommunicator>(stream_, std::move(name), std::move(node));
+  }
+
   std::int64_t scratch_bytes() const override {
     return size_ == 1 ? 0 : std::max<std::int64_t>(2 * step_bytes, size_ * small_all_reduce);
   }

@@ -70,6 +70,9 @@ class SelfCommunicator final : public Communicator {
   std::unique_ptr<Communicator> split(int, int, std::string name) override {
     return make_self_communicator(stream_, std::move(name));
   }
+  std::unique_ptr<Communicator> split_by_node(std::string name) override {
+    return make_self_communicator(stream_, std::move(name));
+  }
   std::int64_t scratch_bytes() const override { return 0; }
   [[noreturn]] void abort(int exit_code) override { std::_Exit(exit_code); }
 

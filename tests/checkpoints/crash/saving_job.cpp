@@ -1,6 +1,6 @@
 // A run that does nothing but save: takes up the newest checkpoint, checks every element of it, and saves each step up
 // to the last one. tests/crash ends it at any point and starts it again.
-//   octet-saving-job ROOT LAST_STEP [mpi]
+//   octet-saving-job ROOT LAST_STEP [mpi [WRITERS_PER_NODE]]
 // Prints "found N" or "found none", then "committed N" after each save. One process, or with mpi as many as are
 // started.
 #include <unistd.h>
@@ -23,7 +23,7 @@ void say(const std::string& text) {
 }
 
 /// Takes up what is there and saves, on every rank of `world`.
-void run(const std::string& root, std::int64_t last, Communicator& world, Stream& stream) {
+void run(const std::string& root, std::int64_t last, int writers, Communicator& world, Stream& stream) {
   std::int64_t step = 0;
   if (const std::optional<Found> found = find_newest_valid(root, world, stream)) {
     step = found->manifest.state.step;
@@ -33,7 +33,7 @@ void run(const std::string& root, std::int64_t last, Communicator& world, Stream
   }
   const bool speaks = world.rank() == 0;
   if (speaks) say(step == 0 ? "found none\n" : fmt::format("found {}\n", step));
-  Saver saver({.root = root, .keep_last = 2}, world, stream);
+  Saver saver({.root = root, .keep_last = 2, .writers_per_node = writers}, world, stream);
   test::VirtualRank rank(world.rank(), world.size());
   for (++step; step <= last; ++step) {
     rank.set(step);
@@ -48,7 +48,7 @@ int run_alone(const std::string& root, std::int64_t last) {
   const auto stream = cpu_device().make_stream();
   const auto world = make_self_communicator(*stream, "world");
   try {
-    run(root, last, *world, *stream);
+    run(root, last, 0, *world, *stream);
     return 0;
   } catch (const Error& error) {
     log::error("{}", error.what());
@@ -59,10 +59,10 @@ int run_alone(const std::string& root, std::int64_t last) {
   }
 }
 
-int body(MpiRuntime&, int, char** argv) {
+int body(MpiRuntime&, int argc, char** argv) {
   const auto stream = cpu_device().make_stream();
   const auto world = make_mpi_communicator(*stream, "world");
-  run(argv[1], std::atoll(argv[2]), *world, *stream);
+  run(argv[1], std::atoll(argv[2]), argc > 4 ? std::atoi(argv[4]) : 0, *world, *stream);
   return 0;
 }
 

@@ -4,7 +4,7 @@
 
 #include "src/base/handle.h"
 
-namespace octet::checkpoint {
+namespace octet {
 
 struct FileTraits {
   using type = int;
@@ -15,4 +15,4 @@ struct FileTraits {
 /// Closes a POSIX file descriptor. open's -1 is its null.
 using FileHandle = Handle<FileTraits>;
 
-}  // namespace octet::checkpoint
+}  // namespace octet

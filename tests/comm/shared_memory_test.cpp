@@ -1,0 +1,100 @@
+#include "src/comm/shared_memory.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <optional>
+
+#include "src/base/error.h"
+#include "src/comm/mpi/mpi_communicator.h"
+
+namespace octet {
+namespace {
+
+class Shared : public testing::Test {
+ protected:
+  std::unique_ptr<Stream> stream_ = cpu_device().make_stream();
+  std::unique_ptr<Communicator> world_ = make_mpi_communicator(*stream_, "world");
+  std::unique_ptr<Communicator> node_ = world_->split_by_node("node");
+  const int rank_ = node_->rank();
+};
+
+/// Byte `i` of a rank's part in a round.
+char value(int round, int rank, std::int64_t i) {
+  return static_cast<char>(round * 31 + rank * 7 + i % 101);
+}
+
+TEST_F(Shared, TheRanksOfAMachineAreOneNodeInTheirOrder) {
+  EXPECT_EQ(node_->size(), world_->size());
+  EXPECT_EQ(node_->rank(), world_->rank());
+  EXPECT_EQ(node_->name(), "node");
+  EXPECT_EQ(make_self_communicator(*stream_, "self")->split_by_node("node")->size(), 1);
+}
+
+TEST_F(Shared, EveryRankSeesWhatEachWrote) {
+  const auto bytes_of = [](int rank) { return std::int64_t{5000} * rank + (rank == 0 ? 0 : 3); };  // rank 0 has none
+  const SharedMemory memory(*node_, bytes_of(rank_));
+  for (int r = 0; r < node_->size(); ++r) ASSERT_EQ(memory.bytes(r), bytes_of(r));
+  for (int round = 0; round < 3; ++round) {
+    for (std::int64_t i = 0; i < bytes_of(rank_); ++i) memory.part(rank_)[i] = value(round, rank_, i);
+    node_->barrier();
+    for (int r = 0; r < node_->size(); ++r) {
+      for (std::int64_t i = 0; i < bytes_of(r); ++i) ASSERT_EQ(memory.part(r)[i], value(round, r, i)) << r;
+    }
+    node_->barrier();
+  }
+  EXPECT_EQ(memory.part(0), nullptr);
+}
+
+TEST_F(Shared, APartOutlivesTheRankThatMadeIt) {
+  std::optional<SharedMemory> memory(std::in_place, *node_, 100);
+  memory->part(rank_)[99] = value(0, rank_, 99);
+  node_->barrier();
+  if (rank_ != 0) memory.reset();
+  node_->barrier();
+  for (int r = 0; rank_ == 0 && r < node_->size(); ++r) EXPECT_EQ(memory->part(r)[99], value(0, r, 99));
+}
+
+TEST_F(Shared, IsReplacedByLarger) {
+  SharedMemory memory;
+  EXPECT_EQ(memory.bytes(rank_), 0);
+  for (const std::int64_t bytes : {10, 100'000}) {
+    memory = SharedMemory(*node_, bytes);
+    EXPECT_EQ(memory.bytes(node_->size() - 1), bytes);
+    EXPECT_EQ(memory.part(rank_)[bytes - 1], 0);
+  }
+}
+
+/// This process can open no further file.
+class NoMoreFiles {
+ public:
+  NoMoreFiles() {
+    getrlimit(RLIMIT_NOFILE, &old_);
+    const rlimit none{0, old_.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &none);
+  }
+  ~NoMoreFiles() { setrlimit(RLIMIT_NOFILE, &old_); }
+  NoMoreFiles(const NoMoreFiles&) = delete;
+  NoMoreFiles& operator=(const NoMoreFiles&) = delete;
+
+ private:
+  rlimit old_{};
+};
+
+TEST_F(Shared, ARankThatHasNoneIsNamedByAll) {
+  const int poor = node_->size() - 1;
+  std::optional<NoMoreFiles> limit;
+  if (rank_ == poor) limit.emplace();
+  std::string text;
+  try {
+    const SharedMemory memory(*node_, 4096);
+  } catch (const Error& e) {
+    text = e.what();
+  }
+  const std::string expected = fmt::format("rank {} of group node cannot share 4096 bytes", poor);
+  EXPECT_NE(text.find(expected), std::string::npos) << text;
+  EXPECT_NE(text.find("Too many open files"), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace octet

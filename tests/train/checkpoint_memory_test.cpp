@@ -1,0 +1,65 @@
+// Host memory of checkpoints in the memory plan.
+#include <gtest/gtest.h>
+
+#include "checkpoints/resharding.h"
+#include "src/train/memory_plan.h"
+#include "src/train/model_state.h"
+
+namespace octet {
+namespace {
+
+RunConfig small() {
+  RunConfig config;
+  config.model = {.name = "small",
+                  .dim = 64,
+                  .layers = 3,
+                  .heads = 4,
+                  .kv_heads = 2,
+                  .head_dim = 16,
+                  .ffn_dim = 192,
+                  .vocab_size = 20'000};
+  config.checkpoint.interval = "10";
+  return config;
+}
+
+TEST(CheckpointMemory, IsMastersAndMomentsOfTheShard) {
+  const RunConfig config = small();
+  const std::int64_t whole = 3 * 4 * config.model.parameters();
+  const std::int64_t padding = whole / 50;
+  for (const int shards : {1, 2, 4}) {
+    const std::int64_t bytes = checkpoint_host_bytes(config, {.dp_shard = shards});
+    EXPECT_GE(bytes, whole / shards) << shards;
+    EXPECT_LE(bytes, whole / shards + padding) << shards;
+  }
+}
+
+TEST(CheckpointMemory, ReplicasShareIt) {
+  const RunConfig config = small();
+  const std::int64_t whole = 3 * 4 * config.model.parameters();
+  const std::int64_t bytes = checkpoint_host_bytes(config, {.dp_replicate = 3, .dp_shard = 1});
+  EXPECT_GE(bytes, whole / 3);
+  EXPECT_LT(bytes, whole * 2 / 3);
+}
+
+TEST(CheckpointMemory, OfReadingAlone) {
+  RunConfig config = small();
+  config.checkpoint.interval = "off";
+  const std::int64_t shard = 4 * config.model.parameters();
+  EXPECT_EQ(checkpoint_host_bytes(config, {}), checkpoint::read_buffer_bytes);
+  config.device = "cuda";  // through memory of the host, one kind of tensors after the other
+  EXPECT_GE(checkpoint_host_bytes(config, {}), shard + checkpoint::read_buffer_bytes);
+  EXPECT_LT(checkpoint_host_bytes(config, {}), 2 * shard + checkpoint::read_buffer_bytes);
+  config.checkpoint.resume = "never";
+  EXPECT_EQ(checkpoint_host_bytes(config, {}), 0);
+}
+
+TEST(CheckpointMemory, CountsWhereTheHostIsTheDevice) {
+  MemoryPlan plan;
+  plan.host = cpu_device().available_bytes() / 2;
+  EXPECT_NO_THROW(check_fits(plan, cpu_device(), 1));
+  EXPECT_THROW(check_fits(plan, cpu_device(), 3), Error);
+  EXPECT_NE(memory_table(plan, nullptr).find("host, checkpoints"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace octet
