@@ -202,6 +202,16 @@ Saver::~Saver() {
   impl_.reset();
 }
 
+void Saver::prepare(std::span<const DevicePiece> pieces) {
+  Impl& self = *impl_;
+  if (busy())
+    throw internal_error("checkpoints", "prepare while the checkpoint of step {} is being written",
+                         self.job->state.step);
+  self.make_plan(pieces);
+  together("checkpoints cannot be taken", self.world, self.stream,
+           [&] { self.snapshot.reserve(pieces, self.plan.mine, self.stream); });
+}
+
 void Saver::start(const RunState& state, std::span<const DevicePiece> pieces) {
   Impl& self = *impl_;
   if (busy()) {

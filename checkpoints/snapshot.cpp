@@ -1,5 +1,7 @@
 #include "checkpoints/snapshot.h"
 
+#include <cstring>
+
 namespace octet::checkpoint {
 namespace {
 
@@ -15,14 +17,19 @@ std::int64_t aligned_bytes_of(const DevicePiece& piece) {
 
 }  // namespace
 
-void Snapshot::take(std::span<const DevicePiece> pieces, std::span<const std::int32_t> which, Stream& stream) {
+void Snapshot::reserve(std::span<const DevicePiece> pieces, std::span<const std::int32_t> which, Stream& stream) {
   std::int64_t bytes = 0;
   for (const std::int32_t i : which) bytes += aligned_bytes_of(pieces[static_cast<std::size_t>(i)]);
+  if (bytes <= memory_.bytes()) return;
   pieces_.clear();
-  if (bytes > memory_.bytes()) {
-    memory_ = HostBuffer();  // give back the old one first
-    memory_ = HostBuffer(stream.device(), bytes);
-  }
+  memory_ = HostBuffer();  // give back the old one first
+  memory_ = HostBuffer(stream.device(), bytes);
+  std::memset(memory_.data(), 0, static_cast<std::size_t>(bytes));
+}
+
+void Snapshot::take(std::span<const DevicePiece> pieces, std::span<const std::int32_t> which, Stream& stream) {
+  reserve(pieces, which, stream);
+  pieces_.clear();
   auto* to = memory_.as<char>();
   for (const std::int32_t i : which) {
     const DevicePiece& piece = pieces[static_cast<std::size_t>(i)];

@@ -13,6 +13,9 @@ namespace octet::checkpoint {
 /// This rank's part of a checkpoint in host memory, which stays from save to save and only grows.
 class Snapshot {
  public:
+  /// Takes the memory that a take() of the same pieces needs, and touches it: the first access to a page costs many
+  /// times the copy of its bytes. Nothing where there is enough. As take() in all else.
+  void reserve(std::span<const DevicePiece> pieces, std::span<const std::int32_t> which, Stream& stream);
   /// Copies the pieces `which` (indices into `pieces`) from the device and waits for the copy. Main thread, and not
   /// while the pieces of an earlier one are still being written.
   void take(std::span<const DevicePiece> pieces, std::span<const std::int32_t> which, Stream& stream);

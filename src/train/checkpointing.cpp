@@ -38,6 +38,7 @@ Checkpointing::Checkpointing(const RunConfig& config, const RunEnvironment& envi
                                .keep_last = static_cast<int>(config.checkpoint.keep),
                                .keep_every = config.checkpoint.keep_every},
       environment.mesh.world(), environment.stream);
+  saver_->prepare(pieces_);
 }
 
 bool Checkpointing::is_timed() const {

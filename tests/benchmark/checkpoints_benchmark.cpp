@@ -1,13 +1,15 @@
-// One save or one load of a checkpoint by one process, measured; a JSON line goes to standard output.
-//   octet-benchmark-checkpoints list MIB        the tensors, "NAME ROWS COLUMNS" a line (columns 0: a vector)
-//   octet-benchmark-checkpoints save ROOT MIB   through the Saver, as a training loop does; and a memcpy beside it
-//   octet-benchmark-checkpoints load ROOT MIB   chooses and verifies the newest, and reads every tensor
-// compare_checkpoints.sh calls it in turn with dd, cat and PyTorch.
+// Saves and loads of a checkpoint by one process, each measured: a command a line on standard input, a line of JSON
+// each on standard output. compare_checkpoints.sh calls them in turn with dd, cat and PyTorch.
+//   octet-benchmark-checkpoints list MIB      the tensors, "NAME ROWS COLUMNS" a line (columns 0: a vector)
+//   octet-benchmark-checkpoints ROOT MIB      obeys:
+//     save   a memcpy of the tensors; then a save through the Saver, as a training loop does it
+//     load   chooses and verifies the newest checkpoint, and reads every tensor
 #include <fmt/format.h>
 
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <iostream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -16,6 +18,7 @@
 #include "checkpoints/restore.h"
 #include "checkpoints/saver.h"
 #include "src/base/log.h"
+#include "src/device/buffer.h"
 
 namespace octet::checkpoint {
 namespace {
@@ -51,101 +54,113 @@ std::vector<StoredTensor> tensors_of(std::int64_t bytes) {
   return tensors;
 }
 
-/// Their values, in memory that was written to.
+/// Their values, in memory of the device as a run has them.
 class Values {
  public:
   explicit Values(const std::vector<StoredTensor>& tensors) : tensors_(tensors) {
-    std::uint64_t state = 1;  // bytes that no storage can make smaller
     for (const StoredTensor& t : tensors) {
-      std::vector<std::uint64_t>& values = values_.emplace_back(static_cast<std::size_t>(t.shape.elements() / 2));
-      for (std::uint64_t& v : values) v = state = state * 6364136223846793005u + 1442695040888963407u;
+      offsets_.push_back(bytes_);
+      bytes_ += t.shape.elements() * size_of(t.dtype);
+    }
+    memory_ = Buffer(cpu_device(), bytes_, Purpose::parameters);
+    std::uint64_t state = 1;  // bytes that no storage can make smaller
+    for (std::int64_t i = 0; i < bytes_ / 8; ++i) {
+      memory_.as<std::uint64_t>()[i] = state = state * 6364136223846793005u + 1442695040888963407u;
     }
   }
-  std::int64_t bytes() const {
-    std::int64_t sum = 0;
-    for (const auto& values : values_) sum += static_cast<std::int64_t>(values.size() * sizeof values[0]);
-    return sum;
-  }
+  std::int64_t bytes() const { return bytes_; }
+  const void* data() const { return memory_.data(); }
   std::vector<DevicePiece> pieces() const {
     std::vector<DevicePiece> all;
-    for (std::size_t t = 0; t < tensors_.size(); ++t) {
-      all.push_back({tensors_[t], {{}, tensors_[t].shape}, values_[t].data()});
-    }
+    for (std::size_t t = 0; t < tensors_.size(); ++t) all.push_back({tensors_[t], {{}, tensors_[t].shape}, at(t)});
     return all;
   }
-  std::vector<WantedPiece> wanted() {
+  std::vector<WantedPiece> wanted() const {
     std::vector<WantedPiece> all;
-    for (std::size_t t = 0; t < tensors_.size(); ++t) {
-      all.push_back({tensors_[t].name, {{}, tensors_[t].shape}, values_[t].data()});
-    }
+    for (std::size_t t = 0; t < tensors_.size(); ++t) all.push_back({tensors_[t].name, {{}, tensors_[t].shape}, at(t)});
     return all;
-  }
-  void copy_to(std::vector<char>& memory) const {
-    char* to = memory.data();
-    for (const auto& values : values_) {
-      std::memcpy(to, values.data(), values.size() * sizeof values[0]);
-      to += values.size() * sizeof values[0];
-    }
   }
 
  private:
+  void* at(std::size_t tensor) const { return memory_.as<char>() + offsets_[tensor]; }
+
   std::vector<StoredTensor> tensors_;
-  std::vector<std::vector<std::uint64_t>> values_;
+  std::vector<std::int64_t> offsets_;
+  std::int64_t bytes_ = 0;
+  Buffer memory_;
 };
 
-/// Step boundaries come every few milliseconds; what the loop spends in the saver there is what training stands still.
-void save(const std::string& root, const Values& values, Communicator& world, Stream& stream) {
-  std::vector<char> touched(static_cast<std::size_t>(values.bytes()), 1);
-  Saver saver({.root = root, .keep_last = 1}, world, stream);
-  RunState state;
-  state.step = list_checkpoints(root).empty() ? 1 : step_of(list_checkpoints(root).front()).value() + 1;
-  const std::vector<DevicePiece> pieces = values.pieces();
-
-  const double copy = seconds_of([&] { values.copy_to(touched); });
-  const double snapshot = seconds_of([&] { saver.start(state, pieces); });
-  const auto start = Clock::now();
-  double polls = 0;
-  std::optional<SaveReport> report;
-  while (!report) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    polls += seconds_of([&] { report = saver.poll(); });
+class Benchmark {
+ public:
+  Benchmark(const std::string& root, std::int64_t bytes)
+      : root_(root),
+        stream_(cpu_device().make_stream()),
+        world_(make_self_communicator(*stream_, "world")),
+        values_(tensors_of(bytes)),
+        pieces_(values_.pieces()),
+        touched_(cpu_device(), values_.bytes(), Purpose::workspace),
+        saver_({.root = root, .keep_last = 1}, *world_, *stream_) {
+    std::memset(touched_.data(), 1, static_cast<std::size_t>(values_.bytes()));
+    saver_.prepare(pieces_);
   }
-  const double written = seconds_since(start);
-  saver.finish();
-  fmt::print(
-      "{{\"what\": \"save\", \"bytes\": {}, \"memcpy_seconds\": {:.4f}, \"snapshot_seconds\": {:.4f}, "
-      "\"commit_seconds\": {:.4f}, \"seconds\": {:.4f}}}\n",
-      values.bytes(), copy, snapshot, polls, written);
-}
 
-void load(const std::string& root, Values& values, Communicator& world, Stream& stream) {
-  std::optional<Found> found;
-  const double verified = seconds_of([&] { found = find_newest_valid(root, world, stream); });
-  if (!found) throw usage_error("benchmark", "{}: holds no checkpoint", root);
-  const double read = seconds_of([&] { read_pieces(found->directory, found->manifest, values.wanted()); });
-  fmt::print(
-      "{{\"what\": \"load\", \"bytes\": {}, \"verify_seconds\": {:.4f}, \"read_seconds\": {:.4f}, "
-      "\"seconds\": {:.4f}}}\n",
-      values.bytes(), verified, read, verified + read);
-}
-
-int run(const std::vector<std::string>& words) {
-  const bool lists = words.size() == 2 && words[0] == "list";
-  if (!lists && !(words.size() == 3 && (words[0] == "save" || words[0] == "load"))) {
-    throw usage_error("benchmark", "expected list MIB, save ROOT MIB or load ROOT MIB");
-  }
-  const std::vector<StoredTensor> tensors = tensors_of(std::atoll(words.back().c_str()) << 20);
-  if (lists) {
-    for (const StoredTensor& t : tensors) {
-      fmt::print("{} {} {}\n", t.name, t.shape[0], t.shape.rank() == 2 ? t.shape[1] : 0);
+  /// Step boundaries come every two milliseconds; what the loop spends in the saver is what training stands still.
+  void save() {
+    const double copy =
+        seconds_of([&] { std::memcpy(touched_.data(), values_.data(), static_cast<std::size_t>(values_.bytes())); });
+    ++state_.step;
+    const double snapshot = seconds_of([&] { saver_.start(state_, pieces_); });
+    const auto start = Clock::now();
+    double polls = 0;
+    std::optional<SaveReport> report;
+    while (!report) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      polls += seconds_of([&] { report = saver_.poll(); });
     }
-    return 0;
+    const double seconds = seconds_since(start);
+    saver_.finish();
+    fmt::print("{{\"bytes\": {}, \"memcpy\": {:.4f}, \"snapshot\": {:.4f}, \"commit\": {:.4f}, \"seconds\": {:.4f}}}\n",
+               values_.bytes(), copy, snapshot, polls, seconds);
   }
-  const auto stream = cpu_device().make_stream();
-  const auto world = make_self_communicator(*stream, "world");
-  Values values(tensors);
-  words[0] == "save" ? save(words[1], values, *world, *stream) : load(words[1], values, *world, *stream);
-  return 0;
+
+  void load() {
+    std::optional<Found> found;
+    const double verify = seconds_of([&] { found = find_newest_valid(root_, *world_, *stream_); });
+    if (!found) throw usage_error("benchmark", "{}: holds no checkpoint", root_);
+    const double read = seconds_of([&] { read_pieces(found->directory, found->manifest, values_.wanted()); });
+    fmt::print("{{\"bytes\": {}, \"verify\": {:.4f}, \"read\": {:.4f}, \"seconds\": {:.4f}}}\n", values_.bytes(),
+               verify, read, verify + read);
+  }
+
+ private:
+  std::string root_;
+  std::unique_ptr<Stream> stream_;
+  std::unique_ptr<Communicator> world_;
+  Values values_;
+  std::vector<DevicePiece> pieces_;
+  Buffer touched_;
+  Saver saver_;
+  RunState state_;
+};
+
+void list(std::int64_t bytes) {
+  for (const StoredTensor& t : tensors_of(bytes)) {
+    fmt::print("{} {} {}\n", t.name, t.shape[0], t.shape.rank() == 2 ? t.shape[1] : 0);
+  }
+}
+
+void serve(const std::string& root, std::int64_t bytes) {
+  Benchmark benchmark(root, bytes);
+  for (std::string command; std::getline(std::cin, command);) {
+    if (command == "save") {
+      benchmark.save();
+    } else if (command == "load") {
+      benchmark.load();
+    } else {
+      throw usage_error("benchmark", "unknown command {}, expected save or load", command);
+    }
+    std::fflush(stdout);
+  }
 }
 
 }  // namespace
@@ -153,7 +168,11 @@ int run(const std::vector<std::string>& words) {
 
 int main(int argc, char** argv) {
   try {
-    return octet::checkpoint::run({argv + 1, argv + argc});
+    if (argc != 3) throw octet::usage_error("benchmark", "expected list MIB, or ROOT MIB");
+    const std::string first = argv[1];
+    const std::int64_t bytes = std::atoll(argv[2]) << 20;
+    first == "list" ? octet::checkpoint::list(bytes) : octet::checkpoint::serve(first, bytes);
+    return 0;
   } catch (const octet::Error& error) {
     octet::log::error("{}", error.what());
     return static_cast<int>(error.code());
