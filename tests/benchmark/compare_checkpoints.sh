@@ -16,7 +16,7 @@ usage: tests/benchmark/compare_checkpoints.sh [options]
   --folder DIR      on the disk to be measured; a folder of its own is made there and removed   (.)
   --bin DIR         Octet's programs                                       (build/cpu/bin)
   --size N          MiB of tensors                                         (1200)
-  --rounds N        times that each is measured                            (7)
+  --rounds N        times that each is measured                            (5)
   --trainings N     runs of octet-train, for the slow-down of steps        (2)
   --threads N       threads of octet-train                                 (2)
   --results FILE    keep one JSON line a measurement here                  (a temporary file)
@@ -24,7 +24,7 @@ OCTET_PYTHON names the Python that has torch (python3); where it has none, PyTor
 END
 }
 
-folder=. bin=build/cpu/bin size=1200 rounds=7 trainings=2 threads=2 results=
+folder=. bin=build/cpu/bin size=1200 rounds=5 trainings=2 threads=2 results=
 while (($#)); do
   case $1 in
     --help) usage; exit 0 ;;
