@@ -1,5 +1,4 @@
 #include <cstddef>
-#include <future>
 
 #include "checkpoints/box.h"
 #include "checkpoints/hash.h"
@@ -12,7 +11,7 @@
 // what lies between HDF5 and the file (its caches, this room's driver, the kernel) is inside what the hash vouches for.
 // The blocks are still in the page cache, so it costs a pass over memory and not over the disk. That memory reached
 // HDF5 unchanged is another question, which the hash that each dataset carries answers: it is taken from the caller's
-// memory.
+// memory before.
 
 namespace octet::checkpoint {
 namespace {
@@ -53,14 +52,6 @@ Hdf5Properties dataset_creation(const std::string& path) {
   return creation;
 }
 
-/// Hashes beside the write, where it takes longer than to start a thread.
-std::future<std::string> hash_beside(const void* data, std::size_t bytes) {
-  constexpr std::size_t worth_a_thread = std::size_t{1} << 20;
-  const auto deferred = std::launch::deferred;
-  return std::async(bytes < worth_a_thread ? deferred : deferred | std::launch::async,
-                    [data, bytes] { return hash_of(data, bytes); });
-}
-
 std::string write_piece(hid_t file, hid_t creation, const PieceData& piece, const std::string& path) {
   check_piece(piece, path);
   const void* data = data_of(piece, path);
@@ -78,9 +69,8 @@ std::string write_piece(hid_t file, hid_t creation, const PieceData& piece, cons
   hdf5::write_attribute(dataset.get(), "dtype", name_of(dtype), path);
   hdf5::write_attribute(dataset.get(), "global_shape", hdf5::list(piece.tensor.shape), path);
   hdf5::write_attribute(dataset.get(), "offset", std::span(piece.box.offset).first(rank), path);
-  std::future<std::string> hash = hash_beside(data, bytes);
+  hdf5::write_attribute(dataset.get(), "xxh3_128", hash_of(data, bytes), path);
   hdf5::check(H5Dwrite(dataset.get(), type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data), path, "write dataset " + name);
-  hdf5::write_attribute(dataset.get(), "xxh3_128", hash.get(), path);
   return name;
 }
 
