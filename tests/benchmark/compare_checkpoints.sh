@@ -44,13 +44,24 @@ trap 'rm -rf "$work"' EXIT
 results=${results:-$work/results.jsonl}
 : > "$results"
 
+# Before all that writes: what is not on the disk yet goes there, and as much memory as will be needed has just been
+# given back. A virtual machine's host takes memory that is free for seconds, and who touches it next pays for that.
+make_ready() {
+  sync -f "$work"
+  head -c "${size}M" /dev/zero > "$work/spare"
+  rm "$work/spare"
+}
+
 # ask NAME COMMAND IN OUT: has a program that stands by do it; its line goes to the results.
 ask() {
   local line
-  sync -f "$work"
   echo "$2" >&"$3"
   read -r line <&"$4"
   echo "{\"what\": \"$1\", \"round\": $round, ${line#\{}" >> "$results"
+}
+ours_save() {
+  make_ready
+  ours save
 }
 ours() { ask "octet $1" "${1%% *}" "$octet_in" "$octet_out"; }
 theirs() { if [[ -n $torch_in ]]; then ask "torch $1" "${1%% *}" "$torch_in" "$torch_out"; fi; }
@@ -59,7 +70,6 @@ theirs() { if [[ -n $torch_in ]]; then ask "torch $1" "${1%% *}" "$torch_in" "$t
 timed() {
   local name=$1 start end
   shift
-  sync -f "$work"
   start=${EPOCHREALTIME/[.,]/}
   "$@"
   end=${EPOCHREALTIME/[.,]/}
@@ -70,6 +80,7 @@ shards() { echo "$work"/octet/step-*/writer-*.h5; }
 copy_with_dd() { dd if="$(shards)" of="$work/copy" bs=8M conv=fsync status=none; }
 measure_dd() {
   rm -f "$work/copy"
+  make_ready
   timed dd copy_with_dd
 }
 read_with_cat() { cat "$(shards)" > /dev/null; }
@@ -105,17 +116,19 @@ fi
 
 for ((round = 0; round <= rounds; ++round)); do  # round 0 is not counted
   echo "round $round of $rounds" >&2
-  if ((round % 2)); then measure_dd; ours save; else ours save; measure_dd; fi
+  if ((round % 2)); then measure_dd; ours_save; else ours_save; measure_dd; fi
   timed cat read_with_cat
   ours load
   forget "$(shards)"
   timed 'cat cold' read_with_cat
   forget "$(shards)"
   ours 'load cold'
+  make_ready
   theirs save
   theirs load
   if [[ -n $torch_in ]]; then forget "$work"/torch/*; fi
   theirs 'load cold'
+  make_ready
   theirs async
 done
 exec {octet_in}>&-  # both end with their input
