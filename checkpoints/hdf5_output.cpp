@@ -18,11 +18,6 @@ namespace {
 
 constexpr std::size_t block_bytes = std::size_t{8} << 20;
 
-/// The disk is to begin now and not at the fsync. A hint: file systems that know nothing of it ignore it.
-void start_write_back(int file, std::int64_t offset, std::int64_t bytes) noexcept {
-  if (bytes == static_cast<std::int64_t>(block_bytes)) ::sync_file_range(file, offset, bytes, SYNC_FILE_RANGE_WRITE);
-}
-
 // ---- the driver: an open file of HDF5, and the functions that HDF5 calls
 
 struct OpenFile {
@@ -128,8 +123,10 @@ void Hdf5Output::throw_if_failed() const {
   throw internal_error("checkpoints", "{}: {}: {}", path_, failed_, std::strerror(error_));
 }
 
-void Hdf5Output::finish() {
+void Hdf5Output::finish(const std::function<void()>& meanwhile) {
   throw_if_failed();
+  ::sync_file_range(file_.get(), 0, 0, SYNC_FILE_RANGE_WRITE);  // all of it
+  if (meanwhile) meanwhile();
   if (::fsync(file_.get()) != 0) {
     throw internal_error("checkpoints", "{}: cannot be flushed to disk: {}", path_, std::strerror(errno));
   }
@@ -146,11 +143,16 @@ void Hdf5Output::write(std::int64_t offset, const char* from, std::size_t bytes)
       failed_ = "cannot be written";
       return;
     }
-    start_write_back(file_.get(), offset, written);
     offset += written;
+    if (offset - handed_over_ >= static_cast<std::int64_t>(block_bytes)) hand_over(offset);
     from += written;
     bytes -= static_cast<std::size_t>(written);
   }
+}
+
+void Hdf5Output::hand_over(std::int64_t end) noexcept {
+  ::sync_file_range(file_.get(), handed_over_, end - handed_over_, SYNC_FILE_RANGE_WRITE);
+  handed_over_ = end;
 }
 
 void Hdf5Output::read(std::int64_t offset, char* to, std::size_t bytes) noexcept {
@@ -178,7 +180,8 @@ void Hdf5Output::set_size(std::int64_t bytes) noexcept {
 }
 
 void write_hdf5_file(const std::string& path, std::int64_t user_bytes,
-                     const std::function<void(hid_t file, const Hdf5Output& output)>& fill) {
+                     const std::function<void(hid_t file, const Hdf5Output& output)>& fill,
+                     const std::function<void()>& meanwhile) {
   hdf5::prepare();
   Hdf5Output output(path);
   try {
@@ -194,7 +197,7 @@ void write_hdf5_file(const std::string& path, std::int64_t user_bytes,
     output.throw_if_failed();
     throw;
   }
-  output.finish();
+  output.finish(meanwhile);
 }
 
 }  // namespace octet::checkpoint

@@ -7,7 +7,7 @@
 
 namespace octet::checkpoint {
 
-/// Calls `each` with the blocks of a file in order, at most 4 MiB each, and returns its size. Throws a usage error when
+/// Calls `each` with the blocks of a file in order, at most 1 MiB each, and returns its size. Throws a usage error when
 /// the file cannot be opened and an internal error when it cannot be read, with path and reason.
 std::int64_t read_blocks(const std::string& path, const std::function<void(std::span<const char>)>& each);
 

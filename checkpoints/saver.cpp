@@ -125,10 +125,14 @@ struct Saver::Impl {
     description = std::move(now);
   }
 
+  /// Collective in itself, but of one opinion in each group, so that all ranks get to the agreement.
+  void reserve(const std::string& what) {
+    agree(what, failure_of([&] { snapshot.reserve(plan, world.rank(), stream); }), world, stream);
+  }
+
   void take_snapshot(const std::string& what, const std::string& temporary, std::span<const DevicePiece> pieces) {
     try {
-      // Collective in itself, but of one opinion in each group, so that all ranks get to the agreement.
-      agree(what, failure_of([&] { snapshot.reserve(plan, world.rank(), stream); }), world, stream);
+      reserve(what);
       together(what, world, stream, [&] { snapshot.take(pieces, plan, world.rank(), stream); });
     } catch (...) {
       drop(temporary);
@@ -249,6 +253,16 @@ Saver::~Saver() {
   // Left by an exception: what is being written stays a leftover, which the next start removes.
   const OperationScope operation("wait for the checkpoint writer");
   impl_.reset();
+}
+
+void Saver::prepare(std::span<const DevicePiece> pieces) {
+  Impl& self = *impl_;
+  if (busy()) {
+    throw internal_error("checkpoints", "prepare while the checkpoint of step {} is being written",
+                         self.job->state.step);
+  }
+  self.make_plan(pieces);
+  self.reserve("checkpoints cannot be taken");
 }
 
 void Saver::start(const RunState& state, std::span<const DevicePiece> pieces) {

@@ -51,6 +51,9 @@ class Saver {
   /// Waits for the writer. A save that is not committed stays a leftover.
   ~Saver();
 
+  /// Takes and touches the host memory for snapshots of these pieces, so that the first start() does not. Optional.
+  /// Throws as start() does.
+  void prepare(std::span<const DevicePiece> pieces);
   /// Snapshot and hand over to the writer. Waits first for a save that is not committed yet (back-pressure, logged).
   void start(const RunState& state, std::span<const DevicePiece> pieces);
   /// At a step boundary: the report of a save that was committed now, or by a start() that had to wait for it.

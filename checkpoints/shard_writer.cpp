@@ -6,11 +6,12 @@
 #include "checkpoints/hdf5_support.h"
 #include "checkpoints/shard_file.h"
 
-// The hash of the file is taken from the file itself, read back after the fsync. HDF5 writes metadata out of order and
-// more than once, so no hash on the way would be of what stands there in the end; and what lies between HDF5 and the
-// file (its caches, this room's driver, the kernel) is inside what the hash vouches for. The blocks are still in the
-// page cache, so it costs a pass over memory and not over the disk. That memory reached HDF5 unchanged is another
-// question, which the hash that each dataset carries answers: it is taken from the caller's memory before.
+// The hash of the file is taken from the file itself, read back once HDF5 has closed it, while the disk writes. HDF5
+// writes metadata out of order and more than once, so no hash on the way would be of what stands there in the end; and
+// what lies between HDF5 and the file (its caches, this room's driver, the kernel) is inside what the hash vouches for.
+// The blocks are still in the page cache, so it costs a pass over memory and not over the disk. That memory reached
+// HDF5 unchanged is another question, which the hash that each dataset carries answers: it is taken from the caller's
+// memory before.
 
 namespace octet::checkpoint {
 namespace {
@@ -78,15 +79,19 @@ std::string write_piece(hid_t file, hid_t creation, const PieceData& piece, cons
 StoredFile write_shard_file(const std::string& path, const RunState& state, std::span<const PieceData> pieces,
                             std::vector<std::string>& datasets) {
   datasets.clear();
-  write_hdf5_file(path, 0, [&](hid_t file, const Hdf5Output& output) {
-    write_state(file, state, path);
-    const Hdf5Properties creation = dataset_creation(path);
-    for (const PieceData& piece : pieces) {
-      datasets.push_back(write_piece(file, creation.get(), piece, path));
-      output.throw_if_failed();
-    }
-  });
-  return hash_file(path);
+  StoredFile written;
+  write_hdf5_file(
+      path, 0,
+      [&](hid_t file, const Hdf5Output& output) {
+        write_state(file, state, path);
+        const Hdf5Properties creation = dataset_creation(path);
+        for (const PieceData& piece : pieces) {
+          datasets.push_back(write_piece(file, creation.get(), piece, path));
+          output.throw_if_failed();
+        }
+      },
+      [&] { written = hash_file(path); });
+  return written;
 }
 
 }  // namespace octet::checkpoint

@@ -1,9 +1,16 @@
 #include "checkpoints/snapshot.h"
 
+#include <cstring>
+
 namespace octet::checkpoint {
 namespace {
 
 constexpr std::int64_t alignment = 64;
+
+/// The first access to a page costs many times the copy of its bytes.
+void touch(char* memory, std::int64_t bytes) {
+  std::memset(memory, 0, static_cast<std::size_t>(bytes));
+}
 
 /// Ranks of the world that `writer` writes for, in the order of its group.
 std::vector<std::size_t> members_of(const SavePlan& plan, int writer) {
@@ -35,6 +42,7 @@ void Snapshot::reserve(const SavePlan& plan, int rank, Stream& stream) {
     if (mine <= alone_.bytes()) return;
     alone_ = HostBuffer();  // give back the old one first
     alone_ = HostBuffer(stream.device(), mine);
+    touch(alone_.as<char>(), mine);
     return;
   }
   // The same answer on every rank of the group, since each knows what all need.
@@ -46,6 +54,7 @@ void Snapshot::reserve(const SavePlan& plan, int rank, Stream& stream) {
   if (fits) return;
   shared_ = SharedMemory();
   shared_ = SharedMemory(*group_, mine);
+  touch(memory_of(group_->rank()), mine);
 }
 
 void Snapshot::take(std::span<const DevicePiece> pieces, const SavePlan& plan, int rank, Stream& stream) {

@@ -39,6 +39,7 @@ Checkpointing::Checkpointing(const RunConfig& config, const RunEnvironment& envi
                                .keep_every = config.checkpoint.keep_every,
                                .writers_per_node = *parse_writers(config.checkpoint.writers_per_node)},
       environment.mesh.world(), environment.stream);
+  saver_->prepare(pieces_);
 }
 
 bool Checkpointing::is_timed() const {

@@ -48,20 +48,6 @@ commit=$(git rev-parse --short HEAD 2> /dev/null || echo unknown)
 "$python" -c 'import torch' || { echo "$python has no torch; see --help" >&2; exit 64; }
 [[ -x $bin/octet-train && -x $bin/octet ]] || { echo "no octet-train and octet in $bin: build them first" >&2; exit 64; }
 
-# Words drawn by a fixed rule, 2 MB: speed does not depend on what the text says.
-prepare_text() {
-  mkdir "$work/text"
-  python3 - > "$work/text/words.txt" <<'END'
-import random
-rng = random.Random(1)
-words = ["".join(rng.choices("etaoinshrdlu", k=rng.randint(2, 9))) for _ in range(2000)]
-for _ in range(30000):
-    print(" ".join(rng.choices(words, k=10)))
-END
-  "$bin/octet" prepare --input "$work/text" --output "$work/tokens" > "$work/prepare.log" 2>&1 ||
-    { cat "$work/prepare.log" >&2; exit 70; }
-}
-
 # octet MODEL PRECISION RANKS: one run; its JSON line goes to $results.
 octet() {
   local model=$1 precision=$2 ranks=$3 run=$work/run per_rank=$((threads / $3)) file seq_len
@@ -88,7 +74,7 @@ torch() {
     2> "$work/torch.log" >> "$results" || { tail -20 "$work/torch.log" >&2; exit 70; }
 }
 
-prepare_text
+tests/benchmark/prepare_words.sh "$bin" "$work"
 for ((round = 1; round <= rounds; ++round)); do
   for model in ${models//,/ }; do
     for precision in fp32 bf16 float8; do octet "$model" "$precision" 1; done

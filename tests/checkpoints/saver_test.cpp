@@ -30,6 +30,26 @@ TEST_F(SaverTest, WhatIsSavedIsFoundByEveryLayout) {
   for (const int shards : {1, 2, 3, 5, 8}) EXPECT_EQ(test::wrong_tensor(*found, shards), std::nullopt) << shards;
 }
 
+TEST_F(SaverTest, PreparedItSavesTheSame) {
+  Saver saver = make_saver();
+  saver.prepare(mine_->pieces());
+  saver.prepare(mine_->pieces());  // there is enough already
+  save(saver, 4);
+  save(saver, 5);
+  const std::optional<Found> found = find();
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->manifest.state, state_at(5));
+  EXPECT_EQ(test::wrong_tensor(*found, 2), std::nullopt);
+}
+
+TEST_F(SaverTest, WhatIsBeingWrittenIsNotPreparedAnew) {
+  Saver saver = make_saver();
+  start(saver, 4);
+  EXPECT_TRUE(contains(common_error([&] { saver.prepare(mine_->pieces()); }), "step 4 is being written"));
+  saver.finish();
+  EXPECT_EQ(steps(), Steps({4}));
+}
+
 TEST_F(SaverTest, FewerRanksFindTheSame) {
   {
     Saver saver = make_saver();

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "src/base/error.h"
+#include "src/device/cpu/stream_copy.h"
 #include "src/device/device.h"
 
 namespace octet {
@@ -76,7 +77,7 @@ class CpuDevice final : public Device {
     if (bytes > 0) std::memcpy(to, from, static_cast<std::size_t>(bytes));
   }
   void copy_from_host(void* to, const void* from, std::int64_t bytes, Stream& s) override { copy(to, from, bytes, s); }
-  void copy_to_host(void* to, const void* from, std::int64_t bytes, Stream& s) override { copy(to, from, bytes, s); }
+  void copy_to_host(void* to, const void* from, std::int64_t bytes, Stream&) override { stream_copy(to, from, bytes); }
 };
 
 }  // namespace
