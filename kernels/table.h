@@ -10,6 +10,7 @@
 #include "kernels/rmsnorm.h"
 #include "kernels/rope.h"
 #include "kernels/stats.h"
+#include "kernels/sum_parts.h"
 #include "kernels/swiglu.h"
 
 namespace octet {
@@ -52,6 +53,7 @@ struct KernelTable {
   void (*sum_of_squares)(Stream&, const SumOfSquares&);
   std::int64_t (*sum_of_squares_workspace)(const SumOfSquares&);
   void (*accumulate)(Stream&, const Accumulate&);
+  void (*sum_parts)(Stream&, const SumParts&);
   void (*clip_factor)(Stream&, const ClipFactor&);
 };
 

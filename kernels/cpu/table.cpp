@@ -32,6 +32,7 @@ const KernelTable& cpu_kernels() {
       .sum_of_squares = cpu::sum_of_squares,
       .sum_of_squares_workspace = cpu::sum_of_squares_workspace,
       .accumulate = cpu::accumulate,
+      .sum_parts = cpu::sum_parts,
       .clip_factor = cpu::clip_factor,
   };
   return table;

@@ -35,6 +35,7 @@ void sum(Stream&, const Sum&);
 void sum_of_squares(Stream&, const SumOfSquares&);
 std::int64_t sum_of_squares_workspace(const SumOfSquares&);
 void accumulate(Stream&, const Accumulate&);
+void sum_parts(Stream&, const SumParts&);
 void clip_factor(Stream&, const ClipFactor&);
 
 }  // namespace octet::cuda

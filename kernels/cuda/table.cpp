@@ -34,6 +34,7 @@ const KernelTable& cuda_kernels() {
       .sum_of_squares = cuda::sum_of_squares,
       .sum_of_squares_workspace = cuda::sum_of_squares_workspace,
       .accumulate = cuda::accumulate,
+      .sum_parts = cuda::sum_parts,
       .clip_factor = cuda::clip_factor,
   };
   return table;

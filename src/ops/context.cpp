@@ -35,6 +35,7 @@ KernelTable dry_run(const KernelTable& kernels) {
   replace(t.sum);
   replace(t.sum_of_squares);
   replace(t.accumulate);
+  replace(t.sum_parts);
   replace(t.clip_factor);
   return t;
 }
