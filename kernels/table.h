@@ -47,6 +47,8 @@ struct KernelTable {
   void (*swiglu_forward)(Stream&, const SwigluForward&);
   void (*swiglu_backward)(Stream&, const SwigluBackward&);
   void (*cross_entropy)(Stream&, const CrossEntropy&);
+  void (*cross_entropy_stats)(Stream&, const CrossEntropyStats&);
+  void (*cross_entropy_finish)(Stream&, const CrossEntropyFinish&);
 
   void (*adamw)(Stream&, const AdamWUpdate&);
   void (*sum)(Stream&, const Sum&);

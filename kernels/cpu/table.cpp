@@ -27,6 +27,8 @@ const KernelTable& cpu_kernels() {
       .swiglu_forward = cpu::swiglu_forward,
       .swiglu_backward = cpu::swiglu_backward,
       .cross_entropy = cpu::cross_entropy,
+      .cross_entropy_stats = cpu::cross_entropy_stats,
+      .cross_entropy_finish = cpu::cross_entropy_finish,
       .adamw = cpu::adamw,
       .sum = cpu::sum,
       .sum_of_squares = cpu::sum_of_squares,

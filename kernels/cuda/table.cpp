@@ -29,6 +29,8 @@ const KernelTable& cuda_kernels() {
       .swiglu_forward = cuda::swiglu_forward,
       .swiglu_backward = cuda::swiglu_backward,
       .cross_entropy = cuda::cross_entropy,
+      .cross_entropy_stats = cuda::cross_entropy_stats,
+      .cross_entropy_finish = cuda::cross_entropy_finish,
       .adamw = cuda::adamw,
       .sum = cuda::sum,
       .sum_of_squares = cuda::sum_of_squares,
