@@ -13,7 +13,7 @@ struct BatchShape {
   std::int64_t batch = 0;  ///< sequences
   std::int64_t seq = 0;
   DType storage = DType::bf16;
-  Part part;                   ///< of the tokens, this rank's
+  Part part{};                 ///< of the tokens, this rank's
   bool keep_gathered = false;  ///< gathered inputs of linears stay until backward
   std::int64_t tokens() const { return batch * seq; }
   std::int64_t rows() const { return tokens() / part.count; }

@@ -10,9 +10,9 @@
 namespace octet {
 
 struct LlamaSettings {
-  ModelConfig model;
+  ModelConfig model{};
   Precision precision = Precision::bf16;
-  Float8Config float8;
+  Float8Config float8{};
   std::int64_t micro_batch = 1;
   std::int64_t seq_len = 0;
   Part tp{};                      ///< this rank's part of a tensor-parallel group

@@ -30,8 +30,8 @@ struct LinearInput {
   bool any_float8 = false;
   bool keep_high = true;  ///< false: only fp8 linears read this input, `high` is scratch and gone after forward
 
-  Tensor all_high, all_quantized;  ///< of all tokens, what the linears read: `high` and `quantized`, or gathered
-  bool keep_all = false;           ///< the gathered forms stay until backward; else it gathers again into scratch
+  Tensor all_high{}, all_quantized{};  ///< of all tokens, what the linears read: `high` and `quantized`, or gathered
+  bool keep_all = false;               ///< the gathered forms stay until backward; else it gathers again into scratch
 
   const Tensor& of(const LinearRecipe& recipe) const { return recipe.float8 ? all_quantized : all_high; }
 };

@@ -89,7 +89,8 @@ TEST_P(ExchangeTrace, IsWhatTheTableSays) {
   EXPECT_EQ(traced(h, "block.1"), block);
   // fp8 gathers carry one byte a value.
   for (const CommRecord& r : h.communication.records()) {
-    if (r.operation == "all_gather") EXPECT_EQ(r.bytes, r.count * r.ranks * size_of(r.dtype));
+    if (r.operation != "all_gather") continue;
+    EXPECT_EQ(r.bytes, r.count * r.ranks * size_of(r.dtype));
   }
   const std::string table = exchange_table(block_recipes(o.precision, o.float8), storage, o.tp_keep_gathered);
   EXPECT_EQ(table.find("MAX over tp") != std::string::npos, o.precision == Precision::float8) << table;

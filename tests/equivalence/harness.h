@@ -15,13 +15,13 @@ class Harness {
  public:
   struct Options {
     Precision precision = Precision::fp32;
-    Float8Config float8;
+    Float8Config float8{};
     std::int64_t micro_batch = 1;
     int dp_replicate = 1;
     int tp = 1;
     bool tp_keep_gathered = false;
     bool reshard = true;
-    OptimizerConfig optimizer;
+    OptimizerConfig optimizer{};
   };
 
   Harness(const ModelConfig& model, std::int64_t seq_len, Options options)

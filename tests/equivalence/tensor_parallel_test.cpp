@@ -61,6 +61,18 @@ Trained train(Harness& h, std::int64_t count) {
   return run;
 }
 
+/// A step of Adam moves a weight by at most about lr, so two runs differ by at most twice the sum of the learning
+/// rates, and an abs-max, hence a scale, by that part of it.
+void expect_scales_stay_together(const Trained& run, const Trained& expected) {
+  for (std::size_t step = 0; step < run.scales.size(); ++step) {
+    for (std::size_t i = 0; i < run.scales[step].size(); ++i) {
+      const double amax = 448.0 / double{expected.scales[step][i]};
+      const double moved = 2 * lr * static_cast<double>(step) / amax;
+      EXPECT_NEAR(double{expected.scales[step][i] / run.scales[step][i]}, 1.0, moved) << "step " << step;
+    }
+  }
+}
+
 struct Layout {
   int replicas, tp;
 };
@@ -129,51 +141,29 @@ TEST_P(TensorParallel, TrainsAsOneRankDoes) {
       EXPECT_NEAR(run.losses[i], expected.losses[i], c.tolerance * expected.losses[i]) << "step " << i + 1;
       EXPECT_NEAR(run.norms[i], expected.norms[i], 50 * c.tolerance * expected.norms[i]) << "step " << i + 1;
     }
+    expect_scales_stay_together(run, expected);
   }
 }
 
-/// A step of Adam moves a weight by at most about lr, so two runs differ by at most twice the sum of the learning
-/// rates, and an abs-max, hence a scale, by that part of it.
-TEST_P(TensorParallel, WeightScalesStayTogether) {
+TEST(TensorParallelGradients, OfEveryTensor) {
   const auto all = layouts();
   if (all.empty()) GTEST_SKIP() << "tensor parallelism needs 2, 4 or 8 ranks";
-  if (GetParam().precision != Precision::float8 || !GetParam().float8_all_gather) {
-    GTEST_SKIP() << "scales of fp8 weights, known before they are gathered";
-  }
-  Harness one = Harness::alone(model_of(false), seq_len, options({1, 1}));
-  const Trained expected = train(one, steps);
-  for (const Layout& layout : all) {
-    SCOPED_TRACE(fmt::format("{} replicas, tp {}", layout.replicas, layout.tp));
-    Harness h(model_of(false), seq_len, options(layout));
-    const Trained run = train(h, steps);
-    for (std::size_t step = 0; step < run.scales.size(); ++step) {
-      for (std::size_t i = 0; i < run.scales[step].size(); ++i) {
-        const double amax = 448.0 / double{expected.scales[step][i]};
-        const double moved = 2 * lr * static_cast<double>(step) / amax;
-        EXPECT_NEAR(double{expected.scales[step][i] / run.scales[step][i]}, 1.0, moved) << "step " << step;
+  for (const bool tied : {false, true}) {
+    Harness one = Harness::alone(model_of(tied), seq_len, {});
+    one.sharded().initialize(11);
+    one.forward_backward(random_ids(0, 1), random_ids(1, 1));
+    one.sharded().finish_step(1, lr);
+    for (const Layout& layout : all) {
+      SCOPED_TRACE(fmt::format("{} replicas, tp {}{}", layout.replicas, layout.tp, tied ? ", tied" : ""));
+      Harness h(model_of(tied), seq_len, {.dp_replicate = layout.replicas, .tp = layout.tp});
+      h.sharded().initialize(11);
+      h.forward_backward(random_ids(0, 1), random_ids(1, 1));
+      h.sharded().finish_step(1, lr);
+      for (const ParameterSpec& p : h.sharded().parameters().parameters) {
+        const auto expected = one.whole(one.sharded().gradients(), p.name);
+        const auto found = h.whole(h.sharded().gradients(), p.name);
+        EXPECT_LT(test::distance(found, expected), 1e-5) << p.name;
       }
-    }
-  }
-}
-
-TEST_P(TensorParallel, GradientsOfEveryTensor) {
-  const auto all = layouts();
-  if (all.empty()) GTEST_SKIP() << "tensor parallelism needs 2, 4 or 8 ranks";
-  if (GetParam().precision != Precision::fp32) GTEST_SKIP() << "a comparison of sums, in fp32";
-  Harness one = Harness::alone(model_of(GetParam().tied), seq_len, options({1, 1}));
-  one.sharded().initialize(11);
-  one.forward_backward(random_ids(0, 1), random_ids(1, 1));
-  one.sharded().finish_step(1, lr);
-  for (const Layout& layout : all) {
-    SCOPED_TRACE(fmt::format("{} replicas, tp {}", layout.replicas, layout.tp));
-    Harness h(model_of(GetParam().tied), seq_len, options(layout));
-    h.sharded().initialize(11);
-    h.forward_backward(random_ids(0, 1), random_ids(1, 1));
-    h.sharded().finish_step(1, lr);
-    for (const ParameterSpec& p : h.sharded().parameters().parameters) {
-      const auto expected = one.whole(one.sharded().gradients(), p.name);
-      const auto found = h.whole(h.sharded().gradients(), p.name);
-      EXPECT_LT(test::distance(found, expected), 1e-5) << p.name;
     }
   }
 }
