@@ -21,4 +21,35 @@ struct CrossEntropy {
   float scale = 1.0f;  ///< 1 / valid tokens of the global batch
 };
 
+/// The same in two halves for logits whose columns lie in parts, each with the ids [vocab_begin, vocab_begin + vocab);
+/// between them the parts exchange three numbers a row. First, of one part (which may be empty):
+///   stats[0, i] = m = max of logits[i];   stats[1, i] = Σ exp(logits[i] - m);   stats[2, i] = logits[i, target[i]],
+/// 0 where the part does not hold the target. Rows with a negative target: zeros. Reads logits.
+struct CrossEntropyStats {
+  const float* logits = nullptr;          ///< [rows, vocab]
+  const std::int32_t* targets = nullptr;  ///< [rows], ids of the whole vocabulary
+  std::int64_t vocab_begin = 0;
+  std::int64_t rows = 0;
+  std::int64_t vocab = 0;  ///< columns of this part
+  float* stats = nullptr;  ///< [3, rows]
+};
+
+/// Then, from the stats of all parts in their order, losses (the same for every part) and this part's gradient:
+///   M = max m_p;   S = Σ s_p · exp(m_p - M);   loss = M + log S - Σ target_p;
+///   d_logits = (exp(logits - M) / S - onehot(target)) · scale.
+/// One part gives the bits of CrossEntropy. Without d_logits, the logits are not read; else moves both.
+struct CrossEntropyFinish {
+  const float* logits = nullptr;          ///< [rows, vocab]
+  const std::int32_t* targets = nullptr;  ///< [rows], ids of the whole vocabulary
+  std::int64_t vocab_begin = 0;
+  std::int64_t rows = 0;
+  std::int64_t vocab = 0;        ///< columns of this part
+  const float* stats = nullptr;  ///< [parts, 3, rows]
+  int parts = 1;
+  float* losses = nullptr;     ///< [rows], natural log
+  void* d_logits = nullptr;    ///< [rows, vocab] or null; may be logits when f32
+  DType d_dtype = DType::f32;  ///< f32 or bf16
+  float scale = 1.0f;          ///< 1 / valid tokens of the global batch
+};
+
 }  // namespace octet

@@ -12,6 +12,12 @@ namespace {
 
 constexpr std::int64_t column_block = 16;  // one cache line of d_table
 
+/// The row of a token in the part of the table that begins with id `begin`, or -1.
+std::int64_t row_of(std::int32_t token, std::int64_t begin, std::int64_t vocab) {
+  const std::int64_t row = token - begin;
+  return row >= 0 && row < vocab ? row : -1;
+}
+
 template <typename T>
 void add_row(const T* x, float* y, std::int64_t n) {
 #pragma omp simd
@@ -30,7 +36,8 @@ void backward(const EmbeddingBackward& args) {
     const std::int64_t begin = blocks * thread / threads * column_block;
     const std::int64_t end = std::min(dim, blocks * (thread + 1) / threads * column_block);
     for (std::int64_t i = 0; i < args.n && begin < end; ++i) {
-      add_row(d_out + i * dim + begin, args.d_table + args.tokens[i] * dim + begin, end - begin);
+      const std::int64_t row = row_of(args.tokens[i], args.vocab_begin, args.vocab);
+      if (row >= 0) add_row(d_out + i * dim + begin, args.d_table + row * dim + begin, end - begin);
     }
   }
 }
@@ -42,7 +49,12 @@ void embedding_forward(Stream&, const EmbeddingForward& args) {
   const char* table = static_cast<const char*>(args.table);
   char* out = static_cast<char*>(args.out);
   for_blocks(args.n, 1, [&](std::int64_t i, std::int64_t) {
-    std::memcpy(out + i * bytes, table + args.tokens[i] * bytes, static_cast<std::size_t>(bytes));
+    const std::int64_t row = row_of(args.tokens[i], args.vocab_begin, args.vocab);
+    if (row >= 0) {
+      std::memcpy(out + i * bytes, table + row * bytes, static_cast<std::size_t>(bytes));
+    } else {
+      std::memset(out + i * bytes, 0, static_cast<std::size_t>(bytes));
+    }
   });
 }
 

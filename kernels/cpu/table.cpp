@@ -27,11 +27,14 @@ const KernelTable& cpu_kernels() {
       .swiglu_forward = cpu::swiglu_forward,
       .swiglu_backward = cpu::swiglu_backward,
       .cross_entropy = cpu::cross_entropy,
+      .cross_entropy_stats = cpu::cross_entropy_stats,
+      .cross_entropy_finish = cpu::cross_entropy_finish,
       .adamw = cpu::adamw,
       .sum = cpu::sum,
       .sum_of_squares = cpu::sum_of_squares,
       .sum_of_squares_workspace = cpu::sum_of_squares_workspace,
       .accumulate = cpu::accumulate,
+      .sum_parts = cpu::sum_parts,
       .clip_factor = cpu::clip_factor,
   };
   return table;

@@ -29,12 +29,15 @@ std::int64_t attention_backward_workspace(const AttentionBackward&);
 void swiglu_forward(Stream&, const SwigluForward&);
 void swiglu_backward(Stream&, const SwigluBackward&);
 void cross_entropy(Stream&, const CrossEntropy&);
+void cross_entropy_stats(Stream&, const CrossEntropyStats&);
+void cross_entropy_finish(Stream&, const CrossEntropyFinish&);
 
 void adamw(Stream&, const AdamWUpdate&);
 void sum(Stream&, const Sum&);
 void sum_of_squares(Stream&, const SumOfSquares&);
 std::int64_t sum_of_squares_workspace(const SumOfSquares&);
 void accumulate(Stream&, const Accumulate&);
+void sum_parts(Stream&, const SumParts&);
 void clip_factor(Stream&, const ClipFactor&);
 
 }  // namespace octet::cuda

@@ -11,13 +11,23 @@ namespace {
 constexpr int threads = 256, warps = threads / 32;
 constexpr int unroll = 8;  // rows of one token under way in a warp
 
+template <typename Arguments>
+TokenRange rows_of(const Arguments& args) {
+  return {.begin = static_cast<std::int32_t>(args.vocab_begin), .count = static_cast<std::int32_t>(args.vocab)};
+}
+
 /// A warp copies one row, in units of 16 bytes where possible, else of one element.
 template <typename Unit>
-__global__ void __launch_bounds__(threads) gather_rows(EmbeddingForward args, std::int64_t units) {
+__global__ void __launch_bounds__(threads) gather_rows(EmbeddingForward args, TokenRange range, std::int64_t units) {
   const std::int64_t i = std::int64_t{blockIdx.x} * warps + threadIdx.x / 32;
   if (i >= args.n) return;
-  const Unit* __restrict__ from = static_cast<const Unit*>(args.table) + args.tokens[i] * units;
+  const std::int32_t row = range.row(args.tokens[i]);  // one for the warp
   Unit* __restrict__ to = static_cast<Unit*>(args.out) + i * units;
+  if (row == range.count) {
+    for (std::int64_t j = threadIdx.x % 32; j < units; j += 32) to[j] = Unit{};
+    return;
+  }
+  const Unit* __restrict__ from = static_cast<const Unit*>(args.table) + row * units;
 #pragma unroll 4
   for (std::int64_t j = threadIdx.x % 32; j < units; j += 32) to[j] = from[j];
 }
@@ -25,7 +35,7 @@ __global__ void __launch_bounds__(threads) gather_rows(EmbeddingForward args, st
 template <typename Unit>
 void gather(const EmbeddingForward& args, std::int64_t row_bytes, cudaStream_t stream) {
   gather_rows<Unit><<<static_cast<unsigned>(ceil_div(args.n, warps)), threads, 0, stream>>>(
-      args, row_bytes / static_cast<std::int64_t>(sizeof(Unit)));
+      args, rows_of(args), row_bytes / static_cast<std::int64_t>(sizeof(Unit)));
   check_launch("embedding_forward");
 }
 
@@ -72,21 +82,23 @@ __device__ __forceinline__ void write_sum(float* p, const float (&sum)[V]) {
   }
 }
 
-/// `order` holds the positions by token and position. A warp for each of them and each slice of 32 · V columns; the
+/// `order` holds the positions by row and position. A warp for each of them and each slice of 32 · V columns; the
 /// first position of a token adds all of the token's rows to d_table, the others have nothing to do. All lanes of a
 /// warp take the same way, those beyond dim without reading or writing.
 template <typename T, int V>
-__global__ void __launch_bounds__(threads, 1) add_rows(EmbeddingBackward args, const std::int32_t* order) {
+__global__ void __launch_bounds__(threads, 1)
+    add_rows(EmbeddingBackward args, TokenRange range, const std::int32_t* order) {
   const unsigned lane = threadIdx.x % 32;
   const std::int64_t head = std::int64_t{blockIdx.x} * warps + threadIdx.x / 32;
   if (head >= args.n) return;
-  const std::int32_t token = args.tokens[order[head]];
+  const std::int32_t token = args.tokens[order[head]], row = range.row(token);
+  if (row == range.count) return;
   if (head > 0 && args.tokens[order[head - 1]] == token) return;
 
   const std::int64_t column = (std::int64_t{blockIdx.y} * 32 + lane) * V;
   const bool inside = column < args.dim;
   const T* d_out = static_cast<const T*>(args.d_out) + column;
-  float* d_row = args.d_table + token * args.dim + column;
+  float* d_row = args.d_table + row * args.dim + column;
   float sum[V] = {};
   if (inside && args.accumulate) read_sum<V>(d_row, sum);
   for (std::int64_t first = head;; first += 32) {
@@ -116,7 +128,7 @@ __global__ void __launch_bounds__(threads, 1) add_rows(EmbeddingBackward args, c
 template <typename T, int V>
 void add(const EmbeddingBackward& args, const std::int32_t* order, cudaStream_t stream) {
   const dim3 blocks(static_cast<unsigned>(ceil_div(args.n, warps)), static_cast<unsigned>(ceil_div(args.dim, 32 * V)));
-  add_rows<T, V><<<blocks, threads, 0, stream>>>(args, order);
+  add_rows<T, V><<<blocks, threads, 0, stream>>>(args, rows_of(args), order);
   check_launch("embedding_backward");
 }
 
@@ -148,7 +160,7 @@ void embedding_backward(Stream& stream, const EmbeddingBackward& args) {
   }
   if (args.n == 0) return;
   const std::int32_t* order = sort_tokens(
-      {.tokens = args.tokens, .n = args.n, .vocab = args.vocab, .workspace = args.workspace}, native(stream));
+      {.tokens = args.tokens, .n = args.n, .range = rows_of(args), .workspace = args.workspace}, native(stream));
   dispatch_storage(args.dtype, [&]<typename T>(T) {
     if (aligned_to_16(args.dim * static_cast<std::int64_t>(sizeof(T)), args.d_out, args.d_table)) {
       add<T, Pack<T>::size>(args, order, native(stream));

@@ -29,11 +29,14 @@ const KernelTable& cuda_kernels() {
       .swiglu_forward = cuda::swiglu_forward,
       .swiglu_backward = cuda::swiglu_backward,
       .cross_entropy = cuda::cross_entropy,
+      .cross_entropy_stats = cuda::cross_entropy_stats,
+      .cross_entropy_finish = cuda::cross_entropy_finish,
       .adamw = cuda::adamw,
       .sum = cuda::sum,
       .sum_of_squares = cuda::sum_of_squares,
       .sum_of_squares_workspace = cuda::sum_of_squares_workspace,
       .accumulate = cuda::accumulate,
+      .sum_parts = cuda::sum_parts,
       .clip_factor = cuda::clip_factor,
   };
   return table;

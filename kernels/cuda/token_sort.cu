@@ -18,13 +18,14 @@ struct Pass {
   std::int32_t* to;
   std::int32_t* counts;  // [bins, chunks]: of each digit in each chunk, then where these go
   std::int64_t n;
+  TokenRange range;
   unsigned chunks;
   int shift;
 
   __device__ std::int32_t position(std::int64_t i) const {
     return from == nullptr ? static_cast<std::int32_t>(i) : from[i];
   }
-  __device__ int digit(std::int32_t position) const { return (tokens[position] >> shift) & (bins - 1); }
+  __device__ int digit(std::int32_t position) const { return (range.row(tokens[position]) >> shift) & (bins - 1); }
 };
 
 __global__ void __launch_bounds__(threads) count_digits(Pass pass) {
@@ -129,6 +130,7 @@ const std::int32_t* sort_tokens(const TokenSort& args, cudaStream_t stream) {
             .to = positions,
             .counts = counts,
             .n = args.n,
+            .range = args.range,
             .chunks = static_cast<unsigned>(chunks),
             .shift = 0};
   while (true) {
@@ -137,7 +139,7 @@ const std::int32_t* sort_tokens(const TokenSort& args, cudaStream_t stream) {
     scatter_positions<<<pass.chunks, threads, 0, stream>>>(pass);
     check_launch("sorting tokens");
     pass.shift += digit_bits;
-    if ((args.vocab - 1) >> pass.shift == 0) return pass.to;
+    if (args.range.count >> pass.shift == 0) return pass.to;
     pass.from = pass.to;
     pass.to = pass.from == positions ? positions + args.n : positions;
   }

@@ -6,13 +6,25 @@
 
 namespace octet::cuda {
 
-/// Positions 0 ... n-1 in the order of (tokens[position], position): a stable radix sort by counting, 9 bits a pass
-/// (one pass for bytes, two for a vocabulary up to 262,144). No float is involved and no atomic decides an order.
-/// Moves about 5 · n ints a pass.
+/// Ids [begin, begin + count): the rows of a table.
+struct TokenRange {
+  std::int32_t begin = 0;
+  std::int32_t count = 0;
+
+  /// The row of a token, or `count` for one outside: negative differences are large unsigned ones.
+  __device__ std::int32_t row(std::int32_t token) const {
+    const auto row = static_cast<std::uint32_t>(token) - static_cast<std::uint32_t>(begin);
+    return row < static_cast<std::uint32_t>(count) ? static_cast<std::int32_t>(row) : count;
+  }
+};
+
+/// Positions 0 ... n-1 in the order of (row of tokens[position], position), so those outside the range last: a stable
+/// radix sort by counting, 9 bits a pass (one pass for bytes, two for a vocabulary below 262,144). No float is involved
+/// and no atomic decides an order. Moves about 5 · n ints a pass.
 struct TokenSort {
-  const std::int32_t* tokens = nullptr;  ///< [n], in [0, vocab)
+  const std::int32_t* tokens = nullptr;  ///< [n]
   std::int64_t n = 0;                    ///< below 2^31
-  std::int64_t vocab = 0;
+  TokenRange range;
   void* workspace = nullptr;  ///< token_sort_workspace(n) bytes, aligned to 16
 };
 

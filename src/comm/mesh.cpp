@@ -34,7 +34,6 @@ MeshShape resolve(const MeshShape& shape, int ranks) {
   check_degree("tp", shape.tp, 1);
   check_available("pp", shape.pp, "pipeline parallelism");
   check_available("cp", shape.cp, "context parallelism");
-  check_available("tp", shape.tp, "tensor parallelism");
 
   const std::int64_t others = std::int64_t{shape.pp} * shape.dp_replicate * shape.cp * shape.tp;
   MeshShape full = shape;
@@ -89,6 +88,9 @@ Mesh::Mesh(std::unique_ptr<Communicator> world, const MeshShape& shape)
   c = coordinates_;
   c.dp_replicate = c.dp_shard = 0;
   dp_ = group(c, "dp");
+  c = coordinates_;
+  c.dp_shard = c.cp = c.tp = 0;
+  replica_ = group(c, "replica");
 }
 
 }  // namespace octet

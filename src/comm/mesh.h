@@ -29,7 +29,7 @@ struct MeshCoordinates {
 };
 
 /// `shape` with dp_shard filled in. Throws a usage error, with the numbers, when a degree is below 1, asks for what is
-/// not there yet (tp, cp, pp above 1), or the product is not `ranks`.
+/// not there yet (cp, pp above 1), or the product is not `ranks`.
 MeshShape resolve(const MeshShape& shape, int ranks);
 
 /// Row-major: pp outermost, tp innermost, so that the ranks of a tp group are neighbours (of one node).
@@ -53,11 +53,13 @@ class Mesh {
   Communicator& tp() { return *tp_; }
   /// dp_replicate × dp_shard: the ranks that see different data. Its rank is the index of this rank's part of a batch.
   Communicator& dp() { return *dp_; }
+  /// dp_shard × cp × tp: the ranks that hold one copy of the weights between them.
+  Communicator& replica() { return *replica_; }
 
  private:
   MeshShape shape_;
   MeshCoordinates coordinates_;
-  std::unique_ptr<Communicator> world_, pp_, dp_replicate_, dp_shard_, cp_, tp_, dp_;
+  std::unique_ptr<Communicator> world_, pp_, dp_replicate_, dp_shard_, cp_, tp_, dp_, replica_;
 };
 
 }  // namespace octet

@@ -7,27 +7,32 @@
 
 namespace octet {
 
-/// A micro-batch's extents and the storage dtype of activations.
+/// A micro-batch's extents and the storage dtype of activations. Tensor parallelism gives each rank of a group an equal
+/// part of the tokens, whatever sequences they belong to: its rows of the residual stream (sequence parallelism).
 struct BatchShape {
   std::int64_t batch = 0;  ///< sequences
   std::int64_t seq = 0;
   DType storage = DType::bf16;
+  Part part{};                 ///< of the tokens, this rank's
+  bool keep_gathered = false;  ///< gathered inputs of linears stay until backward
   std::int64_t tokens() const { return batch * seq; }
+  std::int64_t rows() const { return tokens() / part.count; }
 };
 
-/// What one block keeps from forward to backward. n = batch · seq tokens.
+/// What one block keeps from forward to backward. n = batch · seq tokens, r = n / parts rows of this rank; heads and
+/// ffn are this rank's.
 struct BlockActivations {
-  Tensor h;                                ///< [n, dim] block input, the residual stream
-  float* inverse_rms_attention = nullptr;  ///< [n]
-  LinearInput x_attention;                 ///< normed input of q, k, v
+  Tensor h;                                ///< [r, dim] block input, the residual stream
+  float* inverse_rms_attention = nullptr;  ///< [r]
+  LinearInput x_attention;                 ///< [r, dim] normed input of q, k, v
   Tensor q, k, v;                          ///< [n, heads · head_dim] after RoPE
   float* log_sum_exp = nullptr;            ///< [batch, heads, seq]
   LinearInput x_wo;                        ///< [n, q_dim] attention output
-  Tensor h_middle;                         ///< [n, dim] residual stream after attention
-  float* inverse_rms_ffn = nullptr;        ///< [n]
-  LinearInput x_ffn;                       ///< normed input of w1 and w3
+  Tensor h_middle;                         ///< [r, dim] residual stream after attention
+  float* inverse_rms_ffn = nullptr;        ///< [r]
+  LinearInput x_ffn;                       ///< [r, dim] normed input of w1 and w3
   Tensor gate, up;                         ///< [n, ffn] outputs of w1 and w3
-  LinearInput x_w2;                        ///< silu(gate) · up
+  LinearInput x_w2;                        ///< [n, ffn] silu(gate) · up
 
   static BlockActivations allocate(Arena& arena, const ModelConfig& model, const BatchShape& shape,
                                    const BlockRecipes& recipes);

@@ -1,6 +1,7 @@
 #include "src/model/block.h"
 #include "src/model/tensors.h"
 #include "src/ops/norm.h"
+#include "src/ops/rows.h"
 
 namespace octet {
 namespace {
@@ -15,26 +16,33 @@ struct Backward {
   OpContext& op() const { return pass.op; }
   const LinearRecipe& recipe(BlockLinear l) const { return pass.recipes[static_cast<std::size_t>(l)]; }
   std::uint32_t* counter(CheckedTensor t) const { return pass.checks.counter(unit, t); }
+  /// Of all tokens.
   Tensor scratch(std::int64_t columns) const {
     return take(op().scratch, pass.shape.storage, pass.shape.tokens(), columns);
   }
+  /// Of this rank's rows.
+  Tensor scratch_rows() const { return take(op().scratch, pass.shape.storage, pass.shape.rows(), pass.model.dim); }
 
-  /// dx (+)= dy w, dw (+)= dyᵀ x. The abs-max of dy is in dy_scale when the linear is fp8; x_transposed is what
-  /// transpose_input makes of x.
-  void linear(BlockLinear l, const Tensor& dy, const QuantScale& dy_scale, const LinearInput& x,
-              const Tensor& x_transposed, const Tensor& dx, bool accumulate) const {
-    const ArenaScope scope(op().scratch);
+  /// dx (+)= dy w, dw (+)= dyᵀ x. `x_transposed` is what transpose_input makes of x.
+  void gemms(BlockLinear l, const GradOperand& dy, const LinearInput& x, const Tensor& x_transposed, const Tensor& dx,
+             bool accumulate) const {
     const auto slot = static_cast<std::size_t>(slot_of(l));
-    const GradOperand g = prepare_grad_output(op(), recipe(l), dy, dy_scale);
-    linear_grad_input(op(), recipe(l), g.rows, weights[slot], dx, accumulate);
-    linear_grad_weight(op(), recipe(l), g, {x.of(recipe(l)), x_transposed}, gradients[slot].tensor,
+    linear_grad_input(op(), recipe(l), dy.rows, weights[slot], dx, accumulate);
+    linear_grad_weight(op(), recipe(l), dy, {x.of(recipe(l)), x_transposed}, gradients[slot].tensor,
                        gradients[slot].accumulate);
   }
-  /// The same for an input that no other linear reads.
-  void lone_linear(BlockLinear l, const Tensor& dy, const QuantScale& dy_scale, const LinearInput& x,
-                   const Tensor& dx) const {
+  /// One of the column-parallel linears that share an input. The abs-max of dy is in dy_scale when the linear is fp8.
+  void column_parallel(BlockLinear l, const Tensor& dy, const QuantScale& dy_scale, const LinearInput& x,
+                       const Tensor& x_transposed, const Tensor& dx, bool accumulate) const {
     const ArenaScope scope(op().scratch);
-    linear(l, dy, dy_scale, x, transpose_input(op(), x), dx, false);
+    gemms(l, prepare_grad_output(op(), recipe(l), dy, dy_scale), x, x_transposed, dx, accumulate);
+  }
+  /// dy is of this rank's rows, dx of all tokens.
+  void row_parallel(BlockLinear l, const Tensor& dy, const QuantScale& dy_scale, const LinearInput& x,
+                    const Tensor& dx) const {
+    const ArenaScope scope(op().scratch);
+    const Tensor x_transposed = transpose_input(op(), x);
+    gemms(l, gather_grad_output(op(), recipe(l), dy, dy_scale), x, x_transposed, dx, false);
   }
 
   void norm(BlockSlot slot, const Tensor& dy, const Tensor& x, const float* inverse_rms, const Tensor& dh,
@@ -49,7 +57,7 @@ void ffn_part(const Backward& b, BlockActivations& a, const Tensor& dh, const Qu
   const QuantScale gate_scale = QuantScale::allocate(b.op().scratch);
   const QuantScale up_scale = QuantScale::allocate(b.op().scratch);
   const Tensor d_product = b.scratch(b.pass.model.ffn_dim);
-  b.lone_linear(w2, dh, dh_scale, a.x_w2, d_product);
+  b.row_parallel(w2, dh, dh_scale, a.x_w2, d_product);
   // In place: gate and up are not read again.
   b.op().kernels.swiglu_backward(b.op().stream,
                                  {.gate = a.gate.data,
@@ -61,10 +69,13 @@ void ffn_part(const Backward& b, BlockActivations& a, const Tensor& dh, const Qu
                                   .n = a.gate.elements(),
                                   .gate_stats = {.amax = gate_scale.amax, .non_finite = b.counter(checked_grad_w1)},
                                   .up_stats = {.amax = up_scale.amax, .non_finite = b.counter(checked_grad_w3)}});
-  const Tensor dx = b.scratch(b.pass.model.dim);
+  const Tensor dx = b.scratch_rows();
+  if (!a.x_ffn.keep_all) gather_input(b.op(), a.x_ffn);
+  const Tensor partial = partial_of(b.op(), dx);
   const Tensor x = transpose_input(b.op(), a.x_ffn);
-  b.linear(w1, a.gate, gate_scale, a.x_ffn, x, dx, false);
-  b.linear(w3, a.up, up_scale, a.x_ffn, x, dx, true);
+  b.column_parallel(w1, a.gate, gate_scale, a.x_ffn, x, partial, false);
+  b.column_parallel(w3, a.up, up_scale, a.x_ffn, x, partial, true);
+  scatter_rows(b.op(), partial, dx);
   b.norm(slot_ffn_norm, dx, a.h_middle, a.inverse_rms_ffn, dh,
          {.amax = dh_scale.amax, .non_finite = b.counter(checked_grad_wo)});
 }
@@ -76,7 +87,7 @@ void attention_part(const Backward& b, BlockActivations& a, const Tensor& dh, co
   const QuantScale k_scale = QuantScale::allocate(b.op().scratch);
   const QuantScale v_scale = QuantScale::allocate(b.op().scratch);
   const Tensor d_o = b.scratch(m.q_dim());
-  b.lone_linear(wo, dh, dh_scale, a.x_wo, d_o);
+  b.row_parallel(wo, dh, dh_scale, a.x_wo, d_o);
 
   const Tensor dq = b.scratch(m.q_dim()), dk = b.scratch(m.kv_dim()), dv = b.scratch(m.kv_dim());
   attention_backward(b.op(), attention_shape(m, b.pass.shape), a.q, a.k, a.v, a.x_wo.high, d_o, a.log_sum_exp, dq, dk,
@@ -90,11 +101,14 @@ void attention_part(const Backward& b, BlockActivations& a, const Tensor& dh, co
     measure(b.op(), dv, {.amax = v_scale.amax, .non_finite = b.counter(checked_grad_v)});
   }
 
-  const Tensor dx = b.scratch(m.dim);
+  const Tensor dx = b.scratch_rows();
+  if (!a.x_attention.keep_all) gather_input(b.op(), a.x_attention);
+  const Tensor partial = partial_of(b.op(), dx);
   const Tensor x = transpose_input(b.op(), a.x_attention);
-  b.linear(wq, dq, q_scale, a.x_attention, x, dx, false);
-  b.linear(wk, dk, k_scale, a.x_attention, x, dx, true);
-  b.linear(wv, dv, v_scale, a.x_attention, x, dx, true);
+  b.column_parallel(wq, dq, q_scale, a.x_attention, x, partial, false);
+  b.column_parallel(wk, dk, k_scale, a.x_attention, x, partial, true);
+  b.column_parallel(wv, dv, v_scale, a.x_attention, x, partial, true);
+  scatter_rows(b.op(), partial, dx);
   b.norm(slot_attention_norm, dx, a.h, a.inverse_rms_attention, dh,
          {.amax = dh_scale.amax, .non_finite = b.counter(checked_grad)});
 }

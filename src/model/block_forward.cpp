@@ -3,6 +3,7 @@
 #include "src/model/block.h"
 #include "src/model/tensors.h"
 #include "src/ops/norm.h"
+#include "src/ops/rows.h"
 
 namespace octet {
 namespace {
@@ -21,6 +22,15 @@ StatsOut stats_of(const BlockPass& pass, int unit, CheckedTensor tensor, const L
   return {.amax = x.any_float8 ? x.scale.amax : nullptr, .non_finite = pass.checks.counter(unit, tensor)};
 }
 
+/// A row-parallel linear: each rank's columns give a partial sum, of which it gets its rows.
+void forward_and_scatter(const BlockPass& pass, BlockLinear l, const LinearInput& x, std::span<const Tensor> weights,
+                         const Tensor& y) {
+  const ArenaScope scope(pass.op.scratch);
+  const Tensor partial = partial_of(pass.op, y);
+  forward(pass, l, x, weights, partial);
+  scatter_rows(pass.op, partial, y);
+}
+
 /// A place for x.high: its own when it is kept, else scratch.
 void place_high(const BlockPass& pass, LinearInput& x) {
   if (!x.keep_high) x.high.data = pass.op.scratch.allocate(x.high.bytes());
@@ -35,6 +45,7 @@ void attention_part(const BlockPass& pass, int unit, std::span<const Tensor> wei
               a.x_attention.high, a.inverse_rms_attention,
               stats_of(pass, unit, checked_attention_input, a.x_attention));
   quantize_input(pass.op, a.x_attention);
+  gather_input(pass.op, a.x_attention);
   forward(pass, wq, a.x_attention, weights, a.q);
   forward(pass, wk, a.x_attention, weights, a.k);
   forward(pass, wv, a.x_attention, weights, a.v);
@@ -42,11 +53,9 @@ void attention_part(const BlockPass& pass, int unit, std::span<const Tensor> wei
   rope(pass.op, pass.rope, a.k, pass.shape.batch, m.head_dim, false, {});
 
   attention_forward(pass.op, attention_shape(m, pass.shape), a.q, a.k, a.v, a.x_wo.high, a.log_sum_exp);
-  if (a.x_wo.any_float8) {
-    measure(pass.op, a.x_wo.high, stats_of(pass, unit, checked_attention_output, a.x_wo));
-    quantize_input(pass.op, a.x_wo);
-  }
-  forward(pass, wo, a.x_wo, weights, branch_out);
+  if (a.x_wo.any_float8) measure(pass.op, a.x_wo.high, stats_of(pass, unit, checked_attention_output, a.x_wo));
+  quantize_input(pass.op, a.x_wo);
+  forward_and_scatter(pass, wo, a.x_wo, weights, branch_out);
 }
 
 void ffn_part(const BlockPass& pass, int unit, std::span<const Tensor> weights, BlockActivations& a,
@@ -56,6 +65,7 @@ void ffn_part(const BlockPass& pass, int unit, std::span<const Tensor> weights, 
   add_rmsnorm(pass.op, a.h, branch, weights[slot_ffn_norm], static_cast<float>(pass.model.norm_eps), a.h_middle,
               a.x_ffn.high, a.inverse_rms_ffn, stats_of(pass, unit, checked_ffn_input, a.x_ffn));
   quantize_input(pass.op, a.x_ffn);
+  gather_input(pass.op, a.x_ffn);
   forward(pass, w1, a.x_ffn, weights, a.gate);
   forward(pass, w3, a.x_ffn, weights, a.up);
 
@@ -67,7 +77,7 @@ void ffn_part(const BlockPass& pass, int unit, std::span<const Tensor> weights, 
                                                   .n = a.gate.elements(),
                                                   .stats = stats_of(pass, unit, checked_ffn_product, a.x_w2)});
   quantize_input(pass.op, a.x_w2);
-  forward(pass, w2, a.x_w2, weights, branch);
+  forward_and_scatter(pass, w2, a.x_w2, weights, branch);
 }
 
 }  // namespace

@@ -16,6 +16,15 @@ double ModelConfig::flops_per_token(std::int64_t seq_len) const {
          12.0 * static_cast<double>(layers) * static_cast<double>(q_dim()) * static_cast<double>(seq_len);
 }
 
+ModelConfig ModelConfig::part(int parts) const {
+  ModelConfig m = *this;
+  for (std::int64_t* extent : {&m.heads, &m.kv_heads, &m.ffn_dim, &m.vocab_size}) {
+    if (*extent % parts != 0) throw internal_error("model", "{}: {} cannot be cut into {} parts", name, *extent, parts);
+    *extent /= parts;
+  }
+  return m;
+}
+
 void ModelConfig::finish() {
   const auto positive = [&](const char* key, std::int64_t value) {
     if (value <= 0) throw usage_error("model", "{}: {} = {}, expected a positive integer", name, key, value);

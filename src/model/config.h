@@ -28,6 +28,10 @@ struct ModelConfig {
   /// recompute (torchtitan models/utils.py). A tied head computes with the embedding, so it is counted.
   double flops_per_token(std::int64_t seq_len) const;
 
+  /// What one of `parts` tensor-parallel ranks computes with: its share of heads, ffn and vocabulary. Internal error
+  /// when something does not divide (the configuration is refused before).
+  ModelConfig part(int parts) const;
+
   /// Fills head_dim; throws a usage error that names key and value for impossible shapes.
   void finish();
 };

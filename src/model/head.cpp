@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "src/model/tensors.h"
+#include "src/ops/cross_entropy.h"
 #include "src/ops/norm.h"
+#include "src/ops/rows.h"
 
 namespace octet {
 namespace {
@@ -11,17 +13,21 @@ namespace {
 constexpr LinearRecipe output_recipe{.name = "output"};
 
 struct Normed {
-  Tensor h, x;
+  Tensor h, x;  ///< this rank's rows
   float* inverse_rms;
+  Tensor all;  ///< x of all tokens
 };
 
 Normed normalise(const Head& head, const Tensor& norm, const Tensor& residual, const Tensor& branch) {
   Arena& scratch = head.op.scratch;
-  const std::int64_t n = head.shape.tokens(), dim = head.model.dim;
-  const Normed out{take(scratch, head.shape.storage, n, dim), take(scratch, head.shape.storage, n, dim),
-                   scratch.allocate<float>(n)};
+  const std::int64_t rows = head.shape.rows(), dim = head.model.dim;
+  Normed out{.h = take(scratch, head.shape.storage, rows, dim),
+             .x = take(scratch, head.shape.storage, rows, dim),
+             .inverse_rms = scratch.allocate<float>(rows),
+             .all = {}};
   add_rmsnorm(head.op, residual, branch, norm, static_cast<float>(head.model.norm_eps), out.h, out.x, out.inverse_rms,
               {.amax = nullptr, .non_finite = head.checks.counter(head_unit(head.model), checked_input)});
+  out.all = gather_rows(head.op, out.x);
   return out;
 }
 
@@ -46,12 +52,12 @@ void Head::forward(const Tensor& norm, const Tensor& output, const Tensor& resid
   const Tensor logits = take(op.scratch, DType::f32, std::min(n, chunk_tokens(vocab, op.kernels.logits_bytes)), vocab);
   for (std::int64_t begin = 0; begin < n; begin += logits.shape[0]) {
     const Tensor y = logits.rows(0, std::min(logits.shape[0], n - begin));
-    linear_forward(op, output_recipe, normed.x.rows(begin, y.shape[0]), output, y);
-    op.kernels.cross_entropy(op.stream, {.logits = static_cast<float*>(y.data),
-                                         .targets = targets == nullptr ? nullptr : targets + begin,
-                                         .losses = losses == nullptr ? nullptr : losses + begin,
-                                         .rows = y.shape[0],
-                                         .vocab = vocab});
+    linear_forward(op, output_recipe, normed.all.rows(begin, y.shape[0]), output, y);
+    cross_entropy(op, {.logits = static_cast<float*>(y.data),
+                       .targets = targets == nullptr ? nullptr : targets + begin,
+                       .losses = losses == nullptr ? nullptr : losses + begin,
+                       .rows = y.shape[0],
+                       .vocab = vocab});
   }
   add_loss(*this, losses, loss_sum);
 }
@@ -64,27 +70,29 @@ void Head::forward_backward(const Tensor& norm, const Tensor& output, const Grad
   const std::int64_t n = shape.tokens(), vocab = model.vocab_size;
   const std::int64_t chunk = std::min(n, chunk_tokens(vocab, op.kernels.logits_bytes));
   const Normed normed = normalise(*this, norm, residual, branch);
-  const Tensor dx = take(op.scratch, shape.storage, n, model.dim);
+  const Tensor dx = take(op.scratch, shape.storage, shape.rows(), model.dim);
+  const Tensor partial = partial_of(op, dx);
   auto* losses = op.scratch.allocate<float>(n);
   const Tensor logits = take(op.scratch, DType::f32, chunk, vocab);
   const Tensor d_logits =
       shape.storage == DType::f32 ? logits : take(op.scratch, shape.storage, chunk, vocab);  // f32: in place
   for (std::int64_t begin = 0; begin < n; begin += chunk) {
     const std::int64_t rows = std::min(chunk, n - begin);
-    const Tensor x = normed.x.rows(begin, rows), y = logits.rows(0, rows), dy = d_logits.rows(0, rows);
+    const Tensor x = normed.all.rows(begin, rows), y = logits.rows(0, rows), dy = d_logits.rows(0, rows);
     linear_forward(op, output_recipe, x, output, y);
-    op.kernels.cross_entropy(op.stream, {.logits = static_cast<float*>(y.data),
-                                         .targets = targets == nullptr ? nullptr : targets + begin,
-                                         .losses = losses == nullptr ? nullptr : losses + begin,
-                                         .d_logits = dy.data,
-                                         .d_dtype = dy.dtype,
-                                         .rows = rows,
-                                         .vocab = vocab,
-                                         .scale = loss_scale});
-    linear_grad_input(op, output_recipe, dy, output, dx.rows(begin, rows), false);
+    cross_entropy(op, {.logits = static_cast<float*>(y.data),
+                       .targets = targets == nullptr ? nullptr : targets + begin,
+                       .losses = losses == nullptr ? nullptr : losses + begin,
+                       .d_logits = dy.data,
+                       .d_dtype = dy.dtype,
+                       .rows = rows,
+                       .vocab = vocab,
+                       .scale = loss_scale});
+    linear_grad_input(op, output_recipe, dy, output, partial.rows(begin, rows), false);
     linear_grad_weight(op, output_recipe, dy, x, d_output.tensor, d_output.accumulate || begin > 0);
   }
   add_loss(*this, losses, loss_sum);
+  scatter_rows(op, partial, dx);
   rmsnorm_backward(op, dx, normed.h, norm, normed.inverse_rms, dh, true, d_norm.tensor, d_norm.accumulate,
                    {.amax = dh_amax, .non_finite = checks.counter(head_unit(model), checked_grad)});
 }

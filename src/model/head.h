@@ -11,7 +11,7 @@ namespace octet {
 /// Final norm, output projection and cross-entropy, in chunks of tokens so that the logits never exist whole.
 struct Head {
   OpContext& op;
-  const ModelConfig& model;
+  const ModelConfig& model;  ///< this rank's part
   BatchShape shape;
   const TensorChecks& checks;
 
@@ -20,6 +20,8 @@ struct Head {
   static std::int64_t chunk_tokens(std::int64_t vocab_size, std::int64_t logits_bytes);
 
   /// Adds the sum of the token losses (natural log) to *loss_sum. `norm` [dim], `output` [vocab, dim].
+  /// Under tensor parallelism residual and branch are this rank's rows, targets those of all tokens; every rank of the
+  /// group computes all losses.
   void forward(const Tensor& norm, const Tensor& output, const Tensor& residual, const Tensor& branch,
                const std::int32_t* targets, float* loss_sum) const;
 

@@ -3,22 +3,29 @@
 #include <array>
 
 #include "src/model/tensors.h"
+#include "src/ops/rows.h"
 
 namespace octet {
 
 Llama::Llama(const LlamaSettings& s, Stream& stream, Exchange& exchange, GemmTrace* gemms, const KernelTable& kernels,
              Arena activations, Arena scratch, std::int64_t positions)
     : settings_(s),
-      parameters_(llama_parameters(s.model, s.precision, s.float8)),
+      part_(s.model.part(s.tp.count)),
+      parameters_(llama_parameters(s.model, s.precision, s.float8, s.tp)),
       kernels_(kernels),
       activations_(std::move(activations)),
       scratch_(std::move(scratch)),
       rope_(stream.device(), stream, positions, s.model.head_dim, s.model.rope_theta),
       checks_(stream.device(), stream, parameters_.units, checked_tensor_names()),
       op_{stream, kernels_, scratch_, exchange, gemms},
-      shape_{s.micro_batch, s.seq_len, storage_dtype(s.precision)},
-      pass_{op_, settings_.model, shape_, block_recipes(s.precision, s.float8), rope_, checks_},
-      head_{op_, settings_.model, shape_, checks_} {}
+      shape_{s.micro_batch, s.seq_len, storage_dtype(s.precision), s.tp, s.tp_keep_gathered && s.tp.count > 1},
+      pass_{op_, part_, shape_, block_recipes(s.precision, s.float8), rope_, checks_},
+      head_{op_, part_, shape_, checks_} {
+  if (exchange.part() != s.tp) throw internal_error("model", "the exchange is of another part than the model");
+  if (shape_.tokens() % s.tp.count != 0) {
+    throw internal_error("model", "{} tokens cannot be cut into {} parts", shape_.tokens(), s.tp.count);
+  }
+}
 
 Llama::Llama(const LlamaSettings& s, Stream& stream, Exchange& exchange, GemmTrace* gemms, const MemoryNeeds& needs,
              const KernelTable& kernels)
@@ -27,7 +34,9 @@ Llama::Llama(const LlamaSettings& s, Stream& stream, Exchange& exchange, GemmTra
             Arena(stream.device(), needs.scratch, Purpose::workspace, "scratch"), s.seq_len) {}
 
 void Llama::set_unit(int unit) {
-  if (op_.gemms != nullptr) op_.gemms->set_unit(parameters_.units[static_cast<std::size_t>(unit)]);
+  const std::string& name = parameters_.units[static_cast<std::size_t>(unit)];
+  op_.exchange.set_unit(name);
+  if (op_.gemms != nullptr) op_.gemms->set_unit(name);
 }
 
 std::vector<int> Llama::pass_order(const ModelConfig& m, bool backward) {
@@ -40,28 +49,35 @@ std::vector<int> Llama::pass_order(const ModelConfig& m, bool backward) {
 }
 
 void Llama::embed(const std::int32_t* tokens, WeightProvider& weights, const Tensor& out) {
+  set_unit(embedding_unit);
   const Tensor table = weights.gather(embedding_unit)[0];
+  const ArenaScope scope(scratch_);
+  const Tensor partial = partial_of(op_, out);  // a row comes from the one rank that has the token
   op_.kernels.embedding_forward(op_.stream, {.tokens = tokens,
                                              .table = table.data,
-                                             .out = out.data,
+                                             .out = partial.data,
                                              .dtype = table.dtype,
                                              .n = shape_.tokens(),
-                                             .vocab = settings_.model.vocab_size,
-                                             .dim = settings_.model.dim});
+                                             .vocab = part_.vocab_size,
+                                             .dim = part_.dim,
+                                             .vocab_begin = settings_.tp.index * part_.vocab_size});
+  scatter_rows(op_, partial, out);
   weights.release(embedding_unit);
 }
 
 void Llama::embed_backward(const std::int32_t* tokens, const Tensor& dh, GradientSink& gradients) {
+  set_unit(embedding_unit);
   const GradientTarget target = gradients.open(embedding_unit)[0];
   const ArenaScope scope(scratch_);
   EmbeddingBackward args{.tokens = tokens,
-                         .d_out = dh.data,
+                         .d_out = gather_rows(op_, dh).data,
                          .dtype = dh.dtype,
                          .d_table = static_cast<float*>(target.tensor.data),
                          .accumulate = target.accumulate,
                          .n = shape_.tokens(),
-                         .vocab = settings_.model.vocab_size,
-                         .dim = settings_.model.dim};
+                         .vocab = part_.vocab_size,
+                         .dim = part_.dim,
+                         .vocab_begin = settings_.tp.index * part_.vocab_size};
   args.workspace = scratch_.allocate(op_.kernels.embedding_backward_workspace(args));
   op_.kernels.embedding_backward(op_.stream, args);
   gradients.close(embedding_unit);
@@ -70,9 +86,7 @@ void Llama::embed_backward(const std::int32_t* tokens, const Tensor& dh, Gradien
 std::vector<BlockActivations> Llama::forward_blocks(const std::int32_t* tokens, WeightProvider& weights,
                                                     const Tensor& branch, bool reuse) {
   const auto layers = static_cast<std::size_t>(settings_.model.layers);
-  const auto allocate = [&] {
-    return BlockActivations::allocate(activations_, settings_.model, shape_, pass_.recipes);
-  };
+  const auto allocate = [&] { return BlockActivations::allocate(activations_, part_, shape_, pass_.recipes); };
   std::vector<BlockActivations> blocks;
   for (std::size_t i = 0; i < (reuse ? std::min<std::size_t>(layers, 2) : layers); ++i) blocks.push_back(allocate());
   const auto at = [&](std::size_t layer) -> BlockActivations& { return blocks[layer % blocks.size()]; };
@@ -125,8 +139,8 @@ void Llama::head_backward(const std::int32_t* targets, float loss_scale, float* 
 void Llama::forward_backward(const std::int32_t* tokens, const std::int32_t* targets, float loss_scale, float* loss_sum,
                              WeightProvider& weights, GradientSink& gradients) {
   const ArenaScope scope(activations_);
-  const Tensor branch = take(activations_, shape_.storage, shape_.tokens(), settings_.model.dim);
-  const Tensor dh = take(activations_, shape_.storage, shape_.tokens(), settings_.model.dim);
+  const Tensor branch = take(activations_, shape_.storage, shape_.rows(), part_.dim);
+  const Tensor dh = take(activations_, shape_.storage, shape_.rows(), part_.dim);
   const QuantScale dh_scale = QuantScale::allocate(activations_);
   weights.begin_pass(pass_order(settings_.model, true));
 
@@ -146,7 +160,7 @@ void Llama::forward_backward(const std::int32_t* tokens, const std::int32_t* tar
 void Llama::evaluate(const std::int32_t* tokens, const std::int32_t* targets, float* loss_sum,
                      WeightProvider& weights) {
   const ArenaScope scope(activations_);
-  const Tensor branch = take(activations_, shape_.storage, shape_.tokens(), settings_.model.dim);
+  const Tensor branch = take(activations_, shape_.storage, shape_.rows(), part_.dim);
   weights.begin_pass(pass_order(settings_.model, false));
   const std::vector<BlockActivations> blocks = forward_blocks(tokens, weights, branch, true);
   set_unit(head_unit(settings_.model));

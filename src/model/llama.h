@@ -10,15 +10,18 @@
 namespace octet {
 
 struct LlamaSettings {
-  ModelConfig model;
+  ModelConfig model{};
   Precision precision = Precision::bf16;
-  Float8Config float8;
+  Float8Config float8{};
   std::int64_t micro_batch = 1;
   std::int64_t seq_len = 0;
+  Part tp{};                      ///< this rank's part of a tensor-parallel group
+  bool tp_keep_gathered = false;  ///< gathered inputs of linears stay until backward, else they are gathered again
 };
 
 /// Forward and backward of one micro-batch, written out as a straight list of op calls. It holds activations, not
-/// weights: those come from a WeightProvider unit by unit, and gradients go to a GradientSink.
+/// weights: those come from a WeightProvider unit by unit, and gradients go to a GradientSink. Under tensor parallelism
+/// it is one rank's part of the model, and meets the others in its ops' Exchange alone.
 class Llama {
  public:
   /// Bytes of the two arenas, found by a dry run of forward_backward: the code that allocates is the code that plans.
@@ -77,6 +80,7 @@ class Llama {
                      GradientSink& gradients);
 
   LlamaSettings settings_;
+  ModelConfig part_;  ///< what this rank computes with
   ParameterList parameters_;
   KernelTable kernels_;
   Arena activations_;

@@ -46,7 +46,7 @@ class NoGradients final : public GradientSink {
 }  // namespace
 
 Llama::MemoryNeeds Llama::plan(const LlamaSettings& settings, Stream& stream, const KernelTable& kernels) {
-  NoExchange exchange;
+  NoExchange exchange(settings.tp);
   Llama dry(settings, stream, exchange, nullptr, dry_run(kernels), Arena::measure("activations"),
             Arena::measure("scratch"), 1);  // no table of positions: nothing is computed
   NoWeights weights(dry.parameters_);

@@ -49,34 +49,43 @@ BlockRecipes block_recipes(Precision precision, const Float8Config& float8) {
   return recipes;
 }
 
-ParameterList llama_parameters(const ModelConfig& m, Precision precision, const Float8Config& float8) {
+ParameterList llama_parameters(const ModelConfig& m, Precision precision, const Float8Config& float8, const Part& tp) {
+  constexpr int whole = -1, outputs = 0, inputs = 1;  // dimension that is cut
   const DType storage = storage_dtype(precision);
   const BlockRecipes recipes = block_recipes(precision, float8);
   const double head_std = 1.0 / std::sqrt(static_cast<double>(m.dim));
   ParameterList list;
-  const auto add = [&](std::string name, Shape shape, DType gathered, double std_dev, double cutoff) {
-    list.parameters.push_back(
-        {std::move(name), static_cast<int>(list.units.size()) - 1, shape, gathered, std_dev, cutoff});
+  const auto add = [&](std::string name, Shape shape, int cut_dim, DType gathered, double std_dev, double cutoff) {
+    const TensorCut cut{cut_dim, tp};
+    list.parameters.push_back({.name = std::move(name),
+                               .unit = static_cast<int>(list.units.size()) - 1,
+                               .global = shape,
+                               .cut = cut,
+                               .shape = cut.shape(shape),
+                               .gathered = gathered,
+                               .init_std = std_dev,
+                               .init_cutoff = cutoff});
   };
 
   list.units.push_back("embedding");
-  add("tok_embeddings.weight", {m.vocab_size, m.dim}, storage, m.tied_embedding ? head_std : 1.0,
+  add("tok_embeddings.weight", {m.vocab_size, m.dim}, outputs, storage, m.tied_embedding ? head_std : 1.0,
       m.tied_embedding ? 3.0 : no_cutoff);
   for (std::int64_t layer = 0; layer < m.layers; ++layer) {
     list.units.push_back(fmt::format("block.{}", layer));
     const std::string prefix = fmt::format("layers.{}.", layer);
-    add(prefix + "attention_norm.weight", {m.dim}, storage, 0, 0);
-    add(prefix + "ffn_norm.weight", {m.dim}, storage, 0, 0);
+    add(prefix + "attention_norm.weight", {m.dim}, whole, storage, 0, 0);
+    add(prefix + "ffn_norm.weight", {m.dim}, whole, storage, 0, 0);
     for (int l = 0; l < block_linears; ++l) {
       const auto linear = static_cast<BlockLinear>(l);
       const LinearRecipe& recipe = recipes[static_cast<std::size_t>(l)];
       add(fmt::format("{}{}.weight", prefix, recipe.name), weight_shape(m, linear),
-          recipe.float8 ? LinearRecipe::weight_format : storage, init_std(linear, layer), no_cutoff);
+          is_row_parallel(linear) ? inputs : outputs, recipe.float8 ? LinearRecipe::weight_format : storage,
+          init_std(linear, layer), no_cutoff);
     }
   }
   list.units.push_back("head");
-  add("norm.weight", {m.dim}, storage, 0, 0);
-  if (!m.tied_embedding) add("output.weight", {m.vocab_size, m.dim}, storage, head_std, 3.0);
+  add("norm.weight", {m.dim}, whole, storage, 0, 0);
+  if (!m.tied_embedding) add("output.weight", {m.vocab_size, m.dim}, outputs, storage, head_std, 3.0);
   return list;
 }
 

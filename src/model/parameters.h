@@ -26,6 +26,12 @@ BlockRecipes block_recipes(Precision precision, const Float8Config& float8);
 /// [out, in] of a linear's weight.
 Shape weight_shape(const ModelConfig& model, BlockLinear linear);
 
+/// Tensor parallelism: wo and w2 are row-parallel, cut along their inputs (dimension 1), so that each rank has a
+/// partial sum of the output; the others are column-parallel, cut along their outputs (Megatron-LM, arXiv 1909.08053).
+constexpr bool is_row_parallel(BlockLinear l) {
+  return l == wo || l == w2;
+}
+
 /// Unit numbers: 0 the embedding, 1 + i block i, layers + 1 the final norm and output head.
 constexpr int embedding_unit = 0;
 constexpr int block_unit(std::int64_t layer) {
@@ -37,8 +43,10 @@ constexpr int head_unit(const ModelConfig& m) {
 
 /// Parameters with torchtitan's names and initial values (models/llama3/model: embedding N(0, 1); wq, wk, wv, w1 std
 /// 0.02; wo, w2, w3 std 0.02/sqrt(2 (layer + 1)); head std dim^-1/2 cut at 3 std; norms 1). A tied embedding starts as
-/// the head does, because it has to serve as one.
-ParameterList llama_parameters(const ModelConfig& model, Precision precision, const Float8Config& float8);
+/// the head does, because it has to serve as one. `model` is the whole model, `tp` the rank's part: embedding and head
+/// are cut along the vocabulary, the linears as is_row_parallel says, norms not at all.
+ParameterList llama_parameters(const ModelConfig& model, Precision precision, const Float8Config& float8,
+                               const Part& tp = {});
 
 /// Share of the model's FLOPs (ModelConfig::flops_per_token) that run in fp8 GEMMs.
 double float8_flops_share(const ModelConfig& model, Precision precision, const Float8Config& float8,

@@ -31,10 +31,13 @@ KernelTable dry_run(const KernelTable& kernels) {
   replace(t.swiglu_forward);
   replace(t.swiglu_backward);
   replace(t.cross_entropy);
+  replace(t.cross_entropy_stats);
+  replace(t.cross_entropy_finish);
   replace(t.adamw);
   replace(t.sum);
   replace(t.sum_of_squares);
   replace(t.accumulate);
+  replace(t.sum_parts);
   replace(t.clip_factor);
   return t;
 }

@@ -1,5 +1,7 @@
 #include "src/ops/linear.h"
 
+#include "src/ops/rows.h"
+
 namespace octet {
 namespace {
 
@@ -46,6 +48,16 @@ void run(OpContext& context, const LinearRecipe& recipe, const char* name, Gemm 
 
 void quantize_input(OpContext& context, LinearInput& x) {
   if (x.any_float8) x.quantized = quantize(context, x.high, LinearRecipe::input_format, x.scale, x.quantized.data);
+  x.all_high = x.high;
+  x.all_quantized = x.quantized;
+}
+
+void gather_input(OpContext& context, LinearInput& x) {
+  const auto gather = [&](const Tensor& local) {
+    return x.keep_all ? gather_around(context, local) : gather_rows(context, local);
+  };
+  if (x.keep_high) x.all_high = gather(x.high);
+  if (x.any_float8) x.all_quantized = gather(x.quantized);
 }
 
 GradOperand prepare_grad_output(OpContext& context, const LinearRecipe& recipe, const Tensor& dy,
@@ -60,8 +72,17 @@ GradOperand prepare_grad_output(OpContext& context, const LinearRecipe& recipe, 
   return {rows, {transposed, rows.dtype, {dy.shape[1], dy.shape[0]}, rows.inverse_scale}};
 }
 
+GradOperand gather_grad_output(OpContext& context, const LinearRecipe& recipe, const Tensor& dy,
+                               const QuantScale& scale) {
+  if (context.exchange.part().count == 1) return prepare_grad_output(context, recipe, dy, scale);
+  if (!recipe.float8) return gather_rows(context, dy);
+  void* storage = context.scratch.allocate(dy.elements());
+  const Tensor rows = gather_rows(context, quantize(context, dy, LinearRecipe::grad_output_format, scale, storage));
+  return {rows, context.kernels.float8_gemm_k_major ? transpose(context, rows) : Tensor{}};
+}
+
 Tensor transpose_input(OpContext& context, const LinearInput& x) {
-  return x.any_float8 && context.kernels.float8_gemm_k_major ? transpose(context, x.quantized) : Tensor{};
+  return x.any_float8 && context.kernels.float8_gemm_k_major ? transpose(context, x.all_quantized) : Tensor{};
 }
 
 void linear_forward(OpContext& context, const LinearRecipe& recipe, const Tensor& x, const Tensor& w, const Tensor& y) {

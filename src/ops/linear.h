@@ -19,6 +19,10 @@ struct LinearRecipe {
 
 /// The input of one or several linears: as produced (`high`) and cast to fp8 once for all of them that want it.
 /// Only the forms that a linear reads in backward are kept.
+///
+/// Tensor parallelism: the input of column-parallel linears (q, k, v; w1, w3) is produced for this rank's rows of the
+/// tokens, cast there, and gathered (once for all linears of the group, fp8 as bytes). That of row-parallel linears
+/// (wo, w2) is this rank's columns of all tokens, and nothing is gathered.
 struct LinearInput {
   Tensor high;       ///< storage dtype
   Tensor quantized;  ///< e4m3 when a linear of the group is fp8, else of no dtype of its own
@@ -26,11 +30,18 @@ struct LinearInput {
   bool any_float8 = false;
   bool keep_high = true;  ///< false: only fp8 linears read this input, `high` is scratch and gone after forward
 
-  const Tensor& of(const LinearRecipe& recipe) const { return recipe.float8 ? quantized : high; }
+  Tensor all_high{}, all_quantized{};  ///< of all tokens, what the linears read: `high` and `quantized`, or gathered
+  bool keep_all = false;               ///< the gathered forms stay until backward; else it gathers again into scratch
+
+  const Tensor& of(const LinearRecipe& recipe) const { return recipe.float8 ? all_quantized : all_high; }
 };
 
-/// Casts x.high, whose abs-max is in x.scale.amax, when a linear of the group is fp8.
+/// Casts x.high, whose abs-max is in x.scale.amax, when a linear of the group is fp8. The linears may read it then,
+/// unless they are column-parallel.
 void quantize_input(OpContext& context, LinearInput& x);
+
+/// After quantize_input, for column-parallel linears; and in backward unless keep_all.
+void gather_input(OpContext& context, LinearInput& x);
 
 /// Kernels whose fp8 GEMM reads both operands along k only (KernelTable::float8_gemm_k_major) need transposed copies in
 /// backward. All of them are scratch, and made as seldom as can be:
@@ -54,7 +65,12 @@ struct GradOperand {
 GradOperand prepare_grad_output(OpContext& context, const LinearRecipe& recipe, const Tensor& dy,
                                 const QuantScale& scale);
 
-/// The transposed copy of x.quantized in scratch where the weight gradients of its linears read one, else of rank 0.
+/// The same for a row-parallel linear: dy is this rank's rows, cast with the abs-max of all and gathered as fp8 bytes.
+GradOperand gather_grad_output(OpContext& context, const LinearRecipe& recipe, const Tensor& dy,
+                               const QuantScale& scale);
+
+/// The transposed copy of x.all_quantized in scratch where the weight gradients of its linears read one, else of rank
+/// 0.
 Tensor transpose_input(OpContext& context, const LinearInput& x);
 
 /// The one linear: three GEMMs. x [n, in], w [out, in], y [n, out]; x, w and dy as `LinearInput::of`, the weight

@@ -10,6 +10,7 @@ struct ParallelConfig {
   std::int64_t dp_replicate = 1;
   std::int64_t dp_shard = 0;  ///< 0: all ranks that the other dimensions leave
   std::int64_t tp = 1;
+  bool tp_keep_gathered = false;  ///< gathered inputs of linears stay until backward
   std::int64_t cp = 1;
   std::int64_t pp = 1;
   /// always: gathered weights are freed after forward and gathered again in backward. never: they stay until the

@@ -5,11 +5,12 @@
 namespace octet {
 
 FsdpGradients::FsdpGradients(const ParameterList& list, ShardedBuffer& shards, Communicator& shard_group,
-                             Communicator& replicate_group, Stream& stream)
+                             Communicator& replicate_group, Communicator& tp_group, Stream& stream)
     : list_(list),
       shards_(shards),
       group_(shard_group),
       replicas_(replicate_group),
+      tp_(tp_group),
       stream_(stream),
       kernels_(kernels_of(stream)),
       unit_bytes_(unit_bytes(list, shard_group.size())),
@@ -100,6 +101,14 @@ void FsdpGradients::reduce(int index, Unit& unit, bool first) {
 }
 
 void FsdpGradients::finish_step() {
+  if (tp_.size() > 1) {
+    tp_.group_begin();
+    for (std::size_t i = 0; i < list_.parameters.size(); ++i) {
+      if (!list_.parameters[i].cut.replicated()) continue;
+      tp_.all_reduce(shards_.data(i), shards_.layout().shard(i).padded_elements(), DType::f32, ReduceOp::sum);
+    }
+    tp_.group_end();
+  }
   if (replicas_.size() > 1) {
     replicas_.all_reduce(shards_.all(), shards_.layout().elements(), DType::f32, ReduceOp::sum);
   }

@@ -15,13 +15,14 @@ namespace octet {
 class FsdpGradients final : public GradientSink {
  public:
   FsdpGradients(const ParameterList& list, ShardedBuffer& shards, Communicator& shard_group,
-                Communicator& replicate_group, Stream& stream);
+                Communicator& replicate_group, Communicator& tp_group, Stream& stream);
 
   /// Before the first micro-batch of a step; what the shards hold is forgotten.
   void begin_step() { first_micro_batch_.assign(units_.size(), true); }
   std::span<const GradientTarget> open(int unit) override;
   void close(int unit) override;
-  /// After the last micro-batch: sums over the replicas.
+  /// After the last micro-batch: sums over the replicas, and over the tensor-parallel group what each of its ranks has
+  /// computed of its own rows (parameters that are not cut).
   void finish_step();
 
   /// Bytes of a unit's unreduced gradients (0 without sharding).
@@ -41,6 +42,7 @@ class FsdpGradients final : public GradientSink {
   ShardedBuffer& shards_;
   Communicator& group_;
   Communicator& replicas_;
+  Communicator& tp_;
   Stream& stream_;
   const KernelTable& kernels_;
   std::vector<std::int64_t> unit_bytes_;

@@ -24,11 +24,12 @@ std::int64_t gathered_bytes(const ParameterSpec& p, int shards) {
 }  // namespace
 
 FsdpWeights::FsdpWeights(const ParameterList& list, const ShardedBuffer& master, WeightScales& scales,
-                         Communicator& shard_group, Stream& stream, FsdpOptions options)
+                         Communicator& shard_group, Communicator& tp_group, Stream& stream, FsdpOptions options)
     : list_(list),
       master_(master),
       scales_(scales),
       group_(shard_group),
+      tp_(tp_group),
       stream_(stream),
       kernels_(kernels_of(stream)),
       options_(options),
@@ -142,7 +143,7 @@ void FsdpWeights::cast_piece(std::size_t parameter, DType to, void* piece) {
 }
 
 void FsdpWeights::cast_gathered(std::size_t parameter, const Tensor& high, Tensor& out) {
-  scales_.measure_gathered(parameter, high, kernels_);
+  scales_.measure_gathered(parameter, high, tp_, kernels_);
   kernels_.cast_to_float8(stream_, {.x = high.data,
                                     .from = high.dtype,
                                     .y = out.data,

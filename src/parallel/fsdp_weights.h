@@ -23,7 +23,7 @@ struct FsdpOptions {
 class FsdpWeights final : public WeightProvider {
  public:
   FsdpWeights(const ParameterList& list, const ShardedBuffer& master, WeightScales& scales, Communicator& shard_group,
-              Stream& stream, FsdpOptions options);
+              Communicator& tp_group, Stream& stream, FsdpOptions options);
 
   void begin_pass(std::span<const int> order) override { schedule_.begin(order); }
   std::span<const Tensor> gather(int unit) override;
@@ -53,6 +53,7 @@ class FsdpWeights final : public WeightProvider {
   const ShardedBuffer& master_;
   WeightScales& scales_;
   Communicator& group_;
+  Communicator& tp_;
   Stream& stream_;
   const KernelTable& kernels_;
   FsdpOptions options_;

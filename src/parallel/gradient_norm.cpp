@@ -13,6 +13,7 @@ GradientNorm::GradientNorm(const ParameterList& list, Device& device, Stream& st
       sums_(device, parameters_ * 4, Purpose::workspace),
       counters_(device, parameters_ * 4, Purpose::workspace),
       workspace_(device, workspace_bytes(list, kernels_), Purpose::workspace) {
+  for (const ParameterSpec& p : list.parameters) counted_.push_back(!p.cut.replicated() || p.cut.part.index == 0);
   device.zero(values_.data(), values_.bytes(), stream);
   reset_counters();
 }
@@ -25,18 +26,18 @@ std::int64_t GradientNorm::workspace_bytes(const ParameterList& list, const Kern
   return most;
 }
 
-void GradientNorm::compute(const ShardedBuffer& gradients, Communicator& shard_group, float max_norm) {
+void GradientNorm::compute(const ShardedBuffer& gradients, Communicator& replica, float max_norm) {
   auto* values = values_.as<float>();
   for (std::int64_t i = 0; i < parameters_; ++i) {
     const auto index = static_cast<std::size_t>(i);
     kernels_.sum_of_squares(stream_, {.x = gradients.data(index),
-                                      .n = gradients.layout().shard(index).elements(),
+                                      .n = counted_[index] ? gradients.layout().shard(index).elements() : 0,
                                       .out = sums_.as<float>() + i,
                                       .non_finite = non_finite() + i,
                                       .workspace = workspace_.data()});
   }
   kernels_.sum(stream_, {.x = sums_.as<float>(), .n = parameters_, .out = values + 3});
-  shard_group.all_reduce(values + 3, 1, DType::f32, ReduceOp::sum);
+  replica.all_reduce(values + 3, 1, DType::f32, ReduceOp::sum);
   kernels_.clip_factor(stream_, {.sum_of_squares = values + 3,
                                  .max_norm = max_norm,
                                  .norm = values,

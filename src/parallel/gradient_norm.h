@@ -17,8 +17,9 @@ class GradientNorm {
   /// What the sums of squares of this rank's pieces need, whatever the layout; for the memory plan.
   static std::int64_t workspace_bytes(const ParameterList& list, const KernelTable& kernels);
 
-  /// `shard_group` holds the pieces of one replica; replicas have equal gradients.
-  void compute(const ShardedBuffer& gradients, Communicator& shard_group, float max_norm);
+  /// `replica` is the group that holds one copy of the gradients between them; other replicas have equal ones. A
+  /// parameter that every rank of a tensor-parallel group has whole counts on the first of them.
+  void compute(const ShardedBuffer& gradients, Communicator& replica, float max_norm);
 
   const float* norm() const { return values_.as<float>(); }
   const float* factor() const { return values_.as<float>() + 1; }
@@ -32,9 +33,10 @@ class GradientNorm {
   Stream& stream_;
   const KernelTable& kernels_;
   std::int64_t parameters_;
-  Buffer values_;    ///< norm, clip factor, skip flag, sum of squares
-  Buffer sums_;      ///< [parameters] sums of squares
-  Buffer counters_;  ///< [parameters]
+  std::vector<bool> counted_;  ///< [parameters] on this rank
+  Buffer values_;              ///< norm, clip factor, skip flag, sum of squares
+  Buffer sums_;                ///< [parameters] sums of squares
+  Buffer counters_;            ///< [parameters]
   Buffer workspace_;
 };
 

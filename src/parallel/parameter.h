@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "src/tensor/tensor.h"
+#include "src/tensor/shard.h"
 
 namespace octet {
 
@@ -11,14 +11,16 @@ namespace octet {
 struct ParameterSpec {
   std::string name;  ///< torchtitan's, e.g. "layers.3.attention.wq.weight"
   int unit = 0;
-  Shape shape;                   ///< global
+  Shape global;
+  TensorCut cut{};               ///< what tensor parallelism leaves to this rank
+  Shape shape;                   ///< of that: what FSDP shards and the model computes with
   DType gathered = DType::bf16;  ///< what the model computes with: f32, bf16 or e4m3
   double init_std = 0;           ///< 0: ones
   double init_cutoff = 0;        ///< truncation in standard deviations
 };
 
 /// All parameters, those of a unit side by side and the units in forward order. A parameter's index is its id in
-/// random numbers and checkpoints.
+/// random numbers and checkpoints. A list belongs to one rank of a tensor-parallel group.
 struct ParameterList {
   std::vector<ParameterSpec> parameters;
   std::vector<std::string> units;  ///< "embedding", "block.0", ..., "head"

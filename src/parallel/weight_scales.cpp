@@ -33,14 +33,14 @@ void WeightScales::measure(const ShardedBuffer& master, const KernelTable& kerne
   }
 }
 
-void WeightScales::update(Communicator& shard_group, const KernelTable& kernels) {
+void WeightScales::update(Communicator& replica, const KernelTable& kernels) {
   if (count_ == 0) return;
   // A rank without rows has no abs-max of its own, only the old global one, which must not survive.
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     if (amax(i) != nullptr && layout_.shard(i).rows == 0) device_.zero(amax(i), 4, stream_);
   }
   auto* amaxes = values_.as<float>();
-  shard_group.all_reduce(amaxes, count_, DType::f32, ReduceOp::max);
+  replica.all_reduce(amaxes, count_, DType::f32, ReduceOp::max);
   kernels.compute_scales(stream_, {.amax = amaxes,
                                    .scale = amaxes + count_,
                                    .inverse_scale = amaxes + 2 * count_,
@@ -48,10 +48,13 @@ void WeightScales::update(Communicator& shard_group, const KernelTable& kernels)
                                    .format = DType::e4m3});
 }
 
-void WeightScales::measure_gathered(std::size_t i, const Tensor& whole, const KernelTable& kernels) {
-  kernels.stats(
-      stream_,
-      {.x = whole.data, .dtype = whole.dtype, .n = whole.elements(), .out = {.amax = amax(i), .non_finite = nullptr}});
+void WeightScales::measure_gathered(std::size_t i, const Tensor& gathered, Communicator& tp,
+                                    const KernelTable& kernels) {
+  kernels.stats(stream_, {.x = gathered.data,
+                          .dtype = gathered.dtype,
+                          .n = gathered.elements(),
+                          .out = {.amax = amax(i), .non_finite = nullptr}});
+  if (tp.size() > 1) tp.all_reduce(amax(i), 1, DType::f32, ReduceOp::max);
   kernels.compute_scales(
       stream_, {.amax = amax(i), .scale = at(1, i), .inverse_scale = at(2, i), .n = 1, .format = DType::e4m3});
 }

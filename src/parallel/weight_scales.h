@@ -24,11 +24,12 @@ class WeightScales {
 
   /// Abs-maxes from the masters in a pass of its own: at start and after a load. The same bits as the optimizer's.
   void measure(const ShardedBuffer& master, const KernelTable& kernels);
-  /// MAX over the ranks that hold pieces, then all scales.
-  void update(Communicator& shard_group, const KernelTable& kernels);
-  /// The scale of one weight from its whole gathered bf16 form, which needs no communication (the path without fp8
-  /// all-gather).
-  void measure_gathered(std::size_t i, const Tensor& whole, const KernelTable& kernels);
+  /// MAX over the ranks that hold pieces of one copy of the weights, then all scales: a weight has the same scale
+  /// whatever the layout.
+  void update(Communicator& replica, const KernelTable& kernels);
+  /// The scale of one weight from its gathered bf16 form, the path without fp8 all-gather: nothing to communicate but
+  /// for the MAX over the other tensor-parallel parts.
+  void measure_gathered(std::size_t i, const Tensor& gathered, Communicator& tp, const KernelTable& kernels);
 
  private:
   float* at(int row, std::size_t i) const;

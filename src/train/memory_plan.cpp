@@ -46,7 +46,7 @@ std::int64_t MemoryPlan::total() const {
 
 MemoryPlan plan_memory(const PlanInput& in, Stream& stream) {
   const LlamaSettings& s = in.settings;
-  const ParameterList list = llama_parameters(s.model, s.precision, s.float8);
+  const ParameterList list = llama_parameters(s.model, s.precision, s.float8, s.tp);
   const ShardLayout layout(list, 0, in.mesh.dp_shard);
   const Llama::MemoryNeeds needs = Llama::plan(s, stream);
   MemoryPlan plan;

@@ -18,14 +18,15 @@ ShardedBuffer& buffer_of(ShardedModel& model, int kind) {
 }
 
 checkpoint::StoredTensor stored(int kind, const ParameterSpec& p) {
-  return {.name = fmt::format("{}/{}", kind_names[kind], p.name), .dtype = DType::f32, .shape = p.shape};
+  return {.name = fmt::format("{}/{}", kind_names[kind], p.name), .dtype = DType::f32, .shape = p.global};
 }
 
-/// What the shard covers of its tensor: rows of dimension 0, whole in the others.
+/// What the shard covers of its tensor.
 checkpoint::Box box_of(const Shard& shard) {
   checkpoint::Box box;
   box.offset[0] = shard.offset;
-  box.extent = shard.global.with_rows(shard.rows);
+  box.offset[1] = shard.column;
+  box.extent = shard.cut.with_rows(shard.rows);
   return box;
 }
 

@@ -40,7 +40,7 @@ void check_length(const checkpoint::RunState& state, const RunConfig& config, co
 }  // namespace
 
 std::string layout_text(const MeshShape& shape) {
-  return fmt::format("dp_replicate {} x dp_shard {}", shape.dp_replicate, shape.dp_shard);
+  return fmt::format("dp_replicate {} x dp_shard {} x tp {}", shape.dp_replicate, shape.dp_shard, shape.tp);
 }
 
 StartingPoint resume(const RunConfig& config, const RunEnvironment& environment, const RunDirectory& run,

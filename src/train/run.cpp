@@ -25,11 +25,12 @@ int run_training(const RunConfig& config, const RunEnvironment& environment) {
   const MeshShape& shape = environment.mesh.shape();
   const std::int64_t per_rank = config.train.global_batch / environment.mesh.dp().size();
   const MemoryPlan plan = plan_memory(
-      {.settings = llama_settings(config),
+      {.settings = llama_settings(config, environment.mesh.tp().rank()),
        .mesh = shape,
        .fsdp = fsdp_options(config, shape.dp_shard),
        .micro_batches = per_rank / config.train.micro_batch,
-       .communication = environment.mesh.dp_shard().scratch_bytes() + environment.mesh.dp_replicate().scratch_bytes(),
+       .communication = environment.mesh.dp_shard().scratch_bytes() + environment.mesh.dp_replicate().scratch_bytes() +
+                        environment.mesh.tp().scratch_bytes(),
        .host = checkpoint_host_bytes(config, shape)},
       environment.stream);
   check_fits(plan, environment.stream.device(), environment.ranks_on_node);

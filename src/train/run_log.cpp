@@ -3,6 +3,7 @@
 #include "src/base/log.h"
 #include "src/metrics/history.h"
 #include "src/metrics/peak.h"
+#include "src/model/exchange_table.h"
 #include "src/train/memory_plan.h"
 
 namespace octet {
@@ -45,8 +46,8 @@ void RunLog::start(const MemoryPlan& plan, const Trainer& trainer) {
   const MeshShape& mesh = environment_.mesh.shape();
   log::info("model {}: {:.2f}M parameters ({} layers, dim {}, {} heads, {} kv heads, ffn {}, vocabulary {})", m.name,
             static_cast<double>(m.parameters()) / 1e6, m.layers, m.dim, m.heads, m.kv_heads, m.ffn_dim, m.vocab_size);
-  log::info("mesh: {} rank(s) = dp_replicate {} x dp_shard {}; weights {} after forward",
-            environment_.mesh.world().size(), mesh.dp_replicate, mesh.dp_shard,
+  log::info("mesh: {} rank(s) = dp_replicate {} x dp_shard {} x tp {}; weights {} after forward",
+            environment_.mesh.world().size(), mesh.dp_replicate, mesh.dp_shard, mesh.tp,
             fsdp_options(config_, mesh.dp_shard).reshard_after_forward ? "resharded" : "kept");
   log::info("batch: {} sequences of {} tokens a step, micro-batches of {} a rank; {} steps, {:.1f}M tokens in all",
             config_.train.global_batch, config_.train.seq_len, config_.train.micro_batch, config_.train.steps,
@@ -64,6 +65,11 @@ void RunLog::start(const MemoryPlan& plan, const Trainer& trainer) {
     log::info("precision {}", name_of(config_.precision));
   }
   log::info("formats of the GEMMs:\n{}", gemm_format_table(m, config_.precision, config_.float8));
+  if (config_.parallel.tp > 1) {
+    log::info("tensor parallelism in each block:\n{}",
+              exchange_table(block_recipes(config_.precision, config_.float8), storage_dtype(config_.precision),
+                             config_.parallel.tp_keep_gathered));
+  }
   log::info("memory plan:\n{}", memory_table(plan, nullptr));
   log::info("run directory: {}", directory_.path);
 }

@@ -136,7 +136,13 @@ void declare_parallel(Schema& schema, ParallelConfig& c) {
       .unit("ranks")
       .at_least(1)
       .at_most(most_ranks)
-      .help("Tensor parallelism. Not available yet: 1.");
+      .help(
+          "Tensor parallelism with sequence parallelism, over neighbouring ranks. Must divide the model's heads, "
+          "kv_heads, ffn_dim and vocab_size, and the tokens of a micro-batch.");
+  schema.add("tp_keep_gathered", c.tp_keep_gathered)
+      .help(
+          "Keep the gathered inputs of q, k, v and of w1, w3 from forward to backward: two gathers a block less, for "
+          "memory that tp does not divide. false: gather them again in backward.");
   schema.add("cp", c.cp)
       .unit("ranks")
       .at_least(1)

@@ -9,6 +9,7 @@ ShardedModel::ShardedModel(const LlamaSettings& settings, const OptimizerConfig&
       device_(stream.device()),
       kernels_(kernels_of(stream)),
       optimizer_(optimizer),
+      exchange_(mesh.tp()),
       model_(settings, stream, exchange_, gemms),
       layout_(model_.parameters(), mesh.dp_shard().rank(), mesh.dp_shard().size()),
       master_(layout_, device_, stream, Purpose::parameters),
@@ -16,8 +17,8 @@ ShardedModel::ShardedModel(const LlamaSettings& settings, const OptimizerConfig&
       first_moment_(layout_, device_, stream, Purpose::optimizer),
       second_moment_(layout_, device_, stream, Purpose::optimizer),
       scales_(model_.parameters(), layout_, device_, stream),
-      weights_(model_.parameters(), master_, scales_, mesh.dp_shard(), stream, fsdp),
-      sink_(model_.parameters(), gradients_, mesh.dp_shard(), mesh.dp_replicate(), stream),
+      weights_(model_.parameters(), master_, scales_, mesh.dp_shard(), mesh.tp(), stream, fsdp),
+      sink_(model_.parameters(), gradients_, mesh.dp_shard(), mesh.dp_replicate(), mesh.tp(), stream),
       norm_(model_.parameters(), device_, stream) {
   for (std::size_t i = 0; i < layout_.size(); ++i) {
     slices_.push_back({.parameter = master_.data(i),
@@ -37,7 +38,7 @@ void ShardedModel::initialize(std::uint64_t seed) {
 
 void ShardedModel::weights_changed() {
   scales_.measure(master_, kernels_);
-  scales_.update(mesh_.dp_shard(), kernels_);
+  scales_.update(mesh_.replica(), kernels_);
   weights_.invalidate();
 }
 
@@ -47,9 +48,9 @@ void ShardedModel::accumulate(const Tensor& tokens, const Tensor& targets, float
 
 void ShardedModel::finish_step(std::int64_t step, double lr) {
   sink_.finish_step();
-  norm_.compute(gradients_, mesh_.dp_shard(), static_cast<float>(optimizer_.clip_norm));
+  norm_.compute(gradients_, mesh_.replica(), static_cast<float>(optimizer_.clip_norm));
   adamw_step(stream_, kernels_, optimizer_, lr, step, slices_, norm_.factor(), norm_.skip());
-  scales_.update(mesh_.dp_shard(), kernels_);
+  scales_.update(mesh_.replica(), kernels_);
   weights_.invalidate();
 }
 
@@ -75,7 +76,7 @@ std::vector<TensorChecks::Finding> ShardedModel::take_non_finite() {
   TensorChecks& checks = model_.checks();
   mesh_.world().all_reduce(checks.all(), checks.size(), DType::i32, ReduceOp::sum);
   // Replicas hold equal gradients: each piece counts once.
-  mesh_.dp_shard().all_reduce(norm_.non_finite(), static_cast<std::int64_t>(layout_.size()), DType::i32, ReduceOp::sum);
+  mesh_.replica().all_reduce(norm_.non_finite(), static_cast<std::int64_t>(layout_.size()), DType::i32, ReduceOp::sum);
   std::vector<TensorChecks::Finding> all = non_finite();
   checks.reset(stream_);
   norm_.reset_counters();

@@ -9,6 +9,7 @@
 #include "src/parallel/fsdp_gradients.h"
 #include "src/parallel/fsdp_weights.h"
 #include "src/parallel/gradient_norm.h"
+#include "src/parallel/tp_exchange.h"
 
 namespace octet {
 
@@ -53,7 +54,7 @@ class ShardedModel {
   Device& device_;
   const KernelTable& kernels_;
   OptimizerConfig optimizer_;
-  NoExchange exchange_;
+  TpExchange exchange_;
   Llama model_;
   ShardLayout layout_;
   ShardedBuffer master_, gradients_, first_moment_, second_moment_;

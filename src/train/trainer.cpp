@@ -36,12 +36,14 @@ FsdpOptions fsdp_options(const RunConfig& config, int shards) {
           .float8_all_gather = config.float8.all_gather};
 }
 
-LlamaSettings llama_settings(const RunConfig& c) {
+LlamaSettings llama_settings(const RunConfig& c, int tp_rank) {
   return {.model = c.model,
           .precision = c.precision,
           .float8 = c.float8,
           .micro_batch = c.train.micro_batch,
-          .seq_len = c.train.seq_len};
+          .seq_len = c.train.seq_len,
+          .tp = {tp_rank, static_cast<int>(c.parallel.tp)},
+          .tp_keep_gathered = c.parallel.tp_keep_gathered};
 }
 
 Trainer::Trainer(const RunConfig& config, Mesh& mesh, Stream& stream, GemmTrace* gemms)
@@ -52,8 +54,8 @@ Trainer::Trainer(const RunConfig& config, Mesh& mesh, Stream& stream, GemmTrace*
       batch_layout_{mesh.dp().rank(), mesh.dp().size(), config.train.micro_batch},
       sampler_(config.data.train, sampler_config(config)),
       validation_batches_(validation_batches(config, sampler_)),
-      model_(llama_settings(config), config.optimizer, fsdp_options(config, mesh.dp_shard().size()), mesh, stream,
-             gemms),
+      model_(llama_settings(config, mesh.tp().rank()), config.optimizer, fsdp_options(config, mesh.dp_shard().size()),
+             mesh, stream, gemms),
       upload_(stream, config.train.micro_batch, config.train.seq_len),
       loss_sum_(device_, DType::f32, {1}, Purpose::workspace),
       flags_(device_, DType::i32, {3}, Purpose::workspace) {

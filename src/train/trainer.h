@@ -69,6 +69,7 @@ class Trainer {
 /// parallel.reshard_after_forward `auto` frees gathered weights when there is more than one shard.
 FsdpOptions fsdp_options(const RunConfig& config, int shards);
 
-LlamaSettings llama_settings(const RunConfig& config);
+/// `tp_rank`: this rank's place in its tensor-parallel group.
+LlamaSettings llama_settings(const RunConfig& config, int tp_rank);
 
 }  // namespace octet

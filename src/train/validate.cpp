@@ -52,11 +52,31 @@ void check_batch(const RunConfig& c, const Origins& at) {
   }
 }
 
+/// Tensor parallelism cuts heads, ffn and vocabulary, and the tokens of a micro-batch.
+void check_tensor_parallel(const RunConfig& c, const Origins& at) {
+  const std::int64_t tp = c.parallel.tp;
+  const auto divides = [&](const char* what, std::int64_t extent) {
+    if (extent % tp == 0) return;
+    throw refuse(at, "parallel.tp", tp,
+                 "does not divide {} = {}; expected a common divisor of heads {}, kv_heads {}, "
+                 "ffn_dim {} and vocab_size {} of model {} and of micro_batch {} x seq_len {} tokens",
+                 what, extent, c.model.heads, c.model.kv_heads, c.model.ffn_dim, c.model.vocab_size, c.model.name,
+                 c.train.micro_batch, c.train.seq_len);
+  };
+  divides("heads", c.model.heads);
+  divides("kv_heads", c.model.kv_heads);
+  divides("ffn_dim", c.model.ffn_dim);
+  divides("vocab_size", c.model.vocab_size);
+  divides("micro_batch x seq_len", c.train.micro_batch * c.train.seq_len);
+  if (tp == 1 && c.parallel.tp_keep_gathered) {
+    throw refuse(at, "parallel.tp_keep_gathered", true, "has no effect with parallel.tp = 1");
+  }
+}
+
 void check_parallel(const ParallelConfig& p, const Origins& at) {
   const auto one = [&](const char* key, std::int64_t value) {
     if (value != 1) throw refuse(at, key, value, "not available yet, expected 1");
   };
-  one("parallel.tp", p.tp);
   one("parallel.cp", p.cp);
   one("parallel.pp", p.pp);
 }
@@ -87,12 +107,13 @@ void check_float8(const RunConfig& c, const Origins& at) {
   for (int l = 0; l < block_linears; ++l) {
     const LinearRecipe& recipe = recipes[static_cast<std::size_t>(l)];
     if (!recipe.float8) continue;
-    const Shape weight = weight_shape(c.model, static_cast<BlockLinear>(l));
+    const Shape weight = weight_shape(c.model.part(static_cast<int>(c.parallel.tp)), static_cast<BlockLinear>(l));
     if (weight[0] % 16 != 0 || weight[1] % 16 != 0) {
       throw refuse(at, "precision", "float8",
-                   "linear {} of model {} has {} inputs and {} outputs, expected multiples of 16; list it in "
+                   "linear {} of model {} has {} inputs and {} outputs{}, expected multiples of 16; list it in "
                    "float8.bf16_linears or choose another shape",
-                   recipe.name, c.model.name, weight[1], weight[0]);
+                   recipe.name, c.model.name, weight[1], weight[0],
+                   c.parallel.tp == 1 ? "" : fmt::format(" a rank with parallel.tp = {}", c.parallel.tp));
     }
     const std::int64_t tokens = c.train.micro_batch * c.train.seq_len;
     if (tokens % 16 != 0) {
@@ -181,6 +202,7 @@ void validate(const RunConfig& config, const Origins& origins) {
   check_schedule(config, origins);
   check_batch(config, origins);
   check_parallel(config.parallel, origins);
+  check_tensor_parallel(config, origins);
   check_names(config, origins);
   check_float8(config, origins);
   check_attention(config, origins);
@@ -191,23 +213,29 @@ void validate(const RunConfig& config, const Origins& origins) {
 
 ParallelConfig resolve_layout(const RunConfig& config, std::int64_t ranks, const Origins& origins) {
   ParallelConfig p = config.parallel;
-  if (p.dp_shard == 0 && ranks % p.dp_replicate != 0) {
+  const std::int64_t others = p.dp_replicate * p.tp;
+  if (p.dp_shard == 0 && ranks % p.tp != 0) {
+    throw refuse(origins, "parallel.tp", p.tp, "the job has {} ranks, expected a divisor of that number", ranks);
+  }
+  if (p.dp_shard == 0 && ranks % others != 0) {
     throw refuse(origins, "parallel.dp_replicate", p.dp_replicate,
-                 "the job has {} ranks, expected a divisor of that number", ranks);
+                 "the job has {} ranks{}, expected a divisor of that number", ranks / p.tp,
+                 p.tp == 1 ? "" : fmt::format(" for each of {} tp ranks", p.tp));
   }
-  if (p.dp_shard == 0) p.dp_shard = ranks / p.dp_replicate;
-  if (p.dp_replicate * p.dp_shard != ranks) {
+  if (p.dp_shard == 0) p.dp_shard = ranks / others;
+  if (others * p.dp_shard != ranks) {
+    const std::string tp = p.tp == 1 ? "" : fmt::format(" x tp {}", p.tp);
     throw refuse(origins, "parallel.dp_shard", p.dp_shard,
-                 "dp_replicate {} x dp_shard {} = {} ranks, but the job has {}; start {} ranks (mpiexec -n {}) or "
+                 "dp_replicate {} x dp_shard {}{} = {} ranks, but the job has {}; start {} ranks (mpiexec -n {}) or "
                  "change the mesh (dp_shard 0 takes all)",
-                 p.dp_replicate, p.dp_shard, p.dp_replicate * p.dp_shard, ranks, p.dp_replicate * p.dp_shard,
-                 p.dp_replicate * p.dp_shard);
+                 p.dp_replicate, p.dp_shard, tp, others * p.dp_shard, ranks, others * p.dp_shard, others * p.dp_shard);
   }
-  const std::int64_t sequences = config.train.micro_batch * ranks;
+  const std::int64_t data_parallel = ranks / p.tp;
+  const std::int64_t sequences = config.train.micro_batch * data_parallel;
   if (config.train.global_batch % sequences != 0) {
     throw refuse(origins, "train.global_batch", config.train.global_batch,
-                 "expected a multiple of micro_batch {} x {} data-parallel ranks = {}", config.train.micro_batch, ranks,
-                 sequences);
+                 "expected a multiple of micro_batch {} x {} data-parallel ranks = {}", config.train.micro_batch,
+                 data_parallel, sequences);
   }
   return p;
 }

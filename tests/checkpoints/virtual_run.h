@@ -37,7 +37,7 @@ class VirtualRank {
     for (std::size_t t = 0; t < tensors_.size(); ++t) {
       const Shard s = Shard::of(tensors_[t].shape, shard, shards);
       boxes_.push_back({{s.offset}, tensors_[t].shape.with_rows(s.rows)});
-      first_.push_back(s.first_element());
+      first_.push_back(s.global_element(0));
       values_[t].resize(static_cast<std::size_t>(s.elements()), -1.0f);
     }
   }

@@ -49,7 +49,6 @@ TEST(MeshShape, RefusesDegreesBelowOne) {
 }
 
 TEST(MeshShape, RefusesWhatIsNotThereYet) {
-  EXPECT_TRUE(contains(refusal({.tp = 2}, 2), "parallel.tp is 2, but tensor parallelism is not available yet"));
   EXPECT_TRUE(contains(refusal({.cp = 2}, 2), "parallel.cp is 2, but context parallelism is not available yet"));
   EXPECT_TRUE(contains(refusal({.pp = 2}, 2), "parallel.pp is 2, but pipeline parallelism is not available yet"));
 }

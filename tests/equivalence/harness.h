@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "src/comm/mpi/mpi_communicator.h"
+#include "src/comm/trace.h"
 #include "src/train/sharded_model.h"
 
 namespace octet {
@@ -14,27 +15,46 @@ class Harness {
  public:
   struct Options {
     Precision precision = Precision::fp32;
-    Float8Config float8;
+    Float8Config float8{};
     std::int64_t micro_batch = 1;
     int dp_replicate = 1;
+    int tp = 1;
+    bool tp_keep_gathered = false;
     bool reshard = true;
-    OptimizerConfig optimizer;
+    OptimizerConfig optimizer{};
   };
 
   Harness(const ModelConfig& model, std::int64_t seq_len, Options options)
+      : Harness(model, seq_len, options, cpu_device().make_stream(), false) {}
+
+  /// The same on this rank alone, whatever the other ranks do: what layouts are compared with.
+  static Harness alone(const ModelConfig& model, std::int64_t seq_len, Options options) {
+    options.dp_replicate = options.tp = 1;
+    options.tp_keep_gathered = false;
+    return Harness(model, seq_len, options, cpu_device().make_stream(), true);
+  }
+
+ private:
+  Harness(const ModelConfig& model, std::int64_t seq_len, const Options& options, std::unique_ptr<Stream> stream,
+          bool alone)
       : options_(options),
-        stream_(cpu_device().make_stream()),
-        mesh_(make_mpi_communicator(*stream_, "world"), {.dp_replicate = options.dp_replicate, .dp_shard = 0}),
+        stream_(std::move(stream)),
+        mesh_(make_traced(alone ? make_self_communicator(*stream_, "world") : make_mpi_communicator(*stream_, "world"),
+                          &communication),
+              {.dp_replicate = options.dp_replicate, .dp_shard = 0, .tp = options.tp}),
         seq_len_(seq_len),
         sharded_({.model = model,
                   .precision = options.precision,
                   .float8 = options.float8,
                   .micro_batch = options.micro_batch,
-                  .seq_len = seq_len},
+                  .seq_len = seq_len,
+                  .tp = {mesh_.tp().rank(), mesh_.tp().size()},
+                  .tp_keep_gathered = options.tp_keep_gathered},
                  options.optimizer,
                  {.reshard_after_forward = options.reshard, .float8_all_gather = options.float8.all_gather}, mesh_,
                  *stream_, &gemms) {}
 
+ public:
   ShardedModel& sharded() { return sharded_; }
   Mesh& mesh() { return mesh_; }
   Stream& stream() { return *stream_; }
@@ -43,17 +63,29 @@ class Harness {
   void set_weight(const std::string& name, const std::vector<float>& whole) {
     const std::size_t i = index(name);
     const Shard& shard = sharded_.master().layout().shard(i);
-    std::copy_n(whole.begin() + shard.first_element(), shard.elements(), sharded_.master().data(i));
+    for (std::int64_t e = 0; e < shard.elements(); ++e) {
+      sharded_.master().data(i)[e] = whole[static_cast<std::size_t>(shard.global_element(e))];
+    }
   }
 
   /// The whole of a sharded buffer's parameter, from all ranks.
   std::vector<float> whole(const ShardedBuffer& buffer, const std::string& name) {
     const std::size_t i = index(name);
     const Shard& shard = buffer.layout().shard(i);
-    std::vector<float> all(static_cast<std::size_t>(shard.padded_elements() * mesh_.dp_shard().size()));
-    mesh_.dp_shard().all_gather(buffer.data(i), all.data(), shard.padded_elements(), DType::f32);
-    all.resize(static_cast<std::size_t>(shard.global.elements()));
-    return all;
+    const std::int64_t padded = shard.padded_elements() * mesh_.dp_shard().size(), part = shard.cut.elements();
+    const int parts = mesh_.tp().size();
+    std::vector<float> mine(static_cast<std::size_t>(padded)), all(static_cast<std::size_t>(part * parts));
+    mesh_.dp_shard().all_gather(buffer.data(i), mine.data(), shard.padded_elements(), DType::f32);
+    mesh_.tp().all_gather(mine.data(), all.data(), part, DType::f32);
+    const TensorCut cut = sharded_.parameters().parameters[i].cut;
+    std::vector<float> whole(static_cast<std::size_t>(shard.global.elements()));
+    for (int p = 0; p < parts; ++p) {
+      const Shard of_part = Shard::of(shard.global, {cut.dim, {p, parts}}, 0, 1);
+      for (std::int64_t e = 0; e < part; ++e) {
+        whole[static_cast<std::size_t>(of_part.global_element(e))] = all[static_cast<std::size_t>(p * part + e)];
+      }
+    }
+    return whole;
   }
 
   /// Forward and backward of a global batch [sequences, seq_len]; every rank takes its part. Returns the mean loss.
@@ -71,6 +103,7 @@ class Harness {
   }
 
   GemmTrace gemms;
+  CommTrace communication;
 
  private:
   static Tensor view(const std::vector<std::int32_t>& all, std::int64_t begin, std::int64_t count) {

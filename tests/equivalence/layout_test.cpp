@@ -33,7 +33,7 @@ TEST_F(LayoutFree, InitialWeights) {
     for (std::size_t i = 0; i < whole_layout.size(); ++i) {
       const Shard& shard = mine.layout().shard(i);
       elements += static_cast<std::int32_t>(shard.elements());
-      const float* expected = whole.data(i) + shard.first_element();
+      const float* expected = whole.data(i) + shard.global_element(0);
       for (std::int64_t j = 0; j < shard.elements(); ++j) not_zero += expected[j] != 0 ? 1 : 0;
       EXPECT_EQ(std::memcmp(mine.data(i), expected, static_cast<std::size_t>(shard.elements()) * 4), 0)
           << list.parameters[i].name;

@@ -7,6 +7,7 @@ struct Case {
   std::int64_t n, vocab, dim;
   std::int64_t offset = 0;    ///< of table, out and d_out, in elements
   std::int64_t distinct = 0;  ///< tokens come from the last so many of the vocabulary; 0: from all
+  std::int64_t begin = 0;     ///< the table's first id; tokens come from both sides of its vocabulary too
 };
 
 /// One and two digits of the sort, several chunks, tokens that repeat never, often, and in all places.
@@ -24,13 +25,19 @@ const Case cases[] = {{1, 1, 8},
                       {0, 300, 16},
                       {3000, 300, 264, 0, 2},
                       {9, 300000, 8},
-                      {2048, 100000, 520}};
+                      {2048, 100000, 520},
+                      {3000, 300, 24, 0, 0, 200},
+                      {3000, 512, 24, 0, 0, 512},
+                      {3000, 64128, 40, 1, 0, 64128},
+                      {3000, 64128, 40, 0, 0, 1},
+                      {500, 1, 8, 0, 0, 3}};
 
 std::vector<std::int32_t> random_tokens(const Case& c) {
   std::mt19937 generator(11);
   const std::int64_t first = c.distinct == 0 ? 0 : c.vocab - c.distinct;
+  const std::int64_t last = c.begin == 0 ? c.vocab - 1 : 2 * c.begin + c.vocab;
   std::uniform_int_distribution<std::int32_t> distribution(static_cast<std::int32_t>(first),
-                                                           static_cast<std::int32_t>(c.vocab - 1));
+                                                           static_cast<std::int32_t>(last));
   std::vector<std::int32_t> tokens(static_cast<std::size_t>(c.n));
   for (std::int32_t& t : tokens) t = distribution(generator);
   return tokens;
@@ -49,7 +56,8 @@ class GpuEmbedding : public GpuTest {
                           .dtype = dtype_of<T>::value,
                           .n = c.n,
                           .vocab = c.vocab,
-                          .dim = c.dim};
+                          .dim = c.dim,
+                          .vocab_begin = c.begin};
     cpu.embedding_forward(*cpu_stream, args);
     args.tokens = tokens.gpu();
     args.table = table.gpu() + c.offset;
@@ -72,7 +80,8 @@ class GpuEmbedding : public GpuTest {
                            .accumulate = accumulate,
                            .n = c.n,
                            .vocab = c.vocab,
-                           .dim = c.dim};
+                           .dim = c.dim,
+                           .vocab_begin = c.begin};
     ASSERT_EQ(cpu.embedding_backward_workspace(args), 0);
     cpu.embedding_backward(*cpu_stream, args);
     args.tokens = tokens.gpu();
@@ -88,7 +97,7 @@ class GpuEmbedding : public GpuTest {
 
 TEST_F(GpuEmbedding, ForwardCopiesRows) {
   for (const Case& c : cases) {
-    SCOPED_TRACE(fmt::format("{} tokens of {}, dim {}, offset {}", c.n, c.vocab, c.dim, c.offset));
+    SCOPED_TRACE(fmt::format("{} tokens of {} from {}, dim {}, offset {}", c.n, c.vocab, c.begin, c.dim, c.offset));
     forward<float>(c);
     forward<bf16>(c);
   }
@@ -96,7 +105,7 @@ TEST_F(GpuEmbedding, ForwardCopiesRows) {
 
 TEST_F(GpuEmbedding, BackwardHasTheBitsOfTheOrderedSum) {
   for (const Case& c : cases) {
-    SCOPED_TRACE(fmt::format("{} tokens of {}, dim {}, offset {}", c.n, c.vocab, c.dim, c.offset));
+    SCOPED_TRACE(fmt::format("{} tokens of {} from {}, dim {}, offset {}", c.n, c.vocab, c.begin, c.dim, c.offset));
     for (const bool accumulate : {false, true}) {
       backward<float>(c, accumulate);
       backward<bf16>(c, accumulate);

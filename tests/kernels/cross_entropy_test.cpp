@@ -137,6 +137,146 @@ TEST(CrossEntropyExact, SameBitsForAnyThreads) {
   expect_same_bits_for_any_threads([&] { return run<bf16>(logits, targets, 0.1f).d_logits; });
 }
 
+/// The columns [begin, begin + count) of every row.
+std::vector<float> columns(const std::vector<float>& logits, std::int64_t vocab, std::int64_t begin,
+                           std::int64_t count) {
+  std::vector<float> part;
+  for (auto row = logits.begin(); row != logits.end(); row += vocab) {
+    part.insert(part.end(), row + begin, row + begin + count);
+  }
+  return part;
+}
+
+/// The two halves over parts of `counts` columns; the gradients of the parts joined to rows again.
+template <typename T = float>
+Result<T> run_in_parts(const std::vector<float>& logits, const std::vector<std::int32_t>& targets, float scale,
+                       const std::vector<std::int64_t>& counts, bool gradient = true) {
+  const auto rows = static_cast<std::int64_t>(targets.size());
+  const std::int64_t vocab = static_cast<std::int64_t>(logits.size()) / rows;
+  const auto parts = static_cast<int>(counts.size());
+  std::vector<float> stats(static_cast<std::size_t>(parts * 3 * rows), nan_f32);
+  std::int64_t begin = 0;
+  for (std::size_t p = 0; p < counts.size(); begin += counts[p++]) {
+    const auto part = columns(logits, vocab, begin, counts[p]);
+    cpu::cross_entropy_stats(stream(), {.logits = part.data(),
+                                        .targets = targets.data(),
+                                        .vocab_begin = begin,
+                                        .rows = rows,
+                                        .vocab = counts[p],
+                                        .stats = stats.data() + static_cast<std::int64_t>(p) * 3 * rows});
+  }
+  Result<T> r{{}, std::vector<T>(logits.size(), T(nan_f32))};
+  begin = 0;
+  for (const std::int64_t count : counts) {
+    const auto part = columns(logits, vocab, begin, count);
+    std::vector<float> losses(targets.size(), nan_f32);
+    std::vector<T> d(part.size(), T(nan_f32));
+    cpu::cross_entropy_finish(stream(), {.logits = gradient ? part.data() : nullptr,
+                                         .targets = targets.data(),
+                                         .vocab_begin = begin,
+                                         .rows = rows,
+                                         .vocab = count,
+                                         .stats = stats.data(),
+                                         .parts = parts,
+                                         .losses = losses.data(),
+                                         .d_logits = gradient ? d.data() : nullptr,
+                                         .d_dtype = dtype_of<T>::value,
+                                         .scale = scale});
+    if (begin > 0) {
+      EXPECT_TRUE(same_bits(losses, r.losses)) << "other losses in the part from " << begin;
+    }
+    r.losses = losses;
+    for (std::int64_t row = 0; row < rows; ++row) {
+      std::copy_n(d.begin() + row * count, count, r.d_logits.begin() + row * vocab + begin);
+    }
+    begin += count;
+  }
+  EXPECT_EQ(begin, vocab);
+  return r;
+}
+
+TYPED_TEST(CrossEntropyTest, OnePartGivesTheBitsOfTheWhole) {
+  using T = TypeParam;
+  constexpr std::int64_t shapes[][2] = {{1, 1}, {9, 37}, {6, 256}, {3, 32003}};
+  for (const auto& [rows, vocab] : shapes) {
+    const auto logits = random_values(rows * vocab, 1, 3.0);
+    const auto targets = some_targets(rows, vocab);
+    const auto whole = run<T>(logits, targets, 0.25f), part = run_in_parts<T>(logits, targets, 0.25f, {vocab});
+    EXPECT_TRUE(same_bits(part.losses, whole.losses)) << rows << " x " << vocab;
+    EXPECT_TRUE(same_bits(part.d_logits, whole.d_logits)) << rows << " x " << vocab;
+  }
+}
+
+TYPED_TEST(CrossEntropyTest, PartsAgreeWithDoubleReference) {
+  using T = TypeParam;
+  for (const auto& counts : {std::vector<std::int64_t>{20, 17}, {1, 0, 30, 6}, {9, 9, 9, 9, 1}, {0, 37}}) {
+    const auto logits = random_values(11 * 37, 1, 3.0);
+    const auto targets = some_targets(11, 37);
+    const auto r = run_in_parts<T>(logits, targets, 0.25f, counts);
+    const auto expected = reference(logits, targets, 0.25);
+    for (std::size_t i = 0; i < r.losses.size(); ++i) EXPECT_NEAR(r.losses[i], expected.losses[i], 2e-6f);
+    EXPECT_LT(relative_error(r.d_logits, expected.d_logits), storage_tolerance<T>()) << counts.size() << " parts";
+    EXPECT_TRUE(same_bits(run_in_parts<T>(logits, targets, 0.25f, counts, false).losses, r.losses));
+  }
+}
+
+TEST(CrossEntropyParts, ExtremeLogits) {
+  const std::vector<float> masked = {1000, -infinity_f32, -infinity_f32, -infinity_f32, 998, 1000};
+  const auto r = run_in_parts(masked, {4}, 1.0f, {1, 3, 2});  // the middle part is -inf throughout
+  const auto whole = run(masked, {4}, 1.0f);
+  EXPECT_NEAR(r.losses[0], whole.losses[0], 1e-6f);
+  EXPECT_LT(relative_error(r.d_logits, whole.d_logits), 1e-6);
+  const auto wrong = run_in_parts({1000, -1000, -infinity_f32, 0}, {1}, 1.0f, {1, 3});
+  EXPECT_EQ(wrong.losses[0], 2000.0f);
+  EXPECT_EQ(wrong.d_logits, (std::vector<float>{1, -1, 0, 0}));
+}
+
+TEST(CrossEntropyParts, UncountedRowsAreZero) {
+  const auto r = run_in_parts({1, 2, nan_f32, infinity_f32, 5, 6}, {-1, -100, 0}, 1.0f, {1, 1});
+  EXPECT_EQ(r.losses[0], 0.0f);
+  EXPECT_EQ(r.losses[1], 0.0f);
+  EXPECT_GT(r.losses[2], 1.0f);
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(r.d_logits[i], 0.0f);
+}
+
+/// As of the whole row: NaN or infinity in any part is in every part's loss and gradient.
+TEST(CrossEntropyParts, NonFiniteLogitsGiveNonFiniteLoss) {
+  for (const float bad : {nan_f32, infinity_f32}) {
+    for (const std::size_t at : {0u, 2u, 3u}) {
+      std::vector<float> logits = {1, 2, 3, 4, 1, 2, 3, 4};
+      logits[at] = bad;
+      const auto r = run_in_parts(logits, {1, 1}, 1.0f, {2, 2}), whole = run(logits, {1, 1}, 1.0f);
+      EXPECT_FALSE(std::isfinite(r.losses[0]));
+      EXPECT_EQ(std::isnan(r.losses[0]), std::isnan(whole.losses[0]));
+      for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(std::isnan(r.d_logits[i]), std::isnan(whole.d_logits[i])) << i;
+      EXPECT_TRUE(std::isfinite(r.losses[1]));
+    }
+  }
+  const std::vector<float> nothing(4, -infinity_f32);
+  EXPECT_TRUE(std::isnan(run(nothing, {1}, 1.0f).losses[0]));
+  EXPECT_TRUE(std::isnan(run_in_parts(nothing, {1}, 1.0f, {2, 2}).losses[0]));
+  EXPECT_TRUE(std::isnan(run_in_parts(nothing, {1}, 1.0f, {2, 2}).d_logits[0]));
+}
+
+TEST(CrossEntropyParts, GradientInPlaceAndSameBitsForAnyThreads) {
+  const auto logits = random_values(29 * 307, 1, 3.0);
+  const auto targets = some_targets(29, 307);
+  expect_same_bits_for_any_threads([&] { return run_in_parts(logits, targets, 0.1f, {100, 207}).d_logits; });
+  std::vector<float> stats(29 * 3), losses(29), d = logits;
+  cpu::cross_entropy_stats(
+      stream(), {.logits = d.data(), .targets = targets.data(), .rows = 29, .vocab = 307, .stats = stats.data()});
+  EXPECT_TRUE(same_bits(d, logits));
+  cpu::cross_entropy_finish(stream(), {.logits = d.data(),
+                                       .targets = targets.data(),
+                                       .rows = 29,
+                                       .vocab = 307,
+                                       .stats = stats.data(),
+                                       .losses = losses.data(),
+                                       .d_logits = d.data(),
+                                       .scale = 0.1f});
+  EXPECT_TRUE(same_bits(d, run(logits, targets, 0.1f).d_logits));
+}
+
 TEST(CrossEntropyGradient, AgreesWithFiniteDifferences) {
   auto logits = random_values(4 * 11, 1, 2.0);
   const std::vector<std::int32_t> targets = {3, -1, 0, 10};

@@ -13,22 +13,24 @@ class Embedding : public testing::Test {};
 TYPED_TEST_SUITE(Embedding, Storages);
 
 template <typename T>
-std::vector<T> forward(const std::vector<std::int32_t>& tokens, const std::vector<T>& table, std::int64_t vocab) {
+std::vector<T> forward(const std::vector<std::int32_t>& tokens, const std::vector<T>& table, std::int64_t vocab,
+                       std::int64_t vocab_begin = 0) {
   const auto n = static_cast<std::int64_t>(tokens.size()), dim = static_cast<std::int64_t>(table.size()) / vocab;
-  std::vector<T> out(static_cast<std::size_t>(n * dim));
+  std::vector<T> out(static_cast<std::size_t>(n * dim), T(nan_f32));
   cpu::embedding_forward(stream(), {.tokens = tokens.data(),
                                     .table = table.data(),
                                     .out = out.data(),
                                     .dtype = dtype_of<T>::value,
                                     .n = n,
                                     .vocab = vocab,
-                                    .dim = dim});
+                                    .dim = dim,
+                                    .vocab_begin = vocab_begin});
   return out;
 }
 
 template <typename T>
 void backward(const std::vector<std::int32_t>& tokens, const std::vector<T>& d_out, std::vector<float>& d_table,
-              std::int64_t vocab, bool accumulate) {
+              std::int64_t vocab, bool accumulate, std::int64_t vocab_begin = 0) {
   cpu::embedding_backward(stream(), {.tokens = tokens.data(),
                                      .d_out = d_out.data(),
                                      .dtype = dtype_of<T>::value,
@@ -36,7 +38,8 @@ void backward(const std::vector<std::int32_t>& tokens, const std::vector<T>& d_o
                                      .accumulate = accumulate,
                                      .n = static_cast<std::int64_t>(tokens.size()),
                                      .vocab = vocab,
-                                     .dim = static_cast<std::int64_t>(d_table.size()) / vocab});
+                                     .dim = static_cast<std::int64_t>(d_table.size()) / vocab,
+                                     .vocab_begin = vocab_begin});
 }
 
 std::vector<std::int32_t> random_tokens(std::int64_t n, std::int64_t vocab) {
@@ -55,6 +58,32 @@ TYPED_TEST(Embedding, ForwardCopiesRows) {
   EXPECT_TRUE(same_bits(out, expected));
   EXPECT_TRUE(same_bits(forward<T>({1}, stored<T>({5, 6}), 2), stored<T>({6})));
   EXPECT_TRUE(forward<T>({}, table, 3).empty());
+}
+
+TYPED_TEST(Embedding, ForwardOfAPartGivesZeroRowsElsewhere) {
+  using T = TypeParam;
+  const auto table = stored<T>({20, nan_f32, 30, -infinity_f32});  // ids 2 and 3
+  const auto out = forward<T>({3, 1, 2, 4, 0, -1, 2147483647}, table, 2, 2);
+  EXPECT_TRUE(same_bits(out, stored<T>({30, -infinity_f32, 0, 0, 20, nan_f32, 0, 0, 0, 0, 0, 0, 0, 0})));
+}
+
+TYPED_TEST(Embedding, PartsTogetherAreTheWhole) {
+  using T = TypeParam;
+  const std::int64_t vocab = 11, dim = 33, n = 61;
+  const auto tokens = random_tokens(n, vocab);
+  const auto d_out = random_values<T>(n * dim, 1);
+  for (const bool accumulate : {false, true}) {
+    const auto before = random_values(vocab * dim, 2);
+    auto whole = before;
+    backward(tokens, d_out, whole, vocab, accumulate);
+    std::vector<float> joined;
+    for (const auto& [begin, count] : {std::pair{0, 4}, std::pair{4, 6}, std::pair{10, 1}}) {
+      std::vector<float> part(before.begin() + begin * dim, before.begin() + (begin + count) * dim);
+      backward(tokens, d_out, part, count, accumulate, begin);
+      joined.insert(joined.end(), part.begin(), part.end());
+    }
+    EXPECT_TRUE(same_bits(joined, whole));
+  }
 }
 
 TYPED_TEST(Embedding, BackwardSumsRepeatedTokensInTheirOrder) {

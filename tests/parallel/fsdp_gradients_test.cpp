@@ -42,7 +42,7 @@ struct Gradients : test::ParallelTest {
       for (std::size_t e = 0; e < expected.size(); ++e) {
         for (int r = 0; r < ranks; ++r) {
           for (const int b : micro_batches) {
-            expected[e] += value(r, b, i, e + static_cast<std::size_t>(s.first_element()));
+            expected[e] += value(r, b, i, e + static_cast<std::size_t>(s.global_element(0)));
           }
         }
       }
@@ -54,7 +54,7 @@ struct Gradients : test::ParallelTest {
 
 TEST_F(Gradients, AreSummedOverRanksAndMicroBatches) {
   ShardedBuffer shards = buffer(Purpose::gradients);
-  FsdpGradients sink(list_, shards, *world_, *self_, *stream_);
+  FsdpGradients sink(list_, shards, *world_, *self_, *self_, *stream_);
   for (int step = 0; step < 2; ++step) {  // a new step forgets the old
     sink.begin_step();
     for (const int b : {1, 2, 3}) micro_batch(sink, rank_, 10 * step + b);
@@ -66,7 +66,7 @@ TEST_F(Gradients, AreSummedOverRanksAndMicroBatches) {
 
 TEST_F(Gradients, AReopenedUnitAccumulatesAndIsReducedOnce) {
   ShardedBuffer shards = buffer(Purpose::gradients);
-  FsdpGradients sink(list_, shards, *world_, *self_, *stream_);
+  FsdpGradients sink(list_, shards, *world_, *self_, *self_, *stream_);
   sink.begin_step();
   EXPECT_FALSE(sink.open(0)[0].accumulate);
   write(sink, 0, rank_, 1);  // opened again: its target says accumulate
@@ -80,7 +80,7 @@ TEST_F(Gradients, AReopenedUnitAccumulatesAndIsReducedOnce) {
   const Shard& s = layout_->shard(0);
   for (std::size_t e = 0; e < static_cast<std::size_t>(s.elements()); ++e) {
     float expected = 0;
-    const std::size_t global = e + static_cast<std::size_t>(s.first_element());
+    const std::size_t global = e + static_cast<std::size_t>(s.global_element(0));
     for (int r = 0; r < ranks_; ++r) expected += value(r, 1, 0, global) + value(r, 2, 0, global);
     ASSERT_EQ(shards.data(0)[e], expected);
   }
@@ -88,7 +88,7 @@ TEST_F(Gradients, AReopenedUnitAccumulatesAndIsReducedOnce) {
 
 TEST_F(Gradients, TravelInFp32OnceAMicroBatch) {
   ShardedBuffer shards = buffer(Purpose::gradients);
-  FsdpGradients sink(list_, shards, *world_, *self_, *stream_);
+  FsdpGradients sink(list_, shards, *world_, *self_, *self_, *stream_);
   sink.begin_step();
   trace_.clear();
   micro_batch(sink, rank_, 1);
@@ -113,7 +113,7 @@ TEST_F(Gradients, TravelInFp32OnceAMicroBatch) {
 /// Garbage in a recycled buffer's padding must not reach the shards' padding.
 TEST_F(Gradients, PaddingIsZeroedInRecycledBuffers) {
   ShardedBuffer shards = buffer(Purpose::gradients);
-  FsdpGradients sink(list_, shards, *world_, *self_, *stream_);
+  FsdpGradients sink(list_, shards, *world_, *self_, *self_, *stream_);
   const std::int64_t bytes = FsdpGradients::unit_bytes(list_, ranks_)[0];
   sink.begin_step();
   float* whole = sink.open(0)[0].tensor.as<float>();
@@ -130,7 +130,7 @@ TEST_F(Gradients, AreSummedOverReplicas) {
             {.dp_replicate = 2, .dp_shard = ranks_ / 2});
   const ShardLayout layout(list_, mesh.dp_shard().rank(), mesh.dp_shard().size());
   ShardedBuffer shards(layout, cpu_device(), *stream_, Purpose::gradients);
-  FsdpGradients sink(list_, shards, mesh.dp_shard(), mesh.dp_replicate(), *stream_);
+  FsdpGradients sink(list_, shards, mesh.dp_shard(), mesh.dp_replicate(), mesh.tp(), *stream_);
   sink.begin_step();
   trace_.clear();
   for (const int b : {1, 2}) micro_batch(sink, rank_, b);

@@ -21,7 +21,7 @@ struct Weights : test::ParallelTest {
     use(std::move(list));
     master = std::make_unique<ShardedBuffer>(buffer());
     scales = std::make_unique<WeightScales>(list_, *layout_, cpu_device(), *stream_);
-    weights = std::make_unique<FsdpWeights>(list_, *master, *scales, *world_, *stream_, options);
+    weights = std::make_unique<FsdpWeights>(list_, *master, *scales, *world_, *self_, *stream_, options);
     set_masters(0);
   }
   void set_masters(std::uint32_t version) {

@@ -20,7 +20,7 @@ inline ParameterList example_list(DType linears, DType storage = DType::bf16) {
   ParameterList list;
   const auto add = [&](std::string name, Shape shape, DType gathered, double init_std) {
     list.parameters.push_back(
-        {std::move(name), static_cast<int>(list.units.size()) - 1, shape, gathered, init_std, 3.0});
+        {std::move(name), static_cast<int>(list.units.size()) - 1, shape, {}, shape, gathered, init_std, 3.0});
   };
   list.units.push_back("embedding");
   add("tok_embeddings.weight", {50, 12}, storage, 1.0);
@@ -54,7 +54,7 @@ class ParallelTest : public testing::Test {
   /// This rank's piece of a whole parameter into a buffer.
   void put(const ShardedBuffer& to, std::size_t i, const std::vector<float>& whole) const {
     const Shard& s = layout_->shard(i);
-    std::copy_n(whole.begin() + s.first_element(), s.elements(), to.data(i));
+    std::copy_n(whole.begin() + s.global_element(0), s.elements(), to.data(i));
   }
   /// The whole parameter with all its padding, from all ranks.
   std::vector<float> gather_padded(const ShardedBuffer& from, std::size_t i) const {

@@ -8,7 +8,8 @@ namespace {
 ParameterList list_of(const std::vector<std::string>& names) {
   ParameterList list;
   list.units = {"embedding"};
-  for (const std::string& name : names) list.parameters.push_back({.name = name, .unit = 0, .shape = {4}});
+  for (const std::string& name : names)
+    list.parameters.push_back({.name = name, .unit = 0, .global = {4}, .shape = {4}});
   return list;
 }
 
@@ -84,8 +85,8 @@ TEST(DescribeDifference, LongListsAreCut) {
 TEST(HashShards, EveryElementCountsAndPaddingDoesNot) {
   const auto stream = cpu_device().make_stream();
   ParameterList large = list_of({"small", "large"});
-  large.parameters[0].shape = {5};                 // 3 and 2 rows: the second rank has one of padding
-  large.parameters[1].shape = {2, (1 << 20) + 7};  // hashed in two pieces
+  large.parameters[0].global = {5};                 // 3 and 2 rows: the second rank has one of padding
+  large.parameters[1].global = {2, (1 << 20) + 7};  // hashed in two pieces
   const ShardLayout layout(large, 1, 2);
   ShardedBuffer master(layout, cpu_device(), *stream, Purpose::parameters);
   const auto hashes = [&] { return hash_shards(master, cpu_device(), *stream); };

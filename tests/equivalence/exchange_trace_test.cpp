@@ -1,0 +1,100 @@
+// What really travels under tensor parallelism, from the trace, against the table that a run prints.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "src/model/exchange_table.h"
+#include "tests/equivalence/harness.h"
+
+namespace octet {
+namespace {
+
+constexpr std::int64_t seq_len = 32;
+constexpr int tp = 2;
+
+ModelConfig model() {
+  ModelConfig m{.name = "traced", .dim = 64, .layers = 2, .heads = 4, .kv_heads = 2, .ffn_dim = 128, .vocab_size = 64};
+  m.finish();
+  return m;
+}
+
+using Call = std::tuple<std::string, DType, std::int64_t>;  ///< operation, dtype, count
+using Calls = std::map<Call, int>;
+
+/// The calls in group tp of one unit, for one micro-batch forward and backward.
+Calls traced(const Harness& h, const std::string& unit) {
+  Calls calls;
+  for (const CommRecord& r : h.communication.records()) {
+    if (r.group == "tp" && r.unit == unit) ++calls[{r.operation, r.dtype, r.count}];
+  }
+  return calls;
+}
+
+Calls expected(const BlockRecipes& recipes, DType storage, bool keep_gathered) {
+  Calls calls;
+  const std::int64_t rows = seq_len / tp * model().dim;
+  bool ffn_input = false, attention_input = false;  // their dX is one sum for all linears
+  for (const OperandExchange& x : block_exchanges(recipes, storage)) {
+    if (x.float8()) ++calls[{"all_reduce_max", DType::f32, 1}];
+    if (x.gathered) calls[{"all_gather", x.format, rows}] += x.gradient || keep_gathered ? 1 : 2;
+    if (x.gathered) continue;
+    const bool ffn = x.linears.front() == w1 || x.linears.front() == w3;
+    if (x.gradient && std::exchange(ffn ? ffn_input : attention_input, true)) continue;
+    ++calls[{storage == DType::f32 ? "reduce_scatter" : "all_to_all", storage, rows}];
+  }
+  return calls;
+}
+
+struct Case {
+  const char* name;
+  Precision precision;
+  bool keep_gathered;
+  std::vector<std::string> bf16_linears;
+};
+
+void PrintTo(const Case& c, std::ostream* out) {
+  *out << c.name;
+}
+
+class ExchangeTrace : public testing::TestWithParam<Case> {};
+
+INSTANTIATE_TEST_SUITE_P(Cases, ExchangeTrace,
+                         testing::Values(Case{"fp32", Precision::fp32, false, {}},
+                                         Case{"bf16", Precision::bf16, false, {}},
+                                         Case{"float8", Precision::float8, false, {}},
+                                         Case{"float8_kept", Precision::float8, true, {}},
+                                         Case{"float8_mixed", Precision::float8, false, {"wk", "w2"}}),
+                         [](const auto& c) { return c.param.name; });
+
+TEST_P(ExchangeTrace, IsWhatTheTableSays) {
+  Harness::Options o;
+  o.precision = GetParam().precision;
+  o.float8.bf16_linears = GetParam().bf16_linears;
+  o.tp = tp;
+  o.tp_keep_gathered = GetParam().keep_gathered;
+  const auto stream = cpu_device().make_stream();
+  const auto world = make_mpi_communicator(*stream, "world");
+  if (world->size() % tp != 0) GTEST_SKIP() << "pairs of ranks";
+  Harness h(model(), seq_len, o);
+  h.sharded().initialize(1);
+  h.communication.clear();
+  const std::vector<std::int32_t> tokens(static_cast<std::size_t>(seq_len * h.mesh().dp().size()), 3);
+  h.forward_backward(tokens, tokens);
+
+  const DType storage = storage_dtype(o.precision);
+  const Calls block = expected(block_recipes(o.precision, o.float8), storage, o.tp_keep_gathered);
+  EXPECT_EQ(traced(h, "block.0"), block);
+  EXPECT_EQ(traced(h, "block.1"), block);
+  // fp8 gathers carry one byte a value.
+  for (const CommRecord& r : h.communication.records()) {
+    if (r.operation != "all_gather") continue;
+    EXPECT_EQ(r.bytes, r.count * r.ranks * size_of(r.dtype));
+  }
+  const std::string table = exchange_table(block_recipes(o.precision, o.float8), storage, o.tp_keep_gathered);
+  EXPECT_EQ(table.find("MAX over tp") != std::string::npos, o.precision == Precision::float8) << table;
+}
+
+}  // namespace
+}  // namespace octet

@@ -1,0 +1,172 @@
+// Tensor parallelism with sequence parallelism against one rank that has the whole model.
+#include <gtest/gtest.h>
+
+#include "tests/equivalence/harness.h"
+#include "tests/support/numbers.h"
+
+namespace octet {
+namespace {
+
+constexpr std::int64_t seq_len = 32, sequences = 8, steps = 20;
+constexpr double lr = 1e-3;
+
+/// Everything divides by 4, fp8 included (multiples of 16 a rank); rows of 3 FSDP ranks are padded.
+ModelConfig model_of(bool tied) {
+  ModelConfig m;
+  m.name = "parallel";
+  m.dim = 64;
+  m.layers = 2;
+  m.heads = 8;
+  m.kv_heads = 4;
+  m.head_dim = 16;
+  m.ffn_dim = 128;
+  m.vocab_size = 64;
+  m.tied_embedding = tied;
+  m.finish();
+  return m;
+}
+
+std::vector<std::int32_t> random_ids(std::uint32_t stream, std::int64_t step) {
+  std::vector<std::int32_t> ids;
+  const std::int64_t n = sequences * seq_len;
+  for (std::int64_t i = 0; i < n; ++i) {
+    // Half of the ids depend on their place, so that there is something to learn.
+    const std::uint64_t bits = random_bits({.seed = 5, .stream = stream}, static_cast<std::uint64_t>(step * n + i));
+    ids.push_back(static_cast<std::int32_t>(bits % 2 == 0 ? i % 11 : bits / 2 % 64));
+  }
+  return ids;
+}
+
+struct Trained {
+  std::vector<double> losses, norms;
+  std::vector<std::vector<float>> initial, scales, weights;
+};
+
+Trained train(Harness& h, std::int64_t count) {
+  Trained run;
+  h.sharded().initialize(11);
+  const ParameterList& list = h.sharded().parameters();
+  for (const ParameterSpec& p : list.parameters) run.initial.push_back(h.whole(h.sharded().master(), p.name));
+  for (std::int64_t step = 1; step <= count; ++step) {
+    std::vector<float> scales;
+    for (std::size_t i = 0; i < list.parameters.size(); ++i) {
+      if (const float* scale = h.sharded().scales().scale(i)) scales.push_back(*scale);
+    }
+    run.scales.push_back(scales);
+    run.losses.push_back(h.forward_backward(random_ids(0, step), random_ids(1, step)));
+    h.sharded().finish_step(step, lr);
+    run.norms.push_back(double{*h.sharded().norm().norm()});
+  }
+  for (const ParameterSpec& p : list.parameters) run.weights.push_back(h.whole(h.sharded().master(), p.name));
+  return run;
+}
+
+/// A step of Adam moves a weight by at most about lr, so two runs differ by at most twice the sum of the learning
+/// rates, and an abs-max, hence a scale, by that part of it.
+void expect_scales_stay_together(const Trained& run, const Trained& expected) {
+  for (std::size_t step = 0; step < run.scales.size(); ++step) {
+    for (std::size_t i = 0; i < run.scales[step].size(); ++i) {
+      const double amax = 448.0 / double{expected.scales[step][i]};
+      const double moved = 2 * lr * static_cast<double>(step) / amax;
+      EXPECT_NEAR(double{expected.scales[step][i] / run.scales[step][i]}, 1.0, moved) << "step " << step;
+    }
+  }
+}
+
+struct Layout {
+  int replicas, tp;
+};
+
+/// All layouts of this program's ranks with tensor parallelism.
+std::vector<Layout> layouts() {
+  const auto stream = cpu_device().make_stream();
+  const int ranks = make_mpi_communicator(*stream, "world")->size();
+  std::vector<Layout> all;
+  for (const int tp : {2, 4}) {
+    for (const int replicas : {1, 2}) {
+      if (ranks % (tp * replicas) == 0 && sequences % (ranks / tp) == 0) all.push_back({replicas, tp});
+    }
+  }
+  return all;
+}
+
+struct Case {
+  const char* name;
+  Precision precision;
+  bool tied, keep_gathered, float8_all_gather;
+  double tolerance;  ///< of losses, relative
+};
+
+void PrintTo(const Case& c, std::ostream* out) {
+  *out << c.name;
+}
+
+class TensorParallel : public testing::TestWithParam<Case> {
+ protected:
+  Harness::Options options(const Layout& layout) const {
+    Harness::Options o;
+    o.precision = GetParam().precision;
+    o.float8.all_gather = GetParam().float8_all_gather;
+    o.dp_replicate = layout.replicas;
+    o.tp = layout.tp;
+    o.tp_keep_gathered = GetParam().keep_gathered;
+    return o;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Cases, TensorParallel,
+                         testing::Values(Case{"fp32", Precision::fp32, false, false, true, 2e-5},
+                                         Case{"fp32_tied", Precision::fp32, true, false, true, 2e-5},
+                                         Case{"fp32_kept", Precision::fp32, false, true, true, 2e-5},
+                                         Case{"bf16", Precision::bf16, false, false, true, 1e-3},
+                                         Case{"float8", Precision::float8, false, false, true, 1e-3},
+                                         Case{"float8_kept", Precision::float8, false, true, true, 1e-3},
+                                         Case{"float8_bf16_gather", Precision::float8, false, false, false, 1e-3}),
+                         [](const auto& c) { return c.param.name; });
+
+TEST_P(TensorParallel, TrainsAsOneRankDoes) {
+  const auto all = layouts();
+  if (all.empty()) GTEST_SKIP() << "tensor parallelism needs 2, 4 or 8 ranks";
+  const Case& c = GetParam();
+  Harness one = Harness::alone(model_of(c.tied), seq_len, options({1, 1}));
+  const Trained expected = train(one, steps);
+  EXPECT_LT(expected.losses.back(), expected.losses.front());
+  for (const Layout& layout : all) {
+    SCOPED_TRACE(fmt::format("{} replicas, tp {}", layout.replicas, layout.tp));
+    Harness h(model_of(c.tied), seq_len, options(layout));
+    const Trained run = train(h, steps);
+    EXPECT_EQ(run.initial, expected.initial);
+    EXPECT_EQ(run.scales.front(), expected.scales.front());
+    for (std::size_t i = 0; i < run.losses.size(); ++i) {
+      EXPECT_NEAR(run.losses[i], expected.losses[i], c.tolerance * expected.losses[i]) << "step " << i + 1;
+      EXPECT_NEAR(run.norms[i], expected.norms[i], 50 * c.tolerance * expected.norms[i]) << "step " << i + 1;
+    }
+    expect_scales_stay_together(run, expected);
+  }
+}
+
+TEST(TensorParallelGradients, OfEveryTensor) {
+  const auto all = layouts();
+  if (all.empty()) GTEST_SKIP() << "tensor parallelism needs 2, 4 or 8 ranks";
+  for (const bool tied : {false, true}) {
+    Harness one = Harness::alone(model_of(tied), seq_len, {});
+    one.sharded().initialize(11);
+    one.forward_backward(random_ids(0, 1), random_ids(1, 1));
+    one.sharded().finish_step(1, lr);
+    for (const Layout& layout : all) {
+      SCOPED_TRACE(fmt::format("{} replicas, tp {}{}", layout.replicas, layout.tp, tied ? ", tied" : ""));
+      Harness h(model_of(tied), seq_len, {.dp_replicate = layout.replicas, .tp = layout.tp});
+      h.sharded().initialize(11);
+      h.forward_backward(random_ids(0, 1), random_ids(1, 1));
+      h.sharded().finish_step(1, lr);
+      for (const ParameterSpec& p : h.sharded().parameters().parameters) {
+        const auto expected = one.whole(one.sharded().gradients(), p.name);
+        const auto found = h.whole(h.sharded().gradients(), p.name);
+        EXPECT_LT(test::distance(found, expected), 1e-5) << p.name;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace octet
