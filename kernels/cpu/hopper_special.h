@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/cpu/hopper_multiply.h"
+
+namespace octet::cpu {
+
+/// The codes of an fp8 operand, by row and column of the matrix as it enters the product.
+struct CodeMatrix {
+  const std::uint8_t* codes;
+  std::int64_t row_stride, column_stride;
+  DType format;
+
+  CodeMatrix(const MultiplyOperand& x, DType dtype)
+      : codes(static_cast<const std::uint8_t*>(x.data)),
+        row_stride(x.transposed ? 1 : x.stride),
+        column_stride(x.transposed ? x.stride : 1),
+        format(dtype) {}
+  const std::uint8_t* at(std::int64_t row, std::int64_t column) const {
+    return codes + row * row_stride + column * column_stride;
+  }
+};
+
+template <typename T>
+constexpr bool is_finite(std::uint8_t code) {
+  const float x = T::decode(code);
+  return x - x == 0.0f;
+}
+
+/// Writes the IEEE sum to every element of C whose row of A or column of B has a code that is not finite. Costs a look
+/// at each code where there is none.
+void patch_special(const HopperMultiply& args);
+
+}  // namespace octet::cpu
