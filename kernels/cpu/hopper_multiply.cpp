@@ -38,22 +38,20 @@ struct Decoder {
   std::array<std::int8_t, 256> exponent{};
 };
 
-template <typename T>
-constexpr Decoder make_decoder(int mantissa_bits, int bias) {
+constexpr Decoder make_decoder(DType format, int mantissa_bits, int bias) {
   Decoder d;
   for (int code = 0; code < 256; ++code) {
-    const auto bits = static_cast<std::uint8_t>(code);
     const auto at = static_cast<std::size_t>(code);
-    const int field = (code & 0x7F) >> mantissa_bits;
-    const bool counts = (code & 0x7F) != 0 && is_finite<T>(bits);
-    d.value[at] = counts ? T::decode(bits) : 0.0f;
+    const int magnitude = code & 0x7F, field = magnitude >> mantissa_bits;
+    const bool counts = magnitude != 0 && magnitude < first_special(format);
+    d.value[at] = counts ? decode_float8(static_cast<std::uint8_t>(code), format) : 0.0f;
     d.exponent[at] = static_cast<std::int8_t>(counts ? std::max(field, 1) - bias : exponent_of_zero);
   }
   return d;
 }
 
 const Decoder& decoder_of(DType format) {
-  static constexpr Decoder of_e4m3 = make_decoder<e4m3>(3, 7), of_e5m2 = make_decoder<e5m2>(2, 15);
+  static constexpr Decoder of_e4m3 = make_decoder(DType::e4m3, 3, 7), of_e5m2 = make_decoder(DType::e5m2, 2, 15);
   return format == DType::e4m3 ? of_e4m3 : of_e5m2;
 }
 

@@ -10,11 +10,6 @@
 namespace octet::cpu {
 namespace {
 
-/// A code's bits without its sign are at least this when it is not finite.
-int first_special(DType format) {
-  return format == DType::e4m3 ? 0x7F : 0x7C;
-}
-
 /// Lines that have a code which is not finite: rows of [lines, length], each element `stride` behind the last.
 std::vector<std::uint8_t> special_lines(const CodeMatrix& x, std::int64_t lines, std::int64_t line_stride,
                                         std::int64_t length, std::int64_t stride) {
@@ -41,15 +36,11 @@ std::vector<std::uint8_t> special_lines(const CodeMatrix& x, std::int64_t lines,
   return special;
 }
 
-float decoded(std::uint8_t code, DType format) {
-  return format == DType::e4m3 ? e4m3::decode(code) : e5m2::decode(code);
-}
-
 /// Σ a·b where a factor is not finite: NaN or an infinity, since the finite products stay far from overflowing.
 float ieee_sum(const CodeMatrix& a, const CodeMatrix& b, std::int64_t row, std::int64_t column, std::int64_t depth) {
   float sum = 0.0f;
   for (std::int64_t k = 0; k < depth && !std::isnan(sum); ++k) {
-    sum += decoded(*a.at(row, k), a.format) * decoded(*b.at(k, column), b.format);
+    sum += decode_float8(*a.at(row, k), a.format) * decode_float8(*b.at(k, column), b.format);
   }
   return std::isnan(sum) ? std::bit_cast<float>(0x7FFFFFFF) : sum;
 }

@@ -22,10 +22,13 @@ struct CodeMatrix {
   }
 };
 
-template <typename T>
-constexpr bool is_finite(std::uint8_t code) {
-  const float x = T::decode(code);
-  return x - x == 0.0f;
+/// Codes from this on, without their sign, are not finite.
+constexpr int first_special(DType format) {
+  return format == DType::e4m3 ? 0x7F : 0x7C;
+}
+
+constexpr float decode_float8(std::uint8_t code, DType format) {
+  return format == DType::e4m3 ? e4m3::decode(code) : e5m2::decode(code);
 }
 
 /// Writes the IEEE sum to every element of C whose row of A or column of B has a code that is not finite. Costs a look
