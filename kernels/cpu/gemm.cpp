@@ -127,7 +127,7 @@ void finish(const float* sums, C* c, std::int64_t stride, std::int64_t rows, std
   for (std::int64_t r = 0; r < rows; ++r) {
     const float* __restrict from = sums + r * columns;
     C* __restrict to = c + r * stride;
-    if (add) {
+    if (add) {  // NOLINT(bugprone-branch-clone): it does not look behind the directives
 #pragma omp simd
       for (std::int64_t j = 0; j < columns; ++j) store(to[j], scale * from[j] + static_cast<float>(to[j]));
     } else {

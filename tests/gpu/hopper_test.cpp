@@ -3,6 +3,7 @@
 // (kernels/cpu/hopper_multiply.h) all should agree; another generation, a split of k or a changed library shows here.
 #include <fmt/format.h>
 
+#include <bit>
 #include <iostream>
 
 #include "kernels/cuda_settings.h"
@@ -60,7 +61,9 @@ struct Agreement {
 
 Agreement compare(const std::vector<float>& x, const std::vector<float>& y) {
   Agreement same{.equal = 0, .all = static_cast<std::int64_t>(x.size())};
-  for (std::size_t i = 0; i < x.size(); ++i) same.equal += std::memcmp(&x[i], &y[i], sizeof(float)) == 0 ? 1 : 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    same.equal += std::bit_cast<std::uint32_t>(x[i]) == std::bit_cast<std::uint32_t>(y[i]) ? 1 : 0;
+  }
   return same;
 }
 

@@ -202,6 +202,13 @@ TEST(Hopper, ErrorsAreThoseOfThirteenBits) {
   EXPECT_LT(slow, 3e-4);
 }
 
+std::uint32_t bits_of(float x) {
+  return std::bit_cast<std::uint32_t>(x);
+}
+std::uint32_t bits_of(bf16 x) {
+  return x.bits;
+}
+
 /// The GEMM around it on C, with its workspace poisoned.
 template <typename C>
 void gemm(const Operands& x, bool fast, float beta, const float* scales, std::vector<C>& c) {
@@ -240,7 +247,7 @@ TYPED_TEST(HopperGemm, ScalesAddsAndRounds) {
         const auto i = static_cast<std::int64_t>(at) / 40, j = static_cast<std::int64_t>(at) % 40;
         const float y = scales[0] * scales[1] * x.reference(i, j, fast);
         const C want(beta == 0.0f ? y : y + static_cast<float>(before[at]));
-        ASSERT_EQ(std::memcmp(&got[at], &want, sizeof(C)), 0) << i << ", " << j << " beta " << beta;
+        ASSERT_EQ(bits_of(got[at]), bits_of(want)) << i << ", " << j << " beta " << beta;
       }
     }
   }
@@ -258,7 +265,7 @@ TYPED_TEST(HopperGemm, InSeveralChunks) {
   gemm(x, true, 0.0f, scales, got);
   for (std::int64_t i = 0; i < m; i += 11) {
     const C want(x.reference(i, i % n, true));
-    ASSERT_EQ(std::memcmp(&got[static_cast<std::size_t>(i * n + i % n)], &want, sizeof(C)), 0) << i;
+    ASSERT_EQ(bits_of(got[static_cast<std::size_t>(i * n + i % n)]), bits_of(want)) << i;
   }
 }
 
