@@ -15,9 +15,10 @@ struct GemmOperand {
   const float* inverse_scale = nullptr;  ///< device pointer, only for fp8
 };
 
-/// C[m, n] = A[m, k] · B[k, n] · (inverse scales) + beta · C, accumulated in fp32, stored in c_dtype (f32 or bf16).
+/// C[m, n] = A[m, k] · B[k, n] · (inverse scales) + beta · C, summed in fp32, stored in c_dtype (f32 or bf16).
 /// A and B are both f32, both bf16 or both fp8 (e4m3 and e5m2 mix). Everything is contiguous and row-major.
-/// 2·m·n·k operations; on the CPU bf16 and fp8 operands are first widened to the machine's GEMM input type.
+/// 2·m·n·k operations; on the CPU bf16 and fp8 operands are first widened to the machine's GEMM input type, unless
+/// Hopper's sums are asked for.
 struct Gemm {
   GemmOperand a;
   GemmOperand b;
@@ -26,9 +27,14 @@ struct Gemm {
   std::int64_t m = 0;
   std::int64_t n = 0;
   std::int64_t k = 0;
-  float beta = 0.0f;             ///< 0 or 1; C is not read when 0
-  bool fast_accumulate = false;  ///< Hopper's reduced-precision fp8 accumulation; no effect on the CPU
-  void* workspace = nullptr;     ///< KernelTable::gemm_workspace bytes
+  float beta = 0.0f;  ///< 0 or 1; C is not read when 0
+  /// fp8 by Hopper's arithmetic: sums are never promoted to fp32. No effect on other operands, nor where the CPU sums
+  /// in fp32.
+  bool fast_accumulate = false;
+  /// fp8 on the CPU: the sums of Hopper's tensor cores, bit for bit (kernels/cpu/hopper_multiply.h), instead of fp32.
+  /// No effect on other operands, nor on a GPU, which has its own.
+  bool emulate_hopper = false;
+  void* workspace = nullptr;  ///< KernelTable::gemm_workspace bytes
   std::int64_t workspace_bytes = 0;
 };
 

@@ -6,6 +6,7 @@
 #include "kernels/cpu/blocks.h"
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cpu/gemm_input.h"
+#include "kernels/cpu/hopper_multiply.h"
 #include "kernels/cpu/multiply.h"
 #include "kernels/cpu/vector.h"
 
@@ -19,7 +20,9 @@ constexpr std::int64_t b_bytes = 64 << 20;
 
 /// How one GEMM is cut. Widened operands and the fp32 result are made chunk by chunk in the workspace.
 struct Plan {
-  DType input = DType::f32;
+  bool hopper = false;                   ///< by hopper_multiply, with all of k at a time
+  DType input = DType::f32;              ///< of oneDNN
+  DType a = DType::f32, b = DType::f32;  ///< operands in the form that is multiplied
   bool widen_a = false, widen_b = false;
   bool result_apart = false;  ///< fp32 sums go to the workspace, from where finish() scales, adds and rounds them
   std::int64_t m = 0, n = 0, k = 0;  ///< extents of a chunk
@@ -38,16 +41,21 @@ std::int64_t clamp_chunk(std::int64_t wanted, std::int64_t all) {
 Plan plan_of(const Gemm& args) {
   Plan plan;
   const bool narrow = args.a.dtype != DType::f32;
-  plan.input = narrow && gemm_input() == GemmInput::bf16 ? DType::bf16 : DType::f32;
-  plan.widen_a = args.a.dtype != plan.input;
-  plan.widen_b = args.b.dtype != plan.input;
+  plan.hopper = args.emulate_hopper && is_float8(args.a.dtype);
+  plan.input = narrow && !plan.hopper && gemm_input() == GemmInput::bf16 ? DType::bf16 : DType::f32;
+  plan.a = plan.hopper ? args.a.dtype : plan.input;
+  plan.b = plan.hopper ? args.b.dtype : plan.input;
+  plan.widen_a = args.a.dtype != plan.a;
+  plan.widen_b = args.b.dtype != plan.b;
   // oneDNN's bf16 primitive scales and rounds by itself.
   plan.result_apart = plan.input == DType::f32 && (args.c_dtype != DType::f32 || is_float8(args.a.dtype));
   plan.m = args.m;
   plan.n = args.n;
   plan.k = args.k;
   const std::int64_t wide = size_of(plan.input);
-  if (plan.widen_a || plan.widen_b || plan.result_apart) {
+  if (plan.hopper) {
+    plan.m = clamp_chunk(chunk_bytes / (4 * args.n), args.m);
+  } else if (plan.widen_a || plan.widen_b || plan.result_apart) {
     const bool long_sum = args.k > std::max(args.m, args.n) && plan.input == DType::f32;  // weight gradients
     if (long_sum) {
       plan.k = clamp_chunk(chunk_bytes / (wide * (args.m + args.n)), args.k);
@@ -99,6 +107,18 @@ MultiplyOperand take_block(const GemmOperand& x, DType input, std::int64_t all_r
   return {widened, columns, x.transposed};
 }
 
+HopperMultiply as_hopper(const Multiply& product, const Plan& plan, bool fast) {
+  return {.a = product.a,
+          .b = product.b,
+          .a_dtype = plan.a,
+          .b_dtype = plan.b,
+          .c = static_cast<float*>(product.c),
+          .m = product.m,
+          .n = product.n,
+          .k = product.k,
+          .fast = fast};
+}
+
 /// C = scale · sums (+ C) on a block of C.
 template <typename C>
 void finish(const float* sums, C* c, std::int64_t stride, std::int64_t rows, std::int64_t columns, float scale,
@@ -107,7 +127,7 @@ void finish(const float* sums, C* c, std::int64_t stride, std::int64_t rows, std
   for (std::int64_t r = 0; r < rows; ++r) {
     const float* __restrict from = sums + r * columns;
     C* __restrict to = c + r * stride;
-    if (add) {
+    if (add) {  // NOLINT(bugprone-branch-clone): it does not look behind the directives
 #pragma omp simd
       for (std::int64_t j = 0; j < columns; ++j) store(to[j], scale * from[j] + static_cast<float>(to[j]));
     } else {
@@ -164,12 +184,12 @@ void gemm(Stream&, const Gemm& args) {
       product.c_stride = plan.result_apart ? product.n : args.n;
       for (std::int64_t depth = 0; depth < args.k; depth += plan.k) {
         product.k = std::min(plan.k, args.k - depth);
-        product.a = take_block(args.a, plan.input, args.m, args.k, row, depth, product.m, product.k, a_wide);
+        product.a = take_block(args.a, plan.a, args.m, args.k, row, depth, product.m, product.k, a_wide);
         if (row == 0 || plan.k < args.k) {
-          product.b = take_block(args.b, plan.input, args.k, args.n, depth, column, product.k, product.n, b_wide);
+          product.b = take_block(args.b, plan.b, args.k, args.n, depth, column, product.k, product.n, b_wide);
         }
         product.beta = depth > 0 ? 1.0f : plan.result_apart ? 0.0f : args.beta;
-        multiply(product);
+        plan.hopper ? hopper_multiply(as_hopper(product, plan, args.fast_accumulate)) : multiply(product);
       }
       if (!plan.result_apart) continue;
       if (args.c_dtype == DType::f32) {

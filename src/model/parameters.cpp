@@ -44,7 +44,9 @@ BlockRecipes block_recipes(Precision precision, const Float8Config& float8) {
     const bool excepted = std::any_of(float8.bf16_linears.begin(), float8.bf16_linears.end(), [&](const auto& part) {
       return linear_names[l].find(part) != std::string_view::npos;
     });
-    recipes[l] = {.name = linear_names[l], .float8 = precision == Precision::float8 && !excepted};
+    recipes[l] = {.name = linear_names[l],
+                  .float8 = precision == Precision::float8 && !excepted,
+                  .sums = float8_sums(float8.accumulate)};
   }
   return recipes;
 }

@@ -17,7 +17,7 @@ class GemmTrace {
     std::string gemm;    ///< "output", "grad_input", "grad_weight"
     std::int64_t m = 0, n = 0, k = 0;
     DType a = DType::f32, b = DType::f32, c = DType::f32;
-    bool fast_accumulate = false;
+    bool fast_accumulate = false, emulate_hopper = false;
   };
 
   void set_unit(std::string unit) { unit_ = std::move(unit); }

@@ -27,6 +27,7 @@ GemmOperand operand(const Tensor& t, bool transposed) {
 
 void run(OpContext& context, const LinearRecipe& recipe, const char* name, Gemm gemm) {
   ArenaScope scope(context.scratch);
+  gemm.emulate_hopper = recipe.float8 && recipe.sums.emulate_hopper;
   gemm.workspace_bytes = context.kernels.gemm_workspace(gemm);
   gemm.workspace = context.scratch.allocate(gemm.workspace_bytes);
   context.kernels.gemm(context.stream, gemm);
@@ -40,7 +41,8 @@ void run(OpContext& context, const LinearRecipe& recipe, const char* name, Gemm 
                         .a = gemm.a.dtype,
                         .b = gemm.b.dtype,
                         .c = gemm.c_dtype,
-                        .fast_accumulate = gemm.fast_accumulate});
+                        .fast_accumulate = gemm.fast_accumulate,
+                        .emulate_hopper = gemm.emulate_hopper});
   }
 }
 
@@ -97,7 +99,7 @@ void linear_forward(OpContext& context, const LinearRecipe& recipe, const Tensor
        .m = x.shape[0],
        .n = w.shape[0],
        .k = w.shape[1],
-       .fast_accumulate = recipe.float8});
+       .fast_accumulate = recipe.float8 && recipe.sums.fast_output});
 }
 
 void linear_grad_input(OpContext& context, const LinearRecipe& recipe, const Tensor& dy, const Tensor& w,
@@ -115,7 +117,8 @@ void linear_grad_input(OpContext& context, const LinearRecipe& recipe, const Ten
        .m = dy.shape[0],
        .n = w.shape[1],
        .k = w.shape[0],
-       .beta = accumulate ? 1.0f : 0.0f});
+       .beta = accumulate ? 1.0f : 0.0f,
+       .fast_accumulate = recipe.float8 && recipe.sums.fast_gradients});
 }
 
 void linear_grad_weight(OpContext& context, const LinearRecipe& recipe, const GradOperand& dy, const GradOperand& x,
@@ -136,7 +139,8 @@ void linear_grad_weight(OpContext& context, const LinearRecipe& recipe, const Gr
        .m = dw.shape[0],
        .n = dw.shape[1],
        .k = x.rows.shape[0],
-       .beta = accumulate ? 1.0f : 0.0f});
+       .beta = accumulate ? 1.0f : 0.0f,
+       .fast_accumulate = recipe.float8 && recipe.sums.fast_gradients});
 }
 
 }  // namespace octet

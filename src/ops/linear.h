@@ -2,15 +2,17 @@
 
 #include <string_view>
 
+#include "src/ops/precision.h"
 #include "src/ops/quantize.h"
 
 namespace octet {
 
 /// How one linear computes. In float8 (tensorwise dynamic, as torchao's default): input and weight e4m3, output
-/// gradient e5m2, all three GEMMs in fp8, fast accumulation in the forward GEMM only.
+/// gradient e5m2, all three GEMMs in fp8, by default with fast accumulation in the forward GEMM only.
 struct LinearRecipe {
   std::string_view name;  ///< "attention.wq", for traces
   bool float8 = false;
+  Float8Sums sums{};  ///< only for float8
 
   static constexpr DType input_format = DType::e4m3;
   static constexpr DType weight_format = DType::e4m3;

@@ -164,11 +164,17 @@ void declare_parallel(Schema& schema, ParallelConfig& c) {
 }
 
 void declare_float8(Schema& schema, Float8Config& c) {
-  schema.section("float8", "Details of `precision: float8`.");
+  schema.section("float8", "Details of `precision: float8`; without effect in the other precisions.");
   schema.add_choice("recipe", c.recipe, {"tensorwise"})
       .help("How scales are chosen. tensorwise: one dynamic scale a tensor from its absolute maximum.");
   schema.add("all_gather", c.all_gather)
       .help("Cast weights on the owning shard and gather 8-bit bytes. false: gather bf16 and cast afterwards.");
+  schema.add_choice("accumulate", c.accumulate, {accumulate_names.begin(), accumulate_names.end()})
+      .help(
+          "How the CPU sums the products of 8-bit GEMMs. fp32. hopper: as an H100's tensor cores do, with 13 fraction "
+          "bits; the forward GEMM with fast accumulation, the gradients promoted to fp32 every 128 products, as a run "
+          "on the GPU has it. hopper_fast, hopper_slow: all three GEMMs fast, or all promoted. With device cuda the "
+          "GPU's own way is the only one: fp32, the default.");
   schema.add("bf16_linears", c.bf16_linears)
       .help("Linears that stay in bf16, by any part of their names (attention.wq, feed_forward.w2, ...).");
 }

@@ -182,7 +182,14 @@ void check_attention(const RunConfig& c, const Origins& at) {
 
 /// An option of the other device would be ignored.
 void check_device(const RunConfig& c, const Origins& at) {
-  if (c.device == "cuda") return;
+  if (c.device == "cuda") {
+    const std::string& accumulate = c.float8.accumulate;
+    if (accumulate == Float8Config().accumulate) return;
+    throw refuse(at, "float8.accumulate", accumulate,
+                 "the GPU's tensor cores have sums of their own, which this emulates on the CPU; expected {} with "
+                 "device = {}",
+                 Float8Config().accumulate, c.device);
+  }
   const CudaSettings none;
   const auto unused = [&](const char* key, const auto& value, const auto& expected) {
     if (value != expected) throw refuse(at, key, value, "has no effect with device = {}", c.device);

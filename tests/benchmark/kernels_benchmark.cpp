@@ -59,7 +59,7 @@ void rate(benchmark::State& state, const char* name, double per_iteration) {
 /// Forward (x · Wᵀ), input gradient (dy · W) and weight gradient (dyᵀ · x, fp32 added to) of a linear.
 enum class Product { forward, input_gradient, weight_gradient };
 
-void gemm(benchmark::State& state, Product product, DType a, DType b, DType c) {
+void gemm(benchmark::State& state, Product product, DType a, DType b, DType c, bool emulate_hopper) {
   const std::int64_t tokens = state.range(0), out = state.range(1), in = state.range(2);
   Gemm args;
   args.m = product == Product::weight_gradient ? out : tokens;
@@ -72,6 +72,8 @@ void gemm(benchmark::State& state, Product product, DType a, DType b, DType c) {
   args.c = y.get();
   args.c_dtype = c;
   args.beta = product == Product::weight_gradient ? 1.0f : 0.0f;
+  args.fast_accumulate = product == Product::forward;
+  args.emulate_hopper = emulate_hopper;
   const Array workspace(DType::u8, cpu::gemm_workspace(args));
   args.workspace = workspace.get();
   args.workspace_bytes = cpu::gemm_workspace(args);
@@ -83,10 +85,12 @@ void register_gemm() {
   struct Kind {
     const char* name;
     DType x, w, dy;
+    bool emulate_hopper = false;
   };
   const Kind kinds[] = {{"f32", DType::f32, DType::f32, DType::f32},
                         {"bf16", DType::bf16, DType::bf16, DType::bf16},
-                        {"float8", DType::e4m3, DType::e4m3, DType::e5m2}};
+                        {"float8", DType::e4m3, DType::e4m3, DType::e5m2},
+                        {"float8_hopper", DType::e4m3, DType::e4m3, DType::e5m2, true}};
   const std::int64_t shapes[][3] = {{4096, 768, 768},  {4096, 2048, 768}, {4096, 768, 2048}, {1024, 768, 768},
                                     {2048, 2048, 768}, {4096, 256, 256},  {4096, 704, 256},  {4096, 256, 704}};
   for (const auto& s : shapes) {
@@ -94,8 +98,8 @@ void register_gemm() {
       const DType y = kind.x == DType::f32 ? DType::f32 : DType::bf16;
       const auto add = [&](const char* what, Product product, DType a, DType b, DType c) {
         const std::string name = std::string("gemm/") + what + "/" + kind.name;
-        auto* one =
-            benchmark::RegisterBenchmark(name.c_str(), [=](benchmark::State& state) { gemm(state, product, a, b, c); });
+        auto* one = benchmark::RegisterBenchmark(
+            name.c_str(), [=](benchmark::State& state) { gemm(state, product, a, b, c, kind.emulate_hopper); });
         one->Args({s[0], s[1], s[2]})->ArgNames({"tokens", "out", "in"});
         if (omp_get_max_threads() > 1) one->UseRealTime();
       };

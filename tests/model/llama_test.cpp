@@ -77,6 +77,26 @@ TEST(Gemms, FastAccumulationOnlyForwardInFloat8) {
   }
 }
 
+/// Every linear of a block, and none else, sums as the option says; the head does not.
+TEST(Gemms, SumsOfTheOptionInEveryFloat8Linear) {
+  Float8Config float8;
+  float8.bf16_linears = {"attention.wk"};
+  std::map<std::string, double> losses;
+  for (const std::string_view accumulate : accumulate_names) {
+    float8.accumulate = accumulate;
+    const Float8Sums sums = float8_sums(accumulate);
+    LocalModel model(Precision::float8, false, float8);
+    losses[float8.accumulate] = model.forward_backward();
+    for (const auto& r : model.gemms.records()) {
+      const bool in_float8 = r.unit != "head" && r.linear != "attention.wk";
+      EXPECT_EQ(r.emulate_hopper, in_float8 && sums.emulate_hopper) << r.linear;
+      EXPECT_EQ(r.fast_accumulate, in_float8 && (r.gemm == "output" ? sums.fast_output : sums.fast_gradients));
+    }
+  }
+  EXPECT_NE(losses["fp32"], losses["hopper"]);
+  EXPECT_EQ(losses["hopper_fast"], losses["hopper"]);  // the forward pass is the same
+}
+
 TEST(Gemms, EvaluationRunsForwardAloneAndGivesTheSameLoss) {
   for (const Precision precision : all_precisions) {
     for (const bool tied : {false, true}) {
@@ -93,8 +113,10 @@ TEST(Gemms, EvaluationRunsForwardAloneAndGivesTheSameLoss) {
 TEST(Plan, EqualsWhatAPassUses) {
   Float8Config mixed;
   mixed.bf16_linears = {"attention.wv", "w2"};
+  Float8Config hopper;
+  hopper.accumulate = "hopper";
   for (const Precision precision : all_precisions) {
-    for (const Float8Config& float8 : {Float8Config{}, mixed}) {
+    for (const Float8Config& float8 : {Float8Config{}, mixed, hopper}) {
       LocalModel model(precision, true, float8);
       model.forward_backward();
       model.evaluate();

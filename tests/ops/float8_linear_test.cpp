@@ -80,6 +80,43 @@ TEST_P(Float8Linear, GemmsIntoFp32EqualFloat64) {
   EXPECT_LT(Golden::distance(dw, golden.values<double>("dw")), 1e-6);
 }
 
+/// Every value of float8.accumulate gives each GEMM what the arguments of the kernel say, and memory for it.
+TEST_P(Float8Linear, SumsAreThoseOfTheOption) {
+  struct Row {
+    const char* accumulate;
+    bool emulate, fast_output, fast_gradients;
+  };
+  for (const Row& row : {Row{"fp32", false, true, false}, Row{"hopper", true, true, false},
+                         Row{"hopper_fast", true, true, true}, Row{"hopper_slow", true, false, false}}) {
+    SCOPED_TRACE(row.accumulate);
+    LinearRecipe summed = recipe;
+    summed.sums = float8_sums(row.accumulate);
+    const auto direct = [&](const Tensor& a, bool ta, const Tensor& b, bool tb, Shape c, std::int64_t k, bool fast) {
+      std::vector<float> sums(static_cast<std::size_t>(c.elements()), NAN);
+      Gemm gemm{.a = {a.data, a.dtype, ta, a.inverse_scale},
+                .b = {b.data, b.dtype, tb, b.inverse_scale},
+                .c = sums.data(),
+                .m = c[0],
+                .n = c[1],
+                .k = k,
+                .fast_accumulate = fast,
+                .emulate_hopper = row.emulate};
+      std::vector<std::byte> workspace(static_cast<std::size_t>(op_.kernels.gemm_workspace(gemm)));
+      gemm.workspace = workspace.data();
+      gemm.workspace_bytes = static_cast<std::int64_t>(workspace.size());
+      op_.kernels.gemm(op_.stream, gemm);
+      return sums;
+    };
+    std::vector<float> y(dy.size(), NAN), dx(x.size(), NAN), dw(w.size(), NAN);
+    linear_forward(op_, summed, xq, wq, view(y, dy_shape));
+    linear_grad_input(op_, summed, dyq, wq, view(dx, x_shape), false);
+    linear_grad_weight(op_, summed, dyq, xq, view(dw, w_shape), false);
+    EXPECT_TRUE(test::same_bits(y, direct(xq, false, wq, true, dy_shape, 48, row.fast_output)));
+    EXPECT_TRUE(test::same_bits(dx, direct(dyq, false, wq, false, x_shape, 32, row.fast_gradients)));
+    EXPECT_TRUE(test::same_bits(dw, direct(dyq, true, xq, false, w_shape, 64, row.fast_gradients)));
+  }
+}
+
 /// Elements further from the float64 value than one unit in the last place of bf16 (8 bits of significand).
 std::int64_t beyond_one_unit(const std::vector<bf16>& got, const std::vector<double>& expected) {
   std::int64_t count = 0;

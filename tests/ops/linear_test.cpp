@@ -123,13 +123,16 @@ struct Trace : test::OpsTest {
 TEST_F(Trace, SaysShapesAndFormats) {
   trace_.set_unit("block.3");
   run({.name = "attention.wq", .float8 = true}, DType::e4m3, DType::e5m2, DType::bf16);
+  trace_.set_unit("block.4");
+  run({.name = "attention.wk", .float8 = true, .sums = float8_sums("hopper_slow")}, DType::e4m3, DType::e5m2,
+      DType::bf16);
   trace_.set_unit("head");
   run({.name = "output"}, DType::bf16, DType::bf16, DType::bf16);
   std::istringstream lines(trace_.json_lines());
   std::vector<nlohmann::json> got;
   for (std::string line; std::getline(lines, line);) got.push_back(nlohmann::json::parse(line));
   const auto record = [](auto unit, auto linear, auto gemm, std::array<std::int64_t, 3> mnk,
-                         std::array<const char*, 3> abc, bool fast) {
+                         std::array<const char*, 3> abc, bool fast, bool emulate = false) {
     return nlohmann::json{{"operation", "gemm"},
                           {"unit", unit},
                           {"linear", linear},
@@ -140,12 +143,16 @@ TEST_F(Trace, SaysShapesAndFormats) {
                           {"a", abc[0]},
                           {"b", abc[1]},
                           {"c", abc[2]},
-                          {"fast_accumulate", fast}};
+                          {"fast_accumulate", fast},
+                          {"emulate_hopper", emulate}};
   };
   const std::vector<nlohmann::json> expected = {
       record("block.3", "attention.wq", "output", {n, out, in}, {"e4m3", "e4m3", "bf16"}, true),
       record("block.3", "attention.wq", "grad_input", {n, in, out}, {"e5m2", "e4m3", "bf16"}, false),
       record("block.3", "attention.wq", "grad_weight", {out, in, n}, {"e5m2", "e4m3", "f32"}, false),
+      record("block.4", "attention.wk", "output", {n, out, in}, {"e4m3", "e4m3", "bf16"}, false, true),
+      record("block.4", "attention.wk", "grad_input", {n, in, out}, {"e5m2", "e4m3", "bf16"}, false, true),
+      record("block.4", "attention.wk", "grad_weight", {out, in, n}, {"e5m2", "e4m3", "f32"}, false, true),
       record("head", "output", "output", {n, out, in}, {"bf16", "bf16", "bf16"}, false),
       record("head", "output", "grad_input", {n, in, out}, {"bf16", "bf16", "bf16"}, false),
       record("head", "output", "grad_weight", {out, in, n}, {"bf16", "bf16", "f32"}, false)};

@@ -52,6 +52,7 @@ TEST(Settings, WhatDecidesTheResultIsRefusedWithKeyAndBothValues) {
       {"schedule.kind", [](RunConfig& c) { c.schedule.kind = "constant"; }},
       {"schedule.warmup_steps", [](RunConfig& c) { c.schedule.warmup_steps += 1; }},
       {"float8.all_gather", [](RunConfig& c) { c.float8.all_gather = false; }},
+      {"float8.accumulate", [](RunConfig& c) { c.float8.accumulate = "hopper"; }},
       {"float8.bf16_linears", [](RunConfig& c) { c.float8.bf16_linears = {"w2"}; }},
       {"model_shape.layers", [](RunConfig& c) { c.model.layers += 1; }},
       {"model_shape.rope_theta", [](RunConfig& c) { c.model.rope_theta = 10000; }},
