@@ -9,7 +9,7 @@
 
 namespace octet {
 
-/// What every block of a pass shares.
+/// What a block's pass works with; `recipes` are the block's, all else is the same for all blocks.
 struct BlockPass {
   OpContext& op;
   const ModelConfig& model;

@@ -19,8 +19,10 @@ Llama::Llama(const LlamaSettings& s, Stream& stream, Exchange& exchange, GemmTra
       checks_(stream.device(), stream, parameters_.units, checked_tensor_names()),
       op_{stream, kernels_, scratch_, exchange, gemms},
       shape_{s.micro_batch, s.seq_len, storage_dtype(s.precision), s.tp, s.tp_keep_gathered && s.tp.count > 1},
-      pass_{op_, part_, shape_, block_recipes(s.precision, s.float8), rope_, checks_},
       head_{op_, part_, shape_, checks_} {
+  for (std::int64_t layer = 0; layer < s.model.layers; ++layer) {
+    recipes_.push_back(block_recipes(s.model, s.precision, s.float8, layer));
+  }
   if (exchange.part() != s.tp) throw internal_error("model", "the exchange is of another part than the model");
   if (shape_.tokens() % s.tp.count != 0) {
     throw internal_error("model", "{} tokens cannot be cut into {} parts", shape_.tokens(), s.tp.count);
@@ -37,6 +39,14 @@ void Llama::set_unit(int unit) {
   const std::string& name = parameters_.units[static_cast<std::size_t>(unit)];
   op_.exchange.set_unit(name);
   if (op_.gemms != nullptr) op_.gemms->set_unit(name);
+}
+
+BlockPass Llama::pass(std::int64_t layer) {
+  return {op_, part_, shape_, recipes_[static_cast<std::size_t>(layer)], rope_, checks_};
+}
+
+BlockActivations Llama::allocate(std::int64_t layer) {
+  return BlockActivations::allocate(activations_, part_, shape_, recipes_[static_cast<std::size_t>(layer)]);
 }
 
 std::vector<int> Llama::pass_order(const ModelConfig& m, bool backward) {
@@ -84,27 +94,37 @@ void Llama::embed_backward(const std::int32_t* tokens, const Tensor& dh, Gradien
 }
 
 std::vector<BlockActivations> Llama::forward_blocks(const std::int32_t* tokens, WeightProvider& weights,
-                                                    const Tensor& branch, bool reuse) {
-  const auto layers = static_cast<std::size_t>(settings_.model.layers);
-  const auto allocate = [&] { return BlockActivations::allocate(activations_, part_, shape_, pass_.recipes); };
+                                                    const Tensor& branch) {
   std::vector<BlockActivations> blocks;
-  for (std::size_t i = 0; i < (reuse ? std::min<std::size_t>(layers, 2) : layers); ++i) blocks.push_back(allocate());
-  const auto at = [&](std::size_t layer) -> BlockActivations& { return blocks[layer % blocks.size()]; };
-
-  embed(tokens, weights, at(0).h);
-  for (std::size_t layer = 0; layer < layers; ++layer) {
-    const int unit = block_unit(static_cast<std::int64_t>(layer));
-    set_unit(unit);
-    const auto w = weights.gather(unit);
-    if (layer == 0) {
-      block_forward(pass_, unit, w, at(0).h, {}, at(0), branch);
-    } else {
-      block_forward(pass_, unit, w, at(layer - 1).h_middle, branch, at(layer), branch);
-    }
-    weights.release(unit);
+  for (std::int64_t layer = 0; layer < settings_.model.layers; ++layer) blocks.push_back(allocate(layer));
+  embed(tokens, weights, blocks.front().h);
+  for (std::size_t layer = 0; layer < blocks.size(); ++layer) {
+    const bool first = layer == 0;
+    forward_block(static_cast<std::int64_t>(layer), weights, first ? blocks[0].h : blocks[layer - 1].h_middle,
+                  first ? Tensor{} : branch, blocks[layer], branch);
   }
-  if (reuse && blocks.size() == 2 && layers % 2 == 1) std::swap(blocks[0], blocks[1]);  // the last block comes last
   return blocks;
+}
+
+Tensor Llama::evaluate_blocks(const std::int32_t* tokens, WeightProvider& weights, const Tensor& branch) {
+  // Each block reads its place of the residual stream before it writes it.
+  const Tensor stream = take(activations_, shape_.storage, shape_.rows(), part_.dim);
+  for (std::int64_t layer = 0; layer < settings_.model.layers; ++layer) {
+    const ArenaScope scope(activations_);
+    BlockActivations a = allocate(layer);
+    a.h_middle = stream;
+    if (layer == 0) embed(tokens, weights, a.h);
+    forward_block(layer, weights, layer == 0 ? a.h : stream, layer == 0 ? Tensor{} : branch, a, branch);
+  }
+  return stream;
+}
+
+void Llama::forward_block(std::int64_t layer, WeightProvider& weights, const Tensor& residual, const Tensor& branch_in,
+                          BlockActivations& a, const Tensor& branch_out) {
+  const int unit = block_unit(layer);
+  set_unit(unit);
+  block_forward(pass(layer), unit, weights.gather(unit), residual, branch_in, a, branch_out);
+  weights.release(unit);
 }
 
 std::pair<Tensor, Tensor> Llama::gather_head(WeightProvider& weights) {
@@ -144,13 +164,13 @@ void Llama::forward_backward(const std::int32_t* tokens, const std::int32_t* tar
   const QuantScale dh_scale = QuantScale::allocate(activations_);
   weights.begin_pass(pass_order(settings_.model, true));
 
-  std::vector<BlockActivations> blocks = forward_blocks(tokens, weights, branch, false);
+  std::vector<BlockActivations> blocks = forward_blocks(tokens, weights, branch);
   head_backward(targets, loss_scale, loss_sum, blocks.back(), branch, dh, dh_scale.amax, weights, gradients);
   for (std::int64_t layer = settings_.model.layers; layer-- > 0;) {
     const int unit = block_unit(layer);
     set_unit(unit);
     const auto w = weights.gather(unit);
-    block_backward(pass_, unit, w, gradients.open(unit), blocks[static_cast<std::size_t>(layer)], dh, dh_scale);
+    block_backward(pass(layer), unit, w, gradients.open(unit), blocks[static_cast<std::size_t>(layer)], dh, dh_scale);
     gradients.close(unit);
     weights.release(unit);
   }
@@ -162,10 +182,10 @@ void Llama::evaluate(const std::int32_t* tokens, const std::int32_t* targets, fl
   const ArenaScope scope(activations_);
   const Tensor branch = take(activations_, shape_.storage, shape_.rows(), part_.dim);
   weights.begin_pass(pass_order(settings_.model, false));
-  const std::vector<BlockActivations> blocks = forward_blocks(tokens, weights, branch, true);
+  const Tensor residual = evaluate_blocks(tokens, weights, branch);
   set_unit(head_unit(settings_.model));
   const auto [norm, output] = gather_head(weights);
-  head_.forward(norm, output, blocks.back().h_middle, branch, targets, loss_sum);
+  head_.forward(norm, output, residual, branch, targets, loss_sum);
   release_head(weights);
 }
 

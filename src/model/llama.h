@@ -67,11 +67,16 @@ class Llama {
         Arena activations, Arena scratch, std::int64_t positions);
 
   void set_unit(int unit);
+  BlockPass pass(std::int64_t layer);
+  BlockActivations allocate(std::int64_t layer);
   void embed(const std::int32_t* tokens, WeightProvider& weights, const Tensor& out);
   void embed_backward(const std::int32_t* tokens, const Tensor& dh, GradientSink& gradients);
-  /// `reuse`: forward only, one set of activations serves every block.
   std::vector<BlockActivations> forward_blocks(const std::int32_t* tokens, WeightProvider& weights,
-                                               const Tensor& branch, bool reuse);
+                                               const Tensor& branch);
+  /// Forward only: of a block nothing stays but h_middle. Returns that of the last one.
+  Tensor evaluate_blocks(const std::int32_t* tokens, WeightProvider& weights, const Tensor& branch);
+  void forward_block(std::int64_t layer, WeightProvider& weights, const Tensor& residual, const Tensor& branch_in,
+                     BlockActivations& a, const Tensor& branch_out);
   /// Gathers the head's weights: {norm, output}.
   std::pair<Tensor, Tensor> gather_head(WeightProvider& weights);
   void release_head(WeightProvider& weights);
@@ -89,7 +94,7 @@ class Llama {
   TensorChecks checks_;
   OpContext op_;
   BatchShape shape_;
-  BlockPass pass_;
+  std::vector<BlockRecipes> recipes_;  ///< by block
   Head head_;
 };
 

@@ -1,9 +1,12 @@
 #include "src/model/parameters.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
+
+#include "src/ops/recipe.h"
 
 namespace octet {
 namespace {
@@ -11,6 +14,10 @@ namespace {
 constexpr std::array<std::string_view, block_linears> linear_names = {
     "attention.wq",    "attention.wk",    "attention.wv",   "attention.wo",
     "feed_forward.w1", "feed_forward.w3", "feed_forward.w2"};
+
+std::string weight_name(std::int64_t layer, BlockLinear l) {
+  return fmt::format("layers.{}.{}.weight", layer, linear_names[static_cast<std::size_t>(l)]);
+}
 
 constexpr double no_cutoff = 100;  // torch's absolute cut of ±2 at a standard deviation of 0.02
 
@@ -38,23 +45,48 @@ Shape weight_shape(const ModelConfig& m, BlockLinear l) {
   }
 }
 
-BlockRecipes block_recipes(Precision precision, const Float8Config& float8) {
+BlockRecipes block_recipes(const ModelConfig& m, Precision precision, const Float8Config& float8, std::int64_t layer) {
+  const Float8Recipe& recipe = float8_recipe(float8.recipe);
+  const bool at_an_end = layer < float8.bf16_first_layers || layer >= m.layers - float8.bf16_last_layers;
   BlockRecipes recipes;
   for (std::size_t l = 0; l < recipes.size(); ++l) {
-    const bool excepted = std::any_of(float8.bf16_linears.begin(), float8.bf16_linears.end(), [&](const auto& part) {
-      return linear_names[l].find(part) != std::string_view::npos;
-    });
+    const auto linear = static_cast<BlockLinear>(l);
+    const std::string name = weight_name(layer, linear);
+    const bool listed = std::ranges::any_of(
+        float8.bf16_linears, [&](const std::string& part) { return name.find(part) != std::string::npos; });
+    const Shape weight = weight_shape(m, linear);
+    const bool small = float8.filter_small_kn && recipe.is_too_small(weight[0], weight[1]);
     recipes[l] = {.name = linear_names[l],
-                  .float8 = precision == Precision::float8 && !excepted,
+                  .float8 = precision == Precision::float8 && !at_an_end && !listed && !small,
                   .sums = float8_sums(float8.accumulate)};
   }
   return recipes;
 }
 
+std::vector<EqualBlocks> equal_blocks(const ModelConfig& m, Precision precision, const Float8Config& float8) {
+  std::vector<EqualBlocks> all;
+  for (std::int64_t layer = 0; layer < m.layers; ++layer) {
+    const BlockRecipes recipes = block_recipes(m, precision, float8, layer);
+    auto same = std::ranges::find(all, recipes, &EqualBlocks::recipes);
+    if (same == all.end()) same = all.insert(same, {.recipes = recipes});
+    same->layers.push_back(layer);
+  }
+  return all;
+}
+
+std::string EqualBlocks::text() const {
+  std::vector<std::string> ranges;
+  for (std::size_t first = 0, last = 0; first < layers.size(); first = ++last) {
+    while (last + 1 < layers.size() && layers[last + 1] == layers[last] + 1) ++last;
+    ranges.push_back(first == last ? fmt::format("{}", layers[first])
+                                   : fmt::format("{} to {}", layers[first], layers[last]));
+  }
+  return fmt::format("{} {}", layers.size() == 1 ? "block" : "blocks", fmt::join(ranges, ", "));
+}
+
 ParameterList llama_parameters(const ModelConfig& m, Precision precision, const Float8Config& float8, const Part& tp) {
   constexpr int whole = -1, outputs = 0, inputs = 1;  // dimension that is cut
   const DType storage = storage_dtype(precision);
-  const BlockRecipes recipes = block_recipes(precision, float8);
   const double head_std = 1.0 / std::sqrt(static_cast<double>(m.dim));
   ParameterList list;
   const auto add = [&](std::string name, Shape shape, int cut_dim, DType gathered, double std_dev, double cutoff) {
@@ -75,14 +107,14 @@ ParameterList llama_parameters(const ModelConfig& m, Precision precision, const 
   for (std::int64_t layer = 0; layer < m.layers; ++layer) {
     list.units.push_back(fmt::format("block.{}", layer));
     const std::string prefix = fmt::format("layers.{}.", layer);
+    const BlockRecipes recipes = block_recipes(m, precision, float8, layer);
     add(prefix + "attention_norm.weight", {m.dim}, whole, storage, 0, 0);
     add(prefix + "ffn_norm.weight", {m.dim}, whole, storage, 0, 0);
     for (int l = 0; l < block_linears; ++l) {
       const auto linear = static_cast<BlockLinear>(l);
       const LinearRecipe& recipe = recipes[static_cast<std::size_t>(l)];
-      add(fmt::format("{}{}.weight", prefix, recipe.name), weight_shape(m, linear),
-          is_row_parallel(linear) ? inputs : outputs, recipe.float8 ? LinearRecipe::weight_format : storage,
-          init_std(linear, layer), no_cutoff);
+      add(weight_name(layer, linear), weight_shape(m, linear), is_row_parallel(linear) ? inputs : outputs,
+          recipe.float8 ? LinearRecipe::weight_format : storage, init_std(linear, layer), no_cutoff);
     }
   }
   list.units.push_back("head");
@@ -92,12 +124,15 @@ ParameterList llama_parameters(const ModelConfig& m, Precision precision, const 
 }
 
 double float8_flops_share(const ModelConfig& m, Precision precision, const Float8Config& float8, std::int64_t seq_len) {
-  const BlockRecipes recipes = block_recipes(precision, float8);
   std::int64_t weights = 0;
-  for (int l = 0; l < block_linears; ++l) {
-    if (recipes[static_cast<std::size_t>(l)].float8) weights += weight_shape(m, static_cast<BlockLinear>(l)).elements();
+  for (const EqualBlocks& blocks : equal_blocks(m, precision, float8)) {
+    for (std::size_t l = 0; l < blocks.recipes.size(); ++l) {
+      if (!blocks.recipes[l].float8) continue;
+      weights +=
+          weight_shape(m, static_cast<BlockLinear>(l)).elements() * static_cast<std::int64_t>(blocks.layers.size());
+    }
   }
-  return 6.0 * static_cast<double>(weights * m.layers) / m.flops_per_token(seq_len);
+  return 6.0 * static_cast<double>(weights) / m.flops_per_token(seq_len);
 }
 
 std::string gemm_format_table(const ModelConfig& m, Precision precision, const Float8Config& float8) {
@@ -106,14 +141,19 @@ std::string gemm_format_table(const ModelConfig& m, Precision precision, const F
   };
   const std::string_view plain = name_of(storage_dtype(precision));
   std::string table = row("linear", "weight", "output", "grad_input", "grad_weight");
-  for (int l = 0; l < block_linears; ++l) {
-    const LinearRecipe recipe = block_recipes(precision, float8)[static_cast<std::size_t>(l)];
-    const std::string_view x = recipe.float8 ? name_of(LinearRecipe::input_format) : plain;
-    const std::string_view w = recipe.float8 ? name_of(LinearRecipe::weight_format) : plain;
-    const std::string_view dy = recipe.float8 ? name_of(LinearRecipe::grad_output_format) : plain;
-    table += row(recipe.name, weight_shape(m, static_cast<BlockLinear>(l)).text(), fmt::format("{} x {}", x, w),
-                 fmt::format("{} x {}", dy, w), fmt::format("{} x {}", dy, x));
+  const std::vector<EqualBlocks> all = equal_blocks(m, precision, float8);
+  for (const EqualBlocks& blocks : all) {
+    if (all.size() > 1) table += fmt::format("  {}:\n", blocks.text());
+    for (std::size_t l = 0; l < blocks.recipes.size(); ++l) {
+      const LinearRecipe& recipe = blocks.recipes[l];
+      const std::string_view x = recipe.float8 ? name_of(LinearRecipe::input_format) : plain;
+      const std::string_view w = recipe.float8 ? name_of(LinearRecipe::weight_format) : plain;
+      const std::string_view dy = recipe.float8 ? name_of(LinearRecipe::grad_output_format) : plain;
+      table += row(recipe.name, weight_shape(m, static_cast<BlockLinear>(l)).text(), fmt::format("{} x {}", x, w),
+                   fmt::format("{} x {}", dy, w), fmt::format("{} x {}", dy, x));
+    }
   }
+  if (all.size() > 1) table += "  all:\n";
   const std::string same = fmt::format("{} x {}", plain, plain);
   table += row(m.tied_embedding ? "output (tied)" : "output", Shape{m.vocab_size, m.dim}.text(), same, same, same);
   return table;

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <string>
+#include <vector>
 
 #include "src/model/config.h"
 #include "src/ops/linear.h"
@@ -19,9 +20,18 @@ constexpr int slot_of(BlockLinear l) {
   return static_cast<int>(slot_linears) + static_cast<int>(l);
 }
 
-/// Recipes of the seven linears under a precision.
+/// Recipes of a block's seven linears under a precision; `model` is the whole model.
 using BlockRecipes = std::array<LinearRecipe, block_linears>;
-BlockRecipes block_recipes(Precision precision, const Float8Config& float8);
+BlockRecipes block_recipes(const ModelConfig& model, Precision precision, const Float8Config& float8,
+                           std::int64_t layer);
+
+/// Blocks with the same recipes, by their first block.
+struct EqualBlocks {
+  BlockRecipes recipes;
+  std::vector<std::int64_t> layers{};  ///< ascending
+  std::string text() const;            ///< "blocks 0 to 3, 7"
+};
+std::vector<EqualBlocks> equal_blocks(const ModelConfig& model, Precision precision, const Float8Config& float8);
 
 /// [out, in] of a linear's weight.
 Shape weight_shape(const ModelConfig& model, BlockLinear linear);
@@ -52,7 +62,8 @@ ParameterList llama_parameters(const ModelConfig& model, Precision precision, co
 double float8_flops_share(const ModelConfig& model, Precision precision, const Float8Config& float8,
                           std::int64_t seq_len);
 
-/// Text table: linear, weight shape, formats of its three GEMMs. Printed at start.
+/// Text table: linear, weight shape, formats of its three GEMMs; one after the other where blocks differ. Printed at
+/// start.
 std::string gemm_format_table(const ModelConfig& model, Precision precision, const Float8Config& float8);
 
 }  // namespace octet

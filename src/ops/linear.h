@@ -14,6 +14,8 @@ struct LinearRecipe {
   bool float8 = false;
   Float8Sums sums{};  ///< only for float8
 
+  bool operator==(const LinearRecipe&) const = default;
+
   static constexpr DType input_format = DType::e4m3;
   static constexpr DType weight_format = DType::e4m3;
   static constexpr DType grad_output_format = DType::e5m2;

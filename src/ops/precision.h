@@ -52,8 +52,14 @@ struct Float8Config {
   bool all_gather = true;
   /// How the CPU sums the products of fp8 GEMMs: one of accumulate_names (float8_sums).
   std::string accumulate = "fp32";
-  /// Linears (substring of the parameter's name) that stay in bf16; required for dimensions that fp8 cannot do.
-  std::vector<std::string> bf16_linears;
+  /// Linears (substring of the parameter's name, "layers.3.attention.wq.weight") that stay in bf16; required for
+  /// dimensions that fp8 cannot do.
+  std::vector<std::string> bf16_linears{};
+  /// Blocks at each end of the model whose linears stay in bf16.
+  std::int64_t bf16_first_layers = 0;
+  std::int64_t bf16_last_layers = 0;
+  /// Linears that fp8 does not make faster stay in bf16 (Float8Recipe::too_small).
+  bool filter_small_kn = false;
 };
 
 }  // namespace octet

@@ -67,9 +67,10 @@ void RunLog::start(const MemoryPlan& plan, const Trainer& trainer) {
   }
   log::info("formats of the GEMMs:\n{}", gemm_format_table(m, config_.precision, config_.float8));
   if (config_.parallel.tp > 1) {
-    log::info("tensor parallelism in each block:\n{}",
-              exchange_table(block_recipes(config_.precision, config_.float8), storage_dtype(config_.precision),
-                             config_.parallel.tp_keep_gathered));
+    for (const EqualBlocks& blocks : equal_blocks(m, config_.precision, config_.float8)) {
+      log::info("tensor parallelism in {}:\n{}", blocks.text(),
+                exchange_table(blocks.recipes, storage_dtype(config_.precision), config_.parallel.tp_keep_gathered));
+    }
   }
   log::info("memory plan:\n{}", memory_table(plan, nullptr));
   log::info("run directory: {}", directory_.path);

@@ -1,6 +1,7 @@
 #include "src/train/schema.h"
 
 #include "src/base/options/document.h"
+#include "src/ops/recipe.h"
 
 namespace octet {
 namespace {
@@ -165,7 +166,7 @@ void declare_parallel(Schema& schema, ParallelConfig& c) {
 
 void declare_float8(Schema& schema, Float8Config& c) {
   schema.section("float8", "Details of `precision: float8`; without effect in the other precisions.");
-  schema.add_choice("recipe", c.recipe, {"tensorwise"})
+  schema.add_choice("recipe", c.recipe, float8_recipe_names())
       .help("How scales are chosen. tensorwise: one dynamic scale a tensor from its absolute maximum.");
   schema.add("all_gather", c.all_gather)
       .help("Cast weights on the owning shard and gather 8-bit bytes. false: gather bf16 and cast afterwards.");
@@ -176,7 +177,21 @@ void declare_float8(Schema& schema, Float8Config& c) {
           "on the GPU has it. hopper_fast, hopper_slow: all three GEMMs fast, or all promoted. With device cuda the "
           "GPU's own way is the only one: fp32, the default.");
   schema.add("bf16_linears", c.bf16_linears)
-      .help("Linears that stay in bf16, by any part of their names (attention.wq, feed_forward.w2, ...).");
+      .help(
+          "Linears that stay in bf16, by any part of their weights' names (attention.wq, feed_forward.w2, layers.3., "
+          "...; layers.1 without a dot behind it is also layers.10).");
+  schema.add("bf16_first_layers", c.bf16_first_layers)
+      .unit("blocks")
+      .at_least(0)
+      .help("Blocks at the model's beginning whose linears stay in bf16.");
+  schema.add("bf16_last_layers", c.bf16_last_layers)
+      .unit("blocks")
+      .at_least(0)
+      .help("Blocks at the model's end whose linears stay in bf16.");
+  schema.add("filter_small_kn", c.filter_small_kn)
+      .help(
+          "Linears that are too small to gain from 8 bits stay in bf16, as torchao's auto_filter_small_kn decides it "
+          "for an H100 from outputs N and inputs K of the whole model's weight. tensorwise: N <= 1024 and K <= 4096.");
 }
 
 void declare_checkpoint(Schema& schema, CheckpointConfig& c) {

@@ -4,6 +4,7 @@
 
 #include "src/base/options/text.h"
 #include "src/model/parameters.h"
+#include "src/ops/recipe.h"
 #include "src/train/checkpoint_interval.h"
 #include "src/train/schema.h"
 #include "src/train/settings_check.h"
@@ -82,28 +83,32 @@ void check_parallel(const ParallelConfig& p, const Origins& at) {
 }
 
 /// Every entry of a list of name parts is in a name; otherwise it would have no effect.
-void check_parts(const std::vector<std::string>& parts, const std::vector<std::string>& names, const char* key,
-                 const char* what, const Origins& at) {
+void check_parts(const std::vector<std::string>& parts, const std::vector<std::string>& names,
+                 const std::vector<std::string>& proposals, const char* key, const std::string& what,
+                 const Origins& at) {
   for (const std::string& part : parts) {
     const bool used = !part.empty() && std::any_of(names.begin(), names.end(), [&](const std::string& name) {
       return name.find(part) != std::string::npos;
     });
-    if (!used) throw refuse(at, key, in_quotes(part), "{}; nearest: {}", what, nearest(part, names));
+    if (!used) throw refuse(at, key, in_quotes(part), "{}; nearest: {}", what, nearest(part, proposals));
   }
 }
 
 void check_names(const RunConfig& c, const Origins& at) {
-  std::vector<std::string> linears, parameters;
-  for (const LinearRecipe& l : block_recipes(c.precision, {})) linears.emplace_back(l.name);
-  for (const ParameterSpec& p : llama_parameters(c.model, c.precision, {}).parameters) parameters.push_back(p.name);
-  check_parts(c.float8.bf16_linears, linears, "float8.bf16_linears",
-              ("expected a part of one of " + joined(linears)).c_str(), at);
-  check_parts(c.optimizer.no_decay, parameters, "optimizer.no_decay", "expected a part of a parameter's name", at);
+  std::vector<std::string> linears, weights, parameters;
+  for (const LinearRecipe& l : block_recipes(c.model, Precision::float8, {}, 0)) linears.emplace_back(l.name);
+  for (const ParameterSpec& p : llama_parameters(c.model, Precision::float8, {}).parameters) {
+    parameters.push_back(p.name);
+    if (is_float8(p.gathered)) weights.push_back(p.name);
+  }
+  check_parts(c.float8.bf16_linears, weights, linears, "float8.bf16_linears",
+              "expected a part of a weight's name, layers.N.NAME.weight with a NAME of " + joined(linears), at);
+  check_parts(c.optimizer.no_decay, parameters, parameters, "optimizer.no_decay",
+              "expected a part of a parameter's name", at);
 }
 
 /// GEMMs on 8-bit operands need all three dimensions in multiples of 16 (cuBLASLt; torchao filters by the same rule).
-void check_float8(const RunConfig& c, const Origins& at) {
-  const BlockRecipes recipes = block_recipes(c.precision, c.float8);
+void check_float8_shapes(const RunConfig& c, const BlockRecipes& recipes, const Origins& at) {
   for (int l = 0; l < block_linears; ++l) {
     const LinearRecipe& recipe = recipes[static_cast<std::size_t>(l)];
     if (!recipe.float8) continue;
@@ -122,6 +127,25 @@ void check_float8(const RunConfig& c, const Origins& at) {
                    c.train.micro_batch, c.train.seq_len, tokens);
     }
   }
+}
+
+void check_float8(const RunConfig& c, const Origins& at) {
+  if (c.precision != Precision::float8) return;
+  if (c.float8.filter_small_kn && float8_recipe(c.float8.recipe).too_small == nullptr) {
+    throw refuse(at, "float8.filter_small_kn", true,
+                 "torchao has no measured limits for recipe {}; list linears in float8.bf16_linears", c.float8.recipe);
+  }
+  bool any = false;
+  for (const EqualBlocks& blocks : equal_blocks(c.model, c.precision, c.float8)) {
+    check_float8_shapes(c, blocks.recipes, at);
+    any = any || std::ranges::any_of(blocks.recipes, &LinearRecipe::float8);
+  }
+  if (any) return;
+  throw refuse(at, "precision", "float8",
+               "no linear is left in it: float8.bf16_linears [{}], bf16_first_layers {}, bf16_last_layers {} of {} and "
+               "filter_small_kn {} keep all in bf16; expected precision bf16",
+               joined(c.float8.bf16_linears), c.float8.bf16_first_layers, c.float8.bf16_last_layers, c.model.layers,
+               c.float8.filter_small_kn);
 }
 
 void check_wall_time(const RunConfig& c, const Origins& at) {

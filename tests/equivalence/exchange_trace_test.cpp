@@ -84,7 +84,7 @@ TEST_P(ExchangeTrace, IsWhatTheTableSays) {
   h.forward_backward(tokens, tokens);
 
   const DType storage = storage_dtype(o.precision);
-  const Calls block = expected(block_recipes(o.precision, o.float8), storage, o.tp_keep_gathered);
+  const Calls block = expected(block_recipes(model(), o.precision, o.float8, 0), storage, o.tp_keep_gathered);
   EXPECT_EQ(traced(h, "block.0"), block);
   EXPECT_EQ(traced(h, "block.1"), block);
   // fp8 gathers carry one byte a value.
@@ -92,7 +92,7 @@ TEST_P(ExchangeTrace, IsWhatTheTableSays) {
     if (r.operation != "all_gather") continue;
     EXPECT_EQ(r.bytes, r.count * r.ranks * size_of(r.dtype));
   }
-  const std::string table = exchange_table(block_recipes(o.precision, o.float8), storage, o.tp_keep_gathered);
+  const std::string table = exchange_table(block_recipes(model(), o.precision, o.float8, 0), storage, o.tp_keep_gathered);
   EXPECT_EQ(table.find("MAX over tp") != std::string::npos, o.precision == Precision::float8) << table;
 }
 

@@ -41,7 +41,7 @@ struct BlockCasts : testing::Test {
     const TensorChecks checks(cpu_device(), *stream, list.units, checked_tensor_names());
     const RopeTable rope(cpu_device(), *stream, shape.seq, model.head_dim, model.rope_theta);
     OpContext op{*stream, kernels, scratch, exchange};
-    const BlockPass pass{op, model, shape, block_recipes(precision, float8), rope, checks};
+    const BlockPass pass{op, model, shape, block_recipes(model, precision, float8, 0), rope, checks};
     test::LocalState state(list);
     const std::vector<int> order{1};
     state.begin_pass(order);

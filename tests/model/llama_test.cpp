@@ -115,11 +115,14 @@ TEST(Plan, EqualsWhatAPassUses) {
   mixed.bf16_linears = {"attention.wv", "w2"};
   Float8Config hopper;
   hopper.accumulate = "hopper";
+  Float8Config ends;  // blocks of three kinds
+  ends.bf16_first_layers = 1;
+  ends.bf16_linears = {"layers.2.attention"};
   for (const Precision precision : all_precisions) {
-    for (const Float8Config& float8 : {Float8Config{}, mixed, hopper}) {
+    for (const Float8Config& float8 : {Float8Config{}, mixed, hopper, ends}) {
       LocalModel model(precision, true, float8);
-      model.forward_backward();
-      model.evaluate();
+      const double loss = model.forward_backward();
+      EXPECT_EQ(model.evaluate(), loss);
       const Llama::MemoryNeeds planned = Llama::plan(model.settings, *model.stream), used = model.llama.used();
       EXPECT_GT(used.activations, 0);
       EXPECT_EQ(planned.activations, used.activations) << name_of(precision);

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "src/ops/recipe.h"
 #include "tests/model/local_state.h"
 
 namespace octet {
@@ -83,6 +84,72 @@ TEST(Parameters, ListedLinearsStayInBf16) {
   }
 }
 
+/// The linears of all blocks that run in fp8, by name.
+std::vector<std::string> in_float8(const ModelConfig& model, const Float8Config& float8) {
+  std::vector<std::string> names;
+  for (const ParameterSpec& p : llama_parameters(model, Precision::float8, float8).parameters) {
+    if (p.gathered == DType::e4m3) names.push_back(p.name);
+  }
+  return names;
+}
+
+TEST(Filters, BlocksAtBothEndsStayInBf16) {
+  ModelConfig m = small_model();
+  m.layers = 12;
+  Float8Config float8;
+  float8.bf16_first_layers = 2;
+  float8.bf16_last_layers = 1;
+  float8.bf16_linears = {"layers.1", "layers.5.attention.wo"};  // 1, which is out already, 10 and 11
+  for (std::int64_t layer = 0; layer < m.layers; ++layer) {
+    const BlockRecipes recipes = block_recipes(m, Precision::float8, float8, layer);
+    for (std::size_t l = 0; l < recipes.size(); ++l) {
+      EXPECT_EQ(recipes[l].float8, layer >= 2 && layer < 10 && !(layer == 5 && l == wo)) << layer << " " << l;
+    }
+  }
+  EXPECT_EQ(in_float8(m, float8).size(), 8 * 7 - 1);
+  EXPECT_TRUE(in_float8(small_model(), {.bf16_first_layers = 2, .bf16_last_layers = 2}).empty());
+}
+
+TEST(Filters, BlocksWithTheSameRecipesStandTogether) {
+  ModelConfig m = small_model();
+  m.layers = 9;
+  const auto texts = [&](const Float8Config& float8) {
+    std::vector<std::string> all;
+    for (const EqualBlocks& blocks : equal_blocks(m, Precision::float8, float8)) all.push_back(blocks.text());
+    return all;
+  };
+  EXPECT_EQ(texts({}), (std::vector<std::string>{"blocks 0 to 8"}));
+  EXPECT_EQ(texts({.bf16_linears = {"layers.4.attention.wq"}, .bf16_first_layers = 2, .bf16_last_layers = 1}),
+            (std::vector<std::string>{"blocks 0 to 1, 8", "blocks 2 to 3, 5 to 7", "block 4"}));
+}
+
+/// Weights of Llama-3 8B: with tensorwise scales wk and wv, [1024, 4096], are the ones that torchao leaves alone.
+TEST(Filters, SmallLinearsAreThoseOfTorchao) {
+  ModelConfig m{.name = "8b", .dim = 4096, .layers = 1, .heads = 32, .kv_heads = 8, .ffn_dim = 14336, .vocab_size = 16};
+  m.finish();
+  const auto last_parts = [&] {
+    std::string all;
+    for (const std::string& name : in_float8(m, {.filter_small_kn = true})) {
+      all += name.substr(name.find(".w") + 1, 2) + " ";
+    }
+    return all;
+  };
+  EXPECT_EQ(last_parts(), "wq wo w1 w3 w2 ");
+  m.kv_heads = 16;  // [2048, 4096]
+  EXPECT_EQ(last_parts(), "wq wk wv wo w1 w3 w2 ");
+  // The sizes of the whole model count, whatever tensor parallelism leaves to a rank.
+  m.kv_heads = 8;
+  const ParameterList part = llama_parameters(m, Precision::float8, {.filter_small_kn = true}, {0, 8});
+  EXPECT_EQ(part.parameters[3].shape, (Shape{512, 4096}));
+  EXPECT_EQ(part.parameters[3].gathered, DType::e4m3);
+
+  const Float8Recipe& tensorwise = float8_recipe("tensorwise");
+  EXPECT_TRUE(tensorwise.is_too_small(1024, 4096));
+  EXPECT_FALSE(tensorwise.is_too_small(1025, 4096));
+  EXPECT_FALSE(tensorwise.is_too_small(1024, 4097));
+  EXPECT_THROW(float8_recipe("tensorwide"), Error);
+}
+
 TEST(Parameters, InitialValuesAreTorchtitans) {
   const ParameterList list = llama_parameters(small_model(), Precision::bf16, {});
   const auto std_of = [&](const std::string& name) {
@@ -120,6 +187,11 @@ TEST(GemmFormatTable, SaysWhichLinearRunsInWhichFormat) {
             "  feed_forward.w3    [64, 32]         e4m3 x e4m3   e5m2 x e4m3   e5m2 x e4m3  \n"
             "  feed_forward.w2    [32, 64]         e4m3 x e4m3   e5m2 x e4m3   e5m2 x e4m3  \n"
             "  output             [48, 32]         bf16 x bf16   bf16 x bf16   bf16 x bf16  \n");
+  const std::string ends = gemm_format_table(small_model(), Precision::float8, {.bf16_last_layers = 1});
+  const auto eight = ends.find("  blocks 0 to 1:\n  attention.wq       [32, 32]         e4m3 x e4m3 ");
+  const auto half = ends.find("  block 2:\n  attention.wq       [32, 32]         bf16 x bf16 ");
+  EXPECT_LT(eight, half) << ends;
+  EXPECT_LT(half, ends.find("  all:\n  output ")) << ends;
   const std::string fp32 = gemm_format_table(small_model(true), Precision::fp32, {});
   EXPECT_NE(fp32.find("  output (tied)      [48, 32]         f32 x f32"), std::string::npos) << fp32;
   EXPECT_EQ(fp32.find("e4m3"), std::string::npos);
@@ -135,6 +207,10 @@ TEST(Float8FlopsShare, IsThatOfTheSevenLinears) {
   Float8Config float8;
   float8.bf16_linears = {"attention.wk"};
   EXPECT_DOUBLE_EQ(float8_flops_share(m, Precision::float8, float8, 16), 6 * (linears - wk) / all);
+  float8.bf16_linears = {"layers.1.attention.wk"};
+  EXPECT_DOUBLE_EQ(float8_flops_share(m, Precision::float8, float8, 16), 6 * (linears - wk / 3) / all);
+  float8.bf16_last_layers = 2;
+  EXPECT_DOUBLE_EQ(float8_flops_share(m, Precision::float8, float8, 16), 6 * linears / 3 / all);
 }
 
 }  // namespace

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace octet {
+
+/// What sets one value of `float8.recipe` apart, in one place: all else asks this and not the name.
+struct Float8Recipe {
+  std::string_view name;
+  /// Whether a weight [n, k] is so small that its linear is faster in bf16, by H100 measurements: torchao's
+  /// _auto_filter_for_recipe (float8_linear_utils.py). Null where torchao has none.
+  bool (*too_small)(std::int64_t n, std::int64_t k) = nullptr;
+
+  bool is_too_small(std::int64_t n, std::int64_t k) const { return too_small != nullptr && too_small(n, k); }
+};
+
+/// Usage error for a name that is none.
+const Float8Recipe& float8_recipe(std::string_view name);
+
+std::vector<std::string> float8_recipe_names();
+
+}  // namespace octet
