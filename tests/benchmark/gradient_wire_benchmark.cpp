@@ -1,9 +1,9 @@
 // What rounding gradients to bf16 on the wire does to them, on a model that trains on the bytes of a file:
 //   mpiexec -n RANKS octet-benchmark-gradient-wire FILE [STEPS]
-// The model 5m in bf16, 2,048 tokens a step over all ranks, in sequences of 256. Before training and after STEPS
-// (default 50) steps the gradients of one batch are computed with both wires from the same weights. Printed:
-// ‖bf16 - fp32‖₂ / ‖fp32‖₂ over all parameters and of the worst one; and bytes, as the communicator's trace counts
-// them.
+// The model 5m in bf16, 2,048 tokens a step over all ranks (2, 4 or 8) in sequences of 256, a micro-batch a rank.
+// Before training and after STEPS (default 50) steps the gradients of one batch are computed with both wires from the
+// same weights. Printed: ‖bf16 - fp32‖₂ / ‖fp32‖₂ over all parameters and of the worst one; and bytes, as the
+// communicator's trace counts them.
 #include <cmath>
 #include <fstream>
 #include <iterator>
@@ -74,6 +74,8 @@ void compare_wires(const std::string& path, std::int64_t steps) {
   const ModelConfig model = read_model(OCTET_SOURCE_DIR "/configs/models/5m.yaml");
   Harness::Options options;
   options.precision = Precision::bf16;
+  const auto stream = cpu_device().make_stream();
+  options.micro_batch = sequences / make_mpi_communicator(*stream, "world")->size();  // one a rank: one rounding
   Harness wide(model, seq_len, options);
   options.gradient_wire = DType::bf16;
   Harness narrow(model, seq_len, options);
@@ -88,7 +90,7 @@ void compare_wires(const std::string& path, std::int64_t steps) {
   narrow.communication.clear();
   compare(wide, narrow, batch_of(text, 0), steps);
   if (wide.mesh().world().rank() != 0) return;
-  fmt::print("bytes of one backward pass: reduce-scatter of fp32 {}, all-to-all of bf16 {}\n",
+  fmt::print("bytes of a step: reduce-scatter of fp32 {}, all-to-all of bf16 {}\n",
              wide.communication.bytes("reduce_scatter"), narrow.communication.bytes("all_to_all"));
 }
 

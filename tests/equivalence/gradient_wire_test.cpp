@@ -92,7 +92,7 @@ TEST_P(WireTraining, Bf16FollowsFp32) {
   EXPECT_EQ(bf16.losses[0], fp32.losses[0]);  // before any gradient has travelled
   EXPECT_LT(fp32.losses.back(), 0.9 * fp32.losses.front());
   for (std::size_t s = 0; s < fp32.losses.size(); ++s) {
-    EXPECT_NEAR(bf16.losses[s], fp32.losses[s], 1e-3 * fp32.losses[s]) << "step " << s + 1;
+    EXPECT_NEAR(bf16.losses[s], fp32.losses[s], 5e-4 * fp32.losses[s]) << "step " << s + 1;
   }
   const auto& list = wide.sharded().parameters().parameters;
   for (std::size_t i = 0; i < list.size(); ++i) {
