@@ -154,6 +154,13 @@ void declare_parallel(Schema& schema, ParallelConfig& c) {
       .help(
           "always: gathered weights are freed after forward and gathered again in backward. never: they stay until the "
           "optimizer step. auto: never where dp_shard is 1, else always.");
+  schema.add_choice("gradient_wire", c.gradient_wire, {"fp32", "bf16"})
+      .help(
+          "Form in which gradients travel between the ranks of dp_shard; they are summed in fp32 either way. bf16: "
+          "half "
+          "the bytes, for one rounding of each rank's gradients; needs dp_shard above 1. Sums over replicas and tp "
+          "stay "
+          "fp32.");
   schema.add("check_replicas_every", c.check_replicas_every)
       .unit("steps")
       .at_least(0)

@@ -261,6 +261,12 @@ ParallelConfig resolve_layout(const RunConfig& config, std::int64_t ranks, const
                  "change the mesh (dp_shard 0 takes all)",
                  p.dp_replicate, p.dp_shard, tp, others * p.dp_shard, ranks, others * p.dp_shard, others * p.dp_shard);
   }
+  if (p.gradient_wire != "fp32" && p.dp_shard == 1) {
+    throw refuse(
+        origins, "parallel.gradient_wire", p.gradient_wire,
+        "has no effect with parallel.dp_shard = 1: sums over replicas and tp are in fp32 always; expected fp32, "
+        "or dp_shard above 1");
+  }
   const std::int64_t data_parallel = ranks / p.tp;
   const std::int64_t sequences = config.train.micro_batch * data_parallel;
   if (config.train.global_batch % sequences != 0) {

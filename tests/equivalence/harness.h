@@ -21,6 +21,7 @@ class Harness {
     int tp = 1;
     bool tp_keep_gathered = false;
     bool reshard = true;
+    DType gradient_wire = DType::f32;
     OptimizerConfig optimizer{};
   };
 
@@ -31,6 +32,7 @@ class Harness {
   static Harness alone(const ModelConfig& model, std::int64_t seq_len, Options options) {
     options.dp_replicate = options.tp = 1;
     options.tp_keep_gathered = false;
+    options.gradient_wire = DType::f32;
     return Harness(model, seq_len, options, cpu_device().make_stream(), true);
   }
 
@@ -51,8 +53,10 @@ class Harness {
                   .tp = {mesh_.tp().rank(), mesh_.tp().size()},
                   .tp_keep_gathered = options.tp_keep_gathered},
                  options.optimizer,
-                 {.reshard_after_forward = options.reshard, .float8_all_gather = options.float8.all_gather}, mesh_,
-                 *stream_, &gemms) {}
+                 {.reshard_after_forward = options.reshard,
+                  .float8_all_gather = options.float8.all_gather,
+                  .gradient_wire = options.gradient_wire},
+                 mesh_, *stream_, &gemms) {}
 
  public:
   ShardedModel& sharded() { return sharded_; }

@@ -55,7 +55,7 @@ Measured run(const Harness::Options& options, bool tied) {
   }
   m.plan = plan_memory({.settings = {model_of(tied), options.precision, options.float8, options.micro_batch, seq_len},
                         .mesh = h.mesh().shape(),
-                        .fsdp = {options.reshard, options.float8.all_gather},
+                        .fsdp = {options.reshard, options.float8.all_gather, options.gradient_wire},
                         .micro_batches = sequences_a_rank / options.micro_batch},
                        h.stream());
   m.parameters = model_of(tied).parameters();
@@ -68,6 +68,7 @@ struct Case {
   Precision precision;
   bool float8_all_gather, reshard, tied;
   std::int64_t micro_batch;
+  DType gradient_wire = DType::f32;
 };
 
 void PrintTo(const Case& c, std::ostream* out) {
@@ -76,12 +77,19 @@ void PrintTo(const Case& c, std::ostream* out) {
 
 class Memory : public testing::TestWithParam<Case> {
  protected:
+  void SetUp() override {
+    const auto stream = cpu_device().make_stream();
+    if (GetParam().gradient_wire == DType::bf16 && make_mpi_communicator(*stream, "world")->size() == 1) {
+      GTEST_SKIP() << "one rank: nothing travels";
+    }
+  }
   Measured measure() const {
     Harness::Options options;
     options.precision = GetParam().precision;
     options.float8.all_gather = GetParam().float8_all_gather;
     options.reshard = GetParam().reshard;
     options.micro_batch = GetParam().micro_batch;
+    options.gradient_wire = GetParam().gradient_wire;
     return run(options, GetParam().tied);
   }
 };
@@ -93,6 +101,8 @@ INSTANTIATE_TEST_SUITE_P(Cases, Memory,
                                          Case{"float8", Precision::float8, true, true, false, 1},
                                          Case{"float8_tied", Precision::float8, true, true, true, 2},
                                          Case{"float8_tied_accumulating", Precision::float8, true, true, true, 1},
+                                         Case{"bf16_wire", Precision::bf16, true, true, false, 1, DType::bf16},
+                                         Case{"bf16_wire_tied", Precision::bf16, true, true, true, 2, DType::bf16},
                                          Case{"float8_bf16_gather", Precision::float8, false, true, false, 1}),
                          [](const auto& c) { return c.param.name; });
 
