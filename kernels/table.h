@@ -4,6 +4,7 @@
 #include "kernels/attention.h"
 #include "kernels/cast.h"
 #include "kernels/cross_entropy.h"
+#include "kernels/delayed.h"
 #include "kernels/embedding.h"
 #include "kernels/gemm.h"
 #include "kernels/reduce.h"
@@ -26,6 +27,8 @@ struct KernelTable {
 
   void (*stats)(Stream&, const Stats&);
   void (*compute_scales)(Stream&, const ComputeScales&);
+  void (*record_amax)(Stream&, const RecordAmax&);
+  void (*delayed_scales)(Stream&, const DelayedScales&);
   void (*cast_to_float8)(Stream&, const CastToFloat8&);
   void (*transpose_float8)(Stream&, const TransposeFloat8&);
   void (*convert)(Stream&, const Convert&);

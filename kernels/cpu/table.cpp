@@ -8,6 +8,8 @@ const KernelTable& cpu_kernels() {
   static constexpr KernelTable table = {
       .stats = cpu::stats,
       .compute_scales = cpu::compute_scales,
+      .record_amax = cpu::record_amax,
+      .delayed_scales = cpu::delayed_scales,
       .cast_to_float8 = cpu::cast_to_float8,
       .transpose_float8 = cpu::transpose_float8,
       .convert = cpu::convert,

@@ -12,8 +12,10 @@ Tensor take_rows(Arena& arena, DType dtype, const BatchShape& shape, std::int64_
 }
 
 /// Space for the forms of an input that the linears of its group read in backward.
+/// `scale` gives that of the input's cast.
+template <typename Scale>
 LinearInput take_input(Arena& arena, const BlockRecipes& recipes, std::initializer_list<BlockLinear> group,
-                       const BatchShape& shape, std::int64_t columns, bool keep_high = false) {
+                       const BatchShape& shape, std::int64_t columns, Scale&& scale, bool keep_high = false) {
   const bool gathered = !is_row_parallel(*group.begin());
   const auto place = [&](DType dtype) {
     return gathered ? take_rows(arena, dtype, shape, columns) : take(arena, dtype, shape.tokens(), columns);
@@ -28,7 +30,7 @@ LinearInput take_input(Arena& arena, const BlockRecipes& recipes, std::initializ
   x.high = x.keep_high ? place(shape.storage) : Tensor{nullptr, shape.storage, {rows, columns}, nullptr};
   if (x.any_float8) {
     x.quantized = place(LinearRecipe::input_format);
-    x.scale = QuantScale::allocate(arena);
+    x.scale = scale();
   }
   return x;
 }
@@ -40,24 +42,26 @@ Tensor take(Arena& arena, DType dtype, std::int64_t rows, std::int64_t columns) 
 }
 
 BlockActivations BlockActivations::allocate(Arena& arena, const ModelConfig& model, const BatchShape& shape,
-                                            const BlockRecipes& recipes) {
+                                            const BlockRecipes& recipes, const BlockScales& scales) {
   const std::int64_t n = shape.tokens(), rows = shape.rows();
   const DType t = shape.storage;
+  const auto input = [&](BlockInput i) { return [&scales, &arena, i] { return scales.input(i, arena); }; };
   BlockActivations a;
   a.h = take(arena, t, rows, model.dim);
   a.inverse_rms_attention = arena.allocate<float>(rows);
-  a.x_attention = take_input(arena, recipes, {wq, wk, wv}, shape, model.dim);
+  a.x_attention = take_input(arena, recipes, {wq, wk, wv}, shape, model.dim, input(input_of_qkv));
   a.q = take(arena, t, n, model.q_dim());
   a.k = take(arena, t, n, model.kv_dim());
   a.v = take(arena, t, n, model.kv_dim());
   a.log_sum_exp = arena.allocate<float>(n * model.heads);
-  a.x_wo = take_input(arena, recipes, {wo}, shape, model.q_dim(), true);  // attention's backward reads its output
+  a.x_wo = take_input(arena, recipes, {wo}, shape, model.q_dim(), input(input_of_wo),
+                      true);  // attention's backward reads its output
   a.h_middle = take(arena, t, rows, model.dim);
   a.inverse_rms_ffn = arena.allocate<float>(rows);
-  a.x_ffn = take_input(arena, recipes, {w1, w3}, shape, model.dim);
+  a.x_ffn = take_input(arena, recipes, {w1, w3}, shape, model.dim, input(input_of_w1_w3));
   a.gate = take(arena, t, n, model.ffn_dim);
   a.up = take(arena, t, n, model.ffn_dim);
-  a.x_w2 = take_input(arena, recipes, {w2}, shape, model.ffn_dim);
+  a.x_w2 = take_input(arena, recipes, {w2}, shape, model.ffn_dim, input(input_of_w2));
   return a;
 }
 

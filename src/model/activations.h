@@ -1,6 +1,7 @@
 #pragma once
 
 #include "src/device/arena.h"
+#include "src/model/block_scales.h"
 #include "src/model/config.h"
 #include "src/model/parameters.h"
 #include "src/ops/linear.h"
@@ -35,7 +36,7 @@ struct BlockActivations {
   LinearInput x_w2;                        ///< [n, ffn] silu(gate) · up
 
   static BlockActivations allocate(Arena& arena, const ModelConfig& model, const BatchShape& shape,
-                                   const BlockRecipes& recipes);
+                                   const BlockRecipes& recipes, const BlockScales& scales = {});
 };
 
 AttentionShape attention_shape(const ModelConfig& model, const BatchShape& shape);

@@ -17,6 +17,7 @@ struct BlockPass {
   BlockRecipes recipes;
   const RopeTable& rope;
   const TensorChecks& checks;
+  BlockScales scales{};
 };
 
 /// h = residual + branch_in;  h_middle = h + attention(norm(h));  branch_out = ffn(norm(h_middle)).
@@ -25,10 +26,10 @@ struct BlockPass {
 void block_forward(const BlockPass& pass, int unit, std::span<const Tensor> weights, const Tensor& residual,
                    const Tensor& branch_in, BlockActivations& a, const Tensor& branch_out);
 
-/// `dh` [n, dim] holds the gradient of the block's result and is overwritten with that of its input; `dh_scale.amax`
-/// its abs-max, likewise. Uses up a.gate and a.up.
+/// `dh` [n, dim] holds the gradient of the block's result, with the scale and abs-max of w2's output gradient, and is
+/// overwritten with that of its input, whose abs-max goes to `input_amax` unless that is null. Uses up a.gate and a.up.
 void block_backward(const BlockPass& pass, int unit, std::span<const Tensor> weights,
                     std::span<const GradientTarget> gradients, BlockActivations& a, const Tensor& dh,
-                    const QuantScale& dh_scale);
+                    const QuantScale& dh_scale, float* input_amax = nullptr);
 
 }  // namespace octet

@@ -15,6 +15,8 @@ struct Backward {
 
   OpContext& op() const { return pass.op; }
   const LinearRecipe& recipe(BlockLinear l) const { return pass.recipes[static_cast<std::size_t>(l)]; }
+  /// Of the linear's output gradient.
+  QuantScale scale(BlockLinear l) const { return pass.scales.gradient(pass.recipes, l, op().scratch); }
   std::uint32_t* counter(CheckedTensor t) const { return pass.checks.counter(unit, t); }
   /// Of all tokens.
   Tensor scratch(std::int64_t columns) const {
@@ -52,10 +54,10 @@ struct Backward {
   }
 };
 
-void ffn_part(const Backward& b, BlockActivations& a, const Tensor& dh, const QuantScale& dh_scale) {
+/// `wo_amax`: for that of the residual stream's gradient after it, which is wo's output gradient.
+void ffn_part(const Backward& b, BlockActivations& a, const Tensor& dh, const QuantScale& dh_scale, float* wo_amax) {
   const ArenaScope scope(b.op().scratch);
-  const QuantScale gate_scale = QuantScale::allocate(b.op().scratch);
-  const QuantScale up_scale = QuantScale::allocate(b.op().scratch);
+  const QuantScale gate_scale = b.scale(w1), up_scale = b.scale(w3);
   const Tensor d_product = b.scratch(b.pass.model.ffn_dim);
   b.row_parallel(w2, dh, dh_scale, a.x_w2, d_product);
   // In place: gate and up are not read again.
@@ -77,15 +79,14 @@ void ffn_part(const Backward& b, BlockActivations& a, const Tensor& dh, const Qu
   b.column_parallel(w3, a.up, up_scale, a.x_ffn, x, partial, true);
   scatter_rows(b.op(), partial, dx);
   b.norm(slot_ffn_norm, dx, a.h_middle, a.inverse_rms_ffn, dh,
-         {.amax = dh_scale.amax, .non_finite = b.counter(checked_grad_wo)});
+         {.amax = wo_amax, .non_finite = b.counter(checked_grad_wo)});
 }
 
-void attention_part(const Backward& b, BlockActivations& a, const Tensor& dh, const QuantScale& dh_scale) {
+void attention_part(const Backward& b, BlockActivations& a, const Tensor& dh, const QuantScale& dh_scale,
+                    float* input_amax) {
   const ArenaScope scope(b.op().scratch);
   const ModelConfig& m = b.pass.model;
-  const QuantScale q_scale = QuantScale::allocate(b.op().scratch);
-  const QuantScale k_scale = QuantScale::allocate(b.op().scratch);
-  const QuantScale v_scale = QuantScale::allocate(b.op().scratch);
+  const QuantScale q_scale = b.scale(wq), k_scale = b.scale(wk), v_scale = b.scale(wv);
   const Tensor d_o = b.scratch(m.q_dim());
   b.row_parallel(wo, dh, dh_scale, a.x_wo, d_o);
 
@@ -110,17 +111,19 @@ void attention_part(const Backward& b, BlockActivations& a, const Tensor& dh, co
   b.column_parallel(wv, dv, v_scale, a.x_attention, x, partial, true);
   scatter_rows(b.op(), partial, dx);
   b.norm(slot_attention_norm, dx, a.h, a.inverse_rms_attention, dh,
-         {.amax = dh_scale.amax, .non_finite = b.counter(checked_grad)});
+         {.amax = input_amax, .non_finite = b.counter(checked_grad)});
 }
 
 }  // namespace
 
 void block_backward(const BlockPass& pass, int unit, std::span<const Tensor> weights,
                     std::span<const GradientTarget> gradients, BlockActivations& a, const Tensor& dh,
-                    const QuantScale& dh_scale) {
+                    const QuantScale& dh_scale, float* input_amax) {
   const Backward b{pass, unit, weights, gradients};
-  ffn_part(b, a, dh, dh_scale);
-  attention_part(b, a, dh, dh_scale);
+  const ArenaScope scope(pass.op.scratch);
+  const QuantScale wo_scale = b.scale(wo);
+  ffn_part(b, a, dh, dh_scale, wo_scale.amax);
+  attention_part(b, a, dh, wo_scale, input_amax);
 }
 
 }  // namespace octet

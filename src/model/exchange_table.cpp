@@ -17,6 +17,7 @@ void add_inputs(std::vector<OperandExchange>& all, const std::vector<BlockLinear
                 DType storage) {
   for (const bool float8 : {false, true}) {
     OperandExchange x{.format = float8 ? LinearRecipe::input_format : storage,
+                      .delayed = float8 && recipe(recipes, group.front()).delayed,
                       .gathered = !is_row_parallel(group.front())};
     for (const BlockLinear l : group) {
       if (recipe(recipes, l).float8 == float8) x.linears.push_back(l);
@@ -31,6 +32,7 @@ void add_gradients(std::vector<OperandExchange>& all, const std::vector<BlockLin
     all.push_back({.linears = {l},
                    .gradient = true,
                    .format = recipe(recipes, l).float8 ? LinearRecipe::grad_output_format : storage,
+                   .delayed = recipe(recipes, l).float8 && recipe(recipes, l).delayed,
                    .gathered = is_row_parallel(l)});
   }
 }
@@ -67,7 +69,10 @@ std::string exchange_table(const BlockRecipes& recipes, DType storage, bool keep
   std::string table = row("linear", "operand", "abs-max", "cast", "travels", "kept for backward", "result");
   for (const OperandExchange& x : block_exchanges(recipes, storage)) {
     const bool scattered = !x.gathered;  // Y of row-parallel, dX of column-parallel linears
-    table += row(short_names(x, recipes), x.gradient ? "dY" : "X", x.float8() ? "MAX over tp" : "-",
+    table += row(short_names(x, recipes), x.gradient ? "dY" : "X",
+                 !x.float8() ? "-"
+                 : x.delayed ? "once a step"
+                             : "MAX over tp",
                  !x.float8() ? std::string("-")
                              : fmt::format("{} {}", name_of(x.format), x.gathered ? "before gather" : "locally"),
                  x.gathered ? fmt::format("{} gathered", name_of(x.format)) : std::string("-"), kept(x, keep_gathered),

@@ -8,14 +8,14 @@
 namespace octet {
 
 Llama::Llama(const LlamaSettings& s, Stream& stream, Exchange& exchange, GemmTrace* gemms, const KernelTable& kernels,
-             Arena activations, Arena scratch, std::int64_t positions)
+             Arena activations, Arena scratch, bool dry)
     : settings_(s),
       part_(s.model.part(s.tp.count)),
       parameters_(llama_parameters(s.model, s.precision, s.float8, s.tp)),
       kernels_(kernels),
       activations_(std::move(activations)),
       scratch_(std::move(scratch)),
-      rope_(stream.device(), stream, positions, s.model.head_dim, s.model.rope_theta),
+      rope_(stream.device(), stream, dry ? 1 : s.seq_len, s.model.head_dim, s.model.rope_theta),
       checks_(stream.device(), stream, parameters_.units, checked_tensor_names()),
       op_{stream, kernels_, scratch_, exchange, gemms},
       shape_{s.micro_batch, s.seq_len, storage_dtype(s.precision), s.tp, s.tp_keep_gathered && s.tp.count > 1},
@@ -23,6 +23,7 @@ Llama::Llama(const LlamaSettings& s, Stream& stream, Exchange& exchange, GemmTra
   for (std::int64_t layer = 0; layer < s.model.layers; ++layer) {
     recipes_.push_back(block_recipes(s.model, s.precision, s.float8, layer));
   }
+  scaling_ = make_scaling(s.precision, s.float8, cast_counts(s.model, parameters_), dry ? nullptr : &stream);
   if (exchange.part() != s.tp) throw internal_error("model", "the exchange is of another part than the model");
   if (shape_.tokens() % s.tp.count != 0) {
     throw internal_error("model", "{} tokens cannot be cut into {} parts", shape_.tokens(), s.tp.count);
@@ -33,7 +34,7 @@ Llama::Llama(const LlamaSettings& s, Stream& stream, Exchange& exchange, GemmTra
              const KernelTable& kernels)
     : Llama(s, stream, exchange, gemms, kernels,
             Arena(stream.device(), needs.activations, Purpose::activations, "activations"),
-            Arena(stream.device(), needs.scratch, Purpose::workspace, "scratch"), s.seq_len) {}
+            Arena(stream.device(), needs.scratch, Purpose::workspace, "scratch"), false) {}
 
 void Llama::set_unit(int unit) {
   const std::string& name = parameters_.units[static_cast<std::size_t>(unit)];
@@ -42,11 +43,18 @@ void Llama::set_unit(int unit) {
 }
 
 BlockPass Llama::pass(std::int64_t layer) {
-  return {op_, part_, shape_, recipes_[static_cast<std::size_t>(layer)], rope_, checks_};
+  return {op_, part_, shape_, recipes_[static_cast<std::size_t>(layer)], rope_, checks_, {scaling_.get(), layer}};
 }
 
 BlockActivations Llama::allocate(std::int64_t layer) {
-  return BlockActivations::allocate(activations_, part_, shape_, recipes_[static_cast<std::size_t>(layer)]);
+  return BlockActivations::allocate(activations_, part_, shape_, recipes_[static_cast<std::size_t>(layer)],
+                                    {scaling_.get(), layer});
+}
+
+QuantScale Llama::scale_of_dh(std::int64_t layer) {
+  if (layer < 0) return {};
+  const BlockScales scales{scaling_.get(), layer};
+  return scales.gradient(recipes_[static_cast<std::size_t>(layer)], w2, activations_);
 }
 
 std::vector<int> Llama::pass_order(const ModelConfig& m, bool backward) {
@@ -161,7 +169,7 @@ void Llama::forward_backward(const std::int32_t* tokens, const std::int32_t* tar
   const ArenaScope scope(activations_);
   const Tensor branch = take(activations_, shape_.storage, shape_.rows(), part_.dim);
   const Tensor dh = take(activations_, shape_.storage, shape_.rows(), part_.dim);
-  const QuantScale dh_scale = QuantScale::allocate(activations_);
+  QuantScale dh_scale = scale_of_dh(settings_.model.layers - 1);
   weights.begin_pass(pass_order(settings_.model, true));
 
   std::vector<BlockActivations> blocks = forward_blocks(tokens, weights, branch);
@@ -170,11 +178,15 @@ void Llama::forward_backward(const std::int32_t* tokens, const std::int32_t* tar
     const int unit = block_unit(layer);
     set_unit(unit);
     const auto w = weights.gather(unit);
-    block_backward(pass(layer), unit, w, gradients.open(unit), blocks[static_cast<std::size_t>(layer)], dh, dh_scale);
+    const QuantScale below = scale_of_dh(layer - 1);
+    block_backward(pass(layer), unit, w, gradients.open(unit), blocks[static_cast<std::size_t>(layer)], dh, dh_scale,
+                   below.amax);
+    dh_scale = below;
     gradients.close(unit);
     weights.release(unit);
   }
   embed_backward(tokens, dh, gradients);
+  scaling_->record(op_.stream, op_.kernels);
 }
 
 void Llama::evaluate(const std::int32_t* tokens, const std::int32_t* targets, float* loss_sum,

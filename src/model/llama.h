@@ -59,16 +59,21 @@ class Llama {
   /// Forward only: adds the sum of token losses to *loss_sum.
   void evaluate(const std::int32_t* tokens, const std::int32_t* targets, float* loss_sum, WeightProvider& weights);
 
+  /// Where the scales of its fp8 casts come from. forward_backward records its abs-maxes there, evaluate does not.
+  Float8Scaling& scaling() { return *scaling_; }
+
   TensorChecks& checks() { return checks_; }
   const TensorChecks& checks() const { return checks_; }
 
  private:
   Llama(const LlamaSettings& settings, Stream& stream, Exchange& exchange, GemmTrace* gemms, const KernelTable& kernels,
-        Arena activations, Arena scratch, std::int64_t positions);
+        Arena activations, Arena scratch, bool dry);
 
   void set_unit(int unit);
   BlockPass pass(std::int64_t layer);
   BlockActivations allocate(std::int64_t layer);
+  /// Of the gradient that reaches a block from above, which its w2 casts; none below the first block.
+  QuantScale scale_of_dh(std::int64_t layer);
   void embed(const std::int32_t* tokens, WeightProvider& weights, const Tensor& out);
   void embed_backward(const std::int32_t* tokens, const Tensor& dh, GradientSink& gradients);
   std::vector<BlockActivations> forward_blocks(const std::int32_t* tokens, WeightProvider& weights,
@@ -95,6 +100,7 @@ class Llama {
   OpContext op_;
   BatchShape shape_;
   std::vector<BlockRecipes> recipes_;  ///< by block
+  std::unique_ptr<Float8Scaling> scaling_;
   Head head_;
 };
 

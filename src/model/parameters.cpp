@@ -58,7 +58,8 @@ BlockRecipes block_recipes(const ModelConfig& m, Precision precision, const Floa
     const bool small = float8.filter_small_kn && recipe.is_too_small(weight[0], weight[1]);
     recipes[l] = {.name = linear_names[l],
                   .float8 = precision == Precision::float8 && !at_an_end && !listed && !small,
-                  .sums = float8_sums(float8.accumulate)};
+                  .sums = float8_sums(float8.accumulate),
+                  .delayed = recipe.remembers};
   }
   return recipes;
 }

@@ -17,6 +17,8 @@ KernelTable dry_run(const KernelTable& kernels) {
   KernelTable t = kernels;
   replace(t.stats);
   replace(t.compute_scales);
+  replace(t.record_amax);
+  replace(t.delayed_scales);
   replace(t.cast_to_float8);
   replace(t.transpose_float8);
   replace(t.convert);

@@ -7,12 +7,13 @@
 
 namespace octet {
 
-/// How one linear computes. In float8 (tensorwise dynamic, as torchao's default): input and weight e4m3, output
-/// gradient e5m2, all three GEMMs in fp8, by default with fast accumulation in the forward GEMM only.
+/// How one linear computes. In float8: input and weight e4m3, output gradient e5m2, all three GEMMs in fp8, by default
+/// with fast accumulation in the forward GEMM only. Where the scales come from is the run's (src/ops/scaling.h).
 struct LinearRecipe {
   std::string_view name;  ///< "attention.wq", for traces
   bool float8 = false;
-  Float8Sums sums{};  ///< only for float8
+  Float8Sums sums{};     ///< only for float8
+  bool delayed = false;  ///< only for float8: but in a run's first step, scales are those of steps before
 
   bool operator==(const LinearRecipe&) const = default;
 

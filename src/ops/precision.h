@@ -50,6 +50,10 @@ struct Float8Config {
   std::string recipe = "tensorwise";
   /// Cast weights on the owning shard and gather fp8 bytes; false gathers bf16 and casts the gathered weight.
   bool all_gather = true;
+  /// Of recipe delayed: steps of abs-max history, powers of two below the format's maximum, max or most_recent.
+  std::int64_t delayed_history = 1024;
+  std::int64_t delayed_margin = 0;
+  std::string delayed_algorithm = "max";
   /// How the CPU sums the products of fp8 GEMMs: one of accumulate_names (float8_sums).
   std::string accumulate = "fp32";
   /// Linears (substring of the parameter's name, "layers.3.attention.wq.weight") that stay in bf16; required for

@@ -10,14 +10,15 @@ struct QuantScale {
   float* amax = nullptr;
   float* scale = nullptr;
   float* inverse = nullptr;
+  bool known = false;  ///< scale and inverse are there before the tensor (src/ops/scaling.h)
 
   static QuantScale allocate(Arena& arena);
 };
 
-/// Casts x to `format` with the tensorwise dynamic recipe: amax -> MAX over the exchange -> scale -> cast.
-/// `scale.amax` holds the local abs-max already (its producer wrote it). `storage` has x.elements() bytes.
-/// Returns the fp8 tensor, whose inverse_scale points into `scale`. With `transposed` (as many bytes) the same pass
-/// also writes the transposed tensor there.
+/// Casts x to `format` with a scale that is known, or else with the tensorwise dynamic one: amax -> MAX over the
+/// exchange -> scale -> cast. `scale.amax` holds the local abs-max already (its producer wrote it). `storage` has
+/// x.elements() bytes. Returns the fp8 tensor, whose inverse_scale points into `scale`. With `transposed` (as many
+/// bytes) the same pass also writes the transposed tensor there.
 Tensor quantize(OpContext& context, const Tensor& x, DType format, const QuantScale& scale, void* storage,
                 void* transposed = nullptr);
 

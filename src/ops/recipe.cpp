@@ -1,5 +1,7 @@
 #include "src/ops/recipe.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
@@ -11,7 +13,9 @@ namespace {
 
 constexpr std::array recipes = {
     Float8Recipe{.name = "tensorwise",
+                 .scales = "of its own abs-max",
                  .too_small = [](std::int64_t n, std::int64_t k) { return n <= 1024 && k <= 4096; }},
+    Float8Recipe{.name = "delayed", .scales = "of the abs-maxes of steps before", .remembers = true},
 };
 
 }  // namespace
@@ -20,6 +24,20 @@ const Float8Recipe& float8_recipe(std::string_view name) {
   const auto* found = std::ranges::find(recipes, name, &Float8Recipe::name);
   if (found != recipes.end()) return *found;
   throw usage_error("ops", "float8.recipe = \"{}\", expected one of {}", name, joined(float8_recipe_names()));
+}
+
+std::string describe(const Float8Config& c) {
+  const Float8Recipe& recipe = float8_recipe(c.recipe);
+  std::string text = fmt::format(
+      "recipe {}: inputs and weights e4m3, output gradients e5m2, one scale a tensor {}; weights gathered in {}",
+      c.recipe, recipe.scales, c.all_gather ? "fp8" : "bf16");
+  if (recipe.remembers) {
+    text += fmt::format("; history {} steps, {}, margin {}, MAX over all ranks once a step, first step dynamic",
+                        c.delayed_history, c.delayed_algorithm, c.delayed_margin);
+  }
+  return text + fmt::format("; in bf16: first {} and last {} blocks, linears [{}], small ones {}", c.bf16_first_layers,
+                            c.bf16_last_layers, joined(c.bf16_linears),
+                            c.filter_small_kn ? "by torchao's limits" : "not");
 }
 
 std::vector<std::string> float8_recipe_names() {

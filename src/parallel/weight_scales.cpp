@@ -4,12 +4,16 @@
 
 namespace octet {
 
-WeightScales::WeightScales(const ParameterList& list, const ShardLayout& layout, Device& device, Stream& stream)
-    : layout_(layout), device_(device), stream_(stream) {
+WeightScales::WeightScales(const ParameterList& list, const ShardLayout& layout, Device& device, Stream& stream,
+                           const Float8Scaling& scaling)
+    : layout_(layout), device_(device), stream_(stream), scaling_(scaling), first_(scaling.weights()) {
   for (const ParameterSpec& p : list.parameters) {
     slots_.push_back(is_float8(p.gathered) ? static_cast<int>(count_++) : -1);
   }
+  if (first_.amax != nullptr) return;
   values_ = Buffer(device, 3 * count_ * 4, Purpose::parameters);
+  auto* values = values_.as<float>();
+  first_ = {values, values + count_, values + 2 * count_};
   device.zero(values_.data(), values_.bytes(), stream);
 }
 
@@ -17,10 +21,6 @@ std::int64_t WeightScales::bytes(const ParameterList& list) {
   return 3 * 4 * std::count_if(list.parameters.begin(), list.parameters.end(), [](const ParameterSpec& p) {
            return is_float8(p.gathered);
          });
-}
-
-float* WeightScales::at(int row, std::size_t i) const {
-  return slots_[i] < 0 ? nullptr : values_.as<float>() + row * count_ + slots_[i];
 }
 
 void WeightScales::measure(const ShardedBuffer& master, const KernelTable& kernels) {
@@ -39,24 +39,28 @@ void WeightScales::update(Communicator& replica, const KernelTable& kernels) {
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     if (amax(i) != nullptr && layout_.shard(i).rows == 0) device_.zero(amax(i), 4, stream_);
   }
-  auto* amaxes = values_.as<float>();
-  replica.all_reduce(amaxes, count_, DType::f32, ReduceOp::max);
-  kernels.compute_scales(stream_, {.amax = amaxes,
-                                   .scale = amaxes + count_,
-                                   .inverse_scale = amaxes + 2 * count_,
+  if (scaling_.known()) return;
+  replica.all_reduce(first_.amax, count_, DType::f32, ReduceOp::max);
+  kernels.compute_scales(stream_, {.amax = first_.amax,
+                                   .scale = first_.scale,
+                                   .inverse_scale = first_.inverse,
                                    .n = count_,
                                    .format = DType::e4m3});
 }
 
 void WeightScales::measure_gathered(std::size_t i, const Tensor& gathered, Communicator& tp,
                                     const KernelTable& kernels) {
+  if (values_.empty()) return;  // a recipe that remembers: scales of the masters, in its first step too
   kernels.stats(stream_, {.x = gathered.data,
                           .dtype = gathered.dtype,
                           .n = gathered.elements(),
                           .out = {.amax = amax(i), .non_finite = nullptr}});
   if (tp.size() > 1) tp.all_reduce(amax(i), 1, DType::f32, ReduceOp::max);
-  kernels.compute_scales(
-      stream_, {.amax = amax(i), .scale = at(1, i), .inverse_scale = at(2, i), .n = 1, .format = DType::e4m3});
+  kernels.compute_scales(stream_, {.amax = amax(i),
+                                   .scale = at(first_.scale, i),
+                                   .inverse_scale = at(first_.inverse, i),
+                                   .n = 1,
+                                   .format = DType::e4m3});
 }
 
 }  // namespace octet

@@ -4,42 +4,48 @@
 
 #include "kernels/table.h"
 #include "src/comm/communicator.h"
+#include "src/ops/scaling.h"
 #include "src/parallel/sharded_parameters.h"
 
 namespace octet {
 
 /// Tensorwise scales of the fp8 weights: a pure function of the fp32 masters. The abs-max of each new weight shard
-/// comes from the optimizer's own pass; one MAX all-reduce of all of them gives every scale for the next step.
+/// comes from the optimizer's own pass; one MAX all-reduce of all of them gives every scale for the next step. A recipe
+/// that remembers has the three values in its own memory, and scales from there once they are known.
 class WeightScales {
  public:
-  WeightScales(const ParameterList& list, const ShardLayout& layout, Device& device, Stream& stream);
+  WeightScales(const ParameterList& list, const ShardLayout& layout, Device& device, Stream& stream,
+               const Float8Scaling& scaling = dynamic_scaling());
 
-  /// Bytes of all scales of a model.
+  /// Bytes of all scales of a model, for a recipe without memory.
   static std::int64_t bytes(const ParameterList& list);
 
   /// Where parameter i's local abs-max is to be written; null when it is not an fp8 weight.
-  float* amax(std::size_t i) const { return at(0, i); }
-  const float* scale(std::size_t i) const { return at(1, i); }
-  const float* inverse(std::size_t i) const { return at(2, i); }
+  float* amax(std::size_t i) const { return at(first_.amax, i); }
+  const float* scale(std::size_t i) const { return at(first_.scale, i); }
+  const float* inverse(std::size_t i) const { return at(first_.inverse, i); }
 
   /// Abs-maxes from the masters in a pass of its own: at start and after a load. The same bits as the optimizer's.
   void measure(const ShardedBuffer& master, const KernelTable& kernels);
   /// MAX over the ranks that hold pieces of one copy of the weights, then all scales: a weight has the same scale
-  /// whatever the layout.
+  /// whatever the layout. Does nothing where scales are known without.
   void update(Communicator& replica, const KernelTable& kernels);
   /// The scale of one weight from its gathered bf16 form, the path without fp8 all-gather: nothing to communicate but
-  /// for the MAX over the other tensor-parallel parts.
+  /// for the MAX over the other tensor-parallel parts. Does nothing for a recipe that remembers,
+  /// which measures the masters.
   void measure_gathered(std::size_t i, const Tensor& gathered, Communicator& tp, const KernelTable& kernels);
 
  private:
-  float* at(int row, std::size_t i) const;
+  float* at(float* row, std::size_t i) const { return slots_[i] < 0 ? nullptr : row + slots_[i]; }
 
   const ShardLayout& layout_;
   Device& device_;
   Stream& stream_;
+  const Float8Scaling& scaling_;
   std::vector<int> slots_;  ///< by parameter, -1: not fp8
   std::int64_t count_ = 0;
-  Buffer values_;  ///< [3, count]: amax, scale, inverse scale
+  Buffer values_;     ///< [3, count] unless the recipe has them
+  QuantScale first_;  ///< of the first fp8 weight; the others' follow in each row
 };
 
 }  // namespace octet

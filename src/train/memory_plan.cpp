@@ -50,7 +50,8 @@ MemoryPlan plan_memory(const PlanInput& in, Stream& stream) {
   const ShardLayout layout(list, 0, in.mesh.dp_shard);
   const Llama::MemoryNeeds needs = Llama::plan(s, stream);
   MemoryPlan plan;
-  plan[Purpose::parameters] = layout.bytes() + WeightScales::bytes(list);
+  const auto scaling = make_scaling(s.precision, s.float8, cast_counts(s.model, list), nullptr);
+  plan[Purpose::parameters] = layout.bytes() + (scaling->bytes() > 0 ? scaling->bytes() : WeightScales::bytes(list));
   plan[Purpose::gradients] = layout.bytes() + unreduced_gradient_bytes(list, in);
   plan[Purpose::optimizer] = 2 * layout.bytes();
   plan[Purpose::gathered] = gathered_bytes(list, in);

@@ -4,6 +4,7 @@
 #include "src/metrics/history.h"
 #include "src/metrics/peak.h"
 #include "src/model/exchange_table.h"
+#include "src/ops/recipe.h"
 #include "src/train/memory_plan.h"
 
 namespace octet {
@@ -60,8 +61,7 @@ void RunLog::start(const MemoryPlan& plan, const Trainer& trainer) {
               split.validation());
   }
   if (config_.precision == Precision::float8) {
-    log::info("precision float8: recipe {}, fp8 all-gather {}, sums of fp8 products {}", config_.float8.recipe,
-              config_.float8.all_gather ? "on" : "off",
+    log::info("precision float8: {}; sums of fp8 products {}", describe(config_.float8),
               config_.device == "cuda" ? "the GPU's" : config_.float8.accumulate);
   } else {
     log::info("precision {}", name_of(config_.precision));

@@ -174,7 +174,23 @@ void declare_parallel(Schema& schema, ParallelConfig& c) {
 void declare_float8(Schema& schema, Float8Config& c) {
   schema.section("float8", "Details of `precision: float8`; without effect in the other precisions.");
   schema.add_choice("recipe", c.recipe, float8_recipe_names())
-      .help("How scales are chosen. tensorwise: one dynamic scale a tensor from its absolute maximum.");
+      .help(
+          "How scales are chosen. tensorwise: one dynamic scale a tensor from its absolute maximum. delayed: one a "
+          "tensor "
+          "from the maxima of the steps before, as TransformerEngine; what is larger than they were saturates, and the "
+          "first step is dynamic.");
+  schema.add("delayed_history", c.delayed_history)
+      .unit("steps")
+      .at_least(1)
+      .at_most(1 << 20)
+      .help("Recipe delayed: absolute maxima that are remembered of each tensor.");
+  schema.add("delayed_margin", c.delayed_margin)
+      .unit("powers of two")
+      .at_least(0)
+      .at_most(16)
+      .help("Recipe delayed: how far below the format's maximum the largest remembered value is put.");
+  schema.add_choice("delayed_algorithm", c.delayed_algorithm, {"max", "most_recent"})
+      .help("Recipe delayed: which of the remembered maxima gives the scale.");
   schema.add("all_gather", c.all_gather)
       .help("Cast weights on the owning shard and gather 8-bit bytes. false: gather bf16 and cast afterwards.");
   schema.add_choice("accumulate", c.accumulate, {accumulate_names.begin(), accumulate_names.end()})

@@ -16,7 +16,7 @@ ShardedModel::ShardedModel(const LlamaSettings& settings, const OptimizerConfig&
       gradients_(layout_, device_, stream, Purpose::gradients),
       first_moment_(layout_, device_, stream, Purpose::optimizer),
       second_moment_(layout_, device_, stream, Purpose::optimizer),
-      scales_(model_.parameters(), layout_, device_, stream),
+      scales_(model_.parameters(), layout_, device_, stream, model_.scaling()),
       weights_(model_.parameters(), master_, scales_, mesh.dp_shard(), mesh.tp(), stream, fsdp),
       sink_(model_.parameters(), gradients_, mesh.dp_shard(), mesh.dp_replicate(), mesh.tp(), stream,
             fsdp.gradient_wire),
@@ -34,6 +34,7 @@ ShardedModel::ShardedModel(const LlamaSettings& settings, const OptimizerConfig&
 
 void ShardedModel::initialize(std::uint64_t seed) {
   octet::initialize(parameters(), master_, seed, device_, stream_);
+  model_.scaling().reset(stream_);
   weights_changed();
 }
 
@@ -50,9 +51,18 @@ void ShardedModel::accumulate(const Tensor& tokens, const Tensor& targets, float
 void ShardedModel::finish_step(std::int64_t step, double lr) {
   sink_.finish_step();
   norm_.compute(gradients_, mesh_.replica(), static_cast<float>(optimizer_.clip_norm));
+  finish_scales();
   adamw_step(stream_, kernels_, optimizer_, lr, step, slices_, norm_.factor(), norm_.skip());
   scales_.update(mesh_.replica(), kernels_);
   weights_.invalidate();
+}
+
+void ShardedModel::finish_scales() {
+  Float8Scaling& scaling = model_.scaling();
+  const std::span<float> recorded = scaling.recorded();
+  if (recorded.empty()) return;
+  mesh_.world().all_reduce(recorded.data(), static_cast<std::int64_t>(recorded.size()), DType::f32, ReduceOp::max);
+  scaling.finish_step(stream_, kernels_);
 }
 
 void ShardedModel::evaluate(const Tensor& tokens, const Tensor& targets, float* loss_sum) {

@@ -46,9 +46,13 @@ class ShardedModel {
   ShardedBuffer& first_moment() { return first_moment_; }
   ShardedBuffer& second_moment() { return second_moment_; }
   const WeightScales& scales() const { return scales_; }
+  Float8Scaling& scaling() { return model_.scaling(); }
   FsdpWeights& weights() { return weights_; }
 
  private:
+  /// Before the optimizer: it replaces the weights' abs-maxes by those of the new weights.
+  void finish_scales();
+
   Mesh& mesh_;
   Stream& stream_;
   Device& device_;

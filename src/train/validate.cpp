@@ -129,12 +129,25 @@ void check_float8_shapes(const RunConfig& c, const BlockRecipes& recipes, const 
   }
 }
 
+/// Options of a recipe that remembers would be ignored by the others.
+void check_delayed(const Float8Config& c, const Origins& at) {
+  if (float8_recipe(c.recipe).remembers) return;
+  const Float8Config none;
+  const auto unused = [&](const char* key, const auto& value, const auto& expected) {
+    if (value != expected) throw refuse(at, key, value, "has no effect with float8.recipe = {}", c.recipe);
+  };
+  unused("float8.delayed_history", c.delayed_history, none.delayed_history);
+  unused("float8.delayed_margin", c.delayed_margin, none.delayed_margin);
+  unused("float8.delayed_algorithm", c.delayed_algorithm, none.delayed_algorithm);
+}
+
 void check_float8(const RunConfig& c, const Origins& at) {
   if (c.precision != Precision::float8) return;
   if (c.float8.filter_small_kn && float8_recipe(c.float8.recipe).too_small == nullptr) {
     throw refuse(at, "float8.filter_small_kn", true,
                  "torchao has no measured limits for recipe {}; list linears in float8.bf16_linears", c.float8.recipe);
   }
+  check_delayed(c.float8, at);
   bool any = false;
   for (const EqualBlocks& blocks : equal_blocks(c.model, c.precision, c.float8)) {
     check_float8_shapes(c, blocks.recipes, at);

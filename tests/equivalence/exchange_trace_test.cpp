@@ -37,7 +37,7 @@ Calls expected(const BlockRecipes& recipes, DType storage, bool keep_gathered) {
   const std::int64_t rows = seq_len / tp * model().dim;
   bool ffn_input = false, attention_input = false;  // their dX is one sum for all linears
   for (const OperandExchange& x : block_exchanges(recipes, storage)) {
-    if (x.float8()) ++calls[{"all_reduce_max", DType::f32, 1}];
+    if (x.float8() && !x.delayed) ++calls[{"all_reduce_max", DType::f32, 1}];
     if (x.gathered) calls[{"all_gather", x.format, rows}] += x.gradient || keep_gathered ? 1 : 2;
     if (x.gathered) continue;
     const bool ffn = x.linears.front() == w1 || x.linears.front() == w3;
@@ -52,6 +52,7 @@ struct Case {
   Precision precision;
   bool keep_gathered;
   std::vector<std::string> bf16_linears;
+  const char* recipe = "tensorwise";
 };
 
 void PrintTo(const Case& c, std::ostream* out) {
@@ -65,13 +66,16 @@ INSTANTIATE_TEST_SUITE_P(Cases, ExchangeTrace,
                                          Case{"bf16", Precision::bf16, false, {}},
                                          Case{"float8", Precision::float8, false, {}},
                                          Case{"float8_kept", Precision::float8, true, {}},
-                                         Case{"float8_mixed", Precision::float8, false, {"wk", "w2"}}),
+                                         Case{"float8_mixed", Precision::float8, false, {"wk", "w2"}},
+                                         Case{"delayed", Precision::float8, false, {}, "delayed"},
+                                         Case{"delayed_mixed", Precision::float8, true, {"wk", "w2"}, "delayed"}),
                          [](const auto& c) { return c.param.name; });
 
 TEST_P(ExchangeTrace, IsWhatTheTableSays) {
   Harness::Options o;
   o.precision = GetParam().precision;
   o.float8.bf16_linears = GetParam().bf16_linears;
+  o.float8.recipe = GetParam().recipe;
   o.tp = tp;
   o.tp_keep_gathered = GetParam().keep_gathered;
   const auto stream = cpu_device().make_stream();
@@ -79,8 +83,10 @@ TEST_P(ExchangeTrace, IsWhatTheTableSays) {
   if (world->size() % tp != 0) GTEST_SKIP() << "pairs of ranks";
   Harness h(model(), seq_len, o);
   h.sharded().initialize(1);
-  h.communication.clear();
   const std::vector<std::int32_t> tokens(static_cast<std::size_t>(seq_len * h.mesh().dp().size()), 3);
+  h.forward_backward(tokens, tokens);
+  h.sharded().finish_step(1, 1e-3);  // the first step of recipe delayed is dynamic
+  h.communication.clear();
   h.forward_backward(tokens, tokens);
 
   const DType storage = storage_dtype(o.precision);
@@ -92,8 +98,12 @@ TEST_P(ExchangeTrace, IsWhatTheTableSays) {
     if (r.operation != "all_gather") continue;
     EXPECT_EQ(r.bytes, r.count * r.ranks * size_of(r.dtype));
   }
-  const std::string table = exchange_table(block_recipes(model(), o.precision, o.float8, 0), storage, o.tp_keep_gathered);
-  EXPECT_EQ(table.find("MAX over tp") != std::string::npos, o.precision == Precision::float8) << table;
+  const std::string table =
+      exchange_table(block_recipes(model(), o.precision, o.float8, 0), storage, o.tp_keep_gathered);
+  EXPECT_EQ(table.find("MAX over tp") != std::string::npos,
+            o.precision == Precision::float8 && o.float8.recipe != "delayed")
+      << table;
+  EXPECT_EQ(table.find("once a step") != std::string::npos, o.float8.recipe == "delayed") << table;
 }
 
 }  // namespace

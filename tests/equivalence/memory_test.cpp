@@ -69,6 +69,7 @@ struct Case {
   bool float8_all_gather, reshard, tied;
   std::int64_t micro_batch;
   DType gradient_wire = DType::f32;
+  const char* recipe = "tensorwise";
 };
 
 void PrintTo(const Case& c, std::ostream* out) {
@@ -87,6 +88,9 @@ class Memory : public testing::TestWithParam<Case> {
     Harness::Options options;
     options.precision = GetParam().precision;
     options.float8.all_gather = GetParam().float8_all_gather;
+    options.float8.recipe = GetParam().recipe;
+    options.float8.delayed_history = 16;
+    options.float8.bf16_first_layers = options.float8.recipe == "delayed" ? 1 : 0;
     options.reshard = GetParam().reshard;
     options.micro_batch = GetParam().micro_batch;
     options.gradient_wire = GetParam().gradient_wire;
@@ -101,6 +105,7 @@ INSTANTIATE_TEST_SUITE_P(Cases, Memory,
                                          Case{"float8", Precision::float8, true, true, false, 1},
                                          Case{"float8_tied", Precision::float8, true, true, true, 2},
                                          Case{"float8_tied_accumulating", Precision::float8, true, true, true, 1},
+                                         Case{"delayed", Precision::float8, true, true, true, 1, DType::f32, "delayed"},
                                          Case{"bf16_wire", Precision::bf16, true, true, false, 1, DType::bf16},
                                          Case{"bf16_wire_tied", Precision::bf16, true, true, true, 2, DType::bf16},
                                          Case{"float8_bf16_gather", Precision::float8, false, true, false, 1}),

@@ -95,6 +95,7 @@ struct Case {
   Precision precision;
   bool tied, keep_gathered, float8_all_gather;
   double tolerance;  ///< of losses, relative
+  const char* recipe = "tensorwise";
 };
 
 void PrintTo(const Case& c, std::ostream* out) {
@@ -107,6 +108,7 @@ class TensorParallel : public testing::TestWithParam<Case> {
     Harness::Options o;
     o.precision = GetParam().precision;
     o.float8.all_gather = GetParam().float8_all_gather;
+    o.float8.recipe = GetParam().recipe;
     o.dp_replicate = layout.replicas;
     o.tp = layout.tp;
     o.tp_keep_gathered = GetParam().keep_gathered;
@@ -121,7 +123,10 @@ INSTANTIATE_TEST_SUITE_P(Cases, TensorParallel,
                                          Case{"bf16", Precision::bf16, false, false, true, 1e-3},
                                          Case{"float8", Precision::float8, false, false, true, 1e-3},
                                          Case{"float8_kept", Precision::float8, false, true, true, 1e-3},
-                                         Case{"float8_bf16_gather", Precision::float8, false, false, false, 1e-3}),
+                                         Case{"float8_bf16_gather", Precision::float8, false, false, false, 1e-3},
+                                         Case{"delayed", Precision::float8, false, false, true, 1e-3, "delayed"},
+                                         Case{"delayed_bf16_gather", Precision::float8, true, true, false, 1e-3,
+                                              "delayed"}),
                          [](const auto& c) { return c.param.name; });
 
 TEST_P(TensorParallel, TrainsAsOneRankDoes) {

@@ -1,0 +1,33 @@
+#pragma once
+
+#include "src/model/parameters.h"
+#include "src/ops/scaling.h"
+
+namespace octet {
+
+/// Inputs of a block's linears, each cast once for all linears that read it.
+enum BlockInput : int { input_of_qkv, input_of_wo, input_of_w1_w3, input_of_w2, block_inputs };
+
+/// The scales of one block's fp8 casts among those of the model.
+struct BlockScales {
+  const Float8Scaling* scaling = &dynamic_scaling();
+  std::int64_t layer = 0;
+
+  QuantScale input(BlockInput i, Arena& arena) const {
+    return scaling->values(CastKind::input, layer * block_inputs + i, arena);
+  }
+  /// Of a linear's output gradient; none, and no abs-max is written, where it is not cast.
+  QuantScale gradient(const BlockRecipes& recipes, BlockLinear l, Arena& arena) const {
+    if (!recipes[static_cast<std::size_t>(l)].float8) return {};
+    return scaling->values(CastKind::gradient, layer * block_linears + l, arena);
+  }
+};
+
+/// The casts of a model with these parameters.
+inline CastCounts cast_counts(const ModelConfig& model, const ParameterList& list) {
+  CastCounts counts{.inputs = model.layers * block_inputs, .gradients = model.layers * block_linears};
+  for (const ParameterSpec& p : list.parameters) counts.weights += is_float8(p.gathered) ? 1 : 0;
+  return counts;
+}
+
+}  // namespace octet

@@ -1,0 +1,84 @@
+#include "src/ops/delayed_scaling.h"
+
+namespace octet {
+
+DelayedSettings DelayedSettings::of(const Float8Config& c) {
+  return {.history = c.delayed_history,
+          .margin = static_cast<int>(c.delayed_margin),
+          .most_recent = c.delayed_algorithm == "most_recent"};
+}
+
+DelayedScaling::DelayedScaling(const CastCounts& casts, const DelayedSettings& settings, Stream* stream)
+    : casts_(casts), settings_(settings) {
+  if (stream == nullptr) return;
+  device_ = &stream->device();
+  values_ = Buffer(*device_, bytes(), Purpose::parameters);
+  reset(*stream);
+}
+
+std::int64_t DelayedScaling::bytes() const {
+  return 4 * ((row_history + settings_.history) * casts_.total() + 1);
+}
+
+float* DelayedScaling::row(int index) const {
+  return values_.empty() ? nullptr : values_.as<float>() + index * casts_.total();
+}
+
+std::int32_t* DelayedScaling::device_steps() const {
+  return values_.empty() ? nullptr : values_.as<std::int32_t>() + bytes() / 4 - 1;
+}
+
+QuantScale DelayedScaling::at(std::int64_t cast) const {
+  if (values_.empty()) return {.known = known()};
+  return {row(row_amax) + cast, row(row_scale) + cast, row(row_inverse) + cast, known()};
+}
+
+QuantScale DelayedScaling::values(CastKind kind, std::int64_t index, Arena&) const {
+  const std::int64_t first = kind == CastKind::input ? 0 : casts_.inputs;
+  return at(first + (kind == CastKind::gradient ? casts_.weights : 0) + index);
+}
+
+void DelayedScaling::record(Stream& stream, const KernelTable& kernels) {
+  kernels.record_amax(stream, {.amax = row(row_amax), .recorded = row(row_recorded), .n = casts_.total()});
+}
+
+void DelayedScaling::finish_step(Stream& stream, const KernelTable& kernels) {
+  kernels.delayed_scales(stream, {.recorded = row(row_recorded),
+                                  .history = row(row_history),
+                                  .scale = row(row_scale),
+                                  .inverse_scale = row(row_inverse),
+                                  .n = casts_.total(),
+                                  .length = settings_.history,
+                                  .e5m2_from = casts_.inputs + casts_.weights,
+                                  .margin = settings_.margin,
+                                  .most_recent = settings_.most_recent,
+                                  .first = !known()});
+  ++steps_;
+  device_->copy_from_host(device_steps(), &steps_, 4, stream);
+}
+
+void DelayedScaling::reset(Stream& stream) {
+  steps_ = 0;
+  device_->zero(values_.data(), values_.bytes(), stream);
+}
+
+std::vector<Float8Scaling::State> DelayedScaling::state() const {
+  const std::int64_t n = casts_.total();
+  return {{"float8/amax_history", {row(row_history), DType::f32, {settings_.history, n}, nullptr}},
+          {"float8/scale", {row(row_scale), DType::f32, {n}, nullptr}},
+          {"float8/steps", {device_steps(), DType::i32, {1}, nullptr}}};
+}
+
+void DelayedScaling::state_loaded(Stream& stream) {
+  std::vector<float> scales(static_cast<std::size_t>(casts_.total()));
+  const auto row_bytes = static_cast<std::int64_t>(scales.size()) * 4;
+  device_->copy_to_host(scales.data(), row(row_scale), row_bytes, stream);
+  device_->copy_to_host(&steps_, device_steps(), 4, stream);
+  stream.synchronize();
+  for (float& scale : scales) scale = 1.0f / scale;
+  device_->copy_from_host(row(row_inverse), scales.data(), row_bytes, stream);
+  device_->zero(row(row_recorded), row_bytes, stream);
+  stream.synchronize();
+}
+
+}  // namespace octet

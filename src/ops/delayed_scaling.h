@@ -1,0 +1,52 @@
+#pragma once
+
+#include "src/ops/scaling.h"
+
+namespace octet {
+
+struct DelayedSettings {
+  std::int64_t history = 1;  ///< steps
+  int margin = 0;            ///< powers of two that the largest value stays below the format's
+  bool most_recent = false;  ///< the newest abs-max counts alone
+
+  static DelayedSettings of(const Float8Config& float8);
+};
+
+/// TransformerEngine's delayed scaling: a cast takes the scale that the abs-maxes of the steps before say (the formulas
+/// stand in kernels/delayed.h), and what is larger than that allows saturates. The first step scales dynamically. The
+/// abs-max of a step is that of all its recorded passes and of all ranks; of a weight, that of the step's own weights.
+///
+/// One row a value for all casts of the model: inputs, weights, gradients.
+class DelayedScaling final : public Float8Scaling {
+ public:
+  /// Null stream: without memory (make_scaling).
+  DelayedScaling(const CastCounts& casts, const DelayedSettings& settings, Stream* stream);
+
+  bool known() const override { return steps_ > 0; }
+  QuantScale values(CastKind kind, std::int64_t index, Arena& arena) const override;
+  QuantScale weights() const override { return at(casts_.inputs); }
+
+  void record(Stream& stream, const KernelTable& kernels) override;
+  std::span<float> recorded() const override { return {row(row_recorded), static_cast<std::size_t>(casts_.total())}; }
+  void finish_step(Stream& stream, const KernelTable& kernels) override;
+
+  void reset(Stream& stream) override;
+  std::vector<State> state() const override;
+  void state_loaded(Stream& stream) override;
+  std::int64_t bytes() const override;
+
+ private:
+  enum Row : int { row_amax, row_recorded, row_scale, row_inverse, row_history };
+
+  float* row(int index) const;
+  QuantScale at(std::int64_t cast) const;
+  std::int32_t* device_steps() const;
+
+  CastCounts casts_;
+  DelayedSettings settings_;
+  Device* device_ = nullptr;
+  Buffer values_;           ///< [4 + history, casts], and the number of steps
+  std::int32_t steps_ = 0;  ///< finished steps that the history knows of
+};
+
+}  // namespace octet

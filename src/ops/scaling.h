@@ -1,0 +1,74 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "src/ops/precision.h"
+#include "src/ops/quantize.h"
+
+namespace octet {
+
+enum class CastKind : std::uint8_t { input, weight, gradient };
+
+/// How many fp8 casts a model has of each kind. Their numbers within a kind are the model's and the same on all ranks.
+struct CastCounts {
+  std::int64_t inputs = 0;
+  std::int64_t weights = 0;
+  std::int64_t gradients = 0;
+  std::int64_t total() const { return inputs + weights + gradients; }
+};
+
+/// Where the scales of a run's fp8 casts come from, and what is remembered of its abs-maxes: what makes recipes of one
+/// scale a tensor differ. The defaults are those of a recipe without memory.
+///
+/// A training step is: any number of forward and backward passes, each followed by record(); MAX over all ranks of
+/// recorded(), in place; finish_step(), before the weights change. Passes without record() leave no trace.
+class Float8Scaling {
+ public:
+  /// A tensor of the recipe's state, equal on all ranks, and the name under which checkpoints hold it.
+  struct State {
+    std::string name;
+    Tensor tensor;
+  };
+
+  virtual ~Float8Scaling() = default;
+
+  /// The scales of this step's casts are there before the values: nothing needs to be measured, exchanged or computed
+  /// first. Changes in finish_step(), reset() and state_loaded() alone.
+  virtual bool known() const { return false; }
+  /// The three values of an input's or gradient's cast, `arena`'s or the recipe's own. Whoever writes the tensor leaves
+  /// its abs-max there.
+  virtual QuantScale values(CastKind kind, std::int64_t index, Arena& arena) const = 0;
+  /// The same of weight 0; the others' follow it, each of the three in a row of its own. No memory: the caller's.
+  virtual QuantScale weights() const { return {}; }
+
+  virtual void record(Stream&, const KernelTable&) {}
+  /// Device memory.
+  virtual std::span<float> recorded() const { return {}; }
+  virtual void finish_step(Stream&, const KernelTable&) {}
+
+  /// As before the first step.
+  virtual void reset(Stream&) {}
+  virtual std::vector<State> state() const { return {}; }
+  /// After state() was written from a checkpoint. Waits for the stream.
+  virtual void state_loaded(Stream&) {}
+  /// Of device memory (Purpose::parameters).
+  virtual std::int64_t bytes() const { return 0; }
+};
+
+/// Tensorwise dynamic: every cast takes the scale of its own tensor's abs-max. Nothing is remembered.
+class DynamicScaling final : public Float8Scaling {
+ public:
+  QuantScale values(CastKind, std::int64_t, Arena& arena) const override { return QuantScale::allocate(arena); }
+};
+
+/// For those to whom nobody gives another.
+const Float8Scaling& dynamic_scaling();
+
+/// That of a configuration. `stream` null: for plans, without memory and not to be used in a step.
+std::unique_ptr<Float8Scaling> make_scaling(Precision precision, const Float8Config& float8, const CastCounts& casts,
+                                            Stream* stream);
+
+}  // namespace octet

@@ -1,0 +1,90 @@
+#include "src/ops/delayed_scaling.h"
+
+#include "tests/ops/ops_test.h"
+
+namespace octet {
+namespace {
+
+using test::OpsTest;
+
+class DelayedScalingTest : public OpsTest {
+ protected:
+  /// A step in which every cast has this abs-max.
+  void step(float amax) {
+    for (const CastKind kind : {CastKind::input, CastKind::gradient}) *scaling.values(kind, 0, scratch_).amax = amax;
+    *scaling.weights().amax = amax;
+    scaling.record(*stream_, op_.kernels);
+    scaling.finish_step(*stream_, op_.kernels);
+  }
+
+  DelayedScaling scaling{{.inputs = 1, .weights = 1, .gradients = 1}, {.history = 2}, stream_.get()};
+};
+
+TEST_F(DelayedScalingTest, EachKindHasItsFormat) {
+  EXPECT_FALSE(scaling.known());
+  step(2.0f);
+  EXPECT_TRUE(scaling.known());
+  EXPECT_EQ(*scaling.values(CastKind::input, 0, scratch_).scale, 224.0f);
+  EXPECT_EQ(*scaling.weights().scale, 224.0f);
+  EXPECT_EQ(*scaling.values(CastKind::gradient, 0, scratch_).scale, 28672.0f);
+}
+
+/// An exchange that must not be used.
+class Forbidden final : public Exchange {
+ public:
+  Forbidden() : Exchange({}) {}
+  void reduce_max(float*, std::int64_t) override { ADD_FAILURE() << "an abs-max was exchanged"; }
+  void gather_rows(const Tensor&, const Tensor&) override {}
+  void scatter_rows(const Tensor&, const Tensor&, void*) override {}
+};
+
+TEST_F(DelayedScalingTest, WhatIsLargerThanTheScaleAllowsSaturates) {
+  step(1.0f);
+  Forbidden exchange;
+  OpContext op{*stream_, op_.kernels, scratch_, exchange};
+  std::vector<float> x = {0.5f, 1.0f, 1.1f, 8.0f, -8.0f, 1e30f, 0.0f, -0.25f};
+  std::vector<e4m3> codes(x.size());
+  const QuantScale scale = scaling.values(CastKind::input, 0, scratch_);
+  const Tensor cast = quantize(op, {x.data(), DType::f32, {1, 8}, nullptr}, DType::e4m3, scale, codes.data());
+  EXPECT_EQ(*cast.inverse_scale, 1.0f / 448.0f);
+  std::vector<float> values;
+  for (const e4m3 code : codes) values.push_back(static_cast<float>(code));
+  EXPECT_EQ(values, (std::vector<float>{224, 448, 448, 448, -448, 448, 0, -112}));
+}
+
+TEST_F(DelayedScalingTest, StateIsAllThereIs) {
+  step(2.0f);
+  step(0.5f);
+  DelayedScaling other{{.inputs = 1, .weights = 1, .gradients = 1}, {.history = 2}, stream_.get()};
+  const auto from = scaling.state(), to = other.state();
+  ASSERT_EQ(from.size(), 3u);
+  EXPECT_EQ(from[0].tensor.shape, (Shape{2, 3}));
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    EXPECT_EQ(from[i].name, to[i].name);
+    std::memcpy(to[i].tensor.data, from[i].tensor.data, static_cast<std::size_t>(from[i].tensor.bytes()));
+  }
+  other.state_loaded(*stream_);
+  EXPECT_TRUE(other.known());
+  for (DelayedScaling* s : {&scaling, &other}) {
+    EXPECT_EQ(*s->weights().scale, 224.0f);
+    EXPECT_EQ(*s->weights().inverse, 1.0f / 224.0f);
+    *s->weights().amax = 0.25f;
+    s->record(*stream_, op_.kernels);
+    s->finish_step(*stream_, op_.kernels);
+    EXPECT_EQ(*s->weights().scale, 896.0f) << "the 2 of the first step has left a history of two";
+  }
+  scaling.reset(*stream_);
+  EXPECT_FALSE(scaling.known());
+}
+
+TEST_F(DelayedScalingTest, APlanHasTheSizeAndNoMemory) {
+  const Float8Config float8{.recipe = "delayed", .delayed_history = 2};
+  const CastCounts casts{.inputs = 1, .weights = 1, .gradients = 1};
+  EXPECT_EQ(make_scaling(Precision::float8, float8, casts, nullptr)->bytes(), scaling.bytes());
+  EXPECT_EQ(scaling.bytes(), 4 * ((4 + 2) * 3 + 1));
+  EXPECT_EQ(make_scaling(Precision::bf16, float8, casts, nullptr)->bytes(), 0);
+  EXPECT_EQ(make_scaling(Precision::float8, {}, casts, nullptr)->bytes(), 0);
+}
+
+}  // namespace
+}  // namespace octet
