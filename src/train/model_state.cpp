@@ -5,6 +5,7 @@
 
 #include "checkpoints/resharding.h"
 #include "checkpoints/snapshot.h"
+#include "src/base/log.h"
 #include "src/comm/watchdog.h"
 
 namespace octet {
@@ -30,11 +31,23 @@ checkpoint::Box box_of(const Shard& shard) {
   return box;
 }
 
+bool is_recipe_state(const checkpoint::StoredTensor& t) {
+  return t.name.starts_with("float8/");
+}
+
+checkpoint::Box whole_box(const Shape& shape) {
+  checkpoint::Box box;
+  box.extent = shape;
+  return box;
+}
+
 /// Names what is missing, in the way or of another shape, before anything is read.
-void check_tensors(const ParameterList& list, const std::string& directory, const checkpoint::Manifest& manifest) {
+void check_tensors(const std::vector<checkpoint::StoredTensor>& expected, const std::string& directory,
+                   const checkpoint::Manifest& manifest, bool recipe_state) {
   std::map<std::string, const checkpoint::StoredTensor*> found;
   for (const checkpoint::StoredTensor& t : manifest.tensors) found[t.name] = &t;
-  for (const checkpoint::StoredTensor& t : stored_tensors(list)) {
+  for (const checkpoint::StoredTensor& t : expected) {
+    if (is_recipe_state(t) && !recipe_state) continue;
     const auto at = found.find(t.name);
     if (at == found.end()) throw usage_error("train", "{}: has no tensor {}, which the model needs", directory, t.name);
     if (at->second->shape != t.shape || at->second->dtype != t.dtype) {
@@ -43,8 +56,31 @@ void check_tensors(const ParameterList& list, const std::string& directory, cons
     }
     found.erase(at);
   }
+  if (!recipe_state) std::erase_if(found, [](const auto& entry) { return is_recipe_state(*entry.second); });
   if (found.empty()) return;
   throw usage_error("train", "{}: holds {}, which the model does not have", directory, found.begin()->first);
+}
+
+/// Whole tensors on every rank, small beside a kind of the model's.
+void load_scaling(Float8Scaling& scaling, const std::string& directory, const checkpoint::Manifest& manifest,
+                  Stream& stream) {
+  std::vector<Float8Scaling::State> state = scaling.state();
+  std::vector<std::vector<char>> staging;
+  std::vector<checkpoint::WantedPiece> wanted;
+  for (const Float8Scaling::State& s : state) {
+    staging.emplace_back(static_cast<std::size_t>(s.tensor.bytes()));
+    wanted.push_back(
+        {.tensor = s.name, .box = whole_box(s.tensor.shape), .data = staging.back().data(), .dtype = s.tensor.dtype});
+  }
+  {
+    const OperationScope operation("read of a checkpoint");
+    checkpoint::read_pieces(directory, manifest, wanted);
+  }
+  for (std::size_t i = 0; i < state.size(); ++i) {
+    const Tensor& t = state[i].tensor;
+    stream.device().copy_from_host(t.data, staging[i].data(), t.bytes(), stream);
+  }
+  scaling.state_loaded(stream);
 }
 
 /// One kind after the other: the most host memory that a GPU's rank needs is that of one of them.
@@ -75,13 +111,14 @@ void load_kind(ShardedModel& model, int kind, const std::string& directory, cons
 }
 
 /// The snapshot of a rank of the first shard, whose pieces are the largest. Replicas share them as the saver does.
-std::int64_t snapshot_bytes(const ParameterList& list, const MeshShape& mesh) {
+std::int64_t snapshot_bytes(const ParameterList& list, const Float8Scaling& scaling, const MeshShape& mesh) {
   const ShardLayout layout(list, 0, mesh.dp_shard);
-  const std::vector<checkpoint::StoredTensor> tensors = stored_tensors(list);
+  const std::vector<checkpoint::StoredTensor> tensors = stored_tensors(list, scaling);
   std::vector<checkpoint::HeldPiece> held;
   for (std::size_t t = 0; t < tensors.size(); ++t) {
-    const Shard& shard = layout.shard(t % layout.size());
-    held.push_back({static_cast<std::int32_t>(t), box_of(shard), shard.elements() * size_of(tensors[t].dtype)});
+    const checkpoint::Box box =
+        is_recipe_state(tensors[t]) ? whole_box(tensors[t].shape) : box_of(layout.shard(t % layout.size()));
+    held.push_back({static_cast<std::int32_t>(t), box, box.extent.elements() * size_of(tensors[t].dtype)});
   }
   std::int64_t most = 0;
   const std::vector<std::vector<checkpoint::HeldPiece>> replicas(static_cast<std::size_t>(mesh.dp_replicate), held);
@@ -96,10 +133,13 @@ std::int64_t snapshot_bytes(const ParameterList& list, const MeshShape& mesh) {
 
 }  // namespace
 
-std::vector<checkpoint::StoredTensor> stored_tensors(const ParameterList& list) {
+std::vector<checkpoint::StoredTensor> stored_tensors(const ParameterList& list, const Float8Scaling& scaling) {
   std::vector<checkpoint::StoredTensor> tensors;
   for (int kind = 0; kind < kinds; ++kind) {
     for (const ParameterSpec& p : list.parameters) tensors.push_back(stored(kind, p));
+  }
+  for (const Float8Scaling::State& s : scaling.state()) {
+    tensors.push_back({.name = s.name, .dtype = s.tensor.dtype, .shape = s.tensor.shape});
   }
   return tensors;
 }
@@ -115,23 +155,37 @@ std::vector<checkpoint::DevicePiece> held_pieces(ShardedModel& model) {
           {.tensor = stored(kind, model.parameters().parameters[i]), .box = box_of(shard), .data = buffer.data(i)});
     }
   }
+  for (const Float8Scaling::State& s : model.scaling().state()) {
+    pieces.push_back({.tensor = {.name = s.name, .dtype = s.tensor.dtype, .shape = s.tensor.shape},
+                      .box = whole_box(s.tensor.shape),
+                      .data = s.tensor.data});
+  }
   return pieces;
 }
 
 std::int64_t checkpoint_host_bytes(const RunConfig& config, const MeshShape& mesh) {
   const ParameterList list = llama_parameters(config.model, config.precision, config.float8);
   std::int64_t bytes = 0;
-  if (config.checkpoint.interval != "off") bytes = snapshot_bytes(list, mesh);
+  const auto scaling = make_scaling(config.precision, config.float8, cast_counts(config.model, list), nullptr);
+  if (config.checkpoint.interval != "off") bytes = snapshot_bytes(list, *scaling, mesh);
   if (config.checkpoint.resume == "never") return bytes;
   const bool direct = config.device == "cpu";  // see load_kind
   const std::int64_t staging = direct ? 0 : ShardLayout(list, 0, mesh.dp_shard).bytes();
   return std::max(bytes, staging + checkpoint::read_buffer_bytes);
 }
 
-void load_state(ShardedModel& model, const std::string& directory, const checkpoint::Manifest& manifest,
-                Stream& stream) {
-  check_tensors(model.parameters(), directory, manifest);
+void load_state(ShardedModel& model, const std::string& directory, const checkpoint::Manifest& manifest, Stream& stream,
+                bool same_recipe) {
+  Float8Scaling& scaling = model.scaling();
+  const bool stored = std::ranges::any_of(manifest.tensors, is_recipe_state), wanted = !scaling.state().empty();
+  const bool recipe_state = same_recipe && stored;
+  check_tensors(stored_tensors(model.parameters(), scaling), directory, manifest, recipe_state);
   for (int kind = 0; kind < kinds; ++kind) load_kind(model, kind, directory, manifest, stream);
+  scaling.reset(stream);
+  if (recipe_state) load_scaling(scaling, directory, manifest, stream);
+  if (wanted && !recipe_state)
+    log::info("float8: a new history of abs-maxes begins; the first step scales dynamically");
+  if (stored && !recipe_state) log::info("float8: the history of abs-maxes in {} is not used", directory);
   model.weights_changed();
 }
 

@@ -12,8 +12,9 @@
 namespace octet {
 
 /// Everything that a checkpoint of the model holds, whatever the layout: fp32 master, first and second moment of every
-/// parameter, named "master/NAME", "first_moment/NAME", "second_moment/NAME".
-std::vector<checkpoint::StoredTensor> stored_tensors(const ParameterList& list);
+/// parameter, named "master/NAME", "first_moment/NAME", "second_moment/NAME"; and the state of a float8 recipe that has
+/// one ("float8/..."), whole on every rank.
+std::vector<checkpoint::StoredTensor> stored_tensors(const ParameterList& list, const Float8Scaling& scaling);
 
 /// This rank's pieces of them, without padding; those of replicas are equal. The pointers are the model's own.
 std::vector<checkpoint::DevicePiece> held_pieces(ShardedModel& model);
@@ -23,8 +24,9 @@ std::vector<checkpoint::DevicePiece> held_pieces(ShardedModel& model);
 std::int64_t checkpoint_host_bytes(const RunConfig& config, const MeshShape& mesh);
 
 /// Reads this rank's pieces from a checkpoint whose files were verified into the model, then lets the model know. Usage
-/// error that names directory and tensor when the checkpoint holds other tensors. Collective.
-void load_state(ShardedModel& model, const std::string& directory, const checkpoint::Manifest& manifest,
-                Stream& stream);
+/// error that names directory and tensor when the checkpoint holds other tensors. A recipe's state begins anew where
+/// the checkpoint has none, or with `same_recipe` false; the log says so. Collective.
+void load_state(ShardedModel& model, const std::string& directory, const checkpoint::Manifest& manifest, Stream& stream,
+                bool same_recipe = true);
 
 }  // namespace octet

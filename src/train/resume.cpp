@@ -1,5 +1,6 @@
 #include "src/train/resume.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "checkpoints/restore.h"
@@ -37,6 +38,14 @@ void check_length(const checkpoint::RunState& state, const RunConfig& config, co
   throw usage_error("train", "{}: is of step {}, beyond train.steps = {}", directory, state.step, config.train.steps);
 }
 
+/// Whether a recipe's state means the same under the settings now.
+bool keeps_recipe(const std::vector<SettingChange>& changes) {
+  return std::ranges::none_of(changes, [](const SettingChange& c) {
+    return c.key == "precision" || c.key == "float8.recipe" || c.key == "float8.delayed_history" ||
+           c.key == "float8.filter_small_kn" || c.key.starts_with("float8.bf16_");
+  });
+}
+
 }  // namespace
 
 std::string layout_text(const MeshShape& shape) {
@@ -58,7 +67,7 @@ StartingPoint resume(const RunConfig& config, const RunEnvironment& environment,
   check_data(state, config, trainer.sampler(), found->directory);
   check_length(state, config, found->directory);
   const auto reading = std::chrono::steady_clock::now();
-  load_state(trainer.model(), found->directory, found->manifest, environment.stream);
+  load_state(trainer.model(), found->directory, found->manifest, environment.stream, keeps_recipe(changes));
   world.barrier();  // no rank begins a step, with its shorter deadline, while another still reads
   const double read_seconds = seconds_since(reading);
 

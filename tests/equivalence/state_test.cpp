@@ -1,4 +1,5 @@
 // What a checkpoint takes from a sharded model and gives to one of another layout.
+#include <algorithm>
 #include <filesystem>
 
 #include "checkpoints/restore.h"
@@ -89,6 +90,89 @@ TEST_F(State, ReplicasWriteEveryPieceOnce) {
   for (const auto& piece : found.manifest.pieces) stored += piece.box.extent.elements();
   for (const auto& tensor : found.manifest.tensors) expected += tensor.shape.elements();
   EXPECT_EQ(stored, expected);
+}
+
+/// Recipe delayed remembers: its history goes with the weights, whole and once, into every layout.
+class DelayedState : public State {
+ protected:
+  DelayedState() {
+    config_.model = {.name = "even",
+                     .dim = 32,
+                     .layers = 2,
+                     .heads = 2,
+                     .kv_heads = 2,
+                     .head_dim = 16,
+                     .ffn_dim = 64,
+                     .vocab_size = 64};
+    config_.precision = Precision::float8;
+    config_.float8.recipe = "delayed";
+    config_.float8.delayed_history = 3;
+    config_.train.micro_batch = 1;
+  }
+
+  static std::vector<float> memory(Rank& rank) {
+    std::vector<float> all;
+    for (const Float8Scaling::State& s : rank.trainer.model().scaling().state()) {
+      for (std::int64_t i = 0; i < s.tensor.elements(); ++i) {
+        all.push_back(s.tensor.dtype == DType::f32 ? s.tensor.as<float>()[i]
+                                                   : static_cast<float>(s.tensor.as<std::int32_t>()[i]));
+      }
+    }
+    return all;
+  }
+};
+
+TEST_F(DelayedState, GoesOnToTheBitInEveryLayout) {
+  Rank first(config_, *stream_, 1);
+  for (int step = 1; step <= 4; ++step) first.trainer.train_step(step, none);
+  const checkpoint::Found found = save(first, 4);
+  EXPECT_EQ(found.manifest.tensors.size(), 3 * first.trainer.model().parameters().parameters.size() + 3);
+  const auto pieces = std::ranges::count_if(found.manifest.pieces, [&](const auto& piece) {
+    return found.manifest.tensors[static_cast<std::size_t>(piece.tensor)].name.starts_with("float8/");
+  });
+  EXPECT_EQ(pieces, 3);
+  const std::vector<float> saved = memory(first);
+  EXPECT_EQ(saved.back(), 4.0f);  // steps
+  for (int replicas = 1; replicas <= world_->size(); ++replicas) {
+    if (world_->size() % replicas != 0) continue;
+    SCOPED_TRACE(replicas);
+    Rank second(config_, *stream_, replicas);
+    load_state(second.trainer.model(), found.directory, found.manifest, *stream_);
+    EXPECT_EQ(memory(second), saved);
+    if (replicas > 1) continue;
+    for (int step = 5; step <= 6; ++step) {
+      const StepResult a = first.trainer.train_step(step, none), b = second.trainer.train_step(step, none);
+      EXPECT_EQ(a.loss, b.loss);
+      EXPECT_EQ(a.grad_norm, b.grad_norm);
+    }
+    expect_equal(first, second);
+    EXPECT_EQ(memory(first), memory(second));
+    // Without its history it would be another training.
+    load_state(first.trainer.model(), found.directory, found.manifest, *stream_);
+    load_state(second.trainer.model(), found.directory, found.manifest, *stream_, false);
+    EXPECT_EQ(memory(first), saved);
+    EXPECT_NE(memory(second), saved);
+    EXPECT_NE(first.trainer.train_step(5, none).loss, second.trainer.train_step(5, none).loss);
+  }
+}
+
+TEST_F(DelayedState, OtherRecipesBeginAnewOrAreRefused) {
+  RunConfig dynamic = config_, longer = config_;
+  dynamic.float8 = {};
+  longer.float8.delayed_history = 5;
+  Rank delayed(config_, *stream_, 1);
+  delayed.trainer.train_step(1, none);
+  const checkpoint::Found found = save(delayed, 1);
+  Rank other(dynamic, *stream_, 1), long_one(longer, *stream_, 1);
+  EXPECT_THROW(load_state(other.trainer.model(), found.directory, found.manifest, *stream_), Error);
+  EXPECT_THROW(load_state(long_one.trainer.model(), found.directory, found.manifest, *stream_), Error);
+  load_state(other.trainer.model(), found.directory, found.manifest, *stream_, false);
+  load_state(long_one.trainer.model(), found.directory, found.manifest, *stream_, false);
+  EXPECT_FALSE(long_one.trainer.model().scaling().known());
+  // A checkpoint of a recipe without memory has none to give.
+  const checkpoint::Found without = save(other, 2);
+  load_state(delayed.trainer.model(), without.directory, without.manifest, *stream_);
+  EXPECT_FALSE(delayed.trainer.model().scaling().known());
 }
 
 TEST_F(State, AnotherModelIsRefusedByTensor) {
