@@ -8,6 +8,8 @@ namespace octet::cuda {
 
 void stats(Stream&, const Stats&);
 void compute_scales(Stream&, const ComputeScales&);
+void record_amax(Stream&, const RecordAmax&);
+void delayed_scales(Stream&, const DelayedScales&);
 void cast_to_float8(Stream&, const CastToFloat8&);
 void transpose_float8(Stream&, const TransposeFloat8&);
 void convert(Stream&, const Convert&);

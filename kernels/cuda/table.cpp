@@ -10,6 +10,8 @@ const KernelTable& cuda_kernels() {
       .logits_bytes = std::int64_t{1} << 30,
       .stats = cuda::stats,
       .compute_scales = cuda::compute_scales,
+      .record_amax = cuda::record_amax,
+      .delayed_scales = cuda::delayed_scales,
       .cast_to_float8 = cuda::cast_to_float8,
       .transpose_float8 = cuda::transpose_float8,
       .convert = cuda::convert,
