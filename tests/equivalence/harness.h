@@ -23,6 +23,7 @@ class Harness {
     bool reshard = true;
     DType gradient_wire = DType::f32;
     OptimizerConfig optimizer{};
+    RecomputeConfig recompute{};
   };
 
   Harness(const ModelConfig& model, std::int64_t seq_len, Options options)
@@ -51,7 +52,8 @@ class Harness {
                   .micro_batch = options.micro_batch,
                   .seq_len = seq_len,
                   .tp = {mesh_.tp().rank(), mesh_.tp().size()},
-                  .tp_keep_gathered = options.tp_keep_gathered},
+                  .tp_keep_gathered = options.tp_keep_gathered,
+                  .recompute = options.recompute},
                  options.optimizer,
                  {.reshard_after_forward = options.reshard,
                   .float8_all_gather = options.float8.all_gather,
