@@ -26,6 +26,7 @@ class Harness {
     bool poison = false;
     std::uint64_t delays = 0;  ///< seed of random delays before collectives; 0: none
     OptimizerConfig optimizer{};
+    RecomputeConfig recompute{};
   };
 
   Harness(const ModelConfig& model, std::int64_t seq_len, Options options)
@@ -53,7 +54,8 @@ class Harness {
                   .micro_batch = options.micro_batch,
                   .seq_len = seq_len,
                   .tp = {mesh_.tp().rank(), mesh_.tp().size()},
-                  .tp_keep_gathered = options.tp_keep_gathered},
+                  .tp_keep_gathered = options.tp_keep_gathered,
+                  .recompute = options.recompute},
                  options.optimizer,
                  {.reshard_after_forward = options.reshard,
                   .float8_all_gather = options.float8.all_gather,
