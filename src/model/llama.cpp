@@ -8,13 +8,15 @@
 namespace octet {
 
 Llama::Llama(const LlamaSettings& s, Stream& stream, Exchange& exchange, GemmTrace* gemms, const KernelTable& kernels,
-             Arena activations, Arena scratch, bool dry)
+             Arena activations, Arena scratch, Arena recomputed, bool dry)
     : settings_(s),
       part_(s.model.part(s.tp.count)),
+      recompute_(RecomputePolicy::of(s.recompute, s.model.layers)),
       parameters_(llama_parameters(s.model, s.precision, s.float8, s.tp)),
       kernels_(kernels),
       activations_(std::move(activations)),
       scratch_(std::move(scratch)),
+      recomputed_(std::move(recomputed)),
       rope_(stream.device(), stream, dry ? 1 : s.seq_len, s.model.head_dim, s.model.rope_theta),
       checks_(stream.device(), stream, parameters_.units, checked_tensor_names()),
       op_{stream, kernels_, scratch_, exchange, gemms},
@@ -34,7 +36,8 @@ Llama::Llama(const LlamaSettings& s, Stream& stream, Exchange& exchange, GemmTra
              const KernelTable& kernels)
     : Llama(s, stream, exchange, gemms, kernels,
             Arena(stream.device(), needs.activations, Purpose::activations, "activations"),
-            Arena(stream.device(), needs.scratch, Purpose::workspace, "scratch"), false) {}
+            Arena(stream.device(), needs.scratch, Purpose::workspace, "scratch"),
+            Arena(stream.device(), needs.recomputed, Purpose::activations, "recomputed activations"), false) {}
 
 void Llama::set_unit(int unit) {
   const std::string& name = parameters_.units[static_cast<std::size_t>(unit)];
@@ -44,11 +47,6 @@ void Llama::set_unit(int unit) {
 
 BlockPass Llama::pass(std::int64_t layer) {
   return {op_, part_, shape_, recipes_[static_cast<std::size_t>(layer)], rope_, checks_, {scaling_.get(), layer}};
-}
-
-BlockActivations Llama::allocate(std::int64_t layer) {
-  return BlockActivations::allocate(activations_, part_, shape_, recipes_[static_cast<std::size_t>(layer)],
-                                    {scaling_.get(), layer});
 }
 
 QuantScale Llama::scale_of_dh(std::int64_t layer) {
@@ -101,38 +99,33 @@ void Llama::embed_backward(const std::int32_t* tokens, const Tensor& dh, Gradien
   gradients.close(embedding_unit);
 }
 
+BlockActivations Llama::allocate_block(std::int64_t layer, bool recomputes) {
+  const ArenaScope in_turns(recomputed_);
+  return BlockActivations::allocate({activations_, recomputed_, recomputes ? recompute_.kept : ActivationSet::all()},
+                                    part_, shape_, recipes_[static_cast<std::size_t>(layer)], {scaling_.get(), layer});
+}
+
 std::vector<BlockActivations> Llama::forward_blocks(const std::int32_t* tokens, WeightProvider& weights,
-                                                    const Tensor& branch) {
+                                                    const Tensor& branch, bool reuse) {
+  const std::int64_t layers = settings_.model.layers, begin = activations_.mark();
   std::vector<BlockActivations> blocks;
-  for (std::int64_t layer = 0; layer < settings_.model.layers; ++layer) blocks.push_back(allocate(layer));
-  embed(tokens, weights, blocks.front().h);
-  for (std::size_t layer = 0; layer < blocks.size(); ++layer) {
-    const bool first = layer == 0;
-    forward_block(static_cast<std::int64_t>(layer), weights, first ? blocks[0].h : blocks[layer - 1].h_middle,
-                  first ? Tensor{} : branch, blocks[layer], branch);
+  for (std::int64_t layer = 0; layer < layers; ++layer) {
+    if (reuse) activations_.rewind(begin);
+    blocks.push_back(allocate_block(layer, reuse || recompute_.applies(layer)));
+    BlockActivations& a = blocks.back();
+    if (layer == 0) embed(tokens, weights, a.h);
+
+    const int unit = block_unit(layer);
+    set_unit(unit);
+    const auto w = weights.gather(unit);
+    if (layer == 0) {
+      block_forward(pass(layer), unit, w, a.h, {}, a, branch);
+    } else {
+      block_forward(pass(layer), unit, w, blocks[static_cast<std::size_t>(layer - 1)].h_middle, branch, a, branch);
+    }
+    weights.release(unit);
   }
   return blocks;
-}
-
-Tensor Llama::evaluate_blocks(const std::int32_t* tokens, WeightProvider& weights, const Tensor& branch) {
-  // Each block reads its place of the residual stream before it writes it.
-  const Tensor stream = take(activations_, shape_.storage, shape_.rows(), part_.dim);
-  for (std::int64_t layer = 0; layer < settings_.model.layers; ++layer) {
-    const ArenaScope scope(activations_);
-    BlockActivations a = allocate(layer);
-    a.h_middle = stream;
-    if (layer == 0) embed(tokens, weights, a.h);
-    forward_block(layer, weights, layer == 0 ? a.h : stream, layer == 0 ? Tensor{} : branch, a, branch);
-  }
-  return stream;
-}
-
-void Llama::forward_block(std::int64_t layer, WeightProvider& weights, const Tensor& residual, const Tensor& branch_in,
-                          BlockActivations& a, const Tensor& branch_out) {
-  const int unit = block_unit(layer);
-  set_unit(unit);
-  block_forward(pass(layer), unit, weights.gather(unit), residual, branch_in, a, branch_out);
-  weights.release(unit);
 }
 
 std::pair<Tensor, Tensor> Llama::gather_head(WeightProvider& weights) {
@@ -172,15 +165,16 @@ void Llama::forward_backward(const std::int32_t* tokens, const std::int32_t* tar
   QuantScale dh_scale = scale_of_dh(settings_.model.layers - 1);
   weights.begin_pass(pass_order(settings_.model, true));
 
-  std::vector<BlockActivations> blocks = forward_blocks(tokens, weights, branch);
+  std::vector<BlockActivations> blocks = forward_blocks(tokens, weights, branch, false);
   head_backward(targets, loss_scale, loss_sum, blocks.back(), branch, dh, dh_scale.amax, weights, gradients);
   for (std::int64_t layer = settings_.model.layers; layer-- > 0;) {
     const int unit = block_unit(layer);
     set_unit(unit);
     const auto w = weights.gather(unit);
     const QuantScale below = scale_of_dh(layer - 1);
-    block_backward(pass(layer), unit, w, gradients.open(unit), blocks[static_cast<std::size_t>(layer)], dh, dh_scale,
-                   below.amax);
+    BlockActivations& a = blocks[static_cast<std::size_t>(layer)];
+    if (recompute_.again(layer)) block_recompute(pass(layer), unit, w, recompute_.kept, a, branch);
+    block_backward(pass(layer), unit, w, gradients.open(unit), a, dh, dh_scale, below.amax);
     dh_scale = below;
     gradients.close(unit);
     weights.release(unit);
@@ -194,10 +188,10 @@ void Llama::evaluate(const std::int32_t* tokens, const std::int32_t* targets, fl
   const ArenaScope scope(activations_);
   const Tensor branch = take(activations_, shape_.storage, shape_.rows(), part_.dim);
   weights.begin_pass(pass_order(settings_.model, false));
-  const Tensor residual = evaluate_blocks(tokens, weights, branch);
+  const std::vector<BlockActivations> blocks = forward_blocks(tokens, weights, branch, true);
   set_unit(head_unit(settings_.model));
   const auto [norm, output] = gather_head(weights);
-  head_.forward(norm, output, residual, branch, targets, loss_sum);
+  head_.forward(norm, output, blocks.back().h_middle, branch, targets, loss_sum);
   release_head(weights);
 }
 

@@ -48,7 +48,7 @@ class NoGradients final : public GradientSink {
 Llama::MemoryNeeds Llama::plan(const LlamaSettings& settings, Stream& stream, const KernelTable& kernels) {
   NoExchange exchange(settings.tp);
   Llama dry(settings, stream, exchange, nullptr, dry_run(kernels), Arena::measure("activations"),
-            Arena::measure("scratch"), true);
+            Arena::measure("scratch"), Arena::measure("recomputed activations"), true);
   NoWeights weights(dry.parameters_);
   NoGradients gradients(dry.parameters_);
   dry.forward_backward(nullptr, nullptr, 1.0f, nullptr, weights, gradients);

@@ -7,12 +7,12 @@ namespace octet {
 std::string GemmTrace::json_lines() const {
   std::string text;
   for (const Record& r : records_) {
-    text +=
-        fmt::format(R"({{"operation": "gemm", "unit": "{}", "linear": "{}", "gemm": "{}", "m": {}, "n": {}, "k": {}, )"
-                    R"("a": "{}", "b": "{}", "c": "{}", "fast_accumulate": {}, "emulate_hopper": {}}})"
-                    "\n",
-                    r.unit, r.linear, r.gemm, r.m, r.n, r.k, name_of(r.a), name_of(r.b), name_of(r.c),
-                    r.fast_accumulate, r.emulate_hopper);
+    text += fmt::format(
+        R"({{"operation": "gemm", "unit": "{}", "linear": "{}", "gemm": "{}", "m": {}, "n": {}, "k": {}, )"
+        R"("a": "{}", "b": "{}", "c": "{}", "fast_accumulate": {}, "emulate_hopper": {}, "recomputed": {}}})"
+        "\n",
+        r.unit, r.linear, r.gemm, r.m, r.n, r.k, name_of(r.a), name_of(r.b), name_of(r.c), r.fast_accumulate,
+        r.emulate_hopper, r.recomputed);
   }
   return text;
 }

@@ -15,6 +15,11 @@ Tensor quantize(OpContext& context, const Tensor& x, DType format, const QuantSc
         context.stream,
         {.amax = scale.amax, .scale = scale.scale, .inverse_scale = scale.inverse, .n = 1, .format = format});
   }
+  return cast(context, x, format, scale, storage, transposed);
+}
+
+Tensor cast(OpContext& context, const Tensor& x, DType format, const QuantScale& scale, void* storage,
+            void* transposed) {
   context.kernels.cast_to_float8(context.stream, {.x = x.data,
                                                   .from = x.dtype,
                                                   .y = storage,

@@ -55,7 +55,7 @@ MemoryPlan plan_memory(const PlanInput& in, Stream& stream) {
   plan[Purpose::gradients] = layout.bytes() + unreduced_gradient_bytes(list, in);
   plan[Purpose::optimizer] = 2 * layout.bytes();
   plan[Purpose::gathered] = gathered_bytes(list, in);
-  plan[Purpose::activations] = needs.activations;
+  plan[Purpose::activations] = needs.activations + needs.recomputed;
   plan[Purpose::workspace] = needs.scratch + s.seq_len * s.model.head_dim * 4 +  // RoPE table
                              bookkeeping_bytes(list, kernels_of(stream));
   plan[Purpose::communication] = in.communication;

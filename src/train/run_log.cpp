@@ -42,7 +42,7 @@ RunStatus RunLog::status(std::string state, std::string reason, int exit_code, s
           .checkpoint = checkpoint_};
 }
 
-void RunLog::start(const MemoryPlan& plan, const Trainer& trainer) {
+void RunLog::start(const MemoryPlan& plan, const std::string& recompute, const Trainer& trainer) {
   const ModelConfig& m = config_.model;
   const MeshShape& mesh = environment_.mesh.shape();
   log::info("model {}: {:.2f}M parameters ({} layers, dim {}, {} heads, {} kv heads, ffn {}, vocabulary {})", m.name,
@@ -73,6 +73,7 @@ void RunLog::start(const MemoryPlan& plan, const Trainer& trainer) {
                 exchange_table(blocks.recipes, storage_dtype(config_.precision), config_.parallel.tp_keep_gathered));
     }
   }
+  log::info("recompute, a rank:\n{}", recompute);
   log::info("memory plan:\n{}", memory_table(plan, nullptr));
   log::info("run directory: {}", directory_.path);
 }

@@ -217,6 +217,30 @@ void declare_float8(Schema& schema, Float8Config& c) {
           "for an H100 from outputs N and inputs K of the whole model's weight. tensorwise: N <= 1024 and K <= 4096.");
 }
 
+void declare_recompute(Schema& schema, RecomputeConfig& c) {
+  schema.section("recompute",
+                 "Activations that are made again before backward instead of kept from forward: less memory for more "
+                 "work, and the same bits. The log shows at start what a choice costs; MFU does not count the work.");
+  schema.add_choice("mode", c.mode, {recompute_modes.begin(), recompute_modes.end()})
+      .help(
+          "none: everything is kept. full: a block keeps its input alone. selective: it keeps what preset or keep "
+          "says.");
+  schema.add_choice("preset", c.preset, {recompute_presets.begin(), recompute_presets.end()})
+      .help(
+          "For selective, what is made again. elementwise: outputs of the norms, SwiGLU's product and, in float8, the "
+          "cast of the attention output; no GEMM. ffn: gate and up too, most of the bytes. linears: everything but "
+          "the attention output.");
+  schema.add("keep", c.keep)
+      .help(
+          "For selective, in place of a preset, what is kept: any of attention_input, q, k, v, attention_output, "
+          "attention_cast (float8), residual (after attention), ffn_input, gate, up, ffn_product.");
+  schema.add("every", c.every)
+      .unit("blocks")
+      .at_least(1)
+      .at_most(1e6)
+      .help("Recompute in every N-th block only; the others keep everything.");
+}
+
 void declare_checkpoint(Schema& schema, CheckpointConfig& c) {
   schema.section("checkpoint",
                  "State saved to the folder checkpoints in the run's folder, and runs that go on from it.");
@@ -314,6 +338,7 @@ void declare_options(Schema& schema, RunConfig& config) {
   declare_schedule(schema, config.schedule);
   declare_parallel(schema, config.parallel);
   declare_float8(schema, config.float8);
+  declare_recompute(schema, config.recompute);
   declare_checkpoint(schema, config.checkpoint);
   declare_machine(schema, config);
   declare_cuda(schema, config.cuda);

@@ -44,7 +44,8 @@ LlamaSettings llama_settings(const RunConfig& c, int tp_rank) {
           .micro_batch = c.train.micro_batch,
           .seq_len = c.train.seq_len,
           .tp = {tp_rank, static_cast<int>(c.parallel.tp)},
-          .tp_keep_gathered = c.parallel.tp_keep_gathered};
+          .tp_keep_gathered = c.parallel.tp_keep_gathered,
+          .recompute = c.recompute};
 }
 
 Trainer::Trainer(const RunConfig& config, Mesh& mesh, Stream& stream, GemmTrace* gemms)

@@ -125,7 +125,7 @@ INSTANTIATE_TEST_SUITE_P(Cases, TensorParallel,
                                          Case{"float8_kept", Precision::float8, false, true, true, 1e-3},
                                          Case{"float8_bf16_gather", Precision::float8, false, false, false, 1e-3},
                                          Case{"delayed", Precision::float8, false, false, true, 1e-3, "delayed"},
-                                         Case{"delayed_bf16_gather", Precision::float8, true, true, false, 1e-3,
+                                         Case{"delayed_bf16_gather", Precision::float8, false, true, false, 1e-3,
                                               "delayed"}),
                          [](const auto& c) { return c.param.name; });
 
