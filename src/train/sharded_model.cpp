@@ -9,7 +9,7 @@ ShardedModel::ShardedModel(const LlamaSettings& settings, const OptimizerConfig&
       device_(stream.device()),
       kernels_(kernels_of(stream)),
       optimizer_(optimizer),
-      exchange_(mesh.tp()),
+      exchange_(mesh.tp(), fsdp.poison),
       model_(settings, stream, exchange_, gemms),
       layout_(model_.parameters(), mesh.dp_shard().rank(), mesh.dp_shard().size()),
       master_(layout_, device_, stream, Purpose::parameters),

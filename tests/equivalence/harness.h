@@ -7,6 +7,7 @@
 #include "src/comm/mpi/mpi_communicator.h"
 #include "src/comm/trace.h"
 #include "src/train/sharded_model.h"
+#include "tests/support/delayed_communicator.h"
 
 namespace octet {
 
@@ -22,6 +23,8 @@ class Harness {
     bool tp_keep_gathered = false;
     bool reshard = true;
     DType gradient_wire = DType::f32;
+    bool poison = false;
+    std::uint64_t delays = 0;  ///< seed of random delays before collectives; 0: none
     OptimizerConfig optimizer{};
     RecomputeConfig recompute{};
   };
@@ -42,8 +45,7 @@ class Harness {
           bool alone)
       : options_(options),
         stream_(std::move(stream)),
-        mesh_(make_traced(alone ? make_self_communicator(*stream_, "world") : make_mpi_communicator(*stream_, "world"),
-                          &communication),
+        mesh_(make_traced(world(*stream_, options.delays, alone), &communication),
               {.dp_replicate = options.dp_replicate, .dp_shard = 0, .tp = options.tp}),
         seq_len_(seq_len),
         sharded_({.model = model,
@@ -57,8 +59,16 @@ class Harness {
                  options.optimizer,
                  {.reshard_after_forward = options.reshard,
                   .float8_all_gather = options.float8.all_gather,
-                  .gradient_wire = options.gradient_wire},
+                  .gradient_wire = options.gradient_wire,
+                  .poison = options.poison},
                  mesh_, *stream_, &gemms) {}
+
+  static std::unique_ptr<Communicator> world(Stream& stream, std::uint64_t delays, bool alone) {
+    if (alone) return make_self_communicator(stream, "world");
+    auto all = make_mpi_communicator(stream, "world");
+    if (delays == 0) return all;
+    return std::make_unique<test::DelayedCommunicator>(std::move(all), delays);
+  }
 
  public:
   ShardedModel& sharded() { return sharded_; }
