@@ -16,6 +16,7 @@ class WriterGroups : public test::SaverTest {};
 /// Groups of the ranks of a node in order.
 std::vector<int> groups(int ranks, int writers) {
   std::vector<int> all;
+  all.reserve(static_cast<std::size_t>(ranks));
   for (int r = 0; r < ranks; ++r) all.push_back(group_of(r, ranks, writers));
   return all;
 }
