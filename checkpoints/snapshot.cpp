@@ -9,7 +9,7 @@ constexpr std::int64_t alignment = 64;
 
 /// The first access to a page costs many times the copy of its bytes.
 void touch(char* memory, std::int64_t bytes) {
-  std::memset(memory, 0, static_cast<std::size_t>(bytes));
+  if (bytes > 0) std::memset(memory, 0, static_cast<std::size_t>(bytes));  // a rank that keeps nothing has no memory
 }
 
 /// Ranks of the world that `writer` writes for, in the order of its group.

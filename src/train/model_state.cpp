@@ -164,7 +164,7 @@ std::vector<checkpoint::DevicePiece> held_pieces(ShardedModel& model) {
 }
 
 std::int64_t checkpoint_host_bytes(const RunConfig& config, const MeshShape& mesh) {
-  const ParameterList list = llama_parameters(config.model, config.precision, config.float8);
+  const ParameterList list = llama_parameters(config.model, config.precision, config.float8, {0, mesh.tp});
   std::int64_t bytes = 0;
   const auto scaling = make_scaling(config.precision, config.float8, cast_counts(config.model, list), nullptr);
   if (config.checkpoint.interval != "off") bytes = snapshot_bytes(list, *scaling, mesh);

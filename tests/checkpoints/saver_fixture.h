@@ -16,14 +16,15 @@ namespace octet::checkpoint::test {
 
 /// A run of all ranks, each with a shard of the example tensors, and a root that they share. Tests are collective.
 class SaverTest : public testing::Test {
+ public:
+  ~SaverTest() override { world_->barrier(); }  // others may still read what rank 0 will remove
+
  protected:
   SaverTest() : stream_(cpu_device().make_stream()), world_(make_mpi_communicator(*stream_, "world")) {
     if (world_->rank() == 0) directory_ = std::make_unique<TemporaryDirectory>();
     root_ = broadcast_bytes(directory_ ? *directory_ / "checkpoints" : "", 0, *world_, *stream_);
     mine_ = std::make_unique<VirtualRank>(world_->rank(), world_->size());
   }
-  ~SaverTest() override { world_->barrier(); }  // others may still read what rank 0 will remove
-
   int rank() const { return world_->rank(); }
   int size() const { return world_->size(); }
   bool last() const { return rank() == size() - 1; }

@@ -108,6 +108,9 @@ class Harness {
   double forward_backward(const std::vector<std::int32_t>& tokens, const std::vector<std::int32_t>& targets) {
     const auto total = static_cast<std::int64_t>(tokens.size());
     const std::int64_t mine = total / mesh_.dp().size(), micro = options_.micro_batch * seq_len_;
+    if (mine % micro != 0 || mine * mesh_.dp().size() != total) {
+      throw internal_error("tests", "{} tokens do not divide over {} ranks", total, mesh_.dp().size());
+    }
     float loss = 0;
     sharded_.begin_step();
     for (std::int64_t begin = mesh_.dp().rank() * mine; begin < (mesh_.dp().rank() + 1) * mine; begin += micro) {

@@ -10,7 +10,7 @@
 namespace octet {
 namespace {
 
-constexpr std::int64_t seq_len = 32, sequences = 8, steps = 2;
+constexpr std::int64_t seq_len = 32, sequences_a_rank = 2, steps = 2;
 
 ModelConfig model() {
   ModelConfig m{.name = "recomputing",
@@ -25,9 +25,8 @@ ModelConfig model() {
   return m;
 }
 
-std::vector<std::int32_t> random_ids(std::uint32_t stream, std::int64_t step) {
+std::vector<std::int32_t> random_ids(std::int64_t n, std::uint32_t stream, std::int64_t step) {
   std::vector<std::int32_t> ids;
-  const std::int64_t n = sequences * seq_len;
   for (std::int64_t i = 0; i < n; ++i) {
     const std::uint64_t bits = random_bits({.seed = 7, .stream = stream}, static_cast<std::uint64_t>(step * n + i));
     ids.push_back(static_cast<std::int32_t>(bits % 64));
@@ -52,8 +51,9 @@ Trained train(const Harness::Options& options) {
     }
     return all;
   };
+  const std::int64_t n = sequences_a_rank * seq_len * h.mesh().dp().size();
   for (std::int64_t step = 1; step <= steps; ++step) {
-    run.losses.push_back(h.forward_backward(random_ids(0, step), random_ids(1, step)));
+    run.losses.push_back(h.forward_backward(random_ids(n, 0, step), random_ids(n, 1, step)));
     h.sharded().finish_step(step, 1e-3);
   }
   run.gradients = pieces(h.sharded().gradients());
