@@ -1,6 +1,7 @@
 #include "kernels/cast.h"
 
-#include <cstring>
+#include <bit>
+#include <cmath>
 
 #include "kernels/cpu/blocks.h"
 #include "kernels/cpu/cpu_kernels.h"
@@ -8,6 +9,11 @@
 
 namespace octet::cpu {
 namespace {
+
+/// exp2(floor(log2(x))) of a positive normal number: its exponent. Zero and NaN stay.
+float power_below(float x) {
+  return std::isnan(x) ? x : std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & 0x7F800000u);
+}
 
 template <typename To, typename From>
 void cast_loop(const From* __restrict x, To* __restrict y, std::int64_t n, float scale) {
@@ -57,7 +63,8 @@ void compute_scales(Stream&, const ComputeScales& args) {
     const auto amax = static_cast<double>(args.amax[i]);
     // Written so that a NaN fails the comparison and stays.
     const double clamped = amax < 1e-12 ? 1e-12 : amax;
-    args.scale[i] = static_cast<float>(max_of_format / clamped);
+    const auto exact = static_cast<float>(max_of_format / clamped);
+    args.scale[i] = args.power_of_two ? power_below(exact) : exact;
     args.inverse_scale[i] = 1.0f / args.scale[i];
   }
 }

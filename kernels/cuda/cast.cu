@@ -11,14 +11,21 @@ namespace {
 
 constexpr int threads = 256;
 
+/// exp2(floor(log2(x))) of a positive normal number: its exponent. Zero and NaN stay.
+__device__ __forceinline__ float power_below(float x) {
+  return x != x ? x : __uint_as_float(__float_as_uint(x) & 0x7F800000u);
+}
+
 /// Reads and writes a few bytes: one launch for all tensors of a model.
 __global__ void compute_scales_kernel(const float* __restrict__ amax, float* __restrict__ scale,
-                                      float* __restrict__ inverse_scale, std::int64_t n, double max_of_format) {
+                                      float* __restrict__ inverse_scale, std::int64_t n, double max_of_format,
+                                      bool power_of_two) {
   const std::int64_t i = std::int64_t{blockIdx.x} * threads + threadIdx.x;
   if (i >= n) return;
   const double value = amax[i];
   const double clamped = value < 1e-12 ? 1e-12 : value;  // a NaN fails the comparison and stays
-  const float rounded = static_cast<float>(max_of_format / clamped);
+  const float exact = static_cast<float>(max_of_format / clamped);
+  const float rounded = power_of_two ? power_below(exact) : exact;
   scale[i] = rounded;
   inverse_scale[i] = 1.0f / rounded;
 }
@@ -117,7 +124,7 @@ void compute_scales(Stream& stream, const ComputeScales& args) {
   const auto max_of_format = static_cast<double>(float8_max(args.format));
   const auto blocks = static_cast<unsigned>(ceil_div(args.n, threads));
   compute_scales_kernel<<<blocks, threads, 0, native(stream)>>>(args.amax, args.scale, args.inverse_scale, args.n,
-                                                                max_of_format);
+                                                                max_of_format, args.power_of_two);
   check_launch("compute_scales");
 }
 

@@ -17,7 +17,7 @@ Llama::Llama(const LlamaSettings& s, Stream& stream, Exchange& exchange, GemmTra
       scratch_(std::move(scratch)),
       rope_(stream.device(), stream, positions, s.model.head_dim, s.model.rope_theta),
       checks_(stream.device(), stream, parameters_.units, checked_tensor_names()),
-      op_{stream, kernels_, scratch_, exchange, gemms},
+      op_{stream, kernels_, scratch_, exchange, gemms, power_of_two_scales(s.float8)},
       shape_{s.micro_batch, s.seq_len, storage_dtype(s.precision), s.tp, s.tp_keep_gathered && s.tp.count > 1},
       pass_{op_, part_, shape_, block_recipes(s.precision, s.float8), rope_, checks_},
       head_{op_, part_, shape_, checks_} {

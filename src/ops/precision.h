@@ -48,12 +48,25 @@ inline Float8Sums float8_sums(std::string_view accumulate) {
 
 struct Float8Config {
   std::string recipe = "tensorwise";
-  /// Cast weights on the owning shard and gather fp8 bytes; false gathers bf16 and casts the gathered weight.
-  bool all_gather = true;
+  /// true: cast weights on the owning shard and gather fp8 bytes; false: gather bf16 and cast the gathered weight.
+  /// auto (gathers_float8).
+  std::string all_gather = "auto";
+  /// auto, true or false (power_of_two_scales).
+  std::string round_scales_to_power_of_two = "auto";
   /// How the CPU sums the products of fp8 GEMMs: one of accumulate_names (float8_sums).
   std::string accumulate = "fp32";
   /// Linears (substring of the parameter's name) that stay in bf16; required for dimensions that fp8 cannot do.
   std::vector<std::string> bf16_linears;
 };
+
+/// Whether fp8 weights travel as fp8 bytes.
+inline bool gathers_float8(const Float8Config& c) {
+  return c.all_gather != "false";
+}
+
+/// Whether scales are rounded down to a power of two, which makes the multiplication by them exact.
+inline bool power_of_two_scales(const Float8Config& c) {
+  return c.round_scales_to_power_of_two == "true";
+}
 
 }  // namespace octet

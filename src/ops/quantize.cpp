@@ -10,9 +10,12 @@ QuantScale QuantScale::allocate(Arena& arena) {
 Tensor quantize(OpContext& context, const Tensor& x, DType format, const QuantScale& scale, void* storage,
                 void* transposed) {
   context.exchange.reduce_max(scale.amax, 1);
-  context.kernels.compute_scales(
-      context.stream,
-      {.amax = scale.amax, .scale = scale.scale, .inverse_scale = scale.inverse, .n = 1, .format = format});
+  context.kernels.compute_scales(context.stream, {.amax = scale.amax,
+                                                  .scale = scale.scale,
+                                                  .inverse_scale = scale.inverse,
+                                                  .n = 1,
+                                                  .format = format,
+                                                  .power_of_two = context.power_of_two_scales});
   context.kernels.cast_to_float8(context.stream, {.x = x.data,
                                                   .from = x.dtype,
                                                   .y = storage,

@@ -4,8 +4,9 @@
 
 namespace octet {
 
-WeightScales::WeightScales(const ParameterList& list, const ShardLayout& layout, Device& device, Stream& stream)
-    : layout_(layout), device_(device), stream_(stream) {
+WeightScales::WeightScales(const ParameterList& list, const ShardLayout& layout, Device& device, Stream& stream,
+                           bool power_of_two)
+    : layout_(layout), device_(device), stream_(stream), power_of_two_(power_of_two) {
   for (const ParameterSpec& p : list.parameters) {
     slots_.push_back(is_float8(p.gathered) ? static_cast<int>(count_++) : -1);
   }
@@ -45,7 +46,8 @@ void WeightScales::update(Communicator& replica, const KernelTable& kernels) {
                                    .scale = amaxes + count_,
                                    .inverse_scale = amaxes + 2 * count_,
                                    .n = count_,
-                                   .format = DType::e4m3});
+                                   .format = DType::e4m3,
+                                   .power_of_two = power_of_two_});
 }
 
 void WeightScales::measure_gathered(std::size_t i, const Tensor& gathered, Communicator& tp,
@@ -55,8 +57,12 @@ void WeightScales::measure_gathered(std::size_t i, const Tensor& gathered, Commu
                           .n = gathered.elements(),
                           .out = {.amax = amax(i), .non_finite = nullptr}});
   if (tp.size() > 1) tp.all_reduce(amax(i), 1, DType::f32, ReduceOp::max);
-  kernels.compute_scales(
-      stream_, {.amax = amax(i), .scale = at(1, i), .inverse_scale = at(2, i), .n = 1, .format = DType::e4m3});
+  kernels.compute_scales(stream_, {.amax = amax(i),
+                                   .scale = at(1, i),
+                                   .inverse_scale = at(2, i),
+                                   .n = 1,
+                                   .format = DType::e4m3,
+                                   .power_of_two = power_of_two_});
 }
 
 }  // namespace octet

@@ -12,7 +12,8 @@ namespace octet {
 /// comes from the optimizer's own pass; one MAX all-reduce of all of them gives every scale for the next step.
 class WeightScales {
  public:
-  WeightScales(const ParameterList& list, const ShardLayout& layout, Device& device, Stream& stream);
+  WeightScales(const ParameterList& list, const ShardLayout& layout, Device& device, Stream& stream,
+               bool power_of_two = false);
 
   /// Bytes of all scales of a model.
   static std::int64_t bytes(const ParameterList& list);
@@ -39,6 +40,7 @@ class WeightScales {
   Stream& stream_;
   std::vector<int> slots_;  ///< by parameter, -1: not fp8
   std::int64_t count_ = 0;
+  bool power_of_two_;
   Buffer values_;  ///< [3, count]: amax, scale, inverse scale
 };
 

@@ -59,8 +59,9 @@ void RunLog::start(const MemoryPlan& plan, const Trainer& trainer) {
               split.validation());
   }
   if (config_.precision == Precision::float8) {
-    log::info("precision float8: recipe {}, fp8 all-gather {}, sums of fp8 products {}", config_.float8.recipe,
-              config_.float8.all_gather ? "on" : "off",
+    log::info("precision float8: recipe {}, fp8 all-gather {}, scales {}, sums of fp8 products {}",
+              config_.float8.recipe, gathers_float8(config_.float8) ? "on" : "off",
+              power_of_two_scales(config_.float8) ? "rounded to powers of two" : "not rounded",
               config_.device == "cuda" ? "the GPU's" : config_.float8.accumulate);
   } else {
     log::info("precision {}", name_of(config_.precision));

@@ -51,7 +51,7 @@ class Harness {
                   .tp = {mesh_.tp().rank(), mesh_.tp().size()},
                   .tp_keep_gathered = options.tp_keep_gathered},
                  options.optimizer,
-                 {.reshard_after_forward = options.reshard, .float8_all_gather = options.float8.all_gather}, mesh_,
+                 {.reshard_after_forward = options.reshard, .float8_all_gather = gathers_float8(options.float8)}, mesh_,
                  *stream_, &gemms) {}
 
  public:

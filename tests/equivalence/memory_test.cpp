@@ -55,7 +55,7 @@ Measured run(const Harness::Options& options, bool tied) {
   }
   m.plan = plan_memory({.settings = {model_of(tied), options.precision, options.float8, options.micro_batch, seq_len},
                         .mesh = h.mesh().shape(),
-                        .fsdp = {options.reshard, options.float8.all_gather},
+                        .fsdp = {options.reshard, gathers_float8(options.float8)},
                         .micro_batches = sequences_a_rank / options.micro_batch},
                        h.stream());
   m.parameters = model_of(tied).parameters();
@@ -79,7 +79,7 @@ class Memory : public testing::TestWithParam<Case> {
   Measured measure() const {
     Harness::Options options;
     options.precision = GetParam().precision;
-    options.float8.all_gather = GetParam().float8_all_gather;
+    options.float8.all_gather = GetParam().float8_all_gather ? "true" : "false";
     options.reshard = GetParam().reshard;
     options.micro_batch = GetParam().micro_batch;
     return run(options, GetParam().tied);

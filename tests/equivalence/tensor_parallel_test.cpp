@@ -106,7 +106,7 @@ class TensorParallel : public testing::TestWithParam<Case> {
   Harness::Options options(const Layout& layout) const {
     Harness::Options o;
     o.precision = GetParam().precision;
-    o.float8.all_gather = GetParam().float8_all_gather;
+    o.float8.all_gather = GetParam().float8_all_gather ? "true" : "false";
     o.dp_replicate = layout.replicas;
     o.tp = layout.tp;
     o.tp_keep_gathered = GetParam().keep_gathered;

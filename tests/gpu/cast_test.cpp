@@ -106,11 +106,11 @@ TEST_F(GpuCast, ScalesHaveTheBitsOfTheCpu) {
   auto amaxes = normal<float>(700, 2);
   for (float& v : amaxes) v = std::fabs(v);
   for (const float v : {0.0f, 1e-13f, 1e-12f, 1.1e-12f, 1e30f, 3e38f, INFINITY, NAN}) amaxes.push_back(v);
-  for (const DType format : {DType::e4m3, DType::e5m2}) {
+  for (const auto& [format, power] : {std::pair{DType::e4m3, false}, {DType::e5m2, false}, {DType::e4m3, true}}) {
     Both<float> amax(*gpu_stream, amaxes);
     auto scale = Both<float>::output(*gpu_stream, amax.size()), inverse = Both<float>::output(*gpu_stream, amax.size());
-    cpu.compute_scales(*cpu_stream, {amax.cpu(), scale.cpu(), inverse.cpu(), amax.size(), format});
-    gpu().compute_scales(*gpu_stream, {amax.gpu(), scale.gpu(), inverse.gpu(), amax.size(), format});
+    cpu.compute_scales(*cpu_stream, {amax.cpu(), scale.cpu(), inverse.cpu(), amax.size(), format, power});
+    gpu().compute_scales(*gpu_stream, {amax.gpu(), scale.gpu(), inverse.gpu(), amax.size(), format, power});
     expect_same_values(scale, "scale");
     expect_same_values(inverse, "inverse scale");
   }
