@@ -1,19 +1,12 @@
 #include "kernels/cast.h"
 
-#include <bit>
-#include <cmath>
-
 #include "kernels/cpu/blocks.h"
 #include "kernels/cpu/cpu_kernels.h"
+#include "kernels/cpu/scale.h"
 #include "kernels/cpu/vector.h"
 
 namespace octet::cpu {
 namespace {
-
-/// exp2(floor(log2(x))) of a positive normal number: its exponent. Zero and NaN stay.
-float power_below(float x) {
-  return std::isnan(x) ? x : std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & 0x7F800000u);
-}
 
 template <typename To, typename From>
 void cast_loop(const From* __restrict x, To* __restrict y, std::int64_t n, float scale) {
@@ -58,13 +51,8 @@ void convert_all(const Convert& args) {
 }  // namespace
 
 void compute_scales(Stream&, const ComputeScales& args) {
-  const double max_of_format = static_cast<double>(float8_max(args.format));
   for (std::int64_t i = 0; i < args.n; ++i) {
-    const auto amax = static_cast<double>(args.amax[i]);
-    // Written so that a NaN fails the comparison and stays.
-    const double clamped = amax < 1e-12 ? 1e-12 : amax;
-    const auto exact = static_cast<float>(max_of_format / clamped);
-    args.scale[i] = args.power_of_two ? power_below(exact) : exact;
+    args.scale[i] = scale_of(args.amax[i], args.format, args.power_of_two);
     args.inverse_scale[i] = 1.0f / args.scale[i];
   }
 }

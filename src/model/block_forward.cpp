@@ -27,7 +27,7 @@ void forward_and_scatter(const BlockPass& pass, BlockLinear l, const LinearInput
                          const Tensor& y) {
   const ArenaScope scope(pass.op.scratch);
   const Tensor partial = partial_of(pass.op, y);
-  forward(pass, l, x, weights, partial);
+  forward(pass, l, forward_input(pass.op, x), weights, partial);
   scatter_rows(pass.op, partial, y);
 }
 
@@ -46,9 +46,10 @@ void attention_part(const BlockPass& pass, int unit, std::span<const Tensor> wei
               stats_of(pass, unit, checked_attention_input, a.x_attention));
   quantize_input(pass.op, a.x_attention);
   gather_input(pass.op, a.x_attention);
-  forward(pass, wq, a.x_attention, weights, a.q);
-  forward(pass, wk, a.x_attention, weights, a.k);
-  forward(pass, wv, a.x_attention, weights, a.v);
+  const LinearInput x = forward_input(pass.op, a.x_attention);
+  forward(pass, wq, x, weights, a.q);
+  forward(pass, wk, x, weights, a.k);
+  forward(pass, wv, x, weights, a.v);
   rope(pass.op, pass.rope, a.q, pass.shape.batch, m.head_dim, false, {});
   rope(pass.op, pass.rope, a.k, pass.shape.batch, m.head_dim, false, {});
 
@@ -66,8 +67,9 @@ void ffn_part(const BlockPass& pass, int unit, std::span<const Tensor> weights, 
               a.x_ffn.high, a.inverse_rms_ffn, stats_of(pass, unit, checked_ffn_input, a.x_ffn));
   quantize_input(pass.op, a.x_ffn);
   gather_input(pass.op, a.x_ffn);
-  forward(pass, w1, a.x_ffn, weights, a.gate);
-  forward(pass, w3, a.x_ffn, weights, a.up);
+  const LinearInput x = forward_input(pass.op, a.x_ffn);
+  forward(pass, w1, x, weights, a.gate);
+  forward(pass, w3, x, weights, a.up);
 
   place_high(pass, a.x_w2);
   pass.op.kernels.swiglu_forward(pass.op.stream, {.gate = a.gate.data,

@@ -46,7 +46,8 @@ BlockRecipes block_recipes(Precision precision, const Float8Config& float8) {
     });
     recipes[l] = {.name = linear_names[l],
                   .float8 = precision == Precision::float8 && !excepted,
-                  .sums = float8_sums(float8.accumulate)};
+                  .sums = float8_sums(float8.accumulate),
+                  .scaling = float8_scaling(float8.recipe)};
   }
   return recipes;
 }
@@ -81,8 +82,9 @@ ParameterList llama_parameters(const ModelConfig& m, Precision precision, const 
       const auto linear = static_cast<BlockLinear>(l);
       const LinearRecipe& recipe = recipes[static_cast<std::size_t>(l)];
       add(fmt::format("{}{}.weight", prefix, recipe.name), weight_shape(m, linear),
-          is_row_parallel(linear) ? inputs : outputs, recipe.float8 ? LinearRecipe::weight_format : storage,
-          init_std(linear, layer), no_cutoff);
+          is_row_parallel(linear) ? inputs : outputs,
+          recipe.float8 && !recipe.rowwise() ? LinearRecipe::weight_format : storage, init_std(linear, layer),
+          no_cutoff);
     }
   }
   list.units.push_back("head");
@@ -93,11 +95,13 @@ ParameterList llama_parameters(const ModelConfig& m, Precision precision, const 
 
 double float8_flops_share(const ModelConfig& m, Precision precision, const Float8Config& float8, std::int64_t seq_len) {
   const BlockRecipes recipes = block_recipes(precision, float8);
-  std::int64_t weights = 0;
+  std::int64_t flops = 0;  // of a token and layer: 2 a weight and GEMM
   for (int l = 0; l < block_linears; ++l) {
-    if (recipes[static_cast<std::size_t>(l)].float8) weights += weight_shape(m, static_cast<BlockLinear>(l)).elements();
+    const LinearRecipe& recipe = recipes[static_cast<std::size_t>(l)];
+    const std::int64_t gemms = !recipe.float8 ? 0 : recipe.float8_grad_weight() ? 3 : 2;
+    flops += 2 * gemms * weight_shape(m, static_cast<BlockLinear>(l)).elements();
   }
-  return 6.0 * static_cast<double>(weights * m.layers) / m.flops_per_token(seq_len);
+  return static_cast<double>(flops * m.layers) / m.flops_per_token(seq_len);
 }
 
 std::string gemm_format_table(const ModelConfig& m, Precision precision, const Float8Config& float8) {
@@ -110,9 +114,11 @@ std::string gemm_format_table(const ModelConfig& m, Precision precision, const F
     const LinearRecipe recipe = block_recipes(precision, float8)[static_cast<std::size_t>(l)];
     const std::string_view x = recipe.float8 ? name_of(LinearRecipe::input_format) : plain;
     const std::string_view w = recipe.float8 ? name_of(LinearRecipe::weight_format) : plain;
-    const std::string_view dy = recipe.float8 ? name_of(LinearRecipe::grad_output_format) : plain;
+    const std::string_view dy = recipe.float8 ? name_of(recipe.grad_output_format()) : plain;
     table += row(recipe.name, weight_shape(m, static_cast<BlockLinear>(l)).text(), fmt::format("{} x {}", x, w),
-                 fmt::format("{} x {}", dy, w), fmt::format("{} x {}", dy, x));
+                 fmt::format("{} x {}", dy, w),
+                 recipe.float8 && !recipe.float8_grad_weight() ? fmt::format("{} x {}", plain, plain)
+                                                               : fmt::format("{} x {}", dy, x));
   }
   const std::string same = fmt::format("{} x {}", plain, plain);
   table += row(m.tied_embedding ? "output (tied)" : "output", Shape{m.vocab_size, m.dim}.text(), same, same, same);

@@ -46,8 +46,24 @@ inline Float8Sums float8_sums(std::string_view accumulate) {
   throw usage_error("ops", "float8.accumulate = \"{}\", expected fp32, hopper, hopper_fast or hopper_slow", accumulate);
 }
 
+/// Which values share a scale (torchao's recipes of the same names). tensorwise: a tensor; the output gradient is e5m2.
+/// rowwise: a vector along which a GEMM contracts; all operands e4m3, weights cast where they are used.
+/// rowwise_with_gw_hp: likewise, but the weight has one scale in the GEMM of the input's gradient, and the GEMM of the
+/// weight's gradient is bf16.
+enum class Float8Scaling : std::uint8_t { tensorwise, rowwise, rowwise_with_gw_hp };
+
+inline constexpr std::array<std::string_view, 3> recipe_names = {"tensorwise", "rowwise", "rowwise_with_gw_hp"};
+
+/// Of a value of `float8.recipe`. Usage error: another word.
+inline Float8Scaling float8_scaling(std::string_view recipe) {
+  for (std::size_t i = 0; i < recipe_names.size(); ++i) {
+    if (recipe == recipe_names[i]) return static_cast<Float8Scaling>(i);
+  }
+  throw usage_error("ops", "float8.recipe = \"{}\", expected tensorwise, rowwise or rowwise_with_gw_hp", recipe);
+}
+
 struct Float8Config {
-  std::string recipe = "tensorwise";
+  std::string recipe = "tensorwise";  ///< one of recipe_names
   /// true: cast weights on the owning shard and gather fp8 bytes; false: gather bf16 and cast the gathered weight.
   /// auto (gathers_float8).
   std::string all_gather = "auto";
@@ -59,14 +75,20 @@ struct Float8Config {
   std::vector<std::string> bf16_linears;
 };
 
-/// Whether fp8 weights travel as fp8 bytes.
+/// Whether fp8 weights can travel as fp8 bytes: only a scale of the whole tensor is known before the tensor is.
+inline bool may_gather_float8(const Float8Config& c) {
+  return float8_scaling(c.recipe) == Float8Scaling::tensorwise;
+}
+
+/// Whether they do.
 inline bool gathers_float8(const Float8Config& c) {
-  return c.all_gather != "false";
+  return c.all_gather != "false" && may_gather_float8(c);
 }
 
 /// Whether scales are rounded down to a power of two, which makes the multiplication by them exact.
 inline bool power_of_two_scales(const Float8Config& c) {
-  return c.round_scales_to_power_of_two == "true";
+  if (c.round_scales_to_power_of_two != "auto") return c.round_scales_to_power_of_two == "true";
+  return float8_scaling(c.recipe) != Float8Scaling::tensorwise;
 }
 
 }  // namespace octet

@@ -165,18 +165,20 @@ void declare_parallel(Schema& schema, ParallelConfig& c) {
 
 void declare_float8(Schema& schema, Float8Config& c) {
   schema.section("float8", "Details of `precision: float8`; without effect in the other precisions.");
-  schema.add_choice("recipe", c.recipe, {"tensorwise"})
-      .help("How scales are chosen. tensorwise: one dynamic scale a tensor from its absolute maximum.");
+  schema.add_choice("recipe", c.recipe, {recipe_names.begin(), recipe_names.end()})
+      .help(
+          "How scales are chosen, always from absolute maxima at the time. tensorwise: one a tensor. rowwise: one for "
+          "each row or column along which a GEMM sums, so that every operand is cast twice; weights travel in bf16. "
+          "rowwise_with_gw_hp: rowwise, with the GEMM of the weight's gradient in bf16 and one scale for the weight in "
+          "the GEMM of the input's gradient.");
   schema.add_choice("all_gather", c.all_gather, {"auto", "true", "false"})
       .help(
           "true: cast weights on the owning shard and gather 8-bit bytes. false: gather bf16 and cast afterwards. "
-          "auto: "
-          "true.");
+          "auto: true for tensorwise, the only recipe that allows it, else false.");
   schema.add_choice("round_scales_to_power_of_two", c.round_scales_to_power_of_two, {"auto", "true", "false"})
       .help(
-          "Round scales down to a power of two, so that multiplying by them rounds nothing. auto: false, as torchao "
-          "has "
-          "it.");
+          "Round scales down to a power of two, so that multiplying by them rounds nothing. auto: true for the rowwise "
+          "recipes, false for tensorwise, as torchao has it.");
   schema.add_choice("accumulate", c.accumulate, {accumulate_names.begin(), accumulate_names.end()})
       .help(
           "How the CPU sums the products of 8-bit GEMMs. fp32. hopper: as an H100's tensor cores do, with 13 fraction "

@@ -101,6 +101,14 @@ void check_names(const RunConfig& c, const Origins& at) {
   check_parts(c.optimizer.no_decay, parameters, "optimizer.no_decay", "expected a part of a parameter's name", at);
 }
 
+/// Scales of rows and columns are known only where the whole weight is.
+void check_float8_gather(const RunConfig& c, const Origins& at) {
+  if (c.float8.all_gather != "true" || may_gather_float8(c.float8)) return;
+  throw refuse(at, "float8.all_gather", c.float8.all_gather,
+               "recipe {} casts weights after they are gathered; expected auto or false, or recipe tensorwise",
+               c.float8.recipe);
+}
+
 /// GEMMs on 8-bit operands need all three dimensions in multiples of 16 (cuBLASLt; torchao filters by the same rule).
 void check_float8(const RunConfig& c, const Origins& at) {
   const BlockRecipes recipes = block_recipes(c.precision, c.float8);
@@ -211,6 +219,7 @@ void validate(const RunConfig& config, const Origins& origins) {
   check_parallel(config.parallel, origins);
   check_tensor_parallel(config, origins);
   check_names(config, origins);
+  check_float8_gather(config, origins);
   check_float8(config, origins);
   check_attention(config, origins);
   check_wall_time(config, origins);

@@ -113,7 +113,12 @@ TEST(Schema, WrongFiles) {
       {base + "cuda: {gemm: best}\n", {":3: cuda.gemm = \"best\"", "heuristic, timed"}},
       {base + "cuda: {gemm_plans: file}\n", {":3: cuda.gemm_plans = file", "no effect with device = cpu"}},
       {base + "device: gpu\n", {":3: device = \"gpu\"", "cpu, cuda"}},
-      {base + "float8: {recipe: rowwise}\n", {":3: float8.recipe = \"rowwise\"", "one of tensorwise"}},
+      {base + "float8: {recipe: rowwize}\n",
+       {":3: float8.recipe = \"rowwize\"", "tensorwise, rowwise, rowwise_with_gw_hp", "nearest: rowwise"}},
+      {base + "float8: {recipe: rowwise, all_gather: true}\n",
+       {":3: float8.all_gather = true", "recipe rowwise casts weights after they are gathered", "auto or false"}},
+      {base + "float8: {recipe: rowwise_with_gw_hp, all_gather: true}\n",
+       {":3: float8.all_gather = true", "recipe rowwise_with_gw_hp casts", "recipe tensorwise"}},
       {base + "float8: {all_gather: 1}\n", {":3: float8.all_gather = \"1\"", "auto, true, false"}},
       {base + "float8: {round_scales_to_power_of_two: 1}\n",
        {":3: float8.round_scales_to_power_of_two = \"1\"", "auto, true, false"}},
@@ -244,6 +249,25 @@ TEST(Validate, Float8NeedsMultiplesOf16) {
   expect_parts(message_of([&] { validate(c); }), {"attention.wq of model 5m has 256 inputs and 264 outputs"});
   c.precision = Precision::bf16;
   validate(c);
+}
+
+TEST(Validate, Float8Choices) {
+  RunConfig c = sample();
+  struct Row {
+    const char *recipe, *all_gather, *power;
+    bool gathers, rounds;
+  };
+  for (const Row& row :
+       {Row{"tensorwise", "auto", "auto", true, false}, Row{"tensorwise", "false", "true", false, true},
+        Row{"tensorwise", "true", "false", true, false}, Row{"rowwise", "auto", "auto", false, true},
+        Row{"rowwise", "false", "false", false, false}, Row{"rowwise_with_gw_hp", "auto", "auto", false, true}}) {
+    c.float8.recipe = row.recipe;
+    c.float8.all_gather = row.all_gather;
+    c.float8.round_scales_to_power_of_two = row.power;
+    validate(c);
+    EXPECT_EQ(gathers_float8(c.float8), row.gathers) << row.recipe << " " << row.all_gather;
+    EXPECT_EQ(power_of_two_scales(c.float8), row.rounds) << row.recipe << " " << row.power;
+  }
 }
 
 TEST(Validate, AttentionEndsAtItsWidestHead) {
