@@ -4,6 +4,7 @@
 #include "kernels/cuda/float8.cuh"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/packs.cuh"
+#include "kernels/cuda/scale.cuh"
 #include "kernels/cuda/transpose_tile.cuh"
 
 namespace octet::cuda {
@@ -11,21 +12,13 @@ namespace {
 
 constexpr int threads = 256;
 
-/// exp2(floor(log2(x))) of a positive normal number: its exponent. Zero and NaN stay.
-__device__ __forceinline__ float power_below(float x) {
-  return x != x ? x : __uint_as_float(__float_as_uint(x) & 0x7F800000u);
-}
-
 /// Reads and writes a few bytes: one launch for all tensors of a model.
 __global__ void compute_scales_kernel(const float* __restrict__ amax, float* __restrict__ scale,
                                       float* __restrict__ inverse_scale, std::int64_t n, double max_of_format,
                                       bool power_of_two) {
   const std::int64_t i = std::int64_t{blockIdx.x} * threads + threadIdx.x;
   if (i >= n) return;
-  const double value = amax[i];
-  const double clamped = value < 1e-12 ? 1e-12 : value;  // a NaN fails the comparison and stays
-  const float exact = static_cast<float>(max_of_format / clamped);
-  const float rounded = power_of_two ? power_below(exact) : exact;
+  const float rounded = scale_of(amax[i], max_of_format, power_of_two);
   scale[i] = rounded;
   inverse_scale[i] = 1.0f / rounded;
 }

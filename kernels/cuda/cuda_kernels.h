@@ -11,6 +11,7 @@ void compute_scales(Stream&, const ComputeScales&);
 void cast_to_float8(Stream&, const CastToFloat8&);
 void transpose_float8(Stream&, const TransposeFloat8&);
 void convert(Stream&, const Convert&);
+void quantize_rowwise(Stream&, const QuantizeRowwise&);
 
 void gemm(Stream&, const Gemm&);
 std::int64_t gemm_workspace(const Gemm&);

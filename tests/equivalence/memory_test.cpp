@@ -68,6 +68,7 @@ struct Case {
   Precision precision;
   bool float8_all_gather, reshard, tied;
   std::int64_t micro_batch;
+  const char* recipe = "tensorwise";
 };
 
 void PrintTo(const Case& c, std::ostream* out) {
@@ -80,6 +81,7 @@ class Memory : public testing::TestWithParam<Case> {
     Harness::Options options;
     options.precision = GetParam().precision;
     options.float8.all_gather = GetParam().float8_all_gather ? "true" : "false";
+    options.float8.recipe = GetParam().recipe;
     options.reshard = GetParam().reshard;
     options.micro_batch = GetParam().micro_batch;
     return run(options, GetParam().tied);
@@ -93,7 +95,10 @@ INSTANTIATE_TEST_SUITE_P(Cases, Memory,
                                          Case{"float8", Precision::float8, true, true, false, 1},
                                          Case{"float8_tied", Precision::float8, true, true, true, 2},
                                          Case{"float8_tied_accumulating", Precision::float8, true, true, true, 1},
-                                         Case{"float8_bf16_gather", Precision::float8, false, true, false, 1}),
+                                         Case{"float8_bf16_gather", Precision::float8, false, true, false, 1},
+                                         Case{"rowwise", Precision::float8, false, true, false, 1, "rowwise"},
+                                         Case{"rowwise_kept", Precision::float8, false, false, true, 2, "rowwise"},
+                                         Case{"gw_hp", Precision::float8, false, true, false, 1, "rowwise_with_gw_hp"}),
                          [](const auto& c) { return c.param.name; });
 
 TEST_P(Memory, PlanHoldsWhatAStepUsesAndLittleMore) {
