@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(threads)
   const int there = left <= 0 ? 0 : left < size ? static_cast<int>(left) : size;
 
   unsigned column_max[size] = {};
-#pragma unroll 2
+#pragma unroll 1
   for (int i = 0; i < rows_a_warp; ++i) {
     const std::int64_t row = first_row + i;
     if (row >= rows) break;  // the same for all lanes
