@@ -6,18 +6,6 @@
 namespace octet::gpu_test {
 namespace {
 
-/// Equal bits, or NaN on both sides: the device does not keep a NaN's sign and payload.
-template <typename T>
-void expect_same_values(Both<T>& array, const char* what) {
-  const std::vector<T> gpu = array.download();
-  for (std::size_t i = 0; i < gpu.size(); ++i) {
-    const T cpu = array.host()[i];
-    if (std::isnan(static_cast<float>(gpu[i])) && std::isnan(static_cast<float>(cpu))) continue;
-    ASSERT_EQ(std::memcmp(&gpu[i], &cpu, sizeof(T)), 0)
-        << what << ", element " << i << ": " << static_cast<float>(gpu[i]) << " and " << static_cast<float>(cpu);
-  }
-}
-
 /// Random values over the range of both formats and beyond, among them what is special to them.
 template <typename T>
 std::vector<T> values_to_cast(std::int64_t n, unsigned seed) {
