@@ -11,11 +11,17 @@ Tensor take_rows(Arena& arena, DType dtype, const BatchShape& shape, std::int64_
   return take(arena, dtype, shape.tokens(), columns).rows(shape.part.index * shape.rows(), shape.rows());
 }
 
-/// Space for the forms of an input that the linears of its group read in backward.
-LinearInput take_input(Arena& arena, const BlockRecipes& recipes, std::initializer_list<BlockLinear> group,
+/// Space for the forms of an input that the linears of its group read in backward, each form in an arena.
+struct InputPlaces {
+  Arena& high;
+  Arena& quantized;
+  Arena& scale;
+};
+
+LinearInput take_input(const InputPlaces& places, const BlockRecipes& recipes, std::initializer_list<BlockLinear> group,
                        const BatchShape& shape, std::int64_t columns, bool keep_high = false) {
   const bool gathered = !is_row_parallel(*group.begin());
-  const auto place = [&](DType dtype) {
+  const auto place = [&](Arena& arena, DType dtype) {
     return gathered ? take_rows(arena, dtype, shape, columns) : take(arena, dtype, shape.tokens(), columns);
   };
   LinearInput x;
@@ -28,10 +34,10 @@ LinearInput take_input(Arena& arena, const BlockRecipes& recipes, std::initializ
     x.any_rowwise_grad_weight |= recipe.rowwise() && recipe.float8_grad_weight();
   }
   const std::int64_t rows = gathered ? shape.rows() : shape.tokens();
-  x.high = x.keep_high ? place(shape.storage) : Tensor{nullptr, shape.storage, {rows, columns}, nullptr};
+  x.high = x.keep_high ? place(places.high, shape.storage) : Tensor{nullptr, shape.storage, {rows, columns}, nullptr};
   if (x.any_float8) {
-    x.quantized = place(LinearRecipe::input_format);
-    x.scale = QuantScale::allocate(arena);
+    x.quantized = place(places.quantized, LinearRecipe::input_format);
+    x.scale = QuantScale::allocate(places.scale);
   }
   return x;
 }
@@ -42,25 +48,31 @@ Tensor take(Arena& arena, DType dtype, std::int64_t rows, std::int64_t columns) 
   return {arena.allocate(rows * columns * size_of(dtype)), dtype, {rows, columns}, nullptr};
 }
 
-BlockActivations BlockActivations::allocate(Arena& arena, const ModelConfig& model, const BatchShape& shape,
-                                            const BlockRecipes& recipes) {
+BlockActivations BlockActivations::allocate(const ActivationPlaces& places, const ModelConfig& model,
+                                            const BatchShape& shape, const BlockRecipes& recipes) {
+  using enum Activation;
   const std::int64_t n = shape.tokens(), rows = shape.rows();
   const DType t = shape.storage;
+  const auto input = [&](Activation a, std::initializer_list<BlockLinear> group, std::int64_t columns) {
+    return take_input({places.of(a), places.of(a), places.kept}, recipes, group, shape, columns);
+  };
   BlockActivations a;
-  a.h = take(arena, t, rows, model.dim);
-  a.inverse_rms_attention = arena.allocate<float>(rows);
-  a.x_attention = take_input(arena, recipes, {wq, wk, wv}, shape, model.dim);
-  a.q = take(arena, t, n, model.q_dim());
-  a.k = take(arena, t, n, model.kv_dim());
-  a.v = take(arena, t, n, model.kv_dim());
-  a.log_sum_exp = arena.allocate<float>(n * model.heads);
-  a.x_wo = take_input(arena, recipes, {wo}, shape, model.q_dim(), true);  // attention's backward reads its output
-  a.h_middle = take(arena, t, rows, model.dim);
-  a.inverse_rms_ffn = arena.allocate<float>(rows);
-  a.x_ffn = take_input(arena, recipes, {w1, w3}, shape, model.dim);
-  a.gate = take(arena, t, n, model.ffn_dim);
-  a.up = take(arena, t, n, model.ffn_dim);
-  a.x_w2 = take_input(arena, recipes, {w2}, shape, model.ffn_dim);
+  // First in their arenas: a block reads its predecessor's h_middle while it makes what comes after it.
+  a.h = take(places.kept, t, rows, model.dim);
+  a.h_middle = take(places.of(residual), t, rows, model.dim);
+  a.inverse_rms_attention = places.of(attention_input).allocate<float>(rows);
+  a.x_attention = input(attention_input, {wq, wk, wv}, model.dim);
+  a.q = take(places.of(Activation::q), t, n, model.q_dim());
+  a.k = take(places.of(Activation::k), t, n, model.kv_dim());
+  a.v = take(places.of(Activation::v), t, n, model.kv_dim());
+  a.log_sum_exp = places.of(attention_output).allocate<float>(n * model.heads);
+  a.x_wo = take_input({places.of(attention_output), places.of(attention_cast), places.kept}, recipes, {wo}, shape,
+                      model.q_dim(), true);  // attention's backward reads its output
+  a.inverse_rms_ffn = places.of(ffn_input).allocate<float>(rows);
+  a.x_ffn = input(ffn_input, {w1, w3}, model.dim);
+  a.gate = take(places.of(Activation::gate), t, n, model.ffn_dim);
+  a.up = take(places.of(Activation::up), t, n, model.ffn_dim);
+  a.x_w2 = input(ffn_product, {w2}, model.ffn_dim);
   return a;
 }
 

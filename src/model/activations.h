@@ -3,6 +3,7 @@
 #include "src/device/arena.h"
 #include "src/model/config.h"
 #include "src/model/parameters.h"
+#include "src/model/recompute.h"
 #include "src/ops/linear.h"
 
 namespace octet {
@@ -19,8 +20,16 @@ struct BatchShape {
   std::int64_t rows() const { return tokens() / part.count; }
 };
 
-/// What one block keeps from forward to backward. n = batch · seq tokens, r = n / parts rows of this rank; heads and
-/// ffn are this rank's.
+/// Memory for a block's activations.
+struct ActivationPlaces {
+  Arena& kept;    ///< of what the block keeps from forward to backward
+  Arena& shared;  ///< of the rest, which blocks make in the same memory one after the other
+  ActivationSet keep = ActivationSet::all();
+  Arena& of(Activation a) const { return keep.has(a) ? kept : shared; }
+};
+
+/// What one block makes in forward and reads in backward. n = batch · seq tokens, r = n / parts rows of this rank;
+/// heads and ffn are this rank's.
 struct BlockActivations {
   Tensor h;                                ///< [r, dim] block input, the residual stream
   float* inverse_rms_attention = nullptr;  ///< [r]
@@ -34,7 +43,8 @@ struct BlockActivations {
   Tensor gate, up;                         ///< [n, ffn] outputs of w1 and w3
   LinearInput x_w2;                        ///< [n, ffn] silu(gate) · up
 
-  static BlockActivations allocate(Arena& arena, const ModelConfig& model, const BatchShape& shape,
+  /// Scales of casts are kept with all of `places`: what is cast again is cast with them.
+  static BlockActivations allocate(const ActivationPlaces& places, const ModelConfig& model, const BatchShape& shape,
                                    const BlockRecipes& recipes);
 };
 

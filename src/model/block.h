@@ -25,6 +25,11 @@ struct BlockPass {
 void block_forward(const BlockPass& pass, int unit, std::span<const Tensor> weights, const Tensor& residual,
                    const Tensor& branch_in, BlockActivations& a, const Tensor& branch_out);
 
+/// Makes again what `kept` lacks of a forward of this block, from what it has: the same bits, with the scales of then;
+/// nothing is measured, counted or reduced, and the block's result is not made. `branch` [r, dim] is scratch.
+void block_recompute(const BlockPass& pass, int unit, std::span<const Tensor> weights, const ActivationSet& kept,
+                     BlockActivations& a, const Tensor& branch);
+
 /// `dh` [n, dim] holds the gradient of the block's result and is overwritten with that of its input; `dh_scale.amax`
 /// its abs-max, likewise. Uses up a.gate and a.up.
 void block_backward(const BlockPass& pass, int unit, std::span<const Tensor> weights,

@@ -8,78 +8,114 @@
 namespace octet {
 namespace {
 
-const LinearRecipe& recipe(const BlockPass& pass, BlockLinear l) {
-  return pass.recipes[static_cast<std::size_t>(l)];
+using enum Activation;
+
+/// A run through a block: in forward it makes everything, before backward what was not kept.
+struct Run {
+  const BlockPass& pass;
+  int unit;
+  std::span<const Tensor> weights;
+  BlockActivations& a;
+  ActivationSet missing;
+  bool again;  ///< the scales are there, and nothing is counted
+
+  OpContext& op() const { return pass.op; }
+  bool makes(Activation x) const { return missing.has(x); }
+
+  void linear(BlockLinear l, const LinearInput& x, const Tensor& y) const {
+    const LinearRecipe& r = pass.recipes[static_cast<std::size_t>(l)];
+    linear_forward(op(), r, x.of(r), weights[static_cast<std::size_t>(slot_of(l))], y);
+  }
+  /// A row-parallel linear: each rank's columns give a partial sum, of which it gets its rows.
+  void linear_and_scatter(BlockLinear l, const LinearInput& x, const Tensor& y) const {
+    const ArenaScope scope(op().scratch);
+    const Tensor partial = partial_of(op(), y);
+    linear(l, forward_input(op(), x), partial);
+    scatter_rows(op(), partial, y);
+  }
+
+  /// x as the linears read it that make `results`.
+  LinearInput read(const LinearInput& x, const ActivationSet& results) const {
+    return missing.has_any(results) ? forward_input(op(), x) : x;
+  }
+
+  StatsOut stats(CheckedTensor tensor, const LinearInput& x) const {
+    if (again) return {};
+    return {.amax = x.any_float8 ? x.scale.amax : nullptr, .non_finite = pass.checks.counter(unit, tensor)};
+  }
+  /// A place for x.high: its own when it is kept, else scratch.
+  void place_high(LinearInput& x) const {
+    if (!x.keep_high) x.high.data = op().scratch.allocate(x.high.bytes());
+  }
+  void cast(LinearInput& x) const { again ? quantize_input_again(op(), x) : quantize_input(op(), x); }
+  /// `results` are of the linears that read x. What is not kept whole, backward gathers for itself.
+  void gather(LinearInput& x, Activation input, const ActivationSet& results) const {
+    if (x.keep_all ? makes(input) : missing.has_any(results)) gather_input(op(), x);
+  }
+  /// sum = residual + branch, x.high = its norm.
+  void norm(BlockSlot slot, const Tensor& residual, const Tensor& branch, const Tensor& sum, const LinearInput& x,
+            float* inverse_rms, CheckedTensor checked) const {
+    add_rmsnorm(op(), residual, branch, weights[static_cast<std::size_t>(slot)],
+                static_cast<float>(pass.model.norm_eps), sum, x.high, inverse_rms, stats(checked, x));
+  }
+  void rotate(const Tensor& x) const { rope(op(), pass.rope, x, pass.shape.batch, pass.model.head_dim, false, {}); }
+  void attention(const Tensor& out) const {
+    attention_forward(op(), attention_shape(pass.model, pass.shape), a.q, a.k, a.v, out, a.log_sum_exp);
+  }
+  void swiglu() const {
+    op().kernels.swiglu_forward(op().stream, {.gate = a.gate.data,
+                                              .up = a.up.data,
+                                              .y = a.x_w2.high.data,
+                                              .dtype = pass.shape.storage,
+                                              .n = a.gate.elements(),
+                                              .stats = stats(checked_ffn_product, a.x_w2)});
+  }
+};
+
+/// Into `branch`, where the residual stream after it is wanted.
+void attention_part(const Run& r, const Tensor& h, const Tensor& branch_in, const Tensor& branch) {
+  const ArenaScope scope(r.op().scratch);
+  BlockActivations& a = r.a;
+  if (r.makes(attention_input)) {
+    r.place_high(a.x_attention);
+    r.norm(slot_attention_norm, h, branch_in, a.h, a.x_attention, a.inverse_rms_attention, checked_attention_input);
+    r.cast(a.x_attention);
+  }
+  r.gather(a.x_attention, attention_input, {q, k, v});
+  const LinearInput x = r.read(a.x_attention, {q, k, v});
+  if (r.makes(q)) r.linear(wq, x, a.q);
+  if (r.makes(k)) r.linear(wk, x, a.k);
+  if (r.makes(v)) r.linear(wv, x, a.v);
+  if (r.makes(q)) r.rotate(a.q);
+  if (r.makes(k)) r.rotate(a.k);
+
+  if (r.makes(attention_output)) r.attention(a.x_wo.high);
+  if (r.makes(attention_cast)) {
+    if (a.x_wo.any_float8 && !r.again) measure(r.op(), a.x_wo.high, r.stats(checked_attention_output, a.x_wo));
+    r.cast(a.x_wo);
+  }
+  if (r.makes(residual)) r.linear_and_scatter(wo, a.x_wo, branch);
 }
 
-void forward(const BlockPass& pass, BlockLinear l, const LinearInput& x, std::span<const Tensor> weights,
-             const Tensor& y) {
-  const LinearRecipe& r = recipe(pass, l);
-  linear_forward(pass.op, r, x.of(r), weights[static_cast<std::size_t>(slot_of(l))], y);
-}
-
-StatsOut stats_of(const BlockPass& pass, int unit, CheckedTensor tensor, const LinearInput& x) {
-  return {.amax = x.any_float8 ? x.scale.amax : nullptr, .non_finite = pass.checks.counter(unit, tensor)};
-}
-
-/// A row-parallel linear: each rank's columns give a partial sum, of which it gets its rows.
-void forward_and_scatter(const BlockPass& pass, BlockLinear l, const LinearInput& x, std::span<const Tensor> weights,
-                         const Tensor& y) {
-  const ArenaScope scope(pass.op.scratch);
-  const Tensor partial = partial_of(pass.op, y);
-  forward(pass, l, forward_input(pass.op, x), weights, partial);
-  scatter_rows(pass.op, partial, y);
-}
-
-/// A place for x.high: its own when it is kept, else scratch.
-void place_high(const BlockPass& pass, LinearInput& x) {
-  if (!x.keep_high) x.high.data = pass.op.scratch.allocate(x.high.bytes());
-}
-
-void attention_part(const BlockPass& pass, int unit, std::span<const Tensor> weights, const Tensor& residual,
-                    const Tensor& branch_in, BlockActivations& a, const Tensor& branch_out) {
-  const ArenaScope scope(pass.op.scratch);
-  const ModelConfig& m = pass.model;
-  place_high(pass, a.x_attention);
-  add_rmsnorm(pass.op, residual, branch_in, weights[slot_attention_norm], static_cast<float>(m.norm_eps), a.h,
-              a.x_attention.high, a.inverse_rms_attention,
-              stats_of(pass, unit, checked_attention_input, a.x_attention));
-  quantize_input(pass.op, a.x_attention);
-  gather_input(pass.op, a.x_attention);
-  const LinearInput x = forward_input(pass.op, a.x_attention);
-  forward(pass, wq, x, weights, a.q);
-  forward(pass, wk, x, weights, a.k);
-  forward(pass, wv, x, weights, a.v);
-  rope(pass.op, pass.rope, a.q, pass.shape.batch, m.head_dim, false, {});
-  rope(pass.op, pass.rope, a.k, pass.shape.batch, m.head_dim, false, {});
-
-  attention_forward(pass.op, attention_shape(m, pass.shape), a.q, a.k, a.v, a.x_wo.high, a.log_sum_exp);
-  if (a.x_wo.any_float8) measure(pass.op, a.x_wo.high, stats_of(pass, unit, checked_attention_output, a.x_wo));
-  quantize_input(pass.op, a.x_wo);
-  forward_and_scatter(pass, wo, a.x_wo, weights, branch_out);
-}
-
-void ffn_part(const BlockPass& pass, int unit, std::span<const Tensor> weights, BlockActivations& a,
-              const Tensor& branch) {
-  const ArenaScope scope(pass.op.scratch);
-  place_high(pass, a.x_ffn);
-  add_rmsnorm(pass.op, a.h, branch, weights[slot_ffn_norm], static_cast<float>(pass.model.norm_eps), a.h_middle,
-              a.x_ffn.high, a.inverse_rms_ffn, stats_of(pass, unit, checked_ffn_input, a.x_ffn));
-  quantize_input(pass.op, a.x_ffn);
-  gather_input(pass.op, a.x_ffn);
-  const LinearInput x = forward_input(pass.op, a.x_ffn);
-  forward(pass, w1, x, weights, a.gate);
-  forward(pass, w3, x, weights, a.up);
-
-  place_high(pass, a.x_w2);
-  pass.op.kernels.swiglu_forward(pass.op.stream, {.gate = a.gate.data,
-                                                  .up = a.up.data,
-                                                  .y = a.x_w2.high.data,
-                                                  .dtype = pass.shape.storage,
-                                                  .n = a.gate.elements(),
-                                                  .stats = stats_of(pass, unit, checked_ffn_product, a.x_w2)});
-  quantize_input(pass.op, a.x_w2);
-  forward_and_scatter(pass, w2, a.x_w2, weights, branch);
+/// Up to the input of w2.
+void ffn_part(const Run& r, const Tensor& branch) {
+  BlockActivations& a = r.a;
+  if (r.missing.has_any({residual, ffn_input})) {
+    r.place_high(a.x_ffn);
+    const bool add = r.makes(residual);
+    r.norm(slot_ffn_norm, add ? a.h : a.h_middle, add ? branch : Tensor{}, a.h_middle, a.x_ffn, a.inverse_rms_ffn,
+           checked_ffn_input);
+  }
+  if (r.makes(ffn_input)) r.cast(a.x_ffn);
+  r.gather(a.x_ffn, ffn_input, {gate, up});
+  const LinearInput x = r.read(a.x_ffn, {gate, up});
+  if (r.makes(gate)) r.linear(w1, x, a.gate);
+  if (r.makes(up)) r.linear(w3, x, a.up);
+  if (r.makes(ffn_product)) {
+    r.place_high(a.x_w2);
+    r.swiglu();
+    r.cast(a.x_w2);
+  }
 }
 
 }  // namespace
@@ -96,9 +132,21 @@ AttentionShape attention_shape(const ModelConfig& m, const BatchShape& shape) {
 
 void block_forward(const BlockPass& pass, int unit, std::span<const Tensor> weights, const Tensor& residual,
                    const Tensor& branch_in, BlockActivations& a, const Tensor& branch_out) {
+  const Run run{pass, unit, weights, a, ActivationSet::all(), false};
   // branch_out may be branch_in: attention reads it before it writes it.
-  attention_part(pass, unit, weights, residual, branch_in, a, branch_out);
-  ffn_part(pass, unit, weights, a, branch_out);
+  attention_part(run, residual, branch_in, branch_out);
+  const ArenaScope scope(pass.op.scratch);
+  ffn_part(run, branch_out);
+  run.linear_and_scatter(w2, a.x_w2, branch_out);
+}
+
+void block_recompute(const BlockPass& pass, int unit, std::span<const Tensor> weights, const ActivationSet& kept,
+                     BlockActivations& a, const Tensor& branch) {
+  const RecomputedGemms scope(pass.op.gemms);
+  const Run run{pass, unit, weights, a, ~kept, true};
+  attention_part(run, a.h, {}, branch);
+  const ArenaScope scratch(pass.op.scratch);
+  ffn_part(run, branch);
 }
 
 }  // namespace octet

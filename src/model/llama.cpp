@@ -8,13 +8,15 @@
 namespace octet {
 
 Llama::Llama(const LlamaSettings& s, Stream& stream, Exchange& exchange, GemmTrace* gemms, const KernelTable& kernels,
-             Arena activations, Arena scratch, std::int64_t positions)
+             Arena activations, Arena scratch, Arena recomputed, std::int64_t positions)
     : settings_(s),
       part_(s.model.part(s.tp.count)),
+      recompute_(RecomputePolicy::of(s.recompute, s.model.layers)),
       parameters_(llama_parameters(s.model, s.precision, s.float8, s.tp)),
       kernels_(kernels),
       activations_(std::move(activations)),
       scratch_(std::move(scratch)),
+      recomputed_(std::move(recomputed)),
       rope_(stream.device(), stream, positions, s.model.head_dim, s.model.rope_theta),
       checks_(stream.device(), stream, parameters_.units, checked_tensor_names()),
       op_{stream, kernels_, scratch_, exchange, gemms, power_of_two_scales(s.float8)},
@@ -31,7 +33,8 @@ Llama::Llama(const LlamaSettings& s, Stream& stream, Exchange& exchange, GemmTra
              const KernelTable& kernels)
     : Llama(s, stream, exchange, gemms, kernels,
             Arena(stream.device(), needs.activations, Purpose::activations, "activations"),
-            Arena(stream.device(), needs.scratch, Purpose::workspace, "scratch"), s.seq_len) {}
+            Arena(stream.device(), needs.scratch, Purpose::workspace, "scratch"),
+            Arena(stream.device(), needs.recomputed, Purpose::activations, "recomputed activations"), s.seq_len) {}
 
 void Llama::set_unit(int unit) {
   const std::string& name = parameters_.units[static_cast<std::size_t>(unit)];
@@ -83,27 +86,32 @@ void Llama::embed_backward(const std::int32_t* tokens, const Tensor& dh, Gradien
   gradients.close(embedding_unit);
 }
 
+BlockActivations Llama::allocate_block(bool recomputes) {
+  const ArenaScope in_turns(recomputed_);
+  return BlockActivations::allocate({activations_, recomputed_, recomputes ? recompute_.kept : ActivationSet::all()},
+                                    part_, shape_, pass_.recipes);
+}
+
 std::vector<BlockActivations> Llama::forward_blocks(const std::int32_t* tokens, WeightProvider& weights,
                                                     const Tensor& branch, bool reuse) {
-  const auto layers = static_cast<std::size_t>(settings_.model.layers);
-  const auto allocate = [&] { return BlockActivations::allocate(activations_, part_, shape_, pass_.recipes); };
+  const std::int64_t layers = settings_.model.layers, begin = activations_.mark();
   std::vector<BlockActivations> blocks;
-  for (std::size_t i = 0; i < (reuse ? std::min<std::size_t>(layers, 2) : layers); ++i) blocks.push_back(allocate());
-  const auto at = [&](std::size_t layer) -> BlockActivations& { return blocks[layer % blocks.size()]; };
+  for (std::int64_t layer = 0; layer < layers; ++layer) {
+    if (reuse) activations_.rewind(begin);
+    blocks.push_back(allocate_block(reuse || recompute_.applies(layer)));
+    BlockActivations& a = blocks.back();
+    if (layer == 0) embed(tokens, weights, a.h);
 
-  embed(tokens, weights, at(0).h);
-  for (std::size_t layer = 0; layer < layers; ++layer) {
-    const int unit = block_unit(static_cast<std::int64_t>(layer));
+    const int unit = block_unit(layer);
     set_unit(unit);
     const auto w = weights.gather(unit);
     if (layer == 0) {
-      block_forward(pass_, unit, w, at(0).h, {}, at(0), branch);
+      block_forward(pass_, unit, w, a.h, {}, a, branch);
     } else {
-      block_forward(pass_, unit, w, at(layer - 1).h_middle, branch, at(layer), branch);
+      block_forward(pass_, unit, w, blocks[static_cast<std::size_t>(layer - 1)].h_middle, branch, a, branch);
     }
     weights.release(unit);
   }
-  if (reuse && blocks.size() == 2 && layers % 2 == 1) std::swap(blocks[0], blocks[1]);  // the last block comes last
   return blocks;
 }
 
@@ -150,7 +158,9 @@ void Llama::forward_backward(const std::int32_t* tokens, const std::int32_t* tar
     const int unit = block_unit(layer);
     set_unit(unit);
     const auto w = weights.gather(unit);
-    block_backward(pass_, unit, w, gradients.open(unit), blocks[static_cast<std::size_t>(layer)], dh, dh_scale);
+    BlockActivations& a = blocks[static_cast<std::size_t>(layer)];
+    if (recompute_.again(layer)) block_recompute(pass_, unit, w, recompute_.kept, a, branch);
+    block_backward(pass_, unit, w, gradients.open(unit), a, dh, dh_scale);
     gradients.close(unit);
     weights.release(unit);
   }

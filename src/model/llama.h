@@ -17,6 +17,7 @@ struct LlamaSettings {
   std::int64_t seq_len = 0;
   Part tp{};                      ///< this rank's part of a tensor-parallel group
   bool tp_keep_gathered = false;  ///< gathered inputs of linears stay until backward, else they are gathered again
+  RecomputeConfig recompute{};
 };
 
 /// Forward and backward of one micro-batch, written out as a straight list of op calls. It holds activations, not
@@ -24,10 +25,11 @@ struct LlamaSettings {
 /// it is one rank's part of the model, and meets the others in its ops' Exchange alone.
 class Llama {
  public:
-  /// Bytes of the two arenas, found by a dry run of forward_backward: the code that allocates is the code that plans.
+  /// Bytes of the three arenas, found by a dry run of forward_backward: the code that allocates is the code that plans.
   struct MemoryNeeds {
     std::int64_t activations = 0;
     std::int64_t scratch = 0;
+    std::int64_t recomputed = 0;  ///< activations that blocks make in turns, in forward and again before backward
   };
   static MemoryNeeds plan(const LlamaSettings& settings, Stream& stream) {
     return plan(settings, stream, kernels_of(stream));
@@ -48,8 +50,8 @@ class Llama {
   Llama& operator=(const Llama&) = delete;
 
   const ParameterList& parameters() const { return parameters_; }
-  /// The most that was in use of the two arenas so far.
-  MemoryNeeds used() const { return {activations_.high_water(), scratch_.high_water()}; }
+  /// The most that was in use of the arenas so far.
+  MemoryNeeds used() const { return {activations_.high_water(), scratch_.high_water(), recomputed_.high_water()}; }
 
   /// tokens and targets: [micro_batch, seq_len] int32 on the device; negative targets are not counted.
   /// Adds the sum of token losses to *loss_sum (device) and gives the sink the gradients of loss_scale · that sum.
@@ -64,11 +66,13 @@ class Llama {
 
  private:
   Llama(const LlamaSettings& settings, Stream& stream, Exchange& exchange, GemmTrace* gemms, const KernelTable& kernels,
-        Arena activations, Arena scratch, std::int64_t positions);
+        Arena activations, Arena scratch, Arena recomputed, std::int64_t positions);
 
   void set_unit(int unit);
   void embed(const std::int32_t* tokens, WeightProvider& weights, const Tensor& out);
   void embed_backward(const std::int32_t* tokens, const Tensor& dh, GradientSink& gradients);
+  /// What `recomputes` says is made again lies in the memory of the block that was allocated before.
+  BlockActivations allocate_block(bool recomputes);
   /// `reuse`: forward only, one set of activations serves every block.
   std::vector<BlockActivations> forward_blocks(const std::int32_t* tokens, WeightProvider& weights,
                                                const Tensor& branch, bool reuse);
@@ -81,10 +85,12 @@ class Llama {
 
   LlamaSettings settings_;
   ModelConfig part_;  ///< what this rank computes with
+  RecomputePolicy recompute_;
   ParameterList parameters_;
   KernelTable kernels_;
   Arena activations_;
   Arena scratch_;
+  Arena recomputed_;
   RopeTable rope_;
   TensorChecks checks_;
   OpContext op_;

@@ -48,7 +48,8 @@ class NoGradients final : public GradientSink {
 Llama::MemoryNeeds Llama::plan(const LlamaSettings& settings, Stream& stream, const KernelTable& kernels) {
   NoExchange exchange(settings.tp);
   Llama dry(settings, stream, exchange, nullptr, dry_run(kernels), Arena::measure("activations"),
-            Arena::measure("scratch"), 1);  // no table of positions: nothing is computed
+            Arena::measure("scratch"), Arena::measure("recomputed activations"),
+            1);  // no table of positions: nothing is computed
   NoWeights weights(dry.parameters_);
   NoGradients gradients(dry.parameters_);
   dry.forward_backward(nullptr, nullptr, 1.0f, nullptr, weights, gradients);

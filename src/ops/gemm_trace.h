@@ -19,11 +19,14 @@ class GemmTrace {
     DType a = DType::f32, b = DType::f32, c = DType::f32;
     bool fast_accumulate = false, emulate_hopper = false;
     bool a_scale_each = false, b_scale_each = false;  ///< a scale for each row of m, or column of n
+    bool recomputed = false;                          ///< done in forward already, and again before backward
   };
 
   void set_unit(std::string unit) { unit_ = std::move(unit); }
+  void set_recomputing(bool recomputing) { recomputing_ = recomputing; }
   void add(Record record) {
     record.unit = unit_;
+    record.recomputed = recomputing_;
     records_.push_back(std::move(record));
   }
   const std::vector<Record>& records() const { return records_; }
@@ -33,7 +36,23 @@ class GemmTrace {
 
  private:
   std::string unit_;
+  bool recomputing_ = false;
   std::vector<Record> records_;
+};
+
+/// GEMMs of a scope are marked as recomputed.
+class RecomputedGemms {
+ public:
+  explicit RecomputedGemms(GemmTrace* trace) : trace_(trace) { set(true); }
+  ~RecomputedGemms() { set(false); }
+  RecomputedGemms(const RecomputedGemms&) = delete;
+  RecomputedGemms& operator=(const RecomputedGemms&) = delete;
+
+ private:
+  void set(bool recomputing) const {
+    if (trace_ != nullptr) trace_->set_recomputing(recomputing);
+  }
+  GemmTrace* trace_;
 };
 
 }  // namespace octet

@@ -89,6 +89,12 @@ void quantize_input(OpContext& context, LinearInput& x) {
   x.all_quantized = x.quantized;
 }
 
+void quantize_input_again(OpContext& context, LinearInput& x) {
+  if (x.any_float8) x.quantized = cast(context, x.high, LinearRecipe::input_format, x.scale, x.quantized.data);
+  x.all_high = x.high;
+  x.all_quantized = x.quantized;
+}
+
 void gather_input(OpContext& context, LinearInput& x) {
   const auto gather = [&](const Tensor& local) {
     return x.keep_all ? gather_around(context, local) : gather_rows(context, local);

@@ -53,6 +53,9 @@ struct LinearInput {
 /// unless they are column-parallel.
 void quantize_input(OpContext& context, LinearInput& x);
 
+/// The same for an input that was cast before and whose bytes are gone: with the scales of then, the same bytes.
+void quantize_input_again(OpContext& context, LinearInput& x);
+
 /// After quantize_input, for column-parallel linears; and in backward unless keep_all.
 void gather_input(OpContext& context, LinearInput& x);
 

@@ -16,6 +16,11 @@ Tensor quantize(OpContext& context, const Tensor& x, DType format, const QuantSc
                                                   .n = 1,
                                                   .format = format,
                                                   .power_of_two = context.power_of_two_scales});
+  return cast(context, x, format, scale, storage, transposed);
+}
+
+Tensor cast(OpContext& context, const Tensor& x, DType format, const QuantScale& scale, void* storage,
+            void* transposed) {
   context.kernels.cast_to_float8(context.stream, {.x = x.data,
                                                   .from = x.dtype,
                                                   .y = storage,

@@ -21,6 +21,10 @@ struct QuantScale {
 Tensor quantize(OpContext& context, const Tensor& x, DType format, const QuantScale& scale, void* storage,
                 void* transposed = nullptr);
 
+/// The same with the scale that is in `scale` already: no abs-max is asked for and none exchanged.
+Tensor cast(OpContext& context, const Tensor& x, DType format, const QuantScale& scale, void* storage,
+            void* transposed = nullptr);
+
 /// The transposed copy [columns, rows] of an fp8 matrix [rows, columns] in scratch, with the same inverse scale.
 Tensor transpose(OpContext& context, const Tensor& x);
 

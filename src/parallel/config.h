@@ -16,6 +16,8 @@ struct ParallelConfig {
   /// always: gathered weights are freed after forward and gathered again in backward. never: they stay until the
   /// optimizer step. auto: never for dp_shard = 1, else always.
   std::string reshard_after_forward = "auto";
+  /// fp32 or bf16: in what form unreduced gradients travel between the ranks of a shard group; their sums are fp32.
+  std::string gradient_wire = "fp32";
   std::int64_t check_replicas_every = 100;  ///< steps; 0: off. Replicas compare their master weights.
 };
 

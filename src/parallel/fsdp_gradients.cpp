@@ -1,11 +1,13 @@
 #include "src/parallel/fsdp_gradients.h"
 
+#include <algorithm>
+
 #include "src/comm/watchdog.h"
 
 namespace octet {
 
 FsdpGradients::FsdpGradients(const ParameterList& list, ShardedBuffer& shards, Communicator& shard_group,
-                             Communicator& replicate_group, Communicator& tp_group, Stream& stream)
+                             Communicator& replicate_group, Communicator& tp_group, Stream& stream, DType wire)
     : list_(list),
       shards_(shards),
       group_(shard_group),
@@ -13,10 +15,16 @@ FsdpGradients::FsdpGradients(const ParameterList& list, ShardedBuffer& shards, C
       tp_(tp_group),
       stream_(stream),
       kernels_(kernels_of(stream)),
+      wire_(wire),
       unit_bytes_(unit_bytes(list, shard_group.size())),
       pool_(stream.device(), Purpose::gradients),
       units_(list.units.size()),
-      first_micro_batch_(list.units.size(), true) {}
+      first_micro_batch_(list.units.size(), true) {
+  if (wire != DType::f32 && (wire != DType::bf16 || shard_group.size() == 1)) {
+    throw internal_error("parallel", "gradients in {} between {} shard(s): expected f32, or bf16 between several",
+                         name_of(wire), shard_group.size());
+  }
+}
 
 std::vector<std::int64_t> FsdpGradients::unit_bytes(const ParameterList& list, int shards) {
   std::vector<std::int64_t> bytes(list.units.size(), 0);
@@ -25,6 +33,13 @@ std::vector<std::int64_t> FsdpGradients::unit_bytes(const ParameterList& list, i
     bytes[static_cast<std::size_t>(p.unit)] += Shard::of(p.shape, 0, shards).padded_elements() * shards * 4;
   }
   return bytes;
+}
+
+std::int64_t FsdpGradients::exchange_bytes(const std::vector<std::int64_t>& unit_bytes, int shards, DType wire,
+                                           std::int64_t micro_batches) {
+  const std::int64_t largest = *std::max_element(unit_bytes.begin(), unit_bytes.end());
+  if (wire == DType::bf16) return largest / 2;
+  return micro_batches > 1 ? largest / shards : 0;
 }
 
 std::span<const GradientTarget> FsdpGradients::open(int index) {
@@ -74,29 +89,63 @@ void FsdpGradients::close(int index) {
 void FsdpGradients::reduce(int index, Unit& unit, bool first) {
   const UnitScope scope(list_.units[static_cast<std::size_t>(index)]);  // for traces and the watchdog
   const auto [begin, end] = list_.range(index);
-  std::int64_t pieces = 0;
-  for (std::size_t i = begin; i < end; ++i) pieces += shards_.layout().shard(i).padded_elements();
-  if (!first && sum_.bytes() < pieces * 4) {
-    sum_ = Buffer();  // give back the old one first
-    sum_ = Buffer(stream_.device(), pieces * 4, Purpose::gradients);
+  if (wire_ == DType::bf16) {
+    exchange_and_sum(begin, end, unit, first);
+  } else {
+    reduce_scatter(begin, end, unit, first);
   }
+}
 
+void FsdpGradients::reserve(std::int64_t bytes) {
+  if (exchange_.bytes() >= bytes) return;
+  exchange_ = Buffer();  // give back the old one first
+  exchange_ = Buffer(stream_.device(), bytes, Purpose::gradients);
+}
+
+void FsdpGradients::reduce_scatter(std::size_t begin, std::size_t end, const Unit& unit, bool first) {
+  if (!first) reserve(unit.buffer.bytes() / group_.size());
   group_.group_begin();
-  auto* to = sum_.as<float>();
+  auto* to = exchange_.as<float>();
   for (std::size_t i = begin; i < end; ++i) {
-    const std::int64_t piece = shards_.layout().shard(i).padded_elements();
     group_.reduce_scatter(static_cast<float*>(unit.targets[i - begin].tensor.data), first ? shards_.data(i) : to,
-                          piece);
-    if (!first) to += piece;
+                          piece(i));
+    if (!first) to += piece(i);
   }
   group_.group_end();
   if (first) return;
 
-  const auto* from = sum_.as<float>();
+  const auto* from = exchange_.as<float>();
   for (std::size_t i = begin; i < end; ++i) {
-    const std::int64_t piece = shards_.layout().shard(i).padded_elements();
-    kernels_.accumulate(stream_, {.x = from, .y = shards_.data(i), .n = piece});
-    from += piece;
+    kernels_.accumulate(stream_, {.x = from, .y = shards_.data(i), .n = piece(i)});
+    from += piece(i);
+  }
+}
+
+/// Once rounded, the unit's fp32 gradients are not needed again: what the other ranks send lands on them.
+void FsdpGradients::exchange_and_sum(std::size_t begin, std::size_t end, const Unit& unit, bool first) {
+  const std::int64_t elements = unit.buffer.bytes() / 4;
+  reserve(elements * 2);
+  kernels_.convert(stream_, {.x = unit.buffer.data(), .y = exchange_.data(), .n = elements});
+
+  group_.group_begin();
+  auto* rounded = exchange_.as<bf16>();
+  auto* received = unit.buffer.as<bf16>();
+  for (std::size_t i = begin; i < end; ++i) {
+    group_.all_to_all(rounded, received, piece(i), DType::bf16);
+    rounded += piece(i) * group_.size();
+    received += piece(i) * group_.size();
+  }
+  group_.group_end();
+
+  const auto* parts = unit.buffer.as<bf16>();
+  for (std::size_t i = begin; i < end; ++i) {
+    kernels_.sum_parts(stream_, {.parts = parts,
+                                 .dtype = DType::bf16,
+                                 .count = group_.size(),
+                                 .n = piece(i),
+                                 .out = shards_.data(i),
+                                 .accumulate = !first});
+    parts += piece(i) * group_.size();
   }
 }
 

@@ -10,12 +10,17 @@
 
 namespace octet {
 
-/// Fully sharded gradients: the model writes a unit's gradients in fp32, close() reduce-scatters them into the fp32
-/// shard (adding over micro-batches). Without sharding the GEMMs accumulate into the shard itself.
+/// Fully sharded gradients: the model writes a unit's gradients in fp32, close() sums them over the shard group into
+/// the fp32 shard (adding over micro-batches), by one of two exchanges:
+///   wire f32   a reduce-scatter;
+///   wire bf16  the gradients are rounded to bf16, sent by an all-to-all of half the bytes, and summed in fp32, in rank
+///              order, by their owner: one rounding of each rank's contribution, none of a sum.
+/// Sums over replicas and over the tensor-parallel group are of shards, once a step, and in fp32 always.
+/// Without sharding the GEMMs accumulate into the shard itself, and the wire is refused if it is not f32.
 class FsdpGradients final : public GradientSink {
  public:
   FsdpGradients(const ParameterList& list, ShardedBuffer& shards, Communicator& shard_group,
-                Communicator& replicate_group, Communicator& tp_group, Stream& stream);
+                Communicator& replicate_group, Communicator& tp_group, Stream& stream, DType wire = DType::f32);
 
   /// Before the first micro-batch of a step; what the shards hold is forgotten.
   void begin_step() { first_micro_batch_.assign(units_.size(), true); }
@@ -27,6 +32,10 @@ class FsdpGradients final : public GradientSink {
 
   /// Bytes of a unit's unreduced gradients (0 without sharding).
   static std::vector<std::int64_t> unit_bytes(const ParameterList& list, int shards);
+  /// Bytes beside the largest unit while it is reduced. wire f32: its reduced pieces, from the second micro-batch on.
+  /// wire bf16: its rounded gradients, for which the unit's own memory then takes those of the other ranks.
+  static std::int64_t exchange_bytes(const std::vector<std::int64_t>& unit_bytes, int shards, DType wire,
+                                     std::int64_t micro_batches);
 
  private:
   struct Unit {
@@ -37,6 +46,10 @@ class FsdpGradients final : public GradientSink {
 
   void place_targets(int index, Unit& unit);
   void reduce(int index, Unit& unit, bool first);
+  void reduce_scatter(std::size_t begin, std::size_t end, const Unit& unit, bool first);
+  void exchange_and_sum(std::size_t begin, std::size_t end, const Unit& unit, bool first);
+  std::int64_t piece(std::size_t parameter) const { return shards_.layout().shard(parameter).padded_elements(); }
+  void reserve(std::int64_t bytes);
 
   const ParameterList& list_;
   ShardedBuffer& shards_;
@@ -45,9 +58,10 @@ class FsdpGradients final : public GradientSink {
   Communicator& tp_;
   Stream& stream_;
   const KernelTable& kernels_;
+  DType wire_;
   std::vector<std::int64_t> unit_bytes_;
   BufferPool pool_;
-  Buffer sum_;  ///< reduced pieces of one unit, from the second micro-batch on
+  Buffer exchange_;  ///< see exchange_bytes
   std::vector<Unit> units_;
   std::vector<bool> first_micro_batch_;
 };

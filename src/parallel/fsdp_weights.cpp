@@ -1,6 +1,7 @@
 #include "src/parallel/fsdp_weights.h"
 
 #include "src/comm/watchdog.h"
+#include "src/parallel/poison.h"
 
 namespace octet {
 namespace {
@@ -74,6 +75,7 @@ void FsdpWeights::invalidate() {
 }
 
 void FsdpWeights::drop(Unit& unit) {
+  if (options_.poison) poison(stream_.device(), stream_, unit.buffer.data(), unit.buffer.bytes());
   pool_.give_back(std::move(unit.buffer));
   unit.buffer = {};
   unit.gathered = false;
@@ -83,6 +85,7 @@ void FsdpWeights::ensure(int index) {
   Unit& unit = units_[static_cast<std::size_t>(index)];
   if (unit.gathered) return;
   unit.buffer = pool_.acquire(unit_bytes_[static_cast<std::size_t>(index)]);
+  if (options_.poison) poison(stream_.device(), stream_, unit.buffer.data(), unit.buffer.bytes());
   gather_parameters(index, unit);
   unit.gathered = true;
 }

@@ -13,7 +13,9 @@ namespace octet {
 
 struct FsdpOptions {
   bool reshard_after_forward = true;
-  bool float8_all_gather = true;  ///< false: gather fp8 weights in bf16 and cast the whole weight afterwards
+  bool float8_all_gather = true;     ///< false: gather fp8 weights in bf16 and cast the whole weight afterwards
+  DType gradient_wire = DType::f32;  ///< f32 or bf16, see FsdpGradients
+  bool poison = false;               ///< gathered memory is NaN before every gather and after every release (poison.h)
 };
 
 /// Fully sharded weights: every rank keeps fp32 pieces; a unit is cast on its owners and all-gathered when the model

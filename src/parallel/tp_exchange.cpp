@@ -2,10 +2,12 @@
 
 #include "kernels/table.h"
 #include "src/comm/watchdog.h"
+#include "src/parallel/poison.h"
 
 namespace octet {
 
-TpExchange::TpExchange(Communicator& group) : Exchange({group.rank(), group.size()}), group_(group) {}
+TpExchange::TpExchange(Communicator& group, bool poison)
+    : Exchange({group.rank(), group.size()}), group_(group), poison_(poison) {}
 
 void TpExchange::reduce_max(float* amax, std::int64_t n) {
   if (group_.size() == 1) return;
@@ -15,7 +17,17 @@ void TpExchange::reduce_max(float* amax, std::int64_t n) {
 
 void TpExchange::gather_rows(const Tensor& local, const Tensor& whole) {
   const UnitScope scope(unit());
+  if (poison_) poison_around(local, whole);
   group_.all_gather(local.data, whole.data, local.elements(), local.dtype);
+}
+
+/// `local` may lie in its place of the whole.
+void TpExchange::poison_around(const Tensor& local, const Tensor& whole) const {
+  Stream& stream = group_.stream();
+  char* const begin = static_cast<char*>(whole.data);
+  const std::int64_t mine = part().index * local.bytes(), after = mine + local.bytes();
+  poison(stream.device(), stream, begin, mine);
+  poison(stream.device(), stream, begin + after, whole.bytes() - after);
 }
 
 void TpExchange::scatter_rows(const Tensor& partial, const Tensor& output, void* workspace) {

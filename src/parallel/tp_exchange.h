@@ -10,14 +10,18 @@ namespace octet {
 /// travels, and a sum of our own.
 class TpExchange final : public Exchange {
  public:
-  explicit TpExchange(Communicator& group);
+  /// `poison`: what is gathered is NaN before (poison.h).
+  explicit TpExchange(Communicator& group, bool poison = false);
 
   void reduce_max(float* amax, std::int64_t n) override;
   void gather_rows(const Tensor& local, const Tensor& whole) override;
   void scatter_rows(const Tensor& partial, const Tensor& output, void* workspace) override;
 
  private:
+  void poison_around(const Tensor& local, const Tensor& whole) const;
+
   Communicator& group_;
+  bool poison_;
 };
 
 }  // namespace octet

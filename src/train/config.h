@@ -7,6 +7,7 @@
 #include "kernels/cuda_settings.h"
 #include "src/data/config.h"
 #include "src/model/config.h"
+#include "src/model/recompute.h"
 #include "src/ops/precision.h"
 #include "src/optim/config.h"
 #include "src/parallel/config.h"
@@ -51,6 +52,7 @@ struct RunConfig {
   ScheduleConfig schedule;
   ParallelConfig parallel;
   Float8Config float8;
+  RecomputeConfig recompute;
   CheckpointConfig checkpoint;
   CommConfig comm;
   CpuConfig cpu;

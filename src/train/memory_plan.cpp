@@ -14,14 +14,14 @@ std::string mebibytes(std::int64_t bytes) {
   return fmt::format("{:.1f}", static_cast<double>(bytes) / 0x1p20);
 }
 
-/// Largest unit on its way to the shards, its reduced pieces beside it from the second micro-batch on, and a tied
-/// embedding, which stays open through the whole backward pass.
+/// Largest unit on its way to the shards, what its exchange takes beside it, and a tied embedding, which stays open
+/// through the whole backward pass.
 std::int64_t unreduced_gradient_bytes(const ParameterList& list, const PlanInput& in) {
   const std::vector<std::int64_t> units = FsdpGradients::unit_bytes(list, in.mesh.dp_shard);
   const bool tied = in.settings.model.tied_embedding;
   const std::int64_t largest = *std::max_element(units.begin(), units.end());
   const std::int64_t beside = tied ? units.front() + *std::max_element(units.begin() + 1, units.end()) : largest;
-  return beside + (in.micro_batches > 1 ? largest / in.mesh.dp_shard : 0);
+  return beside + FsdpGradients::exchange_bytes(units, in.mesh.dp_shard, in.fsdp.gradient_wire, in.micro_batches);
 }
 
 std::int64_t gathered_bytes(const ParameterList& list, const PlanInput& in) {
@@ -54,7 +54,7 @@ MemoryPlan plan_memory(const PlanInput& in, Stream& stream) {
   plan[Purpose::gradients] = layout.bytes() + unreduced_gradient_bytes(list, in);
   plan[Purpose::optimizer] = 2 * layout.bytes();
   plan[Purpose::gathered] = gathered_bytes(list, in);
-  plan[Purpose::activations] = needs.activations;
+  plan[Purpose::activations] = needs.activations + needs.recomputed;
   plan[Purpose::workspace] = needs.scratch + s.seq_len * s.model.head_dim * 4 +  // RoPE table
                              bookkeeping_bytes(list, kernels_of(stream));
   plan[Purpose::communication] = in.communication;

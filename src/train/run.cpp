@@ -2,6 +2,7 @@
 
 #include <fstream>
 
+#include "src/model/recompute_table.h"
 #include "src/train/loop.h"
 #include "src/train/memory_plan.h"
 #include "src/train/model_state.h"
@@ -24,8 +25,9 @@ int run_training(const RunConfig& config, const RunEnvironment& environment) {
   const StopSignal signal;
   const MeshShape& shape = environment.mesh.shape();
   const std::int64_t per_rank = config.train.global_batch / environment.mesh.dp().size();
+  const LlamaSettings settings = llama_settings(config, environment.mesh.tp().rank());
   const MemoryPlan plan = plan_memory(
-      {.settings = llama_settings(config, environment.mesh.tp().rank()),
+      {.settings = settings,
        .mesh = shape,
        .fsdp = fsdp_options(config, shape.dp_shard),
        .micro_batches = per_rank / config.train.micro_batch,
@@ -35,13 +37,14 @@ int run_training(const RunConfig& config, const RunEnvironment& environment) {
       environment.stream);
   check_fits(plan, environment.stream.device(), environment.ranks_on_node);
 
+  const std::string recompute = recompute_table(settings, environment.stream);
   Trainer trainer(config, environment.mesh, environment.stream, environment.traces.gemms);
   Communicator& world = environment.mesh.world();
   const RunDirectory directory = find_run_directory(config, environment.config_name, world);
   const StartingPoint from = resume(config, environment, directory, trainer);
   write_run_directory(directory, environment.resolved_yaml, world);
   RunLog log(config, environment, directory, from);
-  log.start(plan, trainer);
+  log.start(plan, recompute, trainer);
   const StopRequest stop(signal, WallClock(*parse_wall_time(config.train.max_wall_time)),
                          world.rank() == 0 ? directory.stop_file() : "");
   std::int64_t done = from.step;

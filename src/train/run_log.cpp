@@ -41,7 +41,7 @@ RunStatus RunLog::status(std::string state, std::string reason, int exit_code, s
           .checkpoint = checkpoint_};
 }
 
-void RunLog::start(const MemoryPlan& plan, const Trainer& trainer) {
+void RunLog::start(const MemoryPlan& plan, const std::string& recompute, const Trainer& trainer) {
   const ModelConfig& m = config_.model;
   const MeshShape& mesh = environment_.mesh.shape();
   log::info("model {}: {:.2f}M parameters ({} layers, dim {}, {} heads, {} kv heads, ffn {}, vocabulary {})", m.name,
@@ -49,6 +49,7 @@ void RunLog::start(const MemoryPlan& plan, const Trainer& trainer) {
   log::info("mesh: {} rank(s) = dp_replicate {} x dp_shard {} x tp {}; weights {} after forward",
             environment_.mesh.world().size(), mesh.dp_replicate, mesh.dp_shard, mesh.tp,
             fsdp_options(config_, mesh.dp_shard).reshard_after_forward ? "resharded" : "kept");
+  if (mesh.dp_shard > 1) log::info("gradients between shards: {}, summed in fp32", config_.parallel.gradient_wire);
   log::info("batch: {} sequences of {} tokens a step, micro-batches of {} a rank; {} steps, {:.1f}M tokens in all",
             config_.train.global_batch, config_.train.seq_len, config_.train.micro_batch, config_.train.steps,
             static_cast<double>(config_.train.steps * config_.train.global_batch * config_.train.seq_len) / 1e6);
@@ -72,6 +73,7 @@ void RunLog::start(const MemoryPlan& plan, const Trainer& trainer) {
               exchange_table(block_recipes(config_.precision, config_.float8), storage_dtype(config_.precision),
                              config_.parallel.tp_keep_gathered));
   }
+  log::info("recompute, a rank:\n{}", recompute);
   log::info("memory plan:\n{}", memory_table(plan, nullptr));
   log::info("run directory: {}", directory_.path);
 }

@@ -23,7 +23,8 @@ class RunLog {
          const StartingPoint& from = {});
 
   /// Model, layout, precision, formats of the GEMMs, data, memory plan: what a reader of the log needs to know.
-  void start(const MemoryPlan& plan, const Trainer& trainer);
+  /// `recompute`: recompute_table, made before the trainer took its memory.
+  void start(const MemoryPlan& plan, const std::string& recompute, const Trainer& trainer);
   void step(std::int64_t step, const StepResult& result, double seconds, std::optional<double> validation_loss);
   /// Names tensors with NaN or infinity.
   void non_finite(std::int64_t step, const StepResult& result);

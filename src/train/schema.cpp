@@ -153,6 +153,13 @@ void declare_parallel(Schema& schema, ParallelConfig& c) {
       .help(
           "always: gathered weights are freed after forward and gathered again in backward. never: they stay until the "
           "optimizer step. auto: never where dp_shard is 1, else always.");
+  schema.add_choice("gradient_wire", c.gradient_wire, {"fp32", "bf16"})
+      .help(
+          "Form in which gradients travel between the ranks of dp_shard; they are summed in fp32 either way. bf16: "
+          "half "
+          "the bytes, for one rounding of each rank's gradients; needs dp_shard above 1. Sums over replicas and tp "
+          "stay "
+          "fp32.");
   schema.add("check_replicas_every", c.check_replicas_every)
       .unit("steps")
       .at_least(0)
@@ -187,6 +194,30 @@ void declare_float8(Schema& schema, Float8Config& c) {
           "GPU's own way is the only one: fp32, the default.");
   schema.add("bf16_linears", c.bf16_linears)
       .help("Linears that stay in bf16, by any part of their names (attention.wq, feed_forward.w2, ...).");
+}
+
+void declare_recompute(Schema& schema, RecomputeConfig& c) {
+  schema.section("recompute",
+                 "Activations that are made again before backward instead of kept from forward: less memory for more "
+                 "work, and the same bits. The log shows at start what a choice costs; MFU does not count the work.");
+  schema.add_choice("mode", c.mode, {recompute_modes.begin(), recompute_modes.end()})
+      .help(
+          "none: everything is kept. full: a block keeps its input alone. selective: it keeps what preset or keep "
+          "says.");
+  schema.add_choice("preset", c.preset, {recompute_presets.begin(), recompute_presets.end()})
+      .help(
+          "For selective, what is made again. elementwise: outputs of the norms, SwiGLU's product and, in float8, the "
+          "cast of the attention output; no GEMM. ffn: gate and up too, most of the bytes. linears: everything but "
+          "the attention output.");
+  schema.add("keep", c.keep)
+      .help(
+          "For selective, in place of a preset, what is kept: any of attention_input, q, k, v, attention_output, "
+          "attention_cast (float8), residual (after attention), ffn_input, gate, up, ffn_product.");
+  schema.add("every", c.every)
+      .unit("blocks")
+      .at_least(1)
+      .at_most(1e6)
+      .help("Recompute in every N-th block only; the others keep everything.");
 }
 
 void declare_checkpoint(Schema& schema, CheckpointConfig& c) {
@@ -286,6 +317,7 @@ void declare_options(Schema& schema, RunConfig& config) {
   declare_schedule(schema, config.schedule);
   declare_parallel(schema, config.parallel);
   declare_float8(schema, config.float8);
+  declare_recompute(schema, config.recompute);
   declare_checkpoint(schema, config.checkpoint);
   declare_machine(schema, config);
   declare_cuda(schema, config.cuda);

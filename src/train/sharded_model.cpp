@@ -9,7 +9,7 @@ ShardedModel::ShardedModel(const LlamaSettings& settings, const OptimizerConfig&
       device_(stream.device()),
       kernels_(kernels_of(stream)),
       optimizer_(optimizer),
-      exchange_(mesh.tp()),
+      exchange_(mesh.tp(), fsdp.poison),
       model_(settings, stream, exchange_, gemms),
       layout_(model_.parameters(), mesh.dp_shard().rank(), mesh.dp_shard().size()),
       master_(layout_, device_, stream, Purpose::parameters),
@@ -18,7 +18,8 @@ ShardedModel::ShardedModel(const LlamaSettings& settings, const OptimizerConfig&
       second_moment_(layout_, device_, stream, Purpose::optimizer),
       scales_(model_.parameters(), layout_, device_, stream, power_of_two_scales(settings.float8)),
       weights_(model_.parameters(), master_, scales_, mesh.dp_shard(), mesh.tp(), stream, fsdp),
-      sink_(model_.parameters(), gradients_, mesh.dp_shard(), mesh.dp_replicate(), mesh.tp(), stream),
+      sink_(model_.parameters(), gradients_, mesh.dp_shard(), mesh.dp_replicate(), mesh.tp(), stream,
+            fsdp.gradient_wire),
       norm_(model_.parameters(), device_, stream) {
   for (std::size_t i = 0; i < layout_.size(); ++i) {
     slices_.push_back({.parameter = master_.data(i),

@@ -33,7 +33,8 @@ std::int64_t validation_batches(const RunConfig& c, const Sampler& sampler) {
 FsdpOptions fsdp_options(const RunConfig& config, int shards) {
   const std::string& reshard = config.parallel.reshard_after_forward;
   return {.reshard_after_forward = reshard == "auto" ? shards > 1 : reshard == "always",
-          .float8_all_gather = gathers_float8(config.float8)};
+          .float8_all_gather = gathers_float8(config.float8),
+          .gradient_wire = config.parallel.gradient_wire == "bf16" ? DType::bf16 : DType::f32};
 }
 
 LlamaSettings llama_settings(const RunConfig& c, int tp_rank) {
@@ -43,7 +44,8 @@ LlamaSettings llama_settings(const RunConfig& c, int tp_rank) {
           .micro_batch = c.train.micro_batch,
           .seq_len = c.train.seq_len,
           .tp = {tp_rank, static_cast<int>(c.parallel.tp)},
-          .tp_keep_gathered = c.parallel.tp_keep_gathered};
+          .tp_keep_gathered = c.parallel.tp_keep_gathered,
+          .recompute = c.recompute};
 }
 
 Trainer::Trainer(const RunConfig& config, Mesh& mesh, Stream& stream, GemmTrace* gemms)

@@ -132,6 +132,50 @@ void check_float8(const RunConfig& c, const Origins& at) {
   }
 }
 
+/// Recompute's options have an effect, and at least two blocks share the memory of what they make again.
+void check_recompute(const RunConfig& c, const Origins& at) {
+  const RecomputeConfig& r = c.recompute;
+  const std::string listed = r.keep.empty() ? "" : in_quotes(r.keep.front());
+  if (r.mode != "selective") {
+    const std::string why = fmt::format("has no effect with recompute.mode = {}; expected mode selective", r.mode);
+    if (r.preset != "none") throw refuse(at, "recompute.preset", r.preset, "{}", why);
+    if (!r.keep.empty()) throw refuse(at, "recompute.keep", listed, "{}", why);
+  }
+  if (r.mode == "none") {
+    if (r.every > 1) throw refuse(at, "recompute.every", r.every, "has no effect with recompute.mode = none");
+    return;
+  }
+  if (r.mode == "selective" && r.preset == "none" && r.keep.empty()) {
+    throw refuse(at, "recompute.mode", r.mode, "expected recompute.preset, or in recompute.keep what is kept");
+  }
+  if (r.preset != "none" && !r.keep.empty()) {
+    throw refuse(at, "recompute.keep", listed, "has no effect with recompute.preset = {}; expected one of them",
+                 r.preset);
+  }
+  const std::vector<std::string> names(activation_names.begin(), activation_names.end());
+  for (const std::string& name : r.keep) {
+    if (std::ranges::find(names, name) != names.end()) continue;
+    throw refuse(at, "recompute.keep", in_quotes(name), "expected names of {}; nearest: {}", joined(names),
+                 nearest(name, names));
+  }
+  RecomputePolicy policy = RecomputePolicy::of(r, c.model.layers);
+  if (!block_recipes(c.precision, c.float8)[wo].float8) {
+    if (policy.kept.has(Activation::attention_cast)) {
+      throw refuse(at, "recompute.keep", in_quotes("attention_cast"),
+                   "has no effect where attention.wo is not float8: there is no such cast");
+    }
+    policy.kept.add(Activation::attention_cast);
+  }
+  if (policy.kept == ActivationSet::all()) {
+    throw refuse(at, "recompute.keep", listed, "all activations are kept, so nothing would be recomputed");
+  }
+  if (policy.blocks_again() > 0) return;
+  const std::string why =
+      fmt::format("fewer than two of {} blocks would recompute, which saves nothing", policy.layers);
+  if (r.every > 1) throw refuse(at, "recompute.every", r.every, "{}; expected at most {}", why, policy.layers / 2);
+  throw refuse(at, "recompute.mode", r.mode, "{}", why);
+}
+
 void check_wall_time(const RunConfig& c, const Origins& at) {
   if (parse_wall_time(c.train.max_wall_time)) return;
   throw refuse(at, "train.max_wall_time", in_quotes(c.train.max_wall_time),
@@ -221,6 +265,7 @@ void validate(const RunConfig& config, const Origins& origins) {
   check_names(config, origins);
   check_float8_gather(config, origins);
   check_float8(config, origins);
+  check_recompute(config, origins);
   check_attention(config, origins);
   check_wall_time(config, origins);
   check_checkpoint(config, origins);
@@ -245,6 +290,12 @@ ParallelConfig resolve_layout(const RunConfig& config, std::int64_t ranks, const
                  "dp_replicate {} x dp_shard {}{} = {} ranks, but the job has {}; start {} ranks (mpiexec -n {}) or "
                  "change the mesh (dp_shard 0 takes all)",
                  p.dp_replicate, p.dp_shard, tp, others * p.dp_shard, ranks, others * p.dp_shard, others * p.dp_shard);
+  }
+  if (p.gradient_wire != "fp32" && p.dp_shard == 1) {
+    throw refuse(
+        origins, "parallel.gradient_wire", p.gradient_wire,
+        "has no effect with parallel.dp_shard = 1: sums over replicas and tp are in fp32 always; expected fp32, "
+        "or dp_shard above 1");
   }
   const std::int64_t data_parallel = ranks / p.tp;
   const std::int64_t sequences = config.train.micro_batch * data_parallel;

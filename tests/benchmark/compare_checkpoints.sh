@@ -5,7 +5,7 @@
 #   python3 -m venv venv && venv/bin/pip install torch numpy
 #   OCTET_PYTHON=venv/bin/python tests/benchmark/compare_checkpoints.sh --folder /where/runs/are > result.md
 #
-# A first round is not counted: it is there so that all later ones find memory that the machine has already given out.
+# A first round is not counted.
 # Nothing else should run on the machine meanwhile. Needs five times the size as memory, and as room on the disk.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -44,14 +44,6 @@ trap 'rm -rf "$work"' EXIT
 results=${results:-$work/results.jsonl}
 : > "$results"
 
-# Before all that writes: what is not on the disk yet goes there, and as much memory as will be needed has just been
-# given back. A virtual machine's host takes memory that is free for seconds, and who touches it next pays for that.
-make_ready() {
-  sync -f "$work"
-  head -c "${size}M" /dev/zero > "$work/spare"
-  rm "$work/spare"
-}
-
 # ask NAME COMMAND IN OUT: has a program that stands by do it; its line goes to the results.
 ask() {
   local line
@@ -60,7 +52,7 @@ ask() {
   echo "{\"what\": \"$1\", \"round\": $round, ${line#\{}" >> "$results"
 }
 ours_save() {
-  make_ready
+  sync -f "$work"
   ours save
 }
 ours() { ask "octet $1" "${1%% *}" "$octet_in" "$octet_out"; }
@@ -76,12 +68,14 @@ timed() {
   echo "{\"what\": \"$name\", \"round\": $round, \"seconds\": $((end - start))e-6}" >> "$results"
 }
 shards() { echo "$work"/octet/step-*/writer-*.h5; }
-# The bytes come from the page cache and are written to a file of their own.
-copy_with_dd() { dd if="$(shards)" of="$work/copy" bs=8M conv=fsync status=none; }
+# The bytes come from the page cache and are written to a file of their own. As with checkpoints, the copy before goes when
+# the new one is on the disk: so both need memory for the page cache that was free for some time. A virtual machine's host
+# may have taken that memory back, and giving it out again is slower than the disk.
+copy_with_dd() { dd if="$(shards)" of="$work/copy.new" bs=8M conv=fsync status=none; }
 measure_dd() {
-  rm -f "$work/copy"
-  make_ready
+  sync -f "$work"
   timed dd copy_with_dd
+  mv -f "$work/copy.new" "$work/copy"
 }
 read_with_cat() { cat "$(shards)" > /dev/null; }
 # Takes the pages of these files, which are on the disk already, out of the page cache.
@@ -123,12 +117,12 @@ for ((round = 0; round <= rounds; ++round)); do  # round 0 is not counted
   timed 'cat cold' read_with_cat
   forget "$(shards)"
   ours 'load cold'
-  make_ready
+  sync -f "$work"
   theirs save
   theirs load
   if [[ -n $torch_in ]]; then forget "$work"/torch/*; fi
   theirs 'load cold'
-  make_ready
+  sync -f "$work"
   theirs async
 done
 exec {octet_in}>&-  # both end with their input

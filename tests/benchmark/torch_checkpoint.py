@@ -28,8 +28,10 @@ def read_tensors():
     return tensors
 
 
-def clear(folder):
+def replace(folder, new):
+    """The checkpoint before goes when the new one is whole, as a run keeps it."""
     shutil.rmtree(folder, ignore_errors=True)
+    os.rename(new, folder)
 
 
 def timed(work):
@@ -44,23 +46,27 @@ def main():
     tensors = read_tensors()
     size = sum(t.numel() * t.element_size() for t in tensors.values())
 
+    new = folder + ".new"
+
     def writer():
-        return dcp.FileSystemWriter(folder, sync_files=True)
+        return dcp.FileSystemWriter(new, sync_files=True)
 
     def save():
-        clear(folder)
-        return {"seconds": timed(lambda: dcp.save(tensors, storage_writer=writer()))}
+        seconds = timed(lambda: dcp.save(tensors, storage_writer=writer()))
+        replace(folder, new)
+        return {"seconds": seconds}
 
     def load():
         return {"seconds": timed(lambda: dcp.load(tensors, storage_reader=dcp.FileSystemReader(folder)))}
 
     def save_in_background():
-        clear(folder)
         start = time.perf_counter()
         future = dcp.async_save(tensors, storage_writer=writer())
         stall = time.perf_counter() - start
         getattr(future, "upload_completion", future).result()
-        return {"stall": stall, "seconds": time.perf_counter() - start}
+        seconds = time.perf_counter() - start
+        replace(folder, new)
+        return {"stall": stall, "seconds": seconds}
 
     commands = {"save": save, "load": load, "async": save_in_background}
     print(json.dumps({"torch": torch.__version__, "bytes": size}), flush=True)

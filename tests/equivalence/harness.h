@@ -7,6 +7,7 @@
 #include "src/comm/mpi/mpi_communicator.h"
 #include "src/comm/trace.h"
 #include "src/train/sharded_model.h"
+#include "tests/support/delayed_communicator.h"
 
 namespace octet {
 
@@ -21,7 +22,11 @@ class Harness {
     int tp = 1;
     bool tp_keep_gathered = false;
     bool reshard = true;
+    DType gradient_wire = DType::f32;
+    bool poison = false;
+    std::uint64_t delays = 0;  ///< seed of random delays before collectives; 0: none
     OptimizerConfig optimizer{};
+    RecomputeConfig recompute{};
   };
 
   Harness(const ModelConfig& model, std::int64_t seq_len, Options options)
@@ -31,6 +36,7 @@ class Harness {
   static Harness alone(const ModelConfig& model, std::int64_t seq_len, Options options) {
     options.dp_replicate = options.tp = 1;
     options.tp_keep_gathered = false;
+    options.gradient_wire = DType::f32;
     return Harness(model, seq_len, options, cpu_device().make_stream(), true);
   }
 
@@ -39,8 +45,7 @@ class Harness {
           bool alone)
       : options_(options),
         stream_(std::move(stream)),
-        mesh_(make_traced(alone ? make_self_communicator(*stream_, "world") : make_mpi_communicator(*stream_, "world"),
-                          &communication),
+        mesh_(make_traced(world(*stream_, options.delays, alone), &communication),
               {.dp_replicate = options.dp_replicate, .dp_shard = 0, .tp = options.tp}),
         seq_len_(seq_len),
         sharded_({.model = model,
@@ -49,10 +54,21 @@ class Harness {
                   .micro_batch = options.micro_batch,
                   .seq_len = seq_len,
                   .tp = {mesh_.tp().rank(), mesh_.tp().size()},
-                  .tp_keep_gathered = options.tp_keep_gathered},
+                  .tp_keep_gathered = options.tp_keep_gathered,
+                  .recompute = options.recompute},
                  options.optimizer,
-                 {.reshard_after_forward = options.reshard, .float8_all_gather = gathers_float8(options.float8)}, mesh_,
-                 *stream_, &gemms) {}
+                 {.reshard_after_forward = options.reshard,
+                  .float8_all_gather = gathers_float8(options.float8),
+                  .gradient_wire = options.gradient_wire,
+                  .poison = options.poison},
+                 mesh_, *stream_, &gemms) {}
+
+  static std::unique_ptr<Communicator> world(Stream& stream, std::uint64_t delays, bool alone) {
+    if (alone) return make_self_communicator(stream, "world");
+    auto all = make_mpi_communicator(stream, "world");
+    if (delays == 0) return all;
+    return std::make_unique<test::DelayedCommunicator>(std::move(all), delays);
+  }
 
  public:
   ShardedModel& sharded() { return sharded_; }
@@ -92,6 +108,9 @@ class Harness {
   double forward_backward(const std::vector<std::int32_t>& tokens, const std::vector<std::int32_t>& targets) {
     const auto total = static_cast<std::int64_t>(tokens.size());
     const std::int64_t mine = total / mesh_.dp().size(), micro = options_.micro_batch * seq_len_;
+    if (mine % micro != 0 || mine * mesh_.dp().size() != total) {
+      throw internal_error("tests", "{} tokens do not divide over {} ranks", total, mesh_.dp().size());
+    }
     float loss = 0;
     sharded_.begin_step();
     for (std::int64_t begin = mesh_.dp().rank() * mine; begin < (mesh_.dp().rank() + 1) * mine; begin += micro) {

@@ -53,9 +53,14 @@ Measured run(const Harness::Options& options, bool tied) {
   for (std::size_t p = 0; p < before.bytes.size(); ++p) {
     m.peak.bytes[p] = ledger.usage(static_cast<Purpose>(p)).peak - before.bytes[p];
   }
-  m.plan = plan_memory({.settings = {model_of(tied), options.precision, options.float8, options.micro_batch, seq_len},
+  m.plan = plan_memory({.settings = {.model = model_of(tied),
+                                     .precision = options.precision,
+                                     .float8 = options.float8,
+                                     .micro_batch = options.micro_batch,
+                                     .seq_len = seq_len,
+                                     .recompute = options.recompute},
                         .mesh = h.mesh().shape(),
-                        .fsdp = {options.reshard, gathers_float8(options.float8)},
+                        .fsdp = {options.reshard, gathers_float8(options.float8), options.gradient_wire},
                         .micro_batches = sequences_a_rank / options.micro_batch},
                        h.stream());
   m.parameters = model_of(tied).parameters();
@@ -68,8 +73,14 @@ struct Case {
   Precision precision;
   bool float8_all_gather, reshard, tied;
   std::int64_t micro_batch;
+  DType gradient_wire = DType::f32;
+  RecomputeConfig recompute{};
   const char* recipe = "tensorwise";
 };
+
+Case recomputing(const char* name, const RecomputeConfig& recompute) {
+  return {name, Precision::float8, true, true, false, 1, DType::f32, recompute};
+}
 
 void PrintTo(const Case& c, std::ostream* out) {
   *out << c.name;
@@ -77,6 +88,12 @@ void PrintTo(const Case& c, std::ostream* out) {
 
 class Memory : public testing::TestWithParam<Case> {
  protected:
+  void SetUp() override {
+    const auto stream = cpu_device().make_stream();
+    if (GetParam().gradient_wire == DType::bf16 && make_mpi_communicator(*stream, "world")->size() == 1) {
+      GTEST_SKIP() << "one rank: nothing travels";
+    }
+  }
   Measured measure() const {
     Harness::Options options;
     options.precision = GetParam().precision;
@@ -84,22 +101,29 @@ class Memory : public testing::TestWithParam<Case> {
     options.float8.recipe = GetParam().recipe;
     options.reshard = GetParam().reshard;
     options.micro_batch = GetParam().micro_batch;
+    options.gradient_wire = GetParam().gradient_wire;
+    options.recompute = GetParam().recompute;
     return run(options, GetParam().tied);
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Cases, Memory,
-                         testing::Values(Case{"fp32", Precision::fp32, true, true, false, 1},
-                                         Case{"bf16", Precision::bf16, true, true, false, 2},
-                                         Case{"bf16_never_reshard", Precision::bf16, true, false, false, 1},
-                                         Case{"float8", Precision::float8, true, true, false, 1},
-                                         Case{"float8_tied", Precision::float8, true, true, true, 2},
-                                         Case{"float8_tied_accumulating", Precision::float8, true, true, true, 1},
-                                         Case{"float8_bf16_gather", Precision::float8, false, true, false, 1},
-                                         Case{"rowwise", Precision::float8, false, true, false, 1, "rowwise"},
-                                         Case{"rowwise_kept", Precision::float8, false, false, true, 2, "rowwise"},
-                                         Case{"gw_hp", Precision::float8, false, true, false, 1, "rowwise_with_gw_hp"}),
-                         [](const auto& c) { return c.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Cases, Memory,
+    testing::Values(Case{"fp32", Precision::fp32, true, true, false, 1},
+                    Case{"bf16", Precision::bf16, true, true, false, 2},
+                    Case{"bf16_never_reshard", Precision::bf16, true, false, false, 1},
+                    Case{"float8", Precision::float8, true, true, false, 1},
+                    Case{"float8_tied", Precision::float8, true, true, true, 2},
+                    Case{"float8_tied_accumulating", Precision::float8, true, true, true, 1},
+                    Case{"bf16_wire", Precision::bf16, true, true, false, 1, DType::bf16},
+                    Case{"bf16_wire_tied", Precision::bf16, true, true, true, 2, DType::bf16},
+                    recomputing("full", {.mode = "full"}), recomputing("full_every_2", {.mode = "full", .every = 2}),
+                    recomputing("ffn", {.mode = "selective", .preset = "ffn"}),
+                    Case{"float8_bf16_gather", Precision::float8, false, true, false, 1},
+                    Case{"rowwise", Precision::float8, false, true, false, 1, DType::f32, {}, "rowwise"},
+                    Case{"rowwise_kept", Precision::float8, false, false, true, 2, DType::f32, {}, "rowwise"},
+                    Case{"gw_hp", Precision::float8, false, true, false, 1, DType::f32, {}, "rowwise_with_gw_hp"}),
+    [](const auto& c) { return c.param.name; });
 
 TEST_P(Memory, PlanHoldsWhatAStepUsesAndLittleMore) {
   const Measured m = measure();
@@ -108,6 +132,12 @@ TEST_P(Memory, PlanHoldsWhatAStepUsesAndLittleMore) {
     EXPECT_LE(m.peak[purpose], m.plan[purpose]) << name_of(purpose);
     EXPECT_LE(static_cast<double>(m.plan[purpose]), 1.1 * static_cast<double>(m.peak[purpose])) << name_of(purpose);
   }
+}
+
+/// What a pass fills of it is held to the plan in tests/model.
+TEST_P(Memory, ActivationsArePlannedToTheByte) {
+  const Measured m = measure();
+  EXPECT_EQ(m.plan[Purpose::activations], m.peak[Purpose::activations]);
 }
 
 /// Alignment adds at most 256 bytes a parameter, padding at most a row of 160 elements; all else is divided.

@@ -65,6 +65,137 @@ class GpuCrossEntropy : public GpuTest {
   }
 };
 
+/// The two halves over parts of `counts` columns, each part with a copy of its own columns on both devices.
+class GpuCrossEntropyParts : public GpuCrossEntropy {
+ protected:
+  std::vector<float> columns(const Case& c, const std::vector<float>& values, std::int64_t begin, std::int64_t count) {
+    std::vector<float> part;
+    for (std::int64_t row = 0; row < c.rows; ++row) {
+      const auto first = values.begin() + row * c.vocab + begin;
+      part.insert(part.end(), first, first + count);
+    }
+    return part;
+  }
+
+  void stats(Both<float>& logits, Both<std::int32_t>& targets, Both<float>& all, CrossEntropyStats args,
+             std::int64_t part) {
+    const std::int64_t at = part * 3 * args.rows;
+    args.logits = logits.cpu();
+    args.targets = targets.cpu();
+    args.stats = all.cpu() + at;
+    cpu.cross_entropy_stats(*cpu_stream, args);
+    args.logits = logits.gpu();
+    args.targets = targets.gpu();
+    args.stats = all.gpu() + at;
+    gpu().cross_entropy_stats(*gpu_stream, args);
+  }
+
+  /// `d`: where the gradient goes, or null.
+  template <typename T>
+  void finish(Both<float>& logits, Both<std::int32_t>& targets, Both<float>& all, Both<float>& losses, Both<T>* d,
+              CrossEntropyFinish args) {
+    args.logits = logits.cpu();
+    args.targets = targets.cpu();
+    args.stats = all.cpu();
+    args.losses = losses.cpu();
+    args.d_logits = d == nullptr ? nullptr : d->cpu();
+    args.d_dtype = dtype_of<T>::value;
+    cpu.cross_entropy_finish(*cpu_stream, args);
+    args.logits = logits.gpu();
+    args.targets = targets.gpu();
+    args.stats = all.gpu();
+    args.losses = losses.gpu();
+    args.d_logits = d == nullptr ? nullptr : d->gpu();
+    gpu().cross_entropy_finish(*gpu_stream, args);
+  }
+
+  template <typename T>
+  void compare_parts(const Case& c, const std::vector<float>& values, const std::vector<std::int64_t>& counts) {
+    SCOPED_TRACE(fmt::format("{} x {} in {} parts", c.rows, c.vocab, counts.size()));
+    Both<std::int32_t> targets(*gpu_stream, targets_for(c));
+    const auto parts = static_cast<std::int64_t>(counts.size());
+    auto all = Both<float>::output(*gpu_stream, parts * 3 * c.rows);
+    std::int64_t begin = 0;
+    for (std::int64_t p = 0; p < parts; begin += counts[static_cast<std::size_t>(p++)]) {
+      const std::int64_t count = counts[static_cast<std::size_t>(p)];
+      Both<float> logits(*gpu_stream, columns(c, values, begin, count));
+      stats(logits, targets, all, {.vocab_begin = begin, .rows = c.rows, .vocab = count}, p);
+      expect_same_bits(logits, "logits");
+    }
+    expect_close(all, 1e-6, "stats");
+    begin = 0;
+    for (const std::int64_t count : counts) {
+      Both<float> logits(*gpu_stream, columns(c, values, begin, count));
+      auto losses = Both<float>::output(*gpu_stream, c.rows);
+      auto d = Both<T>::output(*gpu_stream, c.rows * count);
+      const CrossEntropyFinish args{
+          .vocab_begin = begin, .rows = c.rows, .vocab = count, .parts = static_cast<int>(parts), .scale = 0.37f};
+      finish(logits, targets, all, losses, &d, args);
+      expect_close(losses, 1e-6, "losses");
+      expect_close(d, sizeof(T) == 4 ? 3e-6 : 1e-3, "gradient");
+      finish<float>(logits, targets, all, losses, &logits, args);
+      expect_close(logits, 3e-6, "gradient in place");
+      auto alone = Both<float>::output(*gpu_stream, c.rows);
+      finish<T>(logits, targets, all, alone, nullptr, args);
+      EXPECT_EQ(std::memcmp(alone.download().data(), losses.download().data(), losses.host().size() * 4), 0);
+      begin += count;
+    }
+  }
+
+  /// What both devices' halves make of one part, against their whole.
+  void one_part(const Case& c, const std::vector<float>& values) {
+    Both<float> logits(*gpu_stream, values);
+    Both<std::int32_t> targets(*gpu_stream, targets_for(c));
+    auto all = Both<float>::output(*gpu_stream, 3 * c.rows), losses = Both<float>::output(*gpu_stream, c.rows);
+    auto whole = Both<float>::output(*gpu_stream, c.rows);
+    auto d = Both<float>::output(*gpu_stream, c.rows * c.vocab), d_whole = d.output(*gpu_stream, c.rows * c.vocab);
+    stats(logits, targets, all, {.rows = c.rows, .vocab = c.vocab}, 0);
+    finish(logits, targets, all, losses, &d, {.rows = c.rows, .vocab = c.vocab, .scale = 0.37f});
+    gpu().cross_entropy(*gpu_stream, {.logits = logits.gpu(),
+                                      .targets = targets.gpu(),
+                                      .losses = whole.gpu(),
+                                      .d_logits = d_whole.gpu(),
+                                      .rows = c.rows,
+                                      .vocab = c.vocab,
+                                      .scale = 0.37f});
+    EXPECT_EQ(std::memcmp(losses.download().data(), whole.download().data(), whole.host().size() * 4), 0);
+    EXPECT_EQ(std::memcmp(d.download().data(), d_whole.download().data(), d.host().size() * 4), 0);
+  }
+};
+
+TEST_F(GpuCrossEntropyParts, AsOnTheCpu) {
+  for (const auto& [c, counts] : {std::pair<Case, std::vector<std::int64_t>>{{7, 37}, {20, 17}},
+                                  {{9, 40}, {1, 0, 30, 9}},
+                                  {{5, 256}, {64, 64, 64, 64}},
+                                  {{3, 50304}, {25152, 25152}},
+                                  {{2, 128256}, {32064, 32064, 32064, 32064}}}) {
+    const auto logits = normal<float>(c.rows * c.vocab, 1, 4.0);
+    compare_parts<float>(c, logits, counts);
+    compare_parts<bf16>(c, logits, counts);
+  }
+}
+
+TEST_F(GpuCrossEntropyParts, OnePartHasTheBitsOfTheWhole) {
+  for (const Case& c : {Case{1, 1}, {7, 37}, {65, 256}, {4, 2048}, {2, 20003}, {2, 128256}}) {
+    SCOPED_TRACE(fmt::format("{} x {}", c.rows, c.vocab));
+    one_part(c, normal<float>(c.rows * c.vocab, 1, 4.0));
+  }
+}
+
+/// A part of -infinity throughout beside others, NaN, and infinity.
+TEST_F(GpuCrossEntropyParts, ExtremeLogits) {
+  const Case c{4, 3000};
+  auto logits = normal<float>(c.rows * c.vocab, 3, 50.0);
+  for (std::int64_t row = 0; row < c.rows; ++row) {
+    std::fill_n(logits.begin() + row * c.vocab + 1500, 1500, -infinity);
+  }
+  logits[1504 + 100] = 1.0f;
+  compare_parts<float>(c, logits, {1500, 1500});
+  logits[static_cast<std::size_t>(c.vocab) + 5] = std::numeric_limits<float>::quiet_NaN();
+  logits[static_cast<std::size_t>(c.vocab) * 3 + 5] = infinity;
+  compare_parts<float>(c, logits, {1500, 1500});
+}
+
 TEST_F(GpuCrossEntropy, AsOnTheCpu) {
   for (const Case& c : cases) {
     SCOPED_TRACE(fmt::format("{} x {}, offset {}", c.rows, c.vocab, c.offset));

@@ -84,8 +84,13 @@ TEST_F(BadInput, Layouts) {
   refuses("run.yaml --train.micro_batch 5", {"train.global_batch = 12", "train.micro_batch = 5"});
   refuses("run.yaml --parallel.dp_shard 4", {"parallel.dp_shard = 4", "but the job has 2", "mpiexec -n 4"});
   refuses("run.yaml --parallel.dp_shard 1", {"parallel.dp_shard = 1", "but the job has 2"});
+  refuses("run.yaml --parallel.dp_replicate 2 --parallel.gradient_wire bf16",
+          {"parallel.gradient_wire = bf16", "dp_shard = 1", "expected fp32"});
   refuses("run.yaml --parallel.dp_replicate 3", {"parallel.dp_replicate = 3", "2 ranks"});
-  for (const std::string dimension : {"tp", "cp", "pp"}) {
+  refuses("run.yaml --parallel.tp 4", {"parallel.tp = 4", "does not divide kv_heads = 2", "vocab_size 256"});
+  refuses("run.yaml --parallel.tp 2 --train.seq_len 31", {"parallel.tp = 2", "does not divide micro_batch x seq_len"});
+  refuses("run.yaml --parallel.tp_keep_gathered true", {"parallel.tp_keep_gathered = true", "parallel.tp = 1"});
+  for (const std::string dimension : {"cp", "pp"}) {
     refuses("run.yaml --parallel." + dimension + " 2", {"parallel." + dimension + " = 2", "not available yet"});
   }
   const std::string float8 = " --precision float8";

@@ -22,6 +22,14 @@ TEST(Layouts, Fp32) {
   expect_layouts_close("--precision fp32", {2, 3, 4}, 1e-5);  // 2e-7 measured
 }
 
+TEST(Layouts, Fp32WithTensorParallelism) {
+  const TrainedRun& one = finished(1, "--precision fp32");
+  const std::string tp = "--precision fp32 --parallel.tp 2";
+  expect_close(finished(2, tp), one, 2e-5);
+  expect_close(finished(4, tp), one, 2e-5);
+  EXPECT_HAS(finished(4, tp).result.err, "dp_replicate 1 x dp_shard 2 x tp 2");
+}
+
 TEST(Layouts, Fp32WithTiedEmbedding) {
   write_bytes(workplace() / "tied.yaml", std::string(tiny_model) + "tied_embedding: true\n");
   const std::string arguments = "--model ./tied.yaml --precision fp32";

@@ -59,17 +59,32 @@ TEST(Resuming, OfEightRanksOnOtherLayoutsGoesOnWithinRounding) {
   const std::string same = "--train.global_batch 24 --train.micro_batch 1 --precision fp32" + never_due;
   const TrainedRun& first = finished(8, same + " --train.steps 10");
   const TrainedRun& whole = finished(8, same + " --train.steps 20");
-  std::vector<Layout> others = {{1, ""}, {3, ""}, {6, replicas}};
+  std::vector<Layout> others = {{1, ""}, {3, ""}, {6, replicas}, {4, " --parallel.tp 2"}};
   if (is_long()) others.insert(others.end(), {{2, ""}, {4, ""}, {4, replicas}, {6, ""}});
   for (const Layout& layout : others) {
     SCOPED_TRACE(fmt::format("{} rank(s){}", layout.ranks, layout.arguments));
     const TrainedRun run = copy_of(first);
     const TrainedRun resumed = train_in(run.directory, layout.ranks, same + " --train.steps 20" + layout.arguments);
     ASSERT_EQ(resumed.result.exit_code, 0) << resumed.result.all();
-    EXPECT_HAS(resumed.result.err, "layout: dp_replicate 1 x dp_shard 8 there, ");
+    EXPECT_HAS(resumed.result.err, "layout: dp_replicate 1 x dp_shard 8 x tp 1 there, ");
     expect_whole_until(resumed, 20);
     EXPECT_LT(distance(resumed.losses(), whole.losses()), 1e-5);
     EXPECT_LT(distance({resumed.losses("validation_loss").back()}, whole.losses("validation_loss")), 1e-5);
+  }
+}
+
+TEST(Resuming, OfTensorParallelRanksOnOtherLayoutsGoesOnWithinRounding) {
+  const std::string same = "--precision fp32 --train.micro_batch 1" + never_due;
+  const TrainedRun& first = finished(4, same + " --parallel.tp 2 --train.steps 10");
+  const TrainedRun& whole = finished(1, same + " --train.steps 20");
+  for (const Layout& layout : std::vector<Layout>{{2, " --parallel.tp 2"}, {3, ""}}) {
+    SCOPED_TRACE(fmt::format("{} rank(s){}", layout.ranks, layout.arguments));
+    const TrainedRun run = copy_of(first);
+    const TrainedRun resumed = train_in(run.directory, layout.ranks, same + " --train.steps 20" + layout.arguments);
+    ASSERT_EQ(resumed.result.exit_code, 0) << resumed.result.all();
+    EXPECT_HAS(resumed.result.err, "layout: dp_replicate 1 x dp_shard 2 x tp 2 there, ");
+    expect_whole_until(resumed, 20);
+    EXPECT_LT(distance(resumed.losses(), whole.losses()), 2e-5);
   }
 }
 

@@ -75,7 +75,7 @@ TEST(Saving, IntervalRetentionAndTheLastStep) {
   EXPECT_EQ(run.status()["checkpoint"], run.directory + "/checkpoints/step-000011");
   const checkpoint::RunState state = checkpoint::read_manifest(checkpoints_of(run).front()).state;
   EXPECT_EQ(state.seed, 1u);
-  EXPECT_EQ(state.layout, "dp_replicate 1 x dp_shard 2");
+  EXPECT_EQ(state.layout, "dp_replicate 1 x dp_shard 2 x tp 1");
   EXPECT_EQ(state.loss, run.losses().back());
   EXPECT_HAS(state.config, "model_shape:\n  dim: 32\n");
   EXPECT_HAS(state.program, "octet ");

@@ -59,7 +59,7 @@ struct BlockCasts : testing::Test {
     state.begin_pass(order);
     const auto weights = state.gather(1);
 
-    auto a = BlockActivations::allocate(activations, model, shape, pass.recipes);
+    auto a = BlockActivations::allocate({activations, activations}, model, shape, pass.recipes);
     const auto h = test::random_values<bf16>(shape.tokens() * model.dim, 100), dh = h;
     std::vector<bf16> branch(h.size());
     const Shape wide{shape.tokens(), model.dim};

@@ -43,12 +43,16 @@ TEST(KMajor, TheWholePassHasTheSameBits) {
   Float8Config mixed;
   mixed.bf16_linears = {"attention.wk", "feed_forward.w2"};
   for (const Float8Config& float8 : {Float8Config{}, mixed}) {
-    test::LocalModel plain(Precision::float8, false, float8);
-    Turned turned(plain);
-    EXPECT_EQ(turned.forward_backward(), plain.forward_backward());
-    for (std::size_t i = 0; i < plain.state.gradients.size(); ++i) {
-      EXPECT_TRUE(test::same_bits(turned.state.gradients[i], plain.state.gradients[i]))
-          << plain.llama.parameters().parameters[i].name;
+    for (const char* recompute : {"none", "full"}) {
+      test::LocalModel plain(Precision::float8, false, float8);
+      const double loss = plain.forward_backward();
+      plain.settings.recompute.mode = recompute;
+      Turned turned(plain);
+      EXPECT_EQ(turned.forward_backward(), loss);
+      for (std::size_t i = 0; i < plain.state.gradients.size(); ++i) {
+        EXPECT_TRUE(test::same_bits(turned.state.gradients[i], plain.state.gradients[i]))
+            << plain.llama.parameters().parameters[i].name << ", recompute " << recompute;
+      }
     }
   }
 }

@@ -116,8 +116,14 @@ inline ModelConfig small_model(bool tied = false) {
 
 /// A model on the CPU with its local state and one micro-batch of tokens.
 struct LocalModel {
-  explicit LocalModel(Precision precision, bool tied = false, Float8Config float8 = {})
-      : settings{small_model(tied), precision, float8, 2, 16}, llama(settings, *stream, exchange, &gemms) {
+  explicit LocalModel(Precision precision, bool tied = false, Float8Config float8 = {}, RecomputeConfig recompute = {})
+      : settings{.model = small_model(tied),
+                 .precision = precision,
+                 .float8 = float8,
+                 .micro_batch = 2,
+                 .seq_len = 16,
+                 .recompute = recompute},
+        llama(settings, *stream, exchange, &gemms) {
     for (std::int64_t i = 0; i < tokens_count(); ++i) {
       tokens.push_back(static_cast<std::int32_t>(random_bits({.seed = 3, .stream = 0}, std::uint64_t(i)) % 48));
       targets.push_back(static_cast<std::int32_t>(random_bits({.seed = 3, .stream = 1}, std::uint64_t(i)) % 48));

@@ -145,6 +145,7 @@ TEST_F(Trace, SaysShapesAndFormats) {
                           {"c", abc[2]},
                           {"fast_accumulate", fast},
                           {"emulate_hopper", emulate},
+                          {"recomputed", false},
                           {"a_scale_each", false},
                           {"b_scale_each", false}};
   };

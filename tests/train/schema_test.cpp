@@ -77,7 +77,25 @@ TEST(Schema, WrongFiles) {
       {base + "train: {max_wall_time: 1:30}\n", {":3: train.max_wall_time = \"1:30\"", "H:MM:SS"}},
       {base + "train: {max_wall_time: -5}\n", {":3: train.max_wall_time = \"-5\"", "minutes such as 90"}},
       {base + "comm: {checkpoint_timeout_seconds: 0}\n", {":3: comm.checkpoint_timeout_seconds = 0", "> 0"}},
-      {base + "recompute: {mode: full}\n", {":3: unknown key recompute"}},
+      {base + "recomputing: {mode: full}\n", {":3: unknown key recomputing"}},
+      {base + "recompute: {mode: some}\n", {":3: recompute.mode = \"some\"", "none, full, selective"}},
+      {base + "recompute: {every: 2}\n", {":3: recompute.every = 2", "no effect with recompute.mode = none"}},
+      {base + "recompute: {preset: ffn}\n", {":3: recompute.preset = ffn", "expected mode selective"}},
+      {base + "recompute: {mode: full, keep: [q]}\n", {":3: recompute.keep = \"q\"", "expected mode selective"}},
+      {base + "recompute: {mode: selective}\n", {":3: recompute.mode = selective", "expected recompute.preset, or"}},
+      {base + "recompute: {mode: selective, preset: ffn, keep: [q]}\n", {":3: recompute.keep = \"q\"", "one of them"}},
+      {base + "recompute: {mode: selective, preset: attention}\n",
+       {":3: recompute.preset = \"attention\"", "elementwise, ffn, linears"}},
+      {base + "recompute: {mode: selective, keep: [q, upp]}\n", {":3: recompute.keep = \"upp\"", "nearest: up"}},
+      {base + "recompute: {mode: selective, keep: [attention_cast]}\n",
+       {":3: recompute.keep = \"attention_cast\"", "attention.wo is not float8"}},
+      {base +
+           "recompute: {mode: selective, keep: [attention_input, q, k, v, attention_output, residual, ffn_input, gate, "
+           "up, ffn_product]}\n",
+       {":3: recompute.keep = \"attention_input\"", "nothing would be recomputed"}},
+      {base + "recompute: {mode: full, every: 0}\n", {":3: recompute.every = 0", ">= 1"}},
+      {base + "recompute: {mode: full, every: 100}\n",
+       {":3: recompute.every = 100", "fewer than two of", "expected at most"}},
       {base + "train: {step: 5}\n", {":3: unknown key train.step", "nearest: train.steps"}},
       {base + "train: {steps: 5}\ntrain: {steps: 6}\n", {":4: train is given twice", "line 3"}},
       {base + "train:\n  steps: 0\n", {":4: train.steps = 0", "integer >= 1", "steps"}},
@@ -233,6 +251,28 @@ TEST(Validate, ChecksValuesSetInMemory) {
   c = sample();
   c.train.micro_batch = 0;
   expect_parts(message_of([&] { validate(c); }), {"train.micro_batch = 0"});
+}
+
+TEST(Validate, RecomputeNeedsTwoBlocks) {
+  RunConfig c = sample();
+  c.recompute.mode = "full";
+  validate(c);
+  c.recompute.every = c.model.layers / 2;
+  validate(c);
+  ++c.recompute.every;
+  expect_parts(message_of([&] { validate(c); }), {"recompute.every", "fewer than two"});
+  c.recompute.every = 1;
+  c.model.layers = 1;
+  expect_parts(message_of([&] { validate(c); }), {"recompute.mode = full", "fewer than two of 1 blocks"});
+}
+
+TEST(Validate, RecomputeKeepsTheCastWhereThereIsOne) {
+  RunConfig c = sample();
+  c.recompute = {.mode = "selective", .keep = {"attention_output", "attention_cast"}};
+  c.precision = Precision::float8;
+  validate(c);
+  c.float8.bf16_linears = {"attention.wo"};
+  expect_parts(message_of([&] { validate(c); }), {"recompute.keep = \"attention_cast\"", "no effect"});
 }
 
 TEST(Validate, Float8NeedsMultiplesOf16) {

@@ -1,0 +1,68 @@
+#include "src/model/recompute.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "src/base/error.h"
+#include "src/model/parameters.h"
+
+namespace octet {
+namespace {
+
+using enum Activation;
+
+ActivationSet preset(std::string_view name) {
+  if (name == "elementwise") return {q, k, v, attention_output, residual, gate, up};
+  if (name == "ffn") return {q, k, v, attention_output, residual};
+  if (name == "linears") return {attention_output};
+  throw usage_error("model", "recompute.preset = \"{}\", expected one of {}", name, fmt::join(recompute_presets, ", "));
+}
+
+Activation activation(std::string_view name) {
+  const auto* found = std::ranges::find(activation_names, name);
+  if (found == activation_names.end()) {
+    throw usage_error("model", "recompute.keep = \"{}\", expected names of {}", name,
+                      fmt::join(activation_names, ", "));
+  }
+  return static_cast<Activation>(found - activation_names.begin());
+}
+
+ActivationSet kept_by(const RecomputeConfig& config) {
+  if (config.mode == "none") return ActivationSet::all();
+  if (config.mode == "full") return {};
+  if (config.mode != "selective") {
+    throw usage_error("model", "recompute.mode = \"{}\", expected one of {}", config.mode,
+                      fmt::join(recompute_modes, ", "));
+  }
+  if (config.keep.empty()) return preset(config.preset);
+  ActivationSet kept;
+  for (const std::string& name : config.keep) kept.add(activation(name));
+  return kept;
+}
+
+}  // namespace
+
+RecomputePolicy RecomputePolicy::of(const RecomputeConfig& config, std::int64_t layers) {
+  return {kept_by(config), config.every, layers};
+}
+
+std::int64_t RecomputePolicy::blocks_again() const {
+  std::int64_t count = 0;
+  for (std::int64_t layer = 0; layer < layers; ++layer) count += again(layer) ? 1 : 0;
+  return count;
+}
+
+double recompute_flops_per_token(const ModelConfig& model, const RecomputePolicy& policy, std::int64_t seq_len) {
+  constexpr std::array<std::pair<BlockLinear, Activation>, 6> results = {
+      {{wq, q}, {wk, k}, {wv, v}, {wo, residual}, {w1, gate}, {w3, up}}};
+  std::int64_t flops = 0;
+  for (const auto& [linear, result] : results) {
+    if (!policy.kept.has(result)) flops += 2 * weight_shape(model, linear).elements();
+  }
+  if (!policy.kept.has(attention_output)) flops += 4 * model.q_dim() * seq_len;
+  return static_cast<double>(flops * policy.blocks_again());
+}
+
+}  // namespace octet
