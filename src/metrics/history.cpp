@@ -52,6 +52,7 @@ bool stays(std::string_view line, std::int64_t last) {
 
 MetricsCut cut_metrics(const std::string& path, const std::string& discarded, std::int64_t last) {
   std::ifstream file(path, std::ios::binary);
+  if (!file && errno != ENOENT) throw failed(path);
   const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   std::string kept, rest;
   MetricsCut cut;

@@ -119,7 +119,7 @@ std::vector<checkpoint::DevicePiece> held_pieces(ShardedModel& model) {
 }
 
 std::int64_t checkpoint_host_bytes(const RunConfig& config, const MeshShape& mesh) {
-  const ParameterList list = llama_parameters(config.model, config.precision, config.float8);
+  const ParameterList list = llama_parameters(config.model, config.precision, config.float8, {0, mesh.tp});
   std::int64_t bytes = 0;
   if (config.checkpoint.interval != "off") bytes = snapshot_bytes(list, mesh);
   if (config.checkpoint.resume == "never") return bytes;

@@ -1,6 +1,7 @@
 #include "src/train/resume.h"
 
 #include <chrono>
+#include <filesystem>
 
 #include "checkpoints/restore.h"
 #include "src/base/log.h"
@@ -13,6 +14,21 @@ namespace {
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// Later checkpoints that were found damaged or could not be read get another name, so that no later start takes them:
+/// the steps after this one are done again. Nothing is removed.
+void set_aside_later(const RunDirectory& run, std::int64_t step, Communicator& world) {
+  if (world.rank() != 0) return;
+  for (const std::string& path : checkpoint::list_checkpoints(run.checkpoints())) {
+    if (checkpoint::step_of(path).value() <= step) continue;
+    std::string aside = path + ".damaged";
+    for (int i = 2; std::filesystem::exists(aside); ++i) aside = fmt::format("{}.damaged{}", path, i);
+    std::error_code error;
+    std::filesystem::rename(path, aside, error);
+    if (error) throw internal_error("train", "{}: cannot be renamed to {}: {}", path, aside, error.message());
+    log::warning("{} is kept as {}; the run goes on from step {}", path, aside, step);
+  }
 }
 
 /// Seed and data, which decide what the next step sees; a checkpoint of no step has seen none.
@@ -59,6 +75,7 @@ StartingPoint resume(const RunConfig& config, const RunEnvironment& environment,
   check_length(state, config, found->directory);
   const auto reading = std::chrono::steady_clock::now();
   load_state(trainer.model(), found->directory, found->manifest, environment.stream);
+  set_aside_later(run, state.step, world);
   world.barrier();  // no rank begins a step, with its shorter deadline, while another still reads
   const double read_seconds = seconds_since(reading);
 

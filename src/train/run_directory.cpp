@@ -39,6 +39,12 @@ Error refuse_used(const RunDirectory& run, const char* why) {
 void check_begins_again(const RunDirectory& run, const RunConfig& config) {
   const auto status = read_status(run.status());
   if (status && status->state == "finished") throw refuse_used(run, "it is finished");
+  if (status && !status->checkpoint.empty()) {  // a file system that is not there today, for one
+    throw usage_error("train",
+                      "run.dir = {}: status.json names {}, but there is no checkpoint in {}; bring it back, or "
+                      "choose another directory",
+                      run.path, status->checkpoint, run.checkpoints());
+  }
   std::ifstream file(run.config());
   if (!file) throw refuse_used(run, "there is no config.yaml that says which");
   const std::string text{std::istreambuf_iterator<char>(file), {}};
@@ -55,12 +61,19 @@ void check_begins_again(const RunDirectory& run, const RunConfig& config) {
   log_changes(changes, unknown, run.config());
 }
 
+/// Whether something has that name. What cannot be looked at must not pass for what is not there.
+bool is_there(const std::string& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (fs::status_known(status)) return fs::exists(status);
+  throw internal_error("train", "{}: cannot be looked at: {}", path, error.message());
+}
+
 /// What the run does with what is in the directory; throws where that is not what checkpoint.resume asks for.
 void decide(RunDirectory& run, const RunConfig& config) {
   const std::string& resume = config.checkpoint.resume;
-  std::error_code error;
-  const bool used = fs::exists(run.metrics(), error);
-  const bool saved = fs::exists(run.checkpoints(), error) && !checkpoint::list_checkpoints(run.checkpoints()).empty();
+  const bool used = is_there(run.metrics());
+  const bool saved = is_there(run.checkpoints()) && !checkpoint::list_checkpoints(run.checkpoints()).empty();
   if (resume == "never" && (used || saved)) {
     throw usage_error("train", "run.dir = {}: holds a run already ({}); choose another directory{}", run.path,
                       used ? "metrics.jsonl" : "checkpoints", saved ? ", or go on with --checkpoint.resume auto" : "");

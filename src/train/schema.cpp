@@ -260,7 +260,7 @@ void declare_checkpoint(Schema& schema, CheckpointConfig& c) {
   schema.add("allow_changes", c.allow_changes)
       .help(
           "Options, such as optimizer.lr, with other values of which the run may go on, although they decide its "
-          "result: precision and those of optimizer, schedule and float8.");
+          "result: precision, parallel.gradient_wire and those of optimizer, schedule and float8.");
 }
 
 void declare_machine(Schema& schema, RunConfig& c) {

@@ -13,7 +13,7 @@ namespace octet {
 namespace {
 
 /// An entry that ends with a dot is a section.
-constexpr std::array<std::string_view, 17> changeable = {"model",  // a name or a path; the shape is in model_shape
+constexpr std::array<std::string_view, 24> changeable = {"model",  // a name or a path; the shape is in model_shape
                                                          "device",
                                                          "run.dir",
                                                          "run.tensorboard",
@@ -24,7 +24,14 @@ constexpr std::array<std::string_view, 17> changeable = {"model",  // a name or 
                                                          "train.log_every",
                                                          "train.max_wall_time",
                                                          "data.train",
-                                                         "parallel.",
+                                                         "parallel.dp_replicate",
+                                                         "parallel.dp_shard",
+                                                         "parallel.tp",
+                                                         "parallel.tp_keep_gathered",
+                                                         "parallel.cp",
+                                                         "parallel.pp",
+                                                         "parallel.reshard_after_forward",
+                                                         "parallel.check_replicas_every",
                                                          "recompute.",
                                                          "checkpoint.",
                                                          "comm.",
@@ -57,8 +64,9 @@ bool may_change(const std::string& key, const RunConfig& config) {
 }
 
 bool may_be_allowed(const std::string& key) {
-  return key == "precision" || std::ranges::any_of(std::array{"optimizer.", "schedule.", "float8."},
-                                                   [&](const char* section) { return key.starts_with(section); });
+  return key == "precision" || key == "parallel.gradient_wire" ||
+         std::ranges::any_of(std::array{"optimizer.", "schedule.", "float8."},
+                             [&](const char* section) { return key.starts_with(section); });
 }
 
 std::vector<SettingChange> check_settings(const std::string& stored, const std::string& source, const RunConfig& config,

@@ -200,6 +200,7 @@ TEST(Resuming, ADamagedCheckpointIsNamedAndTheOneBeforeServes) {
   expect_whole_until(run, 12);
   EXPECT_EQ(run.losses(), finished(2, arguments).losses());
   expect_same_tensors(newest, checkpoints_of(finished(2, arguments)).front());  // written again
+  EXPECT_EQ(read_bytes(newest + ".damaged/writer-00001.h5"), bytes);            // and the damaged one set aside
 }
 
 /// A run that is killed before its first checkpoint, whatever it has done by then.
@@ -208,6 +209,24 @@ TrainedRun killed_early(const std::string& arguments) {
   const TrainedRun killed = endless.end_by_kill();
   EXPECT_TRUE(checkpoints_of(killed).empty());
   return killed;
+}
+
+TEST(BeginningAgain, NotWhenStatusNamesACheckpointThatIsOutOfSight) {
+  const TrainedRun run = copy_of(finished(1, ten_steps));
+  fs::rename(run.file("checkpoints"), run.file("elsewhere"));
+  std::string status = read_bytes(run.file("status.json"));
+  status.replace(status.find("finished"), 8, "stopped");
+  write_bytes(run.file("status.json"), status);
+  const std::string metrics = read_bytes(run.file("metrics.jsonl"));
+  const TrainedRun again = train_in(run.directory, 1, ten_steps);
+  EXPECT_EQ(again.result.exit_code, 64) << again.result.all();
+  EXPECT_HAS(again.result.err, "status.json names ");
+  EXPECT_EQ(read_bytes(run.file("metrics.jsonl")), metrics);
+  fs::create_symlink("checkpoints", run.file("checkpoints"));  // points to itself: cannot be looked at
+  const TrainedRun loop = train_in(run.directory, 1, ten_steps);
+  EXPECT_EQ(loop.result.exit_code, 70) << loop.result.all();
+  EXPECT_HAS(loop.result.err, "cannot be looked at");
+  EXPECT_EQ(read_bytes(run.file("metrics.jsonl")), metrics);
 }
 
 TEST(BeginningAgain, AStartThatDiedBeforeItsFirstCheckpoint) {

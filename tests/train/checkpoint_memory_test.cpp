@@ -33,6 +33,14 @@ TEST(CheckpointMemory, IsMastersAndMomentsOfTheShard) {
   }
 }
 
+TEST(CheckpointMemory, TensorParallelismDividesIt) {
+  const RunConfig config = small();
+  const std::int64_t whole = 3 * 4 * config.model.parameters();
+  const std::int64_t bytes = checkpoint_host_bytes(config, {.dp_shard = 1, .tp = 2});
+  EXPECT_GE(bytes, whole / 2);
+  EXPECT_LT(bytes, whole * 6 / 10);
+}
+
 TEST(CheckpointMemory, ReplicasShareIt) {
   const RunConfig config = small();
   const std::int64_t whole = 3 * 4 * config.model.parameters();

@@ -153,8 +153,10 @@ TEST(Settings, EveryOptionIsOneOrTheOther) {
       fixed.push_back(option.section().empty() ? option.name() : option.section());
   }
   fixed.erase(std::unique(fixed.begin(), fixed.end()), fixed.end());
-  EXPECT_EQ(fixed, (std::vector<std::string>{"precision", "run", "train", "data", "optimizer", "schedule", "float8",
-                                             "model_shape"}));
+  EXPECT_EQ(fixed, (std::vector<std::string>{"precision", "run", "train", "data", "optimizer", "schedule", "parallel",
+                                             "float8", "model_shape"}));
+  EXPECT_FALSE(may_change("parallel.gradient_wire", config));  // rounds gradients
+  EXPECT_TRUE(may_change("parallel.tp", config));
 }
 
 TEST(Settings, OtherVersionsSayMoreOrLess) {
