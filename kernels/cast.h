@@ -9,6 +9,8 @@ namespace octet {
 
 /// fp8 scales from abs-maxes, tensorwise (torchao float8_utils.amax_to_scale):
 ///   scale = float(double(max_of_format) / double(max(amax, 1e-12)));  inverse_scale = 1 / scale in fp32.
+/// With power_of_two the scale is then exp2(floor(log2(scale))), formed exactly: never above the scale itself (torch's
+/// fp32 log2 can round up to the next power just below it).
 /// NaN in gives NaN out; amax = 0 gives a finite scale.
 struct ComputeScales {
   const float* amax = nullptr;     ///< [n], device
@@ -16,6 +18,7 @@ struct ComputeScales {
   float* inverse_scale = nullptr;  ///< [n]
   std::int64_t n = 0;
   DType format = DType::e4m3;
+  bool power_of_two = false;
 };
 
 /// y = saturating round-to-nearest-even of (float(x) · *scale). Reads n · sizeof(from) bytes, writes n for each of y

@@ -31,7 +31,8 @@ struct DelayedScales {
   std::int64_t e5m2_from = 0;  ///< tensors before it are cast to e4m3, from it on to e5m2
   int margin = 0;
   bool most_recent = false;
-  bool first = false;  ///< what `scale` holds is none of this recipe's
+  bool power_of_two = false;  ///< the scale is then rounded down to a power of two, as ComputeScales does
+  bool first = false;         ///< what `scale` holds is none of this recipe's
 };
 
 }  // namespace octet

@@ -7,12 +7,13 @@
 
 namespace octet {
 
-/// A row-major matrix, read as stored or transposed. fp8 matrices carry the inverse of their scale.
+/// A row-major matrix, read as stored or transposed. fp8 matrices carry the inverses of their scales.
 struct GemmOperand {
   const void* data = nullptr;
   DType dtype = DType::f32;
   bool transposed = false;               ///< stored [k, m] (A) or [n, k] (B)
   const float* inverse_scale = nullptr;  ///< device pointer, only for fp8
+  bool scale_each = false;               ///< inverse_scale has an element for each of m (A) or n (B); else one for all
 };
 
 /// C[m, n] = A[m, k] · B[k, n] · (inverse scales) + beta · C, summed in fp32, stored in c_dtype (f32 or bf16).

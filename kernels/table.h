@@ -10,6 +10,7 @@
 #include "kernels/reduce.h"
 #include "kernels/rmsnorm.h"
 #include "kernels/rope.h"
+#include "kernels/rowwise.h"
 #include "kernels/stats.h"
 #include "kernels/sum_parts.h"
 #include "kernels/swiglu.h"
@@ -32,6 +33,7 @@ struct KernelTable {
   void (*cast_to_float8)(Stream&, const CastToFloat8&);
   void (*transpose_float8)(Stream&, const TransposeFloat8&);
   void (*convert)(Stream&, const Convert&);
+  void (*quantize_rowwise)(Stream&, const QuantizeRowwise&);
 
   void (*gemm)(Stream&, const Gemm&);
   std::int64_t (*gemm_workspace)(const Gemm&);

@@ -1,9 +1,8 @@
 #include "kernels/cast.h"
 
-#include <cstring>
-
 #include "kernels/cpu/blocks.h"
 #include "kernels/cpu/cpu_kernels.h"
+#include "kernels/cpu/scale.h"
 #include "kernels/cpu/vector.h"
 
 namespace octet::cpu {
@@ -52,12 +51,8 @@ void convert_all(const Convert& args) {
 }  // namespace
 
 void compute_scales(Stream&, const ComputeScales& args) {
-  const double max_of_format = static_cast<double>(float8_max(args.format));
   for (std::int64_t i = 0; i < args.n; ++i) {
-    const auto amax = static_cast<double>(args.amax[i]);
-    // Written so that a NaN fails the comparison and stays.
-    const double clamped = amax < 1e-12 ? 1e-12 : amax;
-    args.scale[i] = static_cast<float>(max_of_format / clamped);
+    args.scale[i] = scale_of(args.amax[i], args.format, args.power_of_two);
     args.inverse_scale[i] = 1.0f / args.scale[i];
   }
 }

@@ -12,6 +12,7 @@ void delayed_scales(Stream&, const DelayedScales&);
 void cast_to_float8(Stream&, const CastToFloat8&);
 void transpose_float8(Stream&, const TransposeFloat8&);
 void convert(Stream&, const Convert&);
+void quantize_rowwise(Stream&, const QuantizeRowwise&);
 
 void gemm(Stream&, const Gemm&);
 std::int64_t gemm_workspace(const Gemm&);

@@ -5,6 +5,7 @@
 
 #include "kernels/cpu/blocks.h"
 #include "kernels/cpu/cpu_kernels.h"
+#include "kernels/cpu/scale.h"
 #include "src/base/dtype.h"
 
 namespace octet::cpu {
@@ -40,6 +41,7 @@ void delayed_scales(Stream&, const DelayedScales& args) {
       const DType format = i < args.e5m2_from ? DType::e4m3 : DType::e5m2;
       const float highest = std::ldexp(static_cast<float>(float8_max(format)), -args.margin);
       scale = std::min(highest / (args.most_recent ? newest : largest), std::numeric_limits<float>::max());
+      if (args.power_of_two) scale = power_below(scale);
     }
     args.scale[i] = scale;
     args.inverse_scale[i] = 1.0f / scale;

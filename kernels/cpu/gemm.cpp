@@ -49,6 +49,7 @@ Plan plan_of(const Gemm& args) {
   plan.widen_b = args.b.dtype != plan.b;
   // oneDNN's bf16 primitive scales and rounds by itself.
   plan.result_apart = plan.input == DType::f32 && (args.c_dtype != DType::f32 || is_float8(args.a.dtype));
+  if (args.a.scale_each || args.b.scale_each) plan.result_apart = true;
   plan.m = args.m;
   plan.n = args.n;
   plan.k = args.k;
@@ -119,28 +120,49 @@ HopperMultiply as_hopper(const Multiply& product, const Plan& plan, bool fast) {
           .fast = fast};
 }
 
-/// C = scale · sums (+ C) on a block of C.
-template <typename C>
-void finish(const float* sums, C* c, std::int64_t stride, std::int64_t rows, std::int64_t columns, float scale,
-            bool add) {
-#pragma omp parallel for schedule(static)
-  for (std::int64_t r = 0; r < rows; ++r) {
-    const float* __restrict from = sums + r * columns;
-    C* __restrict to = c + r * stride;
-    if (add) {  // NOLINT(bugprone-branch-clone): it does not look behind the directives
+/// The inverse scales of an operand.
+struct Inverses {
+  const float* each = nullptr;
+  float all = 1.0f;
+
+  explicit Inverses(const GemmOperand& x) {
+    if (!is_float8(x.dtype) || x.inverse_scale == nullptr) return;
+    x.scale_each ? void(each = x.inverse_scale) : void(all = *x.inverse_scale);
+  }
+  float at(std::int64_t i) const { return each == nullptr ? all : each[i]; }
+};
+
+/// to = factor(j) · from (+ to).
+template <typename C, typename Factor>
+void finish_row(const float* __restrict from, C* __restrict to, std::int64_t columns, bool add, Factor factor) {
+  if (add) {  // NOLINT(bugprone-branch-clone): it does not look behind the directives
 #pragma omp simd
-      for (std::int64_t j = 0; j < columns; ++j) store(to[j], scale * from[j] + static_cast<float>(to[j]));
-    } else {
+    for (std::int64_t j = 0; j < columns; ++j) store(to[j], factor(j) * from[j] + static_cast<float>(to[j]));
+  } else {
 #pragma omp simd
-      for (std::int64_t j = 0; j < columns; ++j) store(to[j], scale * from[j]);
-    }
+    for (std::int64_t j = 0; j < columns; ++j) store(to[j], factor(j) * from[j]);
   }
 }
 
-float scale_of(const Gemm& args) {
-  const float a = is_float8(args.a.dtype) && args.a.inverse_scale != nullptr ? *args.a.inverse_scale : 1.0f;
-  const float b = is_float8(args.b.dtype) && args.b.inverse_scale != nullptr ? *args.b.inverse_scale : 1.0f;
-  return a * b;
+/// C = (scales of row and column) · sums (+ C) on the block of C at (row, column).
+template <typename C>
+void finish(const Gemm& args, const float* sums, std::int64_t row, std::int64_t column, std::int64_t rows,
+            std::int64_t columns) {
+  const Inverses a(args.a), b(args.b);
+  const bool add = args.beta != 0.0f;
+  C* c = static_cast<C*>(args.c) + row * args.n + column;
+#pragma omp parallel for schedule(static)
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const float* from = sums + r * columns;
+    const float of_row = a.at(row + r);
+    if (b.each == nullptr) {
+      const float scale = of_row * b.all;
+      finish_row(from, c + r * args.n, columns, add, [=](std::int64_t) { return scale; });
+    } else {
+      const float* of_column = b.each + column;
+      finish_row(from, c + r * args.n, columns, add, [=](std::int64_t j) { return of_row * of_column[j]; });
+    }
+  }
 }
 
 /// Without a sum to add, C is cleared or left alone.
@@ -169,12 +191,11 @@ void gemm(Stream&, const Gemm& args) {
   auto* a_wide = static_cast<std::byte*>(args.workspace);
   std::byte* b_wide = a_wide + plan.a_bytes;
   auto* sums = reinterpret_cast<float*>(b_wide + plan.b_bytes);
-  const float scale = scale_of(args);
 
   Multiply product;
   product.input = plan.input;
   product.c_dtype = plan.result_apart ? DType::f32 : args.c_dtype;
-  if (plan.input == DType::bf16) product.scale = scale;
+  if (plan.input == DType::bf16 && !plan.result_apart) product.scale = Inverses(args.a).all * Inverses(args.b).all;
   for (std::int64_t column = 0; column < args.n; column += plan.n) {
     product.n = std::min(plan.n, args.n - column);
     for (std::int64_t row = 0; row < args.m; row += plan.m) {
@@ -193,9 +214,9 @@ void gemm(Stream&, const Gemm& args) {
       }
       if (!plan.result_apart) continue;
       if (args.c_dtype == DType::f32) {
-        finish(sums, reinterpret_cast<float*>(c), args.n, product.m, product.n, scale, args.beta != 0.0f);
+        finish<float>(args, sums, row, column, product.m, product.n);
       } else {
-        finish(sums, reinterpret_cast<bf16*>(c), args.n, product.m, product.n, scale, args.beta != 0.0f);
+        finish<bf16>(args, sums, row, column, product.m, product.n);
       }
     }
   }

@@ -13,6 +13,7 @@ const KernelTable& cpu_kernels() {
       .cast_to_float8 = cpu::cast_to_float8,
       .transpose_float8 = cpu::transpose_float8,
       .convert = cpu::convert,
+      .quantize_rowwise = cpu::quantize_rowwise,
       .gemm = cpu::gemm,
       .gemm_workspace = cpu::gemm_workspace,
       .embedding_forward = cpu::embedding_forward,

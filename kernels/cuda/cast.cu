@@ -4,6 +4,7 @@
 #include "kernels/cuda/float8.cuh"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/packs.cuh"
+#include "kernels/cuda/scale.cuh"
 #include "kernels/cuda/transpose_tile.cuh"
 
 namespace octet::cuda {
@@ -13,12 +14,11 @@ constexpr int threads = 256;
 
 /// Reads and writes a few bytes: one launch for all tensors of a model.
 __global__ void compute_scales_kernel(const float* __restrict__ amax, float* __restrict__ scale,
-                                      float* __restrict__ inverse_scale, std::int64_t n, double max_of_format) {
+                                      float* __restrict__ inverse_scale, std::int64_t n, double max_of_format,
+                                      bool power_of_two) {
   const std::int64_t i = std::int64_t{blockIdx.x} * threads + threadIdx.x;
   if (i >= n) return;
-  const double value = amax[i];
-  const double clamped = value < 1e-12 ? 1e-12 : value;  // a NaN fails the comparison and stays
-  const float rounded = static_cast<float>(max_of_format / clamped);
+  const float rounded = scale_of(amax[i], max_of_format, power_of_two);
   scale[i] = rounded;
   inverse_scale[i] = 1.0f / rounded;
 }
@@ -117,7 +117,7 @@ void compute_scales(Stream& stream, const ComputeScales& args) {
   const auto max_of_format = static_cast<double>(float8_max(args.format));
   const auto blocks = static_cast<unsigned>(ceil_div(args.n, threads));
   compute_scales_kernel<<<blocks, threads, 0, native(stream)>>>(args.amax, args.scale, args.inverse_scale, args.n,
-                                                                max_of_format);
+                                                                max_of_format, args.power_of_two);
   check_launch("compute_scales");
 }
 

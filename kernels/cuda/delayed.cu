@@ -5,6 +5,7 @@
 
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/launch.h"
+#include "kernels/cuda/scale.cuh"
 
 namespace octet::cuda {
 namespace {
@@ -36,6 +37,7 @@ __global__ void delayed_scales_kernel(DelayedScales args, float highest_e4m3, fl
     }
     const float highest = i < args.e5m2_from ? highest_e4m3 : highest_e5m2;
     scale = fminf(__fdiv_rn(highest, args.most_recent ? newest : largest), FLT_MAX);
+    if (args.power_of_two) scale = power_below(scale);
   }
   args.scale[i] = scale;
   args.inverse_scale[i] = __fdiv_rn(1.0f, scale);

@@ -1,17 +1,40 @@
 #include "kernels/gemm.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <functional>
 #include <mutex>
 #include <optional>
 
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/gemm_plans.h"
+#include "kernels/cuda/gemm_scales.h"
 #include "kernels/cuda/gemm_timer.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/settings.h"
 
 namespace octet::cuda {
 namespace {
+
+/// Rows [row, row + rows) of C. An fp8 a is stored [m, k].
+Gemm rows_of(Gemm args, std::int64_t row, std::int64_t rows) {
+  args.a.data = static_cast<const std::byte*>(args.a.data) + row * args.k;
+  if (args.a.scale_each) args.a.inverse_scale += row;
+  args.c = static_cast<std::byte*>(args.c) + row * args.n * size_of(args.c_dtype);
+  args.m = rows;
+  return args;
+}
+
+/// The same product without scales, which the library takes for 1, into fp32 sums.
+Gemm sums_of(Gemm args, float* sums) {
+  args.a.inverse_scale = args.b.inverse_scale = nullptr;
+  args.a.scale_each = args.b.scale_each = false;
+  args.c = sums;
+  args.c_dtype = DType::f32;
+  args.beta = 0.0f;
+  args.workspace_bytes = gemm_workspace_bytes;
+  return args;
+}
 
 /// The library with its handle, once a process (which uses one device), and the plans under the present settings.
 /// The first GEMM loads it, so it cannot be the first thing that a graph captures.
@@ -22,11 +45,25 @@ class Library {
   }
 
   void gemm(Stream& stream, const Gemm& args) {
+    if (has_several_scales(args) && !(describe(args).outer_scales && plan_of(stream, args).supported)) {
+      return gemm_and_scale(stream, args);
+    }
     const GemmPlan plan = plan_of(stream, args);
     functions_.check(run(functions_, handle_, plan, args, native(stream)), "launching a GEMM");
   }
 
  private:
+  /// Unit scales and fp32 sums, some rows of C at a time, which are then scaled.
+  void gemm_and_scale(Stream& stream, const Gemm& args) {
+    auto* sums = reinterpret_cast<float*>(static_cast<std::byte*>(args.workspace) + gemm_workspace_bytes);
+    const std::int64_t step = rows_of_sums(args);
+    for (std::int64_t row = 0; row < args.m; row += step) {
+      const Gemm part = rows_of(args, row, std::min(step, args.m - row));
+      gemm(stream, sums_of(part, sums));
+      scale_sums(stream, part, sums);
+    }
+  }
+
   GemmPlan plan_of(Stream& stream, const Gemm& args) {
     const std::scoped_lock lock(mutex_);
     if (!plans_ || version_ != settings_version()) {
@@ -56,7 +93,7 @@ Library& library(Stream& stream) {
 }  // namespace
 
 std::int64_t gemm_workspace(const Gemm& args) {
-  return args.m == 0 || args.n == 0 || args.k == 0 ? 0 : gemm_workspace_bytes;
+  return args.m == 0 || args.n == 0 || args.k == 0 ? 0 : workspace_bytes_of(args);
 }
 
 void gemm(Stream& stream, const Gemm& args) {

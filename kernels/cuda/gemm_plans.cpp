@@ -39,6 +39,10 @@ void set_scales(const CublasLt& library, cublasLtMatmulDescOpaque_t& operation, 
   if (!is_float8(args.a.dtype)) return;
   set(library, operation, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, args.b.inverse_scale);
   set(library, operation, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, args.a.inverse_scale);
+  if (!args.a.scale_each || !args.b.scale_each) return;
+  constexpr std::int32_t outer = CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F;
+  set(library, operation, CUBLASLT_MATMUL_DESC_A_SCALE_MODE, outer);
+  set(library, operation, CUBLASLT_MATMUL_DESC_B_SCALE_MODE, outer);
 }
 
 }  // namespace
@@ -74,7 +78,12 @@ const GemmPlan& GemmPlans::of(const Gemm& args, const GemmTimer& timer) {
   } else {
     const bool timed = settings_.gemm == "timed";
     const auto proposals = propose(plan, problem, timed ? timed_proposals : 1);
-    plan.algorithm = timed ? choose_timed(plan, problem, proposals, timer) : proposals.front();
+    plan.supported = !proposals.empty();
+    if (!plan.supported) {
+      log::info("[kernels] gemm {}: cuBLASLt has no such algorithm, the scales are applied apart", problem.text());
+    } else {
+      plan.algorithm = timed ? choose_timed(plan, problem, proposals, timer) : proposals.front();
+    }
   }
   return plans_.emplace(problem, plan).first->second;
 }
@@ -123,7 +132,7 @@ std::vector<cublasLtMatmulAlgo_t> GemmPlans::propose(GemmPlan& plan, const GemmP
     const auto& r = results[static_cast<std::size_t>(i)];
     if (r.state == CUBLAS_STATUS_SUCCESS && r.workspaceSize <= gemm_workspace_bytes) proposals.push_back(r.algo);
   }
-  if (proposals.empty()) {
+  if (proposals.empty() && !problem.outer_scales) {
     throw internal_error("kernels", "cuBLASLt has no algorithm for gemm {} on {}: {}", problem.text(), choices_.device,
                          library_.status_name(status));
   }
@@ -181,7 +190,7 @@ cublasStatus_t run(const CublasLt& library, cublasLtHandle_t handle, const GemmP
   const float alpha = 1.0f;
   return library.matmul(handle, &p.operation, &alpha, args.b.data, &p.first, args.a.data, &p.second, &args.beta, args.c,
                         &p.result, args.c, &p.result, &p.algorithm, args.workspace,
-                        static_cast<std::size_t>(args.workspace_bytes), stream);
+                        static_cast<std::size_t>(std::min(args.workspace_bytes, gemm_workspace_bytes)), stream);
 }
 
 }  // namespace octet::cuda

@@ -18,6 +18,7 @@ struct GemmPlan {
   cublasLtMatmulDescOpaque_t operation{};
   cublasLtMatrixLayoutOpaque_t first{}, second{}, result{};
   cublasLtMatmulAlgo_t algorithm{};
+  bool supported = true;  ///< false: the library has no algorithm with outer-vector scales
 };
 
 /// Microseconds of each plan, infinite for one that does not run; empty when nothing can be timed now.

@@ -1,5 +1,6 @@
 #include "kernels/cuda/gemm_problem.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "src/base/error.h"
@@ -59,15 +60,24 @@ cudaDataType_t library_type(DType t) {
 
 }  // namespace
 
+std::int64_t rows_of_sums(const Gemm& g) {
+  constexpr std::int64_t most_bytes = 64 << 20, step = 16;  // fp8 wants extents in multiples of 16
+  return std::min(g.m, std::max(step, most_bytes / (4 * g.n) / step * step));
+}
+
+std::int64_t workspace_bytes_of(const Gemm& g) {
+  return gemm_workspace_bytes + (has_several_scales(g) ? rows_of_sums(g) * g.n * 4 : 0);
+}
+
 void check_gemm(const Gemm& g) {
   check_types(g);
   require(g.m > 0 && g.n > 0 && g.k > 0, g, "extents must be positive");
   require(g.a.data != nullptr && g.b.data != nullptr && g.c != nullptr, g, "a, b or c is null");
   require(g.beta == 0.0f || g.beta == 1.0f, g, "beta is {}, expected 0 or 1", g.beta);
   if (is_float8(g.a.dtype)) check_float8(g);
-  require(g.workspace != nullptr && g.workspace_bytes >= gemm_workspace_bytes, g,
+  require(g.workspace != nullptr && g.workspace_bytes >= workspace_bytes_of(g), g,
           "has {} bytes of workspace and needs {}", g.workspace == nullptr ? 0 : g.workspace_bytes,
-          gemm_workspace_bytes);
+          workspace_bytes_of(g));
 }
 
 GemmProblem describe(const Gemm& g) {
@@ -81,15 +91,17 @@ GemmProblem describe(const Gemm& g) {
           .k = g.k,
           .accumulate = g.beta != 0.0f,
           .fast_accumulate = g.fast_accumulate && is_float8(g.a.dtype),
+          .outer_scales = g.a.scale_each && g.b.scale_each,
           .a_alignment = alignment_of(g.a.data),
           .b_alignment = alignment_of(g.b.data),
           .c_alignment = alignment_of(g.c)};
 }
 
 std::string GemmProblem::text() const {
-  return fmt::format("m{} n{} k{} {}{} x {}{} > {} beta{}{} align {} {} {}", m, n, k, name_of(a),
+  return fmt::format("m{} n{} k{} {}{} x {}{} > {} beta{}{}{} align {} {} {}", m, n, k, name_of(a),
                      a_transposed ? "'" : "", name_of(b), b_transposed ? "'" : "", name_of(c), accumulate ? 1 : 0,
-                     fast_accumulate ? " fast" : "", a_alignment, b_alignment, c_alignment);
+                     fast_accumulate ? " fast" : "", outer_scales ? " outer scales" : "", a_alignment, b_alignment,
+                     c_alignment);
 }
 
 LibraryLayouts layouts_of(const GemmProblem& p) {

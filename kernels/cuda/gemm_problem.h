@@ -14,6 +14,16 @@ namespace octet::cuda {
 /// needs no device and an algorithm does not depend on who calls.
 constexpr std::int64_t gemm_workspace_bytes = 32 << 20;
 
+/// Whether an operand has several scales. cuBLASLt applies them where both have (outer-vector scaling) and it has an
+/// algorithm for it; else it multiplies with unit scales, rows by rows of C, and scale_sums does the rest.
+inline bool has_several_scales(const Gemm& args) {
+  return args.a.scale_each || args.b.scale_each;
+}
+/// Rows of C whose fp32 sums are in the workspace at a time, behind the library's own: at most 64 MiB, or 16 rows.
+std::int64_t rows_of_sums(const Gemm& args);
+/// Bytes of the whole workspace. It does not depend on what the library can do.
+std::int64_t workspace_bytes_of(const Gemm& args);
+
 /// Refuses what cuBLASLt on Hopper cannot do, by an internal error with the numbers (src/ops asks for nothing of it):
 /// - operands that are not both f32, both bf16 or both fp8; e5m2 by e5m2; f32 operands with a bf16 result;
 /// - fp8 whose operands are not both k-contiguous (a [m, k], b transposed), extents that are not multiples of 16,
@@ -29,6 +39,7 @@ struct GemmProblem {
   std::int64_t m, n, k;
   bool accumulate;  ///< beta is 1
   bool fast_accumulate;
+  bool outer_scales;                          ///< a scale for each of m and of n
   int a_alignment, b_alignment, c_alignment;  ///< of the pointers, in bytes: a power of two, at most 256
 
   auto operator<=>(const GemmProblem&) const = default;  // NOLINT(modernize-use-nullptr): of clang-tidy's own making

@@ -15,6 +15,7 @@ const KernelTable& cuda_kernels() {
       .cast_to_float8 = cuda::cast_to_float8,
       .transpose_float8 = cuda::transpose_float8,
       .convert = cuda::convert,
+      .quantize_rowwise = cuda::quantize_rowwise,
       .gemm = cuda::gemm,
       .gemm_workspace = cuda::gemm_workspace,
       .embedding_forward = cuda::embedding_forward,

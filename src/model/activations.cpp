@@ -29,7 +29,10 @@ LinearInput take_input(const InputPlaces& places, const BlockRecipes& recipes, s
   x.keep_high = keep_high;
   x.keep_all = gathered && shape.keep_gathered;
   for (const BlockLinear l : group) {
-    (recipes[static_cast<std::size_t>(l)].float8 ? x.any_float8 : x.keep_high) = true;
+    const LinearRecipe& recipe = recipes[static_cast<std::size_t>(l)];
+    (recipe.float8 && !recipe.rowwise() ? x.any_float8 : x.keep_high) = true;
+    x.any_rowwise |= recipe.rowwise();
+    x.any_rowwise_grad_weight |= recipe.rowwise() && recipe.float8_grad_weight();
   }
   const std::int64_t rows = gathered ? shape.rows() : shape.tokens();
   x.high = x.keep_high ? place(places.high, shape.storage) : Tensor{nullptr, shape.storage, {rows, columns}, nullptr};

@@ -98,7 +98,7 @@ void attention_part(const Backward& b, BlockActivations& a, const Tensor& dh, co
        {.amax = q_scale.amax, .non_finite = b.counter(checked_grad_q)});
   rope(b.op(), b.pass.rope, dk, batch, m.head_dim, true,
        {.amax = k_scale.amax, .non_finite = b.counter(checked_grad_k)});
-  if (b.recipe(wv).float8) {
+  if (b.recipe(wv).float8 && !b.recipe(wv).rowwise()) {
     measure(b.op(), dv, {.amax = v_scale.amax, .non_finite = b.counter(checked_grad_v)});
   }
 

@@ -30,8 +30,13 @@ struct Run {
   void linear_and_scatter(BlockLinear l, const LinearInput& x, const Tensor& y) const {
     const ArenaScope scope(op().scratch);
     const Tensor partial = partial_of(op(), y);
-    linear(l, x, partial);
+    linear(l, forward_input(op(), x), partial);
     scatter_rows(op(), partial, y);
+  }
+
+  /// x as the linears read it that make `results`.
+  LinearInput read(const LinearInput& x, const ActivationSet& results) const {
+    return missing.has_any(results) ? forward_input(op(), x) : x;
   }
 
   StatsOut stats(CheckedTensor tensor, const LinearInput& x) const {
@@ -77,9 +82,10 @@ void attention_part(const Run& r, const Tensor& h, const Tensor& branch_in, cons
     r.cast(a.x_attention);
   }
   r.gather(a.x_attention, attention_input, {q, k, v});
-  if (r.makes(q)) r.linear(wq, a.x_attention, a.q);
-  if (r.makes(k)) r.linear(wk, a.x_attention, a.k);
-  if (r.makes(v)) r.linear(wv, a.x_attention, a.v);
+  const LinearInput x = r.read(a.x_attention, {q, k, v});
+  if (r.makes(q)) r.linear(wq, x, a.q);
+  if (r.makes(k)) r.linear(wk, x, a.k);
+  if (r.makes(v)) r.linear(wv, x, a.v);
   if (r.makes(q)) r.rotate(a.q);
   if (r.makes(k)) r.rotate(a.k);
 
@@ -102,8 +108,9 @@ void ffn_part(const Run& r, const Tensor& branch) {
   }
   if (r.makes(ffn_input)) r.cast(a.x_ffn);
   r.gather(a.x_ffn, ffn_input, {gate, up});
-  if (r.makes(gate)) r.linear(w1, a.x_ffn, a.gate);
-  if (r.makes(up)) r.linear(w3, a.x_ffn, a.up);
+  const LinearInput x = r.read(a.x_ffn, {gate, up});
+  if (r.makes(gate)) r.linear(w1, x, a.gate);
+  if (r.makes(up)) r.linear(w3, x, a.up);
   if (r.makes(ffn_product)) {
     r.place_high(a.x_w2);
     r.swiglu();

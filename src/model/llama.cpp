@@ -3,6 +3,7 @@
 #include <array>
 
 #include "src/model/tensors.h"
+#include "src/ops/recipe.h"
 #include "src/ops/rows.h"
 
 namespace octet {
@@ -19,7 +20,7 @@ Llama::Llama(const LlamaSettings& s, Stream& stream, Exchange& exchange, GemmTra
       recomputed_(std::move(recomputed)),
       rope_(stream.device(), stream, dry ? 1 : s.seq_len, s.model.head_dim, s.model.rope_theta),
       checks_(stream.device(), stream, parameters_.units, checked_tensor_names()),
-      op_{stream, kernels_, scratch_, exchange, gemms},
+      op_{stream, kernels_, scratch_, exchange, gemms, power_of_two_scales(s.float8)},
       shape_{s.micro_batch, s.seq_len, storage_dtype(s.precision), s.tp, s.tp_keep_gathered && s.tp.count > 1},
       head_{op_, part_, shape_, checks_} {
   for (std::int64_t layer = 0; layer < s.model.layers; ++layer) {

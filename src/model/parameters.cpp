@@ -59,6 +59,7 @@ BlockRecipes block_recipes(const ModelConfig& m, Precision precision, const Floa
     recipes[l] = {.name = linear_names[l],
                   .float8 = precision == Precision::float8 && !at_an_end && !listed && !small,
                   .sums = float8_sums(float8.accumulate),
+                  .granularity = recipe.granularity,
                   .delayed = recipe.remembers};
   }
   return recipes;
@@ -115,7 +116,8 @@ ParameterList llama_parameters(const ModelConfig& m, Precision precision, const 
       const auto linear = static_cast<BlockLinear>(l);
       const LinearRecipe& recipe = recipes[static_cast<std::size_t>(l)];
       add(weight_name(layer, linear), weight_shape(m, linear), is_row_parallel(linear) ? inputs : outputs,
-          recipe.float8 ? LinearRecipe::weight_format : storage, init_std(linear, layer), no_cutoff);
+          recipe.float8 && !recipe.rowwise() ? LinearRecipe::weight_format : storage, init_std(linear, layer),
+          no_cutoff);
     }
   }
   list.units.push_back("head");
@@ -125,15 +127,16 @@ ParameterList llama_parameters(const ModelConfig& m, Precision precision, const 
 }
 
 double float8_flops_share(const ModelConfig& m, Precision precision, const Float8Config& float8, std::int64_t seq_len) {
-  std::int64_t weights = 0;
+  std::int64_t flops = 0;  // of a token: 2 a weight and GEMM
   for (const EqualBlocks& blocks : equal_blocks(m, precision, float8)) {
     for (std::size_t l = 0; l < blocks.recipes.size(); ++l) {
-      if (!blocks.recipes[l].float8) continue;
-      weights +=
-          weight_shape(m, static_cast<BlockLinear>(l)).elements() * static_cast<std::int64_t>(blocks.layers.size());
+      const LinearRecipe& recipe = blocks.recipes[l];
+      const std::int64_t gemms = !recipe.float8 ? 0 : recipe.float8_grad_weight() ? 3 : 2;
+      flops += 2 * gemms * weight_shape(m, static_cast<BlockLinear>(l)).elements() *
+               static_cast<std::int64_t>(blocks.layers.size());
     }
   }
-  return 6.0 * static_cast<double>(weights) / m.flops_per_token(seq_len);
+  return static_cast<double>(flops) / m.flops_per_token(seq_len);
 }
 
 std::string gemm_format_table(const ModelConfig& m, Precision precision, const Float8Config& float8) {
@@ -149,9 +152,11 @@ std::string gemm_format_table(const ModelConfig& m, Precision precision, const F
       const LinearRecipe& recipe = blocks.recipes[l];
       const std::string_view x = recipe.float8 ? name_of(LinearRecipe::input_format) : plain;
       const std::string_view w = recipe.float8 ? name_of(LinearRecipe::weight_format) : plain;
-      const std::string_view dy = recipe.float8 ? name_of(LinearRecipe::grad_output_format) : plain;
+      const std::string_view dy = recipe.float8 ? name_of(recipe.grad_output_format()) : plain;
+      const bool plain_grad_weight = recipe.float8 && !recipe.float8_grad_weight();
       table += row(recipe.name, weight_shape(m, static_cast<BlockLinear>(l)).text(), fmt::format("{} x {}", x, w),
-                   fmt::format("{} x {}", dy, w), fmt::format("{} x {}", dy, x));
+                   fmt::format("{} x {}", dy, w),
+                   plain_grad_weight ? fmt::format("{} x {}", plain, plain) : fmt::format("{} x {}", dy, x));
     }
   }
   if (all.size() > 1) table += "  all:\n";

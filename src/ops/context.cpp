@@ -22,6 +22,7 @@ KernelTable dry_run(const KernelTable& kernels) {
   replace(t.cast_to_float8);
   replace(t.transpose_float8);
   replace(t.convert);
+  replace(t.quantize_rowwise);
   replace(t.gemm);
   replace(t.embedding_forward);
   replace(t.embedding_backward);

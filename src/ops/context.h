@@ -13,7 +13,8 @@ struct OpContext {
   const KernelTable& kernels;
   Arena& scratch;  ///< ops rewind what they take
   Exchange& exchange;
-  GemmTrace* gemms = nullptr;  ///< null: not traced
+  GemmTrace* gemms = nullptr;        ///< null: not traced
+  bool power_of_two_scales = false;  ///< of fp8 casts
 };
 
 /// The table with every launch a no-op and every workspace size real. A pass with it and measuring arenas plans memory

@@ -1,11 +1,14 @@
 #include "src/ops/delayed_scaling.h"
 
+#include "src/ops/recipe.h"
+
 namespace octet {
 
 DelayedSettings DelayedSettings::of(const Float8Config& c) {
   return {.history = c.delayed_history,
           .margin = static_cast<int>(c.delayed_margin),
-          .most_recent = c.delayed_algorithm == "most_recent"};
+          .most_recent = c.delayed_algorithm == "most_recent",
+          .power_of_two = power_of_two_scales(c)};
 }
 
 DelayedScaling::DelayedScaling(const CastCounts& casts, const DelayedSettings& settings, Stream* stream)
@@ -52,6 +55,7 @@ void DelayedScaling::finish_step(Stream& stream, const KernelTable& kernels) {
                                   .e5m2_from = casts_.inputs + casts_.weights,
                                   .margin = settings_.margin,
                                   .most_recent = settings_.most_recent,
+                                  .power_of_two = settings_.power_of_two,
                                   .first = !known()});
   ++steps_;
   device_->copy_from_host(device_steps(), &steps_, 4, stream);

@@ -8,6 +8,7 @@ struct DelayedSettings {
   std::int64_t history = 1;  ///< steps
   int margin = 0;            ///< powers of two that the largest value stays below the format's
   bool most_recent = false;  ///< the newest abs-max counts alone
+  bool power_of_two = false;
 
   static DelayedSettings of(const Float8Config& float8);
 };

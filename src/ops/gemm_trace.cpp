@@ -9,10 +9,11 @@ std::string GemmTrace::json_lines() const {
   for (const Record& r : records_) {
     text += fmt::format(
         R"({{"operation": "gemm", "unit": "{}", "linear": "{}", "gemm": "{}", "m": {}, "n": {}, "k": {}, )"
-        R"("a": "{}", "b": "{}", "c": "{}", "fast_accumulate": {}, "emulate_hopper": {}, "recomputed": {}}})"
+        R"("a": "{}", "b": "{}", "c": "{}", "fast_accumulate": {}, "emulate_hopper": {}, "recomputed": {}, )"
+        R"("a_scale_each": {}, "b_scale_each": {}}})"
         "\n",
         r.unit, r.linear, r.gemm, r.m, r.n, r.k, name_of(r.a), name_of(r.b), name_of(r.c), r.fast_accumulate,
-        r.emulate_hopper, r.recomputed);
+        r.emulate_hopper, r.recomputed, r.a_scale_each, r.b_scale_each);
   }
   return text;
 }

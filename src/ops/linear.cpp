@@ -1,6 +1,7 @@
 #include "src/ops/linear.h"
 
 #include "src/ops/rows.h"
+#include "src/ops/rowwise.h"
 
 namespace octet {
 namespace {
@@ -16,13 +17,45 @@ bool k_major(const OpContext& context, const Tensor& operand) {
 }
 
 void check_transposed(const LinearRecipe& recipe, const char* what, const GradOperand& x) {
-  if (x.transposed.shape == Shape{x.rows.shape[1], x.rows.shape[0]}) return;
+  if (x.for_weight.shape == Shape{x.rows.shape[1], x.rows.shape[0]}) return;
   throw internal_error("ops", "linear {} grad_weight: {} {} has no transposed copy, but {}", recipe.name, what,
-                       x.rows.shape.text(), x.transposed.shape.text());
+                       x.rows.shape.text(), x.for_weight.shape.text());
 }
 
-GemmOperand operand(const Tensor& t, bool transposed) {
-  return {.data = t.data, .dtype = t.dtype, .transposed = transposed, .inverse_scale = t.inverse_scale};
+/// No GEMM falls back to another format in silence.
+void check_format(const LinearRecipe& recipe, const char* gemm, const char* what, const Tensor& x, bool float8) {
+  if (is_float8(x.dtype) == float8) return;
+  throw internal_error("ops", "linear {} {}: {} is {}, expected {}", recipe.name, gemm, what, name_of(x.dtype),
+                       float8 ? "fp8" : "no fp8");
+}
+
+/// The form of x that the weight's gradient reads. Linears that share an input may differ in it.
+const Tensor& weight_form(const LinearRecipe& recipe, const GradOperand& x) {
+  const bool apart = x.for_weight.shape.rank() != 0 && is_float8(x.for_weight.dtype) == recipe.float8_grad_weight();
+  return apart ? x.for_weight : x.rows;
+}
+
+/// `kept`: the dimension of t that the product keeps, along which alone it may have several scales.
+GemmOperand operand(const Tensor& t, bool transposed, int kept) {
+  if (t.scale_dim >= 0 && t.scale_dim != kept) {
+    throw internal_error("ops", "a GEMM contracts {} {} along its scales, dimension {}", name_of(t.dtype),
+                         t.shape.text(), t.scale_dim);
+  }
+  return {.data = t.data,
+          .dtype = t.dtype,
+          .transposed = transposed,
+          .inverse_scale = t.inverse_scale,
+          .scale_each = t.scale_dim >= 0};
+}
+
+/// [m, k], or stored [k, m].
+GemmOperand operand_a(const Tensor& t, bool transposed) {
+  return operand(t, transposed, transposed ? 1 : 0);
+}
+
+/// [k, n], or stored [n, k].
+GemmOperand operand_b(const Tensor& t, bool transposed) {
+  return operand(t, transposed, transposed ? 0 : 1);
 }
 
 void run(OpContext& context, const LinearRecipe& recipe, const char* name, Gemm gemm) {
@@ -42,7 +75,9 @@ void run(OpContext& context, const LinearRecipe& recipe, const char* name, Gemm 
                         .b = gemm.b.dtype,
                         .c = gemm.c_dtype,
                         .fast_accumulate = gemm.fast_accumulate,
-                        .emulate_hopper = gemm.emulate_hopper});
+                        .emulate_hopper = gemm.emulate_hopper,
+                        .a_scale_each = gemm.a.scale_each,
+                        .b_scale_each = gemm.b.scale_each});
   }
 }
 
@@ -68,15 +103,21 @@ void gather_input(OpContext& context, LinearInput& x) {
   if (x.any_float8) x.all_quantized = gather(x.quantized);
 }
 
+LinearInput forward_input(OpContext& context, LinearInput x) {
+  if (x.any_rowwise) x.all_quantized = quantize_by_row(context, x.all_high);
+  return x;
+}
+
 GradOperand prepare_grad_output(OpContext& context, const LinearRecipe& recipe, const Tensor& dy,
                                 const QuantScale& scale) {
   if (!recipe.float8) return dy;
+  if (recipe.rowwise()) return quantize_grad_output(context, recipe, dy);
   void* storage = context.scratch.allocate(dy.elements());
   if (!context.kernels.float8_gemm_k_major) {
-    return quantize(context, dy, LinearRecipe::grad_output_format, scale, storage);
+    return quantize(context, dy, recipe.grad_output_format(), scale, storage);
   }
   void* transposed = context.scratch.allocate(dy.elements());
-  const Tensor rows = quantize(context, dy, LinearRecipe::grad_output_format, scale, storage, transposed);
+  const Tensor rows = quantize(context, dy, recipe.grad_output_format(), scale, storage, transposed);
   return {rows, {transposed, rows.dtype, {dy.shape[1], dy.shape[0]}, rows.inverse_scale}};
 }
 
@@ -84,12 +125,14 @@ GradOperand gather_grad_output(OpContext& context, const LinearRecipe& recipe, c
                                const QuantScale& scale) {
   if (context.exchange.part().count == 1) return prepare_grad_output(context, recipe, dy, scale);
   if (!recipe.float8) return gather_rows(context, dy);
+  if (recipe.rowwise()) return quantize_grad_output(context, recipe, gather_rows(context, dy));
   void* storage = context.scratch.allocate(dy.elements());
-  const Tensor rows = gather_rows(context, quantize(context, dy, LinearRecipe::grad_output_format, scale, storage));
+  const Tensor rows = gather_rows(context, quantize(context, dy, recipe.grad_output_format(), scale, storage));
   return {rows, context.kernels.float8_gemm_k_major ? transpose(context, rows) : Tensor{}};
 }
 
 Tensor transpose_input(OpContext& context, const LinearInput& x) {
+  if (x.any_rowwise_grad_weight) return quantize_by_column(context, x.all_high);
   return x.any_float8 && context.kernels.float8_gemm_k_major ? transpose(context, x.all_quantized) : Tensor{};
 }
 
@@ -97,9 +140,13 @@ void linear_forward(OpContext& context, const LinearRecipe& recipe, const Tensor
   check_same(recipe, "output", "in", x.shape[1], w.shape[1]);
   check_same(recipe, "output", "out", y.shape[1], w.shape[0]);
   check_same(recipe, "output", "tokens", x.shape[0], y.shape[0]);
+  check_format(recipe, "output", "x", x, recipe.float8);
+  const ArenaScope scope(context.scratch);
+  const Tensor weight = recipe.rowwise() ? quantize_by_row(context, w) : w;
+  check_format(recipe, "output", "w", weight, recipe.float8);
   run(context, recipe, "output",
-      {.a = operand(x, false),
-       .b = operand(w, true),
+      {.a = operand_a(x, false),
+       .b = operand_b(weight, true),
        .c = y.data,
        .c_dtype = y.dtype,
        .m = x.shape[0],
@@ -113,11 +160,15 @@ void linear_grad_input(OpContext& context, const LinearRecipe& recipe, const Ten
   check_same(recipe, "grad_input", "out", dy.shape[1], w.shape[0]);
   check_same(recipe, "grad_input", "in", dx.shape[1], w.shape[1]);
   check_same(recipe, "grad_input", "tokens", dy.shape[0], dx.shape[0]);
+  check_format(recipe, "grad_input", "dy", dy, recipe.float8);
   const ArenaScope scope(context.scratch);
-  const bool turn = k_major(context, w);
+  Tensor weight = recipe.rowwise() ? quantize_weight_for_input(context, recipe, w) : w;
+  check_format(recipe, "grad_input", "w", weight, recipe.float8);
+  const bool turned = k_major(context, weight);
+  if (turned && !recipe.rowwise()) weight = transpose(context, weight);
   run(context, recipe, "grad_input",
-      {.a = operand(dy, false),
-       .b = turn ? operand(transpose(context, w), true) : operand(w, false),
+      {.a = operand_a(dy, false),
+       .b = operand_b(weight, turned),
        .c = dx.data,
        .c_dtype = dx.dtype,
        .m = dy.shape[0],
@@ -132,14 +183,17 @@ void linear_grad_weight(OpContext& context, const LinearRecipe& recipe, const Gr
   check_same(recipe, "grad_weight", "out", dy.rows.shape[1], dw.shape[0]);
   check_same(recipe, "grad_weight", "in", x.rows.shape[1], dw.shape[1]);
   check_same(recipe, "grad_weight", "tokens", dy.rows.shape[0], x.rows.shape[0]);
-  const bool turned = k_major(context, dy.rows);
+  const Tensor &a = weight_form(recipe, dy), &b = weight_form(recipe, x);
+  check_format(recipe, "grad_weight", "dy", a, recipe.float8_grad_weight());
+  check_format(recipe, "grad_weight", "x", b, recipe.float8_grad_weight());
+  const bool turned = k_major(context, a);
   if (turned) {
     check_transposed(recipe, "dy", dy);
     check_transposed(recipe, "x", x);
   }
   run(context, recipe, "grad_weight",
-      {.a = turned ? operand(dy.transposed, false) : operand(dy.rows, true),
-       .b = turned ? operand(x.transposed, true) : operand(x.rows, false),
+      {.a = operand_a(a, !turned),
+       .b = operand_b(b, turned),
        .c = dw.data,
        .c_dtype = dw.dtype,
        .m = dw.shape[0],

@@ -7,19 +7,24 @@
 
 namespace octet {
 
-/// How one linear computes. In float8: input and weight e4m3, output gradient e5m2, all three GEMMs in fp8, by default
-/// with fast accumulation in the forward GEMM only. Where the scales come from is the run's (src/ops/scaling.h).
+/// How one linear computes. In float8 input and weight are e4m3, the output gradient is e5m2 (one scale a tensor) or
+/// e4m3 (rowwise), and the GEMMs are fp8 but for what the granularity says, by default with fast accumulation in the
+/// forward GEMM only. Where the scales come from is the run's (src/ops/scaling.h).
 struct LinearRecipe {
   std::string_view name;  ///< "attention.wq", for traces
   bool float8 = false;
-  Float8Sums sums{};     ///< only for float8
+  Float8Sums sums{};  ///< only for float8
+  ScalingGranularity granularity = ScalingGranularity::tensorwise;
   bool delayed = false;  ///< only for float8: but in a run's first step, scales are those of steps before
 
   bool operator==(const LinearRecipe&) const = default;
 
+  /// Casts by row or column, where a GEMM reads (src/ops/rowwise.h): nothing of the linear is kept or gathered in fp8.
+  bool rowwise() const { return float8 && granularity != ScalingGranularity::tensorwise; }
+  bool float8_grad_weight() const { return float8 && granularity != ScalingGranularity::rowwise_with_gw_hp; }
+  DType grad_output_format() const { return rowwise() ? DType::e4m3 : DType::e5m2; }
   static constexpr DType input_format = DType::e4m3;
   static constexpr DType weight_format = DType::e4m3;
-  static constexpr DType grad_output_format = DType::e5m2;
 };
 
 /// The input of one or several linears: as produced (`high`) and cast to fp8 once for all of them that want it.
@@ -29,16 +34,22 @@ struct LinearRecipe {
 /// tokens, cast there, and gathered (once for all linears of the group, fp8 as bytes). That of row-parallel linears
 /// (wo, w2) is this rank's columns of all tokens, and nothing is gathered.
 struct LinearInput {
-  Tensor high;       ///< storage dtype
-  Tensor quantized;  ///< e4m3 when a linear of the group is fp8, else of no dtype of its own
-  QuantScale scale;  ///< of the cast; lives as long as `quantized`
-  bool any_float8 = false;
-  bool keep_high = true;  ///< false: only fp8 linears read this input, `high` is scratch and gone after forward
+  Tensor high;              ///< storage dtype
+  Tensor quantized;         ///< e4m3 when a linear of the group is fp8 (not rowwise), else of no dtype of its own
+  QuantScale scale;         ///< of the cast; lives as long as `quantized`
+  bool any_float8 = false;  ///< of those that read `quantized`
+  bool keep_high = true;    ///< false: only fp8 linears read this input, `high` is scratch and gone after forward
 
   Tensor all_high{}, all_quantized{};  ///< of all tokens, what the linears read: `high` and `quantized`, or gathered
   bool keep_all = false;               ///< the gathered forms stay until backward; else it gathers again into scratch
 
-  const Tensor& of(const LinearRecipe& recipe) const { return recipe.float8 ? all_quantized : all_high; }
+  /// A linear of the group is rowwise: `high` is kept, and travels, for it, and what its GEMMs read is cast from that.
+  bool any_rowwise = false;
+  bool any_rowwise_grad_weight = false;  ///< and the GEMM of its weight's gradient is fp8
+
+  const Tensor& of(const LinearRecipe& recipe) const {
+    return recipe.float8 && all_quantized.shape.rank() != 0 ? all_quantized : all_high;
+  }
 };
 
 /// Casts x.high, whose abs-max is in x.scale.amax, when a linear of the group is fp8. The linears may read it then,
@@ -51,39 +62,45 @@ void quantize_input_again(OpContext& context, LinearInput& x);
 /// After quantize_input, for column-parallel linears; and in backward unless keep_all.
 void gather_input(OpContext& context, LinearInput& x);
 
+/// The input as the forward GEMMs read it: for rowwise linears cast by row, in scratch, once for all of the group.
+/// Otherwise x as it is.
+LinearInput forward_input(OpContext& context, LinearInput x);
+
 /// Kernels whose fp8 GEMM reads both operands along k only (KernelTable::float8_gemm_k_major) need transposed copies in
 /// backward. All of them are scratch, and made as seldom as can be:
 ///   y  = x wᵀ    none: x [n, in] and w [out, in] lie along k = in;
 ///   dx = dy w    wᵀ [in, out], made by linear_grad_input for its own length (weights are kept in one layout);
 ///   dw = dyᵀ x   dyᵀ [out, n], written by the pass that casts dy, and xᵀ [in, n], made once by transpose_input for all
 ///                the linears that share the input.
-/// For other kernels and recipes there are none, and nothing is spent on them.
+/// For other kernels and recipes there are none, and nothing is spent on them. Rowwise linears cast anew what they
+/// contract along another dimension, and write it in the layout that the kernels want.
 
-/// What a weight gradient reads of an output gradient or an input: the tensor, and its transposed copy where the
-/// kernels want one.
+/// What a linear's gradients read of an output gradient or an input: the tensor, and what the weight's gradient reads
+/// instead of it where that differs: a transposed copy, or a form with other scales or without.
 struct GradOperand {
   Tensor rows;        ///< [n, columns]
-  Tensor transposed;  ///< [columns, n]; of rank 0 when not needed
+  Tensor for_weight;  ///< [columns, n], or [n, columns]; of rank 0 when it is `rows`
 
-  GradOperand(const Tensor& r, const Tensor& t = {}) : rows(r), transposed(t) {}
+  GradOperand(const Tensor& r, const Tensor& w = {}) : rows(r), for_weight(w) {}
 };
 
-/// The output gradient of one linear in the form its GEMMs read. For an fp8 recipe it is cast to e5m2 in scratch.
+/// The output gradient of one linear in the forms its GEMMs read. For an fp8 recipe it is cast in scratch; tensorwise
 /// `scale.amax` holds the abs-max already.
 GradOperand prepare_grad_output(OpContext& context, const LinearRecipe& recipe, const Tensor& dy,
                                 const QuantScale& scale);
 
-/// The same for a row-parallel linear: dy is this rank's rows, cast with the abs-max of all and gathered as fp8 bytes.
+/// The same for a row-parallel linear: dy is this rank's rows, cast with the abs-max of all and gathered as fp8 bytes;
+/// for rowwise linears gathered, then cast.
 GradOperand gather_grad_output(OpContext& context, const LinearRecipe& recipe, const Tensor& dy,
                                const QuantScale& scale);
 
-/// The transposed copy of x.all_quantized in scratch where the weight gradients of its linears read one, else of rank
-/// 0.
+/// What the weight gradients of the linears of a group read instead of x, in scratch: the transposed copy of
+/// x.all_quantized, or a cast by column. Of rank 0 where they read x.
 Tensor transpose_input(OpContext& context, const LinearInput& x);
 
 /// The one linear: three GEMMs. x [n, in], w [out, in], y [n, out]; x, w and dy as `LinearInput::of`, the weight
-/// provider and prepare_grad_output give them. Shapes are checked; a mismatch is an internal error with the numbers, as
-/// is a transposed copy that is missing.
+/// provider and prepare_grad_output give them; rowwise linears get w in bf16. Shapes and formats are checked; a
+/// mismatch is an internal error with the numbers, as is a transposed copy that is missing.
 ///   forward       y = x wᵀ
 ///   grad_input    dx (+)= dy w
 ///   grad_weight   dw (+)= dyᵀ x, fp32

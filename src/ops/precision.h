@@ -46,14 +46,22 @@ inline Float8Sums float8_sums(std::string_view accumulate) {
   throw usage_error("ops", "float8.accumulate = \"{}\", expected fp32, hopper, hopper_fast or hopper_slow", accumulate);
 }
 
+/// Which values share a scale. tensorwise: a tensor; the output gradient is e5m2. rowwise: a vector along which a GEMM
+/// contracts; all operands e4m3, weights cast where they are used. rowwise_with_gw_hp: likewise, but the weight has one
+/// scale in the GEMM of the input's gradient, and the GEMM of the weight's gradient is bf16.
+enum class ScalingGranularity : std::uint8_t { tensorwise, rowwise, rowwise_with_gw_hp };
+
 struct Float8Config {
-  std::string recipe = "tensorwise";
-  /// Cast weights on the owning shard and gather fp8 bytes; false gathers bf16 and casts the gathered weight.
-  bool all_gather = true;
+  std::string recipe = "tensorwise";  ///< one of float8_recipe_names() (src/ops/recipe.h)
   /// Of recipe delayed: steps of abs-max history, powers of two below the format's maximum, max or most_recent.
   std::int64_t delayed_history = 1024;
   std::int64_t delayed_margin = 0;
   std::string delayed_algorithm = "max";
+  /// true: cast weights on the owning shard and gather fp8 bytes; false: gather bf16 and cast the gathered weight.
+  /// auto (gathers_float8).
+  std::string all_gather = "auto";
+  /// auto, true or false (power_of_two_scales).
+  std::string round_scales_to_power_of_two = "auto";
   /// How the CPU sums the products of fp8 GEMMs: one of accumulate_names (float8_sums).
   std::string accumulate = "fp32";
   /// Linears (substring of the parameter's name, "layers.3.attention.wq.weight") that stay in bf16; required for

@@ -11,9 +11,12 @@ Tensor quantize(OpContext& context, const Tensor& x, DType format, const QuantSc
                 void* transposed) {
   if (!scale.known) {
     context.exchange.reduce_max(scale.amax, 1);
-    context.kernels.compute_scales(
-        context.stream,
-        {.amax = scale.amax, .scale = scale.scale, .inverse_scale = scale.inverse, .n = 1, .format = format});
+    context.kernels.compute_scales(context.stream, {.amax = scale.amax,
+                                                    .scale = scale.scale,
+                                                    .inverse_scale = scale.inverse,
+                                                    .n = 1,
+                                                    .format = format,
+                                                    .power_of_two = context.power_of_two_scales});
   }
   return cast(context, x, format, scale, storage, transposed);
 }

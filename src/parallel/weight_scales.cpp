@@ -5,8 +5,13 @@
 namespace octet {
 
 WeightScales::WeightScales(const ParameterList& list, const ShardLayout& layout, Device& device, Stream& stream,
-                           const Float8Scaling& scaling)
-    : layout_(layout), device_(device), stream_(stream), scaling_(scaling), first_(scaling.weights()) {
+                           const Float8Scaling& scaling, bool power_of_two)
+    : layout_(layout),
+      device_(device),
+      stream_(stream),
+      scaling_(scaling),
+      power_of_two_(power_of_two),
+      first_(scaling.weights()) {
   for (const ParameterSpec& p : list.parameters) {
     slots_.push_back(is_float8(p.gathered) ? static_cast<int>(count_++) : -1);
   }
@@ -45,7 +50,8 @@ void WeightScales::update(Communicator& replica, const KernelTable& kernels) {
                                    .scale = first_.scale,
                                    .inverse_scale = first_.inverse,
                                    .n = count_,
-                                   .format = DType::e4m3});
+                                   .format = DType::e4m3,
+                                   .power_of_two = power_of_two_});
 }
 
 void WeightScales::measure_gathered(std::size_t i, const Tensor& gathered, Communicator& tp,
@@ -60,7 +66,8 @@ void WeightScales::measure_gathered(std::size_t i, const Tensor& gathered, Commu
                                    .scale = at(first_.scale, i),
                                    .inverse_scale = at(first_.inverse, i),
                                    .n = 1,
-                                   .format = DType::e4m3});
+                                   .format = DType::e4m3,
+                                   .power_of_two = power_of_two_});
 }
 
 }  // namespace octet

@@ -15,7 +15,7 @@ namespace octet {
 class WeightScales {
  public:
   WeightScales(const ParameterList& list, const ShardLayout& layout, Device& device, Stream& stream,
-               const Float8Scaling& scaling = dynamic_scaling());
+               const Float8Scaling& scaling = dynamic_scaling(), bool power_of_two = false);
 
   /// Bytes of all scales of a model, for a recipe without memory.
   static std::int64_t bytes(const ParameterList& list);
@@ -44,8 +44,9 @@ class WeightScales {
   const Float8Scaling& scaling_;
   std::vector<int> slots_;  ///< by parameter, -1: not fp8
   std::int64_t count_ = 0;
-  Buffer values_;     ///< [3, count] unless the recipe has them
-  QuantScale first_;  ///< of the first fp8 weight; the others' follow in each row
+  bool power_of_two_;  ///< what is computed here
+  Buffer values_;      ///< [3, count] unless the recipe has them
+  QuantScale first_;   ///< of the first fp8 weight; the others' follow in each row
 };
 
 }  // namespace octet

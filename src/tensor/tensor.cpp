@@ -30,6 +30,7 @@ Tensor Tensor::rows(std::int64_t begin, std::int64_t count) const {
   Tensor t = *this;
   if (data != nullptr) t.data = static_cast<char*>(data) + begin * shape.row_elements() * size_of(dtype);
   t.shape = shape.with_rows(count);
+  if (scale_dim == 0 && inverse_scale != nullptr) t.inverse_scale += begin;
   return t;
 }
 

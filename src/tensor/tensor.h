@@ -33,12 +33,14 @@ class Shape {
 };
 
 /// A view: does not own its memory. For fp8 dtypes `inverse_scale` points to one fp32 on the device, and the value of
-/// an element is float(code) * *inverse_scale (torchao's 1/scale); it is null for the other dtypes.
+/// an element is float(code) * *inverse_scale (torchao's 1/scale), or to one for each index of dimension `scale_dim`;
+/// it is null for the other dtypes.
 struct Tensor {
   void* data = nullptr;
   DType dtype = DType::f32;
   Shape shape;
   const float* inverse_scale = nullptr;
+  int scale_dim = -1;  ///< -1: one scale for all elements
 
   std::int64_t elements() const { return shape.elements(); }
   std::int64_t bytes() const { return elements() * size_of(dtype); }

@@ -175,10 +175,11 @@ void declare_float8(Schema& schema, Float8Config& c) {
   schema.section("float8", "Details of `precision: float8`; without effect in the other precisions.");
   schema.add_choice("recipe", c.recipe, float8_recipe_names())
       .help(
-          "How scales are chosen. tensorwise: one dynamic scale a tensor from its absolute maximum. delayed: one a "
-          "tensor "
-          "from the maxima of the steps before, as TransformerEngine; what is larger than they were saturates, and the "
-          "first step is dynamic.");
+          "How scales are chosen. tensorwise: one a tensor, from its absolute maximum at the time. rowwise: one for "
+          "each row or column along which a GEMM sums, so that every operand is cast twice; weights travel in bf16. "
+          "rowwise_with_gw_hp: rowwise, with the GEMM of the weight's gradient in bf16 and one scale for the weight in "
+          "the GEMM of the input's gradient. delayed: one a tensor from the maxima of the steps before, as "
+          "TransformerEngine; what is larger than they were saturates, and the first step is dynamic.");
   schema.add("delayed_history", c.delayed_history)
       .unit("steps")
       .at_least(1)
@@ -191,8 +192,14 @@ void declare_float8(Schema& schema, Float8Config& c) {
       .help("Recipe delayed: how far below the format's maximum the largest remembered value is put.");
   schema.add_choice("delayed_algorithm", c.delayed_algorithm, {"max", "most_recent"})
       .help("Recipe delayed: which of the remembered maxima gives the scale.");
-  schema.add("all_gather", c.all_gather)
-      .help("Cast weights on the owning shard and gather 8-bit bytes. false: gather bf16 and cast afterwards.");
+  schema.add_choice("all_gather", c.all_gather, {"auto", "true", "false"})
+      .help(
+          "true: cast weights on the owning shard and gather 8-bit bytes. false: gather bf16 and cast afterwards. "
+          "auto: true for the recipes that allow it, those of one scale a tensor, else false.");
+  schema.add_choice("round_scales_to_power_of_two", c.round_scales_to_power_of_two, {"auto", "true", "false"})
+      .help(
+          "Round scales down to a power of two, so that multiplying by them rounds nothing. auto: true for the rowwise "
+          "recipes, as torchao has it, false for the others.");
   schema.add_choice("accumulate", c.accumulate, {accumulate_names.begin(), accumulate_names.end()})
       .help(
           "How the CPU sums the products of 8-bit GEMMs. fp32. hopper: as an H100's tensor cores do, with 13 fraction "

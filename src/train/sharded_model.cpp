@@ -1,5 +1,7 @@
 #include "src/train/sharded_model.h"
 
+#include "src/ops/recipe.h"
+
 namespace octet {
 
 ShardedModel::ShardedModel(const LlamaSettings& settings, const OptimizerConfig& optimizer, const FsdpOptions& fsdp,
@@ -16,7 +18,7 @@ ShardedModel::ShardedModel(const LlamaSettings& settings, const OptimizerConfig&
       gradients_(layout_, device_, stream, Purpose::gradients),
       first_moment_(layout_, device_, stream, Purpose::optimizer),
       second_moment_(layout_, device_, stream, Purpose::optimizer),
-      scales_(model_.parameters(), layout_, device_, stream, model_.scaling()),
+      scales_(model_.parameters(), layout_, device_, stream, model_.scaling(), power_of_two_scales(settings.float8)),
       weights_(model_.parameters(), master_, scales_, mesh.dp_shard(), mesh.tp(), stream, fsdp),
       sink_(model_.parameters(), gradients_, mesh.dp_shard(), mesh.dp_replicate(), mesh.tp(), stream,
             fsdp.gradient_wire),

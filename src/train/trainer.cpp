@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "src/base/log.h"
+#include "src/ops/recipe.h"
 #include "src/optim/schedule.h"
 
 namespace octet {
@@ -33,7 +34,7 @@ std::int64_t validation_batches(const RunConfig& c, const Sampler& sampler) {
 FsdpOptions fsdp_options(const RunConfig& config, int shards) {
   const std::string& reshard = config.parallel.reshard_after_forward;
   return {.reshard_after_forward = reshard == "auto" ? shards > 1 : reshard == "always",
-          .float8_all_gather = config.float8.all_gather,
+          .float8_all_gather = gathers_float8(config.float8),
           .gradient_wire = config.parallel.gradient_wire == "bf16" ? DType::bf16 : DType::f32};
 }
 

@@ -107,6 +107,15 @@ void check_names(const RunConfig& c, const Origins& at) {
               "expected a part of a parameter's name", at);
 }
 
+/// Scales of rows and columns are known only where the whole weight is.
+void check_float8_gather(const RunConfig& c, const Origins& at) {
+  if (c.float8.all_gather != "true" || float8_recipe(c.float8.recipe).may_gather_float8()) return;
+  throw refuse(
+      at, "float8.all_gather", c.float8.all_gather,
+      "recipe {} casts weights after they are gathered; expected auto or false, or recipe tensorwise or delayed",
+      c.float8.recipe);
+}
+
 /// GEMMs on 8-bit operands need all three dimensions in multiples of 16 (cuBLASLt; torchao filters by the same rule).
 void check_float8_shapes(const RunConfig& c, const BlockRecipes& recipes, const Origins& at) {
   for (int l = 0; l < block_linears; ++l) {
@@ -293,6 +302,7 @@ void validate(const RunConfig& config, const Origins& origins) {
   check_parallel(config.parallel, origins);
   check_tensor_parallel(config, origins);
   check_names(config, origins);
+  check_float8_gather(config, origins);
   check_float8(config, origins);
   check_recompute(config, origins);
   check_attention(config, origins);

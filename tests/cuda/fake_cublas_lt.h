@@ -76,7 +76,11 @@ inline octet::cuda::CublasLt fake_cublas_lt() {
     return CUBLAS_STATUS_SUCCESS;
   };
   t.set_operation = [](cublasLtMatmulDesc_t d, cublasLtMatmulDescAttributes_t a, const void* v, std::size_t bytes) {
-    d->data[a] = word_of(v, bytes);
+    if (a == CUBLASLT_MATMUL_DESC_B_SCALE_MODE) {  // one word more than the descriptor has: beside its counterpart
+      d->data[CUBLASLT_MATMUL_DESC_A_SCALE_MODE] |= word_of(v, bytes) << 32;
+    } else {
+      d->data[a] = word_of(v, bytes);
+    }
     return CUBLAS_STATUS_SUCCESS;
   };
   t.init_layout = [](cublasLtMatrixLayout_t l, std::size_t bytes, cudaDataType type, std::uint64_t rows,

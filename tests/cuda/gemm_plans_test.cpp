@@ -63,6 +63,30 @@ TEST_F(GemmPlansTest, OnePlanAProblem) {
   EXPECT_TRUE(timed.empty());
 }
 
+/// A scale for each row and column: both modes, by pointers to vectors, and a plan that says so when there is none.
+TEST_F(GemmPlansTest, OuterVectorScales) {
+  Gemm args = linear_gemm(DType::e4m3, DType::e4m3);
+  GemmPlans cache = plans();
+  EXPECT_TRUE(cache.of(args, timer()).supported);
+  EXPECT_EQ(described(CUBLASLT_MATMUL_DESC_A_SCALE_MODE), 0u);
+  args.a.scale_each = true;  // of one operand alone is not for the library
+  EXPECT_FALSE(describe(args).outer_scales);
+  args.b.scale_each = true;
+  EXPECT_TRUE(cache.of(args, timer()).supported);
+  EXPECT_EQ(described(CUBLASLT_MATMUL_DESC_A_SCALE_MODE), 0x3'0000'0003u);  // of both operands
+  EXPECT_EQ(described(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER), 0x600u);       // of our b
+  EXPECT_NE(describe(args).text().find(" outer scales "), std::string::npos);
+
+  args.m += 16;
+  fake.proposals.clear();
+  fake.heuristic_status = CUBLAS_STATUS_NOT_SUPPORTED;
+  EXPECT_FALSE(cache.of(args, timer()).supported);
+  EXPECT_FALSE(cache.of(args, timer()).supported);
+  EXPECT_EQ(fake.heuristics.size(), 3u);  // asked once a problem
+  args.a.scale_each = args.b.scale_each = false;
+  EXPECT_THROW(cache.of(args, timer()), Error);
+}
+
 TEST_F(GemmPlansTest, Float8Attributes) {
   Gemm args = linear_gemm(DType::e5m2, DType::e4m3, DType::f32);
   plans().of(args, timer());

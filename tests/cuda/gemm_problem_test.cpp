@@ -149,6 +149,10 @@ TEST(GemmDescribe, TheKeyTellsProblemsApart) {
     g = linear_gemm(DType::e4m3, DType::e4m3);
     g.fast_accumulate = true;
   });
+  add([](Gemm& g) {
+    g = linear_gemm(DType::e4m3, DType::e4m3);
+    g.a.scale_each = g.b.scale_each = true;
+  });
   std::set<GemmProblem> keys;
   std::set<std::string> texts;
   for (const Gemm& g : all) {
@@ -186,6 +190,21 @@ std::vector<int> library_product(const LibraryLayouts& l, const std::vector<int>
     }
   }
   return d;
+}
+
+/// The workspace is the library's and, with several scales, room for fp32 sums of some rows of C.
+TEST(GemmWorkspace, HoldsTheSumsThatAreScaledApart) {
+  Gemm args = linear_gemm(DType::e4m3, DType::e4m3);
+  EXPECT_EQ(workspace_bytes_of(args), 32 << 20);
+  args.b.scale_each = true;
+  EXPECT_EQ(rows_of_sums(args), args.m);
+  EXPECT_EQ(workspace_bytes_of(args), (32 << 20) + 64 * 96 * 4);
+  args.workspace_bytes = 32 << 20;
+  EXPECT_NE(refusal(args).find("bytes of workspace and needs 33579008"), std::string::npos) << refusal(args);
+  args.m = args.n = 14336;
+  EXPECT_EQ(rows_of_sums(args), 1168);  // 64 MiB over rows of 56 KiB, in whole sixteens
+  args.n = 1 << 24;
+  EXPECT_EQ(rows_of_sums(args), 16);
 }
 
 TEST(GemmLayouts, EveryTranspositionGivesTheRowMajorProduct) {

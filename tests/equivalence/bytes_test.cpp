@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "src/ops/recipe.h"
 #include "tests/equivalence/harness.h"
 
 namespace octet {
@@ -31,7 +32,8 @@ class Formula {
         storage_(size_of(storage_dtype(options.precision))) {}
 
   Bytes bytes() {
-    float8_ = o_.precision == Precision::float8;
+    float8_ = o_.precision == Precision::float8 &&
+              float8_recipe(o_.float8.recipe).may_gather_float8();  // rowwise: bf16 travels
     const ParameterList list = llama_parameters(m_, o_.precision, o_.float8, {0, mesh_.tp});
     for (const ParameterSpec& p : list.parameters) parameter(p);
     if (mesh_.tp > 1) tensor_parallel();
@@ -59,12 +61,12 @@ class Formula {
     const std::int64_t padded = (p.shape[0] + shards - 1) / shards * shards * row;
     const bool float8 = is_float8(p.gathered);
     if (shards > 1) {
-      const std::int64_t size = float8 && !o_.float8.all_gather ? 2 : size_of(p.gathered);
+      const std::int64_t size = float8 && !gathers_float8(o_.float8) ? 2 : size_of(p.gathered);
       add("dp_shard all_gather", gathers(p) * padded * size);
       add("dp_shard reduce_scatter", micro_batches_ * padded * 4);
     }
     if (float8) add("replica all_reduce_max", 4);
-    if (float8 && !o_.float8.all_gather && mesh_.tp > 1) add("tp all_reduce_max", gathers(p) * 4);
+    if (float8 && !gathers_float8(o_.float8) && mesh_.tp > 1) add("tp all_reduce_max", gathers(p) * 4);
     const std::int64_t aligned = (padded / shards + 63) / 64 * 64;  // pieces start at multiples of 256 bytes
     if (mesh_.dp_replicate > 1) add("dp_replicate all_reduce_sum", aligned * 4);
     if (mesh_.tp > 1 && p.shape.rank() == 1) add("tp all_reduce_sum", padded / shards * 4);
@@ -118,14 +120,16 @@ TEST(CommunicationBytes, AreTheFormulas) {
   int cases = 0;
   for (const Precision precision : {Precision::fp32, Precision::bf16, Precision::float8}) {
     for (const int tp : {1, 2, 4}) {
-      for (const int variant : {0, 1, 2, 3}) {
+      for (const int variant : {0, 1, 2, 3, 4}) {
+        if (variant == 4 && precision != Precision::float8) continue;
         Harness::Options o;
         o.precision = precision;
         o.tp = tp;
         o.micro_batch = variant == 1 ? 2 : 1;
         o.reshard = variant != 2;
         o.tp_keep_gathered = tp > 1 && variant == 1;
-        o.float8.all_gather = variant != 3;
+        o.float8.all_gather = variant == 3 ? "false" : "auto";
+        o.float8.recipe = variant == 4 ? "rowwise" : "tensorwise";
         o.dp_replicate = variant == 3 ? 2 : 1;
         if (ranks % (tp * o.dp_replicate) != 0) continue;
         for (const bool tied : {false, true}) {

@@ -37,8 +37,8 @@ Calls expected(const BlockRecipes& recipes, DType storage, bool keep_gathered) {
   const std::int64_t rows = seq_len / tp * model().dim;
   bool ffn_input = false, attention_input = false;  // their dX is one sum for all linears
   for (const OperandExchange& x : block_exchanges(recipes, storage)) {
-    if (x.float8() && !x.delayed) ++calls[{"all_reduce_max", DType::f32, 1}];
-    if (x.gathered) calls[{"all_gather", x.format, rows}] += x.gradient || keep_gathered ? 1 : 2;
+    if (x.reduced()) ++calls[{"all_reduce_max", DType::f32, 1}];
+    if (x.gathered && !x.shared) calls[{"all_gather", x.travels, rows}] += x.gradient || keep_gathered ? 1 : 2;
     if (x.gathered) continue;
     const bool ffn = x.linears.front() == w1 || x.linears.front() == w3;
     if (x.gradient && std::exchange(ffn ? ffn_input : attention_input, true)) continue;
@@ -52,7 +52,7 @@ struct Case {
   Precision precision;
   bool keep_gathered;
   std::vector<std::string> bf16_linears;
-  const char* recipe = "tensorwise";
+  std::string recipe = "tensorwise";
 };
 
 void PrintTo(const Case& c, std::ostream* out) {
@@ -68,12 +68,17 @@ INSTANTIATE_TEST_SUITE_P(Cases, ExchangeTrace,
                                          Case{"float8_kept", Precision::float8, true, {}},
                                          Case{"float8_mixed", Precision::float8, false, {"wk", "w2"}},
                                          Case{"delayed", Precision::float8, false, {}, "delayed"},
-                                         Case{"delayed_mixed", Precision::float8, true, {"wk", "w2"}, "delayed"}),
+                                         Case{"delayed_mixed", Precision::float8, true, {"wk", "w2"}, "delayed"},
+                                         Case{"rowwise", Precision::float8, false, {}, "rowwise"},
+                                         Case{"rowwise_kept", Precision::float8, true, {}, "rowwise"},
+                                         Case{"rowwise_mixed", Precision::float8, false, {"wk", "w2"}, "rowwise"},
+                                         Case{"gw_hp", Precision::float8, false, {}, "rowwise_with_gw_hp"}),
                          [](const auto& c) { return c.param.name; });
 
 TEST_P(ExchangeTrace, IsWhatTheTableSays) {
   Harness::Options o;
   o.precision = GetParam().precision;
+  o.float8.recipe = GetParam().recipe;
   o.float8.bf16_linears = GetParam().bf16_linears;
   o.float8.recipe = GetParam().recipe;
   o.tp = tp;
@@ -100,10 +105,15 @@ TEST_P(ExchangeTrace, IsWhatTheTableSays) {
   }
   const std::string table =
       exchange_table(block_recipes(model(), o.precision, o.float8, 0), storage, o.tp_keep_gathered);
-  EXPECT_EQ(table.find("MAX over tp") != std::string::npos,
-            o.precision == Precision::float8 && o.float8.recipe != "delayed")
-      << table;
+  const bool reduced = o.precision == Precision::float8 && o.float8.recipe == "tensorwise";
+  EXPECT_EQ(table.find("MAX over tp") != std::string::npos, reduced) << table;
   EXPECT_EQ(table.find("once a step") != std::string::npos, o.float8.recipe == "delayed") << table;
+  if (!o.float8.recipe.starts_with("rowwise")) return;
+  // Rowwise: bf16 travels, and nothing of abs-maxes.
+  EXPECT_NE(table.find("own vectors  e4m3 after gather  bf16 gathered"), std::string::npos) << table;
+  for (const auto& [call, count] : block) {
+    EXPECT_EQ(std::get<DType>(call), DType::bf16) << std::get<std::string>(call);
+  }
 }
 
 }  // namespace

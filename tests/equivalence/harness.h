@@ -6,6 +6,7 @@
 
 #include "src/comm/mpi/mpi_communicator.h"
 #include "src/comm/trace.h"
+#include "src/ops/recipe.h"
 #include "src/train/sharded_model.h"
 #include "tests/support/delayed_communicator.h"
 
@@ -58,7 +59,7 @@ class Harness {
                   .recompute = options.recompute},
                  options.optimizer,
                  {.reshard_after_forward = options.reshard,
-                  .float8_all_gather = options.float8.all_gather,
+                  .float8_all_gather = gathers_float8(options.float8),
                   .gradient_wire = options.gradient_wire,
                   .poison = options.poison},
                  mesh_, *stream_, &gemms) {}

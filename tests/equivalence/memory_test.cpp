@@ -1,6 +1,7 @@
 // Planned memory beside what a step really held, and states that shrink with the number of shards.
 #include <gtest/gtest.h>
 
+#include "src/ops/recipe.h"
 #include "src/train/memory_plan.h"
 #include "tests/equivalence/harness.h"
 
@@ -60,7 +61,7 @@ Measured run(const Harness::Options& options, bool tied) {
                                      .seq_len = seq_len,
                                      .recompute = options.recompute},
                         .mesh = h.mesh().shape(),
-                        .fsdp = {options.reshard, options.float8.all_gather, options.gradient_wire},
+                        .fsdp = {options.reshard, gathers_float8(options.float8), options.gradient_wire},
                         .micro_batches = sequences_a_rank / options.micro_batch},
                        h.stream());
   m.parameters = model_of(tied).parameters();
@@ -97,7 +98,7 @@ class Memory : public testing::TestWithParam<Case> {
   Measured measure() const {
     Harness::Options options;
     options.precision = GetParam().precision;
-    options.float8.all_gather = GetParam().float8_all_gather;
+    options.float8.all_gather = GetParam().float8_all_gather ? "true" : "false";
     options.float8.recipe = GetParam().recipe;
     options.float8.delayed_history = 16;
     options.float8.bf16_first_layers = options.float8.recipe == "delayed" ? 1 : 0;
@@ -123,7 +124,10 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"bf16_wire_tied", Precision::bf16, true, true, true, 2, DType::bf16},
         recomputing("full", {.mode = "full"}), recomputing("full_every_2", {.mode = "full", .every = 2}),
         recomputing("ffn", {.mode = "selective", .preset = "ffn"}),
-        Case{"float8_bf16_gather", Precision::float8, false, true, false, 1}),
+        Case{"float8_bf16_gather", Precision::float8, false, true, false, 1},
+        Case{"rowwise", Precision::float8, false, true, false, 1, DType::f32, {}, "rowwise"},
+        Case{"rowwise_kept", Precision::float8, false, false, true, 2, DType::f32, {}, "rowwise"},
+        Case{"gw_hp", Precision::float8, false, true, false, 1, DType::f32, {}, "rowwise_with_gw_hp"}),
     [](const auto& c) { return c.param.name; });
 
 TEST_P(Memory, PlanHoldsWhatAStepUsesAndLittleMore) {

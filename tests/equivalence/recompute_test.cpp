@@ -106,7 +106,10 @@ INSTANTIATE_TEST_SUITE_P(Cases, RecomputeTraining,
                                          Case{"float8_kept", Precision::float8, true, true},
                                          Case{"float8_bf16_gather", Precision::float8, false, false},
                                          Case{"delayed", Precision::float8, false, true, "delayed"},
-                                         Case{"delayed_mixed", Precision::float8, true, true, "delayed", 1}),
+                                         Case{"delayed_mixed", Precision::float8, true, true, "delayed", 1},
+                                         Case{"rowwise", Precision::float8, false, false, "rowwise"},
+                                         Case{"rowwise_kept", Precision::float8, true, false, "rowwise"},
+                                         Case{"gw_hp", Precision::float8, false, false, "rowwise_with_gw_hp"}),
                          [](const auto& c) { return c.param.name; });
 
 /// More than two ranks, which wait for each other on a small machine, take one layout and two ways.
@@ -119,7 +122,7 @@ TEST_P(RecomputeTraining, HasTheSameBits) {
     if (world % tp != 0 || (tp == 1 && c.keep_gathered)) continue;
     Harness::Options options;
     options.precision = c.precision;
-    options.float8.all_gather = c.float8_all_gather;
+    options.float8.all_gather = c.float8_all_gather ? "true" : "false";
     options.float8.recipe = c.recipe;
     options.float8.bf16_first_layers = c.bf16_first_layers;
     options.tp = tp;

@@ -96,6 +96,7 @@ struct Case {
   bool tied, keep_gathered, float8_all_gather;
   double tolerance;  ///< of losses, relative
   const char* recipe = "tensorwise";
+  const char* power_of_two = "auto";
 };
 
 void PrintTo(const Case& c, std::ostream* out) {
@@ -107,8 +108,9 @@ class TensorParallel : public testing::TestWithParam<Case> {
   Harness::Options options(const Layout& layout) const {
     Harness::Options o;
     o.precision = GetParam().precision;
-    o.float8.all_gather = GetParam().float8_all_gather;
+    o.float8.all_gather = GetParam().float8_all_gather ? "true" : "false";
     o.float8.recipe = GetParam().recipe;
+    o.float8.round_scales_to_power_of_two = GetParam().power_of_two;
     o.dp_replicate = layout.replicas;
     o.tp = layout.tp;
     o.tp_keep_gathered = GetParam().keep_gathered;
@@ -116,18 +118,22 @@ class TensorParallel : public testing::TestWithParam<Case> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Cases, TensorParallel,
-                         testing::Values(Case{"fp32", Precision::fp32, false, false, true, 2e-5},
-                                         Case{"fp32_tied", Precision::fp32, true, false, true, 2e-5},
-                                         Case{"fp32_kept", Precision::fp32, false, true, true, 2e-5},
-                                         Case{"bf16", Precision::bf16, false, false, true, 1e-3},
-                                         Case{"float8", Precision::float8, false, false, true, 1e-3},
-                                         Case{"float8_kept", Precision::float8, false, true, true, 1e-3},
-                                         Case{"float8_bf16_gather", Precision::float8, false, false, false, 1e-3},
-                                         Case{"delayed", Precision::float8, false, false, true, 1e-3, "delayed"},
-                                         Case{"delayed_bf16_gather", Precision::float8, false, true, false, 1e-3,
-                                              "delayed"}),
-                         [](const auto& c) { return c.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Cases, TensorParallel,
+    testing::Values(Case{"fp32", Precision::fp32, false, false, true, 2e-5},
+                    Case{"fp32_tied", Precision::fp32, true, false, true, 2e-5},
+                    Case{"fp32_kept", Precision::fp32, false, true, true, 2e-5},
+                    Case{"bf16", Precision::bf16, false, false, true, 1e-3},
+                    Case{"float8", Precision::float8, false, false, true, 1e-3},
+                    Case{"float8_kept", Precision::float8, false, true, true, 1e-3},
+                    Case{"float8_bf16_gather", Precision::float8, false, false, false, 1e-3},
+                    Case{"powers_of_two", Precision::float8, false, false, true, 1e-3, "tensorwise", "true"},
+                    Case{"delayed", Precision::float8, false, false, true, 1e-3, "delayed"},
+                    Case{"delayed_bf16_gather", Precision::float8, false, true, false, 1e-3, "delayed", "true"},
+                    Case{"rowwise", Precision::float8, false, false, false, 1e-3, "rowwise"},
+                    Case{"rowwise_kept", Precision::float8, true, true, false, 1e-3, "rowwise"},
+                    Case{"gw_hp", Precision::float8, false, false, false, 1e-3, "rowwise_with_gw_hp"}),
+    [](const auto& c) { return c.param.name; });
 
 TEST_P(TensorParallel, TrainsAsOneRankDoes) {
   const auto all = layouts();

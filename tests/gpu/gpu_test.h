@@ -121,4 +121,16 @@ void expect_same_bits(Both<T>& array, const char* what) {
   }
 }
 
+/// Equal bits, or NaN on both sides: the device does not keep a NaN's sign and payload.
+template <typename T>
+void expect_same_values(Both<T>& array, const char* what) {
+  const std::vector<T> gpu = array.download();
+  for (std::size_t i = 0; i < gpu.size(); ++i) {
+    const T cpu = array.host()[i];
+    if (std::isnan(static_cast<float>(gpu[i])) && std::isnan(static_cast<float>(cpu))) continue;
+    ASSERT_EQ(std::memcmp(&gpu[i], &cpu, sizeof(T)), 0)
+        << what << ", element " << i << ": " << static_cast<float>(gpu[i]) << " and " << static_cast<float>(cpu);
+  }
+}
+
 }  // namespace octet::gpu_test

@@ -14,9 +14,9 @@ struct Scales {
   float scale, inverse;
 };
 
-Scales scales(float amax, DType format) {
+Scales scales(float amax, DType format, bool power_of_two = false) {
   Scales s{};
-  cpu::compute_scales(stream(), {&amax, &s.scale, &s.inverse, 1, format});
+  cpu::compute_scales(stream(), {&amax, &s.scale, &s.inverse, 1, format, power_of_two});
   return s;
 }
 
@@ -30,6 +30,26 @@ TEST(ComputeScales, AreTheFormula) {
       EXPECT_EQ(scales(std::abs(a), format).inverse, 1.0f / want);
     }
   }
+}
+
+/// Also where the scale lies just below a power of two: 448 / (7 · 2^k) is one.
+TEST(ComputeScales, PowersOfTwoAreTheFormula) {
+  std::vector<float> amax = random_values(1000, 1, 30.0f);
+  for (int k = -20; k < 20; ++k) {
+    const float exact = std::ldexp(7.0f, k);
+    for (const float a : {exact, std::nextafter(exact, 0.0f), std::nextafter(exact, infinity)}) amax.push_back(a);
+  }
+  for (const DType format : {DType::e4m3, DType::e5m2}) {
+    for (const float a : amax) {
+      const double exact = static_cast<double>(scales(std::abs(a), format).scale);
+      const Scales s = scales(std::abs(a), format, true);
+      EXPECT_EQ(s.scale, static_cast<float>(std::exp2(std::floor(std::log2(exact))))) << a;
+      EXPECT_EQ(s.inverse * s.scale, 1.0f);
+    }
+    EXPECT_EQ(scales(infinity, format, true).scale, 0.0f);
+    EXPECT_TRUE(std::isnan(scales(nan, format, true).scale));
+  }
+  EXPECT_EQ(scales(0.0f, DType::e4m3, true).scale, 0x1p48f);
 }
 
 TEST(ComputeScales, Ends) {

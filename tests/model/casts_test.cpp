@@ -1,6 +1,8 @@
 // How often a block casts to fp8: an input that several linears share once, every output gradient once, weights never.
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "src/model/block.h"
 #include "src/model/tensors.h"
 #include "tests/model/local_state.h"
@@ -13,6 +15,14 @@ std::vector<DType> casts;  // kernels are plain functions, so the count is globa
 void counted_cast(Stream& stream, const CastToFloat8& cast) {
   casts.push_back(cast.to);
   cpu_kernels().cast_to_float8(stream, cast);
+}
+
+int by_row = 0, by_column = 0;
+
+void counted_quantize(Stream& stream, const QuantizeRowwise& args) {
+  by_row += args.by_row.wanted() ? 1 : 0;
+  by_column += args.by_column.wanted() ? 1 : 0;
+  cpu_kernels().quantize_rowwise(stream, args);
 }
 
 struct BlockCasts : testing::Test {
@@ -36,7 +46,9 @@ struct BlockCasts : testing::Test {
   /// Casts of the forward and of the backward pass of one block.
   std::pair<Count, Count> run(Precision precision) {
     kernels.cast_to_float8 = counted_cast;
+    kernels.quantize_rowwise = counted_quantize;
     casts.clear();
+    by_row = by_column = 0;
     const ParameterList list = llama_parameters(model, precision, float8);
     const TensorChecks checks(cpu_device(), *stream, list.units, checked_tensor_names());
     const RopeTable rope(cpu_device(), *stream, shape.seq, model.head_dim, model.rope_theta);
@@ -65,6 +77,23 @@ TEST_F(BlockCasts, FourInputsForwardSevenGradientsBackward) {
   const auto [forward, backward] = run(Precision::float8);
   EXPECT_EQ(forward, (Count{4, 0}));
   EXPECT_EQ(backward, (Count{0, 7}));
+}
+
+/// By row: four inputs, seven weights, seven gradients. By column: the same again, for what sums along the other
+/// dimension; with a bf16 weight gradient none, but each weight with one scale.
+TEST_F(BlockCasts, RowwiseCastsEveryOperandForEveryDimension) {
+  float8.recipe = "rowwise";
+  auto [forward, backward] = run(Precision::float8);
+  EXPECT_EQ(forward, (Count{0, 0}));
+  EXPECT_EQ(backward, (Count{0, 0}));
+  EXPECT_EQ(by_row, 4 + 7 + 7);
+  EXPECT_EQ(by_column, 4 + 7 + 7);
+  float8.recipe = "rowwise_with_gw_hp";
+  std::tie(forward, backward) = run(Precision::float8);
+  EXPECT_EQ(forward, (Count{0, 0}));
+  EXPECT_EQ(backward, (Count{7, 0}));
+  EXPECT_EQ(by_row, 4 + 7 + 7);
+  EXPECT_EQ(by_column, 0);
 }
 
 TEST_F(BlockCasts, NoneInBf16) {

@@ -53,13 +53,13 @@ TEST_F(KMajorLinear, CopiesAreTheTransposedBytes) {
   const ArenaScope scope(scratch_);
   const GradOperand g = prepare_grad_output(turned, recipe, view(dy, {n, out}), dy_scale);
   const Tensor xt = transpose_input(turned, input);
-  ASSERT_EQ(g.transposed.shape, (Shape{out, n}));
+  ASSERT_EQ(g.for_weight.shape, (Shape{out, n}));
   ASSERT_EQ(xt.shape, (Shape{in, n}));
-  EXPECT_EQ(g.transposed.inverse_scale, dy_scale.inverse);
+  EXPECT_EQ(g.for_weight.inverse_scale, dy_scale.inverse);
   EXPECT_EQ(xt.inverse_scale, x_scale.inverse);
   for (std::int64_t r = 0; r < n; ++r) {
     for (std::int64_t c = 0; c < out; ++c) {
-      ASSERT_EQ(g.rows.as<e5m2>()[r * out + c].bits, g.transposed.as<e5m2>()[c * n + r].bits) << r << " " << c;
+      ASSERT_EQ(g.rows.as<e5m2>()[r * out + c].bits, g.for_weight.as<e5m2>()[c * n + r].bits) << r << " " << c;
     }
     for (std::int64_t c = 0; c < in; ++c) {
       ASSERT_EQ(input.quantized.as<e4m3>()[r * in + c].bits, xt.as<e4m3>()[c * n + r].bits) << r << " " << c;
@@ -74,9 +74,9 @@ TEST_F(KMajorLinear, NoCopiesWhereNobodyReadsThem) {
   high_only.high = view(x, {n, in});
   EXPECT_EQ(transpose_input(turned, high_only).shape.rank(), 0);
   EXPECT_EQ(transpose_input(op_, input).shape.rank(), 0);
-  EXPECT_EQ(prepare_grad_output(turned, in_bf16, view(dy, {n, out}), dy_scale).transposed.shape.rank(), 0);
+  EXPECT_EQ(prepare_grad_output(turned, in_bf16, view(dy, {n, out}), dy_scale).for_weight.shape.rank(), 0);
   EXPECT_EQ(scratch_.mark(), 0);
-  EXPECT_EQ(prepare_grad_output(op_, recipe, view(dy, {n, out}), dy_scale).transposed.shape.rank(), 0);
+  EXPECT_EQ(prepare_grad_output(op_, recipe, view(dy, {n, out}), dy_scale).for_weight.shape.rank(), 0);
 }
 
 TEST_F(KMajorLinear, AMissingCopyIsNamed) {

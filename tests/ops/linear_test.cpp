@@ -145,7 +145,9 @@ TEST_F(Trace, SaysShapesAndFormats) {
                           {"c", abc[2]},
                           {"fast_accumulate", fast},
                           {"emulate_hopper", emulate},
-                          {"recomputed", false}};
+                          {"recomputed", false},
+                          {"a_scale_each", false},
+                          {"b_scale_each", false}};
   };
   const std::vector<nlohmann::json> expected = {
       record("block.3", "attention.wq", "output", {n, out, in}, {"e4m3", "e4m3", "bf16"}, true),

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "jobs/train/command_line.h"
+#include "src/ops/recipe.h"
 #include "src/train/validate.h"
 
 namespace octet {
@@ -131,7 +132,15 @@ TEST(Schema, WrongFiles) {
       {base + "cuda: {gemm: best}\n", {":3: cuda.gemm = \"best\"", "heuristic, timed"}},
       {base + "cuda: {gemm_plans: file}\n", {":3: cuda.gemm_plans = file", "no effect with device = cpu"}},
       {base + "device: gpu\n", {":3: device = \"gpu\"", "cpu, cuda"}},
-      {base + "float8: {recipe: columnwise}\n", {":3: float8.recipe = \"columnwise\"", "one of tensorwise, delayed"}},
+      {base + "float8: {recipe: rowwize}\n",
+       {":3: float8.recipe = \"rowwize\"", "tensorwise, rowwise, rowwise_with_gw_hp, delayed", "nearest: rowwise"}},
+      {base + "float8: {recipe: rowwise, all_gather: true}\n",
+       {":3: float8.all_gather = true", "recipe rowwise casts weights after they are gathered", "auto or false"}},
+      {base + "float8: {recipe: rowwise_with_gw_hp, all_gather: true}\n",
+       {":3: float8.all_gather = true", "recipe rowwise_with_gw_hp casts", "recipe tensorwise or delayed"}},
+      {base + "float8: {all_gather: 1}\n", {":3: float8.all_gather = \"1\"", "auto, true, false"}},
+      {base + "float8: {round_scales_to_power_of_two: 1}\n",
+       {":3: float8.round_scales_to_power_of_two = \"1\"", "auto, true, false"}},
       {base + "precision: float8\nfloat8: {delayed_history: 4}\n",
        {":4: float8.delayed_history = 4", "no effect with float8.recipe = tensorwise"}},
       {base + "precision: float8\nfloat8: {delayed_algorithm: most_recent}\n",
@@ -140,7 +149,8 @@ TEST(Schema, WrongFiles) {
       {base + "float8: {recipe: delayed, delayed_history: 0}\n", {":3: float8.delayed_history = 0", ">= 1"}},
       {base + "precision: float8\nfloat8: {recipe: delayed, filter_small_kn: true}\n",
        {":4: float8.filter_small_kn = true", "no measured limits for recipe delayed"}},
-      {base + "float8: {all_gather: 1}\n", {":3: float8.all_gather = \"1\"", "true or false"}},
+      {base + "precision: float8\nfloat8: {recipe: rowwise_with_gw_hp, filter_small_kn: true}\n",
+       {":4: float8.filter_small_kn = true", "no measured limits for recipe rowwise_with_gw_hp"}},
       {base + "float8: {accumulate: hopper_quick}\n",
        {":3: float8.accumulate = \"hopper_quick\"", "fp32, hopper, hopper_fast, hopper_slow"}},
       {base + "device: cuda\nprecision: float8\nfloat8: {accumulate: hopper}\n",
@@ -296,6 +306,25 @@ TEST(Validate, Float8NeedsMultiplesOf16) {
   expect_parts(message_of([&] { validate(c); }), {"attention.wq of model 5m has 256 inputs and 264 outputs"});
   c.precision = Precision::bf16;
   validate(c);
+}
+
+TEST(Validate, Float8Choices) {
+  RunConfig c = sample();
+  struct Row {
+    const char *recipe, *all_gather, *power;
+    bool gathers, rounds;
+  };
+  for (const Row& row :
+       {Row{"tensorwise", "auto", "auto", true, false}, Row{"tensorwise", "false", "true", false, true},
+        Row{"tensorwise", "true", "false", true, false}, Row{"rowwise", "auto", "auto", false, true},
+        Row{"rowwise", "false", "false", false, false}, Row{"rowwise_with_gw_hp", "auto", "auto", false, true}}) {
+    c.float8.recipe = row.recipe;
+    c.float8.all_gather = row.all_gather;
+    c.float8.round_scales_to_power_of_two = row.power;
+    validate(c);
+    EXPECT_EQ(gathers_float8(c.float8), row.gathers) << row.recipe << " " << row.all_gather;
+    EXPECT_EQ(power_of_two_scales(c.float8), row.rounds) << row.recipe << " " << row.power;
+  }
 }
 
 TEST(Validate, AttentionEndsAtItsWidestHead) {
