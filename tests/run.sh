@@ -155,9 +155,13 @@ check 'docs' 60 tests/checks/docs.py
 check 'docs self-test' 60 tests/checks/docs_test.py
 check 'kernel resources self-test' 60 tests/checks/kernel_resources_test.py
 check 'gpu scripts' 180 tests/checks/gpu_scripts_test.py
+check 'pairs' 60 tests/jobs/pairs.py --check
 
 selected 'build cpu' && build cpu
 for room in $(rooms); do run_room "$room" cpu 300; done
+# Meshes of 2 x 2 x 2 and 2 x 1 x 4.
+GTEST_FILTER='TensorParallelGradients.*:*TensorParallel.*/fp32:*TensorParallel.*/float8:*TensorParallel.*/delayed:*TensorParallel.*/rowwise' \
+  run_room equivalence cpu 300 8
 ! selected 'headers' >/dev/null || configured cpu
 check 'headers' 600 tests/checks/headers.py build/cpu
 

@@ -1,5 +1,6 @@
 // The covering array of tests/jobs/pairs.txt: every two values of two features of a step meet in a run that trains with
 // the expected losses, or is refused at start with a message. There is no third outcome.
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -59,7 +60,7 @@ TEST(Pairs, TrainAsOneRankDoesOrAreRefused) {
           in_workplace(launched(p.ranks(), "run.yaml " + p.arguments() + same + "--run.dir " + directory), 60);
       EXPECT_EQ(r.exit_code, 64) << r.all();
       EXPECT_HAS(r.err, p.refused);
-      EXPECT_FALSE(fs::exists(workplace() / directory));
+      EXPECT_FALSE(std::filesystem::exists(workplace() / directory));
     }
   }
 }
