@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# Trains the runs of docs/parity: the same model on the same data in bf16 and with each float8 recipe, or with each way
+# of summing fp8 products, from several seeds. Ended or interrupted, the same command goes on from the checkpoints.
+# Usage: docs/parity/run.sh [--table recipes|accumulators] [--seeds "1 2 3"] [--at-once N] OUTPUT
+#   --table     which runs (default recipes: about 20 minutes each on one core)
+#   --at-once   runs side by side, each with its share of the cores (default 2)
+#   OUTPUT      a folder for the run directories; `docs/parity/collect.py OUTPUT` makes the tables from it
+set -euo pipefail
+
+table=recipes seeds='1 2 3' at_once=2 output=''
+while (($#)); do
+  case $1 in
+    -h | --help) sed -n '2,/^set /{/^set /!s/^# \{0,1\}//p}' "$0" && exit ;;
+    --table) table=${2:?--table needs recipes or accumulators} && shift ;;
+    --seeds) seeds=${2:?--seeds needs whole numbers} && shift ;;
+    --at-once) at_once=${2:?--at-once needs a number} && shift ;;
+    -*) echo "run.sh: unknown option $1 (see --help)" >&2 && exit 64 ;;
+    *) output=$(realpath -m "$1") ;;
+  esac
+  shift
+done
+[[ -n $output ]] || { echo 'run.sh: name a folder for the runs (see --help)' >&2 && exit 64; }
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+# NAME and what sets the run apart.
+case $table in
+  recipes)
+    variants=(bf16 '--precision bf16')
+    for recipe in tensorwise rowwise rowwise_with_gw_hp delayed; do
+      variants+=("$recipe" "--precision float8 --float8.recipe $recipe")
+    done
+    ;;
+  accumulators)  # the emulation is slow: the beginning of a run, with a schedule of its own
+    short='--train.steps 100 --train.validate_every 20 --schedule.warmup_steps 10 --schedule.decay_steps 40 --checkpoint.interval 10'
+    variants=(short-bf16 "--precision bf16 $short")
+    for sums in fp32 hopper hopper_fast hopper_slow; do
+      variants+=("sums-$sums" "--precision float8 --float8.accumulate $sums $short")
+    done
+    ;;
+  *) echo "run.sh: --table '$table', expected recipes or accumulators" >&2 && exit 64 ;;
+esac
+
+[[ -x build/cpu/bin/octet-train ]] || { echo 'run.sh: build first: cmake --preset cpu && ninja -C build/cpu' >&2 && exit 64; }
+mkdir -p data "$output"
+[[ -s data/english.txt ]] || jobs/english-text.sh data/english.txt
+[[ -s data/english.idx ]] || build/cpu/bin/octet prepare --input data/english.txt --output data/english
+
+threads=$(($(nproc) / at_once))
+export OMP_WAIT_POLICY=passive OMP_NUM_THREADS=$((threads > 0 ? threads : 1))
+one() {  # DIRECTORY ARGUMENTS: a run that has completed is left alone
+  local directory=$1
+  shift  # the rest are arguments
+  if grep -qs '"completed"' "$directory/status.json"; then
+    echo "$(basename "$directory") is complete"
+    return
+  fi
+  # shellcheck disable=SC2068  # one word holds several arguments
+  build/cpu/bin/octet-train docs/parity/run.yaml --run.dir "$directory" $@ >>"$directory.log" 2>&1 ||
+    { echo "$(basename "$directory") ended with exit code $?: $directory.log" && return 1; }
+  echo "$(basename "$directory") has completed"
+}
+export -f one
+for seed in $seeds; do
+  for ((i = 0; i < ${#variants[@]}; i += 2)); do
+    printf '%s\0' "$output/${variants[i]}-seed$seed ${variants[i + 1]} --run.seed $seed"
+  done
+done | xargs -0 -P "$at_once" -I{} bash -c 'one {}'
