@@ -25,10 +25,12 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 # NAME and what sets the run apart.
 case $table in
   recipes)
-    variants=(bf16 '--precision bf16')
+    variants=(bf16 "--precision bf16")
     for recipe in tensorwise rowwise rowwise_with_gw_hp delayed; do
       variants+=("$recipe" "--precision float8 --float8.recipe $recipe")
     done
+    # bf16 again, with sums in another order: what rounding alone does to a run.
+    variants+=(bf16_reordered "--precision bf16 --train.micro_batch 4")
     ;;
   accumulators)  # the emulation is slow: the beginning of a run, with a schedule of its own
     short='--train.steps 100 --train.validate_every 20 --schedule.warmup_steps 10 --schedule.decay_steps 40 --checkpoint.interval 10'

@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""Makes the tables of docs/parity from run directories, and keeps what they need in docs/parity/metrics.
+
+Usage: docs/parity/collect.py [OUTPUT]
+  OUTPUT   the folder that docs/parity/run.sh filled: its completed runs are copied to metrics/NAME-seedN.csv.
+           Without it the tables are made from the metrics that are there.
+Prints the tables as Markdown and draws docs/parity/recipes.svg (gnuplot)."""
+
+import csv
+import json
+import math
+import pathlib
+import statistics
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+METRICS = HERE / "metrics"
+WINDOW = 20  # steps over which training losses are averaged: one batch's is noisy
+STUDENT = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78}  # 97.5 % quantile of t, by the number of seeds
+
+TABLES = {
+    "recipes": ("bf16", ["bf16_reordered", "tensorwise", "rowwise", "rowwise_with_gw_hp", "delayed"]),
+    "accumulators": ("short-bf16", ["sums-fp32", "sums-hopper", "sums-hopper_fast", "sums-hopper_slow"]),
+}
+
+
+def copy(output):
+    METRICS.mkdir(exist_ok=True)
+    for run in sorted(output.iterdir()):
+        status = run / "status.json"
+        if not status.exists() or json.loads(status.read_text())["state"] != "completed":
+            continue
+        rows = {}
+        for line in (run / "metrics.jsonl").read_text().splitlines():
+            row = json.loads(line)
+            if "loss" in row or "validation_loss" in row:
+                rows.setdefault(row["step"], {}).update(row)
+        with open(METRICS / f"{run.name}.csv", "w", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(["step", "loss", "validation_loss"])
+            for step, row in sorted(rows.items()):
+                writer.writerow([step, f"{row['loss']:.5f}" if "loss" in row else "",
+                                 f"{row['validation_loss']:.5f}" if "validation_loss" in row else ""])
+
+
+def read(name):
+    """{seed: [(step, loss, validation loss or None)]}"""
+    runs = {}
+    for path in sorted(METRICS.glob(f"{name}-seed*.csv")):
+        with open(path) as file:
+            rows = [(int(r["step"]), float(r["loss"]), float(r["validation_loss"]) if r["validation_loss"] else None)
+                    for r in csv.DictReader(file)]
+        runs[int(path.stem.rsplit("seed", 1)[1])] = rows
+    return runs
+
+
+def final(rows):
+    return [v for _, _, v in rows if v is not None][-1]
+
+
+def smooth(rows):
+    losses = [loss for _, loss, _ in rows]
+    return [statistics.fmean(losses[i - WINDOW:i]) for i in range(WINDOW, len(losses) + 1)]
+
+
+def largest_gap(rows, reference):
+    """Of windows of training losses, with its sign, and the step at which its window ends."""
+    gaps = [a - b for a, b in zip(smooth(rows), smooth(reference))]
+    at = max(range(len(gaps)), key=lambda i: abs(gaps[i]))
+    return gaps[at], at + WINDOW
+
+
+def table(reference_name, names):
+    reference = read(reference_name)
+    if not reference:
+        return None
+    finals = [final(rows) for rows in reference.values()]
+    lines = [f"`{reference_name}`: validation loss at the end " + ", ".join(f"{v:.4f}" for v in finals) +
+             (f"; standard deviation between seeds {statistics.stdev(finals):.4f}" if len(finals) > 1 else ""), "",
+             "| run | difference of the last validation loss, by seed | mean ± 95 % interval | largest gap of training loss |",
+             "|---|---|---|---|"]
+    for name in names:
+        runs = {seed: rows for seed, rows in read(name).items() if seed in reference}
+        if not runs:
+            continue
+        gaps = [largest_gap(rows, reference[seed]) for seed, rows in runs.items()]
+        gap, step = max(gaps, key=lambda g: abs(g[0]))
+        differences = [final(rows) - final(reference[seed]) for seed, rows in runs.items()]
+        if len(differences) in STUDENT:
+            half = STUDENT[len(differences)] * statistics.stdev(differences) / math.sqrt(len(differences))
+            mean = f"{statistics.fmean(differences):+.4f} ± {half:.4f}"
+        else:
+            mean = f"{statistics.fmean(differences):+.4f}"
+        lines.append(f"| `{name}` | " + ", ".join(f"{d:+.4f}" for d in differences) + f" | {mean} | {gap:+.4f} (step {step}) |")
+    return "\n".join(lines)
+
+
+def draw():
+    """Gaps to bf16 of the smoothed training loss, a panel a recipe, a line a seed."""
+    reference = read("bf16")
+    names = [n for n in TABLES["recipes"][1] if read(n)]
+    if not names:
+        return
+    script = [f"set terminal svg size 1000,{180 * len(names) + 40} font 'Sans,12' background 'white'",
+              f"set output '{HERE / 'recipes.svg'}'", f"set multiplot layout {len(names)},1 title "
+              f"'Training loss minus that of bf16, mean of {WINDOW} steps; a line a seed'", "set grid lc rgb '#dddddd'",
+              "set border 3", "set tics nomirror", "set yrange [-0.02:0.02]", "set key off"]
+    for name in names:
+        lines = []
+        for seed, rows in sorted(read(name).items()):
+            if seed not in reference:
+                continue
+            gaps = [a - b for a, b in zip(smooth(rows), smooth(reference[seed]))]
+            block = f"$d{len(script)}_{seed}"
+            script.append(f"{block} << E\n" + "\n".join(f"{i + WINDOW} {g:.5f}" for i, g in enumerate(gaps)) + "\nE")
+            lines.append(f"{block} using 1:2 with lines lw 1.3")
+        script += [f"set ylabel '{name}' noenhanced", "plot 0 lc rgb '#666666', " + ", ".join(lines)]
+    subprocess.run(["gnuplot"], input="\n".join(script), text=True, check=True)
+
+
+def main():
+    if len(sys.argv) > 2 or sys.argv[1:] in (["-h"], ["--help"]):
+        raise SystemExit(__doc__)
+    if len(sys.argv) == 2:
+        copy(pathlib.Path(sys.argv[1]))
+    for name, (reference, names) in TABLES.items():
+        text = table(reference, names)
+        if text:
+            print(f"## {name}\n\n{text}\n")
+    draw()
+
+
+if __name__ == "__main__":
+    main()
