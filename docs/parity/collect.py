@@ -2,7 +2,7 @@
 """Makes the tables of docs/parity from run directories, and keeps what they need in docs/parity/metrics.
 
 Usage: docs/parity/collect.py [OUTPUT]
-  OUTPUT   the folder that docs/parity/run.sh filled: its completed runs are copied to metrics/NAME-seedN.csv.
+  OUTPUT   the folder that docs/parity/run.sh filled: its finished runs are copied to metrics/NAME-seedN.csv.
            Without it the tables are made from the metrics that are there.
 Prints the tables as Markdown and draws docs/parity/recipes.svg (gnuplot)."""
 
@@ -29,7 +29,7 @@ def copy(output):
     METRICS.mkdir(exist_ok=True)
     for run in sorted(output.iterdir()):
         status = run / "status.json"
-        if not status.exists() or json.loads(status.read_text())["state"] != "completed":
+        if not status.exists() or json.loads(status.read_text())["state"] != "finished":
             continue
         rows = {}
         for line in (run / "metrics.jsonl").read_text().splitlines():

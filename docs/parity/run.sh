@@ -49,17 +49,17 @@ mkdir -p data "$output"
 
 threads=$(($(nproc) / at_once))
 export OMP_WAIT_POLICY=passive OMP_NUM_THREADS=$((threads > 0 ? threads : 1))
-one() {  # DIRECTORY ARGUMENTS: a run that has completed is left alone
+one() {  # DIRECTORY ARGUMENTS: a run that has finished is left alone
   local directory=$1
   shift  # the rest are arguments
-  if grep -qs '"completed"' "$directory/status.json"; then
-    echo "$(basename "$directory") is complete"
+  if grep -qs '"finished"' "$directory/status.json"; then
+    echo "$(basename "$directory") has finished before"
     return
   fi
   # shellcheck disable=SC2068  # one word holds several arguments
   build/cpu/bin/octet-train docs/parity/run.yaml --run.dir "$directory" $@ >>"$directory.log" 2>&1 ||
     { echo "$(basename "$directory") ended with exit code $?: $directory.log" && return 1; }
-  echo "$(basename "$directory") has completed"
+  echo "$(basename "$directory") has finished"
 }
 export -f one
 for seed in $seeds; do
