@@ -260,7 +260,7 @@ void declare_checkpoint(Schema& schema, CheckpointConfig& c) {
       .unit("checkpoints")
       .at_least(1)
       .at_most(1e6)
-      .help("The newest that stay; older ones are removed after a newer one is committed.");
+      .help("The newest that stay, not counting damaged ones; older ones are removed after a newer one is committed.");
   schema.add("keep_every", c.keep_every)
       .unit("steps")
       .at_least(0)
