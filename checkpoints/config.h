@@ -11,7 +11,7 @@ namespace octet {
 /// When a run saves its state, what stays, and whether it goes on from what it finds.
 struct CheckpointConfig {
   std::string interval = "auto";  ///< "off", "auto", "N", "N steps", "N min" (checkpoint_interval.h)
-  std::int64_t keep = 3;          ///< newest checkpoints that stay
+  std::int64_t keep = 3;          ///< newest whole checkpoints that stay
   std::int64_t keep_every = 0;    ///< and those of every multiple of this step; 0: none
   std::string resume = "auto";    ///< never, auto, must
   double failure_gpu_hours = checkpoint::default_failure_gpu_hours;  ///< of interval auto

@@ -11,7 +11,8 @@
 
 namespace octet::checkpoint {
 
-/// Version of the format, docs/checkpoint-format.md. Readers refuse what they do not know.
+/// Name and version of the format, docs/checkpoint-format.md. Readers refuse what they do not know.
+inline constexpr const char* format_name = "octet-checkpoint";
 inline constexpr int format_version = 1;
 
 /// A rectangle of a global tensor: elements [offset, offset + extent) of each dimension.

@@ -28,6 +28,16 @@ void write(hid_t object, const char* name, hid_t type, hid_t space, const void* 
   check(H5Awrite(attribute.get(), type, value), path, "write an attribute");
 }
 
+Hdf5Attribute open_attribute(hid_t object, const char* name, const std::string& path) {
+  if (H5Aexists(object, name) <= 0) throw usage_error("checkpoints", "{}: has no attribute {}", path, name);
+  return Hdf5Attribute(checked(H5Aopen(object, name, H5P_DEFAULT), path, fmt::format("open attribute {}", name)));
+}
+
+hssize_t size_of_attribute(hid_t attribute, const std::string& path) {
+  const Hdf5Space space(checked(H5Aget_space(attribute), path, "read an attribute's size"));
+  return H5Sget_simple_extent_npoints(space.get());
+}
+
 Hdf5Space scalar(const std::string& path) {
   return Hdf5Space(checked(H5Screate(H5S_SCALAR), path, "make a dataspace"));
 }
@@ -113,9 +123,10 @@ void write_attribute(hid_t object, const char* name, hid_t type, const void* val
 }
 
 std::string read_text(hid_t object, const char* name, const std::string& path) {
-  const Hdf5Attribute attribute(checked(H5Aopen(object, name, H5P_DEFAULT), path, "open an attribute"));
+  const Hdf5Attribute attribute = open_attribute(object, name, path);
   const Hdf5Type type(checked(H5Aget_type(attribute.get()), path, "read an attribute's type"));
-  if (H5Tget_class(type.get()) != H5T_STRING || H5Tis_variable_str(type.get()) != 0) {
+  if (H5Tget_class(type.get()) != H5T_STRING || H5Tis_variable_str(type.get()) != 0 ||
+      size_of_attribute(attribute.get(), path) != 1) {
     throw usage_error("checkpoints", "{}: attribute {} is not a text of fixed length", path, name);
   }
   const std::size_t length = H5Tget_size(type.get());
@@ -126,11 +137,19 @@ std::string read_text(hid_t object, const char* name, const std::string& path) {
 }
 
 std::vector<std::int64_t> read_integers(hid_t object, const char* name, const std::string& path) {
-  const Hdf5Attribute attribute(checked(H5Aopen(object, name, H5P_DEFAULT), path, "open an attribute"));
-  const Hdf5Space space(checked(H5Aget_space(attribute.get()), path, "read an attribute's size"));
-  std::vector<std::int64_t> values(static_cast<std::size_t>(H5Sget_simple_extent_npoints(space.get())));
+  const Hdf5Attribute attribute = open_attribute(object, name, path);
+  std::vector<std::int64_t> values(
+      static_cast<std::size_t>(std::max<hssize_t>(0, size_of_attribute(attribute.get(), path))));
   check(H5Aread(attribute.get(), H5T_STD_I64LE, values.data()), path, "read an attribute");
   return values;
+}
+
+void read_scalar(hid_t object, const char* name, hid_t type, void* value, const std::string& path) {
+  const Hdf5Attribute attribute = open_attribute(object, name, path);
+  if (size_of_attribute(attribute.get(), path) != 1) {
+    throw usage_error("checkpoints", "{}: attribute {} is not one number", path, name);
+  }
+  check(H5Aread(attribute.get(), type, value), path, fmt::format("read attribute {}", name));
 }
 
 void create_groups(hid_t file, std::string_view name, const std::string& path) {

@@ -39,8 +39,11 @@ void write_attribute(hid_t object, const char* name, std::span<const std::int64_
 /// A scalar of that type.
 void write_attribute(hid_t object, const char* name, hid_t type, const void* value, const std::string& path);
 
+/// Usage error where the object has no such attribute, or one of another form.
 std::string read_text(hid_t object, const char* name, const std::string& path);
 std::vector<std::int64_t> read_integers(hid_t object, const char* name, const std::string& path);
+/// A scalar, as that type in memory.
+void read_scalar(hid_t object, const char* name, hid_t type, void* value, const std::string& path);
 
 /// Creates the groups that lead to `name` ("a/b" of "a/b/c") where they are not there.
 void create_groups(hid_t file, std::string_view name, const std::string& path);

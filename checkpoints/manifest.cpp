@@ -136,8 +136,8 @@ Manifest parse_manifest(const std::string& text, const std::string& path) {
   }
   const Json json = Json::parse(text, nullptr, false);
   if (!json.is_object()) throw usage_error("checkpoints", "{} is not a JSON object", path);
-  if (json.value("format", Json()) != json_value::format_name) {
-    throw usage_error("checkpoints", "{} has no \"format\": \"{}\"", path, json_value::format_name);
+  if (json.value("format", Json()) != format_name) {
+    throw usage_error("checkpoints", "{} has no \"format\": \"{}\"", path, format_name);
   }
   if (json.value("version", Json()) != format_version) {
     throw usage_error("checkpoints", "{} is of version {}; this program reads version {}", path,

@@ -14,7 +14,6 @@ namespace octet::checkpoint::json_value {
 
 using Json = nlohmann::json;
 
-inline constexpr const char* format_name = "octet-checkpoint";  ///< value of the key "format"
 /// The line that ends a manifest, given the hash of all that stands before it.
 std::string last_line(const std::string& hash);
 

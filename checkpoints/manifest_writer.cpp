@@ -51,8 +51,8 @@ std::string piece_json(const StoredPiece& piece, const std::vector<StoredTensor>
 std::string to_json(const Manifest& manifest) {
   std::string out;
   try {
-    out = fmt::format("{{\"format\": \"{}\", \"version\": {},\n\"state\": {},\n", json_value::format_name,
-                      manifest.version, state_json(manifest.state).dump());
+    out = fmt::format("{{\"format\": \"{}\", \"version\": {},\n\"state\": {},\n", format_name, manifest.version,
+                      state_json(manifest.state).dump());
     std::vector<std::string> lines;
     for (const StoredTensor& tensor : manifest.tensors) {
       lines.push_back(

@@ -10,14 +10,18 @@
 namespace octet::checkpoint {
 
 std::vector<std::int64_t> steps_to_prune(std::span<const std::int64_t> steps, std::int64_t verified, int keep_last,
-                                         std::int64_t keep_every) {
-  std::vector<std::int64_t> candidates;
-  std::ranges::copy_if(steps, std::back_inserter(candidates), [&](std::int64_t s) { return s < verified; });
-  std::ranges::sort(candidates);
-  const auto others_kept = static_cast<std::size_t>(std::max(keep_last, 1) - 1);  // beside `verified`
-  candidates.resize(candidates.size() - std::min(candidates.size(), others_kept));
-  if (keep_every > 0) std::erase_if(candidates, [&](std::int64_t s) { return s % keep_every == 0; });
-  return candidates;
+                                         std::int64_t keep_every, const std::function<bool(std::int64_t)>& is_whole) {
+  std::vector<std::int64_t> older;
+  std::ranges::copy_if(steps, std::back_inserter(older), [&](std::int64_t s) { return s < verified; });
+  std::ranges::sort(older);
+  const auto may_go = [&](std::int64_t s) { return keep_every == 0 || s % keep_every != 0; };
+  for (int whole = 1; whole < keep_last; older.pop_back()) {  // `verified` is the first
+    const auto rest = std::span(older).first(older.empty() ? 0 : older.size() - 1);
+    if (std::ranges::none_of(rest, may_go)) return {};
+    if (is_whole(older.back())) ++whole;
+  }
+  std::erase_if(older, [&](std::int64_t s) { return !may_go(s); });
+  return older;
 }
 
 void remove_checkpoint(const std::string& root, std::int64_t step) {

@@ -8,6 +8,7 @@
 #include "checkpoints/agreement.h"
 #include "checkpoints/commit.h"
 #include "checkpoints/durable.h"
+#include "checkpoints/pruner.h"
 #include "checkpoints/restore.h"
 #include "checkpoints/retention.h"
 #include "checkpoints/save_plan.h"
@@ -67,23 +68,6 @@ Written write_pieces(const std::shared_future<void>& before, const std::string& 
   return {std::move(written), seconds_since(start)};
 }
 
-/// On a thread of its own, since large files take long to remove. That one stays is no reason to stop a run.
-void prune(const std::string& root, const std::vector<std::int64_t>& steps) {
-  for (const std::int64_t step : steps) {
-    try {
-      remove_checkpoint(root, step);
-    } catch (const std::exception& error) {
-      log::warning("{} (an old checkpoint could not be removed)", error.what());
-    }
-  }
-}
-
-std::vector<std::int64_t> steps_in(const std::string& root) {
-  std::vector<std::int64_t> steps;
-  for (const std::string& path : list_checkpoints(root)) steps.push_back(step_of(path).value());
-  return steps;
-}
-
 }  // namespace
 
 struct Saver::Impl {
@@ -105,14 +89,19 @@ struct Saver::Impl {
   std::optional<Job> job;
   std::deque<SaveReport> reports;  ///< committed, not told yet
   std::shared_future<void> view;   ///< rank 0: of the last committed one, on a thread of its own
-  std::future<void> pruning;       ///< rank 0
+  Pruner pruner;                   ///< rank 0
 
   Impl(SaverOptions with, Communicator& ranks, Stream& on)
       : options(std::move(with)),
         world(ranks),
         stream(on),
         group(make_writer_group(options.writers_per_node, world, stream)),
-        snapshot(group.ranks.get()) {}
+        snapshot(group.ranks.get()),
+        pruner({options.root, options.keep_last, options.keep_every}, judgement_of(options)) {}
+
+  static Judgement judgement_of(const SaverOptions& options) {
+    return options.verified ? Judgement{{*options.verified, true}} : Judgement{};
+  }
 
   bool leads() const { return world.rank() == 0; }
 
@@ -179,7 +168,7 @@ struct Saver::Impl {
     report.commit_seconds = seconds_since(start);
     report.write_seconds = seconds_since(done.write_start);
     start_view(report.path);
-    start_pruning(report.step);
+    if (leads()) pruner.committed(report.step);
     return report;
   }
 
@@ -214,21 +203,6 @@ struct Saver::Impl {
   void wait_for_view() const {
     const OperationScope operation("wait for the view of a checkpoint");
     if (view.valid()) view.wait();
-  }
-
-  void start_pruning(std::int64_t committed) {
-    if (!leads()) return;
-    wait_for_pruning();
-    try {
-      auto steps = steps_to_prune(steps_in(options.root), committed, options.keep_last, options.keep_every);
-      if (!steps.empty()) pruning = std::async(std::launch::async, prune, options.root, std::move(steps));
-    } catch (const std::exception& error) {
-      log::warning("{} (old checkpoints were not removed)", error.what());
-    }
-  }
-  void wait_for_pruning() {
-    const OperationScope operation("wait for the removal of old checkpoints");
-    if (pruning.valid()) pruning.get();
   }
 
   std::optional<SaveReport> next_report() {
@@ -305,7 +279,7 @@ std::optional<SaveReport> Saver::finish() {
     self.reports.push_back(self.commit_job());
   }
   self.wait_for_view();
-  self.wait_for_pruning();
+  self.pruner.finish();
   for (; self.reports.size() > 1; self.reports.pop_front()) {
     log::info("checkpoint of step {} was committed before: {}", self.reports.front().step, self.reports.front().path);
   }

@@ -13,9 +13,11 @@ namespace octet::checkpoint {
 
 struct SaverOptions {
   std::string root;             ///< the run's checkpoints/ folder
-  int keep_last = 3;            ///< committed checkpoints that stay
+  int keep_last = 3;            ///< committed checkpoints that stay, not counting damaged ones
   std::int64_t keep_every = 0;  ///< and those whose step is a multiple of it; 0: none
-  int writers_per_node = 0;     ///< ranks of each node that write a file, for all of it; 0: every rank its own
+  /// Step of a committed checkpoint that this job has found whole, if any: it is not read again before older ones go.
+  std::optional<std::int64_t> verified = {};
+  int writers_per_node = 0;  ///< ranks of each node that write a file, for all of it; 0: every rank its own
 };
 
 /// What a rank owns of the run's tensors: pieces on the device (or the host) that snapshot() copies.
@@ -58,8 +60,8 @@ class Saver {
   void start(const RunState& state, std::span<const DevicePiece> pieces);
   /// At a step boundary: the report of a save that was committed now, or by a start() that had to wait for it.
   std::optional<SaveReport> poll();
-  /// Before the run ends: waits for the writer, commits, and waits for the view and for removals. Of several reports
-  /// that poll() was not asked for, the newest; the others are logged.
+  /// Before the run ends: waits for the writer, commits, and waits for the view and for removals (Pruner). Of several
+  /// reports that poll() was not asked for, the newest; the others are logged.
   std::optional<SaveReport> finish();
   bool busy() const;
 

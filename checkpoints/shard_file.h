@@ -20,6 +20,13 @@ namespace octet::checkpoint {
 StoredFile write_shard_file(const std::string& path, const RunState& state, std::span<const PieceData> pieces,
                             std::vector<std::string>& datasets);
 
+/// Where the data of a dataset lie in its file, and the hash that it carries of them.
+struct StoredData {
+  std::int64_t offset = 0;
+  std::int64_t bytes = 0;
+  std::string hash;
+};
+
 /// An open shard file. Open it only after its hash was verified: corrupt metadata can crash HDF5.
 class ShardReader {
  public:
@@ -32,6 +39,11 @@ class ShardReader {
   /// Throws a usage error when dataset, dtype or extents are not as the manifest says.
   void read(const StoredPiece& piece, DType dtype, const Box& from, void* to) const;
 
+  /// Compares what the file says of the run, and `locate` what a dataset says of itself, with the manifest. Throw a
+  /// usage error that names the attribute, and the dataset, with both values.
+  void expect_state(const RunState& state) const;
+  StoredData locate(const StoredPiece& piece, const StoredTensor& tensor) const;
+
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
@@ -39,5 +51,9 @@ class ShardReader {
 
 /// Size and XXH3-128 of a file, read in blocks; `progress` (may be null) is called with the bytes of each block.
 StoredFile hash_file(const std::string& path, const std::function<void(std::int64_t)>& progress = nullptr);
+
+/// XXH3-128 of the bytes there (of fewer, where the file ends before); as above.
+std::string hash_data(const std::string& path, std::int64_t offset, std::int64_t bytes,
+                      const std::function<void(std::int64_t)>& progress = nullptr);
 
 }  // namespace octet::checkpoint

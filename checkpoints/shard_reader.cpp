@@ -1,6 +1,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
+#include <type_traits>
 
 #include "checkpoints/box.h"
 #include "checkpoints/hdf5_support.h"
@@ -45,6 +47,31 @@ void expect_box(hid_t dataset, hid_t space, const StoredPiece& piece, const std:
   }
 }
 
+Error says_otherwise(const std::string& where, const char* attribute, const auto& found, const auto& expected) {
+  return usage_error("checkpoints", "{}: attribute {} is {}, the manifest says {}", where, attribute, found, expected);
+}
+
+/// A configuration has many lines.
+std::string quoted(const std::string& text) {
+  constexpr std::size_t most = 60;
+  return '"' + (text.size() > most ? text.substr(0, most) + "..." : text) + '"';
+}
+
+void expect_text(hid_t object, const char* attribute, const std::string& expected, const std::string& where) {
+  const std::string found = hdf5::read_text(object, attribute, where);
+  if (found != expected) throw says_otherwise(where, attribute, quoted(found), quoted(expected));
+}
+
+template <typename T>
+void expect_number(hid_t object, const char* attribute, hid_t type, T expected, const std::string& where) {
+  T found{};
+  hdf5::read_scalar(object, attribute, type, &found, where);
+  if constexpr (std::is_floating_point_v<T>) {
+    if (!std::isfinite(found) && !std::isfinite(expected)) return;  // a manifest has no number for these
+  }
+  if (found != expected) throw says_otherwise(where, attribute, found, expected);
+}
+
 }  // namespace
 
 struct ShardReader::Impl {
@@ -82,6 +109,39 @@ void ShardReader::read(const StoredPiece& piece, DType dtype, const Box& from, v
   const Hdf5Space memory = hdf5::space_of(from.extent, path);
   hdf5::check(H5Dread(dataset.get(), hdf5::stored_type(dtype), memory.get(), space.get(), H5P_DEFAULT, to), path,
               "read dataset " + piece.dataset);
+}
+
+void ShardReader::expect_state(const RunState& state) const {
+  const std::string& path = impl_->path;
+  const hid_t file = impl_->file.get();
+  expect_text(file, "format", format_name, path);
+  expect_number(file, "version", H5T_NATIVE_INT64, std::int64_t{format_version}, path);
+  expect_number(file, "step", H5T_NATIVE_INT64, state.step, path);
+  expect_number(file, "seed", H5T_NATIVE_UINT64, state.seed, path);
+  expect_number(file, "data_fingerprint", H5T_NATIVE_UINT64, state.data_fingerprint, path);
+  expect_number(file, "loss", H5T_NATIVE_DOUBLE, state.loss, path);
+  expect_text(file, "config", state.config, path);
+  expect_text(file, "layout", state.layout, path);
+  expect_text(file, "program", state.program, path);
+}
+
+StoredData ShardReader::locate(const StoredPiece& piece, const StoredTensor& tensor) const {
+  const std::string& path = impl_->path;
+  const Hdf5Dataset dataset = open_dataset(impl_->file.get(), piece.dataset, path);
+  const Hdf5Space space(hdf5::checked(H5Dget_space(dataset.get()), path, "read the size of " + piece.dataset));
+  const std::string where = fmt::format("{}: dataset {}", path, piece.dataset);
+  expect_type(dataset.get(), piece, tensor.dtype, path);
+  expect_box(dataset.get(), space.get(), piece, path);
+  expect_text(dataset.get(), "tensor", tensor.name, where);
+  const auto shape = hdf5::read_integers(dataset.get(), "global_shape", where);
+  if (shape != hdf5::list(tensor.shape)) {
+    throw says_otherwise(where, "global_shape", fmt::format("[{}]", fmt::join(shape, ", ")), tensor.shape.text());
+  }
+  const haddr_t offset = H5Dget_offset(dataset.get());
+  if (offset == HADDR_UNDEF) throw usage_error("checkpoints", "{}: its data are not in one piece", where);
+  return {static_cast<std::int64_t>(offset),
+          piece.box.extent.elements() * static_cast<std::int64_t>(size_of(tensor.dtype)),
+          hdf5::read_text(dataset.get(), "xxh3_128", where)};
 }
 
 }  // namespace octet::checkpoint

@@ -18,7 +18,7 @@ namespace {
 
 void write_state(hid_t file, const RunState& state, const std::string& path) {
   const std::int64_t version = format_version;
-  hdf5::write_attribute(file, "format", "octet-checkpoint", path);
+  hdf5::write_attribute(file, "format", format_name, path);
   hdf5::write_attribute(file, "version", H5T_STD_I64LE, &version, path);
   hdf5::write_attribute(file, "step", H5T_STD_I64LE, &state.step, path);
   hdf5::write_attribute(file, "seed", H5T_STD_U64LE, &state.seed, path);

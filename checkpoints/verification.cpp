@@ -1,21 +1,24 @@
 #include "checkpoints/verification.h"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <filesystem>
+#include <iterator>
 #include <mutex>
 #include <optional>
 #include <thread>
 
+#include "checkpoints/parts.h"
 #include "checkpoints/shard_file.h"
 
 namespace octet::checkpoint {
 namespace {
 
 namespace fs = std::filesystem;
+using Pieces = std::vector<const StoredPiece*>;
+using Progressed = std::function<void(std::int64_t)>;
 
 /// What is wrong with a file at first sight.
 std::optional<Damage> glance(const std::string& directory, const StoredFile& file) {
@@ -31,19 +34,63 @@ std::optional<Damage> glance(const std::string& directory, const StoredFile& fil
 }
 
 /// What is wrong with the bytes of a file.
-std::optional<Damage> inspect(const std::string& directory, const StoredFile& file,
-                              const std::function<void(std::int64_t)>& progress) {
-  if (auto seen = glance(directory, file)) return seen;
+std::optional<Damage> inspect(const std::string& path, const StoredFile& file, const Progressed& progress) {
   try {
-    const StoredFile found = hash_file(directory + "/" + file.name, progress);
+    const StoredFile found = hash_file(path, progress);
     if (found.bytes == file.bytes && found.hash == file.hash) return std::nullopt;
     return Damage{file.name, fmt::format("{} bytes with hash {}, expected {} with {}", found.bytes, found.hash,
                                          file.bytes, file.hash)};
-  } catch (const Error& error) {
-    return Damage{file.name, error.what(), ExitCode::internal};
   } catch (const std::exception& error) {
     return Damage{file.name, error.what(), ExitCode::internal};
   }
+}
+
+/// Where the data of these pieces lie in a file that has its hash. A file's hash proves that it is what was written;
+/// this, that what was written is what the manifest says of it.
+std::vector<StoredData> locate(const std::string& path, const Manifest& manifest, const Pieces& pieces) {
+  static std::mutex one_at_a_time;  // HDF5 knows no threads
+  const std::lock_guard lock(one_at_a_time);
+  const ShardReader reader(path);
+  reader.expect_state(manifest.state);
+  std::vector<StoredData> found;
+  found.reserve(pieces.size());
+  for (const StoredPiece* piece : pieces) {
+    found.push_back(reader.locate(*piece, manifest.tensors[static_cast<std::size_t>(piece->tensor)]));
+  }
+  return found;
+}
+
+std::vector<Damage> inspect_pieces(const std::string& path, const Manifest& manifest, const StoredFile& file,
+                                   const Pieces& pieces, const Progressed& progress) {
+  std::vector<Damage> damage;
+  try {
+    const std::vector<StoredData> data = locate(path, manifest, pieces);
+    for (std::size_t p = 0; p < data.size(); ++p) {
+      const std::string found = hash_data(path, data[p].offset, data[p].bytes, progress);
+      if (found == data[p].hash) continue;
+      damage.push_back({file.name, fmt::format("dataset {}: data of hash {}, its attribute xxh3_128 says {}",
+                                               pieces[p]->dataset, found, data[p].hash)});
+    }
+  } catch (const Error& error) {
+    damage.push_back({file.name, error.what(), error.code()});
+  }
+  return damage;
+}
+
+/// Everything about one file; its pieces while the kernel still has it in memory.
+std::vector<Damage> examine(const std::string& directory, const Manifest& manifest, const StoredFile& file,
+                            const Pieces& pieces, const Progressed& progress) {
+  const std::string path = directory + "/" + file.name;
+  if (auto seen = glance(directory, file)) return {*seen};
+  if (auto wrong = inspect(path, file, progress)) return {*wrong};
+  return inspect_pieces(path, manifest, file, pieces, progress);
+}
+
+/// By file.
+std::vector<Pieces> pieces_of(const Manifest& manifest) {
+  std::vector<Pieces> by_file(manifest.files.size());
+  for (const StoredPiece& piece : manifest.pieces) by_file[static_cast<std::size_t>(piece.file)].push_back(&piece);
+  return by_file;
 }
 
 /// Runs work(i) for i below n on some threads, while the calling thread hands the bytes that `done` counts to progress.
@@ -71,45 +118,27 @@ void on_threads(std::size_t n, int threads, const std::function<void(std::size_t
   if (progress) progress(done.exchange(0));
 }
 
-/// A file's hash proves that it is what was written; this, that what was written is what the manifest says of it.
-void look_for_pieces(const std::string& directory, const Manifest& manifest,
-                     std::vector<std::optional<Damage>>& damage) {
-  std::vector<std::vector<const StoredPiece*>> by_file(manifest.files.size());
-  for (const StoredPiece& piece : manifest.pieces) by_file[static_cast<std::size_t>(piece.file)].push_back(&piece);
-  const std::array<Shape, Shape::max_rank + 1> ones = {Shape{}, {1}, {1, 1}, {1, 1, 1}, {1, 1, 1, 1}};
-  std::array<char, 16> element{};
-  for (std::size_t f = 0; f < by_file.size(); ++f) {
-    if (damage[f]) continue;
-    try {
-      const ShardReader reader(directory + "/" + manifest.files[f].name);
-      for (const StoredPiece* piece : by_file[f]) {
-        const Box first{{}, ones[static_cast<std::size_t>(piece->box.extent.rank())]};
-        reader.read(*piece, manifest.tensors[static_cast<std::size_t>(piece->tensor)].dtype, first, element.data());
-      }
-    } catch (const Error& error) {
-      damage[f] = Damage{manifest.files[f].name, error.what(), error.code()};
-    }
-  }
-}
-
 }  // namespace
 
 std::vector<Damage> find_damage(const std::string& directory, const Manifest& manifest, int threads,
                                 const std::function<void(std::int64_t)>& progress) {
-  std::vector<std::optional<Damage>> damage(manifest.files.size());
+  const std::vector<Pieces> pieces = pieces_of(manifest);
+  std::vector<std::vector<Damage>> damage(pieces.size());
   std::atomic<std::int64_t> done = 0;
+  const Progressed count = [&](std::int64_t bytes) { done += bytes; };
   on_threads(
       damage.size(), threads,
-      [&](std::size_t i) {
-        damage[i] = inspect(directory, manifest.files[i], [&](std::int64_t bytes) { done += bytes; });
-      },
-      done, progress);
-  look_for_pieces(directory, manifest, damage);
+      [&](std::size_t i) { damage[i] = examine(directory, manifest, manifest.files[i], pieces[i], count); }, done,
+      progress);
   std::vector<Damage> found;
-  for (auto& d : damage) {
-    if (d) found.push_back(std::move(*d));
-  }
+  for (auto& of_file : damage) std::ranges::move(of_file, std::back_inserter(found));
   return found;
+}
+
+std::int64_t bytes_to_verify(const Manifest& manifest) {
+  std::int64_t bytes = bytes_of(manifest.tensors);
+  for (const StoredFile& file : manifest.files) bytes += file.bytes;
+  return bytes;
 }
 
 std::vector<Damage> find_missing(const std::string& directory, const Manifest& manifest) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -16,11 +17,16 @@ struct Damage {
   ExitCode code = ExitCode::usage;  ///< internal: the file system refused to read it
 };
 
-/// Hashes every file, each byte once, with that many threads, and then lets HDF5 (on the calling thread) look for every
-/// piece in those that are whole. `progress` is called on the calling thread with bytes that were read. Empty when the
-/// checkpoint is as its manifest says.
+/// Hashes every file with that many threads. Of one that has its hash, HDF5 (one thread at a time) then tells what it
+/// says of itself, the run's state and each piece, which the manifest has to say too; and the data of each piece, read
+/// once more, have to have the hash that the piece carries, taken before HDF5 had them. `progress` is called on the
+/// calling thread with bytes that were read, of bytes_to_verify() in all. Empty when the checkpoint is as its manifest
+/// says. While this runs nothing else in the process may call HDF5.
 std::vector<Damage> find_damage(const std::string& directory, const Manifest& manifest, int threads,
                                 const std::function<void(std::int64_t)>& progress = nullptr);
+
+/// What find_damage reads where nothing is damaged.
+std::int64_t bytes_to_verify(const Manifest& manifest);
 
 /// The same at a glance: files that are missing or of another size. Reads nothing of them.
 std::vector<Damage> find_missing(const std::string& directory, const Manifest& manifest);

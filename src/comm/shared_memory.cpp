@@ -42,13 +42,26 @@ std::vector<T> gather(const T& mine, Communicator& group) {
   return host;
 }
 
+/// Gives a file its pages; the error's number. In steps: one that a signal interrupts begins anew, and with signals
+/// that come at intervals, a profiler's for one, the whole might never end.
+int allocate(int file, std::int64_t bytes) {
+  constexpr std::int64_t step = 4 << 20;
+  for (std::int64_t done = 0; done < bytes;) {
+    const std::int64_t length = std::min(step, bytes - done);
+    const int error = ::posix_fallocate(file, done, length);
+    if (error == 0) done += length;
+    if (error != 0 && error != EINTR) return error;
+  }
+  return 0;
+}
+
 /// Makes the file with all its pages, so that the first copy into it does not have to. The error's number.
 int make_part(std::int64_t bytes, FileHandle& file, Offer& offer) {
   offer.bytes = bytes;
   if (bytes == 0) return 0;
   file.reset(::memfd_create("octet", MFD_CLOEXEC));
   if (!file) return errno;
-  if (const int error = ::posix_fallocate(file.get(), 0, bytes); error != 0) return error;
+  if (const int error = allocate(file.get(), bytes); error != 0) return error;
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) return errno;
   offer.process = ::getpid();

@@ -18,7 +18,7 @@ struct ParallelConfig {
   std::string reshard_after_forward = "auto";
   /// fp32 or bf16: in what form unreduced gradients travel between the ranks of a shard group; their sums are fp32.
   std::string gradient_wire = "fp32";
-  std::int64_t check_replicas_every = 100;  ///< steps; 0: off. Replicas compare their master weights.
+  std::int64_t check_replicas_every = 100;  ///< steps; 0: off. For master weights that ranks have in common.
 };
 
 }  // namespace octet

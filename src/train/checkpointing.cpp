@@ -37,6 +37,7 @@ Checkpointing::Checkpointing(const RunConfig& config, const RunEnvironment& envi
       checkpoint::SaverOptions{.root = log.directory().checkpoints(),
                                .keep_last = static_cast<int>(config.checkpoint.keep),
                                .keep_every = config.checkpoint.keep_every,
+                               .verified = from.checkpoint.empty() ? std::nullopt : std::optional(from.step),
                                .writers_per_node = *parse_writers(config.checkpoint.writers_per_node)},
       environment.mesh.world(), environment.stream);
   saver_->prepare(pieces_);

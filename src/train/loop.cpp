@@ -47,8 +47,9 @@ std::optional<Ending> ending_of(const RunConfig& config, std::int64_t step, cons
                   fmt::format("the gradient norm of step {} is not finite; no weight was changed", step));
   }
   if (outcome.replica_difference) {
-    return failed(ExitCode::unhealthy, fmt::format("the fp32 master weights of replicas differ after step {}: {}", step,
-                                                   *outcome.replica_difference));
+    return failed(ExitCode::unhealthy,
+                  fmt::format("fp32 master weights that ranks have in common differ after step {}: {}", step,
+                              *outcome.replica_difference));
   }
   if (outcome.validation_loss && !std::isfinite(*outcome.validation_loss)) {
     return failed(ExitCode::non_finite, fmt::format("the validation loss after step {} is not finite", step));
@@ -112,7 +113,7 @@ class Loop {
     return outcome;
   }
 
-  /// Replicated pieces are saved once: a checkpoint would hide that they differ.
+  /// Pieces that ranks have in common are saved once: a checkpoint would hide that they differ.
   bool compares_replicas(std::int64_t step, const StepResult& result) const {
     const std::int64_t every = p_.config.parallel.check_replicas_every;
     const bool last = step == p_.config.train.steps || result.wishes.stop != StopReason::none;

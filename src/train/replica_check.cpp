@@ -3,6 +3,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -20,10 +21,6 @@ constexpr std::size_t most_named = 16;            // ranks in a message
 struct FreeState {
   void operator()(XXH3_state_t* state) const { XXH3_freeState(state); }
 };
-
-std::uint64_t digest_of(const ShardHashes& hashes) {
-  return XXH3_64bits(hashes.data(), hashes.size() * sizeof hashes[0]);
-}
 
 /// `mine` of every rank, laid end to end; `bytes` is the same on each. Through memory of the device, as every exchange.
 std::string gather(const void* mine, std::int64_t bytes, Communicator& world, Stream& stream) {
@@ -68,17 +65,35 @@ std::vector<ReplicaReport> gather_reports(const ShardHashes& mine, const std::st
   return reports;
 }
 
-/// The ranks with the same piece, one of each replica: a list for every piece.
-std::vector<std::vector<int>> groups_of(const MeshShape& shape, int ranks) {
-  std::map<std::vector<int>, std::vector<int>> by_piece;
-  for (int rank = 0; rank < ranks; ++rank) {
-    const MeshCoordinates c = coordinates(shape, rank);
-    by_piece[{c.pp, c.dp_shard, c.cp, c.tp}].push_back(rank);
+/// Parameters whose pieces the same ranks have in common.
+struct Sharing {
+  std::vector<std::size_t> parameters;   ///< in the model's order
+  std::vector<std::vector<int>> groups;  ///< the ranks with the same piece of each: a list for every piece
+};
+
+/// What tensor parallelism cuts is in every replica once, the rest once for each of its tp ranks too.
+std::array<Sharing, 2> sharings_of(const MeshShape& shape, const ParameterList& list, int ranks) {
+  std::array<Sharing, 2> sharings;
+  for (std::size_t i = 0; i < list.parameters.size(); ++i) {
+    sharings[list.parameters[i].cut.replicated() ? 1 : 0].parameters.push_back(i);
   }
-  std::vector<std::vector<int>> groups;
-  groups.reserve(by_piece.size());
-  for (auto& [piece, members] : by_piece) groups.push_back(std::move(members));
-  return groups;
+  for (std::size_t s = 0; s < sharings.size(); ++s) {
+    std::map<std::vector<int>, std::vector<int>> by_piece;
+    for (int rank = 0; rank < ranks; ++rank) {
+      const MeshCoordinates c = coordinates(shape, rank);
+      by_piece[{c.pp, c.dp_shard, c.cp, s == 0 ? c.tp : 0}].push_back(rank);
+    }
+    for (auto& [piece, members] : by_piece) sharings[s].groups.push_back(std::move(members));
+  }
+  return sharings;
+}
+
+/// One value for these parameters' pieces of a rank.
+std::uint64_t digest_of(const ShardHashes& hashes, const Sharing& sharing) {
+  ShardHashes chosen;
+  chosen.reserve(sharing.parameters.size());
+  for (const std::size_t i : sharing.parameters) chosen.push_back(hashes[i]);
+  return XXH3_64bits(chosen.data(), chosen.size() * sizeof chosen[0]);
 }
 
 /// The value that more than half of them have.
@@ -126,17 +141,22 @@ std::optional<std::string> describe_difference(const MeshShape& shape, const Par
                                                const std::vector<ReplicaReport>& ranks) {
   std::set<int> minority, undecided;
   std::size_t first = list.parameters.size();
-  for (const std::vector<int>& group : groups_of(shape, static_cast<int>(ranks.size()))) {
+  const auto judge = [&](const Sharing& sharing, const std::vector<int>& group) {
     const auto hashes = [&](int rank) -> const ShardHashes& { return ranks[static_cast<std::size_t>(rank)].hashes; };
     std::vector<std::uint64_t> digests;
-    std::ranges::transform(group, std::back_inserter(digests), [&](int rank) { return digest_of(hashes(rank)); });
+    std::ranges::transform(group, std::back_inserter(digests),
+                           [&](int rank) { return digest_of(hashes(rank), sharing); });
     const auto most = majority(digests);
     for (std::size_t m = 0; m < group.size(); ++m) {
       if (!most) undecided.insert(group[m]);
       if (most && digests[m] != *most) minority.insert(group[m]);
-      const auto [here, there] = std::ranges::mismatch(hashes(group[m]), hashes(group[0]));
-      first = std::min(first, static_cast<std::size_t>(here - hashes(group[m]).begin()));
+      const auto differs = [&](std::size_t i) { return hashes(group[m])[i] != hashes(group[0])[i]; };
+      const auto at = std::ranges::find_if(sharing.parameters, differs);
+      if (at != sharing.parameters.end()) first = std::min(first, *at);
     }
+  };
+  for (const Sharing& sharing : sharings_of(shape, list, static_cast<int>(ranks.size()))) {
+    for (const std::vector<int>& group : sharing.groups) judge(sharing, group);
   }
   if (minority.empty() && undecided.empty()) return std::nullopt;
   std::string who;
@@ -149,17 +169,22 @@ std::optional<std::string> describe_difference(const MeshShape& shape, const Par
 
 std::optional<std::string> find_replica_difference(const ParameterList& list, const ShardedBuffer& master, Mesh& mesh,
                                                    Stream& stream, const std::string& node) {
-  if (mesh.shape().dp_replicate == 1) return std::nullopt;
+  const MeshShape& shape = mesh.shape();
+  if (shape.dp_replicate == 1 && shape.tp == 1) return std::nullopt;
   const ShardHashes mine = hash_shards(master, stream.device(), stream);
-  const std::vector<std::uint64_t> digests = gather_values<std::uint64_t>({digest_of(mine)}, mesh.world(), stream);
+  const auto sharings = sharings_of(shape, list, mesh.world().size());
+  std::vector<std::uint64_t> own;
+  for (const Sharing& sharing : sharings) own.push_back(digest_of(mine, sharing));
+  const std::vector<std::uint64_t> digests = gather_values(own, mesh.world(), stream);
   // Judged by every rank on the same numbers, so that all go on or all stop.
-  const bool equal = std::ranges::all_of(groups_of(mesh.shape(), mesh.world().size()), [&](const auto& group) {
-    return std::ranges::all_of(group, [&](int rank) {
-      return digests[static_cast<std::size_t>(rank)] == digests[static_cast<std::size_t>(group[0])];
+  const auto equal = [&](std::size_t s) {
+    const auto digest = [&](int rank) { return digests[static_cast<std::size_t>(rank) * sharings.size() + s]; };
+    return std::ranges::all_of(sharings[s].groups, [&](const std::vector<int>& group) {
+      return std::ranges::all_of(group, [&](int rank) { return digest(rank) == digest(group[0]); });
     });
-  });
-  if (equal) return std::nullopt;
-  return describe_difference(mesh.shape(), list, gather_reports(mine, node, mesh.world(), stream));
+  };
+  if (equal(0) && equal(1)) return std::nullopt;
+  return describe_difference(shape, list, gather_reports(mine, node, mesh.world(), stream));
 }
 
 }  // namespace octet

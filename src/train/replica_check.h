@@ -21,15 +21,16 @@ struct ReplicaReport {
   ShardHashes hashes;
 };
 
-/// Which of the ranks (index: rank in the world) hold other weights than the ranks of the other replicas with the same
-/// piece: where more than half of those agree, the rest is named, else all of them. With the first parameter, in the
-/// model's order, that differs anywhere. None when all replicas are equal.
+/// Which of the ranks (index: rank in the world) hold other weights than the ranks with the same piece, those of the
+/// other replicas and, of what tensor parallelism does not cut, of the tp group: where more than half of those agree,
+/// the rest is named, else all of them. With the first parameter, in the model's order, that differs anywhere. None
+/// when all are equal.
 std::optional<std::string> describe_difference(const MeshShape& shape, const ParameterList& list,
                                                const std::vector<ReplicaReport>& ranks);
 
-/// Compares the replicas' master weights, copied to the host in pieces: 8 bytes a rank are exchanged, everything else
-/// only when they differ. None when they are equal, else describe_difference(), the same text on every rank. `node` is
-/// this rank's. Collective over the world.
+/// Compares the master weights that several ranks hold, copied to the host in pieces: 16 bytes a rank are exchanged,
+/// everything else only when they differ. None when they are equal, else describe_difference(), the same text on every
+/// rank. `node` is this rank's. Collective over the world.
 std::optional<std::string> find_replica_difference(const ParameterList& list, const ShardedBuffer& master, Mesh& mesh,
                                                    Stream& stream, const std::string& node);
 

@@ -166,9 +166,8 @@ void declare_parallel(Schema& schema, ParallelConfig& c) {
       .at_least(0)
       .at_most(most_steps)
       .help(
-          "Steps between comparisons of the replicas' fp32 master weights, where dp_replicate is above 1: replicas "
-          "that "
-          "differ end the run. 0: never.");
+          "Steps between comparisons of the fp32 master weights that ranks have in common: replicas all of theirs, a "
+          "tp group what it does not cut. Those that differ end the run. 0: never.");
 }
 
 void declare_float8(Schema& schema, Float8Config& c) {
@@ -261,7 +260,7 @@ void declare_checkpoint(Schema& schema, CheckpointConfig& c) {
       .unit("checkpoints")
       .at_least(1)
       .at_most(1e6)
-      .help("The newest that stay; older ones are removed after a newer one is committed.");
+      .help("The newest that stay, not counting damaged ones; older ones are removed after a newer one is committed.");
   schema.add("keep_every", c.keep_every)
       .unit("steps")
       .at_least(0)

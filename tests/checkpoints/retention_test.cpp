@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "checkpoints/format.h"
 #include "src/base/error.h"
 #include "tests/checkpoints/directory.h"
@@ -11,6 +13,10 @@ namespace {
 
 namespace fs = std::filesystem;
 using Steps = std::vector<std::int64_t>;
+
+Steps steps_to_prune(const Steps& steps, std::int64_t verified, int keep_last, std::int64_t keep_every) {
+  return checkpoint::steps_to_prune(steps, verified, keep_last, keep_every, [](std::int64_t) { return true; });
+}
 
 TEST(StepsToPrune, KeepsTheLastOnes) {
   const Steps steps{50, 10, 30, 20, 40};  // in any order
@@ -38,6 +44,30 @@ TEST(StepsToPrune, OnlyWhatIsOlderThanTheVerifiedOne) {
 TEST(StepsToPrune, OneThatIsNotThereCountsAsTheNewest) {
   EXPECT_EQ(steps_to_prune(Steps{10, 20, 30}, 35, 2, 0), (Steps{10, 20}));
   EXPECT_EQ(steps_to_prune({}, 35, 2, 0), Steps{});
+}
+
+TEST(StepsToPrune, DamagedOnesDoNotCount) {
+  const Steps steps{10, 20, 30, 40, 50};
+  Steps asked;
+  const auto prune = [&](int keep, const Steps& damaged, std::int64_t keep_every = 0) {
+    asked.clear();
+    return checkpoint::steps_to_prune(steps, 50, keep, keep_every, [&](std::int64_t s) {
+      asked.push_back(s);
+      return std::ranges::find(damaged, s) == damaged.end();
+    });
+  };
+  EXPECT_EQ(prune(2, {40}), (Steps{10, 20}));
+  EXPECT_EQ(asked, (Steps{40, 30}));
+  EXPECT_EQ(prune(2, {40, 30}), Steps{10});
+  EXPECT_EQ(prune(2, {40, 30, 20}), Steps{});
+  EXPECT_EQ(asked, (Steps{40, 30, 20})) << "of 10 nothing depends";
+  EXPECT_EQ(prune(2, {20, 10}), (Steps{10, 20, 30}));
+  EXPECT_EQ(asked, Steps{40});
+  EXPECT_EQ(prune(1, {}), (Steps{10, 20, 30, 40}));
+  EXPECT_EQ(asked, Steps{});
+  EXPECT_EQ(prune(2, {40}, 20), Steps{10});
+  EXPECT_EQ(prune(2, {}, 10), Steps{});
+  EXPECT_EQ(asked, Steps{}) << "nothing may go";
 }
 
 TEST(RemoveCheckpoint, TakesItAwayWhole) {

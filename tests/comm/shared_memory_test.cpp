@@ -1,12 +1,24 @@
 #include "src/comm/shared_memory.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <cerrno>
 #include <optional>
 
 #include "src/base/error.h"
 #include "src/comm/mpi/mpi_communicator.h"
+
+namespace {
+int interruptions = 0;  ///< how often it is still to say so
+}  // namespace
+
+/// In place of glibc's: newer kernels let no signal interrupt an allocation in memory, older ones do.
+extern "C" int posix_fallocate(int file, off_t offset, off_t bytes) {
+  if (interruptions > 0) return --interruptions, EINTR;
+  return fallocate(file, 0, offset, bytes) == 0 ? 0 : errno;
+}
 
 namespace octet {
 namespace {
@@ -44,6 +56,14 @@ TEST_F(Shared, EveryRankSeesWhatEachWrote) {
     node_->barrier();
   }
   EXPECT_EQ(memory.part(0), nullptr);
+}
+
+TEST_F(Shared, AllocationThatASignalInterruptsGoesOn) {
+  constexpr std::int64_t bytes = (9 << 20) + 5;
+  interruptions = 3;
+  const SharedMemory memory(*node_, bytes);
+  EXPECT_EQ(interruptions, 0);
+  for (int r = 0; r < node_->size(); ++r) EXPECT_EQ(memory.part(r)[bytes - 1], 0);
 }
 
 TEST_F(Shared, APartOutlivesTheRankThatMadeIt) {

@@ -1,4 +1,5 @@
-// Replicas compare their weights while they train, and the run ends by name when they differ.
+// Ranks that hold the same weights, replicas and those of a tp group, compare them while they train, and the run ends
+// by name when they differ.
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -11,7 +12,8 @@
 namespace octet {
 namespace {
 
-constexpr const char* corrupted = "layers.1.feed_forward.w2.weight";
+constexpr const char* of_replicas = "layers.1.feed_forward.w2.weight";  // tp cuts it
+constexpr const char* of_all = "layers.1.ffn_norm.weight";              // and not this
 
 class Replicas : public TrainerTest {
  protected:
@@ -30,10 +32,12 @@ class Replicas : public TrainerTest {
     config_.checkpoint.interval = "off";
   }
 
-  /// A run of the loop, on every rank. `corrupt`: the last rank changes one of its weights before the first step.
-  Ended run(int replicas, bool corrupt) {
+  /// A run of the loop, on every rank. The last rank changes one of its weights, of `corrupted` if any, before the
+  /// first step.
+  Ended run(int replicas, const char* corrupted = nullptr) {
     CommTrace trace;
-    Mesh mesh(make_traced(make_mpi_communicator(*stream_, "world"), &trace), {.dp_replicate = replicas, .dp_shard = 0});
+    Mesh mesh(make_traced(make_mpi_communicator(*stream_, "world"), &trace),
+              {.dp_replicate = replicas, .dp_shard = 0, .tp = static_cast<int>(config_.parallel.tp)});
     config_.run_dir = folder_ / fmt::format("run-{}", runs_++);
     const RunEnvironment environment{.mesh = mesh,
                                      .stream = *stream_,
@@ -46,7 +50,7 @@ class Replicas : public TrainerTest {
     const RunDirectory directory = find_run_directory(config_, "replicas", mesh.world());
     write_run_directory(directory, "", mesh.world());
     RunLog log(config_, environment, directory);
-    if (corrupt && world_->rank() == world_->size() - 1) change_a_weight(trainer.model());
+    if (corrupted != nullptr && world_->rank() == world_->size() - 1) change_a_weight(trainer.model(), corrupted);
     trainer.model().weights_changed();
     const StopSignal signal;
     Checkpointing checkpoints(config_, environment, trainer, log, {});
@@ -67,22 +71,22 @@ class Replicas : public TrainerTest {
     return ended;
   }
 
-  static void change_a_weight(ShardedModel& model) {
+  static void change_a_weight(ShardedModel& model, const std::string& name) {
     const auto& list = model.parameters().parameters;
     for (std::size_t i = 0; i < list.size(); ++i) {
-      if (list[i].name != corrupted) continue;
-      ASSERT_GT(model.master().layout().shard(i).elements(), 3);
-      model.master().data(i)[3] += 0.25f;
+      if (list[i].name != name) continue;
+      ASSERT_GT(model.master().layout().shard(i).elements(), 0);
+      model.master().data(i)[0] += 0.25f;
     }
   }
 
   /// Every rank has the code, rank 0 alone the message, which is also in the status.
-  void expect_named(const Ended& ended, const std::string& who) {
+  void expect_named(const Ended& ended, const std::string& who, const char* corrupted = of_replicas) {
     EXPECT_EQ(ended.code, 76);
     EXPECT_EQ(ended.done, 2);
     const std::string message = fmt::format(
-        "the fp32 master weights of replicas differ after step 2: {}; the first parameter that differs is {}", who,
-        corrupted);
+        "fp32 master weights that ranks have in common differ after step 2: {}; the first parameter that differs is {}",
+        who, corrupted);
     EXPECT_EQ(ended.err.find(message) != std::string::npos, world_->rank() == 0) << ended.err;
     EXPECT_EQ(ended.status["state"], "failed");
     EXPECT_EQ(ended.status["exit_code"], 76);
@@ -90,12 +94,19 @@ class Replicas : public TrainerTest {
     EXPECT_EQ(ended.status["reason"], message);
   }
 
+  void set_tp(int tp) {
+    config_.parallel.tp = tp;
+    config_.model.heads = 4;
+    config_.model.kv_heads = 2;
+    config_.model.ffn_dim = 28;
+  }
+
  private:
   int runs_ = 0;
 };
 
 TEST_F(Replicas, IntactOnesAreComparedAndGoOn) {
-  const Ended ended = run(2, false);
+  const Ended ended = run(2);
   EXPECT_EQ(ended.code, 0);
   EXPECT_EQ(ended.done, 5);
   EXPECT_EQ(ended.status["state"], "finished");
@@ -104,25 +115,46 @@ TEST_F(Replicas, IntactOnesAreComparedAndGoOn) {
 
 TEST_F(Replicas, ACorruptedWeightEndsTheRunByName) {
   const int last = world_->size() - 1, peer = last - world_->size() / 2;
-  expect_named(run(2, true), fmt::format("rank {} on node-{}, rank {} on node-{} against each other, with no majority",
-                                         peer, peer, last, last));
+  expect_named(run(2, of_replicas),
+               fmt::format("rank {} on node-{}, rank {} on node-{} against each other, with no majority", peer, peer,
+                           last, last));
 }
 
 TEST_F(Replicas, TheMajorityIsRight) {
   if (world_->size() < 4) GTEST_SKIP() << "needs four ranks";
   const int last = world_->size() - 1;
-  expect_named(run(world_->size(), true), fmt::format("rank {} on node-{} against the majority", last, last));
+  expect_named(run(world_->size(), of_replicas), fmt::format("rank {} on node-{} against the majority", last, last));
+}
+
+TEST_F(Replicas, ATpGroupComparesWhatItDoesNotCut) {
+  set_tp(2);
+  const Ended intact = run(1);
+  EXPECT_EQ(intact.code, 0);
+  EXPECT_EQ(intact.done, 5);
+  EXPECT_EQ(intact.comparisons, 2);
+  const int last = world_->size() - 1;
+  expect_named(run(1, of_all),
+               fmt::format("rank {} on node-{}, rank {} on node-{} against each other, with no majority", last - 1,
+                           last - 1, last, last),
+               of_all);
+}
+
+TEST_F(Replicas, TpGroupsOfReplicasHaveAMajority) {
+  if (world_->size() % 4 != 0) GTEST_SKIP() << "needs a multiple of four ranks";
+  set_tp(2);
+  const int last = world_->size() - 1;
+  expect_named(run(2, of_all), fmt::format("rank {} on node-{} against the majority", last, last), of_all);
 }
 
 /// A piece that replicas share is saved once, which would hide that they differ.
 TEST_F(Replicas, NoCheckpointIsTakenOfThoseThatDiffer) {
   config_.parallel.check_replicas_every = 100;
   config_.checkpoint.interval = "3";
-  const Ended bad = run(2, true);
+  const Ended bad = run(2, of_replicas);
   EXPECT_EQ(bad.code, 76);
   EXPECT_EQ(bad.done, 3);
   EXPECT_TRUE(checkpoint::list_checkpoints(config_.run_dir + "/checkpoints").empty());
-  const Ended good = run(2, false);
+  const Ended good = run(2);
   EXPECT_EQ(good.code, 0);
   world_->barrier();
   EXPECT_EQ(checkpoint::list_checkpoints(config_.run_dir + "/checkpoints").size(), 2u);  // of steps 3 and 5
@@ -131,11 +163,11 @@ TEST_F(Replicas, NoCheckpointIsTakenOfThoseThatDiffer) {
 
 TEST_F(Replicas, NobodyComparesWhenOffOrAlone) {
   config_.parallel.check_replicas_every = 0;
-  const Ended off = run(2, true);
+  const Ended off = run(2, of_replicas);
   EXPECT_EQ(off.code, 0);
   EXPECT_EQ(off.comparisons, 0);
   config_.parallel.check_replicas_every = 2;
-  const Ended alone = run(1, false);
+  const Ended alone = run(1);
   EXPECT_EQ(alone.code, 0);
   EXPECT_EQ(alone.comparisons, 0);
 }

@@ -200,6 +200,13 @@ TEST_F(CheckpointCommand, Prune) {
   expect(0, "prune " + run() + " --keep 2", {"removed " + at(10), "2 of 3 checkpoints stay"});
   EXPECT_FALSE(fs::exists(at(10)));
 
+  // A damaged one does not count.
+  write_small(at(10), 10);
+  flip(at(20) + "/writer-00000.h5");
+  expect(0, "prune " + run() + " --keep 2", {"step-000020/writer-00000.h5", "3 of 3 checkpoints stay"});
+  flip(at(20) + "/writer-00000.h5");
+  fs::remove_all(at(10));
+
   // The newest is damaged: what is older than the newest whole one may go, and the damaged one is left for a person.
   write_small(at(10), 10);
   flip(at(30) + "/writer-00000.h5");

@@ -1,6 +1,8 @@
-// What eight ranks have saved, fewer load into real models, in any layout: every tensor to the bit, and training goes
-// on within the rounding of fp32. For eight ranks.
+// What eight ranks have saved, with and without tensor parallelism, others load into real models, in any layout: every
+// tensor to the bit, and training goes on within the rounding of fp32. For eight ranks.
 #include <cmath>
+#include <cstring>
+#include <map>
 
 #include "checkpoints/restore.h"
 #include "checkpoints/saver.h"
@@ -13,29 +15,61 @@ namespace {
 constexpr int ranks = 8;
 constexpr std::int64_t saved_step = 3, last_step = 6;
 
+/// The rest of the ranks is dp_shard.
+struct Layout {
+  int ranks = octet::ranks;
+  int replicas = 1;
+  int tp = 1;
+};
+
 /// Every tensor whole, by kind and parameter.
-using Tensors = std::vector<std::vector<float>>;
+using Tensors = std::map<std::string, std::vector<float>>;
+
+/// What the cut leaves of a parameter, from the ranks of dp_shard.
+std::vector<float> whole_cut(const ShardedBuffer& buffer, std::size_t i, Mesh& mesh) {
+  const Shard& shard = buffer.layout().shard(i);
+  std::vector<float> cut(static_cast<std::size_t>(shard.padded_elements() * mesh.dp_shard().size()));
+  mesh.dp_shard().all_gather(buffer.data(i), cut.data(), shard.padded_elements(), DType::f32);
+  for (auto e = static_cast<std::size_t>(shard.cut.elements()); e < cut.size(); ++e) EXPECT_EQ(cut[e], 0) << "padding";
+  cut.resize(static_cast<std::size_t>(shard.cut.elements()));
+  return cut;
+}
+
+bool same_bits(std::span<const float> a, std::span<const float> b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
+}
+
+/// All of a parameter, from the ranks of dp_shard and tp; those of tp agree on what is not cut.
+std::vector<float> whole(const ShardedBuffer& buffer, std::size_t i, const ParameterSpec& p, Mesh& mesh) {
+  const std::vector<float> mine = whole_cut(buffer, i, mesh);
+  const std::size_t n = mine.size();
+  const int parts = mesh.tp().size();
+  std::vector<float> all(n * static_cast<std::size_t>(parts));
+  mesh.tp().all_gather(mine.data(), all.data(), static_cast<std::int64_t>(n), DType::f32);
+  std::vector<float> tensor(static_cast<std::size_t>(p.global.elements()), NAN);
+  for (int part = 0; part < parts; ++part) {
+    const auto theirs = std::span(all).subspan(static_cast<std::size_t>(part) * n, n);
+    EXPECT_TRUE(!p.cut.replicated() || same_bits(theirs, mine)) << p.name << " of tp rank " << part;
+    const Shard place = Shard::of(p.global, {p.cut.dim, {part, parts}}, 0, 1);
+    for (std::size_t e = 0; e < n; ++e) {
+      tensor[static_cast<std::size_t>(place.global_element(static_cast<std::int64_t>(e)))] = theirs[e];
+    }
+  }
+  return tensor;
+}
 
 Tensors whole(ShardedModel& model, Mesh& mesh) {
   Tensors all;
-  for (const ShardedBuffer* buffer : {&model.master(), &model.first_moment(), &model.second_moment()}) {
-    for (std::size_t i = 0; i < buffer->layout().size(); ++i) {
-      const Shard& shard = buffer->layout().shard(i);
-      auto& tensor = all.emplace_back(static_cast<std::size_t>(shard.padded_elements() * mesh.dp_shard().size()));
-      mesh.dp_shard().all_gather(buffer->data(i), tensor.data(), shard.padded_elements(), DType::f32);
-      for (auto e = static_cast<std::size_t>(shard.global.elements()); e < tensor.size(); ++e) {
-        EXPECT_EQ(tensor[e], 0) << "padding";
-      }
-      tensor.resize(static_cast<std::size_t>(shard.global.elements()));
+  const auto& list = model.parameters().parameters;
+  const auto gather = [&](const char* kind, const ShardedBuffer& buffer) {
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      all[fmt::format("{}/{}", kind, list[i].name)] = whole(buffer, i, list[i], mesh);
     }
-  }
+  };
+  gather("master", model.master());
+  gather("first_moment", model.first_moment());
+  gather("second_moment", model.second_moment());
   return all;
-}
-
-bool same_bits(const Tensors& a, const Tensors& b) {
-  return std::ranges::equal(a, b, [](const auto& x, const auto& y) {
-    return x.size() == y.size() && std::memcmp(x.data(), y.data(), x.size() * sizeof(float)) == 0;
-  });
 }
 
 class SavedByEight : public TrainerTest {
@@ -44,15 +78,6 @@ class SavedByEight : public TrainerTest {
     if (world_->size() != ranks) GTEST_SKIP() << "needs " << ranks << " ranks";
     config_.train.global_batch = 24;  // of any number of ranks that is tried
     config_.train.micro_batch = 1;
-    Mesh mesh(make_mpi_communicator(*stream_, "world"), {.dp_replicate = 1, .dp_shard = 0});
-    Trainer trainer(config_, mesh, *stream_, nullptr);
-    train(trainer, 1, saved_step);
-    checkpoint::Saver saver({.root = root()}, mesh.world(), *stream_);
-    saver.start({.step = saved_step, .seed = 1, .config = "a: 1\n", .layout = "", .program = "test"},
-                held_pieces(trainer.model()));
-    ASSERT_TRUE(saver.finish());
-    saved_ = whole(trainer.model(), mesh);
-    losses_ = train(trainer, saved_step + 1, last_step);
   }
   std::string root() const { return folder_ / "checkpoints"; }
 
@@ -64,27 +89,62 @@ class SavedByEight : public TrainerTest {
     return losses;
   }
 
-  /// On the ranks of `group`.
-  void expect_goes_on(std::unique_ptr<Communicator> group, int replicas) {
-    Mesh mesh(std::move(group), {.dp_replicate = replicas, .dp_shard = 0});
+  Mesh mesh_of(std::unique_ptr<Communicator> group, const Layout& layout) {
+    config_.parallel.tp = layout.tp;
+    return Mesh(std::move(group), {.dp_replicate = layout.replicas, .dp_shard = 0, .tp = layout.tp});
+  }
+
+  /// Trains, saves, and goes on in that layout of all ranks.
+  void save(const Layout& layout) {
+    Mesh mesh = mesh_of(make_mpi_communicator(*stream_, "world"), layout);
     Trainer trainer(config_, mesh, *stream_, nullptr);
-    ASSERT_FALSE(same_bits(whole(trainer.model(), mesh), saved_));
+    train(trainer, 1, saved_step);
+    checkpoint::Saver saver({.root = root()}, mesh.world(), *stream_);
+    saver.start({.step = saved_step, .seed = 1, .config = "a: 1\n", .layout = "", .program = "test"},
+                held_pieces(trainer.model()));
+    ASSERT_TRUE(saver.finish());
+    saved_ = whole(trainer.model(), mesh);
+    losses_ = train(trainer, saved_step + 1, last_step);
+  }
+
+  void expect_saved(ShardedModel& model, Mesh& mesh) const {
+    const Tensors found = whole(model, mesh);
+    ASSERT_EQ(found.size(), saved_.size());
+    for (const auto& [name, tensor] : found) EXPECT_TRUE(same_bits(tensor, saved_.at(name))) << name;
+  }
+
+  /// On the ranks of `group`.
+  void expect_goes_on(std::unique_ptr<Communicator> group, const Layout& layout) {
+    Mesh mesh = mesh_of(std::move(group), layout);
+    Trainer trainer(config_, mesh, *stream_, nullptr);
+    for (const auto& [name, tensor] : whole(trainer.model(), mesh)) {
+      ASSERT_FALSE(same_bits(tensor, saved_.at(name))) << name << " would prove nothing";
+    }
     const auto found = checkpoint::find_newest_valid(root(), mesh.world(), *stream_);
     ASSERT_TRUE(found);
     EXPECT_EQ(found->manifest.files.size(), static_cast<std::size_t>(ranks));
     load_state(trainer.model(), found->directory, found->manifest, *stream_);
-    EXPECT_TRUE(same_bits(whole(trainer.model(), mesh), saved_));
+    expect_saved(trainer.model(), mesh);
     const std::vector<double> losses = train(trainer, saved_step + 1, last_step);
     for (std::size_t i = 0; i < losses.size(); ++i) EXPECT_NEAR(losses[i], losses_[i], 1e-5 * losses_[i]) << i;
   }
 
   /// The first so many ranks of the program load it; the others wait.
-  void expect_loaded_by(int loading, int replicas = 1) {
-    SCOPED_TRACE(fmt::format("{} ranks, {} replicas", loading, replicas));
-    const bool loads = world_->rank() < loading;
+  void expect_loaded_by(const Layout& layout) {
+    SCOPED_TRACE(fmt::format("{} ranks, {} replicas, tp {}", layout.ranks, layout.replicas, layout.tp));
+    const bool loads = world_->rank() < layout.ranks;
     std::unique_ptr<Communicator> group = world_->split(loads ? 0 : 1, world_->rank(), "loading");
-    if (loads) expect_goes_on(std::move(group), replicas);
+    if (loads) expect_goes_on(std::move(group), layout);
     world_->barrier();
+  }
+
+  /// Divides by 4; pieces of tp 2 on 3 or 4 shards, and of tp 4 on 2, are padded.
+  void set_divisible_model() {
+    config_.model.dim = 18;
+    config_.model.heads = 8;
+    config_.model.kv_heads = 4;
+    config_.model.ffn_dim = 28;
+    config_.model.vocab_size = 52;
   }
 
   Tensors saved_;
@@ -92,9 +152,28 @@ class SavedByEight : public TrainerTest {
 };
 
 TEST_F(SavedByEight, LoadedByOthers) {
-  for (const int loading : {1, 2, 3, 4, 6}) expect_loaded_by(loading);
-  expect_loaded_by(6, 2);
-  expect_loaded_by(8, 4);
+  save({});
+  for (const int loading : {1, 2, 3, 4, 6}) expect_loaded_by({.ranks = loading});
+  expect_loaded_by({.ranks = 6, .replicas = 2});
+  expect_loaded_by({.ranks = 8, .replicas = 4});
+}
+
+TEST_F(SavedByEight, WithTensorParallelismLoadedByOthers) {
+  set_divisible_model();
+  save({.tp = 2});
+  expect_loaded_by({.tp = 4});
+  expect_loaded_by({.ranks = 4, .tp = 4});
+  expect_loaded_by({.ranks = 6, .tp = 2});
+  expect_loaded_by({.replicas = 2, .tp = 2});
+  for (const int loading : {1, 3, 8}) expect_loaded_by({.ranks = loading});
+  expect_loaded_by({.ranks = 8, .replicas = 2});
+}
+
+TEST_F(SavedByEight, WithReplicasOfTpGroupsLoadedByOthers) {
+  set_divisible_model();
+  save({.replicas = 2, .tp = 2});
+  expect_loaded_by({.tp = 4});
+  expect_loaded_by({.ranks = 3});
 }
 
 }  // namespace

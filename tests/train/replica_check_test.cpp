@@ -82,6 +82,58 @@ TEST(DescribeDifference, LongListsAreCut) {
   EXPECT_NE(text->find("rank 15 on node-7 and 24 more against each other"), std::string::npos) << *text;
 }
 
+/// Of "a", "b", "c" tensor parallelism cuts all but "b".
+ParameterList partly_cut(int tp) {
+  ParameterList cut = list;
+  for (ParameterSpec& p : cut.parameters) p.cut = {p.name == "b" ? -1 : 0, {0, tp}};
+  return cut;
+}
+
+/// Equal where they have to be: the pieces of "a" and "c" differ between the ranks of a tp group.
+std::vector<ReplicaReport> equal_cut_reports(const MeshShape& shape) {
+  std::vector<ReplicaReport> reports;
+  for (int r = 0; r < shape.dp_replicate * shape.dp_shard * shape.tp; ++r) {
+    const MeshCoordinates c = coordinates(shape, r);
+    const auto shard = static_cast<std::uint64_t>(c.dp_shard), piece = 100 * shard + static_cast<std::uint64_t>(c.tp);
+    reports.push_back({fmt::format("node-{}", r / 2), {piece, shard, piece + 50}});
+  }
+  return reports;
+}
+
+TEST(DescribeDifference, WhatIsCutIsNotComparedInATpGroup) {
+  for (const MeshShape& shape :
+       {MeshShape{.dp_shard = 2, .tp = 2}, MeshShape{.dp_replicate = 2, .dp_shard = 2, .tp = 4}}) {
+    EXPECT_EQ(describe_difference(shape, partly_cut(shape.tp), equal_cut_reports(shape)), std::nullopt);
+  }
+}
+
+TEST(DescribeDifference, WhatIsNotCutIsComparedInATpGroup) {
+  const MeshShape pair{.dp_shard = 2, .tp = 2};
+  auto reports = equal_cut_reports(pair);
+  reports[2].hashes[1] ^= 1;
+  EXPECT_EQ(describe_difference(pair, partly_cut(2), reports),
+            "rank 2 on node-1, rank 3 on node-1 against each other, with no majority; the first parameter that differs "
+            "is b");
+  const MeshShape four{.dp_shard = 1, .tp = 4};
+  reports = equal_cut_reports(four);
+  reports[0].hashes[1] ^= 1;
+  EXPECT_EQ(describe_difference(four, partly_cut(4), reports),
+            "rank 0 on node-0 against the majority; the first parameter that differs is b");
+}
+
+TEST(DescribeDifference, ReplicasOfATpGroupDecideTogetherOnWhatIsNotCut) {
+  const MeshShape shape{.dp_replicate = 2, .dp_shard = 1, .tp = 2};
+  auto reports = equal_cut_reports(shape);
+  reports[3].hashes[1] ^= 1;
+  EXPECT_EQ(describe_difference(shape, partly_cut(2), reports),
+            "rank 3 on node-1 against the majority; the first parameter that differs is b");
+  reports = equal_cut_reports(shape);
+  reports[3].hashes[2] ^= 1;  // of what is cut each replica has one
+  EXPECT_EQ(describe_difference(shape, partly_cut(2), reports),
+            "rank 1 on node-0, rank 3 on node-1 against each other, with no majority; the first parameter that differs "
+            "is c");
+}
+
 TEST(HashShards, EveryElementCountsAndPaddingDoesNot) {
   const auto stream = cpu_device().make_stream();
   ParameterList large = list_of({"small", "large"});

@@ -13,17 +13,22 @@ namespace {
 constexpr std::string_view usage =
     "usage: octet checkpoint prune RUN --keep K [OPTIONS]\n\n"
     "Removes old checkpoints of a run. The newest one that is whole is found by reading every byte; of it and what is\n"
-    "older, the newest K stay, and multiples of --keep-every. Nothing is removed when none is whole.\n";
+    "older, the newest K that are whole stay, and multiples of --keep-every. Nothing is removed when none is whole.\n";
+
+/// After a line for what is wrong with it.
+bool is_whole(const std::string& directory, int threads) {
+  try {
+    return report_damage({directory, checkpoint::read_manifest(directory)}, threads) == 0;
+  } catch (const Error& error) {
+    log::error("{}", error.what());
+    return false;
+  }
+}
 
 /// The newest step whose checkpoint is whole. Usage error when there is none.
 std::int64_t newest_whole(const std::vector<std::string>& directories, const std::string& folder, int threads) {
   for (const std::string& directory : directories) {
-    try {
-      OpenCheckpoint checkpoint{directory, checkpoint::read_manifest(directory)};
-      if (report_damage(checkpoint, threads) == 0) return checkpoint.manifest.state.step;
-    } catch (const Error& error) {
-      log::error("{}", error.what());
-    }
+    if (is_whole(directory, threads)) return checkpoint::step_of(directory).value();
   }
   throw usage_error("octet", "{}: none of its {} checkpoints is whole; nothing was removed", folder,
                     directories.size());
@@ -53,8 +58,11 @@ int run_prune(const std::vector<std::string>& arguments) {
   std::vector<std::int64_t> steps;
   for (const std::string& directory : directories) steps.push_back(checkpoint::step_of(directory).value());
   std::ranges::sort(steps);
-  const std::int64_t verified = newest_whole(directories, folder, hashing_threads(threads));
-  const auto gone = checkpoint::steps_to_prune(steps, verified, keep, keep_every);
+  threads = hashing_threads(threads);
+  const std::int64_t verified = newest_whole(directories, folder, threads);
+  const auto gone = checkpoint::steps_to_prune(steps, verified, keep, keep_every, [&](std::int64_t step) {
+    return is_whole(folder + "/" + checkpoint::directory_name(step), threads);
+  });
   for (const std::int64_t step : gone) {
     if (!dry_run) checkpoint::remove_checkpoint(folder, step);
     log::out("{} {}/{}", dry_run ? "would remove" : "removed", folder, checkpoint::directory_name(step));

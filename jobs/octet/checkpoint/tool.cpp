@@ -57,7 +57,7 @@ int hashing_threads(int asked) {
 }
 
 int report_damage(const OpenCheckpoint& checkpoint, int threads) {
-  Progress progress("verifying " + checkpoint.directory, bytes_of(checkpoint.manifest));
+  Progress progress("verifying " + checkpoint.directory, checkpoint::bytes_to_verify(checkpoint.manifest));
   const auto damage = checkpoint::find_damage(checkpoint.directory, checkpoint.manifest, threads,
                                               [&](std::int64_t bytes) { progress.advance(bytes); });
   int code = 0;

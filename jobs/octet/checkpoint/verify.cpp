@@ -15,8 +15,9 @@ namespace {
 constexpr std::string_view usage =
     "usage: octet checkpoint verify CHECKPOINT... [OPTIONS]\n\n"
     "Reads every byte of every file and compares size and hash with the manifest, which holds a hash of itself; then\n"
-    "looks for every piece in the HDF5 files. A view.h5 is no part of the checkpoint, but has to fit it.\n"
-    "One line for each file that is not as it should be.\n"
+    "compares every piece in the HDF5 files with the hash that it carries, and what a file says of itself with the\n"
+    "manifest. A view.h5 is no part of the checkpoint, but has to fit it.\n"
+    "One line for each file or dataset that is not as it should be.\n"
     "Exit code: 0 all whole, 64 something is damaged, 70 something could not be read.\n";
 
 /// Exit code after a line for a view that was damaged, or made for other files. Its absence is no fault.

@@ -1,0 +1,135 @@
+// What `octet checkpoint verify` sees in files that have the size and hash that the manifest promises.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "checkpoints/hdf5_handles.h"
+#include "checkpoints/shard_file.h"
+#include "checkpoints/verification.h"
+#include "tests/checkpoints/directory.h"
+#include "tests/checkpoints/small_checkpoint.h"
+
+namespace octet::checkpoint {
+namespace {
+
+#define EXPECT_HAS(text, part) EXPECT_PRED_FORMAT2(testing::IsSubstring, part, text)
+
+class SelfDescription : public testing::Test {
+ protected:
+  SelfDescription() {
+    test::write_small(directory_, 1);
+    manifest_ = read_manifest(directory_);
+  }
+
+  /// The one thing that is wrong with the first file.
+  std::string damage_in_first() const {
+    const auto damage = find_damage(directory_, manifest_, 2);
+    if (damage.size() != 1) return fmt::format("{} damages", damage.size());
+    EXPECT_EQ(damage[0].file, manifest_.files[0].name);
+    EXPECT_EQ(damage[0].code, ExitCode::usage);
+    return damage[0].what;
+  }
+
+  std::string first_file() const { return directory_ + "/" + manifest_.files[0].name; }
+  const StoredPiece& piece() const { return manifest_.pieces[0]; }
+
+  /// Lets the manifest promise the first file as it is now.
+  void accept_first_file() { manifest_.files[0] = hash_file(first_file()); }
+
+  /// Each file says otherwise.
+  void expect_told_by_every_file(const std::string& attribute) const {
+    const auto damage = find_damage(directory_, manifest_, 2);
+    ASSERT_EQ(damage.size(), manifest_.files.size()) << attribute;
+    for (std::size_t i = 0; i < damage.size(); ++i) {
+      EXPECT_EQ(damage[i].file, manifest_.files[i].name);
+      EXPECT_HAS(damage[i].what, "attribute " + attribute + " is ");
+    }
+  }
+
+  test::TemporaryDirectory root_;
+  const std::string directory_ = root_ / "c";
+  Manifest manifest_;
+};
+
+/// As a bit would leave it that flipped between the caller's memory and the file, whose hash is taken after that.
+TEST_F(SelfDescription, DataHaveTheHashThatTheirDatasetCarries) {
+  const StoredData data =
+      ShardReader(first_file()).locate(piece(), manifest_.tensors[static_cast<std::size_t>(piece().tensor)]);
+  test::flip_bit(first_file(), data.offset + data.bytes - 1);
+  accept_first_file();
+  const std::string what = damage_in_first();
+  EXPECT_HAS(what, "dataset " + piece().dataset + ": data of hash ");
+  EXPECT_HAS(what, "says " + data.hash);
+}
+
+TEST_F(SelfDescription, EveryDatasetIsNamed) {
+  const ShardReader reader(first_file());
+  std::size_t in_first = 0;
+  for (const StoredPiece& p : manifest_.pieces) {
+    if (p.file != 0) continue;
+    const StoredData data = reader.locate(p, manifest_.tensors[static_cast<std::size_t>(p.tensor)]);
+    test::flip_bit(first_file(), data.offset);
+    ++in_first;
+  }
+  accept_first_file();
+  EXPECT_EQ(find_damage(directory_, manifest_, 1).size(), in_first);
+}
+
+TEST_F(SelfDescription, ADatasetWithoutItsHash) {
+  {
+    const Hdf5File file(H5Fopen(first_file().c_str(), H5F_ACC_RDWR, H5P_DEFAULT));
+    ASSERT_GE(H5Adelete_by_name(file.get(), piece().dataset.c_str(), "xxh3_128", H5P_DEFAULT), 0);
+  }
+  accept_first_file();
+  EXPECT_HAS(damage_in_first(), "dataset " + piece().dataset + ": has no attribute xxh3_128");
+}
+
+TEST_F(SelfDescription, AnotherDatasetThanTheManifestSays) {
+  std::swap(manifest_.pieces[0].dataset, manifest_.pieces[1].dataset);
+  EXPECT_HAS(damage_in_first(), "the manifest says");
+}
+
+TEST_F(SelfDescription, TheTensorOfAPiece) {
+  StoredTensor& tensor = manifest_.tensors[static_cast<std::size_t>(piece().tensor)];
+  const StoredTensor before = tensor;
+  tensor.name = "another";
+  auto damage = find_damage(directory_, manifest_, 2);
+  ASSERT_FALSE(damage.empty());
+  EXPECT_HAS(damage[0].what, fmt::format("attribute tensor is \"{}\", the manifest says \"another\"", before.name));
+  tensor = before;
+  tensor.shape = {46, 20};
+  damage = find_damage(directory_, manifest_, 2);
+  ASSERT_FALSE(damage.empty());
+  EXPECT_HAS(damage[0].what, "attribute global_shape is [");
+  EXPECT_HAS(damage[0].what, "says [46, 20]");
+}
+
+TEST_F(SelfDescription, TheRunOfAFile) {
+  const RunState before = manifest_.state;
+  const auto expect_told = [&](const char* attribute, auto RunState::*field, auto value) {
+    manifest_.state.*field = value;
+    expect_told_by_every_file(attribute);
+    manifest_.state = before;
+  };
+  expect_told("step", &RunState::step, std::int64_t{2});
+  expect_told("seed", &RunState::seed, before.seed ^ std::uint64_t{1} << 63);
+  expect_told("data_fingerprint", &RunState::data_fingerprint, before.data_fingerprint + 1);
+  expect_told("loss", &RunState::loss, 1.5);
+  expect_told("loss", &RunState::loss, std::nan(""));
+  expect_told("config", &RunState::config, before.config + "x: 1\n");
+  expect_told("layout", &RunState::layout, std::string());
+  expect_told("program", &RunState::program, std::string("octet 9"));
+  EXPECT_TRUE(find_damage(directory_, manifest_, 2).empty());
+}
+
+/// For which a manifest has null alone.
+TEST_F(SelfDescription, ALossThatIsNotFiniteFits) {
+  RunState state = test::small_state(3);
+  state.loss = -INFINITY;
+  const auto tensors = training_tensors(test::small_model());
+  test::write_values(root_ / "d", state, tensors, test::values_of(tensors), 2);
+  EXPECT_TRUE(find_damage(root_ / "d", read_manifest(root_ / "d"), 2).empty());
+}
+
+}  // namespace
+}  // namespace octet::checkpoint
