@@ -49,6 +49,7 @@ test = {"name": "A", "status": "RUN", "result": "SKIPPED" if kind == "SKIPPED" e
 if kind == "FAILED":
     test["failures"] = [{"failure": "x"}]
 json.dump({"testsuites": [{"name": "S", "testsuite": [test]}]}, open(report, "w"))
+print("noise\\nsums of fp8 products, fast accumulation: 9 of 10 have the emulation's bits (90.0000 %)")
 sys.exit(kind == "FAILED")
 """
 
@@ -161,6 +162,11 @@ class CheckTest(ScriptTest):
         self.assertEqual(code, 0, text)
         self.assertRegex(last, r"^check: PASSED: kernels training \(\d+ s\)$")
         self.assertEqual(len(re.findall(r"^(fp32|bf16|float8) .* ok$", text, re.MULTILINE)), 3)
+
+    def test_says_how_many_sums_are_as_emulated(self):
+        text = self.check("--kernels")[1]
+        self.assertIn("\nsums of fp8 products, fast accumulation: 9 of 10 have the emulation's bits (90.0000 %)\n", text)
+        self.assertNotIn("noise", text)
 
     def test_tolerances(self):
         code, text, last = self.check("--training", GPU_ERROR="1e-3")  # within 1e-2, not within 1e-4
