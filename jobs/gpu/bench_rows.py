@@ -18,6 +18,11 @@ TENSOR_PARALLEL = {"405b-tp4": 4}
 SQUARES = [1024, 2048, 4096, 8192, 16384]
 FORMS = ["forward", "grad_input", "grad_weight"]
 MODES = ["bf16", "fp8", "fp8_casts"]
+# GEMMs of the other recipes of float8, Octet's alone. delayed has fp8's product; the weight's gradient of gw_hp
+# (rowwise_with_gw_hp) is bf16's and its forward rowwise's.
+RECIPE_MODES = {"forward": ["delayed_casts", "rowwise", "rowwise_casts"],
+                "grad_input": ["delayed_casts", "rowwise", "rowwise_casts", "gw_hp", "gw_hp_casts"],
+                "grad_weight": ["delayed_casts", "rowwise", "rowwise_casts"]}
 PRECISIONS = ["bf16", "float8"]
 # Steps of a row: the first ones load, choose plans and warm the chip.
 WARMUP, STEPS = 3, 8
@@ -60,15 +65,26 @@ def copy():
     return dict(row="copy", op="copy", n=n, bytes=2 * n, flops=0)
 
 
+def cast_bytes(m, n, k, mode):
+    """What casting both operands from bf16 must move, in the one form that the product reads: a value is read, and
+    written in 8 bits; it is read once more before that where its scale comes from the abs-max of all of the tensor.
+    Scales of rows are written with their inverses."""
+    a, b = {"fp8_casts": (5, 5), "delayed_casts": (3, 3), "rowwise_casts": (3, 3), "gw_hp_casts": (3, 5)}.get(mode, (0, 0))
+    return (a * m + b * n) * k + (8 * scales(m, n, mode) if a else 0)
+
+
+def scales(m, n, mode):
+    """Of rows and columns; those of whole tensors are too few to count."""
+    return m + n if mode.startswith("rowwise") else m if mode.startswith("gw_hp") else 0
+
+
 def gemm(m, n, k, form, mode, add=False):
     """`add`: to what c holds (beta = 1), which is read, too."""
     width = 2 if mode == "bf16" else 1
     c = m * n * (4 if form == "grad_weight" else 2) * (2 if add else 1)
-    # What the casts must move: both operands in bf16 read for the abs-max and for the cast, and written in 8 bits, in
-    # the one form that the product reads.
-    casts = 5 * (m + n) * k if mode == "fp8_casts" else 0
     return dict(row=f"gemm/{m}x{n}x{k}/{form}/{mode}" + ("/add" if add else ""), op="gemm", m=m, n=n, k=k, form=form,
-                mode=mode, **({"beta": 1} if add else {}), flops=2 * m * n * k, bytes=width * (m + n) * k + c + casts)
+                mode=mode, **({"beta": 1} if add else {}), flops=2 * m * n * k,
+                bytes=width * (m + n) * k + c + 4 * scales(m, n, mode) + cast_bytes(m, n, k, mode))
 
 
 def linear_gemm(outputs, inputs, form, mode, add=False, tokens=TOKENS):
@@ -110,6 +126,24 @@ def cast_weight(o, i):
 
 def convert_weight(o, i):
     return kernel("convert", 6 * o * i, n=o * i)
+
+
+def quantize_rowwise(columns, form, rows=TOKENS):
+    """At least one read of bf16, and a byte a value for each form; the kernel reads twice, for the abs-maxes and for
+    the casts. 8 bytes a row or column: the scale and its inverse."""
+    n = rows * columns
+    vectors = {"row": rows, "column": columns, "both": rows + columns}[form]
+    return kernel("quantize_rowwise", n * (4 if form == "both" else 3) + 8 * vectors, form=form, rows=rows,
+                  columns=columns)
+
+
+def record_amax(n):
+    return kernel("record_amax", 12 * n, n=n)
+
+
+def delayed_scales(n, length):
+    """With the record_amax before it, of a step of one micro-batch."""
+    return kernel("delayed_scales", (8 * length + 32) * n, n=n, length=length)
 
 
 def transpose(rows, columns):
@@ -275,6 +309,27 @@ def adding_gemm_rows():
                    for _, row, _ in block_ops(MODELS[model], precision, 2) if "beta" in row])
 
 
+def recipe_gemm_rows():
+    """The casts of the recipes in front of the product, and the product where its scales are others than fp8's."""
+    rows = [linear_gemm(o, i, form, mode) for model in STACKS for _, o, i in linears(MODELS[model])
+            for form in FORMS for mode in RECIPE_MODES[form]]
+    return unique(rows + [gemm(n, n, n, "forward", mode) for n in SQUARES for mode in RECIPE_MODES["forward"]])
+
+
+def recipe_kernel_rows():
+    """Casts of the recipes with a scale a row: inputs and weights in one form at a time, output gradients in both. The
+    cast of delayed is tensorwise's, `cast`; its own are two kernels over all casts of a model."""
+    rows = []
+    for model in STACKS:
+        m = MODELS[model]
+        for columns in (m["dim"], m["ffn_dim"]):
+            rows += [quantize_rowwise(columns, form) for form in ("row", "column", "both")]
+        rows += [quantize_rowwise(m["dim"], form, m["ffn_dim"]) for form in ("row", "column")]  # w1, w3
+        casts = 18 * m["layers"]  # of 4 inputs, 7 weights and 7 output gradients
+        rows += [record_amax(casts), delayed_scales(casts, 1024)]
+    return unique(rows)
+
+
 def kernel_rows():
     rows = [copy()]
     for model in STACKS:
@@ -284,7 +339,7 @@ def kernel_rows():
     for model in ("8b", "70b"):
         m = MODELS[model]
         rows += [embedding_forward(m), embedding_backward(m, "add"), embedding_backward(m, "first"), cross_entropy(m)]
-    return unique(rows)
+    return unique(rows + recipe_kernel_rows())
 
 
 def attention_rows():
@@ -295,7 +350,7 @@ def groups(memory=80e9):
     """(group, program, rows), in the order in which they run. Both programs' rows of a kind stand next to each other,
     so that they meet the same machine; a group is one process."""
     out = [("kernels", "octet", kernel_rows()), ("attention", "octet", attention_rows()),
-           ("attention", "torch", [copy()] + attention_rows()), ("gemm", "octet", gemm_rows() + adding_gemm_rows()),
+           ("attention", "torch", [copy()] + attention_rows()), ("gemm", "octet", gemm_rows() + adding_gemm_rows() + recipe_gemm_rows()),
            ("gemm", "torch", gemm_rows())]
     by_run = {}
     for row in step_rows(memory):

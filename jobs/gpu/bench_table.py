@@ -166,7 +166,8 @@ def gemm_cells(m, row):
     return cells
 
 
-def gemms(m):
+def gemm_shapes():
+    """(label, form, the row of a mode)."""
     shapes = [(f"square {n}", "forward", lambda mode, n=n: bench_rows.gemm(n, n, n, "forward", mode))
               for n in bench_rows.SQUARES]
     for model in STACKS:
@@ -177,8 +178,12 @@ def gemms(m):
             for form in FORMS:
                 shapes.append((f"{model} {', '.join(names)}", form,
                                lambda mode, o=o, i=i, form=form: bench_rows.linear_gemm(o, i, form, mode)))
+    return shapes
+
+
+def gemms(m):
     rows = []
-    for label, form, of in shapes:
+    for label, form, of in gemm_shapes():
         cells = [cell for mode in bench_rows.MODES for cell in gemm_cells(m, of(mode))]
         if any(cell != "-" for cell in cells):
             g = of("bf16")
@@ -190,6 +195,23 @@ def gemms(m):
     return "### GEMM, TFLOP/s (fraction of the peak of its format)\n\n" + table(head, rows) + (
         "\nfp8 with casts: the abs-max, scale and cast of both bf16 operands and the product. grad_weight is stored in "
         "fp32 by Octet and in bf16 by PyTorch.\n\n")
+
+
+def recipe_gemms(m):
+    modes = ["fp8", "fp8_casts"] + bench_rows.RECIPE_MODES["grad_input"]
+    rows = []
+    for label, form, of in gemm_shapes():
+        cells = [gemm_cells(m, of(mode))[0] for mode in modes]
+        if any(cell != "-" for cell in cells[2:]):
+            g = of("fp8")
+            rows.append([label, form, f"{g['m']} x {g['n']} x {g['k']}"] + cells)
+    if not rows:
+        return ""
+    head = ["linear", "GEMM", "m x n x k", "one scale", "tensorwise with casts", "delayed with casts", "rowwise",
+            "rowwise with casts", "gw_hp", "gw_hp with casts"]
+    return "### GEMM of the recipes, Octet, TFLOP/s (fraction of the fp8 peak)\n\n" + table(head, rows) + (
+        "\nCasts: of both bf16 operands; delayed has its scales before, so no pass for an abs-max. gw_hp: rowwise_with_gw_hp, "
+        "whose forward is rowwise's and whose gradient of the weight bf16's.\n\n")
 
 
 def attentions(m):
@@ -221,6 +243,7 @@ def kernels(m):
     return "### Memory-bound kernels\n\n" + table(["kernel", "MB it must move", "us", "GB/s", "of the copy's rate (aim 0.85)"],
                                                   rows) + (
         "\ncross_entropy must move 6 bytes an element, and asks for 10: the second read is the cache's as far as that goes. "
+        "quantize_rowwise must read once and reads twice. "
         "embedding_backward: `first` zeroes the table, for the first micro-batch of a step; `add` is the others'.\n\n")
 
 
@@ -268,6 +291,6 @@ def failures(m):
 
 def render(results):
     m = Measured(results)
-    parts = [header(m, results) + "\n", m.table(steps, 1), m.table(steps, 4), m.table(gemms), m.table(attentions),
+    parts = [header(m, results) + "\n", m.table(steps, 1), m.table(steps, 4), m.table(gemms), m.table(recipe_gemms), m.table(attentions),
              m.table(kernels), m.table(where_all), failures(m)]
     return "".join(parts).rstrip("\n")

@@ -3,6 +3,7 @@
 #
 #   python3 -m venv venv && venv/bin/pip install torch numpy        (torch.compile also needs g++)
 #   tests/benchmark/compare_torch.sh --python venv/bin/python > result.md
+#   tests/benchmark/compare_torch.sh --torch none --octet tp,recompute --models 10m      (Octet beside itself, no torch)
 #
 # Every round runs each program once, so that a machine that changes its speed slows all of them; the table takes the
 # median of the rounds, of the median step of each run. Nothing else should run on the machine meanwhile.
@@ -21,17 +22,19 @@ usage: tests/benchmark/compare_torch.sh [options]
   --warmup N        steps before them                (3)
   --batch N         sequences a step, for all        (2)
   --torch LIST      PyTorch's runs: fp32, and bf16 by copies or by autocast; slow where the processor has no
-                    bf16 instructions                (fp32,copies,autocast)
+                    bf16 instructions; or none       (fp32,copies,autocast)
+  --octet LIST      Octet's runs: precisions (on one rank, and bf16 on two), tp (of two ranks, beside dp_shard 2) and
+                    recompute (none, full, selective ffn), both in bf16 and float8; or all of them  (precisions)
   --results FILE    keep one JSON line a run here    (a temporary file)
 END
 }
 
 python=python3 bin=build/cpu/bin models=10m,160m threads=2 rounds=3 steps=8 batch=2 results=
-warmup=3 torch=fp32,copies,autocast
+warmup=3 torch=fp32,copies,autocast octet=precisions
 while (($#)); do
   case $1 in
     --help) usage; exit 0 ;;
-    --python | --bin | --models | --threads | --rounds | --steps | --warmup | --batch | --torch | --results)
+    --python | --bin | --models | --threads | --rounds | --steps | --warmup | --batch | --torch | --octet | --results)
       (($# > 1)) || { echo "$1 needs a value" >&2; exit 64; }
       printf -v "${1#--}" %s "$2"
       shift 2 ;;
@@ -45,25 +48,41 @@ results=${results:-$work/results.jsonl}
 : > "$results"
 commit=$(git rev-parse --short HEAD 2> /dev/null || echo unknown)
 
-"$python" -c 'import torch' || { echo "$python has no torch; see --help" >&2; exit 64; }
+check_list() {  # NAME LIST KNOWN...
+  local known=" ${*:3} " word
+  for word in ${2//,/ }; do
+    [[ $known == *" $word "* ]] || { echo "--$1 $word: expected some of${known% }" >&2; exit 64; }
+  done
+}
+[[ $torch != none ]] || torch=
+[[ $octet != all ]] || octet=precisions,tp,recompute
+check_list models "$models" 10m 160m
+check_list torch "$torch" fp32 copies autocast
+check_list octet "$octet" precisions tp recompute
+if [[ $octet == *tp* ]] && ((threads % 2 || batch % 2)); then
+  echo "--octet tp: two ranks share threads and sequences, so both numbers must be even" >&2
+  exit 64
+fi
+
+[[ -z $torch ]] || "$python" -c 'import torch' || { echo "$python has no torch; see --help" >&2; exit 64; }
 [[ -x $bin/octet-train && -x $bin/octet ]] || { echo "no octet-train and octet in $bin: build them first" >&2; exit 64; }
 
-# octet MODEL PRECISION RANKS: one run; its JSON line goes to $results.
+# octet MODEL PRECISION RANKS [TP [LABEL OPTION...]]: one run; its JSON line goes to $results.
 octet() {
-  local model=$1 precision=$2 ranks=$3 run=$work/run per_rank=$((threads / $3)) file seq_len
+  local model=$1 precision=$2 ranks=$3 tp=${4:-1} label=${5:-} run=$work/run per_rank=$((threads / $3)) file seq_len
   case $model in
     10m) file=configs/models/10m.yaml seq_len=512 ;;
     160m) file=tests/benchmark/160m-blocks.yaml seq_len=1024 ;;
-    *) echo "unknown model $model" >&2; exit 64 ;;
   esac
-  echo "octet $model $precision, $ranks x $per_rank threads" >&2
+  local mode="$ranks x $per_rank threads${label:+, $label}"
+  echo "octet $model $precision, $mode" >&2
   rm -rf "$run"
   mpiexec -n "$ranks" "$bin/octet-train" tests/benchmark/octet.yaml --model "$file" --precision "$precision" \
-    --train.seq_len "$seq_len" --train.steps $((warmup + steps)) --train.micro_batch $((batch / ranks)) \
+    --train.seq_len "$seq_len" --train.steps $((warmup + steps)) --train.micro_batch $((batch * tp / ranks)) \
     --train.global_batch "$batch" --cpu.threads "$per_rank" --data.train "$work/tokens" \
-    --run.dir "$run" > "$work/octet.log" 2>&1 || { tail -20 "$work/octet.log" >&2; exit 70; }
+    --parallel.tp "$tp" --run.dir "$run" "${@:6}" > "$work/octet.log" 2>&1 || { tail -20 "$work/octet.log" >&2; exit 70; }
   python3 tests/benchmark/compare_table.py --from-metrics "$run/metrics.jsonl" --warmup "$warmup" --model "$model" \
-    --precision "$precision" --mode "$ranks x $per_rank threads" --framework "octet $commit" >> "$results"
+    --precision "$precision" --mode "$mode" --framework "octet $commit" >> "$results"
 }
 
 # torch MODEL PRECISION MODE [bf16 way]
@@ -74,11 +93,33 @@ torch() {
     2> "$work/torch.log" >> "$results" || { tail -20 "$work/torch.log" >&2; exit 70; }
 }
 
+octet_precisions() {
+  local precision
+  for precision in fp32 bf16 float8; do octet "$1" "$precision" 1; done
+  if ((threads % 2 == 0 && batch % 2 == 0)); then octet "$1" bf16 2; fi
+}
+
+octet_tp() {
+  local precision
+  for precision in bf16 float8; do
+    octet "$1" "$precision" 2 1 'dp_shard 2'
+    octet "$1" "$precision" 2 2 'tp 2'
+  done
+}
+
+octet_recompute() {
+  local precision
+  for precision in bf16 float8; do
+    octet "$1" "$precision" 1 1 'recompute none'
+    octet "$1" "$precision" 1 1 'recompute full' --recompute.mode full
+    octet "$1" "$precision" 1 1 'recompute ffn' --recompute.mode selective --recompute.preset ffn
+  done
+}
+
 tests/benchmark/prepare_words.sh "$bin" "$work"
 for ((round = 1; round <= rounds; ++round)); do
   for model in ${models//,/ }; do
-    for precision in fp32 bf16 float8; do octet "$model" "$precision" 1; done
-    if ((threads % 2 == 0 && batch % 2 == 0)); then octet "$model" bf16 2; fi
+    for rows in ${octet//,/ }; do "octet_$rows" "$model"; done
     for mode in eager compile; do
       for way in ${torch//,/ }; do
         if [[ $way == fp32 ]]; then torch "$model" fp32 "$mode"; else torch "$model" bf16 "$mode" "$way"; fi

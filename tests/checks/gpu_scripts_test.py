@@ -49,6 +49,7 @@ test = {"name": "A", "status": "RUN", "result": "SKIPPED" if kind == "SKIPPED" e
 if kind == "FAILED":
     test["failures"] = [{"failure": "x"}]
 json.dump({"testsuites": [{"name": "S", "testsuite": [test]}]}, open(report, "w"))
+print("noise\\nsums of fp8 products, fast accumulation: 9 of 10 have the emulation's bits (90.0000 %)")
 sys.exit(kind == "FAILED")
 """
 
@@ -161,6 +162,11 @@ class CheckTest(ScriptTest):
         self.assertEqual(code, 0, text)
         self.assertRegex(last, r"^check: PASSED: kernels training \(\d+ s\)$")
         self.assertEqual(len(re.findall(r"^(fp32|bf16|float8) .* ok$", text, re.MULTILINE)), 3)
+
+    def test_says_how_many_sums_are_as_emulated(self):
+        text = self.check("--kernels")[1]
+        self.assertIn("\nsums of fp8 products, fast accumulation: 9 of 10 have the emulation's bits (90.0000 %)\n", text)
+        self.assertNotIn("noise", text)
 
     def test_tolerances(self):
         code, text, last = self.check("--training", GPU_ERROR="1e-3")  # within 1e-2, not within 1e-4
@@ -363,6 +369,12 @@ class RowsTest(unittest.TestCase):
         added = bench_rows.linear_gemm(14336, 4096, "grad_weight", "fp8", True)
         self.assertEqual((added["beta"], added["bytes"] - g["bytes"]), (1, 4 * 14336 * 4096))
         self.assertNotIn("beta", {key for _, by, rows in bench_rows.groups() for r in rows if by == "torch" for key in r})
+        casts = {mode: bench_rows.gemm(64, 32, 16, "forward", mode)["bytes"] - bench_rows.gemm(64, 32, 16, "forward", "fp8")["bytes"]
+                 for modes in ({"fp8_casts"}, *bench_rows.RECIPE_MODES.values()) for mode in modes}
+        self.assertEqual(casts, {"fp8_casts": 5 * 96 * 16, "delayed_casts": 3 * 96 * 16, "rowwise": 4 * 96,
+                                 "rowwise_casts": 3 * 96 * 16 + 12 * 96, "gw_hp": 4 * 64,
+                                 "gw_hp_casts": (3 * 64 + 5 * 32) * 16 + 12 * 64})
+        self.assertEqual(bench_rows.quantize_rowwise(128, "both", 64)["bytes"], 4 * 64 * 128 + 8 * (64 + 128))
         self.assertEqual(bench_rows.cross_entropy(m)["rows"], (1 << 30) // 4 // m["vocab_size"] // 16 * 16)
         fit = {name: bench_rows.blocks_that_fit(bench_rows.MODELS[name], 84942979072) for name in bench_rows.STACKS}
         self.assertEqual(fit, {"8b": 12, "70b": 3, "405b-tp4": 3})
@@ -409,6 +421,14 @@ class TableTest(unittest.TestCase):
         self.assertIn("Rows of several commits: c, d.", bench_table.render(mixed))
         self.assertRegex(text, r"\| add_rmsnorm/8192x4096 \| 268.4 \| 99.4 \| 2,700 \| 0.90 \|")
         self.assertRegex(text, r"\| square 8192 \| forward \| 8192 x 8192 x 8192 \| - \| - \| - \| 1,000 \(51 %\) \| - \| - \|")
+
+    def test_recipes_stand_beside_the_tensorwise_product(self):
+        of = lambda mode: bench_rows.gemm(8192, 8192, 8192, "forward", mode)
+        results = [self.result("octet", of(mode), of(mode)["flops"] / rate)
+                   for mode, rate in (("fp8", 1e15), ("rowwise", 8e14), ("delayed_casts", 6e14))]
+        text = bench_table.render(results)
+        self.assertRegex(text, r"\| square 8192 \| forward \| 8192 x 8192 x 8192 \| 1,000 \(51 %\) \| - \| 600 \(30 %\) \| 800 \(40 %\) \|")
+        self.assertNotIn("of the recipes", bench_table.render(results[:1]))
 
     def test_where_the_time_goes_needs_every_op(self):
         copy = bench_rows.copy()

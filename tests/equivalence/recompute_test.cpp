@@ -90,6 +90,7 @@ struct Case {
   bool keep_gathered, float8_all_gather;
   const char* recipe = "tensorwise";
   std::int64_t bf16_first_layers = 0;
+  const char* accumulate = "fp32";
 };
 
 void PrintTo(const Case& c, std::ostream* out) {
@@ -109,7 +110,8 @@ INSTANTIATE_TEST_SUITE_P(Cases, RecomputeTraining,
                                          Case{"delayed_mixed", Precision::float8, true, true, "delayed", 1},
                                          Case{"rowwise", Precision::float8, false, false, "rowwise"},
                                          Case{"rowwise_kept", Precision::float8, true, false, "rowwise"},
-                                         Case{"gw_hp", Precision::float8, false, false, "rowwise_with_gw_hp"}),
+                                         Case{"gw_hp", Precision::float8, false, false, "rowwise_with_gw_hp"},
+                                         Case{"hopper", Precision::float8, false, true, "tensorwise", 0, "hopper"}),
                          [](const auto& c) { return c.param.name; });
 
 /// More than two ranks, which wait for each other on a small machine, take one layout and two ways.
@@ -125,6 +127,7 @@ TEST_P(RecomputeTraining, HasTheSameBits) {
     options.float8.all_gather = c.float8_all_gather ? "true" : "false";
     options.float8.recipe = c.recipe;
     options.float8.bf16_first_layers = c.bf16_first_layers;
+    options.float8.accumulate = c.accumulate;
     options.tp = tp;
     options.tp_keep_gathered = c.keep_gathered;
     const Trained expected = train(options);

@@ -1,6 +1,7 @@
 // cuBLASLt's fp8 sums against the CPU's emulation of them, bit by bit: the share that agrees is printed, a line a case
-// and one for fast accumulation on and off, which jobs/gpu/check.sh shows. Of the GPU for which the rule was written
-// (kernels/cpu/hopper_multiply.h) all should agree; another generation, a split of k or a changed library shows here.
+// and one for fast accumulation on and off, which jobs/gpu/check.sh shows and which its report (kernels.json) holds. Of
+// the GPU for which the rule was written (kernels/cpu/hopper_multiply.h) all should agree; another generation, a split
+// of k or a changed library shows here.
 #include <fmt/format.h>
 
 #include <bit>
@@ -116,6 +117,7 @@ class GpuHopperSums : public GpuTest {
       for (const Case& of : cases) all.add(agreement(of, fast));
       std::cout << fmt::format("sums of fp8 products, {}{}: {}\n", fast ? "fast accumulation" : "promoted every 128",
                                deterministic ? ", deterministic" : "", all.text());
+      RecordProperty(deterministic ? "as_emulated_deterministic" : "as_emulated", all.text());
     }
   }
 };

@@ -88,9 +88,10 @@ void* Case::zeros(std::int64_t bytes) {
   return data;
 }
 
-float* Case::value(float x) {
-  auto* data = static_cast<float*>(allocate(sizeof x));
-  place_.stream.device().copy_from_host(data, &x, sizeof x, place_.stream);
+float* Case::values(float x, std::int64_t n) {
+  const std::vector<float> all(static_cast<std::size_t>(n), x);
+  auto* data = output<float>(n);
+  place_.stream.device().copy_from_host(data, all.data(), n * static_cast<std::int64_t>(sizeof x), place_.stream);
   place_.stream.synchronize();
   return data;
 }

@@ -35,7 +35,8 @@ class Case {
   }
   /// Zero bytes; also a counter, a flag, a statistic.
   void* zeros(std::int64_t bytes);
-  float* value(float x);
+  /// n times x.
+  float* values(float x, std::int64_t n = 1);
 
   void set(std::function<void()> launch) { launch_ = std::move(launch); }
   const std::function<void()>& launch() const { return launch_; }

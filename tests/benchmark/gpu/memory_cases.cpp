@@ -39,9 +39,48 @@ void cast(Case& c, const Row& row) {
   CastToFloat8 args{.from = dtype_named(row.at("from")), .to = dtype_named(row.at("to")), .n = n, .columns = columns};
   args.x = c.random(args.from, n);
   args.y = c.output(n);
-  args.scale = c.value(64.0f);
+  args.scale = c.values(64.0f);
   if (row.at("transposed").get<bool>()) args.y_transposed = c.output(n);
   c.set([p = c.place(), args] { p.kernels.cast_to_float8(p.stream, args); });
+}
+
+/// "form": by row, by column (transposed, as Hopper's GEMM reads it) or both.
+void quantize_rowwise(Case& c, const Row& row) {
+  QuantizeRowwise args{.rows = row.at("rows"), .columns = row.at("columns"), .power_of_two = true};
+  const std::int64_t n = args.rows * args.columns;
+  args.x = c.random(DType::bf16, n);
+  const auto form = [&](std::int64_t scales) {
+    return RowwiseForm{.y = c.output(n), .scale = c.output<float>(scales), .inverse_scale = c.output<float>(scales)};
+  };
+  const std::string wanted = row.at("form");
+  if (wanted != "column") args.by_row = form(args.rows);
+  if (wanted != "row") args.by_column = form(args.columns);
+  args.column_transposed = true;
+  c.set([p = c.place(), args] { p.kernels.quantize_rowwise(p.stream, args); });
+}
+
+/// "n" casts of a model: what recipe delayed does after each forward and backward pass.
+void record_amax(Case& c, const Row& row) {
+  RecordAmax args{.n = row.at("n")};
+  args.amax = c.values(1.0f, args.n);
+  args.recorded = static_cast<float*>(c.zeros(4 * args.n));
+  c.set([p = c.place(), args] { p.kernels.record_amax(p.stream, args); });
+}
+
+/// "n" casts and "length" steps of history: what it does once a step. The first launch takes what was recorded and
+/// leaves zeros there, as of tensors that were not used: so each launch is given its own, by record_amax.
+void delayed_scales(Case& c, const Row& row) {
+  DelayedScales args{.n = row.at("n"), .length = row.at("length")};
+  RecordAmax record{.amax = c.values(1.0f, args.n), .recorded = static_cast<float*>(c.zeros(4 * args.n)), .n = args.n};
+  args.recorded = record.recorded;
+  args.history = static_cast<float*>(c.zeros(4 * args.n * args.length));
+  args.scale = c.values(1.0f, args.n);
+  args.inverse_scale = c.values(1.0f, args.n);
+  args.e5m2_from = args.n * 11 / 18;  // of a block's 18 casts 4 are of inputs, 7 of weights and 7 of gradients
+  c.set([p = c.place(), args, record] {
+    p.kernels.record_amax(p.stream, record);
+    p.kernels.delayed_scales(p.stream, args);
+  });
 }
 
 void transpose(Case& c, const Row& row) {
@@ -181,7 +220,7 @@ void adamw(Case& c, const Row& row) {
   args.first_moment = static_cast<float*>(c.zeros(4 * args.n));
   args.second_moment = static_cast<float*>(c.zeros(4 * args.n));
   args.gradient = c.random<float>(args.n);
-  args.gradient_scale = c.value(1.0f);
+  args.gradient_scale = c.values(1.0f);
   args.skip = static_cast<const std::uint32_t*>(c.zeros(4));
   args.stats = {.amax = c.output<float>(1)};
   c.set([p = c.place(), args] { p.kernels.adamw(p.stream, args); });
@@ -209,6 +248,9 @@ const std::map<std::string, MakeCase>& cases() {
       {"stats", stats},
       {"cast", cast},
       {"transpose", transpose},
+      {"quantize_rowwise", quantize_rowwise},
+      {"record_amax", record_amax},
+      {"delayed_scales", delayed_scales},
       {"convert", convert},
       {"add_rmsnorm", add_rmsnorm},
       {"rmsnorm_backward", rmsnorm_backward},

@@ -1,0 +1,77 @@
+// Rows of GEMM: the product alone, and with the casts that a recipe of float8 makes in front of it.
+#include "src/base/error.h"
+#include "tests/benchmark/gpu/operands.h"
+
+namespace octet::bench {
+namespace {
+
+/// Storage and formats of the three GEMMs of a linear.
+struct Form {
+  bool a_transposed = false;  ///< as a bf16 linear stores it; fp8 operands always have k contiguous
+  bool b_transposed = false;
+  DType a_float8 = DType::e4m3;  ///< of recipes with a scale a tensor; the others have e4m3 alone
+  DType c = DType::bf16;
+};
+
+Form form_named(const std::string& name) {
+  if (name == "forward") return {.b_transposed = true};
+  if (name == "grad_input") return {.a_float8 = DType::e5m2};
+  if (name == "grad_weight") return {.a_transposed = true, .a_float8 = DType::e5m2, .c = DType::f32};
+  throw usage_error("benchmark", "form {}: expected forward, grad_input or grad_weight", name);
+}
+
+struct Operands {
+  Operand a, b;
+};
+
+Operands operands(Case& c, const std::string& mode, const Form& form, std::int64_t m, std::int64_t n, std::int64_t k) {
+  // k is contiguous in a stored [m, k] and in b stored [n, k].
+  const auto a_as = [&](DType format) { return Source{m, k, form.a_transposed, format}; };
+  const Source b{n, k, !form.b_transposed, DType::e4m3};
+  if (mode == "bf16") {
+    return {stored(c, DType::bf16, m, k, form.a_transposed), stored(c, DType::bf16, n, k, form.b_transposed)};
+  }
+  if (mode == "fp8") return {stored(c, form.a_float8, m, k, false), stored(c, DType::e4m3, n, k, true)};
+  if (mode == "fp8_casts") return {cast_dynamic(c, a_as(form.a_float8)), cast_dynamic(c, b)};
+  if (mode == "delayed_casts") return {cast_delayed(c, a_as(form.a_float8)), cast_delayed(c, b)};
+  if (mode == "rowwise") return {stored(c, DType::e4m3, m, k, false, true), stored(c, DType::e4m3, n, k, true, true)};
+  if (mode == "rowwise_casts") return {cast_rowwise(c, a_as(DType::e4m3)), cast_rowwise(c, b)};
+  // rowwise_with_gw_hp: a scale a row of the output gradient, one for the weight.
+  if (mode == "gw_hp") return {stored(c, DType::e4m3, m, k, false, true), stored(c, DType::e4m3, n, k, true)};
+  if (mode == "gw_hp_casts") return {cast_rowwise(c, a_as(DType::e4m3)), cast_dynamic(c, b)};
+  throw usage_error("benchmark",
+                    "mode {}: expected bf16, fp8, rowwise, gw_hp, fp8_casts, delayed_casts, rowwise_casts "
+                    "or gw_hp_casts",
+                    mode);
+}
+
+}  // namespace
+
+/// "m", "n", "k", "form"; "beta": 1 adds to c; "mode": bf16, or fp8, rowwise or gw_hp (the product alone, by its
+/// scales), and with _casts behind the casts of both operands from bf16, too; delayed_casts: those of fp8 without the
+/// abs-max.
+void make_gemm(Case& c, const Row& row) {
+  const Form form = form_named(row.at("form"));
+  const std::string mode = row.at("mode");
+  Gemm args;
+  args.c_dtype = form.c;
+  args.m = row.at("m");
+  args.n = row.at("n");
+  args.k = row.at("k");
+  args.c = c.zeros(args.m * args.n * size_of(form.c));
+  args.beta = row.value("beta", 0.0f);
+  args.fast_accumulate = mode != "bf16" && row.at("form") == "forward";
+  const auto [a, b] = operands(c, mode, form, args.m, args.n, args.k);
+  args.a = a.operand;
+  args.b = b.operand;
+  if (mode != "bf16") args.b.transposed = true;
+  args.workspace_bytes = c.place().kernels.gemm_workspace(args);
+  args.workspace = c.output(args.workspace_bytes);
+  c.set([p = c.place(), args, before_a = a.prepare, before_b = b.prepare] {
+    before_a(p);
+    before_b(p);
+    p.kernels.gemm(p.stream, args);
+  });
+}
+
+}  // namespace octet::bench

@@ -1,0 +1,75 @@
+#include "tests/benchmark/gpu/operands.h"
+
+#include <vector>
+
+namespace octet::bench {
+namespace {
+
+constexpr float some_scale = 64.0f;
+
+GemmOperand k_contiguous(const void* data, DType format, const float* inverse_scale, bool scale_each) {
+  return {.data = data, .dtype = format, .transposed = false, .inverse_scale = inverse_scale, .scale_each = scale_each};
+}
+
+CastToFloat8 cast_of(const Source& x, const void* from, void* to, const float* scale) {
+  return {.x = from,
+          .from = DType::bf16,
+          .y = x.transposed ? nullptr : to,
+          .to = x.format,
+          .n = x.rows * x.k,
+          .scale = scale,
+          .y_transposed = x.transposed ? to : nullptr,
+          .columns = x.transposed ? x.rows : x.k};
+}
+
+}  // namespace
+
+Operand stored(Case& c, DType dtype, std::int64_t rows, std::int64_t k, bool transposed, bool scale_each) {
+  GemmOperand operand{.data = c.random(dtype, rows * k), .dtype = dtype, .transposed = transposed};
+  if (!is_float8(dtype)) return {operand};
+  operand.inverse_scale = scale_each ? c.values(1 / some_scale, rows) : c.values(1 / some_scale);
+  operand.scale_each = scale_each;
+  return {operand};
+}
+
+Operand cast_dynamic(Case& c, const Source& x) {
+  const std::int64_t n = x.rows * x.k;
+  const void* from = c.random(DType::bf16, n);
+  void* to = c.output(n);
+  auto *amax = c.output<float>(1), *scale = c.output<float>(1), *inverse = c.output<float>(1);
+  auto* counter = static_cast<std::uint32_t*>(c.zeros(4));
+  const Stats stats{.x = from, .dtype = DType::bf16, .n = n, .out = {.amax = amax, .non_finite = counter}};
+  const ComputeScales scales{.amax = amax, .scale = scale, .inverse_scale = inverse, .n = 1, .format = x.format};
+  return {k_contiguous(to, x.format, inverse, false), [=, cast = cast_of(x, from, to, scale)](const Place& p) {
+            p.kernels.stats(p.stream, stats);
+            p.kernels.compute_scales(p.stream, scales);
+            p.kernels.cast_to_float8(p.stream, cast);
+          }};
+}
+
+Operand cast_delayed(Case& c, const Source& x) {
+  const std::int64_t n = x.rows * x.k;
+  const void* from = c.random(DType::bf16, n);
+  void* to = c.output(n);
+  const CastToFloat8 cast = cast_of(x, from, to, c.values(some_scale));
+  return {k_contiguous(to, x.format, c.values(1 / some_scale), false),
+          [=](const Place& p) { p.kernels.cast_to_float8(p.stream, cast); }};
+}
+
+Operand cast_rowwise(Case& c, const Source& x) {
+  const std::int64_t n = x.rows * x.k;
+  const RowwiseForm form{.y = c.output(n), .scale = c.output<float>(x.rows), .inverse_scale = c.output<float>(x.rows)};
+  const QuantizeRowwise cast{.x = c.random(DType::bf16, n),
+                             .from = DType::bf16,
+                             .rows = x.transposed ? x.k : x.rows,
+                             .columns = x.transposed ? x.rows : x.k,
+                             .to = x.format,
+                             .power_of_two = true,
+                             .by_row = x.transposed ? RowwiseForm{} : form,
+                             .by_column = x.transposed ? form : RowwiseForm{},
+                             .column_transposed = true};
+  return {k_contiguous(form.y, x.format, form.inverse_scale, true),
+          [=](const Place& p) { p.kernels.quantize_rowwise(p.stream, cast); }};
+}
+
+}  // namespace octet::bench
