@@ -48,6 +48,10 @@ class Communicator {
   /// New group of the ranks that share memory with this one, those of its node, in their order. Collective.
   virtual std::unique_ptr<Communicator> split_by_node(std::string name) = 0;
 
+  /// The same ranks, bound to another stream of the same device: its calls are ordered on that one alone, and may be
+  /// under way together with this group's. Collective.
+  virtual std::unique_ptr<Communicator> on_stream(Stream& stream, std::string name) = 0;
+
   /// The most scratch (Purpose::communication) that its reductions take, for the memory plan.
   virtual std::int64_t scratch_bytes() const = 0;
 

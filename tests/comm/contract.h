@@ -348,6 +348,20 @@ TEST_P(Contract, SplitWithEqualKeysKeepsTheOrder) {
   EXPECT_EQ(copy->size(), size_);
 }
 
+TEST_P(Contract, OnAnotherStream) {
+  const auto stream = cpu_device().make_stream();
+  const auto other = comm_->on_stream(*stream, "other");
+  EXPECT_EQ(&other->stream(), stream.get());
+  EXPECT_EQ(other->name(), "other");
+  EXPECT_EQ(other->rank(), rank_);
+  ASSERT_EQ(other->size(), size_);
+  std::int32_t a = rank_, b = 10 * rank_;
+  other->all_reduce(&a, 1, DType::i32, ReduceOp::max);
+  comm_->all_reduce(&b, 1, DType::i32, ReduceOp::max);
+  EXPECT_EQ(a, size_ - 1);
+  EXPECT_EQ(b, 10 * (size_ - 1));
+}
+
 TEST_P(Contract, SplitIntoSingleRanks) {
   const auto alone = comm_->split(size_ - rank_, 0, "alone");
   EXPECT_EQ(alone->rank(), 0);

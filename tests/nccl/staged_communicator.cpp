@@ -83,6 +83,10 @@ class Staged final : public Communicator {
   std::unique_ptr<Communicator> split(int color, int key, std::string name) override {
     return std::make_unique<Staged>(inner_->split(color, key, std::move(name)), claimed_, stream_);
   }
+  /// The caller's stream is only claimed: both use the GPU's one.
+  std::unique_ptr<Communicator> on_stream(Stream& stream, std::string name) override {
+    return std::make_unique<Staged>(inner_->on_stream(*stream_, std::move(name)), stream, stream_);
+  }
   std::unique_ptr<Communicator> split_by_node(std::string name) override {
     return std::make_unique<Staged>(inner_->split_by_node(std::move(name)), claimed_, stream_);
   }

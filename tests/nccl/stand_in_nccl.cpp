@@ -35,6 +35,9 @@ class Announced final : public Communicator {
   std::unique_ptr<Communicator> split(int color, int key, std::string name) override {
     return announced(inner_->split(color, key, std::move(name)));
   }
+  std::unique_ptr<Communicator> on_stream(Stream& stream, std::string name) override {
+    return announced(inner_->on_stream(stream, std::move(name)));
+  }
   std::unique_ptr<Communicator> split_by_node(std::string name) override {
     return announced(inner_->split_by_node(std::move(name)));
   }

@@ -129,6 +129,11 @@ class NcclCommunicator final : public Communicator {
     return make_nccl_communicator(rendezvous_->split_by_node(std::move(name)), stream_, api_);
   }
 
+  std::unique_ptr<Communicator> on_stream(Stream& stream, std::string name) override {
+    if (depth_ > 0) throw internal_error("comm", "on_stream of group {} within a group of calls", this->name());
+    return make_nccl_communicator(rendezvous_->split(0, rank(), std::move(name)), stream, api_);
+  }
+
   /// NCCL's own buffers are not in the ledger.
   std::int64_t scratch_bytes() const override { return 0; }
   [[noreturn]] void abort(int exit_code) override {
