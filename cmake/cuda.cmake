@@ -44,6 +44,14 @@ target_compile_options(octet-cuda INTERFACE
 # The run time and the libraries are found when the program starts: one program for machines with and without a GPU.
 target_link_libraries(octet-cuda INTERFACE CUDA::cudart_static)
 
+# Collectives between GPUs.
+find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS} ${OCTET_CUDA_PACKAGES}/include)
+if(NOT NCCL_INCLUDE_DIR)
+  message(FATAL_ERROR "The CUDA backend needs NCCL's header nccl.h. jobs/install-cuda.sh puts it into "
+    "build/cuda-packages; or name its folder in -DNCCL_INCLUDE_DIR=...")
+endif()
+target_include_directories(octet-cuda SYSTEM INTERFACE ${NCCL_INCLUDE_DIR})
+
 # Fused attention: headers of cuDNN and of cudnn-frontend.
 find_path(CUDNN_INCLUDE_DIR cudnn.h
   HINTS ${CUDAToolkit_INCLUDE_DIRS} ${PROJECT_SOURCE_DIR}/build/cuda-packages/include)

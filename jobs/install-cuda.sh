@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Fetches from PyPI what the CUDA build needs and this machine lacks, into build/cuda-packages of the source tree:
-#   include/   cudnn-frontend's C++ headers, always; headers of cuBLAS, cuDNN and NVRTC where the machine has none
+#   include/   cudnn-frontend's C++ headers, always; headers of cuBLAS, cuDNN, NVRTC and NCCL where the machine has none
 #   toolkit/   nvcc with its headers and run time, where no nvcc of 12.9 or newer is found, or an older one than 13.0
 #              lacks headers (newer ones do not go beside it); once it is there, the build uses it before any other
 # Libraries that only a GPU needs (cuBLAS, cuDNN, NCCL) are loaded when the program runs, and are not fetched.
@@ -30,6 +30,7 @@ nvidia-cuda-cccl      13.0.85   3MB   e0da7ad981f3a8aff08241b5bfc1af868742a63e27
 nvidia-cuda-nvrtc     13.0.88   90MB  ad9b6d2ead2435f11cbb6868809d2adeeee302e9bb94bcf0539c7a40d80e8575
 nvidia-cublas         13.1.0.3  423MB ee8722c1f0145ab246bccb9e452153b5e0515fd094c3678df50b2a0888b8b171
 nvidia-cudnn-jit-cu13 9.19.0.56 17MB  0cb5672fc29f22a6107f0ce48cc195e0d580e8ec4566ee6f3589eb8cc15aa9ff
+nvidia-nccl-cu13      2.28.9    196MB e4553a30f34195f3fa1da02a6da3d6337d28f2003943aa0a3d247bbc25fefc42
 '
 
 oldest_release=12.9  # that Octet builds with
@@ -78,7 +79,7 @@ fetch() {
   [[ -t 1 ]] || quiet=(--quiet)
   python3 -m pip download "${quiet[@]}" --disable-pip-version-check --no-deps --require-hashes \
     --only-binary=:all: --implementation cp --python-version 3.11 --abi cp311 --abi none \
-    --platform manylinux_2_28_x86_64 --platform manylinux_2_27_x86_64 --platform manylinux2014_x86_64 --platform manylinux2010_x86_64 \
+    --platform manylinux_2_28_x86_64 --platform manylinux_2_27_x86_64 --platform manylinux_2_18_x86_64 --platform manylinux2014_x86_64 --platform manylinux2010_x86_64 \
     --dest "$work" --requirement "$work/requirements" ||
     fail "$package $version was not downloaded: see pip's message above (is there a way to PyPI? PIP_INDEX_URL names a mirror)"
   unzip -qo "$work"/*.whl "${@/#/$folder}" -d "$work/content" || fail "$package $version: the wheel has none of $*"
@@ -145,3 +146,4 @@ fetch nvidia-cudnn-frontend "$root/include" include/ '*'
 for header in "${library_headers[@]}"; do
   has_header "$nvcc" "$header" || fetch_library_headers "$root/include" "$header"
 done
+has_header "$nvcc" nccl.h || fetch nvidia-nccl-cu13 "$root/include" nvidia/nccl/include/ nccl.h

@@ -118,13 +118,13 @@ configured() {
 }
 
 # The programs come from the folders of tests, not from what was built: one that is missing has failed.
-# tests/cuda and tests/gpu are of the build with CUDA.
-rooms() { for file in tests/*/*_test.cpp; do echo "$file"; done | cut -d/ -f2 | grep -vxE 'cuda|gpu' | sort -u; }
-cuda_rooms() { for file in tests/{cuda,gpu}/*_test.cpp; do echo "$file"; done | cut -d/ -f2 | sort -u; }
-is_mpi() { grep -qE "^octet_test\($1 .*MPI" tests/CMakeLists.txt; }
+# tests/cuda, tests/gpu and tests/nccl are of the build with CUDA.
+rooms() { for file in tests/*/*_test.cpp; do echo "$file"; done | cut -d/ -f2 | grep -vxE 'cuda|gpu|nccl' | sort -u; }
+cuda_rooms() { for file in tests/{cuda,gpu,nccl}/*_test.cpp; do echo "$file"; done | cut -d/ -f2 | sort -u; }
+is_mpi() { grep -qE "^ *octet_test\($1 .*MPI" tests/CMakeLists.txt; }
 ranks_of() {
   case $1 in
-    comm) echo 1 2 3 4 8 ;;
+    comm | nccl) echo 1 2 3 4 8 ;;
     resharding) echo 8 ;;
     *) echo 1 2 3 4 ;;
   esac

@@ -13,8 +13,8 @@ enum class ReduceOp : std::uint8_t { sum, max };
 
 /// A group of ranks that communicate, bound to a stream: every call is ordered on it like a kernel. All ranks of the
 /// group make the same calls in the same order. Counts are elements; buffers are device memory. On the CPU a call
-/// has completed when it returns, and sums are formed in fp32 in rank order, so that their bits do not depend on MPI.
-/// Used from the main thread only. Throws Error (lost_peer) when a deadline passes.
+/// has completed when it returns, and sums are formed in fp32 in rank order, so that their bits do not depend on MPI;
+/// on a GPU their order is NCCL's. Used from the main thread only. Throws Error (lost_peer) when a deadline passes.
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -28,7 +28,8 @@ class Communicator {
   virtual void all_gather(const void* send, void* recv, std::int64_t count, DType dtype) = 0;
   /// recv[i] = sum over ranks of send[rank · count + i]. fp32 only. `recv` must not overlap `send`.
   virtual void reduce_scatter(const float* send, float* recv, std::int64_t count) = 0;
-  /// In place. fp32: sum and max (NaN wins a max, as torch.amax); i32: sum and max.
+  /// In place. i32: sum and max. fp32: sum, and the max of values of which one at least is not negative, as abs-maxes
+  /// are (NaN wins, as in torch.amax).
   virtual void all_reduce(void* data, std::int64_t count, DType dtype, ReduceOp op) = 0;
   /// recv[r · count + i] = send of rank r [rank · count + i]. Not in place.
   virtual void all_to_all(const void* send, void* recv, std::int64_t count, DType dtype) = 0;
@@ -46,6 +47,10 @@ class Communicator {
   virtual std::unique_ptr<Communicator> split(int color, int key, std::string name) = 0;
   /// New group of the ranks that share memory with this one, those of its node, in their order. Collective.
   virtual std::unique_ptr<Communicator> split_by_node(std::string name) = 0;
+
+  /// The same ranks, bound to another stream of the same device: its calls are ordered on that one alone, and may be
+  /// under way together with this group's. Collective.
+  virtual std::unique_ptr<Communicator> on_stream(Stream& stream, std::string name) = 0;
 
   /// The most scratch (Purpose::communication) that its reductions take, for the memory plan.
   virtual std::int64_t scratch_bytes() const = 0;

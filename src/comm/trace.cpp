@@ -59,6 +59,9 @@ class TracedCommunicator final : public Communicator {
   std::unique_ptr<Communicator> split(int color, int key, std::string name) override {
     return make_traced(inner_->split(color, key, std::move(name)), &trace_);
   }
+  std::unique_ptr<Communicator> on_stream(Stream& stream, std::string name) override {
+    return make_traced(inner_->on_stream(stream, std::move(name)), &trace_);
+  }
   std::unique_ptr<Communicator> split_by_node(std::string name) override {
     return make_traced(inner_->split_by_node(std::move(name)), &trace_);
   }

@@ -7,6 +7,7 @@
 
 #include "src/base/error.h"
 #include "src/base/log.h"
+#include "src/comm/in_flight.h"
 
 namespace octet {
 namespace {
@@ -55,6 +56,20 @@ double seconds_of(Clock::duration d) {
   return std::chrono::duration<double>(d).count();
 }
 
+/// An error that the main thread does not come to see within this time ends the process: it waits for the device.
+constexpr Clock::duration error_patience = std::chrono::seconds(5);
+
+std::string on_the_device() {
+  const std::string operations = operations_in_flight();
+  return operations.empty() ? "" : "; not done on the device: " + operations;
+}
+
+[[noreturn]] void end_process(const std::string& why) {
+  alarm(10);  // should even the log hang (a full pipe, a dead file system), SIGALRM ends the process
+  log::error("[comm] {}", why);
+  _exit(static_cast<int>(ExitCode::lost_peer));
+}
+
 /// Replaces the current operation. Returns the one before.
 const OperationScope* exchange_operation(const OperationScope* operation) {
   const std::lock_guard lock(current().mutex);
@@ -90,10 +105,11 @@ OperationScope::~OperationScope() {
 
 void OperationScope::check_deadline() const {
   if (!armed || Clock::now() - since_ < deadline_of(phase_)) return;
-  throw Error(ExitCode::lost_peer,
-              fmt::format("[comm] {} has not completed within {:g} s in phase {} ({}): another rank has ended, "
-                          "hangs, or makes other calls",
-                          text(), seconds_of(deadline_of(phase_)), text_of(phase_).name, text_of(phase_).key));
+  throw Error(
+      ExitCode::lost_peer,
+      fmt::format("[comm] {} has not completed within {:g} s in phase {} ({}): another rank has ended, "
+                  "hangs, or makes other calls{}",
+                  text(), seconds_of(deadline_of(phase_)), text_of(phase_).name, text_of(phase_).key, on_the_device()));
 }
 
 std::string OperationScope::text() const {
@@ -130,16 +146,21 @@ Watchdog::~Watchdog() {
 
 void Watchdog::watch() {
   std::unique_lock lock(mutex_);
+  Clock::time_point sound = Clock::now();
   while (!wake_.wait_for(lock, interval_, [this] { return stop_; })) {
+    const std::string error = error_in_flight();
+    if (error.empty()) sound = Clock::now();
+    if (Clock::now() - sound > error_patience) {
+      end_process(fmt::format("{}; the main thread has not noticed; ending this process", error));
+    }
     const std::lock_guard hold(current().mutex);
     const OperationScope* operation = current().operation;
     if (operation == nullptr) continue;
     const Clock::duration waited = Clock::now() - operation->since_;
     if (waited < deadline_of(operation->phase_) + grace_) continue;
-    alarm(10);  // should even the log hang (a full pipe, a dead file system), SIGALRM ends the process
-    log::error("[comm] the main thread has been stuck for {:.1f} s in {} in phase {} ({}); ending this process",
-               seconds_of(waited), operation->text(), text_of(operation->phase_).name, text_of(operation->phase_).key);
-    _exit(static_cast<int>(ExitCode::lost_peer));
+    end_process(fmt::format("the main thread has been stuck for {:.1f} s in {} in phase {} ({}){}; ending this process",
+                            seconds_of(waited), operation->text(), text_of(operation->phase_).name,
+                            text_of(operation->phase_).key, on_the_device()));
   }
 }
 

@@ -18,6 +18,8 @@ struct ParallelConfig {
   std::string reshard_after_forward = "auto";
   /// fp32 or bf16: in what form unreduced gradients travel between the ranks of a shard group; their sums are fp32.
   std::string gradient_wire = "fp32";
+  /// Gathers and reductions on streams of their own, beside the model's work. auto: on a GPU with several shards.
+  std::string overlap = "auto";
   std::int64_t check_replicas_every = 100;  ///< steps; 0: off. For master weights that ranks have in common.
 };
 

@@ -14,8 +14,10 @@ FsdpGradients::FsdpGradients(const ParameterList& list, ShardedBuffer& shards, C
       replicas_(replicate_group),
       tp_(tp_group),
       stream_(stream),
+      reduces_(shard_group.stream()),
       kernels_(kernels_of(stream)),
       wire_(wire),
+      written_(stream.device().make_event()),
       unit_bytes_(unit_bytes(list, shard_group.size())),
       pool_(stream.device(), Purpose::gradients),
       units_(list.units.size()),
@@ -36,10 +38,11 @@ std::vector<std::int64_t> FsdpGradients::unit_bytes(const ParameterList& list, i
 }
 
 std::int64_t FsdpGradients::exchange_bytes(const std::vector<std::int64_t>& unit_bytes, int shards, DType wire,
-                                           std::int64_t micro_batches) {
+                                           std::int64_t micro_batches, bool overlap) {
   const std::int64_t largest = *std::max_element(unit_bytes.begin(), unit_bytes.end());
-  if (wire == DType::bf16) return largest / 2;
-  return micro_batches > 1 ? largest / shards : 0;
+  const std::int64_t reduced_meanwhile = overlap ? largest : 0;
+  if (wire == DType::bf16) return reduced_meanwhile + largest / 2;
+  return reduced_meanwhile + (micro_batches > 1 ? largest / shards : 0);
 }
 
 std::span<const GradientTarget> FsdpGradients::open(int index) {
@@ -57,7 +60,10 @@ void FsdpGradients::place_targets(int index, Unit& unit) {
   const auto [first, last] = list_.range(index);
   const bool sharded = group_.size() > 1;
   unit.targets.clear();
-  if (sharded) unit.buffer = pool_.acquire(unit_bytes_[static_cast<std::size_t>(index)]);
+  if (sharded) {
+    await_reductions(1);
+    unit.buffer = pool_.acquire(unit_bytes_[static_cast<std::size_t>(index)]);
+  }
   auto* place = unit.buffer.as<float>();
   for (std::size_t i = first; i < last; ++i) {
     const Shape& shape = list_.parameters[i].shape;
@@ -78,12 +84,26 @@ void FsdpGradients::close(int index) {
   if (!unit.open) throw internal_error("parallel", "gradients of unit {} closed, but not open", index);
   const bool first = first_micro_batch_[static_cast<std::size_t>(index)];
   if (group_.size() > 1) {
+    if (overlaps()) {
+      stream_.record(*written_);
+      reduces_.wait(*written_);
+    }
     reduce(index, unit, first);
-    pool_.give_back(std::move(unit.buffer));
+    reducing_.push_back({std::move(unit.buffer), stream_.device().make_event()});
+    reduces_.record(*reducing_.back().done);
     unit.buffer = {};
+    if (!overlaps()) await_reductions(0);
   }
   unit.open = false;
   first_micro_batch_[static_cast<std::size_t>(index)] = false;
+}
+
+void FsdpGradients::await_reductions(std::size_t left) {
+  while (reducing_.size() > left) {
+    if (overlaps()) stream_.wait(*reducing_.front().done);
+    pool_.give_back(std::move(reducing_.front().buffer));
+    reducing_.pop_front();
+  }
 }
 
 void FsdpGradients::reduce(int index, Unit& unit, bool first) {
@@ -116,7 +136,7 @@ void FsdpGradients::reduce_scatter(std::size_t begin, std::size_t end, const Uni
 
   const auto* from = exchange_.as<float>();
   for (std::size_t i = begin; i < end; ++i) {
-    kernels_.accumulate(stream_, {.x = from, .y = shards_.data(i), .n = piece(i)});
+    kernels_.accumulate(reduces_, {.x = from, .y = shards_.data(i), .n = piece(i)});
     from += piece(i);
   }
 }
@@ -125,7 +145,7 @@ void FsdpGradients::reduce_scatter(std::size_t begin, std::size_t end, const Uni
 void FsdpGradients::exchange_and_sum(std::size_t begin, std::size_t end, const Unit& unit, bool first) {
   const std::int64_t elements = unit.buffer.bytes() / 4;
   reserve(elements * 2);
-  kernels_.convert(stream_, {.x = unit.buffer.data(), .y = exchange_.data(), .n = elements});
+  kernels_.convert(reduces_, {.x = unit.buffer.data(), .y = exchange_.data(), .n = elements});
 
   group_.group_begin();
   auto* rounded = exchange_.as<bf16>();
@@ -139,17 +159,18 @@ void FsdpGradients::exchange_and_sum(std::size_t begin, std::size_t end, const U
 
   const auto* parts = unit.buffer.as<bf16>();
   for (std::size_t i = begin; i < end; ++i) {
-    kernels_.sum_parts(stream_, {.parts = parts,
-                                 .dtype = DType::bf16,
-                                 .count = group_.size(),
-                                 .n = piece(i),
-                                 .out = shards_.data(i),
-                                 .accumulate = !first});
+    kernels_.sum_parts(reduces_, {.parts = parts,
+                                  .dtype = DType::bf16,
+                                  .count = group_.size(),
+                                  .n = piece(i),
+                                  .out = shards_.data(i),
+                                  .accumulate = !first});
     parts += piece(i) * group_.size();
   }
 }
 
 void FsdpGradients::finish_step() {
+  await_reductions(0);
   if (tp_.size() > 1) {
     tp_.group_begin();
     for (std::size_t i = 0; i < list_.parameters.size(); ++i) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <deque>
+#include <memory>
 #include <vector>
 
 #include "kernels/table.h"
@@ -17,6 +19,9 @@ namespace octet {
 ///              order, by their owner: one rounding of each rank's contribution, none of a sum.
 /// Sums over replicas and over the tensor-parallel group are of shards, once a step, and in fp32 always.
 /// Without sharding the GEMMs accumulate into the shard itself, and the wire is refused if it is not f32.
+///
+/// A unit is reduced on the stream of `shard_group`. Where that is not the compute stream, the model goes on with the
+/// next unit meanwhile: at most one unit is being reduced while another is written. The host waits for nothing.
 class FsdpGradients final : public GradientSink {
  public:
   FsdpGradients(const ParameterList& list, ShardedBuffer& shards, Communicator& shard_group,
@@ -34,8 +39,9 @@ class FsdpGradients final : public GradientSink {
   static std::vector<std::int64_t> unit_bytes(const ParameterList& list, int shards);
   /// Bytes beside the largest unit while it is reduced. wire f32: its reduced pieces, from the second micro-batch on.
   /// wire bf16: its rounded gradients, for which the unit's own memory then takes those of the other ranks.
+  /// With reductions on a stream of their own: the largest unit once more, which is reduced meanwhile.
   static std::int64_t exchange_bytes(const std::vector<std::int64_t>& unit_bytes, int shards, DType wire,
-                                     std::int64_t micro_batches);
+                                     std::int64_t micro_batches, bool overlap);
 
  private:
   struct Unit {
@@ -44,6 +50,15 @@ class FsdpGradients final : public GradientSink {
     std::vector<GradientTarget> targets;
   };
 
+  /// A closed unit's memory until its reduction is done.
+  struct Reducing {
+    Buffer buffer;
+    std::unique_ptr<Event> done;
+  };
+
+  bool overlaps() const { return &reduces_ != &stream_; }
+  /// The compute stream comes behind all reductions but the last `left`, whose memory is then free.
+  void await_reductions(std::size_t left);
   void place_targets(int index, Unit& unit);
   void reduce(int index, Unit& unit, bool first);
   void reduce_scatter(std::size_t begin, std::size_t end, const Unit& unit, bool first);
@@ -56,9 +71,12 @@ class FsdpGradients final : public GradientSink {
   Communicator& group_;
   Communicator& replicas_;
   Communicator& tp_;
-  Stream& stream_;
+  Stream& stream_;   ///< the model's
+  Stream& reduces_;  ///< the shard group's
   const KernelTable& kernels_;
   DType wire_;
+  std::unique_ptr<Event> written_;  ///< the end of a unit's gradients
+  std::deque<Reducing> reducing_;   ///< in the order of their stream
   std::vector<std::int64_t> unit_bytes_;
   BufferPool pool_;
   Buffer exchange_;  ///< see exchange_bytes

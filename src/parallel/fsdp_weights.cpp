@@ -17,6 +17,10 @@ bool is_master(const ParameterSpec& p, int shards) {
   return shards == 1 && p.gathered == DType::f32;
 }
 
+std::int64_t cast_after_bytes(const ParameterSpec& p, int shards) {
+  return aligned(Shard::of(p.shape, 0, shards).padded_elements() * shards * size_of(DType::bf16));
+}
+
 std::int64_t gathered_bytes(const ParameterSpec& p, int shards) {
   if (is_master(p, shards)) return 0;
   return aligned(Shard::of(p.shape, 0, shards).padded_elements() * shards * size_of(p.gathered));
@@ -32,13 +36,17 @@ FsdpWeights::FsdpWeights(const ParameterList& list, const ShardedBuffer& master,
       group_(shard_group),
       tp_(tp_group),
       stream_(stream),
+      gathers_(shard_group.stream()),
       kernels_(kernels_of(stream)),
       options_(options),
+      passed_(stream.device().make_event()),
       unit_bytes_(unit_bytes(list, shard_group.size())),
       cast_after_bytes_(cast_after_bytes(list, shard_group.size(), options)),
       schedule_(options.reshard_after_forward),
       pool_(stream.device(), Purpose::gathered),
-      units_(list.units.size()) {}
+      units_(list.units.size()) {
+  for (Unit& unit : units_) unit.ready = stream.device().make_event();
+}
 
 std::vector<std::int64_t> FsdpWeights::unit_bytes(const ParameterList& list, int shards) {
   std::vector<std::int64_t> bytes(list.units.size(), 0);
@@ -51,8 +59,7 @@ std::vector<std::int64_t> FsdpWeights::cast_after_bytes(const ParameterList& lis
   std::vector<std::int64_t> bytes(list.units.size(), 0);
   for (const ParameterSpec& p : list.parameters) {
     if (options.float8_all_gather || !is_float8(p.gathered)) continue;
-    bytes[static_cast<std::size_t>(p.unit)] +=
-        aligned(Shard::of(p.shape, 0, shards).padded_elements() * shards * size_of(DType::bf16));
+    bytes[static_cast<std::size_t>(p.unit)] += octet::cast_after_bytes(p, shards);
   }
   return bytes;
 }
@@ -60,6 +67,7 @@ std::vector<std::int64_t> FsdpWeights::cast_after_bytes(const ParameterList& lis
 std::span<const Tensor> FsdpWeights::gather(int unit) {
   schedule_.advance(unit);
   ensure(unit);
+  await(unit);
   if (schedule_.next() >= 0) ensure(schedule_.next());  // prefetch: issued before the model computes with `unit`
   return units_[static_cast<std::size_t>(unit)].tensors;
 }
@@ -78,6 +86,7 @@ void FsdpWeights::drop(Unit& unit) {
   if (options_.poison) poison(stream_.device(), stream_, unit.buffer.data(), unit.buffer.bytes());
   pool_.give_back(std::move(unit.buffer));
   unit.buffer = {};
+  unit.high = {};  // of a unit that was prefetched and not asked for
   unit.gathered = false;
 }
 
@@ -85,9 +94,33 @@ void FsdpWeights::ensure(int index) {
   Unit& unit = units_[static_cast<std::size_t>(index)];
   if (unit.gathered) return;
   unit.buffer = pool_.acquire(unit_bytes_[static_cast<std::size_t>(index)]);
-  if (options_.poison) poison(stream_.device(), stream_, unit.buffer.data(), unit.buffer.bytes());
+  if (overlaps()) {
+    stream_.record(*passed_);
+    gathers_.wait(*passed_);
+  }
+  if (options_.poison) poison(gathers_.device(), gathers_, unit.buffer.data(), unit.buffer.bytes());
   gather_parameters(index, unit);
+  if (overlaps()) gathers_.record(*unit.ready);
   unit.gathered = true;
+}
+
+/// The model's stream comes behind the gather, and casts there what is to be cast: its scale needs the tensor-parallel
+/// group, whose calls belong to that stream.
+void FsdpWeights::await(int index) {
+  Unit& unit = units_[static_cast<std::size_t>(index)];
+  if (overlaps()) stream_.wait(*unit.ready);
+  if (unit.cast) return;
+  const UnitScope scope(list_.units[static_cast<std::size_t>(index)]);  // for traces and the watchdog
+  const auto [first, last] = list_.range(index);
+  char* place = unit.high.as<char>();
+  for (std::size_t i = first; i < last; ++i) {
+    const ParameterSpec& p = list_.parameters[i];
+    if (!is_float8(p.gathered)) continue;
+    cast_gathered(i, {place, DType::bf16, p.shape, nullptr}, unit.tensors[i - first]);
+    place += octet::cast_after_bytes(p, group_.size());
+  }
+  unit.high = {};
+  unit.cast = true;
 }
 
 void FsdpWeights::gather_parameters(int index, Unit& unit) {
@@ -96,10 +129,9 @@ void FsdpWeights::gather_parameters(int index, Unit& unit) {
   const int shards = group_.size();
   unit.tensors.clear();
   char* place = unit.buffer.as<char>();
-  // bf16 forms of fp8 weights that are cast after the gather
-  Buffer high(stream_.device(), cast_after_bytes_[static_cast<std::size_t>(index)], Purpose::gathered);
-  char* high_place = high.as<char>();
-  std::vector<Tensor> sources;
+  unit.high = Buffer(stream_.device(), cast_after_bytes_[static_cast<std::size_t>(index)], Purpose::gathered);
+  unit.cast = unit.high.empty();
+  char* high_place = unit.high.as<char>();
 
   group_.group_begin();
   for (std::size_t i = first; i < last; ++i) {
@@ -116,32 +148,26 @@ void FsdpWeights::gather_parameters(int index, Unit& unit) {
     void* whole = unit.tensors.back().data;
     if (cast_after) {
       whole = high_place;
-      high_place += aligned(piece * shards * size_of(travels));
-      sources.push_back({whole, travels, p.shape, nullptr});
+      high_place += octet::cast_after_bytes(p, shards);
     }
     void* mine = static_cast<char*>(whole) + group_.rank() * piece * size_of(travels);
     cast_piece(i, travels, mine);
     if (shards > 1) group_.all_gather(mine, whole, piece, travels);
   }
   group_.group_end();
-
-  std::size_t next = 0;
-  for (std::size_t i = first; i < last && !sources.empty(); ++i) {
-    if (is_float8(list_.parameters[i].gathered)) cast_gathered(i, sources[next++], unit.tensors[i - first]);
-  }
 }
 
 void FsdpWeights::cast_piece(std::size_t parameter, DType to, void* piece) {
   const std::int64_t n = master_.layout().shard(parameter).padded_elements();
   if (is_float8(to)) {
-    kernels_.cast_to_float8(stream_, {.x = master_.data(parameter),
-                                      .from = DType::f32,
-                                      .y = piece,
-                                      .to = to,
-                                      .n = n,
-                                      .scale = scales_.scale(parameter)});
+    kernels_.cast_to_float8(gathers_, {.x = master_.data(parameter),
+                                       .from = DType::f32,
+                                       .y = piece,
+                                       .to = to,
+                                       .n = n,
+                                       .scale = scales_.scale(parameter)});
   } else {
-    kernels_.convert(stream_, {.x = master_.data(parameter), .from = DType::f32, .y = piece, .to = to, .n = n});
+    kernels_.convert(gathers_, {.x = master_.data(parameter), .from = DType::f32, .y = piece, .to = to, .n = n});
   }
 }
 

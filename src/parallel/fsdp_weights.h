@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "kernels/table.h"
@@ -15,6 +16,7 @@ struct FsdpOptions {
   bool reshard_after_forward = true;
   bool float8_all_gather = true;     ///< false: gather fp8 weights in bf16 and cast the whole weight afterwards
   DType gradient_wire = DType::f32;  ///< f32 or bf16, see FsdpGradients
+  bool overlap = false;              ///< gathers and reductions on streams of their own
   bool poison = false;               ///< gathered memory is NaN before every gather and after every release (poison.h)
 };
 
@@ -22,6 +24,11 @@ struct FsdpOptions {
 /// asks for it, each parameter straight into the place where it is used (a gathered parameter is the pieces of all
 /// ranks end to end, so nothing is copied in or out). fp8 weights are cast from fp32 once and travel as bytes.
 /// Weights stay valid until invalidate(), which the trainer calls after the optimizer step.
+///
+/// Casts and gathers run on the stream of `shard_group`. Where that is not the compute stream, the next unit is
+/// gathered while the model computes with the current one: a gather begins when the compute stream has passed all that
+/// it was given before, which is where the gathered memory's former use ends, and the model's work waits for its own
+/// unit alone. The host waits for nothing.
 class FsdpWeights final : public WeightProvider {
  public:
   FsdpWeights(const ParameterList& list, const ShardedBuffer& master, WeightScales& scales, Communicator& shard_group,
@@ -41,11 +48,16 @@ class FsdpWeights final : public WeightProvider {
  private:
   struct Unit {
     bool gathered = false;
+    bool cast = false;  ///< nothing is left to be cast after the gather
     Buffer buffer;
+    Buffer high;  ///< bf16 forms of fp8 weights that are cast after the gather
     std::vector<Tensor> tensors;
+    std::unique_ptr<Event> ready;  ///< the end of the gather, on its stream
   };
 
+  bool overlaps() const { return &gathers_ != &stream_; }
   void ensure(int unit);
+  void await(int unit);
   void gather_parameters(int index, Unit& unit);
   void cast_piece(std::size_t parameter, DType to, void* piece);
   void cast_gathered(std::size_t parameter, const Tensor& high, Tensor& out);
@@ -56,9 +68,11 @@ class FsdpWeights final : public WeightProvider {
   WeightScales& scales_;
   Communicator& group_;
   Communicator& tp_;
-  Stream& stream_;
+  Stream& stream_;   ///< the model's
+  Stream& gathers_;  ///< the group's
   const KernelTable& kernels_;
   FsdpOptions options_;
+  std::unique_ptr<Event> passed_;  ///< what the model's stream was given before a gather
   std::vector<std::int64_t> unit_bytes_, cast_after_bytes_;
   GatherSchedule schedule_;
   BufferPool pool_;

@@ -21,7 +21,8 @@ std::int64_t unreduced_gradient_bytes(const ParameterList& list, const PlanInput
   const bool tied = in.settings.model.tied_embedding;
   const std::int64_t largest = *std::max_element(units.begin(), units.end());
   const std::int64_t beside = tied ? units.front() + *std::max_element(units.begin() + 1, units.end()) : largest;
-  return beside + FsdpGradients::exchange_bytes(units, in.mesh.dp_shard, in.fsdp.gradient_wire, in.micro_batches);
+  return beside + FsdpGradients::exchange_bytes(units, in.mesh.dp_shard, in.fsdp.gradient_wire, in.micro_batches,
+                                                in.fsdp.overlap);
 }
 
 std::int64_t gathered_bytes(const ParameterList& list, const PlanInput& in) {

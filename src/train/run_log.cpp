@@ -50,7 +50,10 @@ void RunLog::start(const MemoryPlan& plan, const std::string& recompute, const T
   log::info("mesh: {} rank(s) = dp_replicate {} x dp_shard {} x tp {}; weights {} after forward",
             environment_.mesh.world().size(), mesh.dp_replicate, mesh.dp_shard, mesh.tp,
             fsdp_options(config_, mesh.dp_shard).reshard_after_forward ? "resharded" : "kept");
-  if (mesh.dp_shard > 1) log::info("gradients between shards: {}, summed in fp32", config_.parallel.gradient_wire);
+  if (mesh.dp_shard > 1) {
+    log::info("gradients between shards: {}, summed in fp32; gathers and reductions {}", config_.parallel.gradient_wire,
+              fsdp_options(config_, mesh.dp_shard).overlap ? "on streams of their own" : "in line");
+  }
   log::info("batch: {} sequences of {} tokens a step, micro-batches of {} a rank; {} steps, {:.1f}M tokens in all",
             config_.train.global_batch, config_.train.seq_len, config_.train.micro_batch, config_.train.steps,
             static_cast<double>(config_.train.steps * config_.train.global_batch * config_.train.seq_len) / 1e6);

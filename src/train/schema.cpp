@@ -154,6 +154,11 @@ void declare_parallel(Schema& schema, ParallelConfig& c) {
       .help(
           "always: gathered weights are freed after forward and gathered again in backward. never: they stay until the "
           "optimizer step. auto: never where dp_shard is 1, else always.");
+  schema.add_choice("overlap", c.overlap, {"auto", "true", "false"})
+      .help(
+          "Gather the next block's weights and reduce the last one's gradients on streams of their own while the model "
+          "computes; takes the gradients of one more block. auto: on a GPU where dp_shard is above 1. true on a CPU, "
+          "whose calls are done when they return, takes the memory and gains nothing.");
   schema.add_choice("gradient_wire", c.gradient_wire, {"fp32", "bf16"})
       .help(
           "Form in which gradients travel between the ranks of dp_shard; they are summed in fp32 either way. bf16: "

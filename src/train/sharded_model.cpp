@@ -11,6 +11,10 @@ ShardedModel::ShardedModel(const LlamaSettings& settings, const OptimizerConfig&
       device_(stream.device()),
       kernels_(kernels_of(stream)),
       optimizer_(optimizer),
+      gather_stream_(fsdp.overlap ? device_.make_stream() : nullptr),
+      reduce_stream_(fsdp.overlap ? device_.make_stream() : nullptr),
+      gather_group_(fsdp.overlap ? mesh.dp_shard().on_stream(*gather_stream_, "dp_shard") : nullptr),
+      reduce_group_(fsdp.overlap ? mesh.dp_shard().on_stream(*reduce_stream_, "dp_shard") : nullptr),
       exchange_(mesh.tp(), fsdp.poison),
       model_(settings, stream, exchange_, gemms),
       layout_(model_.parameters(), mesh.dp_shard().rank(), mesh.dp_shard().size()),
@@ -19,8 +23,8 @@ ShardedModel::ShardedModel(const LlamaSettings& settings, const OptimizerConfig&
       first_moment_(layout_, device_, stream, Purpose::optimizer),
       second_moment_(layout_, device_, stream, Purpose::optimizer),
       scales_(model_.parameters(), layout_, device_, stream, model_.scaling(), power_of_two_scales(settings.float8)),
-      weights_(model_.parameters(), master_, scales_, mesh.dp_shard(), mesh.tp(), stream, fsdp),
-      sink_(model_.parameters(), gradients_, mesh.dp_shard(), mesh.dp_replicate(), mesh.tp(), stream,
+      weights_(model_.parameters(), master_, scales_, gather_group(), mesh.tp(), stream, fsdp),
+      sink_(model_.parameters(), gradients_, reduce_group(), mesh.dp_replicate(), mesh.tp(), stream,
             fsdp.gradient_wire),
       norm_(model_.parameters(), device_, stream) {
   for (std::size_t i = 0; i < layout_.size(); ++i) {

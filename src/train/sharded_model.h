@@ -50,6 +50,9 @@ class ShardedModel {
   FsdpWeights& weights() { return weights_; }
 
  private:
+  /// The shard group on its own stream, or as it is.
+  Communicator& gather_group() { return gather_group_ ? *gather_group_ : mesh_.dp_shard(); }
+  Communicator& reduce_group() { return reduce_group_ ? *reduce_group_ : mesh_.dp_shard(); }
   /// Before the optimizer: it replaces the weights' abs-maxes by those of the new weights.
   void finish_scales();
 
@@ -58,6 +61,8 @@ class ShardedModel {
   Device& device_;
   const KernelTable& kernels_;
   OptimizerConfig optimizer_;
+  std::unique_ptr<Stream> gather_stream_, reduce_stream_;  ///< with overlap
+  std::unique_ptr<Communicator> gather_group_, reduce_group_;
   TpExchange exchange_;
   Llama model_;
   ShardLayout layout_;

@@ -33,9 +33,11 @@ std::int64_t validation_batches(const RunConfig& c, const Sampler& sampler) {
 
 FsdpOptions fsdp_options(const RunConfig& config, int shards) {
   const std::string& reshard = config.parallel.reshard_after_forward;
+  const std::string& overlap = config.parallel.overlap;
   return {.reshard_after_forward = reshard == "auto" ? shards > 1 : reshard == "always",
           .float8_all_gather = gathers_float8(config.float8),
-          .gradient_wire = config.parallel.gradient_wire == "bf16" ? DType::bf16 : DType::f32};
+          .gradient_wire = config.parallel.gradient_wire == "bf16" ? DType::bf16 : DType::f32,
+          .overlap = shards > 1 && (overlap == "true" || (overlap == "auto" && config.device == "cuda"))};
 }
 
 LlamaSettings llama_settings(const RunConfig& c, int tp_rank) {

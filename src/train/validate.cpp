@@ -336,6 +336,10 @@ ParallelConfig resolve_layout(const RunConfig& config, std::int64_t ranks, const
         "has no effect with parallel.dp_shard = 1: sums over replicas and tp are in fp32 always; expected fp32, "
         "or dp_shard above 1");
   }
+  if (p.overlap == "true" && p.dp_shard == 1) {
+    throw refuse(origins, "parallel.overlap", p.overlap,
+                 "has no effect with parallel.dp_shard = 1: nothing is gathered; expected auto or false");
+  }
   const std::int64_t data_parallel = ranks / p.tp;
   const std::int64_t sequences = config.train.micro_batch * data_parallel;
   if (config.train.global_batch % sequences != 0) {

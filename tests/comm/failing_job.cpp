@@ -10,12 +10,22 @@
 
 #include "src/base/error.h"
 #include "src/base/log.h"
+#include "src/comm/in_flight.h"
 #include "src/comm/mpi/mpi_communicator.h"
 #include "src/comm/mpi/mpi_runtime.h"
 #include "src/comm/watchdog.h"
 
 namespace octet {
 namespace {
+
+/// A device that does not do what it was given.
+struct Stuck final : InFlight {
+  explicit Stuck(std::string e) : error_(std::move(e)) {}
+  std::string oldest() const override { return "reduce_scatter of 64 bytes in group dp_shard for unit layers.2"; }
+  std::string error() const override { return error_; }
+  std::string error_;
+  InFlightScope seen{*this};
+};
 
 void fail(const std::string& what, Communicator& world) {
   if (what == "usage") throw usage_error("data", "train.bin: no such file");
@@ -29,6 +39,11 @@ void fail(const std::string& what, Communicator& world) {
   if (what == "hang") sleep(600);  // its peers have to notice
   if (what == "stuck") {           // so has its own watchdog
     const OperationScope step("step"), operation("read of train.bin");
+    sleep(600);
+  }
+  if (what == "device" || what == "device_error") {
+    const Stuck device(what == "device" ? "" : "group dp_shard: NCCL: remote process exited");
+    const OperationScope operation("wait for the device");
     sleep(600);
   }
   if (what == "busy") {  // longer than deadline and grace, but with no operation that is

@@ -24,6 +24,7 @@ class Harness {
     bool tp_keep_gathered = false;
     bool reshard = true;
     DType gradient_wire = DType::f32;
+    bool overlap = false;
     bool poison = false;
     std::uint64_t delays = 0;  ///< seed of random delays before collectives; 0: none
     OptimizerConfig optimizer{};
@@ -38,6 +39,7 @@ class Harness {
     options.dp_replicate = options.tp = 1;
     options.tp_keep_gathered = false;
     options.gradient_wire = DType::f32;
+    options.overlap = false;
     return Harness(model, seq_len, options, cpu_device().make_stream(), true);
   }
 
@@ -61,6 +63,7 @@ class Harness {
                  {.reshard_after_forward = options.reshard,
                   .float8_all_gather = gathers_float8(options.float8),
                   .gradient_wire = options.gradient_wire,
+                  .overlap = options.overlap,
                   .poison = options.poison},
                  mesh_, *stream_, &gemms) {}
 

@@ -54,16 +54,17 @@ Measured run(const Harness::Options& options, bool tied) {
   for (std::size_t p = 0; p < before.bytes.size(); ++p) {
     m.peak.bytes[p] = ledger.usage(static_cast<Purpose>(p)).peak - before.bytes[p];
   }
-  m.plan = plan_memory({.settings = {.model = model_of(tied),
-                                     .precision = options.precision,
-                                     .float8 = options.float8,
-                                     .micro_batch = options.micro_batch,
-                                     .seq_len = seq_len,
-                                     .recompute = options.recompute},
-                        .mesh = h.mesh().shape(),
-                        .fsdp = {options.reshard, gathers_float8(options.float8), options.gradient_wire},
-                        .micro_batches = sequences_a_rank / options.micro_batch},
-                       h.stream());
+  m.plan =
+      plan_memory({.settings = {.model = model_of(tied),
+                                .precision = options.precision,
+                                .float8 = options.float8,
+                                .micro_batch = options.micro_batch,
+                                .seq_len = seq_len,
+                                .recompute = options.recompute},
+                   .mesh = h.mesh().shape(),
+                   .fsdp = {options.reshard, gathers_float8(options.float8), options.gradient_wire, options.overlap},
+                   .micro_batches = sequences_a_rank / options.micro_batch},
+                  h.stream());
   m.parameters = model_of(tied).parameters();
   m.shards = h.mesh().dp_shard().size();
   return m;
@@ -77,6 +78,7 @@ struct Case {
   DType gradient_wire = DType::f32;
   RecomputeConfig recompute{};
   const char* recipe = "tensorwise";
+  bool overlap = false;
 };
 
 Case recomputing(const char* name, const RecomputeConfig& recompute) {
@@ -105,6 +107,7 @@ class Memory : public testing::TestWithParam<Case> {
     options.reshard = GetParam().reshard;
     options.micro_batch = GetParam().micro_batch;
     options.gradient_wire = GetParam().gradient_wire;
+    options.overlap = GetParam().overlap;
     options.recompute = GetParam().recompute;
     return run(options, GetParam().tied);
   }
@@ -127,6 +130,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"float8_bf16_gather", Precision::float8, false, true, false, 1},
         Case{"rowwise", Precision::float8, false, true, false, 1, DType::f32, {}, "rowwise"},
         Case{"rowwise_kept", Precision::float8, false, false, true, 2, DType::f32, {}, "rowwise"},
+        Case{"overlap", Precision::bf16, true, true, true, 1, DType::f32, {}, "tensorwise", true},
+        Case{"overlap_bf16_wire", Precision::float8, false, true, false, 2, DType::bf16, {}, "tensorwise", true},
         Case{"gw_hp", Precision::float8, false, true, false, 1, DType::f32, {}, "rowwise_with_gw_hp"}),
     [](const auto& c) { return c.param.name; });
 

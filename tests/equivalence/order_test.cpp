@@ -96,9 +96,9 @@ TEST(PoisonedGathers, ChangeNoBit) {
         o.tp_keep_gathered = o.tp > 1 && !reshard;
         o.float8.all_gather = reshard ? "true" : "false";
         SCOPED_TRACE(fmt::format("{} replicas, tp {}, {}, {}", o.dp_replicate, o.tp, name_of(precision), reshard));
-        o.poison = false;
+        o.poison = o.overlap = false;
         const Outcome plain = train(o);
-        o.poison = true;
+        o.poison = o.overlap = true;
         const Outcome poisoned = train(o);
         EXPECT_EQ(poisoned.losses, plain.losses);
         EXPECT_TRUE(std::isfinite(plain.losses.back()));

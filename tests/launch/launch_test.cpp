@@ -92,6 +92,21 @@ TEST(Launch, ARankStuckInACallIsEndedByItsOwnWatchdog) {
   EXPECT_TRUE(contains(r.err, "read of train.bin in phase step (comm.timeout_seconds)")) << r.err;
 }
 
+TEST(Launch, WhatADeviceHasNotDoneIsNamed) {
+  const CommandResult r = job(1, "device 0 0.5 0.5");
+  EXPECT_EQ(r.exit_code, 71) << r.all();
+  EXPECT_TRUE(contains(r.err, "in wait for the device in phase step")) << r.err;
+  EXPECT_TRUE(contains(r.err, "not done on the device: reduce_scatter of 64 bytes in group dp_shard for unit layers.2"))
+      << r.err;
+}
+
+TEST(Launch, AnErrorOfADevicesLibraryEndsARankThatWaits) {
+  const CommandResult r = job(2, "device_error 1 300");
+  EXPECT_FALSE(r.timed_out);
+  EXPECT_NE(r.exit_code, 0);
+  EXPECT_TRUE(contains(r.err, "group dp_shard: NCCL: remote process exited; the main thread has not noticed")) << r.err;
+}
+
 TEST(Launch, ABusyRankIsLeftAlone) {
   const CommandResult r = job(1, "busy 0 1 1");
   EXPECT_EQ(r.exit_code, 0) << r.all();

@@ -51,6 +51,9 @@ class DelayedCommunicator final : public Communicator {
   std::unique_ptr<Communicator> split(int color, int key, std::string name) override {
     return std::make_unique<DelayedCommunicator>(inner_->split(color, key, std::move(name)), key_.seed + 1);
   }
+  std::unique_ptr<Communicator> on_stream(Stream& stream, std::string name) override {
+    return inner_->on_stream(stream, name);
+  }
   std::unique_ptr<Communicator> split_by_node(std::string name) override { return inner_->split_by_node(name); }
   std::int64_t scratch_bytes() const override { return inner_->scratch_bytes(); }
   [[noreturn]] void abort(int exit_code) override {

@@ -190,6 +190,12 @@ class MpiCommunicator final : public Communicator {
     return std::make_unique<MpiCommunicator>(stream_, std::move(name), std::move(node));
   }
 
+  std::unique_ptr<Communicator> on_stream(Stream& stream, std::string name) override {
+    if (depth_ > 0) throw internal_error("comm", "on_stream of group {} between group_begin and group_end", name_);
+    const OperationScope operation("on_stream", name_);
+    return std::make_unique<MpiCommunicator>(stream, std::move(name), duplicate(comm_.get(), operation));
+  }
+
   std::int64_t scratch_bytes() const override {
     return size_ == 1 ? 0 : std::max<std::int64_t>(2 * step_bytes, size_ * small_all_reduce);
   }

@@ -70,6 +70,9 @@ class SelfCommunicator final : public Communicator {
   std::unique_ptr<Communicator> split(int, int, std::string name) override {
     return make_self_communicator(stream_, std::move(name));
   }
+  std::unique_ptr<Communicator> on_stream(Stream& stream, std::string name) override {
+    return make_self_communicator(stream, std::move(name));
+  }
   std::unique_ptr<Communicator> split_by_node(std::string name) override {
     return make_self_communicator(stream_, std::move(name));
   }

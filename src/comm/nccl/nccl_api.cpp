@@ -1,0 +1,53 @@
+#include "src/comm/nccl/nccl_api.h"
+
+#include "src/base/error.h"
+#include "src/base/log.h"
+#include "src/device/cuda/dynamic_library.h"
+
+namespace octet {
+namespace {
+
+constexpr int oldest = NCCL_VERSION(2, 18, 0);
+
+NcclApi load() {
+  const cuda::DynamicLibrary library("libnccl.so.2", "nvidia-nccl-cu13 from PyPI, or NVIDIA's package libnccl2");
+  NcclApi api{};
+  const auto bind = [&](auto& function, const char* name) {
+    function = library.function<std::remove_pointer_t<std::remove_reference_t<decltype(function)>>>(name);
+  };
+  bind(api.get_version, "ncclGetVersion");
+  bind(api.get_unique_id, "ncclGetUniqueId");
+  bind(api.comm_init_rank_config, "ncclCommInitRankConfig");
+  bind(api.comm_finalize, "ncclCommFinalize");
+  bind(api.comm_destroy, "ncclCommDestroy");
+  bind(api.comm_abort, "ncclCommAbort");
+  bind(api.comm_get_async_error, "ncclCommGetAsyncError");
+  bind(api.get_error_string, "ncclGetErrorString");
+  bind(api.get_last_error, "ncclGetLastError");
+  bind(api.group_start, "ncclGroupStart");
+  bind(api.group_end, "ncclGroupEnd");
+  bind(api.all_gather, "ncclAllGather");
+  bind(api.reduce_scatter, "ncclReduceScatter");
+  bind(api.all_reduce, "ncclAllReduce");
+  bind(api.broadcast, "ncclBroadcast");
+  bind(api.send, "ncclSend");
+  bind(api.recv, "ncclRecv");
+
+  int version = 0;
+  api.get_version(&version);
+  if (version < oldest) {
+    throw usage_error("comm", "{} is NCCL {}.{}, expected 2.18 or newer", library.path(), version / 10000,
+                      version / 100 % 100);
+  }
+  log::info("NCCL {}.{}.{}, {}", version / 10000, version / 100 % 100, version % 100, library.path());
+  return api;
+}
+
+}  // namespace
+
+const NcclApi& nccl_api() {
+  static const NcclApi api = load();
+  return api;
+}
+
+}  // namespace octet

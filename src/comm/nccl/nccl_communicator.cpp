@@ -1,0 +1,198 @@
+#include <cstdlib>
+#include <utility>
+
+#include "src/base/error.h"
+#include "src/comm/arguments.h"
+#include "src/comm/nccl/nccl_backend.h"
+#include "src/comm/nccl/nccl_group.h"
+#include "src/comm/watchdog.h"
+
+namespace octet {
+namespace {
+
+ncclUniqueId common_id(const NcclApi& api, Communicator& rendezvous) {
+  ncclUniqueId id{};
+  if (rendezvous.rank() == 0) {
+    const ncclResult_t result = api.get_unique_id(&id);
+    if (result != ncclSuccess) throw internal_error("comm", "NCCL: an id: {}", api.get_error_string(result));
+  }
+  rendezvous.broadcast(&id, sizeof id, DType::u8, 0);
+  return id;
+}
+
+class NcclCommunicator final : public Communicator {
+ public:
+  NcclCommunicator(std::unique_ptr<Communicator> rendezvous, Stream& stream, const NcclApi& api)
+      : rendezvous_(std::move(rendezvous)),
+        stream_(stream),
+        api_(api),
+        group_(api, common_id(api, *rendezvous_), rendezvous_->rank(), rendezvous_->size(), rendezvous_->name(),
+               stream) {}
+
+  int rank() const override { return rendezvous_->rank(); }
+  int size() const override { return rendezvous_->size(); }
+  const std::string& name() const override { return rendezvous_->name(); }
+  Stream& stream() const override { return stream_; }
+
+  void all_gather(const void* send, void* recv, std::int64_t count, DType dtype) override {
+    check_count("all_gather", name(), count);
+    const std::size_t bytes = bytes_of(count, dtype);
+    run("all_gather", size() * count * size_of(dtype),
+        [&] { return api_.all_gather(send, recv, bytes, ncclUint8, group_.get(), native()); });
+  }
+
+  void reduce_scatter(const float* send, float* recv, std::int64_t count) override {
+    check_count("reduce_scatter", name(), count);
+    run("reduce_scatter", size() * count * size_of(DType::f32), [&] {
+      return api_.reduce_scatter(send, recv, static_cast<std::size_t>(count), ncclFloat32, ncclSum, group_.get(),
+                                 native());
+    });
+  }
+
+  /// NCCL's maximum of floats drops a NaN; as integers the floats that are not negative keep their order, with NaN
+  /// above all and what is negative below.
+  void all_reduce(void* data, std::int64_t count, DType dtype, ReduceOp op) override {
+    check_count("all_reduce", name(), count);
+    check_reducible(name(), dtype);
+    const bool floats = dtype == DType::f32 && op == ReduceOp::sum;
+    run(op == ReduceOp::sum ? "all_reduce (sum)" : "all_reduce (max)", count * size_of(dtype), [&] {
+      return api_.all_reduce(data, data, static_cast<std::size_t>(count), floats ? ncclFloat32 : ncclInt32,
+                             op == ReduceOp::sum ? ncclSum : ncclMax, group_.get(), native());
+    });
+  }
+
+  void all_to_all(const void* send, void* recv, std::int64_t count, DType dtype) override {
+    check_count("all_to_all", name(), count);
+    const std::size_t bytes = bytes_of(count, dtype);
+    run("all_to_all", size() * count * size_of(dtype), [&] {
+      ncclResult_t result = api_.group_start();
+      const auto attempt = [&](ncclResult_t r) { result = result == ncclSuccess ? r : result; };
+      for (int peer = 0; peer < size(); ++peer) {
+        const std::size_t place = static_cast<std::size_t>(peer) * bytes;
+        attempt(api_.send(static_cast<const char*>(send) + place, bytes, ncclUint8, peer, group_.get(), native()));
+        attempt(api_.recv(static_cast<char*>(recv) + place, bytes, ncclUint8, peer, group_.get(), native()));
+      }
+      attempt(api_.group_end());
+      return result;
+    });
+  }
+
+  void broadcast(void* data, std::int64_t count, DType dtype, int root) override {
+    check_count("broadcast", name(), count);
+    check_peer("broadcast", name(), root, size());
+    run("broadcast", count * size_of(dtype),
+        [&] { return api_.broadcast(data, data, bytes_of(count, dtype), ncclUint8, root, group_.get(), native()); });
+  }
+
+  void send(const void* data, std::int64_t count, DType dtype, int to) override {
+    check_transfer("send", count, to);
+    run("send", count * size_of(dtype),
+        [&] { return api_.send(data, bytes_of(count, dtype), ncclUint8, to, group_.get(), native()); });
+  }
+
+  void recv(void* data, std::int64_t count, DType dtype, int from) override {
+    check_transfer("recv", count, from);
+    run("recv", count * size_of(dtype),
+        [&] { return api_.recv(data, bytes_of(count, dtype), ncclUint8, from, group_.get(), native()); });
+  }
+
+  void barrier() override {
+    const OperationScope operation("barrier", name());
+    if (depth_ > 0) return;  // what follows in the stream comes after group_end anyway
+    stream_.synchronize();
+    rendezvous_->barrier();
+  }
+
+  void group_begin() override {
+    if (depth_++ > 0) return;
+    const OperationScope operation("group_begin", name());
+    group_.wait_until_ready(operation);
+    group_.check(api_.group_start(), operation);
+  }
+
+  void group_end() override {
+    if (depth_ == 0) throw internal_error("comm", "group_end without group_begin in group {}", name());
+    if (--depth_ > 0) return;
+    const OperationScope operation(std::exchange(grouped_, "group_end"), name(), std::exchange(grouped_bytes_, 0));
+    group_.check(api_.group_end(), operation);
+    group_.wait_until_ready(operation);
+    group_.launched(operation.text());
+  }
+
+  std::unique_ptr<Communicator> split(int color, int key, std::string name) override {
+    if (depth_ > 0) throw internal_error("comm", "split of group {} between group_begin and group_end", this->name());
+    return make_nccl_communicator(rendezvous_->split(color, key, std::move(name)), stream_, api_);
+  }
+
+  std::unique_ptr<Communicator> split_by_node(std::string name) override {
+    if (depth_ > 0) throw internal_error("comm", "split of group {} between group_begin and group_end", this->name());
+    return make_nccl_communicator(rendezvous_->split_by_node(std::move(name)), stream_, api_);
+  }
+
+  std::unique_ptr<Communicator> on_stream(Stream& stream, std::string name) override {
+    if (depth_ > 0) throw internal_error("comm", "on_stream of group {} within a group of calls", this->name());
+    return make_nccl_communicator(rendezvous_->split(0, rank(), std::move(name)), stream, api_);
+  }
+
+  /// NCCL's own buffers are not in the ledger.
+  std::int64_t scratch_bytes() const override { return 0; }
+  [[noreturn]] void abort(int exit_code) override {
+    rendezvous_->abort(exit_code);
+    std::abort();  // gcc does not believe a virtual noreturn
+  }
+
+ private:
+  static std::size_t bytes_of(std::int64_t count, DType dtype) {
+    return static_cast<std::size_t>(count * size_of(dtype));
+  }
+  cudaStream_t native() const { return static_cast<cudaStream_t>(stream_.native()); }
+
+  void check_transfer(const char* operation, std::int64_t count, int peer) const {
+    check_count(operation, name(), count);
+    check_peer(operation, name(), peer, size());
+    if (peer == rank() && depth_ == 0) {
+      throw internal_error("comm", "{} with oneself outside group_begin/end never ends", operation);
+    }
+  }
+
+  /// One call; within a group NCCL only takes note of it.
+  template <typename Call>
+  void run(std::string_view what, std::int64_t bytes, const Call& call) {
+    const OperationScope operation(what, name(), bytes);
+    if (depth_ > 0) {
+      grouped_ = what;
+      grouped_bytes_ += bytes;
+      group_.check(call(), operation);
+      return;
+    }
+    group_.wait_until_ready(operation);
+    group_.check(call(), operation);
+    group_.wait_until_ready(operation);
+    group_.launched(operation.text());
+  }
+
+  std::unique_ptr<Communicator> rendezvous_;
+  Stream& stream_;
+  const NcclApi& api_;
+  NcclGroup group_;
+  int depth_ = 0;                           ///< of group_begin
+  std::string_view grouped_ = "group_end";  ///< last call within, for messages
+  std::int64_t grouped_bytes_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Communicator> make_nccl_communicator(std::unique_ptr<Communicator> rendezvous, Stream& stream,
+                                                     const NcclApi& api) {
+  if (rendezvous->size() == 1) return make_self_communicator(stream, rendezvous->name());
+  return std::make_unique<NcclCommunicator>(std::move(rendezvous), stream, api);
+}
+
+std::unique_ptr<Communicator> make_nccl_communicator(std::unique_ptr<Communicator> rendezvous, Stream& stream) {
+  if (stream.device().type() != DeviceType::cuda) {
+    throw internal_error("comm", "the nccl backend serves CUDA streams, this one is of {}", stream.device().name());
+  }
+  return make_nccl_communicator(std::move(rendezvous), stream, nccl_api());
+}
+
+}  // namespace octet

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <nccl.h>
+
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/comm/in_flight.h"
+#include "src/comm/nccl/nccl_api.h"
+#include "src/comm/watchdog.h"
+#include "src/device/device.h"
+
+namespace octet {
+
+/// One non-blocking communicator of NCCL and what was given to the device through it.
+class NcclGroup final : public InFlight {
+ public:
+  /// Collective over the `ranks` ranks that have the same `id`. Polls under the deadline of an operation of its own.
+  NcclGroup(const NcclApi& api, const ncclUniqueId& id, int rank, int ranks, std::string name, Stream& stream);
+  /// Waits for NCCL to let go, for seconds at most; after an error, or while one is on its way, it is aborted.
+  ~NcclGroup() override;
+  NcclGroup(const NcclGroup&) = delete;
+  NcclGroup& operator=(const NcclGroup&) = delete;
+
+  ncclComm_t get() const { return comm_; }
+  /// Until NCCL has taken all that it was given on the host. Throws Error (lost_peer) on its error or the deadline.
+  void wait_until_ready(const OperationScope& operation);
+  /// Of a call of NCCL for this group: throws on all but success and "in progress".
+  void check(ncclResult_t result, const OperationScope& operation);
+  /// The stream has been given `operation`.
+  void launched(std::string operation);
+
+  std::string oldest() const override;
+  std::string error() const override;
+
+ private:
+  struct Launched {
+    std::unique_ptr<Event> done;
+    std::string operation;
+  };
+
+  /// Takes out what is done; the events are used again. The lock is held.
+  void retire() const;
+  std::string describe(ncclResult_t result) const;
+  void give_back() noexcept;
+
+  const NcclApi& api_;
+  std::string name_;
+  Stream& stream_;
+  ncclComm_t comm_ = nullptr;
+  bool failed_ = false;
+  mutable std::mutex mutex_;
+  mutable std::deque<Launched> launched_;  ///< in the order of the stream
+  mutable std::vector<std::unique_ptr<Event>> idle_;
+  InFlightScope seen_;
+};
+
+}  // namespace octet

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <memory>
+
+#include "src/comm/communicator.h"
+
+namespace octet {
+
+/// All ranks of `rendezvous`, for a GPU's stream: collectives by NCCL, ordered on the stream. `rendezvous` (MPI, on a
+/// CPU stream) tells them of each other, splits groups and is the barrier. Collective. libnccl.so.2 is looked for as
+/// CUDA's other libraries are; a usage error says what to do where it is not found, and where the build has no CUDA.
+///
+/// - Groups of one rank need no NCCL. Sums are in NCCL's order, which may differ from the ranks'.
+/// - Nothing waits for the device but barrier(). NCCL's communicators are non-blocking: what can hang on the host is
+///   polled under the watchdog's deadline; what hangs on the device is named by the watchdog (src/comm/in_flight.h).
+/// - An error that NCCL reports throws Error (lost_peer) from the next call, naming group and operation.
+std::unique_ptr<Communicator> make_nccl_communicator(std::unique_ptr<Communicator> rendezvous, Stream& stream);
+
+}  // namespace octet

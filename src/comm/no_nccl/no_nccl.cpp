@@ -1,0 +1,14 @@
+#include "src/base/error.h"
+#include "src/comm/nccl_communicator.h"
+
+namespace octet {
+
+std::unique_ptr<Communicator> make_nccl_communicator(std::unique_ptr<Communicator> rendezvous, Stream&) {
+  throw usage_error(
+      "comm",
+      "{} ranks on GPUs need NCCL, and this program was built without CUDA: build the preset cuda, or use "
+      "--device cpu",
+      rendezvous->size());
+}
+
+}  // namespace octet

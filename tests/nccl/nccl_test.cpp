@@ -1,0 +1,142 @@
+// What the contract does not say: errors, ends, and what the watchdog is told.
+#include <gtest/gtest.h>
+
+#include "src/base/error.h"
+#include "src/comm/in_flight.h"
+#include "src/comm/mpi/mpi_communicator.h"
+#include "src/comm/nccl/nccl_backend.h"
+#include "src/comm/watchdog.h"
+#include "tests/nccl/stand_in_nccl.h"
+
+namespace octet::test {
+namespace {
+
+class Nccl : public testing::Test {
+ protected:
+  Nccl() {
+    stand_in() = {};
+    comm_ = make_nccl_communicator(announced(make_mpi_communicator(*stream_, "world")), *stream_, stand_in_api());
+    if (comm_->size() == 1) comm_.reset();
+  }
+  void SetUp() override {
+    if (comm_ == nullptr) GTEST_SKIP() << "a group of one needs no NCCL";
+  }
+
+  std::string message_of(const std::function<void()>& work) {
+    try {
+      work();
+    } catch (const Error& e) {
+      code_ = e.code();
+      return e.what();
+    }
+    return "nothing was thrown";
+  }
+
+  std::unique_ptr<Stream> stream_ = cpu_device().make_stream();
+  std::unique_ptr<Communicator> comm_;
+  ExitCode code_ = ExitCode::usage;
+};
+
+TEST_F(Nccl, IsDestroyedInAGoodEnd) {
+  EXPECT_EQ(stand_in().alive, 1);
+  auto part = comm_->split(0, comm_->rank(), "part");
+  EXPECT_EQ(stand_in().alive, 2);
+  part.reset();
+  comm_.reset();
+  EXPECT_EQ(stand_in().alive, 0);
+  EXPECT_EQ(stand_in().destroyed, 2);
+  EXPECT_EQ(stand_in().aborted, 0);
+}
+
+TEST_F(Nccl, AnErrorNamesOperationUnitAndGroupAndAborts) {
+  float x = 1;
+  comm_->all_reduce(&x, 1, DType::f32, ReduceOp::sum);
+  stand_in().fails_with = ncclRemoteError;
+  const UnitScope unit("layers.3");
+  const std::string message = message_of([&] { comm_->all_reduce(&x, 1, DType::f32, ReduceOp::sum); });
+  for (const char* part : {"all_reduce (sum) of 4 bytes in group world for unit layers.3", "remote process exited",
+                           "socket closed", "another rank has ended"}) {
+    EXPECT_NE(message.find(part), std::string::npos) << message;
+  }
+  EXPECT_EQ(code_, ExitCode::lost_peer);
+  EXPECT_NE(error_in_flight().find("group world: NCCL: remote process exited"), std::string::npos) << error_in_flight();
+  comm_.reset();
+  EXPECT_EQ(stand_in().aborted, 1);
+  EXPECT_EQ(error_in_flight(), "");
+}
+
+TEST_F(Nccl, ACallThatStaysInProgressEndsAtTheDeadline) {
+  const Watchdog watchdog({.start = 0.2, .step = 0.2, .checkpoint = 0.2}, 60);
+  float x = 1;
+  stand_in().never_ready = true;
+  const std::string message = message_of([&] { comm_->all_reduce(&x, 1, DType::f32, ReduceOp::max); });
+  EXPECT_NE(message.find("all_reduce (max) of 4 bytes in group world has not completed"), std::string::npos) << message;
+  EXPECT_EQ(code_, ExitCode::lost_peer);
+  stand_in().never_ready = false;
+}
+
+TEST_F(Nccl, AWrongCallIsABug) {
+  stand_in().fails_with = ncclInvalidUsage;
+  char x = 0;
+  message_of([&] { comm_->broadcast(&x, 1, DType::u8, 0); });
+  EXPECT_EQ(code_, ExitCode::internal);
+}
+
+/// A stream whose events are complete when the test says so.
+struct SlowEvent final : Event {
+  explicit SlowEvent(const bool& done) : done_(done) {}
+  bool complete() const override { return done_; }
+  void synchronize() const override {}
+  const bool& done_;
+};
+class SlowDevice final : public Device {
+ public:
+  DeviceType type() const override { return DeviceType::cpu; }
+  std::string name() const override { return "slow"; }
+  std::int64_t memory_bytes() const override { return cpu_device().memory_bytes(); }
+  std::unique_ptr<Stream> make_stream() override;
+  std::unique_ptr<Event> make_event() override { return std::make_unique<SlowEvent>(done); }
+  void* allocate(std::int64_t bytes) override { return cpu_device().allocate(bytes); }
+  void deallocate(void* memory, std::int64_t bytes) noexcept override { cpu_device().deallocate(memory, bytes); }
+  void* allocate_host(std::int64_t bytes) override { return cpu_device().allocate_host(bytes); }
+  void deallocate_host(void* memory) noexcept override { cpu_device().deallocate_host(memory); }
+  void zero(void*, std::int64_t, Stream&) override {}
+  void copy(void*, const void*, std::int64_t, Stream&) override {}
+  void copy_from_host(void*, const void*, std::int64_t, Stream&) override {}
+  void copy_to_host(void*, const void*, std::int64_t, Stream&) override {}
+
+  bool done = false;
+};
+struct SlowStream final : Stream {
+  explicit SlowStream(Device& d) : device_(d) {}
+  Device& device() const override { return device_; }
+  void record(Event&) override {}
+  void wait(const Event&) override {}
+  void synchronize() override {}
+  Device& device_;
+};
+std::unique_ptr<Stream> SlowDevice::make_stream() {
+  return std::make_unique<SlowStream>(*this);
+}
+
+TEST_F(Nccl, TheOldestOperationThatIsNotDoneIsNamed) {
+  SlowDevice device;
+  const auto slow = device.make_stream();
+  const auto comm =
+      make_nccl_communicator(announced(make_mpi_communicator(*stream_, "dp_shard")), *slow, stand_in_api());
+  EXPECT_EQ(operations_in_flight(), "");
+  std::vector<char> all(static_cast<std::size_t>(16 * comm->size()));
+  {
+    const UnitScope unit("layers.1");
+    comm->all_gather(all.data() + 16 * comm->rank(), all.data(), 16, DType::e4m3);
+  }
+  float x = 1;
+  comm->all_reduce(&x, 1, DType::f32, ReduceOp::sum);
+  EXPECT_EQ(operations_in_flight(),
+            fmt::format("all_gather of {} bytes in group dp_shard for unit layers.1", 16 * comm->size()));
+  device.done = true;
+  EXPECT_EQ(operations_in_flight(), "");
+}
+
+}  // namespace
+}  // namespace octet::test

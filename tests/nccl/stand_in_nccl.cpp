@@ -1,0 +1,187 @@
+#include "tests/nccl/stand_in_nccl.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+namespace octet::test {
+namespace {
+
+Communicator* last_announced = nullptr;
+
+/// Passes all on; a broadcast is how an id is told.
+class Announced final : public Communicator {
+ public:
+  explicit Announced(std::unique_ptr<Communicator> inner) : inner_(std::move(inner)) {}
+
+  int rank() const override { return inner_->rank(); }
+  int size() const override { return inner_->size(); }
+  const std::string& name() const override { return inner_->name(); }
+  Stream& stream() const override { return inner_->stream(); }
+  void all_gather(const void* s, void* r, std::int64_t n, DType t) override { inner_->all_gather(s, r, n, t); }
+  void reduce_scatter(const float* s, float* r, std::int64_t n) override { inner_->reduce_scatter(s, r, n); }
+  void all_reduce(void* d, std::int64_t n, DType t, ReduceOp op) override { inner_->all_reduce(d, n, t, op); }
+  void all_to_all(const void* s, void* r, std::int64_t n, DType t) override { inner_->all_to_all(s, r, n, t); }
+  void broadcast(void* data, std::int64_t count, DType dtype, int root) override {
+    last_announced = inner_.get();
+    inner_->broadcast(data, count, dtype, root);
+  }
+  void send(const void* d, std::int64_t n, DType t, int to) override { inner_->send(d, n, t, to); }
+  void recv(void* d, std::int64_t n, DType t, int from) override { inner_->recv(d, n, t, from); }
+  void barrier() override { inner_->barrier(); }
+  void group_begin() override { inner_->group_begin(); }
+  void group_end() override { inner_->group_end(); }
+  std::unique_ptr<Communicator> split(int color, int key, std::string name) override {
+    return announced(inner_->split(color, key, std::move(name)));
+  }
+  std::unique_ptr<Communicator> on_stream(Stream& stream, std::string name) override {
+    return announced(inner_->on_stream(stream, std::move(name)));
+  }
+  std::unique_ptr<Communicator> split_by_node(std::string name) override {
+    return announced(inner_->split_by_node(std::move(name)));
+  }
+  std::int64_t scratch_bytes() const override { return inner_->scratch_bytes(); }
+  [[noreturn]] void abort(int exit_code) override {
+    inner_->abort(exit_code);
+    std::abort();  // gcc does not believe a virtual noreturn
+  }
+
+ private:
+  std::unique_ptr<Communicator> inner_;
+};
+
+/// What an ncclComm_t points to.
+struct Comm {
+  std::unique_ptr<Communicator> inner;
+  int polls = 0;
+};
+
+Comm& of(ncclComm_t comm) {
+  return *reinterpret_cast<Comm*>(comm);
+}
+
+struct Call {
+  Comm* comm;
+  std::function<void(Communicator&)> run;
+};
+int depth = 0;
+std::vector<Call> grouped;
+
+void run_all(const std::vector<Call>& calls) {
+  std::vector<Comm*> comms;
+  for (const Call& c : calls) {
+    if (std::find(comms.begin(), comms.end(), c.comm) == comms.end()) comms.push_back(c.comm);
+  }
+  for (Comm* c : comms) c->inner->group_begin();
+  for (const Call& c : calls) c.run(*c.comm->inner);
+  for (Comm* c : comms) c->inner->group_end();
+  for (Comm* c : comms) c->polls = stand_in().polls;
+}
+
+ncclResult_t add(ncclComm_t comm, std::function<void(Communicator&)> run) {
+  grouped.push_back({&of(comm), std::move(run)});
+  if (depth > 0) return ncclSuccess;
+  run_all(std::exchange(grouped, {}));
+  return ncclInProgress;
+}
+
+std::int64_t count_of(std::size_t n) {
+  return static_cast<std::int64_t>(n);
+}
+
+ncclResult_t init(ncclComm_t* comm, int ranks, ncclUniqueId, int rank, ncclConfig_t* config) {
+  if (config->blocking != 0 || last_announced == nullptr || last_announced->size() != ranks) return ncclInvalidArgument;
+  auto made = std::make_unique<Comm>();
+  made->inner = last_announced->split(0, rank, std::string("stand-in of ") + config->commName);
+  made->polls = stand_in().polls;
+  ++stand_in().alive;
+  *comm = reinterpret_cast<ncclComm_t>(made.release());
+  return ncclInProgress;
+}
+
+ncclResult_t end(ncclComm_t comm, int& how) {
+  delete reinterpret_cast<Comm*>(comm);
+  --stand_in().alive;
+  ++how;
+  return ncclSuccess;
+}
+
+ncclResult_t state_of(ncclComm_t comm, ncclResult_t* state) {
+  *state = stand_in().fails_with;
+  if (*state != ncclSuccess) return ncclSuccess;
+  if (stand_in().never_ready || of(comm).polls > 0) *state = ncclInProgress;
+  if (of(comm).polls > 0) --of(comm).polls;
+  return ncclSuccess;
+}
+
+ncclResult_t reduce_scatter(const void* send, void* recv, std::size_t n, ncclDataType_t type, ncclRedOp_t op,
+                            ncclComm_t comm, cudaStream_t) {
+  if (type != ncclFloat32 || op != ncclSum) return ncclInvalidArgument;
+  return add(comm, [=](Communicator& c) {
+    c.reduce_scatter(static_cast<const float*>(send), static_cast<float*>(recv), count_of(n));
+  });
+}
+
+ncclResult_t all_reduce(const void* send, void* recv, std::size_t n, ncclDataType_t type, ncclRedOp_t op,
+                        ncclComm_t comm, cudaStream_t) {
+  if (send != recv || (type != ncclFloat32 && type != ncclInt32)) return ncclInvalidArgument;
+  return add(comm, [=](Communicator& c) {
+    c.all_reduce(recv, count_of(n), type == ncclFloat32 ? DType::f32 : DType::i32,
+                 op == ncclSum ? ReduceOp::sum : ReduceOp::max);
+  });
+}
+
+}  // namespace
+
+StandIn& stand_in() {
+  static StandIn instance;
+  return instance;
+}
+
+const NcclApi& stand_in_api() {
+  static const NcclApi api = {
+      .get_version = [](int* version) { return *version = NCCL_VERSION(2, 28, 0), ncclSuccess; },
+      .get_unique_id = [](ncclUniqueId* id) { return std::memset(id, 7, sizeof *id), ncclSuccess; },
+      .comm_init_rank_config = init,
+      .comm_finalize = [](ncclComm_t comm) { return of(comm).polls = stand_in().polls, ncclInProgress; },
+      .comm_destroy = [](ncclComm_t comm) { return end(comm, stand_in().destroyed); },
+      .comm_abort = [](ncclComm_t comm) { return end(comm, stand_in().aborted); },
+      .comm_get_async_error = state_of,
+      .get_error_string = [](ncclResult_t result) { return result == ncclRemoteError ? "remote process exited" : "?"; },
+      .get_last_error = [](ncclComm_t) { return "socket closed"; },
+      .group_start = [] { return ++depth, ncclSuccess; },
+      .group_end =
+          [] {
+            if (--depth > 0) return ncclSuccess;
+            run_all(std::exchange(grouped, {}));
+            return ncclInProgress;
+          },
+      .all_gather =
+          [](const void* send, void* recv, std::size_t n, ncclDataType_t, ncclComm_t comm, cudaStream_t) {
+            return add(comm, [=](Communicator& c) { c.all_gather(send, recv, count_of(n), DType::u8); });
+          },
+      .reduce_scatter = reduce_scatter,
+      .all_reduce = all_reduce,
+      .broadcast =
+          [](const void* send, void* recv, std::size_t n, ncclDataType_t, int root, ncclComm_t comm, cudaStream_t) {
+            if (send != recv) return ncclInvalidArgument;
+            return add(comm, [=](Communicator& c) { c.broadcast(recv, count_of(n), DType::u8, root); });
+          },
+      .send =
+          [](const void* data, std::size_t n, ncclDataType_t, int peer, ncclComm_t comm, cudaStream_t) {
+            return add(comm, [=](Communicator& c) { c.send(data, count_of(n), DType::u8, peer); });
+          },
+      .recv =
+          [](void* data, std::size_t n, ncclDataType_t, int peer, ncclComm_t comm, cudaStream_t) {
+            return add(comm, [=](Communicator& c) { c.recv(data, count_of(n), DType::u8, peer); });
+          },
+  };
+  return api;
+}
+
+std::unique_ptr<Communicator> announced(std::unique_ptr<Communicator> inner) {
+  return std::make_unique<Announced>(std::move(inner));
+}
+
+}  // namespace octet::test

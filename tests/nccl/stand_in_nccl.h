@@ -1,0 +1,29 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "src/comm/communicator.h"
+#include "src/comm/nccl/nccl_api.h"
+
+/// NCCL's functions over the communicator of another backend, for CPU memory: as non-blocking communicators, every call
+/// is "in progress" until it was asked about a few times, and what a group holds runs when the outermost one ends.
+namespace octet::test {
+
+/// What the tests set and read, of this process.
+struct StandIn {
+  int polls = 3;                          ///< until a call is no longer in progress
+  ncclResult_t fails_with = ncclSuccess;  ///< what the next questions about any communicator answer
+  bool never_ready = false;               ///< calls stay in progress
+  int alive = 0, destroyed = 0, aborted = 0;
+};
+StandIn& stand_in();
+
+const NcclApi& stand_in_api();
+
+/// Rank and group of a communicator of the stand-in come from the rendezvous that announced itself last: NCCL's id says
+/// nothing of who has it. Splits announce themselves too.
+std::unique_ptr<Communicator> announced(std::unique_ptr<Communicator> inner);
+
+}  // namespace octet::test

@@ -1,0 +1,106 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/comm/communicator.h"
+#include "src/device/device.h"
+
+/// A CPU device whose streams note what they were told, so that a test can say what a device with streams that run at
+/// once would be free to do: which work must wait for which, and which need not.
+namespace octet::test {
+
+/// Work in the order in which it was issued; each piece knows all that must be done before it.
+class Recording {
+ public:
+  /// Returns the piece's number.
+  int work(const Stream& stream, std::string name) {
+    std::vector<bool>& before = before_[&stream];
+    before.resize(works_.size() + 1, false);
+    works_.push_back({std::move(name), before});
+    before[works_.size() - 1] = true;
+    return static_cast<int>(works_.size()) - 1;
+  }
+  void record(const Stream& stream, const Event& event) { at_[&event] = before_[&stream]; }
+  void wait(const Stream& stream, const Event& event) {
+    std::vector<bool>& before = before_[&stream];
+    const std::vector<bool>& more = at_[&event];
+    before.resize(std::max(before.size(), more.size()), false);
+    for (std::size_t i = 0; i < more.size(); ++i) before[i] = before[i] || more[i];
+  }
+  void host_waits() { ++host_waits_; }
+
+  /// Whether piece a is done when piece b begins, whatever the streams do.
+  bool precedes(int a, int b) const {
+    const std::vector<bool>& before = works_[static_cast<std::size_t>(b)].before;
+    return static_cast<std::size_t>(a) < before.size() && before[static_cast<std::size_t>(a)];
+  }
+  /// Numbers of all pieces of that name, in order.
+  std::vector<int> all(const std::string& name) const {
+    std::vector<int> found;
+    for (std::size_t i = 0; i < works_.size(); ++i) {
+      if (works_[i].name == name) found.push_back(static_cast<int>(i));
+    }
+    return found;
+  }
+  int count_host_waits() const { return host_waits_; }
+
+ private:
+  struct Work {
+    std::string name;
+    std::vector<bool> before;
+  };
+  std::vector<Work> works_;
+  std::map<const Stream*, std::vector<bool>> before_;
+  std::map<const Event*, std::vector<bool>> at_;
+  int host_waits_ = 0;
+};
+
+class RecordingDevice final : public Device {
+ public:
+  explicit RecordingDevice(Recording& recording) : recording_(recording) {}
+
+  DeviceType type() const override { return DeviceType::cpu; }
+  std::string name() const override { return "recording"; }
+  std::int64_t memory_bytes() const override { return cpu_device().memory_bytes(); }
+  std::unique_ptr<Stream> make_stream() override { return std::make_unique<RecordingStream>(*this, recording_); }
+  std::unique_ptr<Event> make_event() override { return std::make_unique<RecordingEvent>(recording_); }
+  void* allocate(std::int64_t bytes) override { return cpu_device().allocate(bytes); }
+  void deallocate(void* memory, std::int64_t bytes) noexcept override { cpu_device().deallocate(memory, bytes); }
+  void* allocate_host(std::int64_t bytes) override { return cpu_device().allocate_host(bytes); }
+  void deallocate_host(void* memory) noexcept override { cpu_device().deallocate_host(memory); }
+  void zero(void* memory, std::int64_t bytes, Stream&) override { cpu_device().zero(memory, bytes, *plain_); }
+  void copy(void* to, const void* from, std::int64_t bytes, Stream&) override {
+    cpu_device().copy(to, from, bytes, *plain_);
+  }
+  void copy_from_host(void* to, const void* from, std::int64_t bytes, Stream&) override {
+    cpu_device().copy_from_host(to, from, bytes, *plain_);
+  }
+  void copy_to_host(void* to, const void* from, std::int64_t bytes, Stream&) override {
+    cpu_device().copy_to_host(to, from, bytes, *plain_);
+  }
+
+ private:
+  struct RecordingEvent final : Event {
+    explicit RecordingEvent(Recording& r) : recording(r) {}
+    bool complete() const override { return true; }
+    void synchronize() const override { recording.host_waits(); }
+    Recording& recording;
+  };
+  struct RecordingStream final : Stream {
+    RecordingStream(Device& d, Recording& r) : owner(d), recording(r) {}
+    Device& device() const override { return owner; }
+    void record(Event& event) override { recording.record(*this, event); }
+    void wait(const Event& event) override { recording.wait(*this, event); }
+    void synchronize() override { recording.host_waits(); }
+    Device& owner;
+    Recording& recording;
+  };
+
+  Recording& recording_;
+  std::unique_ptr<Stream> plain_ = cpu_device().make_stream();
+};
+
+}  // namespace octet::test
