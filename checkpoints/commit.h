@@ -13,8 +13,8 @@ namespace octet::checkpoint {
 std::string pack(const StoredFile& file);
 StoredFile unpack_file(const std::string& bytes);
 
-/// Usage error when the file system of `root` has no room for a checkpoint of so many bytes beside a reserve for the
-/// files' own structure and the run's logs.
+/// Internal error, as of every disk that is full, when the file system of `root` has no room for a checkpoint of so
+/// many bytes beside a reserve for the files' own structure and the run's logs.
 void check_free_space(const std::string& root, std::int64_t bytes);
 
 /// An empty step-N.tmp; what an unfinished write left under that name goes. Returns its path. Rank 0 only.

@@ -16,6 +16,7 @@
 #include "src/base/file_handle.h"
 #include "src/base/handle.h"
 #include "src/base/log.h"
+#include "src/base/sync_folder.h"
 
 namespace octet::checkpoint {
 namespace {
@@ -110,7 +111,7 @@ void write_file(const std::string& path, std::string_view content) {
 }
 
 void sync_directory(const std::string& path) {
-  sync(open_path(path, O_RDONLY | O_DIRECTORY), path);
+  if (!sync_folder(path)) throw failed(path, "cannot be synced");
 }
 
 void rename_durably(const std::string& from, const std::string& to) {

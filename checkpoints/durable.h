@@ -16,7 +16,7 @@ void make_directory(const std::string& path);
 void make_directories(const std::string& path);
 /// Makes a file that must not exist, writes and syncs it. Its entry is durable after sync_directory.
 void write_file(const std::string& path, std::string_view content);
-/// Makes the entries of a directory durable.
+/// Makes the entries of a directory durable, where the file system can.
 void sync_directory(const std::string& path);
 /// Within one file system; `to` must not exist or be an empty directory. Syncs the parent of `to`.
 void rename_durably(const std::string& from, const std::string& to);

@@ -9,8 +9,8 @@ namespace octet::checkpoint {
 /// was not committed is removed; a killed process leaves PATH.tmp, which nobody takes for the directory.
 class PendingDirectory {
  public:
-  /// Makes PATH.tmp and missing folders above it. Usage error when PATH or PATH.tmp exists, or the file system has not
-  /// `bytes` to spare.
+  /// Makes PATH.tmp and missing folders above it. Usage error when PATH or PATH.tmp exists, internal error when the
+  /// file system has not `bytes` to spare.
   PendingDirectory(std::string path, std::int64_t bytes);
   ~PendingDirectory();
   PendingDirectory(const PendingDirectory&) = delete;

@@ -5,11 +5,32 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
+#include <system_error>
+#include <vector>
 
 #include "src/base/log.h"
 
 namespace octet {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// "RANK-PROCESS" of a name "PREFIX.RANK-PROCESS.tmp".
+bool is_replacement(std::string_view name, const std::string& prefix) {
+  constexpr std::string_view end = ".tmp";
+  if (!name.starts_with(prefix) || !name.ends_with(end) || name.size() < prefix.size() + end.size()) return false;
+  name.remove_prefix(prefix.size());
+  name.remove_suffix(end.size());
+  const auto is_number = [](std::string_view text) {
+    return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+  };
+  const std::size_t dash = name.find('-');
+  return dash != std::string_view::npos && is_number(name.substr(0, dash)) && is_number(name.substr(dash + 1));
+}
+
+}  // namespace
 
 bool replace_file(const std::string& path, std::string_view text) {
   // Of this process alone: the rank tells those apart that have the same number on two machines.
@@ -22,6 +43,17 @@ bool replace_file(const std::string& path, std::string_view text) {
   std::remove(temporary.c_str());
   errno = why;
   return false;
+}
+
+void remove_replacements(const std::string& path) {
+  const fs::path file(path);
+  std::error_code error;
+  std::vector<fs::path> found;  // first, since what a listing shows that changes meanwhile is left open
+  const fs::path folder = file.has_parent_path() ? file.parent_path() : ".";
+  for (fs::directory_iterator i(folder, error); !error && i != fs::directory_iterator(); i.increment(error)) {
+    if (is_replacement(i->path().filename().string(), file.filename().string() + ".")) found.push_back(i->path());
+  }
+  for (const fs::path& leftover : found) fs::remove(leftover, error);
 }
 
 }  // namespace octet

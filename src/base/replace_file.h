@@ -11,4 +11,8 @@ namespace octet {
 /// system refuses.
 [[nodiscard]] bool replace_file(const std::string& path, std::string_view text);
 
+/// Removes what processes that were killed in replace_file left beside that path. While another one is in it for the
+/// same path, that one may be refused.
+void remove_replacements(const std::string& path);
+
 }  // namespace octet

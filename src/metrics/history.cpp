@@ -5,13 +5,13 @@
 
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "src/base/error.h"
 #include "src/base/file_handle.h"
+#include "src/base/sync_folder.h"
 
 namespace octet {
 namespace {
@@ -31,13 +31,6 @@ void append_durably(const std::string& path, std::string_view text, int flags) {
     text.remove_prefix(static_cast<std::size_t>(written));
   }
   if (::fsync(file.get()) != 0) throw failed(path);
-}
-
-void sync_folder_of(const std::string& path) {
-  const auto parent = std::filesystem::path(path).parent_path();
-  const FileHandle folder(::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  // Some network file systems cannot fsync a folder, and say so with EINVAL.
-  if (!folder || (::fsync(folder.get()) != 0 && errno != EINVAL)) throw failed(path);
 }
 
 /// Whether the line is whole and of a step up to `last`.
@@ -71,7 +64,7 @@ MetricsCut cut_metrics(const std::string& path, const std::string& discarded, st
   const std::string temporary = path + ".tmp";
   append_durably(temporary, kept, O_TRUNC);
   if (::rename(temporary.c_str(), path.c_str()) != 0) throw failed(path);
-  sync_folder_of(path);
+  if (!sync_folder_of(path)) throw failed(path);
   return cut;
 }
 

@@ -10,6 +10,8 @@
 #include <nlohmann/json.hpp>
 
 #include "src/base/error.h"
+#include "src/base/file_handle.h"
+#include "src/base/sync_folder.h"
 
 namespace octet {
 namespace {
@@ -74,11 +76,10 @@ void MetricsWriter::write(const StepMetrics& metrics) {
 
 void MetricsWriter::sync() const {
   // The stream is flushed after every line; a sync of any descriptor is one of the whole file.
-  const int file = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
-  const bool done = file >= 0 && ::fsync(file) == 0;
-  const int reason = errno;
-  if (file >= 0) ::close(file);
-  if (!done) throw internal_error("metrics", "{}: cannot be flushed to disk: {}", path_, std::strerror(reason));
+  const FileHandle file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file || ::fsync(file.get()) != 0 || !sync_folder_of(path_)) {
+    throw internal_error("metrics", "{}: cannot be flushed to disk: {}", path_, std::strerror(errno));
+  }
 }
 
 }  // namespace octet

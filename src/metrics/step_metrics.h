@@ -38,7 +38,8 @@ class MetricsWriter {
  public:
   explicit MetricsWriter(const std::string& path);
   void write(const StepMetrics& metrics);
-  /// What was written is on the disk when this returns. Throws internal_error when the disk refuses.
+  /// What was written, and the file's name, is on the disk when this returns. Throws internal_error when the disk
+  /// refuses.
   void sync() const;
 
  private:

@@ -1,5 +1,6 @@
 #include "src/train/checkpointing.h"
 
+#include "checkpoints/agreement.h"
 #include "src/base/log.h"
 #include "src/comm/watchdog.h"
 #include "src/train/checkpoint_interval.h"
@@ -78,12 +79,13 @@ void Checkpointing::poll() {
 
 void Checkpointing::start(std::int64_t step, double loss) {
   if (!on() || step == last_saved_) return;
-  log_.sync();
   state_.step = step;
   state_.loss = loss;
   attempt([&] {
     const auto begin = std::chrono::steady_clock::now();
     last_saved_ = step;
+    checkpoint::together(fmt::format("step {} cannot be saved", step), environment_.mesh.world(), environment_.stream,
+                         [&] { log_.sync(); });
     saver_->start(state_, pieces_);
     log::info("checkpoint of step {}: started, training stood still for {:.3f} s", step, seconds_since(begin));
     return std::nullopt;

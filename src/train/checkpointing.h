@@ -40,7 +40,7 @@ class Checkpointing {
   void settle();
 
  private:
-  /// A call of the saver, whose failures are the same on all ranks.
+  /// A call whose failures are the same on all ranks.
   void attempt(const std::function<std::optional<checkpoint::SaveReport>()>& call);
   void committed(const checkpoint::SaveReport& report);
   bool is_timed() const;

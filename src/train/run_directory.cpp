@@ -6,6 +6,7 @@
 #include <iterator>
 #include <system_error>
 
+#include "checkpoints/durable.h"
 #include "checkpoints/restore.h"
 #include "src/base/log.h"
 #include "src/base/replace_file.h"
@@ -104,9 +105,12 @@ RunDirectory find_run_directory(const RunConfig& config, const std::string& conf
 
 void write_run_directory(const RunDirectory& run, const std::string& resolved_yaml, const Communicator& world) {
   if (world.rank() != 0) return;
-  std::error_code error;
-  fs::create_directories(run.path, error);
-  if (error) throw usage_error("train", "run.dir = {}: cannot be made: {}", run.path, error.message());
+  try {
+    checkpoint::make_directories(run.path);  // what is synced below it later is only there when it is
+  } catch (const Error& error) {
+    throw usage_error("train", "run.dir = {}: cannot be made: {}", run.path, error.what());
+  }
+  for (const std::string& file : {run.config(), run.status()}) remove_replacements(file);
   if (!replace_file(run.config(), resolved_yaml)) {  // a resumed run never has half a file
     throw usage_error("train", "run.dir = {}: config.yaml cannot be written there", run.path);
   }

@@ -29,7 +29,8 @@ struct RunDirectory {
 /// config.yaml is not there, or decides another result). Collective.
 RunDirectory find_run_directory(const RunConfig& config, const std::string& config_name, Communicator& world);
 
-/// Rank 0 makes the directory and writes config.yaml. Usage error when it cannot.
+/// Rank 0 makes the directory, durably, removes what a killed start left half written and writes config.yaml. Usage
+/// error when it cannot.
 void write_run_directory(const RunDirectory& run, const std::string& resolved_yaml, const Communicator& world);
 
 }  // namespace octet

@@ -146,7 +146,12 @@ void RunLog::committed(const checkpoint::SaveReport& report) {
       "commit "
       "(each of the slowest rank)",
       report.step, report.stall_seconds, report.file_seconds, report.commit_seconds);
-  if (writes_) write_status(directory_.status(), status("running", "", 0, report.step));
+  if (!writes_) return;
+  try {
+    write_status(directory_.status(), status("running", "", 0, report.step));
+  } catch (const Error& e) {
+    log::error("{}; it does not name the checkpoint of step {}", e.what(), report.step);
+  }
 }
 
 void RunLog::end(const std::string& state, const std::string& reason, int exit_code, std::int64_t step) {

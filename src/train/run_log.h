@@ -31,7 +31,8 @@ class RunLog {
   void memory(const MemoryPlan& plan);
   /// Before a checkpoint: the lines of its steps must not be lost where it is not.
   void sync() const;
-  /// A checkpoint was committed; status.json names it from now on.
+  /// A checkpoint was committed; status.json names it from now on, or where it cannot be written, which is logged, from
+  /// the next one on: a run that has just saved its state goes on.
   void committed(const checkpoint::SaveReport& report);
   void end(const std::string& state, const std::string& reason, int exit_code, std::int64_t step);
 

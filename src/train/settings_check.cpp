@@ -12,31 +12,45 @@
 namespace octet {
 namespace {
 
-/// An entry that ends with a dot is a section.
-constexpr std::array<std::string_view, 24> changeable = {"model",  // a name or a path; the shape is in model_shape
-                                                         "device",
-                                                         "run.dir",
-                                                         "run.tensorboard",
-                                                         "train.steps",
-                                                         "train.micro_batch",
-                                                         "train.validate_every",
-                                                         "train.validation_batches",
-                                                         "train.log_every",
-                                                         "train.max_wall_time",
-                                                         "data.train",
-                                                         "parallel.dp_replicate",
-                                                         "parallel.dp_shard",
-                                                         "parallel.tp",
-                                                         "parallel.tp_keep_gathered",
-                                                         "parallel.cp",
-                                                         "parallel.pp",
-                                                         "parallel.reshard_after_forward",
-                                                         "parallel.check_replicas_every",
-                                                         "recompute.",
-                                                         "checkpoint.",
-                                                         "comm.",
-                                                         "cpu.",
-                                                         "cuda."};
+struct Changeable {
+  std::string_view name;  ///< that ends with a dot is a section
+  bool same_bits = true;  ///< with another value every number comes out the same; else within rounding
+};
+
+constexpr std::array<Changeable, 27> changeable = {{{"model"},  // a name or a path; the shape is in model_shape
+                                                    {"device", false},
+                                                    {"run.dir"},
+                                                    {"run.tensorboard"},
+                                                    {"train.steps"},  // its schedule says more
+                                                    {"train.micro_batch", false},
+                                                    {"train.validate_every"},
+                                                    {"train.validation_batches"},
+                                                    {"train.log_every"},
+                                                    {"train.max_wall_time"},
+                                                    {"data.train"},
+                                                    {"parallel.dp_replicate", false},
+                                                    {"parallel.dp_shard", false},
+                                                    {"parallel.tp", false},
+                                                    {"parallel.tp_keep_gathered"},
+                                                    {"parallel.cp", false},
+                                                    {"parallel.pp", false},
+                                                    {"parallel.reshard_after_forward"},
+                                                    {"parallel.check_replicas_every"},
+                                                    {"recompute."},
+                                                    {"checkpoint."},
+                                                    {"comm."},
+                                                    {"cpu.gemm", false},
+                                                    {"cpu.threads"},
+                                                    {"cuda.deterministic", false},
+                                                    {"cuda.gemm", false},
+                                                    {"cuda.gemm_plans", false}}};
+
+const Changeable* find_changeable(const std::string& key) {
+  const auto found = std::ranges::find_if(changeable, [&](const Changeable& entry) {
+    return entry.name.ends_with('.') ? key.starts_with(entry.name) : key == entry.name;
+  });
+  return found == changeable.end() ? nullptr : &*found;
+}
 
 }  // namespace
 
@@ -59,8 +73,13 @@ std::vector<SettingChange> setting_changes(const std::string& stored, const std:
 
 bool may_change(const std::string& key, const RunConfig& config) {
   if (key.starts_with("float8.")) return config.precision != Precision::float8;
-  return std::ranges::any_of(
-      changeable, [&](std::string_view entry) { return entry.ends_with('.') ? key.starts_with(entry) : key == entry; });
+  return find_changeable(key) != nullptr;
+}
+
+bool keeps_bits(const std::string& key, const RunConfig& config) {
+  if (key.starts_with("float8.")) return config.precision != Precision::float8;
+  const Changeable* entry = find_changeable(key);
+  return entry != nullptr && entry->same_bits;
 }
 
 bool may_be_allowed(const std::string& key) {
@@ -73,7 +92,10 @@ std::vector<SettingChange> check_settings(const std::string& stored, const std::
                                           std::vector<std::string>& unknown) {
   std::vector<SettingChange> changes = setting_changes(stored, source, config, unknown);
   for (SettingChange& change : changes) {
-    if (may_change(change.key, config)) continue;
+    if (may_change(change.key, config)) {
+      change.same_bits = keeps_bits(change.key, config);
+      continue;
+    }
     const bool may = may_be_allowed(change.key);
     const auto& allowed = config.checkpoint.allow_changes;
     change.decides = true;
@@ -88,15 +110,19 @@ std::vector<SettingChange> check_settings(const std::string& stored, const std::
 
 void log_changes(const std::vector<SettingChange>& changes, const std::vector<std::string>& unknown,
                  const std::string& directory) {
-  std::vector<std::string> texts;
+  std::vector<std::string> texts, rounding;
   for (const SettingChange& c : changes) {
     texts.push_back(fmt::format("{} {} -> {}", c.key, c.then, c.now));
+    if (!c.same_bits) rounding.push_back(c.key);
     if (c.decides && log::rank() == 0) {
       log::warning("checkpoint.allow_changes: {} = {} there, {} now: another training from here on", c.key, c.then,
                    c.now);
     }
   }
   if (!texts.empty()) log::info("other settings than in {}: {}", directory, joined(texts));
+  if (!rounding.empty()) {
+    log::info("with other values of {} losses go on within rounding, not to the bit", joined(rounding));
+  }
   if (!unknown.empty() && log::rank() == 0) {
     log::warning("{}: settings that this version does not know: {}", directory, joined(unknown));
   }

@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <string>
+#include <vector>
 
 namespace octet {
 namespace {
@@ -43,6 +45,19 @@ TEST_F(ReplaceFile, LeavesTheOldAndNothingElseWhenRefused) {
   EXPECT_EQ(entries(), 1);
   EXPECT_FALSE(replace_file(folder_ / "none" / "text", "text"));
   EXPECT_EQ(errno, ENOENT);
+}
+
+TEST_F(ReplaceFile, WhatAKilledProcessLeftIsRemovedAndNothingElse) {
+  const auto put = [&](const std::string& name) { std::ofstream(folder_ / name) << "text"; };
+  for (const char* name : {"text.0-12.tmp", "text.13-4567.tmp"}) put(name);
+  const std::vector<std::string> others = {"text",        "text.tmp",       "text.1-.tmp",   "text.-1.tmp",
+                                           "text.12.tmp", "text.1-2",       "text.1-2x.tmp", "tex.1-2.tmp",
+                                           "text1-2.tmp", "text.1-2-3.tmp", "text.tmp.tmp"};
+  for (const std::string& name : others) put(name);
+  remove_replacements(path_);
+  for (const std::string& name : others) EXPECT_TRUE(fs::exists(folder_ / name)) << name;
+  EXPECT_EQ(entries(), static_cast<std::ptrdiff_t>(others.size()));
+  remove_replacements(folder_ / "none" / "text");  // no folder, nothing to do
 }
 
 }  // namespace

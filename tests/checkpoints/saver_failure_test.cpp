@@ -4,6 +4,7 @@
 
 #include <csignal>
 
+#include "checkpoints/commit.h"
 #include "tests/checkpoints/saver_fixture.h"
 
 namespace octet::checkpoint {
@@ -96,6 +97,19 @@ TEST_F(SaverFailure, AFileInPlaceOfTheCheckpoint) {
   world_->barrier();
   EXPECT_EQ(test::content_of(path_of(2)), "precious");
   EXPECT_EQ(steps(), Steps{});
+}
+
+TEST_F(SaverFailure, AFullDiskIsNoMistakeOfTheUser) {
+  make_saver();  // makes the root
+  world_->barrier();
+  check_free_space(root_, 1);
+  try {
+    check_free_space(root_, std::int64_t{1} << 60);
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::internal);
+    EXPECT_PRED2(contains, error.what(), root_ + ": ");
+  }
 }
 
 TEST_F(SaverFailure, ARootThatIsAFile) {

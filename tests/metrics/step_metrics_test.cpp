@@ -1,13 +1,26 @@
 #include "src/metrics/step_metrics.h"
 
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include "src/base/error.h"
+
+namespace {
+std::vector<std::string> synced;  ///< paths, since the program began
+}  // namespace
+
+/// In place of the system's, which it calls.
+extern "C" int fsync(int file) {
+  synced.push_back(std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(file)));
+  return static_cast<int>(syscall(SYS_fsync, file));
+}
 
 namespace octet {
 namespace {
@@ -140,6 +153,18 @@ TEST(MetricsWriter, RefusesAPathThatCannotBeWritten) {
 TEST(MetricsWriter, SaysThatTheDiskIsFull) {
   MetricsWriter writer("/dev/full");
   EXPECT_THROW(writer.write(example()), Error);
+}
+
+TEST(MetricsWriter, SyncsTheFileAndItsName) {
+  const auto folder = std::filesystem::canonical(testing::TempDir()) / ("octet-sync-" + std::to_string(getpid()));
+  std::filesystem::create_directory(folder);
+  MetricsWriter writer(folder / "metrics.jsonl");
+  writer.write(example());
+  synced.clear();
+  writer.sync();
+  EXPECT_EQ(synced, (std::vector<std::string>{folder / "metrics.jsonl", folder}));
+  std::filesystem::remove_all(folder);
+  EXPECT_THROW(writer.sync(), Error);
 }
 
 }  // namespace

@@ -134,12 +134,45 @@ TEST(Settings, WhatOnlySaysWhereAndHowFastMayChange) {
                                             "cuda.deterministic"}));
 }
 
+TEST(Settings, WhatRoundsOtherwiseIsSaid) {
+  const RunConfig before = sample();
+  for (const char* key : {"device", "parallel.tp", "train.micro_batch", "cpu.gemm", "cuda.gemm", "cuda.gemm_plans",
+                          "cuda.deterministic", "float8.recipe"}) {
+    EXPECT_FALSE(keeps_bits(key, before)) << key;
+  }
+  for (const char* key : {"cpu.threads", "recompute.mode", "parallel.tp_keep_gathered", "comm.trace", "run.dir"}) {
+    EXPECT_TRUE(keeps_bits(key, before)) << key;
+  }
+  const auto said = [&](const RunConfig& now) {
+    const auto changes = check(stored_yaml(before), now).changes;
+    testing::internal::CaptureStderr();
+    log_changes(changes, {}, "step-000010");
+    return testing::internal::GetCapturedStderr();
+  };
+  RunConfig now = before;
+  now.cpu.threads = before.cpu.threads + 1;
+  now.optimizer.lr *= 2;
+  now.checkpoint.allow_changes = {"optimizer.lr"};
+  EXPECT_EQ(said(now).find("not to the bit"), std::string::npos);
+  now.cpu.gemm = "bf16";
+  now.parallel.tp = 2;
+  EXPECT_NE(said(now).find("with other values of parallel.tp, cpu.gemm losses go on within rounding, not to the bit"),
+            std::string::npos);
+}
+
+/// One that a section gets later has to be put into the table too, or is refused.
+TEST(Settings, SectionsOfBackendsMayNotChangeAsAWhole) {
+  for (const char* key : {"cpu.other", "cuda.other"}) EXPECT_FALSE(may_change(key, sample())) << key;
+}
+
 TEST(Settings, ThoseOfFloat8MatterInFloat8Alone) {
   RunConfig before = sample();
   before.precision = Precision::bf16;
   RunConfig now = before;
   now.float8.all_gather = "false";
-  EXPECT_EQ(check(stored_yaml(before), now).changes.size(), 1u);
+  const auto changes = check(stored_yaml(before), now).changes;
+  ASSERT_EQ(changes.size(), 1u);
+  EXPECT_TRUE(changes[0].same_bits);
 }
 
 /// A new option must be put into the table of what may change, or be refused: nothing else is possible.

@@ -1,0 +1,32 @@
+#include "src/train/run_directory.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+namespace octet {
+namespace {
+
+namespace fs = std::filesystem;
+
+TEST(WriteRunDirectory, MakesItAndRemovesWhatAKilledStartLeft) {
+  const fs::path folder = fs::path(testing::TempDir()) / ("octet-run-" + std::to_string(getpid()));
+  const auto stream = cpu_device().make_stream();
+  const auto world = make_self_communicator(*stream, "world");
+  const RunDirectory run{.path = folder / "runs" / "a"};
+  write_run_directory(run, "a: 1\n", *world);
+  for (const std::string& file : {run.config(), run.status(), run.metrics()}) std::ofstream(file + ".0-77.tmp") << "a:";
+  write_run_directory(run, "a: 2\n", *world);
+  std::ifstream config(run.config());
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(config), {}), "a: 2\n");
+  EXPECT_FALSE(fs::exists(run.config() + ".0-77.tmp"));
+  EXPECT_FALSE(fs::exists(run.status() + ".0-77.tmp"));
+  EXPECT_TRUE(fs::exists(run.metrics() + ".0-77.tmp")) << "not by replace_file";
+  fs::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace octet
