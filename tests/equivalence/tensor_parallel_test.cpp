@@ -1,6 +1,9 @@
 // Tensor parallelism with sequence parallelism against one rank that has the whole model.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "tests/equivalence/harness.h"
 #include "tests/support/numbers.h"
 
@@ -105,6 +108,11 @@ void PrintTo(const Case& c, std::ostream* out) {
   *out << c.name;
 }
 
+/// Twice what a relative change of 2^-14 of the initial weights makes of the same training on one rank, at most in six
+/// seeds (1.2e-3): with a tied embedding, which moves both ends of the model at once, rounding to fp8 magnifies the
+/// bits in which tensor parallelism differs to as much (docs/architecture.md).
+constexpr double tied_float8 = 2.5e-3;
+
 class TensorParallel : public testing::TestWithParam<Case> {
  protected:
   Harness::Options options(const Layout& layout) const {
@@ -127,6 +135,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"fp32_kept", Precision::fp32, false, true, true, 2e-5},
                     Case{"bf16", Precision::bf16, false, false, true, 1e-3},
                     Case{"float8", Precision::float8, false, false, true, 1e-3},
+                    Case{"float8_tied", Precision::float8, true, false, true, tied_float8},
+                    Case{"float8_tied_bf16_gather", Precision::float8, true, false, false, tied_float8},
                     Case{"float8_kept", Precision::float8, false, true, true, 1e-3},
                     Case{"float8_bf16_gather", Precision::float8, false, false, false, 1e-3},
                     Case{"powers_of_two", Precision::float8, false, false, true, 1e-3, "tensorwise", "true"},
@@ -152,10 +162,64 @@ TEST_P(TensorParallel, TrainsAsOneRankDoes) {
     EXPECT_EQ(run.scales.front(), expected.scales.front());
     for (std::size_t i = 0; i < run.losses.size(); ++i) {
       EXPECT_NEAR(run.losses[i], expected.losses[i], c.tolerance * expected.losses[i]) << "step " << i + 1;
-      EXPECT_NEAR(run.norms[i], expected.norms[i], 50 * c.tolerance * expected.norms[i]) << "step " << i + 1;
+      EXPECT_NEAR(run.norms[i], expected.norms[i], 50 * std::min(c.tolerance, 1e-3) * expected.norms[i])
+          << "step " << i + 1;
     }
     expect_scales_stay_together(run, expected, power_of_two_scales(options(layout).float8));
   }
+}
+
+/// Every initial weight up or down by 2^-14 of it, which is far below what bf16 and fp8 hold of it.
+void nudge(Harness& h) {
+  ShardedBuffer& master = h.sharded().master();
+  for (std::size_t i = 0; i < master.layout().size(); ++i) {
+    for (std::int64_t e = 0; e < master.layout().shard(i).elements(); ++e) {
+      const std::uint64_t bits = random_bits({.seed = i, .stream = 1}, static_cast<std::uint64_t>(e));
+      master.data(i)[e] *= 1.0f + std::ldexp(bits % 2 == 0 ? 1.0f : -1.0f, -14);
+    }
+  }
+  h.sharded().weights_changed();
+}
+
+/// Largest relative difference of the losses.
+double apart(const std::vector<double>& losses, const std::vector<double>& expected) {
+  double largest = 0;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    largest = std::max(largest, std::abs(losses[i] / expected[i] - 1));
+  }
+  return largest;
+}
+
+/// What justifies tied_float8: a layout is no further from one rank than one rank from itself with other initial bits.
+TEST(TensorParallelSpread, OfTiedFloat8IsThatOfItsRounding) {
+  const auto stream = cpu_device().make_stream();
+  if (make_mpi_communicator(*stream, "world")->size() != 2) GTEST_SKIP() << "two ranks show it";
+  const Harness::Options float8{.precision = Precision::float8};
+  const auto losses = [](Harness h, std::uint64_t seed, bool nudged) {
+    h.sharded().initialize(seed);
+    if (nudged) nudge(h);
+    std::vector<double> of_step;
+    for (std::int64_t step = 1; step <= steps; ++step) {
+      of_step.push_back(h.forward_backward(random_ids(0, step), random_ids(1, step)));
+      h.sharded().finish_step(step, lr);
+    }
+    return of_step;
+  };
+  const auto alone = [&](std::uint64_t seed, bool nudged) {
+    return losses(Harness::alone(model_of(true), seq_len, float8), seed, nudged);
+  };
+  double rounding = 0, layout = 0;  // means
+  constexpr int seeds = 4;
+  for (std::uint64_t seed = 11; seed < 11 + seeds; ++seed) {
+    const auto expected = alone(seed, false);
+    Harness::Options o = float8;
+    o.tp = 2;
+    rounding += apart(alone(seed, true), expected) / seeds;
+    layout += apart(losses(Harness(model_of(true), seq_len, o), seed, false), expected) / seeds;
+  }
+  RecordProperty("nudged", fmt::format("{:.1e}", rounding));
+  RecordProperty("tensor_parallel", fmt::format("{:.1e}", layout));
+  EXPECT_LT(layout, 2 * rounding);
 }
 
 TEST(TensorParallelGradients, OfEveryTensor) {
