@@ -158,7 +158,7 @@ check 'gpu scripts' 180 tests/checks/gpu_scripts_test.py
 check 'pairs' 60 tests/jobs/pairs.py --check
 
 selected 'build cpu' && build cpu
-for room in $(rooms); do run_room "$room" cpu 300; done
+for room in $(rooms); do run_room "$room" cpu 600; done
 # Meshes of 2 x 2 x 2 and 2 x 1 x 4.
 GTEST_FILTER='TensorParallelGradients.*:*TensorParallel.*/fp32:*TensorParallel.*/float8:*TensorParallel.*/delayed:*TensorParallel.*/rowwise' \
   run_room equivalence cpu 300 8
