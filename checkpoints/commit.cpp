@@ -53,7 +53,7 @@ void check_free_space(const std::string& root, std::int64_t bytes) {
   const std::int64_t needed = bytes + bytes / 100 + reserve_bytes, found = free_bytes(root);
   if (found < needed) {
     throw internal_error("checkpoints", "{}: {} free, but a checkpoint of {} needs {} there; make room or keep fewer",
-                      root, format_bytes(found), format_bytes(bytes), format_bytes(needed));
+                         root, format_bytes(found), format_bytes(bytes), format_bytes(needed));
   }
 }
 

@@ -45,7 +45,7 @@ PendingDirectory::PendingDirectory(std::string path, std::int64_t bytes)
   const std::int64_t free = free_bytes(parent_of(path_));
   if (free < bytes) {
     throw internal_error("checkpoints", "{}: needs {}, but its file system has {} to spare", path_, format_bytes(bytes),
-                      format_bytes(free));
+                         format_bytes(free));
   }
   make_directory(temporary_);
 }
