@@ -164,6 +164,7 @@ void create_groups(hid_t file, std::string_view name, const std::string& path) {
 
 std::vector<std::int64_t> list(const Shape& shape) {
   std::vector<std::int64_t> extents;
+  extents.reserve(static_cast<std::size_t>(shape.rank()));
   for (int i = 0; i < shape.rank(); ++i) extents.push_back(shape[i]);
   return extents;
 }

@@ -60,7 +60,7 @@ void remove(const std::string& root, std::int64_t step) {
 
 }  // namespace
 
-void prune(const PruneRule& rule, std::int64_t committed, Judgement& known, const std::atomic<bool>& stop) noexcept {
+void prune(const PruneRule& rule, std::int64_t committed, Judgement& known, const std::atomic<bool>& stop) {
   const auto counts = [&](std::int64_t step) {
     const auto before = known.find(step);
     if (before != known.end() && !before->second) return false;  // said already

@@ -20,9 +20,9 @@ struct PruneRule {
 /// Removes what steps_to_prune names after the commit of step `committed`. An older one counts as whole when its
 /// manifest fits its own hash and every file is there with its size; and, once a job, has its hash: `known` says of
 /// which that is so already, and learns of the others. A damaged one is logged and stays until `keep_last` whole ones
-/// are newer. With `stop` reading ends and nothing is removed, which the log says. Throws nothing: failures are logged
-/// too. Calls no HDF5; any thread.
-void prune(const PruneRule& rule, std::int64_t committed, Judgement& known, const std::atomic<bool>& stop) noexcept;
+/// are newer. With `stop` reading ends and nothing is removed, which the log says. Failures are logged, not thrown.
+/// Calls no HDF5; any thread.
+void prune(const PruneRule& rule, std::int64_t committed, Judgement& known, const std::atomic<bool>& stop);
 
 /// Does so on a thread of its own, since large files take long to read and to remove. One rank only, main thread.
 class Pruner {
