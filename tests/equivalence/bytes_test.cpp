@@ -190,6 +190,7 @@ TEST(CommunicationBytes, AreTheFormulas) {
         o.tp = tp;
         o.tp_keep_gathered = o.tp_keep_gathered && tp > 1;
         if (!fits(o, ranks)) continue;
+        if (ranks > 3 && tp * o.dp_replicate == 1) continue;  // 2 and 3 ranks show it in less time
         for (const bool tied : {false, true}) {
           if (tied && !variant.any_precision) continue;
           SCOPED_TRACE(fmt::format("{}, tp {}, {}{}", name_of(precision), tp, variant.name, tied ? ", tied" : ""));
