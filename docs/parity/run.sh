@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Trains the runs of docs/parity: the same model on the same data in bf16 and with each float8 recipe, or with each way
 # of summing fp8 products, from several seeds. Ended or interrupted, the same command goes on from the checkpoints.
-# Usage: docs/parity/run.sh [--table recipes|accumulators] [--seeds "1 2 3"] [--at-once N] OUTPUT
-#   --table     which runs (default recipes: about 20 minutes each on one core)
+# Usage: docs/parity/run.sh [--table recipes|rounding|accumulators] [--seeds "1 2 3"] [--at-once N] OUTPUT
+#   --table     which runs (default recipes: about half an hour each on one core)
 #   --at-once   runs side by side, each with its share of the cores (default 2)
 #   OUTPUT      a folder for the run directories; `docs/parity/collect.py OUTPUT` makes the tables from it
 set -euo pipefail
@@ -11,7 +11,7 @@ table=recipes seeds='1 2 3' at_once=2 output=''
 while (($#)); do
   case $1 in
     -h | --help) sed -n '2,/^set /{/^set /!s/^# \{0,1\}//p}' "$0" && exit ;;
-    --table) table=${2:?--table needs recipes or accumulators} && shift ;;
+    --table) table=${2:?--table needs recipes, rounding or accumulators} && shift ;;
     --seeds) seeds=${2:?--seeds needs whole numbers} && shift ;;
     --at-once) at_once=${2:?--at-once needs a number} && shift ;;
     -*) echo "run.sh: unknown option $1 (see --help)" >&2 && exit 64 ;;
@@ -29,9 +29,8 @@ case $table in
     for recipe in tensorwise rowwise rowwise_with_gw_hp delayed; do
       variants+=("$recipe" "--precision float8 --float8.recipe $recipe")
     done
-    # bf16 again, with sums in another order: what rounding alone does to a run.
-    variants+=(bf16_reordered "--precision bf16 --train.micro_batch 4")
     ;;
+  rounding) variants=(bf16_reordered "--precision bf16 --train.micro_batch 4") ;;  # bf16, sums in another order
   accumulators)  # the emulation is slow: the beginning of a run, with a schedule of its own
     short='--train.steps 100 --train.validate_every 20 --schedule.warmup_steps 10 --schedule.decay_steps 40 --checkpoint.interval 10'
     variants=(short-bf16 "--precision bf16 $short")
@@ -39,7 +38,7 @@ case $table in
       variants+=("sums-$sums" "--precision float8 --float8.accumulate $sums $short")
     done
     ;;
-  *) echo "run.sh: --table '$table', expected recipes or accumulators" >&2 && exit 64 ;;
+  *) echo "run.sh: --table '$table', expected recipes, rounding or accumulators" >&2 && exit 64 ;;
 esac
 
 [[ -x build/cpu/bin/octet-train ]] || { echo 'run.sh: build first: cmake --preset cpu && ninja -C build/cpu' >&2 && exit 64; }

@@ -7,16 +7,20 @@ QuantScale QuantScale::allocate(Arena& arena) {
   return values == nullptr ? QuantScale{} : QuantScale{values, values + 1, values + 2};
 }
 
+void compute_scale(OpContext& context, const QuantScale& scale, DType format) {
+  context.kernels.compute_scales(context.stream, {.amax = scale.amax,
+                                                  .scale = scale.scale,
+                                                  .inverse_scale = scale.inverse,
+                                                  .n = 1,
+                                                  .format = format,
+                                                  .power_of_two = context.power_of_two_scales});
+}
+
 Tensor quantize(OpContext& context, const Tensor& x, DType format, const QuantScale& scale, void* storage,
                 void* transposed) {
   if (!scale.known) {
     context.exchange.reduce_max(scale.amax, 1);
-    context.kernels.compute_scales(context.stream, {.amax = scale.amax,
-                                                    .scale = scale.scale,
-                                                    .inverse_scale = scale.inverse,
-                                                    .n = 1,
-                                                    .format = format,
-                                                    .power_of_two = context.power_of_two_scales});
+    compute_scale(context, scale, format);
   }
   return cast(context, x, format, scale, storage, transposed);
 }

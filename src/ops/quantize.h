@@ -22,6 +22,9 @@ struct QuantScale {
 Tensor quantize(OpContext& context, const Tensor& x, DType format, const QuantScale& scale, void* storage,
                 void* transposed = nullptr);
 
+/// Scale and inverse scale from the abs-max in `scale`, by the run's rounding.
+void compute_scale(OpContext& context, const QuantScale& scale, DType format);
+
 /// The same with the scale that is in `scale` already: no abs-max is asked for and none exchanged.
 Tensor cast(OpContext& context, const Tensor& x, DType format, const QuantScale& scale, void* storage,
             void* transposed = nullptr);

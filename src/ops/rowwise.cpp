@@ -41,12 +41,7 @@ Tensor quantize_whole(OpContext& context, const Tensor& w) {
   void* y = context.scratch.allocate(w.elements());
   const bool turn = context.kernels.float8_gemm_k_major;
   measure(context, w, {.amax = scale.amax, .non_finite = nullptr});
-  context.kernels.compute_scales(context.stream, {.amax = scale.amax,
-                                                  .scale = scale.scale,
-                                                  .inverse_scale = scale.inverse,
-                                                  .n = 1,
-                                                  .format = format,
-                                                  .power_of_two = context.power_of_two_scales});
+  compute_scale(context, scale, format);
   context.kernels.cast_to_float8(context.stream, {.x = w.data,
                                                   .from = w.dtype,
                                                   .y = turn ? nullptr : y,

@@ -17,7 +17,7 @@ struct Changeable {
   bool same_bits = true;  ///< with another value every number comes out the same; else within rounding
 };
 
-constexpr std::array<Changeable, 27> changeable = {{{"model"},  // a name or a path; the shape is in model_shape
+constexpr std::array<Changeable, 28> changeable = {{{"model"},  // a name or a path; the shape is in model_shape
                                                     {"device", false},
                                                     {"run.dir"},
                                                     {"run.tensorboard"},
@@ -35,6 +35,7 @@ constexpr std::array<Changeable, 27> changeable = {{{"model"},  // a name or a p
                                                     {"parallel.cp", false},
                                                     {"parallel.pp", false},
                                                     {"parallel.reshard_after_forward"},
+                                                    {"parallel.overlap"},
                                                     {"parallel.check_replicas_every"},
                                                     {"recompute."},
                                                     {"checkpoint."},

@@ -86,6 +86,8 @@ TEST_F(BadInput, Layouts) {
   refuses("run.yaml --parallel.dp_shard 1", {"parallel.dp_shard = 1", "but the job has 2"});
   refuses("run.yaml --parallel.dp_replicate 2 --parallel.gradient_wire bf16",
           {"parallel.gradient_wire = bf16", "dp_shard = 1", "expected fp32"});
+  refuses("run.yaml --parallel.dp_replicate 2 --parallel.overlap true",
+          {"parallel.overlap = true", "dp_shard = 1", "expected auto or false"});
   refuses("run.yaml --parallel.dp_replicate 3", {"parallel.dp_replicate = 3", "2 ranks"});
   refuses("run.yaml --parallel.tp 4", {"parallel.tp = 4", "does not divide kv_heads = 2", "vocab_size 256"});
   refuses("run.yaml --parallel.tp 2 --train.seq_len 31", {"parallel.tp = 2", "does not divide micro_batch x seq_len"});

@@ -26,6 +26,11 @@ std::unique_ptr<Communicator> make_on_gpu(Stream& stream) {
   return test::make_staged(stream);
 }
 
+TEST(Gpu, RunsTheContract) {
+  if (const std::string why = why_no_cuda(); !why.empty()) GTEST_SKIP() << why;
+  EXPECT_EQ(make_on_gpu(*cpu_device().make_stream())->name(), "world");
+}
+
 std::vector<Backend> on_gpu() {
   if (!why_no_cuda().empty()) return {};
   return {{"nccl", make_on_gpu, false}};

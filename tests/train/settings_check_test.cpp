@@ -140,7 +140,8 @@ TEST(Settings, WhatRoundsOtherwiseIsSaid) {
                           "cuda.deterministic", "float8.recipe"}) {
     EXPECT_FALSE(keeps_bits(key, before)) << key;
   }
-  for (const char* key : {"cpu.threads", "recompute.mode", "parallel.tp_keep_gathered", "comm.trace", "run.dir"}) {
+  for (const char* key :
+       {"cpu.threads", "recompute.mode", "parallel.tp_keep_gathered", "parallel.overlap", "comm.trace", "run.dir"}) {
     EXPECT_TRUE(keeps_bits(key, before)) << key;
   }
   const auto said = [&](const RunConfig& now) {

@@ -22,8 +22,14 @@ NcclGroup::NcclGroup(const NcclApi& api, const ncclUniqueId& id, int rank, int r
   config.blocking = 0;
   config.commName = name_.c_str();
   const OperationScope operation("ncclCommInitRankConfig", name_);
+  ncclComm_t comm = nullptr;
+  const ncclResult_t result = api_.comm_init_rank_config(&comm, ranks, id, rank, &config);
+  {
+    const std::lock_guard lock(mutex_);  // the watchdog may ask already
+    comm_ = comm;
+  }
   try {
-    check(api_.comm_init_rank_config(&comm_, ranks, id, rank, &config), operation);
+    check(result, operation);
     wait_until_ready(operation);
   } catch (...) {
     give_back();
