@@ -1,3 +1,6 @@
+#include <initializer_list>
+#include <optional>
+
 #include "src/model/block.h"
 #include "src/model/tensors.h"
 #include "src/ops/norm.h"
@@ -25,26 +28,62 @@ struct Backward {
   /// Of this rank's rows.
   Tensor scratch_rows() const { return take(op().scratch, pass.shape.storage, pass.shape.rows(), pass.model.dim); }
 
-  /// dx (+)= dy w, dw (+)= dyᵀ x. `x_transposed` is what transpose_input makes of x.
-  void gemms(BlockLinear l, const GradOperand& dy, const LinearInput& x, const Tensor& x_transposed, const Tensor& dx,
-             bool accumulate) const {
-    const auto slot = static_cast<std::size_t>(slot_of(l));
-    linear_grad_input(op(), recipe(l), dy.rows, weights[slot], dx, accumulate);
-    linear_grad_weight(op(), recipe(l), dy, {x.of(recipe(l)), x_transposed}, gradients[slot].tensor,
-                       gradients[slot].accumulate);
+  const Tensor& weight(BlockLinear l) const { return weights[static_cast<std::size_t>(slot_of(l))]; }
+
+  /// dw (+)= dyᵀ x. `x_transposed` is what transpose_input makes of x.
+  void grad_weight(BlockLinear l, const GradOperand& dy, const LinearInput& x, const Tensor& x_transposed) const {
+    const auto& [tensor, accumulate] = gradients[static_cast<std::size_t>(slot_of(l))];
+    linear_grad_weight(op(), recipe(l), dy, {x.of(recipe(l)), x_transposed}, tensor, accumulate);
   }
-  /// One of the column-parallel linears that share an input. The abs-max of dy is in dy_scale when the linear is fp8.
-  void column_parallel(BlockLinear l, const Tensor& dy, const QuantScale& dy_scale, const LinearInput& x,
-                       const Tensor& x_transposed, const Tensor& dx, bool accumulate) const {
+  /// dx (+)= dy w.
+  void grad_input(BlockLinear l, const Tensor& dy, const Tensor& dx, bool accumulate) const {
+    linear_grad_input(op(), recipe(l), dy, weight(l), dx, accumulate);
+  }
+
+  /// One of the column-parallel linears that share an input. The abs-max of dy is in the scale when the linear is fp8.
+  struct Branch {
+    BlockLinear linear;
+    const Tensor& dy;
+    const QuantScale& scale;
+  };
+  /// dx, of this rank's rows, is the sum over all of them; parts of it leave while the last one makes the others.
+  void column_parallel(std::initializer_list<Branch> branches, const LinearInput& x, const Tensor& dx) const {
+    const Tensor partial = partial_of(op(), dx);
+    const Tensor x_transposed = transpose_input(op(), x);
+    const Branch& last = *(branches.end() - 1);
+    bool accumulate = false;
+    for (const Branch& b : branches) {
+      const ArenaScope scope(op().scratch);
+      const GradOperand dy = prepare_grad_output(op(), recipe(b.linear), b.dy, b.scale);
+      if (&b == &last) {
+        last_of_sum(b.linear, dy.rows, partial, dx, accumulate);
+      } else {
+        grad_input(b.linear, dy.rows, partial, accumulate);
+      }
+      accumulate = true;
+      grad_weight(b.linear, dy, x, x_transposed);
+    }
+  }
+  void last_of_sum(BlockLinear l, const Tensor& dy, const Tensor& partial, const Tensor& dx, bool accumulate) const {
     const ArenaScope scope(op().scratch);
-    gemms(l, prepare_grad_output(op(), recipe(l), dy, dy_scale), x, x_transposed, dx, accumulate);
+    const GradInputWeight w = weight_for_grad_input(op(), recipe(l), weight(l));
+    sum_rows(op(), partial, dx, [&](std::int64_t first, std::int64_t count) {
+      linear_grad_input(op(), recipe(l), dy.rows(first, count), w, partial.rows(first, count), accumulate);
+    });
   }
-  /// dy is of this rank's rows, dx of all tokens.
+  /// dy is of this rank's rows, dx of all tokens, made as dy comes.
   void row_parallel(BlockLinear l, const Tensor& dy, const QuantScale& dy_scale, const LinearInput& x,
                     const Tensor& dx) const {
     const ArenaScope scope(op().scratch);
     const Tensor x_transposed = transpose_input(op(), x);
-    gemms(l, gather_grad_output(op(), recipe(l), dy, dy_scale), x, x_transposed, dx, false);
+    std::optional<GradInputWeight> w;  // for one GEMM it is made, where it is, for its length
+    if (op().exchange.pipelined()) w = weight_for_grad_input(op(), recipe(l), weight(l));
+    const auto work = [&](const Tensor& rows, std::int64_t first) {
+      const Tensor to = dx.rows(first, rows.shape[0]);
+      w ? linear_grad_input(op(), recipe(l), rows, *w, to, false) : grad_input(l, rows, to, false);
+    };
+    const GradOperand all = gather_grad_output(op(), recipe(l), dy, dy_scale, work);
+    grad_weight(l, all, x, x_transposed);
   }
 
   void norm(BlockSlot slot, const Tensor& dy, const Tensor& x, const float* inverse_rms, const Tensor& dh,
@@ -73,11 +112,7 @@ void ffn_part(const Backward& b, BlockActivations& a, const Tensor& dh, const Qu
                                   .up_stats = {.amax = up_scale.amax, .non_finite = b.counter(checked_grad_w3)}});
   const Tensor dx = b.scratch_rows();
   if (!a.x_ffn.keep_all) gather_input(b.op(), a.x_ffn);
-  const Tensor partial = partial_of(b.op(), dx);
-  const Tensor x = transpose_input(b.op(), a.x_ffn);
-  b.column_parallel(w1, a.gate, gate_scale, a.x_ffn, x, partial, false);
-  b.column_parallel(w3, a.up, up_scale, a.x_ffn, x, partial, true);
-  scatter_rows(b.op(), partial, dx);
+  b.column_parallel({{w1, a.gate, gate_scale}, {w3, a.up, up_scale}}, a.x_ffn, dx);
   b.norm(slot_ffn_norm, dx, a.h_middle, a.inverse_rms_ffn, dh,
          {.amax = wo_amax, .non_finite = b.counter(checked_grad_wo)});
 }
@@ -104,12 +139,7 @@ void attention_part(const Backward& b, BlockActivations& a, const Tensor& dh, co
 
   const Tensor dx = b.scratch_rows();
   if (!a.x_attention.keep_all) gather_input(b.op(), a.x_attention);
-  const Tensor partial = partial_of(b.op(), dx);
-  const Tensor x = transpose_input(b.op(), a.x_attention);
-  b.column_parallel(wq, dq, q_scale, a.x_attention, x, partial, false);
-  b.column_parallel(wk, dk, k_scale, a.x_attention, x, partial, true);
-  b.column_parallel(wv, dv, v_scale, a.x_attention, x, partial, true);
-  scatter_rows(b.op(), partial, dx);
+  b.column_parallel({{wq, dq, q_scale}, {wk, dk, k_scale}, {wv, dv, v_scale}}, a.x_attention, dx);
   b.norm(slot_attention_norm, dx, a.h, a.inverse_rms_attention, dh,
          {.amax = input_amax, .non_finite = b.counter(checked_grad)});
 }

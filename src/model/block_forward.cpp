@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cmath>
+#include <initializer_list>
 
 #include "src/model/block.h"
 #include "src/model/tensors.h"
@@ -22,21 +24,41 @@ struct Run {
   OpContext& op() const { return pass.op; }
   bool makes(Activation x) const { return missing.has(x); }
 
-  void linear(BlockLinear l, const LinearInput& x, const Tensor& y) const {
+  /// Of `count` tokens from `first` on.
+  void linear(BlockLinear l, const LinearInput& x, const Tensor& y, std::int64_t first, std::int64_t count) const {
     const LinearRecipe& r = pass.recipes[static_cast<std::size_t>(l)];
-    linear_forward(op(), r, x.of(r), weights[static_cast<std::size_t>(slot_of(l))], y);
+    linear_forward(op(), r, x.of(r).rows(first, count), weights[static_cast<std::size_t>(slot_of(l))],
+                   y.rows(first, count));
   }
   /// A row-parallel linear: each rank's columns give a partial sum, of which it gets its rows.
   void linear_and_scatter(BlockLinear l, const LinearInput& x, const Tensor& y) const {
     const ArenaScope scope(op().scratch);
     const Tensor partial = partial_of(op(), y);
-    linear(l, forward_input(op(), x), partial);
-    scatter_rows(op(), partial, y);
+    const LinearInput read = forward_input(op(), x);
+    sum_rows(op(), partial, y, [&](std::int64_t first, std::int64_t count) { linear(l, read, partial, first, count); });
   }
 
-  /// x as the linears read it that make `results`.
-  LinearInput read(const LinearInput& x, const ActivationSet& results) const {
-    return missing.has_any(results) ? forward_input(op(), x) : x;
+  struct Product {
+    BlockLinear linear;
+    Activation result;
+    const Tensor& y;
+  };
+  /// Column-parallel linears that share the input x, which is gathered for them; or for backward, where it is kept
+  /// whole.
+  void linears(LinearInput& x, Activation input, std::initializer_list<Product> products) const {
+    const bool any = std::ranges::any_of(products, [&](const Product& p) { return makes(p.result); });
+    const auto work = [&](std::int64_t first, std::int64_t count) {
+      if (!any) return;
+      const LinearInput read = forward_input(op(), x);  // of rowwise linears, which get all tokens at once
+      for (const Product& p : products) {
+        if (makes(p.result)) linear(p.linear, read, p.y, first, count);
+      }
+    };
+    if (x.keep_all ? makes(input) : any) {
+      gather_input(op(), x, work);
+    } else {
+      work(0, pass.shape.tokens());
+    }
   }
 
   StatsOut stats(CheckedTensor tensor, const LinearInput& x) const {
@@ -48,10 +70,6 @@ struct Run {
     if (!x.keep_high) x.high.data = op().scratch.allocate(x.high.bytes());
   }
   void cast(LinearInput& x) const { again ? quantize_input_again(op(), x) : quantize_input(op(), x); }
-  /// `results` are of the linears that read x. What is not kept whole, backward gathers for itself.
-  void gather(LinearInput& x, Activation input, const ActivationSet& results) const {
-    if (x.keep_all ? makes(input) : missing.has_any(results)) gather_input(op(), x);
-  }
   /// sum = residual + branch, x.high = its norm.
   void norm(BlockSlot slot, const Tensor& residual, const Tensor& branch, const Tensor& sum, const LinearInput& x,
             float* inverse_rms, CheckedTensor checked) const {
@@ -81,11 +99,7 @@ void attention_part(const Run& r, const Tensor& h, const Tensor& branch_in, cons
     r.norm(slot_attention_norm, h, branch_in, a.h, a.x_attention, a.inverse_rms_attention, checked_attention_input);
     r.cast(a.x_attention);
   }
-  r.gather(a.x_attention, attention_input, {q, k, v});
-  const LinearInput x = r.read(a.x_attention, {q, k, v});
-  if (r.makes(q)) r.linear(wq, x, a.q);
-  if (r.makes(k)) r.linear(wk, x, a.k);
-  if (r.makes(v)) r.linear(wv, x, a.v);
+  r.linears(a.x_attention, attention_input, {{wq, q, a.q}, {wk, k, a.k}, {wv, v, a.v}});
   if (r.makes(q)) r.rotate(a.q);
   if (r.makes(k)) r.rotate(a.k);
 
@@ -107,10 +121,7 @@ void ffn_part(const Run& r, const Tensor& branch) {
            checked_ffn_input);
   }
   if (r.makes(ffn_input)) r.cast(a.x_ffn);
-  r.gather(a.x_ffn, ffn_input, {gate, up});
-  const LinearInput x = r.read(a.x_ffn, {gate, up});
-  if (r.makes(gate)) r.linear(w1, x, a.gate);
-  if (r.makes(up)) r.linear(w3, x, a.up);
+  r.linears(a.x_ffn, ffn_input, {{w1, gate, a.gate}, {w3, up, a.up}});
   if (r.makes(ffn_product)) {
     r.place_high(a.x_w2);
     r.swiglu();

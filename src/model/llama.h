@@ -17,6 +17,7 @@ struct LlamaSettings {
   std::int64_t seq_len = 0;
   Part tp{};                      ///< this rank's part of a tensor-parallel group
   bool tp_keep_gathered = false;  ///< gathered inputs of linears stay until backward, else they are gathered again
+  bool async_tp = false;          ///< the exchange is pipelined
   RecomputeConfig recompute{};
 };
 

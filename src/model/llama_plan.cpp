@@ -46,7 +46,7 @@ class NoGradients final : public GradientSink {
 }  // namespace
 
 Llama::MemoryNeeds Llama::plan(const LlamaSettings& settings, Stream& stream, const KernelTable& kernels) {
-  NoExchange exchange(settings.tp);
+  NoExchange exchange(settings.tp, settings.async_tp);
   Llama dry(settings, stream, exchange, nullptr, dry_run(kernels), Arena::measure("activations"),
             Arena::measure("scratch"), Arena::measure("recomputed activations"), true);
   NoWeights weights(dry.parameters_);

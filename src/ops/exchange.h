@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "src/tensor/shard.h"
@@ -13,7 +14,8 @@ namespace octet {
 /// All calls are on the op's stream, and every rank of the group makes the same ones in the same order.
 class Exchange {
  public:
-  explicit Exchange(Part part) : part_(part) {}
+  /// `pipelined`: has the calls in parts, below.
+  explicit Exchange(Part part, bool pipelined = false) : part_(part), pipelined_(pipelined && part.count > 1) {}
   virtual ~Exchange() = default;
 
   /// This rank's part; of count 1 without tensor parallelism.
@@ -29,26 +31,51 @@ class Exchange {
   /// output = this part's rows of the sum of all ranks' partials, formed in fp32 in rank order and rounded once.
   /// `workspace` has scatter_workspace(partial) bytes.
   virtual void scatter_rows(const Tensor& partial, const Tensor& output, void* workspace) = 0;
-  /// bf16 partials travel whole and are summed after the exchange, so they take as much memory again.
+  /// What travels whole and is summed after the exchange takes as much memory again: bf16 partials, and parts.
   std::int64_t scatter_workspace(const Tensor& partial) const {
-    return part_.count == 1 || partial.dtype == DType::f32 ? 0 : partial.bytes();
+    return part_.count == 1 || (partial.dtype == DType::f32 && !pipelined_) ? 0 : partial.bytes();
   }
+
+  /// In parts (asynchronous tensor parallelism): each rank's rows travel for themselves, on a stream of the exchange's
+  /// own, beside what the op's stream computes with the parts that are there, or makes of those that have not left.
+  /// The numbers are those of the calls above. One gather or scatter at a time, all its steps in order.
+  bool pipelined() const { return pipelined_; }
+  /// Whose rows are there in step `step` of part().count: one's own first.
+  int arriving(int step) const { return (part_.index - step + part_.count) % part_.count; }
+  /// Whose rows of a partial sum leave after step `step`: one's own, which stay, last.
+  int leaving(int step) const { return (part_.index + step + 1) % part_.count; }
+
+  struct Gather {
+    Tensor local, whole;  ///< as in gather_rows
+  };
+  virtual void start_gather(std::span<const Gather> gathers) = 0;
+  /// What follows on the op's stream finds the rows of arriving(step) in their place.
+  virtual void await_arrival(int step) = 0;
+  /// The op's stream has been given what writes the rows of leaving(step).
+  virtual void send_part(int step, const Tensor& partial, void* workspace) = 0;
+  /// After the last step: output as in scatter_rows.
+  virtual void finish_scatter(const Tensor& partial, const Tensor& output, void* workspace) = 0;
 
  protected:
   std::string_view unit() const { return unit_; }
 
  private:
   Part part_;
+  bool pipelined_;
   std::string_view unit_;
 };
 
 /// No group, or (with more than one part) the dry run of a plan: nothing is exchanged.
 class NoExchange final : public Exchange {
  public:
-  explicit NoExchange(Part part = {}) : Exchange(part) {}
+  explicit NoExchange(Part part = {}, bool pipelined = false) : Exchange(part, pipelined) {}
   void reduce_max(float*, std::int64_t) override {}
   void gather_rows(const Tensor&, const Tensor&) override {}
   void scatter_rows(const Tensor&, const Tensor&, void*) override {}
+  void start_gather(std::span<const Gather>) override {}
+  void await_arrival(int) override {}
+  void send_part(int, const Tensor&, void*) override {}
+  void finish_scatter(const Tensor&, const Tensor&, void*) override {}
 };
 
 }  // namespace octet

@@ -1,6 +1,7 @@
 #include "src/ops/linear.h"
 
-#include "src/ops/rows.h"
+#include <array>
+
 #include "src/ops/rowwise.h"
 
 namespace octet {
@@ -95,6 +96,18 @@ void quantize_input_again(OpContext& context, LinearInput& x) {
   x.all_quantized = x.quantized;
 }
 
+void gather_input(OpContext& context, LinearInput& x, const RowsWork& work) {
+  std::array<Exchange::Gather, 2> gathers;
+  std::size_t n = 0;
+  const auto gather = [&](const Tensor& local) {
+    gathers[n] = gather_of(context, local, x.keep_all);
+    return gathers[n++].whole;
+  };
+  if (x.keep_high) x.all_high = gather(x.high);
+  if (x.any_float8) x.all_quantized = gather(x.quantized);
+  gather_rows(context, std::span(gathers).first(n), work);
+}
+
 void gather_input(OpContext& context, LinearInput& x) {
   const auto gather = [&](const Tensor& local) {
     return x.keep_all ? gather_around(context, local) : gather_rows(context, local);
@@ -122,13 +135,22 @@ GradOperand prepare_grad_output(OpContext& context, const LinearRecipe& recipe, 
 }
 
 GradOperand gather_grad_output(OpContext& context, const LinearRecipe& recipe, const Tensor& dy,
-                               const QuantScale& scale) {
-  if (context.exchange.part().count == 1) return prepare_grad_output(context, recipe, dy, scale);
-  if (!recipe.float8) return gather_rows(context, dy);
-  if (recipe.rowwise()) return quantize_grad_output(context, recipe, gather_rows(context, dy));
-  void* storage = context.scratch.allocate(dy.elements());
-  const Tensor rows = gather_rows(context, quantize(context, dy, recipe.grad_output_format(), scale, storage));
-  return {rows, context.kernels.float8_gemm_k_major ? transpose(context, rows) : Tensor{}};
+                               const QuantScale& scale, const GradRowsWork& work) {
+  if (context.exchange.part().count == 1 || recipe.rowwise()) {
+    GradOperand all = prepare_grad_output(context, recipe, gather_rows(context, dy), scale);
+    work(all.rows, 0);
+    return all;
+  }
+  Tensor local = dy;
+  if (recipe.float8) {
+    void* storage = context.scratch.allocate(dy.elements());
+    local = quantize(context, dy, recipe.grad_output_format(), scale, storage);
+  }
+  const Exchange::Gather gather = gather_of(context, local, false);
+  gather_rows(context, std::span(&gather, 1),
+              [&](std::int64_t first, std::int64_t count) { work(gather.whole.rows(first, count), first); });
+  const bool turned = recipe.float8 && context.kernels.float8_gemm_k_major;
+  return {gather.whole, turned ? transpose(context, gather.whole) : Tensor{}};
 }
 
 Tensor transpose_input(OpContext& context, const LinearInput& x) {
@@ -157,18 +179,26 @@ void linear_forward(OpContext& context, const LinearRecipe& recipe, const Tensor
 
 void linear_grad_input(OpContext& context, const LinearRecipe& recipe, const Tensor& dy, const Tensor& w,
                        const Tensor& dx, bool accumulate) {
+  const ArenaScope scope(context.scratch);
+  linear_grad_input(context, recipe, dy, weight_for_grad_input(context, recipe, w), dx, accumulate);
+}
+
+GradInputWeight weight_for_grad_input(OpContext& context, const LinearRecipe& recipe, const Tensor& w) {
+  if (recipe.rowwise()) return {quantize_weight_for_input(context, recipe, w), w.shape};
+  check_format(recipe, "grad_input", "w", w, recipe.float8);
+  return {k_major(context, w) ? transpose(context, w) : w, w.shape};
+}
+
+void linear_grad_input(OpContext& context, const LinearRecipe& recipe, const Tensor& dy, const GradInputWeight& w,
+                       const Tensor& dx, bool accumulate) {
   check_same(recipe, "grad_input", "out", dy.shape[1], w.shape[0]);
   check_same(recipe, "grad_input", "in", dx.shape[1], w.shape[1]);
   check_same(recipe, "grad_input", "tokens", dy.shape[0], dx.shape[0]);
   check_format(recipe, "grad_input", "dy", dy, recipe.float8);
-  const ArenaScope scope(context.scratch);
-  Tensor weight = recipe.rowwise() ? quantize_weight_for_input(context, recipe, w) : w;
-  check_format(recipe, "grad_input", "w", weight, recipe.float8);
-  const bool turned = k_major(context, weight);
-  if (turned && !recipe.rowwise()) weight = transpose(context, weight);
+  check_format(recipe, "grad_input", "w", w.as_read, recipe.float8);
   run(context, recipe, "grad_input",
       {.a = operand_a(dy, false),
-       .b = operand_b(weight, turned),
+       .b = operand_b(w.as_read, k_major(context, w.as_read)),
        .c = dx.data,
        .c_dtype = dx.dtype,
        .m = dy.shape[0],

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <functional>
 #include <string_view>
 
 #include "src/ops/precision.h"
 #include "src/ops/quantize.h"
+#include "src/ops/rows.h"
 
 namespace octet {
 
@@ -59,7 +61,9 @@ void quantize_input(OpContext& context, LinearInput& x);
 /// The same for an input that was cast before and whose bytes are gone: with the scales of then, the same bytes.
 void quantize_input_again(OpContext& context, LinearInput& x);
 
-/// After quantize_input, for column-parallel linears; and in backward unless keep_all.
+/// After quantize_input, for column-parallel linears; `work` is what reads it, in forward (rows.h).
+void gather_input(OpContext& context, LinearInput& x, const RowsWork& work);
+/// In backward, unless keep_all.
 void gather_input(OpContext& context, LinearInput& x);
 
 /// The input as the forward GEMMs read it: for rowwise linears cast by row, in scratch, once for all of the group.
@@ -89,10 +93,13 @@ struct GradOperand {
 GradOperand prepare_grad_output(OpContext& context, const LinearRecipe& recipe, const Tensor& dy,
                                 const QuantScale& scale);
 
+/// What is done with the rows of an output gradient from `first` on.
+using GradRowsWork = std::function<void(const Tensor& dy, std::int64_t first)>;
+
 /// The same for a row-parallel linear: dy is this rank's rows, cast with the abs-max of all and gathered as fp8 bytes;
-/// for rowwise linears gathered, then cast.
+/// for rowwise linears gathered, then cast. `work` gets `rows`, whole or as parts come (rows.h).
 GradOperand gather_grad_output(OpContext& context, const LinearRecipe& recipe, const Tensor& dy,
-                               const QuantScale& scale);
+                               const QuantScale& scale, const GradRowsWork& work);
 
 /// What the weight gradients of the linears of a group read instead of x, in scratch: the transposed copy of
 /// x.all_quantized, or a cast by column. Of rank 0 where they read x.
@@ -106,6 +113,14 @@ Tensor transpose_input(OpContext& context, const LinearInput& x);
 ///   grad_weight   dw (+)= dyᵀ x, fp32
 void linear_forward(OpContext& context, const LinearRecipe& recipe, const Tensor& x, const Tensor& w, const Tensor& y);
 void linear_grad_input(OpContext& context, const LinearRecipe& recipe, const Tensor& dy, const Tensor& w,
+                       const Tensor& dx, bool accumulate);
+/// The same, part by part of the tokens: with the weight as the GEMM reads it, in scratch where that is not w itself.
+struct GradInputWeight {
+  Tensor as_read;
+  Shape shape;  ///< of w
+};
+GradInputWeight weight_for_grad_input(OpContext& context, const LinearRecipe& recipe, const Tensor& w);
+void linear_grad_input(OpContext& context, const LinearRecipe& recipe, const Tensor& dy, const GradInputWeight& w,
                        const Tensor& dx, bool accumulate);
 void linear_grad_weight(OpContext& context, const LinearRecipe& recipe, const GradOperand& dy, const GradOperand& x,
                         const Tensor& dw, bool accumulate);

@@ -26,11 +26,49 @@ Tensor gather_rows(OpContext& context, const Tensor& local) {
 
 Tensor gather_around(OpContext& context, const Tensor& local) {
   if (parts(context) == 1) return local;
+  const Exchange::Gather gather = gather_of(context, local, true);
+  context.exchange.gather_rows(gather.local, gather.whole);
+  return gather.whole;
+}
+
+Exchange::Gather gather_of(OpContext& context, const Tensor& local, bool around) {
+  if (parts(context) == 1) return {local, local};
+  if (!around) return {local, take_whole(context, local)};
   char* begin = static_cast<char*>(local.data);
   if (begin != nullptr) begin -= context.exchange.part().index * local.bytes();
-  const Tensor whole = whole_of(context, local, begin);
-  context.exchange.gather_rows(local, whole);
-  return whole;
+  return {local, whole_of(context, local, begin)};
+}
+
+void gather_rows(OpContext& context, std::span<const Exchange::Gather> gathers, const RowsWork& work) {
+  Exchange& exchange = context.exchange;
+  const std::int64_t rows = gathers.front().local.shape[0];
+  if (!exchange.pipelined()) {
+    if (parts(context) > 1) {
+      for (const Exchange::Gather& g : gathers) exchange.gather_rows(g.local, g.whole);
+    }
+    return work(0, rows * parts(context));
+  }
+  exchange.start_gather(gathers);
+  for (int step = 0; step < parts(context); ++step) {
+    exchange.await_arrival(step);
+    work(exchange.arriving(step) * rows, rows);
+  }
+}
+
+void sum_rows(OpContext& context, const Tensor& partial, const Tensor& output, const RowsWork& work) {
+  Exchange& exchange = context.exchange;
+  if (!exchange.pipelined()) {
+    work(0, partial.shape[0]);
+    return scatter_rows(context, partial, output);
+  }
+  const ArenaScope scope(context.scratch);
+  void* workspace = context.scratch.allocate(exchange.scatter_workspace(partial));
+  const std::int64_t rows = output.shape[0];
+  for (int step = 0; step < parts(context); ++step) {
+    work(exchange.leaving(step) * rows, rows);
+    exchange.send_part(step, partial, workspace);
+  }
+  exchange.finish_scatter(partial, output, workspace);
 }
 
 Tensor own_rows(const OpContext& context, const Tensor& whole) {

@@ -1,5 +1,9 @@
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <span>
+
 #include "src/ops/context.h"
 #include "src/tensor/tensor.h"
 
@@ -13,6 +17,19 @@ Tensor gather_rows(OpContext& context, const Tensor& local);
 
 /// The same, where `local` already lies in its place of the whole.
 Tensor gather_around(OpContext& context, const Tensor& local);
+
+/// What is done with some of the rows of all tokens.
+using RowsWork = std::function<void(std::int64_t first, std::int64_t count)>;
+
+/// Where local's rows of all parts go: around it (`local` lies in its place), or in scratch.
+Exchange::Gather gather_of(OpContext& context, const Tensor& local, bool around);
+
+/// Gathers; `work` may read the rows that it is given: once all, or each part as it comes (Exchange::pipelined).
+void gather_rows(OpContext& context, std::span<const Exchange::Gather> gathers, const RowsWork& work);
+
+/// output = this rank's rows of the sum of all partials, of which `work` writes the rows that it is given: once all, or
+/// each part before it leaves. Without tensor parallelism `partial` is `output`.
+void sum_rows(OpContext& context, const Tensor& partial, const Tensor& output, const RowsWork& work);
 
 /// This rank's place in a tensor of all tokens.
 Tensor own_rows(const OpContext& context, const Tensor& whole);

@@ -10,6 +10,7 @@ struct ParallelConfig {
   std::int64_t dp_replicate = 1;
   std::int64_t dp_shard = 0;  ///< 0: all ranks that the other dimensions leave
   std::int64_t tp = 1;
+  bool async_tp = false;          ///< parts of a gather or sum travel beside the GEMMs
   bool tp_keep_gathered = false;  ///< gathered inputs of linears stay until backward
   std::int64_t cp = 1;
   std::int64_t pp = 1;

@@ -149,6 +149,12 @@ void declare_parallel(Schema& schema, ParallelConfig& c) {
       .help(
           "Keep the gathered inputs of q, k, v and of w1, w3 from forward to backward: two gathers a block less, for "
           "memory that tp does not divide. false: gather them again in backward.");
+  schema.add("async_tp", c.async_tp)
+      .help(
+          "Asynchronous tensor parallelism: each rank's part of a gathered input and of a sum travels by itself, "
+          "beside "
+          "the GEMMs of the other parts, of the blocks' linears. The same numbers where a GEMM of some rows gives the "
+          "bits of one of all, as on the CPU. Not with the rowwise recipes; float8 needs parts of 16 tokens.");
   schema.add("cp", c.cp)
       .unit("ranks")
       .at_least(1)

@@ -17,7 +17,7 @@ struct Changeable {
   bool same_bits = true;  ///< with another value every number comes out the same; else within rounding
 };
 
-constexpr std::array<Changeable, 30> changeable = {{{"model"},  // a name or a path; the shape is in model_shape
+constexpr std::array<Changeable, 31> changeable = {{{"model"},  // a name or a path; the shape is in model_shape
                                                     {"device", false},
                                                     {"run.dir"},
                                                     {"run.tensorboard"},
@@ -33,6 +33,7 @@ constexpr std::array<Changeable, 30> changeable = {{{"model"},  // a name or a p
                                                     {"parallel.dp_shard", false},
                                                     {"parallel.tp", false},
                                                     {"parallel.tp_keep_gathered"},
+                                                    {"parallel.async_tp", false},
                                                     {"parallel.cp", false},
                                                     {"parallel.pp", false},
                                                     {"parallel.reshard_after_forward"},

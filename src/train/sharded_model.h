@@ -67,6 +67,8 @@ class ShardedModel {
   OptimizerConfig optimizer_;
   std::unique_ptr<Stream> gather_stream_, reduce_stream_;  ///< with overlap
   std::unique_ptr<Communicator> gather_group_, reduce_group_;
+  std::unique_ptr<Stream> tp_stream_;  ///< with async_tp
+  std::unique_ptr<Communicator> tp_beside_;
   TpExchange exchange_;
   Llama model_;
   ShardLayout layout_;

@@ -48,6 +48,7 @@ LlamaSettings llama_settings(const RunConfig& c, int tp_rank) {
           .seq_len = c.train.seq_len,
           .tp = {tp_rank, static_cast<int>(c.parallel.tp)},
           .tp_keep_gathered = c.parallel.tp_keep_gathered,
+          .async_tp = c.parallel.async_tp,
           .recompute = c.recompute};
 }
 

@@ -53,6 +53,26 @@ void check_batch(const RunConfig& c, const Origins& at) {
   }
 }
 
+void check_async_tp(const RunConfig& c, const Origins& at) {
+  if (!c.parallel.async_tp) return;
+  const auto refused = [&](const std::string& why) { return refuse(at, "parallel.async_tp", true, "{}", why); };
+  if (c.parallel.tp == 1) throw refused("has no effect with parallel.tp = 1");
+  if (c.precision != Precision::float8) return;
+  if (c.float8.recipe.starts_with("rowwise")) {
+    throw refused(
+        fmt::format("float8.recipe = {} gathers in bf16 and casts all tokens at once; expected tensorwise or "
+                    "delayed, or false",
+                    c.float8.recipe));
+  }
+  const std::int64_t rows = c.train.micro_batch * c.train.seq_len / c.parallel.tp;
+  if (rows % 16 != 0) {
+    throw refused(
+        fmt::format("a part has {} tokens (micro_batch {} x seq_len {} / tp {}), and 8-bit GEMMs need multiples "
+                    "of 16",
+                    rows, c.train.micro_batch, c.train.seq_len, c.parallel.tp));
+  }
+}
+
 /// Tensor parallelism cuts heads, ffn and vocabulary, and the tokens of a micro-batch.
 void check_tensor_parallel(const RunConfig& c, const Origins& at) {
   const std::int64_t tp = c.parallel.tp;
@@ -72,6 +92,7 @@ void check_tensor_parallel(const RunConfig& c, const Origins& at) {
   if (tp == 1 && c.parallel.tp_keep_gathered) {
     throw refuse(at, "parallel.tp_keep_gathered", true, "has no effect with parallel.tp = 1");
   }
+  check_async_tp(c, at);
 }
 
 void check_parallel(const ParallelConfig& p, const Origins& at) {

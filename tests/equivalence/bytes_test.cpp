@@ -84,18 +84,31 @@ class Formula {
     const std::int64_t inputs = o_.tp_keep_gathered ? 2 : 4;  // of q k v and of w1 w3, forward and again in backward
     const std::int64_t gradients = 2;                         // of wo and w2
     const std::int64_t blocks = micro_batches_ * m_.layers;
-    add("tp all_gather", blocks * (inputs + gradients) * stream * operand);
-    add(scatter, blocks * 4 * stream * storage_);  // outputs of wo and w2, input gradients of q k v and of w1 w3
+    const std::int64_t by_part = o_.async_tp ? 2 + gradients : 0;  // of the gathers: those of forward, and gradients
+    add("tp all_gather", blocks * (inputs + gradients - by_part) * stream * operand);
+    parts(blocks * by_part * stream * operand);
+    // Outputs of wo and w2, input gradients of q k v and of w1 w3.
+    const std::int64_t sums = blocks * 4 * stream * storage_;
+    o_.async_tp ? parts(sums) : add(scatter, sums);
     if (measures_) add("tp all_reduce_max", blocks * 11 * 4);
     if (o_.recompute.mode != "none") {
       const Again again = again_of(o_.recompute.preset, o_.tp_keep_gathered);
       const std::int64_t times = micro_batches_ * (m_.layers / o_.recompute.every - 1);
-      add("tp all_gather", times * again.gathers * stream * operand);
-      add(scatter, times * again.scatters * stream * storage_);
+      const std::int64_t gathered = times * again.gathers * stream * operand;
+      const std::int64_t summed = times * again.scatters * stream * storage_;
+      o_.async_tp ? parts(gathered + summed) : add("tp all_gather", gathered);
+      if (!o_.async_tp) add(scatter, summed);
     }
     add(scatter, micro_batches_ * 2 * stream * storage_);               // embedding; gradient of the head's input
     add("tp all_gather", micro_batches_ * 2 * stream * storage_);       // input of the head; gradient of the embedding
     add("tp all_gather", micro_batches_ * 3 * tokens_ * 4 * mesh_.tp);  // statistics of the loss
+  }
+
+  /// Of the whole each rank sends its part to every other, or every other's part to that one.
+  void parts(std::int64_t whole) {
+    const std::int64_t bytes = whole / mesh_.tp * (mesh_.tp - 1);
+    add("tp send", bytes);
+    add("tp recv", bytes);
   }
 
   /// What a block that recomputes gathers and scatters once more.
@@ -160,6 +173,9 @@ std::vector<Variant> variants() {
       {"recompute full, every 2, kept", false, {.tp_keep_gathered = true, .recompute = {.mode = "full", .every = 2}}},
       {"recompute ffn", false, {.recompute = ffn}},
       {"recompute ffn, kept", false, {.micro_batch = 2, .tp_keep_gathered = true, .recompute = ffn}},
+      {"async", true, {.async_tp = true}},
+      {"async, kept, recompute full", false, {.tp_keep_gathered = true, .async_tp = true, .recompute = full}},
+      {"async, delayed, recompute ffn", false, {.float8 = delayed, .async_tp = true, .recompute = ffn}, 2},
       {"rowwise", false, {.float8 = rowwise}},
       {"rowwise, recompute full", false, {.float8 = rowwise, .recompute = full}},
       {"gw_hp, replicas", false, {.float8 = {.recipe = "rowwise_with_gw_hp"}, .dp_replicate = 2}},
@@ -189,6 +205,7 @@ TEST(CommunicationBytes, AreTheFormulas) {
         o.precision = precision;
         o.tp = tp;
         o.tp_keep_gathered = o.tp_keep_gathered && tp > 1;
+        if (o.async_tp && tp == 1) continue;
         if (!fits(o, ranks)) continue;
         if (ranks > 3 && tp * o.dp_replicate == 1) continue;  // 2 and 3 ranks show it in less time
         for (const bool tied : {false, true}) {

@@ -22,6 +22,7 @@ class Harness {
     int dp_replicate = 1;
     int tp = 1;
     bool tp_keep_gathered = false;
+    bool async_tp = false;
     bool reshard = true;
     DType gradient_wire = DType::f32;
     bool overlap = false;
@@ -37,7 +38,7 @@ class Harness {
   /// The same on this rank alone, whatever the other ranks do: what layouts are compared with.
   static Harness alone(const ModelConfig& model, std::int64_t seq_len, Options options) {
     options.dp_replicate = options.tp = 1;
-    options.tp_keep_gathered = false;
+    options.tp_keep_gathered = options.async_tp = false;
     options.gradient_wire = DType::f32;
     options.overlap = false;
     return Harness(model, seq_len, options, cpu_device().make_stream(), true);
@@ -58,6 +59,7 @@ class Harness {
                   .seq_len = seq_len,
                   .tp = {mesh_.tp().rank(), mesh_.tp().size()},
                   .tp_keep_gathered = options.tp_keep_gathered,
+                  .async_tp = options.async_tp,
                   .recompute = options.recompute},
                  options.optimizer,
                  {.reshard_after_forward = options.reshard,

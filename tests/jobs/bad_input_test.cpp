@@ -93,6 +93,12 @@ TEST_F(BadInput, Layouts) {
           {"nccl.tp_min_ctas = 9", "above nccl.tp_max_ctas = 8"});
   refuses("run.yaml --parallel.dp_replicate 3", {"parallel.dp_replicate = 3", "2 ranks"});
   refuses("run.yaml --parallel.tp 4", {"parallel.tp = 4", "does not divide kv_heads = 2", "vocab_size 256"});
+  refuses("run.yaml --parallel.async_tp true", {"parallel.async_tp = true", "no effect with parallel.tp = 1"});
+  refuses("run.yaml --parallel.tp 2 --parallel.async_tp true --precision float8 --float8.recipe rowwise",
+          {"parallel.async_tp = true", "float8.recipe = rowwise"});
+  refuses(
+      "run.yaml --parallel.tp 2 --parallel.async_tp true --precision float8 --train.seq_len 16 --train.micro_batch 1",
+      {"parallel.async_tp = true", "a part has 8 tokens", "multiples of 16"});
   refuses("run.yaml --parallel.tp 2 --train.seq_len 31", {"parallel.tp = 2", "does not divide micro_batch x seq_len"});
   refuses("run.yaml --parallel.tp_keep_gathered true", {"parallel.tp_keep_gathered = true", "parallel.tp = 1"});
   for (const std::string dimension : {"cp", "pp"}) {

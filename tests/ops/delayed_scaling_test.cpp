@@ -36,6 +36,10 @@ class Forbidden final : public Exchange {
   void reduce_max(float*, std::int64_t) override { ADD_FAILURE() << "an abs-max was exchanged"; }
   void gather_rows(const Tensor&, const Tensor&) override {}
   void scatter_rows(const Tensor&, const Tensor&, void*) override {}
+  void start_gather(std::span<const Gather>) override {}
+  void await_arrival(int) override {}
+  void send_part(int, const Tensor&, void*) override {}
+  void finish_scatter(const Tensor&, const Tensor&, void*) override {}
 };
 
 TEST_F(DelayedScalingTest, WhatIsLargerThanTheScaleAllowsSaturates) {

@@ -137,7 +137,7 @@ TEST(Settings, WhatOnlySaysWhereAndHowFastMayChange) {
 TEST(Settings, WhatRoundsOtherwiseIsSaid) {
   const RunConfig before = sample();
   for (const char* key : {"device", "parallel.tp", "train.micro_batch", "cpu.gemm", "cuda.gemm", "cuda.gemm_plans",
-                          "cuda.deterministic", "float8.recipe"}) {
+                          "cuda.deterministic", "float8.recipe", "parallel.async_tp"}) {
     EXPECT_FALSE(keeps_bits(key, before)) << key;
   }
   for (const char* key :
