@@ -18,16 +18,6 @@
 namespace octet {
 namespace {
 
-std::string grouped(double value) {
-  const std::string digits = fmt::format("{:.0f}", value);
-  std::string text;
-  for (std::size_t i = 0; i < digits.size(); ++i) {
-    if (i > 0 && (digits.size() - i) % 3 == 0) text.push_back(',');
-    text.push_back(digits[i]);
-  }
-  return text;
-}
-
 /// JSON has no NaN; a reader gets null.
 nlohmann::ordered_json number(double x) {
   return std::isfinite(x) ? nlohmann::ordered_json(x) : nullptr;
@@ -66,6 +56,16 @@ std::optional<double> mfu_of(const nlohmann::json& line) {
 }
 
 }  // namespace
+
+std::string grouped(double value) {
+  const std::string digits = fmt::format("{:.0f}", value);
+  std::string text;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) text.push_back(',');
+    text.push_back(digits[i]);
+  }
+  return text;
+}
 
 std::string to_json(const StepMetrics& m) {
   nlohmann::ordered_json line;

@@ -36,6 +36,9 @@ std::string to_json(const StepMetrics& metrics);
 /// std::invalid_argument, which says what was found and expected, where the text is no such line.
 StepMetrics step_metrics_of(std::string_view line);
 
+/// 1234567.8 as "1,234,568".
+std::string grouped(double value);
+
 /// "step: 10  loss: 2.1234  grad_norm: 0.5123  memory: 0.31GiB(1.30%)  tps: 4,521  tflops: 0.13  mfu: unknown"
 std::string console_line(const StepMetrics& metrics);
 
