@@ -57,12 +57,12 @@ ordered_json line_of(std::size_t run, const Quantity& quantity, const Series& se
   for (const double value : series.values) values.push_back(drawn(value));
   return {{"run", run},
           {"name", quantity.name},
-          {"marked", quantity.marked},
+          {"dashed", quantity.dashed},
           {"steps", series.steps},
           {"values", std::move(values)}};
 }
 
-/// The lines of a plot, those with marks last: they are drawn over the others. `longest` grows to the points of the
+/// The lines of a plot, the dashed ones last: they are drawn over the others. `longest` grows to the points of the
 /// longest one, before it was thinned.
 ordered_json lines_of(const Plot& plot, const std::vector<RunFiles>& runs, std::size_t& longest) {
   ordered_json lines = ordered_json::array();

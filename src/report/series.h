@@ -18,7 +18,7 @@ struct Series {
 struct Quantity {
   std::string_view plot;  ///< the plot that it stands in
   std::string_view name;  ///< within the plot; "" where the run's name says enough
-  bool marked;            ///< measured at few steps: points joined by a dashed line
+  bool dashed;            ///< drawn so, beside the plot's main quantity
   /// The value in the plot's unit; nothing where it was not measured at that step.
   std::optional<double> (*value)(const StepMetrics& metrics);
 };

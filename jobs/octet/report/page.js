@@ -133,15 +133,15 @@
     const series = {};
     plot.lines.forEach((line, i) => {
       series[labels[i]] = {
-        strokePattern: line.marked ? [4, 3] : dashes[dashOf(line.run)],
-        drawPoints: line.marked || line.steps.length === 1,
+        strokePattern: line.dashed ? [4, 3] : dashes[dashOf(line.run)],
+        drawPoints: (line.dashed && line.steps.length <= 100) || line.steps.length === 1,
         drawPointCallback: drawRing,
         pointSize: 3.5,
       };
     });
     chart.graph = new Dygraph(place, rowsOf(plot, false), {
       ...looks(plot), series, labels: ['step', ...labels], legend: 'never', connectSeparatedPoints: true,
-      drawGapEdgePoints: true, strokeWidth: 1.4, highlightCircleSize: 3.5, includeZero: plot.id !== 'loss', xRangePad: 6,
+      drawGapEdgePoints: true, strokeWidth: 1.4, highlightCircleSize: 3.5, includeZero: plot.id !== 'loss', xRangePad: 6, yRangePad: 3,
       axes: {
         x: {drawGrid: false, axisLabelFormatter: x => number.format(x)},
         y: {axisLabelWidth: 52, axisLabelFormatter: y => Math.abs(y) < 1e-12 ? '0' : number.format(y)},
@@ -213,7 +213,7 @@
         beside.setAttribute('style', `${colorOfKind(kind)}; width: ${100 * rank.seconds[i] / longest}%`);
         beside.setAttribute('title', title);
       } else {
-        const style = `flex: ${rank.seconds[i]} 0 0; ${colorOfKind(kind)}; --on: var(--on-${isDark[kind] ? 'dark' : 'light'})`;
+        const style = `flex: ${100 * share} 0 0; ${colorOfKind(kind)}; --on: var(--on-${isDark[kind] ? 'dark' : 'light'})`;
         parts.append(element('span', {style, title}, share < 0.06 ? '' : percent));
       }
     });
