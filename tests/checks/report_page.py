@@ -54,6 +54,18 @@ addEventListener('load', () => setTimeout(() => {
   const found = {plots: {}, alone: {}, hidden: {}, restart: {}};
   const plots = [...document.querySelectorAll('.plot')];
   for (const plot of plots) found.plots[plot.id] = [plot.clientWidth, plot.clientHeight];
+  // The mouse over the first plot, at step 100 of 300: all plots say what their runs had there. Then it draws a zoom.
+  const top = [...plots[0].querySelectorAll('canvas')].pop(), frame = top.getBoundingClientRect();
+  const mouse = (name, x) => top.dispatchEvent(new MouseEvent(name, {
+    bubbles: true, view: window, clientX: frame.left + 58 + x * (frame.width - 58), clientY: frame.top + 60}));
+  mouse('mousemove', 1 / 3);
+  found.readouts = [...document.querySelectorAll('.readout')].map(readout => readout.innerText);
+  found.zoomed = ['mousedown', 'mousemove', 'mouseup'].map((name, i) => {
+    mouse(name, i ? 0.6 : 0.3);
+    return !document.getElementById('reset').hidden;
+  });
+  document.getElementById('reset').click();
+  found.zoomed.push(!document.getElementById('reset').hidden);
   boxes.forEach((box, run) => {
     boxes.forEach(other => { if (other.checked !== (other === box)) other.click(); });
     for (const plot of plots) {
@@ -120,6 +132,16 @@ def check_plots(found):
             yield f"{plot}: {width} x {height} pixels"
 
 
+def check_mouse(found):
+    if len(found["readouts"]) != len(PLOTS):
+        yield f"{len(found['readouts'])} plots can be read"
+    for name, text in zip(PLOTS, found["readouts"]):
+        if not re.search(r"step (9\d|10\d)\b", text) or len(re.findall(r"[\d.]+", text)) < 5:
+            yield f"{name}: under the mouse stands \"{text}\", expected a step near 100 and values of four runs"
+    if found["zoomed"] != [False, False, True, False]:
+        yield f"zoomed while the mouse is pressed, moved, let go, and the button is pressed: {found['zoomed']}"
+
+
 def check_rest(found):
     for trouble in found["troubles"]:
         yield trouble
@@ -157,7 +179,7 @@ def look(program, octet, folder, keep):
         if isinstance(found, str):
             yield found
             return
-        yield from (f"{width} pixels wide: {problem}" for problem in [*check_plots(found), *check_rest(found)])
+        yield from (f"{width} pixels wide: {problem}" for problem in [*check_plots(found), *check_mouse(found), *check_rest(found)])
 
 
 def main():

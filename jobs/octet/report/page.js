@@ -147,8 +147,8 @@
         y: {axisLabelWidth: 52, axisLabelFormatter: y => Math.abs(y) < 1e-12 ? '0' : number.format(y)},
       },
       underlayCallback: drawRestarts,
-      highlightCallback: (event, x) => readOut(chart, x),
-      unhighlightCallback: () => readOut(chart, null),
+      highlightCallback: (event, x) => charts.forEach(other => readOut(other, x)),
+      unhighlightCallback: () => charts.forEach(other => readOut(other, null)),
       zoomCallback: () => { document.getElementById('reset').hidden = !chart.graph.isZoomed(); },
     });
     if (plot.can_be_logarithmic) caption.append(logarithmChoice(chart));
@@ -188,9 +188,11 @@
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
       for (const chart of charts) chart.graph.updateOptions(looks(chart.plot));
     });
-    for (const event of ['beforeprint', 'afterprint']) {
-      window.addEventListener(event, () => charts.forEach(chart => chart.graph.resize()));
-    }
+    // Paper shows the pictures as they were drawn: page.css scales all of the page down from this width.
+    const keepWidth = () => document.documentElement.style.setProperty('--width', document.querySelector('main').offsetWidth);
+    window.addEventListener('beforeprint', keepWidth);
+    window.addEventListener('resize', keepWidth);
+    keepWidth();
   }
 
   // --- where the time goes ---
