@@ -22,7 +22,7 @@ RunStatus status_of(const std::string& path) {
 /// Absolute, without links, "." and a slash at the end.
 fs::path place_of(const std::string& path) {
   std::error_code error;
-  const fs::path place = fs::canonical(path, error);
+  fs::path place = fs::canonical(path, error);
   if (error || !fs::is_directory(place)) throw usage_error("report", "{}: is no run directory", path);
   return place;
 }
@@ -36,7 +36,7 @@ std::string end_of(const fs::path& path, int parts) {
 
 std::string shortest_name(const std::vector<fs::path>& places, const fs::path& own) {
   for (int parts = 1;; ++parts) {
-    const std::string name = end_of(own, parts);
+    std::string name = end_of(own, parts);
     if (std::ranges::count(places, name, [&](const fs::path& p) { return end_of(p, parts); }) == 1) return name;
   }
 }

@@ -41,14 +41,14 @@ addEventListener('load', () => setTimeout(() => {
     return numbers;
   };
   const count = (canvas, [r, g, b], top) => {
-    const at = canvas.getContext('2d').getImageData(0, 0, canvas.width, top ? 16 : canvas.height).data;
+    const at = canvas.getContext('2d').getImageData(0, 0, canvas.width, top ? 2 : canvas.height).data;
     let n = 0;
     for (let i = 0; i < at.length; i += 4) {
       n += at[i + 3] > 100 && Math.abs(at[i] - r) + Math.abs(at[i + 1] - g) + Math.abs(at[i + 2] - b) < 40;
     }
     return n;
   };
-  // All canvases of a plot: dygraphs has one for the lines and one for what the mouse points at.
+  // The top two rows have room for a restart's triangle and no curve. All canvases of a plot: dygraphs has one for the lines and one for what the mouse points at.
   const pixels = (plot, run, top) =>
       [...plot.querySelectorAll('canvas')].reduce((n, canvas) => n + count(canvas, rgb(run), top), 0);
   const found = {plots: {}, alone: {}, hidden: {}, restart: {}};
@@ -76,7 +76,8 @@ addEventListener('load', () => setTimeout(() => {
   });
   boxes.forEach(box => { if (!box.checked) box.click(); });
   for (const choice of document.querySelectorAll('figcaption input')) choice.click();  // logarithmic
-  found.logarithmic = plots.map(plot => pixels(plot, 0, false));
+  found.logarithmic = plots.filter(plot => plot.parentNode.querySelector('figcaption input')).map(
+      plot => [plot.id, pixels(plot, 0, false)]);
   found.live = document.querySelectorAll('header .live').length;
   found.summary = document.getElementById('summary').innerText;
   found.differences = document.getElementById('differences').innerText;
@@ -122,9 +123,11 @@ def check_plots(found):
             if found["hidden"][plot][run] > 0:
                 yield f"{plot}: runs that are not shown have {found['hidden'][plot][run]} pixels beside run {run}"
         top = found["restart"][plot]
-        if top[0] < 20:
+        if top[0] < 10:
             yield f"{plot}: the restart of run 0 has no triangle at the top ({top[0]} pixels)"
-    for plot, pixels in zip(found["plots"], found["logarithmic"]):
+    if len(found["logarithmic"]) != 5:
+        yield f"{len(found['logarithmic'])} plots can be logarithmic, expected 5"
+    for plot, pixels in found["logarithmic"]:
         if pixels < 100:
             yield f"{plot}: {pixels} pixels of run 0 with logarithmic axes, expected at least 100"
     for plot, (width, height) in found["plots"].items():
