@@ -14,11 +14,13 @@ packages=(
   libhdf5-dev                         # checkpoints
   libxxhash-dev                       # fingerprints of data and replicas, hashes of checkpoints
   gnuplot-nox                         # the quickstart's plot
+  libjs-dygraphs                      # the plots of octet report
 )
 tests=(
   libgtest-dev ccache clang clang-format clang-tidy libomp-dev libclang-rt-14-dev
   python3 shellcheck git
   patchelf xz-utils                   # the bundle
+  chromium-headless-shell             # opens the page of octet report
 )
 if [[ "${1:-}" == --tests ]]; then
   packages+=("${tests[@]}")

@@ -162,6 +162,15 @@ for room in $(rooms); do run_room "$room" cpu 600; done
 # Meshes of 2 x 2 x 2 and 2 x 1 x 4.
 GTEST_FILTER='TensorParallelGradients.*:*TensorParallel.*/fp32:*TensorParallel.*/float8:*TensorParallel.*/delayed:*TensorParallel.*/rowwise' \
   run_room equivalence cpu 300 8
+if selected 'report page'; then
+  if tests/checks/report_page.py --find >/dev/null; then
+    build cpu
+    check 'report page' 300 tests/checks/report_page.py build/cpu/bin/octet
+  else
+    finish 'report page' "$SECONDS" 0 0 1 ''
+    echo '    skipped: no Chromium; jobs/install-packages.sh --tests installs it'
+  fi
+fi
 ! selected 'headers' >/dev/null || configured cpu
 check 'headers' 600 tests/checks/headers.py build/cpu
 

@@ -16,6 +16,7 @@ namespace {
 constexpr std::array table{
     Command{"prepare", "text files to token files (Megatron .bin/.idx)", run_prepare},
     Command{"inspect", "what a token file holds: counts, text, entropies", run_inspect},
+    Command{"report", "runs as one HTML page of plots", run_report},
     Command{"checkpoint", "list, check, compare, convert and remove checkpoints", run_checkpoint},
 };
 

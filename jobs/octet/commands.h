@@ -29,5 +29,6 @@ std::optional<boost::program_options::variables_map> parse_arguments(
 int run_prepare(const std::vector<std::string>& arguments);
 int run_inspect(const std::vector<std::string>& arguments);
 int run_checkpoint(const std::vector<std::string>& arguments);
+int run_report(const std::vector<std::string>& arguments);
 
 }  // namespace octet

@@ -46,7 +46,8 @@ std::optional<RunStatus> read_status(const std::string& path) {
                      .step = json.at("step"),
                      .steps = json.at("steps"),
                      .restarts = json.value("restarts", std::int64_t{0}),
-                     .checkpoint = json.value("checkpoint", std::string())};
+                     .checkpoint = json.value("checkpoint", std::string()),
+                     .time = json.value("time", std::string())};
   } catch (const nlohmann::json::exception&) {
     return std::nullopt;
   }

@@ -15,6 +15,7 @@ struct RunStatus {
   std::int64_t steps = 0;
   std::int64_t restarts = 0;  ///< how often the run was resumed
   std::string checkpoint{};   ///< directory of the newest committed checkpoint, empty for none
+  std::string time{};         ///< when it was written, in UTC; for readers: write_status takes its own
 };
 
 /// Written whole to a temporary name, then renamed. Throws internal_error when the disk refuses.

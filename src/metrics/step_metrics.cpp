@@ -7,7 +7,9 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
 #include "src/base/error.h"
 #include "src/base/file_handle.h"
@@ -15,6 +17,45 @@
 
 namespace octet {
 namespace {
+
+/// JSON has no NaN; a reader gets null.
+nlohmann::ordered_json number(double x) {
+  return std::isfinite(x) ? nlohmann::ordered_json(x) : nullptr;
+}
+
+const nlohmann::json& member(const nlohmann::json& line, const char* key) {
+  const auto found = line.find(key);
+  if (found == line.end()) throw std::invalid_argument(fmt::format("\"{}\" is missing", key));
+  return *found;
+}
+
+std::invalid_argument wrong(const char* key, const nlohmann::json& found, const char* expected) {
+  return std::invalid_argument(fmt::format("\"{}\" is {}, expected {}", key, found.dump(), expected));
+}
+
+double real(const nlohmann::json& line, const char* key) {
+  const nlohmann::json& value = member(line, key);
+  if (value.is_null()) return std::numeric_limits<double>::quiet_NaN();
+  if (!value.is_number()) throw wrong(key, value, "a number or null");
+  return value.get<double>();
+}
+
+std::int64_t integer(const nlohmann::json& line, const char* key) {
+  const nlohmann::json& value = member(line, key);
+  if (!value.is_number_integer()) throw wrong(key, value, "an integer");
+  return value.get<std::int64_t>();
+}
+
+std::optional<double> optional_real(const nlohmann::json& line, const char* key) {
+  return line.contains(key) ? std::optional(real(line, key)) : std::nullopt;
+}
+
+/// mfu is there on every line, as a number or as "unknown".
+std::optional<double> mfu_of(const nlohmann::json& line) {
+  return member(line, "mfu") == "unknown" ? std::nullopt : std::optional(real(line, "mfu"));
+}
+
+}  // namespace
 
 std::string grouped(double value) {
   const std::string digits = fmt::format("{:.0f}", value);
@@ -25,13 +66,6 @@ std::string grouped(double value) {
   }
   return text;
 }
-
-/// JSON has no NaN; a reader gets null.
-nlohmann::ordered_json number(double x) {
-  return std::isfinite(x) ? nlohmann::ordered_json(x) : nullptr;
-}
-
-}  // namespace
 
 std::string to_json(const StepMetrics& m) {
   nlohmann::ordered_json line;
@@ -50,7 +84,29 @@ std::string to_json(const StepMetrics& m) {
   line["step_seconds"] = m.step_seconds;
   line["data_seconds"] = m.data_seconds;
   line["non_finite"] = m.non_finite;
+  if (m.restarts) line["restarts"] = *m.restarts;
   return line.dump();
+}
+
+StepMetrics step_metrics_of(std::string_view text) {
+  const auto line = nlohmann::json::parse(text, nullptr, false);
+  if (!line.is_object()) throw std::invalid_argument("no JSON object");
+  return {.step = integer(line, "step"),
+          .loss = real(line, "loss"),
+          .validation_loss = optional_real(line, "validation_loss"),
+          .grad_norm = real(line, "grad_norm"),
+          .lr = real(line, "lr"),
+          .tokens = integer(line, "tokens"),
+          .tokens_per_second = real(line, "tokens_per_second"),
+          .tokens_per_second_per_rank = real(line, "tokens_per_second_per_rank"),
+          .tflops = real(line, "tflops"),
+          .mfu = mfu_of(line),
+          .mfu_mixed = optional_real(line, "mfu_mixed"),
+          .memory_bytes = integer(line, "memory_bytes"),
+          .step_seconds = real(line, "step_seconds"),
+          .data_seconds = real(line, "data_seconds"),
+          .non_finite = integer(line, "non_finite"),
+          .restarts = line.contains("restarts") ? std::optional(integer(line, "restarts")) : std::nullopt};
 }
 
 std::string console_line(const StepMetrics& m) {

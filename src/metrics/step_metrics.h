@@ -4,6 +4,7 @@
 #include <fstream>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace octet {
 
@@ -26,9 +27,17 @@ struct StepMetrics {
   double step_seconds = 0;
   double data_seconds = 0;
   std::int64_t non_finite = 0;
+  std::optional<std::int64_t> restarts{};  ///< how often the run had been resumed; none in files of older versions
 };
 
 std::string to_json(const StepMetrics& metrics);
+
+/// What to_json wrote; null is NaN, memory_percent is 0, keys that are not known are passed over. Throws
+/// std::invalid_argument, which says what was found and expected, where the text is no such line.
+StepMetrics step_metrics_of(std::string_view line);
+
+/// 1234567.8 as "1,234,568".
+std::string grouped(double value);
 
 /// "step: 10  loss: 2.1234  grad_norm: 0.5123  memory: 0.31GiB(1.30%)  tps: 4,521  tflops: 0.13  mfu: unknown"
 std::string console_line(const StepMetrics& metrics);

@@ -108,11 +108,13 @@ void RunLog::step(std::int64_t step, const StepResult& result, double seconds, s
       .memory_percent = 100.0 * static_cast<double>(memory) / static_cast<double>(device.memory_bytes()),
       .step_seconds = seconds,
       .data_seconds = result.data_seconds,
-      .non_finite = [&] {
-        std::int64_t n = 0;
-        for (const auto& f : result.non_finite) n += f.count;
-        return n;
-      }()};
+      .non_finite =
+          [&] {
+            std::int64_t n = 0;
+            for (const auto& f : result.non_finite) n += f.count;
+            return n;
+          }(),
+      .restarts = restarts_};
   metrics_->write(metrics);
   if (events_) events_->write(metrics);
   log::out("{}", console_line(metrics));

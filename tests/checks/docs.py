@@ -10,7 +10,7 @@ import re
 import sys
 
 PAGES = ["README.md", "jobs/bundle-readme.md"] + [f"docs/{name}.md" for name in (
-    "architecture", "one-step", "gpu", "gpu-results", "bundle", "benchmarks", "kernel-resources")]
+    "architecture", "one-step", "gpu", "gpu-results", "bundle", "benchmarks", "kernel-resources", "report")]
 MADE = ("build/", "runs/", "data/", "text/")
 CODE = re.compile(r"^```.*?^```|`([^`\n]+)`", re.MULTILINE | re.DOTALL)
 TOP = ("src/", "kernels/", "jobs/", "slurm/", "configs/", "checkpoints/", "tests/", "docs/", "cmake/", ".ci/")
@@ -33,7 +33,7 @@ def paths(text):
                     continue
                 if path.startswith(TOP):
                     yield line, re.sub(r"(:\d+|#.*)$", "", path)
-                elif match[1] is not None and NAMED.match(path) and path not in ("config.yaml", "status.json"):
+                elif match[1] is not None and NAMED.match(path) and path not in ("config.yaml", "status.json", "profile.json"):
                     yield line, path
 
 

@@ -43,10 +43,10 @@ TEST(RunFiles, Bf16AndFloat8EndAtTheSamePlace) {
 TEST(RunFiles, MetricsHaveTheAgreedKeys) {
   const TrainedRun& run = finished(2, longer + "bf16");
   const std::vector<std::string> agreed = {
-      "step",         "loss",      "validation_loss",   "grad_norm",
-      "lr",           "tokens",    "tokens_per_second", "tokens_per_second_per_rank",
-      "tflops",       "mfu",       "memory_bytes",      "step_seconds",
-      "data_seconds", "non_finite"};
+      "step",         "loss",       "validation_loss",   "grad_norm",
+      "lr",           "tokens",     "tokens_per_second", "tokens_per_second_per_rank",
+      "tflops",       "mfu",        "memory_bytes",      "step_seconds",
+      "data_seconds", "non_finite", "restarts"};
   std::int64_t step = 0;
   for (const auto& line : run.metrics()) {
     ++step;

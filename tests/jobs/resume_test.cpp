@@ -102,6 +102,8 @@ TEST(Resuming, WhatCameAfterTheCheckpointIsDoneAgainAndItsLinesAreKeptApart) {
   ASSERT_EQ(discarded.size(), 2u);
   EXPECT_EQ(discarded[0]["step"], 11);
   EXPECT_EQ(discarded[1]["step"], 12);
+  EXPECT_EQ(discarded[1]["restarts"], 0);
+  for (const auto& line : run.metrics()) EXPECT_EQ(line["restarts"], line["step"] > 10 ? 1 : 0);
   EXPECT_EQ(run.status()["restarts"], 1);
   EXPECT_HAS(run.result.err, "restart 1; metrics.jsonl has 10 line(s) up to step 10, 2 of later steps");
   EXPECT_EQ(steps_of(run), (std::vector<std::int64_t>{15, 10, 5}));

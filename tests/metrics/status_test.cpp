@@ -61,6 +61,7 @@ TEST_F(Status, ReadsBack) {
   EXPECT_EQ(status->steps, 9);
   EXPECT_EQ(status->restarts, 1);
   EXPECT_EQ(status->checkpoint, "");
+  EXPECT_EQ(status->time, read().at("time"));
   for (const char* wrong :
        {"", "{", "[]", "{}", R"({"state": 1, "reason": "", "exit_code": 0, "step": 0, "steps": 1})"}) {
     std::ofstream(path) << wrong;

@@ -4,9 +4,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -97,6 +99,37 @@ TEST(Json, NumbersKeepAllTheirDigits) {
   EXPECT_EQ(line.at("loss").get<double>(), 0.1 + 0.2);
   EXPECT_EQ(line.at("tokens").get<std::int64_t>(), (std::int64_t{1} << 53) + 1);
   EXPECT_EQ(to_json(m).find('\n'), std::string::npos);
+}
+
+TEST(Json, IsReadAsItWasWritten) {
+  StepMetrics m = example();
+  for (const bool full : {false, true}) {
+    if (full) {
+      m.validation_loss = 2.25;
+      m.mfu = 41.5;
+      m.mfu_mixed = 25.5;
+      m.restarts = 2;
+    }
+    EXPECT_EQ(to_json(step_metrics_of(to_json(m))), to_json(m));
+  }
+  m.loss = std::numeric_limits<double>::infinity();
+  EXPECT_TRUE(std::isnan(step_metrics_of(to_json(m)).loss));
+}
+
+TEST(Json, WhatIsNoLineIsRefusedWithTheReason) {
+  const auto reason = [](const std::string& line) -> std::string {
+    try {
+      step_metrics_of(line);
+    } catch (const std::invalid_argument& error) {
+      return error.what();
+    }
+    return "none";
+  };
+  EXPECT_EQ(reason(R"({"step":1,"lo)"), "no JSON object");
+  EXPECT_EQ(reason("[1]"), "no JSON object");
+  EXPECT_EQ(reason(R"({"step":1})"), "\"loss\" is missing");
+  EXPECT_EQ(reason(R"({"step":1.5})"), "\"step\" is 1.5, expected an integer");
+  EXPECT_EQ(reason(R"({"step":1,"loss":"low"})"), "\"loss\" is \"low\", expected a number or null");
 }
 
 TEST(ConsoleLine, IsTorchtitans) {

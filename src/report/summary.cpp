@@ -1,0 +1,167 @@
+#include "src/report/summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <set>
+
+#include "src/base/options/text.h"
+#include "src/report/metrics_file.h"
+
+namespace octet {
+namespace {
+
+constexpr const char* none = "–";
+
+std::int64_t integer_option(const RunFiles& run, const std::string& key, std::int64_t otherwise) {
+  std::int64_t value = otherwise;
+  parse(run.option(key), value);
+  return value;
+}
+
+std::string state(const RunFiles& run) {
+  const RunStatus& s = run.status;
+  return s.state == "failed" ? fmt::format("failed, exit code {}", s.exit_code) : s.state;
+}
+
+std::string steps(const RunFiles& run) {
+  const std::int64_t logged = run.metrics.empty() ? 0 : run.metrics.back().step;
+  return fmt::format("{} of {}", grouped(static_cast<double>(std::max(logged, run.status.step))),
+                     grouped(static_cast<double>(run.status.steps)));
+}
+
+std::string precision(const RunFiles& run) {
+  std::string text = run.option("precision");
+  if (text == "float8") text += ", " + run.option("float8.recipe");
+  return text;
+}
+
+/// Dimensions of the mesh; those of one rank are left out.
+std::string layout(const RunFiles& run) {
+  std::vector<std::string> parts;
+  for (const char* dimension : {"pp", "dp_replicate", "dp_shard", "cp", "tp"}) {
+    const std::string value = run.option(std::string("parallel.") + dimension);
+    if (!value.empty() && value != "1") parts.push_back(fmt::format("{} {}", dimension, value == "0" ? "all" : value));
+  }
+  return parts.empty() ? "one rank" : joined(parts, " × ");
+}
+
+std::string batch(const RunFiles& run) {
+  return fmt::format("{} × {} tokens", run.option("train.global_batch"), run.option("train.seq_len"));
+}
+
+/// The last value that was measured and is finite, and its step.
+std::string last(const RunFiles& run, std::optional<double> (*value)(const StepMetrics&)) {
+  for (auto m = run.metrics.rbegin(); m != run.metrics.rend(); ++m) {
+    const auto x = value(*m);
+    if (x && std::isfinite(*x)) return fmt::format("{:.4f} (step {})", *x, grouped(static_cast<double>(m->step)));
+  }
+  return none;
+}
+
+std::string final_loss(const RunFiles& run) {
+  return last(run, [](const StepMetrics& m) -> std::optional<double> { return m.loss; });
+}
+
+std::string final_validation_loss(const RunFiles& run) {
+  return last(run, [](const StepMetrics& m) { return m.validation_loss; });
+}
+
+std::string throughput(const RunFiles& run) {
+  const auto mean = mean_throughput(run.metrics, restart_steps(run));
+  return mean ? grouped(*mean) + " tokens/s" : none;
+}
+
+std::string best_mfu(const RunFiles& run) {
+  std::optional<double> best;
+  for (const StepMetrics& m : run.metrics) {
+    if (m.mfu && (!best || *m.mfu > *best)) best = m.mfu;
+  }
+  return best ? fmt::format("{:.1f} %", *best) : "unknown";
+}
+
+std::string memory(const RunFiles& run) {
+  std::int64_t peak = 0;
+  for (const StepMetrics& m : run.metrics) peak = std::max(peak, m.memory_bytes);
+  return run.metrics.empty() ? none : fmt::format("{:.2f} GiB", static_cast<double>(peak) / 0x1p30);
+}
+
+std::string restarts(const RunFiles& run) {
+  const std::int64_t count = run.status.restarts;
+  const std::int64_t unknown = count - static_cast<std::int64_t>(restart_steps(run).size());
+  std::string text = std::to_string(count);
+  if (unknown > 0)
+    text += fmt::format(", {}at a step that is not known", unknown == count ? "" : fmt::format("{} of them ", unknown));
+  if (!run.discarded.empty()) {
+    text += fmt::format("; {} logged step{} done again", run.discarded.size(), run.discarded.size() == 1 ? "" : "s");
+  }
+  return text;
+}
+
+/// Where a run writes and what it is called say nothing about what it does.
+bool is_of_the_place(const std::string& key) {
+  return key == "run.dir";
+}
+
+}  // namespace
+
+std::vector<std::int64_t> restart_steps(const RunFiles& run) {
+  return restart_steps(run.metrics, run.discarded, integer_option(run, "train.log_every", 1));
+}
+
+std::optional<double> mean_throughput(const std::vector<StepMetrics>& metrics,
+                                      const std::vector<std::int64_t>& restarts) {
+  double tokens = 0, seconds = 0;
+  for (std::size_t i = 1; i < metrics.size(); ++i) {
+    if (std::ranges::binary_search(restarts, metrics[i].step)) continue;
+    tokens += metrics[i].tokens_per_second * metrics[i].step_seconds;
+    seconds += metrics[i].step_seconds;
+  }
+  return seconds > 0 ? std::optional(tokens / seconds) : std::nullopt;
+}
+
+std::vector<TableRow> summary_table(const std::vector<RunFiles>& runs) {
+  const std::vector<std::pair<const char*, std::function<std::string(const RunFiles&)>>> columns = {
+      {"State", state},
+      {"Reason", [](const RunFiles& run) { return run.status.reason.empty() ? none : run.status.reason; }},
+      {"Status written", [](const RunFiles& run) { return run.status.time; }},
+      {"Steps", steps},
+      {"Model", [](const RunFiles& run) { return run.option("model"); }},
+      {"Precision", precision},
+      {"Layout", layout},
+      {"Global batch", batch},
+      {"Device", [](const RunFiles& run) { return run.option("device"); }},
+      {"Last loss", final_loss},
+      {"Last validation loss", final_validation_loss},
+      {"Mean throughput", throughput},
+      {"Best MFU", best_mfu},
+      {"Memory, peak", memory},
+      {"Restarts", restarts},
+      {"Directory", [](const RunFiles& run) { return run.path; }},
+  };
+  std::vector<TableRow> rows;
+  for (const auto& [label, text] : columns) {
+    rows.push_back({label, {}});
+    for (const RunFiles& run : runs) rows.back().values.push_back(text(run));
+  }
+  return rows;
+}
+
+std::vector<TableRow> differing_options(const std::vector<RunFiles>& runs) {
+  std::set<std::string> keys;
+  for (const RunFiles& run : runs) {
+    for (const auto& entry : run.config) keys.insert(entry.first);
+  }
+  std::vector<TableRow> rows;
+  for (const std::string& key : keys) {
+    if (is_of_the_place(key)) continue;
+    TableRow row{key, {}};
+    for (const RunFiles& run : runs) row.values.push_back(run.config.contains(key) ? run.option(key) : "(none)");
+    if (std::ranges::adjacent_find(row.values, std::ranges::not_equal_to{}) != row.values.end()) rows.push_back(row);
+  }
+  return rows;
+}
+
+}  // namespace octet

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "src/report/run_files.h"
+
+namespace octet {
+
+/// A line of a table: what it is about, and what each run has.
+struct TableRow {
+  std::string label;
+  std::vector<std::string> values;
+};
+
+/// What a reader wants to know of each run first: how it stands, what was trained how, and what came out.
+std::vector<TableRow> summary_table(const std::vector<RunFiles>& runs);
+
+/// The options whose values are not the same in all runs, but for where each run writes; none of a single run.
+std::vector<TableRow> differing_options(const std::vector<RunFiles>& runs);
+
+/// Tokens a second over all logged steps but the first of each start, which warm up: tokens of those steps by their
+/// seconds. Nothing where no other step was logged.
+std::optional<double> mean_throughput(const std::vector<StepMetrics>& metrics,
+                                      const std::vector<std::int64_t>& restarts);
+
+/// The steps at which the run's restarts went on.
+std::vector<std::int64_t> restart_steps(const RunFiles& run);
+
+}  // namespace octet

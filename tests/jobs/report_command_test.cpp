@@ -1,0 +1,46 @@
+#include "tests/jobs/job.h"
+
+namespace octet::test {
+namespace {
+
+CommandResult report(const std::string& arguments) {
+  return in_workplace(OCTET_BIN_DIR "/octet report " + arguments);
+}
+
+TEST(Report, IsOnePageOfRealRuns) {
+  const TrainedRun a = train(1, "--train.steps 6 --train.validate_every 3");
+  const TrainedRun b = train(1, "--train.steps 6 --optimizer.lr 1e-3");
+  ASSERT_EQ(a.result.exit_code + b.result.exit_code, 0) << a.result.all() << b.result.all();
+  const CommandResult made = report(a.directory + " " + b.directory + " --output reported.html");
+  ASSERT_EQ(made.exit_code, 0) << made.all();
+  EXPECT_HAS(made.out, "reported.html: 2 runs");
+  const std::string page = read_bytes(workplace() / "reported.html");
+  EXPECT_TRUE(page.starts_with("<!doctype html>"));
+  EXPECT_HAS(page, "\"label\":\"optimizer.lr\",\"values\":[\"0.003\",\"0.001\"]");
+  EXPECT_HAS(page, "\"name\":\"validation\",\"dashed\":true,\"steps\":[3,6]");
+  EXPECT_HAS(page, "MIT");  // dygraphs' licence
+  EXPECT_EQ(report(a.directory + " -o reported.html").exit_code, 0);
+}
+
+TEST(Report, RefusesWhatIsNoRunAndNeverWritesOverOtherFiles) {
+  const TrainedRun run = train(1, "--train.steps 2");
+  const std::string metrics = read_bytes(run.file("metrics.jsonl"));
+  const CommandResult over = report(run.directory + " --output " + run.directory + "/metrics.jsonl");
+  EXPECT_EQ(over.exit_code, 64);
+  EXPECT_HAS(over.err, "metrics.jsonl: is there and no page of octet report");
+  EXPECT_EQ(read_bytes(run.file("metrics.jsonl")), metrics);
+  const CommandResult nothing = report("");
+  EXPECT_EQ(nothing.exit_code, 64);
+  EXPECT_HAS(nothing.err, "--run");
+  const CommandResult missing = report("nowhere --output n.html");
+  EXPECT_EQ(missing.exit_code, 64);
+  EXPECT_HAS(missing.err, "nowhere: is no run directory");
+  EXPECT_FALSE(std::filesystem::exists(workplace() / "n.html"));
+  write_bytes(run.file("metrics.jsonl"), metrics + "{\n");
+  const CommandResult damaged = report(run.directory + " --output n.html");
+  EXPECT_EQ(damaged.exit_code, 64);
+  EXPECT_HAS(damaged.err, run.directory + "/metrics.jsonl:3: no JSON object");
+}
+
+}  // namespace
+}  // namespace octet::test

@@ -1,0 +1,127 @@
+#include "tests/report/files.h"
+
+#include "src/report/metrics_file.h"
+#include "src/report/profile.h"
+#include "src/report/run_files.h"
+
+namespace octet {
+namespace {
+
+using test::metrics_of;
+using test::refusal;
+using Steps = std::vector<std::int64_t>;
+
+struct Files : test::ReportTest {
+  std::string line(std::int64_t step) const { return to_json(metrics_of(step, 1.5)) + "\n"; }
+};
+
+TEST_F(Files, ALineThatIsBeingWrittenIsLeftOut) {
+  const auto metrics = read_metrics(write("m", line(1) + line(2) + R"({"step":3,"lo)"));
+  ASSERT_EQ(metrics.size(), 2u);
+  EXPECT_EQ(metrics[1].step, 2);
+  EXPECT_EQ(metrics[1].loss, 1.5);
+  EXPECT_TRUE(read_metrics(write("m", "")).empty());
+}
+
+TEST_F(Files, ADamagedLineIsNamed) {
+  const std::string path = write("m", line(1) + "{\"step\":2,\n" + line(3));
+  EXPECT_EQ(refusal([&] { read_metrics(path); }),
+            "[report] " + path + ":2: no JSON object, expected the metrics of a step");
+  write("m", line(1) + "{\"step\":2,\"loss\":\"x\"}\n");
+  EXPECT_EQ(refusal([&] { read_metrics(path); }),
+            "[report] " + path + ":2: \"loss\" is \"x\", expected a number or null, expected the metrics of a step");
+  write("m", line(1) + line(2) + line(2));
+  EXPECT_EQ(refusal([&] { read_metrics(path); }),
+            "[report] " + path + ":3: step 2 after step 2, expected each step once and in order");
+  EXPECT_NE(refusal([&] { read_metrics(path + "x"); }).find(path + "x: cannot be read: No such file"),
+            std::string::npos);
+}
+
+TEST_F(Files, WhatAKilledStartLeftOfADiscardedLineIsPassedOver) {
+  const auto lines = read_discarded_metrics(write("d", line(7) + "{\"step\":8,\"l\n" + line(3)));
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(lines[0].step, 7);
+  EXPECT_EQ(lines[1].step, 3);
+}
+
+TEST(Restarts, AreWhereTheirFirstStepsAre) {
+  // Start 1 went on at 4, start 2 at 3 and start 4 at 6; start 3 logged nothing.
+  const std::vector<StepMetrics> kept = {metrics_of(1, 1, 0), metrics_of(2, 1, 0), metrics_of(3, 1, 2),
+                                         metrics_of(4, 1, 2), metrics_of(5, 1, 2), metrics_of(6, 1, 4)};
+  const std::vector<StepMetrics> discarded = {metrics_of(3, 1, 0), metrics_of(4, 1, 1), metrics_of(5, 1, 1)};
+  EXPECT_EQ(restart_steps(kept, discarded, 1), (Steps{3, 4, 6}));
+  EXPECT_EQ(restart_steps(kept, {}, 1), (Steps{3, 6}));
+  EXPECT_EQ(restart_steps({kept[0], kept[1]}, {}, 1), Steps{});
+}
+
+TEST(Restarts, OfFilesThatDoNotSayAreWhereStepsWereDoneAgain) {
+  std::vector<StepMetrics> discarded;
+  for (const std::int64_t step : {12, 14, 22, 24, 26, 22}) discarded.push_back(metrics_of(step, 1, std::nullopt));
+  EXPECT_EQ(restart_steps({metrics_of(2, 1, std::nullopt)}, discarded, 2), (Steps{12, 22}));
+  EXPECT_EQ(restart_steps({metrics_of(2, 1, std::nullopt)}, discarded, 8), (Steps{12, 22}));
+  EXPECT_EQ(restart_steps({metrics_of(2, 1, std::nullopt)}, {}, 2), Steps{});
+}
+
+TEST_F(Files, ARunIsReadWhole) {
+  const RunFiles run =
+      read_run(test::ReportTest::run("a", "model: 5m\ntrain:\n  steps: 9\ndata:\n  train: [{path: x}]\n", {3, 2}));
+  EXPECT_EQ(run.name, "a");
+  EXPECT_EQ(run.status.state, "running");
+  EXPECT_EQ(run.metrics.size(), 2u);
+  EXPECT_EQ(run.option("model"), "5m");
+  EXPECT_EQ(run.option("train.steps"), "9");
+  EXPECT_EQ(run.option("data.train"), "[{path: x}]");
+  EXPECT_EQ(run.option("absent"), "");
+  EXPECT_TRUE(run.discarded.empty());
+  EXPECT_FALSE(run.profile);
+}
+
+TEST_F(Files, WhatIsMissingOrDamagedIsNamed) {
+  const std::string run = test::ReportTest::run("a", "model: 5m\n", {3});
+  const auto message = [&] { return refusal([&] { read_run(run); }); };
+  write("a/status.json", "{\n  \"state\": ,\n}\n");
+  EXPECT_EQ(message(), "[report] " + run + "/status.json:2: no valid JSON");
+  write("a/status.json", "{}");
+  EXPECT_EQ(message(), "[report] " + run + "/status.json: expected state, reason, exit_code, step and steps of a run");
+  std::filesystem::remove(folder / "a/status.json");
+  EXPECT_EQ(message(), "[report] " + run + "/status.json: cannot be read: No such file or directory");
+  test::ReportTest::run("a", "model: 5m\ntrain: [\n", {3});
+  EXPECT_TRUE(message().starts_with("[config] " + run + "/config.yaml:3: no valid YAML")) << message();
+  test::ReportTest::run("a", "- 5m\n", {3});
+  EXPECT_EQ(message(), "[config] " + run + "/config.yaml: found a list, expected a map of options");
+  EXPECT_EQ(refusal([&] { read_run(run + "/none"); }), "[report] " + run + "/none: is no run directory");
+}
+
+TEST_F(Files, RunsHaveTheShortestNamesThatTellThemApart) {
+  const std::vector<std::string> paths = {test::ReportTest::run("a/x", "model: 5m\n", {3}),
+                                          test::ReportTest::run("b/x", "model: 5m\n", {3}),
+                                          test::ReportTest::run("b/y", "model: 5m\n", {3})};
+  const auto runs = read_runs(paths);
+  EXPECT_EQ(runs[0].name, "a/x");
+  EXPECT_EQ(runs[1].name, "b/x");
+  EXPECT_EQ(runs[2].name, "y");
+  EXPECT_EQ(refusal([&] { read_runs({paths[0], paths[0] + "/."}); }), "[report] " + paths[0] + "/.: is named twice");
+}
+
+TEST_F(Files, AProfileIsReadAndItsFormChecked) {
+  const std::string rank =
+      R"({"rank":1,"node":"n","wall":6,"seconds":{"gemm":1,"attention":1,"memory_bound":1,"exposed_communication":1,)"
+      R"("overlapped_communication":0.5,"host":1,"idle":1}})";
+  const std::string path = write("profile.json", "{\"steps\":[3,5],\"ranks\":[" + rank +
+                                                     "],\"kernels\":[{\"name\":\"k\",\"kind\":\"gemm\",\"phase\":"
+                                                     "\"forward\",\"calls\":2,\"seconds\":0.5,\"bytes\":8}]}");
+  const Profile profile = read_profile(path);
+  EXPECT_EQ(profile.last_step, 5);
+  ASSERT_EQ(profile.ranks.size(), 1u);
+  EXPECT_EQ(profile.ranks[0].node, "n");
+  EXPECT_EQ(profile.ranks[0].seconds.back(), 0.5);  // overlapped
+  ASSERT_EQ(profile.kernels.size(), 1u);
+  EXPECT_EQ(profile.kernels[0].calls, 2);
+  write("profile.json", "{\"steps\":[3,5],\"ranks\":[{\"rank\":1}],\"kernels\":[]}");
+  const std::string message = refusal([&] { read_profile(path); });
+  EXPECT_TRUE(message.starts_with("[report] " + path + ": no profile of a run: ")) << message;
+  EXPECT_NE(message.find("'node' not found"), std::string::npos) << message;
+}
+
+}  // namespace
+}  // namespace octet
