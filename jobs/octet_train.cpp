@@ -59,7 +59,10 @@ int train(const CommandLine& command, MpiRuntime& mpi) {
                            .checkpoint = config.comm.checkpoint_timeout_seconds});
   CommTrace communication;
   GemmTrace gemms;
-  const Traces traces = config.comm.trace ? Traces{&communication, &gemms} : Traces{};
+  // Before what times itself in it: communicators and the model.
+  const auto timeline = config.train.profile == "off" ? nullptr : std::make_unique<Timeline>(*stream);
+  const Traces traces =
+      config.comm.trace ? Traces{&communication, &gemms, timeline.get()} : Traces{.timeline = timeline.get()};
   Mesh mesh(make_traced(make_world(*stream, mpi), traces.communication), mesh_shape(config.parallel));
   return run_training(config, {.mesh = mesh,
                                .stream = *stream,

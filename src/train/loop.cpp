@@ -73,12 +73,17 @@ class Loop {
     for (std::int64_t step = first_;; ++step) {
       const PhaseScope phase(step == first_ ? Phase::start : Phase::step);
       const auto start = std::chrono::steady_clock::now();
+      p_.profiler.begin_step(step);
       const Outcome outcome = take(step);
       const std::optional<Ending> ending = ending_of(p_.config, step, outcome);
       report(step, outcome, ending.has_value());
       done_ = outcome.result.skipped ? step - 1 : step;
-      if (ending) return end(*ending, outcome.result);
+      if (ending) {
+        p_.profiler.end_run(step);
+        return end(*ending, outcome.result);
+      }
       save(step, outcome.result);
+      p_.profiler.end_step(step);
       if (step > first_) slowest_ = std::max(slowest_, seconds_since(start));
     }
   }
@@ -121,6 +126,7 @@ class Loop {
   }
 
   void report(std::int64_t step, const Outcome& outcome, bool last) {
+    const HostSpan span("log");
     p_.log.non_finite(step, outcome.result);
     if (logs(p_.config, step, last) || outcome.validation_loss) {
       p_.log.step(step, outcome.result, outcome.seconds, outcome.validation_loss);

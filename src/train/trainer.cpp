@@ -7,6 +7,7 @@
 #include "src/base/log.h"
 #include "src/ops/recipe.h"
 #include "src/optim/schedule.h"
+#include "src/profile/timeline.h"
 
 namespace octet {
 namespace {
@@ -76,14 +77,22 @@ StepResult Trainer::train_step(std::int64_t step, const std::function<Wishes()>&
   model_.begin_step();
   for (std::int64_t m = 0; m < sampler_.micro_batches(batch_layout_); ++m) {
     const auto start = std::chrono::steady_clock::now();
-    sampler_.train_batch(step - 1, batch_layout_, m, batch_);
-    const auto [tokens, targets] = upload_.upload(batch_);
+    const auto [tokens, targets] = upload([&] { sampler_.train_batch(step - 1, batch_layout_, m, batch_); });
     result.data_seconds += seconds_since(start);
     model_.accumulate(tokens, targets, loss_scale, loss_sum_.view().as<float>());
   }
   model_.finish_step(step, result.lr);
   agree(result, wishes());
   return result;
+}
+
+BatchUpload::OnDevice Trainer::upload(const std::function<void()>& fill) {
+  const StepPartScope part(StepPart::data);
+  {
+    const HostSpan span("read batch");
+    fill();
+  }
+  return upload_.upload(batch_);
 }
 
 void Trainer::agree(StepResult& result, const Wishes& mine) {
@@ -101,7 +110,10 @@ void Trainer::agree(StepResult& result, const Wishes& mine) {
   device_.copy_from_host(device_flags, flags, sizeof flags, stream_);
   mesh_.world().all_reduce(device_flags, 3, DType::i32, ReduceOp::max);
   device_.copy_to_host(flags, device_flags, sizeof flags, stream_);
-  stream_.synchronize();
+  {
+    const HostSpan span("wait for scalars");
+    stream_.synchronize();
+  }
 
   result.loss = loss / static_cast<double>(config_.train.global_batch * config_.train.seq_len);
   result.grad_norm = norm;
@@ -115,8 +127,7 @@ double Trainer::validate() {
   device_.zero(loss_sum, 4, stream_);
   for (std::int64_t b = 0; b < validation_batches_; ++b) {
     for (std::int64_t m = 0; m < sampler_.micro_batches(batch_layout_); ++m) {
-      sampler_.validation_batch(b, batch_layout_, m, batch_);
-      const auto [tokens, targets] = upload_.upload(batch_);
+      const auto [tokens, targets] = upload([&] { sampler_.validation_batch(b, batch_layout_, m, batch_); });
       model_.evaluate(tokens, targets, loss_sum);
     }
   }

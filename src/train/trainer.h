@@ -49,6 +49,8 @@ class Trainer {
   ShardedModel& model() { return model_; }
 
  private:
+  /// `fill` reads the batch that is then brought to the device.
+  BatchUpload::OnDevice upload(const std::function<void()>& fill);
   /// Sums the loss over ranks and agrees on what stops a run.
   void agree(StepResult& result, const Wishes& mine);
 

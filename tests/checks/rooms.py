@@ -14,10 +14,11 @@ LOWER = "base device tensor kernels ops comm parallel model"  # what data, optim
 ROOMS = {
     "base": "",
     "device": "base",
+    "profile": "device",
     "tensor": "device",
-    "kernels": "device",
+    "kernels": "profile",
     "ops": "tensor kernels",
-    "comm": "device tensor",
+    "comm": "profile tensor",
     "parallel": "comm tensor ops",
     "model": "ops",  # and the interfaces of parallel, below
     "data": LOWER,
@@ -68,7 +69,7 @@ LIBRARIES = {
     "spdlog/": ["src/base/"],
     "Random123/": ["src/base/"],
     "xxhash.h": ["src/base/", "src/data/", "src/train/", "checkpoints/"],
-    "nlohmann/": ["src/comm/trace", "src/metrics/", "src/train/", "src/cluster/", "src/planner/", "checkpoints/", "jobs/",
+    "nlohmann/": ["src/comm/trace", "src/profile/", "src/metrics/", "src/train/", "src/cluster/", "src/planner/", "checkpoints/", "jobs/",
                   "tests/"],
     "gtest/": ["tests/"],
     "gmock/": ["tests/"],

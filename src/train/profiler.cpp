@@ -1,0 +1,98 @@
+#include "src/train/profiler.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "src/base/log.h"
+#include "src/base/replace_file.h"
+#include "src/device/buffer.h"
+#include "src/profile/chrome_trace.h"
+
+namespace octet {
+namespace {
+
+/// A RankTime in equal bytes for every rank.
+struct Report {
+  std::array<char, 64> node{};
+  Breakdown seconds;
+};
+
+std::vector<RankTime> gather_times(const Breakdown& seconds, const RunEnvironment& environment) {
+  Communicator& world = environment.mesh.world();
+  Stream& stream = environment.stream;
+  Device& device = stream.device();
+  Report mine{.seconds = seconds};
+  environment.node.copy(mine.node.data(), mine.node.size() - 1);
+  std::vector<Report> all(static_cast<std::size_t>(world.size()));
+  constexpr std::int64_t bytes = sizeof(Report);
+  const Buffer on_device(device, bytes * world.size(), Purpose::workspace);
+  char* own = on_device.as<char>() + bytes * world.rank();
+  device.copy_from_host(own, &mine, bytes, stream);
+  world.all_gather(own, on_device.data(), bytes, DType::u8);
+  device.copy_to_host(all.data(), on_device.data(), on_device.bytes(), stream);
+  stream.synchronize();
+  std::vector<RankTime> times;
+  times.reserve(all.size());
+  for (const Report& report : all) times.push_back({report.node.data(), report.seconds});
+  return times;
+}
+
+void write(const std::string& path, const std::string& text) {
+  if (!replace_file(path, text)) log::warning("{}: cannot be written: {}", path, std::strerror(errno));
+}
+
+}  // namespace
+
+Profiler::Profiler(const RunConfig& config, const RunEnvironment& environment, const RunDirectory& directory,
+                   std::int64_t done)
+    : environment_(environment), directory_(directory), steps_(*parse_profile_steps(config.train.profile)) {
+  if (steps_.none()) return;
+  if (environment.traces.timeline == nullptr) {
+    throw internal_error("train", "train.profile = {} without a timeline", config.train.profile);
+  }
+  if (done < steps_.last) return;
+  finished_ = true;
+  if (log::rank() == 0) {
+    log::warning("train.profile = {}: the run goes on after step {}; nothing is profiled", config.train.profile, done);
+  }
+}
+
+void Profiler::begin_step(std::int64_t step) {
+  if (finished_ || step < steps_.first || step > steps_.last) return;
+  Timeline& timeline = *environment_.traces.timeline;
+  if (!begun_) timeline.begin();
+  begun_ = true;
+  timeline.begin_step(step);
+}
+
+void Profiler::end_step(std::int64_t step) {
+  if (!begun_ || finished_) return;
+  environment_.traces.timeline->end_step();
+  if (step == steps_.last) finish();
+}
+
+void Profiler::end_run(std::int64_t step) {
+  end_step(step);
+  if (steps_.none() || finished_) return;
+  if (begun_) {
+    finish();
+  } else if (log::rank() == 0) {
+    log::warning("train.profile = {}-{}: the run ends after step {}; nothing was profiled", steps_.first, steps_.last,
+                 step);
+  }
+}
+
+void Profiler::finish() {
+  const Recording recording = environment_.traces.timeline->end();
+  finished_ = true;
+  const int rank = environment_.mesh.world().rank();
+  const std::vector<RankTime> ranks = gather_times(break_down(recording.spans, recording.wall), environment_);
+  write(directory_.profile(rank), chrome_trace(recording, rank, environment_.node));
+  if (rank != 0) return;
+  write(directory_.profile(), profile_json(recording, ranks));
+  log::info("{}", profile_table(recording, ranks));
+}
+
+}  // namespace octet
