@@ -62,7 +62,10 @@ Profiler::Profiler(const RunConfig& config, const RunEnvironment& environment, c
 void Profiler::begin_step(std::int64_t step) {
   if (finished_ || step < steps_.first || step > steps_.last) return;
   Timeline& timeline = *environment_.traces.timeline;
-  if (!begun_) timeline.begin();
+  if (!begun_) {
+    environment_.mesh.world().barrier();  // so that the ranks' zeros are one moment, as well as may be
+    timeline.begin();
+  }
   begun_ = true;
   timeline.begin_step(step);
 }

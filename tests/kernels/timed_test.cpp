@@ -71,7 +71,7 @@ TEST(BytesMoved, AreThoseOfTheOperands) {
       bytes_moved(Gemm{
           .a = {.dtype = DType::e4m3}, .b = {.dtype = DType::e5m2}, .c_dtype = DType::bf16, .m = 2, .n = 3, .k = 5}),
       10 + 15 + 12);
-  EXPECT_EQ(bytes_moved(Gemm{.m = 2, .n = 3, .k = 5, .beta = 1}), 40 + 60 + 2 * 24);
+  EXPECT_EQ(bytes_moved(Gemm{.a = {}, .b = {}, .m = 2, .n = 3, .k = 5, .beta = 1}), 40 + 60 + 2 * 24);
   const AttentionShape shape{.batch = 2, .seq = 3, .heads = 4, .kv_heads = 2, .head_dim = 8, .dtype = DType::bf16};
   const std::int64_t q = 2 * 3 * 4 * 8 * 2, kv = q / 2, log_sum_exp = 2 * 3 * 4 * 4;
   EXPECT_EQ(bytes_moved(AttentionForward{.shape = shape}), 2 * q + 2 * kv + log_sum_exp);
@@ -79,11 +79,12 @@ TEST(BytesMoved, AreThoseOfTheOperands) {
   char y = 0;
   EXPECT_EQ(bytes_moved(CastToFloat8{.from = DType::f32, .y = &y, .n = 10}), 50);
   EXPECT_EQ(bytes_moved(CastToFloat8{.from = DType::bf16, .y = &y, .n = 10, .y_transposed = &y}), 40);
-  EXPECT_EQ(bytes_moved(SwigluForward{.dtype = DType::bf16, .n = 10, .float8 = {.y = &y}}), 70);
-  EXPECT_EQ(bytes_moved(SwigluBackward{.dtype = DType::bf16, .n = 10}), 100);
-  EXPECT_EQ(bytes_moved(AddRmsNormForward{.dtype = DType::bf16, .rows = 3, .dim = 4}), 3 * 4 * 4 + 12);
-  EXPECT_EQ(bytes_moved(AddRmsNormForward{.branch = &y, .dtype = DType::bf16, .rows = 3, .dim = 4}), 3 * 4 * 8 + 12);
-  EXPECT_EQ(bytes_moved(AdamWUpdate{.n = 10}), 280);
+  EXPECT_EQ(bytes_moved(SwigluForward{.dtype = DType::bf16, .n = 10, .stats = {}, .float8 = {.y = &y}}), 70);
+  EXPECT_EQ(bytes_moved(SwigluBackward{.dtype = DType::bf16, .n = 10, .gate_stats = {}, .up_stats = {}}), 100);
+  EXPECT_EQ(bytes_moved(AddRmsNormForward{.dtype = DType::bf16, .rows = 3, .dim = 4, .stats = {}}), 3 * 4 * 4 + 12);
+  EXPECT_EQ(bytes_moved(AddRmsNormForward{.branch = &y, .dtype = DType::bf16, .rows = 3, .dim = 4, .stats = {}}),
+            3 * 4 * 8 + 12);
+  EXPECT_EQ(bytes_moved(AdamWUpdate{.n = 10, .stats = {}}), 280);
 }
 
 }  // namespace

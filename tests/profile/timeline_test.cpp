@@ -163,7 +163,7 @@ TEST_F(TimelineTest, TheCpusClockIsTheHosts) {
 
 TEST_F(TimelineTest, WrongUseIsABug) {
   Timeline timeline(*model_);
-  EXPECT_THROW(Timeline(*side_), Error);
+  EXPECT_THROW(Timeline second(*side_), Error);
   EXPECT_THROW(timeline.end(), Error);
   timeline.begin();
   EXPECT_THROW(timeline.begin(), Error);
