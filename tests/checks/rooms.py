@@ -58,6 +58,7 @@ LIBRARIES = {
     "mpi.h": ["src/comm/mpi", "tests/"],
     "nccl.h": ["src/comm/nccl", "tests/"],
     "cuda": ["src/device/cuda", "kernels/cuda", "src/comm/nccl", "tests/"],
+    "nvtx3/": ["src/device/cuda"],
     "cublas": ["kernels/cuda", "tests/"],
     "cudnn": ["kernels/cuda", "tests/"],
     "hdf5": ["checkpoints/", "tests/"],

@@ -14,7 +14,8 @@ Json read_json(const TrainedRun& run, const std::string& name) {
 
 std::vector<Json> events_of(const TrainedRun& run, int rank, const std::string& kind) {
   std::vector<Json> events;
-  for (const Json& event : read_json(run, fmt::format("profile-rank{}.json", rank))["traceEvents"]) {
+  const Json trace = read_json(run, fmt::format("profile-rank{}.json", rank));
+  for (const Json& event : trace["traceEvents"]) {
     if (event["ph"] == kind) events.push_back(event);
   }
   return events;
