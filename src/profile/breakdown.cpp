@@ -66,6 +66,7 @@ std::vector<SpanTotal> span_totals(const std::vector<Span>& spans) {
     total.bytes += s.bytes;
   }
   std::vector<SpanTotal> totals;
+  totals.reserve(by_name.size());
   for (auto& [key, total] : by_name) totals.push_back(std::move(total));
   std::ranges::stable_sort(totals, std::ranges::greater(), &SpanTotal::seconds);
   return totals;
