@@ -16,6 +16,7 @@
 #include "src/base/error.h"
 #include "src/base/log.h"
 #include "src/base/progress.h"
+#include "src/comm/host_exchange.h"
 
 namespace octet::checkpoint {
 namespace {
@@ -64,8 +65,7 @@ std::string judge_file(const std::string& directory, const StoredFile& expected)
 }
 
 /// Rank 0 reads the manifest, the others get it from there: one reader, and one opinion of what it says.
-std::optional<std::string> share_manifest(const std::string& directory, Manifest& manifest, Communicator& world,
-                                          Stream& stream) {
+std::optional<std::string> share_manifest(const std::string& directory, Manifest& manifest, Communicator& world) {
   Packer packer;
   if (world.rank() == 0) {
     const std::optional<Failure> failure = failure_of([&] {
@@ -78,7 +78,7 @@ std::optional<std::string> share_manifest(const std::string& directory, Manifest
     packer.put(static_cast<std::uint8_t>(failure.has_value()));
     packer.put(failure ? failure->text : to_json(manifest));
   }
-  const std::string message = broadcast_bytes(packer.bytes(), 0, world, stream);
+  const std::string message = broadcast_bytes(packer.bytes(), 0, world);
   Unpacker unpacker(message);
   const bool failed = unpacker.take<std::uint8_t>() != 0;
   const std::string text = unpacker.take_text();
@@ -101,27 +101,26 @@ std::string joined(const std::vector<std::string>& parts) {
 }
 
 /// The ranks together hash every file that the manifest lists.
-std::optional<std::string> verify_files(const std::string& directory, const Manifest& manifest, Communicator& world,
-                                        Stream& stream) {
+std::optional<std::string> verify_files(const std::string& directory, const Manifest& manifest, Communicator& world) {
   std::vector<std::string> wrong;
   const std::vector<std::vector<std::size_t>> shares = share_files(manifest.files, world.size());
   for (const std::size_t i : shares[static_cast<std::size_t>(world.rank())]) {
     wrong.push_back(judge_file(directory, manifest.files[i]));
   }
-  const std::string all = joined(gather_bytes(joined(wrong), world, stream));
+  const std::string all = joined(gather_bytes(joined(wrong), world));
   return all.empty() ? std::nullopt : std::optional(all);
 }
 
 /// list_checkpoints on rank 0, for all.
-std::vector<std::string> list_together(const std::string& root, Communicator& world, Stream& stream) {
+std::vector<std::string> list_together(const std::string& root, Communicator& world) {
   Packer packer;
-  together("checkpoints cannot be listed", world, stream, [&] {
+  together("checkpoints cannot be listed", world, [&] {
     if (world.rank() != 0) return;
     const std::vector<std::string> found = list_checkpoints(root);
     packer.put(static_cast<std::int64_t>(found.size()));
     for (const std::string& path : found) packer.put(path);
   });
-  const std::string all = broadcast_bytes(packer.bytes(), 0, world, stream);
+  const std::string all = broadcast_bytes(packer.bytes(), 0, world);
   Unpacker unpacker(all);
   std::vector<std::string> paths(static_cast<std::size_t>(unpacker.take<std::int64_t>()));
   for (std::string& path : paths) path = unpacker.take_text();
@@ -162,23 +161,22 @@ std::vector<std::string> list_checkpoints(const std::string& root) {
   return paths;
 }
 
-std::optional<std::string> verify(const std::string& directory, Manifest& manifest, Communicator& world,
-                                  Stream& stream) {
-  if (auto wrong = share_manifest(directory, manifest, world, stream)) return wrong;
-  return verify_files(directory, manifest, world, stream);
+std::optional<std::string> verify(const std::string& directory, Manifest& manifest, Communicator& world) {
+  if (auto wrong = share_manifest(directory, manifest, world)) return wrong;
+  return verify_files(directory, manifest, world);
 }
 
-std::optional<Found> find_newest_valid(const std::string& root, Communicator& world, Stream& stream) {
+std::optional<Found> find_newest_valid(const std::string& root, Communicator& world) {
   const auto begin = std::chrono::steady_clock::now();
-  const std::vector<std::string> paths = list_together(root, world, stream);
+  const std::vector<std::string> paths = list_together(root, world);
   std::string damages;
   double hash_seconds = 0;
   for (const std::string& path : paths) {
     Found found{.directory = path, .manifest = {}};
-    std::optional<std::string> wrong = share_manifest(path, found.manifest, world, stream);
+    std::optional<std::string> wrong = share_manifest(path, found.manifest, world);
     if (!wrong) {
       const auto hashing = std::chrono::steady_clock::now();
-      wrong = verify_files(path, found.manifest, world, stream);
+      wrong = verify_files(path, found.manifest, world);
       hash_seconds += seconds_since(hashing);
     }
     if (!wrong) {

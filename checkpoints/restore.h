@@ -28,11 +28,10 @@ std::vector<std::string> list_checkpoints(const std::string& root);
 /// The newest valid checkpoint, agreed by all ranks: rank 0 reads the manifest, the ranks together hash every file,
 /// each byte once, before HDF5 opens anything. A damaged one is reported loudly (which file, what differs) and the next
 /// older one is tried. Nothing when there is none at all; a usage error when there are some and none is valid.
-/// Collective.
-std::optional<Found> find_newest_valid(const std::string& root, Communicator& world, Stream& stream);
+/// Collective over `world`, a group of the hosts (src/comm/host_exchange.h).
+std::optional<Found> find_newest_valid(const std::string& root, Communicator& world);
 
 /// As above for one directory; what is wrong with it, or nothing. Collective.
-std::optional<std::string> verify(const std::string& directory, Manifest& manifest, Communicator& world,
-                                  Stream& stream);
+std::optional<std::string> verify(const std::string& directory, Manifest& manifest, Communicator& world);
 
 }  // namespace octet::checkpoint

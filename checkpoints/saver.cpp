@@ -17,6 +17,7 @@
 #include "checkpoints/view.h"
 #include "checkpoints/writer_group.h"
 #include "src/base/log.h"
+#include "src/comm/host_exchange.h"
 #include "src/comm/watchdog.h"
 
 namespace octet::checkpoint {
@@ -95,7 +96,7 @@ struct Saver::Impl {
       : options(std::move(with)),
         world(ranks),
         stream(on),
-        group(make_writer_group(options.writers_per_node, world, stream)),
+        group(make_writer_group(options.writers_per_node, world)),
         snapshot(group.ranks.get()),
         pruner({options.root, options.keep_last, options.keep_every}, judgement_of(options)) {}
 
@@ -108,21 +109,21 @@ struct Saver::Impl {
   /// The plan stays while no rank's pieces change; only then it is worth an exchange.
   void make_plan(std::span<const DevicePiece> pieces) {
     std::string now = describe_pieces(pieces);
-    if (largest(now == description ? 0 : 1, world, stream) == 0) return;
+    if (largest(now == description ? 0 : 1, world) == 0) return;
     description.clear();
-    plan = plan_save(gather_bytes(now, world, stream), world.rank(), group.writer);
+    plan = plan_save(gather_bytes(now, world), world.rank(), group.writer);
     description = std::move(now);
   }
 
   /// Collective in itself, but of one opinion in each group, so that all ranks get to the agreement.
   void reserve(const std::string& what) {
-    agree(what, failure_of([&] { snapshot.reserve(plan, world.rank(), stream); }), world, stream);
+    agree(what, failure_of([&] { snapshot.reserve(plan, world.rank(), stream); }), world);
   }
 
   void take_snapshot(const std::string& what, const std::string& temporary, std::span<const DevicePiece> pieces) {
     try {
       reserve(what);
-      together(what, world, stream, [&] { snapshot.take(pieces, plan, world.rank(), stream); });
+      together(what, world, [&] { snapshot.take(pieces, plan, world.rank(), stream); });
     } catch (...) {
       drop(temporary);
       throw;
@@ -159,7 +160,7 @@ struct Saver::Impl {
     report.step = done.state.step;
     try {
       Written mine;
-      agree(what(done.state), failure_of([&] { mine = done.written.get(); }), world, stream);
+      agree(what(done.state), failure_of([&] { mine = done.written.get(); }), world);
       commit_written(done, mine, report);
     } catch (...) {
       drop(temporary(done.state));
@@ -174,19 +175,19 @@ struct Saver::Impl {
 
   /// Of all ranks. In units of 10 microseconds: what ranks agree on are integers.
   double longest(double seconds) const {
-    return 1e-5 * largest(static_cast<std::int32_t>(std::min(seconds, 20'000.0) * 1e5), world, stream);
+    return 1e-5 * largest(static_cast<std::int32_t>(std::min(seconds, 20'000.0) * 1e5), world);
   }
 
   void commit_written(const Job& done, const Written& mine, SaveReport& report) {
     std::vector<StoredFile> files;
-    for (const std::string& bytes : gather_bytes(pack(mine.file), world, stream)) {
+    for (const std::string& bytes : gather_bytes(pack(mine.file), world)) {
       files.push_back(unpack_file(bytes));
       report.bytes += files.back().bytes;
     }
     report.stall_seconds = longest(done.stall_seconds);
     report.file_seconds = longest(mine.seconds);
     report.path = options.root + "/" + directory_name(report.step);
-    together(what(done.state), world, stream, [&] {
+    together(what(done.state), world, [&] {
       if (leads()) commit(options.root, make_manifest(done.state, plan, files));
     });
   }
@@ -215,7 +216,7 @@ struct Saver::Impl {
 
 Saver::Saver(SaverOptions options, Communicator& world, Stream& stream)
     : impl_(std::make_unique<Impl>(std::move(options), world, stream)) {
-  together("checkpoints cannot be written", world, stream, [&] {
+  together("checkpoints cannot be written", world, [&] {
     if (!impl_->leads()) return;
     make_directories(impl_->options.root);
     const int removed = remove_leftovers(impl_->options.root);
@@ -252,7 +253,7 @@ void Saver::start(const RunState& state, std::span<const DevicePiece> pieces) {
   const Clock::time_point start = Clock::now();
   self.make_plan(pieces);
   const std::string what = self.what(state), temporary = self.temporary(state);
-  together(what, self.world, self.stream, [&] {
+  together(what, self.world, [&] {
     if (!self.leads()) return;
     check_free_space(self.options.root, self.plan.bytes);
     make_temporary(self.options.root, state.step);
@@ -266,7 +267,7 @@ void Saver::start(const RunState& state, std::span<const DevicePiece> pieces) {
 
 std::optional<SaveReport> Saver::poll() {
   Impl& self = *impl_;
-  if (busy() && largest(is_ready(self.job->written) ? 0 : 1, self.world, self.stream) == 0) {
+  if (busy() && largest(is_ready(self.job->written) ? 0 : 1, self.world) == 0) {
     self.reports.push_back(self.commit_job());
   }
   return self.next_report();

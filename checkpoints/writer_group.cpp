@@ -5,6 +5,7 @@
 #include "checkpoints/agreement.h"
 #include "checkpoints/packing.h"
 #include "src/base/log.h"
+#include "src/comm/host_exchange.h"
 
 namespace octet::checkpoint {
 namespace {
@@ -25,7 +26,7 @@ int group_of(int local_rank, int local_size, int writers) {
   return static_cast<int>(std::int64_t{local_rank} * std::min(writers, local_size) / local_size);
 }
 
-WriterGroup make_writer_group(int writers_per_node, Communicator& world, Stream& stream) {
+WriterGroup make_writer_group(int writers_per_node, Communicator& world) {
   WriterGroup group;
   if (writers_per_node == 0) return group;
   const auto node = world.split_by_node("node");
@@ -34,8 +35,8 @@ WriterGroup make_writer_group(int writers_per_node, Communicator& world, Stream&
                  writers_per_node, node->size());
   }
   group.ranks = node->split(group_of(node->rank(), node->size(), writers_per_node), node->rank(), "checkpoint writers");
-  const int first = unpacked(broadcast_bytes(packed(world.rank()), 0, *group.ranks, stream));
-  for (const std::string& writer : gather_bytes(packed(first), world, stream)) group.writer.push_back(unpacked(writer));
+  const int first = unpacked(broadcast_bytes(packed(world.rank()), 0, *group.ranks));
+  for (const std::string& writer : gather_bytes(packed(first), world)) group.writer.push_back(unpacked(writer));
   if (group.ranks->size() == 1) group.ranks.reset();
   return group;
 }

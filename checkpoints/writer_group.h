@@ -21,6 +21,6 @@ struct WriterGroup {
 
 /// Splits the ranks of each node into `writers_per_node` groups; 0: every rank writes. More than a node has ranks is
 /// that number of ranks, and rank 0 says so of its node. Collective.
-WriterGroup make_writer_group(int writers_per_node, Communicator& world, Stream& stream);
+WriterGroup make_writer_group(int writers_per_node, Communicator& world);
 
 }  // namespace octet::checkpoint

@@ -1,6 +1,6 @@
 # The target `bundle`: one relocatable tarball of the installation and the private libraries that it needs.
 # Included last: it installs programs of other folders.
-foreach(program octet-test-gpu octet-bench-gpu)
+foreach(program octet-test-gpu octet-bench-gpu octet-test-nccl)
   if(TARGET ${program})
     install(TARGETS ${program} RUNTIME OPTIONAL)  # where it was built
     list(APPEND bundled ${program})
@@ -8,9 +8,9 @@ foreach(program octet-test-gpu octet-bench-gpu)
 endforeach()
 
 list(LENGTH bundled count)
-if(count LESS 2)
+if(count LESS 3)
   add_custom_target(bundle
-    COMMAND ${CMAKE_COMMAND} -E echo "bundle: it holds octet-test-gpu and octet-bench-gpu, which this build has not: \
+    COMMAND ${CMAKE_COMMAND} -E echo "bundle: it holds octet-test-gpu, octet-bench-gpu and octet-test-nccl, which this build has not: \
 configure with the preset cuda and with OCTET_TESTS=ON (jobs/install-packages.sh --tests, jobs/install-cuda.sh)"
     COMMAND ${CMAKE_COMMAND} -E false VERBATIM)
   return()

@@ -1,10 +1,12 @@
 // octet-train: one rank of a training run. `mpiexec -n N octet-train CONFIG.yaml [--section.key VALUE]...`
+#include <cstdlib>
 #include <filesystem>
 
 #include "jobs/train/command_line.h"
 #include "src/base/log.h"
 #include "src/comm/mpi/mpi_communicator.h"
 #include "src/comm/mpi/mpi_runtime.h"
+#include "src/comm/nccl_communicator.h"
 #include "src/comm/watchdog.h"
 #include "src/train/cpu_setup.h"
 #include "src/train/run.h"
@@ -14,18 +16,24 @@
 namespace octet {
 namespace {
 
-Device& open_device(const std::string& name, int local_rank) {
-  return name == "cuda" ? cuda_device(local_rank) : cpu_device();
+Device& open_device(const RunConfig& config, int local_rank) {
+  return config.device == "cuda" ? cuda_device(local_rank / static_cast<int>(config.nccl.ranks_per_gpu)) : cpu_device();
 }
 
-/// MPI on the CPU; on a GPU one rank alone until there is NCCL.
-std::unique_ptr<Communicator> make_world(Stream& stream, const MpiRuntime& mpi) {
-  if (stream.device().type() == DeviceType::cpu) return make_mpi_communicator(stream, "world");
-  if (mpi.size() == 1) return make_self_communicator(stream, "world");
-  throw usage_error("train",
-                    "device cuda with {} ranks needs NCCL, which is not available yet; start one rank (mpiexec "
-                    "-n 1), or use --device cpu",
-                    mpi.size());
+/// For NCCL, ranks that share a GPU must be of different nodes.
+void separate_ranks(const MpiRuntime& mpi, const NcclSettings& settings) {
+  if (settings.ranks_per_gpu == 1) return;
+  const std::string id = fmt::format("{}.{}", mpi.node(), mpi.local_rank() % settings.ranks_per_gpu);
+  setenv("NCCL_HOSTID", id.c_str(), 1);
+  if (mpi.rank() == 0)
+    log::warning("nccl.ranks_per_gpu = {}: ranks share GPUs, for tests alone", settings.ranks_per_gpu);
+}
+
+/// MPI between CPUs, NCCL between GPUs, `hosts` introducing them to each other.
+std::unique_ptr<Communicator> make_world(Stream& stream, Communicator& hosts, const NcclSettings& settings) {
+  if (stream.device().type() == DeviceType::cpu) return hosts.split(0, hosts.rank(), "world");
+  if (hosts.size() == 1) return make_self_communicator(stream, "world");
+  return make_nccl_communicator(hosts.split(0, hosts.rank(), "world"), stream, settings);
 }
 
 MeshShape mesh_shape(const ParallelConfig& p) {
@@ -48,7 +56,8 @@ int train(const CommandLine& command, MpiRuntime& mpi) {
   log::info("{} rank(s) on {} per node, node {}", mpi.size(), mpi.local_size(), mpi.node());
   log::info("{}", set_up_cpu(config.cpu, mpi.ranks_on_same_cores()));
 
-  Device& device = open_device(config.device, mpi.local_rank());
+  separate_ranks(mpi, config.nccl);
+  Device& device = open_device(config, mpi.local_rank());
   if (device.type() == DeviceType::cuda) {
     log::info("{}", device.description());
     set_cuda_settings(config.cuda);
@@ -63,8 +72,12 @@ int train(const CommandLine& command, MpiRuntime& mpi) {
   const auto timeline = config.train.profile == "off" ? nullptr : std::make_unique<Timeline>(*stream);
   const Traces traces =
       config.comm.trace ? Traces{&communication, &gemms, timeline.get()} : Traces{.timeline = timeline.get()};
-  Mesh mesh(make_traced(make_world(*stream, mpi), traces.communication), mesh_shape(config.parallel));
+  const auto host_stream = cpu_device().make_stream();
+  auto hosts = make_mpi_communicator(*host_stream, "control");
+  Mesh mesh(make_traced(make_world(*stream, *hosts, config.nccl), traces.communication), mesh_shape(config.parallel));
+  const auto control = make_traced(std::move(hosts), traces.communication);
   return run_training(config, {.mesh = mesh,
+                               .control = *control,
                                .stream = *stream,
                                .traces = traces,
                                .ranks_on_node = mpi.local_size(),

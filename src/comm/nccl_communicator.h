@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "src/comm/communicator.h"
+#include "src/comm/nccl_settings.h"
 
 namespace octet {
 
@@ -14,6 +15,8 @@ namespace octet {
 /// - Nothing waits for the device but barrier(). NCCL's communicators are non-blocking: what can hang on the host is
 ///   polled under the watchdog's deadline; what hangs on the device is named by the watchdog (src/comm/in_flight.h).
 /// - An error that NCCL reports throws Error (lost_peer) from the next call, naming group and operation.
-std::unique_ptr<Communicator> make_nccl_communicator(std::unique_ptr<Communicator> rendezvous, Stream& stream);
+/// - `settings` apply by the groups' names, also to what is split from this one.
+std::unique_ptr<Communicator> make_nccl_communicator(std::unique_ptr<Communicator> rendezvous, Stream& stream,
+                                                     const NcclSettings& settings);
 
 }  // namespace octet

@@ -12,14 +12,18 @@ TensorChecks::TensorChecks(Device& device, Stream& stream, std::vector<std::stri
 }
 
 std::vector<TensorChecks::Finding> TensorChecks::read(Stream& stream) const {
-  std::vector<std::uint32_t> counts(static_cast<std::size_t>(size()));
+  std::vector<std::int32_t> counts(static_cast<std::size_t>(size()));
   device_.copy_to_host(counts.data(), counters_.data(), counters_.bytes(), stream);
   stream.synchronize();
-  std::vector<Finding> findings;
-  for (std::size_t i = 0; i < counts.size(); ++i) {
-    if (counts[i] != 0) findings.push_back({units_[i / tensors_.size()], tensors_[i % tensors_.size()], counts[i]});
+  return findings(counts.data());
+}
+
+std::vector<TensorChecks::Finding> TensorChecks::findings(const std::int32_t* counts) const {
+  std::vector<Finding> found;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(size()); ++i) {
+    if (counts[i] != 0) found.push_back({units_[i / tensors_.size()], tensors_[i % tensors_.size()], counts[i]});
   }
-  return findings;
+  return found;
 }
 
 void TensorChecks::reset(Stream& stream) {

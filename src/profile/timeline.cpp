@@ -32,6 +32,10 @@ int Timeline::number_of(Stream& stream) {
   return number;
 }
 
+bool Timeline::is_on_device(const Stream& stream) const {
+  return &stream.device() == &model_.device();
+}
+
 double Timeline::now() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - origin_).count();
 }
@@ -60,7 +64,6 @@ void Timeline::end_step() {
 }
 
 std::size_t Timeline::open(Stream& stream, const SpanInfo& info) {
-  Device& device = stream.device();
   pieces_.push_back({.span = {.name = std::string(info.name),
                               .kind = info.kind,
                               .part = StepPartScope::current(),
@@ -70,14 +73,25 @@ std::size_t Timeline::open(Stream& stream, const SpanInfo& info) {
                               .bus_bytes = info.bus_bytes,
                               .stream = number_of(stream)},
                      .anchor = anchors_.size() - 1,
-                     .begin = device.make_timing_event(),
+                     .begin = nullptr,
                      .end = nullptr});
-  stream.record(*pieces_.back().begin);
+  Piece& piece = pieces_.back();
+  if (is_on_device(stream)) {
+    piece.begin = stream.device().make_timing_event();
+    stream.record(*piece.begin);
+  } else {
+    piece.span.begin = now();
+  }
   return pieces_.size() - 1;
 }
 
 void Timeline::close(std::size_t span, Stream& stream) {
   Piece& piece = pieces_.at(span);
+  piece.closed = true;
+  if (!is_on_device(stream)) {
+    piece.span.end = now();
+    return;
+  }
   piece.end = stream.device().make_timing_event();
   stream.record(*piece.end);
 }
@@ -98,7 +112,8 @@ void Timeline::add_host(std::string_view name, std::chrono::steady_clock::time_p
                               .end = end},
                      .anchor = 0,
                      .begin = nullptr,
-                     .end = nullptr});
+                     .end = nullptr,
+                     .closed = true});
 }
 
 void Timeline::read(Recording& out) {
@@ -106,8 +121,8 @@ void Timeline::read(Recording& out) {
     anchors_[i].at = anchors_[i - 1].at + anchors_[i].event->seconds_since(*anchors_[i - 1].event);
   }
   for (Piece& piece : pieces_) {
+    if (!piece.closed) continue;
     if (piece.begin != nullptr) {
-      if (piece.end == nullptr) continue;
       const Anchor& anchor = anchors_[piece.anchor];
       piece.span.begin = anchor.at + piece.begin->seconds_since(*anchor.event);
       piece.span.end = piece.span.begin + piece.end->seconds_since(*piece.begin);

@@ -52,7 +52,8 @@ class Timeline {
   /// Reads all times; nothing is kept.
   Recording end();
 
-  /// A piece of a stream's work is what it is given between the two calls. One that is never closed is dropped.
+  /// A piece of a stream's work is what it is given between the two calls. One that is never closed is dropped. On
+  /// streams of another device than the model's, those of the hosts' group beside a GPU, it is the time of the calls.
   std::size_t open(Stream& stream, const SpanInfo& info);
   void close(std::size_t span, Stream& stream);
   /// More for a span that is not closed yet.
@@ -65,7 +66,8 @@ class Timeline {
   struct Piece {
     Span span;
     std::size_t anchor;
-    std::unique_ptr<Event> begin, end;
+    std::unique_ptr<Event> begin, end;  ///< null where the host's clock was read
+    bool closed = false;
   };
   /// A point on the model's stream against which later ones are measured, so that a long recording stays exact.
   struct Anchor {
@@ -74,6 +76,7 @@ class Timeline {
   };
 
   int number_of(Stream& stream);
+  bool is_on_device(const Stream& stream) const;
   void set_anchor();
   double now() const;
   /// What is open when it is read is not kept.

@@ -22,8 +22,8 @@ Checkpointing::Checkpointing(const RunConfig& config, const RunEnvironment& envi
     : config_(config),
       environment_(environment),
       log_(log),
-      rank0_(environment.mesh.world().rank() == 0),
-      interval_(interval_of(config.checkpoint, environment.mesh.world().size())),
+      rank0_(environment.control.rank() == 0),
+      interval_(interval_of(config.checkpoint, environment.control.size())),
       first_step_(from.step + 1),
       last_saved_(from.checkpoint.empty() ? -1 : from.step),
       newest_(from.checkpoint) {
@@ -41,7 +41,7 @@ Checkpointing::Checkpointing(const RunConfig& config, const RunEnvironment& envi
                                .keep_every = config.checkpoint.keep_every,
                                .verified = from.checkpoint.empty() ? std::nullopt : std::optional(from.step),
                                .writers_per_node = *parse_writers(config.checkpoint.writers_per_node)},
-      environment.mesh.world(), environment.stream);
+      environment.control, environment.stream);
   saver_->prepare(pieces_);
 }
 
@@ -86,8 +86,7 @@ void Checkpointing::start(std::int64_t step, double loss) {
   attempt([&] {
     const auto begin = std::chrono::steady_clock::now();
     last_saved_ = step;
-    checkpoint::together(fmt::format("step {} cannot be saved", step), environment_.mesh.world(), environment_.stream,
-                         [&] { log_.sync(); });
+    checkpoint::together(fmt::format("step {} cannot be saved", step), environment_.control, [&] { log_.sync(); });
     saver_->start(state_, pieces_);
     log::info("checkpoint of step {}: started, training stood still for {:.3f} s", step, seconds_since(begin));
     return std::nullopt;

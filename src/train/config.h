@@ -5,6 +5,7 @@
 
 #include "checkpoints/config.h"
 #include "kernels/cuda_settings.h"
+#include "src/comm/nccl_settings.h"
 #include "src/data/config.h"
 #include "src/model/config.h"
 #include "src/model/recompute.h"
@@ -22,8 +23,9 @@ struct TrainConfig {
   std::int64_t validate_every = 0;      ///< steps; 0: only at the end
   std::int64_t validation_batches = 8;  ///< global batches a validation; 0: the whole split
   std::int64_t log_every = 1;
-  std::string profile = "off";      ///< off, or the steps "A-B" whose time is recorded (profile_steps.h)
-  std::string max_wall_time = "0";  ///< minutes or H:MM:SS since the program began; 0: none (wall_clock.h)
+  std::string profile = "off";        ///< off, or the steps "A-B" whose time is recorded (profile_steps.h)
+  std::string late_results = "auto";  ///< auto, true, false (step_pipeline.h)
+  std::string max_wall_time = "0";    ///< minutes or H:MM:SS since the program began; 0: none (wall_clock.h)
 };
 
 struct CommConfig {
@@ -58,6 +60,7 @@ struct RunConfig {
   CommConfig comm;
   CpuConfig cpu;
   CudaSettings cuda;
+  NcclSettings nccl;
 };
 
 }  // namespace octet

@@ -7,6 +7,7 @@
 #include "src/base/log.h"
 #include "src/comm/watchdog.h"
 #include "src/train/replica_check.h"
+#include "src/train/step_pipeline.h"
 
 namespace octet {
 namespace {
@@ -19,12 +20,11 @@ bool logs(const RunConfig& c, std::int64_t step, bool last) {
   return step == 1 || last || is_due(c.train.log_every, step);
 }
 
-/// What is known after a step.
+/// What is known of a step.
 struct Outcome {
-  StepResult result;
-  double seconds = 0;
-  std::optional<std::string> replica_difference;
-  std::optional<double> validation_loss;
+  const StepResult& result;
+  std::optional<std::string> replica_difference = std::nullopt;
+  std::optional<double> validation_loss = std::nullopt;
 
   bool bad() const { return result.skipped || replica_difference; }
 };
@@ -41,7 +41,8 @@ Ending failed(ExitCode code, std::string reason) {
 }
 
 /// Why the run ends here, if it does; the same on every rank.
-std::optional<Ending> ending_of(const RunConfig& config, std::int64_t step, const Outcome& outcome) {
+std::optional<Ending> ending_of(const RunConfig& config, const Outcome& outcome, StopReason stop) {
+  const std::int64_t step = outcome.result.step;
   if (outcome.result.skipped) {
     return failed(ExitCode::non_finite,
                   fmt::format("the gradient norm of step {} is not finite; no weight was changed", step));
@@ -57,7 +58,6 @@ std::optional<Ending> ending_of(const RunConfig& config, std::int64_t step, cons
   if (step == config.train.steps) {
     return Ending{.state = "finished", .reason = "all steps done", .exit_code = ExitCode::finished};
   }
-  const StopReason stop = outcome.result.wishes.stop;
   if (stop == StopReason::none) return std::nullopt;
   return Ending{
       .state = "stopped", .reason = std::string(name_of(stop)), .exit_code = exit_code_unsaved(stop), .stop = stop};
@@ -66,23 +66,34 @@ std::optional<Ending> ending_of(const RunConfig& config, std::int64_t step, cons
 /// The loop's state between two steps.
 class Loop {
  public:
-  Loop(const LoopParts& parts, std::int64_t& done) : p_(parts), done_(done), first_(done + 1) {}
+  Loop(const LoopParts& parts, std::int64_t& done)
+      : p_(parts),
+        done_(done),
+        first_(done + 1),
+        late_(reads_late(parts.config)),
+        pipeline_(parts.trainer, parts.environment.control, late_) {}
 
   int run() {
     if (first_ > p_.config.train.steps) return nothing_left();
     for (std::int64_t step = first_;; ++step) {
-      const PhaseScope phase(step == first_ ? Phase::start : Phase::step);
+      const PhaseScope phase(done_ < first_ ? Phase::start : Phase::step);
       const auto start = std::chrono::steady_clock::now();
       p_.profiler.begin_step(step);
-      const Outcome outcome = take(step);
-      const std::optional<Ending> ending = ending_of(p_.config, step, outcome);
-      report(step, outcome, ending.has_value());
-      done_ = outcome.result.skipped ? step - 1 : step;
-      if (ending) {
-        p_.profiler.end_run(step);
-        return end(*ending, outcome.result);
+      const StepPipeline::Progress progress = advance(step);
+      for (const StepResult& result : progress.results) {
+        const bool boundary = progress.settled && result.step == step;
+        const StopReason stop = boundary ? progress.wishes.stop : StopReason::none;
+        const Outcome outcome = boundary ? examine(result, stop) : Outcome{result};
+        const std::optional<Ending> ending = ending_of(p_.config, outcome, stop);
+        report(outcome, ending.has_value());
+        done_ = result.skipped ? result.step - 1 : result.step;
+        if (ending) {
+          p_.profiler.end_run(step);
+          return end(*ending, result);
+        }
+        p_.checkpoints.poll();
+        if (boundary) save(result);
       }
-      save(step, outcome.result);
       p_.profiler.end_step(step);
       if (step > first_) slowest_ = std::max(slowest_, seconds_since(start));
     }
@@ -98,47 +109,59 @@ class Loop {
     return 0;
   }
 
-  /// The step with all that looks at its result.
-  Outcome take(std::int64_t step) {
-    const auto start = std::chrono::steady_clock::now();
-    Outcome outcome;
-    outcome.result = p_.trainer.train_step(step, [&] {
-      return Wishes{.stop = p_.stop.reason(slowest_ + p_.checkpoints.expected_seconds()),
+  bool is_last(std::int64_t step) const { return step == p_.config.train.steps; }
+  bool validates(std::int64_t step) const {
+    return p_.trainer.has_validation() && (is_last(step) || is_due(p_.config.train.validate_every, step));
+  }
+
+  /// A step that is followed by what needs its result, or the weights at rest, is waited for.
+  StepPipeline::Progress advance(std::int64_t step) {
+    const bool settle =
+        is_last(step) || wanted_ || validates(step) || is_due(p_.config.parallel.check_replicas_every, step);
+    // With results that come late one step more is under way when a stop is decided.
+    const double more = (late_ ? 2 : 1) * slowest_;
+    const auto wishes = [&] {
+      return Wishes{.stop = p_.stop.reason(more + p_.checkpoints.expected_seconds()),
                     .checkpoint = p_.checkpoints.due(step)};
-    });
-    outcome.seconds = seconds_since(start);
-    wanted_ = wanted_ || outcome.result.wishes.checkpoint;
-    if (!outcome.bad() && compares_replicas(step, outcome.result)) {
-      outcome.replica_difference =
-          find_replica_difference(p_.trainer.model().parameters(), p_.trainer.model().master(), p_.environment.mesh,
-                                  p_.environment.stream, p_.environment.node);
+    };
+    StepPipeline::Progress progress = pipeline_.advance(step, wishes, settle);
+    wanted_ = wanted_ || progress.wishes.checkpoint;
+    return progress;
+  }
+
+  /// All that looks at the state after a step.
+  Outcome examine(const StepResult& result, StopReason stop) {
+    Outcome outcome{result};
+    if (!outcome.bad() && compares_replicas(result.step, stop)) {
+      outcome.replica_difference = find_replica_difference(p_.trainer.model().parameters(), p_.trainer.model().master(),
+                                                           p_.environment.mesh.shape(), p_.environment.control,
+                                                           p_.environment.stream, p_.environment.node);
     }
-    const bool validates = step == p_.config.train.steps || is_due(p_.config.train.validate_every, step);
-    if (!outcome.bad() && p_.trainer.has_validation() && validates) outcome.validation_loss = p_.trainer.validate();
+    if (!outcome.bad() && validates(result.step)) outcome.validation_loss = p_.trainer.validate();
     return outcome;
   }
 
   /// Pieces that ranks have in common are saved once: a checkpoint would hide that they differ.
-  bool compares_replicas(std::int64_t step, const StepResult& result) const {
+  bool compares_replicas(std::int64_t step, StopReason stop) const {
     const std::int64_t every = p_.config.parallel.check_replicas_every;
-    const bool last = step == p_.config.train.steps || result.wishes.stop != StopReason::none;
+    const bool last = is_last(step) || stop != StopReason::none;
     return is_due(every, step) || (every > 0 && p_.checkpoints.on() && (wanted_ || last));
   }
 
-  void report(std::int64_t step, const Outcome& outcome, bool last) {
+  void report(const Outcome& outcome, bool last) {
     const HostSpan span("log");
-    p_.log.non_finite(step, outcome.result);
-    if (logs(p_.config, step, last) || outcome.validation_loss) {
-      p_.log.step(step, outcome.result, outcome.seconds, outcome.validation_loss);
+    const StepResult& result = outcome.result;
+    p_.log.non_finite(result.step, result);
+    if (logs(p_.config, result.step, last) || outcome.validation_loss) {
+      p_.log.step(result.step, result, result.seconds, outcome.validation_loss);
     }
-    if (step == first_) p_.log.memory(p_.plan);
+    if (result.step == first_) p_.log.memory(p_.plan);
   }
 
   /// A checkpoint that is due where something was not finite is taken after the next step that is whole.
-  void save(std::int64_t step, const StepResult& result) {
-    p_.checkpoints.poll();
+  void save(const StepResult& result) {
     if (!wanted_ || !result.is_finite()) return;
-    p_.checkpoints.start(step, result.loss);
+    p_.checkpoints.start(result.step, result.loss);
     wanted_ = false;
   }
 
@@ -164,6 +187,8 @@ class Loop {
   const LoopParts& p_;
   std::int64_t& done_;
   const std::int64_t first_;
+  const bool late_;
+  StepPipeline pipeline_;
   double slowest_ = 0;   ///< seconds of the slowest step but the first, with what followed it
   bool wanted_ = false;  ///< a checkpoint is due; the same on every rank
 };

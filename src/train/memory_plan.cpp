@@ -80,7 +80,7 @@ std::string memory_table(const MemoryPlan& plan, const MemoryLedger* measured) {
   return table + fmt::format("  {:<17} {:>12}\n", "host, checkpoints", mebibytes(plan.host));
 }
 
-void check_fits(const MemoryPlan& plan, Device& device, int ranks_on_node) {
+void check_fits(const MemoryPlan& plan, Device& device, int ranks_on_node, int ranks_on_gpu) {
   const auto check = [&](Device& on, int ranks, std::int64_t bytes) {
     if (bytes * ranks <= on.available_bytes()) return;
     throw usage_error("train",
@@ -90,7 +90,7 @@ void check_fits(const MemoryPlan& plan, Device& device, int ranks_on_node) {
                       memory_table(plan, nullptr));
   };
   if (device.type() == DeviceType::cpu) return check(device, ranks_on_node, plan.total() + plan.host);
-  check(device, 1, plan.total());
+  check(device, ranks_on_gpu, plan.total());
   check(cpu_device(), ranks_on_node, plan.host);
 }
 

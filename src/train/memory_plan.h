@@ -35,7 +35,7 @@ MemoryPlan plan_memory(const PlanInput& input, Stream& stream);
 /// A line a purpose; with a ledger the measured peak beside it.
 std::string memory_table(const MemoryPlan& plan, const MemoryLedger* measured);
 
-/// Usage error with the table when such ranks do not fit: all of a node share its memory, each has a GPU of its own.
-void check_fits(const MemoryPlan& plan, Device& device, int ranks_on_node);
+/// Usage error with the table when such ranks do not fit: all of a node share its memory, `ranks_on_gpu` that of a GPU.
+void check_fits(const MemoryPlan& plan, Device& device, int ranks_on_node, int ranks_on_gpu = 1);
 
 }  // namespace octet

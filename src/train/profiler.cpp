@@ -1,41 +1,24 @@
 #include "src/train/profiler.h"
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 
 #include "src/base/log.h"
 #include "src/base/replace_file.h"
-#include "src/device/buffer.h"
+#include "src/comm/host_exchange.h"
 #include "src/profile/chrome_trace.h"
 
 namespace octet {
 namespace {
 
-/// A RankTime in equal bytes for every rank.
-struct Report {
-  std::array<char, 64> node{};
-  Breakdown seconds;
-};
-
 std::vector<RankTime> gather_times(const Breakdown& seconds, const RunEnvironment& environment) {
-  Communicator& world = environment.mesh.world();
-  Stream& stream = environment.stream;
-  Device& device = stream.device();
-  Report mine{.seconds = seconds};
-  environment.node.copy(mine.node.data(), mine.node.size() - 1);
-  std::vector<Report> all(static_cast<std::size_t>(world.size()));
-  constexpr std::int64_t bytes = sizeof(Report);
-  const Buffer on_device(device, bytes * world.size(), Purpose::workspace);
-  char* own = on_device.as<char>() + bytes * world.rank();
-  device.copy_from_host(own, &mine, bytes, stream);
-  world.all_gather(own, on_device.data(), bytes, DType::u8);
-  device.copy_to_host(all.data(), on_device.data(), on_device.bytes(), stream);
-  stream.synchronize();
+  const std::string mine(reinterpret_cast<const char*>(&seconds), sizeof seconds);
   std::vector<RankTime> times;
-  times.reserve(all.size());
-  for (const Report& report : all) times.push_back({report.node.data(), report.seconds});
+  for (const std::string& bytes : gather_bytes(mine + environment.node, environment.control)) {
+    RankTime& time = times.emplace_back();
+    std::memcpy(&time.seconds, bytes.data(), sizeof time.seconds);
+    time.node = bytes.substr(sizeof time.seconds);
+  }
   return times;
 }
 
@@ -52,6 +35,7 @@ Profiler::Profiler(const RunConfig& config, const RunEnvironment& environment, c
   if (environment.traces.timeline == nullptr) {
     throw internal_error("train", "train.profile = {} without a timeline", config.train.profile);
   }
+  environment.traces.timeline->name_stream(environment.control.stream(), "control");
   if (done < steps_.last) return;
   finished_ = true;
   if (log::rank() == 0) {
@@ -63,7 +47,7 @@ void Profiler::begin_step(std::int64_t step) {
   if (finished_ || step < steps_.first || step > steps_.last) return;
   Timeline& timeline = *environment_.traces.timeline;
   if (!begun_) {
-    environment_.mesh.world().barrier();  // so that the ranks' zeros are one moment, as well as may be
+    environment_.control.barrier();  // so that the ranks' zeros are one moment, as well as may be
     timeline.begin();
   }
   begun_ = true;

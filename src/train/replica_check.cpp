@@ -4,13 +4,14 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <iterator>
 #include <map>
 #include <memory>
 #include <set>
 
 #include "src/base/error.h"
-#include "src/device/buffer.h"
+#include "src/comm/host_exchange.h"
 
 namespace octet {
 namespace {
@@ -22,46 +23,23 @@ struct FreeState {
   void operator()(XXH3_state_t* state) const { XXH3_freeState(state); }
 };
 
-/// `mine` of every rank, laid end to end; `bytes` is the same on each. Through memory of the device, as every exchange.
-std::string gather(const void* mine, std::int64_t bytes, Communicator& world, Stream& stream) {
-  Device& device = stream.device();
-  const Buffer all(device, bytes * world.size(), Purpose::workspace);
-  char* own = all.as<char>() + bytes * world.rank();
-  device.copy_from_host(own, mine, bytes, stream);
-  world.all_gather(own, all.data(), bytes, DType::u8);
-  std::string host(static_cast<std::size_t>(all.bytes()), '\0');
-  device.copy_to_host(host.data(), all.data(), all.bytes(), stream);
-  stream.synchronize();
-  return host;
-}
-
-template <typename T>
-std::vector<T> gather_values(const std::vector<T>& mine, Communicator& world, Stream& stream) {
-  const std::string bytes = gather(mine.data(), static_cast<std::int64_t>(mine.size() * sizeof(T)), world, stream);
-  std::vector<T> all(bytes.size() / sizeof(T));
-  std::copy_n(bytes.data(), bytes.size(), reinterpret_cast<char*>(all.data()));
+/// Of every rank; each has as many.
+std::vector<std::vector<std::uint64_t>> gather_values(const std::vector<std::uint64_t>& mine, Communicator& control) {
+  std::string bytes(mine.size() * sizeof(std::uint64_t), '\0');
+  std::memcpy(bytes.data(), mine.data(), bytes.size());
+  std::vector<std::vector<std::uint64_t>> all;
+  for (const std::string& theirs : gather_bytes(bytes, control)) {
+    all.emplace_back(theirs.size() / sizeof(std::uint64_t));
+    std::memcpy(all.back().data(), theirs.data(), theirs.size());
+  }
   return all;
 }
 
-std::vector<std::string> gather_names(const std::string& mine, Communicator& world, Stream& stream) {
-  constexpr std::size_t length = 64;
-  std::vector<char> padded(mine.begin(), mine.begin() + static_cast<std::ptrdiff_t>(std::min(mine.size(), length - 1)));
-  padded.resize(length, '\0');
-  const std::vector<char> all = gather_values(padded, world, stream);
-  std::vector<std::string> names;
-  for (std::size_t r = 0; r * length < all.size(); ++r) names.emplace_back(&all[r * length]);
-  return names;
-}
-
-std::vector<ReplicaReport> gather_reports(const ShardHashes& mine, const std::string& node, Communicator& world,
-                                          Stream& stream) {
-  const std::vector<std::uint64_t> all = gather_values(mine, world, stream);
-  const std::vector<std::string> nodes = gather_names(node, world, stream);
+std::vector<ReplicaReport> gather_reports(const ShardHashes& mine, const std::string& node, Communicator& control) {
+  const std::vector<ShardHashes> all = gather_values(mine, control);
+  const std::vector<std::string> nodes = gather_bytes(node, control);
   std::vector<ReplicaReport> reports;
-  for (std::size_t r = 0; r < nodes.size(); ++r) {
-    const auto first = all.begin() + static_cast<std::ptrdiff_t>(r * mine.size());
-    reports.push_back({nodes[r], ShardHashes(first, first + static_cast<std::ptrdiff_t>(mine.size()))});
-  }
+  for (std::size_t r = 0; r < nodes.size(); ++r) reports.push_back({nodes[r], all[r]});
   return reports;
 }
 
@@ -167,23 +145,22 @@ std::optional<std::string> describe_difference(const MeshShape& shape, const Par
   return fmt::format("{}; the first parameter that differs is {}", who, list.parameters[first].name);
 }
 
-std::optional<std::string> find_replica_difference(const ParameterList& list, const ShardedBuffer& master, Mesh& mesh,
-                                                   Stream& stream, const std::string& node) {
-  const MeshShape& shape = mesh.shape();
+std::optional<std::string> find_replica_difference(const ParameterList& list, const ShardedBuffer& master,
+                                                   const MeshShape& shape, Communicator& control, Stream& stream,
+                                                   const std::string& node) {
   if (shape.dp_replicate == 1 && shape.tp == 1) return std::nullopt;
   const ShardHashes mine = hash_shards(master, stream.device(), stream);
-  const auto sharings = sharings_of(shape, list, mesh.world().size());
-  const std::vector<std::uint64_t> own = {digest_of(mine, sharings[0]), digest_of(mine, sharings[1])};
-  const std::vector<std::uint64_t> digests = gather_values(own, mesh.world(), stream);
+  const auto sharings = sharings_of(shape, list, control.size());
+  const auto digests = gather_values({digest_of(mine, sharings[0]), digest_of(mine, sharings[1])}, control);
   // Judged by every rank on the same numbers, so that all go on or all stop.
   const auto equal = [&](std::size_t s) {
-    const auto digest = [&](int rank) { return digests[static_cast<std::size_t>(rank) * sharings.size() + s]; };
+    const auto digest = [&](int rank) { return digests[static_cast<std::size_t>(rank)][s]; };
     return std::ranges::all_of(sharings[s].groups, [&](const std::vector<int>& group) {
       return std::ranges::all_of(group, [&](int rank) { return digest(rank) == digest(group[0]); });
     });
   };
   if (equal(0) && equal(1)) return std::nullopt;
-  return describe_difference(shape, list, gather_reports(mine, node, mesh.world(), stream));
+  return describe_difference(shape, list, gather_reports(mine, node, control));
 }
 
 }  // namespace octet

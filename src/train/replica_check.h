@@ -28,10 +28,12 @@ struct ReplicaReport {
 std::optional<std::string> describe_difference(const MeshShape& shape, const ParameterList& list,
                                                const std::vector<ReplicaReport>& ranks);
 
-/// Compares the master weights that several ranks hold, copied to the host in pieces: 16 bytes a rank are exchanged,
-/// everything else only when they differ. None when they are equal, else describe_difference(), the same text on every
-/// rank. `node` is this rank's. Collective over the world.
-std::optional<std::string> find_replica_difference(const ParameterList& list, const ShardedBuffer& master, Mesh& mesh,
-                                                   Stream& stream, const std::string& node);
+/// Compares the master weights that several ranks hold, copied to the host in pieces: 16 bytes of each rank are
+/// exchanged, everything else only when they differ. None when they are equal, else describe_difference(), the same
+/// text on every rank. `node` is this rank's. Collective over `control`, the hosts of all ranks
+/// (src/comm/host_exchange.h).
+std::optional<std::string> find_replica_difference(const ParameterList& list, const ShardedBuffer& master,
+                                                   const MeshShape& shape, Communicator& control, Stream& stream,
+                                                   const std::string& node);
 
 }  // namespace octet

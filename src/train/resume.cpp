@@ -19,8 +19,8 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 
 /// Later checkpoints that were found damaged or could not be read get another name, so that no later start takes them:
 /// the steps after this one are done again. Nothing is removed.
-void set_aside_later(const RunDirectory& run, std::int64_t step, Communicator& world) {
-  if (world.rank() != 0) return;
+void set_aside_later(const RunDirectory& run, std::int64_t step, const Communicator& control) {
+  if (control.rank() != 0) return;
   for (const std::string& path : checkpoint::list_checkpoints(run.checkpoints())) {
     if (checkpoint::step_of(path).value() <= step) continue;
     std::string aside = path + ".damaged";
@@ -73,8 +73,8 @@ StartingPoint resume(const RunConfig& config, const RunEnvironment& environment,
   if (!run.resumes) return {};
   const PhaseScope phase(Phase::checkpoint);
   const auto start = std::chrono::steady_clock::now();
-  Communicator& world = environment.mesh.world();
-  const auto found = checkpoint::find_newest_valid(run.checkpoints(), world, environment.stream);
+  Communicator& control = environment.control;
+  const auto found = checkpoint::find_newest_valid(run.checkpoints(), control);
   if (!found) throw usage_error("train", "{}: its checkpoints are gone", run.checkpoints());
   const checkpoint::RunState& state = found->manifest.state;
 
@@ -84,8 +84,8 @@ StartingPoint resume(const RunConfig& config, const RunEnvironment& environment,
   check_length(state, config, found->directory);
   const auto reading = std::chrono::steady_clock::now();
   load_state(trainer.model(), found->directory, found->manifest, environment.stream, keeps_recipe(changes));
-  set_aside_later(run, state.step, world);
-  world.barrier();  // no rank begins a step, with its shorter deadline, while another still reads
+  set_aside_later(run, state.step, control);
+  control.barrier();  // no rank begins a step, with its shorter deadline, while another still reads
   const double read_seconds = seconds_since(reading);
 
   log::info("resumed from {}: step {}, loss {:.4f}, written by {} as {}, read in {:.2f} s", found->directory,

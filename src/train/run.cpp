@@ -35,21 +35,21 @@ int run_training(const RunConfig& config, const RunEnvironment& environment) {
                         environment.mesh.tp().scratch_bytes(),
        .host = checkpoint_host_bytes(config, shape)},
       environment.stream);
-  check_fits(plan, environment.stream.device(), environment.ranks_on_node);
+  check_fits(plan, environment.stream.device(), environment.ranks_on_node, static_cast<int>(config.nccl.ranks_per_gpu));
 
   const std::string recompute = recompute_table(settings, environment.stream);
-  Trainer trainer(config, environment.mesh, environment.stream, environment.traces.gemms);
-  Communicator& world = environment.mesh.world();
-  const RunDirectory directory = find_run_directory(config, environment.config_name, world);
+  Trainer trainer(config, environment.mesh, environment.control, environment.stream, environment.traces.gemms);
+  Communicator& control = environment.control;
+  const RunDirectory directory = find_run_directory(config, environment.config_name, control);
   const StartingPoint from = resume(config, environment, directory, trainer);
-  write_run_directory(directory, environment.resolved_yaml, world);
+  write_run_directory(directory, environment.resolved_yaml, control);
   RunLog log(config, environment, directory, from);
   log.start(plan, recompute, trainer);
   const StopRequest stop(signal, WallClock(*parse_wall_time(config.train.max_wall_time)),
-                         world.rank() == 0 ? directory.stop_file() : "");
+                         control.rank() == 0 ? directory.stop_file() : "");
   std::int64_t done = from.step;
   const auto write_traces = [&] {
-    if (config.comm.trace) write_trace_file(environment.traces, log.directory().trace(world.rank()));
+    if (config.comm.trace) write_trace_file(environment.traces, log.directory().trace(control.rank()));
   };
   try {
     Checkpointing checkpoints(config, environment, trainer, log, from);

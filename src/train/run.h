@@ -18,6 +18,7 @@ struct Traces {
 
 struct RunEnvironment {
   Mesh& mesh;
+  Communicator& control;  ///< the hosts of all ranks, in the mesh's order (src/comm/host_exchange.h)
   Stream& stream;
   Traces traces;
   int ranks_on_node = 1;

@@ -10,6 +10,7 @@
 #include "checkpoints/restore.h"
 #include "src/base/log.h"
 #include "src/base/replace_file.h"
+#include "src/comm/host_exchange.h"
 #include "src/metrics/status.h"
 #include "src/train/settings_check.h"
 
@@ -89,22 +90,19 @@ void decide(RunDirectory& run, const RunConfig& config) {
 
 }  // namespace
 
-RunDirectory find_run_directory(const RunConfig& config, const std::string& config_name, Communicator& world) {
+RunDirectory find_run_directory(const RunConfig& config, const std::string& config_name, Communicator& control) {
   RunDirectory run{.path = config.run_dir.empty() ? default_path(config_name) : config.run_dir};
-  if (world.rank() == 0) decide(run, config);
-  // Rank 0 counts: its date, and what it sees on a shared file system. On the CPU host memory is device memory; on GPUs
-  // there is one rank so far.
-  std::int32_t length = static_cast<std::int32_t>(run.path.size());
-  world.broadcast(&length, 1, DType::i32, 0);
-  run.path.resize(static_cast<std::size_t>(length));
-  world.broadcast(run.path.data(), length, DType::u8, 0);
-  world.broadcast(&run.resumes, 1, DType::u8, 0);
-  world.broadcast(&run.begins_again, 1, DType::u8, 0);
+  if (control.rank() == 0) decide(run, config);
+  run.path = broadcast_bytes(run.path, 0, control);  // rank 0 counts: its date, what it sees on a shared file system
+  std::int32_t flags[2] = {run.resumes ? 1 : 0, run.begins_again ? 1 : 0};
+  control.broadcast(flags, 2, DType::i32, 0);
+  run.resumes = flags[0] != 0;
+  run.begins_again = flags[1] != 0;
   return run;
 }
 
-void write_run_directory(const RunDirectory& run, const std::string& resolved_yaml, const Communicator& world) {
-  if (world.rank() != 0) return;
+void write_run_directory(const RunDirectory& run, const std::string& resolved_yaml, const Communicator& control) {
+  if (control.rank() != 0) return;
   try {
     checkpoint::make_directories(run.path);  // what is synced below it later is only there when it is
   } catch (const Error& error) {

@@ -28,11 +28,11 @@ struct RunDirectory {
 /// Rank 0 chooses the directory (run.dir, else runs/<config name>-<date>) and looks what is there; all ranks learn it.
 /// Nothing is written. Usage error on rank 0 when checkpoint.resume and what is there do not fit: any run with `never`,
 /// no checkpoint with `must`; with `auto` a run without checkpoints that is finished, or not known to be this one (its
-/// config.yaml is not there, or decides another result). Collective.
-RunDirectory find_run_directory(const RunConfig& config, const std::string& config_name, Communicator& world);
+/// config.yaml is not there, or decides another result). Collective over the hosts (src/comm/host_exchange.h).
+RunDirectory find_run_directory(const RunConfig& config, const std::string& config_name, Communicator& control);
 
 /// Rank 0 makes the directory, durably, removes what a killed start left half written and writes config.yaml. Usage
 /// error when it cannot.
-void write_run_directory(const RunDirectory& run, const std::string& resolved_yaml, const Communicator& world);
+void write_run_directory(const RunDirectory& run, const std::string& resolved_yaml, const Communicator& control);
 
 }  // namespace octet

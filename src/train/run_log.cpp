@@ -14,7 +14,7 @@ RunLog::RunLog(const RunConfig& config, const RunEnvironment& environment, RunDi
     : config_(config),
       environment_(environment),
       directory_(std::move(directory)),
-      writes_(environment.mesh.world().rank() == 0),
+      writes_(environment.control.rank() == 0),
       checkpoint_(from.checkpoint) {
   if (!writes_) return;
   if (directory_.resumes || directory_.begins_again) go_on_from(from);
@@ -48,7 +48,7 @@ void RunLog::start(const MemoryPlan& plan, const std::string& recompute, const T
   log::info("model {}: {:.2f}M parameters ({} layers, dim {}, {} heads, {} kv heads, ffn {}, vocabulary {})", m.name,
             static_cast<double>(m.parameters()) / 1e6, m.layers, m.dim, m.heads, m.kv_heads, m.ffn_dim, m.vocab_size);
   log::info("mesh: {} rank(s) = dp_replicate {} x dp_shard {} x tp {}; weights {} after forward",
-            environment_.mesh.world().size(), mesh.dp_replicate, mesh.dp_shard, mesh.tp,
+            environment_.control.size(), mesh.dp_replicate, mesh.dp_shard, mesh.tp,
             fsdp_options(config_, mesh.dp_shard).reshard_after_forward ? "resharded" : "kept");
   if (mesh.dp_shard > 1) {
     log::info("gradients between shards: {}, summed in fp32; gathers and reductions {}", config_.parallel.gradient_wire,
@@ -85,7 +85,7 @@ void RunLog::step(std::int64_t step, const StepResult& result, double seconds, s
   if (!writes_) return;
   Device& device = environment_.stream.device();
   const double step_tokens = static_cast<double>(config_.train.global_batch * config_.train.seq_len);
-  const double per_rank = step_tokens / seconds / environment_.mesh.world().size();
+  const double per_rank = step_tokens / seconds / environment_.control.size();
   const double flops = per_rank * config_.model.flops_per_token(config_.train.seq_len);
   const std::int64_t memory = device.ledger().total().peak;
   const StepMetrics metrics{

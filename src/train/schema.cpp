@@ -9,6 +9,7 @@ namespace {
 constexpr double most_steps = 1e9;
 constexpr double most_sequences = 1 << 24;
 constexpr double most_ranks = 1 << 20;
+constexpr double most_ctas = 64;  // NCCL's MAXCHANNELS
 
 void declare_top(Schema& schema, RunConfig& c) {
   schema.add("model", c.model_name)
@@ -68,6 +69,10 @@ void declare_train(Schema& schema, TrainConfig& c) {
           "off, or A-B: where the time of steps A to B goes is recorded, printed as a table and written to "
           "profile.json "
           "and, as a trace that Perfetto opens, profile-rankN.json in the run's folder. At most 20 steps.");
+  schema.add_choice("late_results", c.late_results, {"auto", "true", "false"})
+      .help(
+          "Read the loss and norm of a step when the next has been launched, so that a GPU never waits for the host; a "
+          "stop, a validation, a checkpoint and the last step wait for it. No number changes. auto: true on cuda.");
   schema.add("max_wall_time", c.max_wall_time)
       .unit("minutes, or H:MM:SS")
       .help(
@@ -344,6 +349,35 @@ void declare_cuda(Schema& schema, CudaSettings& c) {
       .help("File of choices: read and used again; with timed, new ones are added. Empty: none.");
 }
 
+void declare_nccl(Schema& schema, NcclSettings& c) {
+  schema.section("nccl", "NCCL, which carries what the ranks of device cuda exchange.");
+  const auto group = [&](const std::string& name, NcclGroupSettings& g) {
+    schema.add(name + "_min_ctas", g.min_ctas)
+        .unit("thread blocks")
+        .at_least(0)
+        .at_most(most_ctas)
+        .help("Of the GPU, that a collective of " + name + " takes at least. 0: NCCL's choice.");
+    schema.add(name + "_max_ctas", g.max_ctas)
+        .unit("thread blocks")
+        .at_least(0)
+        .at_most(most_ctas)
+        .help("The same at most: fewer leave more of the GPU to what is computed beside it. 0: NCCL's choice.");
+    schema.add_choice(name + "_cta_policy", g.cta_policy, {std::begin(cta_policies), std::end(cta_policies)})
+        .help("NCCL_CTA_POLICY of " + name +
+              ": efficiency takes fewer, zero none where copy engines can do it (2.27, 2.28).");
+  };
+  group("dp_shard", c.dp_shard);
+  group("dp_replicate", c.dp_replicate);
+  group("tp", c.tp);
+  schema.add("ranks_per_gpu", c.ranks_per_gpu)
+      .unit("ranks")
+      .at_least(1)
+      .at_most(64)
+      .help(
+          "Ranks that share a GPU, for tests of several ranks on one: each gets an NCCL_HOSTID of its own, and they "
+          "speak over the network.");
+}
+
 }  // namespace
 
 void declare_options(Schema& schema, RunConfig& config) {
@@ -359,6 +393,7 @@ void declare_options(Schema& schema, RunConfig& config) {
   declare_checkpoint(schema, config.checkpoint);
   declare_machine(schema, config);
   declare_cuda(schema, config.cuda);
+  declare_nccl(schema, config.nccl);
 }
 
 void declare_stored_options(Schema& schema, RunConfig& config) {

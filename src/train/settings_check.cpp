@@ -17,7 +17,7 @@ struct Changeable {
   bool same_bits = true;  ///< with another value every number comes out the same; else within rounding
 };
 
-constexpr std::array<Changeable, 29> changeable = {{{"model"},  // a name or a path; the shape is in model_shape
+constexpr std::array<Changeable, 31> changeable = {{{"model"},  // a name or a path; the shape is in model_shape
                                                     {"device", false},
                                                     {"run.dir"},
                                                     {"run.tensorboard"},
@@ -27,6 +27,7 @@ constexpr std::array<Changeable, 29> changeable = {{{"model"},  // a name or a p
                                                     {"train.validation_batches"},
                                                     {"train.log_every"},
                                                     {"train.profile"},
+                                                    {"train.late_results"},
                                                     {"train.max_wall_time"},
                                                     {"data.train"},
                                                     {"parallel.dp_replicate", false},
@@ -45,7 +46,8 @@ constexpr std::array<Changeable, 29> changeable = {{{"model"},  // a name or a p
                                                     {"cpu.threads"},
                                                     {"cuda.deterministic", false},
                                                     {"cuda.gemm", false},
-                                                    {"cuda.gemm_plans", false}}};
+                                                    {"cuda.gemm_plans", false},
+                                                    {"nccl.", false}}};
 
 const Changeable* find_changeable(const std::string& key) {
   const auto found = std::ranges::find_if(changeable, [&](const Changeable& entry) {

@@ -1,5 +1,7 @@
 #include "src/train/sharded_model.h"
 
+#include <algorithm>
+
 #include "src/ops/recipe.h"
 #include "src/profile/timeline.h"
 
@@ -81,29 +83,28 @@ void ShardedModel::evaluate(const Tensor& tokens, const Tensor& targets, float* 
   model_.evaluate(tokens.as<std::int32_t>(), targets.as<std::int32_t>(), loss_sum, weights_);
 }
 
-std::vector<TensorChecks::Finding> ShardedModel::non_finite() const {
-  std::vector<TensorChecks::Finding> found = model_.checks().read(stream_);
-  std::vector<std::uint32_t> counts(layout_.size());
-  device_.copy_to_host(counts.data(), norm_.non_finite(), static_cast<std::int64_t>(counts.size()) * 4, stream_);
-  stream_.synchronize();
-  for (std::size_t i = 0; i < counts.size(); ++i) {
-    const ParameterSpec& p = parameters().parameters[i];
-    if (counts[i] != 0) {
-      found.push_back({parameters().units[static_cast<std::size_t>(p.unit)], "gradient of " + p.name, counts[i]});
-    }
-  }
-  return found;
-}
-
-std::vector<TensorChecks::Finding> ShardedModel::take_non_finite() {
+void ShardedModel::take_counters(std::int32_t* host) {
   TensorChecks& checks = model_.checks();
-  mesh_.world().all_reduce(checks.all(), checks.size(), DType::i32, ReduceOp::sum);
-  // Replicas hold equal gradients: each piece counts once.
-  mesh_.replica().all_reduce(norm_.non_finite(), static_cast<std::int64_t>(layout_.size()), DType::i32, ReduceOp::sum);
-  std::vector<TensorChecks::Finding> all = non_finite();
+  device_.copy_to_host(host, checks.all(), checks.size() * 4, stream_);
+  device_.copy_to_host(host + checks.size(), norm_.non_finite(), static_cast<std::int64_t>(layout_.size()) * 4,
+                       stream_);
   checks.reset(stream_);
   norm_.reset_counters();
-  return all;
+}
+
+void ShardedModel::drop_copies(std::vector<std::int32_t>& counts) const {
+  if (mesh_.coordinates().dp_replicate > 0) std::fill(counts.begin() + model_.checks().size(), counts.end(), 0);
+}
+
+std::vector<TensorChecks::Finding> ShardedModel::findings(const std::vector<std::int32_t>& counts) const {
+  std::vector<TensorChecks::Finding> found = model_.checks().findings(counts.data());
+  for (std::size_t i = 0; i < layout_.size(); ++i) {
+    const std::int32_t count = counts[static_cast<std::size_t>(model_.checks().size()) + i];
+    const ParameterSpec& p = parameters().parameters[i];
+    if (count != 0)
+      found.push_back({parameters().units[static_cast<std::size_t>(p.unit)], "gradient of " + p.name, count});
+  }
+  return found;
 }
 
 }  // namespace octet

@@ -34,10 +34,14 @@ class ShardedModel {
   /// Forward only; adds the sum of token losses to *loss_sum.
   void evaluate(const Tensor& tokens, const Tensor& targets, float* loss_sum);
 
-  /// Non-finite elements counted since the last reset on this rank; waits for the stream.
-  std::vector<TensorChecks::Finding> non_finite() const;
-  /// Sums the counters over all ranks, reads and resets them.
-  std::vector<TensorChecks::Finding> take_non_finite();
+  /// Counters of elements that are not finite: one each tensor of each unit, then one each parameter's gradient.
+  std::int64_t counters() const { return model_.checks().size() + static_cast<std::int64_t>(layout_.size()); }
+  /// Copies them to host memory [counters()] and resets them, in the order of the stream.
+  void take_counters(std::int32_t* host);
+  /// Of counts over all ranks: replicas hold equal gradients, and one of each counts.
+  std::vector<TensorChecks::Finding> findings(const std::vector<std::int32_t>& counts) const;
+  /// Of this rank's counts those that count over all ranks.
+  void drop_copies(std::vector<std::int32_t>& counts) const;
 
   const ParameterList& parameters() const { return model_.parameters(); }
   const GradientNorm& norm() const { return norm_; }

@@ -1,8 +1,8 @@
 #include "src/train/trainer.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
+#include <utility>
 
 #include "src/base/log.h"
 #include "src/ops/recipe.h"
@@ -12,8 +12,8 @@
 namespace octet {
 namespace {
 
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+double seconds_between(std::chrono::steady_clock::time_point begin, std::chrono::steady_clock::time_point end) {
+  return std::chrono::duration<double>(end - begin).count();
 }
 
 SamplerConfig sampler_config(const RunConfig& c) {
@@ -52,9 +52,10 @@ LlamaSettings llama_settings(const RunConfig& c, int tp_rank) {
           .recompute = c.recompute};
 }
 
-Trainer::Trainer(const RunConfig& config, Mesh& mesh, Stream& stream, GemmTrace* gemms)
+Trainer::Trainer(const RunConfig& config, Mesh& mesh, Communicator& control, Stream& stream, GemmTrace* gemms)
     : config_(config),
       mesh_(mesh),
+      control_(control),
       stream_(stream),
       device_(stream.device()),
       batch_layout_{mesh.dp().rank(), mesh.dp().size(), config.train.micro_batch},
@@ -64,25 +65,42 @@ Trainer::Trainer(const RunConfig& config, Mesh& mesh, Stream& stream, GemmTrace*
              mesh, stream, gemms),
       upload_(stream, config.train.micro_batch, config.train.seq_len),
       loss_sum_(device_, DType::f32, {1}, Purpose::workspace),
-      flags_(device_, DType::i32, {3}, Purpose::workspace) {
+      reader_(model_, stream) {
   model_.initialize(config.seed);
 }
 
-StepResult Trainer::train_step(std::int64_t step, const std::function<Wishes()>& wishes) {
+void Trainer::launch(std::int64_t step) {
+  if (launched_.empty()) since_ = Clock::now();
   StepResult result;
+  result.step = step;
   result.lr = learning_rate(config_.schedule, config_.optimizer.lr, step, config_.train.steps);
   const float loss_scale = 1.0f / static_cast<float>(config_.train.global_batch * config_.train.seq_len);
-  device_.zero(loss_sum_.view().data, 4, stream_);
+  auto* loss_sum = loss_sum_.view().as<float>();
+  device_.zero(loss_sum, 4, stream_);
 
   model_.begin_step();
   for (std::int64_t m = 0; m < sampler_.micro_batches(batch_layout_); ++m) {
-    const auto start = std::chrono::steady_clock::now();
+    const auto start = Clock::now();
     const auto [tokens, targets] = upload([&] { sampler_.train_batch(step - 1, batch_layout_, m, batch_); });
-    result.data_seconds += seconds_since(start);
-    model_.accumulate(tokens, targets, loss_scale, loss_sum_.view().as<float>());
+    result.data_seconds += seconds_between(start, Clock::now());
+    model_.accumulate(tokens, targets, loss_scale, loss_sum);
   }
   model_.finish_step(step, result.lr);
-  agree(result, wishes());
+  mesh_.dp().all_reduce(loss_sum, 1, DType::f32, ReduceOp::sum);
+  reader_.take(loss_sum);
+  launched_.push_back(std::move(result));
+}
+
+StepResult Trainer::collect() {
+  Reading reading = reader_.read();
+  StepResult result = std::move(launched_.front());
+  launched_.pop_front();
+  const auto now = Clock::now();
+  result.seconds = seconds_between(std::exchange(since_, now), now);
+  result.loss = reading.loss_sum / static_cast<double>(config_.train.global_batch * config_.train.seq_len);
+  result.grad_norm = reading.grad_norm;
+  result.skipped = reading.skipped;
+  result.counts = std::move(reading.counts);
   return result;
 }
 
@@ -95,31 +113,14 @@ BatchUpload::OnDevice Trainer::upload(const std::function<void()>& fill) {
   return upload_.upload(batch_);
 }
 
-void Trainer::agree(StepResult& result, const Wishes& mine) {
-  auto* loss_sum = loss_sum_.view().as<float>();
-  mesh_.dp().all_reduce(loss_sum, 1, DType::f32, ReduceOp::sum);
-  float loss = 0, norm = 0;
-  std::uint32_t skip = 0;
-  device_.copy_to_host(&loss, loss_sum, 4, stream_);
-  device_.copy_to_host(&norm, model_.norm().norm(), 4, stream_);
-  device_.copy_to_host(&skip, model_.norm().skip(), 4, stream_);
+std::vector<TensorChecks::Finding> Trainer::findings(std::vector<std::int32_t> counts) {
+  model_.drop_copies(counts);
+  control_.all_reduce(counts.data(), static_cast<std::int64_t>(counts.size()), DType::i32, ReduceOp::sum);
+  return model_.findings(counts);
+}
 
-  std::int32_t flags[3] = {model_.non_finite().empty() ? 0 : 1, static_cast<std::int32_t>(mine.stop),
-                           mine.checkpoint ? 1 : 0};
-  auto* device_flags = flags_.view().as<std::int32_t>();
-  device_.copy_from_host(device_flags, flags, sizeof flags, stream_);
-  mesh_.world().all_reduce(device_flags, 3, DType::i32, ReduceOp::max);
-  device_.copy_to_host(flags, device_flags, sizeof flags, stream_);
-  {
-    const HostSpan span("wait for scalars");
-    stream_.synchronize();
-  }
-
-  result.loss = loss / static_cast<double>(config_.train.global_batch * config_.train.seq_len);
-  result.grad_norm = norm;
-  result.skipped = skip != 0;
-  result.wishes = {.stop = static_cast<StopReason>(flags[1]), .checkpoint = flags[2] != 0};
-  if (flags[0] != 0) result.non_finite = model_.take_non_finite();
+void Trainer::name_non_finite(StepResult& result) {
+  result.non_finite = findings(result.counts);
 }
 
 double Trainer::validate() {
@@ -132,13 +133,12 @@ double Trainer::validate() {
     }
   }
   mesh_.dp().all_reduce(loss_sum, 1, DType::f32, ReduceOp::sum);
-  float loss = 0;
-  device_.copy_to_host(&loss, loss_sum, 4, stream_);
-  stream_.synchronize();
-  const double mean = loss / static_cast<double>(sampler_.validation_targets(validation_batches_));
+  reader_.take(loss_sum);
+  Reading reading = reader_.read();
+  const double mean = reading.loss_sum / static_cast<double>(sampler_.validation_targets(validation_batches_));
   if (!std::isfinite(mean)) {
-    for (const auto& f : model_.take_non_finite()) {
-      if (mesh_.world().rank() == 0) {
+    for (const auto& f : findings(std::move(reading.counts))) {
+      if (control_.rank() == 0) {
         log::warning("validation: {} non-finite element(s) in {}, {}", f.count, f.unit, f.tensor);
       }
     }

@@ -1,33 +1,37 @@
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <cstdint>
+#include <deque>
 #include <functional>
 #include <vector>
 
 #include "src/data/sampler.h"
 #include "src/train/batch_upload.h"
 #include "src/train/config.h"
+#include "src/train/device_reader.h"
 #include "src/train/sharded_model.h"
-#include "src/train/stop_request.h"
 
 namespace octet {
 
-/// What a rank brings to the agreement of the ranks at the end of a step; the largest of each counts.
-struct Wishes {
-  StopReason stop = StopReason::none;
-  bool checkpoint = false;
-};
-
-/// What a step tells the loop; the same on every rank, but for the seconds.
+/// What a step tells; the same on every rank, but for the seconds.
 struct StepResult {
+  std::int64_t step = 0;
   double loss = 0;       ///< nats a token, over the global batch
   double grad_norm = 0;  ///< before clipping
   double lr = 0;
-  double data_seconds = 0;                        ///< of this rank
-  std::vector<TensorChecks::Finding> non_finite;  ///< over all ranks
-  bool skipped = false;  ///< the norm was not finite: no weight was changed, nor will later steps change one
-  Wishes wishes;         ///< of all ranks
+  double seconds = 0;       ///< of the step; of this rank
+  double data_seconds = 0;  ///< of this rank
+  bool skipped = false;     ///< the norm was not finite: no weight was changed, nor will later steps change one
+  std::vector<std::int32_t> counts;               ///< ShardedModel::counters(), of this rank
+  std::vector<TensorChecks::Finding> non_finite;  ///< over all ranks, once they have agreed
 
+  /// Whether this rank counted anything that was not finite.
+  bool found_any() const {
+    return std::ranges::any_of(counts, [](std::int32_t n) { return n != 0; });
+  }
   /// Nothing in the step was NaN or infinite: the state after it is worth keeping.
   bool is_finite() const { return !skipped && non_finite.empty() && std::isfinite(loss); }
 };
@@ -35,11 +39,18 @@ struct StepResult {
 /// A run's data and sharded model, one rank's part: training steps and validation passes.
 class Trainer {
  public:
-  /// Collective. Initial weights from run.seed.
-  Trainer(const RunConfig& config, Mesh& mesh, Stream& stream, GemmTrace* gemms);
+  /// Collective. Initial weights from run.seed. `control`: the hosts of all ranks (src/comm/host_exchange.h).
+  Trainer(const RunConfig& config, Mesh& mesh, Communicator& control, Stream& stream, GemmTrace* gemms);
 
-  /// Step `step` counts from 1. Collective. `wishes` is asked at the step's end, when the ranks agree.
-  StepResult train_step(std::int64_t step, const std::function<Wishes()>& wishes);
+  /// Gives the device all work of step `step`, counted from 1, without waiting for it. Collective. Two at most may be
+  /// under way.
+  void launch(std::int64_t step);
+  int under_way() const { return static_cast<int>(launched_.size()); }
+  /// The result of the oldest step under way; waits for the device. What was not finite is this rank's `counts` alone.
+  StepResult collect();
+  /// Says what was not finite on any rank, in the order of `counts`: fills `non_finite`. Collective over the hosts.
+  void name_non_finite(StepResult& result);
+
   /// Mean loss over the first train.validation_batches batches of the validation split. Collective. What was not finite
   /// in it is logged here, by unit and tensor.
   double validate();
@@ -51,11 +62,13 @@ class Trainer {
  private:
   /// `fill` reads the batch that is then brought to the device.
   BatchUpload::OnDevice upload(const std::function<void()>& fill);
-  /// Sums the loss over ranks and agrees on what stops a run.
-  void agree(StepResult& result, const Wishes& mine);
+  using Clock = std::chrono::steady_clock;
+
+  std::vector<TensorChecks::Finding> findings(std::vector<std::int32_t> counts);
 
   const RunConfig& config_;
   Mesh& mesh_;
+  Communicator& control_;
   Stream& stream_;
   Device& device_;
   BatchLayout batch_layout_;
@@ -65,7 +78,9 @@ class Trainer {
   Batch batch_;
   BatchUpload upload_;
   TensorBuffer loss_sum_;  ///< [1]
-  TensorBuffer flags_;     ///< [3]: something was not finite, reason to stop, wish for a checkpoint
+  DeviceReader reader_;
+  std::deque<StepResult> launched_;  ///< as far as they are known
+  Clock::time_point since_;          ///< when the oldest step under way had the device to itself, for its seconds
 };
 
 /// parallel.reshard_after_forward `auto` frees gathered weights when there is more than one shard.

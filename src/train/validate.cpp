@@ -288,6 +288,17 @@ void check_attention(const RunConfig& c, const Origins& at) {
                c.device, max_head_dim);
 }
 
+constexpr const char* nccl_groups[] = {"dp_shard", "dp_replicate", "tp"};
+
+void check_nccl(const RunConfig& c, const Origins& at) {
+  for (const char* group : nccl_groups) {
+    const NcclGroupSettings& g = c.nccl.of(group);
+    if (g.max_ctas == 0 || g.min_ctas <= g.max_ctas) continue;
+    throw refuse(at, fmt::format("nccl.{}_min_ctas", group).c_str(), g.min_ctas,
+                 "is above nccl.{}_max_ctas = {}; expected at most that", group, g.max_ctas);
+  }
+}
+
 /// An option of the other device would be ignored.
 void check_device(const RunConfig& c, const Origins& at) {
   if (c.device == "cuda") {
@@ -305,6 +316,14 @@ void check_device(const RunConfig& c, const Origins& at) {
   unused("cuda.deterministic", c.cuda.deterministic, none.deterministic);
   unused("cuda.gemm", c.cuda.gemm, none.gemm);
   unused("cuda.gemm_plans", c.cuda.gemm_plans, none.gemm_plans);
+  const NcclSettings defaults;
+  unused("nccl.ranks_per_gpu", c.nccl.ranks_per_gpu, defaults.ranks_per_gpu);
+  for (const char* group : nccl_groups) {
+    const NcclGroupSettings &is = c.nccl.of(group), &expected = defaults.of(group);
+    unused(fmt::format("nccl.{}_min_ctas", group).c_str(), is.min_ctas, expected.min_ctas);
+    unused(fmt::format("nccl.{}_max_ctas", group).c_str(), is.max_ctas, expected.max_ctas);
+    unused(fmt::format("nccl.{}_cta_policy", group).c_str(), is.cta_policy, expected.cta_policy);
+  }
 }
 
 }  // namespace
@@ -327,6 +346,7 @@ void validate(const RunConfig& config, const Origins& origins) {
   check_profile(config, origins);
   check_checkpoint(config, origins);
   check_device(config, origins);
+  check_nccl(config, origins);
 }
 
 ParallelConfig resolve_layout(const RunConfig& config, std::int64_t ranks, const Origins& origins) {

@@ -125,7 +125,7 @@ class Benchmark {
 
   void load() {
     std::optional<Found> found;
-    const double verify = seconds_of([&] { found = find_newest_valid(root_, *world_, *stream_); });
+    const double verify = seconds_of([&] { found = find_newest_valid(root_, *world_); });
     if (!found) throw usage_error("benchmark", "{}: holds no checkpoint", root_);
     const double read = seconds_of([&] { read_pieces(found->directory, found->manifest, values_.wanted()); });
     fmt::print("{{\"bytes\": {}, \"verify\": {:.4f}, \"read\": {:.4f}, \"seconds\": {:.4f}}}\n", values_.bytes(),

@@ -111,7 +111,7 @@ class Flips : public SaverTest {
       EXPECT_PRED2(contains, said, path);
     }
     testing::internal::CaptureStderr();
-    const std::string error = error_of([&] { find_newest_valid(alone(), *world_, *stream_); });
+    const std::string error = error_of([&] { find_newest_valid(alone(), *world_); });
     testing::internal::GetCapturedStderr();
     EXPECT_PRED2(contains, error, "found 1 checkpoint(s), none of them valid");
     EXPECT_PRED2(contains, error, directory_name(2) + "/" + file);
@@ -142,7 +142,7 @@ TEST_F(Flips, EveryOneIsSeenByVerifyAndByLoading) {
     expect_detected(flip);
     ++done;
     ++counts[(flip.file == manifest_name ? "manifest: " : "shards: ") + flip.kind];
-    if (largest(HasFailure() ? 1 : 0, *world_, *stream_) != 0) break;
+    if (largest(HasFailure() ? 1 : 0, *world_) != 0) break;
   }
   EXPECT_EQ(find()->directory, path_of(2)) << "every bit was put back";
   if (rank() != 0) return;

@@ -135,10 +135,10 @@ TEST_F(Restore, VerifyNamesEveryDamagedFile) {
     for (int r = 0; r < size(); ++r) test::flip_bit(path_of(3) + "/" + file_name(r), 8);
   });
   Manifest manifest;
-  const std::optional<std::string> wrong = verify(path_of(3), manifest, *world_, *stream_);
+  const std::optional<std::string> wrong = verify(path_of(3), manifest, *world_);
   ASSERT_TRUE(wrong.has_value());
   for (int r = 0; r < size(); ++r) EXPECT_PRED2(contains, *wrong, file_name(r));
-  EXPECT_EQ(verify(path_of(2), manifest, *world_, *stream_), std::nullopt);
+  EXPECT_EQ(verify(path_of(2), manifest, *world_), std::nullopt);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "checkpoints/agreement.h"
+#include "src/comm/host_exchange.h"
 #include "src/comm/mpi/mpi_communicator.h"
 #include "tests/checkpoints/directory.h"
 #include "tests/checkpoints/virtual_run.h"
@@ -22,7 +23,7 @@ class SaverTest : public testing::Test {
  protected:
   SaverTest() : stream_(cpu_device().make_stream()), world_(make_mpi_communicator(*stream_, "world")) {
     if (world_->rank() == 0) directory_ = std::make_unique<TemporaryDirectory>();
-    root_ = broadcast_bytes(directory_ ? *directory_ / "checkpoints" : "", 0, *world_, *stream_);
+    root_ = broadcast_bytes(directory_ ? *directory_ / "checkpoints" : "", 0, *world_);
     mine_ = std::make_unique<VirtualRank>(world_->rank(), world_->size());
   }
   int rank() const { return world_->rank(); }
@@ -45,7 +46,7 @@ class SaverTest : public testing::Test {
     EXPECT_TRUE(report.has_value());
     return report.value_or(SaveReport{});
   }
-  std::optional<Found> find() { return find_newest_valid(root_, *world_, *stream_); }
+  std::optional<Found> find() { return find_newest_valid(root_, *world_); }
   std::string path_of(std::int64_t step) const { return root_ + "/" + directory_name(step); }
 
   /// Steps of the committed checkpoints, newest first; between barriers, so that all ranks see the same.
@@ -70,7 +71,7 @@ class SaverTest : public testing::Test {
     } catch (const Error& error) {
       text = error.what();
     }
-    EXPECT_EQ(text, broadcast_bytes(text, 0, *world_, *stream_));
+    EXPECT_EQ(text, broadcast_bytes(text, 0, *world_));
     return text;
   }
 

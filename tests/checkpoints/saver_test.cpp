@@ -59,7 +59,7 @@ TEST_F(SaverTest, FewerRanksFindTheSame) {
     const bool reads = rank() < readers;
     const auto part = world_->split(reads ? 0 : 1, rank(), "readers");
     if (!reads) continue;
-    const std::optional<Found> found = find_newest_valid(root_, *part, *stream_);
+    const std::optional<Found> found = find_newest_valid(root_, *part);
     ASSERT_TRUE(found.has_value());
     EXPECT_EQ(test::wrong_tensor(*found, readers), std::nullopt) << readers;
   }
@@ -126,7 +126,7 @@ TEST_F(SaverTest, ASecondSaveWaitsForTheFirst) {
   EXPECT_EQ(found->manifest.state.step, 2);
   EXPECT_EQ(test::wrong_tensor(*found, 2), std::nullopt);
   Manifest older;
-  ASSERT_EQ(verify(path_of(1), older, *world_, *stream_), std::nullopt);
+  ASSERT_EQ(verify(path_of(1), older, *world_), std::nullopt);
   EXPECT_EQ(test::wrong_tensor({path_of(1), older}, 2), std::nullopt);
 }
 

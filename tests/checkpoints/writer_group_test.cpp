@@ -42,11 +42,11 @@ TEST_F(WriterGroups, AreNeighboursInEqualParts) {
 }
 
 TEST_F(WriterGroups, TheFirstOfEachWrites) {
-  const WriterGroup every = make_writer_group(0, *world_, *stream_);
+  const WriterGroup every = make_writer_group(0, *world_);
   EXPECT_TRUE(every.writer.empty());
   EXPECT_EQ(every.ranks, nullptr);
   for (int writers = 1; writers <= size() + 1; ++writers) {
-    const WriterGroup group = make_writer_group(writers, *world_, *stream_);
+    const WriterGroup group = make_writer_group(writers, *world_);
     ASSERT_EQ(group.writer.size(), static_cast<std::size_t>(size()));
     const std::vector<int> parts = groups(size(), writers);
     for (int r = 0; r < size(); ++r) {
@@ -82,7 +82,7 @@ TEST_F(WriterGroups, LeaveAMemberAloneUntilItsPiecesAreWritten) {
   world_->barrier();  // rank 0 has removed what retention does not keep: all see the same list
   for (const std::string& path : list_checkpoints(root_)) {
     Manifest manifest;
-    ASSERT_EQ(verify(path, manifest, *world_, *stream_), std::nullopt);
+    ASSERT_EQ(verify(path, manifest, *world_), std::nullopt);
     EXPECT_EQ(test::wrong_tensor({path, manifest}, 2), std::nullopt) << path;
   }
 }

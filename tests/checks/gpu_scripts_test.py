@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Proves jobs/gpu: what check, sanitize and bench say with and without a GPU, with programs that are made up here; and
+"""Proves jobs/gpu: what check, ranks, sanitize and bench say with and without a GPU, with programs that are made up here; and
 which nvcc jobs/install-cuda.sh takes."""
 import json
 import os
@@ -119,7 +119,7 @@ class ScriptTest(unittest.TestCase):
 
 class WithoutGpuTest(ScriptTest):
     def test_every_script_skips_with_the_reason(self):
-        for script in ("check", "sanitize", "bench"):
+        for script in ("check", "sanitize", "bench", "ranks"):
             with self.subTest(script):
                 code, _, last = self.run_script(f"{script}.sh", NO_GPU="no CUDA device: none here")
                 self.assertEqual((code, last), (0, f"{script}: SKIPPED: no CUDA device: none here"))
@@ -131,7 +131,8 @@ class WithoutGpuTest(ScriptTest):
         for script, arguments, words in (("bench", ["--olny", "gemm"], "--olny"), ("bench", ["--only", "gemm("], "not a regular expression"),
                                          ("bench", ["--minutes", "-1"], "at least 0"), ("bench", ["--by", "jax"], "jax"),
                                          ("bench", ["--python", "/no/python"], "not a program"), ("bench", ["extra"], "extra"),
-                                         ("check", ["--olny"], "--olny"), ("sanitize", ["--olny"], "--olny")):
+                                         ("check", ["--olny"], "--olny"), ("sanitize", ["--olny"], "--olny"),
+                                         ("ranks", ["--olny"], "--olny")):
             with self.subTest(script + " " + " ".join(arguments)):
                 code, text, _ = self.run_script(f"{script}.sh", *arguments, NO_GPU="none here", OCTET_BIN="/nowhere")
                 self.assertEqual(code, 64, text)
@@ -139,14 +140,14 @@ class WithoutGpuTest(ScriptTest):
                 self.assertNotIn("none here", text)
 
     def test_a_gpu_that_cuda_cannot_use_is_a_failure(self):
-        for script in ("check", "sanitize", "bench"):
+        for script in ("check", "sanitize", "bench", "ranks"):
             with self.subTest(script):
                 code, _, last = self.run_script(f"{script}.sh", NO_GPU="old driver", OCTET_GPU_FILES=self.path("octet*"))
                 self.assertEqual(code, 1)
                 self.assertRegex(last, f"^{script}: FAILED: .*cannot use: old driver")
 
     def test_help_needs_nothing(self):
-        for script in ("check", "sanitize", "bench"):
+        for script in ("check", "sanitize", "bench", "ranks"):
             code, text, _ = self.run_script(f"{script}.sh", "--help", OCTET_BIN="/nowhere")
             self.assertEqual(code, 0)
             self.assertIn("Usage: ", text)

@@ -30,7 +30,7 @@ class PowerLoss : public Crash {
     const auto world = make_self_communicator(*stream, "world");
     try {
       const std::vector<std::string> listed = list_checkpoints(checkpoints);
-      const std::optional<Found> found = find_newest_valid(checkpoints, *world, *stream);
+      const std::optional<Found> found = find_newest_valid(checkpoints, *world);
       if (!found) return committed == 0 ? "" : "found none";
       const std::int64_t step = found->manifest.state.step;
       if (step < committed) return "found only step " + std::to_string(step);

@@ -17,6 +17,7 @@ class CheckpointingTest : public TrainerTest {
   CheckpointingTest()
       : mesh_(make_mpi_communicator(*stream_, "world"), {.dp_shard = 0}),
         environment_{.mesh = mesh_,
+                     .control = *world_,
                      .stream = *stream_,
                      .traces = {},
                      .ranks_on_node = 1,
@@ -25,9 +26,9 @@ class CheckpointingTest : public TrainerTest {
                      .resolved_yaml = ""} {
     config_.checkpoint.interval = "100";
     config_.run_dir = folder_ / "run";
-    trainer_ = std::make_unique<Trainer>(config_, mesh_, *stream_, nullptr);
-    const RunDirectory directory = find_run_directory(config_, "checkpointing", mesh_.world());
-    write_run_directory(directory, "", mesh_.world());
+    trainer_ = std::make_unique<Trainer>(config_, mesh_, *world_, *stream_, nullptr);
+    const RunDirectory directory = find_run_directory(config_, "checkpointing", *world_);
+    write_run_directory(directory, "", *world_);
     log_ = std::make_unique<RunLog>(config_, environment_, directory);
     checkpoints_ = std::make_unique<Checkpointing>(config_, environment_, *trainer_, *log_, StartingPoint{});
   }

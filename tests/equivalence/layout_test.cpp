@@ -15,7 +15,7 @@ class LayoutFree : public TrainerTest {
       if (world_->size() % replicas != 0) continue;
       SCOPED_TRACE(fmt::format("{} replicas", replicas));
       Mesh mesh(make_mpi_communicator(*stream_, "world"), {.dp_replicate = replicas, .dp_shard = 0});
-      Trainer trainer(config_, mesh, *stream_, nullptr);
+      Trainer trainer(config_, mesh, *world_, *stream_, nullptr);
       body(mesh, trainer);
     }
   }

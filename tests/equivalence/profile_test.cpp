@@ -29,14 +29,14 @@ class Profile : public TrainerTest {
     const auto timeline = profiled ? std::make_unique<Timeline>(*stream_) : nullptr;
     Mesh mesh(make_traced(make_mpi_communicator(*stream_, "world"), &t.trace),
               {.dp_shard = 0, .tp = static_cast<int>(config_.parallel.tp)});
-    Trainer trainer(config_, mesh, *stream_, nullptr);
+    Trainer trainer(config_, mesh, *world_, *stream_, nullptr);
     for (std::int64_t step = 1; step <= config_.train.steps; ++step) {
       if (step == 2) t.trace.clear();
       if (step == 2 && profiled) timeline->begin();
       const bool records = profiled && (step == 2 || step == 3);
       if (records) timeline->begin_step(step);
       const std::size_t before = t.trace.records().size();
-      const StepResult result = trainer.train_step(step, [] { return Wishes{}; });
+      const StepResult result = train_step(trainer, step);
       t.losses.push_back(result.loss);
       t.norms.push_back(result.grad_norm);
       if (step == 4) truncate(t.trace, before);

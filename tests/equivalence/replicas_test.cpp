@@ -22,7 +22,7 @@ class Replicas : public TrainerTest {
     std::int64_t done = 0;
     nlohmann::json status;
     std::string err;               ///< of this rank
-    std::int64_t comparisons = 0;  ///< all-gathers in the world: there are no others in a step
+    std::int64_t comparisons = 0;  ///< each is two all-gathers of the hosts; there are no others in a step
   };
 
   void SetUp() override {
@@ -36,19 +36,21 @@ class Replicas : public TrainerTest {
   /// first step.
   Ended run(int replicas, const char* corrupted = nullptr) {
     CommTrace trace;
-    Mesh mesh(make_traced(make_mpi_communicator(*stream_, "world"), &trace),
+    const auto control = make_traced(make_mpi_communicator(*stream_, "control"), &trace);
+    Mesh mesh(make_mpi_communicator(*stream_, "world"),
               {.dp_replicate = replicas, .dp_shard = 0, .tp = static_cast<int>(config_.parallel.tp)});
     config_.run_dir = folder_ / fmt::format("run-{}", runs_++);
     const RunEnvironment environment{.mesh = mesh,
+                                     .control = *control,
                                      .stream = *stream_,
                                      .traces = {},
                                      .ranks_on_node = 1,
                                      .node = fmt::format("node-{}", world_->rank()),
                                      .config_name = "replicas",
                                      .resolved_yaml = ""};
-    Trainer trainer(config_, mesh, *stream_, nullptr);
-    const RunDirectory directory = find_run_directory(config_, "replicas", mesh.world());
-    write_run_directory(directory, "", mesh.world());
+    Trainer trainer(config_, mesh, *control, *stream_, nullptr);
+    const RunDirectory directory = find_run_directory(config_, "replicas", *control);
+    write_run_directory(directory, "", *control);
     RunLog log(config_, environment, directory);
     if (corrupted != nullptr && world_->rank() == world_->size() - 1) change_a_weight(trainer.model(), corrupted);
     trainer.model().weights_changed();
@@ -69,7 +71,7 @@ class Replicas : public TrainerTest {
     ended.err = testing::internal::GetCapturedStderr();
     world_->barrier();  // rank 0 has written the status
     ended.status = nlohmann::json::parse(std::ifstream(log.directory().status()));
-    ended.comparisons = trace.calls("all_gather", "world");
+    ended.comparisons = trace.calls("all_gather", "control") / 2;
     return ended;
   }
 

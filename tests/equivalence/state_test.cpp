@@ -18,7 +18,7 @@ class State : public TrainerTest {
   struct Rank {
     Rank(const RunConfig& config, Stream& stream, int replicas)
         : mesh(make_mpi_communicator(stream, "world"), {.dp_replicate = replicas, .dp_shard = 0}),
-          trainer(config, mesh, stream, nullptr) {}
+          trainer(config, mesh, mesh.world(), stream, nullptr) {}
     Mesh mesh;
     Trainer trainer;
   };
@@ -52,18 +52,16 @@ class State : public TrainerTest {
     saver.start({.step = step, .seed = 1, .config = "a: 1\n", .layout = "", .program = "test"},
                 held_pieces(rank.trainer.model()));
     EXPECT_TRUE(saver.finish());
-    auto found = checkpoint::find_newest_valid(root(), rank.mesh.world(), *stream_);
+    auto found = checkpoint::find_newest_valid(root(), rank.mesh.world());
     if (!found) throw internal_error("tests", "nothing saved");
     return *found;
   }
-
-  static Wishes none() { return {}; }
 };
 
 TEST_F(State, IsTheSameInEveryLayout) {
   config_.train.micro_batch = 1;
   Rank first(config_, *stream_, 1);
-  for (int step = 1; step <= 3; ++step) first.trainer.train_step(step, none);
+  for (int step = 1; step <= 3; ++step) train_step(first.trainer, step);
   const checkpoint::Found found = save(first, 3);
   EXPECT_EQ(found.manifest.tensors.size(), 3 * first.trainer.model().parameters().parameters.size());
   for (int replicas = 1; replicas <= world_->size(); ++replicas) {
@@ -74,7 +72,7 @@ TEST_F(State, IsTheSameInEveryLayout) {
     expect_equal(first, second);
     // And it goes on: the weight scales and the gathered weights follow.
     if (replicas == 1) {
-      const StepResult a = first.trainer.train_step(4, none), b = second.trainer.train_step(4, none);
+      const StepResult a = train_step(first.trainer, 4), b = train_step(second.trainer, 4);
       EXPECT_EQ(a.loss, b.loss);
       EXPECT_EQ(a.grad_norm, b.grad_norm);
       expect_equal(first, second);
@@ -124,7 +122,7 @@ class DelayedState : public State {
 
 TEST_F(DelayedState, GoesOnToTheBitInEveryLayout) {
   Rank first(config_, *stream_, 1);
-  for (int step = 1; step <= 4; ++step) first.trainer.train_step(step, none);
+  for (int step = 1; step <= 4; ++step) train_step(first.trainer, step);
   const checkpoint::Found found = save(first, 4);
   EXPECT_EQ(found.manifest.tensors.size(), 3 * first.trainer.model().parameters().parameters.size() + 3);
   const auto pieces = std::ranges::count_if(found.manifest.pieces, [&](const auto& piece) {
@@ -141,7 +139,7 @@ TEST_F(DelayedState, GoesOnToTheBitInEveryLayout) {
     EXPECT_EQ(memory(second), saved);
     if (replicas > 1) continue;
     for (int step = 5; step <= 6; ++step) {
-      const StepResult a = first.trainer.train_step(step, none), b = second.trainer.train_step(step, none);
+      const StepResult a = train_step(first.trainer, step), b = train_step(second.trainer, step);
       EXPECT_EQ(a.loss, b.loss);
       EXPECT_EQ(a.grad_norm, b.grad_norm);
     }
@@ -152,7 +150,7 @@ TEST_F(DelayedState, GoesOnToTheBitInEveryLayout) {
     load_state(second.trainer.model(), found.directory, found.manifest, *stream_, false);
     EXPECT_EQ(memory(first), saved);
     EXPECT_NE(memory(second), saved);
-    EXPECT_NE(first.trainer.train_step(5, none).loss, second.trainer.train_step(5, none).loss);
+    EXPECT_NE(train_step(first.trainer, 5).loss, train_step(second.trainer, 5).loss);
   }
 }
 
@@ -161,7 +159,7 @@ TEST_F(DelayedState, OtherRecipesBeginAnewOrAreRefused) {
   dynamic.float8 = {};
   longer.float8.delayed_history = 5;
   Rank delayed(config_, *stream_, 1);
-  delayed.trainer.train_step(1, none);
+  train_step(delayed.trainer, 1);
   const checkpoint::Found found = save(delayed, 1);
   Rank other(dynamic, *stream_, 1), long_one(longer, *stream_, 1);
   EXPECT_THROW(load_state(other.trainer.model(), found.directory, found.manifest, *stream_), Error);

@@ -107,7 +107,7 @@ class TensorParallelState : public testing::TestWithParam<const char*> {
     saver.start({.step = steps, .seed = 1, .config = "a: 1\n", .layout = "", .program = "test"},
                 held_pieces(h.sharded()));
     EXPECT_TRUE(saver.finish());
-    const auto found = checkpoint::find_newest_valid(folder_, h.mesh().world(), *stream_);
+    const auto found = checkpoint::find_newest_valid(folder_, h.mesh().world());
     if (!found) throw internal_error("tests", "nothing saved");
     return *found;
   }

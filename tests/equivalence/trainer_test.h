@@ -55,6 +55,12 @@ class TrainerTest : public testing::Test {
     writer.finish();
   }
 
+  /// One step, and its result at once.
+  static StepResult train_step(Trainer& trainer, std::int64_t step) {
+    trainer.launch(step);
+    return trainer.collect();
+  }
+
   static constexpr std::int64_t batch = 12, seq = 16;
   std::unique_ptr<Stream> stream_;
   std::unique_ptr<Communicator> world_;

@@ -94,6 +94,9 @@ TEST_F(BadInput, Layouts) {
           {"parallel.gradient_wire = bf16", "dp_shard = 1", "expected fp32"});
   refuses("run.yaml --parallel.dp_replicate 2 --parallel.overlap true",
           {"parallel.overlap = true", "dp_shard = 1", "expected auto or false"});
+  refuses("run.yaml --nccl.dp_shard_max_ctas 8", {"nccl.dp_shard_max_ctas = 8", "no effect with device = cpu"});
+  refuses("run.yaml --nccl.tp_min_ctas 9 --nccl.tp_max_ctas 8 --device cuda",
+          {"nccl.tp_min_ctas = 9", "above nccl.tp_max_ctas = 8"});
   refuses("run.yaml --parallel.dp_replicate 3", {"parallel.dp_replicate = 3", "2 ranks"});
   refuses("run.yaml --parallel.tp 4", {"parallel.tp = 4", "does not divide kv_heads = 2", "vocab_size 256"});
   refuses("run.yaml --parallel.tp 2 --train.seq_len 31", {"parallel.tp = 2", "does not divide micro_batch x seq_len"});

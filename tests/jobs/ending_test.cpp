@@ -72,9 +72,10 @@ TEST(TimeLimits, TheStartHasItsOwn) {
 }
 
 TEST(NonFinite, EndsTheRunNamingStepUnitAndTensor) {
-  for (const char* precision : {"fp32", "bf16", "float8"}) {
-    SCOPED_TRACE(precision);
-    const TrainedRun run = train(2, fmt::format("--optimizer.lr 1e30 --precision {}", precision));
+  for (const char* arguments :
+       {"--precision fp32", "--precision bf16", "--precision float8", "--precision bf16 --train.late_results true"}) {
+    SCOPED_TRACE(arguments);
+    const TrainedRun run = train(2, fmt::format("--optimizer.lr 1e30 {}", arguments));
     EXPECT_FALSE(run.result.timed_out);
     EXPECT_EQ(run.result.exit_code, 77) << run.result.all();
     const auto status = run.status();

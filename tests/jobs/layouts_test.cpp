@@ -77,6 +77,18 @@ TEST(Layouts, OverlapChangesNoBit) {
   }
 }
 
+TEST(Layouts, LateResultsChangeNoNumber) {
+  const std::string arguments = "--precision bf16 --train.validate_every 8 --checkpoint.interval 6";
+  const TrainedRun &late = finished(2, arguments + " --train.late_results true"), &at_once = finished(2, arguments);
+  for (const char* key : {"step", "loss", "validation_loss", "grad_norm", "lr"}) {
+    EXPECT_EQ(late.losses(key), at_once.losses(key)) << key;
+  }
+  EXPECT_EQ(late.losses().size(), 20u);
+  for (const char* step : {"6", "12", "18", "20"}) {
+    EXPECT_HAS(late.result.err, fmt::format("checkpoint of step {}: started", step));
+  }
+}
+
 // Weights gathered in bf16 are rounded twice: another e4m3 number for the few that lie between. 4e-4 and 8e-4 of the
 // loss were measured on two texts.
 TEST(Layouts, GatheringFloat8OrBf16IsAlmostTheSame) {

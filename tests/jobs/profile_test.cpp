@@ -133,10 +133,10 @@ TEST(ProfileRun, ChangesNoBit) {
 }
 
 TEST(ProfileRun, StreamsHaveNames) {
-  EXPECT_EQ(thread_names(finished(2, profiled)), (std::set<std::string>{"host", "model"}));
+  EXPECT_EQ(thread_names(finished(2, profiled)), (std::set<std::string>{"host", "model", "control"}));
   const TrainedRun run = train(2, "--train.steps 3 --train.profile 2-3 --parallel.overlap true");
   ASSERT_EQ(run.result.exit_code, 0) << run.result.all();
-  EXPECT_EQ(thread_names(run), (std::set<std::string>{"host", "model", "gathers", "reductions"}));
+  EXPECT_EQ(thread_names(run), (std::set<std::string>{"host", "model", "gathers", "reductions", "control"}));
   std::map<int, std::set<std::string>> names;
   for (const Json& event : events_of(run, 0, "X")) {
     if (event["cat"] == "communication" && event["args"]["group"] == "dp_shard") {

@@ -9,7 +9,8 @@ namespace octet {
 namespace {
 
 std::unique_ptr<Communicator> make_on_stand_in(Stream& stream) {
-  return make_nccl_communicator(test::announced(make_mpi_communicator(stream, "world")), stream, test::stand_in_api());
+  return make_nccl_communicator(test::announced(make_mpi_communicator(stream, "world")), stream, {},
+                                test::stand_in_api());
 }
 
 std::unique_ptr<Communicator> make_split(Stream& stream) {

@@ -15,7 +15,7 @@ class Nccl : public testing::Test {
  protected:
   Nccl() {
     stand_in() = {};
-    comm_ = make_nccl_communicator(announced(make_mpi_communicator(*stream_, "world")), *stream_, stand_in_api());
+    comm_ = make_nccl_communicator(announced(make_mpi_communicator(*stream_, "world")), *stream_, {}, stand_in_api());
     if (comm_->size() == 1) comm_.reset();
   }
   void SetUp() override {
@@ -46,6 +46,30 @@ TEST_F(Nccl, IsDestroyedInAGoodEnd) {
   EXPECT_EQ(stand_in().alive, 0);
   EXPECT_EQ(stand_in().destroyed, 2);
   EXPECT_EQ(stand_in().aborted, 0);
+}
+
+TEST_F(Nccl, SettingsAreThoseOfTheGroupsName) {
+  const NcclSettings settings{.dp_shard = {.min_ctas = 2, .max_ctas = 8},
+                              .dp_replicate = {.cta_policy = "zero"},
+                              .tp = {.max_ctas = 16, .cta_policy = "efficiency"}};
+  const auto world =
+      make_nccl_communicator(announced(make_mpi_communicator(*stream_, "world")), *stream_, settings, stand_in_api());
+  std::vector<std::unique_ptr<Communicator>> groups;
+  for (const char* name : {"dp_shard", "dp_replicate", "tp"}) groups.push_back(world->split(0, world->rank(), name));
+  const auto of = [](const char* name) -> const ncclConfig_t& { return stand_in().configs.at(name); };
+  EXPECT_EQ(of("dp_shard").minCTAs, 2);
+  EXPECT_EQ(of("dp_shard").maxCTAs, 8);
+  EXPECT_EQ(of("dp_shard").CTAPolicy, NCCL_CONFIG_UNDEF_INT);
+  EXPECT_EQ(of("dp_replicate").maxCTAs, NCCL_CONFIG_UNDEF_INT);
+  EXPECT_EQ(of("dp_replicate").CTAPolicy, NCCL_CTA_POLICY_ZERO);
+  EXPECT_EQ(of("tp").maxCTAs, 16);
+  EXPECT_EQ(of("tp").CTAPolicy, NCCL_CTA_POLICY_EFFICIENCY);
+  EXPECT_EQ(of("world").maxCTAs, NCCL_CONFIG_UNDEF_INT);
+  stand_in().version = NCCL_VERSION(2, 27, 5);
+  const std::string message = message_of([&] { world->split(0, world->rank(), "dp_replicate"); });
+  EXPECT_NE(message.find("nccl.dp_replicate_cta_policy = zero: needs NCCL 2.28, found version 22705"),
+            std::string::npos)
+      << message;
 }
 
 TEST_F(Nccl, AnErrorNamesOperationUnitAndGroupAndAborts) {
@@ -124,7 +148,7 @@ TEST_F(Nccl, TheOldestOperationThatIsNotDoneIsNamed) {
   SlowDevice device;
   const auto slow = device.make_stream();
   const auto comm =
-      make_nccl_communicator(announced(make_mpi_communicator(*stream_, "dp_shard")), *slow, stand_in_api());
+      make_nccl_communicator(announced(make_mpi_communicator(*stream_, "dp_shard")), *slow, {}, stand_in_api());
   EXPECT_EQ(operations_in_flight(), "");
   std::vector<char> all(static_cast<std::size_t>(16 * comm->size()));
   {

@@ -137,7 +137,7 @@ class Staged final : public Communicator {
 std::unique_ptr<Communicator> make_staged(Stream& stream) {
   static const auto cpu_stream = cpu_device().make_stream();
   std::shared_ptr<Stream> gpu_stream = cuda_device(0).make_stream();
-  auto inner = make_nccl_communicator(make_mpi_communicator(*cpu_stream, "world"), *gpu_stream);
+  auto inner = make_nccl_communicator(make_mpi_communicator(*cpu_stream, "world"), *gpu_stream, {});
   return std::make_unique<Staged>(std::move(inner), stream, std::move(gpu_stream));
 }
 

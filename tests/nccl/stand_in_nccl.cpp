@@ -95,6 +95,7 @@ ncclResult_t init(ncclComm_t* comm, int ranks, ncclUniqueId, int rank, ncclConfi
   auto made = std::make_unique<Comm>();
   made->inner = last_announced->split(0, rank, std::string("stand-in of ") + config->commName);
   made->polls = stand_in().polls;
+  stand_in().configs[config->commName] = *config;
   ++stand_in().alive;
   *comm = reinterpret_cast<ncclComm_t>(made.release());
   return ncclInProgress;
@@ -141,7 +142,7 @@ StandIn& stand_in() {
 
 const NcclApi& stand_in_api() {
   static const NcclApi api = {
-      .get_version = [](int* version) { return *version = NCCL_VERSION(2, 28, 0), ncclSuccess; },
+      .get_version = [](int* version) { return *version = stand_in().version, ncclSuccess; },
       .get_unique_id = [](ncclUniqueId* id) { return std::memset(id, 7, sizeof *id), ncclSuccess; },
       .comm_init_rank_config = init,
       .comm_finalize = [](ncclComm_t comm) { return of(comm).polls = stand_in().polls, ncclInProgress; },

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "src/comm/communicator.h"
@@ -17,6 +19,8 @@ struct StandIn {
   ncclResult_t fails_with = ncclSuccess;  ///< what the next questions about any communicator answer
   bool never_ready = false;               ///< calls stay in progress
   int alive = 0, destroyed = 0, aborted = 0;
+  int version = NCCL_VERSION(2, 28, 0);
+  std::map<std::string, ncclConfig_t> configs;  ///< of communicators that were made, by name
 };
 StandIn& stand_in();
 

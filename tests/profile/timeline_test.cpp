@@ -161,6 +161,19 @@ TEST_F(TimelineTest, TheCpusClockIsTheHosts) {
   EXPECT_LE(kernel.end, host.end + apart);
 }
 
+TEST_F(TimelineTest, StreamsOfAnotherDeviceHaveTheHostsClock) {
+  Timeline timeline(*model_);
+  const auto hosts = cpu_device().make_stream();
+  timeline.begin();
+  timeline.begin_step(1);
+  timed(*hosts, gemm, [] { std::this_thread::sleep_for(std::chrono::milliseconds(2)); });
+  const Recording r = timeline.end();
+  ASSERT_EQ(r.spans.size(), 1u);
+  EXPECT_GE(r.spans[0].end - r.spans[0].begin, 0.002);
+  EXPECT_LE(r.spans[0].end, r.wall);
+  EXPECT_EQ(r.spans[0].stream, 2);
+}
+
 TEST_F(TimelineTest, WrongUseIsABug) {
   Timeline timeline(*model_);
   EXPECT_THROW(Timeline second(*side_), Error);

@@ -84,7 +84,7 @@ class SavedByEight : public TrainerTest {
   static std::vector<double> train(Trainer& trainer, std::int64_t first, std::int64_t last) {
     std::vector<double> losses;
     for (std::int64_t step = first; step <= last; ++step) {
-      losses.push_back(trainer.train_step(step, [] { return Wishes{}; }).loss);
+      losses.push_back(train_step(trainer, step).loss);
     }
     return losses;
   }
@@ -97,7 +97,7 @@ class SavedByEight : public TrainerTest {
   /// Trains, saves, and goes on in that layout of all ranks.
   void save(const Layout& layout) {
     Mesh mesh = mesh_of(make_mpi_communicator(*stream_, "world"), layout);
-    Trainer trainer(config_, mesh, *stream_, nullptr);
+    Trainer trainer(config_, mesh, mesh.world(), *stream_, nullptr);
     train(trainer, 1, saved_step);
     checkpoint::Saver saver({.root = root()}, mesh.world(), *stream_);
     saver.start({.step = saved_step, .seed = 1, .config = "a: 1\n", .layout = "", .program = "test"},
@@ -116,11 +116,11 @@ class SavedByEight : public TrainerTest {
   /// On the ranks of `group`.
   void expect_goes_on(std::unique_ptr<Communicator> group, const Layout& layout) {
     Mesh mesh = mesh_of(std::move(group), layout);
-    Trainer trainer(config_, mesh, *stream_, nullptr);
+    Trainer trainer(config_, mesh, mesh.world(), *stream_, nullptr);
     for (const auto& [name, tensor] : whole(trainer.model(), mesh)) {
       ASSERT_FALSE(same_bits(tensor, saved_.at(name))) << name << " would prove nothing";
     }
-    const auto found = checkpoint::find_newest_valid(root(), mesh.world(), *stream_);
+    const auto found = checkpoint::find_newest_valid(root(), mesh.world());
     ASSERT_TRUE(found);
     EXPECT_EQ(found->manifest.files.size(), static_cast<std::size_t>(ranks));
     load_state(trainer.model(), found->directory, found->manifest, *stream_);

@@ -22,12 +22,14 @@ ncclUniqueId common_id(const NcclApi& api, Communicator& rendezvous) {
 
 class NcclCommunicator final : public Communicator {
  public:
-  NcclCommunicator(std::unique_ptr<Communicator> rendezvous, Stream& stream, const NcclApi& api)
+  NcclCommunicator(std::unique_ptr<Communicator> rendezvous, Stream& stream, const NcclSettings& settings,
+                   const NcclApi& api)
       : rendezvous_(std::move(rendezvous)),
         stream_(stream),
+        settings_(settings),
         api_(api),
-        group_(api, common_id(api, *rendezvous_), rendezvous_->rank(), rendezvous_->size(), rendezvous_->name(),
-               stream) {}
+        group_(api, settings_.of(rendezvous_->name()), common_id(api, *rendezvous_), rendezvous_->rank(),
+               rendezvous_->size(), rendezvous_->name(), stream) {}
 
   int rank() const override { return rendezvous_->rank(); }
   int size() const override { return rendezvous_->size(); }
@@ -121,17 +123,17 @@ class NcclCommunicator final : public Communicator {
 
   std::unique_ptr<Communicator> split(int color, int key, std::string name) override {
     if (depth_ > 0) throw internal_error("comm", "split of group {} between group_begin and group_end", this->name());
-    return make_nccl_communicator(rendezvous_->split(color, key, std::move(name)), stream_, api_);
+    return make_nccl_communicator(rendezvous_->split(color, key, std::move(name)), stream_, settings_, api_);
   }
 
   std::unique_ptr<Communicator> split_by_node(std::string name) override {
     if (depth_ > 0) throw internal_error("comm", "split of group {} between group_begin and group_end", this->name());
-    return make_nccl_communicator(rendezvous_->split_by_node(std::move(name)), stream_, api_);
+    return make_nccl_communicator(rendezvous_->split_by_node(std::move(name)), stream_, settings_, api_);
   }
 
   std::unique_ptr<Communicator> on_stream(Stream& stream, std::string name) override {
     if (depth_ > 0) throw internal_error("comm", "on_stream of group {} within a group of calls", this->name());
-    return make_nccl_communicator(rendezvous_->split(0, rank(), std::move(name)), stream, api_);
+    return make_nccl_communicator(rendezvous_->split(0, rank(), std::move(name)), stream, settings_, api_);
   }
 
   /// NCCL's own buffers are not in the ledger.
@@ -173,6 +175,7 @@ class NcclCommunicator final : public Communicator {
 
   std::unique_ptr<Communicator> rendezvous_;
   Stream& stream_;
+  NcclSettings settings_;
   const NcclApi& api_;
   NcclGroup group_;
   int depth_ = 0;                           ///< of group_begin
@@ -183,16 +186,17 @@ class NcclCommunicator final : public Communicator {
 }  // namespace
 
 std::unique_ptr<Communicator> make_nccl_communicator(std::unique_ptr<Communicator> rendezvous, Stream& stream,
-                                                     const NcclApi& api) {
+                                                     const NcclSettings& settings, const NcclApi& api) {
   if (rendezvous->size() == 1) return make_self_communicator(stream, rendezvous->name());
-  return std::make_unique<NcclCommunicator>(std::move(rendezvous), stream, api);
+  return std::make_unique<NcclCommunicator>(std::move(rendezvous), stream, settings, api);
 }
 
-std::unique_ptr<Communicator> make_nccl_communicator(std::unique_ptr<Communicator> rendezvous, Stream& stream) {
+std::unique_ptr<Communicator> make_nccl_communicator(std::unique_ptr<Communicator> rendezvous, Stream& stream,
+                                                     const NcclSettings& settings) {
   if (stream.device().type() != DeviceType::cuda) {
     throw internal_error("comm", "the nccl backend serves CUDA streams, this one is of {}", stream.device().name());
   }
-  return make_nccl_communicator(std::move(rendezvous), stream, nccl_api());
+  return make_nccl_communicator(std::move(rendezvous), stream, settings, nccl_api());
 }
 
 }  // namespace octet

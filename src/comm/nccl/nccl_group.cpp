@@ -2,7 +2,9 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <exception>
+#include <iterator>
 #include <utility>
 
 #include "src/base/error.h"
@@ -14,12 +16,41 @@ namespace {
 /// That NCCL gets to end a communicator.
 constexpr auto patience = std::chrono::seconds(10);
 
-}  // namespace
+/// Where this build's nccl.h knows it.
+template <typename Config>
+void set_cta_policy(Config& config, int policy, const std::string& what) {
+  if constexpr (requires { config.CTAPolicy; }) {
+    config.CTAPolicy = policy;
+  } else {
+    throw usage_error("comm", "{}: this program was built with NCCL {}.{}, which does not know it", what, NCCL_MAJOR,
+                      NCCL_MINOR);
+  }
+}
 
-NcclGroup::NcclGroup(const NcclApi& api, const ncclUniqueId& id, int rank, int ranks, std::string name, Stream& stream)
-    : api_(api), name_(std::move(name)), stream_(stream), seen_(*this) {
+ncclConfig_t config_of(const NcclApi& api, const NcclGroupSettings& settings, const std::string& group) {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
+  if (settings.min_ctas > 0) config.minCTAs = static_cast<int>(settings.min_ctas);
+  if (settings.max_ctas > 0) config.maxCTAs = static_cast<int>(settings.max_ctas);
+  const auto policy = static_cast<int>(std::ranges::find(cta_policies, settings.cta_policy) - std::begin(cta_policies));
+  if (policy == 0) return config;
+  const std::string what = fmt::format("nccl.{}_cta_policy = {}", group, settings.cta_policy);
+  const int needed = policy == 1 ? 22700 : 22800;  // a library that is older would ignore it
+  int version = 0;
+  if (api.get_version(&version) != ncclSuccess || version < needed) {
+    throw usage_error("comm", "{}: needs NCCL {}.{}, found version {}", what, needed / 10000, needed / 100 % 100,
+                      version);
+  }
+  set_cta_policy(config, policy, what);  // NCCL's numbers, from NCCL_CTA_POLICY_DEFAULT = 0
+  return config;
+}
+
+}  // namespace
+
+NcclGroup::NcclGroup(const NcclApi& api, const NcclGroupSettings& settings, const ncclUniqueId& id, int rank, int ranks,
+                     std::string name, Stream& stream)
+    : api_(api), name_(std::move(name)), stream_(stream), seen_(*this) {
+  ncclConfig_t config = config_of(api, settings, name_);
   config.commName = name_.c_str();
   const OperationScope operation("ncclCommInitRankConfig", name_);
   ncclComm_t comm = nullptr;

@@ -11,6 +11,7 @@
 
 #include "src/comm/in_flight.h"
 #include "src/comm/nccl/nccl_api.h"
+#include "src/comm/nccl_settings.h"
 #include "src/comm/watchdog.h"
 #include "src/device/device.h"
 
@@ -20,7 +21,8 @@ namespace octet {
 class NcclGroup final : public InFlight {
  public:
   /// Collective over the `ranks` ranks that have the same `id`. Polls under the deadline of an operation of its own.
-  NcclGroup(const NcclApi& api, const ncclUniqueId& id, int rank, int ranks, std::string name, Stream& stream);
+  NcclGroup(const NcclApi& api, const NcclGroupSettings& settings, const ncclUniqueId& id, int rank, int ranks,
+            std::string name, Stream& stream);
   /// Waits for NCCL to let go, for seconds at most; after an error, or while one is on its way, it is aborted.
   ~NcclGroup() override;
   NcclGroup(const NcclGroup&) = delete;

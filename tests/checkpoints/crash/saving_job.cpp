@@ -25,7 +25,7 @@ void say(const std::string& text) {
 /// Takes up what is there and saves, on every rank of `world`.
 void run(const std::string& root, std::int64_t last, int writers, Communicator& world, Stream& stream) {
   std::int64_t step = 0;
-  if (const std::optional<Found> found = find_newest_valid(root, world, stream)) {
+  if (const std::optional<Found> found = find_newest_valid(root, world)) {
     step = found->manifest.state.step;
     if (const auto wrong = test::wrong_tensor(*found, 2)) {
       throw internal_error("tests", "{}: tensor {} is wrong", found->directory, *wrong);

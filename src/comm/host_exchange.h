@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "src/comm/communicator.h"
+
+namespace octet {
+
+// What the hosts of a group's ranks tell each other beside the work of their devices: payloads are host memory, so the
+// group is one on a CPU stream (an internal error otherwise). Collective, from the main thread.
+
+/// The bytes of every rank, in the order of ranks. Their lengths may differ.
+std::vector<std::string> gather_bytes(const std::string& mine, Communicator& group);
+/// The bytes of rank `root`; what the others pass is not read.
+std::string broadcast_bytes(const std::string& of_root, int root, Communicator& group);
+/// The largest of all ranks' numbers, at each place.
+void largest(std::int32_t* values, std::int64_t count, Communicator& group);
+std::int32_t largest(std::int32_t mine, Communicator& group);
+
+}  // namespace octet

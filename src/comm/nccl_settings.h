@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace octet {
+
+/// How NCCL serves the groups of one mesh dimension (ncclConfig_t).
+struct NcclGroupSettings {
+  std::int64_t min_ctas = 0;           ///< thread blocks that a collective takes of the GPU at least; 0: NCCL's choice
+  std::int64_t max_ctas = 0;           ///< and at most
+  std::string cta_policy = "default";  ///< default, efficiency, zero
+};
+
+/// The values of cta_policy, in NCCL's order: NCCL_CTA_POLICY_DEFAULT and so on.
+inline constexpr std::string_view cta_policies[] = {"default", "efficiency", "zero"};
+
+struct NcclSettings {
+  NcclGroupSettings dp_shard, dp_replicate, tp;
+  std::int64_t ranks_per_gpu = 1;  ///< above 1 only for tests: NCCL takes each rank for a node of its own
+
+  /// Of the group of that name; other groups carry next to nothing and have the defaults.
+  const NcclGroupSettings& of(std::string_view group) const {
+    static const NcclGroupSettings none;
+    return group == "dp_shard" ? dp_shard : group == "dp_replicate" ? dp_replicate : group == "tp" ? tp : none;
+  }
+};
+
+}  // namespace octet

@@ -1,0 +1,86 @@
+// Steps whose results are read when the next one has been launched, and those that are read at once, are the same
+// steps.
+#include "src/train/step_pipeline.h"
+
+#include <cmath>
+#include <limits>
+
+#include "tests/equivalence/trainer_test.h"
+
+namespace octet {
+namespace {
+
+class Pipeline : public TrainerTest {
+ protected:
+  Pipeline() : mesh_(make_mpi_communicator(*stream_, "world"), {.dp_shard = 0}) {
+    config_.train.steps = 6;
+    config_.train.micro_batch = 1;
+  }
+  std::unique_ptr<Trainer> trainer() { return std::make_unique<Trainer>(config_, mesh_, *world_, *stream_, nullptr); }
+  static Wishes nothing() { return {}; }
+  static std::vector<std::int64_t> steps_of(const StepPipeline::Progress& progress) {
+    std::vector<std::int64_t> steps;
+    for (const StepResult& r : progress.results) steps.push_back(r.step);
+    return steps;
+  }
+
+  Mesh mesh_;
+};
+
+using Steps = std::vector<std::int64_t>;
+
+TEST_F(Pipeline, LateResultsComeInOrderAndAreThoseOfTheSteps) {
+  const auto a = trainer(), b = trainer();
+  StepPipeline at_once(*a, *world_, false), late(*b, *world_, true);
+  std::vector<double> losses, late_losses;
+  const std::vector<Steps> expected = {{}, {1}, {2, 3}, {}, {4}, {5, 6}};
+  for (std::int64_t step = 1; step <= 6; ++step) {
+    const bool settle = step == 3 || step == 6;
+    const auto one = at_once.advance(step, nothing, settle);
+    EXPECT_EQ(steps_of(one), Steps{step});
+    EXPECT_TRUE(one.settled);
+    losses.push_back(one.results[0].loss);
+    const auto other = late.advance(step, nothing, settle);
+    EXPECT_EQ(steps_of(other), expected[static_cast<std::size_t>(step - 1)]) << step;
+    EXPECT_EQ(other.settled, settle);
+    for (const StepResult& r : other.results) late_losses.push_back(r.loss);
+  }
+  EXPECT_EQ(late_losses, losses);
+  EXPECT_NE(losses[0], losses[1]);
+}
+
+/// Of one rank, the last: all learn of it at the same step, and have that step's result.
+TEST_F(Pipeline, AWishOfOneRankSettlesAll) {
+  const auto mine = trainer();
+  StepPipeline late(*mine, *world_, true);
+  const bool wishes = world_->rank() == world_->size() - 1;
+  EXPECT_EQ(steps_of(late.advance(1, nothing, false)), Steps{});
+  const auto progress = late.advance(
+      2, [&] { return Wishes{.stop = wishes ? StopReason::terminate : StopReason::none, .checkpoint = wishes}; },
+      false);
+  EXPECT_EQ(steps_of(progress), (Steps{1, 2}));
+  EXPECT_TRUE(progress.settled);
+  EXPECT_EQ(progress.wishes.stop, StopReason::terminate);
+  EXPECT_TRUE(progress.wishes.checkpoint);
+}
+
+/// What one rank counts, every rank names; a step that followed changed nothing, and counts for itself.
+TEST_F(Pipeline, NamesWhatWasNotFiniteAnywhere) {
+  const auto mine = trainer();
+  StepPipeline late(*mine, *world_, true);
+  ASSERT_TRUE(late.advance(1, nothing, true).results[0].is_finite());
+  if (world_->rank() == 0) mine->model().master().data(1)[0] = std::numeric_limits<float>::quiet_NaN();
+  mine->model().weights_changed();
+  EXPECT_EQ(steps_of(late.advance(2, nothing, false)), Steps{});
+  const auto progress = late.advance(3, nothing, true);
+  ASSERT_EQ(steps_of(progress), (Steps{2, 3}));
+  for (const StepResult& r : progress.results) {
+    EXPECT_TRUE(r.skipped);
+    ASSERT_FALSE(r.non_finite.empty());
+    EXPECT_EQ(r.non_finite[0].unit, progress.results[0].non_finite[0].unit);
+    EXPECT_EQ(r.non_finite[0].count, progress.results[0].non_finite[0].count) << "counters begin anew with each step";
+  }
+}
+
+}  // namespace
+}  // namespace octet
