@@ -68,7 +68,10 @@ int train(const CommandLine& command, MpiRuntime& mpi) {
                            .checkpoint = config.comm.checkpoint_timeout_seconds});
   CommTrace communication;
   GemmTrace gemms;
-  const Traces traces = config.comm.trace ? Traces{&communication, &gemms} : Traces{};
+  // Before what times itself in it: communicators and the model.
+  const auto timeline = config.train.profile == "off" ? nullptr : std::make_unique<Timeline>(*stream);
+  const Traces traces =
+      config.comm.trace ? Traces{&communication, &gemms, timeline.get()} : Traces{.timeline = timeline.get()};
   const auto host_stream = cpu_device().make_stream();
   auto hosts = make_mpi_communicator(*host_stream, "control");
   Mesh mesh(make_traced(make_world(*stream, *hosts, config.nccl), traces.communication), mesh_shape(config.parallel));

@@ -1,9 +1,13 @@
 #include "kernels/table.h"
 
+#include "src/profile/timeline.h"
+
 namespace octet {
 
 const KernelTable& kernels_of(const Stream& stream) {
-  return stream.device().type() == DeviceType::cuda ? cuda_kernels() : cpu_kernels();
+  const DeviceType device = stream.device().type();
+  if (Timeline::current() != nullptr) return timed_kernels(device);
+  return device == DeviceType::cuda ? cuda_kernels() : cpu_kernels();
 }
 
 }  // namespace octet

@@ -67,7 +67,10 @@ struct KernelTable {
 const KernelTable& cpu_kernels();
 /// In a build without CUDA a usage error that says how to get it.
 const KernelTable& cuda_kernels();
-/// The one place where a stream's device selects the table.
+/// The one place where a stream's device selects the table. While a Timeline lives it is the device's timed_kernels.
 const KernelTable& kernels_of(const Stream& stream);
+
+/// The device's kernels, each of which is also a span of the Timeline when that records, with its entry's name.
+const KernelTable& timed_kernels(DeviceType device);
 
 }  // namespace octet

@@ -5,17 +5,18 @@
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "src/base/error.h"
-#include "src/comm/watchdog.h"
+#include "src/profile/timeline.h"
 
 namespace octet {
 namespace {
 
 class TracedCommunicator final : public Communicator {
  public:
-  TracedCommunicator(std::unique_ptr<Communicator> inner, CommTrace& trace) : inner_(std::move(inner)), trace_(trace) {}
+  TracedCommunicator(std::unique_ptr<Communicator> inner, CommTrace* trace) : inner_(std::move(inner)), trace_(trace) {}
 
   int rank() const override { return inner_->rank(); }
   int size() const override { return inner_->size(); }
@@ -23,47 +24,54 @@ class TracedCommunicator final : public Communicator {
   Stream& stream() const override { return inner_->stream(); }
 
   void all_gather(const void* send, void* recv, std::int64_t count, DType dtype) override {
-    add("all_gather", count, dtype, size());
-    inner_->all_gather(send, recv, count, dtype);
+    run("all_gather", count, dtype, size(), [&] { inner_->all_gather(send, recv, count, dtype); });
   }
   void reduce_scatter(const float* send, float* recv, std::int64_t count) override {
-    add("reduce_scatter", count, DType::f32, size());
-    inner_->reduce_scatter(send, recv, count);
+    run("reduce_scatter", count, DType::f32, size(), [&] { inner_->reduce_scatter(send, recv, count); });
   }
   void all_reduce(void* data, std::int64_t count, DType dtype, ReduceOp op) override {
-    add(op == ReduceOp::sum ? "all_reduce_sum" : "all_reduce_max", count, dtype, 1);
-    inner_->all_reduce(data, count, dtype, op);
+    run(op == ReduceOp::sum ? "all_reduce_sum" : "all_reduce_max", count, dtype, 1,
+        [&] { inner_->all_reduce(data, count, dtype, op); });
   }
   void all_to_all(const void* send, void* recv, std::int64_t count, DType dtype) override {
-    add("all_to_all", count, dtype, size());
-    inner_->all_to_all(send, recv, count, dtype);
+    run("all_to_all", count, dtype, size(), [&] { inner_->all_to_all(send, recv, count, dtype); });
   }
   void broadcast(void* data, std::int64_t count, DType dtype, int root) override {
-    add("broadcast", count, dtype, 1);
-    inner_->broadcast(data, count, dtype, root);
+    run("broadcast", count, dtype, 1, [&] { inner_->broadcast(data, count, dtype, root); });
   }
   void send(const void* data, std::int64_t count, DType dtype, int to) override {
-    add("send", count, dtype, 1);
-    inner_->send(data, count, dtype, to);
+    run("send", count, dtype, 1, [&] { inner_->send(data, count, dtype, to); });
   }
   void recv(void* data, std::int64_t count, DType dtype, int from) override {
-    add("recv", count, dtype, 1);
-    inner_->recv(data, count, dtype, from);
+    run("recv", count, dtype, 1, [&] { inner_->recv(data, count, dtype, from); });
   }
   void barrier() override {
-    add("barrier", 0, DType::u8, 1);
-    inner_->barrier();
+    run("barrier", 0, DType::u8, 1, [&] { inner_->barrier(); });
   }
-  void group_begin() override { inner_->group_begin(); }
-  void group_end() override { inner_->group_end(); }
+  void group_begin() override {
+    ++depth_;
+    inner_->group_begin();
+  }
+  void group_end() override {
+    if (--depth_ > 0 || !group_) {
+      inner_->group_end();
+      return;
+    }
+    Timeline& timeline = *Timeline::recording();
+    if (!group_->span) group_->span = timeline.open(stream(), group_->info);
+    inner_->group_end();
+    timeline.add_bytes(*group_->span, group_->bytes, group_->bus_bytes);
+    timeline.close(*group_->span, stream());
+    group_.reset();
+  }
   std::unique_ptr<Communicator> split(int color, int key, std::string name) override {
-    return make_traced(inner_->split(color, key, std::move(name)), &trace_);
+    return make_traced(inner_->split(color, key, std::move(name)), trace_);
   }
   std::unique_ptr<Communicator> on_stream(Stream& stream, std::string name) override {
-    return make_traced(inner_->on_stream(stream, std::move(name)), &trace_);
+    return make_traced(inner_->on_stream(stream, std::move(name)), trace_);
   }
   std::unique_ptr<Communicator> split_by_node(std::string name) override {
-    return make_traced(inner_->split_by_node(std::move(name)), &trace_);
+    return make_traced(inner_->split_by_node(std::move(name)), trace_);
   }
   std::int64_t scratch_bytes() const override { return inner_->scratch_bytes(); }
   [[noreturn]] void abort(int exit_code) override {
@@ -72,13 +80,48 @@ class TracedCommunicator final : public Communicator {
   }
 
  private:
-  void add(std::string_view operation, std::int64_t count, DType dtype, int pieces) {
-    trace_.add({std::string(operation), name(), size(), dtype, count, pieces * count * size_of(dtype),
-                std::string(UnitScope::current())});
+  /// Calls between group_begin and group_end are one span, named after the first.
+  struct Group {
+    SpanInfo info;
+    std::optional<std::size_t> span;
+    std::int64_t bytes = 0;
+    double bus_bytes = 0;
+  };
+
+  template <typename Call>
+  void run(std::string_view operation, std::int64_t count, DType dtype, int pieces, Call&& call) {
+    const std::int64_t bytes = pieces * count * size_of(dtype);
+    if (trace_ != nullptr) {
+      trace_->add({std::string(operation), name(), size(), dtype, count, bytes, std::string(UnitScope::current())});
+    }
+    const SpanInfo info{.name = operation, .kind = SpanKind::communication, .group = name()};
+    if (depth_ > 0) {
+      join_group(info, bytes);
+      call();
+    } else {
+      SpanInfo whole = info;
+      whole.bytes = bytes;
+      whole.bus_bytes = bus_bytes(operation, size(), bytes);
+      timed(stream(), whole, call);
+    }
+  }
+
+  /// MPI posts each call of a group at once, NCCL launches all at its end: there the span begins.
+  void join_group(const SpanInfo& info, std::int64_t bytes) {
+    Timeline* timeline = Timeline::recording();
+    if (timeline == nullptr) return;
+    if (!group_) {
+      group_ = Group{.info = info, .span = std::nullopt};
+      if (stream().device().type() == DeviceType::cpu) group_->span = timeline->open(stream(), info);
+    }
+    group_->bytes += bytes;
+    group_->bus_bytes += bus_bytes(info.name, size(), bytes);
   }
 
   std::unique_ptr<Communicator> inner_;
-  CommTrace& trace_;
+  CommTrace* trace_;
+  int depth_ = 0;               ///< of group_begin
+  std::optional<Group> group_;  ///< with calls in it, while a Timeline records
 };
 
 bool matches(const CommRecord& r, std::string_view operation, std::string_view group) {
@@ -88,8 +131,16 @@ bool matches(const CommRecord& r, std::string_view operation, std::string_view g
 }  // namespace
 
 std::unique_ptr<Communicator> make_traced(std::unique_ptr<Communicator> inner, CommTrace* trace) {
-  if (trace == nullptr) return inner;
-  return std::make_unique<TracedCommunicator>(std::move(inner), *trace);
+  if (trace == nullptr && Timeline::current() == nullptr) return inner;
+  return std::make_unique<TracedCommunicator>(std::move(inner), trace);
+}
+
+double bus_bytes(std::string_view operation, int ranks, std::int64_t bytes) {
+  const double others = static_cast<double>(ranks - 1) / ranks;
+  if (operation == "broadcast" || operation == "send" || operation == "recv") {
+    return ranks == 1 ? 0 : static_cast<double>(bytes);
+  }
+  return static_cast<double>(bytes) * others * (operation.starts_with("all_reduce") ? 2 : 1);
 }
 
 std::int64_t CommTrace::calls(std::string_view operation, std::string_view group) const {

@@ -44,8 +44,13 @@ class CommTrace {
   std::vector<CommRecord> records_;
 };
 
-/// `inner` that also records every call, and those of the groups split from it, in `trace`, which must outlive it.
-/// Without a trace it is `inner` itself.
+/// `inner` that also records every call, and those of the groups split from it, in `trace`, which must outlive it, and
+/// as spans of the Timeline that lives now, whenever that records. Without either it is `inner` itself.
 std::unique_ptr<Communicator> make_traced(std::unique_ptr<Communicator> inner, CommTrace* trace);
+
+/// What a collective brings through the slowest link of a rank at least, by the factors of nccl-tests
+/// (doc/PERFORMANCE.md, "bus bandwidth"): bytes · (n - 1)/n for all_gather, reduce_scatter and all_to_all, twice that
+/// for an all-reduce, bytes for the rest. `bytes` are those of CommRecord.
+double bus_bytes(std::string_view operation, int ranks, std::int64_t bytes);
 
 }  // namespace octet

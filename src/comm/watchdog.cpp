@@ -24,7 +24,6 @@ Current& current() {
   return instance;
 }
 
-std::string_view current_unit;       // main thread only
 Phase current_phase = Phase::start;  // main thread only
 
 constexpr std::size_t phases = static_cast<std::size_t>(Phase::count);
@@ -78,14 +77,6 @@ const OperationScope* exchange_operation(const OperationScope* operation) {
 
 }  // namespace
 
-UnitScope::UnitScope(std::string_view name) : outer_(std::exchange(current_unit, name)) {}
-UnitScope::~UnitScope() {
-  current_unit = outer_;
-}
-std::string_view UnitScope::current() {
-  return current_unit;
-}
-
 PhaseScope::PhaseScope(Phase phase) : outer_(std::exchange(current_phase, phase)) {}
 PhaseScope::~PhaseScope() {
   current_phase = outer_;
@@ -94,7 +85,7 @@ PhaseScope::~PhaseScope() {
 OperationScope::OperationScope(std::string_view name, std::string_view group, std::int64_t bytes)
     : name_(name),
       group_(group),
-      unit_(current_unit),
+      unit_(UnitScope::current()),
       phase_(current_phase),
       bytes_(bytes),
       outer_(exchange_operation(this)) {}

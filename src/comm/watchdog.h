@@ -9,23 +9,9 @@
 #include <string_view>
 #include <thread>
 
+#include "src/profile/scopes.h"  // the unit that an operation's text names
+
 namespace octet {
-
-/// Says what unit of the model the main thread works for ("layers.3"), for the watchdog and the trace. Nests.
-/// Main thread only; `name` must outlive the scope.
-class UnitScope {
- public:
-  explicit UnitScope(std::string_view name);
-  ~UnitScope();
-  UnitScope(const UnitScope&) = delete;
-  UnitScope& operator=(const UnitScope&) = delete;
-
-  /// Name of the innermost unit, empty outside of any.
-  static std::string_view current();
-
- private:
-  std::string_view outer_;
-};
 
 /// Parts of a run that differ in how long an operation may take.
 enum class Phase : std::uint8_t {

@@ -6,6 +6,7 @@
 #include "src/model/tensors.h"
 #include "src/ops/norm.h"
 #include "src/ops/rows.h"
+#include "src/profile/scopes.h"
 
 namespace octet {
 namespace {
@@ -153,6 +154,7 @@ void block_forward(const BlockPass& pass, int unit, std::span<const Tensor> weig
 
 void block_recompute(const BlockPass& pass, int unit, std::span<const Tensor> weights, const ActivationSet& kept,
                      BlockActivations& a, const Tensor& branch) {
+  const StepPartScope part(StepPart::recompute);
   const RecomputedGemms scope(pass.op.gemms);
   const Run run{pass, unit, weights, a, ~kept, true};
   attention_part(run, a.h, {}, branch);

@@ -6,6 +6,7 @@
 #include "src/ops/cross_entropy.h"
 #include "src/ops/norm.h"
 #include "src/ops/rows.h"
+#include "src/profile/scopes.h"
 
 namespace octet {
 namespace {
@@ -19,6 +20,7 @@ struct Normed {
 };
 
 Normed normalise(const Head& head, const Tensor& norm, const Tensor& residual, const Tensor& branch) {
+  const StepPartScope part(StepPart::forward);
   Arena& scratch = head.op.scratch;
   const std::int64_t rows = head.shape.rows(), dim = head.model.dim;
   Normed out{.h = take(scratch, head.shape.storage, rows, dim),
@@ -32,6 +34,7 @@ Normed normalise(const Head& head, const Tensor& norm, const Tensor& residual, c
 }
 
 void add_loss(const Head& head, const float* losses, float* loss_sum) {
+  const StepPartScope part(StepPart::forward);
   auto* sum = head.op.scratch.allocate<float>(1);
   head.op.kernels.sum(head.op.stream, {.x = losses, .n = head.shape.tokens(), .out = sum});
   head.op.kernels.accumulate(head.op.stream, {.x = sum, .y = loss_sum, .n = 1});
@@ -79,15 +82,18 @@ void Head::forward_backward(const Tensor& norm, const Tensor& output, const Grad
   for (std::int64_t begin = 0; begin < n; begin += chunk) {
     const std::int64_t rows = std::min(chunk, n - begin);
     const Tensor x = normed.all.rows(begin, rows), y = logits.rows(0, rows), dy = d_logits.rows(0, rows);
-    linear_forward(op, output_recipe, x, output, y);
-    cross_entropy(op, {.logits = static_cast<float*>(y.data),
-                       .targets = targets == nullptr ? nullptr : targets + begin,
-                       .losses = losses == nullptr ? nullptr : losses + begin,
-                       .d_logits = dy.data,
-                       .d_dtype = dy.dtype,
-                       .rows = rows,
-                       .vocab = vocab,
-                       .scale = loss_scale});
+    {
+      const StepPartScope part(StepPart::forward);
+      linear_forward(op, output_recipe, x, output, y);
+      cross_entropy(op, {.logits = static_cast<float*>(y.data),
+                         .targets = targets == nullptr ? nullptr : targets + begin,
+                         .losses = losses == nullptr ? nullptr : losses + begin,
+                         .d_logits = dy.data,
+                         .d_dtype = dy.dtype,
+                         .rows = rows,
+                         .vocab = vocab,
+                         .scale = loss_scale});
+    }
     linear_grad_input(op, output_recipe, dy, output, partial.rows(begin, rows), false);
     linear_grad_weight(op, output_recipe, dy, x, d_output.tensor, d_output.accumulate || begin > 0);
   }

@@ -40,10 +40,11 @@ Llama::Llama(const LlamaSettings& s, Stream& stream, Exchange& exchange, GemmTra
             Arena(stream.device(), needs.scratch, Purpose::workspace, "scratch"),
             Arena(stream.device(), needs.recomputed, Purpose::activations, "recomputed activations"), false) {}
 
-void Llama::set_unit(int unit) {
+UnitScope Llama::work_for(int unit) {
   const std::string& name = parameters_.units[static_cast<std::size_t>(unit)];
   op_.exchange.set_unit(name);
   if (op_.gemms != nullptr) op_.gemms->set_unit(name);
+  return UnitScope(name);
 }
 
 BlockPass Llama::pass(std::int64_t layer) {
@@ -66,7 +67,7 @@ std::vector<int> Llama::pass_order(const ModelConfig& m, bool backward) {
 }
 
 void Llama::embed(const std::int32_t* tokens, WeightProvider& weights, const Tensor& out) {
-  set_unit(embedding_unit);
+  const UnitScope unit = work_for(embedding_unit);
   const Tensor table = weights.gather(embedding_unit)[0];
   const ArenaScope scope(scratch_);
   const Tensor partial = partial_of(op_, out);  // a row comes from the one rank that has the token
@@ -83,7 +84,7 @@ void Llama::embed(const std::int32_t* tokens, WeightProvider& weights, const Ten
 }
 
 void Llama::embed_backward(const std::int32_t* tokens, const Tensor& dh, GradientSink& gradients) {
-  set_unit(embedding_unit);
+  const UnitScope unit = work_for(embedding_unit);
   const GradientTarget target = gradients.open(embedding_unit)[0];
   const ArenaScope scope(scratch_);
   EmbeddingBackward args{.tokens = tokens,
@@ -108,6 +109,7 @@ BlockActivations Llama::allocate_block(std::int64_t layer, bool recomputes) {
 
 std::vector<BlockActivations> Llama::forward_blocks(const std::int32_t* tokens, WeightProvider& weights,
                                                     const Tensor& branch, bool reuse) {
+  const StepPartScope part(StepPart::forward);
   const std::int64_t layers = settings_.model.layers, begin = activations_.mark();
   std::vector<BlockActivations> blocks;
   for (std::int64_t layer = 0; layer < layers; ++layer) {
@@ -117,7 +119,7 @@ std::vector<BlockActivations> Llama::forward_blocks(const std::int32_t* tokens, 
     if (layer == 0) embed(tokens, weights, a.h);
 
     const int unit = block_unit(layer);
-    set_unit(unit);
+    const UnitScope unit_scope = work_for(unit);
     const auto w = weights.gather(unit);
     if (layer == 0) {
       block_forward(pass(layer), unit, w, a.h, {}, a, branch);
@@ -146,7 +148,7 @@ void Llama::head_backward(const std::int32_t* targets, float loss_scale, float* 
                           const Tensor& branch, const Tensor& dh, float* dh_amax, WeightProvider& weights,
                           GradientSink& gradients) {
   const int unit = head_unit(settings_.model);
-  set_unit(unit);
+  const UnitScope unit_scope = work_for(unit);
   const auto [norm, output] = gather_head(weights);
   const auto head_gradients = gradients.open(unit);
   const GradientTarget d_norm = head_gradients[0];
@@ -167,10 +169,11 @@ void Llama::forward_backward(const std::int32_t* tokens, const std::int32_t* tar
   weights.begin_pass(pass_order(settings_.model, true));
 
   std::vector<BlockActivations> blocks = forward_blocks(tokens, weights, branch, false);
+  const StepPartScope part(StepPart::backward);
   head_backward(targets, loss_scale, loss_sum, blocks.back(), branch, dh, dh_scale.amax, weights, gradients);
   for (std::int64_t layer = settings_.model.layers; layer-- > 0;) {
     const int unit = block_unit(layer);
-    set_unit(unit);
+    const UnitScope unit_scope = work_for(unit);
     const auto w = weights.gather(unit);
     const QuantScale below = scale_of_dh(layer - 1);
     BlockActivations& a = blocks[static_cast<std::size_t>(layer)];
@@ -186,11 +189,12 @@ void Llama::forward_backward(const std::int32_t* tokens, const std::int32_t* tar
 
 void Llama::evaluate(const std::int32_t* tokens, const std::int32_t* targets, float* loss_sum,
                      WeightProvider& weights) {
+  const StepPartScope part(StepPart::forward);
   const ArenaScope scope(activations_);
   const Tensor branch = take(activations_, shape_.storage, shape_.rows(), part_.dim);
   weights.begin_pass(pass_order(settings_.model, false));
   const std::vector<BlockActivations> blocks = forward_blocks(tokens, weights, branch, true);
-  set_unit(head_unit(settings_.model));
+  const UnitScope unit = work_for(head_unit(settings_.model));
   const auto [norm, output] = gather_head(weights);
   head_.forward(norm, output, blocks.back().h_middle, branch, targets, loss_sum);
   release_head(weights);

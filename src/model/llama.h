@@ -6,6 +6,7 @@
 #include "src/model/block.h"
 #include "src/model/head.h"
 #include "src/parallel/weight_provider.h"
+#include "src/profile/scopes.h"
 
 namespace octet {
 
@@ -72,7 +73,8 @@ class Llama {
   Llama(const LlamaSettings& settings, Stream& stream, Exchange& exchange, GemmTrace* gemms, const KernelTable& kernels,
         Arena activations, Arena scratch, Arena recomputed, bool dry);
 
-  void set_unit(int unit);
+  /// Names the unit to all that trace, until the scope ends.
+  [[nodiscard]] UnitScope work_for(int unit);
   BlockPass pass(std::int64_t layer);
   /// Of the gradient that reaches a block from above, which its w2 casts; none below the first block.
   QuantScale scale_of_dh(std::int64_t layer);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "src/comm/watchdog.h"
+#include "src/profile/scopes.h"
 
 namespace octet {
 

@@ -1,7 +1,7 @@
 #include "src/parallel/fsdp_weights.h"
 
-#include "src/comm/watchdog.h"
 #include "src/parallel/poison.h"
+#include "src/profile/scopes.h"
 
 namespace octet {
 namespace {

@@ -1,8 +1,8 @@
 #include "src/parallel/tp_exchange.h"
 
 #include "kernels/table.h"
-#include "src/comm/watchdog.h"
 #include "src/parallel/poison.h"
+#include "src/profile/scopes.h"
 
 namespace octet {
 

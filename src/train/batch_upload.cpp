@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "src/profile/timeline.h"
+
 namespace octet {
 
 BatchUpload::BatchUpload(Stream& stream, std::int64_t micro_batch, std::int64_t seq_len)
@@ -15,6 +17,7 @@ BatchUpload::BatchUpload(Stream& stream, std::int64_t micro_batch, std::int64_t 
 }
 
 BatchUpload::OnDevice BatchUpload::upload(const Batch& batch) {
+  const HostSpan span("upload batch");
   Slot& slot = slots_[next_];
   next_ = (next_ + 1) % slots_.size();
   if (slot.used) slot.taken->synchronize();

@@ -3,6 +3,7 @@
 #include "checkpoints/agreement.h"
 #include "src/base/log.h"
 #include "src/comm/watchdog.h"
+#include "src/profile/timeline.h"
 #include "src/train/checkpoint_interval.h"
 #include "src/train/model_state.h"
 #include "src/train/schema.h"
@@ -60,6 +61,7 @@ bool Checkpointing::due(std::int64_t step) const {
 
 void Checkpointing::attempt(const std::function<std::optional<checkpoint::SaveReport>()>& call) {
   const PhaseScope phase(Phase::checkpoint);
+  const HostSpan span("checkpoint");
   std::optional<checkpoint::SaveReport> report;
   try {
     report = call();

@@ -4,6 +4,7 @@
 
 #include "src/base/error.h"
 #include "src/comm/watchdog.h"
+#include "src/profile/timeline.h"
 
 namespace octet {
 namespace {
@@ -36,6 +37,7 @@ Reading DeviceReader::read() {
   const Slot& slot = slots_[first_];
   {
     const OperationScope operation("wait for the device");
+    const HostSpan span("wait for scalars");
     slot.there->synchronize();
   }
   first_ = (first_ + 1) % slots_.size();

@@ -78,6 +78,7 @@ class Loop {
     for (std::int64_t step = first_;; ++step) {
       const PhaseScope phase(done_ < first_ ? Phase::start : Phase::step);
       const auto start = std::chrono::steady_clock::now();
+      p_.profiler.begin_step(step);
       const StepPipeline::Progress progress = advance(step);
       for (const StepResult& result : progress.results) {
         const bool boundary = progress.settled && result.step == step;
@@ -86,10 +87,14 @@ class Loop {
         const std::optional<Ending> ending = ending_of(p_.config, outcome, stop);
         report(outcome, ending.has_value());
         done_ = result.skipped ? result.step - 1 : result.step;
-        if (ending) return end(*ending, result);
+        if (ending) {
+          p_.profiler.end_run(step);
+          return end(*ending, result);
+        }
         p_.checkpoints.poll();
         if (boundary) save(result);
       }
+      p_.profiler.end_step(step);
       if (step > first_) slowest_ = std::max(slowest_, seconds_since(start));
     }
   }
@@ -144,6 +149,7 @@ class Loop {
   }
 
   void report(const Outcome& outcome, bool last) {
+    const HostSpan span("log");
     const StepResult& result = outcome.result;
     p_.log.non_finite(result.step, result);
     if (logs(p_.config, result.step, last) || outcome.validation_loss) {

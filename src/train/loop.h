@@ -4,6 +4,7 @@
 
 #include "src/train/checkpointing.h"
 #include "src/train/memory_plan.h"
+#include "src/train/profiler.h"
 #include "src/train/run_log.h"
 #include "src/train/stop_request.h"
 #include "src/train/trainer.h"
@@ -17,6 +18,7 @@ struct LoopParts {
   Trainer& trainer;
   RunLog& log;
   Checkpointing& checkpoints;
+  Profiler& profiler;
   const StopRequest& stop;
   const MemoryPlan& plan;
 };

@@ -53,11 +53,13 @@ int run_training(const RunConfig& config, const RunEnvironment& environment) {
   };
   try {
     Checkpointing checkpoints(config, environment, trainer, log, from);
+    Profiler profiler(config, environment, log.directory(), from.step);
     const int code = train_steps({.config = config,
                                   .environment = environment,
                                   .trainer = trainer,
                                   .log = log,
                                   .checkpoints = checkpoints,
+                                  .profiler = profiler,
                                   .stop = stop,
                                   .plan = plan},
                                  done);

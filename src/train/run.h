@@ -4,14 +4,16 @@
 
 #include "src/comm/mesh.h"
 #include "src/comm/trace.h"
+#include "src/profile/timeline.h"
 #include "src/train/trainer.h"
 
 namespace octet {
 
-/// What a run writes its traces into, when comm.trace is set.
+/// What a run writes its traces into: the first two when comm.trace is set, the timeline when train.profile is.
 struct Traces {
   CommTrace* communication = nullptr;
   GemmTrace* gemms = nullptr;
+  Timeline* timeline = nullptr;
 };
 
 struct RunEnvironment {

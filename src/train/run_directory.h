@@ -21,6 +21,8 @@ struct RunDirectory {
   std::string status() const { return path + "/status.json"; }
   std::string stop_file() const { return path + "/stop"; }
   std::string trace(int rank) const { return path + "/trace-rank" + std::to_string(rank) + ".jsonl"; }
+  std::string profile() const { return path + "/profile.json"; }
+  std::string profile(int rank) const { return path + "/profile-rank" + std::to_string(rank) + ".json"; }
 };
 
 /// Rank 0 chooses the directory (run.dir, else runs/<config name>-<date>) and looks what is there; all ranks learn it.

@@ -63,6 +63,12 @@ void declare_train(Schema& schema, TrainConfig& c) {
       .at_most(most_steps)
       .help("Length of a validation. 0: the whole validation split.");
   schema.add("log_every", c.log_every).unit("steps").at_least(1).at_most(most_steps).help("Steps between log lines.");
+  schema.add("profile", c.profile)
+      .unit("steps")
+      .help(
+          "off, or A-B: where the time of steps A to B goes is recorded, printed as a table and written to "
+          "profile.json "
+          "and, as a trace that Perfetto opens, profile-rankN.json in the run's folder. At most 20 steps.");
   schema.add_choice("late_results", c.late_results, {"auto", "true", "false"})
       .help(
           "Read the loss and norm of a step when the next has been launched, so that a GPU never waits for the host; a "

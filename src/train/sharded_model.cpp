@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "src/ops/recipe.h"
+#include "src/profile/timeline.h"
 
 namespace octet {
 
@@ -31,6 +32,10 @@ ShardedModel::ShardedModel(const LlamaSettings& settings, const OptimizerConfig&
       sink_(model_.parameters(), gradients_, reduce_group(), mesh.dp_replicate(), mesh.tp(), stream,
             fsdp.gradient_wire),
       norm_(model_.parameters(), device_, stream) {
+  if (Timeline* timeline = Timeline::current(); timeline != nullptr && fsdp.overlap) {
+    timeline->name_stream(*gather_stream_, "gathers");
+    timeline->name_stream(*reduce_stream_, "reductions");
+  }
   for (std::size_t i = 0; i < layout_.size(); ++i) {
     slices_.push_back({.parameter = master_.data(i),
                        .gradient = gradients_.data(i),
@@ -59,6 +64,7 @@ void ShardedModel::accumulate(const Tensor& tokens, const Tensor& targets, float
 }
 
 void ShardedModel::finish_step(std::int64_t step, double lr) {
+  const StepPartScope part(StepPart::optimizer);
   sink_.finish_step();
   norm_.compute(gradients_, mesh_.replica(), static_cast<float>(optimizer_.clip_norm));
   finish_scales();

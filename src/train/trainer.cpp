@@ -7,6 +7,7 @@
 #include "src/base/log.h"
 #include "src/ops/recipe.h"
 #include "src/optim/schedule.h"
+#include "src/profile/timeline.h"
 
 namespace octet {
 namespace {
@@ -81,8 +82,7 @@ void Trainer::launch(std::int64_t step) {
   model_.begin_step();
   for (std::int64_t m = 0; m < sampler_.micro_batches(batch_layout_); ++m) {
     const auto start = Clock::now();
-    sampler_.train_batch(step - 1, batch_layout_, m, batch_);
-    const auto [tokens, targets] = upload_.upload(batch_);
+    const auto [tokens, targets] = upload([&] { sampler_.train_batch(step - 1, batch_layout_, m, batch_); });
     result.data_seconds += seconds_between(start, Clock::now());
     model_.accumulate(tokens, targets, loss_scale, loss_sum);
   }
@@ -105,6 +105,15 @@ StepResult Trainer::collect() {
   return result;
 }
 
+BatchUpload::OnDevice Trainer::upload(const std::function<void()>& fill) {
+  const StepPartScope part(StepPart::data);
+  {
+    const HostSpan span("read batch");
+    fill();
+  }
+  return upload_.upload(batch_);
+}
+
 std::vector<TensorChecks::Finding> Trainer::findings(std::vector<std::int32_t> counts) {
   model_.drop_copies(counts);
   control_.all_reduce(counts.data(), static_cast<std::int64_t>(counts.size()), DType::i32, ReduceOp::sum);
@@ -120,8 +129,7 @@ double Trainer::validate() {
   device_.zero(loss_sum, 4, stream_);
   for (std::int64_t b = 0; b < validation_batches_; ++b) {
     for (std::int64_t m = 0; m < sampler_.micro_batches(batch_layout_); ++m) {
-      sampler_.validation_batch(b, batch_layout_, m, batch_);
-      const auto [tokens, targets] = upload_.upload(batch_);
+      const auto [tokens, targets] = upload([&] { sampler_.validation_batch(b, batch_layout_, m, batch_); });
       model_.evaluate(tokens, targets, loss_sum);
     }
   }

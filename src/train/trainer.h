@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <vector>
 
 #include "src/data/sampler.h"
@@ -59,6 +60,8 @@ class Trainer {
   ShardedModel& model() { return model_; }
 
  private:
+  /// `fill` reads the batch that is then brought to the device.
+  BatchUpload::OnDevice upload(const std::function<void()>& fill);
   using Clock = std::chrono::steady_clock;
 
   std::vector<TensorChecks::Finding> findings(std::vector<std::int32_t> counts);

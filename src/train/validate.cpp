@@ -6,6 +6,7 @@
 #include "src/model/parameters.h"
 #include "src/ops/recipe.h"
 #include "src/train/checkpoint_interval.h"
+#include "src/train/profile_steps.h"
 #include "src/train/schema.h"
 #include "src/train/settings_check.h"
 #include "src/train/wall_clock.h"
@@ -242,6 +243,22 @@ void check_wall_time(const RunConfig& c, const Origins& at) {
                "expected minutes such as 90, or H:MM:SS such as 23:50:00; 0 for none");
 }
 
+void check_profile(const RunConfig& c, const Origins& at) {
+  const std::string& text = c.train.profile;
+  const auto steps = parse_profile_steps(text);
+  if (!steps || steps->first > steps->last) {
+    throw refuse(at, "train.profile", in_quotes(text),
+                 "expected off, or two steps from 1, the second not before the first, such as 10-12");
+  }
+  if (steps->count() > ProfileSteps::most) {
+    throw refuse(at, "train.profile", in_quotes(text), "{} steps, expected at most {}", steps->count(),
+                 ProfileSteps::most);
+  }
+  if (steps->last > c.train.steps) {
+    throw refuse(at, "train.profile", in_quotes(text), "expected no step beyond train.steps = {}", c.train.steps);
+  }
+}
+
 /// Names that would have no effect, or are to be refused later, are refused now.
 void check_allowed_changes(const RunConfig& c, const Origins& at) {
   RunConfig copy = c;
@@ -347,6 +364,7 @@ void validate(const RunConfig& config, const Origins& origins) {
   check_recompute(config, origins);
   check_attention(config, origins);
   check_wall_time(config, origins);
+  check_profile(config, origins);
   check_checkpoint(config, origins);
   check_device(config, origins);
   check_nccl(config, origins);

@@ -10,8 +10,9 @@ import re
 import sys
 
 PAGES = ["README.md", "jobs/bundle-readme.md"] + [f"docs/{name}.md" for name in (
-    "architecture", "one-step", "gpu", "gpu-results", "bundle", "benchmarks", "kernel-resources", "report")]
+    "architecture", "one-step", "gpu", "gpu-results", "bundle", "benchmarks", "kernel-resources", "report", "timeline")]
 MADE = ("build/", "runs/", "data/", "text/")
+OF_A_RUN = ("config.yaml", "status.json", "profile.json", "profile-rankN.json")
 CODE = re.compile(r"^```.*?^```|`([^`\n]+)`", re.MULTILINE | re.DOTALL)
 TOP = ("src/", "kernels/", "jobs/", "slurm/", "configs/", "checkpoints/", "tests/", "docs/", "cmake/", ".ci/")
 NAMED = re.compile(r"^[\w.-]+\.(md|txt|json|cmake|sh|py)$|^LICENSE$")
@@ -33,7 +34,7 @@ def paths(text):
                     continue
                 if path.startswith(TOP):
                     yield line, re.sub(r"(:\d+|#.*)$", "", path)
-                elif match[1] is not None and NAMED.match(path) and path not in ("config.yaml", "status.json", "profile.json"):
+                elif match[1] is not None and NAMED.match(path) and path not in OF_A_RUN:
                     yield line, path
 
 

@@ -11,7 +11,7 @@
 
 #include "src/base/error.h"
 #include "src/comm/mpi/mpi_communicator.h"
-#include "src/comm/watchdog.h"
+#include "src/profile/timeline.h"
 
 namespace octet {
 namespace {
@@ -113,6 +113,51 @@ TEST_F(Trace, WithoutATraceTheCommunicatorIsUnchanged) {
   auto plain = make_self_communicator(*stream_, "self");
   Communicator* const before = plain.get();
   EXPECT_EQ(make_traced(std::move(plain), nullptr).get(), before);
+}
+
+/// With a Timeline the calls are spans too, also without a trace; those of a group are one.
+TEST(CommSpans, CarryWhatTheCallsDo) {
+  const auto stream = cpu_device().make_stream();
+  Timeline timeline(*stream);
+  const auto world = make_traced(make_mpi_communicator(*stream, "world"), nullptr);
+  const auto part = world->split(0, world->rank(), "dp_shard");
+  const int n = world->size();
+  std::vector<float> a(static_cast<std::size_t>(n) * 4, 1.0f), b = a;
+  timeline.begin();
+  timeline.begin_step(1);
+  {
+    const UnitScope unit("block.1");
+    part->group_begin();
+    part->all_gather(a.data(), b.data(), 3, DType::bf16);
+    part->all_gather(a.data(), b.data() + 2 * n, 2, DType::f32);
+    part->group_end();
+  }
+  world->all_reduce(a.data(), 2, DType::f32, ReduceOp::max);
+  part->group_begin();
+  part->group_end();
+  const Recording r = timeline.end();
+  ASSERT_EQ(r.spans.size(), 2u);
+  EXPECT_EQ(r.spans[0].name, "all_gather");
+  EXPECT_EQ(r.spans[0].kind, SpanKind::communication);
+  EXPECT_EQ(r.spans[0].group, "dp_shard");
+  EXPECT_EQ(r.spans[0].unit, "block.1");
+  EXPECT_EQ(r.spans[0].bytes, 6 * n + 8 * n);
+  EXPECT_DOUBLE_EQ(r.spans[0].bus_bytes, 14.0 * (n - 1));
+  EXPECT_EQ(r.spans[1].name, "all_reduce_max");
+  EXPECT_EQ(r.spans[1].group, "world");
+  EXPECT_EQ(r.spans[1].bytes, 8);
+  EXPECT_DOUBLE_EQ(r.spans[1].bus_bytes, 16.0 * (n - 1) / n);
+}
+
+TEST(BusBytes, AreByTheFactorsOfNcclTests) {
+  EXPECT_DOUBLE_EQ(bus_bytes("all_gather", 4, 400), 300);
+  EXPECT_DOUBLE_EQ(bus_bytes("reduce_scatter", 4, 400), 300);
+  EXPECT_DOUBLE_EQ(bus_bytes("all_to_all", 2, 400), 200);
+  EXPECT_DOUBLE_EQ(bus_bytes("all_reduce_sum", 4, 400), 600);
+  EXPECT_DOUBLE_EQ(bus_bytes("broadcast", 4, 400), 400);
+  for (const char* operation : {"all_gather", "all_reduce_max", "broadcast"}) {
+    EXPECT_DOUBLE_EQ(bus_bytes(operation, 1, 400), 0) << operation;
+  }
 }
 
 }  // namespace

@@ -1,8 +1,10 @@
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "src/base/error.h"
@@ -18,6 +20,20 @@ TEST(CpuDevice, DescribesItself) {
   EXPECT_GT(cpu_device().memory_bytes(), 1 << 20);
   EXPECT_EQ(name_of(DeviceType::cpu), "cpu");
   EXPECT_EQ(name_of(DeviceType::cuda), "cuda");
+}
+
+TEST(CpuDevice, TimingEventsKeepTheTimeAndOthersDoNot) {
+  const auto stream = cpu_device().make_stream();
+  const auto a = cpu_device().make_timing_event(), b = cpu_device().make_timing_event();
+  const auto plain = cpu_device().make_event();
+  stream->record(*a);
+  stream->record(*plain);
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  stream->record(*b);
+  EXPECT_TRUE(b->complete());
+  EXPECT_GE(b->seconds_since(*a), 0.002);
+  EXPECT_EQ(b->seconds_since(*a), -a->seconds_since(*b));
+  EXPECT_THROW(plain->seconds_since(*a), Error);
 }
 
 TEST(CpuDevice, AllocationsAreAlignedAndWritable) {

@@ -56,6 +56,7 @@ class Replicas : public TrainerTest {
     trainer.model().weights_changed();
     const StopSignal signal;
     Checkpointing checkpoints(config_, environment, trainer, log, {});
+    Profiler profiler(config_, environment, directory, 0);
     Ended ended;
     testing::internal::CaptureStderr();
     ended.code = train_steps({.config = config_,
@@ -63,6 +64,7 @@ class Replicas : public TrainerTest {
                               .trainer = trainer,
                               .log = log,
                               .checkpoints = checkpoints,
+                              .profiler = profiler,
                               .stop = StopRequest(signal, WallClock(0), ""),
                               .plan = {}},
                              ended.done);

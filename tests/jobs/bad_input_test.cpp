@@ -75,6 +75,12 @@ TEST_F(BadInput, CommandLines) {
   refuses("run.yaml --cpu.gemm fp16", {"--cpu.gemm = \"fp16\"", "auto, f32, bf16"});
   refuses("run.yaml --comm.timeout_seconds 0", {"--comm.timeout_seconds = 0", "> 0"});
   refuses("run.yaml --device cuda", {"this build has no CUDA backend", "--device cpu"});
+  const std::string profile = "run.yaml --train.profile ";
+  for (const std::string bad : {"on", "5", "0-3", "3-2", "2-3x", "2-3-4", "-3"}) {
+    refuses(profile + bad, {"train.profile = \"" + bad + "\"", "expected off, or two steps", "such as 10-12"});
+  }
+  refuses(profile + "1-21 --train.steps 30", {"train.profile = \"1-21\"", "21 steps", "at most 20"});
+  refuses(profile + "19-21", {"train.profile = \"19-21\"", "no step beyond train.steps = 20"});
   refuses("run.yaml --train.validate_every 5 --data.validation_fraction 0",
           {"train.validate_every = 5", "data.validation_fraction = 0"});
 }

@@ -67,6 +67,7 @@ class RecordingDevice final : public Device {
   std::int64_t memory_bytes() const override { return cpu_device().memory_bytes(); }
   std::unique_ptr<Stream> make_stream() override { return std::make_unique<RecordingStream>(*this, recording_); }
   std::unique_ptr<Event> make_event() override { return std::make_unique<RecordingEvent>(recording_); }
+  std::unique_ptr<Event> make_timing_event() override { return make_event(); }
   void* allocate(std::int64_t bytes) override { return cpu_device().allocate(bytes); }
   void deallocate(void* memory, std::int64_t bytes) noexcept override { cpu_device().deallocate(memory, bytes); }
   void* allocate_host(std::int64_t bytes) override { return cpu_device().allocate_host(bytes); }

@@ -116,6 +116,7 @@ TEST(Settings, WhatOnlySaysWhereAndHowFastMayChange) {
   now.train.steps += 1000;
   now.train.micro_batch = 1;
   now.train.log_every = 7;
+  now.train.profile = "10-12";
   now.train.max_wall_time = "1:00:00";
   now.data.train[0].path = "/elsewhere/english";
   now.parallel.dp_shard = 4;
@@ -129,9 +130,9 @@ TEST(Settings, WhatOnlySaysWhereAndHowFastMayChange) {
     EXPECT_NE(c.then, c.now);
   }
   EXPECT_EQ(keys, (std::vector<std::string>{"model", "device", "run.dir", "train.steps", "train.micro_batch",
-                                            "train.log_every", "train.max_wall_time", "data.train", "parallel.dp_shard",
-                                            "checkpoint.interval", "comm.timeout_seconds", "cpu.threads",
-                                            "cuda.deterministic"}));
+                                            "train.log_every", "train.profile", "train.max_wall_time", "data.train",
+                                            "parallel.dp_shard", "checkpoint.interval", "comm.timeout_seconds",
+                                            "cpu.threads", "cuda.deterministic"}));
 }
 
 TEST(Settings, WhatRoundsOtherwiseIsSaid) {
@@ -140,8 +141,8 @@ TEST(Settings, WhatRoundsOtherwiseIsSaid) {
                           "cuda.deterministic", "float8.recipe", "parallel.async_tp"}) {
     EXPECT_FALSE(keeps_bits(key, before)) << key;
   }
-  for (const char* key :
-       {"cpu.threads", "recompute.mode", "parallel.tp_keep_gathered", "parallel.overlap", "comm.trace", "run.dir"}) {
+  for (const char* key : {"cpu.threads", "recompute.mode", "parallel.tp_keep_gathered", "parallel.overlap",
+                          "comm.trace", "run.dir", "train.profile"}) {
     EXPECT_TRUE(keeps_bits(key, before)) << key;
   }
   const auto said = [&](const RunConfig& now) {

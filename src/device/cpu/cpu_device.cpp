@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -19,11 +20,26 @@ class CpuEvent final : public Event {
   void synchronize() const override {}
 };
 
+class CpuTimingEvent final : public Event {
+ public:
+  bool complete() const override { return true; }
+  void synchronize() const override {}
+  void stamp() { at_ = std::chrono::steady_clock::now(); }
+  double seconds_since(const Event& earlier) const override {
+    return std::chrono::duration<double>(at_ - dynamic_cast<const CpuTimingEvent&>(earlier).at_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point at_;
+};
+
 class CpuStream final : public Stream {
  public:
   explicit CpuStream(Device& device) : device_(device) {}
   Device& device() const override { return device_; }
-  void record(Event&) override {}
+  void record(Event& event) override {
+    if (auto* timing = dynamic_cast<CpuTimingEvent*>(&event)) timing->stamp();
+  }
   void wait(const Event&) override {}
   void synchronize() override {}
 
@@ -53,6 +69,7 @@ class CpuDevice final : public Device {
 
   std::unique_ptr<Stream> make_stream() override { return std::make_unique<CpuStream>(*this); }
   std::unique_ptr<Event> make_event() override { return std::make_unique<CpuEvent>(); }
+  std::unique_ptr<Event> make_timing_event() override { return std::make_unique<CpuTimingEvent>(); }
 
   void* allocate(std::int64_t bytes) override {
     constexpr std::int64_t huge_page = 2 << 20;

@@ -34,9 +34,9 @@ StreamHandle make_native_stream() {
   return stream;
 }
 
-EventHandle make_native_event() {
+EventHandle make_native_event(unsigned flags = cudaEventDisableTiming) {
   EventHandle event;
-  check(cudaEventCreateWithFlags(event.out(), cudaEventDisableTiming), "creating an event");
+  check(cudaEventCreateWithFlags(event.out(), flags), "creating an event");
   return event;
 }
 
@@ -46,6 +46,7 @@ cudaStream_t native(const Stream& stream) {
 
 class CudaEvent final : public Event {
  public:
+  explicit CudaEvent(bool timing) : timing_(timing) {}
   bool complete() const override {
     const cudaError_t status = cudaEventQuery(event_.get());
     if (status == cudaErrorNotReady) {
@@ -56,10 +57,18 @@ class CudaEvent final : public Event {
     return true;
   }
   void synchronize() const override { check(cudaEventSynchronize(event_.get()), "work before an event"); }
+  double seconds_since(const Event& earlier) const override {
+    const auto& since = dynamic_cast<const CudaEvent&>(earlier);
+    if (!timing_ || !since.timing_) return Event::seconds_since(earlier);
+    float milliseconds = 0;
+    check(cudaEventElapsedTime(&milliseconds, since.get(), get()), "the time between two events");
+    return static_cast<double>(milliseconds) / 1e3;
+  }
   cudaEvent_t get() const { return event_.get(); }
 
  private:
-  EventHandle event_ = make_native_event();
+  bool timing_;
+  EventHandle event_ = make_native_event(timing_ ? cudaEventDefault : cudaEventDisableTiming);
 };
 
 /// The device's memory pool in the order of a stream of its own, so that neither call waits for the device: what is
@@ -169,7 +178,8 @@ class CudaDevice final : public Device {
   std::int64_t used_bytes() const override { return memory_now().total - memory_now().free; }
 
   std::unique_ptr<Stream> make_stream() override { return std::make_unique<CudaStream>(*this, pool_); }
-  std::unique_ptr<Event> make_event() override { return std::make_unique<CudaEvent>(); }
+  std::unique_ptr<Event> make_event() override { return std::make_unique<CudaEvent>(false); }
+  std::unique_ptr<Event> make_timing_event() override { return std::make_unique<CudaEvent>(true); }
 
   void* allocate(std::int64_t bytes) override {
     void* memory = nullptr;

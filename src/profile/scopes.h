@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace octet {
+
+/// Says what unit of the model the main thread works for ("block.3"), for the watchdog, the traces and NVTX. Nests.
+/// Main thread only; `name` must outlive the scope.
+class UnitScope {
+ public:
+  explicit UnitScope(std::string_view name);
+  ~UnitScope();
+  UnitScope(const UnitScope&) = delete;
+  UnitScope& operator=(const UnitScope&) = delete;
+
+  /// Name of the innermost unit, empty outside of any.
+  static std::string_view current();
+
+ private:
+  std::string_view outer_;
+};
+
+/// What a training step does with a unit; `phase` in the timeline's files. (Phase of src/comm/watchdog.h is another
+/// matter: parts of a run that differ in how long an operation may take.)
+enum class StepPart : std::uint8_t { other, data, forward, recompute, backward, optimizer };
+
+constexpr std::string_view name_of(StepPart part) {
+  constexpr std::string_view names[] = {"other", "data", "forward", "recompute", "backward", "optimizer"};
+  return names[static_cast<int>(part)];
+}
+
+/// Says which part of the step the main thread is in; outside of any it is `other`. Nests. Main thread only.
+class StepPartScope {
+ public:
+  explicit StepPartScope(StepPart part);
+  ~StepPartScope();
+  StepPartScope(const StepPartScope&) = delete;
+  StepPartScope& operator=(const StepPartScope&) = delete;
+
+  static StepPart current();
+
+ private:
+  StepPart outer_;
+};
+
+}  // namespace octet
