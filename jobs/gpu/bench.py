@@ -268,6 +268,7 @@ class Runner:
                    str(row["micro_batches"]), "--train.steps", str(row["warmup"] + row["steps"]),
                    "--data.train", self.tokens, "--data.validation_fraction", "0",
                    "--schedule.kind", "constant", "--checkpoint.interval", "off", "--run.dir", run]
+        command += ["--float8.recipe", row["recipe"]] if row["recipe"] else []
         with open(self.log + ".out", "w", encoding="utf-8") as out:
             code = self.prepare_tokens() or self.start(command, out.write)
         if self.cut(code):

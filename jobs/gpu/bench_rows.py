@@ -24,6 +24,7 @@ RECIPE_MODES = {"forward": ["delayed_casts", "rowwise", "rowwise_casts"],
                 "grad_input": ["delayed_casts", "rowwise", "rowwise_casts", "gw_hp", "gw_hp_casts"],
                 "grad_weight": ["delayed_casts", "rowwise", "rowwise_casts"]}
 PRECISIONS = ["bf16", "float8"]
+RECIPES = ["rowwise", "rowwise_with_gw_hp", "delayed"]  # beside tensorwise, which is float8
 # Steps of a row: the first ones load, choose plans and warm the chip.
 WARMUP, STEPS = 3, 8
 
@@ -263,15 +264,19 @@ def blocks_that_fit(m, memory, micro_batches=1):
     return int((0.8 * memory - 4 * parameters) // one)
 
 
-def step(model, precision, layers, micro_batches=1):
+def label_of(precision, recipe=None):
+    return f"{precision}-{recipe}" if recipe else precision
+
+
+def step(model, precision, layers, micro_batches=1, recipe=None):
     """A training step of one sequence a micro-batch: the blocks on a vocabulary of bytes, or the 1.8B model whole."""
     m = MODELS[model]
     shape = dict(m, layers=layers)
     if model in STACKS:
         shape["vocab_size"] = 256
     suffix = f"/{micro_batches}-micro-batches" if micro_batches > 1 else ""
-    return dict(row=f"step/{model}/{precision}/{layers}-blocks{suffix}", op="step", name=model, model=shape,
-                precision=precision, seq_len=TOKENS, micro_batches=micro_batches, warmup=WARMUP, steps=STEPS,
+    return dict(row=f"step/{model}/{label_of(precision, recipe)}/{layers}-blocks{suffix}", op="step", name=model, model=shape,
+                precision=precision, recipe=recipe, seq_len=TOKENS, micro_batches=micro_batches, warmup=WARMUP, steps=STEPS,
                 flops=TOKENS * micro_batches * model_flops(shape), bytes=0)
 
 
@@ -285,6 +290,15 @@ def step_rows(memory):
                 most = min(max(blocks_that_fit(MODELS[model], memory), 2), MODELS[model]["layers"])
                 rows += [step(model, precision, n, micro_batches) for n in (1, most)]
         rows += [step("1.8b", precision, MODELS["1.8b"]["layers"], micro_batches) for precision in reversed(PRECISIONS)]
+    return rows
+
+
+def recipe_step_rows(memory):
+    """The stacks again in the other recipes of float8: Octet's alone, beside its tensorwise steps."""
+    rows = []
+    for model in STACKS:
+        most = min(max(blocks_that_fit(MODELS[model], memory), 2), MODELS[model]["layers"])
+        rows += [step(model, "float8", n, recipe=recipe) for recipe in RECIPES for n in (1, most)]
     return rows
 
 
@@ -358,4 +372,4 @@ def groups(memory=80e9):
     for (name, precision, micro_batches), rows in by_run.items():
         label = f"step/{name}/{precision}" + (f"/{micro_batches}" if micro_batches > 1 else "")
         out += [(label, "octet", rows), (label, "torch", rows)]
-    return out
+    return out + [("step/recipes", "octet", recipe_step_rows(memory))]

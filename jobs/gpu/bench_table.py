@@ -96,6 +96,22 @@ def block_seconds(m, by, model, precision, micro_batches=1):
     return {"seconds": seconds, "memory": heights[high].get("memory_bytes"), "blocks": high}
 
 
+def recipe_steps(m):
+    """Of each stack a block in every recipe, against tensorwise and bf16 of the same program."""
+    rows = []
+    for model in STACKS:
+        seconds = {label: (block_seconds(m, "octet", model, label) or {}).get("seconds")
+                   for label in PRECISIONS + [bench_rows.label_of("float8", r) for r in bench_rows.RECIPES]}
+        for recipe in bench_rows.RECIPES:
+            mine = seconds[bench_rows.label_of("float8", recipe)]
+            if mine:
+                rows.append([model, recipe, f"{mine * 1e3:.2f}", ratio(seconds["float8"], mine), ratio(seconds["bf16"], mine)])
+    if not rows:
+        return ""
+    head = ["model", "recipe", "ms", "speed, of tensorwise", "speed, of bf16"]
+    return "### Training step of the other recipes, Octet, one block\n\n" + table(head, rows) + "\n"
+
+
 def whole_seconds(m, by, model, precision, micro_batches):
     layers = MODELS[model]["layers"]
     found = m.get(by, bench_rows.step(model, precision, layers, micro_batches)["row"])
@@ -291,6 +307,6 @@ def failures(m):
 
 def render(results):
     m = Measured(results)
-    parts = [header(m, results) + "\n", m.table(steps, 1), m.table(steps, 4), m.table(gemms), m.table(recipe_gemms), m.table(attentions),
+    parts = [header(m, results) + "\n", m.table(steps, 1), m.table(steps, 4), m.table(recipe_steps), m.table(gemms), m.table(recipe_gemms), m.table(attentions),
              m.table(kernels), m.table(where_all), failures(m)]
     return "".join(parts).rstrip("\n")

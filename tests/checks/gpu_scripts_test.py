@@ -294,6 +294,11 @@ class BenchTest(ScriptTest):
         self.assertIn("--precision bf16 --device cuda", octet[0]["command"])
         self.assertNotIn("/tmp", octet[0]["command"])
 
+    def test_a_step_of_a_recipe_asks_for_it(self):
+        _, text, last = self.bench("--only", "step/8b/float8-delayed/1-blocks$")
+        self.assertRegex(last, "^bench: PASSED: 1 rows measured", text)
+        self.assertIn("--float8.recipe delayed", self.results()[0]["command"])
+
     def test_without_torch_its_rows_are_skipped(self):
         code, _, last = self.bench("--only", "copy|^torch:gemm/1024x", NO_TORCH="1")
         self.assertEqual(code, 0)
@@ -430,6 +435,13 @@ class TableTest(unittest.TestCase):
         text = bench_table.render(results)
         self.assertRegex(text, r"\| square 8192 \| forward \| 8192 x 8192 x 8192 \| 1,000 \(51 %\) \| - \| 600 \(30 %\) \| 800 \(40 %\) \|")
         self.assertNotIn("of the recipes", bench_table.render(results[:1]))
+
+    def test_steps_of_recipes_stand_beside_tensorwise_and_bf16(self):
+        results = [self.result("octet", bench_rows.step("8b", p, n, recipe=recipe), 0.010 + n * block)
+                   for p, recipe, block in (("bf16", None, 0.120), ("float8", None, 0.080), ("float8", "rowwise", 0.100))
+                   for n in (1, 3)]
+        self.assertRegex(bench_table.render(results), r"\| 8b \| rowwise \| 100.00 \| 0.80 \| 1.20 \|")
+        self.assertNotIn("other recipes", bench_table.render(results[:4]))
 
     def test_where_the_time_goes_needs_every_op(self):
         copy = bench_rows.copy()
