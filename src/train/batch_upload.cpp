@@ -20,7 +20,7 @@ BatchUpload::OnDevice BatchUpload::upload(const Batch& batch) {
   const HostSpan span("upload batch");
   Slot& slot = slots_[next_];
   next_ = (next_ + 1) % slots_.size();
-  if (slot.used) slot.taken->synchronize();
+  if (slot.used && !slot.taken->complete()) slot.taken->synchronize();  // two micro-batches ahead of the device
   const std::int64_t bytes = tokens_.view().bytes();
   char* tokens = slot.host.as<char>();
   char* targets = tokens + bytes;
