@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "src/comm/watchdog.h"
+
 namespace octet::checkpoint {
 namespace {
 
@@ -66,6 +68,7 @@ void Snapshot::take(std::span<const DevicePiece> pieces, const SavePlan& plan, i
     const std::int64_t bytes = piece.box.extent.elements() * size_of(piece.tensor.dtype);
     stream.device().copy_to_host(to + offsets[i], piece.data, bytes, stream);
   }
+  const OperationScope operation("wait for the device");
   stream.synchronize();
   pieces_.clear();
   int member = 0;

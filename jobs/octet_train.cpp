@@ -74,12 +74,16 @@ int train(const CommandLine& command, MpiRuntime& mpi) {
       config.comm.trace ? Traces{&communication, &gemms, timeline.get()} : Traces{.timeline = timeline.get()};
   const auto host_stream = cpu_device().make_stream();
   auto hosts = make_mpi_communicator(*host_stream, "control");
-  Mesh mesh(make_traced(make_world(*stream, *hosts, config.nccl), traces.communication), mesh_shape(config.parallel));
+  WaitMeter waits;
+  Mesh mesh(make_traced(make_world(*stream, *hosts, config.nccl), traces.communication,
+                        config.train.slow_rank_every > 0 ? &waits : nullptr),
+            mesh_shape(config.parallel));
   const auto control = make_traced(std::move(hosts), traces.communication);
   return run_training(config, {.mesh = mesh,
                                .control = *control,
                                .stream = *stream,
                                .traces = traces,
+                               .waits = &waits,
                                .ranks_on_node = mpi.local_size(),
                                .node = mpi.node(),
                                .config_name = config_name(command),

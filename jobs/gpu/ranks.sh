@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Checks several ranks that share this machine's GPU and speak through NCCL, in at most 8 minutes: every collective's
 # contract at 2 and 4 ranks, trainers of every layout (FSDP, replicas, tensor parallelism and both) whose losses must be
-# the CPU's, and that the end of one rank ends the others within 10 s. Needs no network. Skips with a reason where there
-# is no GPU.
+# the CPU's, and that a rank that is killed or stopped ends the other within 10 s. Needs no network. Skips with a reason
+# where there is no GPU.
 # Usage: jobs/gpu/ranks.sh [--output DIR]
 #   --output DIR   where logs go (default runs/gpu-ranks-DATE)
 # Ends with one line: ranks: PASSED, FAILED or SKIPPED, and why.
@@ -37,41 +37,48 @@ check_suite() {  # RANKS
   python3 "$here/count_tests.py" "$report" "$code" || failures+=("$1 ranks (see $log)")
 }
 
-# A run that would last for ever, of two ranks; then one of them is killed.
-check_end() {
-  local run=$output/end log=$output/end.log launcher victim
-  echo "== one rank of two is killed (log: $log)"
-  python3 "$here/make_text.py" "$output/text.txt" 200000
-  "$bin/octet" prepare --input "$output/text.txt" --output "$output/tokens" >"$output/prepare.log" 2>&1
-  "$mpiexec" -n 2 "$bin/octet-train" --model 10m --device cuda --nccl.ranks_per_gpu 2 --train.steps 1000000 \
-    --train.seq_len 128 --train.global_batch 2 --train.micro_batch 1 --data.train "$output/tokens" \
-    --checkpoint.interval off --run.dir "$run" >"$log" 2>&1 &
+# Ranks of that run, not their launcher.
+ranks_of() { pgrep -f -- "^[^ ]*octet-train .*--run.dir $1( |\$)" || true; }
+
+# end_one SIGNAL: a run that would last for ever, of two ranks, one of which gets the signal. The launcher leaves the
+# other alone: it must find out by itself, within comm.timeout_seconds of 5 and what its end takes.
+end_one() {
+  local run=$output/end-$1 log=$output/end-$1.log launcher victim before
+  echo "== one rank of two gets SIG$1 (log: $log)"
+  "$mpiexec" -disable-auto-cleanup -n 2 "$bin/octet-train" --model 10m --device cuda --nccl.ranks_per_gpu 2 \
+    --train.steps 1000000 --train.seq_len 128 --train.global_batch 2 --train.micro_batch 1 \
+    --data.train "$output/tokens" --comm.timeout_seconds 5 --checkpoint.interval off --run.dir "$run" >"$log" 2>&1 &
   launcher=$!
   for ((i = 0; i < 600; ++i)); do
-    [[ -s $run/metrics.jsonl ]] && break
+    [[ ! -s $run/metrics.jsonl ]] || break
     kill -0 "$launcher" 2>/dev/null || break
     sleep 0.1
   done
-  victim=$(pgrep -f -- "octet-train .*--run.dir $run" | tail -n 1 || true)
+  victim=$(ranks_of "$run" | tail -n 1)
   if [[ ! -s $run/metrics.jsonl || -z $victim ]]; then
     failures+=("the run of two ranks did not begin (see $log)")
     kill "$launcher" 2>/dev/null || true
     return
   fi
-  local before=$SECONDS
-  kill -9 "$victim"
-  for ((i = 0; i < 200; ++i)); do
-    pgrep -f -- "octet-train .*--run.dir $run" >/dev/null || break
+  before=$SECONDS
+  kill -s "$1" "$victim"
+  for ((i = 0; i < 300; ++i)); do
+    [[ -n $(ranks_of "$run" | grep -vx "$victim" || true) ]] || break
     sleep 0.1
   done
-  if ((i == 200)); then
-    failures+=('ranks were alive 20 s after one had been killed')
-    pkill -9 -f -- "octet-train .*--run.dir $run" || true
-  elif ((SECONDS - before > 10)); then
-    failures+=("the others ended after $((SECONDS - before)) s")
-  fi
-  wait "$launcher" || true
-  echo "all ranks had ended after $((SECONDS - before)) s"
+  if ((SECONDS - before > 10)); then failures+=("SIG$1: the other rank lived for $((SECONDS - before)) s (see $log)"); fi
+  echo "the other rank had ended after $((SECONDS - before)) s"
+  kill -9 "$victim" "$launcher" 2>/dev/null || true
+  ranks_of "$run" | xargs -r kill -9
+  wait "$launcher" 2>/dev/null || true
+}
+
+check_end() {
+  python3 "$here/make_text.py" "$output/text.txt" 200000
+  "$bin/octet" prepare --input "$output/text.txt" --output "$output/tokens" >"$output/prepare.log" 2>&1 ||
+    { failures+=('octet prepare') && return; }
+  end_one KILL
+  end_one STOP
 }
 
 cd "$root"  # models are found from here, too

@@ -16,7 +16,8 @@ namespace {
 
 class TracedCommunicator final : public Communicator {
  public:
-  TracedCommunicator(std::unique_ptr<Communicator> inner, CommTrace* trace) : inner_(std::move(inner)), trace_(trace) {}
+  TracedCommunicator(std::unique_ptr<Communicator> inner, CommTrace* trace, WaitMeter* meter)
+      : inner_(std::move(inner)), trace_(trace), meter_(meter) {}
 
   int rank() const override { return inner_->rank(); }
   int size() const override { return inner_->size(); }
@@ -48,15 +49,17 @@ class TracedCommunicator final : public Communicator {
   void barrier() override {
     run("barrier", 0, DType::u8, 1, [&] { inner_->barrier(); });
   }
+  /// What MPI posts within a group it completes at the end; NCCL launches all there.
   void group_begin() override {
     ++depth_;
     inner_->group_begin();
   }
   void group_end() override {
-    if (--depth_ > 0 || !group_) {
-      inner_->group_end();
-      return;
-    }
+    if (--depth_ > 0) return inner_->group_end();
+    metered([&] { end_group(); });
+  }
+  void end_group() {
+    if (!group_) return inner_->group_end();
     Timeline& timeline = *Timeline::recording();
     if (!group_->span) group_->span = timeline.open(stream(), group_->info);
     inner_->group_end();
@@ -65,13 +68,13 @@ class TracedCommunicator final : public Communicator {
     group_.reset();
   }
   std::unique_ptr<Communicator> split(int color, int key, std::string name) override {
-    return make_traced(inner_->split(color, key, std::move(name)), trace_);
+    return make_traced(inner_->split(color, key, std::move(name)), trace_, meter_);
   }
   std::unique_ptr<Communicator> on_stream(Stream& stream, std::string name) override {
-    return make_traced(inner_->on_stream(stream, std::move(name)), trace_);
+    return make_traced(inner_->on_stream(stream, std::move(name)), trace_, meter_);
   }
   std::unique_ptr<Communicator> split_by_node(std::string name) override {
-    return make_traced(inner_->split_by_node(std::move(name)), trace_);
+    return make_traced(inner_->split_by_node(std::move(name)), trace_, meter_);
   }
   std::int64_t scratch_bytes() const override { return inner_->scratch_bytes(); }
   [[noreturn]] void abort(int exit_code) override {
@@ -102,8 +105,16 @@ class TracedCommunicator final : public Communicator {
       SpanInfo whole = info;
       whole.bytes = bytes;
       whole.bus_bytes = bus_bytes(operation, size(), bytes);
-      timed(stream(), whole, call);
+      metered([&] { timed(stream(), whole, call); });
     }
+  }
+
+  template <typename Call>
+  void metered(Call&& call) {
+    if (meter_ == nullptr || size() == 1) return call();
+    meter_->begin(stream());
+    call();
+    meter_->end(stream());
   }
 
   /// MPI posts each call of a group at once, NCCL launches all at its end: there the span begins.
@@ -120,6 +131,7 @@ class TracedCommunicator final : public Communicator {
 
   std::unique_ptr<Communicator> inner_;
   CommTrace* trace_;
+  WaitMeter* meter_;
   int depth_ = 0;               ///< of group_begin
   std::optional<Group> group_;  ///< with calls in it, while a Timeline records
 };
@@ -130,9 +142,9 @@ bool matches(const CommRecord& r, std::string_view operation, std::string_view g
 
 }  // namespace
 
-std::unique_ptr<Communicator> make_traced(std::unique_ptr<Communicator> inner, CommTrace* trace) {
-  if (trace == nullptr && Timeline::current() == nullptr) return inner;
-  return std::make_unique<TracedCommunicator>(std::move(inner), trace);
+std::unique_ptr<Communicator> make_traced(std::unique_ptr<Communicator> inner, CommTrace* trace, WaitMeter* meter) {
+  if (trace == nullptr && meter == nullptr && Timeline::current() == nullptr) return inner;
+  return std::make_unique<TracedCommunicator>(std::move(inner), trace, meter);
 }
 
 double bus_bytes(std::string_view operation, int ranks, std::int64_t bytes) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "src/comm/communicator.h"
+#include "src/comm/wait_meter.h"
 
 namespace octet {
 
@@ -45,8 +46,10 @@ class CommTrace {
 };
 
 /// `inner` that also records every call, and those of the groups split from it, in `trace`, which must outlive it, and
-/// as spans of the Timeline that lives now, whenever that records. Without either it is `inner` itself.
-std::unique_ptr<Communicator> make_traced(std::unique_ptr<Communicator> inner, CommTrace* trace);
+/// as spans of the Timeline that lives now, whenever that records, and their time in `meter`, which must outlive it.
+/// Without any of them it is `inner` itself.
+std::unique_ptr<Communicator> make_traced(std::unique_ptr<Communicator> inner, CommTrace* trace,
+                                          WaitMeter* meter = nullptr);
 
 /// What a collective brings through the slowest link of a rank at least, by the factors of nccl-tests
 /// (doc/PERFORMANCE.md, "bus bandwidth"): bytes · (n - 1)/n for all_gather, reduce_scatter and all_to_all, twice that

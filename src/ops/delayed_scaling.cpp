@@ -16,6 +16,7 @@ DelayedScaling::DelayedScaling(const CastCounts& casts, const DelayedSettings& s
   if (stream == nullptr) return;
   device_ = &stream->device();
   values_ = Buffer(*device_, bytes(), Purpose::parameters);
+  steps_to_copy_ = HostBuffer(*device_, 2 * sizeof steps_);
   reset(*stream);
 }
 
@@ -57,8 +58,9 @@ void DelayedScaling::finish_step(Stream& stream, const KernelTable& kernels) {
                                   .most_recent = settings_.most_recent,
                                   .power_of_two = settings_.power_of_two,
                                   .first = !known()});
-  ++steps_;
-  device_->copy_from_host(device_steps(), &steps_, 4, stream);
+  auto* host = steps_to_copy_.as<std::int32_t>() + steps_ % 2;
+  *host = ++steps_;
+  device_->copy_from_host(device_steps(), host, 4, stream);
 }
 
 void DelayedScaling::reset(Stream& stream) {

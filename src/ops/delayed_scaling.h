@@ -1,5 +1,6 @@
 #pragma once
 
+#include "src/device/host_buffer.h"
 #include "src/ops/scaling.h"
 
 namespace octet {
@@ -46,8 +47,9 @@ class DelayedScaling final : public Float8Scaling {
   CastCounts casts_;
   DelayedSettings settings_;
   Device* device_ = nullptr;
-  Buffer values_;           ///< [4 + history, casts], and the number of steps
-  std::int32_t steps_ = 0;  ///< finished steps that the history knows of
+  Buffer values_;             ///< [4 + history, casts], and the number of steps
+  std::int32_t steps_ = 0;    ///< finished steps that the history knows of
+  HostBuffer steps_to_copy_;  ///< [2], in turns: two steps at most are under way
 };
 
 }  // namespace octet

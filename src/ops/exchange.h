@@ -31,9 +31,9 @@ class Exchange {
   /// output = this part's rows of the sum of all ranks' partials, formed in fp32 in rank order and rounded once.
   /// `workspace` has scatter_workspace(partial) bytes.
   virtual void scatter_rows(const Tensor& partial, const Tensor& output, void* workspace) = 0;
-  /// What travels whole and is summed after the exchange takes as much memory again: bf16 partials, and parts.
+  /// bf16 partials travel whole and are summed after the exchange, so they take as much memory again.
   std::int64_t scatter_workspace(const Tensor& partial) const {
-    return part_.count == 1 || (partial.dtype == DType::f32 && !pipelined_) ? 0 : partial.bytes();
+    return part_.count == 1 || partial.dtype == DType::f32 ? 0 : partial.bytes();
   }
 
   /// In parts (asynchronous tensor parallelism): each rank's rows travel for themselves, on a stream of the exchange's
@@ -52,6 +52,7 @@ class Exchange {
   /// What follows on the op's stream finds the rows of arriving(step) in their place.
   virtual void await_arrival(int step) = 0;
   /// The op's stream has been given what writes the rows of leaving(step).
+  /// `workspace` has as many bytes as the partial sum.
   virtual void send_part(int step, const Tensor& partial, void* workspace) = 0;
   /// After the last step: output as in scatter_rows.
   virtual void finish_scatter(const Tensor& partial, const Tensor& output, void* workspace) = 0;

@@ -62,7 +62,7 @@ void sum_rows(OpContext& context, const Tensor& partial, const Tensor& output, c
     return scatter_rows(context, partial, output);
   }
   const ArenaScope scope(context.scratch);
-  void* workspace = context.scratch.allocate(exchange.scatter_workspace(partial));
+  void* workspace = context.scratch.allocate(partial.bytes());
   const std::int64_t rows = output.shape[0];
   for (int step = 0; step < parts(context); ++step) {
     work(exchange.leaving(step) * rows, rows);

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "src/comm/watchdog.h"
+
 #include "src/profile/timeline.h"
 
 namespace octet {
@@ -20,7 +22,10 @@ BatchUpload::OnDevice BatchUpload::upload(const Batch& batch) {
   const HostSpan span("upload batch");
   Slot& slot = slots_[next_];
   next_ = (next_ + 1) % slots_.size();
-  if (slot.used && !slot.taken->complete()) slot.taken->synchronize();  // two micro-batches ahead of the device
+  if (slot.used && !slot.taken->complete()) {  // the host is two micro-batches ahead
+    const OperationScope operation("wait for the device");
+    slot.taken->synchronize();
+  }
   const std::int64_t bytes = tokens_.view().bytes();
   char* tokens = slot.host.as<char>();
   char* targets = tokens + bytes;

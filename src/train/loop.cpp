@@ -7,6 +7,7 @@
 #include "src/base/log.h"
 #include "src/comm/watchdog.h"
 #include "src/train/replica_check.h"
+#include "src/train/slow_ranks.h"
 #include "src/train/step_pipeline.h"
 
 namespace octet {
@@ -71,7 +72,9 @@ class Loop {
         done_(done),
         first_(done + 1),
         late_(reads_late(parts.config)),
-        pipeline_(parts.trainer, parts.environment.control, late_) {}
+        pipeline_(parts.trainer, parts.environment.control, late_),
+        paces_(parts.config.train.slow_rank_every, parts.config.train.slow_rank_factor, parts.environment.waits,
+               parts.environment.control, parts.environment.node) {}
 
   int run() {
     if (first_ > p_.config.train.steps) return nothing_left();
@@ -91,11 +94,12 @@ class Loop {
           p_.profiler.end_run(step);
           return end(*ending, result);
         }
+        paces_.step(result.step);
         p_.checkpoints.poll();
         if (boundary) save(result);
       }
       p_.profiler.end_step(step);
-      if (step > first_) slowest_ = std::max(slowest_, seconds_since(start));
+      if (step > first_ + (late_ ? 1 : 0)) slowest_ = std::max(slowest_, seconds_since(start));
     }
   }
 
@@ -166,6 +170,7 @@ class Loop {
   }
 
   int end(Ending ending, const StepResult& result) {
+    while (p_.trainer.under_way() > 0) p_.trainer.collect();  // of a step after one that was skipped
     const bool keeps = ending.exit_code == ExitCode::finished || ending.stop != StopReason::none;
     if (keeps && result.is_finite()) {
       p_.checkpoints.finish(done_, result.loss);
@@ -189,6 +194,7 @@ class Loop {
   const std::int64_t first_;
   const bool late_;
   StepPipeline pipeline_;
+  SlowRankWatch paces_;
   double slowest_ = 0;   ///< seconds of the slowest step but the first, with what followed it
   bool wanted_ = false;  ///< a checkpoint is due; the same on every rank
 };

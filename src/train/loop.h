@@ -25,7 +25,8 @@ struct LoopParts {
 
 /// Steps with their log lines, validations, health checks and checkpoints until the last one, a stop request or a bad
 /// step; the log is told how it ended. Collective. Returns the exit code, the same on every rank. `done` counts
-/// finished steps: those of an earlier start when this is called; kept up to date also when an exception leaves this.
+/// finished steps whose results were read: those of an earlier start when this is called; kept up to date also when an
+/// exception leaves this.
 int train_steps(const LoopParts& parts, std::int64_t& done);
 
 }  // namespace octet

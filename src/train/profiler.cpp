@@ -47,7 +47,8 @@ void Profiler::begin_step(std::int64_t step) {
   if (finished_ || step < steps_.first || step > steps_.last) return;
   Timeline& timeline = *environment_.traces.timeline;
   if (!begun_) {
-    environment_.control.barrier();  // so that the ranks' zeros are one moment, as well as may be
+    environment_.stream.synchronize();  // a step may be under way
+    environment_.control.barrier();     // so that the ranks' zeros are one moment, as well as may be
     timeline.begin();
   }
   begun_ = true;

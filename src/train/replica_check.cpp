@@ -12,6 +12,7 @@
 
 #include "src/base/error.h"
 #include "src/comm/host_exchange.h"
+#include "src/comm/watchdog.h"
 
 namespace octet {
 namespace {
@@ -107,6 +108,7 @@ ShardHashes hash_shards(const ShardedBuffer& master, Device& device, Stream& str
     for (std::int64_t begin = 0; begin < elements; begin += piece_elements) {
       const std::int64_t bytes = std::min(piece_elements, elements - begin) * 4;
       device.copy_to_host(host.data(), master.data(i) + begin, bytes, stream);
+      const OperationScope operation("wait for the device");
       stream.synchronize();
       XXH3_64bits_update(state.get(), host.data(), static_cast<std::size_t>(bytes));
     }

@@ -2,6 +2,7 @@
 
 #include <fstream>
 
+#include "src/base/log.h"
 #include "src/model/recompute_table.h"
 #include "src/train/loop.h"
 #include "src/train/memory_plan.h"
@@ -69,6 +70,11 @@ int run_training(const RunConfig& config, const RunEnvironment& environment) {
     const auto* error = dynamic_cast<const Error*>(&e);
     log.fail(e.what(), error == nullptr ? ExitCode::internal : error->code(), done);
     write_traces();  // what led here is what one wants to see
+    // Taking a device's work apart waits for that work, and what a lost peer has left of it never ends.
+    if (environment.stream.device().type() == DeviceType::cuda) {
+      log::error("{}", e.what());
+      environment.control.abort(static_cast<int>(error == nullptr ? ExitCode::internal : error->code()));
+    }
     throw;
   }
 }

@@ -21,6 +21,7 @@ struct RunEnvironment {
   Communicator& control;  ///< the hosts of all ranks, in the mesh's order (src/comm/host_exchange.h)
   Stream& stream;
   Traces traces;
+  WaitMeter* waits = nullptr;  ///< of the mesh's groups, if they are metered
   int ranks_on_node = 1;
   std::string node;           ///< of this rank, for messages
   std::string config_name;    ///< names the default run directory

@@ -1,5 +1,7 @@
 #include "src/train/run_log.h"
 
+#include "src/train/step_pipeline.h"
+
 #include "src/base/log.h"
 #include "src/metrics/history.h"
 #include "src/metrics/peak.h"
@@ -54,6 +56,11 @@ void RunLog::start(const MemoryPlan& plan, const std::string& recompute, const T
     log::info("gradients between shards: {}, summed in fp32; gathers and reductions {}", config_.parallel.gradient_wire,
               fsdp_options(config_, mesh.dp_shard).overlap ? "on streams of their own" : "in line");
   }
+  if (mesh.tp > 1) {
+    log::info("tensor parallelism: {}", config_.parallel.async_tp ? "parts of gathers and sums travel beside the GEMMs"
+                                                                  : "gathers and sums in line");
+  }
+  if (reads_late(config_)) log::info("a step's numbers are read when the next one has been launched");
   log::info("batch: {} sequences of {} tokens a step, micro-batches of {} a rank; {} steps, {:.1f}M tokens in all",
             config_.train.global_batch, config_.train.seq_len, config_.train.micro_batch, config_.train.steps,
             static_cast<double>(config_.train.steps * config_.train.global_batch * config_.train.seq_len) / 1e6);

@@ -69,6 +69,16 @@ void declare_train(Schema& schema, TrainConfig& c) {
           "off, or A-B: where the time of steps A to B goes is recorded, printed as a table and written to "
           "profile.json "
           "and, as a trace that Perfetto opens, profile-rankN.json in the run's folder. At most 20 steps.");
+  schema.add("slow_rank_every", c.slow_rank_every)
+      .unit("steps")
+      .at_least(0)
+      .at_most(most_steps)
+      .help(
+          "Steps between comparisons of how long each rank waits in collectives: who hardly waits while the others do "
+          "holds them up, and is named with its node. 0: never.");
+  schema.add("slow_rank_factor", c.slow_rank_factor)
+      .above(1)
+      .help("By how much a rank must make the steps longer to be named.");
   schema.add_choice("late_results", c.late_results, {"auto", "true", "false"})
       .help(
           "Read the loss and norm of a step when the next has been launched, so that a GPU never waits for the host; a "

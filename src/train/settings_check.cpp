@@ -17,7 +17,7 @@ struct Changeable {
   bool same_bits = true;  ///< with another value every number comes out the same; else within rounding
 };
 
-constexpr std::array<Changeable, 32> changeable = {{{"model"},  // a name or a path; the shape is in model_shape
+constexpr std::array<Changeable, 34> changeable = {{{"model"},  // a name or a path; the shape is in model_shape
                                                     {"device", false},
                                                     {"run.dir"},
                                                     {"run.tensorboard"},
@@ -28,6 +28,8 @@ constexpr std::array<Changeable, 32> changeable = {{{"model"},  // a name or a p
                                                     {"train.log_every"},
                                                     {"train.profile"},
                                                     {"train.late_results"},
+                                                    {"train.slow_rank_every"},
+                                                    {"train.slow_rank_factor"},
                                                     {"train.max_wall_time"},
                                                     {"data.train"},
                                                     {"parallel.dp_replicate", false},

@@ -32,9 +32,10 @@ ShardedModel::ShardedModel(const LlamaSettings& settings, const OptimizerConfig&
       sink_(model_.parameters(), gradients_, reduce_group(), mesh.dp_replicate(), mesh.tp(), stream,
             fsdp.gradient_wire),
       norm_(model_.parameters(), device_, stream) {
-  if (Timeline* timeline = Timeline::current(); timeline != nullptr && fsdp.overlap) {
-    timeline->name_stream(*gather_stream_, "gathers");
-    timeline->name_stream(*reduce_stream_, "reductions");
+  if (Timeline* timeline = Timeline::current(); timeline != nullptr) {
+    if (gather_stream_) timeline->name_stream(*gather_stream_, "gathers");
+    if (reduce_stream_) timeline->name_stream(*reduce_stream_, "reductions");
+    if (tp_stream_) timeline->name_stream(*tp_stream_, "tp parts");
   }
   for (std::size_t i = 0; i < layout_.size(); ++i) {
     slices_.push_back({.parameter = master_.data(i),

@@ -81,9 +81,11 @@ void Trainer::launch(std::int64_t step) {
 
   model_.begin_step();
   for (std::int64_t m = 0; m < sampler_.micro_batches(batch_layout_); ++m) {
-    const auto start = Clock::now();
-    const auto [tokens, targets] = upload([&] { sampler_.train_batch(step - 1, batch_layout_, m, batch_); });
-    result.data_seconds += seconds_between(start, Clock::now());
+    const auto [tokens, targets] = upload([&] {
+      const auto start = Clock::now();
+      sampler_.train_batch(step - 1, batch_layout_, m, batch_);
+      result.data_seconds += seconds_between(start, Clock::now());
+    });
     model_.accumulate(tokens, targets, loss_scale, loss_sum);
   }
   model_.finish_step(step, result.lr);
@@ -114,14 +116,14 @@ BatchUpload::OnDevice Trainer::upload(const std::function<void()>& fill) {
   return upload_.upload(batch_);
 }
 
-std::vector<TensorChecks::Finding> Trainer::findings(std::vector<std::int32_t> counts) {
+std::vector<TensorChecks::Finding> Trainer::agree_on_findings(std::vector<std::int32_t> counts) {
   model_.drop_copies(counts);
   control_.all_reduce(counts.data(), static_cast<std::int64_t>(counts.size()), DType::i32, ReduceOp::sum);
   return model_.findings(counts);
 }
 
 void Trainer::name_non_finite(StepResult& result) {
-  result.non_finite = findings(result.counts);
+  result.non_finite = agree_on_findings(result.counts);
 }
 
 double Trainer::validate() {
@@ -138,7 +140,7 @@ double Trainer::validate() {
   Reading reading = reader_.read();
   const double mean = reading.loss_sum / static_cast<double>(sampler_.validation_targets(validation_batches_));
   if (!std::isfinite(mean)) {
-    for (const auto& f : findings(std::move(reading.counts))) {
+    for (const auto& f : agree_on_findings(std::move(reading.counts))) {
       if (control_.rank() == 0) {
         log::warning("validation: {} non-finite element(s) in {}, {}", f.count, f.unit, f.tensor);
       }

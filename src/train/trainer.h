@@ -64,7 +64,8 @@ class Trainer {
   BatchUpload::OnDevice upload(const std::function<void()>& fill);
   using Clock = std::chrono::steady_clock;
 
-  std::vector<TensorChecks::Finding> findings(std::vector<std::int32_t> counts);
+  /// Over all ranks. Collective over the hosts.
+  std::vector<TensorChecks::Finding> agree_on_findings(std::vector<std::int32_t> counts);
 
   const RunConfig& config_;
   Mesh& mesh_;

@@ -370,6 +370,28 @@ void validate(const RunConfig& config, const Origins& origins) {
   check_nccl(config, origins);
 }
 
+namespace {
+
+/// A group of one exchanges nothing.
+void check_nccl_groups(const RunConfig& c, const ParallelConfig& p, const Origins& at) {
+  const NcclGroupSettings none;
+  const auto unused = [&](const std::string& key, const auto& value, const auto& expected, std::int64_t degree) {
+    if (degree == 1 && value != expected) {
+      throw refuse(at, ("nccl." + key).c_str(), value, "has no effect: the dimension has one rank");
+    }
+  };
+  for (const auto& [group, degree] : {std::pair{std::string("dp_shard"), p.dp_shard},
+                                      {std::string("dp_replicate"), p.dp_replicate},
+                                      {std::string("tp"), p.tp}}) {
+    const NcclGroupSettings& is = c.nccl.of(group);
+    unused(group + "_min_ctas", is.min_ctas, none.min_ctas, degree);
+    unused(group + "_max_ctas", is.max_ctas, none.max_ctas, degree);
+    unused(group + "_cta_policy", is.cta_policy, none.cta_policy, degree);
+  }
+}
+
+}  // namespace
+
 ParallelConfig resolve_layout(const RunConfig& config, std::int64_t ranks, const Origins& origins) {
   ParallelConfig p = config.parallel;
   const std::int64_t others = p.dp_replicate * p.tp;
@@ -399,6 +421,7 @@ ParallelConfig resolve_layout(const RunConfig& config, std::int64_t ranks, const
     throw refuse(origins, "parallel.overlap", p.overlap,
                  "has no effect with parallel.dp_shard = 1: nothing is gathered; expected auto or false");
   }
+  check_nccl_groups(config, p, origins);
   const std::int64_t data_parallel = ranks / p.tp;
   const std::int64_t sequences = config.train.micro_batch * data_parallel;
   if (config.train.global_batch % sequences != 0) {

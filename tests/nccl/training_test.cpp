@@ -12,6 +12,7 @@ namespace {
 struct Layout {
   const char* name;
   int ranks, replicas, tp;
+  bool async_tp = false;
 };
 
 class Training : public TrainerTest, public testing::WithParamInterface<Layout> {
@@ -29,6 +30,7 @@ class Training : public TrainerTest, public testing::WithParamInterface<Layout> 
                      .ffn_dim = 128,
                      .vocab_size = 64};
     config_.parallel.tp = GetParam().tp;
+    config_.parallel.async_tp = GetParam().async_tp;
     config_.parallel.overlap = "true";
     config_.optimizer.lr = 1e-3;
   }
@@ -79,8 +81,9 @@ TEST_P(Training, OnTheGpuLossesAreThoseOfTheCpu) {
 
 INSTANTIATE_TEST_SUITE_P(Layouts, Training,
                          testing::Values(Layout{"fsdp_2", 2, 1, 1}, Layout{"replicas_2", 2, 2, 1},
-                                         Layout{"tp_2", 2, 1, 2}, Layout{"fsdp_4", 4, 1, 1},
-                                         Layout{"hsdp_2x2", 4, 2, 1}, Layout{"fsdp_2_tp_2", 4, 1, 2}),
+                                         Layout{"tp_2", 2, 1, 2}, Layout{"async_tp_2", 2, 1, 2, true},
+                                         Layout{"fsdp_4", 4, 1, 1}, Layout{"hsdp_2x2", 4, 2, 1},
+                                         Layout{"fsdp_2_tp_2", 4, 1, 2}, Layout{"fsdp_2_async_tp_2", 4, 1, 2, true}),
                          [](const auto& layout) { return layout.param.name; });
 
 }  // namespace

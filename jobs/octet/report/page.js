@@ -5,6 +5,7 @@
   const colors = 7;
   const dashes = [null, [8, 4], [2, 3]];
   const number = new Intl.NumberFormat('en', {maximumSignificantDigits: 5});
+  const whole = new Intl.NumberFormat('en', {maximumFractionDigits: 0});  // steps and counts
   const seconds = new Intl.NumberFormat('en', {maximumSignificantDigits: 3});
   const visible = data.runs.map(() => true);
   const charts = [];
@@ -105,7 +106,7 @@
   function readOut(chart, x) {
     chart.readout.replaceChildren();
     if (x === null) return;
-    chart.readout.append(`step ${number.format(x)}`);
+    chart.readout.append(`step ${whole.format(x)}`);
     for (const line of chart.plot.lines) {
       if (!visible[line.run] || x < line.steps[0] || x > line.steps[line.steps.length - 1]) continue;
       const {step, value} = nearest(line, x);
@@ -143,7 +144,7 @@
       ...looks(plot), series, labels: ['step', ...labels], legend: 'never', connectSeparatedPoints: true,
       drawGapEdgePoints: true, strokeWidth: 1.4, highlightCircleSize: 3.5, includeZero: plot.id !== 'loss', xRangePad: 6, yRangePad: 3,
       axes: {
-        x: {drawGrid: false, axisLabelFormatter: x => number.format(x)},
+        x: {drawGrid: false, axisLabelFormatter: x => whole.format(x)},
         y: {axisLabelWidth: 52, axisLabelFormatter: y => Math.abs(y) < 1e-12 ? '0' : number.format(y)},
       },
       underlayCallback: drawRestarts,
@@ -178,8 +179,8 @@
     const notes = ['Drag to zoom, double-click for the whole run.'];
     if (data.runs.some(run => run.restarts.length > 0)) notes.push('A dashed line with a triangle marks a restart.');
     if (data.longest > data.points_of_a_line) {
-      notes.push(`Long lines are thinned to about ${number.format(data.points_of_a_line)} points (of up to ` +
-                 `${number.format(data.longest)}): the lowest and the highest of neighbouring steps.`);
+      notes.push(`Long lines are thinned to about ${whole.format(data.points_of_a_line)} points (of up to ` +
+                 `${whole.format(data.longest)}): the lowest and the highest of neighbouring steps.`);
     }
     document.getElementById('curves-note').textContent = notes.join(' ');
     for (const plot of data.plots) charts.push(chartOf(plot));
@@ -232,7 +233,7 @@
       const line = element('tr', {}, element('td', {}, element('code', {}, k.name)), element('td', {}, kindNames[k.kind] || k.kind),
                            element('td', {}, k.phase));
       const rate = k.bytes > 0 && k.seconds > 0 ? seconds.format(k.bytes / k.seconds / 1e9) : '';
-      for (const text of [number.format(k.calls), seconds.format(1e3 * k.seconds), `${(100 * k.seconds / all).toFixed(1)} %`, rate]) {
+      for (const text of [whole.format(k.calls), seconds.format(1e3 * k.seconds), `${(100 * k.seconds / all).toFixed(1)} %`, rate]) {
         line.append(element('td', {class: 'number'}, text));
       }
       body.append(line);

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "src/comm/communicator.h"
+#include "src/comm/wait_meter.h"
+
+namespace octet {
+
+/// What a rank has to say of some steps.
+struct RankPace {
+  std::string node;
+  double step_seconds = 0;  ///< of all these steps, with what lies between them
+  double wait_seconds = 0;  ///< of them in collectives (WaitMeter)
+};
+
+/// A rank that holds the others up.
+struct SlowRank {
+  int rank = 0;
+  double factor = 1;  ///< its steps over what they would take if it waited as long as the others do
+};
+
+/// Ranks that wait for the others by so much less than the median rank that its steps are at least `factor` times as
+/// long as they would be otherwise: of a step of S seconds in which it waits w and the median rank m, S / (S - (m -
+/// w)). Steps are as long on all ranks, since collectives keep them together, so that who is slow shows in who never
+/// waits.
+std::vector<SlowRank> find_slow_ranks(const std::vector<RankPace>& ranks, double factor);
+
+/// Compares the ranks' pace every so many steps and tells the log, on rank 0, when the slow ones are others than
+/// before.
+class SlowRankWatch {
+ public:
+  /// `every` 0: never. Both are train.slow_rank_every and train.slow_rank_factor. `meter` may be null: never.
+  SlowRankWatch(std::int64_t every, double factor, WaitMeter* meter, Communicator& control, std::string node);
+
+  /// After each step, in order. Collective over the hosts where steps are compared.
+  void step(std::int64_t step);
+
+ private:
+  void compare(std::int64_t step);
+
+  std::int64_t every_;
+  double factor_;
+  WaitMeter* meter_;
+  Communicator& control_;
+  RankPace mine_;
+  std::int64_t first_ = 0;  ///< of the steps that are compared next
+  std::chrono::steady_clock::time_point since_;
+  std::vector<int> slow_{};  ///< those that the log was told last
+};
+
+}  // namespace octet
