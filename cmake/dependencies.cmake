@@ -7,6 +7,7 @@ find_package(nlohmann_json REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(MPI REQUIRED COMPONENTS CXX)
 find_package(Threads REQUIRED)
+find_package(pugixml REQUIRED)
 
 # Not by its CMake package: Debian's asks for OpenCL headers that nothing here needs.
 find_path(DNNL_INCLUDE_DIR oneapi/dnnl/dnnl.hpp REQUIRED)
@@ -24,3 +25,13 @@ find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
 find_library(XXHASH_LIBRARY xxhash REQUIRED)
 add_library(xxHash::xxhash UNKNOWN IMPORTED)
 set_target_properties(xxHash::xxhash PROPERTIES IMPORTED_LOCATION ${XXHASH_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${XXHASH_INCLUDE_DIR})
+
+find_path(HWLOC_INCLUDE_DIR hwloc.h REQUIRED)
+find_library(HWLOC_LIBRARY hwloc REQUIRED)
+add_library(hwloc::hwloc UNKNOWN IMPORTED)
+set_target_properties(hwloc::hwloc PROPERTIES IMPORTED_LOCATION ${HWLOC_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${HWLOC_INCLUDE_DIR})
+# SimGrid has no CMake package.
+find_path(SIMGRID_INCLUDE_DIR simgrid/s4u.hpp REQUIRED)
+find_library(SIMGRID_LIBRARY simgrid REQUIRED)
+add_library(SimGrid::simgrid UNKNOWN IMPORTED)
+set_target_properties(SimGrid::simgrid PROPERTIES IMPORTED_LOCATION ${SIMGRID_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${SIMGRID_INCLUDE_DIR})

@@ -12,6 +12,8 @@ packages=(
   libyaml-cpp-dev libboost-program-options-dev nlohmann-json3-dev
   libfmt-dev libspdlog-dev
   libhdf5-dev                         # checkpoints
+  libhwloc-dev libpugixml-dev          # octet tune topology: what a node has, NCCL's XML files
+  libsimgrid-dev                      # octet tune placement: traffic on shared links
   libxxhash-dev                       # fingerprints of data and replicas, hashes of checkpoints
   gnuplot-nox                         # the quickstart's plot
   libjs-dygraphs                      # the plots of octet report
@@ -20,6 +22,8 @@ tests=(
   libgtest-dev ccache clang clang-format clang-tidy libomp-dev libclang-rt-14-dev
   python3 shellcheck git
   patchelf xz-utils                   # the bundle
+  slurmctld slurmd slurm-client munge # the virtual cluster
+  iproute2                            # networks of namespaces, one link of which is slow
   chromium-headless-shell             # opens the page of octet report
 )
 if [[ "${1:-}" == --tests ]]; then

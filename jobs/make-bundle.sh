@@ -3,7 +3,8 @@
 # Usage: jobs/make-bundle.sh BUILD_FOLDER VERSION MPIEXEC OUTPUT.tar.xz     (the target `bundle` calls it)
 # Packed: the installed programs, configs, GPU scripts, docs, MPICH's launcher, and every library that ldd names but
 # those of the system (glibc, libstdc++, libgcc_s) and of CUDA and its driver, which are found where they run.
-# Left out: UCX's InfiniBand modules (their libibverbs belongs to the driver of the machine): MPI between nodes is TCP.
+# Left out: UCX's InfiniBand modules (their libibverbs belongs to the driver of the machine): MPI between nodes is TCP;
+# the simulator of octet tune placement.
 # Fails, with names, on a symbol newer than Ubuntu 22.04's, on a library not found, and above 40 MB.
 # Needs patchelf, readelf, xz. Not installed here: jobs/install-packages.sh --tests does.
 set -euo pipefail
@@ -28,6 +29,7 @@ mkdir -p "$stage/lib/ucx" "$stage/share/octet/licences"
 # The installation, with configs at the top, where a user looks for them; the programs look in share/octet.
 install_tree() {
   cmake --install "$build" --prefix "$stage" >/dev/null
+  rm -rf "$stage/lib/octet"  # the simulator: SimGrid's libraries are 39 MB and made for Debian 12 alone
   mv "$stage/share/octet/configs" "$stage/configs"
   ln -s ../../configs "$stage/share/octet/configs"
   cp -r "$source"/{LICENSE,docs} "$stage/"

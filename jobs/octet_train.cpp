@@ -1,48 +1,21 @@
 // octet-train: one rank of a training run. `mpiexec -n N octet-train CONFIG.yaml [--section.key VALUE]...`
-#include <cstdlib>
 #include <filesystem>
 
 #include "jobs/train/command_line.h"
+#include "jobs/train/nccl_tuner.h"
+#include "jobs/train/world.h"
 #include "src/base/log.h"
 #include "src/comm/mpi/mpi_communicator.h"
 #include "src/comm/mpi/mpi_runtime.h"
-#include "src/comm/nccl_communicator.h"
 #include "src/comm/watchdog.h"
 #include "src/train/cpu_setup.h"
+#include "src/train/plan_run.h"
 #include "src/train/run.h"
 #include "src/train/schema.h"
 #include "src/train/validate.h"
 
 namespace octet {
 namespace {
-
-Device& open_device(const RunConfig& config, int local_rank) {
-  return config.device == "cuda" ? cuda_device(local_rank / static_cast<int>(config.nccl.ranks_per_gpu)) : cpu_device();
-}
-
-/// For NCCL, ranks that share a GPU must be of different nodes.
-void separate_ranks(const MpiRuntime& mpi, const NcclSettings& settings) {
-  if (settings.ranks_per_gpu == 1) return;
-  const std::string id = fmt::format("{}.{}", mpi.node(), mpi.local_rank() % settings.ranks_per_gpu);
-  setenv("NCCL_HOSTID", id.c_str(), 1);
-  if (mpi.rank() == 0)
-    log::warning("nccl.ranks_per_gpu = {}: ranks share GPUs, for tests alone", settings.ranks_per_gpu);
-}
-
-/// MPI between CPUs, NCCL between GPUs, `hosts` introducing them to each other.
-std::unique_ptr<Communicator> make_world(Stream& stream, Communicator& hosts, const NcclSettings& settings) {
-  if (stream.device().type() == DeviceType::cpu) return hosts.split(0, hosts.rank(), "world");
-  if (hosts.size() == 1) return make_self_communicator(stream, "world");
-  return make_nccl_communicator(hosts.split(0, hosts.rank(), "world"), stream, settings);
-}
-
-MeshShape mesh_shape(const ParallelConfig& p) {
-  return {.pp = static_cast<int>(p.pp),
-          .dp_replicate = static_cast<int>(p.dp_replicate),
-          .dp_shard = static_cast<int>(p.dp_shard),
-          .cp = static_cast<int>(p.cp),
-          .tp = static_cast<int>(p.tp)};
-}
 
 /// Names the default run directory.
 std::string config_name(const CommandLine& command) {
@@ -53,11 +26,11 @@ std::string config_name(const CommandLine& command) {
 int train(const CommandLine& command, MpiRuntime& mpi) {
   RunConfig config = command.config;
   config.parallel = resolve_layout(config, mpi.size(), command.origins);
+  config.nccl.one_rank_groups = config.parallel.one_rank_exchange;
   log::info("{} rank(s) on {} per node, node {}", mpi.size(), mpi.local_size(), mpi.node());
   log::info("{}", set_up_cpu(config.cpu, mpi.ranks_on_same_cores()));
 
-  separate_ranks(mpi, config.nccl);
-  Device& device = open_device(config, mpi.local_rank());
+  Device& device = open_device(config.device, mpi, config.nccl);
   if (device.type() == DeviceType::cuda) {
     log::info("{}", device.description());
     set_cuda_settings(config.cuda);
@@ -74,8 +47,9 @@ int train(const CommandLine& command, MpiRuntime& mpi) {
       config.comm.trace ? Traces{&communication, &gemms, timeline.get()} : Traces{.timeline = timeline.get()};
   const auto host_stream = cpu_device().make_stream();
   auto hosts = make_mpi_communicator(*host_stream, "control");
+  if (device.type() == DeviceType::cuda) set_up_nccl_tuner(config.nccl, *hosts, mpi.node());
   WaitMeter waits;
-  Mesh mesh(make_traced(make_world(*stream, *hosts, config.nccl), traces.communication,
+  Mesh mesh(make_traced(make_world(*stream, *hosts, mpi, config.nccl), traces.communication,
                         config.train.slow_rank_every > 0 ? &waits : nullptr),
             mesh_shape(config.parallel));
   const auto control = make_traced(std::move(hosts), traces.communication);

@@ -79,17 +79,25 @@ check() {
   finish "$name" "$start" $((code == 0)) $((code != 0)) 0 "$log"
 }
 
-# build PRESET: configures and builds everything (with CUDA: what differs), once, when the first step needs it. A failure
-# leaves the rest to be built and tested.
+# The rooms whose tests run under the sanitizers, and those that are compiled and tested with clang's optimiser too:
+# what takes no whole training run; --long takes them all.
+asan_rooms() { rooms | if ((long)); then cat; else grep -vxE 'train|jobs|commbench'; fi; }
+clang_rooms() { rooms | if ((long)); then cat; else grep -xE 'base|device|tensor|kernels'; fi; }
+
+# build PRESET: configures and builds what the preset's steps run, once, when the first step needs it. A failure leaves
+# the rest to be built and tested.
 declare -A built=()
 build() {
   local preset=$1 start=$SECONDS code=0 log targets=(all)
   [[ -z ${built[$preset]:-} ]] || return 0
   built[$preset]=1
   log=$(log_of "build-$preset")
+  if [[ $preset != cpu ]]; then
+    targets=()
+    for room in $("${preset}_rooms"); do targets+=("octet-test-$room"); done
+  fi
   if [[ $preset == cuda ]]; then
-    targets=(octet octet-train)
-    for room in $(cuda_rooms); do targets+=("octet-test-$room"); done
+    targets+=(octet octet-train octet-commbench)
     limited 1200 "$log.configure" jobs/install-cuda.sh || code=$?
   fi
   ((code)) || { limited 120 "$log.configure" cmake --preset "$preset" -DOCTET_WERROR=ON -DOCTET_TESTS=ON &&
@@ -110,6 +118,18 @@ program() {
   limited "$limit" "$log" "$@" --gtest_output=json:"$report" || code=$?
   read -ra counts < <(tests/support/count.py "$report" "$code")
   finish "$name" "$start" "${counts[@]}" "$log"
+}
+
+# can_skip NAME PRESET SECONDS COMMAND...: as check, for a script that exits with 77 where it cannot run.
+can_skip() {
+  local name=$1 preset=$2 limit=$3 log start=$SECONDS code=0
+  shift 3
+  selected "$name" || return 0
+  build "$preset"
+  start=$SECONDS log=$(log_of "$name")
+  limited "$limit" "$log" "$@" || code=$?
+  finish "$name" "$start" $((code == 0)) $((code != 0 && code != 77)) $((code == 77)) "$log"
+  ((code != 77)) || tail -n 1 "$log" | sed 's/^/    /'
 }
 
 # configured PRESET: for the checks that need compile_commands.json and no more.
@@ -149,6 +169,7 @@ mapfile -t cpp < <(git ls-files '*.h' '*.cpp')
 mapfile -t scripts < <(git ls-files '*.sh' .ci/run)
 check 'format' 120 clang-format --dry-run -Werror "${cpp[@]}"
 check 'shellcheck' 60 shellcheck "${scripts[@]}"
+check 'job scripts' 60 tests/checks/job_scripts.sh
 check 'rooms' 60 tests/checks/rooms.py
 check 'rooms self-test' 60 tests/checks/rooms_test.py
 check 'docs' 60 tests/checks/docs.py
@@ -170,6 +191,14 @@ if selected 'report page'; then
     finish 'report page' "$SECONDS" 0 0 1 ''
     echo '    skipped: no Chromium; jobs/install-packages.sh --tests installs it'
   fi
+fi
+can_skip 'slow link' cpu 150 tests/tuning/slow_link.sh build/cpu/bin/octet-commbench
+if [[ -x $(PATH=$PATH:/usr/sbin command -v slurmctld) ]]; then
+  program 'slurm scenarios' cpu 900 env OCTET_TEST_PATIENCE="$patience" tests/slurm/scenarios.py
+  grep -hs 'second try$' "$(log_of 'slurm scenarios')" | sed 's/^/    /' || true
+elif selected 'slurm scenarios'; then
+  finish 'slurm scenarios' "$SECONDS" 0 0 1 ''
+  echo '    skipped: no Slurm; jobs/install-packages.sh --tests installs it'
 fi
 ! selected 'headers' >/dev/null || configured cpu
 check 'headers' 600 tests/checks/headers.py build/cpu
@@ -193,23 +222,24 @@ elif selected 'build cuda'; then
 fi
 
 if ((!quick)); then
-  # Sanitizers: everything that takes no whole training run; --long adds that.
   selected 'build asan' && build asan
-  for room in $(rooms); do
+  for room in $(asan_rooms); do
     case $room in
       comm | parallel | equivalence | checkpoints) run_room "$room" asan 600 "$( ((long)) && ranks_of "$room" || echo 1 3)" ;;
-      train | jobs) ((!long)) || run_room "$room" asan 900 ;;
-      *) run_room "$room" asan 600 ;;
+      *) run_room "$room" asan 900 ;;
     esac
   done
 
+  # The plugin answers NCCL in any of its threads.
+  tuner_under_tsan() {
+    cmake --preset tsan -DOCTET_WERROR=ON && cmake --build --preset tsan --target octet-tuner-stress &&
+      TSAN_OPTIONS=halt_on_error=1 build/tsan/bin/octet-tuner-stress configs/tuning/aws-p5-efa.json
+  }
+  export -f tuner_under_tsan
+  check 'tuner under tsan' 600 bash -c tuner_under_tsan
+
   selected 'build clang' && build clang
-  for room in $(rooms); do
-    case $room in
-      base | device | tensor | kernels) run_room "$room" clang 300 ;;
-      *) ((!long)) || run_room "$room" clang 300 ;;
-    esac
-  done
+  for room in $(clang_rooms); do run_room "$room" clang 300; done
   ! selected 'clang-tidy' >/dev/null || configured clang
   check 'clang-tidy' 1800 tests/checks/tidy.sh build/clang "$( ((long)) && echo --all)"
 fi

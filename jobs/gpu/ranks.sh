@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Checks several ranks that share this machine's GPU and speak through NCCL, in at most 8 minutes: every collective's
+# Checks several ranks that share this machine's GPU and speak through NCCL, in at most 10 minutes: every collective's
 # contract at 2 and 4 ranks, trainers of every layout (FSDP, replicas, tensor parallelism and both) whose losses must be
-# the CPU's, and that a rank that is killed or stopped ends the other within 10 s. Needs no network. Skips with a reason
-# where there is no GPU.
+# the CPU's, that NCCL loads the tuner plugin and obeys its file, every byte of what octet-commbench's collectives bring
+# (its times are those of sockets), and that a rank that is killed or stopped ends the other within 10 s. Needs no
+# network. Skips with a reason where there is no GPU.
 # Usage: jobs/gpu/ranks.sh [--output DIR]
 #   --output DIR   where logs go (default runs/gpu-ranks-DATE)
 # Ends with one line: ranks: PASSED, FAILED or SKIPPED, and why.
@@ -35,6 +36,25 @@ check_suite() {  # RANKS
   timeout --kill-after=5 180 "$mpiexec" -n "$1" "$bin/octet-test-nccl" --gtest_filter='Gpu*:*OnTheGpu*' \
     --gtest_output=json:"$report" >"$log" 2>&1 || code=$?
   python3 "$here/count_tests.py" "$report" "$code" || failures+=("$1 ranks (see $log)")
+}
+
+# NCCL loads the tuner plugin, and what its file says changes what NCCL would do; a process of its own, see
+# tests/nccl/tuner_test.cpp.
+check_tuner() {
+  local code=0 log=$output/tuner.log report=$output/tuner.json
+  echo "== the tuner plugin inside NCCL (log: $log)"
+  NCCL_TUNER_PLUGIN=$(dirname "$bin")/lib/libnccl-tuner-octet.so timeout --kill-after=5 60 "$mpiexec" -n 2 \
+    "$bin/octet-test-nccl" --gtest_filter='TunerInNccl.*' --gtest_output=json:"$report" >"$log" 2>&1 || code=$?
+  python3 "$here/count_tests.py" "$report" "$code" || failures+=("the tuner plugin (see $log)")
+}
+
+measure() {  # RANKS
+  local code=0 log=$output/commbench-$1.log
+  echo "== octet-commbench over NCCL, $1 ranks (log: $log)"
+  timeout --kill-after=5 100 "$mpiexec" -n "$1" "$bin/octet-commbench" --device cuda --ranks-per-gpu "$1" --sweep --pairs ranks \
+    --max 16M --factor 8 --row-seconds 2 --timeout 60 --json "$output/commbench-$1.json" >"$log" 2>&1 || code=$?
+  tail -n 2 "$log"
+  ((code == 0)) || failures+=("octet-commbench, $1 ranks: exit code $code (see $log)")
 }
 
 # Ranks of that run, not their launcher.
@@ -84,6 +104,9 @@ check_end() {
 cd "$root"  # models are found from here, too
 check_suite 2
 check_suite 4
+check_tuner
+measure 2
+measure 4
 check_end
 if ((${#failures[@]})); then
   verdict ranks FAILED "$(printf '%s; ' "${failures[@]}" | sed 's/; $//') ($SECONDS s)"

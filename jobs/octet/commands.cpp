@@ -7,6 +7,7 @@
 #include <array>
 #include <iostream>
 
+#include "src/base/error.h"
 #include "src/base/options/text.h"
 
 namespace octet {
@@ -16,11 +17,38 @@ namespace {
 constexpr std::array table{
     Command{"prepare", "text files to token files (Megatron .bin/.idx)", run_prepare},
     Command{"inspect", "what a token file holds: counts, text, entropies", run_inspect},
+    Command{"job", "for job scripts: where and whether to start, and what comes next", run_job},
     Command{"report", "runs as one HTML page of plots", run_report},
+    Command{"submit", "a run as a job of Slurm: check, write the script, submit, follow", run_submit},
+    Command{"tune", "what collectives cost on a cluster: predict, measure, fit, and tune NCCL", run_tune},
     Command{"checkpoint", "list, check, compare, convert and remove checkpoints", run_checkpoint},
+    Command{"doctor", "what is wrong with a node, or with the environment variables of a job", run_doctor},
 };
 
+void print_group_help(std::string_view name, std::span<const Command> group, std::string_view closing) {
+  fmt::print("usage: octet {} COMMAND [OPTIONS]\n\n", name);
+  for (const Command& command : group) fmt::print("  {:<10} {}\n", command.name, command.help);
+  fmt::print("\n\"octet {} COMMAND --help\" explains a command. {}\n", name, closing);
+}
+
 }  // namespace
+
+int run_group(std::string_view group, std::span<const Command> members, std::string_view closing,
+              const std::vector<std::string>& arguments) {
+  const std::string name = arguments.empty() ? "" : arguments.front();
+  if (name.empty()) throw usage_error("octet", "{0}: which command? \"octet {0} --help\" lists them", group);
+  if (name == "--help" || name == "-h" || name == "help") {
+    print_group_help(group, members, closing);
+    return 0;
+  }
+  std::vector<std::string> names;
+  for (const Command& command : members) {
+    if (command.name == name) return command.run({arguments.begin() + 1, arguments.end()});
+    names.emplace_back(command.name);
+  }
+  throw usage_error("octet", "{0}: unknown command \"{1}\"; did you mean \"{2}\"? \"octet {0} --help\" lists all",
+                    group, name, nearest(name, names));
+}
 
 std::span<const Command> commands() {
   return table;

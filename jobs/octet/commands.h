@@ -26,9 +26,18 @@ std::optional<boost::program_options::variables_map> parse_arguments(
     const std::vector<std::string>& arguments, std::string_view usage,
     boost::program_options::options_description options, const char* positional, int max_positional);
 
+/// A command that has subcommands, `octet NAME COMMAND`: help, a usage error with the nearest name, or the subcommand's
+/// exit code. `closing`: the last lines of --help.
+int run_group(std::string_view name, std::span<const Command> table, std::string_view closing,
+              const std::vector<std::string>& arguments);
+
 int run_prepare(const std::vector<std::string>& arguments);
 int run_inspect(const std::vector<std::string>& arguments);
 int run_checkpoint(const std::vector<std::string>& arguments);
+int run_doctor(const std::vector<std::string>& arguments);
+int run_job(const std::vector<std::string>& arguments);
 int run_report(const std::vector<std::string>& arguments);
+int run_submit(const std::vector<std::string>& arguments);
+int run_tune(const std::vector<std::string>& arguments);
 
 }  // namespace octet

@@ -28,9 +28,13 @@ spdlog::logger& logger() {
   return *instance;
 }
 
-std::string prefixed(std::string_view text) {
+std::string with_rank(std::string_view text) {
   const Identity& me = self();
-  return me.ranks > 1 && me.rank != 0 ? fmt::format("[rank {} {}] {}", me.rank, me.host, text) : std::string(text);
+  return me.ranks > 1 ? fmt::format("[rank {} {}] {}", me.rank, me.host, text) : std::string(text);
+}
+
+std::string prefixed(std::string_view text) {
+  return self().rank != 0 ? with_rank(text) : std::string(text);
 }
 
 }  // namespace
@@ -55,6 +59,10 @@ void write_warning(std::string_view text) {
 }
 void write_error(std::string_view text) {
   logger().error("{}", prefixed(text));
+}
+
+void write_of_rank(Level level, std::string_view text) {
+  logger().log(level == Level::warning ? spdlog::level::warn : spdlog::level::info, "{}", with_rank(text));
 }
 
 void write_out(std::string_view text) {

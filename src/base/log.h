@@ -20,6 +20,11 @@ void write_warning(std::string_view text);
 void write_error(std::string_view text);
 void write_out(std::string_view text);
 
+enum class Level { info, warning };
+/// What concerns this rank's own machine: from every rank, each, rank 0 too, with "[rank N host]" in front where there
+/// are several.
+void write_of_rank(Level level, std::string_view text);
+
 template <typename... Args>
 void info(fmt::format_string<Args...> text, Args&&... args) {
   write_info(fmt::format(text, std::forward<Args>(args)...));

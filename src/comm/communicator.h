@@ -52,6 +52,11 @@ class Communicator {
   /// under way together with this group's. Collective.
   virtual std::unique_ptr<Communicator> on_stream(Stream& stream, std::string name) = 0;
 
+  /// Memory that this group sends from and receives in with least copying (NCCL: registered with it, if so set); any
+  /// other memory will do as well. Where it is not cheap() every rank allocates the same in the same order. What comes
+  /// from here is gone before the group is.
+  virtual MemorySource& memory() { return stream().device(); }
+
   /// The most scratch (Purpose::communication) that its reductions take, for the memory plan.
   virtual std::int64_t scratch_bytes() const = 0;
 

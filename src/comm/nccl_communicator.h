@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "src/comm/communicator.h"
 #include "src/comm/nccl_settings.h"
@@ -18,5 +19,8 @@ namespace octet {
 /// - `settings` apply by the groups' names, also to what is split from this one.
 std::unique_ptr<Communicator> make_nccl_communicator(std::unique_ptr<Communicator> rendezvous, Stream& stream,
                                                      const NcclSettings& settings);
+
+/// "2.28.9", of the library that is loaded for it; empty in a build without CUDA. Usage error: no such library.
+std::string nccl_version();
 
 }  // namespace octet

@@ -11,14 +11,23 @@ struct NcclGroupSettings {
   std::int64_t min_ctas = 0;           ///< thread blocks that a collective takes of the GPU at least; 0: NCCL's choice
   std::int64_t max_ctas = 0;           ///< and at most
   std::string cta_policy = "default";  ///< default, efficiency, zero
+  std::string buffers = "plain";       ///< plain, registered, symmetric
 };
 
 /// The values of cta_policy, in NCCL's order: NCCL_CTA_POLICY_DEFAULT and so on.
 inline constexpr std::string_view cta_policies[] = {"default", "efficiency", "zero"};
 
+/// What NCCL is told of the memory that a group sends from and receives in: nothing; each buffer (ncclCommRegister), so
+/// that network and NVLink can reach it without a copy; a window of the same layout on all ranks
+/// (ncclCommWindowRegister), which its symmetric kernels and copy engines want.
+inline constexpr std::string_view nccl_buffers[] = {"plain", "registered", "symmetric"};
+
 struct NcclSettings {
-  NcclGroupSettings dp_shard, dp_replicate, tp;
+  NcclGroupSettings dp_shard{}, dp_replicate{}, tp{};
+  std::string tuning_file{};       ///< for the tuner plugin; empty: what the environment says
   std::int64_t ranks_per_gpu = 1;  ///< above 1 only for tests: NCCL takes each rank for a node of its own
+
+  bool one_rank_groups = false;  ///< groups of one rank are NCCL's too; no key: parallel.one_rank_exchange asks for it
 
   /// Of the group of that name; other groups carry next to nothing and have the defaults.
   const NcclGroupSettings& of(std::string_view group) const {

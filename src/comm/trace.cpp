@@ -76,6 +76,7 @@ class TracedCommunicator final : public Communicator {
   std::unique_ptr<Communicator> split_by_node(std::string name) override {
     return make_traced(inner_->split_by_node(std::move(name)), trace_, meter_);
   }
+  MemorySource& memory() override { return inner_->memory(); }
   std::int64_t scratch_bytes() const override { return inner_->scratch_bytes(); }
   [[noreturn]] void abort(int exit_code) override {
     inner_->abort(exit_code);

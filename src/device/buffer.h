@@ -7,12 +7,12 @@
 
 namespace octet {
 
-/// Owns device memory and reports it to the device's ledger. Movable, not copyable; what is assigned to is freed at
+/// Owns device memory and reports it to its source's ledger. Movable, not copyable; what is assigned to is freed at
 /// once. Contents are not initialised.
 class Buffer {
  public:
   Buffer() = default;
-  Buffer(Device& device, std::int64_t bytes, Purpose purpose);
+  Buffer(MemorySource& source, std::int64_t bytes, Purpose purpose);
   ~Buffer() { release(); }
   Buffer(Buffer&& other) noexcept { swap(other); }
   Buffer& operator=(Buffer&& other) noexcept {
@@ -35,7 +35,7 @@ class Buffer {
   void release() noexcept;
   void swap(Buffer& other) noexcept;
 
-  Device* device_ = nullptr;
+  MemorySource* source_ = nullptr;
   void* data_ = nullptr;
   std::int64_t bytes_ = 0;
   Purpose purpose_ = Purpose::workspace;

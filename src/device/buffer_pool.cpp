@@ -7,8 +7,8 @@ namespace octet {
 Buffer BufferPool::acquire(std::int64_t bytes) {
   const auto fit = std::find_if(idle_.begin(), idle_.end(), [&](const Buffer& b) { return b.bytes() == bytes; });
   if (fit == idle_.end()) {
-    idle_.clear();
-    return {device_, bytes, purpose_};
+    if (source_.cheap()) idle_.clear();
+    return {source_, bytes, purpose_};
   }
   Buffer found = std::move(*fit);
   idle_.erase(fit);

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "src/device/memory_ledger.h"
+#include "src/device/memory_source.h"
 
 namespace octet {
 
@@ -45,13 +45,14 @@ class Stream {
 };
 
 /// One device of this process. Buffers, streams and events come from here.
-class Device {
+class Device : public MemorySource {
  public:
-  virtual ~Device() = default;
   virtual DeviceType type() const = 0;
   virtual std::string name() const = 0;
   /// One line for the log: the name and what else tells one installation from another.
   virtual std::string description() const { return name(); }
+  /// "0000:1b:00.0", by which NVML finds the device (CUDA_VISIBLE_DEVICES renumbers them); empty for the CPU.
+  virtual std::string pci_bus_id() const { return {}; }
   /// Total bytes of memory; for the CPU what the machine (or its cgroup) has.
   virtual std::int64_t memory_bytes() const = 0;
   /// Of these, what buffers can have: without what CUDA, its libraries and other processes hold when it is opened.
@@ -64,9 +65,9 @@ class Device {
   /// An event that also keeps the time. To record one waits for nothing, but costs the stream a little more.
   virtual std::unique_ptr<Event> make_timing_event() = 0;
 
-  /// 64-byte aligned (CPU) or 256-byte aligned (CUDA), not initialised. Throws Error naming bytes asked and free.
-  virtual void* allocate(std::int64_t bytes) = 0;
-  virtual void deallocate(void* memory, std::int64_t bytes) noexcept = 0;
+  /// 64-byte aligned (CPU) or 256-byte aligned (CUDA).
+  void* allocate(std::int64_t bytes) override = 0;
+  void deallocate(void* memory, std::int64_t bytes) noexcept override = 0;
   /// Host memory that copies to and from the device can use without staging it (pinned on CUDA). Not in the ledger.
   virtual void* allocate_host(std::int64_t bytes) = 0;
   virtual void deallocate_host(void* memory) noexcept = 0;
@@ -78,7 +79,10 @@ class Device {
   virtual void copy_from_host(void* to, const void* from, std::int64_t bytes, Stream& stream) = 0;
   virtual void copy_to_host(void* to, const void* from, std::int64_t bytes, Stream& stream) = 0;
 
-  MemoryLedger& ledger() { return ledger_; }
+  /// Blocks until all streams have done what they were given; on the CPU they have.
+  virtual void synchronize() {}
+
+  MemoryLedger& ledger() override { return ledger_; }
 
  private:
   MemoryLedger ledger_;

@@ -1,6 +1,8 @@
 #include "src/metrics/status.h"
 
+#include <cerrno>
 #include <ctime>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -9,6 +11,20 @@
 
 namespace octet {
 namespace {
+
+/// On a full disk in place, which needs no more than the file has: why a run ended is worth more than a whole old text.
+bool put(const std::string& path, const std::string& text) {
+  if (replace_file(path, text)) return true;
+  if (errno != ENOSPC && errno != EDQUOT) return false;
+  std::fstream file(path, std::ios::in | std::ios::out);
+  file << text;
+  file.flush();
+  std::error_code error;
+  if (file) std::filesystem::resize_file(path, text.size(), error);
+  return file && !error;
+}
+
+}  // namespace
 
 std::string utc_now() {
   const std::time_t now = std::time(nullptr);
@@ -19,8 +35,6 @@ std::string utc_now() {
   return text;
 }
 
-}  // namespace
-
 void write_status(const std::string& path, const RunStatus& status) {
   nlohmann::ordered_json json;
   json["state"] = status.state;
@@ -30,9 +44,10 @@ void write_status(const std::string& path, const RunStatus& status) {
   json["steps"] = status.steps;
   json["restarts"] = status.restarts;
   if (!status.checkpoint.empty()) json["checkpoint"] = status.checkpoint;
+  if (status.checkpoint_seconds > 0) json["checkpoint_seconds"] = status.checkpoint_seconds;
   json["time"] = utc_now();
   // Ranks that fail may write at once.
-  if (!replace_file(path, json.dump(2) + "\n")) throw internal_error("metrics", "{}: cannot be written", path);
+  if (!put(path, json.dump(2) + "\n")) throw internal_error("metrics", "{}: cannot be written", path);
 }
 
 std::optional<RunStatus> read_status(const std::string& path) {
@@ -47,6 +62,7 @@ std::optional<RunStatus> read_status(const std::string& path) {
                      .steps = json.at("steps"),
                      .restarts = json.value("restarts", std::int64_t{0}),
                      .checkpoint = json.value("checkpoint", std::string()),
+                     .checkpoint_seconds = json.value("checkpoint_seconds", 0.0),
                      .time = json.value("time", std::string())};
   } catch (const nlohmann::json::exception&) {
     return std::nullopt;

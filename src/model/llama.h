@@ -39,6 +39,11 @@ class Llama {
   /// With other kernels than those of the stream's device (for tests).
   static MemoryNeeds plan(const LlamaSettings& settings, Stream& stream, const KernelTable& kernels);
 
+  /// One forward and backward pass that computes nothing and has no memory: what it asks of the exchange, the weights
+  /// and the gradients, in order. Scales are as in the first step.
+  static void dry_pass(const LlamaSettings& settings, Stream& stream, Exchange& exchange, WeightProvider& weights,
+                       GradientSink& gradients);
+
   /// Units in the order in which a pass asks for their weights.
   static std::vector<int> pass_order(const ModelConfig& model, bool backward);
 

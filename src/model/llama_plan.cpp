@@ -56,4 +56,11 @@ Llama::MemoryNeeds Llama::plan(const LlamaSettings& settings, Stream& stream, co
   return dry.used();
 }
 
+void Llama::dry_pass(const LlamaSettings& settings, Stream& stream, Exchange& exchange, WeightProvider& weights,
+                     GradientSink& gradients) {
+  Llama dry(settings, stream, exchange, nullptr, dry_run(kernels_of(stream)), Arena::measure("activations"),
+            Arena::measure("scratch"), Arena::measure("recomputed activations"), true);
+  dry.forward_backward(nullptr, nullptr, 1.0f, nullptr, weights, gradients);
+}
+
 }  // namespace octet

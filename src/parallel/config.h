@@ -21,6 +21,8 @@ struct ParallelConfig {
   std::string gradient_wire = "fp32";
   /// Gathers and reductions on streams of their own, beside the model's work. auto: on a GPU with several shards.
   std::string overlap = "auto";
+  /// A shard group of one rank gathers and reduces too, to measure on one GPU what several do.
+  bool one_rank_exchange = false;
   std::int64_t check_replicas_every = 100;  ///< steps; 0: off. For master weights that ranks have in common.
 };
 

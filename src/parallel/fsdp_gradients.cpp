@@ -7,7 +7,8 @@
 namespace octet {
 
 FsdpGradients::FsdpGradients(const ParameterList& list, ShardedBuffer& shards, Communicator& shard_group,
-                             Communicator& replicate_group, Communicator& tp_group, Stream& stream, DType wire)
+                             Communicator& replicate_group, Communicator& tp_group, Stream& stream,
+                             const FsdpOptions& options)
     : list_(list),
       shards_(shards),
       group_(shard_group),
@@ -16,21 +17,22 @@ FsdpGradients::FsdpGradients(const ParameterList& list, ShardedBuffer& shards, C
       stream_(stream),
       reduces_(shard_group.stream()),
       kernels_(kernels_of(stream)),
-      wire_(wire),
+      wire_(options.gradient_wire),
+      exchanges_(exchanges(shard_group.size(), options)),
       written_(stream.device().make_event()),
-      unit_bytes_(unit_bytes(list, shard_group.size())),
-      pool_(stream.device(), Purpose::gradients),
+      unit_bytes_(unit_bytes(list, shard_group.size(), options)),
+      pool_(shard_group.memory(), Purpose::gradients),
       units_(list.units.size()),
       first_micro_batch_(list.units.size(), true) {
-  if (wire != DType::f32 && (wire != DType::bf16 || shard_group.size() == 1)) {
+  if (wire_ != DType::f32 && (wire_ != DType::bf16 || shard_group.size() == 1)) {
     throw internal_error("parallel", "gradients in {} between {} shard(s): expected f32, or bf16 between several",
-                         name_of(wire), shard_group.size());
+                         name_of(wire_), shard_group.size());
   }
 }
 
-std::vector<std::int64_t> FsdpGradients::unit_bytes(const ParameterList& list, int shards) {
+std::vector<std::int64_t> FsdpGradients::unit_bytes(const ParameterList& list, int shards, const FsdpOptions& options) {
   std::vector<std::int64_t> bytes(list.units.size(), 0);
-  if (shards == 1) return bytes;
+  if (!exchanges(shards, options)) return bytes;
   for (const ParameterSpec& p : list.parameters) {
     bytes[static_cast<std::size_t>(p.unit)] += Shard::of(p.shape, 0, shards).padded_elements() * shards * 4;
   }
@@ -58,16 +60,15 @@ std::span<const GradientTarget> FsdpGradients::open(int index) {
 
 void FsdpGradients::place_targets(int index, Unit& unit) {
   const auto [first, last] = list_.range(index);
-  const bool sharded = group_.size() > 1;
   unit.targets.clear();
-  if (sharded) {
+  if (exchanges_) {
     await_reductions(1);
     unit.buffer = pool_.acquire(unit_bytes_[static_cast<std::size_t>(index)]);
   }
   auto* place = unit.buffer.as<float>();
   for (std::size_t i = first; i < last; ++i) {
     const Shape& shape = list_.parameters[i].shape;
-    if (!sharded) {
+    if (!exchanges_) {
       unit.targets.push_back(
           {{shards_.data(i), DType::f32, shape, nullptr}, !first_micro_batch_[static_cast<std::size_t>(index)]});
       continue;
@@ -83,7 +84,7 @@ void FsdpGradients::close(int index) {
   Unit& unit = units_[static_cast<std::size_t>(index)];
   if (!unit.open) throw internal_error("parallel", "gradients of unit {} closed, but not open", index);
   const bool first = first_micro_batch_[static_cast<std::size_t>(index)];
-  if (group_.size() > 1) {
+  if (exchanges_) {
     if (overlaps()) {
       stream_.record(*written_);
       reduces_.wait(*written_);
@@ -119,7 +120,7 @@ void FsdpGradients::reduce(int index, Unit& unit, bool first) {
 void FsdpGradients::reserve(std::int64_t bytes) {
   if (exchange_.bytes() >= bytes) return;
   exchange_ = Buffer();  // give back the old one first
-  exchange_ = Buffer(stream_.device(), bytes, Purpose::gradients);
+  exchange_ = Buffer(group_.memory(), bytes, Purpose::gradients);
 }
 
 void FsdpGradients::reduce_scatter(std::size_t begin, std::size_t end, const Unit& unit, bool first) {

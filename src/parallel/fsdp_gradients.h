@@ -7,6 +7,7 @@
 #include "kernels/table.h"
 #include "src/comm/communicator.h"
 #include "src/device/buffer_pool.h"
+#include "src/parallel/fsdp_options.h"
 #include "src/parallel/gradient_sink.h"
 #include "src/parallel/sharded_parameters.h"
 
@@ -18,14 +19,15 @@ namespace octet {
 ///   wire bf16  the gradients are rounded to bf16, sent by an all-to-all of half the bytes, and summed in fp32, in rank
 ///              order, by their owner: one rounding of each rank's contribution, none of a sum.
 /// Sums over replicas and over the tensor-parallel group are of shards, once a step, and in fp32 always.
-/// Without sharding the GEMMs accumulate into the shard itself, and the wire is refused if it is not f32.
+/// Without sharding the GEMMs accumulate into the shard itself, unless FsdpOptions::one_rank_exchange is set, and the
+/// wire is refused if it is not f32.
 ///
 /// A unit is reduced on the stream of `shard_group`. Where that is not the compute stream, the model goes on with the
 /// next unit meanwhile: at most one unit is being reduced while another is written. The host waits for nothing.
 class FsdpGradients final : public GradientSink {
  public:
   FsdpGradients(const ParameterList& list, ShardedBuffer& shards, Communicator& shard_group,
-                Communicator& replicate_group, Communicator& tp_group, Stream& stream, DType wire = DType::f32);
+                Communicator& replicate_group, Communicator& tp_group, Stream& stream, const FsdpOptions& options = {});
 
   /// Before the first micro-batch of a step; what the shards hold is forgotten.
   void begin_step() { first_micro_batch_.assign(units_.size(), true); }
@@ -36,7 +38,7 @@ class FsdpGradients final : public GradientSink {
   void finish_step();
 
   /// Bytes of a unit's unreduced gradients (0 without sharding).
-  static std::vector<std::int64_t> unit_bytes(const ParameterList& list, int shards);
+  static std::vector<std::int64_t> unit_bytes(const ParameterList& list, int shards, const FsdpOptions& options = {});
   /// Bytes beside the largest unit while it is reduced. wire f32: its reduced pieces, from the second micro-batch on.
   /// wire bf16: its rounded gradients, for which the unit's own memory then takes those of the other ranks.
   /// With reductions on a stream of their own: the largest unit once more, which is reduced meanwhile.
@@ -75,6 +77,7 @@ class FsdpGradients final : public GradientSink {
   Stream& reduces_;  ///< the shard group's
   const KernelTable& kernels_;
   DType wire_;
+  bool exchanges_;
   std::unique_ptr<Event> written_;  ///< the end of a unit's gradients
   std::deque<Reducing> reducing_;   ///< in the order of their stream
   std::vector<std::int64_t> unit_bytes_;

@@ -1,5 +1,7 @@
 #include "src/parallel/fsdp_weights.h"
 
+#include <algorithm>
+
 #include "src/parallel/poison.h"
 #include "src/profile/scopes.h"
 
@@ -13,16 +15,16 @@ std::int64_t aligned(std::int64_t bytes) {
 }
 
 /// A whole fp32 weight of a group of one is the master itself.
-bool is_master(const ParameterSpec& p, int shards) {
-  return shards == 1 && p.gathered == DType::f32;
+bool is_master(const ParameterSpec& p, int shards, const FsdpOptions& options) {
+  return !exchanges(shards, options) && p.gathered == DType::f32;
 }
 
 std::int64_t cast_after_bytes(const ParameterSpec& p, int shards) {
   return aligned(Shard::of(p.shape, 0, shards).padded_elements() * shards * size_of(DType::bf16));
 }
 
-std::int64_t gathered_bytes(const ParameterSpec& p, int shards) {
-  if (is_master(p, shards)) return 0;
+std::int64_t gathered_bytes(const ParameterSpec& p, int shards, const FsdpOptions& options) {
+  if (is_master(p, shards, options)) return 0;
   return aligned(Shard::of(p.shape, 0, shards).padded_elements() * shards * size_of(p.gathered));
 }
 
@@ -40,18 +42,27 @@ FsdpWeights::FsdpWeights(const ParameterList& list, const ShardedBuffer& master,
       kernels_(kernels_of(stream)),
       options_(options),
       passed_(stream.device().make_event()),
-      unit_bytes_(unit_bytes(list, shard_group.size())),
+      unit_bytes_(unit_bytes(list, shard_group.size(), options)),
       cast_after_bytes_(cast_after_bytes(list, shard_group.size(), options)),
       schedule_(options.reshard_after_forward),
-      pool_(stream.device(), Purpose::gathered),
+      pool_(shard_group.memory(), Purpose::gathered),
+      staging_(stream.device(), staging_bytes(list, shard_group.size(), options), Purpose::gathered),
       units_(list.units.size()) {
   for (Unit& unit : units_) unit.ready = stream.device().make_event();
 }
 
-std::vector<std::int64_t> FsdpWeights::unit_bytes(const ParameterList& list, int shards) {
+std::vector<std::int64_t> FsdpWeights::unit_bytes(const ParameterList& list, int shards, const FsdpOptions& options) {
   std::vector<std::int64_t> bytes(list.units.size(), 0);
-  for (const ParameterSpec& p : list.parameters) bytes[static_cast<std::size_t>(p.unit)] += gathered_bytes(p, shards);
+  for (const ParameterSpec& p : list.parameters) {
+    bytes[static_cast<std::size_t>(p.unit)] += gathered_bytes(p, shards, options);
+  }
   return bytes;
+}
+
+std::int64_t FsdpWeights::staging_bytes(const ParameterList& list, int shards, const FsdpOptions& options) {
+  if (shards > 1 || !options.one_rank_exchange) return 0;
+  return std::ranges::max(unit_bytes(list, shards, options)) +
+         std::ranges::max(cast_after_bytes(list, shards, options));
 }
 
 std::vector<std::int64_t> FsdpWeights::cast_after_bytes(const ParameterList& list, int shards,
@@ -132,13 +143,14 @@ void FsdpWeights::gather_parameters(int index, Unit& unit) {
   unit.high = Buffer(stream_.device(), cast_after_bytes_[static_cast<std::size_t>(index)], Purpose::gathered);
   unit.cast = unit.high.empty();
   char* high_place = unit.high.as<char>();
+  char* staged = staging_.as<char>();  // the stream is done with the last unit's when it comes to this one's
 
   group_.group_begin();
   for (std::size_t i = first; i < last; ++i) {
     const ParameterSpec& p = list_.parameters[i];
     unit.tensors.push_back({place, p.gathered, p.shape, scales_.inverse(i)});
-    place += gathered_bytes(p, shards);
-    if (is_master(p, shards)) {
+    place += gathered_bytes(p, shards, options_);
+    if (is_master(p, shards, options_)) {
       unit.tensors.back().data = master_.data(i);
       continue;
     }
@@ -151,8 +163,12 @@ void FsdpWeights::gather_parameters(int index, Unit& unit) {
       high_place += octet::cast_after_bytes(p, shards);
     }
     void* mine = static_cast<char*>(whole) + group_.rank() * piece * size_of(travels);
+    if (!staging_.empty()) {
+      mine = staged;
+      staged += aligned(piece * size_of(travels));
+    }
     cast_piece(i, travels, mine);
-    if (shards > 1) group_.all_gather(mine, whole, piece, travels);
+    if (exchanges(shards, options_)) group_.all_gather(mine, whole, piece, travels);
   }
   group_.group_end();
 }

@@ -6,19 +6,12 @@
 #include "kernels/table.h"
 #include "src/comm/communicator.h"
 #include "src/device/buffer_pool.h"
+#include "src/parallel/fsdp_options.h"
 #include "src/parallel/gather_schedule.h"
 #include "src/parallel/weight_provider.h"
 #include "src/parallel/weight_scales.h"
 
 namespace octet {
-
-struct FsdpOptions {
-  bool reshard_after_forward = true;
-  bool float8_all_gather = true;     ///< false: gather fp8 weights in bf16 and cast the whole weight afterwards
-  DType gradient_wire = DType::f32;  ///< f32 or bf16, see FsdpGradients
-  bool overlap = false;              ///< gathers and reductions on streams of their own
-  bool poison = false;               ///< gathered memory is NaN before every gather and after every release (poison.h)
-};
 
 /// Fully sharded weights: every rank keeps fp32 pieces; a unit is cast on its owners and all-gathered when the model
 /// asks for it, each parameter straight into the place where it is used (a gathered parameter is the pieces of all
@@ -41,9 +34,11 @@ class FsdpWeights final : public WeightProvider {
   void invalidate();
 
   /// Bytes of a unit while it is gathered.
-  static std::vector<std::int64_t> unit_bytes(const ParameterList& list, int shards);
+  static std::vector<std::int64_t> unit_bytes(const ParameterList& list, int shards, const FsdpOptions& options);
   /// Bytes of a unit's bf16 forms while it is being gathered without fp8 all-gather.
   static std::vector<std::int64_t> cast_after_bytes(const ParameterList& list, int shards, const FsdpOptions& options);
+  /// Bytes from which a group of one gathers; 0 for a larger one, whose own piece is in its place already.
+  static std::int64_t staging_bytes(const ParameterList& list, int shards, const FsdpOptions& options);
 
  private:
   struct Unit {
@@ -76,6 +71,7 @@ class FsdpWeights final : public WeightProvider {
   std::vector<std::int64_t> unit_bytes_, cast_after_bytes_;
   GatherSchedule schedule_;
   BufferPool pool_;
+  Buffer staging_;  ///< see staging_bytes
   std::vector<Unit> units_;
 };
 

@@ -30,7 +30,9 @@ class GatherSchedule {
   std::size_t position_ = 0;
 };
 
-/// Peak bytes of gathered units of one pass in this order, given each unit's bytes.
-std::int64_t peak_gathered_bytes(std::span<const int> order, std::span<const std::int64_t> unit_bytes, bool reshard);
+/// Peak bytes of gathered units of one pass in this order, given each unit's bytes. `kept`: memory is not given back
+/// (BufferPool of a source that is not cheap), and each size of a unit has its own peak.
+std::int64_t peak_gathered_bytes(std::span<const int> order, std::span<const std::int64_t> unit_bytes, bool reshard,
+                                 bool kept = false);
 
 }  // namespace octet

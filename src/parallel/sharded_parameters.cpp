@@ -15,9 +15,9 @@ ShardLayout::ShardLayout(const ParameterList& list, int rank, int ranks) : ranks
   }
 }
 
-ShardedBuffer::ShardedBuffer(const ShardLayout& layout, Device& device, Stream& stream, Purpose purpose)
-    : layout_(&layout), buffer_(device, layout.bytes(), purpose) {
-  device.zero(buffer_.data(), buffer_.bytes(), stream);
+ShardedBuffer::ShardedBuffer(const ShardLayout& layout, MemorySource& source, Stream& stream, Purpose purpose)
+    : layout_(&layout), buffer_(source, layout.bytes(), purpose) {
+  stream.device().zero(buffer_.data(), buffer_.bytes(), stream);
 }
 
 namespace {

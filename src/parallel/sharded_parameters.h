@@ -32,7 +32,7 @@ class ShardLayout {
 /// One flat fp32 buffer in that layout, zeroed.
 class ShardedBuffer {
  public:
-  ShardedBuffer(const ShardLayout& layout, Device& device, Stream& stream, Purpose purpose);
+  ShardedBuffer(const ShardLayout& layout, MemorySource& source, Stream& stream, Purpose purpose);
 
   float* data(std::size_t i) const { return buffer_.as<float>() + layout_->offset(i); }
   float* all() const { return buffer_.as<float>(); }

@@ -26,6 +26,7 @@ struct TrainConfig {
   std::string profile = "off";        ///< off, or the steps "A-B" whose time is recorded (profile_steps.h)
   std::int64_t slow_rank_every = 50;  ///< steps between comparisons; 0: never (slow_ranks.h)
   double slow_rank_factor = 1.2;
+  double health_seconds = 30;         ///< between two readings of the GPU; 0: never (device_health.h)
   std::string late_results = "auto";  ///< auto, true, false (step_pipeline.h)
   std::string max_wall_time = "0";    ///< minutes or H:MM:SS since the program began; 0: none (wall_clock.h)
 };

@@ -1,6 +1,7 @@
 #include "src/train/memory_plan.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include "src/model/tensors.h"
@@ -14,22 +15,34 @@ std::string mebibytes(std::int64_t bytes) {
   return fmt::format("{:.1f}", static_cast<double>(bytes) / 0x1p20);
 }
 
+/// Where memory is kept: of each size of a unit one buffer, and with overlap one more where several units have it.
+std::int64_t kept_gradient_bytes(const std::vector<std::int64_t>& units, bool overlap) {
+  std::map<std::int64_t, int> sizes;
+  for (const std::int64_t bytes : units) ++sizes[bytes];
+  std::int64_t all = 0;
+  for (const auto& [bytes, count] : sizes) all += bytes * (overlap && count > 1 ? 2 : 1);
+  return all;
+}
+
 /// Largest unit on its way to the shards, what its exchange takes beside it, and a tied embedding, which stays open
 /// through the whole backward pass.
 std::int64_t unreduced_gradient_bytes(const ParameterList& list, const PlanInput& in) {
-  const std::vector<std::int64_t> units = FsdpGradients::unit_bytes(list, in.mesh.dp_shard);
+  const std::vector<std::int64_t> units = FsdpGradients::unit_bytes(list, in.mesh.dp_shard, in.fsdp);
   const bool tied = in.settings.model.tied_embedding;
   const std::int64_t largest = *std::max_element(units.begin(), units.end());
+  const std::int64_t exchange = FsdpGradients::exchange_bytes(units, in.mesh.dp_shard, in.fsdp.gradient_wire,
+                                                              in.micro_batches, in.fsdp.overlap && !in.buffers_kept);
+  if (in.buffers_kept) return kept_gradient_bytes(units, in.fsdp.overlap) + exchange;
   const std::int64_t beside = tied ? units.front() + *std::max_element(units.begin() + 1, units.end()) : largest;
-  return beside + FsdpGradients::exchange_bytes(units, in.mesh.dp_shard, in.fsdp.gradient_wire, in.micro_batches,
-                                                in.fsdp.overlap);
+  return beside + exchange;
 }
 
 std::int64_t gathered_bytes(const ParameterList& list, const PlanInput& in) {
-  const std::vector<std::int64_t> units = FsdpWeights::unit_bytes(list, in.mesh.dp_shard);
+  const std::vector<std::int64_t> units = FsdpWeights::unit_bytes(list, in.mesh.dp_shard, in.fsdp);
   const std::vector<std::int64_t> high = FsdpWeights::cast_after_bytes(list, in.mesh.dp_shard, in.fsdp);
-  return peak_gathered_bytes(Llama::pass_order(in.settings.model, true), units, in.fsdp.reshard_after_forward) +
-         *std::max_element(high.begin(), high.end());
+  return peak_gathered_bytes(Llama::pass_order(in.settings.model, true), units, in.fsdp.reshard_after_forward,
+                             in.buffers_kept) +
+         *std::max_element(high.begin(), high.end()) + FsdpWeights::staging_bytes(list, in.mesh.dp_shard, in.fsdp);
 }
 
 /// Norms, counters, scalars: small, but counted.

@@ -26,6 +26,7 @@ struct PlanInput {
   MeshShape mesh;
   FsdpOptions fsdp;
   std::int64_t micro_batches = 1;  ///< a step, of one rank
+  bool buffers_kept = false;       ///< of the shard group (Communicator::memory() is not cheap)
   std::int64_t communication = 0;  ///< scratch of the communicators
   std::int64_t host = 0;           ///< of checkpoints (model_state.h)
 };

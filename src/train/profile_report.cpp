@@ -77,6 +77,12 @@ std::string profile_table(const Recording& mine, const std::vector<RankTime>& ra
   text += fmt::format("{:<26}{:>12}{:>11}{:>12}", "", "ms a step", "share", "over ranks");
   for (const BreakdownField& field : breakdown_fields) text += row(field.name, field.seconds, ranks, steps);
   text += row("wall", &Breakdown::wall, ranks, steps);
+  double hidden = 0, all = 0;
+  for (const RankTime& r : ranks) {
+    hidden += r.seconds.overlapped_communication;
+    all += r.seconds.overlapped_communication + r.seconds.exposed_communication;
+  }
+  if (all > 0) text += fmt::format("\n{:.1f} % of the time of communication is behind kernels", 100 * hidden / all);
   const Carried sum = carried(mine);
   return text + fmt::format("\ncollectives of rank 0 a step: {:.3f} MiB in their buffers, {:.3f} MiB over the bus",
                             sum.bytes / steps / 0x1p20, sum.bus_bytes / steps / 0x1p20);

@@ -4,9 +4,9 @@
 
 #include "src/base/log.h"
 #include "src/model/recompute_table.h"
+#include "src/train/device_health.h"
 #include "src/train/loop.h"
-#include "src/train/memory_plan.h"
-#include "src/train/model_state.h"
+#include "src/train/plan_run.h"
 #include "src/train/resume.h"
 #include "src/train/run_log.h"
 
@@ -25,20 +25,14 @@ void write_trace_file(const Traces& traces, const std::string& path) {
 int run_training(const RunConfig& config, const RunEnvironment& environment) {
   const StopSignal signal;
   const MeshShape& shape = environment.mesh.shape();
-  const std::int64_t per_rank = config.train.global_batch / environment.mesh.dp().size();
-  const LlamaSettings settings = llama_settings(config, environment.mesh.tp().rank());
-  const MemoryPlan plan = plan_memory(
-      {.settings = settings,
-       .mesh = shape,
-       .fsdp = fsdp_options(config, shape.dp_shard),
-       .micro_batches = per_rank / config.train.micro_batch,
-       .communication = environment.mesh.dp_shard().scratch_bytes() + environment.mesh.dp_replicate().scratch_bytes() +
-                        environment.mesh.tp().scratch_bytes(),
-       .host = checkpoint_host_bytes(config, shape)},
-      environment.stream);
+  const std::int64_t communication = environment.mesh.dp_shard().scratch_bytes() +
+                                     environment.mesh.dp_replicate().scratch_bytes() +
+                                     environment.mesh.tp().scratch_bytes();
+  const MemoryPlan plan = plan_run(config, shape, environment.mesh.tp().rank(), communication, environment.stream);
   check_fits(plan, environment.stream.device(), environment.ranks_on_node, static_cast<int>(config.nccl.ranks_per_gpu));
 
-  const std::string recompute = recompute_table(settings, environment.stream);
+  const std::string recompute =
+      recompute_table(llama_settings(config, environment.mesh.tp().rank()), environment.stream);
   Trainer trainer(config, environment.mesh, environment.control, environment.stream, environment.traces.gemms);
   Communicator& control = environment.control;
   const RunDirectory directory = find_run_directory(config, environment.config_name, control);
@@ -48,6 +42,8 @@ int run_training(const RunConfig& config, const RunEnvironment& environment) {
   log.start(plan, recompute, trainer);
   const StopRequest stop(signal, WallClock(*parse_wall_time(config.train.max_wall_time)),
                          control.rank() == 0 ? directory.stop_file() : "");
+  DeviceHealth health(config.train.health_seconds, environment.stream.device().pci_bus_id());
+  report_unwatched(health, control, environment.node);
   std::int64_t done = from.step;
   const auto write_traces = [&] {
     if (config.comm.trace) write_trace_file(environment.traces, log.directory().trace(control.rank()));
@@ -72,6 +68,7 @@ int run_training(const RunConfig& config, const RunEnvironment& environment) {
     write_traces();  // what led here is what one wants to see
     // Taking a device's work apart waits for that work, and what a lost peer has left of it never ends.
     if (environment.stream.device().type() == DeviceType::cuda) {
+      health.look_now(2.0);  // an Xid says why CUDA failed
       log::error("{}", e.what());
       environment.control.abort(static_cast<int>(error == nullptr ? ExitCode::internal : error->code()));
     }

@@ -19,15 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string default_path(const std::string& config_name) {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  localtime_r(&now, &parts);
-  char date[32];
-  std::strftime(date, sizeof date, "%Y%m%d-%H%M%S", &parts);
-  return "runs/" + config_name + "-" + date;
-}
-
 Error refuse_used(const RunDirectory& run, const char* why) {
   return usage_error(
       "train",
@@ -90,8 +81,17 @@ void decide(RunDirectory& run, const RunConfig& config) {
 
 }  // namespace
 
+std::string default_run_directory(const std::string& config_name) {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  localtime_r(&now, &parts);
+  char date[32];
+  std::strftime(date, sizeof date, "%Y%m%d-%H%M%S", &parts);
+  return "runs/" + config_name + "-" + date;
+}
+
 RunDirectory find_run_directory(const RunConfig& config, const std::string& config_name, Communicator& control) {
-  RunDirectory run{.path = config.run_dir.empty() ? default_path(config_name) : config.run_dir};
+  RunDirectory run{.path = config.run_dir.empty() ? default_run_directory(config_name) : config.run_dir};
   if (control.rank() == 0) decide(run, config);
   run.path = broadcast_bytes(run.path, 0, control);  // rank 0 counts: its date, what it sees on a shared file system
   std::int32_t flags[2] = {run.resumes ? 1 : 0, run.begins_again ? 1 : 0};

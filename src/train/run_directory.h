@@ -25,6 +25,9 @@ struct RunDirectory {
   std::string profile(int rank) const { return path + "/profile-rank" + std::to_string(rank) + ".json"; }
 };
 
+/// runs/NAME-DATE, with the local time.
+std::string default_run_directory(const std::string& config_name);
+
 /// Rank 0 chooses the directory (run.dir, else runs/<config name>-<date>) and looks what is there; all ranks learn it.
 /// Nothing is written. Usage error on rank 0 when checkpoint.resume and what is there do not fit: any run with `never`,
 /// no checkpoint with `must`; with `auto` a run without checkpoints that is finished, or not known to be this one (its

@@ -28,6 +28,7 @@ RunLog::RunLog(const RunConfig& config, const RunEnvironment& environment, RunDi
 void RunLog::go_on_from(const StartingPoint& from) {
   const auto before = read_status(directory_.status());
   restarts_ = before ? before->restarts + 1 : 1;
+  checkpoint_seconds_ = before ? before->checkpoint_seconds : 0;
   const MetricsCut cut = cut_metrics(directory_.metrics(), directory_.discarded_metrics(), from.step);
   log::info(
       "restart {}; metrics.jsonl has {} line(s) up to step {}{}", restarts_, cut.kept, from.step,
@@ -41,7 +42,8 @@ RunStatus RunLog::status(std::string state, std::string reason, int exit_code, s
           .step = step,
           .steps = config_.train.steps,
           .restarts = restarts_,
-          .checkpoint = checkpoint_};
+          .checkpoint = checkpoint_,
+          .checkpoint_seconds = checkpoint_seconds_};
 }
 
 void RunLog::start(const MemoryPlan& plan, const std::string& recompute, const Trainer& trainer) {
@@ -148,6 +150,7 @@ void RunLog::sync() const {
 
 void RunLog::committed(const checkpoint::SaveReport& report) {
   checkpoint_ = report.path;
+  checkpoint_seconds_ = report.stall_seconds + report.write_seconds;
   log::info("checkpoint of step {}: committed, {:.1f} MiB in {:.2f} s, {}", report.step,
             static_cast<double>(report.bytes) / 0x1p20, report.write_seconds, report.path);
   log::info(
@@ -174,7 +177,11 @@ void RunLog::fail(const std::string& reason, ExitCode code, std::int64_t step) n
   // A lost peer is usually a consequence; the rank that knows the cause must have the last word.
   if (code == ExitCode::lost_peer && !writes_) return;
   try {
-    if (!writes_) restarts_ = read_status(directory_.status()).value_or(RunStatus{}).restarts;  // rank 0 knows it
+    if (!writes_) {  // rank 0 knows it
+      const RunStatus before = read_status(directory_.status()).value_or(RunStatus{});
+      restarts_ = before.restarts;
+      checkpoint_seconds_ = before.checkpoint_seconds;
+    }
     const std::string who = log::identity();
     write_status(directory_.status(), status("failed", who.empty() ? reason : fmt::format("{}: {}", who, reason),
                                              static_cast<int>(code), step));

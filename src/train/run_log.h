@@ -52,7 +52,8 @@ class RunLog {
   RunDirectory directory_;
   bool writes_;
   std::int64_t restarts_ = 0;
-  std::string checkpoint_;  ///< newest committed
+  std::string checkpoint_;         ///< newest committed
+  double checkpoint_seconds_ = 0;  ///< that one took, or one of an earlier start
   std::unique_ptr<MetricsWriter> metrics_;
   std::unique_ptr<EventWriter> events_;  ///< none without run.tensorboard
 };

@@ -79,6 +79,13 @@ void declare_train(Schema& schema, TrainConfig& c) {
   schema.add("slow_rank_factor", c.slow_rank_factor)
       .above(1)
       .help("By how much a rank must make the steps longer to be named.");
+  schema.add("health_seconds", c.health_seconds)
+      .unit("seconds")
+      .at_least(0)
+      .at_most(86400)
+      .help(
+          "Time between two readings of each rank's GPU by NVML, beside the steps: Xids, ECC errors, remapped rows, "
+          "slowdowns and clocks are logged when they change. 0: never. On cuda only.");
   schema.add_choice("late_results", c.late_results, {"auto", "true", "false"})
       .help(
           "Read the loss and norm of a step when the next has been launched, so that a GPU never waits for the host; a "
@@ -193,6 +200,12 @@ void declare_parallel(Schema& schema, ParallelConfig& c) {
           "the bytes, for one rounding of each rank's gradients; needs dp_shard above 1. Sums over replicas and tp "
           "stay "
           "fp32.");
+  schema.add("one_rank_exchange", c.one_rank_exchange)
+      .help(
+          "For measurements: a shard group of one rank gathers and reduces as a larger one does, through NCCL on a "
+          "GPU, "
+          "so that a profile of one GPU shows what hides behind compute. Takes memory and time; sums over several "
+          "micro-batches round in another order.");
   schema.add("check_replicas_every", c.check_replicas_every)
       .unit("steps")
       .at_least(0)
@@ -380,11 +393,25 @@ void declare_nccl(Schema& schema, NcclSettings& c) {
         .help("The same at most: fewer leave more of the GPU to what is computed beside it. 0: NCCL's choice.");
     schema.add_choice(name + "_cta_policy", g.cta_policy, {std::begin(cta_policies), std::end(cta_policies)})
         .help("NCCL_CTA_POLICY of " + name +
-              ": efficiency takes fewer, zero none where copy engines can do it (2.27, 2.28).");
+              ": efficiency takes fewer, zero none where copy engines can do it (2.27, 2.28; zero needs symmetric "
+              "buffers).");
   };
   group("dp_shard", c.dp_shard);
+  schema.add_choice("dp_shard_buffers", c.dp_shard.buffers, {std::begin(nccl_buffers), std::end(nccl_buffers)})
+      .help(
+          "Memory of gathered weights and of gradients. plain: the device's pool. registered: NCCL's own, registered, "
+          "so "
+          "that network and NVLink reach it without a copy (NCCL 2.19). symmetric: as windows that are alike on all "
+          "ranks, for NCCL's symmetric kernels and copy engines within an NVLink domain (2.27). Both keep every buffer "
+          "until the end: see the memory plan.");
   group("dp_replicate", c.dp_replicate);
   group("tp", c.tp);
+  schema.add("tuning_file", c.tuning_file)
+      .help(
+          "The cluster's tuning file, as octet tune fit writes it. Loads libnccl-tuner-octet.so into NCCL, which "
+          "applies "
+          "the file (it sets NCCL_TUNER_PLUGIN and OCTET_TUNING_FILE). The ranks compare what they have before NCCL "
+          "starts. Empty: what the environment says.");
   schema.add("ranks_per_gpu", c.ranks_per_gpu)
       .unit("ranks")
       .at_least(1)

@@ -17,7 +17,7 @@ struct Changeable {
   bool same_bits = true;  ///< with another value every number comes out the same; else within rounding
 };
 
-constexpr std::array<Changeable, 34> changeable = {{{"model"},  // a name or a path; the shape is in model_shape
+constexpr std::array<Changeable, 36> changeable = {{{"model"},  // a name or a path; the shape is in model_shape
                                                     {"device", false},
                                                     {"run.dir"},
                                                     {"run.tensorboard"},
@@ -30,6 +30,7 @@ constexpr std::array<Changeable, 34> changeable = {{{"model"},  // a name or a p
                                                     {"train.late_results"},
                                                     {"train.slow_rank_every"},
                                                     {"train.slow_rank_factor"},
+                                                    {"train.health_seconds"},
                                                     {"train.max_wall_time"},
                                                     {"data.train"},
                                                     {"parallel.dp_replicate", false},
@@ -41,6 +42,7 @@ constexpr std::array<Changeable, 34> changeable = {{{"model"},  // a name or a p
                                                     {"parallel.pp", false},
                                                     {"parallel.reshard_after_forward"},
                                                     {"parallel.overlap"},
+                                                    {"parallel.one_rank_exchange"},
                                                     {"parallel.check_replicas_every"},
                                                     {"recompute."},
                                                     {"checkpoint."},

@@ -24,13 +24,12 @@ ShardedModel::ShardedModel(const LlamaSettings& settings, const OptimizerConfig&
       model_(settings, stream, exchange_, gemms),
       layout_(model_.parameters(), mesh.dp_shard().rank(), mesh.dp_shard().size()),
       master_(layout_, device_, stream, Purpose::parameters),
-      gradients_(layout_, device_, stream, Purpose::gradients),
+      gradients_(layout_, reduce_group().memory(), stream, Purpose::gradients),
       first_moment_(layout_, device_, stream, Purpose::optimizer),
       second_moment_(layout_, device_, stream, Purpose::optimizer),
       scales_(model_.parameters(), layout_, device_, stream, model_.scaling(), power_of_two_scales(settings.float8)),
       weights_(model_.parameters(), master_, scales_, gather_group(), mesh.tp(), stream, fsdp),
-      sink_(model_.parameters(), gradients_, reduce_group(), mesh.dp_replicate(), mesh.tp(), stream,
-            fsdp.gradient_wire),
+      sink_(model_.parameters(), gradients_, reduce_group(), mesh.dp_replicate(), mesh.tp(), stream, fsdp),
       norm_(model_.parameters(), device_, stream) {
   if (Timeline* timeline = Timeline::current(); timeline != nullptr) {
     if (gather_stream_) timeline->name_stream(*gather_stream_, "gathers");

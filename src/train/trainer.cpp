@@ -16,14 +16,6 @@ double seconds_between(std::chrono::steady_clock::time_point begin, std::chrono:
   return std::chrono::duration<double>(end - begin).count();
 }
 
-SamplerConfig sampler_config(const RunConfig& c) {
-  return {.seq_len = c.train.seq_len,
-          .global_batch = c.train.global_batch,
-          .vocab_size = c.model.vocab_size,
-          .seed = c.seed,
-          .validation_fraction = c.data.validation_fraction};
-}
-
 std::int64_t validation_batches(const RunConfig& c, const Sampler& sampler) {
   if (c.data.validation_fraction <= 0) return 0;
   const std::int64_t all = sampler.validation_batches();
@@ -32,13 +24,23 @@ std::int64_t validation_batches(const RunConfig& c, const Sampler& sampler) {
 
 }  // namespace
 
+SamplerConfig sampler_config(const RunConfig& c) {
+  return {.seq_len = c.train.seq_len,
+          .global_batch = c.train.global_batch,
+          .vocab_size = c.model.vocab_size,
+          .seed = c.seed,
+          .validation_fraction = c.data.validation_fraction};
+}
+
 FsdpOptions fsdp_options(const RunConfig& config, int shards) {
   const std::string& reshard = config.parallel.reshard_after_forward;
   const std::string& overlap = config.parallel.overlap;
-  return {.reshard_after_forward = reshard == "auto" ? shards > 1 : reshard == "always",
+  const bool exchanges = shards > 1 || config.parallel.one_rank_exchange;
+  return {.reshard_after_forward = reshard == "auto" ? exchanges : reshard == "always",
           .float8_all_gather = gathers_float8(config.float8),
           .gradient_wire = config.parallel.gradient_wire == "bf16" ? DType::bf16 : DType::f32,
-          .overlap = shards > 1 && (overlap == "true" || (overlap == "auto" && config.device == "cuda"))};
+          .overlap = exchanges && (overlap == "true" || (overlap == "auto" && config.device == "cuda")),
+          .one_rank_exchange = config.parallel.one_rank_exchange};
 }
 
 LlamaSettings llama_settings(const RunConfig& c, int tp_rank) {

@@ -87,6 +87,9 @@ class Trainer {
 /// parallel.reshard_after_forward `auto` frees gathered weights when there is more than one shard.
 FsdpOptions fsdp_options(const RunConfig& config, int shards);
 
+/// What decides the order of the run's data.
+SamplerConfig sampler_config(const RunConfig& config);
+
 /// `tp_rank`: this rank's place in its tensor-parallel group.
 LlamaSettings llama_settings(const RunConfig& config, int tp_rank);
 

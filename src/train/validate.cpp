@@ -318,6 +318,22 @@ void check_nccl(const RunConfig& c, const Origins& at) {
     throw refuse(at, fmt::format("nccl.{}_min_ctas", group).c_str(), g.min_ctas,
                  "is above nccl.{}_max_ctas = {}; expected at most that", group, g.max_ctas);
   }
+  for (const char* group : nccl_groups) {
+    const NcclGroupSettings& g = c.nccl.of(group);
+    if (g.cta_policy != "zero" || g.buffers == "symmetric") continue;
+    throw refuse(
+        at, fmt::format("nccl.{}_cta_policy", group).c_str(), g.cta_policy,
+        "NCCL's copy engines work on symmetric buffers alone, which {}; expected default or efficiency",
+        std::string_view(group) == "dp_shard" ? "nccl.dp_shard_buffers = symmetric gives" : "this group has not got");
+  }
+  for (const char* group : nccl_groups) {
+    const NcclGroupSettings& g = c.nccl.of(group);
+    if (g.cta_policy != "efficiency" || c.nccl.tuning_file.empty()) continue;
+    throw refuse(
+        at, fmt::format("nccl.{}_cta_policy", group).c_str(), g.cta_policy,
+        "has no effect with nccl.tuning_file: NCCL applies it only where no tuner is loaded; expected default or "
+        "zero");
+  }
 }
 
 /// An option of the other device would be ignored.
@@ -334,16 +350,19 @@ void check_device(const RunConfig& c, const Origins& at) {
   const auto unused = [&](const char* key, const auto& value, const auto& expected) {
     if (value != expected) throw refuse(at, key, value, "has no effect with device = {}", c.device);
   };
+  unused("train.health_seconds", c.train.health_seconds, TrainConfig().health_seconds);
   unused("cuda.deterministic", c.cuda.deterministic, none.deterministic);
   unused("cuda.gemm", c.cuda.gemm, none.gemm);
   unused("cuda.gemm_plans", c.cuda.gemm_plans, none.gemm_plans);
   const NcclSettings defaults;
+  unused("nccl.tuning_file", c.nccl.tuning_file, defaults.tuning_file);
   unused("nccl.ranks_per_gpu", c.nccl.ranks_per_gpu, defaults.ranks_per_gpu);
   for (const char* group : nccl_groups) {
     const NcclGroupSettings &is = c.nccl.of(group), &expected = defaults.of(group);
     unused(fmt::format("nccl.{}_min_ctas", group).c_str(), is.min_ctas, expected.min_ctas);
     unused(fmt::format("nccl.{}_max_ctas", group).c_str(), is.max_ctas, expected.max_ctas);
     unused(fmt::format("nccl.{}_cta_policy", group).c_str(), is.cta_policy, expected.cta_policy);
+    unused(fmt::format("nccl.{}_buffers", group).c_str(), is.buffers, expected.buffers);
   }
 }
 
@@ -387,6 +406,7 @@ void check_nccl_groups(const RunConfig& c, const ParallelConfig& p, const Origin
     unused(group + "_min_ctas", is.min_ctas, none.min_ctas, degree);
     unused(group + "_max_ctas", is.max_ctas, none.max_ctas, degree);
     unused(group + "_cta_policy", is.cta_policy, none.cta_policy, degree);
+    unused(group + "_buffers", is.buffers, none.buffers, degree);
   }
 }
 
@@ -417,7 +437,11 @@ ParallelConfig resolve_layout(const RunConfig& config, std::int64_t ranks, const
         "has no effect with parallel.dp_shard = 1: sums over replicas and tp are in fp32 always; expected fp32, "
         "or dp_shard above 1");
   }
-  if (p.overlap == "true" && p.dp_shard == 1) {
+  if (p.one_rank_exchange && p.dp_shard > 1) {
+    throw refuse(origins, "parallel.one_rank_exchange", "true",
+                 "is for shard groups of one rank, this run has {} shards; expected false", p.dp_shard);
+  }
+  if (p.overlap == "true" && p.dp_shard == 1 && !p.one_rank_exchange) {
     throw refuse(origins, "parallel.overlap", p.overlap,
                  "has no effect with parallel.dp_shard = 1: nothing is gathered; expected auto or false");
   }

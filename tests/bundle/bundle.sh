@@ -124,6 +124,9 @@ lists_rows() {
     grep -qx 'octet:copy' "$work/script" && grep -q '^torch:step/8b/float8/' "$work/script" &&
     [[ -x $octet/tests/benchmark/torch_gpu.py ]]
 }
+has_tuner() {
+  readelf --dyn-syms --wide "$octet/lib/libnccl-tuner-octet.so" | awk '$7 != "UND" && $8 ~ /^ncclTunerPlugin_v[456]/ { ++n } END { exit n != 3 }'
+}
 gpu_tests_in_root() { in_root "/opt/$bundle/bin/octet-test-gpu" --gtest_brief=1; }
 
 cd "$work" || exit 1
@@ -133,6 +136,7 @@ check 'a newer symbol is refused by name' refuses_newer_symbols
 check 'libraries of LD_LIBRARY_PATH are not taken' own_libraries_first
 check 'octet-train --help with an empty environment' env -i "$octet/bin/octet-train" --help
 check 'models are found beside the program' finds_configs
+check 'the tuner plugin has the symbols that NCCL looks for' has_tuner
 check '2 ranks train 3 steps in float8' eval '(trains_here)'
 if compgen -G '/dev/nvidia[0-9]*' >/dev/null; then
   skip 'GPU scripts without a GPU' 'this machine has one'

@@ -28,8 +28,9 @@ ROOMS = {
     "checkpoints": LOWER,
     "train": "data optim metrics checkpoints",
     "cluster": "base",
-    "planner": "cluster",  # and the pure headers of model and parallel, below
-    "jobs": "train cluster planner report",
+    "tuning": "cluster",
+    "planner": "tuning",  # and the pure headers of model and parallel, below
+    "jobs": "train tuning planner report",
     "tests": "jobs",
 }
 OUTSIDE_SRC = ["kernels", "checkpoints", "jobs", "tests"]  # rooms at the top level; the others are src/ROOM
@@ -71,8 +72,11 @@ LIBRARIES = {
     "spdlog/": ["src/base/"],
     "Random123/": ["src/base/"],
     "xxhash.h": ["src/base/", "src/data/", "src/train/", "checkpoints/"],
-    "nlohmann/": ["src/comm/trace", "src/profile/", "src/metrics/", "src/report/", "src/train/", "src/cluster/", "src/planner/", "checkpoints/", "jobs/",
+    "nlohmann/": ["src/comm/trace", "src/profile/", "src/metrics/", "src/report/", "src/train/", "src/cluster/", "src/tuning/", "src/planner/", "checkpoints/", "jobs/",
                   "tests/"],
+    "pugixml": ["src/tuning/topology/"],
+    "hwloc": ["src/tuning/topology/"],
+    "simgrid/": ["src/tuning/contention/"],
     "gtest/": ["tests/"],
     "gmock/": ["tests/"],
     "benchmark/": ["tests/"],
@@ -88,6 +92,7 @@ TOPS = ["src", "kernels", "jobs", "checkpoints", "tests"]
 
 # --- the check -------------------------------------------------------------------------------------------------------
 
+TYPE = re.compile(r"^(?:struct|class|enum(?: class)?|union) (\w+)[^;{]*\{", re.MULTILINE)
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]+)[">]', re.MULTILINE)
 
 
@@ -167,10 +172,29 @@ def files(root):
                     yield os.path.relpath(os.path.join(folder, name), root)
 
 
+def types(root, path):
+    """(namespace, name) of the types that a header defines in it."""
+    with open(os.path.join(root, path), encoding="utf-8") as file:
+        text = file.read()
+    spaces = re.findall(r"^namespace ([\w:]+) \{", text, re.MULTILINE)
+    return {("::".join(spaces), name) for name in TYPE.findall(text)}
+
+
+def check_types(root, paths):
+    """One name, one type: programs link all rooms, and two types of one name break them without a word."""
+    seen, problems = {}, []
+    for path in paths:
+        if path.endswith(".h") and not path.startswith("tests/"):
+            for key in sorted(types(root, path)):
+                if seen.setdefault(key, path) != path:
+                    problems.append(f"{path}: {'::'.join(key)} is defined in {seen[key]} too")
+    return problems
+
+
 def check(root):
     """(number of files read, list of violations)"""
     paths = sorted(files(root))
-    return len(paths), [problem for path in paths for problem in check_file(root, path)]
+    return len(paths), [problem for path in paths for problem in check_file(root, path)] + check_types(root, paths)
 
 
 def main():

@@ -91,6 +91,13 @@ class RoomsTest(unittest.TestCase):
                 self.assertTrue(problems[0].startswith(path + ":"), problems)
                 self.assertIn(message, problems[0])
 
+    def test_one_name_is_one_type(self):
+        def header(space):
+            return f"#pragma once\nnamespace {space} {{\nstruct Link;\nstruct Link {{\n}};\n}}\n"
+        problems = self.violations({"src/base/a.h": header("octet"), "src/data/b.h": header("octet"),
+                                    "src/optim/c.h": header("octet::other")})
+        self.assertEqual(problems, ["src/data/b.h: octet::Link is defined in src/base/a.h too"])
+
     def test_names_the_line(self):
         problems = self.violations({"src/base/a.cpp": '// one\n\n#include "src/base/gone.h"\n'})
         self.assertEqual(problems, ["src/base/a.cpp:3: src/base/gone.h does not exist"])

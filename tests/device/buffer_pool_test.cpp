@@ -53,6 +53,28 @@ TEST_F(Pool, ANewSizeFreesWhatLiesIdleFirst) {
   EXPECT_EQ(cpu_device().ledger().usage(Purpose::gathered).peak, before + 1050);
 }
 
+/// The CPU's memory, as if each call were slow.
+struct SlowSource final : MemorySource {
+  void* allocate(std::int64_t bytes) override { return cpu_device().allocate(bytes); }
+  void deallocate(void* memory, std::int64_t bytes) noexcept override { cpu_device().deallocate(memory, bytes); }
+  MemoryLedger& ledger() override { return cpu_device().ledger(); }
+  bool cheap() const override { return false; }
+};
+
+TEST_F(Pool, WhatIsNotCheapIsKept) {
+  SlowSource source;
+  BufferPool kept(source, Purpose::gathered);
+  Buffer a = kept.acquire(100), b = kept.acquire(100);
+  const void* const at_b = b.data();
+  kept.give_back(std::move(a));
+  kept.give_back(std::move(b));
+  kept.give_back(kept.acquire(70));
+  EXPECT_EQ(held(), before + 270);
+  const Buffer again = kept.acquire(100), other = kept.acquire(100);
+  EXPECT_EQ(other.data(), at_b);
+  EXPECT_EQ(held(), before + 270);
+}
+
 TEST_F(Pool, NothingRemainsAfterIt) {
   {
     BufferPool local(cpu_device(), Purpose::gathered);

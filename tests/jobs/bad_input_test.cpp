@@ -96,6 +96,11 @@ TEST_F(BadInput, Layouts) {
           {"parallel.overlap = true", "dp_shard = 1", "expected auto or false"});
   refuses("run.yaml --nccl.dp_shard_max_ctas 8", {"nccl.dp_shard_max_ctas = 8", "no effect with device = cpu"});
   refuses("run.yaml --nccl.tp_max_ctas 8 --device cuda", {"nccl.tp_max_ctas = 8", "the dimension has one rank"});
+  refuses("run.yaml --nccl.dp_shard_buffers symmetric", {"nccl.dp_shard_buffers", "no effect with device = cpu"});
+  refuses("run.yaml --nccl.dp_shard_buffers symmetric --device cuda", {"nccl.dp_shard_buffers", "has one rank"}, 1);
+  refuses("run.yaml --nccl.dp_shard_cta_policy zero --device cuda",
+          {"nccl.dp_shard_cta_policy = zero", "nccl.dp_shard_buffers = symmetric"});
+  refuses("run.yaml --nccl.tp_cta_policy zero --device cuda", {"nccl.tp_cta_policy = zero", "has not got"});
   refuses("run.yaml --nccl.tp_min_ctas 9 --nccl.tp_max_ctas 8 --device cuda",
           {"nccl.tp_min_ctas = 9", "above nccl.tp_max_ctas = 8"});
   refuses("run.yaml --parallel.dp_replicate 3", {"parallel.dp_replicate = 3", "2 ranks"});

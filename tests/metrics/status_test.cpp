@@ -35,7 +35,9 @@ TEST_F(Status, HoldsWhyTheRunEnded) {
                                .step = 7,
                                .steps = 100,
                                .restarts = 2,
-                               .checkpoint = "runs/a/checkpoints/step-000007"});
+                               .checkpoint = "runs/a/checkpoints/step-000007",
+                               .checkpoint_seconds = 1.5});
+  EXPECT_EQ(read_status(path.string())->checkpoint_seconds, 1.5);
   nlohmann::json got = read();
   const std::string time = got.at("time");
   std::tm parts{};
@@ -48,7 +50,8 @@ TEST_F(Status, HoldsWhyTheRunEnded) {
                                  {"step", 7},
                                  {"steps", 100},
                                  {"restarts", 2},
-                                 {"checkpoint", "runs/a/checkpoints/step-000007"}}));
+                                 {"checkpoint", "runs/a/checkpoints/step-000007"},
+                                 {"checkpoint_seconds", 1.5}}));
 }
 
 TEST_F(Status, ReadsBack) {

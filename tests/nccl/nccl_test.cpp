@@ -6,6 +6,7 @@
 #include "src/comm/mpi/mpi_communicator.h"
 #include "src/comm/nccl/nccl_backend.h"
 #include "src/comm/watchdog.h"
+#include "src/device/buffer.h"
 #include "tests/nccl/stand_in_nccl.h"
 
 namespace octet::test {
@@ -70,6 +71,46 @@ TEST_F(Nccl, SettingsAreThoseOfTheGroupsName) {
   EXPECT_NE(message.find("nccl.dp_replicate_cta_policy = zero: needs NCCL 2.28, found version 22705"),
             std::string::npos)
       << message;
+}
+
+TEST_F(Nccl, MemoryIsTheDevicesUnlessBuffersAreRegistered) {
+  EXPECT_EQ(&comm_->memory(), &cpu_device());
+  for (const bool window : {false, true}) {
+    const NcclSettings settings{.dp_shard = {.buffers = window ? "symmetric" : "registered"}};
+    const auto world =
+        make_nccl_communicator(announced(make_mpi_communicator(*stream_, "world")), *stream_, settings, stand_in_api());
+    EXPECT_EQ(&world->memory(), &cpu_device());
+    const auto shards = world->split(0, world->rank(), "dp_shard");
+    EXPECT_FALSE(shards->memory().cheap());
+    const std::int64_t before = cpu_device().ledger().usage(Purpose::gathered).now;
+    {
+      const Buffer buffer(shards->memory(), 1000, Purpose::gathered);
+      const auto& known = stand_in().memory.at(buffer.as<char>());
+      EXPECT_EQ(known.bytes, 1000);
+      EXPECT_EQ(known.group, "dp_shard");
+      EXPECT_EQ(known.window, window);
+      EXPECT_EQ(cpu_device().ledger().usage(Purpose::gathered).now - before, 1000);
+    }
+    EXPECT_TRUE(stand_in().memory.empty());
+    EXPECT_EQ(cpu_device().ledger().usage(Purpose::gathered).now, before);
+  }
+}
+
+TEST_F(Nccl, MemoryThatCannotBeHadOrRegisteredIsNamed) {
+  const NcclSettings settings{.dp_shard = {.buffers = "symmetric"}};
+  const auto world =
+      make_nccl_communicator(announced(make_mpi_communicator(*stream_, "world")), *stream_, settings, stand_in_api());
+  const auto shards = world->split(0, world->rank(), "dp_shard");
+  stand_in().out_of_memory = true;
+  EXPECT_NE(message_of([&] { shards->memory().allocate(1000); }).find("ncclMemAlloc of 1000 bytes in group dp_shard"),
+            std::string::npos);
+  EXPECT_EQ(code_, ExitCode::internal);
+  stand_in().out_of_memory = false;
+  stand_in().version = NCCL_VERSION(2, 26, 5);
+  const std::string message = message_of([&] { world->split(0, world->rank(), "dp_shard"); });
+  EXPECT_NE(message.find("nccl.dp_shard_buffers = symmetric: needs NCCL 2.27, found version 22605"), std::string::npos)
+      << message;
+  EXPECT_EQ(code_, ExitCode::usage);
 }
 
 TEST_F(Nccl, AnErrorNamesOperationUnitAndGroupAndAborts) {

@@ -41,6 +41,7 @@ class Announced final : public Communicator {
   std::unique_ptr<Communicator> split_by_node(std::string name) override {
     return announced(inner_->split_by_node(std::move(name)));
   }
+  MemorySource& memory() override { return inner_->memory(); }
   std::int64_t scratch_bytes() const override { return inner_->scratch_bytes(); }
   [[noreturn]] void abort(int exit_code) override {
     inner_->abort(exit_code);
@@ -54,6 +55,7 @@ class Announced final : public Communicator {
 /// What an ncclComm_t points to.
 struct Comm {
   std::unique_ptr<Communicator> inner;
+  std::string name;
   int polls = 0;
 };
 
@@ -94,11 +96,57 @@ ncclResult_t init(ncclComm_t* comm, int ranks, ncclUniqueId, int rank, ncclConfi
   if (config->blocking != 0 || last_announced == nullptr || last_announced->size() != ranks) return ncclInvalidArgument;
   auto made = std::make_unique<Comm>();
   made->inner = last_announced->split(0, rank, std::string("stand-in of ") + config->commName);
+  made->name = config->commName;
   made->polls = stand_in().polls;
   stand_in().configs[config->commName] = *config;
   ++stand_in().alive;
   *comm = reinterpret_cast<ncclComm_t>(made.release());
   return ncclInProgress;
+}
+
+/// Notes a call with memory that its group does not know.
+void look_at(ncclComm_t comm, std::initializer_list<const void*> used) {
+  for (const void* p : used) {
+    const auto* const place = static_cast<const char*>(p);
+    auto after = stand_in().memory.upper_bound(place);
+    const bool known = after != stand_in().memory.begin() && place < (--after)->first + after->second.bytes &&
+                       after->second.group == of(comm).name;
+    if (!known) return void(++stand_in().outside[of(comm).name]);
+  }
+}
+
+ncclResult_t allocate(void** memory, std::size_t bytes) {
+  if (stand_in().out_of_memory) return ncclUnhandledCudaError;
+  *memory = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  stand_in().memory[static_cast<char*>(*memory)] = {.bytes = bytes};
+  return ncclSuccess;
+}
+
+ncclResult_t enter(ncclComm_t comm, void* memory, std::size_t bytes, void** handle, bool window) {
+  const auto found = stand_in().memory.find(static_cast<char*>(memory));
+  if (found == stand_in().memory.end() || found->second.bytes != bytes) return ncclInvalidArgument;
+  found->second.group = of(comm).name;
+  found->second.window = window;
+  ++stand_in().registrations;
+  *handle = memory;
+  of(comm).polls = stand_in().polls;
+  return ncclInProgress;
+}
+
+ncclResult_t leave(ncclComm_t comm, void* handle, bool window) {
+  StandIn::Memory& m = stand_in().memory.at(static_cast<char*>(handle));
+  if (m.group != of(comm).name || m.window != window) return ncclInvalidArgument;
+  m.group.clear();
+  return ncclSuccess;
+}
+
+/// Of memory that is registered with no group any more.
+ncclResult_t give_back(void* memory) {
+  const auto found = stand_in().memory.find(static_cast<char*>(memory));
+  if (found == stand_in().memory.end() || !found->second.group.empty()) return ncclInvalidUsage;
+  std::free(memory);
+  stand_in().memory.erase(found);
+  return ncclSuccess;
 }
 
 ncclResult_t end(ncclComm_t comm, int& how) {
@@ -119,6 +167,7 @@ ncclResult_t state_of(ncclComm_t comm, ncclResult_t* state) {
 ncclResult_t reduce_scatter(const void* send, void* recv, std::size_t n, ncclDataType_t type, ncclRedOp_t op,
                             ncclComm_t comm, cudaStream_t) {
   if (type != ncclFloat32 || op != ncclSum) return ncclInvalidArgument;
+  look_at(comm, {send, recv});
   return add(comm, [=](Communicator& c) {
     c.reduce_scatter(static_cast<const float*>(send), static_cast<float*>(recv), count_of(n));
   });
@@ -160,6 +209,7 @@ const NcclApi& stand_in_api() {
           },
       .all_gather =
           [](const void* send, void* recv, std::size_t n, ncclDataType_t, ncclComm_t comm, cudaStream_t) {
+            look_at(comm, {send, recv});
             return add(comm, [=](Communicator& c) { c.all_gather(send, recv, count_of(n), DType::u8); });
           },
       .reduce_scatter = reduce_scatter,
@@ -171,12 +221,24 @@ const NcclApi& stand_in_api() {
           },
       .send =
           [](const void* data, std::size_t n, ncclDataType_t, int peer, ncclComm_t comm, cudaStream_t) {
+            look_at(comm, {data});
             return add(comm, [=](Communicator& c) { c.send(data, count_of(n), DType::u8, peer); });
           },
       .recv =
           [](void* data, std::size_t n, ncclDataType_t, int peer, ncclComm_t comm, cudaStream_t) {
+            look_at(comm, {data});
             return add(comm, [=](Communicator& c) { c.recv(data, count_of(n), DType::u8, peer); });
           },
+      .mem_alloc = allocate,
+      .mem_free = give_back,
+      .comm_register = [](ncclComm_t comm, void* memory, std::size_t bytes,
+                          void** handle) { return enter(comm, memory, bytes, handle, false); },
+      .comm_deregister = [](ncclComm_t comm, void* handle) { return leave(comm, handle, false); },
+      .comm_window_register =
+          [](ncclComm_t comm, void* memory, std::size_t bytes, void** handle, int flags) {
+            return flags == NCCL_WIN_COLL_SYMMETRIC ? enter(comm, memory, bytes, handle, true) : ncclInvalidArgument;
+          },
+      .comm_window_deregister = [](ncclComm_t comm, void* handle) { return leave(comm, handle, true); },
   };
   return api;
 }

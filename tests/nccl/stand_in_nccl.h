@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <memory>
@@ -21,6 +22,17 @@ struct StandIn {
   int alive = 0, destroyed = 0, aborted = 0;
   int version = NCCL_VERSION(2, 28, 0);
   std::map<std::string, ncclConfig_t> configs;  ///< of communicators that were made, by name
+
+  /// Memory from ncclMemAlloc, by its address.
+  struct Memory {
+    std::size_t bytes = 0;
+    std::string group{};  ///< with which it is registered
+    bool window = false;
+  };
+  std::map<const char*, Memory> memory;
+  int registrations = 0;               ///< until now
+  bool out_of_memory = false;          ///< ncclMemAlloc fails
+  std::map<std::string, int> outside;  ///< calls of a group with memory that is not registered with it
 };
 StandIn& stand_in();
 

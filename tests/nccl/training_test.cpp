@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "src/comm/nccl/nccl_backend.h"
+#include "src/train/memory_plan.h"
 #include "tests/equivalence/trainer_test.h"
 #include "tests/nccl/stand_in_nccl.h"
 
@@ -56,9 +57,58 @@ TEST_P(Training, OverTheStandInIsThatOverMpiToTheBit) {
         make_nccl_communicator(announced(make_mpi_communicator(*stream_, "world")), *stream_, {}, stand_in_api());
     const std::vector<double> found = losses(std::move(world), *stream_);
     EXPECT_EQ(found, expected()) << name_of(precision);
+    EXPECT_EQ(stand_in().outside["dp_shard"] > 0, GetParam().ranks > GetParam().replicas * GetParam().tp);
     EXPECT_EQ(stand_in().alive, 0);
     EXPECT_GT(stand_in().destroyed, 1);
     EXPECT_NE(found.front(), found.back());
+  }
+}
+
+/// On one rank too where that is asked for: for measurements on one GPU.
+TEST_P(Training, AGroupOfOneRankSpeaksThroughNcclWhereItIsAsked) {
+  if (GetParam().tp > 1) GTEST_SKIP() << "the groups of one rank of other layouts suffice";
+  stand_in() = {};
+  config_.parallel.one_rank_exchange = GetParam().ranks == GetParam().replicas;
+  config_.train.micro_batch = batch / GetParam().ranks;  // sums over micro-batches round in another order
+  const NcclSettings settings{.one_rank_groups = true};
+  auto world =
+      make_nccl_communicator(announced(make_mpi_communicator(*stream_, "world")), *stream_, settings, stand_in_api());
+  const std::vector<double> found = losses(std::move(world), *stream_);
+  EXPECT_GT(stand_in().outside["dp_shard"], 0);
+  EXPECT_EQ(stand_in().alive, 0);
+  config_.parallel.overlap = "auto";
+  config_.parallel.one_rank_exchange = false;
+  EXPECT_EQ(found, expected());
+}
+
+/// What the shard groups send from and receive in is all registered with them, the losses are the same, and no more
+/// memory is kept than the plan says.
+TEST_P(Training, BuffersOfTheShardGroupAreRegistered) {
+  for (const char* buffers : {"registered", "symmetric"}) {
+    stand_in() = {};
+    const NcclSettings settings{.dp_shard = {.buffers = buffers}};
+    auto world =
+        make_nccl_communicator(announced(make_mpi_communicator(*stream_, "world")), *stream_, settings, stand_in_api());
+    config_.train.steps = 3;
+    MemoryLedger& ledger = cpu_device().ledger();
+    ledger.reset_peaks();
+    const std::int64_t gathered = ledger.usage(Purpose::gathered).now, gradients = ledger.usage(Purpose::gradients).now;
+    const std::vector<double> found = losses(std::move(world), *stream_);
+    const int shards = GetParam().ranks / GetParam().replicas / GetParam().tp;
+    const bool sharded = shards > 1;
+    const MemoryPlan plan =
+        plan_memory({.settings = llama_settings(config_, 0),
+                     .mesh = {.dp_replicate = GetParam().replicas, .dp_shard = shards, .tp = GetParam().tp},
+                     .fsdp = {.overlap = sharded},
+                     .micro_batches = batch / config_.train.micro_batch / (shards * GetParam().replicas),
+                     .buffers_kept = sharded},
+                    *stream_);
+    EXPECT_EQ(ledger.usage(Purpose::gathered).peak - gathered, plan[Purpose::gathered]);
+    EXPECT_EQ(ledger.usage(Purpose::gradients).peak - gradients, plan[Purpose::gradients]);
+    EXPECT_EQ(stand_in().outside["dp_shard"], 0) << buffers;
+    EXPECT_EQ(stand_in().registrations > 3, sharded);
+    EXPECT_TRUE(stand_in().memory.empty());
+    EXPECT_EQ(found, expected()) << buffers;
   }
 }
 
@@ -67,11 +117,19 @@ TEST_P(Training, OnTheGpuLossesAreThoseOfTheCpu) {
   const std::string host_id = fmt::format("rank-{}", world_->rank());  // so that ranks may share a GPU
   setenv("NCCL_HOSTID", host_id.c_str(), 1);
   const auto gpu = cuda_device(0).make_stream();
-  for (const auto& [precision, tolerance] :
-       {std::pair{Precision::fp32, 1e-4}, {Precision::bf16, 1e-2}, {Precision::float8, 1e-2}}) {
+  struct Case {
+    Precision precision;
+    double tolerance;
+    const char* buffers;
+  };
+  for (const auto& [precision, tolerance, buffers] : {Case{Precision::fp32, 1e-4, "plain"},
+                                                      {Precision::fp32, 1e-4, "registered"},
+                                                      {Precision::bf16, 1e-2, "plain"},
+                                                      {Precision::float8, 1e-2, "plain"}}) {
     config_.precision = precision;
+    const NcclSettings settings{.dp_shard = {.buffers = buffers}};
     const std::vector<double> found =
-        losses(make_nccl_communicator(make_mpi_communicator(*stream_, "world"), *gpu, {}), *gpu);
+        losses(make_nccl_communicator(make_mpi_communicator(*stream_, "world"), *gpu, settings), *gpu);
     const std::vector<double> cpu = expected();
     for (std::size_t i = 0; i < cpu.size(); ++i) {
       EXPECT_NEAR(found[i], cpu[i], tolerance * cpu[i]) << name_of(precision) << ", step " << i + 1;

@@ -132,7 +132,7 @@ TEST_F(Weights, ALoneRankComputesWithTheFp32MasterItself) {
   make(test::example_list(DType::f32, DType::f32), {});
   weights->begin_pass(pass);
   EXPECT_EQ(weights->gather(0)[0].data, master->data(0));
-  EXPECT_EQ(FsdpWeights::unit_bytes(list_, 1), (std::vector<std::int64_t>{0, 0, 0, 0}));
+  EXPECT_EQ(FsdpWeights::unit_bytes(list_, 1, {}), (std::vector<std::int64_t>{0, 0, 0, 0}));
 }
 
 TEST_F(Weights, OneGatherAParameterInTheBytesOfItsFormat) {
@@ -217,7 +217,7 @@ TEST_F(Weights, MemoryIsWhatThePlanSays) {
     run_pass();
     const auto cast_after = FsdpWeights::cast_after_bytes(list_, ranks_, options);
     const std::int64_t planned =
-        peak_gathered_bytes(pass, FsdpWeights::unit_bytes(list_, ranks_), options.reshard_after_forward) +
+        peak_gathered_bytes(pass, FsdpWeights::unit_bytes(list_, ranks_, options), options.reshard_after_forward) +
         *std::max_element(cast_after.begin(), cast_after.end());
     EXPECT_EQ(cpu_device().ledger().usage(Purpose::gathered).peak - before, planned);
   }

@@ -25,7 +25,8 @@ struct GradientWire : test::ParallelTest {
     use(test::example_list(DType::e4m3));
   }
   std::unique_ptr<FsdpGradients> sink(ShardedBuffer& shards, DType wire) {
-    return std::make_unique<FsdpGradients>(list_, shards, *world_, *self_, *self_, *stream_, wire);
+    return std::make_unique<FsdpGradients>(list_, shards, *world_, *self_, *self_, *stream_,
+                                           FsdpOptions{.gradient_wire = wire});
   }
   void write(FsdpGradients& to, int unit, Value value, int micro_batch) const {
     const auto targets = to.open(unit);
@@ -130,7 +131,8 @@ TEST_F(GradientWire, SumsOverReplicasStayFp32) {
             {.dp_replicate = 2, .dp_shard = ranks_ / 2});
   const ShardLayout layout(list_, mesh.dp_shard().rank(), mesh.dp_shard().size());
   ShardedBuffer shards(layout, cpu_device(), *stream_, Purpose::gradients);
-  FsdpGradients gradients(list_, shards, mesh.dp_shard(), mesh.dp_replicate(), mesh.tp(), *stream_, DType::bf16);
+  FsdpGradients gradients(list_, shards, mesh.dp_shard(), mesh.dp_replicate(), mesh.tp(), *stream_,
+                          {.gradient_wire = DType::bf16});
   trace_.clear();
   micro_batch(gradients, exact_value, 1);
   gradients.finish_step();
@@ -144,8 +146,8 @@ TEST(GradientWireRefused, WhereNothingTravels) {
   const ParameterList list = test::example_list(DType::bf16);
   const ShardLayout layout(list, 0, 1);
   ShardedBuffer shards(layout, cpu_device(), *stream, Purpose::gradients);
-  EXPECT_THROW(FsdpGradients(list, shards, *self, *self, *self, *stream, DType::bf16), Error);
-  EXPECT_THROW(FsdpGradients(list, shards, *self, *self, *self, *stream, DType::e5m2), Error);
+  EXPECT_THROW(FsdpGradients(list, shards, *self, *self, *self, *stream, {.gradient_wire = DType::bf16}), Error);
+  EXPECT_THROW(FsdpGradients(list, shards, *self, *self, *self, *stream, {.gradient_wire = DType::e5m2}), Error);
 }
 
 }  // namespace

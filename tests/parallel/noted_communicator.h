@@ -45,6 +45,7 @@ class Noted final : public Communicator {
   std::unique_ptr<Communicator> split(int c, int k, std::string n) override { return inner_->split(c, k, n); }
   std::unique_ptr<Communicator> split_by_node(std::string n) override { return inner_->split_by_node(n); }
   std::unique_ptr<Communicator> on_stream(Stream& s, std::string n) override { return inner_->on_stream(s, n); }
+  MemorySource& memory() override { return inner_->memory(); }
   std::int64_t scratch_bytes() const override { return inner_->scratch_bytes(); }
   [[noreturn]] void abort(int exit_code) override {
     inner_->abort(exit_code);

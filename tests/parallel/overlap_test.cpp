@@ -72,7 +72,7 @@ TEST_F(Overlap, AReductionRunsBesideTheNextUnitAndItsMemoryIsNotUsedBefore) {
   if (ranks_ == 1) GTEST_SKIP() << "one rank reduces nothing";
   for (const DType wire : {DType::f32, DType::bf16}) {
     ShardedBuffer shards = buffer();
-    FsdpGradients sink(list_, shards, group, *self_, *self_, *compute, wire);
+    FsdpGradients sink(list_, shards, group, *self_, *self_, *compute, {.gradient_wire = wire});
     sink.begin_step();
     const int units = static_cast<int>(list_.units.size());
     std::vector<int> written, reduced;

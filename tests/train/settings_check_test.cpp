@@ -117,6 +117,7 @@ TEST(Settings, WhatOnlySaysWhereAndHowFastMayChange) {
   now.train.micro_batch = 1;
   now.train.log_every = 7;
   now.train.profile = "10-12";
+  now.train.health_seconds = 5;
   now.train.max_wall_time = "1:00:00";
   now.data.train[0].path = "/elsewhere/english";
   now.parallel.dp_shard = 4;
@@ -129,10 +130,10 @@ TEST(Settings, WhatOnlySaysWhereAndHowFastMayChange) {
     keys.push_back(c.key);
     EXPECT_NE(c.then, c.now);
   }
-  EXPECT_EQ(keys, (std::vector<std::string>{"model", "device", "run.dir", "train.steps", "train.micro_batch",
-                                            "train.log_every", "train.profile", "train.max_wall_time", "data.train",
-                                            "parallel.dp_shard", "checkpoint.interval", "comm.timeout_seconds",
-                                            "cpu.threads", "cuda.deterministic"}));
+  EXPECT_EQ(keys, (std::vector<std::string>{
+                      "model", "device", "run.dir", "train.steps", "train.micro_batch", "train.log_every",
+                      "train.profile", "train.health_seconds", "train.max_wall_time", "data.train", "parallel.dp_shard",
+                      "checkpoint.interval", "comm.timeout_seconds", "cpu.threads", "cuda.deterministic"}));
 }
 
 TEST(Settings, WhatRoundsOtherwiseIsSaid) {

@@ -1,12 +1,8 @@
 // octet checkpoint: looks at checkpoints, checks and changes them; one subcommand a file.
-#include <fmt/format.h>
-
 #include <array>
 
 #include "jobs/octet/checkpoint/tool.h"
 #include "jobs/octet/commands.h"
-#include "src/base/error.h"
-#include "src/base/options/text.h"
 
 namespace octet {
 namespace {
@@ -23,32 +19,11 @@ constexpr std::array table{
     Command{"view", "write view.h5, which shows tensors whole to h5py and HDFView", tool::run_view},
 };
 
-void print_help() {
-  fmt::print("usage: octet checkpoint COMMAND [OPTIONS]\n\n");
-  for (const Command& command : table) fmt::print("  {:<10} {}\n", command.name, command.help);
-  fmt::print(
-      "\n\"octet checkpoint COMMAND --help\" explains a command. Where a CHECKPOINT is asked for, a run's folder "
-      "stands\n"
-      "for its newest one.\n");
-}
-
 }  // namespace
 
 int run_checkpoint(const std::vector<std::string>& arguments) {
-  const std::string name = arguments.empty() ? "" : arguments.front();
-  if (name.empty()) throw usage_error("octet", "checkpoint: which command? \"octet checkpoint --help\" lists them");
-  if (name == "--help" || name == "-h" || name == "help") {
-    print_help();
-    return 0;
-  }
-  std::vector<std::string> names;
-  for (const Command& command : table) {
-    if (command.name == name) return command.run({arguments.begin() + 1, arguments.end()});
-    names.emplace_back(command.name);
-  }
-  throw usage_error("octet",
-                    "checkpoint: unknown command \"{}\"; did you mean \"{}\"? \"octet checkpoint --help\" lists all",
-                    name, nearest(name, names));
+  return run_group("checkpoint", table, "Where a CHECKPOINT is asked for, a run's folder\nstands for its newest one.",
+                   arguments);
 }
 
 }  // namespace octet

@@ -42,6 +42,7 @@ class MpiRuntime {
 [[noreturn]] void abort_job(int exit_code);
 
 /// The main function of every MPI program: `return run_main(argc, argv, body);`. What `body` returns is the exit code.
+/// The first rank that fails leaves code and message in the file OCTET_FAILURE_FILE, where the environment has one.
 /// An exception is logged with rank and host and ends the whole job with its exit code (70 unless it is an Error):
 /// - A usage error is usually thrown by every rank, so only the lowest that has it speaks: rank 0 at once, the others
 ///   after a wait that grows with the rank from 1 to 3 s, within which the abort of a lower one ends them.

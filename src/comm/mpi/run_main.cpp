@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <mpi.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -6,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <thread>
 
@@ -33,8 +35,21 @@ void wait_until_read(int pipe) {
   }
 }
 
+/// For whoever started the job, in the file that OCTET_FAILURE_FILE names: the exit code and the message of the rank
+/// that speaks first. A launcher's exit code carries neither.
+void leave_reason(ExitCode code, const std::string& who, const char* message) {
+  const char* const path = std::getenv("OCTET_FAILURE_FILE");
+  if (path == nullptr || *path == '\0') return;
+  const int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  if (file < 0) return;  // another rank has spoken
+  const std::string text = fmt::format("{} {}{}\n", static_cast<int>(code), who, message);
+  [[maybe_unused]] const auto written = write(file, text.data(), text.size());
+  close(file);
+}
+
 [[noreturn]] void fail(const MpiRuntime& runtime, ExitCode code, const char* message) {
   std::this_thread::sleep_for(patience(code, runtime.rank()));
+  leave_reason(code, fmt::format("rank {} on {}: ", runtime.rank(), runtime.node()), message);
   // The log names rank and host itself except on rank 0, whose voice is that of the whole job.
   if (runtime.rank() == 0 && runtime.size() > 1 && code != ExitCode::usage) {
     log::error("[rank 0 {}] {}", runtime.node(), message);
@@ -73,6 +88,7 @@ int run_main(int argc, char** argv, const std::function<int(MpiRuntime&, int arg
     }
   } catch (const Error& e) {  // MPI itself did not come up
     log::error("{}", e.what());
+    leave_reason(e.code(), "", e.what());
     return static_cast<int>(e.code());
   }
 }

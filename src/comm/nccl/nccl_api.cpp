@@ -7,7 +7,8 @@
 namespace octet {
 namespace {
 
-constexpr int oldest = NCCL_VERSION(2, 18, 0);
+constexpr int oldest = NCCL_VERSION(2, 19, 0);
+constexpr int windows_since = NCCL_VERSION(2, 27, 0);
 
 NcclApi load() {
   const cuda::DynamicLibrary library("libnccl.so.2", "nvidia-nccl-cu13 from PyPI, or NVIDIA's package libnccl2");
@@ -36,8 +37,16 @@ NcclApi load() {
   int version = 0;
   api.get_version(&version);
   if (version < oldest) {
-    throw usage_error("comm", "{} is NCCL {}.{}, expected 2.18 or newer", library.path(), version / 10000,
+    throw usage_error("comm", "{} is NCCL {}.{}, expected 2.19 or newer", library.path(), version / 10000,
                       version / 100 % 100);
+  }
+  bind(api.mem_alloc, "ncclMemAlloc");
+  bind(api.mem_free, "ncclMemFree");
+  bind(api.comm_register, "ncclCommRegister");
+  bind(api.comm_deregister, "ncclCommDeregister");
+  if (version >= windows_since) {
+    bind(api.comm_window_register, "ncclCommWindowRegister");
+    bind(api.comm_window_deregister, "ncclCommWindowDeregister");
   }
   log::info("NCCL {}.{}.{}, {}", version / 10000, version / 100 % 100, version % 100, library.path());
   return api;

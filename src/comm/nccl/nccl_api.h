@@ -2,6 +2,8 @@
 
 #include <nccl.h>
 
+#include <cstddef>
+
 namespace octet {
 
 /// What is used of NCCL, by its own names and types. Tests put their own functions there.
@@ -23,10 +25,17 @@ struct NcclApi {
   decltype(&::ncclBroadcast) broadcast;
   decltype(&::ncclSend) send;
   decltype(&::ncclRecv) recv;
+  decltype(&::ncclMemAlloc) mem_alloc;
+  decltype(&::ncclMemFree) mem_free;
+  decltype(&::ncclCommRegister) comm_register;
+  decltype(&::ncclCommDeregister) comm_deregister;
+  // Of 2.27, null in an older library; ncclWindow_t is a pointer that older headers do not have.
+  ncclResult_t (*comm_window_register)(ncclComm_t, void*, std::size_t, void**, int);
+  ncclResult_t (*comm_window_deregister)(ncclComm_t, void*);
 };
 
-/// That of libnccl.so.2, loaded when it is first asked for. Usage error when it is not found or older than 2.18, whose
-/// communicators cannot be polled.
+/// That of libnccl.so.2, loaded when it is first asked for. Usage error when it is not found or older than 2.19:
+/// communicators cannot be polled before 2.18, nor memory be registered before 2.19.
 const NcclApi& nccl_api();
 
 }  // namespace octet

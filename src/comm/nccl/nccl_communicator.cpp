@@ -5,6 +5,7 @@
 #include "src/comm/arguments.h"
 #include "src/comm/nccl/nccl_backend.h"
 #include "src/comm/nccl/nccl_group.h"
+#include "src/comm/nccl/nccl_memory.h"
 #include "src/comm/watchdog.h"
 
 namespace octet {
@@ -29,7 +30,10 @@ class NcclCommunicator final : public Communicator {
         settings_(settings),
         api_(api),
         group_(api, settings_.of(rendezvous_->name()), common_id(api, *rendezvous_), rendezvous_->rank(),
-               rendezvous_->size(), rendezvous_->name(), stream) {}
+               rendezvous_->size(), rendezvous_->name(), stream) {
+    const std::string& buffers = settings_.of(name()).buffers;
+    if (buffers != "plain") memory_ = std::make_unique<NcclMemory>(api, group_, stream.device(), buffers);
+  }
 
   int rank() const override { return rendezvous_->rank(); }
   int size() const override { return rendezvous_->size(); }
@@ -136,6 +140,7 @@ class NcclCommunicator final : public Communicator {
     return make_nccl_communicator(rendezvous_->split(0, rank(), std::move(name)), stream, settings_, api_);
   }
 
+  MemorySource& memory() override { return memory_ ? *memory_ : Communicator::memory(); }
   /// NCCL's own buffers are not in the ledger.
   std::int64_t scratch_bytes() const override { return 0; }
   [[noreturn]] void abort(int exit_code) override {
@@ -178,6 +183,7 @@ class NcclCommunicator final : public Communicator {
   NcclSettings settings_;
   const NcclApi& api_;
   NcclGroup group_;
+  std::unique_ptr<NcclMemory> memory_;      ///< unless it is the device's
   int depth_ = 0;                           ///< of group_begin
   std::string_view grouped_ = "group_end";  ///< last call within, for messages
   std::int64_t grouped_bytes_ = 0;
@@ -187,7 +193,7 @@ class NcclCommunicator final : public Communicator {
 
 std::unique_ptr<Communicator> make_nccl_communicator(std::unique_ptr<Communicator> rendezvous, Stream& stream,
                                                      const NcclSettings& settings, const NcclApi& api) {
-  if (rendezvous->size() == 1) return make_self_communicator(stream, rendezvous->name());
+  if (rendezvous->size() == 1 && !settings.one_rank_groups) return make_self_communicator(stream, rendezvous->name());
   return std::make_unique<NcclCommunicator>(std::move(rendezvous), stream, settings, api);
 }
 
@@ -197,6 +203,12 @@ std::unique_ptr<Communicator> make_nccl_communicator(std::unique_ptr<Communicato
     throw internal_error("comm", "the nccl backend serves CUDA streams, this one is of {}", stream.device().name());
   }
   return make_nccl_communicator(std::move(rendezvous), stream, settings, nccl_api());
+}
+
+std::string nccl_version() {
+  int version = 0;
+  nccl_api().get_version(&version);
+  return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
 }
 
 }  // namespace octet

@@ -29,6 +29,8 @@ class NcclGroup final : public InFlight {
   NcclGroup& operator=(const NcclGroup&) = delete;
 
   ncclComm_t get() const { return comm_; }
+  const std::string& name() const { return name_; }
+  bool failed() const { return failed_; }
   /// Until NCCL has taken all that it was given on the host. Throws Error (lost_peer) on its error or the deadline.
   void wait_until_ready(const OperationScope& operation);
   /// Of a call of NCCL for this group: throws on all but success and "in progress".

@@ -12,4 +12,8 @@ std::unique_ptr<Communicator> make_nccl_communicator(std::unique_ptr<Communicato
       rendezvous->size());
 }
 
+std::string nccl_version() {
+  return {};
+}
+
 }  // namespace octet

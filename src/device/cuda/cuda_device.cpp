@@ -158,6 +158,9 @@ class CudaDevice final : public Device {
     cudaDeviceProp properties{};
     check(cudaGetDeviceProperties(&properties, index), "reading the device's properties");
     name_ = properties.name;
+    char id[32] = {};
+    check(cudaDeviceGetPCIBusId(id, sizeof(id), index), "reading the device's PCI bus id");
+    pci_bus_id_ = id;
     compute_capability_ = fmt::format("{}.{}", properties.major, properties.minor);
     memory_bytes_ = static_cast<std::int64_t>(properties.totalGlobalMem);
     available_bytes_ = memory_now().free - reserve_bytes;
@@ -173,6 +176,7 @@ class CudaDevice final : public Device {
                        name_, compute_capability_, gibibytes(memory_bytes_), gibibytes(available_bytes_), driver / 1000,
                        driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
   }
+  std::string pci_bus_id() const override { return pci_bus_id_; }
   std::int64_t memory_bytes() const override { return memory_bytes_; }
   std::int64_t available_bytes() const override { return available_bytes_; }
   std::int64_t used_bytes() const override { return memory_now().total - memory_now().free; }
@@ -192,6 +196,7 @@ class CudaDevice final : public Device {
     return memory;
   }
   void deallocate(void* memory, std::int64_t) noexcept override { pool_.deallocate(memory); }
+  void synchronize() override { check(cudaDeviceSynchronize(), "work on the device"); }
   void* allocate_host(std::int64_t bytes) override {
     void* memory = nullptr;
     check(cudaMallocHost(&memory, static_cast<std::size_t>(bytes)), "allocating pinned host memory");
@@ -234,6 +239,7 @@ class CudaDevice final : public Device {
 
   StreamOrderedPool pool_;
   std::string name_;
+  std::string pci_bus_id_;
   std::string compute_capability_;
   std::int64_t memory_bytes_ = 0;
   std::int64_t available_bytes_ = 0;

@@ -1,0 +1,124 @@
+#include "jobs/commbench/measure.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "src/comm/watchdog.h"
+
+namespace octet::commbench {
+namespace {
+
+/// The largest of all ranks' values, at each place. fp32 has more digits than a clock.
+std::vector<double> largest_of(const std::vector<double>& mine, Communicator& hosts) {
+  std::vector<float> values(mine.begin(), mine.end());
+  hosts.all_reduce(values.data(), static_cast<std::int64_t>(values.size()), DType::f32, ReduceOp::max);
+  return {values.begin(), values.end()};
+}
+
+/// Moments on a stream; on a CPU, where a call is done when it returns, those of its clock.
+class Marks {
+ public:
+  Marks(Stream& stream, std::size_t most) : stream_(stream) {
+    for (std::size_t i = 0; i < most; ++i) events_.push_back(stream.device().make_timing_event());
+  }
+  void set() { stream_.record(*events_[used_++]); }
+  void wait() const {
+    const OperationScope operation("wait for the device");
+    stream_.synchronize();
+  }
+  double us_between(std::size_t a, std::size_t b) const { return 1e6 * events_[b]->seconds_since(*events_[a]); }
+
+ private:
+  Stream& stream_;
+  std::vector<std::unique_ptr<Event>> events_;
+  std::size_t used_ = 0;
+};
+
+/// Checks one pass over `comm`.
+std::int64_t verify(Exercise& exercise, Communicator& comm, std::uint64_t seed, Communicator& hosts) {
+  Pattern pattern(comm.size(), seed);
+  exercise.fill(pattern);
+  hosts.barrier();
+  exercise.run(comm);
+  return exercise.count_wrong(pattern);
+}
+
+std::int64_t sum_of_all(std::int64_t mine, Communicator& hosts) {
+  std::vector<std::int64_t> all(static_cast<std::size_t>(hosts.size()));
+  hosts.all_gather(&mine, all.data(), sizeof mine, DType::u8);
+  std::int64_t sum = 0;
+  for (const std::int64_t wrong : all) sum += wrong;
+  return sum;
+}
+
+/// Alternates between the communicators; one Timing each.
+std::vector<Timing> time_calls(Exercise& exercise, const std::vector<Communicator*>& comms, std::int64_t iterations,
+                               Communicator& hosts) {
+  const std::size_t rounds = static_cast<std::size_t>(iterations), kinds = comms.size();
+  Marks marks(comms.front()->stream(), rounds * kinds + 1);
+  hosts.barrier();
+  marks.set();
+  for (std::size_t i = 0; i < rounds; ++i) {
+    for (Communicator* comm : comms) {
+      exercise.run(*comm);
+      marks.set();
+    }
+  }
+  marks.wait();
+  std::vector<Timing> out;
+  for (std::size_t kind = 0; kind < kinds; ++kind) {
+    std::vector<double> us(rounds + 1, 0.0);  // and their sum
+    for (std::size_t i = 0; i < rounds; ++i) {
+      const std::size_t end = i * kinds + kind + 1;
+      us[i] = marks.us_between(end - 1, end);
+      us[rounds] += us[i];
+    }
+    us = largest_of(us, hosts);
+    const double average = us.back() / static_cast<double>(rounds);
+    us.pop_back();
+    out.push_back(timing_of(std::move(us), average));
+  }
+  return out;
+}
+
+}  // namespace
+
+double Timing::at(double part) const {
+  if (us.empty()) return 0;
+  const auto rank = static_cast<std::size_t>(std::ceil(part * static_cast<double>(us.size())));
+  return us[std::clamp<std::size_t>(rank, 1, us.size()) - 1];
+}
+
+Timing timing_of(std::vector<double> us, double average_us) {
+  std::ranges::sort(us);
+  return {std::move(us), average_us};
+}
+
+Measured measure(Communicator& comm, Communicator* plain, const std::vector<CommRecord>& calls,
+                 const MeasureSettings& settings, std::uint64_t seed, Communicator& hosts) {
+  std::vector<Communicator*> comms{&comm};
+  if (plain != nullptr) comms.push_back(plain);
+  Exercise exercise(comm, calls);
+  Measured out;
+  std::int64_t wrong = 0;
+  for (Communicator* c : comms) wrong += verify(exercise, *c, seed++, hosts);
+
+  double all = 0;  // of one round
+  for (const Timing& first : time_calls(exercise, comms, 1, hosts)) all += std::max(first.us.front(), 0.01);
+  out.first_us = all;
+  const auto fitting = [&](std::int64_t wanted, double part) {
+    const double fit = part * settings.row_seconds * 1e6 / all;
+    return std::clamp<std::int64_t>(fit > 1e9 ? wanted : static_cast<std::int64_t>(fit), 1, wanted);
+  };
+  if (settings.warmup > 0) time_calls(exercise, comms, fitting(settings.warmup, 0.2), hosts);
+  const std::vector<Timing> timings = time_calls(exercise, comms, fitting(settings.iterations, 0.8), hosts);
+  out.ours = timings.front();
+  if (plain != nullptr) out.plain = timings.back();
+
+  for (Communicator* c : comms) wrong += verify(exercise, *c, seed++, hosts);
+  out.wrong = sum_of_all(wrong, hosts);
+  return out;
+}
+
+}  // namespace octet::commbench

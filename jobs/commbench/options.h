@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "jobs/commbench/measure.h"
+#include "jobs/train/command_line.h"
+
+namespace octet::commbench {
+
+/// What octet-commbench was asked to do.
+struct Options {
+  bool help = false;
+  bool sweep = false;             ///< also where nothing else is asked for
+  std::int64_t min = 8, max = 0;  ///< bytes
+  std::int64_t factor = 2;
+  std::vector<std::string> collectives;  ///< of collective_names
+  DType dtype = DType::f32;              ///< of what does not reduce
+  bool compare_mpi = false;
+  std::string pairs = "none";  ///< none, nodes, ranks
+  std::int64_t pair_bytes = 0;
+  double tolerance = 1.25;
+  MeasureSettings measure;
+  double timeout = 120;  ///< seconds of one operation
+  std::string json;
+  std::string device = "cpu";
+  NcclSettings nccl;
+  std::optional<CommandLine> run;  ///< of --config
+};
+
+inline const std::vector<std::string> collective_names = {"all_reduce", "all_gather", "reduce_scatter", "broadcast",
+                                                          "all_to_all"};
+
+/// `[--config RUN.yaml [--section.key VALUE]...] [OPTIONS]`. Throws usage errors.
+Options parse_options(int argc, const char* const* argv);
+
+/// Text of --help.
+std::string usage_text();
+
+/// "8", "64K", "1.5M", "2G": bytes, the units powers of 1024 as nccl-tests have them. Usage error naming `option`.
+std::int64_t parse_size(const std::string& text, const std::string& option);
+
+}  // namespace octet::commbench

@@ -1,0 +1,169 @@
+#include "jobs/commbench/report.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+
+#include "src/base/error.h"
+#include "src/base/log.h"
+
+namespace octet::commbench {
+namespace {
+
+constexpr std::string_view sum_suffix = "_sum", max_suffix = "_max";
+
+nlohmann::ordered_json json_of(const Row& row) {
+  const Measured& m = row.measured;
+  nlohmann::ordered_json out = {{"part", row.part},
+                                {"collective", row.collective()},
+                                {"group", row.group},
+                                {"groups", row.groups},
+                                {"ranks", row.ranks},
+                                {"nodes", row.nodes},
+                                {"ranks_per_node", row.ranks / row.nodes},
+                                {"calls", row.calls.size()},
+                                {"bytes", row.bytes()},
+                                {"count", row.count()},
+                                {"type", type_name(row.calls.front().dtype)},
+                                {"redop", row.reduction()},
+                                {"root", row.collective() == "broadcast" ? 0 : -1},
+                                {"in_place", row.collective() == "all_gather" || row.collective() == "all_reduce" ||
+                                                 row.collective() == "broadcast"},
+                                {"iterations", m.ours.us.size()},
+                                {"time_us", m.ours.median()},
+                                {"p95_us", m.ours.p95()},
+                                {"average_us", m.ours.average_us},
+                                {"min_us", m.ours.us.front()},
+                                {"algbw_gbs", row.algorithm_bandwidth()},
+                                {"busbw_gbs", row.bus_bandwidth()},
+                                {"wrong", m.wrong}};
+  if (row.times > 0) {
+    out["unit"] = row.calls.front().unit;
+    out["times_per_step"] = row.times;
+  }
+  if (!m.plain.us.empty()) {
+    out["plain_mpi_us"] = m.plain.median();
+    out["plain_mpi_p95_us"] = m.plain.p95();
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string Row::collective() const {
+  const std::string& name = calls.front().operation;
+  return name.starts_with("all_reduce") ? "all_reduce" : name;
+}
+
+std::string Row::reduction() const {
+  const std::string& name = calls.front().operation;
+  return name == "reduce_scatter" || name.ends_with(sum_suffix) ? "sum" : name.ends_with(max_suffix) ? "max" : "none";
+}
+
+std::int64_t Row::bytes() const {
+  std::int64_t sum = 0;
+  for (const CommRecord& call : calls) sum += call.operation == "recv" ? 0 : call.bytes;
+  return sum;
+}
+
+std::int64_t Row::count() const {
+  std::int64_t sum = 0;
+  for (const CommRecord& call : calls) sum += call.operation == "recv" ? 0 : call.count;
+  return sum;
+}
+
+double Row::algorithm_bandwidth() const {
+  return static_cast<double>(bytes()) / measured.ours.median() / 1e3;
+}
+
+double Row::bus_bandwidth() const {
+  double sum = 0;
+  for (const CommRecord& call : calls)
+    sum += call.operation == "recv" ? 0 : bus_bytes(call.operation, ranks, call.bytes);
+  return sum / measured.ours.median() / 1e3;
+}
+
+Report::Report(Provenance p)
+    : json_{{"octet_commbench", 1},
+            {"provenance",
+             {{"created", p.created},
+              {"version", p.version},
+              {"backend", p.backend},
+              {"library", p.library},
+              {"nccl", p.nccl.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(p.nccl)},
+              {"hosts", p.hosts},
+              {"ranks", p.ranks},
+              {"command", p.command},
+              {"environment", p.environment}}},
+            {"rows", nlohmann::ordered_json::array()}} {
+  comment(fmt::format("octet-commbench {}, {} ({}), {} ranks on {} node(s)", p.version, p.backend, p.library, p.ranks,
+                      p.hosts.size()));
+  comment(
+      "time and p95: median and 95th percentile over the iterations, each that of its slowest rank; bandwidths from "
+      "the median");
+}
+
+void Report::comment(const std::string& text) const {
+  log::out("# {}", text);
+}
+
+void Report::heading(const std::string& text, bool of_run, bool compared) const {
+  log::out("#\n# {}", text);
+  const char* const more = of_run ? "   calls  /step  ms/step  unit" : compared ? "   MPI time  ours/MPI" : "";
+  const char* const units = compared ? "       (us)" : "";
+  log::out("# {:>12} {:>13} {:>9} {:>6} {:>4} {:>10} {:>10} {:>8} {:>8} {:>6}{}", "size", "count", "type", "redop",
+           "root", "time", "p95", "algbw", "busbw", "#wrong", more);
+  log::out("# {:>12} {:>13} {:>9} {:>6} {:>4} {:>10} {:>10} {:>8} {:>8} {:>6}{}", "(B)", "(elements)", "", "", "",
+           "(us)", "(us)", "(GB/s)", "(GB/s)", "", units);
+}
+
+void Report::add(const Row& row) {
+  const Measured& m = row.measured;
+  std::string more;
+  if (row.times > 0) {
+    more = fmt::format("   {:5}  {:5}  {:7.2f}  {}", row.calls.size(), row.times,
+                       static_cast<double>(row.times) * m.ours.median() / 1e3, row.calls.front().unit);
+  } else if (!m.plain.us.empty()) {
+    more = fmt::format("   {:8.2f}  {:8.2f}", m.plain.median(), m.ours.median() / m.plain.median());
+  }
+  log::out("  {:12} {:13} {:>9} {:>6} {:4} {:10.2f} {:10.2f} {:8.3f} {:8.3f} {:6}{}", row.bytes(), row.count(),
+           type_name(row.calls.front().dtype), row.reduction(), row.collective() == "broadcast" ? 0 : -1,
+           m.ours.median(), m.ours.p95(), row.algorithm_bandwidth(), row.bus_bandwidth(), m.wrong, more);
+  json_["rows"].push_back(json_of(row));
+  wrong_ += m.wrong;
+  bus_bandwidths_ += row.bus_bandwidth();
+  ++rows_;
+}
+
+void Report::finish() const {
+  comment("");
+  comment(fmt::format("Out of bounds values : {} {}", wrong_, wrong_ == 0 ? "OK" : "FAILED"));
+  if (rows_ > 0) comment(fmt::format("Avg bus bandwidth    : {:.4f}", bus_bandwidths_ / static_cast<double>(rows_)));
+}
+
+void Report::write(const std::string& path) const {
+  std::ofstream file(path, std::ios::trunc);
+  file << json_.dump(1) << '\n' << std::flush;
+  if (!file) throw usage_error("commbench", "{}: cannot be written: {}", path, std::strerror(errno));
+}
+
+std::string type_name(DType dtype) {
+  switch (dtype) {
+    case DType::f32:
+      return "float";
+    case DType::bf16:
+      return "bfloat16";
+    case DType::e4m3:
+      return "f8e4m3";
+    case DType::e5m2:
+      return "f8e5m2";
+    case DType::i32:
+      return "int32";
+    case DType::u8:
+      return "uint8";
+  }
+  return "?";
+}
+
+}  // namespace octet::commbench

@@ -1,0 +1,114 @@
+#include "jobs/octet/doctor/doctor.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+
+#include "jobs/octet/commands.h"
+#include "src/base/error.h"
+#include "src/base/log.h"
+#include "src/cluster/doctor/nccl_library.h"
+#include "src/cluster/doctor/node_report.h"
+#include "src/cluster/environment/effective.h"
+
+namespace octet {
+namespace po = boost::program_options;
+namespace {
+
+constexpr std::string_view usage =
+    "usage: octet doctor [OPTIONS]\n\n"
+    "Looks at this node and says what would make training fail or go slow: GPUs, NVLink, network cards, PCIe, "
+    "versions,\n"
+    "limits, clock, MPI under Slurm, the file system of the run directory. It changes nothing, needs no MPI and takes\n"
+    "seconds. With --profile the node is held against a cluster's profile: what that has and the node has not is bad,\n"
+    "and \"not present\" otherwise. Exit code 0 where nothing is bad, else 76.\n"
+    "With --env: explains each variable of NCCL, UCX, MPICH and libfabric that is set, and warns of those that are\n"
+    "unknown, out of range, without effect or dangerous.\n"
+    "With --allocation: all nodes of a job in one table, and what they do not have in common.\n";
+
+struct Options {
+  std::string profile, root = "/", run_dir, allocation, nccl;
+  bool json = false, env = false;
+  int wait_seconds = 120;
+};
+
+/// Nothing after --help.
+std::optional<Options> parse(const std::vector<std::string>& arguments) {
+  Options o;
+  po::options_description described("options");
+  described.add_options()                                                                                            //
+      ("profile", po::value(&o.profile), "what the node should be: a name under configs/clusters, or a file")        //
+      ("json", po::bool_switch(&o.json), "one JSON object on one line")                                              //
+      ("env", po::bool_switch(&o.env), "explain the environment variables instead")                                  //
+      ("nccl", po::value(&o.nccl), "with --env: the release of NCCL that will run; default: the one found here")     //
+      ("run-dir", po::value(&o.run_dir), "check the file system of this folder; default: the current one")           //
+      ("root", po::value(&o.root)->default_value(o.root), "look at a snapshot of a machine in this folder instead")  //
+      ("allocation", po::value(&o.allocation),
+       "a folder that all nodes see. Under srun, one task a node: each writes NODE.json there, and the first prints "
+       "the "
+       "table. Elsewhere: the table of the files that are there")  //
+      ("wait", po::value(&o.wait_seconds)->default_value(o.wait_seconds),
+       "with --allocation under srun: seconds to wait for the other nodes");
+  const auto values = parse_arguments(arguments, usage, described, "", 0);
+  if (!values) return std::nullopt;
+  if (o.env && !o.allocation.empty()) throw usage_error("octet", "--env and --allocation exclude each other");
+  if (!o.nccl.empty() && !o.env) throw usage_error("octet", "--nccl needs --env");
+  if (!(*values)["wait"].defaulted() && o.allocation.empty()) throw usage_error("octet", "--wait needs --allocation");
+  if (o.wait_seconds < 1) throw usage_error("octet", "--wait is {}; expected at least 1", o.wait_seconds);
+  return o;
+}
+
+int exit_code(bool is_healthy) {
+  return static_cast<int>(is_healthy ? ExitCode::finished : ExitCode::unhealthy);
+}
+
+void print_summary(const Findings& findings) {
+  const auto count = [&](State s) { return std::ranges::count(findings, s, &Finding::state); };
+  log::out("{} ok, {} warning, {} bad, {} not present", count(State::ok), count(State::warning), count(State::bad),
+           count(State::absent));
+}
+
+int explain_environment(const Options& o, const Machine& machine, const ClusterProfile* profile) {
+  const std::string nccl = o.nccl.empty() ? find_nccl(machine).version : o.nccl;
+  const Environment environment = effective_environment(machine);
+  const Findings findings = lint(read_variable_table(), environment, nccl, profile);
+  if (o.json) {
+    log::out("{}", to_json({.node = machine.name(), .time = 0, .versions = {{"nccl", nccl}}, .findings = findings}));
+    return exit_code(healthy(findings));
+  }
+  log::out("{} variables are set; NCCL {}", environment.size(),
+           nccl.empty() ? "is not found: releases are not compared" : nccl);
+  log::write_out(to_text(findings));
+  print_summary(findings);
+  return exit_code(healthy(findings));
+}
+
+}  // namespace
+
+int run_doctor(const std::vector<std::string>& arguments) {
+  const auto o = parse(arguments);
+  if (!o) return 0;
+  const Machine machine(o->root);
+  std::optional<ClusterProfile> profile;
+  if (!o->profile.empty()) profile = read_profile(o->profile);
+  const ClusterProfile* expected = profile ? &*profile : nullptr;
+  if (o->env) return explain_environment(*o, machine, expected);
+
+  const std::string run_dir = std::filesystem::weakly_canonical(o->run_dir.empty() ? "." : o->run_dir);
+  const Examination examination{machine, expected, run_dir};
+  if (!o->allocation.empty()) return examine_allocation(o->allocation, o->json, o->wait_seconds, examination);
+
+  const NodeReport report = examine_node(examination);
+  if (o->json) {
+    log::out("{}", to_json(report));
+  } else {
+    log::out("{}{}", report.node, profile ? fmt::format(", as {}", profile->name) : "");
+    log::write_out(to_text(report.findings));
+    print_summary(report.findings);
+  }
+  return exit_code(healthy(report.findings));
+}
+
+}  // namespace octet

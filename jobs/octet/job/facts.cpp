@@ -1,0 +1,106 @@
+#include "jobs/octet/job/facts.h"
+
+#include <fmt/ranges.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "src/base/error.h"
+#include "src/base/log.h"
+#include "src/cluster/host_list.h"
+#include "src/cluster/shell_text.h"
+#include "src/cluster/slurm_job.h"
+
+namespace octet {
+namespace po = boost::program_options;
+
+po::options_description job_options() {
+  po::options_description options("What the job's script knows");
+  options.add_options()("run-dir", po::value<std::string>()->required(), "the run's directory")(
+      "job", po::value<std::string>()->default_value(""), "Slurm's id of the job")(
+      "slurm-job", po::value<std::string>()->default_value(""), "file with what `scontrol show job` printed")(
+      "max-restarts", po::value<int>()->default_value(3), "launches without a new checkpoint that are tried again")(
+      "seconds-needed", po::value<double>()->default_value(0), "what must be left of the time limit to start again")(
+      "successors", po::value<int>()->default_value(0), "jobs in the queue that go on with this run")(
+      "terminated", po::bool_switch(), "the script was told to end (SIGTERM)")(
+      "time-over", po::bool_switch(), "the script got the signal before the time limit (SIGUSR1)");
+  return options;
+}
+
+JobFacts facts_of(const po::variables_map& values) {
+  JobFacts facts;
+  const SlurmJob slurm = parse_slurm_job(text_of(values["slurm-job"].as<std::string>()));
+  facts.max_restarts = values["max-restarts"].as<int>();
+  facts.terminated = values["terminated"].as<bool>() || slurm.ending;
+  facts.time_is_over = values["time-over"].as<bool>();
+  facts.successors = values["successors"].as<int>();
+  facts.preempted = slurm.preempted;
+  facts.seconds_left = slurm.seconds_left;
+  facts.seconds_needed = values["seconds-needed"].as<double>();
+  return facts;
+}
+
+namespace {
+
+/// The bad findings of a node's report, "CHECK: what was seen; advice".
+std::set<std::string> bad_findings(const std::string& report) {
+  std::set<std::string> found;
+  const auto json = nlohmann::json::parse(report, nullptr, false);
+  if (!json.is_object() || !json.contains("findings")) return found;
+  for (const auto& finding : json["findings"]) {
+    if (finding.value("state", "") != "bad") continue;
+    found.insert(fmt::format("{}: {}", finding.value("check", ""), finding.value("seen", "")));
+  }
+  return found;
+}
+
+/// What the nodes share where none is healthy: several have it, or it is of the storage, which they share anyway.
+std::string common_findings(const JobFacts& facts, const std::string& folder) {
+  if (!facts.healthy.empty() || facts.unhealthy.empty()) return "";
+  std::set<std::string> common;
+  for (std::size_t i = 0; i < facts.unhealthy.size(); ++i) {
+    std::set<std::string> mine = bad_findings(text_of(fmt::format("{}/{}.json", folder, facts.unhealthy[i])));
+    if (i > 0) std::erase_if(mine, [&](const std::string& text) { return !common.contains(text); });
+    common = std::move(mine);
+  }
+  if (facts.unhealthy.size() == 1) {
+    std::erase_if(common, [](const std::string& text) { return !text.starts_with("storage."); });
+  }
+  return fmt::format("{}", fmt::join(common, "; "));
+}
+
+}  // namespace
+
+void add_preflight(JobFacts& facts, const std::vector<std::string>& hosts, const std::string& folder) {
+  for (const std::string& host : hosts) {
+    int code = 0;
+    std::ifstream file(fmt::format("{}/{}.code", folder, host));
+    if (!(file >> code)) {
+      facts.silent.push_back(host);
+    } else if (code == static_cast<int>(ExitCode::unhealthy)) {
+      facts.unhealthy.push_back(host);
+    } else {
+      (code == 0 ? facts.healthy : facts.unchecked).push_back(host);
+    }
+  }
+  facts.in_common = common_findings(facts, folder);
+}
+
+void print_decision(const JobDecision& decision, const std::vector<std::string>& hosts) {
+  log::out("action={}", name_of(decision.action));
+  log::out("reason={}", shell_word(decision.reason));
+  log::out("exclude={}", shell_word(compress_hosts(decision.exclude)));
+  log::out("hosts={}", shell_word(compress_hosts(hosts)));
+}
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+}  // namespace octet

@@ -1,0 +1,138 @@
+// octet job: what a job's script asks before and after each launch; src/cluster/job_decision.h has the rules.
+#include <filesystem>
+
+#include "jobs/octet/commands.h"
+#include "jobs/octet/job/facts.h"
+#include "jobs/octet/job/launch_log.h"
+#include "jobs/octet/job/outcome.h"
+#include "src/base/error.h"
+#include "src/base/log.h"
+#include "src/cluster/host_list.h"
+#include "src/cluster/job_script.h"
+#include "src/cluster/rank_order.h"
+#include "src/cluster/slurm_job.h"
+
+namespace octet {
+namespace po = boost::program_options;
+namespace {
+
+constexpr std::string_view usage =
+    "usage: octet job before|after|refused --run-dir DIR [OPTIONS]\n\n"
+    "For the scripts of octet submit. Before a launch: which nodes are healthy, in which order ranks go onto them, "
+    "and\n"
+    "whether to start. After it: completes status.json where the run could not, and says what comes next. Both print\n"
+    "shell assignments: action (launch, restart, hand_over, requeue, exclude, wait, finish, stop), reason, exclude "
+    "and\n"
+    "hosts; before a launch also lead (seconds that stopping takes) and left (of the time limit). After a refusal of\n"
+    "Slurm: status.json says so.\n"
+    "RUN/job/launches.jsonl has every launch of a run.\n";
+
+std::vector<std::string> in_rank_order(const std::vector<std::string>& hosts, const std::string& order,
+                                       const std::string& topology_file) {
+  if (order == "slurm") return hosts;
+  return order_by_leaf(hosts, parse_topology(text_of(topology_file)));
+}
+
+int before(const po::variables_map& values) {
+  const auto text = [&](const char* name) { return values[name].as<std::string>(); };
+  JobFacts facts = facts_of(values);
+  facts.launched = false;
+  facts.nodes_wanted = values["nodes"].as<int>();
+  // Of the allocation as it is now: with --no-kill it has lost the nodes that failed.
+  const std::string hosts_now(node_list(text_of(text("slurm-job"))));
+  add_preflight(
+      facts,
+      in_rank_order(expand_hosts(hosts_now.empty() ? text("hosts") : hosts_now), text("order"), text("topology")),
+      text("preflight"));
+  LaunchLog log(text("run-dir"));
+  if (LaunchRecord* lost = log.running()) {  // the script itself was killed
+    end_launch(*lost, text("run-dir"), "", "");
+    lost->action = "restart";
+  }
+  facts.fruitless = log.fruitless();
+  if (!log.records().empty()) facts.last = log.records().back().launch;
+  facts.last.state = is_finished(text("run-dir"), values["steps"].as<std::int64_t>()) ? "finished" : "";
+  JobDecision decision = decide(facts);
+  std::vector<std::string> hosts;
+  if (decision.action == JobAction::launch) {
+    hosts.assign(facts.healthy.begin(), facts.healthy.begin() + facts.nodes_wanted);
+    log.add(begin_launch(text("run-dir"), text("job"), compress_hosts(hosts)));
+  } else {
+    decision.exclude = log.with_excluded(std::move(decision.exclude));
+    log.add(not_begun(text("run-dir"), text("job"), decision));
+    note_end(text("run-dir"), decision);
+  }
+  log.write();
+  print_decision(decision, hosts);
+  log::out("lead={}", stop_lead_seconds(values["min-lead"].as<std::int64_t>(), checkpoint_seconds(text("run-dir"))));
+  log::out("left={}", static_cast<std::int64_t>(facts.seconds_left));
+  return 0;
+}
+
+/// Slurm did not do what was decided.
+int refused(const po::variables_map& values) {
+  const std::string run = values["run-dir"].as<std::string>();
+  note_end(run, {JobAction::stop, "Slurm refused " + values["what"].as<std::string>()});
+  return 0;
+}
+
+int after(const po::variables_map& values) {
+  const std::string run = values["run-dir"].as<std::string>();
+  JobFacts facts = facts_of(values);
+  LaunchLog log(run);
+  LaunchRecord* record = log.running();
+  if (record == nullptr) throw usage_error("job", "{}/job/launches.jsonl: no launch is under way", run);
+  const std::string launcher = values["launcher-code"].as<std::string>();
+  if (launcher == "none") {
+    end_unstarted(*record, run, facts.terminated);
+  } else {
+    end_launch(*record, run, launcher, values["suspects"].as<std::string>());
+  }
+  facts.last = record->launch;
+  facts.checkpoint = record->checkpoint_after;
+  facts.fruitless = log.fruitless();
+  JobDecision decision = decide(facts);
+  record->action = name_of(decision.action);
+  try {
+    log.write();
+  } catch (const Error& e) {  // a full disk: nothing that comes next could be kept
+    decision = {JobAction::stop, fmt::format("{}; {}", e.what(), facts.last.reason)};
+  }
+  if (decision.action == JobAction::stop) note_end(run, decision);
+  print_decision(decision, {});
+  return 0;
+}
+
+}  // namespace
+
+int run_job(const std::vector<std::string>& arguments) {
+  po::options_description options("Options");
+  options.add(job_options());
+  po::options_description more("Before a launch");
+  more.add_options()("nodes", po::value<int>()->default_value(1), "nodes to train on")(
+      "hosts", po::value<std::string>()->default_value(""), "the allocation's nodes (SLURM_JOB_NODELIST)")(
+      "order", po::value<std::string>()->default_value("topology"), "of ranks: topology (leaf by leaf) or slurm")(
+      "steps", po::value<std::int64_t>()->default_value(0), "of the run, all told")(
+      "min-lead", po::value<std::int64_t>()->default_value(0),
+      "seconds for the last checkpoint before the limit, at least")(
+      "topology", po::value<std::string>()->default_value(""), "file with what `scontrol show topology` printed")(
+      "preflight", po::value<std::string>()->default_value(""),
+      "folder with a file NODE.code of each node that answered");
+  po::options_description later("After a launch");
+  later.add_options()("launcher-code", po::value<std::string>()->default_value(""),
+                      "srun's exit code, for the log; none: a signal came before it was started")(
+      "suspects", po::value<std::string>()->default_value(""), "file with what srun said of nodes, for the log");
+  options.add(more).add(later);
+  options.add_options()("when", po::value<std::string>()->default_value(""), "before, after or refused")(
+      "what", po::value<std::string>()->default_value("the job's next step"),
+      "what Slurm refused, and why it was asked");
+  const auto values = parse_arguments(arguments, usage, options, "when", 1);
+  if (!values) return 0;
+  const std::string when = (*values)["when"].as<std::string>();
+  if (when == "before") return before(*values);
+  if (when == "after") return after(*values);
+  if (when == "refused") return refused(*values);
+  throw usage_error("job", "\"{}\": expected before, after or refused; octet job --help", when);
+}
+
+}  // namespace octet

@@ -1,0 +1,89 @@
+#include "jobs/octet/job/launch_log.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "src/base/error.h"
+#include "src/base/replace_file.h"
+#include "src/cluster/host_list.h"
+
+namespace octet {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json to_json(const LaunchRecord& r) {
+  return {{"job", r.launch.job},
+          {"hosts", r.hosts},
+          {"began", r.began},
+          {"ended", r.ended},
+          {"checkpoint", r.launch.checkpoint},
+          {"checkpoint_after", r.checkpoint_after},
+          {"state", r.launch.state},
+          {"reason", r.launch.reason},
+          {"exit_code", r.launch.exit_code},
+          {"action", r.action},
+          {"status_before", r.status_before}};
+}
+
+LaunchRecord from_json(const Json& json) {
+  return {.launch = {.job = json.at("job"),
+                     .checkpoint = json.at("checkpoint"),
+                     .state = json.at("state"),
+                     .reason = json.at("reason"),
+                     .exit_code = json.at("exit_code")},
+          .hosts = json.at("hosts"),
+          .began = json.at("began"),
+          .ended = json.at("ended"),
+          .checkpoint_after = json.at("checkpoint_after"),
+          .action = json.at("action"),
+          .status_before = json.at("status_before")};
+}
+
+}  // namespace
+
+LaunchLog::LaunchLog(const std::string& run_dir) : path_(run_dir + "/job/launches.jsonl") {
+  std::ifstream file(path_);
+  std::string line;
+  try {
+    while (std::getline(file, line)) records_.push_back(from_json(Json::parse(line)));
+  } catch (const nlohmann::json::exception& e) {
+    throw usage_error("job", "{}: line {} cannot be read ({}); move the file away to go on without it", path_,
+                      records_.size() + 1, e.what());
+  }
+}
+
+LaunchRecord* LaunchLog::running() {
+  return records_.empty() || !records_.back().action.empty() ? nullptr : &records_.back();
+}
+
+int LaunchLog::fruitless() const {
+  int count = 0;
+  for (auto r = records_.rbegin(); r != records_.rend(); ++r, ++count) {
+    const bool on_purpose = r->action == "stop" || r->action == "finish" || r->action == "wait";
+    if (on_purpose || r->checkpoint_after != r->launch.checkpoint) break;
+  }
+  return count;
+}
+
+std::vector<std::string> LaunchLog::with_excluded(std::vector<std::string> hosts) const {
+  for (const LaunchRecord& r : records_) {
+    if (r.action != name_of(JobAction::exclude)) continue;
+    for (const std::string& host : expand_hosts(r.hosts)) {
+      if (std::ranges::find(hosts, host) == hosts.end()) hosts.push_back(host);
+    }
+  }
+  return hosts;
+}
+
+void LaunchLog::write() const {
+  std::string text;
+  for (const LaunchRecord& r : records_) text += to_json(r).dump() + "\n";
+  std::error_code error;
+  std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), error);
+  if (!replace_file(path_, text)) throw internal_error("job", "{}: cannot be written", path_);
+}
+
+}  // namespace octet

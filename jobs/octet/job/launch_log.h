@@ -1,0 +1,44 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/cluster/job_decision.h"
+
+namespace octet {
+
+/// One line of RUN/job/launches.jsonl: a launch, when it began and, once it has ended, how.
+struct LaunchRecord {
+  Launch launch{};
+  std::string hosts{};             ///< list in Slurm's form; of action exclude those to avoid
+  std::string began{}, ended{};    ///< UTC
+  std::string checkpoint_after{};  ///< newest committed one when it had ended
+  std::string action{};            ///< what the job did then, empty while it runs
+  std::string status_before{};     ///< status.json's text, to know whether the launch wrote another one
+};
+
+/// The launches of a run, oldest first, over all its jobs. One writer: the job's script, through `octet job`.
+class LaunchLog {
+ public:
+  /// Reads the file; none is there before the first launch. Usage error for one that cannot be read.
+  explicit LaunchLog(const std::string& run_dir);
+
+  const std::vector<LaunchRecord>& records() const { return records_; }
+  /// The launch that has begun and not ended.
+  LaunchRecord* running();
+  void add(LaunchRecord record) { records_.push_back(std::move(record)); }
+  /// Launches in a row, up to the last, that left no new checkpoint. What a user, Slurm or the run itself ended on
+  /// purpose begins the count anew.
+  int fruitless() const;
+  /// These hosts and all that were excluded before, each once.
+  std::vector<std::string> with_excluded(std::vector<std::string> hosts) const;
+  /// Written whole and renamed.
+  void write() const;
+
+ private:
+  std::string path_;
+  std::vector<LaunchRecord> records_;
+};
+
+}  // namespace octet

@@ -1,0 +1,121 @@
+#include "jobs/octet/job/outcome.h"
+
+#include <filesystem>
+#include <sstream>
+
+#include "jobs/octet/job/facts.h"
+#include "src/base/error.h"
+#include "src/cluster/host_list.h"
+#include "src/metrics/status.h"
+
+namespace octet {
+namespace {
+
+std::string status_of(const std::string& run_dir) {
+  return run_dir + "/status.json";
+}
+
+std::string failure_of(const std::string& run_dir) {
+  return run_dir + "/job/failure.txt";
+}
+
+/// "CODE MESSAGE" of the first rank that failed.
+void read_failure(const std::string& run_dir, RunStatus& status) {
+  std::istringstream text(text_of(failure_of(run_dir)));
+  int code = 0;
+  std::string reason;
+  if (text >> code && std::getline(text >> std::ws, reason)) {
+    status.exit_code = code;
+    status.reason = reason;
+  }
+}
+
+/// One line of what the launcher said of nodes, if it did.
+std::string complaint(const std::string& suspects) {
+  std::istringstream text(text_of(suspects));
+  std::string line, found;
+  while (std::getline(text, line)) {
+    if (line.find("srun: error:") == std::string::npos) continue;
+    if (found.empty() || line.find("Node failure") != std::string::npos) found = line;
+  }
+  return found;
+}
+
+RunStatus completed(RunStatus status, const std::string& run_dir, const std::string& launcher_code,
+                    const std::string& suspects) {
+  status.state = "failed";
+  status.exit_code = static_cast<int>(ExitCode::lost_peer);
+  status.reason = "no rank could say why: rank 0 was killed, or its node was lost";
+  if (!launcher_code.empty()) status.reason += fmt::format(" (the launcher ended with {})", launcher_code);
+  if (const std::string said = complaint(suspects); !said.empty()) status.reason += "; " + said;
+  read_failure(run_dir, status);
+  return status;
+}
+
+}  // namespace
+
+LaunchRecord begin_launch(const std::string& run_dir, const std::string& job, const std::string& hosts) {
+  std::error_code ignored;
+  std::filesystem::remove(failure_of(run_dir), ignored);
+  const RunStatus status = read_status(status_of(run_dir)).value_or(RunStatus{});
+  return {.launch = {.job = job, .checkpoint = status.checkpoint},
+          .hosts = hosts,
+          .began = utc_now(),
+          .status_before = text_of(status_of(run_dir))};
+}
+
+LaunchRecord not_begun(const std::string& run_dir, const std::string& job, const JobDecision& decision) {
+  const RunStatus status = read_status(status_of(run_dir)).value_or(RunStatus{});
+  return {.launch = {.job = job, .checkpoint = status.checkpoint, .reason = decision.reason},
+          .hosts = compress_hosts(decision.exclude),
+          .began = utc_now(),
+          .ended = utc_now(),
+          .checkpoint_after = status.checkpoint,
+          .action = std::string(name_of(decision.action))};
+}
+
+void end_launch(LaunchRecord& record, const std::string& run_dir, const std::string& launcher_code,
+                const std::string& suspects) {
+  RunStatus status = read_status(status_of(run_dir)).value_or(RunStatus{});
+  const bool silent = status.state.empty() || status.state == "running";
+  if (silent || text_of(status_of(run_dir)) == record.status_before) {
+    status = completed(status, run_dir, launcher_code, suspects);
+    write_status(status_of(run_dir), status);
+  }
+  record.launch.state = status.state;
+  record.launch.reason = status.reason;
+  record.launch.exit_code = status.exit_code;
+  record.checkpoint_after = status.checkpoint;
+  record.ended = utc_now();
+}
+
+void end_unstarted(LaunchRecord& record, const std::string& run_dir, bool terminated) {
+  record.launch.state = "stopped";
+  record.launch.reason = terminated ? "SIGTERM" : "SIGUSR1";
+  record.launch.exit_code = static_cast<int>(ExitCode::resumable);
+  record.checkpoint_after = read_status(status_of(run_dir)).value_or(RunStatus{}).checkpoint;
+  record.ended = utc_now();
+}
+
+bool is_finished(const std::string& run_dir, std::int64_t steps) {
+  const RunStatus status = read_status(status_of(run_dir)).value_or(RunStatus{});
+  return status.state == "finished" && status.step >= steps;
+}
+
+double checkpoint_seconds(const std::string& run_dir) {
+  return read_status(status_of(run_dir)).value_or(RunStatus{}).checkpoint_seconds;
+}
+
+void note_end(const std::string& run_dir, const JobDecision& decision) {
+  if (decision.action != JobAction::stop) return;
+  RunStatus status = read_status(status_of(run_dir)).value_or(RunStatus{"", "", static_cast<int>(ExitCode::internal)});
+  if (status.state.empty() || status.state == "running") status.state = "failed";
+  if (decision.reason.find(status.reason) == std::string::npos || status.reason.empty()) {
+    status.reason = status.reason.empty() ? decision.reason : decision.reason + "; " + status.reason;
+  } else {
+    status.reason = decision.reason;
+  }
+  write_status(status_of(run_dir), status);
+}
+
+}  // namespace octet

@@ -1,0 +1,175 @@
+#include "jobs/octet/submit/follow.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "jobs/octet/commands.h"
+#include "jobs/octet/submit/program.h"
+#include "jobs/octet/submit/run_record.h"
+#include "src/base/error.h"
+#include "src/base/log.h"
+#include "src/metrics/status.h"
+
+namespace octet::submit {
+namespace {
+
+namespace fs = std::filesystem;
+namespace po = boost::program_options;
+
+/// A run directory and the jobs that were submitted for it.
+struct Run {
+  std::string path;
+  std::vector<JobRecord> jobs;
+};
+
+Run open_run(const std::string& path) {
+  Run run{.path = fs::absolute(path).lexically_normal(), .jobs = recorded_jobs(path)};
+  if (run.path.ends_with('/')) run.path.pop_back();
+  if (!run.jobs.empty()) return run;
+  throw usage_error("submit", "{}: found no jobs.jsonl, expected the directory of a run that octet submit submitted",
+                    path);
+}
+
+std::string ids(const std::vector<JobRecord>& jobs) {
+  std::string out;
+  for (const JobRecord& job : jobs) out += (out.empty() ? "" : ",") + job.id;
+  return out;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> out;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) {
+    if (!line.empty()) out.push_back(line);
+  }
+  return out;
+}
+
+/// Waiting and running jobs, a line each. By name: squeue refuses the numbers of jobs that it has forgotten.
+std::vector<std::string> queued(const Run& run, const std::string& format) {
+  return lines_of(
+      run_or_throw({"squeue", "--me", "--noheader", "--name=" + run.jobs.front().name, "--format=" + format}));
+}
+
+void print_jobs(const Run& run) {
+  log::out("jobs     {}", ids(run.jobs));
+  if (!find_program("squeue").empty()) {
+    for (const std::string& line : queued(run, "%i %T, %M of %l, %D nodes %R")) log::out("         {}", line);
+  }
+  if (find_program("sacct").empty()) return;
+  // Not every cluster keeps accounts: its refusal is no error here.
+  const ProgramResult accounts = run_program({"sacct", "--noheader", "--parsable2", "--allocations",
+                                              "--jobs=" + ids(run.jobs), "--format=JobID,State,ExitCode,Elapsed"});
+  if (accounts.exit_code != 0) return;
+  for (const std::string& line : lines_of(accounts.out)) log::out("         {}", line);
+}
+
+std::string last_line(const std::string& path) {
+  std::ifstream file(path);
+  std::string last;
+  for (std::string line; std::getline(file, line) && !file.eof();) last = line;  // the very last may be half written
+  return last;
+}
+
+/// "step 7, loss 2.5, ...": numbers that a person looks for.
+void print_metrics(const Run& run) {
+  const auto json = nlohmann::json::parse(last_line(run.path + "/metrics.jsonl"), nullptr, false);
+  if (!json.is_object()) return log::out("metrics  none yet");
+  std::string text;
+  for (const char* key : {"step", "loss", "validation_loss", "grad_norm", "tokens_per_second", "mfu"}) {
+    if (json.contains(key) && json[key].is_number())
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", key, json[key].dump());
+  }
+  log::out("metrics  {}", text);
+}
+
+void print_status(const Run& run) {
+  const auto status = read_status(run.path + "/status.json");
+  if (!status) return log::out("status   none yet");
+  log::out("status   {} at step {} of {}{}, restarts {}, {}", status->state, status->step, status->steps,
+           status->reason.empty() ? "" : fmt::format(" ({})", status->reason), status->restarts, status->time);
+  if (!status->checkpoint.empty()) log::out("saved    {}", status->checkpoint);
+}
+
+/// Output of the job that wrote last, also of one that the script or sbatch itself submitted; empty if none has begun.
+std::string newest_log(const Run& run) {
+  std::string newest;
+  fs::file_time_type time;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(run.path, error)) {
+    const std::string name = entry.path().filename();
+    if (!name.starts_with("job-") || entry.path().extension() != ".out") continue;
+    const fs::file_time_type written = entry.last_write_time(error);
+    if (!newest.empty() && written <= time) continue;
+    newest = entry.path();
+    time = written;
+  }
+  return newest;
+}
+
+}  // namespace
+
+int run_status(const std::vector<std::string>& arguments) {
+  std::string path;
+  po::options_description options("options");
+  options.add_options()("run", po::value(&path)->required(), "run directory");
+  if (!parse_arguments(arguments, "usage: octet submit status RUN_DIR\n", options, "run", 1)) return 0;
+  const Run run = open_run(path);
+  log::out("run      {}", run.path);
+  print_jobs(run);
+  print_status(run);
+  print_metrics(run);
+  const std::string log = newest_log(run);
+  log::out("log      {}", log.empty() ? "none yet" : log);
+  return 0;
+}
+
+int run_cancel(const std::vector<std::string>& arguments) {
+  std::string path;
+  po::options_description options("options");
+  options.add_options()("run", po::value(&path)->required(), "run directory");
+  if (!parse_arguments(arguments, "usage: octet submit cancel RUN_DIR\n", options, "run", 1)) return 0;
+  const Run run = open_run(path);
+  const std::vector<std::string> jobs = queued(run, "%i");
+  if (jobs.empty()) {
+    log::out("no job of {} waits or runs", run.path);
+    return 0;
+  }
+  std::vector<std::string> words = {"scancel"};
+  words.insert(words.end(), jobs.begin(), jobs.end());  // at once: else the next of a chain could begin
+  run_or_throw(words);
+  log::out("cancelled {}", fmt::join(jobs, ", "));
+  return 0;
+}
+
+int run_logs(const std::vector<std::string>& arguments) {
+  std::string path;
+  std::int64_t lines = 40;
+  po::options_description options("options");
+  options.add_options()("run", po::value(&path)->required(), "run directory")  //
+      ("lines", po::value(&lines)->default_value(lines), "how many")           //
+      ("follow", "go on printing what is added");
+  const auto values = parse_arguments(arguments, "usage: octet submit logs RUN_DIR [OPTIONS]\n", options, "run", 1);
+  if (!values) return 0;
+  if (lines < 0) throw usage_error("submit", "--lines is {}; expected at least 0", lines);
+  const Run run = open_run(path);
+  const std::string log = newest_log(run);
+  if (log.empty())
+    throw usage_error("submit", "no job of {} has begun: there is no {}/job-{}.out", run.path, run.path,
+                      run.jobs.back().id);
+  std::string count = fmt::format("--lines={}", lines), file = log, follow = "--follow=name", tail = "tail";
+  std::vector<char*> words = {tail.data(), count.data()};
+  if (values->contains("follow")) words.push_back(follow.data());
+  words.push_back(file.data());
+  words.push_back(nullptr);
+  execvp(words[0], words.data());
+  throw internal_error("submit", "tail cannot be run: {}", std::strerror(errno));
+}
+
+}  // namespace octet::submit

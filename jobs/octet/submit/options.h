@@ -1,0 +1,39 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "jobs/train/command_line.h"
+#include "src/base/options/schema.h"
+
+namespace octet::submit {
+
+/// What is asked of a submission, beside the run itself.
+struct SubmitOptions {
+  std::string cluster;
+  std::int64_t nodes = 0;
+  std::int64_t spares = 0;
+  std::int64_t chain = 1;
+  std::string time, exclude, after;
+  std::string slurm_version;  ///< empty: asked of sbatch
+  bool dry_run = false, hold = false;
+};
+
+struct SubmitCommand {
+  enum class Action { submit, help, print_profile, print_reference };
+
+  Action action = Action::submit;
+  SubmitOptions options;
+  std::vector<std::pair<std::string, std::string>> profile_overrides;  ///< key and text
+  CommandLine run;                                                     ///< resolved and validated
+};
+
+/// `RUN.yaml | RUN_DIR --cluster NAME --nodes N [OPTIONS] [--cluster.section.key VALUE]... [--section.key VALUE]...`;
+/// the last are those of octet-train. A run directory stands for its submitted.yaml. Throws usage errors.
+SubmitCommand parse_submit(const std::vector<std::string>& arguments);
+
+/// Text of --help.
+std::string submit_usage();
+
+}  // namespace octet::submit

@@ -1,0 +1,66 @@
+#include "jobs/octet/submit/run_record.h"
+
+#include <fmt/chrono.h>
+#include <fmt/ranges.h>
+
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "src/base/error.h"
+
+namespace octet::submit {
+namespace {
+
+std::string record_file(const std::string& run_dir) {
+  return run_dir + "/jobs.jsonl";
+}
+
+}  // namespace
+
+std::string job_name(const std::string& run_dir) {
+  std::uint32_t hash = 2166136261U;  // FNV-1a
+  for (const char c : run_dir) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
+  return fmt::format("{}-{:04x}", std::filesystem::path(run_dir).filename().string(), hash & 0xffffU);
+}
+
+void record_job(const std::string& run_dir, const JobRecord& job) {
+  nlohmann::ordered_json json;
+  json["id"] = job.id;
+  json["name"] = job.name;
+  json["cluster"] = job.cluster;
+  json["nodes"] = job.nodes;
+  json["time"] = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+  std::ofstream file(record_file(run_dir), std::ios::app);
+  file << json.dump() + "\n";
+  if (!file.flush()) {
+    throw internal_error("submit", "{}: job {} is submitted, but cannot be noted there", record_file(run_dir), job.id);
+  }
+}
+
+void record_chain(const std::string& run_dir, const std::vector<std::string>& ids) {
+  std::error_code error;
+  std::filesystem::create_directories(run_dir + "/job", error);
+  const std::string path = run_dir + "/job/chains.txt";
+  std::ofstream file(path, std::ios::app);
+  file << fmt::format("{}\n", fmt::join(ids, " "));
+  if (!file.flush())
+    throw internal_error("submit", "{}: jobs {} are submitted, but cannot be noted there", path, fmt::join(ids, ", "));
+}
+
+std::vector<JobRecord> recorded_jobs(const std::string& run_dir) {
+  std::vector<JobRecord> out;
+  std::ifstream file(record_file(run_dir));
+  for (std::string line; std::getline(file, line);) {
+    try {
+      const auto json = nlohmann::json::parse(line);
+      out.push_back({json.at("id"), json.at("name"), json.at("cluster"), json.at("nodes"), json.at("time")});
+    } catch (const nlohmann::json::exception& error) {
+      throw usage_error("submit", "{}:{}: found no job: {}", record_file(run_dir), out.size() + 1, error.what());
+    }
+  }
+  return out;
+}
+
+}  // namespace octet::submit

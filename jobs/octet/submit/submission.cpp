@@ -1,0 +1,151 @@
+#include "jobs/octet/submit/submission.h"
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "jobs/octet/submit/checks.h"
+#include "jobs/octet/submit/program.h"
+#include "jobs/octet/submit/run_record.h"
+#include "src/base/log.h"
+#include "src/base/options/flat_yaml.h"
+#include "src/base/replace_file.h"
+#include "src/cluster/environment.h"
+#include "src/cluster/share_folder.h"
+#include "src/metrics/status.h"
+#include "src/train/run_directory.h"
+#include "src/train/schema.h"
+
+namespace octet::submit {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string absolute(const std::string& path) {
+  std::string out = fs::absolute(path).lexically_normal();
+  if (out.size() > 1 && out.ends_with('/')) out.pop_back();
+  return out;
+}
+
+/// The text of a file; empty where there is none.
+std::string text_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// The job runs somewhere else and later.
+CommandLine resolve_paths(CommandLine run) {
+  RunConfig& c = run.config;
+  const std::string& from = run.config_file.empty() ? c.model_name : run.config_file;
+  c.run_dir = absolute(c.run_dir.empty() ? default_run_directory(fs::path(from).stem()) : c.run_dir);
+  for (DataSource& source : c.data.train) source.path = absolute(source.path);
+  return run;
+}
+
+/// The options that turn the configuration in submitted.yaml into this one.
+std::vector<std::string> differences(const std::string& submitted, const std::string& file, const RunConfig& config) {
+  const auto there = flat_yaml(submitted, file);
+  std::vector<std::string> out;
+  for (const auto& [key, value] : flat_yaml(to_yaml(config), "this run")) {
+    const auto before = there.find(key);
+    if (before == there.end() || before->second != value) out.push_back(fmt::format("--{}={}", key, value));
+  }
+  return out;
+}
+
+/// A job must train what was checked here.
+void check_same(const std::string& file, const std::vector<std::string>& options, const RunConfig& config) {
+  std::vector<const char*> words = {"octet-train", file.c_str()};
+  for (const std::string& option : options) words.push_back(option.c_str());
+  const CommandLine there = parse_command_line(static_cast<int>(words.size()), words.data());
+  if (to_yaml(there.config) == to_yaml(config)) return;
+  throw internal_error("submit", "{} with {} does not give the configuration that was checked", file,
+                       command_text(options));
+}
+
+/// This program, and octet-train beside it.
+void set_programs(JobScript& job) {
+  job.octet = fs::read_symlink("/proc/self/exe");
+  job.octet_train = fs::path(job.octet).parent_path() / "octet-train";
+  std::error_code error;
+  if (fs::is_regular_file(job.octet_train, error)) return;
+  throw usage_error("submit", "{}: is not there, expected octet-train beside octet", job.octet_train);
+}
+
+std::string container_script(const SoftwareProfile& software) {
+  return fmt::format(
+      "#!/bin/bash\n# Written by octet submit: the training program in its container.\nexec {} {} \"$@\"\n",
+      command_text(software.container), command_text({software.container_program}));
+}
+
+std::string body() {
+  const std::string file = find_shared("slurm/train-body.sh");
+  if (!file.empty()) return text_of(file);
+  throw usage_error("submit", "slurm/train-body.sh is not there, expected it in one of {}",
+                    fmt::join(shared_folders("slurm"), ", "));
+}
+
+JobScript job_of(const SubmitOptions& o, const ClusterProfile& profile, const std::string& run_dir) {
+  JobScript job;
+  job.profile = profile;
+  job.name = job_name(run_dir);
+  job.run_dir = run_dir;
+  job.run_config = run_dir + "/submitted.yaml";
+  job.working_dir = fs::current_path();
+  job.nodes = o.nodes;
+  job.spares = o.spares;
+  job.time = o.time.empty() ? profile.slurm.time : o.time;
+  job.exclude = o.exclude;
+  job.after = o.after;
+  job.environment = job_environment(profile, run_dir);
+  const auto status = read_status(run_dir + "/status.json");
+  job.lead_seconds = stop_lead_seconds(profile.launcher.min_lead_seconds, status ? status->checkpoint_seconds : 0);
+  set_programs(job);
+  return job;
+}
+
+}  // namespace
+
+Submission prepare(const SubmitCommand& command, const ClusterProfile& profile, SlurmVersion slurm) {
+  Submission out;
+  out.run = resolve_paths(command.run);
+  const RunConfig& config = out.run.config;
+  out.job = job_of(command.options, profile, config.run_dir);
+  out.job.slurm = slurm;
+  out.job.steps = config.train.steps;
+  for (const std::string& finding : environment_findings(profile, config.run_dir)) log::warning("{}", finding);
+  check_submission(out.run, command.options, profile, out.job.lead_seconds);
+
+  const std::string before = text_of(out.job.run_config);
+  if (before.empty()) {
+    out.run_yaml = to_yaml(config);
+  } else {
+    out.job.train_options = differences(before, out.job.run_config, config);
+    check_same(out.job.run_config, out.job.train_options, config);
+  }
+  if (!profile.software.container.empty()) {
+    out.container = container_script(profile.software);
+    out.job.octet_train = config.run_dir + "/octet-train.sh";
+  }
+  out.script = render(out.job, body());
+  return out;
+}
+
+void write_run_directory(const Submission& s) {
+  const std::string& folder = s.job.run_dir;
+  std::error_code error;
+  fs::create_directories(folder, error);
+  const auto write = [&](const std::string& name, const std::string& text, bool is_program) {
+    const std::string path = folder + "/" + name;
+    if (text.empty()) return;
+    if (error || !replace_file(path, text))
+      throw usage_error("submit", "run.dir = {}: {} cannot be written", folder, name);
+    if (is_program) fs::permissions(path, fs::perms::owner_all | fs::perms::group_read | fs::perms::group_exec);
+  };
+  write("submitted.yaml", s.run_yaml, false);
+  write("octet-train.sh", s.container, true);
+  write("cluster.yaml", to_yaml(s.job.profile), false);
+  write("job.sh", s.script, true);
+}
+
+}  // namespace octet::submit

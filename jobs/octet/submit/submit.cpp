@@ -1,0 +1,137 @@
+// octet submit: from a run's YAML file to a job of Slurm, and what becomes of it.
+#include <fmt/ostream.h>
+
+#include <iostream>
+
+#include "jobs/octet/commands.h"
+#include "jobs/octet/submit/follow.h"
+#include "jobs/octet/submit/program.h"
+#include "jobs/octet/submit/run_record.h"
+#include "jobs/octet/submit/submission.h"
+#include "src/base/log.h"
+
+namespace octet {
+namespace submit {
+namespace {
+
+/// Slurm as this machine reaches it.
+struct Slurm {
+  SlurmVersion version = oldest_slurm;  ///< that scripts are written for
+  bool answers = false;
+};
+
+/// A dry run needs no Slurm.
+Slurm find_slurm(const SubmitOptions& o) {
+  Slurm slurm;
+  std::string why = "sbatch is not on PATH";
+  if (!find_program("sbatch").empty()) {
+    const ProgramResult result = run_program({"sbatch", "--version"});  // which reads its configuration, too
+    slurm.answers = result.exit_code == 0;
+    if (slurm.answers) slurm.version = parse_slurm_version(result.out);
+    why = fmt::format("sbatch --version failed with exit code {}: {}", result.exit_code, result.err);
+  }
+  if (!slurm.answers && !o.dry_run) {
+    throw usage_error("submit", "{}\nexpected a machine that submits to Slurm; --dry-run prints the script on any",
+                      why);
+  }
+  if (!o.slurm_version.empty()) {
+    slurm.version = parse_slurm_version(o.slurm_version);
+  } else if (!slurm.answers) {
+    log::warning("{}; the script is written for Slurm {} (--slurm-version)", why, to_text(oldest_slurm));
+  }
+  return slurm;
+}
+
+/// What Slurm says of the script before it is queued.
+void test_script(const std::string& script) {
+  const std::vector<std::string> words = {"sbatch", "--test-only"};
+  const ProgramResult result = run_program(words, script);
+  if (result.exit_code != 0) {
+    throw usage_error("submit",
+                      "Slurm would not take this job (exit code {})\n  it was asked by: {} < job.sh\n  it said: {}{}",
+                      result.exit_code, command_text(words), result.err, result.out);
+  }
+  log::info("{}", result.err.substr(0, result.err.find('\n')));
+}
+
+/// "123" or "123;cluster", which --parsable prints.
+std::string job_id(const std::string& printed) {
+  std::string id = printed.substr(0, printed.find_first_of(";\n"));
+  if (!id.empty() && id.find_first_not_of("0123456789") == std::string::npos) return id;
+  throw internal_error("submit", "sbatch --parsable printed \"{}\", expected the number of a job", printed);
+}
+
+std::vector<std::string> submit_jobs(const Submission& s, const SubmitOptions& o) {
+  std::vector<std::string> ids;
+  for (std::int64_t link = 0; link < o.chain; ++link) {
+    std::vector<std::string> words = {"sbatch", "--parsable"};
+    if (o.hold && link == 0) words.emplace_back("--hold");  // the others wait for it
+    words.push_back(s.job.run_dir + "/job.sh");
+    try {
+      ids.push_back(job_id(run_or_throw(words)));
+    } catch (const Error&) {
+      if (!ids.empty()) log::error("submitted before: {}", fmt::join(ids, ", "));
+      throw;
+    }
+    record_job(s.job.run_dir, {.id = ids.back(), .name = s.job.name, .cluster = s.job.profile.name, .nodes = o.nodes});
+  }
+  if (o.chain > 1) record_chain(s.job.run_dir, ids);
+  return ids;
+}
+
+void print_where(const Submission& s, const std::vector<std::string>& ids) {
+  const std::string& run = s.job.run_dir;
+  log::out("submitted {} on {} nodes of {}, {} ranks: {}", fmt::join(ids, ", "), s.job.nodes, s.job.profile.name,
+           s.job.ranks(), s.job.name);
+  log::out("script    {}/job.sh", run);
+  log::out("log       {}/job-{}.out", run, ids.front());
+  log::out("metrics   {}/metrics.jsonl", run);
+  log::out("status    octet submit status {}", command_text({run}));
+}
+
+int submit(const SubmitCommand& command) {
+  const SubmitOptions& o = command.options;
+  const Slurm slurm = find_slurm(o);
+  const Submission submission = prepare(command, read_profile(o.cluster, command.profile_overrides), slurm.version);
+  if (slurm.answers) test_script(submission.script);
+  if (o.dry_run) {
+    fmt::print(std::cout, "{}", submission.script);
+    return 0;
+  }
+  write_run_directory(submission);
+  print_where(submission, submit_jobs(submission, o));
+  return 0;
+}
+
+int print_profile(const SubmitCommand& command) {
+  if (command.options.cluster.empty()) throw usage_error("submit", "which cluster? --cluster NAME");
+  fmt::print(std::cout, "{}", to_yaml(read_profile(command.options.cluster, command.profile_overrides)));
+  return 0;
+}
+
+}  // namespace
+}  // namespace submit
+
+int run_submit(const std::vector<std::string>& arguments) {
+  const std::string first = arguments.empty() ? "" : arguments[0];
+  const std::vector<std::string> rest(arguments.begin() + (arguments.empty() ? 0 : 1), arguments.end());
+  if (first == "status") return submit::run_status(rest);
+  if (first == "cancel") return submit::run_cancel(rest);
+  if (first == "logs") return submit::run_logs(rest);
+  const submit::SubmitCommand command = submit::parse_submit(arguments);
+  switch (command.action) {
+    case submit::SubmitCommand::Action::help:
+      fmt::print(std::cout, "{}", submit::submit_usage());
+      return 0;
+    case submit::SubmitCommand::Action::print_reference:
+      fmt::print(std::cout, "{}", profile_reference_page());
+      return 0;
+    case submit::SubmitCommand::Action::print_profile:
+      return submit::print_profile(command);
+    case submit::SubmitCommand::Action::submit:
+      break;
+  }
+  return submit::submit(command);
+}
+
+}  // namespace octet

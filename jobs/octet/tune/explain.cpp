@@ -1,0 +1,89 @@
+// octet tune explain: what NCCL would choose for one collective, why, and what speed to expect.
+#include <boost/program_options.hpp>
+
+#include "jobs/octet/commands.h"
+#include "jobs/octet/tune/explain_output.h"
+#include "jobs/octet/tune/tools.h"
+#include "src/base/error.h"
+#include "src/cluster/profile.h"
+#include "src/tuning/cost_model/size_text.h"
+#include "src/tuning/cost_model/tuned.h"
+
+namespace octet::tune {
+namespace po = boost::program_options;
+namespace {
+
+constexpr std::string_view usage =
+    "usage: octet tune explain --collective NAME --size BYTES --nodes N [OPTIONS]\n\n"
+    "Evaluates NCCL's own cost model: the algorithm and protocol that it would choose, what the others would cost and\n"
+    "why some cannot be had, the bus bandwidth to expect as nccl-tests shows it, and what each NIC sends. With\n"
+    "--measured it says whether that value is healthy: 85 % of the model's value, with 30 us for the launch.\n"
+    "Sizes are those of nccl-tests: the whole vector of all_reduce, what all_gather leaves, what reduce_scatter "
+    "takes.\n";
+
+struct Options {
+  std::string collective, size, cluster, nccl = "2.28.9", tuning_file, measured;
+  std::vector<std::string> machine;
+  int nodes = 0, ranks_per_node = 0;
+  bool json = false;
+};
+
+po::options_description describe(Options& o) {
+  po::options_description options("options");
+  options.add_options()  //
+      ("collective", po::value(&o.collective)->required(),
+       "all_reduce, all_gather, reduce_scatter, broadcast, reduce")                              //
+      ("size", po::value(&o.size)->required(), "bytes; K, M, G and T are powers of 1024")        //
+      ("nodes", po::value(&o.nodes)->required(), "nodes of the communicator")                    //
+      ("ranks-per-node", po::value(&o.ranks_per_node), "its ranks on each; default: one a GPU")  //
+      ("cluster", po::value(&o.cluster),
+       "a name under configs/clusters or a YAML file; default: 8 H100 and 8 NICs of 400 Gb/s a node")  //
+      ("machine", po::value(&o.machine)->composing(),
+       "NAME=VALUE, changes one fact of the node; repeatable: generation, cpu, gpus, nics, nvlink-gbs, nic-gbs, "
+       "net-latency-us, net-overhead-us, nvls, sharp, ll128, balanced-tree")                                          //
+      ("nccl", po::value(&o.nccl)->default_value(o.nccl), "its version, 2.27 to 2.29")                                //
+      ("tuning-file", po::value(&o.tuning_file), "what octet tune fit wrote: its constants, choices and fits count")  //
+      ("measured", po::value(&o.measured), "a measured value to judge: 45us, 1.2ms, or 210GB/s of the bus")           //
+      ("json", po::bool_switch(&o.json), "one JSON object on one line");
+  return options;
+}
+
+Question question_of(const Options& o) {
+  Question question;
+  question.version = parse_nccl_version(o.nccl);
+  question.constants = default_constants(question.version);
+  if (!o.cluster.empty()) question.machine = machine_of(read_profile(o.cluster));
+  for (const std::string& assignment : o.machine) set_field(question.machine, assignment);
+  question.collective = parse_collective(o.collective);
+  question.shape = {o.nodes, o.ranks_per_node > 0 ? o.ranks_per_node : question.machine.gpus};
+  question.bytes = parse_size(o.size, "--size");
+  return question;
+}
+
+std::string source_of(const Options& o) {
+  const std::string base = o.cluster.empty() ? "8 H100 and 8 NICs of 400 Gb/s" : "cluster " + o.cluster;
+  return o.machine.empty() ? base : base + ", changed by --machine";
+}
+
+}  // namespace
+
+int run_explain(const std::vector<std::string>& arguments) {
+  Options o;
+  const auto given = parse_arguments(arguments, usage, describe(o), "", 0);
+  if (!given) return 0;
+  if (given->contains("ranks-per-node") && o.ranks_per_node < 1) {
+    throw usage_error("tuning", "--ranks-per-node {}: expected at least 1", o.ranks_per_node);
+  }
+  Answer answer{question_of(o), source_of(o), {}, {}};
+  answer.explanation =
+      o.tuning_file.empty() ? explain(answer.question) : explain(answer.question, read_tuning_file(o.tuning_file));
+  if (!o.measured.empty()) {
+    const Question& asked = answer.question;
+    const double us = parse_measured(o.measured, bus_gbs(asked.collective, asked.shape, asked.bytes, 1));
+    answer.health = judge(asked, answer.explanation, us);
+  }
+  o.json ? print_json(answer) : print_text(answer);
+  return 0;
+}
+
+}  // namespace octet::tune

@@ -1,0 +1,100 @@
+// octet tune fit: measurements of collectives into a cluster's tuning file.
+#include <fmt/chrono.h>
+
+#include <boost/program_options.hpp>
+
+#include "jobs/octet/commands.h"
+#include "jobs/octet/tune/fit_output.h"
+#include "jobs/octet/tune/tools.h"
+#include "src/base/error.h"
+#include "src/base/log.h"
+
+namespace octet::tune {
+namespace po = boost::program_options;
+namespace {
+
+constexpr std::string_view usage =
+    "usage: octet tune fit FILE... --cluster NAME [OPTIONS]\n\n"
+    "Reads what nccl-tests printed or wrote with -J, and what octet-commbench wrote over NCCL; fits a latency and a "
+    "rate\n"
+    "for each collective, algorithm, protocol and shape, robustly; derives the constants of NCCL's cost model that\n"
+    "differ, and pins choices where measurement contradicts the model by more than the noise. --output writes the\n"
+    "cluster's tuning file, which the tuner plugin applies. Force each algorithm in a run of its own (NCCL_ALGO,\n"
+    "NCCL_PROTO); what a file does not record, options say, for all files of the command.\n";
+
+struct Options {
+  std::vector<std::string> files;
+  std::string cluster, nccl, collective, algorithm, protocol, output;
+  int nodes = 0, ranks_per_node = 0;
+  bool json = false;
+};
+
+po::options_description describe(Options& o) {
+  po::options_description options("options");
+  options.add_options()                                                                               //
+      ("files", po::value(&o.files)->required(), "measurements")                                      //
+      ("cluster", po::value(&o.cluster)->required(), "a name under configs/clusters or a YAML file")  //
+      ("nccl", po::value(&o.nccl), "the version measured, 2.27 to 2.29; default: as the files say")   //
+      ("collective", po::value(&o.collective),
+       "all_reduce, all_gather, reduce_scatter, broadcast, reduce; default: as the files say")                //
+      ("algo", po::value(&o.algorithm), "what NCCL_ALGO was set to, where the files do not say")              //
+      ("proto", po::value(&o.protocol), "what NCCL_PROTO was set to, where the files do not say")             //
+      ("nodes", po::value(&o.nodes), "default: as many as the files name hosts")                              //
+      ("ranks-per-node", po::value(&o.ranks_per_node), "default: the ranks that the files list, over nodes")  //
+      ("output", po::value(&o.output), "the tuning file to write")                                            //
+      ("json", po::bool_switch(&o.json), "one JSON object on one line instead of tables");
+  return options;
+}
+
+void check_positive(const po::variables_map& given, const char* name, int value) {
+  if (given.contains(name) && value < 1) throw usage_error("tuning", "--{} {}: expected at least 1", name, value);
+}
+
+ReadOptions read_options(const Options& o) {
+  ReadOptions read{
+      .collective = {}, .algorithm = {}, .protocol = {}, .nodes = o.nodes, .ranks_per_node = o.ranks_per_node};
+  if (!o.collective.empty()) read.collective = parse_collective(o.collective);
+  if (!o.algorithm.empty()) read.algorithm = parse_algorithm(o.algorithm);
+  if (!o.protocol.empty()) read.protocol = parse_protocol(o.protocol);
+  return read;
+}
+
+std::vector<BenchmarkFile> read_all(const Options& o) {
+  const ReadOptions read = read_options(o);
+  std::vector<BenchmarkFile> files;
+  for (const std::string& path : o.files) {
+    const BenchmarkFile& file = files.emplace_back(read_measurements(path, read));
+    log::info("{}: {}, {} rows{}", path, file.format, file.rows.size(), file.nccl.empty() ? "" : ", NCCL " + file.nccl);
+  }
+  return files;
+}
+
+}  // namespace
+
+int run_fit(const std::vector<std::string>& arguments) {
+  Options o;
+  const auto given = parse_arguments(arguments, usage, describe(o), "files", -1);
+  if (!given) return 0;
+  check_positive(*given, "nodes", o.nodes);
+  check_positive(*given, "ranks-per-node", o.ranks_per_node);
+  const ClusterProfile profile = read_profile(o.cluster);
+  ClusterFit fit = fit_cluster(read_all(o), profile, o.nccl);
+  Provenance& provenance = fit.tuning.provenance;
+  provenance.created = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
+  provenance.tool = "octet " OCTET_VERSION;
+  o.json ? print_json(fit) : print_text(fit);
+  if (o.output.empty()) return 0;
+  if (fit.tuning.fits.empty()) {
+    throw usage_error("tuning",
+                      "{}: not written: no group has both algorithm and protocol and enough rows; run the "
+                      "benchmark with NCCL_ALGO and NCCL_PROTO set, or give --algo and --proto",
+                      o.output);
+  }
+  write_tuning_file(o.output, fit.tuning);
+  log::info("{}: {} fits, {} constants, {} choices", o.output, fit.tuning.fits.size(),
+            fit.tuning.constants.hw_latency.size() + fit.tuning.constants.base_latency.size(),
+            fit.tuning.choices.size());
+  return 0;
+}
+
+}  // namespace octet::tune

@@ -1,0 +1,214 @@
+// octet tune placement: simulates a run's collectives on the nodes that it may get, in the orders that they may have.
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "jobs/octet/checkpoint/byte_size.h"
+#include "jobs/octet/commands.h"
+#include "jobs/octet/tune/placement_table.h"
+#include "jobs/octet/tune/tools.h"
+#include "src/base/error.h"
+#include "src/base/log.h"
+#include "src/base/options/text.h"
+#include "src/base/progress.h"
+#include "src/cluster/host_list.h"
+#include "src/cluster/profile.h"
+#include "src/cluster/slurm_topology.h"
+#include "src/report/text_file.h"
+
+namespace octet::tune {
+namespace po = boost::program_options;
+namespace {
+
+constexpr std::string_view usage =
+    "usage: octet tune placement --cluster NAME --size SIZE --nodes N [--topology FILE] [OPTIONS]\n"
+    "       octet tune placement --cluster NAME --size SIZE --node-list HOSTS [--node-list HOSTS]... [OPTIONS]\n\n"
+    "What the choice and the order of nodes cost where rings share links: the collective of all groups of one "
+    "dimension\n"
+    "of the mesh dp_replicate x dp_shard x tp at once, simulated flow by flow on the network of the cluster's profile\n"
+    "(section network).\n\n"
+    "With --nodes the nodes are those that Slurm might choose: packed (the fewest leaves), split (half of them at "
+    "each\n"
+    "end of the cluster), spread (over all leaves). The cluster's nodes are those of --topology, or n1, n2, ..., leaf "
+    "by\n"
+    "leaf. With --node-list they are given; without --topology the last number in a name tells the leaf.\n\n"
+    "Example, a 2:1 oversubscribed cluster and a node without two of its cards:\n"
+    "  octet tune placement --cluster dgx-h100-infiniband --set network.oversubscription=2 --nodes 64 \\\n"
+    "      --collective all_gather --size 1G --tp 8 --lost-rails 2@n5\n";
+
+struct Options {
+  std::string cluster, topology, collective = "all_gather", algorithm = "ring", dimension, size;
+  std::vector<std::string> set, node_lists, orders, lost;
+  int nodes = 0, tp = 1, dp_replicate = 1;
+  std::uint64_t seed = 1;
+  std::int64_t most_blocks = SimulateOptions{}.most_blocks;
+  bool json = false;
+};
+
+/// Nothing after --help.
+std::optional<Options> parse(const std::vector<std::string>& arguments) {
+  Options o;
+  po::options_description described("options");
+  described.add_options()                                                                                             //
+      ("cluster", po::value(&o.cluster), "a name under configs/clusters, or a file")                                  //
+      ("set", po::value(&o.set)->composing(), "KEY=VALUE: a key of the profile, such as network.oversubscription=2")  //
+      ("nodes", po::value(&o.nodes), "nodes of the job")                                                              //
+      ("node-list", po::value(&o.node_lists)->composing(),
+       "the job's nodes, as Slurm lists them: n[1-8,40]; "
+       "several lists are compared")                                                            //
+      ("topology", po::value(&o.topology), "what `scontrol show topology` printed, in a file")  //
+      ("collective", po::value(&o.collective)->default_value(o.collective),
+       "all_gather, reduce_scatter, all_reduce")                                                                     //
+      ("size", po::value(&o.size), "bytes of a group, as nccl-tests count them: 256M, 1GiB, 500MB")                  //
+      ("algorithm", po::value(&o.algorithm)->default_value(o.algorithm), "ring; tree, for all_reduce")               //
+      ("tp", po::value(&o.tp)->default_value(o.tp), "degree of tensor parallelism")                                  //
+      ("dp-replicate", po::value(&o.dp_replicate)->default_value(o.dp_replicate), "replicas; dp_shard is the rest")  //
+      ("dimension", po::value(&o.dimension),
+       "whose groups: world, dp_replicate, dp_shard, dp, tp; default: "
+       "dp_shard, and for all_reduce with replicas dp_replicate")  //
+      ("order", po::value(&o.orders)->composing(),
+       "of the nodes: slurm (as listed), topology (leaf by leaf), "
+       "random; may be repeated; default: all three")                                                  //
+      ("seed", po::value(&o.seed)->default_value(o.seed), "of the random order")                       //
+      ("lost-rails", po::value(&o.lost)->composing(), "COUNT@HOST: so many cards of a node are gone")  //
+      ("most-blocks", po::value(&o.most_blocks)->default_value(o.most_blocks),
+       "blocks to simulate a placement; beyond, the rest goes on as it began")  //
+      ("json", po::bool_switch(&o.json), "one JSON object");
+  const auto values = parse_arguments(arguments, usage, described, "", 0);
+  if (!values) return std::nullopt;
+  if (o.cluster.empty()) throw usage_error("octet", "which cluster? --cluster NAME (octet tune placement --help)");
+  if (o.size.empty()) throw usage_error("octet", "how much? --size 256M");
+  if ((o.nodes > 0) == !o.node_lists.empty()) throw usage_error("octet", "expected one of --nodes and --node-list");
+  if (o.most_blocks < 1) throw usage_error("octet", "--most-blocks is {}; expected at least 1", o.most_blocks);
+  return o;
+}
+
+/// nccl-tests' letters are powers of 1024.
+std::int64_t size_of(const std::string& text) {
+  const bool is_letter = !text.empty() && std::string_view("KMGT").find(text.back()) != std::string_view::npos;
+  return tool::parse_bytes(is_letter ? text + "iB" : text, "--size");
+}
+
+ClusterProfile profile_of(const Options& o) {
+  std::vector<std::pair<std::string, std::string>> overrides;
+  for (const std::string& assignment : o.set) {
+    const std::size_t equals = assignment.find('=');
+    if (equals == std::string::npos) throw usage_error("octet", "--set {}: expected KEY=VALUE", assignment);
+    overrides.emplace_back(assignment.substr(0, equals), assignment.substr(equals + 1));
+  }
+  return read_profile(o.cluster, overrides);
+}
+
+Workload workload_of(const Options& o) {
+  Workload w;
+  w.collective = parse_collective(o.collective);
+  w.algorithm = parse_algorithm(o.algorithm);
+  w.bytes = size_of(o.size);
+  w.mesh = {.dp_replicate = o.dp_replicate, .tp = o.tp};
+  const bool replicas = w.collective == Collective::all_reduce && o.dp_replicate > 1;
+  w.dimension = !o.dimension.empty() ? parse_dimension(o.dimension)
+                : replicas           ? Dimension::dp_replicate
+                                     : Dimension::dp_shard;
+  return w;
+}
+
+/// All nodes that the job's may be of. Of a profile without a number of nodes: enough for two pods, or four jobs.
+std::vector<NodePlace> cluster_nodes(const Options& o, const ClusterProfile& profile, const FlowNetwork& shape) {
+  if (!o.topology.empty()) {
+    std::vector<NodePlace> nodes = nodes_of(shape, parse_topology(read_text_file(o.topology)));
+    if (nodes.empty()) {
+      throw usage_error("octet", "{}: found no leaf or block, expected what scontrol show topology prints", o.topology);
+    }
+    return nodes;
+  }
+  if (profile.nodes.count > 0) return numbered_nodes(shape, static_cast<int>(profile.nodes.count));
+  return numbered_nodes(shape, std::max(4 * o.nodes, 2 * shape.pod_nodes));
+}
+
+/// The places of the listed hosts.
+std::vector<NodePlace> places_of(const std::string& list, const std::vector<NodePlace>* cluster,
+                                 const FlowNetwork& shape) {
+  const std::vector<std::string> hosts = expand_hosts(list);
+  if (cluster == nullptr) return nodes_by_number(shape, hosts);
+  std::vector<NodePlace> out;
+  for (const std::string& host : hosts) {
+    const auto found = std::ranges::find(*cluster, host, &NodePlace::host);
+    if (found == cluster->end()) throw usage_error("octet", "--node-list {}: host {} is not in --topology", list, host);
+    out.push_back(*found);
+  }
+  return out;
+}
+
+std::vector<NodeSet> sets_of(const Options& o, const ClusterProfile& profile, const FlowNetwork& shape) {
+  if (o.nodes > 0) return node_sets(cluster_nodes(o, profile, shape), o.nodes);
+  std::vector<NodePlace> cluster;
+  if (!o.topology.empty()) cluster = cluster_nodes(o, profile, shape);
+  std::vector<NodeSet> sets;
+  for (const std::string& list : o.node_lists) {
+    sets.push_back({list, places_of(list, o.topology.empty() ? nullptr : &cluster, shape)});
+    std::vector<std::string> names;
+    for (const NodePlace& node : sets.back().nodes) names.push_back(node.host);
+    std::ranges::sort(names);
+    const auto twice = std::ranges::adjacent_find(names);
+    if (names.empty()) throw usage_error("octet", "--node-list \"{}\": expected hosts", list);
+    if (twice != names.end()) throw usage_error("octet", "--node-list {}: host {} is there twice", list, *twice);
+  }
+  return sets;
+}
+
+/// "2@n5" takes two cards of n5 away, in every set that has it.
+void lose(const std::string& text, std::vector<NodeSet>& sets) {
+  const std::size_t at = text.find('@');
+  std::int64_t count = 0;
+  if (at == std::string::npos || !octet::parse(text.substr(0, at), count) || count < 1 || count > 64) {
+    throw usage_error("octet", "--lost-rails {}: expected COUNT@HOST, such as 2@n5", text);
+  }
+  const std::string host = text.substr(at + 1);
+  bool found = false;
+  for (NodeSet& set : sets) {
+    for (NodePlace& node : set.nodes) {
+      if (node.host != host) continue;
+      node.lost_cards = static_cast<int>(count);
+      found = true;
+    }
+  }
+  if (!found) throw usage_error("octet", "--lost-rails {}: no placement has a node {}", text, host);
+}
+
+std::vector<RankOrder> orders_of(const Options& o) {
+  if (o.orders.empty()) return {RankOrder::slurm, RankOrder::topology, RankOrder::random};
+  std::vector<RankOrder> orders;
+  for (const std::string& name : o.orders) orders.push_back(parse_rank_order(name));
+  return orders;
+}
+
+PlacementCost cost_with_progress(const FlowNetwork& shape, const Placement& placement, const Workload& workload,
+                                 std::int64_t most_blocks) {
+  SimulateOptions options{.most_blocks = most_blocks, .progress = {}};
+  Progress progress(fmt::format("simulating {}, {}:", placement.name, placement.order),
+                    simulated_bytes(traffic_of(shape, placement.nodes, workload), options));
+  options.progress = [&](std::int64_t bytes) { progress.advance(bytes); };
+  return cost_of(shape, placement, workload, options);
+}
+
+}  // namespace
+
+int run_placement(const std::vector<std::string>& arguments) {
+  const auto o = parse(arguments);
+  if (!o) return 0;
+  const ClusterProfile profile = profile_of(*o);
+  const FlowNetwork shape = shape_of(profile);
+  const Workload workload = workload_of(*o);
+  std::vector<NodeSet> sets = sets_of(*o, profile, shape);
+  for (const std::string& lost : o->lost) lose(lost, sets);
+
+  PlacementReport report{.cluster = profile.name, .shape = shape, .workload = workload, .rows = {}};
+  for (const Placement& placement : placements(sets, orders_of(*o), o->seed)) {
+    report.rows.push_back({placement, cost_with_progress(shape, placement, workload, o->most_blocks)});
+  }
+  log::write_out(o->json ? to_json(report) : to_text(report));
+  return 0;
+}
+
+}  // namespace octet::tune

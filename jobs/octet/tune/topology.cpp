@@ -1,0 +1,158 @@
+// octet tune topology: what NCCL is told of a node and a network, what is wrong with it, drawn as text and SVG.
+#include <algorithm>
+#include <fstream>
+#include <optional>
+
+#include "jobs/octet/commands.h"
+#include "jobs/octet/tune/tools.h"
+#include "src/base/error.h"
+#include "src/base/log.h"
+#include "src/cluster/doctor/node_report.h"
+#include "src/tuning/topology/compare.h"
+#include "src/tuning/topology/discover.h"
+#include "src/tuning/topology/draw.h"
+#include "src/tuning/topology/format_lint.h"
+#include "src/tuning/topology/graph_dump.h"
+#include "src/tuning/topology/lint.h"
+#include "src/tuning/topology/nccl_xml.h"
+#include "src/tuning/topology/xml_fields.h"
+
+namespace octet::tune {
+namespace po = boost::program_options;
+namespace {
+
+constexpr std::string_view usage =
+    "usage: octet tune topology FILE [--cluster NAME] [--graph FILE] [--compare FILE] [--svg FILE] [--xml FILE]\n"
+    "       octet tune topology --node ...\n"
+    "       octet tune topology --graph FILE [--cluster NAME]\n"
+    "       octet tune topology --cluster NAME [--nodes N] [--svg FILE]\n\n"
+    "FILE is a topology of NCCL (NCCL_TOPO_FILE, NCCL_TOPO_DUMP_FILE), --graph what its search made of it\n"
+    "(NCCL_GRAPH_DUMP_FILE). Draws the node as a tree and says what is wrong, held against a cluster's profile if one\n"
+    "is given. --node looks at this machine. Without a node the network of the profile is drawn. Exit code 0 where\n"
+    "nothing is bad, else 76.\n";
+
+struct Options {
+  std::string file, graph, cluster, compare, svg, xml, root = "/";
+  std::int64_t nodes = 0;
+  bool node = false, json = false, quiet = false;
+
+  bool has_topology() const { return node || !file.empty(); }
+};
+
+void check(const Options& o, const po::variables_map& values) {
+  if (o.node && !o.file.empty()) throw usage_error("octet", "--node and {} exclude each other", o.file);
+  if (!values["root"].defaulted() && !o.node) throw usage_error("octet", "--root needs --node");
+  if (!o.has_topology() && o.graph.empty() && o.cluster.empty()) {
+    throw usage_error("octet", "expected a FILE, --node, --graph or --cluster; --help explains");
+  }
+  for (const auto& [name, value] : {std::pair("--compare", o.compare), std::pair("--xml", o.xml)}) {
+    if (!value.empty() && !o.has_topology()) throw usage_error("octet", "{} needs a FILE or --node", name);
+  }
+  const bool network = !o.has_topology() && o.graph.empty();
+  if (values.contains("nodes") && !network) {
+    throw usage_error("octet", "--nodes is for a cluster's network: it excludes FILE, --node and --graph");
+  }
+  if (values.contains("nodes") && o.nodes < 1)
+    throw usage_error("octet", "--nodes is {}; expected at least 1", o.nodes);
+  if (!o.svg.empty() && !network && !o.has_topology())
+    throw usage_error("octet", "--svg needs a FILE, --node or --cluster alone");
+  if (o.json && (network || o.quiet))
+    throw usage_error("octet", "--json is for findings of FILE, --node or --graph, without --quiet");
+  if (o.quiet && network) throw usage_error("octet", "--quiet is for findings of FILE, --node or --graph");
+}
+
+/// Nothing after --help.
+std::optional<Options> parse(const std::vector<std::string>& arguments) {
+  Options o;
+  po::options_description described("options");
+  described.add_options()                                                                                         //
+      ("file", po::value(&o.file), "topology XML of a node; the same without --file")                             //
+      ("node", po::bool_switch(&o.node), "this machine, by hwloc and /sys")                                       //
+      ("root", po::value(&o.root)->default_value(o.root), "with --node: a snapshot of a machine in this folder")  //
+      ("graph", po::value(&o.graph), "graphs of NCCL's search on that node")                                      //
+      ("cluster", po::value(&o.cluster), "what it should be: a name under configs/clusters, or a file")           //
+      ("nodes", po::value(&o.nodes), "nodes of the network to draw; default: all of the profile, or 64")          //
+      ("compare", po::value(&o.compare), "another node's topology, that should be the same")                      //
+      ("svg", po::value(&o.svg), "draw into this file")                                                           //
+      ("xml", po::value(&o.xml), "write the topology as NCCL reads it, for NCCL_TOPO_FILE")                       //
+      ("json", po::bool_switch(&o.json), "findings as one JSON object on one line, as octet doctor --json")       //
+      ("quiet", po::bool_switch(&o.quiet), "findings alone, and of those what is not ok");
+  const auto values = parse_arguments(arguments, usage, described, "file", 1);
+  if (!values) return std::nullopt;
+  check(o, *values);
+  return o;
+}
+
+void write_file(const std::string& path, const std::string& text) {
+  std::ofstream out(path, std::ios::binary);
+  out << text;
+  if (!out.flush()) throw usage_error("octet", "{}: cannot be written", path);
+  log::info("wrote {}", path);
+}
+
+int draw_network(const Options& o, const ClusterProfile& profile) {
+  const std::int64_t nodes = o.nodes > 0 ? o.nodes : profile.nodes.count > 0 ? profile.nodes.count : 64;
+  log::write_out(cluster_text(profile, nodes));
+  if (!o.svg.empty()) write_file(o.svg, cluster_svg(profile, nodes));
+  return 0;
+}
+
+void append(Findings& all, const Findings& more) {
+  all.insert(all.end(), more.begin(), more.end());
+}
+
+/// Reads a topology file; its format's findings are added.
+NodeTopology read_topology(const std::string& path, Findings& findings) {
+  const std::string text = read_xml_text(path);
+  NodeTopology topology = parse_topology(text, path);
+  append(findings, lint_format(text, path));
+  return topology;
+}
+
+int print(const Options& o, const std::string& name, Findings findings) {
+  const int code = static_cast<int>(healthy(findings) ? ExitCode::finished : ExitCode::unhealthy);
+  if (o.json) {
+    log::out("{}", to_json({.node = name, .time = 0, .versions = {}, .findings = findings}));
+    return code;
+  }
+  const auto count = [&](State s) { return std::ranges::count(findings, s, &Finding::state); };
+  const std::string summary = fmt::format("{} ok, {} warning, {} bad, {} not present", count(State::ok),
+                                          count(State::warning), count(State::bad), count(State::absent));
+  if (o.quiet)
+    std::erase_if(findings, [](const Finding& f) { return f.state == State::ok || f.state == State::absent; });
+  log::write_out(to_text(findings));
+  log::out("{}", summary);
+  return code;
+}
+
+}  // namespace
+
+int run_topology(const std::vector<std::string>& arguments) {
+  const auto o = parse(arguments);
+  if (!o) return 0;
+  std::optional<ClusterProfile> profile;
+  if (!o->cluster.empty()) profile = read_profile(o->cluster);
+  const ClusterProfile* expected = profile ? &*profile : nullptr;
+  if (!o->has_topology() && o->graph.empty()) return draw_network(*o, *profile);
+
+  Findings findings;
+  std::optional<NodeTopology> topology;
+  if (o->node) topology = discover(Machine(o->root));
+  if (!o->file.empty()) topology = read_topology(o->file, findings);
+  if (topology) {
+    if (!o->json && !o->quiet) log::write_out(to_text(*topology));
+    append(findings, lint_topology(*topology, expected));
+    if (!o->compare.empty())
+      findings.push_back(compare(*topology, parse_topology(read_xml_text(o->compare), o->compare)));
+    if (!o->svg.empty()) write_file(o->svg, to_svg(*topology));
+    if (!o->xml.empty()) write_file(o->xml, to_nccl_xml(*topology));
+  }
+  if (!o->graph.empty()) {
+    const GraphDump dump = parse_graphs(read_xml_text(o->graph), o->graph);
+    if (!o->json && !o->quiet) log::write_out(to_text(dump));
+    append(findings, lint_graphs(dump, topology ? &*topology : nullptr, expected));
+  }
+  return print(*o, topology ? topology->source : o->graph, std::move(findings));
+}
+
+}  // namespace octet::tune

@@ -1,0 +1,106 @@
+// octet-commbench: one rank of a measurement of collectives. `mpiexec -n N octet-commbench [OPTIONS]`, --help says
+// more.
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+
+#include "jobs/commbench/parts.h"
+#include "jobs/train/nccl_tuner.h"
+#include "jobs/train/world.h"
+#include "src/base/log.h"
+#include "src/comm/host_exchange.h"
+#include "src/comm/mpi/mpi_communicator.h"
+#include "src/comm/mpi/plain_mpi.h"
+#include "src/comm/nccl_communicator.h"
+#include "src/comm/watchdog.h"
+#include "src/train/cpu_setup.h"
+#include "src/train/plan_run.h"
+#include "src/train/validate.h"
+
+namespace octet::commbench {
+namespace {
+
+std::string now_utc() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday,
+                     parts.tm_hour, parts.tm_min, parts.tm_sec);
+}
+
+/// What libraries of communication are told by their environment.
+nlohmann::ordered_json communication_environment() {
+  auto out = nlohmann::ordered_json::object();
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string text = *entry;
+    const std::size_t equals = text.find('=');
+    for (const char* prefix : {"NCCL_", "MPIR_CVAR_", "UCX_", "FI_", "OCTET_TUNING_FILE", "OMP_NUM_THREADS"}) {
+      if (text.starts_with(prefix) && equals != std::string::npos)
+        out[text.substr(0, equals)] = text.substr(equals + 1);
+    }
+  }
+  return out;
+}
+
+Provenance provenance_of(const std::vector<std::string>& node_of, Device& device, int argc, char** argv) {
+  Provenance out{.created = now_utc(),
+                 .version = OCTET_VERSION,
+                 .backend = device.type() == DeviceType::cuda ? "NCCL" : "MPI",
+                 .library = mpi_library(),
+                 .command = "octet-commbench",
+                 .nccl = device.type() == DeviceType::cuda ? nccl_version() : "",
+                 .hosts = {},
+                 .ranks = static_cast<int>(node_of.size()),
+                 .environment = communication_environment()};
+  if (!out.nccl.empty()) out.library = fmt::format("NCCL {}, {}", out.nccl, device.name());
+  for (const std::string& node : node_of) {
+    if (std::ranges::find(out.hosts, node) == out.hosts.end()) out.hosts.push_back(node);
+  }
+  for (int i = 1; i < argc; ++i) out.command += std::string(" ") + argv[i];
+  return out;
+}
+
+MeshShape shape_of(const Options& options, int ranks) {
+  if (!options.run) return {.dp_shard = ranks};
+  return mesh_shape(resolve_layout(options.run->config, ranks, options.run->origins));
+}
+
+int measure_all(const Options& options, MpiRuntime& mpi, int argc, char** argv) {
+  const MeshShape shape = shape_of(options, mpi.size());
+  set_up_cpu(options.run ? options.run->config.cpu : CpuConfig(), mpi.ranks_on_same_cores());
+  Device& device = open_device(options.device, mpi, options.nccl);
+  const auto stream = device.make_stream();
+  const Watchdog watchdog({.start = options.timeout, .step = options.timeout});
+  const auto host_stream = cpu_device().make_stream();
+  const auto hosts = make_mpi_communicator(*host_stream, "control");
+  if (device.type() == DeviceType::cuda) set_up_nccl_tuner(options.nccl, *hosts, mpi.node());
+  Mesh mesh(make_world(*stream, *hosts, mpi, options.nccl), shape);
+  const auto plain = options.compare_mpi ? make_plain_mpi_communicator(*stream, "plain MPI") : nullptr;
+
+  const std::vector<std::string> node_of = gather_bytes(mpi.node(), *hosts);
+  Report report(provenance_of(node_of, device, argc, argv));
+  const Context context{options, *hosts, node_of, report};
+  if (options.sweep) run_sweep(context, mesh.world(), plain.get());
+  if (options.run) run_steps(context, mesh);
+  if (options.pairs != "none") run_pairs(context, mesh.world());
+  report.finish();
+  if (!options.json.empty() && mpi.rank() == 0) report.write(options.json);
+  hosts->barrier();  // MPICH over UCX can hang in MPI_Finalize where one rank comes much later
+  return report.wrong() == 0 ? 0 : static_cast<int>(ExitCode::unhealthy);
+}
+
+int body(MpiRuntime& mpi, int argc, char** argv) {
+  const Options options = parse_options(argc, argv);
+  if (!options.help) return measure_all(options, mpi, argc, argv);
+  if (mpi.rank() == 0) fmt::print("{}", usage_text());
+  return 0;
+}
+
+}  // namespace
+}  // namespace octet::commbench
+
+int main(int argc, char** argv) {
+  return octet::run_main(argc, argv, octet::commbench::body);
+}

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "src/comm/communicator.h"
+#include "src/comm/mpi/mpi_runtime.h"
+#include "src/comm/nccl_settings.h"
+
+namespace octet {
+
+/// `device`: cpu, or cuda, of which the node's ranks take one after the other, `ranks_per_gpu` of them each.
+Device& open_device(const std::string& device, const MpiRuntime& mpi, const NcclSettings& settings);
+
+/// All ranks for work on that stream: MPI between CPUs, NCCL between GPUs, `hosts` (MPI) introducing them to each
+/// other. Ranks that share a GPU are told apart for NCCL (NCCL_HOSTID), with a warning. Collective.
+std::unique_ptr<Communicator> make_world(Stream& stream, Communicator& hosts, const MpiRuntime& mpi,
+                                         const NcclSettings& settings);
+
+}  // namespace octet

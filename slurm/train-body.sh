@@ -1,0 +1,157 @@
+# shellcheck shell=bash disable=SC2154
+# The body of a job's script, below the settings that octet submit writes. It looks at the nodes, trains, and does what
+# `octet job` says comes next; it decides nothing itself. The reasons stand in RUN/status.json, every launch in
+# RUN/job/launches.jsonl. Slurm's facts behind it are in docs/slurm.md.
+set -uo pipefail
+
+work=$run_dir/job/$SLURM_JOB_ID # of this job
+mkdir -p "$work"
+bind=()
+[[ $cpu_bind == none ]] || bind=(--cpu-bind="$cpu_bind")
+say() { echo "[job $SLURM_JOB_ID $(date '+%F %T')] $*"; }
+
+# --- signals. A trap runs when the program in front has ended, so srun is waited for in the background.
+terminated='' time_over='' step='' reminder=''
+trap 'terminated=--terminated' TERM
+# Before the time limit, to this script alone: the ranks save and stop at the next step boundary. They are told more than
+# once: a step that is about to start does not hear the first time.
+remind() { while scancel --signal=USR1 "$SLURM_JOB_ID"; do sleep 15; done; }
+trap 'time_over=--time-over; [[ -z $step || -n $reminder ]] || { remind & reminder=$!; }' USR1
+# The same from this script's own clock, where the last checkpoint took longer than the script was written for.
+timer=''
+set_timer() {
+  [[ -z $timer ]] || kill "$timer" 2>/dev/null
+  timer=''
+  ((lead > grace_seconds && left > lead && left < 100000000)) || return 0
+  { sleep "$((left - lead))" && kill -USR1 $$; } &
+  timer=$!
+}
+
+# run SECONDS COMMAND...: in the background, so that signals are heard; at most so long (0: for ever).
+run() {
+  local code=0 limit=$1 pid
+  shift
+  timeout --foreground --kill-after=30 "$limit" "$@" &
+  pid=$!
+  while kill -0 "$pid" 2>/dev/null; do wait "$pid" && code=0 || code=$?; done
+  return "$code"
+}
+
+# Jobs that wait for this one to go on with the run; they have its name.
+successors() {
+  timeout 30 squeue --noheader --user="$(id -un)" --name="$SLURM_JOB_NAME" --states=PENDING --format=%A 2>/dev/null |
+    grep -vx "$SLURM_JOB_ID" || true
+}
+
+# Those of them that were submitted as one chain with it.
+chain_mates() {
+  [[ -e $run_dir/job/chains.txt ]] || return 0
+  grep -Fxf <(grep -w "$SLURM_JOB_ID" "$run_dir/job/chains.txt" | tr ' ' '\n') <(successors) || true
+}
+
+# --- what octet job reads
+facts() {
+  timeout 30 scontrol show job "$SLURM_JOB_ID" >"$work/slurm-job.txt" 2>/dev/null || true
+  # shellcheck disable=SC2086  # either is one word or none
+  "$octet" job "$1" --run-dir "$run_dir" --job "$SLURM_JOB_ID" --slurm-job "$work/slurm-job.txt" \
+    --successors "$(successors | wc -l)" --max-restarts "$max_restarts" --seconds-needed "$((grace_seconds + 60))" $terminated $time_over "${@:2}"
+}
+
+# Every node says what it finds, in a file of its own: a node without a file did not answer. One srun reaches all; those
+# that it cannot reach do not end it (--no-kill).
+look_at_nodes() {
+  local count look
+  rm -rf "$work/preflight" && mkdir -p "$work/preflight"
+  # As it is now: of an allocation with --no-kill Slurm takes a node that failed.
+  count=$(scontrol show hostnames "$(squeue --noheader --jobs="$SLURM_JOB_ID" --format=%N)" | wc -l)
+  # shellcheck disable=SC2016  # for the node's shell
+  look='to=$1/$SLURMD_NODENAME; shift; "$@" >"$to.json" 2>"$to.log"; echo $? >"$to.code"'
+  local -a check=(true)
+  ((!preflight)) || check=("$octet" doctor --json --profile "$cluster" --run-dir "$run_dir")
+  run 300 srun --nodes="$count" --ntasks="$count" --ntasks-per-node=1 --cpus-per-task=1 --mpi=none --no-kill \
+    --overlap --kill-on-bad-exit=0 bash -c "$look" look "$work/preflight" "${check[@]}" >"$work/preflight.log" 2>&1
+  timeout 30 scontrol show topology >"$work/topology.txt" 2>/dev/null || true
+}
+
+# train HOSTS: ranks in the order of the hosts; sets `launcher`. Every rank sees all GPUs of its node, which NCCL needs
+# for NVLink.
+train() {
+  local host r
+  scontrol show hostnames "$1" | while read -r host; do
+    for ((r = 0; r < ranks_per_node; r++)); do echo "$host"; done
+  done >"$work/ranks.txt"
+  step=1
+  # A signal that came just before was passed on to no step.
+  launcher=none
+  [[ -z $time_over$terminated ]] || return
+  launcher=0
+  SLURM_HOSTFILE=$work/ranks.txt OCTET_FAILURE_FILE=$run_dir/job/failure.txt run 0 \
+    srun --ntasks="$((nodes * ranks_per_node))" --distribution=arbitrary --cpus-per-task="$cpus_per_rank" \
+    --mpi="$mpi" "${bind[@]}" --kill-on-bad-exit=1 --wait=60 --unbuffered \
+    "$octet_train" "$run_config" "${train_options[@]}" 2> >(tee "$work/srun.log" >&2) || launcher=$?
+  step=''
+  [[ -z $reminder ]] || kill "$reminder" 2>/dev/null
+}
+
+# With spares the allocation outlives every node, also this script's: a task on its last node asks Slurm to requeue the
+# job once Slurm has this one down. The signal before the limit reaches all steps, and is not for it.
+watch_this_node() {
+  local here last watch n
+  here=$(scontrol show job "$SLURM_JOB_ID" | sed -n 's/.* *BatchHost=\([^ ]*\).*/\1/p')
+  last=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | tail -n 1)
+  # shellcheck disable=SC2016  # for the node's shell
+  watch='trap : USR1; touch "$3"; while :; do sleep 20; ! scontrol show node "$1" | grep -q "State=DOWN" || scontrol requeue "$2"; done'
+  rm -f "$work/watching"
+  srun --overlap --nodes=1 --ntasks=1 --ntasks-per-node=1 --cpus-per-task=1 --nodelist="$last" --mpi=none --no-kill \
+    --cpu-bind=none --output=/dev/null --error=/dev/null --input=none bash -c "$watch" watch "$here" "$SLURM_JOB_ID" "$work/watching" &
+  for ((n = 0; n < 60; n++)); do [[ ! -e $work/watching ]] || return 0; sleep 0.5; done
+  say "no task watches this node from $last: should it die, cancel the job by hand"
+}
+
+# Slurm ends this script by itself: it has been preempted, and is put back into the queue after the grace time.
+wait_for_slurm() { while :; do run 0 sleep 3600; done; }
+
+# ask before|after OPTIONS...: sets action, reason, exclude and hosts.
+action='' reason='' exclude='' hosts='' lead=0 left=0
+ask() {
+  local answer
+  answer=$(facts "$@") || { say "octet job $1 failed" && exit 70; }
+  eval "$answer"
+}
+
+say "nodes $SLURM_JOB_NODELIST, start ${SLURM_RESTART_COUNT:-0} of this job; run directory $run_dir"
+((!spares)) || watch_this_node
+while :; do
+  look_at_nodes
+  ask before --nodes "$nodes" --steps "$steps" --min-lead "$min_lead_seconds" --hosts "$SLURM_JOB_NODELIST" \
+    --order "$rank_order" --topology "$work/topology.txt" --preflight "$work/preflight"
+  if [[ $action == launch ]]; then
+    say "training on $hosts ($reason)"
+    set_timer
+    train "$hosts"
+    ask after --launcher-code "$launcher" --suspects "$work/srun.log"
+  fi
+  say "$action: $reason"
+  case $action in
+    restart) ;;
+    wait) wait_for_slurm ;;
+    # The script ends in it: Slurm kills what runs of a job that it puts back into the queue.
+    requeue) [[ -n $terminated && -z $time_over ]] || { scontrol requeue "$SLURM_JOB_ID" && run 0 sleep 300; } ;;
+    exclude)
+      # A job that runs cannot be told to avoid nodes; one that comes after it can.
+      [[ -z $terminated ]] &&
+        sbatch --parsable --exclude="$exclude${user_exclude:+,$user_exclude}" "$run_dir/job.sh" >"$work/successor" &&
+        say "goes on as job $(<"$work/successor"), without $exclude" && exit 0
+      ;;
+    hand_over) exit 0 ;;
+    # What waits for this job would find nothing to do, or the same end.
+    finish | stop)
+      [[ -n $terminated ]] || chain_mates | xargs -r scancel
+      [[ $action == finish ]] && exit 0 || exit 1
+      ;;
+  esac
+  [[ $action == restart ]] && continue
+  say "Slurm refused: $action"
+  "$octet" job refused --run-dir "$run_dir" --what "$action after: $reason"
+  exit 70
+done

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <string>
+
+#include "src/cluster/doctor/finding.h"
+#include "src/cluster/doctor/machine.h"
+#include "src/cluster/profile.h"
+
+namespace octet {
+
+/// What a check looks at. Checks change nothing, take seconds, and may run at the same time on several threads.
+struct Examination {
+  const Machine& machine;
+  const ClusterProfile* profile = nullptr;  ///< what the machine should be; null: nobody says
+  std::string run_dir;                      ///< absolute; its file system is checked
+
+  /// Whether the profile says that there are GPUs, or cards for traffic between nodes.
+  bool expects_gpus() const { return profile != nullptr && profile->gpus.per_node > 0; }
+  bool expects_cards() const { return profile != nullptr && profile->nics.per_node > 0; }
+  /// Whether these cards are used through verbs: InfiniBand, RoCE and a site's own network.
+  bool expects_verbs() const;
+};
+
+/// gpu.count, gpu.ecc, gpu.remapped_rows, gpu.clocks; asks nvidia-smi.
+Findings check_gpus(const Examination& e);
+/// gpu.xid: errors that the driver wrote into the kernel's log; actions as NVIDIA's Xid catalog has them
+/// (docs.nvidia.com/deploy/xid-errors).
+Findings check_xids(const Examination& e);
+/// gpu.nvlink: links of each GPU that are up.
+Findings check_nvlinks(const Examination& e);
+/// hca.count, hca.state, hca.rate, hca.errors, from /sys/class/infiniband. Error counters are read twice, a second
+/// apart.
+Findings check_hcas(const Examination& e);
+/// hca.link: the physical link of each card and its subnet manager; asks ibstat.
+Findings check_hca_links(const Examination& e);
+/// pci.acs, pci.gpu_direct: whether GPU and card exchange data without a detour (docs.nvidia.com, NCCL, GPU
+/// troubleshooting).
+Findings check_pci(const Examination& e);
+/// versions.driver, versions.cuda, versions.nccl, against configs/known-bad.yaml.
+Findings check_versions(const Examination& e);
+/// limits.locked_memory, limits.stack, limits.shared_memory.
+Findings check_limits(const Examination& e);
+/// memory.size, cpu.cores as the profile has them, memory.huge_pages.
+Findings check_host(const Examination& e);
+/// clock: whether it is kept by a time server.
+Findings check_clock(const Examination& e);
+/// launch.mpi: how srun starts MPI programs.
+Findings check_launch(const Examination& e);
+/// storage.space, storage.locks of the run directory.
+Findings check_storage(const Examination& e);
+
+/// All of these, at the same time, in this order.
+Findings examine(const Examination& e);
+
+}  // namespace octet

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace octet {
+
+/// How a check ended. `absent`: the hardware or the tool that the check needs is not there, so nothing is known.
+enum class State { ok, warning, bad, absent };
+
+/// "ok", "warning", "bad", "not present".
+std::string_view name_of(State state);
+/// The state of that name; usage error for any other text.
+State state_of(std::string_view name);
+
+/// What one check found, in words for a person. `expected` and `advice` are empty where there is nothing to say.
+struct Finding {
+  std::string check;  ///< "gpu.count"
+  State state = State::ok;
+  std::string seen, expected, advice;
+};
+
+using Findings = std::vector<Finding>;
+
+/// Whether none is bad.
+bool healthy(const Findings& findings);
+
+Finding good(std::string check, std::string seen);
+/// For hardware or a tool that is not there: bad where it is `required`, else absent.
+Finding missing(std::string check, bool required, std::string seen, std::string expected, std::string advice);
+
+}  // namespace octet

@@ -1,0 +1,141 @@
+#include <fmt/format.h>
+
+#include "src/base/options/text.h"
+#include "src/cluster/doctor/checks.h"
+#include "src/cluster/doctor/lines.h"
+
+namespace octet {
+namespace {
+
+using Rows = std::vector<std::vector<std::string>>;
+
+ProgramResult ask(const Machine& machine, const std::string& name, const std::string& query) {
+  return machine.run(name, {"nvidia-smi", query, "--format=csv,noheader,nounits"});
+}
+
+/// Runs a query; on failure adds a finding that says so and returns no rows.
+Rows rows_of(const Examination& e, const std::string& check, const std::string& name, const std::string& query,
+             std::size_t columns, Findings& out) {
+  const ProgramResult result = ask(e.machine, name, query);
+  Rows rows = csv_rows(result.out, columns);
+  if (!result.succeeded() || rows.empty()) {
+    out.push_back(
+        {check, State::absent, result.succeeded() ? "nvidia-smi knows nothing" : result.failure("nvidia-smi"), "", ""});
+    return {};
+  }
+  return rows;
+}
+
+bool is_yes(const std::string& value) {
+  return value == "Yes" || value == "Active" || value == "1";
+}
+
+bool is_count(const std::string& value) {
+  return !value.empty() && value != "0" && value.find_first_not_of("0123456789") == std::string::npos;
+}
+
+/// One finding of a list of what is wrong with single GPUs.
+Finding judge(const std::string& check, const std::vector<std::string>& faults, State state, const std::string& fine,
+              const std::string& expected, const std::string& advice) {
+  if (faults.empty()) return good(check, fine);
+  return {check, state, joined(faults, "; "), expected, advice};
+}
+
+Finding count(const Examination& e, const Rows& gpus) {
+  const std::size_t on_bus = e.machine.list("/proc/driver/nvidia/gpus").size();
+  const std::size_t expected = e.expects_gpus() ? static_cast<std::size_t>(e.profile->gpus.per_node) : on_bus;
+  const std::string seen = fmt::format("{} ({})", gpus.size(), gpus[0][1]);
+  if (gpus.size() < expected && e.expects_gpus()) {
+    return {"gpu.count", State::bad, seen, fmt::format("{}, as {} says", expected, e.profile->name),
+            "look for a GPU that fell off the bus (dmesg, Xid 79) and reboot the node; in a job, ask Slurm for all of "
+            "them"};
+  }
+  if (gpus.size() < expected) {
+    return {"gpu.count", State::warning, seen, fmt::format("{}, as the driver has them", expected),
+            "in a job that asked for fewer this is right; else a GPU does not answer: reboot the node"};
+  }
+  return good("gpu.count", seen);
+}
+
+void check_ecc(const Examination& e, Findings& out) {
+  const Rows rows = rows_of(e, "gpu.ecc", "nvidia-smi-ecc",
+                            "--query-gpu=index,ecc.mode.current,ecc.errors.uncorrected.volatile.total", 3, out);
+  if (rows.empty()) return;
+  std::vector<std::string> errors, off;
+  for (const auto& row : rows) {
+    if (is_count(row[2])) errors.push_back(fmt::format("GPU {}: {} uncorrected", row[0], row[2]));
+    if (row[1] != "Enabled") off.push_back(fmt::format("GPU {}: {}", row[0], row[1]));
+  }
+  if (errors.empty() && !off.empty()) {
+    out.push_back({"gpu.ecc", State::warning, "ECC is not on: " + joined(off), "Enabled on all",
+                   "nvidia-smi -e 1 and a reset of the GPUs; without it a flipped bit changes the training unseen"});
+    return;
+  }
+  out.push_back(
+      judge("gpu.ecc", errors, State::bad, "on, no uncorrected error since the driver was loaded",
+            "none since the driver was loaded",
+            "leave the node out, reset the GPU (nvidia-smi -r) and run DCGM's diagnostics (dcgmi diag -r 2)"));
+}
+
+void check_rows(const Examination& e, Findings& out) {
+  const Rows rows = rows_of(e, "gpu.remapped_rows", "nvidia-smi-rows",
+                            "--query-remapped-rows=gpu_bus_id,remapped_rows.uncorrectable,remapped_rows.pending,"
+                            "remapped_rows.failure",
+                            4, out);
+  if (rows.empty()) return;
+  std::vector<std::string> pending, failed;
+  for (const auto& row : rows) {
+    if (is_yes(row[2])) pending.push_back(row[0] + ": a row waits for its remapping");
+    if (is_yes(row[3])) failed.push_back(row[0] + ": a row could not be remapped");
+  }
+  if (!failed.empty()) {
+    out.push_back({"gpu.remapped_rows", State::bad, joined(failed, "; "), "no failure",
+                   "leave the node out and have the GPU replaced"});
+    return;
+  }
+  out.push_back(judge("gpu.remapped_rows", pending, State::bad, "none pending, none failed", "none pending",
+                      "reset the GPU (nvidia-smi -r) before it is used again"));
+}
+
+void check_clocks(const Examination& e, Findings& out) {
+  const Rows rows =
+      rows_of(e, "gpu.clocks", "nvidia-smi-clocks",
+              "--query-gpu=index,clocks_throttle_reasons.hw_thermal_slowdown,"
+              "clocks_throttle_reasons.hw_power_brake_slowdown,clocks_throttle_reasons.sw_thermal_slowdown",
+              4, out);
+  if (rows.empty()) return;
+  std::vector<std::string> hard, soft;
+  for (const auto& row : rows) {
+    if (is_yes(row[1])) hard.push_back(fmt::format("GPU {}: thermal slowdown by hardware", row[0]));
+    if (is_yes(row[2])) hard.push_back(fmt::format("GPU {}: power brake", row[0]));
+    if (is_yes(row[3])) soft.push_back(fmt::format("GPU {}: thermal slowdown by software", row[0]));
+  }
+  if (!hard.empty()) {
+    out.push_back({"gpu.clocks", State::bad, joined(hard, "; "), "no slowdown",
+                   "one slow GPU slows all: leave the node out, check its cooling and power supplies"});
+    return;
+  }
+  out.push_back(
+      judge("gpu.clocks", soft, State::warning, "not slowed down", "no slowdown", "check the node's cooling"));
+}
+
+}  // namespace
+
+Findings check_gpus(const Examination& e) {
+  const ProgramResult result = ask(e.machine, "nvidia-smi-gpus", "--query-gpu=index,name");
+  const Rows gpus = csv_rows(result.out, 2);
+  if (!result.succeeded() || gpus.empty()) {
+    const std::string seen = result.succeeded() ? "nvidia-smi lists no GPU" : result.failure("nvidia-smi");
+    return {
+        missing("gpu.count", e.expects_gpus(), seen,
+                e.expects_gpus() ? fmt::format("{} GPUs, as {} says", e.profile->gpus.per_node, e.profile->name) : "",
+                "is the driver loaded (lsmod, dmesg)? In a container, are the GPUs passed in?")};
+  }
+  Findings out = {count(e, gpus)};
+  check_ecc(e, out);
+  check_rows(e, out);
+  check_clocks(e, out);
+  return out;
+}
+
+}  // namespace octet

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "src/cluster/doctor/machine.h"
+
+namespace octet {
+
+/// A verbs device with its first port, as /sys/class/infiniband shows it (Linux, Documentation/ABI/stable/
+/// sysfs-class-infiniband).
+struct Hca {
+  std::string name, state, link_layer, firmware;  ///< state: ACTIVE, DOWN, INIT, ARMED
+  std::string rate;                               ///< "400 Gb/sec (4X NDR)"
+  std::map<std::string, long long> errors;        ///< counters of the link, by their file's name
+
+  bool active() const { return state == "ACTIVE"; }
+  long long gbps() const;  ///< Gb/s; 0: unknown
+};
+
+std::vector<Hca> read_hcas(const Machine& machine);
+
+/// Counters that went up from one reading to the other: "mlx5_0 symbol_error +12".
+std::vector<std::string> risen_errors(const std::vector<Hca>& before, const std::vector<Hca>& after);
+
+}  // namespace octet

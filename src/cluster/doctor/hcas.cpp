@@ -1,0 +1,127 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+#include <thread>
+
+#include "src/base/options/text.h"
+#include "src/cluster/doctor/checks.h"
+#include "src/cluster/doctor/hca.h"
+
+namespace octet {
+namespace {
+
+using Hcas = std::vector<Hca>;
+
+std::string names_of(const Hcas& cards) {
+  std::vector<std::string> names;
+  for (const Hca& card : cards) names.push_back(card.name);
+  return joined(names);
+}
+
+/// Whether the profile names the cards; else any of those that there are will do.
+bool named(const Examination& e) {
+  return e.expects_verbs() && !e.profile->nics.hca.empty();
+}
+
+/// The cards that training uses, as far as that is known.
+Hcas used(const Examination& e, Hcas all) {
+  if (!named(e)) return all;
+  std::erase_if(all, [&](const Hca& card) { return std::ranges::count(e.profile->nics.hca, card.name) == 0; });
+  return all;
+}
+
+Finding check_count(const Examination& e, const Hcas& all) {
+  const std::string seen = fmt::format("{} ({})", all.size(), names_of(all));
+  const std::string advice = "look for the card on the bus (lspci) and its driver (lsmod, dmesg); reboot the node";
+  if (named(e)) {
+    std::vector<std::string> lost;
+    for (const std::string& name : e.profile->nics.hca) {
+      if (std::ranges::find(all, name, &Hca::name) == all.end()) lost.push_back(name);
+    }
+    if (lost.empty()) return good("hca.count", seen);
+    return {"hca.count", State::bad, fmt::format("without {}: {}", joined(lost), seen),
+            fmt::format("{}, as {} says", joined(e.profile->nics.hca), e.profile->name), advice};
+  }
+  const auto expected = e.expects_cards() ? static_cast<std::size_t>(e.profile->nics.per_node) : 0;
+  if (all.size() >= expected) return good("hca.count", seen);
+  return {"hca.count", State::bad, seen, fmt::format("{}, as {} says", expected, e.profile->name), advice};
+}
+
+/// A port that is down is a fault where the profile needs it; some cards have ports that nobody uses.
+Finding check_state(const Examination& e, const Hcas& cards) {
+  std::vector<std::string> down;
+  for (const Hca& card : cards) {
+    if (!card.active()) down.push_back(fmt::format("{} is {}", card.name, card.state));
+  }
+  if (down.empty()) return good("hca.state", fmt::format("all {} ACTIVE", cards.size()));
+  const auto up = static_cast<std::int64_t>(cards.size() - down.size());
+  const bool needed = e.expects_cards() && (named(e) || up < e.profile->nics.per_node);
+  return {"hca.state", needed ? State::bad : State::warning, joined(down), "ACTIVE",
+          "check cable and switch port; INIT and ARMED wait for the subnet manager"};
+}
+
+/// A link that came up with fewer lanes or at a lower speed.
+Finding check_rate(const Examination& e, const Hcas& cards) {
+  const auto expected = e.expects_verbs() ? e.profile->nics.gbps : 0;
+  std::vector<std::string> slow;
+  std::set<std::string> rates;
+  std::int64_t fast = 0;
+  for (const Hca& card : cards) {
+    if (!card.active()) continue;
+    const bool narrow = card.rate.find("(1X") != std::string::npos || card.rate.find("(2X") != std::string::npos;
+    const bool is_slow = expected > 0 ? card.gbps() < expected : narrow;
+    if (is_slow) slow.push_back(fmt::format("{}: {}", card.name, card.rate));
+    if (!is_slow) ++fast;
+    rates.insert(card.rate);
+  }
+  if (rates.empty()) return missing("hca.rate", false, "no port is ACTIVE", "", "");
+  if (slow.empty()) return good("hca.rate", joined({rates.begin(), rates.end()}));
+  const bool needed = expected > 0 && (named(e) || fast < e.profile->nics.per_node);
+  return {"hca.rate", needed ? State::bad : State::warning, joined(slow),
+          expected > 0 ? fmt::format("{} Gb/s, as {} says", expected, e.profile->name) : "all lanes of the port",
+          "check cable and transceiver (mlxlink -d DEVICE -m), then the switch port; reset the port"};
+}
+
+Finding check_errors(const Hcas& before, const Hcas& after) {
+  const std::vector<std::string> risen = risen_errors(before, after);
+  if (!risen.empty()) {
+    return {"hca.errors", State::bad, "within a second: " + joined(risen), "no rise",
+            "leave the node out; clean or replace cable and transceiver"};
+  }
+  std::vector<std::string> old;
+  for (const Hca& card : after) {
+    for (const char* counter : {"symbol_error", "link_downed", "link_error_recovery"}) {
+      const auto found = card.errors.find(counter);
+      if (found != card.errors.end() && found->second > 0) {
+        old.push_back(fmt::format("{} {} {}", card.name, counter, found->second));
+      }
+    }
+  }
+  if (old.empty()) return good("hca.errors", "none on the links, none rising");
+  return {"hca.errors", State::warning, joined(old), "0 since the counters were last cleared",
+          "they do not rise now; clear them (perfquery -R) and look again after a run"};
+}
+
+}  // namespace
+
+Findings check_hcas(const Examination& e) {
+  const Hcas all = read_hcas(e.machine);
+  if (all.empty()) {
+    return {
+        missing("hca.count", e.expects_cards(), "no device in /sys/class/infiniband",
+                e.expects_cards() ? fmt::format("{} cards, as {} says", e.profile->nics.per_node, e.profile->name) : "",
+                "are the drivers loaded (mlx5_ib, efa)? In a container, is /sys/class/infiniband there?")};
+  }
+  const Hcas before = used(e, all);
+  Findings out = {check_count(e, all)};
+  if (before.empty()) return out;
+  out.push_back(check_state(e, before));
+  out.push_back(check_rate(e, before));
+  if (e.machine.is_live()) std::this_thread::sleep_for(std::chrono::seconds(1));  // for what is rising
+  out.push_back(check_errors(before, used(e, read_hcas(e.machine))));
+  return out;
+}
+
+}  // namespace octet

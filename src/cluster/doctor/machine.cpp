@@ -1,0 +1,94 @@
+#include "src/cluster/doctor/machine.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <utility>
+
+#include "src/base/error.h"
+
+namespace octet {
+namespace {
+
+namespace fs = std::filesystem;
+
+void add_line(const std::string& line, std::map<std::string, std::string>& out) {
+  const std::size_t equals = line.find('=');
+  if (equals != std::string::npos) out[line.substr(0, equals)] = line.substr(equals + 1);
+}
+
+std::map<std::string, std::string> own_environment() {
+  std::map<std::string, std::string> out;
+  for (char** entry = environ; *entry != nullptr; ++entry) add_line(*entry, out);
+  return out;
+}
+
+std::map<std::string, std::string> parse_environment(const std::string& text) {
+  std::map<std::string, std::string> out;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) add_line(line, out);
+  return out;
+}
+
+}  // namespace
+
+Machine::Machine(std::string root) : root_(std::move(root)) {
+  if (!fs::is_directory(root_)) throw usage_error("cluster", "--root {}: expected a folder", root_);
+  root_ = fs::canonical(root_);
+  environment_ = is_live() ? own_environment() : parse_environment(run("env", {}).out);
+}
+
+std::string Machine::path(const std::string& file) const {
+  return is_live() ? file : root_ + file;
+}
+
+std::optional<std::string> Machine::read(const std::string& file) const {
+  std::ifstream in(path(file), std::ios::binary);
+  if (!in) return std::nullopt;
+  std::string text{std::istreambuf_iterator<char>(in), {}};
+  if (in.bad()) return std::nullopt;
+  text.erase(text.find_last_not_of(" \t\r\n") + 1);
+  return text;
+}
+
+std::optional<long long> Machine::read_number(const std::string& file) const {
+  const auto text = read(file);
+  long long value = 0;
+  if (!text || std::from_chars(text->data(), text->data() + text->size(), value).ec != std::errc()) return std::nullopt;
+  return value;
+}
+
+std::vector<std::string> Machine::list(const std::string& folder) const {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(path(folder), error)) names.push_back(entry.path().filename());
+  std::ranges::sort(names);
+  return names;
+}
+
+ProgramResult Machine::run(const std::string& name, const std::vector<std::string>& command, double seconds) const {
+  if (is_live()) return run_program(command, seconds);
+  const auto text = read("/commands/" + name);
+  if (!text) return {};
+  const auto exit_code = read_number("/commands/" + name + ".exit").value_or(0);
+  return {.found = true, .exit_code = static_cast<int>(exit_code), .out = *text, .err = ""};
+}
+
+std::string Machine::variable(const std::string& name) const {
+  const auto found = environment_.find(name);
+  return found == environment_.end() ? "" : found->second;
+}
+
+std::string Machine::name() const {
+  std::string slurm = variable("SLURMD_NODENAME");
+  if (!slurm.empty()) return slurm;
+  return read("/proc/sys/kernel/hostname").value_or("unknown");
+}
+
+}  // namespace octet

@@ -1,0 +1,127 @@
+#include "src/cluster/doctor/run_program.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <thread>
+
+#include "src/base/error.h"
+#include "src/base/file_handle.h"
+
+namespace octet {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Pipe {
+  FileHandle read, write;
+};
+
+Pipe make_pipe() {
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) throw internal_error("cluster", "no pipe: {}", std::strerror(errno));
+  return {FileHandle(ends[0]), FileHandle(ends[1])};
+}
+
+/// Starts the program in a process group of its own; -1 where there is none of that name.
+pid_t start(const std::vector<std::string>& command, int out, int err) {
+  posix_spawn_file_actions_t files;
+  posix_spawnattr_t attributes;
+  posix_spawn_file_actions_init(&files);
+  posix_spawnattr_init(&attributes);
+  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&files, err, STDERR_FILENO);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+  posix_spawnattr_setpgroup(&attributes, 0);
+
+  std::vector<char*> arguments;
+  arguments.reserve(command.size() + 1);
+  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));  // not written to
+  arguments.push_back(nullptr);
+  pid_t child = -1;
+  const int error = posix_spawnp(&child, arguments[0], &files, &attributes, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&files);
+  posix_spawnattr_destroy(&attributes);
+  if (error == 0) return child;
+  if (error == ENOENT || error == EACCES || error == ENOTDIR) return -1;
+  throw internal_error("cluster", "cannot start {}: {}", command[0], std::strerror(error));
+}
+
+/// Appends what can be read now; closes the handle at the end of the stream.
+void drain(FileHandle& end, std::string& text) {
+  std::array<char, 65536> block{};
+  const ssize_t n = read(end.get(), block.data(), block.size());
+  if (n > 0) text.append(block.data(), static_cast<std::size_t>(n));
+  if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN)) end = FileHandle();
+}
+
+int milliseconds_to(Clock::time_point deadline) {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
+  return static_cast<int>(std::max<std::int64_t>(left, 0));
+}
+
+/// Collects both streams until they end; false when the deadline passed before.
+bool collect(FileHandle& out, FileHandle& err, ProgramResult& result, Clock::time_point deadline) {
+  while (out || err) {
+    const int left = milliseconds_to(deadline);
+    if (left == 0) return false;
+    std::array<pollfd, 2> wanted{{{out ? out.get() : -1, POLLIN, 0}, {err ? err.get() : -1, POLLIN, 0}}};
+    if (poll(wanted.data(), wanted.size(), left) <= 0) continue;
+    if (wanted[0].revents != 0) drain(out, result.out);
+    if (wanted[1].revents != 0) drain(err, result.err);
+  }
+  return true;
+}
+
+/// The exit code, once the child has ended; -1 when it has not by the deadline.
+int wait_for(pid_t child, Clock::time_point deadline) {
+  for (;;) {
+    int status = 0;
+    const pid_t ended = waitpid(child, &status, WNOHANG);
+    if (ended == child) return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    if (ended < 0 && errno != EINTR) return -1;
+    if (Clock::now() >= deadline) return -1;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+}  // namespace
+
+std::string ProgramResult::failure(const std::string& program) const {
+  if (!found) return fmt::format("{} is not there", program);
+  if (timed_out) return fmt::format("{} did not answer in time", program);
+  const std::string& text = err.empty() ? out : err;
+  const std::string line = text.substr(0, text.find('\n'));
+  return fmt::format("{} ended with {}{}{}", program, exit_code, line.empty() ? "" : ": ", line);
+}
+
+ProgramResult run_program(const std::vector<std::string>& command, double seconds) {
+  Pipe out = make_pipe(), err = make_pipe();
+  const pid_t child = start(command, out.write.get(), err.write.get());
+  ProgramResult result;
+  if (child < 0) return result;
+  result.found = true;
+  out.write = FileHandle();
+  err.write = FileHandle();
+  const auto deadline =
+      Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  if (collect(out.read, err.read, result, deadline)) result.exit_code = wait_for(child, deadline);
+  if (result.exit_code < 0) {
+    result.timed_out = true;
+    kill(-child, SIGKILL);
+    result.exit_code = wait_for(child, Clock::now() + std::chrono::seconds(1));
+  }
+  return result;
+}
+
+}  // namespace octet

@@ -1,0 +1,34 @@
+#include <fmt/format.h>
+
+#include <iterator>
+
+#include "src/cluster/doctor/checks.h"
+#include "src/cluster/doctor/known_versions.h"
+#include "src/cluster/doctor/lines.h"
+#include "src/cluster/doctor/nccl_library.h"
+
+namespace octet {
+
+Findings check_versions(const Examination& e) {
+  const auto list = read_known_versions();
+  const ProgramResult smi = e.machine.run("nvidia-smi-compute", {"nvidia-smi", "-q", "-d", "COMPUTE"});
+  Findings out;
+  const auto add = [&](const std::string& software, const std::string& version, const std::string& absent,
+                       const std::string& advice) {
+    if (version.empty()) {
+      out.push_back(missing("versions." + software, e.expects_gpus(), absent, "one that GPUs can use", advice));
+      return;
+    }
+    const Findings found = judge_version(list, software, version);
+    out.insert(out.end(), found.begin(), found.end());
+  };
+  const std::string no_driver = smi.succeeded() ? "nvidia-smi does not say" : smi.failure("nvidia-smi");
+  add("driver", value_after(smi.out, "Driver Version"), no_driver, "install NVIDIA's driver, or load its module");
+  add("cuda", value_after(smi.out, "CUDA Version"), no_driver, "install NVIDIA's driver, or load its module");
+  const NcclLibrary nccl = find_nccl(e.machine);
+  add("nccl", nccl.version, nccl.path.empty() ? "libnccl.so.2 is not there" : nccl.path + " does not say its version",
+      "install libnccl2, or load the site's module; octet-train also finds Python's package nvidia-nccl-cu13");
+  return out;
+}
+
+}  // namespace octet

@@ -1,0 +1,124 @@
+#include "src/cluster/environment.h"
+
+#include <algorithm>
+
+#include "src/base/options/text.h"
+#include "src/cluster/environment/lint.h"
+
+namespace octet {
+namespace {
+
+using Values = std::vector<EnvironmentValue>;
+
+void add_verbs(const NicProfile& nics, Values& out) {
+  out.push_back({"NCCL_NET", "IB", "without the fabric's devices the job ends, instead of training over TCP sockets"});
+  out.push_back({"NCCL_NET_PLUGIN", "none", "no network plugin that happens to lie on the library path"});
+  if (!nics.hca.empty()) {
+    out.push_back({"NCCL_IB_HCA", fmt::format("={}", joined(nics.hca, ",")),
+                   "these devices alone; without the = a name would match all that begin with it"});
+  }
+  if (nics.traffic_class >= 0) {
+    out.push_back({"NCCL_IB_TC", std::to_string(nics.traffic_class), "the fabric's lossless class"});
+  }
+}
+
+void add_roce(Values& out) {
+  out.push_back({"NCCL_IB_QPS_PER_CONNECTION", "16",
+                 "paths are chosen by a hash of queue pairs: with one a connection two flows can share a link",
+                 "2.30"});
+  out.push_back(
+      {"NCCL_IB_TIMEOUT", "22", "a congested path is waited for (17 s a try) before a queue pair fails", "2.30"});
+}
+
+void add_efa(Values& out) {
+  out.push_back({"NCCL_NET", "AWS Libfabric", "without the plugin the job ends, instead of training over TCP sockets"});
+  out.push_back({"FI_PROVIDER", "efa", "libfabric takes EFA and no other provider"});
+}
+
+void add_fabric(const ClusterProfile& p, Values& out) {
+  switch (p.fabric) {
+    case Fabric::roce:
+      add_verbs(p.nics, out);
+      add_roce(out);
+      break;
+    case Fabric::infiniband:
+    case Fabric::custom:
+      add_verbs(p.nics, out);
+      break;
+    case Fabric::efa:
+      add_efa(out);
+      break;
+    case Fabric::ethernet:
+      out.push_back({"NCCL_NET", "Socket", "there is no other network"});
+      break;
+    case Fabric::none:
+      break;
+  }
+}
+
+void add_gpus(const ClusterProfile& p, Values& out) {
+  add_fabric(p, out);
+  if (!p.nics.frontend.empty()) {
+    out.push_back(
+        {"NCCL_SOCKET_IFNAME", fmt::format("={}", p.nics.frontend), "NCCL's bootstrap on the ordinary network"});
+  }
+  out.push_back({"NCCL_NVLS_ENABLE", "1",
+                 "2, the default, can hang in NCCL 2.27 and 2.28 where NVLink SHARP fails on some ranks alone",
+                 "2.29"});
+  out.push_back({"NCCL_DEBUG", "WARN", "what NCCL complains of is in the job's log"});
+}
+
+}  // namespace
+
+std::vector<EnvironmentValue> generated_environment(const ClusterProfile& p, const std::string& run_dir) {
+  Values out;
+  if (p.gpus.per_node > 0) add_gpus(p, out);
+  if (p.fabric != Fabric::none) {
+    out.push_back({"UCX_TLS", "tcp,self,sm", "MPI only introduces the ranks: it stays off the GPUs and the fabric"});
+    if (!p.nics.frontend.empty()) out.push_back({"UCX_NET_DEVICES", p.nics.frontend, "MPI on the ordinary network"});
+  }
+  if (const FileSystem* f = p.file_system_of(run_dir); f != nullptr && !f->locks) {
+    out.push_back({"HDF5_USE_FILE_LOCKING", "FALSE", fmt::format("{} has no flock", f->path)});
+  }
+  return out;
+}
+
+std::vector<EnvironmentValue> job_environment(const ClusterProfile& p, const std::string& run_dir) {
+  Values out = p.environment.generate ? generated_environment(p, run_dir) : Values{};
+  for (const EnvironmentValue& v : p.environment.variables) {
+    const auto same = std::ranges::find(out, v.name, &EnvironmentValue::name);
+    same == out.end() ? out.push_back(v) : void(*same = v);
+  }
+  return out;
+}
+
+namespace {
+
+/// What the lint has against values of the profile, in the environment of the whole job.
+void add_lint(const ClusterProfile& p, const std::string& run_dir, std::vector<std::string>& out) {
+  if (p.environment.variables.empty()) return;
+  Environment environment;
+  for (const EnvironmentValue& v : job_environment(p, run_dir)) environment[v.name] = v.value;
+  for (const Finding& f : lint(read_variable_table(), environment, "", &p)) {
+    const bool own = std::ranges::count(p.environment.variables, f.check, &EnvironmentValue::name) > 0;
+    if (!own || f.state == State::ok) continue;
+    const std::string expected = f.expected.empty() ? "" : fmt::format("expected {}; ", f.expected);
+    out.push_back(fmt::format("environment.variables: {} = {}: {}{}", f.check, f.seen, expected, f.advice));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> environment_findings(const ClusterProfile& p, const std::string& run_dir) {
+  std::vector<std::string> out;
+  for (const EnvironmentValue& v : p.environment.generate ? generated_environment(p, run_dir) : Values{}) {
+    const auto own = std::ranges::find(p.environment.variables, v.name, &EnvironmentValue::name);
+    if (own == p.environment.variables.end() || own->value != v.value) continue;
+    out.push_back(
+        fmt::format("environment.variables: {} = {} is what is generated anyway; it can go", v.name, v.value));
+  }
+  add_lint(p, run_dir, out);
+  return out;
+}
+
+}  // namespace octet

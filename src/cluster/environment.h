@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "src/cluster/profile.h"
+
+namespace octet {
+
+/// What the fabric, the cards and the file system of a run need in the job's environment, each with its reason, and the
+/// release of NCCL from which it may no longer hold (2.29 takes the fall-back of NVLS back, 2.30 knows rails and planes
+/// of cards and fails over between ports): NCCL kept on the fabric and its bootstrap off it, UCX (below MPI) off it,
+/// HDF5 without locks where there are none. Values that NCCL finds by itself are not among them. For NCCL 2.24 to 2.30.
+/// `run_dir`: absolute.
+std::vector<EnvironmentValue> generated_environment(const ClusterProfile& profile, const std::string& run_dir);
+
+/// The environment of a job: the generated values, with the profile's in their place or behind them.
+std::vector<EnvironmentValue> job_environment(const ClusterProfile& profile, const std::string& run_dir);
+
+/// What is odd about it, a sentence each: values of the profile that would be generated as they are, and what the lint
+/// (environment/lint.h) has against them. The release of NCCL on the nodes is not known.
+std::vector<std::string> environment_findings(const ClusterProfile& profile, const std::string& run_dir);
+
+}  // namespace octet

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "src/cluster/environment/variable_table.h"
+#include "src/cluster/profile.h"
+
+namespace octet {
+
+using Environment = std::map<std::string, std::string>;
+
+/// Explains every variable of NCCL, UCX, MPICH, libfabric and PyTorch's NCCL wrapper in an environment, in the order of
+/// their names; the others are not looked at. A finding's check is the variable's name. Bad is what ends a run, hangs
+/// it, corrupts it or takes it off its fabric; a warning what has no effect, another effect than it seems, or a price.
+/// `nccl_version`: "2.28.9"; empty where it is not known, and then releases are not compared. `profile` may be null;
+/// from it, or else from NCCL_NET, comes what carries the traffic.
+Findings lint(const VariableTable& table, const Environment& environment, const std::string& nccl_version,
+              const ClusterProfile* profile);
+
+/// Whether a variable is one of those that lint explains.
+bool is_linted(const std::string& name);
+
+}  // namespace octet

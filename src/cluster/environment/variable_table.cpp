@@ -1,0 +1,89 @@
+#include "src/cluster/environment/variable_table.h"
+
+#include <algorithm>
+
+#include "src/base/error.h"
+#include "src/base/options/yaml.h"
+#include "src/cluster/share_folder.h"
+
+namespace octet {
+namespace {
+
+void declare_variable(Schema& s, Variable& v) {
+  s.add("name", v.name).required();
+  s.add_choice<Reader>("reader", v.reader,
+                       {{"nccl", Reader::nccl},
+                        {"ucx", Reader::ucx},
+                        {"mpich", Reader::mpich},
+                        {"libfabric", Reader::libfabric},
+                        {"pytorch", Reader::pytorch},
+                        {"nobody", Reader::nobody}});
+  s.add("since", v.since);
+  s.add("until", v.until);
+  s.add_choice<ValueKind>("kind", v.kind,
+                          {{"text", ValueKind::text},
+                           {"integer", ValueKind::integer},
+                           {"choice", ValueKind::choice},
+                           {"selection", ValueKind::selection},
+                           {"devices", ValueKind::devices}});
+  s.add("at_least", v.at_least);
+  s.add("at_most", v.at_most);
+  s.add("values", v.values);
+  s.add("default", v.standard);
+  s.add_choice<Transport>("transport", v.transport,
+                          {{"any", Transport::any},
+                           {"verbs", Transport::verbs},
+                           {"roce", Transport::roce},
+                           {"socket", Transport::socket},
+                           {"efa", Transport::efa}});
+  s.add("does", v.does).required();
+  s.add("source", v.source).required();
+}
+
+void declare_caution(Schema& s, Caution& c) {
+  s.add("name", c.name).required();
+  s.add("values", c.values).required();
+  s.add("first", c.first);
+  s.add("last", c.last);
+  s.add_choice<State>("state", c.state, {{"warning", State::warning}, {"bad", State::bad}});
+  s.add("text", c.text).required();
+  s.add("source", c.source).required();
+}
+
+}  // namespace
+
+std::string_view name_of(Reader reader) {
+  switch (reader) {
+    case Reader::nccl:
+      return "NCCL";
+    case Reader::ucx:
+      return "UCX";
+    case Reader::mpich:
+      return "MPICH";
+    case Reader::libfabric:
+      return "libfabric";
+    case Reader::pytorch:
+      return "PyTorch";
+    case Reader::nobody:
+      return "nobody";
+  }
+  throw internal_error("cluster", "reader {} has no name", static_cast<int>(reader));
+}
+
+const Variable* VariableTable::find(const std::string& name) const {
+  const auto found = std::ranges::find(variables, name, &Variable::name);
+  return found == variables.end() ? nullptr : &*found;
+}
+
+VariableTable read_variable_table(const std::string& path) {
+  const std::string file = path.empty() ? find_shared("configs/environment.yaml") : path;
+  if (file.empty()) throw usage_error("cluster", "configs/environment.yaml is not where Octet's files lie");
+  VariableTable table;
+  Schema schema;
+  schema.add_list<Variable>("variables", table.variables, declare_variable).required();
+  schema.add_list<Caution>("cautions", table.cautions, declare_caution);
+  read_yaml_file(schema, file);
+  return table;
+}
+
+}  // namespace octet

@@ -1,0 +1,88 @@
+#include "src/cluster/job_decision.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <utility>
+
+#include "src/base/error.h"
+
+namespace octet {
+namespace {
+
+constexpr double limit_slack = 5;  // seconds by which Slurm's view of the time may differ
+
+constexpr std::array names{"launch", "restart", "hand_over", "requeue", "exclude", "wait", "finish", "stop"};
+
+bool is(const Launch& launch, ExitCode code) {
+  return launch.exit_code == static_cast<int>(code);
+}
+
+bool asked_for_an_end(const Launch& launch) {
+  const bool asked = launch.reason == "stop file" || launch.reason == "SIGINT" || launch.reason == "SIGTERM";
+  return launch.state == "stopped" && asked;
+}
+
+bool at_its_time_limit(const Launch& launch) {
+  return launch.state == "stopped" && (launch.reason == "SIGUSR1" || launch.reason == "train.max_wall_time");
+}
+
+std::string count_of(const std::vector<std::string>& nodes, int wanted) {
+  return fmt::format("{} of the {} nodes wanted are healthy", nodes.size(), wanted);
+}
+
+JobDecision at_time_limit(const JobFacts& f, std::string reason) {
+  if (f.successors == 0) return {JobAction::requeue, std::move(reason)};
+  return {JobAction::hand_over, reason + "; the next job of the chain goes on"};
+}
+
+JobDecision before_launch(const JobFacts& f) {
+  if (!f.unchecked.empty()) {
+    return {JobAction::stop, fmt::format("the look at nodes failed on {}; see the job's folder preflight",
+                                         fmt::join(f.unchecked, ", "))};
+  }
+  if (!f.in_common.empty()) return {JobAction::stop, "every node finds the same: " + f.in_common};
+  if (f.time_is_over) return at_time_limit(f, "the time limit is near");
+  if (std::ssize(f.healthy) >= f.nodes_wanted) {
+    return {JobAction::launch, count_of(f.healthy, f.nodes_wanted)};
+  }
+  const std::string few = count_of(f.healthy, f.nodes_wanted);
+  if (!f.unhealthy.empty()) {
+    return {JobAction::exclude, fmt::format("{}; with findings: {}", few, fmt::join(f.unhealthy, ", ")), f.unhealthy};
+  }
+  return {JobAction::requeue, fmt::format("{}; without an answer: {}", few, fmt::join(f.silent, ", "))};
+}
+
+JobDecision after_launch(const JobFacts& f) {
+  const Launch& last = f.last;
+  if (at_its_time_limit(last)) return at_time_limit(f, "stopped by " + last.reason);
+  if (f.time_is_over || f.seconds_left < f.seconds_needed) {
+    return {JobAction::requeue, fmt::format("{} s are left, too few to start again after: {}",
+                                            static_cast<std::int64_t>(f.seconds_left), last.reason)};
+  }
+  return {JobAction::restart, last.reason};
+}
+
+}  // namespace
+
+std::string_view name_of(JobAction action) {
+  return names.at(static_cast<std::size_t>(action));
+}
+
+JobDecision decide(const JobFacts& f) {
+  if (f.last.state == "finished") return {JobAction::finish, "all steps done"};
+  if (f.preempted) return {JobAction::wait, "preempted; Slurm requeues the job"};
+  if (f.terminated && f.seconds_left < limit_slack) return at_time_limit(f, "the time limit was reached");
+  if (f.terminated) return {JobAction::stop, "the job was cancelled"};
+  if (f.launched && (is(f.last, ExitCode::usage) || is(f.last, ExitCode::non_finite) || asked_for_an_end(f.last))) {
+    return {JobAction::stop, f.last.reason};
+  }
+  if (f.fruitless > f.max_restarts) {
+    return {JobAction::stop, fmt::format("crash loop: {} launches in a row left no new checkpoint; the last: {}",
+                                         f.fruitless, f.last.reason)};
+  }
+  return f.launched ? after_launch(f) : before_launch(f);
+}
+
+}  // namespace octet

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace octet {
+
+/// One attempt to run: what stands in RUN/job/launches.jsonl of it.
+struct Launch {
+  std::string job{};         ///< Slurm's id
+  std::string checkpoint{};  ///< the newest committed one before it, empty for none
+  std::string state{};  ///< status.json's when it had ended; empty where nothing was started, or it was not heard of
+  std::string reason{};
+  int exit_code = 0;
+};
+
+/// All that the decision looks at.
+struct JobFacts {
+  bool launched = true;       ///< false: the nodes were looked at, and the next launch is in question
+  Launch last{};              ///< what has just ended, when launched
+  std::string checkpoint{};   ///< the newest committed one now
+  int fruitless = 0;          ///< launches in a row, the last one among them, that left no new checkpoint
+  int max_restarts = 3;       ///< of such launches, that are tried again
+  bool terminated = false;    ///< the batch shell itself was told to end (scancel)
+  bool preempted = false;     ///< Slurm's PreemptTime has come
+  bool time_is_over = false;  ///< the batch shell has got the signal before the time limit
+  int successors = 0;         ///< jobs in the queue that wait for this one's end to go on with the same run
+  double seconds_left = 1e9;  ///< of the allocation
+  double seconds_needed = 0;  ///< without which a restart within it makes no sense
+  int nodes_wanted = 1;
+  std::vector<std::string> healthy{};    ///< nodes of the allocation that passed the preflight, in rank order
+  std::vector<std::string> silent{};     ///< those that did not answer, or that Slurm has down
+  std::vector<std::string> unhealthy{};  ///< those that answered with findings
+  std::string in_common{};               ///< findings that all nodes share, which other nodes would have too
+  std::vector<std::string> unchecked{};  ///< those on which the check itself failed
+};
+
+enum class JobAction : std::uint8_t {
+  launch,     ///< start the training on the first nodes_wanted of the healthy nodes
+  restart,    ///< look at the nodes again, then launch
+  hand_over,  ///< end: a job that waits for this one goes on with the run (a chain)
+  requeue,    ///< give the allocation back and ask Slurm for another one for the same job
+  exclude,    ///< the same without the nodes that are named
+  wait,       ///< Slurm is taking the nodes away and puts the job back into the queue by itself
+  finish,     ///< the run has all its steps
+  stop,       ///< a person is needed: the reason says why
+};
+
+std::string_view name_of(JobAction action);
+
+struct JobDecision {
+  JobAction action = JobAction::stop;
+  std::string reason{};
+  std::vector<std::string> exclude{};  ///< nodes
+};
+
+/// What a job does next. A pure function: the job script carries it out and decides nothing. The rules, first match:
+///  1. finished: finish.
+///  2. It is preempted: wait, since Slurm requeues it. Told to end at its time limit: as 5. Told to end before: it was
+///     cancelled, stop, whatever else is true.
+///  3. A usage error (64), something not finite (77), a stop file, SIGINT: stop; another start would end the same way,
+///     or was not asked for. So does SIGTERM from whomever.
+///  4. More launches without a new checkpoint than are allowed: stop (crash loop).
+///  5. Stopped and resumable for its time limit (SIGUSR1, train.max_wall_time): hand over to the next job of a chain,
+///  or
+///     requeue.
+///  6. A failed or lost launch (70, 71, 76, killed): restart within the allocation if there is time, else requeue.
+///  7. Before a launch: a check that could not be made, or the same findings on every node: stop; no time left: as 5;
+///  too few healthy nodes: exclude those that have findings, or requeue where nodes are only
+///     silent, which Slurm finds out by itself; else launch.
+JobDecision decide(const JobFacts& facts);
+
+}  // namespace octet

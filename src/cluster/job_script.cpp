@@ -1,0 +1,198 @@
+#include "src/cluster/job_script.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "src/base/options/text.h"
+#include "src/cluster/shell_text.h"
+
+namespace octet {
+namespace {
+
+/// Lines of the script, one after the other.
+class Lines {
+ public:
+  template <typename... Args>
+  void line(fmt::format_string<Args...> text, Args&&... args) {
+    text_ += fmt::format(text, std::forward<Args>(args)...) + "\n";
+  }
+  /// A line of #SBATCH below one that says why.
+  void sbatch(std::string_view option, std::string_view why = "") {
+    if (!why.empty()) line("# {}:", why);
+    line("#SBATCH {}", option);
+  }
+  /// The same, unless the value is empty.
+  void sbatch_value_of(std::string_view option, const std::string& value, std::string_view why = "") {
+    if (!value.empty()) sbatch(fmt::format("{}={}", option, sbatch_value(value)), why);
+  }
+  void set(std::string_view name, std::string_view value) { line("{}={}", name, shell_word(value)); }
+  void set(std::string_view name, std::int64_t value) { line("{}={}", name, value); }
+  std::string text() && { return std::move(text_); }
+
+ private:
+  std::string text_;
+};
+
+/// % begins a pattern of sbatch.
+std::string as_file_name(const std::string& path) {
+  std::string out;
+  for (const char c : path) out.append(c == '%' ? 2 : 1, c);
+  return out;
+}
+
+/// The largest number of nodes that divides the job and fits a block: --segment must divide.
+std::int64_t segment(std::int64_t nodes, std::int64_t block) {
+  std::int64_t size = std::min(nodes, block);
+  while (nodes % size != 0) --size;
+  return size;
+}
+
+void add_placement(const JobScript& job, Lines& out) {
+  const SlurmProfile& s = job.profile.slurm;
+  const std::int64_t nodes = job.nodes + job.spares;
+  if (s.leaf_nodes == 0) return;
+  if (s.topology == "tree") {
+    const std::int64_t leaves = (nodes + s.leaf_nodes - 1) / s.leaf_nodes;
+    const std::string wait = s.switch_wait_minutes > 0 ? fmt::format("@{}", s.switch_wait_minutes) : "";
+    out.sbatch(fmt::format("--switches={}{}", leaves, wait),
+               fmt::format("as few leaves of {} nodes as hold the job{}", s.leaf_nodes,
+                           wait.empty() ? "" : fmt::format(", waited for {} minutes", s.switch_wait_minutes)));
+  } else if (s.topology == "block" && has(job.slurm, SlurmFeature::segment) && segment(nodes, s.leaf_nodes) > 1) {
+    out.sbatch(fmt::format("--segment={}", segment(nodes, s.leaf_nodes)),
+               fmt::format("nodes that stay together in a block of {}", s.leaf_nodes));
+  }
+}
+
+void add_resources(const JobScript& job, Lines& out) {
+  const ClusterProfile& p = job.profile;
+  out.sbatch(
+      fmt::format("--nodes={}", job.nodes + job.spares),
+      job.spares > 0 ? fmt::format("{} to train on, {} to take the place of a lost one", job.nodes, job.spares) : "");
+  out.sbatch(fmt::format("--ntasks-per-node={}", p.ranks_per_node()));
+  out.sbatch(fmt::format("--cpus-per-task={}", p.cpus_per_rank()));
+  if (p.gpus.per_node > 0 && p.gpus.request == "gpus") {
+    out.sbatch(fmt::format("--gpus-per-node={}", p.gpus.per_node),
+               "the node's GPUs for all its ranks: NCCL must see every one to use NVLink");
+  } else if (p.gpus.per_node > 0 && p.gpus.request == "gres") {
+    out.sbatch(fmt::format("--gres=gpu:{}", p.gpus.per_node),
+               "the node's GPUs for all its ranks: NCCL must see every one to use NVLink");
+  }
+  if (p.slurm.exclusive) {
+    out.sbatch("--exclusive");
+    out.sbatch("--mem=0", "all memory of a node");
+  }
+  add_placement(job, out);
+  out.sbatch("--wait-all-nodes=1");
+  // Without spares Slurm requeues the whole job when a node fails, the one of the script as well.
+  if (job.spares > 0) out.sbatch("--no-kill", "the allocation outlives a node that fails: a spare takes its place");
+}
+
+void add_life(const JobScript& job, Lines& out) {
+  out.sbatch_value_of("--time", job.time);
+  out.sbatch(fmt::format("--signal=B:USR1@{}", job.lead_seconds),
+             "to this script, which passes it on: time to save before the limit");
+  out.sbatch("--requeue");
+  out.sbatch("--open-mode=append", "a requeued job goes on in the same log");
+  out.sbatch_value_of("--output", fmt::format("{}/job-%j.out", as_file_name(job.run_dir)));
+  out.sbatch(fmt::format("--dependency={}singleton", job.after.empty() ? "" : fmt::format("afterany:{},", job.after)),
+             "never two jobs in one run directory: jobs of this name come one after the other");
+}
+
+void add_options(const JobScript& job, Lines& out) {
+  const SlurmProfile& s = job.profile.slurm;
+  out.sbatch_value_of("--job-name", job.name);
+  out.sbatch_value_of("--partition", s.partition);
+  out.sbatch_value_of("--account", s.account);
+  out.sbatch_value_of("--qos", s.qos);
+  out.sbatch_value_of("--constraint", s.constraint);
+  out.sbatch_value_of("--reservation", s.reservation);
+  add_resources(job, out);
+  out.sbatch_value_of("--exclude", job.exclude);
+  add_life(job, out);
+  out.sbatch_value_of("--chdir", job.working_dir);
+  for (const std::string& option : s.options) out.sbatch(option);
+}
+
+void add_environment(const JobScript& job, Lines& out) {
+  out.line("");
+  out.line("# --- environment");
+  for (const std::string& module : job.profile.software.modules) out.line("module load {}", shell_word(module));
+  if (has(job.slurm, SlurmFeature::srun_ignores_cpus_per_task)) {
+    out.line("export SRUN_CPUS_PER_TASK={}  # srun of Slurm {} does not read SLURM_CPUS_PER_TASK",
+             job.profile.cpus_per_rank(), to_text(job.slurm));
+  }
+  for (const EnvironmentValue& v : job.environment) {
+    const std::string end = v.review.empty() ? "" : fmt::format("; look at it again with NCCL {}", v.review);
+    out.line("export {}={}  # {}{}", v.name, shell_word(v.value), v.reason, end);
+  }
+}
+
+void add_settings(const JobScript& job, Lines& out) {
+  const LauncherProfile& l = job.profile.launcher;
+  out.line("");
+  out.line("# --- settings of what stands below them");
+  out.set("octet", job.octet);
+  out.set("octet_train", job.octet_train);
+  out.set("cluster", job.run_dir + "/cluster.yaml");
+  out.set("run_config", job.run_config);
+  out.set("run_dir", job.run_dir);
+  out.set("nodes", job.nodes);
+  out.set("spares", job.spares);
+  out.set("steps", job.steps);
+  out.set("user_exclude", job.exclude);
+  out.set("ranks_per_node", job.profile.ranks_per_node());
+  out.set("cpus_per_rank", job.profile.cpus_per_rank());
+  out.set("mpi", l.mpi);
+  out.set("cpu_bind", job.profile.cpu.bind == "none"
+                          ? "none"
+                          : cpu_masks(job.profile.ranks_per_node(), job.profile.cpus_per_rank()));
+  out.set("max_restarts", l.max_restarts);
+  out.set("min_lead_seconds", l.min_lead_seconds);
+  out.set("grace_seconds", job.lead_seconds);
+  out.set("preflight", l.preflight ? 1 : 0);
+  out.set("rank_order", l.rank_order);
+  std::vector<std::string> words;
+  for (const std::string& word : job.train_options) words.push_back(shell_word(word));
+  out.line("train_options=({})", joined(words, " "));
+  out.line("");
+}
+
+}  // namespace
+
+std::string cpu_masks(std::int64_t ranks, std::int64_t cpus) {
+  std::string masks;
+  for (std::int64_t rank = 0; rank < ranks; ++rank) {
+    std::string digits;  // lowest first
+    for (std::int64_t cpu = rank * cpus / 4 * 4; cpu < (rank + 1) * cpus; cpu += 4) {
+      int digit = 0;
+      for (std::int64_t bit = 0; bit < 4; ++bit) {
+        if (cpu + bit >= rank * cpus && cpu + bit < (rank + 1) * cpus) digit |= 1 << bit;
+      }
+      digits += "0123456789abcdef"[digit];
+    }
+    std::ranges::reverse(digits);
+    masks += fmt::format("{}0x{}{}", rank == 0 ? "" : ",", digits,
+                         std::string(static_cast<std::size_t>(rank * cpus / 4), '0'));
+  }
+  return "mask_cpu:" + masks;
+}
+
+std::string render(const JobScript& job, std::string_view body) {
+  Lines out;
+  out.line("#!/bin/bash");
+  out.line("# shellcheck disable=SC2034  # settings are there whether they are read or not");
+  out.line("# Written by octet submit: {} on {} nodes of {}, {} ranks. Submitted again with: sbatch {}", job.name,
+           job.nodes, job.profile.name, job.ranks(), shell_word(fmt::format("{}/job.sh", job.run_dir)));
+  add_options(job, out);
+  add_environment(job, out);
+  add_settings(job, out);
+  return std::move(out).text() + std::string(body);
+}
+
+std::int64_t stop_lead_seconds(std::int64_t least, double checkpoint_seconds) {
+  if (!(checkpoint_seconds > 0)) return least;
+  const double needed = std::ceil(2 * std::min(checkpoint_seconds, 1e6) + 60);
+  return std::max(least, static_cast<std::int64_t>(needed));
+}
+
+}  // namespace octet

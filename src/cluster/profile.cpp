@@ -1,0 +1,98 @@
+#include "src/cluster/profile.h"
+
+#include <filesystem>
+
+#include "src/base/options/document.h"
+#include "src/base/options/text.h"
+#include "src/base/options/yaml.h"
+#include "src/cluster/share_folder.h"
+
+namespace octet {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_path(const std::string& cluster) {
+  return cluster.find('/') != std::string::npos || cluster.ends_with(".yaml") || cluster.ends_with(".yml");
+}
+
+std::string find_profile(const std::string& cluster) {
+  if (is_path(cluster)) return cluster;
+  std::string found = find_shared("configs/clusters/" + cluster + ".yaml");
+  if (!found.empty()) return found;
+  const std::vector<std::string> names = shared_names("configs/clusters", ".yaml");
+  throw usage_error("cluster", "cluster {}: expected one of {}, or the path of a profile; nearest: {} (looked in {})",
+                    in_quotes(cluster), joined(names), nearest(cluster, names),
+                    joined(shared_folders("configs/clusters")));
+}
+
+void apply_override(Schema& schema, const std::string& key, const std::string& value) {
+  Option* option = schema.find(key);
+  if (option == nullptr) {
+    throw usage_error("config", "command line: unknown key {} of a cluster's profile; nearest: {}", key,
+                      nearest(key, schema.names()));
+  }
+  read_argument(*option, value);
+}
+
+}  // namespace
+
+std::int64_t ClusterProfile::ranks_per_node() const {
+  return launcher.ranks_per_node > 0 ? launcher.ranks_per_node : gpus.per_node;
+}
+
+std::int64_t ClusterProfile::cpus_per_rank() const {
+  return cpu.cores / ranks_per_node() * cpu.threads_per_core;
+}
+
+const FileSystem* ClusterProfile::file_system_of(const std::string& path) const {
+  const FileSystem* best = nullptr;
+  for (const FileSystem& f : file_systems) {
+    const bool holds = path == f.path || path.starts_with(f.path.ends_with('/') ? f.path : f.path + "/");
+    if (holds && (best == nullptr || f.path.size() > best->path.size())) best = &f;
+  }
+  return best;
+}
+
+ClusterProfile read_profile(const std::string& cluster,
+                            const std::vector<std::pair<std::string, std::string>>& overrides) {
+  const std::string path = find_profile(cluster);
+  ClusterProfile profile;
+  Schema schema;
+  declare_profile(schema, profile);
+  read_yaml_file(schema, path);
+  for (const auto& [key, value] : overrides) apply_override(schema, key, value);
+  schema.check_required(path, false);
+  profile.name = fs::path(path).stem();
+  validate(profile, schema.origins());
+  return profile;
+}
+
+std::string to_yaml(ClusterProfile profile) {
+  Schema schema;
+  declare_profile(schema, profile);
+  return to_yaml(schema);
+}
+
+std::string profile_reference_page() {
+  ClusterProfile profile;
+  Schema schema;
+  declare_profile(schema, profile);
+  return R"(# Cluster profiles
+
+<!-- Written by `octet submit --print-reference`; a test compares. Change src/cluster/profile_schema.cpp instead. -->
+
+A cluster is described by a YAML file, [configs/clusters/](../configs/clusters)`NAME.yaml`, and named by
+`octet submit --cluster NAME`, or by the path of such a file. A name is looked up in `configs/clusters` of the current
+directory, in `share/octet/configs/clusters` of the installation, and in the source tree. For one submission a key can be
+given on the command line, `--cluster.slurm.account=project`; `octet submit --cluster NAME --print-profile` prints what results.
+Unknown and repeated keys, wrong types and impossible combinations are errors.
+
+From the fabric and the cards come the environment variables of NCCL, UCX and HDF5 that such a cluster needs, each with its
+reason in the job script; a value under `environment.variables` wins over a generated one of that name.
+
+## At the top of the file
+)" + markdown(schema);
+}
+
+}  // namespace octet

@@ -1,0 +1,149 @@
+#include <algorithm>
+#include <cctype>
+#include <set>
+
+#include "src/base/options/text.h"
+#include "src/cluster/profile.h"
+#include "src/cluster/slurm_time.h"
+
+namespace octet {
+namespace {
+
+std::string place_of(const Origins& origins, const std::string& key) {
+  const auto origin = origins.find(key);
+  return fmt::format("{}: {}", origin == origins.end() ? "default" : origin->second, key);
+}
+
+template <typename V, typename... Args>
+Error refuse(const Origins& origins, const std::string& key, const V& value, fmt::format_string<Args...> text,
+             Args&&... args) {
+  return usage_error("config", "{} = {}: {}", place_of(origins, key), value,
+                     fmt::format(text, std::forward<Args>(args)...));
+}
+
+void check_hardware(const ClusterProfile& p, const Origins& at) {
+  if (p.gpus.per_node > 0 && p.gpus.memory_gib <= p.gpus.reserved_gib) {
+    throw refuse(at, "gpus.memory_gib", p.gpus.memory_gib, "expected more than gpus.reserved_gib = {}",
+                 p.gpus.reserved_gib);
+  }
+  if (p.ranks_per_node() == 0) {
+    throw refuse(at, "launcher.ranks_per_node", 0, "with gpus.per_node = 0, expected at least 1");
+  }
+  if (p.gpus.per_node > 0 && p.ranks_per_node() != p.gpus.per_node) {
+    throw refuse(at, "launcher.ranks_per_node", p.ranks_per_node(), "expected 0 or gpus.per_node = {}: a rank a GPU",
+                 p.gpus.per_node);
+  }
+  if (p.cpu.cores < p.ranks_per_node()) {
+    throw refuse(at, "cpu.cores", p.cpu.cores, "expected at least one for each of {} ranks of a node",
+                 p.ranks_per_node());
+  }
+  const bool has_fabric = p.fabric != Fabric::none && p.fabric != Fabric::ethernet;
+  if (has_fabric != (p.nics.per_node > 0)) {
+    throw refuse(at, "nics.per_node", p.nics.per_node, "expected {} with fabric = {}",
+                 has_fabric ? "at least 1" : "0: those cards are of another fabric", name_of(p.fabric));
+  }
+  const bool verbs = p.fabric == Fabric::infiniband || p.fabric == Fabric::roce || p.fabric == Fabric::custom;
+  if (!verbs && !p.nics.hca.empty()) {
+    throw refuse(at, "nics.hca", joined(p.nics.hca), "has no effect with fabric = {}; expected no names",
+                 name_of(p.fabric));
+  }
+  if (!verbs && p.nics.traffic_class >= 0) {
+    throw refuse(at, "nics.traffic_class", p.nics.traffic_class, "has no effect with fabric = {}; expected -1",
+                 name_of(p.fabric));
+  }
+}
+
+void check_network(const ClusterProfile& p, const Origins& at) {
+  const NetworkProfile& n = p.network;
+  if (p.nics.per_node == 0 && (n.rails || n.leaf_nodes > 0 || n.pod_nodes > 0)) {
+    const char* key = n.rails ? "network.rails" : n.leaf_nodes > 0 ? "network.leaf_nodes" : "network.pod_nodes";
+    throw refuse(at, key,
+                 n.rails            ? 1
+                 : n.leaf_nodes > 0 ? n.leaf_nodes
+                                    : n.pod_nodes,
+                 "has no effect with nics.per_node = 0; expected no network");
+  }
+  if (n.rails && p.nics.per_node < 2) {
+    throw refuse(at, "network.rails", "true", "with nics.per_node = {}; expected at least 2 cards", p.nics.per_node);
+  }
+  if (n.oversubscription > 1 && n.leaf_nodes == 0) {
+    throw refuse(at, "network.oversubscription", n.oversubscription, "needs network.leaf_nodes; expected 1");
+  }
+  if (n.pod_oversubscription > 1 && n.pod_nodes == 0) {
+    throw refuse(at, "network.pod_oversubscription", n.pod_oversubscription, "needs network.pod_nodes; expected 1");
+  }
+  if (n.pod_nodes > 0 && n.leaf_nodes > 0 && n.pod_nodes % n.leaf_nodes != 0) {
+    throw refuse(at, "network.pod_nodes", n.pod_nodes, "expected a multiple of network.leaf_nodes = {}", n.leaf_nodes);
+  }
+}
+
+void check_slurm(const ClusterProfile& p, const Origins& at) {
+  const SlurmProfile& s = p.slurm;
+  parse_slurm_time(s.time, place_of(at, "slurm.time"));
+  if (s.topology == "block" && s.leaf_nodes == 0) {
+    throw refuse(at, "slurm.leaf_nodes", 0, "expected the nodes of a block with slurm.topology = block");
+  }
+  if (s.topology == "none" && s.leaf_nodes > 0) {
+    throw refuse(at, "slurm.leaf_nodes", s.leaf_nodes, "has no effect with slurm.topology = none; expected 0");
+  }
+  if (s.switch_wait_minutes > 0 && (s.topology != "tree" || s.leaf_nodes == 0)) {
+    throw refuse(at, "slurm.switch_wait_minutes", s.switch_wait_minutes,
+                 "has an effect with slurm.topology = tree and slurm.leaf_nodes alone; expected 0");
+  }
+  for (const std::string& option : s.options) {
+    if (option.starts_with("--") && option.find('\n') == std::string::npos) continue;
+    throw refuse(at, "slurm.options", in_quotes(option), "expected an option like --mail-type=END");
+  }
+}
+
+bool is_variable_name(const std::string& name) {
+  const auto fits = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; };
+  return !name.empty() && std::isdigit(static_cast<unsigned char>(name[0])) == 0 && std::ranges::all_of(name, fits);
+}
+
+void check_software(const ClusterProfile& p, const Origins& at) {
+  std::set<std::string> names;
+  for (const EnvironmentValue& v : p.environment.variables) {
+    const char* key = "environment.variables";
+    if (!is_variable_name(v.name)) throw refuse(at, key, in_quotes(v.name), "expected the name of a variable");
+    if (v.reason.empty()) throw refuse(at, key, v.name, "its reason is empty, expected why it has that value");
+    if ((v.value + v.reason).find('\n') != std::string::npos) {
+      throw refuse(at, key, v.name, "found a line break, expected value and reason in one line each");
+    }
+    if (!names.insert(v.name).second) throw refuse(at, key, v.name, "is there twice, expected once");
+  }
+  for (const FileSystem& f : p.file_systems) {
+    if (!f.path.starts_with('/')) {
+      throw refuse(at, "storage.file_systems", in_quotes(f.path), "expected an absolute path");
+    }
+  }
+}
+
+}  // namespace
+
+std::string_view name_of(Fabric fabric) {
+  switch (fabric) {
+    case Fabric::none:
+      return "none";
+    case Fabric::ethernet:
+      return "ethernet";
+    case Fabric::infiniband:
+      return "infiniband";
+    case Fabric::roce:
+      return "roce";
+    case Fabric::efa:
+      return "efa";
+    case Fabric::custom:
+      return "custom";
+  }
+  throw internal_error("cluster", "fabric {} has no name", static_cast<int>(fabric));
+}
+
+void validate(const ClusterProfile& profile, const Origins& origins) {
+  check_hardware(profile, origins);
+  check_network(profile, origins);
+  check_slurm(profile, origins);
+  check_software(profile, origins);
+}
+
+}  // namespace octet

@@ -1,0 +1,193 @@
+#include "src/cluster/profile.h"
+
+namespace octet {
+namespace {
+
+constexpr double most_nodes = 1 << 16;
+
+void declare_hardware(Schema& schema, ClusterProfile& p) {
+  schema.section("nodes", "The machines.");
+  schema.add("count", p.nodes.count)
+      .unit("nodes")
+      .at_least(0)
+      .at_most(most_nodes)
+      .help("Most nodes that a job may have, with its spares. 0: no limit is known.");
+  schema.add("memory_gib", p.nodes.memory_gib).required().unit("GiB").at_least(1).help("Memory of a node.");
+
+  schema.section("gpus", "The accelerators of a node.");
+  schema.add("per_node", p.gpus.per_node).at_least(0).at_most(64).help("GPUs of a node. 0: it trains on its CPUs.");
+  schema.add("type", p.gpus.type).help("What they are, for readers.");
+  schema.add("memory_gib", p.gpus.memory_gib)
+      .unit("GiB")
+      .at_least(0)
+      .help("Memory of one, as nvidia-smi shows it. The memory plan of a run is held against it.");
+  schema.add("reserved_gib", p.gpus.reserved_gib)
+      .unit("GiB")
+      .at_least(0)
+      .help("What of it the driver's context, NCCL, cuBLASLt and cuDNN take, which the plan does not know.");
+  schema.add_choice("request", p.gpus.request, {"gpus", "gres", "none"})
+      .help("How sbatch is asked for them: --gpus-per-node=N, --gres=gpu:N, or not at all.");
+
+  schema.section("nics", "The network cards of a node that carry the training's traffic.");
+  schema.add("per_node", p.nics.per_node).at_least(0).at_most(64).help("Cards of a node.");
+  schema.add("gbps", p.nics.gbps).unit("Gb/s").at_least(0).help("Rate of one.");
+  schema.add("hca", p.nics.hca)
+      .help(
+          "Names of the verbs devices that NCCL may use, matched whole. Empty: all, also those of a storage network.");
+  schema.add("frontend", p.nics.frontend)
+      .help("Interface of the ordinary network, which NCCL's bootstrap and MPI use. Empty: they choose.");
+  schema.add("traffic_class", p.nics.traffic_class)
+      .at_least(-1)
+      .at_most(255)
+      .help("The fabric's lossless class (NCCL_IB_TC). -1: not set.");
+
+  schema.section("cpu", "The processors of a node.");
+  schema.add("cores", p.cpu.cores).required().at_least(1).at_most(4096).help("Cores of a node.");
+  schema.add("threads_per_core", p.cpu.threads_per_core)
+      .at_least(1)
+      .at_most(8)
+      .help("Hardware threads of a core as Slurm counts CPUs: 2 where it counts hyper-threads.");
+  schema.add_choice("bind", p.cpu.bind, {"cores", "none"})
+      .help("cores: each rank to its share of them, in their order. none: wherever there is room.");
+}
+
+void declare_network(Schema& schema, NetworkProfile& n) {
+  schema.section("network", "The switches between the cards, which octet tune draws and simulates.");
+  schema.add("rails", n.rails)
+      .help(
+          "Cards of equal index hang on one leaf, and each index has a leaf of its own (rail-optimised). Otherwise all "
+          "cards of a node hang on the same leaf.");
+  schema.add("leaf_nodes", n.leaf_nodes)
+      .unit("nodes")
+      .at_least(0)
+      .at_most(most_nodes)
+      .help("Nodes on the same leaf; with rails, on the same set of leaves. 0: unknown.");
+  schema.add("oversubscription", n.oversubscription)
+      .at_least(1)
+      .at_most(1000)
+      .help("Rate of a leaf down to the cards over its rate up. 1: as much up as down.");
+  schema.add("pod_nodes", n.pod_nodes)
+      .unit("nodes")
+      .at_least(0)
+      .at_most(most_nodes)
+      .help("Nodes of a pod: leaves that reach each other without what joins pods. 0: all are one pod.");
+  schema.add("pod_oversubscription", n.pod_oversubscription)
+      .at_least(1)
+      .at_most(1000)
+      .help("Rate of a pod's leaves up over the pod's rate to other pods.");
+  schema.add("latency_us", n.latency_us)
+      .unit("us")
+      .above(0)
+      .at_most(10000)
+      .help(
+          "A small message's way between cards of two leaves of a pod, without software: half of what a ping-pong "
+          "(ib_write_lat) takes.");
+}
+
+void declare_slurm(Schema& schema, SlurmProfile& s) {
+  schema.section("slurm", "What sbatch is told. An empty text is left out.");
+  schema.add("partition", s.partition).help("--partition.");
+  schema.add("account", s.account).help("--account.");
+  schema.add("qos", s.qos).help("--qos.");
+  schema.add("constraint", s.constraint).help("--constraint: features of nodes.");
+  schema.add("reservation", s.reservation).help("--reservation.");
+  schema.add("time", s.time).help("Time limit of a job where --time is not given: minutes, H:MM:SS, D-H, D-H:MM:SS.");
+  schema.add("exclusive", s.exclusive).help("Whole nodes: --exclusive and --mem=0.");
+  schema.add_choice("topology", s.topology, {"none", "tree", "block"})
+      .help("The cluster's topology plugin; jobs ask for few leaves (--switches) or whole blocks (--segment).");
+  schema.add("leaf_nodes", s.leaf_nodes)
+      .unit("nodes")
+      .at_least(0)
+      .at_most(most_nodes)
+      .help("Nodes below one leaf switch, or of a block. 0: unknown, and the job asks for no number of leaves.");
+  schema.add("switch_wait_minutes", s.switch_wait_minutes)
+      .unit("minutes")
+      .at_least(0)
+      .at_most(100000)
+      .help("How long the job may wait for as few leaves as possible; it starts on more after that.");
+  schema.add("options", s.options).help("Further options of sbatch, a line each: [--mail-type=END].");
+}
+
+void declare_launcher(Schema& schema, LauncherProfile& l) {
+  schema.section("launcher", "How ranks are started, and what the job script does when they end.");
+  schema.add_choice("mpi", l.mpi, {"pmi2", "pmix"})
+      .help("srun --mpi. pmi2 works with MPICH as Debian has it; pmix needs one that was built with it.");
+  schema.add("ranks_per_node", l.ranks_per_node).at_least(0).at_most(1024).help("0: one a GPU.");
+  schema.add_choice("rank_order", l.rank_order, {"topology", "slurm"})
+      .help("Order of the nodes' ranks: leaf by leaf of Slurm's topology, or as Slurm lists the nodes.");
+  schema.add("min_lead_seconds", l.min_lead_seconds)
+      .unit("s")
+      .at_least(10)
+      .at_most(36000)
+      .help(
+          "Least time before the limit at which the job is told to save and stop. Where a run directory knows how long "
+          "a "
+          "checkpoint takes, the lead is twice that and 60 s, if that is more.");
+  schema.add("max_restarts", l.max_restarts)
+      .at_least(0)
+      .at_most(1000)
+      .help("Restarts without a new checkpoint after which the job stops.");
+  schema.add("preflight", l.preflight).help("Check every node (octet doctor) before training.");
+}
+
+void declare_software(Schema& schema, ClusterProfile& p) {
+  schema.section("storage", "File systems that all nodes see.");
+  schema
+      .add_list<FileSystem>("file_systems", p.file_systems,
+                            [](Schema& element, FileSystem& f) {
+                              element.add("path", f.path).required().help("Absolute path of its root.");
+                              element.add("kind", f.kind).required().help("lustre, gpfs, nfs, local.");
+                              element.add("advice", f.advice).help("Striping for run directories.");
+                              element.add("locks", f.locks).help("Whether flock works.");
+                            })
+      .help(
+          "A list of {path, kind, advice, locks}. The advice for the file system of the run directory is printed; with "
+          "locks false HDF5 is told not to lock files.");
+
+  schema.section("software", "What programs need on a node.");
+  schema.add("modules", p.software.modules).help("Environment modules that the job loads, in this order.");
+  schema.add("container", p.software.container)
+      .help("Words before the training program: [apptainer, exec, --nv, /images/octet.sif]. Empty: none.");
+  schema.add("container_program", p.software.container_program).help("The training program inside the container.");
+
+  schema.section("environment", "Environment variables of the job.");
+  schema.add("generate", p.environment.generate).help("Generate what the fabric needs.");
+  schema
+      .add_list<EnvironmentValue>("variables", p.environment.variables,
+                                  [](Schema& element, EnvironmentValue& v) {
+                                    element.add("name", v.name).required().help("Name.");
+                                    element.add("value", v.value).required().help("Value.");
+                                    element.add("reason", v.reason).required().help("Why.");
+                                    element.add("review", v.review)
+                                        .help(
+                                            "Release of NCCL from which the reason may no longer hold; octet doctor "
+                                            "--env says so then.");
+                                  })
+      .help("A list of {name, value, reason, review}, which win over generated values.");
+}
+
+}  // namespace
+
+void declare_profile(Schema& schema, ClusterProfile& p) {
+  schema.add("description", p.description).required().help("One line for readers.");
+  schema
+      .add_choice<Fabric>("fabric", p.fabric,
+                          {{"none", Fabric::none},
+                           {"ethernet", Fabric::ethernet},
+                           {"infiniband", Fabric::infiniband},
+                           {"roce", Fabric::roce},
+                           {"efa", Fabric::efa},
+                           {"custom", Fabric::custom}})
+      .required()
+      .help(
+          "What joins the nodes. custom is a network of verbs devices for which the profile itself says all values; "
+          "none "
+          "is a machine whose nodes are virtual.");
+  declare_hardware(schema, p);
+  declare_network(schema, p.network);
+  declare_slurm(schema, p.slurm);
+  declare_launcher(schema, p.launcher);
+  declare_software(schema, p);
+}
+
+}  // namespace octet

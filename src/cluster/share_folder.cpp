@@ -1,0 +1,38 @@
+#include "src/cluster/share_folder.h"
+
+#include <filesystem>
+#include <set>
+
+namespace octet {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> shared_folders(const std::string& path) {
+  std::vector<std::string> out = {path};
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  if (!error) out.push_back(program.parent_path().parent_path() / "share/octet" / path);
+  out.push_back(fs::path(OCTET_SOURCE_DIR) / path);
+  return out;
+}
+
+std::string find_shared(const std::string& path) {
+  for (const std::string& place : shared_folders(path)) {
+    std::error_code error;
+    if (fs::is_regular_file(place, error)) return fs::absolute(place).lexically_normal();
+  }
+  return "";
+}
+
+std::vector<std::string> shared_names(const std::string& path, const std::string& extension) {
+  std::set<std::string> names;
+  for (const std::string& folder : shared_folders(path)) {
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(folder, error)) {
+      if (entry.path().extension() == extension) names.insert(entry.path().stem());
+    }
+  }
+  return {names.begin(), names.end()};
+}
+
+}  // namespace octet

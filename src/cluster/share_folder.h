@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace octet {
+
+/// Folders where files that come with Octet may lie, below each of which `path` ("configs/clusters") is looked for: the
+/// current directory, share/octet beside the folder of the installed program, the source tree; each with `path` behind.
+std::vector<std::string> shared_folders(const std::string& path);
+
+/// The first file of that path ("slurm/train-body.sh") in these folders, as an absolute path; empty if none has it.
+std::string find_shared(const std::string& path);
+
+/// Names of the files with this extension in the folder `path` of all of them, without it, sorted.
+std::vector<std::string> shared_names(const std::string& path, const std::string& extension);
+
+}  // namespace octet

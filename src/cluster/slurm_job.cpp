@@ -1,0 +1,50 @@
+#include "src/cluster/slurm_job.h"
+
+#include <optional>
+#include <string>
+
+#include "src/base/error.h"
+#include "src/cluster/slurm_time.h"
+
+namespace octet {
+namespace {
+
+/// The value of " KEY=value".
+std::string_view field(std::string_view text, std::string_view key) {
+  const std::string wanted = std::string(key) + "=";
+  for (std::size_t at = text.find(wanted); at != std::string_view::npos; at = text.find(wanted, at + 1)) {
+    if (at != 0 && text[at - 1] != ' ' && text[at - 1] != '\n') continue;
+    const std::string_view value = text.substr(at + wanted.size());
+    return value.substr(0, value.find_first_of(" \n"));
+  }
+  return {};
+}
+
+std::optional<double> seconds(std::string_view text) {
+  if (text == "00:00:00") return 0;
+  try {
+    return static_cast<double>(parse_slurm_time(text, "scontrol"));
+  } catch (const Error&) {  // UNLIMITED, Partition_Limit
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+SlurmJob parse_slurm_job(std::string_view text) {
+  SlurmJob job;
+  const std::string_view state = field(text, "JobState");
+  job.ending = state == "COMPLETING" || state == "CANCELLED" || state == "TIMEOUT";
+  const std::string_view preempted = field(text, "PreemptTime");
+  job.preempted = !preempted.empty() && preempted != "None" && preempted != "N/A" && preempted != "Unknown";
+  const auto ran = seconds(field(text, "RunTime")), limit = seconds(field(text, "TimeLimit"));
+  if (ran && limit) job.seconds_left = *limit - *ran;
+  return job;
+}
+
+std::string_view node_list(std::string_view text) {
+  const std::string_view hosts = field(text, "NodeList");
+  return hosts == "(null)" ? "" : hosts;
+}
+
+}  // namespace octet

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string_view>
+
+namespace octet {
+
+/// What a running job's script wants to know of itself.
+struct SlurmJob {
+  bool ending = false;        ///< Slurm ends it: it was cancelled or has reached its limit
+  bool preempted = false;     ///< Slurm has told the job's steps to end, and puts the job back after a grace time
+  double seconds_left = 1e9;  ///< until the time limit
+};
+
+/// Reads what `scontrol show job` prints of one job (JobState, PreemptTime, RunTime, TimeLimit). What is not there, as
+/// in an empty text of a controller that did not answer, keeps its default.
+SlurmJob parse_slurm_job(std::string_view text);
+
+/// The nodes that it has now, fewer than it began with where --no-kill let one go; empty where the text has none.
+std::string_view node_list(std::string_view text);
+
+}  // namespace octet

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+
+#include "src/comm/nccl/nccl_group.h"
+#include "src/device/memory_source.h"
+
+namespace octet {
+
+/// Memory of NCCL's own allocator (ncclMemAlloc), registered with one communicator. Both calls are slow; of windows
+/// they are collective, and all ranks allocate the same in the same order.
+class NcclMemory final : public MemorySource {
+ public:
+  /// `buffers`: registered or symmetric (nccl_buffers). Usage error when the library is too old for that.
+  NcclMemory(const NcclApi& api, NcclGroup& group, Device& device, const std::string& buffers);
+  ~NcclMemory() override;
+  NcclMemory(const NcclMemory&) = delete;
+  NcclMemory& operator=(const NcclMemory&) = delete;
+
+  void* allocate(std::int64_t bytes) override;
+  /// After all that the device was given.
+  void deallocate(void* memory, std::int64_t bytes) noexcept override;
+  MemoryLedger& ledger() override { return device_.ledger(); }
+  bool cheap() const override { return false; }
+
+ private:
+  void* registered(void* memory, std::int64_t bytes);
+
+  const NcclApi& api_;
+  NcclGroup& group_;
+  Device& device_;
+  bool symmetric_;
+  std::map<void*, void*> handles_;  ///< of a buffer: ncclCommRegister's or ncclWindow_t
+};
+
+}  // namespace octet

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "src/tuning/collective.h"
+#include "src/tuning/contention/groups.h"
+#include "src/tuning/contention/network_shape.h"
+#include "src/tuning/contention/traffic.h"
+
+namespace octet {
+
+/// A collective that all groups of one dimension of the mesh run at once.
+struct Workload {
+  Collective collective = Collective::all_gather;
+  Algorithm algorithm = Algorithm::ring;  ///< or tree, for all_reduce
+  std::int64_t bytes = 0;                 ///< of a group, as bus_factor() counts them
+  Dimension dimension = Dimension::dp_shard;
+  MeshDegrees mesh;
+};
+
+/// The traffic of a workload on nodes in rank order, a rank a GPU, ranks node by node.
+///
+/// A group has a ring, or a pair of trees, for each card that its GPUs are near to on every node; where a node has lost
+/// cards there are fewer on all nodes, as NCCL takes the least number of channels of any rank (NVIDIA/nccl v2.28.9-1,
+/// src/init.cc, initTransportsRank). A group without a card of its own on a node uses one of another group there. A
+/// ring enters and leaves a node by the same card and passes its GPUs by NVLink: of these the rate, which its rings
+/// share, and the latency are counted, not every hop. Ring: n-1 blocks of bytes/n over each hop (all_reduce: twice as
+/// many), each sent on as soon as it has come. Trees: two a card, each with half, where inner nodes of one are leaves
+/// of the other (P. Sanders, J. Speck, J. L. Traeff, "Two-tree algorithms for full bandwidth broadcast, reduction and
+/// scan", 2009), in chunks, up and down at once.
+///
+/// Throws usage errors for other collectives and algorithms, what groups_of() throws, a node without cards.
+Traffic traffic_of(const FlowNetwork& shape, const std::vector<NodePlace>& nodes, const Workload& workload);
+
+/// Microseconds of a ring that has its links for itself: `steps` blocks over each hop, of `block_us` each at the rate
+/// of the slowest link, and `latency_us` from node to node. With k ranks a node a block passes a node's k GPUs while k
+/// others are sent, which hides latency below (k-1) block_us; with one rank a node this is steps x (block + latency).
+double ring_us(int steps, int ranks_per_node, double block_us, double latency_us);
+
+}  // namespace octet

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/tuning/cost_model/model.h"
+#include "src/tuning/fit/predict.h"
+
+namespace octet {
+
+// What the cost model says about one collective, for readers.
+
+struct Alternative {
+  Algorithm algorithm = Algorithm::ring;
+  Protocol protocol = Protocol::simple;
+  double us = -1;  ///< -1: excluded
+  double bus_gbs = 0;
+  double latency_us = 0;  ///< of `us`, what no bytes would take
+  std::string_view excluded;
+};
+
+/// Bytes for which a choice holds: [from, to); 0 as `to`: to the end of what was looked at, 64 GiB.
+struct SizeRange {
+  std::int64_t from = 1, to = 0;
+  Choice choice;  ///< with the time at `from`
+};
+
+struct Explanation {
+  Choice choice;
+  std::string pinned;             ///< why a tuning file chose; empty: the model did
+  std::optional<Prediction> fit;  ///< where the choice's time comes from a tuning file's fits; none: from the model
+  double bus_gbs = 0;
+  double wire_gbs = 0;                    ///< that each NIC sends; 0 on one node
+  int nics = 0;                           ///< of a node that carry it
+  SizeRange range;                        ///< sizes of the same choice around this one
+  std::vector<Alternative> alternatives;  ///< fastest first, then what is excluded
+};
+
+struct Question {
+  NcclVersion version;
+  NcclMachine machine;
+  ModelConstants constants;
+  Collective collective = Collective::all_reduce;
+  CommShape shape;
+  std::int64_t bytes = 0;
+};
+
+Explanation explain(const Question& question);
+
+/// Every range of sizes from 1 KiB to 64 GiB with its choice. Ranges narrower than 1/16 of a doubling may be missed.
+std::vector<SizeRange> switch_points(const Question& question);
+
+/// GB/s that each NIC sends on average while the collective runs. With S bytes, n ranks on k nodes and m NICs a node:
+/// rings pass all of the bus bandwidth through every node, so that it is over m; trees (tree, nvls_tree) send
+/// 2 (k-1)/k S from a node, which for a NIC a GPU is bus bandwidth x (k-1)/(n-1); SHARP sends S once for all_reduce and
+/// (k-1)/k S for the others.
+double wire_gbs(const Question& question, Algorithm algorithm, double us);
+
+/// A measured time is healthy up to the model's time over `healthy_share` and `launch_us` more. The model leaves out
+/// what a launch and the start of a pipeline cost: the healthy published figures of small sizes have up to 28 us of
+/// that (tests/tuning/cost_model/published.csv), and all but one are healthy by this rule. Where the
+/// expected time comes from fits it has the launch already, and a time within their interval is healthy too.
+inline constexpr double healthy_share = 0.85;
+inline constexpr double launch_us = 30;
+
+struct Health {
+  double bus_gbs = 0;        ///< measured
+  double share = 0;          ///< of what the model says
+  double threshold_gbs = 0;  ///< that a healthy machine reaches
+  bool healthy = false;
+  Alternative nearest;  ///< whose prediction is nearest to the measured value
+};
+
+Health judge(const Question& question, const Explanation& explanation, double measured_us);
+
+}  // namespace octet

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <compare>
+#include <string>
+#include <string_view>
+
+namespace octet {
+
+/// A version of NCCL whose cost model is known here.
+struct NcclVersion {
+  int major = 2;
+  int minor = 28;
+  int patch = 9;
+
+  auto operator<=>(const NcclVersion&) const = default;  // NOLINT(modernize-use-nullptr): of clang-tidy's own making
+};
+
+/// Reads "2.28.9", also inside a longer text ("2.28.9+cuda13.0"); "2.27" is its last release. Usage error for versions
+/// other than 2.27 to 2.29, which are those that were read and compared.
+NcclVersion parse_nccl_version(std::string_view text);
+std::string to_text(const NcclVersion& version);
+
+}  // namespace octet

@@ -1,0 +1,38 @@
+#include "src/tuning/fit/benchmark_file.h"
+
+#include <fstream>
+#include <iterator>
+
+#include "src/base/error.h"
+#include "src/tuning/tuning_file.h"
+
+namespace octet {
+namespace {
+
+std::string whole_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw usage_error("tuning", "{}: cannot be read", path);
+  std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  if (in.bad()) throw usage_error("tuning", "{}: cannot be read to its end", path);
+  return text;
+}
+
+}  // namespace
+
+BenchmarkFile read_measurements(const std::string& path, const ReadOptions& options) {
+  const std::string text = whole_file(path);
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string::npos) throw usage_error("tuning", "{}: the file is empty", path);
+  BenchmarkFile file = text[first] != '{' ? read_nccl_tests_text(path, text, options)
+                       : text.find("\"octet_commbench\"") != std::string::npos
+                           ? read_commbench_json(path, text, options)
+                           : read_nccl_tests_json(path, text, options);
+  file.hash = hash_text(content_hash(text));
+  if (file.rows.empty() && file.findings.empty() && file.notes.empty()) {
+    throw usage_error("tuning", "{}: no rows of measurements; expected the output of nccl-tests or octet-commbench",
+                      path);
+  }
+  return file;
+}
+
+}  // namespace octet

@@ -1,0 +1,103 @@
+#include "src/tuning/fit/cluster_fit.h"
+
+#include <map>
+
+#include "src/base/error.h"
+#include "src/tuning/fit/constants.h"
+#include "src/tuning/fit/pins.h"
+#include "src/tuning/fit/predict.h"
+
+namespace octet {
+namespace {
+
+NcclVersion version_of(const std::vector<BenchmarkFile>& files, const std::string& option) {
+  std::string said = option, by = "--nccl";
+  for (const BenchmarkFile& file : files) {
+    if (file.nccl.empty()) continue;
+    if (said.empty()) said = file.nccl, by = file.path;
+    const NcclVersion one = parse_nccl_version(file.nccl), other = parse_nccl_version(said);
+    if (one.major != other.major || one.minor != other.minor) {
+      throw usage_error("tuning", "{} was measured with NCCL {}, but {} says {}; a tuning file is of one release",
+                        file.path, file.nccl, by, said);
+    }
+  }
+  if (said.empty()) throw usage_error("tuning", "no file says with which NCCL it was measured; give --nccl VERSION");
+  return parse_nccl_version(said);
+}
+
+std::vector<PairSweep> sweeps_of(const std::vector<BenchmarkFile>& files) {
+  std::map<std::string, std::vector<PairTime>> by_what;
+  for (const BenchmarkFile& file : files) {
+    for (const PairTime& pair : file.pairs) by_what[pair.what].push_back(pair);
+  }
+  std::vector<PairSweep> sweeps;
+  for (const auto& [what, pairs] : by_what) {
+    PairSweep sweep{what, find_sick(pairs)};
+    if (sweep.report.unsure.empty()) sweeps.push_back(std::move(sweep));
+  }
+  return sweeps;
+}
+
+void add_fits(const std::vector<FittedGroup>& groups, TuningFile& tuning) {
+  for (const FittedGroup& group : groups) {
+    if (!group.fit || !group.forced()) continue;
+    if (!nccl_has(group.collective, *group.algorithm, *group.protocol)) {
+      throw usage_error("tuning",
+                        "{}: {} says so, but NCCL has no such kernel; did NCCL_ALGO, NCCL_PROTO or an "
+                        "option name another?",
+                        name_of(group), group.sources.front());
+    }
+    tuning.fits.push_back(tuned_fit(*group.fit, group.collective, *group.algorithm, *group.protocol, group.shape));
+  }
+}
+
+void add_sick(const ClusterFit& fit, std::vector<std::string>& notes) {
+  for (const PairSweep& sweep : fit.sweeps) {
+    for (const SickNode& n : sweep.report.nodes) {
+      notes.push_back(fmt::format("node {} is sick: all its {} pairs are slow, {:.2f} times as long ({})", n.node,
+                                  n.pairs, n.slowdown, sweep.what));
+    }
+    for (const SickLink& l : sweep.report.links) {
+      notes.push_back(fmt::format("the link {} - {} is sick: {:.2f} times as long as either with others ({})", l.first,
+                                  l.second, l.slowdown, sweep.what));
+    }
+  }
+}
+
+}  // namespace
+
+ClusterFit fit_cluster(const std::vector<BenchmarkFile>& files, const ClusterProfile& profile,
+                       const std::string& nccl) {
+  const NcclVersion version = version_of(files, nccl);
+  const NcclMachine machine = machine_of(profile);
+  ClusterFit out;
+  TuningFile& tuning = out.tuning;
+  tuning.cluster = profile.name;
+  tuning.fabric = name_of(profile.fabric);
+  tuning.nccl = to_text(version);
+  std::vector<Measurement> rows;
+  std::vector<std::string>& notes = tuning.provenance.notes;
+  for (const BenchmarkFile& file : files) {
+    tuning.provenance.measurements.push_back(
+        {.file = file.path, .rows = static_cast<std::int64_t>(file.rows.size()), .hash = file.hash});
+    rows.insert(rows.end(), file.rows.begin(), file.rows.end());
+    notes.insert(notes.end(), file.notes.begin(), file.notes.end());
+    for (const std::string& finding : file.findings) notes.push_back(file.path + ": " + finding);
+  }
+  out.groups = fit_groups(rows);
+  out.sweeps = sweeps_of(files);
+  add_sick(out, notes);
+  add_fits(out.groups, tuning);
+
+  FittedConstants fitted = fit_constants(version, machine, tuning.fits);
+  tuning.constants = std::move(fitted.constants);
+  out.constants = std::move(fitted.notes);
+  notes.insert(notes.end(), out.constants.begin(), out.constants.end());
+  const ModelConstants constants = with_tuned(default_constants(version), tuning.constants);
+  Pins pins = find_pins(version, machine, constants, !tuning.constants.hw_latency.empty(), out.groups);
+  tuning.choices = std::move(pins.choices);
+  notes.insert(notes.end(), pins.notes.begin(), pins.notes.end());
+  return out;
+}
+
+}  // namespace octet

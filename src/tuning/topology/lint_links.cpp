@@ -1,0 +1,162 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "src/base/options/text.h"
+#include "src/tuning/topology/lint.h"
+
+namespace octet {
+namespace {
+
+std::string text_of(const PciDevice& d) {
+  const std::string speed = d.link_speed.empty() ? "no link_speed" : in_quotes(d.link_speed);
+  const std::string width = d.link_width.value_or(0) > 0 ? fmt::format(" x{}", *d.link_width) : "";
+  return fmt::format("{}{}: {:.1f} GB/s to NCCL", speed, width, link_gbs(d));
+}
+
+double fastest(const std::vector<DevicePlace>& places) {
+  double gbs = 0;
+  for (const DevicePlace& p : places) {
+    if (p.device() != nullptr) gbs = std::max(gbs, link_gbs(*p.device()));
+  }
+  return gbs;
+}
+
+/// The fastest GPU or card below a bridge; 0 where there is none.
+double fastest_below(const PciDevice& bridge) {
+  double gbs = 0;
+  for (const PciDevice& child : bridge.children) {
+    gbs = std::max(gbs, child.is_bridge() ? fastest_below(child) : link_gbs(child));
+  }
+  return gbs;
+}
+
+/// What the PCIe generation of a GPU gives with 16 lanes; 0: unknown.
+double gpu_target_gbs(const PciDevice& d) {
+  const std::int64_t sm = compute_capability(d);
+  return sm >= 90 ? 48 : sm >= 80 ? 24 : 0;
+}
+
+double ports_gbs(const DevicePlace& nic) {
+  double mbps = 0;
+  for (const Net& net : *nic.nets) mbps += static_cast<double>(std::max<std::int64_t>(net.mbps.value_or(0), 0));
+  return mbps / 8000;
+}
+
+void check_pci(const DevicePlace& place, double target_gbs, std::vector<BadLink>& sick) {
+  if (place.device() == nullptr) return;
+  const PciDevice& d = *place.device();
+  const std::string name = place.name();
+  if (!d.link_speed.empty() && !lane_rate(d.link_speed)) {
+    sick.push_back({&d, name, text_of(d), "a text that NCCL knows, as \"32.0 GT/s PCIe\" or \"32 GT/s\""});
+  } else if (d.link_speed.empty() && d.running_speed.empty()) {
+    return;  // NCCL reads it from /sys
+  } else if (link_gbs(d) < 0.99 * target_gbs) {
+    sick.push_back({&d, name, text_of(d), fmt::format("{:.1f} GB/s", target_gbs)});
+  } else if (d.running_width.value_or(0) < d.link_width.value_or(0) && d.running_width) {
+    sick.push_back({&d, name, fmt::format("runs with {} lanes of {}", *d.running_width, *d.link_width),
+                    fmt::format("x{}", *d.link_width)});
+  } else if (d.is_nic() && !d.running_speed.empty() && d.running_speed != d.link_speed) {
+    // GPUs slow their link down when idle; cards do not.
+    sick.push_back({&d, name, "runs at " + d.running_speed, d.link_speed});
+  }
+}
+
+void check_ports(const Places& places, std::vector<BadLink>& sick) {
+  std::int64_t fastest_mbps = 0;
+  for (const DevicePlace& nic : places.nics) {
+    for (const Net& net : *nic.nets) fastest_mbps = std::max(fastest_mbps, net.mbps.value_or(0));
+  }
+  for (const DevicePlace& nic : places.nics) {
+    for (const Net& net : *nic.nets) {
+      const auto add = [&](std::string seen, std::string expected) {
+        sick.push_back({nic.device(), net.name, std::move(seen), std::move(expected), BadLink::Kind::port});
+      };
+      if (net.mbps.value_or(fastest_mbps) < fastest_mbps) {
+        add(fmt::format("{} Mb/s", *net.mbps), fmt::format("{} Mb/s as the fastest", fastest_mbps));
+      }
+      if (net.gdr && !*net.gdr) add("gdr=\"0\"", "gdr=\"1\"");
+    }
+  }
+}
+
+std::int64_t full_nvlinks(const Places& places) {
+  std::int64_t most = 0;
+  for (const DevicePlace& gpu : places.gpus) {
+    const auto count = nvlink_count(*gpu.device());
+    most = std::max(most, count.value_or(0));
+    if (count.value_or(0) == 0 || gpu.device()->gpu->nvlinks->front().target_class != "0x068000") continue;
+    const std::int64_t sm = compute_capability(*gpu.device());  // with NVSwitches all links are in use
+    most = std::max<std::int64_t>(most, sm >= 90 ? 18 : sm == 80 ? 12 : 0);
+  }
+  return most;
+}
+
+void check_nvlinks(const Places& places, std::vector<BadLink>& sick) {
+  const std::int64_t full = full_nvlinks(places);
+  for (const DevicePlace& gpu : places.gpus) {
+    const auto count = nvlink_count(*gpu.device());
+    if (!count || *count >= full) continue;
+    sick.push_back(
+        {gpu.device(), gpu.name(), fmt::format("{} NVLinks", *count), fmt::format("{}", full), BadLink::Kind::nvlink});
+  }
+}
+
+Finding summary(const std::string& check, const std::vector<BadLink>& sick, BadLink::Kind kind,
+                const std::string& all_well, const std::string& advice) {
+  std::vector<std::string> seen, expected;
+  for (const BadLink& s : sick) {
+    if (s.kind != kind) continue;
+    seen.push_back(s.name + " " + s.seen);
+    if (std::ranges::find(expected, s.expected) == expected.end()) expected.push_back(s.expected);
+  }
+  if (seen.empty()) return good(check, all_well);
+  return {check, State::bad, some_of(seen, "; "), joined(expected, "; "), advice};
+}
+
+}  // namespace
+
+std::string some_of(const std::vector<std::string>& parts, const char* separator) {
+  constexpr std::size_t most = 4;
+  if (parts.size() <= most + 1) return joined(parts, separator);
+  return fmt::format("{} and {} more", joined({parts.begin(), parts.begin() + most}, separator), parts.size() - most);
+}
+
+std::vector<BadLink> sick_links(const Places& places) {
+  std::vector<BadLink> sick;
+  const double gpu_gbs = fastest(places.gpus), nic_gbs = fastest(places.nics);
+  for (const DevicePlace& gpu : places.gpus) check_pci(gpu, std::max(gpu_gbs, gpu_target_gbs(*gpu.device())), sick);
+  for (const DevicePlace& nic : places.nics) check_pci(nic, std::max(nic_gbs, 0.9 * ports_gbs(nic)), sick);
+  for (const DevicePlace& bridge : places.bridges) check_pci(bridge, fastest_below(*bridge.device()), sick);
+  check_nvlinks(places, sick);
+  check_ports(places, sick);
+  return sick;
+}
+
+Findings lint_links(const Places& places) {
+  if (places.gpus.empty() && places.nics.empty()) {
+    return {{"topology.pci_links", State::absent, "no GPU and no network card", "", ""},
+            {"topology.nvlinks", State::absent, "no GPU", "", ""}};
+  }
+  const std::vector<BadLink> sick = sick_links(places);
+  Findings findings;
+  findings.push_back(
+      summary("topology.pci_links", sick, BadLink::Kind::pci,
+              fmt::format("GPUs {:.1f} GB/s, cards {:.1f} GB/s", fastest(places.gpus), fastest(places.nics)),
+              "reseat the card or its riser and look at lspci -vv (LnkSta); in a virtual machine give NCCL the "
+              "machine's own file by NCCL_TOPO_FILE"));
+  const bool known =
+      std::ranges::any_of(places.gpus, [](const DevicePlace& g) { return nvlink_count(*g.device()).has_value(); });
+  const std::int64_t full = full_nvlinks(places);
+  if (places.gpus.empty() || !known) {
+    findings.push_back(
+        {"topology.nvlinks", State::absent, places.gpus.empty() ? "no GPU" : "not known without the driver", "", ""});
+  } else {
+    findings.push_back(summary("topology.nvlinks", sick, BadLink::Kind::nvlink,
+                               full == 0 ? "no GPU has any" : fmt::format("{} a GPU", full),
+                               "nvidia-smi nvlink -s; the GPU with the fewest links sets the pace of all"));
+  }
+  return findings;
+}
+
+}  // namespace octet

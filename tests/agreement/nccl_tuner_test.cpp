@@ -1,0 +1,149 @@
+// Ranks that would tune NCCL differently refuse to start, all with the same words.
+#include "jobs/train/nccl_tuner.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "src/base/error.h"
+#include "src/comm/mpi/mpi_communicator.h"
+#include "src/tuning/tuning_file.h"
+
+namespace octet {
+namespace {
+
+namespace fs = std::filesystem;
+
+class NcclTuner : public testing::Test {
+ protected:
+  void SetUp() override {
+    // Of this process alone: as if every rank had a disk of its own.
+    folder_ = fs::temp_directory_path() / fmt::format("octet-agreement-{}", ::getpid());
+    fs::create_directories(folder_);
+    plugin_ = folder_ / "libnccl-tuner-octet.so";
+    std::ofstream(plugin_) << "a library";
+    unset();
+  }
+  void TearDown() override {
+    unset();
+    fs::remove_all(folder_);
+  }
+  static void unset() {
+    unsetenv("OCTET_TUNING_FILE");
+    unsetenv("NCCL_TUNER_PLUGIN");
+  }
+
+  /// A tuning file of this rank, for this cluster.
+  NcclSettings settings(const std::string& cluster) {
+    const std::string file = folder_ / "tuning.json";
+    TuningFile tuning{.cluster = cluster,
+                      .fabric = "roce",
+                      .nccl = "2.28.9",
+                      .provenance = {},
+                      .constants = {},
+                      .fits = {},
+                      .choices = {}};
+    write_tuning_file(file, tuning);
+    NcclSettings settings;
+    settings.tuning_file = file;
+    return settings;
+  }
+  std::string node() const { return fmt::format("node-{}", hosts_->rank()); }
+  /// What is said; empty: nothing.
+  std::string refusal(const NcclSettings& settings) {
+    try {
+      set_tuner_environment(settings, folder_);
+      require_same_tuner(*hosts_, node(), tuner_state());
+      return "";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ExitCode::usage);
+      return error.what();
+    }
+  }
+  bool several() const { return hosts_->size() > 1; }
+  bool last() const { return hosts_->rank() == hosts_->size() - 1; }
+  std::string last_node() const { return fmt::format("node-{}", hosts_->size() - 1); }
+
+  std::unique_ptr<Stream> stream_ = cpu_device().make_stream();
+  std::unique_ptr<Communicator> hosts_ = make_mpi_communicator(*stream_, "hosts");
+  fs::path folder_, plugin_;
+};
+
+TEST_F(NcclTuner, TheSameFileInDifferentPlacesIsAccepted) {
+  EXPECT_EQ(refusal(settings("one")), "");
+  EXPECT_EQ(std::getenv("NCCL_TUNER_PLUGIN"), plugin_.string());
+  EXPECT_EQ(std::getenv("OCTET_TUNING_FILE"), (folder_ / "tuning.json").string());
+}
+
+TEST_F(NcclTuner, NoTunerIsAccepted) {
+  EXPECT_EQ(refusal({}), "");
+  EXPECT_EQ(std::getenv("NCCL_TUNER_PLUGIN"), nullptr);
+}
+
+TEST_F(NcclTuner, TheNodeWhoseFileDiffersIsNamedOnEveryRank) {
+  const std::string said = refusal(settings(last() ? "other" : "one"));
+  if (!several()) {
+    EXPECT_EQ(said, "");
+    return;
+  }
+  EXPECT_NE(said.find("tuned differently from node to node"), std::string::npos) << said;
+  EXPECT_NE(said.find(fmt::format("; node(s) {}, 1 rank(s): tuning file ", last_node())), std::string::npos) << said;
+  std::string others = "node-0";
+  for (int r = 1; r < hosts_->size() - 1; ++r) others += fmt::format(", node-{}", r);
+  EXPECT_NE(said.find(fmt::format(": node(s) {}, {} rank(s): ", others, hosts_->size() - 1)), std::string::npos)
+      << said;
+}
+
+TEST_F(NcclTuner, ARankWithoutAFileIsNamed) {
+  const std::string said = refusal(last() && several() ? NcclSettings() : settings("one"));
+  EXPECT_EQ(said.find(last_node() + ", 1 rank(s): plugin none") != std::string::npos, several()) << said;
+}
+
+TEST_F(NcclTuner, AFileMissingOnOneNodeIsNamed) {
+  const NcclSettings wanted = settings("one");
+  if (last()) fs::remove(wanted.tuning_file);
+  const std::string said = refusal(wanted);
+  EXPECT_NE(said.find(several() ? "tuning.json (none), plugin" : "there is no such file; expected a tuning file"),
+            std::string::npos)
+      << said;
+  EXPECT_NE(said.find(several() ? last_node() : "tuning.json"), std::string::npos) << said;
+}
+
+TEST_F(NcclTuner, AnotherPluginOnOneNodeIsNamed) {
+  if (last()) std::ofstream(plugin_) << "another library";
+  const std::string said = refusal(settings("one"));
+  EXPECT_EQ(said.find(last_node()) != std::string::npos, several()) << said;
+}
+
+TEST_F(NcclTuner, AFileThatDoesNotReadIsRefused) {
+  NcclSettings wanted = settings("one");
+  std::ofstream(wanted.tuning_file) << "{}";
+  EXPECT_NE(refusal(wanted).find("octet_tuning is missing"), std::string::npos);
+}
+
+TEST_F(NcclTuner, AMissingPluginIsRefused) {
+  fs::remove(plugin_);
+  EXPECT_NE(refusal(settings("one")).find("libnccl-tuner-octet.so, which is not there; expected a library"),
+            std::string::npos);
+}
+
+TEST_F(NcclTuner, AnEnvironmentThatSaysOtherwiseIsRefused) {
+  setenv("OCTET_TUNING_FILE", "/other.json", 1);
+  EXPECT_NE(refusal(settings("one")).find("but OCTET_TUNING_FILE is /other.json; expected one of them"),
+            std::string::npos);
+  unset();
+  setenv("NCCL_TUNER_PLUGIN", "libnccl-tuner-ofi.so", 1);
+  EXPECT_NE(refusal(settings("one")).find("NCCL_TUNER_PLUGIN is libnccl-tuner-ofi.so, which does not read it"),
+            std::string::npos);
+}
+
+TEST_F(NcclTuner, AFileThatNothingReadsIsRefused) {
+  setenv("OCTET_TUNING_FILE", settings("one").tuning_file.c_str(), 1);
+  EXPECT_NE(refusal({}).find("but NCCL_TUNER_PLUGIN is not set: nothing reads the file"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace octet

@@ -1,0 +1,96 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/data/support.h"
+#include "tests/support/run_command.h"
+
+namespace octet::test {
+namespace {
+
+const std::string doctor = OCTET_BIN_DIR "/octet doctor ";
+const std::string fixtures = OCTET_SOURCE_DIR "/tests/cluster/doctor/";
+
+void expect_in(const std::string& part, const std::string& text) {
+  EXPECT_NE(text.find(part), std::string::npos) << "no " << part << " in: " << text;
+}
+
+// The machine of the tests, whatever it has: one object on one line, and an exit code that agrees with it.
+TEST(DoctorCommand, ThisMachine) {
+  const CommandResult r = run_command(doctor + "--json");
+  const auto report = nlohmann::json::parse(r.out);
+  EXPECT_EQ(std::ranges::count(r.out, '\n'), 1);
+  EXPECT_EQ(r.exit_code, report.at("healthy") ? 0 : 76) << r.all();
+  bool gpus = false;
+  for (const auto& f : report.at("findings")) {
+    gpus = gpus || (f.at("check") == "gpu.count" && f.at("state") == "ok");
+    const bool of_gpus = f.at("check").get<std::string>().starts_with("gpu.");
+    EXPECT_TRUE(gpus || !of_gpus || f.at("state") != "ok") << f;
+  }
+}
+
+TEST(DoctorCommand, ANodeThatIsNotWhatItsProfileSays) {
+  const CommandResult good =
+      run_command(doctor + "--profile ibm-infiniband --run-dir /gpfs/run --root " + fixtures + "good");
+  EXPECT_EQ(good.exit_code, 0) << good.all();
+  expect_in("0 warning, 0 bad, 0 not present", good.out);
+  const CommandResult bad =
+      run_command(doctor + "--profile ibm-infiniband --run-dir /gpfs/run --root " + fixtures + "bad");
+  EXPECT_EQ(bad.exit_code, 76) << bad.all();
+  expect_in("bad         gpu.count             7 (NVIDIA H100 80GB HBM3)\n", bad.out);
+  expect_in("expected: 8, as ibm-infiniband says\n", bad.out);
+  const CommandResult other = run_command(doctor + "--profile grand-teton --json --root " + fixtures + "bad");
+  EXPECT_EQ(other.exit_code, 76) << other.all();
+  EXPECT_FALSE(nlohmann::json::parse(other.out).at("healthy"));
+}
+
+TEST(DoctorCommand, Environment) {
+  const CommandResult r = run_command(doctor + "--env --profile ibm-infiniband --root " + fixtures + "bad");
+  EXPECT_EQ(r.exit_code, 76) << r.all();
+  expect_in("8 variables are set; NCCL 2.28.5\n", r.out);
+  expect_in("bad         NCCL_ALGO                  Tree\n", r.out);
+  const CommandResult good = run_command(doctor + "--env --root " + fixtures + "good");
+  EXPECT_EQ(good.exit_code, 0) << good.all();
+  const CommandResult given = run_command("env -i NCCL_SOCKET_MAGIC=1 " + doctor + "--env --nccl 2.30.7");
+  expect_in("ok          NCCL_SOCKET_MAGIC", given.out);
+}
+
+// Two tasks as srun starts them on two nodes, the first of which waits for the other.
+TEST(DoctorCommand, AllNodesOfAStep) {
+  const TempFolder folder;
+  const auto task = [&](const char* id, const char* node) {
+    return fmt::format("SLURM_STEP_NUM_NODES=2 SLURM_PROCID={} SLURMD_NODENAME={} {} --allocation {}", id, node, doctor,
+                       folder / "all");
+  };
+  const CommandResult r = run_command(task("0", "n1") + " & " + task("1", "n2") + "; wait $!");
+  EXPECT_EQ(r.exit_code, run_command(doctor).exit_code) << r.all();
+  expect_in("n1    ", r.out);
+  expect_in("n2    ", r.out);
+  expect_in("clock.skew", r.out);
+  const CommandResult again = run_command(doctor + "--allocation " + (folder / "all"));
+  EXPECT_EQ(again.out, r.out);
+  write_bytes(folder / "all/n3.json", "");
+  EXPECT_EQ(run_command(doctor + "--allocation " + (folder / "all")).exit_code, 76);
+}
+
+TEST(DoctorCommand, ANodeThatDoesNotReportIsMissed) {
+  const TempFolder folder;
+  const CommandResult r = run_command(fmt::format(
+      "SLURM_STEP_NUM_NODES=2 SLURM_PROCID=0 SLURMD_NODENAME=n1 {} --allocation {} --wait 1", doctor, folder / "all"));
+  EXPECT_EQ(r.exit_code, 76) << r.all();
+  expect_in("1 reported", r.out);
+}
+
+TEST(DoctorCommand, Usage) {
+  EXPECT_EQ(run_command(doctor + "--root /no/such/folder").exit_code, 64);
+  EXPECT_EQ(run_command(doctor + "--profile no-such-cluster").exit_code, 64);
+  EXPECT_EQ(run_command(doctor + "--nccl 2.28.9").exit_code, 64);
+  EXPECT_EQ(run_command(doctor + "--wait 3").exit_code, 64);
+  EXPECT_EQ(run_command(doctor + "extra").exit_code, 64);
+  EXPECT_EQ(run_command(doctor + "--allocation /no/such/folder").exit_code, 64);
+}
+
+}  // namespace
+}  // namespace octet::test

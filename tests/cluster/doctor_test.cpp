@@ -1,0 +1,361 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "src/cluster/doctor/allocation.h"
+#include "src/cluster/doctor/hca.h"
+#include "src/cluster/doctor/known_versions.h"
+#include "src/cluster/doctor/nccl_library.h"
+#include "src/cluster/doctor/node_report.h"
+#include "src/cluster/doctor/version.h"
+#include "tests/data/support.h"
+
+namespace octet {
+namespace {
+
+using test::TempFolder;
+using test::write_bytes;
+
+const std::string fixtures = OCTET_SOURCE_DIR "/tests/cluster/doctor/";
+
+/// What the two snapshots should be.
+ClusterProfile expected_node() {
+  ClusterProfile p = read_profile("ibm-infiniband");
+  return p;
+}
+
+/// State and texts of all findings of one check, a line each.
+std::string lines_of_check(const Findings& findings, const std::string& check) {
+  std::string out;
+  for (const Finding& f : findings) {
+    if (f.check == check) out += fmt::format("{}: {}\n", name_of(f.state), f.seen);
+  }
+  return out;
+}
+
+Findings examine_snapshot(const std::string& folder, const ClusterProfile* profile) {
+  const Machine machine(folder);
+  return examine({machine, profile, "/gpfs/run"});
+}
+
+/// A snapshot of its own: a copy of a good node, with files changed.
+class Changed {
+ public:
+  Changed() {
+    std::filesystem::copy(fixtures + "good", folder_.path(),
+                          std::filesystem::copy_options::recursive | std::filesystem::copy_options::overwrite_existing);
+  }
+  Changed& with(const std::string& file, const std::string& text) {
+    write_bytes(folder_ / file, text);
+    return *this;
+  }
+  Changed& without(const std::string& file) {
+    std::filesystem::remove_all(folder_ / file);
+    return *this;
+  }
+  std::string check(const std::string& name, const ClusterProfile* profile) const {
+    return lines_of_check(examine_snapshot(folder_.path(), profile), name);
+  }
+  const TempFolder& folder() const { return folder_; }
+
+ private:
+  TempFolder folder_;
+};
+
+TEST(Doctor, AGoodNodeIsAllOk) {
+  const ClusterProfile profile = expected_node();
+  for (const Finding& f : examine_snapshot(fixtures + "good", &profile)) {
+    EXPECT_EQ(f.state, State::ok) << f.check << ": " << f.seen;
+  }
+}
+
+TEST(Doctor, EveryCheckSeesWhatIsWrongWithABadNode) {
+  const ClusterProfile profile = expected_node();
+  const Findings findings = examine_snapshot(fixtures + "bad", &profile);
+  const std::pair<const char*, const char*> expected[] = {
+      {"gpu.count", "bad: 7 (NVIDIA H100 80GB HBM3)\n"},
+      {"gpu.ecc", "bad: GPU 3: 2 uncorrected\n"},
+      {"gpu.remapped_rows", "bad: 00000000:4E:00.0: a row waits for its remapping\n"},
+      {"gpu.clocks", "bad: GPU 5: thermal slowdown by hardware\n"},
+      {"gpu.xid",
+       "ok: Xid 13, exception in a kernel, on 0000:1b:00 (1x): the GPU is well\n"
+       "ok: Xid 45, cleanup after a program, on 0000:d1:00 (1x): the GPU is well\n"
+       "warning: Xid 63, a row of memory is to be remapped, on 0000:4e:00 (1x)\n"
+       "bad: Xid 79, GPU has fallen off the bus, on 0000:d1:00 (1x)\n"
+       "warning: Xid 999, see the catalog, on 0000:29:00 (1x)\n"},
+      {"gpu.nvlink", "bad: GPU 2: 16 up, 2 down\n"},
+      {"hca.count", "bad: without mlx5_7: 7 (mlx5_0, mlx5_1, mlx5_2, mlx5_3, mlx5_4, mlx5_5, mlx5_6)\n"},
+      {"hca.state", "bad: mlx5_4 is DOWN\n"},
+      {"hca.rate", "bad: mlx5_2: 200 Gb/sec (2X NDR)\n"},
+      {"hca.errors", "warning: mlx5_6 symbol_error 31\n"},
+      {"hca.link", "bad: mlx5_4 is Polling, mlx5_5 has found no subnet manager\n"},
+      {"pci.acs", "bad: on, on 1 bridges: 17:01.0\n"},
+      {"pci.gpu_direct", "bad: no nvidia_peermem; closed kernel modules, Linux 5.4.0\n"},
+      {"versions.driver", "warning: 565.57.01: programs built with CUDA 13 do not start\n"},
+      {"versions.nccl", "bad: 2.28.5: operations of main and proxy thread can change places, which hangs large jobs\n"},
+      {"limits.locked_memory", "bad: 65536 bytes\n"},
+      {"limits.stack", "warning: unlimited\n"},
+      {"limits.shared_memory", "warning: 0.1 GiB free\n"},
+      {"memory.size", "bad: 1007 GiB\n"},
+      {"cpu.cores", "bad: 48 CPUs\n"},
+      {"memory.huge_pages", "warning: transparent: never\n"},
+      {"clock", "warning: 2.730041122 seconds slow of NTP time\n"},
+      {"launch.mpi", "bad: Slurm offers none, pmix, pmix_v4\n"},
+      {"storage.space", "bad: 0.5 GiB free on /gpfs for /gpfs/run\n"},
+      {"storage.locks",
+       "bad: flock in /gpfs/run ended with 65: flock: /gpfs/run/.octet-doctor: Function not implemented\n"},
+  };
+  for (const auto& [check, text] : expected) EXPECT_EQ(lines_of_check(findings, check), text) << check;
+  for (const Finding& f : findings) {
+    const bool is_fault = f.state == State::bad || f.state == State::warning;
+    EXPECT_EQ(is_fault, !f.expected.empty()) << f.check;
+    EXPECT_EQ(is_fault, !f.advice.empty()) << f.check;
+  }
+}
+
+TEST(Doctor, WithNothingThereHardwareIsNeverOk) {
+  const TempFolder empty;
+  const ClusterProfile profile = expected_node();
+  for (const Finding& f : examine_snapshot(empty.path(), nullptr)) EXPECT_EQ(f.state, State::absent) << f.check;
+  const Findings expected = examine_snapshot(empty.path(), &profile);
+  for (const char* check : {"gpu.count", "hca.count", "versions.driver", "versions.cuda", "versions.nccl"}) {
+    EXPECT_TRUE(lines_of_check(expected, check).starts_with("bad: ")) << check;
+  }
+  for (const Finding& f : expected) EXPECT_TRUE(f.state == State::absent || f.state == State::bad) << f.check;
+}
+
+TEST(Doctor, APortThatNobodyUsesIsNoFault) {
+  ClusterProfile profile = expected_node();
+  const std::string unused =
+      "\nCA 'mlx5_8'\n\tNumber of ports: 1\n\tPort 1:\n\t\tState: Down\n\t\tPhysical state: Disabled\n"
+      "\t\tSM lid: 0\n\t\tLink layer: Ethernet\n";
+  const Machine good(fixtures + "good");
+  Changed node;
+  node.with("commands/ibstat", good.run("ibstat", {}).out + unused);
+  EXPECT_EQ(node.check("hca.link", &profile), "ok: all 8 LinkUp\n");  // the profile names the others
+  profile.nics.hca.clear();
+  EXPECT_EQ(node.check("hca.link", &profile), "warning: mlx5_8 is Disabled\n");
+  profile.nics.per_node = 9;
+  EXPECT_EQ(node.check("hca.link", &profile), "bad: mlx5_8 is Disabled\n");
+}
+
+TEST(Doctor, WithoutIbstatNothingIsKnownOfLinks) {
+  const ClusterProfile profile = expected_node();
+  EXPECT_EQ(Changed().without("commands/ibstat").check("hca.link", &profile), "not present: ibstat is not there\n");
+  EXPECT_EQ(Changed().with("commands/ibstat", "").check("hca.link", &profile), "not present: ibstat lists no port\n");
+}
+
+TEST(Doctor, WithoutAProfileAGpuThatTheDriverHasAndNvidiaSmiHasNotIsAWarning) {
+  EXPECT_EQ(Changed().with("commands/nvidia-smi-gpus", "0, NVIDIA H100 80GB HBM3\n").check("gpu.count", nullptr),
+            "warning: 1 (NVIDIA H100 80GB HBM3)\n");
+}
+
+TEST(Doctor, GpusWithoutEccAndRowsThatFailed) {
+  EXPECT_EQ(Changed().with("commands/nvidia-smi-ecc", "0, Disabled, [N/A]\n").check("gpu.ecc", nullptr),
+            "warning: ECC is not on: GPU 0: Disabled\n");
+  EXPECT_EQ(
+      Changed().with("commands/nvidia-smi-rows", "00000000:1B:00.0, 9, No, Yes\n").check("gpu.remapped_rows", nullptr),
+      "bad: 00000000:1B:00.0: a row could not be remapped\n");
+  EXPECT_EQ(
+      Changed().with("commands/nvidia-smi-clocks", "0, Not Active, Not Active, Active\n").check("gpu.clocks", nullptr),
+      "warning: GPU 0: thermal slowdown by software\n");
+  EXPECT_EQ(Changed()
+                .with("commands/nvidia-smi-ecc", "Field is not valid")
+                .with("commands/nvidia-smi-ecc.exit", "2")
+                .check("gpu.ecc", nullptr),
+            "not present: nvidia-smi ended with 2: Field is not valid\n");
+}
+
+TEST(Doctor, AKernelLogThatMayNotBeReadSaysNothing) {
+  EXPECT_EQ(Changed()
+                .with("commands/dmesg", "dmesg: read kernel buffer failed: Operation not permitted")
+                .with("commands/dmesg.exit", "1")
+                .check("gpu.xid", nullptr),
+            "not present: dmesg ended with 1: dmesg: read kernel buffer failed: Operation not permitted\n");
+}
+
+TEST(Doctor, CardsThatTheProfileDoesNotNameMayBeDown) {
+  ClusterProfile profile = expected_node();
+  Changed node;
+  node.with("sys/class/infiniband/mlx5_8/ports/1/state", "2: INIT")
+      .with("sys/class/infiniband/mlx5_8/ports/1/rate", "10 Gb/sec (4X SDR)");
+  EXPECT_EQ(node.check("hca.state", &profile), "ok: all 8 ACTIVE\n");
+  EXPECT_EQ(node.check("hca.state", nullptr), "warning: mlx5_8 is INIT\n");
+  profile.nics.hca.clear();  // any eight will do
+  EXPECT_EQ(node.check("hca.state", &profile), "warning: mlx5_8 is INIT\n");
+  node.with("sys/class/infiniband/mlx5_0/ports/1/state", "1: DOWN");
+  EXPECT_EQ(node.check("hca.state", &profile), "bad: mlx5_0 is DOWN, mlx5_8 is INIT\n");
+}
+
+TEST(Doctor, ErrorsThatRiseAreFound) {
+  const Hca before{.name = "mlx5_0",
+                   .state = "ACTIVE",
+                   .link_layer = "",
+                   .firmware = "",
+                   .rate = "",
+                   .errors = {{"symbol_error", 3}, {"link_downed", 1}}};
+  Hca after = before;
+  EXPECT_TRUE(risen_errors({before}, {after}).empty());
+  after.errors["symbol_error"] = 15;
+  EXPECT_EQ(risen_errors({before}, {after}), std::vector<std::string>{"mlx5_0 symbol_error +12"});
+}
+
+TEST(Doctor, AcsInAVirtualMachineAndForThoseWhoMayNotSee) {
+  const std::string bridge =
+      "17:01.0 PCI bridge: x\n\t\tACSCtl:\tSrcValid+ ReqRedir-\n1b:00.0 3D controller: NVIDIA x\n";
+  Changed node;
+  node.with("commands/lspci", bridge).with("proc/cpuinfo", "processor : 0\nflags : fpu hypervisor\n");
+  EXPECT_EQ(node.check("pci.acs", nullptr), "warning: on, on 1 bridges: 17:01.0\n");
+  node.with("commands/lspci",
+            "17:01.0 PCI bridge: x\n\tCapabilities: <access denied>\n1b:00.0 3D controller: NVIDIA x\n");
+  EXPECT_EQ(node.check("pci.acs", nullptr), "not present: lspci shows capabilities to root alone\n");
+  node.with("commands/lspci", "17:01.0 PCI bridge: x\n\t\tACSCtl:\tSrcValid+ ReqRedir+\n");
+  EXPECT_EQ(node.check("pci.acs", nullptr), "not present: no NVIDIA GPU on the bus\n");
+}
+
+TEST(Doctor, DmaBufTakesThePlaceOfPeermem) {
+  EXPECT_EQ(Changed().with("proc/modules", "mlx5_ib 1 0 - Live 0x0\n").check("pci.gpu_direct", nullptr),
+            "ok: dma-buf: open kernel modules, Linux 5.15.0\n");
+}
+
+TEST(Doctor, TheClockBySystemd) {
+  EXPECT_EQ(Changed().without("commands/chronyc").with("commands/timedatectl", "yes").check("clock", nullptr),
+            "ok: kept by a time server\n");
+  EXPECT_EQ(Changed().without("commands/chronyc").with("commands/timedatectl", "no").check("clock", nullptr),
+            "warning: not kept by a time server\n");
+}
+
+TEST(Doctor, SrunsDefaultForMpi) {
+  EXPECT_EQ(Changed().with("commands/scontrol-config", "MpiDefault = none").check("launch.mpi", nullptr),
+            "warning: pmi2 is there; srun's default is none\n");
+  EXPECT_EQ(Changed()
+                .with("commands/scontrol-config", "MpiDefault = none")
+                .with("commands/env", "SLURM_MPI_TYPE=pmi2")
+                .check("launch.mpi", nullptr),
+            "ok: pmi2, srun's default\n");
+}
+
+TEST(Doctor, AFileSystemWithoutLocksIsFineWhereTheProfileKnows) {
+  Changed node;
+  node.with("commands/flock", "no").with("commands/flock.exit", "65");
+  ClusterProfile profile = expected_node();
+  EXPECT_EQ(node.check("storage.locks", &profile).substr(0, 4), "bad:");
+  profile.file_systems = {{.path = "/gpfs", .kind = "gpfs", .advice = "", .locks = false}};
+  EXPECT_EQ(node.check("storage.locks", &profile), "ok: not used: /gpfs has none, as ibm-infiniband says\n");
+}
+
+TEST(Doctor, VersionsCompareAsNumbers) {
+  EXPECT_EQ(parse_version("NCCL version 2.28.9+cuda13.0"), (Version{2, 28, 9}));
+  EXPECT_TRUE(parse_version("none").empty());
+  EXPECT_TRUE(in_range({2, 28, 10}, "2.28.9", ""));
+  EXPECT_FALSE(in_range({2, 9}, "2.28", ""));
+  EXPECT_TRUE(in_range({2, 28, 9}, "", "2.28"));
+  EXPECT_FALSE(in_range({2, 28, 9}, "", "2.28.8"));
+  EXPECT_TRUE(in_range({2, 28}, "2.28", "2.28"));
+}
+
+TEST(Doctor, KnownBadVersionsOfTheRepository) {
+  const auto list = read_known_versions();
+  const auto state = [&](const char* software, const char* version) {
+    return judge_version(list, software, version).front().state;
+  };
+  EXPECT_EQ(state("nccl", "2.28.9"), State::ok);
+  EXPECT_EQ(state("nccl", "2.28.8"), State::bad);
+  EXPECT_EQ(state("nccl", "2.28.3"), State::bad);
+  EXPECT_EQ(state("nccl", "2.27.7"), State::ok);
+  EXPECT_EQ(state("nccl", "2.17.1"), State::bad);
+  EXPECT_EQ(state("nccl", "2.20.5"), State::warning);
+  EXPECT_EQ(state("driver", "580.65.06"), State::ok);
+  EXPECT_EQ(state("driver", "579.1"), State::warning);
+  EXPECT_EQ(state("driver", "470.1"), State::bad);
+}
+
+TEST(Doctor, NcclsVersionIsFoundAcrossBlocksOfTheFile) {
+  const std::string text = "NCCL version 2.27.7+cuda12.9";
+  for (const std::size_t before : {(std::size_t{1} << 22) - 5, (std::size_t{1} << 22) - 20, std::size_t{0}}) {
+    Changed node;
+    node.with("opt/nccl/lib/libnccl.so.2", std::string(before, '.') + text + std::string(100, '.'));
+    EXPECT_EQ(find_nccl(Machine(node.folder().path())).version, "2.27.7") << before;
+  }
+}
+
+TEST(RunProgram, TellsEndsApart) {
+  const ProgramResult good = run_program({"sh", "-c", "echo out; echo err >&2"}, 30);
+  EXPECT_TRUE(good.succeeded());
+  EXPECT_EQ(good.out + good.err, "out\nerr\n");
+  EXPECT_EQ(run_program({"sh", "-c", "echo why >&2; exit 3"}, 30).failure("sh"), "sh ended with 3: why");
+  EXPECT_EQ(run_program({"sh", "-c", "kill -9 $$"}, 30).exit_code, 137);
+  EXPECT_EQ(run_program({"octet-no-such-program"}, 30).failure("x"), "x is not there");
+  EXPECT_EQ(run_program({"sh", "-c", "head -c 300000 /dev/zero"}, 30).out.size(), 300000U);
+}
+
+TEST(RunProgram, EndsOneThatDoesNotAnswer) {
+  const ProgramResult slow = run_program({"sh", "-c", "echo begun; sleep 1000 & wait"}, 0.2);
+  EXPECT_TRUE(slow.timed_out);
+  EXPECT_EQ(slow.out, "begun\n");
+  EXPECT_EQ(slow.failure("sh"), "sh did not answer in time");
+}
+
+TEST(NodeReport, JsonReadsBack) {
+  const NodeReport report{.node = "n\"1",
+                          .time = 1.5,
+                          .versions = {{"nccl", "2.28.9"}},
+                          .findings = {{"gpu.count", State::absent, "s\xff", "e", "a"}, good("clock", "fine")}};
+  const std::string json = to_json(report);
+  EXPECT_EQ(json.find('\n'), std::string::npos);
+  EXPECT_NE(json.find(R"("healthy":true)"), std::string::npos) << json;
+  EXPECT_NE(json.find(R"("state":"not present")"), std::string::npos) << json;
+  const NodeReport back = parse_report(json, "x.json");
+  EXPECT_EQ(back.node, report.node);
+  EXPECT_EQ(back.versions, report.versions);
+  EXPECT_EQ(to_json(back), json);
+  EXPECT_NE(test::error_of([] { parse_report("{}", "x.json"); }).find("x.json: expected what octet doctor"),
+            std::string::npos);
+}
+
+TEST(NodeReport, VersionsOfANode) {
+  const Machine machine(fixtures + "bad");
+  const auto versions = examine_node({machine, nullptr, "/gpfs/run"}).versions;
+  const std::map<std::string, std::string> expected = {{"driver", "565.57.01"},
+                                                       {"firmware", "1 x 28.35.2000, 6 x 28.39.1002"},
+                                                       {"gpus", "8 x NVIDIA H100 80GB HBM3"},
+                                                       {"hcas", "1 x 200 Gb/sec (2X NDR), 6 x 400 Gb/sec (4X NDR)"},
+                                                       {"kernel", "5.4.0-150-generic"},
+                                                       {"nccl", "2.28.5"}};
+  EXPECT_EQ(versions, expected);
+}
+
+NodeReport node(const std::string& name, double time, const std::string& nccl, const std::string& kernel) {
+  return {.node = name, .time = time, .versions = {{"nccl", nccl}, {"kernel", kernel}}, .findings = {}};
+}
+
+TEST(Allocation, NodesThatDifferFromTheMajorityAreNamed) {
+  const Findings f = compare_nodes({node("a", 100, "2.28.9", "6.1"), node("b", 101, "2.27.7", "6.1"),
+                                    node("c", 109, "2.28.9", "6.2"), node("d", 100, "2.28.9", "6.1")},
+                                   4);
+  EXPECT_EQ(to_text(f).substr(0, to_text(f).find('\n')), "warning     clock.skew            9.0 s between a and c");
+  EXPECT_EQ(lines_of_check(f, "same.nccl"), "bad: 2.27.7 on b\n");
+  EXPECT_EQ(lines_of_check(f, "same.kernel"), "warning: 6.2 on c\n");
+  EXPECT_FALSE(healthy(f));
+  EXPECT_TRUE(healthy(compare_nodes({node("a", 100, "x", "y"), node("b", 104, "x", "y")}, 2)));
+  EXPECT_EQ(lines_of_check(compare_nodes({node("a", 100, "x", "y"), node("b", 161, "x", "y")}, 2), "clock.skew"),
+            "bad: 61.0 s between a and b\n");
+  EXPECT_EQ(lines_of_check(compare_nodes({node("a", 100, "x", "y")}, 2), "nodes"), "bad: 1 reported\n");
+}
+
+TEST(Allocation, ANodeThatCouldNotFinishIsUnhealthy) {
+  const TempFolder folder;
+  EXPECT_NE(test::error_of([&] { read_reports(folder.path()); }).find("expected files NODE.json"), std::string::npos);
+  write_bytes(folder / "b.json", "");
+  NodeReport a = node("a", 100, "x", "y");
+  a.findings = {{"clock", State::warning, "s", "e", "x"}};
+  write_bytes(folder / "a.json", to_json(a));
+  write_bytes(folder / "log.txt", "not read");
+  const auto reports = read_reports(folder.path());
+  EXPECT_EQ(node_table(reports), "a     healthy  warning: clock\nb     unhealthy  bad: doctor\n");
+  EXPECT_TRUE(compare_nodes(reports, 2).empty());  // one whole report: nothing to compare
+}
+
+}  // namespace
+}  // namespace octet

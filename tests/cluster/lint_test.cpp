@@ -1,0 +1,209 @@
+#include "src/cluster/environment/lint.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "src/cluster/doctor/version.h"
+#include "src/cluster/environment.h"
+#include "src/cluster/environment/effective.h"
+#include "src/cluster/environment/value_check.h"
+#include "src/cluster/share_folder.h"
+
+namespace octet {
+namespace {
+
+const VariableTable& table() {
+  static const VariableTable table = read_variable_table();
+  return table;
+}
+
+/// "STATE: ADVICE" of the finding of a variable that is alone in the environment; several in as many lines.
+std::string one(const std::string& name, const std::string& value, const std::string& nccl = "2.28.9",
+                const ClusterProfile* profile = nullptr) {
+  std::string out;
+  for (const Finding& f : lint(table(), {{name, value}}, nccl, profile)) {
+    if (f.check == name) out += fmt::format("{}: {} {}\n", name_of(f.state), f.expected, f.advice);
+  }
+  return out;
+}
+
+struct Rule {
+  const char *name, *value, *state, *part;  ///< of the first finding's text
+};
+
+TEST(Lint, ReasonsThatEndWithAReleaseAreSaidThen) {
+  const ClusterProfile roce = read_profile("ibm-roce");
+  EXPECT_EQ(one("NCCL_NVLS_ENABLE", "1", "2.28.9", &roce).find("measure without it"), std::string::npos);
+  EXPECT_NE(one("NCCL_NVLS_ENABLE", "1", "2.29.2", &roce).find("set for NCCL before 2.29"), std::string::npos);
+  EXPECT_EQ(one("NCCL_NVLS_ENABLE", "0", "2.29.2", &roce).find("measure without it"), std::string::npos);
+  EXPECT_EQ(one("NCCL_NVLS_ENABLE", "1", "2.29.2", nullptr).find("measure without it"), std::string::npos);
+}
+
+TEST(Lint, Rules) {
+  const Rule rules[] = {
+      {"NCCL_IB_TIMEOUT", "22", "ok", "until a message is sent again"},
+      {"NCCL_IB_TIMEOUT", "20", "ok", "this is the default"},
+      {"NCCL_IB_TIMEOUT", "0x16", "ok", "until a message is sent again"},
+      {"NCCL_IB_TIMEOUT", "32", "warning", "0 to 31"},
+      {"NCCL_IB_TIMEOUT", "twenty", "warning", "0 to 31"},
+      {"NCCL_IB_TIMEOUT", "23", "warning", "after minutes"},
+      {"NCCL_IB_TIMEOUT", "0", "bad", "no time limit"},
+      {"NCCL_IB_TIMEOUTS", "22", "warning", "nearest: NCCL_IB_TIMEOUT"},
+      {"NCCL_FOO_BAR_BAZ", "1", "warning", "no release of NCCL"},
+      {"NCCL_IB_RETRY_CNT", "10", "warning", "0 to 7"},
+      {"NCCL_IB_HCA", "mlx5_1", "warning", "mlx5_1 also takes mlx5_10 to mlx5_19"},
+      {"NCCL_IB_HCA", "^mlx5_1", "warning", "also leaves out mlx5_10"},
+      {"NCCL_IB_HCA", "=mlx5_1:1,mlx5_2", "ok", "verbs devices to use"},
+      {"NCCL_IB_HCA", "mlx5", "warning", "mlx5 also takes mlx50"},
+      {"NCCL_IB_HCA", "ibp", "ok", "verbs devices to use"},
+      {"NCCL_ALGO", "ring", "warning", "pinned"},
+      {"NCCL_ALGO", "NVLSTree", "bad", "does not fall back on rings"},
+      {"NCCL_ALGO", "rings", "bad", "\"rings\""},
+      {"NCCL_ALGO", "ring,tree;allreduce:^tree", "warning", "pinned"},
+      {"NCCL_ALGO", "ring;tree", "bad", "FUNCTION:NAMES"},
+      {"NCCL_PROTO", "LL128", "bad", "corrupted"},
+      {"NCCL_PROTO", "^LL128", "warning", "pinned"},
+      {"NCCL_NVLS_ENABLE", "2", "bad", "can hang"},
+      {"NCCL_NVLS_ENABLE", "1", "ok", "NVLink SHARP"},
+      {"NCCL_SOCKET_MAGIC", "0x12", "warning", "NCCL 2.28.9 does not read it, from 2.30"},
+      {"NCCL_WORK_FIFO_DEPTH", "1", "warning", "up to 2.21.5"},
+      {"NCCL_IB_NET_LATENCY", "50", "warning", "has no effect"},
+      {"NCCL_CHECKS_DISABLE", "1", "warning", "NCCL_CHECK_POINTERS"},
+      {"NCCL_ASYNC_ERROR_HANDLING", "1", "warning", "PyTorch"},
+      {"TORCH_NCCL_BLOCKING_WAIT", "1", "warning", "PyTorch"},
+      {"NCCL_COMM_BLOCKING", "1", "bad", "cannot be aborted"},
+      {"NCCL_P2P_DISABLE", "1", "bad", "NVLink is not used"},
+      {"NCCL_DEBUG", "warn", "ok", "what NCCL logs"},
+      {"NCCL_DEBUG", "LOUD", "warning", "one of VERSION, WARN"},
+      {"UCX_TLS", "all", "warning", "tcp,self,sm"},
+      {"UCX_TLS", "tcp,self,sm", "ok", "transports"},
+      {"UCX_TLZ", "tcp", "warning", "nearest: UCX_TLS"},
+      {"MPIR_CVAR_ODD_EVEN_CLIQUES", "1", "warning", "for tests"},
+      {"MPIR_CVAR_UNHEARD_OF", "1", "warning", "not among the variables of MPICH"},
+      {"FI_PROVIDER", "tcp", "warning", "not EFA"},
+      {"FI_PROVIDER", "efa", "ok", "providers"},
+  };
+  for (const Rule& rule : rules) {
+    const std::string text = one(rule.name, rule.value);
+    EXPECT_TRUE(text.starts_with(rule.state)) << rule.name << '=' << rule.value << ": " << text;
+    EXPECT_NE(text.find(rule.part), std::string::npos) << rule.name << '=' << rule.value << ": " << text;
+  }
+  EXPECT_TRUE(lint(table(), {{"PATH", "/bin"}, {"MY_NCCL_X", "1"}}, "2.28.9", nullptr).empty());
+}
+
+TEST(Lint, ReleasesMatter) {
+  EXPECT_TRUE(one("NCCL_NVLS_ENABLE", "2", "2.29.2").starts_with("ok"));
+  EXPECT_TRUE(one("NCCL_NVLS_ENABLE", "2", "2.26.2").starts_with("ok"));
+  EXPECT_TRUE(one("NCCL_NVLS_ENABLE", "2", "").starts_with("ok"));  // nobody knows which release runs
+  EXPECT_TRUE(one("NCCL_ALGO", "tree", "2.23.4").starts_with("warning"));
+  EXPECT_TRUE(one("NCCL_SOCKET_MAGIC", "1", "2.30.7").starts_with("ok"));
+  EXPECT_TRUE(one("NCCL_SOCKET_MAGIC", "1", "").starts_with("ok"));
+}
+
+TEST(Lint, WhatHasNoEffectOnAFabricIsSaid) {
+  const ClusterProfile infiniband = read_profile("ibm-infiniband"), roce = read_profile("ibm-roce"),
+                       efa = read_profile("aws-p5-efa"), local = read_profile("local");
+  const auto inert = [&](const char* name, const char* value, const ClusterProfile& p) {
+    return one(name, value, "2.28.9", &p).find("has no effect") != std::string::npos;
+  };
+  EXPECT_TRUE(inert("NCCL_SOCKET_NTHREADS", "4", infiniband));
+  EXPECT_TRUE(inert("NCCL_SOCKET_NTHREADS", "4", efa));
+  EXPECT_TRUE(inert("NCCL_IB_QPS_PER_CONNECTION", "4", efa));
+  EXPECT_FALSE(inert("NCCL_IB_QPS_PER_CONNECTION", "4", infiniband));
+  EXPECT_FALSE(inert("NCCL_IB_QPS_PER_CONNECTION", "4", roce));
+  EXPECT_TRUE(inert("NCCL_IB_ADDR_FAMILY", "AF_INET", infiniband));
+  EXPECT_FALSE(inert("NCCL_IB_ADDR_FAMILY", "AF_INET", roce));
+  EXPECT_TRUE(inert("NCCL_CROSS_NIC", "1", local));  // no GPUs
+  // NCCL_NET says what carries the traffic where there is no profile.
+  const Environment sockets = {{"NCCL_NET", "Socket"}, {"NCCL_IB_TC", "106"}};
+  EXPECT_NE(lint(table(), sockets, "", nullptr).front().advice.find("NCCL_NET=Socket"), std::string::npos);
+}
+
+TEST(Lint, WhatLeavesTheFabricIsBad) {
+  const ClusterProfile infiniband = read_profile("ibm-infiniband");
+  EXPECT_TRUE(one("NCCL_NET", "Socket", "2.28.9", &infiniband).starts_with("bad"));
+  EXPECT_TRUE(one("NCCL_IB_DISABLE", "1", "2.28.9", &infiniband).starts_with("bad"));
+  EXPECT_TRUE(one("NCCL_NET", "IB", "2.28.9", &infiniband).starts_with("ok"));
+  EXPECT_NE(one("NCCL_IB_HCA", "=mlx5_0", "2.28.9", &infiniband).find("leaves out mlx5_1, mlx5_2"), std::string::npos);
+  ClusterProfile one_card = infiniband;
+  one_card.nics.hca = {"mlx5_0"};
+  EXPECT_NE(one("NCCL_IB_HCA", "=mlx5_0,mlx5_9", "2.28.9", &one_card).find("has mlx5_9, which"), std::string::npos);
+}
+
+TEST(Lint, ADefaultThatHangsIsSaidOfMachinesWithGpus) {
+  const ClusterProfile infiniband = read_profile("ibm-infiniband"), local = read_profile("local");
+  const auto about = [&](const ClusterProfile* p, const std::string& nccl) {
+    return std::ranges::count(lint(table(), {}, nccl, p), std::string("NCCL_NVLS_ENABLE"), &Finding::check);
+  };
+  EXPECT_EQ(about(&infiniband, "2.28.9"), 1);
+  EXPECT_EQ(about(&infiniband, "2.29.2"), 0);
+  EXPECT_EQ(about(&infiniband, ""), 0);
+  EXPECT_EQ(about(&local, "2.28.9"), 0);
+  EXPECT_EQ(about(nullptr, "2.28.9"), 0);
+}
+
+TEST(Lint, SocketsHaveABoundOnTheirProduct) {
+  const auto text = [](const char* threads, const char* each) {
+    std::string out;
+    for (const Finding& f :
+         lint(table(), {{"NCCL_SOCKET_NTHREADS", threads}, {"NCCL_NSOCKS_PERTHREAD", each}}, "", nullptr)) {
+      if (f.state == State::warning) out += f.check + ": " + f.expected;
+    }
+    return out;
+  };
+  EXPECT_EQ(text("8", "8"), "");
+  EXPECT_EQ(text("16", "8"), "NCCL_NSOCKS_PERTHREAD: at most 4 with NCCL_SOCKET_NTHREADS=16");
+}
+
+// What octet submit writes into jobs stands up to its own lint.
+TEST(Lint, TheProfilesOfTheRepositoryHaveNothingBad) {
+  for (const std::string& name : shared_names("configs/clusters", ".yaml")) {
+    const ClusterProfile profile = read_profile(name);
+    Environment environment;
+    for (const EnvironmentValue& v : job_environment(profile, "/run")) environment[v.name] = v.value;
+    for (const char* nccl : {"2.24.3", "2.27.7", "2.28.9", "2.30.7"}) {
+      for (const Finding& f : lint(table(), environment, nccl, &profile)) {
+        if (f.advice.starts_with("set for NCCL before ")) continue;  // what a newer release has to be measured for
+        EXPECT_EQ(f.state, State::ok) << name << ", NCCL " << nccl << ": " << f.check << '=' << f.seen << ": "
+                                      << f.expected << ' ' << f.advice;
+      }
+    }
+  }
+}
+
+TEST(Lint, ASubmissionHearsOfTheValuesOfItsProfile) {
+  ClusterProfile profile = read_profile("ibm-infiniband");
+  EXPECT_TRUE(environment_findings(profile, "/run").empty());
+  profile.environment.variables = {{"NCCL_IB_RETRY_CNT", "10", "copied"}, {"NCCL_IB_SL", "1", "ours"}};
+  const auto findings = environment_findings(profile, "/run");
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0],
+            "environment.variables: NCCL_IB_RETRY_CNT = 10: expected 0 to 7; tries before a connection fails (NCCL "
+            "docs, env)");
+}
+
+TEST(VariableTable, IsInOrder) {
+  std::map<std::string, int> counts;
+  for (const Variable& v : table().variables) {
+    ++counts[v.name];
+    EXPECT_TRUE(is_linted(v.name)) << v.name;
+    EXPECT_TRUE(v.standard.empty() || value_problem(v, v.standard).empty()) << v.name << ": default " << v.standard;
+    const bool has_values = v.kind == ValueKind::choice || v.kind == ValueKind::selection;
+    EXPECT_EQ(has_values, !v.values.empty()) << v.name;
+    EXPECT_LE(v.at_least, v.at_most) << v.name;
+    EXPECT_TRUE(v.until.empty() || parse_version(v.since) <= parse_version(v.until)) << v.name;
+  }
+  for (const auto& [name, count] : counts) EXPECT_EQ(count, 1) << name;
+  for (const Caution& c : table().cautions) EXPECT_NE(table().find(c.name), nullptr) << c.name;
+}
+
+TEST(EffectiveEnvironment, FilesOfNcclComeBehindTheEnvironment) {
+  const Environment e = effective_environment(Machine(OCTET_SOURCE_DIR "/tests/cluster/doctor/bad"));
+  EXPECT_EQ(e.at("NCCL_CUMEM_ENABLE"), "0");   // of /etc/nccl.conf
+  EXPECT_EQ(e.at("NCCL_IB_RETRY_CNT"), "10");  // the environment's, not the file's 7
+  EXPECT_FALSE(e.contains("LD_LIBRARY_PATH"));
+}
+
+}  // namespace
+}  // namespace octet

@@ -1,0 +1,205 @@
+#include "src/cluster/profile.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "src/base/options/yaml.h"
+#include "src/cluster/environment.h"
+#include "src/cluster/network_shape.h"
+#include "src/cluster/share_folder.h"
+#include "tests/data/support.h"
+
+namespace octet {
+namespace {
+
+using test::read_bytes;
+using test::TempFolder;
+using test::write_bytes;
+
+const std::string small =
+    "description: a test\n"
+    "fabric: roce\n"
+    "nodes:\n"
+    "  memory_gib: 64\n"
+    "gpus:\n"
+    "  per_node: 4\n"
+    "  memory_gib: 80\n"
+    "nics:\n"
+    "  per_node: 4\n"
+    "cpu:\n"
+    "  cores: 32\n"
+    "  threads_per_core: 2\n";
+
+/// The message of the error of reading this profile.
+std::string refusal(const std::string& text, const std::vector<std::pair<std::string, std::string>>& overrides = {}) {
+  const TempFolder folder;
+  write_bytes(folder / "c.yaml", text);
+  return test::error_of([&] { read_profile(folder / "c.yaml", overrides); });
+}
+
+void expect_in(const std::string& part, const std::string& text) {
+  EXPECT_NE(text.find(part), std::string::npos) << "no " << part << " in: " << text;
+}
+
+TEST(Profile, EveryOneOfTheRepositoryReadsBack) {
+  const auto names = shared_names("configs/clusters", ".yaml");
+  for (const char* name : {"aws-p5-efa", "dgx-h100-infiniband", "grand-teton", "ibm-infiniband", "ibm-roce", "local"}) {
+    EXPECT_NE(std::ranges::find(names, name), names.end()) << name;
+  }
+  for (const std::string& name : names) {
+    const ClusterProfile profile = read_profile(name);
+    EXPECT_EQ(profile.name, name);
+    ClusterProfile again;
+    Schema schema;
+    declare_profile(schema, again);
+    read_yaml_text(schema, to_yaml(profile), "again");
+    EXPECT_EQ(to_yaml(again), to_yaml(profile));
+  }
+}
+
+TEST(Profile, PublishedClustersHaveThePublishedFigures) {
+  for (const char* name : {"aws-p5-efa", "dgx-h100-infiniband", "grand-teton", "ibm-infiniband", "ibm-roce"}) {
+    const ClusterProfile p = read_profile(name);
+    EXPECT_EQ(p.gpus.per_node, 8) << name;
+    EXPECT_EQ(p.nics.per_node * p.nics.gbps, 3200) << name;  // Gb/s a node: 400 a GPU
+    EXPECT_EQ(p.ranks_per_node(), 8) << name;
+    EXPECT_TRUE(p.nodes.count == 0 || p.nodes.count >= 64) << name;  // 512 GPUs
+  }
+}
+
+TEST(Profile, NetworksHaveThePublishedShape) {
+  const NetworkShape vela = network_shape(read_profile("ibm-infiniband"), 64);
+  EXPECT_EQ(vela.leaf_groups, 2);  // of two scalable units
+  EXPECT_EQ(vela.leaves_a_group, 8);
+  EXPECT_EQ(vela.leaf_down_gbps, 32 * 400);
+  EXPECT_EQ(vela.leaf_up_gbps, 32 * 400);
+  EXPECT_EQ(vela.leaf_of(33, 7), 15);
+  EXPECT_EQ(vela.pods, 1);
+  const NetworkShape meta = network_shape(read_profile("grand-teton"), 400);
+  EXPECT_EQ(meta.leaf_groups, 200);
+  EXPECT_EQ(meta.leaves_a_group, 1);
+  EXPECT_EQ(meta.leaf_of(3, 7), 1);
+  EXPECT_EQ(meta.leaf_down_gbps, 16 * 400);
+  EXPECT_EQ(meta.pod_of(384), 1);
+  EXPECT_DOUBLE_EQ(meta.pod_up_gbps, 384 * 8 * 400 / 7.0);
+  EXPECT_EQ(network_shape(read_profile("ibm-roce"), 6).leaf_groups, 1);
+  expect_in("nics.per_node is 0", test::error_of([] { network_shape(read_profile("local"), 4); }));
+}
+
+TEST(Profile, ErrorsNameFileLineAndKey) {
+  expect_in("c.yaml:2: unknown key fabrik", refusal("description: a\nfabrik: roce\n"));
+  expect_in("nearest: fabric", refusal("description: a\nfabrik: roce\n"));
+  expect_in("c.yaml:4: nodes.memory_gib", refusal("description: a\nfabric: none\nnodes:\n  memory_gib: many\n"));
+  expect_in("c.yaml:2: fabric = \"rose\"", refusal("description: a\nfabric: rose\n"));
+  expect_in("cpu.cores", refusal("description: a\nfabric: none\nnodes:\n  memory_gib: 4\n"));
+  expect_in("environment.variables", refusal(small + "environment:\n  variables:\n    - {name: A, value: b}\n"));
+}
+
+TEST(Profile, RefusesWhatNoClusterCouldBe) {
+  expect_in("c.yaml:12: cpu.cores = 3",
+            refusal(small.substr(0, small.find("cpu:")) + "# one more line\ncpu:\n  cores: 3\n"));
+  expect_in("nics.per_node", refusal(small, {{"fabric", "ethernet"}}));
+  expect_in("gpus.memory_gib", refusal(small, {{"gpus.memory_gib", "4"}}));
+  expect_in("launcher.ranks_per_node = 2", refusal(small, {{"launcher.ranks_per_node", "2"}}));
+  expect_in("launcher.ranks_per_node = 0", refusal(small, {{"gpus.per_node", "0"}}));
+  expect_in("nics.hca", refusal(small, {{"fabric", "efa"}, {"nics.hca", "[mlx5_0]"}}));
+  expect_in("network.rails", refusal(small, {{"nics.per_node", "1"}, {"network.rails", "true"}}));
+  expect_in("network.oversubscription = 2", refusal(small, {{"network.oversubscription", "2"}}));
+  expect_in("expected number >= 1", refusal(small, {{"network.oversubscription", "0.5"}}));
+  expect_in("network.pod_oversubscription", refusal(small, {{"network.pod_oversubscription", "7"}}));
+  expect_in("multiple of network.leaf_nodes = 4",
+            refusal(small, {{"network.leaf_nodes", "4"}, {"network.pod_nodes", "6"}}));
+  expect_in("nics.per_node = 0",
+            refusal(small, {{"fabric", "ethernet"}, {"nics.per_node", "0"}, {"network.leaf_nodes", "4"}}));
+  expect_in("slurm.time", refusal(small, {{"slurm.time", "soon"}}));
+  expect_in("slurm.leaf_nodes", refusal(small, {{"slurm.topology", "block"}}));
+  expect_in("slurm.leaf_nodes", refusal(small, {{"slurm.leaf_nodes", "4"}}));
+  expect_in("slurm.options", refusal(small, {{"slurm.options", "[rm]"}}));
+  expect_in("slurm.switch_wait_minutes", refusal(small, {{"slurm.switch_wait_minutes", "4"}}));
+  expect_in(
+      "is there twice",
+      refusal(small, {{"environment.variables", "[{name: A, value: b, reason: c}, {name: A, value: d, reason: e}]"}}));
+  expect_in("name of a variable", refusal(small, {{"environment.variables", "[{name: 1A, value: b, reason: c}]"}}));
+  expect_in("absolute path", refusal(small, {{"storage.file_systems", "[{path: a, kind: nfs}]"}}));
+}
+
+TEST(Profile, OverridesComeFromTheCommandLine) {
+  const TempFolder folder;
+  write_bytes(folder / "c.yaml", small);
+  const ClusterProfile p = read_profile(folder / "c.yaml", {{"slurm.account", "project"}});
+  EXPECT_EQ(p.slurm.account, "project");
+  EXPECT_EQ(p.cpus_per_rank(), 16);
+  expect_in("nearest: slurm.account", refusal(small, {{"slurm.acount", "x"}}));
+  const std::string unknown = test::error_of([] { read_profile("grand-tetons"); });
+  expect_in("nearest: grand-teton ", unknown);
+  expect_in("ibm-roce", unknown);
+}
+
+TEST(Profile, FindsTheFileSystemOfAPath) {
+  ClusterProfile p;
+  p.file_systems = {{.path = "/", .kind = "local", .advice = ""},
+                    {.path = "/fsx", .kind = "lustre", .advice = "", .locks = false}};
+  EXPECT_EQ(p.file_system_of("/fsx/runs")->kind, "lustre");
+  EXPECT_EQ(p.file_system_of("/fsx")->kind, "lustre");
+  EXPECT_EQ(p.file_system_of("/fsx2/runs")->kind, "local");
+  p.file_systems.erase(p.file_systems.begin());
+  EXPECT_EQ(p.file_system_of("/home"), nullptr);
+}
+
+/// The value of a variable, or "-".
+std::string value_of(const std::vector<EnvironmentValue>& values, const std::string& name) {
+  const auto found = std::ranges::find(values, name, &EnvironmentValue::name);
+  return found == values.end() ? "-" : found->value;
+}
+
+TEST(Environment, FollowsTheFabric) {
+  const auto of = [](const std::string& name) { return job_environment(read_profile(name), "/runs/a"); };
+  EXPECT_EQ(value_of(of("ibm-infiniband"), "NCCL_NET"), "IB");
+  EXPECT_EQ(value_of(of("ibm-infiniband"), "NCCL_IB_QPS_PER_CONNECTION"), "-");
+  EXPECT_TRUE(value_of(of("ibm-infiniband"), "NCCL_IB_HCA").starts_with("=mlx5_0,mlx5_1,"));
+  EXPECT_EQ(value_of(of("ibm-roce"), "NCCL_IB_QPS_PER_CONNECTION"), "16");
+  EXPECT_EQ(value_of(of("ibm-roce"), "NCCL_IB_RETRY_CNT"), "-");  // published as 10, and at most 7 is valid
+  EXPECT_EQ(value_of(of("grand-teton"), "NCCL_PXN_DISABLE"), "1");
+  EXPECT_EQ(value_of(of("aws-p5-efa"), "FI_PROVIDER"), "efa");
+  EXPECT_EQ(value_of(of("aws-p5-efa"), "NCCL_IB_HCA"), "-");
+  EXPECT_EQ(value_of(of("local"), "NCCL_NET"), "-");
+  for (const char* name : {"aws-p5-efa", "dgx-h100-infiniband", "grand-teton", "ibm-infiniband", "ibm-roce"}) {
+    EXPECT_EQ(value_of(of(name), "UCX_TLS"), "tcp,self,sm") << name;  // off the fabric
+    EXPECT_EQ(value_of(of(name), "NCCL_ALGO"), "-") << name;          // the tuner's matter
+    EXPECT_EQ(value_of(of(name), "NCCL_PROTO"), "-") << name;
+  }
+}
+
+TEST(Environment, TheProfileWins) {
+  ClusterProfile p = read_profile("ibm-roce");
+  p.environment.variables = {{"NCCL_IB_QPS_PER_CONNECTION", "4", "measured"}, {"OWN", "x", "because"}};
+  const auto values = job_environment(p, "/runs/a");
+  EXPECT_EQ(value_of(values, "NCCL_IB_QPS_PER_CONNECTION"), "4");
+  EXPECT_EQ(std::ranges::count(values, "NCCL_IB_QPS_PER_CONNECTION", &EnvironmentValue::name), 1);
+  EXPECT_EQ(value_of(values, "OWN"), "x");
+  EXPECT_TRUE(environment_findings(p, "/runs/a").empty());
+  p.environment.variables[0].value = "16";
+  ASSERT_EQ(environment_findings(p, "/runs/a").size(), 1U);
+  expect_in("NCCL_IB_QPS_PER_CONNECTION = 16", environment_findings(p, "/runs/a")[0]);
+  p.environment.generate = false;
+  EXPECT_EQ(job_environment(p, "/runs/a").size(), 2U);
+}
+
+TEST(Environment, HasAReasonForEachValueAndLocksByTheFileSystem) {
+  ClusterProfile p = read_profile("ibm-roce");
+  p.nics.traffic_class = 41;
+  p.file_systems = {{.path = "/nolock", .kind = "lustre", .advice = "", .locks = false}};
+  for (const EnvironmentValue& v : job_environment(p, "/nolock/runs")) EXPECT_FALSE(v.reason.empty()) << v.name;
+  EXPECT_EQ(value_of(job_environment(p, "/nolock/runs"), "HDF5_USE_FILE_LOCKING"), "FALSE");
+  EXPECT_EQ(value_of(job_environment(p, "/home/runs"), "HDF5_USE_FILE_LOCKING"), "-");
+  EXPECT_EQ(value_of(job_environment(p, "/home/runs"), "NCCL_IB_TC"), "41");
+}
+
+TEST(Profile, ReferencePageIsTheProgramsOwn) {
+  EXPECT_TRUE(read_bytes(OCTET_SOURCE_DIR "/docs/clusters.md") == profile_reference_page())
+      << "run: build/cpu/bin/octet submit --print-reference > docs/clusters.md";
+}
+
+}  // namespace
+}  // namespace octet

@@ -1,0 +1,205 @@
+// octet-commbench as it is launched: exact on 2 to 64 ranks, what it writes, and how it ends.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "tests/support/run_command.h"
+
+namespace octet::test {
+namespace {
+
+const std::string program = OCTET_BIN_DIR "/octet-commbench";
+const std::string run_options = " --config " OCTET_SOURCE_DIR
+                                "/configs/runs/english-5m.yaml --data.train none --train.seq_len 32 "
+                                "--train.micro_batch 1";
+
+/// A folder of the test's own.
+class Folder {
+ public:
+  Folder() {
+    std::string name = (std::filesystem::temp_directory_path() / "octet-commbench-XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp");
+    path_ = name;
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  std::string operator/(const std::string& file) const { return path_ + "/" + file; }
+
+ private:
+  std::string path_;
+};
+
+CommandResult launch(int ranks, const std::string& arguments, double seconds = 240) {
+  return run_command(
+      fmt::format("OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive exec mpiexec -n {} {} {}", ranks, program, arguments),
+      seconds);
+}
+
+nlohmann::json json_of(const std::string& path) {
+  std::ifstream file(path);
+  return nlohmann::json::parse(file);
+}
+
+nlohmann::json measured(int ranks, const std::string& arguments) {
+  const Folder folder;
+  const CommandResult r = launch(ranks, arguments + " --json " + folder / "rows.json");
+  EXPECT_EQ(r.exit_code, 0) << r.all();
+  EXPECT_NE(r.out.find("Out of bounds values : 0 OK"), std::string::npos) << r.all();
+  return json_of(folder / "rows.json");
+}
+
+void expect_whole(const nlohmann::json& row) {
+  EXPECT_EQ(row["wrong"], 0);
+  EXPECT_GT(row["time_us"], 0);
+  EXPECT_GE(row["p95_us"], row["time_us"]);
+  EXPECT_GE(row["time_us"], row["min_us"]);
+  const double expected = row["bytes"].get<double>() / row["time_us"].get<double>() / 1e3;
+  EXPECT_NEAR(row["algbw_gbs"], expected, 1e-9 + 1e-6 * expected);
+}
+
+class Sweep : public testing::TestWithParam<int> {};
+
+TEST_P(Sweep, IsExact) {
+  const int ranks = GetParam();
+  const bool few = ranks <= 8;
+  const auto file = measured(ranks, few ? "--max 3M --factor 50 --iterations 3 --warmup 1"
+                                        : "--min 512 --max 4K --factor 8 --iterations 1 --warmup 0");
+  EXPECT_EQ(file["octet_commbench"], 1);
+  EXPECT_EQ(file["provenance"]["ranks"], ranks);
+  EXPECT_EQ(file["provenance"]["backend"], "MPI");
+  EXPECT_EQ(file["provenance"]["environment"]["OMP_NUM_THREADS"], "1");
+  std::set<std::string> collectives;
+  for (const auto& row : file["rows"]) {
+    expect_whole(row);
+    EXPECT_EQ(row["ranks"], ranks);
+    EXPECT_EQ(row["nodes"], 1);
+    collectives.insert(row["collective"]);
+    const double factor = row["busbw_gbs"].get<double>() / row["algbw_gbs"].get<double>();
+    const double others = (ranks - 1.0) / ranks, broadcast = ranks == 1 ? 0 : 1;
+    const auto& name = row["collective"];
+    EXPECT_NEAR(factor, name == "all_reduce" ? 2 * others : name == "broadcast" ? broadcast : others, 1e-9) << name;
+  }
+  EXPECT_EQ(collectives.size(), 5U);
+  EXPECT_EQ(file["rows"].size(), few ? 20U : 10U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, Sweep, testing::Values(1, 2, 3, 4, 8, 64),
+                         [](const auto& ranks) { return std::to_string(ranks.param); });
+
+TEST(Commbench, OtherTypesAreExact) {
+  for (const char* type : {"bfloat16", "int32", "uint8"}) {
+    const auto file = measured(3, fmt::format("--max 100K --factor 1000 --iterations 2 --dtype {}", type));
+    for (const auto& row : file["rows"]) EXPECT_EQ(row["type"], row["redop"] == "sum" ? "float" : type);
+  }
+}
+
+TEST(Commbench, PlainMpiIsMeasuredInTurns) {
+  const auto file = measured(2, "--max 64K --factor 100 --iterations 3 --compare-mpi");
+  for (const auto& row : file["rows"]) EXPECT_GT(row["plain_mpi_us"], 0);
+}
+
+TEST(Commbench, AStepsCollectivesRunInTheGroupsOfTheMesh) {
+  const auto file = measured(8, run_options +
+                                    " --precision float8 --parallel.dp_replicate 2 --parallel.tp 2 "
+                                    "--train.global_batch 8 --iterations 2 --row-seconds 1");
+  std::map<std::string, std::int64_t> ranks, groups, times;
+  for (const auto& row : file["rows"]) {
+    expect_whole(row);
+    EXPECT_EQ(row["part"], "run");
+    ranks[row["group"]] = row["ranks"];
+    groups[row["group"]] = row["groups"];
+    times[row["collective"].get<std::string>() + " " + row["group"].get<std::string>()] +=
+        row["times_per_step"].get<std::int64_t>();
+  }
+  EXPECT_EQ(ranks, (std::map<std::string, std::int64_t>{
+                       {"dp", 4}, {"dp_replicate", 2}, {"dp_shard", 2}, {"replica", 4}, {"tp", 2}}));
+  EXPECT_EQ(groups, (std::map<std::string, std::int64_t>{
+                        {"dp", 2}, {"dp_replicate", 4}, {"dp_shard", 4}, {"replica", 2}, {"tp", 4}}));
+  // Two micro-batches of embedding, 6 blocks and head: what backward needs again, but for the last block, is gathered
+  // twice, and each unit is reduced once.
+  EXPECT_EQ(times["all_gather dp_shard"], 2 * (1 + 5 * 2 + 1 + 1));
+  EXPECT_EQ(times["reduce_scatter dp_shard"], 2 * 8);
+}
+
+TEST(Commbench, AsynchronousTensorParallelismSendsParts) {
+  const auto file = measured(4, run_options +
+                                    " --parallel.tp 2 --parallel.async_tp true --train.global_batch 2 "
+                                    "--iterations 1 --row-seconds 1");
+  bool sends = false;
+  for (const auto& row : file["rows"]) sends = sends || (row["collective"] == "send" && row["group"] == "tp");
+  EXPECT_TRUE(sends);
+}
+
+TEST(Commbench, PairsMeasureEveryOther) {
+  const auto file = measured(5, "--pairs ranks --pair-bytes 10K --iterations 2 --tolerance 1000000");
+  const auto& pairs = file["pairs"];
+  EXPECT_EQ(pairs["names"].size(), 5U);
+  for (const char* matrix : {"both_ways_us", "one_way_us"}) {
+    for (std::size_t a = 0; a < 5; ++a) {
+      for (std::size_t b = 0; b < 5; ++b) {
+        if (a == b) {
+          EXPECT_TRUE(pairs[matrix][a][b].is_null());
+        } else {
+          EXPECT_GT(pairs[matrix][a][b], 0) << a << " " << b;
+        }
+      }
+    }
+  }
+  EXPECT_TRUE(pairs["slow"].empty());
+}
+
+TEST(Commbench, LargerSizesAreLeftOutWhenOneTakesTooLong) {
+  const CommandResult r = launch(2, "--collective all_reduce --min 1M --max 1G --row-seconds 0.00001");
+  EXPECT_EQ(r.exit_code, 0) << r.all();
+  EXPECT_NE(r.out.find("larger sizes are left out"), std::string::npos) << r.out;
+}
+
+TEST(Commbench, AStoppedRankEndsAllWithTheReason) {
+  const CommandResult r = run_command(
+      "OMP_NUM_THREADS=1 exec mpiexec -n 3 sh -c 'if [ $PMI_RANK = 1 ]; then (sleep 2; kill -STOP $$; sleep 30; kill "
+      "-KILL $$) & fi; exec " +
+      program + " --collective all_reduce --min 1M --max 1M --iterations 1000000 --row-seconds 500 --timeout 2'");
+  EXPECT_FALSE(r.timed_out) << r.all();
+  EXPECT_NE(r.exit_code, 0);
+  EXPECT_NE(r.err.find("in group world"), std::string::npos) << r.err;
+}
+
+TEST(Commbench, WrongCommandsAreRefused) {
+  const auto refuses = [](const std::string& arguments, const std::string& reason, int ranks = 2) {
+    const CommandResult r = launch(ranks, arguments);
+    EXPECT_EQ(r.exit_code, 64) << arguments << "\n" << r.all();
+    EXPECT_NE(r.err.find(reason), std::string::npos) << arguments << "\n" << r.err;
+  };
+  refuses("--mn 8", "nearest");
+  refuses("--min 8Q", "expected bytes such as 8, 64K, 1.5M or 2G");
+  refuses("--min 1M --max 8", "--min 1M is above --max 8");
+  refuses("--collective scan", "\"scan\" is none");
+  refuses("run.yaml", "--config run.yaml");
+  refuses("--parallel.tp 2", "needs --config RUN.yaml");
+  refuses("--config none.yaml", "none.yaml");
+  refuses("--pairs nodes", "expected two nodes at least");
+  refuses("--max 1P", "expected bytes");
+  refuses("--collective all_reduce --min 512G --max 512G", "take 512.0 GiB each");
+  refuses("--compare-mpi --pairs ranks", "expected --sweep");
+  refuses("--max 1M --pairs ranks", "--max is of the sweep, which is not measured: expected --sweep too");
+  refuses("--tolerance 2", "--tolerance is of the sweep of pairs");
+  refuses("--json /none/rows.json --max 8 --iterations 1", "/none/rows.json: cannot be written");
+  refuses(run_options + " --parallel.tp 3", "parallel");
+}
+
+TEST(Commbench, HelpShowsExamples) {
+  const CommandResult r = launch(2, "--help");
+  EXPECT_EQ(r.exit_code, 0);
+  for (const char* text : {"mpiexec -n 4 octet-commbench --max 16M", "--compare-mpi", "--row-seconds", "--pairs"}) {
+    EXPECT_NE(r.out.find(text), std::string::npos) << text;
+  }
+}
+
+}  // namespace
+}  // namespace octet::test

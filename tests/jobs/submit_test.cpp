@@ -1,0 +1,283 @@
+#include <sys/stat.h>
+
+#include "src/metrics/status.h"
+#include "tests/jobs/job.h"
+
+// octet submit against programs that stand in for Slurm's: they note how they were called and answer from files.
+namespace octet::test {
+namespace {
+
+constexpr const char* fake_sbatch =
+    "#!/bin/bash\n"
+    "echo \"sbatch $*\" >>\"$FAKE/calls\"\n"
+    "case $1 in\n"
+    "  --version) echo \"slurm ${FAKE_VERSION:-22.05.8}\" ;;\n"
+    "  --test-only)\n"
+    "    cat >\"$FAKE/tested.sh\"\n"
+    "    [[ -z ${FAKE_REFUSE:-} ]] || { echo \"sbatch: error: invalid partition specified: main\" >&2 && exit 1; }\n"
+    "    echo 'sbatch: Job 7 to start at 2026-05-01T12:00:00 using 4 processors' >&2 ;;\n"
+    "  *)\n"
+    "    id=$(($(cat \"$FAKE/last\" 2>/dev/null || echo 100) + 1))\n"
+    "    ((id <= ${FAKE_MOST:-1000})) || { echo 'sbatch: error: QOSMaxSubmitJobPerUserLimit' >&2 && exit 1; }\n"
+    "    echo $id | tee \"$FAKE/last\"\n"
+    "    cp \"${@: -1}\" \"$FAKE/job-$id.sh\" ;;\n"
+    "esac\n";
+constexpr const char* fake_squeue =
+    "#!/bin/bash\n"
+    "echo \"squeue $*\" >>\"$FAKE/calls\"\n"
+    "[[ ! -e $FAKE/queue ]] || { [[ $* == *--format=%i ]] && cut -d' ' -f1 \"$FAKE/queue\" || cat \"$FAKE/queue\"; }\n";
+constexpr const char* fake_sacct =
+    "#!/bin/bash\n"
+    "[[ -e $FAKE/accounts ]] || { echo 'Slurm accounting storage is disabled' >&2 && exit 1; }\n"
+    "cat \"$FAKE/accounts\"\n";
+constexpr const char* fake_scancel = "#!/bin/bash\necho \"scancel $*\" >>\"$FAKE/calls\"\n";
+
+/// A cluster of its own for each test.
+class Submit : public testing::Test {
+ protected:
+  void SetUp() override {
+    program("sbatch", fake_sbatch);
+    program("squeue", fake_squeue);
+    program("sacct", fake_sacct);
+    program("scancel", fake_scancel);
+  }
+
+  void program(const std::string& name, const std::string& text) {
+    write_bytes(fake / ("bin/" + name), text);
+    chmod((fake / ("bin/" + name)).c_str(), 0755);
+  }
+  std::string read(const std::string& name) const {
+    return std::filesystem::exists(fake / name) ? read_bytes(fake / name) : "";
+  }
+  /// `octet submit` in the workplace.
+  CommandResult submit(const std::string& arguments, const std::string& environment = "") const {
+    return run_command(
+        fmt::format("cd {} && export FAKE={} PATH={}/bin:/usr/bin:/bin OMP_NUM_THREADS=1 {} && exec {}/octet submit {}",
+                    workplace().path(), fake.path(), fake.path(), environment, OCTET_BIN_DIR, arguments));
+  }
+  /// Of the tiny run on two nodes, in a directory of the test's own.
+  CommandResult submit_run(const std::string& more = "", const std::string& environment = "") const {
+    return submit(fmt::format("run.yaml --cluster local --nodes 2 --run.dir {} {}", directory, more), environment);
+  }
+  std::string file(const std::string& name) const { return workplace() / (directory + "/" + name); }
+  bool has(const std::string& name) const { return std::filesystem::exists(file(name)); }
+
+  TempFolder fake;
+  std::string directory = new_run_directory();
+};
+
+void expect_in(const std::string& part, const std::string& text) {
+  EXPECT_NE(text.find(part), std::string::npos) << "no " << part << " in:\n" << text;
+}
+void expect_not_in(const std::string& part, const std::string& text) {
+  EXPECT_EQ(text.find(part), std::string::npos) << part << " in:\n" << text;
+}
+
+std::int64_t lines_with(const std::string& part, const std::string& text) {
+  std::istringstream in(text);
+  std::int64_t count = 0;
+  for (std::string line; std::getline(in, line);) count += line.find(part) != std::string::npos ? 1 : 0;
+  return count;
+}
+
+TEST_F(Submit, DryRunPrintsTheScriptAndWritesNothing) {
+  const CommandResult r =
+      submit_run("--dry-run --spares 1 --time 1:00:00 --exclude 'v[3-4]' --after 55 --train.steps 7");
+  ASSERT_EQ(r.exit_code, 0) << r.all();
+  EXPECT_TRUE(r.out.starts_with("#!/bin/bash\n")) << r.out;
+  for (const char* line : {"#SBATCH --nodes=3", "#SBATCH --time=1:00:00", "#SBATCH --exclude=v[3-4]",
+                           "#SBATCH --dependency=afterany:55,singleton", "nodes=2", "spares=1", "mpi=pmi2"}) {
+    EXPECT_EQ(lines_with(line, r.out), 1) << line << "\n" << r.out;
+  }
+  EXPECT_TRUE(r.out.ends_with(read_bytes(OCTET_SOURCE_DIR "/slurm/train-body.sh")));
+  EXPECT_EQ(read("tested.sh"), r.out);  // what Slurm was asked about
+  EXPECT_FALSE(has("job.sh") || has("submitted.yaml") || has("jobs.jsonl"));
+  EXPECT_FALSE(std::filesystem::exists(workplace() / directory));
+  expect_not_in("--parsable", read("calls"));
+}
+
+TEST_F(Submit, DryRunNeedsNoSlurm) {
+  std::filesystem::remove(fake / "bin/sbatch");
+  program("sbatch", "#!/bin/bash\necho 'sbatch: fatal: Could not establish a configuration source' >&2\nexit 1\n");
+  const CommandResult r = submit_run("--dry-run");
+  EXPECT_EQ(r.exit_code, 0) << r.all();
+  expect_in("Could not establish a configuration source", r.err);
+  expect_in("written for Slurm 22.05", r.err);
+  expect_in("export SRUN_CPUS_PER_TASK=1", r.out);
+  expect_not_in("SRUN_CPUS_PER_TASK", submit_run("--dry-run --slurm-version 24.05").out);
+  const CommandResult real = submit_run();
+  EXPECT_EQ(real.exit_code, 64);
+  expect_in("--dry-run prints the script on any", real.err);
+}
+
+TEST_F(Submit, WritesTheRunDirectoryAndSaysWhereToLook) {
+  const CommandResult r = submit_run("--train.steps 3");
+  ASSERT_EQ(r.exit_code, 0) << r.all();
+  const std::string run = workplace() / directory;
+  expect_in("submitted 101 on 2 nodes of local, 2 ranks", r.out);
+  for (const char* name : {"/job.sh", "/job-101.out", "/metrics.jsonl"}) expect_in(run + name, r.out);
+  EXPECT_EQ(read("job-101.sh"), read_bytes(file("job.sh")));
+  EXPECT_EQ(read("tested.sh"), read_bytes(file("job.sh")));
+  expect_in("Job 7 to start", r.err);
+  expect_in("train_options=()\n", read("job-101.sh"));
+  // The job begins elsewhere: nothing in its file depends on where it was submitted.
+  const CommandResult trained =
+      run_command(fmt::format("cd / && OMP_NUM_THREADS=1 mpiexec -n 2 {} {}/submitted.yaml", octet_train, run), 120);
+  EXPECT_EQ(trained.exit_code, 0) << trained.all();
+  const auto status = read_status(run + "/status.json");
+  ASSERT_TRUE(status);
+  EXPECT_EQ(status->state, "finished");
+  EXPECT_EQ(status->step, 3);
+
+  const CommandResult again = submit_run("--train.steps 3");
+  EXPECT_EQ(again.exit_code, 64);
+  expect_in("the run is finished, at step 3", again.err);
+}
+
+TEST_F(Submit, ALaterSubmissionKeepsTheFileAndPassesWhatDiffers) {
+  ASSERT_EQ(submit_run("--train.steps 3").exit_code, 0);
+  const std::string first = read_bytes(file("submitted.yaml"));
+  const CommandResult r =
+      submit(fmt::format("{} --cluster local --nodes 3 --train.steps 9 --data.validation_fraction=0.1", directory));
+  ASSERT_EQ(r.exit_code, 0) << r.all();
+  EXPECT_EQ(read_bytes(file("submitted.yaml")), first);
+  expect_in("train_options=(--data.validation_fraction=0.1 --train.steps=9)\n", read("job-102.sh"));
+  expect_in("nodes=3\n", read("job-102.sh"));
+  EXPECT_EQ(lines_with("\"id\"", read_bytes(file("jobs.jsonl"))), 2);
+  // Jobs of one run directory wait for each other by their name.
+  const std::string name = read("job-101.sh").substr(read("job-101.sh").find("--job-name="), 20);
+  expect_in(name, read("job-102.sh"));
+}
+
+TEST_F(Submit, ChainsJobsOfOneName) {
+  const CommandResult r = submit_run("--chain 3 --hold --checkpoint.interval 5");
+  ASSERT_EQ(r.exit_code, 0) << r.all();
+  expect_in("submitted 101, 102, 103", r.out);
+  EXPECT_EQ(lines_with("--parsable", read("calls")), 3);
+  EXPECT_EQ(lines_with("--parsable --hold", read("calls")), 1);
+  EXPECT_EQ(read("job-101.sh"), read("job-103.sh"));
+  expect_in("#SBATCH --dependency=singleton\n", read("job-101.sh"));
+}
+
+TEST_F(Submit, ShowsWhatSlurmSaidAndWhatWasRun) {
+  const CommandResult refused = submit_run("", "FAKE_REFUSE=1");
+  EXPECT_EQ(refused.exit_code, 64);
+  expect_in("invalid partition specified: main", refused.err);
+  expect_in("sbatch --test-only < job.sh", refused.err);
+  EXPECT_FALSE(std::filesystem::exists(workplace() / directory));
+
+  const CommandResult half = submit_run("--chain 3 --checkpoint.interval 5", "FAKE_MOST=101");
+  EXPECT_EQ(half.exit_code, 64);
+  expect_in("QOSMaxSubmitJobPerUserLimit", half.err);
+  expect_in("sbatch --parsable " + (workplace() / directory), half.err);
+  expect_in("submitted before: 101", half.err);
+  EXPECT_EQ(lines_with("\"id\":\"101\"", read_bytes(file("jobs.jsonl"))), 1);
+
+  const CommandResult old = submit_run("", "FAKE_VERSION=20.11.9");
+  EXPECT_EQ(old.exit_code, 64);
+  expect_in("Slurm 20.11: expected 22.05 or newer", old.err);
+}
+
+TEST_F(Submit, RefusesBeforeTheQueue) {
+  const std::vector<std::pair<std::string, std::string>> table = {
+      {"run.yaml --nodes 2", "which cluster?"},
+      {"run.yaml --cluster local", "how many nodes?"},
+      {"run.yaml --cluster nowhere --nodes 2", "expected one of aws-p5-efa, "},
+      {"run.yaml --cluster local --nodes 5", "at most 4 nodes"},
+      {"run.yaml --cluster local --nodes 3 --spares 2", "at most 4 nodes"},
+      {"run.yaml --cluster local --nodes 0", "--nodes"},
+      {"run.yaml --cluster local --nodes 2 --train.global_batch 5", "train.global_batch = 5"},
+      {"run.yaml --cluster local --nodes 2 --train.setps 5", "nearest: --train.steps"},
+      {"run.yaml --cluster local --nodes 2 --chian 3", "nearest: --chain"},
+      {"run.yaml --cluster local --nodes 2 --parallel.tp 2", "parallel.tp = 2: expected a divisor of the 1 ranks"},
+      {"run.yaml --cluster local --nodes 2 --data.train data/none", "data/none"},
+      {"run.yaml --cluster local --nodes 2 --train.seq_len 100000", "data/text"},
+      {"run.yaml --cluster local --nodes 2 --cluster.nodes.memory_gib 1 --model 160m", "GiB of a node"},
+      {"run.yaml --cluster local --nodes 2 --cluster.nodes.memry_gib 1", "nearest: nodes.memory_gib"},
+      {"run.yaml --cluster local --nodes 2 --cluster.nodes.memory_gib", "is missing"},
+      {"run.yaml --cluster ibm-roce --nodes 2", "device = cpu"},
+      {"run.yaml --cluster local --nodes 2 --device cuda", "device = cuda"},
+      {"run.yaml --cluster local --nodes 2 --checkpoint.resume never", "checkpoint.resume = never"},
+      {"run.yaml --cluster local --nodes 2 --chain 2", "checkpoint.interval = off"},
+      {"run.yaml --cluster local --nodes 2 --time 1", "a time limit of 60 s"},
+      {"run.yaml --cluster local --nodes 2 --time tomorrow", "--time: \"tomorrow\""},
+      {"run.yaml --cluster local --nodes 2 --exclude 'v[1-'", "host list"},
+      {"run.yaml --cluster local --nodes 2 --after x", "--after"},
+      {"data --cluster local --nodes 2", "a folder without submitted.yaml"},
+      {"none.yaml --cluster local --nodes 2", "none.yaml"},
+  };
+  for (const auto& [arguments, part] : table) {
+    const CommandResult r = submit(arguments + " --run.dir " + directory);
+    EXPECT_EQ(r.exit_code, 64) << arguments << "\n" << r.all();
+    expect_in(part, r.err);
+  }
+  EXPECT_FALSE(std::filesystem::exists(workplace() / directory));
+  expect_not_in("--parsable", read("calls"));
+}
+
+TEST_F(Submit, LeadComesFromTheLastCheckpoint) {
+  expect_in("#SBATCH --signal=B:USR1@60\n", submit_run("--dry-run").out);
+  std::filesystem::create_directories(workplace() / directory);
+  write_status(file("status.json"), {.state = "running", .reason = "", .steps = 20, .checkpoint_seconds = 100.5});
+  const std::string script = submit_run("--dry-run").out;
+  expect_in("#SBATCH --signal=B:USR1@261\n", script);
+  expect_in("grace_seconds=261\n", script);
+}
+
+TEST_F(Submit, StartsTheProgramInItsContainer) {
+  ASSERT_EQ(
+      submit_run("--cluster.software.container '[echo, in, \"my image\"]' --cluster.software.container_program train")
+          .exit_code,
+      0);
+  expect_in("octet_train=" + file("octet-train.sh") + "\n", read("job-101.sh"));
+  EXPECT_EQ(run_command(file("octet-train.sh") + " a 'b c'").out, "in my image train a b c\n");
+}
+
+TEST_F(Submit, StatusCancelAndLogs) {
+  const CommandResult none = submit("status " + directory);
+  EXPECT_EQ(none.exit_code, 64);
+  expect_in("found no jobs.jsonl", none.err);
+  ASSERT_EQ(submit_run("--chain 2 --checkpoint.interval 5").exit_code, 0);
+  EXPECT_EQ(submit("logs " + directory).exit_code, 64);  // nothing has begun
+  const CommandResult fresh = submit("status " + directory);
+  EXPECT_EQ(fresh.exit_code, 0) << fresh.all();
+  for (const char* part : {"jobs     101,102", "status   none yet", "metrics  none yet", "log      none yet"}) {
+    expect_in(part, fresh.out);
+  }
+
+  write_bytes(fake / "queue",
+              "101 RUNNING, 1:00 of 30:00, 2 nodes v[1-2]\n102 PENDING, 0:00 of 30:00, 2 nodes (Dependency)\n");
+  write_bytes(fake / "accounts", "100|COMPLETED|0:0|00:10:00\n");
+  write_bytes(file("job-101.out"), "one\ntwo\nthree\n");
+  write_bytes(file("metrics.jsonl"), "{\"step\": 4, \"loss\": 2.5}\n{\"step\": 5, \"lo");
+  write_status(file("status.json"), {.state = "running", .reason = "", .step = 4, .steps = 20, .restarts = 1});
+  const CommandResult r = submit("status " + directory);
+  for (const char* part : {"101 RUNNING", "102 PENDING", "100|COMPLETED", "running at step 4 of 20", "restarts 1",
+                           "step 4, loss 2.5", "job-101.out"}) {
+    expect_in(part, r.out);
+  }
+  EXPECT_EQ(submit("logs " + directory + " --lines 2").out, "two\nthree\n");
+
+  const CommandResult cancelled = submit("cancel " + directory);
+  EXPECT_EQ(cancelled.exit_code, 0) << cancelled.all();
+  expect_in("scancel 101 102\n", read("calls"));
+  std::filesystem::remove(fake / "queue");
+  expect_in("no job of", submit("cancel " + directory).out);
+  EXPECT_EQ(lines_with("scancel", read("calls")), 1);
+}
+
+TEST_F(Submit, PrintsProfilesAndHelp) {
+  const CommandResult r = submit("--cluster ibm-roce --print-profile --cluster.slurm.account=mine");
+  EXPECT_EQ(r.exit_code, 0) << r.all();
+  expect_in("  account: mine\n", r.out);
+  write_bytes(workplace() / "own-cluster.yaml", r.out);
+  EXPECT_EQ(submit("--cluster own-cluster.yaml --print-profile").out, r.out);
+  const CommandResult help = submit("--help");
+  EXPECT_EQ(help.exit_code, 0);
+  for (const char* option : {"--chain", "--spares", "--exclude", "--after", "--hold", "status|cancel|logs"}) {
+    expect_in(option, help.out);
+  }
+}
+
+}  // namespace
+}  // namespace octet::test

@@ -1,0 +1,481 @@
+#!/usr/bin/env python3
+"""Runs on a real Slurm of virtual nodes: what octet submit's jobs do when all goes well, and when it does not.
+
+Usage: tests/slurm/scenarios.py [NAME...] [--list] [--keep] [--report FILE]
+Starts a cluster of its own (slurm/virtual-cluster.sh) and ends it. Scenarios run beside each other. The report has the
+counts in GoogleTest's form.
+"""
+import argparse
+import concurrent.futures
+import contextlib
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+from harness import BIN, CLUSTER, ROOT, Run, close, expect, output_of, prepare_data, remove, same_bits, until
+
+
+class Skipped(Exception):
+    """This machine cannot show it."""
+
+
+SCENARIOS = {}
+
+
+def scenario(function):
+    SCENARIOS[function.__name__] = function
+    return function
+
+
+# --- all goes well
+
+
+@scenario
+def trains_as_under_mpiexec(folder):
+    run = Run(folder, "four", 40)
+    run.submit(4)
+    run.wait_for_end()
+    run.expect_finished()
+    expect(run.actions() == ["finish"], f"{run.launches()}")
+    same = Run(folder, "four-mpiexec", 40)
+    same.mpiexec(4)
+    same_bits(run.losses(), same.losses(), "srun and mpiexec")
+
+
+@scenario
+def the_quickstarts_run_trains_as_under_mpiexec(folder):
+    """configs/runs/english-5m.yaml on four nodes, for a few steps."""
+    run, same = Run(folder, "quickstart", 5), Run(folder, "quickstart-mpiexec", 5)
+    for r in (run, same):
+        r.config = ROOT / "configs/runs/english-5m.yaml"
+    options = ["--data.train", folder / "tokens", "--train.steps", 5, "--schedule.warmup_steps", 1,
+               "--schedule.decay_steps", 2, "--train.validate_every", 0]
+    run.submit(4, *options, "--run.dir", run.dir)
+    run.wait_for_end()
+    run.expect_finished()
+    same.mpiexec(4, *map(str, options), "--run.dir", same.dir)
+    same_bits(run.losses(), same.losses(), "srun and mpiexec")
+
+
+def restarts_on_other_sizes(folder, name, settings, cluster, sizes):
+    """On as many nodes as `sizes` says, one after the other."""
+    whole = Run(folder, f"{name}-whole", 90, settings)
+    whole.mpiexec(4)
+    run = Run(folder, name, 90, settings)
+    run.cluster = cluster
+    for nodes, stop_at in zip(sizes, (15, 45, None)):
+        run.submit(nodes)
+        if stop_at:
+            run.wait_for_step(stop_at)
+            (run.dir / "stop").touch()
+        run.wait_for_end()
+        if stop_at:
+            expect(run.status().get("exit_code") == 75, f"{name}: {run.status()}\n{run.log()}")
+    run.expect_finished()
+    close(run.losses(), whole.losses(), 2e-5, name)
+
+
+@scenario
+def goes_on_with_2_and_3_of_4_nodes(folder):
+    restarts_on_other_sizes(folder, "resized", {}, "local", (4, 2, 3))
+
+
+@scenario
+def goes_on_with_other_sizes_under_tensor_parallelism(folder):
+    text = (ROOT / "configs/clusters/local.yaml").read_text()
+    profile = folder / "two-ranks-a-node.yaml"
+    profile.write_text(re.sub("ranks_per_node: 1", "ranks_per_node: 2", re.sub("cores: 1 ", "cores: 2 ", text)))
+    restarts_on_other_sizes(folder, "resized-tp", {"parallel.tp": 2}, profile, (2, 1, 3))
+
+
+@scenario
+def a_chain_ends_with_the_run(folder):
+    run = Run(folder, "chain", 800)
+    jobs = run.submit(2, "--chain", 4)
+    expect(len(jobs) == 4, f"{jobs}")
+    for link in (0, 1):  # each ends early, as if its time were over and the queue long
+        run.wait_for_step(60 + 100 * link)
+        before = len(run.launches())
+        output_of("scancel", "--signal=USR1", "--batch", jobs[link])
+        until("the next link", lambda n=before: len(run.launches()) > n, 60)
+    run.wait_for_end()
+    run.expect_finished()
+    expect([launch["job"] for launch in run.launches()] == jobs[:3], f"{run.launches()}")
+    expect(run.state_of(jobs[3]) == "CANCELLED", "a link that has nothing to do is cancelled")
+
+
+# --- limits
+
+
+@scenario
+def a_time_limit_is_met_with_a_checkpoint_and_a_requeue(folder):
+    # More steps than the fastest machine takes in the two minutes that Slurm needs: the file `stop` ends the run.
+    run, whole = Run(folder, "limit", 100000), Run(folder, "limit-whole", 100000)
+    # Slurm looks at limits once a minute, and signals up to a minute early.
+    run.submit_changed(2, {r"^#SBATCH --signal=.*$": "#SBATCH --signal=B:USR1@60", r"^#SBATCH --time=.*$": "#SBATCH --time=1"})
+    (job,) = run.jobs
+    until("a requeue", lambda: "requeue" in run.actions(), 120)
+    first = run.launches()[0]
+    expect(first["reason"] == "SIGUSR1" and first["exit_code"] == 75, f"{first}")
+    until("a second launch", lambda: len(run.launches()) > 1, 120)
+    output_of("scontrol", "update", f"JobId={job}", "TimeLimit=30")
+    run.wait_for_step(run.status()["step"] + 20)
+    (run.dir / "stop").touch()
+    run.wait_for_end()
+    expect(run.status().get("exit_code") == 75, f"{run.status()}\n{run.log()}")
+    expect({launch["job"] for launch in run.launches()} == {job}, "a requeue keeps the job's id")
+    steps = len(run.losses())
+    whole.mpiexec_for(2, steps)
+    same_bits(run.losses(), whole.losses()[:steps], "requeued and uninterrupted")
+
+
+@scenario
+def the_lead_is_that_of_the_last_checkpoint(folder):
+    # Checkpoints are said to take so long that the script's own clock, not Slurm's signal, must end the launch.
+    run = Run(folder, "lead", 3000)
+    run.submit_changed(2, {r"^#SBATCH --time=.*$": "#SBATCH --time=10", r"^min_lead_seconds=.*$": "min_lead_seconds=590"})
+    until("a requeue", lambda: "requeue" in run.actions(), 60)
+    expect(run.launches()[0]["reason"] == "SIGUSR1", f"{run.launches()}")
+    output_of("scancel", *run.jobs)
+    run.wait_for_end()
+
+
+@scenario
+def a_signal_before_the_ranks_start_is_no_failed_launch(folder):
+    run = Run(folder, "early-signal", 40)
+    fake = folder / "octet-with-a-signal"
+    # It comes when the launch is decided; the script hears it before it starts the ranks.
+    fake.write_text(f'#!/bin/bash\n{BIN}/octet "$@"; code=$?\n'
+                    f'[[ "$1 $2" != "job before" || -e {folder}/sent ]] || {{ touch {folder}/sent; '
+                    f'scancel --signal=USR1 --batch "$SLURM_JOB_ID"; sleep 2; }}\nexit $code\n')
+    fake.chmod(0o755)
+    run.submit_changed(2, {r"^octet=.*$": f"octet={fake}"})
+    run.wait_for_end()
+    run.expect_finished()
+    expect(run.actions() == ["requeue", "finish"], f"{run.launches()}\n{run.log()}")
+    expect(run.launches()[0]["reason"] == "SIGUSR1", f"{run.launches()}")
+
+
+# --- faults
+
+
+@scenario
+def a_killed_rank_is_started_again(folder):
+    run = Run(folder, "killed", 600)
+    run.submit(2)
+    run.wait_for_checkpoint()
+    run.kill_rank(1)
+    run.wait_for_end()
+    run.expect_finished()
+    expect(run.actions() == ["restart", "finish"], f"{run.launches()}")
+    expect(run.launches()[0]["exit_code"] in (70, 71), f"{run.launches()}")
+
+
+@scenario
+def a_killed_first_rank_leaves_a_status_too(folder):
+    run = Run(folder, "killed-first", 600)
+    run.submit(2)
+    run.wait_for_checkpoint()
+    run.kill_rank(0)
+    run.wait_for_end()
+    run.expect_finished()
+    expect(run.actions() == ["restart", "finish"], f"{run.launches()}")
+    expect(run.launches()[0]["state"] == "failed" and run.launches()[0]["reason"], f"{run.launches()}")
+
+
+@scenario
+def a_stopped_rank_is_found_by_the_watchdog(folder):
+    run = Run(folder, "stopped", 600)
+    run.submit(2)
+    run.wait_for_checkpoint()
+    run.kill_rank(1, signal.SIGSTOP)
+    run.wait_for_end()
+    run.expect_finished()
+    expect(run.actions() == ["restart", "finish"], f"{run.launches()}")
+    expect("has not completed" in run.launches()[0]["reason"], f"{run.launches()[0]}")
+
+
+@scenario
+def a_dead_node_is_replaced_by_a_spare(folder):
+    run = Run(folder, "spare", 1500)
+    run.submit(2, "--spares", 1)
+    run.wait_for_checkpoint()
+    victim = run.launches()[0]["hosts"]
+    node = output_of("scontrol", "show", "hostnames", victim).split()[1]
+    output_of(CLUSTER, "kill", node)
+    try:
+        run.wait_for_end()
+    finally:
+        output_of(CLUSTER, "revive", node)
+    run.expect_finished()
+    hosts = output_of("scontrol", "show", "hostnames", run.launches()[-1]["hosts"]).split()
+    expect(node not in hosts and len(hosts) == 2, f"{run.launches()}")
+    expect(run.launches()[-1]["job"] == run.launches()[0]["job"], "within the allocation")
+
+
+def dead_node_requeues(folder, name, which, *options):
+    run = Run(folder, name, 1500)
+    run.submit(2, *options)
+    run.wait_for_checkpoint()
+    node = output_of("scontrol", "show", "hostnames", run.launches()[0]["hosts"]).split()[which]
+    output_of(CLUSTER, "kill", node)
+    try:
+        run.wait_for_end(240)
+    finally:
+        output_of(CLUSTER, "revive", node)
+    run.expect_finished()
+    hosts = output_of("scontrol", "show", "hostnames", run.launches()[-1]["hosts"]).split()
+    expect(node not in hosts, f"{run.launches()}")
+
+
+@scenario
+def a_dead_node_without_a_spare_requeues(folder):
+    dead_node_requeues(folder, "requeued", 1)
+
+
+@scenario
+def the_death_of_the_scripts_own_node_requeues(folder):
+    dead_node_requeues(folder, "own-node", 0)
+
+
+@scenario
+def the_death_of_the_scripts_own_node_requeues_in_spite_of_spares(folder):
+    dead_node_requeues(folder, "own-node-spares", 0, "--spares", 1)
+
+
+@scenario
+def a_spare_takes_over_after_slurm_has_let_the_dead_node_go(folder):
+    run = Run(folder, "spare-later", 5000)
+    run.submit(2, "--spares", 1)
+    run.wait_for_checkpoint()
+    node = output_of("scontrol", "show", "hostnames", run.launches()[0]["hosts"]).split()[1]
+    output_of(CLUSTER, "kill", node)
+    try:
+        until("a second launch", lambda: len(run.launches()) > 1, 120)
+        until("Slurm has let it go", lambda: node not in run.nodes(), 90)
+        steps = len(run.metrics())
+        run.wait_for_step(steps + 25)  # a checkpoint since
+        run.kill_rank(1)
+        until("a third launch", lambda: len(run.launches()) > 2, 120)
+        run.wait_for_step(len(run.metrics()) + 5)
+        (run.dir / "stop").touch()
+        run.wait_for_end()
+    finally:
+        output_of(CLUSTER, "revive", node)
+    expect(run.status().get("exit_code") == 75, f"{run.status()}\n{run.log()}")
+    run.losses()
+    expect({launch["job"] for launch in run.launches()} == set(run.jobs), f"within the allocation: {run.launches()}")
+
+
+@scenario
+def a_finished_run_goes_on_with_more_steps(folder):
+    run = Run(folder, "more", 20)
+    run.submit(2)
+    run.wait_for_end()
+    run.expect_finished()
+    run.submit(2, "--train.steps", 40)
+    run.steps = 40
+    run.wait_for_end()
+    run.expect_finished()
+
+
+@scenario
+def a_node_that_fails_the_preflight_is_left_out(folder):
+    run = Run(folder, "preflight", 60)
+    fake = folder / "octet-with-a-sick-node"
+    fake.write_text(f'#!/bin/bash\nif [[ $1 == doctor ]]; then [[ $SLURMD_NODENAME != "$(cat {folder}/sick)" ]] || '
+                    f'{{ echo \'{{"healthy": false}}\'; exit 76; }}; echo \'{{"healthy": true}}\'; exit 0; fi\n'
+                    f'exec {BIN}/octet "$@"\n')
+    fake.chmod(0o755)
+    # Whatever node the job gets first is the sick one.
+    sick = f'[[ -e {folder}/sick ]] || echo "$SLURMD_NODENAME" >{folder}/sick'
+    run.submit_changed(2, {r"^octet=.*$": f"octet={fake}; {sick}", r"^preflight=.*$": "preflight=1"}, "--spares", 1)
+    run.wait_for_end()
+    run.expect_finished()
+    node = (folder / "sick").read_text().strip()
+    hosts = output_of("scontrol", "show", "hostnames", run.launches()[-1]["hosts"]).split()
+    expect(node not in hosts and len(hosts) == 2, f"{node}: {run.launches()}")
+
+
+@scenario
+def a_crash_loop_stops(folder):
+    # A rank that dies before its first checkpoint, every time.
+    run = Run(folder, "crash-loop", 50)
+    killer = folder / "crashing-train"
+    killer.write_text(f'#!/bin/bash\n[[ $PMI_RANK == 0 ]] || kill -9 $$\nexec {BIN}/octet-train "$@"\n')
+    killer.chmod(0o755)
+    run.submit_changed(2, {r"^octet_train=.*$": f"octet_train={killer}", r"^max_restarts=.*$": "max_restarts=2"})
+    run.wait_for_end()
+    expect(run.actions() == ["restart", "restart", "stop"], f"{run.actions()}\n{run.log()}")
+    expect("crash loop" in run.status()["reason"], f"{run.status()}")
+
+
+@scenario
+def a_loss_that_is_not_finite_stops(folder):
+    run = Run(folder, "nan", 50, {"optimizer.lr": "1e30", "optimizer.clip_norm": 0})
+    run.submit(2)
+    run.wait_for_end()
+    expect(run.actions() == ["stop"] and run.status()["exit_code"] == 77, f"{run.launches()}\n{run.status()}")
+
+
+@scenario
+def a_full_disk_stops_with_its_reason(folder):
+    small = folder / "small"
+    small.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1300m", "tmpfs", str(small)], capture_output=True).returncode:
+        raise Skipped("no file system can be mounted here")
+    try:
+        run = Run(folder, "full-disk", 3000, {"run.dir": small / "run"})
+        run.dir = small / "run"
+        run.submit(2)
+        run.wait_for_checkpoint()
+        with open(small / "filler", "wb", buffering=0) as filler:
+            for size in (1 << 20, 1 << 12):
+                with contextlib.suppress(OSError):
+                    while filler.write(bytes(size)) == size:
+                        pass
+        run.wait_for_end()
+        status = run.status()
+        expect(status.get("state") == "failed" and re.search("No space|disk full|free, but a checkpoint|storage.space", status.get("reason", "")), f"{status}\n{run.log()}")
+    finally:
+        subprocess.run(["umount", "-l", str(small)], check=False)
+
+
+@scenario
+def singletons_are_refused(folder):
+    run = Run(folder, "singletons", 50)
+    run.submit_changed(2, {r"^mpi=.*$": "mpi=none"})
+    run.wait_for_end()
+    expect(run.actions() == ["stop"] and "--mpi=pmi2" in run.status()["reason"], f"{run.status()}\n{run.log()}")
+
+
+@scenario
+def scancel_saves_and_does_not_come_back(folder):
+    run = Run(folder, "cancelled", 3000)
+    (job,) = run.submit(2)
+    run.wait_for_step(10)
+    output_of("scancel", job)
+    run.wait_for_end()
+    expect(run.state_of(job) == "CANCELLED", run.state_of(job))
+    status = run.status()
+    expect(status["state"] == "stopped" and status["exit_code"] == 75 and "cancelled" in status["reason"], f"{status}")
+    expect(run.actions() == ["stop"], f"{run.launches()}")
+    run.submit(2)
+    run.wait_for_step(status["step"] + 3)
+    output_of("scancel", *run.jobs)
+    run.wait_for_end()
+    run.losses()
+
+
+@scenario
+def a_preempted_job_comes_back(folder):
+    run = Run(folder, "preempted", 3000)
+    run.submit_changed(2, {r"^#SBATCH --partition=.*$": "#SBATCH --partition=low"})
+    run.wait_for_step(10)
+    nodes = ",".join(run.nodes())
+    hog = output_of("sbatch", "--parsable", "--partition=main", "--exclusive", f"--nodelist={nodes}", "--nodes=2",
+                    "--output=/dev/null", "--time=2", "--wrap", "sleep 5").strip()
+    until("the end of the first launch", lambda: run.actions()[:1] == ["wait"], 60)
+    expect(run.launches()[0]["reason"] == "SIGTERM", f"{run.launches()}")
+    until("a second launch", lambda: len(run.launches()) > 1, 120)
+    expect(run.launches()[1]["job"] == run.launches()[0]["job"], "Slurm's requeue keeps the id")
+    run.wait_for_step(run.status()["step"] + 3)
+    output_of("scancel", hog, *run.jobs)
+    run.wait_for_end()
+    run.losses()
+
+
+# --- running them
+
+
+def traces_of(folder):
+    """What tells why: the nodes and jobs of Slurm, the launches and the end of the log of every run."""
+    text = ""
+    for command in (["sinfo", "--Node", "--long"], ["squeue", "--all"], ["scontrol", "show", "jobs"]):
+        text += "\n" + subprocess.run(command, capture_output=True, text=True, timeout=30).stdout
+    for path in sorted([*folder.glob("**/job/launches.jsonl"), *folder.glob("**/job-*.out")]):
+        text += f"\n{path.relative_to(folder)}:\n" + "\n".join(path.read_text(errors="replace").splitlines()[-15:]) + "\n"
+    return text
+
+
+def attempt(name, folder, trial):
+    """(result, text, seconds) of one try, in a folder of its own."""
+    start = time.monotonic()
+    mine = pathlib.Path(folder) / (name if trial == 1 else f"{name}-{trial}")
+    mine.mkdir()
+    for suffix in (".bin", ".idx"):
+        os.symlink(pathlib.Path(folder) / f"tokens{suffix}", mine / f"tokens{suffix}")
+    try:
+        SCENARIOS[name](mine)
+        result, text = "passed", ""
+    except Skipped as reason:
+        result, text = "skipped", str(reason)
+    except Exception:  # a scenario fails, the others go on
+        result, text = "failed", traceback.format_exc() + traces_of(mine)
+    return result, text, time.monotonic() - start
+
+
+def attempts(name, folder):
+    """A scenario that fails is tried once more, and both tries are told: processes are killed at moments that nobody
+    chooses, beside other work on two cores."""
+    for trial in (1, 2):
+        result, text, seconds = attempt(name, folder, trial)
+        print(f"{result:<8} {seconds:6.1f} s  {name}{'' if trial == 1 else ', second try'}", flush=True)
+        if text:
+            print("    " + text.replace("\n", "\n    "), flush=True)
+        if result != "failed":
+            break
+    return {"name": name, "status": "RUN", "result": "SKIPPED" if result == "skipped" else "COMPLETED",
+            **({"failures": [{"failure": text}]} if result == "failed" else {})}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--keep", action="store_true", help="leave folder and cluster as they are")
+    parser.add_argument("--jobs", type=int, default=3)
+    parser.add_argument("--report")
+    parser.add_argument("--gtest_output", help="json:FILE, as GoogleTest has it")
+    options = parser.parse_args()
+    if options.list:
+        print("\n".join(SCENARIOS))
+        return 0
+    names = options.names or list(SCENARIOS)
+    unknown = [n for n in names if n not in SCENARIOS]
+    if unknown:
+        parser.error(f"unknown: {unknown}; --list")
+    folder = tempfile.mkdtemp(prefix="octet-slurm-")
+    os.environ.update(OCTET_CLUSTER=f"{folder}/cluster", OCTET_CLUSTER_PORT=str(18000 + os.getpid() % 100 * 20),
+                      SLURM_CONF=f"{folder}/cluster/slurm.conf", OMP_NUM_THREADS="1", OMP_WAIT_POLICY="passive")
+    results = []
+    try:
+        print(output_of(CLUSTER, "start", "--nodes", 12), flush=True)
+        prepare_data(folder)
+        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+            results = list(pool.map(lambda n: attempts(n, folder), names))
+    finally:
+        if options.keep:
+            print(f"left in {folder}")
+        else:
+            subprocess.run([CLUSTER, "stop"], check=False)
+            remove(folder)
+    failed = sum("failures" in r for r in results)
+    skipped = sum(r["result"] == "SKIPPED" for r in results)
+    report = options.report or (options.gtest_output or "").removeprefix("json:")
+    if report:
+        pathlib.Path(report).write_text(json.dumps({"tests": len(results), "failures": failed, "testsuites": [
+            {"name": "Slurm", "tests": len(results), "failures": failed, "testsuite": results}]}))
+    print(f"{len(results) - failed - skipped} passed, {failed} failed, {skipped} skipped")
+    return 1 if failed or len(results) != len(names) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,107 @@
+// octet tune explain as a user runs it.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/data/support.h"
+#include "tests/support/run_command.h"
+
+namespace octet::test {
+namespace {
+
+using Json = nlohmann::json;
+
+CommandResult explain(const std::string& arguments) {
+  return run_command(std::string(OCTET_BIN_DIR) + "/octet tune explain " + arguments);
+}
+
+Json explained(const std::string& arguments) {
+  const CommandResult result = explain(arguments + " --json");
+  EXPECT_EQ(result.exit_code, 0) << result.all();
+  return Json::parse(result.out);
+}
+
+void expect_refused(const std::string& arguments, const std::string& word) {
+  const CommandResult result = explain(arguments);
+  EXPECT_EQ(result.exit_code, 64) << arguments;
+  EXPECT_NE(result.all().find(word), std::string::npos) << result.all();
+}
+
+TEST(Explain, SaysWhatIsChosenWhyAndWhatIsLeftOut) {
+  const CommandResult result = explain("--collective all_gather --size 64M --nodes 32");
+  EXPECT_EQ(result.exit_code, 0);
+  for (const std::string words :
+       {"all_gather of 64 MiB over 32 nodes x 8 ranks, NCCL 2.28.9", "NCCL chooses ring/ll128", "us latency",
+        "the next, ring/simple", "each of 8 NICs", "rings 8 x 48/48", "pat takes one GPU a node"}) {
+    EXPECT_NE(result.all().find(words), std::string::npos) << words << "\n" << result.all();
+  }
+  EXPECT_EQ(result.all().find("measured"), std::string::npos);
+}
+
+TEST(Explain, JsonHasEveryAlternative) {
+  const Json answer = explained("--collective all_reduce --size 1G --nodes 16 --cluster ibm-roce");
+  EXPECT_EQ(answer["choice"]["algorithm"], "nvls_tree");
+  EXPECT_NEAR(answer["choice"]["bus_gbs"], 352, 4);
+  EXPECT_EQ(answer["alternatives"].size(), 21U);
+  EXPECT_EQ(answer["graphs"]["ring"]["channels"], 8);
+  EXPECT_FALSE(answer.contains("measured"));
+}
+
+// Hierarchical: bus bandwidth x (k-1)/(n-1) a NIC; a ring: all of it over 8.
+TEST(Explain, WireRatesAreThoseOfTheAlgorithm) {
+  const Json tree = explained("--collective all_reduce --size 1G --nodes 16")["choice"];
+  EXPECT_NEAR(tree["wire_gbs_per_nic"].get<double>(), tree["bus_gbs"].get<double>() * 15 / 127, 1e-6);
+  const Json ring = explained("--collective all_gather --size 1G --nodes 16")["choice"];
+  EXPECT_NEAR(ring["wire_gbs_per_nic"].get<double>(), ring["bus_gbs"].get<double>() / 8, 1e-6);
+  EXPECT_EQ(explained("--collective all_gather --size 1G --nodes 1")["choice"]["wire_gbs_per_nic"], 0);
+}
+
+TEST(Explain, JudgesMeasurementsByTheModel) {
+  const std::string asked = "--collective all_reduce --size 1G --nodes 16 ";
+  const Json good = explained(asked + "--measured 340GB/s")["measured"];
+  EXPECT_TRUE(good["healthy"]);
+  EXPECT_NEAR(good["threshold_gbs"].get<double>(), .85 * 352, 4);
+  EXPECT_EQ(good["threshold_share"], .85);
+  const Json bad = explained(asked + "--measured 231GB/s")["measured"];
+  EXPECT_FALSE(bad["healthy"]);
+  EXPECT_NE(explain(asked + "--measured 231GB/s").out.find("NOT healthy"), std::string::npos);
+  // The same threshold in time: bytes x 2(n-1)/n over it.
+  EXPECT_TRUE(explained(asked + "--measured 6.1ms")["measured"]["healthy"]);
+  EXPECT_FALSE(explained(asked + "--measured 8ms")["measured"]["healthy"]);
+}
+
+TEST(Explain, TheThresholdFollowsTheMachine) {
+  const std::string asked = "--collective all_gather --size 4G --nodes 8 --measured 150GB/s";
+  EXPECT_FALSE(explained(asked)["measured"]["healthy"]);
+  EXPECT_TRUE(explained(asked + " --machine nic-gbs=20")["measured"]["healthy"]);
+}
+
+TEST(Explain, ATuningFilePinsChoices) {
+  const TempFolder folder;
+  write_bytes(folder / "tuning.json", R"({"octet_tuning": 1, "cluster": "c", "fabric": "roce", "nccl": "2.28.9",
+    "provenance": {"created": "2026-01-01T00:00:00Z", "tool": "octet 0.1.0", "measurements": [], "notes": []},
+    "constants": {}, "fits": [], "choices": [{"collective": "all_gather", "nodes": [4, 0], "ranks_per_node": 8,
+    "bytes": [0, 0], "algorithm": "ring", "protocol": "simple", "reason": "measured 5 us against 6 us"}]})");
+  const std::string asked = "--collective all_gather --size 64M --nodes 8 --tuning-file " + (folder / "tuning.json");
+  EXPECT_EQ(explained(asked)["choice"]["protocol"], "simple");
+  EXPECT_NE(explain(asked).out.find("pinned by the tuning file: measured 5 us"), std::string::npos);
+  expect_refused(asked + " --nccl 2.27.7", "2.28.9");
+  expect_refused("--collective all_gather --size 64M --nodes 8 --tuning-file /no/such/file", "/no/such/file");
+}
+
+TEST(Explain, RefusesWhatItDoesNotUnderstand) {
+  const std::string asked = "--collective all_gather --size 64M --nodes 8 ";
+  expect_refused("--collective gather --size 64M --nodes 8", "all_gather");
+  expect_refused("--collective all_gather --size 64MB --nodes 8", "as in 64M");
+  expect_refused("--size 64M --nodes 8", "collective");
+  expect_refused("--collective all_gather --size 64M --nodes 0", "two ranks");
+  expect_refused(asked + "--ranks-per-node 16", "8 GPUs");
+  expect_refused(asked + "--ranks-per-node 0", "at least 1");
+  expect_refused(asked + "--nccl 2.31.2", "2.27 to 2.29");
+  expect_refused(asked + "--machine fast=1", "NAME=VALUE");
+  expect_refused(asked + "--measured 210", "210GB/s");
+  expect_refused(asked + "--cluster local", "no GPUs");
+}
+
+}  // namespace
+}  // namespace octet::test

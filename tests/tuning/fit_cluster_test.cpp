@@ -1,0 +1,199 @@
+#include "src/tuning/fit/cluster_fit.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "src/base/error.h"
+#include "src/tuning/cost_model/model.h"
+#include "src/tuning/fit/constants.h"
+
+namespace octet {
+namespace {
+
+const NcclVersion version{2, 28, 9};
+
+/// Makes up the runs of one shape: what NCCL's model says with these constants, with noise.
+class MadeUpCluster {
+ public:
+  explicit MadeUpCluster(ModelConstants constants) : constants_(std::move(constants)) {
+    profile_ = read_profile("ibm-infiniband");
+    machine_ = machine_of(profile_);
+  }
+
+  BenchmarkFile run(Collective collective, Algorithm algorithm, Protocol protocol, int nodes, double faster = 1) {
+    BenchmarkFile file;
+    file.path = fmt::format("{}-{}-{}-{}.txt", name_of(collective), name_of(algorithm), name_of(protocol), nodes);
+    file.nccl = to_text(version);
+    std::normal_distribution<double> normal;
+    for (std::int64_t bytes = 1024; bytes <= std::int64_t{8} << 30; bytes *= 2) {
+      const auto table = predicted_us(version, machine_, constants_, collective, {nodes, 8}, bytes);
+      const double us = table.at(static_cast<std::size_t>(algorithm)).at(static_cast<std::size_t>(protocol)) / faster;
+      for (int repeat = 0; repeat < 2; ++repeat) {
+        file.rows.push_back({collective,
+                             algorithm,
+                             protocol,
+                             {nodes, 8},
+                             bytes,
+                             us * std::exp(0.01 * normal(random_)),
+                             repeat == 1,
+                             file.path});
+      }
+    }
+    return file;
+  }
+
+  const ClusterProfile& profile() const { return profile_; }
+
+ private:
+  ModelConstants constants_;
+  ClusterProfile profile_;
+  NcclMachine machine_;
+  std::mt19937_64 random_{7};
+};
+
+constexpr std::pair<Algorithm, Protocol> tried[] = {{Algorithm::ring, Protocol::simple},
+                                                    {Algorithm::ring, Protocol::ll128},
+                                                    {Algorithm::tree, Protocol::ll},
+                                                    {Algorithm::tree, Protocol::ll128},
+                                                    {Algorithm::nvls_tree, Protocol::simple}};
+
+std::vector<BenchmarkFile> all_runs(MadeUpCluster& cluster, double faster_tree = 1) {
+  std::vector<BenchmarkFile> files;
+  for (const int nodes : {4, 8, 16}) {
+    for (const auto& [algorithm, protocol] : tried) {
+      const bool tree = algorithm == Algorithm::tree && protocol == Protocol::ll128;
+      files.push_back(cluster.run(Collective::all_reduce, algorithm, protocol, nodes, tree ? faster_tree : 1));
+    }
+  }
+  return files;
+}
+
+TEST(ClusterFit, AClusterThatBehavesAsModelledNeedsNothing) {
+  MadeUpCluster cluster(default_constants(version));
+  const ClusterFit fit = fit_cluster(all_runs(cluster), cluster.profile(), "");
+  EXPECT_EQ(fit.tuning.fits.size(), 15U);
+  EXPECT_TRUE(fit.tuning.constants.hw_latency.empty()) << fit.constants.front();
+  EXPECT_TRUE(fit.tuning.choices.empty()) << fit.tuning.choices.front().reason;
+  EXPECT_EQ(fit.tuning.nccl, "2.28.9");
+  EXPECT_EQ(fit.tuning.cluster, "ibm-infiniband");
+  EXPECT_EQ(fit.tuning.fabric, "infiniband");
+}
+
+double hw_latency(const TunedConstants& constants, Algorithm algorithm, Protocol protocol) {
+  for (const TunedHwLatency& row : constants.hw_latency) {
+    if (row.algorithm == algorithm && row.protocol == protocol) return row.us;
+  }
+  return -1;
+}
+
+TEST(ClusterFit, ASlowerNetworkIsFoundInItsLatencies) {
+  ModelConstants constants = default_constants(version);
+  auto& net = constants.hw_latency.at(static_cast<std::size_t>(LinkKind::net));
+  for (auto& of_algorithm : net) {
+    for (double& us : of_algorithm) us += 30;
+  }
+  MadeUpCluster cluster(constants);
+  const ClusterFit fit = fit_cluster(all_runs(cluster), cluster.profile(), "2.28.9");
+  for (const auto& [algorithm, protocol] : {std::pair{Algorithm::ring, Protocol::simple},
+                                            {Algorithm::ring, Protocol::ll128},
+                                            {Algorithm::tree, Protocol::ll},
+                                            {Algorithm::nvls_tree, Protocol::simple}}) {
+    const double truth = net.at(static_cast<std::size_t>(algorithm)).at(static_cast<std::size_t>(protocol));
+    EXPECT_NEAR(hw_latency(fit.tuning.constants, algorithm, protocol) / truth, 1, 0.1)
+        << name_of(algorithm) << "/" << name_of(protocol);
+  }
+  // With its constants right the model chooses right.
+  EXPECT_TRUE(fit.tuning.choices.empty()) << fit.tuning.choices.front().reason;
+}
+
+TEST(ClusterFit, WhatContradictsTheModelIsPinned) {
+  MadeUpCluster cluster(default_constants(version));
+  const ClusterFit fit = fit_cluster(all_runs(cluster, 2.5), cluster.profile(), "");
+  ASSERT_FALSE(fit.tuning.choices.empty());
+  bool sixteen = false;
+  for (const TunedChoice& choice : fit.tuning.choices) {
+    EXPECT_EQ(choice.collective, Collective::all_reduce);
+    EXPECT_EQ(choice.algorithm, Algorithm::tree);
+    EXPECT_EQ(choice.protocol, Protocol::ll128);
+    EXPECT_EQ(choice.nodes_to, choice.nodes_from + 1);
+    EXPECT_LT(choice.bytes_from, choice.bytes_to);
+    EXPECT_LE(choice.bytes_to, (std::int64_t{8} << 30) + 1);
+    EXPECT_NE(choice.reason.find("the model's choice"), std::string::npos) << choice.reason;
+    // A size at which the model would take NVLSTree (1.4 of the reference: above 22 MiB on 16 nodes).
+    sixteen |= choice.nodes_from == 16 && choice.bytes_from < (64 << 20) && choice.bytes_to > (64 << 20);
+  }
+  EXPECT_TRUE(sixteen);
+  // The file that follows is one that the plugin accepts.
+  TuningFile tuning = fit.tuning;
+  tuning.provenance.created = "2026-01-01T00:00:00Z";
+  tuning.provenance.tool = "octet";
+  EXPECT_EQ(parse_tuning_file(to_json(tuning), "file").choices.size(), tuning.choices.size());
+}
+
+TEST(ClusterFit, WithoutTheModelsChoiceMeasuredNothingIsPinned) {
+  MadeUpCluster cluster(default_constants(version));
+  const std::vector<BenchmarkFile> one{cluster.run(Collective::all_reduce, Algorithm::ring, Protocol::simple, 16, 10)};
+  const ClusterFit fit = fit_cluster(one, cluster.profile(), "");
+  EXPECT_TRUE(fit.tuning.choices.empty());
+  EXPECT_NE(fit.tuning.provenance.notes.back().find("was not measured"), std::string::npos);
+}
+
+TEST(ClusterFit, TheLibrarysOwnChoiceIsAReferenceToo) {
+  MadeUpCluster cluster(default_constants(version));
+  std::vector<BenchmarkFile> files{cluster.run(Collective::all_reduce, Algorithm::tree, Protocol::ll128, 16, 1.0)};
+  BenchmarkFile library = files.front();
+  for (Measurement& row : library.rows) {
+    row.algorithm = std::nullopt, row.protocol = std::nullopt;
+    row.microseconds *= 2;
+  }
+  files.push_back(library);
+  const ClusterFit fit = fit_cluster(files, cluster.profile(), "");
+  ASSERT_FALSE(fit.tuning.choices.empty());
+  EXPECT_NE(fit.tuning.choices.front().reason.find("what the library chose"), std::string::npos);
+}
+
+TEST(ClusterFit, Nccl227KeepsItsConstants) {
+  ModelConstants constants = default_constants({2, 27, 7});
+  for (double& us : constants.hw_latency.at(static_cast<std::size_t>(LinkKind::net)).at(1)) us += 40;
+  MadeUpCluster cluster(constants);
+  std::vector<BenchmarkFile> files{cluster.run(Collective::all_reduce, Algorithm::ring, Protocol::simple, 8)};
+  files.front().nccl = "2.27.7";
+  const ClusterFit fit = fit_cluster(files, cluster.profile(), "");
+  EXPECT_TRUE(fit.tuning.constants.hw_latency.empty());
+  ASSERT_EQ(fit.constants.size(), 1U);
+  EXPECT_NE(fit.constants.front().find("before 2.28"), std::string::npos);
+}
+
+TEST(ClusterFit, VersionsMustAgree) {
+  MadeUpCluster cluster(default_constants(version));
+  std::vector<BenchmarkFile> files{cluster.run(Collective::all_reduce, Algorithm::ring, Protocol::simple, 8)};
+  EXPECT_THROW(fit_cluster(files, cluster.profile(), "2.27.7"), Error);
+  files.front().nccl.clear();
+  EXPECT_THROW(fit_cluster(files, cluster.profile(), ""), Error);
+  EXPECT_NO_THROW(fit_cluster(files, cluster.profile(), "2.28.7"));
+}
+
+TEST(ClusterFit, RunsOnTwoNodesNameTheSick) {
+  MadeUpCluster cluster(default_constants(version));
+  std::vector<BenchmarkFile> files;
+  for (int i = 0; i < 5; ++i) {
+    for (int j = i + 1; j < 5; ++j) {
+      BenchmarkFile& file =
+          files.emplace_back(cluster.run(Collective::all_reduce, Algorithm::ring, Protocol::simple, 2));
+      const double slower = i == 1 || j == 1 ? 2.0 : 1.0;
+      file.pairs.push_back({fmt::format("n{}", i), fmt::format("n{}", j), 1000 * slower, "all_reduce of 8 bytes"});
+    }
+  }
+  const ClusterFit fit = fit_cluster(files, cluster.profile(), "");
+  ASSERT_EQ(fit.sweeps.size(), 1U);
+  ASSERT_EQ(fit.sweeps[0].report.nodes.size(), 1U);
+  EXPECT_EQ(fit.sweeps[0].report.nodes[0].node, "n1");
+  const auto& notes = fit.tuning.provenance.notes;
+  EXPECT_NE(std::find(notes.begin(), notes.end(),
+                      "node n1 is sick: all its 4 pairs are slow, 2.00 times as long (all_reduce of 8 bytes)"),
+            notes.end());
+}
+
+}  // namespace
+}  // namespace octet

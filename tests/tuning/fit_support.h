@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "src/tuning/fit/alpha_beta.h"
+
+namespace octet {
+
+/// How a made-up benchmark errs.
+struct Noise {
+  double sigma = 0;     ///< of the logarithm of every time
+  double outliers = 0;  ///< part of the rows that are wrong by a factor of 3 to 20, mostly slower
+  unsigned seed = 1;
+};
+
+/// `repeats` times the sizes 8 bytes, 16, ... below 8 GiB of t = alpha + bytes / (1000 beta).
+inline std::vector<FitPoint> made_up_rows(double alpha_us, double beta_gbs, Noise noise, int repeats = 4) {
+  std::mt19937_64 random(noise.seed);
+  std::normal_distribution<double> normal;
+  std::uniform_real_distribution<double> uniform;
+  std::vector<FitPoint> points;
+  for (int repeat = 0; repeat < repeats; ++repeat) {
+    for (std::int64_t bytes = 8; bytes < std::int64_t{8} << 30; bytes *= 2) {
+      double us = alpha_us + static_cast<double>(bytes) / (1e3 * beta_gbs);
+      us *= std::exp(noise.sigma * normal(random));
+      if (uniform(random) < noise.outliers) {
+        const double factor = 3 + 17 * uniform(random);
+        us *= uniform(random) < 0.8 ? factor : 1 / factor;
+      }
+      points.push_back({bytes, us});
+    }
+  }
+  return points;
+}
+
+}  // namespace octet

@@ -1,0 +1,154 @@
+#include "src/tuning/pairwise.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <set>
+
+#include "src/base/error.h"
+
+namespace octet {
+namespace {
+
+using Kind = SlowPart::Kind;
+
+TEST(RoundRobin, EachPairMeetsOnceAndNobodyTwoAtATime) {
+  for (int n = 0; n <= 17; ++n) {
+    SCOPED_TRACE(n);
+    const auto rounds = round_robin(n);
+    EXPECT_EQ(rounds.size(), static_cast<std::size_t>(n == 0 ? 0 : n - 1 + n % 2));
+    std::set<std::pair<int, int>> met;
+    for (const auto& round : rounds) {
+      std::set<int> busy;
+      for (const auto& [a, b] : round) {
+        EXPECT_TRUE(0 <= a && a < b && b < n);
+        EXPECT_TRUE(busy.insert(a).second && busy.insert(b).second);
+        EXPECT_TRUE(met.insert({a, b}).second);
+      }
+      EXPECT_EQ(round.size(), static_cast<std::size_t>(n / 2)) << "all are busy but one of an odd number";
+    }
+    EXPECT_EQ(met.size(), static_cast<std::size_t>(n * (n - 1) / 2));
+  }
+}
+
+/// Times around 1000 us, with noise of up to so many per cent.
+PairTimes healthy(int n, int percent, unsigned seed) {
+  std::mt19937 random(seed);
+  PairTimes times(n);
+  for (int a = 0; a < n; ++a) {
+    for (int b = 0; b < n; ++b) {
+      const int noise =
+          percent == 0 ? 0 : static_cast<int>(random() % static_cast<unsigned>(2 * percent + 1)) - percent;
+      if (a != b) times.at(a, b) = 1000.0 * (1 + noise / 100.0);
+    }
+  }
+  return times;
+}
+
+TEST(SlowParts, HealthyMachinesHaveNone) {
+  for (int n = 0; n <= 16; ++n) {
+    for (unsigned seed = 0; seed < 20; ++seed) EXPECT_TRUE(find_slow_parts(healthy(n, 8, seed)).slow.empty()) << n;
+  }
+  EXPECT_NEAR(find_slow_parts(healthy(8, 8, 1)).typical_us, 1000, 80);
+}
+
+TEST(SlowParts, ALinkIsNamedBothWaysOrOne) {
+  for (const int n : {3, 4, 5, 8, 16}) {
+    for (unsigned seed = 0; seed < 20; ++seed) {
+      SCOPED_TRACE(fmt::format("{} nodes, seed {}", n, seed));
+      PairTimes times = healthy(n, 8, seed);
+      times.at(0, 2) *= 4;
+      auto slow = find_slow_parts(times).slow;
+      ASSERT_EQ(slow.size(), 1U);
+      EXPECT_EQ(slow[0].kind, Kind::link);
+      EXPECT_EQ(std::pair(slow[0].from, slow[0].to), std::pair(0, 2));
+      EXPECT_FALSE(slow[0].both_ways);
+      EXPECT_NEAR(slow[0].factor, 4, 0.8);
+
+      times.at(2, 0) *= 3;
+      slow = find_slow_parts(times).slow;
+      ASSERT_EQ(slow.size(), 1U);
+      EXPECT_TRUE(slow[0].kind == Kind::link && slow[0].both_ways);
+    }
+  }
+}
+
+TEST(SlowParts, ANodeIsNamedAndNotItsLinks) {
+  for (const int n : {3, 4, 5, 8, 16}) {
+    for (unsigned seed = 0; seed < 20; ++seed) {
+      SCOPED_TRACE(fmt::format("{} nodes, seed {}", n, seed));
+      PairTimes sends = healthy(n, 8, seed), receives = sends, both = sends;
+      for (int other = 0; other < n; ++other) {
+        if (other == 1) continue;
+        sends.at(1, other) *= 2;
+        receives.at(other, 1) *= 2;
+        both.at(1, other) *= 2;
+        both.at(other, 1) *= 2;
+      }
+      auto slow = find_slow_parts(sends).slow;
+      ASSERT_EQ(slow.size(), 1U);
+      EXPECT_TRUE(slow[0].kind == Kind::sender && slow[0].from == 1);
+      slow = find_slow_parts(receives).slow;
+      ASSERT_EQ(slow.size(), 1U);
+      EXPECT_TRUE(slow[0].kind == Kind::receiver && slow[0].to == 1);
+      slow = find_slow_parts(both).slow;
+      ASSERT_EQ(slow.size(), 1U);
+      EXPECT_TRUE(slow[0].kind == Kind::node && slow[0].from == 1);
+      EXPECT_NEAR(slow[0].factor, 2, 0.4);
+    }
+  }
+}
+
+TEST(SlowParts, ASlowNodeHidesNoLinkThatIsSlower) {
+  PairTimes times = healthy(8, 5, 3);
+  for (int other = 0; other < 8; ++other) {
+    if (other != 5) times.at(5, other) *= 2, times.at(other, 5) *= 2;
+  }
+  times.at(2, 6) *= 10;
+  times.at(5, 1) *= 4;
+  const auto slow = find_slow_parts(times).slow;
+  ASSERT_EQ(slow.size(), 3U);
+  EXPECT_TRUE(slow[0].kind == Kind::link && slow[0].from == 2 && slow[0].to == 6);
+  EXPECT_TRUE(slow[1].kind == Kind::link && slow[1].from == 5 && slow[1].to == 1);
+  EXPECT_TRUE(slow[2].kind == Kind::node && slow[2].from == 5);
+}
+
+TEST(SlowParts, NoiseRaisesTheThreshold) {
+  EXPECT_NEAR(find_slow_parts(healthy(12, 1, 1)).threshold, 1.25, 1e-9);
+  EXPECT_GT(find_slow_parts(healthy(12, 40, 1)).threshold, 1.5);
+  PairTimes times = healthy(12, 40, 1);
+  times.at(3, 4) *= 1000;
+  const auto slow = find_slow_parts(times).slow;
+  ASSERT_FALSE(slow.empty());
+  EXPECT_EQ(std::pair(slow[0].from, slow[0].to), std::pair(3, 4));
+}
+
+TEST(SlowParts, TwoNodesCompareTheirDirections) {
+  PairTimes times = healthy(2, 0, 1);
+  EXPECT_TRUE(find_slow_parts(times).slow.empty());
+  times.at(1, 0) *= 3;
+  const auto slow = find_slow_parts(times).slow;
+  ASSERT_EQ(slow.size(), 1U);
+  EXPECT_EQ(describe(slow[0], {"n1", "n2"}), "link n2 -> n1 takes 3.00 times as long as others");
+}
+
+TEST(SlowParts, TimesThatCannotBeAreRefused) {
+  PairTimes times = healthy(3, 0, 1);
+  EXPECT_THROW(find_slow_parts(times, 1.0), Error);
+  times.at(0, 1) = 0;
+  EXPECT_THROW(find_slow_parts(times), Error);
+}
+
+TEST(SlowParts, AreDescribedByName) {
+  const std::vector<std::string> names{"n1", "n2"};
+  EXPECT_EQ(describe({.kind = Kind::node, .from = 1, .factor = 2}, names),
+            "node n2: everything from and to it takes 2.00 times as long as others");
+  EXPECT_EQ(describe({.kind = Kind::sender, .from = 0, .factor = 2}, names),
+            "node n1 sends slowly: what it sends takes 2.00 times as long as others");
+  EXPECT_EQ(describe({.kind = Kind::receiver, .to = 0, .factor = 2}, names),
+            "node n1 receives slowly: what it receives takes 2.00 times as long as others");
+  EXPECT_EQ(describe({.from = 0, .to = 1, .factor = 2}, names), "link n1 <-> n2 takes 2.00 times as long as others");
+}
+
+}  // namespace
+}  // namespace octet

@@ -1,0 +1,193 @@
+#include <gtest/gtest.h>
+
+#include "src/cluster/profile.h"
+#include "src/tuning/topology/compare.h"
+#include "src/tuning/topology/graph_dump.h"
+#include "src/tuning/topology/lint.h"
+#include "tests/data/support.h"
+#include "tests/tuning/topology_support.h"
+
+namespace octet {
+namespace {
+
+using test::complaints;
+using test::error_of;
+using test::expect_in;
+using test::find;
+using test::topology;
+using test::topology_text;
+using test::with;
+
+Findings lint(const std::string& text, const std::string& cluster = "") {
+  const NodeTopology t = parse_topology(text, "a.xml");
+  if (cluster.empty()) return lint_topology(t, nullptr);
+  const ClusterProfile profile = read_profile(cluster);
+  return lint_topology(t, &profile);
+}
+
+TEST(TopologyLint, HealthyNodesAreHealthyByTheirProfiles) {
+  EXPECT_EQ(complaints(lint(topology_text("dgx-h100.xml"), "dgx-h100-infiniband")), "");
+  EXPECT_EQ(complaints(lint(topology_text("p5-efa.xml"), "aws-p5-efa")), "");
+  EXPECT_EQ(complaints(lint(topology_text("cloud-file.xml"), "ibm-roce")), "");
+  // 16 functions of 200 Gb/s are the 8 cards of 400: as fast, and with one guid for two ports.
+  EXPECT_EQ(complaints(lint(topology_text("vm-dual-port.xml"), "ibm-roce")), "topology.guids");
+}
+
+TEST(TopologyLint, SickDevicesAreNamedWithWhatIsExpected) {
+  const Findings f = lint(topology_text("dgx-h100-sick.xml"), "dgx-h100-infiniband");
+  EXPECT_EQ(complaints(f), "topology.pci_links topology.nvlinks topology.gpu_direct topology.card_rate");
+  EXPECT_EQ(find(f, "topology.pci_links").seen, "GPU 5 (0000:c3:00.0) \"16.0 GT/s PCIe\" x16: 24.0 GB/s to NCCL");
+  EXPECT_EQ(find(f, "topology.pci_links").expected, "48.0 GB/s");
+  EXPECT_EQ(find(f, "topology.nvlinks").seen, "GPU 2 (0000:52:00.0) 17 NVLinks");
+  EXPECT_EQ(find(f, "topology.gpu_direct").seen, "gdr=\"0\": mlx5_3");
+  EXPECT_EQ(find(f, "topology.card_rate").seen, "mlx5_10 200000 Mb/s");
+  for (const Finding& finding : f) {
+    EXPECT_TRUE(finding.state != State::bad || !finding.advice.empty()) << finding.check;
+  }
+}
+
+TEST(TopologyLint, AFlatTreeOfAVirtualMachineIsFound) {
+  const Findings f = lint(topology_text("vm-flat.xml"));
+  EXPECT_EQ(complaints(f), "topology.locality topology.gpu_direct");
+  expect_in("16 of 16 devices reach the other kind across the CPU, and there is no PCIe switch",
+            find(f, "topology.locality").seen);
+  expect_in("NCCL_TOPO_FILE", find(f, "topology.locality").advice);
+}
+
+TEST(TopologyLint, ABridgeSlowerThanWhatHangsOnIt) {
+  const Findings f = lint(topology_text("vm-slow-bridges.xml"));
+  expect_in("bridge (0000:a0:00.0) \"2.5 GT/s PCIe\" x1: 0.2 GB/s to NCCL", find(f, "topology.pci_links").seen);
+  expect_in("and 4 more", find(f, "topology.pci_links").seen);
+}
+
+// As dumps of other programs have it: NCCL knows "32 GT/s" and "32.0 GT/s PCIe", and takes 8 GT/s for this.
+TEST(TopologyLint, ASpeedThatNcclDoesNotKnow) {
+  const Findings f = lint(with(topology_text("dgx-h100.xml"), "\"32.0 GT/s PCIe\"", "\"32.0 GT/s\""));
+  expect_in("bridge (0000:15:00.0) \"32.0 GT/s\" x16: 12.0 GB/s to NCCL", find(f, "topology.pci_links").seen);
+}
+
+TEST(TopologyLint, AGpuWithoutNvlinksAmongSiblings) {
+  std::string text = topology_text("dgx-h100.xml");
+  const std::size_t from = text.find("<nvlink"), to = text.find("</gpu>");
+  text.erase(from, to - from);
+  EXPECT_EQ(find(lint(text), "topology.nvlinks").seen, "GPU 0 (0000:1b:00.0) 0 NVLinks");
+}
+
+TEST(TopologyLint, DevicesThatTheProfileHasAndTheFileLacks) {
+  std::string text = topology_text("dgx-h100.xml");
+  const std::size_t from = text.find("      <pci busid=\"0000:1b:00.0\""), to = text.find("      </pci>", from) + 13;
+  text.erase(from, to - from);
+  const Findings f = lint(text, "dgx-h100-infiniband");
+  EXPECT_EQ(find(f, "topology.gpus").seen, "7 GPUs");
+  EXPECT_EQ(find(f, "topology.gpus").expected, "8 (dgx-h100-infiniband)");
+  expect_in("topology.numa", complaints(f));
+  expect_in("topology.locality", complaints(f));  // its card has no GPU nearby now
+  EXPECT_EQ(find(f, "topology.sharing").state, State::warning);
+}
+
+TEST(TopologyLint, NamesAndNumbersThatAreThereTwice) {
+  const std::string text = topology_text("dgx-h100.xml");
+  EXPECT_EQ(find(lint(with(text, "0000:43:00.0", "0000:1b:00.0")), "topology.unique").seen,
+            "busid 0000:1b:00.0 (line 9, line 24)");
+  EXPECT_EQ(find(lint(with(text, "name=\"mlx5_3\"", "name=\"mlx5_0\"")), "topology.unique").seen,
+            "net mlx5_0 (line 6, line 21)");
+  EXPECT_EQ(find(lint(with(text, "numaid=\"1\"", "numaid=\"0\"")), "topology.unique").state, State::bad);
+}
+
+TEST(TopologyLint, CpusAndKeepsThatNcclDoesNotKnow) {
+  const std::string text = topology_text("dgx-h100.xml");
+  EXPECT_EQ(find(lint(with(text, "GenuineIntel", "KVMKVMKVM")), "topology.cpus").seen,
+            "NUMA node 0: vendor \"KVMKVMKVM\"");
+  EXPECT_EQ(find(lint(with(text, "x86_64", "riscv64")), "topology.cpus").seen, "NUMA node 0: arch \"riscv64\"");
+  expect_in("modelid 6, which is older", find(lint(with(text, "\"143\"", "\"6\"")), "topology.cpus").seen);
+  expect_in("keep=\"yes\"", find(lint(with(text, "class=", "keep=\"yes\" class=")), "topology.keep").seen);
+}
+
+TEST(TopologyLint, PathsBetweenDevices) {
+  const NodeTopology t = topology("dgx-h100.xml");
+  const Places p(t);
+  EXPECT_EQ(path_type(p.gpus[0], p.nics[0]), PathType::pix);
+  EXPECT_EQ(path_type(p.gpus[0], p.nics[1]), PathType::phb);
+  EXPECT_EQ(path_type(p.gpus[0], p.nics[7]), PathType::sys);
+  EXPECT_EQ(path_type(p.gpus[0], p.gpus[0]), PathType::same);
+  EXPECT_DOUBLE_EQ(path_gbs(p.gpus[0], p.nics[0]), 48);
+  EXPECT_DOUBLE_EQ(path_gbs(p.gpus[0], p.nics[7]), 22);  // Sapphire Rapids' UPI to NCCL
+}
+
+TEST(TopologyCompare, SaysWhatDiffers) {
+  const NodeTopology good = topology("dgx-h100.xml"), sick = topology("dgx-h100-sick.xml");
+  EXPECT_EQ(compare(good, good).state, State::ok);
+  const std::vector<std::string> expected = {"mlx5_3 (0000:40:00.0): gdr 1, there 0",
+                                             "GPU 2 (0000:52:00.0): NVLinks 18, there 17",
+                                             "GPU 5 (0000:c3:00.0): link 32.0 GT/s PCIe x16, there 16.0 GT/s PCIe x16",
+                                             "mlx5_10 (0000:ce:00.0): rate 400000 Mb/s, there 200000 Mb/s"};
+  EXPECT_EQ(differences(good, sick), expected);
+  EXPECT_EQ(compare(good, sick).state, State::bad);
+}
+
+// Bus ids of virtual machines differ from one to the next.
+TEST(TopologyCompare, ByOrderWhereBusIdsDiffer) {
+  const NodeTopology good = topology("dgx-h100.xml");
+  std::string text = topology_text("dgx-h100-sick.xml");
+  for (std::size_t at = 0; (at = text.find("busid=\"0000:", at)) != std::string::npos; ++at) text[at + 7] = '7';
+  const auto found = differences(good, parse_topology(text, "b"));
+  ASSERT_EQ(found.size(), 4U);
+  EXPECT_EQ(found[3], "mlx5_10 (0000:ce:00.0): rate 400000 Mb/s, there 200000 Mb/s");
+}
+
+TEST(Graphs, AreReadWhole) {
+  const GraphDump dump = parse_graphs(topology_text("graph-8x400.xml"), "g.xml");
+  ASSERT_EQ(dump.graphs.size(), 5U);
+  const ChannelGraph* ring = dump.find(0);
+  ASSERT_NE(ring, nullptr);
+  EXPECT_EQ(ring->name(), "ring");
+  EXPECT_EQ(ring->channels.size(), 8U);
+  EXPECT_DOUBLE_EQ(ring->inter_gbs, 48);
+  EXPECT_EQ(ring->channels[2].nets, (std::vector<std::int64_t>{2, 2}));
+  EXPECT_EQ(ring->channels[2].gpus.front(), 2);
+  const GraphDump hex = parse_graphs(with(with(topology_text("graph-8x400.xml"), "net dev=\"0\"", "net dev=\"0x1f\""),
+                                          "net dev=\"0\"", "net dev=\"1F\""),
+                                     "g.xml");
+  EXPECT_EQ(hex.find(0)->channels[0].nets, (std::vector<std::int64_t>{31, 31}));
+}
+
+TEST(Graphs, ErrorsNameFileLineAndAttribute) {
+  const std::string text = topology_text("graph-8x400.xml");
+  const auto refusal = [](const std::string& t) { return error_of([&] { parse_graphs(t, "g.xml"); }); };
+  expect_in("g.xml:2: <graph> nchannels = 9: expected 8", refusal(with(text, "nchannels=\"8\"", "nchannels=\"9\"")));
+  expect_in("g.xml:4: <net> dev = \"q\": expected a hexadecimal number", refusal(with(text, "dev=\"0\"", "dev=\"q\"")));
+  expect_in("g.xml:2: <graph> speedintra = \"fast\": expected a number",
+            refusal(with(text, "speedintra=\"48\"", "speedintra=\"fast\"")));
+  expect_in("begins with <system>, expected <graphs>", refusal(topology_text("dgx-h100.xml")));
+}
+
+TEST(Graphs, OfAHealthyNodeAreHealthy) {
+  const GraphDump dump = parse_graphs(topology_text("graph-8x400.xml"), "g.xml");
+  const NodeTopology node = topology("dgx-h100.xml");
+  const ClusterProfile profile = read_profile("dgx-h100-infiniband");
+  const Findings f = lint_graphs(dump, &node, &profile);
+  EXPECT_EQ(complaints(f), "");
+  EXPECT_EQ(find(f, "graph.ring.speed").seen, "8 channels of 48 GB/s to the cards: 384 GB/s a node");
+  EXPECT_EQ(find(f, "graph.nearest").state, State::ok);
+  EXPECT_EQ(complaints(lint_graphs(dump, nullptr, &profile)), "");
+  EXPECT_EQ(complaints(lint_graphs(dump, nullptr, nullptr)), "");
+}
+
+TEST(Graphs, OfASickNodeSayWhatIsSlow) {
+  const GraphDump dump = parse_graphs(topology_text("graph-sick.xml"), "g.xml");
+  const NodeTopology node = topology("dgx-h100.xml");
+  const ClusterProfile profile = read_profile("dgx-h100-infiniband");
+  const Findings f = lint_graphs(dump, &node, &profile);
+  EXPECT_EQ(find(f, "graph.ring.speed").seen, "2 channels of 12 GB/s to the cards: 24 GB/s a node");
+  EXPECT_EQ(find(f, "graph.ring.speed").expected, "about 384 GB/s, what the cards give together");
+  EXPECT_EQ(find(f, "graph.ring.path").seen, "SYS to the cards");
+  EXPECT_EQ(find(f, "graph.tree.path").seen, "PHB to the cards");
+  EXPECT_EQ(find(f, "graph.crossing").state, State::warning);
+  EXPECT_EQ(find(f, "graph.cards").seen, "3 cards carry rings or trees");
+  EXPECT_EQ(find(f, "graph.nvls").state, State::warning);
+  expect_in("ring 0: GPU 4 and net 0 SYS", find(f, "graph.nearest").seen);
+  EXPECT_EQ(find(lint_graphs(dump, nullptr, nullptr), "graph.nvls").state, State::absent);
+}
+
+}  // namespace
+}  // namespace octet

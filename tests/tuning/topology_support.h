@@ -1,0 +1,50 @@
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "src/cluster/doctor/finding.h"
+#include "src/tuning/topology/nccl_xml.h"
+#include "src/tuning/topology/xml_fields.h"
+
+namespace octet::test {
+
+/// The text of tests/tuning/topology/NAME.
+inline std::string topology_text(const std::string& name) {
+  return read_xml_text(OCTET_SOURCE_DIR "/tests/tuning/topology/" + name);
+}
+
+inline NodeTopology topology(const std::string& name) {
+  return parse_topology(topology_text(name), name);
+}
+
+/// `text` with one place in it changed; fails where that is not there.
+inline std::string with(std::string text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return at == std::string::npos ? text : text.replace(at, from.size(), to);
+}
+
+inline Finding find(const Findings& findings, const std::string& check) {
+  const auto found = std::ranges::find(findings, check, &Finding::check);
+  if (found != findings.end()) return *found;
+  ADD_FAILURE() << "no finding " << check;
+  return {};
+}
+
+/// The checks that are not as they should be: "topology.locality topology.gpu_direct".
+inline std::string complaints(const Findings& findings) {
+  std::string out;
+  for (const Finding& f : findings) {
+    if (f.state == State::bad || f.state == State::warning) out += (out.empty() ? "" : " ") + f.check;
+  }
+  return out;
+}
+
+inline void expect_in(const std::string& part, const std::string& text) {
+  EXPECT_NE(text.find(part), std::string::npos) << "no " << part << " in: " << text;
+}
+
+}  // namespace octet::test
