@@ -12,7 +12,7 @@ std::string reference_page() {
   declare_model_options(model, shape);
   return fmt::format(R"(# Configuration
 
-<!-- Written by `octet-train --print-reference`; a test compares. Change src/train/schema.cpp instead. -->
+<!-- Written by `octet-train --print-reference`; a test compares. Change src/train/options instead. -->
 
 A run is described by a YAML file with the sections below, such as
 [configs/runs/english-5m.yaml](../configs/runs/english-5m.yaml). Every option can be given or overridden on the command

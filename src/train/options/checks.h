@@ -1,0 +1,43 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "src/base/error.h"
+#include "src/base/options/schema.h"
+#include "src/train/config.h"
+
+namespace octet {
+
+// What a run cannot have, by subject; validate() and resolve_layout() call these. Each throws a usage error.
+
+/// Usage error "[config] a.yaml:4: train.global_batch = 10: ...".
+template <typename V, typename... Args>
+Error refuse(const Origins& origins, const std::string& key, const V& value, fmt::format_string<Args...> text,
+             Args&&... args) {
+  const auto origin = origins.find(key);
+  return usage_error("config", "{}: {} = {}: {}", origin == origins.end() ? "default" : origin->second, key, value,
+                     fmt::format(text, std::forward<Args>(args)...));
+}
+
+/// Names of the mesh dimensions that have a section of options under nccl.
+inline constexpr const char* nccl_groups[] = {"dp_shard", "dp_replicate", "tp"};
+
+void check_schedule(const RunConfig& c, const Origins& at);
+void check_batch(const RunConfig& c, const Origins& at);
+void check_wall_time(const RunConfig& c, const Origins& at);
+void check_profile(const RunConfig& c, const Origins& at);
+void check_checkpoint(const RunConfig& c, const Origins& at);
+void check_tensor_parallel(const RunConfig& c, const Origins& at);
+void check_parallel(const ParallelConfig& p, const Origins& at);
+void check_nccl(const RunConfig& c, const Origins& at);
+void check_nccl_groups(const RunConfig& c, const ParallelConfig& p, const Origins& at);
+void check_names(const RunConfig& c, const Origins& at);
+void check_float8_gather(const RunConfig& c, const Origins& at);
+void check_float8(const RunConfig& c, const Origins& at);
+void check_recompute(const RunConfig& c, const Origins& at);
+void check_attention(const RunConfig& c, const Origins& at);
+void check_device(const RunConfig& c, const Origins& at);
+
+}  // namespace octet

@@ -1,0 +1,106 @@
+#include "src/train/options/checks.h"
+
+#include <algorithm>
+
+#include "src/base/options/text.h"
+#include "src/model/parameters.h"
+#include "src/ops/recipe.h"
+
+namespace octet {
+namespace {
+
+/// Every entry of a list of name parts is in a name; otherwise it would have no effect.
+void check_parts(const std::vector<std::string>& parts, const std::vector<std::string>& names,
+                 const std::vector<std::string>& proposals, const char* key, const std::string& what,
+                 const Origins& at) {
+  for (const std::string& part : parts) {
+    const bool used = !part.empty() && std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+      return name.find(part) != std::string::npos;
+    });
+    if (!used) throw refuse(at, key, in_quotes(part), "{}; nearest: {}", what, nearest(part, proposals));
+  }
+}
+
+}  // namespace
+
+void check_names(const RunConfig& c, const Origins& at) {
+  std::vector<std::string> linears, weights, parameters;
+  for (const LinearRecipe& l : block_recipes(c.model, Precision::float8, {}, 0)) linears.emplace_back(l.name);
+  for (const ParameterSpec& p : llama_parameters(c.model, Precision::float8, {}).parameters) {
+    parameters.push_back(p.name);
+    if (is_float8(p.gathered)) weights.push_back(p.name);
+  }
+  check_parts(c.float8.bf16_linears, weights, linears, "float8.bf16_linears",
+              "expected a part of a weight's name, layers.N.NAME.weight with a NAME of " + joined(linears), at);
+  check_parts(c.optimizer.no_decay, parameters, parameters, "optimizer.no_decay",
+              "expected a part of a parameter's name", at);
+}
+
+/// Scales of rows and columns are known only where the whole weight is.
+void check_float8_gather(const RunConfig& c, const Origins& at) {
+  if (c.float8.all_gather != "true" || float8_recipe(c.float8.recipe).may_gather_float8()) return;
+  throw refuse(
+      at, "float8.all_gather", c.float8.all_gather,
+      "recipe {} casts weights after they are gathered; expected auto or false, or recipe tensorwise or delayed",
+      c.float8.recipe);
+}
+
+namespace {
+
+/// GEMMs on 8-bit operands need all three dimensions in multiples of 16 (cuBLASLt; torchao filters by the same rule).
+void check_float8_shapes(const RunConfig& c, const BlockRecipes& recipes, const Origins& at) {
+  for (int l = 0; l < block_linears; ++l) {
+    const LinearRecipe& recipe = recipes[static_cast<std::size_t>(l)];
+    if (!recipe.float8) continue;
+    const Shape weight = weight_shape(c.model.part(static_cast<int>(c.parallel.tp)), static_cast<BlockLinear>(l));
+    if (weight[0] % 16 != 0 || weight[1] % 16 != 0) {
+      throw refuse(at, "precision", "float8",
+                   "linear {} of model {} has {} inputs and {} outputs{}, expected multiples of 16; list it in "
+                   "float8.bf16_linears or choose another shape",
+                   recipe.name, c.model.name, weight[1], weight[0],
+                   c.parallel.tp == 1 ? "" : fmt::format(" a rank with parallel.tp = {}", c.parallel.tp));
+    }
+    const std::int64_t tokens = c.train.micro_batch * c.train.seq_len;
+    if (tokens % 16 != 0) {
+      throw refuse(at, "precision", "float8",
+                   "train.micro_batch {} x train.seq_len {} = {} tokens, expected a multiple of 16",
+                   c.train.micro_batch, c.train.seq_len, tokens);
+    }
+  }
+}
+
+/// Options of a recipe that remembers would be ignored by the others.
+void check_delayed(const Float8Config& c, const Origins& at) {
+  if (float8_recipe(c.recipe).remembers) return;
+  const Float8Config none;
+  const auto unused = [&](const char* key, const auto& value, const auto& expected) {
+    if (value != expected) throw refuse(at, key, value, "has no effect with float8.recipe = {}", c.recipe);
+  };
+  unused("float8.delayed_history", c.delayed_history, none.delayed_history);
+  unused("float8.delayed_margin", c.delayed_margin, none.delayed_margin);
+  unused("float8.delayed_algorithm", c.delayed_algorithm, none.delayed_algorithm);
+}
+
+}  // namespace
+
+void check_float8(const RunConfig& c, const Origins& at) {
+  if (c.precision != Precision::float8) return;
+  if (c.float8.filter_small_kn && float8_recipe(c.float8.recipe).too_small == nullptr) {
+    throw refuse(at, "float8.filter_small_kn", true,
+                 "torchao has no measured limits for recipe {}; list linears in float8.bf16_linears", c.float8.recipe);
+  }
+  check_delayed(c.float8, at);
+  bool any = false;
+  for (const EqualBlocks& blocks : equal_blocks(c.model, c.precision, c.float8)) {
+    check_float8_shapes(c, blocks.recipes, at);
+    any = any || std::ranges::any_of(blocks.recipes, &LinearRecipe::float8);
+  }
+  if (any) return;
+  throw refuse(at, "precision", "float8",
+               "no linear is left in it: float8.bf16_linears [{}], bf16_first_layers {}, bf16_last_layers {} of {} and "
+               "filter_small_kn {} keep all in bf16; expected precision bf16",
+               joined(c.float8.bf16_linears), c.float8.bf16_first_layers, c.float8.bf16_last_layers, c.model.layers,
+               c.float8.filter_small_kn);
+}
+
+}  // namespace octet

@@ -1,0 +1,45 @@
+#include "src/train/options/checks.h"
+
+namespace octet {
+
+/// Attention's own kernels of both devices end at this width (max_head_dim of kernels/cpu/attention_tiles.h and of
+/// kernels/cuda/attention_tiles.cuh), and cuDNN has no backward pass beyond it: without this a run would fail at its
+/// first backward pass.
+void check_attention(const RunConfig& c, const Origins& at) {
+  constexpr std::int64_t max_head_dim = 256;
+  if (c.model.head_dim <= max_head_dim) return;
+  throw refuse(at, "model", c.model.name, "head_dim {}, but attention on device {} serves at most {}", c.model.head_dim,
+               c.device, max_head_dim);
+}
+
+/// An option of the other device would be ignored.
+void check_device(const RunConfig& c, const Origins& at) {
+  if (c.device == "cuda") {
+    const std::string& accumulate = c.float8.accumulate;
+    if (accumulate == Float8Config().accumulate) return;
+    throw refuse(at, "float8.accumulate", accumulate,
+                 "the GPU's tensor cores have sums of their own, which this emulates on the CPU; expected {} with "
+                 "device = {}",
+                 Float8Config().accumulate, c.device);
+  }
+  const CudaSettings none;
+  const auto unused = [&](const char* key, const auto& value, const auto& expected) {
+    if (value != expected) throw refuse(at, key, value, "has no effect with device = {}", c.device);
+  };
+  unused("train.health_seconds", c.train.health_seconds, TrainConfig().health_seconds);
+  unused("cuda.deterministic", c.cuda.deterministic, none.deterministic);
+  unused("cuda.gemm", c.cuda.gemm, none.gemm);
+  unused("cuda.gemm_plans", c.cuda.gemm_plans, none.gemm_plans);
+  const NcclSettings defaults;
+  unused("nccl.tuning_file", c.nccl.tuning_file, defaults.tuning_file);
+  unused("nccl.ranks_per_gpu", c.nccl.ranks_per_gpu, defaults.ranks_per_gpu);
+  for (const char* group : nccl_groups) {
+    const NcclGroupSettings &is = c.nccl.of(group), &expected = defaults.of(group);
+    unused(fmt::format("nccl.{}_min_ctas", group).c_str(), is.min_ctas, expected.min_ctas);
+    unused(fmt::format("nccl.{}_max_ctas", group).c_str(), is.max_ctas, expected.max_ctas);
+    unused(fmt::format("nccl.{}_cta_policy", group).c_str(), is.cta_policy, expected.cta_policy);
+    unused(fmt::format("nccl.{}_buffers", group).c_str(), is.buffers, expected.buffers);
+  }
+}
+
+}  // namespace octet

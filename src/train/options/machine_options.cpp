@@ -1,0 +1,91 @@
+#include "src/train/options/sections.h"
+
+namespace octet {
+
+void declare_checkpoint(Schema& schema, CheckpointConfig& c) {
+  schema.section("checkpoint",
+                 "State saved to the folder checkpoints in the run's folder, and runs that go on from it.");
+  schema.add("interval", c.interval)
+      .unit("steps or minutes")
+      .help(
+          "How often the state is saved: N or \"N steps\", \"N min\", auto or off. auto: every 1 to 60 minutes, by the "
+          "measured cost of a checkpoint and failure_gpu_hours. Unless off, a run that stops or finishes leaves a "
+          "checkpoint of its last step too. off: nothing is saved.");
+  schema.add("keep", c.keep)
+      .unit("checkpoints")
+      .at_least(1)
+      .at_most(1e6)
+      .help("The newest that stay, not counting damaged ones; older ones are removed after a newer one is committed.");
+  schema.add("keep_every", c.keep_every)
+      .unit("steps")
+      .at_least(0)
+      .at_most(most_steps)
+      .help("Checkpoints of multiples of this step stay as well. 0: none.");
+  schema.add_choice("resume", c.resume, {"never", "auto", "must"})
+      .help(
+          "auto: the run goes on from the newest valid checkpoint in its folder, where there is one. must: refused "
+          "without one. never: refused with one.");
+  schema.add("failure_gpu_hours", c.failure_gpu_hours)
+      .unit("hours")
+      .above(0)
+      .at_most(1e12)
+      .help(
+          "Mean time between stops that nobody asked for, of one GPU (or rank): the whole run's times its ranks; for "
+          "interval auto.");
+  schema.add("test_write", c.test_write)
+      .help("Save after the first step of every start as well, to prove that the storage works.");
+  schema.add("writers_per_node", c.writers_per_node)
+      .unit("ranks")
+      .help(
+          "all: every rank writes a file. A number: so many ranks of each node, each for its neighbours too, whose "
+          "pieces lie in memory that the node shares; fewer and larger files.");
+  schema.add("allow_changes", c.allow_changes)
+      .help(
+          "Options, such as optimizer.lr, with other values of which the run may go on, although they decide its "
+          "result: precision, parallel.gradient_wire and those of optimizer, schedule and float8.");
+}
+
+void declare_machine(Schema& schema, RunConfig& c) {
+  schema.section("comm", "Communication between ranks.");
+  schema.add("timeout_seconds", c.comm.timeout_seconds)
+      .unit("seconds")
+      .above(0)
+      .help("A collective that takes longer ends the job with a message that names it and its phase.");
+  schema.add("start_timeout_seconds", c.comm.start_timeout_seconds)
+      .unit("seconds")
+      .above(0)
+      .help(
+          "The same until the end of the first step: ranks open data, compile and allocate for different lengths of "
+          "time.");
+  schema.add("checkpoint_timeout_seconds", c.comm.checkpoint_timeout_seconds)
+      .unit("seconds")
+      .above(0)
+      .help("The same while checkpoints are written or read: ranks wait for the slowest disk.");
+  schema.add("trace", c.comm.trace).help("Write every collective and GEMM to trace-rankN.jsonl in the run's folder.");
+  schema.section("cpu", "The CPU backend.");
+  schema.add_choice("gemm", c.cpu.gemm, {"auto", "f32", "bf16"})
+      .help(
+          "Type to which operands of bf16 and float8 GEMMs are widened. auto: by vendor and features of the "
+          "processor.");
+  schema.add("threads", c.cpu.threads)
+      .unit("threads")
+      .at_least(0)
+      .at_most(4096)
+      .help("OpenMP threads a rank. 0: OMP_NUM_THREADS, else the cores of the node over its ranks.");
+}
+
+void declare_cuda(Schema& schema, CudaSettings& c) {
+  schema.section("cuda", "The CUDA backend.");
+  schema.add("deterministic", c.deterministic)
+      .help(
+          "The same bits from run to run. Attention's backward then takes memory that grows with the square of the "
+          "sequence (it is in the memory plan), and GEMMs lose some algorithms.");
+  schema.add_choice("gemm", c.gemm, {"heuristic", "timed"})
+      .help(
+          "How a GEMM's algorithm is chosen when its shape is first met: cuBLASLt's first proposal, or the fastest of "
+          "its proposals, measured once and logged.");
+  schema.add("gemm_plans", c.gemm_plans)
+      .help("File of choices: read and used again; with timed, new ones are added. Empty: none.");
+}
+
+}  // namespace octet

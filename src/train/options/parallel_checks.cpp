@@ -1,0 +1,104 @@
+#include "src/train/options/checks.h"
+
+#include "src/ops/recipe.h"
+
+namespace octet {
+namespace {
+
+void check_async_tp(const RunConfig& c, const Origins& at) {
+  if (!c.parallel.async_tp) return;
+  const auto refused = [&](const std::string& why) { return refuse(at, "parallel.async_tp", true, "{}", why); };
+  if (c.parallel.tp == 1) throw refused("has no effect with parallel.tp = 1");
+  if (c.precision != Precision::float8) return;
+  if (c.float8.recipe.starts_with("rowwise")) {
+    throw refused(
+        fmt::format("float8.recipe = {} gathers in bf16 and casts all tokens at once; expected tensorwise or "
+                    "delayed, or false",
+                    c.float8.recipe));
+  }
+  const std::int64_t rows = c.train.micro_batch * c.train.seq_len / c.parallel.tp;
+  if (rows % 16 != 0) {
+    throw refused(
+        fmt::format("a part has {} tokens (micro_batch {} x seq_len {} / tp {}), and 8-bit GEMMs need multiples "
+                    "of 16",
+                    rows, c.train.micro_batch, c.train.seq_len, c.parallel.tp));
+  }
+}
+
+}  // namespace
+
+/// Tensor parallelism cuts heads, ffn and vocabulary, and the tokens of a micro-batch.
+void check_tensor_parallel(const RunConfig& c, const Origins& at) {
+  const std::int64_t tp = c.parallel.tp;
+  const auto divides = [&](const char* what, std::int64_t extent) {
+    if (extent % tp == 0) return;
+    throw refuse(at, "parallel.tp", tp,
+                 "does not divide {} = {}; expected a common divisor of heads {}, kv_heads {}, "
+                 "ffn_dim {} and vocab_size {} of model {} and of micro_batch {} x seq_len {} tokens",
+                 what, extent, c.model.heads, c.model.kv_heads, c.model.ffn_dim, c.model.vocab_size, c.model.name,
+                 c.train.micro_batch, c.train.seq_len);
+  };
+  divides("heads", c.model.heads);
+  divides("kv_heads", c.model.kv_heads);
+  divides("ffn_dim", c.model.ffn_dim);
+  divides("vocab_size", c.model.vocab_size);
+  divides("micro_batch x seq_len", c.train.micro_batch * c.train.seq_len);
+  if (tp == 1 && c.parallel.tp_keep_gathered) {
+    throw refuse(at, "parallel.tp_keep_gathered", true, "has no effect with parallel.tp = 1");
+  }
+  check_async_tp(c, at);
+}
+
+void check_parallel(const ParallelConfig& p, const Origins& at) {
+  const auto one = [&](const char* key, std::int64_t value) {
+    if (value != 1) throw refuse(at, key, value, "not available yet, expected 1");
+  };
+  one("parallel.cp", p.cp);
+  one("parallel.pp", p.pp);
+}
+
+void check_nccl(const RunConfig& c, const Origins& at) {
+  for (const char* group : nccl_groups) {
+    const NcclGroupSettings& g = c.nccl.of(group);
+    if (g.max_ctas == 0 || g.min_ctas <= g.max_ctas) continue;
+    throw refuse(at, fmt::format("nccl.{}_min_ctas", group).c_str(), g.min_ctas,
+                 "is above nccl.{}_max_ctas = {}; expected at most that", group, g.max_ctas);
+  }
+  for (const char* group : nccl_groups) {
+    const NcclGroupSettings& g = c.nccl.of(group);
+    if (g.cta_policy != "zero" || g.buffers == "symmetric") continue;
+    throw refuse(
+        at, fmt::format("nccl.{}_cta_policy", group).c_str(), g.cta_policy,
+        "NCCL's copy engines work on symmetric buffers alone, which {}; expected default or efficiency",
+        std::string_view(group) == "dp_shard" ? "nccl.dp_shard_buffers = symmetric gives" : "this group has not got");
+  }
+  for (const char* group : nccl_groups) {
+    const NcclGroupSettings& g = c.nccl.of(group);
+    if (g.cta_policy != "efficiency" || c.nccl.tuning_file.empty()) continue;
+    throw refuse(
+        at, fmt::format("nccl.{}_cta_policy", group).c_str(), g.cta_policy,
+        "has no effect with nccl.tuning_file: NCCL applies it only where no tuner is loaded; expected default or "
+        "zero");
+  }
+}
+
+/// A group of one exchanges nothing.
+void check_nccl_groups(const RunConfig& c, const ParallelConfig& p, const Origins& at) {
+  const NcclGroupSettings none;
+  const auto unused = [&](const std::string& key, const auto& value, const auto& expected, std::int64_t degree) {
+    if (degree == 1 && value != expected) {
+      throw refuse(at, ("nccl." + key).c_str(), value, "has no effect: the dimension has one rank");
+    }
+  };
+  for (const auto& [group, degree] : {std::pair{std::string("dp_shard"), p.dp_shard},
+                                      {std::string("dp_replicate"), p.dp_replicate},
+                                      {std::string("tp"), p.tp}}) {
+    const NcclGroupSettings& is = c.nccl.of(group);
+    unused(group + "_min_ctas", is.min_ctas, none.min_ctas, degree);
+    unused(group + "_max_ctas", is.max_ctas, none.max_ctas, degree);
+    unused(group + "_cta_policy", is.cta_policy, none.cta_policy, degree);
+    unused(group + "_buffers", is.buffers, none.buffers, degree);
+  }
+}
+
+}  // namespace octet

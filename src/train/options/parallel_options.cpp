@@ -1,0 +1,114 @@
+#include "src/train/options/sections.h"
+
+namespace octet {
+
+void declare_parallel(Schema& schema, ParallelConfig& c) {
+  schema.section("parallel", "Mesh of ranks, outermost dimension first: pp, dp_replicate, dp_shard, cp, tp.");
+  schema.add("dp_replicate", c.dp_replicate)
+      .unit("ranks")
+      .at_least(1)
+      .at_most(most_ranks)
+      .help("Replicas of the sharded model (HSDP).");
+  schema.add("dp_shard", c.dp_shard)
+      .unit("ranks")
+      .at_least(0)
+      .at_most(most_ranks)
+      .help("Ranks that share one copy of parameters, gradients and optimizer states (FSDP). 0: all that are left.");
+  schema.add("tp", c.tp)
+      .unit("ranks")
+      .at_least(1)
+      .at_most(most_ranks)
+      .help(
+          "Tensor parallelism with sequence parallelism, over neighbouring ranks. Must divide the model's heads, "
+          "kv_heads, ffn_dim and vocab_size, and the tokens of a micro-batch.");
+  schema.add("tp_keep_gathered", c.tp_keep_gathered)
+      .help(
+          "Keep the gathered inputs of q, k, v and of w1, w3 from forward to backward: two gathers a block less, for "
+          "memory that tp does not divide. false: gather them again in backward.");
+  schema.add("async_tp", c.async_tp)
+      .help(
+          "Asynchronous tensor parallelism: each rank's part of a gathered input and of a sum travels by itself, "
+          "beside "
+          "the GEMMs of the other parts, of the blocks' linears. The same numbers where a GEMM of some rows gives the "
+          "bits of one of all, as on the CPU. Not with the rowwise recipes; float8 needs parts of 16 tokens.");
+  schema.add("cp", c.cp)
+      .unit("ranks")
+      .at_least(1)
+      .at_most(most_ranks)
+      .help("Context parallelism. Not available yet: 1.");
+  schema.add("pp", c.pp).unit("ranks").at_least(1).at_most(most_ranks).help("Pipeline stages. Not available yet: 1.");
+  schema.add_choice("reshard_after_forward", c.reshard_after_forward, {"auto", "always", "never"})
+      .help(
+          "always: gathered weights are freed after forward and gathered again in backward. never: they stay until the "
+          "optimizer step. auto: never where dp_shard is 1, else always.");
+  schema.add_choice("overlap", c.overlap, {"auto", "true", "false"})
+      .help(
+          "Gather the next block's weights and reduce the last one's gradients on streams of their own while the model "
+          "computes; takes the gradients of one more block. auto: on a GPU where dp_shard is above 1. true on a CPU, "
+          "whose calls are done when they return, takes the memory and gains nothing.");
+  schema.add_choice("gradient_wire", c.gradient_wire, {"fp32", "bf16"})
+      .help(
+          "Form in which gradients travel between the ranks of dp_shard; they are summed in fp32 either way. bf16: "
+          "half "
+          "the bytes, for one rounding of each rank's gradients; needs dp_shard above 1. Sums over replicas and tp "
+          "stay "
+          "fp32.");
+  schema.add("one_rank_exchange", c.one_rank_exchange)
+      .help(
+          "For measurements: a shard group of one rank gathers and reduces as a larger one does, through NCCL on a "
+          "GPU, "
+          "so that a profile of one GPU shows what hides behind compute. Takes memory and time; sums over several "
+          "micro-batches round in another order.");
+  schema.add("check_replicas_every", c.check_replicas_every)
+      .unit("steps")
+      .at_least(0)
+      .at_most(most_steps)
+      .help(
+          "Steps between comparisons of the fp32 master weights that ranks have in common: replicas all of theirs, a "
+          "tp group what it does not cut. Those that differ end the run. 0: never.");
+}
+
+void declare_nccl(Schema& schema, NcclSettings& c) {
+  schema.section("nccl", "NCCL, which carries what the ranks of device cuda exchange.");
+  const auto group = [&](const std::string& name, NcclGroupSettings& g) {
+    schema.add(name + "_min_ctas", g.min_ctas)
+        .unit("thread blocks")
+        .at_least(0)
+        .at_most(most_ctas)
+        .help("Of the GPU, that a collective of " + name + " takes at least. 0: NCCL's choice.");
+    schema.add(name + "_max_ctas", g.max_ctas)
+        .unit("thread blocks")
+        .at_least(0)
+        .at_most(most_ctas)
+        .help("The same at most: fewer leave more of the GPU to what is computed beside it. 0: NCCL's choice.");
+    schema.add_choice(name + "_cta_policy", g.cta_policy, {std::begin(cta_policies), std::end(cta_policies)})
+        .help("NCCL_CTA_POLICY of " + name +
+              ": efficiency takes fewer, zero none where copy engines can do it (2.27, 2.28; zero needs symmetric "
+              "buffers).");
+  };
+  group("dp_shard", c.dp_shard);
+  schema.add_choice("dp_shard_buffers", c.dp_shard.buffers, {std::begin(nccl_buffers), std::end(nccl_buffers)})
+      .help(
+          "Memory of gathered weights and of gradients. plain: the device's pool. registered: NCCL's own, registered, "
+          "so "
+          "that network and NVLink reach it without a copy (NCCL 2.19). symmetric: as windows that are alike on all "
+          "ranks, for NCCL's symmetric kernels and copy engines within an NVLink domain (2.27). Both keep every buffer "
+          "until the end: see the memory plan.");
+  group("dp_replicate", c.dp_replicate);
+  group("tp", c.tp);
+  schema.add("tuning_file", c.tuning_file)
+      .help(
+          "The cluster's tuning file, as octet tune fit writes it. Loads libnccl-tuner-octet.so into NCCL, which "
+          "applies "
+          "the file (it sets NCCL_TUNER_PLUGIN and OCTET_TUNING_FILE). The ranks compare what they have before NCCL "
+          "starts. Empty: what the environment says.");
+  schema.add("ranks_per_gpu", c.ranks_per_gpu)
+      .unit("ranks")
+      .at_least(1)
+      .at_most(64)
+      .help(
+          "Ranks that share a GPU, for tests of several ranks on one: each gets an NCCL_HOSTID of its own, and they "
+          "speak over the network.");
+}
+
+}  // namespace octet

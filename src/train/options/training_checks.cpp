@@ -1,0 +1,109 @@
+#include "src/train/options/checks.h"
+
+#include "src/base/options/text.h"
+#include "src/train/checkpoint_interval.h"
+#include "src/train/profile_steps.h"
+#include "src/train/schema.h"
+#include "src/train/settings_check.h"
+#include "src/train/wall_clock.h"
+
+namespace octet {
+
+void check_schedule(const RunConfig& c, const Origins& at) {
+  const ScheduleConfig& s = c.schedule;
+  if (s.kind != "wsd" && s.decay_steps > 0) {
+    throw refuse(at, "schedule.decay_steps", s.decay_steps,
+                 "has no effect with schedule.kind = {}; expected 0, or kind wsd", s.kind);
+  }
+  if (s.kind != "cosine" && s.decay_steps == 0 && s.min_lr_ratio > 0) {
+    throw refuse(at, "schedule.min_lr_ratio", s.min_lr_ratio,
+                 "has no effect with schedule.kind = {} and no schedule.decay_steps; expected 0", s.kind);
+  }
+  if (s.warmup_steps > c.train.steps) {
+    throw refuse(at, "schedule.warmup_steps", s.warmup_steps, "expected at most train.steps = {}", c.train.steps);
+  }
+  if (s.warmup_steps + s.decay_steps > c.train.steps) {
+    throw refuse(at, "schedule.decay_steps", s.decay_steps,
+                 "warmup_steps {} + decay_steps {} = {}, expected at most train.steps = {}", s.warmup_steps,
+                 s.decay_steps, s.warmup_steps + s.decay_steps, c.train.steps);
+  }
+}
+
+void check_batch(const RunConfig& c, const Origins& at) {
+  if (c.train.global_batch % c.train.micro_batch != 0) {
+    throw refuse(at, "train.global_batch", c.train.global_batch, "expected a multiple of train.micro_batch = {}",
+                 c.train.micro_batch);
+  }
+  if (c.train.validate_every > 0 && c.data.validation_fraction == 0) {
+    throw refuse(at, "train.validate_every", c.train.validate_every,
+                 "there is nothing to validate on with data.validation_fraction = 0");
+  }
+}
+
+void check_wall_time(const RunConfig& c, const Origins& at) {
+  if (parse_wall_time(c.train.max_wall_time)) return;
+  throw refuse(at, "train.max_wall_time", in_quotes(c.train.max_wall_time),
+               "expected minutes such as 90, or H:MM:SS such as 23:50:00; 0 for none");
+}
+
+void check_profile(const RunConfig& c, const Origins& at) {
+  const std::string& text = c.train.profile;
+  const auto steps = parse_profile_steps(text);
+  if (!steps || steps->first > steps->last) {
+    throw refuse(at, "train.profile", in_quotes(text),
+                 "expected off, or two steps from 1, the second not before the first, such as 10-12");
+  }
+  if (steps->count() > ProfileSteps::most) {
+    throw refuse(at, "train.profile", in_quotes(text), "{} steps, expected at most {}", steps->count(),
+                 ProfileSteps::most);
+  }
+  if (steps->last > c.train.steps) {
+    throw refuse(at, "train.profile", in_quotes(text), "expected no step beyond train.steps = {}", c.train.steps);
+  }
+}
+
+namespace {
+
+/// Names that would have no effect, or are to be refused later, are refused now.
+void check_allowed_changes(const RunConfig& c, const Origins& at) {
+  RunConfig copy = c;
+  Schema schema;
+  declare_stored_options(schema, copy);
+  for (const std::string& key : c.checkpoint.allow_changes) {
+    if (schema.find(key) == nullptr) {
+      throw refuse(at, "checkpoint.allow_changes", in_quotes(key), "no such option; nearest: {}",
+                   nearest(key, schema.names()));
+    }
+    if (!may_be_allowed(key) && !may_change(key, c)) {
+      throw refuse(at, "checkpoint.allow_changes", in_quotes(key),
+                   "may never change in a run; expected precision or options of optimizer, schedule or float8");
+    }
+  }
+}
+
+}  // namespace
+
+void check_checkpoint(const RunConfig& c, const Origins& at) {
+  const CheckpointConfig& k = c.checkpoint;
+  const auto interval = parse_interval(k.interval);
+  if (!interval) throw refuse(at, "checkpoint.interval", in_quotes(k.interval), "expected {}", interval_forms);
+  const bool off = interval->kind == checkpoint::Interval::Kind::off;
+  if (off && k.test_write) {
+    throw refuse(at, "checkpoint.test_write", k.test_write, "has no effect with checkpoint.interval = off");
+  }
+  // With off it may stay: that is how one run of a profile is made to save nothing.
+  if (!off && k.interval != "auto" && k.failure_gpu_hours != CheckpointConfig().failure_gpu_hours) {
+    throw refuse(at, "checkpoint.failure_gpu_hours", k.failure_gpu_hours,
+                 "has no effect with checkpoint.interval = {}; expected interval auto", k.interval);
+  }
+  if (!parse_writers(k.writers_per_node)) {
+    throw refuse(at, "checkpoint.writers_per_node", in_quotes(k.writers_per_node),
+                 "expected all, or a number of ranks from 1");
+  }
+  check_allowed_changes(c, at);
+  if (k.resume == "must" && c.run_dir.empty()) {
+    throw refuse(at, "checkpoint.resume", k.resume, "there is nothing to resume in a new folder; expected run.dir");
+  }
+}
+
+}  // namespace octet
