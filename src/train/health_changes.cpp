@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "src/base/xid.h"
 #include "src/device/clock_reasons.h"
-#include "src/train/xid.h"
 
 namespace octet {
 namespace {

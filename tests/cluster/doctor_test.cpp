@@ -80,7 +80,7 @@ TEST(Doctor, EveryCheckSeesWhatIsWrongWithABadNode) {
       {"gpu.clocks", "bad: GPU 5: thermal slowdown by hardware\n"},
       {"gpu.xid",
        "ok: Xid 13, exception in a kernel, on 0000:1b:00 (1x): the GPU is well\n"
-       "ok: Xid 45, cleanup after a program, on 0000:d1:00 (1x): the GPU is well\n"
+       "ok: Xid 45, preemptive cleanup, on 0000:d1:00 (1x): the GPU is well\n"
        "warning: Xid 63, a row of memory is to be remapped, on 0000:4e:00 (1x)\n"
        "bad: Xid 79, GPU has fallen off the bus, on 0000:d1:00 (1x)\n"
        "warning: Xid 999, see the catalog, on 0000:29:00 (1x)\n"},
@@ -288,6 +288,12 @@ TEST(RunProgram, TellsEndsApart) {
   EXPECT_EQ(run_program({"sh", "-c", "kill -9 $$"}, 30).exit_code, 137);
   EXPECT_EQ(run_program({"octet-no-such-program"}, 30).failure("x"), "x is not there");
   EXPECT_EQ(run_program({"sh", "-c", "head -c 300000 /dev/zero"}, 30).out.size(), 300000U);
+}
+
+TEST(RunProgram, GivesItsInput) {
+  const std::string text(300000, 'x');
+  EXPECT_EQ(run_program({"cat"}, 30, text).out, text);
+  EXPECT_EQ(run_program({"wc", "-c"}, 30).out, "0\n");
 }
 
 TEST(RunProgram, EndsOneThatDoesNotAnswer) {

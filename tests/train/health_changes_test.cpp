@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "src/base/xid.h"
 #include "src/device/clock_reasons.h"
-#include "src/train/xid.h"
 
 namespace octet {
 namespace {
@@ -54,7 +54,7 @@ TEST(HealthChanges, XidsSayWhatToDo) {
   EXPECT_EQ(found[0].text, "Xid 63 (a row of memory is to be remapped): nothing now: the next reset remaps it");
   EXPECT_EQ(found[1].text,
             "Xid 79 (GPU has fallen off the bus): reboot the node; if it comes back, have GPU and PCIe link looked at");
-  EXPECT_NE(found[2].text.find("Xid 4711: look into the kernel log"), std::string::npos);
+  EXPECT_NE(found[2].text.find("Xid 4711 (see the catalog): look it up"), std::string::npos);
 }
 
 /// RESET_GPU, or a reset by their workflow, in NVIDIA's catalog.

@@ -65,8 +65,9 @@ void print_jobs(const Run& run) {
   if (find_program("sacct").empty()) return;
   // Not every cluster keeps accounts: its refusal is no error here.
   const ProgramResult accounts = run_program({"sacct", "--noheader", "--parsable2", "--allocations",
-                                              "--jobs=" + ids(run.jobs), "--format=JobID,State,ExitCode,Elapsed"});
-  if (accounts.exit_code != 0) return;
+                                              "--jobs=" + ids(run.jobs), "--format=JobID,State,ExitCode,Elapsed"},
+                                             slurm_patience);
+  if (!accounts.succeeded()) return;
   for (const std::string& line : lines_of(accounts.out)) log::out("         {}", line);
 }
 

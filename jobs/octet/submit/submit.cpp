@@ -25,10 +25,11 @@ Slurm find_slurm(const SubmitOptions& o) {
   Slurm slurm;
   std::string why = "sbatch is not on PATH";
   if (!find_program("sbatch").empty()) {
-    const ProgramResult result = run_program({"sbatch", "--version"});  // which reads its configuration, too
-    slurm.answers = result.exit_code == 0;
+    const ProgramResult result =
+        run_program({"sbatch", "--version"}, slurm_patience);  // which reads its configuration, too
+    slurm.answers = result.succeeded();
     if (slurm.answers) slurm.version = parse_slurm_version(result.out);
-    why = fmt::format("sbatch --version failed with exit code {}: {}", result.exit_code, result.err);
+    why = result.failure("sbatch --version");
   }
   if (!slurm.answers && !o.dry_run) {
     throw usage_error("submit", "{}\nexpected a machine that submits to Slurm; --dry-run prints the script on any",
@@ -45,11 +46,10 @@ Slurm find_slurm(const SubmitOptions& o) {
 /// What Slurm says of the script before it is queued.
 void test_script(const std::string& script) {
   const std::vector<std::string> words = {"sbatch", "--test-only"};
-  const ProgramResult result = run_program(words, script);
-  if (result.exit_code != 0) {
-    throw usage_error("submit",
-                      "Slurm would not take this job (exit code {})\n  it was asked by: {} < job.sh\n  it said: {}{}",
-                      result.exit_code, command_text(words), result.err, result.out);
+  const ProgramResult result = run_program(words, slurm_patience, script);
+  if (!result.succeeded()) {
+    throw usage_error("submit", "Slurm would not take this job: {}\n  it was asked by: {} < job.sh\n  it said: {}{}",
+                      ending(result, "sbatch"), command_text(words), result.err, result.out);
   }
   log::info("{}", result.err.substr(0, result.err.find('\n')));
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace octet {
@@ -17,9 +18,9 @@ struct ProgramResult {
   std::string failure(const std::string& program) const;
 };
 
-/// Runs a program found on PATH with these arguments (the first is its name), without standard input, and kills it with
-/// all that it started after `seconds`. One that cannot be killed, as in a driver that hangs, is left behind after a
-/// further second. Any thread. Internal error where the system refuses a pipe or a process.
-ProgramResult run_program(const std::vector<std::string>& command, double seconds);
+/// Runs a program found on PATH with these arguments (the first is its name) and `input` as its standard input, and
+/// kills it with all that it started after `seconds`. One that cannot be killed, as in a driver that hangs, is left
+/// behind after a further second. Any thread. Internal error where the system refuses a pipe, a file or a process.
+ProgramResult run_program(const std::vector<std::string>& command, double seconds, std::string_view input = "");
 
 }  // namespace octet

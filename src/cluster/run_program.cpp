@@ -1,9 +1,10 @@
-#include "src/cluster/doctor/run_program.h"
+#include "src/cluster/run_program.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -32,13 +33,26 @@ Pipe make_pipe() {
   return {FileHandle(ends[0]), FileHandle(ends[1])};
 }
 
+/// What the program is to read, in a file without a name: nobody has to write while it runs.
+FileHandle readable(std::string_view text) {
+  FileHandle file(text.empty() ? open("/dev/null", O_RDONLY | O_CLOEXEC) : memfd_create("input", MFD_CLOEXEC));
+  while (file && !text.empty()) {
+    const ssize_t n = write(file.get(), text.data(), text.size());
+    if (n < 0) file = FileHandle();
+    if (n > 0) text.remove_prefix(static_cast<std::size_t>(n));
+  }
+  if (!file) throw internal_error("cluster", "no input for a program: {}", std::strerror(errno));
+  lseek(file.get(), 0, SEEK_SET);
+  return file;
+}
+
 /// Starts the program in a process group of its own; -1 where there is none of that name.
-pid_t start(const std::vector<std::string>& command, int out, int err) {
+pid_t start(const std::vector<std::string>& command, int in, int out, int err) {
   posix_spawn_file_actions_t files;
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_init(&files);
   posix_spawnattr_init(&attributes);
-  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&files, in, STDIN_FILENO);
   posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&files, err, STDERR_FILENO);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
@@ -105,9 +119,10 @@ std::string ProgramResult::failure(const std::string& program) const {
   return fmt::format("{} ended with {}{}{}", program, exit_code, line.empty() ? "" : ": ", line);
 }
 
-ProgramResult run_program(const std::vector<std::string>& command, double seconds) {
+ProgramResult run_program(const std::vector<std::string>& command, double seconds, std::string_view input) {
   Pipe out = make_pipe(), err = make_pipe();
-  const pid_t child = start(command, out.write.get(), err.write.get());
+  const FileHandle in = readable(input);
+  const pid_t child = start(command, in.get(), out.write.get(), err.write.get());
   ProgramResult result;
   if (child < 0) return result;
   result.found = true;
