@@ -215,6 +215,22 @@ TEST_F(Submit, RefusesBeforeTheQueue) {
   expect_not_in("--parsable", read("calls"));
 }
 
+/// The data are not here, which is looked at after layout and memory.
+TEST_F(Submit, LargeRunsFitTheNodesTheyAreFor) {
+  const std::vector<std::pair<std::string, int>> table = {
+      {"llama-8b", 1}, {"llama-70b", 8}, {"llama-70b", 64}, {"llama-405b", 16}, {"llama-405b", 64}};
+  for (const auto& [run, nodes] : table) {
+    for (const std::string cluster :
+         {"aws-p5-efa", "dgx-h100-infiniband", "grand-teton", "ibm-infiniband", "ibm-roce"}) {
+      const CommandResult r = submit(fmt::format("{}/configs/runs/{}.yaml --cluster {} --nodes {} --dry-run",
+                                                 OCTET_SOURCE_DIR, run, cluster, nodes));
+      EXPECT_EQ(r.exit_code, 64) << r.all();
+      expect_in("GiB of a GPU", r.err);
+      expect_in("E [data] cannot open", r.err);
+    }
+  }
+}
+
 TEST_F(Submit, LeadComesFromTheLastCheckpoint) {
   expect_in("#SBATCH --signal=B:USR1@60\n", submit_run("--dry-run").out);
   std::filesystem::create_directories(workplace() / directory);
