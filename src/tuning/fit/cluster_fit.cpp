@@ -38,9 +38,42 @@ std::vector<PairSweep> sweeps_of(const std::vector<BenchmarkFile>& files) {
   return sweeps;
 }
 
+/// A tuner's choice says nothing of NCCL's own, and of ours it would be its own echo: such rows are set aside. What is
+/// forced is the same with a tuner and without.
+std::vector<Measurement> rows_of(const BenchmarkFile& file, std::vector<std::string>& notes) {
+  std::vector<Measurement> rows;
+  std::map<std::string, int> by_tuner;
+  for (const Measurement& row : file.rows) {
+    if (row.tuner.empty() || (row.algorithm && row.protocol)) {
+      rows.push_back(row);
+    } else {
+      ++by_tuner[row.tuner];
+    }
+  }
+  for (const auto& [tuner, count] : by_tuner) {
+    notes.push_back(
+        fmt::format("{}: {} rows set aside: measured under {}, which chose in place of NCCL; expected none "
+                    "(NCCL_TUNER_PLUGIN=none), or both NCCL_ALGO and NCCL_PROTO",
+                    file.path, count, tuner));
+  }
+  return rows;
+}
+
+/// Why the tuning file has no line for a group; empty: it has one.
+std::string why_dropped(const FittedGroup& group) {
+  if (!group.algorithm && !group.protocol)
+    return "what the library chose has no line of its own; it counts for choices";
+  if (!group.algorithm) return "its algorithm is not known; set NCCL_ALGO or give --algo";
+  if (!group.protocol) return "its protocol is not known; set NCCL_PROTO or give --proto";
+  return group.fit ? "" : group.why_not;
+}
+
 void add_fits(const std::vector<FittedGroup>& groups, TuningFile& tuning) {
   for (const FittedGroup& group : groups) {
-    if (!group.fit || !group.forced()) continue;
+    if (const std::string why = why_dropped(group); !why.empty()) {
+      tuning.provenance.notes.push_back(fmt::format("{}: not in the tuning file: {}", name_of(group), why));
+      continue;
+    }
     if (!nccl_has(group.collective, *group.algorithm, *group.protocol)) {
       throw usage_error("tuning",
                         "{}: {} says so, but NCCL has no such kernel; did NCCL_ALGO, NCCL_PROTO or an "
@@ -78,9 +111,10 @@ ClusterFit fit_cluster(const std::vector<BenchmarkFile>& files, const ClusterPro
   std::vector<Measurement> rows;
   std::vector<std::string>& notes = tuning.provenance.notes;
   for (const BenchmarkFile& file : files) {
+    const std::vector<Measurement> usable = rows_of(file, notes);
     tuning.provenance.measurements.push_back(
-        {.file = file.path, .rows = static_cast<std::int64_t>(file.rows.size()), .hash = file.hash});
-    rows.insert(rows.end(), file.rows.begin(), file.rows.end());
+        {.file = file.path, .rows = static_cast<std::int64_t>(usable.size()), .hash = file.hash});
+    rows.insert(rows.end(), usable.begin(), usable.end());
     notes.insert(notes.end(), file.notes.begin(), file.notes.end());
     for (const std::string& finding : file.findings) notes.push_back(file.path + ": " + finding);
   }
