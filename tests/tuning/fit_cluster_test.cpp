@@ -193,7 +193,7 @@ TEST(ClusterFit, GroupsThatTheFileCannotHoldAreListedWithTheReason) {
   EXPECT_TRUE(fit.tuning.fits.empty());
   EXPECT_TRUE(has_note(fit, "all_reduce ring/any, 8 x 8: not in the tuning file: its protocol is not known"));
   EXPECT_TRUE(has_note(fit, "all_reduce any/ll128, 8 x 8: not in the tuning file: its algorithm is not known"));
-  EXPECT_TRUE(has_note(fit, "all_reduce as the library chose, 8 x 8: not in the tuning file: what the library chose"));
+  EXPECT_TRUE(has_note(fit, "all_reduce as the library chose, 8 x 8: not in the tuning file: no single algorithm"));
   EXPECT_TRUE(has_note(fit, "all_reduce ring/ll128, 8 x 8: not in the tuning file: 2 rows"));
 }
 

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "src/base/error.h"
+#include "src/tuning/fit/bandwidths.h"
 #include "src/tuning/fit/constants.h"
 #include "src/tuning/fit/pins.h"
 #include "src/tuning/fit/predict.h"
@@ -61,11 +62,10 @@ std::vector<Measurement> rows_of(const BenchmarkFile& file, std::vector<std::str
 
 /// Why the tuning file has no line for a group; empty: it has one.
 std::string why_dropped(const FittedGroup& group) {
-  if (!group.algorithm && !group.protocol)
-    return "what the library chose has no line of its own; it counts for choices";
+  if (!group.fit) return group.why_not;
+  if (!group.algorithm && !group.protocol) return "no single algorithm; it counts for choices";
   if (!group.algorithm) return "its algorithm is not known; set NCCL_ALGO or give --algo";
-  if (!group.protocol) return "its protocol is not known; set NCCL_PROTO or give --proto";
-  return group.fit ? "" : group.why_not;
+  return group.protocol ? "" : "its protocol is not known; set NCCL_PROTO or give --proto";
 }
 
 void add_fits(const std::vector<FittedGroup>& groups, TuningFile& tuning) {
@@ -126,9 +126,13 @@ ClusterFit fit_cluster(const std::vector<BenchmarkFile>& files, const ClusterPro
   FittedConstants fitted = fit_constants(version, machine, tuning.fits);
   tuning.constants = std::move(fitted.constants);
   out.constants = std::move(fitted.notes);
+  FittedBandwidths rates =
+      fit_bandwidths(version, machine, with_tuned(default_constants(version), tuning.constants), out.groups);
+  tuning.constants.bandwidth = std::move(rates.limits);
+  out.constants.insert(out.constants.end(), rates.notes.begin(), rates.notes.end());
   notes.insert(notes.end(), out.constants.begin(), out.constants.end());
   const ModelConstants constants = with_tuned(default_constants(version), tuning.constants);
-  Pins pins = find_pins(version, machine, constants, !tuning.constants.hw_latency.empty(), out.groups);
+  Pins pins = find_pins(version, machine, constants, !tuning.constants.empty(), out.groups);
   tuning.choices = std::move(pins.choices);
   notes.insert(notes.end(), pins.notes.begin(), pins.notes.end());
   return out;
