@@ -5,18 +5,15 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
-#include <set>
 
 #include "src/tuning/fit/constants.h"
+#include "src/tuning/fit/large_size_rate.h"
 #include "src/tuning/fit/robust.h"
 #include "src/tuning/fit/scaling.h"
 
 namespace octet {
 namespace {
 
-constexpr double agrees = 0.1;         // of the logarithm: NCCL's constants are rounder than that
-constexpr double latency_share = 0.2;  // of the time, at most
-constexpr std::size_t least_sizes = 3;
 constexpr double bound = 0.95;  // a rate below this part of what other bounds allow is the limit's own
 
 /// What bounds a pair's rate; none: only what the graph search finds.
@@ -29,25 +26,13 @@ std::optional<TunedLimit> limit_of(Algorithm algorithm, Protocol protocol) {
   return tree ? std::optional(TunedLimit::tree) : std::nullopt;
 }
 
-/// A group's rate in the regime of large sizes.
-struct Rate {
-  const FittedGroup* group;
-  double gbs;      ///< algorithm bandwidth, without the model's corrections by size
-  double model;    ///< the same by the model with the constants given
-  double allowed;  ///< difference of logarithms that says nothing
-  bool is(double other) const { return std::abs(std::log(gbs / other)) <= allowed; }
-};
-
 class BandwidthFit {
  public:
   BandwidthFit(const NcclVersion& version, const NcclMachine& machine, const ModelConstants& constants)
       : version_(version), machine_(machine), constants_(constants) {}
 
   void add(const FittedGroup& group) {
-    if (!group.fit || !group.forced() || !nccl_has(group.collective, *group.algorithm, *group.protocol)) return;
-    if (!excluded(group)) {
-      if (const auto rate = rate_of(group)) rates_.push_back(*rate);
-    }
+    if (const auto rate = large_size_rate(version_, machine_, constants_, group)) rates_.push_back(*rate);
   }
 
   FittedBandwidths fit() {
@@ -56,7 +41,7 @@ class BandwidthFit {
          {TunedLimit::tree, TunedLimit::ring_ll128, TunedLimit::tree_ll128, TunedLimit::ll, TunedLimit::nvls_tree}) {
       for (int nodes = 1; nodes <= 3; ++nodes) fit_row(limit, nodes);
     }
-    for (const Rate& rate : rates_) {
+    for (const LargeSizeRate& rate : rates_) {
       if (!limit_of(rate) && !rate.is(rate.model)) {
         note(rate, "NCCL's table has no limit for this algorithm and protocol");
       }
@@ -65,38 +50,13 @@ class BandwidthFit {
   }
 
  private:
-  static std::optional<TunedLimit> limit_of(const Rate& rate) {
+  static std::optional<TunedLimit> limit_of(const LargeSizeRate& rate) {
     return octet::limit_of(*rate.group->algorithm, *rate.group->protocol);
   }
-  static int row_nodes(const Rate& rate) { return std::min(rate.group->shape.nodes, 3); }
+  static int row_nodes(const LargeSizeRate& rate) { return std::min(rate.group->shape.nodes, 3); }
 
   AlgorithmCost cost(const FittedGroup& group, const ModelConstants& constants) const {
-    return algorithm_costs(version_, machine_, constants, group.collective, group.shape)
-        .at(static_cast<std::size_t>(*group.algorithm))
-        .at(static_cast<std::size_t>(*group.protocol));
-  }
-  bool excluded(const FittedGroup& group) const { return !cost(group, constants_).excluded.empty(); }
-
-  /// None where too few sizes are large, or their rates disagree: then the line has another form than the model's.
-  std::optional<Rate> rate_of(const FittedGroup& group) const {
-    std::set<std::int64_t> sizes;
-    for (const FitPoint& point : group.points) sizes.insert(point.bytes);
-    std::vector<double> logs, widths;
-    for (const std::int64_t bytes : sizes) {
-      const auto time = time_of(group, bytes);
-      const AlgorithmCost at = costs_at(version_, machine_, constants_, group.collective, group.shape, bytes)
-                                   .at(static_cast<std::size_t>(*group.algorithm))
-                                   .at(static_cast<std::size_t>(*group.protocol));
-      if (!time || at.latency_us > latency_share * time->us) continue;
-      logs.push_back(std::log(static_cast<double>(bytes) / (1e3 * (time->us - at.latency_us)) / at.algorithm_gbs));
-      widths.push_back(std::log(time->high_us / time->us));
-    }
-    if (logs.size() < least_sizes) return std::nullopt;
-    const double middle = median(logs);
-    for (double& one : logs) one = std::abs(one - middle);
-    if (median(logs) > agrees) return std::nullopt;
-    const double model = cost(group, constants_).algorithm_gbs;
-    return Rate{&group, model * std::exp(middle), model, std::max(agrees, median(widths))};
+    return cost_of(group, algorithm_costs(version_, machine_, constants, group.collective, group.shape));
   }
 
   /// As NCCL looks it up: ll between nodes by the CPU's vendor, all else by the GPU's generation.
@@ -115,7 +75,7 @@ class BandwidthFit {
     double gbs;
     bool binds;
   };
-  Need need(const Rate& rate, TunedLimit limit, int nodes) const {
+  Need need(const LargeSizeRate& rate, TunedLimit limit, int nodes) const {
     const double least = TunedConstants::least_gbs;
     const double slope = cost(*rate.group, with(limit, nodes, least)).algorithm_gbs / least;
     const double most = cost(*rate.group, with(limit, nodes, TunedConstants::most_gbs)).algorithm_gbs;
@@ -123,21 +83,21 @@ class BandwidthFit {
   }
 
   void fit_row(TunedLimit limit, int nodes) {
-    std::vector<Rate> row;
-    for (const Rate& rate : rates_) {
+    std::vector<LargeSizeRate> row;
+    for (const LargeSizeRate& rate : rates_) {
       if (limit_of(rate) == limit && row_nodes(rate) == nodes) row.push_back(rate);
     }
-    const auto as_now = [&](const Rate& r) { return r.is(cost(*r.group, constants_).algorithm_gbs); };
+    const auto as_now = [&](const LargeSizeRate& r) { return r.is(cost(*r.group, constants_).algorithm_gbs); };
     if (std::all_of(row.begin(), row.end(), as_now)) return;
     const double gbs = rounded(wanted(row, limit, nodes));
     const ModelConstants changed = with(limit, nodes, gbs);
-    for (const Rate& rate : row) {
+    for (const LargeSizeRate& rate : row) {
       if (!rate.is(cost(*rate.group, changed).algorithm_gbs)) {
         return note(rate,
                     fmt::format("no {} limit gives it together with the other groups and bounds", name_of(limit)));
       }
     }
-    for (const Rate& rate : rates_) {
+    for (const LargeSizeRate& rate : rates_) {
       if (limit != TunedLimit::tree || rate.group->algorithm != Algorithm::tree || row_nodes(rate) != nodes) continue;
       if (!has_room(rate, changed, nodes)) {
         return note(rate, fmt::format("a tree limit of {:.4g} GB/s a channel would bound it too", gbs));
@@ -149,10 +109,10 @@ class BandwidthFit {
 
   static double worth(double gbs) { return std::clamp(gbs, TunedConstants::least_gbs, TunedConstants::most_gbs); }
 
-  double wanted(const std::vector<Rate>& row, TunedLimit limit, int nodes) const {
+  double wanted(const std::vector<LargeSizeRate>& row, TunedLimit limit, int nodes) const {
     std::vector<double> binding;
     double most = 0;
-    for (const Rate& rate : row) {
+    for (const LargeSizeRate& rate : row) {
       const Need one = need(rate, limit, nodes);
       if (one.binds) binding.push_back(one.gbs);
       most = std::max(most, one.gbs);
@@ -161,13 +121,13 @@ class BandwidthFit {
   }
 
   /// Whether the group's own limit could still give its rate.
-  bool has_room(const Rate& rate, ModelConstants changed, int nodes) const {
+  bool has_room(const LargeSizeRate& rate, ModelConstants changed, int nodes) const {
     const TunedBandwidth none = entry(*limit_of(rate), nodes, TunedConstants::most_gbs);
     if (none.limit != TunedLimit::tree) changed = with_tuned(std::move(changed), {{}, {}, {none}});
     return cost(*rate.group, changed).algorithm_gbs >= rate.gbs * std::exp(-rate.allowed);
   }
 
-  void accept(const std::vector<Rate>& row, const TunedBandwidth& set) {
+  void accept(const std::vector<LargeSizeRate>& row, const TunedBandwidth& set) {
     ModelConstants usual = constants_;
     const double before = limit_table(usual, set.limit)
                               .at(static_cast<std::size_t>(set.generation))
@@ -178,7 +138,7 @@ class BandwidthFit {
                                      set.nodes == 3 ? " and more" : "", set.gbs, before, row.size()));
   }
 
-  void note(const Rate& rate, const std::string& why) {
+  void note(const LargeSizeRate& rate, const std::string& why) {
     out_.notes.push_back(fmt::format("{}: {:.4g} GB/s measured where the model has {:.4g}; {}; its limits stay",
                                      name_of(*rate.group), rate.gbs, cost(*rate.group, constants_).algorithm_gbs, why));
   }
@@ -186,7 +146,7 @@ class BandwidthFit {
   const NcclVersion& version_;
   const NcclMachine& machine_;
   ModelConstants constants_;
-  std::vector<Rate> rates_;
+  std::vector<LargeSizeRate> rates_;
   FittedBandwidths out_;
 };
 
