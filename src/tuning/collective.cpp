@@ -60,6 +60,23 @@ Protocol parse_protocol(std::string_view text) {
   return parse<Protocol>("protocol", text, protocols);
 }
 
+bool nccl_has(Collective collective, Algorithm algorithm, Protocol protocol) {
+  const bool any_protocol = algorithm == Algorithm::ring || algorithm == Algorithm::tree;
+  if (!any_protocol && protocol != Protocol::simple) return false;
+  switch (collective) {
+    case Collective::broadcast:
+    case Collective::reduce:
+      return algorithm == Algorithm::ring;
+    case Collective::all_gather:
+    case Collective::reduce_scatter:
+      return algorithm == Algorithm::ring || algorithm == Algorithm::pat || algorithm == Algorithm::nvls ||
+             algorithm == Algorithm::collnet_direct;
+    case Collective::all_reduce:
+      return algorithm != Algorithm::pat;
+  }
+  return false;
+}
+
 double bus_factor(Collective collective, int ranks) {
   const double n = ranks;
   switch (collective) {

@@ -37,6 +37,9 @@ Collective parse_collective(std::string_view text);
 Algorithm parse_algorithm(std::string_view text);
 Protocol parse_protocol(std::string_view text);
 
+/// Whether NCCL has a kernel for it at all, on any machine: "broadcast by tree" it has not.
+bool nccl_has(Collective collective, Algorithm algorithm, Protocol protocol);
+
 /// Bus bandwidth over algorithm bandwidth, as nccl-tests define it: 2(n-1)/n for all_reduce, (n-1)/n for all_gather and
 /// reduce_scatter, 1 for broadcast and reduce. Bytes are the largest buffer of a rank: the whole vector of all_reduce,
 /// what all_gather leaves behind, what reduce_scatter starts from.

@@ -17,7 +17,8 @@ struct Measurement {
   std::int64_t bytes = 0;  ///< as in bus_factor()
   double microseconds = 0;
   bool in_place = false;
-  std::string source;  ///< file and line, for messages and provenance
+  std::string source;      ///< file and line, for messages and provenance
+  std::string tuner = {};  ///< what loaded a tuner into NCCL, "NCCL_TUNER_PLUGIN=octet"; empty: none
 };
 
 }  // namespace octet

@@ -44,9 +44,16 @@ struct TunedBandwidth {
 
 /// The constants of NCCL's cost model that measurements correct; what is not here stays as NCCL has it.
 struct TunedConstants {
+  // What a measured constant can be: a nanosecond to a second, 10 MB/s to 10 TB/s.
+  static constexpr double least_us = 1e-3, most_us = 1e6;
+  static constexpr double least_gbs = 1e-2, most_gbs = 1e4;
+
   std::vector<TunedBaseLatency> base_latency;
   std::vector<TunedHwLatency> hw_latency;
   std::vector<TunedBandwidth> bandwidth;
+
+  bool empty() const { return base_latency.empty() && hw_latency.empty() && bandwidth.empty(); }
+  std::size_t size() const { return base_latency.size() + hw_latency.size() + bandwidth.size(); }
 };
 
 /// time = alpha_us + bytes / (1000 · beta_gbs) microseconds; bytes as in bus_factor(). fit/predict.h predicts from it.
@@ -104,12 +111,12 @@ struct TuningFile {
 /// 28 of "2.28.9" and of "2.28"; -1 for what is no version of NCCL 2.
 int nccl_minor(std::string_view version);
 
-/// Whether NCCL has a kernel for it at all, on any machine: "broadcast by tree" it has not.
-bool nccl_has(Collective collective, Algorithm algorithm, Protocol protocol);
-
 /// Throw a usage error that names the file, the key, its value and what was expected: also for unknown and repeated
-/// keys, a choice that NCCL has no kernel for, and two choices for the same bytes on the same shape.
+/// keys, a choice or constant that NCCL has no kernel for, a constant out of bounds or given twice, and two choices for
+/// the same bytes on the same shape.
 TuningFile parse_tuning_file(std::string_view text, const std::string& file);
+/// The file's bytes; a usage error where it is not there, empty or cannot be read.
+std::string tuning_text(const std::string& file);
 TuningFile read_tuning_file(const std::string& file);
 
 /// Readable, a row a line, and always the same text for the same content; it reads back to the same content.

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include "src/base/error.h"
 #include "src/comm/mpi/mpi_communicator.h"
@@ -34,6 +35,7 @@ class NcclTuner : public testing::Test {
   static void unset() {
     unsetenv("OCTET_TUNING_FILE");
     unsetenv("NCCL_TUNER_PLUGIN");
+    unsetenv("OCTET_TUNING_HASH");
   }
 
   /// A tuning file of this rank, for this cluster.
@@ -90,16 +92,21 @@ TEST_F(NcclTuner, TheNodeWhoseFileDiffersIsNamedOnEveryRank) {
     return;
   }
   EXPECT_NE(said.find("tuned differently from node to node"), std::string::npos) << said;
-  EXPECT_NE(said.find(fmt::format("; node(s) {}, 1 rank(s): tuning file ", last_node())), std::string::npos) << said;
+  EXPECT_NE(said.find(fmt::format("; node(s) {}, 1 rank(s) ({}): tuning file ", last_node(), hosts_->size() - 1)),
+            std::string::npos)
+      << said;
   std::string others = "node-0";
   for (int r = 1; r < hosts_->size() - 1; ++r) others += fmt::format(", node-{}", r);
-  EXPECT_NE(said.find(fmt::format(": node(s) {}, {} rank(s): ", others, hosts_->size() - 1)), std::string::npos)
+  EXPECT_NE(said.find(fmt::format(": node(s) {}, {} rank(s) (0", others, hosts_->size() - 1)), std::string::npos)
       << said;
 }
 
 TEST_F(NcclTuner, ARankWithoutAFileIsNamed) {
   const std::string said = refusal(last() && several() ? NcclSettings() : settings("one"));
-  EXPECT_EQ(said.find(last_node() + ", 1 rank(s): plugin none") != std::string::npos, several()) << said;
+  EXPECT_EQ(
+      said.find(fmt::format("{}, 1 rank(s) ({}): plugin none", last_node(), hosts_->size() - 1)) != std::string::npos,
+      several())
+      << said;
 }
 
 TEST_F(NcclTuner, AFileMissingOnOneNodeIsNamed) {
@@ -138,6 +145,64 @@ TEST_F(NcclTuner, AnEnvironmentThatSaysOtherwiseIsRefused) {
   setenv("NCCL_TUNER_PLUGIN", "libnccl-tuner-ofi.so", 1);
   EXPECT_NE(refusal(settings("one")).find("NCCL_TUNER_PLUGIN is libnccl-tuner-ofi.so, which does not read it"),
             std::string::npos);
+}
+
+TEST_F(NcclTuner, TheSuffixThatNcclReadsIsAccepted) {
+  setenv("NCCL_TUNER_PLUGIN", "octet", 1);
+  EXPECT_NO_THROW(set_tuner_environment(settings("one"), folder_));
+  EXPECT_EQ(std::getenv("NCCL_TUNER_PLUGIN"), std::string("octet")) << "NCCL makes the file's name of it";
+  EXPECT_EQ(refusal(settings("one")).find("which does not read it"), std::string::npos);
+  setenv("NCCL_TUNER_PLUGIN", "ofi", 1);
+  EXPECT_NE(refusal(settings("one")).find("NCCL_TUNER_PLUGIN is ofi, which does not read it"), std::string::npos);
+}
+
+TEST_F(NcclTuner, ANameThatTheLoaderDoesNotFindIsRefused) {
+  setenv("NCCL_TUNER_PLUGIN", "nowhere", 1);
+  EXPECT_NE(refusal({}).find("NCCL_TUNER_PLUGIN is nowhere, which is not there; expected a library (sought: nowhere, "
+                             "libnccl-tuner-nowhere.so)"),
+            std::string::npos);
+  setenv("NCCL_TUNER_PLUGIN", "none", 1);
+  EXPECT_EQ(refusal({}), "");
+}
+
+// The loader knows this name from the libraries that it has loaded: those that differ are named although the value is
+// the same everywhere.
+TEST_F(NcclTuner, ANameIsComparedByTheLibraryThatTheLoaderFinds) {
+  setenv("NCCL_TUNER_PLUGIN", last() && several() ? "libm.so.6" : "libc.so.6", 1);
+  const TunerState own = tuner_state();
+  EXPECT_NE(own.text.find("plugin /"), std::string::npos) << own.text;
+  const std::string said = refusal({});
+  EXPECT_EQ(said.find(last_node() + ", 1 rank(s)") != std::string::npos, several()) << said;
+}
+
+TEST_F(NcclTuner, AnotherNcclOnOneNodeIsNamedOnEveryRank) {
+  EXPECT_NO_THROW(require_same_nccl(*hosts_, node(), "2.28.9"));
+  try {
+    require_same_nccl(*hosts_, node(), last() ? "2.27.7" : "2.28.9");
+    EXPECT_FALSE(several());
+  } catch (const Error& error) {
+    const std::string said = error.what();
+    EXPECT_EQ(error.code(), ExitCode::usage);
+    EXPECT_NE(said.find(fmt::format("; node(s) {}, 1 rank(s) ({}): NCCL 2.27.7; expected one version", last_node(),
+                                    hosts_->size() - 1)),
+              std::string::npos)
+        << said;
+    EXPECT_NE(said.find(": NCCL 2.28.9; "), std::string::npos) << said;
+  }
+}
+
+TEST_F(NcclTuner, TheHashOfTheFileThatWasComparedIsExported) {
+  const NcclSettings wanted = settings("one");
+  set_tuner_environment(wanted, folder_);
+  export_tuning_hash(tuner_state());
+  std::ostringstream text;
+  text << std::ifstream(wanted.tuning_file).rdbuf();
+  ASSERT_NE(std::getenv("OCTET_TUNING_HASH"), nullptr);
+  EXPECT_EQ(std::getenv("OCTET_TUNING_HASH"), hash_text(content_hash(text.str())));
+  unsetenv("OCTET_TUNING_FILE");
+  unsetenv("NCCL_TUNER_PLUGIN");
+  export_tuning_hash(tuner_state());
+  EXPECT_EQ(std::getenv("OCTET_TUNING_HASH"), nullptr);
 }
 
 TEST_F(NcclTuner, AFileThatNothingReadsIsRefused) {

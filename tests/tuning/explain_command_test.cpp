@@ -54,6 +54,11 @@ TEST(Explain, WireRatesAreThoseOfTheAlgorithm) {
   const Json ring = explained("--collective all_gather --size 1G --nodes 16")["choice"];
   EXPECT_NEAR(ring["wire_gbs_per_nic"].get<double>(), ring["bus_gbs"].get<double>() / 8, 1e-6);
   EXPECT_EQ(explained("--collective all_gather --size 1G --nodes 1")["choice"]["wire_gbs_per_nic"], 0);
+  const auto sharp = explained("--collective all_gather --size 1G --nodes 16 --machine sharp=1")["choice"];
+  ASSERT_NE(sharp["algorithm"], "ring");
+  EXPECT_EQ(sharp["wire_gbs_per_nic"], sharp["wire_received_gbs_per_nic"]);
+  EXPECT_NEAR(sharp["wire_received_gbs_per_nic"].get<double>(), 15 * sharp["wire_sent_gbs_per_nic"].get<double>(),
+              1e-9);
 }
 
 TEST(Explain, JudgesMeasurementsByTheModel) {

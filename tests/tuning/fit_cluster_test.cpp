@@ -153,6 +153,50 @@ TEST(ClusterFit, TheLibrarysOwnChoiceIsAReferenceToo) {
   EXPECT_NE(fit.tuning.choices.front().reason.find("what the library chose"), std::string::npos);
 }
 
+bool has_note(const ClusterFit& fit, const std::string& part) {
+  const auto& notes = fit.tuning.provenance.notes;
+  return std::any_of(notes.begin(), notes.end(),
+                     [&](const std::string& n) { return n.find(part) != std::string::npos; });
+}
+
+TEST(ClusterFit, WhatATunerChoseIsSetAside) {
+  MadeUpCluster cluster(default_constants(version));
+  std::vector<BenchmarkFile> files{cluster.run(Collective::all_reduce, Algorithm::tree, Protocol::ll128, 16)};
+  BenchmarkFile library = files.front();
+  library.path = "tuned.json";
+  for (Measurement& row : library.rows) {
+    row.algorithm = std::nullopt, row.protocol = std::nullopt;
+    row.microseconds *= 2;
+  }
+  files.push_back(library);
+  EXPECT_FALSE(fit_cluster(files, cluster.profile(), "").tuning.choices.empty()) << "NCCL's own choice is a reference";
+  for (BenchmarkFile& file : files) {
+    for (Measurement& row : file.rows) row.tuner = "NCCL_TUNER_PLUGIN=octet";
+  }
+  const ClusterFit fit = fit_cluster(files, cluster.profile(), "");
+  EXPECT_TRUE(fit.tuning.choices.empty()) << fit.tuning.choices.front().reason;
+  EXPECT_TRUE(has_note(fit, "tuned.json: 48 rows set aside: measured under NCCL_TUNER_PLUGIN=octet, which chose"));
+  EXPECT_EQ(fit.tuning.fits.size(), 1U) << "what is forced is as before";
+  ASSERT_EQ(fit.tuning.provenance.measurements.size(), 2U);
+  EXPECT_EQ(fit.tuning.provenance.measurements[0].rows, 48);
+  EXPECT_EQ(fit.tuning.provenance.measurements[1].rows, 0);
+}
+
+TEST(ClusterFit, GroupsThatTheFileCannotHoldAreListedWithTheReason) {
+  MadeUpCluster cluster(default_constants(version));
+  std::vector<BenchmarkFile> files(4, cluster.run(Collective::all_reduce, Algorithm::ring, Protocol::ll128, 8));
+  for (Measurement& row : files[0].rows) row.protocol = std::nullopt;
+  for (Measurement& row : files[1].rows) row.algorithm = std::nullopt;
+  for (Measurement& row : files[2].rows) row.algorithm = std::nullopt, row.protocol = std::nullopt;
+  files[3].rows.resize(2);
+  const ClusterFit fit = fit_cluster(files, cluster.profile(), "");
+  EXPECT_TRUE(fit.tuning.fits.empty());
+  EXPECT_TRUE(has_note(fit, "all_reduce ring/any, 8 x 8: not in the tuning file: its protocol is not known"));
+  EXPECT_TRUE(has_note(fit, "all_reduce any/ll128, 8 x 8: not in the tuning file: its algorithm is not known"));
+  EXPECT_TRUE(has_note(fit, "all_reduce as the library chose, 8 x 8: not in the tuning file: no single algorithm"));
+  EXPECT_TRUE(has_note(fit, "all_reduce ring/ll128, 8 x 8: not in the tuning file: 2 rows"));
+}
+
 TEST(ClusterFit, Nccl227KeepsItsConstants) {
   ModelConstants constants = default_constants({2, 27, 7});
   for (double& us : constants.hw_latency.at(static_cast<std::size_t>(LinkKind::net)).at(1)) us += 40;

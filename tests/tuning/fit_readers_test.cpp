@@ -124,6 +124,33 @@ TEST(FitReaders, JsonOfBothEnds) {
   EXPECT_FALSE(recent.rows.front().protocol) << "^LL leaves two";
 }
 
+TEST(FitReaders, WhatLoadsATunerIsKept) {
+  const std::string algorithm = "\"NCCL_ALGO\": \"Ring\",";
+  EXPECT_EQ(read_measurements(folder + "commbench.json").rows.front().tuner, "");
+  const auto commbench = [&](const std::string& environment) {
+    return read_text("tuned.json", changed("commbench.json", algorithm, environment)).rows.front();
+  };
+  EXPECT_EQ(commbench("\"NCCL_TUNER_PLUGIN\": \"octet\",").tuner, "NCCL_TUNER_PLUGIN=octet");
+  EXPECT_EQ(commbench("\"OCTET_TUNING_FILE\": \"/a.json\",").tuner, "OCTET_TUNING_FILE=/a.json");
+  EXPECT_EQ(commbench("\"OCTET_TUNING_FILE\": \"/a.json\", \"NCCL_TUNER_PLUGIN\": \"None\",").tuner, "")
+      << "nothing reads the file";
+  const auto tests = [&](const std::string& entry) {
+    return read_text("v1.json", changed("v1.json", "\"NCCL_ALGO=Tree\"", "\"" + entry + "\"")).rows.front().tuner;
+  };
+  EXPECT_EQ(tests("NCCL_TUNER_PLUGIN=/opt/libnccl-tuner-octet.so"), "NCCL_TUNER_PLUGIN=/opt/libnccl-tuner-octet.so");
+  EXPECT_EQ(tests("OCTET_TUNING_FILE=/b.json"), "OCTET_TUNING_FILE=/b.json");
+  EXPECT_EQ(tests("HOME=/NCCL_TUNER_PLUGIN=x"), "");
+  const auto log = [&](const std::string& line) {
+    const std::string text = line + "\n" + text_of("v2.9-all_reduce_perf.txt");
+    return read_text("v2.9-all_reduce_perf.txt", text).rows.front().tuner;
+  };
+  EXPECT_EQ(log("n1:2:2 [0] NCCL INFO NCCL_TUNER_PLUGIN set by environment to octet"), "NCCL_TUNER_PLUGIN=octet");
+  EXPECT_EQ(log("export OCTET_TUNING_FILE=/c.json"), "OCTET_TUNING_FILE=/c.json");
+  EXPECT_EQ(log("n1:2:2 [0] NCCL INFO Successfully loaded external tuner plugin /opt/libnccl-net.so"),
+            "the tuner plugin /opt/libnccl-net.so");
+  EXPECT_EQ(log("export NCCL_TUNER_PLUGIN=none"), "");
+}
+
 TEST(FitReaders, Commbench) {
   const BenchmarkFile file = read_measurements(folder + "commbench.json");
   EXPECT_EQ(file.format, "octet-commbench JSON");

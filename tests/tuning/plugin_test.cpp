@@ -31,7 +31,10 @@ TuningFile small_tuning(const std::string& nccl = "2.28.9") {
 class TunerPlugin : public testing::Test {
  protected:
   void SetUp() override { StandInNccl::set_version(22809); }
-  void TearDown() override { unsetenv("OCTET_TUNING_FILE"); }
+  void TearDown() override {
+    unsetenv("OCTET_TUNING_FILE");
+    unsetenv("OCTET_TUNING_HASH");
+  }
 
   void use(const TuningFile& tuning) { setenv("OCTET_TUNING_FILE", folder_.file(to_json(tuning)).c_str(), 1); }
   /// Whether a communicator of 4 nodes has the choice of small_tuning().
@@ -222,6 +225,47 @@ TEST_F(TunerPlugin, AFileThatCannotBeUsedIsNamedAndNothingIsChanged) {
       EXPECT_EQ(lines.rfind("WARN octet tuner: [tuning] " + file, 0), 0U) << lines;
       EXPECT_NE(lines.find("NCCL's own choices stay"), std::string::npos) << lines;
     }
+  }
+}
+
+TEST_F(TunerPlugin, AFileThatIsNotTheOneAgreedOnChangesNothing) {
+  const std::string text = to_json(small_tuning()), agreed = hash_text(content_hash(text));
+  for (const int abi : {4, 5, 6}) {
+    setenv("OCTET_TUNING_HASH", agreed.c_str(), 1);
+    const std::string file = folder_.file(text);
+    setenv("OCTET_TUNING_FILE", file.c_str(), 1);
+    EXPECT_TRUE(pins(abi));
+    EXPECT_EQ(nccl_.lines().find("WARN "), std::string::npos);
+    const std::string other = folder_.file(text + " ");
+    setenv("OCTET_TUNING_FILE", other.c_str(), 1);
+    EXPECT_FALSE(pins(abi));
+    const std::string lines = nccl_.lines();
+    EXPECT_EQ(lines.rfind("WARN octet tuner: [tuning] " + other + ": its hash is ", 0), 0U) << lines;
+    EXPECT_NE(lines.find("; expected " + agreed + ", of OCTET_TUNING_HASH"), std::string::npos) << lines;
+    EXPECT_NE(lines.find("NCCL's own choices stay"), std::string::npos) << lines;
+    unsetenv("OCTET_TUNING_HASH");
+    EXPECT_TRUE(pins(abi)) << "other programs compare nothing";
+  }
+}
+
+TEST_F(TunerPlugin, ImpossibleConstantsAreNamedAndNothingIsChanged) {
+  TuningFile twice = small_tuning(), negative = small_tuning(), absurd = small_tuning();
+  twice.constants.hw_latency.push_back(twice.constants.hw_latency[0]);
+  negative.constants.base_latency[0].us = -7.5;
+  absurd.constants.bandwidth[0].gbs = 1e9;
+  for (const auto& [tuning, message] :
+       {std::pair{twice, "constants.hw_latency[1].algorithm is \"ring\"; expected "},
+        {negative, "constants.base_latency[0].us is -7.5; expected a number of "},
+        {absurd, "constants.bandwidth[0].gbs is 1000000000.0; expected a number of "}}) {
+    use(tuning);
+    const tuner_abi::Constants before = as_abi(default_constants(NcclVersion{}));
+    tuner_abi::Constants constants = before;
+    const Tuner tuner(plugin_, 5, 32, 4, nccl_.logger(), &constants);
+    EXPECT_EQ(as_model(constants), as_model(before));
+    EXPECT_EQ(tuner.context(), nullptr);
+    const std::string lines = nccl_.lines();
+    EXPECT_NE(lines.find(message), std::string::npos) << lines;
+    EXPECT_NE(lines.find("NCCL's own choices stay"), std::string::npos) << lines;
   }
 }
 

@@ -7,16 +7,8 @@
 #include "tests/data/support.h"
 #include "tests/tuning/topology_support.h"
 
-namespace octet {
+namespace octet::test {
 namespace {
-
-using test::complaints;
-using test::error_of;
-using test::expect_in;
-using test::find;
-using test::topology;
-using test::topology_text;
-using test::with;
 
 Findings lint(const std::string& text, const std::string& cluster = "") {
   const NodeTopology t = parse_topology(text, "a.xml");
@@ -190,4 +182,4 @@ TEST(Graphs, OfASickNodeSayWhatIsSlow) {
 }
 
 }  // namespace
-}  // namespace octet
+}  // namespace octet::test

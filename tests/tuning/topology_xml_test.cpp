@@ -10,16 +10,8 @@
 #include "tests/data/support.h"
 #include "tests/tuning/topology_support.h"
 
-namespace octet {
+namespace octet::test {
 namespace {
-
-using test::complaints;
-using test::error_of;
-using test::expect_in;
-using test::find;
-using test::topology;
-using test::topology_text;
-using test::with;
 
 const char* const files[] = {"dgx-h100.xml",        "dgx-h100-sick.xml", "vm-flat.xml",   "vm-dual-port.xml",
                              "vm-slow-bridges.xml", "p5-efa.xml",        "cloud-file.xml"};
@@ -189,4 +181,4 @@ TEST(TopologyFuzz, WrongFilesAreRefusedAndNeverCrash) {
 }
 
 }  // namespace
-}  // namespace octet
+}  // namespace octet::test

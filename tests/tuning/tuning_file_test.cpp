@@ -120,7 +120,22 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"[1, 1000000000000]", "[1, 1]", "choices[0].bytes is [1,1]"},
         Wrong{"[1, 1000000000000]", "[-1, 5]", "choices[0].bytes is [-1,5]"},
         Wrong{"[1, 1000000000000]", "[1, 18446744073709551615]", "choices[0].bytes"},
-        Wrong{"\"us\": 0.1", "\"us\": -0.1", "constants.base_latency[0].us is -0.1; expected a number of 0 to "},
+        Wrong{"\"us\": 0.1", "\"us\": -0.1",
+              "constants.base_latency[0].us is -0.1; expected a number of 0.001 to 1000000"},
+        Wrong{"\"us\": 0.1", "\"us\": 0", "constants.base_latency[0].us is 0; expected a number of 0.001 to "},
+        Wrong{"\"us\": 0.1", "\"us\": 2e6", "constants.base_latency[0].us is 2000000.0; expected a number of "},
+        Wrong{"\"us\": 0.1", "\"us\": null", "constants.base_latency[0].us is null; expected a number of "},
+        Wrong{"\"us\": 0.001", "\"us\": -3", "constants.hw_latency[0].us is -3; expected a number of 0.001 to "},
+        Wrong{"\"us\": 0.001", "\"us\": 0.0", "constants.hw_latency[0].us is 0.0; expected a number of 0.001 to "},
+        Wrong{"\"gbs\": 36.7", "\"gbs\": 0", "constants.bandwidth[0].gbs is 0; expected a number of 0.01 to 10000"},
+        Wrong{"\"gbs\": 36.7", "\"gbs\": -36.7", "constants.bandwidth[0].gbs is -36.7; expected a number of "},
+        Wrong{"\"gbs\": 36.7", "\"gbs\": 36700", "constants.bandwidth[0].gbs is 36700; expected a number of "},
+        Wrong{"\"gbs\": 36.7", "\"gbs\": NaN", "expected a tuning file in JSON"},
+        Wrong{"\"nodes\": 2, \"gbs\"", "\"nodes\": 4, \"gbs\"",
+              "bandwidth[0].nodes is 4; expected an integer of 1 to 3"},
+        Wrong{"\"algorithm\": \"nvls\", \"protocol\": \"simple\", \"us\"",
+              "\"algorithm\": \"nvls\", \"protocol\": \"ll\", \"us\"",
+              "base_latency[0].protocol is \"ll\"; expected another: NCCL has no nvls with ll"},
         Wrong{"\"us\": 0.1", "\"us\": 1e999", "expected a tuning file in JSON"},
         Wrong{"\"us\": 0.1", "\"us\": NaN", "expected a tuning file in JSON"},
         Wrong{"\"confidence\": 1.0", "\"confidence\": 1.5", "fits[0].confidence is 1.5; expected a number of 0 to 1"},
@@ -130,6 +145,36 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"\"choices\": [", "\"choices\": {}, \"other\": [", "choices is {}; expected a list of objects"},
         Wrong{"\"notes\": [", "\"notes\": [1, ", "provenance.notes is [1,"},
         Wrong{"}\n  ]\n}\n", "}\n  ]\n} x", "expected a tuning file in JSON"}));
+
+void expect_refused(const TuningFile& tuning, const std::string& message) {
+  try {
+    parse_tuning_file(to_json(tuning), "file.json");
+    FAIL() << "accepted: " << message;
+  } catch (const Error& error) {
+    EXPECT_EQ(std::string(error.what()), "[tuning] file.json: constants." + message);
+  }
+}
+
+TEST(TuningFile, AConstantGivenTwiceIsRefused) {
+  TuningFile base = full(), hw = full(), bandwidth = full();
+  base.constants.base_latency.push_back({Algorithm::ring, Protocol::simple, 1});
+  base.constants.base_latency.push_back({Algorithm::nvls, Protocol::simple, 3});
+  expect_refused(base,
+                 "base_latency[2].algorithm is \"nvls\"; expected a constant that no other row has; row [0] is for the "
+                 "same");
+  hw.constants.hw_latency.push_back({TunedLink::net, Algorithm::collnet_chain, Protocol::simple, 1});
+  EXPECT_NO_THROW(parse_tuning_file(to_json(hw), "file.json")) << "another link";
+  hw.constants.hw_latency.push_back({TunedLink::pci, Algorithm::collnet_chain, Protocol::simple, 1});
+  expect_refused(hw,
+                 "hw_latency[2].algorithm is \"collnet_chain\"; expected a constant that no other row has; row [0] is "
+                 "for the same");
+  bandwidth.constants.bandwidth.push_back({TunedLimit::ring_ll128, TunedGeneration::ampere, 3, 30});
+  EXPECT_NO_THROW(parse_tuning_file(to_json(bandwidth), "file.json")) << "other nodes";
+  bandwidth.constants.bandwidth.push_back({TunedLimit::ring_ll128, TunedGeneration::ampere, 2, 36.7});
+  expect_refused(bandwidth,
+                 "bandwidth[2].limit is \"ring_ll128\"; expected a constant that no other row has; row [0] is for the "
+                 "same");
+}
 
 TEST(TuningFile, TwoChoicesForTheSameBytesAreRefused) {
   TuningFile tuning = full();

@@ -55,7 +55,9 @@ void print_json(const Answer& answer) {
                     {"protocol", name_of(told.choice.protocol)},
                     {"us", told.choice.us},
                     {"bus_gbs", told.bus_gbs},
-                    {"wire_gbs_per_nic", told.wire_gbs},
+                    {"wire_gbs_per_nic", told.wire.gbs()},
+                    {"wire_sent_gbs_per_nic", told.wire.sent_gbs},
+                    {"wire_received_gbs_per_nic", told.wire.received_gbs},
                     {"nics", told.nics},
                     {"from_bytes", told.range.from},
                     {"to_bytes", told.range.to}};

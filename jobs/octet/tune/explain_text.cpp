@@ -59,15 +59,24 @@ void print_reason(const Explanation& told) {
            next.latency_us, next.us - next.latency_us, 100 * (next.us / best.us - 1));
 }
 
+void print_wire(const Explanation& told, double nic_gbs) {
+  const auto& [sent, received] = told.wire;
+  if (told.wire.gbs() <= 0) return;
+  const bool receives_more = received > sent;
+  log::out("  wire: each of {} NICs of a node {} {:.3g} GB/s ({:.3g} Gb/s), {:.0f} % of what it can", told.nics,
+           receives_more ? "receives" : "sends", told.wire.gbs(), 8 * told.wire.gbs(), 100 * told.wire.gbs() / nic_gbs);
+  if (sent == received) return;
+  log::out("        and {} {:.3g} GB/s: switches {}", receives_more ? "sends" : "receives", std::min(sent, received),
+           receives_more ? "copy" : "add");
+}
+
 void print_choice(const Answer& answer) {
   const Explanation& told = answer.explanation;
   log::out("\nNCCL chooses {}: {:.4g} us, bus bandwidth {:.4g} GB/s",
            name_of_choice(told.choice.algorithm, told.choice.protocol), told.choice.us, told.bus_gbs);
   print_reason(told);
   print_range(told.range);
-  if (told.wire_gbs <= 0) return;
-  log::out("  wire: each of {} NICs of a node sends {:.3g} GB/s ({:.3g} Gb/s), {:.0f} % of what it can", told.nics,
-           told.wire_gbs, 8 * told.wire_gbs, 100 * told.wire_gbs / answer.question.machine.nic_gbs);
+  print_wire(told, answer.question.machine.nic_gbs);
 }
 
 // Protocols that an algorithm does not have are left out.

@@ -91,8 +91,7 @@ int run_fit(const std::vector<std::string>& arguments) {
                       o.output);
   }
   write_tuning_file(o.output, fit.tuning);
-  log::info("{}: {} fits, {} constants, {} choices", o.output, fit.tuning.fits.size(),
-            fit.tuning.constants.hw_latency.size() + fit.tuning.constants.base_latency.size(),
+  log::info("{}: {} fits, {} constants, {} choices", o.output, fit.tuning.fits.size(), fit.tuning.constants.size(),
             fit.tuning.choices.size());
   return 0;
 }

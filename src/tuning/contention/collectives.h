@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "src/tuning/collective.h"
+#include "src/tuning/contention/flow_network.h"
 #include "src/tuning/contention/groups.h"
-#include "src/tuning/contention/network_shape.h"
 #include "src/tuning/contention/traffic.h"
 
 namespace octet {

@@ -3,7 +3,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "src/tuning/contention/network_shape.h"
+#include "src/tuning/contention/flow_network.h"
 #include "src/tuning/contention/traffic.h"
 
 namespace octet {

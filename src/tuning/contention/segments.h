@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "src/tuning/contention/network_shape.h"
+#include "src/tuning/contention/flow_network.h"
 
 namespace octet {
 

@@ -10,7 +10,6 @@ constexpr int most_collnet_ranks = 8;
 constexpr int most_nvls_ranks = 32;
 
 std::string_view pat(const Case& wanted) {
-  if (wanted.all_reduce()) return "pat is of all_gather and reduce_scatter alone";
   return wanted.shape.ranks_per_node == 1 ? "" : "pat takes one GPU a node";
 }
 
@@ -55,17 +54,6 @@ std::string_view by_algorithm(const Case& wanted, Algorithm algorithm) {
   return "";
 }
 
-bool knows(Collective collective, Algorithm algorithm) {
-  if (algorithm == Algorithm::ring) return true;
-  if (collective == Collective::broadcast || collective == Collective::reduce) return false;
-  if (collective == Collective::all_reduce) return true;
-  return algorithm == Algorithm::pat || algorithm == Algorithm::nvls || algorithm == Algorithm::collnet_direct;
-}
-
-bool simple_alone(Algorithm algorithm) {
-  return algorithm != Algorithm::ring && algorithm != Algorithm::tree;
-}
-
 }  // namespace
 
 const SearchedGraph& Case::graph(Algorithm algorithm) const {
@@ -86,8 +74,10 @@ const SearchedGraph& Case::graph(Algorithm algorithm) const {
 }
 
 std::string_view why_excluded(const Case& wanted, Algorithm algorithm, Protocol protocol) {
-  if (!knows(wanted.collective, algorithm)) return "NCCL has no such algorithm for this collective";
-  if (simple_alone(algorithm) && protocol != Protocol::simple) return "this algorithm has protocol simple alone";
+  if (!nccl_has(wanted.collective, algorithm, Protocol::simple)) {
+    return "NCCL has no such algorithm for this collective";
+  }
+  if (!nccl_has(wanted.collective, algorithm, protocol)) return "this algorithm has protocol simple alone";
   const std::string_view reason = by_algorithm(wanted, algorithm);
   if (!reason.empty()) return reason;
   if (protocol == Protocol::ll128 && !wanted.machine.ll128 && wanted.shape.nodes > 1) {

@@ -48,18 +48,45 @@ std::vector<Alternative> alternatives_of(const Question& question) {
   return all;
 }
 
+/// Of a node, over the bytes of the collective.
+struct NodeBytes {
+  double sent = 0, received = 0;
+};
+
+NodeBytes in_network(Collective collective, double nodes) {
+  switch (collective) {
+    case Collective::all_gather:
+      return {1 / nodes, (nodes - 1) / nodes};
+    case Collective::reduce_scatter:
+      return {1, 1 / nodes};
+    default:
+      return {1, 1};
+  }
+}
+
+NodeBytes node_bytes(const Question& question, Algorithm algorithm) {
+  const double nodes = question.shape.nodes;
+  switch (algorithm) {
+    case Algorithm::tree:
+    case Algorithm::nvls_tree:
+      return {2 * (nodes - 1) / nodes, 2 * (nodes - 1) / nodes};
+    case Algorithm::ring:
+    case Algorithm::pat: {
+      const double through = bus_factor(question.collective, question.shape.ranks());
+      return {through, through};
+    }
+    default:
+      return in_network(question.collective, nodes);
+  }
+}
+
 }  // namespace
 
-double wire_gbs(const Question& question, Algorithm algorithm, double us) {
-  if (question.shape.nodes == 1) return 0;
-  const double nodes = question.shape.nodes;
-  const double bytes = static_cast<double>(question.bytes);
-  double sent = bytes * bus_factor(question.collective, question.shape.ranks());  // by a node
-  const bool tree = algorithm == Algorithm::tree || algorithm == Algorithm::nvls_tree;
-  const bool ring = algorithm == Algorithm::ring || algorithm == Algorithm::pat;
-  if (tree) sent = 2 * (nodes - 1) / nodes * bytes;
-  if (!tree && !ring) sent = question.collective == Collective::all_reduce ? bytes : (nodes - 1) / nodes * bytes;
-  return sent / (1000 * us) / nics_of(question);
+WireRate wire_rate(const Question& question, Algorithm algorithm, double us) {
+  if (question.shape.nodes == 1) return {};
+  const NodeBytes moved = node_bytes(question, algorithm);
+  const double rate = static_cast<double>(question.bytes) / (1000 * us) / nics_of(question);
+  return {moved.sent * rate, moved.received * rate};
 }
 
 std::vector<SizeRange> switch_points(const Question& question) {
@@ -86,7 +113,7 @@ Explanation explain(const Question& question) {
   told.choice = choose(table_of(question, question.bytes));
   told.bus_gbs = bus_gbs(question.collective, question.shape, question.bytes, told.choice.us);
   told.nics = nics_of(question);
-  told.wire_gbs = wire_gbs(question, told.choice.algorithm, told.choice.us);
+  told.wire = wire_rate(question, told.choice.algorithm, told.choice.us);
   told.range = {question.bytes, question.bytes + 1, told.choice};
   std::vector<SizeRange> ranges = switch_points(question);
   ranges.front().from = 1;  // below what is looked at the choice stays

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -27,12 +28,19 @@ struct SizeRange {
   Choice choice;  ///< with the time at `from`
 };
 
+/// GB/s of a NIC, by direction.
+struct WireRate {
+  double sent_gbs = 0, received_gbs = 0;
+  /// Of the busier direction, which line rate bounds.
+  double gbs() const { return std::max(sent_gbs, received_gbs); }
+};
+
 struct Explanation {
   Choice choice;
   std::string pinned;             ///< why a tuning file chose; empty: the model did
   std::optional<Prediction> fit;  ///< where the choice's time comes from a tuning file's fits; none: from the model
   double bus_gbs = 0;
-  double wire_gbs = 0;                    ///< that each NIC sends; 0 on one node
+  WireRate wire;                          ///< of each NIC
   int nics = 0;                           ///< of a node that carry it
   SizeRange range;                        ///< sizes of the same choice around this one
   std::vector<Alternative> alternatives;  ///< fastest first, then what is excluded
@@ -52,11 +60,18 @@ Explanation explain(const Question& question);
 /// Every range of sizes from 1 KiB to 64 GiB with its choice. Ranges narrower than 1/16 of a doubling may be missed.
 std::vector<SizeRange> switch_points(const Question& question);
 
-/// GB/s that each NIC sends on average while the collective runs. With S bytes, n ranks on k nodes and m NICs a node:
-/// rings pass all of the bus bandwidth through every node, so that it is over m; trees (tree, nvls_tree) send
-/// 2 (k-1)/k S from a node, which for a NIC a GPU is bus bandwidth x (k-1)/(n-1); SHARP sends S once for all_reduce and
-/// (k-1)/k S for the others.
-double wire_gbs(const Question& question, Algorithm algorithm, double us);
+/// What each NIC sends and receives while the collective runs; zero on one node. A node has m NICs, moves these bytes
+/// in the time, and each NIC 1/m of them. With S bytes, n ranks, k nodes:
+///
+/// - Rings (ring, pat) enter and leave every node with S x bus_factor(): 2 (n-1)/n S of all_reduce, (n-1)/n S of
+///   all_gather and reduce_scatter, S of broadcast and reduce.
+/// - Trees (tree, nvls_tree) have k-1 edges between nodes, each with S up and S down: 2 (k-1)/k S each way from the
+///   average node.
+/// - In the network (collnet_direct, collnet_chain, nvls between nodes) switches add and copy. all_reduce: a node sends
+///   the sum of its own ranks, S, and receives the total, S. reduce_scatter: every total needs every node's summand, so
+///   that all of S goes up; of the totals the node's own S/k come down. all_gather: the node's own S/k go up once,
+///   the switches copy them; those of the others, (k-1)/k S, come down.
+WireRate wire_rate(const Question& question, Algorithm algorithm, double us);
 
 /// A measured time is healthy up to the model's time over `healthy_share` and `launch_us` more. The model leaves out
 /// what a launch and the start of a pipeline cost: the healthy published figures of small sizes have up to 28 us of

@@ -53,7 +53,7 @@ Explanation explain(Question& question, const TuningFile& tuning) {
   if (const TunedChoice* pin = pin_of(question, tuning)) use_pin(*pin, told);
   use_fit(question, tuning, told);
   told.bus_gbs = bus_gbs(question.collective, question.shape, question.bytes, told.choice.us);
-  told.wire_gbs = wire_gbs(question, told.choice.algorithm, told.choice.us);
+  told.wire = wire_rate(question, told.choice.algorithm, told.choice.us);
   return told;
 }
 

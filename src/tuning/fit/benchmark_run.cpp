@@ -124,6 +124,7 @@ RunFacts facts_of(const RunHeader& header, const ReadOptions& options, std::stri
   const bool several = facts.algorithm == Algorithm::ring || facts.algorithm == Algorithm::tree;
   if (facts.algorithm && !several && !facts.protocol) facts.protocol = Protocol::simple;
   facts.shape = shape_of(header, options, where);
+  facts.tuner = tuner_of(header.environment);
   if (facts.shape.ranks() < 2) throw usage_error("tuning", "{}: one rank; a collective needs at least 2", where);
   return facts;
 }

@@ -33,6 +33,7 @@ struct RunFacts {
   std::optional<Algorithm> algorithm;
   std::optional<Protocol> protocol;
   CommShape shape;
+  std::string tuner;  ///< as Measurement has it
 };
 
 /// `all_reduce` of `/opt/all_reduce_perf_mpi`; empty where it is not a name of nccl-tests' kind.

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "src/base/error.h"
+#include "src/tuning/fit/bandwidths.h"
 #include "src/tuning/fit/constants.h"
 #include "src/tuning/fit/pins.h"
 #include "src/tuning/fit/predict.h"
@@ -38,9 +39,41 @@ std::vector<PairSweep> sweeps_of(const std::vector<BenchmarkFile>& files) {
   return sweeps;
 }
 
+/// A tuner's choice says nothing of NCCL's own, and of ours it would be its own echo: such rows are set aside. What is
+/// forced is the same with a tuner and without.
+std::vector<Measurement> rows_of(const BenchmarkFile& file, std::vector<std::string>& notes) {
+  std::vector<Measurement> rows;
+  std::map<std::string, int> by_tuner;
+  for (const Measurement& row : file.rows) {
+    if (row.tuner.empty() || (row.algorithm && row.protocol)) {
+      rows.push_back(row);
+    } else {
+      ++by_tuner[row.tuner];
+    }
+  }
+  for (const auto& [tuner, count] : by_tuner) {
+    notes.push_back(
+        fmt::format("{}: {} rows set aside: measured under {}, which chose in place of NCCL; expected none "
+                    "(NCCL_TUNER_PLUGIN=none), or both NCCL_ALGO and NCCL_PROTO",
+                    file.path, count, tuner));
+  }
+  return rows;
+}
+
+/// Why the tuning file has no line for a group; empty: it has one.
+std::string why_dropped(const FittedGroup& group) {
+  if (!group.fit) return group.why_not;
+  if (!group.algorithm && !group.protocol) return "no single algorithm; it counts for choices";
+  if (!group.algorithm) return "its algorithm is not known; set NCCL_ALGO or give --algo";
+  return group.protocol ? "" : "its protocol is not known; set NCCL_PROTO or give --proto";
+}
+
 void add_fits(const std::vector<FittedGroup>& groups, TuningFile& tuning) {
   for (const FittedGroup& group : groups) {
-    if (!group.fit || !group.forced()) continue;
+    if (const std::string why = why_dropped(group); !why.empty()) {
+      tuning.provenance.notes.push_back(fmt::format("{}: not in the tuning file: {}", name_of(group), why));
+      continue;
+    }
     if (!nccl_has(group.collective, *group.algorithm, *group.protocol)) {
       throw usage_error("tuning",
                         "{}: {} says so, but NCCL has no such kernel; did NCCL_ALGO, NCCL_PROTO or an "
@@ -78,9 +111,10 @@ ClusterFit fit_cluster(const std::vector<BenchmarkFile>& files, const ClusterPro
   std::vector<Measurement> rows;
   std::vector<std::string>& notes = tuning.provenance.notes;
   for (const BenchmarkFile& file : files) {
+    const std::vector<Measurement> usable = rows_of(file, notes);
     tuning.provenance.measurements.push_back(
-        {.file = file.path, .rows = static_cast<std::int64_t>(file.rows.size()), .hash = file.hash});
-    rows.insert(rows.end(), file.rows.begin(), file.rows.end());
+        {.file = file.path, .rows = static_cast<std::int64_t>(usable.size()), .hash = file.hash});
+    rows.insert(rows.end(), usable.begin(), usable.end());
     notes.insert(notes.end(), file.notes.begin(), file.notes.end());
     for (const std::string& finding : file.findings) notes.push_back(file.path + ": " + finding);
   }
@@ -92,9 +126,13 @@ ClusterFit fit_cluster(const std::vector<BenchmarkFile>& files, const ClusterPro
   FittedConstants fitted = fit_constants(version, machine, tuning.fits);
   tuning.constants = std::move(fitted.constants);
   out.constants = std::move(fitted.notes);
+  FittedBandwidths rates =
+      fit_bandwidths(version, machine, with_tuned(default_constants(version), tuning.constants), out.groups);
+  tuning.constants.bandwidth = std::move(rates.limits);
+  out.constants.insert(out.constants.end(), rates.notes.begin(), rates.notes.end());
   notes.insert(notes.end(), out.constants.begin(), out.constants.end());
   const ModelConstants constants = with_tuned(default_constants(version), tuning.constants);
-  Pins pins = find_pins(version, machine, constants, !tuning.constants.hw_latency.empty(), out.groups);
+  Pins pins = find_pins(version, machine, constants, !tuning.constants.empty(), out.groups);
   tuning.choices = std::move(pins.choices);
   notes.insert(notes.end(), pins.notes.begin(), pins.notes.end());
   return out;

@@ -26,8 +26,9 @@ RunHeader header_of(const JsonInput& provenance, const JsonInput& row) {
   RunHeader header;
   header.program = row.text("collective") + "_perf";
   const JsonInput environment = provenance.object("environment");
-  if (environment.has("NCCL_ALGO")) header.environment.algorithm = environment.text("NCCL_ALGO");
-  if (environment.has("NCCL_PROTO")) header.environment.protocol = environment.text("NCCL_PROTO");
+  for (const char* name : {"NCCL_ALGO", "NCCL_PROTO", "NCCL_TUNER_PLUGIN", "OCTET_TUNING_FILE"}) {
+    if (environment.has(name)) note_environment(fmt::format("{}={}", name, environment.text(name)), header.environment);
+  }
   const auto nodes = static_cast<int>(row.integer("nodes"));
   for (int node = 0; node < nodes; ++node) {
     header.ranks[0][fmt::format("{}", node)] = static_cast<int>(row.integer("ranks_per_node"));
@@ -50,7 +51,7 @@ void add_row(const JsonInput& provenance, const JsonInput& row, const ReadOption
       row.integer("bytes"), {row.number("time_us"), 0}, {row.number("algbw_gbs"), 0}, {row.number("busbw_gbs"), 0}};
   check_row(printed, facts, row.where());
   file.rows.push_back({facts.collective, facts.algorithm, facts.protocol, facts.shape, printed.bytes,
-                       printed.microseconds.value, row.boolean("in_place"), row.where()});
+                       printed.microseconds.value, row.boolean("in_place"), row.where(), facts.tuner});
 }
 
 }  // namespace

@@ -15,7 +15,6 @@ namespace {
 
 constexpr double agrees = 0.1;  // relative: NCCL's constants are rounder than that
 constexpr double interval = 1.96;
-const NcclVersion first_with_constants{2, 28, 3};
 
 std::size_t index(auto value) {
   return static_cast<std::size_t>(value);
@@ -111,10 +110,10 @@ class ConstantsOf {
   void fit(FittedConstants& out) const {
     if (std::all_of(lines_.begin(), lines_.end(), as_usual)) return;
     std::optional<Change> change = several_ ? solve(lines_, true) : std::nullopt;
-    if (!change || base() + *change->base < 0) change = solve(lines_, false);
-    if (!change || net() + change->net < 0) {
+    if (!change || base() + *change->base < TunedConstants::least_us) change = solve(lines_, false);
+    if (!change || net() + change->net < TunedConstants::least_us) {
       out.notes.push_back(
-          fmt::format("{}: no latency of the network of 0 us or more gives the fitted alpha; "
+          fmt::format("{}: no latency of the network above 0 us gives the fitted alpha; "
                       "NCCL's constants stay",
                       name()));
       return;
@@ -161,6 +160,12 @@ FittedConstants fit_constants(const NcclVersion& version, const NcclMachine& mac
   return out;
 }
 
+GenerationTable& limit_table(ModelConstants& constants, TunedLimit limit) {
+  const std::array<GenerationTable*, 5> tables{&constants.ll_max, &constants.ring_ll128_max, &constants.tree_ll128_max,
+                                               &constants.tree_max, &constants.nvls_tree_max};  // by TunedLimit
+  return *tables.at(index(limit));
+}
+
 ModelConstants with_tuned(ModelConstants constants, const TunedConstants& tuned) {
   for (const TunedBaseLatency& row : tuned.base_latency) {
     constants.base_latency.at(index(row.algorithm)).at(index(row.protocol)) = row.us;
@@ -168,10 +173,8 @@ ModelConstants with_tuned(ModelConstants constants, const TunedConstants& tuned)
   for (const TunedHwLatency& row : tuned.hw_latency) {
     constants.hw_latency.at(index(row.link)).at(index(row.algorithm)).at(index(row.protocol)) = row.us;
   }
-  const std::array<GenerationTable*, 5> limits{&constants.ll_max, &constants.ring_ll128_max, &constants.tree_ll128_max,
-                                               &constants.tree_max, &constants.nvls_tree_max};  // by TunedLimit
   for (const TunedBandwidth& row : tuned.bandwidth) {
-    limits.at(index(row.limit))->at(index(row.generation)).at(index(row.nodes - 1)) = row.gbs;
+    limit_table(constants, row.limit).at(index(row.generation)).at(index(row.nodes - 1)) = row.gbs;
   }
   return constants;
 }

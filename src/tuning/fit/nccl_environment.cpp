@@ -1,9 +1,14 @@
 #include "src/tuning/fit/nccl_environment.h"
 
+#include <algorithm>
+#include <cctype>
+#include <utility>
 #include <vector>
 
 namespace octet {
 namespace {
+
+constexpr std::string_view loaded_a_tuner = "Successfully loaded external tuner plugin ";
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
@@ -70,13 +75,31 @@ std::optional<Protocol> forced_protocol(std::string_view value, Collective colle
   return only_one<Protocol>(value, collective, parse_protocol);
 }
 
+std::string tuner_of(const ForcedByEnvironment& environment) {
+  std::string plugin = environment.tuner_plugin;
+  std::transform(plugin.begin(), plugin.end(), plugin.begin(), [](unsigned char c) { return std::tolower(c); });
+  if (plugin == "none") return "";
+  if (!plugin.empty()) return "NCCL_TUNER_PLUGIN=" + environment.tuner_plugin;
+  if (!environment.tuning_file.empty()) return "OCTET_TUNING_FILE=" + environment.tuning_file;
+  return environment.loaded_tuner.empty() ? "" : "the tuner plugin " + environment.loaded_tuner;
+}
+
 bool note_environment(std::string_view line, ForcedByEnvironment& environment) {
-  if (line.find("NCCL_") == std::string_view::npos) return false;
-  const auto algorithm = value_in(line, "NCCL_ALGO");
-  const auto protocol = value_in(line, "NCCL_PROTO");
-  if (algorithm) environment.algorithm = *algorithm;
-  if (protocol) environment.protocol = *protocol;
-  return algorithm || protocol;
+  const std::pair<std::string_view, std::string*> variables[] = {{"NCCL_ALGO", &environment.algorithm},
+                                                                 {"NCCL_PROTO", &environment.protocol},
+                                                                 {"NCCL_TUNER_PLUGIN", &environment.tuner_plugin},
+                                                                 {"OCTET_TUNING_FILE", &environment.tuning_file}};
+  bool said = false;
+  for (const auto& [name, held] : variables) {
+    if (line.find(name) == std::string_view::npos) continue;
+    const auto value = value_in(line, name);
+    if (value) *held = *value, said = true;
+  }
+  if (const std::size_t at = line.find(loaded_a_tuner); at != std::string_view::npos) {
+    environment.loaded_tuner = line.substr(at + loaded_a_tuner.size());
+    said = true;
+  }
+  return said;
 }
 
 }  // namespace octet

@@ -18,9 +18,8 @@ RunHeader header_of(const JsonInput& whole) {
   const JsonInput arguments = whole.list("args");
   if (arguments.size() > 0) header.program = arguments.at(0).text();
   for (std::size_t i = 0; i < whole.list("env").size(); ++i) {
-    if (const JsonInput entry = whole.list("env").at(i); entry.text().starts_with("NCCL_")) {
-      note_environment(entry.text(), header.environment);
-    }
+    const std::string entry = whole.list("env").at(i).text();
+    if (entry.starts_with("NCCL_") || entry.starts_with("OCTET_")) note_environment(entry, header.environment);
   }
   const JsonInput config = whole.object("config");
   const JsonInput devices = config.list("devices");
@@ -51,7 +50,7 @@ void add_row(const JsonInput& result, const char* key, const RunFacts& facts, Be
     return;
   }
   file.rows.push_back({facts.collective, facts.algorithm, facts.protocol, facts.shape, row.bytes,
-                       row.microseconds.value, std::string_view(key) == "in_place", cells.where()});
+                       row.microseconds.value, std::string_view(key) == "in_place", cells.where(), facts.tuner});
 }
 
 }  // namespace

@@ -67,7 +67,8 @@ class TextReader {
 
   /// NCCL's own lines are about the run that prints them, a script's about all that follow.
   void read_environment(std::string_view line) {
-    const bool of_run = line.find("set by environment") != std::string_view::npos;
+    const bool of_run =
+        line.find("set by environment") != std::string_view::npos || line.find("NCCL INFO") != std::string_view::npos;
     if (of_run) {
       note_environment(line, header_.environment);
     } else if (note_environment(line, script_)) {
@@ -131,7 +132,7 @@ class TextReader {
         continue;
       }
       file_.rows.push_back({facts_.collective, facts_.algorithm, facts_.protocol, facts_.shape, cells.row.bytes,
-                            cells.row.microseconds.value, cells.in_place, where_});
+                            cells.row.microseconds.value, cells.in_place, where_, facts_.tuner});
     }
   }
 

@@ -109,8 +109,11 @@ class PinFinder {
     }
   }
 
+  /// The geometric mean, rounded up: the smaller of two measured sizes keeps its own answer even where they are
+  /// neighbours, and two pins that meet share this number, where one ends and the other begins.
   static std::int64_t halfway(std::int64_t from, std::int64_t to) {
-    return std::llround(std::sqrt(static_cast<double>(from) * static_cast<double>(to)));
+    const double mean = std::sqrt(static_cast<double>(from) * static_cast<double>(to));
+    return std::clamp(static_cast<std::int64_t>(std::ceil(mean)), from + 1, to);
   }
 
   TunedChoice choice(const std::pair<const std::int64_t, Contradiction>& worst, std::int64_t from,

@@ -19,6 +19,7 @@ namespace {
 using namespace tuner_abi;
 
 constexpr const char* file_variable = "OCTET_TUNING_FILE";
+constexpr const char* hash_variable = "OCTET_TUNING_HASH";
 constexpr const char* plugin_name = "octet";
 
 void say(Logger logger, LogLevel level, const char* text) noexcept {
@@ -29,14 +30,23 @@ void say(Logger logger, LogLevel level, const char* text) noexcept {
   }
 }
 
+/// A tuning file with the hash of what was read.
+struct ReadFile {
+  explicit ReadFile(const std::string& path) : ReadFile(path, tuning_text(path)) {}
+  ReadFile(const std::string& path, const std::string& text)
+      : tuning(parse_tuning_file(text, path)), hash(hash_text(content_hash(text))) {}
+  TuningFile tuning;
+  std::string hash;
+};
+
 /// Reads a file once in the life of the process, so that communicators made later have the same, whatever is written
 /// meanwhile. The lock is of initialisation alone.
-std::shared_ptr<const TuningFile> tuning_of(const std::string& path) {
+std::shared_ptr<const ReadFile> read_once(const std::string& path) {
   static std::mutex mutex;
-  static std::map<std::string, std::shared_ptr<const TuningFile>> known;
+  static std::map<std::string, std::shared_ptr<const ReadFile>> known;
   const std::lock_guard lock(mutex);
   auto& entry = known[path];
-  if (entry == nullptr) entry = std::make_shared<const TuningFile>(read_tuning_file(path));
+  if (entry == nullptr) entry = std::make_shared<const ReadFile>(path);
   return entry;
 }
 
@@ -63,25 +73,31 @@ std::unique_ptr<const CommunicatorTuner> start(std::size_t ranks, std::size_t no
     say(logger, log_info, "octet tuner: OCTET_TUNING_FILE is not set; NCCL's own choices stay");
     return nullptr;
   }
-  const auto tuning = tuning_of(path);
-  if (const std::string why = other_release(*tuning, logger, releases); !why.empty()) {
+  const auto file = read_once(path);
+  const TuningFile& tuning = file->tuning;
+  if (const char* const agreed = std::getenv(hash_variable);
+      agreed != nullptr && *agreed != '\0' && file->hash != agreed) {
+    throw usage_error("tuning", "{}: its hash is {}; expected {}, of {}: the file changed since the ranks compared it",
+                      path, file->hash, agreed, hash_variable);
+  }
+  if (const std::string why = other_release(tuning, logger, releases); !why.empty()) {
     const auto text =
-        fmt::format("octet tuner: {} is for NCCL {}, but {}; NCCL's own choices stay", path, tuning->nccl, why);
+        fmt::format("octet tuner: {} is for NCCL {}, but {}; NCCL's own choices stay", path, tuning.nccl, why);
     say(logger, log_warn, text.c_str());
     return nullptr;
   }
   Constants changed{};
   if (constants != nullptr) changed = *constants;
-  const int applied = constants != nullptr ? apply_constants(tuning->constants, changed) : 0;
+  const int applied = constants != nullptr ? apply_constants(tuning.constants, changed) : 0;
   std::unique_ptr<const CommunicatorTuner> tuner;
   const bool even = nodes > 0 && ranks % nodes == 0;
   if (even) {
     const CommShape shape{.nodes = static_cast<int>(nodes), .ranks_per_node = static_cast<int>(ranks / nodes)};
-    tuner = std::make_unique<const CommunicatorTuner>(*tuning, shape);
+    tuner = std::make_unique<const CommunicatorTuner>(tuning, shape);
   }
   const auto text =
       fmt::format("octet tuner: {} ({}, NCCL {}): {} constant(s) and {} choice(s) for {} ranks on {} node(s){}", path,
-                  tuning->cluster, tuning->nccl, applied, tuner ? tuner->size() : 0, ranks, nodes,
+                  tuning.cluster, tuning.nccl, applied, tuner ? tuner->size() : 0, ranks, nodes,
                   even ? "" : ", which hold different numbers of ranks");
   if (constants != nullptr) *constants = changed;  // nothing fails any more
   say(logger, log_info, text.c_str());

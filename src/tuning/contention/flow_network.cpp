@@ -1,4 +1,4 @@
-#include "src/tuning/contention/network_shape.h"
+#include "src/tuning/contention/flow_network.h"
 
 #include <fmt/format.h>
 
