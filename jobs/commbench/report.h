@@ -52,6 +52,8 @@ class Report {
   void add(const Row& row);
   /// A key of the file beside "rows".
   void attach(const std::string& key, nlohmann::ordered_json value) { json_[key] = std::move(value); }
+  /// Of what is not in a row.
+  void add_wrong(std::int64_t elements) { wrong_ += elements; }
   /// The last lines.
   void finish() const;
   void write(const std::string& path) const;

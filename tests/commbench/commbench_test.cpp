@@ -154,6 +154,32 @@ TEST(Commbench, PairsMeasureEveryOther) {
   EXPECT_TRUE(pairs["slow"].empty());
 }
 
+/// The sweep of pairs of 3 ranks where the last byte of each message of so many bytes from rank 2 to rank 1 is wrong.
+nlohmann::json with_wrong_byte(int bytes) {
+  const Folder folder;
+  const CommandResult r = run_command(
+      fmt::format("OMP_NUM_THREADS=1 OCTET_WRONG_SEND=2:1:{} LD_PRELOAD={} exec mpiexec -n 3 {} --pairs ranks "
+                  "--pair-bytes 10001 --iterations 2 --json {}",
+                  bytes, OCTET_WRONG_SEND, program, folder / "rows.json"),
+      240);
+  EXPECT_EQ(r.exit_code, bytes == 0 ? 0 : 76) << r.all();
+  EXPECT_EQ(r.out.find("WRONG: ") != std::string::npos, bytes > 0) << r.out;
+  EXPECT_NE(r.out.find(bytes == 0 ? "Out of bounds values : 0 OK" : " FAILED"), std::string::npos) << r.out;
+  return json_of(folder / "rows.json")["pairs"];
+}
+
+TEST(Commbench, AWrongByteBetweenAPairIsFound) {
+  EXPECT_TRUE(with_wrong_byte(0)["wrong"].empty());
+  // Before and after the timed transfers: both ways at once and one way; or the answer of one byte.
+  for (const auto& [length, wrong] : {std::pair(10001, 4), std::pair(1, 2)}) {
+    const nlohmann::json pairs = with_wrong_byte(length);
+    ASSERT_EQ(pairs["wrong"].size(), 1U) << length;
+    EXPECT_EQ(pairs["wrong"][0]["from"], pairs["names"][2]);
+    EXPECT_EQ(pairs["wrong"][0]["to"], pairs["names"][1]);
+    EXPECT_EQ(pairs["wrong"][0]["bytes"], wrong);
+  }
+}
+
 TEST(Commbench, LargerSizesAreLeftOutWhenOneTakesTooLong) {
   const CommandResult r = launch(2, "--collective all_reduce --min 1M --max 1G --row-seconds 0.00001");
   EXPECT_EQ(r.exit_code, 0) << r.all();
@@ -186,6 +212,7 @@ TEST(Commbench, WrongCommandsAreRefused) {
   refuses("--pairs nodes", "expected two nodes at least");
   refuses("--max 1P", "expected bytes");
   refuses("--collective all_reduce --min 512G --max 512G", "take 512.0 GiB each");
+  refuses("--pairs ranks --pair-bytes 512G", "take 1.0 TiB each");
   refuses("--compare-mpi --pairs ranks", "expected --sweep");
   refuses("--max 1M --pairs ranks", "--max is of the sweep, which is not measured: expected --sweep too");
   refuses("--tolerance 2", "--tolerance is of the sweep of pairs");
