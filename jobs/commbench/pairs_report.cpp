@@ -68,14 +68,19 @@ Json json_of(const SlowPart& part, const Teams& teams) {
 
 void report_slow(const Report& report, const Teams& teams, const PairFindings& findings, std::int64_t bytes,
                  Json& json) {
-  json["typical_us"] = findings.typical_us;
-  json["threshold"] = findings.threshold;
+  json["judged"] = findings.judged;
+  json["typical_us"] = findings.judged ? Json(findings.typical_us) : Json(nullptr);
+  json["threshold"] = findings.judged ? Json(findings.threshold) : Json(nullptr);
   json["slow"] = Json::array();
+  if (!findings.judged) {
+    report.comment(fmt::format("{}: {} {}, and something is called slow from {} on", too_few_pairs, teams.count(),
+                               json["of"].get<std::string>(), least_nodes_to_judge));
+  }
   for (const SlowPart& part : findings.slow) {
     report.comment("SLOW: " + describe(part, teams.names));
     json["slow"].push_back(json_of(part, teams));
   }
-  if (findings.slow.empty()) {
+  if (findings.judged && findings.slow.empty()) {
     report.comment(fmt::format("nothing is slow: typically {:.3f} GB/s one way, no more than {:.2f} times as long",
                                gigabytes_a_second(bytes, findings.typical_us), findings.threshold));
   }

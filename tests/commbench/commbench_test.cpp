@@ -151,7 +151,23 @@ TEST(Commbench, PairsMeasureEveryOther) {
       }
     }
   }
+  EXPECT_TRUE(pairs["judged"]);
+  EXPECT_GT(pairs["threshold"], 0);
   EXPECT_TRUE(pairs["slow"].empty());
+}
+
+TEST(Commbench, TooFewPairsAreNotJudged) {
+  for (const int ranks : {2, 3}) {
+    const Folder folder;
+    const CommandResult r = launch(
+        ranks, "--pairs ranks --pair-bytes 10K --iterations 2 --tolerance 1.0000001 --json " + folder / "rows.json");
+    EXPECT_EQ(r.exit_code, 0) << r.all();
+    EXPECT_NE(r.out.find("too few pairs to judge"), std::string::npos) << r.out;
+    EXPECT_EQ(r.out.find("SLOW"), std::string::npos) << r.out;
+    const nlohmann::json pairs = json_of(folder / "rows.json")["pairs"];
+    EXPECT_FALSE(pairs["judged"]);
+    EXPECT_TRUE(pairs["threshold"].is_null() && pairs["typical_us"].is_null() && pairs["slow"].empty());
+  }
 }
 
 /// The sweep of pairs of 3 ranks where the last byte of each message of so many bytes from rank 2 to rank 1 is wrong.
