@@ -68,6 +68,7 @@ MeshShape shape_of(const Options& options, int ranks) {
 }
 
 int measure_all(const Options& options, MpiRuntime& mpi, int argc, char** argv) {
+  if (!options.json.empty() && mpi.rank() == 0) Report::check_writable(options.json);
   const MeshShape shape = shape_of(options, mpi.size());
   set_up_cpu(options.run ? options.run->config.cpu : CpuConfig(), mpi.ranks_on_same_cores());
   Device& device = open_device(options.device, mpi, options.nccl);

@@ -56,7 +56,10 @@ class Report {
   void add_wrong(std::int64_t elements) { wrong_ += elements; }
   /// The last lines.
   void finish() const;
+  /// Usage error that names the path where the file cannot be written.
   void write(const std::string& path) const;
+  /// The same error before there are results; what is at `path` stays.
+  static void check_writable(const std::string& path);
   std::int64_t wrong() const { return wrong_; }
 
  private:

@@ -232,8 +232,33 @@ TEST(Commbench, WrongCommandsAreRefused) {
   refuses("--compare-mpi --pairs ranks", "expected --sweep");
   refuses("--max 1M --pairs ranks", "--max is of the sweep, which is not measured: expected --sweep too");
   refuses("--tolerance 2", "--tolerance is of the sweep of pairs");
-  refuses("--json /none/rows.json --max 8 --iterations 1", "/none/rows.json: cannot be written");
   refuses(run_options + " --parallel.tp 3", "parallel");
+}
+
+TEST(Commbench, AFileThatCannotBeWrittenIsRefusedBeforeMeasuring) {
+  const std::string long_run =
+      "--collective all_reduce --min 1M --max 1M --iterations 1000000 --row-seconds 500 --json ";
+  for (const std::string path : {"/none/rows.json", "/tmp"}) {
+    const CommandResult r = launch(2, long_run + path, 60);
+    EXPECT_EQ(r.exit_code, 64) << r.all();
+    EXPECT_NE(r.err.find("--json " + path + ": cannot be written: "), std::string::npos) << r.err;
+    EXPECT_EQ(r.out, "");
+  }
+}
+
+TEST(Commbench, AnEarlierFileStaysUntilThereAreResults) {
+  const Folder folder;
+  const std::string path = folder / "rows.json";
+  std::ofstream(path) << "earlier";
+  const auto content = [&] {
+    std::ifstream file(path);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  EXPECT_EQ(launch(2, "--collective all_reduce --min 512G --max 512G --json " + path).exit_code, 64);
+  EXPECT_EQ(content(), "earlier");
+  EXPECT_EQ(launch(2, "--max 8 --iterations 1 --json " + path).exit_code, 0);
+  EXPECT_EQ(json_of(path)["octet_commbench"], 1);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder / ""), {}), 1);
 }
 
 TEST(Commbench, HelpShowsExamples) {
