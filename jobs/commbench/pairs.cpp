@@ -28,7 +28,7 @@ void share(RankMatrix<T>& matrix, DType dtype, Communicator& hosts) {
 PairMatrices measure_pairs(const Context& context, Communicator& world, const Teams& teams) {
   const int me = world.rank();
   PairMatrices out(world.size());
-  Match match(world, context.options.pair_bytes, context.options.measure);
+  Match match(world, context.options.pair_size, context.options.measure);
   const auto rounds = round_robin(teams.count());
   for (std::size_t r = 0; r < rounds.size(); ++r) {
     context.progress(fmt::format("pairs: round {} of {}", r + 1, rounds.size()));
@@ -53,7 +53,7 @@ PairMatrices measure_pairs(const Context& context, Communicator& world, const Te
 void run_pairs(const Context& context, Communicator& world) {
   const Options& o = context.options;
   const Teams teams = make_teams(o.pairs, context.node_of);
-  check_memory(context, world.stream().device(), Match::memory(o.pair_bytes), "--pairs " + o.pairs);
+  check_memory(context, world.stream().device(), Match::memory(o.pair_size), "--pairs " + o.pairs);
   report_pairs(context, teams, measure_pairs(context, world, teams));
 }
 

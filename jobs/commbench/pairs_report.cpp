@@ -91,10 +91,10 @@ void report_slow(const Report& report, const Teams& teams, const PairFindings& f
 void report_pairs(const Context& context, const Teams& teams, const PairMatrices& matrices) {
   Report& report = context.report;
   const Options& o = context.options;
-  const std::int64_t bytes = o.pair_bytes * teams.size();
+  const std::int64_t bytes = o.pair_size * teams.size();
   report.comment("");
   report.comment(
-      fmt::format("pairs of {}: {} from each of {} rank(s), GB/s", o.pairs, format_bytes(o.pair_bytes), teams.size()));
+      fmt::format("pairs of {}: {} from each of {} rank(s), GB/s", o.pairs, format_bytes(o.pair_size), teams.size()));
   const PairTimes both = slowest_of(teams, matrices.both_us), to = slowest_of(teams, matrices.to_us);
   Json json = {{"of", o.pairs},
                {"names", teams.names},

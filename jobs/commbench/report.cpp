@@ -49,7 +49,7 @@ nlohmann::ordered_json json_of(const Row& row) {
 }
 
 Error not_writable(const std::string& path) {
-  return usage_error("commbench", "--json {}: cannot be written: {}", path, std::strerror(errno));
+  return usage_error("commbench", "--output {}: cannot be written: {}", path, std::strerror(errno));
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ nlohmann::json json_of(const std::string& path) {
 
 nlohmann::json measured(int ranks, const std::string& arguments) {
   const Folder folder;
-  const CommandResult r = launch(ranks, arguments + " --json " + folder / "rows.json");
+  const CommandResult r = launch(ranks, arguments + " --output " + folder / "rows.json");
   EXPECT_EQ(r.exit_code, 0) << r.all();
   EXPECT_NE(r.out.find("Out of bounds values : 0 OK"), std::string::npos) << r.all();
   return json_of(folder / "rows.json");
@@ -137,7 +137,7 @@ TEST(Commbench, AsynchronousTensorParallelismSendsParts) {
 }
 
 TEST(Commbench, PairsMeasureEveryOther) {
-  const auto file = measured(5, "--pairs ranks --pair-bytes 10K --iterations 2 --tolerance 1000000");
+  const auto file = measured(5, "--pairs ranks --pair-size 10K --iterations 2 --tolerance 1000000");
   const auto& pairs = file["pairs"];
   EXPECT_EQ(pairs["names"].size(), 5U);
   for (const char* matrix : {"both_ways_us", "one_way_us"}) {
@@ -160,7 +160,7 @@ TEST(Commbench, TooFewPairsAreNotJudged) {
   for (const int ranks : {2, 3}) {
     const Folder folder;
     const CommandResult r = launch(
-        ranks, "--pairs ranks --pair-bytes 10K --iterations 2 --tolerance 1.0000001 --json " + folder / "rows.json");
+        ranks, "--pairs ranks --pair-size 10K --iterations 2 --tolerance 1.0000001 --output " + folder / "rows.json");
     EXPECT_EQ(r.exit_code, 0) << r.all();
     EXPECT_NE(r.out.find("too few pairs to judge"), std::string::npos) << r.out;
     EXPECT_EQ(r.out.find("SLOW"), std::string::npos) << r.out;
@@ -175,7 +175,7 @@ nlohmann::json with_wrong_byte(int bytes) {
   const Folder folder;
   const CommandResult r = run_command(
       fmt::format("OMP_NUM_THREADS=1 OCTET_WRONG_SEND=2:1:{} LD_PRELOAD={} exec mpiexec -n 3 {} --pairs ranks "
-                  "--pair-bytes 10001 --iterations 2 --json {}",
+                  "--pair-size 10001 --iterations 2 --output {}",
                   bytes, OCTET_WRONG_SEND, program, folder / "rows.json"),
       240);
   EXPECT_EQ(r.exit_code, bytes == 0 ? 0 : 76) << r.all();
@@ -219,16 +219,18 @@ TEST(Commbench, WrongCommandsAreRefused) {
     EXPECT_NE(r.err.find(reason), std::string::npos) << arguments << "\n" << r.err;
   };
   refuses("--mn 8", "nearest");
-  refuses("--min 8Q", "expected bytes such as 8, 64K, 1.5M or 2G");
+  refuses("--min 8Q", "--min = \"8Q\": expected bytes");
   refuses("--min 1M --max 8", "--min 1M is above --max 8");
   refuses("--collective scan", "\"scan\" is none");
   refuses("run.yaml", "--config run.yaml");
   refuses("--parallel.tp 2", "needs --config RUN.yaml");
   refuses("--config none.yaml", "none.yaml");
   refuses("--pairs nodes", "expected two nodes at least");
-  refuses("--max 1P", "expected bytes");
+  refuses("--max 1P", "--max = \"1P\": expected bytes");
+  refuses("--pairs ranks --pair-size 0", "--pair-size = \"0\": expected bytes");
+  refuses("--json rows.json", "--json");
   refuses("--collective all_reduce --min 512G --max 512G", "take 512.0 GiB each");
-  refuses("--pairs ranks --pair-bytes 512G", "take 1.0 TiB each");
+  refuses("--pairs ranks --pair-size 512G", "take 1.0 TiB each");
   refuses("--compare-mpi --pairs ranks", "expected --sweep");
   refuses("--max 1M --pairs ranks", "--max is of the sweep, which is not measured: expected --sweep too");
   refuses("--tolerance 2", "--tolerance is of the sweep of pairs");
@@ -237,11 +239,11 @@ TEST(Commbench, WrongCommandsAreRefused) {
 
 TEST(Commbench, AFileThatCannotBeWrittenIsRefusedBeforeMeasuring) {
   const std::string long_run =
-      "--collective all_reduce --min 1M --max 1M --iterations 1000000 --row-seconds 500 --json ";
+      "--collective all_reduce --min 1M --max 1M --iterations 1000000 --row-seconds 500 --output ";
   for (const std::string path : {"/none/rows.json", "/tmp"}) {
     const CommandResult r = launch(2, long_run + path, 60);
     EXPECT_EQ(r.exit_code, 64) << r.all();
-    EXPECT_NE(r.err.find("--json " + path + ": cannot be written: "), std::string::npos) << r.err;
+    EXPECT_NE(r.err.find("--output " + path + ": cannot be written: "), std::string::npos) << r.err;
     EXPECT_EQ(r.out, "");
   }
 }
@@ -254,9 +256,9 @@ TEST(Commbench, AnEarlierFileStaysUntilThereAreResults) {
     std::ifstream file(path);
     return std::string(std::istreambuf_iterator<char>(file), {});
   };
-  EXPECT_EQ(launch(2, "--collective all_reduce --min 512G --max 512G --json " + path).exit_code, 64);
+  EXPECT_EQ(launch(2, "--collective all_reduce --min 512G --max 512G --output " + path).exit_code, 64);
   EXPECT_EQ(content(), "earlier");
-  EXPECT_EQ(launch(2, "--max 8 --iterations 1 --json " + path).exit_code, 0);
+  EXPECT_EQ(launch(2, "--max 8 --iterations 1 --output " + path).exit_code, 0);
   EXPECT_EQ(json_of(path)["octet_commbench"], 1);
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder / ""), {}), 1);
 }

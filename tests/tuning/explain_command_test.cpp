@@ -41,7 +41,7 @@ TEST(Explain, SaysWhatIsChosenWhyAndWhatIsLeftOut) {
 TEST(Explain, JsonHasEveryAlternative) {
   const Json answer = explained("--collective all_reduce --size 1G --nodes 16 --cluster ibm-roce");
   EXPECT_EQ(answer["choice"]["algorithm"], "nvls_tree");
-  EXPECT_NEAR(answer["choice"]["bus_gbs"], 352, 4);
+  EXPECT_NEAR(answer["choice"]["busbw_gbs"], 352, 4);
   EXPECT_EQ(answer["alternatives"].size(), 21U);
   EXPECT_EQ(answer["graphs"]["ring"]["channels"], 8);
   EXPECT_FALSE(answer.contains("measured"));
@@ -50,9 +50,9 @@ TEST(Explain, JsonHasEveryAlternative) {
 // Hierarchical: bus bandwidth x (k-1)/(n-1) a NIC; a ring: all of it over 8.
 TEST(Explain, WireRatesAreThoseOfTheAlgorithm) {
   const Json tree = explained("--collective all_reduce --size 1G --nodes 16")["choice"];
-  EXPECT_NEAR(tree["wire_gbs_per_nic"].get<double>(), tree["bus_gbs"].get<double>() * 15 / 127, 1e-6);
+  EXPECT_NEAR(tree["wire_gbs_per_nic"].get<double>(), tree["busbw_gbs"].get<double>() * 15 / 127, 1e-6);
   const Json ring = explained("--collective all_gather --size 1G --nodes 16")["choice"];
-  EXPECT_NEAR(ring["wire_gbs_per_nic"].get<double>(), ring["bus_gbs"].get<double>() / 8, 1e-6);
+  EXPECT_NEAR(ring["wire_gbs_per_nic"].get<double>(), ring["busbw_gbs"].get<double>() / 8, 1e-6);
   EXPECT_EQ(explained("--collective all_gather --size 1G --nodes 1")["choice"]["wire_gbs_per_nic"], 0);
 }
 
@@ -92,7 +92,7 @@ TEST(Explain, ATuningFilePinsChoices) {
 TEST(Explain, RefusesWhatItDoesNotUnderstand) {
   const std::string asked = "--collective all_gather --size 64M --nodes 8 ";
   expect_refused("--collective gather --size 64M --nodes 8", "all_gather");
-  expect_refused("--collective all_gather --size 64MB --nodes 8", "as in 64M");
+  expect_refused("--collective all_gather --size 64Q --nodes 8", "--size = \"64Q\": expected bytes");
   expect_refused("--size 64M --nodes 8", "collective");
   expect_refused("--collective all_gather --size 64M --nodes 0", "two ranks");
   expect_refused(asked + "--ranks-per-node 16", "8 GPUs");

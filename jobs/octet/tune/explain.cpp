@@ -5,6 +5,7 @@
 #include "jobs/octet/tune/explain_output.h"
 #include "jobs/octet/tune/tools.h"
 #include "src/base/error.h"
+#include "src/base/options/byte_size.h"
 #include "src/cluster/profile.h"
 #include "src/tuning/cost_model/size_text.h"
 #include "src/tuning/cost_model/tuned.h"
@@ -56,7 +57,7 @@ Question question_of(const Options& o) {
   for (const std::string& assignment : o.machine) set_field(question.machine, assignment);
   question.collective = parse_collective(o.collective);
   question.shape = {o.nodes, o.ranks_per_node > 0 ? o.ranks_per_node : question.machine.gpus};
-  question.bytes = parse_size(o.size, "--size");
+  question.bytes = parse_bytes(o.size, "--size");
   return question;
 }
 

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <optional>
 
-#include "jobs/octet/checkpoint/byte_size.h"
 #include "jobs/octet/commands.h"
 #include "jobs/octet/tune/placement_table.h"
 #include "jobs/octet/tune/tools.h"
 #include "src/base/error.h"
 #include "src/base/log.h"
+#include "src/base/options/byte_size.h"
 #include "src/base/options/text.h"
 #include "src/base/progress.h"
 #include "src/cluster/host_list.h"
@@ -61,7 +61,7 @@ std::optional<Options> parse(const std::vector<std::string>& arguments) {
       ("collective", po::value(&o.collective)->default_value(o.collective),
        "all_gather, reduce_scatter, all_reduce")                                                                     //
       ("size", po::value(&o.size), "bytes of a group, as nccl-tests count them: 256M, 1GiB, 500MB")                  //
-      ("algorithm", po::value(&o.algorithm)->default_value(o.algorithm), "ring; tree, for all_reduce")               //
+      ("algo", po::value(&o.algorithm)->default_value(o.algorithm), "ring; tree, for all_reduce")                    //
       ("tp", po::value(&o.tp)->default_value(o.tp), "degree of tensor parallelism")                                  //
       ("dp-replicate", po::value(&o.dp_replicate)->default_value(o.dp_replicate), "replicas; dp_shard is the rest")  //
       ("dimension", po::value(&o.dimension),
@@ -84,12 +84,6 @@ std::optional<Options> parse(const std::vector<std::string>& arguments) {
   return o;
 }
 
-/// nccl-tests' letters are powers of 1024.
-std::int64_t size_of(const std::string& text) {
-  const bool is_letter = !text.empty() && std::string_view("KMGT").find(text.back()) != std::string_view::npos;
-  return tool::parse_bytes(is_letter ? text + "iB" : text, "--size");
-}
-
 ClusterProfile profile_of(const Options& o) {
   std::vector<std::pair<std::string, std::string>> overrides;
   for (const std::string& assignment : o.set) {
@@ -104,7 +98,7 @@ Workload workload_of(const Options& o) {
   Workload w;
   w.collective = parse_collective(o.collective);
   w.algorithm = parse_algorithm(o.algorithm);
-  w.bytes = size_of(o.size);
+  w.bytes = parse_bytes(o.size, "--size");
   w.mesh = {.dp_replicate = o.dp_replicate, .tp = o.tp};
   const bool replicas = w.collective == Collective::all_reduce && o.dp_replicate > 1;
   w.dimension = !o.dimension.empty() ? parse_dimension(o.dimension)
