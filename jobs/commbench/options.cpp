@@ -114,6 +114,8 @@ void refuse_idle(Schema& schema, const Options& o) {
     }
   };
   if (!o.sweep) refuse({"min", "max", "factor", "collective", "dtype"}, "the sweep", "--sweep");
+  if (!o.sweep && !o.run) refuse({"warmup"}, "the sweep and of --config", "--sweep or --config");
+  if (o.device != "cuda") refuse({"ranks-per-gpu"}, "NCCL", "--device cuda");
   if (o.pairs == "none") refuse({"pair-size", "tolerance"}, "the sweep of pairs", "--pairs nodes or ranks");
 }
 

@@ -233,6 +233,12 @@ TEST(Commbench, WrongCommandsAreRefused) {
   refuses("--pairs ranks --pair-size 512G", "take 1.0 TiB each");
   refuses("--compare-mpi --pairs ranks", "expected --sweep");
   refuses("--max 1M --pairs ranks", "--max is of the sweep, which is not measured: expected --sweep too");
+  refuses("--pairs ranks --warmup 3", "--warmup is of the sweep and of --config, which is not measured");
+  refuses("--ranks-per-gpu 2", "--ranks-per-gpu is of NCCL, which is not measured: expected --device cuda too");
+  refuses("--iterations 0", "--iterations = 0: expected integer >= 1");
+  refuses("--timeout -1", "--timeout = -1: expected number > 0");
+  refuses("--dtype half", "--dtype = \"half\": expected one of float, bfloat16, int32, uint8");
+  refuses("--max -8", "--max = \"-8\": expected bytes");
   refuses("--tolerance 2", "--tolerance is of the sweep of pairs");
   refuses(run_options + " --parallel.tp 3", "parallel");
 }

@@ -91,13 +91,17 @@ TEST(Explain, ATuningFilePinsChoices) {
 
 TEST(Explain, RefusesWhatItDoesNotUnderstand) {
   const std::string asked = "--collective all_gather --size 64M --nodes 8 ";
-  expect_refused("--collective gather --size 64M --nodes 8", "all_gather");
+  expect_refused("--collective gather --size 64M --nodes 8", "all_gather, reduce_scatter, all_reduce (--collective)");
   expect_refused("--collective all_gather --size 64Q --nodes 8", "--size = \"64Q\": expected bytes");
   expect_refused("--size 64M --nodes 8", "collective");
-  expect_refused("--collective all_gather --size 64M --nodes 0", "two ranks");
+  expect_refused("--collective all_gather --size 64M --nodes 1 --ranks-per-node 1", "two ranks");
   expect_refused(asked + "--ranks-per-node 16", "8 GPUs");
-  expect_refused(asked + "--ranks-per-node 0", "at least 1");
-  expect_refused(asked + "--nccl 2.31.2", "2.27 to 2.29");
+  expect_refused(asked + "--ranks-per-node 0", "--ranks-per-node = \"0\": expected a whole number, 1 to 1000000");
+  expect_refused(asked + "--nccl 2.31.2", "(--nccl)");
+  for (const std::string nodes : {"0", "-2", "two", "1.5", "1000001"}) {
+    expect_refused("--collective all_gather --size 64M --nodes " + nodes,
+                   "--nodes = \"" + nodes + "\": expected a whole");
+  }
   expect_refused(asked + "--machine fast=1", "NAME=VALUE");
   expect_refused(asked + "--measured 210", "210GB/s");
   expect_refused(asked + "--cluster local", "no GPUs");

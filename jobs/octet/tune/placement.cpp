@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "jobs/octet/commands.h"
+#include "jobs/octet/tune/option_values.h"
 #include "jobs/octet/tune/placement_table.h"
 #include "jobs/octet/tune/tools.h"
 #include "src/base/error.h"
@@ -40,8 +41,8 @@ constexpr std::string_view usage =
 struct Options {
   std::string cluster, topology, collective = "all_gather", algorithm = "ring", dimension, size;
   std::vector<std::string> set, node_lists, orders, lost;
-  int nodes = 0, tp = 1, dp_replicate = 1;
-  std::uint64_t seed = 1;
+  Count nodes, tp{1}, dp_replicate{1};
+  std::int64_t seed = 1;
   std::int64_t most_blocks = SimulateOptions{}.most_blocks;
   bool json = false;
 };
@@ -81,6 +82,7 @@ std::optional<Options> parse(const std::vector<std::string>& arguments) {
   if (o.size.empty()) throw usage_error("octet", "how much? --size 256M");
   if ((o.nodes > 0) == !o.node_lists.empty()) throw usage_error("octet", "expected one of --nodes and --node-list");
   if (o.most_blocks < 1) throw usage_error("octet", "--most-blocks is {}; expected at least 1", o.most_blocks);
+  if (o.seed < 0) throw usage_error("octet", "--seed is {}; expected at least 0", o.seed);
   return o;
 }
 
@@ -96,12 +98,12 @@ ClusterProfile profile_of(const Options& o) {
 
 Workload workload_of(const Options& o) {
   Workload w;
-  w.collective = parse_collective(o.collective);
-  w.algorithm = parse_algorithm(o.algorithm);
+  w.collective = value_of("--collective", o.collective, parse_collective);
+  w.algorithm = value_of("--algo", o.algorithm, parse_algorithm);
   w.bytes = parse_bytes(o.size, "--size");
   w.mesh = {.dp_replicate = o.dp_replicate, .tp = o.tp};
   const bool replicas = w.collective == Collective::all_reduce && o.dp_replicate > 1;
-  w.dimension = !o.dimension.empty() ? parse_dimension(o.dimension)
+  w.dimension = !o.dimension.empty() ? value_of("--dimension", o.dimension, parse_dimension)
                 : replicas           ? Dimension::dp_replicate
                                      : Dimension::dp_shard;
   return w;
@@ -173,7 +175,7 @@ void lose(const std::string& text, std::vector<NodeSet>& sets) {
 std::vector<RankOrder> orders_of(const Options& o) {
   if (o.orders.empty()) return {RankOrder::slurm, RankOrder::topology, RankOrder::random};
   std::vector<RankOrder> orders;
-  for (const std::string& name : o.orders) orders.push_back(parse_rank_order(name));
+  for (const std::string& name : o.orders) orders.push_back(value_of("--order", name, parse_rank_order));
   return orders;
 }
 
