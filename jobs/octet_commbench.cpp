@@ -68,6 +68,7 @@ MeshShape shape_of(const Options& options, int ranks) {
 }
 
 int measure_all(const Options& options, MpiRuntime& mpi, int argc, char** argv) {
+  if (!options.output.empty() && mpi.rank() == 0) Report::check_writable(options.output);
   const MeshShape shape = shape_of(options, mpi.size());
   set_up_cpu(options.run ? options.run->config.cpu : CpuConfig(), mpi.ranks_on_same_cores());
   Device& device = open_device(options.device, mpi, options.nccl);
@@ -86,7 +87,7 @@ int measure_all(const Options& options, MpiRuntime& mpi, int argc, char** argv) 
   if (options.run) run_steps(context, mesh);
   if (options.pairs != "none") run_pairs(context, mesh.world());
   report.finish();
-  if (!options.json.empty() && mpi.rank() == 0) report.write(options.json);
+  if (!options.output.empty() && mpi.rank() == 0) report.write(options.output);
   hosts->barrier();  // MPICH over UCX can hang in MPI_Finalize where one rank comes much later
   return report.wrong() == 0 ? 0 : static_cast<int>(ExitCode::unhealthy);
 }

@@ -1,15 +1,10 @@
 #include "jobs/commbench/exercise.h"
 
-#include <algorithm>
-#include <cstring>
-
 #include "src/base/error.h"
 #include "src/comm/watchdog.h"
 
 namespace octet::commbench {
 namespace {
-
-constexpr std::int64_t chunk_bytes = 1 << 20;
 
 std::int64_t aligned(std::int64_t bytes) {
   return (bytes + 255) / 256 * 256;
@@ -50,11 +45,8 @@ Exercise::Exercise(Communicator& comm, const std::vector<CommRecord>& calls)
     : comm_(comm),
       rank_(comm.rank()),
       ranks_(comm.size()),
-      stream_(comm.stream()),
-      device_(stream_.device()),
       buffer_(comm.memory(), bytes(calls, comm.size()), Purpose::workspace),
-      found_(device_, chunk_bytes),
-      expected_(device_, chunk_bytes) {
+      copier_(comm.stream()) {
   std::int64_t offset = 0, first = 0, sends = 0, receives = 0;
   for (const CommRecord& call : calls) {
     const Extent extent = extent_of(call, ranks_);
@@ -77,17 +69,16 @@ void Exercise::fill(Pattern& pattern) {
     const Extent extent = extent_of(p.call, ranks_);
     const DType dtype = p.call.dtype;
     if (p.call.operation == "all_gather") {
-      poison(p.output, extent.output * size_of(dtype));
-      write(p.output + rank_ * p.call.count * size_of(dtype), dtype, pattern, rank_, p.first, p.call.count);
+      copier_.poison(at(p.output), extent.output * size_of(dtype));
+      copier_.write(at(p.output + rank_ * p.call.count * size_of(dtype)), dtype, pattern, rank_, p.first, p.call.count);
       continue;
     }
     if (!extent.in_place || (p.call.operation == "broadcast" && rank_ != 0)) {
-      poison(p.output, extent.output * size_of(dtype));
+      copier_.poison(at(p.output), extent.output * size_of(dtype));
     }
     if (p.call.operation == "broadcast" && rank_ != 0) continue;
-    write(p.input, dtype, pattern, rank_, p.first, extent.input);
+    copier_.write(at(p.input), dtype, pattern, rank_, p.first, extent.input);
   }
-  stream_.synchronize();
 }
 
 void Exercise::run(Communicator& comm) {
@@ -121,13 +112,12 @@ void Exercise::issue(Communicator& comm, const Place& p) {
 
 std::int64_t Exercise::count_wrong(Pattern& pattern) {
   const OperationScope operation("comparison of results", comm_.name());
-  stream_.synchronize();
   std::int64_t wrong = 0;
   for (const Place& p : places_) {
     const std::string& name = p.call.operation;
     const std::int64_t count = p.call.count, bytes = count * size_of(p.call.dtype);
     const auto part = [&](std::int64_t offset, int source, std::int64_t begin) {
-      wrong += compare(p.output + offset, p.call.dtype, pattern, source, p.first + begin, count);
+      wrong += copier_.count_wrong(at(p.output + offset), p.call.dtype, pattern, source, p.first + begin, count);
     };
     if (name == "all_gather") {
       for (int r = 0; r < ranks_; ++r) part(r * bytes, r, 0);
@@ -144,44 +134,6 @@ std::int64_t Exercise::count_wrong(Pattern& pattern) {
     }
   }
   return wrong;
-}
-
-void Exercise::write(std::int64_t offset, DType dtype, Pattern& pattern, int source, std::int64_t begin,
-                     std::int64_t n) {
-  const std::int64_t most = chunk_bytes / size_of(dtype);
-  for (std::int64_t done = 0; done < n; done += most) {
-    const std::int64_t length = std::min(most, n - done);
-    pattern.write(expected_.data(), dtype, source, begin + done, length);
-    device_.copy_from_host(at(offset + done * size_of(dtype)), expected_.data(), length * size_of(dtype), stream_);
-    stream_.synchronize();  // the chunk is written again
-  }
-}
-
-std::int64_t Exercise::compare(std::int64_t offset, DType dtype, Pattern& pattern, int source, std::int64_t begin,
-                               std::int64_t n) {
-  const std::int64_t size = size_of(dtype), most = chunk_bytes / size;
-  std::int64_t wrong = 0;
-  for (std::int64_t done = 0; done < n; done += most) {
-    const std::int64_t length = std::min(most, n - done);
-    pattern.write(expected_.data(), dtype, source, begin + done, length);
-    device_.copy_to_host(found_.data(), at(offset + done * size), length * size, stream_);
-    stream_.synchronize();
-    const char *a = found_.as<char>(), *b = expected_.as<char>();
-    if (std::memcmp(a, b, static_cast<std::size_t>(length * size)) == 0) continue;
-    for (std::int64_t i = 0; i < length; ++i) {
-      wrong += std::memcmp(a + i * size, b + i * size, static_cast<std::size_t>(size)) != 0 ? 1 : 0;
-    }
-  }
-  return wrong;
-}
-
-/// 0xFF: NaN in every floating-point type, 255 in a byte, -1 in an integer.
-void Exercise::poison(std::int64_t offset, std::int64_t bytes) {
-  std::memset(expected_.data(), 0xFF, static_cast<std::size_t>(std::min(bytes, chunk_bytes)));
-  for (std::int64_t done = 0; done < bytes; done += chunk_bytes) {
-    device_.copy_from_host(at(offset + done), expected_.data(), std::min(chunk_bytes, bytes - done), stream_);
-  }
-  stream_.synchronize();
 }
 
 }  // namespace octet::commbench

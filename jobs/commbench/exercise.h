@@ -3,11 +3,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "jobs/commbench/pattern.h"
+#include "jobs/commbench/pattern_copier.h"
 #include "src/comm/communicator.h"
 #include "src/comm/trace.h"
 #include "src/device/buffer.h"
-#include "src/device/host_buffer.h"
 
 namespace octet::commbench {
 
@@ -38,18 +37,12 @@ class Exercise {
 
   char* at(std::int64_t offset) const { return buffer_.as<char>() + offset; }
   void issue(Communicator& comm, const Place& place);
-  void write(std::int64_t offset, DType dtype, Pattern& pattern, int source, std::int64_t begin, std::int64_t n);
-  std::int64_t compare(std::int64_t offset, DType dtype, Pattern& pattern, int source, std::int64_t begin,
-                       std::int64_t n);
-  void poison(std::int64_t offset, std::int64_t bytes);
 
   Communicator& comm_;
   int rank_, ranks_;
-  Stream& stream_;
-  Device& device_;
   std::vector<Place> places_;
   Buffer buffer_;
-  HostBuffer found_, expected_;  ///< of a chunk
+  PatternCopier copier_;
 };
 
 }  // namespace octet::commbench

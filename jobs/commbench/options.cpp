@@ -1,10 +1,10 @@
 #include "jobs/commbench/options.h"
 
 #include <algorithm>
-#include <map>
 #include <sstream>
 
 #include "src/base/options/arguments.h"
+#include "src/base/options/byte_size.h"
 #include "src/base/options/document.h"
 #include "src/base/options/text.h"
 #include "src/base/options/yaml.h"
@@ -17,7 +17,7 @@ const std::vector<std::string> flags = {"help", "sweep", "compare-mpi"};
 
 /// As written on the command line.
 struct Texts {
-  std::string min = "8", max = "64M", pair_bytes = "4M", collective = "all", config;
+  std::string min = "8", max = "64M", pair_size = "4M", collective = "all", config;
   std::int64_t ranks_per_gpu = 1;
 };
 
@@ -26,7 +26,7 @@ void declare(Schema& schema, Options& o, Texts& t) {
   schema.add_choice("device", o.device, {"cpu", "cuda"})
       .help("cpu: MPI; cuda: NCCL. With --config the run's, unless given.");
   schema.add("ranks-per-gpu", t.ranks_per_gpu).at_least(1).at_most(64).help("Ranks that share a GPU, for tests.");
-  schema.add("min", t.min).help("Smallest size of the sweep, in bytes: 8, 64K, 1.5M, 2G (units of 1024).");
+  schema.add("min", t.min).help("Smallest size of the sweep, in bytes: 8, 64K, 1.5M, 2G (powers of 1024), 5MB.");
   schema.add("max", t.max).help("Largest size of the sweep.");
   schema.add("factor", o.factor).at_least(2).at_most(1024).help("From one size of the sweep to the next.");
   schema.add("collective", t.collective)
@@ -43,13 +43,13 @@ void declare(Schema& schema, Options& o, Texts& t) {
       .help("Fewer iterations where a row would take longer, and no larger sizes after one whose call does.");
   schema.add_choice("pairs", o.pairs, {"none", "nodes", "ranks"})
       .help("Measure every pair of nodes (all their ranks at once), or of ranks, and name what is slow.");
-  schema.add("pair-bytes", t.pair_bytes).help("What a rank sends in the sweep of pairs.");
+  schema.add("pair-size", t.pair_size).help("What a rank sends in the sweep of pairs.");
   schema.add("tolerance", o.tolerance).above(1).help("Slow is what takes so many times as long as others, at least.");
   schema.add("timeout", o.timeout)
       .unit("s")
       .above(0)
       .help("Limit of one operation, after which all ranks end, naming it.");
-  schema.add("json", o.json).help("Write all rows to this file, with where and how they were measured.");
+  schema.add("output", o.output).help("Write all rows to this file, with where and how they were measured.");
 }
 
 /// The words of a command line by whom they are for.
@@ -114,7 +114,9 @@ void refuse_idle(Schema& schema, const Options& o) {
     }
   };
   if (!o.sweep) refuse({"min", "max", "factor", "collective", "dtype"}, "the sweep", "--sweep");
-  if (o.pairs == "none") refuse({"pair-bytes", "tolerance"}, "the sweep of pairs", "--pairs nodes or ranks");
+  if (!o.sweep && !o.run) refuse({"warmup"}, "the sweep and of --config", "--sweep or --config");
+  if (o.device != "cuda") refuse({"ranks-per-gpu"}, "NCCL", "--device cuda");
+  if (o.pairs == "none") refuse({"pair-size", "tolerance"}, "the sweep of pairs", "--pairs nodes or ranks");
 }
 
 }  // namespace
@@ -135,9 +137,9 @@ Options parse_options(int argc, const char* const* argv) {
   if (out.help) return out;
   out.compare_mpi = own.has("compare-mpi");
   out.collectives = parse_collectives(texts.collective);
-  out.min = parse_size(texts.min, "--min");
-  out.max = parse_size(texts.max, "--max");
-  out.pair_bytes = parse_size(texts.pair_bytes, "--pair-bytes");
+  out.min = parse_bytes(texts.min, "--min");
+  out.max = parse_bytes(texts.max, "--max");
+  out.pair_size = parse_bytes(texts.pair_size, "--pair-size");
   if (out.max < out.min) throw usage_error("commbench", "--min {} is above --max {}", texts.min, texts.max);
   out.nccl.ranks_per_gpu = texts.ranks_per_gpu;
   if (!texts.config.empty()) {
@@ -155,19 +157,6 @@ Options parse_options(int argc, const char* const* argv) {
   return out;
 }
 
-std::int64_t parse_size(const std::string& text, const std::string& option) {
-  static const std::map<std::string, double> units = {{"", 1},       {"B", 1},        {"K", 0x1p10}, {"KiB", 0x1p10},
-                                                      {"M", 0x1p20}, {"MiB", 0x1p20}, {"G", 0x1p30}, {"GiB", 0x1p30}};
-  const std::size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
-  const auto unit = units.find(text.substr(digits));
-  double number = 0;
-  if (unit == units.end() || !parse(text.substr(0, digits), number) || number * unit->second < 1 ||
-      number * unit->second > 0x1p50) {
-    throw usage_error("commbench", "{} {}: expected bytes such as 8, 64K, 1.5M or 2G", option, in_quotes(text));
-  }
-  return static_cast<std::int64_t>(number * unit->second);
-}
-
 std::string usage_text() {
   Options options;
   Texts texts;
@@ -177,7 +166,7 @@ std::string usage_text() {
          "every byte of what they bring. Sizes and bandwidths are counted as nccl-tests do.\n\n"
          "Usage: mpiexec -n N octet-commbench [OPTIONS] [--config RUN.yaml [--section.key VALUE]...]\n\n"
          "  mpiexec -n 4 octet-commbench --max 16M                            a sweep of all collectives\n"
-         "  mpiexec -n 8 octet-commbench --collective all_gather --dtype bfloat16 --json rows.json\n"
+         "  mpiexec -n 8 octet-commbench --collective all_gather --dtype bfloat16 --output rows.json\n"
          "  srun --mpi=pmi2 octet-commbench --config run.yaml --device cuda   what the steps of a run send\n"
          "  srun --mpi=pmi2 octet-commbench --pairs nodes --device cuda       which node or link is slow\n"
          "  mpiexec -n 4 octet-commbench --sweep --compare-mpi                against plain MPI, in turns\n\n"

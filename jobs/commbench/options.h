@@ -20,11 +20,11 @@ struct Options {
   DType dtype = DType::f32;              ///< of what does not reduce
   bool compare_mpi = false;
   std::string pairs = "none";  ///< none, nodes, ranks
-  std::int64_t pair_bytes = 0;
+  std::int64_t pair_size = 0;
   double tolerance = 1.25;
   MeasureSettings measure;
   double timeout = 120;  ///< seconds of one operation
-  std::string json;
+  std::string output;    ///< JSON file; empty: none
   std::string device = "cpu";
   NcclSettings nccl;
   std::optional<CommandLine> run;  ///< of --config
@@ -38,8 +38,5 @@ Options parse_options(int argc, const char* const* argv);
 
 /// Text of --help.
 std::string usage_text();
-
-/// "8", "64K", "1.5M", "2G": bytes, the units powers of 1024 as nccl-tests have them. Usage error naming `option`.
-std::int64_t parse_size(const std::string& text, const std::string& option);
 
 }  // namespace octet::commbench

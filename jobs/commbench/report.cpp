@@ -1,12 +1,11 @@
 #include "jobs/commbench/report.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 
 #include "src/base/error.h"
 #include "src/base/log.h"
+#include "src/base/replace_file.h"
 
 namespace octet::commbench {
 namespace {
@@ -47,6 +46,10 @@ nlohmann::ordered_json json_of(const Row& row) {
     out["plain_mpi_p95_us"] = m.plain.p95();
   }
   return out;
+}
+
+Error not_writable(const std::string& path) {
+  return usage_error("commbench", "--output {}: cannot be written: {}", path, std::strerror(errno));
 }
 
 }  // namespace
@@ -143,9 +146,11 @@ void Report::finish() const {
 }
 
 void Report::write(const std::string& path) const {
-  std::ofstream file(path, std::ios::trunc);
-  file << json_.dump(1) << '\n' << std::flush;
-  if (!file) throw usage_error("commbench", "{}: cannot be written: {}", path, std::strerror(errno));
+  if (!replace_file(path, json_.dump(1) + "\n")) throw not_writable(path);
+}
+
+void Report::check_writable(const std::string& path) {
+  if (!can_replace_file(path)) throw not_writable(path);
 }
 
 std::string type_name(DType dtype) {

@@ -52,9 +52,14 @@ class Report {
   void add(const Row& row);
   /// A key of the file beside "rows".
   void attach(const std::string& key, nlohmann::ordered_json value) { json_[key] = std::move(value); }
+  /// Of what is not in a row.
+  void add_wrong(std::int64_t elements) { wrong_ += elements; }
   /// The last lines.
   void finish() const;
+  /// Usage error that names the path where the file cannot be written.
   void write(const std::string& path) const;
+  /// The same error before there are results; what is at `path` stays.
+  static void check_writable(const std::string& path);
   std::int64_t wrong() const { return wrong_; }
 
  private:

@@ -52,7 +52,7 @@ measure() {  # RANKS
   local code=0 log=$output/commbench-$1.log
   echo "== octet-commbench over NCCL, $1 ranks (log: $log)"
   timeout --kill-after=5 100 "$mpiexec" -n "$1" "$bin/octet-commbench" --device cuda --ranks-per-gpu "$1" --sweep --pairs ranks \
-    --max 16M --factor 8 --row-seconds 2 --timeout 60 --json "$output/commbench-$1.json" >"$log" 2>&1 || code=$?
+    --max 16M --factor 8 --row-seconds 2 --timeout 60 --output "$output/commbench-$1.json" >"$log" 2>&1 || code=$?
   tail -n 2 "$log"
   ((code == 0)) || failures+=("octet-commbench, $1 ranks: exit code $code (see $log)")
 }

@@ -30,11 +30,15 @@ bool is_replacement(std::string_view name, const std::string& prefix) {
   return dash != std::string_view::npos && is_number(name.substr(0, dash)) && is_number(name.substr(dash + 1));
 }
 
+/// Of this process alone: the rank tells those apart that have the same number on two machines.
+std::string temporary_of(const std::string& path) {
+  return fmt::format("{}.{}-{}.tmp", path, log::rank(), ::getpid());
+}
+
 }  // namespace
 
 bool replace_file(const std::string& path, std::string_view text) {
-  // Of this process alone: the rank tells those apart that have the same number on two machines.
-  const std::string temporary = fmt::format("{}.{}-{}.tmp", path, log::rank(), ::getpid());
+  const std::string temporary = temporary_of(path);
   std::ofstream file(temporary);
   file << text << std::flush;
   file.close();
@@ -43,6 +47,18 @@ bool replace_file(const std::string& path, std::string_view text) {
   std::remove(temporary.c_str());
   errno = why;
   return false;
+}
+
+bool can_replace_file(const std::string& path) {
+  std::error_code error;
+  const fs::file_status there = fs::status(path, error);
+  if (fs::exists(there) && !fs::is_regular_file(there)) {
+    errno = fs::is_directory(there) ? EISDIR : ENOTSUP;
+    return false;
+  }
+  const std::string temporary = temporary_of(path);
+  if (!std::ofstream(temporary)) return false;
+  return std::remove(temporary.c_str()) == 0;
 }
 
 void remove_replacements(const std::string& path) {

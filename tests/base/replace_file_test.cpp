@@ -47,6 +47,20 @@ TEST_F(ReplaceFile, LeavesTheOldAndNothingElseWhenRefused) {
   EXPECT_EQ(errno, ENOENT);
 }
 
+TEST_F(ReplaceFile, CanBeAskedBefore) {
+  EXPECT_TRUE(can_replace_file(path_));
+  EXPECT_EQ(entries(), 0);
+  EXPECT_TRUE(replace_file(path_, "old"));
+  EXPECT_TRUE(can_replace_file(path_));
+  EXPECT_EQ(content(), "old");
+  EXPECT_EQ(entries(), 1);
+  EXPECT_FALSE(can_replace_file(folder_));
+  EXPECT_EQ(errno, EISDIR);
+  EXPECT_FALSE(can_replace_file(folder_ / "none" / "text"));
+  EXPECT_EQ(errno, ENOENT);
+  EXPECT_FALSE(can_replace_file("/dev/null")) << "a rename would put a file in its place";
+}
+
 TEST_F(ReplaceFile, WhatAKilledProcessLeftIsRemovedAndNothingElse) {
   const auto put = [&](const std::string& name) { std::ofstream(folder_ / name) << "text"; };
   for (const char* name : {"text.0-12.tmp", "text.13-4567.tmp"}) put(name);

@@ -48,7 +48,7 @@ nlohmann::json json_of(const std::string& path) {
 
 nlohmann::json measured(int ranks, const std::string& arguments) {
   const Folder folder;
-  const CommandResult r = launch(ranks, arguments + " --json " + folder / "rows.json");
+  const CommandResult r = launch(ranks, arguments + " --output " + folder / "rows.json");
   EXPECT_EQ(r.exit_code, 0) << r.all();
   EXPECT_NE(r.out.find("Out of bounds values : 0 OK"), std::string::npos) << r.all();
   return json_of(folder / "rows.json");
@@ -137,7 +137,7 @@ TEST(Commbench, AsynchronousTensorParallelismSendsParts) {
 }
 
 TEST(Commbench, PairsMeasureEveryOther) {
-  const auto file = measured(5, "--pairs ranks --pair-bytes 10K --iterations 2 --tolerance 1000000");
+  const auto file = measured(5, "--pairs ranks --pair-size 10K --iterations 2 --tolerance 1000000");
   const auto& pairs = file["pairs"];
   EXPECT_EQ(pairs["names"].size(), 5U);
   for (const char* matrix : {"both_ways_us", "one_way_us"}) {
@@ -151,7 +151,49 @@ TEST(Commbench, PairsMeasureEveryOther) {
       }
     }
   }
+  EXPECT_TRUE(pairs["judged"]);
+  EXPECT_GT(pairs["threshold"], 0);
   EXPECT_TRUE(pairs["slow"].empty());
+}
+
+TEST(Commbench, TooFewPairsAreNotJudged) {
+  for (const int ranks : {2, 3}) {
+    const Folder folder;
+    const CommandResult r = launch(
+        ranks, "--pairs ranks --pair-size 10K --iterations 2 --tolerance 1.0000001 --output " + folder / "rows.json");
+    EXPECT_EQ(r.exit_code, 0) << r.all();
+    EXPECT_NE(r.out.find("too few pairs to judge"), std::string::npos) << r.out;
+    EXPECT_EQ(r.out.find("SLOW"), std::string::npos) << r.out;
+    const nlohmann::json pairs = json_of(folder / "rows.json")["pairs"];
+    EXPECT_FALSE(pairs["judged"]);
+    EXPECT_TRUE(pairs["threshold"].is_null() && pairs["typical_us"].is_null() && pairs["slow"].empty());
+  }
+}
+
+/// The sweep of pairs of 3 ranks where the last byte of each message of so many bytes from rank 2 to rank 1 is wrong.
+nlohmann::json with_wrong_byte(int bytes) {
+  const Folder folder;
+  const CommandResult r = run_command(
+      fmt::format("OMP_NUM_THREADS=1 OCTET_WRONG_SEND=2:1:{} LD_PRELOAD={} exec mpiexec -n 3 {} --pairs ranks "
+                  "--pair-size 10001 --iterations 2 --output {}",
+                  bytes, OCTET_WRONG_SEND, program, folder / "rows.json"),
+      240);
+  EXPECT_EQ(r.exit_code, bytes == 0 ? 0 : 76) << r.all();
+  EXPECT_EQ(r.out.find("WRONG: ") != std::string::npos, bytes > 0) << r.out;
+  EXPECT_NE(r.out.find(bytes == 0 ? "Out of bounds values : 0 OK" : " FAILED"), std::string::npos) << r.out;
+  return json_of(folder / "rows.json")["pairs"];
+}
+
+TEST(Commbench, AWrongByteBetweenAPairIsFound) {
+  EXPECT_TRUE(with_wrong_byte(0)["wrong"].empty());
+  // Before and after the timed transfers: both ways at once and one way; or the answer of one byte.
+  for (const auto& [length, wrong] : {std::pair(10001, 4), std::pair(1, 2)}) {
+    const nlohmann::json pairs = with_wrong_byte(length);
+    ASSERT_EQ(pairs["wrong"].size(), 1U) << length;
+    EXPECT_EQ(pairs["wrong"][0]["from"], pairs["names"][2]);
+    EXPECT_EQ(pairs["wrong"][0]["to"], pairs["names"][1]);
+    EXPECT_EQ(pairs["wrong"][0]["bytes"], wrong);
+  }
 }
 
 TEST(Commbench, LargerSizesAreLeftOutWhenOneTakesTooLong) {
@@ -177,20 +219,54 @@ TEST(Commbench, WrongCommandsAreRefused) {
     EXPECT_NE(r.err.find(reason), std::string::npos) << arguments << "\n" << r.err;
   };
   refuses("--mn 8", "nearest");
-  refuses("--min 8Q", "expected bytes such as 8, 64K, 1.5M or 2G");
+  refuses("--min 8Q", "--min = \"8Q\": expected bytes");
   refuses("--min 1M --max 8", "--min 1M is above --max 8");
   refuses("--collective scan", "\"scan\" is none");
   refuses("run.yaml", "--config run.yaml");
   refuses("--parallel.tp 2", "needs --config RUN.yaml");
   refuses("--config none.yaml", "none.yaml");
   refuses("--pairs nodes", "expected two nodes at least");
-  refuses("--max 1P", "expected bytes");
+  refuses("--max 1P", "--max = \"1P\": expected bytes");
+  refuses("--pairs ranks --pair-size 0", "--pair-size = \"0\": expected bytes");
+  refuses("--json rows.json", "--json");
   refuses("--collective all_reduce --min 512G --max 512G", "take 512.0 GiB each");
+  refuses("--pairs ranks --pair-size 512G", "take 1.0 TiB each");
   refuses("--compare-mpi --pairs ranks", "expected --sweep");
   refuses("--max 1M --pairs ranks", "--max is of the sweep, which is not measured: expected --sweep too");
+  refuses("--pairs ranks --warmup 3", "--warmup is of the sweep and of --config, which is not measured");
+  refuses("--ranks-per-gpu 2", "--ranks-per-gpu is of NCCL, which is not measured: expected --device cuda too");
+  refuses("--iterations 0", "--iterations = 0: expected integer >= 1");
+  refuses("--timeout -1", "--timeout = -1: expected number > 0");
+  refuses("--dtype half", "--dtype = \"half\": expected one of float, bfloat16, int32, uint8");
+  refuses("--max -8", "--max = \"-8\": expected bytes");
   refuses("--tolerance 2", "--tolerance is of the sweep of pairs");
-  refuses("--json /none/rows.json --max 8 --iterations 1", "/none/rows.json: cannot be written");
   refuses(run_options + " --parallel.tp 3", "parallel");
+}
+
+TEST(Commbench, AFileThatCannotBeWrittenIsRefusedBeforeMeasuring) {
+  const std::string long_run =
+      "--collective all_reduce --min 1M --max 1M --iterations 1000000 --row-seconds 500 --output ";
+  for (const std::string path : {"/none/rows.json", "/tmp"}) {
+    const CommandResult r = launch(2, long_run + path, 60);
+    EXPECT_EQ(r.exit_code, 64) << r.all();
+    EXPECT_NE(r.err.find("--output " + path + ": cannot be written: "), std::string::npos) << r.err;
+    EXPECT_EQ(r.out, "");
+  }
+}
+
+TEST(Commbench, AnEarlierFileStaysUntilThereAreResults) {
+  const Folder folder;
+  const std::string path = folder / "rows.json";
+  std::ofstream(path) << "earlier";
+  const auto content = [&] {
+    std::ifstream file(path);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  EXPECT_EQ(launch(2, "--collective all_reduce --min 512G --max 512G --output " + path).exit_code, 64);
+  EXPECT_EQ(content(), "earlier");
+  EXPECT_EQ(launch(2, "--max 8 --iterations 1 --output " + path).exit_code, 0);
+  EXPECT_EQ(json_of(path)["octet_commbench"], 1);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder / ""), {}), 1);
 }
 
 TEST(Commbench, HelpShowsExamples) {

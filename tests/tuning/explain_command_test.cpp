@@ -41,7 +41,7 @@ TEST(Explain, SaysWhatIsChosenWhyAndWhatIsLeftOut) {
 TEST(Explain, JsonHasEveryAlternative) {
   const Json answer = explained("--collective all_reduce --size 1G --nodes 16 --cluster ibm-roce");
   EXPECT_EQ(answer["choice"]["algorithm"], "nvls_tree");
-  EXPECT_NEAR(answer["choice"]["bus_gbs"], 352, 4);
+  EXPECT_NEAR(answer["choice"]["busbw_gbs"], 352, 4);
   EXPECT_EQ(answer["alternatives"].size(), 21U);
   EXPECT_EQ(answer["graphs"]["ring"]["channels"], 8);
   EXPECT_FALSE(answer.contains("measured"));
@@ -50,9 +50,9 @@ TEST(Explain, JsonHasEveryAlternative) {
 // Hierarchical: bus bandwidth x (k-1)/(n-1) a NIC; a ring: all of it over 8.
 TEST(Explain, WireRatesAreThoseOfTheAlgorithm) {
   const Json tree = explained("--collective all_reduce --size 1G --nodes 16")["choice"];
-  EXPECT_NEAR(tree["wire_gbs_per_nic"].get<double>(), tree["bus_gbs"].get<double>() * 15 / 127, 1e-6);
+  EXPECT_NEAR(tree["wire_gbs_per_nic"].get<double>(), tree["busbw_gbs"].get<double>() * 15 / 127, 1e-6);
   const Json ring = explained("--collective all_gather --size 1G --nodes 16")["choice"];
-  EXPECT_NEAR(ring["wire_gbs_per_nic"].get<double>(), ring["bus_gbs"].get<double>() / 8, 1e-6);
+  EXPECT_NEAR(ring["wire_gbs_per_nic"].get<double>(), ring["busbw_gbs"].get<double>() / 8, 1e-6);
   EXPECT_EQ(explained("--collective all_gather --size 1G --nodes 1")["choice"]["wire_gbs_per_nic"], 0);
   const auto sharp = explained("--collective all_gather --size 1G --nodes 16 --machine sharp=1")["choice"];
   ASSERT_NE(sharp["algorithm"], "ring");
@@ -96,13 +96,17 @@ TEST(Explain, ATuningFilePinsChoices) {
 
 TEST(Explain, RefusesWhatItDoesNotUnderstand) {
   const std::string asked = "--collective all_gather --size 64M --nodes 8 ";
-  expect_refused("--collective gather --size 64M --nodes 8", "all_gather");
-  expect_refused("--collective all_gather --size 64MB --nodes 8", "as in 64M");
+  expect_refused("--collective gather --size 64M --nodes 8", "all_gather, reduce_scatter, all_reduce (--collective)");
+  expect_refused("--collective all_gather --size 64Q --nodes 8", "--size = \"64Q\": expected bytes");
   expect_refused("--size 64M --nodes 8", "collective");
-  expect_refused("--collective all_gather --size 64M --nodes 0", "two ranks");
+  expect_refused("--collective all_gather --size 64M --nodes 1 --ranks-per-node 1", "two ranks");
   expect_refused(asked + "--ranks-per-node 16", "8 GPUs");
-  expect_refused(asked + "--ranks-per-node 0", "at least 1");
-  expect_refused(asked + "--nccl 2.31.2", "2.27 to 2.29");
+  expect_refused(asked + "--ranks-per-node 0", "--ranks-per-node = \"0\": expected a whole number, 1 to 1000000");
+  expect_refused(asked + "--nccl 2.31.2", "(--nccl)");
+  for (const std::string nodes : {"0", "-2", "two", "1.5", "1000001"}) {
+    expect_refused("--collective all_gather --size 64M --nodes " + nodes,
+                   "--nodes = \"" + nodes + "\": expected a whole");
+  }
   expect_refused(asked + "--machine fast=1", "NAME=VALUE");
   expect_refused(asked + "--measured 210", "210GB/s");
   expect_refused(asked + "--cluster local", "no GPUs");

@@ -58,6 +58,9 @@ TEST(TuneFitCommand, ErrorsSayWhatIsWrong) {
   const CommandResult other = run_command(fit + samples + "v1.json --cluster ibm-infiniband --nccl 2.27.7");
   EXPECT_EQ(other.exit_code, 64);
   expect_in("a tuning file is of one release", other.err);
+  const CommandResult count = run_command(fit + samples + "v1.json --cluster ibm-infiniband --nodes 0");
+  EXPECT_EQ(count.exit_code, 64);
+  EXPECT_NE(count.err.find("--nodes = \"0\": expected a whole number"), std::string::npos) << count.err;
   EXPECT_EQ(run_command(fit + samples + "v1.json").exit_code, 64);
   EXPECT_EQ(run_command(fit + samples + "v1.json --cluster ibm-infiniband --nodes 0").exit_code, 64);
 }

@@ -1,7 +1,9 @@
 #include "src/tuning/pairwise.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <random>
 #include <set>
 
@@ -31,6 +33,11 @@ TEST(RoundRobin, EachPairMeetsOnceAndNobodyTwoAtATime) {
   }
 }
 
+/// Per cent of noise in which a factor of 2 shows: of few pairs the spread is not known well.
+int bearable(int nodes) {
+  return nodes == 4 ? 4 : 8;
+}
+
 /// Times around 1000 us, with noise of up to so many per cent.
 PairTimes healthy(int n, int percent, unsigned seed) {
   std::mt19937 random(seed);
@@ -53,10 +60,10 @@ TEST(SlowParts, HealthyMachinesHaveNone) {
 }
 
 TEST(SlowParts, ALinkIsNamedBothWaysOrOne) {
-  for (const int n : {3, 4, 5, 8, 16}) {
+  for (const int n : {4, 5, 8, 16}) {
     for (unsigned seed = 0; seed < 20; ++seed) {
       SCOPED_TRACE(fmt::format("{} nodes, seed {}", n, seed));
-      PairTimes times = healthy(n, 8, seed);
+      PairTimes times = healthy(n, bearable(n), seed);
       times.at(0, 2) *= 4;
       auto slow = find_slow_parts(times).slow;
       ASSERT_EQ(slow.size(), 1U);
@@ -74,10 +81,10 @@ TEST(SlowParts, ALinkIsNamedBothWaysOrOne) {
 }
 
 TEST(SlowParts, ANodeIsNamedAndNotItsLinks) {
-  for (const int n : {3, 4, 5, 8, 16}) {
+  for (const int n : {4, 5, 8, 16}) {
     for (unsigned seed = 0; seed < 20; ++seed) {
       SCOPED_TRACE(fmt::format("{} nodes, seed {}", n, seed));
-      PairTimes sends = healthy(n, 8, seed), receives = sends, both = sends;
+      PairTimes sends = healthy(n, bearable(n), seed), receives = sends, both = sends;
       for (int other = 0; other < n; ++other) {
         if (other == 1) continue;
         sends.at(1, other) *= 2;
@@ -123,19 +130,54 @@ TEST(SlowParts, NoiseRaisesTheThreshold) {
   EXPECT_EQ(std::pair(slow[0].from, slow[0].to), std::pair(3, 4));
 }
 
-TEST(SlowParts, TwoNodesCompareTheirDirections) {
-  PairTimes times = healthy(2, 0, 1);
-  EXPECT_TRUE(find_slow_parts(times).slow.empty());
-  times.at(1, 0) *= 3;
+TEST(SlowParts, TooFewPairsAreNotJudged) {
+  for (const int n : {0, 1, 2, 3}) {
+    PairTimes times = healthy(n, 0, 1);
+    if (n > 1) times.at(1, 0) *= 1000;
+    const PairFindings found = find_slow_parts(times);
+    EXPECT_FALSE(found.judged) << n;
+    EXPECT_TRUE(found.slow.empty()) << n;
+  }
+  PairTimes times = healthy(4, 0, 1);
+  times.at(1, 0) *= 1000;
+  EXPECT_TRUE(find_slow_parts(times).judged);
+  EXPECT_EQ(find_slow_parts(times).slow.size(), 1U);
+  times.at(2, 3) = 0;  // node 2 sent to two alone, node 3 received from two
+  EXPECT_FALSE(find_slow_parts(times).judged);
+}
+
+TEST(SlowParts, NodesThatMetTooFewAreLeftOut) {
+  PairTimes times = healthy(9, 2, 1);
+  for (int other = 2; other < 9; ++other) times.at(0, other) = times.at(other, 0) = 0;
+  times.at(0, 1) *= 50;
+  EXPECT_TRUE(find_slow_parts(times).slow.empty()) << "of node 0 one pair is known";
+  times.at(4, 5) *= 2;
+  times.at(6, 7) = 0;
   const auto slow = find_slow_parts(times).slow;
   ASSERT_EQ(slow.size(), 1U);
-  EXPECT_EQ(describe(slow[0], {"n1", "n2"}), "link n2 -> n1 takes 3.00 times as long as others");
+  EXPECT_EQ(std::pair(slow[0].from, slow[0].to), std::pair(4, 5));
+}
+
+TEST(SlowParts, NoiseAloneIsRarelyNamed) {
+  std::mt19937 random(1);
+  std::normal_distribution<double> normal(0, 0.1);
+  for (const auto& [n, most] : {std::pair(4, 40), std::pair(5, 40), std::pair(8, 15)}) {
+    int named = 0;
+    for (int sweep = 0; sweep < 1000; ++sweep) {
+      PairTimes times(n);
+      for (int a = 0; a < n; ++a) {
+        for (int b = 0; b < n; ++b) times.at(a, b) = std::exp(normal(random));
+      }
+      named += find_slow_parts(times).slow.empty() ? 0 : 1;
+    }
+    EXPECT_LE(named, most) << n << " nodes, of 1000 healthy sweeps";
+  }
 }
 
 TEST(SlowParts, TimesThatCannotBeAreRefused) {
   PairTimes times = healthy(3, 0, 1);
   EXPECT_THROW(find_slow_parts(times, 1.0), Error);
-  times.at(0, 1) = 0;
+  times.at(0, 1) = -1;
   EXPECT_THROW(find_slow_parts(times), Error);
 }
 

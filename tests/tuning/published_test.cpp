@@ -8,6 +8,7 @@
 #include <iostream>
 #include <sstream>
 
+#include "src/base/options/byte_size.h"
 #include "src/tuning/cost_model/explanation.h"
 #include "src/tuning/cost_model/size_text.h"
 
@@ -45,7 +46,7 @@ Figure read_figure(const std::string& line) {
   for (const std::string& field : split(part.at(2), ' ')) set_field(f.question.machine, field);
   f.question.shape = {std::stoi(part.at(3)), std::stoi(part.at(4))};
   f.question.collective = parse_collective(part.at(5));
-  f.question.bytes = parse_size(part.at(6), "size");
+  f.question.bytes = parse_bytes(part.at(6), "size");
   return f;
 }
 

@@ -75,7 +75,7 @@ pairs() {
   in_node 1 unshare --uts sh -c 'hostname node1 && exec "$@"' sh \
     env -u MPIR_CVAR_CH3_INTERFACE_HOSTNAME OMP_NUM_THREADS=1 UCX_TLS=tcp,self UCX_NET_DEVICES=eth0 \
     timeout 25 mpiexec -launcher ssh -launcher-exec "$work/launch" -localhost "$subnet.1" -hosts "$hosts" -ppn 1 -n $nodes \
-    "$commbench" --pairs nodes --pair-bytes 128K --iterations 5 --row-seconds 2 --tolerance 2 --timeout 60 --json "$1" ||
+    "$commbench" --pairs nodes --pair-size 128K --iterations 5 --row-seconds 2 --tolerance 2 --timeout 60 --output "$1" ||
     [[ -s $1 ]]
 }
 

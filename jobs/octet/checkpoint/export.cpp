@@ -2,10 +2,10 @@
 
 #include <map>
 
-#include "jobs/octet/checkpoint/byte_size.h"
 #include "jobs/octet/checkpoint/tool.h"
 #include "jobs/octet/commands.h"
 #include "src/base/log.h"
+#include "src/base/options/byte_size.h"
 #include "src/base/progress.h"
 
 namespace octet::tool {

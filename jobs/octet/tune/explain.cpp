@@ -3,8 +3,10 @@
 
 #include "jobs/octet/commands.h"
 #include "jobs/octet/tune/explain_output.h"
+#include "jobs/octet/tune/option_values.h"
 #include "jobs/octet/tune/tools.h"
 #include "src/base/error.h"
+#include "src/base/options/byte_size.h"
 #include "src/cluster/profile.h"
 #include "src/tuning/cost_model/size_text.h"
 #include "src/tuning/cost_model/tuned.h"
@@ -24,7 +26,7 @@ constexpr std::string_view usage =
 struct Options {
   std::string collective, size, cluster, nccl = "2.28.9", tuning_file, measured;
   std::vector<std::string> machine;
-  int nodes = 0, ranks_per_node = 0;
+  Count nodes, ranks_per_node;
   bool json = false;
 };
 
@@ -50,13 +52,13 @@ po::options_description describe(Options& o) {
 
 Question question_of(const Options& o) {
   Question question;
-  question.version = parse_nccl_version(o.nccl);
+  question.version = value_of("--nccl", o.nccl, parse_nccl_version);
   question.constants = default_constants(question.version);
   if (!o.cluster.empty()) question.machine = machine_of(read_profile(o.cluster));
   for (const std::string& assignment : o.machine) set_field(question.machine, assignment);
-  question.collective = parse_collective(o.collective);
-  question.shape = {o.nodes, o.ranks_per_node > 0 ? o.ranks_per_node : question.machine.gpus};
-  question.bytes = parse_size(o.size, "--size");
+  question.collective = value_of("--collective", o.collective, parse_collective);
+  question.shape = {o.nodes, o.ranks_per_node > 0 ? int{o.ranks_per_node} : question.machine.gpus};
+  question.bytes = parse_bytes(o.size, "--size");
   return question;
 }
 
@@ -69,11 +71,7 @@ std::string source_of(const Options& o) {
 
 int run_explain(const std::vector<std::string>& arguments) {
   Options o;
-  const auto given = parse_arguments(arguments, usage, describe(o), "", 0);
-  if (!given) return 0;
-  if (given->contains("ranks-per-node") && o.ranks_per_node < 1) {
-    throw usage_error("tuning", "--ranks-per-node {}: expected at least 1", o.ranks_per_node);
-  }
+  if (!parse_arguments(arguments, usage, describe(o), "", 0)) return 0;
   Answer answer{question_of(o), source_of(o), {}, {}};
   answer.explanation =
       o.tuning_file.empty() ? explain(answer.question) : explain(answer.question, read_tuning_file(o.tuning_file));

@@ -26,18 +26,18 @@ Json question_json(const Answer& answer) {
 }
 
 Json alternative_json(const Alternative& x) {
-  Json json{{"algorithm", name_of(x.algorithm)}, {"protocol", name_of(x.protocol)}, {"us", x.us}};
+  Json json{{"algorithm", name_of(x.algorithm)}, {"protocol", name_of(x.protocol)}, {"time_us", x.us}};
   if (x.us < 0) {
     json["excluded"] = x.excluded;
   } else {
-    json["bus_gbs"] = x.bus_gbs;
+    json["busbw_gbs"] = x.bus_gbs;
     json["latency_us"] = x.latency_us;
   }
   return json;
 }
 
 Json health_json(const Health& health, bool fitted) {
-  return {{"bus_gbs", health.bus_gbs},
+  return {{"busbw_gbs", health.bus_gbs},
           {"share", health.share},
           {"threshold_gbs", health.threshold_gbs},
           {"threshold_share", healthy_share},
@@ -53,8 +53,8 @@ void print_json(const Answer& answer) {
   Json json = question_json(answer);
   json["choice"] = {{"algorithm", name_of(told.choice.algorithm)},
                     {"protocol", name_of(told.choice.protocol)},
-                    {"us", told.choice.us},
-                    {"bus_gbs", told.bus_gbs},
+                    {"time_us", told.choice.us},
+                    {"busbw_gbs", told.bus_gbs},
                     {"wire_gbs_per_nic", told.wire.gbs()},
                     {"wire_sent_gbs_per_nic", told.wire.sent_gbs},
                     {"wire_received_gbs_per_nic", told.wire.received_gbs},

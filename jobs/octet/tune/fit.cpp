@@ -5,6 +5,7 @@
 
 #include "jobs/octet/commands.h"
 #include "jobs/octet/tune/fit_output.h"
+#include "jobs/octet/tune/option_values.h"
 #include "jobs/octet/tune/tools.h"
 #include "src/base/error.h"
 #include "src/base/log.h"
@@ -25,7 +26,7 @@ constexpr std::string_view usage =
 struct Options {
   std::vector<std::string> files;
   std::string cluster, nccl, collective, algorithm, protocol, output;
-  int nodes = 0, ranks_per_node = 0;
+  Count nodes, ranks_per_node;
   bool json = false;
 };
 
@@ -46,16 +47,12 @@ po::options_description describe(Options& o) {
   return options;
 }
 
-void check_positive(const po::variables_map& given, const char* name, int value) {
-  if (given.contains(name) && value < 1) throw usage_error("tuning", "--{} {}: expected at least 1", name, value);
-}
-
 ReadOptions read_options(const Options& o) {
   ReadOptions read{
       .collective = {}, .algorithm = {}, .protocol = {}, .nodes = o.nodes, .ranks_per_node = o.ranks_per_node};
-  if (!o.collective.empty()) read.collective = parse_collective(o.collective);
-  if (!o.algorithm.empty()) read.algorithm = parse_algorithm(o.algorithm);
-  if (!o.protocol.empty()) read.protocol = parse_protocol(o.protocol);
+  if (!o.collective.empty()) read.collective = value_of("--collective", o.collective, parse_collective);
+  if (!o.algorithm.empty()) read.algorithm = value_of("--algo", o.algorithm, parse_algorithm);
+  if (!o.protocol.empty()) read.protocol = value_of("--proto", o.protocol, parse_protocol);
   return read;
 }
 
@@ -73,10 +70,7 @@ std::vector<BenchmarkFile> read_all(const Options& o) {
 
 int run_fit(const std::vector<std::string>& arguments) {
   Options o;
-  const auto given = parse_arguments(arguments, usage, describe(o), "files", -1);
-  if (!given) return 0;
-  check_positive(*given, "nodes", o.nodes);
-  check_positive(*given, "ranks-per-node", o.ranks_per_node);
+  if (!parse_arguments(arguments, usage, describe(o), "files", -1)) return 0;
   const ClusterProfile profile = read_profile(o.cluster);
   ClusterFit fit = fit_cluster(read_all(o), profile, o.nccl);
   Provenance& provenance = fit.tuning.provenance;

@@ -4,12 +4,13 @@
 #include <algorithm>
 #include <optional>
 
-#include "jobs/octet/checkpoint/byte_size.h"
 #include "jobs/octet/commands.h"
+#include "jobs/octet/tune/option_values.h"
 #include "jobs/octet/tune/placement_table.h"
 #include "jobs/octet/tune/tools.h"
 #include "src/base/error.h"
 #include "src/base/log.h"
+#include "src/base/options/byte_size.h"
 #include "src/base/options/text.h"
 #include "src/base/progress.h"
 #include "src/cluster/host_list.h"
@@ -40,8 +41,8 @@ constexpr std::string_view usage =
 struct Options {
   std::string cluster, topology, collective = "all_gather", algorithm = "ring", dimension, size;
   std::vector<std::string> set, node_lists, orders, lost;
-  int nodes = 0, tp = 1, dp_replicate = 1;
-  std::uint64_t seed = 1;
+  Count nodes, tp{1}, dp_replicate{1};
+  std::int64_t seed = 1;
   std::int64_t most_blocks = SimulateOptions{}.most_blocks;
   bool json = false;
 };
@@ -61,7 +62,7 @@ std::optional<Options> parse(const std::vector<std::string>& arguments) {
       ("collective", po::value(&o.collective)->default_value(o.collective),
        "all_gather, reduce_scatter, all_reduce")                                                                     //
       ("size", po::value(&o.size), "bytes of a group, as nccl-tests count them: 256M, 1GiB, 500MB")                  //
-      ("algorithm", po::value(&o.algorithm)->default_value(o.algorithm), "ring; tree, for all_reduce")               //
+      ("algo", po::value(&o.algorithm)->default_value(o.algorithm), "ring; tree, for all_reduce")                    //
       ("tp", po::value(&o.tp)->default_value(o.tp), "degree of tensor parallelism")                                  //
       ("dp-replicate", po::value(&o.dp_replicate)->default_value(o.dp_replicate), "replicas; dp_shard is the rest")  //
       ("dimension", po::value(&o.dimension),
@@ -81,13 +82,8 @@ std::optional<Options> parse(const std::vector<std::string>& arguments) {
   if (o.size.empty()) throw usage_error("octet", "how much? --size 256M");
   if ((o.nodes > 0) == !o.node_lists.empty()) throw usage_error("octet", "expected one of --nodes and --node-list");
   if (o.most_blocks < 1) throw usage_error("octet", "--most-blocks is {}; expected at least 1", o.most_blocks);
+  if (o.seed < 0) throw usage_error("octet", "--seed is {}; expected at least 0", o.seed);
   return o;
-}
-
-/// nccl-tests' letters are powers of 1024.
-std::int64_t size_of(const std::string& text) {
-  const bool is_letter = !text.empty() && std::string_view("KMGT").find(text.back()) != std::string_view::npos;
-  return tool::parse_bytes(is_letter ? text + "iB" : text, "--size");
 }
 
 ClusterProfile profile_of(const Options& o) {
@@ -102,12 +98,12 @@ ClusterProfile profile_of(const Options& o) {
 
 Workload workload_of(const Options& o) {
   Workload w;
-  w.collective = parse_collective(o.collective);
-  w.algorithm = parse_algorithm(o.algorithm);
-  w.bytes = size_of(o.size);
+  w.collective = value_of("--collective", o.collective, parse_collective);
+  w.algorithm = value_of("--algo", o.algorithm, parse_algorithm);
+  w.bytes = parse_bytes(o.size, "--size");
   w.mesh = {.dp_replicate = o.dp_replicate, .tp = o.tp};
   const bool replicas = w.collective == Collective::all_reduce && o.dp_replicate > 1;
-  w.dimension = !o.dimension.empty() ? parse_dimension(o.dimension)
+  w.dimension = !o.dimension.empty() ? value_of("--dimension", o.dimension, parse_dimension)
                 : replicas           ? Dimension::dp_replicate
                                      : Dimension::dp_shard;
   return w;
@@ -179,7 +175,7 @@ void lose(const std::string& text, std::vector<NodeSet>& sets) {
 std::vector<RankOrder> orders_of(const Options& o) {
   if (o.orders.empty()) return {RankOrder::slurm, RankOrder::topology, RankOrder::random};
   std::vector<RankOrder> orders;
-  for (const std::string& name : o.orders) orders.push_back(parse_rank_order(name));
+  for (const std::string& name : o.orders) orders.push_back(value_of("--order", name, parse_rank_order));
   return orders;
 }
 

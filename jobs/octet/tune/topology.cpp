@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "jobs/octet/commands.h"
+#include "jobs/octet/tune/option_values.h"
 #include "jobs/octet/tune/tools.h"
 #include "src/base/error.h"
 #include "src/base/log.h"
@@ -33,7 +34,7 @@ constexpr std::string_view usage =
 
 struct Options {
   std::string file, graph, cluster, compare, svg, xml, root = "/";
-  std::int64_t nodes = 0;
+  Count nodes;
   bool node = false, json = false, quiet = false;
 
   bool has_topology() const { return node || !file.empty(); }
@@ -52,8 +53,6 @@ void check(const Options& o, const po::variables_map& values) {
   if (values.contains("nodes") && !network) {
     throw usage_error("octet", "--nodes is for a cluster's network: it excludes FILE, --node and --graph");
   }
-  if (values.contains("nodes") && o.nodes < 1)
-    throw usage_error("octet", "--nodes is {}; expected at least 1", o.nodes);
   if (!o.svg.empty() && !network && !o.has_topology())
     throw usage_error("octet", "--svg needs a FILE, --node or --cluster alone");
   if (o.json && (network || o.quiet))
@@ -91,7 +90,7 @@ void write_file(const std::string& path, const std::string& text) {
 }
 
 int draw_network(const Options& o, const ClusterProfile& profile) {
-  const std::int64_t nodes = o.nodes > 0 ? o.nodes : profile.nodes.count > 0 ? profile.nodes.count : 64;
+  const std::int64_t nodes = o.nodes > 0 ? int{o.nodes} : profile.nodes.count > 0 ? profile.nodes.count : 64;
   log::write_out(cluster_text(profile, nodes));
   if (!o.svg.empty()) write_file(o.svg, cluster_svg(profile, nodes));
   return 0;

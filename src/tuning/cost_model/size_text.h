@@ -6,9 +6,6 @@
 
 namespace octet {
 
-/// "64M", "512K", "1G", "2GiB", "4096": a whole number and a power of 1024, as nccl-tests takes sizes. Usage error for
-/// anything else; `option` names it there.
-std::int64_t parse_size(std::string_view text, std::string_view option);
 /// "64 MiB", "22.4 MiB", "100 B".
 std::string size_text(std::int64_t bytes);
 

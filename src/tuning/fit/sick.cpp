@@ -1,90 +1,68 @@
 #include "src/tuning/fit/sick.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 #include "src/tuning/fit/robust.h"
+#include "src/tuning/pairwise.h"
 
 namespace octet {
 namespace {
 
-constexpr double deviations = 5;
 constexpr double least_slowdown = 1.15;  // a port of eight lost is 1.14, and sweeps of few nodes have noise of 3 %
-constexpr double faster_part = 0.25;
-constexpr std::size_t least_partners = 2;  // with one, node and link are the same
 
-using Pair = std::pair<std::string, std::string>;
+/// The sweep as a matrix: one time of a pair for both directions.
+struct Sweep {
+  std::vector<std::string> names;
+  PairTimes times;
 
-/// Logarithm of the time of each pair, in one order of its names.
-std::map<Pair, double> log_times(const std::vector<PairTime>& pairs) {
-  std::map<Pair, std::vector<double>> times;
-  for (const PairTime& p : pairs) {
-    times[std::minmax(p.first, p.second)].push_back(std::log(p.microseconds));
+  int partners(int node) const {
+    int count = 0;
+    for (int other = 0; other < times.nodes(); ++other) count += times.met(node, other) ? 1 : 0;
+    return count;
   }
-  std::map<Pair, double> medians;
-  for (auto& [pair, values] : times) medians[pair] = median(std::move(values));
-  return medians;
-}
+  const std::string& name(int node) const { return names.at(static_cast<std::size_t>(node)); }
+};
 
-std::vector<double> around(std::vector<double> values, double middle) {
-  for (double& v : values) v -= middle;
-  return values;
-}
-
-template <class Map>
-std::vector<double> values_of(const Map& map) {
-  std::vector<double> values;
-  values.reserve(map.size());
-  for (const auto& [key, value] : map) values.push_back(value);
-  return values;
-}
-
-/// From which excess of log time on one of `values` is sick.
-double excess(const std::vector<double>& values, double middle) {
-  return std::max(deviations * robust_scale(around(values, middle), 1), std::log(least_slowdown));
+Sweep sweep_of(const std::vector<PairTime>& pairs) {
+  std::map<std::string, int> number;
+  for (const PairTime& p : pairs) number[p.first] = number[p.second] = 0;
+  Sweep out{{}, PairTimes(static_cast<int>(number.size()))};
+  for (auto& [name, at] : number) {
+    at = static_cast<int>(out.names.size());
+    out.names.push_back(name);
+  }
+  std::map<std::pair<int, int>, std::vector<double>> repeated;
+  for (const PairTime& p : pairs) {
+    repeated[std::minmax(number.at(p.first), number.at(p.second))].push_back(p.microseconds);
+  }
+  for (auto& [pair, times] : repeated) {
+    out.times.at(pair.first, pair.second) = out.times.at(pair.second, pair.first) = median(std::move(times));
+  }
+  return out;
 }
 
 }  // namespace
 
 SickReport find_sick(const std::vector<PairTime>& pairs) {
-  const std::map<Pair, double> times = log_times(pairs);
-  std::map<std::string, std::vector<double>> of_node;
-  for (const auto& [pair, time] : times) {
-    of_node[pair.first].push_back(time);
-    of_node[pair.second].push_back(time);
-  }
-  std::map<std::string, double> speed;
-  for (const auto& [node, own] : of_node) {
-    if (own.size() >= least_partners) speed[node] = low_quantile(own, faster_part);
-  }
+  const Sweep sweep = sweep_of(pairs);
+  const PairFindings found = find_slow_parts(sweep.times, least_slowdown);
   SickReport report;
-  if (speed.size() < 3) {
-    report.unsure = "fewer than 3 nodes met 2 others; a slow node and a slow link look the same";
+  if (!found.judged) {
+    report.unsure = fmt::format("{}: fewer than {} nodes met {} others", too_few_pairs, least_nodes_to_judge,
+                                PairEffects::least_partners);
     return report;
   }
-
-  std::map<Pair, double> beyond;  // of a pair, over what both of its nodes reach elsewhere
-  for (const auto& [pair, time] : times) {
-    if (speed.contains(pair.first) && speed.contains(pair.second)) {
-      beyond[pair] = time - std::max(speed[pair.first], speed[pair.second]);
+  report.threshold = found.threshold;
+  for (const SlowPart& part : found.slow) {
+    if (part.kind == SlowPart::Kind::link) {
+      report.links.push_back({sweep.name(part.from), sweep.name(part.to), part.factor});
+    } else {  // both directions have one time, so that it is the node as a whole
+      report.nodes.push_back({sweep.name(part.from), part.factor, sweep.partners(part.from)});
     }
   }
-  const double usual = median(values_of(speed)), usual_beyond = median(values_of(beyond));
-  // Links outnumber nodes and their noise is that of one pair: it bounds both.
-  const double from = std::max(excess(values_of(beyond), usual_beyond), std::log(least_slowdown));
-  report.threshold = std::exp(from);
-  for (const auto& [node, own] : speed) {
-    if (own - usual > from) {
-      report.nodes.push_back({node, std::exp(own - usual), static_cast<int>(of_node[node].size())});
-    }
-  }
-  for (const auto& [pair, own] : beyond) {
-    if (own - usual_beyond > from) report.links.push_back({pair.first, pair.second, std::exp(own - usual_beyond)});
-  }
-  const auto worse = [](const auto& a, const auto& b) { return a.slowdown > b.slowdown; };
-  std::stable_sort(report.nodes.begin(), report.nodes.end(), worse);
-  std::stable_sort(report.links.begin(), report.links.end(), worse);
   return report;
 }
 

@@ -23,11 +23,9 @@ struct SickReport {
   std::string unsure;    ///< why nothing can be told apart; empty: it can
 };
 
-/// Names what makes pairs slow in a sweep in which nodes met two by two. A pair runs at the speed of its slowest part:
-/// of either node or of what lies between them. So what a node can do is seen in its faster pairs (the lower quartile,
-/// which noise does not make as the fastest pair would): a node all of whose pairs are slow is sick itself, and a pair
-/// slower than both of its nodes are elsewhere is a sick link. Named is what lies more than 5 standard deviations and
-/// 15 % above the median; fewer than half of the nodes may be sick. Repeated pairs count by their median.
+/// Names what makes pairs slow in a sweep in which nodes met two by two: what find_slow_parts (src/tuning/pairwise.h)
+/// finds from 15 % on where both directions of a pair have one time. A node most of whose pairs are slow is sick
+/// itself, and a pair slower than both of its nodes are elsewhere is a sick link. Repeated pairs count by their median.
 SickReport find_sick(const std::vector<PairTime>& pairs);
 
 }  // namespace octet

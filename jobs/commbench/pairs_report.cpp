@@ -1,0 +1,109 @@
+#include "jobs/commbench/pairs_report.h"
+
+#include <algorithm>
+#include <array>
+
+#include "src/base/progress.h"
+
+namespace octet::commbench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double gigabytes_a_second(std::int64_t bytes, double us) {
+  return static_cast<double>(bytes) / us / 1e3;
+}
+
+Json print_matrix(const Report& report, const std::string& title, const Teams& teams, const PairTimes& times,
+                  std::int64_t bytes) {
+  report.comment(title);
+  std::size_t wide = 8;
+  for (const std::string& name : teams.names) wide = std::max(wide, name.size());
+  std::string head = fmt::format("{:>{}}", "", wide);
+  for (const std::string& name : teams.names) head += fmt::format(" {:>{}}", name, wide);
+  report.comment(head);
+  Json json = Json::array();
+  for (int a = 0; a < times.nodes(); ++a) {
+    std::string line = fmt::format("{:>{}}", teams.name(a), wide);
+    Json row = Json::array();
+    for (int b = 0; b < times.nodes(); ++b) {
+      line += a == b ? fmt::format(" {:>{}}", "-", wide)
+                     : fmt::format(" {:>{}.3f}", gigabytes_a_second(bytes, times.at(a, b)), wide);
+      row.push_back(a == b ? Json(nullptr) : Json(times.at(a, b)));
+    }
+    report.comment(line);
+    json.push_back(std::move(row));
+  }
+  return json;
+}
+
+/// Between whom bytes were wrong, and how many.
+Json report_wrong(Report& report, const Teams& teams, const RankMatrix<std::int32_t>& wrong) {
+  Json json = Json::array();
+  for (int to = 0; to < teams.count(); ++to) {
+    for (int from = 0; from < teams.count(); ++from) {
+      std::int64_t bytes = 0;
+      for (std::size_t k = 0; from != to && k < teams.members(to).size(); ++k) {
+        bytes += wrong.at(teams.members(to)[k], teams.members(from)[k]);
+      }
+      if (bytes == 0) continue;
+      report.add_wrong(bytes);
+      report.comment(fmt::format("WRONG: {} byte(s) that {} received of {}", bytes, teams.name(to), teams.name(from)));
+      json.push_back({{"from", teams.name(from)}, {"to", teams.name(to)}, {"bytes", bytes}});
+    }
+  }
+  return json;
+}
+
+Json json_of(const SlowPart& part, const Teams& teams) {
+  constexpr std::array kinds = {"node", "sender", "receiver", "link"};
+  const auto name = [&](int i) { return i < 0 ? Json(nullptr) : Json(teams.name(i)); };
+  return {{"kind", kinds[static_cast<std::size_t>(part.kind)]},
+          {"from", name(part.from)},
+          {"to", name(part.to)},
+          {"both_ways", part.both_ways},
+          {"factor", part.factor},
+          {"text", describe(part, teams.names)}};
+}
+
+void report_slow(const Report& report, const Teams& teams, const PairFindings& findings, std::int64_t bytes,
+                 Json& json) {
+  json["judged"] = findings.judged;
+  json["typical_us"] = findings.judged ? Json(findings.typical_us) : Json(nullptr);
+  json["threshold"] = findings.judged ? Json(findings.threshold) : Json(nullptr);
+  json["slow"] = Json::array();
+  if (!findings.judged) {
+    report.comment(fmt::format("{}: {} {}, and something is called slow from {} on", too_few_pairs, teams.count(),
+                               json["of"].get<std::string>(), least_nodes_to_judge));
+  }
+  for (const SlowPart& part : findings.slow) {
+    report.comment("SLOW: " + describe(part, teams.names));
+    json["slow"].push_back(json_of(part, teams));
+  }
+  if (findings.judged && findings.slow.empty()) {
+    report.comment(fmt::format("nothing is slow: typically {:.3f} GB/s one way, no more than {:.2f} times as long",
+                               gigabytes_a_second(bytes, findings.typical_us), findings.threshold));
+  }
+}
+
+}  // namespace
+
+void report_pairs(const Context& context, const Teams& teams, const PairMatrices& matrices) {
+  Report& report = context.report;
+  const Options& o = context.options;
+  const std::int64_t bytes = o.pair_size * teams.size();
+  report.comment("");
+  report.comment(
+      fmt::format("pairs of {}: {} from each of {} rank(s), GB/s", o.pairs, format_bytes(o.pair_size), teams.size()));
+  const PairTimes both = slowest_of(teams, matrices.both_us), to = slowest_of(teams, matrices.to_us);
+  Json json = {{"of", o.pairs},
+               {"names", teams.names},
+               {"bytes", bytes},
+               {"both_ways_us", print_matrix(report, "both send at once", teams, both, bytes)},
+               {"one_way_us", print_matrix(report, "row sends to column", teams, to, bytes)}};
+  json["wrong"] = report_wrong(report, teams, matrices.wrong);
+  report_slow(report, teams, find_slow_parts(to, o.tolerance), bytes, json);
+  report.attach("pairs", std::move(json));
+}
+
+}  // namespace octet::commbench
