@@ -47,7 +47,8 @@ void leave_reason(ExitCode code, const std::string& who, const char* message) {
   close(file);
 }
 
-[[noreturn]] void fail(const MpiRuntime& runtime, ExitCode code, const char* message) {
+/// A lone rank returns and finalizes MPI: mpiexec can lose the code of one that just exits (it then says 1, "Hangup").
+int fail(const MpiRuntime& runtime, ExitCode code, const char* message) {
   std::this_thread::sleep_for(patience(code, runtime.rank()));
   leave_reason(code, fmt::format("rank {} on {}: ", runtime.rank(), runtime.node()), message);
   // The log names rank and host itself except on rank 0, whose voice is that of the whole job.
@@ -56,7 +57,7 @@ void leave_reason(ExitCode code, const std::string& who, const char* message) {
   } else {
     log::error("{}", message);
   }
-  if (runtime.size() == 1) std::_Exit((std::fflush(nullptr), static_cast<int>(code)));
+  if (runtime.size() == 1) return static_cast<int>(code);
   abort_job(static_cast<int>(code));
 }
 
@@ -80,11 +81,11 @@ int run_main(int argc, char** argv, const std::function<int(MpiRuntime&, int arg
     try {
       return body(runtime, argc, argv);
     } catch (const Error& e) {
-      fail(runtime, e.code(), e.what());
+      return fail(runtime, e.code(), e.what());
     } catch (const std::exception& e) {
-      fail(runtime, ExitCode::internal, e.what());
+      return fail(runtime, ExitCode::internal, e.what());
     } catch (...) {
-      fail(runtime, ExitCode::internal, "an exception of unknown type");
+      return fail(runtime, ExitCode::internal, "an exception of unknown type");
     }
   } catch (const Error& e) {  // MPI itself did not come up
     log::error("{}", e.what());
