@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "src/tuning/fit/robust.h"
+#include "src/tuning/robust.h"
 
 namespace octet {
 namespace {

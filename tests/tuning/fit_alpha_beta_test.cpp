@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "src/tuning/fit/alpha_beta.h"
-#include "src/tuning/fit/robust.h"
+#include "src/tuning/robust.h"
 #include "tests/tuning/fit_support.h"
 
 namespace octet {

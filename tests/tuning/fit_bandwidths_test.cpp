@@ -1,4 +1,5 @@
 // Limits of NCCL's bandwidth table from made-up measurements of clusters that have other ones.
+#include "src/tuning/cost_model/tuned_constants.h"
 #include "src/tuning/fit/bandwidths.h"
 
 #include <gtest/gtest.h>

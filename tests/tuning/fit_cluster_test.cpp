@@ -239,5 +239,19 @@ TEST(ClusterFit, RunsOnTwoNodesNameTheSick) {
             notes.end());
 }
 
+TEST(ClusterFit, ASweepOfTooFewNodesIsNoted) {
+  MadeUpCluster cluster(default_constants(version));
+  std::vector<BenchmarkFile> files{cluster.run(Collective::all_reduce, Algorithm::ring, Protocol::simple, 2)};
+  const auto noted = [&] {
+    const auto notes = fit_cluster(files, cluster.profile(), "").tuning.provenance.notes;
+    return std::find(notes.begin(), notes.end(),
+                     "all_reduce of 8 bytes: too few pairs to judge: fewer than 4 nodes met 3 others") != notes.end();
+  };
+  files.front().pairs = {{"n0", "n1", 1000, "all_reduce of 8 bytes"}};
+  EXPECT_FALSE(noted()) << "one run on two nodes is no sweep";
+  files.front().pairs.push_back({"n0", "n2", 1000, "all_reduce of 8 bytes"});
+  EXPECT_TRUE(noted());
+}
+
 }  // namespace
 }  // namespace octet

@@ -52,6 +52,12 @@ TEST(TuneFitCommand, ErrorsSayWhatIsWrong) {
   expect_in("run the benchmark with NCCL_ALGO and NCCL_PROTO set", library.err);
   EXPECT_FALSE(std::filesystem::exists(unnamed));
 
+  const CommandResult nowhere =
+      run_command(fit + samples + "v2.17.10-reduce_scatter.txt --cluster ibm-infiniband --output /nowhere/a.json");
+  EXPECT_EQ(nowhere.exit_code, 64);
+  expect_in("--output /nowhere/a.json: cannot be written: No such file or directory", nowhere.err);
+  EXPECT_EQ(nowhere.out, "") << "before any work";
+
   const CommandResult version = run_command(fit + samples + "v2.9-all_reduce_perf.txt --cluster ibm-infiniband");
   EXPECT_EQ(version.exit_code, 64);
   expect_in("give --nccl VERSION", version.err);

@@ -9,8 +9,8 @@
 #include <sstream>
 
 #include "src/base/options/byte_size.h"
-#include "src/tuning/cost_model/explanation.h"
 #include "src/tuning/cost_model/size_text.h"
+#include "src/tuning/explain/explanation.h"
 
 namespace octet {
 namespace {

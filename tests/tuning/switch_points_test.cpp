@@ -5,7 +5,7 @@
 #include <cmath>
 #include <random>
 
-#include "src/tuning/cost_model/explanation.h"
+#include "src/tuning/explain/explanation.h"
 
 namespace octet {
 namespace {

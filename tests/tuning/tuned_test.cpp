@@ -1,5 +1,5 @@
 // octet tune explain with a tuning file.
-#include "src/tuning/cost_model/tuned.h"
+#include "src/tuning/explain/tuned.h"
 
 #include <gtest/gtest.h>
 

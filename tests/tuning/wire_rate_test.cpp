@@ -2,7 +2,7 @@
 // in that time are 160 GB/s, an eighth of them 20.
 #include <gtest/gtest.h>
 
-#include "src/tuning/cost_model/explanation.h"
+#include "src/tuning/explain/explanation.h"
 
 namespace octet {
 namespace {

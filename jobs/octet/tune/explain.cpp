@@ -9,7 +9,7 @@
 #include "src/base/options/byte_size.h"
 #include "src/cluster/profile.h"
 #include "src/tuning/cost_model/size_text.h"
-#include "src/tuning/cost_model/tuned.h"
+#include "src/tuning/explain/tuned.h"
 
 namespace octet::tune {
 namespace po = boost::program_options;

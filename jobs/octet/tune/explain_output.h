@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "src/tuning/cost_model/explanation.h"
+#include "src/tuning/explain/explanation.h"
 
 namespace octet::tune {
 

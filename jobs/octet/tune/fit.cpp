@@ -2,6 +2,8 @@
 #include <fmt/chrono.h>
 
 #include <boost/program_options.hpp>
+#include <cerrno>
+#include <cstring>
 
 #include "jobs/octet/commands.h"
 #include "jobs/octet/tune/fit_output.h"
@@ -9,6 +11,7 @@
 #include "jobs/octet/tune/tools.h"
 #include "src/base/error.h"
 #include "src/base/log.h"
+#include "src/base/replace_file.h"
 
 namespace octet::tune {
 namespace po = boost::program_options;
@@ -71,6 +74,9 @@ std::vector<BenchmarkFile> read_all(const Options& o) {
 int run_fit(const std::vector<std::string>& arguments) {
   Options o;
   if (!parse_arguments(arguments, usage, describe(o), "files", -1)) return 0;
+  if (!o.output.empty() && !can_replace_file(o.output)) {
+    throw usage_error("tuning", "--output {}: cannot be written: {}", o.output, std::strerror(errno));
+  }
   const ClusterProfile profile = read_profile(o.cluster);
   ClusterFit fit = fit_cluster(read_all(o), profile, o.nccl);
   Provenance& provenance = fit.tuning.provenance;

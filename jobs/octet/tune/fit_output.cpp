@@ -66,7 +66,7 @@ Json group_json(const FittedGroup& group) {
   for (const std::size_t i : fit.left_out) {
     json["left_out"].push_back(Json{{"source", group.sources.at(i)},
                                     {"bytes", group.points.at(i).bytes},
-                                    {"us", group.points.at(i).microseconds},
+                                    {"time_us", group.points.at(i).microseconds},
                                     {"fitted_us", fit.us(static_cast<double>(group.points.at(i).bytes))}});
   }
   return json;

@@ -8,7 +8,7 @@
 #include <map>
 #include <set>
 
-#include "src/tuning/fit/robust.h"
+#include "src/tuning/robust.h"
 
 namespace octet {
 namespace {

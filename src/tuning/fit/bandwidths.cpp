@@ -1,4 +1,5 @@
 #include "src/tuning/fit/bandwidths.h"
+#include "src/tuning/cost_model/tuned_constants.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +9,8 @@
 
 #include "src/tuning/fit/constants.h"
 #include "src/tuning/fit/large_size_rate.h"
-#include "src/tuning/fit/robust.h"
 #include "src/tuning/fit/scaling.h"
+#include "src/tuning/robust.h"
 
 namespace octet {
 namespace {

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "src/base/error.h"
-#include "src/tuning/fit/robust.h"
+#include "src/tuning/robust.h"
 
 namespace octet {
 namespace {

@@ -1,4 +1,5 @@
 #include "src/tuning/fit/cluster_fit.h"
+#include "src/tuning/cost_model/tuned_constants.h"
 
 #include <map>
 
@@ -26,7 +27,8 @@ NcclVersion version_of(const std::vector<BenchmarkFile>& files, const std::strin
   return parse_nccl_version(said);
 }
 
-std::vector<PairSweep> sweeps_of(const std::vector<BenchmarkFile>& files) {
+/// One pair alone is a run on two nodes, and no sweep.
+std::vector<PairSweep> sweeps_of(const std::vector<BenchmarkFile>& files, std::vector<std::string>& notes) {
   std::map<std::string, std::vector<PairTime>> by_what;
   for (const BenchmarkFile& file : files) {
     for (const PairTime& pair : file.pairs) by_what[pair.what].push_back(pair);
@@ -34,7 +36,11 @@ std::vector<PairSweep> sweeps_of(const std::vector<BenchmarkFile>& files) {
   std::vector<PairSweep> sweeps;
   for (const auto& [what, pairs] : by_what) {
     PairSweep sweep{what, find_sick(pairs)};
-    if (sweep.report.unsure.empty()) sweeps.push_back(std::move(sweep));
+    if (sweep.report.unsure.empty()) {
+      sweeps.push_back(std::move(sweep));
+    } else if (pairs.size() > 1) {
+      notes.push_back(fmt::format("{}: {}", what, sweep.report.unsure));
+    }
   }
   return sweeps;
 }
@@ -119,7 +125,7 @@ ClusterFit fit_cluster(const std::vector<BenchmarkFile>& files, const ClusterPro
     for (const std::string& finding : file.findings) notes.push_back(file.path + ": " + finding);
   }
   out.groups = fit_groups(rows);
-  out.sweeps = sweeps_of(files);
+  out.sweeps = sweeps_of(files, notes);
   add_sick(out, notes);
   add_fits(out.groups, tuning);
 

@@ -22,13 +22,4 @@ struct FittedConstants {
 FittedConstants fit_constants(const NcclVersion& version, const NcclMachine& machine,
                               const std::vector<TunedFit>& fits);
 
-/// Before it, tuners see no constants.
-inline constexpr NcclVersion first_with_constants{2, 28, 3};
-
-/// The table of a limit, by generation and nodes.
-GenerationTable& limit_table(ModelConstants& constants, TunedLimit limit);
-
-/// The model's constants with those of a tuning file in their places.
-ModelConstants with_tuned(ModelConstants constants, const TunedConstants& tuned);
-
 }  // namespace octet

@@ -7,7 +7,7 @@
 #include <map>
 #include <tuple>
 
-#include "src/tuning/fit/robust.h"
+#include "src/tuning/robust.h"
 
 namespace octet {
 namespace {

@@ -4,7 +4,7 @@
 #include <set>
 #include <vector>
 
-#include "src/tuning/fit/robust.h"
+#include "src/tuning/robust.h"
 
 namespace octet {
 namespace {

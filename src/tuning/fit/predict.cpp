@@ -7,8 +7,8 @@
 #include <cmath>
 #include <set>
 
-#include "src/tuning/fit/robust.h"
 #include "src/tuning/fit/scaling.h"
+#include "src/tuning/robust.h"
 
 namespace octet {
 namespace {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <map>
 
-#include "src/tuning/fit/robust.h"
 #include "src/tuning/pairwise.h"
+#include "src/tuning/robust.h"
 
 namespace octet {
 namespace {

@@ -1,4 +1,4 @@
-#include "src/tuning/fit/robust.h"
+#include "src/tuning/robust.h"
 
 #include <algorithm>
 #include <array>

@@ -1,9 +1,9 @@
-#include "src/tuning/cost_model/tuned.h"
+#include "src/tuning/explain/tuned.h"
 
 #include <algorithm>
 
 #include "src/base/error.h"
-#include "src/tuning/fit/constants.h"
+#include "src/tuning/cost_model/tuned_constants.h"
 
 namespace octet {
 namespace {

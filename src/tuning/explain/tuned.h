@@ -1,6 +1,6 @@
 #pragma once
 
-#include "src/tuning/cost_model/explanation.h"
+#include "src/tuning/explain/explanation.h"
 #include "src/tuning/tuning_file.h"
 
 namespace octet {

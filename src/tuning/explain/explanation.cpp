@@ -1,4 +1,4 @@
-#include "src/tuning/cost_model/explanation.h"
+#include "src/tuning/explain/explanation.h"
 
 #include <algorithm>
 #include <cmath>
