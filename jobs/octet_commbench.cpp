@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <chrono>
 #include <ctime>
+#include <thread>
+#include <utility>
 
 #include "jobs/commbench/parts.h"
 #include "jobs/train/nccl_tuner.h"
@@ -81,7 +83,13 @@ int measure_all(const Options& options, MpiRuntime& mpi, int argc, char** argv) 
   const auto plain = options.compare_mpi ? make_plain_mpi_communicator(*stream, "plain MPI") : nullptr;
 
   const std::vector<std::string> node_of = gather_bytes(mpi.node(), *hosts);
-  Report report(provenance_of(node_of, device, argc, argv));
+  Provenance provenance = provenance_of(node_of, device, argc, argv);
+  const int cores = static_cast<int>(std::thread::hardware_concurrency());  // of this process's affinity
+  if (mpi.ranks_on_same_cores() > cores) {
+    provenance.cores = cores;
+    provenance.ranks_on_cores = mpi.ranks_on_same_cores();
+  }
+  Report report(std::move(provenance));
   const Context context{options, *hosts, node_of, report};
   if (options.sweep) run_sweep(context, mesh.world(), plain.get());
   if (options.run) run_steps(context, mesh);

@@ -48,13 +48,32 @@ PairMatrices measure_pairs(const Context& context, Communicator& world, const Te
   return out;
 }
 
+template <typename T, typename Pick>
+void merge(RankMatrix<T>& into, RankMatrix<T>& from, Pick pick) {
+  std::ranges::transform(into.values(), from.values(), into.values().begin(), pick);
+}
+
+/// A pair may have waited for something else: what is slow has to be so twice. All ranks have the same matrices, so
+/// that all decide alike.
+PairMatrices measure_twice_if_slow(const Context& context, Communicator& world, const Teams& teams) {
+  PairMatrices out = measure_pairs(context, world, teams);
+  if (judge_pairs(context, slowest_of(teams, out.to_us)).slow.empty()) return out;
+  PairMatrices again = measure_pairs(context, world, teams);
+  const auto shorter = [](float a, float b) { return std::min(a, b); };
+  merge(out.both_us, again.both_us, shorter);
+  merge(out.to_us, again.to_us, shorter);
+  merge(out.wrong, again.wrong, [](std::int32_t a, std::int32_t b) { return std::max(a, b); });
+  out.sweeps = 2;
+  return out;
+}
+
 }  // namespace
 
 void run_pairs(const Context& context, Communicator& world) {
   const Options& o = context.options;
   const Teams teams = make_teams(o.pairs, context.node_of);
   check_memory(context, world.stream().device(), Match::memory(o.pair_size), "--pairs " + o.pairs);
-  report_pairs(context, teams, measure_pairs(context, world, teams));
+  report_pairs(context, teams, measure_twice_if_slow(context, world, teams));
 }
 
 }  // namespace octet::commbench

@@ -68,25 +68,31 @@ Json json_of(const SlowPart& part, const Teams& teams) {
 
 void report_slow(const Report& report, const Teams& teams, const PairFindings& findings, std::int64_t bytes,
                  Json& json) {
-  json["judged"] = findings.judged;
-  json["typical_us"] = findings.judged ? Json(findings.typical_us) : Json(nullptr);
-  json["threshold"] = findings.judged ? Json(findings.threshold) : Json(nullptr);
+  const bool judged = findings.unjudged.empty();
+  json["judged"] = judged;
+  json["typical_us"] = judged ? Json(findings.typical_us) : Json(nullptr);
+  json["threshold"] = judged ? Json(findings.threshold) : Json(nullptr);
   json["slow"] = Json::array();
-  if (!findings.judged) {
-    report.comment(fmt::format("{}: {} {}, and something is called slow from {} on", too_few_pairs, teams.count(),
-                               json["of"].get<std::string>(), least_nodes_to_judge));
-  }
+  if (!judged) report.comment(findings.unjudged);
   for (const SlowPart& part : findings.slow) {
     report.comment("SLOW: " + describe(part, teams.names));
     json["slow"].push_back(json_of(part, teams));
   }
-  if (findings.judged && findings.slow.empty()) {
+  if (judged && findings.slow.empty()) {
     report.comment(fmt::format("nothing is slow: typically {:.3f} GB/s one way, no more than {:.2f} times as long",
                                gigabytes_a_second(bytes, findings.typical_us), findings.threshold));
   }
 }
 
 }  // namespace
+
+PairFindings judge_pairs(const Context& context, const PairTimes& to_us) {
+  PairFindings found = find_slow_parts(to_us, context.options.tolerance);
+  if (!found.unjudged.empty() || !context.report.ranks_share_cores()) return found;
+  PairFindings out;
+  out.unjudged = "not judged: who shares a core with whom would be called a slow link";
+  return out;
+}
 
 void report_pairs(const Context& context, const Teams& teams, const PairMatrices& matrices) {
   Report& report = context.report;
@@ -101,8 +107,10 @@ void report_pairs(const Context& context, const Teams& teams, const PairMatrices
                {"bytes", bytes},
                {"both_ways_us", print_matrix(report, "both send at once", teams, both, bytes)},
                {"one_way_us", print_matrix(report, "row sends to column", teams, to, bytes)}};
+  json["sweeps"] = matrices.sweeps;
+  if (matrices.sweeps > 1) report.comment("something was slow: measured again, the shorter time of each pair counts");
   json["wrong"] = report_wrong(report, teams, matrices.wrong);
-  report_slow(report, teams, find_slow_parts(to, o.tolerance), bytes, json);
+  report_slow(report, teams, judge_pairs(context, to), bytes, json);
   report.attach("pairs", std::move(json));
 }
 

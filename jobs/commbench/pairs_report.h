@@ -13,7 +13,11 @@ struct PairMatrices {
 
   RankMatrix<float> both_us, to_us;  ///< at (sender, receiver): both ways at once; one way
   RankMatrix<std::int32_t> wrong;    ///< bytes, at (receiver, sender)
+  int sweeps = 1;                    ///< of which the shorter times are here, and the most wrong bytes
 };
+
+/// What is slow of the times one way; nothing is where ranks share cores.
+PairFindings judge_pairs(const Context& context, const PairTimes& to_us);
 
 /// The matrices in GB/s, wrong bytes and what is slow: into the table, and as "pairs" into the file.
 void report_pairs(const Context& context, const Teams& teams, const PairMatrices& matrices);

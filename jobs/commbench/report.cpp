@@ -97,6 +97,7 @@ Report::Report(Provenance p)
               {"nccl", p.nccl.empty() ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(p.nccl)},
               {"hosts", p.hosts},
               {"ranks", p.ranks},
+              {"ranks_share_cores", p.cores > 0},
               {"command", p.command},
               {"environment", p.environment}}},
             {"rows", nlohmann::ordered_json::array()}} {
@@ -105,6 +106,9 @@ Report::Report(Provenance p)
   comment(
       "time and p95: median and 95th percentile over the iterations, each that of its slowest rank; bandwidths from "
       "the median");
+  if (p.cores > 0) {
+    comment(fmt::format("{} ranks share {} core(s): times hold waiting for one", p.ranks_on_cores, p.cores));
+  }
 }
 
 void Report::comment(const std::string& text) const {

@@ -37,6 +37,8 @@ struct Provenance {
   std::string nccl;                ///< version, empty without
   std::vector<std::string> hosts;  ///< each once, in the order of ranks
   int ranks = 1;
+  int cores = 0;  ///< that rank 0 and others share, where there are fewer than ranks on them; else 0
+  int ranks_on_cores = 0;
   nlohmann::ordered_json environment =
       nlohmann::ordered_json::object();  ///< of rank 0: NCCL_*, MPIR_CVAR_*, UCX_*, ...
 };
@@ -61,6 +63,8 @@ class Report {
   /// The same error before there are results; what is at `path` stays.
   static void check_writable(const std::string& path);
   std::int64_t wrong() const { return wrong_; }
+  /// Ranks wait for each other's core.
+  bool ranks_share_cores() const { return json_["provenance"]["ranks_share_cores"]; }
 
  private:
   nlohmann::ordered_json json_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "src/base/error.h"
 
@@ -56,6 +57,12 @@ void find_slow_links(const PairEffects& effects, const PairTimes& times, double 
   }
 }
 
+PairFindings unjudged(std::string why) {
+  PairFindings out;
+  out.unjudged = std::move(why);
+  return out;
+}
+
 }  // namespace
 
 std::vector<std::vector<std::pair<int, int>>> round_robin(int n) {
@@ -76,10 +83,17 @@ std::vector<std::vector<std::pair<int, int>>> round_robin(int n) {
 PairFindings find_slow_parts(const PairTimes& times, double tolerance) {
   check(times, tolerance);
   const PairEffects effects(times);
-  if (effects.nodes().size() < least_nodes_to_judge) return {};
-  const double threshold = std::max(std::log(tolerance), 5 * effects.spread());
+  if (effects.nodes().size() < least_nodes_to_judge) {
+    return unjudged(fmt::format("too few pairs to judge: fewer than {} met {} others", least_nodes_to_judge,
+                                PairEffects::least_partners));
+  }
+  const double noise = 5 * effects.spread(), threshold = std::max(std::log(tolerance), noise);
+  if (noise > std::log(std::max(tolerance, most_noise))) {
+    return unjudged(
+        fmt::format("too noisy to judge: pairs that are well scatter by a factor of {:.3g}", std::exp(noise)));
+  }
   PairFindings out{
-      .judged = true, .typical_us = std::exp(effects.typical()), .threshold = std::exp(threshold), .slow = {}};
+      .unjudged = {}, .typical_us = std::exp(effects.typical()), .threshold = std::exp(threshold), .slow = {}};
   find_slow_nodes(effects, threshold, out.slow);
   find_slow_links(effects, times, threshold, out.slow);
   std::ranges::stable_sort(out.slow, [](const SlowPart& a, const SlowPart& b) { return a.factor > b.factor; });

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -27,7 +26,7 @@ struct SlowPart {
 };
 
 struct PairFindings {
-  bool judged = false;    ///< there were pairs enough to tell what is slow; else nothing below is set
+  std::string unjudged;   ///< why nothing can be called slow, and then nothing below is set; empty: it can
   double typical_us = 0;  ///< of a healthy pair
   double threshold = 1;   ///< factor from which on something counts as slow
   std::vector<SlowPart> slow;
@@ -37,13 +36,15 @@ struct PairFindings {
 /// each has 2 links and half of the rests are 0 by construction: of simulated healthy sweeps with normal noise of 10 %
 /// (30 %) something is named in 6 (39) of 100 with 3 nodes, in 1 (7) with 4.
 inline constexpr int least_nodes_to_judge = 4;
-inline constexpr std::string_view too_few_pairs = "too few pairs to judge";
+/// Where healthy pairs scatter by more than this factor, what is slow cannot be told from them.
+inline constexpr double most_noise = 10;
 
 /// Names nodes, directions of a node and links that are slow, by PairEffects: a node whose effect is above the
 /// threshold, a link whose rest is. Medians let a minority be arbitrarily wrong: of a node, fewer than half of its
 /// links, of the machine fewer than half of the nodes. The threshold is the factor `tolerance`, or 5 robust standard
-/// deviations of the rests, whichever is more. Nodes that met too few others are not judged, nor are their links.
-/// Throws an internal error where a time is negative or no number, or tolerance not above 1.
+/// deviations of the rests, whichever is more; where the latter is above `most_noise`, and above the tolerance, nothing
+/// is judged. Nodes that met too few others are not judged, nor are their links. Throws an internal error where a time
+/// is negative or no number, or tolerance not above 1.
 PairFindings find_slow_parts(const PairTimes& times, double tolerance = 1.25);
 
 /// "link n1 <-> n3 takes 4.1 times as long as others", with the nodes' names.

@@ -75,6 +75,20 @@ TEST(Explain, JudgesMeasurementsByTheModel) {
   EXPECT_FALSE(explained(asked + "--measured 8ms")["measured"]["healthy"]);
 }
 
+TEST(Explain, SaysWhatNoNicCanCarryAndWhatNothingExplains) {
+  const std::string asked = "--collective all_reduce --size 1G --nodes 16 ";
+  const Json beyond = explained(asked + "--measured 1000GB/s")["measured"];
+  EXPECT_FALSE(beyond["healthy"]);
+  EXPECT_FALSE(beyond["possible"]);
+  const std::string text = explain(asked + "--measured 1000GB/s").out;
+  EXPECT_NE(text.find("NOT possible"), std::string::npos) << text;
+  EXPECT_NE(text.find("and can do 48"), std::string::npos) << text;
+  const Json far = explained(asked + "--measured 5GB/s")["measured"];
+  EXPECT_TRUE(far["possible"]);
+  EXPECT_TRUE(far["nearest"].is_null());
+  EXPECT_NE(explain(asked + "--measured 5GB/s").out.find("no other algorithm explains it"), std::string::npos);
+}
+
 TEST(Explain, TheThresholdFollowsTheMachine) {
   const std::string asked = "--collective all_gather --size 4G --nodes 8 --measured 150GB/s";
   EXPECT_FALSE(explained(asked)["measured"]["healthy"]);
@@ -91,6 +105,10 @@ TEST(Explain, ATuningFilePinsChoices) {
   EXPECT_EQ(explained(asked)["choice"]["protocol"], "simple");
   EXPECT_NE(explain(asked).out.find("pinned by the tuning file: measured 5 us"), std::string::npos);
   expect_refused(asked + " --nccl 2.27.7", "2.28.9");
+  EXPECT_EQ(explained(asked)["tuning"], (folder / "tuning.json") + ", of cluster c (roce), NCCL 2.28.9");
+  const CommandResult other = explain(asked + " --cluster ibm-roce");
+  EXPECT_NE(other.err.find("of cluster c (roce)"), std::string::npos) << other.err;
+  EXPECT_NE(other.err.find("and not of ibm-roce"), std::string::npos) << other.err;
   expect_refused("--collective all_gather --size 64M --nodes 8 --tuning-file /no/such/file", "/no/such/file");
 }
 

@@ -239,13 +239,26 @@ TEST(ClusterFit, RunsOnTwoNodesNameTheSick) {
             notes.end());
 }
 
+TEST(ClusterFit, AFileGivenTwiceCountsOnce) {
+  MadeUpCluster cluster(default_constants(version));
+  std::vector<BenchmarkFile> files{cluster.run(Collective::all_reduce, Algorithm::ring, Protocol::simple, 2)};
+  files.front().hash = "1";
+  files.push_back(files.front());
+  files.back().path = "copy.json";
+  const ClusterFit fit = fit_cluster(files, cluster.profile(), "");
+  EXPECT_EQ(fit.tuning.provenance.measurements.size(), 1U);
+  EXPECT_EQ(fit.groups.at(0).points.size(), files.front().rows.size());
+  EXPECT_EQ(fit.tuning.provenance.notes.at(0),
+            fmt::format("copy.json: has the content of {}, and counts once", files.front().path));
+}
+
 TEST(ClusterFit, ASweepOfTooFewNodesIsNoted) {
   MadeUpCluster cluster(default_constants(version));
   std::vector<BenchmarkFile> files{cluster.run(Collective::all_reduce, Algorithm::ring, Protocol::simple, 2)};
   const auto noted = [&] {
     const auto notes = fit_cluster(files, cluster.profile(), "").tuning.provenance.notes;
     return std::find(notes.begin(), notes.end(),
-                     "all_reduce of 8 bytes: too few pairs to judge: fewer than 4 nodes met 3 others") != notes.end();
+                     "all_reduce of 8 bytes: too few pairs to judge: fewer than 4 met 3 others") != notes.end();
   };
   files.front().pairs = {{"n0", "n1", 1000, "all_reduce of 8 bytes"}};
   EXPECT_FALSE(noted()) << "one run on two nodes is no sweep";

@@ -58,6 +58,15 @@ TEST(TuneFitCommand, ErrorsSayWhatIsWrong) {
   expect_in("--output /nowhere/a.json: cannot be written: No such file or directory", nowhere.err);
   EXPECT_EQ(nowhere.out, "") << "before any work";
 
+  const CommandResult over =
+      run_command(fit + samples + "v1.json --cluster ibm-infiniband --output " + samples + "v1.json");
+  EXPECT_EQ(over.exit_code, 64);
+  expect_in("v1.json: is one of the measurements, expected another file", over.err);
+  const CommandResult tuned =
+      run_command(fit + OCTET_SOURCE_DIR "/configs/tuning/aws-p5-efa.json --cluster aws-p5-efa");
+  EXPECT_EQ(tuned.exit_code, 64);
+  expect_in("is a tuning file, expected the output of", tuned.err);
+
   const CommandResult version = run_command(fit + samples + "v2.9-all_reduce_perf.txt --cluster ibm-infiniband");
   EXPECT_EQ(version.exit_code, 64);
   expect_in("give --nccl VERSION", version.err);

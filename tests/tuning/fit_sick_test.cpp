@@ -80,7 +80,7 @@ TEST(Sick, TooFewPairsAreNotJudged) {
   const auto slow_pair = [](int i, int j) { return i == 0 && j == 1 ? 9.0 : 1.0; };
   for (const int nodes : {2, 3}) {
     const SickReport report = find_sick(sweep(nodes, 0.02, 1, slow_pair));
-    EXPECT_EQ(report.unsure, "too few pairs to judge: fewer than 4 nodes met 3 others");
+    EXPECT_EQ(report.unsure, "too few pairs to judge: fewer than 4 met 3 others");
     EXPECT_TRUE(report.nodes.empty() && report.links.empty());
   }
   EXPECT_FALSE(find_sick(sweep(4, 0.02, 1, slow_pair)).links.empty());

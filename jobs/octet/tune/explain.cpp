@@ -1,11 +1,13 @@
 // octet tune explain: what NCCL would choose for one collective, why, and what speed to expect.
 #include <boost/program_options.hpp>
+#include <optional>
 
 #include "jobs/octet/commands.h"
 #include "jobs/octet/tune/explain_output.h"
 #include "jobs/octet/tune/option_values.h"
 #include "jobs/octet/tune/tools.h"
 #include "src/base/error.h"
+#include "src/base/log.h"
 #include "src/base/options/byte_size.h"
 #include "src/cluster/profile.h"
 #include "src/tuning/cost_model/size_text.h"
@@ -24,7 +26,7 @@ constexpr std::string_view usage =
     "takes.\n";
 
 struct Options {
-  std::string collective, size, cluster, nccl = "2.28.9", tuning_file, measured;
+  std::string collective, size, cluster, nccl, tuning_file, measured;
   std::vector<std::string> machine;
   Count nodes, ranks_per_node;
   bool json = false;
@@ -43,16 +45,18 @@ po::options_description describe(Options& o) {
       ("machine", po::value(&o.machine)->composing(),
        "NAME=VALUE, changes one fact of the node; repeatable: generation, cpu, gpus, nics, nvlink-gbs, nic-gbs, "
        "net-latency-us, net-overhead-us, nvls, sharp, ll128, balanced-tree")                                          //
-      ("nccl", po::value(&o.nccl)->default_value(o.nccl), "its version, 2.27 to 2.29")                                //
+      ("nccl", po::value(&o.nccl), "its version, 2.27 to 2.29; default: the tuning file's, else 2.28.9")              //
       ("tuning-file", po::value(&o.tuning_file), "what octet tune fit wrote: its constants, choices and fits count")  //
-      ("measured", po::value(&o.measured), "a measured value to judge: 45us, 1.2ms, or 210GB/s of the bus")           //
+      ("measured", po::value(&o.measured), "a measured value to judge: 45us, 1.2ms, or 80GB/s of the bus")            //
       ("json", po::bool_switch(&o.json), "one JSON object on one line");
   return options;
 }
 
-Question question_of(const Options& o) {
+/// `tuning`: null where there is none.
+Question question_of(const Options& o, const TuningFile* tuning) {
   Question question;
-  question.version = value_of("--nccl", o.nccl, parse_nccl_version);
+  const std::string version = !o.nccl.empty() ? o.nccl : tuning != nullptr ? tuning->nccl : "2.28.9";
+  question.version = value_of("--nccl", version, parse_nccl_version);
   question.constants = default_constants(question.version);
   if (!o.cluster.empty()) question.machine = machine_of(read_profile(o.cluster));
   for (const std::string& assignment : o.machine) set_field(question.machine, assignment);
@@ -67,14 +71,26 @@ std::string source_of(const Options& o) {
   return o.machine.empty() ? base : base + ", changed by --machine";
 }
 
+/// Says so where the file is of another cluster than the one asked for.
+std::string source_of(const TuningFile& tuning, const Options& o) {
+  const std::string text =
+      fmt::format("{}, of cluster {} ({}), NCCL {}", o.tuning_file, tuning.cluster, tuning.fabric, tuning.nccl);
+  if (!o.cluster.empty() && read_profile(o.cluster).name != tuning.cluster) {
+    log::warning("--tuning-file {}, and not of {}: its choices and times need not hold there", text, o.cluster);
+  }
+  return text;
+}
+
 }  // namespace
 
 int run_explain(const std::vector<std::string>& arguments) {
   Options o;
   if (!parse_arguments(arguments, usage, describe(o), "", 0)) return 0;
-  Answer answer{question_of(o), source_of(o), {}, {}};
-  answer.explanation =
-      o.tuning_file.empty() ? explain(answer.question) : explain(answer.question, read_tuning_file(o.tuning_file));
+  std::optional<TuningFile> tuning;
+  if (!o.tuning_file.empty()) tuning = read_tuning_file(o.tuning_file);
+  Answer answer{question_of(o, tuning ? &*tuning : nullptr), source_of(o), {}, {}, {}};
+  if (tuning) answer.tuning_source = source_of(*tuning, o);
+  answer.explanation = tuning ? explain(answer.question, *tuning) : explain(answer.question);
   if (!o.measured.empty()) {
     const Question& asked = answer.question;
     const double us = parse_measured(o.measured, bus_gbs(asked.collective, asked.shape, asked.bytes, 1));

@@ -21,6 +21,7 @@ Json question_json(const Answer& answer) {
           {"ranks_per_node", asked.shape.ranks_per_node},
           {"nccl", to_text(asked.version)},
           {"machine", answer.machine_source},
+          {"tuning", answer.tuning_source.empty() ? Json(nullptr) : Json(answer.tuning_source)},
           {"graphs",
            {{"ring", graph_json(graphs.ring)}, {"tree", graph_json(graphs.tree)}, {"nvls", graph_json(graphs.nvls)}}}};
 }
@@ -42,8 +43,9 @@ Json health_json(const Health& health, bool fitted) {
           {"threshold_gbs", health.threshold_gbs},
           {"threshold_share", healthy_share},
           {"threshold_launch_us", fitted ? 0 : launch_us},
-          {"healthy", health.healthy},
-          {"nearest", alternative_json(health.nearest)}};
+          {"healthy", health.healthy && health.impossible_nic_gbs == 0},
+          {"possible", health.impossible_nic_gbs == 0},
+          {"nearest", health.nearest ? alternative_json(*health.nearest) : Json(nullptr)}};
 }
 
 }  // namespace

@@ -10,6 +10,7 @@ namespace octet::tune {
 struct Answer {
   Question question;
   std::string machine_source;  ///< "cluster NAME", for readers
+  std::string tuning_source;   ///< "FILE, of cluster NAME (roce), NCCL 2.28.9"; empty without
   Explanation explanation;
   std::optional<Health> health;
 };

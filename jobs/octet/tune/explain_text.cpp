@@ -25,6 +25,7 @@ void print_question(const Answer& answer) {
            asked.shape.nodes, asked.shape.ranks_per_node, to_text(asked.version));
   log::out("node: {}: {} GPUs at {:g} GB/s, {} NICs at {:g} GB/s", answer.machine_source, machine.gpus,
            machine.nvlink_gbs, machine.nics, machine.nic_gbs);
+  if (!answer.tuning_source.empty()) log::out("tuning file: {}", answer.tuning_source);
   log::out("channels x GB/s inside/between nodes: rings {}, trees {}, nvls {}", graph_text(graphs.ring),
            graph_text(graphs.tree), graphs.nvls.channels > 0 ? graph_text(graphs.nvls) : "none");
 }
@@ -98,17 +99,26 @@ void print_health(const Answer& answer) {
   const Explanation& told = answer.explanation;
   const bool fitted = told.fit.has_value();
   log::out("\nmeasured: {:.4g} GB/s of the bus, {:.0f} % of the {} {:.4g} GB/s: {}", health.bus_gbs, 100 * health.share,
-           fitted ? "fit's" : "model's", told.bus_gbs, health.healthy ? "healthy" : "NOT healthy");
+           fitted ? "fit's" : "model's", told.bus_gbs,
+           health.impossible_nic_gbs > 0 ? "NOT possible"
+           : health.healthy              ? "healthy"
+                                         : "NOT healthy");
+  if (health.impossible_nic_gbs > 0) {
+    log::out(
+        "  each NIC would carry {:.3g} GB/s and can do {:.3g}: look whether size, nodes and cluster are those that\n"
+        "  were measured, and whether the value is the bus bandwidth and not another",
+        health.impossible_nic_gbs, answer.question.machine.nic_gbs);
+    return;
+  }
   log::out("  healthy from {:.4g} GB/s on: {:g} x that{}", health.threshold_gbs, healthy_share,
            fitted ? ", or within the fits' interval"
                   : fmt::format(", and {:g} us for the launch, which the model leaves out", launch_us));
   if (health.healthy) return;
-  const Alternative& near = health.nearest;
-  if (is(near, told.choice)) {
+  if (!health.nearest || is(*health.nearest, told.choice)) {
     log::out("  no other algorithm explains it: look at the links, the network and what else uses them");
   } else {
     log::out("  nearest to it is what {} would take, {:.4g} us: look whether NCCL_ALGO or NCCL_PROTO is set",
-             name_of_choice(near.algorithm, near.protocol), near.us);
+             name_of_choice(health.nearest->algorithm, health.nearest->protocol), health.nearest->us);
   }
 }
 

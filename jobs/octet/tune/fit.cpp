@@ -4,6 +4,7 @@
 #include <boost/program_options.hpp>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 
 #include "jobs/octet/commands.h"
 #include "jobs/octet/tune/fit_output.h"
@@ -69,14 +70,26 @@ std::vector<BenchmarkFile> read_all(const Options& o) {
   return files;
 }
 
+/// Before any work, and never over a measurement.
+void check_output(const Options& o) {
+  if (o.output.empty()) return;
+  for (const std::string& path : o.files) {
+    std::error_code none;
+    if (std::filesystem::equivalent(path, o.output, none)) {
+      throw usage_error("tuning", "--output {}: is one of the measurements, expected another file", o.output);
+    }
+  }
+  if (!can_replace_file(o.output)) {
+    throw usage_error("tuning", "--output {}: cannot be written: {}", o.output, std::strerror(errno));
+  }
+}
+
 }  // namespace
 
 int run_fit(const std::vector<std::string>& arguments) {
   Options o;
   if (!parse_arguments(arguments, usage, describe(o), "files", -1)) return 0;
-  if (!o.output.empty() && !can_replace_file(o.output)) {
-    throw usage_error("tuning", "--output {}: cannot be written: {}", o.output, std::strerror(errno));
-  }
+  check_output(o);
   const ClusterProfile profile = read_profile(o.cluster);
   ClusterFit fit = fit_cluster(read_all(o), profile, o.nccl);
   Provenance& provenance = fit.tuning.provenance;

@@ -124,18 +124,34 @@ Explanation explain(const Question& question) {
   return told;
 }
 
+namespace {
+
+double impossible_nic_gbs(const Question& question, const Explanation& told, double measured_us) {
+  double least = INFINITY;
+  for (const Alternative& x : told.alternatives) {
+    if (x.us >= 0) least = std::min(least, wire_rate(question, x.algorithm, measured_us).gbs());
+  }
+  return std::isfinite(least) && least > most_nic_share * question.machine.nic_gbs ? least : 0;
+}
+
+std::optional<Alternative> nearest(const Explanation& told, double measured_us) {
+  const auto distance = [&](const Alternative& x) { return x.us < 0 ? INFINITY : std::abs(x.us / measured_us - 1); };
+  const Alternative& best = *std::ranges::min_element(told.alternatives, {}, distance);
+  return distance(best) <= near_share ? std::optional(best) : std::nullopt;
+}
+
+}  // namespace
+
 Health judge(const Question& question, const Explanation& explanation, double measured_us) {
   const auto bus = [&](double us) { return bus_gbs(question.collective, question.shape, question.bytes, us); };
   const double share_us = explanation.choice.us / healthy_share;
   const double limit_us = explanation.fit ? std::max(share_us, explanation.fit->high_us) : share_us + launch_us;
-  const auto distance = [&](const Alternative& x) {
-    return x.us < 0 ? INFINITY : std::abs(std::log(x.us / measured_us));
-  };
   return {.bus_gbs = bus(measured_us),
           .share = explanation.choice.us / measured_us,
           .threshold_gbs = bus(limit_us),
           .healthy = measured_us <= limit_us,
-          .nearest = *std::ranges::min_element(explanation.alternatives, {}, distance)};
+          .impossible_nic_gbs = impossible_nic_gbs(question, explanation, measured_us),
+          .nearest = nearest(explanation, measured_us)};
 }
 
 }  // namespace octet

@@ -85,8 +85,16 @@ struct Health {
   double share = 0;          ///< of what the model says
   double threshold_gbs = 0;  ///< that a healthy machine reaches
   bool healthy = false;
-  Alternative nearest;  ///< whose prediction is nearest to the measured value
+  /// GB/s that each NIC would have carried by the algorithm that needs least of it, where that is more than
+  /// `most_nic_share` of what a NIC can: the value is not of this collective, size and machine. Else 0.
+  double impossible_nic_gbs = 0;
+  /// The prediction nearest to the measured value, where one is within `near_share` of it.
+  std::optional<Alternative> nearest;
 };
+
+/// NCCL takes a NIC of 400 Gb/s for 48 GB/s, not 50.
+inline constexpr double most_nic_share = 1.1;
+inline constexpr double near_share = 0.25;
 
 Health judge(const Question& question, const Explanation& explanation, double measured_us);
 

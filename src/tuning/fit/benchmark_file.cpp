@@ -23,6 +23,9 @@ BenchmarkFile read_measurements(const std::string& path, const ReadOptions& opti
   const std::string text = whole_file(path);
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string::npos) throw usage_error("tuning", "{}: the file is empty", path);
+  if (text[first] == '{' && text.find("\"octet_tuning\"") != std::string::npos) {
+    throw usage_error("tuning", "{}: is a tuning file, expected the output of nccl-tests or octet-commbench", path);
+  }
   BenchmarkFile file = text[first] != '{' ? read_nccl_tests_text(path, text, options)
                        : text.find("\"octet_commbench\"") != std::string::npos
                            ? read_commbench_json(path, text, options)

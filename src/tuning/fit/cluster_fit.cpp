@@ -116,7 +116,13 @@ ClusterFit fit_cluster(const std::vector<BenchmarkFile>& files, const ClusterPro
   tuning.nccl = to_text(version);
   std::vector<Measurement> rows;
   std::vector<std::string>& notes = tuning.provenance.notes;
+  std::map<std::string, std::string> seen;  // by content
   for (const BenchmarkFile& file : files) {
+    const auto [first, is_new] = seen.emplace(file.hash, file.path);
+    if (!is_new && !file.hash.empty()) {
+      notes.push_back(fmt::format("{}: has the content of {}, and counts once", file.path, first->second));
+      continue;
+    }
     const std::vector<Measurement> usable = rows_of(file, notes);
     tuning.provenance.measurements.push_back(
         {.file = file.path, .rows = static_cast<std::int64_t>(usable.size()), .hash = file.hash});

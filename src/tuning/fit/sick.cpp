@@ -50,11 +50,8 @@ SickReport find_sick(const std::vector<PairTime>& pairs) {
   const Sweep sweep = sweep_of(pairs);
   const PairFindings found = find_slow_parts(sweep.times, least_slowdown);
   SickReport report;
-  if (!found.judged) {
-    report.unsure = fmt::format("{}: fewer than {} nodes met {} others", too_few_pairs, least_nodes_to_judge,
-                                PairEffects::least_partners);
-    return report;
-  }
+  report.unsure = found.unjudged;
+  if (!report.unsure.empty()) return report;
   report.threshold = found.threshold;
   for (const SlowPart& part : found.slow) {
     if (part.kind == SlowPart::Kind::link) {
