@@ -32,7 +32,7 @@ case $table in
     ;;
   rounding) variants=(bf16_reordered "--precision bf16 --train.micro_batch 4") ;;  # bf16, sums in another order
   accumulators)  # the emulation is slow: the beginning of a run, with a schedule of its own
-    short='--train.steps 100 --train.validate_every 20 --schedule.warmup_steps 10 --schedule.decay_steps 40 --checkpoint.interval 10'
+    short='--train.steps 100 --train.validate_every 50 --schedule.warmup_steps 10 --schedule.decay_steps 40 --checkpoint.interval 10'
     variants=(short-bf16 "--precision bf16 $short")
     for sums in fp32 hopper hopper_fast hopper_slow; do
       variants+=("sums-$sums" "--precision float8 --float8.accumulate $sums $short")
