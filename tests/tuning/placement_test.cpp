@@ -215,6 +215,32 @@ TEST(PlacementCommand, ATopologyGivesTheLeavesThatAProfileDoesNotKnow) {
   expect_in("network.oversubscription = 4: needs network.leaf_nodes", without.err);
 }
 
+/// The commands with arguments that a page of docs/ has between backticks or after a $, for a cluster that there is.
+std::vector<std::string> placement_commands(const std::string& page) {
+  std::ifstream in(OCTET_SOURCE_DIR "/docs/" + page);
+  const std::string text(std::istreambuf_iterator<char>(in), {}), start = "octet tune placement --";
+  std::vector<std::string> commands;
+  for (std::size_t at = text.find(start); at != std::string::npos; at = text.find(start, at + 1)) {
+    const std::string command = text.substr(at, text.find_first_of("`\n", at) - at);
+    const std::size_t name = command.find(" NAME ");
+    commands.push_back(name == std::string::npos ? command
+                                                 : std::string(command).replace(name, 6, " dgx-h100-infiniband "));
+  }
+  return commands;
+}
+
+TEST(PlacementCommand, CommandsOfThePagesWork) {
+  for (const std::string page :
+       {"tuning.md", "tuning/contention.md", "tuning/custom.md", "tuning/infiniband.md", "tuning/roce.md"}) {
+    const std::vector<std::string> commands = placement_commands(page);
+    EXPECT_FALSE(commands.empty()) << page;
+    for (const std::string& command : commands) {
+      const CommandResult r = run_command(OCTET_BIN_DIR "/" + command + " --most-blocks 1 --order topology --json");
+      EXPECT_EQ(r.exit_code, 0) << page << ": " << command << "\n" << r.all();
+    }
+  }
+}
+
 TEST(PlacementCommand, MistakesAreNamed) {
   const std::string job = placement + "--cluster dgx-h100-infiniband --size 1M ";
   for (const auto& [options, part] : std::vector<std::pair<std::string, std::string>>{
