@@ -55,7 +55,8 @@ const FileSystem* ClusterProfile::file_system_of(const std::string& path) const 
 }
 
 ClusterProfile read_profile(const std::string& cluster,
-                            const std::vector<std::pair<std::string, std::string>>& overrides) {
+                            const std::vector<std::pair<std::string, std::string>>& overrides,
+                            std::int64_t leaf_nodes) {
   const std::string path = find_profile(cluster);
   ClusterProfile profile;
   Schema schema;
@@ -64,6 +65,7 @@ ClusterProfile read_profile(const std::string& cluster,
   for (const auto& [key, value] : overrides) apply_override(schema, key, value);
   schema.check_required(path, false);
   profile.name = fs::path(path).stem();
+  if (profile.network.leaf_nodes == 0) profile.network.leaf_nodes = leaf_nodes;
   validate(profile, schema.origins());
   return profile;
 }

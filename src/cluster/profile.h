@@ -125,9 +125,11 @@ void validate(const ClusterProfile& profile, const Origins& origins);
 
 /// Reads and validates a profile. `cluster` is a name under configs/clusters (share_folder.h) or the path of a YAML
 /// file; `overrides` are pairs of key and text, as from a command line. Usage errors name file, line and key with the
-/// nearest known key, and list the clusters where the name is unknown.
+/// nearest known key, and list the clusters where the name is unknown. `leaf_nodes`, as found elsewhere, stands in for
+/// network.leaf_nodes where the profile does not know it.
 ClusterProfile read_profile(const std::string& cluster,
-                            const std::vector<std::pair<std::string, std::string>>& overrides = {});
+                            const std::vector<std::pair<std::string, std::string>>& overrides = {},
+                            std::int64_t leaf_nodes = 0);
 
 /// The whole profile as YAML text, which reads back to the same profile.
 std::string to_yaml(ClusterProfile profile);

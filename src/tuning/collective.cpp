@@ -29,12 +29,16 @@ std::string plain(std::string_view text) {
 template <class Enum>
 Enum parse(std::string_view what, std::string_view text, std::span<const std::string_view> names) {
   for (std::size_t i = 0; i < names.size(); ++i) {
-    if (plain(names[i]) == plain(text)) return static_cast<Enum>(i);
+    if (same_name(names[i], text)) return static_cast<Enum>(i);
   }
   throw usage_error("tuning", "unknown {} \"{}\"; expected {}", what, text, fmt::join(names, ", "));
 }
 
 }  // namespace
+
+bool same_name(std::string_view a, std::string_view b) {
+  return plain(a) == plain(b);
+}
 
 std::string_view name_of(Collective collective) {
   return collectives.at(static_cast<std::size_t>(collective));

@@ -32,7 +32,9 @@ struct CommShape {
 std::string_view name_of(Collective collective);
 std::string_view name_of(Algorithm algorithm);
 std::string_view name_of(Protocol protocol);
-/// Throw a usage error that lists the known names. Case, `_` and `-` do not count: `AllReduce`, `NVLSTree`.
+/// Whether two names are the same; case, `_` and `-` do not count: `AllReduce`, `NVLSTree`.
+bool same_name(std::string_view a, std::string_view b);
+/// Throw a usage error that lists the known names, which same_name() finds.
 Collective parse_collective(std::string_view text);
 Algorithm parse_algorithm(std::string_view text);
 Protocol parse_protocol(std::string_view text);

@@ -283,7 +283,8 @@ TEST(Contention, WhatIsNotSimulatedIsRefused) {
   std::vector<NodePlace> nodes = numbered_nodes(shape, 2);
   Workload w = gather(1e6);
   w.collective = Collective::broadcast;
-  expect_refused("broadcast is not simulated", [&] { traffic_of(shape, nodes, w); });
+  expect_refused("collective \"broadcast\" is not simulated; expected all_gather, reduce_scatter, all_reduce",
+                 [&] { traffic_of(shape, nodes, w); });
   w = gather(1e6);
   w.algorithm = Algorithm::tree;
   expect_refused("all_gather by tree is not simulated", [&] { traffic_of(shape, nodes, w); });

@@ -137,7 +137,8 @@ TEST(PlacementCommand, ATableAndAnObject) {
   ASSERT_EQ(json.exit_code, 0) << json.all();
   const auto report = nlohmann::json::parse(json.out);
   const auto& rows = report.at("placements");
-  EXPECT_EQ(rows.front().at("slow_down"), 1.0);
+  EXPECT_NEAR(rows.front().at("slow_down"), 1, 0.01);
+  EXPECT_EQ(rows.front().at("over_best"), 1.0);
   EXPECT_GT(rows.back().at("slow_down"), 1.2) << "a random order crosses often";
   EXPECT_EQ(report.at("bytes"), 256 << 20);
   EXPECT_FALSE(rows.back().at("most_loaded_link").at("flows").empty());
@@ -150,7 +151,7 @@ TEST(PlacementCommand, ListsLeavesAndLostRails) {
       << "SwitchName=a Level=0 Nodes=x[1,3,5,7]\nSwitchName=b Level=0 Nodes=x[2,4,6,8]\n";
   const CommandResult r = run_command(placement +
                                       "--cluster dgx-h100-infiniband --set network.leaf_nodes=4 --set "
-                                      "network.oversubscription=4 --node-list 'x[1-8]' --node-list 'x[1,3,5,7]' --size "
+                                      "network.oversubscription=4 --node-list 'x[1-4]' --node-list 'x[1,3,5,7]' --size "
                                       "64M --tp 8 --lost-rails 1@x2 --order slurm --order topology --json --topology " +
                                       (folder / "topology").string());
   std::filesystem::remove_all(folder);
@@ -161,7 +162,83 @@ TEST(PlacementCommand, ListsLeavesAndLostRails) {
   EXPECT_EQ(rows[0].at("nodes"), "x[1,3,5,7]");
   EXPECT_EQ(rows[1].at("order"), "topology");
   EXPECT_EQ(rows[2].at("order"), "slurm");
-  EXPECT_EQ(rows[2].at("leaf_crossings"), 8);
+  EXPECT_EQ(rows[2].at("leaf_crossings"), 4);
+  EXPECT_NEAR(rows[0].at("slow_down"), 1, 0.01) << "one leaf, all cards";
+  EXPECT_NEAR(rows[1].at("slow_down"), 2, 0.05) << "two groups share a card of x2";
+}
+
+TEST(PlacementCommand, WhatEveryRowSharesIsASlowDownToo) {
+  const std::string job = placement + "--cluster dgx-h100-infiniband --size 1G --tp 8 --lost-rails 2@n5 --json ";
+  for (const std::string nodes : {"--nodes 64", "--node-list 'n[1-8]'"}) {
+    const CommandResult r = run_command(job + nodes);
+    ASSERT_EQ(r.exit_code, 0) << r.all();
+    const auto report = nlohmann::json::parse(r.out);
+    for (const auto& row : report.at("placements")) {
+      EXPECT_NEAR(row.at("slow_down"), 2, 0.05) << row;
+      EXPECT_NEAR(row.at("over_best"), 1, 0.01) << row;
+      EXPECT_NEAR(row.at("time_us").get<double>() / report.at("healthy_us").get<double>(), row.at("slow_down"), 1e-9);
+    }
+  }
+}
+
+TEST(PlacementCommand, UnknownLeavesAreNotCounted) {
+  const std::string job = placement + "--cluster ibm-roce --nodes 4 --size 64M --tp 8 ";
+  const CommandResult table = run_command(job);
+  ASSERT_EQ(table.exit_code, 0) << table.all();
+  expect_in("leaves not known (network.leaf_nodes, --topology FILE): taken as one", table.out);
+  expect_in("     ?          ?", table.out);
+  const CommandResult json = run_command(job + "--json");
+  ASSERT_EQ(json.exit_code, 0) << json.all();
+  const auto row = nlohmann::json::parse(json.out).at("placements").front();
+  EXPECT_TRUE(row.at("leaves").is_null()) << row;
+  EXPECT_TRUE(row.at("leaf_crossings").is_null()) << row;
+}
+
+TEST(PlacementCommand, ATopologyGivesTheLeavesThatAProfileDoesNotKnow) {
+  const auto file = std::filesystem::path(::testing::TempDir()) / ("leaves" + std::to_string(getpid()));
+  std::ofstream(file) << "SwitchName=a Level=0 Nodes=x[1-8]\nSwitchName=b Level=0 Nodes=x[9-14]\n";
+  const std::string job = placement +
+                          "--cluster ibm-roce --set network.oversubscription=4 --node-list 'x[1,9,2,10,3,11,4,12]' "
+                          "--size 64M --tp 8 --order slurm ";
+  const CommandResult json = run_command(job + "--json --topology " + file.string());
+  const CommandResult table = run_command(job + "--topology " + file.string());
+  std::filesystem::remove(file);
+  ASSERT_EQ(json.exit_code, 0) << json.all();
+  const auto row = nlohmann::json::parse(json.out).at("placements").front();
+  EXPECT_EQ(row.at("leaves"), 2);
+  EXPECT_EQ(row.at("leaf_crossings"), 8);
+  // Four flows of 48 GB/s on a rail's way up of 8 x 50 / 4 GB/s.
+  EXPECT_NEAR(row.at("slow_down"), 4 * 48.0 / 100, 0.1);
+  expect_in("leaves of 8 nodes, 4:1", table.out);
+  const CommandResult without = run_command(job);
+  EXPECT_EQ(without.exit_code, 64);
+  expect_in("network.oversubscription = 4: needs network.leaf_nodes", without.err);
+}
+
+/// The commands with arguments that a page of docs/ has between backticks or after a $, for a cluster that there is.
+std::vector<std::string> placement_commands(const std::string& page) {
+  std::ifstream in(OCTET_SOURCE_DIR "/docs/" + page);
+  const std::string text(std::istreambuf_iterator<char>(in), {}), start = "octet tune placement --";
+  std::vector<std::string> commands;
+  for (std::size_t at = text.find(start); at != std::string::npos; at = text.find(start, at + 1)) {
+    const std::string command = text.substr(at, text.find_first_of("`\n", at) - at);
+    const std::size_t name = command.find(" NAME ");
+    commands.push_back(name == std::string::npos ? command
+                                                 : std::string(command).replace(name, 6, " dgx-h100-infiniband "));
+  }
+  return commands;
+}
+
+TEST(PlacementCommand, CommandsOfThePagesWork) {
+  for (const std::string page :
+       {"tuning.md", "tuning/contention.md", "tuning/custom.md", "tuning/infiniband.md", "tuning/roce.md"}) {
+    const std::vector<std::string> commands = placement_commands(page);
+    EXPECT_FALSE(commands.empty()) << page;
+    for (const std::string& command : commands) {
+      const CommandResult r = run_command(OCTET_BIN_DIR "/" + command + " --most-blocks 1 --order topology --json");
+      EXPECT_EQ(r.exit_code, 0) << page << ": " << command << "\n" << r.all();
+    }
+  }
 }
 
 TEST(PlacementCommand, MistakesAreNamed) {
@@ -170,7 +247,10 @@ TEST(PlacementCommand, MistakesAreNamed) {
            {"", "expected one of --nodes and --node-list"},
            {"--nodes 4 --node-list n1", "expected one of --nodes and --node-list"},
            {"--nodes 400", "a job of 400 nodes on a cluster of 127"},
-           {"--nodes 4 --collective broadcast", "broadcast is not simulated"},
+           {"--nodes 4 --collective broadcast",
+            "collective \"broadcast\" is not simulated; expected all_gather, reduce_scatter, all_reduce "
+            "(--collective)"},
+           {"--nodes 4 --collective all_to_all", "expected all_gather, reduce_scatter, all_reduce (--collective)"},
            {"--nodes 4 --order best", "unknown order \"best\""},
            {"--nodes 4 --lost-rails n5", "expected COUNT@HOST"},
            {"--nodes 4 --lost-rails 1@m5", "no placement has a node m5"},
@@ -180,10 +260,12 @@ TEST(PlacementCommand, MistakesAreNamed) {
            {"--nodes 4 --tp 0", "--tp = \"0\": expected a whole number"},
            {"--nodes 4 --dp-replicate -1", "--dp-replicate = \"-1\": expected a whole number"},
            {"--nodes 4 --seed -1", "--seed is -1"},
-           {"--nodes 4 --algo rings", "nvls_tree, pat (--algo)"},
+           {"--nodes 4 --algo rings", "is not simulated; expected ring, tree (--algo)"},
            {"--nodes 4 --tp 3", "does not divide 32 ranks"},
            {"--nodes 4 --dimension rows", "unknown dimension \"rows\""},
            {"--node-list n1,n1", "host n1 is there twice"},
+           {"--node-list 'n[1-4]' --node-list 'n[1-3]'",
+            "--node-list n[1-4] has 4 nodes and --node-list n[1-3] has 3; expected lists of one length"},
            {"--nodes 4 --topology /nowhere", "/nowhere"}}) {
     const CommandResult r = run_command(job + options);
     EXPECT_EQ(r.exit_code, 64) << options << "\n" << r.all();

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "src/cluster/profile.h"
 #include "src/tuning/topology/compare.h"
 #include "src/tuning/topology/graph_dump.h"
@@ -151,6 +153,28 @@ TEST(Graphs, ErrorsNameFileLineAndAttribute) {
   expect_in("g.xml:2: <graph> speedintra = \"fast\": expected a number",
             refusal(with(text, "speedintra=\"48\"", "speedintra=\"fast\"")));
   expect_in("begins with <system>, expected <graphs>", refusal(topology_text("dgx-h100.xml")));
+}
+
+TEST(Graphs, AreDrawnAsTheyRun) {
+  const auto drawn = [](int pattern, const std::string& card, const std::string& gpus) {
+    const std::string text = "<graphs version=\"1\"><graph id=\"0\" pattern=\"" + std::to_string(pattern) +
+                             "\" crossnic=\"1\" nchannels=\"1\" speedintra=\"20\" speedinter=\"20\" "
+                             "typeintra=\"NVL\" typeinter=\"PIX\" samechannels=\"1\"><channel>" +
+                             (card.empty() ? "" : "<net dev=\"0\"/>") + gpus +
+                             (card.empty() ? "" : "<net dev=\"" + card + "\"/>") + "</channel></graph></graphs>";
+    const std::string svg = to_svg(parse_graphs(text, "g.xml"), {});
+    const auto count = [&](const std::string& part) {
+      int found = 0;
+      for (std::size_t at = svg.find(part); at != std::string::npos; at = svg.find(part, at + 1)) ++found;
+      return found;
+    };
+    return std::array{count("<g class=\"nic\">"), count("<line class=\"net\""), count("<line class=\"nvlink\"")};
+  };
+  const std::string three = "<gpu dev=\"0\"/><gpu dev=\"1\"/><gpu dev=\"2\"/>";
+  EXPECT_EQ(drawn(4, "0", three), (std::array{2, 2, 2})) << "a ring between cards";
+  EXPECT_EQ(drawn(4, "", three), (std::array{0, 0, 5})) << "a ring of one node closes, below its boxes";
+  EXPECT_EQ(drawn(3, "0", three), (std::array{1, 1, 2})) << "a tree leaves from its first GPU";
+  EXPECT_EQ(drawn(2, "1", three), (std::array{2, 4, 2})) << "a split tree from its second";
 }
 
 TEST(Graphs, OfAHealthyNodeAreHealthy) {

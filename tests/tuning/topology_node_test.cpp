@@ -239,6 +239,32 @@ TEST(TopologyCommand, ExitCodesAndFiles) {
   expect_in("\"check\":\"topology.locality\"", json.out);
 }
 
+TEST(TopologyCommand, GraphsAreDrawn) {
+  const TempFolder folder;
+  const std::string drawn = folder / "graphs.svg";
+  EXPECT_EQ(run_command(tool + "--graph " + fixtures + "graph-8x400.xml --svg " + drawn).exit_code, 0);
+  const std::string good = read_bytes(drawn);
+  XmlFile(good, drawn).root("svg");
+  EXPECT_EQ(good.find("http", good.find("<style>")), std::string::npos) << "nothing from outside";
+  expect_in(">ring: 8 channels of 48 GB/s over NVL, 48 GB/s over PXN to the cards<", good);
+  EXPECT_EQ(count(good, "class=\"bad\"") + count(good, "class=\"warn\""), 0U);
+  EXPECT_EQ(run_command(tool + "--graph " + fixtures + "graph-sick.xml --svg " + drawn).exit_code, 76);
+  const std::string sick = read_bytes(drawn);
+  XmlFile(sick, drawn).root("svg");
+  EXPECT_GT(count(sick, "class=\"bad\""), 0U);
+  expect_in(">graph.ring.path: SYS to the cards, expected PIX or PXB<", sick);
+  expect_in(">net 5<", sick);  // a ring that leaves by another card
+}
+
+TEST(TopologyCommand, AGraphDumpGivenAsATopologyIsNamed) {
+  const std::string graph = fixtures + "graph-8x400.xml", node = fixtures + "dgx-h100.xml";
+  for (const std::string& arguments : {graph, node + " --compare " + graph}) {
+    const CommandResult r = run_command(tool + arguments);
+    EXPECT_EQ(r.exit_code, 64) << r.all();
+    expect_in("begins with <graphs>, expected a topology (<system>); for graphs: --graph " + graph, r.err);
+  }
+}
+
 TEST(TopologyCommand, NodesAndNetworks) {
   const TwoNodes machine;
   const CommandResult node = run_command(tool + "--node --root " + machine.path());
@@ -267,7 +293,6 @@ TEST(TopologyCommand, OptionsThatDoNotGoTogetherAreRefused) {
                                           "--cluster ibm-roce --xml a",
                                           "--root / " + file,
                                           "--cluster ibm-roce --json",
-                                          "--svg a --graph " + fixtures + "graph-8x400.xml",
                                           fixtures + "no.xml",
                                           file + " --graph " + file};
   for (const std::string& arguments : wrong) {

@@ -6,17 +6,15 @@
 
 #include "jobs/octet/commands.h"
 #include "jobs/octet/tune/option_values.h"
+#include "jobs/octet/tune/placement_nodes.h"
 #include "jobs/octet/tune/placement_table.h"
 #include "jobs/octet/tune/tools.h"
 #include "src/base/error.h"
 #include "src/base/log.h"
 #include "src/base/options/byte_size.h"
-#include "src/base/options/text.h"
 #include "src/base/progress.h"
-#include "src/cluster/host_list.h"
 #include "src/cluster/profile.h"
 #include "src/cluster/slurm_topology.h"
-#include "src/report/text_file.h"
 
 namespace octet::tune {
 namespace po = boost::program_options;
@@ -34,6 +32,7 @@ constexpr std::string_view usage =
     "end of the cluster), spread (over all leaves). The cluster's nodes are those of --topology, or n1, n2, ..., leaf "
     "by\n"
     "leaf. With --node-list they are given; without --topology the last number in a name tells the leaf.\n\n"
+    "slow-down: against as many nodes with all their cards on one leaf, where no link between nodes is shared.\n\n"
     "Example, a 2:1 oversubscribed cluster and a node without two of its cards:\n"
     "  octet tune placement --cluster dgx-h100-infiniband --set network.oversubscription=2 --nodes 64 \\\n"
     "      --collective all_gather --size 1G --tp 8 --lost-rails 2@n5\n";
@@ -57,7 +56,7 @@ std::optional<Options> parse(const std::vector<std::string>& arguments) {
       ("nodes", po::value(&o.nodes), "nodes of the job")                                                              //
       ("node-list", po::value(&o.node_lists)->composing(),
        "the job's nodes, as Slurm lists them: n[1-8,40]; "
-       "several lists are compared")                                                            //
+       "several lists of one length are compared")                                              //
       ("topology", po::value(&o.topology), "what `scontrol show topology` printed, in a file")  //
       ("collective", po::value(&o.collective)->default_value(o.collective),
        "all_gather, reduce_scatter, all_reduce")                                                                     //
@@ -86,20 +85,25 @@ std::optional<Options> parse(const std::vector<std::string>& arguments) {
   return o;
 }
 
-ClusterProfile profile_of(const Options& o) {
+/// Without leaves of its own the profile has those of the topology: a switch is as large as the largest of them.
+ClusterProfile profile_of(const Options& o, const SlurmTopology* topology) {
   std::vector<std::pair<std::string, std::string>> overrides;
   for (const std::string& assignment : o.set) {
     const std::size_t equals = assignment.find('=');
     if (equals == std::string::npos) throw usage_error("octet", "--set {}: expected KEY=VALUE", assignment);
     overrides.emplace_back(assignment.substr(0, equals), assignment.substr(equals + 1));
   }
-  return read_profile(o.cluster, overrides);
+  std::size_t leaf_nodes = 0;
+  if (topology != nullptr) {
+    for (const SlurmTopology::Leaf& leaf : topology->leaves) leaf_nodes = std::max(leaf_nodes, leaf.hosts.size());
+  }
+  return read_profile(o.cluster, overrides, static_cast<std::int64_t>(leaf_nodes));
 }
 
 Workload workload_of(const Options& o) {
   Workload w;
-  w.collective = value_of("--collective", o.collective, parse_collective);
-  w.algorithm = value_of("--algo", o.algorithm, parse_algorithm);
+  w.collective = value_of("--collective", o.collective, parse_simulated_collective);
+  w.algorithm = value_of("--algo", o.algorithm, parse_simulated_algorithm);
   w.bytes = parse_bytes(o.size, "--size");
   w.mesh = {.dp_replicate = o.dp_replicate, .tp = o.tp};
   const bool replicas = w.collective == Collective::all_reduce && o.dp_replicate > 1;
@@ -107,69 +111,6 @@ Workload workload_of(const Options& o) {
                 : replicas           ? Dimension::dp_replicate
                                      : Dimension::dp_shard;
   return w;
-}
-
-/// All nodes that the job's may be of. Of a profile without a number of nodes: enough for two pods, or four jobs.
-std::vector<NodePlace> cluster_nodes(const Options& o, const ClusterProfile& profile, const FlowNetwork& shape) {
-  if (!o.topology.empty()) {
-    std::vector<NodePlace> nodes = nodes_of(shape, parse_topology(read_text_file(o.topology)));
-    if (nodes.empty()) {
-      throw usage_error("octet", "{}: found no leaf or block, expected what scontrol show topology prints", o.topology);
-    }
-    return nodes;
-  }
-  if (profile.nodes.count > 0) return numbered_nodes(shape, static_cast<int>(profile.nodes.count));
-  return numbered_nodes(shape, std::max(4 * o.nodes, 2 * shape.pod_nodes));
-}
-
-/// The places of the listed hosts.
-std::vector<NodePlace> places_of(const std::string& list, const std::vector<NodePlace>* cluster,
-                                 const FlowNetwork& shape) {
-  const std::vector<std::string> hosts = expand_hosts(list);
-  if (cluster == nullptr) return nodes_by_number(shape, hosts);
-  std::vector<NodePlace> out;
-  for (const std::string& host : hosts) {
-    const auto found = std::ranges::find(*cluster, host, &NodePlace::host);
-    if (found == cluster->end()) throw usage_error("octet", "--node-list {}: host {} is not in --topology", list, host);
-    out.push_back(*found);
-  }
-  return out;
-}
-
-std::vector<NodeSet> sets_of(const Options& o, const ClusterProfile& profile, const FlowNetwork& shape) {
-  if (o.nodes > 0) return node_sets(cluster_nodes(o, profile, shape), o.nodes);
-  std::vector<NodePlace> cluster;
-  if (!o.topology.empty()) cluster = cluster_nodes(o, profile, shape);
-  std::vector<NodeSet> sets;
-  for (const std::string& list : o.node_lists) {
-    sets.push_back({list, places_of(list, o.topology.empty() ? nullptr : &cluster, shape)});
-    std::vector<std::string> names;
-    for (const NodePlace& node : sets.back().nodes) names.push_back(node.host);
-    std::ranges::sort(names);
-    const auto twice = std::ranges::adjacent_find(names);
-    if (names.empty()) throw usage_error("octet", "--node-list \"{}\": expected hosts", list);
-    if (twice != names.end()) throw usage_error("octet", "--node-list {}: host {} is there twice", list, *twice);
-  }
-  return sets;
-}
-
-/// "2@n5" takes two cards of n5 away, in every set that has it.
-void lose(const std::string& text, std::vector<NodeSet>& sets) {
-  const std::size_t at = text.find('@');
-  std::int64_t count = 0;
-  if (at == std::string::npos || !octet::parse(text.substr(0, at), count) || count < 1 || count > 64) {
-    throw usage_error("octet", "--lost-rails {}: expected COUNT@HOST, such as 2@n5", text);
-  }
-  const std::string host = text.substr(at + 1);
-  bool found = false;
-  for (NodeSet& set : sets) {
-    for (NodePlace& node : set.nodes) {
-      if (node.host != host) continue;
-      node.lost_cards = static_cast<int>(count);
-      found = true;
-    }
-  }
-  if (!found) throw usage_error("octet", "--lost-rails {}: no placement has a node {}", text, host);
 }
 
 std::vector<RankOrder> orders_of(const Options& o) {
@@ -193,13 +134,17 @@ PlacementCost cost_with_progress(const FlowNetwork& shape, const Placement& plac
 int run_placement(const std::vector<std::string>& arguments) {
   const auto o = parse(arguments);
   if (!o) return 0;
-  const ClusterProfile profile = profile_of(*o);
+  const std::optional<SlurmTopology> file = read_slurm_topology(o->topology);
+  const SlurmTopology* topology = file ? &*file : nullptr;
+  const ClusterProfile profile = profile_of(*o, topology);
   const FlowNetwork shape = shape_of(profile);
   const Workload workload = workload_of(*o);
-  std::vector<NodeSet> sets = sets_of(*o, profile, shape);
-  for (const std::string& lost : o->lost) lose(lost, sets);
+  const std::vector<NodeSet> sets =
+      chosen_sets({.nodes = o->nodes, .lists = o->node_lists, .lost = o->lost}, topology, profile, shape);
 
-  PlacementReport report{.cluster = profile.name, .shape = shape, .workload = workload, .rows = {}};
+  const Placement healthy{"healthy", "one leaf", uncontended(sets.front().nodes)};
+  PlacementReport report{.cluster = profile.name, .shape = shape, .workload = workload, .healthy_us = 0, .rows = {}};
+  report.healthy_us = cost_with_progress(uncontended(shape), healthy, workload, o->most_blocks).simulation.us;
   for (const Placement& placement : placements(sets, orders_of(*o), o->seed)) {
     report.rows.push_back({placement, cost_with_progress(shape, placement, workload, o->most_blocks)});
   }

@@ -44,12 +44,14 @@ std::string groups_text(const PlacementReport& report) {
 
 std::string network_text(const FlowNetwork& s) {
   std::string text = fmt::format("{} cards of {:.0f} GB/s a node", s.cards, s.card_gbs);
+  if (s.leaf_nodes == 0) text += ", leaves not known (network.leaf_nodes, --topology FILE): taken as one";
   if (s.leaf_nodes > 0) text += fmt::format(", leaves of {} nodes, {:g}:1", s.leaf_nodes, s.oversubscription);
   if (s.pod_nodes > 0) text += fmt::format(", pods of {} nodes, {:g}:1", s.pod_nodes, s.pod_oversubscription);
   return text + (s.rails ? ", a leaf a rail" : "");
 }
 
-nlohmann::json json_of(const PlacementRow& row, double best_us) {
+nlohmann::json json_of(const PlacementRow& row, const PlacementReport& report, double best_us) {
+  const bool leaves_known = report.shape.leaf_nodes > 0;
   const PlacementCost& cost = row.cost;
   std::vector<std::string> hosts;
   for (const NodePlace& node : row.placement.nodes) hosts.push_back(node.host);
@@ -58,11 +60,12 @@ nlohmann::json json_of(const PlacementRow& row, double best_us) {
   return {{"nodes", row.placement.name},
           {"order", row.placement.order},
           {"hosts", compress_hosts(hosts)},
-          {"leaves", cost.leaves},
-          {"leaf_crossings", cost.crossings},
+          {"leaves", leaves_known ? nlohmann::json(cost.leaves) : nullptr},
+          {"leaf_crossings", leaves_known ? nlohmann::json(cost.crossings) : nullptr},
           {"time_us", cost.simulation.us},
           {"busbw_gbs", cost.bus_gbs},
-          {"slow_down", cost.simulation.us / best_us},
+          {"slow_down", cost.simulation.us / report.healthy_us},
+          {"over_best", cost.simulation.us / best_us},
           {"steps", cost.simulation.steps},
           {"simulated_steps", cost.simulation.simulated_steps},
           {"most_loaded_link",
@@ -83,19 +86,25 @@ std::string to_text(const PlacementReport& report) {
   }
   text += fmt::format("{:<{}}  {:<{}}  leaves  crossings    time us  bus GB/s  slow-down  most loaded link\n", "nodes",
                       nodes, "order", order);
-  const double best_us = rows.front().cost.simulation.us;
+  const bool leaves_known = report.shape.leaf_nodes > 0;
   bool is_cut = false;
   for (const PlacementRow& row : rows) {
     const PlacementCost& c = row.cost;
+    const std::string leaves = leaves_known ? std::to_string(c.leaves) : "?";
+    const std::string crossings = leaves_known ? std::to_string(c.crossings) : "?";
     text += fmt::format("{:<{}}  {:<{}}  {:>6}  {:>9}  {:>9.1f}  {:>8.1f}  {:>9.2f}  {}\n", row.placement.name, nodes,
-                        row.placement.order, order, c.leaves, c.crossings, c.simulation.us, c.bus_gbs,
-                        c.simulation.us / best_us, link_text(c));
+                        row.placement.order, order, leaves, crossings, c.simulation.us, c.bus_gbs,
+                        c.simulation.us / report.healthy_us, link_text(c));
     is_cut = is_cut || c.simulation.simulated_steps < c.simulation.steps;
   }
+  text += fmt::format(
+      "\nslow-down: against {:.1f} us, what as many nodes take with all their cards and no link between nodes "
+      "shared.\n",
+      report.healthy_us);
   if (is_cut) {
     const Simulation& s = rows.front().cost.simulation;
     text += fmt::format(
-        "\nsimulated: the first {} of {} steps; the others are taken to go on like the second half of "
+        "simulated: the first {} of {} steps; the others are taken to go on like the second half of "
         "these (--most-blocks).\n",
         s.simulated_steps, s.steps);
   }
@@ -107,15 +116,11 @@ std::string to_json(const PlacementReport& report) {
   const Workload& w = report.workload;
   const std::vector<PlacementRow> rows = quickest_first(report);
   nlohmann::json placements = nlohmann::json::array();
-  for (const PlacementRow& row : rows) placements.push_back(json_of(row, rows.front().cost.simulation.us));
-  const nlohmann::json object = {{"cluster", report.cluster},
-                                 {"collective", name_of(w.collective)},
-                                 {"algorithm", name_of(w.algorithm)},
-                                 {"bytes", w.bytes},
-                                 {"dimension", name_of(w.dimension)},
-                                 {"dp_replicate", w.mesh.dp_replicate},
-                                 {"tp", w.mesh.tp},
-                                 {"placements", placements}};
+  for (const PlacementRow& row : rows) placements.push_back(json_of(row, report, rows.front().cost.simulation.us));
+  const nlohmann::json object = {
+      {"cluster", report.cluster}, {"collective", name_of(w.collective)}, {"algorithm", name_of(w.algorithm)},
+      {"bytes", w.bytes},          {"dimension", name_of(w.dimension)},   {"dp_replicate", w.mesh.dp_replicate},
+      {"tp", w.mesh.tp},           {"healthy_us", report.healthy_us},     {"placements", placements}};
   return object.dump();
 }
 

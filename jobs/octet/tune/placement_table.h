@@ -16,6 +16,7 @@ struct PlacementReport {
   std::string cluster;
   FlowNetwork shape;
   Workload workload;
+  double healthy_us = 0;           ///< of as many nodes, uncontended()
   std::vector<PlacementRow> rows;  ///< at least one
 };
 

@@ -25,7 +25,7 @@ namespace {
 constexpr std::string_view usage =
     "usage: octet tune topology FILE [--cluster NAME] [--graph FILE] [--compare FILE] [--svg FILE] [--xml FILE]\n"
     "       octet tune topology --node ...\n"
-    "       octet tune topology --graph FILE [--cluster NAME]\n"
+    "       octet tune topology --graph FILE [--cluster NAME] [--svg FILE]\n"
     "       octet tune topology --cluster NAME [--nodes N] [--svg FILE]\n\n"
     "FILE is a topology of NCCL (NCCL_TOPO_FILE, NCCL_TOPO_DUMP_FILE), --graph what its search made of it\n"
     "(NCCL_GRAPH_DUMP_FILE). Draws the node as a tree and says what is wrong, held against a cluster's profile if one\n"
@@ -53,8 +53,6 @@ void check(const Options& o, const po::variables_map& values) {
   if (values.contains("nodes") && !network) {
     throw usage_error("octet", "--nodes is for a cluster's network: it excludes FILE, --node and --graph");
   }
-  if (!o.svg.empty() && !network && !o.has_topology())
-    throw usage_error("octet", "--svg needs a FILE, --node or --cluster alone");
   if (o.json && (network || o.quiet))
     throw usage_error("octet", "--json is for findings of FILE, --node or --graph, without --quiet");
   if (o.quiet && network) throw usage_error("octet", "--quiet is for findings of FILE, --node or --graph");
@@ -64,17 +62,17 @@ void check(const Options& o, const po::variables_map& values) {
 std::optional<Options> parse(const std::vector<std::string>& arguments) {
   Options o;
   po::options_description described("options");
-  described.add_options()                                                                                         //
-      ("file", po::value(&o.file), "topology XML of a node; the same without --file")                             //
-      ("node", po::bool_switch(&o.node), "this machine, by hwloc and /sys")                                       //
-      ("root", po::value(&o.root)->default_value(o.root), "with --node: a snapshot of a machine in this folder")  //
-      ("graph", po::value(&o.graph), "graphs of NCCL's search on that node")                                      //
-      ("cluster", po::value(&o.cluster), "what it should be: a name under configs/clusters, or a file")           //
-      ("nodes", po::value(&o.nodes), "nodes of the network to draw; default: all of the profile, or 64")          //
-      ("compare", po::value(&o.compare), "another node's topology, that should be the same")                      //
-      ("svg", po::value(&o.svg), "draw into this file")                                                           //
-      ("xml", po::value(&o.xml), "write the topology as NCCL reads it, for NCCL_TOPO_FILE")                       //
-      ("json", po::bool_switch(&o.json), "findings as one JSON object on one line, as octet doctor --json")       //
+  described.add_options()                                                                                           //
+      ("file", po::value(&o.file), "topology XML of a node; the same without --file")                               //
+      ("node", po::bool_switch(&o.node), "this machine, by hwloc and /sys")                                         //
+      ("root", po::value(&o.root)->default_value(o.root), "with --node: a snapshot of a machine in this folder")    //
+      ("graph", po::value(&o.graph), "graphs of NCCL's search on that node")                                        //
+      ("cluster", po::value(&o.cluster), "what it should be: a name under configs/clusters, or a file")             //
+      ("nodes", po::value(&o.nodes), "nodes of the network to draw; default: all of the profile, or 64")            //
+      ("compare", po::value(&o.compare), "another node's topology, that should be the same")                        //
+      ("svg", po::value(&o.svg), "draw into this file: the node; with --graph alone its graphs; else the network")  //
+      ("xml", po::value(&o.xml), "write the topology as NCCL reads it, for NCCL_TOPO_FILE")                         //
+      ("json", po::bool_switch(&o.json), "findings as one JSON object on one line, as octet doctor --json")         //
       ("quiet", po::bool_switch(&o.quiet), "findings alone, and of those what is not ok");
   const auto values = parse_arguments(arguments, usage, described, "file", 1);
   if (!values) return std::nullopt;
@@ -100,9 +98,19 @@ void append(Findings& all, const Findings& more) {
   all.insert(all.end(), more.begin(), more.end());
 }
 
+/// The text of a topology file; a graph dump, written at the same time, is easily taken for one.
+std::string read_topology_text(const std::string& path) {
+  std::string text = read_xml_text(path);
+  if (XmlFile(text, path).root_name() == "graphs") {
+    throw usage_error("octet", "{0}: begins with <graphs>, expected a topology (<system>); for graphs: --graph {0}",
+                      path);
+  }
+  return text;
+}
+
 /// Reads a topology file; its format's findings are added.
 NodeTopology read_topology(const std::string& path, Findings& findings) {
-  const std::string text = read_xml_text(path);
+  const std::string text = read_topology_text(path);
   NodeTopology topology = parse_topology(text, path);
   append(findings, lint_format(text, path));
   return topology;
@@ -142,14 +150,16 @@ int run_topology(const std::vector<std::string>& arguments) {
     if (!o->json && !o->quiet) log::write_out(to_text(*topology));
     append(findings, lint_topology(*topology, expected));
     if (!o->compare.empty())
-      findings.push_back(compare(*topology, parse_topology(read_xml_text(o->compare), o->compare)));
+      findings.push_back(compare(*topology, parse_topology(read_topology_text(o->compare), o->compare)));
     if (!o->svg.empty()) write_file(o->svg, to_svg(*topology));
     if (!o->xml.empty()) write_file(o->xml, to_nccl_xml(*topology));
   }
   if (!o->graph.empty()) {
     const GraphDump dump = parse_graphs(read_xml_text(o->graph), o->graph);
     if (!o->json && !o->quiet) log::write_out(to_text(dump));
-    append(findings, lint_graphs(dump, topology ? &*topology : nullptr, expected));
+    const Findings found = lint_graphs(dump, topology ? &*topology : nullptr, expected);
+    if (!o->svg.empty() && !topology) write_file(o->svg, to_svg(dump, found));
+    append(findings, found);
   }
   return print(*o, topology ? topology->source : o->graph, std::move(findings));
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "src/base/error.h"
 #include "src/tuning/contention/fabric.h"
 #include "src/tuning/contention/segments.h"
 #include "src/tuning/contention/trees.h"
@@ -12,21 +11,6 @@ namespace {
 
 /// Enough that filling the trees takes little of the whole, for any number of nodes.
 constexpr int tree_chunks = 64;
-
-void check(const Workload& w) {
-  const bool known = w.collective == Collective::all_gather || w.collective == Collective::reduce_scatter ||
-                     w.collective == Collective::all_reduce;
-  if (!known) {
-    throw usage_error("tuning", "collective {} is not simulated; expected all_gather, reduce_scatter or all_reduce",
-                      name_of(w.collective));
-  }
-  const bool tree = w.algorithm == Algorithm::tree && w.collective == Collective::all_reduce;
-  if (w.algorithm != Algorithm::ring && !tree) {
-    throw usage_error("tuning", "{} by {} is not simulated; expected ring, or tree for all_reduce",
-                      name_of(w.collective), name_of(w.algorithm));
-  }
-  if (w.bytes < 1) throw usage_error("tuning", "a collective of {} bytes; expected at least 1", w.bytes);
-}
 
 class Builder {
  public:

@@ -1,23 +1,12 @@
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
-#include "src/tuning/collective.h"
 #include "src/tuning/contention/flow_network.h"
-#include "src/tuning/contention/groups.h"
 #include "src/tuning/contention/traffic.h"
+#include "src/tuning/contention/workload.h"
 
 namespace octet {
-
-/// A collective that all groups of one dimension of the mesh run at once.
-struct Workload {
-  Collective collective = Collective::all_gather;
-  Algorithm algorithm = Algorithm::ring;  ///< or tree, for all_reduce
-  std::int64_t bytes = 0;                 ///< of a group, as bus_factor() counts them
-  Dimension dimension = Dimension::dp_shard;
-  MeshDegrees mesh;
-};
 
 /// The traffic of a workload on nodes in rank order, a rank a GPU, ranks node by node.
 ///
@@ -30,7 +19,7 @@ struct Workload {
 /// of the other (P. Sanders, J. Speck, J. L. Traeff, "Two-tree algorithms for full bandwidth broadcast, reduction and
 /// scan", 2009), in chunks, up and down at once.
 ///
-/// Throws usage errors for other collectives and algorithms, what groups_of() throws, a node without cards.
+/// Throws what check() and groups_of() throw, and a usage error for a node without cards.
 Traffic traffic_of(const FlowNetwork& shape, const std::vector<NodePlace>& nodes, const Workload& workload);
 
 /// Microseconds of a ring that has its links for itself: `steps` blocks over each hop, of `block_us` each at the rate

@@ -66,6 +66,17 @@ FlowNetwork shape_of(const ClusterProfile& profile) {
   return shape;
 }
 
+FlowNetwork uncontended(FlowNetwork shape) {
+  shape.leaf_nodes = shape.pod_nodes = 0;
+  shape.oversubscription = shape.pod_oversubscription = 1;
+  return shape;
+}
+
+std::vector<NodePlace> uncontended(std::vector<NodePlace> nodes) {
+  for (NodePlace& node : nodes) node = {.host = std::move(node.host)};
+  return nodes;
+}
+
 std::vector<NodePlace> numbered_nodes(const FlowNetwork& shape, int count) {
   std::vector<NodePlace> out;
   out.reserve(static_cast<std::size_t>(std::max(0, count)));

@@ -16,7 +16,7 @@ struct FlowNetwork {
   double nvlink_gbs = 370.8;  ///< what a GPU sends over NVLink
   double card_gbs = 48;       ///< what a card sends: its line rate or its slot's, whichever is less
   double wire_gbs = 50;       ///< its line rate, by which the links between switches are counted
-  int leaf_nodes = 0;         ///< nodes on the same leaf or set of leaves; 0: one leaf for all
+  int leaf_nodes = 0;         ///< nodes on the same leaf or set of leaves; 0: not known, taken as one leaf
   double oversubscription = 1;
   int pod_nodes = 0;  ///< 0: one pod
   double pod_oversubscription = 1;
@@ -37,6 +37,11 @@ struct NodePlace {
 
   bool operator==(const NodePlace&) const = default;
 };
+
+/// The same cards where no link between nodes is shared: all nodes on one leaf.
+FlowNetwork uncontended(FlowNetwork shape);
+/// The same nodes there, with all their cards.
+std::vector<NodePlace> uncontended(std::vector<NodePlace> nodes);
 
 /// Nodes n1 to nCOUNT, leaf by leaf.
 std::vector<NodePlace> numbered_nodes(const FlowNetwork& shape, int count);

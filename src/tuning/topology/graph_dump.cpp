@@ -1,6 +1,7 @@
 #include "src/tuning/topology/graph_dump.h"
 
 #include <algorithm>
+#include <set>
 
 #include "src/base/error.h"
 #include "src/base/options/text.h"
@@ -65,6 +66,23 @@ std::string ChannelGraph::name() const {
   return id >= 0 && id < 5 ? std::string(names[id]) : fmt::format("graph {}", id);
 }
 
+std::string ChannelGraph::summary() const {
+  std::string out = fmt::format("{}: {} channels of {} GB/s over {}", name(), channels.size(), intra_gbs, intra_type);
+  const bool inter = !channels.empty() && !channels[0].nets.empty();
+  return inter ? out + fmt::format(", {} GB/s over {} to the cards", inter_gbs, inter_type) : out;
+}
+
+bool ChannelGraph::by_nvlink() const {
+  const bool alone = channels.empty() || channels[0].gpus.size() < 2;
+  return alone || intra_type == "NVL" || intra_type == "NVB";
+}
+
+bool ChannelGraph::near_cards() const {
+  // PXN: by NVLink to the GPU beside the card, as rings close where each card carries its own.
+  static const std::set<std::string> near = {"LOC", "NVL", "NVB", "C2C", "PIX", "PXB", "P2C", "PXN"};
+  return near.contains(inter_type);
+}
+
 const ChannelGraph* GraphDump::find(std::int64_t id) const {
   const auto found = std::ranges::find(graphs, id, &ChannelGraph::id);
   return found == graphs.end() ? nullptr : &*found;
@@ -84,10 +102,7 @@ GraphDump parse_graphs(const std::string& text, const std::string& source) {
 std::string to_text(const GraphDump& dump) {
   std::string out;
   for (const ChannelGraph& g : dump.graphs) {
-    const bool inter = !g.channels.empty() && !g.channels[0].nets.empty();
-    out += fmt::format("{}: {} channels of {} GB/s over {}", g.name(), g.channels.size(), g.intra_gbs, g.intra_type);
-    if (inter) out += fmt::format(", {} GB/s over {} to the cards", g.inter_gbs, g.inter_type);
-    out += '\n';
+    out += g.summary() + '\n';
     for (std::size_t c = 0; g.id == 0 && c < g.channels.size(); ++c) {
       out += fmt::format("  {:2}  {}\n", c, chain(g.channels[c]));
     }

@@ -34,6 +34,10 @@ struct ChannelGraph {
 
   /// "ring", "tree", "NVLS".
   std::string name() const;
+  /// "ring: 8 channels of 48 GB/s over NVL, 48 GB/s over PIX to the cards".
+  std::string summary() const;
+  bool by_nvlink() const;   ///< from GPU to GPU; also where a channel has one GPU alone
+  bool near_cards() const;  ///< near enough for GPUDirect RDMA
 };
 
 struct GraphDump {
@@ -51,5 +55,7 @@ Findings lint_graphs(const GraphDump& dump, const NodeTopology* topology, const 
 
 /// A line a graph and, for rings, a line a channel.
 std::string to_text(const GraphDump& dump);
+/// One SVG file without anything outside it: a row a channel, with slow ways and what is wrong of `findings` in red.
+std::string to_svg(const GraphDump& dump, const Findings& findings);
 
 }  // namespace octet

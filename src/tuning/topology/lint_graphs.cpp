@@ -48,17 +48,13 @@ Finding check_speed(const ChannelGraph& graph, double wanted) {
 
 Finding check_path(const ChannelGraph& graph) {
   const std::string check = fmt::format("graph.{}.path", graph.id == 0 ? "ring" : "tree");
-  // PXN: by NVLink to the GPU beside the card, as rings close where each card carries its own.
-  static const std::set<std::string> near = {"LOC", "NVL", "NVB", "C2C", "PIX", "PXB", "P2C", "PXN"};
-  if (near.contains(graph.inter_type)) return good(check, graph.inter_type + " to the cards");
+  if (graph.near_cards()) return good(check, graph.inter_type + " to the cards");
   return {check, State::bad, graph.inter_type + " to the cards", "PIX or PXB",
           "beyond PXB there is no GPUDirect RDMA: every byte takes a copy through host memory"};
 }
 
 Finding check_nvlink(const ChannelGraph& graph) {
-  if (graph.channels[0].gpus.size() < 2 || graph.intra_type == "NVL" || graph.intra_type == "NVB") {
-    return good("graph.nvlink", graph.intra_type + " between GPUs");
-  }
+  if (graph.by_nvlink()) return good("graph.nvlink", graph.intra_type + " between GPUs");
   return {"graph.nvlink", State::bad, graph.intra_type + " between GPUs", "NVL",
           "NVLink is not used: nvidia-smi nvlink -s, the fabric manager, NCCL_P2P_LEVEL and NCCL_P2P_DISABLE"};
 }

@@ -53,6 +53,10 @@ XmlFile::XmlFile(const std::string& text, std::string source) : source_(std::mov
   }
 }
 
+std::string XmlFile::root_name() const {
+  return document_.document_element().name();
+}
+
 pugi::xml_node XmlFile::root(const std::string& name) const {
   const pugi::xml_node top = document_.document_element();
   if (top.name() != name) {

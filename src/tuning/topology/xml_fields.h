@@ -15,6 +15,7 @@ class XmlFile {
   XmlFile(const std::string& text, std::string source);
 
   const std::string& source() const { return source_; }
+  std::string root_name() const;
   /// The only element at the top, which has this name; usage error otherwise.
   pugi::xml_node root(const std::string& name) const;
   int line_of(pugi::xml_node node) const;
