@@ -105,7 +105,7 @@ def draw():
     script = [f"set terminal svg size 1000,{180 * len(names) + 40} font 'Sans,12' background 'white'",
               f"set output '{HERE / 'recipes.svg'}'", f"set multiplot layout {len(names)},1 title "
               f"'Training loss minus that of bf16, mean of {WINDOW} steps; a line a seed'", "set grid lc rgb '#dddddd'",
-              "set border 3", "set tics nomirror", "set yrange [-0.02:0.02]", "set key off"]
+              "set border 3", "set tics nomirror", "set yrange [-0.03:0.03]", "set key off"]
     for name in names:
         lines = []
         for seed, rows in sorted(read(name).items()):
