@@ -43,7 +43,7 @@ struct CpuConfig {
   std::int64_t threads = 0;   ///< OpenMP threads a rank; 0: OMP_NUM_THREADS, else cores / ranks on the node
 };
 
-/// Everything that decides a run. Declared to the option schema in src/train/schema.cpp.
+/// Everything that decides a run. Declared to the option schema in src/train/options.
 struct RunConfig {
   std::string model_name;  ///< name under configs/models or a path
   ModelConfig model;
