@@ -118,7 +118,7 @@ assert not os.path.exists(output), output
 with open(os.environ["CALLS"], "a") as file:
     file.write(part + "\\n")
 if part == os.environ.get("HANGS"):
-    orphan = subprocess.Popen(["sh", "-c", "sleep 1000 & echo $! >" + os.environ["CALLS"] + ".pid; wait"], start_new_session=True)
+    subprocess.run(["sh", "-c", "sleep 1000 & echo $! >" + os.environ["CALLS"] + ".pid"], start_new_session=True)  # an orphan
     time.sleep(1000)
 if part == os.environ.get("DIES"):
     sys.exit(1)
