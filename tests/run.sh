@@ -175,7 +175,7 @@ check 'rooms self-test' 60 tests/checks/rooms_test.py
 check 'docs' 60 tests/checks/docs.py
 check 'docs self-test' 60 tests/checks/docs_test.py
 check 'kernel resources self-test' 60 tests/checks/kernel_resources_test.py
-check 'gpu scripts' 180 tests/checks/gpu_scripts_test.py
+check 'gpu scripts' 600 tests/checks/gpu_scripts_test.py
 check 'pairs' 60 tests/jobs/pairs.py --check
 
 selected 'build cpu' && build cpu
@@ -183,6 +183,9 @@ for room in $(rooms); do run_room "$room" cpu 600; done
 # Meshes of 2 x 2 x 2 and 2 x 1 x 4.
 GTEST_FILTER='TensorParallelGradients.*:*TensorParallel.*/fp32:*TensorParallel.*/float8:*TensorParallel.*/delayed:*TensorParallel.*/rowwise' \
   run_room equivalence cpu 300 8
+# What runs on a GPU too: a killed run that goes on to the bit.
+! selected 'resume script' >/dev/null || build cpu
+check 'resume script' 240 tests/checks/resume_on_cpu.sh build/cpu/bin
 if selected 'report page'; then
   if tests/checks/report_page.py --find >/dev/null; then
     build cpu

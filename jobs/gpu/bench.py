@@ -69,6 +69,11 @@ def driver():
     return found[0] if found else "unknown"
 
 
+def names_code(text):
+    """Whether a commit names the code: a changed tree and an unknown one do not."""
+    return text != "unknown" and not text.endswith("-dirty")
+
+
 def read_results(path):
     if not os.path.exists(path):
         return []
@@ -90,9 +95,10 @@ class Results:
     def __init__(self, path, identity):
         self.path, self.identity = path, identity
         self.measured = self.failed = 0
-        nameless = identity["commit"] == "unknown" or identity["commit"].endswith("-dirty")
-        self.done = {(r["by"], r["row"]) for r in read_results(path) if "error" not in r and not nameless
-                     and all(r.get(key) == identity[key] for key in ("commit", "device"))}
+        here = [r for r in read_results(path) if names_code(identity["commit"])
+                and all(r.get(key) == identity[key] for key in ("commit", "device"))]
+        self.done = {(r["by"], r["row"]) for r in here if "error" not in r}
+        self.broken = {(r["by"], r["row"]) for r in here} - self.done
         os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
         self.ends_clean = self._ends_clean()
 
@@ -116,6 +122,16 @@ class Results:
         with open(self.path, "a", encoding="utf-8") as file:
             file.write(("" if self.ends_clean else "\n") + json.dumps(line) + "\n")
         self.ends_clean = True
+
+
+# The lines of DynamicLibrary::log_version: what the dynamic loader gave to a program of Octet.
+LOADED = re.compile(r"\b(cuBLASLt|cuDNN|NCCL) (\d+\.\d+\.\d+), (/.*)$", re.MULTILINE)
+
+
+def libraries_of(log):
+    """{name: {version, path}} of the libraries that a program of Octet says it has loaded."""
+    with open(log, encoding="utf-8", errors="replace") as file:
+        return {name: {"version": version, "path": path} for name, version, path in LOADED.findall(file.read())}
 
 
 # --- running programs ------------------------------------------------------------------------------------------------
@@ -240,6 +256,8 @@ class Runner:
             row = waiting.pop(result.get("row"), None) if isinstance(result, dict) else None
             if row is not None:
                 result.update(flops=row["flops"], bytes=row["bytes"])
+                if by == "octet":
+                    result["libraries"] = libraries_of(self.log)
                 self.results.add(by, result, self.shown(command, row["row"]))
 
         return self.start(command + ["--rows", file], on_line)
@@ -282,12 +300,18 @@ class Runner:
         with open(os.path.join(run, "metrics.jsonl"), encoding="utf-8") as file:
             steps = [json.loads(line) for line in file]
         result = step_result(row, [s["step_seconds"] for s in steps], [s["loss"] for s in steps])
+        if "error" in result:
+            return self.results.add("octet", result, shown)
         result["memory_bytes"] = steps[-1]["memory_bytes"]
+        result["libraries"] = libraries_of(self.log)
         return self.results.add("octet", {**result, "flops": row["flops"], "bytes": 0}, shown)
 
 
 def step_result(row, seconds, losses):
-    measured = seconds[row["warmup"]:]
+    """Of the steps after the warm-up that have a time (null: none was taken)."""
+    measured = [s for s in seconds[row["warmup"]:] if s is not None]
+    if not measured:
+        return {"row": row["row"], "error": f"metrics.jsonl has no step_seconds after step {row['warmup']}"}
     return {"row": row["row"], "seconds": statistics.median(measured), "lowest": min(measured), "highest": max(measured),
             "repeats": len(measured), "tokens": row["seq_len"] * row["micro_batches"], "loss_first": losses[0],
             "loss_last": losses[-1]}
@@ -298,7 +322,8 @@ def step_result(row, seconds, losses):
 
 class Parser(argparse.ArgumentParser):
     def error(self, message):
-        print(f"bench: {message} (see --help)", file=sys.stderr)
+        name = os.path.basename(self.prog).removesuffix(".sh")
+        print(f"{name}: {message} (see --help)", file=sys.stderr)
         sys.exit(64)
 
 
@@ -324,22 +349,28 @@ def program(text):
 
 def arguments():
     parser = Parser(prog="jobs/gpu/bench.sh", allow_abbrev=False)
-    parser.add_argument("--only", metavar="REGEX", type=regular_expression, default="")
+    parser.add_argument("--only", metavar="REGEX", type=regular_expression, default=re.compile(""))
     parser.add_argument("--by", choices=("octet", "torch"))
     parser.add_argument("--minutes", type=minutes, default=10000.0)
     parser.add_argument("--out", default=os.path.join(ROOT, "runs/gpu-results.jsonl"))
+    parser.add_argument("--into", metavar="PAGE")
     parser.add_argument("--python", type=program, default="python3")
     for mode in ("list", "dry-run", "table", "only-parse"):  # the last for bench.sh: are the options right?
         parser.add_argument("--" + mode, action="store_true")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.into and not options.table:
+        parser.error("--into is for --table")
+    if options.into and not bench_table.has_place(options.into):
+        parser.error(f"--into {options.into}: expected a page with a line {bench_table.BEGIN} and after it {bench_table.END}")
+    return options
 
 
-def chosen(options, memory):
-    """(program, rows) of the groups, only what was asked for."""
+def chosen(only, wanted, memory):
+    """(program, rows) of the groups: those that the regular expression finds, of the program if one is wanted."""
     out = []
     for _, by, rows in bench_rows.groups(memory):
-        rows = [r for r in rows if options.only.search(f"{by}:{r['row']}")]
-        if rows and options.by in (None, by):
+        rows = [r for r in rows if only.search(f"{by}:{r['row']}")]
+        if rows and wanted in (None, by):
             out.append((by, rows))
     return out
 
@@ -363,7 +394,7 @@ def measure(options):
     start, already = time.monotonic(), 0
     with tempfile.TemporaryDirectory() as work:
         runner = Runner(options, results, work, start + 60 * options.minutes)
-        for by, rows in chosen(options, device["memory_bytes"]):
+        for by, rows in chosen(options.only, options.by, device["memory_bytes"]):
             waiting = [r for r in rows if (by, r["row"]) not in results.done]
             already += len(rows) - len(waiting)
             if waiting:
@@ -381,16 +412,20 @@ def main():
         return 0
     if options.table:
         wanted = [r for r in read_results(options.out) if options.only.search(f"{r['by']}:{r['row']}")]
-        print(bench_table.render(wanted) if wanted else f"no results in {options.out}")
+        if options.into and wanted:
+            bench_table.write_into(options.into, bench_table.render(wanted))
+            print(f"{options.into}: tables of {len(wanted)} rows of {options.out}")
+        else:
+            print(bench_table.render(wanted) if wanted else f"no results in {options.out}")
         return 0
     if options.list:
-        for by, rows in chosen(options, MEMORY):
+        for by, rows in chosen(options.only, options.by, MEMORY):
             print("\n".join(f"{by}:{row['row']}" for row in rows))
         return 0
     if options.dry_run:
         device = device_of_this_machine() or {"device": "an H100", "memory_bytes": MEMORY}
         done = Results(options.out, {"device": device["device"], "commit": commit()}).done
-        rows = [(by, r["row"]) for by, group in chosen(options, device["memory_bytes"]) for r in group]
+        rows = [(by, r["row"]) for by, group in chosen(options.only, options.by, device["memory_bytes"]) for r in group]
         waiting = [r for r in rows if r not in done]
         print("\n".join(f"{by}:{row}" for by, row in waiting))
         print(f"bench: {len(waiting)} rows would be measured on {device['device']}, {len(rows) - len(waiting)} are there")

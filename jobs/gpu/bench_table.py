@@ -1,5 +1,8 @@
 """Markdown tables of the results of jobs/gpu/bench.sh, for docs/gpu-results.md."""
 
+import os
+import re
+
 import bench_rows
 from bench_rows import FORMS, MODELS, PRECISIONS, STACKS, TOKENS
 
@@ -41,15 +44,15 @@ class Measured:
     def get(self, by, row):
         found = self.results.get((by, row))
         if found:
-            self.commits.add(found["commit"])
+            self.commits.add(found.get("code", found["commit"]))
         return found
 
     def table(self, make, *arguments):
-        """What `make` writes, and the commits where its rows are of several."""
+        """What `make` writes, and the builds where its rows are of several."""
         self.commits = set()
         text = make(self, *arguments)
         if text and len(self.commits) > 1:
-            text += f"Rows of several commits: {', '.join(sorted(self.commits))}.\n\n"
+            text += f"Rows of several builds: {'; '.join(sorted(self.commits))}.\n\n"
         return text
 
     def seconds(self, by, row):
@@ -64,17 +67,57 @@ class Measured:
         return max(row["flops"] / peak, row["bytes"] / self.copy)
 
 
+def copies(m):
+    """The rate that fractions are of, and by which way; PyTorch's beside it."""
+    text = ""
+    for by, label in (("octet", ""), ("torch", "PyTorch's ")):
+        row = m.get(by, "copy")
+        if row:
+            text += f"; {label}copy {row['bytes'] / row['seconds'] / 1e9:,.0f} GB/s (bytes read and written"
+            text += f"; fastest: {row['way']})" if "way" in row else ")"
+    return text
+
+
+def libraries_by(results, by):
+    """{library: {version: {path: rows}}} of a program's rows."""
+    found = {}
+    for result in results:
+        for name, library in (result.get("libraries") or {}).items() if result["by"] == by else ():
+            paths = found.setdefault(name, {}).setdefault(library["version"], {})
+            paths[library["path"]] = paths.get(library["path"], 0) + 1
+    return found
+
+
+def libraries(results):
+    """What each program had loaded, once for all of its rows, and where the two differ."""
+    programs = {label: libraries_by(results, by) for label, by in (("Octet", "octet"), ("PyTorch", "torch"))}
+    if not any(programs.values()):
+        return "\nWhich CUDA libraries the programs had loaded was not recorded.\n"
+    rows = []
+    for name in sorted(set().union(*programs.values())):
+        cells = {label: [f"{version} `{path}` ({count} rows)" for version, paths in sorted(found.get(name, {}).items())
+                         for path, count in sorted(paths.items())] for label, found in programs.items()}
+        versions = [set(found[name]) for found in programs.values() if name in found]
+        differ = "**yes**" if len(set().union(*versions)) > 1 else "no" if len(versions) > 1 else "-"
+        rows.append([name] + ["<br>".join(cells[label]) or "not loaded" for label in programs] + [differ])
+    text = "\n" + table(["library loaded", *(f"{label}'s rows" for label in programs), "versions differ"], rows)
+    return text + ("\nTimes of rows whose libraries differ compare the libraries too.\n" if any(row[-1] == "**yes**" for row in rows) else "")
+
+
 def header(m, results):
     mine = [r for r in results if r["device"] == m.device]
     unique = lambda key: ", ".join(sorted({str(r[key]) for r in mine if key in r}))
-    text = f"{m.device}, driver {unique('driver')}, commit {unique('commit')}, {mine[0]['date'][:10]} to {mine[-1]['date'][:10]}"
+    dates = sorted(r["date"][:10] for r in mine)
+    text = f"{m.device}, driver {unique('driver') or 'not recorded'}, commit {unique('commit')}, " + " to ".join(
+        dict.fromkeys((dates[0], dates[-1])))
     torch = unique("torch")
     text += f"; PyTorch {torch}" if torch else ""
-    text += f"; copy {m.copy / 1e9:,.0f} GB/s (bytes read and written)" if m.copy else ""
+    text += copies(m)
     if m.bf16_peak:
         text += f"; dense peaks {m.bf16_peak / 1e12:,.0f} TFLOP/s in bf16, {m.fp8_peak / 1e12:,.0f} in fp8"
+    text += "\n" + libraries(mine)
     commands = "".join(f"    {run}\n" for run in dict.fromkeys(r["run"] for r in mine if "run" in r))
-    return text + "\n" + (f"\nMeasured by\n\n{commands}" if commands else "")
+    return text + (f"\nMeasured by\n\n{commands}" if commands else "")
 
 
 # --- training steps --------------------------------------------------------------------------------------------------
@@ -310,3 +353,25 @@ def render(results):
     parts = [header(m, results) + "\n", m.table(steps, 1), m.table(steps, 4), m.table(recipe_steps), m.table(gemms), m.table(recipe_gemms), m.table(attentions),
              m.table(kernels), m.table(where_all), failures(m)]
     return "".join(parts).rstrip("\n")
+
+
+# --- the page --------------------------------------------------------------------------------------------------------
+
+BEGIN, END = "<!-- bench.sh --table: begin -->", "<!-- bench.sh --table: end -->"
+PLACE = re.compile(f"(?<={re.escape(BEGIN)}\n).*?(?={re.escape(END)}\n)", re.DOTALL)
+
+
+def read_page(page):
+    with open(page, encoding="utf-8") as file:
+        return file.read()
+
+
+def has_place(page):
+    return os.path.exists(page) and PLACE.search(read_page(page)) is not None
+
+
+def write_into(page, text):
+    """Puts the tables between the page's two marks, in the place of those that stand there."""
+    whole = PLACE.sub(lambda _: f"\n{text}\n\n", read_page(page), count=1)
+    with open(page, "w", encoding="utf-8") as file:
+        file.write(whole)

@@ -49,8 +49,7 @@ steps=20
 train() {
   local code=0
   within 100 "$bin/octet-train" --model 10m --precision "$2" --device "$1" --train.steps "$steps" \
-    --train.seq_len 128 --train.global_batch 2 --train.micro_batch 2 --data.train "$output/tokens" \
-    --data.validation_fraction 0 --optimizer.lr 1e-3 --schedule.kind constant --checkpoint.interval off --run.dir "$output/$2-$1" \
+    "${small_run[@]}" --train.micro_batch 2 --data.train "$output/tokens" --checkpoint.interval off --run.dir "$output/$2-$1" \
     >"$output/$2-$1.log" 2>&1 || code=$?
   ((code)) || return 0
   echo "$2 on $1: $( ((code == 124 || code == 137)) && echo 'not done in its time' || echo "exit code $code")," \
@@ -61,9 +60,7 @@ train() {
 check_training() {
   local precision tolerance
   echo "== 10m model, $steps steps, CPU and GPU (logs and metrics: $output)"
-  python3 "$here/make_text.py" "$output/text.txt" 200000
-  "$bin/octet" prepare --input "$output/text.txt" --output "$output/tokens" >"$output/prepare.log" 2>&1 ||
-    { tail -n 5 "$output/prepare.log" && failures+=('octet prepare') && return; }
+  prepare_tokens "$output" || { failures+=('octet prepare') && return; }
   printf '%-8s %10s %10s %10s %10s %12s %5s %9s\n' precision 'CPU first' 'GPU first' 'CPU last' 'GPU last' \
     difference step tolerance
   for precision in fp32 bf16 float8; do

@@ -19,16 +19,23 @@ verdict() {
 # usage_of FILE: its head comment.
 usage_of() { sed -n '2,/^[^#]/{/^[^#]/!s/^# \{0,1\}//p}' "$1"; }
 
-# find_programs SCRIPT: sets bin to the folder of the programs ($OCTET_BIN overrides); exit 64 where there is none.
-find_programs() {
+# find_folder_of PROGRAM: sets bin to the first folder of programs that has it.
+find_folder_of() {
   local folder
-  for folder in "${OCTET_BIN:-}" "$root/bin" "$root/build/cuda/bin"; do
-    if [[ -n $folder && -x $folder/octet-test-gpu ]]; then
-      bin=$(cd "$folder" && pwd)
-      [[ -x $bin/octet-bench-gpu ]] || { echo "$1: no octet-bench-gpu in $bin" >&2 && exit 64; }
-      return
+  for folder in "${OCTET_BIN:-}" "$root/bin" "$root/build/cuda/bin" "$root/build/cpu/bin"; do
+    if [[ -n $folder && -x $folder/$1 ]]; then
+      bin=$(cd "$folder" && pwd) && return
     fi
   done
+  return 1
+}
+
+# find_programs SCRIPT: sets bin to the folder of the programs ($OCTET_BIN overrides); exit 64 where there is none.
+find_programs() {
+  if find_folder_of octet-test-gpu; then
+    [[ -x $bin/octet-bench-gpu ]] || { echo "$1: no octet-bench-gpu in $bin" >&2 && exit 64; }
+    return
+  fi
   echo "$1: no octet-test-gpu in $root/bin or $root/build/cuda/bin: unpack the bundle, or build it with" \
     "'cmake --preset cuda && cmake --build --preset cuda', or name its folder in OCTET_BIN" >&2
   exit 64
@@ -44,4 +51,17 @@ need_gpu() {
     verdict "$1" FAILED "this machine has a GPU that CUDA cannot use: $reason"
   fi
   verdict "$1" SKIPPED "$reason"
+}
+
+# small_run: what the short training runs of check.sh and resume.sh have in common, beside --train.micro_batch.
+# shellcheck disable=SC2034  # used by those that source this
+small_run=(--train.seq_len 128 --train.global_batch 2 --data.validation_fraction 0 --optimizer.lr 1e-3 --schedule.kind constant)
+
+# prepare_tokens FOLDER: FOLDER/tokens, words drawn by a fixed rule, for --data.train. Not 0 when that fails, with the log.
+prepare_tokens() {
+  if ! { python3 "$here/make_text.py" "$1/text.txt" 200000 &&
+    "$bin/octet" prepare --input "$1/text.txt" --output "$1/tokens"; } >"$1/prepare.log" 2>&1; then
+    tail -n 5 "$1/prepare.log"
+    return 1
+  fi
 }

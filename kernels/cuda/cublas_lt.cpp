@@ -30,6 +30,7 @@ CublasLt load_cublas_lt() {
   load(t.check_algorithm, "cublasLtMatmulAlgoCheck");
   load(t.get_algorithm, "cublasLtMatmulAlgoConfigGetAttribute");
   load(t.matmul, "cublasLtMatmul");
+  library.log_version("cuBLASLt", t.version());
   return t;
 }
 

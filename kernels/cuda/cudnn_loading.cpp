@@ -25,7 +25,11 @@ std::pair<std::string_view, void*> entry(std::string_view name, Function* functi
 
 void* cudnn_library() {
   why_no_nvrtc();
-  static void* const handle = DynamicLibrary(cudnn_name().file, cudnn_name().package).handle();
+  static void* const handle = [] {
+    const DynamicLibrary library(cudnn_name().file, cudnn_name().package);
+    library.log_version("cuDNN", library.function<std::size_t()>("cudnnGetVersion")());
+    return library.handle();
+  }();
   return handle;
 }
 

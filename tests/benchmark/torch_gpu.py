@@ -14,8 +14,10 @@ Prints a JSON object a row. Exit 3 with the reason where there is no torch or no
 """
 
 import argparse
+import ctypes
 import gc
 import json
+import os
 import statistics
 import sys
 import time
@@ -166,6 +168,38 @@ class Trainer:
         return total.item()  # waits for the step, as octet-train does for its loss
 
 
+# --- which libraries -------------------------------------------------------------------------------------------------
+
+# Library, how its file begins, the function that tells its version: MAJOR * 10000 + MINOR * 100 + PATCH in all of them.
+LIBRARIES = (("cuBLASLt", "libcublasLt.so", "cublasLtGetVersion"), ("cuDNN", "libcudnn.so", "cudnnGetVersion"),
+             ("NCCL", "libnccl.so", "ncclGetVersion"))
+
+
+def version_of(path, function):
+    """Of a library that this process has already loaded."""
+    function = getattr(ctypes.CDLL(path), function)
+    if function.__name__ == "ncclGetVersion":  # gives a status and writes the number
+        version = ctypes.c_int()
+        function(ctypes.byref(version))
+        number = version.value
+    else:
+        function.restype = ctypes.c_size_t
+        number = function()
+    return f"{number // 10000}.{number // 100 % 100}.{number % 100}"
+
+
+def loaded_libraries():
+    """{name: {version, path}} of what is mapped into this process: what torch really uses."""
+    with open("/proc/self/maps", encoding="utf-8") as file:
+        paths = sorted({line.split(maxsplit=5)[5].strip() for line in file if len(line.split(maxsplit=5)) == 6})
+    found = {}
+    for name, begin, function in LIBRARIES:
+        for path in paths:
+            if os.path.basename(path).startswith(begin):
+                found[name] = {"version": version_of(path, function), "path": path}
+    return found
+
+
 # --- rows ------------------------------------------------------------------------------------------------------------
 
 
@@ -228,9 +262,15 @@ class Bench:
         return (lambda: torch.autograd.grad(o, (q, k, v), g, retain_graph=True)), 8 * (q.numel() + k.numel())
 
     def copy(self, row):
+        """The fastest of the ways that there are, as octet-bench-gpu's."""
         x = self.random(row["n"] // 4, dtype=torch.float32)
         y = torch.empty_like(x)
-        return (lambda: y.copy_(x)), 2 * row["n"]
+        ways = {"copy_": (lambda: y.copy_(x), False), "copy_ in a graph": (lambda: y.copy_(x), True),
+                "kernel": (lambda: torch.neg(x, out=y), True)}
+        times = {way: self.time([work], graph) for way, (work, graph) in ways.items()}
+        best = min(times, key=lambda way: times[way]["seconds"])
+        return {"row": row["row"], **times[best], "way": best,
+                "seconds_of_way": {way: timing["seconds"] for way, timing in times.items()}}
 
     def kernel_row(self, row):
         make = getattr(self, row["op"])
@@ -296,6 +336,8 @@ class Bench:
         with sdpa_kernel(BACKENDS, set_priority=True):
             if row["op"] == "step":
                 return self.step(row)
+            if row["op"] == "copy":
+                return self.copy(row)
             if row["op"] == "attention_backward":
                 return self.kernel_row(row)
             with torch.no_grad():
@@ -320,7 +362,7 @@ def main():
         except Exception as error:  # the other rows are still worth their time
             result = {"row": row["row"], "error": f"{type(error).__name__}: {error}"}
             failed += 1
-        print(json.dumps({**result, "torch": torch.__version__}), flush=True)
+        print(json.dumps({**result, "torch": torch.__version__, "libraries": loaded_libraries()}), flush=True)
         gc.collect()
         if bench.cuda:
             torch.cuda.empty_cache()

@@ -124,6 +124,15 @@ lists_rows() {
     grep -qx 'octet:copy' "$work/script" && grep -q '^torch:step/8b/float8/' "$work/script" &&
     [[ -x $octet/tests/benchmark/torch_gpu.py ]]
 }
+# The plan of everything, and the resume script with the bundle's own programs.
+plans_all() {
+  env -i PATH="$PATH" "$octet/jobs/gpu/all.sh" --list --minutes 10 >"$work/script" && cat "$work/script" &&
+    grep -qE '^kernels .* 1 ' "$work/script" && grep -qE '^micro-batches ' "$work/script"
+}
+resumes_on_cpu() {
+  write_inputs "$work/resume" && (cd / && env -i PATH="$PATH" OMP_NUM_THREADS=1 "$octet/jobs/gpu/resume.sh" --device cpu \
+    --precisions float8 --model "$work/resume/tiny.yaml" --output "$work/resume/runs")
+}
 has_tuner() {
   readelf --dyn-syms --wide "$octet/lib/libnccl-tuner-octet.so" | awk '$7 != "UND" && $8 ~ /^ncclTunerPlugin_v[456]/ { ++n } END { exit n != 3 }'
 }
@@ -144,8 +153,11 @@ else
   check 'check.sh names the libraries and skips without a GPU' names_libraries
   check 'sanitize.sh skips without a GPU' skips_without_gpu sanitize
   check 'bench.sh skips without a GPU' skips_without_gpu bench
+  check 'all.sh skips without a GPU' skips_without_gpu all
 fi
 check 'bench.sh --list, and the PyTorch side is there' lists_rows
+check 'all.sh --list' plans_all
+check 'resume.sh --device cpu: killed and resumed to the bit' resumes_on_cpu
 if ! unshare "${namespaces[@]}" true 2>/dev/null; then
   skip 'in a root with the run time alone' 'unshare may not make namespaces here'
 elif ! copy_run_time; then

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Proves jobs/gpu: what check, ranks, sanitize and bench say with and without a GPU, with programs that are made up here; and
-which nvcc jobs/install-cuda.sh takes."""
+"""Proves jobs/gpu: what its scripts say with and without a GPU, with programs that are made up here; and which nvcc
+jobs/install-cuda.sh takes."""
+import contextlib
 import json
 import os
 import re
@@ -14,6 +15,7 @@ import unittest
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 GPU = os.path.join(ROOT, "jobs/gpu")
 sys.path.insert(0, GPU)
+import all_plan  # noqa: E402
 import bench_rows  # noqa: E402
 import bench_table  # noqa: E402
 import compare_losses  # noqa: E402
@@ -25,9 +27,10 @@ if "--libraries" in sys.argv:
 if "--device" in sys.argv:
     if os.environ.get("NO_GPU"):
         sys.exit(print(os.environ["NO_GPU"], file=sys.stderr) or 3)
-    print(json.dumps({"device": "NVIDIA H100 80GB HBM3", "memory_bytes": 84942979072, "bf16_peak": 989e12,
+    print(json.dumps({"device": os.environ.get("DEVICE", "NVIDIA H100 80GB HBM3"), "memory_bytes": 84942979072, "bf16_peak": 989e12,
                       "fp8_peak": 1979e12}))
     sys.exit()
+print("10:00:00 I cuBLASLt 13.1.0, /with a space/libcublasLt.so.13", file=sys.stderr, flush=True)
 for line in open(sys.argv[sys.argv.index("--rows") + 1]):
     row = json.loads(line)["row"]
     if row == os.environ.get("HANGS_AT"):
@@ -68,12 +71,60 @@ if os.environ.get("TRAIN_HANGS"):
     time.sleep(100)
 if get("--device") == "cuda" and os.environ.get("TRAIN_FAILS"):
     sys.exit(print("no such luck", file=sys.stderr) or 70)
+print("10:00:00 I cuDNN 9.19.0, /x/libcudnn.so.9", file=sys.stderr)
 factor = 1 + (float(os.environ.get("GPU_ERROR", 0)) if get("--device") == "cuda" else 0)
 os.makedirs(get("--run.dir"), exist_ok=True)
 with open(get("--run.dir") + "/metrics.jsonl", "w") as file:
     for step in range(1, int(get("--train.steps")) + 1):
-        line = {"step": step, "loss": 5.5 / step * factor, "step_seconds": 0.1, "memory_bytes": 2**30}
+        seconds = None if str(step) in os.environ.get("UNTIMED", "").split() else 0.1
+        line = {"step": step, "loss": 5.5 / step * factor, "step_seconds": seconds, "mfu": None, "memory_bytes": 2**30}
         file.write(json.dumps(line) + "\\n")
+"""
+
+# Saves every 10 steps, logs on without end, and goes on from what it saved; RESUME_ERROR: with another loss.
+RESUMING_TRAIN = """
+import glob, json, os, sys, time
+get = lambda key: sys.argv[sys.argv.index(key) + 1]
+assert (get("--device") == "cuda") == ("--cuda.deterministic" in sys.argv)
+run, steps = get("--run.dir"), int(get("--train.steps"))
+if os.environ.get("ENDS_EARLY"):
+    sys.exit(70)
+os.makedirs(run + "/checkpoints", exist_ok=True)
+saved = max([int(path[-6:]) for path in glob.glob(run + "/checkpoints/step-*") if not path.endswith(".tmp")] or [0])
+if os.environ.get("BEGINS_ANEW"):
+    saved = 0
+lines = [json.loads(line) for line in open(run + "/metrics.jsonl")] if os.path.exists(run + "/metrics.jsonl") else []
+with open(run + "/metrics.discarded.jsonl", "a") as file:
+    file.writelines(json.dumps(line) + "\\n" for line in lines if line["step"] > saved)
+with open(run + "/metrics.jsonl", "w") as file:
+    file.writelines(json.dumps(line) + "\\n" for line in lines if line["step"] <= saved)
+    for step in range(saved + 1, steps + 1):
+        loss = 5.5 / step + (float(os.environ.get("RESUME_ERROR", 0)) if saved else 0)
+        line = {"step": step, "loss": loss, "grad_norm": 1.5, "restarts": int(saved > 0)}
+        file.write(json.dumps(line) + "\\n")
+        file.flush()
+        if get("--checkpoint.interval") != "off" and step % 10 == 0:
+            os.makedirs(run + f"/checkpoints/step-{step:06}", exist_ok=True)
+        time.sleep(0.002 if steps > 1000 else 0)
+"""
+
+# A script of jobs/gpu but bench.sh, of the part PART of all.sh: NAME or, of sanitize, its tool, of check, its option.
+PART_SCRIPT = """
+import os, subprocess, sys, time
+name = os.path.basename(sys.argv[0]).removesuffix(".sh")
+part = {"check": sys.argv[1].lstrip("-"), "sanitize": sys.argv[2]}.get(name, name)
+output = sys.argv[sys.argv.index("--output") + 1]
+assert not os.path.exists(output), output
+with open(os.environ["CALLS"], "a") as file:
+    file.write(part + "\\n")
+if part == os.environ.get("HANGS"):
+    subprocess.run(["sh", "-c", "sleep 1000 & echo $! >" + os.environ["CALLS"] + ".pid"], start_new_session=True)  # an orphan
+    time.sleep(1000)
+if part == os.environ.get("DIES"):
+    sys.exit(1)
+verdict = "FAILED" if part == os.environ.get("FAILS") else "SKIPPED" if part == os.environ.get("SKIPS") else "PASSED"
+print(f"{name}: {verdict}: as asked")
+sys.exit(verdict == "FAILED")
 """
 
 SANITIZER = """
@@ -90,8 +141,12 @@ if os.environ.get("NO_TORCH"):
     sys.exit(print("no torch: none here", file=sys.stderr) or 3)
 print("a library that prints")
 for line in open(sys.argv[sys.argv.index("--rows") + 1]):
-    print(json.dumps({"row": json.loads(line)["row"], "seconds": 2e-3, "torch": "2.0", "memory_bytes": 2**30}))
+    print(json.dumps({"row": json.loads(line)["row"], "seconds": 2e-3, "torch": "2.0", "memory_bytes": 2**30,
+                      "libraries": {"cuBLASLt": {"version": "12.9.1", "path": "/t/libcublasLt.so.12"}}}))
 """
+
+
+SCRIPTS = ("check", "resume", "sanitize", "bench", "ranks", "all")
 
 
 class ScriptTest(unittest.TestCase):
@@ -119,7 +174,7 @@ class ScriptTest(unittest.TestCase):
 
 class WithoutGpuTest(ScriptTest):
     def test_every_script_skips_with_the_reason(self):
-        for script in ("check", "sanitize", "bench", "ranks"):
+        for script in SCRIPTS:
             with self.subTest(script):
                 code, _, last = self.run_script(f"{script}.sh", NO_GPU="no CUDA device: none here")
                 self.assertEqual((code, last), (0, f"{script}: SKIPPED: no CUDA device: none here"))
@@ -132,7 +187,10 @@ class WithoutGpuTest(ScriptTest):
                                          ("bench", ["--minutes", "-1"], "at least 0"), ("bench", ["--by", "jax"], "jax"),
                                          ("bench", ["--python", "/no/python"], "not a program"), ("bench", ["extra"], "extra"),
                                          ("check", ["--olny"], "--olny"), ("sanitize", ["--olny"], "--olny"),
-                                         ("ranks", ["--olny"], "--olny")):
+                                         ("ranks", ["--olny"], "--olny"), ("all", ["--olny"], "--olny"),
+                                         ("all", ["--minutes", "0"], "above 0"), ("all", ["--only", "nope"], "no part's name matches"),
+                                         ("resume", ["--olny"], "--olny"), ("resume", ["--device", "tpu"], "cuda or cpu"),
+                                         ("resume", ["--precisions", "fp8"], "fp32, bf16 and float8")):
             with self.subTest(script + " " + " ".join(arguments)):
                 code, text, _ = self.run_script(f"{script}.sh", *arguments, NO_GPU="none here", OCTET_BIN="/nowhere")
                 self.assertEqual(code, 64, text)
@@ -140,14 +198,14 @@ class WithoutGpuTest(ScriptTest):
                 self.assertNotIn("none here", text)
 
     def test_a_gpu_that_cuda_cannot_use_is_a_failure(self):
-        for script in ("check", "sanitize", "bench", "ranks"):
+        for script in SCRIPTS:
             with self.subTest(script):
                 code, _, last = self.run_script(f"{script}.sh", NO_GPU="old driver", OCTET_GPU_FILES=self.path("octet*"))
                 self.assertEqual(code, 1)
                 self.assertRegex(last, f"^{script}: FAILED: .*cannot use: old driver")
 
     def test_help_needs_nothing(self):
-        for script in ("check", "sanitize", "bench", "ranks"):
+        for script in SCRIPTS:
             code, text, _ = self.run_script(f"{script}.sh", "--help", OCTET_BIN="/nowhere")
             self.assertEqual(code, 0)
             self.assertIn("Usage: ", text)
@@ -191,6 +249,205 @@ class CheckTest(ScriptTest):
         self.assertIn("not finite", compare_losses.compare(run, {1: 5.0, 2: float("nan")}, 2, 1)[2])
         self.assertIn("1 of 2 steps", compare_losses.compare(run, {1: 5.0}, 2, 1)[2])
         self.assertIn("CPU logged 0", compare_losses.compare({}, {}, 2, 1)[2])
+
+
+class ResumeTest(ScriptTest):
+    def setUp(self):
+        super().setUp()
+        self.program("octet-train", RESUMING_TRAIN)
+
+    def resume(self, *arguments, **environment):
+        with tempfile.TemporaryDirectory() as out:
+            return self.run_script("resume.sh", "--output", out + "/new", *arguments, **environment)
+
+    def test_passes_where_every_loss_is_the_same(self):
+        for device in ("cuda", "cpu"):
+            code, text, last = self.resume("--device", device)
+            self.assertEqual(code, 0, text)
+            self.assertRegex(last, rf"^resume: PASSED: bf16,float8 on {device}, to the bit \(\d+ s\)$")
+            for precision, killed, saved, steps, twice in re.findall(
+                    r"^(\w+) +killed at step (\d+), went on from (\d+): .* of (\d+) steps, (\d+) of them done twice  ok$", text, re.M):
+                self.assertEqual(int(saved), int(killed) // 10 * 10, precision)
+                self.assertEqual((int(steps), int(twice)), (int(killed) + 10, int(killed) - int(saved)))
+                self.assertGreaterEqual(int(killed), 15)
+            self.assertEqual(len(re.findall(" ok$", text, re.M)), 2)
+
+    def test_one_bit_is_a_failure(self):
+        code, text, last = self.resume("--precisions", "bf16", RESUME_ERROR="1e-15")
+        self.assertEqual(code, 1)
+        self.assertRegex(last, "^resume: FAILED: bf16 ")
+        self.assertRegex(text, r"FAILED: loss of step \d+ is 0.\d+, 0.\d+ in the whole run")
+
+    def test_a_run_that_begins_anew_has_not_resumed(self):
+        code, text, _ = self.resume("--precisions", "bf16", BEGINS_ANEW="1")
+        self.assertEqual(code, 1)
+        self.assertIn("FAILED: the killed run did not go on from a checkpoint", text)
+
+    def test_a_run_that_ends_by_itself(self):
+        code, text, last = self.resume(ENDS_EARLY="1")
+        self.assertEqual(code, 1)
+        self.assertIn("bf16: the run ended before it could be killed", text)
+        self.assertRegex(last, "^resume: FAILED: bf16; float8 ")
+
+    def test_the_cpu_needs_no_gpu(self):
+        self.assertRegex(self.resume("--device", "cpu", "--precisions", "fp32", NO_GPU="none here")[2], "^resume: PASSED: fp32 on cpu")
+
+
+class AllTest(ScriptTest):
+    """all.sh in a tree of its own, with its own bench.sh and other scripts that are made up."""
+
+    def setUp(self):
+        super().setUp()
+        shutil.copytree(GPU, self.path("tree/jobs/gpu"), ignore=shutil.ignore_patterns("__pycache__"))
+        for script in ("check", "resume", "ranks", "sanitize"):
+            self.program(f"tree/jobs/gpu/{script}.sh", PART_SCRIPT)
+
+    def all(self, *arguments, **environment):
+        environment = {"OCTET_BIN": self.work.name, "OCTET_COMMIT": "c1", "CALLS": self.path("calls"), **environment}
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(self.path("calls"))
+        done = subprocess.run([self.path("tree/jobs/gpu/all.sh"), "--python", self.path("torch-python"), *arguments], text=True,
+                              env={**os.environ, **environment}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120,
+                              check=False)
+        return done.returncode, done.stdout, done.stdout.splitlines()[-1] if done.stdout else ""
+
+    def calls(self):
+        if not os.path.exists(self.path("calls")):
+            return []
+        with open(self.path("calls"), encoding="utf-8") as file:
+            return file.read().split()
+
+    @staticmethod
+    def lives(process):
+        try:
+            with open(f"/proc/{process}/stat", encoding="utf-8") as file:
+                return file.read().rpartition(")")[2].split()[0] != "Z"
+        except FileNotFoundError:
+            return False
+
+    @staticmethod
+    def begun(text):
+        return re.findall(r"^=== (?!summary)([\w.-]+):", text, re.M)
+
+    scripts = ["kernels", "training", "resume", "ranks", "memcheck", "racecheck", "synccheck"]
+    few = "kernels|resume|memory|ranks"
+
+    def test_parts_run_once_for_a_commit_and_device_in_their_order(self):
+        code, text, last = self.all("--only", self.few)
+        self.assertEqual(code, 0, text)
+        self.assertRegex(last, r"^all: PASSED: 4 of 4 parts passed \(\d+ s\)$")
+        self.assertEqual(self.begun(text), ["kernels", "resume", "memory", "ranks"])
+        self.assertEqual(self.calls(), ["kernels", "resume", "ranks"])
+        rows = os.path.join(self.path("tree"), "runs/gpu-all-c1/results.jsonl")
+        self.assertGreater(os.path.getsize(rows), 0)
+        code, text, last = self.all("--only", self.few)
+        self.assertRegex(last, "^all: PASSED: 4 of 4 parts passed")
+        self.assertEqual(self.calls(), [])
+        self.assertNotIn("=== memory", text)
+        for other in ({"OCTET_COMMIT": "c2"}, {"DEVICE": "NVIDIA H200"}):
+            self.assertRegex(self.all("--only", self.few, **other)[2], "^all: PASSED: 4 of 4 parts passed")
+            self.assertEqual(self.calls(), ["kernels", "resume", "ranks"], other)
+        self.assertEqual(self.all("--only", self.few)[0], 0)
+        self.assertEqual(self.calls(), [])
+
+    def test_all_of_them(self):
+        code, text, last = self.all("--minutes", "600")
+        self.assertEqual(code, 0, text)
+        count = len(all_plan.PARTS)
+        self.assertRegex(last, rf"^all: PASSED: {count} of {count} parts passed")
+        self.assertEqual(self.calls(), self.scripts)
+        self.assertEqual(self.begun(text), [part.name for part in all_plan.PARTS])
+
+    def test_a_changed_tree_has_no_results(self):
+        for _ in range(2):
+            self.all("--only", "kernels", OCTET_COMMIT="c1-dirty")
+            self.assertEqual(self.calls(), ["kernels"])
+
+    def test_what_runs_out_of_time_is_left_and_ended_with_all_that_it_started(self):
+        code, text, last = self.all("--only", "resume|memcheck", "--minutes", "0.1", HANGS="resume")
+        self.assertEqual(code, 75, text)
+        self.assertRegex(last, r"^all: UNFINISHED: 0 of 2 parts passed, 2 left for the next call \(resume, memcheck\)")
+        with open(self.path("calls.pid"), encoding="utf-8") as file:
+            self.assertFalse(self.lives(int(file.read())))
+        self.assertRegex(self.all("--only", "resume|memcheck")[2], "^all: PASSED: 2 of 2")
+        self.assertEqual(self.calls(), ["resume", "memcheck"])
+
+    def test_rows_that_run_out_of_time_are_gone_on_with(self):
+        # On a busy machine the time may run out before the first row.
+        hangs = bench_rows.kernel_rows()[1]["row"]
+        code, text, last = self.all("--only", "memory", "--minutes", "0.04", HANGS_AT=hangs)
+        self.assertEqual(code, 75, text)
+        self.assertRegex(last, r"^all: UNFINISHED: 0 of 1 parts passed, 1 left for the next call \(memory\)")
+        code, text, last = self.all("--only", "memory")
+        self.assertEqual(code, 0)
+        self.assertRegex(text, r"bench: PASSED: \d+ rows measured, [01] were there, 0 failed")
+
+    def test_a_failing_part_is_named_and_tried_again_after_the_others(self):
+        code, text, last = self.all("--only", "resume|memcheck", FAILS="resume")
+        self.assertEqual(code, 1, text)
+        self.assertRegex(last, r"^all: FAILED: 1 of 2 parts passed, 1 failed \(resume\)")
+        self.assertRegex(text, r"(?m)^resume +FAILED +\S+ +as asked$")
+        self.assertRegex(self.all("--only", "resume|memcheck|ranks")[2], "^all: PASSED: 3 of 3")
+        self.assertEqual(self.calls(), ["ranks", "resume"])
+
+    def test_a_failure_of_before_is_not_forgotten(self):
+        self.all("--only", "kernels", FAILS="kernels")
+        self.assertRegex(self.all("--only", "kernels|ranks", "--minutes", "0.04", HANGS="ranks")[2],
+                         r"^all: FAILED: 0 of 2 parts passed, 1 failed \(kernels\), 1 left for the next call \(ranks\)")
+
+    def test_a_row_that_fails_fails_its_part(self):
+        code, text, last = self.all("--only", "memory", BAD_ROW="copy")
+        self.assertEqual(code, 1, text)
+        self.assertRegex(last, r"^all: FAILED: 0 of 1 parts passed, 1 failed \(memory\)")
+        self.assertRegex(self.all("--only", "memory")[2], "^all: PASSED: 1 of 1")
+
+    def test_a_script_that_dies_has_failed(self):
+        code, text, _ = self.all("--only", "ranks", DIES="ranks")
+        self.assertEqual(code, 1)
+        self.assertIn("exit code 1, its last line: ''", text)
+
+    def test_what_is_skipped_is_said_and_tried_again(self):
+        code, _, last = self.all("--only", "kernels|memcheck", SKIPS="memcheck")
+        self.assertEqual(code, 0)
+        self.assertRegex(last, r"^all: PASSED: 1 of 2 parts passed, 1 skipped \(memcheck\)")
+        self.assertRegex(self.all("--only", "memcheck", SKIPS="memcheck")[2], "^all: SKIPPED: 0 of 1 parts passed, 1 skipped")
+
+    def test_list_says_what_is_there(self):
+        self.all("--only", "kernels")
+        text = self.all("--list", "--minutes", "10")[1]
+        self.assertRegex(text, r"(?m)^kernels +90 s +PASSED ")
+        self.assertRegex(text, r"(?m)^resume +\d+ s +1 ")
+        self.assertRegex(self.all("--list", "--minutes", "10", OCTET_BIN="/nowhere")[1], r"(?m)^kernels +90 s +1 ")
+
+
+class PlanTest(unittest.TestCase):
+    def test_every_row_of_the_bench_is_of_one_part(self):
+        for _, by, rows in bench_rows.groups(84942979072):
+            for row in rows:
+                found = [p.name for p in all_plan.PARTS if p.rows and re.search(p.rows, f"{by}:{row['row']}")]
+                self.assertEqual(len(found), 1, (by, row["row"], found))
+
+    def test_time_goes_to_the_first_part_that_it_is_enough_for(self):
+        script, rows = all_plan.Part("script", 100, "", "x.sh"), all_plan.Part("rows", 500, "", rows="x")
+        choose = all_plan.next_part
+        self.assertIs(choose([script, rows], 100, True), script)
+        self.assertIs(choose([script, rows], 99, True), rows)
+        self.assertIs(choose([script, rows], 99, False), script)  # or it would wait for ever
+        self.assertIsNone(choose([script, rows], all_plan.LEAST - 1, True))
+        self.assertIsNone(choose([], 1000, False))
+
+    def test_calls(self):
+        script, rows = all_plan.Part("script", 100, "", "x.sh"), all_plan.Part("rows", 500, "", rows="x")
+        self.assertEqual(all_plan.calls([script, rows], 700), {"script": 1, "rows": 1})
+        self.assertEqual(all_plan.calls([script, rows], 300), {"script": 1, "rows": 2})
+        self.assertEqual(all_plan.calls([rows, script], 300), {"rows": 2, "script": 2})
+        self.assertEqual(all_plan.calls([script], 50), {"script": 1})
+
+    def test_what_matters_fits(self):
+        """10 and 25 minutes, by the estimates."""
+        ten, most = all_plan.calls(all_plan.PARTS, 600), all_plan.calls(all_plan.PARTS, 1500)
+        self.assertEqual({ten[name] for name in ("kernels", "training", "resume", "steps-8b", "memory")}, {1})
+        self.assertEqual([name for name in most if most[name] > 1], ["micro-batches-8b", "recipes", "micro-batches"])
 
 
 class SanitizeTest(ScriptTest):
@@ -293,6 +550,22 @@ class BenchTest(ScriptTest):
         self.assertEqual(octet[0]["memory_bytes"], 2**30)
         self.assertIn("--precision bf16 --device cuda", octet[0]["command"])
         self.assertNotIn("/tmp", octet[0]["command"])
+
+    def test_steps_without_a_time_do_not_count(self):
+        only = ("--only", "^octet:step/8b/bf16/1-blocks$")
+        self.assertEqual(self.bench(*only, UNTIMED="4 5 11")[0], 0)
+        result = self.results()[0]
+        self.assertEqual((result["seconds"], result["repeats"]), (0.1, bench_rows.STEPS - 3))
+        every = " ".join(map(str, range(1, 20)))
+        self.assertIn("FAILED: metrics.jsonl has no step_seconds after step 3", self.bench(*only, UNTIMED=every, OCTET_COMMIT="c2")[1])
+
+    def test_rows_name_the_libraries_that_were_loaded(self):
+        self.bench("--only", "copy|step/8b/bf16/1-blocks$")
+        libraries = {(r["by"], r["row"]): r["libraries"] for r in self.results()}
+        cublas = {"version": "13.1.0", "path": "/with a space/libcublasLt.so.13"}
+        self.assertEqual(libraries["octet", "copy"], {"cuBLASLt": cublas})
+        self.assertEqual(libraries["octet", "step/8b/bf16/1-blocks"], {"cuDNN": {"version": "9.19.0", "path": "/x/libcudnn.so.9"}})
+        self.assertEqual(libraries["torch", "copy"], {"cuBLASLt": {"version": "12.9.1", "path": "/t/libcublasLt.so.12"}})
 
     def test_a_step_of_a_recipe_asks_for_it(self):
         _, text, last = self.bench("--only", "step/8b/float8-delayed/1-blocks$")
@@ -422,9 +695,9 @@ class TableTest(unittest.TestCase):
         self.assertIn("copy 3,000 GB/s", text)
         self.assertIn("dense peaks 989 TFLOP/s in bf16, 1,979 in fp8", text)
         self.assertIn("    jobs/gpu/bench.sh --by octet\n", text)
-        self.assertNotIn("Rows of several commits", text)
+        self.assertNotIn("Rows of several builds", text)
         mixed = [self.result("octet", bench_rows.rmsnorm_backward(4096), 1e-4, commit="d")] + results
-        self.assertIn("Rows of several commits: c, d.", bench_table.render(mixed))
+        self.assertIn("Rows of several builds: c; d.", bench_table.render(mixed))
         self.assertRegex(text, r"\| add_rmsnorm/8192x4096 \| 268.4 \| 99.4 \| 2,700 \| 0.90 \|")
         self.assertRegex(text, r"\| square 8192 \| forward \| 8192 x 8192 x 8192 \| - \| - \| - \| 1,000 \(51 %\) \| - \| - \|")
 
@@ -455,6 +728,49 @@ class TableTest(unittest.TestCase):
         ops = [row for _, row, _ in bench_rows.block_ops(bench_rows.MODELS["8b"], "float8", 4)]
         text = bench_table.render([self.result("octet", row, 1e-3) for row in [copy] + ops])
         self.assertRegex(text, r"#### 8b, float8, 4 micro-batches(.|\n)*\| AdamW \| 1.750 \|")
+
+    def test_libraries_stand_once_and_differences_are_said(self):
+        library = lambda version, path: {"cuBLASLt": {"version": version, "path": path}}
+        copy, norm = bench_rows.copy(), bench_rows.add_rmsnorm(4096)
+        mine = [self.result("octet", row, 1e-3, libraries=library("13.1.0", "/a/lt")) for row in (copy, norm)]
+        other = [self.result("torch", copy, 1e-3, libraries={**library("13.0.2", "/b/lt"), "NCCL": {"version": "2.28.9", "path": "/b/nccl"}})]
+        text = bench_table.render(mine + other)
+        self.assertIn("| cuBLASLt | 13.1.0 `/a/lt` (2 rows) | 13.0.2 `/b/lt` (1 rows) | **yes** |\n", text)
+        self.assertIn("| NCCL | not loaded | 2.28.9 `/b/nccl` (1 rows) | - |\n", text)
+        self.assertIn("Times of rows whose libraries differ compare the libraries too.", text)
+        same = bench_table.render(mine + [self.result("torch", copy, 1e-3, libraries=library("13.1.0", "/b/lt"))])
+        self.assertIn("| 13.1.0 `/b/lt` (1 rows) | no |\n", same)
+        self.assertNotIn("compare the libraries too", same)
+        self.assertIn("had loaded was not recorded", bench_table.render([self.result("octet", copy, 1e-3)]))
+
+    def test_the_copy_names_its_way_and_every_fraction_is_of_it(self):
+        copy, norm = bench_rows.copy(), bench_rows.add_rmsnorm(4096)
+        ways = {"way": "kernel", "seconds_of_way": {"cudaMemcpyAsync": 2e-3, "kernel": 1e-3}}
+        text = bench_table.render([self.result("octet", copy, copy["bytes"] / 2.9e12, **ways),
+                                   self.result("torch", copy, copy["bytes"] / 2.8e12),
+                                   self.result("octet", norm, norm["bytes"] / 2.32e12)])
+        self.assertIn("; copy 2,900 GB/s (bytes read and written; fastest: kernel); PyTorch's copy 2,800 GB/s", text)
+        self.assertRegex(text, r"\| add_rmsnorm/8192x4096 \| .* \| 0.80 \|")
+
+    def test_rows_of_several_builds_of_a_commit_are_told_apart(self):
+        rows = [bench_rows.add_rmsnorm(4096), bench_rows.rmsnorm_backward(4096)]
+        results = [self.result("octet", row, 1e-4, code=code) for row, code in zip(rows, ("c", "c with a patch"))]
+        self.assertIn("Rows of several builds: c; c with a patch.", bench_table.render(results))
+
+    def test_the_page_of_results_is_what_its_rows_give(self):
+        with tempfile.TemporaryDirectory() as work:
+            page = os.path.join(work, "gpu-results.md")
+            shutil.copy(os.path.join(ROOT, "docs/gpu-results.md"), page)
+            rows = os.path.join(ROOT, "docs/gpu-results/h100-2026-11-22.jsonl")
+            bench = [os.path.join(GPU, "bench.sh"), "--table", "--out", rows, "--into"]
+            subprocess.run(bench + [page], check=True, capture_output=True)
+            with open(os.path.join(ROOT, "docs/gpu-results.md"), encoding="utf-8") as committed, open(page, encoding="utf-8") as made:
+                self.assertEqual(made.read(), committed.read())
+            with open(page, "w", encoding="utf-8") as file:
+                file.write("no marks\n")
+            done = subprocess.run(bench + [page], check=False, capture_output=True, text=True)
+            self.assertEqual(done.returncode, 64)
+            self.assertIn(f"expected a page with a line {bench_table.BEGIN}", done.stderr)
 
     def test_the_last_result_counts_and_failures_are_listed(self):
         norm = bench_rows.add_rmsnorm(4096)

@@ -48,7 +48,7 @@ NcclApi load() {
     bind(api.comm_window_register, "ncclCommWindowRegister");
     bind(api.comm_window_deregister, "ncclCommWindowDeregister");
   }
-  log::info("NCCL {}.{}.{}, {}", version / 10000, version / 100 % 100, version % 100, library.path());
+  library.log_version("NCCL", static_cast<std::size_t>(version));
   return api;
 }
 

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "src/base/error.h"
+#include "src/base/log.h"
 
 namespace octet::cuda {
 namespace {
@@ -114,6 +115,14 @@ void* DynamicLibrary::symbol(const char* name) const {
 std::string DynamicLibrary::path() const {
   link_map* map = nullptr;
   return dlinfo(handle_, RTLD_DI_LINKMAP, &map) == 0 && map != nullptr ? map->l_name : file_;
+}
+
+void DynamicLibrary::log_version(std::string_view name, std::size_t version) const {
+  log::info("{} {}, {}", name, version_text(version), path());
+}
+
+std::string version_text(std::size_t version) {
+  return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
 }
 
 }  // namespace octet::cuda

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,11 +26,17 @@ class DynamicLibrary {
   void* handle() const { return handle_; }
   /// Where it was found.
   std::string path() const;
+  /// Logs what was loaded, "NAME MAJOR.MINOR.PATCH, PATH"; jobs/gpu/bench.py reads these lines. `version`: as the
+  /// library gives it, see version_text.
+  void log_version(std::string_view name, std::size_t version) const;
 
  private:
   std::string file_;
   void* handle_ = nullptr;
 };
+
+/// "13.1.0" of 130100: MAJOR * 10000 + MINOR * 100 + PATCH, as cuBLASLt, cuDNN (from 9 on) and NCCL count.
+std::string version_text(std::size_t version);
 
 /// The folders that are looked into after the loader's own, in order; those that exist.
 std::vector<std::string> cuda_library_folders();

@@ -16,6 +16,13 @@ struct Place {
   const KernelTable& kernels;
 };
 
+/// One of several ways to do the same work, the fastest of which is the row's time.
+struct Way {
+  std::string name;
+  std::function<void()> launch;
+  bool in_graph = true;  ///< may be captured
+};
+
 /// One copy of a row's work: its memory and what launches it.
 class Case {
  public:
@@ -38,8 +45,10 @@ class Case {
   /// n times x.
   float* values(float x, std::int64_t n = 1);
 
-  void set(std::function<void()> launch) { launch_ = std::move(launch); }
-  const std::function<void()>& launch() const { return launch_; }
+  /// The one way of most work.
+  void set(std::function<void()> launch) { ways_ = {{.name = "", .launch = std::move(launch)}}; }
+  void add(Way way) { ways_.push_back(std::move(way)); }
+  const std::vector<Way>& ways() const { return ways_; }
   const Place& place() const { return place_; }
   std::int64_t bytes() const;
 
@@ -48,7 +57,7 @@ class Case {
 
   Place place_;
   std::vector<Buffer> buffers_;
-  std::function<void()> launch_;
+  std::vector<Way> ways_;
 };
 
 /// A row is a JSON object: "op" names the work, further keys its sizes (jobs/gpu/bench_rows.py writes them).

@@ -4,6 +4,7 @@
 
 #include "src/base/error.h"
 #include "tests/benchmark/gpu/cases.h"
+#include "tests/benchmark/gpu/copy.h"
 
 namespace octet::bench {
 namespace {
@@ -20,12 +21,19 @@ void give_workspace(Case& c, Arguments& args, Bytes bytes) {
   }
 }
 
-/// "n" bytes: the device's own copy, the measure of the others. Moves 2 n.
+/// "n" bytes, the measure of the others: the device's own copy, launched as a training step does and in a graph, where
+/// another engine may do it, and a kernel. Moves 2 n.
 void copy(Case& c, const Row& row) {
   const std::int64_t n = row.at("n");
   const void* from = c.random(DType::f32, n / 4);
   void* to = c.output(n);
-  c.set([p = c.place(), from, to, n] { p.stream.device().copy(to, from, n, p.stream); });
+  const std::function<void()> device_copy = [p = c.place(), from, to, n] {
+    p.stream.device().copy(to, from, n, p.stream);
+  };
+  if (c.place().stream.native() == nullptr) return c.set(device_copy);
+  c.add({.name = "cudaMemcpyAsync", .launch = device_copy, .in_graph = false});
+  c.add({.name = "cudaMemcpyAsync in a graph", .launch = device_copy});
+  c.add({.name = "kernel", .launch = [p = c.place(), from, to, n] { copy_by_kernel(to, from, n, p.stream); }});
 }
 
 void stats(Case& c, const Row& row) {

@@ -77,7 +77,7 @@ double seconds_of(Stream& stream, const Launch& all) {
 
 }  // namespace
 
-Timing time_launches(Stream& stream, const std::vector<Launch>& rotation, double budget) {
+Timing time_launches(Stream& stream, const std::vector<Launch>& rotation, double budget, bool in_graph) {
   const auto rounds_of = [&](int rounds) {
     for (int r = 0; r < rounds; ++r) {
       for (const Launch& launch : rotation) launch();
@@ -93,7 +93,7 @@ Timing time_launches(Stream& stream, const std::vector<Launch>& rotation, double
   Timing timing{.launches = rounds * static_cast<int>(rotation.size())};
   Launch all = [&] { rounds_of(rounds); };
   ExecutableGraph graph;
-  if (stream.native() != nullptr) graph = capture(stream, all);
+  if (in_graph && stream.native() != nullptr) graph = capture(stream, all);
   if (graph) {
     timing.graph = true;
     all = [&] { check(cudaGraphLaunch(graph.get(), native(stream)), "launching a graph"); };

@@ -22,8 +22,8 @@ struct Timing {
 
 /// Times `rotation`, launches of the same work on different memory, one after the other in its order, so that no
 /// launch finds in the cache what the one before it left there. A repeat is several rounds of it between two events of
-/// the stream, captured as a CUDA graph where the launches can be. On the CPU the clock takes the events' place.
-/// `budget`: about how many seconds all repeats may take.
-Timing time_launches(Stream& stream, const std::vector<Launch>& rotation, double budget);
+/// the stream, captured as a CUDA graph with `in_graph`, where the launches can be. On the CPU the clock takes the
+/// events' place. `budget`: about how many seconds all repeats may take.
+Timing time_launches(Stream& stream, const std::vector<Launch>& rotation, double budget, bool in_graph);
 
 }  // namespace octet::bench
