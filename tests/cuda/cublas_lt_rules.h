@@ -29,7 +29,7 @@ inline bool is_float8(std::uint64_t type) {
 /// "To use FP8 kernels, the following set of requirements must be satisfied" and the table of types under it:
 /// https://docs.nvidia.com/cuda/cublas/#cublasltmatmul
 inline std::string float8(const Product& p) {
-  if (!is_float8(p.b.type)) return "fp8 goes with fp8";
+  if (!is_float8(p.a.type) || !is_float8(p.b.type)) return "fp8 goes with fp8";
   if (p.a.type == CUDA_R_8F_E5M2 && p.b.type == CUDA_R_8F_E5M2) return "e5m2 by e5m2";
   if (p.transposed_a != CUBLAS_OP_T || p.transposed_b != CUBLAS_OP_N) return "fp8 wants a transposed and b not";
   if (p.d.type != CUDA_R_16BF && p.d.type != CUDA_R_32F) return "the type of an fp8 product";
