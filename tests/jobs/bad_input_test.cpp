@@ -122,7 +122,7 @@ TEST_F(BadInput, Layouts) {
           {"precision = float8", "m = 33 (tokens, train.micro_batch 1 x train.seq_len 33)", "multiples of 16",
            "train.seq_len 48 would do"});
   refuses(model_with("ffn_dim: 64", "ffn_dim: 72") + float8,
-          {"linear feed_forward.w1, GEMM output of m 32 n 72 k 32: n = 72 (outputs of model tiny)",
+          {"linear feed_forward.w1, GEMM output of m 32 n 72 k 32: n = 72 (outputs of model bad-model)",
            "float8.bf16_linears [feed_forward.w1, feed_forward.w3, feed_forward.w2] would do, or a model of another "
            "shape"});
 }

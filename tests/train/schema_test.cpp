@@ -165,7 +165,7 @@ TEST(Schema, WrongFiles) {
        {":3: precision = float8", "no linear is left", "bf16_last_layers 9 of 6", "expected precision bf16"}},
       {base + "precision: float8\nfloat8: {filter_small_kn: true}\n",
        {":3: precision = float8", "no linear is left", "filter_small_kn true"}},
-      {base + "precision: float8\ntrain: {seq_len: 100}\n", {":3: precision = float8", "1 x train.seq_len 100 = 100"}},
+      {base + "precision: float8\ntrain: {seq_len: 100}\n", {":3: precision = float8", "1 x train.seq_len 100), and"}},
       {base + "parallel: {tp: 3}\n", {":3: parallel.tp = 3", "does not divide heads"}},
       {base + "parallel: {tp_keep_gathered: true}\n", {"parallel.tp_keep_gathered = true", "no effect"}},
       {base + "parallel: {cp: 2}\n", {":3: parallel.cp = 2", "not available yet"}},
@@ -198,7 +198,7 @@ TEST(Schema, WrongCommandLines) {
       {{run, "--optimizer.lr", "nan"}, {"command line: --optimizer.lr = \"nan\"", "finite number"}},
       {{run, "--train.steps", "99"}, {"schedule.decay_steps = 100", "20", "100", "train.steps = 99", ".yaml:"}},
       {{run, "--train.global_batch", "7"}, {"command line: train.global_batch = 7", "micro_batch = 2"}},
-      {{run, "--precision", "float8", "--train.seq_len=100"}, {"command line: precision = float8", "200 tokens"}},
+      {{run, "--precision", "float8", "--train.seq_len=100"}, {"command line: precision = float8", "m = 200 (tokens"}},
       {{run, "--help", "--print-config"}, {"--help and --print-config together"}},
   };
   for (const auto& [words, parts] : table) {
