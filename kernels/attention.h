@@ -46,4 +46,10 @@ struct AttentionBackward {
   void* workspace = nullptr;  ///< KernelTable::attention_backward_workspace bytes
 };
 
+/// On which each of q, k, v, o, log_sum_exp and the gradients lies: cudnn-frontend's Tensor_attributes promise it to
+/// cuDNN by default. The check holds on every device, and throws an internal error that names the operand.
+constexpr std::int64_t attention_alignment = 16;
+void check_attention_addresses(const AttentionForward& args);
+void check_attention_addresses(const AttentionBackward& args);
+
 }  // namespace octet

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "kernels/scale_layout.h"
 #include "src/base/dtype.h"
 #include "src/device/device.h"
 
@@ -15,7 +16,7 @@ namespace octet {
 struct ComputeScales {
   const float* amax = nullptr;     ///< [n], device
   float* scale = nullptr;          ///< [n]
-  float* inverse_scale = nullptr;  ///< [n]
+  float* inverse_scale = nullptr;  ///< [n], inverse_scale_stride floats apart
   std::int64_t n = 0;
   DType format = DType::e4m3;
   bool power_of_two = false;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "kernels/scale_layout.h"
 #include "src/device/device.h"
 
 namespace octet {
@@ -25,7 +26,7 @@ struct DelayedScales {
   float* recorded = nullptr;       ///< [n]: the step's abs-maxes; zero afterwards
   float* history = nullptr;        ///< [length, n], newest first; 0: no step yet
   float* scale = nullptr;          ///< [n]
-  float* inverse_scale = nullptr;  ///< [n]
+  float* inverse_scale = nullptr;  ///< [n], inverse_scale_stride floats apart
   std::int64_t n = 0;
   std::int64_t length = 1;
   std::int64_t e5m2_from = 0;  ///< tensors before it are cast to e4m3, from it on to e5m2

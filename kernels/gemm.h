@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
+#include "kernels/scale_layout.h"
 #include "src/base/dtype.h"
 #include "src/device/device.h"
 
@@ -12,7 +14,7 @@ struct GemmOperand {
   const void* data = nullptr;
   DType dtype = DType::f32;
   bool transposed = false;               ///< stored [k, m] (A) or [n, k] (B)
-  const float* inverse_scale = nullptr;  ///< device pointer, only for fp8
+  const float* inverse_scale = nullptr;  ///< device pointer on gemm_scale_alignment bytes, only for fp8
   bool scale_each = false;               ///< inverse_scale has an element for each of m (A) or n (B); else one for all
 };
 
@@ -35,8 +37,19 @@ struct Gemm {
   /// fp8 on the CPU: the sums of Hopper's tensor cores, bit for bit (kernels/cpu/hopper_multiply.h), instead of fp32.
   /// No effect on other operands, nor on a GPU, which has its own.
   bool emulate_hopper = false;
-  void* workspace = nullptr;  ///< KernelTable::gemm_workspace bytes
+  void* workspace = nullptr;  ///< KernelTable::gemm_workspace bytes, on gemm_workspace_alignment
   std::int64_t workspace_bytes = 0;
 };
+
+/// What cuBLASLt's documentation asks of the workspace of cublasLtMatmul.
+constexpr std::int64_t gemm_workspace_alignment = 256;
+/// And of the three matrices of an fp8 product.
+constexpr std::int64_t float8_matrix_alignment = 16;
+
+/// The rules on addresses, which hold on every device: those of inverse scales, of fp8 operands with their result, and
+/// of the workspace. Throws an internal error that names the product, the pointer and its alignment.
+void check_gemm_addresses(const Gemm& args);
+/// "gemm of m 64 n 96 k 128, e4m3 x e4m3' > bf16"; ' says transposed.
+std::string text_of(const Gemm& args);
 
 }  // namespace octet

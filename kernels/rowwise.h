@@ -11,7 +11,7 @@ namespace octet {
 struct RowwiseForm {
   void* y = nullptr;               ///< rows · columns bytes; null: not asked for
   float* scale = nullptr;          ///< [rows] or [columns]
-  float* inverse_scale = nullptr;  ///< likewise
+  float* inverse_scale = nullptr;  ///< likewise; it begins on gemm_scale_alignment bytes where a GEMM reads it
 
   bool wanted() const { return y != nullptr; }
 };

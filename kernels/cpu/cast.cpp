@@ -53,7 +53,7 @@ void convert_all(const Convert& args) {
 void compute_scales(Stream&, const ComputeScales& args) {
   for (std::int64_t i = 0; i < args.n; ++i) {
     args.scale[i] = scale_of(args.amax[i], args.format, args.power_of_two);
-    args.inverse_scale[i] = 1.0f / args.scale[i];
+    args.inverse_scale[i * inverse_scale_stride] = 1.0f / args.scale[i];
   }
 }
 

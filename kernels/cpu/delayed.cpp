@@ -44,7 +44,7 @@ void delayed_scales(Stream&, const DelayedScales& args) {
       if (args.power_of_two) scale = power_below(scale);
     }
     args.scale[i] = scale;
-    args.inverse_scale[i] = 1.0f / scale;
+    args.inverse_scale[i * inverse_scale_stride] = 1.0f / scale;
   }
 }
 

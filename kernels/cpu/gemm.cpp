@@ -183,6 +183,7 @@ std::int64_t gemm_workspace(const Gemm& args) {
 void gemm(Stream&, const Gemm& args) {
   if (args.m == 0 || args.n == 0) return;
   if (args.k == 0) return multiply_nothing(args);
+  check_gemm_addresses(args);
   const Plan plan = plan_of(args);
   if (args.workspace_bytes < plan.a_bytes + plan.b_bytes + plan.c_bytes) {
     throw internal_error("kernels", "gemm of m {} n {} k {} has {} bytes of workspace and needs {}", args.m, args.n,

@@ -15,10 +15,10 @@
 namespace octet::cuda {
 namespace {
 
-const AttentionPlan* plan_of(const AttentionShape& shape, AttentionPass pass) {
+const AttentionPlan* plan_of(const AttentionShape& shape, AttentionPass pass, Stream* stream = nullptr) {
   // Never destroyed: the driver may be gone before static objects are.
   static auto& plans = *new AttentionPlans;
-  return plans.find({shape, pass, settings().deterministic}).plan.get();
+  return plans.find({shape, pass, settings().deterministic}, stream).plan.get();
 }
 
 /// cuDNN's operands are not const; it writes to the outputs alone.
@@ -34,7 +34,8 @@ std::int64_t attention_forward_workspace(const AttentionForward& args) {
 }
 
 void attention_forward(Stream& stream, const AttentionForward& args) {
-  const AttentionPlan* plan = plan_of(args.shape, AttentionPass::forward);
+  check_attention_addresses(args);
+  const AttentionPlan* plan = plan_of(args.shape, AttentionPass::forward, &stream);
   if (plan == nullptr) return fallback_attention_forward(stream, args);
   const std::array operands{operand(args.q), operand(args.k), operand(args.v), args.o, operand(args.log_sum_exp)};
   plan->execute(native(stream), operands, args.workspace);
@@ -48,7 +49,8 @@ std::int64_t attention_backward_workspace(const AttentionBackward& args) {
 }
 
 void attention_backward(Stream& stream, const AttentionBackward& args) {
-  const AttentionPlan* plan = plan_of(args.shape, AttentionPass::backward);
+  check_attention_addresses(args);
+  const AttentionPlan* plan = plan_of(args.shape, AttentionPass::backward, &stream);
   if (plan == nullptr) return fallback_attention_backward(stream, args);
   const std::array operands{operand(args.q), operand(args.k),   operand(args.v),
                             operand(args.o), operand(args.d_o), operand(args.log_sum_exp),

@@ -3,6 +3,7 @@
 #include <tuple>
 #include <utility>
 
+#include "kernels/cuda/capture.h"
 #include "src/base/log.h"
 
 namespace octet::cuda {
@@ -26,10 +27,11 @@ bool operator<(const AttentionPlanKey& a, const AttentionPlanKey& b) {
   return tie(a) < tie(b);
 }
 
-const AttentionPlanResult& AttentionPlans::find(AttentionPlanKey key) {
+const AttentionPlanResult& AttentionPlans::find(AttentionPlanKey key, Stream* stream) {
   if (key.pass == AttentionPass::forward) key.deterministic = false;
   const std::scoped_lock lock(mutex_);
   if (const auto known = plans_.find(key); known != plans_.end()) return known->second;
+  if (stream != nullptr) refuse_capture(*stream, "building a plan for attention");
 
   AttentionPlanResult result;
   const AttentionShape& s = key.shape;

@@ -52,7 +52,7 @@ struct AttentionPlanResult {
 /// Asks cuDNN, which takes up to a second. Loads libcudnn at the first call; never throws for want of it.
 AttentionPlanResult make_attention_plan(const AttentionPlanKey& key, const DeviceDescription* device);
 
-/// The plans of one device. The first use of a key builds its plan and must be outside a graph capture.
+/// The plans of one device. The first use of a key builds its plan.
 class AttentionPlans {
  public:
   /// For the current CUDA device.
@@ -60,7 +60,8 @@ class AttentionPlans {
   explicit AttentionPlans(DeviceDescription device) : device_(std::make_unique<DeviceDescription>(std::move(device))) {}
 
   /// Says once for each reason that, why and at what cost the fallback kernel is used. Lives as long as this object.
-  const AttentionPlanResult& find(AttentionPlanKey key);
+  /// `stream`, when given, is the one on which the plan will run: building during its capture is refused.
+  const AttentionPlanResult& find(AttentionPlanKey key, Stream* stream = nullptr);
   std::size_t size() const { return plans_.size(); }
 
  private:

@@ -20,7 +20,7 @@ __global__ void compute_scales_kernel(const float* __restrict__ amax, float* __r
   if (i >= n) return;
   const float rounded = scale_of(amax[i], max_of_format, power_of_two);
   scale[i] = rounded;
-  inverse_scale[i] = 1.0f / rounded;
+  inverse_scale[i * inverse_scale_stride] = 1.0f / rounded;
 }
 
 /// Reads n · sizeof(T) bytes, writes n: a thread 16 bytes and 16 / sizeof(T).

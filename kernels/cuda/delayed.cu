@@ -40,7 +40,7 @@ __global__ void delayed_scales_kernel(DelayedScales args, float highest_e4m3, fl
     if (args.power_of_two) scale = power_below(scale);
   }
   args.scale[i] = scale;
-  args.inverse_scale[i] = __fdiv_rn(1.0f, scale);
+  args.inverse_scale[i * inverse_scale_stride] = __fdiv_rn(1.0f, scale);
 }
 
 unsigned blocks_of(std::int64_t n) {

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 
+#include "kernels/cuda/capture.h"
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/gemm_plans.h"
 #include "kernels/cuda/gemm_scales.h"
@@ -37,10 +38,11 @@ Gemm sums_of(Gemm args, float* sums) {
 }
 
 /// The library with its handle, once a process (which uses one device), and the plans under the present settings.
-/// The first GEMM loads it, so it cannot be the first thing that a graph captures.
+/// The first GEMM loads it, so it cannot be the first thing that a graph captures: that is refused.
 class Library {
  public:
   explicit Library(Stream& stream) : functions_(load_cublas_lt()), device_(stream.device().name()) {
+    refuse_capture(stream, "loading cuBLASLt");
     functions_.check(functions_.create(&handle_), "creating a handle");
   }
 

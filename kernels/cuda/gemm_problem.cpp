@@ -8,15 +8,10 @@
 namespace octet::cuda {
 namespace {
 
-std::string shape_of(const Gemm& g) {
-  return fmt::format("gemm of m {} n {} k {}, {}{} x {}{} > {}", g.m, g.n, g.k, name_of(g.a.dtype),
-                     g.a.transposed ? "'" : "", name_of(g.b.dtype), g.b.transposed ? "'" : "", name_of(g.c_dtype));
-}
-
 template <typename... Args>
 void require(bool condition, const Gemm& args, fmt::format_string<Args...> text, Args&&... values) {
   if (condition) return;
-  throw internal_error("kernels", "{}: {}", shape_of(args), fmt::format(text, std::forward<Args>(values)...));
+  throw internal_error("kernels", "{}: {}", text_of(args), fmt::format(text, std::forward<Args>(values)...));
 }
 
 int alignment_of(const void* pointer) {
@@ -38,9 +33,6 @@ void check_float8(const Gemm& g) {
   require(g.m % 16 == 0 && g.n % 16 == 0 && g.k % 16 == 0, g, "fp8 wants m, n and k to be multiples of 16");
   require(g.a.inverse_scale != nullptr, g, "a has no inverse scale");
   require(g.b.inverse_scale != nullptr, g, "b has no inverse scale");
-  require(alignment_of(g.a.data) >= 16 && alignment_of(g.b.data) >= 16 && alignment_of(g.c) >= 16, g,
-          "fp8 wants pointers on 16 bytes; a, b and c are on {}, {} and {}", alignment_of(g.a.data),
-          alignment_of(g.b.data), alignment_of(g.c));
 }
 
 cudaDataType_t library_type(DType t) {
@@ -78,6 +70,7 @@ void check_gemm(const Gemm& g) {
   require(g.workspace != nullptr && g.workspace_bytes >= workspace_bytes_of(g), g,
           "has {} bytes of workspace and needs {}", g.workspace == nullptr ? 0 : g.workspace_bytes,
           workspace_bytes_of(g));
+  check_gemm_addresses(g);
 }
 
 GemmProblem describe(const Gemm& g) {

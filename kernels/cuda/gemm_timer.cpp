@@ -5,6 +5,7 @@
 #include <limits>
 #include <optional>
 
+#include "kernels/cuda/capture.h"
 #include "kernels/cuda/launch.h"
 #include "src/base/handle.h"
 #include "src/device/buffer.h"
@@ -21,12 +22,6 @@ struct EventTraits {
   static void close(type e) noexcept { cudaEventDestroy(e); }
 };
 using TimingEvent = Handle<EventTraits>;
-
-bool capturing(cudaStream_t stream) {
-  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  check(cudaStreamIsCapturing(stream, &status), "whether a stream is being captured");
-  return status != cudaStreamCaptureStatusNone;
-}
 
 std::optional<Buffer> scratch_of(Stream& stream, std::int64_t bytes) {
   try {
@@ -65,7 +60,7 @@ double time_one(const CublasLt& library, cublasLtHandle_t handle, cudaStream_t s
 
 std::vector<double> time_gemms(const CublasLt& library, cublasLtHandle_t handle, Stream& stream, const Gemm& args,
                                std::span<const GemmPlan> plans) {
-  if (capturing(native(stream))) return {};
+  if (is_capturing(stream)) return {};
   Gemm trial = args;
   std::optional<Buffer> scratch;
   if (args.beta != 0.0f) {

@@ -21,11 +21,15 @@ DelayedScaling::DelayedScaling(const CastCounts& casts, const DelayedSettings& s
 }
 
 std::int64_t DelayedScaling::bytes() const {
-  return 4 * ((row_history + settings_.history) * casts_.total() + 1);
+  return 4 * ((inverse_scale_stride + row_history + settings_.history) * casts_.total() + 1);
+}
+
+float* DelayedScaling::inverse(std::int64_t cast) const {
+  return values_.empty() ? nullptr : values_.as<float>() + cast * inverse_scale_stride;
 }
 
 float* DelayedScaling::row(int index) const {
-  return values_.empty() ? nullptr : values_.as<float>() + index * casts_.total();
+  return values_.empty() ? nullptr : inverse(casts_.total()) + index * casts_.total();
 }
 
 std::int32_t* DelayedScaling::device_steps() const {
@@ -34,7 +38,7 @@ std::int32_t* DelayedScaling::device_steps() const {
 
 QuantScale DelayedScaling::at(std::int64_t cast) const {
   if (values_.empty()) return {.known = known()};
-  return {row(row_amax) + cast, row(row_scale) + cast, row(row_inverse) + cast, known()};
+  return {row(row_amax) + cast, row(row_scale) + cast, inverse(cast), known()};
 }
 
 QuantScale DelayedScaling::values(CastKind kind, std::int64_t index, Arena&) const {
@@ -50,7 +54,7 @@ void DelayedScaling::finish_step(Stream& stream, const KernelTable& kernels) {
   kernels.delayed_scales(stream, {.recorded = row(row_recorded),
                                   .history = row(row_history),
                                   .scale = row(row_scale),
-                                  .inverse_scale = row(row_inverse),
+                                  .inverse_scale = inverse(0),
                                   .n = casts_.total(),
                                   .length = settings_.history,
                                   .e5m2_from = casts_.inputs + casts_.weights,
@@ -76,13 +80,14 @@ std::vector<Float8Scaling::State> DelayedScaling::state() const {
 }
 
 void DelayedScaling::state_loaded(Stream& stream) {
-  std::vector<float> scales(static_cast<std::size_t>(casts_.total()));
-  const auto row_bytes = static_cast<std::int64_t>(scales.size()) * 4;
+  const auto casts = static_cast<std::size_t>(casts_.total());
+  std::vector<float> scales(casts), inverses(casts * inverse_scale_stride);
+  const std::int64_t row_bytes = casts_.total() * 4;
   device_->copy_to_host(scales.data(), row(row_scale), row_bytes, stream);
   device_->copy_to_host(&steps_, device_steps(), 4, stream);
   stream.synchronize();
-  for (float& scale : scales) scale = 1.0f / scale;
-  device_->copy_from_host(row(row_inverse), scales.data(), row_bytes, stream);
+  for (std::size_t i = 0; i < casts; ++i) inverses[i * inverse_scale_stride] = 1.0f / scales[i];
+  device_->copy_from_host(inverse(0), inverses.data(), row_bytes * inverse_scale_stride, stream);
   device_->zero(row(row_recorded), row_bytes, stream);
   stream.synchronize();
 }

@@ -38,8 +38,9 @@ class DelayedScaling final : public Float8Scaling {
   std::int64_t bytes() const override;
 
  private:
-  enum Row : int { row_amax, row_recorded, row_scale, row_inverse, row_history };
+  enum Row : int { row_amax, row_recorded, row_scale, row_history };
 
+  float* inverse(std::int64_t cast) const;
   float* row(int index) const;
   QuantScale at(std::int64_t cast) const;
   std::int32_t* device_steps() const;
@@ -47,7 +48,7 @@ class DelayedScaling final : public Float8Scaling {
   CastCounts casts_;
   DelayedSettings settings_;
   Device* device_ = nullptr;
-  Buffer values_;             ///< [4 + history, casts], and the number of steps
+  Buffer values_;             ///< inverse scales [casts, stride], rows [3 + history, casts], and the number of steps
   std::int32_t steps_ = 0;    ///< finished steps that the history knows of
   HostBuffer steps_to_copy_;  ///< [2], in turns: two steps at most are under way
 };

@@ -3,8 +3,9 @@
 namespace octet {
 
 QuantScale QuantScale::allocate(Arena& arena) {
-  auto* values = arena.allocate<float>(3);
-  return values == nullptr ? QuantScale{} : QuantScale{values, values + 1, values + 2};
+  static_assert(Arena::alignment % gemm_scale_alignment == 0);
+  auto* inverse = arena.allocate<float>(3);  // first: it begins where the arena's alignment puts it
+  return inverse == nullptr ? QuantScale{} : QuantScale{inverse + 1, inverse + 2, inverse};
 }
 
 void compute_scale(OpContext& context, const QuantScale& scale, DType format) {

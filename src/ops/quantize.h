@@ -5,12 +5,12 @@
 
 namespace octet {
 
-/// The three fp32 values of one tensorwise fp8 cast, side by side on the device.
+/// The three fp32 values of one tensorwise fp8 cast, on the device.
 struct QuantScale {
   float* amax = nullptr;
   float* scale = nullptr;
-  float* inverse = nullptr;
-  bool known = false;  ///< scale and inverse are there before the tensor (src/ops/scaling.h)
+  float* inverse = nullptr;  ///< on gemm_scale_alignment bytes: GEMMs read it
+  bool known = false;        ///< scale and inverse are there before the tensor (src/ops/scaling.h)
 
   static QuantScale allocate(Arena& arena);
 };

@@ -41,7 +41,8 @@ class Float8Scaling {
   /// The three values of an input's or gradient's cast, `arena`'s or the recipe's own. Whoever writes the tensor leaves
   /// its abs-max there.
   virtual QuantScale values(CastKind kind, std::int64_t index, Arena& arena) const = 0;
-  /// The same of weight 0; the others' follow it, each of the three in a row of its own. No memory: the caller's.
+  /// The same of weight 0; the others' follow it, each of the three in a row of its own, inverse scales
+  /// inverse_scale_stride floats apart. No memory: the caller's.
   virtual QuantScale weights() const { return {}; }
 
   virtual void record(Stream&, const KernelTable&) {}

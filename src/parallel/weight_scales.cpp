@@ -3,6 +3,12 @@
 #include <algorithm>
 
 namespace octet {
+namespace {
+
+/// Floats of one weight: its inverse scale with the room behind it, its abs-max and its scale.
+constexpr std::int64_t floats_a_weight = inverse_scale_stride + 2;
+
+}  // namespace
 
 WeightScales::WeightScales(const ParameterList& list, const ShardLayout& layout, Device& device, Stream& stream,
                            const Float8Scaling& scaling, bool power_of_two)
@@ -16,16 +22,17 @@ WeightScales::WeightScales(const ParameterList& list, const ShardLayout& layout,
     slots_.push_back(is_float8(p.gathered) ? static_cast<int>(count_++) : -1);
   }
   if (first_.amax != nullptr) return;
-  values_ = Buffer(device, 3 * count_ * 4, Purpose::parameters);
-  auto* values = values_.as<float>();
-  first_ = {values, values + count_, values + 2 * count_};
+  values_ = Buffer(device, floats_a_weight * count_ * 4, Purpose::parameters);
+  auto* inverses = values_.as<float>();
+  float* amaxes = inverses + count_ * inverse_scale_stride;
+  first_ = {amaxes, amaxes + count_, inverses};
   device.zero(values_.data(), values_.bytes(), stream);
 }
 
 std::int64_t WeightScales::bytes(const ParameterList& list) {
-  return 3 * 4 * std::count_if(list.parameters.begin(), list.parameters.end(), [](const ParameterSpec& p) {
-           return is_float8(p.gathered);
-         });
+  return floats_a_weight * 4 *
+         std::count_if(list.parameters.begin(), list.parameters.end(),
+                       [](const ParameterSpec& p) { return is_float8(p.gathered); });
 }
 
 void WeightScales::measure(const ShardedBuffer& master, const KernelTable& kernels) {
@@ -64,7 +71,7 @@ void WeightScales::measure_gathered(std::size_t i, const Tensor& gathered, Commu
   if (tp.size() > 1) tp.all_reduce(amax(i), 1, DType::f32, ReduceOp::max);
   kernels.compute_scales(stream_, {.amax = amax(i),
                                    .scale = at(first_.scale, i),
-                                   .inverse_scale = at(first_.inverse, i),
+                                   .inverse_scale = at(first_.inverse, i, inverse_scale_stride),
                                    .n = 1,
                                    .format = DType::e4m3,
                                    .power_of_two = power_of_two_});

@@ -23,7 +23,7 @@ class WeightScales {
   /// Where parameter i's local abs-max is to be written; null when it is not an fp8 weight.
   float* amax(std::size_t i) const { return at(first_.amax, i); }
   const float* scale(std::size_t i) const { return at(first_.scale, i); }
-  const float* inverse(std::size_t i) const { return at(first_.inverse, i); }
+  const float* inverse(std::size_t i) const { return at(first_.inverse, i, inverse_scale_stride); }
 
   /// Abs-maxes from the masters in a pass of its own: at start and after a load. The same bits as the optimizer's.
   void measure(const ShardedBuffer& master, const KernelTable& kernels);
@@ -36,7 +36,9 @@ class WeightScales {
   void measure_gathered(std::size_t i, const Tensor& gathered, Communicator& tp, const KernelTable& kernels);
 
  private:
-  float* at(float* row, std::size_t i) const { return slots_[i] < 0 ? nullptr : row + slots_[i]; }
+  float* at(float* row, std::size_t i, std::int64_t stride = 1) const {
+    return slots_[i] < 0 ? nullptr : row + slots_[i] * stride;
+  }
 
   const ShardLayout& layout_;
   Device& device_;
@@ -45,7 +47,7 @@ class WeightScales {
   std::vector<int> slots_;  ///< by parameter, -1: not fp8
   std::int64_t count_ = 0;
   bool power_of_two_;  ///< what is computed here
-  Buffer values_;      ///< [3, count] unless the recipe has them
+  Buffer values_;      ///< inverse scales [count, stride], abs-maxes and scales [2, count], unless the recipe has them
   QuantScale first_;   ///< of the first fp8 weight; the others' follow in each row
 };
 

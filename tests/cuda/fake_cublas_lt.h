@@ -6,11 +6,12 @@
 #include <vector>
 
 #include "kernels/cuda/cublas_lt.h"
+#include "tests/cuda/cublas_lt_rules.h"
 
 namespace octet::cuda_test {
 
-/// A recording stand-in for cuBLASLt. What is set on a descriptor is kept in the descriptor's own words, so that it is
-/// copied with it; calls are kept in order.
+/// A recording stand-in for cuBLASLt, which refuses what the library does (cublas_lt_rules.h). What is set on a
+/// descriptor is kept in the descriptor's own words, so that it is copied with it; calls are kept in order.
 struct FakeLibrary {
   struct Proposal {
     std::uint64_t id = 0;
@@ -40,6 +41,7 @@ struct FakeLibrary {
   // What it was asked.
   std::vector<Call> heuristics, launches;
   int checks = 0;
+  std::string broken_rule;  ///< of the last launch, which was then refused
 
   static FakeLibrary& get() {
     static FakeLibrary instance;
@@ -55,6 +57,32 @@ struct FakeLibrary {
 
 inline cublasLtMatmulAlgo_t algorithm(std::uint64_t id, std::uint32_t scheme = 0) {
   return {{id, scheme, 0, 0, 0, 0, 0, 0xFFFF'0000'1234'5678u}};
+}
+
+inline Product::Matrix matrix_of(cublasLtMatrixLayout_t l) {
+  return {.type = l->data[0], .rows = l->data[1], .columns = l->data[2], .leading = l->data[3]};
+}
+
+inline Product product_of(cublasLtMatmulDesc_t operation, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                          cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d) {
+  const auto word = [&](cublasLtMatmulDescAttributes_t attribute) { return FakeLibrary::at(*operation, attribute); };
+  return {.compute_type = word(CUBLASLT_MATMUL_DESC_COMPUTE_TYPE),
+          .scale_type = word(CUBLASLT_MATMUL_DESC_SCALE_TYPE),
+          .transposed_a = word(CUBLASLT_MATMUL_DESC_TRANSA),
+          .transposed_b = word(CUBLASLT_MATMUL_DESC_TRANSB),
+          .fast_accumulate = word(CUBLASLT_MATMUL_DESC_FAST_ACCUM),
+          .scale_mode_a = word(CUBLASLT_MATMUL_DESC_A_SCALE_MODE) & 0xFFFF'FFFFu,
+          .scale_mode_b = word(CUBLASLT_MATMUL_DESC_A_SCALE_MODE) >> 32,
+          .scale_a = word(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER),
+          .scale_b = word(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER),
+          .a = matrix_of(a),
+          .b = matrix_of(b),
+          .c = matrix_of(c),
+          .d = matrix_of(d)};
+}
+
+inline std::uint64_t number_of(const void* pointer) {
+  return reinterpret_cast<std::uintptr_t>(pointer);
 }
 
 inline std::uint64_t word_of(const void* value, std::size_t bytes) {
@@ -114,6 +142,7 @@ inline octet::cuda::CublasLt fake_cublas_lt() {
     call.count = count;
     fake.heuristics.push_back(call);
     *found = 0;
+    if (!rules::descriptors(product_of(operation, first, second, c, d)).empty()) return CUBLAS_STATUS_NOT_SUPPORTED;
     for (const FakeLibrary::Proposal& p : fake.proposals) {
       if (*found == count) break;
       results[*found] = {};
@@ -157,7 +186,10 @@ inline octet::cuda::CublasLt fake_cublas_lt() {
                                            .workspace_bytes = workspace_bytes,
                                            .alpha = *static_cast<const float*>(alpha),
                                            .beta = *static_cast<const float*>(beta)});
-    return CUBLAS_STATUS_SUCCESS;
+    FakeLibrary::get().broken_rule =
+        broken_rule(product_of(operation, first, second, c, d),
+                    {number_of(a), number_of(b), number_of(c_data), number_of(d_data), number_of(workspace)});
+    return FakeLibrary::get().broken_rule.empty() ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
   };
   return t;
 }

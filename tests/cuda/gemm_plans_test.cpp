@@ -291,6 +291,40 @@ TEST_F(GemmPlansTest, ALaunchHandsOverEverything) {
   }
 }
 
+/// The stand-in refuses what check_gemm does, by the library's own rules: one of the two missing would show.
+TEST_F(GemmPlansTest, TheStandInRefusesWhatTheLibraryDoes) {
+  const auto status = [&](void (*change)(Gemm&)) {
+    Gemm args = linear_gemm(DType::e4m3, DType::e4m3);
+    GemmPlans cache = plans();
+    const GemmPlan plan = cache.of(args, timer());
+    change(args);
+    return run(fake_cublas_lt(), nullptr, plan, args, nullptr);
+  };
+  EXPECT_EQ(status([](Gemm&) {}), CUBLAS_STATUS_SUCCESS) << fake.broken_rule;
+  EXPECT_EQ(status([](Gemm& g) { g.a.inverse_scale += 1; }), CUBLAS_STATUS_NOT_SUPPORTED);
+  EXPECT_EQ(fake.broken_rule, "a scale off 16 bytes");
+  EXPECT_EQ(status([](Gemm& g) { g.b.inverse_scale += 2; }), CUBLAS_STATUS_NOT_SUPPORTED);
+  EXPECT_EQ(status([](Gemm& g) { g.b.inverse_scale += 4; }), CUBLAS_STATUS_SUCCESS) << fake.broken_rule;
+  EXPECT_EQ(status([](Gemm& g) { g.a.scale_each = g.b.scale_each = true, g.a.inverse_scale = nullptr; }),
+            CUBLAS_STATUS_NOT_SUPPORTED);
+  EXPECT_EQ(fake.broken_rule, "outer-vector scales want both vectors");
+  EXPECT_EQ(status([](Gemm& g) { g.a.data = address(0x10004); }), CUBLAS_STATUS_NOT_SUPPORTED);
+  EXPECT_EQ(fake.broken_rule, "an fp8 product's matrix off 16 bytes");
+  EXPECT_EQ(status([](Gemm& g) { g.workspace = address(0x40010); }), CUBLAS_STATUS_NOT_SUPPORTED);
+  EXPECT_EQ(fake.broken_rule, "a workspace off 256 bytes");
+}
+
+/// And at the heuristic, what descriptors alone show.
+TEST_F(GemmPlansTest, TheStandInHasNoAlgorithmForWhatTheLibraryHasNone) {
+  for (void (*change)(Gemm&) :
+       {+[](Gemm& g) { g.b.transposed = false; }, +[](Gemm& g) { g.k = 120; }, +[](Gemm& g) { g.m = 40; },
+        +[](Gemm& g) { g.a.dtype = g.b.dtype = DType::e5m2; }, +[](Gemm& g) { g.b.dtype = DType::bf16; }}) {
+    Gemm args = linear_gemm(DType::e4m3, DType::e4m3);
+    change(args);
+    EXPECT_THROW(plans().of(args, timer()), Error);
+  }
+}
+
 /// The real library's descriptors, which need no device: it takes every attribute in the size that we give it.
 TEST_F(GemmPlansTest, TheLibraryTakesOurDescriptors) {
   CublasLt library{};
@@ -299,7 +333,14 @@ TEST_F(GemmPlansTest, TheLibraryTakesOurDescriptors) {
   } catch (const Error& e) {
     GTEST_SKIP() << e.what();
   }
-  library.heuristic = fake_cublas_lt().heuristic;
+  // Not the stand-in's: it reads the words of its own descriptors.
+  library.heuristic = [](cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+                         cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatmulPreference_t, int,
+                         cublasLtMatmulHeuristicResult_t* results, int* found) {
+    *results = {};
+    *found = 1;
+    return CUBLAS_STATUS_SUCCESS;
+  };
   GemmPlans cache(library, nullptr, "none", {});
   Gemm args = linear_gemm(DType::e5m2, DType::e4m3);
   args.fast_accumulate = true;

@@ -22,7 +22,8 @@ class GpuDelayed : public GpuTest {
   void compare(std::int64_t n, std::int64_t length, bool most_recent) {
     SCOPED_TRACE(fmt::format("{} tensors, history {}, most recent {}", n, length, most_recent));
     Both<float> history(*gpu_stream, std::vector<float>(static_cast<std::size_t>(length * n)));
-    Both<float> scale = Both<float>::output(*gpu_stream, n), inverse = Both<float>::output(*gpu_stream, n);
+    Both<float> scale = Both<float>::output(*gpu_stream, n);
+    Both<float> inverse = Both<float>::output(*gpu_stream, n * inverse_scale_stride);
     Both<float> recorded(*gpu_stream, std::vector<float>(static_cast<std::size_t>(n)));
     for (unsigned step = 0; step < 3; ++step) {
       for (unsigned micro = 0; micro < 2; ++micro) {

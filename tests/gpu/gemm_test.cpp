@@ -126,12 +126,12 @@ void GpuGemm::compare_float8(const Shape3& s, float beta, bool fast) {
                                   << " " << name_of(dtype_of<A>::value) << " x " << name_of(dtype_of<B>::value));
   Both<A> a(*gpu_stream, normal<A>(s.m * s.k, 4, 20.0));
   Both<B> b(*gpu_stream, normal<B>(s.n * s.k, 5, 20.0));
-  Both<float> scales(*gpu_stream, {0.0371f, 0.01913f});
+  Both<float> a_scale(*gpu_stream, {0.0371f}), b_scale(*gpu_stream, {0.01913f});
   const float c_sigma = 5.0f;
   Both<C> c =
       beta != 0.0f ? Both<C>(*gpu_stream, normal<C>(s.m * s.n, 6, c_sigma)) : Both<C>::output(*gpu_stream, s.m * s.n);
-  Gemm args{.a = {.data = a.gpu(), .dtype = dtype_of<A>::value, .transposed = false, .inverse_scale = scales.gpu()},
-            .b = {.data = b.gpu(), .dtype = dtype_of<B>::value, .transposed = true, .inverse_scale = scales.gpu() + 1},
+  Gemm args{.a = {.data = a.gpu(), .dtype = dtype_of<A>::value, .transposed = false, .inverse_scale = a_scale.gpu()},
+            .b = {.data = b.gpu(), .dtype = dtype_of<B>::value, .transposed = true, .inverse_scale = b_scale.gpu()},
             .c = c.gpu(),
             .c_dtype = dtype_of<C>::value,
             .m = s.m,

@@ -110,7 +110,8 @@ TEST_F(BadInput, Layouts) {
           {"parallel.async_tp = true", "float8.recipe = rowwise"});
   refuses(
       "run.yaml --parallel.tp 2 --parallel.async_tp true --precision float8 --train.seq_len 16 --train.micro_batch 1",
-      {"parallel.async_tp = true", "a part has 8 tokens", "multiples of 16"});
+      {"parallel.async_tp = true", "linear attention.wq, GEMM output of m 8 n 32 k 32: m = 8 (tokens of a part, ",
+       "train.seq_len 32 would do, or parallel.async_tp false"});
   refuses("run.yaml --parallel.tp 2 --train.seq_len 31", {"parallel.tp = 2", "does not divide micro_batch x seq_len"});
   refuses("run.yaml --parallel.tp_keep_gathered true", {"parallel.tp_keep_gathered = true", "parallel.tp = 1"});
   for (const std::string dimension : {"cp", "pp"}) {
@@ -118,9 +119,12 @@ TEST_F(BadInput, Layouts) {
   }
   const std::string float8 = " --precision float8";
   refuses("run.yaml --train.seq_len 33" + float8,
-          {"precision = float8", "train.seq_len 33 = 33 tokens", "multiple of 16"});
+          {"precision = float8", "m = 33 (tokens, train.micro_batch 1 x train.seq_len 33)", "multiples of 16",
+           "train.seq_len 48 would do"});
   refuses(model_with("ffn_dim: 64", "ffn_dim: 72") + float8,
-          {"feed_forward.w1", "32 inputs and 72 outputs", "float8.bf16_linears"});
+          {"linear feed_forward.w1, GEMM output of m 32 n 72 k 32: n = 72 (outputs of model bad-model)",
+           "float8.bf16_linears [feed_forward.w1, feed_forward.w3, feed_forward.w2] would do, or a model of another "
+           "shape"});
 }
 
 TEST_F(BadInput, Models) {

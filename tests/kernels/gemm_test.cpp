@@ -34,10 +34,10 @@ struct Case {
   float beta;
 };
 
-Gemm gemm_of(const Case& t, const Matrix& a, const Matrix& b, Matrix& c, const float* scales) {
+Gemm gemm_of(const Case& t, const Matrix& a, const Matrix& b, Matrix& c, const GemmScales& scales) {
   Gemm args;
-  args.a = {a.bytes.data(), t.a, t.ta, is_float8(t.a) ? &scales[0] : nullptr};
-  args.b = {b.bytes.data(), t.b, t.tb, is_float8(t.b) ? &scales[1] : nullptr};
+  args.a = {a.bytes.data(), t.a, t.ta, is_float8(t.a) ? &scales.a : nullptr};
+  args.b = {b.bytes.data(), t.b, t.tb, is_float8(t.b) ? &scales.b : nullptr};
   args.c = c.bytes.data();
   args.c_dtype = t.c;
   args.m = t.m;
@@ -76,8 +76,8 @@ void check(const Case& t) {
                                   << " beta " << t.beta);
   const Matrix a(t.a, random_values(t.m * t.k, 1)), b(t.b, random_values(t.k * t.n, 2));
   Matrix c(t.c, random_values(t.m * t.n, 3, 10.0f));
-  const float scales[] = {0.0371f, 1.913f};
-  const double scale = (is_float8(t.a) ? static_cast<double>(scales[0] * scales[1]) : 1.0);
+  const GemmScales scales{0.0371f, 1.913f};
+  const double scale = (is_float8(t.a) ? static_cast<double>(scales.a * scales.b) : 1.0);
   // Of a large C a sample, spread over all of it.
   const std::int64_t step = 1 + t.m * t.n * t.k / 5'000'000;
   std::vector<double> want;
@@ -155,7 +155,7 @@ TEST(Gemm, ExactOnSmallIntegers) {
   for (int i = 0; i < 48 * 32; ++i) y.push_back(static_cast<float>(i * 5 % 9 - 4));
   const Matrix a(t.a, x), b(t.b, y);
   Matrix c(t.c, std::vector<float>(64 * 48));
-  const float scales[] = {0.1f, 0.3f};
+  const GemmScales scales{0.1f, 0.3f};
   run(gemm_of(t, a, b, c, scales));
   const std::vector<double> got = values_of(c);
   for (std::size_t i = 0; i < 64; ++i) {
@@ -176,8 +176,8 @@ TEST(Gemm, SameThreadsSameBits) {
   for (const int n : {1, 2, 3}) {
     const Threads threads(n);
     Matrix c(t.c, std::vector<float>(300 * 100)), again = c;
-    run(gemm_of(t, a, b, c, nullptr));
-    run(gemm_of(t, a, b, again, nullptr));
+    run(gemm_of(t, a, b, c, {}));
+    run(gemm_of(t, a, b, again, {}));
     EXPECT_EQ(c.bytes, again.bytes) << n << " threads";
   }
 }
@@ -185,7 +185,7 @@ TEST(Gemm, SameThreadsSameBits) {
 TEST(Gemm, TooSmallAWorkspaceIsAnError) {
   const Matrix a(DType::bf16, random_values(64, 1)), b(DType::bf16, random_values(64, 2));
   Matrix c(DType::bf16, std::vector<float>(64));
-  Gemm args = gemm_of({8, 8, 8, false, false, DType::bf16, DType::bf16, DType::bf16, 0.0f}, a, b, c, nullptr);
+  Gemm args = gemm_of({8, 8, 8, false, false, DType::bf16, DType::bf16, DType::bf16, 0.0f}, a, b, c, {});
   if (cpu::gemm_workspace(args) == 0) GTEST_SKIP() << "this processor multiplies bf16 as it is stored";
   args.workspace_bytes = cpu::gemm_workspace(args) - 1;
   EXPECT_THROW(cpu::gemm(stream(), args), Error);

@@ -211,9 +211,9 @@ std::uint32_t bits_of(bf16 x) {
 
 /// The GEMM around it on C, with its workspace poisoned.
 template <typename C>
-void gemm(const Operands& x, bool fast, float beta, const float* scales, std::vector<C>& c) {
-  Gemm args{.a = {x.a.data(), x.a_dtype, false, &scales[0]},
-            .b = {x.b.data(), x.b_dtype, true, &scales[1]},
+void gemm(const Operands& x, bool fast, float beta, const GemmScales& scales, std::vector<C>& c) {
+  Gemm args{.a = {x.a.data(), x.a_dtype, false, &scales.a},
+            .b = {x.b.data(), x.b_dtype, true, &scales.b},
             .c = c.data(),
             .c_dtype = dtype_of<C>::value,
             .m = x.m,
@@ -237,7 +237,7 @@ TYPED_TEST(HopperGemm, ScalesAddsAndRounds) {
   Random random(13);
   const Operands x{
       50, 40, 300, DType::e5m2, DType::e4m3, random.codes(50 * 300, DType::e5m2), random.codes(40 * 300, DType::e4m3)};
-  const float scales[] = {0.0371f, 1.913f};
+  const GemmScales scales{0.0371f, 1.913f};
   for (const bool fast : {false, true}) {
     for (const float beta : {0.0f, 1.0f}) {
       const std::vector<C> before = random_values<C>(50 * 40, 3, 1e4);
@@ -245,7 +245,7 @@ TYPED_TEST(HopperGemm, ScalesAddsAndRounds) {
       gemm(x, fast, beta, scales, got);
       for (std::size_t at = 0; at < got.size(); ++at) {
         const auto i = static_cast<std::int64_t>(at) / 40, j = static_cast<std::int64_t>(at) % 40;
-        const float y = scales[0] * scales[1] * x.reference(i, j, fast);
+        const float y = scales.a * scales.b * x.reference(i, j, fast);
         const C want(beta == 0.0f ? y : y + static_cast<float>(before[at]));
         ASSERT_EQ(bits_of(got[at]), bits_of(want)) << i << ", " << j << " beta " << beta;
       }
@@ -260,7 +260,7 @@ TYPED_TEST(HopperGemm, InSeveralChunks) {
   const std::int64_t m = 70001, n = 70, k = 16;
   const Operands x{
       m, n, k, DType::e4m3, DType::e4m3, random.codes(m * k, DType::e4m3), random.codes(n * k, DType::e4m3)};
-  const float scales[] = {1.0f, 1.0f};
+  const GemmScales scales;
   std::vector<C> got(static_cast<std::size_t>(m * n));
   gemm(x, true, 0.0f, scales, got);
   for (std::int64_t i = 0; i < m; i += 11) {
@@ -275,7 +275,7 @@ TEST(Hopper, OthersKeepFp32) {
   const auto values = [&](auto zero) {
     using T = decltype(zero);
     const auto a = random_values<T>(n * k, 1), b = random_values<T>(n * k, 2);
-    const float one = 1.0f;
+    alignas(gemm_scale_alignment) const float one = 1.0f;
     const auto product = [&](bool fast, bool emulate) {
       std::vector<float> c(static_cast<std::size_t>(n * n));
       Gemm args{.a = {a.data(), dtype_of<T>::value, false, sizeof(T) == 1 ? &one : nullptr},

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kernels/cpu/cpu_kernels.h"
+#include "kernels/scale_layout.h"
 #include "kernels/stats.h"
 #include "src/base/random.h"
 #include "src/device/device.h"
@@ -58,6 +59,12 @@ inline std::shared_ptr<void> make_workspace(std::int64_t bytes) {
   std::memset(memory, 0xFF, static_cast<std::size_t>(bytes + 64));
   return {memory, [bytes](void* p) { cpu_device().deallocate(p, bytes + 64); }};
 }
+
+/// The inverse scales of an fp8 GEMM's two operands, where it may read them.
+struct GemmScales {
+  alignas(gemm_scale_alignment) float a = 1.0f;
+  alignas(gemm_scale_alignment) float b = 1.0f;
+};
 
 /// ‖got - reference‖₂ / ‖reference‖₂; NaN anywhere gives NaN, which fails every comparison.
 template <typename A, typename B>

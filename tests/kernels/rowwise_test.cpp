@@ -99,13 +99,14 @@ TEST(GemmScales, MultiplyRowsAndColumns) {
   std::vector<float> of_row, of_column;
   for (int i = 0; i < m; ++i) of_row.push_back(std::ldexp(1.0f, i % 23 - 11));
   for (int j = 0; j < n; ++j) of_column.push_back(std::ldexp(1.0f, 5 - j % 9));
-  const float one = 1.0f, two = 2.0f;
+  alignas(gemm_scale_alignment) const float one = 1.0f;
+  alignas(gemm_scale_alignment) const float two = 2.0f;
   const auto product = [&](const Gemm& shape, auto c) {
     Gemm args = shape;
     args.c = c.data();
-    std::vector<std::byte> workspace(static_cast<std::size_t>(cpu::gemm_workspace(args)));
-    args.workspace = workspace.data();
-    args.workspace_bytes = static_cast<std::int64_t>(workspace.size());
+    args.workspace_bytes = cpu::gemm_workspace(args);
+    const auto workspace = make_workspace(args.workspace_bytes);
+    args.workspace = workspace.get();
     cpu::gemm(stream(), args);
     return c;
   };

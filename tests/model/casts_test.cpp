@@ -66,7 +66,8 @@ struct BlockCasts : testing::Test {
     a.h = test::view(h, wide);
     block_forward(pass, 1, weights, a.h, {}, a, test::view(branch, wide));
     const Count forward = count();
-    float amax = 3.0f, scale, inverse;
+    float amax = 3.0f, scale;
+    alignas(gemm_scale_alignment) float inverse;
     block_backward(pass, 1, weights, state.open(1), a, test::view(dh, wide), {&amax, &scale, &inverse});
     EXPECT_EQ(scratch.mark(), 0);
     return {forward, count()};

@@ -85,7 +85,7 @@ TEST_F(DelayedScalingTest, APlanHasTheSizeAndNoMemory) {
   const Float8Config float8{.recipe = "delayed", .delayed_history = 2};
   const CastCounts casts{.inputs = 1, .weights = 1, .gradients = 1};
   EXPECT_EQ(make_scaling(Precision::float8, float8, casts, nullptr)->bytes(), scaling.bytes());
-  EXPECT_EQ(scaling.bytes(), 4 * ((4 + 2) * 3 + 1));
+  EXPECT_EQ(scaling.bytes(), 4 * ((inverse_scale_stride + 3 + 2) * 3 + 1));
   EXPECT_EQ(make_scaling(Precision::bf16, float8, casts, nullptr)->bytes(), 0);
   EXPECT_EQ(make_scaling(Precision::float8, {}, casts, nullptr)->bytes(), 0);
 }

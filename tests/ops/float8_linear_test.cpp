@@ -101,9 +101,9 @@ TEST_P(Float8Linear, SumsAreThoseOfTheOption) {
                 .k = k,
                 .fast_accumulate = fast,
                 .emulate_hopper = row.emulate};
-      std::vector<std::byte> workspace(static_cast<std::size_t>(op_.kernels.gemm_workspace(gemm)));
+      const Buffer workspace(cpu_device(), op_.kernels.gemm_workspace(gemm), Purpose::workspace);
       gemm.workspace = workspace.data();
-      gemm.workspace_bytes = static_cast<std::int64_t>(workspace.size());
+      gemm.workspace_bytes = workspace.bytes();
       op_.kernels.gemm(op_.stream, gemm);
       return sums;
     };
@@ -156,12 +156,14 @@ TEST(ComputeScales, EqualTheFormulaBitForBit) {
   const auto amax = golden.values<float>("amax");
   const auto stream = cpu_device().make_stream();
   for (const DType format : {DType::e4m3, DType::e5m2}) {
-    std::vector<float> scale(amax.size(), NAN), inverse(amax.size(), NAN);
+    std::vector<float> scale(amax.size(), NAN), inverses(amax.size() * inverse_scale_stride, NAN);
     kernels_of(*stream).compute_scales(*stream, {.amax = amax.data(),
                                                  .scale = scale.data(),
-                                                 .inverse_scale = inverse.data(),
+                                                 .inverse_scale = inverses.data(),
                                                  .n = static_cast<std::int64_t>(amax.size()),
                                                  .format = format});
+    std::vector<float> inverse(amax.size());
+    for (std::size_t i = 0; i < inverse.size(); ++i) inverse[i] = inverses[i * inverse_scale_stride];
     const std::string name(name_of(format));
     EXPECT_TRUE(test::same_bits(scale, golden.values<float>(name + ".scale"))) << name;
     EXPECT_TRUE(test::same_bits(inverse, golden.values<float>(name + ".inverse_scale"))) << name;

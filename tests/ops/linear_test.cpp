@@ -106,7 +106,7 @@ struct Trace : test::OpsTest {
   /// The three GEMMs of a linear whose operands are zero.
   void run(const LinearRecipe& r, DType x_type, DType dy_type, DType storage) {
     std::vector<float> memory(out * in, 0.0f), result(out * in);  // the largest of the operands
-    const float one = 1.0f;
+    alignas(gemm_scale_alignment) const float one = 1.0f;
     const auto t = [&](DType type, std::int64_t rows, std::int64_t columns) {
       return Tensor{memory.data(), type, {rows, columns}, is_float8(type) ? &one : nullptr};
     };

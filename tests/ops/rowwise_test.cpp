@@ -107,7 +107,7 @@ TEST_P(Rowwise, ScalesMultiplyHoppersSums) {
   const Tensor x_of_output = forward_input(op, input).of(recipe), wq = quantize_by_row(op, wt);
   std::vector<float> y(n * out, NAN), sums(y);
   linear_forward(op, recipe, x_of_output, wt, view(y, {n, out}));
-  const float one = 1.0f;
+  alignas(gemm_scale_alignment) const float one = 1.0f;
   kernels.gemm(*stream_, {.a = {x_of_output.data, DType::e4m3, false, &one},
                           .b = {wq.data, DType::e4m3, true, &one},
                           .c = sums.data(),

@@ -165,7 +165,7 @@ TEST(Schema, WrongFiles) {
        {":3: precision = float8", "no linear is left", "bf16_last_layers 9 of 6", "expected precision bf16"}},
       {base + "precision: float8\nfloat8: {filter_small_kn: true}\n",
        {":3: precision = float8", "no linear is left", "filter_small_kn true"}},
-      {base + "precision: float8\ntrain: {seq_len: 100}\n", {":3: precision = float8", "1 x train.seq_len 100 = 100"}},
+      {base + "precision: float8\ntrain: {seq_len: 100}\n", {":3: precision = float8", "1 x train.seq_len 100), and"}},
       {base + "parallel: {tp: 3}\n", {":3: parallel.tp = 3", "does not divide heads"}},
       {base + "parallel: {tp_keep_gathered: true}\n", {"parallel.tp_keep_gathered = true", "no effect"}},
       {base + "parallel: {cp: 2}\n", {":3: parallel.cp = 2", "not available yet"}},
@@ -198,7 +198,7 @@ TEST(Schema, WrongCommandLines) {
       {{run, "--optimizer.lr", "nan"}, {"command line: --optimizer.lr = \"nan\"", "finite number"}},
       {{run, "--train.steps", "99"}, {"schedule.decay_steps = 100", "20", "100", "train.steps = 99", ".yaml:"}},
       {{run, "--train.global_batch", "7"}, {"command line: train.global_batch = 7", "micro_batch = 2"}},
-      {{run, "--precision", "float8", "--train.seq_len=100"}, {"command line: precision = float8", "200 tokens"}},
+      {{run, "--precision", "float8", "--train.seq_len=100"}, {"command line: precision = float8", "m = 200 (tokens"}},
       {{run, "--help", "--print-config"}, {"--help and --print-config together"}},
   };
   for (const auto& [words, parts] : table) {
@@ -294,20 +294,62 @@ TEST(Validate, RecomputeKeepsTheCastWhereThereIsOne) {
   expect_parts(message_of([&] { validate(c); }), {"recompute.keep = \"attention_cast\"", "no effect"});
 }
 
+/// Each extent that a layout can make odd, under each recipe, is named with its linear, its GEMM and what would do.
 TEST(Validate, Float8NeedsMultiplesOf16) {
-  RunConfig c = sample();
-  c.precision = Precision::float8;
-  c.model.ffn_dim = 700;
-  expect_parts(message_of([&] { validate(c); }),
-               {"feed_forward.w1 of model 5m has 256 inputs and 700 outputs", "bf16_linears"});
-  c.float8.bf16_linears = {"w1", "w3"};
-  expect_parts(message_of([&] { validate(c); }), {"feed_forward.w2 of model 5m has 700 inputs and 256 outputs"});
-  c.float8.bf16_linears = {"feed_forward"};
-  validate(c);
-  c.model.head_dim = 66;
-  expect_parts(message_of([&] { validate(c); }), {"attention.wq of model 5m has 256 inputs and 264 outputs"});
-  c.precision = Precision::bf16;
-  validate(c);
+  struct Row {
+    void (*change)(RunConfig&);
+    std::vector<std::string> parts;  ///< of the message; none: allowed
+    bool async = false;              ///< a row of parallel.async_tp, which rowwise recipes have not
+  };
+  const std::vector<Row> table = {
+      {[](RunConfig&) {}, {}},
+      {[](RunConfig& c) { c.model.ffn_dim = 700; },
+       {"precision = float8: linear feed_forward.w1, GEMM output of m", "n = 700 (outputs of model 5m)",
+        "multiples of 16",
+        "float8.bf16_linears [feed_forward.w1, feed_forward.w3, feed_forward.w2] would do, or a model of another "
+        "shape"}},
+      {[](RunConfig& c) {
+         c.model.ffn_dim = 700, c.float8.bf16_linears = {"w1", "w3"};
+       },
+       {"linear feed_forward.w2, GEMM output of m", "k = 700 (inputs of model 5m)", "[feed_forward.w2] would do"}},
+      {[](RunConfig& c) { c.model.ffn_dim = 700, c.float8.bf16_linears = {"feed_forward"}; }, {}},
+      {[](RunConfig& c) { c.model.head_dim = 66; }, {"linear attention.wq", "n = 264 (outputs of model 5m)"}},
+      {[](RunConfig& c) { c.model.ffn_dim = 784, c.parallel.tp = 2; },
+       {"linear feed_forward.w1", "n = 392 (outputs of model 5m a rank with parallel.tp 2)", "or parallel.tp 1"}},
+      {[](RunConfig& c) { c.train.micro_batch = 1, c.train.seq_len = 40; },
+       {"linear attention.wq", "m = 40 (tokens, train.micro_batch 1 x train.seq_len 40)", "train.seq_len 48 would do"}},
+      {[](RunConfig& c) { c.train.micro_batch = 2, c.train.seq_len = 40; }, {}},
+      {[](RunConfig& c) { c.train.micro_batch = 1, c.train.seq_len = 48, c.parallel.tp = 2; }, {}},
+      {[](RunConfig& c) {
+         c.train.micro_batch = 1, c.train.seq_len = 48, c.parallel.tp = 2, c.parallel.async_tp = true;
+       },
+       {"parallel.async_tp = true: linear attention.wq, GEMM output of m 24", "m = 24 (tokens of a part, ",
+        "train.seq_len 48 / parallel.tp 2)", "train.seq_len 64 would do, or parallel.async_tp false"},
+       true},
+      {[](RunConfig& c) {
+         c.train.micro_batch = 1, c.train.seq_len = 64, c.parallel.tp = 2, c.parallel.async_tp = true;
+       },
+       {},
+       true},
+  };
+  for (const std::string& recipe : float8_recipe_names()) {
+    for (std::size_t i = 0; i < table.size(); ++i) {
+      if (table[i].async && recipe.starts_with("rowwise")) continue;
+      SCOPED_TRACE(fmt::format("{}, row {}", recipe, i));
+      RunConfig c = sample();
+      c.precision = Precision::float8;
+      c.float8.recipe = recipe;
+      table[i].change(c);
+      if (table[i].parts.empty()) {
+        validate(c);
+        c.precision = Precision::bf16;
+        c.float8 = {};
+        validate(c);
+      } else {
+        expect_parts(message_of([&] { validate(c); }), table[i].parts);
+      }
+    }
+  }
 }
 
 TEST(Validate, Float8Choices) {

@@ -6,6 +6,7 @@
 
 #include "src/base/error.h"
 #include "src/base/options/schema.h"
+#include "src/model/parameters.h"
 #include "src/train/config.h"
 
 namespace octet {
@@ -36,6 +37,7 @@ void check_nccl_groups(const RunConfig& c, const ParallelConfig& p, const Origin
 void check_names(const RunConfig& c, const Origins& at);
 void check_float8_gather(const RunConfig& c, const Origins& at);
 void check_float8(const RunConfig& c, const Origins& at);
+void check_float8_gemms(const RunConfig& c, const BlockRecipes& recipes, const Origins& at);
 void check_recompute(const RunConfig& c, const Origins& at);
 void check_attention(const RunConfig& c, const Origins& at);
 void check_device(const RunConfig& c, const Origins& at);

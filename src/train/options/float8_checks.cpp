@@ -47,28 +47,6 @@ void check_float8_gather(const RunConfig& c, const Origins& at) {
 
 namespace {
 
-/// GEMMs on 8-bit operands need all three dimensions in multiples of 16 (cuBLASLt; torchao filters by the same rule).
-void check_float8_shapes(const RunConfig& c, const BlockRecipes& recipes, const Origins& at) {
-  for (int l = 0; l < block_linears; ++l) {
-    const LinearRecipe& recipe = recipes[static_cast<std::size_t>(l)];
-    if (!recipe.float8) continue;
-    const Shape weight = weight_shape(c.model.part(static_cast<int>(c.parallel.tp)), static_cast<BlockLinear>(l));
-    if (weight[0] % 16 != 0 || weight[1] % 16 != 0) {
-      throw refuse(at, "precision", "float8",
-                   "linear {} of model {} has {} inputs and {} outputs{}, expected multiples of 16; list it in "
-                   "float8.bf16_linears or choose another shape",
-                   recipe.name, c.model.name, weight[1], weight[0],
-                   c.parallel.tp == 1 ? "" : fmt::format(" a rank with parallel.tp = {}", c.parallel.tp));
-    }
-    const std::int64_t tokens = c.train.micro_batch * c.train.seq_len;
-    if (tokens % 16 != 0) {
-      throw refuse(at, "precision", "float8",
-                   "train.micro_batch {} x train.seq_len {} = {} tokens, expected a multiple of 16",
-                   c.train.micro_batch, c.train.seq_len, tokens);
-    }
-  }
-}
-
 /// Options of a recipe that remembers would be ignored by the others.
 void check_delayed(const Float8Config& c, const Origins& at) {
   if (float8_recipe(c.recipe).remembers) return;
@@ -92,7 +70,7 @@ void check_float8(const RunConfig& c, const Origins& at) {
   check_delayed(c.float8, at);
   bool any = false;
   for (const EqualBlocks& blocks : equal_blocks(c.model, c.precision, c.float8)) {
-    check_float8_shapes(c, blocks.recipes, at);
+    check_float8_gemms(c, blocks.recipes, at);
     any = any || std::ranges::any_of(blocks.recipes, &LinearRecipe::float8);
   }
   if (any) return;

@@ -16,13 +16,6 @@ void check_async_tp(const RunConfig& c, const Origins& at) {
                     "delayed, or false",
                     c.float8.recipe));
   }
-  const std::int64_t rows = c.train.micro_batch * c.train.seq_len / c.parallel.tp;
-  if (rows % 16 != 0) {
-    throw refused(
-        fmt::format("a part has {} tokens (micro_batch {} x seq_len {} / tp {}), and 8-bit GEMMs need multiples "
-                    "of 16",
-                    rows, c.train.micro_batch, c.train.seq_len, c.parallel.tp));
-  }
 }
 
 }  // namespace

@@ -83,7 +83,7 @@ void delayed_scales(Case& c, const Row& row) {
   args.recorded = record.recorded;
   args.history = static_cast<float*>(c.zeros(4 * args.n * args.length));
   args.scale = c.values(1.0f, args.n);
-  args.inverse_scale = c.values(1.0f, args.n);
+  args.inverse_scale = c.values(1.0f, args.n * inverse_scale_stride);
   args.e5m2_from = args.n * 11 / 18;  // of a block's 18 casts 4 are of inputs, 7 of weights and 7 of gradients
   c.set([p = c.place(), args, record] {
     p.kernels.record_amax(p.stream, record);

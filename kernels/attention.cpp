@@ -1,0 +1,35 @@
+#include "kernels/attention.h"
+
+#include <initializer_list>
+#include <utility>
+
+#include "kernels/addresses.h"
+
+namespace octet {
+namespace {
+
+void check(const char* operation, std::initializer_list<std::pair<const char*, const void*>> operands) {
+  for (const auto& [name, pointer] : operands) {
+    check_address(pointer, attention_alignment, name, [&] { return operation; });
+  }
+}
+
+}  // namespace
+
+void check_attention_addresses(const AttentionForward& args) {
+  check("attention", {{"q", args.q}, {"k", args.k}, {"v", args.v}, {"o", args.o}, {"log_sum_exp", args.log_sum_exp}});
+}
+
+void check_attention_addresses(const AttentionBackward& args) {
+  check("attention backward", {{"q", args.q},
+                               {"k", args.k},
+                               {"v", args.v},
+                               {"o", args.o},
+                               {"d_o", args.d_o},
+                               {"log_sum_exp", args.log_sum_exp},
+                               {"dq", args.dq},
+                               {"dk", args.dk},
+                               {"dv", args.dv}});
+}
+
+}  // namespace octet

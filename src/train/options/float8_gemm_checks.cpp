@@ -1,0 +1,106 @@
+// Every fp8 GEMM that a layout produces has extents that an fp8 GEMM can have: cuBLASLt would refuse others when it
+// launches, in the middle of a step and of a queue.
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <optional>
+
+#include "src/base/options/text.h"
+#include "src/model/float8_gemms.h"
+#include "src/train/options/checks.h"
+
+namespace octet {
+namespace {
+
+bool fits(std::int64_t extent) {
+  return extent % float8_multiple == 0;
+}
+
+std::vector<Float8Gemm> gemms_of(const RunConfig& c, const BlockRecipes& recipes, std::int64_t tp) {
+  return float8_gemms(c.model.part(static_cast<int>(tp)), recipes, c.train.micro_batch * c.train.seq_len,
+                      c.parallel.async_tp ? tp : 1);
+}
+
+/// The next sequence length whose micro-batch divides into `parts` whose tokens fit.
+std::int64_t next_seq_len(const RunConfig& c, std::int64_t parts) {
+  const std::int64_t step = float8_multiple * parts / std::gcd(c.train.micro_batch, float8_multiple * parts);
+  return (c.train.seq_len + step - 1) / step * step;
+}
+
+bool is_of_weight(const Float8Gemm::Extent& e) {
+  return e.of == GemmExtent::inputs || e.of == GemmExtent::outputs;
+}
+
+bool weight_fits(const Float8Gemm& g) {
+  return std::ranges::all_of(g.extents(),
+                             [](const Float8Gemm::Extent& e) { return !is_of_weight(e) || fits(e.value); });
+}
+
+/// The linears whose weights do not fit, each once.
+std::vector<std::string> too_odd(const RunConfig& c, const BlockRecipes& recipes) {
+  std::vector<std::string> names;
+  for (const Float8Gemm& g : gemms_of(c, recipes, c.parallel.tp)) {
+    const std::string name(recipes[static_cast<std::size_t>(g.linear)].name);
+    if (!weight_fits(g) && (names.empty() || names.back() != name)) names.push_back(name);
+  }
+  return names;
+}
+
+/// The largest smaller degree at which every weight's rows and columns fit a rank.
+std::optional<std::int64_t> smaller_tp(const RunConfig& c, const BlockRecipes& recipes) {
+  for (std::int64_t tp = c.parallel.tp - 1; tp >= 1; --tp) {
+    const ModelConfig& m = c.model;
+    if (m.heads % tp != 0 || m.kv_heads % tp != 0 || m.ffn_dim % tp != 0 || m.vocab_size % tp != 0) continue;
+    if (std::ranges::all_of(gemms_of(c, recipes, tp), weight_fits)) return tp;
+  }
+  return std::nullopt;
+}
+
+/// What an extent is made of, and what would do in its place.
+struct Explanation {
+  const char* key;
+  std::string value;
+  std::string made_of, remedy;
+};
+
+Explanation explain(const RunConfig& c, const BlockRecipes& recipes, const Float8Gemm::Extent& extent) {
+  const std::int64_t tp = c.parallel.tp;
+  const std::string tokens =
+      fmt::format("train.micro_batch {} x train.seq_len {}", c.train.micro_batch, c.train.seq_len);
+  const std::string a_rank = tp == 1 ? "" : fmt::format(" a rank with parallel.tp {}", tp);
+  switch (extent.of) {
+    case GemmExtent::tokens:
+      return {"precision", "float8", fmt::format("tokens, {}", tokens),
+              fmt::format("train.seq_len {} would do", next_seq_len(c, 1))};
+    case GemmExtent::part_of_tokens:
+      return {"parallel.async_tp", "true", fmt::format("tokens of a part, {} / parallel.tp {}", tokens, tp),
+              fmt::format("train.seq_len {} would do, or parallel.async_tp false", next_seq_len(c, tp))};
+    default:
+      break;
+  }
+  const std::optional<std::int64_t> smaller = smaller_tp(c, recipes);
+  return {"precision", "float8",
+          fmt::format("{} of model {}{}", extent.of == GemmExtent::inputs ? "inputs" : "outputs", c.model.name, a_rank),
+          fmt::format("float8.bf16_linears [{}] would do{}", joined(too_odd(c, recipes)),
+                      smaller ? fmt::format(", or parallel.tp {}", *smaller) : ", or a model of another shape")};
+}
+
+}  // namespace
+
+void check_float8_gemms(const RunConfig& c, const BlockRecipes& recipes, const Origins& at) {
+  for (const Float8Gemm& g : gemms_of(c, recipes, c.parallel.tp)) {
+    constexpr std::array names = {"m", "n", "k"};
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const Float8Gemm::Extent extent = g.extents()[i];
+      if (fits(extent.value)) continue;
+      const std::string_view linear = recipes[static_cast<std::size_t>(g.linear)].name;
+      const Explanation e = explain(c, recipes, extent);
+      throw refuse(at, e.key, e.value,
+                   "linear {}, GEMM {} of m {} n {} k {}: {} = {} ({}), and fp8 needs multiples of {}; {}", linear,
+                   g.gemm, g.m.value, g.n.value, g.k.value, names[i], extent.value, e.made_of, float8_multiple,
+                   e.remedy);
+    }
+  }
+}
+
+}  // namespace octet

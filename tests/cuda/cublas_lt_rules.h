@@ -1,0 +1,92 @@
+#pragma once
+
+#include <cublasLt.h>
+
+#include <cstdint>
+#include <string>
+
+namespace octet::cuda_test {
+
+/// A product as cuBLASLt meets it: the words of its descriptors, and for a launch the addresses.
+struct Product {
+  std::uint64_t compute_type = 0, scale_type = 0, transposed_a = 0, transposed_b = 0, fast_accumulate = 0;
+  std::uint64_t scale_mode_a = 0, scale_mode_b = 0, scale_a = 0, scale_b = 0;
+  struct Matrix {
+    std::uint64_t type = 0, rows = 0, columns = 0, leading = 0;
+    bool operator==(const Matrix&) const = default;
+  } a, b, c, d;
+  struct Addresses {
+    std::uint64_t a = 0, b = 0, c = 0, d = 0, workspace = 0;
+  };
+};
+
+namespace rules {
+
+inline bool is_float8(std::uint64_t type) {
+  return type == CUDA_R_8F_E4M3 || type == CUDA_R_8F_E5M2;
+}
+
+/// "To use FP8 kernels, the following set of requirements must be satisfied" and the table of types under it:
+/// https://docs.nvidia.com/cuda/cublas/#cublasltmatmul
+inline std::string float8(const Product& p) {
+  if (!is_float8(p.a.type) || !is_float8(p.b.type)) return "fp8 goes with fp8";
+  if (p.a.type == CUDA_R_8F_E5M2 && p.b.type == CUDA_R_8F_E5M2) return "e5m2 by e5m2";
+  if (p.transposed_a != CUBLAS_OP_T || p.transposed_b != CUBLAS_OP_N) return "fp8 wants a transposed and b not";
+  if (p.d.type != CUDA_R_16BF && p.d.type != CUDA_R_32F) return "the type of an fp8 product";
+  for (const Product::Matrix* m : {&p.a, &p.b}) {
+    if (m->leading % 16 != 0) return "fp8 wants rows of 16 bytes";
+  }
+  // "All matrix dimensions must meet the optimal requirements listed in Tensor Core Usage": the number of rows of the
+  // result, and with it that of a's columns, in 16 bytes of a type of one byte.
+  if (p.a.columns % 16 != 0 || p.b.columns % 16 != 0) return "fp8 wants dimensions of 16";
+  return "";
+}
+
+/// The comments of cublasLtMatmulMatrixScale_t in cublasLt.h. Pointers: as an H100 showed (kernels/scale_layout.h).
+inline std::string scales(const Product& p) {
+  const bool any = p.scale_a != 0 || p.scale_b != 0;
+  if (any && !is_float8(p.a.type)) return "scales are for fp8 alone";
+  if (p.scale_mode_a != p.scale_mode_b) return "outer-vector scales are for both operands or none";
+  if (p.scale_mode_a != CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F &&
+      p.scale_mode_a != CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F) {
+    return "a scale mode that Hopper does not have here";
+  }
+  if (p.scale_mode_a != 0 && (p.scale_a == 0 || p.scale_b == 0)) return "outer-vector scales want both vectors";
+  if (p.scale_a % 16 != 0 || p.scale_b % 16 != 0) return "a scale off 16 bytes";
+  return "";
+}
+
+/// What descriptors alone tell.
+inline std::string descriptors(const Product& p) {
+  if (p.compute_type != CUBLAS_COMPUTE_32F || p.scale_type != CUDA_R_32F) return "another compute or scale type";
+  for (const Product::Matrix* m : {&p.a, &p.b, &p.c, &p.d}) {
+    if (m->leading < m->rows) return "a leading dimension that is shorter than a column";
+  }
+  if (is_float8(p.a.type) || is_float8(p.b.type)) return float8(p);
+  if (p.a.type != p.b.type) return "operands of two types";
+  if (p.fast_accumulate != 0) return "fast accumulation is for fp8 alone";
+  return "";
+}
+
+/// "All matrix pointers must be 16-byte aligned" for fp8; of the workspace: "Must be 256B aligned"; of C and D in one
+/// place: "Cdesc == Ddesc" (the same page).
+inline std::string addresses(const Product& p, const Product::Addresses& at) {
+  if (at.workspace % 256 != 0) return "a workspace off 256 bytes";
+  if (at.c == at.d && p.c != p.d) return "in place with two layouts";
+  if (!is_float8(p.a.type)) return "";
+  for (const std::uint64_t address : {at.a, at.b, at.c, at.d}) {
+    if (address % 16 != 0) return "an fp8 product's matrix off 16 bytes";
+  }
+  return "";
+}
+
+}  // namespace rules
+
+/// The rule of cuBLASLt that a launch breaks, or "".
+inline std::string broken_rule(const Product& p, const Product::Addresses& at) {
+  std::string broken = rules::descriptors(p);
+  if (broken.empty()) broken = rules::scales(p);
+  return broken.empty() ? rules::addresses(p, at) : broken;
+}
+
+}  // namespace octet::cuda_test
