@@ -8,6 +8,7 @@
 #include "src/base/log.h"
 #include "src/comm/watchdog.h"
 #include "src/train/replica_check.h"
+#include "src/train/shared_warnings.h"
 #include "src/train/slow_ranks.h"
 #include "src/train/step_pipeline.h"
 
@@ -186,6 +187,7 @@ class Loop {
       p_.stop.honoured();
       if (p_.checkpoints.on() && !p_.checkpoints.newest().empty()) ending.exit_code = ExitCode::resumable;
     }
+    tell_shared_warnings(p_.environment.control);
     const int code = static_cast<int>(ending.exit_code);
     p_.log.end(ending.state, ending.reason, code, done_);
     return code;
