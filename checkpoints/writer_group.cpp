@@ -30,9 +30,9 @@ WriterGroup make_writer_group(int writers_per_node, Communicator& world) {
   WriterGroup group;
   if (writers_per_node == 0) return group;
   const auto node = world.split_by_node("node");
-  if (world.rank() == 0 && writers_per_node > node->size()) {
-    log::warning("checkpoint.writers_per_node = {}, but this node has {} rank(s): each writes its own file",
-                 writers_per_node, node->size());
+  if (writers_per_node > node->size()) {
+    log::shared_warning("checkpoint.writers_per_node = {}, but this node has {} rank(s): each writes its own file",
+                        writers_per_node, node->size());
   }
   group.ranks = node->split(group_of(node->rank(), node->size(), writers_per_node), node->rank(), "checkpoint writers");
   const int first = unpacked(broadcast_bytes(packed(world.rank()), 0, *group.ranks));

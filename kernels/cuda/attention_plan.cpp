@@ -44,7 +44,7 @@ const AttentionPlanResult& AttentionPlans::find(AttentionPlanKey key, Stream* st
     result = make_attention_plan(key, device_.get());
   }
   if (result.plan == nullptr && said_.insert(result.why_not).second) {
-    log::warning(
+    log::shared_warning(
         "attention {}: cuDNN has no plan ({}); Octet's own kernel takes its place: correct, but not on the tensor "
         "cores, so attention takes many times as long",
         describe(key), result.why_not);

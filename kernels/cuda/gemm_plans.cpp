@@ -167,7 +167,8 @@ cublasLtMatmulAlgo_t GemmPlans::choose_timed(const GemmPlan& plan, const GemmPro
   for (std::size_t i = 0; i < plans.size(); ++i) plans[i].algorithm = proposals[i];
   const std::vector<double> times = timer(plans);
   if (times.empty()) {
-    log::warning("[kernels] gemm {}: cannot be timed now, the heuristic's first proposal is used", problem.text());
+    log::shared_warning("[kernels] gemm {}: cannot be timed now, the heuristic's first proposal is used",
+                        problem.text());
     return proposals.front();
   }
   const auto fastest = std::min_element(times.begin(), times.end());

@@ -3,7 +3,11 @@
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <mutex>
+
+#include "src/base/error.h"
 
 namespace octet::log {
 namespace {
@@ -37,6 +41,17 @@ std::string prefixed(std::string_view text) {
   return self().rank != 0 ? with_rank(text) : std::string(text);
 }
 
+/// What waits to be told for several ranks.
+struct Shared {
+  std::mutex mutex;
+  bool kept = false;
+  std::vector<std::string> texts;
+};
+Shared& shared() {
+  static Shared instance;
+  return instance;
+}
+
 }  // namespace
 
 void set_identity(int rank, int ranks, std::string host) {
@@ -58,7 +73,46 @@ void write_warning(std::string_view text) {
   logger().warn("{}", prefixed(text));
 }
 void write_error(std::string_view text) {
+  for (const std::string& waiting : SharedWarnings::take()) write_warning(waiting);
   logger().error("{}", prefixed(text));
+}
+
+void write_shared_warning(std::string_view text) {
+  Shared& s = shared();
+  {
+    const std::scoped_lock lock(s.mutex);
+    if (s.kept) {
+      if (std::ranges::find(s.texts, text) == s.texts.end()) s.texts.emplace_back(text);
+      return;
+    }
+  }
+  write_warning(text);
+}
+
+SharedWarnings::SharedWarnings() {
+  Shared& s = shared();
+  const std::scoped_lock lock(s.mutex);
+  if (s.kept) throw internal_error("base", "shared warnings are kept already; expected one keeper at a time");
+  s.kept = true;
+}
+
+SharedWarnings::~SharedWarnings() {
+  Shared& s = shared();
+  const std::scoped_lock lock(s.mutex);
+  s.kept = false;
+  for (const std::string& text : std::exchange(s.texts, {})) write_warning(text);
+}
+
+bool SharedWarnings::any() {
+  Shared& s = shared();
+  const std::scoped_lock lock(s.mutex);
+  return !s.texts.empty();
+}
+
+std::vector<std::string> SharedWarnings::take() {
+  Shared& s = shared();
+  const std::scoped_lock lock(s.mutex);
+  return std::exchange(s.texts, {});
 }
 
 void write_of_rank(Level level, std::string_view text) {

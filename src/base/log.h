@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace octet::log {
 
@@ -20,6 +21,26 @@ void write_warning(std::string_view text);
 void write_error(std::string_view text);
 void write_out(std::string_view text);
 
+/// A warning for which other ranks are likely to have the same reason. While a SharedWarnings lives it waits there, to
+/// be told once for all ranks that have it; otherwise it is printed at once, as any warning. Any thread.
+void write_shared_warning(std::string_view text);
+
+/// Keeps shared warnings while it lives, one at a time in a process: this room knows no other rank, so whoever does
+/// takes them from time to time, and prints what all ranks had. Nothing is lost: what was not taken is printed as this
+/// rank's own before an error is, and when this object ends.
+class SharedWarnings {
+ public:
+  SharedWarnings();
+  ~SharedWarnings();
+  SharedWarnings(const SharedWarnings&) = delete;
+  SharedWarnings& operator=(const SharedWarnings&) = delete;
+
+  /// Whether any wait; false where no such object lives. Any thread, as take().
+  static bool any();
+  /// Those that wait, in order, each text once; they are the caller's to print.
+  static std::vector<std::string> take();
+};
+
 enum class Level { info, warning };
 /// What concerns this rank's own machine: from every rank, each, rank 0 too, with "[rank N host]" in front where there
 /// are several.
@@ -32,6 +53,10 @@ void info(fmt::format_string<Args...> text, Args&&... args) {
 template <typename... Args>
 void warning(fmt::format_string<Args...> text, Args&&... args) {
   write_warning(fmt::format(text, std::forward<Args>(args)...));
+}
+template <typename... Args>
+void shared_warning(fmt::format_string<Args...> text, Args&&... args) {
+  write_shared_warning(fmt::format(text, std::forward<Args>(args)...));
 }
 template <typename... Args>
 void error(fmt::format_string<Args...> text, Args&&... args) {

@@ -50,9 +50,10 @@ std::optional<double> optional_real(const nlohmann::json& line, const char* key)
   return line.contains(key) ? std::optional(real(line, key)) : std::nullopt;
 }
 
-/// mfu is there on every line, as a number or as "unknown".
+/// mfu is there on every line: null where it is not known, for which older versions wrote "unknown".
 std::optional<double> mfu_of(const nlohmann::json& line) {
-  return member(line, "mfu") == "unknown" ? std::nullopt : std::optional(real(line, "mfu"));
+  const nlohmann::json& value = member(line, "mfu");
+  return value.is_null() || value == "unknown" ? std::nullopt : std::optional(real(line, "mfu"));
 }
 
 }  // namespace
@@ -67,6 +68,12 @@ std::string grouped(double value) {
   return text;
 }
 
+std::optional<double> wall_seconds(const StepMetrics& m) {
+  if (!m.validation_seconds || !m.checkpoint_stall_seconds || !m.wait_seconds) return std::nullopt;
+  return static_cast<double>(m.interval_steps) * m.step_seconds + m.data_seconds + *m.validation_seconds +
+         *m.checkpoint_stall_seconds + *m.wait_seconds;
+}
+
 std::string to_json(const StepMetrics& m) {
   nlohmann::ordered_json line;
   line["step"] = m.step;
@@ -78,11 +85,15 @@ std::string to_json(const StepMetrics& m) {
   line["tokens_per_second"] = m.tokens_per_second;
   line["tokens_per_second_per_rank"] = m.tokens_per_second_per_rank;
   line["tflops"] = m.tflops;
-  line["mfu"] = m.mfu ? nlohmann::ordered_json(*m.mfu) : nlohmann::ordered_json("unknown");
+  line["mfu"] = m.mfu ? nlohmann::ordered_json(*m.mfu) : nullptr;
   if (m.mfu_mixed) line["mfu_mixed"] = *m.mfu_mixed;
   line["memory_bytes"] = m.memory_bytes;
+  line["interval_steps"] = m.interval_steps;
   line["step_seconds"] = m.step_seconds;
   line["data_seconds"] = m.data_seconds;
+  if (m.validation_seconds) line["validation_seconds"] = *m.validation_seconds;
+  if (m.checkpoint_stall_seconds) line["checkpoint_stall_seconds"] = *m.checkpoint_stall_seconds;
+  if (m.wait_seconds) line["wait_seconds"] = *m.wait_seconds;
   line["non_finite"] = m.non_finite;
   if (m.restarts) line["restarts"] = *m.restarts;
   return line.dump();
@@ -103,8 +114,12 @@ StepMetrics step_metrics_of(std::string_view text) {
           .mfu = mfu_of(line),
           .mfu_mixed = optional_real(line, "mfu_mixed"),
           .memory_bytes = integer(line, "memory_bytes"),
+          .interval_steps = line.contains("interval_steps") ? integer(line, "interval_steps") : 1,
           .step_seconds = real(line, "step_seconds"),
           .data_seconds = real(line, "data_seconds"),
+          .validation_seconds = optional_real(line, "validation_seconds"),
+          .checkpoint_stall_seconds = optional_real(line, "checkpoint_stall_seconds"),
+          .wait_seconds = optional_real(line, "wait_seconds"),
           .non_finite = integer(line, "non_finite"),
           .restarts = line.contains("restarts") ? std::optional(integer(line, "restarts")) : std::nullopt};
 }

@@ -8,27 +8,37 @@
 
 namespace octet {
 
-/// One logged step; the fields of a line of metrics.jsonl.
+/// One logged step; the fields of a line of metrics.jsonl. Its times are those of the steps since the line before,
+/// `interval_steps`, in which interval_steps * step_seconds and the pauses add up to wall time.
 struct StepMetrics {
   std::int64_t step = 0;
   double loss = 0;  ///< nats a token, mean over the global batch
   std::optional<double> validation_loss;
   double grad_norm = 0;  ///< before clipping
   double lr = 0;
-  std::int64_t tokens = 0;  ///< trained on since the run began, this step included
-  double tokens_per_second = 0;
+  std::int64_t tokens = 0;       ///< trained on since the run began, this step included
+  double tokens_per_second = 0;  ///< in the steps themselves, without pauses; so are the figures made of it
   double tokens_per_second_per_rank = 0;
   double tflops = 0;          ///< model TFLOP/s of one rank (6·N rule, no recompute)
-  std::optional<double> mfu;  ///< percent of the dense bf16 peak; none: device unknown
+  std::optional<double> mfu;  ///< percent of the dense bf16 peak; none: the device's peak is not known
   /// float8 runs: percent of the peak of the run's own mixture of fp8 and bf16 operations.
   std::optional<double> mfu_mixed;
   std::int64_t memory_bytes = 0;  ///< peak of this rank's buffers
   double memory_percent = 0;
-  double step_seconds = 0;
-  double data_seconds = 0;
+  std::int64_t interval_steps = 1;
+  double step_seconds = 0;  ///< of one step on the device, the mean of the interval
+  // The pauses, in all of the interval. Validation is that after this step. Files of older versions have the first
+  // alone, and it is part of their step_seconds.
+  double data_seconds = 0;                           ///< the device waited for batches
+  std::optional<double> validation_seconds{};        ///< it validated
+  std::optional<double> checkpoint_stall_seconds{};  ///< it stood still for checkpoints
+  std::optional<double> wait_seconds{};              ///< it waited for the host to start a step
   std::int64_t non_finite = 0;
   std::optional<std::int64_t> restarts{};  ///< how often the run had been resumed; none in files of older versions
 };
+
+/// The interval's wall time; none where a pause is not known.
+std::optional<double> wall_seconds(const StepMetrics& metrics);
 
 std::string to_json(const StepMetrics& metrics);
 

@@ -36,7 +36,7 @@ const std::vector<Plot>& plots() {
       {"tflops", "Arithmetic", "model TFLOP/s a rank", false, false},
       {"lr", "Learning rate", "", true, false},
       {"step_time", "Step time", "s", true, false},
-      {"data_time", "Time spent on data", "s a step", true, false},
+      {"data_time", "Time spent waiting for data", "s a step", true, false},
       {"memory", "Memory", "GiB, peak of rank 0's buffers", false, false},
       {"non_finite", "Values that are not finite", "a step", false, true},
   };
@@ -55,7 +55,8 @@ const std::vector<Quantity>& quantities() {
       {"tflops", "", false, [](const M& m) -> Value { return m.tflops; }},
       {"lr", "", false, [](const M& m) -> Value { return m.lr; }},
       {"step_time", "", false, [](const M& m) -> Value { return m.step_seconds; }},
-      {"data_time", "", false, [](const M& m) -> Value { return m.data_seconds; }},
+      {"data_time", "", false,
+       [](const M& m) -> Value { return m.data_seconds / static_cast<double>(m.interval_steps); }},
       {"memory", "", false, [](const M& m) -> Value { return static_cast<double>(m.memory_bytes) / 0x1p30; }},
       {"non_finite", "", false, [](const M& m) -> Value { return static_cast<double>(m.non_finite); }},
   };

@@ -69,9 +69,16 @@ std::string final_validation_loss(const RunFiles& run) {
   return last(run, [](const StepMetrics& m) { return m.validation_loss; });
 }
 
+std::string rate(std::optional<double> tokens_per_second) {
+  return tokens_per_second ? grouped(*tokens_per_second) + " tokens/s" : none;
+}
+
 std::string throughput(const RunFiles& run) {
-  const auto mean = mean_throughput(run.metrics, restart_steps(run));
-  return mean ? grouped(*mean) + " tokens/s" : none;
+  return rate(mean_throughput(run.metrics, restart_steps(run)).with_pauses);
+}
+
+std::string training_throughput(const RunFiles& run) {
+  return rate(mean_throughput(run.metrics, restart_steps(run)).training);
 }
 
 std::string best_mfu(const RunFiles& run) {
@@ -111,15 +118,20 @@ std::vector<std::int64_t> restart_steps(const RunFiles& run) {
   return restart_steps(run.metrics, run.discarded, integer_option(run, "train.log_every", 1));
 }
 
-std::optional<double> mean_throughput(const std::vector<StepMetrics>& metrics,
-                                      const std::vector<std::int64_t>& restarts) {
-  double tokens = 0, seconds = 0;
+Throughput mean_throughput(const std::vector<StepMetrics>& metrics, const std::vector<std::int64_t>& restarts) {
+  double tokens = 0, training = 0;
+  std::optional<double> wall = 0;
   for (std::size_t i = 1; i < metrics.size(); ++i) {
-    if (std::ranges::binary_search(restarts, metrics[i].step)) continue;
-    tokens += metrics[i].tokens_per_second * metrics[i].step_seconds;
-    seconds += metrics[i].step_seconds;
+    const StepMetrics& m = metrics[i];
+    if (std::ranges::binary_search(restarts, m.step)) continue;
+    const double seconds = static_cast<double>(m.interval_steps) * m.step_seconds;
+    const auto all = wall_seconds(m);
+    tokens += m.tokens_per_second * seconds;
+    training += seconds;
+    wall = wall && all ? std::optional(*wall + *all) : std::nullopt;
   }
-  return seconds > 0 ? std::optional(tokens / seconds) : std::nullopt;
+  const auto per = [&](double seconds) { return seconds > 0 ? std::optional(tokens / seconds) : std::nullopt; };
+  return {.with_pauses = wall ? per(*wall) : std::nullopt, .training = per(training)};
 }
 
 std::vector<TableRow> summary_table(const std::vector<RunFiles>& runs) {
@@ -135,7 +147,8 @@ std::vector<TableRow> summary_table(const std::vector<RunFiles>& runs) {
       {"Device", [](const RunFiles& run) { return run.option("device"); }},
       {"Last loss", final_loss},
       {"Last validation loss", final_validation_loss},
-      {"Mean throughput", throughput},
+      {"Throughput, with pauses", throughput},
+      {"Throughput, training alone", training_throughput},
       {"Best MFU", best_mfu},
       {"Memory, peak", memory},
       {"Restarts", restarts},

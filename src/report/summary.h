@@ -19,10 +19,14 @@ std::vector<TableRow> summary_table(const std::vector<RunFiles>& runs);
 /// The options whose values are not the same in all runs, but for where each run writes; none of a single run.
 std::vector<TableRow> differing_options(const std::vector<RunFiles>& runs);
 
-/// Tokens a second over all logged steps but the first of each start, which warm up: tokens of those steps by their
-/// seconds. Nothing where no other step was logged.
-std::optional<double> mean_throughput(const std::vector<StepMetrics>& metrics,
-                                      const std::vector<std::int64_t>& restarts);
+/// Tokens a second; nothing where it is not known.
+struct Throughput {
+  std::optional<double> with_pauses;  ///< by wall time: not known of files in which a pause is not
+  std::optional<double> training;     ///< by the time of the steps alone
+};
+
+/// Of all lines but the first of each start, which warms up. Nothing where there is no other.
+Throughput mean_throughput(const std::vector<StepMetrics>& metrics, const std::vector<std::int64_t>& restarts);
 
 /// The steps at which the run's restarts went on.
 std::vector<std::int64_t> restart_steps(const RunFiles& run);

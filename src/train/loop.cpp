@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <functional>
 
 #include "src/base/log.h"
 #include "src/comm/watchdog.h"
 #include "src/train/replica_check.h"
+#include "src/train/shared_warnings.h"
 #include "src/train/slow_ranks.h"
 #include "src/train/step_pipeline.h"
 
@@ -78,12 +80,13 @@ class Loop {
 
   int run() {
     if (first_ > p_.config.train.steps) return nothing_left();
+    p_.trainer.clock().mark(Activity::wait);  // the run's time begins
     for (std::int64_t step = first_;; ++step) {
       const PhaseScope phase(done_ < first_ ? Phase::start : Phase::step);
       const auto start = std::chrono::steady_clock::now();
       p_.profiler.begin_step(step);
-      const StepPipeline::Progress progress = advance(step);
-      for (const StepResult& result : progress.results) {
+      StepPipeline::Progress progress = advance(step);
+      for (StepResult& result : progress.results) {
         const bool boundary = progress.settled && result.step == step;
         const StopReason stop = boundary ? progress.wishes.stop : StopReason::none;
         const Outcome outcome = boundary ? examine(result, stop) : Outcome{result};
@@ -95,7 +98,7 @@ class Loop {
           return end(*ending, result);
         }
         paces_.step(result.step);
-        p_.checkpoints.poll();
+        if (p_.checkpoints.on()) during_checkpoint([&] { p_.checkpoints.poll(); });
         if (boundary) save(result);
       }
       p_.profiler.end_step(step);
@@ -133,8 +136,8 @@ class Loop {
     return progress;
   }
 
-  /// All that looks at the state after a step.
-  Outcome examine(const StepResult& result, StopReason stop) {
+  /// All that looks at the state after a step. Its time is the step's line's.
+  Outcome examine(StepResult& result, StopReason stop) {
     Outcome outcome{result};
     if (!outcome.bad() && compares_replicas(result.step, stop)) {
       outcome.replica_difference = find_replica_difference(p_.trainer.model().parameters(), p_.trainer.model().master(),
@@ -142,6 +145,7 @@ class Loop {
                                                            p_.environment.stream, p_.environment.node);
     }
     if (!outcome.bad() && validates(result.step)) outcome.validation_loss = p_.trainer.validate();
+    result.spent += p_.trainer.clock().take();
     return outcome;
   }
 
@@ -156,34 +160,34 @@ class Loop {
     const HostSpan span("log");
     const StepResult& result = outcome.result;
     p_.log.non_finite(result.step, result);
-    if (logs(p_.config, result.step, last) || outcome.validation_loss) {
-      p_.log.step(result.step, result, result.seconds, outcome.validation_loss);
-    }
+    p_.log.passed(result.spent, 1);
+    if (logs(p_.config, result.step, last) || outcome.validation_loss) p_.log.step(result, outcome.validation_loss);
     if (result.step == first_) p_.log.memory(p_.plan);
   }
+
+  void during_checkpoint(const std::function<void()>& work) { p_.trainer.clock().during(Activity::checkpoint, work); }
 
   /// A checkpoint that is due where something was not finite is taken after the next step that is whole.
   void save(const StepResult& result) {
     if (!wanted_ || !result.is_finite()) return;
-    p_.checkpoints.start(result.step, result.loss);
+    during_checkpoint([&] { p_.checkpoints.start(result.step, result.loss); });
     wanted_ = false;
   }
 
   int end(Ending ending, const StepResult& result) {
-    while (p_.trainer.under_way() > 0) p_.trainer.collect();  // of a step after one that was skipped
+    while (p_.trainer.under_way() > 0) p_.log.passed(p_.trainer.collect().spent, 0);  // after one that was skipped
     const bool keeps = ending.exit_code == ExitCode::finished || ending.stop != StopReason::none;
-    if (keeps && result.is_finite()) {
-      p_.checkpoints.finish(done_, result.loss);
-    } else {
-      if (keeps && p_.checkpoints.on() && log::rank() == 0) {
-        log::warning("the state after step {} is not saved: something in the step was NaN or infinite", done_);
-      }
-      p_.checkpoints.settle();
+    const bool worth = keeps && result.is_finite();
+    if (keeps && !worth && p_.checkpoints.on() && log::rank() == 0) {
+      log::warning("the state after step {} is not saved: something in the step was NaN or infinite", done_);
     }
+    during_checkpoint([&] { worth ? p_.checkpoints.finish(done_, result.loss) : p_.checkpoints.settle(); });
+    p_.log.passed(p_.trainer.clock().take(), 0);
     if (ending.stop != StopReason::none) {
       p_.stop.honoured();
       if (p_.checkpoints.on() && !p_.checkpoints.newest().empty()) ending.exit_code = ExitCode::resumable;
     }
+    tell_shared_warnings(p_.environment.control);
     const int code = static_cast<int>(ending.exit_code);
     p_.log.end(ending.state, ending.reason, code, done_);
     return code;

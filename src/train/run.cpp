@@ -9,6 +9,7 @@
 #include "src/train/plan_run.h"
 #include "src/train/resume.h"
 #include "src/train/run_log.h"
+#include "src/train/shared_warnings.h"
 
 namespace octet {
 namespace {
@@ -24,6 +25,7 @@ void write_trace_file(const Traces& traces, const std::string& path) {
 
 int run_training(const RunConfig& config, const RunEnvironment& environment) {
   const StopSignal signal;
+  const log::SharedWarnings shared;
   const MeshShape& shape = environment.mesh.shape();
   const std::int64_t communication = environment.mesh.dp_shard().scratch_bytes() +
                                      environment.mesh.dp_replicate().scratch_bytes() +
@@ -51,6 +53,7 @@ int run_training(const RunConfig& config, const RunEnvironment& environment) {
   try {
     Checkpointing checkpoints(config, environment, trainer, log, from);
     Profiler profiler(config, environment, log.directory(), from.step);
+    tell_shared_warnings(control);
     const int code = train_steps({.config = config,
                                   .environment = environment,
                                   .trainer = trainer,

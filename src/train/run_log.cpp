@@ -1,6 +1,6 @@
 #include "src/train/run_log.h"
 
-#include "src/train/step_pipeline.h"
+#include <numeric>
 
 #include "src/base/log.h"
 #include "src/metrics/history.h"
@@ -8,6 +8,7 @@
 #include "src/model/exchange_table.h"
 #include "src/ops/recipe.h"
 #include "src/train/memory_plan.h"
+#include "src/train/step_pipeline.h"
 
 namespace octet {
 
@@ -90,43 +91,71 @@ void RunLog::start(const MemoryPlan& plan, const std::string& recompute, const T
   log::info("run directory: {}", directory_.path);
 }
 
-void RunLog::step(std::int64_t step, const StepResult& result, double seconds, std::optional<double> validation_loss) {
-  if (!writes_) return;
+double RunLog::tokens_of(std::int64_t steps) const {
+  return static_cast<double>(steps * config_.train.global_batch * config_.train.seq_len);
+}
+
+void RunLog::passed(const Spent& spent, std::int64_t steps) {
+  for (Interval* interval : {&since_line_, &all_}) {
+    interval->spent += spent;
+    interval->steps += steps;
+  }
+}
+
+StepMetrics RunLog::metrics_of(const StepResult& result, std::optional<double> validation_loss) const {
   Device& device = environment_.stream.device();
-  const double step_tokens = static_cast<double>(config_.train.global_batch * config_.train.seq_len);
-  const double per_rank = step_tokens / seconds / environment_.control.size();
+  const Spent& spent = since_line_.spent;
+  const double tokens_per_second = tokens_of(since_line_.steps) / spent[Activity::step];
+  const double per_rank = tokens_per_second / environment_.control.size();
   const double flops = per_rank * config_.model.flops_per_token(config_.train.seq_len);
   const std::int64_t memory = device.ledger().total().peak;
-  const StepMetrics metrics{
-      .step = step,
-      .loss = result.loss,
-      .validation_loss = validation_loss,
-      .grad_norm = result.grad_norm,
-      .lr = result.lr,
-      .tokens = step * config_.train.global_batch * config_.train.seq_len,
-      .tokens_per_second = step_tokens / seconds,
-      .tokens_per_second_per_rank = per_rank,
-      .tflops = flops / 1e12,
-      .mfu = mfu_percent(device.name(), flops),
-      .mfu_mixed = config_.precision == Precision::float8
-                       ? mixed_peak_percent(device.name(), flops,
-                                            float8_flops_share(config_.model, config_.precision, config_.float8,
-                                                               config_.train.seq_len))
-                       : std::nullopt,
-      .memory_bytes = memory,
-      .memory_percent = 100.0 * static_cast<double>(memory) / static_cast<double>(device.memory_bytes()),
-      .step_seconds = seconds,
-      .data_seconds = result.data_seconds,
-      .non_finite =
-          [&] {
-            std::int64_t n = 0;
-            for (const auto& f : result.non_finite) n += f.count;
-            return n;
-          }(),
-      .restarts = restarts_};
+  const auto add = [](std::int64_t n, const TensorChecks::Finding& f) { return n + f.count; };
+  return {.step = result.step,
+          .loss = result.loss,
+          .validation_loss = validation_loss,
+          .grad_norm = result.grad_norm,
+          .lr = result.lr,
+          .tokens = result.step * config_.train.global_batch * config_.train.seq_len,
+          .tokens_per_second = tokens_per_second,
+          .tokens_per_second_per_rank = per_rank,
+          .tflops = flops / 1e12,
+          .mfu = mfu_percent(device.name(), flops),
+          .mfu_mixed = config_.precision == Precision::float8
+                           ? mixed_peak_percent(device.name(), flops,
+                                                float8_flops_share(config_.model, config_.precision, config_.float8,
+                                                                   config_.train.seq_len))
+                           : std::nullopt,
+          .memory_bytes = memory,
+          .memory_percent = 100.0 * static_cast<double>(memory) / static_cast<double>(device.memory_bytes()),
+          .interval_steps = since_line_.steps,
+          .step_seconds = spent[Activity::step] / static_cast<double>(since_line_.steps),
+          .data_seconds = spent[Activity::data],
+          .validation_seconds = spent[Activity::validation],
+          .checkpoint_stall_seconds = spent[Activity::checkpoint],
+          .wait_seconds = spent[Activity::wait],
+          .non_finite = std::accumulate(result.non_finite.begin(), result.non_finite.end(), std::int64_t{0}, add),
+          .restarts = restarts_};
+}
+
+void RunLog::step(const StepResult& result, std::optional<double> validation_loss) {
+  if (!writes_) return;
+  const StepMetrics metrics = metrics_of(result, validation_loss);
+  since_line_ = {};
   metrics_->write(metrics);
   if (events_) events_->write(metrics);
   log::out("{}", console_line(metrics));
+}
+
+std::string RunLog::summary() const {
+  if (all_.steps == 0) return "";
+  const Spent& spent = all_.spent;
+  const double tokens = tokens_of(all_.steps);
+  return fmt::format(
+      "; {} step(s) in {:.2f} s: {} tokens/s with pauses, {} training alone (pauses: data {:.2f} s, validation {:.2f} "
+      "s, "
+      "checkpoints {:.2f} s, waiting to start {:.2f} s)",
+      all_.steps, spent.total(), grouped(tokens / spent.total()), grouped(tokens / spent[Activity::step]),
+      spent[Activity::data], spent[Activity::validation], spent[Activity::checkpoint], spent[Activity::wait]);
 }
 
 void RunLog::non_finite(std::int64_t step, const StepResult& result) {
@@ -169,7 +198,7 @@ void RunLog::committed(const checkpoint::SaveReport& report) {
 void RunLog::end(const std::string& state, const std::string& reason, int exit_code, std::int64_t step) {
   if (!writes_) return;
   write_status(directory_.status(), status(state, reason, exit_code, step));
-  const std::string line = fmt::format("{} after step {}: {}", state, step, reason);
+  const std::string line = fmt::format("{} after step {}: {}{}", state, step, reason, summary());
   state == "failed" ? log::error("{}", line) : log::info("{}", line);
 }
 

@@ -25,7 +25,11 @@ class RunLog {
   /// Model, layout, precision, formats of the GEMMs, data, memory plan: what a reader of the log needs to know.
   /// `recompute`: recompute_table, made before the trainer took its memory.
   void start(const MemoryPlan& plan, const std::string& recompute, const Trainer& trainer);
-  void step(std::int64_t step, const StepResult& result, double seconds, std::optional<double> validation_loss);
+  /// Time of the run's, and how many steps ended in it: every step's and every pause's, logged or not. What was passed
+  /// since the line before makes up a line's times, and all of it those of the end.
+  void passed(const Spent& spent, std::int64_t steps);
+  /// The line of a step whose time has been passed.
+  void step(const StepResult& result, std::optional<double> validation_loss);
   /// Names tensors with NaN or infinity.
   void non_finite(std::int64_t step, const StepResult& result);
   void memory(const MemoryPlan& plan);
@@ -46,6 +50,16 @@ class RunLog {
   /// With what every status of this run has.
   RunStatus status(std::string state, std::string reason, int exit_code, std::int64_t step) const;
   void go_on_from(const StartingPoint& from);
+  StepMetrics metrics_of(const StepResult& result, std::optional<double> validation_loss) const;
+  /// Tokens a second by wall time and by that of steps, with the pauses; empty where there was no step.
+  std::string summary() const;
+  double tokens_of(std::int64_t steps) const;
+
+  /// Of some steps of the run, and what lay between them.
+  struct Interval {
+    Spent spent;
+    std::int64_t steps = 0;
+  };
 
   const RunConfig& config_;
   const RunEnvironment& environment_;
@@ -54,6 +68,7 @@ class RunLog {
   std::int64_t restarts_ = 0;
   std::string checkpoint_;         ///< newest committed
   double checkpoint_seconds_ = 0;  ///< that one took, or one of an earlier start
+  Interval since_line_, all_;      ///< since this start
   std::unique_ptr<MetricsWriter> metrics_;
   std::unique_ptr<EventWriter> events_;  ///< none without run.tensorboard
 };

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "src/base/log.h"
 #include "src/comm/host_exchange.h"
+#include "src/train/shared_warnings.h"
 
 namespace octet {
 
@@ -32,9 +34,11 @@ StepPipeline::Progress StepPipeline::advance(std::int64_t step, const std::funct
 void StepPipeline::agree(std::vector<StepResult>& results, std::size_t first, Wishes& wishes) {
   const auto begin = results.begin() + static_cast<std::ptrdiff_t>(first);
   const bool found = std::any_of(begin, results.end(), [](const StepResult& r) { return r.found_any(); });
-  std::int32_t flags[3] = {found ? 1 : 0, static_cast<std::int32_t>(wishes.stop), wishes.checkpoint ? 1 : 0};
-  largest(flags, 3, control_);
+  std::int32_t flags[4] = {found ? 1 : 0, static_cast<std::int32_t>(wishes.stop), wishes.checkpoint ? 1 : 0,
+                           log::SharedWarnings::any() ? 1 : 0};
+  largest(flags, 4, control_);
   wishes = {.stop = static_cast<StopReason>(flags[1]), .checkpoint = flags[2] != 0};
+  if (flags[3] != 0) tell_shared_warnings(control_);
   if (flags[0] == 0) return;
   std::for_each(begin, results.end(), [&](StepResult& r) { trainer_.name_non_finite(r); });
 }

@@ -34,7 +34,8 @@ class StepPipeline {
   Progress advance(std::int64_t step, const std::function<Wishes()>& wishes, bool settle);
 
  private:
-  /// Agrees on what was not finite in the results from `first` on, and on `wishes`.
+  /// Agrees on what was not finite in the results from `first` on, and on `wishes`; tells the warnings that ranks
+  /// share.
   void agree(std::vector<StepResult>& results, std::size_t first, Wishes& wishes);
 
   Trainer& trainer_;

@@ -12,10 +12,6 @@
 namespace octet {
 namespace {
 
-double seconds_between(std::chrono::steady_clock::time_point begin, std::chrono::steady_clock::time_point end) {
-  return std::chrono::duration<double>(end - begin).count();
-}
-
 std::int64_t validation_batches(const RunConfig& c, const Sampler& sampler) {
   if (c.data.validation_fraction <= 0) return 0;
   const std::int64_t all = sampler.validation_batches();
@@ -68,40 +64,38 @@ Trainer::Trainer(const RunConfig& config, Mesh& mesh, Communicator& control, Str
              mesh, stream, gemms),
       upload_(stream, config.train.micro_batch, config.train.seq_len),
       loss_sum_(device_, DType::f32, {1}, Purpose::workspace),
-      reader_(model_, stream) {
+      reader_(model_, stream),
+      clock_(stream) {
   model_.initialize(config.seed);
 }
 
 void Trainer::launch(std::int64_t step) {
-  if (launched_.empty()) since_ = Clock::now();
   StepResult result;
   result.step = step;
   result.lr = learning_rate(config_.schedule, config_.optimizer.lr, step, config_.train.steps);
   const float loss_scale = 1.0f / static_cast<float>(config_.train.global_batch * config_.train.seq_len);
   auto* loss_sum = loss_sum_.view().as<float>();
-  device_.zero(loss_sum, 4, stream_);
-
   model_.begin_step();
   for (std::int64_t m = 0; m < sampler_.micro_batches(batch_layout_); ++m) {
     const auto [tokens, targets] = upload([&] {
-      const auto start = Clock::now();
+      clock_.mark(Activity::data);
       sampler_.train_batch(step - 1, batch_layout_, m, batch_);
-      result.data_seconds += seconds_between(start, Clock::now());
+      clock_.mark(Activity::step);
     });
+    if (m == 0) device_.zero(loss_sum, 4, stream_);
     model_.accumulate(tokens, targets, loss_scale, loss_sum);
   }
   model_.finish_step(step, result.lr);
   mesh_.dp().all_reduce(loss_sum, 1, DType::f32, ReduceOp::sum);
   reader_.take(loss_sum);
-  launched_.push_back(std::move(result));
+  launched_.push_back({std::move(result), clock_.mark(Activity::wait)});
 }
 
 StepResult Trainer::collect() {
   Reading reading = reader_.read();
-  StepResult result = std::move(launched_.front());
+  StepResult result = std::move(launched_.front().result);
+  result.spent = clock_.take(launched_.front().end);
   launched_.pop_front();
-  const auto now = Clock::now();
-  result.seconds = seconds_between(std::exchange(since_, now), now);
   result.loss = reading.loss_sum / static_cast<double>(config_.train.global_batch * config_.train.seq_len);
   result.grad_norm = reading.grad_norm;
   result.skipped = reading.skipped;
@@ -129,6 +123,7 @@ void Trainer::name_non_finite(StepResult& result) {
 }
 
 double Trainer::validate() {
+  clock_.mark(Activity::validation);
   auto* loss_sum = loss_sum_.view().as<float>();
   device_.zero(loss_sum, 4, stream_);
   for (std::int64_t b = 0; b < validation_batches_; ++b) {
@@ -140,6 +135,7 @@ double Trainer::validate() {
   mesh_.dp().all_reduce(loss_sum, 1, DType::f32, ReduceOp::sum);
   reader_.take(loss_sum);
   Reading reading = reader_.read();
+  clock_.mark(Activity::wait);
   const double mean = reading.loss_sum / static_cast<double>(sampler_.validation_targets(validation_batches_));
   if (!std::isfinite(mean)) {
     for (const auto& f : agree_on_findings(std::move(reading.counts))) {

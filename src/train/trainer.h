@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <deque>
@@ -13,18 +12,18 @@
 #include "src/train/config.h"
 #include "src/train/device_reader.h"
 #include "src/train/sharded_model.h"
+#include "src/train/step_clock.h"
 
 namespace octet {
 
-/// What a step tells; the same on every rank, but for the seconds.
+/// What a step tells; the same on every rank, but for the times.
 struct StepResult {
   std::int64_t step = 0;
   double loss = 0;       ///< nats a token, over the global batch
   double grad_norm = 0;  ///< before clipping
   double lr = 0;
-  double seconds = 0;       ///< of the step; of this rank
-  double data_seconds = 0;  ///< of this rank
-  bool skipped = false;     ///< the norm was not finite: no weight was changed, nor will later steps change one
+  Spent spent;           ///< up to the step's end, since that of the one before or what was taken of the clock then
+  bool skipped = false;  ///< the norm was not finite: no weight was changed, nor will later steps change one
   std::vector<std::int32_t> counts;               ///< ShardedModel::counters(), of this rank
   std::vector<TensorChecks::Finding> non_finite;  ///< over all ranks, once they have agreed
 
@@ -54,6 +53,8 @@ class Trainer {
   /// Mean loss over the first train.validation_batches batches of the validation split. Collective. What was not finite
   /// in it is logged here, by unit and tensor.
   double validate();
+  /// Divides the run's time among steps and pauses; collect() takes it up to the step's end.
+  StepClock& clock() { return clock_; }
   bool has_validation() const { return validation_batches_ > 0; }
 
   const Sampler& sampler() const { return sampler_; }
@@ -62,7 +63,6 @@ class Trainer {
  private:
   /// `fill` reads the batch that is then brought to the device.
   BatchUpload::OnDevice upload(const std::function<void()>& fill);
-  using Clock = std::chrono::steady_clock;
 
   /// Over all ranks. Collective over the hosts.
   std::vector<TensorChecks::Finding> agree_on_findings(std::vector<std::int32_t> counts);
@@ -80,8 +80,12 @@ class Trainer {
   BatchUpload upload_;
   TensorBuffer loss_sum_;  ///< [1]
   DeviceReader reader_;
-  std::deque<StepResult> launched_;  ///< as far as they are known
-  Clock::time_point since_;          ///< when the oldest step under way had the device to itself, for its seconds
+  StepClock clock_;
+  struct Launched {
+    StepResult result;  ///< as far as it is known
+    std::int64_t end;   ///< the clock's mark
+  };
+  std::deque<Launched> launched_;
 };
 
 /// parallel.reshard_after_forward `auto` frees gathered weights when there is more than one shard.

@@ -14,8 +14,10 @@ def line(step, restarts, scale, gap=False):
         out["validation_loss"] = scale * (1.65 + 4.5 * math.exp(-step / 60))
     out.update(grad_norm=scale * 0.3 + 2 * math.exp(-step / 40) + 0.05 * math.sin(3 * step), lr=scale * 2e-3 * min(1, step / 40, (301 - step) / 100),
                tokens=step * 4096, tokens_per_second=speed, tokens_per_second_per_rank=speed / 2, tflops=speed / 100,
-               mfu=speed / 500, mfu_mixed=speed / 700, memory_bytes=int(scale * 8 * 2**30), step_seconds=4096 / speed,
-               data_seconds=scale * 0.001 + 0.0005 * math.sin(step) ** 2, non_finite=3 if gap else 0, restarts=restarts)
+               mfu=speed / 500, mfu_mixed=speed / 700, memory_bytes=int(scale * 8 * 2**30), interval_steps=1,
+               step_seconds=4096 / speed, data_seconds=scale * 0.001 + 0.0005 * math.sin(step) ** 2,
+               validation_seconds=0.3 if step % 50 == 0 else 0.0, checkpoint_stall_seconds=0.1 if step % 50 == 1 else 0.0,
+               wait_seconds=0.002, non_finite=3 if gap else 0, restarts=restarts)
     return json.dumps(out)
 
 

@@ -42,11 +42,25 @@ TEST(RunFiles, Bf16AndFloat8EndAtTheSamePlace) {
 
 TEST(RunFiles, MetricsHaveTheAgreedKeys) {
   const TrainedRun& run = finished(2, longer + "bf16");
-  const std::vector<std::string> agreed = {
-      "step",         "loss",       "validation_loss",   "grad_norm",
-      "lr",           "tokens",     "tokens_per_second", "tokens_per_second_per_rank",
-      "tflops",       "mfu",        "memory_bytes",      "step_seconds",
-      "data_seconds", "non_finite", "restarts"};
+  const std::vector<std::string> agreed = {"step",
+                                           "loss",
+                                           "validation_loss",
+                                           "grad_norm",
+                                           "lr",
+                                           "tokens",
+                                           "tokens_per_second",
+                                           "tokens_per_second_per_rank",
+                                           "tflops",
+                                           "mfu",
+                                           "memory_bytes",
+                                           "interval_steps",
+                                           "step_seconds",
+                                           "data_seconds",
+                                           "validation_seconds",
+                                           "checkpoint_stall_seconds",
+                                           "wait_seconds",
+                                           "non_finite",
+                                           "restarts"};
   std::int64_t step = 0;
   for (const auto& line : run.metrics()) {
     ++step;
@@ -60,6 +74,11 @@ TEST(RunFiles, MetricsHaveTheAgreedKeys) {
     EXPECT_EQ(line["non_finite"], 0);
     EXPECT_GT(line["memory_bytes"], 0);
     EXPECT_GT(line["step_seconds"], 0.0);
+    EXPECT_GT(line["data_seconds"], 0.0);
+    EXPECT_EQ(line["validation_seconds"] > 0.0, line.contains("validation_loss"));
+    EXPECT_EQ(line["checkpoint_stall_seconds"], 0.0);
+    EXPECT_GT(line["wait_seconds"], 0.0);
+    EXPECT_TRUE(line["mfu"].is_null()) << line["mfu"];
     const double per_rank = line["tokens_per_second_per_rank"];
     EXPECT_NEAR(line["tokens_per_second"].get<double>(), 2 * per_rank, 1e-6 * per_rank);
   }

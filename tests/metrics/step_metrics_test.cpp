@@ -45,6 +45,9 @@ StepMetrics example() {
           .memory_percent = 1.3,
           .step_seconds = 0.9,
           .data_seconds = 0.001,
+          .validation_seconds = 0.25,
+          .checkpoint_stall_seconds = 0.125,
+          .wait_seconds = 0.0625,
           .non_finite = 0};
 }
 
@@ -57,10 +60,14 @@ TEST(Json, HasEveryKeyOfALine) {
                          {"tokens_per_second", 9042.4},
                          {"tokens_per_second_per_rank", 4521.2},
                          {"tflops", 0.1299},
-                         {"mfu", "unknown"},
+                         {"mfu", nullptr},
                          {"memory_bytes", 332859965},
+                         {"interval_steps", 1},
                          {"step_seconds", 0.9},
                          {"data_seconds", 0.001},
+                         {"validation_seconds", 0.25},
+                         {"checkpoint_stall_seconds", 0.125},
+                         {"wait_seconds", 0.0625},
                          {"non_finite", 0}};
   EXPECT_EQ(json::parse(to_json(example())), expected);
 }
@@ -109,11 +116,30 @@ TEST(Json, IsReadAsItWasWritten) {
       m.mfu = 41.5;
       m.mfu_mixed = 25.5;
       m.restarts = 2;
+      m.interval_steps = 50;
     }
     EXPECT_EQ(to_json(step_metrics_of(to_json(m))), to_json(m));
   }
   m.loss = std::numeric_limits<double>::infinity();
   EXPECT_TRUE(std::isnan(step_metrics_of(to_json(m)).loss));
+}
+
+TEST(Json, LinesOfOlderVersionsAreRead) {
+  json line = json::parse(to_json(example()));
+  line["mfu"] = "unknown";
+  for (const char* key : {"interval_steps", "validation_seconds", "checkpoint_stall_seconds", "wait_seconds"}) {
+    line.erase(key);
+  }
+  const StepMetrics m = step_metrics_of(line.dump());
+  EXPECT_FALSE(m.mfu);
+  EXPECT_EQ(m.interval_steps, 1);
+  EXPECT_EQ(wall_seconds(m), std::nullopt);
+}
+
+TEST(Json, StepsAndPausesAreWallTime) {
+  StepMetrics m = example();
+  m.interval_steps = 10;
+  EXPECT_DOUBLE_EQ(wall_seconds(m).value(), 10 * 0.9 + 0.001 + 0.25 + 0.125 + 0.0625);
 }
 
 TEST(Json, WhatIsNoLineIsRefusedWithTheReason) {

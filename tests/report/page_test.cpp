@@ -80,9 +80,21 @@ TEST(Summary, ThroughputIsWithoutTheFirstStepOfAStart) {
   metrics[3].tokens_per_second = 2;  // the first after a restart
   metrics[4].tokens_per_second = 500;
   metrics[4].step_seconds = 6;
-  EXPECT_EQ(mean_throughput(metrics, {4}), (100.0 * 2 + 100 * 2 + 500 * 6) / 10);
-  EXPECT_EQ(mean_throughput({metrics[0]}, {}), std::nullopt);
-  EXPECT_EQ(mean_throughput({}, {}), std::nullopt);
+  EXPECT_EQ(mean_throughput(metrics, {4}).training, (100.0 * 2 + 100 * 2 + 500 * 6) / 10);
+  EXPECT_EQ(mean_throughput({metrics[0]}, {}).training, std::nullopt);
+  EXPECT_EQ(mean_throughput({metrics[0]}, {}).with_pauses, std::nullopt);
+  EXPECT_EQ(mean_throughput({}, {}).training, std::nullopt);
+}
+
+TEST(Summary, ThroughputIsWithPausesAndWithout) {
+  std::vector<StepMetrics> metrics{metrics_of(1, 1), metrics_of(2, 1), metrics_of(12, 1)};
+  metrics[2].interval_steps = 10;  // 2000 tokens in 20 s
+  EXPECT_EQ(mean_throughput(metrics, {}).with_pauses, std::nullopt) << "files of older versions";
+  for (StepMetrics& m : metrics) m.validation_seconds = m.checkpoint_stall_seconds = m.wait_seconds = 1;
+  metrics[2].data_seconds = 12;
+  const Throughput mean = mean_throughput(metrics, {});
+  EXPECT_EQ(mean.training, 100);
+  EXPECT_EQ(mean.with_pauses, 2200.0 / (22 + 3 + 3 + 12));
 }
 
 RunFiles run_with(std::map<std::string, std::string> config) {
@@ -120,6 +132,10 @@ TEST(Summary, SaysWhatWasTrainedAndWhatCameOut) {
                            {"train.seq_len", "32"}});
   run.status = {.state = "failed", .reason = "", .exit_code = 77, .step = 2, .steps = 2000, .restarts = 2};
   for (std::int64_t step = 1; step <= 1100; ++step) run.metrics.push_back(metrics_of(step, 2.5, step < 900 ? 0 : 1));
+  for (StepMetrics& m : run.metrics) {
+    m.validation_seconds = m.checkpoint_stall_seconds = 0.5;
+    m.wait_seconds = 1;
+  }
   run.metrics.back().loss = nan;
   run.metrics[5].mfu = 41.26;
   run.metrics[6].mfu = 40;
@@ -131,7 +147,8 @@ TEST(Summary, SaysWhatWasTrainedAndWhatCameOut) {
   EXPECT_EQ(value(run, "Global batch"), "12 × 32 tokens");
   EXPECT_EQ(value(run, "Last loss"), "2.5000 (step 1,099)");
   EXPECT_EQ(value(run, "Last validation loss"), "–");
-  EXPECT_EQ(value(run, "Mean throughput"), "100 tokens/s");
+  EXPECT_EQ(value(run, "Throughput, with pauses"), "50 tokens/s");
+  EXPECT_EQ(value(run, "Throughput, training alone"), "100 tokens/s");
   EXPECT_EQ(value(run, "Best MFU"), "41.3 %");
   EXPECT_EQ(value(run, "Restarts"), "2, 1 of them at a step that is not known; 1 logged step done again");
   EXPECT_EQ(value(run_with({{"precision", "bf16"}, {"parallel.tp", "1"}}), "Layout"), "one rank");
