@@ -299,12 +299,21 @@ class Runner:
             return self.results.add("octet", {"row": row["row"], "error": why}, shown)
         with open(os.path.join(run, "metrics.jsonl"), encoding="utf-8") as file:
             steps = [json.loads(line) for line in file]
-        result = step_result(row, [s["step_seconds"] for s in steps], [s["loss"] for s in steps])
+        result = step_result(row, [whole_step(s) for s in steps], [s["loss"] for s in steps])
         if "error" in result:
             return self.results.add("octet", result, shown)
         result["memory_bytes"] = steps[-1]["memory_bytes"]
         result["libraries"] = libraries_of(self.log)
         return self.results.add("octet", {**result, "flops": row["flops"], "bytes": 0}, shown)
+
+
+def whole_step(line):
+    """Seconds from one step's end to the next one's, as PyTorch's rows are timed: with the device's waiting for data and
+    for the host. None: the line of metrics.jsonl has no time."""
+    if line["step_seconds"] is None:
+        return None
+    waiting = line.get("data_seconds", 0) + line.get("wait_seconds", 0)
+    return line["step_seconds"] + waiting / line.get("interval_steps", 1)
 
 
 def step_result(row, seconds, losses):
