@@ -5,6 +5,16 @@
 #include "src/profile/scopes.h"
 
 namespace octet {
+namespace {
+
+/// Elements of a parameter's place among its unit's gradients: the pieces of all ranks, and the room up to the next
+/// 256 bytes. A GEMM writes there, and cuBLASLt takes no fp8 product at an odd address (kernels/gemm.h).
+std::int64_t place_of(std::int64_t piece, int shards) {
+  constexpr std::int64_t alignment = 64;
+  return (piece * shards + alignment - 1) / alignment * alignment;
+}
+
+}  // namespace
 
 FsdpGradients::FsdpGradients(const ParameterList& list, ShardedBuffer& shards, Communicator& shard_group,
                              Communicator& replicate_group, Communicator& tp_group, Stream& stream,
@@ -34,7 +44,7 @@ std::vector<std::int64_t> FsdpGradients::unit_bytes(const ParameterList& list, i
   std::vector<std::int64_t> bytes(list.units.size(), 0);
   if (!exchanges(shards, options)) return bytes;
   for (const ParameterSpec& p : list.parameters) {
-    bytes[static_cast<std::size_t>(p.unit)] += Shard::of(p.shape, 0, shards).padded_elements() * shards * 4;
+    bytes[static_cast<std::size_t>(p.unit)] += place_of(Shard::of(p.shape, 0, shards).padded_elements(), shards) * 4;
   }
   return bytes;
 }
@@ -74,9 +84,8 @@ void FsdpGradients::place_targets(int index, Unit& unit) {
       continue;
     }
     unit.targets.push_back({{place, DType::f32, shape, nullptr}, false});
-    const std::int64_t padded = shards_.layout().shard(i).padded_elements() * group_.size();
-    stream_.device().zero(place + shape.elements(), (padded - shape.elements()) * 4, stream_);
-    place += padded;
+    stream_.device().zero(place + shape.elements(), (place_elements(i) - shape.elements()) * 4, stream_);
+    place += place_elements(i);
   }
 }
 
@@ -153,8 +162,8 @@ void FsdpGradients::exchange_and_sum(std::size_t begin, std::size_t end, const U
   auto* received = unit.buffer.as<bf16>();
   for (std::size_t i = begin; i < end; ++i) {
     group_.all_to_all(rounded, received, piece(i), DType::bf16);
-    rounded += piece(i) * group_.size();
-    received += piece(i) * group_.size();
+    rounded += place_elements(i);
+    received += place_elements(i);
   }
   group_.group_end();
 
@@ -166,8 +175,12 @@ void FsdpGradients::exchange_and_sum(std::size_t begin, std::size_t end, const U
                                   .n = piece(i),
                                   .out = shards_.data(i),
                                   .accumulate = !first});
-    parts += piece(i) * group_.size();
+    parts += place_elements(i);
   }
+}
+
+std::int64_t FsdpGradients::place_elements(std::size_t parameter) const {
+  return place_of(piece(parameter), group_.size());
 }
 
 void FsdpGradients::finish_step() {

@@ -66,6 +66,7 @@ class FsdpGradients final : public GradientSink {
   void reduce_scatter(std::size_t begin, std::size_t end, const Unit& unit, bool first);
   void exchange_and_sum(std::size_t begin, std::size_t end, const Unit& unit, bool first);
   std::int64_t piece(std::size_t parameter) const { return shards_.layout().shard(parameter).padded_elements(); }
+  std::int64_t place_elements(std::size_t parameter) const;
   void reserve(std::int64_t bytes);
 
   const ParameterList& list_;

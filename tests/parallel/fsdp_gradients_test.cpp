@@ -22,6 +22,7 @@ struct Gradients : test::ParallelTest {
     for (std::size_t i = first; i < last; ++i) {
       const GradientTarget& t = targets[i - first];
       EXPECT_EQ(t.tensor.shape, spec(i).shape);
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(t.tensor.data) % 256, 0u) << "a GEMM writes there: " << spec(i).name;
       float* g = t.tensor.as<float>();
       for (std::size_t e = 0; e < static_cast<std::size_t>(t.tensor.elements()); ++e) {
         g[e] = (t.accumulate ? g[e] : 0.0f) + value(rank, micro_batch, i, e);
