@@ -111,8 +111,8 @@ TEST_P(Training, BuffersOfTheShardGroupAreRegistered) {
   }
 }
 
-/// Few steps: ranks that share a GPU take turns on it, so that a collective of theirs takes milliseconds. The
-/// precisions share a mesh: a communicator takes a second. Registered buffers are those of the shard group.
+/// Few steps, and one mesh for all precisions: ranks that share a GPU take turns on it, and jobs/gpu/ranks.sh has five
+/// minutes. Registered buffers are those of the shard group.
 TEST_P(Training, OnTheGpuLossesAreThoseOfTheCpu) {
   if (const std::string why = why_no_cuda(); !why.empty()) GTEST_SKIP() << why;
   share_one_gpu();
