@@ -1,6 +1,5 @@
 #include "src/comm/call_group.h"
 
-#include <ranges>
 #include <utility>
 #include <vector>
 
@@ -39,7 +38,7 @@ void CallGroup::end(const std::string& group) {
   for (CallGroup* m : members) m->joined_ = false;
   for (CallGroup* m : members) m->member_.start();
   for (CallGroup* m : members) m->member_.launch();
-  for (CallGroup* m : members | std::views::reverse) m->member_.finish();
+  for (auto m = members.rbegin(); m != members.rend(); ++m) (*m)->member_.finish();
 }
 
 void CallGroup::join() {
