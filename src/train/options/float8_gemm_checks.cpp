@@ -2,7 +2,6 @@
 // launches, in the middle of a step and of a queue.
 #include <algorithm>
 #include <array>
-#include <numeric>
 #include <optional>
 
 #include "src/base/options/text.h"
@@ -23,8 +22,9 @@ std::vector<Float8Gemm> gemms_of(const RunConfig& c, const BlockRecipes& recipes
 
 /// The next sequence length whose micro-batch divides into `parts` whose tokens fit.
 std::int64_t next_seq_len(const RunConfig& c, std::int64_t parts) {
-  const std::int64_t step = float8_multiple * parts / std::gcd(c.train.micro_batch, float8_multiple * parts);
-  return (c.train.seq_len + step - 1) / step * step;
+  std::int64_t seq_len = c.train.seq_len;
+  while (c.train.micro_batch * seq_len % (float8_multiple * parts) != 0) ++seq_len;
+  return seq_len;
 }
 
 bool is_of_weight(const Float8Gemm::Extent& e) {
