@@ -181,6 +181,7 @@ class Loop {
       p_.checkpoints.settle();
     }
     if (ending.stop != StopReason::none) {
+      p_.log.directory().owner.verify();  // the stop file may be meant for another
       p_.stop.honoured();
       if (p_.checkpoints.on() && !p_.checkpoints.newest().empty()) ending.exit_code = ExitCode::resumable;
     }
