@@ -72,8 +72,7 @@ Manifest make_manifest(const RunState& state, const SavePlan& plan, const std::v
     const auto file = static_cast<std::int32_t>(manifest.files.size());
     manifest.files.push_back(files[r]);
     for (const SavePlan::Piece& piece : writes[r]) {
-      const StoredTensor& tensor = plan.tensors[static_cast<std::size_t>(piece.tensor)];
-      manifest.pieces.push_back({piece.tensor, file, dataset_name(tensor.name, piece.box), piece.box});
+      manifest.pieces.push_back({piece.tensor, file, piece.box});
     }
   }
   return manifest;

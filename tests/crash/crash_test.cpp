@@ -124,6 +124,7 @@ TEST_P(Refusal, EndsWithAMessage) {
 
 INSTANTIATE_TEST_SUITE_P(Kinds, Refusal,
                          testing::Values(std::pair{"enospc", "No space left on device"},
+                                         std::pair{"zero", "No space left on device"},
                                          std::pair{"erofs", "Read-only file system"},
                                          std::pair{"eio", "Input/output error"}),
                          [](const auto& kind) { return std::string(kind.param.first); });
