@@ -126,12 +126,7 @@ void Hdf5Output::throw_if_failed() const {
 }
 
 void Hdf5Output::expect_name() const {
-  struct stat named {
-  }, open{};
-  if (::stat(path_.c_str(), &named) == 0 && ::fstat(file_.get(), &open) == 0 && named.st_ino == open.st_ino &&
-      named.st_dev == open.st_dev) {
-    return;
-  }
+  if (is_named(file_.get(), path_)) return;
   throw internal_error("checkpoints", "{}: was removed or replaced by somebody else while it was written", path_);
 }
 
