@@ -78,14 +78,16 @@ Manifest make_manifest(const RunState& state, const SavePlan& plan, const std::v
   return manifest;
 }
 
-std::string commit(const std::string& root, const Manifest& manifest) {
-  const std::string temporary = root + "/" + temporary_name(manifest.state.step);
+std::string write_manifest(const std::string& root, const Manifest& manifest) {
+  std::string temporary = root + "/" + temporary_name(manifest.state.step);
   write_file(temporary + "/" + manifest_name, to_json(manifest));
   sync_directory(temporary);
   check_written(temporary, manifest);
-  const std::string committed = root + "/" + directory_name(manifest.state.step);
-  replace_directory(temporary, committed);
-  return committed;
+  return temporary;
+}
+
+void commit(const std::string& root, std::int64_t step) {
+  replace_directory(root + "/" + temporary_name(step), root + "/" + directory_name(step));
 }
 
 }  // namespace octet::checkpoint

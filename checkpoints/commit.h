@@ -23,9 +23,12 @@ std::string make_temporary(const std::string& root, std::int64_t step);
 /// The manifest of what all ranks wrote, as planned. `files` by rank.
 Manifest make_manifest(const RunState& state, const SavePlan& plan, const std::vector<StoredFile>& files);
 
-/// Makes step-N.tmp, whose files are written and synced, the checkpoint step-N: manifest, sync of the directory, a look
-/// at what stands there (manifest read back, sizes of files), one rename, sync of the root. A directory step-N that
-/// exists, one that was damaged, is replaced. Returns the path. Rank 0 only.
-std::string commit(const std::string& root, const Manifest& manifest);
+/// Completes step-N.tmp, whose files are written and synced: manifest, sync of the directory, a look at what stands
+/// there (manifest read back, sizes of files). Returns its path. Rank 0 only; any thread.
+std::string write_manifest(const std::string& root, const Manifest& manifest);
+
+/// Makes a completed step-N.tmp the checkpoint step-N: one rename, sync of the root. A directory step-N that exists,
+/// one that was damaged, is replaced. Rank 0 only.
+void commit(const std::string& root, std::int64_t step);
 
 }  // namespace octet::checkpoint

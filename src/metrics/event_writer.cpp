@@ -2,12 +2,12 @@
 
 #include <unistd.h>
 
-#include <array>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
 
 #include "src/base/error.h"
+#include "src/base/host_name.h"
 #include "src/metrics/event_record.h"
 
 namespace octet {
@@ -23,11 +23,10 @@ std::string make_path(const std::string& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) throw usage_error("metrics", "{}: cannot be made: {}", folder, error.message());
-  std::array<char, 256> host{};
-  gethostname(host.data(), host.size() - 1);
+  const std::string host = host_name();
   for (int n = 0;; ++n) {
-    std::string path = fmt::format("{}/events.out.tfevents.{:010.0f}.{}.{}.{}", folder, std::floor(wall_time()),
-                                   host.data(), getpid(), n);
+    std::string path =
+        fmt::format("{}/events.out.tfevents.{:010.0f}.{}.{}.{}", folder, std::floor(wall_time()), host, getpid(), n);
     if (!std::filesystem::exists(path, error)) return path;
   }
 }

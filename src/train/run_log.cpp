@@ -196,10 +196,10 @@ void RunLog::committed(const checkpoint::SaveReport& report) {
   log::info("checkpoint of step {}: committed, {:.1f} MiB in {:.2f} s, {}", report.step,
             static_cast<double>(report.bytes) / 0x1p20, report.write_seconds, report.path);
   log::info(
-      "checkpoint of step {} by phase: {:.3f} s snapshot, {:.3f} s write, fsync and hash, {:.3f} s agreement and "
-      "commit "
-      "(each of the slowest rank)",
-      report.step, report.stall_seconds, report.file_seconds, report.commit_seconds);
+      "checkpoint of step {} by phase: {:.3f} s snapshot, {:.3f} s write, fsync and hash, {:.3f} s manifest, "
+      "rename, "
+      "{:.3f} s agreement and commit (training stood still for the first and the last)",
+      report.step, report.stall_seconds, report.file_seconds, report.manifest_seconds, report.commit_seconds);
   if (!writes_) return;
   try {
     write_status(directory_.status(), status("running", "", 0, report.step));

@@ -117,7 +117,7 @@ TEST_P(Refusal, EndsWithAMessage) {
     failed = true;
     EXPECT_EQ(ending.exit_code, static_cast<int>(ExitCode::internal)) << fault << "\n" << ending.text;
     EXPECT_NE(ending.text.find(why), std::string::npos) << fault << "\n" << ending.text;
-    EXPECT_NE(ending.text.find("rank 0: "), std::string::npos) << fault << "\n" << ending.text;
+    EXPECT_NE(ending.text.find("rank 0 on "), std::string::npos) << fault << "\n" << ending.text;
   });
   EXPECT_TRUE(failed);
 }
