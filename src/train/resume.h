@@ -11,8 +11,8 @@ namespace octet {
 
 /// Where a run begins.
 struct StartingPoint {
-  std::int64_t step = 0;   ///< finished steps
-  std::string checkpoint;  ///< the directory that they come from; empty for a new run
+  std::int64_t step = 0;               ///< finished steps
+  std::string checkpoint;              ///< the directory that they come from; empty for a new run
   checkpoint::Verdicts verdicts = {};  ///< what the start has read of checkpoints
 };
 
