@@ -58,7 +58,7 @@ std::shared_ptr<const SavePlan> large_plan() {
 class LargeManifest : public testing::Test {
  protected:
   LargeManifest() {
-    make_temporary(root_.path(), 7);
+    make_temporary(root_.path(), 7, {});
     for (int r = 0; r < ranks; ++r) {
       const std::string content = "the file of " + std::to_string(r);
       test::put_file(root_ / (temporary_name(7) + "/" + file_name(r)), content);
