@@ -5,6 +5,7 @@
 #include <csignal>
 
 #include "checkpoints/commit.h"
+#include "checkpoints/retention.h"
 #include "src/base/host_name.h"
 #include "tests/checkpoints/saver_fixture.h"
 
