@@ -24,7 +24,8 @@ struct CrossEntropy {
 /// The same in two halves for logits whose columns lie in parts, each with the ids [vocab_begin, vocab_begin + vocab);
 /// between them the parts exchange three numbers a row. First, of one part (which may be empty):
 ///   stats[0, i] = m = max of logits[i];   stats[1, i] = Σ exp(logits[i] - m);   stats[2, i] = logits[i, target[i]],
-/// 0 where the part does not hold the target. Rows with a negative target: zeros. Reads logits.
+/// 0 where the part does not hold the target. Rows with a negative target: zeros. A NaN makes stats[1] NaN and leaves
+/// the maximum alone; of an empty part, or one of -inf throughout, stats are {-inf, 0}. Reads logits.
 struct CrossEntropyStats {
   const float* logits = nullptr;          ///< [rows, vocab]
   const std::int32_t* targets = nullptr;  ///< [rows], ids of the whole vocabulary

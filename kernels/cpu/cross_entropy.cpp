@@ -14,7 +14,7 @@ namespace {
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
-/// softmax(x) = exp(x - max) / sum. A NaN among the logits makes sum NaN.
+/// softmax(x) = exp(x - max) / sum. A NaN among the logits makes sum NaN and leaves max alone.
 struct Softmax {
   float max;
   float sum;
@@ -23,7 +23,7 @@ struct Softmax {
 /// Of nothing but -inf: {-inf, 0}, whose loss and gradient are NaN.
 Softmax softmax_of(const float* x, std::int64_t vocab) {
   const float max = reduce_lanes(
-      vocab, -infinity, [x](std::int64_t i) { return x[i]; }, [](float a, float b) { return a > b ? a : b; });
+      vocab, -infinity, [x](std::int64_t i) { return x[i]; }, [](float a, float b) { return b > a ? b : a; });
   const float base = max == -infinity ? 0.0f : max;
   return {max, sum_lanes<float>(vocab, [x, base](std::int64_t i) { return exp_f32(x[i] - base); })};
 }

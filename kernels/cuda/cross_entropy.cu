@@ -19,7 +19,7 @@ __global__ void __launch_bounds__(most_threads) cross_entropy_rows(CrossEntropy 
   if (target < 0) return write_zeros<V>(args.losses + row, d, args.vocab);  // the whole block
   const float at_target = x[target];  // before d overwrites it, which is after the barrier in sum_row
   const OnlineSum softmax = sum_row<V>(x, args.vocab);
-  if (threadIdx.x == 0) args.losses[row] = loss_of(softmax.max, softmax.sum, static_cast<double>(at_target));
+  if (threadIdx.x == 0) args.losses[row] = loss_of(softmax, static_cast<double>(at_target));
   if (d != nullptr) write_gradient<V>(x, d, args.vocab, softmax, target, args.scale);
 }
 

@@ -24,21 +24,6 @@ __global__ void __launch_bounds__(most_threads) stats_rows(CrossEntropyStats arg
   args.stats[2 * args.rows + row] = held ? x[column] : 0.0f;
 }
 
-/// The softmax over all parts, by each thread for itself. `stats`: [parts, 3, rows] from one row on.
-__device__ OnlineSum join(const float* stats, int parts, std::int64_t rows) {
-  OnlineSum whole;
-  for (int p = 0; p < parts; ++p) whole.max = fmaxf(whole.max, stats[p * 3 * rows]);
-  const float base = OnlineSum::base_of(whole.max);
-  for (int p = 0; p < parts; ++p) whole.sum += stats[(p * 3 + 1) * rows] * expf(stats[p * 3 * rows] - base);
-  return whole;
-}
-
-__device__ double target_logit(const float* stats, int parts, std::int64_t rows) {
-  double sum = 0;
-  for (int p = 0; p < parts; ++p) sum += static_cast<double>(stats[(p * 3 + 2) * rows]);
-  return sum;
-}
-
 /// One block a row.
 template <int V, typename T>
 __global__ void __launch_bounds__(most_threads) finish_rows(CrossEntropyFinish args) {
@@ -47,9 +32,9 @@ __global__ void __launch_bounds__(most_threads) finish_rows(CrossEntropyFinish a
   const std::int32_t target = args.targets[row];
   if (target < 0) return write_zeros<V>(args.losses + row, d, args.vocab);
   const float* stats = args.stats + row;
-  const OnlineSum softmax = join(stats, args.parts, args.rows);
+  const OnlineSum softmax = join(stats, args.parts, args.rows);  // by each thread for itself
   if (threadIdx.x == 0) {
-    args.losses[row] = loss_of(softmax.max, softmax.sum, target_logit(stats, args.parts, args.rows));
+    args.losses[row] = loss_of(softmax, target_logit(stats, args.parts, args.rows));
   }
   if (d == nullptr) return;
   write_gradient<V>(args.logits + row * args.vocab, d, args.vocab, softmax, target - args.vocab_begin, args.scale);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "kernels/cuda/online_sum.cuh"
 #include "kernels/cuda/vector.cuh"
 
 /// A block's work on one row of logits: for the kernel that has all of the row, and for the two that have a part of it.
@@ -13,55 +14,27 @@ inline unsigned threads_for(std::int64_t vocab) {
 }
 
 constexpr int unroll = 4;  // loads under way in a thread
-constexpr float infinity = __builtin_huge_valf();
-
-/// Σ exp(x - max) of the values so far, rescaled when the maximum grows (Milakov & Gimelshein, arXiv:1805.02867). A NaN
-/// makes the sum NaN and leaves the maximum alone.
-struct OnlineSum {
-  float max = -infinity;
-  float sum = 0.0f;
-
-  /// What is subtracted instead of a maximum of -inf, so that exp gives 0 and not NaN.
-  static __device__ float base_of(float max) { return max == -infinity ? 0.0f : max; }
-
-  template <int n>
-  __device__ void add(const float (&x)[n]) {
-    float now = max;
+__device__ __forceinline__ void merge_warp(OnlineSum& sum) {
 #pragma unroll
-    for (int i = 0; i < n; ++i) now = fmaxf(now, x[i]);
-    const float base = base_of(now);
-    sum *= expf(max - base);
-#pragma unroll
-    for (int i = 0; i < n; ++i) sum += expf(x[i] - base);
-    max = now;
+  for (int distance = 16; distance > 0; distance /= 2) {
+    sum.merge(__shfl_xor_sync(~0u, sum.max, distance), __shfl_xor_sync(~0u, sum.sum, distance));
   }
-  __device__ void merge(float other_max, float other_sum) {
-    const float now = fmaxf(max, other_max), base = base_of(now);
-    sum = sum * expf(max - base) + other_sum * expf(other_max - base);
-    max = now;
+}
+
+/// Every thread gets the block's. A barrier: what a thread read before it, another may overwrite after it.
+__device__ __forceinline__ void merge_block(OnlineSum& sum) {
+  __shared__ float maxima[32], sums[32];
+  merge_warp(sum);
+  const unsigned lane = threadIdx.x % 32;
+  if (lane == 0) {
+    maxima[threadIdx.x / 32] = sum.max;
+    sums[threadIdx.x / 32] = sum.sum;
   }
-  __device__ void merge_warp() {
-#pragma unroll
-    for (int distance = 16; distance > 0; distance /= 2) {
-      merge(__shfl_xor_sync(~0u, max, distance), __shfl_xor_sync(~0u, sum, distance));
-    }
-  }
-  /// Every thread gets the block's. A barrier: what a thread read before it, another may overwrite after it.
-  __device__ void merge_block() {
-    __shared__ float maxima[32], sums[32];
-    merge_warp();
-    const unsigned lane = threadIdx.x % 32;
-    if (lane == 0) {
-      maxima[threadIdx.x / 32] = max;
-      sums[threadIdx.x / 32] = sum;
-    }
-    __syncthreads();
-    const bool filled = lane < blockDim.x / 32;
-    max = filled ? maxima[lane] : -infinity;
-    sum = filled ? sums[lane] : 0.0f;
-    merge_warp();
-  }
-};
+  __syncthreads();
+  const bool filled = lane < blockDim.x / 32;
+  sum = {filled ? maxima[lane] : -infinity, filled ? sums[lane] : 0.0f};
+  merge_warp(sum);
+}
 
 /// V consecutive values: 4 by one access, or 1.
 template <int V>
@@ -98,14 +71,8 @@ __device__ OnlineSum sum_row(const float* x, std::int64_t vocab) {
     }
     online.add(reinterpret_cast<const float(&)[unroll * V]>(v));
   }
-  online.merge_block();
+  merge_block(online);
   return online;
-}
-
-/// By one thread.
-__device__ __forceinline__ float loss_of(float max, float sum, double at_target) {
-  const double log_sum_exp = static_cast<double>(max) + log(static_cast<double>(sum));
-  return static_cast<float>(log_sum_exp - at_target);
 }
 
 /// Of a row that does not count. d may be null.
@@ -129,8 +96,7 @@ __device__ void write_gradient(const float* x, T* d, std::int64_t vocab, OnlineS
     read<V>(x + g * V, v);
 #pragma unroll
     for (int j = 0; j < V; ++j) {
-      const float e = expf(v[j] - softmax.max);
-      v[j] = g * V + j == target ? (e / softmax.sum - 1.0f) * scale : e * factor;
+      v[j] = gradient_of(v[j], softmax, g * V + j == target, scale, factor);
     }
     write<V>(d + g * V, v);
   }

@@ -9,12 +9,13 @@
 #include <utility>
 
 #include "src/base/error.h"
+#include "src/comm/call_group.h"
 #include "src/profile/timeline.h"
 
 namespace octet {
 namespace {
 
-class TracedCommunicator final : public Communicator {
+class TracedCommunicator final : public Communicator, private GroupMember {
  public:
   TracedCommunicator(std::unique_ptr<Communicator> inner, CommTrace* trace, WaitMeter* meter)
       : inner_(std::move(inner)), trace_(trace), meter_(meter) {}
@@ -49,24 +50,8 @@ class TracedCommunicator final : public Communicator {
   void barrier() override {
     run("barrier", 0, DType::u8, 1, [&] { inner_->barrier(); });
   }
-  /// What MPI posts within a group it completes at the end; NCCL launches all there.
-  void group_begin() override {
-    ++depth_;
-    inner_->group_begin();
-  }
-  void group_end() override {
-    if (--depth_ > 0) return inner_->group_end();
-    metered([&] { end_group(); });
-  }
-  void end_group() {
-    if (!group_) return inner_->group_end();
-    Timeline& timeline = *Timeline::recording();
-    if (!group_->span) group_->span = timeline.open(stream(), group_->info);
-    inner_->group_end();
-    timeline.add_bytes(*group_->span, group_->bytes, group_->bus_bytes);
-    timeline.close(*group_->span, stream());
-    group_.reset();
-  }
+  void group_begin() override { inner_->group_begin(); }
+  void group_end() override { inner_->group_end(); }
   std::unique_ptr<Communicator> split(int color, int key, std::string name) override {
     return make_traced(inner_->split(color, key, std::move(name)), trace_, meter_);
   }
@@ -84,10 +69,10 @@ class TracedCommunicator final : public Communicator {
   }
 
  private:
-  /// Calls between group_begin and group_end are one span, named after the first.
+  /// The calls of a group are one span, named after the first; it lies where they start, at the outermost end.
   struct Group {
     SpanInfo info;
-    std::optional<std::size_t> span;
+    std::size_t span = 0;
     std::int64_t bytes = 0;
     double bus_bytes = 0;
   };
@@ -99,42 +84,46 @@ class TracedCommunicator final : public Communicator {
       trace_->add({std::string(operation), name(), size(), dtype, count, bytes, std::string(UnitScope::current())});
     }
     const SpanInfo info{.name = operation, .kind = SpanKind::communication, .group = name()};
-    if (depth_ > 0) {
-      join_group(info, bytes);
-      call();
-    } else {
-      SpanInfo whole = info;
-      whole.bytes = bytes;
-      whole.bus_bytes = bus_bytes(operation, size(), bytes);
-      metered([&] { timed(stream(), whole, call); });
+    if (CallGroup::open()) {
+      calls_.join();
+      note(info, bytes);
+      return call();
     }
+    SpanInfo whole = info;
+    whole.bytes = bytes;
+    whole.bus_bytes = bus_bytes(operation, size(), bytes);
+    if (metered()) meter_->begin(stream());
+    timed(stream(), whole, call);
+    if (metered()) meter_->end(stream());
   }
 
-  template <typename Call>
-  void metered(Call&& call) {
-    if (meter_ == nullptr || size() == 1) return call();
-    meter_->begin(stream());
-    call();
-    meter_->end(stream());
-  }
+  bool metered() const { return meter_ != nullptr && size() > 1; }
 
-  /// MPI posts each call of a group at once, NCCL launches all at its end: there the span begins.
-  void join_group(const SpanInfo& info, std::int64_t bytes) {
-    Timeline* timeline = Timeline::recording();
-    if (timeline == nullptr) return;
-    if (!group_) {
-      group_ = Group{.info = info, .span = std::nullopt};
-      if (stream().device().type() == DeviceType::cpu) group_->span = timeline->open(stream(), info);
-    }
+  void note(const SpanInfo& info, std::int64_t bytes) {
+    if (Timeline::recording() == nullptr) return;
+    if (!group_) group_ = Group{.info = info};
     group_->bytes += bytes;
     group_->bus_bytes += bus_bytes(info.name, size(), bytes);
+  }
+  void start() override {
+    if (metered()) meter_->begin(stream());
+    if (group_) group_->span = Timeline::recording()->open(stream(), group_->info);
+  }
+  void finish() override {
+    if (group_) {
+      Timeline& timeline = *Timeline::recording();
+      timeline.add_bytes(group_->span, group_->bytes, group_->bus_bytes);
+      timeline.close(group_->span, stream());
+      group_.reset();
+    }
+    if (metered()) meter_->end(stream());
   }
 
   std::unique_ptr<Communicator> inner_;
   CommTrace* trace_;
   WaitMeter* meter_;
-  int depth_ = 0;               ///< of group_begin
   std::optional<Group> group_;  ///< with calls in it, while a Timeline records
+  CallGroup calls_{*this};
 };
 
 bool matches(const CommRecord& r, std::string_view operation, std::string_view group) {

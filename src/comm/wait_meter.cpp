@@ -5,6 +5,7 @@
 namespace octet {
 
 void WaitMeter::begin(Stream& stream) {
+  if (depth_++ > 0) return;
   if (stream.device().type() == DeviceType::cpu) {
     since_ = Clock::now();
     return;
@@ -17,6 +18,7 @@ void WaitMeter::begin(Stream& stream) {
 }
 
 void WaitMeter::end(Stream& stream) {
+  if (--depth_ > 0) return;
   if (stream.device().type() == DeviceType::cpu) {
     seconds_ += std::chrono::duration<double>(Clock::now() - since_).count();
     return;

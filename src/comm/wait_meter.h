@@ -14,7 +14,8 @@ namespace octet {
 /// thread only. Devices must outlive it.
 class WaitMeter {
  public:
-  /// Around a collective, or a group of them, on its stream. Pairs do not nest.
+  /// Around a collective, or a group of them, on its stream. Of pairs that nest, as those of the communicators of one
+  /// group, the outermost counts.
   void begin(Stream& stream);
   void end(Stream& stream);
   /// Seconds, added over all streams, of those that are known to be done and were not taken yet.
@@ -29,6 +30,7 @@ class WaitMeter {
   void retire();
 
   double seconds_ = 0;
+  int depth_ = 0;
   Clock::time_point since_;
   Pair open_;
   std::deque<Pair> pending_;

@@ -387,6 +387,54 @@ TEST_P(Contract, GroupsDoNotMixTheirMessages) {
   EXPECT_EQ(from_b, -previous - 1);
 }
 
+/// Of every kind of call, of two communicators and in groups within groups: nothing has begun before the outermost end.
+TEST_P(Contract, EveryCallStartsAtTheOutermostEnd) {
+  const auto other = comm_->split(0, rank_, "other");
+  const auto n = static_cast<std::size_t>(size_);
+  const int next = (rank_ + 1) % size_, previous = (rank_ + size_ - 1) % size_;
+  const std::vector<std::int32_t> untouched(n, -7), mine(n, rank_);
+  std::vector<std::int32_t> gathered = untouched, exchanged = untouched;
+  std::int32_t sum = rank_, broadcast = rank_, received = -7;
+  float shard = -7;
+  const std::vector<float> gradients(n, 1.0f);
+  const auto nothing_has_happened = [&] {
+    return gathered == untouched && exchanged == untouched && sum == rank_ && broadcast == rank_ && received == -7 &&
+           shard == -7;
+  };
+  comm_->group_begin();
+  other->all_gather(mine.data(), gathered.data(), 1, DType::i32);  // outside of its own group
+  other->group_begin();
+  other->all_to_all(mine.data(), exchanged.data(), 1, DType::i32);
+  comm_->all_reduce(&sum, 1, DType::i32, ReduceOp::sum);
+  other->send(&rank_, 1, DType::i32, next);
+  other->recv(&received, 1, DType::i32, previous);
+  EXPECT_TRUE(nothing_has_happened());
+  other->group_end();
+  EXPECT_TRUE(nothing_has_happened());
+  other->broadcast(&broadcast, 1, DType::i32, size_ - 1);
+  comm_->reduce_scatter(gradients.data(), &shard, 1);
+  comm_->group_begin();
+  comm_->group_end();
+  EXPECT_TRUE(nothing_has_happened());
+  comm_->group_end();
+  for (int r = 0; r < size_; ++r) {
+    EXPECT_EQ(gathered[static_cast<std::size_t>(r)], r);
+    EXPECT_EQ(exchanged[static_cast<std::size_t>(r)], r);
+  }
+  EXPECT_EQ(sum, size_ * (size_ - 1) / 2);
+  EXPECT_EQ(received, previous);
+  EXPECT_EQ(broadcast, size_ - 1);
+  EXPECT_EQ(shard, static_cast<float>(size_));
+}
+
+/// As where an error leaves a group: those that come after it are whole again.
+TEST_P(Contract, AGroupThatIsLeftOpenEndsWithItsCommunicator) {
+  comm_->split(0, rank_, "left")->group_begin();
+  std::int32_t x = rank_;
+  comm_->all_reduce(&x, 1, DType::i32, ReduceOp::max);
+  EXPECT_EQ(x, size_ - 1);
+}
+
 TEST_P(Contract, ScratchIsReusedAndReported) {
   std::vector<float> x(1'000'000, 1.0f);
   comm_->all_reduce(x.data(), 1'000'000, DType::f32, ReduceOp::sum);

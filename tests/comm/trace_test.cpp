@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -147,6 +148,33 @@ TEST(CommSpans, CarryWhatTheCallsDo) {
   EXPECT_EQ(r.spans[1].group, "world");
   EXPECT_EQ(r.spans[1].bytes, 8);
   EXPECT_DOUBLE_EQ(r.spans[1].bus_bytes, 16.0 * (n - 1) / n);
+}
+
+/// The span of a group within another lies where its calls start: at the outermost end.
+TEST(CommSpans, OfGroupsWithinGroupsBeginAtTheOutermostEnd) {
+  const auto stream = cpu_device().make_stream();
+  Timeline timeline(*stream);
+  const auto world = make_traced(make_mpi_communicator(*stream, "world"), nullptr);
+  const auto part = world->split(0, world->rank(), "dp_shard");
+  std::vector<float> a(static_cast<std::size_t>(world->size()), 1.0f), b = a;
+  timeline.begin();
+  timeline.begin_step(1);
+  world->group_begin();
+  part->group_begin();
+  part->all_gather(a.data(), b.data(), 1, DType::f32);
+  part->group_end();
+  { const HostSpan between("between"); }
+  world->all_reduce(a.data(), 1, DType::f32, ReduceOp::max);
+  world->group_end();
+  const Recording r = timeline.end();
+  ASSERT_EQ(r.spans.size(), 3u);
+  for (const char* group : {"dp_shard", "world"}) {
+    const auto of_group = std::ranges::find_if(r.spans, [&](const auto& s) { return s.group == group; });
+    const auto between = std::ranges::find_if(r.spans, [](const auto& s) { return s.name == "between"; });
+    ASSERT_TRUE(of_group != r.spans.end() && between != r.spans.end());
+    EXPECT_GE(of_group->begin, between->end) << group;
+    EXPECT_EQ(of_group->bytes, std::string_view(group) == "world" ? 4 : 4 * world->size());
+  }
 }
 
 TEST(BusBytes, AreByTheFactorsOfNcclTests) {

@@ -76,6 +76,23 @@ TEST(WaitMeter, AddsWhatADeviceHasDoneAndWaitsForNothing) {
   EXPECT_EQ(meter.take(), 3);
 }
 
+/// As the communicators of one group of calls.
+TEST(WaitMeter, OfPairsThatNestTheOutermostCounts) {
+  Clocked device;
+  const auto stream = device.make_stream(), beside = device.make_stream();
+  WaitMeter meter;
+  meter.begin(*stream);
+  device.now = 1;
+  meter.begin(*beside);
+  device.now = 3;
+  meter.end(*beside);
+  device.now = 4;
+  meter.end(*stream);
+  ASSERT_EQ(device.recorded.size(), 2u);
+  for (Clocked::At* at : device.recorded) at->done = true;
+  EXPECT_EQ(meter.take(), 4);
+}
+
 TEST(WaitMeter, AGroupOfOneIsNotMetered) {
   const auto stream = cpu_device().make_stream();
   WaitMeter meter;

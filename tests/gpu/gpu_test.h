@@ -12,6 +12,7 @@
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/table.h"
 #include "src/device/buffer.h"
+#include "tests/gpu/distance.h"
 
 namespace octet::gpu_test {
 
@@ -92,20 +93,6 @@ std::vector<T> normal(std::int64_t n, unsigned seed, double sigma = 1.0) {
   std::vector<T> values(static_cast<std::size_t>(n));
   for (T& v : values) v = T(static_cast<float>(distribution(generator)));
   return values;
-}
-
-/// ‖gpu - cpu‖₂ / ‖cpu‖₂; infinite when an element of one is NaN and of the other is not.
-template <typename T>
-double distance(const std::vector<T>& gpu, const std::vector<T>& cpu) {
-  double difference = 0, norm = 0;
-  for (std::size_t i = 0; i < cpu.size(); ++i) {
-    const double a = static_cast<float>(gpu[i]), b = static_cast<float>(cpu[i]);
-    if (std::isnan(a) && std::isnan(b)) continue;
-    if (std::isnan(a) || std::isnan(b)) return HUGE_VAL;
-    difference += (a - b) * (a - b);
-    norm += b * b;
-  }
-  return norm == 0 ? std::sqrt(difference) : std::sqrt(difference / norm);
 }
 
 template <typename T>

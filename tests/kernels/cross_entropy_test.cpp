@@ -1,6 +1,7 @@
 #include "kernels/cross_entropy.h"
 
 #include "kernels/cpu/cpu_kernels.h"
+#include "tests/gpu/distance.h"
 #include "tests/kernels/kernel_test.h"
 
 namespace octet {
@@ -209,7 +210,7 @@ TYPED_TEST(CrossEntropyTest, OnePartGivesTheBitsOfTheWhole) {
 
 TYPED_TEST(CrossEntropyTest, PartsAgreeWithDoubleReference) {
   using T = TypeParam;
-  for (const auto& counts : {std::vector<std::int64_t>{20, 17}, {1, 0, 30, 6}, {9, 9, 9, 9, 1}, {0, 37}}) {
+  for (const auto& counts : {std::vector<std::int64_t>{20, 17}, {1, 0, 30, 6}, {9, 9, 9, 9, 1}, {0, 37}, {37, 0}}) {
     const auto logits = random_values(11 * 37, 1, 3.0);
     const auto targets = some_targets(11, 37);
     const auto r = run_in_parts<T>(logits, targets, 0.25f, counts);
@@ -229,6 +230,55 @@ TEST(CrossEntropyParts, ExtremeLogits) {
   const auto wrong = run_in_parts({1000, -1000, -infinity_f32, 0}, {1}, 1.0f, {1, 3});
   EXPECT_EQ(wrong.losses[0], 2000.0f);
   EXPECT_EQ(wrong.d_logits, (std::vector<float>{1, -1, 0, 0}));
+}
+
+/// A vocabulary smaller than the number of parts: most have nothing to add, whatever the logits of the others.
+TEST(CrossEntropyParts, EmptyPartsAreExact) {
+  const std::vector<float> rows[] = {
+      {1, -2}, {3e38f, -3e38f}, {-3e38f, -3e38f}, {-infinity_f32, 5}, {0, infinity_f32}};
+  for (const std::vector<float>& logits : rows) {
+    const auto whole = run(logits, {1}, 0.5f);
+    for (const auto& [first, second] : {std::pair<std::size_t, std::size_t>{0, 1}, {1, 3}, {2, 3}}) {
+      std::vector<std::int64_t> counts(4);
+      counts[first] = counts[second] = 1;
+      const auto r = run_in_parts(logits, {1}, 0.5f, counts);
+      EXPECT_EQ(gpu_test::distance(r.losses, whole.losses), 0) << logits[0] << " " << logits[1];
+      EXPECT_LT(gpu_test::distance(r.d_logits, whole.d_logits), 1e-7) << logits[0] << " " << logits[1];
+    }
+  }
+}
+
+std::vector<float> stats_of(const std::vector<float>& part) {
+  const std::int32_t target = 0;
+  std::vector<float> stats(3, nan_f32);
+  cpu::cross_entropy_stats(stream(), {.logits = part.data(),
+                                      .targets = &target,
+                                      .vocab_begin = 0,
+                                      .rows = 1,
+                                      .vocab = static_cast<std::int64_t>(part.size()),
+                                      .stats = stats.data()});
+  return stats;
+}
+
+/// As on a GPU, wherever the NaN stands.
+TEST(CrossEntropyParts, StatsOfNothingAndOfNaN) {
+  EXPECT_EQ(stats_of({}), (std::vector<float>{-infinity_f32, 0, 0}));
+  EXPECT_EQ(stats_of({-infinity_f32, -infinity_f32}), (std::vector<float>{-infinity_f32, 0, -infinity_f32}));
+  for (const std::size_t at : {0u, 1u, 7u, 32u, 63u, 99u}) {
+    std::vector<float> x(100);
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = -static_cast<float>(i);
+    x[at] = nan_f32;
+    EXPECT_EQ(stats_of(x)[0], at == 0 ? -1 : 0) << at;
+    EXPECT_TRUE(std::isnan(stats_of(x)[1])) << at;
+  }
+  EXPECT_EQ(stats_of({nan_f32})[0], -infinity_f32);
+}
+
+/// The target among columns that are masked: its loss is infinite, and no gradient is.
+TEST(CrossEntropyParts, ATargetInAMaskedPart) {
+  const auto r = run_in_parts({1, 1, -infinity_f32, -infinity_f32}, {3}, 0.5f, {2, 2});
+  EXPECT_EQ(r.losses[0], infinity_f32);
+  EXPECT_EQ(r.d_logits, (std::vector<float>{0.25f, 0.25f, 0, -0.5f}));
 }
 
 TEST(CrossEntropyParts, UncountedRowsAreZero) {

@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <utility>
 #include <vector>
 
 #include "src/base/error.h"
 #include "src/comm/arguments.h"
+#include "src/comm/call_group.h"
 #include "src/comm/mpi/mpi_handles.h"
 #include "src/comm/mpi/mpi_runtime.h"
 #include "src/comm/mpi/rank_order.h"
@@ -72,7 +74,7 @@ struct ReduceStep {
   char* result() const { return at(recv, offset * size_of(dtype)); }
 };
 
-class MpiCommunicator final : public Communicator {
+class MpiCommunicator final : public Communicator, private GroupMember {
  public:
   MpiCommunicator(Stream& stream, std::string name, MpiComm comm)
       : stream_(stream), name_(std::move(name)), comm_(std::move(comm)) {
@@ -90,15 +92,13 @@ class MpiCommunicator final : public Communicator {
     check_count("all_gather", name_, count);
     const std::int64_t bytes = count * size_of(dtype);
     const OperationScope operation("all_gather", name_, size_ * bytes);
-    post_all_gather(send, recv, bytes);
-    finish(operation);
+    run(operation, [=, this] { pending_.push_back(start_all_gather(send, recv, bytes)); });
   }
 
   void reduce_scatter(const float* send, float* recv, std::int64_t count) override {
     check_count("reduce_scatter", name_, count);
     const OperationScope operation("reduce_scatter", name_, size_ * count * size_of(DType::f32));
-    add_steps(send, recv, count, DType::f32, ReduceOp::sum);
-    finish(operation);
+    run(operation, [=, this] { add_steps(send, recv, count, DType::f32, ReduceOp::sum); });
   }
 
   void all_reduce(void* data, std::int64_t count, DType dtype, ReduceOp op) override {
@@ -107,55 +107,46 @@ class MpiCommunicator final : public Communicator {
     if (size_ == 1 || count == 0) return;
     const OperationScope operation(op == ReduceOp::sum ? "all_reduce (sum)" : "all_reduce (max)", name_,
                                    count * size_of(dtype));
-    // At once even within a group: steps that wait for group_end share no memory with this.
-    const auto later = std::exchange(steps_, {});
-    const std::int64_t piece = size_ * count * size_of(dtype) <= small_all_reduce ? 0 : count / size_;
-    if (piece > 0) {
-      void* own = at(data, rank_ * piece * size_of(dtype));
-      add_steps(data, own, piece, dtype, op);
-      run_steps(operation);
-      Requests gather;
-      gather.push_back(start_all_gather(own, data, piece * size_of(dtype)));
-      wait_all(gather, operation);
-    }
-    const std::int64_t done = piece * size_;
-    all_reduce_small(at(data, done * size_of(dtype)), count - done, dtype, op, operation);
-    steps_ = later;
+    run(operation, [=, this] { reduce_all(data, count, dtype, op); });
   }
 
   void all_to_all(const void* send, void* recv, std::int64_t count, DType dtype) override {
     check_count("all_to_all", name_, count);
     const std::int64_t bytes = count * size_of(dtype);
     const OperationScope operation("all_to_all", name_, size_ * bytes);
-    const MpiBytes part(bytes);
-    check_mpi(MPI_Ialltoall(send, part.count(), part.type(), recv, part.count(), part.type(), comm_.get(), post()),
-              "MPI_Ialltoall");
-    finish(operation);
+    run(operation, [=, this] {
+      const MpiBytes part(bytes);
+      check_mpi(MPI_Ialltoall(send, part.count(), part.type(), recv, part.count(), part.type(), comm_.get(), post()),
+                "MPI_Ialltoall");
+    });
   }
 
   void broadcast(void* data, std::int64_t count, DType dtype, int root) override {
     check_count("broadcast", name_, count);
     check_peer("broadcast", name_, root, size_);
     const OperationScope operation("broadcast", name_, count * size_of(dtype));
-    const MpiBytes all(count * size_of(dtype));
-    check_mpi(MPI_Ibcast(data, all.count(), all.type(), root, comm_.get(), post()), "MPI_Ibcast");
-    finish(operation);
+    run(operation, [=, this] {
+      const MpiBytes all(count * size_of(dtype));
+      check_mpi(MPI_Ibcast(data, all.count(), all.type(), root, comm_.get(), post()), "MPI_Ibcast");
+    });
   }
 
   void send(const void* data, std::int64_t count, DType dtype, int to) override {
     check_transfer("send", count, to);
     const OperationScope operation("send", name_, count * size_of(dtype));
-    const MpiBytes all(count * size_of(dtype));
-    check_mpi(MPI_Isend(data, all.count(), all.type(), to, transfer_tag, comm_.get(), post()), "MPI_Isend");
-    finish(operation);
+    run(operation, [=, this] {
+      const MpiBytes all(count * size_of(dtype));
+      check_mpi(MPI_Isend(data, all.count(), all.type(), to, transfer_tag, comm_.get(), post()), "MPI_Isend");
+    });
   }
 
   void recv(void* data, std::int64_t count, DType dtype, int from) override {
     check_transfer("recv", count, from);
     const OperationScope operation("recv", name_, count * size_of(dtype));
-    const MpiBytes all(count * size_of(dtype));
-    check_mpi(MPI_Irecv(data, all.count(), all.type(), from, transfer_tag, comm_.get(), post()), "MPI_Irecv");
-    finish(operation);
+    run(operation, [=, this] {
+      const MpiBytes all(count * size_of(dtype));
+      check_mpi(MPI_Irecv(data, all.count(), all.type(), from, transfer_tag, comm_.get(), post()), "MPI_Irecv");
+    });
   }
 
   void barrier() override {
@@ -165,24 +156,18 @@ class MpiCommunicator final : public Communicator {
     wait_all(request, operation);
   }
 
-  void group_begin() override { ++depth_; }
-
-  void group_end() override {
-    if (depth_ == 0) throw internal_error("comm", "group_end without group_begin in group {}", name_);
-    --depth_;
-    const OperationScope operation(std::exchange(grouped_, "group_end"), name_, std::exchange(grouped_bytes_, 0));
-    finish(operation);
-  }
+  void group_begin() override { group_.begin(); }
+  void group_end() override { group_.end(name_); }
 
   std::unique_ptr<Communicator> split(int color, int key, std::string name) override {
-    if (depth_ > 0) throw internal_error("comm", "split of group {} between group_begin and group_end", name_);
+    if (CallGroup::open()) throw internal_error("comm", "split of group {} between group_begin and group_end", name_);
     if (color < 0) throw internal_error("comm", "split of group {} with colour {}", name_, color);
     const OperationScope operation("split", name_);
     return std::make_unique<MpiCommunicator>(stream_, std::move(name), split_comm(color, key, operation));
   }
 
   std::unique_ptr<Communicator> split_by_node(std::string name) override {
-    if (depth_ > 0) throw internal_error("comm", "split of group {} between group_begin and group_end", name_);
+    if (CallGroup::open()) throw internal_error("comm", "split of group {} between group_begin and group_end", name_);
     const OperationScope operation("split_by_node", name_);
     MpiComm node;
     check_mpi(MPI_Comm_split_type(comm_.get(), MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, node.out()),
@@ -191,7 +176,7 @@ class MpiCommunicator final : public Communicator {
   }
 
   std::unique_ptr<Communicator> on_stream(Stream& stream, std::string name) override {
-    if (depth_ > 0) throw internal_error("comm", "on_stream of group {} between group_begin and group_end", name_);
+    if (CallGroup::open()) throw internal_error("comm", "on_stream of group {} between group_begin and group_end", name_);
     const OperationScope operation("on_stream", name_);
     return std::make_unique<MpiCommunicator>(stream, std::move(name), duplicate(comm_.get(), operation));
   }
@@ -205,13 +190,27 @@ class MpiCommunicator final : public Communicator {
   /// Place for the request of a call that is about to be posted.
   MPI_Request* post() { return &pending_.emplace_back(MPI_REQUEST_NULL); }
 
-  /// The end of every call: outside of a group all that is pending gets done.
-  void finish(const OperationScope& operation) {
-    if (depth_ > 0) {
-      grouped_ = operation.name();
-      grouped_bytes_ += operation.bytes();
-      return;
+  /// `post` begins a call: now, or when the outermost group ends.
+  template <typename Post>
+  void run(const OperationScope& operation, const Post& post) {
+    if (!CallGroup::open()) {
+      post();
+      return complete(operation);
     }
+    group_.join();
+    noted_.emplace_back(post);
+    grouped_ = operation.name();
+    grouped_bytes_ += operation.bytes();
+  }
+  void start() override {
+    const OperationScope operation(grouped_, name_, grouped_bytes_);
+    for (const auto& post : std::exchange(noted_, {})) post();
+  }
+  void finish() override {
+    const OperationScope operation(grouped_, name_, std::exchange(grouped_bytes_, 0));
+    complete(operation);
+  }
+  void complete(const OperationScope& operation) {
     run_steps(operation);
     wait_all(pending_, operation);
   }
@@ -224,9 +223,6 @@ class MpiCommunicator final : public Communicator {
                              comm_.get(), &request),
               "MPI_Iallgather");
     return request;  // NOLINT(clang-analyzer-optin.mpi.MPI-Checker): the caller waits
-  }
-  void post_all_gather(const void* send, void* recv, std::int64_t bytes) {
-    pending_.push_back(start_all_gather(send, recv, bytes));
   }
 
   /// MPI_Comm_split cannot be polled and takes its time when cores are scarce, so the two frequent cases, all ranks in
@@ -252,7 +248,7 @@ class MpiCommunicator final : public Communicator {
   void check_transfer(const char* operation, std::int64_t count, int peer) const {
     check_count(operation, name_, count);
     check_peer(operation, name_, peer, size_);
-    if (peer == rank_ && depth_ == 0) {
+    if (peer == rank_ && !CallGroup::open()) {
       throw internal_error("comm", "{} with oneself outside group_begin/end never ends", operation);
     }
   }
@@ -312,6 +308,25 @@ class MpiCommunicator final : public Communicator {
     reduce_in_rank_order(inputs_, step.result(), step.length, step.dtype, step.op);
   }
 
+  /// To its end, also where a group starts: the steps that the group has yet to make share no memory with this.
+  void reduce_all(void* data, std::int64_t count, DType dtype, ReduceOp op) {
+    const OperationScope operation(op == ReduceOp::sum ? "all_reduce (sum)" : "all_reduce (max)", name_,
+                                   count * size_of(dtype));
+    auto later = std::exchange(steps_, {});
+    const std::int64_t piece = size_ * count * size_of(dtype) <= small_all_reduce ? 0 : count / size_;
+    if (piece > 0) {
+      void* own = at(data, rank_ * piece * size_of(dtype));
+      add_steps(data, own, piece, dtype, op);
+      run_steps(operation);
+      Requests gather;
+      gather.push_back(start_all_gather(own, data, piece * size_of(dtype)));
+      wait_all(gather, operation);
+    }
+    const std::int64_t done = piece * size_;
+    all_reduce_small(at(data, done * size_of(dtype)), count - done, dtype, op, operation);
+    steps_ = std::move(later);
+  }
+
   void all_reduce_small(void* data, std::int64_t count, DType dtype, ReduceOp op, const OperationScope& operation) {
     if (count == 0) return;
     const std::int64_t bytes = count * size_of(dtype);
@@ -337,13 +352,14 @@ class MpiCommunicator final : public Communicator {
   MpiComm comm_;
   int rank_ = 0;
   int size_ = 1;
-  int depth_ = 0;                           ///< of group_begin
-  std::string_view grouped_ = "group_end";  ///< last call within, for messages
+  std::vector<std::function<void()>> noted_;  ///< calls of a group
+  std::string_view grouped_;                  ///< the last of them, for messages
   std::int64_t grouped_bytes_ = 0;
   Requests pending_;               ///< posted, not known to be complete
   std::vector<ReduceStep> steps_;  ///< of reductions, not begun
   std::vector<const void*> inputs_;
   Buffer scratch_;
+  CallGroup group_{*this};
 };
 
 }  // namespace

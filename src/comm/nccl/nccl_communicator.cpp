@@ -1,8 +1,11 @@
 #include <cstdlib>
+#include <functional>
 #include <utility>
+#include <vector>
 
 #include "src/base/error.h"
 #include "src/comm/arguments.h"
+#include "src/comm/call_group.h"
 #include "src/comm/nccl/nccl_backend.h"
 #include "src/comm/nccl/nccl_group.h"
 #include "src/comm/nccl/nccl_memory.h"
@@ -21,7 +24,7 @@ ncclUniqueId common_id(const NcclApi& api, Communicator& rendezvous) {
   return id;
 }
 
-class NcclCommunicator final : public Communicator {
+class NcclCommunicator final : public Communicator, private GroupMember {
  public:
   NcclCommunicator(std::unique_ptr<Communicator> rendezvous, Stream& stream, const NcclSettings& settings,
                    const NcclApi& api)
@@ -44,12 +47,12 @@ class NcclCommunicator final : public Communicator {
     check_count("all_gather", name(), count);
     const std::size_t bytes = bytes_of(count, dtype);
     run("all_gather", size() * count * size_of(dtype),
-        [&] { return api_.all_gather(send, recv, bytes, ncclUint8, group_.get(), native()); });
+        [=, this] { return api_.all_gather(send, recv, bytes, ncclUint8, group_.get(), native()); });
   }
 
   void reduce_scatter(const float* send, float* recv, std::int64_t count) override {
     check_count("reduce_scatter", name(), count);
-    run("reduce_scatter", size() * count * size_of(DType::f32), [&] {
+    run("reduce_scatter", size() * count * size_of(DType::f32), [=, this] {
       return api_.reduce_scatter(send, recv, static_cast<std::size_t>(count), ncclFloat32, ncclSum, group_.get(),
                                  native());
     });
@@ -61,7 +64,7 @@ class NcclCommunicator final : public Communicator {
     check_count("all_reduce", name(), count);
     check_reducible(name(), dtype);
     const bool floats = dtype == DType::f32 && op == ReduceOp::sum;
-    run(op == ReduceOp::sum ? "all_reduce (sum)" : "all_reduce (max)", count * size_of(dtype), [&] {
+    run(op == ReduceOp::sum ? "all_reduce (sum)" : "all_reduce (max)", count * size_of(dtype), [=, this] {
       return api_.all_reduce(data, data, static_cast<std::size_t>(count), floats ? ncclFloat32 : ncclInt32,
                              op == ReduceOp::sum ? ncclSum : ncclMax, group_.get(), native());
     });
@@ -70,7 +73,7 @@ class NcclCommunicator final : public Communicator {
   void all_to_all(const void* send, void* recv, std::int64_t count, DType dtype) override {
     check_count("all_to_all", name(), count);
     const std::size_t bytes = bytes_of(count, dtype);
-    run("all_to_all", size() * count * size_of(dtype), [&] {
+    run("all_to_all", size() * count * size_of(dtype), [=, this] {
       ncclResult_t result = api_.group_start();
       const auto attempt = [&](ncclResult_t r) { result = result == ncclSuccess ? r : result; };
       for (int peer = 0; peer < size(); ++peer) {
@@ -87,56 +90,43 @@ class NcclCommunicator final : public Communicator {
     check_count("broadcast", name(), count);
     check_peer("broadcast", name(), root, size());
     run("broadcast", count * size_of(dtype),
-        [&] { return api_.broadcast(data, data, bytes_of(count, dtype), ncclUint8, root, group_.get(), native()); });
+        [=, this] { return api_.broadcast(data, data, bytes_of(count, dtype), ncclUint8, root, group_.get(), native()); });
   }
 
   void send(const void* data, std::int64_t count, DType dtype, int to) override {
     check_transfer("send", count, to);
     run("send", count * size_of(dtype),
-        [&] { return api_.send(data, bytes_of(count, dtype), ncclUint8, to, group_.get(), native()); });
+        [=, this] { return api_.send(data, bytes_of(count, dtype), ncclUint8, to, group_.get(), native()); });
   }
 
   void recv(void* data, std::int64_t count, DType dtype, int from) override {
     check_transfer("recv", count, from);
     run("recv", count * size_of(dtype),
-        [&] { return api_.recv(data, bytes_of(count, dtype), ncclUint8, from, group_.get(), native()); });
+        [=, this] { return api_.recv(data, bytes_of(count, dtype), ncclUint8, from, group_.get(), native()); });
   }
 
   void barrier() override {
     const OperationScope operation("barrier", name());
-    if (depth_ > 0) return;  // what follows in the stream comes after group_end anyway
+    if (CallGroup::open()) return;  // what follows in the stream comes after group_end anyway
     stream_.synchronize();
     rendezvous_->barrier();
   }
 
-  void group_begin() override {
-    if (depth_++ > 0) return;
-    const OperationScope operation("group_begin", name());
-    group_.wait_until_ready(operation);
-    group_.check(api_.group_start(), operation);
-  }
-
-  void group_end() override {
-    if (depth_ == 0) throw internal_error("comm", "group_end without group_begin in group {}", name());
-    if (--depth_ > 0) return;
-    const OperationScope operation(std::exchange(grouped_, "group_end"), name(), std::exchange(grouped_bytes_, 0));
-    group_.check(api_.group_end(), operation);
-    group_.wait_until_ready(operation);
-    group_.launched(operation.text());
-  }
+  void group_begin() override { group_calls_.begin(); }
+  void group_end() override { group_calls_.end(name()); }
 
   std::unique_ptr<Communicator> split(int color, int key, std::string name) override {
-    if (depth_ > 0) throw internal_error("comm", "split of group {} between group_begin and group_end", this->name());
+    if (CallGroup::open()) throw internal_error("comm", "split of group {} between group_begin and group_end", this->name());
     return make_nccl_communicator(rendezvous_->split(color, key, std::move(name)), stream_, settings_, api_);
   }
 
   std::unique_ptr<Communicator> split_by_node(std::string name) override {
-    if (depth_ > 0) throw internal_error("comm", "split of group {} between group_begin and group_end", this->name());
+    if (CallGroup::open()) throw internal_error("comm", "split of group {} between group_begin and group_end", this->name());
     return make_nccl_communicator(rendezvous_->split_by_node(std::move(name)), stream_, settings_, api_);
   }
 
   std::unique_ptr<Communicator> on_stream(Stream& stream, std::string name) override {
-    if (depth_ > 0) throw internal_error("comm", "on_stream of group {} within a group of calls", this->name());
+    if (CallGroup::open()) throw internal_error("comm", "on_stream of group {} within a group of calls", this->name());
     return make_nccl_communicator(rendezvous_->split(0, rank(), std::move(name)), stream, settings_, api_);
   }
 
@@ -157,23 +147,40 @@ class NcclCommunicator final : public Communicator {
   void check_transfer(const char* operation, std::int64_t count, int peer) const {
     check_count(operation, name(), count);
     check_peer(operation, name(), peer, size());
-    if (peer == rank() && depth_ == 0) {
+    if (peer == rank() && !CallGroup::open()) {
       throw internal_error("comm", "{} with oneself outside group_begin/end never ends", operation);
     }
   }
 
-  /// One call; within a group NCCL only takes note of it.
+  /// One call of NCCL: now, or when the outermost group ends.
   template <typename Call>
   void run(std::string_view what, std::int64_t bytes, const Call& call) {
     const OperationScope operation(what, name(), bytes);
-    if (depth_ > 0) {
+    if (CallGroup::open()) {
+      group_calls_.join();
+      noted_.emplace_back(call);
       grouped_ = what;
       grouped_bytes_ += bytes;
-      group_.check(call(), operation);
       return;
     }
     group_.wait_until_ready(operation);
     group_.check(call(), operation);
+    group_.wait_until_ready(operation);
+    group_.launched(operation.text());
+  }
+  /// NCCL's groups are the thread's too: those of all members are one, which is launched when the last of them ends.
+  void start() override {
+    const OperationScope operation(grouped_, name(), grouped_bytes_);
+    group_.wait_until_ready(operation);
+    group_.check(api_.group_start(), operation);
+    for (const auto& call : std::exchange(noted_, {})) group_.check(call(), operation);
+  }
+  void launch() override {
+    const OperationScope operation(grouped_, name(), grouped_bytes_);
+    group_.check(api_.group_end(), operation);
+  }
+  void finish() override {
+    const OperationScope operation(grouped_, name(), std::exchange(grouped_bytes_, 0));
     group_.wait_until_ready(operation);
     group_.launched(operation.text());
   }
@@ -184,9 +191,10 @@ class NcclCommunicator final : public Communicator {
   const NcclApi& api_;
   NcclGroup group_;
   std::unique_ptr<NcclMemory> memory_;      ///< unless it is the device's
-  int depth_ = 0;                           ///< of group_begin
-  std::string_view grouped_ = "group_end";  ///< last call within, for messages
+  std::vector<std::function<ncclResult_t()>> noted_;  ///< calls of a group
+  std::string_view grouped_;                          ///< the last of them, for messages
   std::int64_t grouped_bytes_ = 0;
+  CallGroup group_calls_{*this};
 };
 
 }  // namespace

@@ -4,13 +4,14 @@
 
 #include "src/base/error.h"
 #include "src/comm/arguments.h"
+#include "src/comm/call_group.h"
 #include "src/comm/communicator.h"
 
 namespace octet {
 namespace {
 
 /// A group of one: what is received is what is sent.
-class SelfCommunicator final : public Communicator {
+class SelfCommunicator final : public Communicator, private GroupMember {
  public:
   SelfCommunicator(Stream& stream, std::string name) : stream_(stream), name_(std::move(name)) {}
 
@@ -41,31 +42,18 @@ class SelfCommunicator final : public Communicator {
   }
   void send(const void* data, std::int64_t count, DType dtype, int to) override {
     check_transfer("send", count, to);
+    group_.join();
     sent_.push_back({data, count * size_of(dtype)});
   }
   void recv(void* data, std::int64_t count, DType dtype, int from) override {
     check_transfer("recv", count, from);
+    group_.join();
     wanted_.push_back({data, count * size_of(dtype)});
   }
   void barrier() override {}
 
-  void group_begin() override { ++depth_; }
-  void group_end() override {
-    if (depth_ == 0) throw internal_error("comm", "group_end without group_begin in group {}", name_);
-    if (--depth_ > 0) return;
-    const auto sent = std::exchange(sent_, {});
-    const auto wanted = std::exchange(wanted_, {});
-    if (sent.size() != wanted.size()) {
-      throw internal_error("comm", "{} sends but {} recvs in group {} of one rank", sent.size(), wanted.size(), name_);
-    }
-    for (std::size_t i = 0; i < sent.size(); ++i) {
-      if (sent[i].bytes != wanted[i].bytes) {
-        throw internal_error("comm", "send of {} bytes meets recv of {} in group {}", sent[i].bytes, wanted[i].bytes,
-                             name_);
-      }
-      copy(wanted[i].data, sent[i].data, sent[i].bytes);
-    }
-  }
+  void group_begin() override { group_.begin(); }
+  void group_end() override { group_.end(name_); }
 
   std::unique_ptr<Communicator> split(int, int, std::string name) override {
     return make_self_communicator(stream_, std::move(name));
@@ -80,26 +68,54 @@ class SelfCommunicator final : public Communicator {
   [[noreturn]] void abort(int exit_code) override { std::_Exit(exit_code); }
 
  private:
+  struct Copy {
+    void* to;
+    const void* from;
+    std::int64_t bytes;
+  };
   template <typename Pointer>
   struct Transfer {
     Pointer data;
     std::int64_t bytes;
   };
 
+  /// Now, or when the outermost group ends.
   void copy(void* to, const void* from, std::int64_t bytes) {
-    if (to != from && bytes > 0) stream_.device().copy(to, from, bytes, stream_);
+    if (CallGroup::open()) {
+      group_.join();
+      copies_.push_back({to, from, bytes});
+    } else if (to != from && bytes > 0) {
+      stream_.device().copy(to, from, bytes, stream_);
+    }
   }
+  void start() override {
+    for (const Copy& c : std::exchange(copies_, {})) copy(c.to, c.from, c.bytes);
+    const auto sent = std::exchange(sent_, {});
+    const auto wanted = std::exchange(wanted_, {});
+    if (sent.size() != wanted.size()) {
+      throw internal_error("comm", "{} sends but {} recvs in group {} of one rank", sent.size(), wanted.size(), name_);
+    }
+    for (std::size_t i = 0; i < sent.size(); ++i) {
+      if (sent[i].bytes != wanted[i].bytes) {
+        throw internal_error("comm", "send of {} bytes meets recv of {} in group {}", sent[i].bytes, wanted[i].bytes,
+                             name_);
+      }
+      copy(wanted[i].data, sent[i].data, sent[i].bytes);
+    }
+  }
+  void finish() override {}
   void check_transfer(std::string_view operation, std::int64_t count, int peer) const {
     check_count(operation, name_, count);
     check_peer(operation, name_, peer, 1);
-    if (depth_ == 0) throw internal_error("comm", "{} with oneself outside group_begin/end never ends", operation);
+    if (!CallGroup::open()) throw internal_error("comm", "{} with oneself outside group_begin/end never ends", operation);
   }
 
   Stream& stream_;
   std::string name_;
-  int depth_ = 0;
+  std::vector<Copy> copies_;  ///< of a group
   std::vector<Transfer<const void*>> sent_;
   std::vector<Transfer<void*>> wanted_;
+  CallGroup group_{*this};
 };
 
 }  // namespace
