@@ -79,7 +79,7 @@ int measure_all(const Options& options, MpiRuntime& mpi, int argc, char** argv) 
   const auto host_stream = cpu_device().make_stream();
   const auto hosts = make_mpi_communicator(*host_stream, "control");
   if (device.type() == DeviceType::cuda) set_up_nccl_tuner(options.nccl, *hosts, mpi.node());
-  Mesh mesh(make_world(*stream, *hosts, mpi, options.nccl), shape);
+  Mesh mesh(make_world(*stream, *hosts, options.nccl), shape);
   const auto plain = options.compare_mpi ? make_plain_mpi_communicator(*stream, "plain MPI") : nullptr;
 
   const std::vector<std::string> node_of = gather_bytes(mpi.node(), *hosts);

@@ -49,7 +49,7 @@ int train(const CommandLine& command, MpiRuntime& mpi) {
   auto hosts = make_mpi_communicator(*host_stream, "control");
   if (device.type() == DeviceType::cuda) set_up_nccl_tuner(config.nccl, *hosts, mpi.node());
   WaitMeter waits;
-  Mesh mesh(make_traced(make_world(*stream, *hosts, mpi, config.nccl), traces.communication,
+  Mesh mesh(make_traced(make_world(*stream, *hosts, config.nccl), traces.communication,
                         config.train.slow_rank_every > 0 ? &waits : nullptr),
             mesh_shape(config.parallel));
   const auto control = make_traced(std::move(hosts), traces.communication);

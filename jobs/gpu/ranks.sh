@@ -1,25 +1,28 @@
 #!/usr/bin/env bash
-# Checks several ranks that share this machine's GPU and speak through NCCL, in at most 10 minutes: every collective's
+# Checks several ranks that share this machine's GPU and speak through NCCL, in at most 5 minutes: every collective's
 # contract at 2 and 4 ranks, trainers of every layout (FSDP, replicas, tensor parallelism and both) whose losses must be
-# the CPU's, that NCCL loads the tuner plugin and obeys its file, every byte of what octet-commbench's collectives bring
-# (its times are those of sockets), and that a rank that is killed or stopped ends the other within 10 s. Needs no
+# the CPU's, that a rank that is killed or stopped ends the other within 10 s, that NCCL loads the tuner plugin and obeys
+# its file, and every byte of what octet-commbench's collectives bring (its times are those of sockets). Needs no
 # network. Skips with a reason where there is no GPU.
-# Usage: jobs/gpu/ranks.sh [--output DIR]
+# Usage: jobs/gpu/ranks.sh [--output DIR] [--minutes N]
 #   --output DIR   where logs go (default runs/gpu-ranks-DATE)
+#   --minutes N    the end of all parts (default 5); what has not run by then fails
 # Ends with one line: ranks: PASSED, FAILED or SKIPPED, and why.
 set -euo pipefail
 # shellcheck source=jobs/gpu/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-output=''
+output='' minutes=5
 while (($#)); do
   case $1 in
     -h | --help) usage_of "$0" && exit ;;
     --output) output=${2:?--output needs a folder} && shift ;;
+    --minutes) minutes=${2:?--minutes needs a number} && shift ;;
     *) echo "ranks: unknown option $1 (see --help)" >&2 && exit 64 ;;
   esac
   shift
 done
+[[ $minutes =~ ^[0-9]*\.?[0-9]+$ ]] || { echo "ranks: --minutes $minutes: expected a number" >&2 && exit 64; }
 find_programs ranks
 need_gpu ranks
 command -v python3 >/dev/null || verdict ranks SKIPPED 'it needs python3 (its standard library)'
@@ -30,29 +33,32 @@ mkdir -p "$output"
 failures=()
 export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive} OMP_NUM_THREADS=${OMP_NUM_THREADS:-2}
 
-check_suite() {  # RANKS
-  local code=0 log=$output/nccl-$1.log report=$output/nccl-$1.json
-  echo "== contract and trainers over NCCL, $1 ranks (log: $log)"
-  timeout --kill-after=5 180 "$mpiexec" -n "$1" "$bin/octet-test-nccl" --gtest_filter='Gpu*:*OnTheGpu*' \
-    --gtest_output=json:"$report" >"$log" 2>&1 || code=$?
-  python3 "$here/count_tests.py" "$report" "$code" || failures+=("$1 ranks (see $log)")
+# Seconds since the start at which the parts end: those that are ended by force take up to 5 more.
+end=$(awk -v minutes="$minutes" 'BEGIN { print int(60 * minutes - 5) }')
+left() { echo $((end > SECONDS ? end - SECONDS : 0)); }
+
+# limited MOST PROGRAM...: ends it after so many seconds, or when the time of all parts is over. 124: it was ended.
+limited() {
+  local most=$1 rest
+  rest=$(left)
+  ((rest > 0)) || return 124
+  timeout --kill-after=5 "$((rest < most ? rest : most))" "${@:2}"
 }
 
-# NCCL loads the tuner plugin, and what its file says changes what NCCL would do; a process of its own, see
-# tests/nccl/tuner_test.cpp.
-check_tuner() {
-  local code=0 log=$output/tuner.log report=$output/tuner.json
-  echo "== the tuner plugin inside NCCL (log: $log)"
-  NCCL_TUNER_PLUGIN=$(dirname "$bin")/lib/libnccl-tuner-octet.so timeout --kill-after=5 60 "$mpiexec" -n 2 \
-    "$bin/octet-test-nccl" --gtest_filter='TunerInNccl.*' --gtest_output=json:"$report" >"$log" 2>&1 || code=$?
-  python3 "$here/count_tests.py" "$report" "$code" || failures+=("the tuner plugin (see $log)")
+# suite TITLE NAME MOST RANKS FILTER: some tests of octet-test-nccl.
+suite() {
+  local code=0 log=$output/$2.log report=$output/$2.json
+  echo "== $1 (log: $log)"
+  limited "$3" "$mpiexec" -n "$4" "$bin/octet-test-nccl" --gtest_filter="$5" --gtest_output=json:"$report" \
+    >"$log" 2>&1 || code=$?
+  python3 "$here/count_tests.py" "$report" "$code" || failures+=("$1 (see $log)")
 }
 
 measure() {  # RANKS
   local code=0 log=$output/commbench-$1.log
   echo "== octet-commbench over NCCL, $1 ranks (log: $log)"
-  timeout --kill-after=5 100 "$mpiexec" -n "$1" "$bin/octet-commbench" --device cuda --ranks-per-gpu "$1" --sweep --pairs ranks \
-    --max 16M --factor 8 --row-seconds 2 --timeout 60 --output "$output/commbench-$1.json" >"$log" 2>&1 || code=$?
+  limited 40 "$mpiexec" -n "$1" "$bin/octet-commbench" --device cuda --ranks-per-gpu "$1" --sweep --pairs ranks \
+    --max 1M --factor 16 --row-seconds 0.5 --timeout 30 --output "$output/commbench-$1.json" >"$log" 2>&1 || code=$?
   tail -n 2 "$log"
   ((code == 0)) || failures+=("octet-commbench, $1 ranks: exit code $code (see $log)")
 }
@@ -63,13 +69,15 @@ ranks_of() { pgrep -f -- "^[^ ]*octet-train .*--run.dir $1( |\$)" || true; }
 # end_one SIGNAL: a run that would last for ever, of two ranks, one of which gets the signal. The launcher leaves the
 # other alone: it must find out by itself, within comm.timeout_seconds of 5 and what its end takes.
 end_one() {
-  local run=$output/end-$1 log=$output/end-$1.log launcher victim before
+  local run=$output/end-$1 log=$output/end-$1.log launcher victim before begun
   echo "== one rank of two gets SIG$1 (log: $log)"
+  if (($(left) < 20)); then failures+=("SIG$1: no time left for it") && return; fi
+  begun=$SECONDS
   "$mpiexec" -disable-auto-cleanup -n 2 "$bin/octet-train" --model 10m --device cuda --nccl.ranks_per_gpu 2 \
     --train.steps 1000000 --train.seq_len 128 --train.global_batch 2 --train.micro_batch 1 \
     --data.train "$output/tokens" --comm.timeout_seconds 5 --checkpoint.interval off --run.dir "$run" >"$log" 2>&1 &
   launcher=$!
-  for ((i = 0; i < 600; ++i)); do
+  while ((SECONDS - begun < 40 && $(left) > 15)); do
     [[ ! -s $run/metrics.jsonl ]] || break
     kill -0 "$launcher" 2>/dev/null || break
     sleep 0.1
@@ -82,7 +90,7 @@ end_one() {
   fi
   before=$SECONDS
   kill -s "$1" "$victim"
-  for ((i = 0; i < 300; ++i)); do
+  while ((SECONDS - before < 15)); do
     [[ -n $(ranks_of "$run" | grep -vx "$victim" || true) ]] || break
     sleep 0.1
   done
@@ -102,12 +110,14 @@ check_end() {
 }
 
 cd "$root"  # models are found from here, too
-check_suite 2
-check_suite 4
-check_tuner
+for ranks in 2 4; do
+  suite "contract and trainers over NCCL, $ranks ranks" "nccl-$ranks" 100 "$ranks" 'Gpu*:*OnTheGpu*'
+done
+check_end
+# NCCL loads the plugin, and what its file says changes what NCCL would do; a process of its own (tests/nccl/tuner_test.cpp).
+NCCL_TUNER_PLUGIN=$(dirname "$bin")/lib/libnccl-tuner-octet.so suite 'the tuner plugin inside NCCL' tuner 40 2 'TunerInNccl.*'
 measure 2
 measure 4
-check_end
 if ((${#failures[@]})); then
   verdict ranks FAILED "$(printf '%s; ' "${failures[@]}" | sed 's/; $//') ($SECONDS s)"
 fi

@@ -38,11 +38,11 @@ class Communicator {
   virtual void recv(void* data, std::int64_t count, DType dtype, int from) = 0;
   virtual void barrier() = 0;
 
-  /// A group is the thread's, not a communicator's: from the first group_begin of any communicator to the group_end that
-  /// matches it, the calls of all communicators are only noted. At that outermost end all of them start, in any order,
-  /// merged and side by side, and they are done (in stream order) after it; the end of a group within does nothing.
-  /// Until then nobody may read what a call brings, nor write what it sends. Within a group, group_begin and group_end
-  /// of each communicator match, nothing is split, and barrier() orders nothing.
+  /// A group is the thread's, not a communicator's: from the first group_begin of any communicator to the group_end
+  /// that matches it, the calls of all communicators are only noted. At that outermost end all of them start, in any
+  /// order, merged and side by side, and they are done (in stream order) after it; the end of a group within does
+  /// nothing. Until then nobody may read what a call brings, nor write what it sends. Within a group, group_begin and
+  /// group_end of each communicator match, nothing is split, and barrier() orders nothing.
   virtual void group_begin() = 0;
   virtual void group_end() = 0;
 

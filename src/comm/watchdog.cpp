@@ -1,5 +1,6 @@
 #include "src/comm/watchdog.h"
 
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -101,6 +102,14 @@ void OperationScope::check_deadline() const {
       fmt::format("[comm] {} has not completed within {:g} s in phase {} ({}): another rank has ended, "
                   "hangs, or makes other calls{}",
                   text(), seconds_of(deadline_of(phase_)), text_of(phase_).name, text_of(phase_).key, on_the_device()));
+}
+
+void await(const Event& event, const OperationScope& operation) {
+  if (!armed) return event.synchronize();
+  while (!event.complete()) {
+    sched_yield();
+    operation.check_deadline();
+  }
 }
 
 std::string OperationScope::text() const {

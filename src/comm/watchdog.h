@@ -9,6 +9,7 @@
 #include <string_view>
 #include <thread>
 
+#include "src/device/device.h"
 #include "src/profile/scopes.h"  // the unit that an operation's text names
 
 namespace octet {
@@ -62,6 +63,10 @@ class OperationScope {
   std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
   const OperationScope* outer_;
 };
+
+/// Until the device has come to `event`. Polled where a Watchdog is alive: throws as check_deadline, where
+/// Event::synchronize would leave a rank whose peer has stopped to the watchdog's thread, `grace_seconds` later.
+void await(const Event& event, const OperationScope& operation);
 
 /// Seconds that one operation may take, by phase.
 struct TimeLimits {

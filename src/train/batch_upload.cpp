@@ -24,7 +24,7 @@ BatchUpload::OnDevice BatchUpload::upload(const Batch& batch) {
   next_ = (next_ + 1) % slots_.size();
   if (slot.used && !slot.taken->complete()) {  // the host is two micro-batches ahead
     const OperationScope operation("wait for the device");
-    slot.taken->synchronize();
+    await(*slot.taken, operation);
   }
   const std::int64_t bytes = tokens_.view().bytes();
   char* tokens = slot.host.as<char>();

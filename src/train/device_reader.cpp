@@ -38,7 +38,7 @@ Reading DeviceReader::read() {
   {
     const OperationScope operation("wait for the device");
     const HostSpan span("wait for scalars");
-    slot.there->synchronize();
+    await(*slot.there, operation);
   }
   first_ = (first_ + 1) % slots_.size();
   --taken_;

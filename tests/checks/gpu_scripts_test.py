@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -187,7 +188,8 @@ class WithoutGpuTest(ScriptTest):
                                          ("bench", ["--minutes", "-1"], "at least 0"), ("bench", ["--by", "jax"], "jax"),
                                          ("bench", ["--python", "/no/python"], "not a program"), ("bench", ["extra"], "extra"),
                                          ("check", ["--olny"], "--olny"), ("sanitize", ["--olny"], "--olny"),
-                                         ("ranks", ["--olny"], "--olny"), ("all", ["--olny"], "--olny"),
+                                         ("ranks", ["--olny"], "--olny"), ("ranks", ["--minutes", "x"], "expected a number"),
+                                         ("all", ["--olny"], "--olny"),
                                          ("all", ["--minutes", "0"], "above 0"), ("all", ["--only", "nope"], "no part's name matches"),
                                          ("resume", ["--olny"], "--olny"), ("resume", ["--device", "tpu"], "cuda or cpu"),
                                          ("resume", ["--precisions", "fp8"], "fp32, bf16 and float8")):
@@ -448,6 +450,86 @@ class PlanTest(unittest.TestCase):
         ten, most = all_plan.calls(all_plan.PARTS, 600), all_plan.calls(all_plan.PARTS, 1500)
         self.assertEqual({ten[name] for name in ("kernels", "training", "resume", "steps-8b", "memory")}, {1})
         self.assertEqual([name for name in most if most[name] > 1], ["micro-batches-8b", "recipes", "micro-batches"])
+# mpiexec starts so many of a program; the ranks of a run that lasts for ever end when they see that another has ended or
+# stopped, and pgrep finds them by what they wrote into their run's folder.
+MPIEXEC = """
+import subprocess, sys
+at = sys.argv.index("-n")
+ranks = [subprocess.Popen(sys.argv[at + 2:]) for _ in range(int(sys.argv[at + 1]))]
+sys.exit(max(abs(r.wait()) for r in ranks))
+"""
+
+COMMBENCH = """
+import os, sys
+sys.exit(print("4 rows, 0 wrong bytes") or int(os.environ.get("WRONG_BYTES", 0)))
+"""
+
+ENDLESS_TRAIN = """
+import glob, os, sys, time
+run = sys.argv[sys.argv.index("--run.dir") + 1]
+os.makedirs(run, exist_ok=True)
+open(f"{run}/rank-{os.getpid()}", "w")
+open(f"{run}/metrics.jsonl", "a").write("a step")
+def alive(pid):
+    try:
+        return open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[0] not in "TZ"
+    except FileNotFoundError:
+        return False
+while len(glob.glob(f"{run}/rank-*")) < 2 or all(alive(name.rsplit("-", 1)[1]) for name in glob.glob(f"{run}/rank-*")):
+    time.sleep(0.05)
+time.sleep(float(os.environ.get("LIVES_ON", 0)))
+"""
+
+PGREP = """
+import glob, os, re, sys
+for name in glob.glob(re.search("--run.dir ([^(]*)[(]", sys.argv[-1])[1] + "/rank-*"):
+    pid = name.rsplit("-", 1)[1]
+    try:
+        if open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[0] != "Z":
+            print(pid)
+    except FileNotFoundError:
+        pass
+"""
+
+
+class RanksTest(ScriptTest):
+    def setUp(self):
+        super().setUp()
+        for name, text in {"octet-test-nccl": TEST_GPU, "mpiexec": MPIEXEC, "octet-commbench": COMMBENCH,
+                           "octet-train": ENDLESS_TRAIN, "pgrep": PGREP}.items():
+            self.program(name, text)
+
+    def ranks(self, *arguments, **environment):
+        path = self.work.name + ":" + os.environ["PATH"]
+        return self.run_script("ranks.sh", "--output", self.path("out"), *arguments, PATH=path, **environment)
+
+    def test_passes_when_all_parts_do(self):
+        code, text, last = self.ranks()
+        self.assertEqual(code, 0, text)
+        self.assertRegex(last, r"^ranks: PASSED: 2 and 4 ranks on one GPU \(\d+ s\)$")
+        self.assertEqual(text.count("the other rank had ended"), 2)
+        self.assertEqual(text.count("1 passed, 0 failed"), 3)
+        self.assertEqual(text.count("0 wrong bytes"), 2 * (2 + 4) // 2)
+
+    def test_failures_are_named(self):
+        for environment, pattern in (({"TESTS": "FAILED"}, "contract and trainers over NCCL, 2 ranks .*, 4 ranks .*the tuner plugin"),
+                                     ({"WRONG_BYTES": "65"}, "octet-commbench, 2 ranks: exit code 65"),
+                                     ({"LIVES_ON": "60"}, "SIGKILL: the other rank lived for 1[0-9] s .*SIGSTOP")):
+            with self.subTest(environment):
+                code, text, last = self.ranks(**environment)
+                self.assertEqual(code, 1, text)
+                self.assertRegex(last, f"^ranks: FAILED: {pattern}")
+                shutil.rmtree(self.path("out"))
+
+    def test_ends_when_its_time_is_over(self):
+        self.program("octet-test-nccl", "import time\ntime.sleep(100)")
+        begun = time.monotonic()
+        code, text, last = self.ranks("--minutes", "0.15")
+        self.assertLess(time.monotonic() - begun, 60)  # not the limits of its parts
+        self.assertEqual(code, 1, text)
+        for part in ("2 ranks", "4 ranks", "SIGKILL: no time left", "SIGSTOP: no time left", "the tuner plugin",
+                     "octet-commbench, 2 ranks: exit code 124", "octet-commbench, 4 ranks: exit code 124"):
+            self.assertIn(part, last)
 
 
 class SanitizeTest(ScriptTest):

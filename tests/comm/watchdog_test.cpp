@@ -22,6 +22,25 @@ TEST(Watchdog, NamesTheOperation) {
   EXPECT_EQ(OperationScope("read of train.bin").text(), "read of train.bin for unit layers.3");
 }
 
+/// As a rank whose peer was stopped: the collective that it launched never ends on the device.
+TEST(Watchdog, AWaitForTheDeviceEndsAtTheDeadline) {
+  struct Never final : Event {
+    bool complete() const override { return false; }
+    void synchronize() const override { FAIL() << "blocks"; }
+  };
+  const Watchdog watchdog({.start = 0.1, .step = 0.1}, 60);
+  const OperationScope operation("wait for the device");
+  try {
+    await(Never(), operation);
+    FAIL() << "nothing was thrown";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ExitCode::lost_peer);
+    EXPECT_NE(std::string(e.what()).find("wait for the device has not completed within 0.1 s"), std::string::npos);
+  }
+  const auto done = cpu_device().make_event();
+  EXPECT_NO_THROW(await(*done, operation)) << "what is done is not late";
+}
+
 TEST(Watchdog, WithoutOneThereIsNoDeadline) {
   const OperationScope operation("barrier", "world");
   std::this_thread::sleep_for(milliseconds(5));

@@ -234,8 +234,7 @@ TEST(CrossEntropyParts, ExtremeLogits) {
 
 /// A vocabulary smaller than the number of parts: most have nothing to add, whatever the logits of the others.
 TEST(CrossEntropyParts, EmptyPartsAreExact) {
-  const std::vector<float> rows[] = {
-      {1, -2}, {3e38f, -3e38f}, {-3e38f, -3e38f}, {-infinity_f32, 5}, {0, infinity_f32}};
+  const std::vector<float> rows[] = {{1, -2}, {3e38f, -3e38f}, {-3e38f, -3e38f}, {-infinity_f32, 5}, {0, infinity_f32}};
   for (const std::vector<float>& logits : rows) {
     const auto whole = run(logits, {1}, 0.5f);
     for (const auto& [first, second] : {std::pair<std::size_t, std::size_t>{0, 1}, {1, 3}, {2, 3}}) {

@@ -1,7 +1,5 @@
 // The contract over the NCCL backend: on a stand-in for NCCL everywhere, on NCCL itself where there is a GPU.
 #include "tests/comm/contract.h"
-#include "src/comm/mpi/mpi_communicator.h"
-#include "src/comm/nccl/nccl_backend.h"
 #include "tests/nccl/staged_communicator.h"
 #include "tests/nccl/stand_in_nccl.h"
 
@@ -9,8 +7,7 @@ namespace octet {
 namespace {
 
 std::unique_ptr<Communicator> make_on_stand_in(Stream& stream) {
-  return make_nccl_communicator(test::announced(make_mpi_communicator(stream, "world")), stream, {},
-                                test::stand_in_api());
+  return test::make_on_stand_in(stream);
 }
 
 std::unique_ptr<Communicator> make_split(Stream& stream) {
@@ -22,7 +19,6 @@ INSTANTIATE_TEST_SUITE_P(StandIn, Contract,
                          testing::Values(Backend{"nccl", make_on_stand_in}, Backend{"split", make_split}),
                          [](const auto& backend) { return backend.param.name; });
 
-/// Ranks may share a GPU when each has an NCCL_HOSTID of its own.
 std::unique_ptr<Communicator> make_on_gpu(Stream& stream) {
   return test::make_staged(stream);
 }

@@ -1,12 +1,17 @@
 // What the contract does not say: errors, ends, and what the watchdog is told.
+#include <dlfcn.h>
 #include <gtest/gtest.h>
+
+#include <cstdlib>
 
 #include "src/base/error.h"
 #include "src/comm/in_flight.h"
 #include "src/comm/mpi/mpi_communicator.h"
 #include "src/comm/nccl/nccl_backend.h"
+#include "src/comm/nccl_host_id.h"
 #include "src/comm/watchdog.h"
 #include "src/device/buffer.h"
+#include "tests/nccl/one_gpu.h"
 #include "tests/nccl/stand_in_nccl.h"
 
 namespace octet::test {
@@ -16,7 +21,7 @@ class Nccl : public testing::Test {
  protected:
   Nccl() {
     stand_in() = {};
-    comm_ = make_nccl_communicator(announced(make_mpi_communicator(*stream_, "world")), *stream_, {}, stand_in_api());
+    comm_ = make_on_stand_in(*stream_);
     if (comm_->size() == 1) comm_.reset();
   }
   void SetUp() override {
@@ -53,8 +58,7 @@ TEST_F(Nccl, SettingsAreThoseOfTheGroupsName) {
   const NcclSettings settings{.dp_shard = {.min_ctas = 2, .max_ctas = 8},
                               .dp_replicate = {.cta_policy = "zero"},
                               .tp = {.max_ctas = 16, .cta_policy = "efficiency"}};
-  const auto world =
-      make_nccl_communicator(announced(make_mpi_communicator(*stream_, "world")), *stream_, settings, stand_in_api());
+  const auto world = make_on_stand_in(*stream_, settings);
   std::vector<std::unique_ptr<Communicator>> groups;
   for (const char* name : {"dp_shard", "dp_replicate", "tp"}) groups.push_back(world->split(0, world->rank(), name));
   const auto of = [](const char* name) -> const ncclConfig_t& { return stand_in().configs.at(name); };
@@ -77,8 +81,7 @@ TEST_F(Nccl, MemoryIsTheDevicesUnlessBuffersAreRegistered) {
   EXPECT_EQ(&comm_->memory(), &cpu_device());
   for (const bool window : {false, true}) {
     const NcclSettings settings{.dp_shard = {.buffers = window ? "symmetric" : "registered"}};
-    const auto world =
-        make_nccl_communicator(announced(make_mpi_communicator(*stream_, "world")), *stream_, settings, stand_in_api());
+    const auto world = make_on_stand_in(*stream_, settings);
     EXPECT_EQ(&world->memory(), &cpu_device());
     const auto shards = world->split(0, world->rank(), "dp_shard");
     EXPECT_FALSE(shards->memory().cheap());
@@ -98,8 +101,7 @@ TEST_F(Nccl, MemoryIsTheDevicesUnlessBuffersAreRegistered) {
 
 TEST_F(Nccl, MemoryThatCannotBeHadOrRegisteredIsNamed) {
   const NcclSettings settings{.dp_shard = {.buffers = "symmetric"}};
-  const auto world =
-      make_nccl_communicator(announced(make_mpi_communicator(*stream_, "world")), *stream_, settings, stand_in_api());
+  const auto world = make_on_stand_in(*stream_, settings);
   const auto shards = world->split(0, world->rank(), "dp_shard");
   stand_in().out_of_memory = true;
   EXPECT_NE(message_of([&] { shards->memory().allocate(1000); }).find("ncclMemAlloc of 1000 bytes in group dp_shard"),
@@ -185,11 +187,17 @@ std::unique_ptr<Stream> SlowDevice::make_stream() {
   return std::make_unique<SlowStream>(*this);
 }
 
+/// MPI, which introduces the ranks, is on a CPU stream.
+std::unique_ptr<Communicator> on_slow_stream(Stream& slow, const std::string& name) {
+  static const auto cpu_stream = cpu_device().make_stream();
+  share_one_gpu();
+  return make_nccl_communicator(announced(make_mpi_communicator(*cpu_stream, name)), slow, {}, stand_in_api());
+}
+
 TEST_F(Nccl, TheOldestOperationThatIsNotDoneIsNamed) {
   SlowDevice device;
   const auto slow = device.make_stream();
-  const auto comm =
-      make_nccl_communicator(announced(make_mpi_communicator(*stream_, "dp_shard")), *slow, {}, stand_in_api());
+  const auto comm = on_slow_stream(*slow, "dp_shard");
   EXPECT_EQ(operations_in_flight(), "");
   std::vector<char> all(static_cast<std::size_t>(16 * comm->size()));
   {
@@ -202,6 +210,99 @@ TEST_F(Nccl, TheOldestOperationThatIsNotDoneIsNamed) {
             fmt::format("all_gather of {} bytes in group dp_shard for unit layers.1", 16 * comm->size()));
   device.done = true;
   EXPECT_EQ(operations_in_flight(), "");
+}
+
+/// NCCL launches the calls of all communicators where the last of its groups ends: not before are they in flight.
+TEST_F(Nccl, GroupsWithinGroupsAreInFlightFromTheOutermostEnd) {
+  SlowDevice device;
+  const auto slow = device.make_stream();
+  const auto outer = on_slow_stream(*slow, "dp_shard"), inner = on_slow_stream(*slow, "tp");
+  const auto alone = make_self_communicator(*stream_, "self");
+  float x = 1, y = 1, z = 1;
+  alone->group_begin();  // of another backend
+  outer->group_begin();
+  inner->group_begin();
+  inner->all_reduce(&x, 1, DType::f32, ReduceOp::sum);
+  outer->all_reduce(&y, 1, DType::f32, ReduceOp::sum);
+  inner->group_end();
+  outer->group_end();
+  inner->all_reduce(&z, 1, DType::f32, ReduceOp::max);
+  EXPECT_EQ(operations_in_flight(), "");
+  EXPECT_EQ(x, 1);
+  alone->group_end();
+  EXPECT_EQ(operations_in_flight(),
+            "all_reduce (sum) of 4 bytes in group dp_shard; all_reduce (max) of 8 bytes in group tp");
+  EXPECT_EQ(x, static_cast<float>(comm_->size()));
+  device.done = true;
+}
+
+/// The process is given an NCCL_HOSTID as open_device does, and takes it back in the end.
+class HostId : public Nccl {
+ protected:
+  void SetUp() override {
+    Nccl::SetUp();
+    if (IsSkipped()) return;
+    if (void* const loaded = dlopen("libnccl.so.2", RTLD_LAZY | RTLD_NOLOAD); loaded != nullptr) {
+      dlclose(loaded);
+      GTEST_SKIP() << "a test before this one has loaded NCCL";
+    }
+    forget_host_id();
+  }
+  void TearDown() override {
+    forget_host_id();
+    known_.empty() ? unsetenv("NCCL_HOSTID") : setenv("NCCL_HOSTID", known_.c_str(), 1);
+  }
+  std::string error_of_a_communicator() {
+    return message_of([&] {
+      make_nccl_communicator(announced(make_mpi_communicator(*stream_, "world")), *stream_, {}, stand_in_api());
+    });
+  }
+  void set(const std::string& id) { setenv("NCCL_HOSTID", id.c_str(), 1); }
+
+  const int rank_ = make_mpi_communicator(*stream_, "rank")->rank();
+  const std::string known_ = std::getenv("NCCL_HOSTID") == nullptr ? "" : std::getenv("NCCL_HOSTID");
+};
+
+TEST_F(HostId, RanksOfOneHostDoNotShareAGpu) {
+  unsetenv("NCCL_HOSTID");
+  EXPECT_NE(error_of_a_communicator().find("Duplicate GPU detected : rank"), std::string::npos);
+  EXPECT_EQ(code_, ExitCode::internal);
+  forget_host_id();
+  stand_in().gpu = rank_;
+  EXPECT_EQ(error_of_a_communicator(), "nothing was thrown");
+}
+
+TEST_F(HostId, IsReadOnceInTheLifeOfAProcess) {
+  unsetenv("NCCL_HOSTID");
+  error_of_a_communicator();
+  separate_ranks("node", rank_, 64);  // too late: nothing of this process can tell
+  EXPECT_NE(error_of_a_communicator().find("Duplicate GPU detected"), std::string::npos);
+  forget_host_id();
+  EXPECT_EQ(error_of_a_communicator(), "nothing was thrown");
+}
+
+TEST_F(HostId, TellsApartTheRanksOfAGpuAlone) {
+  for (int local = 0; local < 4; ++local) {
+    separate_ranks("node-7", local, 2);
+    EXPECT_STREQ(std::getenv("NCCL_HOSTID"), local % 2 == 0 ? "node-7.0" : "node-7.1");
+  }
+  unsetenv("NCCL_HOSTID");
+  separate_ranks("node-7", 1, 1);
+  EXPECT_EQ(std::getenv("NCCL_HOSTID"), nullptr) << "ranks with a GPU each are left alone";
+}
+
+/// The library that is loaded here has NCCL's name and nothing else.
+TEST_F(HostId, IsRefusedOnceNcclIsLoaded) {
+  set("another");
+  void* const library = dlopen(OCTET_NCCL_BY_NAME, RTLD_LAZY);
+  ASSERT_NE(library, nullptr) << dlerror();
+  const std::string message = message_of([&] { separate_ranks("node", rank_, 64); });
+  EXPECT_NE(message.find("NCCL is loaded and may have read NCCL_HOSTID = another: too late to set it to node."),
+            std::string::npos)
+      << message;
+  set(fmt::format("node.{}", rank_));
+  EXPECT_EQ(message_of([&] { separate_ranks("node", rank_, 64); }), "nothing was thrown") << "it is what it should be";
+  dlclose(library);
 }
 
 }  // namespace

@@ -1,20 +1,24 @@
 #include "tests/nccl/staged_communicator.h"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <utility>
 #include <vector>
 
+#include "src/comm/call_group.h"
 #include "src/comm/mpi/mpi_communicator.h"
 #include "src/comm/nccl_communicator.h"
 #include "src/device/buffer.h"
+#include "tests/nccl/one_gpu.h"
 
 namespace octet::test {
 namespace {
 
-class Staged final : public Communicator {
+class Staged final : public Communicator, private GroupMember {
  public:
-  Staged(std::unique_ptr<Communicator> inner, Stream& claimed, std::shared_ptr<Stream> stream)
+  Staged(std::shared_ptr<Communicator> inner, Stream& claimed, std::shared_ptr<Stream> stream)
       : inner_(std::move(inner)), claimed_(claimed), stream_(std::move(stream)) {}
   ~Staged() override { stream_->synchronize(); }
 
@@ -63,7 +67,7 @@ class Staged final : public Communicator {
     char* const place = area(count * size_of(dtype));
     put(place, data, count * size_of(dtype));
     inner_->send(place, count, dtype, to);
-    finish();
+    end_call();
   }
   void recv(void* data, std::int64_t count, DType dtype, int from) override {
     char* const place = area(count * size_of(dtype));
@@ -71,15 +75,8 @@ class Staged final : public Communicator {
     get(data, place, count * size_of(dtype));
   }
   void barrier() override { inner_->barrier(); }
-  void group_begin() override {
-    inner_->group_begin();
-    ++depth_;
-  }
-  void group_end() override {
-    inner_->group_end();
-    --depth_;
-    finish();
-  }
+  void group_begin() override { inner_->group_begin(); }
+  void group_end() override { inner_->group_end(); }
   std::unique_ptr<Communicator> split(int color, int key, std::string name) override {
     return std::make_unique<Staged>(inner_->split(color, key, std::move(name)), claimed_, stream_);
   }
@@ -104,6 +101,7 @@ class Staged final : public Communicator {
   };
 
   char* area(std::int64_t bytes) {
+    if (CallGroup::open()) group_.join();
     areas_.emplace_back(stream_->device(), std::max<std::int64_t>(bytes, 1), Purpose::workspace);
     return areas_.back().as<char>();
   }
@@ -112,10 +110,14 @@ class Staged final : public Communicator {
   }
   void get(void* to, const char* from, std::int64_t bytes) {
     back_.push_back({to, from, bytes});
-    finish();
+    end_call();
   }
-  void finish() {
-    if (depth_ > 0) return;
+  void end_call() {
+    if (!CallGroup::open()) finish();
+  }
+  void start() override {}
+  /// After that of what is within, which joined the group later.
+  void finish() override {
     for (const CopyBack& b : back_) {
       if (b.bytes > 0) stream_->device().copy_to_host(b.to, b.from, b.bytes, *stream_);
     }
@@ -124,21 +126,38 @@ class Staged final : public Communicator {
     areas_.clear();
   }
 
-  std::unique_ptr<Communicator> inner_;
+  std::shared_ptr<Communicator> inner_;
   Stream& claimed_;
   std::shared_ptr<Stream> stream_;
-  int depth_ = 0;
   std::vector<Buffer> areas_;
   std::vector<CopyBack> back_;
+  CallGroup group_{*this};
 };
+
+/// Ends before MPI does.
+struct World final : testing::Environment {
+  void TearDown() override { nccl.reset(); }
+
+  std::unique_ptr<Stream> cpu_stream = cpu_device().make_stream();
+  std::shared_ptr<Stream> gpu_stream = cuda_device(0).make_stream();
+  std::shared_ptr<Communicator> nccl;
+};
+
+World& world() {
+  static World& instance = []() -> World& {
+    auto* const made = new World;  // GoogleTest's, which deletes it
+    testing::AddGlobalTestEnvironment(made);
+    share_one_gpu();
+    made->nccl = make_nccl_communicator(make_mpi_communicator(*made->cpu_stream, "world"), *made->gpu_stream, {});
+    return *made;
+  }();
+  return instance;
+}
 
 }  // namespace
 
 std::unique_ptr<Communicator> make_staged(Stream& stream) {
-  static const auto cpu_stream = cpu_device().make_stream();
-  std::shared_ptr<Stream> gpu_stream = cuda_device(0).make_stream();
-  auto inner = make_nccl_communicator(make_mpi_communicator(*cpu_stream, "world"), *gpu_stream, {});
-  return std::make_unique<Staged>(std::move(inner), stream, std::move(gpu_stream));
+  return std::make_unique<Staged>(world().nccl, stream, world().gpu_stream);
 }
 
 }  // namespace octet::test

@@ -3,7 +3,13 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
+#include <optional>
 #include <utility>
+
+#include "src/comm/mpi/mpi_communicator.h"
+#include "src/comm/nccl/nccl_backend.h"
+#include "tests/nccl/one_gpu.h"
 
 namespace octet::test {
 namespace {
@@ -57,6 +63,7 @@ struct Comm {
   std::unique_ptr<Communicator> inner;
   std::string name;
   int polls = 0;
+  std::string error;  ///< in its making: the rest of its life it answers ncclInvalidUsage
 };
 
 Comm& of(ncclComm_t comm) {
@@ -92,12 +99,32 @@ std::int64_t count_of(std::size_t n) {
   return static_cast<std::int64_t>(n);
 }
 
+std::optional<std::string> host_id;
+
+/// Collective. Empty, or as NCCL says it.
+std::string duplicate_gpu(Communicator& group) {
+  if (!host_id) {
+    const char* const set = std::getenv("NCCL_HOSTID");
+    host_id = set != nullptr ? set : "this machine";
+  }
+  const std::pair<std::size_t, int> mine{std::hash<std::string>()(*host_id), stand_in().gpu};
+  std::vector<std::pair<std::size_t, int>> all(static_cast<std::size_t>(group.size()));
+  group.all_gather(&mine, all.data(), sizeof mine, DType::u8);
+  for (int r = 0; r < group.size(); ++r) {
+    if (r == group.rank() || all[static_cast<std::size_t>(r)] != mine) continue;
+    return fmt::format("Duplicate GPU detected : rank {} and rank {} both on CUDA device {}", group.rank(), r,
+                       mine.second);
+  }
+  return {};
+}
+
 ncclResult_t init(ncclComm_t* comm, int ranks, ncclUniqueId, int rank, ncclConfig_t* config) {
   if (config->blocking != 0 || last_announced == nullptr || last_announced->size() != ranks) return ncclInvalidArgument;
   auto made = std::make_unique<Comm>();
   made->inner = last_announced->split(0, rank, std::string("stand-in of ") + config->commName);
   made->name = config->commName;
   made->polls = stand_in().polls;
+  made->error = duplicate_gpu(*made->inner);
   stand_in().configs[config->commName] = *config;
   ++stand_in().alive;
   *comm = reinterpret_cast<ncclComm_t>(made.release());
@@ -157,7 +184,7 @@ ncclResult_t end(ncclComm_t comm, int& how) {
 }
 
 ncclResult_t state_of(ncclComm_t comm, ncclResult_t* state) {
-  *state = stand_in().fails_with;
+  *state = of(comm).error.empty() ? stand_in().fails_with : ncclInvalidUsage;
   if (*state != ncclSuccess) return ncclSuccess;
   if (stand_in().never_ready || of(comm).polls > 0) *state = ncclInProgress;
   if (of(comm).polls > 0) --of(comm).polls;
@@ -199,7 +226,8 @@ const NcclApi& stand_in_api() {
       .comm_abort = [](ncclComm_t comm) { return end(comm, stand_in().aborted); },
       .comm_get_async_error = state_of,
       .get_error_string = [](ncclResult_t result) { return result == ncclRemoteError ? "remote process exited" : "?"; },
-      .get_last_error = [](ncclComm_t) { return "socket closed"; },
+      .get_last_error =
+          [](ncclComm_t comm) { return of(comm).error.empty() ? "socket closed" : of(comm).error.c_str(); },
       .group_start = [] { return ++depth, ncclSuccess; },
       .group_end =
           [] {
@@ -241,6 +269,15 @@ const NcclApi& stand_in_api() {
       .comm_window_deregister = [](ncclComm_t comm, void* handle) { return leave(comm, handle, true); },
   };
   return api;
+}
+
+void forget_host_id() {
+  host_id.reset();
+}
+
+std::unique_ptr<Communicator> make_on_stand_in(Stream& stream, const NcclSettings& settings, const std::string& name) {
+  share_one_gpu();
+  return make_nccl_communicator(announced(make_mpi_communicator(stream, name)), stream, settings, stand_in_api());
 }
 
 std::unique_ptr<Communicator> announced(std::unique_ptr<Communicator> inner) {

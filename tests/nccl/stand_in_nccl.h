@@ -9,9 +9,12 @@
 
 #include "src/comm/communicator.h"
 #include "src/comm/nccl/nccl_api.h"
+#include "src/comm/nccl_settings.h"
 
 /// NCCL's functions over the communicator of another backend, for CPU memory: as non-blocking communicators, every call
-/// is "in progress" until it was asked about a few times, and what a group holds runs when the outermost one ends.
+/// is "in progress" until it was asked about a few times, and what a group holds runs when the outermost one ends. Two
+/// ranks of one host on one GPU are refused; a host is what NCCL_HOSTID said when the process made its first
+/// communicator, and never again (getHostHash in NCCL 2.28's src/misc/utils.cc, "Duplicate GPU" in src/init.cc).
 namespace octet::test {
 
 /// What the tests set and read, of this process.
@@ -20,6 +23,7 @@ struct StandIn {
   ncclResult_t fails_with = ncclSuccess;  ///< what the next questions about any communicator answer
   bool never_ready = false;               ///< calls stay in progress
   int alive = 0, destroyed = 0, aborted = 0;
+  int gpu = 0;  ///< that this process uses: all ranks of a test share one
   int version = NCCL_VERSION(2, 28, 0);
   std::map<std::string, ncclConfig_t> configs;  ///< of communicators that were made, by name
 
@@ -37,6 +41,13 @@ struct StandIn {
 StandIn& stand_in();
 
 const NcclApi& stand_in_api();
+
+/// As a new process, which has yet to read NCCL_HOSTID.
+void forget_host_id();
+
+/// All ranks over the stand-in, on one GPU.
+std::unique_ptr<Communicator> make_on_stand_in(Stream& stream, const NcclSettings& settings = {},
+                                               const std::string& name = "world");
 
 /// Rank and group of a communicator of the stand-in come from the rendezvous that announced itself last: NCCL's id says
 /// nothing of who has it. Splits announce themselves too.

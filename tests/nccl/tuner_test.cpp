@@ -12,6 +12,7 @@
 #include "src/comm/mpi/mpi_communicator.h"
 #include "src/comm/nccl/nccl_api.h"
 #include "src/device/buffer.h"
+#include "tests/nccl/one_gpu.h"
 
 namespace octet::test {
 namespace {
@@ -57,6 +58,7 @@ TEST(TunerInNccl, IsLoadedAndItsFileDecides) {
   const auto cpu_stream = cpu_device().make_stream();
   const auto hosts = make_mpi_communicator(*cpu_stream, "hosts");
   if (hosts->size() != 2) GTEST_SKIP() << "for two ranks";
+  share_one_gpu();  // two nodes of one rank
   const auto stream = cuda_device(0).make_stream();
   int version = 0;
   ASSERT_EQ(nccl_api().get_version(&version), ncclSuccess);
@@ -68,7 +70,6 @@ TEST(TunerInNccl, IsLoadedAndItsFileDecides) {
   setenv("NCCL_DEBUG", "INFO", 1);
   setenv("NCCL_DEBUG_SUBSYS", "INIT,TUNING", 1);
   setenv("NCCL_DEBUG_FILE", (folder / "nccl.log").c_str(), 1);
-  setenv("NCCL_HOSTID", fmt::format("rank-{}", hosts->rank()).c_str(), 1);  // ranks may share a GPU: two nodes of one
 
   ncclUniqueId id{};
   if (hosts->rank() == 0) {

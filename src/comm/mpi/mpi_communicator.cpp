@@ -176,7 +176,8 @@ class MpiCommunicator final : public Communicator, private GroupMember {
   }
 
   std::unique_ptr<Communicator> on_stream(Stream& stream, std::string name) override {
-    if (CallGroup::open()) throw internal_error("comm", "on_stream of group {} between group_begin and group_end", name_);
+    if (CallGroup::open())
+      throw internal_error("comm", "on_stream of group {} between group_begin and group_end", name_);
     const OperationScope operation("on_stream", name_);
     return std::make_unique<MpiCommunicator>(stream, std::move(name), duplicate(comm_.get(), operation));
   }

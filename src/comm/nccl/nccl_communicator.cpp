@@ -89,8 +89,9 @@ class NcclCommunicator final : public Communicator, private GroupMember {
   void broadcast(void* data, std::int64_t count, DType dtype, int root) override {
     check_count("broadcast", name(), count);
     check_peer("broadcast", name(), root, size());
-    run("broadcast", count * size_of(dtype),
-        [=, this] { return api_.broadcast(data, data, bytes_of(count, dtype), ncclUint8, root, group_.get(), native()); });
+    run("broadcast", count * size_of(dtype), [=, this] {
+      return api_.broadcast(data, data, bytes_of(count, dtype), ncclUint8, root, group_.get(), native());
+    });
   }
 
   void send(const void* data, std::int64_t count, DType dtype, int to) override {
@@ -116,12 +117,14 @@ class NcclCommunicator final : public Communicator, private GroupMember {
   void group_end() override { group_calls_.end(name()); }
 
   std::unique_ptr<Communicator> split(int color, int key, std::string name) override {
-    if (CallGroup::open()) throw internal_error("comm", "split of group {} between group_begin and group_end", this->name());
+    if (CallGroup::open())
+      throw internal_error("comm", "split of group {} between group_begin and group_end", this->name());
     return make_nccl_communicator(rendezvous_->split(color, key, std::move(name)), stream_, settings_, api_);
   }
 
   std::unique_ptr<Communicator> split_by_node(std::string name) override {
-    if (CallGroup::open()) throw internal_error("comm", "split of group {} between group_begin and group_end", this->name());
+    if (CallGroup::open())
+      throw internal_error("comm", "split of group {} between group_begin and group_end", this->name());
     return make_nccl_communicator(rendezvous_->split_by_node(std::move(name)), stream_, settings_, api_);
   }
 
@@ -190,7 +193,7 @@ class NcclCommunicator final : public Communicator, private GroupMember {
   NcclSettings settings_;
   const NcclApi& api_;
   NcclGroup group_;
-  std::unique_ptr<NcclMemory> memory_;      ///< unless it is the device's
+  std::unique_ptr<NcclMemory> memory_;                ///< unless it is the device's
   std::vector<std::function<ncclResult_t()>> noted_;  ///< calls of a group
   std::string_view grouped_;                          ///< the last of them, for messages
   std::int64_t grouped_bytes_ = 0;

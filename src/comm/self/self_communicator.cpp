@@ -107,7 +107,8 @@ class SelfCommunicator final : public Communicator, private GroupMember {
   void check_transfer(std::string_view operation, std::int64_t count, int peer) const {
     check_count(operation, name_, count);
     check_peer(operation, name_, peer, 1);
-    if (!CallGroup::open()) throw internal_error("comm", "{} with oneself outside group_begin/end never ends", operation);
+    if (!CallGroup::open())
+      throw internal_error("comm", "{} with oneself outside group_begin/end never ends", operation);
   }
 
   Stream& stream_;
