@@ -1,4 +1,5 @@
 // octet-train: one rank of a training run. `mpiexec -n N octet-train CONFIG.yaml [--section.key VALUE]...`
+#include <exception>
 #include <filesystem>
 
 #include "jobs/train/command_line.h"
@@ -36,9 +37,6 @@ int train(const CommandLine& command, MpiRuntime& mpi) {
     set_cuda_settings(config.cuda);
   }
   const auto stream = device.make_stream();
-  const Watchdog watchdog({.start = config.comm.start_timeout_seconds,
-                           .step = config.comm.timeout_seconds,
-                           .checkpoint = config.comm.checkpoint_timeout_seconds});
   CommTrace communication;
   GemmTrace gemms;
   // Before what times itself in it: communicators and the model.
@@ -64,8 +62,33 @@ int train(const CommandLine& command, MpiRuntime& mpi) {
                                .resolved_yaml = to_yaml(config)});
 }
 
-int body(MpiRuntime& mpi, int argc, char** argv) {
-  const CommandLine command = parse_command_line(argc, argv);
+/// The command line, read before MPI comes up, whose coming up has a time limit too. What is wrong with it is told when
+/// there are ranks, one of which can.
+class Command {
+ public:
+  Command(int argc, char** argv, Watchdog& watchdog) {
+    try {
+      read_ = parse_command_line(argc, argv);
+      const CommConfig& comm = read_.config.comm;
+      watchdog.set_limits({.start = comm.start_timeout_seconds,
+                           .step = comm.timeout_seconds,
+                           .checkpoint = comm.checkpoint_timeout_seconds});
+    } catch (...) {
+      wrong_ = std::current_exception();
+    }
+  }
+  const CommandLine& get() const {
+    if (wrong_) std::rethrow_exception(wrong_);
+    return read_;
+  }
+
+ private:
+  CommandLine read_;
+  std::exception_ptr wrong_;
+};
+
+int run(const Command& read, MpiRuntime& mpi) {
+  const CommandLine& command = read.get();
   if (command.action != CommandLine::Action::run) {
     if (mpi.rank() == 0) fmt::print("{}", answer(command));
     return 0;
@@ -77,5 +100,7 @@ int body(MpiRuntime& mpi, int argc, char** argv) {
 }  // namespace octet
 
 int main(int argc, char** argv) {
-  return octet::run_main(argc, argv, octet::body);
+  octet::Watchdog watchdog;  // lives until MPI has ended
+  const octet::Command command(argc, argv, watchdog);
+  return octet::run_main(argc, argv, [&](octet::MpiRuntime& mpi, int, char**) { return octet::run(command, mpi); });
 }

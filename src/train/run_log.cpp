@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "src/base/log.h"
+#include "src/comm/failure.h"
 #include "src/metrics/history.h"
 #include "src/metrics/peak.h"
 #include "src/model/exchange_table.h"
@@ -197,26 +198,10 @@ void RunLog::committed(const checkpoint::SaveReport& report) {
 
 void RunLog::end(const std::string& state, const std::string& reason, int exit_code, std::int64_t step) {
   if (!writes_) return;
+  if (state == "failed") leave_reason(static_cast<ExitCode>(exit_code), reason);
   write_status(directory_.status(), status(state, reason, exit_code, step));
   const std::string line = fmt::format("{} after step {}: {}{}", state, step, reason, summary());
   state == "failed" ? log::error("{}", line) : log::info("{}", line);
-}
-
-void RunLog::fail(const std::string& reason, ExitCode code, std::int64_t step) noexcept {
-  // A lost peer is usually a consequence; the rank that knows the cause must have the last word.
-  if (code == ExitCode::lost_peer && !writes_) return;
-  try {
-    if (!writes_) {  // rank 0 knows it
-      const RunStatus before = read_status(directory_.status()).value_or(RunStatus{});
-      restarts_ = before.restarts;
-      checkpoint_seconds_ = before.checkpoint_seconds;
-    }
-    const std::string who = log::identity();
-    write_status(directory_.status(), status("failed", who.empty() ? reason : fmt::format("{}: {}", who, reason),
-                                             static_cast<int>(code), step));
-  } catch (const std::exception& e) {
-    log::warning("{}", e.what());
-  }
 }
 
 }  // namespace octet

@@ -19,7 +19,7 @@ class Replicas : public TrainerTest {
  protected:
   struct Ended {  // NOLINT(bugprone-exception-escape): moving JSON throws nothing
     int code = -1;
-    std::int64_t done = 0;
+    std::atomic<std::int64_t> done = 0;
     nlohmann::json status;
     std::string err;               ///< of this rank
     std::int64_t comparisons = 0;  ///< each is two all-gathers of the hosts; there are no others in a step
