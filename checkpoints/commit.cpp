@@ -57,8 +57,9 @@ void check_free_space(const std::string& root, std::int64_t bytes) {
   }
 }
 
-std::string make_temporary(const std::string& root, std::int64_t step) {
-  const std::string path = root + "/" + temporary_name(step);
+std::string make_temporary(const std::string& root, std::int64_t step, const Owner& owner) {
+  owner.check();
+  const std::string path = root + "/" + temporary_name(step, owner.name);
   remove_tree(path);
   make_directory(path);
   return path;
@@ -79,12 +80,14 @@ Manifest make_manifest(const RunState& state, const SavePlan& plan, const std::v
   return manifest;
 }
 
-std::string commit(const std::string& root, const Manifest& manifest) {
-  const std::string temporary = root + "/" + temporary_name(manifest.state.step);
+std::string commit(const std::string& root, const Manifest& manifest, const Owner& owner) {
+  owner.check();
+  const std::string temporary = root + "/" + temporary_name(manifest.state.step, owner.name);
   write_file(temporary + "/" + manifest_name, to_json(manifest));
   sync_directory(temporary);
   check_written(temporary, manifest);
   const std::string committed = root + "/" + directory_name(manifest.state.step);
+  owner.check();  // a manifest takes a while
   replace_directory(temporary, committed);
   return committed;
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "checkpoints/manifest.h"
+#include "checkpoints/owner.h"
 #include "checkpoints/save_plan.h"
 
 namespace octet::checkpoint {
@@ -17,15 +18,16 @@ StoredFile unpack_file(const std::string& bytes);
 /// many bytes beside a reserve for the files' own structure and the run's logs.
 void check_free_space(const std::string& root, std::int64_t bytes);
 
-/// An empty step-N.tmp; what an unfinished write left under that name goes. Returns its path. Rank 0 only.
-std::string make_temporary(const std::string& root, std::int64_t step);
+/// An empty folder temporary_name(step, owner.name); what an unfinished write left under that name goes. Returns its
+/// path. Rank 0 only.
+std::string make_temporary(const std::string& root, std::int64_t step, const Owner& owner);
 
 /// The manifest of what all ranks wrote, as planned. `files` by rank.
 Manifest make_manifest(const RunState& state, const SavePlan& plan, const std::vector<StoredFile>& files);
 
-/// Makes step-N.tmp, whose files are written and synced, the checkpoint step-N: manifest, sync of the directory, a look
+/// Makes that temporary folder, whose files are written and synced, the checkpoint step-N: manifest, sync of the directory, a look
 /// at what stands there (manifest read back, sizes of files), one rename, sync of the root. A directory step-N that
 /// exists, one that was damaged, is replaced. Returns the path. Rank 0 only.
-std::string commit(const std::string& root, const Manifest& manifest);
+std::string commit(const std::string& root, const Manifest& manifest, const Owner& owner);
 
 }  // namespace octet::checkpoint

@@ -11,8 +11,8 @@ std::string directory_name(std::int64_t step) {
   return fmt::format("step-{:06}", step);
 }
 
-std::string temporary_name(std::int64_t step) {
-  return directory_name(step) + ".tmp";
+std::string temporary_name(std::int64_t step, std::string_view owner) {
+  return fmt::format("{}{}{}.tmp", directory_name(step), owner.empty() ? "" : ".", owner);
 }
 
 std::string file_name(int writer) {

@@ -65,9 +65,9 @@ struct RunState {
   bool operator==(const RunState&) const = default;
 };
 
-/// "step-000120", and the name under which it is being written. Files are "writer-00003.h5".
+/// "step-000120", and the name under which it is being written, "step-000120.OWNER.tmp". Files are "writer-00003.h5".
 std::string directory_name(std::int64_t step);
-std::string temporary_name(std::int64_t step);
+std::string temporary_name(std::int64_t step, std::string_view owner = {});
 std::string file_name(int writer);
 inline constexpr const char* manifest_name = "manifest.json";
 

@@ -50,9 +50,9 @@ bool is_whole(const std::string& directory, bool was_read, const std::atomic<boo
 }
 
 /// That one stays is no reason to stop a run, nor to let the next one stay.
-void remove(const std::string& root, std::int64_t step) {
+void remove(const PruneRule& rule, std::int64_t step) {
   try {
-    remove_checkpoint(root, step);
+    remove_checkpoint(rule.root, step, rule.owner);
   } catch (const std::exception& error) {
     log::warning("{} (an old checkpoint could not be removed)", error.what());
   }
@@ -69,7 +69,7 @@ void prune(const PruneRule& rule, std::int64_t committed, Judgement& known, cons
   try {
     for (const std::int64_t step :
          steps_to_prune(steps_in(rule.root), committed, rule.keep_last, rule.keep_every, counts)) {
-      remove(rule.root, step);
+      remove(rule, step);
     }
   } catch (const Stopped&) {
     log::warning("{}: old checkpoints stay; there was no time to read those that shall be kept", rule.root);

@@ -6,6 +6,8 @@
 #include <map>
 #include <string>
 
+#include "checkpoints/owner.h"
+
 namespace octet::checkpoint {
 
 /// What is known of checkpoints by their steps: whole or not.
@@ -15,6 +17,7 @@ struct PruneRule {
   std::string root;
   int keep_last = 3;
   std::int64_t keep_every = 0;  ///< 0: none
+  Owner owner{};
 };
 
 /// Removes what steps_to_prune names after the commit of step `committed`. An older one counts as whole when its

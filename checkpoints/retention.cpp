@@ -24,18 +24,20 @@ std::vector<std::int64_t> steps_to_prune(std::span<const std::int64_t> steps, st
   return older;
 }
 
-void remove_checkpoint(const std::string& root, std::int64_t step) {
-  const std::string hidden = root + "/" + temporary_name(step);
+void remove_checkpoint(const std::string& root, std::int64_t step, const Owner& owner) {
+  const std::string hidden = root + "/" + temporary_name(step, owner.name);
+  owner.check();
   rename_durably(root + "/" + directory_name(step), hidden);
   remove_tree(hidden);
 }
 
-int remove_leftovers(const std::string& root) {
+int remove_leftovers(const std::string& root, const Owner& owner) {
   std::vector<std::string> leftovers;
   for (const auto& entry : std::filesystem::directory_iterator(root)) {
     const std::string name = entry.path().filename().string();
     if (name.starts_with("step-") && name.ends_with(".tmp")) leftovers.push_back(entry.path().string());
   }
+  if (!leftovers.empty()) owner.check();
   for (const std::string& path : leftovers) remove_tree(path);
   return static_cast<int>(leftovers.size());
 }

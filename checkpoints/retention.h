@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "checkpoints/owner.h"
+
 namespace octet::checkpoint {
 
 /// Which committed checkpoints may go, ascending. `verified` is the step of one that is committed and known to be
@@ -18,10 +20,10 @@ std::vector<std::int64_t> steps_to_prune(std::span<const std::int64_t> steps, st
 
 /// Removes the committed checkpoint of that step: hidden from readers by a rename first, so that none sees half of it.
 /// Throws internal_error with the path. One rank only; any thread.
-void remove_checkpoint(const std::string& root, std::int64_t step);
+void remove_checkpoint(const std::string& root, std::int64_t step, const Owner& owner = {});
 
-/// Removes what unfinished writes and removals left in `root`: entries "step-*.tmp", nothing else. Returns how many.
-/// One rank only, while nothing is being written there.
-int remove_leftovers(const std::string& root);
+/// Removes what unfinished writes and removals left in `root`, whoever's they are: entries "step-*.tmp", nothing else.
+/// Returns how many. One rank only, of the owner.
+int remove_leftovers(const std::string& root, const Owner& owner = {});
 
 }  // namespace octet::checkpoint

@@ -41,8 +41,9 @@ bool is_ready(const std::future<Written>& future) {
 }
 
 /// For people, and no part of the checkpoint: that it cannot be made is no failure.
-void make_view(const std::string& directory) {
+void make_view(const std::string& directory, const Owner& owner) {
   try {
+    owner.check();
     ensure_view(directory);
   } catch (const std::exception& error) {
     log::warning("{} (the checkpoint is whole without its view.h5)", error.what());
@@ -98,7 +99,7 @@ struct Saver::Impl {
         stream(on),
         group(make_writer_group(options.writers_per_node, world)),
         snapshot(group.ranks.get()),
-        pruner({options.root, options.keep_last, options.keep_every}, judgement_of(options)) {}
+        pruner({options.root, options.keep_last, options.keep_every, options.owner}, judgement_of(options)) {}
 
   static Judgement judgement_of(const SaverOptions& options) {
     return options.verified ? Judgement{{*options.verified, true}} : Judgement{};
@@ -149,7 +150,7 @@ struct Saver::Impl {
   }
 
   std::string what(const RunState& state) const { return fmt::format("step {} cannot be saved", state.step); }
-  std::string temporary(const RunState& state) const { return options.root + "/" + temporary_name(state.step); }
+  std::string temporary(const RunState& state) const { return options.root + "/" + temporary_name(state.step, options.owner.name); }
 
   /// All writers are done, well or not.
   SaveReport commit_job() {
@@ -160,7 +161,11 @@ struct Saver::Impl {
     report.step = done.state.step;
     try {
       Written mine;
-      agree(what(done.state), failure_of([&] { mine = done.written.get(); }), world);
+      const auto take = [&] {
+        if (leads()) options.owner.check();  // why a file could not be written, where another removed its folder
+        mine = done.written.get();
+      };
+      agree(what(done.state), failure_of(take), world);
       commit_written(done, mine, report);
     } catch (...) {
       drop(temporary(done.state));
@@ -188,7 +193,7 @@ struct Saver::Impl {
     report.file_seconds = longest(mine.seconds);
     report.path = options.root + "/" + directory_name(report.step);
     together(what(done.state), world, [&] {
-      if (leads()) commit(options.root, make_manifest(done.state, plan, files));
+      if (leads()) commit(options.root, make_manifest(done.state, plan, files), options.owner);
     });
   }
 
@@ -196,7 +201,7 @@ struct Saver::Impl {
   void start_view(const std::string& directory) {
     if (!leads()) return;
     try {
-      view = std::async(std::launch::async, make_view, directory).share();
+      view = std::async(std::launch::async, make_view, directory, options.owner).share();
     } catch (const std::exception& error) {
       log::warning("{}: no thread for its view.h5: {}", directory, error.what());
     }
@@ -219,7 +224,7 @@ Saver::Saver(SaverOptions options, Communicator& world, Stream& stream)
   together("checkpoints cannot be written", world, [&] {
     if (!impl_->leads()) return;
     make_directories(impl_->options.root);
-    const int removed = remove_leftovers(impl_->options.root);
+    const int removed = remove_leftovers(impl_->options.root, impl_->options.owner);
     if (removed > 0) log::info("{}: removed {} unfinished checkpoint(s)", impl_->options.root, removed);
   });
 }
@@ -256,7 +261,7 @@ void Saver::start(const RunState& state, std::span<const DevicePiece> pieces) {
   together(what, self.world, [&] {
     if (!self.leads()) return;
     check_free_space(self.options.root, self.plan.bytes);
-    make_temporary(self.options.root, state.step);
+    make_temporary(self.options.root, state.step, self.options.owner);
   });
   self.take_snapshot(what, temporary, pieces);
   const Clock::time_point end = Clock::now();

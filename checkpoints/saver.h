@@ -7,6 +7,7 @@
 #include <string>
 
 #include "checkpoints/format.h"
+#include "checkpoints/owner.h"
 #include "src/comm/communicator.h"
 
 namespace octet::checkpoint {
@@ -18,6 +19,7 @@ struct SaverOptions {
   /// Step of a committed checkpoint that this job has found whole, if any: it is not read again before older ones go.
   std::optional<std::int64_t> verified = {};
   int writers_per_node = 0;  ///< ranks of each node that write a file, for all of it; 0: every rank its own
+  Owner owner{};             ///< the same name on every rank
 };
 
 /// What a rank owns of the run's tensors: pieces on the device (or the host) that snapshot() copies.
@@ -48,7 +50,7 @@ struct SaveReport {
 /// checkpoints as they are.
 class Saver {
  public:
-  /// Makes the root and removes unfinished checkpoints in it; nothing else may write there. `world` is a group of the
+  /// Makes the root and removes unfinished checkpoints in it; nothing but `owner` may write there. `world` is a group of the
   /// hosts (src/comm/host_exchange.h); the pieces are copied on `stream`, in the order of the device's work.
   Saver(SaverOptions options, Communicator& world, Stream& stream);
   /// Waits for the writer. A save that is not committed stays a leftover.

@@ -3,6 +3,7 @@
 
 #include "jobs/train/command_line.h"
 #include "jobs/train/nccl_tuner.h"
+#include "jobs/train/resuming_command.h"
 #include "jobs/train/world.h"
 #include "src/base/log.h"
 #include "src/comm/mpi/mpi_communicator.h"
@@ -23,30 +24,32 @@ std::string config_name(const CommandLine& command) {
   return std::filesystem::path(from).stem().string();
 }
 
-int train(const CommandLine& command, MpiRuntime& mpi) {
+int train(const CommandLine& command, const std::vector<std::string>& words, MpiRuntime& mpi) {
   RunConfig config = command.config;
   config.parallel = resolve_layout(config, mpi.size(), command.origins);
   config.nccl.one_rank_groups = config.parallel.one_rank_exchange;
   log::info("{} rank(s) on {} per node, node {}", mpi.size(), mpi.local_size(), mpi.node());
   log::info("{}", set_up_cpu(config.cpu, mpi.ranks_on_same_cores()));
 
+  const Watchdog watchdog({.start = config.comm.start_timeout_seconds,
+                           .step = config.comm.timeout_seconds,
+                           .checkpoint = config.comm.checkpoint_timeout_seconds});
+  const auto host_stream = cpu_device().make_stream();
+  auto hosts = make_mpi_communicator(*host_stream, "control");
+  // Before what takes long, and after it ends: a second start is refused at once.
+  const OwnedDirectory directory = claim_run_directory(config, config_name(command), *hosts);
   Device& device = open_device(config.device, mpi, config.nccl);
   if (device.type() == DeviceType::cuda) {
     log::info("{}", device.description());
     set_cuda_settings(config.cuda);
   }
   const auto stream = device.make_stream();
-  const Watchdog watchdog({.start = config.comm.start_timeout_seconds,
-                           .step = config.comm.timeout_seconds,
-                           .checkpoint = config.comm.checkpoint_timeout_seconds});
   CommTrace communication;
   GemmTrace gemms;
   // Before what times itself in it: communicators and the model.
   const auto timeline = config.train.profile == "off" ? nullptr : std::make_unique<Timeline>(*stream);
   const Traces traces =
       config.comm.trace ? Traces{&communication, &gemms, timeline.get()} : Traces{.timeline = timeline.get()};
-  const auto host_stream = cpu_device().make_stream();
-  auto hosts = make_mpi_communicator(*host_stream, "control");
   if (device.type() == DeviceType::cuda) set_up_nccl_tuner(config.nccl, *hosts, mpi.node());
   WaitMeter waits;
   Mesh mesh(make_traced(make_world(*stream, *hosts, config.nccl), traces.communication,
@@ -60,8 +63,10 @@ int train(const CommandLine& command, MpiRuntime& mpi) {
                                .waits = &waits,
                                .ranks_on_node = mpi.local_size(),
                                .node = mpi.node(),
-                               .config_name = config_name(command),
-                               .resolved_yaml = to_yaml(config)});
+                               .resolved_yaml = to_yaml(config),
+                               .directory = directory.run,
+                               .lease = directory.lease.get(),
+                               .command = resuming_command(words, mpi.size(), config.run_dir, directory.run.path)});
 }
 
 int body(MpiRuntime& mpi, int argc, char** argv) {
@@ -70,7 +75,7 @@ int body(MpiRuntime& mpi, int argc, char** argv) {
     if (mpi.rank() == 0) fmt::print("{}", answer(command));
     return 0;
   }
-  return train(command, mpi);
+  return train(command, {argv, argv + argc}, mpi);
 }
 
 }  // namespace

@@ -73,10 +73,13 @@ look_at_nodes() {
   timeout 30 scontrol show topology >"$work/topology.txt" 2>/dev/null || true
 }
 
-# train HOSTS: ranks in the order of the hosts; sets `launcher`. Every rank sees all GPUs of its node, which NCCL needs
+# train HOSTS: ranks in the order of the hosts; sets `launcher`. Each launch has a number (OCTET_LAUNCH), by which the
+# next one knows that this one is gone. Every rank sees all GPUs of its node, which NCCL needs
 # for NVLink.
+launches=0
 train() {
   local host r
+  launches=$((launches + 1))
   scontrol show hostnames "$1" | while read -r host; do
     for ((r = 0; r < ranks_per_node; r++)); do echo "$host"; done
   done >"$work/ranks.txt"
@@ -85,7 +88,7 @@ train() {
   launcher=none
   [[ -z $time_over$terminated ]] || return
   launcher=0
-  SLURM_HOSTFILE=$work/ranks.txt OCTET_FAILURE_FILE=$run_dir/job/failure.txt run 0 \
+  SLURM_HOSTFILE=$work/ranks.txt OCTET_FAILURE_FILE=$run_dir/job/failure.txt OCTET_LAUNCH=$launches run 0 \
     srun --ntasks="$((nodes * ranks_per_node))" --distribution=arbitrary --cpus-per-task="$cpus_per_rank" \
     --mpi="$mpi" "${bind[@]}" --kill-on-bad-exit=1 --wait=60 --unbuffered \
     "$octet_train" "$run_config" "${train_options[@]}" 2> >(tee "$work/srun.log" >&2) || launcher=$?

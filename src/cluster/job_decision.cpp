@@ -73,6 +73,7 @@ std::string_view name_of(JobAction action) {
 JobDecision decide(const JobFacts& f) {
   if (f.last.state == "finished") return {JobAction::finish, "all steps done"};
   if (f.preempted) return {JobAction::wait, "preempted; Slurm requeues the job"};
+  if (f.terminated && f.node_failed) return {JobAction::wait, "a node of the job failed; Slurm requeues the job"};
   if (f.terminated && f.seconds_left < limit_slack) return at_time_limit(f, "the time limit was reached");
   if (f.terminated) return {JobAction::stop, "the job was cancelled"};
   if (f.launched && (is(f.last, ExitCode::usage) || is(f.last, ExitCode::non_finite) || asked_for_an_end(f.last))) {

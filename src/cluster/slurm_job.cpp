@@ -1,5 +1,8 @@
 #include "src/cluster/slurm_job.h"
 
+#include <algorithm>
+#include <array>
+#include <charconv>
 #include <optional>
 #include <string>
 
@@ -29,11 +32,22 @@ std::optional<double> seconds(std::string_view text) {
   }
 }
 
+/// It has ended, or it waits. COMPLETING is none of them.
+constexpr std::array<std::string_view, 15> without_processes{
+    "BOOT_FAIL", "CANCELLED",     "COMPLETED", "DEADLINE",    "FAILED",       "NODE_FAIL", "OUT_OF_MEMORY", "PENDING",
+    "PREEMPTED", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "REVOKED", "SPECIAL_EXIT", "TIMEOUT"};
+
 }  // namespace
 
 SlurmJob parse_slurm_job(std::string_view text) {
   SlurmJob job;
-  const std::string_view state = field(text, "JobState");
+  const std::string_view state = field(text, "JobState"), reason = field(text, "Reason");
+  job.known = !state.empty();
+  job.over = job.known && std::ranges::find(without_processes, state) != without_processes.end();
+  job.cancelled_unbegun = state == "CANCELLED" && node_list(text).empty();
+  job.node_failed = state == "NODE_FAIL" || reason == "NodeDown";
+  const std::string_view restarts = field(text, "Restarts");
+  std::from_chars(restarts.data(), restarts.data() + restarts.size(), job.restarts);
   job.ending = state == "COMPLETING" || state == "CANCELLED" || state == "TIMEOUT";
   const std::string_view preempted = field(text, "PreemptTime");
   job.preempted = !preempted.empty() && preempted != "None" && preempted != "N/A" && preempted != "Unknown";
@@ -45,6 +59,15 @@ SlurmJob parse_slurm_job(std::string_view text) {
 std::string_view node_list(std::string_view text) {
   const std::string_view hosts = field(text, "NodeList");
   return hosts == "(null)" ? "" : hosts;
+}
+
+std::string_view cluster_name(std::string_view text) {
+  constexpr std::string_view blanks = " \t";
+  std::size_t at = text.find("ClusterName");
+  if (at == std::string_view::npos || (at = text.find_first_of("=\n", at)) == std::string_view::npos) return {};
+  if (text[at] != '=') return {};
+  text.remove_prefix(std::min(text.find_first_not_of(blanks, at + 1), text.size()));
+  return text.substr(0, text.find_first_of(" \t\n"));
 }
 
 }  // namespace octet

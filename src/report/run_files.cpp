@@ -5,6 +5,7 @@
 
 #include "src/base/error.h"
 #include "src/base/options/flat_yaml.h"
+#include "src/owner/believed.h"
 #include "src/report/metrics_file.h"
 #include "src/report/text_file.h"
 
@@ -53,7 +54,7 @@ RunFiles read_run(const std::string& path) {
   const auto there = [&](const char* name) { return fs::exists(file(name)); };
   RunFiles run{.path = path,
                .name = place_of(path).filename().string(),
-               .status = status_of(file("status.json")),
+               .status = believed(status_of(file("status.json")), ask_owner(path)),
                .config = flat_yaml(read_text_file(file("config.yaml")), file("config.yaml")),
                .metrics = read_metrics(file("metrics.jsonl")),
                .discarded = {},

@@ -15,7 +15,7 @@ namespace octet {
 struct RunFiles {
   std::string path;  ///< as it was named
   std::string name;  ///< for readers; no other run of the report has it
-  RunStatus status;
+  RunStatus status;  ///< as it can be believed (src/owner/believed.h): "lost" where the process was killed
   std::map<std::string, std::string> config;  ///< "section.key" to its value, as config.yaml has it
   std::vector<StepMetrics> metrics;           ///< steps in ascending order
   std::vector<StepMetrics> discarded;         ///< of steps that were done again, in the order of the starts

@@ -35,12 +35,14 @@ Checkpointing::Checkpointing(const RunConfig& config, const RunEnvironment& envi
             .program = "octet " OCTET_VERSION};
   pieces_ = held_pieces(trainer.model());
   const PhaseScope phase(Phase::checkpoint);
+  const OwnerMark& owner = log.directory().owner;
   saver_ = std::make_unique<checkpoint::Saver>(
       checkpoint::SaverOptions{.root = log.directory().checkpoints(),
                                .keep_last = static_cast<int>(config.checkpoint.keep),
                                .keep_every = config.checkpoint.keep_every,
                                .verified = from.checkpoint.empty() ? std::nullopt : std::optional(from.step),
-                               .writers_per_node = *parse_writers(config.checkpoint.writers_per_node)},
+                               .writers_per_node = *parse_writers(config.checkpoint.writers_per_node),
+                               .owner = {.name = owner.name, .verify = [owner] { owner.verify(); }}},
       environment.control, environment.stream);
   saver_->prepare(pieces_);
 }

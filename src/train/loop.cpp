@@ -184,6 +184,7 @@ class Loop {
     during_checkpoint([&] { worth ? p_.checkpoints.finish(done_, result.loss) : p_.checkpoints.settle(); });
     p_.log.passed(p_.trainer.clock().take(), 0);
     if (ending.stop != StopReason::none) {
+      p_.log.directory().owner.verify();  // the stop file may be meant for another
       p_.stop.honoured();
       if (p_.checkpoints.on() && !p_.checkpoints.newest().empty()) ending.exit_code = ExitCode::resumable;
     }

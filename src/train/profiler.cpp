@@ -22,7 +22,8 @@ std::vector<RankTime> gather_times(const Breakdown& seconds, const RunEnvironmen
   return times;
 }
 
-void write(const std::string& path, const std::string& text) {
+void write(const OwnerMark& owner, const std::string& path, const std::string& text) {
+  owner.verify();
   if (!replace_file(path, text)) log::warning("{}: cannot be written: {}", path, std::strerror(errno));
 }
 
@@ -77,9 +78,9 @@ void Profiler::finish() {
   finished_ = true;
   const int rank = environment_.mesh.world().rank();
   const std::vector<RankTime> ranks = gather_times(break_down(recording.spans, recording.wall), environment_);
-  write(directory_.profile(rank), chrome_trace(recording, rank, environment_.node));
+  write(directory_.owner, directory_.profile(rank), chrome_trace(recording, rank, environment_.node));
   if (rank != 0) return;
-  write(directory_.profile(), profile_json(recording, ranks));
+  write(directory_.owner, directory_.profile(), profile_json(recording, ranks));
   log::info("{}", profile_table(recording, ranks));
 }
 

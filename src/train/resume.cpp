@@ -21,6 +21,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 /// the steps after this one are done again. Nothing is removed.
 void set_aside_later(const RunDirectory& run, std::int64_t step, const Communicator& control) {
   if (control.rank() != 0) return;
+  run.owner.verify();
   for (const std::string& path : checkpoint::list_checkpoints(run.checkpoints())) {
     if (checkpoint::step_of(path).value() <= step) continue;
     std::string aside = path + ".damaged";

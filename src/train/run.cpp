@@ -14,7 +14,8 @@
 namespace octet {
 namespace {
 
-void write_trace_file(const Traces& traces, const std::string& path) {
+void write_trace_file(const Traces& traces, const OwnerMark& owner, const std::string& path) {
+  owner.verify();
   std::ofstream file(path);
   if (traces.communication != nullptr) file << traces.communication->json_lines();
   if (traces.gemms != nullptr) file << traces.gemms->json_lines();
@@ -37,7 +38,7 @@ int run_training(const RunConfig& config, const RunEnvironment& environment) {
       recompute_table(llama_settings(config, environment.mesh.tp().rank()), environment.stream);
   Trainer trainer(config, environment.mesh, environment.control, environment.stream, environment.traces.gemms);
   Communicator& control = environment.control;
-  const RunDirectory directory = find_run_directory(config, environment.config_name, control);
+  const RunDirectory& directory = environment.directory;
   const StartingPoint from = resume(config, environment, directory, trainer);
   write_run_directory(directory, environment.resolved_yaml, control);
   RunLog log(config, environment, directory, from);
@@ -48,7 +49,7 @@ int run_training(const RunConfig& config, const RunEnvironment& environment) {
   report_unwatched(health, control, environment.node);
   std::int64_t done = from.step;
   const auto write_traces = [&] {
-    if (config.comm.trace) write_trace_file(environment.traces, log.directory().trace(control.rank()));
+    if (config.comm.trace) write_trace_file(environment.traces, directory.owner, directory.trace(control.rank()));
   };
   try {
     Checkpointing checkpoints(config, environment, trainer, log, from);

@@ -5,6 +5,7 @@
 #include "src/comm/mesh.h"
 #include "src/comm/trace.h"
 #include "src/profile/timeline.h"
+#include "src/train/run_directory.h"
 #include "src/train/trainer.h"
 
 namespace octet {
@@ -24,8 +25,10 @@ struct RunEnvironment {
   WaitMeter* waits = nullptr;  ///< of the mesh's groups, if they are metered
   int ranks_on_node = 1;
   std::string node;           ///< of this rank, for messages
-  std::string config_name;    ///< names the default run directory
   std::string resolved_yaml;  ///< config.yaml of the run
+  RunDirectory directory{};
+  const OwnerLease* lease = nullptr;  ///< of the directory, on rank 0; null where nobody else can start there
+  std::string command{};              ///< that started this run, and goes on with it; empty: not known
 };
 
 /// The whole run: plan, resume, train, validate, save, log, stop. Collective. Returns the exit code, the same on every

@@ -11,6 +11,7 @@
 #include "src/base/log.h"
 #include "src/base/replace_file.h"
 #include "src/comm/host_exchange.h"
+#include "src/comm/watchdog.h"
 #include "src/metrics/status.h"
 #include "src/train/settings_check.h"
 
@@ -90,19 +91,46 @@ std::string default_run_directory(const std::string& config_name) {
   return "runs/" + config_name + "-" + date;
 }
 
-RunDirectory find_run_directory(const RunConfig& config, const std::string& config_name, Communicator& control) {
-  RunDirectory run{.path = config.run_dir.empty() ? default_run_directory(config_name) : config.run_dir};
-  if (control.rank() == 0) decide(run, config);
-  run.path = broadcast_bytes(run.path, 0, control);  // rank 0 counts: its date, what it sees on a shared file system
+namespace {
+
+std::string path_of(const RunConfig& config, const std::string& config_name) {
+  return config.run_dir.empty() ? default_run_directory(config_name) : config.run_dir;
+}
+
+/// Rank 0 counts: its date, what it sees on a shared file system.
+void tell(RunDirectory& run, Communicator& control) {
+  run.path = broadcast_bytes(run.path, 0, control);
+  run.owner = {.run_dir = run.path, .name = broadcast_bytes(run.owner.name, 0, control)};
   std::int32_t flags[2] = {run.resumes ? 1 : 0, run.begins_again ? 1 : 0};
   control.broadcast(flags, 2, DType::i32, 0);
   run.resumes = flags[0] != 0;
   run.begins_again = flags[1] != 0;
+}
+
+}  // namespace
+
+RunDirectory find_run_directory(const RunConfig& config, const std::string& config_name, Communicator& control) {
+  RunDirectory run{.path = path_of(config, config_name)};
+  if (control.rank() == 0) decide(run, config);
+  tell(run, control);
   return run;
+}
+
+OwnedDirectory claim_run_directory(const RunConfig& config, const std::string& config_name, Communicator& control) {
+  OwnedDirectory owned{.run = {.path = path_of(config, config_name)}};
+  if (control.rank() == 0) {
+    const OperationScope operation("claim of the run directory");
+    owned.lease = std::make_unique<OwnerLease>(owned.run.path);
+    owned.run.owner = owned.lease->mark();
+    decide(owned.run, config);
+  }
+  tell(owned.run, control);
+  return owned;
 }
 
 void write_run_directory(const RunDirectory& run, const std::string& resolved_yaml, const Communicator& control) {
   if (control.rank() != 0) return;
+  run.owner.verify();
   try {
     checkpoint::make_directories(run.path);  // what is synced below it later is only there when it is
   } catch (const Error& error) {

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "src/comm/communicator.h"
+#include "src/owner/lease.h"
 #include "src/train/config.h"
 
 namespace octet {
@@ -12,6 +14,7 @@ struct RunDirectory {
   std::string path;
   bool resumes = false;       ///< it holds checkpoints from which the run shall go on
   bool begins_again = false;  ///< it holds an earlier start of this run that ended before its first checkpoint
+  OwnerMark owner{};          ///< on every rank; asked before anything in the directory is replaced or cut
 
   std::string config() const { return path + "/config.yaml"; }
   std::string metrics() const { return path + "/metrics.jsonl"; }
@@ -33,6 +36,16 @@ std::string default_run_directory(const std::string& config_name);
 /// no checkpoint with `must`; with `auto` a run without checkpoints that is finished, or not known to be this one (its
 /// config.yaml is not there, or decides another result). Collective over the hosts (src/comm/host_exchange.h).
 RunDirectory find_run_directory(const RunConfig& config, const std::string& config_name, Communicator& control);
+
+/// A run directory that is this run's own: nobody else starts there before rank 0 lets go of the lease.
+struct OwnedDirectory {
+  RunDirectory run;
+  std::unique_ptr<OwnerLease> lease{};  ///< rank 0's
+};
+
+/// As find_run_directory, after rank 0 has made and claimed the directory: a second start is refused before it looks at
+/// anything else, or touches it. Throws as OwnerLease does too. Collective over the hosts.
+OwnedDirectory claim_run_directory(const RunConfig& config, const std::string& config_name, Communicator& control);
 
 /// Rank 0 makes the directory, durably, removes what a killed start left half written and writes config.yaml. Usage
 /// error when it cannot.

@@ -20,6 +20,7 @@ RunLog::RunLog(const RunConfig& config, const RunEnvironment& environment, RunDi
       writes_(environment.control.rank() == 0),
       checkpoint_(from.checkpoint) {
   if (!writes_) return;
+  directory_.owner.verify();
   if (directory_.resumes || directory_.begins_again) go_on_from(from);
   metrics_ = std::make_unique<MetricsWriter>(directory_.metrics());
   if (config.tensorboard) events_ = std::make_unique<EventWriter>(directory_.tensorboard(), from.step + 1);
@@ -141,6 +142,8 @@ void RunLog::step(const StepResult& result, std::optional<double> validation_los
   if (!writes_) return;
   const StepMetrics metrics = metrics_of(result, validation_loss);
   since_line_ = {};
+  // A line of it is read as the owner's.
+  if (environment_.lease != nullptr) environment_.lease->verify_if_late();
   metrics_->write(metrics);
   if (events_) events_->write(metrics);
   log::out("{}", console_line(metrics));
@@ -188,6 +191,7 @@ void RunLog::committed(const checkpoint::SaveReport& report) {
       "(each of the slowest rank)",
       report.step, report.stall_seconds, report.file_seconds, report.commit_seconds);
   if (!writes_) return;
+  directory_.owner.verify();
   try {
     write_status(directory_.status(), status("running", "", 0, report.step));
   } catch (const Error& e) {
@@ -197,14 +201,19 @@ void RunLog::committed(const checkpoint::SaveReport& report) {
 
 void RunLog::end(const std::string& state, const std::string& reason, int exit_code, std::int64_t step) {
   if (!writes_) return;
+  directory_.owner.verify();
   write_status(directory_.status(), status(state, reason, exit_code, step));
   const std::string line = fmt::format("{} after step {}: {}{}", state, step, reason, summary());
   state == "failed" ? log::error("{}", line) : log::info("{}", line);
+  if (exit_code == static_cast<int>(ExitCode::resumable) && !environment_.command.empty()) {
+    log::info("to go on: {}", environment_.command);
+  }
 }
 
 void RunLog::fail(const std::string& reason, ExitCode code, std::int64_t step) noexcept {
   // A lost peer is usually a consequence; the rank that knows the cause must have the last word.
   if (code == ExitCode::lost_peer && !writes_) return;
+  if (!directory_.owner.holds()) return;  // it tells of another run by now
   try {
     if (!writes_) {  // rank 0 knows it
       const RunStatus before = read_status(directory_.status()).value_or(RunStatus{});

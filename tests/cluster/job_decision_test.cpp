@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
+
 #include <functional>
 
 #include "src/cluster/slurm_job.h"
@@ -79,6 +81,13 @@ INSTANTIATE_TEST_SUITE_P(
             JobAction::wait, "preempted"},
         Row{"preempted_when_finished", with(after(finished), [](auto& f) { f.preempted = true; }), JobAction::finish,
             "all steps"},
+        Row{"a_node_failed",
+            with(after(terminated),
+                 [](auto& f) {
+                   f.terminated = true;
+                   f.node_failed = true;
+                 }),
+            JobAction::wait, "a node of the job failed"},
         Row{"terminated_by_neither", after(terminated), JobAction::stop, "SIGTERM"},
         Row{"limit_reached_in_spite_of_the_signal",
             with(after(lost),
@@ -178,6 +187,27 @@ TEST(SlurmJob, WhatIsNotThereKeepsItsDefault) {
   EXPECT_TRUE(parse_slurm_job("   JobState=COMPLETING Reason=None\n").ending);
   EXPECT_EQ(node_list("   ReqNodeList=v9 ExcNodeList=v8\n   NodeList=v[1-2]\n   BatchHost=v1\n"), "v[1-2]");
   EXPECT_EQ(node_list("   NodeList=(null)\n"), "");
+}
+
+TEST(SlurmJob, WhetherProcessesOfItAreLeft) {
+  for (const char* state : {"RUNNING", "COMPLETING", "SUSPENDED", "CONFIGURING", "NEW_STATE"}) {
+    EXPECT_FALSE(parse_slurm_job(fmt::format("   JobState={} Reason=None\n", state)).over) << state;
+  }
+  for (const char* state : {"PENDING", "COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED"}) {
+    EXPECT_TRUE(parse_slurm_job(fmt::format("   JobState={} Reason=None\n", state)).over) << state;
+  }
+  EXPECT_FALSE(parse_slurm_job("").known);
+  EXPECT_FALSE(parse_slurm_job("").over);
+  EXPECT_EQ(parse_slurm_job("   JobState=RUNNING Reason=None\n   Requeue=1 Restarts=3 BatchFlag=2\n").restarts, 3);
+}
+
+TEST(SlurmJob, AFailedNodeAndACancellation) {
+  EXPECT_TRUE(parse_slurm_job("   JobState=COMPLETING Reason=NodeDown Dependency=(null)\n").node_failed);
+  EXPECT_TRUE(parse_slurm_job("   JobState=NODE_FAIL Reason=None\n").node_failed);
+  EXPECT_FALSE(parse_slurm_job("   JobState=CANCELLED Reason=None\n").node_failed);
+  EXPECT_TRUE(parse_slurm_job("   JobState=CANCELLED Reason=Dependency\n   NodeList=(null)\n").cancelled_unbegun);
+  EXPECT_TRUE(parse_slurm_job("   JobState=CANCELLED Reason=None\n   NodeList=\n").cancelled_unbegun);
+  EXPECT_FALSE(parse_slurm_job("   JobState=CANCELLED Reason=None\n   NodeList=v1\n").cancelled_unbegun);
 }
 
 }  // namespace

@@ -22,7 +22,6 @@ class CheckpointingTest : public TrainerTest {
                      .traces = {},
                      .ranks_on_node = 1,
                      .node = "node",
-                     .config_name = "checkpointing",
                      .resolved_yaml = ""} {
     config_.checkpoint.interval = "100";
     config_.run_dir = folder_ / "run";

@@ -46,7 +46,6 @@ class Replicas : public TrainerTest {
                                      .traces = {},
                                      .ranks_on_node = 1,
                                      .node = fmt::format("node-{}", world_->rank()),
-                                     .config_name = "replicas",
                                      .resolved_yaml = ""};
     Trainer trainer(config_, mesh, *control, *stream_, nullptr);
     const RunDirectory directory = find_run_directory(config_, "replicas", *control);

@@ -38,6 +38,7 @@ JobFacts facts_of(const po::variables_map& values) {
   facts.time_is_over = values["time-over"].as<bool>();
   facts.successors = values["successors"].as<int>();
   facts.preempted = slurm.preempted;
+  facts.node_failed = slurm.node_failed;
   facts.seconds_left = slurm.seconds_left;
   facts.seconds_needed = values["seconds-needed"].as<double>();
   return facts;

@@ -11,6 +11,7 @@
 #include "src/cluster/job_script.h"
 #include "src/cluster/rank_order.h"
 #include "src/cluster/slurm_job.h"
+#include "src/owner/evidence.h"
 
 namespace octet {
 namespace po = boost::program_options;
@@ -33,7 +34,18 @@ std::vector<std::string> in_rank_order(const std::vector<std::string>& hosts, co
   return order_by_leaf(hosts, parse_topology(text_of(topology_file)));
 }
 
+/// A run of another job, or of none, owns the directory now: nothing there is this job's to read or to write. Prints
+/// that it stops.
+bool is_another_runs(const po::variables_map& values) {
+  const std::string run = values["run-dir"].as<std::string>(), job = values["job"].as<std::string>();
+  const auto owner = ask_owner(run);
+  if (!owner || owner->gone() || (!job.empty() && owner->owner.job.id == job)) return false;
+  print_decision({JobAction::stop, fmt::format("another run is at work in {}: {}", run, describe(owner->owner))}, {});
+  return true;
+}
+
 int before(const po::variables_map& values) {
+  if (is_another_runs(values)) return 0;
   const auto text = [&](const char* name) { return values[name].as<std::string>(); };
   JobFacts facts = facts_of(values);
   facts.launched = false;
@@ -71,12 +83,14 @@ int before(const po::variables_map& values) {
 
 /// Slurm did not do what was decided.
 int refused(const po::variables_map& values) {
+  if (is_another_runs(values)) return 0;
   const std::string run = values["run-dir"].as<std::string>();
   note_end(run, {JobAction::stop, "Slurm refused " + values["what"].as<std::string>()});
   return 0;
 }
 
 int after(const po::variables_map& values) {
+  if (is_another_runs(values)) return 0;
   const std::string run = values["run-dir"].as<std::string>();
   JobFacts facts = facts_of(values);
   LaunchLog log(run);

@@ -14,7 +14,9 @@
 #include "jobs/octet/submit/run_record.h"
 #include "src/base/error.h"
 #include "src/base/log.h"
+#include "src/cluster/slurm_job.h"
 #include "src/metrics/status.h"
+#include "src/owner/believed.h"
 
 namespace octet::submit {
 namespace {
@@ -57,8 +59,22 @@ std::vector<std::string> queued(const Run& run, const std::string& format) {
       run_or_throw({"squeue", "--me", "--noheader", "--name=" + run.jobs.front().name, "--format=" + format}));
 }
 
+/// Jobs that were cancelled while they waited: neither the queue nor the run directory has anything of them. Slurm
+/// remembers a job for a few minutes.
+void print_unbegun(const Run& run) {
+  if (find_program("scontrol").empty()) return;
+  for (const JobRecord& job : run.jobs) {
+    if (fs::exists(run.path + "/job-" + job.id + ".out")) continue;
+    const ProgramResult said = run_program({"scontrol", "show", "job", job.id}, slurm_patience);
+    if (said.succeeded() && parse_slurm_job(said.out).cancelled_unbegun) {
+      log::out("         {} was cancelled before it began", job.id);
+    }
+  }
+}
+
 void print_jobs(const Run& run) {
   log::out("jobs     {}", ids(run.jobs));
+  print_unbegun(run);
   if (!find_program("squeue").empty()) {
     for (const std::string& line : queued(run, "%i %T, %M of %l, %D nodes %R")) log::out("         {}", line);
   }
@@ -90,9 +106,18 @@ void print_metrics(const Run& run) {
   log::out("metrics  {}", text);
 }
 
+void print_owner(const std::optional<OwnerStanding>& owner) {
+  if (!owner || owner->gone()) return;
+  const std::string heard = owner->age_seconds ? fmt::format(", heard of {:.0f} s ago", *owner->age_seconds) : "";
+  log::out("owner    {}{}", describe(owner->owner), heard);
+}
+
 void print_status(const Run& run) {
-  const auto status = read_status(run.path + "/status.json");
+  const auto owner = ask_owner(run.path);
+  print_owner(owner);
+  auto status = read_status(run.path + "/status.json");
   if (!status) return log::out("status   none yet");
+  status = believed(*std::move(status), owner);
   log::out("status   {} at step {} of {}{}, restarts {}, {}", status->state, status->step, status->steps,
            status->reason.empty() ? "" : fmt::format(" ({})", status->reason), status->restarts, status->time);
   if (!status->checkpoint.empty()) log::out("saved    {}", status->checkpoint);

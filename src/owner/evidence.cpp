@@ -1,0 +1,94 @@
+#include "src/owner/evidence.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "src/base/file_handle.h"
+#include "src/cluster/run_program.h"
+#include "src/cluster/slurm_job.h"
+#include "src/owner/owner_file.h"
+#include "src/owner/process.h"
+
+namespace octet {
+namespace {
+
+constexpr double slurm_seconds = 2;  // for each of two questions
+
+double seconds(const timespec& time) {
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+/// Opened anew, since a network file system asks its server for the time of a file when that is opened.
+std::optional<double> time_of(const std::string& file) {
+  const FileHandle opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat info {};
+  if (!opened || ::fstat(opened.get(), &info) != 0) return std::nullopt;
+  return seconds(info.st_mtim);
+}
+
+std::optional<double> time_now_beside(const std::string& file) {
+  const std::string probe = file + "." + this_process().name + ".now";
+  const FileHandle made(::open(probe.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!made) return std::nullopt;
+  struct stat info {};
+  const bool known = ::futimens(made.get(), nullptr) == 0 && ::fstat(made.get(), &info) == 0;  // null: the server's now
+  ::unlink(probe.c_str());
+  return known ? std::optional(seconds(info.st_mtim)) : std::nullopt;
+}
+
+/// The Slurm that answers here may be another's.
+bool is_cluster_here(const std::string& cluster) {
+  if (cluster.empty()) return true;
+  if (const char* mine = std::getenv("SLURM_CLUSTER_NAME")) return cluster == mine;
+  const ProgramResult config = run_program({"scontrol", "show", "config"}, slurm_seconds);
+  return config.succeeded() && cluster_name(config.out) == cluster;
+}
+
+OwnerEvidence look(const OwnerRecord& owner, const std::string& file) {
+  OwnerEvidence seen{.age_seconds = age_by_file_server(file)};
+  if (!owner.boot_id.empty() && owner.boot_id == boot_id() && owner.pid_namespace == pid_namespace()) {
+    const auto process = find_process(owner.pid);
+    seen.process_lives = process && process->start_ticks == owner.start_ticks;
+  }
+  return seen;
+}
+
+}  // namespace
+
+std::optional<double> age_by_file_server(const std::string& file) {
+  const auto now = time_now_beside(file);
+  const auto then = time_of(file);
+  return now && then ? std::optional(*now - *then) : std::nullopt;
+}
+
+std::optional<bool> ask_slurm(const JobLaunch& job) {
+  if (!is_cluster_here(job.cluster)) return std::nullopt;
+  const ProgramResult answer = run_program({"scontrol", "show", "job", job.id}, slurm_seconds);
+  if (!answer.found || answer.timed_out) return std::nullopt;
+  if (answer.exit_code != 0) {  // Slurm forgets a job minutes after its end
+    const bool forgotten = !job.cluster.empty() && answer.err.find("Invalid job id") != std::string::npos;
+    return forgotten ? std::optional(true) : std::nullopt;
+  }
+  const SlurmJob found = parse_slurm_job(answer.out);
+  if (!found.known) return std::nullopt;
+  return found.over || found.restarts > job.restart;
+}
+
+OwnerStanding examine(const OwnerRecord& owner, const std::string& file, const JobLaunch& mine, double patience) {
+  if (owner.released) return {owner, OwnerState::released};
+  OwnerEvidence seen = look(owner, file);
+  if (needs_slurm(owner, mine, seen, patience)) seen.job_over = ask_slurm(owner.job);
+  return {owner, judge_owner(owner, mine, seen, patience), seen.age_seconds};
+}
+
+std::optional<OwnerStanding> ask_owner(const std::string& run_dir) {
+  const auto owner = read_owner(owner_path(run_dir));
+  if (!owner) return std::nullopt;
+  return examine(*owner, owner_path(run_dir), {});
+}
+
+}  // namespace octet

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "src/owner/record.h"
+#include "src/owner/verdict.h"
+
+namespace octet {
+
+/// What could be learnt about an owner, and what follows from it.
+struct OwnerStanding {
+  OwnerRecord owner{};
+  OwnerState state = OwnerState::at_work;
+  std::optional<double> age_seconds{};  ///< as OwnerEvidence has it
+
+  bool gone() const { return state != OwnerState::at_work; }
+};
+
+/// Seconds since the time of `file`, by the clock of its file server: a file that is made beside it, and removed, has
+/// the server's time now. Nothing where none can be made there, or `file` is not there.
+std::optional<double> age_by_file_server(const std::string& file);
+
+/// Whether Slurm says that no process of that launch is left; nothing where there is no Slurm, it does not answer
+/// within four seconds, or it is the Slurm of another cluster.
+std::optional<bool> ask_slurm(const JobLaunch& job);
+
+/// Looks for signs of an owner: within a second, five where Slurm has to be asked. `file`: its record's, for its age.
+OwnerStanding examine(const OwnerRecord& owner, const std::string& file, const JobLaunch& mine,
+                      double patience = owner_patience_seconds());
+
+/// Who owns a run directory, as an onlooker sees it; nothing where no run has said so.
+std::optional<OwnerStanding> ask_owner(const std::string& run_dir);
+
+}  // namespace octet

@@ -1,0 +1,136 @@
+#include "src/owner/lease.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+
+#include "src/base/error.h"
+#include "src/base/log.h"
+#include "src/base/sync_folder.h"
+
+namespace octet {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int renewals = 20;  // within the patience of others
+constexpr int late = 4;       // of it, after which the own word is not taken any more
+
+double seconds_of_machine() {
+  timespec now{};
+  ::clock_gettime(CLOCK_BOOTTIME, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+/// The topmost of the folders to `path` that are missing.
+std::string topmost_missing(const std::string& path) {
+  std::error_code error;
+  fs::path top;
+  for (fs::path p = fs::absolute(path, error).lexically_normal(); !fs::exists(p, error) && p.has_relative_path();
+       p = p.parent_path()) {
+    if (p.has_filename()) top = p;
+  }
+  return top;
+}
+
+/// Durably: what is synced below it later is only there when it is.
+void make_folders(const std::string& path, const std::string& topmost) {
+  if (topmost.empty()) return;
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) throw usage_error("owner", "run.dir = {}: cannot be made: {}", path, error.message());
+  for (fs::path p = fs::absolute(path).lexically_normal(); p.has_relative_path(); p = p.parent_path()) {
+    if (!sync_folder(p.parent_path())) {
+      throw internal_error("owner", "{}: cannot be synced: {}", p.parent_path().string(), std::strerror(errno));
+    }
+    if (p == topmost) break;
+  }
+}
+
+Claim claim(const std::string& run_dir, const std::string& topmost_missing, double patience) {
+  make_folders(run_dir, topmost_missing);
+  OwnerRecord me = this_process();
+  const JobLaunch mine = me.job;
+  return claim_directory(run_dir, std::move(me), [&](const OwnerRecord& owner, const std::string& file) {
+    return examine(owner, file, mine, patience);
+  });
+}
+
+/// Folders that are empty, from the deepest of them up to `top`.
+void remove_empty(fs::path folder, const std::string& top) {
+  std::error_code error;
+  for (folder = fs::absolute(folder, error).lexically_normal(); !error; folder = folder.parent_path()) {
+    if (!folder.has_filename()) continue;
+    if (::rmdir(folder.c_str()) != 0 || folder == top) return;
+  }
+}
+
+}  // namespace
+
+OwnerLease::OwnerLease(const std::string& run_dir, double patience)
+    : made_(topmost_missing(run_dir)),
+      patience_(patience),
+      claim_(claim(run_dir, made_, patience)),
+      mark_{run_dir, claim_.mine.name},
+      renewed_(seconds_of_machine()) {
+  if (claim_.before && claim_.before->state != OwnerState::released) {
+    log::warning("run.dir = {}: taken over from {}: {}", run_dir, describe(claim_.before->owner),
+                 text_of(claim_.before->state));
+  }
+  thread_ = std::thread([this] { renew_until_stopped(); });
+}
+
+OwnerLease::~OwnerLease() {
+  release();
+  const std::string file = owner_path(mark_.run_dir);
+  std::error_code error;
+  fs::directory_iterator entries(mark_.run_dir, error);
+  const bool unused = !error && !made_.empty() && std::distance(entries, fs::directory_iterator()) == 1;
+  if (!unused || !mark_.holds() || ::unlink(file.c_str()) != 0) return;
+  remove_empty(mark_.run_dir, made_);
+}
+
+void OwnerLease::verify_if_late() const {
+  if (seconds_of_machine() - renewed_ > patience_ / late) mark_.verify();
+}
+
+void OwnerLease::release() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  wake_.notify_all();
+  thread_.join();
+  const auto at = static_cast<off_t>(to_json(claim_.mine).find(unreleased_text));
+  const auto bytes = static_cast<ssize_t>(std::strlen(released_text));
+  if (::pwrite(claim_.file.get(), released_text, static_cast<std::size_t>(bytes), at) != bytes ||
+      ::fsync(claim_.file.get()) != 0) {
+    log::warning("{}: does not say that the run has ended: {}", owner_path(mark_.run_dir), std::strerror(errno));
+  }
+}
+
+void OwnerLease::renew_until_stopped() {
+  std::unique_lock lock(mutex_);
+  while (!wake_.wait_for(lock, std::chrono::duration<double>(patience_ / renewals), [this] { return stop_; })) renew();
+}
+
+void OwnerLease::renew() {
+  const double now = seconds_of_machine();  // before, since the server's time is set later
+  const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, {.tv_sec = 0, .tv_nsec = UTIME_NOW}};  // the server's
+  if (::futimens(claim_.file.get(), times) == 0) {
+    renewed_ = now;
+  } else if (!warned_) {
+    warned_ = true;
+    log::warning("{}: cannot be renewed: {}; after {:.0f} s others take this run for gone", owner_path(mark_.run_dir),
+                 std::strerror(errno), patience_);
+  }
+}
+
+}  // namespace octet

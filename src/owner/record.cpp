@@ -1,0 +1,119 @@
+#include "src/owner/record.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <cctype>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "src/metrics/status.h"
+#include "src/owner/process.h"
+
+namespace octet {
+namespace {
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+int number(const char* name) {
+  return std::atoi(variable(name).c_str());
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
+/// The first part of the host's name, as far as it is fit for a file name.
+std::string short_name(const std::string& host) {
+  std::string name;
+  for (const char c : host.substr(0, std::min<std::size_t>(host.find('.'), 40))) {
+    name += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '-';
+  }
+  return name;
+}
+
+std::string describe_job(const JobLaunch& job) {
+  if (job.id.empty()) return "";
+  const std::string launch = job.launch == 0 ? "" : fmt::format(", launch {}", job.launch);
+  return fmt::format(", Slurm job {}{} (restart {}{})", job.id, job.cluster.empty() ? "" : " of " + job.cluster,
+                     job.restart, launch);
+}
+
+}  // namespace
+
+std::string to_json(const OwnerRecord& r) {
+  nlohmann::ordered_json json;
+  json["name"] = r.name;
+  json["generation"] = r.generation;
+  json["released"] = r.released;
+  json["host"] = r.host;
+  json["boot_id"] = r.boot_id;
+  json["pid"] = r.pid;
+  json["start_ticks"] = r.start_ticks;
+  json["pid_namespace"] = r.pid_namespace;
+  json["cluster"] = r.job.cluster;
+  json["job"] = r.job.id;
+  json["restart"] = r.job.restart;
+  json["launch"] = r.job.launch;
+  json["since"] = r.since;
+  return json.dump(2) + "\n";
+}
+
+std::optional<OwnerRecord> parse_owner(const std::string& text) {
+  const auto json = nlohmann::json::parse(text, nullptr, false);
+  if (!json.is_object()) return std::nullopt;
+  try {
+    return OwnerRecord{.name = json.at("name"),
+                       .generation = json.at("generation"),
+                       .released = json.at("released"),
+                       .host = json.at("host"),
+                       .boot_id = json.at("boot_id"),
+                       .pid = json.at("pid"),
+                       .start_ticks = json.at("start_ticks"),
+                       .pid_namespace = json.at("pid_namespace"),
+                       .job = {.cluster = json.at("cluster"),
+                               .id = json.at("job"),
+                               .restart = json.at("restart"),
+                               .launch = json.at("launch")},
+                       .since = json.at("since")};
+  } catch (const nlohmann::json::exception&) {
+    return std::nullopt;
+  }
+}
+
+std::string describe(const OwnerRecord& r) {
+  return fmt::format("process {} on {}{}, since {}", r.pid, r.host, describe_job(r.job), r.since);
+}
+
+std::string describe_fully(const OwnerRecord& r) {
+  return fmt::format("{} (boot {}, {}, start {})", describe(r), r.boot_id, r.pid_namespace, r.start_ticks);
+}
+
+OwnerRecord this_process() {
+  const std::string host = host_name();
+  const pid_t pid = getpid();
+  return {.name = fmt::format("{}-{}-{:08x}", short_name(host), pid, std::random_device{}()),
+          .host = host,
+          .boot_id = boot_id(),
+          .pid = pid,
+          .start_ticks = find_process(pid).value_or(ProcessTrace{}).start_ticks,
+          .pid_namespace = pid_namespace(),
+          .job = this_launch(),
+          .since = utc_now()};
+}
+
+JobLaunch this_launch() {
+  return {.cluster = variable("SLURM_CLUSTER_NAME"),
+          .id = variable("SLURM_JOB_ID"),
+          .restart = number("SLURM_RESTART_COUNT"),
+          .launch = number("OCTET_LAUNCH")};
+}
+
+}  // namespace octet
