@@ -86,7 +86,7 @@ OwnerStanding examine(const OwnerRecord& owner, const std::string& file, const J
 }
 
 std::optional<OwnerStanding> ask_owner(const std::string& run_dir) {
-  const auto owner = read_owner(owner_path(run_dir));
+  const auto owner = read_owner(run_dir);
   if (!owner) return std::nullopt;
   return examine(*owner, owner_path(run_dir), {});
 }

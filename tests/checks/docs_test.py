@@ -26,6 +26,14 @@ class DocsTest(unittest.TestCase):
             self.assertEqual(docs.check(root, ["README.md", "docs/b.md"]),
                              (2, ["README.md:3: src/gone.h does not exist", "docs/b.md: is missing"]))
 
+    def test_finds_runs_without_a_directory(self):
+        with tempfile.TemporaryDirectory() as root:
+            with open(os.path.join(root, "README.md"), "w", encoding="utf-8") as file:
+                file.write("mpiexec -n 2 bin/octet-train a.yaml --run.dir runs/a\nbin/octet-train --help\n"
+                           "`octet-train` trains\nmpiexec -n 2 bin/octet-train a.yaml\noctet-train a.yaml\n")
+            self.assertEqual([p.partition(": ")[0] for p in docs.unnamed_runs(root, ["README.md"])],
+                             ["README.md:4", "README.md:5"])
+
 
 if __name__ == "__main__":
     unittest.main()

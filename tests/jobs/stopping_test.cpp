@@ -20,6 +20,8 @@ void expect_resumable(const TrainedRun& run, const std::string& reason) {
   EXPECT_EQ(steps_of(run).front(), step);
   EXPECT_EQ(status["checkpoint"], fmt::format("{}/checkpoints/step-{:06}", run.directory, step));
   EXPECT_HAS(run.result.err, fmt::format("stopped after step {}: {}", step, reason));
+  EXPECT_HAS(run.result.err, "to go on: mpiexec -n 2 " + octet_train + " run.yaml ");
+  EXPECT_HAS(run.result.err, "--run.dir " + run.directory);
   expect_whole_until(run, step);
 
   const TrainedRun next = train_in(run.directory, 2, fmt::format("{} --train.steps {}", saving, step + 2));
@@ -48,6 +50,21 @@ TEST(StoppingWithCheckpoints, ByAFileInTheRunDirectory) {
 TEST(StoppingWithCheckpoints, ByTheTimeLimit) {
   const TrainedRun run = train(2, saving + " --train.steps 1000000 --train.max_wall_time 0:00:02");
   expect_resumable(run, "train.max_wall_time");
+}
+
+TEST(StoppingWithCheckpoints, TheCommandThatIsPrintedGoesOn) {
+  // Without --run.dir, whose default is a new directory at every start.
+  const CommandResult first = in_workplace(
+      launched(2, "run.yaml --checkpoint.interval 1000 --train.steps 1000000 --train.max_wall_time 0:00:02"));
+  ASSERT_EQ(first.exit_code, 75) << first.all();
+  const std::string mark = "to go on: ";
+  const auto at = first.err.find(mark);
+  ASSERT_NE(at, std::string::npos) << first.err;
+  const std::string command = first.err.substr(at + mark.size(), first.err.find('\n', at) - at - mark.size());
+  EXPECT_HAS(command, " --run.dir runs/run-");
+  const CommandResult next = in_workplace(command);
+  EXPECT_EQ(next.exit_code, 75) << next.all();
+  EXPECT_HAS(next.err, "resumed from runs/run-");
 }
 
 TEST(StoppingWithoutCheckpoints, SavesNothingAndSaysSo) {

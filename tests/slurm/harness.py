@@ -119,6 +119,20 @@ class Run:
     def mpiexec_command(self, ranks, *options):
         return [str(word) for word in ("mpiexec", "-n", ranks, BIN / "octet-train", self.config, *options)]
 
+    @contextlib.contextmanager
+    def by_hand(self, ranks, *options, before=(), **environment):
+        """A start beside whatever Slurm does; ended, where it has not by itself, when the block is left."""
+        log = self.folder / "by-hand.log"
+        with open(log, "w", encoding="utf-8") as file, \
+             subprocess.Popen([*before, *self.mpiexec_command(ranks, *options)], env={**MPIEXEC_ENVIRONMENT, **environment},
+                              stdout=file, stderr=file, start_new_session=True) as process:
+            try:
+                process.text = log.read_text
+                yield process
+            finally:
+                if process.poll() is None:
+                    os.killpg(process.pid, signal.SIGTERM)
+
     def mpiexec(self, ranks, *options):
         output_of(*self.mpiexec_command(ranks, *options), env=MPIEXEC_ENVIRONMENT)
 
