@@ -150,7 +150,9 @@ struct Saver::Impl {
   }
 
   std::string what(const RunState& state) const { return fmt::format("step {} cannot be saved", state.step); }
-  std::string temporary(const RunState& state) const { return options.root + "/" + temporary_name(state.step, options.owner.name); }
+  std::string temporary(const RunState& state) const {
+    return options.root + "/" + temporary_name(state.step, options.owner.name);
+  }
 
   /// All writers are done, well or not.
   SaveReport commit_job() {

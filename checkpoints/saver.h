@@ -50,8 +50,8 @@ struct SaveReport {
 /// checkpoints as they are.
 class Saver {
  public:
-  /// Makes the root and removes unfinished checkpoints in it; nothing but `owner` may write there. `world` is a group of the
-  /// hosts (src/comm/host_exchange.h); the pieces are copied on `stream`, in the order of the device's work.
+  /// Makes the root and removes unfinished checkpoints in it; nothing but `owner` may write there. `world` is a group
+  /// of the hosts (src/comm/host_exchange.h); the pieces are copied on `stream`, in the order of the device's work.
   Saver(SaverOptions options, Communicator& world, Stream& stream);
   /// Waits for the writer. A save that is not committed stays a leftover.
   ~Saver();

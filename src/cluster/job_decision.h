@@ -59,7 +59,8 @@ struct JobDecision {
 
 /// What a job does next. A pure function: the job script carries it out and decides nothing. The rules, first match:
 ///  1. finished: finish.
-///  2. It is preempted, or told to end since a node of it failed: wait, since Slurm requeues it. Told to end at its time
+///  2. It is preempted, or told to end since a node of it failed: wait, since Slurm requeues it. Told to end at its
+///  time
 ///     limit: as 5. Told to end before: it was cancelled, stop, whatever else is true.
 ///  3. A usage error (64), something not finite (77), a stop file, SIGINT: stop; another start would end the same way,
 ///     or was not asked for. So does SIGTERM from whomever.

@@ -34,8 +34,8 @@ std::optional<double> seconds(std::string_view text) {
 
 /// It has ended, or it waits. COMPLETING is none of them.
 constexpr std::array<std::string_view, 15> without_processes{
-    "BOOT_FAIL", "CANCELLED",     "COMPLETED", "DEADLINE",    "FAILED",       "NODE_FAIL", "OUT_OF_MEMORY", "PENDING",
-    "PREEMPTED", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "REVOKED", "SPECIAL_EXIT", "TIMEOUT"};
+    "BOOT_FAIL", "CANCELLED", "COMPLETED",   "DEADLINE",     "FAILED",  "NODE_FAIL",    "OUT_OF_MEMORY", "PENDING",
+    "PREEMPTED", "REQUEUED",  "REQUEUE_FED", "REQUEUE_HOLD", "REVOKED", "SPECIAL_EXIT", "TIMEOUT"};
 
 }  // namespace
 

@@ -6,18 +6,18 @@ namespace octet {
 
 /// What a job's script wants to know of itself, and others of a job.
 struct SlurmJob {
-  bool known = false;         ///< the text has a job
-  bool over = false;          ///< no process of it is left: it has ended, or waits to begin (again)
+  bool known = false;              ///< the text has a job
+  bool over = false;               ///< no process of it is left: it has ended, or waits to begin (again)
   bool cancelled_unbegun = false;  ///< it was cancelled before it had nodes
-  bool node_failed = false;   ///< Slurm ends it since one of its nodes failed
-  int restarts = 0;           ///< how often it was put back into the queue
-  bool ending = false;        ///< Slurm ends it: it was cancelled or has reached its limit
-  bool preempted = false;     ///< Slurm has told the job's steps to end, and puts the job back after a grace time
-  double seconds_left = 1e9;  ///< until the time limit
+  bool node_failed = false;        ///< Slurm ends it since one of its nodes failed
+  int restarts = 0;                ///< how often it was put back into the queue
+  bool ending = false;             ///< Slurm ends it: it was cancelled or has reached its limit
+  bool preempted = false;          ///< Slurm has told the job's steps to end, and puts the job back after a grace time
+  double seconds_left = 1e9;       ///< until the time limit
 };
 
-/// Reads what `scontrol show job` prints of one job (JobState, Reason, Restarts, PreemptTime, RunTime, TimeLimit). What is not there, as
-/// in an empty text of a controller that did not answer, keeps its default.
+/// Reads what `scontrol show job` prints of one job (JobState, Reason, Restarts, PreemptTime, RunTime, TimeLimit). What
+/// is not there, as in an empty text of a controller that did not answer, keeps its default.
 SlurmJob parse_slurm_job(std::string_view text);
 
 /// The nodes that it has now, fewer than it began with where --no-kill let one go; empty where the text has none.

@@ -123,7 +123,8 @@ void OwnerLease::renew_until_stopped() {
 
 void OwnerLease::renew() {
   const double now = seconds_of_machine();  // before, since the server's time is set later
-  const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT}, {.tv_sec = 0, .tv_nsec = UTIME_NOW}};  // the server's
+  const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT},
+                             {.tv_sec = 0, .tv_nsec = UTIME_NOW}};  // the server's
   if (::futimens(claim_.file.get(), times) == 0) {
     renewed_ = now;
   } else if (!warned_) {

@@ -11,8 +11,8 @@
 
 namespace octet {
 
-/// A run directory that this process owns, from the construction until release() or the end. A thread renews the time of
-/// owner.json, however slow the main thread is; a process that is stopped does not. The thread calls neither MPI nor
+/// A run directory that this process owns, from the construction until release() or the end. A thread renews the time
+/// of owner.json, however slow the main thread is; a process that is stopped does not. The thread calls neither MPI nor
 /// HDF5.
 class OwnerLease {
  public:

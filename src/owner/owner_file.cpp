@@ -173,10 +173,11 @@ void OwnerMark::verify() const {
   if (name.empty()) return;
   const auto owner = read_owner(run_dir);
   if (!owner || owner->name == name) return;
-  throw Error(ExitCode::lost_peer,
-              fmt::format("[owner] run.dir = {}: is another run's now: {}. This one ({}) had not been heard of, and was "
-                          "taken for gone; it writes nothing there any more",
-                          run_dir, describe(*owner), name));
+  throw Error(
+      ExitCode::lost_peer,
+      fmt::format("[owner] run.dir = {}: is another run's now: {}. This one ({}) had not been heard of, and was "
+                  "taken for gone; it writes nothing there any more",
+                  run_dir, describe(*owner), name));
 }
 
 bool OwnerMark::holds() const noexcept {

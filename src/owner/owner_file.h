@@ -10,8 +10,8 @@
 
 namespace octet {
 
-// RUN/owner.json. It is only ever replaced whole, by one rename, or changed in place by the owner whose file it is: what
-// an owner does to its file after another's has taken the place happens to a file without a name.
+// RUN/owner.json. It is only ever replaced whole, by one rename, or changed in place by the owner whose file it is:
+// what an owner does to its file after another's has taken the place happens to a file without a name.
 
 std::string owner_path(const std::string& run_dir);
 
@@ -25,8 +25,8 @@ using Examine = std::function<OwnerStanding(const OwnerRecord& owner, const std:
 
 /// A run directory that was claimed.
 struct Claim {
-  OwnerRecord mine;                      ///< with its generation
-  FileHandle file;                       ///< open for writing: of this record, whatever takes its name
+  OwnerRecord mine;                     ///< with its generation
+  FileHandle file;                      ///< open for writing: of this record, whatever takes its name
   std::optional<OwnerStanding> before;  ///< whom it was taken over from, or who had released it
 };
 

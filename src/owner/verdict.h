@@ -12,7 +12,7 @@ namespace octet {
 struct OwnerEvidence {
   /// Whether that very process is alive; looked for only in the same boot and pid namespace.
   std::optional<bool> process_lives{};
-  std::optional<bool> job_over{};      ///< what Slurm says: no process of that job, or of that restart of it, is left
+  std::optional<bool> job_over{};       ///< what Slurm says: no process of that job, or of that restart of it, is left
   std::optional<double> age_seconds{};  ///< since it was last heard of, by the file server's clock
 };
 

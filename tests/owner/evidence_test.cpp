@@ -82,7 +82,8 @@ TEST_F(Evidence, OfTheFilesAge) {
   OwnerRecord owner = record_of(getpid());
   ASSERT_TRUE(age_by_file_server(file_));
   EXPECT_NEAR(*age_by_file_server(file_), 0, 60);
-  const timespec then[2] = {{.tv_sec = time(nullptr) - 1000, .tv_nsec = 0}, {.tv_sec = time(nullptr) - 1000, .tv_nsec = 0}};
+  const timespec then[2] = {{.tv_sec = time(nullptr) - 1000, .tv_nsec = 0},
+                            {.tv_sec = time(nullptr) - 1000, .tv_nsec = 0}};
   utimensat(AT_FDCWD, file_.c_str(), then, 0);
   EXPECT_NEAR(*age_by_file_server(file_), 1000, 60);
   EXPECT_EQ(state_of(owner, 600), OwnerState::silent);

@@ -75,8 +75,8 @@ TEST(ClaimDirectory, OneAfterTheOther) {
   EXPECT_EQ(read_owner(folder.path())->name, "a");
   std::string text;
   EXPECT_EQ(code_of([&] { claim_directory(folder.path(), somebody("b"), at_work); }, &text), ExitCode::usage);
-  for (const std::string& part : {std::to_string(getpid()), first.mine.host, first.mine.boot_id,
-                                  first.mine.pid_namespace, folder.path()}) {
+  for (const std::string& part :
+       {std::to_string(getpid()), first.mine.host, first.mine.boot_id, first.mine.pid_namespace, folder.path()}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << " in " << text;
   }
   EXPECT_EQ(read_owner(folder.path())->name, "a");

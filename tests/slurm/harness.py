@@ -124,7 +124,7 @@ class Run:
         """A start beside whatever Slurm does; ended, where it has not by itself, when the block is left."""
         log = self.folder / "by-hand.log"
         with open(log, "w", encoding="utf-8") as file, \
-             subprocess.Popen([*before, *self.mpiexec_command(ranks, *options)], env={**MPIEXEC_ENVIRONMENT, **environment},
+             subprocess.Popen([*before, *self.mpiexec_command(ranks, *options)], env={**os.environ, **MPIEXEC_ENVIRONMENT, **environment},
                               stdout=file, stderr=file, start_new_session=True) as process:
             try:
                 process.text = log.read_text
@@ -220,6 +220,20 @@ class Run:
                 environment = {key: value for key, _, value in pairs}
                 found[environment["SLURMD_NODENAME"], int(environment["PMI_RANK"])] = int(process.name)
         return found
+
+    def kill_all(self, job):
+        """Its script and its ranks, so that none can say how it ended."""
+        scripts = []
+        for process in pathlib.Path("/proc").iterdir():
+            with contextlib.suppress(OSError, ValueError):
+                words = (process / "cmdline").read_bytes().decode().split("\0") if process.name.isdigit() else []
+                if words[:1] == ["/bin/bash"] and words[1].endswith(f"/job{int(job):05}/slurm_script"):
+                    scripts.append(int(process.name))
+        expect(scripts, f"job {job} has no script")
+        for pid in scripts:
+            os.kill(pid, signal.SIGSTOP)
+        for pid in [*self.ranks().values(), *scripts]:
+            os.kill(pid, signal.SIGKILL)
 
     def kill_rank(self, rank, number=signal.SIGKILL):
         (pid,) = [pid for (_, r), pid in self.ranks().items() if r == rank]

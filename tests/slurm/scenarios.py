@@ -419,8 +419,8 @@ def a_second_start_beside_a_job_is_refused(folder):
     expect("another run is at work in" in (run.dir / f"job-{other}.out").read_text(), run.log())
     expect(run.launches() == launches and run.status()["state"] == "running", f"{run.status()}")
     # Killed with its script: nobody can say how it ended but Slurm.
-    output_of("scancel", "--full", "--signal=KILL", job)
-    until("the job is over", lambda: run.state_of(job) not in ("RUNNING", "COMPLETING"), 60)
+    run.kill_all(job)
+    until("the job is over", lambda: run.state_of(job) == "FAILED", 60)
     expect(run.status()["state"] == "running" and " lost at step " in status_text(run), status_text(run))
     with run.by_hand(2, before=elsewhere) as third:
         until("a takeover", lambda: "Slurm says that its job is over" in third.text(), 60)
