@@ -41,10 +41,10 @@ std::string topmost_missing(const std::string& path) {
 
 /// Durably: what is synced below it later is only there when it is.
 void make_folders(const std::string& path, const std::string& topmost) {
-  if (topmost.empty()) return;
   std::error_code error;
   fs::create_directories(path, error);
   if (error) throw usage_error("owner", "run.dir = {}: cannot be made: {}", path, error.message());
+  if (topmost.empty()) return;
   for (fs::path p = fs::absolute(path).lexically_normal(); p.has_relative_path(); p = p.parent_path()) {
     if (!sync_folder(p.parent_path())) {
       throw internal_error("owner", "{}: cannot be synced: {}", p.parent_path().string(), std::strerror(errno));

@@ -237,6 +237,7 @@ TEST_F(ManifestTest, Names) {
   EXPECT_EQ(directory_name(120), "step-000120");
   EXPECT_EQ(directory_name(12345678), "step-12345678");
   EXPECT_EQ(temporary_name(7), "step-000007.tmp");
+  EXPECT_EQ(temporary_name(7, "n1-5-a"), "step-000007.n1-5-a.tmp");
   EXPECT_EQ(file_name(3), "writer-00003.h5");
   EXPECT_EQ(dataset_name("master/w", {{128, 0}, {2, 2}}), "master/w/@128,0");
   for (const char* good : {"a", "master/layers.0.wq.weight", "a-b_c/D.9"}) EXPECT_TRUE(is_tensor_name(good)) << good;

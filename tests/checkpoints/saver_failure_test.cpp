@@ -128,5 +128,32 @@ TEST_F(SaverFailure, ARootThatVanished) {
   EXPECT_PRED2(contains, common_error([&] { start(saver, 1); }), "step 1 cannot be saved: rank 0: " + root_);
 }
 
+/// Rank 0 learns that another run has the directory, before a save, and when one is written.
+TEST_F(SaverFailure, OfAnOwnerThatWasFollowedCommitsAndRemovesNothing) {
+  bool followed = false;
+  const Owner owner{.name = "n1-5-a", .verify = [&] {
+                      if (followed) throw Error(ExitCode::lost_peer, "it is another run's now");
+                    }};
+  Saver saver(SaverOptions{.root = root_, .keep_last = 1, .owner = owner}, *world_, *stream_);
+  save(saver, 1);
+  start(saver, 2);
+  on_rank_0([&] { EXPECT_TRUE(fs::exists(root_ + "/" + temporary_name(2, "n1-5-a"))); });
+  followed = true;
+  EXPECT_HAS(common_error([&] { saver.finish(); }), "it is another run's now");
+  EXPECT_EQ(steps(), (std::vector<std::int64_t>{1}));
+  EXPECT_HAS(common_error([&] { start(saver, 3); }), "it is another run's now");
+  EXPECT_EQ(steps(), (std::vector<std::int64_t>{1}));
+  on_rank_0([&] {
+    test::put_file(root_ + "/" + temporary_name(9, "n2-6-b") + "/" + file_name(0));
+    EXPECT_THROW(remove_leftovers(root_, owner), Error);
+    EXPECT_THROW(remove_checkpoint(root_, 1, owner), Error);
+    EXPECT_TRUE(fs::exists(root_ + "/" + temporary_name(9, "n2-6-b")));
+  });
+  EXPECT_EQ(steps(), (std::vector<std::int64_t>{1}));
+  followed = false;
+  const Saver next(SaverOptions{.root = root_, .owner = owner}, *world_, *stream_);
+  on_rank_0([&] { EXPECT_FALSE(fs::exists(root_ + "/" + temporary_name(9, "n2-6-b"))) << "whoever's it was"; });
+}
+
 }  // namespace
 }  // namespace octet::checkpoint
