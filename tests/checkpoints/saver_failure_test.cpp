@@ -5,6 +5,7 @@
 #include <csignal>
 
 #include "checkpoints/commit.h"
+#include "checkpoints/retention.h"
 #include "tests/checkpoints/saver_fixture.h"
 
 namespace octet::checkpoint {
@@ -139,12 +140,12 @@ TEST_F(SaverFailure, OfAnOwnerThatWasFollowedCommitsAndRemovesNothing) {
   start(saver, 2);
   on_rank_0([&] { EXPECT_TRUE(fs::exists(root_ + "/" + temporary_name(2, "n1-5-a"))); });
   followed = true;
-  EXPECT_HAS(common_error([&] { saver.finish(); }), "it is another run's now");
+  EXPECT_TRUE(contains(common_error([&] { saver.finish(); }), "it is another run\'s now"));
   EXPECT_EQ(steps(), (std::vector<std::int64_t>{1}));
-  EXPECT_HAS(common_error([&] { start(saver, 3); }), "it is another run's now");
+  EXPECT_TRUE(contains(common_error([&] { start(saver, 3); }), "it is another run\'s now"));
   EXPECT_EQ(steps(), (std::vector<std::int64_t>{1}));
   on_rank_0([&] {
-    test::put_file(root_ + "/" + temporary_name(9, "n2-6-b") + "/" + file_name(0));
+    fs::create_directory(root_ + "/" + temporary_name(9, "n2-6-b"));
     EXPECT_THROW(remove_leftovers(root_, owner), Error);
     EXPECT_THROW(remove_checkpoint(root_, 1, owner), Error);
     EXPECT_TRUE(fs::exists(root_ + "/" + temporary_name(9, "n2-6-b")));
