@@ -3,6 +3,7 @@
 #include <exception>
 
 #include "checkpoints/packing.h"
+#include "src/base/host_name.h"
 #include "src/comm/host_exchange.h"
 
 namespace octet::checkpoint {
@@ -33,9 +34,11 @@ void agree(const std::string& what, const std::optional<Failure>& mine, Communic
   if (mine) {
     packer.put(mine->code);
     packer.put(mine->text);
+    packer.put(host_name());
   }
   int first = -1, more = 0;
   Failure failure;
+  std::string host;
   const std::vector<std::string> all = gather_bytes(packer.bytes(), world);
   for (std::size_t r = 0; r < all.size(); ++r) {
     Unpacker unpacker(all[r]);
@@ -47,10 +50,11 @@ void agree(const std::string& what, const std::optional<Failure>& mine, Communic
     first = static_cast<int>(r);
     failure.code = unpacker.take<ExitCode>();
     failure.text = unpacker.take_text();
+    host = unpacker.take_text();
   }
   const std::string others = more == 0 ? "" : fmt::format(" (and {} more rank(s) failed)", more);
-  throw Error(failure.code,
-              fmt::format("[checkpoints] {}: rank {}: {}{}", what, first, without_room(failure.text), others));
+  throw Error(failure.code, fmt::format("[checkpoints] {}: rank {} on {}: {}{}", what, first, host,
+                                        without_room(failure.text), others));
 }
 
 void together(const std::string& what, Communicator& world, const std::function<void()>& work) {

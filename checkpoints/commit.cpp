@@ -73,23 +73,24 @@ Manifest make_manifest(const RunState& state, const SavePlan& plan, const std::v
     const auto file = static_cast<std::int32_t>(manifest.files.size());
     manifest.files.push_back(files[r]);
     for (const SavePlan::Piece& piece : writes[r]) {
-      const StoredTensor& tensor = plan.tensors[static_cast<std::size_t>(piece.tensor)];
-      manifest.pieces.push_back({piece.tensor, file, dataset_name(tensor.name, piece.box), piece.box});
+      manifest.pieces.push_back({piece.tensor, file, piece.box});
     }
   }
   return manifest;
 }
 
-std::string commit(const std::string& root, const Manifest& manifest, const Owner& owner) {
+std::string write_manifest(const std::string& root, const Manifest& manifest, const Owner& owner) {
   owner.check();
-  const std::string temporary = root + "/" + temporary_name(manifest.state.step, owner.name);
+  std::string temporary = root + "/" + temporary_name(manifest.state.step, owner.name);
   write_file(temporary + "/" + manifest_name, to_json(manifest));
   sync_directory(temporary);
   check_written(temporary, manifest);
-  const std::string committed = root + "/" + directory_name(manifest.state.step);
-  owner.check();  // a manifest takes a while
-  replace_directory(temporary, committed);
-  return committed;
+  return temporary;
+}
+
+void commit(const std::string& root, std::int64_t step, const Owner& owner) {
+  owner.check();
+  replace_directory(root + "/" + temporary_name(step, owner.name), root + "/" + directory_name(step));
 }
 
 }  // namespace octet::checkpoint

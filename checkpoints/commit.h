@@ -25,9 +25,13 @@ std::string make_temporary(const std::string& root, std::int64_t step, const Own
 /// The manifest of what all ranks wrote, as planned. `files` by rank.
 Manifest make_manifest(const RunState& state, const SavePlan& plan, const std::vector<StoredFile>& files);
 
-/// Makes that temporary folder, whose files are written and synced, the checkpoint step-N: manifest, sync of the
-/// directory, a look at what stands there (manifest read back, sizes of files), one rename, sync of the root. A
-/// directory step-N that exists, one that was damaged, is replaced. Returns the path. Rank 0 only.
-std::string commit(const std::string& root, const Manifest& manifest, const Owner& owner);
+/// Completes the owner's temporary folder of a step, whose files are written and synced: manifest, sync of the
+/// directory, a look at what stands there (manifest read back, sizes of files). Returns its path. Rank 0 only; any
+/// thread.
+std::string write_manifest(const std::string& root, const Manifest& manifest, const Owner& owner);
+
+/// Makes that completed folder the checkpoint step-N: one rename, sync of the root. A directory step-N that exists, one
+/// that was damaged, is replaced. Rank 0 only.
+void commit(const std::string& root, std::int64_t step, const Owner& owner);
 
 }  // namespace octet::checkpoint

@@ -11,6 +11,7 @@ namespace octet {
 /// When a run saves its state, what stays, and whether it goes on from what it finds.
 struct CheckpointConfig {
   std::string interval = "auto";  ///< "off", "auto", "N", "N steps", "N min" (checkpoint_interval.h)
+  std::string max_age = "auto";   ///< forms of interval; auto: twice the interval
   std::int64_t keep = 3;          ///< newest whole checkpoints that stay
   std::int64_t keep_every = 0;    ///< and those of every multiple of this step; 0: none
   std::string resume = "auto";    ///< never, auto, must

@@ -17,6 +17,7 @@
 #include "src/base/handle.h"
 #include "src/base/log.h"
 #include "src/base/sync_folder.h"
+#include "src/base/write_all.h"
 
 namespace octet::checkpoint {
 namespace {
@@ -101,12 +102,7 @@ void make_directories(const std::string& path) {
 
 void write_file(const std::string& path, std::string_view content) {
   const FileHandle file = open_path(path, O_WRONLY | O_CREAT | O_EXCL);
-  while (!content.empty()) {
-    const ssize_t written = write(file.get(), content.data(), content.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) throw failed(path, "cannot be written");
-    content.remove_prefix(static_cast<std::size_t>(written));
-  }
+  if (!write_all(file.get(), content)) throw failed(path, "cannot be written");
   sync(file, path);
 }
 

@@ -33,11 +33,11 @@ struct StoredTensor {
   bool operator==(const StoredTensor&) const = default;
 };
 
-/// A piece of a tensor and where it is stored: dataset `dataset` of file `file`, contiguous and row-major.
+/// A piece of a tensor and where it is stored: in `file`, under the name that dataset_name derives, contiguous and
+/// row-major.
 struct StoredPiece {
   std::int32_t tensor = 0;  ///< index into Manifest::tensors
   std::int32_t file = 0;    ///< index into Manifest::files
-  std::string dataset;
   Box box;
 
   bool operator==(const StoredPiece&) const = default;
@@ -71,7 +71,7 @@ std::string temporary_name(std::int64_t step, std::string_view owner = {});
 std::string file_name(int writer);
 inline constexpr const char* manifest_name = "manifest.json";
 
-/// Where write_shard_file stores a piece: "TENSOR/@128,0" with the box's offset.
+/// The dataset of a piece, "TENSOR/@128,0" with the box's offset: the only one of its file that is read for it.
 std::string dataset_name(const std::string& tensor, const Box& box);
 /// Names of letters, digits, '_', '-' and '.', in parts between '/': HDF5 paths and JSON keys without surprises.
 bool is_tensor_name(std::string_view name);

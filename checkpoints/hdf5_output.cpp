@@ -12,6 +12,8 @@
 
 #include "checkpoints/hdf5_support.h"
 #include "src/base/error.h"
+#include "src/base/same_file.h"
+#include "src/base/write_all.h"
 
 namespace octet::checkpoint {
 namespace {
@@ -123,30 +125,35 @@ void Hdf5Output::throw_if_failed() const {
   throw internal_error("checkpoints", "{}: {}: {}", path_, failed_, std::strerror(error_));
 }
 
-void Hdf5Output::finish(const std::function<void()>& meanwhile) {
+void Hdf5Output::expect_name() const {
+  if (is_named(file_.get(), path_)) return;
+  throw internal_error("checkpoints", "{}: was removed or replaced by somebody else while it was written", path_);
+}
+
+void Hdf5Output::finish(const std::function<void(int file)>& meanwhile) {
   throw_if_failed();
   ::sync_file_range(file_.get(), 0, 0, SYNC_FILE_RANGE_WRITE);  // all of it
-  if (meanwhile) meanwhile();
+  if (meanwhile) meanwhile(file_.get());
   if (::fsync(file_.get()) != 0) {
     throw internal_error("checkpoints", "{}: cannot be flushed to disk: {}", path_, std::strerror(errno));
   }
+  expect_name();
   file_.reset();
 }
 
 void Hdf5Output::write(std::int64_t offset, const char* from, std::size_t bytes) noexcept {
   size_ = std::max(size_, offset + static_cast<std::int64_t>(bytes));
   while (bytes > 0 && failed_ == nullptr) {
-    const ssize_t written = ::pwrite(file_.get(), from, std::min(bytes, block_bytes), offset);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) {  // nothing written and no reason given is a full disk on some file systems
-      error_ = written < 0 ? errno : ENOSPC;
+    const std::size_t block = std::min(bytes, block_bytes);
+    if (!write_all_at(file_.get(), offset, from, block)) {
+      error_ = errno;
       failed_ = "cannot be written";
       return;
     }
-    offset += written;
+    offset += static_cast<std::int64_t>(block);
     if (offset - handed_over_ >= static_cast<std::int64_t>(block_bytes)) hand_over(offset);
-    from += written;
-    bytes -= static_cast<std::size_t>(written);
+    from += block;
+    bytes -= block;
   }
 }
 
@@ -181,7 +188,7 @@ void Hdf5Output::set_size(std::int64_t bytes) noexcept {
 
 void write_hdf5_file(const std::string& path, std::int64_t user_bytes,
                      const std::function<void(hid_t file, const Hdf5Output& output)>& fill,
-                     const std::function<void()>& meanwhile) {
+                     const std::function<void(int file)>& meanwhile) {
   hdf5::prepare();
   Hdf5Output output(path);
   try {

@@ -26,9 +26,10 @@ class Hdf5Output {
 
   /// Throws an internal error with path and reason when a write has failed.
   void throw_if_failed() const;
-  /// After HDF5 has closed: throws if a write failed, or fsyncs and closes. `meanwhile` runs before the wait of the
-  /// fsync, when the disk has all of the file to write.
-  void finish(const std::function<void()>& meanwhile);
+  /// After HDF5 has closed: throws if a write failed, or fsyncs and closes. `meanwhile` gets the open file, to read and
+  /// write, before the wait of the fsync, when the disk has all of it to write. Throws an internal error also when the
+  /// file has lost its name by then, or another one has it.
+  void finish(const std::function<void(int file)>& meanwhile);
 
   // For the driver's functions.
   void write(std::int64_t offset, const char* from, std::size_t bytes) noexcept;
@@ -37,6 +38,7 @@ class Hdf5Output {
   std::int64_t size() const noexcept { return size_; }
 
  private:
+  void expect_name() const;
   /// The disk is to begin now and not at the fsync. A hint: file systems that know nothing of it ignore it.
   void hand_over(std::int64_t end) noexcept;
 
@@ -50,9 +52,9 @@ class Hdf5Output {
 
 /// Creates an HDF5 file, lets `fill` write into it, closes and fsyncs it. The first `user_bytes` (0, or a power of two
 /// from 512) of the file stay out of HDF5's hands. A failed write is what is thrown, not what HDF5 said in consequence.
-/// `meanwhile` (may be null) runs when the file is closed and the disk at work, before the wait for the disk.
+/// `meanwhile` (may be null) gets the open file when HDF5 is done and the disk at work, before the wait for the disk.
 void write_hdf5_file(const std::string& path, std::int64_t user_bytes,
                      const std::function<void(hid_t file, const Hdf5Output& output)>& fill,
-                     const std::function<void()>& meanwhile = nullptr);
+                     const std::function<void(int file)>& meanwhile = nullptr);
 
 }  // namespace octet::checkpoint

@@ -28,6 +28,23 @@ double automatic_seconds(const Interval& interval, const MeasuredCost& cost) {
   return std::max(bounded, cost.write_seconds);
 }
 
+Interval oldest_allowed(const Interval& max_age, const Interval& interval, const MeasuredCost& cost) {
+  if (max_age.kind != Interval::Kind::automatic) return max_age;
+  Interval twice = interval;
+  twice.steps = 2 * interval.steps;
+  twice.seconds = 2 * interval.seconds;
+  if (interval.kind == Interval::Kind::automatic) {
+    twice.kind = Interval::Kind::seconds;
+    twice.seconds = 2 * automatic_seconds(interval, cost);
+  }
+  return twice;
+}
+
+bool is_too_old(const Age& age, const Interval& oldest) {
+  if (oldest.kind == Interval::Kind::steps) return age.steps >= oldest.steps;
+  return oldest.kind == Interval::Kind::seconds && age.seconds >= oldest.seconds;
+}
+
 bool is_due(const Interval& interval, const MeasuredCost& cost, const Position& position) {
   if (position.step == position.last_saved || position.step == 0) return false;
   switch (interval.kind) {

@@ -24,7 +24,7 @@ struct Interval {
 
 /// What a checkpoint of this run costs, measured at the last one; zeros before the first.
 struct MeasuredCost {
-  double stall_seconds = 0;  ///< training stands still
+  double stall_seconds = 0;  ///< training stands still: for the snapshot, and for the commit
   double write_seconds = 0;  ///< in the background
 };
 
@@ -39,6 +39,20 @@ struct Position {
 /// (J. T. Daly, 2006), which starts from Young's sqrt(2 · stall · mean time between stops). At least the time of the
 /// background write, and within the bounds above. Without a measurement the shortest, so that one comes soon.
 double automatic_seconds(const Interval& interval, const MeasuredCost& cost);
+
+/// How old the last committed checkpoint is: when the state was taken that it has, or, before the first, since the run
+/// began here.
+struct Age {
+  std::int64_t steps = 0;
+  double seconds = 0;
+};
+
+/// checkpoint.max_age of a run with that interval, as one of kind steps, seconds or off: automatic is twice the
+/// interval.
+Interval oldest_allowed(const Interval& max_age, const Interval& interval, const MeasuredCost& cost);
+
+/// Whether it has reached that age, given by oldest_allowed. Never with off.
+bool is_too_old(const Age& age, const Interval& oldest);
 
 /// Is a checkpoint due? Clocks differ between ranks: with seconds or automatic one rank decides and tells the others.
 bool is_due(const Interval& interval, const MeasuredCost& cost, const Position& position);

@@ -67,9 +67,8 @@ struct Reader {
   StoredPiece piece(const Json& json, std::size_t i, const Manifest& manifest) const {
     const std::string where = fmt::format("{}: pieces[{}]", path, i);
     const std::size_t fields = json_value::expect_array(json, where).size();
-    if (fields != 4 && fields != 5) {
-      throw usage_error("checkpoints", "{} has {} fields, expected tensor, file, offset, extent and perhaps a dataset",
-                        where, fields);
+    if (fields != 4) {  // what names another dataset than the derived one too
+      throw usage_error("checkpoints", "{} has {} fields, expected tensor, file, offset and extent", where, fields);
     }
     StoredPiece piece;
     piece.tensor = json_value::index(json[0], manifest.tensors.size(), where + "[0] (tensor)");
@@ -84,8 +83,6 @@ struct Reader {
     }
     std::copy(offset.begin(), offset.end(), piece.box.offset.begin());
     piece.box.extent = make_shape(extent);
-    piece.dataset =
-        fields == 5 ? json_value::text(json[4], where + "[4] (dataset)") : dataset_name(tensor.name, piece.box);
     return piece;
   }
 };

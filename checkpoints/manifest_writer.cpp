@@ -1,4 +1,6 @@
+#include <array>
 #include <cmath>
+#include <iterator>
 
 #include "checkpoints/hash.h"
 #include "checkpoints/manifest.h"
@@ -34,16 +36,20 @@ Json state_json(const RunState& state) {
           {"program", state.program}};
 }
 
-std::string piece_json(const StoredPiece& piece, const std::vector<StoredTensor>& tensors) {
-  const auto rank = static_cast<std::size_t>(piece.box.extent.rank());
-  Json line = {piece.tensor, piece.file, std::vector(piece.box.offset.begin(), piece.box.offset.begin() + rank),
-               extents(piece.box.extent)};
-  // Left out where it follows from the rest: nearly half of a large manifest.
-  const auto tensor = static_cast<std::size_t>(piece.tensor);
-  if (tensor >= tensors.size() || piece.dataset != dataset_name(tensors[tensor].name, piece.box)) {
-    line.push_back(piece.dataset);
-  }
-  return line.dump();
+void append_numbers(std::string& out, const std::int64_t* numbers, int count) {
+  for (int i = 0; i < count; ++i) fmt::format_to(std::back_inserter(out), "{}{}", i == 0 ? "[" : ",", numbers[i]);
+  out += ']';
+}
+
+/// "[TENSOR,FILE,[OFFSET],[EXTENT]]". There can be millions: without a JSON value for each.
+void append_piece(std::string& out, const StoredPiece& piece) {
+  fmt::format_to(std::back_inserter(out), "[{},{},", piece.tensor, piece.file);
+  append_numbers(out, piece.box.offset.data(), piece.box.extent.rank());
+  out += ',';
+  std::array<std::int64_t, Shape::max_rank> extent{};
+  for (int i = 0; i < piece.box.extent.rank(); ++i) extent[static_cast<std::size_t>(i)] = piece.box.extent[i];
+  append_numbers(out, extent.data(), piece.box.extent.rank());
+  out += ']';
 }
 
 }  // namespace
@@ -64,9 +70,12 @@ std::string to_json(const Manifest& manifest) {
       lines.push_back(Json{{"name", file.name}, {"bytes", file.bytes}, {"xxh3_128", file.hash}}.dump());
     }
     append_list(out, "files", lines);
-    lines.clear();
-    for (const StoredPiece& piece : manifest.pieces) lines.push_back(piece_json(piece, manifest.tensors));
-    append_list(out, "pieces", lines);
+    out += "\"pieces\": [";
+    for (const StoredPiece& piece : manifest.pieces) {
+      out += &piece == manifest.pieces.data() ? "\n" : ",\n";
+      append_piece(out, piece);
+    }
+    out += "\n],\n";
   } catch (const Json::exception& e) {  // text that is not UTF-8
     throw internal_error("checkpoints", "a manifest of step {} cannot be written as JSON: {}", manifest.state.step,
                          e.what());

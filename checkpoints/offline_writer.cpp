@@ -33,11 +33,9 @@ void write_file_of(const std::string& folder, int writer, const std::vector<Part
                         return data;
                       }});
   }
-  std::vector<std::string> datasets;
-  StoredFile file = write_shard_file(folder + "/" + file_name(writer), manifest.state, pieces, datasets);
+  StoredFile file = write_shard_file(folder + "/" + file_name(writer), manifest.state, pieces);
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    manifest.pieces.push_back(
-        {parts[i].tensor, static_cast<std::int32_t>(manifest.files.size()), datasets[i], parts[i].box});
+    manifest.pieces.push_back({parts[i].tensor, static_cast<std::int32_t>(manifest.files.size()), parts[i].box});
   }
   manifest.files.push_back(std::move(file));
 }

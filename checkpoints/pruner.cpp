@@ -1,21 +1,22 @@
 #include "checkpoints/pruner.h"
 
-#include <chrono>
-#include <vector>
+#include <thread>
 
+#include "checkpoints/packing.h"
 #include "checkpoints/restore.h"
 #include "checkpoints/retention.h"
-#include "checkpoints/shard_file.h"
 #include "checkpoints/verification.h"
 #include "src/base/log.h"
+#include "src/comm/host_exchange.h"
 #include "src/comm/watchdog.h"
 
 namespace octet::checkpoint {
 namespace {
 
-constexpr std::chrono::seconds patience(30);  // at the end of a run, which may have to make room for another
-
-struct Stopped {};
+/// Thrown where it is not known whether a checkpoint is whole.
+struct Unknown {
+  Question question;
+};
 
 std::vector<std::int64_t> steps_in(const std::string& root) {
   std::vector<std::int64_t> steps;
@@ -23,30 +24,27 @@ std::vector<std::int64_t> steps_in(const std::string& root) {
   return steps;
 }
 
-/// Throws what is wrong with it.
-void expect_hashes(const std::string& directory, const Manifest& manifest, const std::atomic<bool>& stop) {
-  const auto go_on = [&](std::int64_t) {
-    if (stop) throw Stopped{};
-  };
-  for (const StoredFile& file : manifest.files) {
-    const std::string found = hash_file(directory + "/" + file.name, go_on).hash;
-    if (found != file.hash)
-      throw usage_error("checkpoints", "{}: found hash {}, expected {}", file.name, found, file.hash);
-  }
+void warn_of_damage(const std::string& directory, const std::string& what) {
+  log::warning("{}: {} (it does not count for checkpoint.keep)", directory, what);
 }
 
-bool is_whole(const std::string& directory, bool was_read, const std::atomic<bool>& stop) {
+/// By what is known, or at a glance. Throws Unknown where only reading tells.
+bool is_whole(const std::string& directory, const Verdicts& known, Verdicts& learned) {
+  if (const std::optional<bool> verdict = known.find(directory)) return *verdict;
+  Verdicts::Files seen = Verdicts::look_at(directory, {});
   try {
     const Manifest manifest = read_manifest(directory);
-    if (const auto missing = find_missing(directory, manifest); !missing.empty()) {
-      throw usage_error("checkpoints", "{}: {}", missing[0].file, missing[0].what);
-    }
-    if (!was_read) expect_hashes(directory, manifest, stop);
-    return true;
+    seen = Verdicts::look_at(directory, manifest.files);
+    const std::vector<Damage> missing = find_missing(directory, manifest);
+    if (missing.empty()) throw Unknown{{directory, manifest.files, std::move(seen)}};
+    warn_of_damage(directory, missing[0].file + ": " + missing[0].what);
+    if (missing[0].code != ExitCode::usage) return false;
   } catch (const Error& error) {
-    log::warning("{}: {} (it does not count for checkpoint.keep)", directory, error.what());
-    return false;
+    warn_of_damage(directory, error.what());
+    if (error.code() != ExitCode::usage) return false;
   }
+  learned.keep(directory, std::move(seen), false);
+  return false;
 }
 
 /// That one stays is no reason to stop a run, nor to let the next one stay.
@@ -58,71 +56,143 @@ void remove(const PruneRule& rule, std::int64_t step) {
   }
 }
 
+template <typename T>
+bool is_ready(const std::future<T>& future) {
+  return future.wait_for(std::chrono::seconds(0)) != std::future_status::timeout;
+}
+
+constexpr auto in_background = std::launch::async | std::launch::deferred;
+
+std::string packed(const Question& question) {
+  Packer packer;
+  packer.put(question.directory);
+  packer.put(static_cast<std::int64_t>(question.files.size()));
+  for (const StoredFile& file : question.files) {
+    packer.put(file.name);
+    packer.put(file.bytes);
+    packer.put(file.hash);
+  }
+  return packer.bytes();
+}
+
+Question unpacked(const std::string& bytes) {
+  Unpacker unpacker(bytes);
+  Question question{unpacker.take_text(), {}};
+  question.files.resize(static_cast<std::size_t>(unpacker.take<std::int64_t>()));
+  for (StoredFile& file : question.files) {
+    file.name = unpacker.take_text();
+    file.bytes = unpacker.take<std::int64_t>();
+    file.hash = unpacker.take_text();
+  }
+  return question;
+}
+
 }  // namespace
 
-void prune(const PruneRule& rule, std::int64_t committed, Judgement& known, const std::atomic<bool>& stop) {
-  const auto counts = [&](std::int64_t step) {
-    const auto before = known.find(step);
-    if (before != known.end() && !before->second) return false;  // said already
-    return known[step] = is_whole(rule.root + "/" + directory_name(step), before != known.end(), stop);
-  };
+Pruner::Choice Pruner::choose(const PruneRule& rule, std::int64_t committed, const Verdicts& known) {
+  Choice choice;
+  const auto directory_of = [&](std::int64_t step) { return rule.root + "/" + directory_name(step); };
   try {
+    const auto counts = [&](std::int64_t step) { return is_whole(directory_of(step), known, choice.learned); };
     for (const std::int64_t step :
          steps_to_prune(steps_in(rule.root), committed, rule.keep_last, rule.keep_every, counts)) {
       remove(rule, step);
+      choice.removed.push_back(directory_of(step));
     }
-  } catch (const Stopped&) {
-    log::warning("{}: old checkpoints stay; there was no time to read those that shall be kept", rule.root);
+  } catch (Unknown& unknown) {
+    choice.question = std::move(unknown.question);
   } catch (const std::exception& error) {
     log::warning("{} (old checkpoints were not removed)", error.what());
   }
+  return choice;
 }
+
+Pruner::Pruner(PruneRule rule, Verdicts known, Communicator& world)
+    : rule_(std::move(rule)), world_(world), known_(std::move(known)) {}
 
 Pruner::~Pruner() {
-  stop_ = true;  // and the future waits
+  stop_ = true;  // and the futures wait
 }
 
-bool Pruner::is_running() const {
-  return running_.valid() && running_.wait_for(std::chrono::seconds(0)) == std::future_status::timeout;
-}
-
-void Pruner::committed(std::int64_t step) {
-  if (!is_running()) collect();
+void Pruner::committed(std::int64_t step, Verdicts::Files files) {
   newest_ = step;
-  known_[step] = true;  // its files were read back when they were hashed
-  if (!running_.valid()) start();
+  // The thread has a copy of what was known when it began.
+  if (leads()) known_.keep(rule_.root + "/" + directory_name(step), std::move(files), true);
+  if (state_ == State::idle) start_choosing();
 }
 
-void Pruner::start() {
+void Pruner::start_choosing() {
+  state_ = State::choosing;
   done_ = newest_;
-  try {
-    running_ = std::async(std::launch::async, [rule = rule_, step = newest_, known = known_, &stop = stop_]() mutable {
-      prune(rule, step, known, stop);
-      return std::move(known);
-    });
-  } catch (const std::exception& error) {
-    log::warning("{} (old checkpoints were not removed)", error.what());
-  }
+  if (leads()) choosing_ = std::async(in_background, choose, rule_, newest_, known_);
 }
 
-void Pruner::collect() {
-  if (!running_.valid()) return;
-  for (const auto& [step, whole] : running_.get()) known_[step] = whole;
+void Pruner::end_choosing() {
+  std::string message;
+  if (leads() && is_ready(choosing_)) {
+    Choice choice = choosing_.get();
+    known_.add(choice.learned);
+    for (const std::string& directory : choice.removed) known_.forget(directory);
+    question_ = choice.question.value_or(Question{});
+    message = packed(question_);
+  }
+  message = broadcast_bytes(message, 0, world_);
+  if (message.empty()) return;  // not yet
+  Question question = unpacked(message);
+  if (!question.directory.empty()) return start_reading(std::move(question));
+  state_ = State::idle;
+  for (const std::string& directory : unread_) known_.forget(directory);
+  unread_.clear();
+  if (done_ != newest_) start_choosing();
+}
+
+void Pruner::start_reading(Question question) {
+  state_ = State::reading;
+  if (!leads()) question_ = std::move(question);
+  reading_ = std::async(in_background, hash_share, question_.directory, question_.files, world_.rank(), world_.size(),
+                        std::cref(stop_));
+}
+
+void Pruner::end_reading() {
+  const bool stops = leads() && late_ && !stop_;
+  const std::int32_t furthest = largest(stops ? 2 : is_ready(reading_) ? 0 : 1, world_);
+  if (furthest == 2) stop_ = true;
+  if (furthest != 0) return;
+  const Findings mine = reading_.get();
+  bytes_read_ += mine.bytes;
+  const Findings all = together(mine, world_);
+  state_ = State::idle;
+  if (stop_) {
+    if (leads())
+      log::warning("{}: old checkpoints stay; there was no time to read those that shall be kept", rule_.root);
+    done_ = newest_;
+    return;
+  }
+  if (leads() && !all.wrong.empty()) warn_of_damage(question_.directory, all.wrong);
+  // One that could not be read is asked about again after the next commit.
+  if (leads()) known_.keep(question_.directory, std::move(question_.seen), all.wrong.empty());
+  if (leads() && !all.complete) unread_.push_back(question_.directory);
+  start_choosing();
+}
+
+void Pruner::poll() {
+  if (state_ == State::choosing) {
+    end_choosing();
+  } else if (state_ == State::reading) {
+    end_reading();
+  }
 }
 
 void Pruner::finish() {
   const OperationScope operation("wait for the removal of old checkpoints");
-  const auto end = std::chrono::steady_clock::now() + patience;
-  const auto wait = [&] {
-    if (running_.valid()) stop_ = running_.wait_until(end) == std::future_status::timeout;
-    collect();
-  };
-  wait();
-  if (done_ != newest_) {
-    start();
-    wait();
+  const auto end = std::chrono::steady_clock::now() + rule_.patience;
+  for (poll(); state_ != State::idle; poll()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    late_ = std::chrono::steady_clock::now() >= end;
+    operation.check_deadline();
   }
   stop_ = false;
+  late_ = false;
 }
 
 }  // namespace octet::checkpoint

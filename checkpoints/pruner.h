@@ -1,56 +1,89 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <future>
-#include <map>
+#include <optional>
 #include <string>
+#include <vector>
+
+#include "checkpoints/shared_hashing.h"
+#include "checkpoints/verdicts.h"
+#include "src/comm/communicator.h"
 
 #include "checkpoints/owner.h"
 
 namespace octet::checkpoint {
-
-/// What is known of checkpoints by their steps: whole or not.
-using Judgement = std::map<std::int64_t, bool>;
 
 struct PruneRule {
   std::string root;
   int keep_last = 3;
   std::int64_t keep_every = 0;  ///< 0: none
   Owner owner{};
+  std::chrono::seconds patience{30};  ///< for the reading at the end of a run, which may have to make room for another
 };
 
-/// Removes what steps_to_prune names after the commit of step `committed`. An older one counts as whole when its
-/// manifest fits its own hash and every file is there with its size; and, once a job, has its hash: `known` says of
-/// which that is so already, and learns of the others. A damaged one is logged and stays until `keep_last` whole ones
-/// are newer. With `stop` reading ends and nothing is removed, which the log says. Failures are logged, not thrown.
-/// Calls no HDF5; any thread.
-void prune(const PruneRule& rule, std::int64_t committed, Judgement& known, const std::atomic<bool>& stop);
+/// An old checkpoint of which rank 0 has to know whether it is whole.
+struct Question {
+  std::string directory;
+  std::vector<StoredFile> files;
+  Verdicts::Files seen = {};  ///< rank 0
+};
 
-/// Does so on a thread of its own, since large files take long to read and to remove. One rank only, main thread.
+/// Removes what steps_to_prune names after a commit, in the background. An older checkpoint counts as whole when it is
+/// known to be, or when its manifest fits its own hash and every file has its size and its hash: the ranks read it
+/// together, each file once, and rank 0 keeps the verdict. A damaged one is logged and stays until `keep_last` whole
+/// ones are newer; one that cannot be read counts as damaged for this time. Failures are logged, not thrown.
+/// Calls no HDF5. All methods are collective and called from the main thread, which only agrees: rank 0's thread lists,
+/// reads manifests and removes, a thread of each rank reads its share of the files.
 class Pruner {
  public:
-  /// `known`: what this job has verified already.
-  Pruner(PruneRule rule, Judgement known) : rule_(std::move(rule)), known_(std::move(known)) {}
+  /// `known` of rank 0: what this run has read already.
+  Pruner(PruneRule rule, Verdicts known, Communicator& world);
   /// Ends the reading, and waits for removals that have begun.
   ~Pruner();
 
-  /// Removes what is old now, unless the last removal is still under way: then the next call does.
-  void committed(std::int64_t step);
-  /// Waits for removals, half a minute at most for the reading before them: a run that ends has no more time.
+  /// A checkpoint was committed, with these files (rank 0), which were read back when they were hashed. Removes what is
+  /// old now, or, when the last removal is still under way, after that.
+  void committed(std::int64_t step, Verdicts::Files files);
+  /// At a step boundary: goes on where that needs no waiting.
+  void poll();
+  /// Waits for all that; for the reading no longer than the rule's patience, after which what is old stays.
   void finish();
 
+  /// Of this rank, since it was made.
+  std::int64_t bytes_read() const { return bytes_read_; }
+
  private:
-  void start();
-  void collect();
-  bool is_running() const;
+  enum class State : std::uint8_t { idle, choosing, reading };
+  /// What rank 0's thread comes to.
+  struct Choice {
+    Verdicts learned;
+    std::vector<std::string> removed;  ///< directories
+    std::optional<Question> question;  ///< that it must have an answer to before it can go on
+  };
+  static Choice choose(const PruneRule& rule, std::int64_t committed, const Verdicts& known);
+
+  bool leads() const { return world_.rank() == 0; }
+  void start_choosing();
+  void end_choosing();
+  void start_reading(Question question);
+  void end_reading();
 
   PruneRule rule_;
-  Judgement known_;
-  std::int64_t newest_ = -1;        ///< committed
-  std::int64_t done_ = -1;          ///< of `newest_`, for the last prune()
-  std::atomic<bool> stop_ = false;  ///< outlives the thread
-  std::future<Judgement> running_;
+  Communicator& world_;
+  Verdicts known_;
+  State state_ = State::idle;
+  std::int64_t newest_ = -1;  ///< committed
+  std::int64_t done_ = -1;    ///< of `newest_`, for the last choice
+  Question question_;
+  std::vector<std::string> unread_;  ///< rank 0: directories that could not be read, and count as damaged until then
+  bool late_ = false;                ///< rank 0: the patience is over
+  std::atomic<bool> stop_ = false;   ///< outlives the threads
+  std::int64_t bytes_read_ = 0;
+  std::future<Choice> choosing_;  ///< rank 0
+  std::future<Findings> reading_;
 };
 
 }  // namespace octet::checkpoint

@@ -1,6 +1,7 @@
 #include "checkpoints/read_file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,7 +12,6 @@
 #include "checkpoints/hash.h"
 #include "checkpoints/shard_file.h"
 #include "src/base/error.h"
-#include "src/base/file_handle.h"
 
 namespace octet::checkpoint {
 namespace {
@@ -19,30 +19,49 @@ namespace {
 constexpr std::size_t block_bytes = std::size_t{1} << 20;  // stays in a cache between read and hash
 
 /// `found`: bytes that there were.
-std::string hash_range(const std::string& path, const FileRange& range,
-                       const std::function<void(std::int64_t)>& progress, std::int64_t& found) {
+std::string hash_range(const InputFile& file, const FileRange& range, const std::function<void(std::int64_t)>& progress,
+                       std::int64_t& found) {
   Hasher hasher;
   const auto add = [&](std::span<const char> block) {
     hasher.add(block.data(), block.size());
     if (progress) progress(static_cast<std::int64_t>(block.size()));
   };
-  found = read_blocks(path, add, range);
+  found = file.read_blocks(add, range);
   return hasher.hex();
 }
 
 }  // namespace
 
-std::int64_t read_blocks(const std::string& path, const std::function<void(std::span<const char>)>& each,
-                         const FileRange& range) {
-  const FileHandle file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file) throw usage_error("checkpoints", "cannot open {}: {}", path, std::strerror(errno));
-  ::posix_fadvise(file.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
+std::optional<FileIdentity> identity_of(const std::string& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) return std::nullopt;
+  return FileIdentity{.bytes = info.st_size,
+                      .changed = info.st_mtim.tv_sec * std::int64_t{1'000'000'000} + info.st_mtim.tv_nsec,
+                      .device = info.st_dev,
+                      .inode = info.st_ino};
+}
+
+InputFile::InputFile(std::string path)
+    : path_(std::move(path)), own_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC)), file_(own_.get()) {
+  if (!own_) throw usage_error("checkpoints", "cannot open {}: {}", path_, std::strerror(errno));
+}
+
+std::int64_t InputFile::size() const {
+  struct stat info {};
+  if (::fstat(file_, &info) != 0)
+    throw internal_error("checkpoints", "cannot read {}: {}", path_, std::strerror(errno));
+  return info.st_size;
+}
+
+std::int64_t InputFile::read_blocks(const std::function<void(std::span<const char>)>& each,
+                                    const FileRange& range) const {
+  ::posix_fadvise(file_, 0, 0, POSIX_FADV_SEQUENTIAL);
   const auto block = std::make_unique_for_overwrite<char[]>(block_bytes);
   for (std::int64_t bytes = 0;;) {
     const auto most = static_cast<std::size_t>(std::min<std::int64_t>(block_bytes, range.bytes - bytes));
-    const ssize_t got = ::pread(file.get(), block.get(), most, range.offset + bytes);
+    const ssize_t got = ::pread(file_, block.get(), most, range.offset + bytes);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw internal_error("checkpoints", "cannot read {}: {}", path, std::strerror(errno));
+    if (got < 0) throw internal_error("checkpoints", "cannot read {}: {}", path_, std::strerror(errno));
     if (got == 0) return bytes;
     each({block.get(), static_cast<std::size_t>(got)});
     bytes += got;
@@ -51,20 +70,25 @@ std::int64_t read_blocks(const std::string& path, const std::function<void(std::
 
 std::string read_file(const std::string& path) {
   std::string text;
-  read_blocks(path, [&](std::span<const char> block) { text.append(block.data(), block.size()); });
+  InputFile(path).read_blocks([&](std::span<const char> block) { text.append(block.data(), block.size()); });
   return text;
 }
 
-StoredFile hash_file(const std::string& path, const std::function<void(std::int64_t)>& progress) {
+StoredFile hash_file(const InputFile& input, const std::string& name,
+                     const std::function<void(std::int64_t)>& progress) {
   StoredFile file;
-  file.name = path.substr(path.rfind('/') + 1);
-  file.hash = hash_range(path, {}, progress, file.bytes);
+  file.name = name;
+  file.hash = hash_range(input, {}, progress, file.bytes);
   return file;
 }
 
-std::string hash_data(const std::string& path, std::int64_t offset, std::int64_t bytes,
+StoredFile hash_file(const std::string& path, const std::function<void(std::int64_t)>& progress) {
+  return hash_file(InputFile(path), path.substr(path.rfind('/') + 1), progress);
+}
+
+std::string hash_data(const InputFile& input, std::int64_t offset, std::int64_t bytes,
                       const std::function<void(std::int64_t)>& progress) {
-  return hash_range(path, {offset, bytes}, progress, bytes);
+  return hash_range(input, {offset, bytes}, progress, bytes);
 }
 
 }  // namespace octet::checkpoint

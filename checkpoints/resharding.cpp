@@ -98,18 +98,20 @@ void scatter(const char* from, char* to, const Box& part, const Shape& extent, s
   }
 }
 
-void execute(const ShardReader& reader, const StoredPiece& piece, const WantedPiece& wanted, const ReadStep& step,
+void execute(const ShardReader& reader, const Manifest& manifest, const WantedPiece& wanted, const ReadStep& step,
              std::vector<char>& buffer) {
+  const StoredPiece& piece = manifest.pieces[index(step.piece)];
+  const StoredTensor& tensor = manifest.tensors[index(piece.tensor)];
   const std::int64_t bytes = size_of(wanted.dtype);
   const Shape& extent = wanted.box.extent;
   auto* to = static_cast<char*>(wanted.data);
   if (is_contiguous(step.in_wanted, extent)) {
-    reader.read(piece, wanted.dtype, step.in_piece, to + first_element(step.in_wanted, extent) * bytes);
+    reader.read(piece, tensor, step.in_piece, to + first_element(step.in_wanted, extent) * bytes);
     return;
   }
   for_each_slab(step, step.in_piece.extent.row_elements() * bytes, [&](const ReadStep& slab) {
     buffer.resize(static_cast<std::size_t>(slab.in_piece.extent.elements() * bytes));
-    reader.read(piece, wanted.dtype, slab.in_piece, buffer.data());
+    reader.read(piece, tensor, slab.in_piece, buffer.data());
     scatter(buffer.data(), to, slab.in_wanted, extent, bytes);
   });
 }
@@ -156,7 +158,7 @@ void read_pieces(const std::string& checkpoint_directory, const Manifest& manife
       reader.emplace(checkpoint_directory + "/" + manifest.files[index(piece.file)].name);
       open = piece.file;
     }
-    execute(*reader, piece, wanted[index(step.wanted)], step, buffer);
+    execute(*reader, manifest, wanted[index(step.wanted)], step, buffer);
   }
 }
 

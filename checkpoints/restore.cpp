@@ -1,18 +1,17 @@
 #include "checkpoints/restore.h"
 
-#include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <chrono>
 #include <exception>
 #include <filesystem>
-#include <functional>
 #include <map>
-#include <numeric>
 #include <system_error>
 
 #include "checkpoints/agreement.h"
 #include "checkpoints/packing.h"
-#include "checkpoints/shard_file.h"
+#include "checkpoints/read_file.h"
+#include "checkpoints/shared_hashing.h"
 #include "src/base/error.h"
 #include "src/base/log.h"
 #include "src/base/progress.h"
@@ -23,21 +22,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Which files each rank hashes: the largest first, each to the rank with the least so far.
-std::vector<std::vector<std::size_t>> share_files(const std::vector<StoredFile>& files, int ranks) {
-  std::vector<std::size_t> order(files.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, std::greater<>(), [&](std::size_t i) { return files[i].bytes; });
-  std::vector<std::vector<std::size_t>> shares(static_cast<std::size_t>(ranks));
-  std::vector<std::int64_t> loads(shares.size());
-  for (const std::size_t i : order) {
-    const auto least = std::ranges::min_element(loads);
-    *least += std::max<std::int64_t>(files[i].bytes, 1);
-    shares[static_cast<std::size_t>(least - loads.begin())].push_back(i);
-  }
-  return shares;
-}
-
 /// One that cannot be looked at must not pass for one that is not there: an older one would be taken in silence.
 bool is_directory(const std::string& path) {
   std::error_code error;
@@ -46,44 +30,29 @@ bool is_directory(const std::string& path) {
   throw internal_error("checkpoints", "{}: cannot be read: {}", path, error.message());
 }
 
-/// What is wrong with a file of a checkpoint; empty when nothing is.
-std::string judge_file(const std::string& directory, const StoredFile& expected) {
-  const std::string path = directory + "/" + expected.name;
-  std::error_code error;
-  const std::uintmax_t bytes = fs::file_size(path, error);
-  if (error) return fmt::format("{}: {}", path, error.message());
-  if (bytes != static_cast<std::uintmax_t>(expected.bytes)) {  // no need to read it all
-    return fmt::format("{}: found {} bytes, expected {}", path, bytes, expected.bytes);
-  }
-  try {
-    const StoredFile found = hash_file(path);
-    if (found.hash == expected.hash && found.bytes == expected.bytes) return {};
-    return fmt::format("{}: found hash {}, expected {}", path, found.hash, expected.hash);
-  } catch (const std::exception& failure) {
-    return failure.what();
-  }
-}
-
 /// Rank 0 reads the manifest, the others get it from there: one reader, and one opinion of what it says.
 std::optional<std::string> share_manifest(const std::string& directory, Manifest& manifest, Communicator& world) {
+  const std::string path = directory + "/" + manifest_name;
   Packer packer;
   if (world.rank() == 0) {
+    std::string text_there;
     const std::optional<Failure> failure = failure_of([&] {
-      manifest = read_manifest(directory);
+      text_there = read_file(path);
+      manifest = parse_manifest(text_there, path);
       const std::optional<std::int64_t> named = step_of(directory);
       if (named && *named != manifest.state.step) {
         throw usage_error("checkpoints", "{}: its manifest is of step {}", directory, manifest.state.step);
       }
     });
     packer.put(static_cast<std::uint8_t>(failure.has_value()));
-    packer.put(failure ? failure->text : to_json(manifest));
+    packer.put(failure ? failure->text : text_there);
   }
   const std::string message = broadcast_bytes(packer.bytes(), 0, world);
   Unpacker unpacker(message);
   const bool failed = unpacker.take<std::uint8_t>() != 0;
   const std::string text = unpacker.take_text();
   if (failed) return text;
-  if (world.rank() != 0) manifest = parse_manifest(text, directory + "/" + manifest_name);
+  if (world.rank() != 0) manifest = parse_manifest(text, path);
   return std::nullopt;
 }
 
@@ -91,24 +60,16 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-std::string joined(const std::vector<std::string>& parts) {
-  std::string all;
-  for (const std::string& part : parts) {
-    if (!part.empty() && !all.empty()) all += "; ";
-    all += part;
-  }
-  return all;
-}
-
-/// The ranks together hash every file that the manifest lists.
-std::optional<std::string> verify_files(const std::string& directory, const Manifest& manifest, Communicator& world) {
-  std::vector<std::string> wrong;
-  const std::vector<std::vector<std::size_t>> shares = share_files(manifest.files, world.size());
-  for (const std::size_t i : shares[static_cast<std::size_t>(world.rank())]) {
-    wrong.push_back(judge_file(directory, manifest.files[i]));
-  }
-  const std::string all = joined(gather_bytes(joined(wrong), world));
-  return all.empty() ? std::nullopt : std::optional(all);
+/// The ranks together hash every file that the manifest lists; what is wrong. Rank 0 keeps the verdict.
+std::optional<std::string> verify_files(const std::string& directory, const Manifest& manifest, Communicator& world,
+                                        Verdicts& verdicts) {
+  const std::atomic<bool> never = false;
+  const bool keeps = world.rank() == 0;
+  Verdicts::Files seen;
+  if (keeps) seen = Verdicts::look_at(directory, manifest.files);
+  const Findings all = together(hash_share(directory, manifest.files, world.rank(), world.size(), never), world);
+  if (keeps && all.complete) verdicts.keep(directory, std::move(seen), all.wrong.empty());
+  return all.wrong.empty() ? std::nullopt : std::optional(all.wrong);
 }
 
 /// list_checkpoints on rank 0, for all.
@@ -163,7 +124,8 @@ std::vector<std::string> list_checkpoints(const std::string& root) {
 
 std::optional<std::string> verify(const std::string& directory, Manifest& manifest, Communicator& world) {
   if (auto wrong = share_manifest(directory, manifest, world)) return wrong;
-  return verify_files(directory, manifest, world);
+  Verdicts forgotten;
+  return verify_files(directory, manifest, world, forgotten);
 }
 
 std::optional<Found> find_newest_valid(const std::string& root, Communicator& world) {
@@ -171,15 +133,17 @@ std::optional<Found> find_newest_valid(const std::string& root, Communicator& wo
   const std::vector<std::string> paths = list_together(root, world);
   std::string damages;
   double hash_seconds = 0;
+  Verdicts verdicts;
   for (const std::string& path : paths) {
     Found found{.directory = path, .manifest = {}};
     std::optional<std::string> wrong = share_manifest(path, found.manifest, world);
     if (!wrong) {
       const auto hashing = std::chrono::steady_clock::now();
-      wrong = verify_files(path, found.manifest, world);
+      wrong = verify_files(path, found.manifest, world, verdicts);
       hash_seconds += seconds_since(hashing);
     }
     if (!wrong) {
+      found.verdicts = std::move(verdicts);
       found.hash_seconds = hash_seconds;
       found.choose_seconds = seconds_since(begin) - hash_seconds;
       return found;

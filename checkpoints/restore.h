@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "checkpoints/manifest.h"
+#include "checkpoints/verdicts.h"
 #include "src/comm/communicator.h"
 
 namespace octet::checkpoint {
@@ -14,6 +15,7 @@ namespace octet::checkpoint {
 struct Found {
   std::string directory;
   Manifest manifest;
+  Verdicts verdicts = {};     ///< rank 0: of all that were tried
   double choose_seconds = 0;  ///< for the list and manifests, of damaged ones too
   double hash_seconds = 0;    ///< for the files of all that were tried
 };

@@ -8,6 +8,7 @@
 
 #include "checkpoints/safetensors.h"
 #include "src/base/error.h"
+#include "src/base/write_all.h"
 
 namespace octet::checkpoint {
 namespace {
@@ -28,17 +29,6 @@ void read_at(int file, std::int64_t offset, std::int64_t bytes, void* to, const 
     if (n == 0) throw internal_error("checkpoints", "{}: ends at byte {}: it was cut while it was read", path, offset);
     out += n;
     offset += n;
-    bytes -= n;
-  }
-}
-
-void write_all(int file, const void* data, std::int64_t bytes, const std::string& path) {
-  const auto* in = static_cast<const char*>(data);
-  while (bytes > 0) {
-    const ssize_t n = write(file, in, static_cast<std::size_t>(bytes));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) throw refused(path, "cannot be written");
-    in += n;
     bytes -= n;
   }
 }
@@ -85,12 +75,12 @@ SafetensorsWriter::SafetensorsWriter(std::string path, const SafetensorsHeader& 
       left_(header.tensors.empty() ? 0 : header.tensors.back().end) {
   if (!file_) throw refused(path_, "cannot be made");
   const std::string text = format_safetensors_header(header);
-  write_all(file_.get(), text.data(), static_cast<std::int64_t>(text.size()), path_);
+  if (!write_all(file_.get(), text)) throw refused(path_, "cannot be written");
 }
 
 void SafetensorsWriter::append(const void* data, std::int64_t bytes) {
   if (bytes > left_) throw internal_error("checkpoints", "{}: {} bytes too many", path_, bytes - left_);
-  write_all(file_.get(), data, bytes, path_);
+  if (!write_all(file_.get(), data, static_cast<std::size_t>(bytes))) throw refused(path_, "cannot be written");
   left_ -= bytes;
 }
 

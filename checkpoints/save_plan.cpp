@@ -76,7 +76,7 @@ void check_whole(const SavePlan& plan) {
   for (std::size_t r = 0; r < plan.copies.size(); ++r) {
     manifest.files.push_back({file_name(static_cast<int>(r)), 0, ""});
     for (const SavePlan::Piece& p : plan.copies[r]) {
-      manifest.pieces.push_back({p.tensor, static_cast<std::int32_t>(r), "", p.box});
+      manifest.pieces.push_back({p.tensor, static_cast<std::int32_t>(r), p.box});
     }
   }
   check_coverage(manifest, "the pieces of all ranks");

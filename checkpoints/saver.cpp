@@ -3,9 +3,13 @@
 #include <algorithm>
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <future>
+#include <memory>
+#include <thread>
 
 #include "checkpoints/agreement.h"
+#include "checkpoints/background_manifest.h"
 #include "checkpoints/commit.h"
 #include "checkpoints/durable.h"
 #include "checkpoints/pruner.h"
@@ -56,17 +60,8 @@ Written write_pieces(const std::shared_future<void>& before, const std::string& 
   if (before.valid()) before.wait();
   if (pieces.empty()) return {};
   const Clock::time_point start = Clock::now();
-  const std::string name = file_name(rank), path = directory + "/" + name;
-  std::vector<std::string> datasets;
-  StoredFile written = write_shard_file(path, state, pieces, datasets);
-  written.name = name;
-  // Their names follow from the pieces, so that the ranks need not exchange them.
-  for (std::size_t i = 0; i < pieces.size(); ++i) {
-    const std::string expected = dataset_name(pieces[i].tensor.name, pieces[i].box);
-    if (datasets.at(i) != expected) {
-      throw internal_error("checkpoints", "{}: wrote dataset {}, expected {}", path, datasets[i], expected);
-    }
-  }
+  const std::string path = directory + "/" + file_name(rank);
+  StoredFile written = write_shard_file(path, state, pieces);
   return {std::move(written), seconds_since(start)};
 }
 
@@ -79,6 +74,8 @@ struct Saver::Impl {
     Clock::time_point write_start;
     double stall_seconds;
     std::future<Written> written;
+    std::optional<SaveReport> report =
+        {};  ///< once all ranks have written: what is known of it; rank 0 makes the manifest
   };
 
   SaverOptions options;
@@ -86,12 +83,13 @@ struct Saver::Impl {
   Stream& stream;
   WriterGroup group;
   std::string description;  ///< of the pieces that `plan` is for
-  SavePlan plan;
+  std::shared_ptr<const SavePlan> plan = std::make_shared<SavePlan>();
   Snapshot snapshot;
   std::optional<Job> job;
   std::deque<SaveReport> reports;  ///< committed, not told yet
+  BackgroundManifest manifest;     ///< rank 0
   std::shared_future<void> view;   ///< rank 0: of the last committed one, on a thread of its own
-  Pruner pruner;                   ///< rank 0
+  Pruner pruner;
 
   Impl(SaverOptions with, Communicator& ranks, Stream& on)
       : options(std::move(with)),
@@ -99,11 +97,11 @@ struct Saver::Impl {
         stream(on),
         group(make_writer_group(options.writers_per_node, world)),
         snapshot(group.ranks.get()),
-        pruner({options.root, options.keep_last, options.keep_every, options.owner}, judgement_of(options)) {}
-
-  static Judgement judgement_of(const SaverOptions& options) {
-    return options.verified ? Judgement{{*options.verified, true}} : Judgement{};
-  }
+        pruner({.root = options.root,
+                .keep_last = options.keep_last,
+                .keep_every = options.keep_every,
+                .owner = options.owner},
+               options.known, world) {}
 
   bool leads() const { return world.rank() == 0; }
 
@@ -112,19 +110,19 @@ struct Saver::Impl {
     std::string now = describe_pieces(pieces);
     if (largest(now == description ? 0 : 1, world) == 0) return;
     description.clear();
-    plan = plan_save(gather_bytes(now, world), world.rank(), group.writer);
+    plan = std::make_shared<const SavePlan>(plan_save(gather_bytes(now, world), world.rank(), group.writer));
     description = std::move(now);
   }
 
   /// Collective in itself, but of one opinion in each group, so that all ranks get to the agreement.
   void reserve(const std::string& what) {
-    agree(what, failure_of([&] { snapshot.reserve(plan, world.rank(), stream); }), world);
+    agree(what, failure_of([&] { snapshot.reserve(*plan, world.rank(), stream); }), world);
   }
 
   void take_snapshot(const std::string& what, const std::string& temporary, std::span<const DevicePiece> pieces) {
     try {
       reserve(what);
-      together(what, world, [&] { snapshot.take(pieces, plan, world.rank(), stream); });
+      together(what, world, [&] { snapshot.take(pieces, *plan, world.rank(), stream); });
     } catch (...) {
       drop(temporary);
       throw;
@@ -142,9 +140,10 @@ struct Saver::Impl {
   }
 
   /// Names what is waited for, so that the watchdog can end a wait for storage that hangs.
-  void wait_for_writer() const {
-    const OperationScope operation("wait for the checkpoint writer");
-    while (job->written.wait_for(std::chrono::milliseconds(10)) == std::future_status::timeout) {
+  void wait_until(const char* what, const std::function<bool()>& is_done) const {
+    const OperationScope operation(what);
+    while (!is_done()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
       operation.check_deadline();
     }
   }
@@ -154,49 +153,77 @@ struct Saver::Impl {
     return options.root + "/" + temporary_name(state.step, options.owner.name);
   }
 
-  /// All writers are done, well or not.
-  SaveReport commit_job() {
-    const Clock::time_point start = Clock::now();
-    Job done = std::move(*job);
-    job.reset();
-    SaveReport report;
-    report.step = done.state.step;
+  /// What ends the job of all ranks where it throws, which it does on all.
+  template <typename Work>
+  void or_drop(const Work& work) {
     try {
+      work();
+    } catch (...) {
+      const std::string left = temporary(job->state);
+      job.reset();
+      drop(left);
+      throw;
+    }
+  }
+
+  /// All writers are done, well or not. Where all did well rank 0 begins the manifest.
+  void collect() {
+    const Clock::time_point start = Clock::now();
+    or_drop([&] {
       Written mine;
       const auto take = [&] {
         if (leads()) options.owner.check();  // why a file could not be written, where another removed its folder
-        mine = done.written.get();
+        mine = job->written.get();
       };
-      agree(what(done.state), failure_of(take), world);
-      commit_written(done, mine, report);
-    } catch (...) {
-      drop(temporary(done.state));
-      throw;
-    }
-    report.commit_seconds = seconds_since(start);
-    report.write_seconds = seconds_since(done.write_start);
+      agree(what(job->state), failure_of(take), world);
+      SaveReport report;
+      std::vector<StoredFile> files;
+      for (const std::string& bytes : gather_bytes(pack(mine.file), world)) {
+        files.push_back(unpack_file(bytes));
+        report.bytes += files.back().bytes;
+      }
+      report.step = job->state.step;
+      report.path = options.root + "/" + directory_name(report.step);
+      report.stall_seconds = longest(job->stall_seconds);
+      report.file_seconds = longest(mine.seconds);
+      together(what(job->state), world, [&] {
+        if (leads()) manifest.start(options.root, job->state, plan, std::move(files), options.owner);
+      });
+      report.commit_seconds = seconds_since(start);
+      job->report = report;
+    });
+  }
+
+  /// The manifest is done, well or not. Where it is well rank 0 commits.
+  void conclude() {
+    const Clock::time_point start = Clock::now();
+    WrittenManifest done;
+    or_drop([&] {
+      together(what(job->state), world, [&] {
+        if (!leads()) return;
+        done = manifest.get();
+        commit(options.root, job->state.step, options.owner);
+      });
+    });
+    SaveReport report = std::move(*job->report);
+    report.manifest_seconds = done.seconds;
+    report.write_seconds = seconds_since(job->write_start);
+    job.reset();
     start_view(report.path);
-    if (leads()) pruner.committed(report.step);
-    return report;
+    pruner.committed(report.step, std::move(done.files));
+    report.commit_seconds += seconds_since(start);
+    reports.push_back(std::move(report));
+  }
+
+  /// What can be done of a save without waiting.
+  void advance() {
+    if (!job->report && largest(is_ready(job->written) ? 0 : 1, world) == 0) return collect();
+    if (job->report && largest(manifest.is_done() ? 0 : 1, world) == 0) conclude();
   }
 
   /// Of all ranks. In units of 10 microseconds: what ranks agree on are integers.
   double longest(double seconds) const {
     return 1e-5 * largest(static_cast<std::int32_t>(std::min(seconds, 20'000.0) * 1e5), world);
-  }
-
-  void commit_written(const Job& done, const Written& mine, SaveReport& report) {
-    std::vector<StoredFile> files;
-    for (const std::string& bytes : gather_bytes(pack(mine.file), world)) {
-      files.push_back(unpack_file(bytes));
-      report.bytes += files.back().bytes;
-    }
-    report.stall_seconds = longest(done.stall_seconds);
-    report.file_seconds = longest(mine.seconds);
-    report.path = options.root + "/" + directory_name(report.step);
-    together(what(done.state), world, [&] {
-      if (leads()) commit(options.root, make_manifest(done.state, plan, files), options.owner);
-    });
   }
 
   /// One thread at a time calls HDF5: this begins when all is written, and the next write waits for it.
@@ -254,15 +281,14 @@ void Saver::start(const RunState& state, std::span<const DevicePiece> pieces) {
       log::warning("checkpoint of step {} waits: the one of step {} is still being written", state.step,
                    self.job->state.step);
     }
-    self.wait_for_writer();
-    self.reports.push_back(self.commit_job());
+    wait();
   }
   const Clock::time_point start = Clock::now();
   self.make_plan(pieces);
   const std::string what = self.what(state), temporary = self.temporary(state);
   together(what, self.world, [&] {
     if (!self.leads()) return;
-    check_free_space(self.options.root, self.plan.bytes);
+    check_free_space(self.options.root, self.plan->bytes);
     make_temporary(self.options.root, state.step, self.options.owner);
   });
   self.take_snapshot(what, temporary, pieces);
@@ -274,24 +300,35 @@ void Saver::start(const RunState& state, std::span<const DevicePiece> pieces) {
 
 std::optional<SaveReport> Saver::poll() {
   Impl& self = *impl_;
-  if (busy() && largest(is_ready(self.job->written) ? 0 : 1, self.world) == 0) {
-    self.reports.push_back(self.commit_job());
-  }
+  self.pruner.poll();
+  if (busy()) self.advance();
   return self.next_report();
+}
+
+void Saver::wait() {
+  if (!busy()) return;
+  Impl& self = *impl_;
+  if (!self.job->report) {
+    self.wait_until("wait for the checkpoint writer", [&] { return is_ready(self.job->written); });
+    self.collect();
+  }
+  self.wait_until("wait for the manifest of a checkpoint", [&] { return self.manifest.is_done(); });
+  self.conclude();
 }
 
 std::optional<SaveReport> Saver::finish() {
   Impl& self = *impl_;
-  if (busy()) {
-    self.wait_for_writer();
-    self.reports.push_back(self.commit_job());
-  }
+  wait();
   self.wait_for_view();
   self.pruner.finish();
   for (; self.reports.size() > 1; self.reports.pop_front()) {
     log::info("checkpoint of step {} was committed before: {}", self.reports.front().step, self.reports.front().path);
   }
   return self.next_report();
+}
+
+std::int64_t Saver::bytes_read() const {
+  return impl_->pruner.bytes_read();
 }
 
 bool Saver::busy() const {

@@ -7,7 +7,9 @@
 #include <string>
 
 #include "checkpoints/format.h"
+#include "checkpoints/interval.h"
 #include "checkpoints/owner.h"
+#include "checkpoints/verdicts.h"
 #include "src/comm/communicator.h"
 
 namespace octet::checkpoint {
@@ -16,10 +18,9 @@ struct SaverOptions {
   std::string root;             ///< the run's checkpoints/ folder
   int keep_last = 3;            ///< committed checkpoints that stay, not counting damaged ones
   std::int64_t keep_every = 0;  ///< and those whose step is a multiple of it; 0: none
-  /// Step of a committed checkpoint that this job has found whole, if any: it is not read again before older ones go.
-  std::optional<std::int64_t> verified = {};
-  int writers_per_node = 0;  ///< ranks of each node that write a file, for all of it; 0: every rank its own
-  Owner owner{};             ///< the same name on every rank
+  Verdicts known = {};          ///< of a start (Found): what this run has read is not read again before older ones go
+  int writers_per_node = 0;     ///< ranks of each node that write a file, for all of it; 0: every rank its own
+  Owner owner{};                ///< the same name on every rank
 };
 
 /// What a rank owns of the run's tensors: pieces on the device (or the host) that snapshot() copies.
@@ -32,18 +33,25 @@ struct DevicePiece {
 /// Figures of one checkpoint, for the log.
 struct SaveReport {
   std::int64_t step = 0;
-  std::int64_t bytes = 0;    ///< of all ranks
-  double stall_seconds = 0;  ///< that training stood still for the snapshot (the slowest rank)
-  double write_seconds = 0;  ///< in the background, until the commit
-  /// Of write_seconds: the slowest rank's file (write, fsync, hash), and agreement and commit in the end. The rest is
-  /// the wait for a step boundary.
-  double file_seconds = 0, commit_seconds = 0;
+  std::int64_t bytes = 0;     ///< of all ranks
+  double stall_seconds = 0;   ///< that training stood still for the snapshot (the slowest rank)
+  double commit_seconds = 0;  ///< and, rank 0, for agreement and the rename
+  double write_seconds = 0;   ///< in the background, until the commit
+  /// Of write_seconds: the slowest rank's file (write, fsync, hash), and rank 0's manifest (made, written, read
+  /// back). The rest is the wait for step boundaries.
+  double file_seconds = 0, manifest_seconds = 0;
   std::string path;
 };
 
+/// What interval auto weighs: all that training stood still for, the commit too.
+inline MeasuredCost cost_of(const SaveReport& report) {
+  return {.stall_seconds = report.stall_seconds + report.commit_seconds, .write_seconds = report.write_seconds};
+}
+
 /// Saves without stopping training: start() copies this rank's pieces to host memory at a step boundary and returns; a
-/// thread of its own writes, hashes and fsyncs; poll() at later boundaries commits when every rank is done, by one
-/// rename on rank 0, makes the checkpoint's view.h5 there (with a warning where it cannot), and prunes. All methods are
+/// thread of its own writes, hashes and fsyncs; poll() at later boundaries agrees when every rank is done, then a
+/// thread of rank 0 makes the manifest, which can have millions of pieces, and a later poll() commits by one rename on
+/// rank 0, has the checkpoint's view.h5 made (with a warning where it cannot), and prunes. All methods are
 /// collective and called from the main thread; background threads alone call HDF5, one at a time. With writers_per_node
 /// the ranks of a node copy into memory that they share, and a few threads write for all: training stands still as long
 /// as before. A failed write on any rank throws on all ranks, names rank, path and reason, and leaves earlier
@@ -63,10 +71,14 @@ class Saver {
   void start(const RunState& state, std::span<const DevicePiece> pieces);
   /// At a step boundary: the report of a save that was committed now, or by a start() that had to wait for it.
   std::optional<SaveReport> poll();
+  /// Waits for a save that is not committed yet and commits it; poll() has the report.
+  void wait();
   /// Before the run ends: waits for the writer, commits, and waits for the view and for removals (Pruner). Of several
   /// reports that poll() was not asked for, the newest; the others are logged.
   std::optional<SaveReport> finish();
   bool busy() const;
+  /// Of old checkpoints that this rank has read to know that they are whole.
+  std::int64_t bytes_read() const;
 
  private:
   struct Impl;

@@ -8,17 +8,18 @@
 
 #include "checkpoints/format.h"
 #include "checkpoints/manifest.h"
+#include "checkpoints/read_file.h"
 
 namespace octet::checkpoint {
 
 /// Writes one HDF5 file with these pieces, closes and fsyncs it, and returns its size and hash (of the bytes as they
-/// are in the file, read back or hashed on the way: see the .cpp). Every dataset carries name, global shape, offset,
-/// dtype and a hash of its data as attributes, the file the run's state, so that a shard identifies itself without the
-/// manifest. bf16 is stored as 16-bit and fp8 as 8-bit unsigned integers, with the dtype's name in the attribute.
-/// `pieces_out` gets each piece's dataset name. Only one thread of a process may be in here or in ShardReader at a
-/// time (HDF5 is not thread-safe). Throws internal_error with path and the system's or HDF5's reason.
-StoredFile write_shard_file(const std::string& path, const RunState& state, std::span<const PieceData> pieces,
-                            std::vector<std::string>& datasets);
+/// are in the very file that was written, whatever stands under its name by then: see the .cpp). Every dataset carries
+/// name, global shape, offset, dtype and a hash of its data as attributes, the file the run's state, so that a shard
+/// identifies itself without the manifest. bf16 is stored as 16-bit and fp8 as 8-bit unsigned integers, with the
+/// dtype's name in the attribute. Each piece is a dataset of the name that dataset_name derives. Only one thread of a
+/// process may be in here or in ShardReader at a time (HDF5 is not thread-safe). Throws internal_error with path and
+/// the system's or HDF5's reason; also when the file has lost its name in the end, or another one has it.
+StoredFile write_shard_file(const std::string& path, const RunState& state, std::span<const PieceData> pieces);
 
 /// Where the data of a dataset lie in its file, and the hash that it carries of them.
 struct StoredData {
@@ -27,7 +28,10 @@ struct StoredData {
   std::string hash;
 };
 
-/// An open shard file. Open it only after its hash was verified: corrupt metadata can crash HDF5.
+/// An open shard file. Open it only after its hash was verified: corrupt metadata can crash HDF5. Of each piece it
+/// opens the one dataset whose name derives from tensor and offset, by hard links alone, and no other storage than
+/// contiguous bytes of this very file: chunks, external files, virtual datasets and links are refused, so that what is
+/// read is what was hashed.
 class ShardReader {
  public:
   explicit ShardReader(const std::string& path);
@@ -36,8 +40,8 @@ class ShardReader {
   ShardReader& operator=(ShardReader&&) noexcept;
 
   /// Reads the rectangle `from` (relative to the piece) of a dataset into `to`, row-major and dense: extent elements.
-  /// Throws a usage error when dataset, dtype or extents are not as the manifest says.
-  void read(const StoredPiece& piece, DType dtype, const Box& from, void* to) const;
+  /// Throws a usage error when dataset, dtype or extents are not as the manifest says. `tensor` is that of the piece.
+  void read(const StoredPiece& piece, const StoredTensor& tensor, const Box& from, void* to) const;
 
   /// Compares what the file says of the run, and `locate` what a dataset says of itself, with the manifest. Throw a
   /// usage error that names the attribute, and the dataset, with both values.
@@ -50,10 +54,12 @@ class ShardReader {
 };
 
 /// Size and XXH3-128 of a file, read in blocks; `progress` (may be null) is called with the bytes of each block.
+StoredFile hash_file(const InputFile& input, const std::string& name,
+                     const std::function<void(std::int64_t)>& progress = nullptr);
 StoredFile hash_file(const std::string& path, const std::function<void(std::int64_t)>& progress = nullptr);
 
 /// XXH3-128 of the bytes there (of fewer, where the file ends before); as above.
-std::string hash_data(const std::string& path, std::int64_t offset, std::int64_t bytes,
+std::string hash_data(const InputFile& input, std::int64_t offset, std::int64_t bytes,
                       const std::function<void(std::int64_t)>& progress = nullptr);
 
 }  // namespace octet::checkpoint

@@ -52,7 +52,7 @@ Hdf5Properties dataset_creation(const std::string& path) {
   return creation;
 }
 
-std::string write_piece(hid_t file, hid_t creation, const PieceData& piece, const std::string& path) {
+void write_piece(hid_t file, hid_t creation, const PieceData& piece, const std::string& path) {
   check_piece(piece, path);
   const void* data = data_of(piece, path);
   const DType dtype = piece.tensor.dtype;
@@ -71,14 +71,11 @@ std::string write_piece(hid_t file, hid_t creation, const PieceData& piece, cons
   hdf5::write_attribute(dataset.get(), "offset", std::span(piece.box.offset).first(rank), path);
   hdf5::write_attribute(dataset.get(), "xxh3_128", hash_of(data, bytes), path);
   hdf5::check(H5Dwrite(dataset.get(), type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data), path, "write dataset " + name);
-  return name;
 }
 
 }  // namespace
 
-StoredFile write_shard_file(const std::string& path, const RunState& state, std::span<const PieceData> pieces,
-                            std::vector<std::string>& datasets) {
-  datasets.clear();
+StoredFile write_shard_file(const std::string& path, const RunState& state, std::span<const PieceData> pieces) {
   StoredFile written;
   write_hdf5_file(
       path, 0,
@@ -86,11 +83,11 @@ StoredFile write_shard_file(const std::string& path, const RunState& state, std:
         write_state(file, state, path);
         const Hdf5Properties creation = dataset_creation(path);
         for (const PieceData& piece : pieces) {
-          datasets.push_back(write_piece(file, creation.get(), piece, path));
+          write_piece(file, creation.get(), piece, path);
           output.throw_if_failed();
         }
       },
-      [&] { written = hash_file(path); });
+      [&](int open) { written = hash_file(InputFile(path, open), path.substr(path.rfind('/') + 1)); });
   return written;
 }
 

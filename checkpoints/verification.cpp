@@ -34,15 +34,11 @@ std::optional<Damage> glance(const std::string& directory, const StoredFile& fil
 }
 
 /// What is wrong with the bytes of a file.
-std::optional<Damage> inspect(const std::string& path, const StoredFile& file, const Progressed& progress) {
-  try {
-    const StoredFile found = hash_file(path, progress);
-    if (found.bytes == file.bytes && found.hash == file.hash) return std::nullopt;
-    return Damage{file.name, fmt::format("{} bytes with hash {}, expected {} with {}", found.bytes, found.hash,
-                                         file.bytes, file.hash)};
-  } catch (const std::exception& error) {
-    return Damage{file.name, error.what(), ExitCode::internal};
-  }
+std::optional<Damage> inspect(const InputFile& input, const StoredFile& file, const Progressed& progress) {
+  const StoredFile found = hash_file(input, file.name, progress);
+  if (found.bytes == file.bytes && found.hash == file.hash) return std::nullopt;
+  return Damage{file.name, fmt::format("{} bytes with hash {}, expected {} with {}", found.bytes, found.hash,
+                                       file.bytes, file.hash)};
 }
 
 /// Where the data of these pieces lie in a file that has its hash. A file's hash proves that it is what was written;
@@ -60,16 +56,18 @@ std::vector<StoredData> locate(const std::string& path, const Manifest& manifest
   return found;
 }
 
-std::vector<Damage> inspect_pieces(const std::string& path, const Manifest& manifest, const StoredFile& file,
-                                   const Pieces& pieces, const Progressed& progress) {
+std::vector<Damage> inspect_pieces(const std::string& path, const InputFile& input, const Manifest& manifest,
+                                   const StoredFile& file, const Pieces& pieces, const Progressed& progress) {
   std::vector<Damage> damage;
   try {
     const std::vector<StoredData> data = locate(path, manifest, pieces);
     for (std::size_t p = 0; p < data.size(); ++p) {
-      const std::string found = hash_data(path, data[p].offset, data[p].bytes, progress);
+      const std::string found = hash_data(input, data[p].offset, data[p].bytes, progress);
       if (found == data[p].hash) continue;
-      damage.push_back({file.name, fmt::format("dataset {}: data of hash {}, its attribute xxh3_128 says {}",
-                                               pieces[p]->dataset, found, data[p].hash)});
+      const StoredTensor& tensor = manifest.tensors[static_cast<std::size_t>(pieces[p]->tensor)];
+      const std::string dataset = dataset_name(tensor.name, pieces[p]->box);
+      damage.push_back({file.name, fmt::format("dataset {}: data of hash {}, its attribute xxh3_128 says {}", dataset,
+                                               found, data[p].hash)});
     }
   } catch (const Error& error) {
     damage.push_back({file.name, error.what(), error.code()});
@@ -82,8 +80,13 @@ std::vector<Damage> examine(const std::string& directory, const Manifest& manife
                             const Pieces& pieces, const Progressed& progress) {
   const std::string path = directory + "/" + file.name;
   if (auto seen = glance(directory, file)) return {*seen};
-  if (auto wrong = inspect(path, file, progress)) return {*wrong};
-  return inspect_pieces(path, manifest, file, pieces, progress);
+  try {
+    const InputFile input(path);
+    if (auto wrong = inspect(input, file, progress)) return {*wrong};
+    return inspect_pieces(path, input, manifest, file, pieces, progress);
+  } catch (const std::exception& error) {
+    return {Damage{file.name, error.what(), ExitCode::internal}};
+  }
 }
 
 /// By file.

@@ -1,6 +1,5 @@
 #include "checkpoints/view.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -14,13 +13,15 @@
 #include "checkpoints/hdf5_support.h"
 #include "checkpoints/manifest.h"
 #include "checkpoints/read_file.h"
+#include "checkpoints/shard_file.h"
+#include "src/base/write_all.h"
 
 namespace octet::checkpoint {
 namespace {
 
 // HDF5 leaves the first bytes of a file to its user. Here: the hash of the manifest that the view was made from, and
 // that of the rest of the file.
-constexpr std::size_t header_bytes = 4096;  // at least the file's alignment
+constexpr std::int64_t header_bytes = 4096;  // at least the file's alignment
 
 std::string header(const std::string& manifest_hash, const std::string& rest_hash) {
   std::string text = "octet view " + manifest_hash + " " + rest_hash + "\n";
@@ -28,8 +29,8 @@ std::string header(const std::string& manifest_hash, const std::string& rest_has
   return text;
 }
 
-std::string hash_of_rest(std::string_view file) {
-  return hash_of(file.substr(std::min(file.size(), header_bytes)));
+std::string hash_of_rest(const InputFile& view) {
+  return hash_data(view, header_bytes, std::numeric_limits<std::int64_t>::max());
 }
 
 Hdf5Properties virtual_creation(const Manifest& manifest, const std::vector<const StoredPiece*>& pieces,
@@ -44,8 +45,9 @@ Hdf5Properties virtual_creation(const Manifest& manifest, const std::vector<cons
                 "select a piece");
     const Hdf5Space source = hdf5::space_of(piece->box.extent, path);
     const std::string& file = manifest.files[static_cast<std::size_t>(piece->file)].name;
-    hdf5::check(H5Pset_virtual(creation.get(), space.get(), file.c_str(), piece->dataset.c_str(), source.get()), path,
-                "map a piece");
+    hdf5::check(H5Pset_virtual(creation.get(), space.get(), file.c_str(), dataset_name(tensor.name, piece->box).c_str(),
+                               source.get()),
+                path, "map a piece");
   }
   if (tensor.dtype == DType::f32) {
     const float nan = std::numeric_limits<float>::quiet_NaN();
@@ -65,10 +67,16 @@ void write_tensor(hid_t file, const Manifest& manifest, const std::vector<const 
   hdf5::write_attribute(dataset.get(), "dtype", name_of(tensor.dtype), path);
 }
 
-void write_tensors(const std::string& path, const Manifest& manifest) {
+void write_header(int file, const std::string& manifest_hash, const std::string& path) {
+  const std::string text = header(manifest_hash, hash_of_rest(InputFile(path, file)));
+  if (write_all_at(file, 0, text.data(), text.size())) return;
+  throw internal_error("checkpoints", "cannot write the header of {}: {}", path, std::strerror(errno));
+}
+
+void write_tensors(const std::string& path, const Manifest& manifest, const std::string& manifest_hash) {
   std::vector<std::vector<const StoredPiece*>> pieces(manifest.tensors.size());
   for (const StoredPiece& piece : manifest.pieces) pieces[static_cast<std::size_t>(piece.tensor)].push_back(&piece);
-  write_hdf5_file(path, header_bytes, [&](hid_t file, const Hdf5Output& output) {
+  const auto fill = [&](hid_t file, const Hdf5Output& output) {
     hdf5::write_attribute(
         file, "note", "Virtual datasets over the shard files, for looking. Missing shards read as fill values.", path);
     hdf5::write_attribute(file, "step", H5T_STD_I64LE, &manifest.state.step, path);
@@ -77,15 +85,8 @@ void write_tensors(const std::string& path, const Manifest& manifest) {
       write_tensor(file, manifest, pieces[t], manifest.tensors[t], path);
       output.throw_if_failed();
     }
-  });
-}
-
-void write_header(const std::string& path, const std::string& manifest_hash) {
-  const std::string text = header(manifest_hash, hash_of_rest(read_file(path)));
-  const FileHandle file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-  if (!file || ::pwrite(file.get(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size())) {
-    throw internal_error("checkpoints", "cannot write the header of {}: {}", path, std::strerror(errno));
-  }
+  };
+  write_hdf5_file(path, header_bytes, fill, [&](int file) { write_header(file, manifest_hash, path); });
 }
 
 }  // namespace
@@ -97,8 +98,7 @@ void write_view(const std::string& checkpoint_directory) {
   if (::unlink(temporary.c_str()) != 0 && errno != ENOENT) {
     throw internal_error("checkpoints", "cannot remove {}: {}", temporary, std::strerror(errno));
   }
-  write_tensors(temporary, parse_manifest(manifest, manifest_path));
-  write_header(temporary, self_hash(manifest));
+  write_tensors(temporary, parse_manifest(manifest, manifest_path), self_hash(manifest));
   if (std::rename(temporary.c_str(), path.c_str()) != 0) {
     throw internal_error("checkpoints", "cannot rename {} to {}: {}", temporary, path, std::strerror(errno));
   }
@@ -108,8 +108,10 @@ bool view_is_current(const std::string& checkpoint_directory) {
   const std::string path = checkpoint_directory + "/" + view_name;
   if (::access(path.c_str(), R_OK) != 0) return false;
   const std::string manifest = self_hash(read_file(checkpoint_directory + "/" + manifest_name));
-  const std::string view = read_file(path);
-  return !manifest.empty() && view.substr(0, header_bytes) == header(manifest, hash_of_rest(view));
+  const InputFile view(path);
+  std::string found;
+  view.read_blocks([&](std::span<const char> block) { found.append(block.data(), block.size()); }, {0, header_bytes});
+  return !manifest.empty() && found == header(manifest, hash_of_rest(view));
 }
 
 bool ensure_view(const std::string& checkpoint_directory) {

@@ -172,6 +172,8 @@ check 'shellcheck' 60 shellcheck "${scripts[@]}"
 check 'job scripts' 60 tests/checks/job_scripts.sh
 check 'rooms' 60 tests/checks/rooms.py
 check 'rooms self-test' 60 tests/checks/rooms_test.py
+check 'writes' 60 tests/checks/writes.py
+check 'writes self-test' 60 tests/checks/writes_test.py
 check 'docs' 60 tests/checks/docs.py
 check 'docs self-test' 60 tests/checks/docs_test.py
 check 'kernel resources self-test' 60 tests/checks/kernel_resources_test.py

@@ -6,11 +6,11 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <system_error>
 #include <vector>
 
 #include "src/base/log.h"
+#include "src/base/write_all.h"
 
 namespace octet {
 namespace {
@@ -39,10 +39,7 @@ std::string temporary_of(const std::string& path) {
 
 bool replace_file(const std::string& path, std::string_view text) {
   const std::string temporary = temporary_of(path);
-  std::ofstream file(temporary);
-  file << text << std::flush;
-  file.close();
-  if (file && std::rename(temporary.c_str(), path.c_str()) == 0) return true;
+  if (overwrite_text(temporary, text) && std::rename(temporary.c_str(), path.c_str()) == 0) return true;
   const int why = errno;
   std::remove(temporary.c_str());
   errno = why;
@@ -57,7 +54,7 @@ bool can_replace_file(const std::string& path) {
     return false;
   }
   const std::string temporary = temporary_of(path);
-  if (!std::ofstream(temporary)) return false;
+  if (!overwrite_text(temporary, "")) return false;
   return std::remove(temporary.c_str()) == 0;
 }
 

@@ -17,6 +17,7 @@
 
 #include "src/base/error.h"
 #include "src/base/file_handle.h"
+#include "src/base/write_all.h"
 
 namespace octet {
 namespace {
@@ -36,12 +37,8 @@ Pipe make_pipe() {
 /// What the program is to read, in a file without a name: nobody has to write while it runs.
 FileHandle readable(std::string_view text) {
   FileHandle file(text.empty() ? open("/dev/null", O_RDONLY | O_CLOEXEC) : memfd_create("input", MFD_CLOEXEC));
-  while (file && !text.empty()) {
-    const ssize_t n = write(file.get(), text.data(), text.size());
-    if (n < 0) file = FileHandle();
-    if (n > 0) text.remove_prefix(static_cast<std::size_t>(n));
-  }
-  if (!file) throw internal_error("cluster", "no input for a program: {}", std::strerror(errno));
+  if (!file || !write_all(file.get(), text))
+    throw internal_error("cluster", "no input for a program: {}", std::strerror(errno));
   lseek(file.get(), 0, SEEK_SET);
   return file;
 }

@@ -3,12 +3,12 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
 #include "src/base/error.h"
+#include "src/base/write_all.h"
 #include "src/comm/call_group.h"
 #include "src/profile/timeline.h"
 
@@ -169,9 +169,8 @@ std::string CommTrace::json_lines() const {
 }
 
 void CommTrace::write(const std::string& path) const {
-  std::ofstream file(path, std::ios::trunc);
-  file << json_lines() << std::flush;
-  if (!file) throw usage_error("comm", "{}: cannot write the trace of collectives: {}", path, std::strerror(errno));
+  if (overwrite_text(path, json_lines())) return;
+  throw usage_error("comm", "{}: cannot write the trace of collectives: {}", path, std::strerror(errno));
 }
 
 }  // namespace octet

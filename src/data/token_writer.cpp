@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "src/base/error.h"
+#include "src/base/write_all.h"
 
 namespace octet {
 namespace fs = std::filesystem;
@@ -34,15 +35,9 @@ int create(const std::string& path) {
   return file;
 }
 
-void write_all(int file, const void* from, std::size_t bytes, const std::string& path) {
-  const auto* next = static_cast<const std::uint8_t*>(from);
-  while (bytes > 0) {
-    const ssize_t written = ::write(file, next, bytes);
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) throw internal_error("data", "cannot write to {}: {}", path, std::strerror(errno));
-    next += written;
-    bytes -= static_cast<std::size_t>(written);
-  }
+void write_to(int file, const std::vector<std::uint8_t>& bytes, const std::string& path) {
+  if (write_all(file, bytes.data(), bytes.size())) return;
+  throw internal_error("data", "cannot write to {}: {}", path, std::strerror(errno));
 }
 
 void sync(int file, const std::string& path) {
@@ -94,7 +89,7 @@ class BufferedOut {
     buffer_.insert(buffer_.end(), bytes, bytes + sizeof value);
   }
   void flush() {
-    write_all(file_, buffer_.data(), buffer_.size(), path_);
+    write_to(file_, buffer_, path_);
     buffer_.clear();
   }
 
@@ -191,7 +186,7 @@ void TokenFileWriter::end_document() {
 }
 
 void TokenFileWriter::flush() {
-  write_all(bin_, buffer_.data(), buffer_.size(), bin_temporary(prefix_));
+  write_to(bin_, buffer_, bin_temporary(prefix_));
   buffer_.clear();
 }
 

@@ -2,12 +2,12 @@
 
 #include <unistd.h>
 
-#include <array>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
 
 #include "src/base/error.h"
+#include "src/base/host_name.h"
 #include "src/metrics/event_record.h"
 
 namespace octet {
@@ -17,29 +17,24 @@ double wall_time() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-/// A name of its own in the folder. TensorBoard reads files in the order of their names: by time, then by the last
-/// number, which counts writers of one process and second.
-std::string new_path(const std::string& folder) {
-  std::array<char, 256> host{};
-  gethostname(host.data(), host.size() - 1);
+/// Makes the folder; a name of its own in it. TensorBoard reads files in the order of their names: by time, then by the
+/// last number, which counts writers of one process and second.
+std::string make_path(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) throw usage_error("metrics", "{}: cannot be made: {}", folder, error.message());
+  const std::string host = host_name();
   for (int n = 0;; ++n) {
-    std::string path = fmt::format("{}/events.out.tfevents.{:010.0f}.{}.{}.{}", folder, std::floor(wall_time()),
-                                   host.data(), getpid(), n);
-    std::error_code error;
+    std::string path =
+        fmt::format("{}/events.out.tfevents.{:010.0f}.{}.{}.{}", folder, std::floor(wall_time()), host, getpid(), n);
     if (!std::filesystem::exists(path, error)) return path;
   }
 }
 
 }  // namespace
 
-EventWriter::EventWriter(const std::string& folder, std::int64_t first_step) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) throw usage_error("metrics", "{}: cannot be made: {}", folder, error.message());
-  path_ = new_path(folder);
-  file_.open(path_, std::ios::binary | std::ios::app);
-  if (!file_) throw usage_error("metrics", "{}: cannot be opened for writing", path_);
-  append(version_record(wall_time()) + start_record(wall_time(), first_step));
+EventWriter::EventWriter(const std::string& folder, std::int64_t first_step) : file_(make_path(folder)) {
+  file_.add(version_record(wall_time()) + start_record(wall_time(), first_step));
 }
 
 void EventWriter::write(const StepMetrics& m) {
@@ -48,12 +43,7 @@ void EventWriter::write(const StepMetrics& m) {
                                  {"tflops", m.tflops}, {"memory", static_cast<double>(m.memory_bytes) / 0x1p30}};
   if (m.validation_loss) scalars.push_back({"validation_loss", *m.validation_loss});
   if (m.mfu) scalars.push_back({"mfu", *m.mfu});
-  append(scalars_record(wall_time(), m.step, scalars));
-}
-
-void EventWriter::append(const std::string& record) {
-  file_ << record << std::flush;
-  if (!file_) throw internal_error("metrics", "{}: write failed (disk full?)", path_);
+  file_.add(scalars_record(wall_time(), m.step, scalars));
 }
 
 }  // namespace octet

@@ -12,6 +12,7 @@
 #include "src/base/error.h"
 #include "src/base/file_handle.h"
 #include "src/base/sync_folder.h"
+#include "src/base/write_all.h"
 
 namespace octet {
 namespace {
@@ -24,13 +25,7 @@ Error failed(const std::string& path) {
 void append_durably(const std::string& path, std::string_view text, int flags) {
   const FileHandle file(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0644));
   if (!file) throw failed(path);
-  while (!text.empty()) {
-    const ssize_t written = ::write(file.get(), text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) throw failed(path);
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  if (::fsync(file.get()) != 0) throw failed(path);
+  if (!write_all(file.get(), text) || ::fsync(file.get()) != 0) throw failed(path);
 }
 
 /// Whether the line is whole and of a step up to `last`.

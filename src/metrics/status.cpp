@@ -1,13 +1,17 @@
 #include "src/metrics/status.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <ctime>
-#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "src/base/error.h"
+#include "src/base/file_handle.h"
 #include "src/base/replace_file.h"
+#include "src/base/write_all.h"
 
 namespace octet {
 namespace {
@@ -16,12 +20,8 @@ namespace {
 bool put(const std::string& path, const std::string& text) {
   if (replace_file(path, text)) return true;
   if (errno != ENOSPC && errno != EDQUOT) return false;
-  std::fstream file(path, std::ios::in | std::ios::out);
-  file << text;
-  file.flush();
-  std::error_code error;
-  if (file) std::filesystem::resize_file(path, text.size(), error);
-  return file && !error;
+  const FileHandle file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  return file && write_all(file.get(), text) && ::ftruncate(file.get(), static_cast<off_t>(text.size())) == 0;
 }
 
 }  // namespace

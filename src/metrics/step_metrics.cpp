@@ -1,19 +1,11 @@
 #include "src/metrics/step_metrics.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
-
-#include "src/base/error.h"
-#include "src/base/file_handle.h"
-#include "src/base/sync_folder.h"
 
 namespace octet {
 namespace {
@@ -136,21 +128,8 @@ std::string console_line(const StepMetrics& m) {
   return line;
 }
 
-MetricsWriter::MetricsWriter(const std::string& path) : path_(path), file_(path, std::ios::app) {
-  if (!file_) throw usage_error("metrics", "{}: cannot be opened for writing", path);
-}
-
 void MetricsWriter::write(const StepMetrics& metrics) {
-  file_ << to_json(metrics) << '\n' << std::flush;
-  if (!file_) throw internal_error("metrics", "{}: write failed (disk full?)", path_);
-}
-
-void MetricsWriter::sync() const {
-  // The stream is flushed after every line; a sync of any descriptor is one of the whole file.
-  const FileHandle file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file || ::fsync(file.get()) != 0 || !sync_folder_of(path_)) {
-    throw internal_error("metrics", "{}: cannot be flushed to disk: {}", path_, std::strerror(errno));
-  }
+  file_.add(to_json(metrics) + '\n');
 }
 
 }  // namespace octet

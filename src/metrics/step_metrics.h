@@ -1,10 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <fstream>
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "src/metrics/appended_file.h"
 
 namespace octet {
 
@@ -52,18 +53,18 @@ std::string grouped(double value);
 /// "step: 10  loss: 2.1234  grad_norm: 0.5123  memory: 0.31GiB(1.30%)  tps: 4,521  tflops: 0.13  mfu: unknown"
 std::string console_line(const StepMetrics& metrics);
 
-/// Appends to a file, a line a step, flushed so that a killed run keeps what it logged.
+/// metrics.jsonl: a line a step (AppendedFile).
 class MetricsWriter {
  public:
-  explicit MetricsWriter(const std::string& path);
+  explicit MetricsWriter(const std::string& path) : file_(path) {}
+  /// Throws internal_error when the disk refuses; the line is kept and written with the next one.
   void write(const StepMetrics& metrics);
   /// What was written, and the file's name, is on the disk when this returns. Throws internal_error when the disk
   /// refuses.
-  void sync() const;
+  void sync() { file_.sync(); }
 
  private:
-  std::string path_;
-  std::ofstream file_;
+  AppendedFile file_;
 };
 
 }  // namespace octet

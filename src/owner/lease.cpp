@@ -13,6 +13,7 @@
 #include "src/base/error.h"
 #include "src/base/log.h"
 #include "src/base/sync_folder.h"
+#include "src/base/write_all.h"
 
 namespace octet {
 namespace {
@@ -108,9 +109,8 @@ void OwnerLease::release() {
   }
   wake_.notify_all();
   thread_.join();
-  const auto at = static_cast<off_t>(to_json(claim_.mine).find(unreleased_text));
-  const auto bytes = static_cast<ssize_t>(std::strlen(released_text));
-  if (::pwrite(claim_.file.get(), released_text, static_cast<std::size_t>(bytes), at) != bytes ||
+  const auto at = static_cast<std::int64_t>(to_json(claim_.mine).find(unreleased_text));
+  if (!write_all_at(claim_.file.get(), at, released_text, std::strlen(released_text)) ||
       ::fsync(claim_.file.get()) != 0) {
     log::warning("{}: does not say that the run has ended: {}", owner_path(mark_.run_dir), std::strerror(errno));
   }

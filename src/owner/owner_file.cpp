@@ -14,6 +14,7 @@
 
 #include "src/base/error.h"
 #include "src/base/log.h"
+#include "src/base/write_all.h"
 
 namespace octet {
 namespace {
@@ -65,9 +66,7 @@ Error refuse(const std::string& run_dir, const OwnerStanding& other) {
 /// The record in a file that nobody else has, on the disk, open for writing.
 FileHandle write_record(const std::string& path, const OwnerRecord& record) {
   FileHandle file(::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-  const std::string text = to_json(record);
-  if (!file || ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
-      ::fsync(file.get()) != 0) {
+  if (!file || !write_all(file.get(), to_json(record)) || ::fsync(file.get()) != 0) {
     const Error error = refused_by_system(path);
     ::unlink(path.c_str());
     throw error;

@@ -47,4 +47,10 @@ checkpoint::Interval interval_of(const CheckpointConfig& config, int devices) {
   return *interval;
 }
 
+checkpoint::Interval max_age_of(const CheckpointConfig& config) {
+  const std::optional<checkpoint::Interval> age = parse_interval(config.max_age);
+  if (!age) throw internal_error("train", "checkpoint.max_age = {}: not validated", config.max_age);
+  return *age;
+}
+
 }  // namespace octet

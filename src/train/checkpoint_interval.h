@@ -21,5 +21,6 @@ std::optional<int> parse_writers(std::string_view text);
 
 /// The interval of a valid configuration on that many devices.
 checkpoint::Interval interval_of(const CheckpointConfig& config, int devices);
+checkpoint::Interval max_age_of(const CheckpointConfig& config);
 
 }  // namespace octet

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,18 +11,22 @@
 #include "checkpoints/saver.h"
 #include "src/train/resume.h"
 #include "src/train/run_log.h"
+#include "src/train/save_times.h"
 
 namespace octet {
 
 /// A run's checkpoints as its loop sees them: when one is due, what goes into it, what the log says. With
 /// checkpoint.interval off it does nothing. Main thread; all but due(), expected_seconds() and newest() collective, and
-/// in the phase `checkpoint` of the watchdog. After a write that failed on any rank, which is logged, one is due again
-/// at the next boundary; when that fails too, all ranks throw.
+/// in the phase `checkpoint` of the watchdog. A save that failed on any rank is logged and tried again at the next
+/// interval, until the last committed checkpoint is as old as checkpoint.max_age: when one fails that begins then, all
+/// ranks throw.
 class Checkpointing {
  public:
   Checkpointing(const RunConfig& config, const RunEnvironment& environment, Trainer& trainer, RunLog& log,
                 const StartingPoint& from);
 
+  /// Whether one is being written.
+  bool busy() const { return on() && saver_->busy(); }
   bool on() const { return saver_ != nullptr; }
   /// Whether one should follow step `step`. Minutes are counted by rank 0 alone: the ranks agree in the step (Wishes).
   bool due(std::int64_t step) const;
@@ -34,22 +39,30 @@ class Checkpointing {
   void poll();
   /// Begins to save the state after step `step`; training goes on while it is written.
   void start(std::int64_t step, double loss);
-  /// Saves the state after the run's last step, and returns when that is committed.
+  /// Saves the state after the run's last step, and returns when that is committed. Throws when that fails twice.
   void finish(std::int64_t step, double loss);
   /// For a run that ends in a state not worth keeping: commits what was begun before. A write that fails is logged.
   void settle();
 
  private:
-  /// A call whose failures are the same on all ranks.
-  void attempt(const std::function<std::optional<checkpoint::SaveReport>()>& call);
+  using Call = std::function<std::optional<checkpoint::SaveReport>()>;
+  /// How a call failed, the same on all ranks. What only this rank can know, that a peer is lost, is thrown.
+  std::optional<Error> failure_of(const Call& call);
+  /// A call whose failure is logged while there is time to try again, and thrown when not.
+  void attempt(const Call& call);
+  void failed(const Error& error);
+  std::optional<Error> begin(std::int64_t step, double loss);
+  checkpoint::Interval oldest() const { return checkpoint::oldest_allowed(max_age_, interval_, cost_); }
   void committed(const checkpoint::SaveReport& report);
-  bool is_timed() const;
+  /// Whether this rank knows how much of it has passed: minutes are rank 0's.
+  bool may_judge(const checkpoint::Interval& interval) const;
 
   const RunConfig& config_;
   const RunEnvironment& environment_;
   RunLog& log_;
   bool rank0_;
   checkpoint::Interval interval_;
+  checkpoint::Interval max_age_;
   checkpoint::RunState state_;  ///< what does not change; step and loss are filled in
   std::vector<checkpoint::DevicePiece> pieces_;
   std::unique_ptr<checkpoint::Saver> saver_;  ///< none with interval off
@@ -57,8 +70,8 @@ class Checkpointing {
   std::int64_t last_saved_;  ///< begun, or resumed from; -1: none
   std::chrono::steady_clock::time_point saved_at_ = std::chrono::steady_clock::now();
   checkpoint::MeasuredCost cost_;
-  int failures_ = 0;              ///< since the last commit
-  std::int64_t failed_step_ = 0;  ///< of the last of them
+  SaveTimes times_;
+  bool failing_ = false;  ///< the last save that ended did so with an error
   std::string newest_;
 };
 

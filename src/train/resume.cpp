@@ -96,7 +96,7 @@ StartingPoint resume(const RunConfig& config, const RunEnvironment& environment,
   const std::string now = layout_text(environment.mesh.shape());
   if (state.layout != now) log::info("layout: {} there, {} now", state.layout, now);
   log_changes(changes, unknown, found->directory);
-  return {.step = state.step, .checkpoint = found->directory};
+  return {.step = state.step, .checkpoint = found->directory, .verdicts = found->verdicts};
 }
 
 }  // namespace octet

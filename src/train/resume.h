@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "checkpoints/verdicts.h"
 #include "src/train/run.h"
 #include "src/train/run_directory.h"
 
@@ -10,8 +11,9 @@ namespace octet {
 
 /// Where a run begins.
 struct StartingPoint {
-  std::int64_t step = 0;   ///< finished steps
-  std::string checkpoint;  ///< the directory that they come from; empty for a new run
+  std::int64_t step = 0;               ///< finished steps
+  std::string checkpoint;              ///< the directory that they come from; empty for a new run
+  checkpoint::Verdicts verdicts = {};  ///< what the start has read of checkpoints
 };
 
 /// Loads the newest valid checkpoint of the run's directory, in whatever layout it was written, into the trainer, after

@@ -1,8 +1,10 @@
 #include "src/train/run.h"
 
-#include <fstream>
+#include <cerrno>
+#include <cstring>
 
 #include "src/base/log.h"
+#include "src/base/write_all.h"
 #include "src/model/recompute_table.h"
 #include "src/train/device_health.h"
 #include "src/train/loop.h"
@@ -16,10 +18,11 @@ namespace {
 
 void write_trace_file(const Traces& traces, const OwnerMark& owner, const std::string& path) {
   owner.verify();
-  std::ofstream file(path);
-  if (traces.communication != nullptr) file << traces.communication->json_lines();
-  if (traces.gemms != nullptr) file << traces.gemms->json_lines();
-  if (!file.flush()) throw internal_error("train", "{}: cannot be written", path);
+  std::string text;
+  if (traces.communication != nullptr) text += traces.communication->json_lines();
+  if (traces.gemms != nullptr) text += traces.gemms->json_lines();
+  if (overwrite_text(path, text)) return;
+  throw internal_error("train", "{}: cannot be written: {}", path, std::strerror(errno));
 }
 
 }  // namespace

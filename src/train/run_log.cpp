@@ -2,6 +2,7 @@
 
 #include <numeric>
 
+#include "checkpoints/agreement.h"
 #include "src/base/log.h"
 #include "src/metrics/history.h"
 #include "src/metrics/peak.h"
@@ -142,11 +143,22 @@ void RunLog::step(const StepResult& result, std::optional<double> validation_los
   if (!writes_) return;
   const StepMetrics metrics = metrics_of(result, validation_loss);
   since_line_ = {};
-  // A line of it is read as the owner's.
-  if (environment_.lease != nullptr) environment_.lease->verify_if_late();
-  metrics_->write(metrics);
-  if (events_) events_->write(metrics);
+  if (environment_.lease != nullptr) environment_.lease->verify_if_late();  // a line of it is read as the owner's
+  record(metrics);
   log::out("{}", console_line(metrics));
+}
+
+// A full disk has its own end (checkpoint.max_age); until then it may have room again.
+void RunLog::record(const StepMetrics& metrics) {
+  const std::optional<checkpoint::Failure> failed = checkpoint::failure_of([&] { metrics_->write(metrics); });
+  const std::optional<checkpoint::Failure> failed_too = checkpoint::failure_of([&] {
+    if (events_) events_->write(metrics);
+  });
+  const bool refuses = failed || failed_too;
+  if (refuses && !disk_refuses_) {
+    log::error("{}; metrics are kept in memory until they can be written", (failed ? failed : failed_too)->text);
+  }
+  disk_refuses_ = refuses;
 }
 
 std::string RunLog::summary() const {
@@ -176,7 +188,7 @@ void RunLog::memory(const MemoryPlan& plan) {
             static_cast<double>(device.used_bytes()) / 0x1p20, static_cast<double>(device.memory_bytes()) / 0x1p20);
 }
 
-void RunLog::sync() const {
+void RunLog::sync() {
   if (writes_) metrics_->sync();
 }
 
@@ -186,10 +198,9 @@ void RunLog::committed(const checkpoint::SaveReport& report) {
   log::info("checkpoint of step {}: committed, {:.1f} MiB in {:.2f} s, {}", report.step,
             static_cast<double>(report.bytes) / 0x1p20, report.write_seconds, report.path);
   log::info(
-      "checkpoint of step {} by phase: {:.3f} s snapshot, {:.3f} s write, fsync and hash, {:.3f} s agreement and "
-      "commit "
-      "(each of the slowest rank)",
-      report.step, report.stall_seconds, report.file_seconds, report.commit_seconds);
+      "checkpoint of step {} by phase: {:.3f} s snapshot, {:.3f} s write, fsync and hash, {:.3f} s manifest, "
+      "{:.3f} s agreement and commit (training stood still for the first and the last)",
+      report.step, report.stall_seconds, report.file_seconds, report.manifest_seconds, report.commit_seconds);
   if (!writes_) return;
   directory_.owner.verify();
   try {
@@ -202,6 +213,11 @@ void RunLog::committed(const checkpoint::SaveReport& report) {
 void RunLog::end(const std::string& state, const std::string& reason, int exit_code, std::int64_t step) {
   if (!writes_) return;
   directory_.owner.verify();
+  if (disk_refuses_) {
+    const std::optional<checkpoint::Failure> lost = checkpoint::failure_of([&] { metrics_->sync(); });
+    if (lost && state != "failed") throw Error(lost->code, lost->text + "; metrics of the last steps are lost");
+    if (lost) log::error("{}; metrics of the last steps are lost", lost->text);
+  }
   write_status(directory_.status(), status(state, reason, exit_code, step));
   const std::string line = fmt::format("{} after step {}: {}{}", state, step, reason, summary());
   state == "failed" ? log::error("{}", line) : log::info("{}", line);

@@ -34,10 +34,11 @@ class RunLog {
   void non_finite(std::int64_t step, const StepResult& result);
   void memory(const MemoryPlan& plan);
   /// Before a checkpoint: the lines of its steps must not be lost where it is not.
-  void sync() const;
+  void sync();
   /// A checkpoint was committed; status.json names it from now on, or where it cannot be written, which is logged, from
   /// the next one on: a run that has just saved its state goes on.
   void committed(const checkpoint::SaveReport& report);
+  /// Throws when metrics of finished steps can still not be written.
   void end(const std::string& state, const std::string& reason, int exit_code, std::int64_t step);
 
   /// An exception on this rank, whichever that is: the others may never hear of it. `step` is the last finished one.
@@ -47,6 +48,8 @@ class RunLog {
   const RunDirectory& directory() const { return directory_; }
 
  private:
+  /// Metrics that cannot be written are kept in memory; the first time is logged.
+  void record(const StepMetrics& metrics);
   /// With what every status of this run has.
   RunStatus status(std::string state, std::string reason, int exit_code, std::int64_t step) const;
   void go_on_from(const StartingPoint& from);
@@ -69,6 +72,7 @@ class RunLog {
   std::string checkpoint_;         ///< newest committed
   double checkpoint_seconds_ = 0;  ///< that one took, or one of an earlier start
   Interval since_line_, all_;      ///< since this start
+  bool disk_refuses_ = false;      ///< the last record
   std::unique_ptr<MetricsWriter> metrics_;
   std::unique_ptr<EventWriter> events_;  ///< none without run.tensorboard
 };

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "checkpoints/saver.h"
 #include "src/base/error.h"
 
 namespace octet::checkpoint {
@@ -84,6 +85,38 @@ TEST(IsDue, AutomaticFollowsTheMeasurement) {
 
 TEST(IsDue, NeverWhenOff) {
   EXPECT_FALSE(is_due({}, {}, {.step = 100, .seconds_since_save = 1e9}));
+}
+
+TEST(AutomaticInterval, TheCommitIsPartOfTheStall) {
+  SaveReport report;
+  report.stall_seconds = 1;
+  report.commit_seconds = 3;
+  report.write_seconds = 20;
+  const MeasuredCost cost = cost_of(report);
+  EXPECT_EQ(cost.stall_seconds, 4);
+  EXPECT_EQ(cost.write_seconds, 20);
+}
+
+TEST(OldestAllowed, AutomaticIsTwiceTheInterval) {
+  using Kind = Interval::Kind;
+  const MeasuredCost cost{.stall_seconds = 1, .write_seconds = 2};
+  const Interval twice{.kind = Kind::automatic};
+  EXPECT_EQ(oldest_allowed(twice, {.kind = Kind::steps, .steps = 250}, cost).steps, 500);
+  EXPECT_EQ(oldest_allowed(twice, {.kind = Kind::seconds, .seconds = 90}, cost).seconds, 180);
+  const Interval of_automatic = oldest_allowed(twice, automatic(1000), cost);
+  EXPECT_EQ(of_automatic.kind, Kind::seconds);
+  EXPECT_EQ(of_automatic.seconds, 2 * automatic_seconds(automatic(1000), cost));
+  EXPECT_EQ(oldest_allowed({.kind = Kind::steps, .steps = 7}, automatic(8), cost).steps, 7) << "as given";
+}
+
+TEST(OldestAllowed, AnAgeThatIsReachedIsTooOld) {
+  using Kind = Interval::Kind;
+  const Interval steps{.kind = Kind::steps, .steps = 10}, seconds{.kind = Kind::seconds, .seconds = 10};
+  EXPECT_FALSE(is_too_old({.steps = 9, .seconds = 1e9}, steps));
+  EXPECT_TRUE(is_too_old({.steps = 10, .seconds = 0}, steps));
+  EXPECT_FALSE(is_too_old({.steps = 1'000'000, .seconds = 9.9}, seconds));
+  EXPECT_TRUE(is_too_old({.steps = 0, .seconds = 10}, seconds));
+  EXPECT_FALSE(is_too_old({.steps = 1'000'000, .seconds = 1e9}, {.kind = Kind::off}));
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ Manifest small_manifest() {
   m.tensors = {{"master/a.weight", DType::f32, {4, 6}}, {"b", DType::bf16, {5}}};
   m.files = {{"writer-00000.h5", 1234, hash_of("one")}, {"writer-00001.h5", 99, hash_of("two")}};
   const auto piece = [&](std::int32_t tensor, std::int32_t file, const Box& box) {
-    m.pieces.push_back({tensor, file, dataset_name(m.tensors[static_cast<std::size_t>(tensor)].name, box), box});
+    m.pieces.push_back({tensor, file, box});
   };
   piece(0, 0, {{0, 0}, {4, 2}});
   piece(0, 1, {{0, 2}, {3, 4}});
@@ -61,7 +61,6 @@ TEST_F(ManifestTest, RoundTripOfEveryField) {
   m.state.seed = std::numeric_limits<std::uint64_t>::max();
   m.state.data_fingerprint = 0;
   m.state.loss = 0.1;
-  m.pieces.back().dataset = "another/name";
   EXPECT_EQ(parse_manifest(to_json(m), "x"), m);
   m.state.loss = std::nan("");
   EXPECT_TRUE(std::isnan(parse_manifest(to_json(m), "x").state.loss));
@@ -155,6 +154,7 @@ TEST_F(ManifestTest, EveryWrongFieldIsRefusedBehindAGoodHash) {
       {"/pieces", Json::object(), "pieces is {}"},
       {"/pieces/0", 1, "pieces[0] is 1"},
       {"/pieces/0", Json::array({0, 0, {0, 0}}), "has 3 fields"},
+      {"/pieces/0/4", "another/name", "has 5 fields, expected tensor, file, offset and extent"},
       {"/pieces/0/0", 2, "pieces[0][0] (tensor) is 2, expected less than 2"},
       {"/pieces/0/0", -1, "pieces[0][0] (tensor) is -1"},
       {"/pieces/0/1", 2, "pieces[0][1] (file) is 2, expected less than 2"},
@@ -211,7 +211,7 @@ TEST_F(ManifestTest, CoverageFindsEverySinglePieceThatIsMissingMovedOrTwice) {
   grid.files = {{"f", 0, ""}};
   for (std::int64_t i = 0; i < 3; ++i) {
     for (std::int64_t j = 0; j < 4; ++j) {
-      for (std::int64_t k = 0; k < 2; ++k) grid.pieces.push_back({0, 0, "", {{3 * i, 2 * j, 3 * k}, {3, 2, 3}}});
+      for (std::int64_t k = 0; k < 2; ++k) grid.pieces.push_back({0, 0, {{3 * i, 2 * j, 3 * k}, {3, 2, 3}}});
     }
   }
   EXPECT_NO_THROW(check_coverage(grid, "x"));

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <memory>
+
 #include "checkpoints/restore.h"
 #include "tests/checkpoints/directory.h"
 #include "tests/checkpoints/small_checkpoint.h"
@@ -27,41 +30,62 @@ class Pruning : public testing::Test {
     return steps;
   }
 
-  /// After the commit of step 40; what it logs.
-  std::string prune_after_40() {
+  Verdicts::Files look_at(std::int64_t step) const {
+    return Verdicts::look_at(at(step), read_manifest(at(step)).files);
+  }
+  std::int64_t bytes_of(std::int64_t step) const {
+    std::int64_t bytes = 0;
+    for (const StoredFile& f : read_manifest(at(step)).files) bytes += f.bytes;
+    return bytes;
+  }
+
+  /// After the commit of a step; what it logs.
+  static std::string logged(const std::function<void()>& work) {
     testing::internal::CaptureStderr();
-    prune(rule_, 40, known_, stop_);
+    work();
     return testing::internal::GetCapturedStderr();
+  }
+  std::string prune_after(std::int64_t step, Pruner& pruner) const {
+    return logged([&] {
+      pruner.committed(step, look_at(step));
+      pruner.finish();
+    });
   }
 
   test::TemporaryDirectory root_;
+  const std::unique_ptr<Stream> stream_ = cpu_device().make_stream();
+  const std::unique_ptr<Communicator> world_ = make_self_communicator(*stream_, "world");
   PruneRule rule_{.root = root_.path(), .keep_last = 2};
-  Judgement known_{{40, true}};
-  std::atomic<bool> stop_ = false;
 };
 
 TEST_F(Pruning, WhatIsOlderThanTheLastWholeOnesGoes) {
-  EXPECT_EQ(prune_after_40(), "");
+  Pruner pruner(rule_, {}, *world_);
+  EXPECT_EQ(prune_after(40, pruner), "");
   EXPECT_EQ(left(), (Steps{40, 30}));
-  EXPECT_EQ(known_, (Judgement{{30, true}, {40, true}}));
+  EXPECT_EQ(pruner.bytes_read(), bytes_of(30)) << "the one that was committed needs no reading";
 }
 
 TEST_F(Pruning, OneWithAFlippedBitDoesNotCount) {
   test::flip_bit(file(30), 5000);
-  const std::string said = prune_after_40();
+  Pruner pruner(rule_, {}, *world_);
+  const std::string said = prune_after(40, pruner);
   EXPECT_PRED2(test::contains, said, at(30) + ": ");
   EXPECT_PRED2(test::contains, said, "writer-00001.h5: found hash ");
   EXPECT_PRED2(test::contains, said, "does not count for checkpoint.keep");
   EXPECT_EQ(left(), (Steps{40, 30, 20}));
-  EXPECT_EQ(prune_after_40(), "") << "is known";
+  const std::int64_t read = pruner.bytes_read();
+  EXPECT_EQ(prune_after(40, pruner), "") << "is known";
+  EXPECT_EQ(pruner.bytes_read(), read);
   EXPECT_EQ(left(), (Steps{40, 30, 20}));
 }
 
 TEST_F(Pruning, NorDoThoseThatAreDamagedAtAGlance) {
+  Verdicts known;
+  for (const std::int64_t step : {20, 30}) known.keep(at(step), look_at(step), true);  // they were whole once
   std::filesystem::remove(file(30));
   test::flip_bit(at(20) + "/manifest.json", 40);
-  known_[30] = known_[20] = true;  // they were whole once
-  const std::string said = prune_after_40();
+  Pruner pruner(rule_, known, *world_);
+  const std::string said = prune_after(40, pruner);
   EXPECT_PRED2(test::contains, said, at(30) + ": ");
   EXPECT_PRED2(test::contains, said, "writer-00001.h5: is missing");
   EXPECT_PRED2(test::contains, said, at(20) + "/manifest.json");
@@ -69,46 +93,58 @@ TEST_F(Pruning, NorDoThoseThatAreDamagedAtAGlance) {
 }
 
 TEST_F(Pruning, WhatIsKnownToBeWholeIsNotReadAgain) {
-  known_[30] = true;
-  stop_ = true;  // would end a reading
-  prune_after_40();
+  Verdicts known;
+  known.keep(at(30), look_at(30), true);
+  Pruner pruner(rule_, known, *world_);
+  prune_after(40, pruner);
   EXPECT_EQ(left(), (Steps{40, 30}));
+  EXPECT_EQ(pruner.bytes_read(), 0);
+}
+
+TEST_F(Pruning, AFileThatChangedIsReadAgain) {
+  Verdicts known;
+  known.keep(at(30), look_at(30), true);
+  const auto time = std::filesystem::last_write_time(file(30));
+  test::flip_bit(file(30), 5000);
+  std::filesystem::last_write_time(file(30), time + std::chrono::nanoseconds(1));
+  Pruner pruner(rule_, known, *world_);
+  EXPECT_PRED2(test::contains, prune_after(40, pruner), "writer-00001.h5: found hash ");
+}
+
+TEST_F(Pruning, AFileOfAnotherInodeIsReadAgain) {
+  Verdicts known;
+  known.keep(at(30), look_at(30), true);
+  std::filesystem::copy_file(file(30), root_ / "copy");
+  std::filesystem::last_write_time(root_ / "copy", std::filesystem::last_write_time(file(30)));
+  std::filesystem::rename(root_ / "copy", file(30));
+  Pruner pruner(rule_, known, *world_);
+  EXPECT_EQ(prune_after(40, pruner), "");
+  EXPECT_EQ(pruner.bytes_read(), bytes_of(30));
 }
 
 TEST_F(Pruning, WithoutTimeToReadNothingGoes) {
-  stop_ = true;
-  EXPECT_PRED2(test::contains, prune_after_40(), "old checkpoints stay");
+  rule_.patience = std::chrono::seconds(0);
+  Pruner pruner(rule_, {}, *world_);
+  EXPECT_PRED2(test::contains, prune_after(40, pruner), "old checkpoints stay");
   EXPECT_EQ(left(), (Steps{40, 30, 20, 10}));
-  EXPECT_EQ(known_, (Judgement{{40, true}}));
 }
 
 TEST_F(Pruning, OneThatCannotBeRemovedDoesNotKeepTheNext) {
   test::put_file(root_ / temporary_name(10));  // in the way
-  EXPECT_PRED2(test::contains, prune_after_40(), "could not be removed");
+  Pruner pruner(rule_, {}, *world_);
+  EXPECT_PRED2(test::contains, prune_after(40, pruner), "could not be removed");
   EXPECT_EQ(left(), (Steps{40, 30, 10}));
 }
 
-TEST_F(Pruning, InTheBackgroundByTheTimeItIsFinished) {
+TEST_F(Pruning, AtBoundariesWithoutWaiting) {
   rule_.keep_last = 1;
-  {
-    Pruner pruner(rule_, {});
-    for (const std::int64_t step : {10, 20, 30}) pruner.committed(step);
-    pruner.finish();
-    EXPECT_EQ(left(), (Steps{40, 30}));
-    pruner.committed(40);
-    pruner.finish();
-  }
-  EXPECT_EQ(left(), Steps{40});
-}
-
-TEST_F(Pruning, InTheBackgroundADamagedOneDoesNotCountEither) {
-  test::flip_bit(file(30), 5000);
-  testing::internal::CaptureStderr();
-  Pruner pruner(rule_, {});
-  pruner.committed(40);
+  Pruner pruner(rule_, {}, *world_);
+  for (const std::int64_t step : {10, 20, 30}) pruner.committed(step, look_at(step));
+  while (left() != (Steps{40, 30})) pruner.poll();  // 20 and 30 while 10 was under way
+  pruner.committed(40, look_at(40));
   pruner.finish();
-  EXPECT_PRED2(test::contains, testing::internal::GetCapturedStderr(), "does not count for checkpoint.keep");
-  EXPECT_EQ(left(), (Steps{40, 30, 20}));
+  EXPECT_EQ(left(), Steps{40});
+  EXPECT_EQ(pruner.bytes_read(), 0);
 }
 
 }  // namespace

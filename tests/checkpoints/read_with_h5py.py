@@ -80,11 +80,11 @@ def read_tensors(folder, manifest):
     for number, entry in enumerate(manifest["files"]):
         with h5py.File(os.path.join(folder, entry["name"]), "r") as file:
             check_state(file, manifest)
-            for t, f, offset, extent, *name in manifest["pieces"]:
+            for t, f, offset, extent in manifest["pieces"]:
                 if f != number:
                     continue
                 tensor = manifest["tensors"][t]
-                dataset = file[name[0] if name else f"{tensor['name']}/@{','.join(map(str, offset))}"]
+                dataset = file[f"{tensor['name']}/@{','.join(map(str, offset))}"]
                 box = tuple(slice(o, o + e) for o, e in zip(offset, extent))
                 tensors[t][box] = read_piece(dataset, tensor, offset, extent)
                 expect(not seen[t][box].any(), f"{dataset.name}: in two pieces")

@@ -30,7 +30,8 @@ class ShardMap {
         kinds_(bytes_.size()) {
     const std::string path = directory + "/" + manifest.files[static_cast<std::size_t>(file)].name;
     for (const StoredPiece& piece : manifest.pieces) {
-      if (piece.file == file) find_data(path, piece.dataset);
+      if (piece.file == file)
+        find_data(path, dataset_name(manifest.tensors[static_cast<std::size_t>(piece.tensor)].name, piece.box));
     }
     paint_blocks();
     paint_zeros();

@@ -6,6 +6,7 @@
 
 #include "checkpoints/commit.h"
 #include "checkpoints/retention.h"
+#include "src/base/host_name.h"
 #include "tests/checkpoints/saver_fixture.h"
 
 namespace octet::checkpoint {
@@ -36,7 +37,10 @@ class FileSizeLimit {
   void (*handler_)(int);
 };
 
-class SaverFailure : public test::SaverTest {};
+class SaverFailure : public test::SaverTest {
+ protected:
+  static std::string of_rank_0() { return "rank 0 on " + host_name() + ": "; }
+};
 
 TEST_F(SaverFailure, OfAnyRankIsToldByAll) {
   Saver saver = make_saver();
@@ -52,8 +56,8 @@ TEST_F(SaverFailure, OfAnyRankIsToldByAll) {
       });
     }
     EXPECT_PRED2(contains, error,
-                 fmt::format("step 2 cannot be saved: rank {}: {}/{}/{}", failing, root_, temporary_name(2),
-                             file_name(failing)));
+                 fmt::format("step 2 cannot be saved: rank {} on {}: {}/{}/{}", failing, host_name(), root_,
+                             temporary_name(2), file_name(failing)));
     EXPECT_FALSE(saver.busy());
     EXPECT_EQ(steps(), Steps{1});
     EXPECT_FALSE(fs::exists(root_ + "/" + temporary_name(2)));
@@ -73,7 +77,7 @@ TEST_F(SaverFailure, IsFoundByPolling) {
       while (!saver.poll()) ASSERT_TRUE(saver.busy());
     }
   });
-  EXPECT_PRED2(contains, error, fmt::format("rank {}: ", size() - 1));
+  EXPECT_PRED2(contains, error, fmt::format("rank {} on {}: ", size() - 1, host_name()));
 }
 
 TEST_F(SaverFailure, SeveralRanksAreCounted) {
@@ -85,7 +89,7 @@ TEST_F(SaverFailure, SeveralRanksAreCounted) {
     start(saver, 2);
     saver.finish();
   });
-  EXPECT_PRED2(contains, error, "rank 1: ");
+  EXPECT_PRED2(contains, error, "rank 1 on " + host_name() + ": ");
   EXPECT_PRED2(contains, error, fmt::format("(and {} more rank(s) failed)", size() - 2));
 }
 
@@ -94,7 +98,7 @@ TEST_F(SaverFailure, AFileInPlaceOfTheCheckpoint) {
   start(saver, 2);
   on_rank_0([&] { test::put_file(path_of(2), "precious"); });
   const std::string error = common_error([&] { saver.finish(); });
-  EXPECT_PRED2(contains, error, "rank 0: " + path_of(2) + ": is in the way");
+  EXPECT_PRED2(contains, error, of_rank_0() + path_of(2) + ": is in the way");
   world_->barrier();
   EXPECT_EQ(test::content_of(path_of(2)), "precious");
   EXPECT_EQ(steps(), Steps{});
@@ -115,18 +119,18 @@ TEST_F(SaverFailure, AFullDiskIsNoMistakeOfTheUser) {
 
 TEST_F(SaverFailure, ARootThatIsAFile) {
   on_rank_0([&] { test::put_file(root_); });
-  EXPECT_PRED2(contains, common_error([&] { make_saver(); }), "rank 0: " + root_);
+  EXPECT_PRED2(contains, common_error([&] { make_saver(); }), of_rank_0() + root_);
 }
 
 TEST_F(SaverFailure, ARootThatCannotBeMade) {
   root_ = "/proc/self/checkpoints";  // nobody, not even root, can write there
-  EXPECT_PRED2(contains, common_error([&] { make_saver(); }), "rank 0: " + root_ + ": cannot be made");
+  EXPECT_PRED2(contains, common_error([&] { make_saver(); }), of_rank_0() + root_ + ": cannot be made");
 }
 
 TEST_F(SaverFailure, ARootThatVanished) {
   Saver saver = make_saver();
   on_rank_0([&] { fs::remove_all(root_); });
-  EXPECT_PRED2(contains, common_error([&] { start(saver, 1); }), "step 1 cannot be saved: rank 0: " + root_);
+  EXPECT_PRED2(contains, common_error([&] { start(saver, 1); }), "step 1 cannot be saved: " + of_rank_0() + root_);
 }
 
 /// Rank 0 learns that another run has the directory, before a save, and when one is written.
@@ -140,9 +144,9 @@ TEST_F(SaverFailure, OfAnOwnerThatWasFollowedCommitsAndRemovesNothing) {
   start(saver, 2);
   on_rank_0([&] { EXPECT_TRUE(fs::exists(root_ + "/" + temporary_name(2, "n1-5-a"))); });
   followed = true;
-  EXPECT_TRUE(contains(common_error([&] { saver.finish(); }), "it is another run\'s now"));
+  EXPECT_PRED2(contains, common_error([&] { saver.finish(); }), "it is another run's now");
   EXPECT_EQ(steps(), (std::vector<std::int64_t>{1}));
-  EXPECT_TRUE(contains(common_error([&] { start(saver, 3); }), "it is another run\'s now"));
+  EXPECT_PRED2(contains, common_error([&] { start(saver, 3); }), "it is another run's now");
   EXPECT_EQ(steps(), (std::vector<std::int64_t>{1}));
   on_rank_0([&] {
     fs::create_directory(root_ + "/" + temporary_name(9, "n2-6-b"));

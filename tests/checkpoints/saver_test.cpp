@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "checkpoints/view.h"
+#include "src/base/host_name.h"
 #include "tests/checkpoints/saver_fixture.h"
 
 namespace octet::checkpoint {
@@ -220,7 +221,7 @@ TEST_F(SaverTest, TooLittleSpaceIsToldBeforeAnythingIsWritten) {
   const std::int64_t rows = std::int64_t{1} << 50;
   const std::vector<DevicePiece> pieces{{{"master/huge", DType::f32, {rows}}, {{}, {rows}}, nullptr}};
   const std::string error = common_error([&] { saver.start(state_at(2), pieces); });
-  EXPECT_PRED2(contains, error, "step 2 cannot be saved: rank 0: " + root_);
+  EXPECT_PRED2(contains, error, "step 2 cannot be saved: rank 0 on " + host_name() + ": " + root_);
   EXPECT_PRED2(contains, error, "free, but a checkpoint of");
   EXPECT_FALSE(std::filesystem::exists(root_ + "/" + temporary_name(2)));
   EXPECT_EQ(steps(), Steps{1});

@@ -22,7 +22,6 @@ struct Sample {
   std::string path = directory / file_name(0);
   std::vector<PieceData> pieces;
   std::vector<std::vector<char>> data;
-  std::vector<std::string> datasets;
   StoredFile file;
 
   Sample() {
@@ -32,9 +31,9 @@ struct Sample {
       data.push_back(content_of(static_cast<int>(dtype), tensor, box));
       pieces.push_back({tensor, box, data.back().data()});
     }
-    file = write_shard_file(path, some_state(), pieces, datasets);
+    file = write_shard_file(path, some_state(), pieces);
   }
-  StoredPiece stored(std::size_t i) const { return {0, 0, datasets[i], pieces[i].box}; }
+  StoredPiece stored(std::size_t i) const { return {0, 0, pieces[i].box}; }
 };
 
 template <typename Function>
@@ -57,16 +56,15 @@ TEST_F(ShardFile, RoundTripOfEveryDtypeAndItsParts) {
   const ShardReader reader(sample.path);
   for (std::size_t i = 0; i < sample.pieces.size(); ++i) {
     const PieceData& piece = sample.pieces[i];
-    EXPECT_EQ(sample.datasets[i], piece.tensor.name + "/@2,0");
     std::vector<char> found(sample.data[i].size());
-    reader.read(sample.stored(i), piece.tensor.dtype, whole(piece.box.extent), found.data());
+    reader.read(sample.stored(i), piece.tensor, whole(piece.box.extent), found.data());
     EXPECT_EQ(found, sample.data[i]) << piece.tensor.name;
     for (const Box& part : {Box{{0, 0}, {1, 7}}, Box{{3, 6}, {1, 1}}, Box{{1, 2}, {3, 4}}}) {
       Box global = part;
       global.offset[0] += 2;
       const auto expected = content_of(static_cast<int>(piece.tensor.dtype), piece.tensor, global);
       found.assign(expected.size(), '\0');
-      reader.read(sample.stored(i), piece.tensor.dtype, part, found.data());
+      reader.read(sample.stored(i), piece.tensor, part, found.data());
       EXPECT_EQ(found, expected) << piece.tensor.name << " " << text(part);
     }
   }
@@ -83,13 +81,12 @@ TEST_F(ShardFile, OneToFourDimensions) {
     data.push_back(content_of(1, tensor, whole(tensor.shape)));
     pieces.push_back({tensor, whole(tensor.shape), data.back().data()});
   }
-  std::vector<std::string> datasets;
-  write_shard_file(directory / "x.h5", some_state(), pieces, datasets);
+  write_shard_file(directory / "x.h5", some_state(), pieces);
   const ShardReader reader(directory / "x.h5");
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const auto expected = content_of(1, tensors[i], parts[i]);
     std::vector<char> found(expected.size());
-    reader.read({0, 0, datasets[i], pieces[i].box}, tensors[i].dtype, parts[i], found.data());
+    reader.read({0, 0, pieces[i].box}, tensors[i], parts[i], found.data());
     EXPECT_EQ(found, expected) << tensors[i].name;
   }
 }
@@ -107,11 +104,9 @@ TEST_F(ShardFile, SizeAndHashAreOfTheFile) {
 
 TEST_F(ShardFile, SameContentSameBytes) {
   Sample sample;
-  const StoredFile again =
-      write_shard_file(sample.directory / "again.h5", some_state(), sample.pieces, sample.datasets);
+  const StoredFile again = write_shard_file(sample.directory / "again.h5", some_state(), sample.pieces);
   EXPECT_EQ(again.hash, sample.file.hash);
-  const StoredFile other =
-      write_shard_file(sample.directory / "other.h5", some_state(13), sample.pieces, sample.datasets);
+  const StoredFile other = write_shard_file(sample.directory / "other.h5", some_state(13), sample.pieces);
   EXPECT_NE(other.hash, sample.file.hash);
 }
 
@@ -119,10 +114,9 @@ TEST_F(ShardFile, EmptyAndLargeTexts) {
   const TemporaryDirectory directory;
   RunState state = some_state();
   state.layout.clear();
-  std::vector<std::string> datasets;
-  const auto small = write_shard_file(directory / "small.h5", state, {}, datasets);
+  const auto small = write_shard_file(directory / "small.h5", state, {});
   state.config = std::string(300000, 'x');  // beyond what an object header holds
-  const auto large = write_shard_file(directory / "large.h5", state, {}, datasets);
+  const auto large = write_shard_file(directory / "large.h5", state, {});
   EXPECT_GT(large.bytes, small.bytes + 290000);
   EXPECT_NO_THROW(ShardReader(directory / "large.h5"));
 }
@@ -131,25 +125,25 @@ TEST_F(ShardFile, WhatIsNotAsTheManifestSaysIsRefused) {
   const Sample sample;
   const ShardReader reader(sample.path);
   std::vector<char> to(1000);
-  const auto refusal = [&](const StoredPiece& piece, DType dtype, const Box& from) {
-    const std::string message = message_of(ExitCode::usage, [&] { reader.read(piece, dtype, from, to.data()); });
+  const auto refusal = [&](const StoredPiece& piece, DType dtype, const Box& from, const char* name = nullptr) {
+    StoredTensor tensor = sample.pieces[0].tensor;
+    tensor.dtype = dtype;
+    tensor.name = name != nullptr ? name : tensor.name;
+    const std::string message = message_of(ExitCode::usage, [&] { reader.read(piece, tensor, from, to.data()); });
     expect_in(sample.path, message);
     return message;
   };
   const Box all = whole({4, 7});
   StoredPiece piece = sample.stored(0);
   expect_in("f32 of 4 bytes, the manifest says i32", refusal(piece, DType::i32, all));
-  expect_in("e4m3 of 1 bytes, the manifest says e5m2", refusal(sample.stored(2), DType::e5m2, all));
+  expect_in("e4m3 of 1 bytes, the manifest says e5m2", refusal(sample.stored(2), DType::e5m2, all, "master/e4m3"));
   expect_in("[1, 0] + [4, 7] was asked for", refusal(piece, DType::f32, {{1, 0}, {4, 7}}));
   expect_in("was asked for", refusal(piece, DType::f32, {{0, 0}, {0, 7}}));
   piece.box.offset[0] = 3;
-  expect_in("holds [2, 0] + [4, 7], the manifest says [3, 0] + [4, 7]", refusal(piece, DType::f32, all));
+  expect_in("no dataset master/f32/@3,0", refusal(piece, DType::f32, all));
   piece.box = {{2, 0}, {4, 6}};
   expect_in("the manifest says [2, 0] + [4, 6]", refusal(piece, DType::f32, all));
-  piece.dataset = "master/f32/@0,0";
-  expect_in("no dataset master/f32/@0,0", refusal(piece, DType::f32, all));
-  piece.dataset = "master/f32";  // a group
-  expect_in("no dataset master/f32", refusal(piece, DType::f32, all));
+  expect_in("no dataset master/other/@2,0", refusal(piece, DType::f32, all, "master/other"));
 }
 
 TEST_F(ShardFile, WhatIsNoShardIsRefused) {
@@ -160,14 +154,40 @@ TEST_F(ShardFile, WhatIsNoShardIsRefused) {
   expect_in("No such file", message_of(ExitCode::usage, [&] { hash_file(directory / "none.h5"); }));
 }
 
+TEST_F(ShardFile, TheHashIsOfTheOpenFile) {
+  const TemporaryDirectory directory;
+  put_file(directory / "x", "what was opened");
+  const InputFile open(directory / "x");
+  std::filesystem::rename(directory / "x", directory / "y");
+  put_file(directory / "x", "what came later");
+  EXPECT_EQ(hash_file(open, "x").hash, hash_of("what was opened"));
+  EXPECT_EQ(open.size(), 15);
+}
+
+/// By a second run in the same directory, for one.
+TEST_F(ShardFile, AFileThatIsReplacedWhileItIsWrittenIsNoShard) {
+  const Sample sample;
+  for (const bool by_another : {true, false}) {
+    const TemporaryDirectory directory;
+    std::vector<PieceData> pieces = sample.pieces;
+    pieces.back().data = nullptr;
+    pieces.back().load = [&]() -> const void* {
+      std::filesystem::rename(directory / "x.h5", directory / "gone.h5");
+      if (by_another) std::filesystem::copy_file(sample.path, directory / "x.h5");
+      return sample.pieces.back().data;
+    };
+    expect_in((directory / "x.h5") + ": was removed or replaced by somebody else",
+              message_of(ExitCode::internal, [&] { write_shard_file(directory / "x.h5", some_state(), pieces); }));
+  }
+}
+
 TEST_F(ShardFile, WrongPiecesAreNotWritten) {
   const TemporaryDirectory directory;
   const std::vector<float> data(100);
   int n = 0;
   const auto refusal = [&](const PieceData& piece) {
-    std::vector<std::string> datasets;
     const std::string path = directory / std::to_string(n++);
-    return message_of(ExitCode::internal, [&] { write_shard_file(path, some_state(), {&piece, 1}, datasets); });
+    return message_of(ExitCode::internal, [&] { write_shard_file(path, some_state(), {&piece, 1}); });
   };
   expect_in("is empty or not in its shape", refusal({{"a", DType::f32, {5, 5}}, {{5, 0}, {0, 5}}, data.data()}));
   expect_in("is empty or not in its shape", refusal({{"a", DType::f32, {5, 5}}, {{1, 0}, {5, 5}}, data.data()}));
@@ -178,9 +198,8 @@ TEST_F(ShardFile, WrongPiecesAreNotWritten) {
 TEST_F(ShardFile, AFileInTheWayStays) {
   const TemporaryDirectory directory;
   put_file(directory / "x.h5", "mine");
-  std::vector<std::string> datasets;
   const auto write = [&](const std::string& path) {
-    return message_of(ExitCode::internal, [&] { write_shard_file(path, some_state(), {}, datasets); });
+    return message_of(ExitCode::internal, [&] { write_shard_file(path, some_state(), {}); });
   };
   expect_in((directory / "x.h5") + ": cannot be created: File exists", write(directory / "x.h5"));
   EXPECT_EQ(test::content_of(directory / "x.h5"), "mine");
@@ -214,15 +233,13 @@ TEST_F(ShardFile, FullDiskAtEveryPointIsAnErrorAndNoMore) {
     std::string message;
     {
       const FileSizeLimit limited(limit);
-      message =
-          message_of(ExitCode::internal, [&] { write_shard_file(path, some_state(), sample.pieces, sample.datasets); });
+      message = message_of(ExitCode::internal, [&] { write_shard_file(path, some_state(), sample.pieces); });
     }
     ASSERT_NE(message.find(path + ": cannot be written: File too large"), std::string::npos)
         << "limit " << limit << ": " << message;
     std::filesystem::remove(path);
   }
-  const StoredFile after =
-      write_shard_file(sample.directory / "after.h5", some_state(), sample.pieces, sample.datasets);
+  const StoredFile after = write_shard_file(sample.directory / "after.h5", some_state(), sample.pieces);
   EXPECT_EQ(after.hash, sample.file.hash);
 }
 

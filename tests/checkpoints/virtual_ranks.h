@@ -130,14 +130,10 @@ inline Manifest save(const std::string& directory, const VirtualLayout& layout, 
       const StoredTensor& stored = model[static_cast<std::size_t>(piece.tensor)].stored;
       data.push_back(content_of(piece.tensor, stored, piece.box));
       pieces.push_back({stored, piece.box, data.back().data()});
-      manifest.pieces.push_back({piece.tensor, static_cast<std::int32_t>(manifest.files.size()), "", piece.box});
+      manifest.pieces.push_back({piece.tensor, static_cast<std::int32_t>(manifest.files.size()), piece.box});
     }
-    std::vector<std::string> datasets;
     const std::string path = directory + "/" + file_name(static_cast<int>(rank));
-    manifest.files.push_back(write_shard_file(path, manifest.state, pieces, datasets));
-    for (std::size_t i = 0; i < datasets.size(); ++i) {
-      manifest.pieces[manifest.pieces.size() - datasets.size() + i].dataset = datasets[i];
-    }
+    manifest.files.push_back(write_shard_file(path, manifest.state, pieces));
   }
   put_file(directory + "/" + manifest_name, to_json(manifest));
   return read_manifest(directory);

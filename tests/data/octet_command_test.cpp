@@ -117,6 +117,15 @@ TEST_F(OctetCommand, AFullDiskLeavesNothing) {
   EXPECT_TRUE(fs::is_empty(folder_ / "out"));
 }
 
+/// Some file systems say so by writing nothing.
+TEST_F(OctetCommand, NothingWrittenIsAFullDisk) {
+  const CommandResult result = run_command(fmt::format("env LD_PRELOAD={} OCTET_FAULT_ROOT={} OCTET_FAULT=zero:1 {}",
+                                                       OCTET_FAULTS, folder_ / "out", prepare()));
+  EXPECT_EQ(result.exit_code, 70) << result.all();
+  EXPECT_HAS(result.all(), "cannot write to " + (folder_ / "out/x.bin.tmp") + ": No space left on device");
+  EXPECT_TRUE(fs::is_empty(folder_ / "out"));
+}
+
 TEST_F(OctetCommand, AKilledRunLeavesNothingThatLooksWholeAndCanBeRepeated) {
   const CommandResult killed =
       run_command("ulimit -c 0; ulimit -f 1; " + prepare());  // SIGXFSZ ends it in the middle of a write

@@ -1,9 +1,11 @@
 // A run's checkpoints where the disk refuses something beside them.
 #include "src/train/checkpointing.h"
 
-#include <fstream>
+#include <chrono>
+#include <thread>
 
 #include "checkpoints/restore.h"
+#include "src/base/host_name.h"
 #include "src/train/run_directory.h"
 #include "tests/equivalence/trainer_test.h"
 
@@ -30,6 +32,29 @@ class CheckpointingTest : public TrainerTest {
     write_run_directory(directory, "", *world_);
     log_ = std::make_unique<RunLog>(config_, environment_, directory);
     checkpoints_ = std::make_unique<Checkpointing>(config_, environment_, *trainer_, *log_, StartingPoint{});
+  }
+
+  /// A run of its own with that interval and age.
+  void make(const char* interval, const char* max_age) {
+    checkpoints_.reset();
+    config_.checkpoint.interval = interval;
+    config_.checkpoint.max_age = max_age;
+    checkpoints_ = std::make_unique<Checkpointing>(config_, environment_, *trainer_, *log_, StartingPoint{});
+  }
+  /// As the loop does, to the end.
+  void save(std::int64_t step) {
+    checkpoints_->start(step, 2.0);
+    for (int i = 0; i < 1000 && checkpoints_->busy(); ++i) {
+      checkpoints_->poll();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+  /// The disk refuses: what a checkpoint needs on rank 0 beside its own files.
+  void take_metrics_away() {
+    on_rank_0([&] { fs::rename(metrics(), metrics() + ".away"); });
+  }
+  void bring_metrics_back() {
+    on_rank_0([&] { fs::rename(metrics() + ".away", metrics()); });
   }
 
   void on_rank_0(const std::function<void()>& work) {
@@ -67,35 +92,98 @@ class CheckpointingTest : public TrainerTest {
 using Steps = std::vector<std::int64_t>;
 
 /// Rank 0 alone has the file, and all must learn that it failed.
-TEST_F(CheckpointingTest, MetricsThatCannotBeSyncedAreAFailedWrite) {
-  on_rank_0([&] { fs::remove(metrics()); });
+TEST_F(CheckpointingTest, MetricsThatCannotBeSyncedAreAFailedSave) {
+  take_metrics_away();
   const std::string said = logged([&] { checkpoints_->start(1, 2.0); });
-  EXPECT_EQ(said.find("step 1 cannot be saved: rank 0: ") != std::string::npos, world_->rank() == 0) << said;
+  EXPECT_EQ(said.find("step 1 cannot be saved: rank 0 on " + host_name() + ": ") != std::string::npos,
+            world_->rank() == 0)
+      << said;
   EXPECT_EQ(said.find(metrics()) != std::string::npos, world_->rank() == 0) << said;
-  EXPECT_TRUE(checkpoints_->due(2)) << "tried again";
+  EXPECT_EQ(said.find("tried again at every interval, and training goes on until step 200") != std::string::npos,
+            world_->rank() == 0)
+      << said;
+  EXPECT_FALSE(checkpoints_->due(2)) << "not before the next interval";
+  EXPECT_TRUE(checkpoints_->due(100));
+  EXPECT_EQ(saved(), Steps{});
+}
+
+/// Interval 100: the oldest that is allowed is of 200 steps.
+TEST_F(CheckpointingTest, SavesThatFailEndARunWhenTheLastCheckpointIsTooOld) {
+  logged([&] { save(100); });
+  take_metrics_away();
+  logged([&] { save(200); });
+  EXPECT_FALSE(checkpoints_->due(299));
+  EXPECT_TRUE(checkpoints_->due(300));
   try {
-    checkpoints_->start(2, 2.0);
+    checkpoints_->start(300, 2.0);
     ADD_FAILURE() << "nothing was thrown";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ExitCode::internal);
-    EXPECT_NE(std::string(error.what()).find("step 2 cannot be saved: rank 0: "), std::string::npos) << error.what();
+    const std::string what = error.what();
+    EXPECT_NE(what.find("step 300 cannot be saved: rank 0 on "), std::string::npos) << what;
+    EXPECT_NE(what.find("the last one stays: " + config_.run_dir + "/checkpoints/step-000100"), std::string::npos);
+    EXPECT_NE(what.find("older than checkpoint.max_age allows (200 steps)"), std::string::npos) << what;
   }
-  EXPECT_EQ(saved(), Steps{});
+  EXPECT_EQ(saved(), Steps{100});
+}
+
+/// What counts is when the save began: one that takes long to fail is tried again.
+TEST_F(CheckpointingTest, AgeReachedBetweenTwoIntervalsIsTriedOnceMoreAtOnce) {
+  make("100", "150 steps");
+  logged([&] { save(100); });
+  take_metrics_away();
+  logged([&] { save(200); });
+  EXPECT_FALSE(checkpoints_->due(249));
+  EXPECT_TRUE(checkpoints_->due(250));
+  logged([&] { EXPECT_THROW(checkpoints_->start(250, 2.0), Error); });
+}
+
+TEST_F(CheckpointingTest, AgesInMinutes) {
+  make("100000 min", "auto");
+  take_metrics_away();
+  const std::string said = logged([&] { save(1); });
+  EXPECT_EQ(said.find("training goes on for ") != std::string::npos, world_->rank() == 0) << said;
+  EXPECT_FALSE(checkpoints_->due(2));
+
+  make("100000 min", "0.0001 min");
+  std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_FALSE(checkpoints_->due(2)) << "nothing has failed yet";
+  logged([&] { EXPECT_THROW(checkpoints_->start(2, 2.0), Error) << "by rank 0's clock, on all"; });
+}
+
+TEST_F(CheckpointingTest, WithoutAnAgeARunGoesOn) {
+  make("100", "off");
+  take_metrics_away();
+  for (const std::int64_t step : {100, 1000, 10'000}) logged([&] { EXPECT_NO_THROW(save(step)); });
+  bring_metrics_back();
+  logged([&] { save(20'000); });
+  EXPECT_EQ(saved(), Steps{20'000});
 }
 
 TEST_F(CheckpointingTest, TheNextOneIsSavedWhenTheDiskIsBack) {
-  on_rank_0([&] { fs::remove(metrics()); });
-  logged([&] { checkpoints_->start(1, 2.0); });
-  on_rank_0([&] { std::ofstream(metrics()) << "\n"; });
-  logged([&] { checkpoints_->finish(2, 2.0); });
-  EXPECT_EQ(saved(), Steps{2});
-  EXPECT_FALSE(checkpoints_->due(3)) << "the failure is forgotten";
+  take_metrics_away();
+  logged([&] { save(100); });
+  bring_metrics_back();
+  logged([&] { save(200); });
+  EXPECT_EQ(saved(), Steps{200});
+  take_metrics_away();
+  logged([&] { EXPECT_NO_THROW(save(300)) << "the failure before is forgotten"; });
+}
+
+TEST_F(CheckpointingTest, AProofOfTheStorageEndsTheRunAtOnce) {
+  config_.checkpoint.test_write = true;
+  make("100", "auto");
+  EXPECT_TRUE(checkpoints_->due(1));
+  take_metrics_away();
+  logged([&] { EXPECT_THROW(checkpoints_->start(1, 2.0), Error); });
 }
 
 TEST_F(CheckpointingTest, AtTheEndItIsTriedTwice) {
-  on_rank_0([&] { fs::remove(metrics()); });
-  logged([&] { EXPECT_THROW(checkpoints_->finish(1, 2.0), Error); });
-  EXPECT_EQ(saved(), Steps{});
+  logged([&] { save(100); });
+  take_metrics_away();
+  const std::string said = logged([&] { EXPECT_THROW(checkpoints_->finish(101, 2.0), Error); });
+  EXPECT_EQ(said.find("tried once more, since the run ends here") != std::string::npos, world_->rank() == 0) << said;
+  EXPECT_EQ(saved(), Steps{100});
 }
 
 TEST_F(CheckpointingTest, AStatusThatCannotBeWrittenEndsNoRun) {

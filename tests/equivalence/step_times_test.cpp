@@ -48,7 +48,6 @@ class StepTimes : public TrainerTest {
                                      .traces = {},
                                      .ranks_on_node = 1,
                                      .node = "node",
-                                     .config_name = "times",
                                      .resolved_yaml = ""};
     Trainer trainer(config_, mesh, *world_, *stream, nullptr);
     const RunDirectory directory = find_run_directory(config_, "times", *world_);

@@ -118,26 +118,74 @@ TEST(Saving, NoStateIsKeptThatIsNotFinite) {
   EXPECT_EQ(status["checkpoint"], fmt::format("{}/checkpoints/step-{:06}", run.directory, steps_of(run).front()));
 }
 
-TEST(Saving, OneFailureOfTheStorageIsSaidAndTriedAgain) {
+/// The commit of each of these steps finds a file in its way.
+std::string with_files_in_the_way(std::initializer_list<int> steps) {
   const std::string directory = new_run_directory();
-  write_bytes(workplace() / (directory + "/checkpoints/step-000004"), "a file in the way");
-  const TrainedRun run = train_in(directory, 2, "--train.steps 8 --checkpoint.interval 4");
-  ASSERT_EQ(run.result.exit_code, 0) << run.result.all();
-  EXPECT_EQ(occurrences(run.result.err, " E "), 1) << run.result.err;
-  EXPECT_HAS(run.result.err, "step 4 cannot be saved");
-  EXPECT_EQ(steps_of(run).front(), 8);
-}
-
-TEST(Saving, ASecondOneInARowEndsTheRun) {
-  const std::string directory = new_run_directory();
-  for (int step = 1; step <= 8; ++step) {
+  for (const int step : steps) {
     write_bytes(workplace() / fmt::format("{}/checkpoints/step-{:06}", directory, step), "a file in the way");
   }
-  const TrainedRun run = train_in(directory, 2, "--train.steps 8 --checkpoint.interval 4");
+  return directory;
+}
+
+TEST(Saving, AFailureOfTheStorageIsSaidAndTriedAgainAtTheNextInterval) {
+  const std::string directory = with_files_in_the_way({4});
+  const TrainedRun run = train_in(directory, 2, "--train.steps 12 --checkpoint.interval 4");
+  ASSERT_EQ(run.result.exit_code, 0) << run.result.all();
+  EXPECT_EQ(occurrences(run.result.err, " E "), 1) << run.result.err;
+  EXPECT_HAS(run.result.err, "step 4 cannot be saved: rank 0 on ");
+  EXPECT_HAS(run.result.err, "is in the way");
+  EXPECT_HAS(run.result.err, "saves are tried again at every interval, and training goes on until step 8");
+  EXPECT_EQ(steps_of(run), (std::vector<std::int64_t>{12, 8}));
+}
+
+TEST(Saving, WhenTheLastCheckpointIsTooOldTheRunEndsAndKeepsIt) {
+  const std::string directory = with_files_in_the_way({4, 6, 8, 10});
+  const TrainedRun run = train_in(directory, 2, "--train.steps 20 --checkpoint.interval 2 --checkpoint.max_age 6");
   EXPECT_EQ(run.result.exit_code, 70) << run.result.all();
   EXPECT_EQ(run.status()["state"], "failed");
-  EXPECT_HAS(run.status()["reason"].get<std::string>(), "cannot be saved");
+  const std::string reason = run.status()["reason"];
+  EXPECT_HAS(reason, "step 8 cannot be saved");
+  EXPECT_HAS(reason, "older than checkpoint.max_age allows (6 steps)");
+  EXPECT_HAS(reason, "the last one stays: ");
+  EXPECT_EQ(occurrences(run.result.err, "tried again at every interval"), 2) << run.result.err;
+  EXPECT_EQ(steps_of(run), std::vector<std::int64_t>{2});
+  for (const auto& entry : std::filesystem::directory_iterator(run.file("checkpoints"))) {
+    EXPECT_NE(entry.path().extension(), ".tmp");
+  }
+  for (const int step : {4, 6, 8, 10}) {
+    std::filesystem::remove(run.file(fmt::format("checkpoints/step-{:06}", step)));
+  }
+  const TrainedRun after = train_in(directory, 2, "--train.steps 20 --checkpoint.interval 2 --checkpoint.max_age 6");
+  EXPECT_EQ(after.result.exit_code, 0) << after.result.all();
 }
+
+TEST(Saving, ASaveThatFailsAtTheEndEndsTheRunWith70) {
+  const std::string directory = with_files_in_the_way({8});
+  const TrainedRun run = train_in(directory, 2, "--train.steps 8 --checkpoint.interval 4");
+  EXPECT_EQ(run.result.exit_code, 70) << run.result.all();
+  EXPECT_HAS(run.result.err, "tried once more, since the run ends here");
+  EXPECT_EQ(run.status()["state"], "failed");
+  EXPECT_HAS(run.status()["reason"].get<std::string>(), "step 8 cannot be saved");
+  EXPECT_EQ(steps_of(run), std::vector<std::int64_t>{4});
+}
+
+#if !defined(__SANITIZE_ADDRESS__)
+/// Of metrics.jsonl, as file systems do that are full and give no reason.
+TEST(Saving, WritesOfNothingAreAFullDisk) {
+  const std::string directory = new_run_directory();
+  const std::string faults = fmt::format("LD_PRELOAD={} OCTET_FAULT_ROOT={}/metrics.jsonl OCTET_FAULT=zero:1",
+                                         OCTET_FAULTS, workplace() / directory);
+  std::filesystem::create_directories(workplace() / directory);
+  const TrainedRun run{in_workplace("env " + faults + " " +
+                                    launched(1, "run.yaml --run.dir " + (workplace() / directory) +
+                                                    " --train.steps 8 --checkpoint.interval 2")),
+                       directory};
+  EXPECT_EQ(run.result.exit_code, 70) << run.result.all();
+  EXPECT_HAS(run.result.err, "metrics.jsonl: cannot be written: No space left on device; metrics are kept in memory");
+  EXPECT_HAS(run.result.err, "step 2 cannot be saved: ");
+  EXPECT_HAS(run.status()["reason"].get<std::string>(), "step 4 cannot be saved");
+}
+#endif
 
 }  // namespace
 }  // namespace octet::test

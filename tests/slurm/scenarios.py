@@ -345,6 +345,8 @@ def a_full_disk_stops_with_its_reason(folder):
         run.wait_for_end()
         status = run.status()
         expect(status.get("state") == "failed" and re.search("No space|disk full|free, but a checkpoint|storage.space", status.get("reason", "")), f"{status}\n{run.log()}")
+        expect("saves are tried again at every interval" in run.log(), f"the first save that failed ended the run\n{run.log()}")
+        expect(any((run.dir / "checkpoints").glob("step-*[0-9]")), f"the checkpoint that was there is gone: {status}")
     finally:
         subprocess.run(["umount", "-l", str(small)], check=False)
 

@@ -3,12 +3,15 @@
 #include <fmt/chrono.h>
 #include <fmt/ranges.h>
 
+#include <cerrno>
+#include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "src/base/error.h"
+#include "src/base/write_all.h"
 
 namespace octet::submit {
 namespace {
@@ -32,10 +35,9 @@ void record_job(const std::string& run_dir, const JobRecord& job) {
   json["cluster"] = job.cluster;
   json["nodes"] = job.nodes;
   json["time"] = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
-  std::ofstream file(record_file(run_dir), std::ios::app);
-  file << json.dump() + "\n";
-  if (!file.flush()) {
-    throw internal_error("submit", "{}: job {} is submitted, but cannot be noted there", record_file(run_dir), job.id);
+  if (!append_text(record_file(run_dir), json.dump() + "\n")) {
+    throw internal_error("submit", "{}: job {} is submitted, but cannot be noted there: {}", record_file(run_dir),
+                         job.id, std::strerror(errno));
   }
 }
 
@@ -43,10 +45,9 @@ void record_chain(const std::string& run_dir, const std::vector<std::string>& id
   std::error_code error;
   std::filesystem::create_directories(run_dir + "/job", error);
   const std::string path = run_dir + "/job/chains.txt";
-  std::ofstream file(path, std::ios::app);
-  file << fmt::format("{}\n", fmt::join(ids, " "));
-  if (!file.flush())
-    throw internal_error("submit", "{}: jobs {} are submitted, but cannot be noted there", path, fmt::join(ids, ", "));
+  if (append_text(path, fmt::format("{}\n", fmt::join(ids, " ")))) return;
+  throw internal_error("submit", "{}: jobs {} are submitted, but cannot be noted there: {}", path, fmt::join(ids, ", "),
+                       std::strerror(errno));
 }
 
 std::vector<JobRecord> recorded_jobs(const std::string& run_dir) {

@@ -1,6 +1,7 @@
 // octet tune topology: what NCCL is told of a node and a network, what is wrong with it, drawn as text and SVG.
 #include <algorithm>
-#include <fstream>
+#include <cerrno>
+#include <cstring>
 #include <optional>
 
 #include "jobs/octet/commands.h"
@@ -8,6 +9,7 @@
 #include "jobs/octet/tune/tools.h"
 #include "src/base/error.h"
 #include "src/base/log.h"
+#include "src/base/write_all.h"
 #include "src/cluster/doctor/node_report.h"
 #include "src/tuning/topology/compare.h"
 #include "src/tuning/topology/discover.h"
@@ -81,9 +83,7 @@ std::optional<Options> parse(const std::vector<std::string>& arguments) {
 }
 
 void write_file(const std::string& path, const std::string& text) {
-  std::ofstream out(path, std::ios::binary);
-  out << text;
-  if (!out.flush()) throw usage_error("octet", "{}: cannot be written", path);
+  if (!overwrite_text(path, text)) throw usage_error("octet", "{}: cannot be written: {}", path, std::strerror(errno));
   log::info("wrote {}", path);
 }
 

@@ -12,17 +12,12 @@
 #include <vector>
 
 #include "src/base/error.h"
+#include "src/base/host_name.h"
 #include "src/base/log.h"
 #include "src/comm/mpi/mpi_handles.h"
 
 namespace octet {
 namespace {
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  gethostname(name.data(), name.size() - 1);
-  return name.data();
-}
 
 int number_of(const char* text) {
   return text == nullptr ? 0 : std::atoi(text);

@@ -13,6 +13,7 @@
 
 #include "src/base/error.h"
 #include "src/base/log.h"
+#include "src/base/write_all.h"
 #include "src/comm/mpi/mpi_runtime.h"
 
 namespace octet {
@@ -43,7 +44,7 @@ void leave_reason(ExitCode code, const std::string& who, const char* message) {
   const int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   if (file < 0) return;  // another rank has spoken
   const std::string text = fmt::format("{} {}{}\n", static_cast<int>(code), who, message);
-  [[maybe_unused]] const auto written = write(file, text.data(), text.size());
+  [[maybe_unused]] const bool written = write_all(file, text);
   close(file);
 }
 

@@ -11,6 +11,12 @@ void declare_checkpoint(Schema& schema, CheckpointConfig& c) {
           "How often the state is saved: N or \"N steps\", \"N min\", auto or off. auto: every 1 to 60 minutes, by the "
           "measured cost of a checkpoint and failure_gpu_hours. Unless off, a run that stops or finishes leaves a "
           "checkpoint of its last step too. off: nothing is saved.");
+  schema.add("max_age", c.max_age)
+      .unit("steps or minutes")
+      .help(
+          "How old the last committed checkpoint may get where saves fail, in the forms of interval. A failed save is "
+          "logged and tried again at the next interval; when the last committed checkpoint is that old one more is "
+          "tried, and when it fails too the run ends with 70. auto: twice the interval. off: the run goes on.");
   schema.add("keep", c.keep)
       .unit("checkpoints")
       .at_least(1)
@@ -33,7 +39,9 @@ void declare_checkpoint(Schema& schema, CheckpointConfig& c) {
           "Mean time between stops that nobody asked for, of one GPU (or rank): the whole run's times its ranks; for "
           "interval auto.");
   schema.add("test_write", c.test_write)
-      .help("Save after the first step of every start as well, to prove that the storage works.");
+      .help(
+          "Save after the first step of every start as well, to prove that the storage works; when that fails the run "
+          "ends.");
   schema.add("writers_per_node", c.writers_per_node)
       .unit("ranks")
       .help(

@@ -91,6 +91,12 @@ void check_checkpoint(const RunConfig& c, const Origins& at) {
   if (off && k.test_write) {
     throw refuse(at, "checkpoint.test_write", k.test_write, "has no effect with checkpoint.interval = off");
   }
+  if (!parse_interval(k.max_age)) {
+    throw refuse(at, "checkpoint.max_age", in_quotes(k.max_age), "expected {}", interval_forms);
+  }
+  if (off && k.max_age != CheckpointConfig().max_age) {
+    throw refuse(at, "checkpoint.max_age", in_quotes(k.max_age), "has no effect with checkpoint.interval = off");
+  }
   // With off it may stay: that is how one run of a profile is made to save nothing.
   if (!off && k.interval != "auto" && k.failure_gpu_hours != CheckpointConfig().failure_gpu_hours) {
     throw refuse(at, "checkpoint.failure_gpu_hours", k.failure_gpu_hours,

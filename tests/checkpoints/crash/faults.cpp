@@ -4,6 +4,7 @@
 //   OCTET_FAULT        KIND:K, with K from 1; none: only count
 //                        kill    SIGKILL in place of the K-th call        torn   the K-th call, if a write, half;
 //                        SIGKILL short   the K-th call, if a write, writes half   enospc, erofs, eio   from K on
+//                        zero    from K on a write writes nothing and gives no reason
 //   OCTET_FAULT_NO_EXCHANGE  set: the file system cannot exchange two names
 //   OCTET_FAULT_COUNT  file that gets the number of calls at the end
 //   OCTET_FAULT_TRACE  file that gets every call with its data (crash/replay.h reads it), and what goes to standard
@@ -12,6 +13,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <array>
@@ -27,7 +29,7 @@
 
 namespace {
 
-enum class Kind { none, kill, torn, brief, enospc, erofs, eio };
+enum class Kind { none, kill, torn, brief, enospc, erofs, eio, zero };
 
 /// What a call does, for the question which errors it can meet.
 enum class Call { open, create, write, truncate, sync, rename, mkdir, remove, close };
@@ -55,7 +57,7 @@ Settings read_settings() {
   s.count_file = variable("OCTET_FAULT_COUNT");
   const std::string fault = variable("OCTET_FAULT"), trace = variable("OCTET_FAULT_TRACE");
   const std::string kind = fault.substr(0, fault.find(':'));
-  const std::array<const char*, 7> names{"", "kill", "torn", "short", "enospc", "erofs", "eio"};
+  const std::array<const char*, 8> names{"", "kill", "torn", "short", "enospc", "erofs", "eio", "zero"};
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (kind == names[i]) s.kind = static_cast<Kind>(i);
   }
@@ -100,6 +102,8 @@ bool can_fail(Kind kind, Call call) {
       return call != Call::open && call != Call::sync && call != Call::close;
     case Kind::eio:
       return true;
+    case Kind::zero:
+      return call == Call::write;
     default:
       return false;
   }
@@ -125,7 +129,7 @@ Verdict count(Call call) {
   v.dies = s.kind == Kind::torn && n == s.at;
   v.fails = s.at > 0 && n >= s.at && can_fail(s.kind, call);
   if (v.dies && !v.half) std::raise(SIGKILL);
-  if (v.fails) errno = errno_of(s.kind);
+  if (v.fails && s.kind != Kind::zero) errno = errno_of(s.kind);
   return v;
 }
 
@@ -164,7 +168,7 @@ using PositionedWrite = ssize_t (*)(int, const void*, size_t, off_t);
 template <typename Do>
 ssize_t written(int file, const void* data, size_t bytes, off_t offset, const Do& write_it) {
   const Verdict v = count(Call::write);
-  if (v.fails) return -1;
+  if (v.fails) return settings().kind == Kind::zero ? 0 : -1;
   const ssize_t n = write_it(v.half ? (bytes + 1) / 2 : bytes);
   if (v.dies) std::raise(SIGKILL);
   if (n > 0) {
@@ -231,6 +235,11 @@ ssize_t write(int file, const void* data, size_t bytes) {
 }
 ssize_t pwrite(int file, const void* data, size_t bytes, off_t offset) {
   return positioned("pwrite", file, data, bytes, offset);
+}
+ssize_t writev(int file, const iovec* parts, int count) {
+  const auto next = real<ssize_t (*)(int, const iovec*, int)>("writev");
+  if (!is_watched(file)) return next(file, parts, count);
+  return ::write(file, parts[0].iov_base, parts[0].iov_len);  // a part may be all that is written
 }
 ssize_t pwrite64(int file, const void* data, size_t bytes, off64_t offset) {
   return positioned("pwrite64", file, data, bytes, offset);

@@ -13,6 +13,7 @@
 
 #include "src/base/error.h"
 #include "src/base/file_handle.h"
+#include "src/base/write_all.h"
 #include "src/tuning/contention/engine/engine.h"
 
 namespace octet {
@@ -36,18 +37,6 @@ std::string library_path() {
                     "{} is not in {}: this installation was made without the simulator (SimGrid); build Octet "
                     "from source, with the packages of jobs/install-packages.sh",
                     engine_library, (folder / "../lib").lexically_normal().string());
-}
-
-bool write_all(int file, const void* data, std::size_t bytes) {
-  const char* at = static_cast<const char*>(data);
-  while (bytes > 0) {
-    const ssize_t written = write(file, at, bytes);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    at += written;
-    bytes -= static_cast<std::size_t>(written);
-  }
-  return true;
 }
 
 /// False at the end of the file.

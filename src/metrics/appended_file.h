@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "src/base/file_handle.h"
+
+namespace octet {
+
+/// A file to which whole records are added, each written at once, so that a killed run keeps what it logged. What
+/// cannot be written, on a full disk for one, stays in memory and is written before the next record: a disk that has
+/// room again misses nothing, and the file never has a part of a record.
+class AppendedFile {
+ public:
+  /// Usage error when the file cannot be opened or made.
+  explicit AppendedFile(std::string path);
+
+  /// Throws internal_error with path and reason when the disk refuses; the record is kept.
+  void add(std::string_view record);
+  /// What was added, and the file's name, is on the disk when this returns. Throws internal_error when the disk
+  /// refuses.
+  void sync();
+
+  const std::string& path() const { return path_; }
+
+ private:
+  void write_kept();
+
+  std::string path_;
+  FileHandle file_;
+  std::string kept_;  ///< records that are not in the file
+};
+
+}  // namespace octet

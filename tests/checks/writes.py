@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+"""Finds code that writes to files past src/base/write_all.h, where a write of nothing counts as a full disk.
+
+Usage: tests/checks/writes.py [ROOT]      prints one line a violation; exit 1 when there is any.
+C++'s streams and plain loops try a write of nothing again for ever; some file systems answer so when they are full.
+"""
+import os
+import re
+import sys
+
+FOLDERS = ["src", "checkpoints", "kernels", "jobs"]
+ALLOWED = {"src/base/write_all.cpp"}
+WRITES = [
+    re.compile(r"\bstd::(o|w|wo)?f(stream|ilebuf)\b|\bstd::basic_o?f(stream|ilebuf)\b"),
+    re.compile(r"(?<!\w)::p?writev?2?(64)?\("),
+    re.compile(r"(?<![\w.>:])p?writev?(64)?\((\w*file\w*|fd|STD\w+|\w+\.get\(\)|\w+->get\(\))[,.]"),
+    re.compile(r"\b(fwrite|fputs|fmt::output_file|dprintf)\b(?!.*std(err|out))"),
+    re.compile(r"\bfopen\([^)]*\"[wa]"),
+]
+
+
+def violations(root):
+    for folder in FOLDERS:
+        for path, _, files in os.walk(os.path.join(root, folder)):
+            for name in sorted(files):
+                full = os.path.join(path, name)
+                here = os.path.relpath(full, root)
+                if not name.endswith((".cpp", ".h", ".cu", ".cuh")) or here in ALLOWED:
+                    continue
+                with open(full, encoding="utf-8") as text:
+                    for number, line in enumerate(text, 1):
+                        if any(pattern.search(line.split("//")[0]) for pattern in WRITES):
+                            yield f"{here}:{number}: writes past src/base/write_all.h: {line.strip()}"
+
+
+def main():
+    root = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+    found = list(violations(root))
+    print("\n".join(found) if found else "all writes go through src/base/write_all.h")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
