@@ -98,7 +98,11 @@ OwnerLease::~OwnerLease() {
 }
 
 void OwnerLease::verify_if_late() const {
-  if (seconds_of_machine() - renewed_ > patience_ / late) mark_.verify();
+  if (is_late(seconds_of_machine())) mark_.verify();
+}
+
+bool OwnerLease::is_late(double now) const {
+  return now - renewed_ > patience_ / late;
 }
 
 void OwnerLease::release() {
@@ -123,6 +127,8 @@ void OwnerLease::renew_until_stopped() {
 
 void OwnerLease::renew() {
   const double now = seconds_of_machine();  // before, since the server's time is set later
+  // Somebody who lost patience has a file of his own by now: nothing that is done to this one makes it count again.
+  if (is_late(now) && !mark_.holds()) return;
   const timespec times[2] = {{.tv_sec = 0, .tv_nsec = UTIME_OMIT},
                              {.tv_sec = 0, .tv_nsec = UTIME_NOW}};  // the server's
   if (::futimens(claim_.file.get(), times) == 0) {

@@ -34,6 +34,7 @@ class OwnerLease {
  private:
   void renew_until_stopped();
   void renew();
+  bool is_late(double now) const;
 
   std::string made_;  ///< the topmost folder that the claim had to make; empty for none
   double patience_;

@@ -125,7 +125,10 @@ std::optional<Error> Checkpointing::begin(std::int64_t step, double loss) {
     const auto begin = std::chrono::steady_clock::now();
     last_saved_ = step;
     times_.begun(step);
-    checkpoint::together(fmt::format("step {} cannot be saved", step), environment_.control, [&] { log_.sync(); });
+    checkpoint::together(fmt::format("step {} cannot be saved", step), environment_.control, [&] {
+      if (rank0_) log_.directory().owner.verify();  // before what another run replaced is taken for a fault
+      log_.sync();
+    });
     saver_->start(state_, pieces_);
     log::info("checkpoint of step {}: started, training stood still for {:.3f} s", step, seconds_since(begin));
     return std::nullopt;
@@ -134,20 +137,27 @@ std::optional<Error> Checkpointing::begin(std::int64_t step, double loss) {
   return error;
 }
 
-void Checkpointing::start(std::int64_t step, double loss) {
-  if (!on() || step == last_saved_) return;
+std::optional<Error> Checkpointing::end_former(std::int64_t step) {
   if (rank0_ && saver_->busy()) {
     log::warning("checkpoint of step {} waits: the one of step {} is still being written", step, state_.step);
   }
-  attempt([&] {  // one that is still under way: it may fail, which is no reason not to begin this one
+  return failure_of([&] {
     saver_->wait();
     return saver_->poll();
   });
+}
+
+void Checkpointing::start(std::int64_t step, double loss) {
+  if (!on() || step == last_saved_) return;
+  if (const std::optional<Error> error = end_former(step)) failed(*error);
   if (const std::optional<Error> error = begin(step, loss)) failed(*error);
 }
 
 void Checkpointing::finish(std::int64_t step, double loss) {
   if (!on()) return;
+  if (last_saved_ != step) {
+    if (const std::optional<Error> error = end_former(step); error && rank0_) log::error("{}", error->what());
+  }
   for (bool again = false;; again = true) {
     std::optional<Error> error;
     if (last_saved_ != step) error = begin(step, loss);

@@ -51,6 +51,8 @@ class Checkpointing {
   /// A call whose failure is logged while there is time to try again, and thrown when not.
   void attempt(const Call& call);
   void failed(const Error& error);
+  /// The save that is under way ends, well or not, before another begins.
+  std::optional<Error> end_former(std::int64_t step);
   std::optional<Error> begin(std::int64_t step, double loss);
   checkpoint::Interval oldest() const { return checkpoint::oldest_allowed(max_age_, interval_, cost_); }
   void committed(const checkpoint::SaveReport& report);

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <filesystem>
 #include <latch>
 #include <thread>
@@ -199,6 +201,31 @@ TEST(OwnerLease, WhatOneThatWasFollowedDoesLeavesTheOthersFileAlone) {
   EXPECT_EQ(time_of(folder / "owner.json"), then);
   EXPECT_FALSE(read_owner(folder.path())->released);
   EXPECT_EQ(read_owner(folder.path())->name, "other");
+}
+
+/// Its renewals go on when it wakes up, and must not make its own word count again.
+TEST(OwnerLease, OfAProcessThatWasStoppedAndFollowedStaysLate) {
+  const TempFolder folder;
+  int up[2], down[2];
+  ASSERT_EQ(::pipe(up) | ::pipe(down), 0);
+  char c = 0;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const OwnerLease lease(folder.path(), 0.2);
+    if (::write(up[1], "x", 1) != 1 || ::read(down[0], &c, 1) != 1) ::_exit(1);
+    ::_exit(static_cast<int>(code_of([&] { lease.verify_if_late(); })));
+  }
+  ASSERT_EQ(::read(up[0], &c, 1), 1);
+  ::kill(child, SIGSTOP);
+  usleep(100'000);  // past the age at which it is late
+  const Claim other = claim_directory(folder.path(), somebody("other"), gone);
+  ::kill(child, SIGCONT);
+  usleep(100'000);  // several renewals
+  ASSERT_EQ(::write(down[1], "x", 1), 1);
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), static_cast<int>(ExitCode::lost_peer));
+  for (const int end : {up[0], up[1], down[0], down[1]}) ::close(end);
 }
 
 TEST(OwnerLease, RemovesADirectoryThatItMadeAndNobodyUsed) {
