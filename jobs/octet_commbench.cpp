@@ -75,7 +75,6 @@ int measure_all(const Options& options, MpiRuntime& mpi, int argc, char** argv) 
   set_up_cpu(options.run ? options.run->config.cpu : CpuConfig(), mpi.ranks_on_same_cores());
   Device& device = open_device(options.device, mpi, options.nccl);
   const auto stream = device.make_stream();
-  const Watchdog watchdog({.start = options.timeout, .step = options.timeout});
   const auto host_stream = cpu_device().make_stream();
   const auto hosts = make_mpi_communicator(*host_stream, "control");
   if (device.type() == DeviceType::cuda) set_up_nccl_tuner(options.nccl, *hosts, mpi.node());
@@ -100,8 +99,9 @@ int measure_all(const Options& options, MpiRuntime& mpi, int argc, char** argv) 
   return report.wrong() == 0 ? 0 : static_cast<int>(ExitCode::unhealthy);
 }
 
-int body(MpiRuntime& mpi, int argc, char** argv) {
+int body(Watchdog& watchdog, MpiRuntime& mpi, int argc, char** argv) {
   const Options options = parse_options(argc, argv);
+  watchdog.set_limits({.start = options.timeout, .step = options.timeout});
   if (!options.help) return measure_all(options, mpi, argc, argv);
   if (mpi.rank() == 0) fmt::print("{}", usage_text());
   return 0;
@@ -111,5 +111,8 @@ int body(MpiRuntime& mpi, int argc, char** argv) {
 }  // namespace octet::commbench
 
 int main(int argc, char** argv) {
-  return octet::run_main(argc, argv, octet::commbench::body);
+  octet::Watchdog watchdog;  // lives until MPI has ended
+  return octet::run_main(argc, argv, [&](octet::MpiRuntime& mpi, int n, char** arguments) {
+    return octet::commbench::body(watchdog, mpi, n, arguments);
+  });
 }

@@ -1,4 +1,5 @@
 // octet-train: one rank of a training run. `mpiexec -n N octet-train CONFIG.yaml [--section.key VALUE]...`
+#include <exception>
 #include <filesystem>
 
 #include "jobs/train/command_line.h"
@@ -31,9 +32,6 @@ int train(const CommandLine& command, const std::vector<std::string>& words, Mpi
   log::info("{} rank(s) on {} per node, node {}", mpi.size(), mpi.local_size(), mpi.node());
   log::info("{}", set_up_cpu(config.cpu, mpi.ranks_on_same_cores()));
 
-  const Watchdog watchdog({.start = config.comm.start_timeout_seconds,
-                           .step = config.comm.timeout_seconds,
-                           .checkpoint = config.comm.checkpoint_timeout_seconds});
   const auto host_stream = cpu_device().make_stream();
   auto hosts = make_mpi_communicator(*host_stream, "control");
   // Before what takes long, and after it ends: a second start is refused at once.
@@ -69,18 +67,47 @@ int train(const CommandLine& command, const std::vector<std::string>& words, Mpi
                                .command = resuming_command(words, mpi.size(), config.run_dir, directory.run.path)});
 }
 
-int body(MpiRuntime& mpi, int argc, char** argv) {
-  const CommandLine command = parse_command_line(argc, argv);
+/// The command line, read before MPI comes up, whose coming up has a time limit too. What is wrong with it is told when
+/// there are ranks, one of which can.
+class Command {
+ public:
+  Command(int argc, char** argv, Watchdog& watchdog) : words_(argv, argv + argc) {
+    try {
+      read_ = parse_command_line(argc, argv);
+      const CommConfig& comm = read_.config.comm;
+      watchdog.set_limits({.start = comm.start_timeout_seconds,
+                           .step = comm.timeout_seconds,
+                           .checkpoint = comm.checkpoint_timeout_seconds});
+    } catch (...) {
+      wrong_ = std::current_exception();
+    }
+  }
+  const CommandLine& get() const {
+    if (wrong_) std::rethrow_exception(wrong_);
+    return read_;
+  }
+  const std::vector<std::string>& words() const { return words_; }
+
+ private:
+  std::vector<std::string> words_;
+  CommandLine read_;
+  std::exception_ptr wrong_;
+};
+
+int run(const Command& read, MpiRuntime& mpi) {
+  const CommandLine& command = read.get();
   if (command.action != CommandLine::Action::run) {
     if (mpi.rank() == 0) fmt::print("{}", answer(command));
     return 0;
   }
-  return train(command, {argv, argv + argc}, mpi);
+  return train(command, read.words(), mpi);
 }
 
 }  // namespace
 }  // namespace octet
 
 int main(int argc, char** argv) {
-  return octet::run_main(argc, argv, octet::body);
+  octet::Watchdog watchdog;  // lives until MPI has ended
+  const octet::Command command(argc, argv, watchdog);
+  return octet::run_main(argc, argv, [&](octet::MpiRuntime& mpi, int, char**) { return octet::run(command, mpi); });
 }

@@ -7,7 +7,7 @@ namespace octet {
 const KernelTable& kernels_of(const Stream& stream) {
   const DeviceType device = stream.device().type();
   if (Timeline::current() != nullptr) return timed_kernels(device);
-  return device == DeviceType::cuda ? cuda_kernels() : cpu_kernels();
+  return watched_kernels(device);
 }
 
 }  // namespace octet

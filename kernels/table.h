@@ -67,10 +67,14 @@ struct KernelTable {
 const KernelTable& cpu_kernels();
 /// In a build without CUDA a usage error that says how to get it.
 const KernelTable& cuda_kernels();
-/// The one place where a stream's device selects the table. While a Timeline lives it is the device's timed_kernels.
+/// The one place where a stream's device selects the table: its watched_kernels, or its timed_kernels while a Timeline
+/// lives.
 const KernelTable& kernels_of(const Stream& stream);
 
-/// The device's kernels, each of which is also a span of the Timeline when that records, with its entry's name.
+/// The device's kernels, each of which tells the heartbeat its entry's name before it is launched: a launch blocks
+/// where the device's queue is full behind work that never ends.
+const KernelTable& watched_kernels(DeviceType device);
+/// The same, each of which is also a span of the Timeline when that records, with its entry's name.
 const KernelTable& timed_kernels(DeviceType device);
 
 }  // namespace octet

@@ -243,6 +243,14 @@ if ((!quick)); then
   export -f tuner_under_tsan
   check 'tuner under tsan' 600 bash -c tuner_under_tsan
 
+  # The main thread and the watchdog over the stand-in for NCCL, whose header comes with CUDA.
+  nccl_under_tsan() {
+    cmake --preset tsan -DOCTET_WERROR=ON -DOCTET_CUDA=ON && cmake --build --preset tsan --target octet-nccl-alone &&
+      TSAN_OPTIONS=halt_on_error=1 build/tsan/bin/octet-nccl-alone watch
+  }
+  export -f nccl_under_tsan
+  if jobs/install-cuda.sh --find >/dev/null; then check 'nccl under tsan' 900 bash -c nccl_under_tsan; fi
+
   selected 'build clang' && build clang
   for room in $(clang_rooms); do run_room "$room" clang 300; done
   ! selected 'clang-tidy' >/dev/null || configured clang

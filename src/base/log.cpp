@@ -1,13 +1,17 @@
 #include "src/base/log.h"
 
+#include <poll.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <mutex>
 
 #include "src/base/error.h"
+#include "src/base/write_all.h"
 
 namespace octet::log {
 namespace {
@@ -59,6 +63,16 @@ void set_identity(int rank, int ranks, std::string host) {
 }
 int rank() {
   return self().rank;
+}
+
+const char* host() {
+  if (!self().host.empty()) return self().host.c_str();
+  static const auto machine = [] {
+    std::array<char, 256> name{};
+    gethostname(name.data(), name.size() - 1);
+    return name;
+  }();
+  return machine.data();
 }
 
 std::string identity() {
@@ -115,8 +129,23 @@ std::vector<std::string> SharedWarnings::take() {
   return std::exchange(s.texts, {});
 }
 
+void write_error_at_once(std::string_view text) noexcept {
+  std::array<char, 4096> line;  // what a pipe that can be written takes whole
+  const auto put =
+      fmt::format_to_n(line.data(), line.size() - 1, "E [rank {} {}] {}", self().rank, host(), text.substr(0, 4000));
+  const std::size_t length = std::min(put.size, line.size() - 1);
+  line[length] = '\n';
+  pollfd out{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
+  if (poll(&out, 1, 1000) <= 0) return;
+  [[maybe_unused]] const bool written = write_all(STDERR_FILENO, {line.data(), length + 1});
+}
+
 void write_of_rank(Level level, std::string_view text) {
-  logger().log(level == Level::warning ? spdlog::level::warn : spdlog::level::info, "{}", with_rank(text));
+  if (level == Level::error) {
+    for (const std::string& waiting : SharedWarnings::take()) write_warning(waiting);
+  }
+  constexpr spdlog::level::level_enum levels[] = {spdlog::level::info, spdlog::level::warn, spdlog::level::err};
+  logger().log(levels[static_cast<int>(level)], "{}", with_rank(text));
 }
 
 void write_out(std::string_view text) {

@@ -13,6 +13,8 @@ namespace octet::log {
 /// those of other ranks with "[rank N host]" in front. Lines go to standard error except `out`, which is for results.
 void set_identity(int rank, int ranks, std::string host);
 int rank();
+/// As set_identity was told; before it, what the system calls this machine. Waits for no lock.
+const char* host();
 /// "rank 3 of 8 on node-17", or an empty string for one process.
 std::string identity();
 
@@ -41,7 +43,11 @@ class SharedWarnings {
   static std::vector<std::string> take();
 };
 
-enum class Level { info, warning };
+/// An error straight to standard error, past the log's lock and memory, for a process whose main thread hangs and may
+/// hold both. What does not fit into 4,000 bytes is cut off, and a reader that takes nothing for a second gets nothing.
+void write_error_at_once(std::string_view text) noexcept;
+
+enum class Level { info, warning, error };
 /// What concerns this rank's own machine: from every rank, each, rank 0 too, with "[rank N host]" in front where there
 /// are several.
 void write_of_rank(Level level, std::string_view text);

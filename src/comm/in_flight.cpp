@@ -6,9 +6,10 @@
 namespace octet {
 namespace {
 
+/// Written by the main thread under the lock, which it holds for no call; so it reads without.
 struct Registry {
   std::mutex mutex;
-  std::vector<const InFlight*> all;
+  std::vector<InFlight*> all;
 };
 Registry& registry() {
   static Registry instance;
@@ -17,7 +18,7 @@ Registry& registry() {
 
 }  // namespace
 
-InFlightScope::InFlightScope(const InFlight& in_flight) : in_flight_(in_flight) {
+InFlightScope::InFlightScope(InFlight& in_flight) : in_flight_(in_flight) {
   const std::lock_guard lock(registry().mutex);
   registry().all.push_back(&in_flight);
 }
@@ -27,8 +28,13 @@ InFlightScope::~InFlightScope() {
   std::erase(registry().all, &in_flight_);
 }
 
+void poll_in_flight() {
+  for (InFlight* f : registry().all) f->poll();
+}
+
 std::string operations_in_flight() {
-  const std::lock_guard lock(registry().mutex);
+  const std::unique_lock lock(registry().mutex, std::try_to_lock);
+  if (!lock.owns_lock()) return "unknown: groups are being made or ended";
   std::string text;
   for (const InFlight* f : registry().all) {
     const std::string oldest = f->oldest();
@@ -36,14 +42,6 @@ std::string operations_in_flight() {
     text += (text.empty() ? "" : "; ") + oldest;
   }
   return text;
-}
-
-std::string error_in_flight() {
-  const std::lock_guard lock(registry().mutex);
-  for (const InFlight* f : registry().all) {
-    if (std::string error = f->error(); !error.empty()) return error;
-  }
-  return {};
 }
 
 }  // namespace octet

@@ -4,34 +4,38 @@
 
 namespace octet {
 
-/// Collectives that were given to a device and are not known to be done: for the watchdog, which names the operation
-/// that hangs, and ends the process when the device's library reports an error while the main thread waits.
+/// Collectives that were given to a device and are not known to be done. The main thread, which alone talks to the
+/// device and its library, keeps in memory what is in flight; the watchdog reads that memory and calls neither: it must
+/// be able to end a process whose every call of the device blocks.
 class InFlight {
  public:
   virtual ~InFlight() = default;
 
-  /// The oldest operation that is not done ("all_gather of 4096 bytes in group dp_shard for unit layers.3"), empty when
-  /// all are. From any thread; must not wait for the device.
+  /// Main thread: asks the device what is done, and the library whether all is well. Throws Error (lost_peer) when the
+  /// library reports an error.
+  virtual void poll() = 0;
+  /// The oldest operation that was not done when it was last asked ("all_gather of 4096 bytes in group dp_shard for
+  /// unit layers.3"), empty when all were. From any thread; waits for nothing: where the record is being written at
+  /// this moment it says so.
   virtual std::string oldest() const = 0;
-  /// What the library reports ("remote process exited ..."), empty when nothing is wrong. From any thread.
-  virtual std::string error() const = 0;
 };
 
-/// Lets the functions below see `in_flight` as long as it lives: the last member of the class that implements it.
+/// Lets the functions below see `in_flight` as long as it lives: the last member of the class that implements it. Main
+/// thread only.
 class InFlightScope {
  public:
-  explicit InFlightScope(const InFlight& in_flight);
+  explicit InFlightScope(InFlight& in_flight);
   ~InFlightScope();
   InFlightScope(const InFlightScope&) = delete;
   InFlightScope& operator=(const InFlightScope&) = delete;
 
  private:
-  const InFlight& in_flight_;
+  InFlight& in_flight_;
 };
 
-/// Of all that are seen: the oldest operation of each, separated by semicolons.
+/// Polls all that are seen, for loops that wait. Main thread only.
+void poll_in_flight();
+/// Of all that are seen: the oldest operation of each, separated by semicolons. From any thread; waits for nothing.
 std::string operations_in_flight();
-/// The first error, empty when there is none.
-std::string error_in_flight();
 
 }  // namespace octet

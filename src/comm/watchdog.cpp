@@ -1,13 +1,14 @@
 #include "src/comm/watchdog.h"
 
 #include <sched.h>
-#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "src/base/error.h"
-#include "src/base/log.h"
+#include "src/base/heartbeat.h"
+#include "src/comm/failure.h"
 #include "src/comm/in_flight.h"
 
 namespace octet {
@@ -25,7 +26,7 @@ Current& current() {
   return instance;
 }
 
-Phase current_phase = Phase::start;  // main thread only
+std::atomic<Phase> current_phase = Phase::start;  // written by the main thread
 
 constexpr std::size_t phases = static_cast<std::size_t>(Phase::count);
 struct PhaseText {
@@ -34,10 +35,11 @@ struct PhaseText {
 };
 constexpr std::array<PhaseText, phases> phase_texts = {{{"start", "comm.start_timeout_seconds"},
                                                         {"step", "comm.timeout_seconds"},
-                                                        {"checkpoint", "comm.checkpoint_timeout_seconds"}}};
+                                                        {"checkpoint", "comm.checkpoint_timeout_seconds"},
+                                                        {"end", "comm.timeout_seconds"}}};
 
-/// Of every operation of a phase. Set while no operation is under way; the watchdog's thread starts after that.
-std::array<Clock::duration, phases> deadlines;
+/// Of a phase: how long an operation may take, and the main thread stand still.
+std::array<std::atomic<Clock::duration>, phases> deadlines;
 bool armed = false;  // there is a watchdog; main thread only
 
 const PhaseText& text_of(Phase phase) {
@@ -56,18 +58,9 @@ double seconds_of(Clock::duration d) {
   return std::chrono::duration<double>(d).count();
 }
 
-/// An error that the main thread does not come to see within this time ends the process: it waits for the device.
-constexpr Clock::duration error_patience = std::chrono::seconds(5);
-
 std::string on_the_device() {
   const std::string operations = operations_in_flight();
   return operations.empty() ? "" : "; not done on the device: " + operations;
-}
-
-[[noreturn]] void end_process(const std::string& why) {
-  alarm(10);  // should even the log hang (a full pipe, a dead file system), SIGALRM ends the process
-  log::error("[comm] {}", why);
-  _exit(static_cast<int>(ExitCode::lost_peer));
 }
 
 /// Replaces the current operation. Returns the one before.
@@ -78,20 +71,27 @@ const OperationScope* exchange_operation(const OperationScope* operation) {
 
 }  // namespace
 
-PhaseScope::PhaseScope(Phase phase) : outer_(std::exchange(current_phase, phase)) {}
+void enter(Phase phase) {
+  current_phase = phase;
+}
+
+PhaseScope::PhaseScope(Phase phase) : outer_(current_phase.exchange(phase)) {}
 PhaseScope::~PhaseScope() {
   current_phase = outer_;
 }
 
-OperationScope::OperationScope(std::string_view name, std::string_view group, std::int64_t bytes)
+OperationScope::OperationScope(const char* name, std::string_view group, std::int64_t bytes)
     : name_(name),
       group_(group),
       unit_(UnitScope::current()),
       phase_(current_phase),
       bytes_(bytes),
-      outer_(exchange_operation(this)) {}
+      outer_(exchange_operation(this)) {
+  heartbeat::begin(name_);
+}
 
 OperationScope::~OperationScope() {
+  heartbeat::begin(name_);  // what follows is progress too
   exchange_operation(outer_);
 }
 
@@ -108,6 +108,7 @@ void await(const Event& event, const OperationScope& operation) {
   if (!armed) return event.synchronize();
   while (!event.complete()) {
     sched_yield();
+    poll_in_flight();
     operation.check_deadline();
   }
 }
@@ -121,16 +122,10 @@ std::string OperationScope::text() const {
 }
 
 Watchdog::Watchdog(const TimeLimits& limits, double grace_seconds) : grace_(duration_of(std::max(grace_seconds, 0.0))) {
-  const std::array<double, phases> seconds = {limits.start, limits.step, limits.checkpoint};
-  for (std::size_t p = 0; p < phases; ++p) {
-    if (seconds[p] > 0) continue;
-    throw usage_error("comm", "{} is {}, expected a positive number", phase_texts[p].key, seconds[p]);
-  }
   if (armed) throw internal_error("comm", "two watchdogs in one process");
-  std::ranges::transform(seconds, deadlines.begin(), duration_of);
+  set_limits(limits);
   armed = true;
-  interval_ = std::clamp<Clock::duration>((std::ranges::min(deadlines) + grace_) / 20, std::chrono::milliseconds(10),
-                                          std::chrono::seconds(1));
+  heartbeat::watch(true);
   thread_ = std::thread([this] { watch(); });
 }
 
@@ -141,27 +136,59 @@ Watchdog::~Watchdog() {
   }
   wake_.notify_one();
   thread_.join();
+  heartbeat::watch(false);
   armed = false;
+}
+
+void Watchdog::set_limits(const TimeLimits& limits) {
+  const std::array<double, phases> seconds = {limits.start, limits.step, limits.checkpoint, limits.step};
+  for (std::size_t p = 0; p < phases; ++p) {
+    if (seconds[p] > 0) continue;
+    throw usage_error("comm", "{} is {}, expected a positive number", phase_texts[p].key, seconds[p]);
+  }
+  for (std::size_t p = 0; p < phases; ++p) deadlines[p] = duration_of(seconds[p]);
+  const std::lock_guard lock(mutex_);
+  const Clock::duration shortest = duration_of(std::ranges::min(seconds));
+  interval_ =
+      std::clamp<Clock::duration>((shortest + grace_) / 20, std::chrono::milliseconds(10), std::chrono::seconds(1));
 }
 
 void Watchdog::watch() {
   std::unique_lock lock(mutex_);
-  Clock::time_point sound = Clock::now();
-  while (!wake_.wait_for(lock, interval_, [this] { return stop_; })) {
-    const std::string error = error_in_flight();
-    if (error.empty()) sound = Clock::now();
-    if (Clock::now() - sound > error_patience) {
-      end_process(fmt::format("{}; the main thread has not noticed; ending this process", error));
+  std::uint64_t seen = heartbeat::count();
+  Clock::duration stood{};
+  Clock::time_point before = Clock::now();
+  for (;;) {
+    if (wake_.wait_for(lock, interval_, [this] { return stop_; })) return;
+    const Clock::time_point now = Clock::now();
+    // When this thread could not look for long, as in a process that was stopped, the main thread could not go on
+    // either.
+    stood += std::min(now - std::exchange(before, now), 4 * interval_);
+    if (const std::uint64_t count = heartbeat::count(); count != seen) {
+      seen = count;
+      stood = {};
     }
-    const std::lock_guard hold(current().mutex);
-    const OperationScope* operation = current().operation;
-    if (operation == nullptr) continue;
-    const Clock::duration waited = Clock::now() - operation->since_;
-    if (waited < deadline_of(operation->phase_) + grace_) continue;
-    end_process(fmt::format("the main thread has been stuck for {:.1f} s in {} in phase {} ({}){}; ending this process",
-                            seconds_of(waited), operation->text(), text_of(operation->phase_).name,
-                            text_of(operation->phase_).key, on_the_device()));
+    if (stood >= deadline_of(current_phase) + grace_ && !is_failing()) end(stood);
   }
+}
+
+void Watchdog::end(Clock::duration stood) const {
+  arm_the_end();
+  std::string what = heartbeat::last();
+  {
+    const std::unique_lock hold(current().mutex, std::try_to_lock);
+    const OperationScope* operation = hold.owns_lock() ? current().operation : nullptr;
+    if (operation == nullptr) {
+      what = "or after " + what;
+    } else {
+      what =
+          operation->name() == what ? operation->text() : fmt::format("or after {} within {}", what, operation->text());
+    }
+  }
+  const PhaseText& phase = text_of(current_phase);
+  end_by_watchdog(
+      fmt::format("[comm] the main thread has been stuck for {:.1f} s in {} in phase {} ({}){}; ending this process",
+                  seconds_of(stood), what, phase.name, phase.key, on_the_device()));
 }
 
 }  // namespace octet

@@ -19,10 +19,14 @@ enum class Phase : std::uint8_t {
   start,       ///< data is opened, plans are compiled, the first step runs: ranks may be far apart
   step,        ///< all later steps
   checkpoint,  ///< ranks wait for the slowest reader or writer of files
+  end,         ///< after the last step: what was made is given back, and MPI ends; the limit is that of a step
   count
 };
 
-/// Says what phase the main thread is in, as long as it lives; outside of any it is `start`. Nests. Main thread only.
+/// The phase from now on, outside of any PhaseScope; before the first call it is `start`. Main thread only.
+void enter(Phase phase);
+
+/// Says what phase the main thread is in, as long as it lives. Nests. Main thread only.
 class PhaseScope {
  public:
   explicit PhaseScope(Phase phase);
@@ -35,11 +39,12 @@ class PhaseScope {
 };
 
 /// Says what the main thread waits for, as long as it lives: a collective, or anything else that can hang (a read from
-/// a shared file system). Nests: the innermost counts. Costs two uncontended locks and one look at the clock.
-/// Main thread only; the strings (for `name` best a literal) must outlive the scope.
+/// a shared file system). Nests: the innermost counts. Tells the heartbeat (src/base/heartbeat.h) where it begins and
+/// ends. Costs two uncontended locks and one look at the clock.
+/// Main thread only; `name` is a literal, and the other strings must outlive the scope.
 class OperationScope {
  public:
-  explicit OperationScope(std::string_view name, std::string_view group = {}, std::int64_t bytes = 0);
+  explicit OperationScope(const char* name, std::string_view group = {}, std::int64_t bytes = 0);
   ~OperationScope();
   OperationScope(const OperationScope&) = delete;
   OperationScope& operator=(const OperationScope&) = delete;
@@ -47,7 +52,7 @@ class OperationScope {
   /// For loops that poll: throws Error (lost_peer) that names the operation when a Watchdog is alive and the
   /// deadline of the phase in which this scope began has passed since then.
   void check_deadline() const;
-  std::string_view name() const { return name_; }
+  const char* name() const { return name_; }
   std::int64_t bytes() const { return bytes_; }
   /// "all_gather of 4096 bytes in group dp_shard for unit layers.3"
   std::string text() const;
@@ -55,7 +60,7 @@ class OperationScope {
  private:
   friend class Watchdog;
 
-  std::string_view name_;
+  const char* name_;
   std::string_view group_;
   std::string_view unit_;
   Phase phase_;
@@ -64,34 +69,44 @@ class OperationScope {
   const OperationScope* outer_;
 };
 
-/// Until the device has come to `event`. Polled where a Watchdog is alive: throws as check_deadline, where
-/// Event::synchronize would leave a rank whose peer has stopped to the watchdog's thread, `grace_seconds` later.
+/// Until the device has come to `event`. Polled where a Watchdog is alive: throws as check_deadline and poll_in_flight,
+/// where Event::synchronize would leave a rank whose peer has stopped to the watchdog's thread, `grace_seconds` later.
 void await(const Event& event, const OperationScope& operation);
 
-/// Seconds that one operation may take, by phase.
+/// Seconds that one operation may take, by phase; as the options have them by default.
 struct TimeLimits {
-  double start;              ///< comm.start_timeout_seconds
-  double step;               ///< comm.timeout_seconds
+  double start = 1800;       ///< comm.start_timeout_seconds
+  double step = 600;         ///< comm.timeout_seconds
   double checkpoint = 1800;  ///< comm.checkpoint_timeout_seconds
 };
 
-/// Puts a deadline on every OperationScope while it lives; one at a time in a process. A loop
-/// that polls finds the deadline itself. If the main thread does not come to that (stuck inside a system or library
-/// call), this object's thread logs what it waits for after `grace_seconds` more and ends the process with exit code 71
-/// by _exit, since MPI belongs to the main thread; the launcher then ends the other ranks.
+/// Ends the process when the main thread, which makes it, stands still: when the heartbeat (src/base/heartbeat.h) has
+/// not moved for as long as the phase allows, whatever the main thread is in: a collective, the launch of a kernel
+/// behind one that hangs, a page of a file system that is gone, MPI_Init or MPI_Finalize. So it lives from before the
+/// one to after the other; one at a time in a process.
+///
+/// A loop that polls finds the deadline of its OperationScope itself, throws, and all ranks are told in good order. If
+/// the main thread does not come to that, this object's thread tells what was begun last `grace_seconds` later, in the
+/// log and as the reason of the failure (src/comm/failure.h), and ends the process with exit code 71 by _exit, since
+/// MPI belongs to the main thread; the launcher then ends the other ranks. That thread calls neither MPI nor the device
+/// nor its libraries, takes no lock that is held over such a call, and arms the process's end before it puts a message
+/// together. A time in which the whole process was stopped does not count.
 class Watchdog {
  public:
-  /// Throws a usage error when a limit is not positive.
-  explicit Watchdog(const TimeLimits& limits, double grace_seconds = 30.0);
+  /// Throws a usage error when a limit is not positive, as set_limits.
+  explicit Watchdog(const TimeLimits& limits = {}, double grace_seconds = 2.0);
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
+  void set_limits(const TimeLimits& limits);
+
  private:
   void watch();
+  [[noreturn]] void end(std::chrono::steady_clock::duration stood) const;
 
   std::chrono::steady_clock::duration grace_;
-  std::chrono::steady_clock::duration interval_;  ///< between two looks
+  std::chrono::steady_clock::duration interval_{};  ///< between two looks
   std::mutex mutex_;
   std::condition_variable wake_;
   bool stop_ = false;

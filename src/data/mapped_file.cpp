@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "src/base/error.h"
+#include "src/base/heartbeat.h"
 
 namespace octet {
 namespace {
@@ -23,6 +24,7 @@ struct OpenFile {
 }  // namespace
 
 MappedFile::MappedFile(const std::string& path) {
+  heartbeat::begin("opening of token data");
   // Not blocking: opening a named pipe would wait for its writer.
   const OpenFile opened{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (opened.file < 0) throw usage_error("data", "cannot open {}: {}", path, std::strerror(errno));

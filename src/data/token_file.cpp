@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "src/base/error.h"
+#include "src/base/heartbeat.h"
 
 namespace octet {
 namespace {
@@ -145,6 +146,7 @@ std::int64_t TokenFile::document_tokens(std::int64_t document) const {
 }
 
 void TokenFile::read(std::int64_t position, std::span<std::int32_t> out, std::int64_t vocab_size) const {
+  heartbeat::begin("read of token data");  // a page fault on a file system that is gone never ends
   const auto count = static_cast<std::int64_t>(out.size());
   if (position < 0 || count > tokens() || position > tokens() - count) {
     throw internal_error("data", "{}: tokens [{}, {}) of {}", bin_path(), position, position + count, tokens());

@@ -88,6 +88,10 @@ OwnerLease::OwnerLease(const std::string& run_dir, double patience)
 }
 
 OwnerLease::~OwnerLease() {
+  give_back();
+}
+
+void OwnerLease::give_back() noexcept {
   release();
   const std::string file = owner_path(mark_.run_dir);
   std::error_code error;

@@ -19,7 +19,7 @@ class OwnerLease {
   /// Claims the directory, which is made, durably, where it is missing; says whom it was taken over from. Throws as
   /// claim_directory does. `patience`: seconds of silence after which others take it for gone.
   explicit OwnerLease(const std::string& run_dir, double patience = owner_patience_seconds());
-  /// Releases, and removes a directory that this made and nobody has put anything into.
+  /// As give_back.
   ~OwnerLease();
   OwnerLease(const OwnerLease&) = delete;
   OwnerLease& operator=(const OwnerLease&) = delete;
@@ -30,6 +30,9 @@ class OwnerLease {
   void verify_if_late() const;
   /// A clean end: the next start need not wait or ask. Once; nothing is to be written to the directory afterwards.
   void release();
+  /// Releases, and removes a directory that this made and nobody has put anything into. Also before an end that runs no
+  /// destructor.
+  void give_back() noexcept;
 
  private:
   void renew_until_stopped();

@@ -69,7 +69,7 @@ std::optional<Ending> ending_of(const RunConfig& config, const Outcome& outcome,
 /// The loop's state between two steps.
 class Loop {
  public:
-  Loop(const LoopParts& parts, std::int64_t& done)
+  Loop(const LoopParts& parts, std::atomic<std::int64_t>& done)
       : p_(parts),
         done_(done),
         first_(done + 1),
@@ -179,7 +179,7 @@ class Loop {
     const bool keeps = ending.exit_code == ExitCode::finished || ending.stop != StopReason::none;
     const bool worth = keeps && result.is_finite();
     if (keeps && !worth && p_.checkpoints.on() && log::rank() == 0) {
-      log::warning("the state after step {} is not saved: something in the step was NaN or infinite", done_);
+      log::warning("the state after step {} is not saved: something in the step was NaN or infinite", done_.load());
     }
     during_checkpoint([&] { worth ? p_.checkpoints.finish(done_, result.loss) : p_.checkpoints.settle(); });
     p_.log.passed(p_.trainer.clock().take(), 0);
@@ -195,7 +195,7 @@ class Loop {
   }
 
   const LoopParts& p_;
-  std::int64_t& done_;
+  std::atomic<std::int64_t>& done_;
   const std::int64_t first_;
   const bool late_;
   StepPipeline pipeline_;
@@ -206,7 +206,7 @@ class Loop {
 
 }  // namespace
 
-int train_steps(const LoopParts& parts, std::int64_t& done) {
+int train_steps(const LoopParts& parts, std::atomic<std::int64_t>& done) {
   return Loop(parts, done).run();
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "src/train/checkpointing.h"
@@ -27,6 +28,6 @@ struct LoopParts {
 /// step; the log is told how it ended. Collective. Returns the exit code, the same on every rank. `done` counts
 /// finished steps whose results were read: those of an earlier start when this is called; kept up to date also when an
 /// exception leaves this.
-int train_steps(const LoopParts& parts, std::int64_t& done);
+int train_steps(const LoopParts& parts, std::atomic<std::int64_t>& done);
 
 }  // namespace octet

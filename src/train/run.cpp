@@ -1,12 +1,18 @@
 #include "src/train/run.h"
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <functional>
+#include <optional>
 
 #include "src/base/log.h"
 #include "src/base/write_all.h"
+#include "src/comm/failure.h"
+#include "src/comm/watchdog.h"
 #include "src/model/recompute_table.h"
 #include "src/train/device_health.h"
+#include "src/train/failure_status.h"
 #include "src/train/loop.h"
 #include "src/train/plan_run.h"
 #include "src/train/resume.h"
@@ -25,6 +31,73 @@ void write_trace_file(const Traces& traces, const OwnerMark& owner, const std::s
   throw internal_error("train", "{}: cannot be written: {}", path, std::strerror(errno));
 }
 
+/// The error is told while all that it may concern still stands: to take a device's work apart waits for that work, and
+/// a thread that writes to a dead file system never ends. So other ranks, and a GPU, are not taken apart at all.
+template <typename Work>
+int told(const RunEnvironment& environment, const std::function<void()>& last_words, const Work& work) {
+  try {
+    return work();
+  } catch (const std::exception& e) {
+    const auto* error = dynamic_cast<const Error*>(&e);
+    const ExitCode code = error == nullptr ? ExitCode::internal : error->code();
+    tell_failure(code, e.what());
+    try {
+      last_words();
+    } catch (const std::exception& more) {
+      log::error("{}", more.what());
+    }
+    if (environment.lease != nullptr) environment.lease->give_back();
+    const bool alone = environment.control.size() == 1;
+    if (!alone || environment.stream.device().type() == DeviceType::cuda) {
+      environment.control.abort(static_cast<int>(code));
+    }
+    throw;
+  }
+}
+
+/// From the trainer's first weights to the last step.
+int train(const RunConfig& config, const RunEnvironment& environment, const MemoryPlan& plan,
+          const std::string& recompute, const StopSignal& signal, Trainer& trainer) {
+  Communicator& control = environment.control;
+  const RunDirectory& directory = environment.directory;
+  const StartingPoint from = resume(config, environment, directory, trainer);
+  write_run_directory(directory, environment.resolved_yaml, control);
+  RunLog log(config, environment, directory, from);
+  std::atomic<std::int64_t> done = from.step;
+  const FailureStatus failure(directory, control, done);
+  DeviceHealth health(config.train.health_seconds, environment.stream.device().pci_bus_id());
+  const auto write_traces = [&] {
+    if (config.comm.trace) write_trace_file(environment.traces, directory.owner, directory.trace(control.rank()));
+  };
+  const auto last_words = [&] {
+    write_traces();        // what led here is what one wants to see
+    health.look_now(2.0);  // an Xid says why CUDA failed
+  };
+  std::optional<Checkpointing> checkpoints;  // out here, so that it stands when its error is told
+  std::optional<Profiler> profiler;
+  return told(environment, last_words, [&] {
+    log.start(plan, recompute, trainer);
+    const StopRequest stop(signal, WallClock(*parse_wall_time(config.train.max_wall_time)),
+                           control.rank() == 0 ? directory.stop_file() : "");
+    report_unwatched(health, control, environment.node);
+    checkpoints.emplace(config, environment, trainer, log, from);
+    profiler.emplace(config, environment, log.directory(), from.step);
+    tell_shared_warnings(control);
+    const int code = train_steps({.config = config,
+                                  .environment = environment,
+                                  .trainer = trainer,
+                                  .log = log,
+                                  .checkpoints = *checkpoints,
+                                  .profiler = *profiler,
+                                  .stop = stop,
+                                  .plan = plan},
+                                 done);
+    enter(Phase::end);
+    write_traces();
+    return code;
+  });
+}
+
 }  // namespace
 
 int run_training(const RunConfig& config, const RunEnvironment& environment) {
@@ -39,48 +112,13 @@ int run_training(const RunConfig& config, const RunEnvironment& environment) {
 
   const std::string recompute =
       recompute_table(llama_settings(config, environment.mesh.tp().rank()), environment.stream);
-  Trainer trainer(config, environment.mesh, environment.control, environment.stream, environment.traces.gemms);
-  Communicator& control = environment.control;
-  const RunDirectory& directory = environment.directory;
-  const StartingPoint from = resume(config, environment, directory, trainer);
-  write_run_directory(directory, environment.resolved_yaml, control);
-  RunLog log(config, environment, directory, from);
-  log.start(plan, recompute, trainer);
-  const StopRequest stop(signal, WallClock(*parse_wall_time(config.train.max_wall_time)),
-                         control.rank() == 0 ? directory.stop_file() : "");
-  DeviceHealth health(config.train.health_seconds, environment.stream.device().pci_bus_id());
-  report_unwatched(health, control, environment.node);
-  std::int64_t done = from.step;
-  const auto write_traces = [&] {
-    if (config.comm.trace) write_trace_file(environment.traces, directory.owner, directory.trace(control.rank()));
-  };
-  try {
-    Checkpointing checkpoints(config, environment, trainer, log, from);
-    Profiler profiler(config, environment, log.directory(), from.step);
-    tell_shared_warnings(control);
-    const int code = train_steps({.config = config,
-                                  .environment = environment,
-                                  .trainer = trainer,
-                                  .log = log,
-                                  .checkpoints = checkpoints,
-                                  .profiler = profiler,
-                                  .stop = stop,
-                                  .plan = plan},
-                                 done);
-    write_traces();
-    return code;
-  } catch (const std::exception& e) {
-    const auto* error = dynamic_cast<const Error*>(&e);
-    log.fail(e.what(), error == nullptr ? ExitCode::internal : error->code(), done);
-    write_traces();  // what led here is what one wants to see
-    // Taking a device's work apart waits for that work, and what a lost peer has left of it never ends.
-    if (environment.stream.device().type() == DeviceType::cuda) {
-      health.look_now(2.0);  // an Xid says why CUDA failed
-      log::error("{}", e.what());
-      environment.control.abort(static_cast<int>(error == nullptr ? ExitCode::internal : error->code()));
-    }
-    throw;
-  }
+  std::optional<Trainer> trainer;
+  return told(
+      environment, [] {},
+      [&] {
+        trainer.emplace(config, environment.mesh, environment.control, environment.stream, environment.traces.gemms);
+        return train(config, environment, plan, recompute, signal, *trainer);
+      });
 }
 
 }  // namespace octet

@@ -27,8 +27,8 @@ struct RunEnvironment {
   std::string node;           ///< of this rank, for messages
   std::string resolved_yaml;  ///< config.yaml of the run
   RunDirectory directory{};
-  const OwnerLease* lease = nullptr;  ///< of the directory, on rank 0; null where nobody else can start there
-  std::string command{};              ///< that started this run, and goes on with it; empty: not known
+  OwnerLease* lease = nullptr;  ///< of the directory, on rank 0; null where nobody else can start there
+  std::string command{};        ///< that started this run, and goes on with it; empty: not known
 };
 
 /// The whole run: plan, resume, train, validate, save, log, stop. Collective. Returns the exit code, the same on every

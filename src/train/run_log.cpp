@@ -4,6 +4,7 @@
 
 #include "checkpoints/agreement.h"
 #include "src/base/log.h"
+#include "src/comm/failure.h"
 #include "src/metrics/history.h"
 #include "src/metrics/peak.h"
 #include "src/model/exchange_table.h"
@@ -218,29 +219,12 @@ void RunLog::end(const std::string& state, const std::string& reason, int exit_c
     if (lost && state != "failed") throw Error(lost->code, lost->text + "; metrics of the last steps are lost");
     if (lost) log::error("{}; metrics of the last steps are lost", lost->text);
   }
+  if (state == "failed") leave_reason(static_cast<ExitCode>(exit_code), reason);
   write_status(directory_.status(), status(state, reason, exit_code, step));
   const std::string line = fmt::format("{} after step {}: {}{}", state, step, reason, summary());
   state == "failed" ? log::error("{}", line) : log::info("{}", line);
   if (exit_code == static_cast<int>(ExitCode::resumable) && !environment_.command.empty()) {
     log::info("to go on: {}", environment_.command);
-  }
-}
-
-void RunLog::fail(const std::string& reason, ExitCode code, std::int64_t step) noexcept {
-  // A lost peer is usually a consequence; the rank that knows the cause must have the last word.
-  if (code == ExitCode::lost_peer && !writes_) return;
-  if (!directory_.owner.holds()) return;  // it tells of another run by now
-  try {
-    if (!writes_) {  // rank 0 knows it
-      const RunStatus before = read_status(directory_.status()).value_or(RunStatus{});
-      restarts_ = before.restarts;
-      checkpoint_seconds_ = before.checkpoint_seconds;
-    }
-    const std::string who = log::identity();
-    write_status(directory_.status(), status("failed", who.empty() ? reason : fmt::format("{}: {}", who, reason),
-                                             static_cast<int>(code), step));
-  } catch (const std::exception& e) {
-    log::warning("{}", e.what());
   }
 }
 

@@ -38,12 +38,9 @@ class RunLog {
   /// A checkpoint was committed; status.json names it from now on, or where it cannot be written, which is logged, from
   /// the next one on: a run that has just saved its state goes on.
   void committed(const checkpoint::SaveReport& report);
-  /// Throws when metrics of finished steps can still not be written.
+  /// A run that failed leaves its reason in failure.txt too. Throws when metrics of finished steps can still not be
+  /// written.
   void end(const std::string& state, const std::string& reason, int exit_code, std::int64_t step);
-
-  /// An exception on this rank, whichever that is: the others may never hear of it. `step` is the last finished one.
-  /// Writes the status only, since the exception will be logged. Never throws.
-  void fail(const std::string& reason, ExitCode code, std::int64_t step) noexcept;
 
   const RunDirectory& directory() const { return directory_; }
 

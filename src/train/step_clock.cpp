@@ -33,7 +33,7 @@ Spent StepClock::take(std::int64_t mark) {
   const Event& end = *marks_[static_cast<std::size_t>(mark - first_)].at;
   if (!end.complete()) {
     const OperationScope operation("wait for the device");
-    end.synchronize();
+    await(end, operation);
   }
   Spent spent;
   for (; first_ < mark; ++first_) {

@@ -15,7 +15,7 @@ PAGES = ["README.md", "jobs/bundle-readme.md"] + [f"docs/{name}.md" for name in 
     "tuning/model", "tuning/commbench", "tuning/fit", "tuning/plugin", "tuning/topology", "tuning/contention",
     "tuning/infiniband", "tuning/roce", "tuning/custom")]
 MADE = ("build/", "runs/", "data/", "text/")
-OF_A_RUN = ("config.yaml", "owner.json", "status.json", "profile.json", "profile-rankN.json", "job.sh", "octet-train.sh")
+OF_A_RUN = ("config.yaml", "owner.json", "status.json", "failure.txt", "profile.json", "profile-rankN.json", "job.sh", "octet-train.sh")
 CODE = re.compile(r"^```.*?^```|`([^`\n]+)`", re.MULTILINE | re.DOTALL)
 TOP = ("src/", "kernels/", "jobs/", "slurm/", "configs/", "checkpoints/", "tests/", "docs/", "cmake/", ".ci/")
 NAMED = re.compile(r"^[\w.-]+\.(md|txt|json|cmake|sh|py)$|^LICENSE$")

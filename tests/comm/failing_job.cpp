@@ -9,6 +9,7 @@
 #include <string>
 
 #include "src/base/error.h"
+#include "src/base/heartbeat.h"
 #include "src/base/log.h"
 #include "src/comm/in_flight.h"
 #include "src/comm/mpi/mpi_communicator.h"
@@ -20,11 +21,18 @@ namespace {
 
 /// A device that does not do what it was given.
 struct Stuck final : InFlight {
-  explicit Stuck(std::string e) : error_(std::move(e)) {}
+  explicit Stuck(bool f) : fails(f) {}
+  void poll() override {
+    if (fails) throw Error(ExitCode::lost_peer, "[comm] group dp_shard: NCCL: remote process exited");
+  }
   std::string oldest() const override { return "reduce_scatter of 64 bytes in group dp_shard for unit layers.2"; }
-  std::string error() const override { return error_; }
-  std::string error_;
+  bool fails;
   InFlightScope seen{*this};
+};
+
+struct Never final : Event {
+  bool complete() const override { return false; }
+  void synchronize() const override { sleep(600); }
 };
 
 void fail(const std::string& what, Communicator& world) {
@@ -41,10 +49,15 @@ void fail(const std::string& what, Communicator& world) {
     const OperationScope step("step"), operation("read of train.bin");
     sleep(600);
   }
-  if (what == "device" || what == "device_error") {
-    const Stuck device(what == "device" ? "" : "group dp_shard: NCCL: remote process exited");
-    const OperationScope operation("wait for the device");
+  if (what == "launch") {  // blocks behind a collective that hangs
+    heartbeat::begin("gemm");
     sleep(600);
+  }
+  if (what == "device" || what == "device_error") {
+    Stuck device(what == "device_error");
+    const OperationScope operation("wait for the device");
+    if (device.fails) await(Never(), operation);
+    sleep(600);  // in a call of the device
   }
   if (what == "busy") {  // longer than deadline and grace, but with no operation that is
     for (int i = 0; i < 30; ++i) {

@@ -1,7 +1,9 @@
 // What is special to the mpi backend.
 #include <gtest/gtest.h>
+#include <mpi.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdlib>
 #include <map>
@@ -74,33 +76,72 @@ TEST(MpiCommunicator, MoreThanTwoGigabytesAPiece) {
 
 TEST(RankOrder, FoldsFromTheLeft) {
   const float big = 1e8f, small = 3.0f;  // (1e8 + 3) + 3 is not 1e8 + (3 + 3)
-  const void* from[] = {&big, &small, &small};
+  const float* from[] = {&big, &small, &small};
   float out = 0;
-  reduce_in_rank_order(from, &out, 1, DType::f32, ReduceOp::sum);
+  sum_in_rank_order(from, &out, 1);
   EXPECT_EQ(out, (1e8f + 3.0f) + 3.0f);
   EXPECT_NE(out, 1e8f + (3.0f + 3.0f));
 }
 
 TEST(RankOrder, StartsWithTheFirstValueAndMayWriteOverAnyInput) {
   std::vector<float> a{-0.0f}, b{-0.0f};
-  const void* from[] = {a.data(), b.data()};
-  reduce_in_rank_order(from, b.data(), 1, DType::f32, ReduceOp::sum);
+  const float* from[] = {a.data(), b.data()};
+  sum_in_rank_order(from, b.data(), 1);
   EXPECT_TRUE(std::signbit(b[0])) << "-0 + -0 is -0; a sum that starts with 0 gives +0";
   for (const std::size_t over : {0u, 1u, 2u}) {
     std::vector<std::vector<float>> x(3, std::vector<float>(3000));
     for (std::size_t r = 0; r < 3; ++r) std::iota(x[r].begin(), x[r].end(), static_cast<float>(r));
-    const void* inputs[] = {x[0].data(), x[1].data(), x[2].data()};
-    reduce_in_rank_order(inputs, x[over].data(), 3000, DType::f32, ReduceOp::sum);
+    const float* inputs[] = {x[0].data(), x[1].data(), x[2].data()};
+    sum_in_rank_order(inputs, x[over].data(), 3000);
     for (std::size_t i = 0; i < 3000; ++i) ASSERT_EQ(x[over][i], static_cast<float>(3 * i + 3));
   }
 }
 
-TEST(RankOrder, SumsOfIntegersWrap) {
-  const std::int32_t a = INT32_MAX, b = 1;
-  const void* from[] = {&a, &b};
-  std::int32_t out = 0;
-  reduce_in_rank_order(from, &out, 1, DType::i32, ReduceOp::sum);
-  EXPECT_EQ(out, INT32_MIN);
+/// Calls of MPI from one point to another, and of its own reduction, since a test set them to 0.
+int points = 0, reductions = 0;
+
+/// What ranks agree on, all with all: with 512 of them, messages between all pairs are 261,632.
+TEST(MpiCommunicator, ExactReductionsDoNotGoBetweenAllPairs) {
+  const auto stream = cpu_device().make_stream();
+  const auto world = make_mpi_communicator(*stream, "world");
+  if (world->size() == 1) GTEST_SKIP() << "nothing goes anywhere";
+  constexpr std::int64_t count = 100'000;  // far above what an all-gather would do
+  const auto expect_one = [&](auto first, DType dtype, ReduceOp op, auto expected) {
+    std::vector<decltype(first)> x(count, first);
+    points = reductions = 0;
+    world->all_reduce(x.data(), count, dtype, op);
+    EXPECT_EQ(points, 0);
+    EXPECT_EQ(reductions, 1);
+    EXPECT_EQ(std::ranges::count(x, expected), count);
+  };
+  const int rank = world->rank(), last = world->size() - 1;
+  expect_one(std::int32_t{rank}, DType::i32, ReduceOp::max, std::int32_t{last});
+  expect_one(std::int32_t{rank}, DType::i32, ReduceOp::sum, std::int32_t{last * (last + 1) / 2});
+  expect_one(static_cast<float>(rank), DType::f32, ReduceOp::max, static_cast<float>(last));
+  // Integers wrap.
+  std::int32_t x = rank == 0 ? INT32_MAX : rank == 1 ? 1 : 0;
+  world->all_reduce(&x, 1, DType::i32, ReduceOp::sum);
+  EXPECT_EQ(x, INT32_MIN);
+}
+
+/// The same bits on all ranks, whatever each began with.
+TEST(MpiCommunicator, AMaximumHasTheSameBitsOnAllRanks) {
+  const auto stream = cpu_device().make_stream();
+  const auto world = make_mpi_communicator(*stream, "world");
+  const int rank = world->rank();
+  const auto nan = [](std::uint32_t payload) { return std::bit_cast<float>(0x7fc00000u + payload); };
+  std::vector<float> x = {rank % 2 == 0 ? 0.0f : -0.0f, nan(static_cast<std::uint32_t>(rank)),
+                          static_cast<float>(rank)};
+  world->all_reduce(x.data(), 3, DType::f32, ReduceOp::max);
+  std::vector<float> all(static_cast<std::size_t>(3 * world->size()));
+  world->all_gather(x.data(), all.data(), 3, DType::f32);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    EXPECT_EQ(std::bit_cast<std::uint32_t>(all[i]), std::bit_cast<std::uint32_t>(all[i % 3])) << i;
+  }
+  if (world->size() > 1) {
+    EXPECT_FALSE(std::signbit(all[0]));
+  }
+  EXPECT_TRUE(std::isnan(all[1]));
 }
 
 Environment environment(std::map<std::string, std::string> variables) {
@@ -135,3 +176,20 @@ TEST(NodeName, IsSlurmsOnlyUnderSrunItself) {
 
 }  // namespace
 }  // namespace octet
+
+// In place of MPI's own, which they call.
+extern "C" {
+int MPI_Isend(const void* data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request* request) {
+  ++octet::points;
+  return PMPI_Isend(data, count, type, to, tag, comm, request);
+}
+int MPI_Irecv(void* data, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request* request) {
+  ++octet::points;
+  return PMPI_Irecv(data, count, type, from, tag, comm, request);
+}
+int MPI_Iallreduce(const void* from, void* to, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
+                   MPI_Request* request) {
+  ++octet::reductions;
+  return PMPI_Iallreduce(from, to, count, type, op, comm, request);
+}
+}

@@ -57,6 +57,7 @@ class Replicas : public TrainerTest {
     Checkpointing checkpoints(config_, environment, trainer, log, {});
     Profiler profiler(config_, environment, directory, 0);
     Ended ended;
+    std::atomic<std::int64_t> done = 0;
     testing::internal::CaptureStderr();
     ended.code = train_steps({.config = config_,
                               .environment = environment,
@@ -66,7 +67,8 @@ class Replicas : public TrainerTest {
                               .profiler = profiler,
                               .stop = StopRequest(signal, WallClock(0), ""),
                               .plan = {}},
-                             ended.done);
+                             done);
+    ended.done = done;
     ended.err = testing::internal::GetCapturedStderr();
     world_->barrier();  // rank 0 has written the status
     ended.status = nlohmann::json::parse(std::ifstream(log.directory().status()));

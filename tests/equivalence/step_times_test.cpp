@@ -64,7 +64,7 @@ class StepTimes : public TrainerTest {
     for (const auto& piece : held_pieces(trainer.model())) {
       ended.snapshot += static_cast<double>(piece.box.extent.elements() * 4) * per_byte;
     }
-    std::int64_t done = 0;
+    std::atomic<std::int64_t> done = 0;
     testing::internal::CaptureStderr();
     testing::internal::CaptureStdout();
     stream->synchronize();
@@ -82,7 +82,7 @@ class StepTimes : public TrainerTest {
     testing::internal::GetCapturedStdout();
     const std::string err = testing::internal::GetCapturedStderr();
     EXPECT_EQ(code, 0);
-    EXPECT_EQ(done, config_.train.steps);
+    EXPECT_EQ(done.load(), config_.train.steps);
     if (world_->rank() != 0) return ended;
     ended.last_line = err.substr(err.find("finished after step"));
     std::ifstream file(directory.metrics());

@@ -48,9 +48,9 @@ TEST(Stopping, AKilledRankEndsTheJob) {
     const TrainedRun& ended = run.end_by(SIGKILL, rank);
     EXPECT_NE(ended.result.exit_code, 0);
     EXPECT_TRUE(run.processes().empty());
-    // Only rank 0 writes that a peer is lost: killed itself, or ended by the launcher first, it cannot.
+    // The other one writes that its peer is lost, unless the launcher ends it first.
     const std::string state = ended.status()["state"];
-    EXPECT_TRUE(state == "running" || (state == "failed" && *rank != '0')) << state;
+    EXPECT_EQ(state, ended.has("failure.txt") ? "failed" : "running");
     expect_whole_lines(ended);
   }
 }
@@ -84,6 +84,8 @@ TEST(NonFinite, EndsTheRunNamingStepUnitAndTensor) {
     const std::int64_t bad = status["step"].get<std::int64_t>() + 1;
     EXPECT_LE(bad, 3);
     EXPECT_HAS(status["reason"].get<std::string>(), fmt::format("step {} is not finite", bad));
+    EXPECT_HAS(read_bytes(run.file("failure.txt")),
+               fmt::format("rank 0 exit code 77: the gradient norm of step {}", bad));
     EXPECT_TRUE(std::ranges::all_of(std::vector<std::string>{"block.0", "gradient of layers.0.attention.wq.weight"},
                                     [&](const auto& part) {
                                       std::istringstream lines(run.result.err);
@@ -129,6 +131,9 @@ TEST(AFailingRank, EndsTheJobWithItsMessageInLogAndStatus) {
     EXPECT_EQ(status["step"], 2);
     EXPECT_HAS(status["reason"].get<std::string>(), fmt::format("rank {} of 2", rank));
     EXPECT_HAS(status["reason"].get<std::string>(), "token id 255");
+    const std::string reason = read_bytes(run.file("failure.txt"));
+    EXPECT_EQ(occurrences(reason, "\n"), 1) << reason;
+    EXPECT_HAS(reason, fmt::format(" rank {} exit code 64: [data] data/bad.bin: token id 255", rank));
     expect_whole_until(run, 2);
   }
 }

@@ -1,4 +1,4 @@
-// The table whose entries time those of the plain one.
+// The tables whose entries watch and time those of the plain one.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -9,6 +9,7 @@
 
 #include "kernels/bytes.h"
 #include "kernels/table.h"
+#include "src/base/heartbeat.h"
 #include "src/profile/timeline.h"
 
 namespace octet {
@@ -16,9 +17,8 @@ namespace {
 
 using Pointers = std::array<std::uintptr_t, sizeof(KernelTable) / sizeof(std::uintptr_t)>;
 
-TEST(TimedKernels, AreEveryLaunchAndNoWorkspaceSize) {
+void expect_every_launch_and_no_workspace_size(const KernelTable& timed) {
   const KernelTable& plain = cpu_kernels();
-  const KernelTable& timed = timed_kernels(DeviceType::cpu);
   const auto a = std::bit_cast<Pointers>(plain), b = std::bit_cast<Pointers>(timed);
   std::set<std::uintptr_t> kept, replaced;
   constexpr std::size_t first = offsetof(KernelTable, stats) / sizeof(std::uintptr_t);  // before it are plain values
@@ -33,14 +33,39 @@ TEST(TimedKernels, AreEveryLaunchAndNoWorkspaceSize) {
   EXPECT_EQ(timed.logits_bytes, plain.logits_bytes);
 }
 
+TEST(TimedKernels, AreEveryLaunchAndNoWorkspaceSize) {
+  expect_every_launch_and_no_workspace_size(timed_kernels(DeviceType::cpu));
+}
+
+TEST(WatchedKernels, AreEveryLaunchAndNoWorkspaceSize) {
+  expect_every_launch_and_no_workspace_size(watched_kernels(DeviceType::cpu));
+}
+
+/// With and without a Timeline.
+TEST(WatchedKernels, TellTheHeartbeatTheirNames) {
+  const auto stream = cpu_device().make_stream();
+  const std::vector<float> x = {1, 2}, b = {1, 0, 0, 1};
+  std::vector<float> y = {10, 20}, c(2);
+  heartbeat::watch(true);
+  for (const auto* table : {&watched_kernels(DeviceType::cpu), &timed_kernels(DeviceType::cpu)}) {
+    const std::uint64_t before = heartbeat::count();
+    table->accumulate(*stream, {.x = x.data(), .y = y.data(), .n = 2});
+    EXPECT_STREQ(heartbeat::last(), "accumulate");
+    table->gemm(*stream, {.a = {.data = x.data()}, .b = {.data = b.data()}, .c = c.data(), .m = 1, .n = 2, .k = 2});
+    EXPECT_STREQ(heartbeat::last(), "gemm");
+    EXPECT_EQ(heartbeat::count(), before + 2);
+  }
+  heartbeat::watch(false);
+}
+
 TEST(TimedKernels, AreHandedOutWhileATimelineLives) {
   const auto stream = cpu_device().make_stream();
-  EXPECT_EQ(&kernels_of(*stream), &cpu_kernels());
+  EXPECT_EQ(&kernels_of(*stream), &watched_kernels(DeviceType::cpu));
   {
     Timeline timeline(*stream);
     EXPECT_EQ(&kernels_of(*stream), &timed_kernels(DeviceType::cpu));
   }
-  EXPECT_EQ(&kernels_of(*stream), &cpu_kernels());
+  EXPECT_EQ(&kernels_of(*stream), &watched_kernels(DeviceType::cpu));
 }
 
 TEST(TimedKernels, DoTheSameAndAreSpans) {

@@ -1,5 +1,6 @@
 // How jobs end: exit code and message of mpiexec when ranks fail, and that nobody is left hanging.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <string>
 
@@ -84,6 +85,25 @@ TEST(Launch, AHangingRankIsNoticedByItsPeersWhichNameTheOperation) {
   EXPECT_TRUE(contains(r.err, "within 2 s in phase step (comm.timeout_seconds)")) << r.err;
 }
 
+/// No scope of the main thread's says where it is.
+TEST(Launch, ARankStuckInTheLaunchOfAKernelIsEndedToo) {
+  const CommandResult r = job(1, "launch 0 0.5 0.5");
+  EXPECT_FALSE(r.timed_out);
+  EXPECT_NE(r.exit_code, 0) << r.all();
+  EXPECT_TRUE(contains(r.err, "s in or after gemm in phase step (comm.timeout_seconds)")) << r.err;
+}
+
+TEST(Launch, AWatchdogsEndLeavesItsReason) {
+  const std::string file = "/tmp/octet-launch-test-" + std::to_string(getpid()) + ".txt";
+  const CommandResult r =
+      run_command("OCTET_FAILURE_FILE=" + file + " exec " OCTET_BIN_DIR "/octet-failing-job stuck 0 0.5 0.5");
+  EXPECT_EQ(r.exit_code, 71) << r.all();
+  const CommandResult reason = run_command("cat " + file + " && rm " + file);
+  EXPECT_EQ(occurrences(reason.out, "\n"), 1) << reason.out;
+  EXPECT_TRUE(reason.out.starts_with("71 rank 0 on ")) << reason.out;
+  EXPECT_TRUE(contains(reason.out, "in read of train.bin in phase step")) << reason.out;
+}
+
 TEST(Launch, ARankStuckInACallIsEndedByItsOwnWatchdog) {
   const CommandResult r = job(1, "stuck 0 0.5 0.5");
   EXPECT_FALSE(r.timed_out);
@@ -103,8 +123,8 @@ TEST(Launch, WhatADeviceHasNotDoneIsNamed) {
 TEST(Launch, AnErrorOfADevicesLibraryEndsARankThatWaits) {
   const CommandResult r = job(2, "device_error 1 300");
   EXPECT_FALSE(r.timed_out);
-  EXPECT_NE(r.exit_code, 0);
-  EXPECT_TRUE(contains(r.err, "group dp_shard: NCCL: remote process exited; the main thread has not noticed")) << r.err;
+  EXPECT_EQ(r.exit_code, 71) << r.all();
+  EXPECT_TRUE(contains(r.err, "group dp_shard: NCCL: remote process exited")) << r.err;
 }
 
 TEST(Launch, ABusyRankIsLeftAlone) {

@@ -2,7 +2,9 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdlib>
+#include <thread>
 
 #include "src/base/error.h"
 #include "src/comm/in_flight.h"
@@ -12,7 +14,9 @@
 #include "src/comm/watchdog.h"
 #include "src/device/buffer.h"
 #include "tests/nccl/one_gpu.h"
+#include "tests/nccl/slow_device.h"
 #include "tests/nccl/stand_in_nccl.h"
+#include "tests/support/run_command.h"
 
 namespace octet::test {
 namespace {
@@ -42,6 +46,13 @@ class Nccl : public testing::Test {
   std::unique_ptr<Communicator> comm_;
   ExitCode code_ = ExitCode::usage;
 };
+
+/// MPI, which introduces the ranks, is on a CPU stream.
+std::unique_ptr<Communicator> on_slow_stream(Stream& slow, const std::string& name) {
+  static const auto cpu_stream = cpu_device().make_stream();
+  share_one_gpu();
+  return make_nccl_communicator(announced(make_mpi_communicator(*cpu_stream, name)), slow, {}, stand_in_api());
+}
 
 TEST_F(Nccl, IsDestroyedInAGoodEnd) {
   EXPECT_EQ(stand_in().alive, 1);
@@ -126,10 +137,60 @@ TEST_F(Nccl, AnErrorNamesOperationUnitAndGroupAndAborts) {
     EXPECT_NE(message.find(part), std::string::npos) << message;
   }
   EXPECT_EQ(code_, ExitCode::lost_peer);
-  EXPECT_NE(error_in_flight().find("group world: NCCL: remote process exited"), std::string::npos) << error_in_flight();
+  EXPECT_NO_THROW(poll_in_flight()) << "it was told";
   comm_.reset();
   EXPECT_EQ(stand_in().aborted, 1);
-  EXPECT_EQ(error_in_flight(), "");
+}
+
+/// A wait for the device finds what the library reports, long before its deadline.
+TEST_F(Nccl, AnErrorEndsAWaitForTheDevice) {
+  const Watchdog watchdog({.start = 600, .step = 600});
+  SlowDevice device;
+  const auto slow = device.make_stream();
+  const auto comm = on_slow_stream(*slow, "dp_shard");
+  float x = 1;
+  comm->all_reduce(&x, 1, DType::f32, ReduceOp::sum);
+  stand_in().fails_with = ncclRemoteError;
+  const OperationScope operation("wait for the device");
+  const std::string message = message_of([&] { await(*device.make_event(), operation); });
+  EXPECT_NE(message.find("NCCL: remote process exited"), std::string::npos) << message;
+  EXPECT_EQ(code_, ExitCode::lost_peer);
+}
+
+/// ncclCommGetAsyncError frees what carried a call, so that one thread alone may ask.
+TEST_F(Nccl, TheMainThreadAloneAsksAndEveryJobIsFreedOnce) {
+  const Watchdog watchdog({.start = 600, .step = 600}, 0);
+  SlowDevice device;
+  const auto slow = device.make_stream();
+  auto comm = on_slow_stream(*slow, "dp_shard");
+  float x = 1;
+  std::atomic<bool> over = false;
+  std::thread onlooker([&] {
+    while (!over) {
+      operations_in_flight();
+      std::this_thread::yield();
+    }
+  });
+  for (int i = 0; i < 100; ++i) comm->all_reduce(&x, 1, DType::f32, ReduceOp::max);
+  over = true;
+  onlooker.join();
+  comm.reset();
+  comm_.reset();
+  EXPECT_EQ(stand_in().asked_elsewhere, 0);
+  EXPECT_GE(stand_in().jobs_made, 100);
+  EXPECT_EQ(stand_in().jobs_freed, stand_in().jobs_made);
+}
+
+/// In a process of its own: events of which the record or the query never comes back.
+TEST(BlockedDevice, AProcessEndsAllTheSame) {
+  if (make_mpi_communicator(*cpu_device().make_stream(), "rank")->rank() > 0) GTEST_SKIP() << "rank 0 does it";
+  for (const std::string what : {"record", "query"}) {
+    const CommandResult r = run_command("exec " OCTET_BIN_DIR "/octet-nccl-alone " + what);
+    EXPECT_FALSE(r.timed_out) << what;
+    EXPECT_EQ(r.exit_code, 71) << what << r.all();
+    EXPECT_NE(r.err.find("not done on the device: all_reduce (sum) of 4 bytes in group dp_shard"), std::string::npos)
+        << r.err;
+  }
 }
 
 TEST_F(Nccl, ACallThatStaysInProgressEndsAtTheDeadline) {
@@ -149,51 +210,6 @@ TEST_F(Nccl, AWrongCallIsABug) {
   EXPECT_EQ(code_, ExitCode::internal);
 }
 
-/// A stream whose events are complete when the test says so.
-struct SlowEvent final : Event {
-  explicit SlowEvent(const bool& done) : done_(done) {}
-  bool complete() const override { return done_; }
-  void synchronize() const override {}
-  const bool& done_;
-};
-class SlowDevice final : public Device {
- public:
-  DeviceType type() const override { return DeviceType::cpu; }
-  std::string name() const override { return "slow"; }
-  std::int64_t memory_bytes() const override { return cpu_device().memory_bytes(); }
-  std::unique_ptr<Stream> make_stream() override;
-  std::unique_ptr<Event> make_event() override { return std::make_unique<SlowEvent>(done); }
-  std::unique_ptr<Event> make_timing_event() override { return make_event(); }
-  void* allocate(std::int64_t bytes) override { return cpu_device().allocate(bytes); }
-  void deallocate(void* memory, std::int64_t bytes) noexcept override { cpu_device().deallocate(memory, bytes); }
-  void* allocate_host(std::int64_t bytes) override { return cpu_device().allocate_host(bytes); }
-  void deallocate_host(void* memory) noexcept override { cpu_device().deallocate_host(memory); }
-  void zero(void*, std::int64_t, Stream&) override {}
-  void copy(void*, const void*, std::int64_t, Stream&) override {}
-  void copy_from_host(void*, const void*, std::int64_t, Stream&) override {}
-  void copy_to_host(void*, const void*, std::int64_t, Stream&) override {}
-
-  bool done = false;
-};
-struct SlowStream final : Stream {
-  explicit SlowStream(Device& d) : device_(d) {}
-  Device& device() const override { return device_; }
-  void record(Event&) override {}
-  void wait(const Event&) override {}
-  void synchronize() override {}
-  Device& device_;
-};
-std::unique_ptr<Stream> SlowDevice::make_stream() {
-  return std::make_unique<SlowStream>(*this);
-}
-
-/// MPI, which introduces the ranks, is on a CPU stream.
-std::unique_ptr<Communicator> on_slow_stream(Stream& slow, const std::string& name) {
-  static const auto cpu_stream = cpu_device().make_stream();
-  share_one_gpu();
-  return make_nccl_communicator(announced(make_mpi_communicator(*cpu_stream, name)), slow, {}, stand_in_api());
-}
-
 TEST_F(Nccl, TheOldestOperationThatIsNotDoneIsNamed) {
   SlowDevice device;
   const auto slow = device.make_stream();
@@ -209,6 +225,8 @@ TEST_F(Nccl, TheOldestOperationThatIsNotDoneIsNamed) {
   EXPECT_EQ(operations_in_flight(),
             fmt::format("all_gather of {} bytes in group dp_shard for unit layers.1", 16 * comm->size()));
   device.done = true;
+  EXPECT_NE(operations_in_flight(), "") << "nobody has asked the device";
+  poll_in_flight();
   EXPECT_EQ(operations_in_flight(), "");
 }
 

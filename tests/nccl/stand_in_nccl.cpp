@@ -5,6 +5,7 @@
 #include <cstring>
 #include <functional>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "src/comm/mpi/mpi_communicator.h"
@@ -58,16 +59,44 @@ class Announced final : public Communicator {
   std::unique_ptr<Communicator> inner_;
 };
 
+/// What carries a call that is in progress.
+struct Job {
+  int references = 0;  ///< communicators that have yet to see its success
+};
+
 /// What an ncclComm_t points to.
 struct Comm {
   std::unique_ptr<Communicator> inner;
   std::string name;
   int polls = 0;
+  Job* job = nullptr;
+  std::thread::id maker = std::this_thread::get_id();
   std::string error;  ///< in its making: the rest of its life it answers ncclInvalidUsage
 };
 
 Comm& of(ncclComm_t comm) {
   return *reinterpret_cast<Comm*>(comm);
+}
+
+/// What the communicators were given is in progress from now on.
+void begin_job(const std::vector<Comm*>& comms) {
+  Job* const job = new Job;
+  ++stand_in().jobs_made;
+  for (Comm* c : comms) {
+    c->polls = stand_in().polls;
+    if (c->job != nullptr) continue;
+    c->job = job;
+    ++job->references;
+  }
+}
+
+void leave_job(Comm& comm) {
+  if (comm.job == nullptr) return;
+  if (--comm.job->references == 0) {
+    delete comm.job;
+    ++stand_in().jobs_freed;
+  }
+  comm.job = nullptr;
 }
 
 struct Call {
@@ -85,7 +114,7 @@ void run_all(const std::vector<Call>& calls) {
   for (Comm* c : comms) c->inner->group_begin();
   for (const Call& c : calls) c.run(*c.comm->inner);
   for (Comm* c : comms) c->inner->group_end();
-  for (Comm* c : comms) c->polls = stand_in().polls;
+  begin_job(comms);
 }
 
 ncclResult_t add(ncclComm_t comm, std::function<void(Communicator&)> run) {
@@ -123,7 +152,7 @@ ncclResult_t init(ncclComm_t* comm, int ranks, ncclUniqueId, int rank, ncclConfi
   auto made = std::make_unique<Comm>();
   made->inner = last_announced->split(0, rank, std::string("stand-in of ") + config->commName);
   made->name = config->commName;
-  made->polls = stand_in().polls;
+  begin_job({made.get()});
   made->error = duplicate_gpu(*made->inner);
   stand_in().configs[config->commName] = *config;
   ++stand_in().alive;
@@ -156,7 +185,7 @@ ncclResult_t enter(ncclComm_t comm, void* memory, std::size_t bytes, void** hand
   found->second.window = window;
   ++stand_in().registrations;
   *handle = memory;
-  of(comm).polls = stand_in().polls;
+  begin_job({&of(comm)});
   return ncclInProgress;
 }
 
@@ -177,6 +206,7 @@ ncclResult_t give_back(void* memory) {
 }
 
 ncclResult_t end(ncclComm_t comm, int& how) {
+  leave_job(of(comm));
   delete reinterpret_cast<Comm*>(comm);
   --stand_in().alive;
   ++how;
@@ -184,10 +214,12 @@ ncclResult_t end(ncclComm_t comm, int& how) {
 }
 
 ncclResult_t state_of(ncclComm_t comm, ncclResult_t* state) {
+  if (std::this_thread::get_id() != of(comm).maker) ++stand_in().asked_elsewhere;
   *state = of(comm).error.empty() ? stand_in().fails_with : ncclInvalidUsage;
   if (*state != ncclSuccess) return ncclSuccess;
   if (stand_in().never_ready || of(comm).polls > 0) *state = ncclInProgress;
   if (of(comm).polls > 0) --of(comm).polls;
+  if (*state == ncclSuccess) leave_job(of(comm));
   return ncclSuccess;
 }
 
@@ -221,7 +253,7 @@ const NcclApi& stand_in_api() {
       .get_version = [](int* version) { return *version = stand_in().version, ncclSuccess; },
       .get_unique_id = [](ncclUniqueId* id) { return std::memset(id, 7, sizeof *id), ncclSuccess; },
       .comm_init_rank_config = init,
-      .comm_finalize = [](ncclComm_t comm) { return of(comm).polls = stand_in().polls, ncclInProgress; },
+      .comm_finalize = [](ncclComm_t comm) { return begin_job({&of(comm)}), ncclInProgress; },
       .comm_destroy = [](ncclComm_t comm) { return end(comm, stand_in().destroyed); },
       .comm_abort = [](ncclComm_t comm) { return end(comm, stand_in().aborted); },
       .comm_get_async_error = state_of,

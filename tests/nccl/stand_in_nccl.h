@@ -15,6 +15,10 @@
 /// is "in progress" until it was asked about a few times, and what a group holds runs when the outermost one ends. Two
 /// ranks of one host on one GPU are refused; a host is what NCCL_HOSTID said when the process made its first
 /// communicator, and never again (getHostHash in NCCL 2.28's src/misc/utils.cc, "Duplicate GPU" in src/init.cc).
+///
+/// What is in progress has a job, shared by the communicators of a group. A communicator's first ncclCommGetAsyncError
+/// that succeeds lets go of it, and the last one frees it: all without a lock, as in NCCL since 2.26
+/// (ncclGroupJobComplete in src/group.cc), so that two threads that ask are a data race that ThreadSanitizer sees.
 namespace octet::test {
 
 /// What the tests set and read, of this process.
@@ -23,7 +27,9 @@ struct StandIn {
   ncclResult_t fails_with = ncclSuccess;  ///< what the next questions about any communicator answer
   bool never_ready = false;               ///< calls stay in progress
   int alive = 0, destroyed = 0, aborted = 0;
-  int gpu = 0;  ///< that this process uses: all ranks of a test share one
+  int jobs_made = 0, jobs_freed = 0;
+  int asked_elsewhere = 0;  ///< ncclCommGetAsyncError by a thread that did not make the communicator
+  int gpu = 0;              ///< that this process uses: all ranks of a test share one
   int version = NCCL_VERSION(2, 28, 0);
   std::map<std::string, ncclConfig_t> configs;  ///< of communicators that were made, by name
 

@@ -12,6 +12,7 @@
 #include "src/base/error.h"
 #include "src/comm/arguments.h"
 #include "src/comm/call_group.h"
+#include "src/comm/mpi/exact_reduction.h"
 #include "src/comm/mpi/mpi_handles.h"
 #include "src/comm/mpi/mpi_runtime.h"
 #include "src/comm/mpi/rank_order.h"
@@ -29,12 +30,11 @@ enum Tag : int { transfer_tag, piece_tag };
 constexpr std::int64_t step_bytes = 2 << 20;
 /// Below this many bytes over all ranks an all-reduce is one all-gather.
 constexpr std::int64_t small_all_reduce = 64 << 10;
+/// MPI's counts are ints.
+constexpr std::int64_t most_elements = 1 << 30;
 
 char* at(void* p, std::int64_t bytes) {
   return static_cast<char*>(p) + bytes;
-}
-const char* at(const void* p, std::int64_t bytes) {
-  return static_cast<const char*>(p) + bytes;
 }
 
 /// Polls until all are complete; never blocks inside MPI, so that ranks that share a core get on. Requests that are
@@ -61,17 +61,15 @@ MpiComm duplicate(MPI_Comm comm, const OperationScope& operation) {
 
 /// A part of a reduce-scatter: `length` elements from `offset` on in the piece of each rank.
 struct ReduceStep {
-  const void* send;  ///< [ranks · stride]
-  void* recv;        ///< [stride]
+  const float* send;  ///< [ranks · stride]
+  float* recv;        ///< [stride]
   std::int64_t stride;
   std::int64_t offset;
   std::int64_t length;
-  DType dtype;
-  ReduceOp op;
 
-  std::int64_t bytes() const { return length * size_of(dtype); }
-  const char* piece(int of_rank) const { return at(send, (of_rank * stride + offset) * size_of(dtype)); }
-  char* result() const { return at(recv, offset * size_of(dtype)); }
+  std::int64_t bytes() const { return length * size_of(DType::f32); }
+  const float* piece(int of_rank) const { return send + of_rank * stride + offset; }
+  float* result() const { return recv + offset; }
 };
 
 class MpiCommunicator final : public Communicator, private GroupMember {
@@ -98,7 +96,7 @@ class MpiCommunicator final : public Communicator, private GroupMember {
   void reduce_scatter(const float* send, float* recv, std::int64_t count) override {
     check_count("reduce_scatter", name_, count);
     const OperationScope operation("reduce_scatter", name_, size_ * count * size_of(DType::f32));
-    run(operation, [=, this] { add_steps(send, recv, count, DType::f32, ReduceOp::sum); });
+    run(operation, [=, this] { add_steps(send, recv, count); });
   }
 
   void all_reduce(void* data, std::int64_t count, DType dtype, ReduceOp op) override {
@@ -107,7 +105,9 @@ class MpiCommunicator final : public Communicator, private GroupMember {
     if (size_ == 1 || count == 0) return;
     const OperationScope operation(op == ReduceOp::sum ? "all_reduce (sum)" : "all_reduce (max)", name_,
                                    count * size_of(dtype));
-    run(operation, [=, this] { reduce_all(data, count, dtype, op); });
+    run(operation, [=, this] {
+      is_exact(dtype, op) ? start_exact(data, count, dtype, op) : sum_all(static_cast<float*>(data), count);
+    });
   }
 
   void all_to_all(const void* send, void* recv, std::int64_t count, DType dtype) override {
@@ -256,10 +256,10 @@ class MpiCommunicator final : public Communicator, private GroupMember {
 
   /// Cuts a reduce-scatter of `count` elements a rank into steps that fit the scratch. `recv` may be this rank's own
   /// piece of `send`.
-  void add_steps(const void* send, void* recv, std::int64_t count, DType dtype, ReduceOp op) {
-    const std::int64_t most = std::max<std::int64_t>(step_bytes / std::max(size_ - 1, 1) / size_of(dtype), 256);
+  void add_steps(const float* send, float* recv, std::int64_t count) {
+    const std::int64_t most = std::max<std::int64_t>(step_bytes / std::max(size_ - 1, 1) / size_of(DType::f32), 256);
     for (std::int64_t offset = 0; offset < count; offset += most) {
-      steps_.push_back({send, recv, count, offset, std::min(most, count - offset), dtype, op});
+      steps_.push_back({send, recv, count, offset, std::min(most, count - offset)});
     }
   }
 
@@ -278,7 +278,7 @@ class MpiCommunicator final : public Communicator, private GroupMember {
     for (std::size_t i = 0; i < steps.size(); ++i) {
       if (i + 1 < steps.size()) start(i + 1);
       wait_all(requests[i % 2], operation);
-      fold(steps[i], steps[i].piece(rank_), area + (i % 2) * half, steps[i].bytes());
+      fold(steps[i], steps[i].piece(rank_), reinterpret_cast<const float*>(area + (i % 2) * half));
     }
   }
 
@@ -300,44 +300,54 @@ class MpiCommunicator final : public Communicator, private GroupMember {
     }
   }
 
-  void fold(const ReduceStep& step, const void* own, const char* others, std::int64_t bytes) {
+  void fold(const ReduceStep& step, const float* own, const float* others) {
     inputs_.clear();
     for (int peer = 0; peer < size_; ++peer) {
       inputs_.push_back(peer == rank_ ? own : others);
-      if (peer != rank_) others += bytes;
+      if (peer != rank_) others += step.length;
     }
-    reduce_in_rank_order(inputs_, step.result(), step.length, step.dtype, step.op);
+    sum_in_rank_order(inputs_, step.result(), step.length);
   }
 
-  /// To its end, also where a group starts: the steps that the group has yet to make share no memory with this.
-  void reduce_all(void* data, std::int64_t count, DType dtype, ReduceOp op) {
-    const OperationScope operation(op == ReduceOp::sum ? "all_reduce (sum)" : "all_reduce (max)", name_,
-                                   count * size_of(dtype));
+  /// In whatever order MPI likes.
+  void start_exact(void* data, std::int64_t count, DType dtype, ReduceOp op) {
+    const ExactReduction reduction = exact_reduction(dtype, op);
+    for (std::int64_t begin = 0; begin < count; begin += most_elements) {
+      check_mpi(MPI_Iallreduce(MPI_IN_PLACE, at(data, begin * size_of(dtype)),
+                               static_cast<int>(std::min(most_elements, count - begin)), reduction.type, reduction.op,
+                               comm_.get(), post()),
+                "MPI_Iallreduce");
+    }
+  }
+
+  /// In rank order, and to its end, also where a group starts: the steps that the group has yet to make share no memory
+  /// with this.
+  void sum_all(float* data, std::int64_t count) {
+    const OperationScope operation("all_reduce (sum)", name_, count * size_of(DType::f32));
     auto later = std::exchange(steps_, {});
-    const std::int64_t piece = size_ * count * size_of(dtype) <= small_all_reduce ? 0 : count / size_;
+    const std::int64_t piece = size_ * count * size_of(DType::f32) <= small_all_reduce ? 0 : count / size_;
     if (piece > 0) {
-      void* own = at(data, rank_ * piece * size_of(dtype));
-      add_steps(data, own, piece, dtype, op);
+      float* const own = data + rank_ * piece;
+      add_steps(data, own, piece);
       run_steps(operation);
       Requests gather;
-      gather.push_back(start_all_gather(own, data, piece * size_of(dtype)));
+      gather.push_back(start_all_gather(own, data, piece * size_of(DType::f32)));
       wait_all(gather, operation);
     }
     const std::int64_t done = piece * size_;
-    all_reduce_small(at(data, done * size_of(dtype)), count - done, dtype, op, operation);
+    sum_all_small(data + done, count - done, operation);
     steps_ = std::move(later);
   }
 
-  void all_reduce_small(void* data, std::int64_t count, DType dtype, ReduceOp op, const OperationScope& operation) {
+  void sum_all_small(float* data, std::int64_t count, const OperationScope& operation) {
     if (count == 0) return;
-    const std::int64_t bytes = count * size_of(dtype);
-    char* const all = scratch(size_ * bytes);
+    auto* const all = reinterpret_cast<float*>(scratch(size_ * count * size_of(DType::f32)));
     Requests gather;
-    gather.push_back(start_all_gather(data, all, bytes));
+    gather.push_back(start_all_gather(data, all, count * size_of(DType::f32)));
     wait_all(gather, operation);
     inputs_.clear();
-    for (int r = 0; r < size_; ++r) inputs_.push_back(all + r * bytes);
-    reduce_in_rank_order(inputs_, data, count, dtype, op);
+    for (int r = 0; r < size_; ++r) inputs_.push_back(all + r * count);
+    sum_in_rank_order(inputs_, data, count);
   }
 
   char* scratch(std::int64_t bytes) {
@@ -354,11 +364,11 @@ class MpiCommunicator final : public Communicator, private GroupMember {
   int rank_ = 0;
   int size_ = 1;
   std::vector<std::function<void()>> noted_;  ///< calls of a group
-  std::string_view grouped_;                  ///< the last of them, for messages
+  const char* grouped_ = "";                  ///< the last of them, for messages
   std::int64_t grouped_bytes_ = 0;
   Requests pending_;               ///< posted, not known to be complete
   std::vector<ReduceStep> steps_;  ///< of reductions, not begun
-  std::vector<const void*> inputs_;
+  std::vector<const float*> inputs_;
   Buffer scratch_;
   CallGroup group_{*this};
 };

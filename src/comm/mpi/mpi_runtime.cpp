@@ -15,6 +15,7 @@
 #include "src/base/host_name.h"
 #include "src/base/log.h"
 #include "src/comm/mpi/mpi_handles.h"
+#include "src/comm/watchdog.h"
 
 namespace octet {
 namespace {
@@ -52,7 +53,10 @@ std::string node_name(const std::string& host, const Environment& environment) {
 
 MpiRuntime::MpiRuntime(int& argc, char**& argv) {
   int provided = MPI_THREAD_SINGLE;
-  check_mpi(MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
+  {
+    const OperationScope operation("MPI_Init_thread");
+    check_mpi(MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
+  }
   check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
   MPI_Comm_size(MPI_COMM_WORLD, &size_);
@@ -67,6 +71,7 @@ MpiRuntime::MpiRuntime(int& argc, char**& argv) {
     throw internal_error("comm", "MPI offers thread level {}, expected MPI_THREAD_FUNNELED ({})", provided,
                          static_cast<int>(MPI_THREAD_FUNNELED));
   }
+  const OperationScope operation("MPI_Comm_split_type");
   MpiComm node;
   check_mpi(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, node.out()),
             "MPI_Comm_split_type");
@@ -76,6 +81,8 @@ MpiRuntime::MpiRuntime(int& argc, char**& argv) {
 }
 
 MpiRuntime::~MpiRuntime() {
+  enter(Phase::end);
+  const OperationScope operation("MPI_Finalize");
   MPI_Finalize();
 }
 

@@ -42,16 +42,12 @@ class MpiRuntime {
 [[noreturn]] void abort_job(int exit_code);
 
 /// The main function of every MPI program: `return run_main(argc, argv, body);`. What `body` returns is the exit code.
-/// The first rank that fails leaves code and message in the file OCTET_FAILURE_FILE, where the environment has one.
-/// An exception is logged with rank and host and ends the whole job with its exit code (70 unless it is an Error):
-/// - A usage error is usually thrown by every rank, so only the lowest that has it speaks: rank 0 at once, the others
-///   after a wait that grows with the rank from 1 to 3 s, within which the abort of a lower one ends them.
-/// - Error (lost_peer) is usually a consequence, so it waits for half a second, within which the cause can speak.
-/// - Any other is logged at once, by each rank that has one.
-/// mpiexec (MPICH's hydra) exits with the code given to MPI_Abort. After a normal end it exits with the codes of all
-/// ranks combined by bitwise or, so `body` must return the same on each. After _exit or a signal on one rank it exits
-/// with that rank's code or with 9, whichever death it notices first. srun reports 137 after MPI_Abort (143 after
-/// _exit): under Slurm the cause is in the log, not in the exit code.
+/// An exception is told with rank and host (tell_failure, src/comm/failure.h), where that was not done nearer to it,
+/// and ends the whole job with its exit code (70 unless it is an Error). mpiexec (MPICH's hydra) exits with the code
+/// given to MPI_Abort. After a normal end it exits with the codes of all ranks combined by bitwise or, so `body` must
+/// return the same on each. After _exit or a signal on one rank it exits with that rank's code or with 9, whichever
+/// death it notices first. srun reports 137 after MPI_Abort (143 after _exit): under Slurm the cause is in the log, not
+/// in the exit code.
 int run_main(int argc, char** argv, const std::function<int(MpiRuntime&, int argc, char** argv)>& body);
 
 /// Value of an environment variable, null when it is not set (getenv, or a test's own).

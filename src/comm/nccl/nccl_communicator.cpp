@@ -157,7 +157,7 @@ class NcclCommunicator final : public Communicator, private GroupMember {
 
   /// One call of NCCL: now, or when the outermost group ends.
   template <typename Call>
-  void run(std::string_view what, std::int64_t bytes, const Call& call) {
+  void run(const char* what, std::int64_t bytes, const Call& call) {
     const OperationScope operation(what, name(), bytes);
     if (CallGroup::open()) {
       group_calls_.join();
@@ -195,7 +195,7 @@ class NcclCommunicator final : public Communicator, private GroupMember {
   NcclGroup group_;
   std::unique_ptr<NcclMemory> memory_;                ///< unless it is the device's
   std::vector<std::function<ncclResult_t()>> noted_;  ///< calls of a group
-  std::string_view grouped_;                          ///< the last of them, for messages
+  const char* grouped_ = "";                          ///< the last of them, for messages
   std::int64_t grouped_bytes_ = 0;
   CallGroup group_calls_{*this};
 };

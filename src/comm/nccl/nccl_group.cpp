@@ -53,12 +53,7 @@ NcclGroup::NcclGroup(const NcclApi& api, const NcclGroupSettings& settings, cons
   ncclConfig_t config = config_of(api, settings, name_);
   config.commName = name_.c_str();
   const OperationScope operation("ncclCommInitRankConfig", name_);
-  ncclComm_t comm = nullptr;
-  const ncclResult_t result = api_.comm_init_rank_config(&comm, ranks, id, rank, &config);
-  {
-    const std::lock_guard lock(mutex_);  // the watchdog may ask already
-    comm_ = comm;
-  }
+  const ncclResult_t result = api_.comm_init_rank_config(&comm_, ranks, id, rank, &config);
   try {
     check(result, operation);
     wait_until_ready(operation);
@@ -73,13 +68,14 @@ NcclGroup::~NcclGroup() {
 }
 
 void NcclGroup::give_back() noexcept {
-  ncclComm_t comm = nullptr;
+  done_.clear();
   {
     const std::lock_guard lock(mutex_);
     launched_.clear();
-    comm = std::exchange(comm_, nullptr);
   }
+  const ncclComm_t comm = std::exchange(comm_, nullptr);
   if (comm == nullptr) return;
+  const OperationScope operation("ncclCommFinalize", name_);
   bool ended = false;
   if (!failed_ && std::uncaught_exceptions() == 0) {
     const auto begin = std::chrono::steady_clock::now();
@@ -93,12 +89,17 @@ void NcclGroup::give_back() noexcept {
   ended ? api_.comm_destroy(comm) : api_.comm_abort(comm);
 }
 
+ncclResult_t NcclGroup::state() const {
+  ncclResult_t state = ncclSuccess;
+  const ncclResult_t result = api_.comm_get_async_error(comm_, &state);
+  return result == ncclSuccess ? state : result;
+}
+
 void NcclGroup::wait_until_ready(const OperationScope& operation) {
   for (;;) {
-    ncclResult_t state = ncclSuccess;
-    check(api_.comm_get_async_error(comm_, &state), operation);
-    check(state, operation);
-    if (state == ncclSuccess) return;
+    const ncclResult_t now = state();
+    check(now, operation);
+    if (now == ncclSuccess) return;
     sched_yield();
     operation.check_deadline();
   }
@@ -113,38 +114,40 @@ void NcclGroup::check(ncclResult_t result, const OperationScope& operation) {
 }
 
 void NcclGroup::launched(std::string operation) {
-  const std::lock_guard lock(mutex_);
   retire();
   if (idle_.empty()) idle_.push_back(stream_.device().make_event());
+  {
+    const std::lock_guard lock(mutex_);
+    launched_.push_back(std::move(operation));
+  }
   stream_.record(*idle_.back());
-  launched_.push_back({std::move(idle_.back()), std::move(operation)});
+  done_.push_back(std::move(idle_.back()));
   idle_.pop_back();
 }
 
-void NcclGroup::retire() const {
-  while (!launched_.empty() && launched_.front().done->complete()) {
-    idle_.push_back(std::move(launched_.front().done));
+void NcclGroup::retire() {
+  while (!done_.empty() && done_.front()->complete()) {
+    idle_.push_back(std::move(done_.front()));
+    done_.pop_front();
+    const std::lock_guard lock(mutex_);
     launched_.pop_front();
   }
 }
 
-std::string NcclGroup::oldest() const {
-  const std::lock_guard lock(mutex_);
-  try {
-    retire();
-  } catch (const std::exception& e) {  // the device itself has failed, and what was launched first did not end
-    return (launched_.empty() ? name_ : launched_.front().operation) + ": " + e.what();
-  }
-  return launched_.empty() ? "" : launched_.front().operation;
+void NcclGroup::poll() {
+  if (comm_ == nullptr || failed_) return;
+  retire();
+  const ncclResult_t now = state();
+  if (now == ncclSuccess || now == ncclInProgress) return;
+  failed_ = true;
+  throw Error(ExitCode::lost_peer, fmt::format("[comm] group {}: {}{}", name_, describe(now),
+                                               launched_.empty() ? "" : "; not done: " + launched_.front()));
 }
 
-std::string NcclGroup::error() const {
-  const std::lock_guard lock(mutex_);
-  ncclResult_t state = ncclSuccess;
-  if (comm_ == nullptr || api_.comm_get_async_error(comm_, &state) != ncclSuccess) return {};
-  if (state == ncclSuccess || state == ncclInProgress) return {};
-  return fmt::format("group {}: {}{}", name_, describe(state),
-                     launched_.empty() ? "" : "; given last: " + launched_.back().operation);
+std::string NcclGroup::oldest() const {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return "an operation in group " + name_ + " that is being launched";
+  return launched_.empty() ? "" : launched_.front();
 }
 
 std::string NcclGroup::describe(ncclResult_t result) const {

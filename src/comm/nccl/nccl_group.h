@@ -17,7 +17,10 @@
 
 namespace octet {
 
-/// One non-blocking communicator of NCCL and what was given to the device through it.
+/// One non-blocking communicator of NCCL and what was given to the device through it. NCCL and the device are called
+/// by the main thread alone. For NCCL that is more than a matter of blocking: ncclCommGetAsyncError is no mere
+/// question. Since 2.26 its first success after a call also joins and frees the job that carried the call, without a
+/// lock, so that two threads that ask would free it twice (ncclGroupJobComplete in NCCL's src/group.cc).
 class NcclGroup final : public InFlight {
  public:
   /// Collective over the `ranks` ranks that have the same `id`. Polls under the deadline of an operation of its own.
@@ -38,17 +41,14 @@ class NcclGroup final : public InFlight {
   /// The stream has been given `operation`.
   void launched(std::string operation);
 
+  void poll() override;
   std::string oldest() const override;
-  std::string error() const override;
 
  private:
-  struct Launched {
-    std::unique_ptr<Event> done;
-    std::string operation;
-  };
-
-  /// Takes out what is done; the events are used again. The lock is held.
-  void retire() const;
+  /// Takes out what is done; the events are used again.
+  void retire();
+  /// As NCCL says it now.
+  ncclResult_t state() const;
   std::string describe(ncclResult_t result) const;
   void give_back() noexcept;
 
@@ -57,9 +57,10 @@ class NcclGroup final : public InFlight {
   Stream& stream_;
   ncclComm_t comm_ = nullptr;
   bool failed_ = false;
-  mutable std::mutex mutex_;
-  mutable std::deque<Launched> launched_;  ///< in the order of the stream
-  mutable std::vector<std::unique_ptr<Event>> idle_;
+  std::deque<std::unique_ptr<Event>> done_;  ///< of each operation that was launched, in the order of the stream
+  std::vector<std::unique_ptr<Event>> idle_;
+  mutable std::mutex mutex_;          ///< held for no call of NCCL or the device
+  std::deque<std::string> launched_;  ///< these operations, for any thread to read; written by the main thread
   InFlightScope seen_;
 };
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "src/base/handle.h"
+#include "src/base/heartbeat.h"
 #include "src/base/log.h"
 #include "src/device/cuda/check.h"
 #include "src/device/device.h"
@@ -56,7 +57,10 @@ class CudaEvent final : public Event {
     check(status, "work before an event");
     return true;
   }
-  void synchronize() const override { check(cudaEventSynchronize(event_.get()), "work before an event"); }
+  void synchronize() const override {
+    heartbeat::begin("wait for an event of the device");
+    check(cudaEventSynchronize(event_.get()), "work before an event");
+  }
   double seconds_since(const Event& earlier) const override {
     const auto& since = dynamic_cast<const CudaEvent&>(earlier);
     if (!timing_ || !since.timing_) return Event::seconds_since(earlier);
@@ -137,12 +141,17 @@ class CudaStream final : public Stream {
   ~CudaStream() override { pool_.remove(stream_.get()); }
   Device& device() const override { return device_; }
   void record(Event& event) override {
+    heartbeat::begin("recording of an event");
     check(cudaEventRecord(static_cast<CudaEvent&>(event).get(), stream_.get()), "recording an event");
   }
   void wait(const Event& event) override {
+    heartbeat::begin("order between two streams");
     check(cudaStreamWaitEvent(stream_.get(), static_cast<const CudaEvent&>(event).get()), "waiting for an event");
   }
-  void synchronize() override { check(cudaStreamSynchronize(stream_.get()), "work on a stream"); }
+  void synchronize() override {
+    heartbeat::begin("wait for a stream of the device");
+    check(cudaStreamSynchronize(stream_.get()), "work on a stream");
+  }
   void* native() const override { return stream_.get(); }
 
  private:
@@ -186,6 +195,7 @@ class CudaDevice final : public Device {
   std::unique_ptr<Event> make_timing_event() override { return std::make_unique<CudaEvent>(true); }
 
   void* allocate(std::int64_t bytes) override {
+    heartbeat::begin("allocation on the device");
     void* memory = nullptr;
     const cudaError_t status = pool_.allocate(&memory, bytes);
     if (status == cudaErrorMemoryAllocation) {
@@ -196,8 +206,12 @@ class CudaDevice final : public Device {
     return memory;
   }
   void deallocate(void* memory, std::int64_t) noexcept override { pool_.deallocate(memory); }
-  void synchronize() override { check(cudaDeviceSynchronize(), "work on the device"); }
+  void synchronize() override {
+    heartbeat::begin("wait for the device");
+    check(cudaDeviceSynchronize(), "work on the device");
+  }
   void* allocate_host(std::int64_t bytes) override {
+    heartbeat::begin("allocation of pinned host memory");
     void* memory = nullptr;
     check(cudaMallocHost(&memory, static_cast<std::size_t>(bytes)), "allocating pinned host memory");
     return memory;
@@ -206,6 +220,7 @@ class CudaDevice final : public Device {
 
   void zero(void* memory, std::int64_t bytes, Stream& stream) override {
     if (bytes == 0) return;
+    heartbeat::begin("zeroing of device memory");
     check(cudaMemsetAsync(memory, 0, static_cast<std::size_t>(bytes), native(stream)), "zeroing memory");
   }
   void copy(void* to, const void* from, std::int64_t bytes, Stream& s) override {
@@ -234,6 +249,7 @@ class CudaDevice final : public Device {
 
   static void transfer(void* to, const void* from, std::int64_t bytes, cudaMemcpyKind kind, Stream& stream) {
     if (bytes == 0) return;
+    heartbeat::begin("copy to or from the device");
     check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), kind, native(stream)), "copying memory");
   }
 

@@ -58,7 +58,9 @@ void declare_machine(Schema& schema, RunConfig& c) {
   schema.add("timeout_seconds", c.comm.timeout_seconds)
       .unit("seconds")
       .above(0)
-      .help("A collective that takes longer ends the job with a message that names it and its phase.");
+      .help(
+          "A collective that takes longer, or a rank that stands still for longer, ends the job with a message that "
+          "names what it was in and the phase.");
   schema.add("start_timeout_seconds", c.comm.start_timeout_seconds)
       .unit("seconds")
       .above(0)

@@ -1,0 +1,135 @@
+#include "src/comm/failure.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+#include <utility>
+
+#include "src/base/log.h"
+#include "src/base/write_all.h"
+
+namespace octet {
+namespace {
+
+constexpr unsigned seconds_to_end = 10;
+
+std::atomic<const FailureFile*> failure_file = nullptr;
+std::atomic<bool> failing = false;
+
+/// A line in memory of its own.
+class Line {
+ public:
+  template <typename... Args>
+  explicit Line(fmt::format_string<Args...> format, Args&&... args) {
+    const auto made = fmt::format_to_n(text_.data(), text_.size() - 1, format, std::forward<Args>(args)...);
+    length_ = std::min(made.size, text_.size() - 1);
+    std::replace(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(length_), '\n', ' ');
+    text_[length_++] = '\n';
+  }
+  std::string_view text() const { return {text_.data(), length_}; }
+
+ private:
+  std::array<char, 4096> text_;
+  std::size_t length_ = 0;
+};
+
+/// False where another process has made the file, or none can.
+bool write_new(const char* path, const Line& line) {
+  const int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  if (file < 0) return false;
+  [[maybe_unused]] const bool written = write_all(file, line.text());
+  close(file);
+  return true;
+}
+
+/// "2026-11-22T22:45:32Z"; gmtime takes a lock.
+std::array<char, 24> utc_time() {
+  using namespace std::chrono;
+  const auto now = time_point_cast<seconds>(system_clock::now());
+  const auto day = floor<days>(now);
+  const year_month_day date(day);
+  const hh_mm_ss time(now - day);
+  std::array<char, 24> text{};
+  fmt::format_to_n(text.data(), text.size() - 1, "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", static_cast<int>(date.year()),
+                   static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()), time.hours().count(),
+                   time.minutes().count(), time.seconds().count());
+  return text;
+}
+
+/// How long a rank that failed leaves it to others to speak.
+std::chrono::milliseconds patience(ExitCode code) {
+  const int rank = log::rank();
+  if (code == ExitCode::usage && rank > 0) return std::chrono::milliseconds(1000 + std::min(20 * rank, 2000));
+  if (code == ExitCode::lost_peer) return std::chrono::milliseconds(500);
+  return {};
+}
+
+}  // namespace
+
+FailureFile::FailureFile(std::string path, std::function<bool()> may_write,
+                         std::function<void(ExitCode, const std::string&)> first)
+    : path_(std::move(path)), may_write_(std::move(may_write)), first_(std::move(first)) {
+  failure_file = this;
+}
+
+FailureFile::~FailureFile() {
+  failure_file = nullptr;
+}
+
+bool leave_reason(ExitCode code, std::string_view message) noexcept {
+  const int number = static_cast<int>(code);
+  const char* const host = log::host();
+  const char* const given = std::getenv("OCTET_FAILURE_FILE");
+  if (given != nullptr && *given != '\0') {
+    write_new(given, Line("{} rank {} on {}: {}", number, log::rank(), host, message));
+  }
+  const FailureFile* const own = failure_file;
+  return own != nullptr && own->may_write() &&
+         write_new(own->path().c_str(),
+                   Line("{} {} rank {} exit code {}: {}", utc_time().data(), host, log::rank(), number, message));
+}
+
+void end_soon(int exit_code) {
+  alarm(2 * seconds_to_end);  // where not even a thread can be made
+  std::thread([exit_code] {
+    std::this_thread::sleep_for(std::chrono::seconds(seconds_to_end));
+    _exit(exit_code);
+  }).detach();
+}
+
+void tell_failure(ExitCode code, const std::string& message) noexcept {
+  if (failing.exchange(true)) return;
+  std::this_thread::sleep_for(patience(code));
+  end_soon(static_cast<int>(code));
+  if (leave_reason(code, message)) failure_file.load()->tell(code, message);
+  // The log names rank and host itself except on rank 0, whose voice is that of the whole job.
+  if (log::rank() == 0 && code != ExitCode::usage) {
+    log::write_of_rank(log::Level::error, message);
+  } else {
+    log::error("{}", message);
+  }
+}
+
+void arm_the_end() noexcept {
+  alarm(seconds_to_end);
+}
+
+void end_by_watchdog(std::string_view message) noexcept {
+  log::write_error_at_once(message);
+  if (leave_reason(ExitCode::lost_peer, message)) {
+    failure_file.load()->tell(ExitCode::lost_peer, std::string(message));
+  }
+  _exit(static_cast<int>(ExitCode::lost_peer));
+}
+
+bool is_failing() noexcept {
+  return failing;
+}
+
+}  // namespace octet

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "src/base/error.h"
+
+namespace octet {
+
+// How a rank tells why the job ends: before anything is taken apart, since that may never end. In two files, each
+// written by the rank that speaks first and by no other after it:
+// - the one that the environment names in OCTET_FAILURE_FILE, for whoever started the job, whose launcher's exit code
+//   says too little: "71 rank 3 on node-7: MESSAGE";
+// - failure.txt of the run, while a FailureFile lives: "2026-11-22T22:45:32Z node-7 rank 3 exit code 71: MESSAGE".
+
+/// What a failure of this process is told to, besides, as long as it lives; one at a time. Main thread only.
+class FailureFile {
+ public:
+  /// `path`: a file that is not there. `may_write`: whether the run directory is still this run's. `first`: called
+  /// where this rank's message is the first, perhaps by the watchdog's thread while the main thread hangs, so that it
+  /// reads nothing that the main thread may be writing; must not throw.
+  FailureFile(std::string path, std::function<bool()> may_write,
+              std::function<void(ExitCode code, const std::string& message)> first);
+  ~FailureFile();
+  FailureFile(const FailureFile&) = delete;
+  FailureFile& operator=(const FailureFile&) = delete;
+
+  const std::string& path() const { return path_; }
+  bool may_write() const { return may_write_(); }
+  void tell(ExitCode code, const std::string& message) const { first_(code, message); }
+
+ private:
+  std::string path_;
+  std::function<bool()> may_write_;
+  std::function<void(ExitCode, const std::string&)> first_;
+};
+
+/// Puts the message, as one line, into both files. True where it is the first of failure.txt. Any thread; needs no
+/// lock, no memory, no MPI.
+bool leave_reason(ExitCode code, std::string_view message) noexcept;
+
+/// From now on the process has ten seconds: a thread then ends it with that code, whatever hangs.
+void end_soon(int exit_code);
+
+/// An exception of the main thread, once in the life of a process (later calls do nothing). Leaves the reason and logs
+/// it, with rank and host; from when it speaks the process has ten seconds (end_soon).
+/// - A usage error is usually thrown by every rank, so only the lowest that has it speaks: rank 0 at once, the others
+///   after a wait that grows with the rank from 1 to 3 s, within which the abort of a lower one ends them.
+/// - Error (lost_peer) is usually a consequence, so it waits for half a second, within which the cause can speak.
+/// - Any other is told at once, by each rank that has one.
+void tell_failure(ExitCode code, const std::string& message) noexcept;
+
+/// The watchdog's end of this process: with exit code 71 when the reason is told, and by SIGALRM ten seconds from now
+/// where even that hangs. `arm_the_end` comes first, before a message is put together.
+void arm_the_end() noexcept;
+[[noreturn]] void end_by_watchdog(std::string_view message) noexcept;
+/// The main thread tells a failure already, and will be gone: nobody else ends the process.
+bool is_failing() noexcept;
+
+}  // namespace octet

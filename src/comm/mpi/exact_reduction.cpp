@@ -1,0 +1,49 @@
+#include "src/comm/mpi/exact_reduction.h"
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "src/base/error.h"
+#include "src/comm/mpi/mpi_handles.h"
+
+namespace octet {
+namespace {
+
+/// The same bits for (a, b) as for (b, a): also of two NaNs, and of zeros of different signs.
+float larger(float a, float b) {
+  if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<float>::quiet_NaN();
+  if (a == b) return std::bit_cast<float>(std::bit_cast<std::uint32_t>(a) & std::bit_cast<std::uint32_t>(b));
+  return a > b ? a : b;
+}
+
+void max_of_floats(void* in, void* in_out, int* count, MPI_Datatype*) {
+  const auto* const a = static_cast<const float*>(in);
+  auto* const b = static_cast<float*>(in_out);
+  for (int i = 0; i < *count; ++i) b[i] = larger(a[i], b[i]);
+}
+
+/// Made once; MPI_Finalize takes it.
+MPI_Op max_op() {
+  static const MPI_Op made = [] {
+    MPI_Op op = MPI_OP_NULL;
+    check_mpi(MPI_Op_create(max_of_floats, 1, &op), "MPI_Op_create");
+    return op;
+  }();
+  return made;
+}
+
+}  // namespace
+
+bool is_exact(DType dtype, ReduceOp op) {
+  return dtype == DType::i32 || (dtype == DType::f32 && op == ReduceOp::max);
+}
+
+ExactReduction exact_reduction(DType dtype, ReduceOp op) {
+  if (!is_exact(dtype, op)) throw internal_error("comm", "sums of {} depend on their order", name_of(dtype));
+  if (dtype == DType::f32) return {MPI_FLOAT, max_op()};
+  if (op == ReduceOp::max) return {MPI_INT32_T, MPI_MAX};
+  return {MPI_UINT32_T, MPI_SUM};
+}
+
+}  // namespace octet

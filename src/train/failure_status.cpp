@@ -1,0 +1,48 @@
+#include "src/train/failure_status.h"
+
+#include <algorithm>
+#include <exception>
+#include <filesystem>
+
+#include "src/base/log.h"
+#include "src/metrics/status.h"
+
+namespace octet {
+namespace {
+
+/// The path, when no rank can find there what an earlier start left.
+std::string cleared(const std::string& path, Communicator& control) {
+  if (control.rank() == 0) {
+    std::error_code error;
+    std::filesystem::remove(path, error);
+    if (error) log::warning("{}: cannot be removed ({}); it is of an earlier start", path, error.message());
+  }
+  control.barrier();
+  return path;
+}
+
+}  // namespace
+
+FailureStatus::FailureStatus(const RunDirectory& directory, Communicator& control,
+                             const std::atomic<std::int64_t>& done)
+    : status_(directory.status()),
+      done_(done),
+      file_(
+          cleared(directory.path + "/failure.txt", control), [owner = directory.owner] { return owner.holds(); },
+          [this](ExitCode code, const std::string& message) { write(code, message); }) {}
+
+void FailureStatus::write(ExitCode code, const std::string& message) const {
+  try {
+    RunStatus status = read_status(status_).value_or(RunStatus{});
+    const std::string who = log::identity();
+    status.state = "failed";
+    status.reason = who.empty() ? message : who + ": " + message;
+    status.exit_code = static_cast<int>(code);
+    status.step = std::max(status.step, done_.load());
+    write_status(status_, status);
+  } catch (const std::exception& e) {
+    log::write_error_at_once(e.what());
+  }
+}
+
+}  // namespace octet

@@ -1,0 +1,60 @@
+#include "src/comm/failure.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <regex>
+#include <vector>
+
+#include "src/base/log.h"
+#include "src/comm/communicator.h"
+#include "src/comm/host_exchange.h"
+#include "src/comm/mpi/mpi_communicator.h"
+
+namespace octet {
+namespace {
+
+std::vector<std::string> lines_of(const std::string& path) {
+  std::ifstream file(path);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  return lines;
+}
+
+TEST(Failure, TheFirstRankThatSpeaksLeavesOneLine) {
+  const auto stream = cpu_device().make_stream();
+  const auto world = make_mpi_communicator(*stream, "world");
+  const std::string folder = broadcast_bytes(
+      (std::filesystem::temp_directory_path() / fmt::format("octet-failure-{}", getpid())).string(), 0, *world);
+  if (world->rank() == 0) std::filesystem::create_directories(folder);
+  world->barrier();
+  const std::string path = folder + "/failure.txt";
+  int told = 0;
+  log::set_identity(world->rank(), world->size(), "node");
+  {
+    const FailureFile file(
+        path, [] { return true; }, [&](ExitCode, const std::string&) { ++told; });
+    const bool first = leave_reason(ExitCode::unhealthy, "the GPU\nfell off " + std::string(10000, '.'));
+    EXPECT_FALSE(leave_reason(ExitCode::internal, "a consequence"));
+    EXPECT_EQ(told, 0) << "only tell_failure and the watchdog tell more than the files";
+    const std::int32_t mine = first ? world->rank() : -1;
+    std::int32_t firsts = first ? 1 : 0;
+    world->all_reduce(&firsts, 1, DType::i32, ReduceOp::sum);
+    EXPECT_EQ(firsts, 1);
+    const auto lines = lines_of(path);
+    ASSERT_EQ(lines.size(), 1u);
+    EXPECT_LE(lines[0].size(), 4096u);
+    const std::regex form("\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\dZ \\S+ rank " +
+                          std::to_string(largest(mine, *world)) + " exit code 76: the GPU fell off \\.+");
+    EXPECT_TRUE(std::regex_match(lines[0].substr(0, 200), form)) << lines[0].substr(0, 200);
+  }
+  world->barrier();
+  if (world->rank() == 0) std::filesystem::remove_all(folder);
+  log::set_identity(0, 1, "");
+  EXPECT_FALSE(leave_reason(ExitCode::internal, "nowhere")) << "without a FailureFile";
+}
+
+}  // namespace
+}  // namespace octet

@@ -1,0 +1,84 @@
+// A rank that stands still, stopped from outside or in a call that never ends, does not keep the others: each finds by
+// itself that nothing goes on, says where, and ends with 71 within its limit and 5 s more.
+#include <regex>
+
+#include "tests/jobs/endless_run.h"
+
+namespace octet::test {
+namespace {
+
+constexpr int limit = 4;  // seconds, of every phase
+
+/// The seconds that a message says its rank has waited; infinite where it says nothing of that.
+double seconds_waited(const std::string& err) {
+  for (const char* const form : {"has not completed within ([0-9.]+) s", "has been stuck for ([0-9.]+) s"}) {
+    std::smatch found;
+    if (std::regex_search(err, found, std::regex(form))) return std::stod(found[1]);
+  }
+  return INFINITY;
+}
+
+/// Two ranks, the second of which stops at that place.
+TrainedRun stopped_at(const std::string& place, const std::string& arguments = "", const std::string& file = "") {
+  const std::string directory = new_run_directory();
+  const std::string environment = fmt::format(
+      "-genv LD_PRELOAD {} -genv OCTET_STOP_AT {} -genv OCTET_FAILURE_FILE {}.failure -genv OCTET_STOP_FILE '{}'",
+      OCTET_STOP_AT_LIBRARY, place, directory, file);
+  const std::string command = fmt::format(
+      "mpiexec -n 2 {} {} run.yaml --run.dir {} --comm.start_timeout_seconds {} --comm.timeout_seconds {} "
+      "--comm.checkpoint_timeout_seconds {} {}",
+      environment, octet_train, directory, limit, limit, limit, arguments);
+  std::filesystem::create_directories(workplace() / "runs");
+  return {in_workplace(command), directory};
+}
+
+void expect_ended(const TrainedRun& run, const std::string& what) {
+  EXPECT_FALSE(run.result.timed_out);
+  EXPECT_NE(run.result.exit_code, 0);  // after _exit it is the launcher's, which may have seen another death first
+  EXPECT_TRUE(std::regex_search(run.result.err, std::regex(what))) << run.result.err;
+  EXPECT_LE(seconds_waited(run.result.err), limit + 5) << run.result.err;
+  const std::string reason = read_bytes(workplace() / (run.directory + ".failure"));
+  EXPECT_TRUE(reason.starts_with("71 rank 0 on ")) << reason;
+  EXPECT_TRUE(std::regex_search(reason, std::regex(what))) << reason;
+  EXPECT_EQ(occurrences(reason, "\n"), 1) << reason;
+}
+
+void expect_reason_in_directory(const TrainedRun& run) {
+  EXPECT_HAS(read_bytes(run.file("failure.txt")), "rank 0 exit code 71: [comm]");
+  const auto status = run.status();
+  EXPECT_EQ(status["state"], "failed");
+  EXPECT_EQ(status["exit_code"], 71);
+  EXPECT_HAS(status["reason"].get<std::string>(), "rank 0 of 2");
+}
+
+TEST(AStoppedRank, AtTheStartOfMpi) {
+  expect_ended(stopped_at("MPI_Init_thread"), "in MPI_Init_thread in phase start \\(comm.start_timeout_seconds\\)");
+}
+
+TEST(AStoppedRank, WhereItOpensItsData) {
+  expect_ended(stopped_at("open", "", "text.bin"), "in phase start \\(comm.start_timeout_seconds\\)");
+}
+
+TEST(AStoppedRank, InAStep) {
+  EndlessRun run(fmt::format("--comm.timeout_seconds {}", limit));
+  const TrainedRun& ended = run.end_by(SIGSTOP, "1");
+  EXPECT_EQ(ended.result.exit_code, 71) << ended.result.err;
+  EXPECT_LE(seconds_waited(ended.result.err), limit + 5) << ended.result.err;
+  EXPECT_HAS(ended.result.err, "in phase step (comm.timeout_seconds)");
+  expect_reason_in_directory(ended);
+}
+
+TEST(AStoppedRank, WhereItWritesACheckpoint) {
+  const TrainedRun run = stopped_at("fsync", "--train.steps 1000 --checkpoint.interval '2 steps'");
+  expect_ended(run, "in phase (step|checkpoint) \\(comm\\.");
+  expect_reason_in_directory(run);
+}
+
+TEST(AStoppedRank, AtTheEndOfMpi) {
+  const TrainedRun run = stopped_at("MPI_Finalize", "--train.steps 2");
+  expect_ended(run, "in MPI_Finalize in phase end \\(comm.timeout_seconds\\)");
+  EXPECT_EQ(run.status()["state"], "finished") << "what was done stays done";
+}
+
+}  // namespace
+}  // namespace octet::test
