@@ -111,7 +111,7 @@ Pruner::Pruner(PruneRule rule, Verdicts known, Communicator& world)
     : rule_(std::move(rule)), world_(world), known_(std::move(known)) {}
 
 Pruner::~Pruner() {
-  stop_ = true;  // and the futures wait
+  progress_.stop();  // and the futures wait
 }
 
 void Pruner::committed(std::int64_t step, Verdicts::Files files) {
@@ -149,20 +149,18 @@ void Pruner::end_choosing() {
 void Pruner::start_reading(Question question) {
   state_ = State::reading;
   if (!leads()) question_ = std::move(question);
-  reading_ = std::async(in_background, hash_share, question_.directory, question_.files, world_.rank(), world_.size(),
-                        std::cref(stop_));
+  reading_ = std::async(in_background, try_hash_share, question_.directory, question_.files, world_.rank(),
+                        world_.size(), std::ref(progress_));
 }
 
 void Pruner::end_reading() {
-  const bool stops = leads() && late_ && !stop_;
+  const bool stops = leads() && late_ && !progress_.stopped();
   const std::int32_t furthest = largest(stops ? 2 : is_ready(reading_) ? 0 : 1, world_);
-  if (furthest == 2) stop_ = true;
+  if (furthest == 2) progress_.stop();
   if (furthest != 0) return;
-  const Findings mine = reading_.get();
-  bytes_read_ += mine.bytes;
-  const Findings all = together(mine, world_);
+  const Findings all = together(reading_.get(), world_);
   state_ = State::idle;
-  if (stop_) {
+  if (progress_.stopped()) {
     if (leads())
       log::warning("{}: old checkpoints stay; there was no time to read those that shall be kept", rule_.root);
     done_ = newest_;
@@ -191,7 +189,7 @@ void Pruner::finish() {
     late_ = std::chrono::steady_clock::now() >= end;
     operation.check_deadline();
   }
-  stop_ = false;
+  progress_.go_on();
   late_ = false;
 }
 

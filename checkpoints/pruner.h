@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <future>
@@ -53,7 +52,7 @@ class Pruner {
   void finish();
 
   /// Of this rank, since it was made.
-  std::int64_t bytes_read() const { return bytes_read_; }
+  std::int64_t bytes_read() const { return progress_.bytes(); }
 
  private:
   enum class State : std::uint8_t { idle, choosing, reading };
@@ -80,9 +79,8 @@ class Pruner {
   Question question_;
   std::vector<std::string> unread_;  ///< rank 0: directories that could not be read, and count as damaged until then
   bool late_ = false;                ///< rank 0: the patience is over
-  std::atomic<bool> stop_ = false;   ///< outlives the threads
-  std::int64_t bytes_read_ = 0;
-  std::future<Choice> choosing_;  ///< rank 0
+  ReadProgress progress_;            ///< outlives the threads
+  std::future<Choice> choosing_;     ///< rank 0
   std::future<Findings> reading_;
 };
 

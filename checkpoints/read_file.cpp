@@ -32,6 +32,20 @@ std::string hash_range(const InputFile& file, const FileRange& range, const std:
 
 }  // namespace
 
+ReadError::ReadError(std::string path, int error, std::int64_t offset)
+    : Error(error == ENOENT ? ExitCode::usage : ExitCode::internal,
+            fmt::format("[checkpoints] cannot read {}: {}", path, std::strerror(error))),
+      path_(std::move(path)),
+      error_(error),
+      reason_(std::strerror(error)),
+      offset_(offset) {}
+
+ReadError::ReadError(std::string path, const std::string& reason)
+    : Error(ExitCode::internal, fmt::format("[checkpoints] cannot read {}: {}", path, reason)),
+      path_(std::move(path)),
+      error_(EIO),
+      reason_(reason) {}
+
 std::optional<FileIdentity> identity_of(const std::string& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0) return std::nullopt;
@@ -43,13 +57,12 @@ std::optional<FileIdentity> identity_of(const std::string& path) {
 
 InputFile::InputFile(std::string path)
     : path_(std::move(path)), own_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC)), file_(own_.get()) {
-  if (!own_) throw usage_error("checkpoints", "cannot open {}: {}", path_, std::strerror(errno));
+  if (!own_) throw ReadError(path_, errno);
 }
 
 std::int64_t InputFile::size() const {
   struct stat info {};
-  if (::fstat(file_, &info) != 0)
-    throw internal_error("checkpoints", "cannot read {}: {}", path_, std::strerror(errno));
+  if (::fstat(file_, &info) != 0) throw ReadError(path_, errno);
   return info.st_size;
 }
 
@@ -61,7 +74,7 @@ std::int64_t InputFile::read_blocks(const std::function<void(std::span<const cha
     const auto most = static_cast<std::size_t>(std::min<std::int64_t>(block_bytes, range.bytes - bytes));
     const ssize_t got = ::pread(file_, block.get(), most, range.offset + bytes);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw internal_error("checkpoints", "cannot read {}: {}", path_, std::strerror(errno));
+    if (got < 0) throw ReadError(path_, errno, range.offset + bytes);
     if (got == 0) return bytes;
     each({block.get(), static_cast<std::size_t>(got)});
     bytes += got;

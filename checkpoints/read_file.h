@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "src/base/error.h"
 #include "src/base/file_handle.h"
 
 namespace octet::checkpoint {
@@ -28,18 +29,39 @@ struct FileIdentity {
 /// Of what is there under that name now; nothing where that cannot be looked at.
 std::optional<FileIdentity> identity_of(const std::string& path);
 
+/// The file system does not give what was asked of it, which says nothing of what is stored there. A usage error where
+/// there is nothing of that name, an internal one otherwise (EIO, ESTALE, EACCES ...).
+class ReadError : public Error {
+ public:
+  /// `error`: errno. `offset`: where in the file.
+  ReadError(std::string path, int error, std::int64_t offset = 0);
+  /// Words in place of errno, which is taken for EIO.
+  ReadError(std::string path, const std::string& reason);
+
+  const std::string& path() const { return path_; }
+  int error() const { return error_; }
+  const std::string& reason() const { return reason_; }
+  std::int64_t offset() const { return offset_; }
+
+ private:
+  std::string path_;
+  int error_;
+  std::string reason_;
+  std::int64_t offset_ = 0;
+};
+
 /// A file to read, opened once: whatever happens to its name meanwhile, this is one file.
 class InputFile {
  public:
-  /// Throws a usage error with path and reason when it cannot be opened.
+  /// Throws ReadError when it cannot be opened.
   explicit InputFile(std::string path);
   /// `file` is open under that name; it stays open.
   InputFile(std::string path, int file) : path_(std::move(path)), file_(file) {}
 
-  /// Bytes; internal error where the file cannot be looked at.
+  /// Bytes; throws ReadError where the file cannot be looked at.
   std::int64_t size() const;
   /// Calls `each` with the blocks of the file in order, at most 1 MiB each, and returns how many bytes there were.
-  /// Throws an internal error with path and reason when it cannot be read.
+  /// Throws ReadError when it cannot be read.
   std::int64_t read_blocks(const std::function<void(std::span<const char>)>& each, const FileRange& range = {}) const;
 
  private:

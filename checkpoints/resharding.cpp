@@ -148,17 +148,30 @@ std::vector<ReadStep> plan_reads(const Manifest& manifest, std::span<const Wante
 
 void read_pieces(const std::string& checkpoint_directory, const Manifest& manifest,
                  std::span<const WantedPiece> wanted) {
+  ReadProgress nobody_waits;
+  read_pieces(checkpoint_directory, manifest, wanted, nobody_waits);
+}
+
+void read_pieces(const std::string& checkpoint_directory, const Manifest& manifest, std::span<const WantedPiece> wanted,
+                 ReadProgress& progress) {
   std::optional<ShardReader> reader;
   std::int32_t open = -1;
   std::vector<char> buffer;
   for (const ReadStep& step : plan_reads(manifest, wanted)) {
     const StoredPiece& piece = manifest.pieces[index(step.piece)];
-    if (piece.file != open) {
-      reader.reset();
-      reader.emplace(checkpoint_directory + "/" + manifest.files[index(piece.file)].name);
-      open = piece.file;
+    const std::string path = checkpoint_directory + "/" + manifest.files[index(piece.file)].name;
+    try {
+      if (piece.file != open) {
+        reader.reset();
+        reader.emplace(path);
+        open = piece.file;
+      }
+      execute(*reader, manifest, wanted[index(step.wanted)], step, buffer);
+    } catch (const Error& error) {
+      if (error.code() != ExitCode::internal) throw;
+      throw ReadError(path, error.what());
     }
-    execute(*reader, manifest, wanted[index(step.wanted)], step, buffer);
+    progress.add(step.in_piece.extent.elements() * size_of(wanted[index(step.wanted)].dtype));
   }
 }
 

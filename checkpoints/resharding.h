@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "checkpoints/manifest.h"
+#include "checkpoints/reading.h"
 
 namespace octet::checkpoint {
 
@@ -45,7 +46,10 @@ std::vector<std::vector<std::int32_t>> assign_writers(const std::vector<std::vec
 inline constexpr std::int64_t read_buffer_bytes = std::int64_t{4} << 20;
 
 /// Executes plan_reads on a directory whose files were verified. Opens each file once. Takes a buffer
-/// of 4 MiB, or of one row of a piece, beside the destination. HDF5: one thread of a process at a time.
+/// of 4 MiB, or of one row of a piece, beside the destination. HDF5: one thread of a process at a time. Throws
+/// ReadError where HDF5 cannot read what is there.
+void read_pieces(const std::string& checkpoint_directory, const Manifest& manifest, std::span<const WantedPiece> wanted,
+                 ReadProgress& progress);
 void read_pieces(const std::string& checkpoint_directory, const Manifest& manifest,
                  std::span<const WantedPiece> wanted);
 

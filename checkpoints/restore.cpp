@@ -1,6 +1,5 @@
 #include "checkpoints/restore.h"
 
-#include <atomic>
 #include <charconv>
 #include <chrono>
 #include <exception>
@@ -10,7 +9,7 @@
 
 #include "checkpoints/agreement.h"
 #include "checkpoints/packing.h"
-#include "checkpoints/read_file.h"
+#include "checkpoints/read_together.h"
 #include "checkpoints/shared_hashing.h"
 #include "src/base/error.h"
 #include "src/base/log.h"
@@ -27,17 +26,22 @@ bool is_directory(const std::string& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (fs::status_known(status)) return fs::is_directory(status);
-  throw internal_error("checkpoints", "{}: cannot be read: {}", path, error.message());
+  throw ReadError(path, error.value());
 }
 
 /// Rank 0 reads the manifest, the others get it from there: one reader, and one opinion of what it says.
 std::optional<std::string> share_manifest(const std::string& directory, Manifest& manifest, Communicator& world) {
   const std::string path = directory + "/" + manifest_name;
+  const bool reads = world.rank() == 0;
+  std::string text_there;
+  ReadProgress progress;
+  const auto read = [&] {
+    if (reads) with_retries(progress, [&] { text_there = read_file(path); });
+  };
+  if (auto absent = read_together("read of a checkpoint's manifest", world, progress, read)) return absent;
   Packer packer;
-  if (world.rank() == 0) {
-    std::string text_there;
+  if (reads) {
     const std::optional<Failure> failure = failure_of([&] {
-      text_there = read_file(path);
       manifest = parse_manifest(text_there, path);
       const std::optional<std::int64_t> named = step_of(directory);
       if (named && *named != manifest.state.step) {
@@ -52,7 +56,7 @@ std::optional<std::string> share_manifest(const std::string& directory, Manifest
   const bool failed = unpacker.take<std::uint8_t>() != 0;
   const std::string text = unpacker.take_text();
   if (failed) return text;
-  if (world.rank() != 0) manifest = parse_manifest(text, path);
+  if (!reads) manifest = parse_manifest(text, path);
   return std::nullopt;
 }
 
@@ -63,24 +67,31 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 /// The ranks together hash every file that the manifest lists; what is wrong. Rank 0 keeps the verdict.
 std::optional<std::string> verify_files(const std::string& directory, const Manifest& manifest, Communicator& world,
                                         Verdicts& verdicts) {
-  const std::atomic<bool> never = false;
   const bool keeps = world.rank() == 0;
   Verdicts::Files seen;
   if (keeps) seen = Verdicts::look_at(directory, manifest.files);
-  const Findings all = together(hash_share(directory, manifest.files, world.rank(), world.size(), never), world);
+  const int rank = world.rank(), ranks = world.size();
+  Findings mine;
+  ReadProgress progress;
+  const auto read = [&] { mine = hash_share(directory, manifest.files, rank, ranks, progress); };
+  if (auto absent = read_together("read of a checkpoint's files", world, progress, read)) return absent;
+  const Findings all = together(mine, world);
   if (keeps && all.complete) verdicts.keep(directory, std::move(seen), all.wrong.empty());
   return all.wrong.empty() ? std::nullopt : std::optional(all.wrong);
 }
 
 /// list_checkpoints on rank 0, for all.
 std::vector<std::string> list_together(const std::string& root, Communicator& world) {
+  const bool lists = world.rank() == 0;
+  std::vector<std::string> found;
+  ReadProgress progress;
+  const auto list = [&] {
+    if (lists) with_retries(progress, [&] { found = list_checkpoints(root); });
+  };
+  if (read_together("list of the checkpoints", world, progress, list)) return {};
   Packer packer;
-  together("checkpoints cannot be listed", world, [&] {
-    if (world.rank() != 0) return;
-    const std::vector<std::string> found = list_checkpoints(root);
-    packer.put(static_cast<std::int64_t>(found.size()));
-    for (const std::string& path : found) packer.put(path);
-  });
+  packer.put(static_cast<std::int64_t>(found.size()));
+  for (const std::string& path : found) packer.put(path);
   const std::string all = broadcast_bytes(packer.bytes(), 0, world);
   Unpacker unpacker(all);
   std::vector<std::string> paths(static_cast<std::size_t>(unpacker.take<std::int64_t>()));
@@ -115,7 +126,7 @@ std::vector<std::string> list_checkpoints(const std::string& root) {
     const std::optional<std::int64_t> step = step_of(path);
     if (step && is_directory(path)) by_step[*step] = path;
   }
-  if (error) throw internal_error("checkpoints", "{}: cannot be read: {}", root, error.message());
+  if (error) throw ReadError(root, error.value());
   std::vector<std::string> paths;
   paths.reserve(by_step.size());
   for (const auto& [step, path] : by_step) paths.push_back(path);

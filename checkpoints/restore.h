@@ -24,13 +24,14 @@ struct Found {
 std::optional<std::int64_t> step_of(const std::string& directory);
 
 /// Paths of the committed checkpoints under `root`, newest first (by step), manifests not read yet. Leftovers of
-/// unfinished writes are not among them. None where there is no `root`; throws internal_error when it cannot be read.
+/// unfinished writes are not among them. None where there is no `root`; throws ReadError when it cannot be read.
 std::vector<std::string> list_checkpoints(const std::string& root);
 
 /// The newest valid checkpoint, agreed by all ranks: rank 0 reads the manifest, the ranks together hash every file,
-/// each byte once, before HDF5 opens anything. A damaged one is reported loudly (which file, what differs) and the next
-/// older one is tried. Nothing when there is none at all; a usage error when there are some and none is valid.
-/// Collective over `world`, a group of the hosts (src/comm/host_exchange.h).
+/// each byte once, before HDF5 opens anything. A damaged one, of which a file is not there or has another size or hash,
+/// is reported loudly (which file, what differs) and the next older one is tried. One that some host cannot read is no
+/// damage: it ends as in read_together. Nothing when there is none at all; a usage error when there are some and none
+/// is valid. Collective over `world`, a group of the hosts (src/comm/host_exchange.h).
 std::optional<Found> find_newest_valid(const std::string& root, Communicator& world);
 
 /// As above for one directory; what is wrong with it, or nothing. Collective.

@@ -126,11 +126,15 @@ struct ShardReader::Impl {
 
 ShardReader::ShardReader(const std::string& path) : impl_(std::make_unique<Impl>()) {
   hdf5::prepare();
+  const InputFile there(path);  // for a reason with a number, which HDF5 has not
   impl_->path = path;
   const Hdf5Properties access = hdf5::file_access(path);
   hdf5::check(H5Pset_sieve_buf_size(access.get(), sieve_bytes), path, "set the sieve buffer");
   impl_->file.reset(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()));
-  if (!impl_->file) throw usage_error("checkpoints", "cannot open {}: {}", path, hdf5::reason());
+  if (impl_->file) return;
+  const std::string reason = hdf5::reason();
+  if (H5Fis_hdf5(path.c_str()) < 0) throw ReadError(path, reason);
+  throw usage_error("checkpoints", "cannot open {}: {}", path, reason);
 }
 
 ShardReader::~ShardReader() = default;

@@ -1,20 +1,16 @@
 #include "checkpoints/shared_hashing.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <functional>
 #include <numeric>
-#include <system_error>
 
 #include "checkpoints/packing.h"
-#include "checkpoints/read_file.h"
 #include "checkpoints/shard_file.h"
-#include "src/base/error.h"
 #include "src/comm/host_exchange.h"
 
 namespace octet::checkpoint {
 namespace {
-
-struct Stopped {};
 
 std::vector<std::size_t> share_of(int rank, int ranks, const std::vector<StoredFile>& files) {
   std::vector<std::size_t> order(files.size());
@@ -36,17 +32,13 @@ void add(std::string& all, const std::string& more) {
 }
 
 /// One open file is looked at, read and hashed. What is wrong with it; empty when nothing is.
-std::string judge(const std::string& path, const StoredFile& expected, Findings& findings,
-                  const std::atomic<bool>& stop) {
+std::string judge(const std::string& path, const StoredFile& expected, ReadProgress& progress) {
   const InputFile file(path);
   const std::int64_t bytes = file.size();
   if (bytes != expected.bytes) {  // no need to read it all
     return fmt::format("{}: found {} bytes, expected {}", path, bytes, expected.bytes);
   }
-  const StoredFile found = hash_file(file, expected.name, [&](std::int64_t read) {
-    findings.bytes += read;
-    if (stop) throw Stopped{};
-  });
+  const StoredFile found = hash_file(file, expected.name, [&](std::int64_t read) { progress.add(read); });
   if (found.hash == expected.hash && found.bytes == expected.bytes) return {};
   return fmt::format("{}: found hash {}, expected {}", path, found.hash, expected.hash);
 }
@@ -54,36 +46,36 @@ std::string judge(const std::string& path, const StoredFile& expected, Findings&
 }  // namespace
 
 Findings hash_share(const std::string& directory, const std::vector<StoredFile>& files, int rank, int ranks,
-                    const std::atomic<bool>& stop) {
+                    ReadProgress& progress) {
   Findings findings;
   for (const std::size_t i : share_of(rank, ranks, files)) {
     const std::string path = directory + "/" + files[i].name;
-    try {
-      add(findings.wrong, judge(path, files[i], findings, stop));
-    } catch (const Stopped&) {
-      add(findings.wrong, path + ": was not read to the end");
-      findings.complete = false;
-      break;
-    } catch (const Error& error) {
-      add(findings.wrong, error.what());
-      // One that is not there is no matter of the machine.
-      if (error.code() != ExitCode::usage || identity_of(path)) findings.complete = false;
-    }
+    with_retries(progress, [&] { add(findings.wrong, judge(path, files[i], progress)); });
   }
   return findings;
+}
+
+Findings try_hash_share(const std::string& directory, const std::vector<StoredFile>& files, int rank, int ranks,
+                        ReadProgress& progress) {
+  try {
+    return hash_share(directory, files, rank, ranks, progress);
+  } catch (const ReadStopped&) {
+    return {.wrong = directory + ": was not read to the end", .complete = false};
+  } catch (const ReadError& error) {
+    // One that is not there is no matter of the machine.
+    return {.wrong = error.what(), .complete = error.error() == ENOENT};
+  }
 }
 
 Findings together(const Findings& mine, Communicator& world) {
   Packer packer;
   packer.put(mine.wrong);
   packer.put(static_cast<std::uint8_t>(mine.complete));
-  packer.put(mine.bytes);
   Findings all;
   for (const std::string& bytes : gather_bytes(packer.bytes(), world)) {
     Unpacker unpacker(bytes);
     add(all.wrong, unpacker.take_text());
     if (unpacker.take<std::uint8_t>() == 0) all.complete = false;
-    all.bytes += unpacker.take<std::int64_t>();
   }
   return all;
 }

@@ -1,12 +1,15 @@
 // octet-train: one rank of a training run. `mpiexec -n N octet-train CONFIG.yaml [--section.key VALUE]...`
 #include <exception>
 #include <filesystem>
+#include <optional>
 
+#include "checkpoints/read_together.h"
 #include "jobs/train/command_line.h"
 #include "jobs/train/nccl_tuner.h"
 #include "jobs/train/resuming_command.h"
 #include "jobs/train/world.h"
 #include "src/base/log.h"
+#include "src/comm/host_exchange.h"
 #include "src/comm/mpi/mpi_communicator.h"
 #include "src/comm/mpi/mpi_runtime.h"
 #include "src/comm/watchdog.h"
@@ -86,6 +89,20 @@ class Command {
     if (wrong_) std::rethrow_exception(wrong_);
     return read_;
   }
+  /// The words are the same for all ranks. Where only some can read the files that these name, it is their hosts'
+  /// matter and no mistake. Collective.
+  void agree() const {
+    const auto stream = cpu_device().make_stream();
+    const auto hosts = make_mpi_communicator(*stream, "command");
+    if (largest(wrong_ ? 0 : 1, *hosts) == 0) return;  // a mistake
+    std::optional<checkpoint::ReadError> mine;
+    try {
+      get();
+    } catch (const Error& error) {
+      mine.emplace("what the command names", error.what());
+    }
+    checkpoint::agree_on_reading(mine, *hosts, false);
+  }
   const std::vector<std::string>& words() const { return words_; }
 
  private:
@@ -95,6 +112,7 @@ class Command {
 };
 
 int run(const Command& read, MpiRuntime& mpi) {
+  read.agree();
   const CommandLine& command = read.get();
   if (command.action != CommandLine::Action::run) {
     if (mpi.rank() == 0) fmt::print("{}", answer(command));

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <thread>
@@ -18,6 +19,7 @@ namespace octet {
 namespace {
 
 constexpr unsigned seconds_to_end = 10;
+constexpr std::chrono::seconds leave_to_others(4);
 
 std::atomic<const FailureFile*> failure_file = nullptr;
 std::atomic<bool> failing = false;
@@ -39,13 +41,16 @@ class Line {
   std::size_t length_ = 0;
 };
 
-/// False where another process has made the file, or none can.
-bool write_new(const char* path, const Line& line) {
+/// What became of a file that shall have the first line that anybody writes.
+enum class Written : std::uint8_t { now, before, never };
+
+Written write_new(const char* path, const Line& line) {
   const int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-  if (file < 0) return false;
-  [[maybe_unused]] const bool written = write_all(file, line.text());
+  if (file < 0) return errno == EEXIST ? Written::before : Written::never;
+  const bool written = write_all(file, line.text());
   close(file);
-  return true;
+  if (!written) unlink(path);
+  return written ? Written::now : Written::never;
 }
 
 /// "2026-11-22T22:45:32Z"; gmtime takes a lock.
@@ -65,14 +70,15 @@ std::array<char, 24> utc_time() {
 /// How long a rank that failed leaves it to others to speak.
 std::chrono::milliseconds patience(ExitCode code) {
   const int rank = log::rank();
-  if (code == ExitCode::usage && rank > 0) return std::chrono::milliseconds(1000 + std::min(20 * rank, 2000));
+  const bool common = code == ExitCode::usage || code == ExitCode::unhealthy;
+  if (common && rank > 0) return std::chrono::milliseconds(1000 + std::min(20 * rank, 2000));
   if (code == ExitCode::lost_peer) return std::chrono::milliseconds(500);
   return {};
 }
 
 }  // namespace
 
-FailureFile::FailureFile(std::string path, std::function<bool()> may_write,
+FailureFile::FailureFile(std::string path, std::function<bool(ExitCode)> may_write,
                          std::function<void(ExitCode, const std::string&)> first)
     : path_(std::move(path)), may_write_(std::move(may_write)), first_(std::move(first)) {
   failure_file = this;
@@ -82,17 +88,24 @@ FailureFile::~FailureFile() {
   failure_file = nullptr;
 }
 
-bool leave_reason(ExitCode code, std::string_view message) noexcept {
+LeftReason leave_reason(ExitCode code, std::string_view message) noexcept {
   const int number = static_cast<int>(code);
   const char* const host = log::host();
   const char* const given = std::getenv("OCTET_FAILURE_FILE");
+  LeftReason left;
   if (given != nullptr && *given != '\0') {
-    write_new(given, Line("{} rank {} on {}: {}", number, log::rank(), host, message));
+    left.lost = write_new(given, Line("{} rank {} on {}: {}", number, log::rank(), host, message)) == Written::never;
   }
   const FailureFile* const own = failure_file;
-  return own != nullptr && own->may_write() &&
-         write_new(own->path().c_str(),
-                   Line("{} {} rank {} exit code {}: {}", utc_time().data(), host, log::rank(), number, message));
+  if (own == nullptr) return left;
+  Written written = Written::never;
+  if (own->may_write(code)) {
+    written = write_new(own->path().c_str(),
+                        Line("{} {} rank {} exit code {}: {}", utc_time().data(), host, log::rank(), number, message));
+  }
+  left.first = written == Written::now;
+  left.lost = left.lost || written == Written::never;
+  return left;
 }
 
 void end_soon(int exit_code) {
@@ -107,13 +120,15 @@ void tell_failure(ExitCode code, const std::string& message) noexcept {
   if (failing.exchange(true)) return;
   std::this_thread::sleep_for(patience(code));
   end_soon(static_cast<int>(code));
-  if (leave_reason(code, message)) failure_file.load()->tell(code, message);
+  const LeftReason left = leave_reason(code, message);
+  if (left.first) failure_file.load()->tell(code, message);
   // The log names rank and host itself except on rank 0, whose voice is that of the whole job.
   if (log::rank() == 0 && code != ExitCode::usage) {
     log::write_of_rank(log::Level::error, message);
   } else {
     log::error("{}", message);
   }
+  if (left.lost && code == ExitCode::unhealthy) std::this_thread::sleep_for(leave_to_others);
 }
 
 void arm_the_end() noexcept {
@@ -122,7 +137,7 @@ void arm_the_end() noexcept {
 
 void end_by_watchdog(std::string_view message) noexcept {
   log::write_error_at_once(message);
-  if (leave_reason(ExitCode::lost_peer, message)) {
+  if (leave_reason(ExitCode::lost_peer, message).first) {
     failure_file.load()->tell(ExitCode::lost_peer, std::string(message));
   }
   _exit(static_cast<int>(ExitCode::lost_peer));

@@ -17,28 +17,33 @@ namespace octet {
 /// What a failure of this process is told to, besides, as long as it lives; one at a time. Main thread only.
 class FailureFile {
  public:
-  /// `path`: a file that is not there. `may_write`: whether the run directory is still this run's. `first`: called
+  /// `path`: a file that is not there. `may_write`: whether the run directory is still this run's, and a failure with
+  /// that code is to be told there. `first`: called
   /// where this rank's message is the first, perhaps by the watchdog's thread while the main thread hangs, so that it
   /// reads nothing that the main thread may be writing; must not throw.
-  FailureFile(std::string path, std::function<bool()> may_write,
+  FailureFile(std::string path, std::function<bool(ExitCode)> may_write,
               std::function<void(ExitCode code, const std::string& message)> first);
   ~FailureFile();
   FailureFile(const FailureFile&) = delete;
   FailureFile& operator=(const FailureFile&) = delete;
 
   const std::string& path() const { return path_; }
-  bool may_write() const { return may_write_(); }
+  bool may_write(ExitCode code) const { return may_write_(code); }
   void tell(ExitCode code, const std::string& message) const { first_(code, message); }
 
  private:
   std::string path_;
-  std::function<bool()> may_write_;
+  std::function<bool(ExitCode)> may_write_;
   std::function<void(ExitCode, const std::string&)> first_;
 };
 
-/// Puts the message, as one line, into both files. True where it is the first of failure.txt. Any thread; needs no
-/// lock, no memory, no MPI.
-bool leave_reason(ExitCode code, std::string_view message) noexcept;
+/// What became of a reason.
+struct LeftReason {
+  bool first = false;  ///< it stands in failure.txt
+  bool lost = false;   ///< in one of the two files stands no reason, neither this one nor an earlier one
+};
+/// Puts the message, as one line, into both files. Any thread; needs no lock, no memory, no MPI.
+LeftReason leave_reason(ExitCode code, std::string_view message) noexcept;
 
 /// From now on the process has ten seconds: a thread then ends it with that code, whatever hangs.
 void end_soon(int exit_code);
@@ -47,6 +52,9 @@ void end_soon(int exit_code);
 /// it, with rank and host; from when it speaks the process has ten seconds (end_soon).
 /// - A usage error is usually thrown by every rank, so only the lowest that has it speaks: rank 0 at once, the others
 ///   after a wait that grows with the rank from 1 to 3 s, within which the abort of a lower one ends them.
+/// - Error (unhealthy) is one that all ranks have agreed on, or of one alone: as a usage error. A rank that cannot
+/// write
+///   its reason, since it is the one whose file system is gone, returns only after 4 s, within which another one can.
 /// - Error (lost_peer) is usually a consequence, so it waits for half a second, within which the cause can speak.
 /// - Any other is told at once, by each rank that has one.
 void tell_failure(ExitCode code, const std::string& message) noexcept;

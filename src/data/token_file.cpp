@@ -44,6 +44,11 @@ std::int64_t widen(const std::uint8_t* from, std::span<std::int32_t> out, std::i
 
 }  // namespace
 
+std::array<std::string, 2> token_file_paths(const std::string& path) {
+  const std::string prefix = prefix_of(path);
+  return {prefix + ".bin", prefix + ".idx"};
+}
+
 TokenFile::TokenFile(const std::string& path) : prefix_(prefix_of(path)), idx_(idx_path()), bin_(bin_path()) {
   read_header();
   check_sequences();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -54,5 +55,8 @@ class TokenFile {
   std::int64_t sequences_ = 0;
   std::int64_t documents_ = 0;
 };
+
+/// The files of the token file that is opened by this path: PREFIX.bin and PREFIX.idx.
+std::array<std::string, 2> token_file_paths(const std::string& path);
 
 }  // namespace octet

@@ -26,10 +26,15 @@ std::string cleared(const std::string& path, Communicator& control) {
 FailureStatus::FailureStatus(const RunDirectory& directory, Communicator& control,
                              const std::atomic<std::int64_t>& done)
     : status_(directory.status()),
+      owner_(directory.owner),
       done_(done),
       file_(
-          cleared(directory.path + "/failure.txt", control), [owner = directory.owner] { return owner.holds(); },
+          cleared(directory.path + "/failure.txt", control), [this](ExitCode code) { return may_write(code); },
           [this](ExitCode code, const std::string& message) { write(code, message); }) {}
+
+bool FailureStatus::may_write(ExitCode code) const {
+  return (begun_ || code != ExitCode::usage) && owner_.holds();
+}
 
 void FailureStatus::write(ExitCode code, const std::string& message) const {
   try {

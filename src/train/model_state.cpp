@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <map>
 
+#include "checkpoints/read_together.h"
 #include "checkpoints/resharding.h"
 #include "checkpoints/snapshot.h"
 #include "src/base/log.h"
-#include "src/comm/watchdog.h"
 
 namespace octet {
 namespace {
@@ -61,9 +61,25 @@ void check_tensors(const std::vector<checkpoint::StoredTensor>& expected, const 
   throw usage_error("train", "{}: holds {}, which the model does not have", directory, found.begin()->first);
 }
 
+/// A verified checkpoint, as its pieces are read.
+struct Source {
+  const std::string& directory;
+  const checkpoint::Manifest& manifest;
+  Communicator* hosts;
+
+  void read(const std::vector<checkpoint::WantedPiece>& wanted) const {
+    checkpoint::ReadProgress progress;
+    const auto pieces = [&] {
+      checkpoint::with_retries(progress, [&] { checkpoint::read_pieces(directory, manifest, wanted, progress); });
+    };
+    if (hosts == nullptr) return pieces();
+    const auto absent = checkpoint::read_together("read of a checkpoint's tensors", *hosts, progress, pieces);
+    if (absent) throw usage_error("train", "{} any more", *absent);
+  }
+};
+
 /// Whole tensors on every rank, small beside a kind of the model's.
-void load_scaling(Float8Scaling& scaling, const std::string& directory, const checkpoint::Manifest& manifest,
-                  Stream& stream) {
+void load_scaling(Float8Scaling& scaling, const Source& source, Stream& stream) {
   std::vector<Float8Scaling::State> state = scaling.state();
   std::vector<std::vector<char>> staging;
   std::vector<checkpoint::WantedPiece> wanted;
@@ -72,10 +88,7 @@ void load_scaling(Float8Scaling& scaling, const std::string& directory, const ch
     wanted.push_back(
         {.tensor = s.name, .box = whole_box(s.tensor.shape), .data = staging.back().data(), .dtype = s.tensor.dtype});
   }
-  {
-    const OperationScope operation("read of a checkpoint");
-    checkpoint::read_pieces(directory, manifest, wanted);
-  }
+  source.read(wanted);
   for (std::size_t i = 0; i < state.size(); ++i) {
     const Tensor& t = state[i].tensor;
     stream.device().copy_from_host(t.data, staging[i].data(), t.bytes(), stream);
@@ -84,8 +97,7 @@ void load_scaling(Float8Scaling& scaling, const std::string& directory, const ch
 }
 
 /// One kind after the other: the most host memory that a GPU's rank needs is that of one of them.
-void load_kind(ShardedModel& model, int kind, const std::string& directory, const checkpoint::Manifest& manifest,
-               Stream& stream) {
+void load_kind(ShardedModel& model, int kind, const Source& source, Stream& stream) {
   const ShardedBuffer& buffer = buffer_of(model, kind);
   const ShardLayout& layout = buffer.layout();
   Device& device = stream.device();
@@ -100,10 +112,7 @@ void load_kind(ShardedModel& model, int kind, const std::string& directory, cons
                       .data = place(i)});
   }
   if (direct) stream.synchronize();
-  {
-    const OperationScope operation("read of a checkpoint");  // for the watchdog: storage can hang
-    checkpoint::read_pieces(directory, manifest, wanted);
-  }
+  source.read(wanted);
   for (std::size_t i = 0; i < layout.size() && !direct; ++i) {
     device.copy_from_host(buffer.data(i), place(i), layout.shard(i).elements() * 4, stream);
   }
@@ -175,14 +184,15 @@ std::int64_t checkpoint_host_bytes(const RunConfig& config, const MeshShape& mes
 }
 
 void load_state(ShardedModel& model, const std::string& directory, const checkpoint::Manifest& manifest, Stream& stream,
-                bool same_recipe) {
+                bool same_recipe, Communicator* hosts) {
   Float8Scaling& scaling = model.scaling();
   const bool stored = std::ranges::any_of(manifest.tensors, is_recipe_state), wanted = !scaling.state().empty();
   const bool recipe_state = same_recipe && stored;
   check_tensors(stored_tensors(model.parameters(), scaling), directory, manifest, recipe_state);
-  for (int kind = 0; kind < kinds; ++kind) load_kind(model, kind, directory, manifest, stream);
+  const Source source{directory, manifest, hosts};
+  for (int kind = 0; kind < kinds; ++kind) load_kind(model, kind, source, stream);
   scaling.reset(stream);
-  if (recipe_state) load_scaling(scaling, directory, manifest, stream);
+  if (recipe_state) load_scaling(scaling, source, stream);
   if (wanted && !recipe_state)
     log::info("float8: a new history of abs-maxes begins; the first step scales dynamically");
   if (stored && !recipe_state) log::info("float8: the history of abs-maxes in {} is not used", directory);

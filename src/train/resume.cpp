@@ -84,7 +84,7 @@ StartingPoint resume(const RunConfig& config, const RunEnvironment& environment,
   check_data(state, config, trainer.sampler(), found->directory);
   check_length(state, config, found->directory);
   const auto reading = std::chrono::steady_clock::now();
-  load_state(trainer.model(), found->directory, found->manifest, environment.stream, keeps_recipe(changes));
+  load_state(trainer.model(), found->directory, found->manifest, environment.stream, keeps_recipe(changes), &control);
   set_aside_later(run, state.step, control);
   control.barrier();  // no rank begins a step, with its shorter deadline, while another still reads
   const double read_seconds = seconds_since(reading);

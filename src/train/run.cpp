@@ -5,11 +5,13 @@
 #include <cstring>
 #include <functional>
 #include <optional>
+#include <utility>
 
 #include "src/base/log.h"
 #include "src/base/write_all.h"
 #include "src/comm/failure.h"
 #include "src/comm/watchdog.h"
+#include "src/data/token_file.h"
 #include "src/model/recompute_table.h"
 #include "src/train/device_health.h"
 #include "src/train/failure_status.h"
@@ -17,6 +19,7 @@
 #include "src/train/plan_run.h"
 #include "src/train/resume.h"
 #include "src/train/run_log.h"
+#include "src/train/same_files.h"
 #include "src/train/shared_warnings.h"
 
 namespace octet {
@@ -55,16 +58,25 @@ int told(const RunEnvironment& environment, const std::function<void()>& last_wo
   }
 }
 
+std::vector<std::string> token_files(const DataConfig& data) {
+  std::vector<std::string> paths;
+  for (const DataSource& source : data.train) {
+    for (std::string& path : token_file_paths(source.path)) paths.push_back(std::move(path));
+  }
+  return paths;
+}
+
 /// From the trainer's first weights to the last step.
 int train(const RunConfig& config, const RunEnvironment& environment, const MemoryPlan& plan,
-          const std::string& recompute, const StopSignal& signal, Trainer& trainer) {
+          const std::string& recompute, const StopSignal& signal, Trainer& trainer, FailureStatus& failure,
+          std::atomic<std::int64_t>& done) {
   Communicator& control = environment.control;
   const RunDirectory& directory = environment.directory;
   const StartingPoint from = resume(config, environment, directory, trainer);
   write_run_directory(directory, environment.resolved_yaml, control);
   RunLog log(config, environment, directory, from);
-  std::atomic<std::int64_t> done = from.step;
-  const FailureStatus failure(directory, control, done);
+  done = from.step;
+  failure.begin();
   DeviceHealth health(config.train.health_seconds, environment.stream.device().pci_bus_id());
   const auto write_traces = [&] {
     if (config.comm.trace) write_trace_file(environment.traces, directory.owner, directory.trace(control.rank()));
@@ -112,12 +124,15 @@ int run_training(const RunConfig& config, const RunEnvironment& environment) {
 
   const std::string recompute =
       recompute_table(llama_settings(config, environment.mesh.tp().rank()), environment.stream);
+  std::atomic<std::int64_t> done = 0;
+  FailureStatus failure(environment.directory, environment.control, done);
   std::optional<Trainer> trainer;
   return told(
       environment, [] {},
       [&] {
+        expect_same_files(token_files(config.data), environment.control);
         trainer.emplace(config, environment.mesh, environment.control, environment.stream, environment.traces.gemms);
-        return train(config, environment, plan, recompute, signal, *trainer);
+        return train(config, environment, plan, recompute, signal, *trainer, failure, done);
       });
 }
 

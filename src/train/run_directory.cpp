@@ -7,12 +7,14 @@
 #include <system_error>
 
 #include "checkpoints/durable.h"
+#include "checkpoints/read_together.h"
 #include "checkpoints/restore.h"
 #include "src/base/log.h"
 #include "src/base/replace_file.h"
 #include "src/comm/host_exchange.h"
 #include "src/comm/watchdog.h"
 #include "src/metrics/status.h"
+#include "src/train/same_files.h"
 #include "src/train/settings_check.h"
 
 namespace octet {
@@ -53,14 +55,6 @@ void check_begins_again(const RunDirectory& run, const RunConfig& config) {
       "run.dir = {}: an earlier start of this run ended before its first checkpoint; BEGINNING AGAIN AT STEP 0",
       run.path);
   log_changes(changes, unknown, run.config());
-}
-
-/// Whether something has that name. What cannot be looked at must not pass for what is not there.
-bool is_there(const std::string& path) {
-  std::error_code error;
-  const fs::file_status status = fs::status(path, error);
-  if (fs::status_known(status)) return fs::exists(status);
-  throw internal_error("train", "{}: cannot be looked at: {}", path, error.message());
 }
 
 /// What the run does with what is in the directory; throws where that is not what checkpoint.resume asks for.
@@ -107,24 +101,54 @@ void tell(RunDirectory& run, Communicator& control) {
   run.begins_again = flags[1] != 0;
 }
 
+/// decide() by rank 0, for all.
+void decide_together(RunDirectory& run, const RunConfig& config, Communicator& control) {
+  std::optional<checkpoint::ReadError> unread;
+  try {
+    checkpoint::ReadProgress progress;
+    if (control.rank() == 0) checkpoint::with_retries(progress, [&] { decide(run, config); });
+  } catch (const checkpoint::ReadError& error) {
+    unread = error;
+  }
+  checkpoint::agree_on_reading(unread, control);
+  tell(run, control);
+}
+
+/// Every host has to see there what rank 0 has written.
+void expect_seen(const RunDirectory& run, Communicator& control) {
+  look_together(control, [&] {
+    const auto unseen = [&](const std::string& why) { return checkpoint::ReadError(owner_path(run.path), why); };
+    std::optional<OwnerRecord> owner;
+    try {
+      owner = read_owner(run.path);
+    } catch (const Error& error) {
+      throw unseen(error.what());
+    }
+    if (!owner || owner->name != run.owner.name) {
+      throw unseen(fmt::format("what rank 0 has written there as {} is not to be seen", run.owner.name));
+    }
+  });
+}
+
 }  // namespace
 
 RunDirectory find_run_directory(const RunConfig& config, const std::string& config_name, Communicator& control) {
   RunDirectory run{.path = path_of(config, config_name)};
-  if (control.rank() == 0) decide(run, config);
-  tell(run, control);
+  decide_together(run, config, control);
   return run;
 }
 
 OwnedDirectory claim_run_directory(const RunConfig& config, const std::string& config_name, Communicator& control) {
-  OwnedDirectory owned{.run = {.path = path_of(config, config_name)}};
+  OwnedDirectory owned{.run = {.path = broadcast_bytes(path_of(config, config_name), 0, control)}};
+  // Rank 0 would make it anew where its mount is missing, and begin again from nothing.
+  expect_same_files({owned.run.path}, control);
   if (control.rank() == 0) {
     const OperationScope operation("claim of the run directory");
     owned.lease = std::make_unique<OwnerLease>(owned.run.path);
     owned.run.owner = owned.lease->mark();
-    decide(owned.run, config);
   }
-  tell(owned.run, control);
+  decide_together(owned.run, config, control);
+  expect_seen(owned.run, control);
   return owned;
 }
 

@@ -35,9 +35,10 @@ TEST(Failure, TheFirstRankThatSpeaksLeavesOneLine) {
   log::set_identity(world->rank(), world->size(), "node");
   {
     const FailureFile file(
-        path, [] { return true; }, [&](ExitCode, const std::string&) { ++told; });
-    const bool first = leave_reason(ExitCode::unhealthy, "the GPU\nfell off " + std::string(10000, '.'));
-    EXPECT_FALSE(leave_reason(ExitCode::internal, "a consequence"));
+        path, [](ExitCode) { return true; }, [&](ExitCode, const std::string&) { ++told; });
+    const bool first = leave_reason(ExitCode::unhealthy, "the GPU\nfell off " + std::string(10000, '.')).first;
+    const LeftReason late = leave_reason(ExitCode::internal, "a consequence");
+    EXPECT_FALSE(late.first || late.lost);
     EXPECT_EQ(told, 0) << "only tell_failure and the watchdog tell more than the files";
     const std::int32_t mine = first ? world->rank() : -1;
     std::int32_t firsts = first ? 1 : 0;
@@ -53,7 +54,8 @@ TEST(Failure, TheFirstRankThatSpeaksLeavesOneLine) {
   world->barrier();
   if (world->rank() == 0) std::filesystem::remove_all(folder);
   log::set_identity(0, 1, "");
-  EXPECT_FALSE(leave_reason(ExitCode::internal, "nowhere")) << "without a FailureFile";
+  const LeftReason nowhere = leave_reason(ExitCode::internal, "nowhere");
+  EXPECT_FALSE(nowhere.first || nowhere.lost) << "without a FailureFile";
 }
 
 }  // namespace

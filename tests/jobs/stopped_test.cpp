@@ -1,8 +1,12 @@
 // A rank that stands still, stopped from outside or in a call that never ends, does not keep the others: each finds by
 // itself that nothing goes on, says where, and ends with 71 within its limit and 5 s more.
+#include <sys/stat.h>
+
 #include <regex>
 
+#include "checkpoints/format.h"
 #include "tests/jobs/endless_run.h"
+#include "tests/jobs/saved.h"
 
 namespace octet::test {
 namespace {
@@ -72,6 +76,20 @@ TEST(AStoppedRank, WhereItWritesACheckpoint) {
   const TrainedRun run = stopped_at("fsync", "--train.steps 1000 --checkpoint.interval '2 steps'");
   expect_ended(run, "in phase (step|checkpoint) \\(comm\\.");
   expect_reason_in_directory(run);
+}
+
+TEST(AStoppedRank, WhereAReadOfACheckpointNeverEnds) {
+  TrainedRun run = train(2, "--train.steps 2 --checkpoint.interval 1000");
+  ASSERT_FALSE(checkpoints_of(run).empty()) << run.result.err;
+  const std::string file = checkpoints_of(run).front() + "/" + checkpoint::file_name(1);
+  std::filesystem::remove(file);
+  ASSERT_EQ(mkfifo(file.c_str(), 0644), 0);  // to open one waits for who writes to it
+  const std::string again =
+      fmt::format("--train.steps 4 --checkpoint.interval 1000 --comm.checkpoint_timeout_seconds {}", limit);
+  run = train_in(run.directory, 2, again);
+  EXPECT_EQ(run.result.exit_code, 71) << run.result.err;
+  EXPECT_HAS(run.result.err, "read of a checkpoint's files has not completed within 4 s in phase checkpoint");
+  EXPECT_HAS(read_bytes(run.file("failure.txt")), "exit code 71: [comm] read of a checkpoint's files");
 }
 
 TEST(AStoppedRank, AtTheEndOfMpi) {

@@ -395,6 +395,49 @@ def a_preempted_job_comes_back(folder):
     run.losses()
 
 
+# --- a file system that is gone on one node
+
+
+def file_system_gone(folder, name, position):
+    """On the node at that place of the first launch, from then on, for the training alone."""
+    if subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode:
+        raise Skipped("no mount can be hidden here")
+    disk = folder / name / "disk"
+    run = Run(folder, name, 3000, {"run.dir": disk / "run"})
+    run.dir = disk / "run"
+    disk.mkdir()
+    train = folder / "train"
+    train.write_text(f'#!/bin/bash\nif [[ $SLURMD_NODENAME == "$(cat {folder}/sick 2>/dev/null)" ]]; then\n'
+                     f'  exec unshare --mount bash -c \'mount -t tmpfs none "$0" && exec "$@"\' {disk} {BIN}/octet-train "$@"\n'
+                     f'fi\nexec {BIN}/octet-train "$@"\n')
+    train.chmod(0o755)
+    run.submit_changed(2, {r"^octet_train=.*$": f"octet_train={train}"}, "--spares", 1)
+    run.wait_for_checkpoint()
+    node = output_of("scontrol", "show", "hostnames", run.launches()[0]["hosts"]).split()[position]
+    (folder / "sick").write_text(node)
+    run.kill_rank(1)
+    until("a third launch", lambda: len(run.launches()) > 2, 120)
+    second, third = run.launches()[1:3]
+    expect(second["exit_code"] == 76 and f"leave out hosts {node}: cannot read " in second["reason"], f"{second}\n{run.log()}")
+    expect(node not in output_of("scontrol", "show", "hostnames", third["hosts"]).split(), f"{third}")
+    run.wait_for_step(len(run.metrics()) + 5)
+    (run.dir / "stop").touch()
+    run.wait_for_end()
+    expect(run.status()["exit_code"] == 75 and run.status()["restarts"] >= 1, f"{run.status()}\n{run.log()}")
+    expect(not list((run.dir / "checkpoints").glob("*damaged*")), "nothing is renamed")
+    run.losses()
+
+
+@scenario
+def a_node_whose_file_system_is_gone_is_left_out(folder):
+    file_system_gone(folder, "gone", 1)
+
+
+@scenario
+def the_node_of_rank_0_whose_file_system_is_gone_is_left_out(folder):
+    file_system_gone(folder, "gone-of-rank-0", 0)
+
+
 # --- one run, one owner
 
 

@@ -90,6 +90,12 @@ void add_preflight(JobFacts& facts, const std::vector<std::string>& hosts, const
   facts.in_common = common_findings(facts, folder);
 }
 
+void leave_out_hosts(JobFacts& facts, const std::vector<std::string>& hosts) {
+  for (const std::string& host : hosts) {
+    if (std::erase(facts.healthy, host) != 0) facts.unhealthy.push_back(host);
+  }
+}
+
 void print_decision(const JobDecision& decision, const std::vector<std::string>& hosts) {
   log::out("action={}", name_of(decision.action));
   log::out("reason={}", shell_word(decision.reason));

@@ -18,6 +18,9 @@ JobFacts facts_of(const boost::program_options::variables_map& values);
 /// of the look at that node, and none where the node did not answer. `hosts`: the allocation's, in rank order.
 void add_preflight(JobFacts& facts, const std::vector<std::string>& hosts, const std::string& folder);
 
+/// Hosts that an earlier launch could not go on with are unhealthy, whatever the preflight says.
+void leave_out_hosts(JobFacts& facts, const std::vector<std::string>& hosts);
+
 /// Lines that a shell evaluates: action, reason, exclude and hosts (lists in Slurm's form).
 void print_decision(const JobDecision& decision, const std::vector<std::string>& hosts);
 

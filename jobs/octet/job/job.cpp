@@ -61,6 +61,7 @@ int before(const po::variables_map& values) {
     end_launch(*lost, text("run-dir"), "", "");
     lost->action = "restart";
   }
+  leave_out_hosts(facts, log.left_out(text("job")));
   facts.fruitless = log.fruitless();
   if (!log.records().empty()) facts.last = log.records().back().launch;
   facts.last.state = is_finished(text("run-dir"), values["steps"].as<std::int64_t>()) ? "finished" : "";

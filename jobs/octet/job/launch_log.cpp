@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "src/base/error.h"
+#include "src/base/left_out_hosts.h"
 #include "src/base/replace_file.h"
 #include "src/cluster/host_list.h"
 
@@ -66,6 +68,15 @@ int LaunchLog::fruitless() const {
     if (on_purpose || r->checkpoint_after != r->launch.checkpoint) break;
   }
   return count;
+}
+
+std::vector<std::string> LaunchLog::left_out(const std::string& job) const {
+  std::vector<std::string> hosts;
+  for (const LaunchRecord& r : records_) {
+    if (r.launch.job != job || r.launch.exit_code != static_cast<int>(ExitCode::unhealthy)) continue;
+    std::ranges::copy(left_out_hosts(r.launch.reason), std::back_inserter(hosts));
+  }
+  return hosts;
 }
 
 std::vector<std::string> LaunchLog::with_excluded(std::vector<std::string> hosts) const {

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "checkpoints/reading.h"
+#include "src/comm/communicator.h"
+
+namespace octet::checkpoint {
+
+// A file system that fails on one machine, or on all, is no damage of what it holds: nothing is given up or renamed for
+// it. The ranks end the run together, with an error that names the hosts, so that a job goes on without them.
+
+/// What the ranks make of the ReadErrors that some of them pass. Every rank asks for the path that the lowest of them
+/// could not read, and a host counts by its first rank that failed at that, or had failed before. Then all throw the
+/// same error: "leave out hosts A, B: ..." (src/base/left_out_hosts.h) with code 76 (unhealthy); where more than half
+/// of the hosts fail it is the file system, with code 70 (internal). Returns "PATH: ..." where the file is simply not
+/// there, for any host; nothing when no rank passed an error. With `others_look` false a rank without an error can
+/// read. Collective over the hosts, main thread.
+std::optional<std::string> agree_on_reading(const std::optional<ReadError>& mine, Communicator& world,
+                                            bool others_look = true);
+
+/// Runs `work` in a thread of its own on every rank; it calls nothing collective, and retries itself. Meanwhile the
+/// main threads ask each other whether one has failed, so that within a second the others hear of it, which then stop
+/// reading too. A ReadError ends as in agree_on_reading, whose result this returns; anything else that `work` throws
+/// comes out on that rank, when all have ended. `what` is a literal, for the watchdog: where the bytes of `progress`
+/// stand still for as long as the phase allows, or the thread does not come back when it is stopped, this process tells
+/// it and ends.
+std::optional<std::string> read_together(const char* what, Communicator& world, ReadProgress& progress,
+                                         const std::function<void()>& work);
+
+}  // namespace octet::checkpoint

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+
+#include "checkpoints/read_file.h"
+
+namespace octet::checkpoint {
+
+/// Thrown out of a read that shall end early.
+struct ReadStopped {};
+
+/// What a thread that reads files and the one that waits for it share.
+class ReadProgress {
+ public:
+  /// The reader's: it has that many bytes more. Throws ReadStopped when it shall end.
+  void add(std::int64_t bytes) {
+    bytes_ += bytes;
+    if (stop_) throw ReadStopped{};
+  }
+
+  void stop() { stop_ = true; }
+  void go_on() { stop_ = false; }
+  bool stopped() const { return stop_; }
+  /// Since it was made.
+  std::int64_t bytes() const { return bytes_; }
+
+ private:
+  std::atomic<bool> stop_ = false;
+  std::atomic<std::int64_t> bytes_ = 0;
+};
+
+/// Runs `work` again 0.5, 1 and 2 s later where it throws a ReadError, with a warning of this rank each time; throws
+/// the last one. A file that is not there is asked for once, unless its folder is not there either: a
+/// mount that is late. Throws ReadStopped when it is stopped between two tries. Any thread.
+void with_retries(ReadProgress& progress, const std::function<void()>& work);
+
+}  // namespace octet::checkpoint

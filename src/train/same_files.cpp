@@ -1,0 +1,40 @@
+#include "src/train/same_files.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <system_error>
+
+#include "checkpoints/read_together.h"
+#include "src/comm/host_exchange.h"
+
+namespace octet {
+
+bool is_there(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  if (std::filesystem::status_known(status)) return std::filesystem::exists(status);
+  throw checkpoint::ReadError(path, error.value());
+}
+
+void look_together(Communicator& hosts, const std::function<void()>& look) {
+  checkpoint::ReadProgress progress;
+  checkpoint::read_together("look at the run's files", hosts, progress,
+                            [&] { checkpoint::with_retries(progress, look); });
+}
+
+void expect_same_files(const std::vector<std::string>& paths, Communicator& hosts) {
+  std::vector<std::int32_t> there(paths.size());
+  look_together(hosts, [&] {
+    for (std::size_t i = 0; i < paths.size(); ++i) there[i] = is_there(paths[i]) ? 1 : 0;
+  });
+  largest(there.data(), static_cast<std::int64_t>(there.size()), hosts);
+  look_together(hosts, [&] {
+    for (std::size_t i = 0; i < paths.size(); ++i) {
+      if (there[i] == 0 || is_there(paths[i])) continue;
+      throw checkpoint::ReadError(paths[i], "is not there, where others see it");
+    }
+  });
+}
+
+}  // namespace octet

@@ -1,0 +1,61 @@
+// octet job, as a job's script asks it: what a launch ended on decides where the next one goes.
+#include "tests/jobs/job.h"
+
+namespace octet::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A run directory, and a look at nodes that all found healthy.
+class JobCommand : public testing::Test {
+ protected:
+  JobCommand() {
+    fs::create_directories(workplace() / (run_ + "/job/preflight"));
+    for (const char* node : {"n1", "n2", "n3"}) {
+      write_bytes(workplace() / (run_ + "/job/preflight/" + node + ".code"), "0\n");
+    }
+  }
+  std::string before() { return ask("before --nodes 2 --hosts n[1-3] --preflight " + run_ + "/job/preflight"); }
+  /// Ended like this, in the words of the rank that could write.
+  std::string after(const std::string& failure) {
+    write_bytes(workplace() / (run_ + "/job/failure.txt"), failure + "\n");
+    return ask("after --launcher-code 76");
+  }
+
+  const std::string run_ = new_run_directory();
+
+ private:
+  std::string ask(const std::string& words) const {
+    const CommandResult result =
+        in_workplace(fmt::format("{}/octet job {} --run-dir {} --job 7 --slurm-job none", OCTET_BIN_DIR, words, run_));
+    EXPECT_EQ(result.exit_code, 0) << result.all();
+    return result.out;
+  }
+};
+
+TEST_F(JobCommand, LeavesOutTheHostsThatALaunchEndedOn) {
+  EXPECT_HAS(before(), "hosts='n[1-2]'");
+  EXPECT_HAS(after("76 rank 1 on n1: [checkpoints] leave out hosts n2: cannot read /scratch/run on 1 of 2 host(s): "
+                   "Stale file handle"),
+             "action=restart");
+  const std::string second = before();
+  EXPECT_HAS(second, "action=launch");
+  EXPECT_HAS(second, "hosts='n[1,3]'");
+  EXPECT_HAS(after("76 rank 0 on n1: [checkpoints] leave out hosts n1: cannot read /scratch/run on 1 of 2 host(s): "
+                   "Input/output error"),
+             "action=restart");
+  const std::string third = before();
+  EXPECT_HAS(third, "action=exclude");
+  EXPECT_HAS(third, "exclude='n[2,1]'");
+}
+
+TEST_F(JobCommand, LeavesOutNobodyForWhatIsOfTheFileSystem) {
+  before();
+  EXPECT_HAS(after("70 rank 0 on n1: [checkpoints] cannot read /scratch/run on 2 of 2 host(s): Stale file handle; it "
+                   "is the file system"),
+             "action=restart");
+  EXPECT_HAS(before(), "hosts='n[1-2]'");
+}
+
+}  // namespace
+}  // namespace octet::test

@@ -1,0 +1,52 @@
+// A host on which a mount is missing: files that others see are not there. Rank 1, or rank 0, runs in another folder,
+// from which the relative paths lead nowhere; both are on one host, so that it counts as the file system.
+#include "tests/jobs/saved.h"
+
+namespace octet::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Two ranks; the one of that number in a folder where only what is absolute is found.
+CommandResult train_with_lost(int rank, const std::string& arguments) {
+  fs::create_directories(workplace() / "elsewhere");
+  const std::string plain = fmt::format("{} {}/run.yaml {}", octet_train, workplace().path(), arguments);
+  const std::string lost = fmt::format("-n 1 env -C {}/elsewhere {}", workplace().path(), plain);
+  const std::string here = "-n 1 " + plain;
+  return in_workplace(fmt::format("mpiexec {} : {}", rank == 0 ? lost : here, rank == 0 ? here : lost));
+}
+
+TEST(SameFiles, ARunDirectoryThatOneHostDoesNotHave) {
+  const std::string data = fmt::format("--data.train {}/data/text --checkpoint.interval 1000", workplace().path());
+  const TrainedRun run = train(2, "--train.steps 2 " + data);
+  ASSERT_EQ(steps_of(run), std::vector<std::int64_t>{2}) << run.result.err;
+  for (const int rank : {0, 1}) {
+    SCOPED_TRACE(rank);
+    const CommandResult r = train_with_lost(rank, "--train.steps 4 --run.dir " + run.directory + " " + data);
+    EXPECT_EQ(r.exit_code, 70) << r.all();
+    EXPECT_HAS(r.err, "[checkpoints] cannot read " + run.directory);
+    EXPECT_HAS(r.err, "is not there, where others see it");
+    EXPECT_FALSE(fs::exists(workplace() / "elsewhere/runs")) << "nothing is begun in its place";
+    EXPECT_EQ(steps_of(run), std::vector<std::int64_t>{2});
+  }
+}
+
+TEST(SameFiles, DataThatOneHostDoesNotHave) {
+  const std::string directory = fmt::format("{}/{}", workplace().path(), new_run_directory());
+  for (const int rank : {0, 1}) {
+    const CommandResult r = train_with_lost(rank, "--run.dir " + directory);
+    EXPECT_EQ(r.exit_code, 70) << r.all();
+    EXPECT_HAS(r.err, "cannot read data/text.bin on 1 of 1 host(s): is not there, where others see it");
+  }
+}
+
+TEST(SameFiles, AConfigurationThatOneHostDoesNotHave) {
+  fs::create_directories(workplace() / "elsewhere");
+  const CommandResult r = in_workplace(fmt::format("mpiexec -n 1 {0} run.yaml : -n 1 env -C {1}/elsewhere {0} run.yaml",
+                                                   octet_train, workplace().path()));
+  EXPECT_EQ(r.exit_code, 70) << r.all();
+  EXPECT_HAS(r.err, "cannot read what the command names on 1 of 1 host(s): [config] run.yaml: cannot be read");
+}
+
+}  // namespace
+}  // namespace octet::test
