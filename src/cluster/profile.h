@@ -21,7 +21,7 @@ struct GpuProfile {
   std::int64_t per_node = 0;
   std::string type;              ///< for readers
   double memory_gib = 0;         ///< of one
-  double reserved_gib = 4;       ///< of it, for the driver's context and libraries
+  double reserved_gib = 2;       ///< of it, for the driver's context and libraries but NCCL
   std::string request = "gpus";  ///< gpus: --gpus-per-node; gres: --gres=gpu:N; none
 };
 

@@ -24,7 +24,7 @@ void declare_hardware(Schema& schema, ClusterProfile& p) {
   schema.add("reserved_gib", p.gpus.reserved_gib)
       .unit("GiB")
       .at_least(0)
-      .help("What of it the driver's context, NCCL, cuBLASLt and cuDNN take, which the plan does not know.");
+      .help("What of it the driver's context, kernels, cuBLASLt and cuDNN take, which the plan does not know.");
   schema.add_choice("request", p.gpus.request, {"gpus", "gres", "none"})
       .help("How sbatch is asked for them: --gpus-per-node=N, --gres=gpu:N, or not at all.");
 

@@ -52,6 +52,12 @@ class Communicator {
   /// New group of the ranks that share memory with this one, those of its node, in their order. Collective.
   virtual std::unique_ptr<Communicator> split_by_node(std::string name) = 0;
 
+  /// The same ranks on the same stream under another name, which is that of its own in traces, messages and settings.
+  /// What is underneath, and costs memory and time to make, is shared with this group, unless the settings of the two
+  /// names differ. Both may be used as long as they live, but for the order of calls they are one group: all ranks make
+  /// the calls of both in the same order. Collective.
+  virtual std::unique_ptr<Communicator> alias(std::string name) = 0;
+
   /// The same ranks, bound to another stream of the same device: its calls are ordered on that one alone, and may be
   /// under way together with this group's. Collective.
   virtual std::unique_ptr<Communicator> on_stream(Stream& stream, std::string name) = 0;

@@ -8,12 +8,6 @@
 namespace octet {
 namespace {
 
-/// Number of `c` in the grid of `shape`; the inverse of coordinates().
-int rank_of(const MeshShape& shape, const MeshCoordinates& c) {
-  return (((c.pp * shape.dp_replicate + c.dp_replicate) * shape.dp_shard + c.dp_shard) * shape.cp + c.cp) * shape.tp +
-         c.tp;
-}
-
 void check_degree(const char* key, int degree, int least) {
   if (degree < least) throw usage_error("comm", "parallel.{} is {}, expected at least {}", key, degree, least);
 }
@@ -61,36 +55,43 @@ MeshCoordinates coordinates(const MeshShape& shape, int rank) {
   return c;
 }
 
-Mesh::Mesh(std::unique_ptr<Communicator> world, const MeshShape& shape)
-    : shape_(resolve(shape, world->size())),
-      coordinates_(octet::coordinates(shape_, world->rank())),
-      world_(std::move(world)) {
-  const int rank = world_->rank();
-  // Ranks that differ only in the zeroed coordinates get the same colour: the number of their first.
-  const auto group = [&](MeshCoordinates first, const char* name) {
-    return world_->split(rank_of(shape_, first), rank, name);
+std::vector<int> ranks_of(const MeshGroup& group, const MeshShape& shape, int rank) {
+  const auto outside = [&](int r) {
+    MeshCoordinates c = coordinates(shape, r);
+    c.pp *= 1 - group.along.pp;
+    c.dp_replicate *= 1 - group.along.dp_replicate;
+    c.dp_shard *= 1 - group.along.dp_shard;
+    c.cp *= 1 - group.along.cp;
+    c.tp *= 1 - group.along.tp;
+    return c;
   };
-  MeshCoordinates c = coordinates_;
-  c.pp = 0;
-  pp_ = group(c, "pp");
-  c = coordinates_;
-  c.dp_replicate = 0;
-  dp_replicate_ = group(c, "dp_replicate");
-  c = coordinates_;
-  c.dp_shard = 0;
-  dp_shard_ = group(c, "dp_shard");
-  c = coordinates_;
-  c.cp = 0;
-  cp_ = group(c, "cp");
-  c = coordinates_;
-  c.tp = 0;
-  tp_ = group(c, "tp");
-  c = coordinates_;
-  c.dp_replicate = c.dp_shard = 0;
-  dp_ = group(c, "dp");
-  c = coordinates_;
-  c.dp_shard = c.cp = c.tp = 0;
-  replica_ = group(c, "replica");
+  const int all = shape.pp * shape.dp_replicate * shape.dp_shard * shape.cp * shape.tp;
+  std::vector<int> ranks;
+  for (int r = 0; r < all; ++r) {
+    if (outside(r) == outside(rank)) ranks.push_back(r);
+  }
+  return ranks;
+}
+
+/// What holds for rank 0 holds for every rank: the shape alone decides.
+std::array<std::size_t, mesh_groups.size()> first_of_equals(const MeshShape& shape) {
+  std::array<std::size_t, mesh_groups.size()> first{};
+  for (std::size_t i = 0; i < mesh_groups.size(); ++i) {
+    while (ranks_of(mesh_groups[first[i]], shape, 0) != ranks_of(mesh_groups[i], shape, 0)) ++first[i];
+  }
+  return first;
+}
+
+Mesh::Mesh(std::unique_ptr<Communicator> world, const MeshShape& shape)
+    : shape_(resolve(shape, world->size())), coordinates_(octet::coordinates(shape_, world->rank())) {
+  const int rank = world->rank();
+  const auto first = first_of_equals(shape_);
+  groups_[0] = std::move(world);
+  for (std::size_t i = 1; i < mesh_groups.size(); ++i) {
+    const MeshGroup& group = mesh_groups[i];
+    groups_[i] = first[i] < i ? groups_[first[i]]->alias(group.name)
+                              : groups_[0]->split(ranks_of(group, shape_, rank).front(), rank, group.name);
+  }
 }
 
 }  // namespace octet

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <array>
 #include <memory>
+#include <vector>
 
 #include "src/comm/communicator.h"
 
@@ -35,8 +37,34 @@ MeshShape resolve(const MeshShape& shape, int ranks);
 /// Row-major: pp outermost, tp innermost, so that the ranks of a tp group are neighbours (of one node).
 MeshCoordinates coordinates(const MeshShape& shape, int rank);
 
-/// The ranks as a grid of five dimensions, with one group for each dimension: the ranks that differ in that
-/// coordinate alone, in its order. All groups are made at construction, in one fixed order. Main thread only.
+/// A kind of group: the ranks that differ in some coordinates alone, in their order.
+struct MeshGroup {
+  const char* name;
+  MeshCoordinates along;  ///< 1 for these coordinates, 0 for the others
+};
+
+/// All that a mesh has, in the order in which they are made.
+inline constexpr std::array<MeshGroup, 8> mesh_groups{{
+    {"world", {1, 1, 1, 1, 1}},
+    {"pp", {.pp = 1}},
+    {"dp_replicate", {.dp_replicate = 1}},
+    {"dp_shard", {.dp_shard = 1}},
+    {"cp", {.cp = 1}},
+    {"tp", {.tp = 1}},
+    {"dp", {.dp_replicate = 1, .dp_shard = 1}},
+    {"replica", {.dp_shard = 1, .cp = 1, .tp = 1}},
+}};
+
+/// The ranks of that group of which `rank` is one.
+std::vector<int> ranks_of(const MeshGroup& group, const MeshShape& shape, int rank);
+
+/// For each of mesh_groups, the place there of the first that has the same ranks in this shape, which may be its own.
+std::array<std::size_t, mesh_groups.size()> first_of_equals(const MeshShape& shape);
+
+/// The ranks as a grid of five dimensions, with one group for each dimension and for some of them together. All are
+/// made at construction, in one fixed order. Groups of equal ranks are aliases of the first of them
+/// (Communicator::alias): they are on one stream, and every rank makes the calls of a step in the same order. Main
+/// thread only.
 class Mesh {
  public:
   /// Collective over `world`. Throws what resolve() throws, before any communication.
@@ -45,21 +73,21 @@ class Mesh {
   const MeshShape& shape() const { return shape_; }
   const MeshCoordinates& coordinates() const { return coordinates_; }
 
-  Communicator& world() { return *world_; }
-  Communicator& pp() { return *pp_; }
-  Communicator& dp_replicate() { return *dp_replicate_; }
-  Communicator& dp_shard() { return *dp_shard_; }
-  Communicator& cp() { return *cp_; }
-  Communicator& tp() { return *tp_; }
+  Communicator& world() { return *groups_[0]; }
+  Communicator& pp() { return *groups_[1]; }
+  Communicator& dp_replicate() { return *groups_[2]; }
+  Communicator& dp_shard() { return *groups_[3]; }
+  Communicator& cp() { return *groups_[4]; }
+  Communicator& tp() { return *groups_[5]; }
   /// dp_replicate × dp_shard: the ranks that see different data. Its rank is the index of this rank's part of a batch.
-  Communicator& dp() { return *dp_; }
+  Communicator& dp() { return *groups_[6]; }
   /// dp_shard × cp × tp: the ranks that hold one copy of the weights between them.
-  Communicator& replica() { return *replica_; }
+  Communicator& replica() { return *groups_[7]; }
 
  private:
   MeshShape shape_;
   MeshCoordinates coordinates_;
-  std::unique_ptr<Communicator> world_, pp_, dp_replicate_, dp_shard_, cp_, tp_, dp_, replica_;
+  std::array<std::unique_ptr<Communicator>, mesh_groups.size()> groups_;  ///< in the order of mesh_groups
 };
 
 }  // namespace octet

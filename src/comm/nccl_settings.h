@@ -12,6 +12,8 @@ struct NcclGroupSettings {
   std::int64_t max_ctas = 0;           ///< and at most
   std::string cta_policy = "default";  ///< default, efficiency, zero
   std::string buffers = "plain";       ///< plain, registered, symmetric
+
+  bool operator==(const NcclGroupSettings&) const = default;
 };
 
 /// The values of cta_policy, in NCCL's order: NCCL_CTA_POLICY_DEFAULT and so on.

@@ -55,6 +55,9 @@ class TracedCommunicator final : public Communicator, private GroupMember {
   std::unique_ptr<Communicator> split(int color, int key, std::string name) override {
     return make_traced(inner_->split(color, key, std::move(name)), trace_, meter_);
   }
+  std::unique_ptr<Communicator> alias(std::string name) override {
+    return make_traced(inner_->alias(std::move(name)), trace_, meter_);
+  }
   std::unique_ptr<Communicator> on_stream(Stream& stream, std::string name) override {
     return make_traced(inner_->on_stream(stream, std::move(name)), trace_, meter_);
   }

@@ -72,7 +72,8 @@ MemoryPlan plan_memory(const PlanInput& in, Stream& stream) {
   plan[Purpose::activations] = needs.activations + needs.recomputed;
   plan[Purpose::workspace] = needs.scratch + s.seq_len * s.model.head_dim * 4 +  // RoPE table
                              bookkeeping_bytes(list, kernels_of(stream));
-  plan[Purpose::communication] = in.communication;
+  plan[Purpose::communication] = in.communication.scratch;
+  plan.nccl = in.communication.nccl;
   plan.host = in.host;
   plan[Purpose::data] = 2 * s.micro_batch * s.seq_len * 4;
   return plan;
@@ -90,7 +91,12 @@ std::string memory_table(const MemoryPlan& plan, const MemoryLedger* measured) {
     table += row(name_of(purpose), plan[purpose], measured == nullptr ? 0 : measured->usage(purpose).peak);
   }
   table += row("total", plan.total(), measured == nullptr ? 0 : measured->total().peak);
-  return table + fmt::format("  {:<17} {:>12}\n", "host, checkpoints", mebibytes(plan.host));
+  const auto beside = [&](std::string_view name, std::int64_t planned) {
+    table += fmt::format("  {:<17} {:>12}\n", name, mebibytes(planned));
+  };
+  if (plan.nccl > 0) beside("NCCL, estimated", plan.nccl);
+  beside("host, checkpoints", plan.host);
+  return table;
 }
 
 void check_fits(const MemoryPlan& plan, Device& device, int ranks_on_node, int ranks_on_gpu) {
@@ -103,7 +109,7 @@ void check_fits(const MemoryPlan& plan, Device& device, int ranks_on_node, int r
                       memory_table(plan, nullptr));
   };
   if (device.type() == DeviceType::cpu) return check(device, ranks_on_node, plan.total() + plan.host);
-  check(device, ranks_on_gpu, plan.total());
+  check(device, ranks_on_gpu, plan.total() + plan.nccl);
   check(cpu_device(), ranks_on_node, plan.host);
 }
 

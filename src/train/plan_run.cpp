@@ -13,7 +13,8 @@ MeshShape mesh_shape(const ParallelConfig& p) {
           .tp = static_cast<int>(p.tp)};
 }
 
-PlanInput plan_input(const RunConfig& config, const MeshShape& mesh, int tp_rank, std::int64_t communication) {
+PlanInput plan_input(const RunConfig& config, const MeshShape& mesh, int tp_rank,
+                     const CommunicationNeeds& communication) {
   const std::int64_t per_rank = config.train.global_batch / (mesh.dp_replicate * mesh.dp_shard);
   return {.settings = llama_settings(config, tp_rank),
           .mesh = mesh,
@@ -24,8 +25,8 @@ PlanInput plan_input(const RunConfig& config, const MeshShape& mesh, int tp_rank
           .host = checkpoint_host_bytes(config, mesh)};
 }
 
-MemoryPlan plan_run(const RunConfig& config, const MeshShape& mesh, int tp_rank, std::int64_t communication,
-                    Stream& stream) {
+MemoryPlan plan_run(const RunConfig& config, const MeshShape& mesh, int tp_rank,
+                    const CommunicationNeeds& communication, Stream& stream) {
   return plan_memory(plan_input(config, mesh, tp_rank, communication), stream);
 }
 

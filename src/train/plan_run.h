@@ -8,12 +8,12 @@ namespace octet {
 /// The mesh of a resolved layout (validate.h).
 MeshShape mesh_shape(const ParallelConfig& parallel);
 
-/// What decides memory and collectives of a rank of the run on that mesh. `communication` as in plan_run.
-PlanInput plan_input(const RunConfig& config, const MeshShape& mesh, int tp_rank, std::int64_t communication);
+/// What decides memory and collectives of a rank of the run on that mesh.
+PlanInput plan_input(const RunConfig& config, const MeshShape& mesh, int tp_rank,
+                     const CommunicationNeeds& communication);
 
-/// The memory of one rank of the run on that mesh, as planned with the kernels of the stream's device. `communication`:
-/// scratch of its communicators, bytes.
-MemoryPlan plan_run(const RunConfig& config, const MeshShape& mesh, int tp_rank, std::int64_t communication,
-                    Stream& stream);
+/// The memory of one rank of the run on that mesh, as planned with the kernels of the stream's device.
+MemoryPlan plan_run(const RunConfig& config, const MeshShape& mesh, int tp_rank,
+                    const CommunicationNeeds& communication, Stream& stream);
 
 }  // namespace octet

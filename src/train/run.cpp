@@ -16,6 +16,7 @@
 #include "src/train/device_health.h"
 #include "src/train/failure_status.h"
 #include "src/train/loop.h"
+#include "src/train/nccl_needs.h"
 #include "src/train/plan_run.h"
 #include "src/train/resume.h"
 #include "src/train/run_log.h"
@@ -116,9 +117,10 @@ int run_training(const RunConfig& config, const RunEnvironment& environment) {
   const StopSignal signal;
   const log::SharedWarnings shared;
   const MeshShape& shape = environment.mesh.shape();
-  const std::int64_t communication = environment.mesh.dp_shard().scratch_bytes() +
-                                     environment.mesh.dp_replicate().scratch_bytes() +
-                                     environment.mesh.tp().scratch_bytes();
+  const CommunicationNeeds communication{.scratch = environment.mesh.dp_shard().scratch_bytes() +
+                                                    environment.mesh.dp_replicate().scratch_bytes() +
+                                                    environment.mesh.tp().scratch_bytes(),
+                                         .nccl = nccl_needs(config, shape, environment.ranks_on_node)};
   const MemoryPlan plan = plan_run(config, shape, environment.mesh.tp().rank(), communication, environment.stream);
   check_fits(plan, environment.stream.device(), environment.ranks_on_node, static_cast<int>(config.nccl.ranks_per_gpu));
 

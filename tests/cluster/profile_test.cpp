@@ -100,7 +100,7 @@ TEST(Profile, RefusesWhatNoClusterCouldBe) {
   expect_in("c.yaml:12: cpu.cores = 3",
             refusal(small.substr(0, small.find("cpu:")) + "# one more line\ncpu:\n  cores: 3\n"));
   expect_in("nics.per_node", refusal(small, {{"fabric", "ethernet"}}));
-  expect_in("gpus.memory_gib", refusal(small, {{"gpus.memory_gib", "4"}}));
+  expect_in("gpus.memory_gib", refusal(small, {{"gpus.memory_gib", "2"}}));
   expect_in("launcher.ranks_per_node = 2", refusal(small, {{"launcher.ranks_per_node", "2"}}));
   expect_in("launcher.ranks_per_node = 0", refusal(small, {{"gpus.per_node", "0"}}));
   expect_in("nics.hca", refusal(small, {{"fabric", "efa"}, {"nics.hca", "[mlx5_0]"}}));

@@ -362,6 +362,35 @@ TEST_P(Contract, OnAnotherStream) {
   EXPECT_EQ(b, 10 * (size_ - 1));
 }
 
+/// Alone, beside that which it is an alias of, with it in a group of calls, and when that is gone.
+TEST_P(Contract, AnAliasIsTheSameRanksByAnotherName) {
+  const auto other = comm_->alias("other");
+  EXPECT_EQ(other->name(), "other");
+  EXPECT_NE(comm_->name(), "other");
+  EXPECT_EQ(other->rank(), rank_);
+  EXPECT_EQ(other->size(), size_);
+  EXPECT_EQ(&other->stream(), &comm_->stream());
+  const std::vector<float> ones(static_cast<std::size_t>(size_), 1.0f);
+  for (const bool grouped : {false, true}) {
+    std::int32_t largest = rank_, sum = rank_;
+    float shard = 0;
+    if (grouped) other->group_begin();
+    other->all_reduce(&largest, 1, DType::i32, ReduceOp::max);
+    comm_->all_reduce(&sum, 1, DType::i32, ReduceOp::sum);
+    other->reduce_scatter(ones.data(), &shard, 1);
+    if (grouped) other->group_end();
+    EXPECT_EQ(largest, size_ - 1);
+    EXPECT_EQ(sum, size_ * (size_ - 1) / 2);
+    EXPECT_EQ(shard, static_cast<float>(size_));
+  }
+  const auto half = other->split(rank_ / 2, rank_, "half");
+  EXPECT_EQ(half->size(), std::min(2, size_ - rank_ / 2 * 2));
+  comm_.reset();
+  std::int32_t last = rank_;
+  other->alias("third")->broadcast(&last, 1, DType::i32, size_ - 1);
+  EXPECT_EQ(last, size_ - 1);
+}
+
 TEST_P(Contract, SplitIntoSingleRanks) {
   const auto alone = comm_->split(size_ - rank_, 0, "alone");
   EXPECT_EQ(alone->rank(), 0);

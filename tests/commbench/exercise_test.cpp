@@ -125,6 +125,7 @@ class Faulty final : public Communicator {
   std::unique_ptr<Communicator> split_by_node(std::string name) override {
     return inner_->split_by_node(std::move(name));
   }
+  std::unique_ptr<Communicator> alias(std::string name) override { return inner_->alias(std::move(name)); }
   std::unique_ptr<Communicator> on_stream(Stream& stream, std::string name) override {
     return inner_->on_stream(stream, std::move(name));
   }

@@ -80,6 +80,9 @@ class Staged final : public Communicator, private GroupMember {
   std::unique_ptr<Communicator> split(int color, int key, std::string name) override {
     return std::make_unique<Staged>(inner_->split(color, key, std::move(name)), claimed_, stream_);
   }
+  std::unique_ptr<Communicator> alias(std::string name) override {
+    return std::make_unique<Staged>(inner_->alias(std::move(name)), claimed_, stream_);
+  }
   /// The caller's stream is only claimed: both use the GPU's one.
   std::unique_ptr<Communicator> on_stream(Stream& stream, std::string name) override {
     return std::make_unique<Staged>(inner_->on_stream(*stream_, std::move(name)), stream, stream_);

@@ -42,6 +42,7 @@ class Announced final : public Communicator {
   std::unique_ptr<Communicator> split(int color, int key, std::string name) override {
     return announced(inner_->split(color, key, std::move(name)));
   }
+  std::unique_ptr<Communicator> alias(std::string name) override { return announced(inner_->alias(std::move(name))); }
   std::unique_ptr<Communicator> on_stream(Stream& stream, std::string name) override {
     return announced(inner_->on_stream(stream, std::move(name)));
   }
@@ -155,6 +156,7 @@ ncclResult_t init(ncclComm_t* comm, int ranks, ncclUniqueId, int rank, ncclConfi
   begin_job({made.get()});
   made->error = duplicate_gpu(*made->inner);
   stand_in().configs[config->commName] = *config;
+  stand_in().made.emplace_back(config->commName);
   ++stand_in().alive;
   *comm = reinterpret_cast<ncclComm_t>(made.release());
   return ncclInProgress;

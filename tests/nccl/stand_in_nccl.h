@@ -32,6 +32,7 @@ struct StandIn {
   int gpu = 0;              ///< that this process uses: all ranks of a test share one
   int version = NCCL_VERSION(2, 28, 0);
   std::map<std::string, ncclConfig_t> configs;  ///< of communicators that were made, by name
+  std::vector<std::string> made;                ///< their names, in order
 
   /// Memory from ncclMemAlloc, by its address.
   struct Memory {

@@ -1,7 +1,10 @@
 // Trainers whose ranks speak through the NCCL backend: over the stand-in the same bits as over MPI; on a GPU, over
 // NCCL, the losses of the CPU.
+#include <algorithm>
+
 #include "src/comm/nccl/nccl_backend.h"
 #include "src/train/memory_plan.h"
+#include "src/train/nccl_needs.h"
 #include "tests/equivalence/trainer_test.h"
 #include "tests/nccl/one_gpu.h"
 #include "tests/nccl/stand_in_nccl.h"
@@ -64,6 +67,33 @@ TEST_P(Training, OverTheStandInIsThatOverMpiToTheBit) {
     EXPECT_EQ(stand_in().alive, 0);
     EXPECT_GT(stand_in().destroyed, 1);
     EXPECT_NE(found.front(), found.back());
+  }
+}
+
+/// What the memory plan counts: the communicators that trainers make, each used for what was planned alone.
+TEST_P(Training, EveryCommunicatorIsInTheMemoryPlan) {
+  for (const char* overlap : {"true", "false"}) {
+    if (GetParam().ranks == GetParam().replicas * GetParam().tp && overlap == std::string("true")) continue;
+    stand_in() = {};
+    config_.parallel.overlap = overlap;
+    config_.train.steps = 1;
+    CommTrace trace;
+    Mesh mesh = mesh_of(make_traced(make_on_stand_in(*stream_), &trace));
+    losses(mesh, *stream_);
+    const std::vector<PlannedCommunicator> planned = planned_communicators(config_, mesh.shape());
+    std::vector<std::string> names;
+    for (const PlannedCommunicator& p : planned) names.push_back(p.name);
+    EXPECT_EQ(stand_in().made, names) << overlap;
+    for (const CommRecord& r : trace.records()) {
+      if (r.ranks == 1) continue;
+      const auto serves = [&](const PlannedCommunicator& p) {
+        const NcclTraffic& t = p.traffic;
+        if (static_cast<int>(p.ranks.size()) != r.ranks) return false;
+        if (r.operation.starts_with("all_reduce")) return r.group == "dp_replicate" ? t.reduces : t.agrees;
+        return r.operation == "all_gather" || r.operation == "reduce_scatter" ? t.gathers : t.exchanges;
+      };
+      EXPECT_TRUE(std::ranges::any_of(planned, serves)) << r.operation << " in group " << r.group;
+    }
   }
 }
 

@@ -44,6 +44,7 @@ class Noted final : public Communicator {
   void group_end() override { inner_->group_end(); }
   std::unique_ptr<Communicator> split(int c, int k, std::string n) override { return inner_->split(c, k, n); }
   std::unique_ptr<Communicator> split_by_node(std::string n) override { return inner_->split_by_node(n); }
+  std::unique_ptr<Communicator> alias(std::string n) override { return inner_->alias(n); }
   std::unique_ptr<Communicator> on_stream(Stream& s, std::string n) override { return inner_->on_stream(s, n); }
   MemorySource& memory() override { return inner_->memory(); }
   std::int64_t scratch_bytes() const override { return inner_->scratch_bytes(); }

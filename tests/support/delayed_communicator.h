@@ -51,6 +51,9 @@ class DelayedCommunicator final : public Communicator {
   std::unique_ptr<Communicator> split(int color, int key, std::string name) override {
     return std::make_unique<DelayedCommunicator>(inner_->split(color, key, std::move(name)), key_.seed + 1);
   }
+  std::unique_ptr<Communicator> alias(std::string name) override {
+    return std::make_unique<DelayedCommunicator>(inner_->alias(std::move(name)), key_.seed + 1);
+  }
   std::unique_ptr<Communicator> on_stream(Stream& stream, std::string name) override {
     return inner_->on_stream(stream, name);
   }

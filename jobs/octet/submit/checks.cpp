@@ -4,6 +4,7 @@
 #include "src/cluster/slurm_time.h"
 #include "src/data/sampler.h"
 #include "src/metrics/status.h"
+#include "src/train/nccl_needs.h"
 #include "src/train/plan_run.h"
 #include "src/train/trainer.h"
 #include "src/train/validate.h"
@@ -63,7 +64,8 @@ void check_not_finished(const RunConfig& c) {
 /// Rank 0 stands for all: their plans are alike.
 void check_memory(const RunConfig& c, const MeshShape& mesh, const ClusterProfile& p) {
   const auto stream = cpu_device().make_stream();
-  const MemoryPlan plan = plan_run(c, mesh, 0, 0, *stream);
+  const MemoryPlan plan =
+      plan_run(c, mesh, 0, {.nccl = nccl_needs(c, mesh, static_cast<int>(p.ranks_per_node()))}, *stream);
   const auto refuse = [&](const char* what, double needs, double has) {
     throw usage_error("submit",
                       "the run needs {:.1f} GiB of a {}, which has {:.1f} on {}; use more nodes, a smaller "
@@ -72,7 +74,8 @@ void check_memory(const RunConfig& c, const MeshShape& mesh, const ClusterProfil
   };
   const auto ranks = static_cast<double>(p.ranks_per_node());
   const bool on_gpus = p.gpus.per_node > 0;
-  const double device = static_cast<double>(plan.total()) / gib, host = static_cast<double>(plan.host) / gib;
+  const double device = static_cast<double>(plan.total() + plan.nccl) / gib,
+               host = static_cast<double>(plan.host) / gib;
   const double of_gpu = p.gpus.memory_gib - p.gpus.reserved_gib;
   const double of_node = ranks * (on_gpus ? host : device + host);
   if (on_gpus && device > of_gpu) refuse("GPU", device, of_gpu);

@@ -75,10 +75,14 @@ struct ReduceStep {
 class MpiCommunicator final : public Communicator, private GroupMember {
  public:
   MpiCommunicator(Stream& stream, std::string name, MpiComm comm)
+      : MpiCommunicator(stream, std::move(name), std::make_shared<const MpiComm>(std::move(comm))) {
+    check_mpi(MPI_Comm_set_errhandler(mpi(), MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  }
+  /// Over a communicator that others use too.
+  MpiCommunicator(Stream& stream, std::string name, std::shared_ptr<const MpiComm> comm)
       : stream_(stream), name_(std::move(name)), comm_(std::move(comm)) {
-    check_mpi(MPI_Comm_set_errhandler(comm_.get(), MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
-    check_mpi(MPI_Comm_rank(comm_.get(), &rank_), "MPI_Comm_rank");
-    check_mpi(MPI_Comm_size(comm_.get(), &size_), "MPI_Comm_size");
+    check_mpi(MPI_Comm_rank(mpi(), &rank_), "MPI_Comm_rank");
+    check_mpi(MPI_Comm_size(mpi(), &size_), "MPI_Comm_size");
   }
 
   int rank() const override { return rank_; }
@@ -116,7 +120,7 @@ class MpiCommunicator final : public Communicator, private GroupMember {
     const OperationScope operation("all_to_all", name_, size_ * bytes);
     run(operation, [=, this] {
       const MpiBytes part(bytes);
-      check_mpi(MPI_Ialltoall(send, part.count(), part.type(), recv, part.count(), part.type(), comm_.get(), post()),
+      check_mpi(MPI_Ialltoall(send, part.count(), part.type(), recv, part.count(), part.type(), mpi(), post()),
                 "MPI_Ialltoall");
     });
   }
@@ -127,7 +131,7 @@ class MpiCommunicator final : public Communicator, private GroupMember {
     const OperationScope operation("broadcast", name_, count * size_of(dtype));
     run(operation, [=, this] {
       const MpiBytes all(count * size_of(dtype));
-      check_mpi(MPI_Ibcast(data, all.count(), all.type(), root, comm_.get(), post()), "MPI_Ibcast");
+      check_mpi(MPI_Ibcast(data, all.count(), all.type(), root, mpi(), post()), "MPI_Ibcast");
     });
   }
 
@@ -136,7 +140,7 @@ class MpiCommunicator final : public Communicator, private GroupMember {
     const OperationScope operation("send", name_, count * size_of(dtype));
     run(operation, [=, this] {
       const MpiBytes all(count * size_of(dtype));
-      check_mpi(MPI_Isend(data, all.count(), all.type(), to, transfer_tag, comm_.get(), post()), "MPI_Isend");
+      check_mpi(MPI_Isend(data, all.count(), all.type(), to, transfer_tag, mpi(), post()), "MPI_Isend");
     });
   }
 
@@ -145,14 +149,14 @@ class MpiCommunicator final : public Communicator, private GroupMember {
     const OperationScope operation("recv", name_, count * size_of(dtype));
     run(operation, [=, this] {
       const MpiBytes all(count * size_of(dtype));
-      check_mpi(MPI_Irecv(data, all.count(), all.type(), from, transfer_tag, comm_.get(), post()), "MPI_Irecv");
+      check_mpi(MPI_Irecv(data, all.count(), all.type(), from, transfer_tag, mpi(), post()), "MPI_Irecv");
     });
   }
 
   void barrier() override {
     const OperationScope operation("barrier", name_);
     Requests request(1, MPI_REQUEST_NULL);
-    check_mpi(MPI_Ibarrier(comm_.get(), request.data()), "MPI_Ibarrier");
+    check_mpi(MPI_Ibarrier(mpi(), request.data()), "MPI_Ibarrier");
     wait_all(request, operation);
   }
 
@@ -170,16 +174,20 @@ class MpiCommunicator final : public Communicator, private GroupMember {
     if (CallGroup::open()) throw internal_error("comm", "split of group {} between group_begin and group_end", name_);
     const OperationScope operation("split_by_node", name_);
     MpiComm node;
-    check_mpi(MPI_Comm_split_type(comm_.get(), MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, node.out()),
+    check_mpi(MPI_Comm_split_type(mpi(), MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, node.out()),
               "MPI_Comm_split_type");
     return std::make_unique<MpiCommunicator>(stream_, std::move(name), std::move(node));
+  }
+
+  std::unique_ptr<Communicator> alias(std::string name) override {
+    return std::make_unique<MpiCommunicator>(stream_, std::move(name), comm_);
   }
 
   std::unique_ptr<Communicator> on_stream(Stream& stream, std::string name) override {
     if (CallGroup::open())
       throw internal_error("comm", "on_stream of group {} between group_begin and group_end", name_);
     const OperationScope operation("on_stream", name_);
-    return std::make_unique<MpiCommunicator>(stream, std::move(name), duplicate(comm_.get(), operation));
+    return std::make_unique<MpiCommunicator>(stream, std::move(name), duplicate(mpi(), operation));
   }
 
   std::int64_t scratch_bytes() const override {
@@ -188,6 +196,8 @@ class MpiCommunicator final : public Communicator, private GroupMember {
   [[noreturn]] void abort(int exit_code) override { abort_job(exit_code); }
 
  private:
+  MPI_Comm mpi() const { return comm_->get(); }
+
   /// Place for the request of a call that is about to be posted.
   MPI_Request* post() { return &pending_.emplace_back(MPI_REQUEST_NULL); }
 
@@ -221,7 +231,7 @@ class MpiCommunicator final : public Communicator, private GroupMember {
     const MpiBytes part(bytes);
     MPI_Request request = MPI_REQUEST_NULL;
     check_mpi(MPI_Iallgather(in_place ? MPI_IN_PLACE : send, part.count(), part.type(), recv, part.count(), part.type(),
-                             comm_.get(), &request),
+                             mpi(), &request),
               "MPI_Iallgather");
     return request;  // NOLINT(clang-analyzer-optin.mpi.MPI-Checker): the caller waits
   }
@@ -235,14 +245,14 @@ class MpiCommunicator final : public Communicator, private GroupMember {
     gather.push_back(start_all_gather(mine.data(), all.data(), sizeof mine));
     wait_all(gather, operation);
     const bool whole = std::is_sorted(all.begin(), all.end()) && all.front()[0] == all.back()[0];
-    if (whole) return duplicate(comm_.get(), operation);
+    if (whole) return duplicate(mpi(), operation);
     std::sort(all.begin(), all.end());
     const auto equal_colors = [](const auto& a, const auto& b) { return a[0] == b[0]; };
     if (std::adjacent_find(all.begin(), all.end(), equal_colors) == all.end()) {
       return duplicate(MPI_COMM_SELF, operation);
     }
     MpiComm part;
-    check_mpi(MPI_Comm_split(comm_.get(), color, key, part.out()), "MPI_Comm_split");
+    check_mpi(MPI_Comm_split(mpi(), color, key, part.out()), "MPI_Comm_split");
     return part;
   }
 
@@ -287,14 +297,14 @@ class MpiCommunicator final : public Communicator, private GroupMember {
     const MpiBytes part(step.bytes());
     for (int peer = 0; peer < size_; ++peer) {
       if (peer == rank_) continue;
-      check_mpi(MPI_Irecv(to, part.count(), part.type(), peer, piece_tag, comm_.get(),
-                          &requests.emplace_back(MPI_REQUEST_NULL)),
-                "MPI_Irecv");
+      check_mpi(
+          MPI_Irecv(to, part.count(), part.type(), peer, piece_tag, mpi(), &requests.emplace_back(MPI_REQUEST_NULL)),
+          "MPI_Irecv");
       to += step.bytes();
     }
     for (int distance = 1; distance < size_; ++distance) {  // not all at the same peer first
       const int peer = (rank_ + distance) % size_;
-      check_mpi(MPI_Isend(step.piece(peer), part.count(), part.type(), peer, piece_tag, comm_.get(),
+      check_mpi(MPI_Isend(step.piece(peer), part.count(), part.type(), peer, piece_tag, mpi(),
                           &requests.emplace_back(MPI_REQUEST_NULL)),
                 "MPI_Isend");
     }
@@ -315,7 +325,7 @@ class MpiCommunicator final : public Communicator, private GroupMember {
     for (std::int64_t begin = 0; begin < count; begin += most_elements) {
       check_mpi(MPI_Iallreduce(MPI_IN_PLACE, at(data, begin * size_of(dtype)),
                                static_cast<int>(std::min(most_elements, count - begin)), reduction.type, reduction.op,
-                               comm_.get(), post()),
+                               mpi(), post()),
                 "MPI_Iallreduce");
     }
   }
@@ -360,7 +370,7 @@ class MpiCommunicator final : public Communicator, private GroupMember {
 
   Stream& stream_;
   std::string name_;
-  MpiComm comm_;
+  std::shared_ptr<const MpiComm> comm_;  ///< the aliases' too
   int rank_ = 0;
   int size_ = 1;
   std::vector<std::function<void()>> noted_;  ///< calls of a group

@@ -88,6 +88,7 @@ class PlainMpi final : public Communicator {
   std::unique_ptr<Communicator> split_by_node(std::string name) override {
     return ours_->split_by_node(std::move(name));
   }
+  std::unique_ptr<Communicator> alias(std::string name) override { return ours_->alias(std::move(name)); }
   std::unique_ptr<Communicator> on_stream(Stream& stream, std::string name) override {
     return ours_->on_stream(stream, std::move(name));
   }

@@ -26,16 +26,16 @@ ncclUniqueId common_id(const NcclApi& api, Communicator& rendezvous) {
 
 class NcclCommunicator final : public Communicator, private GroupMember {
  public:
-  NcclCommunicator(std::unique_ptr<Communicator> rendezvous, Stream& stream, const NcclSettings& settings,
-                   const NcclApi& api)
+  NcclCommunicator(std::shared_ptr<NcclGroup> group, std::unique_ptr<Communicator> rendezvous, Stream& stream,
+                   const NcclSettings& settings, const NcclApi& api)
       : rendezvous_(std::move(rendezvous)),
         stream_(stream),
         settings_(settings),
         api_(api),
-        group_(api, settings_.of(rendezvous_->name()), common_id(api, *rendezvous_), rendezvous_->rank(),
-               rendezvous_->size(), rendezvous_->name(), stream) {
+        shared_(std::move(group)),
+        group_(*shared_) {
     const std::string& buffers = settings_.of(name()).buffers;
-    if (buffers != "plain") memory_ = std::make_unique<NcclMemory>(api, group_, stream.device(), buffers);
+    if (buffers != "plain") memory_ = std::make_unique<NcclMemory>(api, group_, name(), stream.device(), buffers);
   }
 
   int rank() const override { return rendezvous_->rank(); }
@@ -128,13 +128,19 @@ class NcclCommunicator final : public Communicator, private GroupMember {
     return make_nccl_communicator(rendezvous_->split_by_node(std::move(name)), stream_, settings_, api_);
   }
 
+  std::unique_ptr<Communicator> alias(std::string name) override {
+    if (settings_.of(name) != settings_.of(this->name())) return split(0, rank(), std::move(name));
+    group_.add_user(name);
+    return std::make_unique<NcclCommunicator>(shared_, rendezvous_->alias(std::move(name)), stream_, settings_, api_);
+  }
+
   std::unique_ptr<Communicator> on_stream(Stream& stream, std::string name) override {
     if (CallGroup::open()) throw internal_error("comm", "on_stream of group {} within a group of calls", this->name());
     return make_nccl_communicator(rendezvous_->split(0, rank(), std::move(name)), stream, settings_, api_);
   }
 
   MemorySource& memory() override { return memory_ ? *memory_ : Communicator::memory(); }
-  /// NCCL's own buffers are not in the ledger.
+  /// NCCL's own buffers are not in the ledger: src/comm/nccl_footprint.h.
   std::int64_t scratch_bytes() const override { return 0; }
   [[noreturn]] void abort(int exit_code) override {
     rendezvous_->abort(exit_code);
@@ -192,7 +198,8 @@ class NcclCommunicator final : public Communicator, private GroupMember {
   Stream& stream_;
   NcclSettings settings_;
   const NcclApi& api_;
-  NcclGroup group_;
+  std::shared_ptr<NcclGroup> shared_;  ///< with the aliases
+  NcclGroup& group_;
   std::unique_ptr<NcclMemory> memory_;                ///< unless it is the device's
   std::vector<std::function<ncclResult_t()>> noted_;  ///< calls of a group
   const char* grouped_ = "";                          ///< the last of them, for messages
@@ -205,7 +212,9 @@ class NcclCommunicator final : public Communicator, private GroupMember {
 std::unique_ptr<Communicator> make_nccl_communicator(std::unique_ptr<Communicator> rendezvous, Stream& stream,
                                                      const NcclSettings& settings, const NcclApi& api) {
   if (rendezvous->size() == 1 && !settings.one_rank_groups) return make_self_communicator(stream, rendezvous->name());
-  return std::make_unique<NcclCommunicator>(std::move(rendezvous), stream, settings, api);
+  auto group = std::make_shared<NcclGroup>(api, settings.of(rendezvous->name()), common_id(api, *rendezvous),
+                                           rendezvous->rank(), rendezvous->size(), rendezvous->name(), stream);
+  return std::make_unique<NcclCommunicator>(std::move(group), std::move(rendezvous), stream, settings, api);
 }
 
 std::unique_ptr<Communicator> make_nccl_communicator(std::unique_ptr<Communicator> rendezvous, Stream& stream,

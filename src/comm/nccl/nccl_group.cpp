@@ -140,8 +140,9 @@ void NcclGroup::poll() {
   const ncclResult_t now = state();
   if (now == ncclSuccess || now == ncclInProgress) return;
   failed_ = true;
-  throw Error(ExitCode::lost_peer, fmt::format("[comm] group {}: {}{}", name_, describe(now),
-                                               launched_.empty() ? "" : "; not done: " + launched_.front()));
+  throw Error(ExitCode::lost_peer,
+              fmt::format("[comm] group {}{}: {}{}", name_, users_.empty() ? "" : " (and " + users_ + ")",
+                          describe(now), launched_.empty() ? "" : "; not done: " + launched_.front()));
 }
 
 std::string NcclGroup::oldest() const {

@@ -32,7 +32,10 @@ class NcclGroup final : public InFlight {
   NcclGroup& operator=(const NcclGroup&) = delete;
 
   ncclComm_t get() const { return comm_; }
+  /// Of the group that it was made for.
   const std::string& name() const { return name_; }
+  /// Another group that calls NCCL through this, for messages that concern no call.
+  void add_user(const std::string& name) { users_ += (users_.empty() ? "" : ", ") + name; }
   bool failed() const { return failed_; }
   /// Until NCCL has taken all that it was given on the host. Throws Error (lost_peer) on its error or the deadline.
   void wait_until_ready(const OperationScope& operation);
@@ -54,6 +57,7 @@ class NcclGroup final : public InFlight {
 
   const NcclApi& api_;
   std::string name_;
+  std::string users_;  ///< groups beside that of the name
   Stream& stream_;
   ncclComm_t comm_ = nullptr;
   bool failed_ = false;

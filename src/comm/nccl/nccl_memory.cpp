@@ -1,6 +1,7 @@
 #include "src/comm/nccl/nccl_memory.h"
 
 #include <exception>
+#include <utility>
 
 #include "src/base/error.h"
 #include "src/base/log.h"
@@ -19,17 +20,18 @@ void check_version(const NcclApi& api, const std::string& group, const std::stri
 
 }  // namespace
 
-NcclMemory::NcclMemory(const NcclApi& api, NcclGroup& group, Device& device, const std::string& buffers)
-    : api_(api), group_(group), device_(device), symmetric_(buffers == "symmetric") {
-  check_version(api, group.name(), buffers, symmetric_ ? 22700 : 21900);
+NcclMemory::NcclMemory(const NcclApi& api, NcclGroup& group, std::string name, Device& device,
+                       const std::string& buffers)
+    : api_(api), group_(group), name_(std::move(name)), device_(device), symmetric_(buffers == "symmetric") {
+  check_version(api, name_, buffers, symmetric_ ? 22700 : 21900);
 }
 
 NcclMemory::~NcclMemory() {
-  if (!handles_.empty()) log::warning("[comm] group {}: {} buffers outlive it", group_.name(), handles_.size());
+  if (!handles_.empty()) log::warning("[comm] group {}: {} buffers outlive it", name_, handles_.size());
 }
 
 void* NcclMemory::allocate(std::int64_t bytes) {
-  const OperationScope operation("ncclMemAlloc", group_.name(), bytes);
+  const OperationScope operation("ncclMemAlloc", name_, bytes);
   void* memory = nullptr;
   const ncclResult_t result = api_.mem_alloc(&memory, static_cast<std::size_t>(bytes));
   if (result != ncclSuccess) {
@@ -47,7 +49,7 @@ void* NcclMemory::allocate(std::int64_t bytes) {
 
 /// The handle is written when NCCL is ready, not when the call returns.
 void* NcclMemory::registered(void* memory, std::int64_t bytes) {
-  const OperationScope operation(symmetric_ ? "ncclCommWindowRegister" : "ncclCommRegister", group_.name(), bytes);
+  const OperationScope operation(symmetric_ ? "ncclCommWindowRegister" : "ncclCommRegister", name_, bytes);
   const auto size = static_cast<std::size_t>(bytes);
   void* handle = nullptr;
   group_.wait_until_ready(operation);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <string>
 
 #include "src/comm/nccl/nccl_group.h"
 #include "src/device/memory_source.h"
@@ -12,8 +13,9 @@ namespace octet {
 /// they are collective, and all ranks allocate the same in the same order.
 class NcclMemory final : public MemorySource {
  public:
+  /// `name`: of the group that the memory is for, in settings and messages; the communicator may have another.
   /// `buffers`: registered or symmetric (nccl_buffers). Usage error when the library is too old for that.
-  NcclMemory(const NcclApi& api, NcclGroup& group, Device& device, const std::string& buffers);
+  NcclMemory(const NcclApi& api, NcclGroup& group, std::string name, Device& device, const std::string& buffers);
   ~NcclMemory() override;
   NcclMemory(const NcclMemory&) = delete;
   NcclMemory& operator=(const NcclMemory&) = delete;
@@ -29,6 +31,7 @@ class NcclMemory final : public MemorySource {
 
   const NcclApi& api_;
   NcclGroup& group_;
+  std::string name_;
   Device& device_;
   bool symmetric_;
   std::map<void*, void*> handles_;  ///< of a buffer: ncclCommRegister's or ncclWindow_t

@@ -58,6 +58,9 @@ class SelfCommunicator final : public Communicator, private GroupMember {
   std::unique_ptr<Communicator> split(int, int, std::string name) override {
     return make_self_communicator(stream_, std::move(name));
   }
+  std::unique_ptr<Communicator> alias(std::string name) override {
+    return make_self_communicator(stream_, std::move(name));
+  }
   std::unique_ptr<Communicator> on_stream(Stream& stream, std::string name) override {
     return make_self_communicator(stream, std::move(name));
   }

@@ -1,0 +1,125 @@
+// NCCL's own memory in the memory plan: which communicators a run makes, and that they must fit.
+#include "src/train/nccl_needs.h"
+
+#include <gtest/gtest.h>
+
+#include "src/base/error.h"
+#include "src/train/memory_plan.h"
+
+namespace octet {
+namespace {
+
+constexpr std::int64_t mib = 1 << 20;
+
+RunConfig on_gpus() {
+  RunConfig config;
+  config.device = "cuda";
+  return config;
+}
+
+/// "world of 8: gathers agrees", one after the other.
+std::vector<std::string> planned(const RunConfig& config, const MeshShape& mesh) {
+  std::vector<std::string> all;
+  for (const PlannedCommunicator& c : planned_communicators(config, mesh)) {
+    all.push_back(fmt::format("{} of {}:{}{}{}{}", c.name, c.ranks.size(), c.traffic.gathers ? " gathers" : "",
+                              c.traffic.reduces ? " reduces" : "", c.traffic.agrees ? " agrees" : "",
+                              c.traffic.exchanges ? " exchanges" : ""));
+  }
+  return all;
+}
+using Planned = std::vector<std::string>;
+
+TEST(NcclNeeds, GroupsOfEqualRanksAreOneCommunicator) {
+  const RunConfig config = on_gpus();
+  EXPECT_EQ(planned(config, {.dp_shard = 8}),
+            (Planned{"world of 8: agrees", "dp_shard of 8: gathers", "dp_shard of 8: gathers"}));
+  EXPECT_EQ(planned(config, {.dp_replicate = 8}), (Planned{"world of 8: reduces agrees"}));
+  EXPECT_EQ(planned(config, {.dp_replicate = 4, .dp_shard = 2}),
+            (Planned{"world of 8: agrees", "dp_replicate of 4: reduces", "dp_shard of 2: agrees",
+                     "dp_shard of 2: gathers", "dp_shard of 2: gathers"}));
+  EXPECT_EQ(planned(config, {.tp = 8}), (Planned{"world of 8: gathers agrees exchanges"}));
+  EXPECT_EQ(planned(config, {}), Planned{});
+}
+
+TEST(NcclNeeds, OptionsDecideWhatACommunicatorDoes) {
+  RunConfig config = on_gpus();
+  config.parallel.overlap = "false";
+  EXPECT_EQ(planned(config, {.dp_shard = 8}), (Planned{"world of 8: gathers agrees"}));
+  config.parallel.gradient_wire = "bf16";
+  EXPECT_EQ(planned(config, {.dp_shard = 8}), (Planned{"world of 8: gathers agrees exchanges"}));
+  config.parallel.overlap = "auto";
+  EXPECT_EQ(planned(config, {.dp_shard = 8}),
+            (Planned{"world of 8: agrees", "dp_shard of 8: gathers", "dp_shard of 8: exchanges"}));
+  config = on_gpus();
+  config.precision = Precision::fp32;
+  EXPECT_EQ(planned(config, {.tp = 8}), (Planned{"world of 8: gathers agrees"}));
+  config.parallel.async_tp = true;
+  EXPECT_EQ(planned(config, {.tp = 8}), (Planned{"world of 8: gathers agrees", "tp of 8: exchanges"}));
+  config = on_gpus();
+  config.parallel.one_rank_exchange = true;
+  EXPECT_EQ(planned(config, {}), (Planned{"world of 1: gathers reduces agrees exchanges", "dp_shard of 1: gathers",
+                                          "dp_shard of 1: gathers"}));
+}
+
+TEST(NcclNeeds, AGroupWithSettingsOfItsOwnSharesNothing) {
+  RunConfig config = on_gpus();
+  config.nccl.dp_shard.max_ctas = 8;
+  EXPECT_EQ(planned(config, {.dp_shard = 8}),
+            (Planned{"world of 8: agrees", "dp_shard of 8:", "dp_shard of 8: gathers", "dp_shard of 8: gathers"}));
+  const std::int64_t world = 230 + 24 * 12 + 24 * 2 * 12, made = 4 + 8 * 6 + 8 * 2 + 2, gathers = 8 * 12 + 8 * 2 * 8;
+  EXPECT_EQ(nccl_needs(config, {.dp_shard = 8}, 8), (world + 3 * made + 2 * gathers) * mib);
+}
+
+TEST(NcclNeeds, AreThoseOfAllCommunicators) {
+  RunConfig config = on_gpus();
+  const std::int64_t made = 230, gathers = 24 * 12 + 16 * 2 * 8, agrees = 24 * 12 + 24 * 2 * 12;
+  EXPECT_EQ(nccl_needs(config, {.dp_shard = 8}, 8), (3 * made + agrees + 2 * gathers) * mib);
+  EXPECT_EQ(nccl_needs(config, {.dp_replicate = 8, .tp = 8}, 8),
+            nccl_bytes(64, 8, {}, {.agrees = true}) + nccl_bytes(8, 8, {}, {.reduces = true, .agrees = true}) +
+                nccl_bytes(8, 1, {}, {.gathers = true, .agrees = true, .exchanges = true}))
+      << "dp and dp_replicate lie across the nodes, replica and tp within one";
+  config.nccl.ranks_per_gpu = 2;
+  EXPECT_EQ(nccl_needs(config, {.dp_replicate = 2}, 2), nccl_bytes(2, 2, {}, {.reduces = true, .agrees = true}));
+  config.device = "cpu";
+  EXPECT_EQ(nccl_needs(config, {.dp_replicate = 2}, 2), 0);
+}
+
+/// A GPU of which nothing but its memory is asked.
+class Gpu final : public Device {
+ public:
+  DeviceType type() const override { return DeviceType::cuda; }
+  std::string name() const override { return "gpu"; }
+  std::int64_t memory_bytes() const override { return 1000 * mib; }
+  std::unique_ptr<Stream> make_stream() override { return nullptr; }
+  std::unique_ptr<Event> make_event() override { return nullptr; }
+  std::unique_ptr<Event> make_timing_event() override { return nullptr; }
+  void* allocate(std::int64_t) override { return nullptr; }
+  void deallocate(void*, std::int64_t) noexcept override {}
+  void* allocate_host(std::int64_t) override { return nullptr; }
+  void deallocate_host(void*) noexcept override {}
+  void zero(void*, std::int64_t, Stream&) override {}
+  void copy(void*, const void*, std::int64_t, Stream&) override {}
+  void copy_from_host(void*, const void*, std::int64_t, Stream&) override {}
+  void copy_to_host(void*, const void*, std::int64_t, Stream&) override {}
+};
+
+TEST(NcclNeeds, MustFitBesideTheModel) {
+  Gpu gpu;
+  MemoryPlan plan;
+  plan[Purpose::parameters] = 700 * mib;
+  EXPECT_EQ(memory_table(plan, nullptr).find("NCCL"), std::string::npos);
+  plan.nccl = 300 * mib;
+  EXPECT_NO_THROW(check_fits(plan, gpu, 1));
+  plan.nccl += 1;
+  try {
+    check_fits(plan, gpu, 1);
+    ADD_FAILURE() << "it fits";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ExitCode::usage);
+    EXPECT_NE(std::string(e.what()).find("  NCCL, estimated          300.0\n"), std::string::npos) << e.what();
+  }
+  EXPECT_EQ(plan.total(), 700 * mib) << "what the ledger counts";
+}
+
+}  // namespace
+}  // namespace octet
