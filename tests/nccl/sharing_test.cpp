@@ -27,6 +27,7 @@ class Sharing : public testing::Test {
   void SetUp() override {
     if (ranks_ == 1) GTEST_SKIP() << "a group of one needs no NCCL";
   }
+  void TearDown() override { stand_in() = {}; }
   Mesh mesh(const MeshShape& shape, const NcclSettings& settings = {}) {
     return Mesh(make_on_stand_in(*stream_, settings), shape);
   }
