@@ -1,6 +1,8 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -55,6 +57,11 @@ inline constexpr std::array<MeshGroup, 8> mesh_groups{{
     {"replica", {.dp_shard = 1, .cp = 1, .tp = 1}},
 }};
 
+enum class GroupKind : std::uint8_t { world, pp, dp_replicate, dp_shard, cp, tp, dp, replica };
+constexpr const MeshGroup& mesh_group(GroupKind kind) {
+  return mesh_groups[static_cast<std::size_t>(kind)];
+}
+
 /// The ranks of that group of which `rank` is one.
 std::vector<int> ranks_of(const MeshGroup& group, const MeshShape& shape, int rank);
 
@@ -73,18 +80,20 @@ class Mesh {
   const MeshShape& shape() const { return shape_; }
   const MeshCoordinates& coordinates() const { return coordinates_; }
 
-  Communicator& world() { return *groups_[0]; }
-  Communicator& pp() { return *groups_[1]; }
-  Communicator& dp_replicate() { return *groups_[2]; }
-  Communicator& dp_shard() { return *groups_[3]; }
-  Communicator& cp() { return *groups_[4]; }
-  Communicator& tp() { return *groups_[5]; }
+  Communicator& world() { return group(GroupKind::world); }
+  Communicator& pp() { return group(GroupKind::pp); }
+  Communicator& dp_replicate() { return group(GroupKind::dp_replicate); }
+  Communicator& dp_shard() { return group(GroupKind::dp_shard); }
+  Communicator& cp() { return group(GroupKind::cp); }
+  Communicator& tp() { return group(GroupKind::tp); }
   /// dp_replicate × dp_shard: the ranks that see different data. Its rank is the index of this rank's part of a batch.
-  Communicator& dp() { return *groups_[6]; }
+  Communicator& dp() { return group(GroupKind::dp); }
   /// dp_shard × cp × tp: the ranks that hold one copy of the weights between them.
-  Communicator& replica() { return *groups_[7]; }
+  Communicator& replica() { return group(GroupKind::replica); }
 
  private:
+  Communicator& group(GroupKind kind) { return *groups_[static_cast<std::size_t>(kind)]; }
+
   MeshShape shape_;
   MeshCoordinates coordinates_;
   std::array<std::unique_ptr<Communicator>, mesh_groups.size()> groups_;  ///< in the order of mesh_groups

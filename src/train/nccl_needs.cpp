@@ -45,12 +45,12 @@ std::vector<PlannedCommunicator> planned_communicators(const RunConfig& config, 
   for (std::size_t i = 0; i < mesh_groups.size(); ++i) {
     if (makes[i]) add(mesh_groups[i], of_own[i]);
   }
-  const MeshGroup &dp_shard = mesh_groups[3], &tp = mesh_groups[5];
+  const MeshGroup& dp_shard = mesh_group(GroupKind::dp_shard);
   if (fsdp.overlap) {
     add(dp_shard, {.gathers = true});
     add(dp_shard, of_gradients(fsdp));
   }
-  if (config.parallel.async_tp) add(tp, {.exchanges = true});
+  if (config.parallel.async_tp) add(mesh_group(GroupKind::tp), {.exchanges = true});
   return all;
 }
 

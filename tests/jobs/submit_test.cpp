@@ -197,6 +197,8 @@ TEST_F(Submit, RefusesBeforeTheQueue) {
       {"run.yaml --cluster local --nodes 2 --cluster.nodes.memory_gib", "is missing"},
       {"run.yaml --cluster ibm-roce --nodes 2", "device = cpu"},
       {"run.yaml --cluster local --nodes 2 --device cuda", "device = cuda"},
+      {"run.yaml --cluster ibm-roce --nodes 2 --device cuda --cluster.gpus.memory_gib 3 --train.global_batch 16",
+       "NCCL, estimated"},
       {"run.yaml --cluster local --nodes 2 --checkpoint.resume never", "checkpoint.resume = never"},
       {"run.yaml --cluster local --nodes 2 --chain 2", "checkpoint.interval = off"},
       {"run.yaml --cluster local --nodes 2 --time 1", "a time limit of 60 s"},
