@@ -53,8 +53,10 @@ void agree(const std::string& what, const std::optional<Failure>& mine, Communic
     host = unpacker.take_text();
   }
   const std::string others = more == 0 ? "" : fmt::format(" (and {} more rank(s) failed)", more);
-  throw Error(failure.code, fmt::format("[checkpoints] {}: rank {} on {}: {}{}", what, first, host,
-                                        without_room(failure.text), others));
+  throw Error(
+      failure.code,
+      fmt::format("[checkpoints] {}: rank {} on {}: {}{}", what, first, host, without_room(failure.text), others),
+      true);
 }
 
 void together(const std::string& what, Communicator& world, const std::function<void()>& work) {

@@ -29,7 +29,9 @@ void write(hid_t object, const char* name, hid_t type, hid_t space, const void* 
 }
 
 Hdf5Attribute open_attribute(hid_t object, const char* name, const std::string& path) {
-  if (H5Aexists(object, name) <= 0) throw usage_error("checkpoints", "{}: has no attribute {}", path, name);
+  const htri_t exists = H5Aexists(object, name);
+  if (exists < 0) fail(path, fmt::format("look for attribute {}", name));
+  if (exists == 0) throw usage_error("checkpoints", "{}: has no attribute {}", path, name);
   return Hdf5Attribute(checked(H5Aopen(object, name, H5P_DEFAULT), path, fmt::format("open attribute {}", name)));
 }
 

@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <memory>
+#include <system_error>
 
 #include "checkpoints/hash.h"
 #include "checkpoints/shard_file.h"
@@ -33,7 +35,7 @@ std::string hash_range(const InputFile& file, const FileRange& range, const std:
 }  // namespace
 
 ReadError::ReadError(std::string path, int error, std::int64_t offset)
-    : Error(error == ENOENT ? ExitCode::usage : ExitCode::internal,
+    : Error(error == ENOENT || error == ENAMETOOLONG ? ExitCode::usage : ExitCode::internal,
             fmt::format("[checkpoints] cannot read {}: {}", path, std::strerror(error))),
       path_(std::move(path)),
       error_(error),
@@ -85,6 +87,19 @@ std::string read_file(const std::string& path) {
   std::string text;
   InputFile(path).read_blocks([&](std::span<const char> block) { text.append(block.data(), block.size()); });
   return text;
+}
+
+void try_to_read(const std::string& path, std::int64_t offset) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) throw ReadError(path, errno);
+  if (!S_ISDIR(info.st_mode)) {
+    // Not a pipe, which would wait for its writer.
+    if (S_ISREG(info.st_mode)) InputFile(path).read_blocks([](std::span<const char>) {}, {offset, 1});
+    return;
+  }
+  std::error_code error;
+  const std::filesystem::directory_iterator entries(path, error);
+  if (error) throw ReadError(path, error.value());
 }
 
 StoredFile hash_file(const InputFile& input, const std::string& name,

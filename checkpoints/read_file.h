@@ -30,7 +30,7 @@ struct FileIdentity {
 std::optional<FileIdentity> identity_of(const std::string& path);
 
 /// The file system does not give what was asked of it, which says nothing of what is stored there. A usage error where
-/// there is nothing of that name, an internal one otherwise (EIO, ESTALE, EACCES ...).
+/// there is nothing of that name, or none can be, an internal one otherwise (EIO, ESTALE, EACCES ...).
 class ReadError : public Error {
  public:
   /// `error`: errno. `offset`: where in the file.
@@ -72,5 +72,8 @@ class InputFile {
 
 /// All of a small file. Errors as above.
 std::string read_file(const std::string& path);
+
+/// Opens a folder, or reads a byte of a file. Throws ReadError.
+void try_to_read(const std::string& path, std::int64_t offset = 0);
 
 }  // namespace octet::checkpoint

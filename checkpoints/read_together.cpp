@@ -1,16 +1,12 @@
 #include "checkpoints/read_together.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <filesystem>
-#include <memory>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -51,72 +47,11 @@ Place place_of_lowest(const std::optional<ReadError>& mine, Communicator& world)
   return {};
 }
 
-/// The first look at a file or a folder there, where that fails.
-std::optional<ReadError> look_at(const Place& place) {
-  try {
-    struct stat info {};
-    if (::stat(place.path.c_str(), &info) != 0) throw ReadError(place.path, errno);
-    if (S_ISDIR(info.st_mode)) {
-      std::error_code error;
-      const std::filesystem::directory_iterator entries(place.path, error);
-      if (error) throw ReadError(place.path, error.value());
-    } else {
-      InputFile(place.path).read_blocks([](std::span<const char>) {}, {.offset = place.offset, .bytes = 1});
-    }
-    return std::nullopt;
-  } catch (const ReadError& error) {
-    return error;
-  }
-}
-
-/// A host, and what its first rank says that could not read there.
-struct HostReading {
-  std::string host;
-  int error = 0;  ///< errno
-  std::string reason{};
-};
-
-std::vector<HostReading> by_host(const std::optional<ReadError>& mine, Communicator& world) {
-  Packer packer;
-  packer.put(std::string_view(log::host()));
-  packer.put(mine ? mine->error() : 0);
-  packer.put(mine ? mine->reason() : "");
-  std::vector<HostReading> hosts;
-  for (const std::string& bytes : gather_bytes(packer.bytes(), world)) {
-    Unpacker unpacker(bytes);
-    HostReading of_rank{.host = unpacker.take_text()};
-    of_rank.error = unpacker.take<int>();
-    of_rank.reason = unpacker.take_text();
-    const auto known = std::ranges::find(hosts, of_rank.host, &HostReading::host);
-    if (known == hosts.end()) {
-      hosts.push_back(of_rank);
-    } else if (known->error == 0) {
-      *known = of_rank;
-    }
-  }
-  return hosts;
-}
-
-Error error_of(const std::string& path, const std::vector<HostReading>& all) {
-  std::vector<std::string> failed;
-  std::string reason;
-  for (const HostReading& reading : all) {
-    if (reading.error == 0) continue;
-    if (failed.empty()) reason = reading.reason;
-    failed.push_back(reading.host);
-  }
-  const std::string seen =
-      fmt::format("cannot read {} on {} of {} host(s): {}", path, failed.size(), all.size(), reason);
-  const bool most = 2 * failed.size() > all.size();
-  if (most) return internal_error("checkpoints", "{}; it is the file system", seen);
-  return {ExitCode::unhealthy, fmt::format("[checkpoints] {}{}", leave_out(failed), seen)};
-}
-
 /// `work` in its thread.
 class ReadingThread {
  public:
-  explicit ReadingThread(const std::function<void()>& work)
-      : thread_([this, &work] {
+  explicit ReadingThread(std::function<void()> work)
+      : thread_([this, work = std::move(work)] {
           try {
             work();
           } catch (const ReadStopped&) {
@@ -145,6 +80,74 @@ class ReadingThread {
   std::thread thread_;
 };
 
+/// What a rank knows of the place.
+struct Answer {
+  std::string host;
+  int error = 0;  ///< errno
+  std::string reason{};
+  bool sees = false;         ///< now
+  bool sees_folder = false;  ///< in which it is
+};
+
+std::string packed(const Answer& answer) {
+  Packer packer;
+  packer.put(answer.host);
+  packer.put(answer.error);
+  packer.put(answer.reason);
+  packer.put(static_cast<std::uint8_t>(answer.sees));
+  packer.put(static_cast<std::uint8_t>(answer.sees_folder));
+  return packer.bytes();
+}
+
+Answer unpacked(const std::string& bytes) {
+  Unpacker unpacker(bytes);
+  Answer answer{.host = unpacker.take_text()};
+  answer.error = unpacker.take<int>();
+  answer.reason = unpacker.take_text();
+  answer.sees = unpacker.take<std::uint8_t>() != 0;
+  answer.sees_folder = unpacker.take<std::uint8_t>() != 0;
+  return answer;
+}
+
+/// Nobody sees it, and somebody sees where it would be.
+bool is_absent(const std::vector<Answer>& answers) {
+  const auto misses = [](const Answer& a) { return a.error == ENOENT && !a.sees; };
+  return std::ranges::all_of(answers, misses) && std::ranges::any_of(answers, &Answer::sees_folder);
+}
+
+/// Of each host the first answer that is an error, else the first.
+std::vector<Answer> by_host(const std::vector<Answer>& answers) {
+  std::vector<Answer> hosts;
+  for (const Answer& answer : answers) {
+    const auto known = std::ranges::find(hosts, answer.host, &Answer::host);
+    if (known == hosts.end()) {
+      hosts.push_back(answer);
+    } else if (known->error == 0) {
+      *known = answer;
+    }
+  }
+  return hosts;
+}
+
+Error error_of(const std::string& path, const std::vector<Answer>& hosts) {
+  std::vector<std::string> failed;
+  std::string reason;
+  bool refused = true;
+  for (const Answer& host : hosts) {
+    if (host.error == 0) continue;
+    if (failed.empty()) reason = host.reason;
+    failed.push_back(host.host);
+    refused = refused && (host.error == EACCES || host.error == EPERM || host.error == ENAMETOOLONG);
+  }
+  const std::string seen =
+      fmt::format("cannot read {} on {} of {} host(s): {}", path, failed.size(), hosts.size(), reason);
+  if (2 * failed.size() <= hosts.size()) {
+    return {ExitCode::unhealthy, fmt::format("[checkpoints] {}{}", leave_out(failed), seen), true};
+  }
+  if (refused) return {ExitCode::usage, fmt::format("[checkpoints] {}", seen), true};
+  return {ExitCode::internal, fmt::format("[checkpoints] {}; it is the file system", seen), true};
+}
+
 enum class State : std::int32_t { ended, reading, failed };
 
 /// Until all have ended, or one has failed.
@@ -155,27 +158,53 @@ void watch(const char* what, const ReadingThread& thread, const ReadProgress& pr
       const State mine = !thread.ended() ? State::reading : thread.unread() ? State::failed : State::ended;
       const auto furthest = static_cast<State>(largest(static_cast<std::int32_t>(mine), world));
       if (furthest != State::reading) return;
-      if (mine == State::reading) operation.check_deadline();
+      if (mine == State::reading) {
+        operation.check_deadline(
+            fmt::format("the file system of {} does not answer for {}", log::host(), progress.path()));
+      }
       std::this_thread::sleep_for(pause);
-      pause = std::min(2 * pause, milliseconds(100));
+      pause = std::min(2 * pause, milliseconds(250));
     }
   }
 }
 
-/// A thread that hangs in the file system may come back at any time and write where it was told to, so that nothing it
-/// knows can be given up: the process ends here.
-[[noreturn]] void end_here(const Error& error, Communicator& world) {
-  const int code = static_cast<int>(error.code());
-  tell_failure(error.code(), error.what());
-  world.abort(code);
-  std::abort();  // gcc does not believe a virtual noreturn
-}
-
-void await_end(const ReadingThread& thread, const Error& otherwise, Communicator& world) {
-  for (const auto end = Clock::now() + std::chrono::seconds(2); !thread.ended();) {
-    if (Clock::now() >= end) end_here(otherwise, world);
+/// Whether it ends within that time.
+bool ends(const ReadingThread& thread, std::chrono::seconds patience) {
+  for (const auto end = Clock::now() + patience; !thread.ended();) {
+    if (Clock::now() >= end) return false;
     std::this_thread::sleep_for(milliseconds(1));
   }
+  return true;
+}
+
+/// A thread that hangs in the file system may come back at any time and write where it was told to, so that nothing it
+/// knows can be given up: where it does, the process ends here.
+void expect_end(const ReadingThread& thread, const Error& error, Communicator& world) {
+  if (ends(thread, std::chrono::seconds(2))) return;
+  const int code = static_cast<int>(error.code());
+  tell_failure(error.code(), error.what(), error.agreed());
+  world.abort(code);
+}
+
+/// As long as the phase allows.
+void await_end(const char* what, const ReadingThread& thread) {
+  const OperationScope operation(what);
+  while (!ends(thread, std::chrono::seconds(1))) operation.check_deadline("a read does not end");
+}
+
+/// This rank's answer, which ends as long after it was asked as a file system may take that works.
+Answer answer_of(const std::optional<ReadError>& mine, const Place& place, const ReadingThread& look,
+                 bool sees_folder) {
+  Answer answer{.host = log::host(), .sees_folder = sees_folder};
+  std::optional<ReadError> error = mine;
+  if (!error && !look.ended()) error.emplace(place.path, "does not answer");
+  if (!error) error = look.unread();
+  if (error) {
+    answer.error = error->error();
+    answer.reason = error->reason();
+  }
+  answer.sees = look.ended() && !look.unread();
+  return answer;
 }
 
 }  // namespace
@@ -185,10 +214,22 @@ std::optional<std::string> agree_on_reading(const std::optional<ReadError>& mine
   if (largest(mine ? 1 : 0, world) == 0) return std::nullopt;
   const OperationScope operation("look at a file that a rank could not read");
   const Place place = place_of_lowest(mine, world);
-  const std::vector<HostReading> hosts = by_host(mine || !others_look ? mine : look_at(place), world);
-  const auto absent = [](const HostReading& reading) { return reading.error == ENOENT; };
-  if (std::ranges::all_of(hosts, absent)) return fmt::format("{}: {}", place.path, std::strerror(ENOENT));
-  throw error_of(place.path, hosts);
+  std::atomic<bool> sees_folder = false;
+  const ReadingThread look([&] {
+    if (!others_look) return;
+    std::error_code ignored;
+    sees_folder = std::filesystem::is_directory(std::filesystem::path(place.path).parent_path() / ".", ignored);
+    try_to_read(place.path, place.offset);
+  });
+  ends(look, std::chrono::seconds(2));
+  std::vector<Answer> answers;
+  for (const std::string& bytes : gather_bytes(packed(answer_of(mine, place, look, sees_folder)), world)) {
+    answers.push_back(unpacked(bytes));
+  }
+  if (is_absent(answers)) return fmt::format("{}: {}", place.path, std::strerror(ENOENT));
+  const Error error = error_of(place.path, by_host(answers));
+  expect_end(look, error, world);
+  throw error;
 }
 
 std::optional<std::string> read_together(const char* what, Communicator& world, ReadProgress& progress,
@@ -199,13 +240,15 @@ std::optional<std::string> read_together(const char* what, Communicator& world, 
     watch(what, thread, progress, world);
     progress.stop();
     absent = agree_on_reading(thread.ended() ? thread.unread() : std::nullopt, world);
+    await_end(what, thread);
   } catch (const Error& error) {
     progress.stop();
-    await_end(thread, error, world);
+    expect_end(thread, error, world);
+    throw;
+  } catch (...) {
+    progress.stop();
     throw;
   }
-  await_end(thread, internal_error("checkpoints", "{}: does not end, though {}", what, absent.value_or("all did")),
-            world);
   thread.rethrow_other();
   return absent;
 }

@@ -16,6 +16,7 @@ using std::chrono::milliseconds;
 constexpr std::array pauses{milliseconds(500), milliseconds(1000), milliseconds(2000)};
 
 bool may_pass(const ReadError& error) {
+  if (error.error() == ENAMETOOLONG || error.error() == EACCES || error.error() == EPERM) return false;
   if (error.error() != ENOENT) return true;
   std::error_code ignored;
   return !std::filesystem::is_directory(std::filesystem::path(error.path()).parent_path(), ignored);

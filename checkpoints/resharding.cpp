@@ -162,11 +162,14 @@ void read_pieces(const std::string& checkpoint_directory, const Manifest& manife
     const std::string path = checkpoint_directory + "/" + manifest.files[index(piece.file)].name;
     try {
       if (piece.file != open) {
+        progress.begin(path);
         reader.reset();
         reader.emplace(path);
         open = piece.file;
       }
       execute(*reader, manifest, wanted[index(step.wanted)], step, buffer);
+    } catch (const ReadError&) {
+      throw;
     } catch (const Error& error) {
       if (error.code() != ExitCode::internal) throw;
       throw ReadError(path, error.what());

@@ -10,6 +10,7 @@
 #include "checkpoints/agreement.h"
 #include "checkpoints/packing.h"
 #include "checkpoints/read_together.h"
+#include "checkpoints/same_files.h"
 #include "checkpoints/shared_hashing.h"
 #include "src/base/error.h"
 #include "src/base/log.h"
@@ -21,11 +22,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// One that cannot be looked at must not pass for one that is not there: an older one would be taken in silence.
-bool is_directory(const std::string& path) {
+/// One that cannot be looked at, or is listed and then not there, must not pass for none: an older one would be taken
+/// in silence.
+bool may_be_checkpoint(const std::string& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
-  if (fs::status_known(status)) return fs::is_directory(status);
+  if (fs::status_known(status)) return fs::is_directory(status) || !fs::exists(status);
   throw ReadError(path, error.value());
 }
 
@@ -82,6 +84,7 @@ std::optional<std::string> verify_files(const std::string& directory, const Mani
 
 /// list_checkpoints on rank 0, for all.
 std::vector<std::string> list_together(const std::string& root, Communicator& world) {
+  expect_same_files({root}, world);
   const bool lists = world.rank() == 0;
   std::vector<std::string> found;
   ReadProgress progress;
@@ -124,7 +127,7 @@ std::vector<std::string> list_checkpoints(const std::string& root) {
   for (; !error && entries != fs::directory_iterator(); entries.increment(error)) {
     const std::string path = entries->path().string();
     const std::optional<std::int64_t> step = step_of(path);
-    if (step && is_directory(path)) by_step[*step] = path;
+    if (step && may_be_checkpoint(path)) by_step[*step] = path;
   }
   if (error) throw ReadError(root, error.value());
   std::vector<std::string> paths;
@@ -143,6 +146,7 @@ std::optional<Found> find_newest_valid(const std::string& root, Communicator& wo
   const auto begin = std::chrono::steady_clock::now();
   const std::vector<std::string> paths = list_together(root, world);
   std::string damages;
+  std::vector<std::string> damaged;
   double hash_seconds = 0;
   Verdicts verdicts;
   for (const std::string& path : paths) {
@@ -155,12 +159,14 @@ std::optional<Found> find_newest_valid(const std::string& root, Communicator& wo
     }
     if (!wrong) {
       found.verdicts = std::move(verdicts);
+      found.damaged = std::move(damaged);
       found.hash_seconds = hash_seconds;
       found.choose_seconds = seconds_since(begin) - hash_seconds;
       return found;
     }
     if (world.rank() == 0) log::error("checkpoint {} is DAMAGED and not used: {}", path, *wrong);
     damages += "\n  " + *wrong;
+    damaged.push_back(path);
   }
   if (paths.empty()) return std::nullopt;
   throw usage_error("checkpoints", "{}: found {} checkpoint(s), none of them valid:{}", root, paths.size(), damages);

@@ -15,9 +15,10 @@ namespace octet::checkpoint {
 struct Found {
   std::string directory;
   Manifest manifest;
-  Verdicts verdicts = {};     ///< rank 0: of all that were tried
-  double choose_seconds = 0;  ///< for the list and manifests, of damaged ones too
-  double hash_seconds = 0;    ///< for the files of all that were tried
+  Verdicts verdicts = {};                 ///< rank 0: of all that were tried
+  std::vector<std::string> damaged = {};  ///< newer ones, that were tried before
+  double choose_seconds = 0;              ///< for the list and manifests, of damaged ones too
+  double hash_seconds = 0;                ///< for the files of all that were tried
 };
 
 /// Step of a committed checkpoint's directory, by its name ("step-000120", with or without a path); none for others.

@@ -23,7 +23,9 @@ void expect_hard_links(hid_t file, const std::string& name, const std::string& p
   for (std::size_t end = name.find('/');; end = name.find('/', end + 1)) {
     const std::string part = name.substr(0, end);
     H5L_info_t link{};
-    if (H5Lexists(file, part.c_str(), H5P_DEFAULT) <= 0 || H5Lget_info(file, part.c_str(), &link, H5P_DEFAULT) < 0) {
+    const htri_t exists = H5Lexists(file, part.c_str(), H5P_DEFAULT);
+    if (exists < 0) hdf5::fail(path, "look for dataset " + name);
+    if (exists == 0 || H5Lget_info(file, part.c_str(), &link, H5P_DEFAULT) < 0) {
       throw usage_error("checkpoints", "{}: no dataset {}, which the manifest lists", path, name);
     }
     if (link.type != H5L_TYPE_HARD) {

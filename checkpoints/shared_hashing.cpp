@@ -1,7 +1,6 @@
 #include "checkpoints/shared_hashing.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <functional>
 #include <numeric>
 
@@ -50,6 +49,7 @@ Findings hash_share(const std::string& directory, const std::vector<StoredFile>&
   Findings findings;
   for (const std::size_t i : share_of(rank, ranks, files)) {
     const std::string path = directory + "/" + files[i].name;
+    progress.begin(path);
     with_retries(progress, [&] { add(findings.wrong, judge(path, files[i], progress)); });
   }
   return findings;
@@ -62,8 +62,7 @@ Findings try_hash_share(const std::string& directory, const std::vector<StoredFi
   } catch (const ReadStopped&) {
     return {.wrong = directory + ": was not read to the end", .complete = false};
   } catch (const ReadError& error) {
-    // One that is not there is no matter of the machine.
-    return {.wrong = error.what(), .complete = error.error() == ENOENT};
+    return {.wrong = error.what(), .complete = false};
   }
 }
 

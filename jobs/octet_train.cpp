@@ -28,6 +28,37 @@ std::string config_name(const CommandLine& command) {
   return std::filesystem::path(from).stem().string();
 }
 
+/// What ranks compute and speak with.
+struct Machine {
+  std::unique_ptr<Stream> stream;
+  CommTrace communication;
+  GemmTrace gemms;
+  std::unique_ptr<Timeline> timeline;
+  WaitMeter waits;
+  std::optional<Mesh> mesh;
+
+  Traces traces(const RunConfig& config) {
+    if (config.comm.trace) return {&communication, &gemms, timeline.get()};
+    return {.timeline = timeline.get()};
+  }
+};
+
+void set_up(Machine& machine, const RunConfig& config, const MpiRuntime& mpi, Communicator& hosts) {
+  Device& device = open_device(config.device, mpi, config.nccl);
+  if (device.type() == DeviceType::cuda) {
+    log::info("{}", device.description());
+    set_cuda_settings(config.cuda);
+  }
+  machine.stream = device.make_stream();
+  // Before what times itself in it: communicators and the model.
+  if (config.train.profile != "off") machine.timeline = std::make_unique<Timeline>(*machine.stream);
+  if (device.type() == DeviceType::cuda) set_up_nccl_tuner(config.nccl, hosts, mpi.node());
+  machine.mesh.emplace(
+      make_traced(make_world(*machine.stream, hosts, config.nccl), machine.traces(config).communication,
+                  config.train.slow_rank_every > 0 ? &machine.waits : nullptr),
+      mesh_shape(config.parallel));
+}
+
 int train(const CommandLine& command, const std::vector<std::string>& words, MpiRuntime& mpi) {
   RunConfig config = command.config;
   config.parallel = resolve_layout(config, mpi.size(), command.origins);
@@ -37,81 +68,89 @@ int train(const CommandLine& command, const std::vector<std::string>& words, Mpi
 
   const auto host_stream = cpu_device().make_stream();
   auto hosts = make_mpi_communicator(*host_stream, "control");
+  Communicator& all_hosts = *hosts;
   // Before what takes long, and after it ends: a second start is refused at once.
-  const OwnedDirectory directory = claim_run_directory(config, config_name(command), *hosts);
-  Device& device = open_device(config.device, mpi, config.nccl);
-  if (device.type() == DeviceType::cuda) {
-    log::info("{}", device.description());
-    set_cuda_settings(config.cuda);
-  }
-  const auto stream = device.make_stream();
-  CommTrace communication;
-  GemmTrace gemms;
-  // Before what times itself in it: communicators and the model.
-  const auto timeline = config.train.profile == "off" ? nullptr : std::make_unique<Timeline>(*stream);
-  const Traces traces =
-      config.comm.trace ? Traces{&communication, &gemms, timeline.get()} : Traces{.timeline = timeline.get()};
-  if (device.type() == DeviceType::cuda) set_up_nccl_tuner(config.nccl, *hosts, mpi.node());
-  WaitMeter waits;
-  Mesh mesh(make_traced(make_world(*stream, *hosts, config.nccl), traces.communication,
-                        config.train.slow_rank_every > 0 ? &waits : nullptr),
-            mesh_shape(config.parallel));
-  const auto control = make_traced(std::move(hosts), traces.communication);
-  return run_training(config, {.mesh = mesh,
-                               .control = *control,
-                               .stream = *stream,
-                               .traces = traces,
-                               .waits = &waits,
-                               .ranks_on_node = mpi.local_size(),
-                               .node = mpi.node(),
-                               .resolved_yaml = to_yaml(config),
-                               .directory = directory.run,
-                               .lease = directory.lease.get(),
-                               .command = resuming_command(words, mpi.size(), config.run_dir, directory.run.path)});
+  const OwnedDirectory directory = claim_run_directory(config, config_name(command), all_hosts);
+  FailureStatus failure(directory.run, all_hosts);
+  Machine machine;
+  std::unique_ptr<Communicator> control;
+  const FailureAudience audience{
+      .control = all_hosts, .lease = directory.lease.get(), .on_gpu = config.device == "cuda"};
+  return told(audience, [&] {
+    set_up(machine, config, mpi, all_hosts);
+    control = make_traced(std::move(hosts), machine.traces(config).communication);
+    return run_training(config, {.mesh = *machine.mesh,
+                                 .control = *control,
+                                 .stream = *machine.stream,
+                                 .traces = machine.traces(config),
+                                 .waits = &machine.waits,
+                                 .ranks_on_node = mpi.local_size(),
+                                 .node = mpi.node(),
+                                 .resolved_yaml = to_yaml(config),
+                                 .directory = directory.run,
+                                 .lease = directory.lease.get(),
+                                 .failure = &failure,
+                                 .command = resuming_command(words, mpi.size(), config.run_dir, directory.run.path)});
+  });
 }
 
 /// The command line, read before MPI comes up, whose coming up has a time limit too. What is wrong with it is told when
 /// there are ranks, one of which can.
 class Command {
  public:
-  Command(int argc, char** argv, Watchdog& watchdog) : words_(argv, argv + argc) {
-    try {
-      read_ = parse_command_line(argc, argv);
-      const CommConfig& comm = read_.config.comm;
-      watchdog.set_limits({.start = comm.start_timeout_seconds,
-                           .step = comm.timeout_seconds,
-                           .checkpoint = comm.checkpoint_timeout_seconds});
-    } catch (...) {
-      wrong_ = std::current_exception();
-    }
-  }
+  Command(int argc, char** argv, Watchdog& watchdog) : words_(argv, argv + argc), watchdog_(watchdog) { read(); }
   const CommandLine& get() const {
     if (wrong_) std::rethrow_exception(wrong_);
     return read_;
   }
-  /// The words are the same for all ranks. Where only some can read the files that these name, it is their hosts'
-  /// matter and no mistake. Collective.
-  void agree() const {
+  /// The words are the same for all ranks. Where only some can read the files that these name, again and again, it is
+  /// their hosts' matter and no mistake. Collective.
+  void agree() {
     const auto stream = cpu_device().make_stream();
     const auto hosts = make_mpi_communicator(*stream, "command");
     if (largest(wrong_ ? 0 : 1, *hosts) == 0) return;  // a mistake
-    std::optional<checkpoint::ReadError> mine;
+    std::optional<checkpoint::ReadError> unread;
     try {
-      get();
-    } catch (const Error& error) {
-      mine.emplace("what the command names", error.what());
+      checkpoint::ReadProgress progress;
+      checkpoint::with_retries(progress, [this] { reread(); });
+    } catch (const checkpoint::ReadError& error) {
+      unread = error;
     }
-    checkpoint::agree_on_reading(mine, *hosts, false);
+    checkpoint::agree_on_reading(unread, *hosts, false);
   }
   const std::vector<std::string>& words() const { return words_; }
 
  private:
+  void read() {
+    std::vector<const char*> words;
+    for (const std::string& word : words_) words.push_back(word.c_str());
+    wrong_ = nullptr;
+    try {
+      read_ = parse_command_line(static_cast<int>(words.size()), words.data());
+      const CommConfig& comm = read_.config.comm;
+      watchdog_.set_limits({.start = comm.start_timeout_seconds,
+                            .step = comm.timeout_seconds,
+                            .checkpoint = comm.checkpoint_timeout_seconds});
+    } catch (...) {
+      wrong_ = std::current_exception();
+    }
+  }
+  void reread() {
+    if (wrong_) read();
+    try {
+      get();
+    } catch (const Error& error) {
+      throw checkpoint::ReadError("what the command names", error.what());
+    }
+  }
+
   std::vector<std::string> words_;
+  Watchdog& watchdog_;
   CommandLine read_;
   std::exception_ptr wrong_;
 };
 
-int run(const Command& read, MpiRuntime& mpi) {
+int run(Command& read, MpiRuntime& mpi) {
   read.agree();
   const CommandLine& command = read.get();
   if (command.action != CommandLine::Action::run) {
@@ -126,6 +165,6 @@ int run(const Command& read, MpiRuntime& mpi) {
 
 int main(int argc, char** argv) {
   octet::Watchdog watchdog;  // lives until MPI has ended
-  const octet::Command command(argc, argv, watchdog);
+  octet::Command command(argc, argv, watchdog);
   return octet::run_main(argc, argv, [&](octet::MpiRuntime& mpi, int, char**) { return octet::run(command, mpi); });
 }

@@ -243,11 +243,21 @@ if ((!quick)); then
   export -f tuner_under_tsan
   check 'tuner under tsan' 600 bash -c tuner_under_tsan
 
-  # The main thread and the watchdog over the stand-in for NCCL, whose header comes with CUDA. A library of MPICH would take
-  # the calls of a thread that the sanitizer has not begun yet.
+  # A library of MPICH would take the calls of a thread that the sanitizer has not begun yet.
+  export UCX_MEM_EVENTS=n
+
+  # The threads that write, hash, read and remove checkpoints beside the main thread and the watchdog.
+  saver_under_tsan() {
+    cmake --preset tsan -DOCTET_WERROR=ON && cmake --build --preset tsan --target octet-saver-alone &&
+      TSAN_OPTIONS=halt_on_error=1 build/tsan/bin/octet-saver-alone
+  }
+  export -f saver_under_tsan
+  check 'saver under tsan' 900 bash -c saver_under_tsan
+
+  # The main thread and the watchdog over the stand-in for NCCL, whose header comes with CUDA.
   nccl_under_tsan() {
     cmake --preset tsan -DOCTET_WERROR=ON -DOCTET_CUDA=ON && cmake --build --preset tsan --target octet-nccl-alone &&
-      UCX_MEM_EVENTS=n TSAN_OPTIONS=halt_on_error=1 build/tsan/bin/octet-nccl-alone watch
+      TSAN_OPTIONS=halt_on_error=1 build/tsan/bin/octet-nccl-alone watch
   }
   export -f nccl_under_tsan
   if jobs/install-cuda.sh --find >/dev/null; then check 'nccl under tsan' 900 bash -c nccl_under_tsan; fi

@@ -25,11 +25,15 @@ enum class ExitCode : int {
 /// The only exception type that Octet throws on purpose. `main` turns it into one message and the exit code.
 class Error : public std::runtime_error {
  public:
-  Error(ExitCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  /// `agreed`: every rank throws the same, so that one may speak for all.
+  Error(ExitCode code, const std::string& message, bool agreed = false)
+      : std::runtime_error(message), code_(code), agreed_(agreed) {}
   ExitCode code() const noexcept { return code_; }
+  bool agreed() const noexcept { return agreed_; }
 
  private:
   ExitCode code_;
+  bool agreed_;
 };
 
 /// `throw usage_error("data", "{}: ...", path)` gives "[data] path: ...". The room is the folder that speaks.

@@ -19,7 +19,9 @@ std::vector<std::string> left_out_hosts(std::string_view text) {
   const std::size_t at = text.find(words);
   if (at == std::string_view::npos) return hosts;
   std::string_view list = text.substr(at + words.size());
-  list = list.substr(0, list.find(": "));
+  const std::size_t last = list.find(": ");
+  if (last == std::string_view::npos) return hosts;  // a message that was cut off
+  list = list.substr(0, last);
   while (!list.empty()) {
     const std::size_t end = list.find(',');
     hosts.emplace_back(list.substr(0, end));

@@ -49,7 +49,9 @@ JobDecision before_launch(const JobFacts& f) {
   }
   const std::string few = count_of(f.healthy, f.nodes_wanted);
   if (!f.unhealthy.empty()) {
-    return {JobAction::exclude, fmt::format("{}; with findings: {}", few, fmt::join(f.unhealthy, ", ")), f.unhealthy};
+    return {JobAction::exclude,
+            fmt::format("{}; with findings, or left out by an earlier launch: {}", few, fmt::join(f.unhealthy, ", ")),
+            f.unhealthy};
   }
   return {JobAction::requeue, fmt::format("{}; without an answer: {}", few, fmt::join(f.silent, ", "))};
 }

@@ -33,7 +33,7 @@ struct JobFacts {
   int nodes_wanted = 1;
   std::vector<std::string> healthy{};    ///< nodes of the allocation that passed the preflight, in rank order
   std::vector<std::string> silent{};     ///< those that did not answer, or that Slurm has down
-  std::vector<std::string> unhealthy{};  ///< those that answered with findings
+  std::vector<std::string> unhealthy{};  ///< those that answered with findings, or that an earlier launch left out
   std::string in_common{};               ///< findings that all nodes share, which other nodes would have too
   std::vector<std::string> unchecked{};  ///< those on which the check itself failed
 };
@@ -66,12 +66,11 @@ struct JobDecision {
 ///     or was not asked for. So does SIGTERM from whomever.
 ///  4. More launches without a new checkpoint than are allowed: stop (crash loop).
 ///  5. Stopped and resumable for its time limit (SIGUSR1, train.max_wall_time): hand over to the next job of a chain,
-///  or
-///     requeue.
+///     or requeue.
 ///  6. A failed or lost launch (70, 71, 76, killed): restart within the allocation if there is time, else requeue.
 ///  7. Before a launch: a check that could not be made, or the same findings on every node: stop; no time left: as 5;
-///  too few healthy nodes: exclude those that have findings, or requeue where nodes are only
-///     silent, which Slurm finds out by itself; else launch.
+///     too few healthy nodes: exclude those that have findings, or that an earlier launch has left out, or requeue
+///     where nodes are only silent, which Slurm finds out by itself; else launch.
 JobDecision decide(const JobFacts& facts);
 
 }  // namespace octet

@@ -68,9 +68,8 @@ std::array<char, 24> utc_time() {
 }
 
 /// How long a rank that failed leaves it to others to speak.
-std::chrono::milliseconds patience(ExitCode code) {
+std::chrono::milliseconds patience(ExitCode code, bool common) {
   const int rank = log::rank();
-  const bool common = code == ExitCode::usage || code == ExitCode::unhealthy;
   if (common && rank > 0) return std::chrono::milliseconds(1000 + std::min(20 * rank, 2000));
   if (code == ExitCode::lost_peer) return std::chrono::milliseconds(500);
   return {};
@@ -116,9 +115,10 @@ void end_soon(int exit_code) {
   }).detach();
 }
 
-void tell_failure(ExitCode code, const std::string& message) noexcept {
+void tell_failure(ExitCode code, const std::string& message, bool agreed) noexcept {
   if (failing.exchange(true)) return;
-  std::this_thread::sleep_for(patience(code));
+  const bool common = agreed || code == ExitCode::usage || code == ExitCode::unhealthy;
+  std::this_thread::sleep_for(patience(code, common));
   end_soon(static_cast<int>(code));
   const LeftReason left = leave_reason(code, message);
   if (left.first) failure_file.load()->tell(code, message);
@@ -128,7 +128,7 @@ void tell_failure(ExitCode code, const std::string& message) noexcept {
   } else {
     log::error("{}", message);
   }
-  if (left.lost && code == ExitCode::unhealthy) std::this_thread::sleep_for(leave_to_others);
+  if (left.lost && common && code != ExitCode::usage) std::this_thread::sleep_for(leave_to_others);
 }
 
 void arm_the_end() noexcept {

@@ -18,9 +18,8 @@ namespace octet {
 class FailureFile {
  public:
   /// `path`: a file that is not there. `may_write`: whether the run directory is still this run's, and a failure with
-  /// that code is to be told there. `first`: called
-  /// where this rank's message is the first, perhaps by the watchdog's thread while the main thread hangs, so that it
-  /// reads nothing that the main thread may be writing; must not throw.
+  /// that code is to be told there. `first`: called where this rank's message is the first, perhaps by the watchdog's
+  /// thread while the main thread hangs, so that it reads nothing that the main thread may be writing; must not throw.
   FailureFile(std::string path, std::function<bool(ExitCode)> may_write,
               std::function<void(ExitCode code, const std::string& message)> first);
   ~FailureFile();
@@ -50,14 +49,13 @@ void end_soon(int exit_code);
 
 /// An exception of the main thread, once in the life of a process (later calls do nothing). Leaves the reason and logs
 /// it, with rank and host; from when it speaks the process has ten seconds (end_soon).
-/// - A usage error is usually thrown by every rank, so only the lowest that has it speaks: rank 0 at once, the others
-///   after a wait that grows with the rank from 1 to 3 s, within which the abort of a lower one ends them.
-/// - Error (unhealthy) is one that all ranks have agreed on, or of one alone: as a usage error. A rank that cannot
-/// write
-///   its reason, since it is the one whose file system is gone, returns only after 4 s, within which another one can.
+/// - What every rank throws, or is likely to (`agreed`, a usage error, Error (unhealthy)), only the lowest that has it
+///   tells: rank 0 at once, the others after a wait that grows with the rank from 1 to 3 s, within which the abort of a
+///   lower one ends them. A rank that cannot write such a reason, since its own file system is gone, returns only after
+///   4 s, within which another one can; a usage error is worth no waiting.
 /// - Error (lost_peer) is usually a consequence, so it waits for half a second, within which the cause can speak.
 /// - Any other is told at once, by each rank that has one.
-void tell_failure(ExitCode code, const std::string& message) noexcept;
+void tell_failure(ExitCode code, const std::string& message, bool agreed = false) noexcept;
 
 /// The watchdog's end of this process: with exit code 71 when the reason is told, and by SIGALRM ten seconds from now
 /// where even that hangs. `arm_the_end` comes first, before a message is put together.

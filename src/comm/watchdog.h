@@ -50,8 +50,8 @@ class OperationScope {
   OperationScope& operator=(const OperationScope&) = delete;
 
   /// For loops that poll: throws Error (lost_peer) that names the operation when a Watchdog is alive and the
-  /// deadline of the phase in which this scope began has passed since then.
-  void check_deadline() const;
+  /// deadline of the phase in which this scope began has passed since then, and says what that may come from.
+  void check_deadline(std::string_view cause = "another rank has ended, hangs, or makes other calls") const;
   const char* name() const { return name_; }
   std::int64_t bytes() const { return bytes_; }
   /// "all_gather of 4096 bytes in group dp_shard for unit layers.3"

@@ -23,11 +23,9 @@ std::string cleared(const std::string& path, Communicator& control) {
 
 }  // namespace
 
-FailureStatus::FailureStatus(const RunDirectory& directory, Communicator& control,
-                             const std::atomic<std::int64_t>& done)
+FailureStatus::FailureStatus(const RunDirectory& directory, Communicator& control)
     : status_(directory.status()),
       owner_(directory.owner),
-      done_(done),
       file_(
           cleared(directory.path + "/failure.txt", control), [this](ExitCode code) { return may_write(code); },
           [this](ExitCode code, const std::string& message) { write(code, message); }) {}
@@ -47,6 +45,24 @@ void FailureStatus::write(ExitCode code, const std::string& message) const {
     write_status(status_, status);
   } catch (const std::exception& e) {
     log::write_error_at_once(e.what());
+  }
+}
+
+int told(const FailureAudience& audience, const std::function<int()>& work, const std::function<void()>& last_words) {
+  try {
+    return work();
+  } catch (const std::exception& e) {
+    const auto* error = dynamic_cast<const Error*>(&e);
+    const ExitCode code = error == nullptr ? ExitCode::internal : error->code();
+    tell_failure(code, e.what(), error != nullptr && error->agreed());
+    try {
+      if (last_words) last_words();
+    } catch (const std::exception& more) {
+      log::error("{}", more.what());
+    }
+    if (audience.lease != nullptr) audience.lease->give_back();
+    if (audience.control.size() > 1 || audience.on_gpu) audience.control.abort(static_cast<int>(code));
+    throw;
   }
 }
 

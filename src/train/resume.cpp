@@ -17,13 +17,13 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// Later checkpoints that were found damaged or could not be read get another name, so that no later start takes them:
-/// the steps after this one are done again. Nothing is removed.
-void set_aside_later(const RunDirectory& run, std::int64_t step, const Communicator& control) {
+/// Later checkpoints that were found damaged get another name, so that no later start takes them: the steps after this
+/// one are done again. Nothing is removed.
+void set_aside(const std::vector<std::string>& damaged, const RunDirectory& run, std::int64_t step,
+               const Communicator& control) {
   if (control.rank() != 0) return;
   run.owner.verify();
-  for (const std::string& path : checkpoint::list_checkpoints(run.checkpoints())) {
-    if (checkpoint::step_of(path).value() <= step) continue;
+  for (const std::string& path : damaged) {
     std::string aside = path + ".damaged";
     for (int i = 2; std::filesystem::exists(aside); ++i) aside = fmt::format("{}.damaged{}", path, i);
     std::error_code error;
@@ -85,7 +85,7 @@ StartingPoint resume(const RunConfig& config, const RunEnvironment& environment,
   check_length(state, config, found->directory);
   const auto reading = std::chrono::steady_clock::now();
   load_state(trainer.model(), found->directory, found->manifest, environment.stream, keeps_recipe(changes), &control);
-  set_aside_later(run, state.step, control);
+  set_aside(found->damaged, run, state.step, control);
   control.barrier();  // no rank begins a step, with its shorter deadline, while another still reads
   const double read_seconds = seconds_since(reading);
 

@@ -7,20 +7,18 @@
 #include <optional>
 #include <utility>
 
+#include "checkpoints/same_files.h"
 #include "src/base/log.h"
 #include "src/base/write_all.h"
-#include "src/comm/failure.h"
 #include "src/comm/watchdog.h"
 #include "src/data/token_file.h"
 #include "src/model/recompute_table.h"
 #include "src/train/device_health.h"
-#include "src/train/failure_status.h"
 #include "src/train/loop.h"
 #include "src/train/nccl_needs.h"
 #include "src/train/plan_run.h"
 #include "src/train/resume.h"
 #include "src/train/run_log.h"
-#include "src/train/same_files.h"
 #include "src/train/shared_warnings.h"
 
 namespace octet {
@@ -35,30 +33,6 @@ void write_trace_file(const Traces& traces, const OwnerMark& owner, const std::s
   throw internal_error("train", "{}: cannot be written: {}", path, std::strerror(errno));
 }
 
-/// The error is told while all that it may concern still stands: to take a device's work apart waits for that work, and
-/// a thread that writes to a dead file system never ends. So other ranks, and a GPU, are not taken apart at all.
-template <typename Work>
-int told(const RunEnvironment& environment, const std::function<void()>& last_words, const Work& work) {
-  try {
-    return work();
-  } catch (const std::exception& e) {
-    const auto* error = dynamic_cast<const Error*>(&e);
-    const ExitCode code = error == nullptr ? ExitCode::internal : error->code();
-    tell_failure(code, e.what());
-    try {
-      last_words();
-    } catch (const std::exception& more) {
-      log::error("{}", more.what());
-    }
-    if (environment.lease != nullptr) environment.lease->give_back();
-    const bool alone = environment.control.size() == 1;
-    if (!alone || environment.stream.device().type() == DeviceType::cuda) {
-      environment.control.abort(static_cast<int>(code));
-    }
-    throw;
-  }
-}
-
 std::vector<std::string> token_files(const DataConfig& data) {
   std::vector<std::string> paths;
   for (const DataSource& source : data.train) {
@@ -69,14 +43,14 @@ std::vector<std::string> token_files(const DataConfig& data) {
 
 /// From the trainer's first weights to the last step.
 int train(const RunConfig& config, const RunEnvironment& environment, const MemoryPlan& plan,
-          const std::string& recompute, const StopSignal& signal, Trainer& trainer, FailureStatus& failure,
-          std::atomic<std::int64_t>& done) {
+          const std::string& recompute, const StopSignal& signal, Trainer& trainer) {
   Communicator& control = environment.control;
   const RunDirectory& directory = environment.directory;
   const StartingPoint from = resume(config, environment, directory, trainer);
   write_run_directory(directory, environment.resolved_yaml, control);
   RunLog log(config, environment, directory, from);
-  done = from.step;
+  FailureStatus& failure = *environment.failure;
+  failure.done() = from.step;
   failure.begin();
   DeviceHealth health(config.train.health_seconds, environment.stream.device().pci_bus_id());
   const auto write_traces = [&] {
@@ -88,7 +62,7 @@ int train(const RunConfig& config, const RunEnvironment& environment, const Memo
   };
   std::optional<Checkpointing> checkpoints;  // out here, so that it stands when its error is told
   std::optional<Profiler> profiler;
-  return told(environment, last_words, [&] {
+  const auto steps = [&] {
     log.start(plan, recompute, trainer);
     const StopRequest stop(signal, WallClock(*parse_wall_time(config.train.max_wall_time)),
                            control.rank() == 0 ? directory.stop_file() : "");
@@ -104,11 +78,12 @@ int train(const RunConfig& config, const RunEnvironment& environment, const Memo
                                   .profiler = *profiler,
                                   .stop = stop,
                                   .plan = plan},
-                                 done);
+                                 failure.done());
     enter(Phase::end);
     write_traces();
     return code;
-  });
+  };
+  return told(environment.audience(), steps, last_words);
 }
 
 }  // namespace
@@ -126,16 +101,12 @@ int run_training(const RunConfig& config, const RunEnvironment& environment) {
 
   const std::string recompute =
       recompute_table(llama_settings(config, environment.mesh.tp().rank()), environment.stream);
-  std::atomic<std::int64_t> done = 0;
-  FailureStatus failure(environment.directory, environment.control, done);
   std::optional<Trainer> trainer;
-  return told(
-      environment, [] {},
-      [&] {
-        expect_same_files(token_files(config.data), environment.control);
-        trainer.emplace(config, environment.mesh, environment.control, environment.stream, environment.traces.gemms);
-        return train(config, environment, plan, recompute, signal, *trainer, failure, done);
-      });
+  return told(environment.audience(), [&] {
+    checkpoint::expect_same_files(token_files(config.data), environment.control);
+    trainer.emplace(config, environment.mesh, environment.control, environment.stream, environment.traces.gemms);
+    return train(config, environment, plan, recompute, signal, *trainer);
+  });
 }
 
 }  // namespace octet

@@ -5,6 +5,7 @@
 #include "src/comm/mesh.h"
 #include "src/comm/trace.h"
 #include "src/profile/timeline.h"
+#include "src/train/failure_status.h"
 #include "src/train/run_directory.h"
 #include "src/train/trainer.h"
 
@@ -27,8 +28,13 @@ struct RunEnvironment {
   std::string node;           ///< of this rank, for messages
   std::string resolved_yaml;  ///< config.yaml of the run
   RunDirectory directory{};
-  OwnerLease* lease = nullptr;  ///< of the directory, on rank 0; null where nobody else can start there
-  std::string command{};        ///< that started this run, and goes on with it; empty: not known
+  OwnerLease* lease = nullptr;       ///< of the directory, on rank 0; null where nobody else can start there
+  FailureStatus* failure = nullptr;  ///< of the directory; run_training needs it
+  std::string command{};             ///< that started this run, and goes on with it; empty: not known
+
+  FailureAudience audience() const {
+    return {.control = control, .lease = lease, .on_gpu = stream.device().type() == DeviceType::cuda};
+  }
 };
 
 /// The whole run: plan, resume, train, validate, save, log, stop. Collective. Returns the exit code, the same on every

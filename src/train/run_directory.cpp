@@ -1,5 +1,6 @@
 #include "src/train/run_directory.h"
 
+#include <algorithm>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
@@ -9,12 +10,12 @@
 #include "checkpoints/durable.h"
 #include "checkpoints/read_together.h"
 #include "checkpoints/restore.h"
+#include "checkpoints/same_files.h"
 #include "src/base/log.h"
 #include "src/base/replace_file.h"
 #include "src/comm/host_exchange.h"
 #include "src/comm/watchdog.h"
 #include "src/metrics/status.h"
-#include "src/train/same_files.h"
 #include "src/train/settings_check.h"
 
 namespace octet {
@@ -60,8 +61,9 @@ void check_begins_again(const RunDirectory& run, const RunConfig& config) {
 /// What the run does with what is in the directory; throws where that is not what checkpoint.resume asks for.
 void decide(RunDirectory& run, const RunConfig& config) {
   const std::string& resume = config.checkpoint.resume;
-  const bool used = is_there(run.metrics());
-  const bool saved = is_there(run.checkpoints()) && !checkpoint::list_checkpoints(run.checkpoints()).empty();
+  const bool used = checkpoint::is_there(run.metrics());
+  const bool saved =
+      checkpoint::is_there(run.checkpoints()) && !checkpoint::list_checkpoints(run.checkpoints()).empty();
   if (resume == "never" && (used || saved)) {
     throw usage_error("train", "run.dir = {}: holds a run already ({}); choose another directory{}", run.path,
                       used ? "metrics.jsonl" : "checkpoints", saved ? ", or go on with --checkpoint.resume auto" : "");
@@ -114,20 +116,47 @@ void decide_together(RunDirectory& run, const RunConfig& config, Communicator& c
   tell(run, control);
 }
 
-/// Every host has to see there what rank 0 has written.
-void expect_seen(const RunDirectory& run, Communicator& control) {
-  look_together(control, [&] {
-    const auto unseen = [&](const std::string& why) { return checkpoint::ReadError(owner_path(run.path), why); };
-    std::optional<OwnerRecord> owner;
+/// Why this rank does not see there what rank 0 has written; empty when it does.
+std::string blindness(const RunDirectory& run) {
+  std::string why;
+  const auto look = [&] {
+    why.clear();
     try {
-      owner = read_owner(run.path);
+      const auto owner = read_owner(run.path);
+      if (!owner || owner->name != run.owner.name) why = "what rank 0 has written there is not to be seen";
     } catch (const Error& error) {
-      throw unseen(error.what());
+      why = error.what();
     }
-    if (!owner || owner->name != run.owner.name) {
-      throw unseen(fmt::format("what rank 0 has written there as {} is not to be seen", run.owner.name));
-    }
-  });
+    if (!why.empty()) throw checkpoint::ReadError(owner_path(run.path), why);
+  };
+  try {
+    checkpoint::ReadProgress progress;
+    checkpoint::with_retries(progress, look);
+  } catch (const checkpoint::ReadError&) {
+  }
+  return why;
+}
+
+/// Every host has to see there what rank 0 has written. Where no other one does it is rank 0's that has something else
+/// there, a folder of its own in place of a mount; of two hosts nobody can tell which.
+void expect_seen(const RunDirectory& run, Communicator& control) {
+  const OperationScope operation("look at the run directory");
+  const std::string first = broadcast_bytes(log::host(), 0, control);
+  const bool with_first = log::host() == first;
+  const std::string why = blindness(run);
+  const bool others = largest(with_first ? 0 : 1, control) == 1;
+  const bool seen_by_another = largest(!with_first && why.empty() ? 1 : 0, control) == 1;
+  std::optional<checkpoint::ReadError> unseen;
+  if (others && !seen_by_another) {
+    const std::string alone = fmt::format("what rank 0 on {} has written there is seen by no other host", first);
+    std::vector<std::string> names = gather_bytes(log::host(), control);
+    std::ranges::sort(names);
+    const bool two = std::ranges::unique(names).begin() - names.begin() == 2;
+    if (with_first || two) unseen.emplace(owner_path(run.path), alone);
+  } else if (!why.empty()) {
+    unseen.emplace(owner_path(run.path), why);
+  }
+  checkpoint::agree_on_reading(unseen, control, false);
 }
 
 }  // namespace
@@ -140,8 +169,9 @@ RunDirectory find_run_directory(const RunConfig& config, const std::string& conf
 
 OwnedDirectory claim_run_directory(const RunConfig& config, const std::string& config_name, Communicator& control) {
   OwnedDirectory owned{.run = {.path = broadcast_bytes(path_of(config, config_name), 0, control)}};
-  // Rank 0 would make it anew where its mount is missing, and begin again from nothing.
-  expect_same_files({owned.run.path}, control);
+  // Rank 0 would make anew what is behind a mount that it does not have, and begin again from nothing.
+  const RunDirectory& run = owned.run;
+  checkpoint::expect_same_files({run.path, run.config(), run.status(), run.metrics(), run.checkpoints()}, control);
   if (control.rank() == 0) {
     const OperationScope operation("claim of the run directory");
     owned.lease = std::make_unique<OwnerLease>(owned.run.path);

@@ -15,7 +15,7 @@ TEST(LeftOutHosts, AreFoundInTheMessageThatNamesThem) {
 }
 
 TEST(LeftOutHosts, OtherMessagesHaveNone) {
-  for (const char* text : {"", "a plain error: x", "hosts a,b: x", "leave out "}) {
+  for (const char* text : {"", "a plain error: x", "hosts a,b: x", "leave out ", "leave out hosts a,b"}) {
     EXPECT_EQ(left_out_hosts(text), Hosts{}) << text;
   }
 }

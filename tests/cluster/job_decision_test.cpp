@@ -133,34 +133,34 @@ INSTANTIATE_TEST_SUITE_P(
 
 INSTANTIATE_TEST_SUITE_P(
     Nodes, Decide,
-    testing::Values(Row{"all", before({"a", "b"}, {}, {}), JobAction::launch, "2 of the 2"},
-                    Row{"spare_takes_over", before({"a", "c"}, {"b"}, {}), JobAction::launch, "2 of the 2"},
-                    Row{"too_few_answers", before({"a"}, {"b"}, {}), JobAction::requeue, "without an answer: b"},
-                    Row{"too_few_are_healthy", before({"a"}, {}, {"b"}), JobAction::exclude, "with findings: b"},
-                    Row{"both", before({}, {"a"}, {"b"}), JobAction::exclude, "with findings: b"},
-                    Row{"check_failed", with(before({"a", "b"}, {}, {}), [](auto& f) { f.unchecked = {"b"}; }),
-                        JobAction::stop, "failed on b"},
-                    Row{"all_find_the_same",
-                        with(before({}, {}, {"a", "b"}), [](auto& f) { f.in_common = "no space"; }), JobAction::stop,
-                        "every node finds the same: no space"},
-                    Row{"no_time_left", with(before({"a", "b"}, {}, {}), [](auto& f) { f.time_is_over = true; }),
-                        JobAction::requeue, "time limit"},
-                    Row{"no_time_left_in_a_chain",
-                        with(before({"a", "b"}, {}, {}),
-                             [](auto& f) {
-                               f.time_is_over = true;
-                               f.successors = 2;
-                             }),
-                        JobAction::hand_over, "time limit"},
-                    Row{"cancelled", with(before({"a", "b"}, {}, {}), [](auto& f) { f.terminated = true; }),
-                        JobAction::stop, "cancelled"},
-                    Row{"crash_loop_before", with(before({"a", "b"}, {}, {}), [](auto& f) { f.fruitless = 9; }),
-                        JobAction::stop, "crash loop"},
-                    Row{"link_of_a_finished_run", with(before({"a", "b"}, {}, {}), [](auto& f) { f.last = finished; }),
-                        JobAction::finish, "all steps"},
-                    Row{"submitted_again_after_nan",
-                        with(before({"a", "b"}, {}, {}), [](auto& f) { f.last = ended("failed", "nan", 77); }),
-                        JobAction::launch, "2 of the 2"}),
+    testing::Values(
+        Row{"all", before({"a", "b"}, {}, {}), JobAction::launch, "2 of the 2"},
+        Row{"spare_takes_over", before({"a", "c"}, {"b"}, {}), JobAction::launch, "2 of the 2"},
+        Row{"too_few_answers", before({"a"}, {"b"}, {}), JobAction::requeue, "without an answer: b"},
+        Row{"too_few_are_healthy", before({"a"}, {}, {"b"}), JobAction::exclude, "left out by an earlier launch: b"},
+        Row{"both", before({}, {"a"}, {"b"}), JobAction::exclude, "left out by an earlier launch: b"},
+        Row{"check_failed", with(before({"a", "b"}, {}, {}), [](auto& f) { f.unchecked = {"b"}; }), JobAction::stop,
+            "failed on b"},
+        Row{"all_find_the_same", with(before({}, {}, {"a", "b"}), [](auto& f) { f.in_common = "no space"; }),
+            JobAction::stop, "every node finds the same: no space"},
+        Row{"no_time_left", with(before({"a", "b"}, {}, {}), [](auto& f) { f.time_is_over = true; }),
+            JobAction::requeue, "time limit"},
+        Row{"no_time_left_in_a_chain",
+            with(before({"a", "b"}, {}, {}),
+                 [](auto& f) {
+                   f.time_is_over = true;
+                   f.successors = 2;
+                 }),
+            JobAction::hand_over, "time limit"},
+        Row{"cancelled", with(before({"a", "b"}, {}, {}), [](auto& f) { f.terminated = true; }), JobAction::stop,
+            "cancelled"},
+        Row{"crash_loop_before", with(before({"a", "b"}, {}, {}), [](auto& f) { f.fruitless = 9; }), JobAction::stop,
+            "crash loop"},
+        Row{"link_of_a_finished_run", with(before({"a", "b"}, {}, {}), [](auto& f) { f.last = finished; }),
+            JobAction::finish, "all steps"},
+        Row{"submitted_again_after_nan",
+            with(before({"a", "b"}, {}, {}), [](auto& f) { f.last = ended("failed", "nan", 77); }), JobAction::launch,
+            "2 of the 2"}),
     [](const auto& row) { return row.param.name; });
 
 TEST(JobDecision, NodesWithFindingsAreThoseToExclude) {

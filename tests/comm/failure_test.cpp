@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <regex>
@@ -56,6 +57,30 @@ TEST(Failure, TheFirstRankThatSpeaksLeavesOneLine) {
   log::set_identity(0, 1, "");
   const LeftReason nowhere = leave_reason(ExitCode::internal, "nowhere");
   EXPECT_FALSE(nowhere.first || nowhere.lost) << "without a FailureFile";
+}
+
+/// The other file, which the environment names, is there or out of reach; then the run's.
+TEST(Failure, AReasonIsLostWhereOneOfTheTwoFilesCannotHaveIt) {
+  const std::filesystem::path folder = std::filesystem::temp_directory_path() / fmt::format("octet-lost-{}", getpid());
+  std::filesystem::create_directories(folder);
+  const auto leave = [&](const std::string& environment, const std::string& run, bool may_write = true) {
+    if (!environment.empty()) setenv("OCTET_FAILURE_FILE", (folder / environment).c_str(), 1);
+    const FailureFile file(
+        folder / run, [&](ExitCode) { return may_write; }, [](ExitCode, const std::string&) {});
+    const LeftReason left = leave_reason(ExitCode::unhealthy, "a reason");
+    unsetenv("OCTET_FAILURE_FILE");
+    return left;
+  };
+  EXPECT_FALSE(leave("", "a").lost);
+  EXPECT_FALSE(leave("", "a").lost) << "another has left one";
+  EXPECT_TRUE(leave("", "gone/a").lost);
+  EXPECT_TRUE(leave("", "b", false).lost) << "the directory is another run's";
+  EXPECT_FALSE(leave("c", "d").lost);
+  EXPECT_TRUE(leave("e", "gone/a").lost);
+  const LeftReason half = leave("gone/e", "f");
+  EXPECT_TRUE(half.lost && half.first);
+  EXPECT_EQ(lines_of(folder / "e"), std::vector<std::string>{fmt::format("76 rank 0 on {}: a reason", log::host())});
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 // A host on which a mount is missing: files that others see are not there. Rank 1, or rank 0, runs in another folder,
 // from which the relative paths lead nowhere; both are on one host, so that it counts as the file system.
+#include <set>
+
 #include "tests/jobs/saved.h"
 
 namespace octet::test {
@@ -46,6 +48,44 @@ TEST(SameFiles, AConfigurationThatOneHostDoesNotHave) {
                                                    octet_train, workplace().path()));
   EXPECT_EQ(r.exit_code, 70) << r.all();
   EXPECT_HAS(r.err, "cannot read what the command names on 1 of 1 host(s): [config] run.yaml: cannot be read");
+}
+
+/// In place of what is there a link that only a process in the workplace can follow.
+void hide(const std::string& path, const std::string& name) {
+  fs::create_directories(workplace() / "hidden");
+  fs::rename(path, workplace() / ("hidden/" + name));
+  fs::create_symlink("/proc/self/cwd/hidden/" + name, path);
+}
+
+std::set<std::string> names_in(const std::string& folder) {
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder)) names.insert(entry.path().filename());
+  return names;
+}
+
+TEST(SameFiles, CheckpointsThatOneHostDoesNotSeeKeepTheirNames) {
+  const std::string data = fmt::format("--data.train {}/data/text", workplace().path());
+  const TrainedRun run = train(2, "--train.steps 2 --checkpoint.interval '1 steps' " + data);
+  ASSERT_EQ(steps_of(run), (std::vector<std::int64_t>{2, 1})) << run.result.err;
+  const std::string root = run.file("checkpoints"), newest = checkpoints_of(run).front();
+  const std::string hidden = workplace() / "hidden/all";
+  const std::set<std::string> names = names_in(root);
+  const std::string directory = fmt::format("{}/{}", workplace().path(), run.directory);
+  const auto expect_refused = [&](int rank, const std::string& path, const std::string& folder) {
+    SCOPED_TRACE(fmt::format("rank {} without {}", rank, path));
+    const CommandResult r = train_with_lost(rank, "--train.steps 4 --run.dir " + directory + " " + data);
+    EXPECT_EQ(r.exit_code, 70) << r.all();
+    EXPECT_HAS(r.err, "[checkpoints] cannot read " + path);
+    EXPECT_EQ(r.err.find("DAMAGED"), std::string::npos) << r.err;
+    EXPECT_EQ(names_in(folder), names);
+  };
+  hide(newest, "newest");
+  for (const int rank : {0, 1}) expect_refused(rank, newest, root);
+  hide(root, "all");
+  for (const int rank : {0, 1}) expect_refused(rank, root, hidden);
+  const CommandResult r = in_workplace(launched(2, "run.yaml --train.steps 4 --run.dir " + directory + " " + data));
+  EXPECT_EQ(r.exit_code, 0) << r.all();
+  EXPECT_HAS(r.err, newest);
 }
 
 }  // namespace

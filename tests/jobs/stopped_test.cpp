@@ -89,6 +89,9 @@ TEST(AStoppedRank, WhereAReadOfACheckpointNeverEnds) {
   run = train_in(run.directory, 2, again);
   EXPECT_EQ(run.result.exit_code, 71) << run.result.err;
   EXPECT_HAS(run.result.err, "read of a checkpoint's files has not completed within 4 s in phase checkpoint");
+  const std::string named = file.substr(file.find(run.directory));
+  EXPECT_TRUE(std::regex_search(run.result.err, std::regex("the file system of \\S+ does not answer for " + named)))
+      << run.result.err;
   EXPECT_HAS(read_bytes(run.file("failure.txt")), "exit code 71: [comm] read of a checkpoint's files");
 }
 

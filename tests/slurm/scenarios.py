@@ -22,6 +22,9 @@ import traceback
 from harness import BIN, CLUSTER, ROOT, Run, close, expect, output_of, prepare_data, remove, same_bits, until
 
 
+STOP_AT = BIN.parent / "tests/liboctet-stop-at.so"  # tests/jobs/stop_at.cpp
+
+
 class Skipped(Exception):
     """This machine cannot show it."""
 
@@ -200,6 +203,29 @@ def a_stopped_rank_is_found_by_the_watchdog(folder):
     run.expect_finished()
     expect(run.actions() == ["restart", "finish"], f"{run.launches()}")
     expect("has not completed" in run.launches()[0]["reason"], f"{run.launches()[0]}")
+
+
+@scenario
+def a_rank_that_stops_in_any_phase_is_found(folder):
+    limit = 15
+    run = Run(folder, "phases", 600, {f"comm.{key}": limit for key in
+                                     ("start_timeout_seconds", "timeout_seconds", "checkpoint_timeout_seconds")})
+    train = folder / "stopping-train"
+    train.write_text(f"""#!/bin/bash
+places=([1]=MPI_Init_thread [2]=open [4]=fsync [5]=MPI_Finalize)
+exec env LD_PRELOAD={STOP_AT} OCTET_STOP_FILE=tokens.bin "OCTET_STOP_AT=${{places[OCTET_LAUNCH]-}}" {BIN}/octet-train "$@"
+""")
+    train.chmod(0o755)
+    run.submit_changed(2, {r"^octet_train=.*$": f"octet_train={train}"})
+    until("a third launch", lambda: len(run.launches()) == 3, 120)
+    run.wait_for_checkpoint()
+    run.kill_rank(1, signal.SIGSTOP)
+    run.wait_for_end(240)
+    run.expect_finished()
+    expect(run.actions() == ["restart"] * 4 + ["finish"], f"{run.launches()}")
+    phases = ["start", "start", "step", "(step|checkpoint)", "end"]
+    for launch, phase in zip(run.launches(), phases):
+        expect(launch["exit_code"] == 71 and re.search(f" in phase {phase} ", launch["reason"]), f"{phase}: {launch}")
 
 
 @scenario

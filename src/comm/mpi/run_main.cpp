@@ -26,8 +26,8 @@ void wait_until_read(int pipe) {
 }
 
 /// A lone rank returns and finalizes MPI: mpiexec can lose the code of one that just exits (it then says 1, "Hangup").
-int fail(const MpiRuntime& runtime, ExitCode code, const char* message) {
-  tell_failure(code, message);
+int fail(const MpiRuntime& runtime, ExitCode code, const char* message, bool agreed = false) {
+  tell_failure(code, message, agreed);
   if (runtime.size() == 1) return static_cast<int>(code);
   abort_job(static_cast<int>(code));
 }
@@ -49,7 +49,7 @@ int run_main(int argc, char** argv, const std::function<int(MpiRuntime&, int arg
     try {
       return body(runtime, argc, argv);
     } catch (const Error& e) {
-      return fail(runtime, e.code(), e.what());
+      return fail(runtime, e.code(), e.what(), e.agreed());
     } catch (const std::exception& e) {
       return fail(runtime, ExitCode::internal, e.what());
     } catch (...) {

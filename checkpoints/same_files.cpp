@@ -1,4 +1,4 @@
-#include "src/train/same_files.h"
+#include "checkpoints/same_files.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -8,19 +8,18 @@
 #include "checkpoints/read_together.h"
 #include "src/comm/host_exchange.h"
 
-namespace octet {
+namespace octet::checkpoint {
 
 bool is_there(const std::string& path) {
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(path, error);
   if (std::filesystem::status_known(status)) return std::filesystem::exists(status);
-  throw checkpoint::ReadError(path, error.value());
+  throw ReadError(path, error.value());
 }
 
 void look_together(Communicator& hosts, const std::function<void()>& look) {
-  checkpoint::ReadProgress progress;
-  checkpoint::read_together("look at the run's files", hosts, progress,
-                            [&] { checkpoint::with_retries(progress, look); });
+  ReadProgress progress;
+  read_together("look at the run's files", hosts, progress, [&] { with_retries(progress, look); });
 }
 
 void expect_same_files(const std::vector<std::string>& paths, Communicator& hosts) {
@@ -31,10 +30,11 @@ void expect_same_files(const std::vector<std::string>& paths, Communicator& host
   largest(there.data(), static_cast<std::int64_t>(there.size()), hosts);
   look_together(hosts, [&] {
     for (std::size_t i = 0; i < paths.size(); ++i) {
-      if (there[i] == 0 || is_there(paths[i])) continue;
-      throw checkpoint::ReadError(paths[i], "is not there, where others see it");
+      if (there[i] == 0) continue;
+      if (!is_there(paths[i])) throw ReadError(paths[i], "is not there, where others see it");
+      try_to_read(paths[i]);
     }
   });
 }
 
-}  // namespace octet
+}  // namespace octet::checkpoint
