@@ -6,6 +6,9 @@ set -uo pipefail
 
 work=$run_dir/job/$SLURM_JOB_ID # of this job
 mkdir -p "$work"
+# What a launch said, on this node: the run's own disk may be full.
+said=$(mktemp) || said=$work/srun.log
+trap 'rm -f "$said"' EXIT
 bind=()
 [[ $cpu_bind == none ]] || bind=(--cpu-bind="$cpu_bind")
 say() { echo "[job $SLURM_JOB_ID $(date '+%F %T')] $*"; }
@@ -91,7 +94,7 @@ train() {
   SLURM_HOSTFILE=$work/ranks.txt OCTET_FAILURE_FILE=$run_dir/job/failure.txt OCTET_LAUNCH=$launches run 0 \
     srun --ntasks="$((nodes * ranks_per_node))" --distribution=arbitrary --cpus-per-task="$cpus_per_rank" \
     --mpi="$mpi" "${bind[@]}" --kill-on-bad-exit=1 --wait=60 --unbuffered \
-    "$octet_train" "$run_config" "${train_options[@]}" 2> >(tee "$work/srun.log" >&2) || launcher=$?
+    "$octet_train" "$run_config" "${train_options[@]}" 2> >(tee "$said" >&2) || launcher=$?
   step=''
   [[ -z $reminder ]] || kill "$reminder" 2>/dev/null
 }
@@ -132,7 +135,7 @@ while :; do
     say "training on $hosts ($reason)"
     set_timer
     train "$hosts"
-    ask after --launcher-code "$launcher" --suspects "$work/srun.log"
+    ask after --launcher-code "$launcher" --said "$said"
   fi
   say "$action: $reason"
   case $action in

@@ -23,6 +23,11 @@ class JobCommand : public testing::Test {
   }
 
   const std::string run_ = new_run_directory();
+  /// Ended by a signal, where the disk was too full for a rank's words; this is what stood in the log.
+  std::string after_silence(const std::string& log) {
+    write_bytes(workplace() / (run_ + "/srun.log"), log);
+    return ask("after --launcher-code 137 --said " + run_ + "/srun.log");
+  }
 
  private:
   std::string ask(const std::string& words) const {
@@ -47,6 +52,19 @@ TEST_F(JobCommand, LeavesOutTheHostsThatALaunchEndedOn) {
   const std::string third = before();
   EXPECT_HAS(third, "action=exclude");
   EXPECT_HAS(third, "exclude='n[2,1]'");
+}
+
+TEST_F(JobCommand, FindsTheReasonInTheLogWhereNoFileCouldHaveIt) {
+  before();
+  const std::string said = after_silence(
+      "12:00:00 E [checkpoints] step 120 cannot be saved\n"
+      "step:   121  loss:   1.0\n"
+      "12:00:05 E [rank 0 n1] [checkpoints] step 140 cannot be saved: No space left on device\n"
+      "srun: error: n2: task 1: Killed\n");
+  EXPECT_HAS(said, "the launcher ended with 137");
+  EXPECT_HAS(said, "srun: error: n2: task 1: Killed");
+  EXPECT_HAS(said,
+             "the last error in the log: 12:00:05 E [rank 0 n1] [checkpoints] step 140 cannot be saved: No space");
 }
 
 TEST_F(JobCommand, LeavesOutNobodyForWhatIsOfTheFileSystem) {

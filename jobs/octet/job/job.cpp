@@ -101,7 +101,7 @@ int after(const po::variables_map& values) {
   if (launcher == "none") {
     end_unstarted(*record, run, facts.terminated);
   } else {
-    end_launch(*record, run, launcher, values["suspects"].as<std::string>());
+    end_launch(*record, run, launcher, values["said"].as<std::string>());
   }
   facts.last = record->launch;
   facts.checkpoint = record->checkpoint_after;
@@ -136,7 +136,7 @@ int run_job(const std::vector<std::string>& arguments) {
   po::options_description later("After a launch");
   later.add_options()("launcher-code", po::value<std::string>()->default_value(""),
                       "srun's exit code, for the log; none: a signal came before it was started")(
-      "suspects", po::value<std::string>()->default_value(""), "file with what srun said of nodes, for the log");
+      "said", po::value<std::string>()->default_value(""), "file with srun's standard error, for the log");
   options.add(more).add(later);
   options.add_options()("when", po::value<std::string>()->default_value(""), "before, after or refused")(
       "what", po::value<std::string>()->default_value("the job's next step"),

@@ -1,6 +1,8 @@
 #include "jobs/octet/job/launch_log.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -94,7 +96,7 @@ void LaunchLog::write() const {
   for (const LaunchRecord& r : records_) text += to_json(r).dump() + "\n";
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), error);
-  if (!replace_file(path_, text)) throw internal_error("job", "{}: cannot be written", path_);
+  if (!replace_file(path_, text)) throw internal_error("job", "{}: cannot be written: {}", path_, std::strerror(errno));
 }
 
 }  // namespace octet

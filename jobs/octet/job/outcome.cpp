@@ -30,24 +30,32 @@ void read_failure(const std::string& run_dir, RunStatus& status) {
   }
 }
 
-/// One line of what the launcher said of nodes, if it did.
-std::string complaint(const std::string& suspects) {
-  std::istringstream text(text_of(suspects));
-  std::string line, found;
+/// "12:00:00 E TEXT", as src/base/log.h writes errors.
+bool is_error(const std::string& line) {
+  constexpr std::size_t time = 9;
+  return line.size() > time && line[2] == ':' && line[5] == ':' && line.compare(time, 2, "E ") == 0;
+}
+
+/// Of what the launcher and the ranks said: one line on nodes, and the last error. A rank whose reason fits into no
+/// file, since the disk is full, has told it there.
+std::string last_words(const std::string& said) {
+  std::istringstream text(text_of(said));
+  std::string line, of_nodes, error;
   while (std::getline(text, line)) {
+    if (is_error(line)) error = "; the last error in the log: " + line;
     if (line.find("srun: error:") == std::string::npos) continue;
-    if (found.empty() || line.find("Node failure") != std::string::npos) found = line;
+    if (of_nodes.empty() || line.find("Node failure") != std::string::npos) of_nodes = "; " + line;
   }
-  return found;
+  return of_nodes + error;
 }
 
 RunStatus completed(RunStatus status, const std::string& run_dir, const std::string& launcher_code,
-                    const std::string& suspects) {
+                    const std::string& said) {
   status.state = "failed";
   status.exit_code = static_cast<int>(ExitCode::lost_peer);
   status.reason = "no rank could say why: rank 0 was killed, or its node was lost";
   if (!launcher_code.empty()) status.reason += fmt::format(" (the launcher ended with {})", launcher_code);
-  if (const std::string said = complaint(suspects); !said.empty()) status.reason += "; " + said;
+  status.reason += last_words(said);
   read_failure(run_dir, status);
   return status;
 }
@@ -75,11 +83,11 @@ LaunchRecord not_begun(const std::string& run_dir, const std::string& job, const
 }
 
 void end_launch(LaunchRecord& record, const std::string& run_dir, const std::string& launcher_code,
-                const std::string& suspects) {
+                const std::string& said) {
   RunStatus status = read_status(status_of(run_dir)).value_or(RunStatus{});
   const bool silent = status.state.empty() || status.state == "running";
   if (silent || text_of(status_of(run_dir)) == record.status_before) {
-    status = completed(status, run_dir, launcher_code, suspects);
+    status = completed(status, run_dir, launcher_code, said);
     write_status(status_of(run_dir), status);
   }
   record.launch.state = status.state;

@@ -14,9 +14,10 @@ LaunchRecord not_begun(const std::string& run_dir, const std::string& job, const
 
 /// How the launch has ended, from status.json. Where the run did not write it (it was killed, or failed before it knew
 /// its directory), the reason is that of RUN/job/failure.txt (src/comm/mpi/run_main.h), else that no rank left one, and
-/// status.json is completed. `launcher_code`: no evidence, but told. `suspects`: a file of what the launcher said.
+/// status.json is completed. `launcher_code`: no evidence, but told. `said`: a file of what the launcher and
+/// the ranks said.
 void end_launch(LaunchRecord& record, const std::string& run_dir, const std::string& launcher_code,
-                const std::string& suspects);
+                const std::string& said);
 
 /// A launch whose ranks were never started, since a signal came first: the job's cancellation (`terminated`) or its
 /// time limit. status.json stays as it is.
