@@ -196,12 +196,16 @@ void await_end(const char* what, const ReadingThread& thread) {
 Answer answer_of(const std::optional<ReadError>& mine, const Place& place, const ReadingThread& look,
                  bool sees_folder) {
   Answer answer{.host = log::host(), .sees_folder = sees_folder};
-  std::optional<ReadError> error = mine;
-  if (!error && !look.ended()) error.emplace(place.path, "does not answer");
-  if (!error) error = look.unread();
-  if (error) {
-    answer.error = error->error();
-    answer.reason = error->reason();
+  const auto tell = [&](const ReadError& error) {
+    answer.error = error.error();
+    answer.reason = error.reason();
+  };
+  if (mine) {
+    tell(*mine);
+  } else if (!look.ended()) {
+    tell(ReadError(place.path, "does not answer"));
+  } else if (look.unread()) {
+    tell(*look.unread());
   }
   answer.sees = look.ended() && !look.unread();
   return answer;
