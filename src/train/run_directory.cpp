@@ -1,10 +1,10 @@
 #include "src/train/run_directory.h"
 
-#include <algorithm>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <system_error>
 
 #include "checkpoints/durable.h"
@@ -149,9 +149,8 @@ void expect_seen(const RunDirectory& run, Communicator& control) {
   std::optional<checkpoint::ReadError> unseen;
   if (others && !seen_by_another) {
     const std::string alone = fmt::format("what rank 0 on {} has written there is seen by no other host", first);
-    std::vector<std::string> names = gather_bytes(log::host(), control);
-    std::ranges::sort(names);
-    const bool two = std::ranges::unique(names).begin() - names.begin() == 2;
+    const std::vector<std::string> names = gather_bytes(log::host(), control);
+    const bool two = std::set(names.begin(), names.end()).size() == 2;
     if (with_first || two) unseen.emplace(owner_path(run.path), alone);
   } else if (!why.empty()) {
     unseen.emplace(owner_path(run.path), why);
