@@ -46,4 +46,8 @@ inline AdamWFactors factors_of(const AdamWUpdate& args) {
           .eps = static_cast<float>(args.eps)};
 }
 
+inline std::int64_t bytes_moved(const AdamWUpdate& a) {
+  return a.n * 28;
+}
+
 }  // namespace octet

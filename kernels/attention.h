@@ -17,6 +17,11 @@ struct AttentionShape {
   std::int64_t head_dim = 0;
   float scale = 1.0f;         ///< of q·k, usually 1/sqrt(head_dim)
   DType dtype = DType::bf16;  ///< f32 or bf16
+
+  /// Of so many tensors of the queries' size and of the keys', and the log-sum-exps.
+  std::int64_t bytes(std::int64_t of_queries, std::int64_t of_keys) const {
+    return batch * seq * ((of_queries * heads + of_keys * kv_heads) * head_dim * size_of(dtype) + 4 * heads);
+  }
 };
 
 /// o = softmax(scale · q kᵀ + causal mask) v, by tiles with an online softmax (Dao et al., FlashAttention,
@@ -51,5 +56,12 @@ struct AttentionBackward {
 constexpr std::int64_t attention_alignment = 16;
 void check_attention_addresses(const AttentionForward& args);
 void check_attention_addresses(const AttentionBackward& args);
+
+inline std::int64_t bytes_moved(const AttentionForward& a) {
+  return a.shape.bytes(2, 2);
+}
+inline std::int64_t bytes_moved(const AttentionBackward& a) {
+  return a.shape.bytes(4, 4);
+}
 
 }  // namespace octet

@@ -52,4 +52,17 @@ struct Convert {
   std::int64_t n = 0;
 };
 
+inline std::int64_t bytes_moved(const ComputeScales& a) {
+  return a.n * 12;
+}
+inline std::int64_t bytes_moved(const CastToFloat8& a) {
+  return a.n * (size_of(a.from) + (a.y != nullptr ? 1 : 0) + (a.y_transposed != nullptr ? 1 : 0));
+}
+inline std::int64_t bytes_moved(const TransposeFloat8& a) {
+  return a.rows * a.columns * 2;
+}
+inline std::int64_t bytes_moved(const Convert& a) {
+  return a.n * (size_of(a.from) + size_of(a.to));
+}
+
 }  // namespace octet

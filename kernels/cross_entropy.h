@@ -53,4 +53,14 @@ struct CrossEntropyFinish {
   float scale = 1.0f;          ///< 1 / valid tokens of the global batch
 };
 
+inline std::int64_t bytes_moved(const CrossEntropy& a) {
+  return a.rows * (a.vocab * (4 + (a.d_logits == nullptr ? 0 : size_of(a.d_dtype))) + 8);
+}
+inline std::int64_t bytes_moved(const CrossEntropyStats& a) {
+  return a.rows * (a.vocab * 4 + 16);
+}
+inline std::int64_t bytes_moved(const CrossEntropyFinish& a) {
+  return a.rows * ((a.d_logits == nullptr ? 0 : a.vocab * (4 + size_of(a.d_dtype))) + a.parts * 12 + 8);
+}
+
 }  // namespace octet

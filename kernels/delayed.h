@@ -36,4 +36,11 @@ struct DelayedScales {
   bool first = false;         ///< what `scale` holds is none of this recipe's
 };
 
+inline std::int64_t bytes_moved(const RecordAmax& a) {
+  return a.n * 12;
+}
+inline std::int64_t bytes_moved(const DelayedScales& a) {
+  return a.n * a.length * 8;
+}
+
 }  // namespace octet

@@ -36,4 +36,11 @@ struct EmbeddingBackward {
   void* workspace = nullptr;  ///< KernelTable::embedding_backward_workspace bytes
 };
 
+inline std::int64_t bytes_moved(const EmbeddingForward& a) {
+  return a.n * (2 * a.dim * size_of(a.dtype) + 4);
+}
+inline std::int64_t bytes_moved(const EmbeddingBackward& a) {
+  return a.n * (a.dim * (size_of(a.dtype) + 8) + 4) + (a.accumulate ? 0 : a.vocab * a.dim * 4);
+}
+
 }  // namespace octet

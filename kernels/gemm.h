@@ -52,4 +52,9 @@ void check_gemm_addresses(const Gemm& args);
 /// "gemm of m 64 n 96 k 128, e4m3 x e4m3' > bf16"; ' says transposed.
 std::string text_of(const Gemm& args);
 
+inline std::int64_t bytes_moved(const Gemm& g) {
+  return g.m * g.k * size_of(g.a.dtype) + g.k * g.n * size_of(g.b.dtype) +
+         g.m * g.n * size_of(g.c_dtype) * (g.beta == 0 ? 1 : 2);
+}
+
 }  // namespace octet

@@ -42,4 +42,17 @@ struct ClipFactor {
   std::uint32_t* skip = nullptr;
 };
 
+inline std::int64_t bytes_moved(const Sum& a) {
+  return a.n * 4;
+}
+inline std::int64_t bytes_moved(const SumOfSquares& a) {
+  return a.n * 4;
+}
+inline std::int64_t bytes_moved(const Accumulate& a) {
+  return a.n * 12;
+}
+inline std::int64_t bytes_moved(const ClipFactor&) {
+  return 16;
+}
+
 }  // namespace octet

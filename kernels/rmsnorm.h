@@ -42,4 +42,11 @@ struct RmsNormBackward {
   void* workspace = nullptr;  ///< KernelTable::rmsnorm_backward_workspace bytes
 };
 
+inline std::int64_t bytes_moved(const AddRmsNormForward& a) {
+  return a.rows * a.dim * (size_of(a.dtype) * (a.branch == nullptr ? 2 : 4) + a.float8.forms()) + a.rows * 4;
+}
+inline std::int64_t bytes_moved(const RmsNormBackward& a) {
+  return a.rows * a.dim * size_of(a.dtype) * (a.d_residual == nullptr ? 3 : 4) + a.rows * 4;
+}
+
 }  // namespace octet

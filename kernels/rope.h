@@ -21,4 +21,8 @@ struct Rope {
   StatsOut stats;  ///< of the result
 };
 
+inline std::int64_t bytes_moved(const Rope& a) {
+  return 2 * a.batch * a.seq * a.heads * a.head_dim * size_of(a.dtype) + a.seq * a.head_dim * 4;
+}
+
 }  // namespace octet

@@ -35,4 +35,8 @@ struct QuantizeRowwise {
   bool column_transposed = false;  ///< for kernels that read fp8 operands along k only
 };
 
+inline std::int64_t bytes_moved(const QuantizeRowwise& a) {
+  return a.rows * a.columns * (size_of(a.from) + (a.by_row.wanted() ? 1 : 0) + (a.by_column.wanted() ? 1 : 0));
+}
+
 }  // namespace octet

@@ -27,6 +27,7 @@ struct Float8Out {
   const float* scale = nullptr;  ///< one fp32 on the device
 
   bool wanted() const { return y != nullptr; }
+  std::int64_t forms() const { return (y != nullptr ? 1 : 0) + (y_transposed != nullptr ? 1 : 0); }
 };
 
 /// Statistics of a tensor in a pass of their own. Reads n · sizeof(dtype) bytes.
@@ -36,5 +37,11 @@ struct Stats {
   std::int64_t n = 0;
   StatsOut out;
 };
+
+/// The least that must be read and written: each operand once, without workspaces. Numbers of a tensor as a whole
+/// (scales, statistics, counters) are left out where the tensor is there too.
+inline std::int64_t bytes_moved(const Stats& a) {
+  return a.n * size_of(a.dtype);
+}
 
 }  // namespace octet

@@ -20,4 +20,8 @@ struct SumParts {
   bool accumulate = false;       ///< of out in f32 only
 };
 
+inline std::int64_t bytes_moved(const SumParts& a) {
+  return a.n * (a.count * size_of(a.dtype) + size_of(a.out_dtype) * (a.accumulate ? 2 : 1));
+}
+
 }  // namespace octet

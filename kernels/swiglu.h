@@ -33,4 +33,11 @@ struct SwigluBackward {
   Float8Out up_float8{};     ///< of d_up
 };
 
+inline std::int64_t bytes_moved(const SwigluForward& a) {
+  return a.n * (3 * size_of(a.dtype) + a.float8.forms());
+}
+inline std::int64_t bytes_moved(const SwigluBackward& a) {
+  return a.n * (5 * size_of(a.dtype) + a.gate_float8.forms() + a.up_float8.forms());
+}
+
 }  // namespace octet

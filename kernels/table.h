@@ -7,6 +7,7 @@
 #include "kernels/delayed.h"
 #include "kernels/embedding.h"
 #include "kernels/gemm.h"
+#include "kernels/operations.h"
 #include "kernels/reduce.h"
 #include "kernels/rmsnorm.h"
 #include "kernels/rope.h"
@@ -17,6 +18,11 @@
 
 namespace octet {
 
+#define OCTET_MEMBER(name, Arguments, kind) void (*name)(Stream&, const Arguments&);
+#define OCTET_MEMBER_WITH_WORKSPACE(name, Arguments, kind) \
+  OCTET_MEMBER(name, Arguments, kind)                      \
+  std::int64_t (*name##_workspace)(const Arguments&);
+
 /// Every kernel of one device. Each call is ordered on the stream; all pointers are device pointers; sizes and dtypes
 /// are checked by src/ops, not here. The *_workspace functions give the bytes that the call of the same name needs.
 struct KernelTable {
@@ -26,43 +32,11 @@ struct KernelTable {
   /// weight gradient, so the larger it is, the less of the head's time goes into that.
   std::int64_t logits_bytes = std::int64_t{256} << 20;
 
-  void (*stats)(Stream&, const Stats&);
-  void (*compute_scales)(Stream&, const ComputeScales&);
-  void (*record_amax)(Stream&, const RecordAmax&);
-  void (*delayed_scales)(Stream&, const DelayedScales&);
-  void (*cast_to_float8)(Stream&, const CastToFloat8&);
-  void (*transpose_float8)(Stream&, const TransposeFloat8&);
-  void (*convert)(Stream&, const Convert&);
-  void (*quantize_rowwise)(Stream&, const QuantizeRowwise&);
-
-  void (*gemm)(Stream&, const Gemm&);
-  std::int64_t (*gemm_workspace)(const Gemm&);
-
-  void (*embedding_forward)(Stream&, const EmbeddingForward&);
-  void (*embedding_backward)(Stream&, const EmbeddingBackward&);
-  std::int64_t (*embedding_backward_workspace)(const EmbeddingBackward&);
-  void (*add_rmsnorm_forward)(Stream&, const AddRmsNormForward&);
-  void (*rmsnorm_backward)(Stream&, const RmsNormBackward&);
-  std::int64_t (*rmsnorm_backward_workspace)(const RmsNormBackward&);
-  void (*rope)(Stream&, const Rope&);
-  void (*attention_forward)(Stream&, const AttentionForward&);
-  std::int64_t (*attention_forward_workspace)(const AttentionForward&);
-  void (*attention_backward)(Stream&, const AttentionBackward&);
-  std::int64_t (*attention_backward_workspace)(const AttentionBackward&);
-  void (*swiglu_forward)(Stream&, const SwigluForward&);
-  void (*swiglu_backward)(Stream&, const SwigluBackward&);
-  void (*cross_entropy)(Stream&, const CrossEntropy&);
-  void (*cross_entropy_stats)(Stream&, const CrossEntropyStats&);
-  void (*cross_entropy_finish)(Stream&, const CrossEntropyFinish&);
-
-  void (*adamw)(Stream&, const AdamWUpdate&);
-  void (*sum)(Stream&, const Sum&);
-  void (*sum_of_squares)(Stream&, const SumOfSquares&);
-  std::int64_t (*sum_of_squares_workspace)(const SumOfSquares&);
-  void (*accumulate)(Stream&, const Accumulate&);
-  void (*sum_parts)(Stream&, const SumParts&);
-  void (*clip_factor)(Stream&, const ClipFactor&);
+  OCTET_OPERATIONS(OCTET_MEMBER, OCTET_MEMBER_WITH_WORKSPACE)
 };
+
+#undef OCTET_MEMBER
+#undef OCTET_MEMBER_WITH_WORKSPACE
 
 const KernelTable& cpu_kernels();
 /// In a build without CUDA a usage error that says how to get it.
@@ -76,5 +50,8 @@ const KernelTable& kernels_of(const Stream& stream);
 const KernelTable& watched_kernels(DeviceType device);
 /// The same, each of which is also a span of the Timeline when that records, with its entry's name.
 const KernelTable& timed_kernels(DeviceType device);
+/// The table with every launch a no-op and every workspace size real. A pass with it and measuring arenas plans memory
+/// with the code that will use it.
+KernelTable dry_run(const KernelTable& kernels);
 
 }  // namespace octet

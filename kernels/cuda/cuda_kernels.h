@@ -6,41 +6,6 @@
 /// Launching throws only for what a launch itself refuses; a fault of a kernel shows at a later call on its stream.
 namespace octet::cuda {
 
-void stats(Stream&, const Stats&);
-void compute_scales(Stream&, const ComputeScales&);
-void record_amax(Stream&, const RecordAmax&);
-void delayed_scales(Stream&, const DelayedScales&);
-void cast_to_float8(Stream&, const CastToFloat8&);
-void transpose_float8(Stream&, const TransposeFloat8&);
-void convert(Stream&, const Convert&);
-void quantize_rowwise(Stream&, const QuantizeRowwise&);
-
-void gemm(Stream&, const Gemm&);
-std::int64_t gemm_workspace(const Gemm&);
-
-void embedding_forward(Stream&, const EmbeddingForward&);
-void embedding_backward(Stream&, const EmbeddingBackward&);
-std::int64_t embedding_backward_workspace(const EmbeddingBackward&);
-void add_rmsnorm_forward(Stream&, const AddRmsNormForward&);
-void rmsnorm_backward(Stream&, const RmsNormBackward&);
-std::int64_t rmsnorm_backward_workspace(const RmsNormBackward&);
-void rope(Stream&, const Rope&);
-void attention_forward(Stream&, const AttentionForward&);
-std::int64_t attention_forward_workspace(const AttentionForward&);
-void attention_backward(Stream&, const AttentionBackward&);
-std::int64_t attention_backward_workspace(const AttentionBackward&);
-void swiglu_forward(Stream&, const SwigluForward&);
-void swiglu_backward(Stream&, const SwigluBackward&);
-void cross_entropy(Stream&, const CrossEntropy&);
-void cross_entropy_stats(Stream&, const CrossEntropyStats&);
-void cross_entropy_finish(Stream&, const CrossEntropyFinish&);
-
-void adamw(Stream&, const AdamWUpdate&);
-void sum(Stream&, const Sum&);
-void sum_of_squares(Stream&, const SumOfSquares&);
-std::int64_t sum_of_squares_workspace(const SumOfSquares&);
-void accumulate(Stream&, const Accumulate&);
-void sum_parts(Stream&, const SumParts&);
-void clip_factor(Stream&, const ClipFactor&);
+OCTET_OPERATIONS(OCTET_DECLARE, OCTET_DECLARE_WITH_WORKSPACE)
 
 }  // namespace octet::cuda

@@ -17,8 +17,4 @@ struct OpContext {
   bool power_of_two_scales = false;  ///< of fp8 casts
 };
 
-/// The table with every launch a no-op and every workspace size real. A pass with it and measuring arenas plans memory
-/// with the code that will use it.
-KernelTable dry_run(const KernelTable& kernels);
-
 }  // namespace octet

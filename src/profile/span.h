@@ -20,8 +20,8 @@ constexpr std::string_view name_of(SpanKind kind) {
 struct SpanInfo {
   std::string_view name;  ///< of the kernel, the operation of the communicator, or what the host does
   SpanKind kind = SpanKind::host;
-  std::int64_t bytes = 0;  ///< a kernel's least traffic (kernels/bytes.h), a collective's CommRecord::bytes; else 0
-  double bus_bytes = 0;    ///< of collectives: see bus_bytes() in src/comm/trace.h
+  std::int64_t bytes = 0;       ///< a kernel's bytes_moved (kernels/stats.h), a collective's CommRecord::bytes; else 0
+  double bus_bytes = 0;         ///< of collectives: see bus_bytes() in src/comm/trace.h
   std::string_view group = {};  ///< of collectives
 };
 

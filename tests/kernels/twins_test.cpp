@@ -7,7 +7,6 @@
 #include <set>
 #include <vector>
 
-#include "kernels/bytes.h"
 #include "kernels/table.h"
 #include "src/base/heartbeat.h"
 #include "src/profile/timeline.h"

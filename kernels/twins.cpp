@@ -1,0 +1,67 @@
+// The tables that call sites get: entries that tell the heartbeat of those of the plain one, that also time them, or
+// that do nothing. No call site knows.
+#include "kernels/table.h"
+#include "src/base/heartbeat.h"
+#include "src/profile/timeline.h"
+
+namespace octet {
+namespace {
+
+const KernelTable& plain_kernels(DeviceType device) {
+  return device == DeviceType::cuda ? cuda_kernels() : cpu_kernels();
+}
+
+enum class Twin { watched, timed, dry };
+
+#define OCTET_TWIN(entry, Arguments, kind_of_span)                                                            \
+  struct entry##_twin {                                                                                       \
+    static void watched(Stream& stream, const Arguments& arguments) {                                         \
+      heartbeat::begin(#entry);                                                                               \
+      plain_kernels(stream.device().type()).entry(stream, arguments);                                         \
+    }                                                                                                         \
+    static void timed(Stream& stream, const Arguments& arguments) {                                           \
+      octet::timed(stream, {.name = #entry, .kind = SpanKind::kind_of_span, .bytes = bytes_moved(arguments)}, \
+                   [&] { watched(stream, arguments); });                                                      \
+    }                                                                                                         \
+    static void dry(Stream&, const Arguments&) {}                                                             \
+  };
+OCTET_OPERATIONS(OCTET_TWIN, OCTET_TWIN)
+#undef OCTET_TWIN
+
+/// The same table with every launch replaced; sizes of workspaces stay.
+KernelTable twin_of(const KernelTable& plain, Twin twin) {
+  KernelTable t = plain;
+#define OCTET_REPLACE(entry, Arguments, kind)             \
+  t.entry = twin == Twin::watched ? entry##_twin::watched \
+            : twin == Twin::timed ? entry##_twin::timed   \
+                                  : entry##_twin::dry;
+  OCTET_OPERATIONS(OCTET_REPLACE, OCTET_REPLACE)
+#undef OCTET_REPLACE
+  return t;
+}
+
+}  // namespace
+
+const KernelTable& watched_kernels(DeviceType device) {
+  if (device == DeviceType::cuda) {
+    static const KernelTable cuda = twin_of(cuda_kernels(), Twin::watched);
+    return cuda;
+  }
+  static const KernelTable cpu = twin_of(cpu_kernels(), Twin::watched);
+  return cpu;
+}
+
+const KernelTable& timed_kernels(DeviceType device) {
+  if (device == DeviceType::cuda) {
+    static const KernelTable cuda = twin_of(cuda_kernels(), Twin::timed);
+    return cuda;
+  }
+  static const KernelTable cpu = twin_of(cpu_kernels(), Twin::timed);
+  return cpu;
+}
+
+KernelTable dry_run(const KernelTable& kernels) {
+  return twin_of(kernels, Twin::dry);
+}
+
+}  // namespace octet
