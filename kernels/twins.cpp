@@ -29,35 +29,39 @@ OCTET_OPERATIONS(OCTET_TWIN, OCTET_TWIN)
 #undef OCTET_TWIN
 
 /// The same table with every launch replaced; sizes of workspaces stay.
-KernelTable twin_of(const KernelTable& plain, Twin twin) {
+KernelTable twin_of(const KernelTable& plain, Twin which) {
   KernelTable t = plain;
-#define OCTET_REPLACE(entry, Arguments, kind)             \
-  t.entry = twin == Twin::watched ? entry##_twin::watched \
-            : twin == Twin::timed ? entry##_twin::timed   \
-                                  : entry##_twin::dry;
+#define OCTET_REPLACE(entry, Arguments, kind)              \
+  t.entry = which == Twin::watched ? entry##_twin::watched \
+            : which == Twin::timed ? entry##_twin::timed   \
+                                   : entry##_twin::dry;
   OCTET_OPERATIONS(OCTET_REPLACE, OCTET_REPLACE)
 #undef OCTET_REPLACE
   return t;
 }
 
-}  // namespace
-
-const KernelTable& watched_kernels(DeviceType device) {
+template <Twin which>
+const KernelTable& twin(DeviceType device) {
   if (device == DeviceType::cuda) {
-    static const KernelTable cuda = twin_of(cuda_kernels(), Twin::watched);
+    static const KernelTable cuda = twin_of(cuda_kernels(), which);
     return cuda;
   }
-  static const KernelTable cpu = twin_of(cpu_kernels(), Twin::watched);
+  static const KernelTable cpu = twin_of(cpu_kernels(), which);
   return cpu;
 }
 
+}  // namespace
+
+const KernelTable& watched_kernels(DeviceType device) {
+  return twin<Twin::watched>(device);
+}
+
 const KernelTable& timed_kernels(DeviceType device) {
-  if (device == DeviceType::cuda) {
-    static const KernelTable cuda = twin_of(cuda_kernels(), Twin::timed);
-    return cuda;
-  }
-  static const KernelTable cpu = twin_of(cpu_kernels(), Twin::timed);
-  return cpu;
+  return twin<Twin::timed>(device);
+}
+
+const KernelTable& dry_kernels(DeviceType device) {
+  return twin<Twin::dry>(device);
 }
 
 KernelTable dry_run(const KernelTable& kernels) {

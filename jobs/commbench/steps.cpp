@@ -18,9 +18,7 @@ Communicator& group_of(Mesh& mesh, const std::string& name) {
 
 /// Every rank makes the same calls, those of a group and of a kind side by side here.
 std::vector<StepCollective> planned(const Context& context, Mesh& mesh) {
-  const PlanInput input = plan_input(context.options.run->config, mesh.shape(), mesh.tp().rank(), {});
-  const auto stream = cpu_device().make_stream();
-  std::vector<StepCollective> all = step_collectives(input, *stream);
+  std::vector<StepCollective> all = step_collectives(context.options.run->config, mesh.shape(), mesh.world().rank());
   std::vector<std::string> order;  // of the first of each kind
   const auto place = [&](const StepCollective& c) {
     const std::string kind = c.calls.front().group + " " + c.calls.front().operation;

@@ -67,9 +67,6 @@ class Communicator {
   /// from here is gone before the group is.
   virtual MemorySource& memory() { return stream().device(); }
 
-  /// The most scratch (Purpose::communication) that its reductions take, for the memory plan.
-  virtual std::int64_t scratch_bytes() const = 0;
-
   /// Ends the job on every rank with this exit code. Does not return.
   [[noreturn]] virtual void abort(int exit_code) = 0;
 };

@@ -65,7 +65,6 @@ class TracedCommunicator final : public Communicator, private GroupMember {
     return make_traced(inner_->split_by_node(std::move(name)), trace_, meter_);
   }
   MemorySource& memory() override { return inner_->memory(); }
-  std::int64_t scratch_bytes() const override { return inner_->scratch_bytes(); }
   [[noreturn]] void abort(int exit_code) override {
     inner_->abort(exit_code);
     std::abort();  // gcc does not believe a virtual noreturn
@@ -84,7 +83,8 @@ class TracedCommunicator final : public Communicator, private GroupMember {
   void run(std::string_view operation, std::int64_t count, DType dtype, int pieces, Call&& call) {
     const std::int64_t bytes = pieces * count * size_of(dtype);
     if (trace_ != nullptr) {
-      trace_->add({std::string(operation), name(), size(), dtype, count, bytes, std::string(UnitScope::current())});
+      trace_->add({std::string(operation), name(), size(), dtype, count, bytes, std::string(UnitScope::current())},
+                  CallGroup::open() && std::exchange(grouped_, true));
     }
     const SpanInfo info{.name = operation, .kind = SpanKind::communication, .group = name()};
     if (CallGroup::open()) {
@@ -109,6 +109,7 @@ class TracedCommunicator final : public Communicator, private GroupMember {
     group_->bus_bytes += bus_bytes(info.name, size(), bytes);
   }
   void start() override {
+    grouped_ = false;
     if (metered()) meter_->begin(stream());
     if (group_) group_->span = Timeline::recording()->open(stream(), group_->info);
   }
@@ -125,6 +126,7 @@ class TracedCommunicator final : public Communicator, private GroupMember {
   std::unique_ptr<Communicator> inner_;
   CommTrace* trace_;
   WaitMeter* meter_;
+  bool grouped_ = false;        ///< has calls in the group that is open
   std::optional<Group> group_;  ///< with calls in it, while a Timeline records
   CallGroup calls_{*this};
 };
@@ -146,6 +148,15 @@ double bus_bytes(std::string_view operation, int ranks, std::int64_t bytes) {
     return ranks == 1 ? 0 : static_cast<double>(bytes);
   }
   return static_cast<double>(bytes) * others * (operation.starts_with("all_reduce") ? 2 : 1);
+}
+
+std::vector<std::span<const CommRecord>> CommTrace::starts() const {
+  std::vector<std::span<const CommRecord>> all;
+  for (std::size_t i = 0; i < starts_.size(); ++i) {
+    const std::size_t end = i + 1 < starts_.size() ? starts_[i + 1] : records_.size();
+    all.push_back(std::span(records_).subspan(starts_[i], end - starts_[i]));
+  }
+  return all;
 }
 
 std::int64_t CommTrace::calls(std::string_view operation, std::string_view group) const {

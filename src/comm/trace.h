@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,9 +30,18 @@ struct CommRecord {
 /// The calls in order. Main thread only.
 class CommTrace {
  public:
-  void add(CommRecord record) { records_.push_back(std::move(record)); }
-  void clear() { records_.clear(); }
+  /// `with_last`: in the group of calls of the one before, which start together.
+  void add(CommRecord record, bool with_last = false) {
+    if (!with_last) starts_.push_back(records_.size());
+    records_.push_back(std::move(record));
+  }
+  void clear() {
+    records_.clear();
+    starts_.clear();
+  }
   const std::vector<CommRecord>& records() const { return records_; }
+  /// The same, those that started together side by side.
+  std::vector<std::span<const CommRecord>> starts() const;
   /// How many calls of that operation, in that group unless it is empty.
   std::int64_t calls(std::string_view operation, std::string_view group = {}) const;
   /// Their bytes.
@@ -43,6 +53,7 @@ class CommTrace {
 
  private:
   std::vector<CommRecord> records_;
+  std::vector<std::size_t> starts_;  ///< places of those that are not with the one before
 };
 
 /// `inner` that also records every call, and those of the groups split from it, in `trace`, which must outlive it, and

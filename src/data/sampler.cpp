@@ -32,13 +32,6 @@ std::vector<SampleOrder::Source> describe(const std::vector<DataSource>& sources
   return described;
 }
 
-void resize(Batch& batch, std::int64_t micro_batch, std::int64_t seq_len) {
-  batch.micro_batch = micro_batch;
-  batch.seq_len = seq_len;
-  batch.tokens.resize(static_cast<std::size_t>(micro_batch * seq_len));
-  batch.targets.resize(static_cast<std::size_t>(micro_batch * seq_len));
-}
-
 }  // namespace
 
 Sampler::Sampler(const std::vector<DataSource>& sources, const SamplerConfig& config) : config_(config) {
@@ -67,13 +60,7 @@ void Sampler::check_sizes() const {
 }
 
 std::int64_t Sampler::micro_batches(const BatchLayout& layout) const {
-  const std::int64_t at_once = layout.ranks * layout.micro_batch;
-  if (layout.ranks < 1 || layout.micro_batch < 1 || config_.global_batch % at_once != 0) {
-    throw usage_error("data",
-                      "train.global_batch {} is not a multiple of data-parallel ranks {} times train.micro_batch {}",
-                      config_.global_batch, layout.ranks, layout.micro_batch);
-  }
-  return config_.global_batch / at_once;
+  return micro_batches_of(config_.global_batch, layout);
 }
 
 std::int64_t Sampler::first_sample(std::int64_t batch_index, const BatchLayout& layout, std::int64_t m) const {
@@ -98,7 +85,7 @@ void Sampler::put(const Sample& sample, std::int64_t row, Batch& batch, std::vec
 
 void Sampler::train_batch(std::int64_t step, const BatchLayout& layout, std::int64_t m, Batch& batch) const {
   const std::int64_t first = first_sample(step, layout, m);
-  resize(batch, layout.micro_batch, config_.seq_len);
+  batch.resize(layout.micro_batch, config_.seq_len);
   std::vector<std::int32_t> scratch;
   for (std::int64_t row = 0; row < layout.micro_batch; ++row) put(order_->train(first + row), row, batch, scratch);
 }
@@ -116,7 +103,7 @@ void Sampler::validation_batch(std::int64_t index, const BatchLayout& layout, st
   const std::int64_t batches = validation_batches();
   if (index >= batches) throw internal_error("data", "validation batch {} of {}", index, batches);
   const std::int64_t first = first_sample(index, layout, m);
-  resize(batch, layout.micro_batch, config_.seq_len);
+  batch.resize(layout.micro_batch, config_.seq_len);
   std::vector<std::int32_t> scratch;
   for (std::int64_t row = 0; row < layout.micro_batch; ++row) {
     if (first + row < order_->validation_samples()) {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "src/data/batches.h"
 #include "src/data/config.h"
 #include "src/data/sample_order.h"
 #include "src/data/token_file.h"
@@ -18,46 +19,22 @@ struct SamplerConfig {
   double validation_fraction = 0;
 };
 
-/// A data-parallel rank's place. Its part of a global batch is the contiguous range of global_batch / ranks samples
-/// from rank * global_batch / ranks on, in micro-batches of micro_batch.
-struct BatchLayout {
-  std::int64_t rank = 0;
-  std::int64_t ranks = 1;
-  std::int64_t micro_batch = 1;
-};
-
-/// Row-major [micro_batch, seq_len] both. targets[i] is the token after tokens[i]; -1 marks a position that does not
-/// count towards loss (padding of the last validation batch).
-struct Batch {
-  std::int64_t micro_batch = 0;
-  std::int64_t seq_len = 0;
-  std::vector<std::int32_t> tokens;
-  std::vector<std::int32_t> targets;
-};
-
 /// Samples of a training run: a pure function of (files, configuration, step), the same for every number of ranks.
 ///
 /// A source of T tokens has (T - 1) / seq_len windows of seq_len + 1 tokens with stride seq_len (the last token of
 /// one is the first of the next), across document borders; a rest shorter than a window is left out. SampleOrder
 /// says which window is sample step * global_batch + i. Const members may be called from several threads.
-class Sampler {
+class Sampler final : public Batches {
  public:
   /// Usage errors for missing or damaged files, a source without a window, and a source whose training windows are
   /// fewer than its share of one global batch.
   Sampler(const std::vector<DataSource>& sources, const SamplerConfig& config);
 
-  /// Micro-batches a step of every rank. Usage error unless ranks * micro_batch divides global_batch.
-  std::int64_t micro_batches(const BatchLayout& layout) const;
-  /// Micro-batch m of the rank's part of global batch `step`; reuses the batch's memory. Usage error for a token id
-  /// that is not below vocab_size.
-  void train_batch(std::int64_t step, const BatchLayout& layout, std::int64_t m, Batch& batch) const;
-
-  /// Global batches that hold the validation split; the last is padded. Usage error when the split is empty.
-  std::int64_t validation_batches() const;
-  /// As train_batch, for global validation batch `index` in [0, validation_batches()).
-  void validation_batch(std::int64_t index, const BatchLayout& layout, std::int64_t m, Batch& batch) const;
-  /// Targets in the first `batches` validation batches, which every rank knows without communication.
-  std::int64_t validation_targets(std::int64_t batches) const;
+  std::int64_t micro_batches(const BatchLayout& layout) const override;
+  void train_batch(std::int64_t step, const BatchLayout& layout, std::int64_t m, Batch& batch) const override;
+  std::int64_t validation_batches() const override;
+  void validation_batch(std::int64_t index, const BatchLayout& layout, std::int64_t m, Batch& batch) const override;
+  std::int64_t validation_targets(std::int64_t batches) const override;
 
   const SampleOrder& order() const { return *order_; }
   const SamplerConfig& config() const { return config_; }

@@ -57,6 +57,9 @@ class Device : public MemorySource {
   virtual std::int64_t memory_bytes() const = 0;
   /// Of these, what buffers can have: without what CUDA, its libraries and other processes hold when it is opened.
   virtual std::int64_t available_bytes() const { return memory_bytes(); }
+  /// False where buffers are addresses that nobody may read or write, and no work is done (make_dry_device): what would
+  /// be computed for them on the host need not be.
+  virtual bool has_memory() const { return true; }
   /// In use on the whole device now, by whomever; -1 where it cannot be told (CPU).
   virtual std::int64_t used_bytes() const { return -1; }
 
@@ -92,6 +95,10 @@ class Device : public MemorySource {
 Device& cpu_device();
 /// CUDA device of that index. A usage error that says what to do where there is none, or no CUDA in this build.
 Device& cuda_device(int index);
+/// A device without memory, to find out what work on one of that type would take: its ledger counts as theirs do, and
+/// nothing is computed or copied. Buffers have addresses that are aligned as CUDA's and lead nowhere; host memory is
+/// real, and zero. Kernels of its streams are dry (kernels/table.h).
+std::unique_ptr<Device> make_dry_device(DeviceType type);
 /// Why there is no CUDA device to use; empty when there is one.
 std::string why_no_cuda();
 

@@ -9,7 +9,7 @@
 namespace octet {
 
 Llama::Llama(const LlamaSettings& s, Stream& stream, Exchange& exchange, GemmTrace* gemms, const KernelTable& kernels,
-             Arena activations, Arena scratch, Arena recomputed, bool dry)
+             Arena activations, Arena scratch, Arena recomputed)
     : settings_(s),
       part_(s.model.part(s.tp.count)),
       recompute_(RecomputePolicy::of(s.recompute, s.model.layers)),
@@ -18,7 +18,7 @@ Llama::Llama(const LlamaSettings& s, Stream& stream, Exchange& exchange, GemmTra
       activations_(std::move(activations)),
       scratch_(std::move(scratch)),
       recomputed_(std::move(recomputed)),
-      rope_(stream.device(), stream, dry ? 1 : s.seq_len, s.model.head_dim, s.model.rope_theta),
+      rope_(stream.device(), stream, s.seq_len, s.model.head_dim, s.model.rope_theta),
       checks_(stream.device(), stream, parameters_.units, checked_tensor_names()),
       op_{stream, kernels_, scratch_, exchange, gemms, power_of_two_scales(s.float8)},
       shape_{s.micro_batch, s.seq_len, storage_dtype(s.precision), s.tp, s.tp_keep_gathered && s.tp.count > 1},
@@ -26,7 +26,7 @@ Llama::Llama(const LlamaSettings& s, Stream& stream, Exchange& exchange, GemmTra
   for (std::int64_t layer = 0; layer < s.model.layers; ++layer) {
     recipes_.push_back(block_recipes(s.model, s.precision, s.float8, layer));
   }
-  scaling_ = make_scaling(s.precision, s.float8, cast_counts(s.model, parameters_), dry ? nullptr : &stream);
+  scaling_ = make_scaling(s.precision, s.float8, cast_counts(s.model, parameters_), stream);
   if (exchange.part() != s.tp) throw internal_error("model", "the exchange is of another part than the model");
   if (shape_.tokens() % s.tp.count != 0) {
     throw internal_error("model", "{} tokens cannot be cut into {} parts", shape_.tokens(), s.tp.count);
@@ -38,7 +38,7 @@ Llama::Llama(const LlamaSettings& s, Stream& stream, Exchange& exchange, GemmTra
     : Llama(s, stream, exchange, gemms, kernels,
             Arena(stream.device(), needs.activations, Purpose::activations, "activations"),
             Arena(stream.device(), needs.scratch, Purpose::workspace, "scratch"),
-            Arena(stream.device(), needs.recomputed, Purpose::activations, "recomputed activations"), false) {}
+            Arena(stream.device(), needs.recomputed, Purpose::activations, "recomputed activations")) {}
 
 UnitScope Llama::work_for(int unit) {
   const std::string& name = parameters_.units[static_cast<std::size_t>(unit)];

@@ -27,7 +27,8 @@ struct LlamaSettings {
 /// it is one rank's part of the model, and meets the others in its ops' Exchange alone.
 class Llama {
  public:
-  /// Bytes of the three arenas, found by a dry run of forward_backward: the code that allocates is the code that plans.
+  /// Bytes of the three arenas, found by a pass on a device without memory: the code that allocates is the code that
+  /// plans.
   struct MemoryNeeds {
     std::int64_t activations = 0;
     std::int64_t scratch = 0;
@@ -38,11 +39,6 @@ class Llama {
   }
   /// With other kernels than those of the stream's device (for tests).
   static MemoryNeeds plan(const LlamaSettings& settings, Stream& stream, const KernelTable& kernels);
-
-  /// One forward and backward pass that computes nothing and has no memory: what it asks of the exchange, the weights
-  /// and the gradients, in order. Scales are as in the first step.
-  static void dry_pass(const LlamaSettings& settings, Stream& stream, Exchange& exchange, WeightProvider& weights,
-                       GradientSink& gradients);
 
   /// Units in the order in which a pass asks for their weights.
   static std::vector<int> pass_order(const ModelConfig& model, bool backward);
@@ -76,7 +72,7 @@ class Llama {
 
  private:
   Llama(const LlamaSettings& settings, Stream& stream, Exchange& exchange, GemmTrace* gemms, const KernelTable& kernels,
-        Arena activations, Arena scratch, Arena recomputed, bool dry);
+        Arena activations, Arena scratch, Arena recomputed);
 
   /// Names the unit to all that trace, until the scope ends.
   [[nodiscard]] UnitScope work_for(int unit);

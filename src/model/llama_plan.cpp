@@ -5,7 +5,7 @@
 namespace octet {
 namespace {
 
-/// Weights and gradients without memory, for the dry run.
+/// Weights and gradients without memory, for the dry pass.
 class NoWeights final : public WeightProvider {
  public:
   explicit NoWeights(const ParameterList& list) : list_(list) {}
@@ -46,21 +46,16 @@ class NoGradients final : public GradientSink {
 }  // namespace
 
 Llama::MemoryNeeds Llama::plan(const LlamaSettings& settings, Stream& stream, const KernelTable& kernels) {
+  const auto device = make_dry_device(stream.device().type());
+  const auto nowhere = device->make_stream();
   NoExchange exchange(settings.tp, settings.async_tp);
-  Llama dry(settings, stream, exchange, nullptr, dry_run(kernels), Arena::measure("activations"),
-            Arena::measure("scratch"), Arena::measure("recomputed activations"), true);
+  Llama dry(settings, *nowhere, exchange, nullptr, dry_run(kernels), Arena::measure("activations"),
+            Arena::measure("scratch"), Arena::measure("recomputed activations"));
   NoWeights weights(dry.parameters_);
   NoGradients gradients(dry.parameters_);
   dry.forward_backward(nullptr, nullptr, 1.0f, nullptr, weights, gradients);
   dry.evaluate(nullptr, nullptr, nullptr, weights);
   return dry.used();
-}
-
-void Llama::dry_pass(const LlamaSettings& settings, Stream& stream, Exchange& exchange, WeightProvider& weights,
-                     GradientSink& gradients) {
-  Llama dry(settings, stream, exchange, nullptr, dry_run(kernels_of(stream)), Arena::measure("activations"),
-            Arena::measure("scratch"), Arena::measure("recomputed activations"), true);
-  dry.forward_backward(nullptr, nullptr, 1.0f, nullptr, weights, gradients);
 }
 
 }  // namespace octet

@@ -34,6 +34,7 @@ void attention_backward(OpContext& context, const AttentionShape& shape, const T
 RopeTable::RopeTable(Device& device, Stream& stream, std::int64_t seq, std::int64_t head_dim, double theta)
     : cos(device, DType::f32, {seq, head_dim / 2}, Purpose::workspace),
       sin(device, DType::f32, {seq, head_dim / 2}, Purpose::workspace) {
+  if (!device.has_memory()) return;
   const std::int64_t half = head_dim / 2;
   std::vector<float> c(static_cast<std::size_t>(seq * half)), s(c.size());
   for (std::int64_t t = 0; t < seq; ++t) {

@@ -11,13 +11,13 @@ DelayedSettings DelayedSettings::of(const Float8Config& c) {
           .power_of_two = power_of_two_scales(c)};
 }
 
-DelayedScaling::DelayedScaling(const CastCounts& casts, const DelayedSettings& settings, Stream* stream)
-    : casts_(casts), settings_(settings) {
-  if (stream == nullptr) return;
-  device_ = &stream->device();
-  values_ = Buffer(*device_, bytes(), Purpose::parameters);
-  steps_to_copy_ = HostBuffer(*device_, 2 * sizeof steps_);
-  reset(*stream);
+DelayedScaling::DelayedScaling(const CastCounts& casts, const DelayedSettings& settings, Stream& stream)
+    : casts_(casts),
+      settings_(settings),
+      device_(stream.device()),
+      values_(device_, bytes(), Purpose::parameters),
+      steps_to_copy_(device_, 2 * sizeof steps_) {
+  reset(stream);
 }
 
 std::int64_t DelayedScaling::bytes() const {
@@ -25,19 +25,18 @@ std::int64_t DelayedScaling::bytes() const {
 }
 
 float* DelayedScaling::inverse(std::int64_t cast) const {
-  return values_.empty() ? nullptr : values_.as<float>() + cast * inverse_scale_stride;
+  return values_.as<float>() + cast * inverse_scale_stride;
 }
 
 float* DelayedScaling::row(int index) const {
-  return values_.empty() ? nullptr : inverse(casts_.total()) + index * casts_.total();
+  return inverse(casts_.total()) + index * casts_.total();
 }
 
 std::int32_t* DelayedScaling::device_steps() const {
-  return values_.empty() ? nullptr : values_.as<std::int32_t>() + bytes() / 4 - 1;
+  return values_.as<std::int32_t>() + bytes() / 4 - 1;
 }
 
 QuantScale DelayedScaling::at(std::int64_t cast) const {
-  if (values_.empty()) return {.known = known()};
   return {row(row_amax) + cast, row(row_scale) + cast, inverse(cast), known()};
 }
 
@@ -64,12 +63,12 @@ void DelayedScaling::finish_step(Stream& stream, const KernelTable& kernels) {
                                   .first = !known()});
   auto* host = steps_to_copy_.as<std::int32_t>() + steps_ % 2;
   *host = ++steps_;
-  device_->copy_from_host(device_steps(), host, 4, stream);
+  device_.copy_from_host(device_steps(), host, 4, stream);
 }
 
 void DelayedScaling::reset(Stream& stream) {
   steps_ = 0;
-  device_->zero(values_.data(), values_.bytes(), stream);
+  device_.zero(values_.data(), values_.bytes(), stream);
 }
 
 std::vector<Float8Scaling::State> DelayedScaling::state() const {
@@ -83,12 +82,12 @@ void DelayedScaling::state_loaded(Stream& stream) {
   const auto casts = static_cast<std::size_t>(casts_.total());
   std::vector<float> scales(casts), inverses(casts * inverse_scale_stride);
   const std::int64_t row_bytes = casts_.total() * 4;
-  device_->copy_to_host(scales.data(), row(row_scale), row_bytes, stream);
-  device_->copy_to_host(&steps_, device_steps(), 4, stream);
+  device_.copy_to_host(scales.data(), row(row_scale), row_bytes, stream);
+  device_.copy_to_host(&steps_, device_steps(), 4, stream);
   stream.synchronize();
   for (std::size_t i = 0; i < casts; ++i) inverses[i * inverse_scale_stride] = 1.0f / scales[i];
-  device_->copy_from_host(inverse(0), inverses.data(), row_bytes * inverse_scale_stride, stream);
-  device_->zero(row(row_recorded), row_bytes, stream);
+  device_.copy_from_host(inverse(0), inverses.data(), row_bytes * inverse_scale_stride, stream);
+  device_.zero(row(row_recorded), row_bytes, stream);
   stream.synchronize();
 }
 

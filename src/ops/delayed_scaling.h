@@ -21,8 +21,7 @@ struct DelayedSettings {
 /// One row a value for all casts of the model: inputs, weights, gradients.
 class DelayedScaling final : public Float8Scaling {
  public:
-  /// Null stream: without memory (make_scaling).
-  DelayedScaling(const CastCounts& casts, const DelayedSettings& settings, Stream* stream);
+  DelayedScaling(const CastCounts& casts, const DelayedSettings& settings, Stream& stream);
 
   bool known() const override { return steps_ > 0; }
   QuantScale values(CastKind kind, std::int64_t index, Arena& arena) const override;
@@ -35,11 +34,11 @@ class DelayedScaling final : public Float8Scaling {
   void reset(Stream& stream) override;
   std::vector<State> state() const override;
   void state_loaded(Stream& stream) override;
-  std::int64_t bytes() const override;
 
  private:
   enum Row : int { row_amax, row_recorded, row_scale, row_history };
 
+  std::int64_t bytes() const;
   float* inverse(std::int64_t cast) const;
   float* row(int index) const;
   QuantScale at(std::int64_t cast) const;
@@ -47,7 +46,7 @@ class DelayedScaling final : public Float8Scaling {
 
   CastCounts casts_;
   DelayedSettings settings_;
-  Device* device_ = nullptr;
+  Device& device_;
   Buffer values_;             ///< inverse scales [casts, stride], rows [3 + history, casts], and the number of steps
   std::int32_t steps_ = 0;    ///< finished steps that the history knows of
   HostBuffer steps_to_copy_;  ///< [2], in turns: two steps at most are under way

@@ -11,7 +11,7 @@ const Float8Scaling& dynamic_scaling() {
 }
 
 std::unique_ptr<Float8Scaling> make_scaling(Precision precision, const Float8Config& float8, const CastCounts& casts,
-                                            Stream* stream) {
+                                            Stream& stream) {
   if (precision == Precision::float8 && float8_recipe(float8.recipe).remembers) {
     return std::make_unique<DelayedScaling>(casts, DelayedSettings::of(float8), stream);
   }

@@ -55,8 +55,6 @@ class Float8Scaling {
   virtual std::vector<State> state() const { return {}; }
   /// After state() was written from a checkpoint. Waits for the stream.
   virtual void state_loaded(Stream&) {}
-  /// Of device memory (Purpose::parameters).
-  virtual std::int64_t bytes() const { return 0; }
 };
 
 /// Tensorwise dynamic: every cast takes the scale of its own tensor's abs-max. Nothing is remembered.
@@ -68,8 +66,8 @@ class DynamicScaling final : public Float8Scaling {
 /// For those to whom nobody gives another.
 const Float8Scaling& dynamic_scaling();
 
-/// That of a configuration. `stream` null: for plans, without memory and not to be used in a step.
+/// That of a configuration.
 std::unique_ptr<Float8Scaling> make_scaling(Precision precision, const Float8Config& float8, const CastCounts& casts,
-                                            Stream* stream);
+                                            Stream& stream);
 
 }  // namespace octet

@@ -14,6 +14,15 @@ std::int64_t place_of(std::int64_t piece, int shards) {
   return (piece * shards + alignment - 1) / alignment * alignment;
 }
 
+std::vector<std::int64_t> unit_bytes(const ParameterList& list, int shards, const FsdpOptions& options) {
+  std::vector<std::int64_t> bytes(list.units.size(), 0);
+  if (!exchanges(shards, options)) return bytes;
+  for (const ParameterSpec& p : list.parameters) {
+    bytes[static_cast<std::size_t>(p.unit)] += place_of(Shard::of(p.shape, 0, shards).padded_elements(), shards) * 4;
+  }
+  return bytes;
+}
+
 }  // namespace
 
 FsdpGradients::FsdpGradients(const ParameterList& list, ShardedBuffer& shards, Communicator& shard_group,
@@ -38,23 +47,6 @@ FsdpGradients::FsdpGradients(const ParameterList& list, ShardedBuffer& shards, C
     throw internal_error("parallel", "gradients in {} between {} shard(s): expected f32, or bf16 between several",
                          name_of(wire_), shard_group.size());
   }
-}
-
-std::vector<std::int64_t> FsdpGradients::unit_bytes(const ParameterList& list, int shards, const FsdpOptions& options) {
-  std::vector<std::int64_t> bytes(list.units.size(), 0);
-  if (!exchanges(shards, options)) return bytes;
-  for (const ParameterSpec& p : list.parameters) {
-    bytes[static_cast<std::size_t>(p.unit)] += place_of(Shard::of(p.shape, 0, shards).padded_elements(), shards) * 4;
-  }
-  return bytes;
-}
-
-std::int64_t FsdpGradients::exchange_bytes(const std::vector<std::int64_t>& unit_bytes, int shards, DType wire,
-                                           std::int64_t micro_batches, bool overlap) {
-  const std::int64_t largest = *std::max_element(unit_bytes.begin(), unit_bytes.end());
-  const std::int64_t reduced_meanwhile = overlap ? largest : 0;
-  if (wire == DType::bf16) return reduced_meanwhile + largest / 2;
-  return reduced_meanwhile + (micro_batches > 1 ? largest / shards : 0);
 }
 
 std::span<const GradientTarget> FsdpGradients::open(int index) {

@@ -37,14 +37,6 @@ class FsdpGradients final : public GradientSink {
   /// computed of its own rows (parameters that are not cut).
   void finish_step();
 
-  /// Bytes of a unit's unreduced gradients (0 without sharding).
-  static std::vector<std::int64_t> unit_bytes(const ParameterList& list, int shards, const FsdpOptions& options = {});
-  /// Bytes beside the largest unit while it is reduced. wire f32: its reduced pieces, from the second micro-batch on.
-  /// wire bf16: its rounded gradients, for which the unit's own memory then takes those of the other ranks.
-  /// With reductions on a stream of their own: the largest unit once more, which is reduced meanwhile.
-  static std::int64_t exchange_bytes(const std::vector<std::int64_t>& unit_bytes, int shards, DType wire,
-                                     std::int64_t micro_batches, bool overlap);
-
  private:
   struct Unit {
     bool open = false;
@@ -81,9 +73,11 @@ class FsdpGradients final : public GradientSink {
   bool exchanges_;
   std::unique_ptr<Event> written_;  ///< the end of a unit's gradients
   std::deque<Reducing> reducing_;   ///< in the order of their stream
-  std::vector<std::int64_t> unit_bytes_;
+  std::vector<std::int64_t> unit_bytes_;  ///< of each unit's gradients before they are reduced; 0 without sharding
   BufferPool pool_;
-  Buffer exchange_;  ///< see exchange_bytes
+  /// Beside a unit while it is reduced. wire f32: its reduced pieces, from the second micro-batch on. wire bf16: its
+  /// rounded gradients, for which the unit's own memory then takes those of the other ranks.
+  Buffer exchange_;
   std::vector<Unit> units_;
   std::vector<bool> first_micro_batch_;
 };

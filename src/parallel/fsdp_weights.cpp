@@ -28,6 +28,23 @@ std::int64_t gathered_bytes(const ParameterSpec& p, int shards, const FsdpOption
   return aligned(Shard::of(p.shape, 0, shards).padded_elements() * shards * size_of(p.gathered));
 }
 
+std::vector<std::int64_t> unit_bytes(const ParameterList& list, int shards, const FsdpOptions& options) {
+  std::vector<std::int64_t> bytes(list.units.size(), 0);
+  for (const ParameterSpec& p : list.parameters) {
+    bytes[static_cast<std::size_t>(p.unit)] += gathered_bytes(p, shards, options);
+  }
+  return bytes;
+}
+
+std::vector<std::int64_t> cast_after_bytes(const ParameterList& list, int shards, const FsdpOptions& options) {
+  std::vector<std::int64_t> bytes(list.units.size(), 0);
+  for (const ParameterSpec& p : list.parameters) {
+    if (options.float8_all_gather || !is_float8(p.gathered)) continue;
+    bytes[static_cast<std::size_t>(p.unit)] += cast_after_bytes(p, shards);
+  }
+  return bytes;
+}
+
 }  // namespace
 
 FsdpWeights::FsdpWeights(const ParameterList& list, const ShardedBuffer& master, WeightScales& scales,
@@ -46,33 +63,12 @@ FsdpWeights::FsdpWeights(const ParameterList& list, const ShardedBuffer& master,
       cast_after_bytes_(cast_after_bytes(list, shard_group.size(), options)),
       schedule_(options.reshard_after_forward),
       pool_(shard_group.memory(), Purpose::gathered),
-      staging_(stream.device(), staging_bytes(list, shard_group.size(), options), Purpose::gathered),
       units_(list.units.size()) {
+  if (exchanges(shard_group.size(), options) && shard_group.size() == 1) {
+    staging_ =
+        Buffer(stream.device(), std::ranges::max(unit_bytes_) + std::ranges::max(cast_after_bytes_), Purpose::gathered);
+  }
   for (Unit& unit : units_) unit.ready = stream.device().make_event();
-}
-
-std::vector<std::int64_t> FsdpWeights::unit_bytes(const ParameterList& list, int shards, const FsdpOptions& options) {
-  std::vector<std::int64_t> bytes(list.units.size(), 0);
-  for (const ParameterSpec& p : list.parameters) {
-    bytes[static_cast<std::size_t>(p.unit)] += gathered_bytes(p, shards, options);
-  }
-  return bytes;
-}
-
-std::int64_t FsdpWeights::staging_bytes(const ParameterList& list, int shards, const FsdpOptions& options) {
-  if (shards > 1 || !options.one_rank_exchange) return 0;
-  return std::ranges::max(unit_bytes(list, shards, options)) +
-         std::ranges::max(cast_after_bytes(list, shards, options));
-}
-
-std::vector<std::int64_t> FsdpWeights::cast_after_bytes(const ParameterList& list, int shards,
-                                                        const FsdpOptions& options) {
-  std::vector<std::int64_t> bytes(list.units.size(), 0);
-  for (const ParameterSpec& p : list.parameters) {
-    if (options.float8_all_gather || !is_float8(p.gathered)) continue;
-    bytes[static_cast<std::size_t>(p.unit)] += octet::cast_after_bytes(p, shards);
-  }
-  return bytes;
 }
 
 std::span<const Tensor> FsdpWeights::gather(int unit) {
@@ -128,7 +124,7 @@ void FsdpWeights::await(int index) {
     const ParameterSpec& p = list_.parameters[i];
     if (!is_float8(p.gathered)) continue;
     cast_gathered(i, {place, DType::bf16, p.shape, nullptr}, unit.tensors[i - first]);
-    place += octet::cast_after_bytes(p, group_.size());
+    place += cast_after_bytes(p, group_.size());
   }
   unit.high = {};
   unit.cast = true;
@@ -160,7 +156,7 @@ void FsdpWeights::gather_parameters(int index, Unit& unit) {
     void* whole = unit.tensors.back().data;
     if (cast_after) {
       whole = high_place;
-      high_place += octet::cast_after_bytes(p, shards);
+      high_place += cast_after_bytes(p, shards);
     }
     void* mine = static_cast<char*>(whole) + group_.rank() * piece * size_of(travels);
     if (!staging_.empty()) {

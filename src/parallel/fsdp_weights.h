@@ -33,13 +33,6 @@ class FsdpWeights final : public WeightProvider {
   /// The masters have changed: nothing gathered may be used again.
   void invalidate();
 
-  /// Bytes of a unit while it is gathered.
-  static std::vector<std::int64_t> unit_bytes(const ParameterList& list, int shards, const FsdpOptions& options);
-  /// Bytes of a unit's bf16 forms while it is being gathered without fp8 all-gather.
-  static std::vector<std::int64_t> cast_after_bytes(const ParameterList& list, int shards, const FsdpOptions& options);
-  /// Bytes from which a group of one gathers; 0 for a larger one, whose own piece is in its place already.
-  static std::int64_t staging_bytes(const ParameterList& list, int shards, const FsdpOptions& options);
-
  private:
   struct Unit {
     bool gathered = false;
@@ -68,10 +61,11 @@ class FsdpWeights final : public WeightProvider {
   const KernelTable& kernels_;
   FsdpOptions options_;
   std::unique_ptr<Event> passed_;  ///< what the model's stream was given before a gather
-  std::vector<std::int64_t> unit_bytes_, cast_after_bytes_;
+  std::vector<std::int64_t> unit_bytes_;        ///< of each unit while it is gathered
+  std::vector<std::int64_t> cast_after_bytes_;  ///< of its bf16 forms, while it is gathered without fp8 all-gather
   GatherSchedule schedule_;
   BufferPool pool_;
-  Buffer staging_;  ///< see staging_bytes
+  Buffer staging_;  ///< from which a group of one gathers; a larger one has its own piece in its place already
   std::vector<Unit> units_;
 };
 

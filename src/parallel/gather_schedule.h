@@ -6,8 +6,7 @@
 
 namespace octet {
 
-/// Which gathered units stay alive, from the announced order alone. Shared by the provider that gathers and by the plan
-/// that counts bytes.
+/// Which gathered units stay alive, from the announced order alone.
 class GatherSchedule {
  public:
   explicit GatherSchedule(bool reshard) : reshard_(reshard) {}
@@ -29,10 +28,5 @@ class GatherSchedule {
   std::vector<int> order_;
   std::size_t position_ = 0;
 };
-
-/// Peak bytes of gathered units of one pass in this order, given each unit's bytes. `kept`: memory is not given back
-/// (BufferPool of a source that is not cheap), and each size of a unit has its own peak.
-std::int64_t peak_gathered_bytes(std::span<const int> order, std::span<const std::int64_t> unit_bytes, bool reshard,
-                                 bool kept = false);
 
 }  // namespace octet

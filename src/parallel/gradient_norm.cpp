@@ -3,6 +3,18 @@
 #include <algorithm>
 
 namespace octet {
+namespace {
+
+/// What the sums of squares of any rank's pieces need.
+std::int64_t workspace_bytes(const ParameterList& list, const KernelTable& kernels) {
+  std::int64_t most = 0;
+  for (const ParameterSpec& p : list.parameters) {
+    most = std::max(most, kernels.sum_of_squares_workspace({.n = p.shape.elements()}));
+  }
+  return most;
+}
+
+}  // namespace
 
 GradientNorm::GradientNorm(const ParameterList& list, Device& device, Stream& stream)
     : device_(device),
@@ -16,14 +28,6 @@ GradientNorm::GradientNorm(const ParameterList& list, Device& device, Stream& st
   for (const ParameterSpec& p : list.parameters) counted_.push_back(!p.cut.replicated() || p.cut.part.index == 0);
   device.zero(values_.data(), values_.bytes(), stream);
   reset_counters();
-}
-
-std::int64_t GradientNorm::workspace_bytes(const ParameterList& list, const KernelTable& kernels) {
-  std::int64_t most = 0;
-  for (const ParameterSpec& p : list.parameters) {
-    most = std::max(most, kernels.sum_of_squares_workspace({.n = p.shape.elements()}));
-  }
-  return most;
 }
 
 void GradientNorm::compute(const ShardedBuffer& gradients, Communicator& replica, float max_norm) {

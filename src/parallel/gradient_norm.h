@@ -14,8 +14,6 @@ namespace octet {
 class GradientNorm {
  public:
   GradientNorm(const ParameterList& list, Device& device, Stream& stream);
-  /// What the sums of squares of this rank's pieces need, whatever the layout; for the memory plan.
-  static std::int64_t workspace_bytes(const ParameterList& list, const KernelTable& kernels);
 
   /// `replica` is the group that holds one copy of the gradients between them; other replicas have equal ones. A
   /// parameter that every rank of a tensor-parallel group has whole counts on the first of them.

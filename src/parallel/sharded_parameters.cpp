@@ -40,6 +40,7 @@ std::vector<float> initial_values(const ParameterSpec& spec, const Shard& shard,
 }  // namespace
 
 void initialize(const ParameterList& list, ShardedBuffer& master, std::uint64_t seed, Device& device, Stream& stream) {
+  if (!device.has_memory()) return;
   constexpr std::int64_t most = 1 << 20;  // elements on the host at a time
   for (std::size_t i = 0; i < list.parameters.size(); ++i) {
     const Shard& shard = master.layout().shard(i);

@@ -1,7 +1,5 @@
 #include "src/parallel/weight_scales.h"
 
-#include <algorithm>
-
 namespace octet {
 namespace {
 
@@ -27,12 +25,6 @@ WeightScales::WeightScales(const ParameterList& list, const ShardLayout& layout,
   float* amaxes = inverses + count_ * inverse_scale_stride;
   first_ = {amaxes, amaxes + count_, inverses};
   device.zero(values_.data(), values_.bytes(), stream);
-}
-
-std::int64_t WeightScales::bytes(const ParameterList& list) {
-  return floats_a_weight * 4 *
-         std::count_if(list.parameters.begin(), list.parameters.end(),
-                       [](const ParameterSpec& p) { return is_float8(p.gathered); });
 }
 
 void WeightScales::measure(const ShardedBuffer& master, const KernelTable& kernels) {

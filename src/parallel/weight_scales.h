@@ -17,9 +17,6 @@ class WeightScales {
   WeightScales(const ParameterList& list, const ShardLayout& layout, Device& device, Stream& stream,
                const Float8Scaling& scaling = dynamic_scaling(), bool power_of_two = false);
 
-  /// Bytes of all scales of a model, for a recipe without memory.
-  static std::int64_t bytes(const ParameterList& list);
-
   /// Where parameter i's local abs-max is to be written; null when it is not an fp8 weight.
   float* amax(std::size_t i) const { return at(first_.amax, i); }
   const float* scale(std::size_t i) const { return at(first_.scale, i); }

@@ -20,6 +20,14 @@ Timeline::~Timeline() {
   recording_ = nullptr;
 }
 
+TimelineUnseen::TimelineUnseen()
+    : current_(std::exchange(Timeline::current_, nullptr)), recording_(std::exchange(Timeline::recording_, nullptr)) {}
+
+TimelineUnseen::~TimelineUnseen() {
+  Timeline::current_ = current_;
+  Timeline::recording_ = recording_;
+}
+
 void Timeline::name_stream(Stream& stream, std::string name) {
   streams_.push_back(&stream);
   names_.push_back(std::move(name));

@@ -82,6 +82,7 @@ class Timeline {
   /// What is open when it is read is not kept.
   void read(Recording& out);
 
+  friend class TimelineUnseen;
   static Timeline* current_;
   static Timeline* recording_;
 
@@ -92,6 +93,19 @@ class Timeline {
   std::vector<Anchor> anchors_;
   std::vector<Piece> pieces_;
   std::vector<Recording::Step> steps_;
+};
+
+/// The Timeline that lives is not seen as long as this does: for what is run dry beside a run. Main thread only.
+class TimelineUnseen {
+ public:
+  TimelineUnseen();
+  ~TimelineUnseen();
+  TimelineUnseen(const TimelineUnseen&) = delete;
+  TimelineUnseen& operator=(const TimelineUnseen&) = delete;
+
+ private:
+  Timeline* current_;
+  Timeline* recording_;
 };
 
 /// Calls `work`, which gives work to the stream, within a span when a Timeline records.

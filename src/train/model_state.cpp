@@ -119,15 +119,15 @@ void load_kind(ShardedModel& model, int kind, const Source& source, Stream& stre
   stream.synchronize();  // the staging memory ends here
 }
 
-/// The snapshot of a rank of the first shard, whose pieces are the largest. Replicas share them as the saver does.
-std::int64_t snapshot_bytes(const ParameterList& list, const Float8Scaling& scaling, const MeshShape& mesh) {
-  const ShardLayout layout(list, 0, mesh.dp_shard);
-  const std::vector<checkpoint::StoredTensor> tensors = stored_tensors(list, scaling);
+/// The snapshot of the rank that saves most of those that hold these pieces, one of each replica. They share them as
+/// the saver does.
+std::int64_t snapshot_bytes(const std::vector<checkpoint::DevicePiece>& pieces_of_rank, const MeshShape& mesh) {
+  std::vector<checkpoint::StoredTensor> tensors;
   std::vector<checkpoint::HeldPiece> held;
-  for (std::size_t t = 0; t < tensors.size(); ++t) {
-    const checkpoint::Box box =
-        is_recipe_state(tensors[t]) ? whole_box(tensors[t].shape) : box_of(layout.shard(t % layout.size()));
-    held.push_back({static_cast<std::int32_t>(t), box, box.extent.elements() * size_of(tensors[t].dtype)});
+  for (const checkpoint::DevicePiece& p : pieces_of_rank) {
+    held.push_back(
+        {static_cast<std::int32_t>(tensors.size()), p.box, p.box.extent.elements() * size_of(p.tensor.dtype)});
+    tensors.push_back(p.tensor);
   }
   std::int64_t most = 0;
   const std::vector<std::vector<checkpoint::HeldPiece>> replicas(static_cast<std::size_t>(mesh.dp_replicate), held);
@@ -172,14 +172,11 @@ std::vector<checkpoint::DevicePiece> held_pieces(ShardedModel& model) {
   return pieces;
 }
 
-std::int64_t checkpoint_host_bytes(const RunConfig& config, const MeshShape& mesh) {
-  const ParameterList list = llama_parameters(config.model, config.precision, config.float8, {0, mesh.tp});
-  std::int64_t bytes = 0;
-  const auto scaling = make_scaling(config.precision, config.float8, cast_counts(config.model, list), nullptr);
-  if (config.checkpoint.interval != "off") bytes = snapshot_bytes(list, *scaling, mesh);
+std::int64_t checkpoint_host_bytes(ShardedModel& model, const RunConfig& config, const MeshShape& mesh) {
+  const std::int64_t bytes = config.checkpoint.interval == "off" ? 0 : snapshot_bytes(held_pieces(model), mesh);
   if (config.checkpoint.resume == "never") return bytes;
   const bool direct = config.device == "cpu";  // see load_kind
-  const std::int64_t staging = direct ? 0 : ShardLayout(list, 0, mesh.dp_shard).bytes();
+  const std::int64_t staging = direct ? 0 : model.master().layout().bytes();
   return std::max(bytes, staging + checkpoint::read_buffer_bytes);
 }
 

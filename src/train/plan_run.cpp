@@ -1,9 +1,23 @@
 #include "src/train/plan_run.h"
 
+#include <algorithm>
+
+#include "src/train/dry_run.h"
 #include "src/train/model_state.h"
-#include "src/train/trainer.h"
+#include "src/train/nccl_needs.h"
 
 namespace octet {
+namespace {
+
+/// More micro-batches than two take no more memory.
+RunConfig with_two_micro_batches(const RunConfig& config, const MeshShape& mesh) {
+  RunConfig few = config;
+  const std::int64_t at_once = config.train.micro_batch * mesh.dp_replicate * mesh.dp_shard;
+  few.train.global_batch = std::min(config.train.global_batch, 2 * at_once);
+  return few;
+}
+
+}  // namespace
 
 MeshShape mesh_shape(const ParallelConfig& p) {
   return {.pp = static_cast<int>(p.pp),
@@ -13,21 +27,17 @@ MeshShape mesh_shape(const ParallelConfig& p) {
           .tp = static_cast<int>(p.tp)};
 }
 
-PlanInput plan_input(const RunConfig& config, const MeshShape& mesh, int tp_rank,
-                     const CommunicationNeeds& communication) {
-  const std::int64_t per_rank = config.train.global_batch / (mesh.dp_replicate * mesh.dp_shard);
-  return {.settings = llama_settings(config, tp_rank),
-          .mesh = mesh,
-          .fsdp = fsdp_options(config, mesh.dp_shard),
-          .micro_batches = per_rank / config.train.micro_batch,
-          .buffers_kept = config.nccl.dp_shard.buffers != NcclGroupSettings().buffers,
-          .communication = communication,
-          .host = checkpoint_host_bytes(config, mesh)};
-}
-
-MemoryPlan plan_run(const RunConfig& config, const MeshShape& mesh, int tp_rank,
-                    const CommunicationNeeds& communication, Stream& stream) {
-  return plan_memory(plan_input(config, mesh, tp_rank, communication), stream);
+MemoryPlan plan_run(const RunConfig& config, const MeshShape& mesh, int rank, int ranks_on_node, DeviceType kernels) {
+  DryRun dry(with_two_micro_batches(config, mesh), mesh, rank, kernels);
+  for (int i = 0; i < 2; ++i) dry.step();  // what the first one has taken, the second finds there
+  if (dry.trainer().has_validation()) dry.validate();
+  MemoryPlan plan;
+  for (int p = 0; p < static_cast<int>(Purpose::count); ++p) {
+    plan[static_cast<Purpose>(p)] = dry.ledger().usage(static_cast<Purpose>(p)).peak;
+  }
+  plan.nccl = nccl_needs(config, mesh, ranks_on_node);
+  plan.host = checkpoint_host_bytes(dry.trainer().model(), config, mesh);
+  return plan;
 }
 
 }  // namespace octet

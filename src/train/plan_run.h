@@ -1,5 +1,6 @@
 #pragma once
 
+#include "src/comm/mesh.h"
 #include "src/train/config.h"
 #include "src/train/memory_plan.h"
 
@@ -8,12 +9,8 @@ namespace octet {
 /// The mesh of a resolved layout (validate.h).
 MeshShape mesh_shape(const ParallelConfig& parallel);
 
-/// What decides memory and collectives of a rank of the run on that mesh.
-PlanInput plan_input(const RunConfig& config, const MeshShape& mesh, int tp_rank,
-                     const CommunicationNeeds& communication);
-
-/// The memory of one rank of the run on that mesh, as planned with the kernels of the stream's device.
-MemoryPlan plan_run(const RunConfig& config, const MeshShape& mesh, int tp_rank,
-                    const CommunicationNeeds& communication, Stream& stream);
+/// The memory of that rank of the run on that mesh, with the kernels of that device: the peaks of a few steps that are
+/// run dry (dry_run.h). `ranks_on_node`: for what NCCL takes.
+MemoryPlan plan_run(const RunConfig& config, const MeshShape& mesh, int rank, int ranks_on_node, DeviceType kernels);
 
 }  // namespace octet

@@ -15,7 +15,6 @@
 #include "src/model/recompute_table.h"
 #include "src/train/device_health.h"
 #include "src/train/loop.h"
-#include "src/train/nccl_needs.h"
 #include "src/train/plan_run.h"
 #include "src/train/resume.h"
 #include "src/train/run_log.h"
@@ -92,11 +91,8 @@ int run_training(const RunConfig& config, const RunEnvironment& environment) {
   const StopSignal signal;
   const log::SharedWarnings shared;
   const MeshShape& shape = environment.mesh.shape();
-  const CommunicationNeeds communication{.scratch = environment.mesh.dp_shard().scratch_bytes() +
-                                                    environment.mesh.dp_replicate().scratch_bytes() +
-                                                    environment.mesh.tp().scratch_bytes(),
-                                         .nccl = nccl_needs(config, shape, environment.ranks_on_node)};
-  const MemoryPlan plan = plan_run(config, shape, environment.mesh.tp().rank(), communication, environment.stream);
+  const MemoryPlan plan = plan_run(config, shape, environment.mesh.world().rank(), environment.ranks_on_node,
+                                   environment.stream.device().type());
   check_fits(plan, environment.stream.device(), environment.ranks_on_node, static_cast<int>(config.nccl.ranks_per_gpu));
 
   const std::string recompute =

@@ -1,11 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
+#include "src/comm/mesh.h"
 #include "src/comm/trace.h"
-#include "src/train/memory_plan.h"
+#include "src/train/config.h"
 
 namespace octet {
 
@@ -15,10 +15,9 @@ struct StepCollective {
   std::int64_t times = 1;         ///< a step
 };
 
-/// All collectives of a training step between devices (those between hosts are a few bytes), by a dry pass of the model
-/// that records what it asks for: the CommTrace of a real step after the first, but in the order of first use, and
-/// equal ones counted. Units of the same collectives, as blocks are, are one entry that bears the name of the first.
-/// Groups of one rank have none. Nothing is allocated but what a dry pass takes.
-std::vector<StepCollective> step_collectives(const PlanInput& input, Stream& stream);
+/// All collectives of a training step between devices (those between hosts are a few bytes): the CommTrace of a step
+/// after the first, run dry (dry_run.h), in the order of first use, and equal ones counted. Units of the same
+/// collectives, as blocks are, are one entry that bears the name of the first. Groups of one rank have none.
+std::vector<StepCollective> step_collectives(const RunConfig& config, const MeshShape& mesh, int rank);
 
 }  // namespace octet

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <utility>
 
 #include "src/base/log.h"
@@ -12,9 +13,9 @@
 namespace octet {
 namespace {
 
-std::int64_t validation_batches(const RunConfig& c, const Sampler& sampler) {
+std::int64_t validation_batches(const RunConfig& c, const Batches& batches) {
   if (c.data.validation_fraction <= 0) return 0;
-  const std::int64_t all = sampler.validation_batches();
+  const std::int64_t all = batches.validation_batches();
   return c.train.validation_batches == 0 ? all : std::min(all, c.train.validation_batches);
 }
 
@@ -52,14 +53,24 @@ LlamaSettings llama_settings(const RunConfig& c, int tp_rank) {
 }
 
 Trainer::Trainer(const RunConfig& config, Mesh& mesh, Communicator& control, Stream& stream, GemmTrace* gemms)
+    : Trainer(config, std::make_unique<Sampler>(config.data.train, sampler_config(config)), nullptr, mesh, control,
+              stream, gemms) {}
+
+Trainer::Trainer(const RunConfig& config, const Batches& batches, Mesh& mesh, Communicator& control, Stream& stream,
+                 GemmTrace* gemms)
+    : Trainer(config, nullptr, &batches, mesh, control, stream, gemms) {}
+
+Trainer::Trainer(const RunConfig& config, std::unique_ptr<const Sampler> sampler, const Batches* batches, Mesh& mesh,
+                 Communicator& control, Stream& stream, GemmTrace* gemms)
     : config_(config),
       mesh_(mesh),
       control_(control),
       stream_(stream),
       device_(stream.device()),
       batch_layout_{mesh.dp().rank(), mesh.dp().size(), config.train.micro_batch},
-      sampler_(config.data.train, sampler_config(config)),
-      validation_batches_(validation_batches(config, sampler_)),
+      sampler_(std::move(sampler)),
+      batches_(batches == nullptr ? *sampler_ : *batches),
+      validation_batches_(validation_batches(config, batches_)),
       model_(llama_settings(config, mesh.tp().rank()), config.optimizer, fsdp_options(config, mesh.dp_shard().size()),
              mesh, stream, gemms),
       upload_(stream, config.train.micro_batch, config.train.seq_len),
@@ -76,10 +87,10 @@ void Trainer::launch(std::int64_t step) {
   const float loss_scale = 1.0f / static_cast<float>(config_.train.global_batch * config_.train.seq_len);
   auto* loss_sum = loss_sum_.view().as<float>();
   model_.begin_step();
-  for (std::int64_t m = 0; m < sampler_.micro_batches(batch_layout_); ++m) {
+  for (std::int64_t m = 0; m < batches_.micro_batches(batch_layout_); ++m) {
     const auto [tokens, targets] = upload([&] {
       clock_.mark(Activity::data);
-      sampler_.train_batch(step - 1, batch_layout_, m, batch_);
+      batches_.train_batch(step - 1, batch_layout_, m, batch_);
       clock_.mark(Activity::step);
     });
     if (m == 0) device_.zero(loss_sum, 4, stream_);
@@ -127,8 +138,8 @@ double Trainer::validate() {
   auto* loss_sum = loss_sum_.view().as<float>();
   device_.zero(loss_sum, 4, stream_);
   for (std::int64_t b = 0; b < validation_batches_; ++b) {
-    for (std::int64_t m = 0; m < sampler_.micro_batches(batch_layout_); ++m) {
-      const auto [tokens, targets] = upload([&] { sampler_.validation_batch(b, batch_layout_, m, batch_); });
+    for (std::int64_t m = 0; m < batches_.micro_batches(batch_layout_); ++m) {
+      const auto [tokens, targets] = upload([&] { batches_.validation_batch(b, batch_layout_, m, batch_); });
       model_.evaluate(tokens, targets, loss_sum);
     }
   }
@@ -136,7 +147,7 @@ double Trainer::validate() {
   reader_.take(loss_sum);
   Reading reading = reader_.read();
   clock_.mark(Activity::wait);
-  const double mean = reading.loss_sum / static_cast<double>(sampler_.validation_targets(validation_batches_));
+  const double mean = reading.loss_sum / static_cast<double>(batches_.validation_targets(validation_batches_));
   if (!std::isfinite(mean)) {
     for (const auto& f : agree_on_findings(std::move(reading.counts))) {
       if (control_.rank() == 0) {

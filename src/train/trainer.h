@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "src/data/sampler.h"
@@ -40,6 +41,9 @@ class Trainer {
  public:
   /// Collective. Initial weights from run.seed. `control`: the hosts of all ranks (src/comm/host_exchange.h).
   Trainer(const RunConfig& config, Mesh& mesh, Communicator& control, Stream& stream, GemmTrace* gemms);
+  /// With other batches than those of the configuration's data.
+  Trainer(const RunConfig& config, const Batches& batches, Mesh& mesh, Communicator& control, Stream& stream,
+          GemmTrace* gemms);
 
   /// Gives the device all work of step `step`, counted from 1, without waiting for it. Collective. Two at most may be
   /// under way.
@@ -57,10 +61,13 @@ class Trainer {
   StepClock& clock() { return clock_; }
   bool has_validation() const { return validation_batches_ > 0; }
 
-  const Sampler& sampler() const { return sampler_; }
+  /// Of the configuration's data, where that is used.
+  const Sampler& sampler() const { return *sampler_; }
   ShardedModel& model() { return model_; }
 
  private:
+  Trainer(const RunConfig& config, std::unique_ptr<const Sampler> sampler, const Batches* batches, Mesh& mesh,
+          Communicator& control, Stream& stream, GemmTrace* gemms);
   /// `fill` reads the batch that is then brought to the device.
   BatchUpload::OnDevice upload(const std::function<void()>& fill);
 
@@ -73,7 +80,8 @@ class Trainer {
   Stream& stream_;
   Device& device_;
   BatchLayout batch_layout_;
-  Sampler sampler_;
+  std::unique_ptr<const Sampler> sampler_;
+  const Batches& batches_;
   std::int64_t validation_batches_ = 0;
   ShardedModel model_;
   Batch batch_;

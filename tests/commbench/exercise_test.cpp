@@ -129,7 +129,6 @@ class Faulty final : public Communicator {
   std::unique_ptr<Communicator> on_stream(Stream& stream, std::string name) override {
     return inner_->on_stream(stream, std::move(name));
   }
-  std::int64_t scratch_bytes() const override { return 0; }
   [[noreturn]] void abort(int exit_code) override { std::_Exit(exit_code); }
 
  private:

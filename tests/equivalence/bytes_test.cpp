@@ -4,7 +4,6 @@
 #include <map>
 
 #include "src/ops/recipe.h"
-#include "src/train/step_collectives.h"
 #include "tests/equivalence/harness.h"
 
 namespace octet {
@@ -138,52 +137,7 @@ Bytes traced(const CommTrace& trace) {
   return all;
 }
 
-/// Calls by "group operation dtype count".
-using Calls = std::map<std::string, std::int64_t>;
-
-std::string key_of(const CommRecord& r) {
-  return fmt::format("{} {} {} {}", r.group, r.operation, name_of(r.dtype), r.count);
-}
-
-Calls traced_calls(const CommTrace& trace) {
-  Calls all;
-  for (const CommRecord& r : trace.records()) {
-    if (r.ranks > 1) ++all[key_of(r)];
-  }
-  return all;
-}
-
-/// As they were planned, without a step.
-Calls planned_calls(const ModelConfig& model, const Harness::Options& o, const MeshShape& mesh) {
-  const auto stream = cpu_device().make_stream();
-  const PlanInput input{.settings = {.model = model,
-                                     .precision = o.precision,
-                                     .float8 = o.float8,
-                                     .micro_batch = o.micro_batch,
-                                     .seq_len = seq_len,
-                                     .tp = {0, mesh.tp},
-                                     .tp_keep_gathered = o.tp_keep_gathered,
-                                     .async_tp = o.async_tp,
-                                     .recompute = o.recompute},
-                        .mesh = mesh,
-                        .fsdp = {.reshard_after_forward = o.reshard,
-                                 .float8_all_gather = gathers_float8(o.float8),
-                                 .gradient_wire = o.gradient_wire},
-                        .micro_batches = sequences_a_rank / o.micro_batch};
-  Calls all;
-  for (const StepCollective& c : step_collectives(input, *stream)) {
-    for (const CommRecord& r : c.calls) {
-      EXPECT_EQ(r.bytes,
-                (r.operation == "all_gather" || r.operation == "reduce_scatter" || r.operation == "all_to_all" ? r.ranks
-                                                                                                               : 1) *
-                    r.count * size_of(r.dtype));
-      all[key_of(r)] += c.times;
-    }
-  }
-  return all;
-}
-
-/// What travels in the last of so many steps; which calls they are is compared with what was planned.
+/// What travels in the last of so many steps.
 Bytes step(const ModelConfig& model, const Harness::Options& options, MeshShape& mesh, int steps = 1) {
   Harness h(model, seq_len, options);
   mesh = h.mesh().shape();
@@ -194,10 +148,6 @@ Bytes step(const ModelConfig& model, const Harness::Options& options, MeshShape&
     h.communication.clear();
     h.forward_backward(tokens, tokens);
     h.sharded().finish_step(i, 1e-3);
-  }
-  const bool remembers = options.precision == Precision::float8 && float8_recipe(options.float8.recipe).remembers;
-  if (!remembers || steps > 1) {
-    EXPECT_EQ(traced_calls(h.communication), planned_calls(model, options, mesh));
   }
   return traced(h.communication);
 }

@@ -90,7 +90,6 @@ class Staged final : public Communicator, private GroupMember {
   std::unique_ptr<Communicator> split_by_node(std::string name) override {
     return std::make_unique<Staged>(inner_->split_by_node(std::move(name)), claimed_, stream_);
   }
-  std::int64_t scratch_bytes() const override { return inner_->scratch_bytes(); }
   [[noreturn]] void abort(int exit_code) override {
     inner_->abort(exit_code);
     std::abort();  // gcc does not believe a virtual noreturn

@@ -50,7 +50,6 @@ class Announced final : public Communicator {
     return announced(inner_->split_by_node(std::move(name)));
   }
   MemorySource& memory() override { return inner_->memory(); }
-  std::int64_t scratch_bytes() const override { return inner_->scratch_bytes(); }
   [[noreturn]] void abort(int exit_code) override {
     inner_->abort(exit_code);
     std::abort();  // gcc does not believe a virtual noreturn

@@ -4,8 +4,8 @@
 
 #include "src/comm/nccl/nccl_backend.h"
 #include "src/comm/trace.h"
-#include "src/train/memory_plan.h"
 #include "src/train/nccl_needs.h"
+#include "src/train/plan_run.h"
 #include "tests/equivalence/trainer_test.h"
 #include "tests/nccl/one_gpu.h"
 #include "tests/nccl/stand_in_nccl.h"
@@ -126,13 +126,11 @@ TEST_P(Training, BuffersOfTheShardGroupAreRegistered) {
     const std::vector<double> found = losses(make_on_stand_in(*stream_, settings), *stream_);
     const int shards = GetParam().ranks / GetParam().replicas / GetParam().tp;
     const bool sharded = shards > 1;
+    RunConfig like_it = config_;
+    like_it.nccl = settings;
     const MemoryPlan plan =
-        plan_memory({.settings = llama_settings(config_, 0),
-                     .mesh = {.dp_replicate = GetParam().replicas, .dp_shard = shards, .tp = GetParam().tp},
-                     .fsdp = {.overlap = sharded},
-                     .micro_batches = batch / config_.train.micro_batch / (shards * GetParam().replicas),
-                     .buffers_kept = sharded},
-                    *stream_);
+        plan_run(like_it, {.dp_replicate = GetParam().replicas, .dp_shard = shards, .tp = GetParam().tp},
+                 world_->rank(), world_->size(), DeviceType::cpu);
     EXPECT_EQ(ledger.usage(Purpose::gathered).peak - gathered, plan[Purpose::gathered]);
     EXPECT_EQ(ledger.usage(Purpose::gradients).peak - gradients, plan[Purpose::gradients]);
     EXPECT_EQ(stand_in().outside["dp_shard"], 0) << buffers;

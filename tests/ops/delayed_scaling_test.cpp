@@ -17,7 +17,7 @@ class DelayedScalingTest : public OpsTest {
     scaling.finish_step(*stream_, op_.kernels);
   }
 
-  DelayedScaling scaling{{.inputs = 1, .weights = 1, .gradients = 1}, {.history = 2}, stream_.get()};
+  DelayedScaling scaling{{.inputs = 1, .weights = 1, .gradients = 1}, {.history = 2}, *stream_};
 };
 
 TEST_F(DelayedScalingTest, EachKindHasItsFormat) {
@@ -59,7 +59,7 @@ TEST_F(DelayedScalingTest, WhatIsLargerThanTheScaleAllowsSaturates) {
 TEST_F(DelayedScalingTest, StateIsAllThereIs) {
   step(2.0f);
   step(0.5f);
-  DelayedScaling other{{.inputs = 1, .weights = 1, .gradients = 1}, {.history = 2}, stream_.get()};
+  DelayedScaling other{{.inputs = 1, .weights = 1, .gradients = 1}, {.history = 2}, *stream_};
   const auto from = scaling.state(), to = other.state();
   ASSERT_EQ(from.size(), 3u);
   EXPECT_EQ(from[0].tensor.shape, (Shape{2, 3}));
@@ -81,13 +81,19 @@ TEST_F(DelayedScalingTest, StateIsAllThereIs) {
   EXPECT_FALSE(scaling.known());
 }
 
-TEST_F(DelayedScalingTest, APlanHasTheSizeAndNoMemory) {
+/// Of parameters, and only where the recipe remembers.
+TEST_F(DelayedScalingTest, TakesMemoryForItsRowsOnADeviceWithoutAnyToo) {
   const Float8Config float8{.recipe = "delayed", .delayed_history = 2};
   const CastCounts casts{.inputs = 1, .weights = 1, .gradients = 1};
-  EXPECT_EQ(make_scaling(Precision::float8, float8, casts, nullptr)->bytes(), scaling.bytes());
-  EXPECT_EQ(scaling.bytes(), 4 * ((inverse_scale_stride + 3 + 2) * 3 + 1));
-  EXPECT_EQ(make_scaling(Precision::bf16, float8, casts, nullptr)->bytes(), 0);
-  EXPECT_EQ(make_scaling(Precision::float8, {}, casts, nullptr)->bytes(), 0);
+  const auto device = make_dry_device(DeviceType::cpu);
+  const auto stream = device->make_stream();
+  const auto bytes = [&](Precision precision, const Float8Config& config) {
+    const auto made = make_scaling(precision, config, casts, *stream);
+    return device->ledger().usage(Purpose::parameters).now;
+  };
+  EXPECT_EQ(bytes(Precision::float8, float8), 4 * ((inverse_scale_stride + 3 + 2) * 3 + 1));
+  EXPECT_EQ(bytes(Precision::bf16, float8), 0);
+  EXPECT_EQ(bytes(Precision::float8, {}), 0);
 }
 
 }  // namespace

@@ -64,20 +64,5 @@ TEST(GatherSchedule, OrderViolationsAreErrors) {
   EXPECT_EQ(schedule.next(), 0);
 }
 
-TEST(PeakGatheredBytes, IsThePeakOverThePass) {
-  const std::vector<std::int64_t> bytes{1000, 10, 20, 500};
-  EXPECT_EQ(peak_gathered_bytes(two_blocks, bytes, true), 1010);  // embedding and the first block
-  EXPECT_EQ(peak_gathered_bytes(two_blocks, bytes, false), 1530);
-  const std::vector<std::int64_t> big_head{100, 10, 20, 500};
-  EXPECT_EQ(peak_gathered_bytes(two_blocks, big_head, true), 520);
-}
-
-TEST(PeakGatheredBytes, WhereMemoryIsKeptEachSizeHasItsOwn) {
-  EXPECT_EQ(peak_gathered_bytes(two_blocks, std::vector<std::int64_t>{1000, 10, 20, 500}, true, true), 1530);
-  const std::vector<std::int64_t> like_a_model{1000, 10, 10, 1000};  // embedding and head are never gathered together
-  EXPECT_EQ(peak_gathered_bytes(two_blocks, like_a_model, true, true), 1020);
-  EXPECT_EQ(peak_gathered_bytes(two_blocks, like_a_model, false, true), 2020);
-}
-
 }  // namespace
 }  // namespace octet

@@ -47,7 +47,6 @@ class Noted final : public Communicator {
   std::unique_ptr<Communicator> alias(std::string n) override { return inner_->alias(n); }
   std::unique_ptr<Communicator> on_stream(Stream& s, std::string n) override { return inner_->on_stream(s, n); }
   MemorySource& memory() override { return inner_->memory(); }
-  std::int64_t scratch_bytes() const override { return inner_->scratch_bytes(); }
   [[noreturn]] void abort(int exit_code) override {
     inner_->abort(exit_code);
     std::terminate();

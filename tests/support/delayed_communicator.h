@@ -59,7 +59,6 @@ class DelayedCommunicator final : public Communicator {
   }
   std::unique_ptr<Communicator> split_by_node(std::string name) override { return inner_->split_by_node(name); }
   MemorySource& memory() override { return inner_->memory(); }
-  std::int64_t scratch_bytes() const override { return inner_->scratch_bytes(); }
   [[noreturn]] void abort(int exit_code) override {
     inner_->abort(exit_code);
     std::terminate();

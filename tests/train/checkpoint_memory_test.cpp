@@ -2,8 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "checkpoints/resharding.h"
-#include "src/train/memory_plan.h"
-#include "src/train/model_state.h"
+#include "src/train/plan_run.h"
 
 namespace octet {
 namespace {
@@ -22,12 +21,16 @@ RunConfig small() {
   return config;
 }
 
+std::int64_t host_bytes(const RunConfig& config, const MeshShape& mesh) {
+  return plan_run(config, mesh, 0, 1, DeviceType::cpu).host;
+}
+
 TEST(CheckpointMemory, IsMastersAndMomentsOfTheShard) {
   const RunConfig config = small();
   const std::int64_t whole = 3 * 4 * config.model.parameters();
   const std::int64_t padding = whole / 50;
   for (const int shards : {1, 2, 4}) {
-    const std::int64_t bytes = checkpoint_host_bytes(config, {.dp_shard = shards});
+    const std::int64_t bytes = host_bytes(config, {.dp_shard = shards});
     EXPECT_GE(bytes, whole / shards) << shards;
     EXPECT_LE(bytes, whole / shards + padding) << shards;
   }
@@ -36,7 +39,7 @@ TEST(CheckpointMemory, IsMastersAndMomentsOfTheShard) {
 TEST(CheckpointMemory, TensorParallelismDividesIt) {
   const RunConfig config = small();
   const std::int64_t whole = 3 * 4 * config.model.parameters();
-  const std::int64_t bytes = checkpoint_host_bytes(config, {.dp_shard = 1, .tp = 2});
+  const std::int64_t bytes = host_bytes(config, {.dp_shard = 1, .tp = 2});
   EXPECT_GE(bytes, whole / 2);
   EXPECT_LT(bytes, whole * 6 / 10);
 }
@@ -44,7 +47,7 @@ TEST(CheckpointMemory, TensorParallelismDividesIt) {
 TEST(CheckpointMemory, ReplicasShareIt) {
   const RunConfig config = small();
   const std::int64_t whole = 3 * 4 * config.model.parameters();
-  const std::int64_t bytes = checkpoint_host_bytes(config, {.dp_replicate = 3, .dp_shard = 1});
+  const std::int64_t bytes = host_bytes(config, {.dp_replicate = 3, .dp_shard = 1});
   EXPECT_GE(bytes, whole / 3);
   EXPECT_LT(bytes, whole * 2 / 3);
 }
@@ -53,12 +56,12 @@ TEST(CheckpointMemory, OfReadingAlone) {
   RunConfig config = small();
   config.checkpoint.interval = "off";
   const std::int64_t shard = 4 * config.model.parameters();
-  EXPECT_EQ(checkpoint_host_bytes(config, {}), checkpoint::read_buffer_bytes);
+  EXPECT_EQ(host_bytes(config, {}), checkpoint::read_buffer_bytes);
   config.device = "cuda";  // through memory of the host, one kind of tensors after the other
-  EXPECT_GE(checkpoint_host_bytes(config, {}), shard + checkpoint::read_buffer_bytes);
-  EXPECT_LT(checkpoint_host_bytes(config, {}), 2 * shard + checkpoint::read_buffer_bytes);
+  EXPECT_GE(host_bytes(config, {}), shard + checkpoint::read_buffer_bytes);
+  EXPECT_LT(host_bytes(config, {}), 2 * shard + checkpoint::read_buffer_bytes);
   config.checkpoint.resume = "never";
-  EXPECT_EQ(checkpoint_host_bytes(config, {}), 0);
+  EXPECT_EQ(host_bytes(config, {}), 0);
 }
 
 TEST(CheckpointMemory, CountsWhereTheHostIsTheDevice) {

@@ -4,7 +4,6 @@
 #include "src/cluster/slurm_time.h"
 #include "src/data/sampler.h"
 #include "src/metrics/status.h"
-#include "src/train/nccl_needs.h"
 #include "src/train/plan_run.h"
 #include "src/train/trainer.h"
 #include "src/train/validate.h"
@@ -63,9 +62,7 @@ void check_not_finished(const RunConfig& c) {
 
 /// Rank 0 stands for all: their plans are alike.
 void check_memory(const RunConfig& c, const MeshShape& mesh, const ClusterProfile& p) {
-  const auto stream = cpu_device().make_stream();
-  const MemoryPlan plan =
-      plan_run(c, mesh, 0, {.nccl = nccl_needs(c, mesh, static_cast<int>(p.ranks_per_node()))}, *stream);
+  const MemoryPlan plan = plan_run(c, mesh, 0, static_cast<int>(p.ranks_per_node()), DeviceType::cpu);
   const auto refuse = [&](const char* what, double needs, double has) {
     throw usage_error("submit",
                       "the run needs {:.1f} GiB of a {}, which has {:.1f} on {}; use more nodes, a smaller "

@@ -26,10 +26,6 @@ using Requests = std::vector<MPI_Request>;
 
 enum Tag : int { transfer_tag, piece_tag };
 
-/// Scratch for the pieces of one step of a reduction, over all peers. Two steps are in flight.
-constexpr std::int64_t step_bytes = 2 << 20;
-/// Below this many bytes over all ranks an all-reduce is one all-gather.
-constexpr std::int64_t small_all_reduce = 64 << 10;
 /// MPI's counts are ints.
 constexpr std::int64_t most_elements = 1 << 30;
 
@@ -190,9 +186,6 @@ class MpiCommunicator final : public Communicator, private GroupMember {
     return std::make_unique<MpiCommunicator>(stream, std::move(name), duplicate(mpi(), operation));
   }
 
-  std::int64_t scratch_bytes() const override {
-    return size_ == 1 ? 0 : std::max<std::int64_t>(2 * step_bytes, size_ * small_all_reduce);
-  }
   [[noreturn]] void abort(int exit_code) override { abort_job(exit_code); }
 
  private:
@@ -267,7 +260,7 @@ class MpiCommunicator final : public Communicator, private GroupMember {
   /// Cuts a reduce-scatter of `count` elements a rank into steps that fit the scratch. `recv` may be this rank's own
   /// piece of `send`.
   void add_steps(const float* send, float* recv, std::int64_t count) {
-    const std::int64_t most = std::max<std::int64_t>(step_bytes / std::max(size_ - 1, 1) / size_of(DType::f32), 256);
+    const std::int64_t most = rank_order::most_of_a_step(size_);
     for (std::int64_t offset = 0; offset < count; offset += most) {
       steps_.push_back({send, recv, count, offset, std::min(most, count - offset)});
     }
@@ -335,7 +328,7 @@ class MpiCommunicator final : public Communicator, private GroupMember {
   void sum_all(float* data, std::int64_t count) {
     const OperationScope operation("all_reduce (sum)", name_, count * size_of(DType::f32));
     auto later = std::exchange(steps_, {});
-    const std::int64_t piece = size_ * count * size_of(DType::f32) <= small_all_reduce ? 0 : count / size_;
+    const std::int64_t piece = rank_order::all_reduce_piece(size_, count);
     if (piece > 0) {
       float* const own = data + rank_ * piece;
       add_steps(data, own, piece);

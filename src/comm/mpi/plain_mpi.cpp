@@ -92,7 +92,6 @@ class PlainMpi final : public Communicator {
   std::unique_ptr<Communicator> on_stream(Stream& stream, std::string name) override {
     return ours_->on_stream(stream, std::move(name));
   }
-  std::int64_t scratch_bytes() const override { return ours_->scratch_bytes(); }
   [[noreturn]] void abort(int exit_code) override { abort_job(exit_code); }
 
  private:

@@ -139,9 +139,8 @@ class NcclCommunicator final : public Communicator, private GroupMember {
     return make_nccl_communicator(rendezvous_->split(0, rank(), std::move(name)), stream, settings_, api_);
   }
 
-  MemorySource& memory() override { return memory_ ? *memory_ : Communicator::memory(); }
   /// NCCL's own buffers are not in the ledger: src/comm/nccl_footprint.h.
-  std::int64_t scratch_bytes() const override { return 0; }
+  MemorySource& memory() override { return memory_ ? *memory_ : Communicator::memory(); }
   [[noreturn]] void abort(int exit_code) override {
     rendezvous_->abort(exit_code);
     std::abort();  // gcc does not believe a virtual noreturn

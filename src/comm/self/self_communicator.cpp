@@ -67,7 +67,6 @@ class SelfCommunicator final : public Communicator, private GroupMember {
   std::unique_ptr<Communicator> split_by_node(std::string name) override {
     return make_self_communicator(stream_, std::move(name));
   }
-  std::int64_t scratch_bytes() const override { return 0; }
   [[noreturn]] void abort(int exit_code) override { std::_Exit(exit_code); }
 
  private:

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace octet {
+
+/// A data-parallel rank's place. Its part of a global batch is the contiguous range of global_batch / ranks samples
+/// from rank * global_batch / ranks on, in micro-batches of micro_batch.
+struct BatchLayout {
+  std::int64_t rank = 0;
+  std::int64_t ranks = 1;
+  std::int64_t micro_batch = 1;
+};
+
+/// Row-major [micro_batch, seq_len] both. targets[i] is the token after tokens[i]; -1 marks a position that does not
+/// count towards loss (padding of the last validation batch).
+struct Batch {
+  std::int64_t micro_batch = 0;
+  std::int64_t seq_len = 0;
+  std::vector<std::int32_t> tokens;
+  std::vector<std::int32_t> targets;
+
+  void resize(std::int64_t sequences, std::int64_t tokens_each);
+};
+
+/// Where a trainer's batches come from: a run's Sampler, or nowhere (dry_batches).
+class Batches {
+ public:
+  virtual ~Batches() = default;
+
+  /// Micro-batches a step of every rank. Usage error unless ranks * micro_batch divides the global batch.
+  virtual std::int64_t micro_batches(const BatchLayout& layout) const = 0;
+  /// Micro-batch m of the rank's part of global batch `step`; reuses the batch's memory. Usage error for a token id
+  /// that is not in the vocabulary.
+  virtual void train_batch(std::int64_t step, const BatchLayout& layout, std::int64_t m, Batch& batch) const = 0;
+
+  /// Global batches that hold the validation split; the last is padded. Usage error when the split is empty.
+  virtual std::int64_t validation_batches() const = 0;
+  /// As train_batch, for global validation batch `index` in [0, validation_batches()).
+  virtual void validation_batch(std::int64_t index, const BatchLayout& layout, std::int64_t m, Batch& batch) const = 0;
+  /// Targets in the first `batches` validation batches, which every rank knows without communication.
+  virtual std::int64_t validation_targets(std::int64_t batches) const = 0;
+};
+
+/// Global batches of `global_batch` samples of `seq_len` tokens, all of token 0, for steps that compute nothing; one of
+/// them is the validation split.
+class DryBatches final : public Batches {
+ public:
+  DryBatches(std::int64_t global_batch, std::int64_t seq_len) : global_batch_(global_batch), seq_len_(seq_len) {}
+
+  std::int64_t micro_batches(const BatchLayout& layout) const override;
+  void train_batch(std::int64_t step, const BatchLayout& layout, std::int64_t m, Batch& batch) const override;
+  std::int64_t validation_batches() const override { return 1; }
+  void validation_batch(std::int64_t index, const BatchLayout& layout, std::int64_t m, Batch& batch) const override;
+  std::int64_t validation_targets(std::int64_t batches) const override { return batches * global_batch_ * seq_len_; }
+
+ private:
+  std::int64_t global_batch_, seq_len_;
+};
+
+/// global_batch / (ranks * micro_batch). Usage error with the numbers where that is no integer.
+std::int64_t micro_batches_of(std::int64_t global_batch, const BatchLayout& layout);
+
+}  // namespace octet

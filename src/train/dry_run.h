@@ -1,0 +1,43 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "src/comm/trace.h"
+#include "src/profile/timeline.h"
+#include "src/train/trainer.h"
+
+namespace octet {
+
+/// The run of one rank, on a device without memory and between groups without ranks: Trainer and model are the real
+/// ones, and nothing is computed, sent or read. What they take of memory stands in the ledger, and what they ask of
+/// their groups in the trace, as it would in the run; on any machine, for any layout of any size. Main thread only.
+class DryRun {
+ public:
+  /// `config`: with its layout resolved (validate.h); `mesh`: of it, and `rank` of that mesh takes part. `kernels`:
+  /// those of which device say how much memory they need.
+  DryRun(const RunConfig& config, const MeshShape& mesh, int rank, DeviceType kernels);
+
+  /// The next training step.
+  void step();
+  void validate() { trainer_.validate(); }
+
+  Trainer& trainer() { return trainer_; }
+  const MemoryLedger& ledger() const { return device_->ledger(); }
+  CommTrace& trace() { return trace_; }
+  const GemmTrace& gemms() const { return gemms_; }
+
+ private:
+  TimelineUnseen unseen_;
+  RunConfig config_;
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<Stream> stream_;
+  CommTrace trace_;
+  GemmTrace gemms_;
+  Mesh mesh_;
+  DryBatches batches_;
+  Trainer trainer_;
+  std::int64_t steps_ = 0;  ///< done
+};
+
+}  // namespace octet

@@ -1,0 +1,207 @@
+// A run beside the same run dry: what it asked of its groups, its GEMMs, and the memory that it held.
+#include "src/train/dry_run.h"
+
+#include "src/comm/trace.h"
+#include "src/train/plan_run.h"
+#include "src/train/step_collectives.h"
+#include "tests/equivalence/trainer_test.h"
+
+namespace octet {
+namespace {
+
+struct Layout {
+  const char* name;
+  Precision precision = Precision::float8;
+  int replicas = 1, tp = 1;
+  std::int64_t micro_batch = 1;
+  const char* recipe = "tensorwise";
+  RecomputeConfig recompute{};
+  ParallelConfig parallel{};  ///< the rest of it
+  bool tied = false;
+  const char* all_gather = "auto";
+};
+
+void PrintTo(const Layout& layout, std::ostream* out) {
+  *out << layout.name;
+}
+
+using Peaks = std::array<std::int64_t, static_cast<std::size_t>(Purpose::count)>;
+
+/// What a run leaves behind that a dry one has to leave too.
+struct Found {
+  std::string calls, gemms;          ///< one a line
+  std::vector<std::size_t> at_once;  ///< calls that started together
+  Peaks peaks{};                     ///< of memory, by purpose
+  std::int64_t all = 0;              ///< peak of the sum
+};
+
+class DryRuns : public TrainerTest, public testing::WithParamInterface<Layout> {
+ protected:
+  static constexpr int steps = 3;
+
+  /// Whether the ranks of this program can be laid out so.
+  bool fits() const {
+    const Layout& l = GetParam();
+    const int ranks = world_->size(), rest = l.replicas * l.tp;
+    if (ranks % rest != 0) return false;
+    const bool exchanges = ranks / rest > 1;
+    if (!exchanges && (l.parallel.gradient_wire == "bf16" || l.parallel.overlap == "true")) {
+      return l.parallel.one_rank_exchange && l.parallel.gradient_wire != "bf16";
+    }
+    return (ranks / l.tp * l.micro_batch) <= 24 && !(exchanges && l.parallel.one_rank_exchange);
+  }
+
+  void SetUp() override {
+    if (!fits()) GTEST_SKIP() << "not with " << world_->size() << " ranks";
+    const Layout& l = GetParam();
+    config_.model = {.name = "dry",
+                     .dim = 64,
+                     .layers = 3,
+                     .heads = 4,
+                     .kv_heads = 4,
+                     .head_dim = 16,
+                     .ffn_dim = 192,
+                     .vocab_size = 76,
+                     .tied_embedding = l.tied};
+    config_.precision = l.precision;
+    config_.float8.recipe = l.recipe;
+    config_.float8.all_gather = l.all_gather;
+    config_.float8.delayed_history = 4;
+    config_.recompute = l.recompute;
+    config_.parallel = l.parallel;
+    config_.parallel.dp_replicate = l.replicas;
+    config_.parallel.tp = l.tp;
+    config_.train.micro_batch = l.micro_batch;
+    config_.train.global_batch = 24;  // of 2 micro-batches or more with 2, 3, 4 or 8 ranks
+    config_.train.validation_batches = 1;
+  }
+  MeshShape shape() const {
+    const Layout& l = GetParam();
+    return {.dp_replicate = l.replicas, .dp_shard = world_->size() / l.replicas / l.tp, .tp = l.tp};
+  }
+
+  static Found found(const CommTrace& calls, const GemmTrace& gemms, const MemoryLedger& ledger, const Peaks& before) {
+    Found f;
+    f.calls = calls.json_lines();
+    f.gemms = gemms.json_lines();
+    for (const auto& start : calls.starts()) f.at_once.push_back(start.size());
+    for (std::size_t p = 0; p < f.peaks.size(); ++p) {
+      f.peaks[p] = ledger.usage(static_cast<Purpose>(p)).peak - before[p];
+    }
+    f.all = ledger.total().peak;
+    for (const std::int64_t bytes : before) f.all -= bytes;
+    return f;
+  }
+
+  /// Steps, a validation and one more step.
+  Found real() {
+    MemoryLedger& ledger = cpu_device().ledger();
+    Peaks before{};
+    for (std::size_t p = 0; p < before.size(); ++p) before[p] = ledger.usage(static_cast<Purpose>(p)).now;
+    ledger.reset_peaks();
+    CommTrace trace;
+    GemmTrace gemms;
+    Mesh mesh(make_traced(make_mpi_communicator(*stream_, "world"), &trace), shape());
+    Trainer trainer(config_, mesh, *world_, *stream_, &gemms);
+    for (std::int64_t step = 1; step < steps; ++step) train_step(trainer, step);
+    trainer.validate();
+    train_step(trainer, steps);
+    return found(trace, gemms, ledger, before);
+  }
+  Found dry() const {
+    DryRun run(config_, shape(), world_->rank(), DeviceType::cpu);
+    for (int step = 1; step < steps; ++step) run.step();
+    run.validate();
+    run.step();
+    return found(run.trace(), run.gemms(), run.ledger(), {});
+  }
+};
+
+TEST_P(DryRuns, AreTheRunLineByLineAndByteByByte) {
+  const Found expected = real(), mine = dry();
+  EXPECT_EQ(mine.calls, expected.calls);
+  EXPECT_EQ(mine.at_once, expected.at_once);
+  EXPECT_EQ(mine.gemms, expected.gemms);
+  for (std::size_t p = 0; p < mine.peaks.size(); ++p) {
+    EXPECT_EQ(mine.peaks[p], expected.peaks[p]) << name_of(static_cast<Purpose>(p));
+  }
+  EXPECT_EQ(mine.all, expected.all);
+  EXPECT_FALSE(expected.calls.empty());
+  EXPECT_GT(expected.all, 0);
+}
+
+/// Which runs two micro-batches a step at most.
+TEST_P(DryRuns, MakeThePlanOfTheRun) {
+  const Found expected = real();
+  const MemoryPlan plan = plan_run(config_, shape(), world_->rank(), world_->size(), DeviceType::cpu);
+  for (std::size_t p = 0; p < expected.peaks.size(); ++p) {
+    EXPECT_EQ(plan.bytes[p], expected.peaks[p]) << name_of(static_cast<Purpose>(p));
+  }
+}
+
+TEST_P(DryRuns, CountTheCollectivesOfAStep) {
+  CommTrace trace;
+  Mesh mesh(make_traced(make_mpi_communicator(*stream_, "world"), &trace), shape());
+  Trainer trainer(config_, mesh, *world_, *stream_, nullptr);
+  train_step(trainer, 1);
+  trace.clear();
+  train_step(trainer, 2);
+  std::vector<std::string> expected, counted;
+  const auto text = [](const CommRecord& r) {
+    return fmt::format("{} {} {} {} {}", r.operation, r.group, name_of(r.dtype), r.count, r.bytes);
+  };
+  for (const CommRecord& r : trace.records()) {
+    if (r.ranks > 1) expected.push_back(text(r));
+  }
+  for (const StepCollective& c : step_collectives(config_, shape(), world_->rank())) {
+    for (std::int64_t i = 0; i < c.times; ++i) {
+      for (const CommRecord& r : c.calls) counted.push_back(text(r));
+    }
+  }
+  std::ranges::sort(expected);
+  std::ranges::sort(counted);
+  EXPECT_EQ(counted, expected);
+}
+
+const RecomputeConfig full{.mode = "full"}, every_2{.mode = "full", .every = 2},
+    ffn{.mode = "selective", .preset = "ffn"}, elementwise{.mode = "selective", .preset = "elementwise"};
+
+INSTANTIATE_TEST_SUITE_P(
+    Layouts, DryRuns,
+    testing::Values(
+        Layout{"fp32", Precision::fp32}, Layout{"bf16", Precision::bf16}, Layout{"tensorwise"},
+        Layout{.name = "kept", .parallel = {.reshard_after_forward = "never"}},
+        Layout{.name = "bf16_gather", .micro_batch = 2, .all_gather = "false"},
+        Layout{.name = "delayed", .recipe = "delayed", .recompute = full},
+        Layout{.name = "delayed_tied", .recipe = "delayed", .tied = true, .all_gather = "false"},
+        Layout{.name = "rowwise", .micro_batch = 2, .recipe = "rowwise", .recompute = ffn},
+        Layout{.name = "gw_hp", .recipe = "rowwise_with_gw_hp"},
+        Layout{.name = "bf16_wire", .recompute = every_2, .parallel = {.gradient_wire = "bf16"}},
+        Layout{.name = "overlap", .parallel = {.overlap = "true"}, .tied = true},
+        Layout{.name = "overlap_bf16_wire",
+               .recompute = elementwise,
+               .parallel = {.gradient_wire = "bf16", .overlap = "true"},
+               .all_gather = "false"},
+        Layout{.name = "one_rank_exchange", .parallel = {.overlap = "true", .one_rank_exchange = true}},
+        Layout{.name = "replicas", .replicas = 2}, Layout{.name = "tp_2", .tp = 2, .tied = true},
+        Layout{.name = "tp_2_fp32", .precision = Precision::fp32, .tp = 2},
+        Layout{
+            .name = "tp_2_kept", .tp = 2, .micro_batch = 2, .recompute = full, .parallel = {.tp_keep_gathered = true}},
+        Layout{.name = "async_tp_2", .tp = 2, .recipe = "rowwise", .recompute = full, .parallel = {.async_tp = true}},
+        Layout{.name = "async_tp_4_delayed",
+               .tp = 4,
+               .recipe = "delayed",
+               .recompute = ffn,
+               .parallel = {.async_tp = true}},
+        Layout{.name = "tp_4", .tp = 4, .all_gather = "false"},
+        Layout{.name = "replicas_2_tp_2",
+               .precision = Precision::bf16,
+               .replicas = 2,
+               .tp = 2,
+               .recompute = ffn,
+               .parallel = {.overlap = "true"}},
+        Layout{.name = "replicas_2_tp_2_delayed", .replicas = 2, .tp = 2, .micro_batch = 2, .recipe = "delayed"}),
+    [](const auto& layout) { return layout.param.name; });
+
+}  // namespace
+}  // namespace octet
