@@ -5,6 +5,7 @@
 
 #include "checkpoints/read_together.h"
 #include "jobs/train/command_line.h"
+#include "jobs/train/dry_run_command.h"
 #include "jobs/train/nccl_tuner.h"
 #include "jobs/train/resuming_command.h"
 #include "jobs/train/world.h"
@@ -164,6 +165,8 @@ int run(Command& read, MpiRuntime& mpi) {
 }  // namespace octet
 
 int main(int argc, char** argv) {
+  const std::vector<std::string> words(argv, argv + argc);
+  if (octet::asks_for_dry_run(words)) return octet::dry_run_main(words);
   octet::Watchdog watchdog;  // lives until MPI has ended
   octet::Command command(argc, argv, watchdog);
   return octet::run_main(argc, argv, [&](octet::MpiRuntime& mpi, int, char**) { return octet::run(command, mpi); });

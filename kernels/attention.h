@@ -51,6 +51,21 @@ struct AttentionBackward {
   void* workspace = nullptr;  ///< KernelTable::attention_backward_workspace bytes
 };
 
+/// As ModelConfig::flops_per_token counts them: two GEMMs over the whole score matrix forward, and twice that backward.
+inline double flops_of(const AttentionForward& a) {
+  const AttentionShape& s = a.shape;
+  return 4.0 * static_cast<double>(s.batch * s.heads * s.head_dim) * static_cast<double>(s.seq * s.seq);
+}
+inline double flops_of(const AttentionBackward& a) {
+  return 2.0 * flops_of(AttentionForward{.shape = a.shape});
+}
+inline DType multiplied(const AttentionForward& a) {
+  return a.shape.dtype;
+}
+inline DType multiplied(const AttentionBackward& a) {
+  return a.shape.dtype;
+}
+
 /// On which each of q, k, v, o, log_sum_exp and the gradients lies: cudnn-frontend's Tensor_attributes promise it to
 /// cuDNN by default. The check holds on every device, and throws an internal error that names the operand.
 constexpr std::int64_t attention_alignment = 16;

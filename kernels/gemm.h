@@ -41,6 +41,13 @@ struct Gemm {
   std::int64_t workspace_bytes = 0;
 };
 
+inline double flops_of(const Gemm& g) {
+  return 2.0 * static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k);
+}
+inline DType multiplied(const Gemm& g) {
+  return g.a.dtype;
+}
+
 /// What cuBLASLt's documentation asks of the workspace of cublasLtMatmul.
 constexpr std::int64_t gemm_workspace_alignment = 256;
 /// And of the three matrices of an fp8 product.

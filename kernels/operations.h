@@ -6,7 +6,7 @@
 ///
 /// PLAIN(name, Arguments, kind) is `void name(Stream&, const Arguments&)`, of that SpanKind in timelines. What
 /// WITH_WORKSPACE lists has beside it `std::int64_t name_workspace(const Arguments&)`: the bytes that the call needs.
-/// The header of each has bytes_moved(const Arguments&).
+/// The header of each has bytes_moved(const Arguments&); flops_of() and multiplied() those that multiply matrices.
 #define OCTET_OPERATIONS(PLAIN, WITH_WORKSPACE)                       \
   PLAIN(stats, Stats, memory_bound)                                   \
   PLAIN(compute_scales, ComputeScales, memory_bound)                  \

@@ -41,6 +41,8 @@ struct KernelTable {
 const KernelTable& cpu_kernels();
 /// In a build without CUDA a usage error that says how to get it.
 const KernelTable& cuda_kernels();
+/// Whether this build has them.
+bool has_cuda_kernels();
 /// The one place where a stream's device selects the table: its watched_kernels, or its timed_kernels while a Timeline
 /// lives; on a device without memory dry_kernels.
 const KernelTable& kernels_of(const Stream& stream);
@@ -50,8 +52,8 @@ const KernelTable& kernels_of(const Stream& stream);
 const KernelTable& watched_kernels(DeviceType device);
 /// The same, each of which is also a span of the Timeline when that records, with its entry's name.
 const KernelTable& timed_kernels(DeviceType device);
-/// The same with every launch a no-op and every workspace size real, so that a step that is run with them plans with
-/// the code that will do it.
+/// The same with every workspace size real and no launch but a word of its work to the stream (Stream::skip), so that a
+/// step that is run with them plans with the code that will do it.
 const KernelTable& dry_kernels(DeviceType device);
 KernelTable dry_run(const KernelTable& kernels);
 

@@ -11,6 +11,16 @@ const KernelTable& plain_kernels(DeviceType device) {
   return device == DeviceType::cuda ? cuda_kernels() : cpu_kernels();
 }
 
+// What multiplies no matrices.
+template <typename Arguments>
+double flops_of(const Arguments&) {
+  return 0;
+}
+template <typename Arguments>
+DType multiplied(const Arguments&) {
+  return DType::f32;
+}
+
 enum class Twin { watched, timed, dry };
 
 #define OCTET_TWIN(entry, Arguments, kind_of_span)                                                            \
@@ -23,7 +33,12 @@ enum class Twin { watched, timed, dry };
       octet::timed(stream, {.name = #entry, .kind = SpanKind::kind_of_span, .bytes = bytes_moved(arguments)}, \
                    [&] { watched(stream, arguments); });                                                      \
     }                                                                                                         \
-    static void dry(Stream&, const Arguments&) {}                                                             \
+    static void dry(Stream& stream, const Arguments& arguments) {                                             \
+      stream.skip({.name = #entry,                                                                            \
+                   .flops = flops_of(arguments),                                                              \
+                   .multiplied = multiplied(arguments),                                                       \
+                   .bytes = bytes_moved(arguments)});                                                         \
+    }                                                                                                         \
   };
 OCTET_OPERATIONS(OCTET_TWIN, OCTET_TWIN)
 #undef OCTET_TWIN

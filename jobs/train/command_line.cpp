@@ -1,5 +1,6 @@
 #include "jobs/train/command_line.h"
 
+#include "jobs/train/dry_run_command.h"
 #include "src/base/options/arguments.h"
 #include "src/base/options/document.h"
 #include "src/train/model_file.h"
@@ -42,9 +43,8 @@ std::string usage_text() {
          "Usage: octet-train [CONFIG.yaml] [--section.key VALUE | --section.key=VALUE]...\n"
          "  --help             this text\n"
          "  --print-config     the resolved configuration as YAML, after all checks that need no ranks\n"
-         "  --print-reference  all options as Markdown (docs/configuration.md)\n\n"
-         "Options of the configuration; the command line overrides the file:\n" +
-         help_text(schema);
+         "  --print-reference  all options as Markdown (docs/configuration.md)\n" +
+         dry_run_usage() + "\nOptions of the configuration; the command line overrides the file:\n" + help_text(schema);
 }
 
 std::string answer(const CommandLine& command_line) {

@@ -13,6 +13,10 @@ constexpr KernelTable table = {.float8_gemm_k_major = true,
 }  // namespace
 }  // namespace cuda
 
+bool has_cuda_kernels() {
+  return true;
+}
+
 const KernelTable& cuda_kernels() {
   return cuda::table;
 }

@@ -9,6 +9,7 @@
 #include "src/comm/call_group.h"
 #include "src/comm/mpi/exact_reduction.h"
 #include "src/comm/mpi/rank_order.h"
+#include "src/comm/trace.h"
 #include "src/device/buffer.h"
 
 namespace octet {
@@ -41,28 +42,32 @@ class DryCommunicator final : public Communicator, private GroupMember {
   const std::string& name() const override { return name_; }
   Stream& stream() const override { return stream_; }
 
-  void all_gather(const void*, void*, std::int64_t count, DType) override { check("all_gather", count); }
+  void all_gather(const void*, void*, std::int64_t count, DType dtype) override {
+    skip("all_gather", count, size() * count * size_of(dtype));
+  }
   void reduce_scatter(const float*, float*, std::int64_t count) override {
-    check("reduce_scatter", count);
+    skip("reduce_scatter", count, size() * count * size_of(DType::f32));
     take_scratch(rank_order::reduce_scatter_scratch(size(), count));
   }
   void all_reduce(void*, std::int64_t count, DType dtype, ReduceOp op) override {
-    check("all_reduce", count);
     check_reducible(name_, dtype);
+    skip(op == ReduceOp::sum ? "all_reduce_sum" : "all_reduce_max", count, count * size_of(dtype));
     if (!is_exact(dtype, op)) take_scratch(rank_order::all_reduce_scratch(size(), count));
   }
-  void all_to_all(const void*, void*, std::int64_t count, DType) override { check("all_to_all", count); }
-  void broadcast(void*, std::int64_t count, DType, int root) override {
-    check("broadcast", count);
+  void all_to_all(const void*, void*, std::int64_t count, DType dtype) override {
+    skip("all_to_all", count, size() * count * size_of(dtype));
+  }
+  void broadcast(void*, std::int64_t count, DType dtype, int root) override {
     check_peer("broadcast", name_, root, size());
+    skip("broadcast", count, count * size_of(dtype));
   }
-  void send(const void*, std::int64_t count, DType, int to) override {
-    check("send", count);
+  void send(const void*, std::int64_t count, DType dtype, int to) override {
     check_peer("send", name_, to, size());
+    skip("send", count, count * size_of(dtype));
   }
-  void recv(void*, std::int64_t count, DType, int from) override {
-    check("recv", count);
+  void recv(void*, std::int64_t count, DType dtype, int from) override {
     check_peer("recv", name_, from, size());
+    skip("recv", count, count * size_of(dtype));
   }
   void barrier() override {}
 
@@ -95,9 +100,24 @@ class DryCommunicator final : public Communicator, private GroupMember {
   std::unique_ptr<Communicator> of(std::vector<int> ranks, Stream& stream, std::string name) const {
     return std::make_unique<DryCommunicator>(world_, std::move(ranks), stream, std::move(name));
   }
-  void start() override {}
+  /// The calls of a group are one piece of work, named after the first; what is received comes while it is sent.
+  void start() override { stream_.skip(std::exchange(grouped_, {})); }
   void finish() override {}
-  void check(const char* operation, std::int64_t count) const { check_count(operation, name_, count); }
+  void skip(const char* operation, std::int64_t count, std::int64_t bytes) {
+    check_count(operation, name_, count);
+    const Work work{.name = operation,
+                    .bytes = bytes,
+                    .group = name_,
+                    .ranks = size(),
+                    .bus_bytes = operation == std::string_view("recv") ? 0 : bus_bytes(operation, size(), bytes)};
+    if (!CallGroup::open()) return stream_.skip(work);
+    group_.join();
+    if (grouped_.name.empty()) grouped_.name = work.name;
+    grouped_.group = work.group;
+    grouped_.ranks = work.ranks;
+    grouped_.bytes += work.bytes;
+    grouped_.bus_bytes += work.bus_bytes;
+  }
 
   /// As the MPI backend, which sums in rank order; NCCL's memory is not the ledger's.
   void take_scratch(std::int64_t bytes) {
@@ -112,6 +132,7 @@ class DryCommunicator final : public Communicator, private GroupMember {
   std::string name_;
   KeptMemory kept_;
   Buffer scratch_;
+  Work grouped_{};  ///< of the group of calls that is open
   CallGroup group_{*this};
 };
 

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "src/device/memory_source.h"
+#include "src/device/work.h"
 
 namespace octet {
 
@@ -40,6 +41,8 @@ class Stream {
   /// Work issued after this call starts when `event` is complete.
   virtual void wait(const Event& event) = 0;
   virtual void synchronize() = 0;
+  /// Is told of work that is not done, on a device without memory.
+  virtual void skip(const Work&) {}
   /// The backend's own handle (cudaStream_t), null on the CPU.
   virtual void* native() const { return nullptr; }
 };
@@ -97,8 +100,9 @@ Device& cpu_device();
 Device& cuda_device(int index);
 /// A device without memory, to find out what work on one of that type would take: its ledger counts as theirs do, and
 /// nothing is computed or copied. Buffers have addresses that are aligned as CUDA's and lead nowhere; host memory is
-/// real, and zero. Kernels of its streams are dry (kernels/table.h).
-std::unique_ptr<Device> make_dry_device(DeviceType type);
+/// real, and zero. Kernels of its streams are dry (kernels/table.h), and tell `log`, which outlives the device, of
+/// their work; its streams, events and timing events keep the time that this would have taken, from 0.
+std::unique_ptr<Device> make_dry_device(DeviceType type, WorkLog* log = nullptr);
 /// Why there is no CUDA device to use; empty when there is one.
 std::string why_no_cuda();
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdlib>
 
 #include "src/base/error.h"
@@ -10,31 +11,42 @@ class DryEvent final : public Event {
  public:
   bool complete() const override { return true; }
   void synchronize() const override {}
-  double seconds_since(const Event&) const override { return 0; }
+  double seconds_since(const Event& earlier) const override { return at_ - dynamic_cast<const DryEvent&>(earlier).at_; }
+
+  void set(double at) { at_ = at; }
+  double at() const { return at_; }
+
+ private:
+  double at_ = 0;
 };
 
 class DryStream final : public Stream {
  public:
-  explicit DryStream(Device& device) : device_(device) {}
+  DryStream(Device& device, WorkLog* log) : device_(device), log_(log) {}
   Device& device() const override { return device_; }
-  void record(Event&) override {}
-  void wait(const Event&) override {}
+  void record(Event& event) override { dynamic_cast<DryEvent&>(event).set(now_); }
+  void wait(const Event& event) override { now_ = std::max(now_, dynamic_cast<const DryEvent&>(event).at()); }
   void synchronize() override {}
+  void skip(const Work& work) override {
+    if (log_ != nullptr) now_ += log_->add(*this, work, now_);
+  }
 
  private:
   Device& device_;
+  WorkLog* log_;
+  double now_ = 0;  ///< seconds since the device was made, when all that it was given is done
 };
 
 class DryDevice final : public Device {
  public:
-  explicit DryDevice(DeviceType type) : type_(type) {}
+  DryDevice(DeviceType type, WorkLog* log) : type_(type), log_(log) {}
 
   DeviceType type() const override { return type_; }
   std::string name() const override { return "no device"; }
   std::int64_t memory_bytes() const override { return std::int64_t{1} << 62; }
   bool has_memory() const override { return false; }
 
-  std::unique_ptr<Stream> make_stream() override { return std::make_unique<DryStream>(*this); }
+  std::unique_ptr<Stream> make_stream() override { return std::make_unique<DryStream>(*this, log_); }
   std::unique_ptr<Event> make_event() override { return std::make_unique<DryEvent>(); }
   std::unique_ptr<Event> make_timing_event() override { return std::make_unique<DryEvent>(); }
 
@@ -60,13 +72,14 @@ class DryDevice final : public Device {
 
  private:
   DeviceType type_;
+  WorkLog* log_;
   std::uintptr_t next_ = std::uintptr_t{1} << 40;
 };
 
 }  // namespace
 
-std::unique_ptr<Device> make_dry_device(DeviceType type) {
-  return std::make_unique<DryDevice>(type);
+std::unique_ptr<Device> make_dry_device(DeviceType type, WorkLog* log) {
+  return std::make_unique<DryDevice>(type, log);
 }
 
 }  // namespace octet

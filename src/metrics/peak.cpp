@@ -5,28 +5,35 @@
 namespace octet {
 namespace {
 
-struct Row {
-  std::string_view part_of_name;
-  PeakFlops peak;
-};
-
 // NVIDIA's data sheets, dense. More specific names first.
-constexpr std::array<Row, 6> table = {{
-    {"H100 PCIe", {756e12, 1513e12}},
-    {"H100 NVL", {835e12, 1671e12}},
-    {"H100", {989e12, 1979e12}},
-    {"H200", {989e12, 1979e12}},
-    {"B200", {2250e12, 4500e12}},
-    {"A100", {312e12, 312e12}},  // no fp8: bf16 speed
+constexpr std::array<GpuSheet, 6> table = {{
+    {"H100 PCIe", {756e12, 1513e12}, 51e12, 80e9, 2.0e12, 300e9},
+    {"H100 NVL", {835e12, 1671e12}, 60e12, 94e9, 3.9e12, 300e9},
+    {"H100", {989e12, 1979e12}, 67e12, 80e9, 3.35e12, 450e9},
+    {"H200", {989e12, 1979e12}, 67e12, 141e9, 4.8e12, 450e9},
+    {"B200", {2250e12, 4500e12}, 75e12, 180e9, 8.0e12, 900e9},
+    {"A100", {312e12, 312e12}, 19.5e12, 80e9, 2.039e12, 300e9},  // no fp8: bf16 speed
 }};
 
 }  // namespace
 
-std::optional<PeakFlops> peak_flops(std::string_view device_name) {
-  for (const Row& row : table) {
-    if (device_name.find(row.part_of_name) != std::string_view::npos) return row.peak;
+std::optional<GpuSheet> gpu_sheet(std::string_view device_name) {
+  for (const GpuSheet& sheet : table) {
+    if (device_name.find(sheet.name) != std::string_view::npos) return sheet;
   }
   return std::nullopt;
+}
+
+std::string known_gpus() {
+  std::string names;
+  for (const GpuSheet& sheet : table) names += (names.empty() ? "" : ", ") + std::string(sheet.name);
+  return names;
+}
+
+std::optional<PeakFlops> peak_flops(std::string_view device_name) {
+  const auto sheet = gpu_sheet(device_name);
+  if (!sheet) return std::nullopt;
+  return sheet->peak;
 }
 
 std::optional<double> mfu_percent(std::string_view device_name, double flops_per_second) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace octet {
@@ -10,6 +11,21 @@ struct PeakFlops {
   double bf16 = 0;
   double fp8 = 0;
 };
+
+/// What else such a data sheet says.
+struct GpuSheet {
+  std::string_view name;  ///< the part of a device's name by which it is known
+  PeakFlops peak;
+  double fp32 = 0;              ///< FLOP/s without tensor cores
+  double memory_bytes = 0;      ///< of the device
+  double memory_bandwidth = 0;  ///< bytes a second
+  double nvlink_bandwidth =
+      0;  ///< bytes a second that a device can send to the others of its node: half of the sheet's
+};
+/// None for a device that is not in the table.
+std::optional<GpuSheet> gpu_sheet(std::string_view device_name);
+/// "H100 PCIe, H100 NVL, ...", for messages.
+std::string known_gpus();
 
 /// None for a device that is not in the table: figures relative to a peak are then "unknown".
 std::optional<PeakFlops> peak_flops(std::string_view device_name);

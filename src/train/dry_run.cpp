@@ -16,9 +16,9 @@ std::unique_ptr<Communicator> world_of(const RunConfig& config, const MeshShape&
 
 }  // namespace
 
-DryRun::DryRun(const RunConfig& config, const MeshShape& mesh, int rank, DeviceType kernels)
+DryRun::DryRun(const RunConfig& config, const MeshShape& mesh, int rank, DeviceType kernels, WorkLog* log)
     : config_(config),
-      device_(make_dry_device(kernels)),
+      device_(make_dry_device(kernels, log)),
       stream_(device_->make_stream()),
       mesh_(make_traced(world_of(config_, mesh, rank, *stream_), &trace_), mesh),
       batches_(config.train.global_batch, config.train.seq_len),

@@ -15,8 +15,8 @@ namespace octet {
 class DryRun {
  public:
   /// `config`: with its layout resolved (validate.h); `mesh`: of it, and `rank` of that mesh takes part. `kernels`:
-  /// those of which device say how much memory they need.
-  DryRun(const RunConfig& config, const MeshShape& mesh, int rank, DeviceType kernels);
+  /// those of which device say how much memory they need. `log`: of the device's work (make_dry_device).
+  DryRun(const RunConfig& config, const MeshShape& mesh, int rank, DeviceType kernels, WorkLog* log = nullptr);
 
   /// The next training step.
   void step();

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "src/base/dtype.h"
+
+namespace octet {
+
+class Stream;
+
+/// What a kernel or a collective asks of the stream that it is given to.
+struct Work {
+  std::string_view name;          ///< of the kernel, or of the communicator's method
+  double flops = 0;               ///< of GEMMs, and of attention, whose score matrix is counted whole
+  DType multiplied = DType::f32;  ///< what those multiply
+  std::int64_t bytes = 0;         ///< of a kernel, that it must read and write; of collectives, CommRecord::bytes
+  std::string_view group{};       ///< of collectives
+  int ranks = 0;                  ///< of the group; 0: a kernel
+  double bus_bytes = 0;           ///< of collectives (src/comm/trace.h)
+};
+
+/// Is told of all work of a device without memory (make_dry_device).
+class WorkLog {
+ public:
+  virtual ~WorkLog() = default;
+  /// `begin`: in seconds since the device was made, when the stream comes to it: when it is done with what it was given
+  /// before and with what it waits for. Returns how many seconds it takes.
+  virtual double add(const Stream& stream, const Work& work, double begin) = 0;
+};
+
+}  // namespace octet

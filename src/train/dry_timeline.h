@@ -1,0 +1,53 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "src/comm/mesh.h"
+#include "src/device/work.h"
+#include "src/profile/timeline.h"
+
+namespace octet {
+
+/// What a rank's device and links can do at most.
+struct MachineRates {
+  double fp8 = 0, bf16 = 0, fp32 = 0;  ///< FLOP/s of products, by their operands
+  double memory = 0;                   ///< bytes a second that kernels read and write
+  int ranks_on_node = 8;
+  double in_node = 0;  ///< bytes a second that a rank sends to others of its node
+  double network = 0;  ///< bytes a second that a node sends to others
+  double latency = 0;  ///< seconds that a collective takes beside
+};
+
+/// The timeline of a run that is run dry (DryRun): what each stream does when, if every kernel and every collective
+/// runs at the rates of the machine. A lower bound of the time, and the shape of what overlaps. A kernel takes the
+/// longer of its products and its bytes (attention half of its whole score matrix), a collective its bus bytes
+/// (trace.h) over the slowest link of its ring; the host costs nothing, and other ranks are where this one is.
+class DryTimeline final : public WorkLog {
+ public:
+  DryTimeline(const MachineRates& rates, const MeshShape& mesh, int rank);
+
+  double add(const Stream& stream, const Work& work, double begin) override;
+  /// What was recorded until now belongs to this step.
+  void end_step(std::int64_t number);
+  /// Forgets what was recorded; a step begins.
+  void clear();
+
+  /// Its zero is where the first step that it holds begins.
+  Recording recording() const;
+
+ private:
+  double seconds_of(const Work& work) const;
+  double link_of(std::string_view group) const;
+  int number_of(const Stream& stream, const Work& work);
+
+  MachineRates rates_;
+  MeshShape mesh_;
+  int rank_;
+  double begin_ = 0, end_ = 0;  ///< of the step under way
+  double zero_ = 0;             ///< of the first one
+  std::vector<const Stream*> streams_;
+  Recording recording_;
+};
+
+}  // namespace octet
