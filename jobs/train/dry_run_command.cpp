@@ -88,8 +88,8 @@ struct Machine {
   std::string gpu;
   double gib = 0;  ///< of a GPU's memory, for the run; 0: not known
   int ranks_on_node = 8;
-  std::optional<MachineRates> rates;
-  std::string links;  ///< where the links' rates are from
+  std::optional<MachineRates> rates{};
+  std::string links{};  ///< where the links' rates are from
 };
 
 /// Bytes a second of a link of so many Gb/s.

@@ -37,8 +37,9 @@ class Llama {
   static MemoryNeeds plan(const LlamaSettings& settings, Stream& stream) {
     return plan(settings, stream, kernels_of(stream));
   }
-  /// With other kernels than those of the stream's device (for tests).
-  static MemoryNeeds plan(const LlamaSettings& settings, Stream& stream, const KernelTable& kernels);
+  /// With other kernels than those of the stream's device (for tests). `log` is told of the work of a training pass.
+  static MemoryNeeds plan(const LlamaSettings& settings, Stream& stream, const KernelTable& kernels,
+                          WorkLog* log = nullptr);
 
   /// Units in the order in which a pass asks for their weights.
   static std::vector<int> pass_order(const ModelConfig& model, bool backward);

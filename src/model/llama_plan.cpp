@@ -43,10 +43,21 @@ class NoGradients final : public GradientSink {
   std::vector<std::vector<GradientTarget>> units_;
 };
 
+/// Hands on what it is told as long as it is open.
+struct Gate final : WorkLog {
+  explicit Gate(WorkLog* log) : to(log) {}
+  double add(const Stream& stream, const Work& work, double begin) override {
+    return to == nullptr ? 0 : to->add(stream, work, begin);
+  }
+  WorkLog* to;
+};
+
 }  // namespace
 
-Llama::MemoryNeeds Llama::plan(const LlamaSettings& settings, Stream& stream, const KernelTable& kernels) {
-  const auto device = make_dry_device(stream.device().type());
+Llama::MemoryNeeds Llama::plan(const LlamaSettings& settings, Stream& stream, const KernelTable& kernels,
+                               WorkLog* log) {
+  Gate gate(log);
+  const auto device = make_dry_device(stream.device().type(), &gate);
   const auto nowhere = device->make_stream();
   NoExchange exchange(settings.tp, settings.async_tp);
   Llama dry(settings, *nowhere, exchange, nullptr, dry_run(kernels), Arena::measure("activations"),
@@ -54,6 +65,7 @@ Llama::MemoryNeeds Llama::plan(const LlamaSettings& settings, Stream& stream, co
   NoWeights weights(dry.parameters_);
   NoGradients gradients(dry.parameters_);
   dry.forward_backward(nullptr, nullptr, 1.0f, nullptr, weights, gradients);
+  gate.to = nullptr;
   dry.evaluate(nullptr, nullptr, nullptr, weights);
   return dry.used();
 }

@@ -126,19 +126,6 @@ ParameterList llama_parameters(const ModelConfig& m, Precision precision, const 
   return list;
 }
 
-double float8_flops_share(const ModelConfig& m, Precision precision, const Float8Config& float8, std::int64_t seq_len) {
-  std::int64_t flops = 0;  // of a token: 2 a weight and GEMM
-  for (const EqualBlocks& blocks : equal_blocks(m, precision, float8)) {
-    for (std::size_t l = 0; l < blocks.recipes.size(); ++l) {
-      const LinearRecipe& recipe = blocks.recipes[l];
-      const std::int64_t gemms = !recipe.float8 ? 0 : recipe.float8_grad_weight() ? 3 : 2;
-      flops += 2 * gemms * weight_shape(m, static_cast<BlockLinear>(l)).elements() *
-               static_cast<std::int64_t>(blocks.layers.size());
-    }
-  }
-  return static_cast<double>(flops) / m.flops_per_token(seq_len);
-}
-
 std::string gemm_format_table(const ModelConfig& m, Precision precision, const Float8Config& float8) {
   const auto row = [](auto name, auto shape, auto output, auto grad_input, auto grad_weight) {
     return fmt::format("  {:<18} {:<16} {:<13} {:<13} {:<13}\n", name, shape, output, grad_input, grad_weight);

@@ -58,10 +58,6 @@ constexpr int head_unit(const ModelConfig& m) {
 ParameterList llama_parameters(const ModelConfig& model, Precision precision, const Float8Config& float8,
                                const Part& tp = {});
 
-/// Share of the model's FLOPs (ModelConfig::flops_per_token) that run in fp8 GEMMs.
-double float8_flops_share(const ModelConfig& model, Precision precision, const Float8Config& float8,
-                          std::int64_t seq_len);
-
 /// Text table: linear, weight shape, formats of its three GEMMs; one after the other where blocks differ. Printed at
 /// start.
 std::string gemm_format_table(const ModelConfig& model, Precision precision, const Float8Config& float8);

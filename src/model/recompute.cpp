@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "src/base/error.h"
-#include "src/model/parameters.h"
 
 namespace octet {
 namespace {
@@ -52,17 +51,6 @@ std::int64_t RecomputePolicy::blocks_again() const {
   std::int64_t count = 0;
   for (std::int64_t layer = 0; layer < layers; ++layer) count += again(layer) ? 1 : 0;
   return count;
-}
-
-double recompute_flops_per_token(const ModelConfig& model, const RecomputePolicy& policy, std::int64_t seq_len) {
-  constexpr std::array<std::pair<BlockLinear, Activation>, 6> results = {
-      {{wq, q}, {wk, k}, {wv, v}, {wo, residual}, {w1, gate}, {w3, up}}};
-  std::int64_t flops = 0;
-  for (const auto& [linear, result] : results) {
-    if (!policy.kept.has(result)) flops += 2 * weight_shape(model, linear).elements();
-  }
-  if (!policy.kept.has(attention_output)) flops += 4 * model.q_dim() * seq_len;
-  return static_cast<double>(flops * policy.blocks_again());
 }
 
 }  // namespace octet

@@ -88,7 +88,4 @@ struct RecomputePolicy {
   std::int64_t blocks_again() const;
 };
 
-/// FLOPs that recomputing adds to a token of a pass, counted as ModelConfig::flops_per_token counts (full attention).
-double recompute_flops_per_token(const ModelConfig& model, const RecomputePolicy& policy, std::int64_t seq_len);
-
 }  // namespace octet

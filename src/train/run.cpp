@@ -12,7 +12,7 @@
 #include "src/base/write_all.h"
 #include "src/comm/watchdog.h"
 #include "src/data/token_file.h"
-#include "src/model/recompute_table.h"
+#include "src/model/step_costs.h"
 #include "src/train/device_health.h"
 #include "src/train/loop.h"
 #include "src/train/plan_run.h"

@@ -8,11 +8,21 @@
 #include "src/metrics/history.h"
 #include "src/metrics/peak.h"
 #include "src/model/exchange_table.h"
+#include "src/model/step_costs.h"
 #include "src/ops/recipe.h"
 #include "src/train/memory_plan.h"
 #include "src/train/step_pipeline.h"
 
 namespace octet {
+namespace {
+
+/// Of the FLOPs that MFU counts those in fp8 GEMMs.
+double float8_share(const RunConfig& config, Stream& stream) {
+  if (config.precision != Precision::float8) return 0;
+  return step_flops(llama_settings(config, 0), stream).float8 / config.model.flops_per_token(config.train.seq_len);
+}
+
+}  // namespace
 
 RunLog::RunLog(const RunConfig& config, const RunEnvironment& environment, RunDirectory directory,
                const StartingPoint& from)
@@ -20,6 +30,7 @@ RunLog::RunLog(const RunConfig& config, const RunEnvironment& environment, RunDi
       environment_(environment),
       directory_(std::move(directory)),
       writes_(environment.control.rank() == 0),
+      float8_share_(float8_share(config, environment.stream)),
       checkpoint_(from.checkpoint) {
   if (!writes_) return;
   directory_.owner.verify();
@@ -123,11 +134,8 @@ StepMetrics RunLog::metrics_of(const StepResult& result, std::optional<double> v
           .tokens_per_second_per_rank = per_rank,
           .tflops = flops / 1e12,
           .mfu = mfu_percent(device.name(), flops),
-          .mfu_mixed = config_.precision == Precision::float8
-                           ? mixed_peak_percent(device.name(), flops,
-                                                float8_flops_share(config_.model, config_.precision, config_.float8,
-                                                                   config_.train.seq_len))
-                           : std::nullopt,
+          .mfu_mixed = config_.precision == Precision::float8 ? mixed_peak_percent(device.name(), flops, float8_share_)
+                                                              : std::nullopt,
           .memory_bytes = memory,
           .memory_percent = 100.0 * static_cast<double>(memory) / static_cast<double>(device.memory_bytes()),
           .interval_steps = since_line_.steps,

@@ -65,6 +65,7 @@ class RunLog {
   const RunEnvironment& environment_;
   RunDirectory directory_;
   bool writes_;
+  double float8_share_;
   std::int64_t restarts_ = 0;
   std::string checkpoint_;         ///< newest committed
   double checkpoint_seconds_ = 0;  ///< that one took, or one of an earlier start

@@ -198,20 +198,5 @@ TEST(GemmFormatTable, SaysWhichLinearRunsInWhichFormat) {
   EXPECT_EQ(fp32.find("bf16"), std::string::npos);
 }
 
-TEST(Float8FlopsShare, IsThatOfTheSevenLinears) {
-  const ModelConfig m = small_model();
-  const double linears = 3.0 * (2 * 32 * 32 + 2 * 16 * 32 + 3 * 64 * 32), wk = 3.0 * 16 * 32;
-  const double all = m.flops_per_token(16);
-  EXPECT_EQ(float8_flops_share(m, Precision::bf16, {}, 16), 0.0);
-  EXPECT_DOUBLE_EQ(float8_flops_share(m, Precision::float8, {}, 16), 6 * linears / all);
-  Float8Config float8;
-  float8.bf16_linears = {"attention.wk"};
-  EXPECT_DOUBLE_EQ(float8_flops_share(m, Precision::float8, float8, 16), 6 * (linears - wk) / all);
-  float8.bf16_linears = {"layers.1.attention.wk"};
-  EXPECT_DOUBLE_EQ(float8_flops_share(m, Precision::float8, float8, 16), 6 * (linears - wk / 3) / all);
-  float8.bf16_last_layers = 2;
-  EXPECT_DOUBLE_EQ(float8_flops_share(m, Precision::float8, float8, 16), 6 * linears / 3 / all);
-}
-
 }  // namespace
 }  // namespace octet

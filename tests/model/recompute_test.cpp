@@ -8,7 +8,7 @@
 #include <limits>
 #include <set>
 
-#include "src/model/recompute_table.h"
+#include "src/model/step_costs.h"
 #include "tests/model/local_state.h"
 
 namespace octet {
@@ -140,8 +140,7 @@ TEST(Recompute, ExtraFlopsAreThoseOfTheTrace) {
       flops +=
           static_cast<double>(policy.blocks_again() * 4 * m.q_dim() * model.settings.seq_len * model.tokens_count());
     }
-    EXPECT_EQ(recompute_flops_per_token(m, policy, model.settings.seq_len),
-              flops / static_cast<double>(model.tokens_count()))
+    EXPECT_EQ(step_flops(model.settings, *model.stream).recomputed, flops / static_cast<double>(model.tokens_count()))
         << text(way);
   }
 }

@@ -1,4 +1,4 @@
-#include "src/model/recompute_table.h"
+#include "src/model/step_costs.h"
 
 #include <fmt/ranges.h>
 
@@ -11,15 +11,38 @@ std::string label(const RecomputeConfig& c) {
   return c.every == 1 ? text : fmt::format("{}, every {}", text, c.every);
 }
 
+class CountedFlops final : public WorkLog {
+ public:
+  double add(const Stream&, const Work& work, double) override {
+    const bool again = StepPartScope::current() == StepPart::recompute;
+    sum_.all += work.flops;
+    if (again) sum_.recomputed += work.flops;
+    if (!again && is_float8(work.multiplied)) sum_.float8 += work.flops;
+    return 0;
+  }
+  StepFlops of_a_token(const LlamaSettings& s) const {
+    const double parts = s.tp.count, tokens = static_cast<double>(s.micro_batch * s.seq_len);
+    return {sum_.all * parts / tokens, sum_.float8 * parts / tokens, sum_.recomputed * parts / tokens};
+  }
+
+ private:
+  StepFlops sum_;  ///< of a micro-batch on this rank
+};
+
 }  // namespace
+
+StepFlops step_flops(const LlamaSettings& settings, Stream& stream) {
+  CountedFlops counted;
+  Llama::plan(settings, stream, kernels_of(stream), &counted);
+  return counted.of_a_token(settings);
+}
 
 RecomputeCost recompute_cost(LlamaSettings settings, const RecomputeConfig& recompute, Stream& stream) {
   settings.recompute = recompute;
-  const Llama::MemoryNeeds needs = Llama::plan(settings, stream);
-  const ModelConfig& model = settings.model;
-  const RecomputePolicy policy = RecomputePolicy::of(recompute, model.layers);
+  CountedFlops counted;
+  const Llama::MemoryNeeds needs = Llama::plan(settings, stream, kernels_of(stream), &counted);
   return {needs.activations + needs.recomputed,
-          recompute_flops_per_token(model, policy, settings.seq_len) / model.flops_per_token(settings.seq_len)};
+          counted.of_a_token(settings).recomputed / settings.model.flops_per_token(settings.seq_len)};
 }
 
 std::string recompute_table(const LlamaSettings& settings, Stream& stream) {
