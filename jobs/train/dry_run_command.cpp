@@ -35,8 +35,9 @@ void declare(Schema& schema, DryRunOptions& o) {
       .at_least(1)
       .at_most(1024)
       .help("Ranks that share a node; default: the profile's, else 8.");
-  schema.add("trace", o.trace).help("Write the rank's collectives and GEMMs there, as comm.trace does.");
-  schema.add("timeline", o.timeline).help("Write a timeline for Perfetto there, as train.profile does.");
+  schema.add("trace", o.trace)
+      .help("Write there what comm.trace would of two steps: the rank's collectives and GEMMs.");
+  schema.add("timeline", o.timeline).help("Write there what train.profile would: a timeline for Perfetto.");
 }
 
 struct DryCommand {
@@ -193,14 +194,15 @@ std::string step_text(const DryCommand& c, const Machine& m, DeviceType kernels)
   const int rank = static_cast<int>(c.options.rank);
   if (m.rates) timeline.emplace(*m.rates, c.mesh, rank);
   DryRun dry(c.run.config, c.mesh, rank, kernels, timeline ? &*timeline : nullptr);
-
   dry.step();
-
+  const std::string before = dry.trace().json_lines();
   dry.trace().clear();
   if (timeline) timeline->clear();
   dry.step();
   if (timeline) timeline->end_step(2);
-  if (!c.options.trace.empty()) write_file(c.options.trace, dry.trace().json_lines());
+  if (!c.options.trace.empty()) {
+    write_file(c.options.trace, before + dry.trace().json_lines() + dry.gemms().json_lines());
+  }
   std::string text = trace_text(dry.trace());
   if (!timeline) return text + "no timeline: name a GPU with --gpu, or a cluster of GPUs with --cluster\n";
   return text + timeline_text(*timeline, m, c);

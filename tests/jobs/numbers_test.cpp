@@ -1,5 +1,6 @@
 // Runs repeat to the bit, and float8 is in use when it is asked for.
 #include <set>
+#include <span>
 
 #include "tests/jobs/job.h"
 
@@ -68,6 +69,33 @@ TEST_F(Traces, ShowFloat8GemmsInTheSevenLinearsOnly) {
       EXPECT_TRUE(trace.gemms.contains({unit, linear, "output", "e4m3 x e4m3"})) << unit << " " << linear;
       EXPECT_TRUE(trace.gemms.contains({unit, linear, "grad_input", "e5m2 x e4m3"})) << unit << " " << linear;
       EXPECT_TRUE(trace.gemms.contains({unit, linear, "grad_weight", "e5m2 x e4m3"})) << unit << " " << linear;
+    }
+  }
+}
+
+/// A dry run of the same command line asks the same of its groups, line by line, until the run validates.
+TEST_F(Traces, AreThoseOfTheDryRun) {
+  const std::string wanted = "run.yaml --precision float8 --train.steps 2 --dry-run --ranks 2";
+  for (const int rank : {0, 1}) {
+    const std::string file = fmt::format("dry-{}.jsonl", rank);
+    const CommandResult dry = in_workplace(fmt::format("{} {} --rank {} --trace {}", octet_train, wanted, rank, file));
+    ASSERT_EQ(dry.exit_code, 0) << dry.all();
+    const auto lines_of = [](const std::string& text, bool gemms) {
+      std::vector<std::string> lines;
+      std::istringstream in(text);
+      for (std::string line; std::getline(in, line);) {
+        const auto json = nlohmann::json::parse(line);
+        if (json.value("group", "") == "control" || (json["operation"] == "gemm") != gemms) continue;
+        lines.push_back(line);
+      }
+      return lines;
+    };
+    const std::string real = read_bytes(float8_.file(fmt::format("trace-rank{}.jsonl", rank)));
+    for (const bool gemms : {false, true}) {
+      const auto expected = lines_of(real, gemms), found = lines_of(read_bytes(workplace() / file), gemms);
+      ASSERT_FALSE(found.empty());
+      ASSERT_GE(expected.size(), found.size());
+      EXPECT_TRUE(std::ranges::equal(found, std::span(expected).first(found.size()))) << "rank " << rank;
     }
   }
 }

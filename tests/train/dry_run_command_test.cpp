@@ -1,0 +1,84 @@
+// octet-train --dry-run: what it prints, writes and refuses.
+#include "jobs/train/dry_run_command.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "src/base/error.h"
+#include "tests/data/support.h"
+
+namespace octet {
+namespace {
+
+using test::read_bytes;
+
+const std::string run_8b = OCTET_SOURCE_DIR "/configs/runs/llama-8b.yaml",
+                  run_405b = OCTET_SOURCE_DIR "/configs/runs/llama-405b.yaml";
+
+std::string dry(const std::string& run, const std::vector<std::string>& options) {
+  std::vector<std::string> words{"octet-train", run, "--dry-run"};
+  words.insert(words.end(), options.begin(), options.end());
+  EXPECT_TRUE(asks_for_dry_run(words));
+  return dry_run(words);
+}
+
+std::string refusal(const std::string& run, const std::vector<std::string>& options) {
+  try {
+    dry(run, options);
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ExitCode::usage);
+    return e.what();
+  }
+  return "nothing thrown";
+}
+
+bool says(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(DryRunCommand, ShowsPlanCollectivesAndTimelineOfARunOnManyGpus) {
+  const std::string text = dry(run_405b, {"--ranks", "512", "--rank=511", "--cluster", "dgx-h100-infiniband"});
+  for (const char* part : {"rank 511 of 512, dp_replicate 1 x dp_shard ", "memory plan:", "parameters",
+                           "NCCL, estimated", " GiB of a H100: ", "collectives of a step:", "all_gather      e4m3",
+                           "timeline of a step", "exposed communication", "TFLOP/s a rank at most"}) {
+    EXPECT_TRUE(says(text, part)) << part << "\n" << text;
+  }
+}
+
+TEST(DryRunCommand, KnowsNoTimelineWithoutAGpu) {
+  EXPECT_TRUE(says(dry(run_8b, {"--ranks", "8"}), "no timeline: name a GPU with --gpu"));
+  EXPECT_TRUE(says(dry(run_8b, {"--ranks", "8", "--device", "cpu"}), "memory plan:"));
+  const std::string h200 = dry(run_8b, {"--ranks=8", "--gpu=H200"});
+  EXPECT_TRUE(says(h200, " GiB of a H200: fits")) << h200;
+}
+
+TEST(DryRunCommand, ARunThatIsTooLargeDoesNotFit) {
+  EXPECT_TRUE(says(dry(run_405b, {"--ranks", "8", "--gpu", "H100"}), "does NOT fit"));
+}
+
+TEST(DryRunCommand, WritesTraceAndTimeline) {
+  const test::TempFolder folder;
+  const std::string trace = folder / "trace.jsonl", timeline = folder / "timeline.json";
+  dry(run_8b, {"--ranks", "16", "--gpu", "H100", "--trace", trace, "--timeline", timeline});
+  EXPECT_TRUE(says(read_bytes(trace), R"("operation":"reduce_scatter","group":"dp_shard","ranks":16)"));
+  EXPECT_TRUE(says(read_bytes(trace), R"("operation": "gemm", "unit": "block.31")"));
+  const auto events = nlohmann::json::parse(read_bytes(timeline))["traceEvents"];
+  EXPECT_GT(events.size(), 1000u);
+}
+
+TEST(DryRunCommand, RefusesByName) {
+  EXPECT_TRUE(says(refusal(run_8b, {}), "--ranks N"));
+  EXPECT_TRUE(says(refusal(run_8b, {"--ranks", "0"}), "ranks"));
+  EXPECT_TRUE(says(refusal(run_8b, {"--ranks", "8", "--rank", "8"}), "--rank 8: expected one of 0 to 7"));
+  EXPECT_TRUE(says(refusal(run_8b, {"--ranks", "8", "--gpu", "H1000X"}), "--gpu H1000X: expected one of"));
+  EXPECT_TRUE(says(refusal(run_8b, {"--ranks", "8", "--gpu", "H100", "--cluster", "local"}), "expected one of them"));
+  EXPECT_TRUE(says(refusal(run_8b, {"--ranks", "8", "--cluster", "nowhere"}), "nearest"));
+  EXPECT_TRUE(says(refusal(run_8b, {"--ranks", "7"}), "global_batch"));
+  EXPECT_TRUE(says(refusal(run_8b, {"--ranks", "8", "--optimizer.lrr", "1"}), "optimizer.lr"));
+  EXPECT_TRUE(
+      says(refusal(run_8b, {"--ranks", "8", "--trace", "/nowhere/at/all"}), "/nowhere/at/all: cannot be written"));
+}
+
+}  // namespace
+}  // namespace octet
