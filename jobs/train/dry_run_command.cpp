@@ -99,7 +99,7 @@ double bytes_of(double gbps) {
 }
 
 Machine machine_of(const DryRunOptions& o) {
-  Machine m{.gpu = o.gpu, .links = "400 Gb/s a GPU between nodes, which --cluster knows better"};
+  Machine m{.gpu = o.gpu, .links = "400 Gb/s a GPU between nodes (--cluster knows better)"};
   double network = bytes_of(8 * 400), latency = 10e-6;
   std::optional<GpuSheet> sheet;
   if (!o.cluster.empty()) {
@@ -107,7 +107,7 @@ Machine machine_of(const DryRunOptions& o) {
     m = {.gpu = p.gpus.type,
          .gib = p.gpus.per_node > 0 ? p.gpus.memory_gib - p.gpus.reserved_gib : 0,
          .ranks_on_node = static_cast<int>(p.ranks_per_node()),
-         .links = p.name + "'s"};
+         .links = p.name};
     network = bytes_of(static_cast<double>(p.nics.per_node * p.nics.gbps));
     latency = 2e-6 * p.network.latency_us + 5e-6;
     sheet = gpu_sheet(p.gpus.type);
@@ -137,7 +137,7 @@ std::string memory_text(const DryCommand& c, const Machine& m, DeviceType kernel
   if (on_gpu && kernels == DeviceType::cpu) text += "  planned with the CPU's kernels: this build has no CUDA\n";
   if (on_gpu && m.gib > 0) {
     const double needs = static_cast<double>(plan.total() + plan.nccl) / 0x1p30;
-    text += fmt::format("  {:.1f} of {:.1f} GiB of a {}: {}\n", needs, m.gib, m.gpu,
+    text += fmt::format("  {:.1f} of {:.1f} GiB of one {}: {}\n", needs, m.gib, m.gpu,
                         needs <= m.gib ? "fits" : "does NOT fit");
   }
   return text;
@@ -182,7 +182,7 @@ std::string timeline_text(const DryTimeline& timeline, const Machine& m, const D
                        static_cast<double>(c.run.config.train.global_batch * c.run.config.train.seq_len) /
                        static_cast<double>(c.options.ranks) / recording.wall;
   return fmt::format(
-      "timeline of a step at the rates of a {}'s data sheet and links of {}, which no run quite reaches:\n{}\n"
+      "timeline of a step at the rates of the data sheet of {} and links of {}; no run quite reaches them:\n{}\n"
       "{:.1f} TFLOP/s a rank at most, {:.1f} % of the bf16 peak\n",
       m.gpu, m.links, profile_table(recording, {{"dry run", break_down(recording.spans, recording.wall)}}),
       flops / 1e12, 100 * flops / m.rates->bf16);

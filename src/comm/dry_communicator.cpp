@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
 #include <utility>
 
 #include "src/base/error.h"
@@ -30,12 +31,18 @@ class KeptMemory final : public MemorySource {
 
 class DryCommunicator final : public Communicator, private GroupMember {
  public:
-  DryCommunicator(DryWorld world, std::vector<int> ranks, Stream& stream, std::string name)
+  /// `shared`: the place among those that were made of the one that is used; none: it is made.
+  DryCommunicator(DryWorld world, std::vector<int> ranks, Stream& stream, std::string name,
+                  std::optional<std::size_t> shared)
       : world_(std::move(world)),
         ranks_(std::move(ranks)),
         stream_(stream),
         name_(std::move(name)),
-        kept_(stream.device()) {}
+        kept_(stream.device()) {
+    if (world_.made == nullptr) return;
+    place_ = shared.value_or(world_.made->size());
+    if (!shared) world_.made->push_back({.name = name_, .ranks = ranks_, .traffic = {}});
+  }
 
   int rank() const override { return static_cast<int>(std::ranges::find(ranks_, world_.rank) - ranks_.begin()); }
   int size() const override { return static_cast<int>(ranks_.size()); }
@@ -43,31 +50,33 @@ class DryCommunicator final : public Communicator, private GroupMember {
   Stream& stream() const override { return stream_; }
 
   void all_gather(const void*, void*, std::int64_t count, DType dtype) override {
-    skip("all_gather", count, size() * count * size_of(dtype));
+    skip("all_gather", count, size() * count * size_of(dtype), {.gathers = true});
   }
   void reduce_scatter(const float*, float*, std::int64_t count) override {
-    skip("reduce_scatter", count, size() * count * size_of(DType::f32));
+    skip("reduce_scatter", count, size() * count * size_of(DType::f32), {.gathers = true});
     take_scratch(rank_order::reduce_scatter_scratch(size(), count));
   }
   void all_reduce(void*, std::int64_t count, DType dtype, ReduceOp op) override {
     check_reducible(name_, dtype);
-    skip(op == ReduceOp::sum ? "all_reduce_sum" : "all_reduce_max", count, count * size_of(dtype));
+    const bool large = count * size_of(dtype) > 64 << 10;
+    skip(op == ReduceOp::sum ? "all_reduce_sum" : "all_reduce_max", count, count * size_of(dtype),
+         {.reduces = large, .agrees = !large});
     if (!is_exact(dtype, op)) take_scratch(rank_order::all_reduce_scratch(size(), count));
   }
   void all_to_all(const void*, void*, std::int64_t count, DType dtype) override {
-    skip("all_to_all", count, size() * count * size_of(dtype));
+    skip("all_to_all", count, size() * count * size_of(dtype), {.exchanges = true});
   }
   void broadcast(void*, std::int64_t count, DType dtype, int root) override {
     check_peer("broadcast", name_, root, size());
-    skip("broadcast", count, count * size_of(dtype));
+    skip("broadcast", count, count * size_of(dtype), {.gathers = true});
   }
   void send(const void*, std::int64_t count, DType dtype, int to) override {
     check_peer("send", name_, to, size());
-    skip("send", count, count * size_of(dtype));
+    skip("send", count, count * size_of(dtype), {.exchanges = true});
   }
   void recv(void*, std::int64_t count, DType dtype, int from) override {
     check_peer("recv", name_, from, size());
-    skip("recv", count, count * size_of(dtype));
+    skip("recv", count, count * size_of(dtype), {.exchanges = true});
   }
   void barrier() override {}
 
@@ -84,7 +93,10 @@ class DryCommunicator final : public Communicator, private GroupMember {
   std::unique_ptr<Communicator> split_by_node(std::string name) override {
     throw internal_error("comm", "the ranks of a node, {}, were asked of a world without nodes", name);
   }
-  std::unique_ptr<Communicator> alias(std::string name) override { return of(ranks_, stream_, std::move(name)); }
+  std::unique_ptr<Communicator> alias(std::string name) override {
+    const bool shares = !world_.alike || world_.alike(name_, name);
+    return of(ranks_, stream_, std::move(name), shares ? std::optional(place_) : std::nullopt);
+  }
   std::unique_ptr<Communicator> on_stream(Stream& stream, std::string name) override {
     return of(ranks_, stream, std::move(name));
   }
@@ -97,14 +109,16 @@ class DryCommunicator final : public Communicator, private GroupMember {
   [[noreturn]] void abort(int exit_code) override { std::_Exit(exit_code); }
 
  private:
-  std::unique_ptr<Communicator> of(std::vector<int> ranks, Stream& stream, std::string name) const {
-    return std::make_unique<DryCommunicator>(world_, std::move(ranks), stream, std::move(name));
+  std::unique_ptr<Communicator> of(std::vector<int> ranks, Stream& stream, std::string name,
+                                   std::optional<std::size_t> shared = {}) const {
+    return std::make_unique<DryCommunicator>(world_, std::move(ranks), stream, std::move(name), shared);
   }
   /// The calls of a group are one piece of work, named after the first; what is received comes while it is sent.
   void start() override { stream_.skip(std::exchange(grouped_, {})); }
   void finish() override {}
-  void skip(const char* operation, std::int64_t count, std::int64_t bytes) {
+  void skip(const char* operation, std::int64_t count, std::int64_t bytes, const NcclTraffic& traffic) {
     check_count(operation, name_, count);
+    if (world_.made != nullptr) (*world_.made)[place_].traffic |= traffic;
     const Work work{.name = operation,
                     .bytes = bytes,
                     .group = name_,
@@ -119,9 +133,8 @@ class DryCommunicator final : public Communicator, private GroupMember {
     grouped_.bus_bytes += work.bus_bytes;
   }
 
-  /// As the MPI backend, which sums in rank order; NCCL's memory is not the ledger's.
   void take_scratch(std::int64_t bytes) {
-    if (stream_.device().type() != DeviceType::cpu || scratch_.bytes() >= bytes) return;
+    if (!world_.in_rank_order || scratch_.bytes() >= bytes) return;
     scratch_ = Buffer();
     scratch_ = Buffer(stream_.device(), bytes, Purpose::communication);
   }
@@ -130,6 +143,7 @@ class DryCommunicator final : public Communicator, private GroupMember {
   std::vector<int> ranks_;  ///< of the world, this group's
   Stream& stream_;
   std::string name_;
+  std::size_t place_ = 0;  ///< among world_.made
   KeptMemory kept_;
   Buffer scratch_;
   Work grouped_{};  ///< of the group of calls that is open
@@ -143,7 +157,7 @@ std::unique_ptr<Communicator> make_dry_communicator(const DryWorld& world, Strea
   const MeshShape& s = world.shape;
   resolved.shape = resolve(s, s.pp * s.dp_replicate * s.dp_shard * s.cp * s.tp);
   return std::make_unique<DryCommunicator>(resolved, ranks_of(mesh_group(GroupKind::world), resolved.shape, world.rank),
-                                           stream, "world");
+                                           stream, "world", std::nullopt);
 }
 
 }  // namespace octet

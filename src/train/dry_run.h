@@ -3,6 +3,7 @@
 #include <memory>
 #include <vector>
 
+#include "src/comm/dry_communicator.h"
 #include "src/comm/trace.h"
 #include "src/profile/timeline.h"
 #include "src/train/trainer.h"
@@ -26,12 +27,15 @@ class DryRun {
   const MemoryLedger& ledger() const { return device_->ledger(); }
   CommTrace& trace() { return trace_; }
   const GemmTrace& gemms() const { return gemms_; }
+  /// The communicators that the run makes and what they were used for, in the order in which they were made.
+  const std::vector<DryGroup>& groups() const { return groups_; }
 
  private:
   TimelineUnseen unseen_;
   RunConfig config_;
   std::unique_ptr<Device> device_;
   std::unique_ptr<Stream> stream_;
+  std::vector<DryGroup> groups_;
   CommTrace trace_;
   GemmTrace gemms_;
   Mesh mesh_;

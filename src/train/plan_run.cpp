@@ -35,7 +35,7 @@ MemoryPlan plan_run(const RunConfig& config, const MeshShape& mesh, int rank, in
   for (int p = 0; p < static_cast<int>(Purpose::count); ++p) {
     plan[static_cast<Purpose>(p)] = dry.ledger().usage(static_cast<Purpose>(p)).peak;
   }
-  plan.nccl = nccl_needs(config, mesh, ranks_on_node);
+  plan.nccl = nccl_needs(dry.groups(), config, ranks_on_node);
   plan.host = checkpoint_host_bytes(dry.trainer().model(), config, mesh);
   return plan;
 }

@@ -4,7 +4,7 @@
 
 #include "src/comm/nccl/nccl_backend.h"
 #include "src/comm/trace.h"
-#include "src/train/nccl_needs.h"
+#include "src/train/dry_run.h"
 #include "src/train/plan_run.h"
 #include "tests/equivalence/trainer_test.h"
 #include "tests/nccl/one_gpu.h"
@@ -81,16 +81,21 @@ TEST_P(Training, EveryCommunicatorIsInTheMemoryPlan) {
     CommTrace trace;
     Mesh mesh = mesh_of(make_traced(make_on_stand_in(*stream_), &trace));
     losses(mesh, *stream_);
-    const std::vector<PlannedCommunicator> planned = planned_communicators(config_, mesh.shape());
+    RunConfig on_gpus = config_;
+    on_gpus.device = "cuda";
+    DryRun dry(on_gpus, mesh.shape(), world_->rank(), DeviceType::cpu);
+    dry.step();
+    std::vector<DryGroup> planned = dry.groups();
+    std::erase_if(planned, [](const DryGroup& g) { return g.ranks.size() == 1; });
     std::vector<std::string> names;
-    for (const PlannedCommunicator& p : planned) names.push_back(p.name);
+    for (const DryGroup& g : planned) names.push_back(g.name);
     EXPECT_EQ(stand_in().made, names) << overlap;
     for (const CommRecord& r : trace.records()) {
       if (r.ranks == 1) continue;
-      const auto serves = [&](const PlannedCommunicator& p) {
+      const auto serves = [&](const DryGroup& p) {
         const NcclTraffic& t = p.traffic;
         if (static_cast<int>(p.ranks.size()) != r.ranks) return false;
-        if (r.operation.starts_with("all_reduce")) return r.group == "dp_replicate" ? t.reduces : t.agrees;
+        if (r.operation.starts_with("all_reduce")) return r.bytes > 64 << 10 ? t.reduces : t.agrees;
         return r.operation == "all_gather" || r.operation == "reduce_scatter" ? t.gathers : t.exchanges;
       };
       EXPECT_TRUE(std::ranges::any_of(planned, serves)) << r.operation << " in group " << r.group;

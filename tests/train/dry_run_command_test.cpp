@@ -40,7 +40,7 @@ bool says(const std::string& text, const std::string& part) {
 TEST(DryRunCommand, ShowsPlanCollectivesAndTimelineOfARunOnManyGpus) {
   const std::string text = dry(run_405b, {"--ranks", "512", "--rank=511", "--cluster", "dgx-h100-infiniband"});
   for (const char* part : {"rank 511 of 512, dp_replicate 1 x dp_shard ", "memory plan:", "parameters",
-                           "NCCL, estimated", " GiB of a H100: ", "collectives of a step:", "all_gather      e4m3",
+                           "NCCL, estimated", " GiB of one H100: ", "collectives of a step:", "all_gather      e4m3",
                            "timeline of a step", "exposed communication", "TFLOP/s a rank at most"}) {
     EXPECT_TRUE(says(text, part)) << part << "\n" << text;
   }
@@ -50,7 +50,7 @@ TEST(DryRunCommand, KnowsNoTimelineWithoutAGpu) {
   EXPECT_TRUE(says(dry(run_8b, {"--ranks", "8"}), "no timeline: name a GPU with --gpu"));
   EXPECT_TRUE(says(dry(run_8b, {"--ranks", "8", "--device", "cpu"}), "memory plan:"));
   const std::string h200 = dry(run_8b, {"--ranks=8", "--gpu=H200"});
-  EXPECT_TRUE(says(h200, " GiB of a H200: fits")) << h200;
+  EXPECT_TRUE(says(h200, " GiB of one H200: fits")) << h200;
 }
 
 TEST(DryRunCommand, ARunThatIsTooLargeDoesNotFit) {
