@@ -15,6 +15,7 @@
 #include "src/base/error.h"
 #include "src/base/log.h"
 #include "src/base/progress.h"
+#include "src/base/seconds_since.h"
 #include "src/comm/host_exchange.h"
 
 namespace octet::checkpoint {
@@ -60,10 +61,6 @@ std::optional<std::string> share_manifest(const std::string& directory, Manifest
   if (failed) return text;
   if (!reads) manifest = parse_manifest(text, path);
   return std::nullopt;
-}
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 /// The ranks together hash every file that the manifest lists; what is wrong. Rank 0 keeps the verdict.

@@ -21,6 +21,7 @@
 #include "checkpoints/view.h"
 #include "checkpoints/writer_group.h"
 #include "src/base/log.h"
+#include "src/base/seconds_since.h"
 #include "src/comm/host_exchange.h"
 #include "src/comm/watchdog.h"
 
@@ -28,10 +29,6 @@ namespace octet::checkpoint {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 /// What the writer's thread returns.
 struct Written {

@@ -71,11 +71,6 @@ void sum_rows(OpContext& context, const Tensor& partial, const Tensor& output, c
   exchange.finish_scatter(partial, output, workspace);
 }
 
-Tensor own_rows(const OpContext& context, const Tensor& whole) {
-  const std::int64_t rows = whole.shape[0] / parts(context);
-  return whole.rows(context.exchange.part().index * rows, rows);
-}
-
 Tensor partial_of(OpContext& context, const Tensor& output) {
   return parts(context) == 1 ? output : take_whole(context, output);
 }

@@ -31,9 +31,6 @@ void gather_rows(OpContext& context, std::span<const Exchange::Gather> gathers, 
 /// each part before it leaves. Without tensor parallelism `partial` is `output`.
 void sum_rows(OpContext& context, const Tensor& partial, const Tensor& output, const RowsWork& work);
 
-/// This rank's place in a tensor of all tokens.
-Tensor own_rows(const OpContext& context, const Tensor& whole);
-
 /// Where a partial sum of `output` over all tokens is to be written, [parts · rows, columns]: scratch, or `output`.
 Tensor partial_of(OpContext& context, const Tensor& output);
 

@@ -4,6 +4,7 @@
 
 #include "checkpoints/agreement.h"
 #include "src/base/log.h"
+#include "src/base/seconds_since.h"
 #include "src/comm/host_exchange.h"
 #include "src/comm/watchdog.h"
 #include "src/profile/timeline.h"
@@ -13,10 +14,6 @@
 
 namespace octet {
 namespace {
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 using Kind = checkpoint::Interval::Kind;
 

@@ -5,15 +5,12 @@
 #include <cstdlib>
 #include <utility>
 
+#include "src/base/options/text.h"
 #include "src/base/xid.h"
 #include "src/device/clock_reasons.h"
 
 namespace octet {
 namespace {
-
-std::string joined(const std::vector<std::string>& parts) {
-  return fmt::format("{}", fmt::join(parts, ", "));
-}
 
 std::string describe_rows(const RemappedRows& rows) {
   return fmt::format("remapped rows of memory: {} for corrected errors, {} for uncorrected ones{}{}", rows.corrected,

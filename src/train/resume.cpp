@@ -6,16 +6,13 @@
 
 #include "checkpoints/restore.h"
 #include "src/base/log.h"
+#include "src/base/seconds_since.h"
 #include "src/comm/watchdog.h"
 #include "src/train/model_state.h"
 #include "src/train/settings_check.h"
 
 namespace octet {
 namespace {
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 /// Later checkpoints that were found damaged get another name, so that no later start takes them: the steps after this
 /// one are done again. Nothing is removed.
