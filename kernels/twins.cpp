@@ -21,6 +21,19 @@ DType multiplied(const Arguments&) {
   return DType::f32;
 }
 
+// What a real kernel would refuse, a dry one refuses too.
+template <typename Arguments>
+void check_addresses(const Arguments&) {}
+void check_addresses(const Gemm& args) {
+  check_gemm_addresses(args);
+}
+void check_addresses(const AttentionForward& args) {
+  check_attention_addresses(args);
+}
+void check_addresses(const AttentionBackward& args) {
+  check_attention_addresses(args);
+}
+
 enum class Twin { watched, timed, dry };
 
 #define OCTET_TWIN(entry, Arguments, kind_of_span)                                                            \
@@ -34,6 +47,7 @@ enum class Twin { watched, timed, dry };
                    [&] { watched(stream, arguments); });                                                      \
     }                                                                                                         \
     static void dry(Stream& stream, const Arguments& arguments) {                                             \
+      check_addresses(arguments);                                                                             \
       stream.skip({.name = #entry,                                                                            \
                    .flops = flops_of(arguments),                                                              \
                    .multiplied = multiplied(arguments),                                                       \

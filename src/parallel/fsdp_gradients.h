@@ -71,8 +71,8 @@ class FsdpGradients final : public GradientSink {
   const KernelTable& kernels_;
   DType wire_;
   bool exchanges_;
-  std::unique_ptr<Event> written_;  ///< the end of a unit's gradients
-  std::deque<Reducing> reducing_;   ///< in the order of their stream
+  std::unique_ptr<Event> written_;        ///< the end of a unit's gradients
+  std::deque<Reducing> reducing_;         ///< in the order of their stream
   std::vector<std::int64_t> unit_bytes_;  ///< of each unit's gradients before they are reduced; 0 without sharding
   BufferPool pool_;
   /// Beside a unit while it is reduced. wire f32: its reduced pieces, from the second micro-batch on. wire bf16: its

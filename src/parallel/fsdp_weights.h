@@ -60,7 +60,7 @@ class FsdpWeights final : public WeightProvider {
   Stream& gathers_;  ///< the group's
   const KernelTable& kernels_;
   FsdpOptions options_;
-  std::unique_ptr<Event> passed_;  ///< what the model's stream was given before a gather
+  std::unique_ptr<Event> passed_;               ///< what the model's stream was given before a gather
   std::vector<std::int64_t> unit_bytes_;        ///< of each unit while it is gathered
   std::vector<std::int64_t> cast_after_bytes_;  ///< of its bf16 forms, while it is gathered without fp8 all-gather
   GatherSchedule schedule_;

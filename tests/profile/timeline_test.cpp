@@ -174,6 +174,22 @@ TEST_F(TimelineTest, StreamsOfAnotherDeviceHaveTheHostsClock) {
   EXPECT_EQ(r.spans[0].stream, 2);
 }
 
+TEST_F(TimelineTest, IsNotSeenByWhatIsRunDryBesideIt) {
+  Timeline timeline(*model_);
+  timeline.begin();
+  timeline.begin_step(1);
+  {
+    const TimelineUnseen unseen;
+    EXPECT_EQ(Timeline::current(), nullptr);
+    EXPECT_EQ(Timeline::recording(), nullptr);
+    work(*side_, 1, 2);
+  }
+  EXPECT_EQ(Timeline::current(), &timeline);
+  EXPECT_EQ(Timeline::recording(), &timeline);
+  work(*model_, 2, 3);
+  EXPECT_EQ(timeline.end().spans.size(), 1u);
+}
+
 TEST_F(TimelineTest, WrongUseIsABug) {
   Timeline timeline(*model_);
   EXPECT_THROW(Timeline second(*side_), Error);

@@ -22,7 +22,9 @@ RunConfig small() {
 }
 
 std::int64_t host_bytes(const RunConfig& config, const MeshShape& mesh) {
-  return plan_run(config, mesh, 0, 1, DeviceType::cpu).host;
+  RunConfig laid_out = config;
+  laid_out.parallel.tp = mesh.tp;
+  return plan_run(laid_out, mesh, 0, 1, DeviceType::cpu).host;
 }
 
 TEST(CheckpointMemory, IsMastersAndMomentsOfTheShard) {

@@ -98,9 +98,9 @@ TEST(NcclNeeds, AreThoseOfAllCommunicators) {
   const std::int64_t made = 230, gathers = 24 * 12 + 16 * 2 * 8, agrees = 24 * 12 + 24 * 2 * 12;
   EXPECT_EQ(needs(config, {.dp_shard = 8}, 8), (3 * made + agrees + 2 * gathers) * mib);
   EXPECT_EQ(needs(config, {.dp_replicate = 8, .tp = 8}, 8),
-            nccl_bytes(64, 8, {}, {.agrees = true}) + nccl_bytes(8, 8, {}, {.reduces = true, .agrees = true}) +
+            nccl_bytes(64, 8, {}, {}) + nccl_bytes(8, 8, {}, {.reduces = true, .agrees = true}) +
                 nccl_bytes(8, 1, {}, {.gathers = true, .agrees = true, .exchanges = true}))
-      << "dp and dp_replicate lie across the nodes, replica and tp within one";
+      << "dp and dp_replicate lie across the nodes, replica and tp within one; nothing goes to the world";
   config.nccl.ranks_per_gpu = 2;
   EXPECT_EQ(needs(config, {.dp_replicate = 2}, 2), nccl_bytes(2, 2, {}, {.reduces = true, .agrees = true}));
   config.device = "cpu";

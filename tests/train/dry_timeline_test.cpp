@@ -1,0 +1,91 @@
+// Times of a step that is run dry, from rates that make them easy to count.
+#include "src/train/dry_timeline.h"
+
+#include <gtest/gtest.h>
+
+#include "src/device/device.h"
+
+namespace octet {
+namespace {
+
+constexpr MachineRates rates{.fp8 = 400,
+                             .bf16 = 200,
+                             .fp32 = 100,
+                             .memory = 10,
+                             .ranks_on_node = 4,
+                             .in_node = 50,
+                             .network = 40,
+                             .latency = 0.25};
+
+class DryTimelines : public testing::Test {
+ protected:
+  /// Seconds of a piece of work for a rank of that mesh.
+  static double seconds(const Work& work, const MeshShape& mesh = {}, int rank = 0) {
+    DryTimeline timeline(rates, mesh, rank);
+    const auto stream = cpu_device().make_stream();
+    return timeline.add(*stream, work, 0);
+  }
+};
+
+TEST_F(DryTimelines, AKernelTakesItsProductsOrItsBytes) {
+  EXPECT_EQ(seconds({.name = "gemm", .flops = 800, .multiplied = DType::e5m2, .bytes = 10}), 2);
+  EXPECT_EQ(seconds({.name = "gemm", .flops = 800, .multiplied = DType::bf16, .bytes = 10}), 4);
+  EXPECT_EQ(seconds({.name = "gemm", .flops = 800, .multiplied = DType::f32, .bytes = 10}), 8);
+  EXPECT_EQ(seconds({.name = "gemm", .flops = 800, .multiplied = DType::bf16, .bytes = 50}), 5);
+  EXPECT_EQ(seconds({.name = "attention_forward", .flops = 800, .multiplied = DType::bf16, .bytes = 10}), 2)
+      << "half of the score matrix is computed";
+  EXPECT_EQ(seconds({.name = "convert", .bytes = 30}), 3);
+}
+
+TEST_F(DryTimelines, ACollectiveTakesTheSlowestLinkOfItsRing) {
+  const Work work{.name = "all_gather", .bytes = 1000, .group = "tp", .ranks = 4, .bus_bytes = 100};
+  EXPECT_EQ(seconds(work, {.tp = 4}), 0.25 + 2.0) << "within a node";
+  Work across = work;
+  across.group = "dp_shard";
+  EXPECT_EQ(seconds(across, {.dp_shard = 4, .tp = 4}, 5), 0.25 + 10) << "one rank of four has a quarter of the cards";
+  EXPECT_EQ(seconds(across, {.dp_shard = 8, .tp = 2}, 5), 0.25 + 5) << "two ranks on a node";
+  EXPECT_EQ(seconds(across, {.dp_shard = 16}, 5), 0.25 + 2.5) << "all cards are slower than the node";
+  Work alone = across;
+  alone.ranks = 1;
+  EXPECT_EQ(seconds(alone, {.tp = 16}, 5), 0);
+}
+
+TEST_F(DryTimelines, RecordStreamsUnitsAndSteps) {
+  DryTimeline timeline(rates, {.dp_shard = 4}, 0);
+  const auto device = make_dry_device(DeviceType::cpu, &timeline);
+  const auto model = device->make_stream(), gathers = device->make_stream();
+  const auto gathered = device->make_event();
+  const Work gather{.name = "all_gather", .group = "dp_shard", .ranks = 4, .bus_bytes = 87.5};  // two seconds
+  model->skip({.name = "before", .bytes = 100});
+  timeline.end_step(1);
+  timeline.clear();
+  for (int i = 0; i < 2; ++i) {
+    const UnitScope unit("block.0");
+    const StepPartScope part(StepPart::forward);
+    gathers->wait(*gathered);
+    gathers->skip(gather);
+    gathers->record(*gathered);
+    model->wait(*gathered);
+    model->skip({.name = "gemm", .flops = 1200, .multiplied = DType::bf16});
+    timeline.end_step(2 + i);
+  }
+  const Recording r = timeline.recording();
+  EXPECT_EQ(r.streams, (std::vector<std::string>{"host", "model", "dp_shard all_gather"}));
+  ASSERT_EQ(r.spans.size(), 4u);
+  EXPECT_EQ(r.spans[0].kind, SpanKind::communication);
+  EXPECT_EQ(r.spans[0].stream, 2);
+  EXPECT_EQ(r.spans[0].begin, -10) << "its stream has waited for nothing: it begins before the step";
+  EXPECT_EQ(r.spans[1].kind, SpanKind::gemm);
+  EXPECT_EQ(r.spans[1].unit, "block.0");
+  EXPECT_EQ(r.spans[1].part, StepPart::forward);
+  EXPECT_EQ(r.spans[1].begin, 0);
+  EXPECT_EQ(r.spans[1].end, 6);
+  EXPECT_EQ(r.spans[3].begin, 6);
+  ASSERT_EQ(r.steps.size(), 2u);
+  EXPECT_EQ(r.steps[0].number, 2);
+  EXPECT_EQ(r.steps[1].end, 12);
+  EXPECT_EQ(r.wall, 12);
+}
+
+}  // namespace
+}  // namespace octet
