@@ -76,4 +76,20 @@ std::string dataset_name(const std::string& tensor, const Box& box);
 /// Names of letters, digits, '_', '-' and '.', in parts between '/': HDF5 paths and JSON keys without surprises.
 bool is_tensor_name(std::string_view name);
 
+/// What a rank owns of the run's tensors: pieces on the device (or the host) that snapshot() copies.
+struct DevicePiece {
+  StoredTensor tensor;
+  Box box;
+  const void* data = nullptr;  ///< device memory
+};
+
+/// A file of a checkpoint with its size and the XXH3-128 of its bytes, 32 hexadecimal digits.
+struct StoredFile {
+  std::string name;
+  std::int64_t bytes = 0;
+  std::string hash;
+
+  bool operator==(const StoredFile&) const = default;
+};
+
 }  // namespace octet::checkpoint

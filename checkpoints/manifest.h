@@ -8,15 +8,6 @@
 
 namespace octet::checkpoint {
 
-/// A file of a checkpoint with its size and the XXH3-128 of its bytes, 32 hexadecimal digits.
-struct StoredFile {
-  std::string name;
-  std::int64_t bytes = 0;
-  std::string hash;
-
-  bool operator==(const StoredFile&) const = default;
-};
-
 /// What makes a directory a checkpoint: everything in it, with sizes and hashes. It ends with a hash of itself.
 struct Manifest {
   int version = format_version;

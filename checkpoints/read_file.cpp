@@ -11,26 +11,12 @@
 #include <memory>
 #include <system_error>
 
-#include "checkpoints/hash.h"
-#include "checkpoints/shard_file.h"
 #include "src/base/error.h"
 
 namespace octet::checkpoint {
 namespace {
 
 constexpr std::size_t block_bytes = std::size_t{1} << 20;  // stays in a cache between read and hash
-
-/// `found`: bytes that there were.
-std::string hash_range(const InputFile& file, const FileRange& range, const std::function<void(std::int64_t)>& progress,
-                       std::int64_t& found) {
-  Hasher hasher;
-  const auto add = [&](std::span<const char> block) {
-    hasher.add(block.data(), block.size());
-    if (progress) progress(static_cast<std::int64_t>(block.size()));
-  };
-  found = file.read_blocks(add, range);
-  return hasher.hex();
-}
 
 }  // namespace
 
@@ -100,23 +86,6 @@ void try_to_read(const std::string& path, std::int64_t offset) {
   std::error_code error;
   const std::filesystem::directory_iterator entries(path, error);
   if (error) throw ReadError(path, error.value());
-}
-
-StoredFile hash_file(const InputFile& input, const std::string& name,
-                     const std::function<void(std::int64_t)>& progress) {
-  StoredFile file;
-  file.name = name;
-  file.hash = hash_range(input, {}, progress, file.bytes);
-  return file;
-}
-
-StoredFile hash_file(const std::string& path, const std::function<void(std::int64_t)>& progress) {
-  return hash_file(InputFile(path), path.substr(path.rfind('/') + 1), progress);
-}
-
-std::string hash_data(const InputFile& input, std::int64_t offset, std::int64_t bytes,
-                      const std::function<void(std::int64_t)>& progress) {
-  return hash_range(input, {offset, bytes}, progress, bytes);
 }
 
 }  // namespace octet::checkpoint

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "checkpoints/format.h"
-#include "checkpoints/saver.h"
 
 namespace octet::checkpoint {
 

@@ -23,13 +23,6 @@ struct SaverOptions {
   Owner owner{};                ///< the same name on every rank
 };
 
-/// What a rank owns of the run's tensors: pieces on the device (or the host) that snapshot() copies.
-struct DevicePiece {
-  StoredTensor tensor;
-  Box box;
-  const void* data = nullptr;  ///< device memory
-};
-
 /// Figures of one checkpoint, for the log.
 struct SaveReport {
   std::int64_t step = 0;

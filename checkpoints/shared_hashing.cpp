@@ -4,6 +4,7 @@
 #include <functional>
 #include <numeric>
 
+#include "checkpoints/hash_file.h"
 #include "checkpoints/packing.h"
 #include "checkpoints/shard_file.h"
 #include "src/comm/host_exchange.h"

@@ -6,7 +6,6 @@
 
 #include "checkpoints/format.h"
 #include "checkpoints/save_plan.h"
-#include "checkpoints/saver.h"
 #include "src/comm/shared_memory.h"
 #include "src/device/host_buffer.h"
 

@@ -10,6 +10,7 @@
 #include <optional>
 #include <thread>
 
+#include "checkpoints/hash_file.h"
 #include "checkpoints/parts.h"
 #include "checkpoints/shard_file.h"
 

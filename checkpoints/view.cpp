@@ -9,6 +9,7 @@
 
 #include "checkpoints/box.h"
 #include "checkpoints/hash.h"
+#include "checkpoints/hash_file.h"
 #include "checkpoints/hdf5_output.h"
 #include "checkpoints/hdf5_support.h"
 #include "checkpoints/manifest.h"

@@ -1,6 +1,6 @@
 #include "jobs/train/command_line.h"
 
-#include "jobs/train/dry_run_command.h"
+#include "jobs/train/dry_run_options.h"
 #include "src/base/options/arguments.h"
 #include "src/base/options/document.h"
 #include "src/train/model_file.h"

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "kernels/cpu/hopper_multiply.h"
+#include "kernels/cpu/hopper_product.h"
 
 namespace octet::cpu {
 

@@ -17,8 +17,4 @@ std::vector<EnvironmentValue> generated_environment(const ClusterProfile& profil
 /// The environment of a job: the generated values, with the profile's in their place or behind them.
 std::vector<EnvironmentValue> job_environment(const ClusterProfile& profile, const std::string& run_dir);
 
-/// What is odd about it, a sentence each: values of the profile that would be generated as they are, and what the lint
-/// (environment/lint.h) has against them. The release of NCCL on the nodes is not known.
-std::vector<std::string> environment_findings(const ClusterProfile& profile, const std::string& run_dir);
-
 }  // namespace octet

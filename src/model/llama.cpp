@@ -3,6 +3,7 @@
 #include <array>
 
 #include "src/model/tensors.h"
+#include "src/ops/make_scaling.h"
 #include "src/ops/recipe.h"
 #include "src/ops/rows.h"
 

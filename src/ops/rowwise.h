@@ -1,6 +1,8 @@
 #pragma once
 
-#include "src/ops/linear.h"
+#include "src/ops/context.h"
+#include "src/ops/linear_recipe.h"
+#include "src/ops/quantize.h"
 
 namespace octet {
 

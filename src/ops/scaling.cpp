@@ -1,21 +1,10 @@
 #include "src/ops/scaling.h"
 
-#include "src/ops/delayed_scaling.h"
-#include "src/ops/recipe.h"
-
 namespace octet {
 
 const Float8Scaling& dynamic_scaling() {
   static const DynamicScaling scaling;
   return scaling;
-}
-
-std::unique_ptr<Float8Scaling> make_scaling(Precision precision, const Float8Config& float8, const CastCounts& casts,
-                                            Stream& stream) {
-  if (precision == Precision::float8 && float8_recipe(float8.recipe).remembers) {
-    return std::make_unique<DelayedScaling>(casts, DelayedSettings::of(float8), stream);
-  }
-  return std::make_unique<DynamicScaling>();
 }
 
 }  // namespace octet

@@ -66,8 +66,4 @@ class DynamicScaling final : public Float8Scaling {
 /// For those to whom nobody gives another.
 const Float8Scaling& dynamic_scaling();
 
-/// That of a configuration.
-std::unique_ptr<Float8Scaling> make_scaling(Precision precision, const Float8Config& float8, const CastCounts& casts,
-                                            Stream& stream);
-
 }  // namespace octet

@@ -8,15 +8,6 @@
 
 namespace octet {
 
-/// What could be learnt about an owner, and what follows from it.
-struct OwnerStanding {
-  OwnerRecord owner{};
-  OwnerState state = OwnerState::at_work;
-  std::optional<double> age_seconds{};  ///< as OwnerEvidence has it
-
-  bool gone() const { return state != OwnerState::at_work; }
-};
-
 /// Seconds since the time of `file`, by the clock of its file server: a file that is made beside it, and removed, has
 /// the server's time now. Nothing where none can be made there, or `file` is not there.
 std::optional<double> age_by_file_server(const std::string& file);

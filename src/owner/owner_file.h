@@ -5,8 +5,8 @@
 #include <string>
 
 #include "src/base/file_handle.h"
-#include "src/owner/evidence.h"
 #include "src/owner/record.h"
+#include "src/owner/verdict.h"
 
 namespace octet {
 

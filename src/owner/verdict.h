@@ -25,6 +25,15 @@ enum class OwnerState : std::uint8_t {
   silent,          ///< it was not heard of for too long
 };
 
+/// What could be learnt about an owner, and what follows from it.
+struct OwnerStanding {
+  OwnerRecord owner{};
+  OwnerState state = OwnerState::at_work;
+  std::optional<double> age_seconds{};  ///< as OwnerEvidence has it
+
+  bool gone() const { return state != OwnerState::at_work; }
+};
+
 /// How long an owner may be silent until it is gone: 600 s. Tests shorten it by OCTET_TEST_OWNER_SECONDS.
 double owner_patience_seconds();
 

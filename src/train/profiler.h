@@ -6,8 +6,8 @@
 #include "src/profile/breakdown.h"
 #include "src/profile/timeline.h"
 #include "src/train/profile_steps.h"
-#include "src/train/run.h"
 #include "src/train/run_directory.h"
+#include "src/train/run_environment.h"
 
 namespace octet {
 

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "checkpoints/verdicts.h"
-#include "src/train/run.h"
 #include "src/train/run_directory.h"
+#include "src/train/run_environment.h"
 
 namespace octet {
 

@@ -9,8 +9,8 @@
 #include "src/metrics/step_metrics.h"
 #include "src/train/memory_plan.h"
 #include "src/train/resume.h"
-#include "src/train/run.h"
 #include "src/train/run_directory.h"
+#include "src/train/run_environment.h"
 
 namespace octet {
 

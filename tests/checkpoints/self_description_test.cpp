@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "checkpoints/hash_file.h"
 #include "checkpoints/hdf5_handles.h"
 #include "checkpoints/shard_file.h"
 #include "checkpoints/verification.h"

@@ -3,6 +3,7 @@
 
 #include <functional>
 
+#include "checkpoints/hash_file.h"
 #include "checkpoints/hdf5_support.h"
 #include "checkpoints/shard_file.h"
 #include "checkpoints/verification.h"

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Reads every #include of the source tree against the table of rooms (docs/architecture.md).
+"""Reads every #include of the source tree against the table of rooms (docs/architecture.md), and finds files that
+include each other in a circle.
 
 Usage: tests/checks/rooms.py [ROOT]      prints one line a violation; exit 1 when there is any.
 """
@@ -192,10 +193,41 @@ def check_types(root, paths):
     return problems
 
 
+def includes_of(root, paths):
+    """What each pair of a header and its source file includes; both go by their path without its ending."""
+    found = {}
+    for path in paths:
+        with open(os.path.join(root, path), encoding="utf-8") as file:
+            targets = [target for quote, target in INCLUDE.findall(file.read()) if quote == '"']
+        own = os.path.splitext(path)[0]
+        found.setdefault(own, set()).update(t for t in (os.path.splitext(target)[0] for target in targets) if t != own)
+    return found
+
+
+def check_circles(root, paths):
+    """Files that include each other in a circle have to be read, changed and tested as one."""
+    includes = includes_of(root, [path for path in paths if not path.startswith("tests/")])
+    done, problems = set(), []
+
+    def follow(unit, way):
+        if unit in way:
+            circle = way[way.index(unit):]
+            problems.append(f"{' -> '.join(circle + [unit])}: include each other in a circle")
+        elif unit in includes and unit not in done:
+            for target in sorted(includes[unit]):
+                follow(target, way + [unit])
+            done.add(unit)
+
+    for unit in sorted(includes):
+        follow(unit, [])
+    return problems
+
+
 def check(root):
     """(number of files read, list of violations)"""
     paths = sorted(files(root))
-    return len(paths), [problem for path in paths for problem in check_file(root, path)] + check_types(root, paths)
+    each = [problem for path in paths for problem in check_file(root, path)]
+    return len(paths), each + check_types(root, paths) + check_circles(root, paths)
 
 
 def main():

@@ -98,6 +98,13 @@ class RoomsTest(unittest.TestCase):
                                     "src/optim/c.h": header("octet::other")})
         self.assertEqual(problems, ["src/data/b.h: octet::Link is defined in src/base/a.h too"])
 
+    def test_finds_files_that_include_each_other(self):
+        problems = self.violations({"src/base/a.h": "#pragma once\n",
+                                    "src/base/a.cpp": '#include "src/base/a.h"\n#include "src/base/b.h"\n',
+                                    "src/base/b.h": "#pragma once\n#include <string>\n",
+                                    "src/base/b.cpp": '#include "src/base/b.h"\n#include "src/base/a.h"\n'})
+        self.assertEqual(problems, ["src/base/a -> src/base/b -> src/base/a: include each other in a circle"])
+
     def test_names_the_line(self):
         problems = self.violations({"src/base/a.cpp": '// one\n\n#include "src/base/gone.h"\n'})
         self.assertEqual(problems, ["src/base/a.cpp:3: src/base/gone.h does not exist"])

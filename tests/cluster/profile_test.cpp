@@ -1,4 +1,5 @@
 #include "src/cluster/profile.h"
+#include "src/cluster/environment/findings.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,6 @@
 #include "src/ops/delayed_scaling.h"
 
+#include "src/ops/make_scaling.h"
 #include "tests/ops/ops_test.h"
 
 namespace octet {

@@ -11,6 +11,7 @@
 #include "src/base/options/flat_yaml.h"
 #include "src/base/replace_file.h"
 #include "src/cluster/environment.h"
+#include "src/cluster/environment/findings.h"
 #include "src/cluster/share_folder.h"
 #include "src/metrics/status.h"
 #include "src/train/run_directory.h"

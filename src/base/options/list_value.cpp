@@ -1,7 +1,7 @@
-#include "src/base/options/list_value.h"
-
+// The parts of a list of structs that do not depend on the struct: ListValueBase of schema.h.
 #include <yaml-cpp/yaml.h>
 
+#include "src/base/options/schema.h"
 #include "src/base/options/text.h"
 #include "src/base/options/yaml.h"
 

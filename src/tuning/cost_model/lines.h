@@ -2,7 +2,10 @@
 
 #include <string_view>
 
-#include "src/tuning/cost_model/model.h"
+#include "src/tuning/collective.h"
+#include "src/tuning/cost_model/constants.h"
+#include "src/tuning/cost_model/machine.h"
+#include "src/tuning/cost_model/version.h"
 
 namespace octet::cost_lines {
 

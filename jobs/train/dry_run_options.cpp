@@ -1,0 +1,31 @@
+#include "jobs/train/dry_run_options.h"
+
+#include "src/base/options/document.h"
+#include "src/metrics/peak.h"
+
+namespace octet {
+
+void declare(Schema& schema, DryRunOptions& o) {
+  schema.add("ranks", o.ranks).at_least(1).at_most(1 << 20).help("Ranks of the run.");
+  schema.add("rank", o.rank).at_least(0).at_most(1 << 20).help("The one whose part is shown.");
+  schema.add("cluster", o.cluster).help("Profile under configs/clusters, or path of one: its GPUs, nodes and links.");
+  schema.add("gpu", o.gpu).help("A GPU by its name, where no cluster is given: " + known_gpus() + ".");
+  schema.add("ranks-per-node", o.ranks_per_node)
+      .at_least(1)
+      .at_most(1024)
+      .help("Ranks that share a node; default: the profile's, else 8.");
+  schema.add("trace", o.trace)
+      .help("Write there what comm.trace would of two steps: the rank's collectives and GEMMs.");
+  schema.add("timeline", o.timeline).help("Write there what train.profile would: a timeline for Perfetto.");
+}
+
+std::string dry_run_usage() {
+  DryRunOptions options;
+  Schema schema;
+  declare(schema, options);
+  return "  --dry-run          memory plan, collectives and timeline of a rank; no MPI, no data and no device:\n"
+         "                     octet-train RUN.yaml --dry-run --ranks 512 [OPTIONS]\n" +
+         help_text(schema);
+}
+
+}  // namespace octet

@@ -1,0 +1,39 @@
+#include "src/cluster/environment/findings.h"
+
+#include <algorithm>
+
+#include "src/cluster/environment.h"
+#include "src/cluster/environment/lint.h"
+
+namespace octet {
+namespace {
+
+/// What the lint has against values of the profile, in the environment of the whole job.
+void add_lint(const ClusterProfile& p, const std::string& run_dir, std::vector<std::string>& out) {
+  if (p.environment.variables.empty()) return;
+  Environment environment;
+  for (const EnvironmentValue& v : job_environment(p, run_dir)) environment[v.name] = v.value;
+  for (const Finding& f : lint(read_variable_table(), environment, "", &p)) {
+    const bool own = std::ranges::count(p.environment.variables, f.check, &EnvironmentValue::name) > 0;
+    if (!own || f.state == State::ok) continue;
+    const std::string expected = f.expected.empty() ? "" : fmt::format("expected {}; ", f.expected);
+    out.push_back(fmt::format("environment.variables: {} = {}: {}{}", f.check, f.seen, expected, f.advice));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> environment_findings(const ClusterProfile& p, const std::string& run_dir) {
+  std::vector<std::string> out;
+  for (const EnvironmentValue& v :
+       p.environment.generate ? generated_environment(p, run_dir) : std::vector<EnvironmentValue>{}) {
+    const auto own = std::ranges::find(p.environment.variables, v.name, &EnvironmentValue::name);
+    if (own == p.environment.variables.end() || own->value != v.value) continue;
+    out.push_back(
+        fmt::format("environment.variables: {} = {} is what is generated anyway; it can go", v.name, v.value));
+  }
+  add_lint(p, run_dir, out);
+  return out;
+}
+
+}  // namespace octet
