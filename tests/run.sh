@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds Octet and runs every test and check. The last line is "N passed, N failed, N skipped"; exit 1 when one failed.
+# Builds Octet and runs every test and check. At the end it lists the slowest steps and what failed; the last line is
+# "N passed, N failed, N skipped"; exit 1 when one failed.
 # Usage: tests/run.sh [--quick] [--long] [--only REGEX] [--list]
 #   --quick        leave out the clang and sanitizer builds and clang-tidy
 #   --long         add what takes long: every program under the sanitizers and with clang, clang-tidy on every file
@@ -25,7 +26,7 @@ done
 
 logs=build/test-logs
 passed=0 failed=0 skipped=0
-failures=()
+failures=() durations=()
 ((long)) && patience=10 || patience=1  # factor on every time limit
 
 # Threads that wait sleep: ranks share the cores here, and a spinning thread takes one from the thread it waits for.
@@ -45,6 +46,7 @@ finish() {
   local seconds=$((SECONDS - $2)) verdict=ok
   passed=$((passed + $3)) failed=$((failed + $4)) skipped=$((skipped + $5))
   (($4)) && verdict=FAILED && failures+=("$1")
+  durations+=("$seconds s  $1")
   printf '%-42s %-6s %4d s   %d passed, %d failed, %d skipped\n' "$1" "$verdict" "$seconds" "$3" "$4" "$5"
   if (($4)); then
     printf -- '--- end of %s\n' "$6"
@@ -269,6 +271,10 @@ if ((!quick)); then
 fi
 
 ((list)) && exit
+if ((${#durations[@]} > 1)); then
+  echo "the slowest of ${#durations[@]} steps, $SECONDS s in all:"
+  printf '  %s\n' "${durations[@]}" | sort -rnk 1 | head -n 12
+fi
 ((${#failures[@]} == 0)) || printf 'failed: %s\n' "${failures[@]}"
 ((passed + failed)) || echo "no step ran (--only $only)"
 echo "$passed passed, $failed failed, $skipped skipped"
