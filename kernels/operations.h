@@ -2,7 +2,8 @@
 
 /// Every operation of the kernel table, once. The list makes the table (kernels/table.h), the declarations of each
 /// device's kernels (cpu_kernels.h, cuda_kernels.h), the devices' tables, and their watched, timed and dry twins
-/// (kernels/twins.cpp). A new operation is a line here beside its header, its kernels and their tests.
+/// (kernels/twins.cpp). A new operation is a line here, and an #include of its header in kernels/table.h, beside its
+/// kernels and their tests.
 ///
 /// PLAIN(name, Arguments, kind) is `void name(Stream&, const Arguments&)`, of that SpanKind in timelines. What
 /// WITH_WORKSPACE lists has beside it `std::int64_t name_workspace(const Arguments&)`: the bytes that the call needs.

@@ -18,6 +18,14 @@
 
 namespace octet {
 
+// The two plain values of a device's table, which are known in every build, whether it has the kernels or not.
+constexpr bool float8_gemm_k_major_on(DeviceType device) {
+  return device == DeviceType::cuda;
+}
+constexpr std::int64_t logits_bytes_on(DeviceType device) {
+  return std::int64_t{device == DeviceType::cuda ? 1024 : 256} << 20;
+}
+
 #define OCTET_MEMBER(name, Arguments, kind) void (*name)(Stream&, const Arguments&);
 #define OCTET_MEMBER_WITH_WORKSPACE(name, Arguments, kind) \
   OCTET_MEMBER(name, Arguments, kind)                      \
@@ -30,7 +38,7 @@ struct KernelTable {
   bool float8_gemm_k_major = false;
   /// fp32 logits of a chunk of the output head: what the device's memory bears. Each chunk adds to the whole fp32
   /// weight gradient, so the larger it is, the less of the head's time goes into that.
-  std::int64_t logits_bytes = std::int64_t{256} << 20;
+  std::int64_t logits_bytes = logits_bytes_on(DeviceType::cpu);
 
   OCTET_OPERATIONS(OCTET_MEMBER, OCTET_MEMBER_WITH_WORKSPACE)
 };
@@ -41,10 +49,8 @@ struct KernelTable {
 const KernelTable& cpu_kernels();
 /// In a build without CUDA a usage error that says how to get it.
 const KernelTable& cuda_kernels();
-/// Whether this build has them.
-bool has_cuda_kernels();
 /// The one place where a stream's device selects the table: its watched_kernels, or its timed_kernels while a Timeline
-/// lives; on a device without memory dry_kernels.
+/// lives; on a device without memory its dry_kernels.
 const KernelTable& kernels_of(const Stream& stream);
 
 /// The device's kernels, each of which tells the heartbeat its entry's name before it is launched: a launch blocks
@@ -54,7 +60,9 @@ const KernelTable& watched_kernels(DeviceType device);
 const KernelTable& timed_kernels(DeviceType device);
 /// The same with every workspace size real and no launch but a word of its work to the stream (Stream::skip), so that a
 /// step that is run with them plans with the code that will do it.
-const KernelTable& dry_kernels(DeviceType device);
+/// `workspaces`: whose sizes they are. Those of a GPU's kernels are known with the GPU alone; the CPU's, known in every
+/// build, stand in for them.
+const KernelTable& dry_kernels(DeviceType device, DeviceType workspaces);
 KernelTable dry_run(const KernelTable& kernels);
 
 }  // namespace octet

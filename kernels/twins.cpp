@@ -89,8 +89,16 @@ const KernelTable& timed_kernels(DeviceType device) {
   return twin<Twin::timed>(device);
 }
 
-const KernelTable& dry_kernels(DeviceType device) {
-  return twin<Twin::dry>(device);
+const KernelTable& dry_kernels(DeviceType device, DeviceType workspaces) {
+  if (device == workspaces) return twin<Twin::dry>(device);
+  static const KernelTable cuda_anywhere = [] {
+    KernelTable t = twin_of(cpu_kernels(), Twin::dry);
+    t.float8_gemm_k_major = float8_gemm_k_major_on(DeviceType::cuda);
+    t.logits_bytes = logits_bytes_on(DeviceType::cuda);
+    return t;
+  }();
+  if (device == DeviceType::cuda) return cuda_anywhere;
+  throw internal_error("kernels", "a device of the CPU with the workspaces of CUDA's kernels");
 }
 
 KernelTable dry_run(const KernelTable& kernels) {

@@ -6,16 +6,12 @@ namespace octet {
 namespace cuda {
 namespace {
 
-constexpr KernelTable table = {.float8_gemm_k_major = true,
-                               .logits_bytes = std::int64_t{1} << 30,
+constexpr KernelTable table = {.float8_gemm_k_major = float8_gemm_k_major_on(DeviceType::cuda),
+                               .logits_bytes = logits_bytes_on(DeviceType::cuda),
                                OCTET_OPERATIONS(OCTET_INITIALIZE, OCTET_INITIALIZE_WITH_WORKSPACE)};
 
 }  // namespace
 }  // namespace cuda
-
-bool has_cuda_kernels() {
-  return true;
-}
 
 const KernelTable& cuda_kernels() {
   return cuda::table;

@@ -2,10 +2,6 @@
 
 namespace octet {
 
-bool has_cuda_kernels() {
-  return false;
-}
-
 const KernelTable& cuda_kernels() {
   throw usage_error("kernels", "this build has no CUDA kernels; use --device cpu");
 }

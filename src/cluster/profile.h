@@ -19,7 +19,7 @@ struct NodeProfile {
 
 struct GpuProfile {
   std::int64_t per_node = 0;
-  std::string type;              ///< for readers
+  std::string type;              ///< for readers, and for the rates of a dry run (src/metrics/peak.h)
   double memory_gib = 0;         ///< of one
   double reserved_gib = 2;       ///< of it, for the driver's context and libraries but NCCL
   std::string request = "gpus";  ///< gpus: --gpus-per-node; gres: --gres=gpu:N; none

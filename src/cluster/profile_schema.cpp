@@ -16,7 +16,7 @@ void declare_hardware(Schema& schema, ClusterProfile& p) {
 
   schema.section("gpus", "The accelerators of a node.");
   schema.add("per_node", p.gpus.per_node).at_least(0).at_most(64).help("GPUs of a node. 0: it trains on its CPUs.");
-  schema.add("type", p.gpus.type).help("What they are, for readers.");
+  schema.add("type", p.gpus.type).help("What they are, such as H100 SXM: for readers, and for the rates of a dry run.");
   schema.add("memory_gib", p.gpus.memory_gib)
       .unit("GiB")
       .at_least(0)

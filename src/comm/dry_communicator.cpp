@@ -58,7 +58,7 @@ class DryCommunicator final : public Communicator, private GroupMember {
   }
   void all_reduce(void*, std::int64_t count, DType dtype, ReduceOp op) override {
     check_reducible(name_, dtype);
-    const bool large = count * size_of(dtype) > 64 << 10;
+    const bool large = count * size_of(dtype) > few_bytes;
     skip(op == ReduceOp::sum ? "all_reduce_sum" : "all_reduce_max", count, count * size_of(dtype),
          {.reduces = large, .agrees = !large});
     if (!is_exact(dtype, op)) take_scratch(rank_order::all_reduce_scratch(size(), count));

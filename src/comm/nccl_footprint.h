@@ -6,11 +6,15 @@
 
 namespace octet {
 
+/// All-reduces up to this size count as the exchange of a few numbers, for which NCCL is taken not to set up NVLS. That
+/// is an assumption as long as it was not measured.
+constexpr std::int64_t few_bytes = 64 << 10;
+
 /// What a communicator is used for: NCCL connects its ranks only for what they do.
 struct NcclTraffic {
   bool gathers = false;    ///< all_gather, reduce_scatter, broadcast
-  bool reduces = false;    ///< all_reduce of large buffers
-  bool agrees = false;     ///< all_reduce of a few numbers
+  bool reduces = false;    ///< all_reduce of more than few_bytes
+  bool agrees = false;     ///< all_reduce of fewer
   bool exchanges = false;  ///< all_to_all, send and recv, with all others
 
   NcclTraffic& operator|=(const NcclTraffic& other);

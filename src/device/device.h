@@ -63,6 +63,8 @@ class Device : public MemorySource {
   /// False where buffers are addresses that nobody may read or write, and no work is done (make_dry_device): what would
   /// be computed for them on the host need not be.
   virtual bool has_memory() const { return true; }
+  /// Whose kernels say how large workspaces are; another type than its own on a device without memory alone.
+  virtual DeviceType workspaces() const { return type(); }
   /// In use on the whole device now, by whomever; -1 where it cannot be told (CPU).
   virtual std::int64_t used_bytes() const { return -1; }
 
@@ -102,7 +104,12 @@ Device& cuda_device(int index);
 /// nothing is computed or copied. Buffers have addresses that are aligned as CUDA's and lead nowhere; host memory is
 /// real, and zero. Kernels of its streams are dry (kernels/table.h), and tell `log`, which outlives the device, of
 /// their work; its streams, events and timing events keep the time that this would have taken, from 0.
-std::unique_ptr<Device> make_dry_device(DeviceType type, WorkLog* log = nullptr);
+/// `workspaces`: Device::workspaces.
+std::unique_ptr<Device> make_dry_device(DeviceType type, DeviceType workspaces, WorkLog* log);
+/// With workspaces of its own type's kernels.
+inline std::unique_ptr<Device> make_dry_device(DeviceType type, WorkLog* log = nullptr) {
+  return make_dry_device(type, type, log);
+}
 /// Why there is no CUDA device to use; empty when there is one.
 std::string why_no_cuda();
 

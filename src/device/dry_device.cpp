@@ -39,12 +39,13 @@ class DryStream final : public Stream {
 
 class DryDevice final : public Device {
  public:
-  DryDevice(DeviceType type, WorkLog* log) : type_(type), log_(log) {}
+  DryDevice(DeviceType type, DeviceType workspaces, WorkLog* log) : type_(type), workspaces_(workspaces), log_(log) {}
 
   DeviceType type() const override { return type_; }
   std::string name() const override { return "no device"; }
   std::int64_t memory_bytes() const override { return std::int64_t{1} << 62; }
   bool has_memory() const override { return false; }
+  DeviceType workspaces() const override { return workspaces_; }
 
   std::unique_ptr<Stream> make_stream() override { return std::make_unique<DryStream>(*this, log_); }
   std::unique_ptr<Event> make_event() override { return std::make_unique<DryEvent>(); }
@@ -71,15 +72,15 @@ class DryDevice final : public Device {
   void copy_to_host(void*, const void*, std::int64_t, Stream&) override {}
 
  private:
-  DeviceType type_;
+  DeviceType type_, workspaces_;
   WorkLog* log_;
   std::uintptr_t next_ = std::uintptr_t{1} << 40;
 };
 
 }  // namespace
 
-std::unique_ptr<Device> make_dry_device(DeviceType type, WorkLog* log) {
-  return std::make_unique<DryDevice>(type, log);
+std::unique_ptr<Device> make_dry_device(DeviceType type, DeviceType workspaces, WorkLog* log) {
+  return std::make_unique<DryDevice>(type, workspaces, log);
 }
 
 }  // namespace octet

@@ -1,25 +1,29 @@
 #include "src/metrics/peak.h"
 
 #include <array>
+#include <cctype>
 
 namespace octet {
 namespace {
 
 // NVIDIA's data sheets, dense. More specific names first.
 constexpr std::array<GpuSheet, 6> table = {{
-    {"H100 PCIe", {756e12, 1513e12}, 51e12, 80e9, 2.0e12, 300e9},
-    {"H100 NVL", {835e12, 1671e12}, 60e12, 94e9, 3.9e12, 300e9},
-    {"H100", {989e12, 1979e12}, 67e12, 80e9, 3.35e12, 450e9},
-    {"H200", {989e12, 1979e12}, 67e12, 141e9, 4.8e12, 450e9},
-    {"B200", {2250e12, 4500e12}, 75e12, 180e9, 8.0e12, 900e9},
-    {"A100", {312e12, 312e12}, 19.5e12, 80e9, 2.039e12, 300e9},  // no fp8: bf16 speed
+    {"H100 PCIe", {756e12, 1513e12}, 51e12, 79.6, 2.0e12, 300e9},
+    {"H100 NVL", {835e12, 1671e12}, 60e12, 93.6, 3.9e12, 300e9},
+    {"H100", {989e12, 1979e12}, 67e12, 79.6, 3.35e12, 450e9},
+    {"H200", {989e12, 1979e12}, 67e12, 140.4, 4.8e12, 450e9},
+    {"B200", {2250e12, 4500e12}, 75e12, 179.1, 8.0e12, 900e9},
+    {"A100", {312e12, 312e12}, 19.5e12, 80.0, 2.039e12, 300e9},  // no fp8: bf16 speed
 }};
 
 }  // namespace
 
+/// A GH200 is no H200.
 std::optional<GpuSheet> gpu_sheet(std::string_view device_name) {
   for (const GpuSheet& sheet : table) {
-    if (device_name.find(sheet.name) != std::string_view::npos) return sheet;
+    const std::size_t at = device_name.find(sheet.name);
+    if (at == std::string_view::npos) continue;
+    if (at == 0 || std::isalnum(static_cast<unsigned char>(device_name[at - 1])) == 0) return sheet;
   }
   return std::nullopt;
 }

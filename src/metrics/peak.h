@@ -17,7 +17,7 @@ struct GpuSheet {
   std::string_view name;  ///< the part of a device's name by which it is known
   PeakFlops peak;
   double fp32 = 0;              ///< FLOP/s without tensor cores
-  double memory_bytes = 0;      ///< of the device
+  double memory_gib = 0;        ///< of the device
   double memory_bandwidth = 0;  ///< bytes a second
   double nvlink_bandwidth =
       0;  ///< bytes a second that a device can send to the others of its node: half of the sheet's

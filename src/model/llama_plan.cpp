@@ -57,7 +57,7 @@ struct Gate final : WorkLog {
 Llama::MemoryNeeds Llama::plan(const LlamaSettings& settings, Stream& stream, const KernelTable& kernels,
                                WorkLog* log) {
   Gate gate(log);
-  const auto device = make_dry_device(stream.device().type(), &gate);
+  const auto device = make_dry_device(stream.device().type(), stream.device().workspaces(), &gate);
   const auto nowhere = device->make_stream();
   NoExchange exchange(settings.tp, settings.async_tp);
   Llama dry(settings, *nowhere, exchange, nullptr, dry_run(kernels), Arena::measure("activations"),

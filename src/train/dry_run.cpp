@@ -3,6 +3,10 @@
 namespace octet {
 namespace {
 
+DeviceType type_of(const RunConfig& config) {
+  return config.device == "cuda" ? DeviceType::cuda : DeviceType::cpu;
+}
+
 std::unique_ptr<Communicator> world_of(const RunConfig& config, const MeshShape& mesh, int rank, Stream& stream,
                                        std::vector<DryGroup>& made) {
   const auto registered = [&config](std::string_view group) {
@@ -23,9 +27,9 @@ std::unique_ptr<Communicator> world_of(const RunConfig& config, const MeshShape&
 
 }  // namespace
 
-DryRun::DryRun(const RunConfig& config, const MeshShape& mesh, int rank, DeviceType kernels, WorkLog* log)
+DryRun::DryRun(const RunConfig& config, const MeshShape& mesh, int rank, DeviceType workspaces, WorkLog* log)
     : config_(config),
-      device_(make_dry_device(kernels, log)),
+      device_(make_dry_device(type_of(config), workspaces, log)),
       stream_(device_->make_stream()),
       mesh_(make_traced(world_of(config_, mesh, rank, *stream_, groups_), &trace_), mesh),
       batches_(config.train.global_batch, config.train.seq_len),

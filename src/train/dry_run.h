@@ -15,9 +15,10 @@ namespace octet {
 /// their groups in the trace, as it would in the run; on any machine, for any layout of any size. Main thread only.
 class DryRun {
  public:
-  /// `config`: with its layout resolved (validate.h); `mesh`: of it, and `rank` of that mesh takes part. `kernels`:
-  /// those of which device say how much memory they need. `log`: of the device's work (make_dry_device).
-  DryRun(const RunConfig& config, const MeshShape& mesh, int rank, DeviceType kernels, WorkLog* log = nullptr);
+  /// `config`: with its layout resolved (validate.h); `mesh`: of it, and `rank` of that mesh takes part. `workspaces`:
+  /// of which device's kernels they are as large as (kernels/table.h): the CPU's, or the run's own. `log`: of the
+  /// device's work (make_dry_device).
+  DryRun(const RunConfig& config, const MeshShape& mesh, int rank, DeviceType workspaces, WorkLog* log = nullptr);
 
   /// The next training step.
   void step();

@@ -1,7 +1,6 @@
 #include "src/train/dry_timeline.h"
 
 #include <algorithm>
-#include <limits>
 
 namespace octet {
 namespace {
@@ -20,19 +19,26 @@ DryTimeline::DryTimeline(const MachineRates& rates, const MeshShape& mesh, int r
 }
 
 /// A ring through all ranks of the group: within the node, or through the cards of the node that are these ranks'.
-double DryTimeline::link_of(std::string_view name) const {
+const DryTimeline::Link& DryTimeline::link_of(std::string_view name) {
+  const auto known = links_.find(name);
+  if (known != links_.end()) return known->second;
   const auto* const group = std::ranges::find(mesh_groups, name, &MeshGroup::name);
   const std::vector<int> ranks = ranks_of(*group, mesh_, rank_);
   const int node = rank_ / rates_.ranks_on_node;
   const auto here = std::ranges::count_if(ranks, [&](int r) { return r / rates_.ranks_on_node == node; });
-  if (here == static_cast<std::ptrdiff_t>(ranks.size())) return rates_.in_node;
   const double cards = rates_.network * static_cast<double>(here) / rates_.ranks_on_node;
-  return here == 1 ? cards : std::min(cards, rates_.in_node);
+  Link link{cards, rates_.latency};
+  if (here > 1) link.bytes_per_second = std::min(cards, rates_.in_node);
+  if (here == static_cast<std::ptrdiff_t>(ranks.size())) link = {rates_.in_node, 0};
+  return links_.emplace(name, link).first->second;
 }
 
-double DryTimeline::seconds_of(const Work& work) const {
+double DryTimeline::seconds_of(const Work& work) {
   if (work.ranks == 1) return 0;
-  if (work.ranks > 1) return rates_.latency + work.bus_bytes / link_of(work.group);
+  if (work.ranks > 1) {
+    const Link& link = link_of(work.group);
+    return link.latency + work.bus_bytes / link.bytes_per_second;
+  }
   const double rate = is_float8(work.multiplied)       ? rates_.fp8
                       : work.multiplied == DType::bf16 ? rates_.bf16
                                                        : rates_.fp32;

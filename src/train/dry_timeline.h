@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -16,7 +18,7 @@ struct MachineRates {
   int ranks_on_node = 8;
   double in_node = 0;  ///< bytes a second that a rank sends to others of its node
   double network = 0;  ///< bytes a second that a node sends to others
-  double latency = 0;  ///< seconds that a collective takes beside
+  double latency = 0;  ///< seconds that a collective between nodes takes beside
 };
 
 /// The timeline of a run that is run dry (DryRun): what each stream does when, if every kernel and every collective
@@ -37,15 +39,20 @@ class DryTimeline final : public WorkLog {
   Recording recording() const;
 
  private:
-  double seconds_of(const Work& work) const;
-  double link_of(std::string_view group) const;
+  double seconds_of(const Work& work);
+  /// What the slowest link of a ring through a group's ranks carries, and what a collective takes beside.
+  struct Link {
+    double bytes_per_second, latency;
+  };
+  const Link& link_of(std::string_view group);
   int number_of(const Stream& stream, const Work& work);
 
   MachineRates rates_;
   MeshShape mesh_;
   int rank_;
-  double begin_ = 0, end_ = 0;  ///< of the step under way
-  double zero_ = 0;             ///< of the first one
+  double begin_ = 0, end_ = 0;                      ///< of the step under way
+  double zero_ = 0;                                 ///< of the first one
+  std::map<std::string, Link, std::less<>> links_;  ///< by group
   std::vector<const Stream*> streams_;
   Recording recording_;
 };

@@ -32,10 +32,11 @@ TEST(Peak, TheRestOfASheet) {
   const auto h200 = gpu_sheet("NVIDIA H200");
   ASSERT_TRUE(h200);
   EXPECT_EQ(h200->memory_bandwidth, 4.8e12);
-  EXPECT_EQ(h200->memory_bytes, 141e9);
+  EXPECT_EQ(h200->memory_gib, 140.4);
   EXPECT_EQ(gpu_sheet("NVIDIA H100 PCIe")->name, "H100 PCIe");
   EXPECT_EQ(gpu_sheet("H100")->nvlink_bandwidth, 450e9);
   EXPECT_FALSE(gpu_sheet("AMD EPYC 9B45"));
+  EXPECT_FALSE(gpu_sheet("NVIDIA GH200 480GB")) << "another GPU";
   EXPECT_NE(known_gpus().find("H100 NVL, H100, H200"), std::string::npos);
 }
 

@@ -95,7 +95,7 @@ TEST_P(Training, EveryCommunicatorIsInTheMemoryPlan) {
       const auto serves = [&](const DryGroup& p) {
         const NcclTraffic& t = p.traffic;
         if (static_cast<int>(p.ranks.size()) != r.ranks) return false;
-        if (r.operation.starts_with("all_reduce")) return r.bytes > 64 << 10 ? t.reduces : t.agrees;
+        if (r.operation.starts_with("all_reduce")) return r.bytes > few_bytes ? t.reduces : t.agrees;
         return r.operation == "all_gather" || r.operation == "reduce_scatter" ? t.gathers : t.exchanges;
       };
       EXPECT_TRUE(std::ranges::any_of(planned, serves)) << r.operation << " in group " << r.group;

@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "src/base/error.h"
+#include "src/cluster/profile.h"
+#include "src/metrics/peak.h"
 #include "tests/data/support.h"
 
 namespace octet {
@@ -40,7 +42,7 @@ bool says(const std::string& text, const std::string& part) {
 TEST(DryRunCommand, ShowsPlanCollectivesAndTimelineOfARunOnManyGpus) {
   const std::string text = dry(run_405b, {"--ranks", "512", "--rank=511", "--cluster", "dgx-h100-infiniband"});
   for (const char* part : {"rank 511 of 512, dp_replicate 1 x dp_shard ", "memory plan:", "parameters",
-                           "NCCL, estimated", " GiB of one H100: ", "collectives of a step:", "all_gather      e4m3",
+                           "NCCL, estimated", " GiB of one ", "collectives of a step:", "all_gather      e4m3",
                            "timeline of a step", "exposed communication", "TFLOP/s a rank at most"}) {
     EXPECT_TRUE(says(text, part)) << part << "\n" << text;
   }
@@ -49,6 +51,7 @@ TEST(DryRunCommand, ShowsPlanCollectivesAndTimelineOfARunOnManyGpus) {
 TEST(DryRunCommand, KnowsNoTimelineWithoutAGpu) {
   EXPECT_TRUE(says(dry(run_8b, {"--ranks", "8"}), "no timeline: name a GPU with --gpu"));
   EXPECT_TRUE(says(dry(run_8b, {"--ranks", "8", "--device", "cpu"}), "memory plan:"));
+  EXPECT_TRUE(says(dry(run_8b, {"--ranks", "4", "--device", "cpu", "--cluster", "local"}), "GiB of one node: "));
   const std::string h200 = dry(run_8b, {"--ranks=8", "--gpu=H200"});
   EXPECT_TRUE(says(h200, " GiB of one H200: fits")) << h200;
 }
@@ -67,14 +70,44 @@ TEST(DryRunCommand, WritesTraceAndTimeline) {
   EXPECT_GT(events.size(), 1000u);
 }
 
+/// A sheet and a profile of the same GPU are of one opinion.
+TEST(DryRunCommand, AGpuHasTheMemoryOfTheProfilesThatHaveIt) {
+  for (const char* name : {"dgx-h100-infiniband", "grand-teton", "ibm-roce"}) {
+    const ClusterProfile profile = read_profile(name);
+    const auto sheet = gpu_sheet(profile.gpus.type);
+    ASSERT_TRUE(sheet) << profile.gpus.type;
+    EXPECT_EQ(sheet->memory_gib, profile.gpus.memory_gib) << name;
+  }
+}
+
+TEST(DryRunCommand, LinksBetweenNodesAreThoseOfTheRanksThatShareANode) {
+  const auto step = [](const char* ranks_per_node) {
+    const std::string text = dry(run_8b, {"--ranks", "8", "--gpu", "H100", "--ranks-per-node", ranks_per_node});
+    const auto at = text.find("exposed communication");
+    return std::stod(text.substr(at + std::string("exposed communication").size()));
+  };
+  EXPECT_LT(step("8"), step("4"));
+  EXPECT_NEAR(step("1"), step("4"), 0.01 * step("4")) << "a card a rank";
+}
+
+TEST(DryRunCommand, SaysWhatItNeedsOfOtherActions) {
+  EXPECT_TRUE(says(dry_run({"octet-train", "--dry-run", "--help"}), "--ranks"));
+  EXPECT_TRUE(says(dry_run({"octet-train", run_8b, "--dry-run", "--print-config"}), "seq_len: 8192"));
+}
+
 TEST(DryRunCommand, RefusesByName) {
   EXPECT_TRUE(says(refusal(run_8b, {}), "--ranks N"));
   EXPECT_TRUE(says(refusal(run_8b, {"--ranks", "0"}), "ranks"));
   EXPECT_TRUE(says(refusal(run_8b, {"--ranks", "8", "--rank", "8"}), "--rank 8: expected one of 0 to 7"));
   EXPECT_TRUE(says(refusal(run_8b, {"--ranks", "8", "--gpu", "V100"}), "--gpu V100: expected one of"));
-  EXPECT_TRUE(says(refusal(run_8b, {"--ranks", "8", "--gpu", "H100", "--cluster", "local"}), "expected one of them"));
+  EXPECT_TRUE(
+      says(refusal(run_8b, {"--ranks", "8", "--gpu", "H100", "--cluster", "grand-teton"}), "expected one of them"));
   EXPECT_TRUE(says(refusal(run_8b, {"--ranks", "8", "--cluster", "nowhere"}), "nearest"));
   EXPECT_TRUE(says(refusal(run_8b, {"--ranks", "7"}), "global_batch"));
+  EXPECT_TRUE(
+      says(refusal(run_8b, {"--ranks", "8", "--timeline", "t.json"}), "--timeline t.json: there is none: name a GPU"));
+  EXPECT_TRUE(says(refusal(run_8b, {"--ranks", "8", "--device", "cpu", "--gpu", "H100"}), "expected --device cuda"));
+  EXPECT_TRUE(says(refusal(run_8b, {"--ranks", "8", "--cluster", "local"}), "have no GPUs, expected --device cpu"));
   EXPECT_TRUE(says(refusal(run_8b, {"--ranks", "8", "--optimizer.lrr", "1"}), "optimizer.lr"));
   EXPECT_TRUE(
       says(refusal(run_8b, {"--ranks", "8", "--trace", "/nowhere/at/all"}), "/nowhere/at/all: cannot be written"));

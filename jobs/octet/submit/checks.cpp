@@ -1,5 +1,6 @@
 #include "jobs/octet/submit/checks.h"
 
+#include "jobs/train/fit.h"
 #include "src/base/log.h"
 #include "src/cluster/slurm_time.h"
 #include "src/data/sampler.h"
@@ -10,8 +11,6 @@
 
 namespace octet::submit {
 namespace {
-
-constexpr double gib = 0x1p30;
 
 void check_nodes(const SubmitOptions& o, const ClusterProfile& p) {
   if (p.nodes.count > 0 && o.nodes + o.spares > p.nodes.count) {
@@ -69,17 +68,13 @@ void check_memory(const RunConfig& c, const MeshShape& mesh, const ClusterProfil
                       "train.micro_batch or train.seq_len, or recompute\n{}",
                       needs, what, has, p.name, memory_table(plan, nullptr));
   };
-  const auto ranks = static_cast<double>(p.ranks_per_node());
-  const bool on_gpus = p.gpus.per_node > 0;
-  const double device = static_cast<double>(plan.total() + plan.nccl) / gib,
-               host = static_cast<double>(plan.host) / gib;
-  const double of_gpu = p.gpus.memory_gib - p.gpus.reserved_gib;
-  const double of_node = ranks * (on_gpus ? host : device + host);
-  if (on_gpus && device > of_gpu) refuse("GPU", device, of_gpu);
-  if (of_node > static_cast<double>(p.nodes.memory_gib))
-    refuse("node", of_node, static_cast<double>(p.nodes.memory_gib));
-  if (on_gpus) log::info("memory: {:.1f} of {:.1f} GiB of a GPU, planned with the CPU's kernels", device, of_gpu);
-  log::info("memory: {:.1f} of {} GiB of a node", of_node, p.nodes.memory_gib);
+  const Fit fit = fit_of(plan, p);
+  if (!fit.gpu_fits()) refuse("GPU", fit.gpu, fit.of_gpu);
+  if (!fit.node_fits()) refuse("node", fit.node, fit.of_node);
+  if (fit.of_gpu > 0) {
+    log::info("memory: {:.1f} of {:.1f} GiB of a GPU, planned with the CPU's kernels", fit.gpu, fit.of_gpu);
+  }
+  log::info("memory: {:.1f} of {} GiB of a node", fit.node, p.nodes.memory_gib);
 }
 
 void check_data(const RunConfig& c) {

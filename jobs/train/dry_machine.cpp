@@ -1,0 +1,90 @@
+#include "jobs/train/dry_machine.h"
+
+#include "jobs/train/fit.h"
+#include "src/base/error.h"
+
+namespace octet {
+namespace {
+
+/// Bytes a second of a link of so many Gb/s.
+double bytes_of(double gbps) {
+  return gbps * 1e9 / 8;
+}
+
+/// The run's device and what it is to be on have to agree, as `octet submit` asks too.
+void check_device(const RunConfig& config, const DryMachine& m) {
+  const bool gpus = m.gpu || (m.cluster && m.cluster->gpus.per_node > 0);
+  if (!gpus && !m.cluster) return;
+  if (gpus == (config.device == "cuda")) return;
+  const std::string what = m.cluster ? fmt::format("the nodes of {} have {}GPUs", m.cluster->name, gpus ? "" : "no ")
+                                     : fmt::format("--gpu {} is for runs on GPUs", m.gpu->name);
+  throw usage_error("train", "device = {}: {}, expected --device {}", config.device, what, gpus ? "cuda" : "cpu");
+}
+
+}  // namespace
+
+DryMachine machine_of(const DryRunOptions& o, const RunConfig& config) {
+  DryMachine m;
+  if (!o.cluster.empty()) {
+    m.cluster = read_profile(o.cluster);
+    m.ranks_on_node = static_cast<int>(m.cluster->ranks_per_node());
+    m.network = bytes_of(static_cast<double>(m.cluster->nics.per_node * m.cluster->nics.gbps));
+    m.latency = 2e-6 * m.cluster->network.latency_us + 5e-6;
+    m.links = m.cluster->name;
+    if (m.cluster->gpus.per_node > 0) m.gpu = gpu_sheet(m.cluster->gpus.type);
+  }
+  if (!o.gpu.empty()) {
+    m.gpu = gpu_sheet(o.gpu);
+    if (!m.gpu) throw usage_error("train", "--gpu {}: expected one of {}", o.gpu, known_gpus());
+  }
+  if (o.ranks_per_node > 0) m.ranks_on_node = static_cast<int>(o.ranks_per_node);
+  if (!m.cluster) {
+    m.network = bytes_of(400.0 * m.ranks_on_node);
+    m.links = "400 Gb/s a GPU between nodes (--cluster knows better)";
+  }
+  check_device(config, m);
+  return m;
+}
+
+std::string why_no_timeline(const DryMachine& m, std::int64_t ranks) {
+  if (!m.gpu && m.cluster && m.cluster->gpus.per_node > 0) {
+    return fmt::format("the GPUs of {} are called {}, which is none of {}", m.cluster->name, m.cluster->gpus.type,
+                       known_gpus());
+  }
+  if (!m.gpu) return "name a GPU with --gpu, or a cluster of GPUs with --cluster";
+  if (m.network == 0 && ranks > m.ranks_on_node) {
+    return fmt::format("the profile {} does not say what its nodes send to each other (nics.per_node, nics.gbps)",
+                       m.cluster->name);
+  }
+  return "";
+}
+
+MachineRates rates_of(const DryMachine& m) {
+  return {.fp8 = m.gpu->peak.fp8,
+          .bf16 = m.gpu->peak.bf16,
+          .fp32 = m.gpu->fp32,
+          .memory = m.gpu->memory_bandwidth,
+          .ranks_on_node = m.ranks_on_node,
+          .in_node = m.gpu->nvlink_bandwidth,
+          .network = m.network,
+          .latency = m.latency};
+}
+
+std::string fit_text(const MemoryPlan& plan, const DryMachine& m) {
+  const auto line = [](double needs, double has, std::string_view of, bool fits) {
+    return fmt::format("  {:.1f} of {:.1f} GiB of {}: {}\n", needs, has, of, fits ? "fits" : "does NOT fit");
+  };
+  if (!m.cluster) {
+    if (!m.gpu) return "";
+    const double needs = static_cast<double>(plan.total() + plan.nccl) / 0x1p30,
+                 has = m.gpu->memory_gib - GpuProfile().reserved_gib;
+    return line(needs, has, fmt::format("one {}", m.gpu->name), needs <= has);
+  }
+  const Fit fit = fit_of(plan, *m.cluster);
+  std::string text;
+  if (fit.of_gpu > 0) text += line(fit.gpu, fit.of_gpu, fmt::format("one {}", m.cluster->gpus.type), fit.gpu_fits());
+  if (fit.of_node > 0) text += line(fit.node, fit.of_node, "one node", fit.node_fits());
+  return text;
+}
+
+}  // namespace octet

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "jobs/train/dry_run_options.h"
+#include "src/cluster/profile.h"
+#include "src/metrics/peak.h"
+#include "src/train/config.h"
+#include "src/train/dry_timeline.h"
+#include "src/train/memory_plan.h"
+
+namespace octet {
+
+/// What a dry run is on, as far as it is known.
+struct DryMachine {
+  std::optional<ClusterProfile> cluster{};
+  std::optional<GpuSheet> gpu{};
+  int ranks_on_node = 8;
+  double network = 0;      ///< bytes a second that a node sends to others
+  double latency = 10e-6;  ///< seconds of a collective between nodes
+  std::string links{};     ///< where these are from
+};
+
+/// From the options. Usage error for a GPU that is in no table, and where the run's device is not the machine's.
+DryMachine machine_of(const DryRunOptions& options, const RunConfig& config);
+
+/// Why there is no timeline of so many ranks; empty where there is one.
+std::string why_no_timeline(const DryMachine& machine, std::int64_t ranks);
+/// Where there is one.
+MachineRates rates_of(const DryMachine& machine);
+
+/// Lines that say whether such a plan fits its GPU and its node, as far as these are known.
+std::string fit_text(const MemoryPlan& plan, const DryMachine& machine);
+
+}  // namespace octet

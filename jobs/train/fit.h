@@ -1,0 +1,20 @@
+#pragma once
+
+#include "src/cluster/profile.h"
+#include "src/train/memory_plan.h"
+
+namespace octet {
+
+/// What ranks with that memory plan take of a cluster's GPUs and nodes, and what these have. GiB.
+struct Fit {
+  double gpu = 0, of_gpu = 0;    ///< of_gpu 0: the nodes have no GPUs
+  double node = 0, of_node = 0;  ///< memory of the hosts, of all ranks of a node; of_node 0: not known
+
+  bool gpu_fits() const { return of_gpu == 0 || gpu <= of_gpu; }
+  bool node_fits() const { return of_node == 0 || node <= of_node; }
+};
+
+/// Rank 0 stands for all: no plan of another rank is larger.
+Fit fit_of(const MemoryPlan& plan, const ClusterProfile& profile);
+
+}  // namespace octet

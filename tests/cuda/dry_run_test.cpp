@@ -1,0 +1,47 @@
+// The plan with which every run on GPUs starts: a dry run with the CUDA kernels' own workspaces, which needs no GPU.
+#include "src/train/dry_run.h"
+
+#include <gtest/gtest.h>
+
+#include "src/train/model_file.h"
+#include "src/train/plan_run.h"
+
+namespace octet::cuda {
+namespace {
+
+RunConfig run_8b() {
+  RunConfig config;
+  config.device = "cuda";
+  config.precision = Precision::float8;
+  config.model = read_model(OCTET_SOURCE_DIR "/configs/models/8b.yaml");
+  config.model.layers = 4;
+  config.train.seq_len = 2048;
+  config.train.global_batch = 32;
+  config.parallel.tp = 2;
+  return config;
+}
+
+TEST(CudaDryRun, PlansEveryRecipeWithTheWorkspacesOfItsKernels) {
+  const MeshShape mesh{.dp_shard = 8, .tp = 2};
+  for (const char* recipe : {"tensorwise", "rowwise", "delayed"}) {
+    for (const bool async_tp : {false, true}) {
+      SCOPED_TRACE(fmt::format("{}{}", recipe, async_tp ? ", async" : ""));
+      RunConfig config = run_8b();
+      config.float8.recipe = recipe;
+      config.parallel.async_tp = async_tp;
+      const MemoryPlan own = plan_run(config, mesh, 3, 8, DeviceType::cuda);
+      const MemoryPlan anywhere = plan_run(config, mesh, 3, 8, DeviceType::cpu);
+      for (int p = 0; p < static_cast<int>(Purpose::count); ++p) {
+        const auto purpose = static_cast<Purpose>(p);
+        if (purpose == Purpose::workspace) continue;
+        EXPECT_EQ(own[purpose], anywhere[purpose]) << name_of(purpose);
+      }
+      EXPECT_GT(own[Purpose::workspace], 0);
+      EXPECT_EQ(own[Purpose::communication], 0) << "NCCL's memory is not the ledger's";
+      EXPECT_GT(own.nccl, 0);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace octet::cuda

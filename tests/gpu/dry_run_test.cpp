@@ -1,0 +1,53 @@
+// The memory plan of a run on one GPU beside what its ledger holds after a few steps.
+#include "src/train/dry_run.h"
+
+#include "src/train/plan_run.h"
+#include "tests/gpu/gpu_test.h"
+
+namespace octet::gpu_test {
+namespace {
+
+class DryRunOnGpu : public GpuTest {};
+
+TEST_F(DryRunOnGpu, ThePlanIsWhatTheLedgerHolds) {
+  Device& device = cuda_device(0);
+  for (const Precision precision : {Precision::bf16, Precision::float8}) {
+    RunConfig config;
+    config.device = "cuda";
+    config.precision = precision;
+    config.model = {.name = "small",
+                    .dim = 256,
+                    .layers = 3,
+                    .heads = 4,
+                    .kv_heads = 2,
+                    .head_dim = 64,
+                    .ffn_dim = 768,
+                    .vocab_size = 512};
+    config.train.seq_len = 256;
+    config.train.global_batch = 4;
+    config.train.micro_batch = 2;
+    config.data.validation_fraction = 0.1;
+    const auto stream = device.make_stream();
+    MemoryLedger& ledger = device.ledger();
+    std::array<std::int64_t, static_cast<std::size_t>(Purpose::count)> before{};
+    for (std::size_t p = 0; p < before.size(); ++p) before[p] = ledger.usage(static_cast<Purpose>(p)).now;
+    ledger.reset_peaks();
+    const DryBatches batches(config.train.global_batch, config.train.seq_len);
+    Mesh mesh(make_self_communicator(*stream, "world"), {});
+    const auto control = make_self_communicator(*stream, "control");
+    Trainer trainer(config, batches, mesh, *control, *stream, nullptr);
+    for (std::int64_t step = 1; step <= 2; ++step) {
+      trainer.launch(step);
+      trainer.collect();
+    }
+    trainer.validate();
+    const MemoryPlan plan = plan_run(config, {}, 0, 1, DeviceType::cuda);
+    for (std::size_t p = 0; p < before.size(); ++p) {
+      EXPECT_EQ(plan.bytes[p], ledger.usage(static_cast<Purpose>(p)).peak - before[p])
+          << name_of(precision) << " " << name_of(static_cast<Purpose>(p));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace octet::gpu_test
