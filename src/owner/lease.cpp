@@ -14,6 +14,7 @@
 #include "src/base/log.h"
 #include "src/base/sync_folder.h"
 #include "src/base/write_all.h"
+#include "src/owner/evidence.h"
 
 namespace octet {
 namespace {
