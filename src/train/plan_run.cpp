@@ -27,7 +27,8 @@ MeshShape mesh_shape(const ParallelConfig& p) {
           .tp = static_cast<int>(p.tp)};
 }
 
-MemoryPlan plan_run(const RunConfig& config, const MeshShape& mesh, int rank, int ranks_on_node, DeviceType workspaces) {
+MemoryPlan plan_run(const RunConfig& config, const MeshShape& mesh, int rank, int ranks_on_node,
+                    DeviceType workspaces) {
   DryRun dry(with_two_micro_batches(config, mesh), mesh, rank, workspaces);
   for (int i = 0; i < 2; ++i) dry.step();  // what the first one has taken, the second finds there
   if (dry.trainer().has_validation()) dry.validate();
