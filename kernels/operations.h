@@ -37,6 +37,7 @@
   PLAIN(sum_parts, SumParts, memory_bound)                            \
   PLAIN(clip_factor, ClipFactor, memory_bound)
 
+// NOLINTBEGIN(bugprone-macro-parentheses): names and types of a declaration cannot stand in parentheses.
 // What the list is turned into in more than one place: declarations, and the initializers of a table from the kernels
 // of the namespace in which it stands.
 #define OCTET_DECLARE(name, Arguments, kind) void name(Stream&, const Arguments&);
@@ -45,3 +46,4 @@
   std::int64_t name##_workspace(const Arguments&);
 #define OCTET_INITIALIZE(name, Arguments, kind) .name = name,
 #define OCTET_INITIALIZE_WITH_WORKSPACE(name, Arguments, kind) .name = name, .name##_workspace = name##_workspace,
+// NOLINTEND(bugprone-macro-parentheses)

@@ -26,10 +26,12 @@ constexpr std::int64_t logits_bytes_on(DeviceType device) {
   return std::int64_t{device == DeviceType::cuda ? 1024 : 256} << 20;
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses)
 #define OCTET_MEMBER(name, Arguments, kind) void (*name)(Stream&, const Arguments&);
 #define OCTET_MEMBER_WITH_WORKSPACE(name, Arguments, kind) \
   OCTET_MEMBER(name, Arguments, kind)                      \
   std::int64_t (*name##_workspace)(const Arguments&);
+// NOLINTEND(bugprone-macro-parentheses)
 
 /// Every kernel of one device. Each call is ordered on the stream; all pointers are device pointers; sizes and dtypes
 /// are checked by src/ops, not here. The *_workspace functions give the bytes that the call of the same name needs.

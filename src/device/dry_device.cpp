@@ -56,7 +56,7 @@ class DryDevice final : public Device {
     constexpr std::uintptr_t alignment = 256;
     const std::uintptr_t begin = next_;
     next_ += (static_cast<std::uintptr_t>(bytes) + alignment - 1) / alignment * alignment;
-    return reinterpret_cast<void*>(begin);
+    return reinterpret_cast<void*>(begin);  // NOLINT(performance-no-int-to-ptr): nobody follows it
   }
   void deallocate(void*, std::int64_t) noexcept override {}
   void* allocate_host(std::int64_t bytes) override {
