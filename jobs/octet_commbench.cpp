@@ -17,9 +17,9 @@
 #include "src/comm/mpi/plain_mpi.h"
 #include "src/comm/nccl_communicator.h"
 #include "src/comm/watchdog.h"
-#include "src/train/cpu_setup.h"
-#include "src/train/plan_run.h"
-#include "src/train/validate.h"
+#include "src/train/options/validate.h"
+#include "src/train/plan/plan_run.h"
+#include "src/train/run/cpu_setup.h"
 
 namespace octet::commbench {
 namespace {

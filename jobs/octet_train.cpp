@@ -14,11 +14,11 @@
 #include "src/comm/mpi/mpi_communicator.h"
 #include "src/comm/mpi/mpi_runtime.h"
 #include "src/comm/watchdog.h"
-#include "src/train/cpu_setup.h"
-#include "src/train/plan_run.h"
-#include "src/train/run.h"
-#include "src/train/schema.h"
-#include "src/train/validate.h"
+#include "src/train/options/run_options.h"
+#include "src/train/options/validate.h"
+#include "src/train/plan/plan_run.h"
+#include "src/train/run/cpu_setup.h"
+#include "src/train/run/run.h"
 
 namespace octet {
 namespace {

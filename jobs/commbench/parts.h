@@ -6,7 +6,7 @@
 #include "jobs/commbench/options.h"
 #include "jobs/commbench/report.h"
 #include "src/comm/mesh.h"
-#include "src/train/step_collectives.h"
+#include "src/train/plan/step_collectives.h"
 
 namespace octet::commbench {
 

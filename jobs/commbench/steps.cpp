@@ -3,7 +3,7 @@
 
 #include "jobs/commbench/parts.h"
 #include "src/base/progress.h"
-#include "src/train/plan_run.h"
+#include "src/train/plan/plan_run.h"
 
 namespace octet::commbench {
 namespace {

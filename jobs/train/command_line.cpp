@@ -3,9 +3,9 @@
 #include "jobs/train/dry_run_options.h"
 #include "src/base/options/arguments.h"
 #include "src/base/options/document.h"
-#include "src/train/model_file.h"
-#include "src/train/schema.h"
-#include "src/train/validate.h"
+#include "src/train/options/model_file.h"
+#include "src/train/options/run_options.h"
+#include "src/train/options/validate.h"
 
 namespace octet {
 

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "src/base/options/schema.h"
-#include "src/train/config.h"
+#include "src/train/options/run_config.h"
 
 namespace octet {
 

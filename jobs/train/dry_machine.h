@@ -7,9 +7,9 @@
 #include "jobs/train/dry_run_options.h"
 #include "src/cluster/profile.h"
 #include "src/metrics/peak.h"
-#include "src/train/config.h"
-#include "src/train/dry_timeline.h"
-#include "src/train/memory_plan.h"
+#include "src/train/options/run_config.h"
+#include "src/train/plan/dry_timeline.h"
+#include "src/train/plan/memory_plan.h"
 
 namespace octet {
 

@@ -14,11 +14,11 @@
 #include "src/base/options/document.h"
 #include "src/base/write_all.h"
 #include "src/profile/chrome_trace.h"
-#include "src/train/dry_run.h"
-#include "src/train/dry_timeline.h"
-#include "src/train/plan_run.h"
-#include "src/train/profiler.h"
-#include "src/train/validate.h"
+#include "src/train/options/validate.h"
+#include "src/train/plan/dry_run.h"
+#include "src/train/plan/dry_timeline.h"
+#include "src/train/plan/plan_run.h"
+#include "src/train/run/profiler.h"
 
 namespace octet {
 namespace {

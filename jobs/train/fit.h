@@ -1,7 +1,7 @@
 #pragma once
 
 #include "src/cluster/profile.h"
-#include "src/train/memory_plan.h"
+#include "src/train/plan/memory_plan.h"
 
 namespace octet {
 

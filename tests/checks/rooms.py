@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Reads every #include of the source tree against the table of rooms (docs/architecture.md), and finds files that
-include each other in a circle.
+"""Reads every #include of the source tree against the tables of rooms and of their folders (docs/architecture.md), and
+finds files that include each other in a circle.
 
 Usage: tests/checks/rooms.py [ROOT]      prints one line a violation; exit 1 when there is any.
 """
@@ -54,6 +54,17 @@ PURE = {
     "src/model/config.h": "base",
     "src/parallel/config.h": "base",
 }
+# Rooms that have folders with an order: room -> folder -> folders that it may include, transitive too. Every file of such
+# a room stands in one of them.
+FOLDERS = {
+    "train": {
+        "options": "",
+        "step": "options",
+        "plan": "step",
+        "health": "",
+        "run": "plan health",
+    },
+}
 # Folders for their own room alone (and the tests).
 PRIVATE = ["kernels/cpu/", "kernels/cuda/", "kernels/no_cuda/"]
 
@@ -98,12 +109,13 @@ TYPE = re.compile(r"^(?:struct|class|enum(?: class)?|union) (\w+)[^;{]*\{", re.M
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]+)[">]', re.MULTILINE)
 
 
-def reach(names):
-    """The rooms in `names` and everything that those may include."""
+def reach(names, table=None):
+    """The rooms in `names` (or the folders, with a table of FOLDERS) and everything that those may include."""
+    table = ROOMS if table is None else table
     found = set()
     for name in names.split():
         if name not in found:
-            found |= {name} | reach(ROOMS[name])
+            found |= {name} | reach(table[name], table)
     return found
 
 
@@ -115,6 +127,20 @@ def room_of(path):
     if parts[0] in OUTSIDE_SRC:
         return parts[0]
     return parts[1] if parts[0] == "src" and len(parts) > 2 and parts[1] in ROOMS else None
+
+
+def folder_of(path, room):
+    """Folder of a file of src/ROOM; None for one that stands beside the folders."""
+    parts = path.split("/")
+    return parts[2] if len(parts) > 3 and parts[2] in FOLDERS[room] else None
+
+
+def judge_folder(path, room, target):
+    """Why the file `path` may not include "target" of its own room, for the order of the room's folders."""
+    folder, other = folder_of(path, room), folder_of(target, room)
+    if folder is None or other is None or other == folder or other in reach(FOLDERS[room][folder], FOLDERS[room]):
+        return None
+    return f"is in {room}/{other}, which {room}/{folder} may not include"
 
 
 def judge_own(path, room, target):
@@ -131,6 +157,8 @@ def judge_own(path, room, target):
         return None
     if any(target.startswith(folder) for folder in PRIVATE) and room not in (other, "tests"):
         return f"is private to {other}"
+    if other == room and room in FOLDERS:
+        return judge_folder(path, room, target)
     if other == room or other in reach(ROOMS[room]):
         return None
     return f"is in {other}, which {room} may not include"
@@ -153,6 +181,8 @@ def check_file(root, path):
     if room is None:
         return [f"{path}: is in no room of the table"]
     problems = []
+    if room in FOLDERS and folder_of(path, room) is None:
+        problems.append(f"{path}: is in none of the folders of src/{room} ({', '.join(FOLDERS[room])})")
     if path.endswith((".h", ".hpp", ".cuh")) and not re.search(r"^#pragma once$", text, re.MULTILINE):
         problems.append(f"{path}: has no #pragma once")
     for match in INCLUDE.finditer(text):

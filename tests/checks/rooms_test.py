@@ -20,13 +20,13 @@ CLEAN = {
     "src/model/llama.cpp": '#include "src/parallel/weight_provider.h"\n#include "src/base/error.h"\n',
     "src/optim/adamw.h": '#pragma once\n#include "kernels/adamw.h"\n',
     "src/data/store.h": "#pragma once\n#include <unistd.h>\n",
-    "src/train/loop.cpp": '#include "src/model/llama.h"\n#include "src/optim/adamw.h"\n#include "src/data/store.h"\n',
+    "src/train/run/loop.cpp": '#include "src/model/llama.h"\n#include "src/optim/adamw.h"\n#include "src/data/store.h"\n',
     "src/model/llama.h": "#pragma once\n",
     "kernels/adamw.h": '#pragma once\n#include "src/device/device.h"\n',
     "kernels/cpu/gemm.cpp": '#include <oneapi/dnnl/dnnl.hpp>\n#include "kernels/cpu/gemm_plan.h"\n',
     "kernels/cpu/gemm_plan.h": "#pragma once\n",
-    "jobs/octet_train.cpp": '#include "src/train/loop.h"\n#include "src/comm/communicator.h"\n',
-    "src/train/loop.h": "#pragma once\n",
+    "jobs/octet_train.cpp": '#include "src/train/run/loop.h"\n#include "src/comm/communicator.h"\n',
+    "src/train/run/loop.h": "#pragma once\n",
     "tests/comm/ring_test.cpp": '#include <gtest/gtest.h>\n#include <mpi.h>\n#include "kernels/cpu/gemm_plan.h"\n',
 }
 
@@ -44,10 +44,14 @@ PLANTED = [
     ("src/data/a.cpp", '#include "src/optim/adamw.h"\n', "is in optim, which data may not include"),
     ("src/optim/a.cpp", '#include "src/metrics/log.h"\n', "is in metrics, which optim may not include"),
     ("src/metrics/a.cpp", '#include "src/data/store.h"\n', "is in data, which metrics may not include"),
-    ("src/train/a.cpp", '#include "jobs/program.h"\n', "is in jobs, which train may not include"),
-    ("src/planner/a.cpp", '#include "src/train/loop.h"\n', "is in train, which planner may not include"),
+    ("src/train/run/a.cpp", '#include "jobs/program.h"\n', "is in jobs, which train may not include"),
+    ("src/planner/a.cpp", '#include "src/train/run/loop.h"\n', "is in train, which planner may not include"),
+    ("src/train/options/a.h", '#pragma once\n#include "src/train/run/loop.h"\n',
+     "is in train/run, which train/options may not include"),
+    ("src/train/step/a.cpp", '#include "src/train/run/loop.h"\n', "is in train/run, which train/step may not include"),
+    ("src/train/a.h", "#pragma once\n", "is in none of the folders of src/train"),
     ("jobs/a.cpp", '#include "tests/support/a.h"\n', "is in tests, which jobs may not include"),
-    ("src/train/b.cpp", '#include "kernels/cpu/gemm_plan.h"\n', "is private to kernels"),
+    ("src/train/run/b.cpp", '#include "kernels/cpu/gemm_plan.h"\n', "is private to kernels"),
     ("src/parallel/weight_provider.h", '#pragma once\n#include "src/comm/communicator.h"\n', "interface header"),
     ("src/parallel/gradient_sink.h", '#pragma once\n#include "src/parallel/fsdp.h"\n', "interface header"),
     ("src/comm/b.cpp", '#include "communicator.h"\n', "is not written from the repository root"),
@@ -59,8 +63,8 @@ PLANTED = [
     ("src/parallel/b.cpp", "#include <mpi.h>\n", "mpi.h belongs in src/comm/mpi"),
     ("src/comm/self/a.cpp", "#include <mpi.h>\n", "mpi.h belongs in src/comm/mpi"),
     ("src/model/c.cpp", "#include <cuda_runtime.h>\n", "belongs in src/device/cuda"),
-    ("src/train/c.cpp", "#include <hdf5.h>\n", "belongs in checkpoints/"),
-    ("src/train/d.cpp", "#include <yaml-cpp/yaml.h>\n", "belongs in src/base/options"),
+    ("src/train/run/c.cpp", "#include <hdf5.h>\n", "belongs in checkpoints/"),
+    ("src/train/run/d.cpp", "#include <yaml-cpp/yaml.h>\n", "belongs in src/base/options"),
     ("src/base/b.cpp", "#include <boost/program_options.hpp>\n", "belongs in src/base/options"),
     ("src/ops/b.cpp", "#include <oneapi/dnnl/dnnl.hpp>\n", "belongs in kernels/cpu/"),
     ("src/ops/c.cpp", "#include <dnnl.hpp>\n", "belongs in kernels/cpu/"),
@@ -112,6 +116,9 @@ class RoomsTest(unittest.TestCase):
     def test_table_has_no_cycle_and_names_only_rooms(self):
         for room, below in rooms.ROOMS.items():
             self.assertNotIn(room, rooms.reach(below))
+        for folders in rooms.FOLDERS.values():
+            for folder, below in folders.items():
+                self.assertNotIn(folder, rooms.reach(below, folders))
 
 
 if __name__ == "__main__":

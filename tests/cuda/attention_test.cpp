@@ -13,7 +13,7 @@
 #include "kernels/cuda/cudnn_loading.h"
 #include "kernels/cuda/libraries.h"
 #include "src/base/log.h"
-#include "src/train/model_file.h"
+#include "src/train/options/model_file.h"
 
 namespace octet::cuda {
 namespace {

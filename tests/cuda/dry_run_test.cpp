@@ -1,10 +1,10 @@
 // The plan with which every run on GPUs starts: a dry run with the CUDA kernels' own workspaces, which needs no GPU.
-#include "src/train/dry_run.h"
+#include "src/train/plan/dry_run.h"
 
 #include <gtest/gtest.h>
 
-#include "src/train/model_file.h"
-#include "src/train/plan_run.h"
+#include "src/train/options/model_file.h"
+#include "src/train/plan/plan_run.h"
 
 namespace octet::cuda {
 namespace {

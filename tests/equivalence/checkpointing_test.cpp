@@ -1,12 +1,12 @@
 // A run's checkpoints where the disk refuses something beside them.
-#include "src/train/checkpointing.h"
+#include "src/train/run/checkpointing.h"
 
 #include <chrono>
 #include <thread>
 
 #include "checkpoints/restore.h"
 #include "src/base/host_name.h"
-#include "src/train/run_directory.h"
+#include "src/train/run/run_directory.h"
 #include "tests/equivalence/trainer_test.h"
 
 namespace octet {

@@ -1,5 +1,5 @@
 // Where some ranks have no NVML, one line of rank 0 says so.
-#include "src/train/device_health.h"
+#include "src/train/health/device_health.h"
 
 #include "tests/equivalence/trainer_test.h"
 #include "tests/support/nvml_values.h"

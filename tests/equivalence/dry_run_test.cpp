@@ -1,11 +1,11 @@
 // A run beside the same run dry: what it asked of its groups, its GEMMs, and the memory that it held.
-#include "src/train/dry_run.h"
+#include "src/train/plan/dry_run.h"
 
 #include <span>
 
 #include "src/comm/trace.h"
-#include "src/train/plan_run.h"
-#include "src/train/step_collectives.h"
+#include "src/train/plan/plan_run.h"
+#include "src/train/plan/step_collectives.h"
 #include "tests/equivalence/trainer_test.h"
 
 namespace octet {

@@ -7,7 +7,7 @@
 #include "src/comm/mpi/mpi_communicator.h"
 #include "src/comm/trace.h"
 #include "src/ops/recipe.h"
-#include "src/train/sharded_model.h"
+#include "src/train/step/sharded_model.h"
 #include "tests/support/delayed_communicator.h"
 
 namespace octet {

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "src/ops/recipe.h"
-#include "src/train/memory_plan.h"
+#include "src/train/plan/memory_plan.h"
 #include "tests/equivalence/harness.h"
 
 namespace octet {

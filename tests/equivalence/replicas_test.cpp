@@ -5,8 +5,8 @@
 
 #include "checkpoints/restore.h"
 #include "src/comm/trace.h"
-#include "src/train/loop.h"
-#include "src/train/run_directory.h"
+#include "src/train/run/loop.h"
+#include "src/train/run/run_directory.h"
 #include "tests/equivalence/trainer_test.h"
 
 namespace octet {

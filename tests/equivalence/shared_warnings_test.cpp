@@ -1,8 +1,8 @@
 // What every rank would say is said once, with the number of ranks; what one rank alone would say is not lost.
-#include "src/train/shared_warnings.h"
+#include "src/train/run/shared_warnings.h"
 
 #include "src/base/log.h"
-#include "src/train/step_pipeline.h"
+#include "src/train/run/step_pipeline.h"
 #include "tests/equivalence/trainer_test.h"
 
 namespace octet {

@@ -1,5 +1,5 @@
 // A rank that holds the others up is named, once, with its node; and when it no longer does, that is said.
-#include "src/train/slow_ranks.h"
+#include "src/train/health/slow_ranks.h"
 
 #include <thread>
 

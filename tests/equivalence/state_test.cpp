@@ -4,7 +4,7 @@
 
 #include "checkpoints/restore.h"
 #include "checkpoints/saver.h"
-#include "src/train/model_state.h"
+#include "src/train/step/model_state.h"
 #include "tests/equivalence/trainer_test.h"
 
 namespace octet {

@@ -1,6 +1,6 @@
 // Steps whose results are read when the next one has been launched, and those that are read at once, are the same
 // steps.
-#include "src/train/step_pipeline.h"
+#include "src/train/run/step_pipeline.h"
 
 #include <cmath>
 #include <limits>

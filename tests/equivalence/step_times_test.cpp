@@ -3,9 +3,9 @@
 #include <fstream>
 #include <numeric>
 
-#include "src/train/loop.h"
-#include "src/train/model_state.h"
-#include "src/train/run_directory.h"
+#include "src/train/run/loop.h"
+#include "src/train/run/run_directory.h"
+#include "src/train/step/model_state.h"
 #include "tests/equivalence/trainer_test.h"
 #include "tests/parallel/recording_device.h"
 

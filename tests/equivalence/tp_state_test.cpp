@@ -7,7 +7,7 @@
 
 #include "checkpoints/restore.h"
 #include "checkpoints/saver.h"
-#include "src/train/model_state.h"
+#include "src/train/step/model_state.h"
 #include "tests/equivalence/harness.h"
 
 namespace octet {

@@ -9,7 +9,7 @@
 
 #include "src/comm/mpi/mpi_communicator.h"
 #include "src/data/token_writer.h"
-#include "src/train/trainer.h"
+#include "src/train/step/trainer.h"
 
 namespace octet {
 

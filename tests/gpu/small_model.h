@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "src/comm/mesh.h"
-#include "src/train/sharded_model.h"
+#include "src/train/step/sharded_model.h"
 
 namespace octet::gpu_test {
 

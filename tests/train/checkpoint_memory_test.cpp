@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "checkpoints/resharding.h"
-#include "src/train/plan_run.h"
+#include "src/train/plan/plan_run.h"
 
 namespace octet {
 namespace {

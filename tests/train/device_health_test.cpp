@@ -1,5 +1,5 @@
 // The watch on its thread, over the library that stands in for NVML.
-#include "src/train/device_health.h"
+#include "src/train/health/device_health.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Times of a step that is run dry, from rates that make them easy to count.
-#include "src/train/dry_timeline.h"
+#include "src/train/plan/dry_timeline.h"
 
 #include <gtest/gtest.h>
 

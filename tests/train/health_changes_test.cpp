@@ -1,4 +1,4 @@
-#include "src/train/health_changes.h"
+#include "src/train/health/health_changes.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "src/train/model_file.h"
+#include "src/train/options/model_file.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "src/base/options/yaml.h"
-#include "src/train/schema.h"
+#include "src/train/options/run_options.h"
 
 namespace octet {
 namespace {

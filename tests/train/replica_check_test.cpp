@@ -1,4 +1,4 @@
-#include "src/train/replica_check.h"
+#include "src/train/health/replica_check.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "src/train/save_times.h"
+#include "src/train/run/save_times.h"
 
 #include <gtest/gtest.h>
 

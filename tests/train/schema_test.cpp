@@ -1,4 +1,4 @@
-#include "src/train/schema.h"
+#include "src/train/options/run_options.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 
 #include "jobs/train/command_line.h"
 #include "src/ops/recipe.h"
-#include "src/train/validate.h"
+#include "src/train/options/validate.h"
 
 namespace octet {
 namespace {

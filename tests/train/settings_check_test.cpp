@@ -1,11 +1,11 @@
-#include "src/train/settings_check.h"
+#include "src/train/options/settings_check.h"
 
 #include <gtest/gtest.h>
 
 #include <functional>
 
 #include "jobs/train/command_line.h"
-#include "src/train/schema.h"
+#include "src/train/options/run_options.h"
 
 namespace octet {
 namespace {

@@ -1,4 +1,4 @@
-#include "src/train/slow_ranks.h"
+#include "src/train/health/slow_ranks.h"
 
 #include <gtest/gtest.h>
 

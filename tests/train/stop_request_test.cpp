@@ -1,4 +1,4 @@
-#include "src/train/stop_request.h"
+#include "src/train/run/stop_request.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -5,7 +5,7 @@
 #include "jobs/octet/commands.h"
 #include "src/base/log.h"
 #include "src/base/progress.h"
-#include "src/train/schema.h"
+#include "src/train/options/run_options.h"
 
 namespace octet::tool {
 namespace po = boost::program_options;

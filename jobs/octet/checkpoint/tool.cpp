@@ -12,7 +12,7 @@
 #include "src/base/log.h"
 #include "src/base/options/yaml.h"
 #include "src/base/progress.h"
-#include "src/train/schema.h"
+#include "src/train/options/run_options.h"
 
 namespace octet::tool {
 namespace {

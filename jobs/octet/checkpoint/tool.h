@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "checkpoints/manifest.h"
-#include "src/train/config.h"
+#include "src/train/options/run_config.h"
 
 namespace octet::tool {
 

@@ -5,9 +5,9 @@
 #include "src/cluster/slurm_time.h"
 #include "src/data/sampler.h"
 #include "src/metrics/status.h"
-#include "src/train/plan_run.h"
-#include "src/train/trainer.h"
-#include "src/train/validate.h"
+#include "src/train/options/validate.h"
+#include "src/train/plan/plan_run.h"
+#include "src/train/step/trainer.h"
 
 namespace octet::submit {
 namespace {

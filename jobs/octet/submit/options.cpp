@@ -8,7 +8,7 @@
 #include "src/base/options/text.h"
 #include "src/base/options/yaml.h"
 #include "src/cluster/host_list.h"
-#include "src/train/schema.h"
+#include "src/train/options/run_options.h"
 
 namespace octet::submit {
 namespace {

@@ -14,8 +14,8 @@
 #include "src/cluster/environment/findings.h"
 #include "src/cluster/share_folder.h"
 #include "src/metrics/status.h"
-#include "src/train/run_directory.h"
-#include "src/train/schema.h"
+#include "src/train/options/run_options.h"
+#include "src/train/run/run_directory.h"
 
 namespace octet::submit {
 namespace {

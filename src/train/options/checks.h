@@ -7,7 +7,7 @@
 #include "src/base/error.h"
 #include "src/base/options/schema.h"
 #include "src/model/parameters.h"
-#include "src/train/config.h"
+#include "src/train/options/run_config.h"
 
 namespace octet {
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "src/base/options/schema.h"
-#include "src/train/config.h"
+#include "src/train/options/run_config.h"
 
 namespace octet {
 

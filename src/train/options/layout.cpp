@@ -1,0 +1,50 @@
+#include "src/train/options/checks.h"
+#include "src/train/options/validate.h"
+
+namespace octet {
+
+ParallelConfig resolve_layout(const RunConfig& config, std::int64_t ranks, const Origins& origins) {
+  ParallelConfig p = config.parallel;
+  const std::int64_t others = p.dp_replicate * p.tp;
+  if (p.dp_shard == 0 && ranks % p.tp != 0) {
+    throw refuse(origins, "parallel.tp", p.tp, "the job has {} ranks, expected a divisor of that number", ranks);
+  }
+  if (p.dp_shard == 0 && ranks % others != 0) {
+    throw refuse(origins, "parallel.dp_replicate", p.dp_replicate,
+                 "the job has {} ranks{}, expected a divisor of that number", ranks / p.tp,
+                 p.tp == 1 ? "" : fmt::format(" for each of {} tp ranks", p.tp));
+  }
+  if (p.dp_shard == 0) p.dp_shard = ranks / others;
+  if (others * p.dp_shard != ranks) {
+    const std::string tp = p.tp == 1 ? "" : fmt::format(" x tp {}", p.tp);
+    throw refuse(origins, "parallel.dp_shard", p.dp_shard,
+                 "dp_replicate {} x dp_shard {}{} = {} ranks, but the job has {}; start {} ranks (mpiexec -n {}) or "
+                 "change the mesh (dp_shard 0 takes all)",
+                 p.dp_replicate, p.dp_shard, tp, others * p.dp_shard, ranks, others * p.dp_shard, others * p.dp_shard);
+  }
+  if (p.gradient_wire != "fp32" && p.dp_shard == 1) {
+    throw refuse(
+        origins, "parallel.gradient_wire", p.gradient_wire,
+        "has no effect with parallel.dp_shard = 1: sums over replicas and tp are in fp32 always; expected fp32, "
+        "or dp_shard above 1");
+  }
+  if (p.one_rank_exchange && p.dp_shard > 1) {
+    throw refuse(origins, "parallel.one_rank_exchange", "true",
+                 "is for shard groups of one rank, this run has {} shards; expected false", p.dp_shard);
+  }
+  if (p.overlap == "true" && p.dp_shard == 1 && !p.one_rank_exchange) {
+    throw refuse(origins, "parallel.overlap", p.overlap,
+                 "has no effect with parallel.dp_shard = 1: nothing is gathered; expected auto or false");
+  }
+  check_nccl_groups(config, p, origins);
+  const std::int64_t data_parallel = ranks / p.tp;
+  const std::int64_t sequences = config.train.micro_batch * data_parallel;
+  if (config.train.global_batch % sequences != 0) {
+    throw refuse(origins, "train.global_batch", config.train.global_batch,
+                 "expected a multiple of micro_batch {} x {} data-parallel ranks = {}", config.train.micro_batch,
+                 data_parallel, sequences);
+  }
+  return p;
+}
+
+}  // namespace octet

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "src/train/options/run_config.h"
+
+namespace octet {
+
+/// Reads a model file and finishes the shape. ModelConfig::name is the file's name without its extension. Throws usage
+/// errors that name the file.
+ModelConfig read_model(const std::string& path);
+
+/// Folders in which a model's name is looked up, in this order: ../models from the folder of the run's file (none if
+/// `run_file` is empty), configs/models in the current directory, share/octet/configs/models beside the folder of the
+/// installed program, configs/models in the source tree.
+std::vector<std::string> model_folders(const std::string& run_file);
+
+/// Reads the model that config.model_name names into config.model. A value with a slash or the extension .yaml or .yml
+/// is a path, relative to the folder of the run's file or else to the current directory. Where the result depends on
+/// the run's file, model_name becomes an absolute path, so that the resolved configuration stands for itself. `origin`
+/// is where the name was set, for messages.
+void resolve_model(RunConfig& config, const std::string& run_file, const std::string& origin);
+
+}  // namespace octet

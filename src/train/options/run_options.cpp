@@ -1,0 +1,69 @@
+#include "src/train/options/run_options.h"
+
+#include "src/base/options/document.h"
+#include "src/train/options/sections.h"
+
+namespace octet {
+
+namespace {
+
+void declare_top(Schema& schema, RunConfig& c) {
+  schema.add("model", c.model_name)
+      .required()
+      .help("Name of a file under configs/models, or path of such a file (see \"Model files\").");
+  schema
+      .add_choice<Precision>("precision", c.precision,
+                             {{"fp32", Precision::fp32}, {"bf16", Precision::bf16}, {"float8", Precision::float8}})
+      .help(
+          "What the model computes in. float8 is bf16 with 8-bit GEMMs in the seven linears of every block. Master "
+          "weights, optimizer states and reduced gradients are fp32 in all of them.");
+  schema.add_choice("device", c.device, {"cpu", "cuda"}).help("Where the model computes.");
+}
+
+void declare_run(Schema& schema, RunConfig& c) {
+  schema.section("run", "The run as a whole.");
+  schema.add("dir", c.run_dir)
+      .help(
+          "Folder for logs, metrics and the resolved configuration. Empty: runs/NAME-DATE, with the name of the file.");
+  schema.add("tensorboard", c.tensorboard)
+      .help("Write event files for TensorBoard to the folder tensorboard, beside metrics.jsonl.");
+  schema.add("seed", c.seed).help("Decides the initial weights and the order of the data.");
+}
+
+}  // namespace
+
+void declare_options(Schema& schema, RunConfig& config) {
+  declare_top(schema, config);
+  declare_run(schema, config);
+  declare_train(schema, config.train);
+  declare_data(schema, config.data);
+  declare_optimizer(schema, config.optimizer);
+  declare_schedule(schema, config.schedule);
+  declare_parallel(schema, config.parallel);
+  declare_float8(schema, config.float8);
+  declare_recompute(schema, config.recompute);
+  declare_checkpoint(schema, config.checkpoint);
+  declare_machine(schema, config);
+  declare_cuda(schema, config.cuda);
+  declare_nccl(schema, config.nccl);
+}
+
+void declare_stored_options(Schema& schema, RunConfig& config) {
+  declare_options(schema, config);
+  schema.section("model_shape", "The keys of the model's file.");
+  declare_model_options(schema, config.model);
+}
+
+std::string stored_yaml(RunConfig config) {
+  Schema schema;
+  declare_stored_options(schema, config);
+  return to_yaml(schema);
+}
+
+std::string to_yaml(RunConfig config) {
+  Schema schema;
+  declare_options(schema, config);
+  return to_yaml(schema);
+}
+
+}  // namespace octet

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+
+#include "src/base/options/schema.h"
+#include "src/train/options/run_config.h"
+
+namespace octet {
+
+/// Every option of a run, bound to the fields of `config`, whose values are the defaults.
+void declare_options(Schema& schema, RunConfig& config);
+
+/// The keys of a model file (configs/models/NAME.yaml), which stand at its top.
+void declare_model_options(Schema& schema, ModelConfig& model);
+
+/// The whole configuration as YAML text: --print-config, config.yaml of a run. It reads back to the same configuration.
+std::string to_yaml(RunConfig config);
+
+/// What a checkpoint stores of the configuration: every option, and a section model_shape with the keys of the model's
+/// file, so that the checkpoint needs no other file to be understood.
+void declare_stored_options(Schema& schema, RunConfig& config);
+std::string stored_yaml(RunConfig config);
+
+/// The model's shape as the text of a model file.
+std::string to_yaml(ModelConfig model);
+
+/// docs/configuration.md.
+std::string reference_page();
+
+}  // namespace octet

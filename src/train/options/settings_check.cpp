@@ -1,0 +1,140 @@
+#include "src/train/options/settings_check.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "src/base/log.h"
+#include "src/base/options/text.h"
+#include "src/base/options/yaml.h"
+#include "src/train/options/run_options.h"
+
+namespace octet {
+namespace {
+
+struct Changeable {
+  std::string_view name;  ///< that ends with a dot is a section
+  bool same_bits = true;  ///< with another value every number comes out the same; else within rounding
+};
+
+constexpr std::array<Changeable, 36> changeable = {{{"model"},  // a name or a path; the shape is in model_shape
+                                                    {"device", false},
+                                                    {"run.dir"},
+                                                    {"run.tensorboard"},
+                                                    {"train.steps"},  // its schedule says more
+                                                    {"train.micro_batch", false},
+                                                    {"train.validate_every"},
+                                                    {"train.validation_batches"},
+                                                    {"train.log_every"},
+                                                    {"train.profile"},
+                                                    {"train.late_results"},
+                                                    {"train.slow_rank_every"},
+                                                    {"train.slow_rank_factor"},
+                                                    {"train.health_seconds"},
+                                                    {"train.max_wall_time"},
+                                                    {"data.train"},
+                                                    {"parallel.dp_replicate", false},
+                                                    {"parallel.dp_shard", false},
+                                                    {"parallel.tp", false},
+                                                    {"parallel.tp_keep_gathered"},
+                                                    {"parallel.async_tp", false},
+                                                    {"parallel.cp", false},
+                                                    {"parallel.pp", false},
+                                                    {"parallel.reshard_after_forward"},
+                                                    {"parallel.overlap"},
+                                                    {"parallel.one_rank_exchange"},
+                                                    {"parallel.check_replicas_every"},
+                                                    {"recompute."},
+                                                    {"checkpoint."},
+                                                    {"comm."},
+                                                    {"cpu.gemm", false},
+                                                    {"cpu.threads"},
+                                                    {"cuda.deterministic", false},
+                                                    {"cuda.gemm", false},
+                                                    {"cuda.gemm_plans", false},
+                                                    {"nccl.", false}}};
+
+const Changeable* find_changeable(const std::string& key) {
+  const auto found = std::ranges::find_if(changeable, [&](const Changeable& entry) {
+    return entry.name.ends_with('.') ? key.starts_with(entry.name) : key == entry.name;
+  });
+  return found == changeable.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+std::vector<SettingChange> setting_changes(const std::string& stored, const std::string& source,
+                                           const RunConfig& config, std::vector<std::string>& unknown) {
+  RunConfig then, now = config;
+  Schema old, present;
+  declare_stored_options(old, then);
+  declare_stored_options(present, now);
+  read_yaml_known(old, stored, source, unknown);
+  std::vector<SettingChange> changes;
+  for (const Option& option : present.options()) {
+    const Option* before = old.find(option.name());
+    if (before->is_set() && before->text() != option.text()) {
+      changes.push_back({option.name(), before->text(), option.text()});
+    }
+  }
+  return changes;
+}
+
+bool may_change(const std::string& key, const RunConfig& config) {
+  if (key.starts_with("float8.")) return config.precision != Precision::float8;
+  return find_changeable(key) != nullptr;
+}
+
+bool keeps_bits(const std::string& key, const RunConfig& config) {
+  if (key.starts_with("float8.")) return config.precision != Precision::float8;
+  const Changeable* entry = find_changeable(key);
+  return entry != nullptr && entry->same_bits;
+}
+
+bool may_be_allowed(const std::string& key) {
+  return key == "precision" || key == "parallel.gradient_wire" ||
+         std::ranges::any_of(std::array{"optimizer.", "schedule.", "float8."},
+                             [&](const char* section) { return key.starts_with(section); });
+}
+
+std::vector<SettingChange> check_settings(const std::string& stored, const std::string& source, const RunConfig& config,
+                                          std::vector<std::string>& unknown) {
+  std::vector<SettingChange> changes = setting_changes(stored, source, config, unknown);
+  for (SettingChange& change : changes) {
+    if (may_change(change.key, config)) {
+      change.same_bits = keeps_bits(change.key, config);
+      continue;
+    }
+    const bool may = may_be_allowed(change.key);
+    const auto& allowed = config.checkpoint.allow_changes;
+    change.decides = true;
+    if (may && std::ranges::find(allowed, change.key) != allowed.end()) continue;
+    throw usage_error("train",
+                      "{}: {} = {} there, {} now; the run can only go on with the same (or begin in another run.dir{})",
+                      source, change.key, change.then, change.now,
+                      may ? ", or change it on purpose with --checkpoint.allow_changes " + change.key : "");
+  }
+  return changes;
+}
+
+void log_changes(const std::vector<SettingChange>& changes, const std::vector<std::string>& unknown,
+                 const std::string& directory) {
+  std::vector<std::string> texts, rounding;
+  for (const SettingChange& c : changes) {
+    texts.push_back(fmt::format("{} {} -> {}", c.key, c.then, c.now));
+    if (!c.same_bits) rounding.push_back(c.key);
+    if (c.decides && log::rank() == 0) {
+      log::warning("checkpoint.allow_changes: {} = {} there, {} now: another training from here on", c.key, c.then,
+                   c.now);
+    }
+  }
+  if (!texts.empty()) log::info("other settings than in {}: {}", directory, joined(texts));
+  if (!rounding.empty()) {
+    log::info("with other values of {} losses go on within rounding, not to the bit", joined(rounding));
+  }
+  if (!unknown.empty() && log::rank() == 0) {
+    log::warning("{}: settings that this version does not know: {}", directory, joined(unknown));
+  }
+}
+
+}  // namespace octet

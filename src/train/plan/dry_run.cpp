@@ -1,0 +1,43 @@
+#include "src/train/plan/dry_run.h"
+
+namespace octet {
+namespace {
+
+DeviceType type_of(const RunConfig& config) {
+  return config.device == "cuda" ? DeviceType::cuda : DeviceType::cpu;
+}
+
+std::unique_ptr<Communicator> world_of(const RunConfig& config, const MeshShape& mesh, int rank, Stream& stream,
+                                       std::vector<DryGroup>& made) {
+  const auto registered = [&config](std::string_view group) {
+    return config.nccl.of(group).buffers != NcclGroupSettings().buffers;
+  };
+  const auto alike = [&config](std::string_view a, std::string_view b) {
+    return config.nccl.of(a) == config.nccl.of(b);
+  };
+  return make_dry_communicator({.shape = mesh,
+                                .rank = rank,
+                                .keeps_memory = registered,
+                                .one_rank_groups = config.parallel.one_rank_exchange,
+                                .alike = alike,
+                                .made = &made,
+                                .in_rank_order = config.device == "cpu"},
+                               stream);
+}
+
+}  // namespace
+
+DryRun::DryRun(const RunConfig& config, const MeshShape& mesh, int rank, DeviceType workspaces, WorkLog* log)
+    : config_(config),
+      device_(make_dry_device(type_of(config), workspaces, log)),
+      stream_(device_->make_stream()),
+      mesh_(make_traced(world_of(config_, mesh, rank, *stream_, groups_), &trace_), mesh),
+      batches_(config.train.global_batch, config.train.seq_len),
+      trainer_(config_, batches_, mesh_, mesh_.world(), *stream_, &gemms_) {}
+
+void DryRun::step() {
+  trainer_.launch(++steps_);
+  trainer_.collect();
+}
+
+}  // namespace octet

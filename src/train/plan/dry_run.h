@@ -1,0 +1,48 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "src/comm/dry_communicator.h"
+#include "src/comm/trace.h"
+#include "src/profile/timeline.h"
+#include "src/train/step/trainer.h"
+
+namespace octet {
+
+/// The run of one rank, on a device without memory and between groups without ranks: Trainer and model are the real
+/// ones, and nothing is computed, sent or read. What they take of memory stands in the ledger, and what they ask of
+/// their groups in the trace, as it would in the run; on any machine, for any layout of any size. Main thread only.
+class DryRun {
+ public:
+  /// `config`: with its layout resolved (validate.h); `mesh`: of it, and `rank` of that mesh takes part. `workspaces`:
+  /// of which device's kernels they are as large as (kernels/table.h): the CPU's, or the run's own. `log`: of the
+  /// device's work (make_dry_device).
+  DryRun(const RunConfig& config, const MeshShape& mesh, int rank, DeviceType workspaces, WorkLog* log = nullptr);
+
+  /// The next training step.
+  void step();
+  void validate() { trainer_.validate(); }
+
+  Trainer& trainer() { return trainer_; }
+  const MemoryLedger& ledger() const { return device_->ledger(); }
+  CommTrace& trace() { return trace_; }
+  const GemmTrace& gemms() const { return gemms_; }
+  /// The communicators that the run makes and what they were used for, in the order in which they were made.
+  const std::vector<DryGroup>& groups() const { return groups_; }
+
+ private:
+  TimelineUnseen unseen_;
+  RunConfig config_;
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<Stream> stream_;
+  std::vector<DryGroup> groups_;
+  CommTrace trace_;
+  GemmTrace gemms_;
+  Mesh mesh_;
+  DryBatches batches_;
+  Trainer trainer_;
+  std::int64_t steps_ = 0;  ///< done
+};
+
+}  // namespace octet

@@ -1,0 +1,100 @@
+#include "src/train/plan/dry_timeline.h"
+
+#include <algorithm>
+
+namespace octet {
+namespace {
+
+SpanKind kind_of(const Work& work) {
+  if (work.ranks > 0) return SpanKind::communication;
+  if (work.flops == 0) return SpanKind::memory_bound;
+  return work.name.starts_with("attention") ? SpanKind::attention : SpanKind::gemm;
+}
+
+}  // namespace
+
+DryTimeline::DryTimeline(const MachineRates& rates, const MeshShape& mesh, int rank)
+    : rates_(rates), mesh_(mesh), rank_(rank) {
+  recording_.streams = {"host"};
+}
+
+/// A ring through all ranks of the group: within the node, or through the cards of the node that are these ranks'.
+const DryTimeline::Link& DryTimeline::link_of(std::string_view name) {
+  const auto known = links_.find(name);
+  if (known != links_.end()) return known->second;
+  const auto* const group = std::ranges::find(mesh_groups, name, &MeshGroup::name);
+  const std::vector<int> ranks = ranks_of(*group, mesh_, rank_);
+  const int node = rank_ / rates_.ranks_on_node;
+  const auto here = std::ranges::count_if(ranks, [&](int r) { return r / rates_.ranks_on_node == node; });
+  const double cards = rates_.network * static_cast<double>(here) / rates_.ranks_on_node;
+  Link link{cards, rates_.latency};
+  if (here > 1) link.bytes_per_second = std::min(cards, rates_.in_node);
+  if (here == static_cast<std::ptrdiff_t>(ranks.size())) link = {rates_.in_node, 0};
+  return links_.emplace(name, link).first->second;
+}
+
+double DryTimeline::seconds_of(const Work& work) {
+  if (work.ranks == 1) return 0;
+  if (work.ranks > 1) {
+    const Link& link = link_of(work.group);
+    return link.latency + work.bus_bytes / link.bytes_per_second;
+  }
+  const double rate = is_float8(work.multiplied)       ? rates_.fp8
+                      : work.multiplied == DType::bf16 ? rates_.bf16
+                                                       : rates_.fp32;
+  const double products = kind_of(work) == SpanKind::attention ? work.flops / 2 : work.flops;
+  return std::max(products / rate, static_cast<double>(work.bytes) / rates_.memory);
+}
+
+/// Streams have the names of what they are for, as far as that has been seen.
+int DryTimeline::number_of(const Stream& stream, const Work& work) {
+  const auto place = static_cast<std::size_t>(std::ranges::find(streams_, &stream) - streams_.begin());
+  if (place == streams_.size()) {
+    streams_.push_back(&stream);
+    recording_.streams.push_back(place == 0 ? "model" : "");
+  }
+  std::string& name = recording_.streams[place + 1];
+  if (name.empty() && work.ranks > 0) name = std::string(work.group) + " " + std::string(work.name);
+  return static_cast<int>(place) + 1;
+}
+
+double DryTimeline::add(const Stream& stream, const Work& work, double begin) {
+  const double seconds = seconds_of(work);
+  const int number = number_of(stream, work);
+  end_ = std::max(end_, begin + seconds);
+  if (seconds == 0) return 0;
+  recording_.spans.push_back({.name = std::string(work.name),
+                              .kind = kind_of(work),
+                              .part = StepPartScope::current(),
+                              .unit = std::string(UnitScope::current()),
+                              .group = std::string(work.group),
+                              .bytes = work.bytes,
+                              .bus_bytes = work.bus_bytes,
+                              .stream = number,
+                              .begin = begin,
+                              .end = begin + seconds});
+  return seconds;
+}
+
+void DryTimeline::clear() {
+  recording_.spans.clear();
+  recording_.steps.clear();
+  zero_ = begin_ = end_;
+}
+
+void DryTimeline::end_step(std::int64_t number) {
+  recording_.steps.push_back({number, begin_ - zero_, end_ - zero_});
+  begin_ = end_;
+}
+
+Recording DryTimeline::recording() const {
+  Recording out = recording_;
+  for (Span& s : out.spans) {
+    s.begin -= zero_;
+    s.end -= zero_;
+  }
+  out.wall = end_ - zero_;
+  return out;
+}
+
+}  // namespace octet

@@ -1,0 +1,189 @@
+#include "src/train/run/checkpointing.h"
+
+#include <algorithm>
+
+#include "checkpoints/agreement.h"
+#include "src/base/log.h"
+#include "src/base/seconds_since.h"
+#include "src/comm/host_exchange.h"
+#include "src/comm/watchdog.h"
+#include "src/profile/timeline.h"
+#include "src/train/options/checkpoint_interval.h"
+#include "src/train/options/run_options.h"
+#include "src/train/step/model_state.h"
+
+namespace octet {
+namespace {
+
+using Kind = checkpoint::Interval::Kind;
+
+std::string text_of(const checkpoint::Interval& interval) {
+  return interval.kind == Kind::steps ? fmt::format("{} steps", interval.steps)
+                                      : fmt::format("{:.1f} min", interval.seconds / 60);
+}
+
+}  // namespace
+
+Checkpointing::Checkpointing(const RunConfig& config, const RunEnvironment& environment, Trainer& trainer, RunLog& log,
+                             const StartingPoint& from)
+    : config_(config),
+      environment_(environment),
+      log_(log),
+      rank0_(environment.control.rank() == 0),
+      interval_(interval_of(config.checkpoint, environment.control.size())),
+      max_age_(max_age_of(config.checkpoint)),
+      first_step_(from.step + 1),
+      last_saved_(from.checkpoint.empty() ? -1 : from.step),
+      times_(from.step),
+      newest_(from.checkpoint) {
+  if (interval_.kind == Kind::off) return;
+  state_ = {.seed = config.seed,
+            .data_fingerprint = trainer.sampler().fingerprint(),
+            .config = stored_yaml(config),
+            .layout = layout_text(environment.mesh.shape()),
+            .program = "octet " OCTET_VERSION};
+  pieces_ = held_pieces(trainer.model());
+  const PhaseScope phase(Phase::checkpoint);
+  const OwnerMark& owner = log.directory().owner;
+  saver_ = std::make_unique<checkpoint::Saver>(
+      checkpoint::SaverOptions{.root = log.directory().checkpoints(),
+                               .keep_last = static_cast<int>(config.checkpoint.keep),
+                               .keep_every = config.checkpoint.keep_every,
+                               .known = from.verdicts,
+                               .writers_per_node = *parse_writers(config.checkpoint.writers_per_node),
+                               .owner = {.name = owner.name, .verify = [owner] { owner.verify(); }}},
+      environment.control, environment.stream);
+  saver_->prepare(pieces_);
+}
+
+bool Checkpointing::may_judge(const checkpoint::Interval& interval) const {
+  return rank0_ || interval.kind == Kind::steps;
+}
+
+bool Checkpointing::due(std::int64_t step) const {
+  if (!on()) return false;
+  if (config_.checkpoint.test_write && step == first_step_) return true;
+  if (failing_ && !saver_->busy() && may_judge(oldest()) && is_too_old(times_.age(step), oldest())) return true;
+  if (!may_judge(interval_)) return false;
+  return checkpoint::is_due(interval_, cost_,
+                            {.step = step, .last_saved = last_saved_, .seconds_since_save = seconds_since(saved_at_)});
+}
+
+std::optional<Error> Checkpointing::failure_of(const Call& call) {
+  const PhaseScope phase(Phase::checkpoint);
+  const HostSpan span("checkpoint");
+  std::optional<checkpoint::SaveReport> report;
+  try {
+    report = call();
+  } catch (const Error& e) {
+    if (e.code() == ExitCode::lost_peer) throw;
+    last_saved_ = -1;
+    return e;
+  }
+  if (report) committed(*report);
+  return std::nullopt;
+}
+
+void Checkpointing::attempt(const Call& call) {
+  if (const std::optional<Error> error = failure_of(call)) failed(*error);
+}
+
+/// Rank 0's clock counts.
+void Checkpointing::failed(const Error& error) {
+  const checkpoint::Interval limit = oldest();
+  const checkpoint::Age age = times_.failed(state_.step);
+  const bool proof = config_.checkpoint.test_write && state_.step == first_step_;
+  const std::string last = newest_.empty() ? "there is no checkpoint yet" : "the last one stays: " + newest_;
+  if (largest(proof || is_too_old(age, limit) ? 1 : 0, environment_.control) != 0) {
+    throw Error(error.code(),
+                fmt::format("{}; {}; {}", error.what(), last,
+                            proof ? "checkpoint.test_write asks for storage that works"
+                                  : fmt::format("{} older than checkpoint.max_age allows ({})",
+                                                newest_.empty() ? "the run's start is" : "it is", text_of(limit))));
+  }
+  failing_ = true;
+  if (!rank0_) return;
+  const checkpoint::Age now = times_.age(state_.step);
+  log::error("{}; {}; saves are tried again at every interval, and training goes on {}", error.what(), last,
+             limit.kind == Kind::steps ? fmt::format("until step {}", state_.step - now.steps + limit.steps)
+             : limit.kind == Kind::seconds
+                 ? fmt::format("for {:.1f} min", std::max(0.0, limit.seconds - now.seconds) / 60)
+                 : "without them");
+}
+
+void Checkpointing::poll() {
+  if (on()) attempt([&] { return saver_->poll(); });
+}
+
+std::optional<Error> Checkpointing::begin(std::int64_t step, double loss) {
+  state_.step = step;
+  state_.loss = loss;
+  std::optional<Error> error = failure_of([&] {
+    const auto begin = std::chrono::steady_clock::now();
+    last_saved_ = step;
+    times_.begun(step);
+    checkpoint::together(fmt::format("step {} cannot be saved", step), environment_.control, [&] {
+      if (rank0_) log_.directory().owner.verify();  // before what another run replaced is taken for a fault
+      log_.sync();
+    });
+    saver_->start(state_, pieces_);
+    log::info("checkpoint of step {}: started, training stood still for {:.3f} s", step, seconds_since(begin));
+    return std::nullopt;
+  });
+  saved_at_ = std::chrono::steady_clock::now();
+  return error;
+}
+
+std::optional<Error> Checkpointing::end_former(std::int64_t step) {
+  if (rank0_ && saver_->busy()) {
+    log::warning("checkpoint of step {} waits: the one of step {} is still being written", step, state_.step);
+  }
+  return failure_of([&] {
+    saver_->wait();
+    return saver_->poll();
+  });
+}
+
+void Checkpointing::start(std::int64_t step, double loss) {
+  if (!on() || step == last_saved_) return;
+  if (const std::optional<Error> error = end_former(step)) failed(*error);
+  if (const std::optional<Error> error = begin(step, loss)) failed(*error);
+}
+
+void Checkpointing::finish(std::int64_t step, double loss) {
+  if (!on()) return;
+  if (last_saved_ != step) {
+    if (const std::optional<Error> error = end_former(step); error && rank0_) log::error("{}", error->what());
+  }
+  for (bool again = false;; again = true) {
+    std::optional<Error> error;
+    if (last_saved_ != step) error = begin(step, loss);
+    if (!error) error = failure_of([&] { return saver_->finish(); });
+    if (!error && last_saved_ == step) return;
+    if (again && error)
+      throw Error(error->code(),
+                  error->what() + std::string(newest_.empty() ? "" : "; the last one stays: " + newest_));
+    if (rank0_ && error) log::error("{}; tried once more, since the run ends here", error->what());
+  }
+}
+
+void Checkpointing::settle() {
+  if (!on()) return;
+  const std::optional<Error> error = failure_of([&] { return saver_->finish(); });
+  if (error && rank0_) log::error("{}", error->what());
+}
+
+void Checkpointing::committed(const checkpoint::SaveReport& report) {
+  const bool first = cost_.write_seconds == 0;
+  cost_ = cost_of(report);
+  times_.committed(report.step);
+  failing_ = false;
+  newest_ = report.path;
+  log_.committed(report);
+  if (first && interval_.kind == Kind::automatic) {
+    log::info("checkpoint.interval auto: every {:.0f} min, by a stall of {:.3f} s and {:.0f} GPU-hours between stops",
+              checkpoint::automatic_seconds(interval_, cost_) / 60, cost_.stall_seconds, interval_.failure_gpu_hours);
+  }
+}
+
+}  // namespace octet

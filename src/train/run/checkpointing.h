@@ -1,0 +1,80 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checkpoints/interval.h"
+#include "checkpoints/saver.h"
+#include "src/train/run/resume.h"
+#include "src/train/run/run_log.h"
+#include "src/train/run/save_times.h"
+
+namespace octet {
+
+/// A run's checkpoints as its loop sees them: when one is due, what goes into it, what the log says. With
+/// checkpoint.interval off it does nothing. Main thread; all but due(), expected_seconds() and newest() collective, and
+/// in the phase `checkpoint` of the watchdog. A save that failed on any rank is logged and tried again at the next
+/// interval, until the last committed checkpoint is as old as checkpoint.max_age: when one fails that begins then, all
+/// ranks throw.
+class Checkpointing {
+ public:
+  Checkpointing(const RunConfig& config, const RunEnvironment& environment, Trainer& trainer, RunLog& log,
+                const StartingPoint& from);
+
+  /// Whether one is being written.
+  bool busy() const { return on() && saver_->busy(); }
+  bool on() const { return saver_ != nullptr; }
+  /// Whether one should follow step `step`. Minutes are counted by rank 0 alone: the ranks agree in the step (Wishes).
+  bool due(std::int64_t step) const;
+  /// What one takes until it is committed, by the last one; 0 before the first.
+  double expected_seconds() const { return cost_.stall_seconds + cost_.write_seconds; }
+  /// Directory of the newest committed one, also from before this start; empty for none.
+  const std::string& newest() const { return newest_; }
+
+  /// At every step boundary: commits what has been written.
+  void poll();
+  /// Begins to save the state after step `step`; training goes on while it is written.
+  void start(std::int64_t step, double loss);
+  /// Saves the state after the run's last step, and returns when that is committed. Throws when that fails twice.
+  void finish(std::int64_t step, double loss);
+  /// For a run that ends in a state not worth keeping: commits what was begun before. A write that fails is logged.
+  void settle();
+
+ private:
+  using Call = std::function<std::optional<checkpoint::SaveReport>()>;
+  /// How a call failed, the same on all ranks. What only this rank can know, that a peer is lost, is thrown.
+  std::optional<Error> failure_of(const Call& call);
+  /// A call whose failure is logged while there is time to try again, and thrown when not.
+  void attempt(const Call& call);
+  void failed(const Error& error);
+  /// The save that is under way ends, well or not, before another begins.
+  std::optional<Error> end_former(std::int64_t step);
+  std::optional<Error> begin(std::int64_t step, double loss);
+  checkpoint::Interval oldest() const { return checkpoint::oldest_allowed(max_age_, interval_, cost_); }
+  void committed(const checkpoint::SaveReport& report);
+  /// Whether this rank knows how much of it has passed: minutes are rank 0's.
+  bool may_judge(const checkpoint::Interval& interval) const;
+
+  const RunConfig& config_;
+  const RunEnvironment& environment_;
+  RunLog& log_;
+  bool rank0_;
+  checkpoint::Interval interval_;
+  checkpoint::Interval max_age_;
+  checkpoint::RunState state_;  ///< what does not change; step and loss are filled in
+  std::vector<checkpoint::DevicePiece> pieces_;
+  std::unique_ptr<checkpoint::Saver> saver_;  ///< none with interval off
+  std::int64_t first_step_;
+  std::int64_t last_saved_;  ///< begun, or resumed from; -1: none
+  std::chrono::steady_clock::time_point saved_at_ = std::chrono::steady_clock::now();
+  checkpoint::MeasuredCost cost_;
+  SaveTimes times_;
+  bool failing_ = false;  ///< the last save that ended did so with an error
+  std::string newest_;
+};
+
+}  // namespace octet

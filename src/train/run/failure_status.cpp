@@ -1,0 +1,69 @@
+#include "src/train/run/failure_status.h"
+
+#include <algorithm>
+#include <exception>
+#include <filesystem>
+
+#include "src/base/log.h"
+#include "src/metrics/status.h"
+
+namespace octet {
+namespace {
+
+/// The path, when no rank can find there what an earlier start left.
+std::string cleared(const std::string& path, Communicator& control) {
+  if (control.rank() == 0) {
+    std::error_code error;
+    std::filesystem::remove(path, error);
+    if (error) log::warning("{}: cannot be removed ({}); it is of an earlier start", path, error.message());
+  }
+  control.barrier();
+  return path;
+}
+
+}  // namespace
+
+FailureStatus::FailureStatus(const RunDirectory& directory, Communicator& control)
+    : status_(directory.status()),
+      owner_(directory.owner),
+      file_(
+          cleared(directory.path + "/failure.txt", control), [this](ExitCode code) { return may_write(code); },
+          [this](ExitCode code, const std::string& message) { write(code, message); }) {}
+
+bool FailureStatus::may_write(ExitCode code) const {
+  return (begun_ || code != ExitCode::usage) && owner_.holds();
+}
+
+void FailureStatus::write(ExitCode code, const std::string& message) const {
+  try {
+    RunStatus status = read_status(status_).value_or(RunStatus{});
+    const std::string who = log::identity();
+    status.state = "failed";
+    status.reason = who.empty() ? message : who + ": " + message;
+    status.exit_code = static_cast<int>(code);
+    status.step = std::max(status.step, done_.load());
+    write_status(status_, status);
+  } catch (const std::exception& e) {
+    log::write_error_at_once(e.what());
+  }
+}
+
+int told(const FailureAudience& audience, const std::function<int()>& work, const std::function<void()>& last_words) {
+  try {
+    return work();
+  } catch (const std::exception& e) {
+    const auto* error = dynamic_cast<const Error*>(&e);
+    const ExitCode code = error == nullptr ? ExitCode::internal : error->code();
+    tell_failure(code, e.what(), error != nullptr && error->agreed());
+    try {
+      if (last_words) last_words();
+    } catch (const std::exception& more) {
+      log::error("{}", more.what());
+    }
+    if (audience.lease != nullptr) audience.lease->give_back();
+    if (audience.control.size() > 1 || audience.on_gpu) audience.control.abort(static_cast<int>(code));
+    throw;
+  }
+}
+
+}  // namespace octet

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "src/comm/communicator.h"
+#include "src/comm/failure.h"
+#include "src/train/run/run_directory.h"
+
+namespace octet {
+
+/// As long as it lives a failure of this rank, whichever it is, is told in the run directory: in failure.txt, where the
+/// first to speak writes and nobody after it, and by that one in status.json. Also by the watchdog's thread, so that
+/// status.json is made from what stands there, of which rank 0 wrote all but how it ended. Before the run begins its
+/// steps a usage error is not told there: what stands in the directory is of an earlier start, which this one, mistaken
+/// in what it was asked to do, does not own up to.
+class FailureStatus {
+ public:
+  /// Collective over the hosts: rank 0 has removed the failure.txt of an earlier start when this returns.
+  FailureStatus(const RunDirectory& directory, Communicator& control);
+
+  /// From now on the directory is of this start.
+  void begin() { begun_ = true; }
+  /// The last step whose result was read, for whoever counts them.
+  std::atomic<std::int64_t>& done() { return done_; }
+
+ private:
+  bool may_write(ExitCode code) const;
+  void write(ExitCode code, const std::string& message) const;
+
+  std::string status_;  ///< the file
+  OwnerMark owner_;
+  std::atomic<std::int64_t> done_ = 0;
+  std::atomic<bool> begun_ = false;
+  FailureFile file_;
+};
+
+/// Who has to be told that a piece of work failed.
+struct FailureAudience {
+  Communicator& control;        ///< of the hosts
+  OwnerLease* lease = nullptr;  ///< rank 0's
+  bool on_gpu = false;
+};
+
+/// Runs `work`. Its error is told while all that it may concern still stands: to take a device's work apart waits for
+/// that work, and a thread that writes to a dead file system never ends. So other ranks, and a GPU, are not taken apart
+/// at all. `last_words` come after the telling.
+int told(const FailureAudience& audience, const std::function<int()>& work,
+         const std::function<void()>& last_words = nullptr);
+
+}  // namespace octet

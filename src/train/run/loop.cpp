@@ -1,0 +1,213 @@
+#include "src/train/run/loop.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <functional>
+
+#include "src/base/log.h"
+#include "src/comm/watchdog.h"
+#include "src/train/health/replica_check.h"
+#include "src/train/health/slow_ranks.h"
+#include "src/train/run/shared_warnings.h"
+#include "src/train/run/step_pipeline.h"
+
+namespace octet {
+namespace {
+
+bool is_due(std::int64_t every, std::int64_t step) {
+  return every > 0 && step % every == 0;
+}
+
+bool logs(const RunConfig& c, std::int64_t step, bool last) {
+  return step == 1 || last || is_due(c.train.log_every, step);
+}
+
+/// What is known of a step.
+struct Outcome {
+  const StepResult& result;
+  std::optional<std::string> replica_difference = std::nullopt;
+  std::optional<double> validation_loss = std::nullopt;
+
+  bool bad() const { return result.skipped || replica_difference; }
+};
+
+struct Ending {
+  const char* state;
+  std::string reason;
+  ExitCode exit_code;
+  StopReason stop = StopReason::none;  ///< asked for, where that is why
+};
+
+Ending failed(ExitCode code, std::string reason) {
+  return {.state = "failed", .reason = std::move(reason), .exit_code = code};
+}
+
+/// Why the run ends here, if it does; the same on every rank.
+std::optional<Ending> ending_of(const RunConfig& config, const Outcome& outcome, StopReason stop) {
+  const std::int64_t step = outcome.result.step;
+  if (outcome.result.skipped) {
+    return failed(ExitCode::non_finite,
+                  fmt::format("the gradient norm of step {} is not finite; no weight was changed", step));
+  }
+  if (outcome.replica_difference) {
+    return failed(ExitCode::unhealthy,
+                  fmt::format("fp32 master weights that ranks have in common differ after step {}: {}", step,
+                              *outcome.replica_difference));
+  }
+  if (outcome.validation_loss && !std::isfinite(*outcome.validation_loss)) {
+    return failed(ExitCode::non_finite, fmt::format("the validation loss after step {} is not finite", step));
+  }
+  if (step == config.train.steps) {
+    return Ending{.state = "finished", .reason = "all steps done", .exit_code = ExitCode::finished};
+  }
+  if (stop == StopReason::none) return std::nullopt;
+  return Ending{
+      .state = "stopped", .reason = std::string(name_of(stop)), .exit_code = exit_code_unsaved(stop), .stop = stop};
+}
+
+/// The loop's state between two steps.
+class Loop {
+ public:
+  Loop(const LoopParts& parts, std::atomic<std::int64_t>& done)
+      : p_(parts),
+        done_(done),
+        first_(done + 1),
+        late_(reads_late(parts.config)),
+        pipeline_(parts.trainer, parts.environment.control, late_),
+        paces_(parts.config.train.slow_rank_every, parts.config.train.slow_rank_factor, parts.environment.waits,
+               parts.environment.control, parts.environment.node) {}
+
+  int run() {
+    if (first_ > p_.config.train.steps) return nothing_left();
+    p_.trainer.clock().mark(Activity::wait);  // the run's time begins
+    for (std::int64_t step = first_;; ++step) {
+      const PhaseScope phase(done_ < first_ ? Phase::start : Phase::step);
+      const auto start = std::chrono::steady_clock::now();
+      p_.profiler.begin_step(step);
+      StepPipeline::Progress progress = advance(step);
+      for (StepResult& result : progress.results) {
+        const bool boundary = progress.settled && result.step == step;
+        const StopReason stop = boundary ? progress.wishes.stop : StopReason::none;
+        const Outcome outcome = boundary ? examine(result, stop) : Outcome{result};
+        const std::optional<Ending> ending = ending_of(p_.config, outcome, stop);
+        report(outcome, ending.has_value());
+        done_ = result.skipped ? result.step - 1 : result.step;
+        if (ending) {
+          p_.profiler.end_run(step);
+          return end(*ending, result);
+        }
+        paces_.step(result.step);
+        if (p_.checkpoints.on()) during_checkpoint([&] { p_.checkpoints.poll(); });
+        if (boundary) save(result);
+      }
+      p_.profiler.end_step(step);
+      if (step > first_ + (late_ ? 1 : 0)) slowest_ = std::max(slowest_, seconds_since(start));
+    }
+  }
+
+ private:
+  static double seconds_since(std::chrono::steady_clock::time_point start) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+
+  int nothing_left() {
+    p_.log.end("finished", "all steps done", 0, done_);
+    return 0;
+  }
+
+  bool is_last(std::int64_t step) const { return step == p_.config.train.steps; }
+  bool validates(std::int64_t step) const {
+    return p_.trainer.has_validation() && (is_last(step) || is_due(p_.config.train.validate_every, step));
+  }
+
+  /// A step that is followed by what needs its result, or the weights at rest, is waited for.
+  StepPipeline::Progress advance(std::int64_t step) {
+    const bool settle =
+        is_last(step) || wanted_ || validates(step) || is_due(p_.config.parallel.check_replicas_every, step);
+    // With results that come late one step more is under way when a stop is decided.
+    const double more = (late_ ? 2 : 1) * slowest_;
+    const auto wishes = [&] {
+      return Wishes{.stop = p_.stop.reason(more + p_.checkpoints.expected_seconds()),
+                    .checkpoint = p_.checkpoints.due(step)};
+    };
+    StepPipeline::Progress progress = pipeline_.advance(step, wishes, settle);
+    wanted_ = wanted_ || progress.wishes.checkpoint;
+    return progress;
+  }
+
+  /// All that looks at the state after a step. Its time is the step's line's.
+  Outcome examine(StepResult& result, StopReason stop) {
+    Outcome outcome{result};
+    if (!outcome.bad() && compares_replicas(result.step, stop)) {
+      outcome.replica_difference = find_replica_difference(p_.trainer.model().parameters(), p_.trainer.model().master(),
+                                                           p_.environment.mesh.shape(), p_.environment.control,
+                                                           p_.environment.stream, p_.environment.node);
+    }
+    if (!outcome.bad() && validates(result.step)) outcome.validation_loss = p_.trainer.validate();
+    result.spent += p_.trainer.clock().take();
+    return outcome;
+  }
+
+  /// Pieces that ranks have in common are saved once: a checkpoint would hide that they differ.
+  bool compares_replicas(std::int64_t step, StopReason stop) const {
+    const std::int64_t every = p_.config.parallel.check_replicas_every;
+    const bool last = is_last(step) || stop != StopReason::none;
+    return is_due(every, step) || (every > 0 && p_.checkpoints.on() && (wanted_ || last));
+  }
+
+  void report(const Outcome& outcome, bool last) {
+    const HostSpan span("log");
+    const StepResult& result = outcome.result;
+    p_.log.non_finite(result.step, result);
+    p_.log.passed(result.spent, 1);
+    if (logs(p_.config, result.step, last) || outcome.validation_loss) p_.log.step(result, outcome.validation_loss);
+    if (result.step == first_) p_.log.memory(p_.plan);
+  }
+
+  void during_checkpoint(const std::function<void()>& work) { p_.trainer.clock().during(Activity::checkpoint, work); }
+
+  /// A checkpoint that is due where something was not finite is taken after the next step that is whole.
+  void save(const StepResult& result) {
+    if (!wanted_ || !result.is_finite()) return;
+    during_checkpoint([&] { p_.checkpoints.start(result.step, result.loss); });
+    wanted_ = false;
+  }
+
+  int end(Ending ending, const StepResult& result) {
+    while (p_.trainer.under_way() > 0) p_.log.passed(p_.trainer.collect().spent, 0);  // after one that was skipped
+    const bool keeps = ending.exit_code == ExitCode::finished || ending.stop != StopReason::none;
+    const bool worth = keeps && result.is_finite();
+    if (keeps && !worth && p_.checkpoints.on() && log::rank() == 0) {
+      log::warning("the state after step {} is not saved: something in the step was NaN or infinite", done_.load());
+    }
+    during_checkpoint([&] { worth ? p_.checkpoints.finish(done_, result.loss) : p_.checkpoints.settle(); });
+    p_.log.passed(p_.trainer.clock().take(), 0);
+    if (ending.stop != StopReason::none) {
+      p_.log.directory().owner.verify();  // the stop file may be meant for another
+      p_.stop.honoured();
+      if (p_.checkpoints.on() && !p_.checkpoints.newest().empty()) ending.exit_code = ExitCode::resumable;
+    }
+    tell_shared_warnings(p_.environment.control);
+    const int code = static_cast<int>(ending.exit_code);
+    p_.log.end(ending.state, ending.reason, code, done_);
+    return code;
+  }
+
+  const LoopParts& p_;
+  std::atomic<std::int64_t>& done_;
+  const std::int64_t first_;
+  const bool late_;
+  StepPipeline pipeline_;
+  SlowRankWatch paces_;
+  double slowest_ = 0;   ///< seconds of the slowest step but the first, with what followed it
+  bool wanted_ = false;  ///< a checkpoint is due; the same on every rank
+};
+
+}  // namespace
+
+int train_steps(const LoopParts& parts, std::atomic<std::int64_t>& done) {
+  return Loop(parts, done).run();
+}
+
+}  // namespace octet

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "src/profile/breakdown.h"
+#include "src/profile/timeline.h"
+#include "src/train/options/profile_steps.h"
+#include "src/train/run/run_directory.h"
+#include "src/train/run/run_environment.h"
+
+namespace octet {
+
+/// The recording of the steps of train.profile, and the files that it leaves (docs/timeline.md). Main thread; all
+/// methods are collective, and do nothing with train.profile off. A file that cannot be written is logged: the run goes
+/// on.
+class Profiler {
+ public:
+  /// `done`: finished steps of earlier starts; says so where they leave nothing to profile.
+  Profiler(const RunConfig& config, const RunEnvironment& environment, const RunDirectory& directory,
+           std::int64_t done);
+
+  /// Around all that belongs to a step. After the last one of train.profile the files are written.
+  void begin_step(std::int64_t step);
+  void end_step(std::int64_t step);
+  /// The run ends with the step that was begun: what there is of the recording is written; where there is none it says
+  /// so.
+  void end_run(std::int64_t step);
+
+ private:
+  void finish();
+
+  const RunEnvironment& environment_;
+  RunDirectory directory_;
+  ProfileSteps steps_;
+  bool begun_ = false, finished_ = false;
+};
+
+/// A rank's time, as rank 0 knows it of all.
+struct RankTime {
+  std::string node;
+  Breakdown seconds;
+};
+
+/// profile.json. `mine`: rank 0's recording.
+std::string profile_json(const Recording& mine, const std::vector<RankTime>& ranks);
+/// For the console: milliseconds a step of each kind and its part of the wall time, as means over the ranks, and the
+/// least and most of any rank; what rank 0's collectives carried a step.
+std::string profile_table(const Recording& mine, const std::vector<RankTime>& ranks);
+
+}  // namespace octet

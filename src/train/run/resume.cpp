@@ -1,0 +1,99 @@
+#include "src/train/run/resume.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+
+#include "checkpoints/restore.h"
+#include "src/base/log.h"
+#include "src/base/seconds_since.h"
+#include "src/comm/watchdog.h"
+#include "src/train/options/settings_check.h"
+#include "src/train/step/model_state.h"
+
+namespace octet {
+namespace {
+
+/// Later checkpoints that were found damaged get another name, so that no later start takes them: the steps after this
+/// one are done again. Nothing is removed.
+void set_aside(const std::vector<std::string>& damaged, const RunDirectory& run, std::int64_t step,
+               const Communicator& control) {
+  if (control.rank() != 0) return;
+  run.owner.verify();
+  for (const std::string& path : damaged) {
+    std::string aside = path + ".damaged";
+    for (int i = 2; std::filesystem::exists(aside); ++i) aside = fmt::format("{}.damaged{}", path, i);
+    std::error_code error;
+    std::filesystem::rename(path, aside, error);
+    if (error) throw internal_error("train", "{}: cannot be renamed to {}: {}", path, aside, error.message());
+    log::warning("{} is kept as {}; the run goes on from step {}", path, aside, step);
+  }
+}
+
+/// Seed and data, which decide what the next step sees; a checkpoint of no step has seen none.
+void check_data(const checkpoint::RunState& state, const RunConfig& config, const Sampler& sampler,
+                const std::string& directory) {
+  if (state.step == 0) return;
+  if (state.seed != config.seed) {
+    throw usage_error("train", "{}: run.seed = {} there, {} now; the run can only go on with the same", directory,
+                      state.seed, config.seed);
+  }
+  if (state.data_fingerprint != sampler.fingerprint()) {
+    throw usage_error(
+        "train",
+        "{}: the data are not the same: fingerprint {:016x} there, {:016x} now, of data.train = {} (files, "
+        "weights) and its order; the run can only go on with the same",
+        directory, state.data_fingerprint, sampler.fingerprint(), config.data.train.front().path);
+  }
+}
+
+void check_length(const checkpoint::RunState& state, const RunConfig& config, const std::string& directory) {
+  if (state.step <= config.train.steps) return;
+  throw usage_error("train", "{}: is of step {}, beyond train.steps = {}", directory, state.step, config.train.steps);
+}
+
+/// Whether a recipe's state means the same under the settings now.
+bool keeps_recipe(const std::vector<SettingChange>& changes) {
+  return std::ranges::none_of(changes, [](const SettingChange& c) {
+    return c.key == "precision" || c.key == "float8.recipe" || c.key == "float8.delayed_history" ||
+           c.key == "float8.filter_small_kn" || c.key.starts_with("float8.bf16_");
+  });
+}
+
+}  // namespace
+
+std::string layout_text(const MeshShape& shape) {
+  return fmt::format("dp_replicate {} x dp_shard {} x tp {}", shape.dp_replicate, shape.dp_shard, shape.tp);
+}
+
+StartingPoint resume(const RunConfig& config, const RunEnvironment& environment, const RunDirectory& run,
+                     Trainer& trainer) {
+  if (!run.resumes) return {};
+  const PhaseScope phase(Phase::checkpoint);
+  const auto start = std::chrono::steady_clock::now();
+  Communicator& control = environment.control;
+  const auto found = checkpoint::find_newest_valid(run.checkpoints(), control);
+  if (!found) throw usage_error("train", "{}: its checkpoints are gone", run.checkpoints());
+  const checkpoint::RunState& state = found->manifest.state;
+
+  std::vector<std::string> unknown;
+  const auto changes = check_settings(state.config, found->directory, config, unknown);
+  check_data(state, config, trainer.sampler(), found->directory);
+  check_length(state, config, found->directory);
+  const auto reading = std::chrono::steady_clock::now();
+  load_state(trainer.model(), found->directory, found->manifest, environment.stream, keeps_recipe(changes), &control);
+  set_aside(found->damaged, run, state.step, control);
+  control.barrier();  // no rank begins a step, with its shorter deadline, while another still reads
+  const double read_seconds = seconds_since(reading);
+
+  log::info("resumed from {}: step {}, loss {:.4f}, written by {} as {}, read in {:.2f} s", found->directory,
+            state.step, state.loss, state.program, state.layout, seconds_since(start));
+  log::info("checkpoint of step {} by phase: {:.3f} s choice, {:.3f} s hash, {:.3f} s read (each of the slowest rank)",
+            state.step, found->choose_seconds, found->hash_seconds, read_seconds);
+  const std::string now = layout_text(environment.mesh.shape());
+  if (state.layout != now) log::info("layout: {} there, {} now", state.layout, now);
+  log_changes(changes, unknown, found->directory);
+  return {.step = state.step, .checkpoint = found->directory, .verdicts = found->verdicts};
+}
+
+}  // namespace octet

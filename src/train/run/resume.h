@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "checkpoints/verdicts.h"
+#include "src/train/run/run_directory.h"
+#include "src/train/run/run_environment.h"
+
+namespace octet {
+
+/// Where a run begins.
+struct StartingPoint {
+  std::int64_t step = 0;               ///< finished steps
+  std::string checkpoint;              ///< the directory that they come from; empty for a new run
+  checkpoint::Verdicts verdicts = {};  ///< what the start has read of checkpoints
+};
+
+/// Loads the newest valid checkpoint of the run's directory, in whatever layout it was written, into the trainer, after
+/// a look at whether this is the same training: configuration, seed, data, tensors. Logs what it found and what has
+/// changed. Does nothing for a directory that does not resume. Usage error that names key and both values where the
+/// training would be another one. Collective.
+StartingPoint resume(const RunConfig& config, const RunEnvironment& environment, const RunDirectory& run,
+                     Trainer& trainer);
+
+/// "dp_replicate 2 x dp_shard 4", as RunState::layout has it.
+std::string layout_text(const MeshShape& shape);
+
+}  // namespace octet

@@ -1,0 +1,108 @@
+#include "src/train/run/run.h"
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <functional>
+#include <optional>
+#include <utility>
+
+#include "checkpoints/same_files.h"
+#include "src/base/log.h"
+#include "src/base/write_all.h"
+#include "src/comm/watchdog.h"
+#include "src/data/token_file.h"
+#include "src/model/step_costs.h"
+#include "src/train/health/device_health.h"
+#include "src/train/plan/plan_run.h"
+#include "src/train/run/loop.h"
+#include "src/train/run/resume.h"
+#include "src/train/run/run_log.h"
+#include "src/train/run/shared_warnings.h"
+
+namespace octet {
+namespace {
+
+void write_trace_file(const Traces& traces, const OwnerMark& owner, const std::string& path) {
+  owner.verify();
+  std::string text;
+  if (traces.communication != nullptr) text += traces.communication->json_lines();
+  if (traces.gemms != nullptr) text += traces.gemms->json_lines();
+  if (overwrite_text(path, text)) return;
+  throw internal_error("train", "{}: cannot be written: {}", path, std::strerror(errno));
+}
+
+std::vector<std::string> token_files(const DataConfig& data) {
+  std::vector<std::string> paths;
+  for (const DataSource& source : data.train) {
+    for (std::string& path : token_file_paths(source.path)) paths.push_back(std::move(path));
+  }
+  return paths;
+}
+
+/// From the trainer's first weights to the last step.
+int train(const RunConfig& config, const RunEnvironment& environment, const MemoryPlan& plan,
+          const std::string& recompute, const StopSignal& signal, Trainer& trainer) {
+  Communicator& control = environment.control;
+  const RunDirectory& directory = environment.directory;
+  const StartingPoint from = resume(config, environment, directory, trainer);
+  write_run_directory(directory, environment.resolved_yaml, control);
+  RunLog log(config, environment, directory, from);
+  FailureStatus& failure = *environment.failure;
+  failure.done() = from.step;
+  failure.begin();
+  DeviceHealth health(config.train.health_seconds, environment.stream.device().pci_bus_id());
+  const auto write_traces = [&] {
+    if (config.comm.trace) write_trace_file(environment.traces, directory.owner, directory.trace(control.rank()));
+  };
+  const auto last_words = [&] {
+    write_traces();        // what led here is what one wants to see
+    health.look_now(2.0);  // an Xid says why CUDA failed
+  };
+  std::optional<Checkpointing> checkpoints;  // out here, so that it stands when its error is told
+  std::optional<Profiler> profiler;
+  const auto steps = [&] {
+    log.start(plan, recompute, trainer);
+    const StopRequest stop(signal, WallClock(*parse_wall_time(config.train.max_wall_time)),
+                           control.rank() == 0 ? directory.stop_file() : "");
+    report_unwatched(health, control, environment.node);
+    checkpoints.emplace(config, environment, trainer, log, from);
+    profiler.emplace(config, environment, log.directory(), from.step);
+    tell_shared_warnings(control);
+    const int code = train_steps({.config = config,
+                                  .environment = environment,
+                                  .trainer = trainer,
+                                  .log = log,
+                                  .checkpoints = *checkpoints,
+                                  .profiler = *profiler,
+                                  .stop = stop,
+                                  .plan = plan},
+                                 failure.done());
+    enter(Phase::end);
+    write_traces();
+    return code;
+  };
+  return told(environment.audience(), steps, last_words);
+}
+
+}  // namespace
+
+int run_training(const RunConfig& config, const RunEnvironment& environment) {
+  const StopSignal signal;
+  const log::SharedWarnings shared;
+  const MeshShape& shape = environment.mesh.shape();
+  const MemoryPlan plan = plan_run(config, shape, environment.mesh.world().rank(), environment.ranks_on_node,
+                                   environment.stream.device().type());
+  check_fits(plan, environment.stream.device(), environment.ranks_on_node, static_cast<int>(config.nccl.ranks_per_gpu));
+
+  const std::string recompute =
+      recompute_table(llama_settings(config, environment.mesh.tp().rank()), environment.stream);
+  std::optional<Trainer> trainer;
+  return told(environment.audience(), [&] {
+    checkpoint::expect_same_files(token_files(config.data), environment.control);
+    trainer.emplace(config, environment.mesh, environment.control, environment.stream, environment.traces.gemms);
+    return train(config, environment, plan, recompute, signal, *trainer);
+  });
+}
+
+}  // namespace octet

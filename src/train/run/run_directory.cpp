@@ -1,0 +1,198 @@
+#include "src/train/run/run_directory.h"
+
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <system_error>
+
+#include "checkpoints/durable.h"
+#include "checkpoints/read_together.h"
+#include "checkpoints/restore.h"
+#include "checkpoints/same_files.h"
+#include "src/base/log.h"
+#include "src/base/replace_file.h"
+#include "src/comm/host_exchange.h"
+#include "src/comm/watchdog.h"
+#include "src/metrics/status.h"
+#include "src/train/options/settings_check.h"
+
+namespace octet {
+namespace {
+
+namespace fs = std::filesystem;
+
+Error refuse_used(const RunDirectory& run, const char* why) {
+  return usage_error(
+      "train",
+      "run.dir = {}: holds a run already (metrics.jsonl) and no checkpoint from which it could go on; {}; "
+      "choose another directory",
+      run.path, why);
+}
+
+/// A start that ended before its first checkpoint is begun again when it was of this run: a job that is requeued must
+/// not stop for ever there, and nobody may lose another run, or a result, that way.
+void check_begins_again(const RunDirectory& run, const RunConfig& config) {
+  const auto status = read_status(run.status());
+  if (status && status->state == "finished") throw refuse_used(run, "it is finished");
+  if (status && !status->checkpoint.empty()) {  // a file system that is not there today, for one
+    throw usage_error("train",
+                      "run.dir = {}: status.json names {}, but there is no checkpoint in {}; bring it back, or "
+                      "choose another directory",
+                      run.path, status->checkpoint, run.checkpoints());
+  }
+  std::ifstream file(run.config());
+  if (!file) throw refuse_used(run, "there is no config.yaml that says which");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  std::vector<std::string> unknown;
+  const auto changes = check_settings(text, run.config(), config, unknown);
+  for (const SettingChange& c : changes) {  // the shape of a model is in checkpoints alone
+    if (c.key != "model") continue;
+    throw usage_error("train", "{}: model = {} there, {} now; the run can only begin again with the same", run.config(),
+                      c.then, c.now);
+  }
+  log::warning(
+      "run.dir = {}: an earlier start of this run ended before its first checkpoint; BEGINNING AGAIN AT STEP 0",
+      run.path);
+  log_changes(changes, unknown, run.config());
+}
+
+/// What the run does with what is in the directory; throws where that is not what checkpoint.resume asks for.
+void decide(RunDirectory& run, const RunConfig& config) {
+  const std::string& resume = config.checkpoint.resume;
+  const bool used = checkpoint::is_there(run.metrics());
+  const bool saved =
+      checkpoint::is_there(run.checkpoints()) && !checkpoint::list_checkpoints(run.checkpoints()).empty();
+  if (resume == "never" && (used || saved)) {
+    throw usage_error("train", "run.dir = {}: holds a run already ({}); choose another directory{}", run.path,
+                      used ? "metrics.jsonl" : "checkpoints", saved ? ", or go on with --checkpoint.resume auto" : "");
+  }
+  if (resume == "must" && !saved) {
+    throw usage_error("train", "checkpoint.resume = must: there is no checkpoint in {}", run.checkpoints());
+  }
+  run.resumes = saved;
+  run.begins_again = used && !saved;
+  if (run.begins_again) check_begins_again(run, config);
+}
+
+}  // namespace
+
+std::string default_run_directory(const std::string& config_name) {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  localtime_r(&now, &parts);
+  char date[32];
+  std::strftime(date, sizeof date, "%Y%m%d-%H%M%S", &parts);
+  return "runs/" + config_name + "-" + date;
+}
+
+namespace {
+
+std::string path_of(const RunConfig& config, const std::string& config_name) {
+  return config.run_dir.empty() ? default_run_directory(config_name) : config.run_dir;
+}
+
+/// Rank 0 counts: its date, what it sees on a shared file system.
+void tell(RunDirectory& run, Communicator& control) {
+  run.path = broadcast_bytes(run.path, 0, control);
+  run.owner = {.run_dir = run.path, .name = broadcast_bytes(run.owner.name, 0, control)};
+  std::int32_t flags[2] = {run.resumes ? 1 : 0, run.begins_again ? 1 : 0};
+  control.broadcast(flags, 2, DType::i32, 0);
+  run.resumes = flags[0] != 0;
+  run.begins_again = flags[1] != 0;
+}
+
+/// decide() by rank 0, for all.
+void decide_together(RunDirectory& run, const RunConfig& config, Communicator& control) {
+  std::optional<checkpoint::ReadError> unread;
+  try {
+    checkpoint::ReadProgress progress;
+    if (control.rank() == 0) checkpoint::with_retries(progress, [&] { decide(run, config); });
+  } catch (const checkpoint::ReadError& error) {
+    unread = error;
+  }
+  checkpoint::agree_on_reading(unread, control);
+  tell(run, control);
+}
+
+/// Why this rank does not see there what rank 0 has written; empty when it does.
+std::string blindness(const RunDirectory& run) {
+  std::string why;
+  const auto look = [&] {
+    why.clear();
+    try {
+      const auto owner = read_owner(run.path);
+      if (!owner || owner->name != run.owner.name) why = "what rank 0 has written there is not to be seen";
+    } catch (const Error& error) {
+      why = error.what();
+    }
+    if (!why.empty()) throw checkpoint::ReadError(owner_path(run.path), why);
+  };
+  try {
+    checkpoint::ReadProgress progress;
+    checkpoint::with_retries(progress, look);
+  } catch (const checkpoint::ReadError&) {
+  }
+  return why;
+}
+
+/// Every host has to see there what rank 0 has written. Where no other one does it is rank 0's that has something else
+/// there, a folder of its own in place of a mount; of two hosts nobody can tell which.
+void expect_seen(const RunDirectory& run, Communicator& control) {
+  const OperationScope operation("look at the run directory");
+  const std::string first = broadcast_bytes(log::host(), 0, control);
+  const bool with_first = log::host() == first;
+  const std::string why = blindness(run);
+  const bool others = largest(with_first ? 0 : 1, control) == 1;
+  const bool seen_by_another = largest(!with_first && why.empty() ? 1 : 0, control) == 1;
+  std::optional<checkpoint::ReadError> unseen;
+  if (others && !seen_by_another) {
+    const std::string alone = fmt::format("what rank 0 on {} has written there is seen by no other host", first);
+    const std::vector<std::string> names = gather_bytes(log::host(), control);
+    const bool two = std::set(names.begin(), names.end()).size() == 2;
+    if (with_first || two) unseen.emplace(owner_path(run.path), alone);
+  } else if (!why.empty()) {
+    unseen.emplace(owner_path(run.path), why);
+  }
+  checkpoint::agree_on_reading(unseen, control, false);
+}
+
+}  // namespace
+
+RunDirectory find_run_directory(const RunConfig& config, const std::string& config_name, Communicator& control) {
+  RunDirectory run{.path = path_of(config, config_name)};
+  decide_together(run, config, control);
+  return run;
+}
+
+OwnedDirectory claim_run_directory(const RunConfig& config, const std::string& config_name, Communicator& control) {
+  OwnedDirectory owned{.run = {.path = broadcast_bytes(path_of(config, config_name), 0, control)}};
+  // Rank 0 would make anew what is behind a mount that it does not have, and begin again from nothing.
+  const RunDirectory& run = owned.run;
+  checkpoint::expect_same_files({run.path, run.config(), run.status(), run.metrics(), run.checkpoints()}, control);
+  if (control.rank() == 0) {
+    const OperationScope operation("claim of the run directory");
+    owned.lease = std::make_unique<OwnerLease>(owned.run.path);
+    owned.run.owner = owned.lease->mark();
+  }
+  decide_together(owned.run, config, control);
+  expect_seen(owned.run, control);
+  return owned;
+}
+
+void write_run_directory(const RunDirectory& run, const std::string& resolved_yaml, const Communicator& control) {
+  if (control.rank() != 0) return;
+  run.owner.verify();
+  try {
+    checkpoint::make_directories(run.path);  // what is synced below it later is only there when it is
+  } catch (const Error& error) {
+    throw usage_error("train", "run.dir = {}: cannot be made: {}", run.path, error.what());
+  }
+  for (const std::string& file : {run.config(), run.status()}) remove_replacements(file);
+  if (!replace_file(run.config(), resolved_yaml)) {  // a resumed run never has half a file
+    throw usage_error("train", "run.dir = {}: config.yaml cannot be written there", run.path);
+  }
+}
+
+}  // namespace octet

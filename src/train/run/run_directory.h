@@ -1,0 +1,56 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "src/comm/communicator.h"
+#include "src/owner/lease.h"
+#include "src/train/options/run_config.h"
+
+namespace octet {
+
+/// Where a run leaves its files.
+struct RunDirectory {
+  std::string path;
+  bool resumes = false;       ///< it holds checkpoints from which the run shall go on
+  bool begins_again = false;  ///< it holds an earlier start of this run that ended before its first checkpoint
+  OwnerMark owner{};          ///< on every rank; asked before anything in the directory is replaced or cut
+
+  std::string config() const { return path + "/config.yaml"; }
+  std::string metrics() const { return path + "/metrics.jsonl"; }
+  std::string discarded_metrics() const { return path + "/metrics.discarded.jsonl"; }
+  std::string tensorboard() const { return path + "/tensorboard"; }
+  std::string checkpoints() const { return path + "/checkpoints"; }
+  std::string status() const { return path + "/status.json"; }
+  std::string stop_file() const { return path + "/stop"; }
+  std::string trace(int rank) const { return path + "/trace-rank" + std::to_string(rank) + ".jsonl"; }
+  std::string profile() const { return path + "/profile.json"; }
+  std::string profile(int rank) const { return path + "/profile-rank" + std::to_string(rank) + ".json"; }
+};
+
+/// runs/NAME-DATE, with the local time.
+std::string default_run_directory(const std::string& config_name);
+
+/// Rank 0 chooses the directory (run.dir, else runs/<config name>-<date>) and looks what is there; all ranks learn it.
+/// Nothing is written. Usage error on rank 0 when checkpoint.resume and what is there do not fit: any run with `never`,
+/// no checkpoint with `must`; with `auto` a run without checkpoints that is finished, or not known to be this one (its
+/// config.yaml is not there, or decides another result). Collective over the hosts (src/comm/host_exchange.h).
+RunDirectory find_run_directory(const RunConfig& config, const std::string& config_name, Communicator& control);
+
+/// A run directory that is this run's own: nobody else starts there before rank 0 lets go of the lease.
+struct OwnedDirectory {
+  RunDirectory run;
+  std::unique_ptr<OwnerLease> lease{};  ///< rank 0's
+};
+
+/// As find_run_directory, after rank 0 has made and claimed the directory: a second start is refused before it looks at
+/// anything else, or touches it. Throws as OwnerLease does too, and as checkpoint::read_together where a host cannot
+/// read the directory, does not have one that others have, or does not see there what rank 0 has written. Collective
+/// over the hosts.
+OwnedDirectory claim_run_directory(const RunConfig& config, const std::string& config_name, Communicator& control);
+
+/// Rank 0 makes the directory, durably, removes what a killed start left half written and writes config.yaml. Usage
+/// error when it cannot.
+void write_run_directory(const RunDirectory& run, const std::string& resolved_yaml, const Communicator& control);
+
+}  // namespace octet

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <string>
+
+#include "src/comm/mesh.h"
+#include "src/comm/trace.h"
+#include "src/profile/timeline.h"
+#include "src/train/run/failure_status.h"
+#include "src/train/run/run_directory.h"
+#include "src/train/step/trainer.h"
+
+namespace octet {
+
+/// What a run writes its traces into: the first two when comm.trace is set, the timeline when train.profile is.
+struct Traces {
+  CommTrace* communication = nullptr;
+  GemmTrace* gemms = nullptr;
+  Timeline* timeline = nullptr;
+};
+
+struct RunEnvironment {
+  Mesh& mesh;
+  Communicator& control;  ///< the hosts of all ranks, in the mesh's order (src/comm/host_exchange.h)
+  Stream& stream;
+  Traces traces;
+  WaitMeter* waits = nullptr;  ///< of the mesh's groups, if they are metered
+  int ranks_on_node = 1;
+  std::string node;           ///< of this rank, for messages
+  std::string resolved_yaml;  ///< config.yaml of the run
+  RunDirectory directory{};
+  OwnerLease* lease = nullptr;       ///< of the directory, on rank 0; null where nobody else can start there
+  FailureStatus* failure = nullptr;  ///< of the directory; run_training needs it
+  std::string command{};             ///< that started this run, and goes on with it; empty: not known
+
+  FailureAudience audience() const {
+    return {.control = control, .lease = lease, .on_gpu = stream.device().type() == DeviceType::cuda};
+  }
+};
+
+}  // namespace octet

@@ -1,0 +1,239 @@
+#include "src/train/run/run_log.h"
+
+#include <numeric>
+
+#include "checkpoints/agreement.h"
+#include "src/base/log.h"
+#include "src/comm/failure.h"
+#include "src/metrics/history.h"
+#include "src/metrics/peak.h"
+#include "src/model/exchange_table.h"
+#include "src/model/step_costs.h"
+#include "src/ops/recipe.h"
+#include "src/train/plan/memory_plan.h"
+#include "src/train/run/step_pipeline.h"
+
+namespace octet {
+namespace {
+
+/// Of the FLOPs that MFU counts those in fp8 GEMMs.
+double float8_share(const RunConfig& config, Stream& stream) {
+  if (config.precision != Precision::float8) return 0;
+  return step_flops(llama_settings(config, 0), stream).float8 / config.model.flops_per_token(config.train.seq_len);
+}
+
+}  // namespace
+
+RunLog::RunLog(const RunConfig& config, const RunEnvironment& environment, RunDirectory directory,
+               const StartingPoint& from)
+    : config_(config),
+      environment_(environment),
+      directory_(std::move(directory)),
+      writes_(environment.control.rank() == 0),
+      float8_share_(float8_share(config, environment.stream)),
+      checkpoint_(from.checkpoint) {
+  if (!writes_) return;
+  directory_.owner.verify();
+  if (directory_.resumes || directory_.begins_again) go_on_from(from);
+  metrics_ = std::make_unique<MetricsWriter>(directory_.metrics());
+  if (config.tensorboard) events_ = std::make_unique<EventWriter>(directory_.tensorboard(), from.step + 1);
+  write_status(directory_.status(), status("running", "", 0, from.step));
+}
+
+void RunLog::go_on_from(const StartingPoint& from) {
+  const auto before = read_status(directory_.status());
+  restarts_ = before ? before->restarts + 1 : 1;
+  checkpoint_seconds_ = before ? before->checkpoint_seconds : 0;
+  const MetricsCut cut = cut_metrics(directory_.metrics(), directory_.discarded_metrics(), from.step);
+  log::info(
+      "restart {}; metrics.jsonl has {} line(s) up to step {}{}", restarts_, cut.kept, from.step,
+      cut.discarded == 0 ? "" : fmt::format(", {} of later steps moved to metrics.discarded.jsonl", cut.discarded));
+}
+
+RunStatus RunLog::status(std::string state, std::string reason, int exit_code, std::int64_t step) const {
+  return {.state = std::move(state),
+          .reason = std::move(reason),
+          .exit_code = exit_code,
+          .step = step,
+          .steps = config_.train.steps,
+          .restarts = restarts_,
+          .checkpoint = checkpoint_,
+          .checkpoint_seconds = checkpoint_seconds_};
+}
+
+void RunLog::start(const MemoryPlan& plan, const std::string& recompute, const Trainer& trainer) {
+  const ModelConfig& m = config_.model;
+  const MeshShape& mesh = environment_.mesh.shape();
+  log::info("model {}: {:.2f}M parameters ({} layers, dim {}, {} heads, {} kv heads, ffn {}, vocabulary {})", m.name,
+            static_cast<double>(m.parameters()) / 1e6, m.layers, m.dim, m.heads, m.kv_heads, m.ffn_dim, m.vocab_size);
+  log::info("mesh: {} rank(s) = dp_replicate {} x dp_shard {} x tp {}; weights {} after forward",
+            environment_.control.size(), mesh.dp_replicate, mesh.dp_shard, mesh.tp,
+            fsdp_options(config_, mesh.dp_shard).reshard_after_forward ? "resharded" : "kept");
+  if (mesh.dp_shard > 1) {
+    log::info("gradients between shards: {}, summed in fp32; gathers and reductions {}", config_.parallel.gradient_wire,
+              fsdp_options(config_, mesh.dp_shard).overlap ? "on streams of their own" : "in line");
+  }
+  if (mesh.tp > 1) {
+    log::info("tensor parallelism: {}", config_.parallel.async_tp ? "parts of gathers and sums travel beside the GEMMs"
+                                                                  : "gathers and sums in line");
+  }
+  if (reads_late(config_)) log::info("a step's numbers are read when the next one has been launched");
+  log::info("batch: {} sequences of {} tokens a step, micro-batches of {} a rank; {} steps, {:.1f}M tokens in all",
+            config_.train.global_batch, config_.train.seq_len, config_.train.micro_batch, config_.train.steps,
+            static_cast<double>(config_.train.steps * config_.train.global_batch * config_.train.seq_len) / 1e6);
+  const auto& order = trainer.sampler().order();
+  for (std::size_t i = 0; i < config_.data.train.size(); ++i) {
+    const WindowSplit& split = order.split(static_cast<std::int32_t>(i));
+    log::info("data: {}: {} training and {} validation windows", config_.data.train[i].path, split.train(),
+              split.validation());
+  }
+  if (config_.precision == Precision::float8) {
+    log::info("precision float8: {}; sums of fp8 products {}", describe(config_.float8),
+              config_.device == "cuda" ? "the GPU's" : config_.float8.accumulate);
+  } else {
+    log::info("precision {}", name_of(config_.precision));
+  }
+  log::info("formats of the GEMMs:\n{}", gemm_format_table(m, config_.precision, config_.float8));
+  if (config_.parallel.tp > 1) {
+    for (const EqualBlocks& blocks : equal_blocks(m, config_.precision, config_.float8)) {
+      log::info("tensor parallelism in {}:\n{}", blocks.text(),
+                exchange_table(blocks.recipes, storage_dtype(config_.precision), config_.parallel.tp_keep_gathered));
+    }
+  }
+  log::info("recompute, a rank:\n{}", recompute);
+  log::info("memory plan:\n{}", memory_table(plan, nullptr));
+  log::info("run directory: {}", directory_.path);
+}
+
+double RunLog::tokens_of(std::int64_t steps) const {
+  return static_cast<double>(steps * config_.train.global_batch * config_.train.seq_len);
+}
+
+void RunLog::passed(const Spent& spent, std::int64_t steps) {
+  for (Interval* interval : {&since_line_, &all_}) {
+    interval->spent += spent;
+    interval->steps += steps;
+  }
+}
+
+StepMetrics RunLog::metrics_of(const StepResult& result, std::optional<double> validation_loss) const {
+  Device& device = environment_.stream.device();
+  const Spent& spent = since_line_.spent;
+  const double tokens_per_second = tokens_of(since_line_.steps) / spent[Activity::step];
+  const double per_rank = tokens_per_second / environment_.control.size();
+  const double flops = per_rank * config_.model.flops_per_token(config_.train.seq_len);
+  const std::int64_t memory = device.ledger().total().peak;
+  const auto add = [](std::int64_t n, const TensorChecks::Finding& f) { return n + f.count; };
+  return {.step = result.step,
+          .loss = result.loss,
+          .validation_loss = validation_loss,
+          .grad_norm = result.grad_norm,
+          .lr = result.lr,
+          .tokens = result.step * config_.train.global_batch * config_.train.seq_len,
+          .tokens_per_second = tokens_per_second,
+          .tokens_per_second_per_rank = per_rank,
+          .tflops = flops / 1e12,
+          .mfu = mfu_percent(device.name(), flops),
+          .mfu_mixed = config_.precision == Precision::float8 ? mixed_peak_percent(device.name(), flops, float8_share_)
+                                                              : std::nullopt,
+          .memory_bytes = memory,
+          .memory_percent = 100.0 * static_cast<double>(memory) / static_cast<double>(device.memory_bytes()),
+          .interval_steps = since_line_.steps,
+          .step_seconds = spent[Activity::step] / static_cast<double>(since_line_.steps),
+          .data_seconds = spent[Activity::data],
+          .validation_seconds = spent[Activity::validation],
+          .checkpoint_stall_seconds = spent[Activity::checkpoint],
+          .wait_seconds = spent[Activity::wait],
+          .non_finite = std::accumulate(result.non_finite.begin(), result.non_finite.end(), std::int64_t{0}, add),
+          .restarts = restarts_};
+}
+
+void RunLog::step(const StepResult& result, std::optional<double> validation_loss) {
+  if (!writes_) return;
+  const StepMetrics metrics = metrics_of(result, validation_loss);
+  since_line_ = {};
+  if (environment_.lease != nullptr) environment_.lease->verify_if_late();  // a line of it is read as the owner's
+  record(metrics);
+  log::out("{}", console_line(metrics));
+}
+
+// A full disk has its own end (checkpoint.max_age); until then it may have room again.
+void RunLog::record(const StepMetrics& metrics) {
+  const std::optional<checkpoint::Failure> failed = checkpoint::failure_of([&] { metrics_->write(metrics); });
+  const std::optional<checkpoint::Failure> failed_too = checkpoint::failure_of([&] {
+    if (events_) events_->write(metrics);
+  });
+  const bool refuses = failed || failed_too;
+  if (refuses && !disk_refuses_) {
+    log::error("{}; metrics are kept in memory until they can be written", (failed ? failed : failed_too)->text);
+  }
+  disk_refuses_ = refuses;
+}
+
+std::string RunLog::summary() const {
+  if (all_.steps == 0) return "";
+  const Spent& spent = all_.spent;
+  const double tokens = tokens_of(all_.steps);
+  return fmt::format(
+      "; {} step(s) in {:.2f} s: {} tokens/s with pauses, {} training alone (pauses: data {:.2f} s, validation {:.2f} "
+      "s, "
+      "checkpoints {:.2f} s, waiting to start {:.2f} s)",
+      all_.steps, spent.total(), grouped(tokens / spent.total()), grouped(tokens / spent[Activity::step]),
+      spent[Activity::data], spent[Activity::validation], spent[Activity::checkpoint], spent[Activity::wait]);
+}
+
+void RunLog::non_finite(std::int64_t step, const StepResult& result) {
+  if (!writes_) return;
+  for (const auto& f : result.non_finite) {
+    log::warning("step {}: {} non-finite element(s) in {}, {}", step, f.count, f.unit, f.tensor);
+  }
+}
+
+void RunLog::memory(const MemoryPlan& plan) {
+  Device& device = environment_.stream.device();
+  log::info("memory after the first step:\n{}", memory_table(plan, &device.ledger()));
+  if (device.used_bytes() < 0) return;
+  log::info("in use on the device, with CUDA's context and libraries: {:.1f} of {:.1f} MiB",
+            static_cast<double>(device.used_bytes()) / 0x1p20, static_cast<double>(device.memory_bytes()) / 0x1p20);
+}
+
+void RunLog::sync() {
+  if (writes_) metrics_->sync();
+}
+
+void RunLog::committed(const checkpoint::SaveReport& report) {
+  checkpoint_ = report.path;
+  checkpoint_seconds_ = report.stall_seconds + report.write_seconds;
+  log::info("checkpoint of step {}: committed, {:.1f} MiB in {:.2f} s, {}", report.step,
+            static_cast<double>(report.bytes) / 0x1p20, report.write_seconds, report.path);
+  log::info(
+      "checkpoint of step {} by phase: {:.3f} s snapshot, {:.3f} s write, fsync and hash, {:.3f} s manifest, "
+      "{:.3f} s agreement and commit (training stood still for the first and the last)",
+      report.step, report.stall_seconds, report.file_seconds, report.manifest_seconds, report.commit_seconds);
+  if (!writes_) return;
+  directory_.owner.verify();
+  try {
+    write_status(directory_.status(), status("running", "", 0, report.step));
+  } catch (const Error& e) {
+    log::error("{}; it does not name the checkpoint of step {}", e.what(), report.step);
+  }
+}
+
+void RunLog::end(const std::string& state, const std::string& reason, int exit_code, std::int64_t step) {
+  if (!writes_) return;
+  directory_.owner.verify();
+  if (disk_refuses_) {
+    const std::optional<checkpoint::Failure> lost = checkpoint::failure_of([&] { metrics_->sync(); });
+    if (lost && state != "failed") throw Error(lost->code, lost->text + "; metrics of the last steps are lost");
+    if (lost) log::error("{}; metrics of the last steps are lost", lost->text);
+  }
+  if (state == "failed") leave_reason(static_cast<ExitCode>(exit_code), reason);
+  write_status(directory_.status(), status(state, reason, exit_code, step));
+  const std::string line = fmt::format("{} after step {}: {}{}", state, step, reason, summary());
+  state == "failed" ? log::error("{}", line) : log::info("{}", line);
+  if (exit_code == static_cast<int>(ExitCode::resumable) && !environment_.command.empty()) {
+    log::info("to go on: {}", environment_.command);
+  }
+}
+
+}  // namespace octet

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <memory>
+
+#include "checkpoints/saver.h"
+#include "src/base/error.h"
+#include "src/metrics/event_writer.h"
+#include "src/metrics/status.h"
+#include "src/metrics/step_metrics.h"
+#include "src/train/plan/memory_plan.h"
+#include "src/train/run/resume.h"
+#include "src/train/run/run_directory.h"
+#include "src/train/run/run_environment.h"
+
+namespace octet {
+
+/// Everything a run tells its owner: console, metrics.jsonl, event files, status.json. Files are rank 0's alone.
+class RunLog {
+ public:
+  /// A run that goes on: metrics of steps after `from` are moved to metrics.discarded.jsonl, since those steps are done
+  /// again, and status.json counts a restart.
+  RunLog(const RunConfig& config, const RunEnvironment& environment, RunDirectory directory,
+         const StartingPoint& from = {});
+
+  /// Model, layout, precision, formats of the GEMMs, data, memory plan: what a reader of the log needs to know.
+  /// `recompute`: recompute_table, made before the trainer took its memory.
+  void start(const MemoryPlan& plan, const std::string& recompute, const Trainer& trainer);
+  /// Time of the run's, and how many steps ended in it: every step's and every pause's, logged or not. What was passed
+  /// since the line before makes up a line's times, and all of it those of the end.
+  void passed(const Spent& spent, std::int64_t steps);
+  /// The line of a step whose time has been passed.
+  void step(const StepResult& result, std::optional<double> validation_loss);
+  /// Names tensors with NaN or infinity.
+  void non_finite(std::int64_t step, const StepResult& result);
+  void memory(const MemoryPlan& plan);
+  /// Before a checkpoint: the lines of its steps must not be lost where it is not.
+  void sync();
+  /// A checkpoint was committed; status.json names it from now on, or where it cannot be written, which is logged, from
+  /// the next one on: a run that has just saved its state goes on.
+  void committed(const checkpoint::SaveReport& report);
+  /// A run that failed leaves its reason in failure.txt too. Throws when metrics of finished steps can still not be
+  /// written.
+  void end(const std::string& state, const std::string& reason, int exit_code, std::int64_t step);
+
+  const RunDirectory& directory() const { return directory_; }
+
+ private:
+  /// Metrics that cannot be written are kept in memory; the first time is logged.
+  void record(const StepMetrics& metrics);
+  /// With what every status of this run has.
+  RunStatus status(std::string state, std::string reason, int exit_code, std::int64_t step) const;
+  void go_on_from(const StartingPoint& from);
+  StepMetrics metrics_of(const StepResult& result, std::optional<double> validation_loss) const;
+  /// Tokens a second by wall time and by that of steps, with the pauses; empty where there was no step.
+  std::string summary() const;
+  double tokens_of(std::int64_t steps) const;
+
+  /// Of some steps of the run, and what lay between them.
+  struct Interval {
+    Spent spent;
+    std::int64_t steps = 0;
+  };
+
+  const RunConfig& config_;
+  const RunEnvironment& environment_;
+  RunDirectory directory_;
+  bool writes_;
+  double float8_share_;
+  std::int64_t restarts_ = 0;
+  std::string checkpoint_;         ///< newest committed
+  double checkpoint_seconds_ = 0;  ///< that one took, or one of an earlier start
+  Interval since_line_, all_;      ///< since this start
+  bool disk_refuses_ = false;      ///< the last record
+  std::unique_ptr<MetricsWriter> metrics_;
+  std::unique_ptr<EventWriter> events_;  ///< none without run.tensorboard
+};
+
+}  // namespace octet

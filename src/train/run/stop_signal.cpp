@@ -1,0 +1,45 @@
+#include "src/train/run/stop_signal.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <ctime>
+
+namespace octet {
+namespace {
+
+constexpr std::array<int, 3> signals = {SIGINT, SIGTERM, SIGUSR1};
+
+volatile std::sig_atomic_t received_signal = 0;
+volatile std::sig_atomic_t ending_since = 0;  // seconds of the clock at the first SIGINT or SIGTERM; 0: none yet
+
+void on_signal(int signal) {
+  if (received_signal == 0) received_signal = signal;
+  if (signal == SIGUSR1) return;
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  const auto seconds = static_cast<std::sig_atomic_t>(now.tv_sec + 1);  // above 0 even where the clock begins
+  if (ending_since == 0) ending_since = seconds;
+  if (seconds - ending_since > 1) _exit(128 + signal);
+}
+
+}  // namespace
+
+StopSignal::StopSignal() : before_{} {
+  received_signal = 0;
+  ending_since = 0;
+  struct sigaction action {};
+  action.sa_handler = on_signal;
+  action.sa_flags = SA_RESTART;
+  for (std::size_t i = 0; i < signals.size(); ++i) sigaction(signals[i], &action, &before_[i]);
+}
+
+StopSignal::~StopSignal() {
+  for (std::size_t i = 0; i < signals.size(); ++i) sigaction(signals[i], &before_[i], nullptr);
+}
+
+int StopSignal::received() const {
+  return received_signal;
+}
+
+}  // namespace octet

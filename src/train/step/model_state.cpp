@@ -1,0 +1,199 @@
+#include "src/train/step/model_state.h"
+
+#include <algorithm>
+#include <map>
+
+#include "checkpoints/read_together.h"
+#include "checkpoints/resharding.h"
+#include "checkpoints/snapshot.h"
+#include "src/base/log.h"
+
+namespace octet {
+namespace {
+
+constexpr int kinds = 3;
+constexpr const char* kind_names[kinds] = {"master", "first_moment", "second_moment"};
+
+ShardedBuffer& buffer_of(ShardedModel& model, int kind) {
+  return kind == 0 ? model.master() : kind == 1 ? model.first_moment() : model.second_moment();
+}
+
+checkpoint::StoredTensor stored(int kind, const ParameterSpec& p) {
+  return {.name = fmt::format("{}/{}", kind_names[kind], p.name), .dtype = DType::f32, .shape = p.global};
+}
+
+/// What the shard covers of its tensor.
+checkpoint::Box box_of(const Shard& shard) {
+  checkpoint::Box box;
+  box.offset[0] = shard.offset;
+  box.offset[1] = shard.column;
+  box.extent = shard.cut.with_rows(shard.rows);
+  return box;
+}
+
+bool is_recipe_state(const checkpoint::StoredTensor& t) {
+  return t.name.starts_with("float8/");
+}
+
+checkpoint::Box whole_box(const Shape& shape) {
+  checkpoint::Box box;
+  box.extent = shape;
+  return box;
+}
+
+/// Names what is missing, in the way or of another shape, before anything is read.
+void check_tensors(const std::vector<checkpoint::StoredTensor>& expected, const std::string& directory,
+                   const checkpoint::Manifest& manifest, bool recipe_state) {
+  std::map<std::string, const checkpoint::StoredTensor*> found;
+  for (const checkpoint::StoredTensor& t : manifest.tensors) found[t.name] = &t;
+  for (const checkpoint::StoredTensor& t : expected) {
+    if (is_recipe_state(t) && !recipe_state) continue;
+    const auto at = found.find(t.name);
+    if (at == found.end()) throw usage_error("train", "{}: has no tensor {}, which the model needs", directory, t.name);
+    if (at->second->shape != t.shape || at->second->dtype != t.dtype) {
+      throw usage_error("train", "{}: tensor {} is {} {}, expected {} {}", directory, t.name,
+                        name_of(at->second->dtype), at->second->shape.text(), name_of(t.dtype), t.shape.text());
+    }
+    found.erase(at);
+  }
+  if (!recipe_state) std::erase_if(found, [](const auto& entry) { return is_recipe_state(*entry.second); });
+  if (found.empty()) return;
+  throw usage_error("train", "{}: holds {}, which the model does not have", directory, found.begin()->first);
+}
+
+/// A verified checkpoint, as its pieces are read.
+struct Source {
+  const std::string& directory;
+  const checkpoint::Manifest& manifest;
+  Communicator* hosts;
+
+  void read(const std::vector<checkpoint::WantedPiece>& wanted) const {
+    checkpoint::ReadProgress progress;
+    const auto pieces = [&] {
+      checkpoint::with_retries(progress, [&] { checkpoint::read_pieces(directory, manifest, wanted, progress); });
+    };
+    if (hosts == nullptr) return pieces();
+    const auto absent = checkpoint::read_together("read of a checkpoint's tensors", *hosts, progress, pieces);
+    if (absent) throw usage_error("train", "{} any more", *absent);
+  }
+};
+
+/// Whole tensors on every rank, small beside a kind of the model's.
+void load_scaling(Float8Scaling& scaling, const Source& source, Stream& stream) {
+  std::vector<Float8Scaling::State> state = scaling.state();
+  std::vector<std::vector<char>> staging;
+  std::vector<checkpoint::WantedPiece> wanted;
+  for (const Float8Scaling::State& s : state) {
+    staging.emplace_back(static_cast<std::size_t>(s.tensor.bytes()));
+    wanted.push_back(
+        {.tensor = s.name, .box = whole_box(s.tensor.shape), .data = staging.back().data(), .dtype = s.tensor.dtype});
+  }
+  source.read(wanted);
+  for (std::size_t i = 0; i < state.size(); ++i) {
+    const Tensor& t = state[i].tensor;
+    stream.device().copy_from_host(t.data, staging[i].data(), t.bytes(), stream);
+  }
+  scaling.state_loaded(stream);
+}
+
+/// One kind after the other: the most host memory that a GPU's rank needs is that of one of them.
+void load_kind(ShardedModel& model, int kind, const Source& source, Stream& stream) {
+  const ShardedBuffer& buffer = buffer_of(model, kind);
+  const ShardLayout& layout = buffer.layout();
+  Device& device = stream.device();
+  const bool direct = device.type() == DeviceType::cpu;  // device memory is the host's
+  std::vector<float> staging(direct ? 0 : static_cast<std::size_t>(layout.elements()));
+  const auto place = [&](std::size_t i) { return direct ? buffer.data(i) : staging.data() + layout.offset(i); };
+  std::vector<checkpoint::WantedPiece> wanted;
+  for (std::size_t i = 0; i < layout.size(); ++i) {
+    if (layout.shard(i).rows == 0) continue;
+    wanted.push_back({.tensor = stored(kind, model.parameters().parameters[i]).name,
+                      .box = box_of(layout.shard(i)),
+                      .data = place(i)});
+  }
+  if (direct) stream.synchronize();
+  source.read(wanted);
+  for (std::size_t i = 0; i < layout.size() && !direct; ++i) {
+    device.copy_from_host(buffer.data(i), place(i), layout.shard(i).elements() * 4, stream);
+  }
+  stream.synchronize();  // the staging memory ends here
+}
+
+/// The snapshot of the rank that saves most of those that hold these pieces, one of each replica. They share them as
+/// the saver does.
+std::int64_t snapshot_bytes(const std::vector<checkpoint::DevicePiece>& pieces_of_rank, const MeshShape& mesh) {
+  std::vector<checkpoint::StoredTensor> tensors;
+  std::vector<checkpoint::HeldPiece> held;
+  for (const checkpoint::DevicePiece& p : pieces_of_rank) {
+    held.push_back(
+        {static_cast<std::int32_t>(tensors.size()), p.box, p.box.extent.elements() * size_of(p.tensor.dtype)});
+    tensors.push_back(p.tensor);
+  }
+  std::int64_t most = 0;
+  const std::vector<std::vector<checkpoint::HeldPiece>> replicas(static_cast<std::size_t>(mesh.dp_replicate), held);
+  for (const std::vector<std::int32_t>& part : checkpoint::assign_writers(replicas)) {
+    std::vector<checkpoint::SavePlan::Piece> pieces;
+    for (const std::int32_t i : part)
+      pieces.push_back({held[static_cast<std::size_t>(i)].tensor, held[static_cast<std::size_t>(i)].box});
+    most = std::max(most, checkpoint::snapshot_offsets(tensors, pieces).back());
+  }
+  return most;
+}
+
+}  // namespace
+
+std::vector<checkpoint::StoredTensor> stored_tensors(const ParameterList& list, const Float8Scaling& scaling) {
+  std::vector<checkpoint::StoredTensor> tensors;
+  for (int kind = 0; kind < kinds; ++kind) {
+    for (const ParameterSpec& p : list.parameters) tensors.push_back(stored(kind, p));
+  }
+  for (const Float8Scaling::State& s : scaling.state()) {
+    tensors.push_back({.name = s.name, .dtype = s.tensor.dtype, .shape = s.tensor.shape});
+  }
+  return tensors;
+}
+
+std::vector<checkpoint::DevicePiece> held_pieces(ShardedModel& model) {
+  std::vector<checkpoint::DevicePiece> pieces;
+  for (int kind = 0; kind < kinds; ++kind) {
+    const ShardedBuffer& buffer = buffer_of(model, kind);
+    for (std::size_t i = 0; i < buffer.layout().size(); ++i) {
+      const Shard& shard = buffer.layout().shard(i);
+      if (shard.rows == 0) continue;
+      pieces.push_back(
+          {.tensor = stored(kind, model.parameters().parameters[i]), .box = box_of(shard), .data = buffer.data(i)});
+    }
+  }
+  for (const Float8Scaling::State& s : model.scaling().state()) {
+    pieces.push_back({.tensor = {.name = s.name, .dtype = s.tensor.dtype, .shape = s.tensor.shape},
+                      .box = whole_box(s.tensor.shape),
+                      .data = s.tensor.data});
+  }
+  return pieces;
+}
+
+std::int64_t checkpoint_host_bytes(ShardedModel& model, const RunConfig& config, const MeshShape& mesh) {
+  const std::int64_t bytes = config.checkpoint.interval == "off" ? 0 : snapshot_bytes(held_pieces(model), mesh);
+  if (config.checkpoint.resume == "never") return bytes;
+  const bool direct = config.device == "cpu";  // see load_kind
+  const std::int64_t staging = direct ? 0 : model.master().layout().bytes();
+  return std::max(bytes, staging + checkpoint::read_buffer_bytes);
+}
+
+void load_state(ShardedModel& model, const std::string& directory, const checkpoint::Manifest& manifest, Stream& stream,
+                bool same_recipe, Communicator* hosts) {
+  Float8Scaling& scaling = model.scaling();
+  const bool stored = std::ranges::any_of(manifest.tensors, is_recipe_state), wanted = !scaling.state().empty();
+  const bool recipe_state = same_recipe && stored;
+  check_tensors(stored_tensors(model.parameters(), scaling), directory, manifest, recipe_state);
+  const Source source{directory, manifest, hosts};
+  for (int kind = 0; kind < kinds; ++kind) load_kind(model, kind, source, stream);
+  scaling.reset(stream);
+  if (recipe_state) load_scaling(scaling, source, stream);
+  if (wanted && !recipe_state)
+    log::info("float8: a new history of abs-maxes begins; the first step scales dynamically");
+  if (stored && !recipe_state) log::info("float8: the history of abs-maxes in {} is not used", directory);
+  model.weights_changed();
+}
+
+}  // namespace octet

@@ -1,0 +1,112 @@
+#include "src/train/step/sharded_model.h"
+
+#include <algorithm>
+
+#include "src/ops/recipe.h"
+#include "src/profile/timeline.h"
+
+namespace octet {
+
+ShardedModel::ShardedModel(const LlamaSettings& settings, const OptimizerConfig& optimizer, const FsdpOptions& fsdp,
+                           Mesh& mesh, Stream& stream, GemmTrace* gemms)
+    : mesh_(mesh),
+      stream_(stream),
+      device_(stream.device()),
+      kernels_(kernels_of(stream)),
+      optimizer_(optimizer),
+      gather_stream_(fsdp.overlap ? device_.make_stream() : nullptr),
+      reduce_stream_(fsdp.overlap ? device_.make_stream() : nullptr),
+      gather_group_(fsdp.overlap ? mesh.dp_shard().on_stream(*gather_stream_, "dp_shard") : nullptr),
+      reduce_group_(fsdp.overlap ? mesh.dp_shard().on_stream(*reduce_stream_, "dp_shard") : nullptr),
+      tp_stream_(settings.async_tp ? device_.make_stream() : nullptr),
+      tp_beside_(settings.async_tp ? mesh.tp().on_stream(*tp_stream_, "tp") : nullptr),
+      exchange_(mesh.tp(), tp_beside_.get(), fsdp.poison),
+      model_(settings, stream, exchange_, gemms),
+      layout_(model_.parameters(), mesh.dp_shard().rank(), mesh.dp_shard().size()),
+      master_(layout_, device_, stream, Purpose::parameters),
+      gradients_(layout_, reduce_group().memory(), stream, Purpose::gradients),
+      first_moment_(layout_, device_, stream, Purpose::optimizer),
+      second_moment_(layout_, device_, stream, Purpose::optimizer),
+      scales_(model_.parameters(), layout_, device_, stream, model_.scaling(), power_of_two_scales(settings.float8)),
+      weights_(model_.parameters(), master_, scales_, gather_group(), mesh.tp(), stream, fsdp),
+      sink_(model_.parameters(), gradients_, reduce_group(), mesh.dp_replicate(), mesh.tp(), stream, fsdp),
+      norm_(model_.parameters(), device_, stream) {
+  if (Timeline* timeline = Timeline::current(); timeline != nullptr) {
+    if (gather_stream_) timeline->name_stream(*gather_stream_, "gathers");
+    if (reduce_stream_) timeline->name_stream(*reduce_stream_, "reductions");
+    if (tp_stream_) timeline->name_stream(*tp_stream_, "tp parts");
+  }
+  for (std::size_t i = 0; i < layout_.size(); ++i) {
+    slices_.push_back({.parameter = master_.data(i),
+                       .gradient = gradients_.data(i),
+                       .first_moment = first_moment_.data(i),
+                       .second_moment = second_moment_.data(i),
+                       .n = layout_.shard(i).elements(),
+                       .decay = decays(optimizer, parameters().parameters[i].name),
+                       .amax = scales_.amax(i)});
+  }
+}
+
+void ShardedModel::initialize(std::uint64_t seed) {
+  octet::initialize(parameters(), master_, seed, device_, stream_);
+  model_.scaling().reset(stream_);
+  weights_changed();
+}
+
+void ShardedModel::weights_changed() {
+  scales_.measure(master_, kernels_);
+  scales_.update(mesh_.replica(), kernels_);
+  weights_.invalidate();
+}
+
+void ShardedModel::accumulate(const Tensor& tokens, const Tensor& targets, float loss_scale, float* loss_sum) {
+  model_.forward_backward(tokens.as<std::int32_t>(), targets.as<std::int32_t>(), loss_scale, loss_sum, weights_, sink_);
+}
+
+void ShardedModel::finish_step(std::int64_t step, double lr) {
+  const StepPartScope part(StepPart::optimizer);
+  sink_.finish_step();
+  norm_.compute(gradients_, mesh_.replica(), static_cast<float>(optimizer_.clip_norm));
+  finish_scales();
+  adamw_step(stream_, kernels_, optimizer_, lr, step, slices_, norm_.factor(), norm_.skip());
+  scales_.update(mesh_.replica(), kernels_);
+  weights_.invalidate();
+}
+
+void ShardedModel::finish_scales() {
+  Float8Scaling& scaling = model_.scaling();
+  const std::span<float> recorded = scaling.recorded();
+  if (recorded.empty()) return;
+  mesh_.world().all_reduce(recorded.data(), static_cast<std::int64_t>(recorded.size()), DType::f32, ReduceOp::max);
+  scaling.finish_step(stream_, kernels_);
+}
+
+void ShardedModel::evaluate(const Tensor& tokens, const Tensor& targets, float* loss_sum) {
+  model_.evaluate(tokens.as<std::int32_t>(), targets.as<std::int32_t>(), loss_sum, weights_);
+}
+
+void ShardedModel::take_counters(std::int32_t* host) {
+  TensorChecks& checks = model_.checks();
+  device_.copy_to_host(host, checks.all(), checks.size() * 4, stream_);
+  device_.copy_to_host(host + checks.size(), norm_.non_finite(), static_cast<std::int64_t>(layout_.size()) * 4,
+                       stream_);
+  checks.reset(stream_);
+  norm_.reset_counters();
+}
+
+void ShardedModel::drop_copies(std::vector<std::int32_t>& counts) const {
+  if (mesh_.coordinates().dp_replicate > 0) std::fill(counts.begin() + model_.checks().size(), counts.end(), 0);
+}
+
+std::vector<TensorChecks::Finding> ShardedModel::findings(const std::vector<std::int32_t>& counts) const {
+  std::vector<TensorChecks::Finding> found = model_.checks().findings(counts.data());
+  for (std::size_t i = 0; i < layout_.size(); ++i) {
+    const std::int32_t count = counts[static_cast<std::size_t>(model_.checks().size()) + i];
+    const ParameterSpec& p = parameters().parameters[i];
+    if (count != 0)
+      found.push_back({parameters().units[static_cast<std::size_t>(p.unit)], "gradient of " + p.name, count});
+  }
+  return found;
+}
+
+}  // namespace octet

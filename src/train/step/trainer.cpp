@@ -1,0 +1,161 @@
+#include "src/train/step/trainer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <utility>
+
+#include "src/base/log.h"
+#include "src/ops/recipe.h"
+#include "src/optim/schedule.h"
+#include "src/profile/timeline.h"
+
+namespace octet {
+namespace {
+
+std::int64_t validation_batches(const RunConfig& c, const Batches& batches) {
+  if (c.data.validation_fraction <= 0) return 0;
+  const std::int64_t all = batches.validation_batches();
+  return c.train.validation_batches == 0 ? all : std::min(all, c.train.validation_batches);
+}
+
+}  // namespace
+
+SamplerConfig sampler_config(const RunConfig& c) {
+  return {.seq_len = c.train.seq_len,
+          .global_batch = c.train.global_batch,
+          .vocab_size = c.model.vocab_size,
+          .seed = c.seed,
+          .validation_fraction = c.data.validation_fraction};
+}
+
+FsdpOptions fsdp_options(const RunConfig& config, int shards) {
+  const std::string& reshard = config.parallel.reshard_after_forward;
+  const std::string& overlap = config.parallel.overlap;
+  const bool exchanges = shards > 1 || config.parallel.one_rank_exchange;
+  return {.reshard_after_forward = reshard == "auto" ? exchanges : reshard == "always",
+          .float8_all_gather = gathers_float8(config.float8),
+          .gradient_wire = config.parallel.gradient_wire == "bf16" ? DType::bf16 : DType::f32,
+          .overlap = exchanges && (overlap == "true" || (overlap == "auto" && config.device == "cuda")),
+          .one_rank_exchange = config.parallel.one_rank_exchange};
+}
+
+LlamaSettings llama_settings(const RunConfig& c, int tp_rank) {
+  return {.model = c.model,
+          .precision = c.precision,
+          .float8 = c.float8,
+          .micro_batch = c.train.micro_batch,
+          .seq_len = c.train.seq_len,
+          .tp = {tp_rank, static_cast<int>(c.parallel.tp)},
+          .tp_keep_gathered = c.parallel.tp_keep_gathered,
+          .async_tp = c.parallel.async_tp,
+          .recompute = c.recompute};
+}
+
+Trainer::Trainer(const RunConfig& config, Mesh& mesh, Communicator& control, Stream& stream, GemmTrace* gemms)
+    : Trainer(config, std::make_unique<Sampler>(config.data.train, sampler_config(config)), nullptr, mesh, control,
+              stream, gemms) {}
+
+Trainer::Trainer(const RunConfig& config, const Batches& batches, Mesh& mesh, Communicator& control, Stream& stream,
+                 GemmTrace* gemms)
+    : Trainer(config, nullptr, &batches, mesh, control, stream, gemms) {}
+
+Trainer::Trainer(const RunConfig& config, std::unique_ptr<const Sampler> sampler, const Batches* batches, Mesh& mesh,
+                 Communicator& control, Stream& stream, GemmTrace* gemms)
+    : config_(config),
+      mesh_(mesh),
+      control_(control),
+      stream_(stream),
+      device_(stream.device()),
+      batch_layout_{mesh.dp().rank(), mesh.dp().size(), config.train.micro_batch},
+      sampler_(std::move(sampler)),
+      batches_(batches == nullptr ? *sampler_ : *batches),
+      validation_batches_(validation_batches(config, batches_)),
+      model_(llama_settings(config, mesh.tp().rank()), config.optimizer, fsdp_options(config, mesh.dp_shard().size()),
+             mesh, stream, gemms),
+      upload_(stream, config.train.micro_batch, config.train.seq_len),
+      loss_sum_(device_, DType::f32, {1}, Purpose::workspace),
+      reader_(model_, stream),
+      clock_(stream) {
+  model_.initialize(config.seed);
+}
+
+void Trainer::launch(std::int64_t step) {
+  StepResult result;
+  result.step = step;
+  result.lr = learning_rate(config_.schedule, config_.optimizer.lr, step, config_.train.steps);
+  const float loss_scale = 1.0f / static_cast<float>(config_.train.global_batch * config_.train.seq_len);
+  auto* loss_sum = loss_sum_.view().as<float>();
+  model_.begin_step();
+  for (std::int64_t m = 0; m < batches_.micro_batches(batch_layout_); ++m) {
+    const auto [tokens, targets] = upload([&] {
+      clock_.mark(Activity::data);
+      batches_.train_batch(step - 1, batch_layout_, m, batch_);
+      clock_.mark(Activity::step);
+    });
+    if (m == 0) device_.zero(loss_sum, 4, stream_);
+    model_.accumulate(tokens, targets, loss_scale, loss_sum);
+  }
+  model_.finish_step(step, result.lr);
+  mesh_.dp().all_reduce(loss_sum, 1, DType::f32, ReduceOp::sum);
+  reader_.take(loss_sum);
+  launched_.push_back({std::move(result), clock_.mark(Activity::wait)});
+}
+
+StepResult Trainer::collect() {
+  Reading reading = reader_.read();
+  StepResult result = std::move(launched_.front().result);
+  result.spent = clock_.take(launched_.front().end);
+  launched_.pop_front();
+  result.loss = reading.loss_sum / static_cast<double>(config_.train.global_batch * config_.train.seq_len);
+  result.grad_norm = reading.grad_norm;
+  result.skipped = reading.skipped;
+  result.counts = std::move(reading.counts);
+  return result;
+}
+
+BatchUpload::OnDevice Trainer::upload(const std::function<void()>& fill) {
+  const StepPartScope part(StepPart::data);
+  {
+    const HostSpan span("read batch");
+    fill();
+  }
+  return upload_.upload(batch_);
+}
+
+std::vector<TensorChecks::Finding> Trainer::agree_on_findings(std::vector<std::int32_t> counts) {
+  model_.drop_copies(counts);
+  control_.all_reduce(counts.data(), static_cast<std::int64_t>(counts.size()), DType::i32, ReduceOp::sum);
+  return model_.findings(counts);
+}
+
+void Trainer::name_non_finite(StepResult& result) {
+  result.non_finite = agree_on_findings(result.counts);
+}
+
+double Trainer::validate() {
+  clock_.mark(Activity::validation);
+  auto* loss_sum = loss_sum_.view().as<float>();
+  device_.zero(loss_sum, 4, stream_);
+  for (std::int64_t b = 0; b < validation_batches_; ++b) {
+    for (std::int64_t m = 0; m < batches_.micro_batches(batch_layout_); ++m) {
+      const auto [tokens, targets] = upload([&] { batches_.validation_batch(b, batch_layout_, m, batch_); });
+      model_.evaluate(tokens, targets, loss_sum);
+    }
+  }
+  mesh_.dp().all_reduce(loss_sum, 1, DType::f32, ReduceOp::sum);
+  reader_.take(loss_sum);
+  Reading reading = reader_.read();
+  clock_.mark(Activity::wait);
+  const double mean = reading.loss_sum / static_cast<double>(batches_.validation_targets(validation_batches_));
+  if (!std::isfinite(mean)) {
+    for (const auto& f : agree_on_findings(std::move(reading.counts))) {
+      if (control_.rank() == 0) {
+        log::warning("validation: {} non-finite element(s) in {}, {}", f.count, f.unit, f.tensor);
+      }
+    }
+  }
+  return mean;
+}
+
+}  // namespace octet

@@ -1,0 +1,108 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "src/data/sampler.h"
+#include "src/train/options/run_config.h"
+#include "src/train/step/batch_upload.h"
+#include "src/train/step/device_reader.h"
+#include "src/train/step/sharded_model.h"
+#include "src/train/step/step_clock.h"
+
+namespace octet {
+
+/// What a step tells; the same on every rank, but for the times.
+struct StepResult {
+  std::int64_t step = 0;
+  double loss = 0;       ///< nats a token, over the global batch
+  double grad_norm = 0;  ///< before clipping
+  double lr = 0;
+  Spent spent;           ///< up to the step's end, since that of the one before or what was taken of the clock then
+  bool skipped = false;  ///< the norm was not finite: no weight was changed, nor will later steps change one
+  std::vector<std::int32_t> counts;               ///< ShardedModel::counters(), of this rank
+  std::vector<TensorChecks::Finding> non_finite;  ///< over all ranks, once they have agreed
+
+  /// Whether this rank counted anything that was not finite.
+  bool found_any() const {
+    return std::ranges::any_of(counts, [](std::int32_t n) { return n != 0; });
+  }
+  /// Nothing in the step was NaN or infinite: the state after it is worth keeping.
+  bool is_finite() const { return !skipped && non_finite.empty() && std::isfinite(loss); }
+};
+
+/// A run's data and sharded model, one rank's part: training steps and validation passes.
+class Trainer {
+ public:
+  /// Collective. Initial weights from run.seed. `control`: the hosts of all ranks (src/comm/host_exchange.h).
+  Trainer(const RunConfig& config, Mesh& mesh, Communicator& control, Stream& stream, GemmTrace* gemms);
+  /// With other batches than those of the configuration's data.
+  Trainer(const RunConfig& config, const Batches& batches, Mesh& mesh, Communicator& control, Stream& stream,
+          GemmTrace* gemms);
+
+  /// Gives the device all work of step `step`, counted from 1, without waiting for it. Collective. Two at most may be
+  /// under way.
+  void launch(std::int64_t step);
+  int under_way() const { return static_cast<int>(launched_.size()); }
+  /// The result of the oldest step under way; waits for the device. What was not finite is this rank's `counts` alone.
+  StepResult collect();
+  /// Says what was not finite on any rank, in the order of `counts`: fills `non_finite`. Collective over the hosts.
+  void name_non_finite(StepResult& result);
+
+  /// Mean loss over the first train.validation_batches batches of the validation split. Collective. What was not finite
+  /// in it is logged here, by unit and tensor.
+  double validate();
+  /// Divides the run's time among steps and pauses; collect() takes it up to the step's end.
+  StepClock& clock() { return clock_; }
+  bool has_validation() const { return validation_batches_ > 0; }
+
+  /// Of the configuration's data, where that is used.
+  const Sampler& sampler() const { return *sampler_; }
+  ShardedModel& model() { return model_; }
+
+ private:
+  Trainer(const RunConfig& config, std::unique_ptr<const Sampler> sampler, const Batches* batches, Mesh& mesh,
+          Communicator& control, Stream& stream, GemmTrace* gemms);
+  /// `fill` reads the batch that is then brought to the device.
+  BatchUpload::OnDevice upload(const std::function<void()>& fill);
+
+  /// Over all ranks. Collective over the hosts.
+  std::vector<TensorChecks::Finding> agree_on_findings(std::vector<std::int32_t> counts);
+
+  const RunConfig& config_;
+  Mesh& mesh_;
+  Communicator& control_;
+  Stream& stream_;
+  Device& device_;
+  BatchLayout batch_layout_;
+  std::unique_ptr<const Sampler> sampler_;
+  const Batches& batches_;
+  std::int64_t validation_batches_ = 0;
+  ShardedModel model_;
+  Batch batch_;
+  BatchUpload upload_;
+  TensorBuffer loss_sum_;  ///< [1]
+  DeviceReader reader_;
+  StepClock clock_;
+  struct Launched {
+    StepResult result;  ///< as far as it is known
+    std::int64_t end;   ///< the clock's mark
+  };
+  std::deque<Launched> launched_;
+};
+
+/// parallel.reshard_after_forward `auto` frees gathered weights when there is more than one shard.
+FsdpOptions fsdp_options(const RunConfig& config, int shards);
+
+/// What decides the order of the run's data.
+SamplerConfig sampler_config(const RunConfig& config);
+
+/// `tp_rank`: this rank's place in its tensor-parallel group.
+LlamaSettings llama_settings(const RunConfig& config, int tp_rank);
+
+}  // namespace octet
