@@ -12,6 +12,10 @@ namespace octet {
 namespace {
 
 enum class Color { red, green };
+enum class Size : std::uint8_t { wide, narrow, tall };
+constexpr auto names_of(Size) {
+  return std::to_array<std::string_view>({"wide", "narrow", "tall"});
+}
 
 struct Part {
   std::string path;
@@ -30,6 +34,8 @@ struct Sample {
   std::string kind = "wide";
   std::vector<std::string> words;
   std::vector<Part> parts;
+  Size size = Size::narrow;
+  AutoBool overlap = AutoBool::automatic;
   bool operator==(const Sample&) const = default;
 };
 
@@ -43,6 +49,8 @@ void declare(Schema& schema, Sample& s) {
   schema.add_choice<Color>("color", s.color, {{"red", Color::red}, {"green", Color::green}});
   schema.section("other", "The rest.");
   schema.add_choice("kind", s.kind, {"wide", "narrow"});
+  schema.add_choice("size", s.size);
+  schema.add_choice("overlap", s.overlap);
   schema.add("words", s.words);
   schema.add_list<Part>("parts", s.parts, [](Schema& item, Part& part) {
     item.add("path", part.path).required();
@@ -177,6 +185,8 @@ TEST(Yaml, WrongInputs) {
       {"box:\n  flag: yes\n", {"a.yaml:2", "box.flag = \"yes\"", "true or false"}},
       {"box:\n  color: gren\n", {"a.yaml:2", "box.color = \"gren\"", "one of red, green", "nearest: green"}},
       {"other:\n  kind: [wide]\n", {"a.yaml:2", "other.kind = a list", "one of wide | narrow"}},
+      {"other:\n  size: tal\n", {"a.yaml:2", "other.size = \"tal\"", "one of wide, narrow, tall; nearest: tall"}},
+      {"other:\n  overlap: yes\n", {"a.yaml:2", "other.overlap = \"yes\"", "one of auto, true, false"}},
       {"other:\n  words: [a, [b]]\n", {"a.yaml:2", "other.words[1] = a list", "expected a text"}},
       {"other:\n  words: {a: 1}\n", {"a.yaml:2", "other.words = a map", "list of texts"}},
       {"other:\n  parts:\n", {"a.yaml:2", "other.parts = nothing"}},
@@ -267,6 +277,24 @@ TEST(Schema, OriginsRequiredAndChecks) {
   sample.kind = "wide";
   sample.parts = {{"a", 0}};
   expect_parts(message_of([&] { schema.check({}); }), {"other.parts[0].weight = 0"});
+}
+
+TEST(Schema, NamesOfAnEnumAreItsChoices) {
+  EXPECT_EQ(read("other: {size: tall, overlap: true}").size, Size::tall);
+  EXPECT_EQ(read("other: {size: tall, overlap: true}").overlap, AutoBool::yes);
+  EXPECT_EQ(read("other: {overlap: false}").overlap, AutoBool::no);
+  EXPECT_EQ(fmt::format("{} {:>6}", Size::wide, AutoBool::yes), "wide   true");
+  EXPECT_EQ(value_named<Size>("narrow"), Size::narrow);
+  EXPECT_EQ(value_named<Size>("Narrow"), std::nullopt);
+  EXPECT_TRUE(decided(AutoBool::automatic, true) && decided(AutoBool::yes, false));
+  EXPECT_FALSE(decided(AutoBool::automatic, false) || decided(AutoBool::no, true));
+  Sample sample;
+  Schema schema;
+  declare(schema, sample);
+  EXPECT_EQ(schema.find("other.size")->type(), "wide | narrow | tall");
+  EXPECT_EQ(schema.find("other.size")->default_text(), "narrow");
+  sample.size = static_cast<Size>(3);
+  expect_parts(message_of([&] { schema.check({}); }), {"other.size", "one of wide, narrow, tall"});
 }
 
 TEST(Schema, NamesAreUnique) {

@@ -4,9 +4,11 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "src/base/named_enum.h"
 #include "src/base/options/option.h"
 
 namespace octet {
@@ -38,7 +40,14 @@ class Schema {
   Option& add(const std::string& key, T& field) {
     return insert(key, make_value(field));
   }
-  /// One name of a fixed list, for an enum.
+  /// One of the names of an enum (named_enum.h).
+  template <NamedEnum E>
+  Option& add_choice(const std::string& key, E& field) {
+    std::vector<std::pair<std::string, E>> choices;
+    for (const std::string_view name : names_of(E{})) choices.emplace_back(name, *value_named<E>(name));
+    return add_choice(key, field, std::move(choices));
+  }
+  /// One name of a fixed list that stands for a value: for some of an enum's names, or for an enum without.
   template <typename T>
   Option& add_choice(const std::string& key, T& field, std::vector<std::pair<std::string, T>> choices) {
     return insert(key, std::make_unique<ChoiceValue<T>>(field, std::move(choices)));
