@@ -10,7 +10,7 @@ namespace {
 
 Communicator& group_of(Mesh& mesh, const std::string& name) {
   for (Communicator* group :
-       {&mesh.world(), &mesh.dp_replicate(), &mesh.dp_shard(), &mesh.tp(), &mesh.dp(), &mesh.replica()}) {
+       {&mesh.world(), &mesh.dp_replicate(), &mesh.shards(), &mesh.tp(), &mesh.dp(), &mesh.replica()}) {
     if (group->name() == name) return *group;
   }
   throw internal_error("commbench", "a step has collectives in group \"{}\", which the mesh has not", name);
@@ -37,18 +37,9 @@ std::string text(const MeshShape& shape) {
 }  // namespace
 
 std::vector<int> members(const MeshShape& shape, const std::string& group, int rank) {
-  const bool dp = group == "dp", replica = group == "replica", world = group == "world";
-  const MeshCoordinates mine = coordinates(shape, rank);
-  std::vector<int> out;
-  const int ranks = shape.pp * shape.dp_replicate * shape.dp_shard * shape.cp * shape.tp;
-  for (int r = 0; r < ranks; ++r) {
-    const MeshCoordinates c = coordinates(shape, r);
-    const bool in = (c.dp_replicate == mine.dp_replicate || dp || world || group == "dp_replicate") &&
-                    (c.dp_shard == mine.dp_shard || dp || replica || world || group == "dp_shard") &&
-                    (c.tp == mine.tp || replica || world || group == "tp");
-    if (in) out.push_back(r);
-  }
-  return out;
+  const MeshGroup* const found = find_group(group, shape);
+  if (found == nullptr) throw internal_error("commbench", "the mesh has no group \"{}\"", group);
+  return ranks_of(*found, shape, rank);
 }
 
 void run_steps(const Context& context, Mesh& mesh) {

@@ -84,8 +84,8 @@ class DryCommunicator final : public Communicator, private GroupMember {
   void group_end() override { group_.end(name_); }
 
   std::unique_ptr<Communicator> split(int, int, std::string name) override {
-    const auto* const group = std::ranges::find(mesh_groups, std::string_view(name), &MeshGroup::name);
-    if (group == mesh_groups.end()) {
+    const MeshGroup* const group = find_group(name, world_.shape);
+    if (group == nullptr) {
       throw internal_error("comm", "a group of no mesh, {}, was asked of a world without ranks", name);
     }
     return of(ranks_of(*group, world_.shape, world_.rank), stream_, std::move(name));

@@ -1,5 +1,6 @@
 #include "src/comm/mesh.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 
@@ -82,16 +83,26 @@ std::array<std::size_t, mesh_groups.size()> first_of_equals(const MeshShape& sha
   return first;
 }
 
+const MeshGroup* find_group(std::string_view name, const MeshShape& shape) {
+  const auto* const found =
+      std::ranges::find_if(mesh_groups, [&](const MeshGroup& g) { return name == g.name_in(shape); });
+  return found == mesh_groups.end() ? nullptr : found;
+}
+
 Mesh::Mesh(std::unique_ptr<Communicator> world, const MeshShape& shape)
     : shape_(resolve(shape, world->size())), coordinates_(octet::coordinates(shape_, world->rank())) {
-  const int rank = world->rank();
   const auto first = first_of_equals(shape_);
   groups_[0] = std::move(world);
-  for (std::size_t i = 1; i < mesh_groups.size(); ++i) {
-    const MeshGroup& group = mesh_groups[i];
-    groups_[i] = first[i] < i ? groups_[first[i]]->alias(group.name)
-                              : groups_[0]->split(ranks_of(group, shape_, rank).front(), rank, group.name);
-  }
+  for (std::size_t i = 1; i < mesh_groups.size(); ++i) groups_[i] = make(i, first[i]);
+}
+
+std::shared_ptr<Communicator> Mesh::make(std::size_t i, std::size_t first_of_equals) {
+  const char* name = mesh_groups[i].name_in(shape_);
+  const auto same_name = static_cast<std::size_t>(find_group(name, shape_) - mesh_groups.data());
+  if (same_name < i) return groups_[same_name];
+  if (first_of_equals < i) return groups_[first_of_equals]->alias(name);
+  const int rank = groups_[0]->rank();
+  return groups_[0]->split(ranks_of(mesh_groups[i], shape_, rank).front(), rank, name);
 }
 
 }  // namespace octet

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "src/comm/communicator.h"
@@ -41,26 +42,37 @@ MeshCoordinates coordinates(const MeshShape& shape, int rank);
 
 /// A kind of group: the ranks that differ in some coordinates alone, in their order.
 struct MeshGroup {
-  const char* name;
-  MeshCoordinates along;  ///< 1 for these coordinates, 0 for the others
+  const char* name;           ///< where pp and cp are 1: what users see in traces and messages
+  MeshCoordinates along;      ///< 1 for these coordinates, 0 for the others
+  const char* name_of_all{};  ///< where pp or cp is larger; none: the same
+
+  const char* name_in(const MeshShape& shape) const {
+    return shape.pp * shape.cp == 1 || name_of_all == nullptr ? name : name_of_all;
+  }
 };
 
-/// All that a mesh has, in the order in which they are made.
-inline constexpr std::array<MeshGroup, 8> mesh_groups{{
+enum class GroupKind : std::uint8_t { world, pp, dp_replicate, shards, cp, tp, dp, replica, losses, stage_replica };
+
+/// All that a mesh has, in the order in which they are made. Those of the same name in a shape are one group.
+inline constexpr std::array<MeshGroup, 10> mesh_groups{{
     {"world", {1, 1, 1, 1, 1}},
     {"pp", {.pp = 1}},
     {"dp_replicate", {.dp_replicate = 1}},
-    {"dp_shard", {.dp_shard = 1}},
+    {"dp_shard", {.dp_shard = 1, .cp = 1}, "dp_shard_cp"},
     {"cp", {.cp = 1}},
     {"tp", {.tp = 1}},
     {"dp", {.dp_replicate = 1, .dp_shard = 1}},
-    {"replica", {.dp_shard = 1, .cp = 1, .tp = 1}},
+    {"replica", {.pp = 1, .dp_shard = 1, .cp = 1, .tp = 1}},
+    {"dp", {.pp = 1, .dp_replicate = 1, .dp_shard = 1, .cp = 1}, "losses"},
+    {"replica", {.dp_shard = 1, .cp = 1, .tp = 1}, "stage_replica"},
 }};
 
-enum class GroupKind : std::uint8_t { world, pp, dp_replicate, dp_shard, cp, tp, dp, replica };
 constexpr const MeshGroup& mesh_group(GroupKind kind) {
   return mesh_groups[static_cast<std::size_t>(kind)];
 }
+
+/// The group that has this name in that shape; null if none has.
+const MeshGroup* find_group(std::string_view name, const MeshShape& shape);
 
 /// The ranks of that group of which `rank` is one.
 std::vector<int> ranks_of(const MeshGroup& group, const MeshShape& shape, int rank);
@@ -68,10 +80,9 @@ std::vector<int> ranks_of(const MeshGroup& group, const MeshShape& shape, int ra
 /// For each of mesh_groups, the place there of the first that has the same ranks in this shape, which may be its own.
 std::array<std::size_t, mesh_groups.size()> first_of_equals(const MeshShape& shape);
 
-/// The ranks as a grid of five dimensions, with one group for each dimension and for some of them together. All are
-/// made at construction, in one fixed order. Groups of equal ranks are aliases of the first of them
-/// (Communicator::alias): they are on one stream, and every rank makes the calls of a step in the same order. Main
-/// thread only.
+/// The ranks as a grid of five dimensions, with groups along one of them or several. All are made at construction, in
+/// one fixed order. Groups of equal ranks are aliases of the first of them (Communicator::alias): they are on one
+/// stream, and every rank makes the calls of a step in the same order. Main thread only.
 class Mesh {
  public:
   /// Collective over `world`. Throws what resolve() throws, before any communication.
@@ -83,20 +94,31 @@ class Mesh {
   Communicator& world() { return group(GroupKind::world); }
   Communicator& pp() { return group(GroupKind::pp); }
   Communicator& dp_replicate() { return group(GroupKind::dp_replicate); }
-  Communicator& dp_shard() { return group(GroupKind::dp_shard); }
+  /// dp_shard × cp: the ranks between which FSDP shards. Those of a cp group have different tokens of the same
+  /// sequences and the same weights, so that a weight's pieces and its gradient's sum go over both.
+  Communicator& shards() { return group(GroupKind::shards); }
   Communicator& cp() { return group(GroupKind::cp); }
   Communicator& tp() { return group(GroupKind::tp); }
-  /// dp_replicate × dp_shard: the ranks that see different data. Its rank is the index of this rank's part of a batch.
+  /// dp_replicate × dp_shard: the ranks that see different sequences. Its rank is the index of this rank's part of a
+  /// batch.
   Communicator& dp() { return group(GroupKind::dp); }
-  /// dp_shard × cp × tp: the ranks that hold one copy of the weights between them.
+  /// pp × dp_shard × cp × tp: the ranks that hold one copy of the model between them.
   Communicator& replica() { return group(GroupKind::replica); }
+  /// pp × dp_replicate × dp_shard × cp: the ranks whose losses are different, or none (stages without the head). Those
+  /// of a tp group compute equal ones.
+  Communicator& losses() { return group(GroupKind::losses); }
+  /// dp_shard × cp × tp: the ranks that hold one copy of a stage's weights between them.
+  Communicator& stage_replica() { return group(GroupKind::stage_replica); }
 
  private:
   Communicator& group(GroupKind kind) { return *groups_[static_cast<std::size_t>(kind)]; }
+  /// By which name it goes: an alias, or a part of the world.
+  std::shared_ptr<Communicator> make(std::size_t i, std::size_t first_of_equals);
 
   MeshShape shape_;
   MeshCoordinates coordinates_;
-  std::array<std::unique_ptr<Communicator>, mesh_groups.size()> groups_;  ///< in the order of mesh_groups
+  /// In the order of mesh_groups; those of one name are one.
+  std::array<std::shared_ptr<Communicator>, mesh_groups.size()> groups_;
 };
 
 }  // namespace octet

@@ -34,7 +34,10 @@ struct NcclSettings {
   /// Of the group of that name; other groups carry next to nothing and have the defaults.
   const NcclGroupSettings& of(std::string_view group) const {
     static const NcclGroupSettings none;
-    return group == "dp_shard" ? dp_shard : group == "dp_replicate" ? dp_replicate : group == "tp" ? tp : none;
+    return group == "dp_shard" || group == "dp_shard_cp" ? dp_shard
+           : group == "dp_replicate"                     ? dp_replicate
+           : group == "tp"                               ? tp
+                                                         : none;
   }
 };
 

@@ -4,9 +4,20 @@
 #include <vector>
 
 namespace octet {
+namespace {
+
+/// Keys and values of the whole sequence have to be on this rank.
+void expect_whole_sequences(const OpContext& context) {
+  if (context.cp.part().count == 1) return;
+  throw internal_error("ops", "attention over sequences that {} ranks hold between them is not there yet",
+                       context.cp.part().count);
+}
+
+}  // namespace
 
 void attention_forward(OpContext& context, const AttentionShape& shape, const Tensor& q, const Tensor& k,
                        const Tensor& v, const Tensor& o, float* log_sum_exp) {
+  expect_whole_sequences(context);
   ArenaScope scope(context.scratch);
   AttentionForward args{.shape = shape, .q = q.data, .k = k.data, .v = v.data, .o = o.data, .log_sum_exp = log_sum_exp};
   args.workspace = context.scratch.allocate(context.kernels.attention_forward_workspace(args));
@@ -16,6 +27,7 @@ void attention_forward(OpContext& context, const AttentionShape& shape, const Te
 void attention_backward(OpContext& context, const AttentionShape& shape, const Tensor& q, const Tensor& k,
                         const Tensor& v, const Tensor& o, const Tensor& d_o, const float* log_sum_exp, const Tensor& dq,
                         const Tensor& dk, const Tensor& dv) {
+  expect_whole_sequences(context);
   ArenaScope scope(context.scratch);
   AttentionBackward args{.shape = shape,
                          .q = q.data,

@@ -7,14 +7,15 @@
 
 namespace octet {
 
-/// What every op needs: where it runs, which kernels, memory for the length of one op, and its exchange.
+/// What every op needs: where it runs, which kernels, memory for the length of one op, and its exchanges.
 struct OpContext {
   Stream& stream;
   const KernelTable& kernels;
-  Arena& scratch;  ///< ops rewind what they take
-  Exchange& exchange;
+  Arena& scratch;                    ///< ops rewind what they take
+  Exchange& exchange;                ///< of the tensor-parallel group
   GemmTrace* gemms = nullptr;        ///< null: not traced
   bool power_of_two_scales = false;  ///< of fp8 casts
+  Exchange& cp = no_exchange();      ///< of the context-parallel group, between whose ranks sequences are cut
 };
 
 }  // namespace octet

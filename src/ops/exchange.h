@@ -8,17 +8,18 @@
 
 namespace octet {
 
-/// What ops exchange with the other ranks of their tensor-parallel group, the only place where an op meets other ranks;
-/// src/parallel implements it. The group cuts the tokens of a micro-batch into equal parts, end to end: a rank holds
-/// its part of the residual stream ("rows"), and the whole ("all tokens") of what its heads and columns compute with.
-/// All calls are on the op's stream, and every rank of the group makes the same ones in the same order.
+/// What ops exchange with the other ranks of a group, tensor-parallel or context-parallel (OpContext), the only place
+/// where an op meets other ranks; src/parallel implements it. A tensor-parallel group cuts the tokens of a micro-batch
+/// into equal parts, end to end: a rank holds its part of the residual stream ("rows"), and the whole ("all tokens") of
+/// what its heads and columns compute with. All calls are on the op's stream, and every rank of the group makes the
+/// same ones in the same order.
 class Exchange {
  public:
   /// `pipelined`: has the calls in parts, below.
   explicit Exchange(Part part, bool pipelined = false) : part_(part), pipelined_(pipelined && part.count > 1) {}
   virtual ~Exchange() = default;
 
-  /// This rank's part; of count 1 without tensor parallelism.
+  /// This rank's part; of count 1 where there is no group.
   const Part& part() const { return part_; }
 
   /// The unit of the calls that follow, for traces and the watchdog. The text outlives them.
@@ -78,5 +79,11 @@ class NoExchange final : public Exchange {
   void send_part(int, const Tensor&, void*) override {}
   void finish_scatter(const Tensor&, const Tensor&, void*) override {}
 };
+
+/// Of a group of one rank.
+inline Exchange& no_exchange() {
+  static NoExchange none;
+  return none;
+}
 
 }  // namespace octet

@@ -36,11 +36,10 @@ TEST_F(DryWorlds, HaveTheGroupsOfTheirMesh) {
   for (const int rank : {0, 13, 63}) {
     Mesh mesh(world({.shape = shape, .rank = rank}), shape);
     EXPECT_EQ(mesh.coordinates(), coordinates(shape, rank));
-    for (Communicator* group : {&mesh.world(), &mesh.dp_replicate(), &mesh.dp_shard(), &mesh.tp(), &mesh.dp(),
-                                &mesh.replica(), &mesh.pp(), &mesh.cp()}) {
-      const auto* const known =
-          std::ranges::find(mesh_groups, group->name(), [](const MeshGroup& g) { return std::string(g.name); });
-      ASSERT_NE(known, mesh_groups.end());
+    for (Communicator* group : {&mesh.world(), &mesh.dp_replicate(), &mesh.shards(), &mesh.tp(), &mesh.dp(),
+                                &mesh.replica(), &mesh.pp(), &mesh.cp(), &mesh.losses(), &mesh.stage_replica()}) {
+      const MeshGroup* const known = find_group(group->name(), shape);
+      ASSERT_NE(known, nullptr);
       const std::vector<int> ranks = ranks_of(*known, shape, rank);
       EXPECT_EQ(group->size(), static_cast<int>(ranks.size())) << group->name();
       EXPECT_EQ(ranks[static_cast<std::size_t>(group->rank())], rank) << group->name();
@@ -58,7 +57,7 @@ TEST_F(DryWorlds, HaveTheGroupsOfTheirMesh) {
 
 TEST_F(DryWorlds, TellOfTheirCallsAsWork) {
   Mesh mesh(world({.shape = {.dp_shard = 4, .tp = 2}, .rank = 3}), {.dp_shard = 4, .tp = 2});
-  Communicator& shards = mesh.dp_shard();
+  Communicator& shards = mesh.shards();
   shards.all_gather(nullptr, nullptr, 10, DType::bf16);
   shards.group_begin();
   mesh.tp().group_begin();
@@ -84,20 +83,20 @@ TEST_F(DryWorlds, TellOfTheirCallsAsWork) {
 TEST_F(DryWorlds, KeepMemoryWhereTheyAreAskedTo) {
   const auto registered = [](std::string_view group) { return group == "dp_shard"; };
   Mesh several(world({.shape = {.dp_shard = 2}, .keeps_memory = registered}), {.dp_shard = 2});
-  EXPECT_FALSE(several.dp_shard().memory().cheap());
+  EXPECT_FALSE(several.shards().memory().cheap());
   EXPECT_TRUE(several.dp().memory().cheap());
-  EXPECT_EQ(&several.dp_shard().memory().ledger(), &device_->ledger());
+  EXPECT_EQ(&several.shards().memory().ledger(), &device_->ledger());
   Mesh one(world({.shape = {}, .keeps_memory = registered}), {});
-  EXPECT_TRUE(one.dp_shard().memory().cheap());
+  EXPECT_TRUE(one.shards().memory().cheap());
   Mesh asked(world({.shape = {}, .keeps_memory = registered, .one_rank_groups = true}), {});
-  EXPECT_FALSE(asked.dp_shard().memory().cheap());
+  EXPECT_FALSE(asked.shards().memory().cheap());
 }
 
 TEST_F(DryWorlds, NameTheCommunicatorsThatAreMadeAndTheirUse) {
   std::vector<DryGroup> made;
   const auto alike = [](std::string_view, std::string_view b) { return b != "replica"; };
   Mesh mesh(world({.shape = {.dp_shard = 4}, .alike = alike, .made = &made}), {.dp_shard = 4});
-  mesh.dp_shard().all_gather(nullptr, nullptr, 1, DType::f32);
+  mesh.shards().all_gather(nullptr, nullptr, 1, DType::f32);
   mesh.dp().all_reduce(nullptr, 1, DType::f32, ReduceOp::sum);
   mesh.replica().all_reduce(nullptr, 1 << 20, DType::f32, ReduceOp::sum);
   std::erase_if(made, [](const DryGroup& g) { return g.ranks.size() == 1; });

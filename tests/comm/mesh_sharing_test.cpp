@@ -38,10 +38,7 @@ Names first_names(const MeshShape& shape) {
 
 TEST(MeshSharing, RanksOfEveryGroup) {
   const MeshShape shape{.dp_replicate = 2, .dp_shard = 2, .tp = 3};
-  const auto of = [&](const char* name, int rank) {
-    const auto group = std::ranges::find(mesh_groups, std::string(name), &MeshGroup::name);
-    return ranks_of(*group, shape, rank);
-  };
+  const auto of = [&](const char* name, int rank) { return ranks_of(*find_group(name, shape), shape, rank); };
   using Ranks = std::vector<int>;
   EXPECT_EQ(of("world", 5), (Ranks{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}));
   EXPECT_EQ(of("tp", 5), (Ranks{3, 4, 5}));
@@ -52,18 +49,48 @@ TEST(MeshSharing, RanksOfEveryGroup) {
   EXPECT_EQ(of("pp", 8), (Ranks{8}));
 }
 
+TEST(MeshSharing, RanksOfEveryGroupWithStagesAndContextParts) {
+  const MeshShape shape{.pp = 2, .dp_replicate = 2, .dp_shard = 2, .cp = 2, .tp = 2};
+  const auto of = [&](GroupKind kind) { return ranks_of(mesh_group(kind), shape, 5); };  // of pp 0, cp 0, tp 1
+  using Ranks = std::vector<int>;
+  EXPECT_EQ(of(GroupKind::pp), (Ranks{5, 21}));
+  EXPECT_EQ(of(GroupKind::shards), (Ranks{1, 3, 5, 7}));
+  EXPECT_EQ(of(GroupKind::cp), (Ranks{5, 7}));
+  EXPECT_EQ(of(GroupKind::dp), (Ranks{1, 5, 9, 13}));
+  EXPECT_EQ(of(GroupKind::replica), (Ranks{0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23}));
+  EXPECT_EQ(of(GroupKind::losses), (Ranks{1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31}));
+  EXPECT_EQ(of(GroupKind::stage_replica), (Ranks{0, 1, 2, 3, 4, 5, 6, 7}));
+}
+
+/// Users know dp_shard and dp; a group of other ranks than theirs must not be called so.
+TEST(MeshSharing, ANameIsOneGroupInEveryShape) {
+  for (const int pp : {1, 2}) {
+    for (const int cp : {1, 2}) {
+      const MeshShape shape{.pp = pp, .dp_replicate = 2, .dp_shard = 3, .cp = cp, .tp = 2};
+      for (const MeshGroup& group : mesh_groups) {
+        const std::string name = group.name_in(shape);
+        EXPECT_EQ(ranks_of(group, shape, 7), ranks_of(*find_group(name, shape), shape, 7)) << name;
+        EXPECT_EQ(group.name == name, pp * cp == 1 || group.name_of_all == nullptr) << name;
+      }
+      EXPECT_EQ(find_group("of no mesh", shape), nullptr);
+    }
+  }
+}
+
 TEST(MeshSharing, EqualGroupsAreFound) {
-  // In the order world, pp, dp_replicate, dp_shard, cp, tp, dp, replica.
-  EXPECT_EQ(first_names({.dp_shard = 8}), (Names{"world", "pp", "pp", "world", "pp", "pp", "world", "world"}));
-  EXPECT_EQ(first_names({.dp_replicate = 8}), (Names{"world", "pp", "world", "pp", "pp", "pp", "world", "pp"}));
-  EXPECT_EQ(first_names({.tp = 8}), (Names{"world", "pp", "pp", "pp", "pp", "world", "pp", "world"}));
+  // In the order world, pp, dp_replicate, dp_shard, cp, tp, dp, replica, dp (of the losses), replica (of the stage).
+  EXPECT_EQ(first_names({.dp_shard = 8}),
+            (Names{"world", "pp", "pp", "world", "pp", "pp", "world", "world", "world", "world"}));
+  EXPECT_EQ(first_names({.dp_replicate = 8}),
+            (Names{"world", "pp", "world", "pp", "pp", "pp", "world", "pp", "world", "pp"}));
+  EXPECT_EQ(first_names({.tp = 8}), (Names{"world", "pp", "pp", "pp", "pp", "world", "pp", "world", "pp", "world"}));
   EXPECT_EQ(first_names({.dp_replicate = 2, .dp_shard = 2}),
-            (Names{"world", "pp", "dp_replicate", "dp_shard", "pp", "pp", "world", "dp_shard"}));
+            (Names{"world", "pp", "dp_replicate", "dp_shard", "pp", "pp", "world", "dp_shard", "world", "dp_shard"}));
   EXPECT_EQ(first_names({.dp_shard = 2, .tp = 2}),
-            (Names{"world", "pp", "pp", "dp_shard", "pp", "tp", "dp_shard", "world"}));
+            (Names{"world", "pp", "pp", "dp_shard", "pp", "tp", "dp_shard", "world", "dp_shard", "world"}));
   EXPECT_EQ(first_names({.dp_replicate = 2, .dp_shard = 2, .tp = 2}),
-            (Names{"world", "pp", "dp_replicate", "dp_shard", "pp", "tp", "dp", "replica"}));
-  EXPECT_EQ(first_names({}), Names(8, "world"));
+            (Names{"world", "pp", "dp_replicate", "dp_shard", "pp", "tp", "dp", "replica", "dp", "replica"}));
+  EXPECT_EQ(first_names({}), Names(mesh_groups.size(), "world"));
 }
 
 TEST(MeshSharing, AnMpiCommunicatorForEachSetOfRanks) {
@@ -93,7 +120,7 @@ TEST(MeshSharing, EveryGroupIsTracedByItsOwnName) {
   const auto stream = cpu_device().make_stream();
   Mesh mesh(make_traced(make_mpi_communicator(*stream, "world"), &trace), {.dp_shard = 0});
   std::int32_t x = 1;
-  for (Communicator* group : {&mesh.world(), &mesh.dp(), &mesh.dp_shard(), &mesh.replica()}) {
+  for (Communicator* group : {&mesh.world(), &mesh.dp(), &mesh.shards(), &mesh.replica()}) {
     const int size = mesh.world().size();
     x = 1;
     group->all_reduce(&x, 1, DType::i32, ReduceOp::sum);

@@ -94,10 +94,10 @@ class Harness {
   std::vector<float> whole(const ShardedBuffer& buffer, const std::string& name) {
     const std::size_t i = index(name);
     const Shard& shard = buffer.layout().shard(i);
-    const std::int64_t padded = shard.padded_elements() * mesh_.dp_shard().size(), part = shard.cut.elements();
+    const std::int64_t padded = shard.padded_elements() * mesh_.shards().size(), part = shard.cut.elements();
     const int parts = mesh_.tp().size();
     std::vector<float> mine(static_cast<std::size_t>(padded)), all(static_cast<std::size_t>(part * parts));
-    mesh_.dp_shard().all_gather(buffer.data(i), mine.data(), shard.padded_elements(), DType::f32);
+    mesh_.shards().all_gather(buffer.data(i), mine.data(), shard.padded_elements(), DType::f32);
     mesh_.tp().all_gather(mine.data(), all.data(), part, DType::f32);
     const TensorCut cut = sharded_.parameters().parameters[i].cut;
     std::vector<float> whole(static_cast<std::size_t>(shard.global.elements()));

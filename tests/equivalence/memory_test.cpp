@@ -55,7 +55,7 @@ Measured run(const Harness::Options& options, bool tied) {
     m.peak.bytes[p] = ledger.usage(static_cast<Purpose>(p)).peak - before.bytes[p];
   }
   m.parameters = model_of(tied).parameters();
-  m.shards = h.mesh().dp_shard().size();
+  m.shards = h.mesh().shards().size();
   return m;
 }
 

@@ -54,6 +54,20 @@ struct Attention : test::OpsTest {
   }
 };
 
+/// A part of the keys would give numbers that nobody can tell from right ones.
+TEST_F(Attention, PartsOfSequencesAreRefused) {
+  NoExchange second_of_two({1, 2});
+  OpContext cut{.stream = op_.stream,
+                .kernels = op_.kernels,
+                .scratch = op_.scratch,
+                .exchange = op_.exchange,
+                .cp = second_of_two};
+  const Tensor rows = view(q, {n, q_dim}), keys = view(k, {n, kv_dim}), values = view(v, {n, kv_dim});
+  EXPECT_THROW(attention_forward(cut, s, rows, keys, values, view(o, {n, q_dim}), lse.data()), Error);
+  EXPECT_THROW(
+      attention_backward(cut, s, rows, keys, values, view(o, {n, q_dim}), rows, lse.data(), rows, keys, values), Error);
+}
+
 TEST_F(Attention, ForwardEqualsTheDefinition) {
   forward();
   EXPECT_LT(test::distance(o, reference()), 1e-6);

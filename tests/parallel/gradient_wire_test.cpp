@@ -129,9 +129,9 @@ TEST_F(GradientWire, SumsOverReplicasStayFp32) {
   if (ranks_ % 2 != 0 || ranks_ == 2) GTEST_SKIP() << "two replicas of several shards need 4 or 8 ranks";
   Mesh mesh(make_traced(make_mpi_communicator(*stream_, "world"), &trace_),
             {.dp_replicate = 2, .dp_shard = ranks_ / 2});
-  const ShardLayout layout(list_, mesh.dp_shard().rank(), mesh.dp_shard().size());
+  const ShardLayout layout(list_, mesh.shards().rank(), mesh.shards().size());
   ShardedBuffer shards(layout, cpu_device(), *stream_, Purpose::gradients);
-  FsdpGradients gradients(list_, shards, mesh.dp_shard(), mesh.dp_replicate(), mesh.tp(), *stream_,
+  FsdpGradients gradients(list_, shards, mesh.shards(), mesh.dp_replicate(), mesh.tp(), *stream_,
                           {.gradient_wire = DType::bf16});
   trace_.clear();
   micro_batch(gradients, exact_value, 1);

@@ -22,7 +22,7 @@ DryTimeline::DryTimeline(const MachineRates& rates, const MeshShape& mesh, int r
 const DryTimeline::Link& DryTimeline::link_of(std::string_view name) {
   const auto known = links_.find(name);
   if (known != links_.end()) return known->second;
-  const auto* const group = std::ranges::find(mesh_groups, name, &MeshGroup::name);
+  const MeshGroup* const group = find_group(name, mesh_);
   const std::vector<int> ranks = ranks_of(*group, mesh_, rank_);
   const int node = rank_ / rates_.ranks_on_node;
   const auto here = std::ranges::count_if(ranks, [&](int r) { return r / rates_.ranks_on_node == node; });

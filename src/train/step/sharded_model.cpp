@@ -16,13 +16,13 @@ ShardedModel::ShardedModel(const LlamaSettings& settings, const OptimizerConfig&
       optimizer_(optimizer),
       gather_stream_(fsdp.overlap ? device_.make_stream() : nullptr),
       reduce_stream_(fsdp.overlap ? device_.make_stream() : nullptr),
-      gather_group_(fsdp.overlap ? mesh.dp_shard().on_stream(*gather_stream_, "dp_shard") : nullptr),
-      reduce_group_(fsdp.overlap ? mesh.dp_shard().on_stream(*reduce_stream_, "dp_shard") : nullptr),
+      gather_group_(fsdp.overlap ? mesh.shards().on_stream(*gather_stream_, mesh.shards().name()) : nullptr),
+      reduce_group_(fsdp.overlap ? mesh.shards().on_stream(*reduce_stream_, mesh.shards().name()) : nullptr),
       tp_stream_(settings.async_tp ? device_.make_stream() : nullptr),
       tp_beside_(settings.async_tp ? mesh.tp().on_stream(*tp_stream_, "tp") : nullptr),
       exchange_(mesh.tp(), tp_beside_.get(), fsdp.poison),
       model_(settings, stream, exchange_, gemms),
-      layout_(model_.parameters(), mesh.dp_shard().rank(), mesh.dp_shard().size()),
+      layout_(model_.parameters(), mesh.shards().rank(), mesh.shards().size()),
       master_(layout_, device_, stream, Purpose::parameters),
       gradients_(layout_, reduce_group().memory(), stream, Purpose::gradients),
       first_moment_(layout_, device_, stream, Purpose::optimizer),
@@ -55,7 +55,7 @@ void ShardedModel::initialize(std::uint64_t seed) {
 
 void ShardedModel::weights_changed() {
   scales_.measure(master_, kernels_);
-  scales_.update(mesh_.replica(), kernels_);
+  scales_.update(mesh_.stage_replica(), kernels_);
   weights_.invalidate();
 }
 
@@ -69,7 +69,7 @@ void ShardedModel::finish_step(std::int64_t step, double lr) {
   norm_.compute(gradients_, mesh_.replica(), static_cast<float>(optimizer_.clip_norm));
   finish_scales();
   adamw_step(stream_, kernels_, optimizer_, lr, step, slices_, norm_.factor(), norm_.skip());
-  scales_.update(mesh_.replica(), kernels_);
+  scales_.update(mesh_.stage_replica(), kernels_);
   weights_.invalidate();
 }
 

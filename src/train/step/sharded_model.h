@@ -55,8 +55,8 @@ class ShardedModel {
 
  private:
   /// The shard group on its own stream, or as it is.
-  Communicator& gather_group() { return gather_group_ ? *gather_group_ : mesh_.dp_shard(); }
-  Communicator& reduce_group() { return reduce_group_ ? *reduce_group_ : mesh_.dp_shard(); }
+  Communicator& gather_group() { return gather_group_ ? *gather_group_ : mesh_.shards(); }
+  Communicator& reduce_group() { return reduce_group_ ? *reduce_group_ : mesh_.shards(); }
   /// Before the optimizer: it replaces the weights' abs-maxes by those of the new weights.
   void finish_scales();
 

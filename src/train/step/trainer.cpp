@@ -71,7 +71,7 @@ Trainer::Trainer(const RunConfig& config, std::unique_ptr<const Sampler> sampler
       sampler_(std::move(sampler)),
       batches_(batches == nullptr ? *sampler_ : *batches),
       validation_batches_(validation_batches(config, batches_)),
-      model_(llama_settings(config, mesh.tp().rank()), config.optimizer, fsdp_options(config, mesh.dp_shard().size()),
+      model_(llama_settings(config, mesh.tp().rank()), config.optimizer, fsdp_options(config, mesh.shards().size()),
              mesh, stream, gemms),
       upload_(stream, config.train.micro_batch, config.train.seq_len),
       loss_sum_(device_, DType::f32, {1}, Purpose::workspace),
@@ -97,7 +97,7 @@ void Trainer::launch(std::int64_t step) {
     model_.accumulate(tokens, targets, loss_scale, loss_sum);
   }
   model_.finish_step(step, result.lr);
-  mesh_.dp().all_reduce(loss_sum, 1, DType::f32, ReduceOp::sum);
+  mesh_.losses().all_reduce(loss_sum, 1, DType::f32, ReduceOp::sum);
   reader_.take(loss_sum);
   launched_.push_back({std::move(result), clock_.mark(Activity::wait)});
 }
@@ -143,7 +143,7 @@ double Trainer::validate() {
       model_.evaluate(tokens, targets, loss_sum);
     }
   }
-  mesh_.dp().all_reduce(loss_sum, 1, DType::f32, ReduceOp::sum);
+  mesh_.losses().all_reduce(loss_sum, 1, DType::f32, ReduceOp::sum);
   reader_.take(loss_sum);
   Reading reading = reader_.read();
   clock_.mark(Activity::wait);
