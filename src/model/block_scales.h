@@ -23,11 +23,9 @@ struct BlockScales {
   }
 };
 
-/// The casts of a model with these parameters.
+/// The casts of a whole model, of whose parameters the list holds some.
 inline CastCounts cast_counts(const ModelConfig& model, const ParameterList& list) {
-  CastCounts counts{.inputs = model.layers * block_inputs, .gradients = model.layers * block_linears};
-  for (const ParameterSpec& p : list.parameters) counts.weights += is_float8(p.gathered) ? 1 : 0;
-  return counts;
+  return {.inputs = model.layers * block_inputs, .weights = list.casts, .gradients = model.layers * block_linears};
 }
 
 }  // namespace octet

@@ -93,14 +93,14 @@ ParameterList llama_parameters(const ModelConfig& m, Precision precision, const 
   ParameterList list;
   const auto add = [&](std::string name, Shape shape, int cut_dim, DType gathered, double std_dev, double cutoff) {
     const TensorCut cut{cut_dim, tp};
-    list.parameters.push_back({.name = std::move(name),
-                               .unit = static_cast<int>(list.units.size()) - 1,
-                               .global = shape,
-                               .cut = cut,
-                               .shape = cut.shape(shape),
-                               .gathered = gathered,
-                               .init_std = std_dev,
-                               .init_cutoff = cutoff});
+    list.add({.name = std::move(name),
+              .unit = static_cast<int>(list.units.size()) - 1,
+              .global = shape,
+              .cut = cut,
+              .shape = cut.shape(shape),
+              .gathered = gathered,
+              .init_std = std_dev,
+              .init_cutoff = cutoff});
   };
 
   list.units.push_back("embedding");

@@ -23,9 +23,12 @@ GradientNorm::GradientNorm(const ParameterList& list, Device& device, Stream& st
       parameters_(static_cast<std::int64_t>(list.parameters.size())),
       values_(device, 4 * 4, Purpose::workspace),
       sums_(device, parameters_ * 4, Purpose::workspace),
-      counters_(device, parameters_ * 4, Purpose::workspace),
+      counters_(device, static_cast<std::int64_t>(list.ids) * 4, Purpose::workspace),
       workspace_(device, workspace_bytes(list, kernels_), Purpose::workspace) {
-  for (const ParameterSpec& p : list.parameters) counted_.push_back(!p.cut.replicated() || p.cut.part.index == 0);
+  for (const ParameterSpec& p : list.parameters) {
+    counted_.push_back(!p.cut.replicated() || p.cut.part.index == 0);
+    ids_.push_back(p.id);
+  }
   device.zero(values_.data(), values_.bytes(), stream);
   reset_counters();
 }
@@ -37,7 +40,7 @@ void GradientNorm::compute(const ShardedBuffer& gradients, Communicator& replica
     kernels_.sum_of_squares(stream_, {.x = gradients.data(index),
                                       .n = counted_[index] ? gradients.layout().shard(index).elements() : 0,
                                       .out = sums_.as<float>() + i,
-                                      .non_finite = non_finite() + i,
+                                      .non_finite = non_finite() + ids_[index],
                                       .workspace = workspace_.data()});
   }
   kernels_.sum(stream_, {.x = sums_.as<float>(), .n = parameters_, .out = values + 3});

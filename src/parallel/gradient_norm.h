@@ -22,7 +22,7 @@ class GradientNorm {
   const float* norm() const { return values_.as<float>(); }
   const float* factor() const { return values_.as<float>() + 1; }
   const std::uint32_t* skip() const { return reinterpret_cast<const std::uint32_t*>(values_.as<float>() + 2); }
-  /// [parameters] non-finite elements of this rank's pieces, added up since reset.
+  /// [ids of the model] non-finite elements of this rank's pieces, added up since reset.
   std::uint32_t* non_finite() const { return counters_.as<std::uint32_t>(); }
   void reset_counters() { device_.zero(counters_.data(), counters_.bytes(), stream_); }
 
@@ -31,10 +31,11 @@ class GradientNorm {
   Stream& stream_;
   const KernelTable& kernels_;
   std::int64_t parameters_;
-  std::vector<bool> counted_;  ///< [parameters] on this rank
-  Buffer values_;              ///< norm, clip factor, skip flag, sum of squares
-  Buffer sums_;                ///< [parameters] sums of squares
-  Buffer counters_;            ///< [parameters]
+  std::vector<bool> counted_;     ///< [parameters] on this rank
+  Buffer values_;                 ///< norm, clip factor, skip flag, sum of squares
+  Buffer sums_;                   ///< [parameters] sums of squares
+  std::vector<std::size_t> ids_;  ///< [parameters]
+  Buffer counters_;               ///< [ids of the model]
   Buffer workspace_;
 };
 

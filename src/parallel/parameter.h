@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "src/tensor/shard.h"
@@ -17,13 +20,36 @@ struct ParameterSpec {
   DType gathered = DType::bf16;  ///< what the model computes with: f32, bf16 or e4m3
   double init_std = 0;           ///< 0: ones
   double init_cutoff = 0;        ///< truncation in standard deviations
+  /// Its number among all parameters of the model, whichever of them a list holds. Random numbers, counters, hashes and
+  /// scales go by it, and checkpoints by the name, which is one with it.
+  std::size_t id = 0;
+  std::int64_t cast = -1;  ///< its number among the model's fp8 weights (CastKind::weight); -1: it is none
 };
 
-/// All parameters, those of a unit side by side and the units in forward order. A parameter's index is its id in
-/// random numbers and checkpoints. A list belongs to one rank of a tensor-parallel group.
+/// The parameters that a rank has a part in, those of a unit side by side and the units in forward order: all of the
+/// model, or those of some units. A list belongs to one rank of a tensor-parallel group.
 struct ParameterList {
   std::vector<ParameterSpec> parameters;
-  std::vector<std::string> units;  ///< "embedding", "block.0", ..., "head"
+  std::vector<std::string> units;  ///< of the whole model: "embedding", "block.0", ..., "head"
+  std::size_t ids = 0;             ///< parameters of the whole model
+  std::int64_t casts = 0;          ///< fp8 weights of the whole model
+
+  /// The next parameter of the model.
+  void add(ParameterSpec p) {
+    p.id = ids++;
+    p.cast = is_float8(p.gathered) ? casts++ : -1;
+    parameters.push_back(std::move(p));
+  }
+
+  /// The part of it that these units are; everything keeps its numbers.
+  template <typename HasUnit>
+  ParameterList part(HasUnit&& has_unit) const {
+    ParameterList held{.parameters = {}, .units = units, .ids = ids, .casts = casts};
+    for (const ParameterSpec& p : parameters) {
+      if (has_unit(p.unit)) held.parameters.push_back(p);
+    }
+    return held;
+  }
 
   /// [first, last) indices of the unit's parameters.
   std::pair<std::size_t, std::size_t> range(int unit) const {

@@ -24,10 +24,10 @@ namespace {
 
 /// Values [begin, begin + count) of the rank's piece.
 std::vector<float> initial_values(const ParameterSpec& spec, const Shard& shard, std::int64_t begin, std::int64_t count,
-                                  std::uint64_t seed, std::uint32_t id) {
+                                  std::uint64_t seed) {
   std::vector<float> values(static_cast<std::size_t>(count), 1.0f);
   if (spec.init_std == 0) return values;
-  const RandomKey key{seed, RandomPurpose::initial_weights, id};
+  const RandomKey key{seed, RandomPurpose::initial_weights, static_cast<std::uint32_t>(spec.id)};
 #pragma omp parallel for schedule(static)
   for (std::int64_t e = 0; e < count; ++e) {
     const auto element = static_cast<std::uint64_t>(shard.global_element(begin + e));
@@ -46,8 +46,7 @@ void initialize(const ParameterList& list, ShardedBuffer& master, std::uint64_t 
     const Shard& shard = master.layout().shard(i);
     for (std::int64_t begin = 0; begin < shard.elements(); begin += most) {
       const std::int64_t count = std::min(most, shard.elements() - begin);
-      const std::vector<float> values =
-          initial_values(list.parameters[i], shard, begin, count, seed, static_cast<std::uint32_t>(i));
+      const std::vector<float> values = initial_values(list.parameters[i], shard, begin, count, seed);
       device.copy_from_host(master.data(i) + begin, values.data(), count * 4, stream);
       stream.synchronize();
     }

@@ -43,8 +43,8 @@ class ShardedBuffer {
   Buffer buffer_;
 };
 
-/// Writes the initial values of this rank's pieces: element e of parameter i is a function of (seed, i, e) only, so
-/// every layout starts from the same bits. Padding stays zero.
+/// Writes the initial values of this rank's pieces: element e of a parameter is a function of (seed, its id, e) only,
+/// so every layout starts from the same bits. Padding stays zero.
 void initialize(const ParameterList& list, ShardedBuffer& master, std::uint64_t seed, Device& device, Stream& stream);
 
 }  // namespace octet

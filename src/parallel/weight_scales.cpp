@@ -1,5 +1,7 @@
 #include "src/parallel/weight_scales.h"
 
+#include <algorithm>
+
 namespace octet {
 namespace {
 
@@ -16,10 +18,18 @@ WeightScales::WeightScales(const ParameterList& list, const ShardLayout& layout,
       scaling_(scaling),
       power_of_two_(power_of_two),
       first_(scaling.weights()) {
+  std::int64_t begin = list.casts, end = 0;
   for (const ParameterSpec& p : list.parameters) {
-    slots_.push_back(is_float8(p.gathered) ? static_cast<int>(count_++) : -1);
+    if (p.cast < 0) continue;
+    begin = std::min(begin, p.cast);
+    end = p.cast + 1;
   }
-  if (first_.amax != nullptr) return;
+  count_ = std::max<std::int64_t>(end - begin, 0);
+  for (const ParameterSpec& p : list.parameters) casts_.push_back(p.cast < 0 ? -1 : p.cast - begin);
+  if (first_.amax != nullptr) {
+    first_ = {first_.amax + begin, first_.scale + begin, first_.inverse + begin * inverse_scale_stride, first_.known};
+    return;
+  }
   values_ = Buffer(device, floats_a_weight * count_ * 4, Purpose::parameters);
   auto* inverses = values_.as<float>();
   float* amaxes = inverses + count_ * inverse_scale_stride;
@@ -28,7 +38,7 @@ WeightScales::WeightScales(const ParameterList& list, const ShardLayout& layout,
 }
 
 void WeightScales::measure(const ShardedBuffer& master, const KernelTable& kernels) {
-  for (std::size_t i = 0; i < slots_.size(); ++i) {
+  for (std::size_t i = 0; i < casts_.size(); ++i) {
     if (amax(i) == nullptr) continue;
     kernels.stats(stream_, {.x = master.data(i),
                             .dtype = DType::f32,
@@ -40,7 +50,7 @@ void WeightScales::measure(const ShardedBuffer& master, const KernelTable& kerne
 void WeightScales::update(Communicator& replica, const KernelTable& kernels) {
   if (count_ == 0) return;
   // A rank without rows has no abs-max of its own, only the old global one, which must not survive.
-  for (std::size_t i = 0; i < slots_.size(); ++i) {
+  for (std::size_t i = 0; i < casts_.size(); ++i) {
     if (amax(i) != nullptr && layout_.shard(i).rows == 0) device_.zero(amax(i), 4, stream_);
   }
   if (scaling_.known()) return;

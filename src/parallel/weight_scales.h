@@ -34,18 +34,18 @@ class WeightScales {
 
  private:
   float* at(float* row, std::size_t i, std::int64_t stride = 1) const {
-    return slots_[i] < 0 ? nullptr : row + slots_[i] * stride;
+    return casts_[i] < 0 ? nullptr : row + casts_[i] * stride;
   }
 
   const ShardLayout& layout_;
   Device& device_;
   Stream& stream_;
   const Float8Scaling& scaling_;
-  std::vector<int> slots_;  ///< by parameter, -1: not fp8
-  std::int64_t count_ = 0;
-  bool power_of_two_;  ///< what is computed here
-  Buffer values_;      ///< inverse scales [count, stride], abs-maxes and scales [2, count], unless the recipe has them
-  QuantScale first_;   ///< of the first fp8 weight; the others' follow in each row
+  std::vector<std::int64_t> casts_;  ///< by parameter: its number among the fp8 weights from first_ on, -1: not fp8
+  std::int64_t count_ = 0;           ///< from the first to the last that the list holds
+  bool power_of_two_;                ///< what is computed here
+  Buffer values_;     ///< inverse scales [count, stride], abs-maxes and scales [2, count], unless the recipe has them
+  QuantScale first_;  ///< of the list's first fp8 weight; the others' follow in each row
 };
 
 }  // namespace octet

@@ -17,9 +17,8 @@ namespace octet::test {
 class LocalState final : public WeightProvider, public GradientSink {
  public:
   explicit LocalState(const ParameterList& list) : list_(list) {
-    for (std::size_t i = 0; i < list.parameters.size(); ++i) {
-      const ParameterSpec& p = list.parameters[i];
-      const auto id = static_cast<std::uint32_t>(i);
+    for (const ParameterSpec& p : list.parameters) {
+      const auto id = static_cast<std::uint32_t>(p.id);
       // Larger than the usual initial values: the layers of so small a model shall matter to its loss.
       masters.push_back(random_values(p.shape.elements(), id, p.init_std == 0 ? 0.1 : 0.1 / std::max(1.0, p.init_std)));
       for (float& w : masters.back()) w += p.init_std == 0 ? 1.0f : 0.0f;

@@ -18,7 +18,7 @@ ParameterList list_of_blocks() {
   for (int unit = 0; unit < 6; ++unit) {
     const bool block = unit > 0 && unit < 5;
     list.units.push_back(block ? "layers." + std::to_string(unit - 1) : unit == 0 ? "embedding" : "head");
-    list.parameters.push_back(
+    list.add(
         {list.units.back() + ".weight", unit, {block ? 48 : 50, 8}, {}, {block ? 48 : 50, 8}, DType::bf16, 0.1, 3.0});
   }
   return list;

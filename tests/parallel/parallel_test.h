@@ -19,8 +19,7 @@ namespace octet::test {
 inline ParameterList example_list(DType linears, DType storage = DType::bf16) {
   ParameterList list;
   const auto add = [&](std::string name, Shape shape, DType gathered, double init_std) {
-    list.parameters.push_back(
-        {std::move(name), static_cast<int>(list.units.size()) - 1, shape, {}, shape, gathered, init_std, 3.0});
+    list.add({std::move(name), static_cast<int>(list.units.size()) - 1, shape, {}, shape, gathered, init_std, 3.0});
   };
   list.units.push_back("embedding");
   add("tok_embeddings.weight", {50, 12}, storage, 1.0);

@@ -8,8 +8,7 @@ namespace {
 ParameterList list_of(const std::vector<std::string>& names) {
   ParameterList list;
   list.units = {"embedding"};
-  for (const std::string& name : names)
-    list.parameters.push_back({.name = name, .unit = 0, .global = {4}, .shape = {4}});
+  for (const std::string& name : names) list.add({.name = name, .unit = 0, .global = {4}, .shape = {4}});
   return list;
 }
 
@@ -141,7 +140,7 @@ TEST(HashShards, EveryElementCountsAndPaddingDoesNot) {
   large.parameters[1].global = {2, (1 << 20) + 7};  // hashed in two pieces
   const ShardLayout layout(large, 1, 2);
   ShardedBuffer master(layout, cpu_device(), *stream, Purpose::parameters);
-  const auto hashes = [&] { return hash_shards(master, cpu_device(), *stream); };
+  const auto hashes = [&] { return hash_shards(large, master, cpu_device(), *stream); };
   const ShardHashes before = hashes();
   ASSERT_EQ(before.size(), 2u);
   EXPECT_NE(before[0], before[1]);

@@ -46,16 +46,14 @@ std::vector<ReplicaReport> gather_reports(const ShardHashes& mine, const std::st
 
 /// Parameters whose pieces the same ranks have in common.
 struct Sharing {
-  std::vector<std::size_t> parameters;   ///< in the model's order
+  std::vector<std::size_t> parameters;   ///< their ids, in the model's order
   std::vector<std::vector<int>> groups;  ///< the ranks with the same piece of each: a list for every piece
 };
 
 /// What tensor parallelism cuts is in every replica once, the rest once for each of its tp ranks too.
-std::array<Sharing, 2> sharings_of(const MeshShape& shape, const ParameterList& list, int ranks) {
+std::array<Sharing, 2> sharings_of(const MeshShape& shape, const ParameterList& model, int ranks) {
   std::array<Sharing, 2> sharings;
-  for (std::size_t i = 0; i < list.parameters.size(); ++i) {
-    sharings[list.parameters[i].cut.replicated() ? 1 : 0].parameters.push_back(i);
-  }
+  for (const ParameterSpec& p : model.parameters) sharings[p.cut.replicated() ? 1 : 0].parameters.push_back(p.id);
   for (std::size_t s = 0; s < sharings.size(); ++s) {
     std::map<std::vector<int>, std::vector<int>> by_piece;
     for (int rank = 0; rank < ranks; ++rank) {
@@ -97,11 +95,11 @@ std::string named(const std::set<int>& ranks, const std::vector<ReplicaReport>& 
 
 }  // namespace
 
-ShardHashes hash_shards(const ShardedBuffer& master, Device& device, Stream& stream) {
+ShardHashes hash_shards(const ParameterList& held, const ShardedBuffer& master, Device& device, Stream& stream) {
   const std::unique_ptr<XXH3_state_t, FreeState> state(XXH3_createState());
   if (!state) throw internal_error("train", "no memory for a hash");
   std::vector<float> host(static_cast<std::size_t>(std::min(piece_elements, master.layout().elements())));
-  ShardHashes hashes;
+  ShardHashes hashes(held.ids, 0);
   for (std::size_t i = 0; i < master.layout().size(); ++i) {
     const std::int64_t elements = master.layout().shard(i).elements();
     XXH3_64bits_reset(state.get());
@@ -112,15 +110,15 @@ ShardHashes hash_shards(const ShardedBuffer& master, Device& device, Stream& str
       stream.synchronize();
       XXH3_64bits_update(state.get(), host.data(), static_cast<std::size_t>(bytes));
     }
-    hashes.push_back(XXH3_64bits_digest(state.get()));
+    hashes[held.parameters[i].id] = XXH3_64bits_digest(state.get());
   }
   return hashes;
 }
 
-std::optional<std::string> describe_difference(const MeshShape& shape, const ParameterList& list,
+std::optional<std::string> describe_difference(const MeshShape& shape, const ParameterList& model,
                                                const std::vector<ReplicaReport>& ranks) {
   std::set<int> minority, undecided;
-  std::size_t first = list.parameters.size();
+  std::size_t first = model.ids;
   const auto judge = [&](const Sharing& sharing, const std::vector<int>& group) {
     const auto hashes = [&](int rank) -> const ShardHashes& { return ranks[static_cast<std::size_t>(rank)].hashes; };
     std::vector<std::uint64_t> digests;
@@ -135,7 +133,7 @@ std::optional<std::string> describe_difference(const MeshShape& shape, const Par
       if (at != sharing.parameters.end()) first = std::min(first, *at);
     }
   };
-  for (const Sharing& sharing : sharings_of(shape, list, static_cast<int>(ranks.size()))) {
+  for (const Sharing& sharing : sharings_of(shape, model, static_cast<int>(ranks.size()))) {
     for (const std::vector<int>& group : sharing.groups) judge(sharing, group);
   }
   if (minority.empty() && undecided.empty()) return std::nullopt;
@@ -144,15 +142,15 @@ std::optional<std::string> describe_difference(const MeshShape& shape, const Par
   if (!undecided.empty()) {
     who += fmt::format("{}{} against each other, with no majority", who.empty() ? "" : "; ", named(undecided, ranks));
   }
-  return fmt::format("{}; the first parameter that differs is {}", who, list.parameters[first].name);
+  return fmt::format("{}; the first parameter that differs is {}", who, model.parameters[first].name);
 }
 
-std::optional<std::string> find_replica_difference(const ParameterList& list, const ShardedBuffer& master,
-                                                   const MeshShape& shape, Communicator& control, Stream& stream,
-                                                   const std::string& node) {
+std::optional<std::string> find_replica_difference(const ParameterList& model, const ParameterList& held,
+                                                   const ShardedBuffer& master, const MeshShape& shape,
+                                                   Communicator& control, Stream& stream, const std::string& node) {
   if (shape.dp_replicate == 1 && shape.tp == 1) return std::nullopt;
-  const ShardHashes mine = hash_shards(master, stream.device(), stream);
-  const auto sharings = sharings_of(shape, list, control.size());
+  const ShardHashes mine = hash_shards(held, master, stream.device(), stream);
+  const auto sharings = sharings_of(shape, model, control.size());
   const auto digests = gather_values({digest_of(mine, sharings[0]), digest_of(mine, sharings[1])}, control);
   // Judged by every rank on the same numbers, so that all go on or all stop.
   const auto equal = [&](std::size_t s) {
@@ -162,7 +160,7 @@ std::optional<std::string> find_replica_difference(const ParameterList& list, co
     });
   };
   if (equal(0) && equal(1)) return std::nullopt;
-  return describe_difference(shape, list, gather_reports(mine, node, control));
+  return describe_difference(shape, model, gather_reports(mine, node, control));
 }
 
 }  // namespace octet

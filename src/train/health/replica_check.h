@@ -10,10 +10,11 @@
 
 namespace octet {
 
-/// Hashes of one rank's fp32 master pieces, a value a parameter (XXH3-64 of its elements without padding).
+/// Hashes of one rank's fp32 master pieces by the parameter's id (XXH3-64 of its elements without padding); 0 of one
+/// that the rank's list does not hold.
 using ShardHashes = std::vector<std::uint64_t>;
 
-ShardHashes hash_shards(const ShardedBuffer& master, Device& device, Stream& stream);
+ShardHashes hash_shards(const ParameterList& held, const ShardedBuffer& master, Device& device, Stream& stream);
 
 /// What one rank has to say when replicas differ.
 struct ReplicaReport {
@@ -25,15 +26,15 @@ struct ReplicaReport {
 /// other replicas and, of what tensor parallelism does not cut, of the tp group: where more than half of those agree,
 /// the rest is named, else all of them. With the first parameter, in the model's order, that differs anywhere. None
 /// when all are equal.
-std::optional<std::string> describe_difference(const MeshShape& shape, const ParameterList& list,
+std::optional<std::string> describe_difference(const MeshShape& shape, const ParameterList& model,
                                                const std::vector<ReplicaReport>& ranks);
 
 /// Compares the master weights that several ranks hold, copied to the host in pieces: 16 bytes of each rank are
 /// exchanged, everything else only when they differ. None when they are equal, else describe_difference(), the same
-/// text on every rank. `node` is this rank's. Collective over `control`, the hosts of all ranks
-/// (src/comm/host_exchange.h).
-std::optional<std::string> find_replica_difference(const ParameterList& list, const ShardedBuffer& master,
-                                                   const MeshShape& shape, Communicator& control, Stream& stream,
-                                                   const std::string& node);
+/// text on every rank. `model` is the whole model's list, `held` this rank's, and `node` its node. Collective over
+/// `control`, the hosts of all ranks (src/comm/host_exchange.h).
+std::optional<std::string> find_replica_difference(const ParameterList& model, const ParameterList& held,
+                                                   const ShardedBuffer& master, const MeshShape& shape,
+                                                   Communicator& control, Stream& stream, const std::string& node);
 
 }  // namespace octet

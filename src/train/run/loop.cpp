@@ -140,9 +140,9 @@ class Loop {
   Outcome examine(StepResult& result, StopReason stop) {
     Outcome outcome{result};
     if (!outcome.bad() && compares_replicas(result.step, stop)) {
-      outcome.replica_difference = find_replica_difference(p_.trainer.model().parameters(), p_.trainer.model().master(),
-                                                           p_.environment.mesh.shape(), p_.environment.control,
-                                                           p_.environment.stream, p_.environment.node);
+      outcome.replica_difference = find_replica_difference(
+          p_.trainer.model().all_parameters(), p_.trainer.model().parameters(), p_.trainer.model().master(),
+          p_.environment.mesh.shape(), p_.environment.control, p_.environment.stream, p_.environment.node);
     }
     if (!outcome.bad() && validates(result.step)) outcome.validation_loss = p_.trainer.validate();
     result.spent += p_.trainer.clock().take();

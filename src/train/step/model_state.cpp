@@ -142,10 +142,10 @@ std::int64_t snapshot_bytes(const std::vector<checkpoint::DevicePiece>& pieces_o
 
 }  // namespace
 
-std::vector<checkpoint::StoredTensor> stored_tensors(const ParameterList& list, const Float8Scaling& scaling) {
+std::vector<checkpoint::StoredTensor> stored_tensors(const ParameterList& model, const Float8Scaling& scaling) {
   std::vector<checkpoint::StoredTensor> tensors;
   for (int kind = 0; kind < kinds; ++kind) {
-    for (const ParameterSpec& p : list.parameters) tensors.push_back(stored(kind, p));
+    for (const ParameterSpec& p : model.parameters) tensors.push_back(stored(kind, p));
   }
   for (const Float8Scaling::State& s : scaling.state()) {
     tensors.push_back({.name = s.name, .dtype = s.tensor.dtype, .shape = s.tensor.shape});
@@ -185,7 +185,7 @@ void load_state(ShardedModel& model, const std::string& directory, const checkpo
   Float8Scaling& scaling = model.scaling();
   const bool stored = std::ranges::any_of(manifest.tensors, is_recipe_state), wanted = !scaling.state().empty();
   const bool recipe_state = same_recipe && stored;
-  check_tensors(stored_tensors(model.parameters(), scaling), directory, manifest, recipe_state);
+  check_tensors(stored_tensors(model.all_parameters(), scaling), directory, manifest, recipe_state);
   const Source source{directory, manifest, hosts};
   for (int kind = 0; kind < kinds; ++kind) load_kind(model, kind, source, stream);
   scaling.reset(stream);

@@ -14,7 +14,7 @@ namespace octet {
 /// Everything that a checkpoint of the model holds, whatever the layout: fp32 master, first and second moment of every
 /// parameter, named "master/NAME", "first_moment/NAME", "second_moment/NAME"; and the state of a float8 recipe that has
 /// one ("float8/..."), whole on every rank.
-std::vector<checkpoint::StoredTensor> stored_tensors(const ParameterList& list, const Float8Scaling& scaling);
+std::vector<checkpoint::StoredTensor> stored_tensors(const ParameterList& model, const Float8Scaling& scaling);
 
 /// This rank's pieces of them, without padding; those of replicas are equal. The pointers are the model's own.
 std::vector<checkpoint::DevicePiece> held_pieces(ShardedModel& model);

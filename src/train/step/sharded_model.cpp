@@ -22,6 +22,7 @@ ShardedModel::ShardedModel(const LlamaSettings& settings, const OptimizerConfig&
       tp_beside_(settings.async_tp ? mesh.tp().on_stream(*tp_stream_, "tp") : nullptr),
       exchange_(mesh.tp(), tp_beside_.get(), fsdp.poison),
       model_(settings, stream, exchange_, gemms),
+      all_parameters_(llama_parameters(settings.model, settings.precision, settings.float8, settings.tp)),
       layout_(model_.parameters(), mesh.shards().rank(), mesh.shards().size()),
       master_(layout_, device_, stream, Purpose::parameters),
       gradients_(layout_, reduce_group().memory(), stream, Purpose::gradients),
@@ -88,7 +89,7 @@ void ShardedModel::evaluate(const Tensor& tokens, const Tensor& targets, float* 
 void ShardedModel::take_counters(std::int32_t* host) {
   TensorChecks& checks = model_.checks();
   device_.copy_to_host(host, checks.all(), checks.size() * 4, stream_);
-  device_.copy_to_host(host + checks.size(), norm_.non_finite(), static_cast<std::int64_t>(layout_.size()) * 4,
+  device_.copy_to_host(host + checks.size(), norm_.non_finite(), static_cast<std::int64_t>(all_parameters_.ids) * 4,
                        stream_);
   checks.reset(stream_);
   norm_.reset_counters();
@@ -100,11 +101,10 @@ void ShardedModel::drop_copies(std::vector<std::int32_t>& counts) const {
 
 std::vector<TensorChecks::Finding> ShardedModel::findings(const std::vector<std::int32_t>& counts) const {
   std::vector<TensorChecks::Finding> found = model_.checks().findings(counts.data());
-  for (std::size_t i = 0; i < layout_.size(); ++i) {
-    const std::int32_t count = counts[static_cast<std::size_t>(model_.checks().size()) + i];
-    const ParameterSpec& p = parameters().parameters[i];
+  for (const ParameterSpec& p : all_parameters_.parameters) {
+    const std::int32_t count = counts[static_cast<std::size_t>(model_.checks().size()) + p.id];
     if (count != 0)
-      found.push_back({parameters().units[static_cast<std::size_t>(p.unit)], "gradient of " + p.name, count});
+      found.push_back({all_parameters_.units[static_cast<std::size_t>(p.unit)], "gradient of " + p.name, count});
   }
   return found;
 }

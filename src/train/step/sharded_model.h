@@ -34,8 +34,9 @@ class ShardedModel {
   /// Forward only; adds the sum of token losses to *loss_sum.
   void evaluate(const Tensor& tokens, const Tensor& targets, float* loss_sum);
 
-  /// Counters of elements that are not finite: one each tensor of each unit, then one each parameter's gradient.
-  std::int64_t counters() const { return model_.checks().size() + static_cast<std::int64_t>(layout_.size()); }
+  /// Counters of elements that are not finite: one each tensor of each unit, then one each parameter's gradient,
+  /// of the whole model: the same on all ranks.
+  std::int64_t counters() const { return model_.checks().size() + static_cast<std::int64_t>(all_parameters_.ids); }
   /// Copies them to host memory [counters()] and resets them, in the order of the stream.
   void take_counters(std::int32_t* host);
   /// Of counts over all ranks: replicas hold equal gradients, and one of each counts.
@@ -43,7 +44,10 @@ class ShardedModel {
   /// Of this rank's counts those that count over all ranks.
   void drop_copies(std::vector<std::int32_t>& counts) const;
 
+  /// Those that this rank has pieces of.
   const ParameterList& parameters() const { return model_.parameters(); }
+  /// Those of the whole model, whose numbers are the ids.
+  const ParameterList& all_parameters() const { return all_parameters_; }
   const GradientNorm& norm() const { return norm_; }
   ShardedBuffer& master() { return master_; }
   ShardedBuffer& gradients() { return gradients_; }
@@ -71,6 +75,7 @@ class ShardedModel {
   std::unique_ptr<Communicator> tp_beside_;
   TpExchange exchange_;
   Llama model_;
+  ParameterList all_parameters_;
   ShardLayout layout_;
   ShardedBuffer master_, gradients_, first_moment_, second_moment_;
   WeightScales scales_;
