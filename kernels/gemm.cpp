@@ -5,8 +5,30 @@
 namespace octet {
 
 std::string text_of(const Gemm& g) {
-  return fmt::format("gemm of m {} n {} k {}, {}{} x {}{} > {}", g.m, g.n, g.k, name_of(g.a.dtype),
-                     g.a.transposed ? "'" : "", name_of(g.b.dtype), g.b.transposed ? "'" : "", name_of(g.c_dtype));
+  const auto operand = [](const GemmOperand& x) {
+    const std::string text = fmt::format("{}{}", name_of(x.dtype), x.transposed ? "'" : "");
+    return along_contraction(x.scales) ? fmt::format("{} of {}", text, name_of(x.scales)) : text;
+  };
+  return fmt::format("gemm of m {} n {} k {}, {} x {} > {}", g.m, g.n, g.k, operand(g.a), operand(g.b),
+                     name_of(g.c_dtype));
+}
+
+void check_gemm_scales(const Gemm& g) {
+  const auto require = [&](bool condition, const char* text) {
+    if (!condition) throw internal_error("kernels", "{}: {}", text_of(g), text);
+  };
+  for (const GemmOperand* x : {&g.a, &g.b}) {
+    require(x->scales == ScaleForm::tensor || is_float8(x->dtype), "scales are for fp8 operands");
+  }
+  if (!along_contraction(g.a.scales) && !along_contraction(g.b.scales)) return;
+  require(along_contraction(g.a.scales) && along_contraction(g.b.scales),
+          "scales of vectors or blocks go with scales of vectors or blocks");
+  require(g.a.scales == ScaleForm::vectors || g.b.scales == ScaleForm::vectors,
+          "scales of blocks on both sides are what no library multiplies");
+  require(g.a.inverse_scale != nullptr && g.b.inverse_scale != nullptr, "an operand has no inverse scales");
+  require(!g.fast_accumulate, "with scales of vectors or blocks sums are promoted: no fast accumulation");
+  require(g.m % scale_block == 0 && g.n % scale_block == 0 && g.k % scale_block == 0,
+          "with scales of vectors or blocks m, n and k are multiples of 128");
 }
 
 void check_gemm_addresses(const Gemm& args) {

@@ -5,6 +5,7 @@
 
 #include "kernels/scale_layout.h"
 #include "src/base/dtype.h"
+#include "src/base/scale_form.h"
 #include "src/device/device.h"
 
 namespace octet {
@@ -15,13 +16,20 @@ struct GemmOperand {
   DType dtype = DType::f32;
   bool transposed = false;               ///< stored [k, m] (A) or [n, k] (B)
   const float* inverse_scale = nullptr;  ///< device pointer on gemm_scale_alignment bytes, only for fp8
-  bool scale_each = false;               ///< inverse_scale has an element for each of m (A) or n (B); else one for all
+  ScaleForm scales = ScaleForm::tensor;  ///< how many there are, and where; A keeps m, B keeps n
 };
 
 /// C[m, n] = A[m, k] · B[k, n] · (inverse scales) + beta · C, summed in fp32, stored in c_dtype (f32 or bf16).
 /// A and B are both f32, both bf16 or both fp8 (e4m3 and e5m2 mix). Everything is contiguous and row-major.
 /// 2·m·n·k operations; on the CPU bf16 and fp8 operands are first widened to the machine's GEMM input type, unless
 /// Hopper's sums are asked for.
+///
+/// Scales along the contracted dimension (`vectors`, `blocks`) multiply each 128 products of a sum apart: C = Σ over l
+/// of (a's scale · b's scale)(l) · Σ of the 128 products of block l. Both operands have such scales or none, they are
+/// not both `blocks`, sums are promoted to fp32 (fast_accumulate is refused), and m, n and k are multiples of 128,
+/// which TransformerEngine asks too. The CPU multiplies the values, code · inverse scale in fp32, with fp32 input
+/// whatever it is for other GEMMs; by Hopper's arithmetic, each 128 products are summed as there and enter the total by
+/// an fp32 fused multiply-add with the product of the scales, as in DeepGEMM (sm90_fp8_gemm_1d2d.cuh).
 struct Gemm {
   GemmOperand a;
   GemmOperand b;
@@ -56,11 +64,17 @@ constexpr std::int64_t float8_matrix_alignment = 16;
 /// The rules on addresses, which hold on every device: those of inverse scales, of fp8 operands with their result, and
 /// of the workspace. Throws an internal error that names the product, the pointer and its alignment.
 void check_gemm_addresses(const Gemm& args);
+/// The rules on scales, which hold on every device too; an internal error with the numbers.
+void check_gemm_scales(const Gemm& args);
 /// "gemm of m 64 n 96 k 128, e4m3 x e4m3' > bf16"; ' says transposed.
 std::string text_of(const Gemm& args);
 
+/// Scales count where there is one for each 128 values; one for each of m or n is next to nothing.
 inline std::int64_t bytes_moved(const Gemm& g) {
-  return g.m * g.k * size_of(g.a.dtype) + g.k * g.n * size_of(g.b.dtype) +
+  const auto scales = [&](const GemmOperand& x, std::int64_t kept) {
+    return along_contraction(x.scales) ? 4 * scale_count(x.scales, kept, g.k) : 0;
+  };
+  return g.m * g.k * size_of(g.a.dtype) + g.k * g.n * size_of(g.b.dtype) + scales(g.a, g.m) + scales(g.b, g.n) +
          g.m * g.n * size_of(g.c_dtype) * (g.beta == 0 ? 1 : 2);
 }
 

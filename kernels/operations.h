@@ -17,6 +17,8 @@
   PLAIN(transpose_float8, TransposeFloat8, memory_bound)              \
   PLAIN(convert, Convert, memory_bound)                               \
   PLAIN(quantize_rowwise, QuantizeRowwise, memory_bound)              \
+  PLAIN(quantize_vectors, QuantizeVectors, memory_bound)              \
+  PLAIN(quantize_blocks, QuantizeBlocks, memory_bound)                \
   WITH_WORKSPACE(gemm, Gemm, gemm)                                    \
   PLAIN(embedding_forward, EmbeddingForward, memory_bound)            \
   WITH_WORKSPACE(embedding_backward, EmbeddingBackward, memory_bound) \

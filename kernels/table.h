@@ -2,6 +2,7 @@
 
 #include "kernels/adamw.h"
 #include "kernels/attention.h"
+#include "kernels/blockwise.h"
 #include "kernels/cast.h"
 #include "kernels/cross_entropy.h"
 #include "kernels/delayed.h"

@@ -25,7 +25,14 @@ DType multiplied(const Arguments&) {
 template <typename Arguments>
 void check_addresses(const Arguments&) {}
 void check_addresses(const Gemm& args) {
+  check_gemm_scales(args);
   check_gemm_addresses(args);
+}
+void check_addresses(const QuantizeVectors& args) {
+  check_blockwise(args);
+}
+void check_addresses(const QuantizeBlocks& args) {
+  check_blockwise(args);
 }
 void check_addresses(const AttentionForward& args) {
   check_attention_addresses(args);

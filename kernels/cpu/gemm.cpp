@@ -1,6 +1,7 @@
 #include "kernels/gemm.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 
 #include "kernels/cpu/blocks.h"
@@ -20,13 +21,16 @@ constexpr std::int64_t b_bytes = 64 << 20;
 
 /// How one GEMM is cut. Widened operands and the fp32 result are made chunk by chunk in the workspace.
 struct Plan {
-  bool hopper = false;                   ///< by hopper_multiply, with all of k at a time
+  bool hopper = false;                   ///< by hopper_multiply, with all of k at a time, or with `scaled` one block
+  bool scaled = false;                   ///< scales along k: the operands' values are multiplied, not their codes
   DType input = DType::f32;              ///< of oneDNN
   DType a = DType::f32, b = DType::f32;  ///< operands in the form that is multiplied
   bool widen_a = false, widen_b = false;
   bool result_apart = false;  ///< fp32 sums go to the workspace, from where finish() scales, adds and rounds them
   std::int64_t m = 0, n = 0, k = 0;  ///< extents of a chunk
-  std::int64_t a_bytes = 0, b_bytes = 0, c_bytes = 0;
+  std::int64_t a_bytes = 0, b_bytes = 0, c_bytes = 0, part_bytes = 0;
+
+  std::int64_t workspace() const { return a_bytes + b_bytes + c_bytes + part_bytes; }
 };
 
 std::int64_t padded(std::int64_t bytes) {
@@ -42,20 +46,24 @@ Plan plan_of(const Gemm& args) {
   Plan plan;
   const bool narrow = args.a.dtype != DType::f32;
   plan.hopper = args.emulate_hopper && is_float8(args.a.dtype);
-  plan.input = narrow && !plan.hopper && gemm_input() == GemmInput::bf16 ? DType::bf16 : DType::f32;
+  plan.scaled = along_contraction(args.a.scales);
+  // A code times its scale has more bits than bf16.
+  plan.input = narrow && !plan.hopper && !plan.scaled && gemm_input() == GemmInput::bf16 ? DType::bf16 : DType::f32;
   plan.a = plan.hopper ? args.a.dtype : plan.input;
   plan.b = plan.hopper ? args.b.dtype : plan.input;
   plan.widen_a = args.a.dtype != plan.a;
   plan.widen_b = args.b.dtype != plan.b;
   // oneDNN's bf16 primitive scales and rounds by itself.
   plan.result_apart = plan.input == DType::f32 && (args.c_dtype != DType::f32 || is_float8(args.a.dtype));
-  if (args.a.scale_each || args.b.scale_each) plan.result_apart = true;
+  if (args.a.scales == ScaleForm::each || args.b.scales == ScaleForm::each) plan.result_apart = true;
+  if (plan.scaled && !plan.hopper) plan.result_apart = args.c_dtype != DType::f32;
   plan.m = args.m;
   plan.n = args.n;
   plan.k = args.k;
   const std::int64_t wide = size_of(plan.input);
   if (plan.hopper) {
     plan.m = clamp_chunk(chunk_bytes / (4 * args.n), args.m);
+    if (plan.scaled) plan.k = scale_block;
   } else if (plan.widen_a || plan.widen_b || plan.result_apart) {
     const bool long_sum = args.k > std::max(args.m, args.n) && plan.input == DType::f32;  // weight gradients
     if (long_sum) {
@@ -68,6 +76,7 @@ Plan plan_of(const Gemm& args) {
   if (plan.widen_a) plan.a_bytes = padded(plan.m * plan.k * wide);
   if (plan.widen_b) plan.b_bytes = padded(plan.k * plan.n * wide);
   if (plan.result_apart) plan.c_bytes = padded(plan.m * plan.n * 4);
+  if (plan.scaled && plan.hopper) plan.part_bytes = plan.c_bytes;
   return plan;
 }
 
@@ -83,10 +92,52 @@ void widen_block(const From* x, std::int64_t stride, std::int64_t rows, std::int
   for (std::int64_t r = 0; r < rows; ++r) convert_loop(x + r * stride, y + r * columns, columns);
 }
 
-/// The block of an operand at (row, column) of the matrix as it enters the product, ready for oneDNN.
-MultiplyOperand take_block(const GemmOperand& x, DType input, std::int64_t all_rows, std::int64_t all_columns,
-                           std::int64_t row, std::int64_t column, std::int64_t rows, std::int64_t columns,
-                           void* widened) {
+/// The inverse scale of each value of a matrix as stored.
+struct StoredScales {
+  const float* inverse;
+  ScaleForm form;
+  std::int64_t kept, contracted;
+  bool rows_contracted;
+
+  /// That of (row, column); those of the next columns of its block are `step` floats apart.
+  const float* at(std::int64_t row, std::int64_t column) const {
+    return inverse + (rows_contracted ? scale_index(form, kept, contracted, column, row)
+                                      : scale_index(form, kept, contracted, row, column));
+  }
+  std::int64_t step() const { return rows_contracted && form == ScaleForm::vectors ? 1 : 0; }
+};
+
+/// widen_block with a scale for each value: y = x · inverse scale in fp32.
+template <typename From>
+void scale_block_of(const From* x, std::int64_t stride, std::int64_t row, std::int64_t column, std::int64_t rows,
+                    std::int64_t columns, const StoredScales& scales, float* y) {
+#pragma omp parallel for schedule(static)
+  for (std::int64_t r = 0; r < rows; ++r) {
+    for (std::int64_t begin = 0; begin < columns;) {
+      const std::int64_t run = std::min(scale_block - (column + begin) % scale_block, columns - begin);
+      const From* __restrict from = x + r * stride + begin;
+      float* __restrict to = y + r * columns + begin;
+      const float* __restrict scale = scales.at(row + r, column + begin);
+      if (scales.step() == 0) {
+        const float one = *scale;
+#pragma omp simd
+        for (std::int64_t c = 0; c < run; ++c) to[c] = static_cast<float>(from[c]) * one;
+      } else {
+#pragma omp simd
+        for (std::int64_t c = 0; c < run; ++c) to[c] = static_cast<float>(from[c]) * scale[c];
+      }
+      begin += run;
+    }
+  }
+}
+
+/// The block of an operand at (row, column) of the matrix as it enters the product, ready for oneDNN. `contracted` is
+/// the dimension of that matrix along which sums run.
+MultiplyOperand take_block(const GemmOperand& x, DType input, int contracted, std::int64_t all_rows,
+                           std::int64_t all_columns, std::int64_t row, std::int64_t column, std::int64_t rows,
+                           std::int64_t columns, void* widened) {
+  const std::int64_t all_kept = contracted == 0 ? all_columns : all_rows;
+  const std::int64_t all_contracted = contracted == 0 ? all_rows : all_columns;
   if (x.transposed) {
     std::swap(all_rows, all_columns);
     std::swap(row, column);
@@ -99,7 +150,10 @@ MultiplyOperand take_block(const GemmOperand& x, DType input, std::int64_t all_r
   dispatch_storage_or_float8(x.dtype, [&](auto stored) {
     using From = decltype(stored);
     const From* from = static_cast<const From*>(x.data) + offset;
-    if (input == DType::f32) {
+    if (along_contraction(x.scales)) {
+      const StoredScales scales{x.inverse_scale, x.scales, all_kept, all_contracted, (contracted == 0) != x.transposed};
+      scale_block_of(from, all_columns, row, column, rows, columns, scales, static_cast<float*>(widened));
+    } else if (input == DType::f32) {
       widen_block(from, all_columns, rows, columns, static_cast<float*>(widened));
     } else if constexpr (sizeof(From) == 1) {
       widen_block(from, all_columns, rows, columns, static_cast<bf16*>(widened));
@@ -120,14 +174,14 @@ HopperMultiply as_hopper(const Multiply& product, const Plan& plan, bool fast) {
           .fast = fast};
 }
 
-/// The inverse scales of an operand.
+/// The inverse scales of an operand that its sums are multiplied by.
 struct Inverses {
   const float* each = nullptr;
   float all = 1.0f;
 
   explicit Inverses(const GemmOperand& x) {
-    if (!is_float8(x.dtype) || x.inverse_scale == nullptr) return;
-    x.scale_each ? void(each = x.inverse_scale) : void(all = *x.inverse_scale);
+    if (!is_float8(x.dtype) || x.inverse_scale == nullptr || along_contraction(x.scales)) return;
+    x.scales == ScaleForm::each ? void(each = x.inverse_scale) : void(all = *x.inverse_scale);
   }
   float at(std::int64_t i) const { return each == nullptr ? all : each[i]; }
 };
@@ -165,6 +219,24 @@ void finish(const Gemm& args, const float* sums, std::int64_t row, std::int64_t 
   }
 }
 
+/// The sums of one block of k, those of rows from `row` and columns from `column`, times their scales, enter the total.
+void add_scaled(const Gemm& args, const float* part, float* total, std::int64_t row, std::int64_t column,
+                std::int64_t depth, std::int64_t rows, std::int64_t columns) {
+  const auto scale_of = [&](const GemmOperand& x, std::int64_t kept, std::int64_t i) {
+    return x.inverse_scale[scale_index(x.scales, kept, args.k, i, depth)];
+  };
+#pragma omp parallel for schedule(static)
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const float of_row = scale_of(args.a, args.m, row + r);
+    const float* __restrict from = part + r * columns;
+    float* __restrict to = total + r * columns;
+    for (std::int64_t j = 0; j < columns; ++j) {
+      const float scaled_to = depth == 0 ? 0.0f : to[j];
+      to[j] = std::fma(of_row * scale_of(args.b, args.n, column + j), from[j], scaled_to);
+    }
+  }
+}
+
 /// Without a sum to add, C is cleared or left alone.
 void multiply_nothing(const Gemm& args) {
   if (args.beta != 0.0f) return;
@@ -177,21 +249,23 @@ void multiply_nothing(const Gemm& args) {
 std::int64_t gemm_workspace(const Gemm& args) {
   if (args.m == 0 || args.n == 0 || args.k == 0) return 0;
   const Plan plan = plan_of(args);
-  return plan.a_bytes + plan.b_bytes + plan.c_bytes;
+  return plan.workspace();
 }
 
 void gemm(Stream&, const Gemm& args) {
   if (args.m == 0 || args.n == 0) return;
   if (args.k == 0) return multiply_nothing(args);
+  check_gemm_scales(args);
   check_gemm_addresses(args);
   const Plan plan = plan_of(args);
-  if (args.workspace_bytes < plan.a_bytes + plan.b_bytes + plan.c_bytes) {
+  if (args.workspace_bytes < plan.workspace()) {
     throw internal_error("kernels", "gemm of m {} n {} k {} has {} bytes of workspace and needs {}", args.m, args.n,
-                         args.k, args.workspace_bytes, plan.a_bytes + plan.b_bytes + plan.c_bytes);
+                         args.k, args.workspace_bytes, plan.workspace());
   }
   auto* a_wide = static_cast<std::byte*>(args.workspace);
   std::byte* b_wide = a_wide + plan.a_bytes;
   auto* sums = reinterpret_cast<float*>(b_wide + plan.b_bytes);
+  auto* part = reinterpret_cast<float*>(b_wide + plan.b_bytes + plan.c_bytes);
 
   Multiply product;
   product.input = plan.input;
@@ -206,12 +280,20 @@ void gemm(Stream&, const Gemm& args) {
       product.c_stride = plan.result_apart ? product.n : args.n;
       for (std::int64_t depth = 0; depth < args.k; depth += plan.k) {
         product.k = std::min(plan.k, args.k - depth);
-        product.a = take_block(args.a, plan.a, args.m, args.k, row, depth, product.m, product.k, a_wide);
+        product.a = take_block(args.a, plan.a, 1, args.m, args.k, row, depth, product.m, product.k, a_wide);
         if (row == 0 || plan.k < args.k) {
-          product.b = take_block(args.b, plan.b, args.k, args.n, depth, column, product.k, product.n, b_wide);
+          product.b = take_block(args.b, plan.b, 0, args.k, args.n, depth, column, product.k, product.n, b_wide);
         }
         product.beta = depth > 0 ? 1.0f : plan.result_apart ? 0.0f : args.beta;
-        plan.hopper ? hopper_multiply(as_hopper(product, plan, args.fast_accumulate)) : multiply(product);
+        if (!plan.hopper) {
+          multiply(product);
+        } else if (!plan.scaled) {
+          hopper_multiply(as_hopper(product, plan, args.fast_accumulate));
+        } else {
+          product.c = part;
+          hopper_multiply(as_hopper(product, plan, args.fast_accumulate));
+          add_scaled(args, part, sums, row, column, depth, product.m, product.n);
+        }
       }
       if (!plan.result_apart) continue;
       if (args.c_dtype == DType::f32) {

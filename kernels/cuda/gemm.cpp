@@ -20,7 +20,7 @@ namespace {
 /// Rows [row, row + rows) of C. An fp8 a is stored [m, k].
 Gemm rows_of(Gemm args, std::int64_t row, std::int64_t rows) {
   args.a.data = static_cast<const std::byte*>(args.a.data) + row * args.k;
-  if (args.a.scale_each) args.a.inverse_scale += row;
+  if (args.a.scales == ScaleForm::each) args.a.inverse_scale += row;
   args.c = static_cast<std::byte*>(args.c) + row * args.n * size_of(args.c_dtype);
   args.m = rows;
   return args;
@@ -29,7 +29,7 @@ Gemm rows_of(Gemm args, std::int64_t row, std::int64_t rows) {
 /// The same product without scales, which the library takes for 1, into fp32 sums.
 Gemm sums_of(Gemm args, float* sums) {
   args.a.inverse_scale = args.b.inverse_scale = nullptr;
-  args.a.scale_each = args.b.scale_each = false;
+  args.a.scales = args.b.scales = ScaleForm::tensor;
   args.c = sums;
   args.c_dtype = DType::f32;
   args.beta = 0.0f;
@@ -47,7 +47,7 @@ class Library {
   }
 
   void gemm(Stream& stream, const Gemm& args) {
-    if (has_several_scales(args) && !(describe(args).outer_scales && plan_of(stream, args).supported)) {
+    if (has_outer_scales(args) && !(describe(args).outer_scales() && plan_of(stream, args).supported)) {
       return gemm_and_scale(stream, args);
     }
     const GemmPlan plan = plan_of(stream, args);

@@ -34,15 +34,29 @@ cublasLtMatrixLayoutOpaque_t layout(const CublasLt& library, const ColumnMajor& 
   return layout;
 }
 
+std::int32_t library_mode(ScaleForm form) {
+  switch (form) {
+    case ScaleForm::tensor:
+      return CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F;
+    case ScaleForm::each:
+      return CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F;
+    case ScaleForm::vectors:
+      return CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F;
+    case ScaleForm::blocks:
+      return CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F;
+  }
+  return CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F;
+}
+
 /// cuBLASLt's first operand is our b (see LibraryLayouts).
 void set_scales(const CublasLt& library, cublasLtMatmulDescOpaque_t& operation, const Gemm& args) {
   if (!is_float8(args.a.dtype)) return;
   set(library, operation, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, args.b.inverse_scale);
   set(library, operation, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, args.a.inverse_scale);
-  if (!args.a.scale_each || !args.b.scale_each) return;
-  constexpr std::int32_t outer = CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F;
-  set(library, operation, CUBLASLT_MATMUL_DESC_A_SCALE_MODE, outer);
-  set(library, operation, CUBLASLT_MATMUL_DESC_B_SCALE_MODE, outer);
+  const GemmProblem problem = describe(args);
+  if (problem.a_scales == ScaleForm::tensor) return;  // the library's default
+  set(library, operation, CUBLASLT_MATMUL_DESC_A_SCALE_MODE, library_mode(problem.b_scales));
+  set(library, operation, CUBLASLT_MATMUL_DESC_B_SCALE_MODE, library_mode(problem.a_scales));
 }
 
 }  // namespace
@@ -132,7 +146,13 @@ std::vector<cublasLtMatmulAlgo_t> GemmPlans::propose(GemmPlan& plan, const GemmP
     const auto& r = results[static_cast<std::size_t>(i)];
     if (r.state == CUBLAS_STATUS_SUCCESS && r.workspaceSize <= gemm_workspace_bytes) proposals.push_back(r.algo);
   }
-  if (proposals.empty() && !problem.outer_scales) {
+  if (proposals.empty() && along_contraction(problem.a_scales)) {
+    throw usage_error("kernels",
+                      "cuBLASLt {} has no algorithm for gemm {} on {}: {}. Scales of vectors and blocks need cuBLASLt "
+                      "12.9 or later and a GPU of Hopper (H100, H200); take another float8.recipe here",
+                      choices_.library_version, problem.text(), choices_.device, library_.status_name(status));
+  }
+  if (proposals.empty() && !problem.outer_scales()) {
     throw internal_error("kernels", "cuBLASLt has no algorithm for gemm {} on {}: {}", problem.text(), choices_.device,
                          library_.status_name(status));
   }

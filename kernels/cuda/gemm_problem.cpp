@@ -58,7 +58,7 @@ std::int64_t rows_of_sums(const Gemm& g) {
 }
 
 std::int64_t workspace_bytes_of(const Gemm& g) {
-  return gemm_workspace_bytes + (has_several_scales(g) ? rows_of_sums(g) * g.n * 4 : 0);
+  return gemm_workspace_bytes + (has_outer_scales(g) ? rows_of_sums(g) * g.n * 4 : 0);
 }
 
 void check_gemm(const Gemm& g) {
@@ -70,10 +70,13 @@ void check_gemm(const Gemm& g) {
   require(g.workspace != nullptr && g.workspace_bytes >= workspace_bytes_of(g), g,
           "has {} bytes of workspace and needs {}", g.workspace == nullptr ? 0 : g.workspace_bytes,
           workspace_bytes_of(g));
+  check_gemm_scales(g);
   check_gemm_addresses(g);
 }
 
 GemmProblem describe(const Gemm& g) {
+  const bool outer = g.a.scales == ScaleForm::each && g.b.scales == ScaleForm::each;
+  const auto told = [&](ScaleForm form) { return along_contraction(form) || outer ? form : ScaleForm::tensor; };
   return {.a = g.a.dtype,
           .b = g.b.dtype,
           .c = g.c_dtype,
@@ -84,17 +87,21 @@ GemmProblem describe(const Gemm& g) {
           .k = g.k,
           .accumulate = g.beta != 0.0f,
           .fast_accumulate = g.fast_accumulate && is_float8(g.a.dtype),
-          .outer_scales = g.a.scale_each && g.b.scale_each,
+          .a_scales = told(g.a.scales),
+          .b_scales = told(g.b.scales),
           .a_alignment = alignment_of(g.a.data),
           .b_alignment = alignment_of(g.b.data),
           .c_alignment = alignment_of(g.c)};
 }
 
 std::string GemmProblem::text() const {
+  const std::string scales = outer_scales() ? " outer scales"
+                             : along_contraction(a_scales)
+                                 ? fmt::format(" scales {} x {}", name_of(a_scales), name_of(b_scales))
+                                 : "";
   return fmt::format("m{} n{} k{} {}{} x {}{} > {} beta{}{}{} align {} {} {}", m, n, k, name_of(a),
                      a_transposed ? "'" : "", name_of(b), b_transposed ? "'" : "", name_of(c), accumulate ? 1 : 0,
-                     fast_accumulate ? " fast" : "", outer_scales ? " outer scales" : "", a_alignment, b_alignment,
-                     c_alignment);
+                     fast_accumulate ? " fast" : "", scales, a_alignment, b_alignment, c_alignment);
 }
 
 LibraryLayouts layouts_of(const GemmProblem& p) {

@@ -14,10 +14,11 @@ namespace octet::cuda {
 /// needs no device and an algorithm does not depend on who calls.
 constexpr std::int64_t gemm_workspace_bytes = 32 << 20;
 
-/// Whether an operand has several scales. cuBLASLt applies them where both have (outer-vector scaling) and it has an
-/// algorithm for it; else it multiplies with unit scales, rows by rows of C, and scale_sums does the rest.
-inline bool has_several_scales(const Gemm& args) {
-  return args.a.scale_each || args.b.scale_each;
+/// Whether an operand has a scale for each index that it keeps. cuBLASLt applies them where both have (outer-vector
+/// scaling) and it has an algorithm for it; else it multiplies with unit scales, rows by rows of C, and scale_sums does
+/// the rest. Scales along k, of vectors and blocks, are the library's alone.
+inline bool has_outer_scales(const Gemm& args) {
+  return args.a.scales == ScaleForm::each || args.b.scales == ScaleForm::each;
 }
 /// Rows of C whose fp32 sums are in the workspace at a time, behind the library's own: at most 64 MiB, or 16 rows.
 std::int64_t rows_of_sums(const Gemm& args);
@@ -28,7 +29,7 @@ std::int64_t workspace_bytes_of(const Gemm& args);
 /// - operands that are not both f32, both bf16 or both fp8; e5m2 by e5m2; f32 operands with a bf16 result;
 /// - fp8 whose operands are not both k-contiguous (a [m, k], b transposed), extents that are not multiples of 16, a
 ///   missing inverse scale ("To use FP8 kernels", https://docs.nvidia.com/cuda/cublas/#cublasltmatmul);
-/// - addresses that check_gemm_addresses refuses;
+/// - scales that check_gemm_scales refuses, addresses that check_gemm_addresses refuses;
 /// - another beta than 0 and 1; a missing pointer; too little workspace.
 /// Extents must be positive.
 void check_gemm(const Gemm& args);
@@ -40,11 +41,15 @@ struct GemmProblem {
   std::int64_t m, n, k;
   bool accumulate;  ///< beta is 1
   bool fast_accumulate;
-  bool outer_scales;                          ///< a scale for each of m and of n
+  ScaleForm a_scales, b_scales;               ///< as the library is told: `each` of both or of none
   int a_alignment, b_alignment, c_alignment;  ///< of the pointers, in bytes: a power of two, at most 256
 
   auto operator<=>(const GemmProblem&) const = default;  // NOLINT(modernize-use-nullptr): of clang-tidy's own making
-  /// "m8192 n4096 k1024 e4m3 x e4m3' > bf16 beta0 fast align 256 256 256"; ' says transposed. Unique to the problem.
+  /// Both operands have a scale for each of m and of n.
+  bool outer_scales() const { return a_scales == ScaleForm::each; }
+
+  /// "m8192 n4096 k1024 e4m3 x e4m3' > bf16 beta0 fast align 256 256 256"; ' says transposed. Behind "fast" may stand
+  /// "outer scales" or "scales vectors x blocks". Unique to the problem.
   std::string text() const;
 };
 GemmProblem describe(const Gemm& args);

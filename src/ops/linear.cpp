@@ -38,7 +38,7 @@ const Tensor& weight_form(const LinearRecipe& recipe, const GradOperand& x) {
 
 /// `kept`: the dimension of t that the product keeps, along which alone it may have several scales.
 GemmOperand operand(const Tensor& t, bool transposed, int kept) {
-  if (t.scale_dim >= 0 && t.scale_dim != kept) {
+  if (t.scale_form != ScaleForm::tensor && t.scale_dim != kept) {
     throw internal_error("ops", "a GEMM contracts {} {} along its scales, dimension {}", name_of(t.dtype),
                          t.shape.text(), t.scale_dim);
   }
@@ -46,7 +46,7 @@ GemmOperand operand(const Tensor& t, bool transposed, int kept) {
           .dtype = t.dtype,
           .transposed = transposed,
           .inverse_scale = t.inverse_scale,
-          .scale_each = t.scale_dim >= 0};
+          .scales = t.scale_form};
 }
 
 /// [m, k], or stored [k, m].
@@ -77,8 +77,8 @@ void run(OpContext& context, const LinearRecipe& recipe, const char* name, Gemm 
                         .c = gemm.c_dtype,
                         .fast_accumulate = gemm.fast_accumulate,
                         .emulate_hopper = gemm.emulate_hopper,
-                        .a_scale_each = gemm.a.scale_each,
-                        .b_scale_each = gemm.b.scale_each});
+                        .a_scale_each = gemm.a.scales == ScaleForm::each,
+                        .b_scale_each = gemm.b.scales == ScaleForm::each});
   }
 }
 

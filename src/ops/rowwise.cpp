@@ -15,12 +15,12 @@ RowwiseForm take_form(OpContext& context, std::int64_t scales, const Tensor& x) 
 }
 
 Tensor by_row_of(const Tensor& x, const RowwiseForm& form) {
-  return {form.y, format, x.shape, form.inverse_scale, 0};
+  return {form.y, format, x.shape, form.inverse_scale, 0, ScaleForm::each};
 }
 
 Tensor by_column_of(const OpContext& context, const Tensor& x, const RowwiseForm& form) {
-  if (!context.kernels.float8_gemm_k_major) return {form.y, format, x.shape, form.inverse_scale, 1};
-  return {form.y, format, {x.shape[1], x.shape[0]}, form.inverse_scale, 0};
+  if (!context.kernels.float8_gemm_k_major) return {form.y, format, x.shape, form.inverse_scale, 1, ScaleForm::each};
+  return {form.y, format, {x.shape[1], x.shape[0]}, form.inverse_scale, 0, ScaleForm::each};
 }
 
 void quantize(OpContext& context, const Tensor& x, const RowwiseForm& by_row, const RowwiseForm& by_column) {

@@ -27,10 +27,14 @@ std::string Shape::text() const {
 }
 
 Tensor Tensor::rows(std::int64_t begin, std::int64_t count) const {
+  if (along_contraction(scale_form) && (begin != 0 || count != shape[0])) {
+    throw internal_error("tensor", "rows {} to {} of {} {} with scales of {}: their scales lie in the whole's order",
+                         begin, begin + count, name_of(dtype), shape.text(), name_of(scale_form));
+  }
   Tensor t = *this;
   if (data != nullptr) t.data = static_cast<char*>(data) + begin * shape.row_elements() * size_of(dtype);
   t.shape = shape.with_rows(count);
-  if (scale_dim == 0 && inverse_scale != nullptr) t.inverse_scale += begin;
+  if (scale_form == ScaleForm::each && scale_dim == 0 && inverse_scale != nullptr) t.inverse_scale += begin;
   return t;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "src/base/dtype.h"
+#include "src/base/scale_form.h"
 #include "src/device/buffer.h"
 
 namespace octet {
@@ -32,15 +33,16 @@ class Shape {
   int rank_ = 0;
 };
 
-/// A view: does not own its memory. For fp8 dtypes `inverse_scale` points to one fp32 on the device, and the value of
-/// an element is float(code) * *inverse_scale (torchao's 1/scale), or to one for each index of dimension `scale_dim`;
-/// it is null for the other dtypes.
+/// A view: does not own its memory. For fp8 dtypes `inverse_scale` points to fp32 numbers on the device, and the value
+/// of an element is float(code) times its own (torchao's 1/scale). Which that is, `scale_form` says; where there are
+/// several, `scale_dim` is the dimension that a GEMM keeps. It is null for the other dtypes.
 struct Tensor {
   void* data = nullptr;
   DType dtype = DType::f32;
   Shape shape;
   const float* inverse_scale = nullptr;
   int scale_dim = -1;  ///< -1: one scale for all elements
+  ScaleForm scale_form = ScaleForm::tensor;
 
   std::int64_t elements() const { return shape.elements(); }
   std::int64_t bytes() const { return elements() * size_of(dtype); }
@@ -51,7 +53,8 @@ struct Tensor {
     }
     return static_cast<T*>(data);
   }
-  /// Rows [begin, begin + count) of dimension 0.
+  /// Rows [begin, begin + count) of dimension 0. Scales of vectors and of blocks lie in an order that depends on the
+  /// extents of the whole matrix: a part of one has none of its own, and anything but all rows is an internal error.
   Tensor rows(std::int64_t begin, std::int64_t count) const;
 };
 

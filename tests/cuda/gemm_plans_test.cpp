@@ -69,9 +69,9 @@ TEST_F(GemmPlansTest, OuterVectorScales) {
   GemmPlans cache = plans();
   EXPECT_TRUE(cache.of(args, timer()).supported);
   EXPECT_EQ(described(CUBLASLT_MATMUL_DESC_A_SCALE_MODE), 0u);
-  args.a.scale_each = true;  // of one operand alone is not for the library
-  EXPECT_FALSE(describe(args).outer_scales);
-  args.b.scale_each = true;
+  args.a.scales = ScaleForm::each;  // of one operand alone is not for the library
+  EXPECT_FALSE(describe(args).outer_scales());
+  args.b.scales = ScaleForm::each;
   EXPECT_TRUE(cache.of(args, timer()).supported);
   EXPECT_EQ(described(CUBLASLT_MATMUL_DESC_A_SCALE_MODE), 0x3'0000'0003u);  // of both operands
   EXPECT_EQ(described(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER), 0x600u);       // of our b
@@ -83,7 +83,7 @@ TEST_F(GemmPlansTest, OuterVectorScales) {
   EXPECT_FALSE(cache.of(args, timer()).supported);
   EXPECT_FALSE(cache.of(args, timer()).supported);
   EXPECT_EQ(fake.heuristics.size(), 3u);  // asked once a problem
-  args.a.scale_each = args.b.scale_each = false;
+  args.a.scales = args.b.scales = ScaleForm::tensor;
   EXPECT_THROW(cache.of(args, timer()), Error);
 }
 
@@ -305,7 +305,7 @@ TEST_F(GemmPlansTest, TheStandInRefusesWhatTheLibraryDoes) {
   EXPECT_EQ(fake.broken_rule, "a scale off 16 bytes");
   EXPECT_EQ(status([](Gemm& g) { g.b.inverse_scale += 2; }), CUBLAS_STATUS_NOT_SUPPORTED);
   EXPECT_EQ(status([](Gemm& g) { g.b.inverse_scale += 4; }), CUBLAS_STATUS_SUCCESS) << fake.broken_rule;
-  EXPECT_EQ(status([](Gemm& g) { g.a.scale_each = g.b.scale_each = true, g.a.inverse_scale = nullptr; }),
+  EXPECT_EQ(status([](Gemm& g) { g.a.scales = g.b.scales = ScaleForm::each, g.a.inverse_scale = nullptr; }),
             CUBLAS_STATUS_NOT_SUPPORTED);
   EXPECT_EQ(fake.broken_rule, "outer-vector scales want both vectors");
   EXPECT_EQ(status([](Gemm& g) { g.a.data = address(0x10004); }), CUBLAS_STATUS_NOT_SUPPORTED);

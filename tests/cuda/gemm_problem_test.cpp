@@ -174,7 +174,7 @@ TEST(GemmDescribe, TheKeyTellsProblemsApart) {
   });
   add([](Gemm& g) {
     g = linear_gemm(DType::e4m3, DType::e4m3);
-    g.a.scale_each = g.b.scale_each = true;
+    g.a.scales = g.b.scales = ScaleForm::each;
   });
   std::set<GemmProblem> keys;
   std::set<std::string> texts;
@@ -219,7 +219,7 @@ std::vector<int> library_product(const LibraryLayouts& l, const std::vector<int>
 TEST(GemmWorkspace, HoldsTheSumsThatAreScaledApart) {
   Gemm args = linear_gemm(DType::e4m3, DType::e4m3);
   EXPECT_EQ(workspace_bytes_of(args), 32 << 20);
-  args.b.scale_each = true;
+  args.b.scales = ScaleForm::each;
   EXPECT_EQ(rows_of_sums(args), args.m);
   EXPECT_EQ(workspace_bytes_of(args), (32 << 20) + 64 * 96 * 4);
   args.workspace_bytes = 32 << 20;

@@ -121,8 +121,9 @@ TEST(GemmScales, MultiplyRowsAndColumns) {
     const auto sums = product(args, std::vector<float>(m * n, NAN));
     for (const int which : {1, 2, 3}) {
       SCOPED_TRACE(which);
-      args.a = {a.data(), DType::e4m3, false, (which & 1) != 0 ? of_row.data() : &two, (which & 1) != 0};
-      args.b = {b.data(), DType::e4m3, false, (which & 2) != 0 ? of_column.data() : &two, (which & 2) != 0};
+      const auto form = [&](int side) { return (which & side) != 0 ? ScaleForm::each : ScaleForm::tensor; };
+      args.a = {a.data(), DType::e4m3, false, (which & 1) != 0 ? of_row.data() : &two, form(1)};
+      args.b = {b.data(), DType::e4m3, false, (which & 2) != 0 ? of_column.data() : &two, form(2)};
       args.beta = 0.0f;
       args.c_dtype = DType::f32;
       const auto plain = product(args, std::vector<float>(m * n, NAN));

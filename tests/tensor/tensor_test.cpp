@@ -57,6 +57,28 @@ TEST(Tensor, RowsAreAViewOfThePart) {
   EXPECT_EQ(t.rows(4, 0).data, data.data() + 12);
 }
 
+/// One scale a row goes with the rows; scales of vectors and blocks lie in the whole's order, so that no part has its
+/// own.
+TEST(Tensor, RowsWithSeveralScales) {
+  const std::vector<float> scales(16);
+  Tensor t{nullptr, DType::e4m3, {256, 128}, scales.data(), 0, ScaleForm::each};
+  EXPECT_EQ(t.rows(3, 5).inverse_scale, scales.data() + 3);
+  t.scale_dim = 1;
+  EXPECT_EQ(t.rows(3, 5).inverse_scale, scales.data());
+  for (const ScaleForm form : {ScaleForm::vectors, ScaleForm::blocks}) {
+    t.scale_form = form;
+    EXPECT_EQ(t.rows(0, 256).inverse_scale, scales.data());
+    try {
+      t.rows(128, 128);
+      FAIL() << "a part of a matrix with scales of " << name_of(form);
+    } catch (const Error& e) {
+      EXPECT_EQ(e.what(), fmt::format("[tensor] rows 128 to 256 of e4m3 [256, 128] with scales of {}: their scales lie "
+                                      "in the whole's order",
+                                      name_of(form)));
+    }
+  }
+}
+
 TEST(Tensor, ReadAsAnotherTypeIsAnErrorThatNamesBoth) {
   float x = 1;
   const Tensor t{&x, DType::f32, {1}, nullptr};

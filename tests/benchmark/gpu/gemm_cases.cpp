@@ -9,14 +9,16 @@ namespace {
 struct Form {
   bool a_transposed = false;  ///< as a bf16 linear stores it; fp8 operands always have k contiguous
   bool b_transposed = false;
-  DType a_float8 = DType::e4m3;  ///< of recipes with a scale a tensor; the others have e4m3 alone
+  DType a_float8 = DType::e4m3;               ///< of recipes with a scale a tensor; the others have e4m3 alone
+  ScaleForm b_blockwise = ScaleForm::blocks;  ///< a weight's, or an input's
   DType c = DType::bf16;
 };
 
 Form form_named(const std::string& name) {
   if (name == "forward") return {.b_transposed = true};
   if (name == "grad_input") return {.a_float8 = DType::e5m2};
-  if (name == "grad_weight") return {.a_transposed = true, .a_float8 = DType::e5m2, .c = DType::f32};
+  if (name == "grad_weight")
+    return {.a_transposed = true, .a_float8 = DType::e5m2, .b_blockwise = ScaleForm::vectors, .c = DType::f32};
   throw usage_error("benchmark", "form {}: expected forward, grad_input or grad_weight", name);
 }
 
@@ -34,22 +36,29 @@ Operands operands(Case& c, const std::string& mode, const Form& form, std::int64
   if (mode == "fp8") return {stored(c, form.a_float8, m, k, false), stored(c, DType::e4m3, n, k, true)};
   if (mode == "fp8_casts") return {cast_dynamic(c, a_as(form.a_float8)), cast_dynamic(c, b)};
   if (mode == "delayed_casts") return {cast_delayed(c, a_as(form.a_float8)), cast_delayed(c, b)};
-  if (mode == "rowwise") return {stored(c, DType::e4m3, m, k, false, true), stored(c, DType::e4m3, n, k, true, true)};
+  constexpr ScaleForm each = ScaleForm::each, vectors = ScaleForm::vectors;
+  if (mode == "rowwise") return {stored(c, DType::e4m3, m, k, false, each), stored(c, DType::e4m3, n, k, true, each)};
   if (mode == "rowwise_casts") return {cast_rowwise(c, a_as(DType::e4m3)), cast_rowwise(c, b)};
   // rowwise_with_gw_hp: a scale a row of the output gradient, one for the weight.
-  if (mode == "gw_hp") return {stored(c, DType::e4m3, m, k, false, true), stored(c, DType::e4m3, n, k, true)};
+  if (mode == "gw_hp") return {stored(c, DType::e4m3, m, k, false, each), stored(c, DType::e4m3, n, k, true)};
   if (mode == "gw_hp_casts") return {cast_rowwise(c, a_as(DType::e4m3)), cast_dynamic(c, b)};
+  if (mode == "blockwise") {
+    return {stored(c, DType::e4m3, m, k, false, vectors), stored(c, DType::e4m3, n, k, true, form.b_blockwise)};
+  }
+  if (mode == "blockwise_casts") {
+    return {cast_vectors(c, a_as(DType::e4m3)), form.b_blockwise == vectors ? cast_vectors(c, b) : cast_blocks(c, b)};
+  }
   throw usage_error("benchmark",
-                    "mode {}: expected bf16, fp8, rowwise, gw_hp, fp8_casts, delayed_casts, rowwise_casts "
-                    "or gw_hp_casts",
+                    "mode {}: expected bf16, fp8, rowwise, gw_hp, blockwise, fp8_casts, delayed_casts, rowwise_casts, "
+                    "gw_hp_casts or blockwise_casts",
                     mode);
 }
 
 }  // namespace
 
-/// "m", "n", "k", "form"; "beta": 1 adds to c; "mode": bf16, or fp8, rowwise or gw_hp (the product alone, by its
-/// scales), and with _casts behind the casts of both operands from bf16, too; delayed_casts: those of fp8 without the
-/// abs-max.
+/// "m", "n", "k", "form"; "beta": 1 adds to c; "mode": bf16, or fp8, rowwise, gw_hp or blockwise (the product alone, by
+/// its scales), and with _casts behind the casts of both operands from bf16, too; delayed_casts: those of fp8 without
+/// the abs-max.
 void make_gemm(Case& c, const Row& row) {
   const Form form = form_named(row.at("form"));
   const std::string mode = row.at("mode");
@@ -60,7 +69,8 @@ void make_gemm(Case& c, const Row& row) {
   args.k = row.at("k");
   args.c = c.zeros(args.m * args.n * size_of(form.c));
   args.beta = row.value("beta", 0.0f);
-  args.fast_accumulate = mode != "bf16" && row.at("form") == "forward";
+  // Where the library has it; with scales along k sums are promoted.
+  args.fast_accumulate = mode != "bf16" && !mode.starts_with("blockwise") && row.at("form") == "forward";
   const auto [a, b] = operands(c, mode, form, args.m, args.n, args.k);
   args.a = a.operand;
   args.b = b.operand;

@@ -67,6 +67,36 @@ void quantize_rowwise(Case& c, const Row& row) {
   c.set([p = c.place(), args] { p.kernels.quantize_rowwise(p.stream, args); });
 }
 
+/// "form": by row, by column (transposed) or both.
+void quantize_vectors(Case& c, const Row& row) {
+  QuantizeVectors args{.rows = row.at("rows"), .columns = row.at("columns"), .power_of_two = true};
+  const std::int64_t n = args.rows * args.columns;
+  args.x = c.random(DType::bf16, n);
+  const auto form = [&] { return BlockwiseForm{.y = c.output(n), .inverse_scale = c.output<float>(n / scale_block)}; };
+  const std::string wanted = row.at("form");
+  if (wanted != "column") args.by_row = form();
+  if (wanted != "row") args.by_column = form();
+  args.column_transposed = true;
+  c.set([p = c.place(), args] { p.kernels.quantize_vectors(p.stream, args); });
+}
+
+/// "form": as stored ("row"), transposed ("column") or both.
+void quantize_blocks(Case& c, const Row& row) {
+  QuantizeBlocks args{.rows = row.at("rows"), .columns = row.at("columns"), .power_of_two = true};
+  const std::int64_t n = args.rows * args.columns;
+  args.x = c.random(DType::bf16, n);
+  const std::string wanted = row.at("form");
+  if (wanted != "column") {
+    args.y = c.output(n);
+    args.inverse_scale_by_row = c.output<float>(scale_count(ScaleForm::blocks, args.rows, args.columns));
+  }
+  if (wanted != "row") {
+    args.y_transposed = c.output(n);
+    args.inverse_scale_by_column = c.output<float>(scale_count(ScaleForm::blocks, args.columns, args.rows));
+  }
+  c.set([p = c.place(), args] { p.kernels.quantize_blocks(p.stream, args); });
+}
+
 /// "n" casts of a model: what recipe delayed does after each forward and backward pass.
 void record_amax(Case& c, const Row& row) {
   RecordAmax args{.n = row.at("n")};
@@ -257,6 +287,8 @@ const std::map<std::string, MakeCase>& cases() {
       {"cast", cast},
       {"transpose", transpose},
       {"quantize_rowwise", quantize_rowwise},
+      {"quantize_vectors", quantize_vectors},
+      {"quantize_blocks", quantize_blocks},
       {"record_amax", record_amax},
       {"delayed_scales", delayed_scales},
       {"convert", convert},

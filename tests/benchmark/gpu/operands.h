@@ -10,8 +10,9 @@ struct Operand {
   std::function<void(const Place&)> prepare = [](const Place&) {};
 };
 
-/// The values as the GEMM reads them, `transposed` as in GemmOperand. fp8 has one scale, with `scale_each` one a row.
-Operand stored(Case& c, DType dtype, std::int64_t rows, std::int64_t k, bool transposed, bool scale_each = false);
+/// The values as the GEMM reads them, `transposed` as in GemmOperand. fp8 has one scale, or one a row.
+Operand stored(Case& c, DType dtype, std::int64_t rows, std::int64_t k, bool transposed,
+               ScaleForm scales = ScaleForm::tensor);
 
 /// What is cast in front of a GEMM: a bf16 tensor stored [rows, k], or [k, rows] when `transposed`; the cast writes the
 /// one form that Hopper's GEMM reads, with k contiguous.
@@ -28,5 +29,8 @@ Operand cast_dynamic(Case& c, const Source& x);
 Operand cast_delayed(Case& c, const Source& x);
 /// Recipes rowwise: a scale for each of `rows`, whose k values the GEMM sums over.
 Operand cast_rowwise(Case& c, const Source& x);
+/// Recipe blockwise: a scale for each of `rows` and each 128 of k, or for each 128 x 128.
+Operand cast_vectors(Case& c, const Source& x);
+Operand cast_blocks(Case& c, const Source& x);
 
 }  // namespace octet::bench
