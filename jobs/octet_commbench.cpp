@@ -92,7 +92,7 @@ int measure_all(const Options& options, MpiRuntime& mpi, int argc, char** argv) 
   const Context context{options, *hosts, node_of, report};
   if (options.sweep) run_sweep(context, mesh.world(), plain.get());
   if (options.run) run_steps(context, mesh);
-  if (options.pairs != "none") run_pairs(context, mesh.world());
+  if (options.pairs != PairsOf::none) run_pairs(context, mesh.world());
   report.finish();
   if (!options.output.empty() && mpi.rank() == 0) report.write(options.output);
   hosts->barrier();  // MPICH over UCX can hang in MPI_Finalize where one rank comes much later

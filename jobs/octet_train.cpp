@@ -76,7 +76,7 @@ int train(const CommandLine& command, const std::vector<std::string>& words, Mpi
   Machine machine;
   std::unique_ptr<Communicator> control;
   const FailureAudience audience{
-      .control = all_hosts, .lease = directory.lease.get(), .on_gpu = config.device == "cuda"};
+      .control = all_hosts, .lease = directory.lease.get(), .on_gpu = config.device == DeviceType::cuda};
   return told(audience, [&] {
     set_up(machine, config, mpi, all_hosts);
     control = make_traced(std::move(hosts), machine.traces(config).communication);

@@ -23,8 +23,7 @@ struct Texts {
 
 void declare(Schema& schema, Options& o, Texts& t) {
   schema.add("config", t.config).help("A run's YAML file: measure the collectives of its steps, in its groups.");
-  schema.add_choice("device", o.device, {"cpu", "cuda"})
-      .help("cpu: MPI; cuda: NCCL. With --config the run's, unless given.");
+  schema.add_choice("device", o.device).help("cpu: MPI; cuda: NCCL. With --config the run's, unless given.");
   schema.add("ranks-per-gpu", t.ranks_per_gpu).at_least(1).at_most(64).help("Ranks that share a GPU, for tests.");
   schema.add("min", t.min).help("Smallest size of the sweep, in bytes: 8, 64K, 1.5M, 2G (powers of 1024), 5MB.");
   schema.add("max", t.max).help("Largest size of the sweep.");
@@ -41,7 +40,7 @@ void declare(Schema& schema, Options& o, Texts& t) {
       .unit("s")
       .above(0)
       .help("Fewer iterations where a row would take longer, and no larger sizes after one whose call does.");
-  schema.add_choice("pairs", o.pairs, {"none", "nodes", "ranks"})
+  schema.add_choice("pairs", o.pairs)
       .help("Measure every pair of nodes (all their ranks at once), or of ranks, and name what is slow.");
   schema.add("pair-size", t.pair_size).help("What a rank sends in the sweep of pairs.");
   schema.add("tolerance", o.tolerance).above(1).help("Slow is what takes so many times as long as others, at least.");
@@ -99,7 +98,7 @@ std::vector<std::string> parse_collectives(const std::string& text) {
 
 CommandLine parse_run(const Texts& texts, const Options& o, bool device_given, Words& words) {
   words.run.insert(words.run.begin() + 1, texts.config.c_str());
-  if (device_given) words.run.insert(words.run.end(), {"--device", o.device.c_str()});
+  if (device_given) words.run.insert(words.run.end(), {"--device", name_of(o.device).data()});
   const std::string ranks = std::to_string(texts.ranks_per_gpu);
   if (texts.ranks_per_gpu > 1) words.run.insert(words.run.end(), {"--nccl.ranks_per_gpu", ranks.c_str()});
   return parse_command_line(static_cast<int>(words.run.size()), words.run.data());
@@ -115,8 +114,8 @@ void refuse_idle(Schema& schema, const Options& o) {
   };
   if (!o.sweep) refuse({"min", "max", "factor", "collective", "dtype"}, "the sweep", "--sweep");
   if (!o.sweep && !o.run) refuse({"warmup"}, "the sweep and of --config", "--sweep or --config");
-  if (o.device != "cuda") refuse({"ranks-per-gpu"}, "NCCL", "--device cuda");
-  if (o.pairs == "none") refuse({"pair-size", "tolerance"}, "the sweep of pairs", "--pairs nodes or ranks");
+  if (o.device != DeviceType::cuda) refuse({"ranks-per-gpu"}, "NCCL", "--device cuda");
+  if (o.pairs == PairsOf::none) refuse({"pair-size", "tolerance"}, "the sweep of pairs", "--pairs nodes or ranks");
 }
 
 }  // namespace
@@ -149,8 +148,8 @@ Options parse_options(int argc, const char* const* argv) {
   } else if (!words.first_of_run.empty()) {
     throw usage_error("commbench", "{} is of a run: it needs --config RUN.yaml", words.first_of_run);
   }
-  out.sweep = own.has("sweep") || (!out.run && out.pairs == "none");
-  if (out.compare_mpi && (!out.sweep || out.device != "cpu")) {
+  out.sweep = own.has("sweep") || (!out.run && out.pairs == PairsOf::none);
+  if (out.compare_mpi && (!out.sweep || out.device != DeviceType::cpu)) {
     throw usage_error("commbench", "--compare-mpi compares the sweep over MPI: expected --sweep and --device cpu");
   }
   refuse_idle(schema, out);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "jobs/commbench/measure.h"
+#include "jobs/commbench/teams.h"
 #include "jobs/train/command_line.h"
 
 namespace octet::commbench {
@@ -19,13 +20,13 @@ struct Options {
   std::vector<std::string> collectives;  ///< of collective_names
   DType dtype = DType::f32;              ///< of what does not reduce
   bool compare_mpi = false;
-  std::string pairs = "none";  ///< none, nodes, ranks
+  PairsOf pairs = PairsOf::none;
   std::int64_t pair_size = 0;
   double tolerance = 1.25;
   MeasureSettings measure;
   double timeout = 120;  ///< seconds of one operation
   std::string output;    ///< JSON file; empty: none
-  std::string device = "cpu";
+  DeviceType device = DeviceType::cpu;
   NcclSettings nccl;
   std::optional<CommandLine> run;  ///< of --config
 };

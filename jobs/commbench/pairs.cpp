@@ -72,7 +72,7 @@ PairMatrices measure_twice_if_slow(const Context& context, Communicator& world, 
 void run_pairs(const Context& context, Communicator& world) {
   const Options& o = context.options;
   const Teams teams = make_teams(o.pairs, context.node_of);
-  check_memory(context, world.stream().device(), Match::memory(o.pair_size), "--pairs " + o.pairs);
+  check_memory(context, world.stream().device(), Match::memory(o.pair_size), fmt::format("--pairs {}", o.pairs));
   report_pairs(context, teams, measure_twice_if_slow(context, world, teams));
 }
 

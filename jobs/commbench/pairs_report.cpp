@@ -102,7 +102,7 @@ void report_pairs(const Context& context, const Teams& teams, const PairMatrices
   report.comment(
       fmt::format("pairs of {}: {} from each of {} rank(s), GB/s", o.pairs, format_bytes(o.pair_size), teams.size()));
   const PairTimes both = slowest_of(teams, matrices.both_us), to = slowest_of(teams, matrices.to_us);
-  Json json = {{"of", o.pairs},
+  Json json = {{"of", std::string(name_of(o.pairs))},
                {"names", teams.names},
                {"bytes", bytes},
                {"both_ways_us", print_matrix(report, "both send at once", teams, both, bytes)},

@@ -9,7 +9,7 @@
 namespace octet::commbench {
 namespace {
 
-void check(const Teams& teams, const std::string& pairs) {
+void check(const Teams& teams, PairsOf pairs) {
   if (teams.count() < 2) {
     throw usage_error("commbench", "--pairs {}: all ranks are on {}, expected two nodes at least (or --pairs ranks)",
                       pairs, teams.names.front());
@@ -23,12 +23,12 @@ void check(const Teams& teams, const std::string& pairs) {
 
 }  // namespace
 
-Teams make_teams(const std::string& pairs, const std::vector<std::string>& node_of) {
+Teams make_teams(PairsOf pairs, const std::vector<std::string>& node_of) {
   Teams out;
   for (std::size_t i = 0; i < node_of.size(); ++i) {
     const int rank = static_cast<int>(i);
     const auto known = std::ranges::find(out.names, node_of[i]);
-    if (pairs == "ranks") {
+    if (pairs == PairsOf::ranks) {
       out.names.push_back(fmt::format("{}.{}", node_of[i], rank));
       out.ranks.push_back({rank});
     } else if (known == out.names.end()) {

@@ -1,11 +1,21 @@
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "src/base/named_enum.h"
 #include "src/tuning/pairwise.h"
 
 namespace octet::commbench {
+
+/// Between what the sweep of pairs measures: nodes, all their ranks at once, or ranks.
+enum class PairsOf : std::uint8_t { none, nodes, ranks };
+constexpr auto names_of(PairsOf) {
+  return std::to_array<std::string_view>({"none", "nodes", "ranks"});
+}
 
 /// The ranks that meet in the sweep of pairs: as many of each node, or each rank for itself.
 struct Teams {
@@ -18,8 +28,8 @@ struct Teams {
   int size() const { return static_cast<int>(ranks.front().size()); }
 };
 
-/// `pairs`: "nodes" or "ranks". Usage error where there is one team alone, or nodes have different numbers of ranks.
-Teams make_teams(const std::string& pairs, const std::vector<std::string>& node_of);
+/// `pairs`: nodes or ranks. Usage error where there is one team alone, or nodes have different numbers of ranks.
+Teams make_teams(PairsOf pairs, const std::vector<std::string>& node_of);
 
 /// What each rank has for each other, at [rank * ranks + peer].
 template <typename T>

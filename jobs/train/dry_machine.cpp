@@ -15,7 +15,7 @@ double bytes_of(double gbps) {
 void check_device(const RunConfig& config, const DryMachine& m) {
   const bool gpus = m.gpu || (m.cluster && m.cluster->gpus.per_node > 0);
   if (!gpus && !m.cluster) return;
-  if (gpus == (config.device == "cuda")) return;
+  if (gpus == (config.device == DeviceType::cuda)) return;
   const std::string what = m.cluster ? fmt::format("the nodes of {} have {}GPUs", m.cluster->name, gpus ? "" : "no ")
                                      : fmt::format("--gpu {} is for runs on GPUs", m.gpu->name);
   throw usage_error("train", "device = {}: {}, expected --device {}", config.device, what, gpus ? "cuda" : "cpu");

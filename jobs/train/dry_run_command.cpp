@@ -76,7 +76,7 @@ std::string memory_text(const DryCommand& c, const DryMachine& m) {
   const RunConfig& config = c.run.config;
   const MemoryPlan plan = plan_run(config, c.mesh, static_cast<int>(c.options.rank), m.ranks_on_node, DeviceType::cpu);
   std::string text = fmt::format("memory plan:\n{}", memory_table(plan, nullptr));
-  if (config.device == "cuda") {
+  if (config.device == DeviceType::cuda) {
     text += "  with workspaces as large as those of the CPU's kernels; a GPU's are known with the GPU alone\n";
     if (config.cuda.deterministic) text += "  without what attention takes for cuda.deterministic\n";
   }

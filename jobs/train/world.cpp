@@ -6,12 +6,13 @@
 
 namespace octet {
 
-Device& open_device(const std::string& device, const MpiRuntime& mpi, const NcclSettings& settings) {
+Device& open_device(DeviceType device, const MpiRuntime& mpi, const NcclSettings& settings) {
   if (settings.ranks_per_gpu > 1 && mpi.rank() == 0) {
     log::warning("nccl.ranks_per_gpu = {}: ranks share GPUs, for tests alone", settings.ranks_per_gpu);
   }
   separate_ranks(mpi.node(), mpi.local_rank(), settings.ranks_per_gpu);
-  return device == "cuda" ? cuda_device(mpi.local_rank() / static_cast<int>(settings.ranks_per_gpu)) : cpu_device();
+  return device == DeviceType::cuda ? cuda_device(mpi.local_rank() / static_cast<int>(settings.ranks_per_gpu))
+                                    : cpu_device();
 }
 
 std::unique_ptr<Communicator> make_world(Stream& stream, Communicator& hosts, const NcclSettings& settings) {

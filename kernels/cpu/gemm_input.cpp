@@ -61,10 +61,9 @@ GemmInput choose_gemm_input(const CpuFeatures& cpu) {
   return fast ? GemmInput::bf16 : GemmInput::f32;
 }
 
-GemmInput resolve_gemm_input(std::string_view setting, const CpuFeatures& cpu) {
-  if (setting == "auto") return choose_gemm_input(cpu);
-  if (setting == "f32") return GemmInput::f32;
-  if (setting != "bf16") throw usage_error("kernels", "cpu.gemm: \"{}\", expected auto, f32 or bf16", setting);
+GemmInput resolve_gemm_input(GemmInputChoice setting, const CpuFeatures& cpu) {
+  if (setting == GemmInputChoice::automatic) return choose_gemm_input(cpu);
+  if (setting == GemmInputChoice::f32) return GemmInput::f32;
   if (!cpu.avx512_bf16 && !cpu.amx_bf16) {
     throw usage_error(
         "kernels", "cpu.gemm: bf16 needs a processor with AVX-512 bf16, which this one has not; expected auto or f32");
@@ -72,16 +71,12 @@ GemmInput resolve_gemm_input(std::string_view setting, const CpuFeatures& cpu) {
   return GemmInput::bf16;
 }
 
-void set_gemm_input(std::string_view setting) {
-  current() = {resolve_gemm_input(setting, read_cpu_features()), setting == "auto"};
+void set_gemm_input(GemmInputChoice setting) {
+  current() = {resolve_gemm_input(setting, read_cpu_features()), setting == GemmInputChoice::automatic};
 }
 
 GemmInput gemm_input() {
   return current().input;
-}
-
-std::string_view name_of(GemmInput input) {
-  return input == GemmInput::f32 ? "f32" : "bf16";
 }
 
 std::string describe_gemm_input() {

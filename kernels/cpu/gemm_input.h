@@ -1,14 +1,26 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
+
+#include "src/base/named_enum.h"
 
 namespace octet::cpu {
 
 /// What bf16 and fp8 operands are widened to before the CPU multiplies them (f32 operands stay f32). Both are exact
 /// for fp8; products and sums are fp32 either way, so the choice moves results by summation order alone.
 enum class GemmInput : std::uint8_t { f32, bf16 };
+constexpr auto names_of(GemmInput) {
+  return std::to_array<std::string_view>({"f32", "bf16"});
+}
+
+/// The setting `cpu.gemm`; automatic is choose_gemm_input.
+enum class GemmInputChoice : std::uint8_t { automatic, f32, bf16 };
+constexpr auto names_of(GemmInputChoice) {
+  return std::to_array<std::string_view>({"auto", "f32", "bf16"});
+}
 
 enum class CpuVendor : std::uint8_t { amd, intel, other };
 
@@ -25,15 +37,14 @@ CpuFeatures read_cpu_features();
 /// half the rate of f32). Never from a timing, so that one machine always gives the same bits.
 GemmInput choose_gemm_input(const CpuFeatures& cpu);
 
-/// The setting `cpu.gemm`: "auto", "f32" or "bf16". To be called at start, before any thread multiplies. Usage errors:
-/// another word; bf16 on a processor without AVX-512 bf16, for which oneDNN 2.6 has no bf16 multiplication.
-void set_gemm_input(std::string_view setting);
+/// To be called at start, before any thread multiplies. Usage error for bf16 on a processor without AVX-512 bf16, for
+/// which oneDNN 2.6 has no bf16 multiplication.
+void set_gemm_input(GemmInputChoice setting);
 /// As above, but for a given processor and without effect: what the setting means there.
-GemmInput resolve_gemm_input(std::string_view setting, const CpuFeatures& cpu);
+GemmInput resolve_gemm_input(GemmInputChoice setting, const CpuFeatures& cpu);
 
-/// The choice in force ("auto" if none was set).
+/// The choice in force (automatic if none was set).
 GemmInput gemm_input();
-std::string_view name_of(GemmInput input);
 /// One line for the log, such as "f32 (auto: AMD without AVX512_BF16)".
 std::string describe_gemm_input();
 

@@ -90,7 +90,7 @@ const GemmPlan& GemmPlans::of(const Gemm& args, const GemmTimer& timer) {
     plan.algorithm = chosen->second.algorithm;
     check_replayed(plan, problem);
   } else {
-    const bool timed = settings_.gemm == "timed";
+    const bool timed = settings_.gemm == CudaGemmChoice::timed;
     const auto proposals = propose(plan, problem, timed ? timed_proposals : 1);
     plan.supported = !proposals.empty();
     if (!plan.supported) {

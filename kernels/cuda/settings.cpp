@@ -12,10 +12,7 @@ CudaSettings current;
 int version = 0;
 
 void check_settings(const CudaSettings& s) {
-  if (s.gemm != "heuristic" && s.gemm != "timed") {
-    throw usage_error("kernels", "cuda.gemm: \"{}\", expected heuristic or timed", s.gemm);
-  }
-  if (s.deterministic && s.gemm == "timed") {
+  if (s.deterministic && s.gemm == CudaGemmChoice::timed) {
     throw usage_error("kernels",
                       "cuda.gemm: timed chooses anew in every run, which is not deterministic; use heuristic, with "
                       "cuda.gemm_plans to replay choices timed before");
@@ -23,7 +20,7 @@ void check_settings(const CudaSettings& s) {
   if (s.gemm_plans.empty()) return;
   if (std::filesystem::exists(s.gemm_plans)) {
     cuda::read_gemm_choices(s.gemm_plans);  // a file that cannot be read is refused now
-  } else if (s.gemm == "heuristic") {
+  } else if (s.gemm == CudaGemmChoice::heuristic) {
     throw usage_error("kernels", "cuda.gemm_plans: {} does not exist; a run with cuda.gemm: timed writes it",
                       s.gemm_plans);
   }

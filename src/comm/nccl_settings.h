@@ -1,28 +1,37 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "src/base/named_enum.h"
+
 namespace octet {
 
-/// How NCCL serves the groups of one mesh dimension (ncclConfig_t).
-struct NcclGroupSettings {
-  std::int64_t min_ctas = 0;           ///< thread blocks that a collective takes of the GPU at least; 0: NCCL's choice
-  std::int64_t max_ctas = 0;           ///< and at most
-  std::string cta_policy = "default";  ///< default, efficiency, zero
-  std::string buffers = "plain";       ///< plain, registered, symmetric
-
-  bool operator==(const NcclGroupSettings&) const = default;
-};
-
-/// The values of cta_policy, in NCCL's order: NCCL_CTA_POLICY_DEFAULT and so on.
-inline constexpr std::string_view cta_policies[] = {"default", "efficiency", "zero"};
+/// In NCCL's order, from NCCL_CTA_POLICY_DEFAULT.
+enum class CtaPolicy : std::uint8_t { standard, efficiency, zero };
+constexpr auto names_of(CtaPolicy) {
+  return std::to_array<std::string_view>({"default", "efficiency", "zero"});
+}
 
 /// What NCCL is told of the memory that a group sends from and receives in: nothing; each buffer (ncclCommRegister), so
 /// that network and NVLink can reach it without a copy; a window of the same layout on all ranks
 /// (ncclCommWindowRegister), which its symmetric kernels and copy engines want.
-inline constexpr std::string_view nccl_buffers[] = {"plain", "registered", "symmetric"};
+enum class NcclBuffers : std::uint8_t { plain, registered, symmetric };
+constexpr auto names_of(NcclBuffers) {
+  return std::to_array<std::string_view>({"plain", "registered", "symmetric"});
+}
+
+/// How NCCL serves the groups of one mesh dimension (ncclConfig_t).
+struct NcclGroupSettings {
+  std::int64_t min_ctas = 0;  ///< thread blocks that a collective takes of the GPU at least; 0: NCCL's choice
+  std::int64_t max_ctas = 0;  ///< and at most
+  CtaPolicy cta_policy = CtaPolicy::standard;
+  NcclBuffers buffers = NcclBuffers::plain;
+
+  bool operator==(const NcclGroupSettings&) const = default;
+};
 
 struct NcclSettings {
   NcclGroupSettings dp_shard{}, dp_replicate{}, tp{};

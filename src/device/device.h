@@ -1,19 +1,20 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 
+#include "src/base/named_enum.h"
 #include "src/device/memory_source.h"
 #include "src/device/work.h"
 
 namespace octet {
 
 enum class DeviceType : std::uint8_t { cpu, cuda };
-
-constexpr std::string_view name_of(DeviceType t) {
-  return t == DeviceType::cpu ? "cpu" : "cuda";
+constexpr auto names_of(DeviceType) {
+  return std::to_array<std::string_view>({"cpu", "cuda"});
 }
 
 class Device;

@@ -2,7 +2,6 @@
 
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "src/base/error.h"
@@ -12,30 +11,30 @@ namespace {
 
 using enum Activation;
 
-ActivationSet preset(std::string_view name) {
-  if (name == "elementwise") return {q, k, v, attention_output, residual, gate, up};
-  if (name == "ffn") return {q, k, v, attention_output, residual};
-  if (name == "linears") return {attention_output};
-  throw usage_error("model", "recompute.preset = \"{}\", expected one of {}", name, fmt::join(recompute_presets, ", "));
+ActivationSet kept_by(RecomputePreset preset) {
+  switch (preset) {
+    case RecomputePreset::elementwise:
+      return {q, k, v, attention_output, residual, gate, up};
+    case RecomputePreset::ffn:
+      return {q, k, v, attention_output, residual};
+    case RecomputePreset::linears:
+      return {attention_output};
+    case RecomputePreset::none:
+      break;
+  }
+  throw usage_error("model", "recompute.mode = selective: expected a preset, or what is kept");
 }
 
-Activation activation(std::string_view name) {
-  const auto* found = std::ranges::find(activation_names, name);
-  if (found == activation_names.end()) {
-    throw usage_error("model", "recompute.keep = \"{}\", expected names of {}", name,
-                      fmt::join(activation_names, ", "));
-  }
-  return static_cast<Activation>(found - activation_names.begin());
+Activation activation(const std::string& name) {
+  if (const auto found = value_named<Activation>(name)) return *found;
+  throw usage_error("model", "recompute.keep = \"{}\", expected names of {}", name,
+                    fmt::join(names_of(Activation{}), ", "));
 }
 
 ActivationSet kept_by(const RecomputeConfig& config) {
-  if (config.mode == "none") return ActivationSet::all();
-  if (config.mode == "full") return {};
-  if (config.mode != "selective") {
-    throw usage_error("model", "recompute.mode = \"{}\", expected one of {}", config.mode,
-                      fmt::join(recompute_modes, ", "));
-  }
-  if (config.keep.empty()) return preset(config.preset);
+  if (config.mode == RecomputeMode::none) return ActivationSet::all();
+  if (config.mode == RecomputeMode::full) return {};
+  if (config.keep.empty()) return kept_by(config.preset);
   ActivationSet kept;
   for (const std::string& name : config.keep) kept.add(activation(name));
   return kept;

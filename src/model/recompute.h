@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "src/base/named_enum.h"
 #include "src/model/config.h"
 
 namespace octet {
@@ -29,9 +30,10 @@ enum class Activation : std::uint8_t {
   count
 };
 
-inline constexpr std::array<std::string_view, static_cast<std::size_t>(Activation::count)> activation_names = {
-    "attention_input", "q",         "k",    "v",  "attention_output", "attention_cast",
-    "residual",        "ffn_input", "gate", "up", "ffn_product"};
+constexpr auto names_of(Activation) {
+  return std::to_array<std::string_view>({"attention_input", "q", "k", "v", "attention_output", "attention_cast",
+                                          "residual", "ffn_input", "gate", "up", "ffn_product"});
+}
 
 class ActivationSet {
  public:
@@ -55,15 +57,21 @@ class ActivationSet {
   unsigned bits_ = 0;
 };
 
-inline constexpr std::array<std::string_view, 3> recompute_modes = {"none", "full", "selective"};
-inline constexpr std::array<std::string_view, 4> recompute_presets = {"none", "elementwise", "ffn", "linears"};
+enum class RecomputeMode : std::uint8_t { none, full, selective };
+constexpr auto names_of(RecomputeMode) {
+  return std::to_array<std::string_view>({"none", "full", "selective"});
+}
+enum class RecomputePreset : std::uint8_t { none, elementwise, ffn, linears };
+constexpr auto names_of(RecomputePreset) {
+  return std::to_array<std::string_view>({"none", "elementwise", "ffn", "linears"});
+}
 
 /// Section `recompute` of the configuration.
 struct RecomputeConfig {
-  std::string mode = "none";        ///< one of recompute_modes
-  std::string preset = "none";      ///< selective: one of recompute_presets, or else
-  std::vector<std::string> keep{};  ///< selective: of activation_names
-  std::int64_t every = 1;           ///< of the blocks the N-th, 2N-th, ... recompute; the others keep everything
+  RecomputeMode mode = RecomputeMode::none;
+  RecomputePreset preset = RecomputePreset::none;  ///< of selective, or else
+  std::vector<std::string> keep{};                 ///< of selective: names of Activation
+  std::int64_t every = 1;  ///< of the blocks the N-th, 2N-th, ... recompute; the others keep everything
 };
 
 /// What blocks keep from forward to backward; the rest is made again, the same bits, in memory that they share.
@@ -78,7 +86,7 @@ struct RecomputePolicy {
   std::int64_t every = 1;
   std::int64_t layers = 0;
 
-  /// Usage error for an unknown mode, preset or activation.
+  /// Usage error for the name of no activation, and for selective without preset and keep.
   static RecomputePolicy of(const RecomputeConfig& config, std::int64_t layers);
 
   bool applies(std::int64_t layer) const { return kept != ActivationSet::all() && (layer + 1) % every == 0; }

@@ -6,8 +6,10 @@ namespace octet {
 namespace {
 
 std::string label(const RecomputeConfig& c) {
-  std::string text = c.mode;
-  if (c.mode == "selective") text += c.keep.empty() ? " " + c.preset : fmt::format(", keep {}", fmt::join(c.keep, " "));
+  std::string text(name_of(c.mode));
+  if (c.mode == RecomputeMode::selective) {
+    text += c.keep.empty() ? fmt::format(" {}", c.preset) : fmt::format(", keep {}", fmt::join(c.keep, " "));
+  }
   return c.every == 1 ? text : fmt::format("{}, every {}", text, c.every);
 }
 
@@ -53,10 +55,10 @@ std::string recompute_table(const LlamaSettings& settings, Stream& stream) {
                          100 * cost.extra_flops, label(c), chosen ? " (chosen)" : "");
   };
   const RecomputeConfig& c = settings.recompute;
-  const bool plain_full = c.mode == "full" && c.every == 1;
-  row({.mode = "none"}, c.mode == "none");
-  row({.mode = "full"}, plain_full);
-  if (c.mode != "none" && !plain_full) row(c, true);
+  const bool plain_full = c.mode == RecomputeMode::full && c.every == 1;
+  row({}, c.mode == RecomputeMode::none);
+  row({.mode = RecomputeMode::full}, plain_full);
+  if (c.mode != RecomputeMode::none && !plain_full) row(c, true);
   return table;
 }
 

@@ -1,8 +1,12 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include "src/base/named_enum.h"
 
 namespace octet {
 
@@ -17,8 +21,14 @@ struct OptimizerConfig {
   std::vector<std::string> no_decay;
 };
 
+/// wsd: warm-up, stable, decay.
+enum class ScheduleKind : std::uint8_t { constant, wsd, cosine };
+constexpr auto names_of(ScheduleKind) {
+  return std::to_array<std::string_view>({"constant", "wsd", "cosine"});
+}
+
 struct ScheduleConfig {
-  std::string kind = "wsd";  ///< constant, wsd (warmup, stable, decay), cosine
+  ScheduleKind kind = ScheduleKind::wsd;
   std::int64_t warmup_steps = 0;
   std::int64_t decay_steps = 0;  ///< wsd: length of the final linear decay; cosine decays over all that follows warm-up
   double min_lr_ratio = 0.0;

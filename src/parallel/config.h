@@ -1,9 +1,25 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <string>
+#include <string_view>
+
+#include "src/base/named_enum.h"
 
 namespace octet {
+
+/// Whether gathered weights are freed after forward and gathered again in backward (always), or stay until the
+/// optimizer step (never). automatic: never for dp_shard = 1, else always.
+enum class Reshard : std::uint8_t { automatic, always, never };
+constexpr auto names_of(Reshard) {
+  return std::to_array<std::string_view>({"auto", "always", "never"});
+}
+
+/// In what form unreduced gradients travel between the ranks of a shard group; their sums are fp32.
+enum class GradientWire : std::uint8_t { fp32, bf16 };
+constexpr auto names_of(GradientWire) {
+  return std::to_array<std::string_view>({"fp32", "bf16"});
+}
 
 /// The mesh, outermost dimension first: pp, dp_replicate, dp_shard, cp, tp.
 struct ParallelConfig {
@@ -14,13 +30,10 @@ struct ParallelConfig {
   bool tp_keep_gathered = false;  ///< gathered inputs of linears stay until backward
   std::int64_t cp = 1;
   std::int64_t pp = 1;
-  /// always: gathered weights are freed after forward and gathered again in backward. never: they stay until the
-  /// optimizer step. auto: never for dp_shard = 1, else always.
-  std::string reshard_after_forward = "auto";
-  /// fp32 or bf16: in what form unreduced gradients travel between the ranks of a shard group; their sums are fp32.
-  std::string gradient_wire = "fp32";
-  /// Gathers and reductions on streams of their own, beside the model's work. auto: on a GPU with several shards.
-  std::string overlap = "auto";
+  Reshard reshard_after_forward = Reshard::automatic;
+  GradientWire gradient_wire = GradientWire::fp32;
+  /// Gathers and reductions on streams of their own, beside the model's work. automatic: on a GPU with several shards.
+  AutoBool overlap = AutoBool::automatic;
   /// A shard group of one rank gathers and reduces too, to measure on one GPU what several do.
   bool one_rank_exchange = false;
   std::int64_t check_replicas_every = 100;  ///< steps; 0: off. For master weights that ranks have in common.

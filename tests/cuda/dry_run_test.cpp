@@ -11,7 +11,7 @@ namespace {
 
 RunConfig run_8b() {
   RunConfig config;
-  config.device = "cuda";
+  config.device = DeviceType::cuda;
   config.precision = Precision::float8;
   config.model = read_model(OCTET_SOURCE_DIR "/configs/models/8b.yaml");
   config.model.layers = 4;

@@ -155,7 +155,7 @@ TEST_F(GemmPlansTest, SumsInPartsOnlyWhereTheyMay) {
 TEST_F(GemmPlansTest, ProposalsThatCannotRunArePassedOver) {
   fake.proposals = {{.id = 1, .state = CUBLAS_STATUS_NOT_SUPPORTED}, {.id = 2, .workspace = 33 << 20}, {.id = 3}};
   times = {2.0};
-  const GemmPlan plan = plans({.gemm = "timed"}).of(linear_gemm(), timer());
+  const GemmPlan plan = plans({.gemm = CudaGemmChoice::timed}).of(linear_gemm(), timer());
   EXPECT_EQ(plan.algorithm.data[0], 3u);
   EXPECT_EQ(timed, (std::vector<std::size_t>{1}));
 }
@@ -170,7 +170,7 @@ TEST_F(GemmPlansTest, NoAlgorithmIsAnErrorThatNamesTheProblem) {
 TEST_F(GemmPlansTest, TheFastestIsTakenAndTimedOnce) {
   fake.proposals = {{.id = 1}, {.id = 2}, {.id = 3}};
   times = {10.0, 9.95, 7.0};
-  GemmPlans cache = plans({.gemm = "timed"});
+  GemmPlans cache = plans({.gemm = CudaGemmChoice::timed});
   EXPECT_EQ(cache.of(linear_gemm(), timer()).algorithm.data[0], 3u);
   EXPECT_EQ(cache.of(linear_gemm(), timer()).algorithm.data[0], 3u);
   EXPECT_EQ(timed, (std::vector<std::size_t>{3}));
@@ -180,17 +180,20 @@ TEST_F(GemmPlansTest, TheFastestIsTakenAndTimedOnce) {
 TEST_F(GemmPlansTest, NoiseDoesNotDisplaceTheFirst) {
   fake.proposals = {{.id = 1}, {.id = 2}, {.id = 3}};
   times = {10.0, 9.95, HUGE_VAL};
-  EXPECT_EQ(plans({.gemm = "timed"}).of(linear_gemm(), timer()).algorithm.data[0], 1u);
+  EXPECT_EQ(plans({.gemm = CudaGemmChoice::timed}).of(linear_gemm(), timer()).algorithm.data[0], 1u);
   times = {HUGE_VAL, 9.95, HUGE_VAL};
-  EXPECT_EQ(plans({.gemm = "timed"}).of(linear_gemm(), timer()).algorithm.data[0], 2u);
+  EXPECT_EQ(plans({.gemm = CudaGemmChoice::timed}).of(linear_gemm(), timer()).algorithm.data[0], 2u);
   times = {HUGE_VAL, HUGE_VAL, HUGE_VAL};
-  EXPECT_NE(error_of(ExitCode::internal, [&] { plans({.gemm = "timed"}).of(linear_gemm(), timer()); }), "");
+  EXPECT_NE(error_of(ExitCode::internal, [&] { plans({.gemm = CudaGemmChoice::timed}).of(linear_gemm(), timer()); }),
+            "");
 }
 
 TEST_F(GemmPlansTest, WithoutATimingTheFirstIsUsedAndNotWritten) {
   const TemporaryFile file;
   fake.proposals = {{.id = 4}, {.id = 5}};
-  EXPECT_EQ(plans({.gemm = "timed", .gemm_plans = file.path()}).of(linear_gemm(), timer()).algorithm.data[0], 4u);
+  EXPECT_EQ(
+      plans({.gemm = CudaGemmChoice::timed, .gemm_plans = file.path()}).of(linear_gemm(), timer()).algorithm.data[0],
+      4u);
   EXPECT_EQ(timed, (std::vector<std::size_t>{2}));
   EXPECT_FALSE(std::filesystem::exists(file.path()));
 }
@@ -199,7 +202,7 @@ TEST_F(GemmPlansTest, WithoutATimingTheFirstIsUsedAndNotWritten) {
 void write_two_plans(GemmPlansTest& test, const std::string& path, std::uint32_t scheme = 0) {
   test.fake.proposals = {{.id = 1}, {.id = 2, .scheme = scheme}};
   test.times = {10.0, 5.0};
-  GemmPlans cache = test.plans({.gemm = "timed", .gemm_plans = path});
+  GemmPlans cache = test.plans({.gemm = CudaGemmChoice::timed, .gemm_plans = path});
   cache.of(linear_gemm(DType::bf16, DType::bf16, DType::f32), test.timer());
   Gemm other = linear_gemm(DType::bf16, DType::bf16, DType::f32);
   other.m = 128;
@@ -211,7 +214,7 @@ void write_two_plans(GemmPlansTest& test, const std::string& path, std::uint32_t
 TEST_F(GemmPlansTest, ChoicesAreReplayedWithoutAskingOrTiming) {
   const TemporaryFile file;
   write_two_plans(*this, file.path());
-  for (const char* mode : {"heuristic", "timed"}) {
+  for (const CudaGemmChoice mode : {CudaGemmChoice::heuristic, CudaGemmChoice::timed}) {
     GemmPlans cache = plans({.gemm = mode, .gemm_plans = file.path()});
     const GemmPlan& plan = cache.of(linear_gemm(DType::bf16, DType::bf16, DType::f32), timer());
     const cublasLtMatmulAlgo_t expected = algorithm(2);
@@ -220,7 +223,7 @@ TEST_F(GemmPlansTest, ChoicesAreReplayedWithoutAskingOrTiming) {
   }
   EXPECT_EQ(fake.checks, 2);
   // A problem that is not in the file is chosen as ever.
-  plans({.gemm = "heuristic", .gemm_plans = file.path()}).of(linear_gemm(), timer());
+  plans({.gemm = CudaGemmChoice::heuristic, .gemm_plans = file.path()}).of(linear_gemm(), timer());
   EXPECT_EQ(fake.heuristics.size(), 1u);
 }
 

@@ -28,25 +28,25 @@ TEST_F(Settings, AreInForceAndCounted) {
 }
 
 TEST_F(Settings, ImpossibleOnesAreRefusedAndLeaveWhatWas) {
-  set_cuda_settings({.gemm = "timed"});
-  EXPECT_EQ(refusal({.gemm = "fastest"}), "[kernels] cuda.gemm: \"fastest\", expected heuristic or timed");
-  EXPECT_NE(refusal({.deterministic = true, .gemm = "timed"}).find("not deterministic"), std::string::npos);
+  set_cuda_settings({.gemm = CudaGemmChoice::timed});
+  EXPECT_NE(refusal({.deterministic = true, .gemm = CudaGemmChoice::timed}).find("not deterministic"),
+            std::string::npos);
   EXPECT_EQ(refusal({.gemm_plans = "/nowhere/plans"}),
             "[kernels] cuda.gemm_plans: /nowhere/plans does not exist; a run with cuda.gemm: timed writes it");
-  EXPECT_EQ(settings(), (CudaSettings{.gemm = "timed"}));
+  EXPECT_EQ(settings(), (CudaSettings{.gemm = CudaGemmChoice::timed}));
 }
 
 TEST_F(Settings, AFileThatIsNoneIsRefusedAtOnce) {
   const TemporaryFile file;
   std::ofstream(file.path()) << "lr: 3\n";
-  EXPECT_EQ(refusal({.gemm = "timed", .gemm_plans = file.path()}),
+  EXPECT_EQ(refusal({.gemm = CudaGemmChoice::timed, .gemm_plans = file.path()}),
             fmt::format("[kernels] {}:1: expected \"octet gemm plans, version 1\"; delete the file or name another",
                         file.path()));
 }
 
 TEST_F(Settings, AFileToBeWrittenNeedNotExist) {
   const TemporaryFile file;
-  EXPECT_EQ(refusal({.gemm = "timed", .gemm_plans = file.path()}), "");
+  EXPECT_EQ(refusal({.gemm = CudaGemmChoice::timed, .gemm_plans = file.path()}), "");
 }
 
 GemmChoices two_choices() {

@@ -100,14 +100,19 @@ class AsyncTp : public testing::TestWithParam<Case> {
 
 INSTANTIATE_TEST_SUITE_P(
     Cases, AsyncTp,
-    testing::Values(
-        Case{"fp32", 1e-6, Precision::fp32}, Case{"bf16", 1e-4},
-        Case{"bf16_kept", 1e-4, Precision::bf16, "tensorwise", true}, Case{"float8", 1e-3, Precision::float8},
-        Case{"float8_kept", 1e-3, Precision::float8, "tensorwise", true},
-        Case{"float8_mixed", 1e-3, Precision::float8, "tensorwise", false, {}, {"wk", "w3"}},
-        Case{"delayed", 1e-3, Precision::float8, "delayed"},
-        Case{"bf16_full", 1e-4, Precision::bf16, "tensorwise", false, {.mode = "full"}},
-        Case{"float8_ffn", 1e-3, Precision::float8, "tensorwise", false, {.mode = "selective", .preset = "ffn"}}),
+    testing::Values(Case{"fp32", 1e-6, Precision::fp32}, Case{"bf16", 1e-4},
+                    Case{"bf16_kept", 1e-4, Precision::bf16, "tensorwise", true},
+                    Case{"float8", 1e-3, Precision::float8},
+                    Case{"float8_kept", 1e-3, Precision::float8, "tensorwise", true},
+                    Case{"float8_mixed", 1e-3, Precision::float8, "tensorwise", false, {}, {"wk", "w3"}},
+                    Case{"delayed", 1e-3, Precision::float8, "delayed"},
+                    Case{"bf16_full", 1e-4, Precision::bf16, "tensorwise", false, {.mode = RecomputeMode::full}},
+                    Case{"float8_ffn",
+                         1e-3,
+                         Precision::float8,
+                         "tensorwise",
+                         false,
+                         {.mode = RecomputeMode::selective, .preset = RecomputePreset::ffn}}),
     [](const auto& c) { return c.param.name; });
 
 TEST_P(AsyncTp, TrainsAsThePlainKind) {

@@ -91,7 +91,7 @@ class Formula {
     const std::int64_t sums = blocks * 4 * stream * storage_;
     o_.async_tp ? parts(sums) : add(scatter, sums);
     if (measures_) add("tp all_reduce_max", blocks * 11 * 4);
-    if (o_.recompute.mode != "none") {
+    if (o_.recompute.mode != RecomputeMode::none) {
       const Again again = again_of(o_.recompute.preset, o_.tp_keep_gathered);
       const std::int64_t times = micro_batches_ * (m_.layers / o_.recompute.every - 1);
       const std::int64_t gathered = times * again.gathers * stream * operand;
@@ -115,9 +115,9 @@ class Formula {
   struct Again {
     std::int64_t gathers, scatters;
   };
-  static Again again_of(const std::string& preset, bool keep_gathered) {
-    if (preset == "elementwise") return {keep_gathered ? 2 : 0, 0};
-    if (preset == "ffn") return {keep_gathered ? 2 : 1, 0};
+  static Again again_of(RecomputePreset preset, bool keep_gathered) {
+    if (preset == RecomputePreset::elementwise) return {keep_gathered ? 2 : 0, 0};
+    if (preset == RecomputePreset::ffn) return {keep_gathered ? 2 : 1, 0};
     return {2, 1};  // linears, and mode full
   }
 
@@ -162,27 +162,29 @@ struct Variant {
 
 std::vector<Variant> variants() {
   const Float8Config bf16_gather{.all_gather = "false"}, rowwise{.recipe = "rowwise"}, delayed{.recipe = "delayed"};
-  const RecomputeConfig full{.mode = "full"}, ffn{.mode = "selective", .preset = "ffn"};
-  return {
-      {"plain", true, {}},
-      {"large micro-batches, kept", true, {.micro_batch = 2, .tp_keep_gathered = true}},
-      {"no resharding", true, {.reshard = false}},
-      {"replicas, bf16 gather", true, {.float8 = bf16_gather, .dp_replicate = 2}},
-      {"bf16 gradients", true, {.gradient_wire = DType::bf16}},
-      {"recompute full", true, {.recompute = full}},
-      {"recompute full, every 2, kept", false, {.tp_keep_gathered = true, .recompute = {.mode = "full", .every = 2}}},
-      {"recompute ffn", false, {.recompute = ffn}},
-      {"recompute ffn, kept", false, {.micro_batch = 2, .tp_keep_gathered = true, .recompute = ffn}},
-      {"async", true, {.async_tp = true}},
-      {"async, kept, recompute full", false, {.tp_keep_gathered = true, .async_tp = true, .recompute = full}},
-      {"async, delayed, recompute ffn", false, {.float8 = delayed, .async_tp = true, .recompute = ffn}, 2},
-      {"rowwise", false, {.float8 = rowwise}},
-      {"rowwise, recompute full", false, {.float8 = rowwise, .recompute = full}},
-      {"gw_hp, replicas", false, {.float8 = {.recipe = "rowwise_with_gw_hp"}, .dp_replicate = 2}},
-      {"delayed, first step", false, {.float8 = delayed}},
-      {"delayed", false, {.float8 = delayed}, 2},
-      {"delayed, recompute full", false, {.float8 = delayed, .micro_batch = 2, .recompute = full}, 2},
-      {"delayed, bf16 gather", false, {.float8 = {.recipe = "delayed", .all_gather = "false"}}, 2}};
+  const RecomputeConfig full{.mode = RecomputeMode::full},
+      ffn{.mode = RecomputeMode::selective, .preset = RecomputePreset::ffn};
+  return {{"plain", true, {}},
+          {"large micro-batches, kept", true, {.micro_batch = 2, .tp_keep_gathered = true}},
+          {"no resharding", true, {.reshard = false}},
+          {"replicas, bf16 gather", true, {.float8 = bf16_gather, .dp_replicate = 2}},
+          {"bf16 gradients", true, {.gradient_wire = DType::bf16}},
+          {"recompute full", true, {.recompute = full}},
+          {"recompute full, every 2, kept",
+           false,
+           {.tp_keep_gathered = true, .recompute = {.mode = RecomputeMode::full, .every = 2}}},
+          {"recompute ffn", false, {.recompute = ffn}},
+          {"recompute ffn, kept", false, {.micro_batch = 2, .tp_keep_gathered = true, .recompute = ffn}},
+          {"async", true, {.async_tp = true}},
+          {"async, kept, recompute full", false, {.tp_keep_gathered = true, .async_tp = true, .recompute = full}},
+          {"async, delayed, recompute ffn", false, {.float8 = delayed, .async_tp = true, .recompute = ffn}, 2},
+          {"rowwise", false, {.float8 = rowwise}},
+          {"rowwise, recompute full", false, {.float8 = rowwise, .recompute = full}},
+          {"gw_hp, replicas", false, {.float8 = {.recipe = "rowwise_with_gw_hp"}, .dp_replicate = 2}},
+          {"delayed, first step", false, {.float8 = delayed}},
+          {"delayed", false, {.float8 = delayed}, 2},
+          {"delayed, recompute full", false, {.float8 = delayed, .micro_batch = 2, .recompute = full}, 2},
+          {"delayed, bf16 gather", false, {.float8 = {.recipe = "delayed", .all_gather = "false"}}, 2}};
 }
 
 /// Whether so many ranks can be laid out so: refused are a bf16 wire without shards, and keeping where nothing is

@@ -52,7 +52,8 @@ class DryRuns : public TrainerTest, public testing::WithParamInterface<Layout> {
     const int ranks = world_->size(), rest = l.replicas * l.tp;
     if (ranks % rest != 0 || (ranks > 4 && rest < 4)) return false;
     if (ranks / rest > 1) return !l.parallel.one_rank_exchange;
-    return l.parallel.one_rank_exchange || (l.parallel.gradient_wire == "fp32" && l.parallel.overlap != "true");
+    return l.parallel.one_rank_exchange ||
+           (l.parallel.gradient_wire == GradientWire::fp32 && l.parallel.overlap != AutoBool::yes);
   }
 
   void SetUp() override {
@@ -155,26 +156,27 @@ TEST_P(DryRuns, AreTheRunLineByLineAndByteByByte) {
   EXPECT_EQ(counted, expected.of_second_step);
 }
 
-const RecomputeConfig full{.mode = "full"}, every_2{.mode = "full", .every = 2},
-    ffn{.mode = "selective", .preset = "ffn"}, elementwise{.mode = "selective", .preset = "elementwise"};
+const RecomputeConfig full{.mode = RecomputeMode::full}, every_2{.mode = RecomputeMode::full, .every = 2},
+    ffn{.mode = RecomputeMode::selective, .preset = RecomputePreset::ffn},
+    elementwise{.mode = RecomputeMode::selective, .preset = RecomputePreset::elementwise};
 
 INSTANTIATE_TEST_SUITE_P(
     Layouts, DryRuns,
     testing::Values(
         Layout{"fp32", Precision::fp32}, Layout{.name = "bf16", .precision = Precision::bf16, .micro_batches = 3},
-        Layout{"tensorwise"}, Layout{.name = "kept", .parallel = {.reshard_after_forward = "never"}},
+        Layout{"tensorwise"}, Layout{.name = "kept", .parallel = {.reshard_after_forward = Reshard::never}},
         Layout{.name = "bf16_gather", .micro_batch = 2, .all_gather = "false"},
         Layout{.name = "delayed", .recipe = "delayed", .recompute = full},
         Layout{.name = "delayed_tied", .recipe = "delayed", .tied = true, .all_gather = "false"},
         Layout{.name = "rowwise", .micro_batch = 2, .recipe = "rowwise", .recompute = ffn},
         Layout{.name = "gw_hp", .recipe = "rowwise_with_gw_hp"},
-        Layout{.name = "bf16_wire", .recompute = every_2, .parallel = {.gradient_wire = "bf16"}},
-        Layout{.name = "overlap", .parallel = {.overlap = "true"}, .tied = true, .micro_batches = 3},
+        Layout{.name = "bf16_wire", .recompute = every_2, .parallel = {.gradient_wire = GradientWire::bf16}},
+        Layout{.name = "overlap", .parallel = {.overlap = AutoBool::yes}, .tied = true, .micro_batches = 3},
         Layout{.name = "overlap_bf16_wire",
                .recompute = elementwise,
-               .parallel = {.gradient_wire = "bf16", .overlap = "true"},
+               .parallel = {.gradient_wire = GradientWire::bf16, .overlap = AutoBool::yes},
                .all_gather = "false"},
-        Layout{.name = "one_rank_exchange", .parallel = {.overlap = "true", .one_rank_exchange = true}},
+        Layout{.name = "one_rank_exchange", .parallel = {.overlap = AutoBool::yes, .one_rank_exchange = true}},
         Layout{.name = "replicas", .replicas = 2}, Layout{.name = "tp_2", .tp = 2, .tied = true},
         Layout{.name = "tp_2_fp32", .precision = Precision::fp32, .tp = 2},
         Layout{
@@ -191,7 +193,7 @@ INSTANTIATE_TEST_SUITE_P(
                .replicas = 2,
                .tp = 2,
                .recompute = ffn,
-               .parallel = {.overlap = "true"}},
+               .parallel = {.overlap = AutoBool::yes}},
         Layout{.name = "replicas_2_tp_2_delayed", .replicas = 2, .tp = 2, .micro_batch = 2, .recipe = "delayed"}),
     [](const auto& layout) { return layout.param.name; });
 

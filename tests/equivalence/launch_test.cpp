@@ -37,7 +37,7 @@ class Launch : public TrainerTest, public testing::WithParamInterface<Case> {
     config_.train.global_batch = 2 * world_->size();
     config_.parallel.tp = c.tp;
     config_.parallel.async_tp = c.tp > 1;
-    config_.parallel.overlap = "true";
+    config_.parallel.overlap = AutoBool::yes;
   }
 
   test::Recording recording_;

@@ -35,11 +35,11 @@ TEST_F(OneRankExchange, ChangesNoNumberAndSendsEveryUnit) {
                                           {Precision::bf16, "tensorwise"},
                                           {Precision::float8, "tensorwise"},
                                           {Precision::float8, "rowwise"}}) {
-    for (const char* overlap : {"auto", "true"}) {
+    for (const AutoBool overlap : {AutoBool::automatic, AutoBool::yes}) {
       SCOPED_TRACE(fmt::format("{} {} overlap {}", name_of(precision), recipe, overlap));
       config_.precision = precision;
       config_.float8.recipe = recipe;
-      config_.parallel.overlap = "auto";
+      config_.parallel.overlap = AutoBool::automatic;
       const Outcome without = run(false);
       config_.parallel.overlap = overlap;
       const Outcome with = run(true);

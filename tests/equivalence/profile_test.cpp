@@ -21,7 +21,7 @@ class Profile : public TrainerTest {
 
   Profile() {
     config_.train.steps = 4;
-    config_.recompute.mode = "full";
+    config_.recompute.mode = RecomputeMode::full;
   }
 
   Trained train(bool profiled) {

@@ -70,13 +70,13 @@ void expect_same(const Trained& run, const Trained& expected) {
 }
 
 std::vector<std::pair<std::string, RecomputeConfig>> ways() {
-  return {{"full", {.mode = "full"}},
-          {"full, every 2", {.mode = "full", .every = 2}},
-          {"elementwise", {.mode = "selective", .preset = "elementwise"}},
-          {"ffn", {.mode = "selective", .preset = "ffn"}},
-          {"linears", {.mode = "selective", .preset = "linears"}},
-          {"inputs", {.mode = "selective", .keep = {"attention_input", "ffn_input", "ffn_product"}}},
-          {"linears, every 2", {.mode = "selective", .preset = "linears", .every = 2}}};
+  return {{"full", {.mode = RecomputeMode::full}},
+          {"full, every 2", {.mode = RecomputeMode::full, .every = 2}},
+          {"elementwise", {.mode = RecomputeMode::selective, .preset = RecomputePreset::elementwise}},
+          {"ffn", {.mode = RecomputeMode::selective, .preset = RecomputePreset::ffn}},
+          {"linears", {.mode = RecomputeMode::selective, .preset = RecomputePreset::linears}},
+          {"inputs", {.mode = RecomputeMode::selective, .keep = {"attention_input", "ffn_input", "ffn_product"}}},
+          {"linears, every 2", {.mode = RecomputeMode::selective, .preset = RecomputePreset::linears, .every = 2}}};
 }
 
 int ranks() {

@@ -33,7 +33,7 @@ class StepTimes : public TrainerTest {
     double snapshot = 0;             ///< what those of a checkpoint take
   };
 
-  Ended run(const char* late_results) {
+  Ended run(AutoBool late_results) {
     config_.train.late_results = late_results;
     config_.run_dir = folder_ / fmt::format("run-{}", runs_++);
     test::Recording recording;
@@ -99,10 +99,10 @@ class StepTimes : public TrainerTest {
   int runs_ = 0;
 };
 
-class StepTimesOfResults : public StepTimes, public testing::WithParamInterface<const char*> {};
+class StepTimesOfResults : public StepTimes, public testing::WithParamInterface<AutoBool> {};
 
-INSTANTIATE_TEST_SUITE_P(Read, StepTimesOfResults, testing::Values("false", "true"),
-                         [](const auto& late) { return std::string(*late.param == 't' ? "Late" : "AtOnce"); });
+INSTANTIATE_TEST_SUITE_P(Read, StepTimesOfResults, testing::Values(AutoBool::no, AutoBool::yes),
+                         [](const auto& late) { return std::string(late.param == AutoBool::yes ? "Late" : "AtOnce"); });
 
 TEST_P(StepTimesOfResults, AStepTakesWhatItTakesOnTheDevice) {
   const Ended ended = run(GetParam());
@@ -153,7 +153,7 @@ TEST_P(StepTimesOfResults, ALineHasTheMeanOfItsInterval) {
 TEST_F(StepTimes, LateReadingHidesTheHost) {
   config_.train.validate_every = 0;
   config_.checkpoint.interval = "off";
-  const Ended late = run("true"), at_once = run("false");
+  const Ended late = run(AutoBool::yes), at_once = run(AutoBool::no);
   if (world_->rank() != 0) return;
   for (std::size_t i = 1; i < late.lines.size() - 1; ++i) {
     EXPECT_EQ(wall_seconds(late.lines[i]), late.step) << i;

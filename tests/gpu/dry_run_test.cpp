@@ -13,7 +13,7 @@ TEST_F(DryRunOnGpu, ThePlanIsWhatTheLedgerHolds) {
   Device& device = cuda_device(0);
   for (const Precision precision : {Precision::bf16, Precision::float8}) {
     RunConfig config;
-    config.device = "cuda";
+    config.device = DeviceType::cuda;
     config.precision = precision;
     config.model = {.name = "small",
                     .dim = 256,

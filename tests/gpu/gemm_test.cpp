@@ -209,12 +209,12 @@ TEST_F(GpuGemm, TimedChoicesLeaveCAloneAndAreReplayed) {
     return c.download();
   };
   CudaSettings settings;
-  settings.gemm = "timed";
+  settings.gemm = CudaGemmChoice::timed;
   settings.gemm_plans = path;
   const std::vector<float> timed = product(settings);
   ASSERT_TRUE(std::filesystem::exists(path));
   const auto written = std::filesystem::file_size(path);
-  settings.gemm = "heuristic";
+  settings.gemm = CudaGemmChoice::heuristic;
   EXPECT_EQ(product(settings), timed);
   EXPECT_EQ(std::filesystem::file_size(path), written);
   std::filesystem::remove(path);

@@ -43,7 +43,7 @@ TEST(KMajor, TheWholePassHasTheSameBits) {
   Float8Config mixed;
   mixed.bf16_linears = {"attention.wk", "feed_forward.w2"};
   for (const Float8Config& float8 : {Float8Config{}, mixed}) {
-    for (const char* recompute : {"none", "full"}) {
+    for (const RecomputeMode recompute : {RecomputeMode::none, RecomputeMode::full}) {
       test::LocalModel plain(Precision::float8, false, float8);
       const double loss = plain.forward_backward();
       plain.settings.recompute.mode = recompute;
@@ -51,7 +51,7 @@ TEST(KMajor, TheWholePassHasTheSameBits) {
       EXPECT_EQ(turned.forward_backward(), loss);
       for (std::size_t i = 0; i < plain.state.gradients.size(); ++i) {
         EXPECT_TRUE(test::same_bits(turned.state.gradients[i], plain.state.gradients[i]))
-            << plain.llama.parameters().parameters[i].name << ", recompute " << recompute;
+            << plain.llama.parameters().parameters[i].name << ", recompute " << name_of(recompute);
       }
     }
   }

@@ -22,21 +22,24 @@ std::string text(const RecomputeConfig& c) {
   return fmt::format("{} {} [{}] every {}", c.mode, c.preset, c.keep.empty() ? "" : c.keep.front(), c.every);
 }
 
-RecomputeConfig selective(const std::string& preset, std::int64_t every = 1) {
-  return {.mode = "selective", .preset = preset, .keep = {}, .every = every};
+RecomputeConfig selective(RecomputePreset preset, std::int64_t every = 1) {
+  return {.mode = RecomputeMode::selective, .preset = preset, .keep = {}, .every = every};
 }
 
 /// Full, the presets, each activation kept alone and each missing alone, and every second block.
 std::vector<RecomputeConfig> all_ways() {
-  std::vector<RecomputeConfig> ways = {{.mode = "full"}, {.mode = "full", .every = 2}, selective("ffn", 2)};
-  for (const char* preset : {"elementwise", "ffn", "linears"}) ways.push_back(selective(preset));
-  for (const std::string_view name : activation_names) {
-    ways.push_back({.mode = "selective", .keep = {std::string(name)}});
+  std::vector<RecomputeConfig> ways = {
+      {.mode = RecomputeMode::full}, {.mode = RecomputeMode::full, .every = 2}, selective(RecomputePreset::ffn, 2)};
+  for (const auto preset : {RecomputePreset::elementwise, RecomputePreset::ffn, RecomputePreset::linears}) {
+    ways.push_back(selective(preset));
+  }
+  for (const std::string_view name : names_of(Activation{})) {
+    ways.push_back({.mode = RecomputeMode::selective, .keep = {std::string(name)}});
     std::vector<std::string> others;
-    for (const std::string_view other : activation_names) {
+    for (const std::string_view other : names_of(Activation{})) {
       if (other != name) others.emplace_back(other);
     }
-    ways.push_back({.mode = "selective", .keep = others});
+    ways.push_back({.mode = RecomputeMode::selective, .keep = others});
   }
   return ways;
 }
@@ -90,10 +93,10 @@ TEST(Recompute, PlansWhatAPassUses) {
 }
 
 TEST(Recompute, RunsTheGemmsThatAreMissingAndMarksThem) {
-  const std::map<std::string, std::vector<std::string>> expected = {
-      {"elementwise", {}},
-      {"ffn", {"feed_forward.w1", "feed_forward.w3"}},
-      {"linears",
+  const std::map<RecomputePreset, std::vector<std::string>> expected = {
+      {RecomputePreset::elementwise, {}},
+      {RecomputePreset::ffn, {"feed_forward.w1", "feed_forward.w3"}},
+      {RecomputePreset::linears,
        {"attention.wq", "attention.wk", "attention.wv", "attention.wo", "feed_forward.w1", "feed_forward.w3"}}};
   for (const Precision precision : all_precisions) {
     LocalModel kept(precision);
@@ -106,14 +109,14 @@ TEST(Recompute, RunsTheGemmsThatAreMissingAndMarksThem) {
       for (const char* unit : {"block.1", "block.0"}) {  // block 2, the last, is not made again
         for (const std::string& linear : linears) names.push_back(fmt::format("{} {}", unit, linear));
       }
-      EXPECT_EQ(recomputed(model.gemms), names) << preset;
+      EXPECT_EQ(recomputed(model.gemms), names) << name_of(preset);
       EXPECT_EQ(model.gemms.records().size(), kept.gemms.records().size() + names.size());
     }
   }
 }
 
 TEST(Recompute, EveryNthBlockOnly) {
-  LocalModel model(Precision::bf16, false, {}, {.mode = "full", .every = 2});
+  LocalModel model(Precision::bf16, false, {}, {.mode = RecomputeMode::full, .every = 2});
   model.forward_backward();
   EXPECT_EQ(recomputed(model.gemms), std::vector<std::string>());  // of 3 blocks the second alone, whose bits are there
   const RecomputePolicy policy{.kept = {}, .every = 3, .layers = 10};
@@ -181,8 +184,8 @@ TEST(Recompute, ComputesNoScales) {
   };
   const std::int64_t kept = count({});
   EXPECT_GT(kept, 0);
-  EXPECT_EQ(count({.mode = "full"}), kept);
-  EXPECT_EQ(count(selective("elementwise")), kept);
+  EXPECT_EQ(count({.mode = RecomputeMode::full}), kept);
+  EXPECT_EQ(count(selective(RecomputePreset::elementwise)), kept);
 }
 
 TEST(Recompute, EachPresetKeepsLessThanTheOneBefore) {
@@ -191,13 +194,13 @@ TEST(Recompute, EachPresetKeepsLessThanTheOneBefore) {
     const auto bytes = [&](const RecomputeConfig& way) {
       return recompute_cost(model.settings, way, *model.stream).activations;
     };
-    EXPECT_LT(bytes(selective("elementwise")), bytes({}));
-    EXPECT_LT(bytes(selective("ffn")), bytes(selective("elementwise")));
-    EXPECT_LT(bytes(selective("linears")), bytes(selective("ffn")));
-    EXPECT_LT(bytes({.mode = "full"}), bytes(selective("linears")));
+    EXPECT_LT(bytes(selective(RecomputePreset::elementwise)), bytes({}));
+    EXPECT_LT(bytes(selective(RecomputePreset::ffn)), bytes(selective(RecomputePreset::elementwise)));
+    EXPECT_LT(bytes(selective(RecomputePreset::linears)), bytes(selective(RecomputePreset::ffn)));
+    EXPECT_LT(bytes({.mode = RecomputeMode::full}), bytes(selective(RecomputePreset::linears)));
     model.settings.model.layers = 8;
-    EXPECT_LT(bytes({.mode = "full", .every = 2}), bytes({}));
-    EXPECT_LT(bytes({.mode = "full"}), bytes({.mode = "full", .every = 2}));
+    EXPECT_LT(bytes({.mode = RecomputeMode::full, .every = 2}), bytes({}));
+    EXPECT_LT(bytes({.mode = RecomputeMode::full}), bytes({.mode = RecomputeMode::full, .every = 2}));
   }
 }
 
@@ -205,24 +208,23 @@ TEST(Recompute, FullKeepsOneInputABlock) {
   LocalModel model(Precision::bf16);
   const auto bytes = [&](std::int64_t layers) {
     model.settings.model.layers = layers;
-    return recompute_cost(model.settings, {.mode = "full"}, *model.stream).activations;
+    return recompute_cost(model.settings, {.mode = RecomputeMode::full}, *model.stream).activations;
   };
   EXPECT_EQ(bytes(9) - bytes(8), model.tokens_count() * model.settings.model.dim * 2);
 }
 
-TEST(RecomputeConfig, WrongNames) {
-  EXPECT_THROW(RecomputePolicy::of({.mode = "some"}, 4), Error);
-  EXPECT_THROW(RecomputePolicy::of(selective("attention"), 4), Error);
-  EXPECT_THROW(RecomputePolicy::of({.mode = "selective", .keep = {"qkv"}}, 4), Error);
+TEST(RecomputeConfig, SelectiveNeedsAPresetOrNames) {
+  EXPECT_THROW(RecomputePolicy::of(selective(RecomputePreset::none), 4), Error);
+  EXPECT_THROW(RecomputePolicy::of({.mode = RecomputeMode::selective, .keep = {"qkv"}}, 4), Error);
 }
 
 TEST(RecomputeTable, NamesTheChoice) {
-  LocalModel model(Precision::float8, false, {}, selective("ffn"));
+  LocalModel model(Precision::float8, false, {}, selective(RecomputePreset::ffn));
   const std::string table = recompute_table(model.settings, *model.stream);
   EXPECT_NE(table.find("  none\n"), std::string::npos) << table;
   EXPECT_NE(table.find("  full\n"), std::string::npos) << table;
   EXPECT_NE(table.find("  selective ffn (chosen)\n"), std::string::npos) << table;
-  model.settings.recompute = {.mode = "full"};
+  model.settings.recompute = {.mode = RecomputeMode::full};
   EXPECT_NE(recompute_table(model.settings, *model.stream).find("full (chosen)"), std::string::npos);
 }
 
@@ -239,11 +241,11 @@ TEST(Recompute, TableOfThePage) {
   };
   const std::vector<std::pair<std::string, RecomputeConfig>> ways = {
       {"none", {}},
-      {"selective, elementwise", selective("elementwise")},
-      {"selective, ffn", selective("ffn")},
-      {"selective, linears", selective("linears")},
-      {"full", {.mode = "full"}},
-      {"full, every 2", {.mode = "full", .every = 2}}};
+      {"selective, elementwise", selective(RecomputePreset::elementwise)},
+      {"selective, ffn", selective(RecomputePreset::ffn)},
+      {"selective, linears", selective(RecomputePreset::linears)},
+      {"full", {.mode = RecomputeMode::full}},
+      {"full, every 2", {.mode = RecomputeMode::full, .every = 2}}};
   for (const auto& [name, way] : ways) {
     const RecomputeCost bf16 = cost(Precision::bf16, way), float8 = cost(Precision::float8, way);
     EXPECT_EQ(bf16.extra_flops, float8.extra_flops);

@@ -67,8 +67,8 @@ TEST_F(Nccl, IsDestroyedInAGoodEnd) {
 
 TEST_F(Nccl, SettingsAreThoseOfTheGroupsName) {
   const NcclSettings settings{.dp_shard = {.min_ctas = 2, .max_ctas = 8},
-                              .dp_replicate = {.cta_policy = "zero"},
-                              .tp = {.max_ctas = 16, .cta_policy = "efficiency"}};
+                              .dp_replicate = {.cta_policy = CtaPolicy::zero},
+                              .tp = {.max_ctas = 16, .cta_policy = CtaPolicy::efficiency}};
   const auto world = make_on_stand_in(*stream_, settings);
   std::vector<std::unique_ptr<Communicator>> groups;
   for (const char* name : {"dp_shard", "dp_replicate", "tp"}) groups.push_back(world->split(0, world->rank(), name));
@@ -91,7 +91,7 @@ TEST_F(Nccl, SettingsAreThoseOfTheGroupsName) {
 TEST_F(Nccl, MemoryIsTheDevicesUnlessBuffersAreRegistered) {
   EXPECT_EQ(&comm_->memory(), &cpu_device());
   for (const bool window : {false, true}) {
-    const NcclSettings settings{.dp_shard = {.buffers = window ? "symmetric" : "registered"}};
+    const NcclSettings settings{.dp_shard = {.buffers = window ? NcclBuffers::symmetric : NcclBuffers::registered}};
     const auto world = make_on_stand_in(*stream_, settings);
     EXPECT_EQ(&world->memory(), &cpu_device());
     const auto shards = world->split(0, world->rank(), "dp_shard");
@@ -111,7 +111,7 @@ TEST_F(Nccl, MemoryIsTheDevicesUnlessBuffersAreRegistered) {
 }
 
 TEST_F(Nccl, MemoryThatCannotBeHadOrRegisteredIsNamed) {
-  const NcclSettings settings{.dp_shard = {.buffers = "symmetric"}};
+  const NcclSettings settings{.dp_shard = {.buffers = NcclBuffers::symmetric}};
   const auto world = make_on_stand_in(*stream_, settings);
   const auto shards = world->split(0, world->rank(), "dp_shard");
   stand_in().out_of_memory = true;

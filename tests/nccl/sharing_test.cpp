@@ -71,7 +71,7 @@ TEST_F(Sharing, AGroupWithSettingsOfItsOwnHasACommunicatorOfItsOwn) {
 }
 
 TEST_F(Sharing, RegisteredBuffersAreThoseOfTheirOwnGroup) {
-  Mesh made = mesh({.dp_shard = ranks_}, {.dp_shard = {.buffers = "registered"}});
+  Mesh made = mesh({.dp_shard = ranks_}, {.dp_shard = {.buffers = NcclBuffers::registered}});
   EXPECT_EQ(stand_in().made, (Names{"world", "dp_shard"}));
   for (Communicator* group : {&made.world(), &made.dp(), &made.replica()}) EXPECT_TRUE(group->memory().cheap());
   EXPECT_FALSE(made.shards().memory().cheap());
@@ -81,8 +81,8 @@ TEST_F(Sharing, RegisteredBuffersAreThoseOfTheirOwnGroup) {
 
 /// With equal settings that are not the default: the memory of both names is registered with the one communicator.
 TEST_F(Sharing, EqualSettingsShareWhateverTheyAre) {
-  const NcclSettings settings{.dp_shard = {.max_ctas = 4, .buffers = "symmetric"},
-                              .tp = {.max_ctas = 4, .buffers = "symmetric"}};
+  const NcclSettings settings{.dp_shard = {.max_ctas = 4, .buffers = NcclBuffers::symmetric},
+                              .tp = {.max_ctas = 4, .buffers = NcclBuffers::symmetric}};
   const auto world = make_on_stand_in(*stream_, settings);
   const auto shard = world->alias("dp_shard"), tp = shard->alias("tp"), replica = tp->alias("replica");
   EXPECT_EQ(stand_in().made, (Names{"world", "dp_shard", "replica"}));

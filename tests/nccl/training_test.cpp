@@ -35,7 +35,7 @@ class Training : public TrainerTest, public testing::WithParamInterface<Layout> 
                      .vocab_size = 64};
     config_.parallel.tp = GetParam().tp;
     config_.parallel.async_tp = GetParam().async_tp;
-    config_.parallel.overlap = "true";
+    config_.parallel.overlap = AutoBool::yes;
     config_.optimizer.lr = 1e-3;
   }
 
@@ -73,8 +73,8 @@ TEST_P(Training, OverTheStandInIsThatOverMpiToTheBit) {
 
 /// What the memory plan counts: the communicators that trainers make, each used for what was planned alone.
 TEST_P(Training, EveryCommunicatorIsInTheMemoryPlan) {
-  for (const char* overlap : {"true", "false"}) {
-    if (GetParam().ranks == GetParam().replicas * GetParam().tp && overlap == std::string("true")) continue;
+  for (const AutoBool overlap : {AutoBool::yes, AutoBool::no}) {
+    if (GetParam().ranks == GetParam().replicas * GetParam().tp && overlap == AutoBool::yes) continue;
     stand_in() = {};
     config_.parallel.overlap = overlap;
     config_.train.steps = 1;
@@ -82,14 +82,14 @@ TEST_P(Training, EveryCommunicatorIsInTheMemoryPlan) {
     Mesh mesh = mesh_of(make_traced(make_on_stand_in(*stream_), &trace));
     losses(mesh, *stream_);
     RunConfig on_gpus = config_;
-    on_gpus.device = "cuda";
+    on_gpus.device = DeviceType::cuda;
     DryRun dry(on_gpus, mesh.shape(), world_->rank(), DeviceType::cpu);
     dry.step();
     std::vector<DryGroup> planned = dry.groups();
     std::erase_if(planned, [](const DryGroup& g) { return g.ranks.size() == 1; });
     std::vector<std::string> names;
     for (const DryGroup& g : planned) names.push_back(g.name);
-    EXPECT_EQ(stand_in().made, names) << overlap;
+    EXPECT_EQ(stand_in().made, names) << name_of(overlap);
     for (const CommRecord& r : trace.records()) {
       if (r.ranks == 1) continue;
       const auto serves = [&](const DryGroup& p) {
@@ -113,7 +113,7 @@ TEST_P(Training, AGroupOfOneRankSpeaksThroughNcclWhereItIsAsked) {
   const std::vector<double> found = losses(make_on_stand_in(*stream_, settings), *stream_);
   EXPECT_GT(stand_in().outside["dp_shard"], 0);
   EXPECT_EQ(stand_in().alive, 0);
-  config_.parallel.overlap = "auto";
+  config_.parallel.overlap = AutoBool::automatic;
   config_.parallel.one_rank_exchange = false;
   EXPECT_EQ(found, expected());
 }
@@ -121,7 +121,7 @@ TEST_P(Training, AGroupOfOneRankSpeaksThroughNcclWhereItIsAsked) {
 /// What the shard groups send from and receive in is all registered with them, the losses are the same, and no more
 /// memory is kept than the plan says.
 TEST_P(Training, BuffersOfTheShardGroupAreRegistered) {
-  for (const char* buffers : {"registered", "symmetric"}) {
+  for (const NcclBuffers buffers : {NcclBuffers::registered, NcclBuffers::symmetric}) {
     stand_in() = {};
     const NcclSettings settings{.dp_shard = {.buffers = buffers}};
     config_.train.steps = 3;
@@ -138,10 +138,10 @@ TEST_P(Training, BuffersOfTheShardGroupAreRegistered) {
                  world_->rank(), world_->size(), DeviceType::cpu);
     EXPECT_EQ(ledger.usage(Purpose::gathered).peak - gathered, plan[Purpose::gathered]);
     EXPECT_EQ(ledger.usage(Purpose::gradients).peak - gradients, plan[Purpose::gradients]);
-    EXPECT_EQ(stand_in().outside["dp_shard"], 0) << buffers;
+    EXPECT_EQ(stand_in().outside["dp_shard"], 0) << name_of(buffers);
     EXPECT_EQ(stand_in().registrations > 3, sharded);
     EXPECT_TRUE(stand_in().memory.empty());
-    EXPECT_EQ(found, expected()) << buffers;
+    EXPECT_EQ(found, expected()) << name_of(buffers);
   }
 }
 
@@ -152,7 +152,7 @@ TEST_P(Training, OnTheGpuLossesAreThoseOfTheCpu) {
   share_one_gpu();
   config_.train.steps = 6;
   const auto gpu = cuda_device(0).make_stream();
-  const auto mesh_with = [&](const char* buffers) {
+  const auto mesh_with = [&](NcclBuffers buffers) {
     const NcclSettings settings{.dp_shard = {.buffers = buffers}};
     return mesh_of(make_nccl_communicator(make_mpi_communicator(*stream_, "world"), *gpu, settings));
   };
@@ -164,13 +164,13 @@ TEST_P(Training, OnTheGpuLossesAreThoseOfTheCpu) {
     }
   };
   {
-    Mesh mesh = mesh_with("plain");
+    Mesh mesh = mesh_with(NcclBuffers::plain);
     compare(mesh, Precision::fp32, 1e-4);
     compare(mesh, Precision::bf16, 1e-2);
     compare(mesh, Precision::float8, 1e-2);
   }
   if (GetParam().ranks == GetParam().replicas * GetParam().tp) return;
-  Mesh mesh = mesh_with("registered");
+  Mesh mesh = mesh_with(NcclBuffers::registered);
   compare(mesh, Precision::fp32, 1e-4);
 }
 

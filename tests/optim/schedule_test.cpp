@@ -24,41 +24,41 @@ void expect_rates(const std::vector<double>& got, const std::vector<double>& exp
 }
 
 TEST(Schedule, WarmupStableDecay) {
-  const ScheduleConfig s{.kind = "wsd", .warmup_steps = 4, .decay_steps = 3};
+  const ScheduleConfig s{.kind = ScheduleKind::wsd, .warmup_steps = 4, .decay_steps = 3};
   expect_rates(rates(s, 10), {0.25, 0.5, 0.75, 1, 1, 1, 1, 0.75, 0.5, 0.25});
 }
 
 TEST(Schedule, TheRatioIsWhereTheDecayWouldEnd) {
-  const ScheduleConfig s{.kind = "wsd", .warmup_steps = 0, .decay_steps = 3, .min_lr_ratio = 0.2};
+  const ScheduleConfig s{.kind = ScheduleKind::wsd, .warmup_steps = 0, .decay_steps = 3, .min_lr_ratio = 0.2};
   expect_rates(rates(s, 5), {1, 1, 0.8, 0.6, 0.4});
 }
 
 TEST(Schedule, WithoutDecayTheRateStays) {
-  expect_rates(rates({.kind = "wsd", .warmup_steps = 2}, 5), {0.5, 1, 1, 1, 1});
-  expect_rates(rates({.kind = "constant", .warmup_steps = 2, .decay_steps = 3}, 5), {0.5, 1, 1, 1, 1});
+  expect_rates(rates({.kind = ScheduleKind::wsd, .warmup_steps = 2}, 5), {0.5, 1, 1, 1, 1});
+  expect_rates(rates({.kind = ScheduleKind::constant, .warmup_steps = 2, .decay_steps = 3}, 5), {0.5, 1, 1, 1, 1});
 }
 
 TEST(Schedule, CosineFallsOverAllThatFollowsWarmup) {
-  const ScheduleConfig s{.kind = "cosine", .warmup_steps = 2, .decay_steps = 0, .min_lr_ratio = 0.1};
+  const ScheduleConfig s{.kind = ScheduleKind::cosine, .warmup_steps = 2, .decay_steps = 0, .min_lr_ratio = 0.1};
   std::vector<double> expected{0.5, 1};
   for (int i = 1; i <= 8; ++i) expected.push_back(0.1 + 0.9 * 0.5 * (1 + std::cos(std::numbers::pi * i / 9.0)));
   expect_rates(rates(s, 10), expected);
 }
 
 TEST(Schedule, WarmupLongerThanTheRunNeverReachesThePeak) {
-  expect_rates(rates({.kind = "wsd", .warmup_steps = 8, .decay_steps = 0}, 3), {0.125, 0.25, 0.375});
+  expect_rates(rates({.kind = ScheduleKind::wsd, .warmup_steps = 8, .decay_steps = 0}, 3), {0.125, 0.25, 0.375});
 }
 
 TEST(Schedule, NoStepHasARateOfZeroOrAboveThePeak) {
-  for (const std::string kind : {"constant", "wsd", "cosine"}) {
+  for (const ScheduleKind kind : {ScheduleKind::constant, ScheduleKind::wsd, ScheduleKind::cosine}) {
     for (const std::int64_t steps : {1, 2, 3, 10, 1000}) {
       for (const std::int64_t warmup : {0, 1, 2}) {
         const ScheduleConfig s{
             .kind = kind, .warmup_steps = warmup, .decay_steps = std::max<std::int64_t>(0, steps - warmup)};
         for (std::int64_t step = 1; step <= steps; ++step) {
           const double lr = learning_rate(s, peak, step, steps);
-          EXPECT_GT(lr, 0.0) << kind << " step " << step << " of " << steps;
-          EXPECT_LE(lr, peak) << kind << " step " << step << " of " << steps;
+          EXPECT_GT(lr, 0.0) << name_of(kind) << " step " << step << " of " << steps;
+          EXPECT_LE(lr, peak) << name_of(kind) << " step " << step << " of " << steps;
         }
       }
     }

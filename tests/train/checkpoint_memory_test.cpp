@@ -59,10 +59,10 @@ TEST(CheckpointMemory, OfReadingAlone) {
   config.checkpoint.interval = "off";
   const std::int64_t shard = 4 * config.model.parameters();
   EXPECT_EQ(host_bytes(config, {}), checkpoint::read_buffer_bytes);
-  config.device = "cuda";  // through memory of the host, one kind of tensors after the other
+  config.device = DeviceType::cuda;  // through memory of the host, one kind of tensors after the other
   EXPECT_GE(host_bytes(config, {}), shard + checkpoint::read_buffer_bytes);
   EXPECT_LT(host_bytes(config, {}), 2 * shard + checkpoint::read_buffer_bytes);
-  config.checkpoint.resume = "never";
+  config.checkpoint.resume = Resume::never;
   EXPECT_EQ(host_bytes(config, {}), 0);
 }
 

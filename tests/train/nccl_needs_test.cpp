@@ -14,7 +14,7 @@ constexpr std::int64_t mib = 1 << 20;
 
 RunConfig on_gpus() {
   RunConfig config;
-  config.device = "cuda";
+  config.device = DeviceType::cuda;
   config.model = {.name = "small",
                   .dim = 128,
                   .layers = 2,
@@ -67,11 +67,11 @@ TEST(NcclNeeds, GroupsOfEqualRanksAreOneCommunicator) {
 
 TEST(NcclNeeds, OptionsDecideWhatACommunicatorDoes) {
   RunConfig config = on_gpus();
-  config.parallel.overlap = "false";
+  config.parallel.overlap = AutoBool::no;
   EXPECT_EQ(planned(config, {.dp_shard = 8}), (Planned{"world of 8: gathers agrees"}));
-  config.parallel.gradient_wire = "bf16";
+  config.parallel.gradient_wire = GradientWire::bf16;
   EXPECT_EQ(planned(config, {.dp_shard = 8}), (Planned{"world of 8: gathers agrees exchanges"}));
-  config.parallel.overlap = "auto";
+  config.parallel.overlap = AutoBool::automatic;
   EXPECT_EQ(planned(config, {.dp_shard = 8}),
             (Planned{"world of 8: agrees", "dp_shard of 8: gathers", "dp_shard of 8: exchanges"}));
   config = on_gpus();
@@ -103,7 +103,7 @@ TEST(NcclNeeds, AreThoseOfAllCommunicators) {
       << "dp and dp_replicate lie across the nodes, replica and tp within one; nothing goes to the world";
   config.nccl.ranks_per_gpu = 2;
   EXPECT_EQ(needs(config, {.dp_replicate = 2}, 2), nccl_bytes(2, 2, {}, {.reduces = true, .agrees = true}));
-  config.device = "cpu";
+  config.device = DeviceType::cpu;
   EXPECT_EQ(needs(config, {.dp_replicate = 2}, 2), 0);
 }
 

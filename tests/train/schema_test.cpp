@@ -269,8 +269,8 @@ TEST(Validate, ChecksValuesSetInMemory) {
   c.optimizer.lr = std::numeric_limits<double>::quiet_NaN();
   expect_parts(message_of([&] { validate(c); }), {"optimizer.lr = nan", ">= 0"});
   c = sample();
-  c.schedule.kind = "linear";
-  expect_parts(message_of([&] { validate(c); }), {"schedule.kind = \"linear\""});
+  c.schedule.kind = static_cast<ScheduleKind>(3);
+  expect_parts(message_of([&] { validate(c); }), {"schedule.kind = ", "constant, wsd, cosine"});
   c = sample();
   c.train.micro_batch = 0;
   expect_parts(message_of([&] { validate(c); }), {"train.micro_batch = 0"});
@@ -278,7 +278,7 @@ TEST(Validate, ChecksValuesSetInMemory) {
 
 TEST(Validate, RecomputeNeedsTwoBlocks) {
   RunConfig c = sample();
-  c.recompute.mode = "full";
+  c.recompute.mode = RecomputeMode::full;
   validate(c);
   c.recompute.every = c.model.layers / 2;
   validate(c);
@@ -291,7 +291,7 @@ TEST(Validate, RecomputeNeedsTwoBlocks) {
 
 TEST(Validate, RecomputeKeepsTheCastWhereThereIsOne) {
   RunConfig c = sample();
-  c.recompute = {.mode = "selective", .keep = {"attention_output", "attention_cast"}};
+  c.recompute = {.mode = RecomputeMode::selective, .keep = {"attention_output", "attention_cast"}};
   c.precision = Precision::float8;
   validate(c);
   c.float8.bf16_linears = {"attention.wo"};
@@ -380,10 +380,10 @@ TEST(Validate, AttentionEndsAtItsWidestHead) {
   c.model.head_dim = 256;
   validate(c);
   c.model.head_dim = 288;
-  for (const std::string device : {"cpu", "cuda"}) {
+  for (const DeviceType device : {DeviceType::cpu, DeviceType::cuda}) {
     c.device = device;
     expect_parts(message_of([&] { validate(c); }),
-                 {"model = 5m", "head_dim 288", "on device " + device + " serves at most 256"});
+                 {"model = 5m", "head_dim 288", fmt::format("on device {} serves at most 256", device)});
   }
 }
 

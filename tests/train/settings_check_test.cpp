@@ -49,7 +49,7 @@ TEST(Settings, WhatDecidesTheResultIsRefusedWithKeyAndBothValues) {
       {"data.validation_fraction", [](RunConfig& c) { c.data.validation_fraction = 0.5; }},
       {"optimizer.lr", [](RunConfig& c) { c.optimizer.lr *= 2; }},
       {"optimizer.no_decay", [](RunConfig& c) { c.optimizer.no_decay = {"norm"}; }},
-      {"schedule.kind", [](RunConfig& c) { c.schedule.kind = "constant"; }},
+      {"schedule.kind", [](RunConfig& c) { c.schedule.kind = ScheduleKind::constant; }},
       {"schedule.warmup_steps", [](RunConfig& c) { c.schedule.warmup_steps += 1; }},
       {"float8.all_gather", [](RunConfig& c) { c.float8.all_gather = "false"; }},
       {"float8.round_scales_to_power_of_two", [](RunConfig& c) { c.float8.round_scales_to_power_of_two = "true"; }},
@@ -111,7 +111,7 @@ TEST(Settings, WhatOnlySaysWhereAndHowFastMayChange) {
   const RunConfig before = sample();
   RunConfig now = before;
   now.model_name = "/elsewhere/5m.yaml";
-  now.device = "cuda";
+  now.device = DeviceType::cuda;
   now.run_dir = "runs/other";
   now.train.steps += 1000;
   now.train.micro_batch = 1;
@@ -157,7 +157,7 @@ TEST(Settings, WhatRoundsOtherwiseIsSaid) {
   now.optimizer.lr *= 2;
   now.checkpoint.allow_changes = {"optimizer.lr"};
   EXPECT_EQ(said(now).find("not to the bit"), std::string::npos);
-  now.cpu.gemm = "bf16";
+  now.cpu.gemm = cpu::GemmInputChoice::bf16;
   now.parallel.tp = 2;
   EXPECT_NE(said(now).find("with other values of parallel.tp, cpu.gemm losses go on within rounding, not to the bit"),
             std::string::npos);

@@ -5,6 +5,7 @@
 #include "src/cluster/slurm_time.h"
 #include "src/data/sampler.h"
 #include "src/metrics/status.h"
+#include "src/train/options/checkpoint_interval.h"
 #include "src/train/options/validate.h"
 #include "src/train/plan/plan_run.h"
 #include "src/train/step/trainer.h"
@@ -31,7 +32,7 @@ void check_time(const SubmitOptions& o, const ClusterProfile& p, std::int64_t le
 }
 
 void check_device(const RunConfig& c, const ClusterProfile& p) {
-  const std::string expected = p.gpus.per_node > 0 ? "cuda" : "cpu";
+  const DeviceType expected = p.gpus.per_node > 0 ? DeviceType::cuda : DeviceType::cpu;
   if (c.device == expected) return;
   throw usage_error("submit", "device = {}: the nodes of {} have {} GPUs, expected --device {}", c.device, p.name,
                     p.gpus.per_node, expected);
@@ -39,11 +40,11 @@ void check_device(const RunConfig& c, const ClusterProfile& p) {
 
 /// A job that is requeued, restarted or the next of a chain goes on by itself.
 void check_resuming(const RunConfig& c, const SubmitOptions& o) {
-  if (c.checkpoint.resume != "auto") {
+  if (c.checkpoint.resume != Resume::automatic) {
     throw usage_error("submit", "checkpoint.resume = {}: a job that starts again could not go on; expected auto",
                       c.checkpoint.resume);
   }
-  if (c.checkpoint.interval != "off") return;
+  if (saves(c.checkpoint)) return;
   if (o.chain > 1) {
     throw usage_error(
         "submit", "checkpoint.interval = off: the jobs of --chain {} would all begin at step 0; expected an interval",

@@ -34,8 +34,9 @@ class NcclCommunicator final : public Communicator, private GroupMember {
         api_(api),
         shared_(std::move(group)),
         group_(*shared_) {
-    const std::string& buffers = settings_.of(name()).buffers;
-    if (buffers != "plain") memory_ = std::make_unique<NcclMemory>(api, group_, name(), stream.device(), buffers);
+    const NcclBuffers buffers = settings_.of(name()).buffers;
+    if (buffers != NcclBuffers::plain)
+      memory_ = std::make_unique<NcclMemory>(api, group_, name(), stream.device(), buffers);
   }
 
   int rank() const override { return rendezvous_->rank(); }

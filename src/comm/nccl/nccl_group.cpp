@@ -32,16 +32,17 @@ ncclConfig_t config_of(const NcclApi& api, const NcclGroupSettings& settings, co
   config.blocking = 0;
   if (settings.min_ctas > 0) config.minCTAs = static_cast<int>(settings.min_ctas);
   if (settings.max_ctas > 0) config.maxCTAs = static_cast<int>(settings.max_ctas);
-  const auto policy = static_cast<int>(std::ranges::find(cta_policies, settings.cta_policy) - std::begin(cta_policies));
-  if (policy == 0) return config;
+  if (settings.cta_policy == CtaPolicy::standard) return config;
   const std::string what = fmt::format("nccl.{}_cta_policy = {}", group, settings.cta_policy);
-  const int needed = policy == 1 ? 22700 : 22800;  // a library that is older would ignore it
+  const int needed =
+      settings.cta_policy == CtaPolicy::efficiency ? 22700 : 22800;  // a library that is older would ignore it
   int version = 0;
   if (api.get_version(&version) != ncclSuccess || version < needed) {
     throw usage_error("comm", "{}: needs NCCL {}.{}, found version {}", what, needed / 10000, needed / 100 % 100,
                       version);
   }
-  set_cta_policy(config, policy, what);  // NCCL's numbers, from NCCL_CTA_POLICY_DEFAULT = 0
+  set_cta_policy(config, static_cast<int>(settings.cta_policy),
+                 what);  // NCCL's numbers, from NCCL_CTA_POLICY_DEFAULT = 0
   return config;
 }
 

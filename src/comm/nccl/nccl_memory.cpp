@@ -11,7 +11,7 @@ namespace {
 
 constexpr int symmetric_window = 1;  // NCCL_WIN_COLL_SYMMETRIC, which older headers do not have
 
-void check_version(const NcclApi& api, const std::string& group, const std::string& buffers, int needed) {
+void check_version(const NcclApi& api, const std::string& group, NcclBuffers buffers, int needed) {
   int version = 0;
   if (api.get_version(&version) == ncclSuccess && version >= needed) return;
   throw usage_error("comm", "nccl.{}_buffers = {}: needs NCCL {}.{}, found version {}", group, buffers, needed / 10000,
@@ -20,9 +20,8 @@ void check_version(const NcclApi& api, const std::string& group, const std::stri
 
 }  // namespace
 
-NcclMemory::NcclMemory(const NcclApi& api, NcclGroup& group, std::string name, Device& device,
-                       const std::string& buffers)
-    : api_(api), group_(group), name_(std::move(name)), device_(device), symmetric_(buffers == "symmetric") {
+NcclMemory::NcclMemory(const NcclApi& api, NcclGroup& group, std::string name, Device& device, NcclBuffers buffers)
+    : api_(api), group_(group), name_(std::move(name)), device_(device), symmetric_(buffers == NcclBuffers::symmetric) {
   check_version(api, name_, buffers, symmetric_ ? 22700 : 21900);
 }
 

@@ -14,8 +14,8 @@ namespace octet {
 class NcclMemory final : public MemorySource {
  public:
   /// `name`: of the group that the memory is for, in settings and messages; the communicator may have another.
-  /// `buffers`: registered or symmetric (nccl_buffers). Usage error when the library is too old for that.
-  NcclMemory(const NcclApi& api, NcclGroup& group, std::string name, Device& device, const std::string& buffers);
+  /// `buffers`: registered or symmetric. Usage error when the library is too old for that.
+  NcclMemory(const NcclApi& api, NcclGroup& group, std::string name, Device& device, NcclBuffers buffers);
   ~NcclMemory() override;
   NcclMemory(const NcclMemory&) = delete;
   NcclMemory& operator=(const NcclMemory&) = delete;

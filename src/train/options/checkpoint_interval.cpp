@@ -47,6 +47,10 @@ checkpoint::Interval interval_of(const CheckpointConfig& config, int devices) {
   return *interval;
 }
 
+bool saves(const CheckpointConfig& config) {
+  return interval_of(config, 1).kind != checkpoint::Interval::Kind::off;
+}
+
 checkpoint::Interval max_age_of(const CheckpointConfig& config) {
   const std::optional<checkpoint::Interval> age = parse_interval(config.max_age);
   if (!age) throw internal_error("train", "checkpoint.max_age = {}: not validated", config.max_age);

@@ -19,6 +19,8 @@ std::optional<checkpoint::Interval> parse_interval(std::string_view text);
 /// Reads checkpoint.writers_per_node: "all" as 0, or a number from 1. Nothing for any other text.
 std::optional<int> parse_writers(std::string_view text);
 
+/// Whether checkpoint.interval, of a valid configuration, is other than off.
+bool saves(const CheckpointConfig& config);
 /// The interval of a valid configuration on that many devices.
 checkpoint::Interval interval_of(const CheckpointConfig& config, int devices);
 checkpoint::Interval max_age_of(const CheckpointConfig& config);

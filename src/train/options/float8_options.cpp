@@ -61,11 +61,11 @@ void declare_recompute(Schema& schema, RecomputeConfig& c) {
   schema.section("recompute",
                  "Activations that are made again before backward instead of kept from forward: less memory for more "
                  "work, and the same bits. The log shows at start what a choice costs; MFU does not count the work.");
-  schema.add_choice("mode", c.mode, {recompute_modes.begin(), recompute_modes.end()})
+  schema.add_choice("mode", c.mode)
       .help(
           "none: everything is kept. full: a block keeps its input alone. selective: it keeps what preset or keep "
           "says.");
-  schema.add_choice("preset", c.preset, {recompute_presets.begin(), recompute_presets.end()})
+  schema.add_choice("preset", c.preset)
       .help(
           "For selective, what is made again. elementwise: outputs of the norms, SwiGLU's product and, in float8, the "
           "cast of the attention output; no GEMM. ffn: gate and up too, most of the bytes. linears: everything but "

@@ -22,7 +22,7 @@ ParallelConfig resolve_layout(const RunConfig& config, std::int64_t ranks, const
                  "change the mesh (dp_shard 0 takes all)",
                  p.dp_replicate, p.dp_shard, tp, others * p.dp_shard, ranks, others * p.dp_shard, others * p.dp_shard);
   }
-  if (p.gradient_wire != "fp32" && p.dp_shard == 1) {
+  if (p.gradient_wire != GradientWire::fp32 && p.dp_shard == 1) {
     throw refuse(
         origins, "parallel.gradient_wire", p.gradient_wire,
         "has no effect with parallel.dp_shard = 1: sums over replicas and tp are in fp32 always; expected fp32, "
@@ -32,7 +32,7 @@ ParallelConfig resolve_layout(const RunConfig& config, std::int64_t ranks, const
     throw refuse(origins, "parallel.one_rank_exchange", "true",
                  "is for shard groups of one rank, this run has {} shards; expected false", p.dp_shard);
   }
-  if (p.overlap == "true" && p.dp_shard == 1 && !p.one_rank_exchange) {
+  if (p.overlap == AutoBool::yes && p.dp_shard == 1 && !p.one_rank_exchange) {
     throw refuse(origins, "parallel.overlap", p.overlap,
                  "has no effect with parallel.dp_shard = 1: nothing is gathered; expected auto or false");
   }

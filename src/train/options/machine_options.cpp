@@ -27,7 +27,7 @@ void declare_checkpoint(Schema& schema, CheckpointConfig& c) {
       .at_least(0)
       .at_most(most_steps)
       .help("Checkpoints of multiples of this step stay as well. 0: none.");
-  schema.add_choice("resume", c.resume, {"never", "auto", "must"})
+  schema.add_choice("resume", c.resume)
       .help(
           "auto: the run goes on from the newest valid checkpoint in its folder, where there is one. must: refused "
           "without one. never: refused with one.");
@@ -73,7 +73,7 @@ void declare_machine(Schema& schema, RunConfig& c) {
       .help("The same while checkpoints are written or read: ranks wait for the slowest disk.");
   schema.add("trace", c.comm.trace).help("Write every collective and GEMM to trace-rankN.jsonl in the run's folder.");
   schema.section("cpu", "The CPU backend.");
-  schema.add_choice("gemm", c.cpu.gemm, {"auto", "f32", "bf16"})
+  schema.add_choice("gemm", c.cpu.gemm)
       .help(
           "Type to which operands of bf16 and float8 GEMMs are widened. auto: by vendor and features of the "
           "processor.");
@@ -90,7 +90,7 @@ void declare_cuda(Schema& schema, CudaSettings& c) {
       .help(
           "The same bits from run to run. Attention's backward then takes memory that grows with the square of the "
           "sequence (it is in the memory plan), and GEMMs lose some algorithms.");
-  schema.add_choice("gemm", c.gemm, {"heuristic", "timed"})
+  schema.add_choice("gemm", c.gemm)
       .help(
           "How a GEMM's algorithm is chosen when its shape is first met: cuBLASLt's first proposal, or the fastest of "
           "its proposals, measured once and logged.");

@@ -59,7 +59,7 @@ void check_nccl(const RunConfig& c, const Origins& at) {
   }
   for (const char* group : nccl_groups) {
     const NcclGroupSettings& g = c.nccl.of(group);
-    if (g.cta_policy != "zero" || g.buffers == "symmetric") continue;
+    if (g.cta_policy != CtaPolicy::zero || g.buffers == NcclBuffers::symmetric) continue;
     throw refuse(
         at, fmt::format("nccl.{}_cta_policy", group).c_str(), g.cta_policy,
         "NCCL's copy engines work on symmetric buffers alone, which {}; expected default or efficiency",
@@ -67,7 +67,7 @@ void check_nccl(const RunConfig& c, const Origins& at) {
   }
   for (const char* group : nccl_groups) {
     const NcclGroupSettings& g = c.nccl.of(group);
-    if (g.cta_policy != "efficiency" || c.nccl.tuning_file.empty()) continue;
+    if (g.cta_policy != CtaPolicy::efficiency || c.nccl.tuning_file.empty()) continue;
     throw refuse(
         at, fmt::format("nccl.{}_cta_policy", group).c_str(), g.cta_policy,
         "has no effect with nccl.tuning_file: NCCL applies it only where no tuner is loaded; expected default or "

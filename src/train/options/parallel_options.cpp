@@ -37,16 +37,16 @@ void declare_parallel(Schema& schema, ParallelConfig& c) {
       .at_most(most_ranks)
       .help("Context parallelism. Not available yet: 1.");
   schema.add("pp", c.pp).unit("ranks").at_least(1).at_most(most_ranks).help("Pipeline stages. Not available yet: 1.");
-  schema.add_choice("reshard_after_forward", c.reshard_after_forward, {"auto", "always", "never"})
+  schema.add_choice("reshard_after_forward", c.reshard_after_forward)
       .help(
           "always: gathered weights are freed after forward and gathered again in backward. never: they stay until the "
           "optimizer step. auto: never where dp_shard is 1, else always.");
-  schema.add_choice("overlap", c.overlap, {"auto", "true", "false"})
+  schema.add_choice("overlap", c.overlap)
       .help(
           "Gather the next block's weights and reduce the last one's gradients on streams of their own while the model "
           "computes; takes the gradients of one more block. auto: on a GPU where dp_shard is above 1. true on a CPU, "
           "whose calls are done when they return, takes the memory and gains nothing.");
-  schema.add_choice("gradient_wire", c.gradient_wire, {"fp32", "bf16"})
+  schema.add_choice("gradient_wire", c.gradient_wire)
       .help(
           "Form in which gradients travel between the ranks of dp_shard; they are summed in fp32 either way. bf16: "
           "half "
@@ -81,13 +81,13 @@ void declare_nccl(Schema& schema, NcclSettings& c) {
         .at_least(0)
         .at_most(most_ctas)
         .help("The same at most: fewer leave more of the GPU to what is computed beside it. 0: NCCL's choice.");
-    schema.add_choice(name + "_cta_policy", g.cta_policy, {std::begin(cta_policies), std::end(cta_policies)})
+    schema.add_choice(name + "_cta_policy", g.cta_policy)
         .help("NCCL_CTA_POLICY of " + name +
               ": efficiency takes fewer, zero none where copy engines can do it (2.27, 2.28; zero needs symmetric "
               "buffers).");
   };
   group("dp_shard", c.dp_shard);
-  schema.add_choice("dp_shard_buffers", c.dp_shard.buffers, {std::begin(nccl_buffers), std::end(nccl_buffers)})
+  schema.add_choice("dp_shard_buffers", c.dp_shard.buffers)
       .help(
           "Memory of gathered weights and of gradients. plain: the device's pool. registered: NCCL's own, registered, "
           "so "

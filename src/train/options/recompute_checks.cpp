@@ -11,25 +11,26 @@ namespace octet {
 void check_recompute(const RunConfig& c, const Origins& at) {
   const RecomputeConfig& r = c.recompute;
   const std::string listed = r.keep.empty() ? "" : in_quotes(r.keep.front());
-  if (r.mode != "selective") {
+  if (r.mode != RecomputeMode::selective) {
     const std::string why = fmt::format("has no effect with recompute.mode = {}; expected mode selective", r.mode);
-    if (r.preset != "none") throw refuse(at, "recompute.preset", r.preset, "{}", why);
+    if (r.preset != RecomputePreset::none) throw refuse(at, "recompute.preset", r.preset, "{}", why);
     if (!r.keep.empty()) throw refuse(at, "recompute.keep", listed, "{}", why);
   }
-  if (r.mode == "none") {
+  if (r.mode == RecomputeMode::none) {
     if (r.every > 1) throw refuse(at, "recompute.every", r.every, "has no effect with recompute.mode = none");
     return;
   }
-  if (r.mode == "selective" && r.preset == "none" && r.keep.empty()) {
+  if (r.mode == RecomputeMode::selective && r.preset == RecomputePreset::none && r.keep.empty()) {
     throw refuse(at, "recompute.mode", r.mode, "expected recompute.preset, or in recompute.keep what is kept");
   }
-  if (r.preset != "none" && !r.keep.empty()) {
+  if (r.preset != RecomputePreset::none && !r.keep.empty()) {
     throw refuse(at, "recompute.keep", listed, "has no effect with recompute.preset = {}; expected one of them",
                  r.preset);
   }
-  const std::vector<std::string> names(activation_names.begin(), activation_names.end());
   for (const std::string& name : r.keep) {
-    if (std::ranges::find(names, name) != names.end()) continue;
+    if (value_named<Activation>(name)) continue;
+    const auto all = names_of(Activation{});
+    const std::vector<std::string> names(all.begin(), all.end());
     throw refuse(at, "recompute.keep", in_quotes(name), "expected names of {}; nearest: {}", joined(names),
                  nearest(name, names));
   }

@@ -4,9 +4,11 @@
 #include <string>
 
 #include "checkpoints/config.h"
+#include "kernels/cpu/gemm_input.h"
 #include "kernels/cuda_settings.h"
 #include "src/comm/nccl_settings.h"
 #include "src/data/config.h"
+#include "src/device/device.h"
 #include "src/model/config.h"
 #include "src/model/recompute.h"
 #include "src/ops/precision.h"
@@ -26,9 +28,9 @@ struct TrainConfig {
   std::string profile = "off";        ///< off, or the steps "A-B" whose time is recorded (profile_steps.h)
   std::int64_t slow_rank_every = 50;  ///< steps between comparisons; 0: never (slow_ranks.h)
   double slow_rank_factor = 1.2;
-  double health_seconds = 30;         ///< between two readings of the GPU; 0: never (device_health.h)
-  std::string late_results = "auto";  ///< auto, true, false (step_pipeline.h)
-  std::string max_wall_time = "0";    ///< minutes or H:MM:SS since the program began; 0: none (wall_clock.h)
+  double health_seconds = 30;                   ///< between two readings of the GPU; 0: never (device_health.h)
+  AutoBool late_results = AutoBool::automatic;  ///< automatic: on a GPU (step_pipeline.h)
+  std::string max_wall_time = "0";              ///< minutes or H:MM:SS since the program began; 0: none (wall_clock.h)
 };
 
 struct CommConfig {
@@ -39,8 +41,8 @@ struct CommConfig {
 };
 
 struct CpuConfig {
-  std::string gemm = "auto";  ///< auto, f32, bf16: input type of bf16 and fp8 GEMMs
-  std::int64_t threads = 0;   ///< OpenMP threads a rank; 0: OMP_NUM_THREADS, else cores / ranks on the node
+  cpu::GemmInputChoice gemm = cpu::GemmInputChoice::automatic;  ///< of bf16 and fp8 GEMMs
+  std::int64_t threads = 0;  ///< OpenMP threads a rank; 0: OMP_NUM_THREADS, else cores / ranks on the node
 };
 
 /// Everything that decides a run. Declared to the option schema in src/train/options.
@@ -48,7 +50,7 @@ struct RunConfig {
   std::string model_name;  ///< name under configs/models or a path
   ModelConfig model;
   Precision precision = Precision::bf16;
-  std::string device = "cpu";
+  DeviceType device = DeviceType::cpu;
   std::string run_dir;      ///< empty: runs/<config name>-<date>
   bool tensorboard = true;  ///< event files beside metrics.jsonl
   std::uint64_t seed = 1;

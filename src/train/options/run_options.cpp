@@ -17,7 +17,7 @@ void declare_top(Schema& schema, RunConfig& c) {
       .help(
           "What the model computes in. float8 is bf16 with 8-bit GEMMs in the seven linears of every block. Master "
           "weights, optimizer states and reduced gradients are fp32 in all of them.");
-  schema.add_choice("device", c.device, {"cpu", "cuda"}).help("Where the model computes.");
+  schema.add_choice("device", c.device).help("Where the model computes.");
 }
 
 void declare_run(Schema& schema, RunConfig& c) {

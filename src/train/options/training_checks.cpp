@@ -11,11 +11,11 @@ namespace octet {
 
 void check_schedule(const RunConfig& c, const Origins& at) {
   const ScheduleConfig& s = c.schedule;
-  if (s.kind != "wsd" && s.decay_steps > 0) {
+  if (s.kind != ScheduleKind::wsd && s.decay_steps > 0) {
     throw refuse(at, "schedule.decay_steps", s.decay_steps,
                  "has no effect with schedule.kind = {}; expected 0, or kind wsd", s.kind);
   }
-  if (s.kind != "cosine" && s.decay_steps == 0 && s.min_lr_ratio > 0) {
+  if (s.kind != ScheduleKind::cosine && s.decay_steps == 0 && s.min_lr_ratio > 0) {
     throw refuse(at, "schedule.min_lr_ratio", s.min_lr_ratio,
                  "has no effect with schedule.kind = {} and no schedule.decay_steps; expected 0", s.kind);
   }
@@ -85,9 +85,10 @@ void check_allowed_changes(const RunConfig& c, const Origins& at) {
 
 void check_checkpoint(const RunConfig& c, const Origins& at) {
   const CheckpointConfig& k = c.checkpoint;
+  using Kind = checkpoint::Interval::Kind;
   const auto interval = parse_interval(k.interval);
   if (!interval) throw refuse(at, "checkpoint.interval", in_quotes(k.interval), "expected {}", interval_forms);
-  const bool off = interval->kind == checkpoint::Interval::Kind::off;
+  const bool off = interval->kind == Kind::off;
   if (off && k.test_write) {
     throw refuse(at, "checkpoint.test_write", k.test_write, "has no effect with checkpoint.interval = off");
   }
@@ -98,7 +99,7 @@ void check_checkpoint(const RunConfig& c, const Origins& at) {
     throw refuse(at, "checkpoint.max_age", in_quotes(k.max_age), "has no effect with checkpoint.interval = off");
   }
   // With off it may stay: that is how one run of a profile is made to save nothing.
-  if (!off && k.interval != "auto" && k.failure_gpu_hours != CheckpointConfig().failure_gpu_hours) {
+  if (!off && interval->kind != Kind::automatic && k.failure_gpu_hours != CheckpointConfig().failure_gpu_hours) {
     throw refuse(at, "checkpoint.failure_gpu_hours", k.failure_gpu_hours,
                  "has no effect with checkpoint.interval = {}; expected interval auto", k.interval);
   }
@@ -107,7 +108,7 @@ void check_checkpoint(const RunConfig& c, const Origins& at) {
                  "expected all, or a number of ranks from 1");
   }
   check_allowed_changes(c, at);
-  if (k.resume == "must" && c.run_dir.empty()) {
+  if (k.resume == Resume::must && c.run_dir.empty()) {
     throw refuse(at, "checkpoint.resume", k.resume, "there is nothing to resume in a new folder; expected run.dir");
   }
 }

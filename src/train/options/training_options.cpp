@@ -54,7 +54,7 @@ void declare_train(Schema& schema, TrainConfig& c) {
       .help(
           "Time between two readings of each rank's GPU by NVML, beside the steps: Xids, ECC errors, remapped rows, "
           "slowdowns and clocks are logged when they change. 0: never. On cuda only.");
-  schema.add_choice("late_results", c.late_results, {"auto", "true", "false"})
+  schema.add_choice("late_results", c.late_results)
       .help(
           "Read the loss and norm of a step when the next has been launched, so that a GPU never waits for the host; a "
           "stop, a validation, a checkpoint and the last step wait for it. No number changes. auto: true on cuda.");
@@ -99,7 +99,7 @@ void declare_optimizer(Schema& schema, OptimizerConfig& c) {
 
 void declare_schedule(Schema& schema, ScheduleConfig& c) {
   schema.section("schedule", "Learning rate over the steps: a linear warm-up, then the kind's own shape.");
-  schema.add_choice("kind", c.kind, {"constant", "wsd", "cosine"})
+  schema.add_choice("kind", c.kind)
       .help("wsd: stable, then a linear decay over the last decay_steps. cosine: decays from the warm-up to the end.");
   schema.add("warmup_steps", c.warmup_steps)
       .unit("steps")

@@ -3,10 +3,6 @@
 namespace octet {
 namespace {
 
-DeviceType type_of(const RunConfig& config) {
-  return config.device == "cuda" ? DeviceType::cuda : DeviceType::cpu;
-}
-
 std::unique_ptr<Communicator> world_of(const RunConfig& config, const MeshShape& mesh, int rank, Stream& stream,
                                        std::vector<DryGroup>& made) {
   const auto registered = [&config](std::string_view group) {
@@ -21,7 +17,7 @@ std::unique_ptr<Communicator> world_of(const RunConfig& config, const MeshShape&
                                 .one_rank_groups = config.parallel.one_rank_exchange,
                                 .alike = alike,
                                 .made = &made,
-                                .in_rank_order = config.device == "cpu"},
+                                .in_rank_order = config.device == DeviceType::cpu},
                                stream);
 }
 
@@ -29,7 +25,7 @@ std::unique_ptr<Communicator> world_of(const RunConfig& config, const MeshShape&
 
 DryRun::DryRun(const RunConfig& config, const MeshShape& mesh, int rank, DeviceType workspaces, WorkLog* log)
     : config_(config),
-      device_(make_dry_device(type_of(config), workspaces, log)),
+      device_(make_dry_device(config.device, workspaces, log)),
       stream_(device_->make_stream()),
       mesh_(make_traced(world_of(config_, mesh, rank, *stream_, groups_), &trace_), mesh),
       batches_(config.train.global_batch, config.train.seq_len),

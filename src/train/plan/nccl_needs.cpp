@@ -5,7 +5,7 @@
 namespace octet {
 
 std::int64_t nccl_needs(const std::vector<DryGroup>& groups, const RunConfig& config, int ranks_on_node) {
-  if (config.device != "cuda") return 0;
+  if (config.device != DeviceType::cuda) return 0;
   const int of_a_node = config.nccl.ranks_per_gpu > 1 ? 1 : ranks_on_node;  // ranks that share a GPU: a node each
   std::int64_t bytes = 0;
   for (const DryGroup& g : groups) {

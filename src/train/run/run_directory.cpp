@@ -60,15 +60,15 @@ void check_begins_again(const RunDirectory& run, const RunConfig& config) {
 
 /// What the run does with what is in the directory; throws where that is not what checkpoint.resume asks for.
 void decide(RunDirectory& run, const RunConfig& config) {
-  const std::string& resume = config.checkpoint.resume;
+  const Resume resume = config.checkpoint.resume;
   const bool used = checkpoint::is_there(run.metrics());
   const bool saved =
       checkpoint::is_there(run.checkpoints()) && !checkpoint::list_checkpoints(run.checkpoints()).empty();
-  if (resume == "never" && (used || saved)) {
+  if (resume == Resume::never && (used || saved)) {
     throw usage_error("train", "run.dir = {}: holds a run already ({}); choose another directory{}", run.path,
                       used ? "metrics.jsonl" : "checkpoints", saved ? ", or go on with --checkpoint.resume auto" : "");
   }
-  if (resume == "must" && !saved) {
+  if (resume == Resume::must && !saved) {
     throw usage_error("train", "checkpoint.resume = must: there is no checkpoint in {}", run.checkpoints());
   }
   run.resumes = saved;

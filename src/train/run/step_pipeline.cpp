@@ -9,8 +9,7 @@
 namespace octet {
 
 bool reads_late(const RunConfig& config) {
-  const std::string& late = config.train.late_results;
-  return late == "true" || (late == "auto" && config.device == "cuda");
+  return decided(config.train.late_results, config.device == DeviceType::cuda);
 }
 
 StepPipeline::Progress StepPipeline::advance(std::int64_t step, const std::function<Wishes()>& wishes, bool settle) {

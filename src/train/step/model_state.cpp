@@ -7,6 +7,7 @@
 #include "checkpoints/resharding.h"
 #include "checkpoints/snapshot.h"
 #include "src/base/log.h"
+#include "src/train/options/checkpoint_interval.h"
 
 namespace octet {
 namespace {
@@ -173,9 +174,9 @@ std::vector<checkpoint::DevicePiece> held_pieces(ShardedModel& model) {
 }
 
 std::int64_t checkpoint_host_bytes(ShardedModel& model, const RunConfig& config, const MeshShape& mesh) {
-  const std::int64_t bytes = config.checkpoint.interval == "off" ? 0 : snapshot_bytes(held_pieces(model), mesh);
-  if (config.checkpoint.resume == "never") return bytes;
-  const bool direct = config.device == "cpu";  // see load_kind
+  const std::int64_t bytes = !saves(config.checkpoint) ? 0 : snapshot_bytes(held_pieces(model), mesh);
+  if (config.checkpoint.resume == Resume::never) return bytes;
+  const bool direct = config.device == DeviceType::cpu;  // see load_kind
   const std::int64_t staging = direct ? 0 : model.master().layout().bytes();
   return std::max(bytes, staging + checkpoint::read_buffer_bytes);
 }
