@@ -1,22 +1,29 @@
 #include "src/model/llama.h"
 
-#include <array>
+#include <algorithm>
+#include <utility>
 
 #include "src/model/tensors.h"
 #include "src/ops/make_scaling.h"
+#include "src/ops/norm.h"
+#include "src/ops/quantize.h"
 #include "src/ops/recipe.h"
 #include "src/ops/rows.h"
 
 namespace octet {
 
 Llama::Llama(const LlamaSettings& s, Stream& stream, Exchange& exchange, GemmTrace* gemms, const KernelTable& kernels,
-             Arena activations, Arena scratch, Arena recomputed)
+             std::vector<Arena> activations, Arena scratch, Arena recomputed)
     : settings_(s),
+      units_(s.units()),
+      first_layer_(std::max(units_.begin - block_unit(0), 0)),
+      end_layer_(std::min<std::int64_t>(units_.end - block_unit(0), s.model.layers)),
       part_(s.model.part(s.tp.count)),
-      recompute_(RecomputePolicy::of(s.recompute, s.model.layers)),
-      parameters_(llama_parameters(s.model, s.precision, s.float8, s.tp)),
+      recompute_(RecomputePolicy::of(s.recompute, end_layer_)),
+      parameters_(llama_parameters(s.model, s.precision, s.float8, s.tp).part([&](int unit) {
+        return has(unit) || (unit == embedding_unit && s.model.tied_embedding && has_head());
+      })),
       kernels_(kernels),
-      activations_(std::move(activations)),
       scratch_(std::move(scratch)),
       recomputed_(std::move(recomputed)),
       rope_(stream.device(), stream, s.seq_len, s.model.head_dim, s.model.rope_theta),
@@ -28,18 +35,42 @@ Llama::Llama(const LlamaSettings& s, Stream& stream, Exchange& exchange, GemmTra
     recipes_.push_back(block_recipes(s.model, s.precision, s.float8, layer));
   }
   scaling_ = make_scaling(s.precision, s.float8, cast_counts(s.model, parameters_), stream);
+  for (Arena& arena : activations) slots_.push_back({.activations = std::move(arena)});
+  if (first_layer_ >= end_layer_) {
+    throw internal_error("model", "units {} to {} are no stage: it needs a block", units_.begin, units_.end - 1);
+  }
+  if (s.slots > 1 && !scaling_->recorded().empty()) {
+    throw internal_error("model", "a recipe with a memory has the abs-maxes of one micro-batch, not of {}", s.slots);
+  }
   if (exchange.part() != s.tp) throw internal_error("model", "the exchange is of another part than the model");
   if (shape_.tokens() % s.tp.count != 0) {
     throw internal_error("model", "{} tokens cannot be cut into {} parts", shape_.tokens(), s.tp.count);
   }
 }
 
+namespace {
+
+std::vector<Arena> arenas_of_slots(const LlamaSettings& s, Stream& stream, std::int64_t bytes) {
+  std::vector<Arena> arenas;
+  for (int i = 0; i < s.slots; ++i) {
+    arenas.emplace_back(stream.device(), bytes, Purpose::activations, "activations");
+  }
+  return arenas;
+}
+
+}  // namespace
+
 Llama::Llama(const LlamaSettings& s, Stream& stream, Exchange& exchange, GemmTrace* gemms, const MemoryNeeds& needs,
              const KernelTable& kernels)
-    : Llama(s, stream, exchange, gemms, kernels,
-            Arena(stream.device(), needs.activations, Purpose::activations, "activations"),
+    : Llama(s, stream, exchange, gemms, kernels, arenas_of_slots(s, stream, needs.activations),
             Arena(stream.device(), needs.scratch, Purpose::workspace, "scratch"),
             Arena(stream.device(), needs.recomputed, Purpose::activations, "recomputed activations")) {}
+
+Llama::MemoryNeeds Llama::used() const {
+  std::int64_t activations = 0;
+  for (const Slot& s : slots_) activations = std::max(activations, s.activations.high_water());
+  return {activations, scratch_.high_water(), recomputed_.high_water()};
+}
 
 UnitScope Llama::work_for(int unit) {
   const std::string& name = parameters_.units[static_cast<std::size_t>(unit)];
@@ -52,18 +83,24 @@ BlockPass Llama::pass(std::int64_t layer) {
   return {op_, part_, shape_, recipes_[static_cast<std::size_t>(layer)], rope_, checks_, {scaling_.get(), layer}};
 }
 
-QuantScale Llama::scale_of_dh(std::int64_t layer) {
-  if (layer < 0) return {};
+QuantScale Llama::scale_of_dh(Slot& slot, std::int64_t layer) {
+  if (layer < first_layer_) return {};
   const BlockScales scales{scaling_.get(), layer};
-  return scales.gradient(recipes_[static_cast<std::size_t>(layer)], w2, activations_);
+  return scales.gradient(recipes_[static_cast<std::size_t>(layer)], w2, slot.activations);
 }
 
-std::vector<int> Llama::pass_order(const ModelConfig& m, bool backward) {
-  std::vector<int> order{embedding_unit};
-  for (std::int64_t i = 0; i < m.layers; ++i) order.push_back(block_unit(i));
-  if (m.tied_embedding) order.push_back(embedding_unit);
-  order.push_back(head_unit(m));
-  for (std::int64_t i = m.layers; backward && i-- > 0;) order.push_back(block_unit(i));
+std::vector<int> Llama::forward_units() const {
+  std::vector<int> order;
+  if (has(embedding_unit)) order.push_back(embedding_unit);
+  for (std::int64_t i = first_layer_; i < end_layer_; ++i) order.push_back(block_unit(i));
+  if (has_head() && settings_.model.tied_embedding) order.push_back(embedding_unit);
+  if (has_head()) order.push_back(head_unit(settings_.model));
+  return order;
+}
+
+std::vector<int> Llama::backward_units() const {
+  std::vector<int> order;
+  for (std::int64_t i = end_layer_; i-- > first_layer_;) order.push_back(block_unit(i));
   return order;
 }
 
@@ -102,34 +139,70 @@ void Llama::embed_backward(const std::int32_t* tokens, const Tensor& dh, Gradien
   gradients.close(embedding_unit);
 }
 
-BlockActivations Llama::allocate_block(std::int64_t layer, bool recomputes) {
+BlockActivations Llama::allocate_block(Slot& slot, std::int64_t layer) {
+  const bool recomputes = !slot.trains || recompute_.applies(layer);
   const ArenaScope in_turns(recomputed_);
-  return BlockActivations::allocate({activations_, recomputed_, recomputes ? recompute_.kept : ActivationSet::all()},
-                                    part_, shape_, recipes_[static_cast<std::size_t>(layer)], {scaling_.get(), layer});
+  return BlockActivations::allocate(
+      {slot.activations, recomputed_, recomputes ? recompute_.kept : ActivationSet::all()}, part_, shape_,
+      recipes_[static_cast<std::size_t>(layer)], {scaling_.get(), layer});
 }
 
-std::vector<BlockActivations> Llama::forward_blocks(const std::int32_t* tokens, WeightProvider& weights,
-                                                    const Tensor& branch, bool reuse) {
+Llama::Slot& Llama::slot(int index, Progress expected) {
+  Slot& slot = slots_.at(static_cast<std::size_t>(index));
+  if (slot.progress != expected) {
+    throw internal_error("model", "slot {}: begin, forward and backward of a micro-batch follow each other", index);
+  }
+  return slot;
+}
+
+Tensor Llama::begin(int index, bool trains) {
+  Slot& slot = slots_.at(static_cast<std::size_t>(index));
+  if (slot.progress == Progress::forwarded) {
+    throw internal_error("model", "slot {} holds a micro-batch whose backward is not done", index);
+  }
+  slot.progress = Progress::begun;
+  slot.trains = trains;
+  slot.activations.rewind(0);
+  slot.blocks.clear();
+  slot.branch = take(slot.activations, shape_.storage, shape_.rows(), part_.dim);
+  if (trains || !has_head()) slot.dh = take(slot.activations, shape_.storage, shape_.rows(), part_.dim);
+  slot.dh_scale = trains ? scale_of_dh(slot, end_layer_ - 1) : QuantScale{};
+  slot.first = slot.activations.mark();
+  slot.blocks.push_back(allocate_block(slot, first_layer_));
+  return slot.blocks.front().h;
+}
+
+/// Without training one set of activations serves every block.
+void Llama::forward_blocks(Slot& slot, WeightProvider& weights) {
   const StepPartScope part(StepPart::forward);
-  const std::int64_t layers = settings_.model.layers, begin = activations_.mark();
-  std::vector<BlockActivations> blocks;
-  for (std::int64_t layer = 0; layer < layers; ++layer) {
-    if (reuse) activations_.rewind(begin);
-    blocks.push_back(allocate_block(layer, reuse || recompute_.applies(layer)));
-    BlockActivations& a = blocks.back();
-    if (layer == 0) embed(tokens, weights, a.h);
+  for (std::int64_t layer = first_layer_; layer < end_layer_; ++layer) {
+    const bool first = layer == first_layer_;
+    if (!first && !slot.trains) slot.activations.rewind(slot.first);
+    if (!first) slot.blocks.push_back(allocate_block(slot, layer));
+    BlockActivations& a = slot.blocks.back();
+    if (first && has(embedding_unit)) embed(slot.tokens, weights, a.h);
 
     const int unit = block_unit(layer);
     const UnitScope unit_scope = work_for(unit);
     const auto w = weights.gather(unit);
-    if (layer == 0) {
-      block_forward(pass(layer), unit, w, a.h, {}, a, branch);
+    if (first) {
+      block_forward(pass(layer), unit, w, a.h, {}, a, slot.branch);
     } else {
-      block_forward(pass(layer), unit, w, blocks[static_cast<std::size_t>(layer - 1)].h_middle, branch, a, branch);
+      block_forward(pass(layer), unit, w, block(slot, layer - 1).h_middle, slot.branch, a, slot.branch);
     }
+    if (layer + 1 == end_layer_ && !has_head()) leave_stream(slot, w[slot_ffn_norm]);
     weights.release(unit);
   }
-  return blocks;
+}
+
+/// Residual and branch as one: as the next norm would sum them, by its kernel. What that makes beside the sum, with
+/// whatever weight, is not used.
+void Llama::leave_stream(const Slot& slot, const Tensor& norm) {
+  const ArenaScope scope(scratch_);
+  const Tensor normed = take(scratch_, shape_.storage, shape_.rows(), part_.dim);
+  auto* inverse_rms = scratch_.allocate<float>(shape_.rows());
+  add_rmsnorm(op_, slot.blocks.back().h_middle, slot.branch, norm, static_cast<float>(part_.norm_eps), slot.dh, normed,
+              inverse_rms, {});
 }
 
 std::pair<Tensor, Tensor> Llama::gather_head(WeightProvider& weights) {
@@ -145,9 +218,16 @@ void Llama::release_head(WeightProvider& weights) {
   if (settings_.model.tied_embedding) weights.release(embedding_unit);
 }
 
-void Llama::head_backward(const std::int32_t* targets, float loss_scale, float* loss_sum, const BlockActivations& last,
-                          const Tensor& branch, const Tensor& dh, float* dh_amax, WeightProvider& weights,
-                          GradientSink& gradients) {
+void Llama::head_forward(const MicroBatch& batch, const Slot& slot, WeightProvider& weights) {
+  const StepPartScope part(StepPart::forward);
+  const UnitScope unit = work_for(head_unit(settings_.model));
+  const auto [norm, output] = gather_head(weights);
+  head_.forward(norm, output, slot.blocks.back().h_middle, slot.branch, batch.targets, batch.loss_sum);
+  release_head(weights);
+}
+
+void Llama::head_backward(const MicroBatch& batch, const Slot& slot, WeightProvider& weights, GradientSink& gradients) {
+  const StepPartScope part(StepPart::backward);
   const int unit = head_unit(settings_.model);
   const UnitScope unit_scope = work_for(unit);
   const auto [norm, output] = gather_head(weights);
@@ -155,50 +235,66 @@ void Llama::head_backward(const std::int32_t* targets, float loss_scale, float* 
   const GradientTarget d_norm = head_gradients[0];
   const GradientTarget d_output =
       settings_.model.tied_embedding ? gradients.open(embedding_unit)[0] : head_gradients[1];
-  head_.forward_backward(norm, output, d_norm, d_output, last.h_middle, branch, targets, loss_scale, loss_sum, dh,
-                         dh_amax);
+  head_.forward_backward(norm, output, d_norm, d_output, slot.blocks.back().h_middle, slot.branch, batch.targets,
+                         batch.loss_scale, batch.loss_sum, slot.dh, slot.dh_scale.amax);
   gradients.close(unit);
+  if (settings_.model.tied_embedding && !has(embedding_unit)) gradients.close(embedding_unit);
   release_head(weights);
 }
 
-void Llama::forward_backward(const std::int32_t* tokens, const std::int32_t* targets, float loss_scale, float* loss_sum,
-                             WeightProvider& weights, GradientSink& gradients) {
-  const ArenaScope scope(activations_);
-  const Tensor branch = take(activations_, shape_.storage, shape_.rows(), part_.dim);
-  const Tensor dh = take(activations_, shape_.storage, shape_.rows(), part_.dim);
-  QuantScale dh_scale = scale_of_dh(settings_.model.layers - 1);
-  weights.begin_pass(pass_order(settings_.model, true));
+void Llama::forward(int index, const MicroBatch& batch, WeightProvider& weights, GradientSink* gradients) {
+  Slot& slot = this->slot(index, Progress::begun);
+  slot.tokens = batch.tokens;
+  recomputed_of_ = slot.trains ? index : nobody;
+  forward_blocks(slot, weights);
+  if (has_head() && slot.trains) head_backward(batch, slot, weights, *gradients);
+  if (has_head() && !slot.trains) head_forward(batch, slot, weights);
+  slot.progress = slot.trains ? Progress::forwarded : Progress::free;
+}
 
-  std::vector<BlockActivations> blocks = forward_blocks(tokens, weights, branch, false);
+void Llama::backward(int index, WeightProvider& weights, GradientSink& gradients) {
   const StepPartScope part(StepPart::backward);
-  head_backward(targets, loss_scale, loss_sum, blocks.back(), branch, dh, dh_scale.amax, weights, gradients);
-  for (std::int64_t layer = settings_.model.layers; layer-- > 0;) {
+  Slot& slot = this->slot(index, Progress::forwarded);
+  slot.progress = Progress::free;
+  const bool last_is_there = std::exchange(recomputed_of_, nobody) == index;
+  QuantScale dh_scale = slot.dh_scale;
+  if (!has_head() && dh_scale.amax != nullptr) {  // the head would have written it
+    const UnitScope unit_scope = work_for(block_unit(end_layer_ - 1));
+    measure(op_, slot.dh, {.amax = dh_scale.amax, .non_finite = nullptr});
+  }
+  for (std::int64_t layer = end_layer_; layer-- > first_layer_;) {
     const int unit = block_unit(layer);
     const UnitScope unit_scope = work_for(unit);
     const auto w = weights.gather(unit);
-    const QuantScale below = scale_of_dh(layer - 1);
-    BlockActivations& a = blocks[static_cast<std::size_t>(layer)];
-    if (recompute_.again(layer)) block_recompute(pass(layer), unit, w, recompute_.kept, a, branch);
-    block_backward(pass(layer), unit, w, gradients.open(unit), a, dh, dh_scale, below.amax);
+    const QuantScale below = scale_of_dh(slot, layer - 1);
+    BlockActivations& a = block(slot, layer);
+    if (recompute_.again(layer) || (recompute_.applies(layer) && !last_is_there)) {
+      block_recompute(pass(layer), unit, w, recompute_.kept, a, slot.branch);
+    }
+    block_backward(pass(layer), unit, w, gradients.open(unit), a, slot.dh, dh_scale, below.amax);
     dh_scale = below;
     gradients.close(unit);
     weights.release(unit);
   }
-  embed_backward(tokens, dh, gradients);
+  if (has(embedding_unit)) embed_backward(slot.tokens, slot.dh, gradients);
   scaling_->record(op_.stream, op_.kernels);
+}
+
+void Llama::forward_backward(const std::int32_t* tokens, const std::int32_t* targets, float loss_scale, float* loss_sum,
+                             WeightProvider& weights, GradientSink& gradients) {
+  std::vector<int> order = forward_units();
+  for (const int unit : backward_units()) order.push_back(unit);
+  begin(0);
+  weights.begin_pass(order);
+  forward(0, {tokens, targets, loss_scale, loss_sum}, weights, &gradients);
+  backward(0, weights, gradients);
 }
 
 void Llama::evaluate(const std::int32_t* tokens, const std::int32_t* targets, float* loss_sum,
                      WeightProvider& weights) {
-  const StepPartScope part(StepPart::forward);
-  const ArenaScope scope(activations_);
-  const Tensor branch = take(activations_, shape_.storage, shape_.rows(), part_.dim);
-  weights.begin_pass(pass_order(settings_.model, false));
-  const std::vector<BlockActivations> blocks = forward_blocks(tokens, weights, branch, true);
-  const UnitScope unit = work_for(head_unit(settings_.model));
-  const auto [norm, output] = gather_head(weights);
-  head_.forward(norm, output, blocks.back().h_middle, branch, targets, loss_sum);
-  release_head(weights);
+  begin(0, false);
+  weights.begin_pass(forward_units());
+  forward(0, {.tokens = tokens, .targets = targets, .loss_sum = loss_sum}, weights, nullptr);
 }
 
 }  // namespace octet

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "src/model/block.h"
@@ -20,17 +21,33 @@ struct LlamaSettings {
   bool tp_keep_gathered = false;  ///< gathered inputs of linears stay until backward, else they are gathered again
   bool async_tp = false;          ///< the exchange is pipelined
   RecomputeConfig recompute{};
+  std::optional<UnitRange> stage{};  ///< the units that this rank computes: at least one block; none: all
+  int slots = 1;                     ///< micro-batches at most between their forward and the end of their backward
+
+  UnitRange units() const { return stage.value_or(UnitRange{0, head_unit(model) + 1}); }
 };
 
-/// Forward and backward of one micro-batch, written out as a straight list of op calls. It holds activations, not
+/// What a pass is given of a micro-batch: on the device, [micro_batch, seq_len] int32.
+struct MicroBatch {
+  const std::int32_t* tokens = nullptr;   ///< read where the embedding is, until the end of backward
+  const std::int32_t* targets = nullptr;  ///< read in forward where the head is; negative ones are not counted
+  float loss_scale = 1;                   ///< gradients are those of loss_scale · sum of token losses
+  float* loss_sum = nullptr;              ///< where the head is: the sum is added to it
+};
+
+/// Forward and backward of micro-batches, written out as a straight list of op calls. It holds activations, not
 /// weights: those come from a WeightProvider unit by unit, and gradients go to a GradientSink. Under tensor parallelism
 /// it is one rank's part of the model, and meets the others in its ops' Exchange alone.
+///
+/// A micro-batch has a slot, which keeps its activations: begin, forward, backward, each of one slot after the other.
+/// With several slots forwards of others may lie between. A stage's residual stream, [rows of this rank, dim], is
+/// handed on by the caller: what `out` of one stage holds goes to where `begin` of the next one says, and back again.
 class Llama {
  public:
   /// Bytes of the three arenas, found by a pass on a device without memory: the code that allocates is the code that
   /// plans.
   struct MemoryNeeds {
-    std::int64_t activations = 0;
+    std::int64_t activations = 0;  ///< of a slot
     std::int64_t scratch = 0;
     std::int64_t recomputed = 0;  ///< activations that blocks make in turns, in forward and again before backward
   };
@@ -41,9 +58,6 @@ class Llama {
   static MemoryNeeds plan(const LlamaSettings& settings, Stream& stream, const KernelTable& kernels,
                           WorkLog* log = nullptr);
 
-  /// Units in the order in which a pass asks for their weights.
-  static std::vector<int> pass_order(const ModelConfig& model, bool backward);
-
   Llama(const LlamaSettings& settings, Stream& stream, Exchange& exchange, GemmTrace* gemms)
       : Llama(settings, stream, exchange, gemms, plan(settings, stream)) {}
   Llama(const LlamaSettings& settings, Stream& stream, Exchange& exchange, GemmTrace* gemms, const MemoryNeeds& needs)
@@ -53,55 +67,92 @@ class Llama {
   Llama(const Llama&) = delete;
   Llama& operator=(const Llama&) = delete;
 
+  /// Of the units that it computes. A tied embedding is also its parameter where it has the head alone.
   const ParameterList& parameters() const { return parameters_; }
   /// The most that was in use of the arenas so far.
-  MemoryNeeds used() const { return {activations_.high_water(), scratch_.high_water(), recomputed_.high_water()}; }
+  MemoryNeeds used() const;
 
-  /// tokens and targets: [micro_batch, seq_len] int32 on the device; negative targets are not counted.
-  /// Adds the sum of token losses to *loss_sum (device) and gives the sink the gradients of loss_scale · that sum.
+  /// Units in the order in which a pass asks for their weights. Whoever calls the passes announces them all to the
+  /// provider first, in the order of the calls.
+  std::vector<int> forward_units() const;
+  std::vector<int> backward_units() const;
+
+  /// Takes the slot for a micro-batch, for forward and backward or (`trains` false) for forward alone. Returns the
+  /// place of the residual stream that a stage without the embedding gets.
+  Tensor begin(int slot, bool trains = true);
+  /// With the head it adds the losses, and where the slot trains does the head's backward at once, which makes the loss
+  /// whole chunk by chunk. `gradients` may be null where it does not train.
+  void forward(int slot, const MicroBatch& batch, WeightProvider& weights, GradientSink* gradients);
+  void backward(int slot, WeightProvider& weights, GradientSink& gradients);
+  /// Where a stage without the head leaves the residual stream in forward; the gradient of it is to be put there before
+  /// backward. A stage without the embedding leaves the gradient of what it got there in backward. Until the slot's
+  /// next begin().
+  Tensor out(int slot) const { return slots_.at(static_cast<std::size_t>(slot)).dh; }
+
+  /// Of the whole model, in slot 0: begin, announcement, forward and backward.
   void forward_backward(const std::int32_t* tokens, const std::int32_t* targets, float loss_scale, float* loss_sum,
                         WeightProvider& weights, GradientSink& gradients);
-
   /// Forward only: adds the sum of token losses to *loss_sum.
   void evaluate(const std::int32_t* tokens, const std::int32_t* targets, float* loss_sum, WeightProvider& weights);
 
-  /// Where the scales of its fp8 casts come from. forward_backward records its abs-maxes there, evaluate does not.
+  /// Where the scales of its fp8 casts come from. backward records its abs-maxes there, forward alone does not.
   Float8Scaling& scaling() { return *scaling_; }
 
   TensorChecks& checks() { return checks_; }
   const TensorChecks& checks() const { return checks_; }
 
  private:
-  Llama(const LlamaSettings& settings, Stream& stream, Exchange& exchange, GemmTrace* gemms, const KernelTable& kernels,
-        Arena activations, Arena scratch, Arena recomputed);
+  enum class Progress : std::uint8_t { free, begun, forwarded };
+  struct Slot {
+    Arena activations;
+    Progress progress = Progress::free;
+    bool trains = false;
+    const std::int32_t* tokens = nullptr;
+    Tensor branch{};         ///< of the last block so far; its result is h_middle + branch
+    Tensor dh{};             ///< gradient of the residual stream; see out()
+    QuantScale dh_scale{};   ///< of the last block's w2, whose output gradient it is
+    std::int64_t first = 0;  ///< mark before the first block
+    std::vector<BlockActivations> blocks{};
+  };
 
+  Llama(const LlamaSettings& settings, Stream& stream, Exchange& exchange, GemmTrace* gemms, const KernelTable& kernels,
+        std::vector<Arena> activations, Arena scratch, Arena recomputed);
+
+  bool has(int unit) const { return units_.has(unit); }
+  bool has_head() const { return has(head_unit(settings_.model)); }
+  Slot& slot(int index, Progress expected);
+  BlockActivations& block(Slot& slot, std::int64_t layer) const {
+    return slot.blocks[static_cast<std::size_t>(layer - first_layer_)];
+  }
   /// Names the unit to all that trace, until the scope ends.
   [[nodiscard]] UnitScope work_for(int unit);
   BlockPass pass(std::int64_t layer);
   /// Of the gradient that reaches a block from above, which its w2 casts; none below the first block.
-  QuantScale scale_of_dh(std::int64_t layer);
+  QuantScale scale_of_dh(Slot& slot, std::int64_t layer);
   void embed(const std::int32_t* tokens, WeightProvider& weights, const Tensor& out);
   void embed_backward(const std::int32_t* tokens, const Tensor& dh, GradientSink& gradients);
   /// What `recomputes` says is made again lies in the memory of the block that was allocated before.
-  BlockActivations allocate_block(std::int64_t layer, bool recomputes);
-  /// `reuse`: forward only, one set of activations serves every block.
-  std::vector<BlockActivations> forward_blocks(const std::int32_t* tokens, WeightProvider& weights,
-                                               const Tensor& branch, bool reuse);
+  BlockActivations allocate_block(Slot& slot, std::int64_t layer);
+  void forward_blocks(Slot& slot, WeightProvider& weights);
+  void leave_stream(const Slot& slot, const Tensor& norm);
   /// Gathers the head's weights: {norm, output}.
   std::pair<Tensor, Tensor> gather_head(WeightProvider& weights);
   void release_head(WeightProvider& weights);
-  void head_backward(const std::int32_t* targets, float loss_scale, float* loss_sum, const BlockActivations& last,
-                     const Tensor& branch, const Tensor& dh, float* dh_amax, WeightProvider& weights,
-                     GradientSink& gradients);
+  void head_forward(const MicroBatch& batch, const Slot& slot, WeightProvider& weights);
+  void head_backward(const MicroBatch& batch, const Slot& slot, WeightProvider& weights, GradientSink& gradients);
 
   LlamaSettings settings_;
+  UnitRange units_;
+  std::int64_t first_layer_, end_layer_;
   ModelConfig part_;  ///< what this rank computes with
   RecomputePolicy recompute_;
   ParameterList parameters_;
   KernelTable kernels_;
-  Arena activations_;
+  std::vector<Slot> slots_;
   Arena scratch_;
-  Arena recomputed_;
+  Arena recomputed_;            ///< of all slots
+  int recomputed_of_ = nobody;  ///< the slot whose forward was the last to write there, before any backward did
+  static constexpr int nobody = -1;
   RopeTable rope_;
   TensorChecks checks_;
   OpContext op_;

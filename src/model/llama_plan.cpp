@@ -1,3 +1,4 @@
+#include <utility>
 #include <vector>
 
 #include "src/model/llama.h"
@@ -60,13 +61,19 @@ Llama::MemoryNeeds Llama::plan(const LlamaSettings& settings, Stream& stream, co
   const auto device = make_dry_device(stream.device().type(), stream.device().workspaces(), &gate);
   const auto nowhere = device->make_stream();
   NoExchange exchange(settings.tp, settings.async_tp);
-  Llama dry(settings, *nowhere, exchange, nullptr, dry_run(kernels), Arena::measure("activations"),
-            Arena::measure("scratch"), Arena::measure("recomputed activations"));
+  std::vector<Arena> slot;  // one is like the other
+  slot.push_back(Arena::measure("activations"));
+  Llama dry(settings, *nowhere, exchange, nullptr, dry_run(kernels), std::move(slot), Arena::measure("scratch"),
+            Arena::measure("recomputed activations"));
   NoWeights weights(dry.parameters_);
   NoGradients gradients(dry.parameters_);
-  dry.forward_backward(nullptr, nullptr, 1.0f, nullptr, weights, gradients);
+  dry.begin(0);
+  dry.forward(0, {}, weights, &gradients);
+  if (settings.slots > 1) dry.recomputed_of_ = nobody;  // other slots have come between
+  dry.backward(0, weights, gradients);
   gate.to = nullptr;
-  dry.evaluate(nullptr, nullptr, nullptr, weights);
+  dry.begin(0, false);
+  dry.forward(0, {}, weights, nullptr);
   return dry.used();
 }
 

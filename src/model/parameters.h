@@ -51,6 +51,13 @@ constexpr int head_unit(const ModelConfig& m) {
   return static_cast<int>(m.layers) + 1;
 }
 
+/// Units [begin, end): the whole model's, or those of a pipeline stage.
+struct UnitRange {
+  int begin = 0;
+  int end = 0;
+  bool has(int unit) const { return begin <= unit && unit < end; }
+};
+
 /// Parameters with torchtitan's names and initial values (models/llama3/model: embedding N(0, 1); wq, wk, wv, w1 std
 /// 0.02; wo, w2, w3 std 0.02/sqrt(2 (layer + 1)); head std dim^-1/2 cut at 3 std; norms 1). A tied embedding starts as
 /// the head does, because it has to serve as one. `model` is the whole model, `tp` the rank's part: embedding and head

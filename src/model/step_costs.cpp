@@ -43,7 +43,7 @@ RecomputeCost recompute_cost(LlamaSettings settings, const RecomputeConfig& reco
   settings.recompute = recompute;
   CountedFlops counted;
   const Llama::MemoryNeeds needs = Llama::plan(settings, stream, kernels_of(stream), &counted);
-  return {needs.activations + needs.recomputed,
+  return {needs.activations * settings.slots + needs.recomputed,
           counted.of_a_token(settings).recomputed / settings.model.flops_per_token(settings.seq_len)};
 }
 

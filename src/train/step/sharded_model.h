@@ -56,6 +56,9 @@ class ShardedModel {
   const WeightScales& scales() const { return scales_; }
   Float8Scaling& scaling() { return model_.scaling(); }
   FsdpWeights& weights() { return weights_; }
+  /// For passes in another order than accumulate's: several slots, or a stage's.
+  Llama& llama() { return model_; }
+  FsdpGradients& sink() { return sink_; }
 
  private:
   /// The shard group on its own stream, or as it is.
