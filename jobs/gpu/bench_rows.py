@@ -20,9 +20,10 @@ FORMS = ["forward", "grad_input", "grad_weight"]
 MODES = ["bf16", "fp8", "fp8_casts"]
 # GEMMs of the other recipes of float8, Octet's alone. delayed has fp8's product; the weight's gradient of gw_hp
 # (rowwise_with_gw_hp) is bf16's and its forward rowwise's.
-RECIPE_MODES = {"forward": ["delayed_casts", "rowwise", "rowwise_casts"],
-                "grad_input": ["delayed_casts", "rowwise", "rowwise_casts", "gw_hp", "gw_hp_casts"],
-                "grad_weight": ["delayed_casts", "rowwise", "rowwise_casts"]}
+RECIPE_MODES = {"forward": ["delayed_casts", "rowwise", "rowwise_casts", "blockwise", "blockwise_casts"],
+                "grad_input": ["delayed_casts", "rowwise", "rowwise_casts", "gw_hp", "gw_hp_casts", "blockwise",
+                               "blockwise_casts"],
+                "grad_weight": ["delayed_casts", "rowwise", "rowwise_casts", "blockwise", "blockwise_casts"]}
 PRECISIONS = ["bf16", "float8"]
 RECIPES = ["rowwise", "rowwise_with_gw_hp", "delayed"]  # beside tensorwise, which is float8
 # Steps of a row: the first ones load, choose plans and warm the chip.
@@ -66,16 +67,29 @@ def copy():
     return dict(row="copy", op="copy", n=n, bytes=2 * n, flops=0)
 
 
-def cast_bytes(m, n, k, mode):
+def cast_bytes(m, n, k, form, mode):
     """What casting both operands from bf16 must move, in the one form that the product reads: a value is read, and
     written in 8 bits; it is read once more before that where its scale comes from the abs-max of all of the tensor.
-    Scales of rows are written with their inverses."""
-    a, b = {"fp8_casts": (5, 5), "delayed_casts": (3, 3), "rowwise_casts": (3, 3), "gw_hp_casts": (3, 5)}.get(mode, (0, 0))
-    return (a * m + b * n) * k + (8 * scales(m, n, mode) if a else 0)
+    Scales of rows are written with their inverses, of those of vectors and blocks the inverses alone."""
+    a, b = {"fp8_casts": (5, 5), "delayed_casts": (3, 3), "rowwise_casts": (3, 3), "gw_hp_casts": (3, 5),
+            "blockwise_casts": (3, 3)}.get(mode, (0, 0))
+    each = 4 if mode == "blockwise_casts" else 8
+    return (a * m + b * n) * k + (each * scales(m, n, k, form, mode) if a else 0)
 
 
-def scales(m, n, mode):
-    """Of rows and columns; those of whole tensors are too few to count."""
+def vector_scales(kept, contracted):
+    return kept * -(-contracted // 128)
+
+
+def block_scales(kept, contracted):
+    """Lines of a multiple of 4 (kernels/scale_layout.h)."""
+    return -(-kept // 128) * (-(-contracted // 512) * 4)
+
+
+def scales(m, n, k, form, mode):
+    """Of rows and columns, vectors and blocks; those of whole tensors are too few to count."""
+    if mode.startswith("blockwise"):
+        return vector_scales(m, k) + (vector_scales if form == "grad_weight" else block_scales)(n, k)
     return m + n if mode.startswith("rowwise") else m if mode.startswith("gw_hp") else 0
 
 
@@ -85,7 +99,7 @@ def gemm(m, n, k, form, mode, add=False):
     c = m * n * (4 if form == "grad_weight" else 2) * (2 if add else 1)
     return dict(row=f"gemm/{m}x{n}x{k}/{form}/{mode}" + ("/add" if add else ""), op="gemm", m=m, n=n, k=k, form=form,
                 mode=mode, **({"beta": 1} if add else {}), flops=2 * m * n * k,
-                bytes=width * (m + n) * k + c + 4 * scales(m, n, mode) + cast_bytes(m, n, k, mode))
+                bytes=width * (m + n) * k + c + 4 * scales(m, n, k, form, mode) + cast_bytes(m, n, k, form, mode))
 
 
 def linear_gemm(outputs, inputs, form, mode, add=False, tokens=TOKENS):
@@ -136,6 +150,20 @@ def quantize_rowwise(columns, form, rows=TOKENS):
     vectors = {"row": rows, "column": columns, "both": rows + columns}[form]
     return kernel("quantize_rowwise", n * (4 if form == "both" else 3) + 8 * vectors, form=form, rows=rows,
                   columns=columns)
+
+
+def quantize_vectors(columns, form, rows=TOKENS):
+    """One read of bf16, and for each form a byte a value and 4 for each 128 of them."""
+    n, forms = rows * columns, 2 if form == "both" else 1
+    return kernel("quantize_vectors", n * (2 + forms) + 4 * forms * n // 128, form=form, rows=rows, columns=columns)
+
+
+def quantize_blocks(rows, columns, form):
+    """Likewise, with a scale for 128 x 128 in the order of each form."""
+    n, forms = rows * columns, 2 if form == "both" else 1
+    written = {"row": block_scales(rows, columns), "column": block_scales(columns, rows)}
+    floats = sum(written.values()) if form == "both" else written[form]
+    return kernel("quantize_blocks", n * (2 + forms) + 4 * floats, form=form, rows=rows, columns=columns)
 
 
 def record_amax(n):
@@ -331,14 +359,16 @@ def recipe_gemm_rows():
 
 
 def recipe_kernel_rows():
-    """Casts of the recipes with a scale a row: inputs and weights in one form at a time, output gradients in both. The
-    cast of delayed is tensorwise's, `cast`; its own are two kernels over all casts of a model."""
+    """Casts of the recipes with a scale a row: inputs and weights in one form at a time, output gradients in both; those
+    of blockwise likewise, with a weight in one form for the forward pass and in both where backward keeps it. The cast of delayed is tensorwise's, `cast`; its own are two kernels over all casts of a model."""
     rows = []
     for model in STACKS:
         m = MODELS[model]
         for columns in (m["dim"], m["ffn_dim"]):
             rows += [quantize_rowwise(columns, form) for form in ("row", "column", "both")]
+            rows += [quantize_vectors(columns, form) for form in ("row", "column", "both")]
         rows += [quantize_rowwise(m["dim"], form, m["ffn_dim"]) for form in ("row", "column")]  # w1, w3
+        rows += [quantize_blocks(m["ffn_dim"], m["dim"], form) for form in ("row", "column", "both")]
         casts = 18 * m["layers"]  # of 4 inputs, 7 weights and 7 output gradients
         rows += [record_amax(casts), delayed_scales(casts, 1024)]
     return unique(rows)

@@ -267,10 +267,11 @@ def recipe_gemms(m):
     if not rows:
         return ""
     head = ["linear", "GEMM", "m x n x k", "one scale", "tensorwise with casts", "delayed with casts", "rowwise",
-            "rowwise with casts", "gw_hp", "gw_hp with casts"]
+            "rowwise with casts", "gw_hp", "gw_hp with casts", "blockwise", "blockwise with casts"]
     return "### GEMM of the recipes, Octet, TFLOP/s (fraction of the fp8 peak)\n\n" + table(head, rows) + (
         "\nCasts: of both bf16 operands; delayed has its scales before, so no pass for an abs-max. gw_hp: rowwise_with_gw_hp, "
-        "whose forward is rowwise's and whose gradient of the weight bf16's.\n\n")
+        "whose forward is rowwise's and whose gradient of the weight bf16's. blockwise: 1 x 128 by 128 x 128, its gradient of the "
+        "weight 1 x 128 by 1 x 128.\n\n")
 
 
 def attentions(m):

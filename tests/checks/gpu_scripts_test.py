@@ -734,7 +734,12 @@ class RowsTest(unittest.TestCase):
                  for modes in ({"fp8_casts"}, *bench_rows.RECIPE_MODES.values()) for mode in modes}
         self.assertEqual(casts, {"fp8_casts": 5 * 96 * 16, "delayed_casts": 3 * 96 * 16, "rowwise": 4 * 96,
                                  "rowwise_casts": 3 * 96 * 16 + 12 * 96, "gw_hp": 4 * 64,
-                                 "gw_hp_casts": (3 * 64 + 5 * 32) * 16 + 12 * 64})
+                                 "gw_hp_casts": (3 * 64 + 5 * 32) * 16 + 12 * 64, "blockwise": 4 * (64 + 4),
+                                 "blockwise_casts": 3 * 96 * 16 + 8 * (64 + 4)})
+        grad_weight = lambda mode: bench_rows.gemm(256, 384, 640, "grad_weight", mode)["bytes"]
+        self.assertEqual(grad_weight("blockwise") - grad_weight("fp8"), 4 * (256 + 384) * 5)
+        self.assertEqual(bench_rows.quantize_vectors(256, "both", 640)["bytes"], 640 * 256 * 4 + 8 * 640 * 2)
+        self.assertEqual(bench_rows.quantize_blocks(640, 256, "both")["bytes"], 640 * 256 * 4 + 4 * (5 * 4 + 2 * 8))
         self.assertEqual(bench_rows.quantize_rowwise(128, "both", 64)["bytes"], 4 * 64 * 128 + 8 * (64 + 128))
         self.assertEqual(bench_rows.cross_entropy(m)["rows"], (1 << 30) // 4 // m["vocab_size"] // 16 * 16)
         fit = {name: bench_rows.blocks_that_fit(bench_rows.MODELS[name], 84942979072) for name in bench_rows.STACKS}

@@ -38,10 +38,11 @@ struct FakeLibrary {
   cublasStatus_t check_status = CUBLAS_STATUS_SUCCESS;
   std::size_t check_workspace = 0;
   std::size_t version = 130100;
+  bool hopper = true;  ///< what the GPU is
   // What it was asked.
   std::vector<Call> heuristics, launches;
   int checks = 0;
-  std::string broken_rule;  ///< of the last launch, which was then refused
+  std::string broken_rule;  ///< of the last question or launch, which was then refused
 
   static FakeLibrary& get() {
     static FakeLibrary instance;
@@ -142,7 +143,10 @@ inline octet::cuda::CublasLt fake_cublas_lt() {
     call.count = count;
     fake.heuristics.push_back(call);
     *found = 0;
-    if (!rules::descriptors(product_of(operation, first, second, c, d)).empty()) return CUBLAS_STATUS_NOT_SUPPORTED;
+    const Product product = product_of(operation, first, second, c, d);
+    fake.broken_rule = rules::descriptors(product);
+    if (fake.broken_rule.empty()) fake.broken_rule = rules::block_scales(product, fake.version, fake.hopper);
+    if (!fake.broken_rule.empty()) return CUBLAS_STATUS_NOT_SUPPORTED;
     for (const FakeLibrary::Proposal& p : fake.proposals) {
       if (*found == count) break;
       results[*found] = {};
@@ -188,7 +192,8 @@ inline octet::cuda::CublasLt fake_cublas_lt() {
                                            .beta = *static_cast<const float*>(beta)});
     FakeLibrary::get().broken_rule =
         broken_rule(product_of(operation, first, second, c, d),
-                    {number_of(a), number_of(b), number_of(c_data), number_of(d_data), number_of(workspace)});
+                    {number_of(a), number_of(b), number_of(c_data), number_of(d_data), number_of(workspace)},
+                    FakeLibrary::get().version, FakeLibrary::get().hopper);
     return FakeLibrary::get().broken_rule.empty() ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
   };
   return t;

@@ -87,6 +87,118 @@ TEST_F(GemmPlansTest, OuterVectorScales) {
   EXPECT_THROW(cache.of(args, timer()), Error);
 }
 
+Gemm blockwise_gemm(ScaleForm a, ScaleForm b) {
+  Gemm args = linear_gemm(DType::e4m3, DType::e4m3);
+  args.m = 256, args.n = 384, args.k = 128;
+  args.a.scales = a, args.b.scales = b;
+  return args;
+}
+
+/// The library's first operand is our b, so that its modes are b's and then a's.
+TEST_F(GemmPlansTest, ScalesOfVectorsAndBlocks) {
+  const auto modes = [&](ScaleForm a, ScaleForm b) {
+    const Gemm args = blockwise_gemm(a, b);
+    const GemmPlan plan = plans().of(args, timer());
+    EXPECT_TRUE(plan.supported);
+    EXPECT_EQ(described(CUBLASLT_MATMUL_DESC_FAST_ACCUM), 0u);
+    EXPECT_EQ(described(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER), 0x600u);  // of our b
+    EXPECT_EQ(described(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER), 0x500u);
+    EXPECT_EQ(run(fake_cublas_lt(), nullptr, plan, args, nullptr), CUBLAS_STATUS_SUCCESS) << fake.broken_rule;
+    const std::uint64_t launched = FakeLibrary::at(fake.launches.back().operation, CUBLASLT_MATMUL_DESC_A_SCALE_MODE);
+    EXPECT_EQ(launched, described(CUBLASLT_MATMUL_DESC_A_SCALE_MODE));
+    return std::pair{launched & 0xFFFF'FFFFu, launched >> 32};
+  };
+  constexpr std::uint64_t vectors = 4, blocks = 5;  // VEC128_32F, BLK128x128_32F
+  EXPECT_EQ(modes(ScaleForm::vectors, ScaleForm::blocks), (std::pair{blocks, vectors}));
+  EXPECT_EQ(modes(ScaleForm::blocks, ScaleForm::vectors), (std::pair{vectors, blocks}));
+  EXPECT_EQ(modes(ScaleForm::vectors, ScaleForm::vectors), (std::pair{vectors, vectors}));
+}
+
+/// Nothing scales them apart: a library or a GPU without them is an error that says what to do.
+TEST_F(GemmPlansTest, ScalesOfBlocksWhereTheLibraryHasNone) {
+  const Gemm args = blockwise_gemm(ScaleForm::vectors, ScaleForm::blocks);
+  const auto refused = [&](const std::string& device) {
+    const std::string error = error_of(ExitCode::usage, [&] { plans({}, device).of(args, timer()); });
+    EXPECT_NE(
+        error.find(fmt::format("cuBLASLt {} has no algorithm for gemm {} on {}: SOME_ERROR. Scales of vectors and "
+                               "blocks need cuBLASLt 12.9 or later and a GPU of Hopper (H100, H200); take another "
+                               "float8.recipe here",
+                               fake.version, describe(args).text(), device)),
+        std::string::npos)
+        << error;
+    return fake.broken_rule;
+  };
+  fake.hopper = false;
+  EXPECT_EQ(refused("NVIDIA B200"), "block scales are of Hopper alone");
+  fake.hopper = true;
+  fake.version = 120803;
+  EXPECT_EQ(refused("NVIDIA H100 80GB HBM3"), "block scales are of cuBLASLt 12.9");
+}
+
+/// Each rule of these modes, at the heuristic and at a launch, whatever check_gemm would say before.
+TEST_F(GemmPlansTest, TheStandInRefusesBlockScalesAsTheLibraryDoes) {
+  const auto rule = [&](auto change) {
+    Gemm args = blockwise_gemm(ScaleForm::vectors, ScaleForm::blocks);
+    change(args);
+    EXPECT_NE(error_of(ExitCode::usage, [&] { plans().of(args, timer()); }), "");
+    return fake.broken_rule;
+  };
+  EXPECT_EQ(rule([](Gemm& g) { g.a.scales = ScaleForm::blocks; }), "blocks by blocks");
+  EXPECT_EQ(rule([](Gemm& g) { g.k = 192; }), "block scales want k in whole blocks");
+  EXPECT_EQ(rule([](Gemm& g) { g.fast_accumulate = true; }), "block scales with fast accumulation");
+  EXPECT_EQ(rule([](Gemm& g) { g.a.dtype = g.b.dtype = DType::e5m2; }), "e5m2 by e5m2");
+
+  const auto launched = [&](auto change) {
+    Gemm args = blockwise_gemm(ScaleForm::vectors, ScaleForm::blocks);
+    const GemmPlan plan = plans().of(args, timer());
+    change(args);
+    EXPECT_EQ(run(fake_cublas_lt(), nullptr, plan, args, nullptr), CUBLAS_STATUS_NOT_SUPPORTED);
+    return fake.broken_rule;
+  };
+  EXPECT_EQ(launched([](Gemm& g) { g.a.inverse_scale += 1; }), "a scale off 16 bytes");
+  EXPECT_EQ(launched([](Gemm& g) { g.b.inverse_scale = nullptr; }), "block scales want both operands' scales");
+  EXPECT_EQ(launched([](Gemm& g) { g.a.scales = ScaleForm::blocks; }), "blocks by blocks");
+
+  // What our own code never describes.
+  const auto described = [](auto change) {
+    Product p{.scale_mode_a = CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F,
+              .scale_mode_b = CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F,
+              .a = {.type = CUDA_R_8F_E4M3, .rows = 128, .columns = 384, .leading = 128},
+              .b = {.type = CUDA_R_8F_E4M3, .rows = 128, .columns = 256, .leading = 128},
+              .c = {},
+              .d = {.type = CUDA_R_16BF, .rows = 384, .columns = 256, .leading = 384}};
+    change(p);
+    return rules::block_scales(p, 130100, true);
+  };
+  EXPECT_EQ(described([](Product&) {}), "");
+  EXPECT_EQ(described([](Product& p) { p.scale_mode_b = 0; }), "block scales with others");
+  EXPECT_EQ(described([](Product& p) { p.scale_mode_a = CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F; }),
+            "block scales with others");
+  EXPECT_EQ(described([](Product& p) { p.a.type = p.b.type = CUDA_R_16BF; }), "block scales are for fp8 alone");
+  EXPECT_EQ(described([](Product& p) { p.d.type = CUDA_R_8F_E4M3; }), "the type of a product with block scales");
+  EXPECT_EQ(described([](Product& p) { p.b.columns = 258; }), "block scales want m and n in fours");
+}
+
+/// A timed choice is found again by its text, and those of other modes are not.
+TEST_F(GemmPlansTest, ThePlanFileTellsModesOfScalesApart) {
+  const TemporaryFile file;
+  CudaSettings settings;
+  settings.gemm = CudaGemmChoice::timed;
+  settings.gemm_plans = file.path();
+  fake.proposals = {{.id = 1}, {.id = 2}};
+  times = {10.0, 5.0};
+  plans(settings).of(blockwise_gemm(ScaleForm::vectors, ScaleForm::blocks), timer());
+  const GemmChoices choices = read_gemm_choices(file.path());
+  ASSERT_EQ(choices.by_problem.size(), 1u);
+  EXPECT_EQ(choices.by_problem.begin()->first,
+            "m256 n384 k128 e4m3 x e4m3' > bf16 beta0 scales vectors x blocks align 256 256 256");
+  const std::size_t asked = fake.heuristics.size();
+  plans(settings).of(blockwise_gemm(ScaleForm::vectors, ScaleForm::blocks), timer());
+  EXPECT_EQ(fake.heuristics.size(), asked);
+  plans(settings).of(blockwise_gemm(ScaleForm::vectors, ScaleForm::vectors), timer());
+  EXPECT_EQ(fake.heuristics.size(), asked + 1);
+}
+
 TEST_F(GemmPlansTest, Float8Attributes) {
   Gemm args = linear_gemm(DType::e5m2, DType::e4m3, DType::f32);
   plans().of(args, timer());

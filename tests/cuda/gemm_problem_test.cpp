@@ -176,6 +176,12 @@ TEST(GemmDescribe, TheKeyTellsProblemsApart) {
     g = linear_gemm(DType::e4m3, DType::e4m3);
     g.a.scales = g.b.scales = ScaleForm::each;
   });
+  for (const auto& [a, b] : {std::pair{ScaleForm::vectors, ScaleForm::blocks},
+                             {ScaleForm::blocks, ScaleForm::vectors},
+                             {ScaleForm::vectors, ScaleForm::vectors}}) {
+    all.push_back(linear_gemm(DType::e4m3, DType::e4m3));
+    all.back().a.scales = a, all.back().b.scales = b;
+  }
   std::set<GemmProblem> keys;
   std::set<std::string> texts;
   for (const Gemm& g : all) {
@@ -184,6 +190,40 @@ TEST(GemmDescribe, TheKeyTellsProblemsApart) {
   }
   EXPECT_EQ(keys.size(), all.size());
   EXPECT_EQ(texts.size(), all.size());
+}
+
+TEST(GemmDescribe, ScalesAlongTheSumAreInTheText) {
+  Gemm args = linear_gemm(DType::e4m3, DType::e4m3);
+  args.a.scales = ScaleForm::vectors;
+  args.b.scales = ScaleForm::blocks;
+  EXPECT_EQ(describe(args).text(), "m64 n96 k128 e4m3 x e4m3' > bf16 beta0 scales vectors x blocks align 256 256 256");
+}
+
+/// The rules that a launch meets are those that the kernels of both devices ask (check_gemm_scales).
+TEST(GemmCheck, ScalesAlongTheSum) {
+  const auto blockwise = [](ScaleForm a, ScaleForm b) {
+    Gemm args = linear_gemm(DType::e4m3, DType::e4m3);
+    args.m = args.n = args.k = 256;
+    args.a.scales = a, args.b.scales = b;
+    return args;
+  };
+  EXPECT_EQ(refusal(blockwise(ScaleForm::vectors, ScaleForm::vectors)), "");
+  EXPECT_EQ(refusal(blockwise(ScaleForm::vectors, ScaleForm::blocks)), "");
+  EXPECT_EQ(refusal(blockwise(ScaleForm::blocks, ScaleForm::vectors)), "");
+  EXPECT_NE(refusal(blockwise(ScaleForm::blocks, ScaleForm::blocks)).find("scales of blocks on both sides"),
+            std::string::npos);
+  EXPECT_NE(refusal(blockwise(ScaleForm::vectors, ScaleForm::each)).find("go with"), std::string::npos);
+  Gemm args = blockwise(ScaleForm::vectors, ScaleForm::blocks);
+  args.a.dtype = DType::e5m2;
+  EXPECT_EQ(refusal(args), "");
+  args.n = 192;
+  EXPECT_EQ(refusal(args),
+            "[kernels] gemm of m 256 n 192 k 256, e5m2 of vectors x e4m3' of blocks > bf16: with scales of vectors or "
+            "blocks m, n and k are multiples of 128");
+  args = blockwise(ScaleForm::vectors, ScaleForm::blocks);
+  args.fast_accumulate = true;
+  EXPECT_NE(refusal(args).find("no fast accumulation"), std::string::npos);
+  EXPECT_EQ(workspace_bytes_of(args), 32 << 20);  // the library applies them, nothing is scaled apart
 }
 
 TEST(GemmDescribe, OtherPointersAndScalesShareAPlan) {

@@ -78,9 +78,10 @@ TEST_F(GpuRowwise, GemmsAgree) {
   Both<float> of_row(*gpu_stream, scales), of_column(*gpu_stream, scales);
   const auto compare = [&]<typename C>(int which, float beta, double tolerance, C) {
     SCOPED_TRACE(fmt::format("scales {}, beta {}, {}", which, beta, name_of(dtype_of<C>::value)));
+    const auto form = [&](int side) { return (which & side) != 0 ? ScaleForm::each : ScaleForm::tensor; };
     Both<C> c(*gpu_stream, normal<C>(m * n, 7, 1.0));
-    Gemm args{.a = {a.cpu(), DType::e4m3, false, of_row.cpu(), (which & 1) != 0},
-              .b = {b.cpu(), DType::e4m3, true, of_column.cpu(), (which & 2) != 0},
+    Gemm args{.a = {a.cpu(), DType::e4m3, false, of_row.cpu(), form(1)},
+              .b = {b.cpu(), DType::e4m3, true, of_column.cpu(), form(2)},
               .c = c.cpu(),
               .c_dtype = dtype_of<C>::value,
               .m = m,
