@@ -5,6 +5,7 @@
 
 #include "src/base/log.h"
 #include "src/comm/host_exchange.h"
+#include "src/comm/reductions.h"
 
 namespace octet {
 namespace {
@@ -79,7 +80,8 @@ void SlowRankWatch::step(std::int64_t step) {
 
 void SlowRankWatch::compare(std::int64_t step) {
   std::vector<RankPace> ranks;
-  for (const std::string& bytes : gather_bytes(packed(mine_), control_)) ranks.push_back(unpacked(bytes));
+  for (const std::string& bytes : gather_bytes(packed(mine_), reductions::pace(control_)))
+    ranks.push_back(unpacked(bytes));
   const std::vector<SlowRank> found = find_slow_ranks(ranks, factor_);
   std::vector<int> now;
   for (const SlowRank& s : found) now.push_back(s.rank);

@@ -4,6 +4,7 @@
 
 #include "src/base/log.h"
 #include "src/comm/host_exchange.h"
+#include "src/comm/reductions.h"
 #include "src/train/run/shared_warnings.h"
 
 namespace octet {
@@ -35,7 +36,7 @@ void StepPipeline::agree(std::vector<StepResult>& results, std::size_t first, Wi
   const bool found = std::any_of(begin, results.end(), [](const StepResult& r) { return r.found_any(); });
   std::int32_t flags[4] = {found ? 1 : 0, static_cast<std::int32_t>(wishes.stop), wishes.checkpoint ? 1 : 0,
                            log::SharedWarnings::any() ? 1 : 0};
-  largest(flags, 4, control_);
+  largest(flags, 4, reductions::wishes(control_));
   wishes = {.stop = static_cast<StopReason>(flags[1]), .checkpoint = flags[2] != 0};
   if (flags[3] != 0) tell_shared_warnings(control_);
   if (flags[0] == 0) return;

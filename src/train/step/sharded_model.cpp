@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "src/comm/reductions.h"
 #include "src/ops/recipe.h"
 #include "src/profile/timeline.h"
 
@@ -29,8 +30,10 @@ ShardedModel::ShardedModel(const LlamaSettings& settings, const OptimizerConfig&
       first_moment_(layout_, device_, stream, Purpose::optimizer),
       second_moment_(layout_, device_, stream, Purpose::optimizer),
       scales_(model_.parameters(), layout_, device_, stream, model_.scaling(), power_of_two_scales(settings.float8)),
-      weights_(model_.parameters(), master_, scales_, gather_group(), mesh.tp(), stream, fsdp),
-      sink_(model_.parameters(), gradients_, reduce_group(), mesh.dp_replicate(), mesh.tp(), stream, fsdp),
+      weights_(model_.parameters(), master_, scales_, gather_group(), reductions::gathered_weight_amax(mesh), stream,
+               fsdp),
+      sink_(model_.parameters(), gradients_, reduce_group(), reductions::gradients_of_replicas(mesh),
+            reductions::gradients_not_cut(mesh), stream, fsdp),
       norm_(model_.parameters(), device_, stream) {
   if (Timeline* timeline = Timeline::current(); timeline != nullptr) {
     if (gather_stream_) timeline->name_stream(*gather_stream_, "gathers");
@@ -56,7 +59,7 @@ void ShardedModel::initialize(std::uint64_t seed) {
 
 void ShardedModel::weights_changed() {
   scales_.measure(master_, kernels_);
-  scales_.update(mesh_.stage_replica(), kernels_);
+  scales_.update(reductions::weight_amax(mesh_), kernels_);
   weights_.invalidate();
 }
 
@@ -67,10 +70,10 @@ void ShardedModel::accumulate(const Tensor& tokens, const Tensor& targets, float
 void ShardedModel::finish_step(std::int64_t step, double lr) {
   const StepPartScope part(StepPart::optimizer);
   sink_.finish_step();
-  norm_.compute(gradients_, mesh_.replica(), static_cast<float>(optimizer_.clip_norm));
+  norm_.compute(gradients_, reductions::gradient_norm(mesh_), static_cast<float>(optimizer_.clip_norm));
   finish_scales();
   adamw_step(stream_, kernels_, optimizer_, lr, step, slices_, norm_.factor(), norm_.skip());
-  scales_.update(mesh_.stage_replica(), kernels_);
+  scales_.update(reductions::weight_amax(mesh_), kernels_);
   weights_.invalidate();
 }
 
@@ -78,7 +81,8 @@ void ShardedModel::finish_scales() {
   Float8Scaling& scaling = model_.scaling();
   const std::span<float> recorded = scaling.recorded();
   if (recorded.empty()) return;
-  mesh_.world().all_reduce(recorded.data(), static_cast<std::int64_t>(recorded.size()), DType::f32, ReduceOp::max);
+  reductions::cast_amax(mesh_).all_reduce(recorded.data(), static_cast<std::int64_t>(recorded.size()), DType::f32,
+                                          ReduceOp::max);
   scaling.finish_step(stream_, kernels_);
 }
 
@@ -96,7 +100,7 @@ void ShardedModel::take_counters(std::int32_t* host) {
 }
 
 void ShardedModel::drop_copies(std::vector<std::int32_t>& counts) const {
-  if (mesh_.coordinates().dp_replicate > 0) std::fill(counts.begin() + model_.checks().size(), counts.end(), 0);
+  if (!reductions::counts_gradients(mesh_)) std::fill(counts.begin() + model_.checks().size(), counts.end(), 0);
 }
 
 std::vector<TensorChecks::Finding> ShardedModel::findings(const std::vector<std::int32_t>& counts) const {

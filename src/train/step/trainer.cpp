@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "src/base/log.h"
+#include "src/comm/reductions.h"
 #include "src/ops/recipe.h"
 #include "src/optim/schedule.h"
 #include "src/profile/timeline.h"
@@ -96,7 +97,7 @@ void Trainer::launch(std::int64_t step) {
     model_.accumulate(tokens, targets, loss_scale, loss_sum);
   }
   model_.finish_step(step, result.lr);
-  mesh_.losses().all_reduce(loss_sum, 1, DType::f32, ReduceOp::sum);
+  reductions::loss(mesh_).all_reduce(loss_sum, 1, DType::f32, ReduceOp::sum);
   reader_.take(loss_sum);
   launched_.push_back({std::move(result), clock_.mark(Activity::wait)});
 }
@@ -124,7 +125,8 @@ BatchUpload::OnDevice Trainer::upload(const std::function<void()>& fill) {
 
 std::vector<TensorChecks::Finding> Trainer::agree_on_findings(std::vector<std::int32_t> counts) {
   model_.drop_copies(counts);
-  control_.all_reduce(counts.data(), static_cast<std::int64_t>(counts.size()), DType::i32, ReduceOp::sum);
+  reductions::counts(control_).all_reduce(counts.data(), static_cast<std::int64_t>(counts.size()), DType::i32,
+                                          ReduceOp::sum);
   return model_.findings(counts);
 }
 
@@ -142,7 +144,7 @@ double Trainer::validate() {
       model_.evaluate(tokens, targets, loss_sum);
     }
   }
-  mesh_.losses().all_reduce(loss_sum, 1, DType::f32, ReduceOp::sum);
+  reductions::loss(mesh_).all_reduce(loss_sum, 1, DType::f32, ReduceOp::sum);
   reader_.take(loss_sum);
   Reading reading = reader_.read();
   clock_.mark(Activity::wait);

@@ -1,0 +1,70 @@
+#pragma once
+
+#include "src/comm/mesh.h"
+
+/// Over which ranks the numbers of a step are summed or maximised, said here once for all who do it. A sum goes over
+/// the ranks that have different parts of it, and over no two that have the same; a maximum may meet a part twice.
+/// Ranks that have nothing of a quantity (a pipeline stage without the head has no loss) bring 0.
+///
+/// What has the dimensions of tensors goes between devices, by a group of the mesh. What hosts know goes between the
+/// hosts of all ranks, `control` (src/comm/host_exchange.h), which is never a group of the mesh.
+namespace octet::reductions {
+
+/// Sum. Data parts and context parts have losses of different tokens; the ranks of a tp group compute all of theirs.
+inline Communicator& loss(Mesh& mesh) {
+  return mesh.losses();
+}
+
+/// Sum of gradients that the shard group has already summed: other replicas have seen other data.
+inline Communicator& gradients_of_replicas(Mesh& mesh) {
+  return mesh.dp_replicate();
+}
+
+/// Sum of the gradients of parameters that tensor parallelism does not cut: each rank's are of its own rows.
+inline Communicator& gradients_not_cut(Mesh& mesh) {
+  return mesh.tp();
+}
+
+/// Sum of squares: every piece of one copy of the model, all stages. Replicas have equal gradients by then. What is not
+/// cut is in every rank of a tp group and counts in the first (GradientNorm).
+inline Communicator& gradient_norm(Mesh& mesh) {
+  return mesh.replica();
+}
+
+/// Maximum of each weight's pieces, so that it has one scale. Other stages have other weights.
+inline Communicator& weight_amax(Mesh& mesh) {
+  return mesh.stage_replica();
+}
+
+/// The same of a weight that was gathered before it is cast: every rank has its tensor-parallel part whole.
+inline Communicator& gathered_weight_amax(Mesh& mesh) {
+  return mesh.tp();
+}
+
+/// Maximum of what a recipe with a memory records of its casts: whoever has seen one, since its state is one for all
+/// ranks. Casts of another stage's units are 0.
+inline Communicator& cast_amax(Mesh& mesh) {
+  return mesh.world();
+}
+
+/// Sum of the counters of what is not finite, which are of all units and parameters on every rank, by their ids; those
+/// of gradients only where counts_gradients().
+inline Communicator& counts(Communicator& control) {
+  return control;
+}
+/// Replicas hold equal gradients, and the first one's count.
+inline bool counts_gradients(const Mesh& mesh) {
+  return mesh.coordinates().dp_replicate == 0;
+}
+
+/// Maximum of wishes to stop or to save: any rank may have been asked, and all do the same.
+inline Communicator& wishes(Communicator& control) {
+  return control;
+}
+
+/// All ranks' pace, side by side: any rank may hold up all the others.
+inline Communicator& pace(Communicator& control) {
+  return control;
+}
+
+}  // namespace octet::reductions
