@@ -178,6 +178,7 @@ check 'writes' 60 tests/checks/writes.py
 check 'writes self-test' 60 tests/checks/writes_test.py
 check 'docs' 60 tests/checks/docs.py
 check 'docs self-test' 60 tests/checks/docs_test.py
+check 'batches self-test' 60 tests/checks/unity_test.py
 check 'kernel resources self-test' 60 tests/checks/kernel_resources_test.py
 check 'gpu scripts' 600 tests/checks/gpu_scripts_test.py
 check 'pairs' 60 tests/jobs/pairs.py --check

@@ -33,9 +33,9 @@ std::string padded(std::int64_t value, std::size_t width) {
 }
 
 /// Reads the list from left to right.
-class Reader {
+class HostListReader {
  public:
-  explicit Reader(std::string_view text) : text_(text) {}
+  explicit HostListReader(std::string_view text) : text_(text) {}
 
   std::vector<std::string> hosts() {
     std::vector<std::string> out;
@@ -161,7 +161,7 @@ class Ranges {
 }  // namespace
 
 std::vector<std::string> expand_hosts(std::string_view list) {
-  return Reader(list).hosts();
+  return HostListReader(list).hosts();
 }
 
 std::string compress_hosts(const std::vector<std::string>& hosts) {

@@ -13,9 +13,9 @@ namespace {
 constexpr std::int64_t most_tasks = 1 << 16;  // of one node
 
 /// Reads the layout from left to right.
-class Reader {
+class LayoutReader {
  public:
-  explicit Reader(std::string_view text) : text_(text) {}
+  explicit LayoutReader(std::string_view text) : text_(text) {}
 
   std::vector<std::int64_t> tasks() {
     std::vector<std::int64_t> out;
@@ -61,7 +61,7 @@ class Reader {
 }  // namespace
 
 std::vector<std::int64_t> expand_tasks(std::string_view layout) {
-  return Reader(layout).tasks();
+  return LayoutReader(layout).tasks();
 }
 
 std::string compress_tasks(const std::vector<std::int64_t>& tasks) {

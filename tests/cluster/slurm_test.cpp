@@ -12,7 +12,7 @@ TEST(SlurmVersion, IsFoundInWhatProgramsPrint) {
   EXPECT_EQ(parse_slurm_version("slurm 22.05.8\n"), (SlurmVersion{22, 5}));
   EXPECT_EQ(parse_slurm_version("slurm-wlm 23.11.4"), (SlurmVersion{23, 11}));
   EXPECT_EQ(parse_slurm_version("24.05"), (SlurmVersion{24, 5}));
-  EXPECT_EQ(to_text({22, 5}), "22.05");
+  EXPECT_EQ(to_text(SlurmVersion{22, 5}), "22.05");
   for (const char* text : {"", "slurm", "slurm 5.2", "1.22.05", "2205"}) {
     EXPECT_THROW(parse_slurm_version(text), Error) << text;
   }

@@ -75,7 +75,7 @@ std::vector<float> awkward(int rank, std::int64_t begin, std::int64_t n) {
 }
 
 /// The definition: a loop over ranks in their order.
-std::vector<float> sum_in_rank_order(int ranks, std::int64_t begin, std::int64_t n) {
+std::vector<float> summed_in_rank_order(int ranks, std::int64_t begin, std::int64_t n) {
   std::vector<float> sum = awkward(0, begin, n);
   for (int r = 1; r < ranks; ++r) {
     for (std::size_t i = 0; i < sum.size(); ++i) sum[i] = sum[i] + awkward(r, begin + static_cast<std::int64_t>(i));
@@ -88,7 +88,7 @@ bool same_bits(const std::vector<float>& a, const float* b) {
 }
 
 testing::AssertionResult Contract::is_sum(const float* found, std::int64_t begin, std::int64_t n) const {
-  const std::vector<float> expected = sum_in_rank_order(size_, begin, n);
+  const std::vector<float> expected = summed_in_rank_order(size_, begin, n);
   if (same_bits(expected, found)) return testing::AssertionSuccess();
   for (std::int64_t i = 0; i < n; ++i) {
     double sum = 0, magnitudes = 0;

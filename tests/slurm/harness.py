@@ -10,7 +10,7 @@ import subprocess
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-BIN = ROOT / "build/cpu/bin"
+BIN = pathlib.Path(os.environ.get("OCTET_BIN", ROOT / "build/cpu/bin"))
 CLUSTER = ROOT / "slurm/virtual-cluster.sh"
 PATIENCE = float(os.environ.get("OCTET_TEST_PATIENCE", "1"))
 

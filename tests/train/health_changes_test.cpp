@@ -159,7 +159,8 @@ TEST(HealthChanges, ALineOfAllReadings) {
             "SM 1980 MHz, memory 2619 MHz, 61 C, 640.0 W; limited by: none; ECC errors since the driver was loaded: 7 "
             "corrected, 0 uncorrected; remapped rows of memory: 1 for corrected errors, 0 for uncorrected ones; Xids "
             "are watched");
-  EXPECT_EQ(describe({}), "no readings of clocks; not told by NVML: clock reasons, ECC counts, remapped rows, Xids");
+  EXPECT_EQ(describe(DeviceReadings{}),
+            "no readings of clocks; not told by NVML: clock reasons, ECC counts, remapped rows, Xids");
 }
 
 }  // namespace

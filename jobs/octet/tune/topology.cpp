@@ -119,7 +119,7 @@ NodeTopology read_topology(const std::string& path, Findings& findings) {
 int print(const Options& o, const std::string& name, Findings findings) {
   const int code = static_cast<int>(healthy(findings) ? ExitCode::finished : ExitCode::unhealthy);
   if (o.json) {
-    log::out("{}", to_json({.node = name, .time = 0, .versions = {}, .findings = findings}));
+    log::out("{}", to_json(NodeReport{.node = name, .time = 0, .versions = {}, .findings = findings}));
     return code;
   }
   const auto count = [&](State s) { return std::ranges::count(findings, s, &Finding::state); };
