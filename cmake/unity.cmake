@@ -1,7 +1,7 @@
 # OCTET_UNITY: sources of a target are compiled in batches, which cmake/unity.py chooses. It is called at the end of each
 # folder that has targets. A source without a batch, or with options of its own, is compiled alone.
 function(octet_unity)
-  if(OCTET_UNITY LESS 2)
+  if(NOT OCTET_UNITY GREATER 1)  # OFF too
     return()
   endif()
   find_package(Python3 REQUIRED COMPONENTS Interpreter)
