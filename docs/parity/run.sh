@@ -26,7 +26,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 case $table in
   recipes)
     variants=(bf16 "--precision bf16")
-    for recipe in tensorwise rowwise rowwise_with_gw_hp delayed; do
+    for recipe in tensorwise rowwise rowwise_with_gw_hp delayed blockwise; do
       variants+=("$recipe" "--precision float8 --float8.recipe $recipe")
     done
     ;;

@@ -5,7 +5,6 @@
 #include "src/model/config.h"
 #include "src/model/parameters.h"
 #include "src/model/recompute.h"
-#include "src/ops/linear.h"
 
 namespace octet {
 
@@ -46,7 +45,7 @@ struct BlockActivations {
 
   /// Scales of casts are kept with all of `places`: what is cast again is cast with them.
   static BlockActivations allocate(const ActivationPlaces& places, const ModelConfig& model, const BatchShape& shape,
-                                   const BlockRecipes& recipes, const BlockScales& scales = {});
+                                   const BlockLinears& linears, const BlockScales& scales = {});
 };
 
 AttentionShape attention_shape(const ModelConfig& model, const BatchShape& shape);

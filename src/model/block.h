@@ -9,12 +9,12 @@
 
 namespace octet {
 
-/// What a block's pass works with; `recipes` are the block's, all else is the same for all blocks.
+/// What a block's pass works with; `linears` are the block's, all else is the same for all blocks.
 struct BlockPass {
   OpContext& op;
   const ModelConfig& model;
   BatchShape shape;
-  BlockRecipes recipes;
+  const BlockLinears& linears;
   const RopeTable& rope;
   const TensorChecks& checks;
   BlockScales scales{};

@@ -18,14 +18,20 @@ std::vector<Float8Gemm> float8_gemms(const ModelConfig& part, const BlockRecipes
   for (int i = 0; i < block_linears; ++i) {
     const auto linear = static_cast<BlockLinear>(i);
     const LinearRecipe& recipe = recipes[static_cast<std::size_t>(i)];
-    if (!recipe.float8) continue;
+    if (!recipe.float8()) continue;
     const Shape weight = weight_shape(part, linear);
     const Float8Gemm::Extent out{GemmExtent::outputs, weight[0]}, in{GemmExtent::inputs, weight[1]};
     const bool split = is_row_parallel(linear) || completes_a_sum(linear);
-    gemms.push_back({.linear = linear, .gemm = "output", .m = some, .n = out, .k = in});
-    gemms.push_back({.linear = linear, .gemm = "grad_input", .m = split ? some : all, .n = in, .k = out});
-    if (recipe.float8_grad_weight()) {
-      gemms.push_back({.linear = linear, .gemm = "grad_weight", .m = out, .n = in, .k = all});
+    gemms.push_back({.linear = linear, .gemm = "output", .m = some, .n = out, .k = in, .multiple = recipe->multiple()});
+    gemms.push_back({.linear = linear,
+                     .gemm = "grad_input",
+                     .m = split ? some : all,
+                     .n = in,
+                     .k = out,
+                     .multiple = recipe->multiple()});
+    if (recipe->float8_grad_weight()) {
+      gemms.push_back(
+          {.linear = linear, .gemm = "grad_weight", .m = out, .n = in, .k = all, .multiple = recipe->multiple()});
     }
   }
   return gemms;

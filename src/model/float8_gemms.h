@@ -21,11 +21,9 @@ struct Float8Gemm {
   BlockLinear linear;
   std::string_view gemm;  ///< "output", "grad_input" or "grad_weight"
   Extent m, n, k;
+  std::int64_t multiple;  ///< that all three are to be of
   std::array<Extent, 3> extents() const { return {m, n, k}; }
 };
-
-/// Multiples that an fp8 GEMM's three extents must be of (cuBLASLt; torchao filters by the same rule).
-constexpr std::int64_t float8_multiple = 16;
 
 /// The fp8 GEMMs of a block whose linears have these recipes: of each linear the three (without that of the weight's
 /// gradient where the recipe has it in bf16), with the shapes that this rank computes. `part`: the rank's part of the

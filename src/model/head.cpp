@@ -4,6 +4,7 @@
 
 #include "src/model/tensors.h"
 #include "src/ops/cross_entropy.h"
+#include "src/ops/linear_gemms.h"
 #include "src/ops/norm.h"
 #include "src/ops/rows.h"
 #include "src/profile/scopes.h"
@@ -11,7 +12,7 @@
 namespace octet {
 namespace {
 
-constexpr LinearRecipe output_recipe{.name = "output"};
+const LinearRecipe output_recipe{.name = "output"};
 
 struct Normed {
   Tensor h, x;  ///< this rank's rows

@@ -4,10 +4,8 @@
 #include <utility>
 
 #include "src/model/tensors.h"
-#include "src/ops/make_scaling.h"
 #include "src/ops/norm.h"
 #include "src/ops/quantize.h"
-#include "src/ops/recipe.h"
 #include "src/ops/rows.h"
 
 namespace octet {
@@ -28,13 +26,14 @@ Llama::Llama(const LlamaSettings& s, Stream& stream, Exchange& exchange, GemmTra
       recomputed_(std::move(recomputed)),
       rope_(stream.device(), stream, s.seq_len, s.model.head_dim, s.model.rope_theta),
       checks_(stream.device(), stream, parameters_.units, checked_tensor_names()),
-      op_{stream, kernels_, scratch_, exchange, gemms, power_of_two_scales(s.float8)},
+      op_{stream, kernels_, scratch_, exchange, gemms},
       shape_{s.micro_batch, s.seq_len, storage_dtype(s.precision), s.tp, s.tp_keep_gathered && s.tp.count > 1},
       head_{op_, part_, shape_, checks_} {
   for (std::int64_t layer = 0; layer < s.model.layers; ++layer) {
-    recipes_.push_back(block_recipes(s.model, s.precision, s.float8, layer));
+    blocks_.emplace_back(block_recipes(s.model, s.precision, s.float8, layer));
   }
-  scaling_ = make_scaling(s.precision, s.float8, cast_counts(s.model, parameters_), stream);
+  recipe_ = recipe_of(s.precision, s.float8);
+  scaling_ = recipe_->make_scaling(cast_counts(s.model, parameters_), stream);
   for (Arena& arena : activations) slots_.push_back({.activations = std::move(arena)});
   if (first_layer_ >= end_layer_) {
     throw internal_error("model", "units {} to {} are no stage: it needs a block", units_.begin, units_.end - 1);
@@ -80,13 +79,13 @@ UnitScope Llama::work_for(int unit) {
 }
 
 BlockPass Llama::pass(std::int64_t layer) {
-  return {op_, part_, shape_, recipes_[static_cast<std::size_t>(layer)], rope_, checks_, {scaling_.get(), layer}};
+  return {op_, part_, shape_, blocks_[static_cast<std::size_t>(layer)], rope_, checks_, {scaling_.get(), layer}};
 }
 
 QuantScale Llama::scale_of_dh(Slot& slot, std::int64_t layer) {
   if (layer < first_layer_) return {};
   const BlockScales scales{scaling_.get(), layer};
-  return scales.gradient(recipes_[static_cast<std::size_t>(layer)], w2, slot.activations);
+  return scales.gradient(blocks_[static_cast<std::size_t>(layer)].recipes, w2, slot.activations);
 }
 
 std::vector<int> Llama::forward_units() const {
@@ -144,7 +143,7 @@ BlockActivations Llama::allocate_block(Slot& slot, std::int64_t layer) {
   const ArenaScope in_turns(recomputed_);
   return BlockActivations::allocate(
       {slot.activations, recomputed_, recomputes ? recompute_.kept : ActivationSet::all()}, part_, shape_,
-      recipes_[static_cast<std::size_t>(layer)], {scaling_.get(), layer});
+      blocks_[static_cast<std::size_t>(layer)], {scaling_.get(), layer});
 }
 
 Llama::Slot& Llama::slot(int index, Progress expected) {

@@ -57,6 +57,8 @@ class Llama {
   /// With other kernels than those of the stream's device (for tests). `log` is told of the work of a training pass.
   static MemoryNeeds plan(const LlamaSettings& settings, Stream& stream, const KernelTable& kernels,
                           WorkLog* log = nullptr);
+  /// A training pass of a step after the first, with nothing in memory: `exchange` and `gemms` are told what it does.
+  static void run_dry(const LlamaSettings& settings, Stream& stream, Exchange& exchange, GemmTrace& gemms);
 
   Llama(const LlamaSettings& settings, Stream& stream, Exchange& exchange, GemmTrace* gemms)
       : Llama(settings, stream, exchange, gemms, plan(settings, stream)) {}
@@ -95,6 +97,8 @@ class Llama {
   /// Forward only: adds the sum of token losses to *loss_sum.
   void evaluate(const std::int32_t* tokens, const std::int32_t* targets, float* loss_sum, WeightProvider& weights);
 
+  /// That of its linears which are not kept in bf16.
+  const Recipe& recipe() const { return *recipe_; }
   /// Where the scales of its fp8 casts come from. backward records its abs-maxes there, forward alone does not.
   Float8Scaling& scaling() { return *scaling_; }
 
@@ -157,7 +161,8 @@ class Llama {
   TensorChecks checks_;
   OpContext op_;
   BatchShape shape_;
-  std::vector<BlockRecipes> recipes_;  ///< by block
+  std::vector<BlockLinears> blocks_;  ///< by block
+  RecipePtr recipe_;
   std::unique_ptr<Float8Scaling> scaling_;
   Head head_;
 };

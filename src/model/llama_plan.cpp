@@ -55,6 +55,20 @@ struct Gate final : WorkLog {
 
 }  // namespace
 
+void Llama::run_dry(const LlamaSettings& settings, Stream& stream, Exchange& exchange, GemmTrace& gemms) {
+  const auto device = make_dry_device(stream.device().type(), stream.device().workspaces(), nullptr);
+  const auto nowhere = device->make_stream();
+  const KernelTable kernels = dry_run(kernels_of(stream));
+  std::vector<Arena> slot;
+  slot.push_back(Arena::measure("activations"));
+  Llama dry(settings, *nowhere, exchange, &gemms, kernels, std::move(slot), Arena::measure("scratch"),
+            Arena::measure("recomputed activations"));
+  NoWeights weights(dry.parameters_);
+  NoGradients gradients(dry.parameters_);
+  dry.scaling_->finish_step(*nowhere, kernels);  // a recipe that remembers scales otherwise in its first step
+  dry.forward_backward(nullptr, nullptr, 1.0f, nullptr, weights, gradients);
+}
+
 Llama::MemoryNeeds Llama::plan(const LlamaSettings& settings, Stream& stream, const KernelTable& kernels,
                                WorkLog* log) {
   Gate gate(log);

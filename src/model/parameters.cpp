@@ -46,7 +46,7 @@ Shape weight_shape(const ModelConfig& m, BlockLinear l) {
 }
 
 BlockRecipes block_recipes(const ModelConfig& m, Precision precision, const Float8Config& float8, std::int64_t layer) {
-  const Float8Recipe& recipe = float8_recipe(float8.recipe);
+  const RecipePtr recipe = recipe_of(precision, float8);
   const bool at_an_end = layer < float8.bf16_first_layers || layer >= m.layers - float8.bf16_last_layers;
   BlockRecipes recipes;
   for (std::size_t l = 0; l < recipes.size(); ++l) {
@@ -55,21 +55,27 @@ BlockRecipes block_recipes(const ModelConfig& m, Precision precision, const Floa
     const bool listed = std::ranges::any_of(
         float8.bf16_linears, [&](const std::string& part) { return name.find(part) != std::string::npos; });
     const Shape weight = weight_shape(m, linear);
-    const bool small = float8.filter_small_kn && recipe.is_too_small(weight[0], weight[1]);
-    recipes[l] = {.name = linear_names[l],
-                  .float8 = precision == Precision::float8 && !at_an_end && !listed && !small,
-                  .sums = float8_sums(float8.accumulate),
-                  .granularity = recipe.granularity,
-                  .delayed = recipe.remembers};
+    const bool small = float8.filter_small_kn && recipe->too_small(weight[0], weight[1]);
+    recipes[l] = {linear_names[l], at_an_end || listed || small ? plain_recipe() : recipe};
   }
   return recipes;
 }
+
+BlockLinears::BlockLinears(const BlockRecipes& r)
+    : recipes(r),
+      qkv({r[octet::wq], r[octet::wk], r[octet::wv]}),
+      wo(r[octet::wo]),
+      w1_w3({r[octet::w1], r[octet::w3]}),
+      w2(r[octet::w2]) {}
 
 std::vector<EqualBlocks> equal_blocks(const ModelConfig& m, Precision precision, const Float8Config& float8) {
   std::vector<EqualBlocks> all;
   for (std::int64_t layer = 0; layer < m.layers; ++layer) {
     const BlockRecipes recipes = block_recipes(m, precision, float8, layer);
-    auto same = std::ranges::find(all, recipes, &EqualBlocks::recipes);
+    // Where linears are fp8 they have the run's one recipe.
+    auto same = std::ranges::find_if(all, [&](const EqualBlocks& blocks) {
+      return std::ranges::equal(blocks.recipes, recipes, {}, &LinearRecipe::float8, &LinearRecipe::float8);
+    });
     if (same == all.end()) same = all.insert(same, {.recipes = recipes});
     same->layers.push_back(layer);
   }
@@ -116,8 +122,7 @@ ParameterList llama_parameters(const ModelConfig& m, Precision precision, const 
       const auto linear = static_cast<BlockLinear>(l);
       const LinearRecipe& recipe = recipes[static_cast<std::size_t>(l)];
       add(weight_name(layer, linear), weight_shape(m, linear), is_row_parallel(linear) ? inputs : outputs,
-          recipe.float8 && !recipe.rowwise() ? LinearRecipe::weight_format : storage, init_std(linear, layer),
-          no_cutoff);
+          recipe->casts_first() ? Recipe::weight_format : storage, init_std(linear, layer), no_cutoff);
     }
   }
   list.units.push_back("head");
@@ -137,10 +142,10 @@ std::string gemm_format_table(const ModelConfig& m, Precision precision, const F
     if (all.size() > 1) table += fmt::format("  {}:\n", blocks.text());
     for (std::size_t l = 0; l < blocks.recipes.size(); ++l) {
       const LinearRecipe& recipe = blocks.recipes[l];
-      const std::string_view x = recipe.float8 ? name_of(LinearRecipe::input_format) : plain;
-      const std::string_view w = recipe.float8 ? name_of(LinearRecipe::weight_format) : plain;
-      const std::string_view dy = recipe.float8 ? name_of(recipe.grad_output_format()) : plain;
-      const bool plain_grad_weight = recipe.float8 && !recipe.float8_grad_weight();
+      const std::string_view x = recipe.float8() ? name_of(Recipe::input_format) : plain;
+      const std::string_view w = recipe.float8() ? name_of(Recipe::weight_format) : plain;
+      const std::string_view dy = recipe.float8() ? name_of(recipe->grad_output_format()) : plain;
+      const bool plain_grad_weight = recipe.float8() && !recipe->float8_grad_weight();
       table += row(recipe.name, weight_shape(m, static_cast<BlockLinear>(l)).text(), fmt::format("{} x {}", x, w),
                    fmt::format("{} x {}", dy, w),
                    plain_grad_weight ? fmt::format("{} x {}", plain, plain) : fmt::format("{} x {}", dy, x));

@@ -6,7 +6,6 @@
 
 #include "src/model/config.h"
 #include "src/ops/linear.h"
-#include "src/ops/precision.h"
 #include "src/parallel/parameter.h"
 
 namespace octet {
@@ -24,6 +23,16 @@ constexpr int slot_of(BlockLinear l) {
 using BlockRecipes = std::array<LinearRecipe, block_linears>;
 BlockRecipes block_recipes(const ModelConfig& model, Precision precision, const Float8Config& float8,
                            std::int64_t layer);
+
+/// The linears of a block as their groups compute.
+struct BlockLinears {
+  explicit BlockLinears(const BlockRecipes& recipes);
+  BlockRecipes recipes;
+  ColumnGroup qkv;
+  RowLinear wo;
+  ColumnGroup w1_w3;
+  RowLinear w2;
+};
 
 /// Blocks with the same recipes, by their first block.
 struct EqualBlocks {

@@ -11,11 +11,10 @@ namespace octet {
 struct OpContext {
   Stream& stream;
   const KernelTable& kernels;
-  Arena& scratch;                    ///< ops rewind what they take
-  Exchange& exchange;                ///< of the tensor-parallel group
-  GemmTrace* gemms = nullptr;        ///< null: not traced
-  bool power_of_two_scales = false;  ///< of fp8 casts
-  Exchange& cp = no_exchange();      ///< of the context-parallel group, between whose ranks sequences are cut
+  Arena& scratch;                ///< ops rewind what they take
+  Exchange& exchange;            ///< of the tensor-parallel group
+  GemmTrace* gemms = nullptr;    ///< null: not traced
+  Exchange& cp = no_exchange();  ///< of the context-parallel group, between whose ranks sequences are cut
 };
 
 }  // namespace octet

@@ -68,7 +68,7 @@ class Exchange {
 };
 
 /// No group, or (with more than one part) the dry run of a plan: nothing is exchanged.
-class NoExchange final : public Exchange {
+class NoExchange : public Exchange {
  public:
   explicit NoExchange(Part part = {}, bool pipelined = false) : Exchange(part, pipelined) {}
   void reduce_max(float*, std::int64_t) override {}

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "src/base/dtype.h"
+#include "src/base/scale_form.h"
 
 namespace octet {
 
@@ -18,8 +19,8 @@ class GemmTrace {
     std::int64_t m = 0, n = 0, k = 0;
     DType a = DType::f32, b = DType::f32, c = DType::f32;
     bool fast_accumulate = false, emulate_hopper = false;
-    bool a_scale_each = false, b_scale_each = false;  ///< a scale for each row of m, or column of n
-    bool recomputed = false;                          ///< done in forward already, and again before backward
+    ScaleForm a_scales = ScaleForm::tensor, b_scales = ScaleForm::tensor;
+    bool recomputed = false;  ///< done in forward already, and again before backward
   };
 
   void set_unit(std::string unit) { unit_ = std::move(unit); }

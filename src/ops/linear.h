@@ -1,98 +1,94 @@
 #pragma once
 
-#include <functional>
+#include <span>
+#include <vector>
 
-#include "src/ops/linear_recipe.h"
-#include "src/ops/quantize.h"
+#include "src/ops/recipe.h"
 #include "src/ops/rows.h"
 
 namespace octet {
 
-/// The input of one or several linears: as produced (`high`) and cast to fp8 once for all of them that want it.
-/// Only the forms that a linear reads in backward are kept.
-///
-/// Tensor parallelism: the input of column-parallel linears (q, k, v; w1, w3) is produced for this rank's rows of the
-/// tokens, cast there, and gathered (once for all linears of the group, fp8 as bytes). That of row-parallel linears
-/// (wo, w2) is this rank's columns of all tokens, and nothing is gathered.
+/// The input of the linears of a group, in the forms that they read: as produced (`high`), and cast to fp8 once for all
+/// of them that want it (`quantized`). What backward reads of it is kept; the rest is scratch.
 struct LinearInput {
-  Tensor high;              ///< storage dtype
-  Tensor quantized;         ///< e4m3 when a linear of the group is fp8 (not rowwise), else of no dtype of its own
-  QuantScale scale;         ///< of the cast; lives as long as `quantized`
-  bool any_float8 = false;  ///< of those that read `quantized`
-  bool keep_high = true;    ///< false: only fp8 linears read this input, `high` is scratch and gone after forward
-
-  Tensor all_high{}, all_quantized{};  ///< of all tokens, what the linears read: `high` and `quantized`, or gathered
+  Tensor high;                         ///< storage dtype
+  Tensor quantized;                    ///< e4m3 of a recipe that casts first, else of rank 0
+  QuantScale scale;                    ///< of the cast; lives as long as `quantized`
+  bool keep_high = true;               ///< false: `high` is scratch and gone after forward
   bool keep_all = false;               ///< the gathered forms stay until backward; else it gathers again into scratch
+  bool all_there = false;              ///< they lie in `all_high` and `all_quantized`
+  Tensor all_high{}, all_quantized{};  ///< of all tokens, what the linears read: `high` and `quantized`, or gathered
 
-  /// A linear of the group is rowwise: `high` is kept, and travels, for it, and what its GEMMs read is cast from that.
-  bool any_rowwise = false;
-  bool any_rowwise_grad_weight = false;  ///< and the GEMM of its weight's gradient is fp8
+  bool is_cast() const { return quantized.shape.rank() != 0; }
+};
 
-  const Tensor& of(const LinearRecipe& recipe) const {
-    return recipe.float8 && all_quantized.shape.rank() != 0 ? all_quantized : all_high;
+/// Linears that read one input; some of them may be fp8 and some not. The fp8 ones have one recipe.
+class LinearGroup {
+ public:
+  explicit LinearGroup(std::vector<LinearRecipe> linears);
+
+  /// Whether the input is cast by its owner, and whether a linear, or a cast where a GEMM reads, reads it in the
+  /// storage dtype.
+  bool casts_first() const { return float8_->casts_first(); }
+  bool reads_high() const { return any_plain_ || !casts_first(); }
+
+  /// Casts x.high, whose abs-max is in x.scale.amax, when the recipe casts first. `again`: of an input that was cast
+  /// before and whose bytes are gone, with the scale of then: the same bytes.
+  void cast(OpContext& op, LinearInput& x, bool again) const;
+
+ protected:
+  /// What an fp8 linear reads or casts of the input, as it was kept and gathered.
+  const Tensor& kept(const LinearInput& x) const { return casts_first() ? x.all_quantized : x.all_high; }
+  /// The input's form for a linear, of those for all fp8 linears and for the others.
+  static const Tensor& pick(const LinearRecipe& linear, const Tensor& float8, const Tensor& high) {
+    return linear.float8() ? float8 : high;
   }
+  /// x for the GEMM of a linear's weight gradient; `float8`: what input_for_grad_weight made of it.
+  void grad_weight(OpContext& op, const LinearRecipe& linear, const GradOperand& dy, const LinearInput& x,
+                   const Tensor& float8, const GradientTarget& dw) const;
+
+  std::vector<LinearRecipe> linears_;
+  RecipePtr float8_ = plain_recipe();  ///< of the linears that are fp8; plain where none is
+  bool any_plain_ = false;
 };
 
-/// Casts x.high, whose abs-max is in x.scale.amax, when a linear of the group is fp8. The linears may read it then,
-/// unless they are column-parallel.
-void quantize_input(OpContext& context, LinearInput& x);
+/// Column-parallel linears that share an input (q, k, v; w1, w3). Under tensor parallelism the input is produced for
+/// this rank's rows of the tokens, cast there where the recipe casts first, and gathered once for all of them; each
+/// rank has some columns of every output; the gradient of the input is one sum over linears and ranks.
+class ColumnGroup : public LinearGroup {
+ public:
+  using LinearGroup::LinearGroup;
 
-/// The same for an input that was cast before and whose bytes are gone: with the scales of then, the same bytes.
-void quantize_input_again(OpContext& context, LinearInput& x);
+  /// Gathers the input, unless it lies there, and makes each y [n, out] that has a shape. Weights in the order of the
+  /// linears.
+  void forward(OpContext& op, LinearInput& x, std::span<const Tensor> weights, std::span<const Tensor> ys) const;
 
-/// After quantize_input, for column-parallel linears; `work` is what reads it, in forward (rows.h).
-void gather_input(OpContext& context, LinearInput& x, const RowsWork& work);
-/// In backward, unless keep_all.
-void gather_input(OpContext& context, LinearInput& x);
-
-/// The input as the forward GEMMs read it: for rowwise linears cast by row, in scratch, once for all of the group.
-/// Otherwise x as it is.
-LinearInput forward_input(OpContext& context, LinearInput x);
-
-/// Kernels whose fp8 GEMM reads both operands along k only (KernelTable::float8_gemm_k_major) need transposed copies in
-/// backward. All of them are scratch, and made as seldom as can be:
-///   y  = x wᵀ    none: x [n, in] and w [out, in] lie along k = in;
-///   dx = dy w    wᵀ [in, out], made by linear_grad_input for its own length (weights are kept in one layout);
-///   dw = dyᵀ x   dyᵀ [out, n], written by the pass that casts dy, and xᵀ [in, n], made once by transpose_input for all
-///                the linears that share the input.
-/// For other kernels and recipes there are none, and nothing is spent on them. Rowwise linears cast anew what they
-/// contract along another dimension, and write it in the layout that the kernels want.
-
-/// The output gradient of one linear in the forms its GEMMs read. For an fp8 recipe it is cast in scratch; tensorwise
-/// `scale.amax` holds the abs-max already.
-GradOperand prepare_grad_output(OpContext& context, const LinearRecipe& recipe, const Tensor& dy,
-                                const QuantScale& scale);
-
-/// What is done with the rows of an output gradient from `first` on.
-using GradRowsWork = std::function<void(const Tensor& dy, std::int64_t first)>;
-
-/// The same for a row-parallel linear: dy is this rank's rows, cast with the abs-max of all and gathered as fp8 bytes;
-/// for rowwise linears gathered, then cast. `work` gets `rows`, whole or as parts come (rows.h).
-GradOperand gather_grad_output(OpContext& context, const LinearRecipe& recipe, const Tensor& dy,
-                               const QuantScale& scale, const GradRowsWork& work);
-
-/// What the weight gradients of the linears of a group read instead of x, in scratch: the transposed copy of
-/// x.all_quantized, or a cast by column. Of rank 0 where they read x.
-Tensor transpose_input(OpContext& context, const LinearInput& x);
-
-/// The one linear: three GEMMs. x [n, in], w [out, in], y [n, out]; x, w and dy as `LinearInput::of`, the weight
-/// provider and prepare_grad_output give them; rowwise linears get w in bf16. Shapes and formats are checked; a
-/// mismatch is an internal error with the numbers, as is a transposed copy that is missing.
-///   forward       y = x wᵀ
-///   grad_input    dx (+)= dy w
-///   grad_weight   dw (+)= dyᵀ x, fp32
-void linear_forward(OpContext& context, const LinearRecipe& recipe, const Tensor& x, const Tensor& w, const Tensor& y);
-void linear_grad_input(OpContext& context, const LinearRecipe& recipe, const Tensor& dy, const Tensor& w,
-                       const Tensor& dx, bool accumulate);
-/// The same, part by part of the tokens: with the weight as the GEMM reads it, in scratch where that is not w itself.
-struct GradInputWeight {
-  Tensor as_read;
-  Shape shape;  ///< of w
+  /// One linear's output gradient [n, out]. Its abs-max is in the scale where the recipe casts first.
+  struct OutputGradient {
+    const Tensor& dy;
+    const QuantScale& scale;
+  };
+  /// dx, of this rank's rows, and the weight gradients, all in the order of the linears. Gathers the input again where
+  /// it was not kept. With an exchange in parts, parts of dx leave while the last linear makes the others.
+  void backward(OpContext& op, LinearInput& x, std::span<const OutputGradient> dys, std::span<const Tensor> weights,
+                std::span<const GradientTarget> dws, const Tensor& dx) const;
 };
-GradInputWeight weight_for_grad_input(OpContext& context, const LinearRecipe& recipe, const Tensor& w);
-void linear_grad_input(OpContext& context, const LinearRecipe& recipe, const Tensor& dy, const GradInputWeight& w,
-                       const Tensor& dx, bool accumulate);
-void linear_grad_weight(OpContext& context, const LinearRecipe& recipe, const GradOperand& dy, const GradOperand& x,
-                        const Tensor& dw, bool accumulate);
+
+/// A row-parallel linear (wo, w2). Under tensor parallelism each rank has its columns of the input, of all tokens, and
+/// makes a partial sum of the output, of which it gets its rows.
+class RowLinear : public LinearGroup {
+ public:
+  explicit RowLinear(const LinearRecipe& linear) : LinearGroup({linear}) {}
+
+  void forward(OpContext& op, LinearInput& x, const Tensor& weight, const Tensor& y) const;
+  /// dy is of this rank's rows: it is gathered, as fp8 bytes where the recipe casts first, and dx [n, in] is made as
+  /// its parts come.
+  void backward(OpContext& op, LinearInput& x, const Tensor& dy, const QuantScale& dy_scale, const Tensor& weight,
+                const GradientTarget& dw, const Tensor& dx) const;
+
+ private:
+  using RowsGradientWork = std::function<void(const Tensor& rows, std::int64_t first)>;
+  GradOperand gather(OpContext& op, const Tensor& dy, const QuantScale& scale, const RowsGradientWork& work) const;
+};
 
 }  // namespace octet

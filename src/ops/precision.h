@@ -46,11 +46,6 @@ inline Float8Sums float8_sums(std::string_view accumulate) {
   throw usage_error("ops", "float8.accumulate = \"{}\", expected fp32, hopper, hopper_fast or hopper_slow", accumulate);
 }
 
-/// Which values share a scale. tensorwise: a tensor; the output gradient is e5m2. rowwise: a vector along which a GEMM
-/// contracts; all operands e4m3, weights cast where they are used. rowwise_with_gw_hp: likewise, but the weight has one
-/// scale in the GEMM of the input's gradient, and the GEMM of the weight's gradient is bf16.
-enum class ScalingGranularity : std::uint8_t { tensorwise, rowwise, rowwise_with_gw_hp };
-
 struct Float8Config {
   std::string recipe = "tensorwise";  ///< one of float8_recipe_names() (src/ops/recipe.h)
   /// Of recipe delayed: steps of abs-max history, powers of two below the format's maximum, max or most_recent.
@@ -58,9 +53,9 @@ struct Float8Config {
   std::int64_t delayed_margin = 0;
   std::string delayed_algorithm = "max";
   /// true: cast weights on the owning shard and gather fp8 bytes; false: gather bf16 and cast the gathered weight.
-  /// auto (gathers_float8).
+  /// auto: where the recipe allows it (Recipe::gathers_float8).
   std::string all_gather = "auto";
-  /// auto, true or false (power_of_two_scales).
+  /// auto, true or false (Recipe::power_of_two).
   std::string round_scales_to_power_of_two = "auto";
   /// How the CPU sums the products of fp8 GEMMs: one of accumulate_names (float8_sums).
   std::string accumulate = "fp32";
@@ -70,7 +65,7 @@ struct Float8Config {
   /// Blocks at each end of the model whose linears stay in bf16.
   std::int64_t bf16_first_layers = 0;
   std::int64_t bf16_last_layers = 0;
-  /// Linears that fp8 does not make faster stay in bf16 (Float8Recipe::too_small).
+  /// Linears that fp8 does not make faster stay in bf16 (Recipe::too_small).
   bool filter_small_kn = false;
 };
 

@@ -8,20 +8,20 @@ QuantScale QuantScale::allocate(Arena& arena) {
   return inverse == nullptr ? QuantScale{} : QuantScale{inverse + 1, inverse + 2, inverse};
 }
 
-void compute_scale(OpContext& context, const QuantScale& scale, DType format) {
+void compute_scale(OpContext& context, const QuantScale& scale, DType format, bool power_of_two) {
   context.kernels.compute_scales(context.stream, {.amax = scale.amax,
                                                   .scale = scale.scale,
                                                   .inverse_scale = scale.inverse,
                                                   .n = 1,
                                                   .format = format,
-                                                  .power_of_two = context.power_of_two_scales});
+                                                  .power_of_two = power_of_two});
 }
 
-Tensor quantize(OpContext& context, const Tensor& x, DType format, const QuantScale& scale, void* storage,
-                void* transposed) {
+Tensor quantize(OpContext& context, const Tensor& x, DType format, const QuantScale& scale, bool power_of_two,
+                void* storage, void* transposed) {
   if (!scale.known) {
     context.exchange.reduce_max(scale.amax, 1);
-    compute_scale(context, scale, format);
+    compute_scale(context, scale, format, power_of_two);
   }
   return cast(context, x, format, scale, storage, transposed);
 }

@@ -18,12 +18,12 @@ struct QuantScale {
 /// Casts x to `format` with a scale that is known, or else with the tensorwise dynamic one: amax -> MAX over the
 /// exchange -> scale -> cast. `scale.amax` holds the local abs-max already (its producer wrote it). `storage` has
 /// x.elements() bytes. Returns the fp8 tensor, whose inverse_scale points into `scale`. With `transposed` (as many
-/// bytes) the same pass also writes the transposed tensor there.
-Tensor quantize(OpContext& context, const Tensor& x, DType format, const QuantScale& scale, void* storage,
-                void* transposed = nullptr);
+/// bytes) the same pass also writes the transposed tensor there. `power_of_two`: how the scale is rounded.
+Tensor quantize(OpContext& context, const Tensor& x, DType format, const QuantScale& scale, bool power_of_two,
+                void* storage, void* transposed = nullptr);
 
-/// Scale and inverse scale from the abs-max in `scale`, by the run's rounding.
-void compute_scale(OpContext& context, const QuantScale& scale, DType format);
+/// Scale and inverse scale from the abs-max in `scale`.
+void compute_scale(OpContext& context, const QuantScale& scale, DType format, bool power_of_two);
 
 /// The same with the scale that is in `scale` already: no abs-max is asked for and none exchanged.
 Tensor cast(OpContext& context, const Tensor& x, DType format, const QuantScale& scale, void* storage,

@@ -18,17 +18,13 @@ Tensor take_whole(OpContext& context, const Tensor& local) {
 }  // namespace
 
 Tensor gather_rows(OpContext& context, const Tensor& local) {
-  if (parts(context) == 1) return local;
-  const Tensor whole = take_whole(context, local);
-  context.exchange.gather_rows(local, whole);
-  return whole;
+  const Exchange::Gather gather = gather_of(context, local, false);
+  gather_rows(context, gather);
+  return gather.whole;
 }
 
-Tensor gather_around(OpContext& context, const Tensor& local) {
-  if (parts(context) == 1) return local;
-  const Exchange::Gather gather = gather_of(context, local, true);
-  context.exchange.gather_rows(gather.local, gather.whole);
-  return gather.whole;
+void gather_rows(OpContext& context, const Exchange::Gather& gather) {
+  if (parts(context) > 1) context.exchange.gather_rows(gather.local, gather.whole);
 }
 
 Exchange::Gather gather_of(OpContext& context, const Tensor& local, bool around) {
@@ -43,9 +39,7 @@ void gather_rows(OpContext& context, std::span<const Exchange::Gather> gathers, 
   Exchange& exchange = context.exchange;
   const std::int64_t rows = gathers.front().local.shape[0];
   if (!exchange.pipelined()) {
-    if (parts(context) > 1) {
-      for (const Exchange::Gather& g : gathers) exchange.gather_rows(g.local, g.whole);
-    }
+    for (const Exchange::Gather& g : gathers) gather_rows(context, g);
     return work(0, rows * parts(context));
   }
   exchange.start_gather(gathers);

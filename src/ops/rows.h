@@ -15,14 +15,13 @@ namespace octet {
 /// The rows of all parts end to end, [parts · rows, columns], in scratch.
 Tensor gather_rows(OpContext& context, const Tensor& local);
 
-/// The same, where `local` already lies in its place of the whole.
-Tensor gather_around(OpContext& context, const Tensor& local);
-
 /// What is done with some of the rows of all tokens.
 using RowsWork = std::function<void(std::int64_t first, std::int64_t count)>;
 
 /// Where local's rows of all parts go: around it (`local` lies in its place), or in scratch.
 Exchange::Gather gather_of(OpContext& context, const Tensor& local, bool around);
+
+void gather_rows(OpContext& context, const Exchange::Gather& gather);
 
 /// Gathers; `work` may read the rows that it is given: once all, or each part as it comes (Exchange::pipelined).
 void gather_rows(OpContext& context, std::span<const Exchange::Gather> gathers, const RowsWork& work);

@@ -6,12 +6,6 @@
 
 namespace octet {
 
-/// Where a parameter's gradient is to be written: fp32, of the parameter's global shape.
-struct GradientTarget {
-  Tensor tensor;
-  bool accumulate = false;  ///< add to what is there; false: overwrite, contents are undefined
-};
-
 /// Where the model puts its gradients. A unit may be opened twice before it is closed (a tied embedding): the second
 /// time its targets say accumulate.
 class GradientSink {

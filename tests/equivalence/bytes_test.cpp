@@ -33,11 +33,11 @@ class Formula {
 
   /// Of a step; `first`: the first of the run.
   Bytes bytes(bool first) {
-    const Float8Recipe& recipe = float8_recipe(o_.float8.recipe);
-    float8_ = o_.precision == Precision::float8 && recipe.may_gather_float8();  // rowwise: bf16 travels
-    measures_ = float8_ && (first || !recipe.remembers);
-    if (float8_ && recipe.remembers) add("world all_reduce_max", m_.layers * (4 + 7 + 7) * 4);
-    remembers_ = recipe.remembers;
+    const RecipePtr recipe = float8_recipe(o_.float8);
+    float8_ = o_.precision == Precision::float8 && recipe->casts_first();  // rowwise: bf16 travels
+    measures_ = float8_ && (first || !recipe->remembers());
+    if (float8_ && recipe->remembers()) add("world all_reduce_max", m_.layers * (4 + 7 + 7) * 4);
+    remembers_ = recipe->remembers();
     const ParameterList list = llama_parameters(m_, o_.precision, o_.float8, {0, mesh_.tp});
     for (const ParameterSpec& p : list.parameters) parameter(p);
     if (mesh_.tp > 1) tensor_parallel();
@@ -65,13 +65,14 @@ class Formula {
     const std::int64_t padded = (p.shape[0] + shards - 1) / shards * shards * row;
     const bool float8 = is_float8(p.gathered);
     if (shards > 1) {
-      const std::int64_t size = float8 && !gathers_float8(o_.float8) ? 2 : size_of(p.gathered);
+      const std::int64_t size = float8 && !float8_recipe(o_.float8)->gathers_float8() ? 2 : size_of(p.gathered);
       add("dp_shard all_gather", gathers(p) * padded * size);
       const bool half = o_.gradient_wire == DType::bf16;
       add(half ? "dp_shard all_to_all" : "dp_shard reduce_scatter", micro_batches_ * padded * (half ? 2 : 4));
     }
     if (float8 && !remembers_) add("replica all_reduce_max", 4);
-    if (float8 && !remembers_ && !gathers_float8(o_.float8) && mesh_.tp > 1) add("tp all_reduce_max", gathers(p) * 4);
+    if (float8 && !remembers_ && !float8_recipe(o_.float8)->gathers_float8() && mesh_.tp > 1)
+      add("tp all_reduce_max", gathers(p) * 4);
     const std::int64_t aligned = (padded / shards + 63) / 64 * 64;  // pieces start at multiples of 256 bytes
     if (mesh_.dp_replicate > 1) add("dp_replicate all_reduce_sum", aligned * 4);
     if (mesh_.tp > 1 && p.shape.rank() == 1) add("tp all_reduce_sum", padded / shards * 4);

@@ -73,6 +73,11 @@ class DryRuns : public TrainerTest, public testing::WithParamInterface<Layout> {
     config_.float8.all_gather = l.all_gather;
     config_.float8.delayed_history = 4;
     config_.recompute = l.recompute;
+    if (float8_recipe(config_.float8)->multiple() == 128) {  // also on 2 tensor-parallel ranks
+      config_.model.dim = 256;
+      config_.model.head_dim = 64;
+      config_.model.ffn_dim = 768;
+    }
     config_.parallel = l.parallel;
     config_.parallel.dp_replicate = l.replicas;
     config_.parallel.tp = l.tp;
@@ -170,6 +175,8 @@ INSTANTIATE_TEST_SUITE_P(
         Layout{.name = "delayed_tied", .recipe = "delayed", .tied = true, .all_gather = "false"},
         Layout{.name = "rowwise", .micro_batch = 2, .recipe = "rowwise", .recompute = ffn},
         Layout{.name = "gw_hp", .recipe = "rowwise_with_gw_hp"},
+        Layout{.name = "blockwise", .micro_batch = 8, .recipe = "blockwise", .recompute = ffn},
+        Layout{.name = "tp_2_blockwise", .tp = 2, .micro_batch = 8, .recipe = "blockwise"},
         Layout{.name = "bf16_wire", .recompute = every_2, .parallel = {.gradient_wire = GradientWire::bf16}},
         Layout{.name = "overlap", .parallel = {.overlap = AutoBool::yes}, .tied = true, .micro_batches = 3},
         Layout{.name = "overlap_bf16_wire",

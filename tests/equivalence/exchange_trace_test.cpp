@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "src/model/exchange_table.h"
@@ -32,17 +33,17 @@ Calls traced(const Harness& h, const std::string& unit) {
   return calls;
 }
 
-Calls expected(const BlockRecipes& recipes, DType storage, bool keep_gathered) {
+Calls expected(const std::vector<OperandExchange>& block) {
   Calls calls;
   const std::int64_t rows = seq_len / tp * model().dim;
-  bool ffn_input = false, attention_input = false;  // their dX is one sum for all linears
-  for (const OperandExchange& x : block_exchanges(recipes, storage)) {
-    if (x.reduced()) ++calls[{"all_reduce_max", DType::f32, 1}];
-    if (x.gathered && !x.shared) calls[{"all_gather", x.travels, rows}] += x.gradient || keep_gathered ? 1 : 2;
-    if (x.gathered) continue;
-    const bool ffn = x.linears.front() == w1 || x.linears.front() == w3;
-    if (x.gradient && std::exchange(ffn ? ffn_input : attention_input, true)) continue;
-    ++calls[{storage == DType::f32 ? "reduce_scatter" : "all_to_all", storage, rows}];
+  std::set<std::string> summed;  // dX of linears that share an input is one sum
+  for (const OperandExchange& x : block) {
+    if (x.reduced) ++calls[{"all_reduce_max", DType::f32, 1}];
+    if (x.travels && !x.shared) calls[{"all_gather", *x.travels, rows}] += x.gathered_again ? 2 : 1;
+    if (!x.scattered) continue;
+    const std::string part = x.linears.front().substr(0, x.linears.front().find('.'));
+    if (x.gradient && !summed.insert(part).second) continue;
+    ++calls[{*x.scattered == DType::f32 ? "reduce_scatter" : "all_to_all", *x.scattered, rows}];
   }
   return calls;
 }
@@ -94,8 +95,8 @@ TEST_P(ExchangeTrace, IsWhatTheTableSays) {
   h.communication.clear();
   h.forward_backward(tokens, tokens);
 
-  const DType storage = storage_dtype(o.precision);
-  const Calls block = expected(block_recipes(model(), o.precision, o.float8, 0), storage, o.tp_keep_gathered);
+  const LlamaSettings settings = h.llama_settings();
+  const Calls block = expected(block_exchanges(settings, 0, *stream));
   EXPECT_EQ(traced(h, "block.0"), block);
   EXPECT_EQ(traced(h, "block.1"), block);
   // fp8 gathers carry one byte a value.
@@ -103,8 +104,7 @@ TEST_P(ExchangeTrace, IsWhatTheTableSays) {
     if (r.operation != "all_gather") continue;
     EXPECT_EQ(r.bytes, r.count * r.ranks * size_of(r.dtype));
   }
-  const std::string table =
-      exchange_table(block_recipes(model(), o.precision, o.float8, 0), storage, o.tp_keep_gathered);
+  const std::string table = exchange_table(settings, 0, *stream);
   const bool reduced = o.precision == Precision::float8 && o.float8.recipe == "tensorwise";
   EXPECT_EQ(table.find("MAX over tp") != std::string::npos, reduced) << table;
   EXPECT_EQ(table.find("once a step") != std::string::npos, o.float8.recipe == "delayed") << table;

@@ -52,18 +52,18 @@ class Harness {
         mesh_(make_traced(world(*stream_, options.delays, alone), &communication),
               {.dp_replicate = options.dp_replicate, .dp_shard = 0, .tp = options.tp}),
         seq_len_(seq_len),
-        sharded_({.model = model,
-                  .precision = options.precision,
-                  .float8 = options.float8,
-                  .micro_batch = options.micro_batch,
-                  .seq_len = seq_len,
-                  .tp = {mesh_.tp().rank(), mesh_.tp().size()},
-                  .tp_keep_gathered = options.tp_keep_gathered,
-                  .async_tp = options.async_tp,
-                  .recompute = options.recompute},
-                 options.optimizer,
+        llama_settings_{.model = model,
+                        .precision = options.precision,
+                        .float8 = options.float8,
+                        .micro_batch = options.micro_batch,
+                        .seq_len = seq_len,
+                        .tp = {mesh_.tp().rank(), mesh_.tp().size()},
+                        .tp_keep_gathered = options.tp_keep_gathered,
+                        .async_tp = options.async_tp,
+                        .recompute = options.recompute},
+        sharded_(llama_settings_, options.optimizer,
                  {.reshard_after_forward = options.reshard,
-                  .float8_all_gather = gathers_float8(options.float8),
+                  .float8_all_gather = recipe_of(options.precision, options.float8)->gathers_float8(),
                   .gradient_wire = options.gradient_wire,
                   .overlap = options.overlap,
                   .poison = options.poison},
@@ -78,6 +78,7 @@ class Harness {
 
  public:
   ShardedModel& sharded() { return sharded_; }
+  const LlamaSettings& llama_settings() const { return llama_settings_; }
   Mesh& mesh() { return mesh_; }
   Stream& stream() { return *stream_; }
 
@@ -146,6 +147,7 @@ class Harness {
   std::unique_ptr<Stream> stream_;
   Mesh mesh_;
   std::int64_t seq_len_;
+  LlamaSettings llama_settings_;
   ShardedModel sharded_;
 };
 

@@ -165,7 +165,7 @@ TEST_P(TensorParallel, TrainsAsOneRankDoes) {
       EXPECT_NEAR(run.norms[i], expected.norms[i], 50 * std::min(c.tolerance, 1e-3) * expected.norms[i])
           << "step " << i + 1;
     }
-    expect_scales_stay_together(run, expected, power_of_two_scales(options(layout).float8));
+    expect_scales_stay_together(run, expected, float8_recipe(options(layout).float8)->power_of_two());
   }
 }
 

@@ -25,6 +25,19 @@ void counted_quantize(Stream& stream, const QuantizeRowwise& args) {
   cpu_kernels().quantize_rowwise(stream, args);
 }
 
+int vectors_by_row = 0, vectors_by_column = 0, blocks = 0;
+
+void counted_vectors(Stream& stream, const QuantizeVectors& args) {
+  vectors_by_row += args.by_row.wanted() ? 1 : 0;
+  vectors_by_column += args.by_column.wanted() ? 1 : 0;
+  cpu_kernels().quantize_vectors(stream, args);
+}
+
+void counted_blocks(Stream& stream, const QuantizeBlocks& args) {
+  ++blocks;
+  cpu_kernels().quantize_blocks(stream, args);
+}
+
 struct BlockCasts : testing::Test {
   ModelConfig model = test::small_model();
   Float8Config float8;
@@ -47,19 +60,22 @@ struct BlockCasts : testing::Test {
   std::pair<Count, Count> run(Precision precision) {
     kernels.cast_to_float8 = counted_cast;
     kernels.quantize_rowwise = counted_quantize;
+    kernels.quantize_vectors = counted_vectors;
+    kernels.quantize_blocks = counted_blocks;
     casts.clear();
     by_row = by_column = 0;
     const ParameterList list = llama_parameters(model, precision, float8);
     const TensorChecks checks(cpu_device(), *stream, list.units, checked_tensor_names());
     const RopeTable rope(cpu_device(), *stream, shape.seq, model.head_dim, model.rope_theta);
     OpContext op{*stream, kernels, scratch, exchange};
-    const BlockPass pass{op, model, shape, block_recipes(model, precision, float8, 0), rope, checks};
+    const BlockLinears linears(block_recipes(model, precision, float8, 0));
+    const BlockPass pass{op, model, shape, linears, rope, checks};
     test::LocalState state(list);
     const std::vector<int> order{1};
     state.begin_pass(order);
     const auto weights = state.gather(1);
 
-    auto a = BlockActivations::allocate({activations, activations}, model, shape, pass.recipes);
+    auto a = BlockActivations::allocate({activations, activations}, model, shape, linears);
     const auto h = test::random_values<bf16>(shape.tokens() * model.dim, 100), dh = h;
     std::vector<bf16> branch(h.size());
     const Shape wide{shape.tokens(), model.dim};
@@ -95,6 +111,20 @@ TEST_F(BlockCasts, RowwiseCastsEveryOperandForEveryDimension) {
   EXPECT_EQ(backward, (Count{7, 0}));
   EXPECT_EQ(by_row, 4 + 7 + 7);
   EXPECT_EQ(by_column, 0);
+}
+
+/// Inputs and gradients once for each dimension that is contracted; a weight's blocks for each of its two GEMMs.
+TEST_F(BlockCasts, BlockwiseCastsVectorsTwiceAndWeightsInBlocks) {
+  float8.recipe = "blockwise";
+  model.dim = model.ffn_dim = 128;
+  model.heads = model.kv_heads = 2;
+  model.head_dim = 64;
+  shape.seq = 64;
+  run(Precision::float8);
+  EXPECT_EQ(vectors_by_row, 4 + 7);
+  EXPECT_EQ(vectors_by_column, 4 + 7);
+  EXPECT_EQ(blocks, 7 + 7);
+  EXPECT_EQ(by_row, 0);
 }
 
 TEST_F(BlockCasts, NoneInBf16) {

@@ -103,7 +103,7 @@ TEST(Filters, BlocksAtBothEndsStayInBf16) {
   for (std::int64_t layer = 0; layer < m.layers; ++layer) {
     const BlockRecipes recipes = block_recipes(m, Precision::float8, float8, layer);
     for (std::size_t l = 0; l < recipes.size(); ++l) {
-      EXPECT_EQ(recipes[l].float8, layer >= 2 && layer < 10 && !(layer == 5 && l == wo)) << layer << " " << l;
+      EXPECT_EQ(recipes[l].float8(), layer >= 2 && layer < 10 && !(layer == 5 && l == wo)) << layer << " " << l;
     }
   }
   EXPECT_EQ(in_float8(m, float8).size(), 8 * 7 - 1);
@@ -143,11 +143,11 @@ TEST(Filters, SmallLinearsAreThoseOfTorchao) {
   EXPECT_EQ(part.parameters[3].shape, (Shape{512, 4096}));
   EXPECT_EQ(part.parameters[3].gathered, DType::e4m3);
 
-  const Float8Recipe& tensorwise = float8_recipe("tensorwise");
-  EXPECT_TRUE(tensorwise.is_too_small(1024, 4096));
-  EXPECT_FALSE(tensorwise.is_too_small(1025, 4096));
-  EXPECT_FALSE(tensorwise.is_too_small(1024, 4097));
-  EXPECT_THROW(float8_recipe("tensorwide"), Error);
+  const RecipePtr tensorwise = float8_recipe({.recipe = "tensorwise"});
+  EXPECT_TRUE(tensorwise->too_small(1024, 4096));
+  EXPECT_FALSE(tensorwise->too_small(1025, 4096));
+  EXPECT_FALSE(tensorwise->too_small(1024, 4097));
+  EXPECT_THROW(float8_recipe({.recipe = "tensorwide"}), Error);
 }
 
 TEST(Parameters, InitialValuesAreTorchtitans) {

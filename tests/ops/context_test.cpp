@@ -38,14 +38,14 @@ std::int64_t dry_scratch(Stream& stream, const AttentionShape& s) {
     return Tensor{nullptr, DType::bf16, {rows, columns}, nullptr};
   };
   const std::int64_t n = s.batch * s.seq, q = s.heads * s.head_dim, kv = s.kv_heads * s.head_dim;
-  const LinearRecipe recipe{.name = "w", .float8 = true}, rowwise{"w", true, {}, ScalingGranularity::rowwise};
+  const LinearRecipe recipe = test::float8_linear("w"), rowwise = test::float8_linear("w", {.recipe = "rowwise"});
   const auto codes = [&](std::int64_t rows, std::int64_t columns) {
     return Tensor{nullptr, DType::e4m3, {rows, columns}, nullptr};
   };
   linear_forward(op, recipe, codes(n, q), codes(kv, q), t(n, kv));
-  linear_forward(op, rowwise, codes(n, q), t(kv, q), t(n, kv));
+  linear_forward(op, rowwise, codes(n, q), rowwise->weight_for_output(op, t(kv, q)), t(n, kv));
   measure(op, t(n, q), {});
-  EXPECT_EQ(prepare_grad_output(op, recipe, t(n, q), {}).rows.data, nullptr);
+  EXPECT_EQ(recipe->grad_output(op, t(n, q), {}).for_input.data, nullptr);
   scratch.rewind(0);
   attention_forward(op, s, t(n, q), t(n, kv), t(n, kv), t(n, q), nullptr);
   attention_backward(op, s, t(n, q), t(n, kv), t(n, kv), t(n, q), t(n, q), nullptr, t(n, q), t(n, kv), t(n, kv));

@@ -1,6 +1,5 @@
-#include "src/ops/delayed_scaling.h"
+#include "src/ops/recipes/delayed_scaling.h"
 
-#include "src/ops/make_scaling.h"
 #include "tests/ops/ops_test.h"
 
 namespace octet {
@@ -50,7 +49,7 @@ TEST_F(DelayedScalingTest, WhatIsLargerThanTheScaleAllowsSaturates) {
   std::vector<float> x = {0.5f, 1.0f, 1.1f, 8.0f, -8.0f, 1e30f, 0.0f, -0.25f};
   std::vector<e4m3> codes(x.size());
   const QuantScale scale = scaling.values(CastKind::input, 0, scratch_);
-  const Tensor cast = quantize(op, {x.data(), DType::f32, {1, 8}, nullptr}, DType::e4m3, scale, codes.data());
+  const Tensor cast = quantize(op, {x.data(), DType::f32, {1, 8}, nullptr}, DType::e4m3, scale, false, codes.data());
   EXPECT_EQ(*cast.inverse_scale, 1.0f / 448.0f);
   std::vector<float> values;
   for (const e4m3 code : codes) values.push_back(static_cast<float>(code));
@@ -89,7 +88,7 @@ TEST_F(DelayedScalingTest, TakesMemoryForItsRowsOnADeviceWithoutAnyToo) {
   const auto device = make_dry_device(DeviceType::cpu);
   const auto stream = device->make_stream();
   const auto bytes = [&](Precision precision, const Float8Config& config) {
-    const auto made = make_scaling(precision, config, casts, *stream);
+    const auto made = recipe_of(precision, config)->make_scaling(casts, *stream);
     return device->ledger().usage(Purpose::parameters).now;
   };
   EXPECT_EQ(bytes(Precision::float8, float8), 4 * ((inverse_scale_stride + 3 + 2) * 3 + 1));

@@ -9,7 +9,7 @@ namespace {
 
 using test::view;
 
-constexpr LinearRecipe recipe{.name = "attention.wq", .float8 = true};
+const LinearRecipe recipe = test::float8_linear("attention.wq");
 
 struct Float8Linear : test::OpsTest, testing::WithParamInterface<std::string> {
   Golden golden{"float8_linear_" + GetParam()};
@@ -22,15 +22,14 @@ struct Float8Linear : test::OpsTest, testing::WithParamInterface<std::string> {
 
   /// Abs-max, scales and casts as the model makes them: the input through its group, the gradient into scratch.
   void quantize_all() {
-    LinearInput input{
-        .high = view(x, x_shape), .quantized = view(x_codes, x_shape), .scale = x_scale, .any_float8 = true};
+    LinearInput input{.high = view(x, x_shape), .quantized = view(x_codes, x_shape), .scale = x_scale};
     measure(op_, input.high, {.amax = x_scale.amax, .non_finite = nullptr});
-    quantize_input(op_, input);
-    xq = input.of(recipe);
+    RowLinear(recipe).cast(op_, input, false);
+    xq = input.all_quantized;
     measure(op_, view(w, w_shape), {.amax = w_scale.amax, .non_finite = nullptr});
-    wq = quantize(op_, view(w, w_shape), LinearRecipe::weight_format, w_scale, w_codes.data());
+    wq = quantize(op_, view(w, w_shape), Recipe::weight_format, w_scale, false, w_codes.data());
     measure(op_, view(dy, dy_shape), {.amax = dy_scale.amax, .non_finite = nullptr});
-    dyq = prepare_grad_output(op_, recipe, view(dy, dy_shape), dy_scale).rows;
+    dyq = recipe->grad_output(op_, view(dy, dy_shape), dy_scale).for_input;
   }
 
   void SetUp() override { quantize_all(); }
@@ -89,8 +88,7 @@ TEST_P(Float8Linear, SumsAreThoseOfTheOption) {
   for (const Row& row : {Row{"fp32", false, true, false}, Row{"hopper", true, true, false},
                          Row{"hopper_fast", true, true, true}, Row{"hopper_slow", true, false, false}}) {
     SCOPED_TRACE(row.accumulate);
-    LinearRecipe summed = recipe;
-    summed.sums = float8_sums(row.accumulate);
+    const LinearRecipe summed = test::float8_linear("attention.wq", {.accumulate = row.accumulate});
     const auto direct = [&](const Tensor& a, bool ta, const Tensor& b, bool tb, Shape c, std::int64_t k, bool fast) {
       std::vector<float> sums(static_cast<std::size_t>(c.elements()), NAN);
       Gemm gemm{.a = {a.data, a.dtype, ta, a.inverse_scale},

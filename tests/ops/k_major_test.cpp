@@ -8,7 +8,7 @@ namespace {
 using test::view;
 
 constexpr std::int64_t n = 48, in = 80, out = 32;
-constexpr LinearRecipe recipe{.name = "feed_forward.w1", .float8 = true};
+const LinearRecipe recipe = test::float8_linear("feed_forward.w1");
 
 struct KMajorLinear : test::OpsTest {
   KernelTable k_major = test::k_major_kernels();
@@ -17,14 +17,13 @@ struct KMajorLinear : test::OpsTest {
   std::vector<float> w = test::random_values(out * in, 3);
   std::vector<e4m3> x_codes{x.size()}, w_codes{w.size()};
   QuantScale x_scale = new_scale(), w_scale = new_scale(), dy_scale = new_scale();
-  LinearInput input{
-      .high = view(x, {n, in}), .quantized = view(x_codes, {n, in}), .scale = x_scale, .any_float8 = true};
+  LinearInput input{.high = view(x, {n, in}), .quantized = view(x_codes, {n, in}), .scale = x_scale};
 
   void SetUp() override {
     *x_scale.amax = *dy_scale.amax = *w_scale.amax = 5.0f;
-    quantize_input(op_, input);
+    RowLinear(recipe).cast(op_, input, false);
   }
-  Tensor weight() { return quantize(op_, view(w, {out, in}), LinearRecipe::weight_format, w_scale, w_codes.data()); }
+  Tensor weight() { return quantize(op_, view(w, {out, in}), Recipe::weight_format, w_scale, false, w_codes.data()); }
 
   struct Results {
     std::vector<bf16> y, dx;
@@ -34,10 +33,11 @@ struct KMajorLinear : test::OpsTest {
     const ArenaScope scope(scratch_);
     Results r{std::vector<bf16>(dy.size()), x, std::vector<float>(w.size(), 1.5f)};
     const Tensor wq = weight();
-    const GradOperand g = prepare_grad_output(op, recipe, view(dy, {n, out}), dy_scale);
-    linear_forward(op, recipe, input.of(recipe), wq, view(r.y, {n, out}));
-    linear_grad_input(op, recipe, g.rows, wq, view(r.dx, {n, in}), true);
-    linear_grad_weight(op, recipe, g, {input.of(recipe), transpose_input(op, input)}, view(r.dw, {out, in}), true);
+    const GradOperand g = recipe->grad_output(op, view(dy, {n, out}), dy_scale);
+    linear_forward(op, recipe, input.quantized, wq, view(r.y, {n, out}));
+    linear_grad_input(op, recipe, g.for_input, recipe->weight_for_grad_input(op, wq), view(r.dx, {n, in}), true);
+    const Tensor x_of_weight = recipe->input_for_grad_weight(op, input.quantized);
+    linear_grad_weight(op, recipe, g.for_weight, x_of_weight, view(r.dw, {out, in}), true);
     return r;
   }
 };
@@ -51,15 +51,15 @@ TEST_F(KMajorLinear, SameBitsFromTransposedCopies) {
 
 TEST_F(KMajorLinear, CopiesAreTheTransposedBytes) {
   const ArenaScope scope(scratch_);
-  const GradOperand g = prepare_grad_output(turned, recipe, view(dy, {n, out}), dy_scale);
-  const Tensor xt = transpose_input(turned, input);
+  const GradOperand g = recipe->grad_output(turned, view(dy, {n, out}), dy_scale);
+  const Tensor xt = recipe->input_for_grad_weight(turned, input.quantized);
   ASSERT_EQ(g.for_weight.shape, (Shape{out, n}));
   ASSERT_EQ(xt.shape, (Shape{in, n}));
   EXPECT_EQ(g.for_weight.inverse_scale, dy_scale.inverse);
   EXPECT_EQ(xt.inverse_scale, x_scale.inverse);
   for (std::int64_t r = 0; r < n; ++r) {
     for (std::int64_t c = 0; c < out; ++c) {
-      ASSERT_EQ(g.rows.as<e5m2>()[r * out + c].bits, g.for_weight.as<e5m2>()[c * n + r].bits) << r << " " << c;
+      ASSERT_EQ(g.for_input.as<e5m2>()[r * out + c].bits, g.for_weight.as<e5m2>()[c * n + r].bits) << r << " " << c;
     }
     for (std::int64_t c = 0; c < in; ++c) {
       ASSERT_EQ(input.quantized.as<e4m3>()[r * in + c].bits, xt.as<e4m3>()[c * n + r].bits) << r << " " << c;
@@ -70,23 +70,22 @@ TEST_F(KMajorLinear, CopiesAreTheTransposedBytes) {
 TEST_F(KMajorLinear, NoCopiesWhereNobodyReadsThem) {
   const ArenaScope scope(scratch_);
   const LinearRecipe in_bf16{.name = "feed_forward.w1"};
-  LinearInput high_only;
-  high_only.high = view(x, {n, in});
-  EXPECT_EQ(transpose_input(turned, high_only).shape.rank(), 0);
-  EXPECT_EQ(transpose_input(op_, input).shape.rank(), 0);
-  EXPECT_EQ(prepare_grad_output(turned, in_bf16, view(dy, {n, out}), dy_scale).for_weight.shape.rank(), 0);
+  EXPECT_EQ(in_bf16->input_for_grad_weight(turned, view(x, {n, in})).data, x.data());
+  EXPECT_EQ(recipe->input_for_grad_weight(op_, input.quantized).data, x_codes.data());
+  EXPECT_EQ(in_bf16->grad_output(turned, view(dy, {n, out}), dy_scale).for_weight.data, dy.data());
   EXPECT_EQ(scratch_.mark(), 0);
-  EXPECT_EQ(prepare_grad_output(op_, recipe, view(dy, {n, out}), dy_scale).for_weight.shape.rank(), 0);
+  const GradOperand g = recipe->grad_output(op_, view(dy, {n, out}), dy_scale);
+  EXPECT_EQ(g.for_weight.data, g.for_input.data);
 }
 
 TEST_F(KMajorLinear, AMissingCopyIsNamed) {
   const ArenaScope scope(scratch_);
   std::vector<float> dw(w.size());
-  const GradOperand g = prepare_grad_output(turned, recipe, view(dy, {n, out}), dy_scale);
+  const GradOperand g = recipe->grad_output(turned, view(dy, {n, out}), dy_scale);
   EXPECT_EQ(test::internal_error_of([&] {
-              linear_grad_weight(turned, recipe, g, input.of(recipe), view(dw, {out, in}), false);
+              linear_grad_weight(turned, recipe, g.for_weight, input.quantized, view(dw, {out, in}), false);
             }),
-            "[ops] linear feed_forward.w1 grad_weight: x [48, 80] has no transposed copy, but []");
+            "[ops] linear feed_forward.w1 grad_weight: in is 48 on one side and 80 on the other");
   EXPECT_TRUE(trace_.records().empty());
 }
 

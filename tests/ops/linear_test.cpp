@@ -14,7 +14,7 @@ using test::transposed;
 using test::view;
 
 constexpr std::int64_t n = 24, in = 40, out = 28;
-constexpr LinearRecipe recipe{.name = "feed_forward.w2"};
+const LinearRecipe recipe{.name = "feed_forward.w2"};
 
 template <typename T>
 struct Linear : test::OpsTest {
@@ -59,10 +59,12 @@ TYPED_TEST(Linear, GradientsAccumulate) {
 TYPED_TEST(Linear, OtherRecipesLeaveInputsAlone) {
   LinearInput input;
   input.high = this->x_view;
-  quantize_input(this->op_, input);
-  EXPECT_EQ(input.quantized.data, nullptr);
-  EXPECT_EQ(input.of(recipe).data, this->x.data());
-  EXPECT_EQ(prepare_grad_output(this->op_, recipe, this->dy_view, {}).rows.data, this->dy.data());
+  RowLinear(recipe).cast(this->op_, input, false);
+  EXPECT_FALSE(input.is_cast());
+  EXPECT_EQ(input.all_high.data, this->x.data());
+  const GradOperand g = recipe->grad_output(this->op_, this->dy_view, {});
+  EXPECT_EQ(g.for_input.data, this->dy.data());
+  EXPECT_EQ(g.for_weight.data, this->dy.data());
 }
 
 struct LinearErrors : test::OpsTest {
@@ -122,10 +124,9 @@ struct Trace : test::OpsTest {
 
 TEST_F(Trace, SaysShapesAndFormats) {
   trace_.set_unit("block.3");
-  run({.name = "attention.wq", .float8 = true}, DType::e4m3, DType::e5m2, DType::bf16);
+  run(test::float8_linear("attention.wq"), DType::e4m3, DType::e5m2, DType::bf16);
   trace_.set_unit("block.4");
-  run({.name = "attention.wk", .float8 = true, .sums = float8_sums("hopper_slow")}, DType::e4m3, DType::e5m2,
-      DType::bf16);
+  run(test::float8_linear("attention.wk", {.accumulate = "hopper_slow"}), DType::e4m3, DType::e5m2, DType::bf16);
   trace_.set_unit("head");
   run({.name = "output"}, DType::bf16, DType::bf16, DType::bf16);
   std::istringstream lines(trace_.json_lines());

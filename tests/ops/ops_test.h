@@ -6,6 +6,7 @@
 #include <string>
 
 #include "src/ops/linear.h"
+#include "src/ops/linear_gemms.h"
 #include "tests/support/numbers.h"
 
 namespace octet::test {
@@ -25,6 +26,11 @@ class OpsTest : public testing::Test {
   GemmTrace trace_;
   OpContext op_{*stream_, kernels_of(*stream_), scratch_, exchange_, &trace_};
 };
+
+/// A linear of a float8 recipe.
+inline LinearRecipe float8_linear(std::string_view name, const Float8Config& float8 = {}) {
+  return {name, float8_recipe(float8)};
+}
 
 /// What `f` throws: its message, or "" when it throws nothing.
 template <typename F>

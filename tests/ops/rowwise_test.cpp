@@ -1,7 +1,4 @@
 // The rowwise float8 linear against an independent float64 computation and torchao (tests/golden/README.md).
-#include "src/ops/rowwise.h"
-#include "src/ops/recipe.h"
-
 #include "tests/ops/ops_test.h"
 #include "tests/support/golden.h"
 #include "tests/support/k_major.h"
@@ -20,19 +17,18 @@ struct Case {
 
 struct Rowwise : test::OpsTest, testing::WithParamInterface<Case> {
   Golden golden{std::string("float8_") + GetParam().recipe};
-  LinearRecipe recipe{
-      .name = "attention.wq", .float8 = true, .granularity = float8_recipe(GetParam().recipe).granularity};
+  LinearRecipe recipe = test::float8_linear("attention.wq", {.recipe = GetParam().recipe});
   KernelTable kernels = GetParam().k_major ? test::k_major_kernels() : cpu_kernels();
-  OpContext op{*stream_, kernels, scratch_, exchange_, &trace_, true};
+  OpContext op{*stream_, kernels, scratch_, exchange_, &trace_};
   std::vector<bf16> x = golden.values<bf16>("x"), w = golden.values<bf16>("w"), dy = golden.values<bf16>("dy");
-  Tensor wt = view(w, {out, in}), dyt = view(dy, {n, out});
-  LinearInput input;
+  Tensor xt = view(x, {n, in}), wt = view(w, {out, in}), dyt = view(dy, {n, out});
 
-  void SetUp() override {
-    input.high = input.all_high = view(x, {n, in});
-    input.any_rowwise = true;
-    input.any_rowwise_grad_weight = recipe.float8_grad_weight();
-  }
+  Tensor x_of_output() { return recipe->input_for_output(op, xt); }
+  Tensor x_of_weight() { return recipe->input_for_grad_weight(op, xt); }
+  Tensor w_of_output() { return recipe->weight_for_output(op, wt); }
+  Tensor w_of_input() { return recipe->weight_for_grad_input(op, wt); }
+  GradOperand gradient() { return recipe->grad_output(op, dyt, {}); }
+
   void TearDown() override {
     scratch_.rewind(0);  // casts live in their caller's scope
     OpsTest::TearDown();
@@ -65,34 +61,31 @@ INSTANTIATE_TEST_SUITE_P(Cases, Rowwise,
                          });
 
 TEST_P(Rowwise, ScalesAndCodesHaveTheBitsOfTorchao) {
-  const bool turned = GetParam().k_major, float8_grad_weight = recipe.float8_grad_weight();
+  const bool turned = GetParam().k_major, float8_grad_weight = recipe->float8_grad_weight();
   const int by_column = turned ? 0 : 1;
-  expect_cast("x.by_row", forward_input(op, input).of(recipe), 0);
-  expect_cast("w.by_row", quantize_by_row(op, wt), 0);
-  expect_cast("w.for_input", quantize_weight_for_input(op, recipe, wt), float8_grad_weight ? by_column : -1, turned);
-  const GradOperand g = prepare_grad_output(op, recipe, dyt, {});
-  expect_cast("dy.by_row", g.rows, 0);
-  const Tensor xt = transpose_input(op, input);
+  expect_cast("x.by_row", x_of_output(), 0);
+  expect_cast("w.by_row", w_of_output(), 0);
+  expect_cast("w.for_input", w_of_input(), float8_grad_weight ? by_column : -1, turned);
+  const GradOperand g = gradient();
+  expect_cast("dy.by_row", g.for_input, 0);
   if (float8_grad_weight) {
     expect_cast("dy.by_column", g.for_weight, by_column, turned);
-    expect_cast("x.by_column", xt, by_column, turned);
+    expect_cast("x.by_column", x_of_weight(), by_column, turned);
   } else {
     EXPECT_EQ(g.for_weight.data, dy.data());
-    EXPECT_EQ(xt.shape.rank(), 0);
+    EXPECT_EQ(x_of_weight().data, x.data());
   }
 }
 
 TEST_P(Rowwise, GemmsEqualFloat64AndTorchao) {
   std::vector<float> y(n * out, NAN), dx(n * in, NAN), dw(out * in, NAN);
   std::vector<bf16> y16(y.size()), dx16(dx.size());
-  const GradOperand g = prepare_grad_output(op, recipe, dyt, {});
-  const GradOperand x_of_weight{input.of(recipe), transpose_input(op, input)};
-  const Tensor x_of_output = forward_input(op, input).of(recipe);
-  linear_grad_weight(op, recipe, g, x_of_weight, view(dw, {out, in}), false);
-  linear_forward(op, recipe, x_of_output, wt, view(y, {n, out}));
-  linear_grad_input(op, recipe, g.rows, wt, view(dx, {n, in}), false);
-  linear_forward(op, recipe, x_of_output, wt, view(y16, {n, out}));
-  linear_grad_input(op, recipe, g.rows, wt, view(dx16, {n, in}), false);
+  const GradOperand g = gradient();
+  linear_grad_weight(op, recipe, g.for_weight, x_of_weight(), view(dw, {out, in}), false);
+  linear_forward(op, recipe, x_of_output(), w_of_output(), view(y, {n, out}));
+  linear_grad_input(op, recipe, g.for_input, w_of_input(), view(dx, {n, in}), false);
+  linear_forward(op, recipe, x_of_output(), w_of_output(), view(y16, {n, out}));
+  linear_grad_input(op, recipe, g.for_input, w_of_input(), view(dx16, {n, in}), false);
   EXPECT_LT(Golden::distance(y, golden.values<double>("y")), 1e-6);
   EXPECT_LT(Golden::distance(dx, golden.values<double>("dx")), 1e-6);
   EXPECT_LT(Golden::distance(dw, golden.values<double>("dw")), 1e-6);
@@ -103,12 +96,12 @@ TEST_P(Rowwise, GemmsEqualFloat64AndTorchao) {
 
 /// Hopper's sums take the place of fp32's; the scales, powers of two, multiply them exactly.
 TEST_P(Rowwise, ScalesMultiplyHoppersSums) {
-  recipe.sums = float8_sums("hopper");
-  const Tensor x_of_output = forward_input(op, input).of(recipe), wq = quantize_by_row(op, wt);
+  recipe = test::float8_linear("attention.wq", {.recipe = GetParam().recipe, .accumulate = "hopper"});
+  const Tensor xq = x_of_output(), wq = w_of_output();
   std::vector<float> y(n * out, NAN), sums(y);
-  linear_forward(op, recipe, x_of_output, wt, view(y, {n, out}));
+  linear_forward(op, recipe, xq, wq, view(y, {n, out}));
   alignas(gemm_scale_alignment) const float one = 1.0f;
-  kernels.gemm(*stream_, {.a = {x_of_output.data, DType::e4m3, false, &one},
+  kernels.gemm(*stream_, {.a = {xq.data, DType::e4m3, false, &one},
                           .b = {wq.data, DType::e4m3, true, &one},
                           .c = sums.data(),
                           .m = n,
@@ -119,44 +112,43 @@ TEST_P(Rowwise, ScalesMultiplyHoppersSums) {
                           .workspace = scratch_.allocate(1 << 20),
                           .workspace_bytes = 1 << 20});
   for (std::int64_t i = 0; i < n * out; ++i) {
-    const float scale = x_of_output.inverse_scale[i / out] * wq.inverse_scale[i % out];
+    const float scale = xq.inverse_scale[i / out] * wq.inverse_scale[i % out];
     ASSERT_EQ(y[static_cast<std::size_t>(i)], scale * sums[static_cast<std::size_t>(i)]) << i;
   }
 }
 
 TEST_P(Rowwise, TheTraceSaysWhatEveryGemmRead) {
   std::vector<float> y(n * out), dx(n * in), dw(out * in);
-  const GradOperand g = prepare_grad_output(op, recipe, dyt, {});
-  linear_forward(op, recipe, forward_input(op, input).of(recipe), wt, view(y, {n, out}));
-  linear_grad_input(op, recipe, g.rows, wt, view(dx, {n, in}), false);
-  linear_grad_weight(op, recipe, g, {input.of(recipe), transpose_input(op, input)}, view(dw, {out, in}), false);
+  const GradOperand g = gradient();
+  linear_forward(op, recipe, x_of_output(), w_of_output(), view(y, {n, out}));
+  linear_grad_input(op, recipe, g.for_input, w_of_input(), view(dx, {n, in}), false);
+  linear_grad_weight(op, recipe, g.for_weight, x_of_weight(), view(dw, {out, in}), false);
   ASSERT_EQ(trace_.records().size(), 3u);
-  const bool float8_grad_weight = recipe.float8_grad_weight();
+  const bool float8_grad_weight = recipe->float8_grad_weight();
   const DType last = float8_grad_weight ? DType::e4m3 : DType::bf16;
   const auto& r = trace_.records();
   for (const int i : {0, 1}) {
     EXPECT_EQ(r[static_cast<std::size_t>(i)].a, DType::e4m3);
     EXPECT_EQ(r[static_cast<std::size_t>(i)].b, DType::e4m3);
-    EXPECT_TRUE(r[static_cast<std::size_t>(i)].a_scale_each);
+    EXPECT_EQ(r[static_cast<std::size_t>(i)].a_scales, ScaleForm::each);
   }
-  EXPECT_TRUE(r[0].b_scale_each);
-  EXPECT_EQ(r[1].b_scale_each, float8_grad_weight);
+  EXPECT_EQ(r[0].b_scales, ScaleForm::each);
+  EXPECT_EQ(r[1].b_scales, float8_grad_weight ? ScaleForm::each : ScaleForm::tensor);
   EXPECT_EQ(r[2].a, last);
   EXPECT_EQ(r[2].b, last);
-  EXPECT_EQ(r[2].a_scale_each, float8_grad_weight);
-  EXPECT_EQ(r[2].b_scale_each, float8_grad_weight);
+  EXPECT_EQ(r[2].a_scales, float8_grad_weight ? ScaleForm::each : ScaleForm::tensor);
+  EXPECT_EQ(r[2].b_scales, float8_grad_weight ? ScaleForm::each : ScaleForm::tensor);
 }
 
 TEST_P(Rowwise, NothingFallsBackOrContractsAlongScales) {
   std::vector<float> y(n * out), dw(out * in);
   EXPECT_EQ(test::internal_error_of([&] {
-              linear_forward(op, recipe, input.high, wt, view(y, {n, out}));
+              linear_forward(op, recipe, xt, wt, view(y, {n, out}));
             }),
             "[ops] linear attention.wq output: x is bf16, expected fp8");
-  if (GetParam().k_major || !recipe.float8_grad_weight()) return;
+  if (GetParam().k_major || !recipe->float8_grad_weight()) return;
   EXPECT_EQ(test::internal_error_of([&] {
-              linear_grad_weight(op, recipe, quantize_by_row(op, dyt), quantize_by_row(op, input.high),
-                                 view(dw, {out, in}), false);
+              linear_grad_weight(op, recipe, gradient().for_input, x_of_output(), view(dw, {out, in}), false);
             }),
             "[ops] a GEMM contracts e4m3 [64, 32] along its scales, dimension 0");
 }

@@ -2,7 +2,7 @@
 // the whole.
 #include <algorithm>
 
-#include "src/ops/delayed_scaling.h"
+#include "src/ops/recipes/delayed_scaling.h"
 #include "src/parallel/gradient_norm.h"
 #include "src/parallel/weight_scales.h"
 #include "tests/parallel/parallel_test.h"

@@ -38,7 +38,7 @@ void check_names(const RunConfig& c, const Origins& at) {
 
 /// Scales of rows and columns are known only where the whole weight is.
 void check_float8_gather(const RunConfig& c, const Origins& at) {
-  if (c.float8.all_gather != "true" || float8_recipe(c.float8.recipe).may_gather_float8()) return;
+  if (c.float8.all_gather != "true" || float8_recipe(c.float8)->casts_first()) return;
   throw refuse(
       at, "float8.all_gather", c.float8.all_gather,
       "recipe {} casts weights after they are gathered; expected auto or false, or recipe tensorwise or delayed",
@@ -48,8 +48,8 @@ void check_float8_gather(const RunConfig& c, const Origins& at) {
 namespace {
 
 /// Options of a recipe that remembers would be ignored by the others.
-void check_delayed(const Float8Config& c, const Origins& at) {
-  if (float8_recipe(c.recipe).remembers) return;
+void check_delayed(const Float8Config& c, const Recipe& recipe, const Origins& at) {
+  if (recipe.remembers()) return;
   const Float8Config none;
   const auto unused = [&](const char* key, const auto& value, const auto& expected) {
     if (value != expected) throw refuse(at, key, value, "has no effect with float8.recipe = {}", c.recipe);
@@ -63,11 +63,17 @@ void check_delayed(const Float8Config& c, const Origins& at) {
 
 void check_float8(const RunConfig& c, const Origins& at) {
   if (c.precision != Precision::float8) return;
-  if (c.float8.filter_small_kn && float8_recipe(c.float8.recipe).too_small == nullptr) {
+  const RecipePtr recipe = float8_recipe(c.float8);
+  if (c.float8.filter_small_kn && !recipe->has_limits()) {
     throw refuse(at, "float8.filter_small_kn", true,
                  "torchao has no measured limits for recipe {}; list linears in float8.bf16_linears", c.float8.recipe);
   }
-  check_delayed(c.float8, at);
+  if (c.float8.accumulate == "hopper_fast" && !recipe->may_sum_fast()) {
+    throw refuse(at, "float8.accumulate", c.float8.accumulate,
+                 "recipe {} promotes every 128 products to fp32, to scale them; expected fp32, hopper or hopper_slow",
+                 c.float8.recipe);
+  }
+  check_delayed(c.float8, *recipe, at);
   bool any = false;
   for (const EqualBlocks& blocks : equal_blocks(c.model, c.precision, c.float8)) {
     check_float8_gemms(c, blocks.recipes, at);

@@ -11,8 +11,8 @@
 namespace octet {
 namespace {
 
-bool fits(std::int64_t extent) {
-  return extent % float8_multiple == 0;
+bool fits(const Float8Gemm& g, const Float8Gemm::Extent& extent) {
+  return extent.value % g.multiple == 0;
 }
 
 std::vector<Float8Gemm> gemms_of(const RunConfig& c, const BlockRecipes& recipes, std::int64_t tp) {
@@ -20,10 +20,10 @@ std::vector<Float8Gemm> gemms_of(const RunConfig& c, const BlockRecipes& recipes
                       c.parallel.async_tp ? tp : 1);
 }
 
-/// The next sequence length whose micro-batch divides into `parts` whose tokens fit.
-std::int64_t next_seq_len(const RunConfig& c, std::int64_t parts) {
+/// The next sequence length whose micro-batch has a multiple of so many tokens.
+std::int64_t next_seq_len(const RunConfig& c, std::int64_t multiple) {
   std::int64_t seq_len = c.train.seq_len;
-  while (c.train.micro_batch * seq_len % (float8_multiple * parts) != 0) ++seq_len;
+  while (c.train.micro_batch * seq_len % multiple != 0) ++seq_len;
   return seq_len;
 }
 
@@ -32,8 +32,7 @@ bool is_of_weight(const Float8Gemm::Extent& e) {
 }
 
 bool weight_fits(const Float8Gemm& g) {
-  return std::ranges::all_of(g.extents(),
-                             [](const Float8Gemm::Extent& e) { return !is_of_weight(e) || fits(e.value); });
+  return std::ranges::all_of(g.extents(), [&](const Float8Gemm::Extent& e) { return !is_of_weight(e) || fits(g, e); });
 }
 
 /// The linears whose weights do not fit, each once.
@@ -63,7 +62,8 @@ struct Explanation {
   std::string made_of, remedy;
 };
 
-Explanation explain(const RunConfig& c, const BlockRecipes& recipes, const Float8Gemm::Extent& extent) {
+Explanation explain(const RunConfig& c, const BlockRecipes& recipes, const Float8Gemm::Extent& extent,
+                    std::int64_t multiple) {
   const std::int64_t tp = c.parallel.tp;
   const std::string tokens =
       fmt::format("train.micro_batch {} x train.seq_len {}", c.train.micro_batch, c.train.seq_len);
@@ -71,10 +71,10 @@ Explanation explain(const RunConfig& c, const BlockRecipes& recipes, const Float
   switch (extent.of) {
     case GemmExtent::tokens:
       return {"precision", "float8", fmt::format("tokens, {}", tokens),
-              fmt::format("train.seq_len {} would do", next_seq_len(c, 1))};
+              fmt::format("train.seq_len {} would do", next_seq_len(c, multiple))};
     case GemmExtent::part_of_tokens:
       return {"parallel.async_tp", "true", fmt::format("tokens of a part, {} / parallel.tp {}", tokens, tp),
-              fmt::format("train.seq_len {} would do, or parallel.async_tp false", next_seq_len(c, tp))};
+              fmt::format("train.seq_len {} would do, or parallel.async_tp false", next_seq_len(c, multiple * tp))};
     default:
       break;
   }
@@ -92,13 +92,12 @@ void check_float8_gemms(const RunConfig& c, const BlockRecipes& recipes, const O
     constexpr std::array names = {"m", "n", "k"};
     for (std::size_t i = 0; i < names.size(); ++i) {
       const Float8Gemm::Extent extent = g.extents()[i];
-      if (fits(extent.value)) continue;
+      if (fits(g, extent)) continue;
       const std::string_view linear = recipes[static_cast<std::size_t>(g.linear)].name;
-      const Explanation e = explain(c, recipes, extent);
+      const Explanation e = explain(c, recipes, extent, g.multiple);
       throw refuse(at, e.key, e.value,
                    "linear {}, GEMM {} of m {} n {} k {}: {} = {} ({}), and fp8 needs multiples of {}; {}", linear,
-                   g.gemm, g.m.value, g.n.value, g.k.value, names[i], extent.value, e.made_of, float8_multiple,
-                   e.remedy);
+                   g.gemm, g.m.value, g.n.value, g.k.value, names[i], extent.value, e.made_of, g.multiple, e.remedy);
     }
   }
 }

@@ -6,13 +6,7 @@ namespace octet {
 
 void declare_float8(Schema& schema, Float8Config& c) {
   schema.section("float8", "Details of `precision: float8`; without effect in the other precisions.");
-  schema.add_choice("recipe", c.recipe, float8_recipe_names())
-      .help(
-          "How scales are chosen. tensorwise: one a tensor, from its absolute maximum at the time. rowwise: one for "
-          "each row or column along which a GEMM sums, so that every operand is cast twice; weights travel in bf16. "
-          "rowwise_with_gw_hp: rowwise, with the GEMM of the weight's gradient in bf16 and one scale for the weight in "
-          "the GEMM of the input's gradient. delayed: one a tensor from the maxima of the steps before, as "
-          "TransformerEngine; what is larger than they were saturates, and the first step is dynamic.");
+  schema.add_choice("recipe", c.recipe, float8_recipe_names()).help("How scales are chosen. " + float8_recipe_help());
   schema.add("delayed_history", c.delayed_history)
       .unit("steps")
       .at_least(1)
@@ -32,7 +26,7 @@ void declare_float8(Schema& schema, Float8Config& c) {
   schema.add_choice("round_scales_to_power_of_two", c.round_scales_to_power_of_two, {"auto", "true", "false"})
       .help(
           "Round scales down to a power of two, so that multiplying by them rounds nothing. auto: true for the rowwise "
-          "recipes, as torchao has it, false for the others.");
+          "recipes, as torchao has it, and for blockwise, as TransformerEngine has it, false for the others.");
   schema.add_choice("accumulate", c.accumulate, {accumulate_names.begin(), accumulate_names.end()})
       .help(
           "How the CPU sums the products of 8-bit GEMMs. fp32. hopper: as an H100's tensor cores do, with 13 fraction "

@@ -10,7 +10,7 @@ void check_async_tp(const RunConfig& c, const Origins& at) {
   const auto refused = [&](const std::string& why) { return refuse(at, "parallel.async_tp", true, "{}", why); };
   if (c.parallel.tp == 1) throw refused("has no effect with parallel.tp = 1");
   if (c.precision != Precision::float8) return;
-  if (c.float8.recipe.starts_with("rowwise")) {
+  if (float8_recipe(c.float8)->casts_where_read()) {
     throw refused(
         fmt::format("float8.recipe = {} gathers in bf16 and casts all tokens at once; expected tensorwise or "
                     "delayed, or false",

@@ -35,7 +35,7 @@ void check_recompute(const RunConfig& c, const Origins& at) {
                  nearest(name, names));
   }
   RecomputePolicy policy = RecomputePolicy::of(r, c.model.layers);
-  const auto casts_for_wo = [](const EqualBlocks& blocks) { return blocks.recipes[wo].float8; };
+  const auto casts_for_wo = [](const EqualBlocks& blocks) { return blocks.recipes[wo].float8(); };
   if (std::ranges::none_of(equal_blocks(c.model, c.precision, c.float8), casts_for_wo)) {
     if (policy.kept.has(Activation::attention_cast)) {
       throw refuse(at, "recompute.keep", in_quotes("attention_cast"),

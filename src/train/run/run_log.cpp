@@ -88,7 +88,7 @@ void RunLog::start(const MemoryPlan& plan, const std::string& recompute, const T
               split.validation());
   }
   if (config_.precision == Precision::float8) {
-    log::info("precision float8: {}; sums of fp8 products {}", describe(config_.float8),
+    log::info("precision float8: {}; sums of fp8 products {}", float8_recipe(config_.float8)->describe(),
               config_.device == DeviceType::cuda ? "the GPU's" : config_.float8.accumulate);
   } else {
     log::info("precision {}", name_of(config_.precision));
@@ -97,7 +97,8 @@ void RunLog::start(const MemoryPlan& plan, const std::string& recompute, const T
   if (config_.parallel.tp > 1) {
     for (const EqualBlocks& blocks : equal_blocks(m, config_.precision, config_.float8)) {
       log::info("tensor parallelism in {}:\n{}", blocks.text(),
-                exchange_table(blocks.recipes, storage_dtype(config_.precision), config_.parallel.tp_keep_gathered));
+                exchange_table(llama_settings(config_, environment_.mesh.coordinates().tp), blocks.layers.front(),
+                               environment_.stream));
     }
   }
   log::info("recompute, a rank:\n{}", recompute);

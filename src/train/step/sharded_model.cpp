@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "src/comm/reductions.h"
-#include "src/ops/recipe.h"
 #include "src/profile/timeline.h"
 
 namespace octet {
@@ -29,7 +28,7 @@ ShardedModel::ShardedModel(const LlamaSettings& settings, const OptimizerConfig&
       gradients_(layout_, reduce_group().memory(), stream, Purpose::gradients),
       first_moment_(layout_, device_, stream, Purpose::optimizer),
       second_moment_(layout_, device_, stream, Purpose::optimizer),
-      scales_(model_.parameters(), layout_, device_, stream, model_.scaling(), power_of_two_scales(settings.float8)),
+      scales_(model_.parameters(), layout_, device_, stream, model_.scaling(), model_.recipe().power_of_two()),
       weights_(model_.parameters(), master_, scales_, gather_group(), reductions::gathered_weight_amax(mesh), stream,
                fsdp),
       sink_(model_.parameters(), gradients_, reduce_group(), reductions::gradients_of_replicas(mesh),

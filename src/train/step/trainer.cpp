@@ -34,7 +34,7 @@ FsdpOptions fsdp_options(const RunConfig& config, int shards) {
   const Reshard reshard = config.parallel.reshard_after_forward;
   const bool exchanges = shards > 1 || config.parallel.one_rank_exchange;
   return {.reshard_after_forward = reshard == Reshard::automatic ? exchanges : reshard == Reshard::always,
-          .float8_all_gather = gathers_float8(config.float8),
+          .float8_all_gather = recipe_of(config.precision, config.float8)->gathers_float8(),
           .gradient_wire = config.parallel.gradient_wire == GradientWire::bf16 ? DType::bf16 : DType::f32,
           .overlap = exchanges && decided(config.parallel.overlap, config.device == DeviceType::cuda),
           .one_rank_exchange = config.parallel.one_rank_exchange};

@@ -1,14 +1,12 @@
-#include "src/ops/delayed_scaling.h"
-
-#include "src/ops/recipe.h"
+#include "src/ops/recipes/delayed_scaling.h"
 
 namespace octet {
 
-DelayedSettings DelayedSettings::of(const Float8Config& c) {
+DelayedSettings DelayedSettings::of(const Float8Config& c, bool power_of_two) {
   return {.history = c.delayed_history,
           .margin = static_cast<int>(c.delayed_margin),
           .most_recent = c.delayed_algorithm == "most_recent",
-          .power_of_two = power_of_two_scales(c)};
+          .power_of_two = power_of_two};
 }
 
 DelayedScaling::DelayedScaling(const CastCounts& casts, const DelayedSettings& settings, Stream& stream)

@@ -11,7 +11,7 @@ struct DelayedSettings {
   bool most_recent = false;  ///< the newest abs-max counts alone
   bool power_of_two = false;
 
-  static DelayedSettings of(const Float8Config& float8);
+  static DelayedSettings of(const Float8Config& float8, bool power_of_two);
 };
 
 /// TransformerEngine's delayed scaling: a cast takes the scale that the abs-maxes of the steps before say (the formulas

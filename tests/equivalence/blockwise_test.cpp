@@ -1,0 +1,100 @@
+// Training with recipe blockwise, whose extents are multiples of 128: the same on one rank and on several, with and
+// without tensor parallelism, and to the bit with and without recompute.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/equivalence/harness.h"
+#include "tests/support/numbers.h"
+
+namespace octet {
+namespace {
+
+constexpr std::int64_t seq_len = 128, sequences = 12, steps = 3;
+
+ModelConfig model() {
+  ModelConfig m{.name = "blocks",
+                .dim = 256,
+                .layers = 2,
+                .heads = 4,
+                .kv_heads = 4,
+                .head_dim = 64,
+                .ffn_dim = 512,
+                .vocab_size = 64};
+  m.finish();
+  return m;
+}
+
+std::vector<std::int32_t> ids(std::int64_t shift) {
+  std::vector<std::int32_t> all;
+  for (std::int64_t i = 0; i < sequences * seq_len; ++i) {
+    all.push_back(static_cast<std::int32_t>((i + shift) * (i + shift) % 61));
+  }
+  return all;
+}
+
+struct Trained {
+  std::vector<double> losses;
+  std::vector<std::vector<float>> weights;  ///< this rank's pieces
+};
+
+Trained train(Harness h) {
+  Trained run;
+  h.sharded().initialize(5);
+  for (std::int64_t step = 1; step <= steps; ++step) {
+    run.losses.push_back(h.forward_backward(ids(0), ids(1)));
+    h.sharded().finish_step(step, 1e-3);
+  }
+  const ShardedBuffer& master = h.sharded().master();
+  for (std::size_t i = 0; i < master.layout().size(); ++i) {
+    run.weights.emplace_back(master.data(i), master.data(i) + master.layout().shard(i).elements());
+  }
+  return run;
+}
+
+Harness::Options options(int tp = 1, const RecomputeConfig& recompute = {}) {
+  return {.precision = Precision::float8, .float8 = {.recipe = "blockwise"}, .tp = tp, .recompute = recompute};
+}
+
+int ranks() {
+  return make_mpi_communicator(*cpu_device().make_stream(), "world")->size();
+}
+
+/// Scales are each rank's own: tensor parallelism cuts between blocks of 128, so that the casts are the same.
+TEST(BlockwiseTraining, EveryLayoutFollowsOneRank) {
+  const Trained alone = train(Harness::alone(model(), seq_len, options()));
+  EXPECT_LT(alone.losses.back(), alone.losses.front());
+  for (const int tp : {1, 2}) {
+    if (ranks() % tp != 0 || ranks() == 1) continue;
+    SCOPED_TRACE(tp);
+    const Trained run = train(Harness(model(), seq_len, options(tp)));
+    for (std::size_t i = 0; i < run.losses.size(); ++i) {
+      EXPECT_NEAR(run.losses[i], alone.losses[i], 1e-3 * alone.losses[i]) << "step " << i + 1;
+    }
+  }
+}
+
+TEST(BlockwiseTraining, RecomputeHasTheSameBits) {
+  const int tp = ranks() % 2 == 0 ? 2 : 1;
+  const Trained kept = train(Harness(model(), seq_len, options(tp)));
+  for (const RecomputeConfig& recompute :
+       {RecomputeConfig{.mode = RecomputeMode::full},
+        RecomputeConfig{.mode = RecomputeMode::selective, .preset = RecomputePreset::ffn}}) {
+    const Trained again = train(Harness(model(), seq_len, options(tp, recompute)));
+    EXPECT_EQ(again.losses, kept.losses);
+    for (std::size_t i = 0; i < kept.weights.size(); ++i) {
+      EXPECT_TRUE(test::same_bits(again.weights[i], kept.weights[i])) << "parameter " << i;
+    }
+  }
+}
+
+/// Another recipe would give other losses: what is tested is what ran.
+TEST(BlockwiseTraining, IsNotRowwise) {
+  if (ranks() > 1) GTEST_SKIP() << "one rank shows it";
+  Harness::Options rowwise = options();
+  rowwise.float8.recipe = "rowwise";
+  EXPECT_NE(train(Harness(model(), seq_len, options())).losses, train(Harness(model(), seq_len, rowwise)).losses);
+}
+
+}  // namespace
+}  // namespace octet
