@@ -21,6 +21,8 @@ STUDENT = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78}  # 97.5 % quantile of t, by the 
 
 TABLES = {
     "recipes": ("bf16", ["bf16_reordered", "tensorwise", "rowwise", "rowwise_with_gw_hp", "delayed"]),
+    # Its own bf16, since both ran on another kind of processor than the runs above.
+    "blockwise": ("bf16_beside_blockwise", ["blockwise"]),
     "accumulators": ("short-bf16", ["sums-fp32", "sums-hopper", "sums-hopper_fast", "sums-hopper_slow"]),
 }
 
@@ -98,8 +100,9 @@ def table(reference_name, names):
 
 def draw():
     """Gaps to bf16 of the smoothed training loss, a panel a recipe, a line a seed."""
-    reference = read("bf16")
-    names = [n for n in TABLES["recipes"][1] if read(n)]
+    beside = {name: reference for table in ("recipes", "blockwise") for reference in TABLES[table][:1]
+              for name in TABLES[table][1]}
+    names = [name for name in beside if read(name)]
     if not names:
         return
     script = [f"set terminal svg size 1000,{180 * len(names) + 40} font 'Sans,12' background 'white'",
@@ -108,6 +111,7 @@ def draw():
               "set border 3", "set tics nomirror", "set yrange [-0.03:0.03]", "set key off"]
     for name in names:
         lines = []
+        reference = read(beside[name])
         for seed, rows in sorted(read(name).items()):
             if seed not in reference:
                 continue

@@ -29,6 +29,7 @@ Llama::Llama(const LlamaSettings& s, Stream& stream, Exchange& exchange, GemmTra
       op_{stream, kernels_, scratch_, exchange, gemms},
       shape_{s.micro_batch, s.seq_len, storage_dtype(s.precision), s.tp, s.tp_keep_gathered && s.tp.count > 1},
       head_{op_, part_, shape_, checks_} {
+  blocks_.reserve(static_cast<std::size_t>(s.model.layers));
   for (std::int64_t layer = 0; layer < s.model.layers; ++layer) {
     blocks_.emplace_back(block_recipes(s.model, s.precision, s.float8, layer));
   }

@@ -34,7 +34,7 @@ sources() {
     if [[ $file == *.cpp ]]; then
       echo "$file"
     else
-      git grep -l --untracked -F "#include \"$file\"" -- '*.cpp' | head -n 1
+      git grep -l --untracked -F "#include \"$file\"" -- '*.cpp' | head -n 1 || true  # included by headers alone
     fi
   done
 }
