@@ -52,6 +52,7 @@ namespace {
 
 std::vector<Arena> arenas_of_slots(const LlamaSettings& s, Stream& stream, std::int64_t bytes) {
   std::vector<Arena> arenas;
+  arenas.reserve(static_cast<std::size_t>(s.slots));
   for (int i = 0; i < s.slots; ++i) {
     arenas.emplace_back(stream.device(), bytes, Purpose::activations, "activations");
   }

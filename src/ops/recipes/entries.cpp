@@ -23,6 +23,7 @@ RecipePtr float8_recipe(const Float8Config& float8) {
 
 std::vector<std::string> float8_recipe_names() {
   std::vector<std::string> names;
+  names.reserve(entries.size());
   for (const RecipeEntry* e : entries) names.emplace_back(e->name);
   return names;
 }

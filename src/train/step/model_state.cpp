@@ -134,6 +134,7 @@ std::int64_t snapshot_bytes(const std::vector<checkpoint::DevicePiece>& pieces_o
   const std::vector<std::vector<checkpoint::HeldPiece>> replicas(static_cast<std::size_t>(mesh.dp_replicate), held);
   for (const std::vector<std::int32_t>& part : checkpoint::assign_writers(replicas)) {
     std::vector<checkpoint::SavePlan::Piece> pieces;
+    pieces.reserve(part.size());
     for (const std::int32_t i : part)
       pieces.push_back({held[static_cast<std::size_t>(i)].tensor, held[static_cast<std::size_t>(i)].box});
     most = std::max(most, checkpoint::snapshot_offsets(tensors, pieces).back());
