@@ -59,7 +59,8 @@ class Source:
         self.path = path
         self.own = own_names(text)
         self.words = set(WORDS.findall(text)) | self.own
-        self.alone = bool(re.search(r"^#\s*(?:undef|pragma (?!once|omp))", text, re.M))
+        # Changed diagnostics and replaced allocation functions would be its neighbours' too.
+        self.alone = bool(re.search(r"^#\s*(?:undef|pragma (?!once|omp))|^void\*? operator (?:new|delete)", text, re.M))
         self.opened = set(re.findall(r"^using namespace ([\w:]+)", text, re.M))
 
     def fits(self, other):

@@ -43,7 +43,7 @@ class LinearGroup {
   static const Tensor& pick(const LinearRecipe& linear, const Tensor& float8, const Tensor& high) {
     return linear.float8() ? float8 : high;
   }
-  /// x for the GEMM of a linear's weight gradient; `float8`: what input_for_grad_weight made of it.
+  /// The GEMM of a linear's weight gradient; `float8`: what input_for_grad_weight made of x, for the fp8 linears.
   void grad_weight(OpContext& op, const LinearRecipe& linear, const GradOperand& dy, const LinearInput& x,
                    const Tensor& float8, const GradientTarget& dw) const;
 

@@ -49,6 +49,9 @@ class Batches(unittest.TestCase):
     def test_what_opens_a_namespace_stays_among_its_like(self):
         self.assertEqual(self.sizes("using namespace a;\nint f();\n", "int g();\n", "using namespace a;\nint h();\n"), [1, 2])
 
+    def test_replaced_allocation_stays_alone(self):
+        self.assertEqual(self.sizes("void* operator new(std::size_t n) { return malloc(n); }\n", "int g();\n", "int h();\n"), [1, 2])
+
     def test_changed_diagnostics_stay_alone(self):
         self.assertEqual(self.sizes('#pragma GCC diagnostic ignored "-Wall"\n', "int g();\n", "#pragma omp parallel\nint h();\n"), [1, 2])
 

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "src/ops/recipes/delayed_scaling.h"
-#include "src/ops/recipes/float8.h"
+#include "src/ops/recipes/float8_recipe.h"
 
 namespace octet {
 namespace {

@@ -4,7 +4,7 @@
 #include <array>
 
 #include "src/base/options/text.h"
-#include "src/ops/recipes/float8.h"
+#include "src/ops/recipes/float8_recipe.h"
 
 namespace octet {
 namespace {

@@ -1,4 +1,4 @@
-#include "src/ops/recipes/float8.h"
+#include "src/ops/recipes/float8_recipe.h"
 
 namespace octet {
 namespace {
