@@ -25,7 +25,7 @@ void counted_quantize(Stream& stream, const QuantizeRowwise& args) {
   cpu_kernels().quantize_rowwise(stream, args);
 }
 
-int vectors_by_row = 0, vectors_by_column = 0, blocks = 0;
+int vectors_by_row = 0, vectors_by_column = 0, block_casts = 0;
 
 void counted_vectors(Stream& stream, const QuantizeVectors& args) {
   vectors_by_row += args.by_row.wanted() ? 1 : 0;
@@ -34,7 +34,7 @@ void counted_vectors(Stream& stream, const QuantizeVectors& args) {
 }
 
 void counted_blocks(Stream& stream, const QuantizeBlocks& args) {
-  ++blocks;
+  ++block_casts;
   cpu_kernels().quantize_blocks(stream, args);
 }
 
@@ -123,7 +123,7 @@ TEST_F(BlockCasts, BlockwiseCastsVectorsTwiceAndWeightsInBlocks) {
   run(Precision::float8);
   EXPECT_EQ(vectors_by_row, 4 + 7);
   EXPECT_EQ(vectors_by_column, 4 + 7);
-  EXPECT_EQ(blocks, 7 + 7);
+  EXPECT_EQ(block_casts, 7 + 7);
   EXPECT_EQ(by_row, 0);
 }
 
