@@ -76,7 +76,8 @@ struct BlockCasts : testing::Test {
     const auto weights = state.gather(1);
 
     auto a = BlockActivations::allocate({activations, activations}, model, shape, linears);
-    const auto h = test::random_values<bf16>(shape.tokens() * model.dim, 100), dh = h;
+    const auto h = test::random_values<bf16>(shape.tokens() * model.dim, 100);
+    const auto& dh = h;
     std::vector<bf16> branch(h.size());
     const Shape wide{shape.tokens(), model.dim};
     a.h = test::view(h, wide);
