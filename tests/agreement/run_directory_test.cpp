@@ -22,6 +22,15 @@ using Hosts = std::vector<std::string>;
 
 /// Every rank is a host of its own, with its own way to the folder that all share: a link in its working folder.
 class ClaimedTogether : public testing::Test {
+ public:
+  ~ClaimedTogether() override {
+    world_->barrier();
+    log::set_identity(0, 1, "");
+    fs::current_path(here_);
+    if (rank() == 0) fs::remove_all(folder_);
+    world_->barrier();
+  }
+
  protected:
   ClaimedTogether() : stream_(cpu_device().make_stream()), world_(make_mpi_communicator(*stream_, "world")) {
     const fs::path mine = fs::temp_directory_path() / fmt::format("octet-claim-{}", ::getpid());
@@ -35,14 +44,6 @@ class ClaimedTogether : public testing::Test {
     log::set_identity(rank(), world_->size(), host(rank()));
     world_->barrier();
   }
-  ~ClaimedTogether() override {
-    world_->barrier();
-    log::set_identity(0, 1, "");
-    fs::current_path(here_);
-    if (rank() == 0) fs::remove_all(folder_);
-    world_->barrier();
-  }
-
   int rank() const { return world_->rank(); }
   static std::string host(int rank) { return fmt::format("node-{}", rank); }
   void take_own_folder() const {

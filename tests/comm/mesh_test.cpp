@@ -74,6 +74,7 @@ std::vector<std::int32_t> members(Communicator& group, int world_rank) {
 /// `n` ranks from `first` on, `stride` apart.
 std::vector<std::int32_t> every(int first, int stride, int n) {
   std::vector<std::int32_t> ranks;
+  ranks.reserve(static_cast<std::size_t>(n));
   for (int i = 0; i < n; ++i) ranks.push_back(first + i * stride);
   return ranks;
 }

@@ -79,6 +79,13 @@ std::vector<std::vector<float>> masters_of(Harness& h) {
 }
 
 class TensorParallelState : public testing::TestWithParam<const char*> {
+ public:
+  ~TensorParallelState() override {
+    world_->barrier();
+    std::error_code ignored;
+    if (world_->rank() == 0) std::filesystem::remove_all(folder_, ignored);
+  }
+
  protected:
   TensorParallelState() : stream_(cpu_device().make_stream()), world_(make_mpi_communicator(*stream_, "files")) {
     std::int32_t id = getpid();
@@ -86,12 +93,6 @@ class TensorParallelState : public testing::TestWithParam<const char*> {
     folder_ = std::filesystem::temp_directory_path() / fmt::format("octet-tp-state-{}", id);
     world_->barrier();
   }
-  ~TensorParallelState() override {
-    world_->barrier();
-    std::error_code ignored;
-    if (world_->rank() == 0) std::filesystem::remove_all(folder_, ignored);
-  }
-
   static Harness::Options options(int tp, int replicas) {
     Harness::Options o;
     o.precision = Precision::float8;

@@ -227,8 +227,10 @@ std::string refusal(const auto& args) {
 }
 
 TEST(Blockwise, RefusesOtherExtentsAndAddresses) {
+  // NOLINTBEGIN(performance-no-int-to-ptr): nobody follows them
   const auto at = [](std::uintptr_t a) { return reinterpret_cast<void*>(a); };
   const auto scales = [](std::uintptr_t a) { return reinterpret_cast<float*>(a); };
+  // NOLINTEND(performance-no-int-to-ptr)
   QuantizeVectors vectors{.x = at(0x1000), .rows = 256, .columns = 128, .by_row = {at(0x2000), scales(0x3000)}};
   EXPECT_EQ(refusal(vectors), "");
   vectors.rows = 64;

@@ -52,6 +52,7 @@ TEST_F(DelayedScalingTest, WhatIsLargerThanTheScaleAllowsSaturates) {
   const Tensor cast = quantize(op, {x.data(), DType::f32, {1, 8}, nullptr}, DType::e4m3, scale, false, codes.data());
   EXPECT_EQ(*cast.inverse_scale, 1.0f / 448.0f);
   std::vector<float> values;
+  values.reserve(codes.size());
   for (const e4m3 code : codes) values.push_back(static_cast<float>(code));
   EXPECT_EQ(values, (std::vector<float>{224, 448, 448, 448, -448, 448, 0, -112}));
 }

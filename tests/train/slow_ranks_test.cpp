@@ -7,6 +7,7 @@ namespace {
 
 std::vector<RankPace> paces(double step, const std::vector<double>& waits) {
   std::vector<RankPace> ranks;
+  ranks.reserve(waits.size());
   for (const double wait : waits) ranks.push_back({"node", step, wait});
   return ranks;
 }

@@ -79,9 +79,10 @@ void SlowRankWatch::step(std::int64_t step) {
 }
 
 void SlowRankWatch::compare(std::int64_t step) {
+  const std::vector<std::string> all = gather_bytes(packed(mine_), reductions::pace(control_));
   std::vector<RankPace> ranks;
-  for (const std::string& bytes : gather_bytes(packed(mine_), reductions::pace(control_)))
-    ranks.push_back(unpacked(bytes));
+  ranks.reserve(all.size());
+  for (const std::string& bytes : all) ranks.push_back(unpacked(bytes));
   const std::vector<SlowRank> found = find_slow_ranks(ranks, factor_);
   std::vector<int> now;
   for (const SlowRank& s : found) now.push_back(s.rank);
