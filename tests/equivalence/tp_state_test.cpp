@@ -93,6 +93,7 @@ class TensorParallelState : public testing::TestWithParam<const char*> {
     folder_ = std::filesystem::temp_directory_path() / fmt::format("octet-tp-state-{}", id);
     world_->barrier();
   }
+
   static Harness::Options options(int tp, int replicas) {
     Harness::Options o;
     o.precision = Precision::float8;

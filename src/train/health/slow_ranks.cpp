@@ -85,6 +85,7 @@ void SlowRankWatch::compare(std::int64_t step) {
   for (const std::string& bytes : all) ranks.push_back(unpacked(bytes));
   const std::vector<SlowRank> found = find_slow_ranks(ranks, factor_);
   std::vector<int> now;
+  now.reserve(found.size());
   for (const SlowRank& s : found) now.push_back(s.rank);
   if (now == slow_) return;
   const std::string steps = fmt::format("steps {} to {}", first_, step);
