@@ -3,7 +3,7 @@
 #include <exception>
 
 #include "checkpoints/packing.h"
-#include "src/base/host_name.h"
+#include "src/base/hosts.h"
 #include "src/comm/host_exchange.h"
 
 namespace octet::checkpoint {

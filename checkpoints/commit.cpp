@@ -1,5 +1,6 @@
 #include "checkpoints/commit.h"
 
+#include <chrono>
 #include <filesystem>
 #include <system_error>
 
@@ -91,6 +92,29 @@ std::string write_manifest(const std::string& root, const Manifest& manifest, co
 void commit(const std::string& root, std::int64_t step, const Owner& owner) {
   owner.check();
   replace_directory(root + "/" + temporary_name(step, owner.name), root + "/" + directory_name(step));
+}
+
+namespace {
+
+WrittenManifest run(const std::string& root, const RunState& state, const std::shared_ptr<const SavePlan>& plan,
+                    const std::vector<StoredFile>& files, const Owner& owner) {
+  const auto start = std::chrono::steady_clock::now();
+  const Manifest manifest = make_manifest(state, *plan, files);
+  const std::string directory = write_manifest(root, manifest, owner);
+  Verdicts::Files seen = Verdicts::look_at(directory, manifest.files);
+  return {std::move(seen), std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()};
+}
+
+}  // namespace
+
+void BackgroundManifest::start(std::string root, RunState state, std::shared_ptr<const SavePlan> plan,
+                               std::vector<StoredFile> files, Owner owner) {
+  running_ = std::async(std::launch::async | std::launch::deferred, run, std::move(root), std::move(state),
+                        std::move(plan), std::move(files), std::move(owner));
+}
+
+bool BackgroundManifest::is_done() const {
+  return !running_.valid() || running_.wait_for(std::chrono::seconds(0)) != std::future_status::timeout;
 }
 
 }  // namespace octet::checkpoint

@@ -13,11 +13,10 @@
 #include <vector>
 
 #include "src/base/error.h"
-#include "src/base/file_handle.h"
+#include "src/base/files.h"
 #include "src/base/handle.h"
 #include "src/base/log.h"
-#include "src/base/sync_folder.h"
-#include "src/base/write_all.h"
+#include "src/base/progress.h"
 
 namespace octet::checkpoint {
 namespace {
@@ -152,6 +151,60 @@ std::int64_t free_bytes(const std::string& path) {
   struct statvfs info {};
   if (statvfs(path.c_str(), &info) != 0) throw failed(path, "free space cannot be read");
   return static_cast<std::int64_t>(info.f_bavail) * static_cast<std::int64_t>(info.f_frsize);
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// "a/b/" and "a/./b" name "a/b", whose name with .tmp behind it stands in the same folder.
+std::string plain(const std::string& path) {
+  fs::path p = fs::path(path).lexically_normal();
+  if (p.filename().empty()) p = p.parent_path();
+  if (p.filename().empty() || p.filename() == "." || p.filename() == "..") {
+    throw usage_error("checkpoints", "{}: is no name for a new folder", path);
+  }
+  return p;
+}
+
+bool is_there(const std::string& path) {
+  std::error_code error;
+  return fs::exists(fs::symlink_status(path, error));
+}
+
+}  // namespace
+
+PendingDirectory::PendingDirectory(std::string path, std::int64_t bytes)
+    : path_(plain(path)), temporary_(path_ + ".tmp") {
+  if (is_there(path_)) throw usage_error("checkpoints", "{}: exists; expected the name of a new folder", path_);
+  if (is_there(temporary_)) {
+    throw usage_error("checkpoints", "{}: exists, left by a run that did not finish or still goes on; remove it",
+                      temporary_);
+  }
+  make_directories(parent_of(path_));
+  const std::int64_t free = free_bytes(parent_of(path_));
+  if (free < bytes) {
+    throw internal_error("checkpoints", "{}: needs {}, but its file system has {} to spare", path_, format_bytes(bytes),
+                         format_bytes(free));
+  }
+  make_directory(temporary_);
+}
+
+PendingDirectory::~PendingDirectory() {
+  if (committed_) return;
+  try {
+    remove_tree(temporary_);
+  } catch (const std::exception& error) {
+    log::warning("{} could not be removed: {}", temporary_, error.what());
+  }
+}
+
+void PendingDirectory::commit() {
+  sync_directory(temporary_);
+  // A rename would replace an empty folder that was made meanwhile.
+  if (is_there(path_)) throw usage_error("checkpoints", "{}: was made by someone else meanwhile", path_);
+  rename_durably(temporary_, path_);
+  committed_ = true;
 }
 
 }  // namespace octet::checkpoint

@@ -5,7 +5,6 @@
 
 #include "checkpoints/durable.h"
 #include "checkpoints/hugging_face.h"
-#include "checkpoints/pending_directory.h"
 #include "checkpoints/safetensors.h"
 
 namespace octet::checkpoint {

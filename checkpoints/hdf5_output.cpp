@@ -12,8 +12,7 @@
 
 #include "checkpoints/hdf5_support.h"
 #include "src/base/error.h"
-#include "src/base/same_file.h"
-#include "src/base/write_all.h"
+#include "src/base/files.h"
 
 namespace octet::checkpoint {
 namespace {

@@ -5,8 +5,8 @@
 #include <functional>
 #include <string>
 
-#include "checkpoints/hdf5_handles.h"
-#include "src/base/file_handle.h"
+#include "checkpoints/hdf5_support.h"
+#include "src/base/files.h"
 
 namespace octet::checkpoint {
 

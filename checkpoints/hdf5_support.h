@@ -1,5 +1,7 @@
 #pragma once
 
+#include <hdf5.h>
+
 #include <cstdint>
 #include <span>
 #include <string>
@@ -7,7 +9,27 @@
 #include <vector>
 
 #include "checkpoints/format.h"
-#include "checkpoints/hdf5_handles.h"
+#include "src/base/handle.h"
+
+/// RAII for HDF5's identifiers. Closing is silent: what must not fail is flushed and checked before.
+namespace octet::checkpoint {
+
+template <herr_t (*close_function)(hid_t)>
+struct Hdf5Traits {
+  using type = hid_t;
+  static type null() { return H5I_INVALID_HID; }
+  static void close(type id) noexcept { close_function(id); }
+};
+
+using Hdf5File = Handle<Hdf5Traits<H5Fclose>>;
+using Hdf5Group = Handle<Hdf5Traits<H5Gclose>>;
+using Hdf5Dataset = Handle<Hdf5Traits<H5Dclose>>;
+using Hdf5Space = Handle<Hdf5Traits<H5Sclose>>;
+using Hdf5Type = Handle<Hdf5Traits<H5Tclose>>;
+using Hdf5Attribute = Handle<Hdf5Traits<H5Aclose>>;
+using Hdf5Properties = Handle<Hdf5Traits<H5Pclose>>;
+
+}  // namespace octet::checkpoint
 
 /// What the writer, the reader and the view share. As all of HDF5: one thread of a process at a time.
 namespace octet::checkpoint::hdf5 {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "src/base/json_reader.h"
 #include "src/model/parameters.h"
 
 namespace octet::checkpoint {
@@ -30,60 +31,30 @@ constexpr std::array<Names, 9> in_blocks = {{
     {"feed_forward.w2.weight", "mlp.down_proj.weight"},
 }};
 
-/// Reads keys of a config.json with errors that name them.
-class ConfigReader {
- public:
-  ConfigReader(const Json& json, const std::string& path) : json_(json), path_(path) {}
+constexpr double llama_rope_theta = 10000.0;  // where a config.json does not say it
 
-  bool has(const char* key) const { return json_.contains(key) && !json_[key].is_null(); }
-  const Json& at(const char* key) const { return json_[key]; }
+double number_or(const JsonReader& json, const char* key, double otherwise) {
+  return json.has(key) ? json.number(key) : otherwise;
+}
 
-  std::int64_t positive(const char* key, std::int64_t most) const {
-    if (!has(key)) throw usage_error("checkpoints", "{}: {} is missing", path_, key);
-    const Json& value = json_[key];
-    if (!value.is_number_integer() || value.get<std::int64_t>() < 1 || value.get<std::int64_t>() > most) {
-      throw refuse(key, fmt::format("an integer from 1 to {}", most));
-    }
-    return value.get<std::int64_t>();
-  }
-  std::int64_t positive_or(const char* key, std::int64_t most, std::int64_t otherwise) const {
-    return has(key) ? positive(key, most) : otherwise;
-  }
-  double number(const char* key, double otherwise) const {
-    if (!has(key)) return otherwise;
-    if (!json_[key].is_number()) throw refuse(key, "a number");
-    return json_[key].get<double>();
-  }
-  bool flag(const char* key, bool otherwise) const {
-    if (!has(key)) return otherwise;
-    if (!json_[key].is_boolean()) throw refuse(key, "true or false");
-    return json_[key].get<bool>();
-  }
-  /// A key with one possible value, which it also has when it is not there.
-  void only(const char* key, const Json& value) const {
-    if (has(key) && json_[key] != value) throw refuse(key, value.dump());
-  }
-  Error refuse(const char* key, const std::string& expected) const {
-    return usage_error("checkpoints", "{}: {} = {}, expected {}", path_, key, json_[key].dump(), expected);
-  }
+std::int64_t integer_or(const JsonReader& json, const char* key, std::int64_t most, std::int64_t otherwise) {
+  return json.has(key) ? json.integer(key, 1, most) : otherwise;
+}
 
- private:
-  const Json& json_;
-  const std::string& path_;
-};
+/// A key with one possible value, which it also has when it is not there.
+void expect_only(const JsonReader& json, const char* key, const std::string& value) {
+  if (json.has(key) && json.at(key).shown() != value) throw json.at(key).refuse(value);
+}
 
 /// Under rope_parameters since transformers 5, before that rope_theta, with a scaling of its own.
-double rope_theta(const ConfigReader& config, const std::string& path) {
-  constexpr double llama_default = 10000.0;  // where a config.json does not say it
-  if (config.has("rope_scaling")) throw config.refuse("rope_scaling", "null: scaled RoPE is not known here");
-  if (!config.has("rope_parameters")) return config.number("rope_theta", llama_default);
-  const std::string where = path + ": rope_parameters";
-  const Json& json = config.at("rope_parameters");
-  if (!json.is_object()) throw config.refuse("rope_parameters", "an object");
-  const ConfigReader parameters(json, where);
-  parameters.only("rope_type", "default");
-  parameters.only("type", "default");
-  return parameters.number("rope_theta", config.number("rope_theta", llama_default));
+double rope_theta(const JsonReader& config) {
+  if (config.has("rope_scaling")) throw config.at("rope_scaling").refuse("null: scaled RoPE is not known here");
+  const double plain = number_or(config, "rope_theta", llama_rope_theta);
+  if (!config.has("rope_parameters")) return plain;
+  const JsonReader parameters = config.at("rope_parameters");
+  expect_only(parameters, "rope_type", "\"default\"");
+  expect_only(parameters, "type", "\"default\"");
+  return number_or(parameters, "rope_theta", plain);
 }
 
 }  // namespace
@@ -170,33 +141,26 @@ std::string hugging_face_config(const ModelConfig& model, std::int64_t max_posit
 }
 
 ModelConfig parse_hugging_face_config(const std::string& text, const std::string& path) {
-  Json json;
-  try {
-    json = Json::parse(text);
-  } catch (const Json::exception& error) {
-    throw usage_error("checkpoints", "{}: is no valid JSON: {}", path, error.what());
-  }
-  if (!json.is_object()) throw usage_error("checkpoints", "{}: is no JSON object", path);
-  const ConfigReader config(json, path);
-  if (!config.has("model_type")) throw usage_error("checkpoints", "{}: model_type is missing", path);
-  config.only("model_type", "llama");
-  config.only("hidden_act", "silu");
-  config.only("attention_bias", false);
-  config.only("mlp_bias", false);
+  const auto json = parse_json(text, "checkpoints", path);
+  const JsonReader config(json, "checkpoints", path);
+  if (config.text("model_type") != "llama") throw config.at("model_type").refuse("\"llama\"");
+  expect_only(config, "hidden_act", "\"silu\"");
+  expect_only(config, "attention_bias", "false");
+  expect_only(config, "mlp_bias", "false");
   // The bounds of model files (docs/configuration.md), which keep every product of these numbers within 63 bits.
   constexpr std::int64_t most_dim = 1 << 20, most_heads = 1 << 16;
   ModelConfig model{.name = path,
-                    .dim = config.positive("hidden_size", most_dim),
-                    .layers = config.positive("num_hidden_layers", 4096),
-                    .heads = config.positive("num_attention_heads", most_heads),
+                    .dim = config.integer("hidden_size", 1, most_dim),
+                    .layers = config.integer("num_hidden_layers", 1, 4096),
+                    .heads = config.integer("num_attention_heads", 1, most_heads),
                     .kv_heads = 0,
-                    .head_dim = config.positive_or("head_dim", 4096, 0),
-                    .ffn_dim = config.positive("intermediate_size", 1 << 24),
-                    .vocab_size = config.positive("vocab_size", INT32_MAX),
-                    .rope_theta = rope_theta(config, path),
-                    .norm_eps = config.number("rms_norm_eps", 1e-6),
-                    .tied_embedding = config.flag("tie_word_embeddings", false)};
-  model.kv_heads = config.positive_or("num_key_value_heads", most_heads, model.heads);
+                    .head_dim = integer_or(config, "head_dim", 4096, 0),
+                    .ffn_dim = config.integer("intermediate_size", 1, 1 << 24),
+                    .vocab_size = config.integer("vocab_size", 1, INT32_MAX),
+                    .rope_theta = rope_theta(config),
+                    .norm_eps = number_or(config, "rms_norm_eps", 1e-6),
+                    .tied_embedding = config.has("tie_word_embeddings") && config.boolean("tie_word_embeddings")};
+  model.kv_heads = integer_or(config, "num_key_value_heads", most_heads, model.heads);
   model.finish();
   return model;
 }

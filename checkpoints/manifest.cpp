@@ -4,88 +4,75 @@
 
 #include "checkpoints/box.h"
 #include "checkpoints/hash.h"
-#include "checkpoints/manifest_json.h"
 #include "checkpoints/read_file.h"
+#include "src/base/json_reader.h"
 
 namespace octet::checkpoint {
 namespace {
 
-using json_value::Json;
+RunState read_state(const JsonReader& json) {
+  RunState state{json.integer("step", 0),
+                 json.at("seed").unsigned_integer(),
+                 json.at("data_fingerprint").unsigned_integer(),
+                 json.at("loss").number_or_nan(),
+                 json.text("config"),
+                 json.text("layout"),
+                 json.text("program")};
+  json.finish();
+  return state;
+}
 
-struct Reader {
-  std::string path;
-
-  RunState state(const Json& json) const {
-    const std::string where = path + ": state";
-    json_value::expect_keys(json, {"step", "seed", "data_fingerprint", "loss", "config", "layout", "program"}, where);
-    return {json_value::natural(json["step"], where + ".step"),
-            json_value::bits(json["seed"], where + ".seed"),
-            json_value::bits(json["data_fingerprint"], where + ".data_fingerprint"),
-            json_value::number_or_nan(json["loss"], where + ".loss"),
-            json_value::text(json["config"], where + ".config"),
-            json_value::text(json["layout"], where + ".layout"),
-            json_value::text(json["program"], where + ".program")};
+DType read_dtype(const JsonReader& json) {
+  const std::string name = json.text();
+  for (const DType t : {DType::f32, DType::bf16, DType::e4m3, DType::e5m2, DType::i32, DType::u8}) {
+    if (name == name_of(t)) return t;
   }
+  throw json.refuse("one of f32, bf16, e4m3, e5m2, i32, u8");
+}
 
-  StoredTensor tensor(const Json& json, std::size_t i) const {
-    const std::string where = fmt::format("{}: tensors[{}]", path, i);
-    json_value::expect_keys(json, {"name", "dtype", "shape"}, where);
-    StoredTensor tensor;
-    tensor.name = json_value::text(json["name"], where + ".name");
-    if (!is_tensor_name(tensor.name)) throw usage_error("checkpoints", "{} has the bad name {}", where, tensor.name);
-    tensor.dtype = json_value::dtype(json["dtype"], where + ".dtype");
-    const auto shape = json_value::naturals(json["shape"], where + ".shape");
-    if (shape.empty() || shape.size() > Shape::max_rank) {
-      throw usage_error("checkpoints", "{} has {} dimensions, expected 1 to {}", where, shape.size(), Shape::max_rank);
-    }
-    std::int64_t bytes = size_of(tensor.dtype);
-    for (const std::int64_t extent : shape) {
-      if (__builtin_mul_overflow(bytes, extent, &bytes)) {
-        throw usage_error("checkpoints", "{} has more than 2^63 bytes: {}", where, json["shape"].dump());
-      }
-    }
-    tensor.shape = make_shape(shape);
-    return tensor;
+StoredTensor read_tensor(const JsonReader& json) {
+  StoredTensor tensor{json.text("name"), read_dtype(json.at("dtype")), {}};
+  if (!is_tensor_name(tensor.name)) throw json.at("name").refuse("the name of a tensor");
+  const std::vector<std::int64_t> shape = json.at("shape").integers(0, INT64_MAX);
+  if (shape.empty() || shape.size() > Shape::max_rank) {
+    throw json.at("shape").refuse(fmt::format("1 to {} dimensions", Shape::max_rank));
   }
+  std::int64_t bytes = size_of(tensor.dtype);
+  for (const std::int64_t extent : shape) {
+    if (__builtin_mul_overflow(bytes, extent, &bytes)) throw json.at("shape").refuse("less than 2^63 bytes");
+  }
+  tensor.shape = make_shape(shape);
+  json.finish();
+  return tensor;
+}
 
-  StoredFile file(const Json& json, std::size_t i) const {
-    const std::string where = fmt::format("{}: files[{}]", path, i);
-    json_value::expect_keys(json, {"name", "bytes", "xxh3_128"}, where);
-    StoredFile file{json_value::text(json["name"], where + ".name"),
-                    json_value::natural(json["bytes"], where + ".bytes"),
-                    json_value::text(json["xxh3_128"], where + ".xxh3_128")};
-    // Never outside the directory, and never the manifest.
-    if (!is_tensor_name(file.name) || file.name.find('/') != std::string::npos || file.name == manifest_name) {
-      throw usage_error("checkpoints", "{} has the bad name {}", where, file.name);
-    }
-    if (!is_hash(file.hash)) {
-      throw usage_error("checkpoints", "{} has the hash {}, expected 32 hexadecimal digits", where, file.hash);
-    }
-    return file;
+StoredFile read_file_entry(const JsonReader& json) {
+  StoredFile file{json.text("name"), json.integer("bytes", 0), json.text("xxh3_128")};
+  // Never outside the directory, and never the manifest.
+  if (!is_tensor_name(file.name) || file.name.find('/') != std::string::npos || file.name == manifest_name) {
+    throw json.at("name").refuse("the name of a file of the checkpoint");
   }
+  if (!is_hash(file.hash)) throw json.at("xxh3_128").refuse("32 hexadecimal digits");
+  json.finish();
+  return file;
+}
 
-  StoredPiece piece(const Json& json, std::size_t i, const Manifest& manifest) const {
-    const std::string where = fmt::format("{}: pieces[{}]", path, i);
-    const std::size_t fields = json_value::expect_array(json, where).size();
-    if (fields != 4) {  // what names another dataset than the derived one too
-      throw usage_error("checkpoints", "{} has {} fields, expected tensor, file, offset and extent", where, fields);
-    }
-    StoredPiece piece;
-    piece.tensor = json_value::index(json[0], manifest.tensors.size(), where + "[0] (tensor)");
-    piece.file = json_value::index(json[1], manifest.files.size(), where + "[1] (file)");
-    const auto offset = json_value::naturals(json[2], where + "[2] (offset)");
-    const auto extent = json_value::naturals(json[3], where + "[3] (extent)");
-    const StoredTensor& tensor = manifest.tensors[static_cast<std::size_t>(piece.tensor)];
-    const auto rank = static_cast<std::size_t>(tensor.shape.rank());
-    if (offset.size() != rank || extent.size() != rank) {
-      throw usage_error("checkpoints", "{} has {} offsets and {} extents, tensor {} has {} dimensions", where,
-                        offset.size(), extent.size(), tensor.name, rank);
-    }
-    std::copy(offset.begin(), offset.end(), piece.box.offset.begin());
-    piece.box.extent = make_shape(extent);
-    return piece;
-  }
-};
+StoredPiece read_piece(const JsonReader& json, const Manifest& manifest) {
+  // What names another dataset than the derived one has more.
+  if (json.size() != 4) throw json.refuse("tensor, file, offset and extent");
+  const auto index = [&](std::size_t i, std::size_t size) {
+    return static_cast<std::int32_t>(json.element(i).integer(std::int64_t{0}, static_cast<std::int64_t>(size) - 1));
+  };
+  StoredPiece piece;
+  piece.tensor = index(0, manifest.tensors.size());
+  piece.file = index(1, manifest.files.size());
+  const int rank = manifest.tensors[static_cast<std::size_t>(piece.tensor)].shape.rank();
+  const std::vector<std::int64_t> offset = json.element(2).integers(0, INT64_MAX, rank);
+  const std::vector<std::int64_t> extent = json.element(3).integers(0, INT64_MAX, rank);
+  std::copy(offset.begin(), offset.end(), piece.box.offset.begin());
+  piece.box.extent = make_shape(extent);
+  return piece;
+}
 
 void expect_distinct(std::vector<std::string> names, const std::string& path, const char* what) {
   std::sort(names.begin(), names.end());
@@ -93,37 +80,41 @@ void expect_distinct(std::vector<std::string> names, const std::string& path, co
   if (twice != names.end()) throw usage_error("checkpoints", "{}: {} {} is there twice", path, what, *twice);
 }
 
-Manifest from_json(const Json& json, const std::string& path) {
-  json_value::expect_keys(json, {"format", "version", "state", "tensors", "files", "pieces", "xxh3_128"}, path);
-  const Reader reader{path};
+Manifest from_json(const JsonReader& json, const std::string& path) {
   Manifest manifest;
-  manifest.state = reader.state(json["state"]);
+  manifest.state = read_state(json.at("state"));
   std::vector<std::string> tensors, files;
-  for (const Json& tensor : json_value::expect_array(json["tensors"], path + ": tensors")) {
-    manifest.tensors.push_back(reader.tensor(tensor, manifest.tensors.size()));
+  for (const JsonReader& tensor : json.list("tensors")) {
+    manifest.tensors.push_back(read_tensor(tensor));
     tensors.push_back(manifest.tensors.back().name);
   }
-  for (const Json& file : json_value::expect_array(json["files"], path + ": files")) {
-    manifest.files.push_back(reader.file(file, manifest.files.size()));
+  for (const JsonReader& file : json.list("files")) {
+    manifest.files.push_back(read_file_entry(file));
     files.push_back(manifest.files.back().name);
   }
   expect_distinct(std::move(tensors), path, "tensor");
   expect_distinct(std::move(files), path, "file");
-  for (const Json& piece : json_value::expect_array(json["pieces"], path + ": pieces")) {
-    manifest.pieces.push_back(reader.piece(piece, manifest.pieces.size(), manifest));
-  }
+  const JsonReader pieces = json.at("pieces");  // there can be millions
+  manifest.pieces.reserve(pieces.size());
+  for (std::size_t i = 0; i < pieces.size(); ++i) manifest.pieces.push_back(read_piece(pieces.element(i), manifest));
+  for (const char* checked : {"format", "version", "xxh3_128"}) json.at(checked);
+  json.finish();
   check_coverage(manifest, path);
   return manifest;
 }
 
 }  // namespace
 
+std::string manifest_last_line(const std::string& hash) {
+  return "\"xxh3_128\": \"" + hash + "\"}\n";
+}
+
 std::string self_hash(std::string_view text) {
-  const std::size_t tail = json_value::last_line(std::string(32, '0')).size();
+  const std::size_t tail = manifest_last_line(std::string(32, '0')).size();
   if (text.size() < tail) return {};
   const std::string_view body = text.substr(0, text.size() - tail);
   std::string hash = hash_of(body);
-  return text.substr(body.size()) == json_value::last_line(hash) ? hash : std::string();
+  return text.substr(body.size()) == manifest_last_line(hash) ? hash : std::string();
 }
 
 Manifest parse_manifest(const std::string& text, const std::string& path) {
@@ -131,16 +122,16 @@ Manifest parse_manifest(const std::string& text, const std::string& path) {
     throw usage_error("checkpoints",
                       "{}: the hash in its last line is not that of the lines before: damaged or cut off", path);
   }
-  const Json json = Json::parse(text, nullptr, false);
+  const auto json = nlohmann::json::parse(text, nullptr, false);  // its hash is right: nobody has edited it
   if (!json.is_object()) throw usage_error("checkpoints", "{} is not a JSON object", path);
-  if (json.value("format", Json()) != format_name) {
+  if (json.value("format", nlohmann::json()) != format_name) {
     throw usage_error("checkpoints", "{} has no \"format\": \"{}\"", path, format_name);
   }
-  if (json.value("version", Json()) != format_version) {
+  if (json.value("version", nlohmann::json()) != format_version) {
     throw usage_error("checkpoints", "{} is of version {}; this program reads version {}", path,
-                      json.value("version", Json()).dump(), format_version);
+                      json.value("version", nlohmann::json()).dump(), format_version);
   }
-  return from_json(json, path);
+  return from_json(JsonReader(json, "checkpoints", path), path);
 }
 
 Manifest read_manifest(const std::string& checkpoint_directory) {

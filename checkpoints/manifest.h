@@ -22,6 +22,8 @@ struct Manifest {
 /// The text of manifest.json, ending with the hash of itself. Throws an internal error for what parse_manifest would
 /// refuse in names or text; does not check coverage.
 std::string to_json(const Manifest& manifest);
+/// The line that ends a manifest, given the hash of all that stands before it.
+std::string manifest_last_line(const std::string& hash);
 /// The hash of itself that a manifest's text ends with; empty when the text does not end so or the hash does not fit.
 std::string self_hash(std::string_view text);
 /// Throws a usage error that names `path` and what is wrong: not JSON, another version, a hash of itself that does not

@@ -1,15 +1,15 @@
 #include <array>
 #include <cmath>
 #include <iterator>
+#include <nlohmann/json.hpp>
 
 #include "checkpoints/hash.h"
 #include "checkpoints/manifest.h"
-#include "checkpoints/manifest_json.h"
 
 namespace octet::checkpoint {
 namespace {
 
-using json_value::Json;
+using Json = nlohmann::json;
 
 void append_list(std::string& out, const char* key, const std::vector<std::string>& lines) {
   out += fmt::format("\"{}\": [", key);
@@ -80,7 +80,7 @@ std::string to_json(const Manifest& manifest) {
     throw internal_error("checkpoints", "a manifest of step {} cannot be written as JSON: {}", manifest.state.step,
                          e.what());
   }
-  return out + json_value::last_line(hash_of(out));
+  return out + manifest_last_line(hash_of(out));
 }
 
 }  // namespace octet::checkpoint

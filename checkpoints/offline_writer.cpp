@@ -1,7 +1,6 @@
 #include "checkpoints/offline_writer.h"
 
 #include "checkpoints/durable.h"
-#include "checkpoints/pending_directory.h"
 #include "checkpoints/restore.h"
 #include "checkpoints/shard_file.h"
 #include "src/base/error.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "checkpoints/parts.h"
+#include "checkpoints/file_parts.h"
 
 namespace octet::checkpoint {
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "src/base/error.h"
-#include "src/base/file_handle.h"
+#include "src/base/files.h"
 
 namespace octet::checkpoint {
 

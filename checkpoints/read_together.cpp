@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "checkpoints/packing.h"
-#include "src/base/left_out_hosts.h"
+#include "src/base/hosts.h"
 #include "src/base/log.h"
 #include "src/comm/failure.h"
 #include "src/comm/host_exchange.h"

@@ -14,7 +14,7 @@ namespace octet::checkpoint {
 
 /// What the ranks make of the ReadErrors that some of them pass. Every rank looks at the path that the lowest of them
 /// could not read, for 2 s at most; a host fails when one of its ranks does, or had before. Then all throw the same
-/// error: "leave out hosts A, B: ..." (src/base/left_out_hosts.h) with code 76 (unhealthy); where more than half of the
+/// error: "leave out hosts A, B: ..." (src/base/hosts.h) with code 76 (unhealthy); where more than half of the
 /// hosts fail it is the file system, with code 70 (internal), or 64 (usage) when it refuses the right to read. Returns
 /// "PATH: ..." where the file is not there for any rank, though its folder is; nothing when no rank passed an error.
 /// With `others_look` false nobody looks. Collective over the hosts, main thread. A process whose look does not come

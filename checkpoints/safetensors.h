@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/base/file_handle.h"
+#include "src/base/files.h"
 
 namespace octet::checkpoint {
 

@@ -8,7 +8,7 @@
 
 #include "checkpoints/safetensors.h"
 #include "src/base/error.h"
-#include "src/base/write_all.h"
+#include "src/base/files.h"
 
 namespace octet::checkpoint {
 namespace {

@@ -9,7 +9,6 @@
 #include <thread>
 
 #include "checkpoints/agreement.h"
-#include "checkpoints/background_manifest.h"
 #include "checkpoints/commit.h"
 #include "checkpoints/durable.h"
 #include "checkpoints/pruner.h"

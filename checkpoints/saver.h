@@ -6,8 +6,8 @@
 #include <span>
 #include <string>
 
+#include "checkpoints/checkpoint_config.h"
 #include "checkpoints/format.h"
-#include "checkpoints/interval.h"
 #include "checkpoints/owner.h"
 #include "checkpoints/verdicts.h"
 #include "src/comm/communicator.h"

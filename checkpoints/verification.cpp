@@ -10,8 +10,8 @@
 #include <optional>
 #include <thread>
 
+#include "checkpoints/file_parts.h"
 #include "checkpoints/hash_file.h"
-#include "checkpoints/parts.h"
 #include "checkpoints/shard_file.h"
 
 namespace octet::checkpoint {

@@ -15,7 +15,7 @@
 #include "checkpoints/manifest.h"
 #include "checkpoints/read_file.h"
 #include "checkpoints/shard_file.h"
-#include "src/base/write_all.h"
+#include "src/base/files.h"
 
 namespace octet::checkpoint {
 namespace {

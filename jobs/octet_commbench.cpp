@@ -8,7 +8,7 @@
 #include <thread>
 #include <utility>
 
-#include "jobs/commbench/parts.h"
+#include "jobs/commbench/bench_context.h"
 #include "jobs/train/nccl_tuner.h"
 #include "jobs/train/world.h"
 #include "src/base/log.h"
@@ -18,7 +18,7 @@
 #include "src/comm/nccl_communicator.h"
 #include "src/comm/watchdog.h"
 #include "src/train/options/validate.h"
-#include "src/train/plan/plan_run.h"
+#include "src/train/plan/memory_plan.h"
 #include "src/train/run/cpu_setup.h"
 
 namespace octet::commbench {

@@ -16,7 +16,7 @@
 #include "src/comm/watchdog.h"
 #include "src/train/options/run_options.h"
 #include "src/train/options/validate.h"
-#include "src/train/plan/plan_run.h"
+#include "src/train/plan/memory_plan.h"
 #include "src/train/run/cpu_setup.h"
 #include "src/train/run/run.h"
 

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <limits>
 
+#include "jobs/commbench/bench_context.h"
 #include "jobs/commbench/match.h"
 #include "jobs/commbench/pairs_report.h"
-#include "jobs/commbench/parts.h"
 
 namespace octet::commbench {
 namespace {

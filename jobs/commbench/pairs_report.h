@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "jobs/commbench/parts.h"
+#include "jobs/commbench/bench_context.h"
 #include "jobs/commbench/teams.h"
 
 namespace octet::commbench {

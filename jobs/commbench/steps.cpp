@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <map>
 
-#include "jobs/commbench/parts.h"
+#include "jobs/commbench/bench_context.h"
 #include "src/base/progress.h"
-#include "src/train/plan/plan_run.h"
+#include "src/train/plan/memory_plan.h"
 
 namespace octet::commbench {
 namespace {

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "jobs/commbench/parts.h"
+#include "jobs/commbench/bench_context.h"
 #include "src/base/progress.h"
 
 namespace octet::commbench {

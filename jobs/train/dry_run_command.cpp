@@ -9,15 +9,15 @@
 #include "jobs/train/command_line.h"
 #include "jobs/train/dry_machine.h"
 #include "jobs/train/dry_run_options.h"
+#include "src/base/files.h"
 #include "src/base/log.h"
 #include "src/base/options/arguments.h"
 #include "src/base/options/document.h"
-#include "src/base/write_all.h"
 #include "src/profile/chrome_trace.h"
 #include "src/train/options/validate.h"
 #include "src/train/plan/dry_run.h"
 #include "src/train/plan/dry_timeline.h"
-#include "src/train/plan/plan_run.h"
+#include "src/train/plan/memory_plan.h"
 #include "src/train/run/profiler.h"
 
 namespace octet {

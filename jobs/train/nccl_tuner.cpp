@@ -9,6 +9,7 @@
 
 #include "jobs/train/differences.h"
 #include "src/base/error.h"
+#include "src/base/files.h"
 #include "src/base/log.h"
 #include "src/comm/nccl_communicator.h"
 #include "src/tuning/tuner_library.h"
@@ -28,12 +29,6 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-std::string content(const std::string& path) {
-  std::ostringstream text;
-  text << std::ifstream(path, std::ios::binary).rdbuf();
-  return text.str();
-}
-
 /// Why a file of that content cannot be used; empty if it can.
 std::string fault_of_file(const std::string& file, const std::string& text) {
   try {
@@ -47,7 +42,7 @@ std::string fault_of_file(const std::string& file, const std::string& text) {
 /// What the loader found for the plugin variable, into `state`.
 void add_plugin(const std::string& value, TunerState& state) {
   const TunerLibrary library = find_tuner_library(value);
-  const std::string bytes = library.path.empty() ? "" : content(library.path);
+  const std::string bytes = library.path.empty() ? "" : read_text_file(library.path).value_or("");
   state.hash ^= content_hash(bytes) * 31;
   const std::string shown = !library.path.empty() ? library.path : value.empty() ? "none" : value;
   state.text += fmt::format("{}plugin {} ({})", state.text.empty() ? "" : ", ", shown,
@@ -81,7 +76,7 @@ TunerState tuner_state() {
   const std::string file = variable(file_variable), plugin = variable(plugin_variable);
   TunerState state;
   if (!file.empty()) {
-    const std::string text = content(file);
+    const std::string text = read_text_file(file).value_or("");
     state.hash = state.file_hash = content_hash(text);
     state.text = fmt::format("tuning file {} ({})", file, text.empty() ? "none" : hash_text(state.hash));
     state.wrong =

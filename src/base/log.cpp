@@ -11,7 +11,7 @@
 #include <mutex>
 
 #include "src/base/error.h"
-#include "src/base/write_all.h"
+#include "src/base/files.h"
 
 namespace octet::log {
 namespace {

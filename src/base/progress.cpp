@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "src/base/log.h"
+#include "src/base/seconds_since.h"
 
 namespace octet {
 namespace {
@@ -28,15 +29,33 @@ std::string format_bytes(std::int64_t bytes) {
   return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, units[unit]);
 }
 
-Progress::Progress(std::string what, std::int64_t total)
-    : what_(std::move(what)), total_(total), terminal_(isatty(STDERR_FILENO) != 0) {}
+StatusLine::StatusLine() : terminal_(isatty(STDERR_FILENO) != 0) {}
 
-Progress::~Progress() {
+StatusLine::~StatusLine() {
   if (drawn_) std::fputs("\r\033[K", stderr);
 }
 
-std::string Progress::status(Clock::time_point now) const {
-  const double seconds = std::chrono::duration<double>(now - start_).count();
+bool StatusLine::due() const {
+  return terminal_ ? Clock::now() - shown_ >= redraw_interval : Clock::now() - shown_ >= line_interval;
+}
+
+void StatusLine::show(const std::string& text) {
+  if (terminal_) {
+    fmt::print(stderr, "\r\033[K{}", text);
+    std::fflush(stderr);
+    drawn_ = !text.empty();
+  } else if (text.empty() || !due()) {
+    return;
+  } else {
+    log::info("{}", text);
+  }
+  shown_ = Clock::now();
+}
+
+Progress::Progress(std::string what, std::int64_t total) : what_(std::move(what)), total_(total) {}
+
+std::string Progress::status() const {
+  const double seconds = seconds_since(start_);
   const double rate = seconds > 0 ? static_cast<double>(done_) / seconds : 0;
   std::string text = fmt::format("{} {}", what_, format_bytes(done_));
   if (total_ > 0) {
@@ -48,24 +67,15 @@ std::string Progress::status(Clock::time_point now) const {
   return text;
 }
 
-void Progress::draw(Clock::time_point now) {
+std::string Progress::bar() const {
   const double part = total_ > 0 ? std::min(1.0, static_cast<double>(done_) / static_cast<double>(total_)) : 0.0;
   const int full = static_cast<int>(part * bar_width);
-  fmt::print(stderr, "\r\033[K[{:#<{}}{:<{}}] {}", "", full, "", bar_width - full, status(now));
-  std::fflush(stderr);
-  drawn_ = true;
+  return fmt::format("[{:#<{}}{:<{}}] ", "", full, "", bar_width - full);
 }
 
 void Progress::advance(std::int64_t bytes) {
   done_ += bytes;
-  const auto now = Clock::now();
-  if (terminal_ && now - shown_ >= redraw_interval) {
-    draw(now);
-    shown_ = now;
-  } else if (!terminal_ && now - shown_ >= line_interval) {
-    log::info("{}", status(now));
-    shown_ = now;
-  }
+  if (line_.due()) line_.show(line_.on_terminal() ? bar() + status() : status());
 }
 
 }  // namespace octet

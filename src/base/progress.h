@@ -9,31 +9,44 @@ namespace octet {
 /// "1.5 GiB", "12 B".
 std::string format_bytes(std::int64_t bytes);
 
-/// Progress of long offline work, on standard error: a bar that redraws itself on a terminal, a line every ten
-/// seconds elsewhere. For one thread.
+/// What goes on now, on standard error: one line that is written anew on a terminal, elsewhere a line of the log every
+/// ten seconds. For one thread.
+class StatusLine {
+ public:
+  using Clock = std::chrono::steady_clock;
+  StatusLine();
+  /// Clears the line.
+  ~StatusLine();
+  StatusLine(const StatusLine&) = delete;
+  StatusLine& operator=(const StatusLine&) = delete;
+
+  bool on_terminal() const { return terminal_; }
+  /// Whether a text is to be shown now, for whoever has a new one all the time.
+  bool due() const;
+  /// Empty: nothing, for what comes on standard output.
+  void show(const std::string& text);
+
+ private:
+  bool terminal_, drawn_ = false;
+  Clock::time_point shown_ = Clock::now();
+};
+
+/// Progress of long offline work, as a StatusLine with a bar where that is on a terminal.
 class Progress {
  public:
   /// total: bytes to come, 0 if unknown.
   Progress(std::string what, std::int64_t total);
-  /// Clears the bar.
-  ~Progress();
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
-
   void advance(std::int64_t bytes);
 
  private:
-  using Clock = std::chrono::steady_clock;
-  std::string status(Clock::time_point now) const;
-  void draw(Clock::time_point now);
+  std::string status() const;
+  std::string bar() const;
 
   std::string what_;
   std::int64_t total_;
   std::int64_t done_ = 0;
-  bool terminal_;
-  bool drawn_ = false;
-  Clock::time_point start_ = Clock::now();
-  Clock::time_point shown_ = start_;
+  StatusLine line_;
+  StatusLine::Clock::time_point start_ = StatusLine::Clock::now();
 };
 
 }  // namespace octet

@@ -9,8 +9,8 @@
 #include <system_error>
 #include <vector>
 
+#include "src/base/files.h"
 #include "src/base/log.h"
-#include "src/base/write_all.h"
 
 namespace octet {
 namespace {

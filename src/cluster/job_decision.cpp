@@ -13,8 +13,6 @@ namespace {
 
 constexpr double limit_slack = 5;  // seconds by which Slurm's view of the time may differ
 
-constexpr std::array names{"launch", "restart", "hand_over", "requeue", "exclude", "wait", "finish", "stop"};
-
 bool is(const Launch& launch, ExitCode code) {
   return launch.exit_code == static_cast<int>(code);
 }
@@ -67,10 +65,6 @@ JobDecision after_launch(const JobFacts& f) {
 }
 
 }  // namespace
-
-std::string_view name_of(JobAction action) {
-  return names.at(static_cast<std::size_t>(action));
-}
 
 JobDecision decide(const JobFacts& f) {
   if (f.last.state == "finished") return {JobAction::finish, "all steps done"};

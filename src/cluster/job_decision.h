@@ -1,9 +1,12 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "src/base/named_enum.h"
 
 namespace octet {
 
@@ -49,7 +52,10 @@ enum class JobAction : std::uint8_t {
   stop,       ///< a person is needed: the reason says why
 };
 
-std::string_view name_of(JobAction action);
+constexpr auto names_of(JobAction) {
+  return std::to_array<std::string_view>(
+      {"launch", "restart", "hand_over", "requeue", "exclude", "wait", "finish", "stop"});
+}
 
 struct JobDecision {
   JobAction action = JobAction::stop;

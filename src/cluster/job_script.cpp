@@ -51,13 +51,14 @@ void add_placement(const JobScript& job, Lines& out) {
   const SlurmProfile& s = job.profile.slurm;
   const std::int64_t nodes = job.nodes + job.spares;
   if (s.leaf_nodes == 0) return;
-  if (s.topology == "tree") {
+  if (s.topology == TopologyKind::tree) {
     const std::int64_t leaves = (nodes + s.leaf_nodes - 1) / s.leaf_nodes;
     const std::string wait = s.switch_wait_minutes > 0 ? fmt::format("@{}", s.switch_wait_minutes) : "";
     out.sbatch(fmt::format("--switches={}{}", leaves, wait),
                fmt::format("as few leaves of {} nodes as hold the job{}", s.leaf_nodes,
                            wait.empty() ? "" : fmt::format(", waited for {} minutes", s.switch_wait_minutes)));
-  } else if (s.topology == "block" && has(job.slurm, SlurmFeature::segment) && segment(nodes, s.leaf_nodes) > 1) {
+  } else if (s.topology == TopologyKind::block && has(job.slurm, SlurmFeature::segment) &&
+             segment(nodes, s.leaf_nodes) > 1) {
     out.sbatch(fmt::format("--segment={}", segment(nodes, s.leaf_nodes)),
                fmt::format("nodes that stay together in a block of {}", s.leaf_nodes));
   }
@@ -70,10 +71,10 @@ void add_resources(const JobScript& job, Lines& out) {
       job.spares > 0 ? fmt::format("{} to train on, {} to take the place of a lost one", job.nodes, job.spares) : "");
   out.sbatch(fmt::format("--ntasks-per-node={}", p.ranks_per_node()));
   out.sbatch(fmt::format("--cpus-per-task={}", p.cpus_per_rank()));
-  if (p.gpus.per_node > 0 && p.gpus.request == "gpus") {
+  if (p.gpus.per_node > 0 && p.gpus.request == GpuRequest::gpus) {
     out.sbatch(fmt::format("--gpus-per-node={}", p.gpus.per_node),
                "the node's GPUs for all its ranks: NCCL must see every one to use NVLink");
-  } else if (p.gpus.per_node > 0 && p.gpus.request == "gres") {
+  } else if (p.gpus.per_node > 0 && p.gpus.request == GpuRequest::gres) {
     out.sbatch(fmt::format("--gres=gpu:{}", p.gpus.per_node),
                "the node's GPUs for all its ranks: NCCL must see every one to use NVLink");
   }
@@ -143,14 +144,14 @@ void add_settings(const JobScript& job, Lines& out) {
   out.set("ranks_per_node", job.profile.ranks_per_node());
   out.set("cpus_per_rank", job.profile.cpus_per_rank());
   out.set("mpi", l.mpi);
-  out.set("cpu_bind", job.profile.cpu.bind == "none"
+  out.set("cpu_bind", job.profile.cpu.bind == CpuBind::none
                           ? "none"
                           : cpu_masks(job.profile.ranks_per_node(), job.profile.cpus_per_rank()));
   out.set("max_restarts", l.max_restarts);
   out.set("min_lead_seconds", l.min_lead_seconds);
   out.set("grace_seconds", job.lead_seconds);
   out.set("preflight", l.preflight ? 1 : 0);
-  out.set("rank_order", l.rank_order);
+  out.set("rank_order", std::string(name_of(l.rank_order)));
   std::vector<std::string> words;
   for (const std::string& word : job.train_options) words.push_back(shell_word(word));
   out.line("train_options=({})", joined(words, " "));

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "src/base/options/schema.h"
@@ -11,6 +13,33 @@ namespace octet {
 /// What carries traffic between nodes. `none`: all nodes are one machine. `custom`: verbs over a network of the site's
 /// own, for which nothing is generated that its profile does not say.
 enum class Fabric { none, ethernet, infiniband, roce, efa, custom };
+constexpr auto names_of(Fabric) {
+  return std::to_array<std::string_view>({"none", "ethernet", "infiniband", "roce", "efa", "custom"});
+}
+
+/// How sbatch is asked for GPUs: --gpus-per-node, --gres=gpu:N, not at all.
+enum class GpuRequest { gpus, gres, none };
+constexpr auto names_of(GpuRequest) {
+  return std::to_array<std::string_view>({"gpus", "gres", "none"});
+}
+
+/// Of srun --cpu-bind.
+enum class CpuBind { cores, none };
+constexpr auto names_of(CpuBind) {
+  return std::to_array<std::string_view>({"cores", "none"});
+}
+
+/// What Slurm knows of the network (topology/tree, topology/block).
+enum class TopologyKind { none, tree, block };
+constexpr auto names_of(TopologyKind) {
+  return std::to_array<std::string_view>({"none", "tree", "block"});
+}
+
+/// In which order a job's hosts get their ranks: leaf by leaf, or as Slurm lists them.
+enum class HostOrder { topology, slurm };
+constexpr auto names_of(HostOrder) {
+  return std::to_array<std::string_view>({"topology", "slurm"});
+}
 
 struct NodeProfile {
   std::int64_t count = 0;       ///< most nodes of a job, with spares; 0: no limit
@@ -19,10 +48,10 @@ struct NodeProfile {
 
 struct GpuProfile {
   std::int64_t per_node = 0;
-  std::string type;              ///< for readers, and for the rates of a dry run (src/metrics/peak.h)
-  double memory_gib = 0;         ///< of one
-  double reserved_gib = 2;       ///< of it, for the driver's context and libraries but NCCL
-  std::string request = "gpus";  ///< gpus: --gpus-per-node; gres: --gres=gpu:N; none
+  std::string type;         ///< for readers, and for the rates of a dry run (src/metrics/peak.h)
+  double memory_gib = 0;    ///< of one
+  double reserved_gib = 2;  ///< of it, for the driver's context and libraries but NCCL
+  GpuRequest request = GpuRequest::gpus;
 };
 
 struct NicProfile {
@@ -46,15 +75,15 @@ struct NetworkProfile {
 struct CpuProfile {
   std::int64_t cores = 0;  ///< of a node
   std::int64_t threads_per_core = 1;
-  std::string bind = "cores";  ///< srun --cpu-bind: cores, none
+  CpuBind bind = CpuBind::cores;
 };
 
 struct SlurmProfile {
   std::string partition, account, qos, constraint, reservation;  ///< empty: not given to sbatch
   std::string time = "24:00:00";
   bool exclusive = true;
-  std::string topology = "none";  ///< none, tree, block
-  std::int64_t leaf_nodes = 0;    ///< nodes of a leaf or block; 0: unknown
+  TopologyKind topology = TopologyKind::none;
+  std::int64_t leaf_nodes = 0;  ///< nodes of a leaf or block; 0: unknown
   std::int64_t switch_wait_minutes = 0;
   std::vector<std::string> options;  ///< further lines of #SBATCH
 };
@@ -62,7 +91,7 @@ struct SlurmProfile {
 struct LauncherProfile {
   std::string mpi = "pmi2";         ///< srun --mpi
   std::int64_t ranks_per_node = 0;  ///< 0: a rank a GPU
-  std::string rank_order = "topology";
+  HostOrder rank_order = HostOrder::topology;
   std::int64_t min_lead_seconds = 300;
   std::int64_t max_restarts = 3;
   bool preflight = true;
@@ -114,8 +143,6 @@ struct ClusterProfile {
   /// The file system with the longest path that holds this absolute path; null where the profile names none.
   const FileSystem* file_system_of(const std::string& path) const;
 };
-
-std::string_view name_of(Fabric fabric);
 
 /// Every key of a profile, bound to the fields of `profile`, whose values are the defaults.
 void declare_profile(Schema& schema, ClusterProfile& profile);

@@ -4,7 +4,7 @@
 
 #include "src/base/options/text.h"
 #include "src/cluster/profile.h"
-#include "src/cluster/slurm_time.h"
+#include "src/cluster/slurm_job.h"
 
 namespace octet {
 namespace {
@@ -80,13 +80,13 @@ void check_network(const ClusterProfile& p, const Origins& at) {
 void check_slurm(const ClusterProfile& p, const Origins& at) {
   const SlurmProfile& s = p.slurm;
   parse_slurm_time(s.time, place_of(at, "slurm.time"));
-  if (s.topology == "block" && s.leaf_nodes == 0) {
+  if (s.topology == TopologyKind::block && s.leaf_nodes == 0) {
     throw refuse(at, "slurm.leaf_nodes", 0, "expected the nodes of a block with slurm.topology = block");
   }
-  if (s.topology == "none" && s.leaf_nodes > 0) {
+  if (s.topology == TopologyKind::none && s.leaf_nodes > 0) {
     throw refuse(at, "slurm.leaf_nodes", s.leaf_nodes, "has no effect with slurm.topology = none; expected 0");
   }
-  if (s.switch_wait_minutes > 0 && (s.topology != "tree" || s.leaf_nodes == 0)) {
+  if (s.switch_wait_minutes > 0 && (s.topology != TopologyKind::tree || s.leaf_nodes == 0)) {
     throw refuse(at, "slurm.switch_wait_minutes", s.switch_wait_minutes,
                  "has an effect with slurm.topology = tree and slurm.leaf_nodes alone; expected 0");
   }
@@ -120,24 +120,6 @@ void check_software(const ClusterProfile& p, const Origins& at) {
 }
 
 }  // namespace
-
-std::string_view name_of(Fabric fabric) {
-  switch (fabric) {
-    case Fabric::none:
-      return "none";
-    case Fabric::ethernet:
-      return "ethernet";
-    case Fabric::infiniband:
-      return "infiniband";
-    case Fabric::roce:
-      return "roce";
-    case Fabric::efa:
-      return "efa";
-    case Fabric::custom:
-      return "custom";
-  }
-  throw internal_error("cluster", "fabric {} has no name", static_cast<int>(fabric));
-}
 
 void validate(const ClusterProfile& profile, const Origins& origins) {
   check_hardware(profile, origins);

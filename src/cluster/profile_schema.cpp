@@ -25,7 +25,7 @@ void declare_hardware(Schema& schema, ClusterProfile& p) {
       .unit("GiB")
       .at_least(0)
       .help("What of it the driver's context, kernels, cuBLASLt and cuDNN take, which the plan does not know.");
-  schema.add_choice("request", p.gpus.request, {"gpus", "gres", "none"})
+  schema.add_choice("request", p.gpus.request)
       .help("How sbatch is asked for them: --gpus-per-node=N, --gres=gpu:N, or not at all.");
 
   schema.section("nics", "The network cards of a node that carry the training's traffic.");
@@ -47,7 +47,7 @@ void declare_hardware(Schema& schema, ClusterProfile& p) {
       .at_least(1)
       .at_most(8)
       .help("Hardware threads of a core as Slurm counts CPUs: 2 where it counts hyper-threads.");
-  schema.add_choice("bind", p.cpu.bind, {"cores", "none"})
+  schema.add_choice("bind", p.cpu.bind)
       .help("cores: each rank to its share of them, in their order. none: wherever there is room.");
 }
 
@@ -93,7 +93,7 @@ void declare_slurm(Schema& schema, SlurmProfile& s) {
   schema.add("reservation", s.reservation).help("--reservation.");
   schema.add("time", s.time).help("Time limit of a job where --time is not given: minutes, H:MM:SS, D-H, D-H:MM:SS.");
   schema.add("exclusive", s.exclusive).help("Whole nodes: --exclusive and --mem=0.");
-  schema.add_choice("topology", s.topology, {"none", "tree", "block"})
+  schema.add_choice("topology", s.topology)
       .help("The cluster's topology plugin; jobs ask for few leaves (--switches) or whole blocks (--segment).");
   schema.add("leaf_nodes", s.leaf_nodes)
       .unit("nodes")
@@ -113,7 +113,7 @@ void declare_launcher(Schema& schema, LauncherProfile& l) {
   schema.add_choice("mpi", l.mpi, {"pmi2", "pmix"})
       .help("srun --mpi. pmi2 works with MPICH as Debian has it; pmix needs one that was built with it.");
   schema.add("ranks_per_node", l.ranks_per_node).at_least(0).at_most(1024).help("0: one a GPU.");
-  schema.add_choice("rank_order", l.rank_order, {"topology", "slurm"})
+  schema.add_choice("rank_order", l.rank_order)
       .help("Order of the nodes' ranks: leaf by leaf of Slurm's topology, or as Slurm lists the nodes.");
   schema.add("min_lead_seconds", l.min_lead_seconds)
       .unit("s")
@@ -170,14 +170,7 @@ void declare_software(Schema& schema, ClusterProfile& p) {
 
 void declare_profile(Schema& schema, ClusterProfile& p) {
   schema.add("description", p.description).required().help("One line for readers.");
-  schema
-      .add_choice<Fabric>("fabric", p.fabric,
-                          {{"none", Fabric::none},
-                           {"ethernet", Fabric::ethernet},
-                           {"infiniband", Fabric::infiniband},
-                           {"roce", Fabric::roce},
-                           {"efa", Fabric::efa},
-                           {"custom", Fabric::custom}})
+  schema.add_choice("fabric", p.fabric)
       .required()
       .help(
           "What joins the nodes. custom is a network of verbs devices for which the profile itself says all values; "

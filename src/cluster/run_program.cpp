@@ -16,8 +16,7 @@
 #include <thread>
 
 #include "src/base/error.h"
-#include "src/base/file_handle.h"
-#include "src/base/write_all.h"
+#include "src/base/files.h"
 
 namespace octet {
 namespace {

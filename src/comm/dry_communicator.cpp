@@ -6,10 +6,9 @@
 #include <utility>
 
 #include "src/base/error.h"
-#include "src/comm/arguments.h"
 #include "src/comm/call_group.h"
-#include "src/comm/mpi/exact_reduction.h"
-#include "src/comm/mpi/rank_order.h"
+#include "src/comm/checked_arguments.h"
+#include "src/comm/mpi/host_reductions.h"
 #include "src/comm/trace.h"
 #include "src/device/buffer.h"
 

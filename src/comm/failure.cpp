@@ -12,8 +12,8 @@
 #include <thread>
 #include <utility>
 
+#include "src/base/files.h"
 #include "src/base/log.h"
-#include "src/base/write_all.h"
 
 namespace octet {
 namespace {

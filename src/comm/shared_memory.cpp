@@ -11,7 +11,7 @@
 #include <string>
 
 #include "src/base/error.h"
-#include "src/base/file_handle.h"
+#include "src/base/files.h"
 #include "src/device/buffer.h"
 
 namespace octet {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "src/base/error.h"
-#include "src/base/write_all.h"
+#include "src/base/files.h"
 #include "src/comm/call_group.h"
 #include "src/profile/timeline.h"
 

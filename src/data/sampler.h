@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "src/data/batches.h"
-#include "src/data/config.h"
+#include "src/data/data_config.h"
 #include "src/data/sample_order.h"
 #include "src/data/token_file.h"
 

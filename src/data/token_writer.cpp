@@ -12,7 +12,7 @@
 #include <system_error>
 
 #include "src/base/error.h"
-#include "src/base/write_all.h"
+#include "src/base/files.h"
 
 namespace octet {
 namespace fs = std::filesystem;
@@ -50,17 +50,9 @@ void rename_file(const std::string& from, const std::string& to) {
   if (failed) throw internal_error("data", "cannot rename {} to {}: {}", from, to, failed.message());
 }
 
-void sync_folder_of(const std::string& path) {
-  const fs::path parent = fs::path(path).parent_path();
-  const int folder = ::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder < 0) throw internal_error("data", "cannot open the folder of {}: {}", path, std::strerror(errno));
-  const int result = ::fsync(folder);
-  const int reason = errno;
-  ::close(folder);
-  // Some network file systems cannot fsync a folder, and say so with EINVAL.
-  if (result != 0 && reason != EINVAL) {
-    throw internal_error("data", "cannot flush the folder of {} to disk: {}", path, std::strerror(reason));
-  }
+void sync_names_beside(const std::string& path) {
+  if (sync_folder_of(path)) return;
+  throw internal_error("data", "cannot flush the folder of {} to disk: {}", path, std::strerror(errno));
 }
 
 template <typename T>
@@ -213,13 +205,13 @@ void TokenFileWriter::commit() {
   sync(idx_, idx_temporary(prefix_));
   // An old index must not stand beside the new tokens, not even for a moment.
   std::error_code failed;
-  if (fs::remove(idx_path(), failed)) sync_folder_of(idx_path());
+  if (fs::remove(idx_path(), failed)) sync_names_beside(idx_path());
   if (failed) throw internal_error("data", "cannot remove {}: {}", idx_path(), failed.message());
   rename_file(bin_temporary(prefix_), bin_path());
-  sync_folder_of(bin_path());
+  sync_names_beside(bin_path());
   rename_file(idx_temporary(prefix_), idx_path());
   owns_files_ = false;
-  sync_folder_of(idx_path());
+  sync_names_beside(idx_path());
 }
 
 void TokenFileWriter::finish() {

@@ -8,9 +8,7 @@
 #include <utility>
 
 #include "src/base/error.h"
-#include "src/base/same_file.h"
-#include "src/base/sync_folder.h"
-#include "src/base/write_all.h"
+#include "src/base/files.h"
 
 namespace octet {
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "src/base/file_handle.h"
+#include "src/base/files.h"
 
 namespace octet {
 

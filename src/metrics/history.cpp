@@ -5,14 +5,11 @@
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "src/base/error.h"
-#include "src/base/file_handle.h"
-#include "src/base/sync_folder.h"
-#include "src/base/write_all.h"
+#include "src/base/files.h"
 
 namespace octet {
 namespace {
@@ -39,9 +36,9 @@ bool stays(std::string_view line, std::int64_t last) {
 }  // namespace
 
 MetricsCut cut_metrics(const std::string& path, const std::string& discarded, std::int64_t last) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file && errno != ENOENT) throw failed(path);
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  const std::optional<std::string> found = read_text_file(path);
+  if (!found && errno != ENOENT) throw failed(path);
+  const std::string text = found.value_or("");
   std::string kept, rest;
   MetricsCut cut;
   for (std::size_t begin = 0; begin < text.size();) {

@@ -5,13 +5,12 @@
 
 #include <cerrno>
 #include <ctime>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "src/base/error.h"
-#include "src/base/file_handle.h"
+#include "src/base/files.h"
+#include "src/base/json_reader.h"
 #include "src/base/replace_file.h"
-#include "src/base/write_all.h"
 
 namespace octet {
 namespace {
@@ -51,20 +50,21 @@ void write_status(const std::string& path, const RunStatus& status) {
 }
 
 std::optional<RunStatus> read_status(const std::string& path) {
-  std::ifstream file(path);
-  const auto json = nlohmann::json::parse(file, nullptr, false);
-  if (!json.is_object()) return std::nullopt;
+  const std::optional<std::string> text = read_text_file(path);
+  if (!text) return std::nullopt;
   try {
-    return RunStatus{.state = json.at("state"),
-                     .reason = json.at("reason"),
-                     .exit_code = json.at("exit_code"),
-                     .step = json.at("step"),
-                     .steps = json.at("steps"),
-                     .restarts = json.value("restarts", std::int64_t{0}),
-                     .checkpoint = json.value("checkpoint", std::string()),
-                     .checkpoint_seconds = json.value("checkpoint_seconds", 0.0),
-                     .time = json.value("time", std::string())};
-  } catch (const nlohmann::json::exception&) {
+    const auto json = parse_json(*text, "metrics", path);
+    const JsonReader status(json, "metrics", path);
+    return RunStatus{.state = status.text("state"),
+                     .reason = status.text("reason"),
+                     .exit_code = static_cast<int>(status.integer("exit_code", INT32_MIN, INT32_MAX)),
+                     .step = status.integer("step"),
+                     .steps = status.integer("steps"),
+                     .restarts = status.has("restarts") ? status.integer("restarts") : 0,
+                     .checkpoint = status.has("checkpoint") ? status.text("checkpoint") : "",
+                     .checkpoint_seconds = status.has("checkpoint_seconds") ? status.number("checkpoint_seconds") : 0,
+                     .time = status.has("time") ? status.text("time") : ""};
+  } catch (const Error&) {
     return std::nullopt;
   }
 }

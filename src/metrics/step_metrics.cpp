@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <limits>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
+
+#include "src/base/json_reader.h"
 
 namespace octet {
 namespace {
@@ -15,37 +15,15 @@ nlohmann::ordered_json number(double x) {
   return std::isfinite(x) ? nlohmann::ordered_json(x) : nullptr;
 }
 
-const nlohmann::json& member(const nlohmann::json& line, const char* key) {
-  const auto found = line.find(key);
-  if (found == line.end()) throw std::invalid_argument(fmt::format("\"{}\" is missing", key));
-  return *found;
-}
-
-std::invalid_argument wrong(const char* key, const nlohmann::json& found, const char* expected) {
-  return std::invalid_argument(fmt::format("\"{}\" is {}, expected {}", key, found.dump(), expected));
-}
-
-double real(const nlohmann::json& line, const char* key) {
-  const nlohmann::json& value = member(line, key);
-  if (value.is_null()) return std::numeric_limits<double>::quiet_NaN();
-  if (!value.is_number()) throw wrong(key, value, "a number or null");
-  return value.get<double>();
-}
-
-std::int64_t integer(const nlohmann::json& line, const char* key) {
-  const nlohmann::json& value = member(line, key);
-  if (!value.is_number_integer()) throw wrong(key, value, "an integer");
-  return value.get<std::int64_t>();
-}
-
-std::optional<double> optional_real(const nlohmann::json& line, const char* key) {
-  return line.contains(key) ? std::optional(real(line, key)) : std::nullopt;
+std::optional<double> optional_real(const JsonReader& line, const char* key) {
+  const JsonReader value = line.at(key);
+  return value.is_there() ? std::optional(value.number_or_nan()) : std::nullopt;
 }
 
 /// mfu is there on every line: null where it is not known, for which older versions wrote "unknown".
-std::optional<double> mfu_of(const nlohmann::json& line) {
-  const nlohmann::json& value = member(line, "mfu");
-  return value.is_null() || value == "unknown" ? std::nullopt : std::optional(real(line, "mfu"));
+std::optional<double> mfu_of(const JsonReader& value) {
+  const bool unknown = value.is_null() || value.shown() == "\"unknown\"";
+  return unknown ? std::nullopt : std::optional(value.number());
 }
 
 }  // namespace
@@ -91,29 +69,29 @@ std::string to_json(const StepMetrics& m) {
   return line.dump();
 }
 
-StepMetrics step_metrics_of(std::string_view text) {
-  const auto line = nlohmann::json::parse(text, nullptr, false);
-  if (!line.is_object()) throw std::invalid_argument("no JSON object");
-  return {.step = integer(line, "step"),
-          .loss = real(line, "loss"),
+StepMetrics step_metrics_of(std::string_view text, const std::string& source) {
+  const auto json = parse_json(text, "metrics", source);
+  const JsonReader line(json, "metrics", source);
+  return {.step = line.integer("step"),
+          .loss = line.at("loss").number_or_nan(),
           .validation_loss = optional_real(line, "validation_loss"),
-          .grad_norm = real(line, "grad_norm"),
-          .lr = real(line, "lr"),
-          .tokens = integer(line, "tokens"),
-          .tokens_per_second = real(line, "tokens_per_second"),
-          .tokens_per_second_per_rank = real(line, "tokens_per_second_per_rank"),
-          .tflops = real(line, "tflops"),
-          .mfu = mfu_of(line),
+          .grad_norm = line.at("grad_norm").number_or_nan(),
+          .lr = line.at("lr").number_or_nan(),
+          .tokens = line.integer("tokens"),
+          .tokens_per_second = line.at("tokens_per_second").number_or_nan(),
+          .tokens_per_second_per_rank = line.at("tokens_per_second_per_rank").number_or_nan(),
+          .tflops = line.at("tflops").number_or_nan(),
+          .mfu = mfu_of(line.at("mfu")),
           .mfu_mixed = optional_real(line, "mfu_mixed"),
-          .memory_bytes = integer(line, "memory_bytes"),
-          .interval_steps = line.contains("interval_steps") ? integer(line, "interval_steps") : 1,
-          .step_seconds = real(line, "step_seconds"),
-          .data_seconds = real(line, "data_seconds"),
+          .memory_bytes = line.integer("memory_bytes"),
+          .interval_steps = line.has("interval_steps") ? line.integer("interval_steps") : 1,
+          .step_seconds = line.at("step_seconds").number_or_nan(),
+          .data_seconds = line.at("data_seconds").number_or_nan(),
           .validation_seconds = optional_real(line, "validation_seconds"),
           .checkpoint_stall_seconds = optional_real(line, "checkpoint_stall_seconds"),
           .wait_seconds = optional_real(line, "wait_seconds"),
-          .non_finite = integer(line, "non_finite"),
-          .restarts = line.contains("restarts") ? std::optional(integer(line, "restarts")) : std::nullopt};
+          .non_finite = line.integer("non_finite"),
+          .restarts = line.has("restarts") ? std::optional(line.integer("restarts")) : std::nullopt};
 }
 
 std::string console_line(const StepMetrics& m) {

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "kernels/table.h"
-#include "src/optim/config.h"
+#include "src/optim/optimizer_config.h"
 
 namespace octet {
 

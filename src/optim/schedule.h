@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "src/optim/config.h"
+#include "src/optim/optimizer_config.h"
 
 namespace octet {
 

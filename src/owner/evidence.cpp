@@ -1,13 +1,14 @@
 #include "src/owner/evidence.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
 
-#include "src/base/file_handle.h"
+#include "src/base/files.h"
 #include "src/cluster/run_program.h"
 #include "src/cluster/slurm_job.h"
 #include "src/owner/owner_file.h"
@@ -89,6 +90,13 @@ std::optional<OwnerStanding> ask_owner(const std::string& run_dir) {
   const auto owner = read_owner(run_dir);
   if (!owner) return std::nullopt;
   return examine(*owner, owner_path(run_dir), {});
+}
+
+RunStatus believed(RunStatus status, const std::optional<OwnerStanding>& owner) {
+  if (status.state != "running" || !owner || !owner->gone()) return status;
+  status.state = "lost";
+  status.reason = fmt::format("it could not say why it ended: {}: {}", describe(owner->owner), text_of(owner->state));
+  return status;
 }
 
 }  // namespace octet

@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "src/metrics/status.h"
 #include "src/owner/record.h"
 #include "src/owner/verdict.h"
 
@@ -22,5 +23,10 @@ OwnerStanding examine(const OwnerRecord& owner, const std::string& file, const J
 
 /// Who owns a run directory, as an onlooker sees it; nothing where no run has said so.
 std::optional<OwnerStanding> ask_owner(const std::string& run_dir);
+
+/// A status as it can be believed: one that says "running" of a run whose owner is gone was left by a process that was
+/// killed. Its state becomes "lost", its reason says who that was and by what sign it is gone. Others, and those of
+/// runs without an owner, stay as they are.
+RunStatus believed(RunStatus status, const std::optional<OwnerStanding>& owner);
 
 }  // namespace octet

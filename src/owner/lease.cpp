@@ -11,9 +11,8 @@
 #include <filesystem>
 
 #include "src/base/error.h"
+#include "src/base/files.h"
 #include "src/base/log.h"
-#include "src/base/sync_folder.h"
-#include "src/base/write_all.h"
 #include "src/owner/evidence.h"
 
 namespace octet {

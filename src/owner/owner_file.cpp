@@ -13,8 +13,8 @@
 #include <thread>
 
 #include "src/base/error.h"
+#include "src/base/files.h"
 #include "src/base/log.h"
-#include "src/base/write_all.h"
 
 namespace octet {
 namespace {

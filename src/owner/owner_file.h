@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "src/base/file_handle.h"
+#include "src/base/files.h"
 #include "src/owner/record.h"
 #include "src/owner/verdict.h"
 

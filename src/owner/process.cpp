@@ -1,5 +1,7 @@
 #include "src/owner/process.h"
 
+#include "src/base/files.h"
+
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -19,8 +21,7 @@ struct Stat {
 };
 
 std::optional<Stat> read_stat(const std::string& path) {
-  std::ifstream file(path);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::string text = read_text_file(path).value_or("");
   const std::size_t name_end = text.rfind(')');  // a name may have spaces and brackets itself
   if (name_end == std::string::npos) return std::nullopt;
   std::istringstream fields(text.substr(name_end + 1));

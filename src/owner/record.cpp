@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <array>
 #include <cctype>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "src/base/hosts.h"
+#include "src/base/json_reader.h"
 #include "src/metrics/status.h"
 #include "src/owner/process.h"
 
@@ -22,12 +23,6 @@ std::string variable(const char* name) {
 
 int number(const char* name) {
   return std::atoi(variable(name).c_str());
-}
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  gethostname(name.data(), name.size() - 1);
-  return name.data();
 }
 
 /// The first part of the host's name, as far as it is fit for a file name.
@@ -67,23 +62,24 @@ std::string to_json(const OwnerRecord& r) {
 }
 
 std::optional<OwnerRecord> parse_owner(const std::string& text) {
-  const auto json = nlohmann::json::parse(text, nullptr, false);
-  if (!json.is_object()) return std::nullopt;
   try {
-    return OwnerRecord{.name = json.at("name"),
-                       .generation = json.at("generation"),
-                       .released = json.at("released"),
-                       .host = json.at("host"),
-                       .boot_id = json.at("boot_id"),
-                       .pid = json.at("pid"),
-                       .start_ticks = json.at("start_ticks"),
-                       .pid_namespace = json.at("pid_namespace"),
-                       .job = {.cluster = json.at("cluster"),
-                               .id = json.at("job"),
-                               .restart = json.at("restart"),
-                               .launch = json.at("launch")},
-                       .since = json.at("since")};
-  } catch (const nlohmann::json::exception&) {
+    const auto json = parse_json(text, "owner", "owner.json");
+    const JsonReader r(json, "owner", "owner.json");
+    const auto small = [&](const char* key) { return static_cast<int>(r.integer(key, INT32_MIN, INT32_MAX)); };
+    return OwnerRecord{.name = r.text("name"),
+                       .generation = r.integer("generation"),
+                       .released = r.boolean("released"),
+                       .host = r.text("host"),
+                       .boot_id = r.text("boot_id"),
+                       .pid = r.integer("pid"),
+                       .start_ticks = r.integer("start_ticks"),
+                       .pid_namespace = r.text("pid_namespace"),
+                       .job = {.cluster = r.text("cluster"),
+                               .id = r.text("job"),
+                               .restart = small("restart"),
+                               .launch = small("launch")},
+                       .since = r.text("since")};
+  } catch (const Error&) {
     return std::nullopt;
   }
 }

@@ -1,21 +1,137 @@
 #include "src/report/run_files.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
+#include <map>
+#include <set>
+#include <string_view>
 
 #include "src/base/error.h"
-#include "src/base/options/flat_yaml.h"
-#include "src/owner/believed.h"
-#include "src/report/metrics_file.h"
-#include "src/report/text_file.h"
+#include "src/base/files.h"
+#include "src/base/json_reader.h"
+#include "src/base/options/yaml.h"
+#include "src/owner/evidence.h"
 
 namespace octet {
+namespace {
+
+std::string text_of_run(const std::string& path) {
+  errno = 0;
+  if (auto text = read_text_file(path)) return *std::move(text);
+  throw usage_error("report", "{}: cannot be read: {}", path, std::strerror(errno));
+}
+
+/// Calls `use(line, number)` for every line that has its end.
+template <typename Use>
+void each_line(std::string_view text, const Use& use) {
+  std::int64_t number = 0;
+  for (std::size_t end; (end = text.find('\n')) != std::string_view::npos; text.remove_prefix(end + 1)) {
+    use(text.substr(0, end), ++number);
+  }
+}
+
+std::vector<std::int64_t> ascending(const std::map<std::int64_t, std::int64_t>& first_steps) {
+  std::set<std::int64_t> steps;
+  for (const auto& [start, step] : first_steps) {
+    if (start > 0) steps.insert(step);
+  }
+  return {steps.begin(), steps.end()};
+}
+
+/// The first step of each block of lines that one restart discarded.
+std::vector<std::int64_t> starts_of_blocks(const std::vector<StepMetrics>& discarded, std::int64_t log_every) {
+  std::set<std::int64_t> steps;
+  for (std::size_t i = 0; i < discarded.size(); ++i) {
+    const std::int64_t step = discarded[i].step, before = i == 0 ? step : discarded[i - 1].step;
+    if (step <= before || step > before + log_every) steps.insert(step);
+  }
+  return {steps.begin(), steps.end()};
+}
+
+}  // namespace
+
+std::vector<StepMetrics> read_metrics(const std::string& path) {
+  const std::string text = text_of_run(path);
+  std::vector<StepMetrics> metrics;
+  each_line(text, [&](std::string_view line, std::int64_t number) {
+    metrics.push_back(step_metrics_of(line, fmt::format("{}:{}", path, number)));
+    const std::size_t n = metrics.size();
+    if (n > 1 && metrics[n - 1].step <= metrics[n - 2].step) {
+      throw usage_error("report", "{}:{}: step {} after step {}, expected each step once and in order", path, number,
+                        metrics[n - 1].step, metrics[n - 2].step);
+    }
+  });
+  return metrics;
+}
+
+std::vector<StepMetrics> read_discarded_metrics(const std::string& path) {
+  const std::string text = text_of_run(path);
+  std::vector<StepMetrics> metrics;
+  each_line(text, [&](std::string_view line, std::int64_t) {
+    try {
+      metrics.push_back(step_metrics_of(line, path));
+    } catch (const Error&) {  // the rest of a line whose writer was killed
+    }
+  });
+  return metrics;
+}
+
+std::vector<std::int64_t> restart_steps(const std::vector<StepMetrics>& metrics,
+                                        const std::vector<StepMetrics>& discarded, std::int64_t log_every) {
+  std::map<std::int64_t, std::int64_t> first_steps;
+  bool recorded = false;
+  for (const auto* lines : {&metrics, &discarded}) {
+    for (const StepMetrics& m : *lines) {
+      if (!m.restarts) continue;
+      recorded = true;
+      const auto [place, is_new] = first_steps.emplace(*m.restarts, m.step);
+      if (!is_new) place->second = std::min(place->second, m.step);
+    }
+  }
+  return recorded ? ascending(first_steps) : starts_of_blocks(discarded, log_every);
+}
+
+namespace {
+
+Profile::Rank rank_of(const JsonReader& entry) {
+  Profile::Rank rank{
+      .rank = entry.integer("rank"), .node = entry.text("node"), .wall = entry.number("wall"), .seconds = {}};
+  const JsonReader seconds = entry.at("seconds");
+  for (std::size_t i = 0; i < Profile::kinds.size(); ++i) {
+    rank.seconds[i] = seconds.number(std::string(Profile::kinds[i]).c_str());
+  }
+  return rank;
+}
+
+Profile::Kernel kernel_of(const JsonReader& entry) {
+  return {.name = entry.text("name"),
+          .kind = entry.text("kind"),
+          .phase = entry.text("phase"),
+          .calls = entry.integer("calls"),
+          .seconds = entry.number("seconds"),
+          .bytes = entry.number("bytes")};
+}
+
+}  // namespace
+
+Profile read_profile(const std::string& path) {
+  const auto json = parse_json(text_of_run(path), "report", path);
+  const JsonReader file(json, "report", path);
+  const std::vector<std::int64_t> steps = file.at("steps").integers(0, INT64_MAX, 2);
+  Profile profile{.first_step = steps[0], .last_step = steps[1], .ranks = {}, .kernels = {}};
+  for (const JsonReader& entry : file.list("ranks")) profile.ranks.push_back(rank_of(entry));
+  for (const JsonReader& entry : file.list("kernels")) profile.kernels.push_back(kernel_of(entry));
+  return profile;
+}
+
 namespace {
 
 namespace fs = std::filesystem;
 
 RunStatus status_of(const std::string& path) {
-  read_json(path);  // whose message says where it is damaged
+  parse_json(text_of_run(path), "report", path);  // whose message says where it is damaged
   if (auto status = read_status(path)) return *std::move(status);
   throw usage_error("report", "{}: expected state, reason, exit_code, step and steps of a run", path);
 }
@@ -55,7 +171,7 @@ RunFiles read_run(const std::string& path) {
   RunFiles run{.path = path,
                .name = place_of(path).filename().string(),
                .status = believed(status_of(file("status.json")), ask_owner(path)),
-               .config = flat_yaml(read_text_file(file("config.yaml")), file("config.yaml")),
+               .config = flat_yaml(text_of_run(file("config.yaml")), file("config.yaml")),
                .metrics = read_metrics(file("metrics.jsonl")),
                .discarded = {},
                .profile = {}};

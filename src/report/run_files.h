@@ -1,21 +1,66 @@
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "src/metrics/status.h"
 #include "src/metrics/step_metrics.h"
-#include "src/report/profile.h"
 
 namespace octet {
+
+/// The lines of metrics.jsonl. A last line without its end is being written and is left out. Usage error that names
+/// file, line and reason where it is missing, a line is none, or steps do not ascend.
+std::vector<StepMetrics> read_metrics(const std::string& path);
+
+/// The lines of metrics.discarded.jsonl: steps begin anew with every start, and what a killed start left of a line is
+/// left out.
+std::vector<StepMetrics> read_discarded_metrics(const std::string& path);
+
+/// The steps at which a restart went on, ascending: the first step that each start after the first one logged. A start
+/// that logged none is missing. Files of older versions do not say which start a line is of; of those only starts that
+/// did steps again are known, by the lines that they had discarded, `log_every` steps apart.
+std::vector<std::int64_t> restart_steps(const std::vector<StepMetrics>& metrics,
+                                        const std::vector<StepMetrics>& discarded, std::int64_t log_every);
+
+/// What profile.json says: where the time of a few steps went.
+struct Profile {
+  /// Times in seconds by kind, in this order. They sum to `wall`, but for overlapped communication, which passes beside
+  /// other kinds.
+  static constexpr std::array<std::string_view, 7> kinds{
+      "gemm", "attention", "memory_bound", "exposed_communication", "host", "idle", "overlapped_communication"};
+
+  struct Rank {
+    std::int64_t rank = 0;
+    std::string node;
+    double wall = 0;
+    std::array<double, kinds.size()> seconds{};
+  };
+  /// A kernel, over all profiled steps of a rank.
+  struct Kernel {
+    std::string name, kind, phase;
+    std::int64_t calls = 0;
+    double seconds = 0;
+    double bytes = 0;
+  };
+
+  std::int64_t first_step = 0, last_step = 0;
+  std::vector<Rank> ranks;
+  std::vector<Kernel> kernels;  ///< largest first
+};
+
+/// Usage error with file, and line or what is missing, where it cannot be read or is not of this form.
+Profile read_profile(const std::string& path);
 
 /// What a run directory holds, as a report reads it. The run may still be going on.
 struct RunFiles {
   std::string path;  ///< as it was named
   std::string name;  ///< for readers; no other run of the report has it
-  RunStatus status;  ///< as it can be believed (src/owner/believed.h): "lost" where the process was killed
+  RunStatus status;  ///< as it can be believed (src/owner/evidence.h): "lost" where the process was killed
   std::map<std::string, std::string> config;  ///< "section.key" to its value, as config.yaml has it
   std::vector<StepMetrics> metrics;           ///< steps in ascending order
   std::vector<StepMetrics> discarded;         ///< of steps that were done again, in the order of the starts

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "src/base/options/text.h"
-#include "src/report/metrics_file.h"
+#include "src/report/run_files.h"
 
 namespace octet {
 namespace {

@@ -12,12 +12,6 @@
 namespace octet {
 namespace {
 
-constexpr std::array<std::string_view, 5> collectives{"broadcast", "reduce", "all_gather", "reduce_scatter",
-                                                      "all_reduce"};
-constexpr std::array<std::string_view, algorithm_count> algorithms{
-    "tree", "ring", "collnet_direct", "collnet_chain", "nvls", "nvls_tree", "pat"};
-constexpr std::array<std::string_view, protocol_count> protocols{"ll", "ll128", "simple"};
-
 std::string plain(std::string_view text) {
   std::string letters;
   for (const char c : text) {
@@ -26,10 +20,11 @@ std::string plain(std::string_view text) {
   return letters;
 }
 
-template <class Enum>
-Enum parse(std::string_view what, std::string_view text, std::span<const std::string_view> names) {
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (same_name(names[i], text)) return static_cast<Enum>(i);
+template <NamedEnum E>
+E parse(std::string_view what, std::string_view text) {
+  const auto names = names_of(E{});
+  for (const std::string_view name : names) {
+    if (same_name(name, text)) return *value_named<E>(name);
   }
   throw usage_error("tuning", "unknown {} \"{}\"; expected {}", what, text, fmt::join(names, ", "));
 }
@@ -40,28 +35,16 @@ bool same_name(std::string_view a, std::string_view b) {
   return plain(a) == plain(b);
 }
 
-std::string_view name_of(Collective collective) {
-  return collectives.at(static_cast<std::size_t>(collective));
-}
-
-std::string_view name_of(Algorithm algorithm) {
-  return algorithms.at(static_cast<std::size_t>(algorithm));
-}
-
-std::string_view name_of(Protocol protocol) {
-  return protocols.at(static_cast<std::size_t>(protocol));
-}
-
 Collective parse_collective(std::string_view text) {
-  return parse<Collective>("collective", text, collectives);
+  return parse<Collective>("collective", text);
 }
 
 Algorithm parse_algorithm(std::string_view text) {
-  return parse<Algorithm>("algorithm", text, algorithms);
+  return parse<Algorithm>("algorithm", text);
 }
 
 Protocol parse_protocol(std::string_view text) {
-  return parse<Protocol>("protocol", text, protocols);
+  return parse<Protocol>("protocol", text);
 }
 
 bool nccl_has(Collective collective, Algorithm algorithm, Protocol protocol) {

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "src/base/named_enum.h"
+
 namespace octet {
 
 // Names and order of NCCL's enumerations ncclFunc_t, NCCL_ALGO_* and NCCL_PROTO_* (2.24 to 2.30), which index its
@@ -12,6 +14,18 @@ namespace octet {
 enum class Collective : std::uint8_t { broadcast, reduce, all_gather, reduce_scatter, all_reduce };
 enum class Algorithm : std::uint8_t { tree, ring, collnet_direct, collnet_chain, nvls, nvls_tree, pat };
 enum class Protocol : std::uint8_t { ll, ll128, simple };
+
+// As files and options have them.
+constexpr auto names_of(Collective) {
+  return std::to_array<std::string_view>({"broadcast", "reduce", "all_gather", "reduce_scatter", "all_reduce"});
+}
+constexpr auto names_of(Algorithm) {
+  return std::to_array<std::string_view>(
+      {"tree", "ring", "collnet_direct", "collnet_chain", "nvls", "nvls_tree", "pat"});
+}
+constexpr auto names_of(Protocol) {
+  return std::to_array<std::string_view>({"ll", "ll128", "simple"});
+}
 
 inline constexpr int algorithm_count = 7;
 inline constexpr int protocol_count = 3;
@@ -28,10 +42,6 @@ struct CommShape {
   bool operator==(const CommShape&) const = default;
 };
 
-/// `all_reduce`, `ring`, `ll128`, as files and options have them.
-std::string_view name_of(Collective collective);
-std::string_view name_of(Algorithm algorithm);
-std::string_view name_of(Protocol protocol);
 /// Whether two names are the same; case, `_` and `-` do not count: `AllReduce`, `NVLSTree`.
 bool same_name(std::string_view a, std::string_view b);
 /// Throw a usage error that lists the known names, which same_name() finds.

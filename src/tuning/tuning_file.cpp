@@ -7,26 +7,6 @@
 #include <system_error>
 
 namespace octet {
-namespace {
-
-constexpr std::array<std::string_view, 3> links{"nvlink", "pci", "net"};
-constexpr std::array<std::string_view, 4> generations{"volta", "ampere", "hopper", "blackwell"};
-constexpr std::array<std::string_view, 5> limits{"ll", "ring_ll128", "tree_ll128", "tree", "nvls_tree"};
-
-}  // namespace
-
-std::string_view name_of(TunedLink link) {
-  return links.at(static_cast<std::size_t>(link));
-}
-
-std::string_view name_of(TunedGeneration generation) {
-  return generations.at(static_cast<std::size_t>(generation));
-}
-
-std::string_view name_of(TunedLimit limit) {
-  return limits.at(static_cast<std::size_t>(limit));
-}
-
 int nccl_minor(std::string_view version) {
   constexpr std::string_view major = "2.";
   int minor = -1;

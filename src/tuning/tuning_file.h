@@ -1,10 +1,12 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "src/base/named_enum.h"
 #include "src/tuning/collective.h"
 
 namespace octet {
@@ -17,9 +19,15 @@ enum class TunedLink : std::uint8_t { nvlink, pci, net };                       
 enum class TunedGeneration : std::uint8_t { volta, ampere, hopper, blackwell };        ///< NCCL_*_COMPCAP_IDX
 enum class TunedLimit : std::uint8_t { ll, ring_ll128, tree_ll128, tree, nvls_tree };  ///< of bandwidth, see below
 
-std::string_view name_of(TunedLink link);
-std::string_view name_of(TunedGeneration generation);
-std::string_view name_of(TunedLimit limit);
+constexpr auto names_of(TunedLink) {
+  return std::to_array<std::string_view>({"nvlink", "pci", "net"});
+}
+constexpr auto names_of(TunedGeneration) {
+  return std::to_array<std::string_view>({"volta", "ampere", "hopper", "blackwell"});
+}
+constexpr auto names_of(TunedLimit) {
+  return std::to_array<std::string_view>({"ll", "ring_ll128", "tree_ll128", "tree", "nvls_tree"});
+}
 
 struct TunedBaseLatency {
   Algorithm algorithm = Algorithm::ring;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "src/base/error.h"
-#include "src/base/left_out_hosts.h"
+#include "src/base/hosts.h"
 #include "src/base/log.h"
 #include "src/comm/host_exchange.h"
 #include "src/comm/mpi/mpi_communicator.h"

@@ -1,4 +1,4 @@
-#include "src/base/left_out_hosts.h"
+#include "src/base/hosts.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "src/base/write_all.h"
+#include "src/base/files.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -9,8 +9,6 @@
 #include <cerrno>
 #include <fstream>
 #include <iterator>
-
-#include "src/base/file_handle.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "tests/tuning/plugin/harness.h"
+#include "tests/tuning/plugin/plugin_harness.h"
 
 namespace octet::test {
 namespace {

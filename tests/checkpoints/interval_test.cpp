@@ -1,4 +1,4 @@
-#include "checkpoints/interval.h"
+#include "checkpoints/checkpoint_config.h"
 
 #include <gtest/gtest.h>
 

@@ -9,7 +9,6 @@
 #include <numeric>
 #include <thread>
 
-#include "checkpoints/background_manifest.h"
 #include "checkpoints/commit.h"
 #include "checkpoints/hash.h"
 #include "checkpoints/restore.h"

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <thread>
 
-#include "src/base/left_out_hosts.h"
+#include "src/base/hosts.h"
 #include "src/base/log.h"
 #include "tests/checkpoints/saver_fixture.h"
 

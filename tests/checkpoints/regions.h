@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "checkpoints/hdf5_handles.h"
+#include "checkpoints/hdf5_support.h"
 #include "checkpoints/manifest.h"
 #include "tests/checkpoints/directory.h"
 

@@ -6,7 +6,7 @@
 
 #include "checkpoints/commit.h"
 #include "checkpoints/retention.h"
-#include "src/base/host_name.h"
+#include "src/base/hosts.h"
 #include "tests/checkpoints/saver_fixture.h"
 
 namespace octet::checkpoint {

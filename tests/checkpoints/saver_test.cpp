@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "checkpoints/view.h"
-#include "src/base/host_name.h"
+#include "src/base/hosts.h"
 #include "tests/checkpoints/saver_fixture.h"
 
 namespace octet::checkpoint {

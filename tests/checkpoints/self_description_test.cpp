@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "checkpoints/hash_file.h"
-#include "checkpoints/hdf5_handles.h"
+#include "checkpoints/hdf5_support.h"
 #include "checkpoints/shard_file.h"
 #include "checkpoints/verification.h"
 #include "tests/checkpoints/directory.h"

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <set>
 
-#include "checkpoints/compare.h"
-#include "checkpoints/pending_directory.h"
+#include "checkpoints/compare_checkpoints.h"
+#include "checkpoints/durable.h"
 #include "checkpoints/verification.h"
 #include "tests/checkpoints/directory.h"
 #include "tests/checkpoints/small_checkpoint.h"

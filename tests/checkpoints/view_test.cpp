@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "checkpoints/hdf5_handles.h"
+#include "checkpoints/hdf5_support.h"
 #include "tests/checkpoints/virtual_ranks.h"
 
 namespace octet::checkpoint::test {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Reads every #include of the source tree against the tables of rooms and of their folders (docs/architecture.md), and
-finds files that include each other in a circle.
+finds files that include each other in a circle and headers that share a name.
 
 Usage: tests/checks/rooms.py [ROOT]      prints one line a violation; exit 1 when there is any.
 """
@@ -44,7 +44,7 @@ INTERFACES = {
     "src/parallel/parameter.h": "model",
     "kernels/cpu/gemm_input.h": "train",  # the choice of the GEMM's input type, which the run logs
     "src/model/config.h": "planner",
-    "src/parallel/config.h": "planner",
+    "src/parallel/parallel_config.h": "planner",
 }
 # For that, these headers keep to less than their room may: what they may include.
 PURE = {
@@ -52,7 +52,7 @@ PURE = {
     "src/parallel/gradient_sink.h": "tensor ops",
     "src/parallel/parameter.h": "tensor ops",
     "src/model/config.h": "base",
-    "src/parallel/config.h": "base",
+    "src/parallel/parallel_config.h": "base",
 }
 # Rooms that have folders with an order: room -> folder -> folders that it may include, transitive too. Every file of such
 # a room stands in one of them.
@@ -85,7 +85,7 @@ LIBRARIES = {
     "spdlog/": ["src/base/"],
     "Random123/": ["src/base/"],
     "xxhash.h": ["src/base/", "src/data/", "src/train/", "checkpoints/"],
-    "nlohmann/": ["src/comm/trace", "src/profile/", "src/metrics/", "src/owner/", "src/report/", "src/train/", "src/cluster/", "src/tuning/", "src/planner/", "checkpoints/", "jobs/",
+    "nlohmann/": ["src/base/json_reader", "src/comm/trace", "src/profile/", "src/metrics/", "src/owner/", "src/report/", "src/train/", "src/cluster/", "src/tuning/", "src/planner/", "checkpoints/", "jobs/",
                   "tests/"],
     "pugixml": ["src/tuning/topology/"],
     "hwloc": ["src/tuning/topology/"],
@@ -223,6 +223,19 @@ def check_types(root, paths):
     return problems
 
 
+def check_names(paths):
+    """One name, one header: people and messages call a header by its name alone. An operation's header in kernels/ and
+    that of its caller in src/ops or src/optim have the operation's."""
+    seen, problems = {}, []
+    for path in paths:
+        if path.endswith((".h", ".hpp", ".cuh")):
+            caller = path.startswith(("src/ops/", "src/optim/"))
+            name = ("caller " if caller and f"kernels/{os.path.basename(path)}" in paths else "") + os.path.basename(path)
+            if seen.setdefault(name, path) != path:
+                problems.append(f"{path}: has the name of {seen[name]}")
+    return problems
+
+
 def includes_of(root, paths):
     """What each pair of a header and its source file includes; both go by their path without its ending."""
     found = {}
@@ -257,7 +270,7 @@ def check(root):
     """(number of files read, list of violations)"""
     paths = sorted(files(root))
     each = [problem for path in paths for problem in check_file(root, path)]
-    return len(paths), each + check_types(root, paths) + check_circles(root, paths)
+    return len(paths), each + check_types(root, paths) + check_names(paths) + check_circles(root, paths)
 
 
 def main():

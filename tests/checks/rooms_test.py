@@ -102,6 +102,13 @@ class RoomsTest(unittest.TestCase):
                                     "src/optim/c.h": header("octet::other")})
         self.assertEqual(problems, ["src/data/b.h: octet::Link is defined in src/base/a.h too"])
 
+    def test_one_name_is_one_header(self):
+        once = "#pragma once\n"
+        problems = self.violations({"src/base/a.h": once, "src/data/a.h": once, "kernels/norm.h": once,
+                                    "src/ops/norm.h": once, "src/data/norm.h": once})
+        self.assertEqual(problems, ["src/data/a.h: has the name of src/base/a.h",
+                                    "src/data/norm.h: has the name of kernels/norm.h"])
+
     def test_finds_files_that_include_each_other(self):
         problems = self.violations({"src/base/a.h": "#pragma once\n",
                                     "src/base/a.cpp": '#include "src/base/a.h"\n#include "src/base/b.h"\n',

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Finds code that writes to files past src/base/write_all.h, where a write of nothing counts as a full disk.
+"""Finds code that writes to files past src/base/files.h, where a write of nothing counts as a full disk.
 
 Usage: tests/checks/writes.py [ROOT]      prints one line a violation; exit 1 when there is any.
 C++'s streams and plain loops try a write of nothing again for ever; some file systems answer so when they are full.
@@ -9,7 +9,7 @@ import re
 import sys
 
 FOLDERS = ["src", "checkpoints", "kernels", "jobs"]
-ALLOWED = {"src/base/write_all.cpp"}
+ALLOWED = {"src/base/files.cpp"}
 WRITES = [
     re.compile(r"\bstd::(o|w|wo)?f(stream|ilebuf)\b|\bstd::basic_o?f(stream|ilebuf)\b"),
     re.compile(r"(?<!\w)::p?writev?2?(64)?\("),
@@ -30,13 +30,13 @@ def violations(root):
                 with open(full, encoding="utf-8") as text:
                     for number, line in enumerate(text, 1):
                         if any(pattern.search(line.split("//")[0]) for pattern in WRITES):
-                            yield f"{here}:{number}: writes past src/base/write_all.h: {line.strip()}"
+                            yield f"{here}:{number}: writes past src/base/files.h: {line.strip()}"
 
 
 def main():
     root = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
     found = list(violations(root))
-    print("\n".join(found) if found else "all writes go through src/base/write_all.h")
+    print("\n".join(found) if found else "all writes go through src/base/files.h")
     return 1 if found else 0
 
 

@@ -46,7 +46,7 @@ class Writes(unittest.TestCase):
     def test_nothing_else_is(self):
         for line in CLEAN:
             self.assertEqual(self.found(line), [], line)
-        self.assertEqual(self.found(PLANTED[2], "src/base/write_all.cpp"), [])
+        self.assertEqual(self.found(PLANTED[2], "src/base/files.cpp"), [])
         self.assertEqual(self.found(PLANTED[2], "tests/base/a.cpp"), [])
 
 

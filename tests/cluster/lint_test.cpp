@@ -1,13 +1,12 @@
-#include "src/cluster/environment/lint.h"
+#include "src/cluster/environment/environment_lint.h"
 #include "src/cluster/environment/findings.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "src/cluster/doctor/version.h"
+#include "src/cluster/doctor/known_versions.h"
 #include "src/cluster/environment.h"
-#include "src/cluster/environment/effective.h"
 #include "src/cluster/environment/value_check.h"
 #include "src/cluster/share_folder.h"
 

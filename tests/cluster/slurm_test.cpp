@@ -2,7 +2,7 @@
 
 #include "src/base/error.h"
 #include "src/cluster/shell_text.h"
-#include "src/cluster/slurm_time.h"
+#include "src/cluster/slurm_job.h"
 #include "src/cluster/slurm_version.h"
 
 namespace octet {

@@ -4,7 +4,7 @@
 
 #include "src/base/error.h"
 #include "src/cluster/host_list.h"
-#include "src/cluster/rank_order.h"
+#include "src/cluster/slurm_topology.h"
 
 namespace octet {
 namespace {

@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "src/comm/mpi/host_reductions.h"
 #include "src/comm/mpi/mpi_communicator.h"
 #include "src/comm/mpi/mpi_handles.h"
 #include "src/comm/mpi/mpi_runtime.h"
-#include "src/comm/mpi/rank_order.h"
 
 namespace octet {
 namespace {

@@ -8,7 +8,7 @@
 #include <tuple>
 #include <utility>
 
-#include "jobs/commbench/parts.h"
+#include "jobs/commbench/bench_context.h"
 
 namespace octet::commbench {
 namespace {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "src/train/options/model_file.h"
-#include "src/train/plan/plan_run.h"
+#include "src/train/plan/memory_plan.h"
 
 namespace octet::cuda {
 namespace {

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include "src/base/error.h"
-#include "src/device/clock_reasons.h"
 #include "src/device/device.h"
 #include "tests/support/nvml_values.h"
 

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "checkpoints/restore.h"
-#include "src/base/host_name.h"
+#include "src/base/hosts.h"
 #include "src/train/run/run_directory.h"
 #include "tests/equivalence/trainer_test.h"
 

@@ -86,7 +86,7 @@ class StepTimes : public TrainerTest {
     if (world_->rank() != 0) return ended;
     ended.last_line = err.substr(err.find("finished after step"));
     std::ifstream file(directory.metrics());
-    for (std::string line; std::getline(file, line);) ended.lines.push_back(step_metrics_of(line));
+    for (std::string line; std::getline(file, line);) ended.lines.push_back(step_metrics_of(line, "metrics.jsonl"));
     return ended;
   }
 

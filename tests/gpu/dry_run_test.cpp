@@ -1,7 +1,7 @@
 // The memory plan of a run on one GPU beside what its ledger holds after a few steps.
 #include "src/train/plan/dry_run.h"
 
-#include "src/train/plan/plan_run.h"
+#include "src/train/plan/memory_plan.h"
 #include "tests/gpu/gpu_test.h"
 
 namespace octet::gpu_test {

@@ -8,9 +8,7 @@
 #include <set>
 
 #include "src/base/error.h"
-#include "src/metrics/crc32c.h"
-#include "src/metrics/event_record.h"
-#include "src/metrics/event_writer.h"
+#include "src/metrics/event_file.h"
 #include "tests/support/run_command.h"
 
 namespace octet {

@@ -119,10 +119,10 @@ TEST(Json, IsReadAsItWasWritten) {
       m.restarts = 2;
       m.interval_steps = 50;
     }
-    EXPECT_EQ(to_json(step_metrics_of(to_json(m))), to_json(m));
+    EXPECT_EQ(to_json(step_metrics_of(to_json(m), "m")), to_json(m));
   }
   m.loss = std::numeric_limits<double>::infinity();
-  EXPECT_TRUE(std::isnan(step_metrics_of(to_json(m)).loss));
+  EXPECT_TRUE(std::isnan(step_metrics_of(to_json(m), "m").loss));
 }
 
 TEST(Json, LinesOfOlderVersionsAreRead) {
@@ -131,7 +131,7 @@ TEST(Json, LinesOfOlderVersionsAreRead) {
   for (const char* key : {"interval_steps", "validation_seconds", "checkpoint_stall_seconds", "wait_seconds"}) {
     line.erase(key);
   }
-  const StepMetrics m = step_metrics_of(line.dump());
+  const StepMetrics m = step_metrics_of(line.dump(), "m");
   EXPECT_FALSE(m.mfu);
   EXPECT_EQ(m.interval_steps, 1);
   EXPECT_EQ(wall_seconds(m), std::nullopt);
@@ -146,17 +146,17 @@ TEST(Json, StepsAndPausesAreWallTime) {
 TEST(Json, WhatIsNoLineIsRefusedWithTheReason) {
   const auto reason = [](const std::string& line) -> std::string {
     try {
-      step_metrics_of(line);
-    } catch (const std::invalid_argument& error) {
+      step_metrics_of(line, "m:2");
+    } catch (const Error& error) {
       return error.what();
     }
     return "none";
   };
-  EXPECT_EQ(reason(R"({"step":1,"lo)"), "no JSON object");
-  EXPECT_EQ(reason("[1]"), "no JSON object");
-  EXPECT_EQ(reason(R"({"step":1})"), "\"loss\" is missing");
-  EXPECT_EQ(reason(R"({"step":1.5})"), "\"step\" is 1.5, expected an integer");
-  EXPECT_EQ(reason(R"({"step":1,"loss":"low"})"), "\"loss\" is \"low\", expected a number or null");
+  EXPECT_TRUE(reason(R"({"step":1,"lo)").starts_with("[metrics] m:2:1: no valid JSON"));
+  EXPECT_EQ(reason("[1]"), "[metrics] m:2 is [1]; expected an object");
+  EXPECT_EQ(reason(R"({"step":1})"), "[metrics] m:2: loss is missing; expected a number or null");
+  EXPECT_EQ(reason(R"({"step":1.5})"), "[metrics] m:2: step is 1.5; expected an integer");
+  EXPECT_EQ(reason(R"({"step":1,"loss":"low"})"), "[metrics] m:2: loss is \"low\"; expected a number or null");
 }
 
 TEST(ConsoleLine, IsTorchtitans) {

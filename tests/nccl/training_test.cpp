@@ -5,7 +5,7 @@
 #include "src/comm/nccl/nccl_backend.h"
 #include "src/comm/trace.h"
 #include "src/train/plan/dry_run.h"
-#include "src/train/plan/plan_run.h"
+#include "src/train/plan/memory_plan.h"
 #include "tests/equivalence/trainer_test.h"
 #include "tests/nccl/one_gpu.h"
 #include "tests/nccl/stand_in_nccl.h"

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "src/owner/believed.h"
+#include "src/owner/evidence.h"
 
 namespace octet {
 namespace {

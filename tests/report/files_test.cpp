@@ -1,7 +1,5 @@
-#include "tests/report/files.h"
+#include "tests/report/report_folder.h"
 
-#include "src/report/metrics_file.h"
-#include "src/report/profile.h"
 #include "src/report/run_files.h"
 
 namespace octet {
@@ -25,11 +23,9 @@ TEST_F(Files, ALineThatIsBeingWrittenIsLeftOut) {
 
 TEST_F(Files, ADamagedLineIsNamed) {
   const std::string path = write("m", line(1) + "{\"step\":2,\n" + line(3));
-  EXPECT_EQ(refusal([&] { read_metrics(path); }),
-            "[report] " + path + ":2: no JSON object, expected the metrics of a step");
+  EXPECT_TRUE(refusal([&] { read_metrics(path); }).starts_with("[metrics] " + path + ":2:1: no valid JSON"));
   write("m", line(1) + "{\"step\":2,\"loss\":\"x\"}\n");
-  EXPECT_EQ(refusal([&] { read_metrics(path); }),
-            "[report] " + path + ":2: \"loss\" is \"x\", expected a number or null, expected the metrics of a step");
+  EXPECT_EQ(refusal([&] { read_metrics(path); }), "[metrics] " + path + ":2: loss is \"x\"; expected a number or null");
   write("m", line(1) + line(2) + line(2));
   EXPECT_EQ(refusal([&] { read_metrics(path); }),
             "[report] " + path + ":3: step 2 after step 2, expected each step once and in order");
@@ -80,7 +76,7 @@ TEST_F(Files, WhatIsMissingOrDamagedIsNamed) {
   const std::string run = test::ReportTest::run("a", "model: 5m\n", {3});
   const auto message = [&] { return refusal([&] { read_run(run); }); };
   write("a/status.json", "{\n  \"state\": ,\n}\n");
-  EXPECT_EQ(message(), "[report] " + run + "/status.json:2: no valid JSON");
+  EXPECT_TRUE(message().starts_with("[report] " + run + "/status.json:2: no valid JSON")) << message();
   write("a/status.json", "{}");
   EXPECT_EQ(message(), "[report] " + run + "/status.json: expected state, reason, exit_code, step and steps of a run");
   std::filesystem::remove(folder / "a/status.json");
@@ -118,9 +114,7 @@ TEST_F(Files, AProfileIsReadAndItsFormChecked) {
   ASSERT_EQ(profile.kernels.size(), 1u);
   EXPECT_EQ(profile.kernels[0].calls, 2);
   write("profile.json", "{\"steps\":[3,5],\"ranks\":[{\"rank\":1}],\"kernels\":[]}");
-  const std::string message = refusal([&] { read_profile(path); });
-  EXPECT_TRUE(message.starts_with("[report] " + path + ": no profile of a run: ")) << message;
-  EXPECT_NE(message.find("'node' not found"), std::string::npos) << message;
+  EXPECT_EQ(refusal([&] { read_profile(path); }), "[report] " + path + ": ranks[0].node is missing; expected a text");
 }
 
 }  // namespace

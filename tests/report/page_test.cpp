@@ -6,7 +6,7 @@
 
 #include "src/report/series.h"
 #include "src/report/summary.h"
-#include "tests/report/files.h"
+#include "tests/report/report_folder.h"
 
 namespace octet {
 namespace {

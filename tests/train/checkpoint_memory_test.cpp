@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "checkpoints/resharding.h"
-#include "src/train/plan/plan_run.h"
+#include "src/train/plan/memory_plan.h"
 
 namespace octet {
 namespace {

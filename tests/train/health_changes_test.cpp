@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "src/base/xid.h"
-#include "src/device/clock_reasons.h"
+#include "src/device/nvml.h"
 
 namespace octet {
 namespace {

@@ -1,11 +1,10 @@
 // NCCL's own memory in the memory plan: which communicators a run makes, and that they must fit.
-#include "src/train/plan/nccl_needs.h"
+#include "src/train/plan/memory_plan.h"
 
 #include <gtest/gtest.h>
 
 #include "src/base/error.h"
 #include "src/train/plan/dry_run.h"
-#include "src/train/plan/memory_plan.h"
 
 namespace octet {
 namespace {

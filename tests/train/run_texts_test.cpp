@@ -1,8 +1,7 @@
 // Texts of the configuration that stand for times and intervals.
 #include <gtest/gtest.h>
 
-#include "src/train/options/checkpoint_interval.h"
-#include "src/train/options/wall_clock.h"
+#include "src/train/options/option_texts.h"
 
 namespace octet {
 namespace {

@@ -7,8 +7,8 @@
 #include <random>
 
 #include "src/tuning/fit/cluster_fit.h"
-#include "src/tuning/fit/constants.h"
-#include "tests/tuning/plugin/world.h"
+#include "src/tuning/fit/fit_constants.h"
+#include "tests/tuning/plugin/fake_world.h"
 
 namespace octet {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "src/base/error.h"
 #include "src/tuning/cost_model/model.h"
-#include "src/tuning/fit/constants.h"
+#include "src/tuning/fit/fit_constants.h"
 
 namespace octet {
 namespace {

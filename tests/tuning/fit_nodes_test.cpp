@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "src/tuning/fit/predict.h"
-#include "src/tuning/fit/scaling.h"
+#include "src/tuning/fit/size_scaling.h"
 #include "tests/tuning/fit_support.h"
 
 namespace octet {

@@ -114,7 +114,7 @@ TEST(FitReaders, JsonOfBothEnds) {
   EXPECT_EQ(old.rows.front().protocol, Protocol::ll128);
   EXPECT_EQ(old.rows.front().shape, (CommShape{4, 8}));
   ASSERT_EQ(old.notes.size(), 1U);
-  expect_within(old.notes[0], "v1.json: results[5]: out_of_place: left out: wrong results (3)");
+  expect_within(old.notes[0], "v1.json: results[5].out_of_place: left out: wrong results (3)");
 
   const BenchmarkFile recent = read_measurements(folder + "v3.json");
   EXPECT_EQ(recent.nccl, "2.29.7");
@@ -194,12 +194,12 @@ TEST(FitReaders, TheBusBandwidthMustGoWithCollectiveAndRanks) {
 
 TEST(FitReaders, DamagedJsonIsRefused) {
   const std::string text = text_of("commbench.json");
-  expect_within(refusal("cut.json", text.substr(0, text.size() / 2)), "did the benchmark end while it wrote?");
+  expect_within(refusal("cut.json", text.substr(0, text.size() / 2)), "no valid JSON");
   expect_within(refusal("cut.json", text.substr(0, text.size() / 2)), "cut.json:");
   expect_within(refusal("other.json", "{\"a\": 1}"), "expected the JSON of nccl-tests (-J) or octet-commbench");
   expect_within(refusal("new.json", changed("v1.json", "\"version\":1", "\"version\":9")), "version 9");
   expect_within(refusal("time.json", changed("v1.json", "\"time\":", "\"time_\":")),
-                "results[0]: out_of_place: \"time\" is missing");
+                "results[0].out_of_place.time is missing; expected a number");
   expect_within(refusal("cpu.json", changed("v1.json", "\"time\":", "\"cpu_time\":1,\"time\":")), "run without -C");
   expect_within(refusal("text.json", changed("v1.json", "\"size\":8,", "\"size\":\"8\",")), "expected an integer");
 }

@@ -1,4 +1,4 @@
-#include "src/tuning/cost_model/machine.h"
+#include "src/tuning/cost_model/nccl_machine.h"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 
 #include "src/base/error.h"
 #include "src/tuning/tuning_file.h"
-#include "tests/tuning/plugin/world.h"
+#include "tests/tuning/plugin/fake_world.h"
 
 namespace octet {
 namespace {

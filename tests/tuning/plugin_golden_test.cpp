@@ -4,7 +4,7 @@
 
 #include "src/cluster/profile.h"
 #include "src/tuning/tuning_file.h"
-#include "tests/tuning/plugin/world.h"
+#include "tests/tuning/plugin/fake_world.h"
 
 namespace octet {
 namespace {

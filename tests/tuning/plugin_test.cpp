@@ -3,7 +3,7 @@
 
 #include "src/tuning/tuning_file.h"
 #include "tests/support/run_command.h"
-#include "tests/tuning/plugin/world.h"
+#include "tests/tuning/plugin/fake_world.h"
 
 namespace octet {
 namespace {

@@ -3,9 +3,9 @@
 #include <array>
 
 #include "src/cluster/profile.h"
-#include "src/tuning/topology/compare.h"
+#include "src/tuning/topology/compare_topology.h"
 #include "src/tuning/topology/graph_dump.h"
-#include "src/tuning/topology/lint.h"
+#include "src/tuning/topology/topology_lint.h"
 #include "tests/data/support.h"
 #include "tests/tuning/topology_support.h"
 

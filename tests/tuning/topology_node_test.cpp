@@ -4,7 +4,7 @@
 #include "src/base/options/text.h"
 #include "src/tuning/topology/discover.h"
 #include "src/tuning/topology/draw.h"
-#include "src/tuning/topology/lint.h"
+#include "src/tuning/topology/topology_lint.h"
 #include "tests/data/support.h"
 #include "tests/support/run_command.h"
 #include "tests/tuning/topology_support.h"

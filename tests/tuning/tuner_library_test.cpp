@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "tests/tuning/plugin/world.h"
+#include "tests/tuning/plugin/fake_world.h"
 
 namespace octet {
 namespace {

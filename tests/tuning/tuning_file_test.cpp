@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "src/base/error.h"
-#include "tests/tuning/plugin/world.h"
+#include "tests/tuning/plugin/fake_world.h"
 
 namespace octet {
 namespace {
@@ -90,9 +90,12 @@ TEST_P(WrongTuningFile, IsRefusedWithKeyValueAndWhatWasExpected) {
   } catch (const Error& error) {
     const std::string what = error.what();
     EXPECT_EQ(error.code(), ExitCode::usage);
-    EXPECT_EQ(what.rfind("[tuning] file.json: ", 0), 0U) << what;
+    EXPECT_EQ(what.rfind("[tuning] file.json:", 0), 0U) << what;
     EXPECT_NE(what.find(wrong.message), std::string::npos) << what;
-    EXPECT_NE(what.find("expected"), std::string::npos) << what;
+    const bool is_json = what.find("no valid JSON") == std::string::npos;
+    if (is_json) {
+      EXPECT_NE(what.find("expected"), std::string::npos) << what;
+    }
   }
 }
 
@@ -116,9 +119,9 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"[2, 9]", "[9, 2]", "choices[0].nodes is [9,2]; expected [from, to] with"},
         Wrong{"[2, 9]", "[0, 9]", "choices[0].nodes is [0,9]"},
         Wrong{"[2, 9]", "[2, 9, 10]", "choices[0].nodes is [2,9,10]"},
-        Wrong{"[2, 9]", "[2, 1e3]", "choices[0].nodes is [2,1000.0]"},
+        Wrong{"[2, 9]", "[2, 1e3]", "choices[0].nodes[1] is 1000.0"},
         Wrong{"[1, 1000000000000]", "[1, 1]", "choices[0].bytes is [1,1]"},
-        Wrong{"[1, 1000000000000]", "[-1, 5]", "choices[0].bytes is [-1,5]"},
+        Wrong{"[1, 1000000000000]", "[-1, 5]", "choices[0].bytes[0] is -1"},
         Wrong{"[1, 1000000000000]", "[1, 18446744073709551615]", "choices[0].bytes"},
         Wrong{"\"us\": 0.1", "\"us\": -0.1",
               "constants.base_latency[0].us is -0.1; expected a number of 0.001 to 1000000"},
@@ -130,21 +133,20 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"\"gbs\": 36.7", "\"gbs\": 0", "constants.bandwidth[0].gbs is 0; expected a number of 0.01 to 10000"},
         Wrong{"\"gbs\": 36.7", "\"gbs\": -36.7", "constants.bandwidth[0].gbs is -36.7; expected a number of "},
         Wrong{"\"gbs\": 36.7", "\"gbs\": 36700", "constants.bandwidth[0].gbs is 36700; expected a number of "},
-        Wrong{"\"gbs\": 36.7", "\"gbs\": NaN", "expected a tuning file in JSON"},
+        Wrong{"\"gbs\": 36.7", "\"gbs\": NaN", "no valid JSON"},
         Wrong{"\"nodes\": 2, \"gbs\"", "\"nodes\": 4, \"gbs\"",
               "bandwidth[0].nodes is 4; expected an integer of 1 to 3"},
         Wrong{"\"algorithm\": \"nvls\", \"protocol\": \"simple\", \"us\"",
               "\"algorithm\": \"nvls\", \"protocol\": \"ll\", \"us\"",
               "base_latency[0].protocol is \"ll\"; expected another: NCCL has no nvls with ll"},
-        Wrong{"\"us\": 0.1", "\"us\": 1e999", "expected a tuning file in JSON"},
-        Wrong{"\"us\": 0.1", "\"us\": NaN", "expected a tuning file in JSON"},
+        Wrong{"\"us\": 0.1", "\"us\": 1e999", "no valid JSON"}, Wrong{"\"us\": 0.1", "\"us\": NaN", "no valid JSON"},
         Wrong{"\"confidence\": 1.0", "\"confidence\": 1.5", "fits[0].confidence is 1.5; expected a number of 0 to 1"},
         Wrong{"\"link\": \"pci\"", "\"link\": \"wire\"",
               "hw_latency[0].link is \"wire\"; expected one of nvlink, pci, net"},
         Wrong{"\"fits\": [", "\"fits\": [7, ", "fits[0] is 7; expected an object"},
-        Wrong{"\"choices\": [", "\"choices\": {}, \"other\": [", "choices is {}; expected a list of objects"},
-        Wrong{"\"notes\": [", "\"notes\": [1, ", "provenance.notes is [1,"},
-        Wrong{"}\n  ]\n}\n", "}\n  ]\n} x", "expected a tuning file in JSON"}));
+        Wrong{"\"choices\": [", "\"choices\": {}, \"other\": [", "choices is {}; expected a list"},
+        Wrong{"\"notes\": [", "\"notes\": [1, ", "provenance.notes[0] is 1"},
+        Wrong{"}\n  ]\n}\n", "}\n  ]\n} x", "no valid JSON"}));
 
 void expect_refused(const TuningFile& tuning, const std::string& message) {
   try {

@@ -1,4 +1,4 @@
-#include "checkpoints/compare.h"
+#include "checkpoints/compare_checkpoints.h"
 
 #include <algorithm>
 

@@ -11,7 +11,7 @@
 #include "src/base/log.h"
 #include "src/cluster/doctor/nccl_library.h"
 #include "src/cluster/doctor/node_report.h"
-#include "src/cluster/environment/effective.h"
+#include "src/cluster/environment/findings.h"
 
 namespace octet {
 namespace po = boost::program_options;

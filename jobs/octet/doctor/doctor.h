@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "src/cluster/doctor/checks.h"
+#include "src/cluster/doctor/examine.h"
 
 namespace octet {
 

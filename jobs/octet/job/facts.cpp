@@ -6,9 +6,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <sstream>
 
 #include "src/base/error.h"
+#include "src/base/files.h"
 #include "src/base/log.h"
 #include "src/cluster/host_list.h"
 #include "src/cluster/shell_text.h"
@@ -32,7 +32,7 @@ po::options_description job_options() {
 
 JobFacts facts_of(const po::variables_map& values) {
   JobFacts facts;
-  const SlurmJob slurm = parse_slurm_job(text_of(values["slurm-job"].as<std::string>()));
+  const SlurmJob slurm = parse_slurm_job(read_text_file(values["slurm-job"].as<std::string>()).value_or(""));
   facts.max_restarts = values["max-restarts"].as<int>();
   facts.terminated = values["terminated"].as<bool>() || slurm.ending;
   facts.time_is_over = values["time-over"].as<bool>();
@@ -63,7 +63,8 @@ std::string common_findings(const JobFacts& facts, const std::string& folder) {
   if (!facts.healthy.empty() || facts.unhealthy.empty()) return "";
   std::set<std::string> common;
   for (std::size_t i = 0; i < facts.unhealthy.size(); ++i) {
-    std::set<std::string> mine = bad_findings(text_of(fmt::format("{}/{}.json", folder, facts.unhealthy[i])));
+    std::set<std::string> mine =
+        bad_findings(read_text_file(fmt::format("{}/{}.json", folder, facts.unhealthy[i])).value_or(""));
     if (i > 0) std::erase_if(mine, [&](const std::string& text) { return !common.contains(text); });
     common = std::move(mine);
   }
@@ -101,13 +102,6 @@ void print_decision(const JobDecision& decision, const std::vector<std::string>&
   log::out("reason={}", shell_word(decision.reason));
   log::out("exclude={}", shell_word(compress_hosts(decision.exclude)));
   log::out("hosts={}", shell_word(compress_hosts(hosts)));
-}
-
-std::string text_of(const std::string& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
 }
 
 }  // namespace octet

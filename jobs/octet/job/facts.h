@@ -24,6 +24,4 @@ void leave_out_hosts(JobFacts& facts, const std::vector<std::string>& hosts);
 /// Lines that a shell evaluates: action, reason, exclude and hosts (lists in Slurm's form).
 void print_decision(const JobDecision& decision, const std::vector<std::string>& hosts);
 
-std::string text_of(const std::string& path);
-
 }  // namespace octet

@@ -6,11 +6,13 @@
 #include "jobs/octet/job/launch_log.h"
 #include "jobs/octet/job/outcome.h"
 #include "src/base/error.h"
+#include "src/base/files.h"
 #include "src/base/log.h"
 #include "src/cluster/host_list.h"
 #include "src/cluster/job_script.h"
-#include "src/cluster/rank_order.h"
+#include "src/cluster/profile.h"
 #include "src/cluster/slurm_job.h"
+#include "src/cluster/slurm_topology.h"
 #include "src/owner/evidence.h"
 
 namespace octet {
@@ -30,8 +32,8 @@ constexpr std::string_view usage =
 
 std::vector<std::string> in_rank_order(const std::vector<std::string>& hosts, const std::string& order,
                                        const std::string& topology_file) {
-  if (order == "slurm") return hosts;
-  return order_by_leaf(hosts, parse_topology(text_of(topology_file)));
+  if (order == name_of(HostOrder::slurm)) return hosts;
+  return order_by_leaf(hosts, parse_topology(read_text_file(topology_file).value_or("")));
 }
 
 /// A run of another job, or of none, owns the directory now: nothing there is this job's to read or to write. Prints
@@ -51,7 +53,7 @@ int before(const po::variables_map& values) {
   facts.launched = false;
   facts.nodes_wanted = values["nodes"].as<int>();
   // Of the allocation as it is now: with --no-kill it has lost the nodes that failed.
-  const std::string hosts_now(node_list(text_of(text("slurm-job"))));
+  const std::string hosts_now(node_list(read_text_file(text("slurm-job")).value_or("")));
   add_preflight(
       facts,
       in_rank_order(expand_hosts(hosts_now.empty() ? text("hosts") : hosts_now), text("order"), text("topology")),

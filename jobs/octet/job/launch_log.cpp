@@ -9,7 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "src/base/error.h"
-#include "src/base/left_out_hosts.h"
+#include "src/base/hosts.h"
+#include "src/base/json_reader.h"
 #include "src/base/replace_file.h"
 #include "src/cluster/host_list.h"
 
@@ -32,18 +33,18 @@ Json to_json(const LaunchRecord& r) {
           {"status_before", r.status_before}};
 }
 
-LaunchRecord from_json(const Json& json) {
-  return {.launch = {.job = json.at("job"),
-                     .checkpoint = json.at("checkpoint"),
-                     .state = json.at("state"),
-                     .reason = json.at("reason"),
-                     .exit_code = json.at("exit_code")},
-          .hosts = json.at("hosts"),
-          .began = json.at("began"),
-          .ended = json.at("ended"),
-          .checkpoint_after = json.at("checkpoint_after"),
-          .action = json.at("action"),
-          .status_before = json.at("status_before")};
+LaunchRecord from_json(const JsonReader& r) {
+  return {.launch = {.job = r.text("job"),
+                     .checkpoint = r.text("checkpoint"),
+                     .state = r.text("state"),
+                     .reason = r.text("reason"),
+                     .exit_code = static_cast<int>(r.integer("exit_code", INT32_MIN, INT32_MAX))},
+          .hosts = r.text("hosts"),
+          .began = r.text("began"),
+          .ended = r.text("ended"),
+          .checkpoint_after = r.text("checkpoint_after"),
+          .action = r.text("action"),
+          .status_before = r.text("status_before")};
 }
 
 }  // namespace
@@ -52,10 +53,13 @@ LaunchLog::LaunchLog(const std::string& run_dir) : path_(run_dir + "/job/launche
   std::ifstream file(path_);
   std::string line;
   try {
-    while (std::getline(file, line)) records_.push_back(from_json(Json::parse(line)));
-  } catch (const nlohmann::json::exception& e) {
-    throw usage_error("job", "{}: line {} cannot be read ({}); move the file away to go on without it", path_,
-                      records_.size() + 1, e.what());
+    while (std::getline(file, line)) {
+      const std::string where = fmt::format("{}:{}", path_, records_.size() + 1);
+      const auto json = parse_json(line, "job", where);
+      records_.push_back(from_json(JsonReader(json, "job", where)));
+    }
+  } catch (const Error& e) {
+    throw Error(e.code(), fmt::format("{}; move the file away to go on without it", e.what()));
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "jobs/octet/job/facts.h"
 #include "src/base/error.h"
+#include "src/base/files.h"
 #include "src/cluster/host_list.h"
 #include "src/metrics/status.h"
 
@@ -21,7 +22,7 @@ std::string failure_of(const std::string& run_dir) {
 
 /// "CODE MESSAGE" of the first rank that failed.
 void read_failure(const std::string& run_dir, RunStatus& status) {
-  std::istringstream text(text_of(failure_of(run_dir)));
+  std::istringstream text(read_text_file(failure_of(run_dir)).value_or(""));
   int code = 0;
   std::string reason;
   if (text >> code && std::getline(text >> std::ws, reason)) {
@@ -39,7 +40,7 @@ bool is_error(const std::string& line) {
 /// Of what the launcher and the ranks said: one line on nodes, and the last error. A rank whose reason fits into no
 /// file, since the disk is full, has told it there.
 std::string last_words(const std::string& said) {
-  std::istringstream text(text_of(said));
+  std::istringstream text(read_text_file(said).value_or(""));
   std::string line, of_nodes, error;
   while (std::getline(text, line)) {
     if (is_error(line)) error = "; the last error in the log: " + line;
@@ -69,7 +70,7 @@ LaunchRecord begin_launch(const std::string& run_dir, const std::string& job, co
   return {.launch = {.job = job, .checkpoint = status.checkpoint},
           .hosts = hosts,
           .began = utc_now(),
-          .status_before = text_of(status_of(run_dir))};
+          .status_before = read_text_file(status_of(run_dir)).value_or("")};
 }
 
 LaunchRecord not_begun(const std::string& run_dir, const std::string& job, const JobDecision& decision) {
@@ -86,7 +87,7 @@ void end_launch(LaunchRecord& record, const std::string& run_dir, const std::str
                 const std::string& said) {
   RunStatus status = read_status(status_of(run_dir)).value_or(RunStatus{});
   const bool silent = status.state.empty() || status.state == "running";
-  if (silent || text_of(status_of(run_dir)) == record.status_before) {
+  if (silent || read_text_file(status_of(run_dir)).value_or("") == record.status_before) {
     status = completed(status, run_dir, launcher_code, said);
     write_status(status_of(run_dir), status);
   }

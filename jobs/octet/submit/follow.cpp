@@ -16,7 +16,7 @@
 #include "src/base/log.h"
 #include "src/cluster/slurm_job.h"
 #include "src/metrics/status.h"
-#include "src/owner/believed.h"
+#include "src/owner/evidence.h"
 
 namespace octet::submit {
 namespace {

@@ -11,7 +11,8 @@
 #include <nlohmann/json.hpp>
 
 #include "src/base/error.h"
-#include "src/base/write_all.h"
+#include "src/base/files.h"
+#include "src/base/json_reader.h"
 
 namespace octet::submit {
 namespace {
@@ -54,12 +55,10 @@ std::vector<JobRecord> recorded_jobs(const std::string& run_dir) {
   std::vector<JobRecord> out;
   std::ifstream file(record_file(run_dir));
   for (std::string line; std::getline(file, line);) {
-    try {
-      const auto json = nlohmann::json::parse(line);
-      out.push_back({json.at("id"), json.at("name"), json.at("cluster"), json.at("nodes"), json.at("time")});
-    } catch (const nlohmann::json::exception& error) {
-      throw usage_error("submit", "{}:{}: found no job: {}", record_file(run_dir), out.size() + 1, error.what());
-    }
+    const std::string where = fmt::format("{}:{}", record_file(run_dir), out.size() + 1);
+    const auto json = parse_json(line, "submit", where);
+    const JsonReader job(json, "submit", where);
+    out.push_back({job.text("id"), job.text("name"), job.text("cluster"), job.integer("nodes"), job.text("time")});
   }
   return out;
 }

@@ -4,11 +4,12 @@
 #include <fstream>
 #include <iterator>
 
-#include "jobs/octet/submit/checks.h"
 #include "jobs/octet/submit/program.h"
 #include "jobs/octet/submit/run_record.h"
+#include "jobs/octet/submit/submit_checks.h"
+#include "src/base/files.h"
 #include "src/base/log.h"
-#include "src/base/options/flat_yaml.h"
+#include "src/base/options/yaml.h"
 #include "src/base/replace_file.h"
 #include "src/cluster/environment.h"
 #include "src/cluster/environment/findings.h"
@@ -26,12 +27,6 @@ std::string absolute(const std::string& path) {
   std::string out = fs::absolute(path).lexically_normal();
   if (out.size() > 1 && out.ends_with('/')) out.pop_back();
   return out;
-}
-
-/// The text of a file; empty where there is none.
-std::string text_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 /// The job runs somewhere else and later.
@@ -81,7 +76,7 @@ std::string container_script(const SoftwareProfile& software) {
 
 std::string body() {
   const std::string file = find_shared("slurm/train-body.sh");
-  if (!file.empty()) return text_of(file);
+  if (!file.empty()) return read_text_file(file).value_or("");
   throw usage_error("submit", "slurm/train-body.sh is not there, expected it in one of {}",
                     fmt::join(shared_folders("slurm"), ", "));
 }
@@ -117,7 +112,7 @@ Submission prepare(const SubmitCommand& command, const ClusterProfile& profile, 
   for (const std::string& finding : environment_findings(profile, config.run_dir)) log::warning("{}", finding);
   check_submission(out.run, command.options, profile, out.job.lead_seconds);
 
-  const std::string before = text_of(out.job.run_config);
+  const std::string before = read_text_file(out.job.run_config).value_or("");
   if (before.empty()) {
     out.run_yaml = to_yaml(config);
   } else {

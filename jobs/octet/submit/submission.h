@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "jobs/octet/submit/options.h"
+#include "jobs/octet/submit/submit_options.h"
 #include "src/cluster/job_script.h"
 
 namespace octet::submit {

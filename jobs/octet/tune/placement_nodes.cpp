@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "src/base/error.h"
+#include "src/base/files.h"
 #include "src/base/options/text.h"
 #include "src/cluster/host_list.h"
-#include "src/report/text_file.h"
 
 namespace octet::tune {
 namespace {
@@ -76,7 +76,9 @@ void lose(const std::string& text, std::vector<NodeSet>& sets) {
 
 std::optional<SlurmTopology> read_slurm_topology(const std::string& path) {
   if (path.empty()) return std::nullopt;
-  SlurmTopology topology = parse_topology(read_text_file(path));
+  const auto text = read_text_file(path);
+  if (!text) throw usage_error("tune", "{}: cannot be read: {}", path, std::strerror(errno));
+  SlurmTopology topology = parse_topology(*text);
   if (topology.leaves.empty()) {
     throw usage_error("octet", "{}: found no leaf or block, expected what scontrol show topology prints", path);
   }

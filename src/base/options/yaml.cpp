@@ -6,7 +6,9 @@
 #include <fstream>
 #include <sstream>
 
+#include "src/base/files.h"
 #include "src/base/options/text.h"
+#include "src/base/options/value.h"
 
 namespace octet {
 namespace {
@@ -113,11 +115,8 @@ std::string read_text(const std::string& path) {
   if (std::filesystem::is_directory(path, error)) {
     throw usage_error("config", "{}: is a folder, expected a YAML file", path);
   }
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (file) text << file.rdbuf();
-  if (!file) throw usage_error("config", "{}: cannot be read, expected a YAML file", path);
-  return text.str();
+  if (auto text = read_text_file(path)) return *std::move(text);
+  throw usage_error("config", "{}: cannot be read, expected a YAML file", path);
 }
 
 }  // namespace
@@ -152,6 +151,42 @@ void read_argument(Option& option, const std::string& text) {
     }
   }
   option.read(node, place);
+}
+
+namespace {
+
+std::string flow_text(const YAML::Node& node) {
+  if (node.IsScalar()) return node.Scalar();
+  YAML::Emitter out;
+  out.SetSeqFormat(YAML::Flow);
+  out.SetMapFormat(YAML::Flow);
+  out << node;
+  return out.c_str();
+}
+
+void flatten(const YAML::Node& map, const std::string& prefix, std::map<std::string, std::string>& out) {
+  for (const auto& entry : map) {
+    const std::string key = prefix + entry.first.Scalar();
+    if (entry.second.IsMap()) {
+      flatten(entry.second, key + ".", out);
+    } else {
+      out[key] = flow_text(entry.second);
+    }
+  }
+}
+
+}  // namespace
+
+std::map<std::string, std::string> flat_yaml(const std::string& text, const std::string& source) {
+  try {
+    const YAML::Node map = YAML::Load(text);
+    if (!map.IsMap()) throw usage_error("config", "{}: found {}, expected a map of options", source, describe(map));
+    std::map<std::string, std::string> out;
+    flatten(map, "", out);
+    return out;
+  } catch (const YAML::Exception& error) {
+    throw usage_error("config", "{}:{}: no valid YAML: {}", source, error.mark.line + 1, error.msg);
+  }
 }
 
 }  // namespace octet

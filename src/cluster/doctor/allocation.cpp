@@ -10,6 +10,7 @@
 #include <set>
 
 #include "src/base/error.h"
+#include "src/base/files.h"
 #include "src/base/options/text.h"
 
 namespace octet {
@@ -58,10 +59,8 @@ Finding damaged(const std::string& why) {
 }
 
 NodeReport read_report(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
   try {
-    return parse_report(text, file);
+    return parse_report(read_text_file(file).value_or(""), file);
   } catch (const Error& error) {
     return {.node = file.stem(), .time = 0, .versions = {}, .findings = {damaged(error.what())}};
   }

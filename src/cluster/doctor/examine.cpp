@@ -3,7 +3,7 @@
 #include <iterator>
 #include <vector>
 
-#include "src/cluster/doctor/checks.h"
+#include "src/cluster/doctor/examine.h"
 
 namespace octet {
 

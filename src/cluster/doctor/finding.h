@@ -1,18 +1,20 @@
 #pragma once
 
+#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "src/base/named_enum.h"
 
 namespace octet {
 
 /// How a check ended. `absent`: the hardware or the tool that the check needs is not there, so nothing is known.
 enum class State { ok, warning, bad, absent };
 
-/// "ok", "warning", "bad", "not present".
-std::string_view name_of(State state);
-/// The state of that name; usage error for any other text.
-State state_of(std::string_view name);
+constexpr auto names_of(State) {
+  return std::to_array<std::string_view>({"ok", "warning", "bad", "not present"});
+}
 
 /// What one check found, in words for a person. `expected` and `advice` are empty where there is nothing to say.
 struct Finding {

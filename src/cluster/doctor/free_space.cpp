@@ -4,7 +4,7 @@
 #include <sstream>
 #include <vector>
 
-#include "src/cluster/doctor/lines.h"
+#include "src/cluster/doctor/text_lines.h"
 
 namespace octet {
 

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "src/base/options/text.h"
-#include "src/cluster/doctor/checks.h"
+#include "src/cluster/doctor/examine.h"
 #include "src/cluster/doctor/hca.h"
 
 namespace octet {

@@ -2,8 +2,8 @@
 
 #include <charconv>
 
-#include "src/cluster/doctor/checks.h"
-#include "src/cluster/doctor/lines.h"
+#include "src/cluster/doctor/examine.h"
+#include "src/cluster/doctor/text_lines.h"
 
 namespace octet {
 namespace {

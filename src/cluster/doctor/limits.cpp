@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
-#include "src/cluster/doctor/checks.h"
+#include "src/cluster/doctor/examine.h"
 #include "src/cluster/doctor/free_space.h"
-#include "src/cluster/doctor/lines.h"
+#include "src/cluster/doctor/text_lines.h"
 
 namespace octet {
 namespace {

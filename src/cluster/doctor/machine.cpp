@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "src/base/error.h"
+#include "src/base/files.h"
 
 namespace octet {
 namespace {
@@ -49,11 +50,8 @@ std::string Machine::path(const std::string& file) const {
 }
 
 std::optional<std::string> Machine::read(const std::string& file) const {
-  std::ifstream in(path(file), std::ios::binary);
-  if (!in) return std::nullopt;
-  std::string text{std::istreambuf_iterator<char>(in), {}};
-  if (in.bad()) return std::nullopt;
-  text.erase(text.find_last_not_of(" \t\r\n") + 1);
+  std::optional<std::string> text = read_text_file(path(file));
+  if (text) text->erase(text->find_last_not_of(" \t\r\n") + 1);
   return text;
 }
 

@@ -7,11 +7,11 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "src/base/error.h"
+#include "src/base/json_reader.h"
 #include "src/base/options/text.h"
 #include "src/cluster/doctor/hca.h"
-#include "src/cluster/doctor/lines.h"
 #include "src/cluster/doctor/nccl_library.h"
+#include "src/cluster/doctor/text_lines.h"
 
 namespace octet {
 namespace {
@@ -83,20 +83,15 @@ std::string to_json(const NodeReport& report) {
 }
 
 NodeReport parse_report(const std::string& text, const std::string& source) {
-  try {
-    const Json in = Json::parse(text);
-    NodeReport out;
-    in.at("node").get_to(out.node);
-    in.at("time").get_to(out.time);
-    in.at("versions").get_to(out.versions);
-    for (const Json& f : in.at("findings")) {
-      out.findings.push_back(
-          {f.at("check"), state_of(f.at("state").get<std::string>()), f.at("seen"), f.at("expected"), f.at("advice")});
-    }
-    return out;
-  } catch (const Json::exception& error) {
-    throw usage_error("cluster", "{}: expected what octet doctor --json prints: {}", source, error.what());
+  const auto json = parse_json(text, "cluster", source);
+  const JsonReader in(json, "cluster", source);
+  NodeReport out{.node = in.text("node"), .time = in.number("time"), .versions = {}, .findings = {}};
+  for (const auto& [name, version] : in.at("versions").members()) out.versions[name] = version.text();
+  for (const JsonReader& f : in.list("findings")) {
+    out.findings.push_back(
+        {f.text("check"), f.choice<State>("state"), f.text("seen"), f.text("expected"), f.text("advice")});
   }
+  return out;
 }
 
 std::string to_text(const Findings& findings) {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "src/base/options/text.h"
-#include "src/cluster/doctor/checks.h"
-#include "src/cluster/doctor/lines.h"
+#include "src/cluster/doctor/examine.h"
+#include "src/cluster/doctor/text_lines.h"
 
 namespace octet {
 namespace {

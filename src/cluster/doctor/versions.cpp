@@ -2,10 +2,10 @@
 
 #include <iterator>
 
-#include "src/cluster/doctor/checks.h"
+#include "src/cluster/doctor/examine.h"
 #include "src/cluster/doctor/known_versions.h"
-#include "src/cluster/doctor/lines.h"
 #include "src/cluster/doctor/nccl_library.h"
+#include "src/cluster/doctor/text_lines.h"
 
 namespace octet {
 

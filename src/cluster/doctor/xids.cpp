@@ -5,8 +5,8 @@
 
 #include "src/base/options/text.h"
 #include "src/base/xid.h"
-#include "src/cluster/doctor/checks.h"
-#include "src/cluster/doctor/lines.h"
+#include "src/cluster/doctor/examine.h"
+#include "src/cluster/doctor/text_lines.h"
 
 namespace octet {
 namespace {

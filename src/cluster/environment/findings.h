@@ -3,9 +3,15 @@
 #include <string>
 #include <vector>
 
+#include "src/cluster/doctor/machine.h"
+#include "src/cluster/environment/environment_lint.h"
 #include "src/cluster/profile.h"
 
 namespace octet {
+
+/// The variables of this machine's environment that lint explains, and those that NCCL reads from its files where the
+/// environment has none of that name: $NCCL_CONF_FILE or else ~/.nccl.conf, then /etc/nccl.conf.
+Environment effective_environment(const Machine& machine);
 
 /// What is odd about the environment of a job (src/cluster/environment.h), a sentence each: values of the profile that
 /// would be generated as they are, and what the lint (lint.h) has against them. The release of NCCL on the nodes is not

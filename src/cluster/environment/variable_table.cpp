@@ -20,22 +20,12 @@ void declare_variable(Schema& s, Variable& v) {
                         {"nobody", Reader::nobody}});
   s.add("since", v.since);
   s.add("until", v.until);
-  s.add_choice<ValueKind>("kind", v.kind,
-                          {{"text", ValueKind::text},
-                           {"integer", ValueKind::integer},
-                           {"choice", ValueKind::choice},
-                           {"selection", ValueKind::selection},
-                           {"devices", ValueKind::devices}});
+  s.add_choice("kind", v.kind);
   s.add("at_least", v.at_least);
   s.add("at_most", v.at_most);
   s.add("values", v.values);
   s.add("default", v.standard);
-  s.add_choice<Transport>("transport", v.transport,
-                          {{"any", Transport::any},
-                           {"verbs", Transport::verbs},
-                           {"roce", Transport::roce},
-                           {"socket", Transport::socket},
-                           {"efa", Transport::efa}});
+  s.add_choice("transport", v.transport);
   s.add("does", v.does).required();
   s.add("source", v.source).required();
 }

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <string>
 #include <vector>
 
+#include "src/base/named_enum.h"
 #include "src/cluster/doctor/finding.h"
 
 namespace octet {
@@ -16,9 +18,15 @@ std::string_view name_of(Reader reader);
 /// Values that a variable may have. `selection` is NCCL's list of algorithms or protocols
 /// ("ring,tree;allreduce:tree" or "allreduce:^tree"); `devices` its list of verbs devices.
 enum class ValueKind { text, integer, choice, selection, devices };
+constexpr auto names_of(ValueKind) {
+  return std::to_array<std::string_view>({"text", "integer", "choice", "selection", "devices"});
+}
 
 /// What carries NCCL's traffic where a variable has an effect. `verbs` is InfiniBand, RoCE and a site's own network.
 enum class Transport { any, verbs, roce, socket, efa };
+constexpr auto names_of(Transport) {
+  return std::to_array<std::string_view>({"any", "verbs", "roce", "socket", "efa"});
+}
 
 /// A row of `variables` in configs/environment.yaml.
 struct Variable {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "src/base/error.h"
-#include "src/base/host_name.h"
+#include "src/base/hosts.h"
 #include "src/base/log.h"
 #include "src/comm/mpi/mpi_handles.h"
 #include "src/comm/watchdog.h"

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "src/comm/arguments.h"
+#include "src/comm/checked_arguments.h"
 #include "src/comm/mpi/mpi_communicator.h"
 #include "src/comm/mpi/mpi_handles.h"
 #include "src/comm/mpi/mpi_runtime.h"

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "src/base/error.h"
-#include "src/comm/arguments.h"
 #include "src/comm/call_group.h"
+#include "src/comm/checked_arguments.h"
 #include "src/comm/nccl/nccl_backend.h"
 #include "src/comm/nccl/nccl_group.h"
 #include "src/comm/nccl/nccl_memory.h"

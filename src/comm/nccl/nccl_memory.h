@@ -5,7 +5,7 @@
 #include <string>
 
 #include "src/comm/nccl/nccl_group.h"
-#include "src/device/memory_source.h"
+#include "src/device/device.h"
 
 namespace octet {
 

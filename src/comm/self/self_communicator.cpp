@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "src/base/error.h"
-#include "src/comm/arguments.h"
 #include "src/comm/call_group.h"
+#include "src/comm/checked_arguments.h"
 #include "src/comm/communicator.h"
 
 namespace octet {

@@ -7,7 +7,7 @@
 
 #include "src/base/options/text.h"
 #include "src/base/xid.h"
-#include "src/device/clock_reasons.h"
+#include "src/device/nvml.h"
 
 namespace octet {
 namespace {

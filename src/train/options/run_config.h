@@ -3,17 +3,17 @@
 #include <cstdint>
 #include <string>
 
-#include "checkpoints/config.h"
+#include "checkpoints/checkpoint_config.h"
 #include "kernels/cpu/gemm_input.h"
 #include "kernels/cuda_settings.h"
 #include "src/comm/nccl_settings.h"
-#include "src/data/config.h"
+#include "src/data/data_config.h"
 #include "src/device/device.h"
 #include "src/model/config.h"
 #include "src/model/recompute.h"
 #include "src/ops/precision.h"
-#include "src/optim/config.h"
-#include "src/parallel/config.h"
+#include "src/optim/optimizer_config.h"
+#include "src/parallel/parallel_config.h"
 
 namespace octet {
 

@@ -1,11 +1,9 @@
 #include "src/train/options/checks.h"
 
 #include "src/base/options/text.h"
-#include "src/train/options/checkpoint_interval.h"
-#include "src/train/options/profile_steps.h"
+#include "src/train/options/option_texts.h"
 #include "src/train/options/run_options.h"
 #include "src/train/options/settings_check.h"
-#include "src/train/options/wall_clock.h"
 
 namespace octet {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "src/comm/mesh.h"
-#include "src/device/work.h"
+#include "src/device/device.h"
 #include "src/profile/timeline.h"
 
 namespace octet {

@@ -3,8 +3,12 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "src/comm/dry_communicator.h"
+#include "src/comm/mesh.h"
 #include "src/device/device.h"
+#include "src/train/options/run_config.h"
 
 namespace octet {
 
@@ -24,5 +28,16 @@ std::string memory_table(const MemoryPlan& plan, const MemoryLedger* measured);
 
 /// Usage error with the table when such ranks do not fit: all of a node share its memory, `ranks_on_gpu` that of a GPU.
 void check_fits(const MemoryPlan& plan, Device& device, int ranks_on_node, int ranks_on_gpu = 1);
+
+/// Bytes of a GPU that NCCL takes for the communicators of a run (DryRun::groups), with `ranks_on_node` ranks on each
+/// node: the upper estimate of src/comm/nccl_footprint.h. 0 where no NCCL is used: on device cpu, or for one rank.
+std::int64_t nccl_needs(const std::vector<DryGroup>& groups, const RunConfig& config, int ranks_on_node);
+
+/// The mesh of a resolved layout (validate.h).
+MeshShape mesh_shape(const ParallelConfig& parallel);
+
+/// The memory of that rank of the run on that mesh, with workspaces of the size of that device's kernels: the peaks of
+/// a few steps that are run dry (dry_run.h). `ranks_on_node`: for what NCCL takes.
+MemoryPlan plan_run(const RunConfig& config, const MeshShape& mesh, int rank, int ranks_on_node, DeviceType workspaces);
 
 }  // namespace octet

@@ -8,7 +8,7 @@
 #include "src/comm/host_exchange.h"
 #include "src/comm/watchdog.h"
 #include "src/profile/timeline.h"
-#include "src/train/options/checkpoint_interval.h"
+#include "src/train/options/option_texts.h"
 #include "src/train/options/run_options.h"
 #include "src/train/step/model_state.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "checkpoints/interval.h"
+#include "checkpoints/checkpoint_config.h"
 #include "checkpoints/saver.h"
 #include "src/train/run/resume.h"
 #include "src/train/run/run_log.h"

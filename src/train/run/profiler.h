@@ -5,7 +5,7 @@
 
 #include "src/profile/breakdown.h"
 #include "src/profile/timeline.h"
-#include "src/train/options/profile_steps.h"
+#include "src/train/options/option_texts.h"
 #include "src/train/run/run_directory.h"
 #include "src/train/run/run_environment.h"
 

@@ -8,13 +8,13 @@
 #include <utility>
 
 #include "checkpoints/same_files.h"
+#include "src/base/files.h"
 #include "src/base/log.h"
-#include "src/base/write_all.h"
 #include "src/comm/watchdog.h"
 #include "src/data/token_file.h"
 #include "src/model/step_costs.h"
 #include "src/train/health/device_health.h"
-#include "src/train/plan/plan_run.h"
+#include "src/train/plan/memory_plan.h"
 #include "src/train/run/loop.h"
 #include "src/train/run/resume.h"
 #include "src/train/run/run_log.h"

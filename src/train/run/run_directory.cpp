@@ -11,6 +11,7 @@
 #include "checkpoints/read_together.h"
 #include "checkpoints/restore.h"
 #include "checkpoints/same_files.h"
+#include "src/base/files.h"
 #include "src/base/log.h"
 #include "src/base/replace_file.h"
 #include "src/comm/host_exchange.h"
@@ -42,11 +43,10 @@ void check_begins_again(const RunDirectory& run, const RunConfig& config) {
                       "choose another directory",
                       run.path, status->checkpoint, run.checkpoints());
   }
-  std::ifstream file(run.config());
-  if (!file) throw refuse_used(run, "there is no config.yaml that says which");
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::optional<std::string> text = read_text_file(run.config());
+  if (!text) throw refuse_used(run, "there is no config.yaml that says which");
   std::vector<std::string> unknown;
-  const auto changes = check_settings(text, run.config(), config, unknown);
+  const auto changes = check_settings(*text, run.config(), config, unknown);
   for (const SettingChange& c : changes) {  // the shape of a model is in checkpoints alone
     if (c.key != "model") continue;
     throw usage_error("train", "{}: model = {} there, {} now; the run can only begin again with the same", run.config(),

@@ -4,7 +4,7 @@
 
 #include "checkpoints/saver.h"
 #include "src/base/error.h"
-#include "src/metrics/event_writer.h"
+#include "src/metrics/event_file.h"
 #include "src/metrics/status.h"
 #include "src/metrics/step_metrics.h"
 #include "src/train/plan/memory_plan.h"

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <map>
 
-#include "checkpoints/interval.h"
+#include "checkpoints/checkpoint_config.h"
 
 namespace octet {
 

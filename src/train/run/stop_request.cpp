@@ -1,6 +1,10 @@
 #include "src/train/run/stop_request.h"
 
+#include <unistd.h>
+
+#include <array>
 #include <csignal>
+#include <ctime>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -8,23 +12,40 @@
 #include "src/base/log.h"
 
 namespace octet {
+namespace {
 
-std::string_view name_of(StopReason reason) {
-  switch (reason) {
-    case StopReason::none:
-      break;
-    case StopReason::wall_time:
-      return "train.max_wall_time";
-    case StopReason::stop_file:
-      return "stop file";
-    case StopReason::user_signal:
-      return "SIGUSR1";
-    case StopReason::terminate:
-      return "SIGTERM";
-    case StopReason::interrupt:
-      return "SIGINT";
-  }
-  return "";
+constexpr std::array<int, 3> signals = {SIGINT, SIGTERM, SIGUSR1};
+
+volatile std::sig_atomic_t received_signal = 0;
+volatile std::sig_atomic_t ending_since = 0;  // seconds of the clock at the first SIGINT or SIGTERM; 0: none yet
+
+void on_signal(int signal) {
+  if (received_signal == 0) received_signal = signal;
+  if (signal == SIGUSR1) return;
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  const auto seconds = static_cast<std::sig_atomic_t>(now.tv_sec + 1);  // above 0 even where the clock begins
+  if (ending_since == 0) ending_since = seconds;
+  if (seconds - ending_since > 1) _exit(128 + signal);
+}
+
+}  // namespace
+
+StopSignal::StopSignal() : before_{} {
+  received_signal = 0;
+  ending_since = 0;
+  struct sigaction action {};
+  action.sa_handler = on_signal;
+  action.sa_flags = SA_RESTART;
+  for (std::size_t i = 0; i < signals.size(); ++i) sigaction(signals[i], &action, &before_[i]);
+}
+
+StopSignal::~StopSignal() {
+  for (std::size_t i = 0; i < signals.size(); ++i) sigaction(signals[i], &before_[i], nullptr);
+}
+
+int StopSignal::received() const {
+  return received_signal;
 }
 
 ExitCode exit_code_unsaved(StopReason reason) {

@@ -1,20 +1,42 @@
 #pragma once
 
+#include <array>
+#include <csignal>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "src/base/error.h"
-#include "src/train/options/wall_clock.h"
-#include "src/train/run/stop_signal.h"
+#include "src/base/named_enum.h"
+#include "src/train/options/option_texts.h"
 
 namespace octet {
+
+/// SIGINT, SIGTERM and SIGUSR1 (which Slurm's --signal sends before a time limit) ask for an end at the next step
+/// boundary instead of killing the process. A SIGINT or SIGTERM more than a second after the first of them ends it at
+/// once: launchers may deliver one request twice. SIGUSR1 never does. Install once, before anything that takes long;
+/// the end of its life puts back what was there before.
+class StopSignal {
+ public:
+  StopSignal();
+  ~StopSignal();
+  StopSignal(const StopSignal&) = delete;
+  StopSignal& operator=(const StopSignal&) = delete;
+
+  /// Number of the first signal that arrived at this process, 0 for none.
+  int received() const;
+
+ private:
+  struct sigaction before_[3];
+};
 
 /// Why a run is asked to end before its last step. Where ranks have different reasons, the largest counts.
 enum class StopReason : std::int32_t { none, wall_time, stop_file, user_signal, terminate, interrupt };
 
 /// For status.json and the log: "train.max_wall_time", "stop file", "SIGUSR1", "SIGTERM", "SIGINT".
-std::string_view name_of(StopReason reason);
+constexpr auto names_of(StopReason) {
+  return std::to_array<std::string_view>({"", "train.max_wall_time", "stop file", "SIGUSR1", "SIGTERM", "SIGINT"});
+}
 
 /// The exit code of a run that was stopped with nothing saved: interrupted for SIGINT, else terminated.
 ExitCode exit_code_unsaved(StopReason reason);

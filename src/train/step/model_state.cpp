@@ -7,7 +7,7 @@
 #include "checkpoints/resharding.h"
 #include "checkpoints/snapshot.h"
 #include "src/base/log.h"
-#include "src/train/options/checkpoint_interval.h"
+#include "src/train/options/option_texts.h"
 
 namespace octet {
 namespace {

@@ -10,8 +10,7 @@
 
 #include "src/data/sampler.h"
 #include "src/train/options/run_config.h"
-#include "src/train/step/batch_upload.h"
-#include "src/train/step/device_reader.h"
+#include "src/train/step/host_transfer.h"
 #include "src/train/step/sharded_model.h"
 #include "src/train/step/step_clock.h"
 

@@ -8,7 +8,7 @@
 #include "src/base/options/text.h"
 #include "src/cluster/profile.h"
 #include "src/cluster/slurm_topology.h"
-#include "src/tuning/cost_model/machine.h"
+#include "src/tuning/cost_model/nccl_machine.h"
 
 namespace octet {
 namespace {

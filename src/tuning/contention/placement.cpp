@@ -10,13 +10,10 @@
 #include <unordered_map>
 
 #include "src/base/error.h"
-#include "src/cluster/rank_order.h"
 #include "src/cluster/slurm_topology.h"
 
 namespace octet {
 namespace {
-
-constexpr std::array<std::string_view, 3> order_names{"slurm", "topology", "random"};
 
 std::vector<std::string> hosts_of(const std::vector<NodePlace>& nodes) {
   std::vector<std::string> hosts;
@@ -92,14 +89,9 @@ std::vector<NodePlace> spread_over(const std::vector<NodePlace>& cluster, std::s
 
 }  // namespace
 
-std::string_view name_of(RankOrder order) {
-  return order_names.at(static_cast<std::size_t>(order));
-}
-
 RankOrder parse_rank_order(std::string_view text) {
-  const auto* const found = std::ranges::find(order_names, text);
-  if (found != order_names.end()) return static_cast<RankOrder>(found - order_names.begin());
-  throw usage_error("tuning", "unknown order \"{}\"; expected {}", text, fmt::join(order_names, ", "));
+  if (const auto found = value_named<RankOrder>(text)) return *found;
+  throw usage_error("tuning", "unknown order \"{}\"; expected {}", text, fmt::join(names_of(RankOrder{}), ", "));
 }
 
 std::vector<NodeSet> node_sets(const std::vector<NodePlace>& cluster, int count) {

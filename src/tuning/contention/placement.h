@@ -1,20 +1,25 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "src/base/named_enum.h"
 #include "src/tuning/contention/collectives.h"
 #include "src/tuning/contention/simulate.h"
 
 namespace octet {
 
-/// Order of a job's nodes, and so of its ranks: as they are listed, leaf by leaf (src/cluster/rank_order.h), or any.
+/// Order of a job's nodes, and so of its ranks: as they are listed, leaf by leaf (src/cluster/slurm_topology.h), or
+/// any.
 enum class RankOrder { slurm, topology, random };
 
-std::string_view name_of(RankOrder order);
+constexpr auto names_of(RankOrder) {
+  return std::to_array<std::string_view>({"slurm", "topology", "random"});
+}
 /// Throws a usage error that lists the names.
 RankOrder parse_rank_order(std::string_view text);
 

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "src/tuning/collective.h"
-#include "src/tuning/contention/groups.h"
+#include "src/tuning/contention/mesh_groups.h"
 
 namespace octet {
 

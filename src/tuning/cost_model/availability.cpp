@@ -1,6 +1,6 @@
 // What NCCL does not run: the loops of ncclTopoTuneModel that leave entries out and its switches, and
 // updateCollCostTable.
-#include "src/tuning/cost_model/lines.h"
+#include "src/tuning/cost_model/cost_lines.h"
 
 namespace octet::cost_lines {
 namespace {

@@ -1,7 +1,7 @@
 // The bandwidths of ncclTopoTuneModel (NVIDIA/nccl, src/graph/tuning.cc at v2.27.7-1 and v2.28.9-1).
 #include <algorithm>
 
-#include "src/tuning/cost_model/lines.h"
+#include "src/tuning/cost_model/cost_lines.h"
 
 namespace octet::cost_lines {
 namespace {

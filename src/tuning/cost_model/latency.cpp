@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "src/tuning/cost_model/lines.h"
+#include "src/tuning/cost_model/cost_lines.h"
 
 namespace octet::cost_lines {
 namespace {

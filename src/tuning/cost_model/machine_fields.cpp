@@ -7,7 +7,7 @@
 
 #include "src/base/error.h"
 #include "src/base/options/text.h"
-#include "src/tuning/cost_model/machine.h"
+#include "src/tuning/cost_model/nccl_machine.h"
 
 namespace octet {
 namespace {

@@ -4,7 +4,7 @@
 #include <bit>
 
 #include "src/base/error.h"
-#include "src/tuning/cost_model/lines.h"
+#include "src/tuning/cost_model/cost_lines.h"
 
 namespace octet {
 namespace {

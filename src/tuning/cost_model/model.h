@@ -5,9 +5,9 @@
 #include <string_view>
 
 #include "src/tuning/collective.h"
-#include "src/tuning/cost_model/constants.h"
-#include "src/tuning/cost_model/machine.h"
-#include "src/tuning/cost_model/version.h"
+#include "src/tuning/cost_model/model_constants.h"
+#include "src/tuning/cost_model/nccl_machine.h"
+#include "src/tuning/cost_model/nccl_release.h"
 
 namespace octet {
 

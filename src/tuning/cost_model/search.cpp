@@ -4,7 +4,7 @@
 #include <cmath>
 #include <span>
 
-#include "src/tuning/cost_model/machine.h"
+#include "src/tuning/cost_model/nccl_machine.h"
 
 namespace octet {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "src/tuning/cost_model/constants.h"
+#include "src/tuning/cost_model/model_constants.h"
 #include "src/tuning/tuning_file.h"
 
 namespace octet {

@@ -7,9 +7,9 @@
 #include <cmath>
 #include <optional>
 
-#include "src/tuning/fit/constants.h"
+#include "src/tuning/fit/fit_constants.h"
 #include "src/tuning/fit/large_size_rate.h"
-#include "src/tuning/fit/scaling.h"
+#include "src/tuning/fit/size_scaling.h"
 #include "src/tuning/robust.h"
 
 namespace octet {

@@ -1,26 +1,15 @@
 #include "src/tuning/fit/benchmark_file.h"
 
-#include <fstream>
-#include <iterator>
-
 #include "src/base/error.h"
+#include "src/base/files.h"
 #include "src/tuning/tuning_file.h"
 
 namespace octet {
-namespace {
-
-std::string whole_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) throw usage_error("tuning", "{}: cannot be read", path);
-  std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  if (in.bad()) throw usage_error("tuning", "{}: cannot be read to its end", path);
-  return text;
-}
-
-}  // namespace
 
 BenchmarkFile read_measurements(const std::string& path, const ReadOptions& options) {
-  const std::string text = whole_file(path);
+  const std::optional<std::string> found = read_text_file(path);
+  if (!found) throw usage_error("tuning", "{}: cannot be read", path);
+  const std::string& text = *found;
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string::npos) throw usage_error("tuning", "{}: the file is empty", path);
   if (text[first] == '{' && text.find("\"octet_tuning\"") != std::string::npos) {

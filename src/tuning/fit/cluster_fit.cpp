@@ -5,7 +5,7 @@
 
 #include "src/base/error.h"
 #include "src/tuning/fit/bandwidths.h"
-#include "src/tuning/fit/constants.h"
+#include "src/tuning/fit/fit_constants.h"
 #include "src/tuning/fit/pins.h"
 #include "src/tuning/fit/predict.h"
 

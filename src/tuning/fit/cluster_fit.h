@@ -5,7 +5,7 @@
 
 #include "src/cluster/profile.h"
 #include "src/tuning/fit/benchmark_file.h"
-#include "src/tuning/fit/groups.h"
+#include "src/tuning/fit/fitted_groups.h"
 #include "src/tuning/fit/sick.h"
 #include "src/tuning/tuning_file.h"
 

@@ -1,31 +1,25 @@
 // What octet-commbench writes (jobs/commbench/report.cpp).
-#include <nlohmann/json.hpp>
-
-#include "src/base/error.h"
+#include "src/base/json_reader.h"
 #include "src/tuning/fit/benchmark_file.h"
 #include "src/tuning/fit/benchmark_run.h"
-#include "src/tuning/fit/json_input.h"
 
 namespace octet {
 namespace {
 
 /// Why a row is not one collective by itself; empty: it is.
-std::string_view why_left_out(const JsonInput& row) {
+std::string_view why_left_out(const JsonReader& row) {
   if (row.integer("groups") != 1) return "several groups were busy at once";
   if (row.integer("calls") != 1) return "several calls at once";
   if (row.integer("ranks") < 2) return "one rank";
   if (row.integer("bytes") == 0) return "no bytes";
   const std::string name = row.text("collective");
-  for (int c = 0; c <= static_cast<int>(Collective::all_reduce); ++c) {
-    if (name == name_of(static_cast<Collective>(c))) return "";
-  }
-  return "NCCL has no choice of algorithm for it";
+  return value_named<Collective>(name) ? "" : "NCCL has no choice of algorithm for it";
 }
 
-RunHeader header_of(const JsonInput& provenance, const JsonInput& row) {
+RunHeader header_of(const JsonReader& provenance, const JsonReader& row) {
   RunHeader header;
   header.program = row.text("collective") + "_perf";
-  const JsonInput environment = provenance.object("environment");
+  const JsonReader environment = provenance.at("environment");
   for (const char* name : {"NCCL_ALGO", "NCCL_PROTO", "NCCL_TUNER_PLUGIN", "OCTET_TUNING_FILE"}) {
     if (environment.has(name)) note_environment(fmt::format("{}={}", name, environment.text(name)), header.environment);
   }
@@ -36,7 +30,7 @@ RunHeader header_of(const JsonInput& provenance, const JsonInput& row) {
   return header;
 }
 
-void add_row(const JsonInput& provenance, const JsonInput& row, const ReadOptions& options, BenchmarkFile& file) {
+void add_row(const JsonReader& provenance, const JsonReader& row, const ReadOptions& options, BenchmarkFile& file) {
   if (row.number("wrong") > 0) {
     file.notes.push_back(fmt::format("{}: left out: wrong results ({})", row.where(), row.number("wrong")));
     return;
@@ -57,12 +51,12 @@ void add_row(const JsonInput& provenance, const JsonInput& row, const ReadOption
 }  // namespace
 
 BenchmarkFile read_commbench_json(const std::string& path, std::string_view text, const ReadOptions& options) {
-  const nlohmann::json document = parse_json_input(path, text);
-  const JsonInput whole(document, path);
+  const nlohmann::json document = parse_json(text, "tuning", path);
+  const JsonReader whole(document, "tuning", path);
   if (whole.integer("octet_commbench") != 1) {
     throw usage_error("tuning", "{}: format {} of octet-commbench; expected 1", path, whole.integer("octet_commbench"));
   }
-  const JsonInput provenance = whole.object("provenance");
+  const JsonReader provenance = whole.at("provenance");
   if (provenance.text("backend") != "NCCL") {
     throw usage_error("tuning", "{}: measured over {}; expected NCCL, whose tuning this is", path,
                       provenance.text("backend"));
@@ -71,11 +65,11 @@ BenchmarkFile read_commbench_json(const std::string& path, std::string_view text
   file.path = path;
   file.format = "octet-commbench JSON";
   if (provenance.has("nccl")) file.nccl = provenance.text("nccl");
-  const JsonInput rows = whole.list("rows");
-  for (std::size_t i = 0; i < rows.size(); ++i) add_row(provenance, rows.at(i), options, file);
+  const JsonReader rows = whole.at("rows");
+  for (std::size_t i = 0; i < rows.size(); ++i) add_row(provenance, rows.element(i), options, file);
   if (whole.has("pairs")) {
-    const JsonInput slow = whole.object("pairs").list("slow");
-    for (std::size_t i = 0; i < slow.size(); ++i) file.findings.push_back(slow.at(i).text("text"));
+    const JsonReader slow = whole.at("pairs").at("slow");
+    for (std::size_t i = 0; i < slow.size(); ++i) file.findings.push_back(slow.element(i).text("text"));
   }
   return file;
 }

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "src/tuning/cost_model/model.h"
-#include "src/tuning/fit/groups.h"
+#include "src/tuning/fit/fitted_groups.h"
 
 namespace octet {
 

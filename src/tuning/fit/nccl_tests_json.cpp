@@ -1,11 +1,8 @@
 // What nccl-tests write with -J: versions 1 to 3 of their file, read from NVIDIA/nccl-tests, src/util.cu at v2.17.3,
 // v2.18.5, v2.19.2 and v2.19.6.
-#include <nlohmann/json.hpp>
-
-#include "src/base/error.h"
+#include "src/base/json_reader.h"
 #include "src/tuning/fit/benchmark_file.h"
 #include "src/tuning/fit/benchmark_run.h"
-#include "src/tuning/fit/json_input.h"
 
 namespace octet {
 namespace {
@@ -13,28 +10,28 @@ namespace {
 constexpr double json_half_unit = 5e-7;  // six decimals
 constexpr int newest_version = 3;
 
-RunHeader header_of(const JsonInput& whole) {
+RunHeader header_of(const JsonReader& whole) {
   RunHeader header;
-  const JsonInput arguments = whole.list("args");
-  if (arguments.size() > 0) header.program = arguments.at(0).text();
-  for (std::size_t i = 0; i < whole.list("env").size(); ++i) {
-    const std::string entry = whole.list("env").at(i).text();
+  const JsonReader arguments = whole.at("args");
+  if (arguments.size() > 0) header.program = arguments.element(0).text();
+  for (std::size_t i = 0; i < whole.at("env").size(); ++i) {
+    const std::string entry = whole.at("env").element(i).text();
     if (entry.starts_with("NCCL_") || entry.starts_with("OCTET_")) note_environment(entry, header.environment);
   }
-  const JsonInput config = whole.object("config");
-  const JsonInput devices = config.list("devices");
+  const JsonReader config = whole.at("config");
+  const JsonReader devices = config.at("devices");
   // One entry a process, which is that of its first device.
   const auto each = static_cast<int>(config.integer("nthreads") * config.integer("ngpus"));
   for (std::size_t i = 0; i < devices.size(); ++i) {
-    const JsonInput device = devices.at(i);
+    const JsonReader device = devices.element(i);
     header.ranks[static_cast<int>(device.integer("group"))][device.text("hostname")] += each;
   }
   return header;
 }
 
-void add_row(const JsonInput& result, const char* key, const RunFacts& facts, BenchmarkFile& file) {
+void add_row(const JsonReader& result, const char* key, const RunFacts& facts, BenchmarkFile& file) {
   if (!result.has(key)) return;  // null where it was not run
-  const JsonInput cells = result.object(key);
+  const JsonReader cells = result.at(key);
   if (cells.has("cpu_time")) {
     throw usage_error("tuning", "{}: times of the CPU's call; expected those of the collective (run without -C)",
                       cells.where());
@@ -56,8 +53,8 @@ void add_row(const JsonInput& result, const char* key, const RunFacts& facts, Be
 }  // namespace
 
 BenchmarkFile read_nccl_tests_json(const std::string& path, std::string_view text, const ReadOptions& options) {
-  const nlohmann::json document = parse_json_input(path, text);
-  const JsonInput whole(document, path);
+  const nlohmann::json document = parse_json(text, "tuning", path);
+  const JsonReader whole(document, "tuning", path);
   if (!whole.has("results") || !whole.has("args")) {
     throw usage_error("tuning",
                       "{}: no \"args\" and \"results\"; expected the JSON of nccl-tests (-J) or octet-commbench", path);
@@ -78,10 +75,10 @@ BenchmarkFile read_nccl_tests_json(const std::string& path, std::string_view tex
     return file;
   }
   const RunFacts facts = facts_of(header, options, path);
-  const JsonInput results = whole.list("results");
+  const JsonReader results = whole.at("results");
   int empty = 0;
   for (std::size_t i = 0; i < results.size(); ++i) {
-    const JsonInput result = results.at(i);
+    const JsonReader result = results.element(i);
     if (result.integer("size") == 0) {
       ++empty;
       continue;

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "src/tuning/cost_model/model.h"
-#include "src/tuning/fit/groups.h"
+#include "src/tuning/fit/fitted_groups.h"
 #include "src/tuning/tuning_file.h"
 
 namespace octet {

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <set>
 
-#include "src/tuning/fit/scaling.h"
+#include "src/tuning/fit/size_scaling.h"
 #include "src/tuning/robust.h"
 
 namespace octet {

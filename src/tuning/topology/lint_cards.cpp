@@ -4,7 +4,7 @@
 #include <map>
 
 #include "src/base/options/text.h"
-#include "src/tuning/topology/lint.h"
+#include "src/tuning/topology/topology_lint.h"
 
 namespace octet {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "src/base/options/text.h"
-#include "src/tuning/topology/lint.h"
+#include "src/tuning/topology/topology_lint.h"
 
 namespace octet {
 namespace {

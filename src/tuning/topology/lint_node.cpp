@@ -5,7 +5,7 @@
 #include <set>
 
 #include "src/base/options/text.h"
-#include "src/tuning/topology/lint.h"
+#include "src/tuning/topology/topology_lint.h"
 
 namespace octet {
 namespace {

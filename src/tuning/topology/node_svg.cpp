@@ -5,8 +5,8 @@
 #include <set>
 
 #include "src/tuning/topology/draw.h"
-#include "src/tuning/topology/lint.h"
 #include "src/tuning/topology/svg.h"
+#include "src/tuning/topology/topology_lint.h"
 
 namespace octet {
 namespace {

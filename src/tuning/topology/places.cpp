@@ -31,11 +31,6 @@ double slowest(const DevicePlace& place, std::size_t from) {
 
 }  // namespace
 
-std::string_view name_of(PathType type) {
-  constexpr std::string_view names[] = {"LOC", "PIX", "PXB", "PHB", "SYS"};
-  return names[static_cast<int>(type)];
-}
-
 std::string DevicePlace::name() const {
   std::string what = "card";
   if (nets != nullptr && !nets->empty()) {

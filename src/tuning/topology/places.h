@@ -1,10 +1,12 @@
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "src/base/named_enum.h"
 #include "src/tuning/topology/node_topology.h"
 
 namespace octet {
@@ -14,7 +16,9 @@ namespace octet {
 /// How traffic between two devices goes, by NCCL's names (NCCL 2.28.9-1, src/graph/topo.h): PIX one PCIe switch, PXB
 /// several, PHB through the CPU, SYS through the link between CPUs. The later, the slower.
 enum class PathType { same, pix, pxb, phb, sys };
-std::string_view name_of(PathType type);
+constexpr auto names_of(PathType) {
+  return std::to_array<std::string_view>({"LOC", "PIX", "PXB", "PHB", "SYS"});
+}
 
 /// A GPU or a network card with the devices above it. Points into the topology.
 struct DevicePlace {

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "src/base/error.h"
+#include "src/base/files.h"
 #include "src/base/options/text.h"
 
 namespace octet {
@@ -132,13 +133,12 @@ std::int64_t XmlFile::required_hex(pugi::xml_node node, const char* name) const 
 }
 
 std::string read_xml_text(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(in), {}};
-  if (!in.good() && !in.eof()) throw usage_error("tuning", "{}: cannot be read", path);
-  if (text.size() > largest_file) {
-    throw usage_error("tuning", "{}: {} bytes, expected at most {}", path, text.size(), largest_file);
+  std::optional<std::string> text = read_text_file(path);
+  if (!text) throw usage_error("tuning", "{}: cannot be read", path);
+  if (text->size() > largest_file) {
+    throw usage_error("tuning", "{}: {} bytes, expected at most {}", path, text->size(), largest_file);
   }
-  return text;
+  return *std::move(text);
 }
 
 }  // namespace octet

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/tuning/plugin/harness.h"
+#include "tests/tuning/plugin/plugin_harness.h"
 
 namespace octet::test {
 namespace {

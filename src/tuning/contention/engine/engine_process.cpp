@@ -12,8 +12,7 @@
 #include <string>
 
 #include "src/base/error.h"
-#include "src/base/file_handle.h"
-#include "src/base/write_all.h"
+#include "src/base/files.h"
 #include "src/tuning/contention/engine/engine.h"
 
 namespace octet {

@@ -1,0 +1,181 @@
+#include "jobs/commbench/bench_options.h"
+
+#include <algorithm>
+#include <sstream>
+
+#include "src/base/options/arguments.h"
+#include "src/base/options/byte_size.h"
+#include "src/base/options/document.h"
+#include "src/base/options/text.h"
+#include "src/base/options/yaml.h"
+#include "src/train/options/run_options.h"
+
+namespace octet::commbench {
+namespace {
+
+const std::vector<std::string> flags = {"help", "sweep", "compare-mpi"};
+
+/// As written on the command line.
+struct Texts {
+  std::string min = "8", max = "64M", pair_size = "4M", collective = "all", config;
+  std::int64_t ranks_per_gpu = 1;
+};
+
+void declare(Schema& schema, Options& o, Texts& t) {
+  schema.add("config", t.config).help("A run's YAML file: measure the collectives of its steps, in its groups.");
+  schema.add_choice("device", o.device).help("cpu: MPI; cuda: NCCL. With --config the run's, unless given.");
+  schema.add("ranks-per-gpu", t.ranks_per_gpu).at_least(1).at_most(64).help("Ranks that share a GPU, for tests.");
+  schema.add("min", t.min).help("Smallest size of the sweep, in bytes: 8, 64K, 1.5M, 2G (powers of 1024), 5MB.");
+  schema.add("max", t.max).help("Largest size of the sweep.");
+  schema.add("factor", o.factor).at_least(2).at_most(1024).help("From one size of the sweep to the next.");
+  schema.add("collective", t.collective)
+      .help("Of the sweep: all, or names with commas between: " + joined(collective_names) + ".");
+  schema
+      .add_choice("dtype", o.dtype,
+                  {{"float", DType::f32}, {"bfloat16", DType::bf16}, {"int32", DType::i32}, {"uint8", DType::u8}})
+      .help("Of what does not reduce in the sweep; reductions are of float.");
+  schema.add("warmup", o.measure.warmup).at_least(0).at_most(100000).help("Iterations before the timed ones.");
+  schema.add("iterations", o.measure.iterations).at_least(1).at_most(1000000).help("Timed iterations of a row.");
+  schema.add("row-seconds", o.measure.row_seconds)
+      .unit("s")
+      .above(0)
+      .help("Fewer iterations where a row would take longer, and no larger sizes after one whose call does.");
+  schema.add_choice("pairs", o.pairs)
+      .help("Measure every pair of nodes (all their ranks at once), or of ranks, and name what is slow.");
+  schema.add("pair-size", t.pair_size).help("What a rank sends in the sweep of pairs.");
+  schema.add("tolerance", o.tolerance).above(1).help("Slow is what takes so many times as long as others, at least.");
+  schema.add("timeout", o.timeout)
+      .unit("s")
+      .above(0)
+      .help("Limit of one operation, after which all ranks end, naming it.");
+  schema.add("output", o.output).help("Write all rows to this file, with where and how they were measured.");
+}
+
+/// The words of a command line by whom they are for.
+struct Words {
+  std::vector<const char*> own{"octet-commbench"}, run{"octet-commbench"};
+  std::string first_of_run;
+};
+
+Words distribute(const Schema& own, int argc, const char* const* argv) {
+  RunConfig ignored;
+  Schema run;
+  declare_options(run, ignored);
+  const std::vector<std::string> names = own.names(), run_names = run.names();
+  const auto has = [](const std::vector<std::string>& list, const std::string& name) {
+    return std::ranges::find(list, name) != list.end();
+  };
+  Words out;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    const std::size_t equals = word.find('=');
+    const std::string name =
+        word.starts_with("--") ? word.substr(2, equals == std::string::npos ? equals : equals - 2) : "";
+    const bool of_run = !has(names, name) && !has(flags, name) && has(run_names, name);
+    auto& words = of_run ? out.run : out.own;
+    if (of_run && out.first_of_run.empty()) out.first_of_run = word;
+    words.push_back(argv[i]);
+    const bool takes_next = !name.empty() && !has(flags, name) && equals == std::string::npos && i + 1 < argc;
+    if (takes_next && !std::string_view(argv[i + 1]).starts_with("--")) words.push_back(argv[++i]);
+  }
+  return out;
+}
+
+std::vector<std::string> parse_collectives(const std::string& text) {
+  if (text == "all") return collective_names;
+  std::vector<std::string> names;
+  std::istringstream list(text);
+  for (std::string name; std::getline(list, name, ',');) {
+    if (std::ranges::find(collective_names, name) == collective_names.end()) {
+      throw usage_error("commbench", "--collective {}: {} is none; expected all, or some of {} with commas between",
+                        text, in_quotes(name), joined(collective_names));
+    }
+    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+  }
+  if (names.empty()) throw usage_error("commbench", "--collective is empty, expected all or names");
+  return names;
+}
+
+CommandLine parse_run(const Texts& texts, const Options& o, bool device_given, Words& words) {
+  words.run.insert(words.run.begin() + 1, texts.config.c_str());
+  if (device_given) words.run.insert(words.run.end(), {"--device", name_of(o.device).data()});
+  const std::string ranks = std::to_string(texts.ranks_per_gpu);
+  if (texts.ranks_per_gpu > 1) words.run.insert(words.run.end(), {"--nccl.ranks_per_gpu", ranks.c_str()});
+  return parse_command_line(static_cast<int>(words.run.size()), words.run.data());
+}
+
+/// Options of what is not measured, which would change nothing.
+void refuse_idle(Schema& schema, const Options& o) {
+  const auto refuse = [&](std::initializer_list<const char*> names, const char* of, const char* expected) {
+    for (const char* name : names) {
+      if (!schema.find(name)->is_set()) continue;
+      throw usage_error("commbench", "--{} is of {}, which is not measured: expected {} too", name, of, expected);
+    }
+  };
+  if (!o.sweep) refuse({"min", "max", "factor", "collective", "dtype"}, "the sweep", "--sweep");
+  if (!o.sweep && !o.run) refuse({"warmup"}, "the sweep and of --config", "--sweep or --config");
+  if (o.device != DeviceType::cuda) refuse({"ranks-per-gpu"}, "NCCL", "--device cuda");
+  if (o.pairs == PairsOf::none) refuse({"pair-size", "tolerance"}, "the sweep of pairs", "--pairs nodes or ranks");
+}
+
+}  // namespace
+
+Options parse_options(int argc, const char* const* argv) {
+  Options out;
+  Texts texts;
+  Schema schema;
+  declare(schema, out, texts);
+  Words words = distribute(schema, argc, argv);
+  const Arguments own = parse_arguments(schema, flags, static_cast<int>(words.own.size()), words.own.data());
+  if (!own.file.empty()) {
+    throw usage_error("commbench", "{}: expected options alone; a run's file is given as --config {}",
+                      in_quotes(own.file), own.file);
+  }
+  apply(own, schema);
+  out.help = own.has("help");
+  if (out.help) return out;
+  out.compare_mpi = own.has("compare-mpi");
+  out.collectives = parse_collectives(texts.collective);
+  out.min = parse_bytes(texts.min, "--min");
+  out.max = parse_bytes(texts.max, "--max");
+  out.pair_size = parse_bytes(texts.pair_size, "--pair-size");
+  if (out.max < out.min) throw usage_error("commbench", "--min {} is above --max {}", texts.min, texts.max);
+  out.nccl.ranks_per_gpu = texts.ranks_per_gpu;
+  if (!texts.config.empty()) {
+    out.run = parse_run(texts, out, schema.find("device")->is_set(), words);
+    out.device = out.run->config.device;
+    out.nccl = out.run->config.nccl;
+  } else if (!words.first_of_run.empty()) {
+    throw usage_error("commbench", "{} is of a run: it needs --config RUN.yaml", words.first_of_run);
+  }
+  out.sweep = own.has("sweep") || (!out.run && out.pairs == PairsOf::none);
+  if (out.compare_mpi && (!out.sweep || out.device != DeviceType::cpu)) {
+    throw usage_error("commbench", "--compare-mpi compares the sweep over MPI: expected --sweep and --device cpu");
+  }
+  refuse_idle(schema, out);
+  return out;
+}
+
+std::string usage_text() {
+  Options options;
+  Texts texts;
+  Schema schema;
+  declare(schema, options, texts);
+  return "Measures collectives between the ranks that MPI started, over MPI on CPUs and NCCL on GPUs, and compares\n"
+         "every byte of what they bring. Sizes and bandwidths are counted as nccl-tests do.\n\n"
+         "Usage: mpiexec -n N octet-commbench [OPTIONS] [--config RUN.yaml [--section.key VALUE]...]\n\n"
+         "  mpiexec -n 4 octet-commbench --max 16M                            a sweep of all collectives\n"
+         "  mpiexec -n 8 octet-commbench --collective all_gather --dtype bfloat16 --output rows.json\n"
+         "  srun --mpi=pmi2 octet-commbench --config run.yaml --device cuda   what the steps of a run send\n"
+         "  srun --mpi=pmi2 octet-commbench --pairs nodes --device cuda       which node or link is slow\n"
+         "  mpiexec -n 4 octet-commbench --sweep --compare-mpi                against plain MPI, in turns\n\n"
+         "  --help         this text\n"
+         "  --sweep        the sweep beside --config or --pairs; without these it is what is measured\n"
+         "  --compare-mpi  in the sweep: MPI_Allreduce and so on in turns with ours, and the ratio\n\n" +
+         help_text(schema) +
+         "\nOptions of octet-train (--section.key VALUE) change the run of --config. Exit codes: 0; 76 when a result "
+         "was\n"
+         "wrong, 71 when a rank was lost or an operation took longer than --timeout, 64 for a wrong command.\n";
+}
+
+}  // namespace octet::commbench

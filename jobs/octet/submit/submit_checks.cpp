@@ -1,0 +1,114 @@
+#include "jobs/octet/submit/submit_checks.h"
+
+#include "jobs/train/fit.h"
+#include "src/base/log.h"
+#include "src/cluster/slurm_job.h"
+#include "src/data/sampler.h"
+#include "src/metrics/status.h"
+#include "src/train/options/option_texts.h"
+#include "src/train/options/validate.h"
+#include "src/train/plan/memory_plan.h"
+#include "src/train/step/trainer.h"
+
+namespace octet::submit {
+namespace {
+
+void check_nodes(const SubmitOptions& o, const ClusterProfile& p) {
+  if (p.nodes.count > 0 && o.nodes + o.spares > p.nodes.count) {
+    throw usage_error("submit",
+                      "--nodes {} and --spares {}: a job on {} has at most {} nodes (nodes.count of its profile)",
+                      o.nodes, o.spares, p.name, p.nodes.count);
+  }
+}
+
+void check_time(const SubmitOptions& o, const ClusterProfile& p, std::int64_t lead) {
+  const std::int64_t limit =
+      o.time.empty() ? parse_slurm_time(p.slurm.time, "slurm.time") : parse_slurm_time(o.time, "--time");
+  if (limit > lead) return;
+  throw usage_error("submit",
+                    "a time limit of {} s: the job is told to save {} s before it, expected more (--time, or "
+                    "--cluster.launcher.min_lead_seconds)",
+                    limit, lead);
+}
+
+void check_device(const RunConfig& c, const ClusterProfile& p) {
+  const DeviceType expected = p.gpus.per_node > 0 ? DeviceType::cuda : DeviceType::cpu;
+  if (c.device == expected) return;
+  throw usage_error("submit", "device = {}: the nodes of {} have {} GPUs, expected --device {}", c.device, p.name,
+                    p.gpus.per_node, expected);
+}
+
+/// A job that is requeued, restarted or the next of a chain goes on by itself.
+void check_resuming(const RunConfig& c, const SubmitOptions& o) {
+  if (c.checkpoint.resume != Resume::automatic) {
+    throw usage_error("submit", "checkpoint.resume = {}: a job that starts again could not go on; expected auto",
+                      c.checkpoint.resume);
+  }
+  if (saves(c.checkpoint)) return;
+  if (o.chain > 1) {
+    throw usage_error(
+        "submit", "checkpoint.interval = off: the jobs of --chain {} would all begin at step 0; expected an interval",
+        o.chain);
+  }
+  log::warning("checkpoint.interval = off: what ends the job before its last step loses all of it");
+}
+
+void check_not_finished(const RunConfig& c) {
+  const auto status = read_status(c.run_dir + "/status.json");
+  if (!status || status->state != "finished" || status->step < c.train.steps) return;
+  throw usage_error("submit", "{}: the run is finished, at step {}; expected more train.steps, or another run.dir",
+                    c.run_dir, status->step);
+}
+
+/// Rank 0 stands for all: their plans are alike.
+void check_memory(const RunConfig& c, const MeshShape& mesh, const ClusterProfile& p) {
+  const MemoryPlan plan = plan_run(c, mesh, 0, static_cast<int>(p.ranks_per_node()), DeviceType::cpu);
+  const auto refuse = [&](const char* what, double needs, double has) {
+    throw usage_error("submit",
+                      "the run needs {:.1f} GiB of a {}, which has {:.1f} on {}; use more nodes, a smaller "
+                      "train.micro_batch or train.seq_len, or recompute\n{}",
+                      needs, what, has, p.name, memory_table(plan, nullptr));
+  };
+  const Fit fit = fit_of(plan, p);
+  if (!fit.gpu_fits()) refuse("GPU", fit.gpu, fit.of_gpu);
+  if (!fit.node_fits()) refuse("node", fit.node, fit.of_node);
+  if (fit.of_gpu > 0) {
+    log::info("memory: {:.1f} of {:.1f} GiB of a GPU, planned with the CPU's kernels", fit.gpu, fit.of_gpu);
+  }
+  log::info("memory: {:.1f} of {} GiB of a node", fit.node, p.nodes.memory_gib);
+}
+
+void check_data(const RunConfig& c) {
+  const Sampler sampler(c.data.train, sampler_config(c));
+  const std::int64_t samples = c.train.steps * c.train.global_batch;
+  log::info("data: {} source(s), {} samples of {} tokens are asked for", c.data.train.size(), samples, c.train.seq_len);
+}
+
+}  // namespace
+
+void check_submission(const CommandLine& run, const SubmitOptions& options, const ClusterProfile& profile,
+                      std::int64_t lead_seconds) {
+  const RunConfig& config = run.config;
+  check_nodes(options, profile);
+  check_time(options, profile, lead_seconds);
+  check_device(config, profile);
+  check_resuming(config, options);
+  check_not_finished(config);
+  const std::int64_t ranks = options.nodes * profile.ranks_per_node();
+  const ParallelConfig parallel = resolve_layout(config, ranks, run.origins);
+  if (profile.ranks_per_node() % parallel.tp != 0) {
+    throw usage_error(
+        "submit", "parallel.tp = {}: expected a divisor of the {} ranks of a node, which tensor parallelism stays in",
+        parallel.tp, profile.ranks_per_node());
+  }
+  log::info("layout: {} nodes x {} ranks = dp_replicate {} x dp_shard {} x tp {}", options.nodes,
+            profile.ranks_per_node(), parallel.dp_replicate, parallel.dp_shard, parallel.tp);
+  RunConfig resolved = config;
+  resolved.parallel = parallel;
+  check_memory(resolved, mesh_shape(parallel), profile);
+  check_data(config);
+  const FileSystem* files = profile.file_system_of(config.run_dir);
+  if (files != nullptr && !files->advice.empty()) log::info("{} is {}: {}", files->path, files->kind, files->advice);
+}
+
+}  // namespace octet::submit

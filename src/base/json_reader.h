@@ -1,0 +1,103 @@
+#pragma once
+
+#include <fmt/ranges.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "src/base/error.h"
+#include "src/base/named_enum.h"
+
+namespace octet {
+
+/// Strict: an object that has a key twice, and what is nested deeper than 32 times, is refused as what is no JSON.
+/// Usage error of that room "FILE:LINE: ...".
+nlohmann::json parse_json(std::string_view text, std::string_view room, const std::string& file);
+
+/// A value of a JSON text and the place where it stands. What is not as it is asked for throws a usage error with file,
+/// key, value and what was expected: "a.json: fits[3].us is "fast"; expected a number". A value that is not there may
+/// be asked for as any other, and is refused as missing.
+class JsonReader {
+ public:
+  /// The whole text of a file; `value` has to outlive this, and `room` is a literal.
+  JsonReader(const nlohmann::json& value, std::string_view room, const std::string& file);
+
+  bool is_there() const { return value_ != nullptr; }
+  bool is_null() const { return value_ != nullptr && value_->is_null(); }
+
+  // Of an object.
+  /// There, and not null.
+  bool has(const char* key) const;
+  JsonReader at(const char* key) const;
+  std::vector<std::pair<std::string, JsonReader>> members() const;
+  /// Throws where the object has a key that was not asked for.
+  void finish() const;
+
+  // Of a list.
+  std::size_t size() const;
+  JsonReader element(std::size_t index) const;
+  /// As many elements; -1: any number.
+  std::vector<JsonReader> elements(int count = -1) const;
+  std::vector<std::int64_t> integers(std::int64_t least, std::int64_t most, int count = -1) const;
+  std::vector<std::string> texts() const;
+
+  // Of a value.
+  std::string text() const;
+  std::int64_t integer(std::int64_t least = INT64_MIN, std::int64_t most = INT64_MAX) const;
+  std::uint64_t unsigned_integer() const;
+  /// Finite.
+  double number(double least = std::numeric_limits<double>::lowest(),
+                double most = std::numeric_limits<double>::max()) const;
+  /// null is NaN.
+  double number_or_nan() const;
+  bool boolean() const;
+  template <NamedEnum E>
+  E choice() const {
+    const auto names = names_of(E{});
+    const auto value = value_named<E>(text());
+    if (!value) throw refuse(fmt::format("one of {}", fmt::join(names.begin(), names.end(), ", ")));
+    return *value;
+  }
+
+  // Of the value with that key.
+  std::vector<JsonReader> list(const char* key) const { return at(key).elements(); }
+  std::vector<JsonReader> list_or_none(const char* key) const;
+  std::string text(const char* key) const { return at(key).text(); }
+  std::int64_t integer(const char* key, std::int64_t least = INT64_MIN, std::int64_t most = INT64_MAX) const {
+    return at(key).integer(least, most);
+  }
+  double number(const char* key, double least = std::numeric_limits<double>::lowest(),
+                double most = std::numeric_limits<double>::max()) const {
+    return at(key).number(least, most);
+  }
+  bool boolean(const char* key) const { return at(key).boolean(); }
+  template <NamedEnum E>
+  E choice(const char* key) const {
+    return at(key).choice<E>();
+  }
+
+  /// For what the caller itself finds wrong.
+  Error refuse(const std::string& expected) const;
+  /// The value as JSON, cut off where it is long.
+  std::string shown() const;
+  /// "FILE: key[3].other".
+  const std::string& where() const { return where_; }
+
+ private:
+  JsonReader(const nlohmann::json* value, std::string_view room, std::string where)
+      : value_(value), room_(room), where_(std::move(where)) {}
+
+  const nlohmann::json* value_;  ///< null: not there
+  std::string_view room_;
+  std::string where_;
+  std::string_view joint_ = ".";              ///< between this place and a key
+  mutable std::vector<std::string> asked_{};  ///< keys
+};
+
+}  // namespace octet

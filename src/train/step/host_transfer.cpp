@@ -1,0 +1,88 @@
+#include "src/train/step/host_transfer.h"
+
+#include <cstring>
+
+#include "src/base/error.h"
+#include "src/comm/watchdog.h"
+#include "src/profile/timeline.h"
+
+namespace octet {
+
+BatchUpload::BatchUpload(Stream& stream, std::int64_t micro_batch, std::int64_t seq_len)
+    : stream_(stream),
+      tokens_(stream.device(), DType::i32, {micro_batch, seq_len}, Purpose::data),
+      targets_(stream.device(), DType::i32, {micro_batch, seq_len}, Purpose::data) {
+  for (Slot& slot : slots_) {
+    slot.host = HostBuffer(stream.device(), tokens_.view().bytes() + targets_.view().bytes());
+    slot.taken = stream.device().make_event();
+  }
+}
+
+BatchUpload::OnDevice BatchUpload::upload(const Batch& batch) {
+  const HostSpan span("upload batch");
+  Slot& slot = slots_[next_];
+  next_ = (next_ + 1) % slots_.size();
+  if (slot.used && !slot.taken->complete()) {  // the host is two micro-batches ahead
+    const OperationScope operation("wait for the device");
+    await(*slot.taken, operation);
+  }
+  const std::int64_t bytes = tokens_.view().bytes();
+  char* tokens = slot.host.as<char>();
+  char* targets = tokens + bytes;
+  std::memcpy(tokens, batch.tokens.data(), static_cast<std::size_t>(bytes));
+  std::memcpy(targets, batch.targets.data(), static_cast<std::size_t>(bytes));
+  stream_.device().copy_from_host(tokens_.view().data, tokens, bytes, stream_);
+  stream_.device().copy_from_host(targets_.view().data, targets, bytes, stream_);
+  stream_.record(*slot.taken);
+  slot.used = true;
+  return {tokens_, targets_};
+}
+
+namespace {
+
+constexpr std::int64_t scalars = 3;  // of 4 bytes
+
+}  // namespace
+
+DeviceReader::DeviceReader(ShardedModel& model, Stream& stream) : model_(model), stream_(stream) {
+  for (Slot& slot : slots_) {
+    slot.host = HostBuffer(stream.device(), (scalars + model.counters()) * 4);
+    slot.there = stream.device().make_event();
+  }
+}
+
+void DeviceReader::take(const float* loss_sum) {
+  if (taken_ == slots_.size()) throw internal_error("train", "{} readings wait to be read", taken_);
+  const Slot& slot = slots_[(first_ + taken_++) % slots_.size()];
+  auto* host = slot.host.as<char>();
+  Device& device = stream_.device();
+  device.copy_to_host(host, loss_sum, 4, stream_);
+  device.copy_to_host(host + 4, model_.norm().norm(), 4, stream_);
+  device.copy_to_host(host + 8, model_.norm().skip(), 4, stream_);
+  model_.take_counters(slot.host.as<std::int32_t>() + scalars);
+  stream_.record(*slot.there);
+}
+
+Reading DeviceReader::read() {
+  if (taken_ == 0) throw internal_error("train", "nothing was taken that could be read");
+  const Slot& slot = slots_[first_];
+  {
+    const OperationScope operation("wait for the device");
+    const HostSpan span("wait for scalars");
+    await(*slot.there, operation);
+  }
+  first_ = (first_ + 1) % slots_.size();
+  --taken_;
+  Reading reading;
+  const auto* host = slot.host.as<char>();
+  std::uint32_t skip = 0;
+  std::memcpy(&reading.loss_sum, host, 4);
+  std::memcpy(&reading.grad_norm, host + 4, 4);
+  std::memcpy(&skip, host + 8, 4);
+  reading.skipped = skip != 0;
+  const auto* counts = slot.host.as<std::int32_t>() + scalars;
+  reading.counts.assign(counts, counts + model_.counters());
+  return reading;
+}
+
+}  // namespace octet

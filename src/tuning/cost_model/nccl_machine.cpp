@@ -1,0 +1,89 @@
+#include "src/tuning/cost_model/nccl_machine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "src/base/error.h"
+#include "src/base/options/text.h"
+#include "src/cluster/profile.h"
+
+namespace octet {
+namespace {
+
+struct GpuKind {
+  std::string_view word;  // in the profile's gpus.type
+  GpuGeneration generation;
+  double nvlink_gbs;  // links x GB/s (src/graph/topo.h at v2.28.9-1)
+  double slot_gbs;    // PCIe x16
+};
+
+constexpr double pcie_4 = 24;
+constexpr double pcie_5 = 48;
+constexpr std::array kinds{
+    GpuKind{"H800", GpuGeneration::hopper, 8 * 20.6, pcie_5},
+    GpuKind{"H100", GpuGeneration::hopper, 18 * 20.6, pcie_5},
+    GpuKind{"H200", GpuGeneration::hopper, 18 * 20.6, pcie_5},
+    GpuKind{"H20", GpuGeneration::hopper, 18 * 20.6, pcie_5},
+    GpuKind{"B200", GpuGeneration::blackwell, 18 * 40.1, pcie_5},
+    GpuKind{"A100", GpuGeneration::ampere, 12 * 20, pcie_4},
+};
+
+const GpuKind& kind_of(const ClusterProfile& profile) {
+  const std::string& type = profile.gpus.type;
+  const bool rack = type.find("GB") != std::string::npos;  // NVLink between nodes is not modelled
+  const auto* const found = std::find_if(kinds.begin(), kinds.end(), [&](const GpuKind& kind) {
+    return !rack && type.find(kind.word) != std::string::npos;
+  });
+  if (found != kinds.end()) return *found;
+  throw usage_error("tuning",
+                    "cluster {}: gpus.type \"{}\" is none whose links are known (H100, H200, H800, H20, B200, A100)",
+                    profile.name, profile.gpus.type);
+}
+
+// aws-ofi-nccl makes one device of the EFAs of a GPU; NCCL merges ports and virtual functions of one card.
+void set_network(NcclMachine& machine, const NicProfile& nics, double slot_gbs) {
+  const double line = static_cast<double>(nics.gbps) / 8;
+  const int merged = std::max(1, static_cast<int>(nics.per_node) / machine.gpus);
+  machine.nics = std::max(1, static_cast<int>(nics.per_node) / merged);
+  machine.nic_gbs = std::min(line * merged, slot_gbs);
+}
+
+void set_efa(NcclMachine& machine, const NicProfile& nics) {
+  const bool first = nics.gbps <= 100;  // p5; p5en has 16 x 200
+  machine.net_latency_us = first ? 75 : 35;
+  machine.cpu = first ? CpuVendor::amd : CpuVendor::intel;
+}
+
+// What the profile's own environment changes in NCCL's model.
+void set_environment(NcclMachine& machine, const EnvironmentProfile& environment) {
+  for (const EnvironmentValue& variable : environment.variables) {
+    double number = 0;
+    if (!parse(variable.value, number)) continue;
+    if (variable.name == "NCCL_NET_OVERHEAD" && number >= 0) machine.net_overhead_us = number / 1000;
+    if (variable.name == "NCCL_NVLS_ENABLE") machine.nvls = machine.nvls && number != 0;
+    if (variable.name == "NCCL_COLLNET_ENABLE") machine.sharp = number != 0;
+  }
+}
+
+}  // namespace
+
+NcclMachine machine_of(const ClusterProfile& profile) {
+  if (profile.gpus.per_node < 1) {
+    throw usage_error("tuning", "cluster {} has no GPUs (gpus.per_node 0), so NCCL does not run there", profile.name);
+  }
+  const GpuKind& kind = kind_of(profile);
+  NcclMachine machine;
+  machine.generation = kind.generation;
+  machine.gpus = static_cast<int>(profile.gpus.per_node);
+  machine.nvlink_gbs = kind.nvlink_gbs;
+  machine.nvls = kind.generation >= GpuGeneration::hopper;
+  if (profile.nics.per_node > 0 && profile.nics.gbps > 0) set_network(machine, profile.nics, kind.slot_gbs);
+  if (profile.fabric == Fabric::efa) set_efa(machine, profile.nics);
+  if (profile.fabric == Fabric::ethernet) machine.ll128 = false;  // sockets reach GPUs through the CPU
+  set_environment(machine, profile.environment);
+  return machine;
+}
+
+}  // namespace octet

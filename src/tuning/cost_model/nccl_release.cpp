@@ -1,0 +1,29 @@
+#include "src/tuning/cost_model/nccl_release.h"
+
+#include <fmt/format.h>
+
+#include "src/base/error.h"
+#include "src/cluster/doctor/known_versions.h"
+
+namespace octet {
+namespace {
+
+int last_patch(int minor) {
+  return minor == 28 ? 9 : 7;  // 2.27.7, 2.28.9, 2.29.7
+}
+
+}  // namespace
+
+NcclVersion parse_nccl_version(std::string_view text) {
+  const Version numbers = parse_version(text);
+  if (numbers.size() < 2 || numbers[0] != 2 || numbers[1] < 27 || numbers[1] > 29) {
+    throw usage_error("tuning", "NCCL \"{}\": the cost models of 2.27 to 2.29 are known, as in 2.28.9", text);
+  }
+  return {2, numbers[1], numbers.size() > 2 ? numbers[2] : last_patch(numbers[1])};
+}
+
+std::string to_text(const NcclVersion& version) {
+  return fmt::format("{}.{}.{}", version.major, version.minor, version.patch);
+}
+
+}  // namespace octet
