@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "src/base/dtype.h"
-#include "src/base/error.h"
+#include "src/base/named_enum.h"
 
 namespace octet {
 
@@ -15,8 +15,8 @@ namespace octet {
 /// with fp8 GEMMs in the seven linears of every block. Master weights, moments and reduced gradients are always fp32.
 enum class Precision : std::uint8_t { fp32, bf16, float8 };
 
-constexpr std::string_view name_of(Precision p) {
-  return p == Precision::fp32 ? "fp32" : p == Precision::bf16 ? "bf16" : "float8";
+constexpr auto names_of(Precision) {
+  return std::to_array<std::string_view>({"fp32", "bf16", "float8"});
 }
 
 /// dtype of activations, and of gathered weights that do not feed an fp8 GEMM.
@@ -34,31 +34,44 @@ struct Float8Sums {
   bool operator==(const Float8Sums&) const = default;
 };
 
-inline constexpr std::array<std::string_view, 4> accumulate_names = {"fp32", "hopper", "hopper_fast", "hopper_slow"};
+/// How the CPU sums the products of fp8 GEMMs (`float8.accumulate`): in fp32, or with Hopper's arithmetic, `hopper`
+/// with the default's split into fast and promoted sums, `hopper_fast` and `hopper_slow` without a split.
+enum class Accumulate : std::uint8_t { fp32, hopper, hopper_fast, hopper_slow };
+constexpr auto names_of(Accumulate) {
+  return std::to_array<std::string_view>({"fp32", "hopper", "hopper_fast", "hopper_slow"});
+}
 
-/// Of a value of `float8.accumulate`. fp32: the default. Else Hopper's arithmetic, hopper with the default's split into
-/// fast and not, hopper_fast and hopper_slow without a split. Usage error: another word.
-inline Float8Sums float8_sums(std::string_view accumulate) {
-  if (accumulate == "fp32") return {};
-  if (accumulate == "hopper") return {.emulate_hopper = true};
-  if (accumulate == "hopper_fast") return {.emulate_hopper = true, .fast_output = true, .fast_gradients = true};
-  if (accumulate == "hopper_slow") return {.emulate_hopper = true, .fast_output = false, .fast_gradients = false};
-  throw usage_error("ops", "float8.accumulate = \"{}\", expected fp32, hopper, hopper_fast or hopper_slow", accumulate);
+constexpr Float8Sums float8_sums(Accumulate accumulate) {
+  switch (accumulate) {
+    case Accumulate::fp32:
+      return {};
+    case Accumulate::hopper:
+      return {.emulate_hopper = true};
+    case Accumulate::hopper_fast:
+      return {.emulate_hopper = true, .fast_output = true, .fast_gradients = true};
+    case Accumulate::hopper_slow:
+      return {.emulate_hopper = true, .fast_output = false, .fast_gradients = false};
+  }
+  return {};
+}
+
+/// Which of the abs-maxes that recipe delayed remembers gives the scale.
+enum class DelayedAlgorithm : std::uint8_t { max, most_recent };
+constexpr auto names_of(DelayedAlgorithm) {
+  return std::to_array<std::string_view>({"max", "most_recent"});
 }
 
 struct Float8Config {
   std::string recipe = "tensorwise";  ///< one of float8_recipe_names() (src/ops/recipe.h)
-  /// Of recipe delayed: steps of abs-max history, powers of two below the format's maximum, max or most_recent.
+  /// Of recipe delayed: steps of abs-max history, and powers of two below the format's maximum.
   std::int64_t delayed_history = 1024;
   std::int64_t delayed_margin = 0;
-  std::string delayed_algorithm = "max";
-  /// true: cast weights on the owning shard and gather fp8 bytes; false: gather bf16 and cast the gathered weight.
-  /// auto: where the recipe allows it (Recipe::gathers_float8).
-  std::string all_gather = "auto";
-  /// auto, true or false (Recipe::power_of_two).
-  std::string round_scales_to_power_of_two = "auto";
-  /// How the CPU sums the products of fp8 GEMMs: one of accumulate_names (float8_sums).
-  std::string accumulate = "fp32";
+  DelayedAlgorithm delayed_algorithm = DelayedAlgorithm::max;
+  /// yes: cast weights on the owning shard and gather fp8 bytes; no: gather bf16 and cast the gathered weight.
+  /// automatic: where the recipe allows it (Recipe::gathers_float8).
+  AutoBool all_gather = AutoBool::automatic;
+  AutoBool round_scales_to_power_of_two = AutoBool::automatic;  ///< automatic: as the recipe has it
+  Accumulate accumulate = Accumulate::fp32;
   /// Linears (substring of the parameter's name, "layers.3.attention.wq.weight") that stay in bf16; required for
   /// dimensions that fp8 cannot do.
   std::vector<std::string> bf16_linears{};

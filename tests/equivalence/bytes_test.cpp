@@ -162,7 +162,8 @@ struct Variant {
 };
 
 std::vector<Variant> variants() {
-  const Float8Config bf16_gather{.all_gather = "false"}, rowwise{.recipe = "rowwise"}, delayed{.recipe = "delayed"};
+  const Float8Config bf16_gather{.all_gather = AutoBool::no}, rowwise{.recipe = "rowwise"},
+      delayed{.recipe = "delayed"};
   const RecomputeConfig full{.mode = RecomputeMode::full},
       ffn{.mode = RecomputeMode::selective, .preset = RecomputePreset::ffn};
   return {{"plain", true, {}},
@@ -185,7 +186,7 @@ std::vector<Variant> variants() {
           {"delayed, first step", false, {.float8 = delayed}},
           {"delayed", false, {.float8 = delayed}, 2},
           {"delayed, recompute full", false, {.float8 = delayed, .micro_batch = 2, .recompute = full}, 2},
-          {"delayed, bf16 gather", false, {.float8 = {.recipe = "delayed", .all_gather = "false"}}, 2}};
+          {"delayed, bf16 gather", false, {.float8 = {.recipe = "delayed", .all_gather = AutoBool::no}}, 2}};
 }
 
 /// Whether so many ranks can be laid out so: refused are a bf16 wire without shards, and keeping where nothing is

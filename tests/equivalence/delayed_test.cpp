@@ -75,7 +75,7 @@ TEST(Delayed, TheFirstStepIsTheDynamicOne) {
 
 /// Weights are what can be looked at from outside: their abs-max in a step is that of the weights it computes with.
 TEST(Delayed, WeightsTakeTheScaleOfTheStepsBefore) {
-  for (const bool all_gather : {true, false}) {
+  for (const AutoBool all_gather : {AutoBool::yes, AutoBool::no}) {
     Harness::Options o = options("delayed");
     o.float8.all_gather = all_gather;
     Harness h(model(), seq_len, o);

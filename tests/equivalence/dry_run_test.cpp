@@ -20,7 +20,7 @@ struct Layout {
   RecomputeConfig recompute{};
   ParallelConfig parallel{};  ///< the rest of it
   bool tied = false;
-  const char* all_gather = "auto";
+  AutoBool all_gather = AutoBool::automatic;
   std::int64_t micro_batches = 2;  ///< a step
 };
 
@@ -170,9 +170,9 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Layout{"fp32", Precision::fp32}, Layout{.name = "bf16", .precision = Precision::bf16, .micro_batches = 3},
         Layout{"tensorwise"}, Layout{.name = "kept", .parallel = {.reshard_after_forward = Reshard::never}},
-        Layout{.name = "bf16_gather", .micro_batch = 2, .all_gather = "false"},
+        Layout{.name = "bf16_gather", .micro_batch = 2, .all_gather = AutoBool::no},
         Layout{.name = "delayed", .recipe = "delayed", .recompute = full},
-        Layout{.name = "delayed_tied", .recipe = "delayed", .tied = true, .all_gather = "false"},
+        Layout{.name = "delayed_tied", .recipe = "delayed", .tied = true, .all_gather = AutoBool::no},
         Layout{.name = "rowwise", .micro_batch = 2, .recipe = "rowwise", .recompute = ffn},
         Layout{.name = "gw_hp", .recipe = "rowwise_with_gw_hp"},
         Layout{.name = "blockwise", .micro_batch = 8, .recipe = "blockwise", .recompute = ffn},
@@ -182,7 +182,7 @@ INSTANTIATE_TEST_SUITE_P(
         Layout{.name = "overlap_bf16_wire",
                .recompute = elementwise,
                .parallel = {.gradient_wire = GradientWire::bf16, .overlap = AutoBool::yes},
-               .all_gather = "false"},
+               .all_gather = AutoBool::no},
         Layout{.name = "one_rank_exchange", .parallel = {.overlap = AutoBool::yes, .one_rank_exchange = true}},
         Layout{.name = "replicas", .replicas = 2}, Layout{.name = "tp_2", .tp = 2, .tied = true},
         Layout{.name = "tp_2_fp32", .precision = Precision::fp32, .tp = 2},
@@ -194,7 +194,7 @@ INSTANTIATE_TEST_SUITE_P(
                .recipe = "delayed",
                .recompute = ffn,
                .parallel = {.async_tp = true}},
-        Layout{.name = "tp_4", .tp = 4, .all_gather = "false"},
+        Layout{.name = "tp_4", .tp = 4, .all_gather = AutoBool::no},
         Layout{.name = "replicas_2_tp_2",
                .precision = Precision::bf16,
                .replicas = 2,

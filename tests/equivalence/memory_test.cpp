@@ -89,7 +89,7 @@ class Memory : public testing::TestWithParam<Case> {
   Measured measure() const {
     Harness::Options options;
     options.precision = GetParam().precision;
-    options.float8.all_gather = GetParam().float8_all_gather ? "true" : "false";
+    options.float8.all_gather = GetParam().float8_all_gather ? AutoBool::yes : AutoBool::no;
     options.float8.recipe = GetParam().recipe;
     options.float8.delayed_history = 16;
     options.float8.bf16_first_layers = options.float8.recipe == "delayed" ? 1 : 0;

@@ -94,7 +94,7 @@ TEST(PoisonedGathers, ChangeNoBit) {
         o.precision = precision;
         o.reshard = reshard;
         o.tp_keep_gathered = o.tp > 1 && !reshard;
-        o.float8.all_gather = reshard ? "true" : "false";
+        o.float8.all_gather = reshard ? AutoBool::yes : AutoBool::no;
         SCOPED_TRACE(fmt::format("{} replicas, tp {}, {}, {}", o.dp_replicate, o.tp, name_of(precision), reshard));
         o.poison = o.overlap = false;
         const Outcome plain = train(o);

@@ -90,7 +90,7 @@ struct Case {
   bool keep_gathered, float8_all_gather;
   const char* recipe = "tensorwise";
   std::int64_t bf16_first_layers = 0;
-  const char* accumulate = "fp32";
+  Accumulate accumulate = Accumulate::fp32;
 };
 
 void PrintTo(const Case& c, std::ostream* out) {
@@ -124,7 +124,7 @@ TEST_P(RecomputeTraining, HasTheSameBits) {
     if (world % tp != 0 || (tp == 1 && c.keep_gathered)) continue;
     Harness::Options options;
     options.precision = c.precision;
-    options.float8.all_gather = c.float8_all_gather ? "true" : "false";
+    options.float8.all_gather = c.float8_all_gather ? AutoBool::yes : AutoBool::no;
     options.float8.recipe = c.recipe;
     options.float8.bf16_first_layers = c.bf16_first_layers;
     options.float8.accumulate = c.accumulate;

@@ -101,7 +101,7 @@ struct Case {
   bool tied, keep_gathered, float8_all_gather;
   double tolerance;  ///< of losses, relative
   const char* recipe = "tensorwise";
-  const char* power_of_two = "auto";
+  AutoBool power_of_two = AutoBool::automatic;
 };
 
 void PrintTo(const Case& c, std::ostream* out) {
@@ -118,7 +118,7 @@ class TensorParallel : public testing::TestWithParam<Case> {
   Harness::Options options(const Layout& layout) const {
     Harness::Options o;
     o.precision = GetParam().precision;
-    o.float8.all_gather = GetParam().float8_all_gather ? "true" : "false";
+    o.float8.all_gather = GetParam().float8_all_gather ? AutoBool::yes : AutoBool::no;
     o.float8.recipe = GetParam().recipe;
     o.float8.round_scales_to_power_of_two = GetParam().power_of_two;
     o.dp_replicate = layout.replicas;
@@ -139,9 +139,10 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"float8_tied_bf16_gather", Precision::float8, true, false, false, tied_float8},
                     Case{"float8_kept", Precision::float8, false, true, true, 1e-3},
                     Case{"float8_bf16_gather", Precision::float8, false, false, false, 1e-3},
-                    Case{"powers_of_two", Precision::float8, false, false, true, 1e-3, "tensorwise", "true"},
+                    Case{"powers_of_two", Precision::float8, false, false, true, 1e-3, "tensorwise", AutoBool::yes},
                     Case{"delayed", Precision::float8, false, false, true, 1e-3, "delayed"},
-                    Case{"delayed_powers_of_two", Precision::float8, false, true, false, 1e-3, "delayed", "true"},
+                    Case{"delayed_powers_of_two", Precision::float8, false, true, false, 1e-3, "delayed",
+                         AutoBool::yes},
                     Case{"rowwise", Precision::float8, false, false, false, 1e-3, "rowwise"},
                     Case{"rowwise_kept", Precision::float8, true, true, false, 1e-3, "rowwise"},
                     Case{"gw_hp", Precision::float8, false, false, false, 1e-3, "rowwise_with_gw_hp"}),

@@ -81,20 +81,21 @@ TEST(Gemms, FastAccumulationOnlyForwardInFloat8) {
 TEST(Gemms, SumsOfTheOptionInEveryFloat8Linear) {
   Float8Config float8;
   float8.bf16_linears = {"attention.wk"};
-  std::map<std::string, double> losses;
-  for (const std::string_view accumulate : accumulate_names) {
+  using enum Accumulate;
+  std::map<Accumulate, double> losses;
+  for (const Accumulate accumulate : {fp32, hopper, hopper_fast, hopper_slow}) {
     float8.accumulate = accumulate;
     const Float8Sums sums = float8_sums(accumulate);
     LocalModel model(Precision::float8, false, float8);
-    losses[float8.accumulate] = model.forward_backward();
+    losses[accumulate] = model.forward_backward();
     for (const auto& r : model.gemms.records()) {
       const bool in_float8 = r.unit != "head" && r.linear != "attention.wk";
       EXPECT_EQ(r.emulate_hopper, in_float8 && sums.emulate_hopper) << r.linear;
       EXPECT_EQ(r.fast_accumulate, in_float8 && (r.gemm == "output" ? sums.fast_output : sums.fast_gradients));
     }
   }
-  EXPECT_NE(losses["fp32"], losses["hopper"]);
-  EXPECT_EQ(losses["hopper_fast"], losses["hopper"]);  // the forward pass is the same
+  EXPECT_NE(losses[fp32], losses[hopper]);
+  EXPECT_EQ(losses[hopper_fast], losses[hopper]);  // the forward pass is the same
 }
 
 TEST(Gemms, EvaluationRunsForwardAloneAndGivesTheSameLoss) {
@@ -114,7 +115,7 @@ TEST(Plan, EqualsWhatAPassUses) {
   Float8Config mixed;
   mixed.bf16_linears = {"attention.wv", "w2"};
   Float8Config hopper;
-  hopper.accumulate = "hopper";
+  hopper.accumulate = Accumulate::hopper;
   Float8Config ends;  // blocks of three kinds
   ends.bf16_first_layers = 1;
   ends.bf16_linears = {"layers.2.attention"};

@@ -15,7 +15,7 @@ struct Blockwise : test::OpsTest, testing::WithParamInterface<bool> {
   Golden golden{"float8_blockwise"};
   LinearRecipe linear = test::float8_linear("attention.wq", {.recipe = "blockwise"});
   LinearRecipe unrounded =
-      test::float8_linear("attention.wq", {.recipe = "blockwise", .round_scales_to_power_of_two = "false"});
+      test::float8_linear("attention.wq", {.recipe = "blockwise", .round_scales_to_power_of_two = AutoBool::no});
   KernelTable kernels = GetParam() ? test::k_major_kernels() : cpu_kernels();
   OpContext op{*stream_, kernels, scratch_, exchange_, &trace_};
   std::vector<bf16> x = golden.values<bf16>("x"), w = golden.values<bf16>("w"), dy = golden.values<bf16>("dy");
@@ -99,7 +99,8 @@ TEST_P(Blockwise, TheTraceSaysWhatEveryGemmRead) {
 }
 
 TEST_P(Blockwise, HoppersSumsArePromotedAndScaledEvery128) {
-  const LinearRecipe hopper = test::float8_linear("attention.wq", {.recipe = "blockwise", .accumulate = "hopper"});
+  const LinearRecipe hopper =
+      test::float8_linear("attention.wq", {.recipe = "blockwise", .accumulate = Accumulate::hopper});
   const Results emulated = through_row_linear(hopper), plain = through_row_linear(linear);
   const std::vector<double> y(plain.y.begin(), plain.y.end()), dw(plain.dw.begin(), plain.dw.end());
   const double y_off = test::distance(emulated.y, y), dw_off = test::distance(emulated.dw, dw);

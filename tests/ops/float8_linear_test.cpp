@@ -81,13 +81,14 @@ TEST_P(Float8Linear, GemmsIntoFp32EqualFloat64) {
 
 /// Every value of float8.accumulate gives each GEMM what the arguments of the kernel say, and memory for it.
 TEST_P(Float8Linear, SumsAreThoseOfTheOption) {
+  using enum Accumulate;
   struct Row {
-    const char* accumulate;
+    Accumulate accumulate;
     bool emulate, fast_output, fast_gradients;
   };
-  for (const Row& row : {Row{"fp32", false, true, false}, Row{"hopper", true, true, false},
-                         Row{"hopper_fast", true, true, true}, Row{"hopper_slow", true, false, false}}) {
-    SCOPED_TRACE(row.accumulate);
+  for (const Row& row : {Row{fp32, false, true, false}, Row{hopper, true, true, false},
+                         Row{hopper_fast, true, true, true}, Row{hopper_slow, true, false, false}}) {
+    SCOPED_TRACE(name_of(row.accumulate));
     const LinearRecipe summed = test::float8_linear("attention.wq", {.accumulate = row.accumulate});
     const auto direct = [&](const Tensor& a, bool ta, const Tensor& b, bool tb, Shape c, std::int64_t k, bool fast) {
       std::vector<float> sums(static_cast<std::size_t>(c.elements()), NAN);

@@ -372,28 +372,30 @@ TEST(Validate, BlockwiseNeedsMultiplesOf128) {
   c.parallel.tp = 2;
   expect_parts(message_of([&] { validate(c); }), {"linear attention.wk", "n = 64 (outputs of model 5m a rank", "128"});
   c = allowed;
-  c.float8.accumulate = "hopper_fast";
+  c.float8.accumulate = Accumulate::hopper_fast;
   expect_parts(message_of([&] { validate(c); }), {"float8.accumulate = hopper_fast", "promotes every 128 products"});
-  c.float8.accumulate = "hopper";
+  c.float8.accumulate = Accumulate::hopper;
   validate(c);
 }
 
 TEST(Validate, Float8Choices) {
   RunConfig c = sample();
+  using enum AutoBool;
   struct Row {
-    const char *recipe, *all_gather, *power;
+    const char* recipe;
+    AutoBool all_gather, power;
     bool gathers, rounds;
   };
   for (const Row& row :
-       {Row{"tensorwise", "auto", "auto", true, false}, Row{"tensorwise", "false", "true", false, true},
-        Row{"tensorwise", "true", "false", true, false}, Row{"rowwise", "auto", "auto", false, true},
-        Row{"rowwise", "false", "false", false, false}, Row{"rowwise_with_gw_hp", "auto", "auto", false, true}}) {
+       {Row{"tensorwise", automatic, automatic, true, false}, Row{"tensorwise", no, yes, false, true},
+        Row{"tensorwise", yes, no, true, false}, Row{"rowwise", automatic, automatic, false, true},
+        Row{"rowwise", no, no, false, false}, Row{"rowwise_with_gw_hp", automatic, automatic, false, true}}) {
     c.float8.recipe = row.recipe;
     c.float8.all_gather = row.all_gather;
     c.float8.round_scales_to_power_of_two = row.power;
     validate(c);
-    EXPECT_EQ(float8_recipe(c.float8)->gathers_float8(), row.gathers) << row.recipe << " " << row.all_gather;
-    EXPECT_EQ(float8_recipe(c.float8)->power_of_two(), row.rounds) << row.recipe << " " << row.power;
+    EXPECT_EQ(float8_recipe(c.float8)->gathers_float8(), row.gathers) << row.recipe << " " << name_of(row.all_gather);
+    EXPECT_EQ(float8_recipe(c.float8)->power_of_two(), row.rounds) << row.recipe << " " << name_of(row.power);
   }
 }
 

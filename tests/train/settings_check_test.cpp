@@ -51,9 +51,10 @@ TEST(Settings, WhatDecidesTheResultIsRefusedWithKeyAndBothValues) {
       {"optimizer.no_decay", [](RunConfig& c) { c.optimizer.no_decay = {"norm"}; }},
       {"schedule.kind", [](RunConfig& c) { c.schedule.kind = ScheduleKind::constant; }},
       {"schedule.warmup_steps", [](RunConfig& c) { c.schedule.warmup_steps += 1; }},
-      {"float8.all_gather", [](RunConfig& c) { c.float8.all_gather = "false"; }},
-      {"float8.round_scales_to_power_of_two", [](RunConfig& c) { c.float8.round_scales_to_power_of_two = "true"; }},
-      {"float8.accumulate", [](RunConfig& c) { c.float8.accumulate = "hopper"; }},
+      {"float8.all_gather", [](RunConfig& c) { c.float8.all_gather = AutoBool::no; }},
+      {"float8.round_scales_to_power_of_two",
+       [](RunConfig& c) { c.float8.round_scales_to_power_of_two = AutoBool::yes; }},
+      {"float8.accumulate", [](RunConfig& c) { c.float8.accumulate = Accumulate::hopper; }},
       {"float8.bf16_linears", [](RunConfig& c) { c.float8.bf16_linears = {"w2"}; }},
       {"model_shape.layers", [](RunConfig& c) { c.model.layers += 1; }},
       {"model_shape.rope_theta", [](RunConfig& c) { c.model.rope_theta = 10000; }},
@@ -172,7 +173,7 @@ TEST(Settings, ThoseOfFloat8MatterInFloat8Alone) {
   RunConfig before = sample();
   before.precision = Precision::bf16;
   RunConfig now = before;
-  now.float8.all_gather = "false";
+  now.float8.all_gather = AutoBool::no;
   const auto changes = check(stored_yaml(before), now).changes;
   ASSERT_EQ(changes.size(), 1u);
   EXPECT_TRUE(changes[0].same_bits);

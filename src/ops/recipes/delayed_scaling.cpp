@@ -5,7 +5,7 @@ namespace octet {
 DelayedSettings DelayedSettings::of(const Float8Config& c, bool power_of_two) {
   return {.history = c.delayed_history,
           .margin = static_cast<int>(c.delayed_margin),
-          .most_recent = c.delayed_algorithm == "most_recent",
+          .most_recent = c.delayed_algorithm == DelayedAlgorithm::most_recent,
           .power_of_two = power_of_two};
 }
 

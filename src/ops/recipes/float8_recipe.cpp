@@ -10,8 +10,7 @@ Float8Recipe::Float8Recipe(const Float8Config& config, std::string_view scales, 
     : config_(config), scales_(scales), power_of_two_(power_of_two), sums_(float8_sums(config.accumulate)) {}
 
 bool Float8Recipe::power_of_two() const {
-  if (config_.round_scales_to_power_of_two != "auto") return config_.round_scales_to_power_of_two == "true";
-  return power_of_two_;
+  return decided(config_.round_scales_to_power_of_two, power_of_two_);
 }
 
 std::string Float8Recipe::describe() const {

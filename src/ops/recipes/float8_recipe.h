@@ -9,7 +9,7 @@ class Float8Recipe : public Recipe {
  public:
   bool float8() const override { return true; }
   const Float8Sums& sums() const override { return sums_; }
-  bool gathers_float8() const override { return casts_first() && config_.all_gather != "false"; }
+  bool gathers_float8() const override { return casts_first() && decided(config_.all_gather, true); }
   bool power_of_two() const override;
   std::string describe() const override;
 

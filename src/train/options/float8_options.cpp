@@ -17,17 +17,17 @@ void declare_float8(Schema& schema, Float8Config& c) {
       .at_least(0)
       .at_most(16)
       .help("Recipe delayed: how far below the format's maximum the largest remembered value is put.");
-  schema.add_choice("delayed_algorithm", c.delayed_algorithm, {"max", "most_recent"})
+  schema.add_choice("delayed_algorithm", c.delayed_algorithm)
       .help("Recipe delayed: which of the remembered maxima gives the scale.");
-  schema.add_choice("all_gather", c.all_gather, {"auto", "true", "false"})
+  schema.add_choice("all_gather", c.all_gather)
       .help(
           "true: cast weights on the owning shard and gather 8-bit bytes. false: gather bf16 and cast afterwards. "
           "auto: true for the recipes that allow it, those of one scale a tensor, else false.");
-  schema.add_choice("round_scales_to_power_of_two", c.round_scales_to_power_of_two, {"auto", "true", "false"})
+  schema.add_choice("round_scales_to_power_of_two", c.round_scales_to_power_of_two)
       .help(
           "Round scales down to a power of two, so that multiplying by them rounds nothing. auto: true for the rowwise "
           "recipes, as torchao has it, and for blockwise, as TransformerEngine has it, false for the others.");
-  schema.add_choice("accumulate", c.accumulate, {accumulate_names.begin(), accumulate_names.end()})
+  schema.add_choice("accumulate", c.accumulate)
       .help(
           "How the CPU sums the products of 8-bit GEMMs. fp32. hopper: as an H100's tensor cores do, with 13 fraction "
           "bits; the forward GEMM with fast accumulation, the gradients promoted to fp32 every 128 products, as a run "

@@ -15,7 +15,7 @@ void check_attention(const RunConfig& c, const Origins& at) {
 /// An option of the other device would be ignored.
 void check_device(const RunConfig& c, const Origins& at) {
   if (c.device == DeviceType::cuda) {
-    const std::string& accumulate = c.float8.accumulate;
+    const Accumulate accumulate = c.float8.accumulate;
     if (accumulate == Float8Config().accumulate) return;
     throw refuse(at, "float8.accumulate", accumulate,
                  "the GPU's tensor cores have sums of their own, which this emulates on the CPU; expected {} with "

@@ -11,9 +11,7 @@ void declare_top(Schema& schema, RunConfig& c) {
   schema.add("model", c.model_name)
       .required()
       .help("Name of a file under configs/models, or path of such a file (see \"Model files\").");
-  schema
-      .add_choice<Precision>("precision", c.precision,
-                             {{"fp32", Precision::fp32}, {"bf16", Precision::bf16}, {"float8", Precision::float8}})
+  schema.add_choice("precision", c.precision)
       .help(
           "What the model computes in. float8 is bf16 with 8-bit GEMMs in the seven linears of every block. Master "
           "weights, optimizer states and reduced gradients are fp32 in all of them.");

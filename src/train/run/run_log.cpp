@@ -89,7 +89,7 @@ void RunLog::start(const MemoryPlan& plan, const std::string& recompute, const T
   }
   if (config_.precision == Precision::float8) {
     log::info("precision float8: {}; sums of fp8 products {}", float8_recipe(config_.float8)->describe(),
-              config_.device == DeviceType::cuda ? "the GPU's" : config_.float8.accumulate);
+              config_.device == DeviceType::cuda ? "the GPU's" : name_of(config_.float8.accumulate));
   } else {
     log::info("precision {}", name_of(config_.precision));
   }
