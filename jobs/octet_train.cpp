@@ -14,6 +14,7 @@
 #include "src/comm/mpi/mpi_communicator.h"
 #include "src/comm/mpi/mpi_runtime.h"
 #include "src/comm/watchdog.h"
+#include "src/train/options/checks.h"
 #include "src/train/options/run_options.h"
 #include "src/train/options/validate.h"
 #include "src/train/plan/memory_plan.h"
@@ -44,10 +45,12 @@ struct Machine {
   }
 };
 
-void set_up(Machine& machine, const RunConfig& config, const MpiRuntime& mpi, Communicator& hosts) {
+void set_up(Machine& machine, const CommandLine& command, const RunConfig& config, const MpiRuntime& mpi,
+            Communicator& hosts) {
   Device& device = open_device(config.device, mpi, config.nccl);
   if (device.type() == DeviceType::cuda) {
     log::info("{}", device.description());
+    check_gpu(config, device.compute_capability(), command.origins);
     set_cuda_settings(config.cuda);
   }
   machine.stream = device.make_stream();
@@ -78,7 +81,7 @@ int train(const CommandLine& command, const std::vector<std::string>& words, Mpi
   const FailureAudience audience{
       .control = all_hosts, .lease = directory.lease.get(), .on_gpu = config.device == DeviceType::cuda};
   return told(audience, [&] {
-    set_up(machine, config, mpi, all_hosts);
+    set_up(machine, command, config, mpi, all_hosts);
     control = make_traced(std::move(hosts), machine.traces(config).communication);
     return run_training(config, {.mesh = *machine.mesh,
                                  .control = *control,

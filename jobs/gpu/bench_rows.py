@@ -25,7 +25,7 @@ RECIPE_MODES = {"forward": ["delayed_casts", "rowwise", "rowwise_casts", "blockw
                                "blockwise_casts"],
                 "grad_weight": ["delayed_casts", "rowwise", "rowwise_casts", "blockwise", "blockwise_casts"]}
 PRECISIONS = ["bf16", "float8"]
-RECIPES = ["rowwise", "rowwise_with_gw_hp", "delayed"]  # beside tensorwise, which is float8
+RECIPES = ["rowwise", "rowwise_with_gw_hp", "delayed", "blockwise"]  # beside tensorwise, which is float8
 # Steps of a row: the first ones load, choose plans and warm the chip.
 WARMUP, STEPS = 3, 8
 
@@ -359,8 +359,9 @@ def recipe_gemm_rows():
 
 
 def recipe_kernel_rows():
-    """Casts of the recipes with a scale a row: inputs and weights in one form at a time, output gradients in both; those
-    of blockwise likewise, with a weight in one form for the forward pass and in both where backward keeps it. The cast of delayed is tensorwise's, `cast`; its own are two kernels over all casts of a model."""
+    """Casts of the recipes with several scales a tensor: inputs and weights in one form at a time, output gradients in both.
+    A weight of blockwise is cast in one form for the forward pass, and in both where backward keeps it. The cast of
+    delayed is tensorwise's, `cast`; its own are two kernels over all casts of a model."""
     rows = []
     for model in STACKS:
         m = MODELS[model]

@@ -57,6 +57,8 @@ class Device : public MemorySource {
   virtual std::string description() const { return name(); }
   /// "0000:1b:00.0", by which NVML finds the device (CUDA_VISIBLE_DEVICES renumbers them); empty for the CPU.
   virtual std::string pci_bus_id() const { return {}; }
+  /// Of a GPU, ten times the major number and the minor one: 90 for an H100. 0 for the CPU and for a dry device.
+  virtual int compute_capability() const { return 0; }
   /// Total bytes of memory; for the CPU what the machine (or its cgroup) has.
   virtual std::int64_t memory_bytes() const = 0;
   /// Of these, what buffers can have: without what CUDA, its libraries and other processes hold when it is opened.

@@ -36,20 +36,20 @@ struct Float8Sums {
 
 /// How the CPU sums the products of fp8 GEMMs (`float8.accumulate`): in fp32, or with Hopper's arithmetic, `hopper`
 /// with the default's split into fast and promoted sums, `hopper_fast` and `hopper_slow` without a split.
-enum class Accumulate : std::uint8_t { fp32, hopper, hopper_fast, hopper_slow };
-constexpr auto names_of(Accumulate) {
+enum class Float8Accumulate : std::uint8_t { fp32, hopper, hopper_fast, hopper_slow };
+constexpr auto names_of(Float8Accumulate) {
   return std::to_array<std::string_view>({"fp32", "hopper", "hopper_fast", "hopper_slow"});
 }
 
-constexpr Float8Sums float8_sums(Accumulate accumulate) {
+constexpr Float8Sums float8_sums(Float8Accumulate accumulate) {
   switch (accumulate) {
-    case Accumulate::fp32:
+    case Float8Accumulate::fp32:
       return {};
-    case Accumulate::hopper:
+    case Float8Accumulate::hopper:
       return {.emulate_hopper = true};
-    case Accumulate::hopper_fast:
+    case Float8Accumulate::hopper_fast:
       return {.emulate_hopper = true, .fast_output = true, .fast_gradients = true};
-    case Accumulate::hopper_slow:
+    case Float8Accumulate::hopper_slow:
       return {.emulate_hopper = true, .fast_output = false, .fast_gradients = false};
   }
   return {};
@@ -71,7 +71,7 @@ struct Float8Config {
   /// automatic: where the recipe allows it (Recipe::gathers_float8).
   AutoBool all_gather = AutoBool::automatic;
   AutoBool round_scales_to_power_of_two = AutoBool::automatic;  ///< automatic: as the recipe has it
-  Accumulate accumulate = Accumulate::fp32;
+  Float8Accumulate accumulate = Float8Accumulate::fp32;
   /// Linears (substring of the parameter's name, "layers.3.attention.wq.weight") that stay in bf16; required for
   /// dimensions that fp8 cannot do.
   std::vector<std::string> bf16_linears{};

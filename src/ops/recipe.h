@@ -49,6 +49,9 @@ class Recipe {
   virtual bool float8_grad_weight() const { return float8(); }
   /// Extents of fp8 GEMMs are multiples of it: cuBLASLt's rule, by which torchao filters too.
   virtual std::int64_t multiple() const { return 16; }
+  /// Whether cuBLASLt has its GEMMs for GPUs of this compute capability (90: Hopper), and which those are, in words.
+  virtual bool runs_on(int) const { return true; }
+  virtual std::string_view gpus() const { return "any GPU"; }
   /// Sums may go on without being promoted to fp32; and how fp8 products are summed.
   virtual bool may_sum_fast() const { return true; }
   virtual const Float8Sums& sums() const;

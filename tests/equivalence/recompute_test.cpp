@@ -90,7 +90,7 @@ struct Case {
   bool keep_gathered, float8_all_gather;
   const char* recipe = "tensorwise";
   std::int64_t bf16_first_layers = 0;
-  Accumulate accumulate = Accumulate::fp32;
+  Float8Accumulate accumulate = Float8Accumulate::fp32;
 };
 
 void PrintTo(const Case& c, std::ostream* out) {

@@ -81,9 +81,9 @@ TEST(Gemms, FastAccumulationOnlyForwardInFloat8) {
 TEST(Gemms, SumsOfTheOptionInEveryFloat8Linear) {
   Float8Config float8;
   float8.bf16_linears = {"attention.wk"};
-  using enum Accumulate;
-  std::map<Accumulate, double> losses;
-  for (const Accumulate accumulate : {fp32, hopper, hopper_fast, hopper_slow}) {
+  using enum Float8Accumulate;
+  std::map<Float8Accumulate, double> losses;
+  for (const Float8Accumulate accumulate : {fp32, hopper, hopper_fast, hopper_slow}) {
     float8.accumulate = accumulate;
     const Float8Sums sums = float8_sums(accumulate);
     LocalModel model(Precision::float8, false, float8);
@@ -115,7 +115,7 @@ TEST(Plan, EqualsWhatAPassUses) {
   Float8Config mixed;
   mixed.bf16_linears = {"attention.wv", "w2"};
   Float8Config hopper;
-  hopper.accumulate = Accumulate::hopper;
+  hopper.accumulate = Float8Accumulate::hopper;
   Float8Config ends;  // blocks of three kinds
   ends.bf16_first_layers = 1;
   ends.bf16_linears = {"layers.2.attention"};

@@ -100,7 +100,7 @@ TEST_P(Blockwise, TheTraceSaysWhatEveryGemmRead) {
 
 TEST_P(Blockwise, HoppersSumsArePromotedAndScaledEvery128) {
   const LinearRecipe hopper =
-      test::float8_linear("attention.wq", {.recipe = "blockwise", .accumulate = Accumulate::hopper});
+      test::float8_linear("attention.wq", {.recipe = "blockwise", .accumulate = Float8Accumulate::hopper});
   const Results emulated = through_row_linear(hopper), plain = through_row_linear(linear);
   const std::vector<double> y(plain.y.begin(), plain.y.end()), dw(plain.dw.begin(), plain.dw.end());
   const double y_off = test::distance(emulated.y, y), dw_off = test::distance(emulated.dw, dw);

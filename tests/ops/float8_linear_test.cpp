@@ -81,9 +81,9 @@ TEST_P(Float8Linear, GemmsIntoFp32EqualFloat64) {
 
 /// Every value of float8.accumulate gives each GEMM what the arguments of the kernel say, and memory for it.
 TEST_P(Float8Linear, SumsAreThoseOfTheOption) {
-  using enum Accumulate;
+  using enum Float8Accumulate;
   struct Row {
-    Accumulate accumulate;
+    Float8Accumulate accumulate;
     bool emulate, fast_output, fast_gradients;
   };
   for (const Row& row : {Row{fp32, false, true, false}, Row{hopper, true, true, false},

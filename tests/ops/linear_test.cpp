@@ -126,7 +126,7 @@ TEST_F(Trace, SaysShapesAndFormats) {
   trace_.set_unit("block.3");
   run(test::float8_linear("attention.wq"), DType::e4m3, DType::e5m2, DType::bf16);
   trace_.set_unit("block.4");
-  run(test::float8_linear("attention.wk", {.accumulate = Accumulate::hopper_slow}), DType::e4m3, DType::e5m2,
+  run(test::float8_linear("attention.wk", {.accumulate = Float8Accumulate::hopper_slow}), DType::e4m3, DType::e5m2,
       DType::bf16);
   trace_.set_unit("head");
   run({.name = "output"}, DType::bf16, DType::bf16, DType::bf16);

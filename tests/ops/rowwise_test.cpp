@@ -96,7 +96,7 @@ TEST_P(Rowwise, GemmsEqualFloat64AndTorchao) {
 
 /// Hopper's sums take the place of fp32's; the scales, powers of two, multiply them exactly.
 TEST_P(Rowwise, ScalesMultiplyHoppersSums) {
-  recipe = test::float8_linear("attention.wq", {.recipe = GetParam().recipe, .accumulate = Accumulate::hopper});
+  recipe = test::float8_linear("attention.wq", {.recipe = GetParam().recipe, .accumulate = Float8Accumulate::hopper});
   const Tensor xq = x_of_output(), wq = w_of_output();
   std::vector<float> y(n * out, NAN), sums(y);
   linear_forward(op, recipe, xq, wq, view(y, {n, out}));

@@ -10,6 +10,7 @@
 
 #include "jobs/train/command_line.h"
 #include "src/ops/recipe.h"
+#include "src/train/options/checks.h"
 #include "src/train/options/validate.h"
 
 namespace octet {
@@ -372,10 +373,31 @@ TEST(Validate, BlockwiseNeedsMultiplesOf128) {
   c.parallel.tp = 2;
   expect_parts(message_of([&] { validate(c); }), {"linear attention.wk", "n = 64 (outputs of model 5m a rank", "128"});
   c = allowed;
-  c.float8.accumulate = Accumulate::hopper_fast;
+  c.float8.accumulate = Float8Accumulate::hopper_fast;
   expect_parts(message_of([&] { validate(c); }), {"float8.accumulate = hopper_fast", "promotes every 128 products"});
-  c.float8.accumulate = Accumulate::hopper;
+  c.float8.accumulate = Float8Accumulate::hopper;
   validate(c);
+}
+
+TEST(Validate, GpusThatHaveTheGemmsOfARecipe) {
+  RunConfig c = sample();
+  struct Row {
+    const char* recipe;
+    std::vector<int> has, has_not;
+  };
+  for (const Row& row : {Row{"tensorwise", {89, 90, 100}, {80, 86}}, Row{"delayed", {89, 90, 120}, {75}},
+                         Row{"rowwise", {90, 100}, {80}}, Row{"blockwise", {90}, {80, 89, 100, 120}}}) {
+    c.precision = Precision::float8;
+    c.float8.recipe = row.recipe;
+    for (const int capability : row.has) EXPECT_NO_THROW(check_gpu(c, capability, {})) << row.recipe << capability;
+    for (const int capability : row.has_not) {
+      expect_parts(message_of([&] { check_gpu(c, capability, {}); }),
+                   {fmt::format("float8.recipe = {}: ", row.recipe),
+                    fmt::format("this GPU has {}.{}", capability / 10, capability % 10), "expected another recipe"});
+    }
+    c.precision = Precision::bf16;
+    EXPECT_NO_THROW(check_gpu(c, 80, {}));
+  }
 }
 
 TEST(Validate, Float8Choices) {

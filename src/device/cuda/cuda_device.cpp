@@ -170,7 +170,7 @@ class CudaDevice final : public Device {
     char id[32] = {};
     check(cudaDeviceGetPCIBusId(id, sizeof(id), index), "reading the device's PCI bus id");
     pci_bus_id_ = id;
-    compute_capability_ = fmt::format("{}.{}", properties.major, properties.minor);
+    compute_capability_ = 10 * properties.major + properties.minor;
     memory_bytes_ = static_cast<std::int64_t>(properties.totalGlobalMem);
     available_bytes_ = memory_now().free - reserve_bytes;
   }
@@ -181,11 +181,13 @@ class CudaDevice final : public Device {
     int driver = 0, runtime = 0;
     check(cudaDriverGetVersion(&driver), "reading the driver's version");
     check(cudaRuntimeGetVersion(&runtime), "reading the run time's version");
-    return fmt::format("{}, compute capability {}, {:.1f} GiB ({:.1f} free), driver for CUDA {}.{}, run time {}.{}",
-                       name_, compute_capability_, gibibytes(memory_bytes_), gibibytes(available_bytes_), driver / 1000,
-                       driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
+    return fmt::format("{}, compute capability {}.{}, {:.1f} GiB ({:.1f} free), driver for CUDA {}.{}, run time {}.{}",
+                       name_, compute_capability_ / 10, compute_capability_ % 10, gibibytes(memory_bytes_),
+                       gibibytes(available_bytes_), driver / 1000, driver % 1000 / 10, runtime / 1000,
+                       runtime % 1000 / 10);
   }
   std::string pci_bus_id() const override { return pci_bus_id_; }
+  int compute_capability() const override { return compute_capability_; }
   std::int64_t memory_bytes() const override { return memory_bytes_; }
   std::int64_t available_bytes() const override { return available_bytes_; }
   std::int64_t used_bytes() const override { return memory_now().total - memory_now().free; }
@@ -256,7 +258,7 @@ class CudaDevice final : public Device {
   StreamOrderedPool pool_;
   std::string name_;
   std::string pci_bus_id_;
-  std::string compute_capability_;
+  int compute_capability_ = 0;
   std::int64_t memory_bytes_ = 0;
   std::int64_t available_bytes_ = 0;
 };

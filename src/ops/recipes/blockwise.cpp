@@ -23,6 +23,9 @@ class BlockwiseRecipe final : public Float8Recipe {
       : Float8Recipe(config, "128 values along which a GEMM sums, of weights 128 x 128, of their own abs-max", true) {}
 
   std::int64_t multiple() const override { return scale_block; }
+  /// cuBLASLt has scales of vectors and blocks of 128 for Hopper alone; later GPUs scale blocks of 32.
+  bool runs_on(int compute_capability) const override { return compute_capability == 90; }
+  std::string_view gpus() const override { return "a Hopper (H100, H200), compute capability 9.0"; }
   /// Every 128 products are promoted to fp32 and scaled.
   bool may_sum_fast() const override { return false; }
 

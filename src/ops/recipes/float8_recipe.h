@@ -11,6 +11,9 @@ class Float8Recipe : public Recipe {
   const Float8Sums& sums() const override { return sums_; }
   bool gathers_float8() const override { return casts_first() && decided(config_.all_gather, true); }
   bool power_of_two() const override;
+  /// cuBLASLt, "Using FP8": from Ada on.
+  bool runs_on(int compute_capability) const override { return compute_capability >= 89; }
+  std::string_view gpus() const override { return "compute capability 8.9 or later"; }
   std::string describe() const override;
 
  protected:

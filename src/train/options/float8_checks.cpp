@@ -68,7 +68,7 @@ void check_float8(const RunConfig& c, const Origins& at) {
     throw refuse(at, "float8.filter_small_kn", true,
                  "torchao has no measured limits for recipe {}; list linears in float8.bf16_linears", c.float8.recipe);
   }
-  if (c.float8.accumulate == Accumulate::hopper_fast && !recipe->may_sum_fast()) {
+  if (c.float8.accumulate == Float8Accumulate::hopper_fast && !recipe->may_sum_fast()) {
     throw refuse(at, "float8.accumulate", c.float8.accumulate,
                  "recipe {} promotes every 128 products to fp32, to scale them; expected fp32, hopper or hopper_slow",
                  c.float8.recipe);

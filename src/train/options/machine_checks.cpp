@@ -1,3 +1,4 @@
+#include "src/ops/recipe.h"
 #include "src/train/options/checks.h"
 
 namespace octet {
@@ -15,7 +16,7 @@ void check_attention(const RunConfig& c, const Origins& at) {
 /// An option of the other device would be ignored.
 void check_device(const RunConfig& c, const Origins& at) {
   if (c.device == DeviceType::cuda) {
-    const Accumulate accumulate = c.float8.accumulate;
+    const Float8Accumulate accumulate = c.float8.accumulate;
     if (accumulate == Float8Config().accumulate) return;
     throw refuse(at, "float8.accumulate", accumulate,
                  "the GPU's tensor cores have sums of their own, which this emulates on the CPU; expected {} with "
@@ -40,6 +41,14 @@ void check_device(const RunConfig& c, const Origins& at) {
     unused(fmt::format("nccl.{}_cta_policy", group).c_str(), is.cta_policy, expected.cta_policy);
     unused(fmt::format("nccl.{}_buffers", group).c_str(), is.buffers, expected.buffers);
   }
+}
+
+void check_gpu(const RunConfig& c, int compute_capability, const Origins& at) {
+  const RecipePtr recipe = recipe_of(c.precision, c.float8);
+  if (recipe->runs_on(compute_capability)) return;
+  throw refuse(at, "float8.recipe", c.float8.recipe,
+               "cuBLASLt has its GEMMs for {}, and this GPU has {}.{}; expected another recipe, or precision bf16",
+               recipe->gpus(), compute_capability / 10, compute_capability % 10);
 }
 
 }  // namespace octet
