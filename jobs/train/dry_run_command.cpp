@@ -15,6 +15,7 @@
 #include "src/base/options/document.h"
 #include "src/profile/chrome_trace.h"
 #include "src/train/options/validate.h"
+#include "src/train/plan/dry_order.h"
 #include "src/train/plan/dry_run.h"
 #include "src/train/plan/dry_timeline.h"
 #include "src/train/plan/memory_plan.h"
@@ -137,16 +138,20 @@ std::string step_text(const DryCommand& c, const DryMachine& m) {
   const int rank = static_cast<int>(c.options.rank);
   std::optional<DryTimeline> timeline;
   if (without.empty()) timeline.emplace(rates_of(m), c.mesh, rank);
-  DryRun dry(c.run.config, c.mesh, rank, DeviceType::cpu, timeline ? &*timeline : nullptr);
+  WorkLog* const times = timeline ? &*timeline : nullptr;
+  DryOrder order(times);
+  DryRun dry(c.run.config, c.mesh, rank, DeviceType::cpu, c.options.order.empty() ? times : &order);
   dry.step();
   const std::string before = dry.trace().json_lines();
   dry.trace().clear();
+  order.clear();
   if (timeline) timeline->clear();
   dry.step();
   if (timeline) timeline->end_step(2);
   if (!c.options.trace.empty()) {
     write_file(c.options.trace, before + dry.trace().json_lines() + dry.gemms().json_lines());
   }
+  if (!c.options.order.empty()) write_file(c.options.order, order.json_lines());
   const std::string text = trace_text(dry.trace());
   return text + (timeline ? timeline_text(*timeline, m, c) : fmt::format("no timeline: {}\n", without));
 }

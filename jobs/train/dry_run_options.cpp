@@ -17,6 +17,8 @@ void declare(Schema& schema, DryRunOptions& o) {
   schema.add("trace", o.trace)
       .help("Write there what comm.trace would of two steps: the rank's collectives and GEMMs.");
   schema.add("timeline", o.timeline).help("Write there what train.profile would: a timeline for Perfetto.");
+  schema.add("order", o.order)
+      .help("Write there each kernel and collective of a step with its stream, and what it waits for.");
 }
 
 std::string dry_run_usage() {

@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
+#include <vector>
 
 #include "src/base/error.h"
 #include "src/device/device.h"
@@ -13,33 +15,63 @@ class DryEvent final : public Event {
   void synchronize() const override {}
   double seconds_since(const Event& earlier) const override { return at_ - dynamic_cast<const DryEvent&>(earlier).at_; }
 
-  void set(double at) { at_ = at; }
+  /// `after`: the pieces of work that must be done when it is reached; those before them on their streams are too.
+  void set(double at, const Stream& stream, std::vector<std::int64_t> after) {
+    at_ = at;
+    stream_ = &stream;
+    after_ = std::move(after);
+  }
   double at() const { return at_; }
+  const Stream* stream() const { return stream_; }
+  const std::vector<std::int64_t>& after() const { return after_; }
 
  private:
   double at_ = 0;
+  const Stream* stream_ = nullptr;
+  std::vector<std::int64_t> after_;
+};
+
+constexpr std::int64_t none = -1;
+
+/// All work of a device.
+struct DryQueue {
+  WorkLog* log;
+  std::int64_t pieces = 0;
 };
 
 class DryStream final : public Stream {
  public:
-  DryStream(Device& device, WorkLog* log) : device_(device), log_(log) {}
+  DryStream(Device& device, DryQueue& queue) : device_(device), queue_(queue) {}
   Device& device() const override { return device_; }
-  void record(Event& event) override { dynamic_cast<DryEvent&>(event).set(now_); }
-  void wait(const Event& event) override { now_ = std::max(now_, dynamic_cast<const DryEvent&>(event).at()); }
+  void record(Event& event) override {
+    std::vector<std::int64_t> after = after_;
+    if (last_ != none) after.push_back(last_);
+    dynamic_cast<DryEvent&>(event).set(now_, *this, std::move(after));
+  }
+  void wait(const Event& event) override {
+    const auto& e = dynamic_cast<const DryEvent&>(event);
+    now_ = std::max(now_, e.at());
+    if (e.stream() != this) after_.insert(after_.end(), e.after().begin(), e.after().end());
+  }
   void synchronize() override {}
   void skip(const Work& work) override {
-    if (log_ != nullptr) now_ += log_->add(*this, work, now_);
+    if (queue_.log == nullptr) return;
+    last_ = queue_.pieces++;
+    now_ += queue_.log->add(*this, work, {last_, now_, after_});
+    after_.clear();
   }
 
  private:
   Device& device_;
-  WorkLog* log_;
+  DryQueue& queue_;
   double now_ = 0;  ///< seconds since the device was made, when all that it was given is done
+  std::int64_t last_ = none;
+  std::vector<std::int64_t> after_;  ///< what the next piece waits for
 };
 
 class DryDevice final : public Device {
  public:
-  DryDevice(DeviceType type, DeviceType workspaces, WorkLog* log) : type_(type), workspaces_(workspaces), log_(log) {}
+  DryDevice(DeviceType type, DeviceType workspaces, WorkLog* log) : type_(type), workspaces_(workspaces), queue_{log} {}
 
   DeviceType type() const override { return type_; }
   std::string name() const override { return "no device"; }
@@ -47,7 +79,7 @@ class DryDevice final : public Device {
   bool has_memory() const override { return false; }
   DeviceType workspaces() const override { return workspaces_; }
 
-  std::unique_ptr<Stream> make_stream() override { return std::make_unique<DryStream>(*this, log_); }
+  std::unique_ptr<Stream> make_stream() override { return std::make_unique<DryStream>(*this, queue_); }
   std::unique_ptr<Event> make_event() override { return std::make_unique<DryEvent>(); }
   std::unique_ptr<Event> make_timing_event() override { return std::make_unique<DryEvent>(); }
 
@@ -73,7 +105,7 @@ class DryDevice final : public Device {
 
  private:
   DeviceType type_, workspaces_;
-  WorkLog* log_;
+  DryQueue queue_;
   std::uintptr_t next_ = std::uintptr_t{1} << 40;
 };
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "src/base/dtype.h"
@@ -20,13 +21,19 @@ struct Work {
   double bus_bytes = 0;           ///< of collectives (src/comm/trace.h)
 };
 
+/// When a stream comes to a piece of work: when it is done with what it was given before and with what it waits for.
+struct Turn {
+  std::int64_t number = 0;                ///< of the piece, counted over the device from 0 in the order of issue
+  double begin = 0;                       ///< in seconds since the device was made
+  std::span<const std::int64_t> after{};  ///< pieces of other streams for which the stream waits just before this one
+};
+
 /// Is told of all work of a device without memory (make_dry_device).
 class WorkLog {
  public:
   virtual ~WorkLog() = default;
-  /// `begin`: in seconds since the device was made, when the stream comes to it: when it is done with what it was given
-  /// before and with what it waits for. Returns how many seconds it takes.
-  virtual double add(const Stream& stream, const Work& work, double begin) = 0;
+  /// Returns how many seconds it takes.
+  virtual double add(const Stream& stream, const Work& work, const Turn& turn) = 0;
 };
 
 }  // namespace octet

@@ -47,8 +47,8 @@ class NoGradients final : public GradientSink {
 /// Hands on what it is told as long as it is open.
 struct Gate final : WorkLog {
   explicit Gate(WorkLog* log) : to(log) {}
-  double add(const Stream& stream, const Work& work, double begin) override {
-    return to == nullptr ? 0 : to->add(stream, work, begin);
+  double add(const Stream& stream, const Work& work, const Turn& turn) override {
+    return to == nullptr ? 0 : to->add(stream, work, turn);
   }
   WorkLog* to;
 };

@@ -15,7 +15,7 @@ std::string label(const RecomputeConfig& c) {
 
 class CountedFlops final : public WorkLog {
  public:
-  double add(const Stream&, const Work& work, double) override {
+  double add(const Stream&, const Work& work, const Turn&) override {
     const bool again = StepPartScope::current() == StepPart::recompute;
     sum_.all += work.flops;
     if (again) sum_.recomputed += work.flops;

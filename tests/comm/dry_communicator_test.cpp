@@ -15,7 +15,7 @@ namespace octet {
 namespace {
 
 struct Spans final : WorkLog {
-  double add(const Stream&, const Work& work, double) override {
+  double add(const Stream&, const Work& work, const Turn&) override {
     all.push_back(work);
     return 0;
   }

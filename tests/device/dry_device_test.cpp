@@ -13,11 +13,14 @@ namespace {
 
 /// Every piece of work takes as many seconds as it has bytes.
 struct Seconds final : WorkLog {
-  double add(const Stream& stream, const Work& work, double begin) override {
-    begins[&stream].push_back(begin);
+  double add(const Stream& stream, const Work& work, const Turn& turn) override {
+    begins[&stream].push_back(turn.begin);
+    EXPECT_EQ(turn.number, static_cast<std::int64_t>(after.size()));
+    after.emplace_back(turn.after.begin(), turn.after.end());
     return static_cast<double>(work.bytes);
   }
   std::map<const Stream*, std::vector<double>> begins;
+  std::vector<std::vector<std::int64_t>> after;  ///< by number
 };
 
 TEST(DryDevice, CountsBuffersThatLeadNowhere) {
@@ -67,8 +70,26 @@ TEST(DryDevice, StreamsKeepTheTimeOfTheirWorkAndWaitForEvents) {
   second->record(*end);
   EXPECT_EQ(log.begins[first.get()], (std::vector<double>{0, 3}));
   EXPECT_EQ(log.begins[second.get()], (std::vector<double>{0, 3}));
+  const std::vector<std::int64_t> nothing, a{0};
+  EXPECT_EQ(log.after, (std::vector{nothing, nothing, nothing, a})) << "b and what is beside a wait for nothing";
   EXPECT_TRUE(end->complete());
   EXPECT_EQ(end->seconds_since(*begin), 13);
+}
+
+TEST(DryDevice, WhatAnEventWaitedForIsWaitedForBehindIt) {
+  Seconds log;
+  const auto device = make_dry_device(DeviceType::cpu, &log);
+  const auto first = device->make_stream(), between = device->make_stream(), last = device->make_stream();
+  const auto done = device->make_event(), passed = device->make_event();
+  first->skip({.name = "a", .bytes = 3});
+  first->record(*done);
+  between->wait(*done);
+  between->record(*passed);
+  last->wait(*passed);
+  last->skip({.name = "behind a", .bytes = 1});
+  last->skip({.name = "behind that", .bytes = 1});
+  const std::vector<std::int64_t> nothing, a{0};
+  EXPECT_EQ(log.after, (std::vector{nothing, a, nothing}));
 }
 
 TEST(DryDevice, AnotherDevicesStreamsHearNothing) {

@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "src/base/error.h"
 #include "src/cluster/profile.h"
@@ -68,6 +71,42 @@ TEST(DryRunCommand, WritesTraceAndTimeline) {
   EXPECT_TRUE(says(read_bytes(trace), R"("operation": "gemm", "unit": "block.31")"));
   const auto events = nlohmann::json::parse(read_bytes(timeline))["traceEvents"];
   EXPECT_GT(events.size(), 1000u);
+}
+
+/// With overlap a block's gather runs beside the one before, and its first kernel that reads a weight waits for it.
+TEST(DryRunCommand, WritesWhatWaitsForWhat) {
+  const test::TempFolder folder;
+  const std::string path = folder / "order.jsonl";
+  dry(run_8b, {"--ranks", "8", "--gpu", "H100", "--parallel.overlap", "true", "--order", path});
+  std::map<std::int64_t, nlohmann::json> pieces;
+  std::istringstream lines(read_bytes(path));
+  for (std::string line; std::getline(lines, line);) {
+    nlohmann::json piece = nlohmann::json::parse(line);
+    pieces.emplace(piece["number"], piece);
+  }
+  ASSERT_GT(pieces.size(), 1000u);
+  const auto in_block = [](const nlohmann::json& piece) {
+    return piece["part"] == "forward" && piece["unit"].get<std::string>().starts_with("block.");
+  };
+  const std::int64_t model = std::ranges::find_if(pieces, [&](const auto& p) {
+                               return in_block(p.second) && p.second["name"] == "rmsnorm_forward";
+                             })->second["stream"];
+  int gathers = 0, waits = 0;
+  for (const auto& [number, piece] : pieces) {
+    if (piece["name"] == "all_gather" && piece.value("group", "").starts_with("dp_shard") && in_block(piece)) {
+      ++gathers;
+      EXPECT_NE(piece["stream"], model);
+      EXPECT_FALSE(piece.contains("flops"));
+    }
+    for (const std::int64_t before : piece.value("after", std::vector<std::int64_t>{})) {
+      EXPECT_LT(before, number) << "waits for what comes later";
+      if (!pieces.contains(before)) continue;  // of the step before
+      EXPECT_NE(pieces[before]["stream"], piece["stream"]);
+      waits += in_block(piece) && piece["stream"] == model && pieces[before]["name"] == "all_gather" ? 1 : 0;
+    }
+  }
+  EXPECT_EQ(gathers, 32);
+  EXPECT_EQ(waits, 32) << "each block waits once for its own weights";
 }
 
 /// A sheet and a profile of the same GPU are of one opinion.

@@ -23,7 +23,7 @@ class DryTimelines : public testing::Test {
   static double seconds(const Work& work, const MeshShape& mesh = {}, int rank = 0) {
     DryTimeline timeline(rates, mesh, rank);
     const auto stream = cpu_device().make_stream();
-    return timeline.add(*stream, work, 0);
+    return timeline.add(*stream, work, {});
   }
 };
 

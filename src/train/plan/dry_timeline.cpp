@@ -58,10 +58,10 @@ int DryTimeline::number_of(const Stream& stream, const Work& work) {
   return static_cast<int>(place) + 1;
 }
 
-double DryTimeline::add(const Stream& stream, const Work& work, double begin) {
+double DryTimeline::add(const Stream& stream, const Work& work, const Turn& turn) {
   const double seconds = seconds_of(work);
   const int number = number_of(stream, work);
-  end_ = std::max(end_, begin + seconds);
+  end_ = std::max(end_, turn.begin + seconds);
   if (seconds == 0) return 0;
   recording_.spans.push_back({.name = std::string(work.name),
                               .kind = kind_of(work),
@@ -71,8 +71,8 @@ double DryTimeline::add(const Stream& stream, const Work& work, double begin) {
                               .bytes = work.bytes,
                               .bus_bytes = work.bus_bytes,
                               .stream = number,
-                              .begin = begin,
-                              .end = begin + seconds});
+                              .begin = turn.begin,
+                              .end = turn.begin + seconds});
   return seconds;
 }
 

@@ -29,7 +29,7 @@ class DryTimeline final : public WorkLog {
  public:
   DryTimeline(const MachineRates& rates, const MeshShape& mesh, int rank);
 
-  double add(const Stream& stream, const Work& work, double begin) override;
+  double add(const Stream& stream, const Work& work, const Turn& turn) override;
   /// What was recorded until now belongs to this step.
   void end_step(std::int64_t number);
   /// Forgets what was recorded; a step begins.
