@@ -9,7 +9,7 @@ target_link_libraries(octet-flags INTERFACE OpenMP::OpenMP_CXX Threads::Threads)
 target_compile_options(octet-flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:
   -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual
   # A type of a source may use what stands in its anonymous namespace; in a batch gcc takes the source for a header.
-  $<$<AND:$<BOOL:${OCTET_UNITY}>,$<CXX_COMPILER_ID:GNU>>:-Wno-subobject-linkage>
+  $<$<AND:$<BOOL:${OCTET_UNITY}>,$<CXX_COMPILER_ID:GNU>>:-Wno-subobject-linkage;-Wshadow=local>
   $<$<BOOL:${OCTET_WERROR}>:-Werror>
   # Contraction would let a compiler change the bits of scales, casts and initial weights;
   # kernels that want fused multiply-add ask for it (kernels/room.cmake).

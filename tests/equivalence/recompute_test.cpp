@@ -99,20 +99,19 @@ void PrintTo(const Case& c, std::ostream* out) {
 
 class RecomputeTraining : public testing::TestWithParam<Case> {};
 
-INSTANTIATE_TEST_SUITE_P(Cases, RecomputeTraining,
-                         testing::Values(Case{"fp32", Precision::fp32, false, true},
-                                         Case{"bf16", Precision::bf16, false, true},
-                                         Case{"bf16_kept", Precision::bf16, true, true},
-                                         Case{"float8", Precision::float8, false, true},
-                                         Case{"float8_kept", Precision::float8, true, true},
-                                         Case{"float8_bf16_gather", Precision::float8, false, false},
-                                         Case{"delayed", Precision::float8, false, true, "delayed"},
-                                         Case{"delayed_mixed", Precision::float8, true, true, "delayed", 1},
-                                         Case{"rowwise", Precision::float8, false, false, "rowwise"},
-                                         Case{"rowwise_kept", Precision::float8, true, false, "rowwise"},
-                                         Case{"gw_hp", Precision::float8, false, false, "rowwise_with_gw_hp"},
-                                         Case{"hopper", Precision::float8, false, true, "tensorwise", 0, "hopper"}),
-                         [](const auto& c) { return c.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Cases, RecomputeTraining,
+    testing::Values(Case{"fp32", Precision::fp32, false, true}, Case{"bf16", Precision::bf16, false, true},
+                    Case{"bf16_kept", Precision::bf16, true, true}, Case{"float8", Precision::float8, false, true},
+                    Case{"float8_kept", Precision::float8, true, true},
+                    Case{"float8_bf16_gather", Precision::float8, false, false},
+                    Case{"delayed", Precision::float8, false, true, "delayed"},
+                    Case{"delayed_mixed", Precision::float8, true, true, "delayed", 1},
+                    Case{"rowwise", Precision::float8, false, false, "rowwise"},
+                    Case{"rowwise_kept", Precision::float8, true, false, "rowwise"},
+                    Case{"gw_hp", Precision::float8, false, false, "rowwise_with_gw_hp"},
+                    Case{"hopper", Precision::float8, false, true, "tensorwise", 0, Float8Accumulate::hopper}),
+    [](const auto& c) { return c.param.name; });
 
 /// More than two ranks, which wait for each other on a small machine, take one layout and two ways.
 TEST_P(RecomputeTraining, HasTheSameBits) {
