@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -9,6 +11,12 @@
 namespace octet {
 namespace {
 
+/// A piece of a stream's work.
+struct Piece {
+  const Stream* stream;
+  std::int64_t number;
+};
+
 class DryEvent final : public Event {
  public:
   bool complete() const override { return true; }
@@ -16,22 +24,17 @@ class DryEvent final : public Event {
   double seconds_since(const Event& earlier) const override { return at_ - dynamic_cast<const DryEvent&>(earlier).at_; }
 
   /// `after`: the pieces of work that must be done when it is reached; those before them on their streams are too.
-  void set(double at, const Stream& stream, std::vector<std::int64_t> after) {
+  void set(double at, std::vector<Piece> after) {
     at_ = at;
-    stream_ = &stream;
     after_ = std::move(after);
   }
   double at() const { return at_; }
-  const Stream* stream() const { return stream_; }
-  const std::vector<std::int64_t>& after() const { return after_; }
+  const std::vector<Piece>& after() const { return after_; }
 
  private:
   double at_ = 0;
-  const Stream* stream_ = nullptr;
-  std::vector<std::int64_t> after_;
+  std::vector<Piece> after_;
 };
-
-constexpr std::int64_t none = -1;
 
 /// All work of a device.
 struct DryQueue {
@@ -44,20 +47,22 @@ class DryStream final : public Stream {
   DryStream(Device& device, DryQueue& queue) : device_(device), queue_(queue) {}
   Device& device() const override { return device_; }
   void record(Event& event) override {
-    std::vector<std::int64_t> after = after_;
-    if (last_ != none) after.push_back(last_);
-    dynamic_cast<DryEvent&>(event).set(now_, *this, std::move(after));
+    std::vector<Piece> after = after_;
+    if (last_) after.push_back({this, *last_});
+    dynamic_cast<DryEvent&>(event).set(now_, std::move(after));
   }
   void wait(const Event& event) override {
     const auto& e = dynamic_cast<const DryEvent&>(event);
     now_ = std::max(now_, e.at());
-    if (e.stream() != this) after_.insert(after_.end(), e.after().begin(), e.after().end());
+    std::ranges::copy_if(e.after(), std::back_inserter(after_), [this](const Piece& p) { return p.stream != this; });
   }
   void synchronize() override {}
   void skip(const Work& work) override {
     if (queue_.log == nullptr) return;
     last_ = queue_.pieces++;
-    now_ += queue_.log->add(*this, work, {last_, now_, after_});
+    std::vector<std::int64_t> after;
+    for (const Piece& piece : after_) after.push_back(piece.number);
+    now_ += queue_.log->add(*this, work, {*last_, now_, after});
     after_.clear();
   }
 
@@ -65,8 +70,8 @@ class DryStream final : public Stream {
   Device& device_;
   DryQueue& queue_;
   double now_ = 0;  ///< seconds since the device was made, when all that it was given is done
-  std::int64_t last_ = none;
-  std::vector<std::int64_t> after_;  ///< what the next piece waits for
+  std::optional<std::int64_t> last_;
+  std::vector<Piece> after_;  ///< what the next piece waits for
 };
 
 class DryDevice final : public Device {

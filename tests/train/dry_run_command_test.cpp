@@ -89,7 +89,7 @@ TEST(DryRunCommand, WritesWhatWaitsForWhat) {
     return piece["part"] == "forward" && piece["unit"].get<std::string>().starts_with("block.");
   };
   const std::int64_t model = std::ranges::find_if(pieces, [&](const auto& p) {
-                               return in_block(p.second) && p.second["name"] == "rmsnorm_forward";
+                               return in_block(p.second) && p.second["name"] == "add_rmsnorm_forward";
                              })->second["stream"];
   int gathers = 0, waits = 0;
   for (const auto& [number, piece] : pieces) {
