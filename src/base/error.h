@@ -9,7 +9,7 @@
 
 namespace octet {
 
-/// Process exit codes that batch scripts rely on (docs/architecture.md, "Programs, run directory, exit codes").
+/// Process exit codes that batch scripts rely on (docs/run-directories.md, "Exit codes").
 enum class ExitCode : int {
   finished = 0,
   usage = 64,         ///< bad command line, configuration, layout or input data
