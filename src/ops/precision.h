@@ -36,8 +36,9 @@ struct Float8Sums {
 
 inline constexpr std::array<std::string_view, 4> accumulate_names = {"fp32", "hopper", "hopper_fast", "hopper_slow"};
 
-/// Of a value of `float8.accumulate`. fp32: the default. Else Hopper's arithmetic, hopper with the default's split into
-/// fast and not, hopper_fast and hopper_slow without a split. Usage error: another word.
+/// The sums that a value of `float8.accumulate` stands for. fp32 is the default. The others are Hopper's arithmetic:
+/// hopper with the default's split into fast and not, hopper_fast and hopper_slow without a split. Usage error: another
+/// word.
 inline Float8Sums float8_sums(std::string_view accumulate) {
   if (accumulate == "fp32") return {};
   if (accumulate == "hopper") return {.emulate_hopper = true};
@@ -48,7 +49,8 @@ inline Float8Sums float8_sums(std::string_view accumulate) {
 
 struct Float8Config {
   std::string recipe = "tensorwise";  ///< one of float8_recipe_names() (src/ops/recipe.h)
-  /// Of recipe delayed: steps of abs-max history, powers of two below the format's maximum, max or most_recent.
+  /// These are options of recipe delayed: steps of abs-max history, powers of two below the format's maximum, max or
+  /// most_recent.
   std::int64_t delayed_history = 1024;
   std::int64_t delayed_margin = 0;
   std::string delayed_algorithm = "max";
