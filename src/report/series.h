@@ -32,7 +32,7 @@ struct Plot {
   bool only_above_zero;  ///< left out where every value is 0
 };
 
-/// In the order of the page.
+/// The plots in the order of the page.
 const std::vector<Plot>& plots();
 const std::vector<Quantity>& quantities();
 
