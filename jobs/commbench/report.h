@@ -49,7 +49,7 @@ class Report {
   explicit Report(Provenance provenance);
 
   void comment(const std::string& text) const;
-  /// Above the rows that follow.
+  /// Prints what stands above the rows that follow.
   void heading(const std::string& text, bool of_run, bool compared) const;
   void add(const Row& row);
   /// A key of the file beside "rows".

@@ -83,8 +83,8 @@ class Llama {
   /// Takes the slot for a micro-batch, for forward and backward or (`trains` false) for forward alone. Returns the
   /// place of the residual stream that a stage without the embedding gets.
   Tensor begin(int slot, bool trains = true);
-  /// With the head it adds the losses, and where the slot trains does the head's backward at once, which makes the loss
-  /// whole chunk by chunk. `gradients` may be null where it does not train.
+  /// Runs the blocks. With the head it adds the losses and, where the slot trains, does the head's backward at once,
+  /// which makes the loss whole chunk by chunk. `gradients` may be null where it does not train.
   void forward(int slot, const MicroBatch& batch, WeightProvider& weights, GradientSink* gradients);
   void backward(int slot, WeightProvider& weights, GradientSink& gradients);
   /// The tensor in which a stage without the head leaves the residual stream in forward; the gradient of it is to be
