@@ -22,8 +22,8 @@ struct Failure {
 /// Runs `work`, which must call nothing collective; what it threw, if it did.
 std::optional<Failure> failure_of(const std::function<void()>& work);
 
-/// When any rank passes a failure, every rank throws the same error: "WHAT: rank R on HOST: TEXT" of the lowest such
-/// rank (and how many more). The ranks agree first, by one small all-reduce.
+/// If any rank passes a failure, every rank throws the same error: "WHAT: rank R on HOST: TEXT" of the lowest such rank
+/// (and how many more). The ranks agree first, by one small all-reduce.
 void agree(const std::string& what, const std::optional<Failure>& mine, Communicator& world);
 
 /// agree(what, failure_of(work)).

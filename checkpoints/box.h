@@ -15,7 +15,7 @@ Shape make_shape(std::span<const std::int64_t> extents);
 /// All of a tensor.
 Box whole(const Shape& shape);
 
-/// Whether offset and extent are those of a rectangle with at least one element that lies in `shape`.
+/// Says whether offset and extent are those of a rectangle with at least one element that lies in `shape`.
 bool lies_in(const Box& box, const Shape& shape);
 
 /// The common rectangle of two boxes of the same tensor; nothing when it is empty.
@@ -24,7 +24,7 @@ std::optional<Box> intersection(const Box& a, const Box& b);
 /// `box` in the coordinates of `frame`, which contains it.
 Box relative_to(const Box& box, const Box& frame);
 
-/// Whether the elements of `part` (relative to an array of `extent`) lie side by side in row-major order.
+/// Says whether the elements of `part` (relative to an array of `extent`) lie side by side in row-major order.
 bool is_contiguous(const Box& part, const Shape& extent);
 
 /// Row-major index of the first element of `part` in an array of `extent`.

@@ -34,7 +34,7 @@ struct MeasuredCost {
   double write_seconds = 0;  ///< in the background
 };
 
-/// Where the run is, at a step boundary.
+/// The run's position at a step boundary.
 struct Position {
   std::int64_t step = 0;          ///< finished steps
   std::int64_t last_saved = -1;   ///< step of the last save, also the one that was resumed from; -1: none
@@ -57,7 +57,7 @@ struct Age {
 /// interval.
 Interval oldest_allowed(const Interval& max_age, const Interval& interval, const MeasuredCost& cost);
 
-/// Whether it has reached that age, given by oldest_allowed. Never with off.
+/// Says whether the checkpoint has reached the age that oldest_allowed gives. With off it never has.
 bool is_too_old(const Age& age, const Interval& oldest);
 
 /// Is a checkpoint due? Clocks differ between ranks: with seconds or automatic one rank decides and tells the others.
@@ -67,14 +67,14 @@ bool is_due(const Interval& interval, const MeasuredCost& cost, const Position& 
 
 namespace octet {
 
-/// Whether a run goes on from the newest valid checkpoint in its folder: refused where there is one, where there is
-/// one, refused where there is none.
+/// What a run does about the newest valid checkpoint in its folder. never: the run is refused where there is one.
+/// automatic: it goes on from it. must: the run is refused where there is none.
 enum class Resume : std::uint8_t { never, automatic, must };
 constexpr auto names_of(Resume) {
   return std::to_array<std::string_view>({"never", "auto", "must"});
 }
 
-/// When a run saves its state, what stays, and whether it goes on from what it finds.
+/// These options say when a run saves its state, what stays, and whether it goes on from what it finds.
 struct CheckpointConfig {
   std::string interval = "auto";  ///< "off", "auto", "N", "N steps", "N min" (checkpoint_interval.h)
   std::string max_age = "auto";   ///< forms of interval; auto: twice the interval

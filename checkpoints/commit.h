@@ -49,12 +49,12 @@ struct WrittenManifest {
 /// main thread's and do nothing for each piece. What was begun is waited for when this goes.
 class BackgroundManifest {
  public:
-  /// As write_manifest(root, make_manifest(state, *plan, files), owner); `files` by rank.
+  /// Starts write_manifest(root, make_manifest(state, *plan, files), owner); `files` are by rank.
   void start(std::string root, RunState state, std::shared_ptr<const SavePlan> plan, std::vector<StoredFile> files,
              Owner owner);
-  /// Also where none was begun.
+  /// It is done also where none was begun.
   bool is_done() const;
-  /// Once a start, when it is done. Throws what went wrong.
+  /// Is called once after each start, when it is done. Throws what went wrong.
   WrittenManifest get() { return running_.get(); }
 
  private:

@@ -18,7 +18,7 @@ void make_directories(const std::string& path);
 void write_file(const std::string& path, std::string_view content);
 /// Makes the entries of a directory durable, where the file system can.
 void sync_directory(const std::string& path);
-/// Within one file system; `to` must not exist or be an empty directory. Syncs the parent of `to`.
+/// Renames within one file system; `to` must not exist or be an empty directory. Syncs the parent of `to`.
 void rename_durably(const std::string& from, const std::string& to);
 /// The directory `from` takes the name `to` in one step. A directory `to` that exists is removed afterwards (it may
 /// stay under the name `from` when that fails). A file `to` is an error.
@@ -39,7 +39,7 @@ class PendingDirectory {
   PendingDirectory(const PendingDirectory&) = delete;
   PendingDirectory& operator=(const PendingDirectory&) = delete;
 
-  /// Where to write: PATH.tmp. Files in it are synced by who writes them.
+  /// The folder to write to, PATH.tmp. Files in it are synced by who writes them.
   const std::string& temporary() const { return temporary_; }
   void commit();
 

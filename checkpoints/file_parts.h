@@ -22,7 +22,7 @@ struct Part {
 inline constexpr std::int64_t most_part_bytes = std::int64_t{256} << 20;
 
 std::int64_t bytes_of(const StoredTensor& tensor, const Box& box);
-/// Of all tensors.
+/// The bytes of all tensors.
 std::int64_t bytes_of(const std::vector<StoredTensor>& tensors);
 
 /// Rows [begin, begin + rows) of tensor number `index`, as parts of at most `most` bytes, in order. None of no

@@ -48,7 +48,8 @@ struct PieceData {
   StoredTensor tensor;
   Box box;
   const void* data = nullptr;  ///< box.extent elements, row-major
-  /// Where `data` is null: gives them when the piece's turn comes, valid until the next piece is asked for its own.
+  /// Gives the data, where `data` is null, when the piece's turn comes, valid until the next piece is asked for its
+  /// own.
   std::function<const void*()> load = nullptr;
 };
 

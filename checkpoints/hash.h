@@ -27,7 +27,7 @@ class Hasher {
 std::string hash_of(const void* data, std::size_t bytes);
 std::string hash_of(std::string_view text);
 
-/// Whether `text` has the form of a hash: 32 lower-case hexadecimal digits.
+/// Says whether `text` has the form of a hash: 32 lower-case hexadecimal digits.
 bool is_hash(std::string_view text);
 
 }  // namespace octet::checkpoint

@@ -46,12 +46,12 @@ class Pruner {
   /// A checkpoint was committed, with these files (rank 0), which were read back when they were hashed. Removes what is
   /// old now, or, when the last removal is still under way, after that.
   void committed(std::int64_t step, Verdicts::Files files);
-  /// At a step boundary: goes on where that needs no waiting.
+  /// Goes on, at a step boundary, where that needs no waiting.
   void poll();
   /// Waits for all that; for the reading no longer than the rule's patience, after which what is old stays.
   void finish();
 
-  /// Of this rank, since it was made.
+  /// The bytes that this rank has read since it was made.
   std::int64_t bytes_read() const { return progress_.bytes(); }
 
  private:

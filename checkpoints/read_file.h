@@ -26,7 +26,7 @@ struct FileIdentity {
 
   bool operator==(const FileIdentity&) const = default;
 };
-/// Of what is there under that name now; nothing where that cannot be looked at.
+/// The identity of what is there under that name now; nothing where that cannot be looked at.
 std::optional<FileIdentity> identity_of(const std::string& path);
 
 /// The file system does not give what was asked of it, which says nothing of what is stored there. A usage error where

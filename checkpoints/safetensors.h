@@ -47,9 +47,9 @@ SafetensorsHeader lay_out_safetensors(std::vector<SafetensorsEntry> tensors,
                                       std::map<std::string, std::string> metadata);
 /// The length and the header, padded with spaces so that the data start at a multiple of 8.
 std::string format_safetensors_header(const SafetensorsHeader& header);
-/// From the JSON text alone; `data_bytes` is what follows it in the file. Throws a usage error that names `path` and
-/// what is wrong: no JSON object, a name twice, an unknown dtype, a shape or offsets that do not fit each other, gaps,
-/// overlaps, bytes that belong to no tensor.
+/// Reads the header from the JSON text alone; `data_bytes` is what follows it in the file. Throws a usage error that
+/// names `path` and what is wrong: no JSON object, a name twice, an unknown dtype, a shape or offsets that do not fit
+/// each other, gaps, overlaps, bytes that belong to no tensor.
 SafetensorsHeader parse_safetensors_header(std::string_view json, std::int64_t data_bytes, const std::string& path);
 
 /// An open file whose header was checked against its size. Const members may be called from several threads.

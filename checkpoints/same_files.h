@@ -11,7 +11,7 @@ namespace octet::checkpoint {
 // All hosts of a run see the same files. Where a mount is missing on one of them, it is that host's matter and no
 // mistake in what the run was asked to do. Collective over the hosts, main thread; throws as read_together.
 
-/// Whether something has that name. What cannot be looked at (ReadError) must not pass for what is not there.
+/// Says whether something has that name. What cannot be looked at (ReadError) must not pass for what is not there.
 bool is_there(const std::string& path);
 
 /// Runs `look` on every rank, again where it throws a ReadError.

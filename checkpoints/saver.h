@@ -30,7 +30,7 @@ struct SaveReport {
   double stall_seconds = 0;   ///< that training stood still for the snapshot (the slowest rank)
   double commit_seconds = 0;  ///< and, rank 0, for agreement and the rename
   double write_seconds = 0;   ///< in the background, until the commit
-  /// Of write_seconds: the slowest rank's file (write, fsync, hash), and rank 0's manifest (made, written, read
+  /// Parts of write_seconds: the slowest rank's file (write, fsync, hash), and rank 0's manifest (made, written, read
   /// back). The rest is the wait for step boundaries.
   double file_seconds = 0, manifest_seconds = 0;
   std::string path;
@@ -62,15 +62,15 @@ class Saver {
   void prepare(std::span<const DevicePiece> pieces);
   /// Snapshot and hand over to the writer. Waits first for a save that is not committed yet (back-pressure, logged).
   void start(const RunState& state, std::span<const DevicePiece> pieces);
-  /// At a step boundary: the report of a save that was committed now, or by a start() that had to wait for it.
+  /// The report, at a step boundary, of a save that was committed now, or by a start() that had to wait for it.
   std::optional<SaveReport> poll();
   /// Waits for a save that is not committed yet and commits it; poll() has the report.
   void wait();
-  /// Before the run ends: waits for the writer, commits, and waits for the view and for removals (Pruner). Of several
-  /// reports that poll() was not asked for, the newest; the others are logged.
+  /// Comes before the run ends. It waits for the writer, commits, and waits for the view and for removals (Pruner). Of
+  /// several reports that poll() was not asked for it returns the newest; the others are logged.
   std::optional<SaveReport> finish();
   bool busy() const;
-  /// Of old checkpoints that this rank has read to know that they are whole.
+  /// The bytes of old checkpoints that this rank has read to know that they are whole.
   std::int64_t bytes_read() const;
 
  private:

@@ -11,7 +11,8 @@
 
 namespace octet::checkpoint {
 
-/// Where the snapshot of those pieces keeps each, and behind the last one its length: bytes.
+/// The offsets in bytes at which the snapshot of those pieces keeps each, and behind the last one the snapshot's
+/// length.
 std::vector<std::int64_t> snapshot_offsets(const std::vector<StoredTensor>& tensors,
                                            std::span<const SavePlan::Piece> pieces);
 

@@ -15,7 +15,7 @@ int group_of(int local_rank, int local_size, int writers);
 struct WriterGroup {
   /// The ranks that share memory and a file with this one, the writer first; null where this rank writes its own alone.
   std::unique_ptr<Communicator> ranks;
-  /// By rank of the world: the rank that writes for it; empty where every rank writes its own.
+  /// The rank that writes for each rank of the world; empty where every rank writes its own.
   std::vector<int> writer;
 };
 

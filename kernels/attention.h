@@ -18,7 +18,7 @@ struct AttentionShape {
   float scale = 1.0f;         ///< of q·k, usually 1/sqrt(head_dim)
   DType dtype = DType::bf16;  ///< f32 or bf16
 
-  /// Of so many tensors of the queries' size and of the keys', and the log-sum-exps.
+  /// The bytes of so many tensors of the queries' size and of the keys', and of the log-sum-exps.
   std::int64_t bytes(std::int64_t of_queries, std::int64_t of_keys) const {
     return batch * seq * ((of_queries * heads + of_keys * kv_heads) * head_dim * size_of(dtype) + 4 * heads);
   }
@@ -51,7 +51,8 @@ struct AttentionBackward {
   void* workspace = nullptr;  ///< KernelTable::attention_backward_workspace bytes
 };
 
-/// As ModelConfig::flops_per_token counts them: two GEMMs over the whole score matrix forward, and twice that backward.
+/// The FLOPs as ModelConfig::flops_per_token counts them: two GEMMs over the whole score matrix forward, and twice that
+/// backward.
 inline double flops_of(const AttentionForward& a) {
   const AttentionShape& s = a.shape;
   return 4.0 * static_cast<double>(s.batch * s.heads * s.head_dim) * static_cast<double>(s.seq * s.seq);
@@ -66,8 +67,9 @@ inline DType multiplied(const AttentionBackward& a) {
   return a.shape.dtype;
 }
 
-/// On which each of q, k, v, o, log_sum_exp and the gradients lies: cudnn-frontend's Tensor_attributes promise it to
-/// cuDNN by default. The check holds on every device, and throws an internal error that names the operand.
+/// The bytes on which each of q, k, v, o, log_sum_exp and the gradients lies: cudnn-frontend's Tensor_attributes
+/// promise it to cuDNN by default. The check holds on every device, and throws an internal error that names the
+/// operand.
 constexpr std::int64_t attention_alignment = 16;
 void check_attention_addresses(const AttentionForward& args);
 void check_attention_addresses(const AttentionBackward& args);

@@ -58,7 +58,7 @@ inline DType multiplied(const Gemm& g) {
 
 /// What cuBLASLt's documentation asks of the workspace of cublasLtMatmul.
 constexpr std::int64_t gemm_workspace_alignment = 256;
-/// And of the three matrices of an fp8 product.
+/// The same for the three matrices of an fp8 product.
 constexpr std::int64_t float8_matrix_alignment = 16;
 
 /// The rules on addresses, which hold on every device: those of inverse scales, of fp8 operands with their result, and

@@ -31,9 +31,9 @@ struct Accumulate {
   std::int64_t n = 0;
 };
 
-/// From the global sum of squares: *norm = sqrt(sum);  *factor = min(1, max_norm / (norm + 1e-6)) (as
-/// torch.nn.utils.clip_grad_norm_), 1 when max_norm is 0;  *skip becomes 1 when the norm is not finite and is
-/// otherwise left alone, so that one bad step stops all later updates.
+/// The norm and the clip factor of a global sum of squares: *norm = sqrt(sum);  *factor = min(1, max_norm / (norm +
+/// 1e-6)) (as torch.nn.utils.clip_grad_norm_), 1 when max_norm is 0;  *skip becomes 1 when the norm is not finite and
+/// is otherwise left alone, so that one bad step stops all later updates.
 struct ClipFactor {
   const float* sum_of_squares = nullptr;
   float max_norm = 1.0f;

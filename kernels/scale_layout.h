@@ -21,7 +21,7 @@ constexpr std::int64_t scale_block = 128;
 constexpr std::int64_t scale_blocks(std::int64_t extent) {
   return (extent + scale_block - 1) / scale_block;
 }
-/// From the scales of a block of the kept dimension to those of the next: whole multiples of 4 floats.
+/// The distance from the scales of a block of the kept dimension to those of the next: a whole multiple of 4 floats.
 constexpr std::int64_t block_scale_stride(std::int64_t contracted) {
   return (scale_blocks(contracted) + 3) / 4 * 4;
 }
@@ -47,7 +47,7 @@ constexpr std::int64_t scale_count(ScaleForm form, std::int64_t kept, std::int64
   return 0;
 }
 
-/// Where the scale of the value at (i of the kept, j of the contracted dimension) lies.
+/// The index of the scale of the value at i of the kept and j of the contracted dimension.
 constexpr std::int64_t scale_index(ScaleForm form, std::int64_t kept, std::int64_t contracted, std::int64_t i,
                                    std::int64_t j) {
   switch (form) {

@@ -7,8 +7,9 @@
 
 namespace octet {
 
-/// Where a kernel leaves the statistics of a tensor that it wrote. All three are device pointers; null is "not asked".
-/// Kernels that produce the input of an fp8 cast fill this in the pass that writes the tensor, which saves a read.
+/// The place where a kernel leaves the statistics of a tensor that it wrote. All three are device pointers; null is
+/// "not asked". Kernels that produce the input of an fp8 cast fill this in the pass that writes the tensor, which saves
+/// a read.
 struct StatsOut {
   /// max |x|, over the values as stored. One float, overwritten. NaN if any element is NaN (as torch.amax).
   float* amax = nullptr;
@@ -18,8 +19,8 @@ struct StatsOut {
   bool wanted() const { return amax != nullptr || non_finite != nullptr; }
 };
 
-/// Where a kernel leaves the fp8 form of a tensor that it wrote, when the scale is known before the values (delayed
-/// scaling): saturating round-to-nearest-even of (the value as stored · *scale). Null is "not asked".
+/// The place where a kernel leaves the fp8 form of a tensor that it wrote, when the scale is known before the values
+/// (delayed scaling): saturating round-to-nearest-even of (the value as stored · *scale). Null is "not asked".
 struct Float8Out {
   void* y = nullptr;
   void* y_transposed = nullptr;  ///< [columns, rows], beside y; not every kernel offers it

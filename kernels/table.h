@@ -50,7 +50,7 @@ struct KernelTable {
 #undef OCTET_MEMBER_WITH_WORKSPACE
 
 const KernelTable& cpu_kernels();
-/// In a build without CUDA a usage error that says how to get it.
+/// The CUDA kernels. In a build without CUDA this throws a usage error that says how to get them.
 const KernelTable& cuda_kernels();
 /// The one place where a stream's device selects the table: its watched_kernels, or its timed_kernels while a Timeline
 /// lives; on a device without memory its dry_kernels.
@@ -59,12 +59,11 @@ const KernelTable& kernels_of(const Stream& stream);
 /// The device's kernels, each of which tells the heartbeat its entry's name before it is launched: a launch blocks
 /// where the device's queue is full behind work that never ends.
 const KernelTable& watched_kernels(DeviceType device);
-/// The same, each of which is also a span of the Timeline when that records, with its entry's name.
+/// The same kernels, each of which is also a span of the Timeline when that records, with its entry's name.
 const KernelTable& timed_kernels(DeviceType device);
-/// The same with every workspace size real and no launch but a word of its work to the stream (Stream::skip), so that a
-/// step that is run with them plans with the code that will do it.
-/// `workspaces`: whose sizes they are. Those of a GPU's kernels are known with the GPU alone; the CPU's, known in every
-/// build, stand in for them.
+/// The same table with every workspace size real and no launch but a word of its work to the stream (Stream::skip), so
+/// that a step that is run with them plans with the code that will do it. `workspaces`: whose sizes they are. Those of
+/// a GPU's kernels are known with the GPU alone; the CPU's, known in every build, stand in for them.
 const KernelTable& dry_kernels(DeviceType device, DeviceType workspaces);
 KernelTable dry_run(const KernelTable& kernels);
 

@@ -22,7 +22,7 @@ struct Row {
   std::string collective() const;
   /// sum, max, none.
   std::string reduction() const;
-  /// Of the larger buffers of all calls; what is received by a recv is not counted again.
+  /// The bytes of the larger buffers of all calls; what is received by a recv is not counted again.
   std::int64_t bytes() const;
   std::int64_t count() const;
   /// GB/s (1e9 bytes) from the median: bytes over time, and by nccl-tests' factors what a link must carry.
@@ -30,7 +30,7 @@ struct Row {
   double bus_bandwidth() const;
 };
 
-/// Where and how it was measured.
+/// This says where and how it was measured.
 struct Provenance {
   std::string created;  ///< UTC, ISO 8601
   std::string version, backend, library, command;
@@ -49,12 +49,12 @@ class Report {
   explicit Report(Provenance provenance);
 
   void comment(const std::string& text) const;
-  /// Above the rows that follow.
+  /// Prints what stands above the rows that follow.
   void heading(const std::string& text, bool of_run, bool compared) const;
   void add(const Row& row);
   /// A key of the file beside "rows".
   void attach(const std::string& key, nlohmann::ordered_json value) { json_[key] = std::move(value); }
-  /// Of what is not in a row.
+  /// Adds wrong elements of what is not in a row.
   void add_wrong(std::int64_t elements) { wrong_ += elements; }
   /// The last lines.
   void finish() const;

@@ -11,7 +11,7 @@
 
 namespace octet::commbench {
 
-/// Between what the sweep of pairs measures: nodes, all their ranks at once, or ranks.
+/// What the sweep of pairs measures between: nodes, all their ranks at once, or ranks.
 enum class PairsOf : std::uint8_t { none, nodes, ranks };
 constexpr auto names_of(PairsOf) {
   return std::to_array<std::string_view>({"none", "nodes", "ranks"});

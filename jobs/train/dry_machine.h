@@ -23,12 +23,13 @@ struct DryMachine {
   std::string links{};     ///< where these are from
 };
 
-/// From the options. Usage error for a GPU that is in no table, and where the run's device is not the machine's.
+/// The machine that the options say. It is a usage error for a GPU that is in no table, and where the run's device is
+/// not the machine's.
 DryMachine machine_of(const DryRunOptions& options, const RunConfig& config);
 
 /// Why there is no timeline of so many ranks; empty where there is one.
 std::string why_no_timeline(const DryMachine& machine, std::int64_t ranks);
-/// Where there is one.
+/// The machine's rates, where there is one.
 MachineRates rates_of(const DryMachine& machine);
 
 /// Lines that say whether such a plan fits its GPU and its node, as far as these are known.

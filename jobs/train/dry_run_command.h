@@ -5,7 +5,7 @@
 
 namespace octet {
 
-/// Whether a command line asks for a dry run.
+/// Says whether a command line asks for a dry run.
 bool asks_for_dry_run(const std::vector<std::string>& words);
 
 /// Memory plan, collectives and timeline of one rank of the run, without MPI, data or a device

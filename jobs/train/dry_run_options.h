@@ -21,7 +21,7 @@ struct DryRunOptions {
 
 void declare(Schema& schema, DryRunOptions& options);
 
-/// For --help of octet-train.
+/// The text for --help of octet-train.
 std::string dry_run_usage();
 
 }  // namespace octet

@@ -30,17 +30,17 @@ struct CpuFeatures {
   bool amx_bf16 = false;     ///< likewise for tile registers
 };
 
-/// Of the processor that we run on, by cpuid. On other architectures no feature is set.
+/// The features of the processor that we run on, by cpuid. On other architectures no feature is set.
 CpuFeatures read_cpu_features();
 
 /// bf16 where its products are faster than f32's: AMX, or AMD with AVX512_BF16 (Intel's AVX512_BF16 without AMX runs at
 /// half the rate of f32). Never from a timing, so that one machine always gives the same bits.
 GemmInput choose_gemm_input(const CpuFeatures& cpu);
 
-/// To be called at start, before any thread multiplies. Usage error for bf16 on a processor without AVX-512 bf16, for
-/// which oneDNN 2.6 has no bf16 multiplication.
+/// This is to be called at start, before any thread multiplies. It throws a usage error for bf16 on a processor without
+/// AVX-512 bf16, for which oneDNN 2.6 has no bf16 multiplication.
 void set_gemm_input(GemmInputChoice setting);
-/// As above, but for a given processor and without effect: what the setting means there.
+/// What the setting means on a given processor. This has no effect.
 GemmInput resolve_gemm_input(GemmInputChoice setting, const CpuFeatures& cpu);
 
 /// The choice in force (automatic if none was set).

@@ -21,7 +21,7 @@ enum class AttentionPass : std::uint8_t { forward, backward };
 struct AttentionPlanKey {
   AttentionShape shape;
   AttentionPass pass = AttentionPass::forward;
-  /// Of the backward alone; the forward pass always gives the same bits.
+  /// This concerns the backward pass alone; the forward pass always gives the same bits.
   bool deterministic = false;
 };
 bool operator<(const AttentionPlanKey& a, const AttentionPlanKey& b);
@@ -55,7 +55,7 @@ AttentionPlanResult make_attention_plan(const AttentionPlanKey& key, const Devic
 /// The plans of one device. The first use of a key builds its plan.
 class AttentionPlans {
  public:
-  /// For the current CUDA device.
+  /// The plans are for the current CUDA device.
   AttentionPlans() = default;
   explicit AttentionPlans(DeviceDescription device) : device_(std::make_unique<DeviceDescription>(std::move(device))) {}
 

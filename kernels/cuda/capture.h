@@ -4,7 +4,7 @@
 
 namespace octet::cuda {
 
-/// Whether work that is put on the stream goes into a CUDA graph instead of to the device.
+/// Says whether work that is put on the stream goes into a CUDA graph instead of to the device.
 bool is_capturing(Stream& stream);
 
 /// Throws an internal error while the stream is being captured: `what` allocates or waits, which a capture forbids

@@ -13,10 +13,10 @@ void* cudnn_library();
 /// Why libnvrtc could not be loaded, empty when it could.
 const std::string& why_no_nvrtc();
 
-/// As dlopen, but names of libcudart give the linked run time, and libnvrtc none: cudnn-frontend itself needs none for
-/// attention.
+/// Opens a library as dlopen does, but names of libcudart give the linked run time, and libnvrtc gives none:
+/// cudnn-frontend itself needs none for attention.
 void* open_for_cudnn(const char* file, int flags);
-/// As dlsym. Of the linked run time: what attention may ask for, else null.
+/// Finds a symbol as dlsym does. Of the linked run time it finds what attention may ask for, and null for the rest.
 void* symbol_for_cudnn(void* library, const char* name);
 
 }  // namespace octet::cuda

@@ -28,7 +28,7 @@ inline unsigned blocks_for(std::int64_t work, std::int64_t per_block) {
   return static_cast<unsigned>(std::clamp<std::int64_t>(ceil_div(work, per_block), 1, most_blocks));
 }
 
-/// After a launch: configuration errors show at once.
+/// This is called after a launch, so that configuration errors show at once.
 inline void check_launch(const char* kernel) {
   check(cudaGetLastError(), kernel);
 }
@@ -41,7 +41,7 @@ void dispatch_storage(DType dtype, F&& f) {
   throw internal_error("kernels", "dtype {}: expected f32 or bf16", name_of(dtype));
 }
 
-/// Whether 16-byte accesses are possible at all of these addresses and with rows of `bytes`.
+/// Says whether 16-byte accesses are possible at all of these addresses and with rows of `bytes`.
 template <typename... Pointers>
 bool aligned_to_16(std::int64_t bytes, const Pointers*... pointers) {
   return bytes % 16 == 0 && ((reinterpret_cast<std::uintptr_t>(pointers) % 16 == 0) && ...);

@@ -17,7 +17,7 @@ struct LibraryName {
   std::string package;  ///< of PyPI, for messages
 };
 
-/// From CUDA 13 on PyPI's packages of the toolkit carry no version in their names.
+/// PyPI's packages of the toolkit, from CUDA 13 on, carry no version in their names.
 inline LibraryName toolkit_library(std::string_view file, std::string_view package) {
   return {fmt::format("{}.so.{}", file, cuda_major),
           cuda_major < 13 ? fmt::format("{}-cu{}", package, cuda_major) : std::string(package)};

@@ -75,7 +75,7 @@ __device__ OnlineSum sum_row(const float* x, std::int64_t vocab) {
   return online;
 }
 
-/// Of a row that does not count. d may be null.
+/// Writes what a row that does not count has: no loss and no gradient. d may be null.
 template <int V, typename T>
 __device__ void write_zeros(float* loss, T* d, std::int64_t vocab) {
   if (threadIdx.x == 0) *loss = 0.0f;

@@ -46,7 +46,7 @@ inline __host__ __device__ OnlineSum join(const float* stats, int parts, std::in
   return whole;
 }
 
-/// From the same stats: of the one part that holds the target.
+/// The target's logit, from the same stats: it is that of the one part that holds the target.
 inline __host__ __device__ double target_logit(const float* stats, int parts, std::int64_t rows) {
   double sum = 0;
   for (int p = 0; p < parts; ++p) sum += static_cast<double>(stats[(p * 3 + 2) * rows]);
@@ -58,7 +58,7 @@ inline __host__ __device__ float loss_of(OnlineSum softmax, double at_target) {
   return static_cast<float>(log_sum_exp - at_target);
 }
 
-/// Of one logit. `factor`: scale / softmax.sum.
+/// The gradient of one logit. `factor` is scale / softmax.sum.
 inline __host__ __device__ float gradient_of(float x, OnlineSum softmax, bool target, float scale, float factor) {
   const float e = expf(x - softmax.max);
   return target ? (e / softmax.sum - 1.0f) * scale : e * factor;

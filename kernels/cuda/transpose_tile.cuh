@@ -57,7 +57,7 @@ struct TransposeTile {
   }
 };
 
-/// Where a thread's patch lies: blocks go along the columns first.
+/// The place of a thread's patch: blocks go along the columns first.
 template <int patch_columns>
 struct TilePlace {
   using Tile = TransposeTile<patch_columns>;

@@ -18,7 +18,7 @@ __device__ __forceinline__ Pack<T> load(const T* p) {
   const int4 raw = __ldg(reinterpret_cast<const int4*>(p));
   return reinterpret_cast<const Pack<T>&>(raw);
 }
-/// For data that this kernel also writes (in place): not through the read-only cache.
+/// Loads data that this kernel also writes (in place), and so not through the read-only cache.
 template <typename T>
 __device__ __forceinline__ Pack<T> load_mutable(const T* p) {
   const int4 raw = *reinterpret_cast<const int4*>(p);

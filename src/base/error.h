@@ -9,7 +9,7 @@
 
 namespace octet {
 
-/// Process exit codes that batch scripts rely on (docs/architecture.md, "Programs, run directory, exit codes").
+/// Process exit codes that batch scripts rely on (docs/run-directories.md, "Exit codes").
 enum class ExitCode : int {
   finished = 0,
   usage = 64,         ///< bad command line, configuration, layout or input data
@@ -42,7 +42,7 @@ Error usage_error(std::string_view room, fmt::format_string<Args...> text, Args&
   return {ExitCode::usage, fmt::format("[{}] {}", room, fmt::format(text, std::forward<Args>(args)...))};
 }
 
-/// For states that only a bug or a broken machine can produce.
+/// This is for states that only a bug or a broken machine can produce.
 template <typename... Args>
 Error internal_error(std::string_view room, fmt::format_string<Args...> text, Args&&... args) {
   return {ExitCode::internal, fmt::format("[{}] {}", room, fmt::format(text, std::forward<Args>(args)...))};

@@ -25,15 +25,16 @@ using FileHandle = Handle<FileTraits>;
 // reason, is a full disk on some file systems: it counts as ENOSPC. (C++'s streams try it again for ever.)
 // All return false, with errno, where the system refuses; what was written until then stays. Any thread.
 
-/// To an open file, where it stands.
+/// Writes to an open file, at the place where it stands.
 [[nodiscard]] bool write_all(int file, const void* data, std::size_t bytes);
 [[nodiscard]] bool write_all(int file, std::string_view text);
-/// At an offset, in bytes; the file stays where it stands.
+/// Writes at an offset in bytes; the place where the file stands does not change.
 [[nodiscard]] bool write_all_at(int file, std::int64_t offset, const void* data, std::size_t bytes);
 
-/// To the end of the file at `path`, which is made if missing.
+/// Writes to the end of the file at `path`, which is made if it is missing.
 [[nodiscard]] bool append_text(const std::string& path, std::string_view text);
-/// In place of all that the file at `path` has, which is made if missing. A reader may see a part (replace_file.h).
+/// Replaces all that the file at `path` has, and makes the file if it is missing. A reader may see a part
+/// (replace_file.h).
 [[nodiscard]] bool overwrite_text(const std::string& path, std::string_view text);
 
 /// All that the file at `path` has; nothing, with errno, where it cannot be read.
@@ -42,10 +43,11 @@ std::optional<std::string> read_text_file(const std::string& path);
 /// Waits until the entries of a folder are on the disk: the names of files that were made or renamed there. False, with
 /// errno, where the system refuses; a file system that cannot sync folders, as some over a network, is no refusal.
 [[nodiscard]] bool sync_folder(const std::string& path);
-/// Of the folder that a file is in.
+/// Syncs the folder that a file is in.
 [[nodiscard]] bool sync_folder_of(const std::string& file);
 
-/// Whether the file that is open has that name still: false, too, where it was removed, or another has it now.
+/// Says whether the open file still has that name. It has not where it was removed, or where another file has the name
+/// now.
 [[nodiscard]] bool is_named(int file, const std::string& path);
 
 }  // namespace octet

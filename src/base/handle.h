@@ -23,7 +23,7 @@ class Handle {
   Handle& operator=(const Handle&) = delete;
 
   type get() const noexcept { return value_; }
-  /// For C functions that fill in a handle: closes the present one first.
+  /// C functions fill in a handle through this. The present one is closed first.
   type* out() noexcept {
     reset();
     return &value_;

@@ -31,27 +31,27 @@ class JsonReader {
   bool is_there() const { return value_ != nullptr; }
   bool is_null() const { return value_ != nullptr && value_->is_null(); }
 
-  // Of an object.
-  /// There, and not null.
+  // These are for objects.
+  /// Says whether the key is there and its value is not null.
   bool has(const char* key) const;
   JsonReader at(const char* key) const;
   std::vector<std::pair<std::string, JsonReader>> members() const;
   /// Throws where the object has a key that was not asked for.
   void finish() const;
 
-  // Of a list.
+  // These are for lists.
   std::size_t size() const;
   JsonReader element(std::size_t index) const;
-  /// As many elements; -1: any number.
+  /// The list's elements. There must be `count` of them; -1 stands for any number.
   std::vector<JsonReader> elements(int count = -1) const;
   std::vector<std::int64_t> integers(std::int64_t least, std::int64_t most, int count = -1) const;
   std::vector<std::string> texts() const;
 
-  // Of a value.
+  // These are for plain values.
   std::string text() const;
   std::int64_t integer(std::int64_t least = INT64_MIN, std::int64_t most = INT64_MAX) const;
   std::uint64_t unsigned_integer() const;
-  /// Finite.
+  /// The number has to be finite.
   double number(double least = std::numeric_limits<double>::lowest(),
                 double most = std::numeric_limits<double>::max()) const;
   /// null is NaN.
@@ -65,7 +65,7 @@ class JsonReader {
     return *value;
   }
 
-  // Of the value with that key.
+  // These read the value that has that key.
   std::vector<JsonReader> list(const char* key) const { return at(key).elements(); }
   std::vector<JsonReader> list_or_none(const char* key) const;
   std::string text(const char* key) const { return at(key).text(); }
@@ -82,7 +82,7 @@ class JsonReader {
     return at(key).choice<E>();
   }
 
-  /// For what the caller itself finds wrong.
+  /// The error for what the caller itself finds wrong.
   Error refuse(const std::string& expected) const;
   /// The value as JSON, cut off where it is long.
   std::string shown() const;

@@ -13,7 +13,7 @@ namespace octet::log {
 /// those of other ranks with "[rank N host]" in front. Lines go to standard error except `out`, which is for results.
 void set_identity(int rank, int ranks, std::string host);
 int rank();
-/// As set_identity was told; before it, what the system calls this machine. Waits for no lock.
+/// The host that set_identity was told; before that, what the system calls this machine. This waits for no lock.
 const char* host();
 /// "rank 3 of 8 on node-17", or an empty string for one process.
 std::string identity();
@@ -37,7 +37,7 @@ class SharedWarnings {
   SharedWarnings(const SharedWarnings&) = delete;
   SharedWarnings& operator=(const SharedWarnings&) = delete;
 
-  /// Whether any wait; false where no such object lives. Any thread, as take().
+  /// Says whether any warnings wait; none do where no such object lives. Any thread may ask, as for take().
   static bool any();
   /// Those that wait, in order, each text once; they are the caller's to print.
   static std::vector<std::string> take();

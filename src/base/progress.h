@@ -21,9 +21,9 @@ class StatusLine {
   StatusLine& operator=(const StatusLine&) = delete;
 
   bool on_terminal() const { return terminal_; }
-  /// Whether a text is to be shown now, for whoever has a new one all the time.
+  /// Says whether a text is to be shown now; whoever has a new one all the time asks this first.
   bool due() const;
-  /// Empty: nothing, for what comes on standard output.
+  /// Shows the text. An empty one clears the line, for what comes on standard output.
   void show(const std::string& text);
 
  private:

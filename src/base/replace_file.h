@@ -11,8 +11,9 @@ namespace octet {
 /// system refuses.
 [[nodiscard]] bool replace_file(const std::string& path, std::string_view text);
 
-/// Whether replace_file could do so now, for those who have the text only after hours. Touches nothing at `path` and
-/// leaves nothing beside it. False, with errno, where the system refuses and where a folder or a device has the name.
+/// Says whether replace_file could do so now, for those who have the text only after hours. The check touches nothing
+/// at `path` and leaves nothing beside it. The answer is no, with errno, where the system refuses and where a folder or
+/// a device has the name.
 [[nodiscard]] bool can_replace_file(const std::string& path);
 
 /// Removes what processes that were killed in replace_file left beside that path. While another one is in it for the

@@ -29,7 +29,7 @@ constexpr std::string_view name_of(ScaleForm form) {
   return "?";
 }
 
-/// Whether scales change along the contracted dimension too, so that a GEMM cannot apply them to its sums.
+/// Says whether scales change along the contracted dimension too, so that a GEMM cannot apply them to its sums.
 constexpr bool along_contraction(ScaleForm form) {
   return form == ScaleForm::vectors || form == ScaleForm::blocks;
 }

@@ -23,7 +23,7 @@ constexpr auto names_of(GpuRequest) {
   return std::to_array<std::string_view>({"gpus", "gres", "none"});
 }
 
-/// Of srun --cpu-bind.
+/// The values of srun --cpu-bind.
 enum class CpuBind { cores, none };
 constexpr auto names_of(CpuBind) {
   return std::to_array<std::string_view>({"cores", "none"});
@@ -35,7 +35,7 @@ constexpr auto names_of(TopologyKind) {
   return std::to_array<std::string_view>({"none", "tree", "block"});
 }
 
-/// In which order a job's hosts get their ranks: leaf by leaf, or as Slurm lists them.
+/// The order in which a job's hosts get their ranks: leaf by leaf, or as Slurm lists them.
 enum class HostOrder { topology, slurm };
 constexpr auto names_of(HostOrder) {
   return std::to_array<std::string_view>({"topology", "slurm"});

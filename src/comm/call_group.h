@@ -30,8 +30,8 @@ class CallGroup {
   static bool open();
 
   void begin();
-  /// At the outermost end the members start in the order in which they joined, and finish in the reverse order: a
-  /// wrapper joins before what it wraps. Internal error, naming `group`, without begin.
+  /// Ends the group. At the outermost end the members start in the order in which they joined, and finish in the
+  /// reverse order: a wrapper joins before what it wraps. Internal error, naming `group`, without begin.
   void end(const std::string& group);
   /// The member has noted a call, or is about to.
   void join();

@@ -44,7 +44,7 @@ struct LeftReason {
 /// Puts the message, as one line, into both files. Any thread; needs no lock, no memory, no MPI.
 LeftReason leave_reason(ExitCode code, std::string_view message) noexcept;
 
-/// From now on the process has ten seconds: a thread then ends it with that code, whatever hangs.
+/// Gives the process ten seconds from now on: a thread then ends it with that code, whatever hangs.
 void end_soon(int exit_code);
 
 /// An exception of the main thread, once in the life of a process (later calls do nothing). Leaves the reason and logs

@@ -35,7 +35,8 @@ class InFlightScope {
 
 /// Polls all that are seen, for loops that wait. Main thread only.
 void poll_in_flight();
-/// Of all that are seen: the oldest operation of each, separated by semicolons. From any thread; waits for nothing.
+/// The oldest operation of each group that is seen, separated by semicolons. Any thread may ask, and this waits for
+/// nothing.
 std::string operations_in_flight();
 
 }  // namespace octet

@@ -77,7 +77,7 @@ const MeshGroup* find_group(std::string_view name, const MeshShape& shape);
 /// The ranks of that group of which `rank` is one.
 std::vector<int> ranks_of(const MeshGroup& group, const MeshShape& shape, int rank);
 
-/// For each of mesh_groups, the place there of the first that has the same ranks in this shape, which may be its own.
+/// The place, for each of mesh_groups, of the first that has the same ranks in this shape, which may be its own.
 std::array<std::size_t, mesh_groups.size()> first_of_equals(const MeshShape& shape);
 
 /// The ranks as a grid of five dimensions, with groups along one of them or several. All are made at construction, in
@@ -85,7 +85,7 @@ std::array<std::size_t, mesh_groups.size()> first_of_equals(const MeshShape& sha
 /// stream, and every rank makes the calls of a step in the same order. Main thread only.
 class Mesh {
  public:
-  /// Collective over `world`. Throws what resolve() throws, before any communication.
+  /// This is collective over `world`. It throws what resolve() throws, before any communication.
   Mesh(std::unique_ptr<Communicator> world, const MeshShape& shape);
 
   const MeshShape& shape() const { return shape_; }
@@ -112,12 +112,12 @@ class Mesh {
 
  private:
   Communicator& group(GroupKind kind) { return *groups_[static_cast<std::size_t>(kind)]; }
-  /// By which name it goes: an alias, or a part of the world.
+  /// Makes the group under its own name: an alias, or a part of the world.
   std::shared_ptr<Communicator> make(std::size_t i, std::size_t first_of_equals);
 
   MeshShape shape_;
   MeshCoordinates coordinates_;
-  /// In the order of mesh_groups; those of one name are one.
+  /// The groups in the order of mesh_groups; those of one name are one.
   std::array<std::shared_ptr<Communicator>, mesh_groups.size()> groups_;
 };
 

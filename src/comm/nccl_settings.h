@@ -9,7 +9,7 @@
 
 namespace octet {
 
-/// In NCCL's order, from NCCL_CTA_POLICY_DEFAULT.
+/// NCCL's policies in its order, from NCCL_CTA_POLICY_DEFAULT.
 enum class CtaPolicy : std::uint8_t { standard, efficiency, zero };
 constexpr auto names_of(CtaPolicy) {
   return std::to_array<std::string_view>({"default", "efficiency", "zero"});
@@ -40,7 +40,7 @@ struct NcclSettings {
 
   bool one_rank_groups = false;  ///< groups of one rank are NCCL's too; no key: parallel.one_rank_exchange asks for it
 
-  /// Of the group of that name; other groups carry next to nothing and have the defaults.
+  /// The settings of the group of that name; other groups carry next to nothing and have the defaults.
   const NcclGroupSettings& of(std::string_view group) const {
     static const NcclGroupSettings none;
     return group == "dp_shard" || group == "dp_shard_cp" ? dp_shard

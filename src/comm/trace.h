@@ -19,8 +19,8 @@ struct CommRecord {
   int ranks = 0;  ///< of the group
   DType dtype = DType::u8;
   std::int64_t count = 0;  ///< the argument of the call; 0 for a barrier
-  /// Of the call's larger buffer on this rank: ranks · count · size for all-gather, reduce-scatter and all-to-all,
-  /// count · size for the rest.
+  /// The bytes of the call's larger buffer on this rank: ranks · count · size for all-gather, reduce-scatter and
+  /// all-to-all, count · size for the rest.
   std::int64_t bytes = 0;
   std::string unit;  ///< of the innermost UnitScope, empty outside of any
 

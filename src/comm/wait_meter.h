@@ -14,8 +14,8 @@ namespace octet {
 /// thread only. Devices must outlive it.
 class WaitMeter {
  public:
-  /// Around a collective, or a group of them, on its stream. Of pairs that nest, as those of the communicators of one
-  /// group, the outermost counts.
+  /// begin() and end() go around a collective, or a group of them, on its stream. Of pairs that nest, as those of the
+  /// communicators of one group, the outermost counts.
   void begin(Stream& stream);
   void end(Stream& stream);
   /// Seconds, added over all streams, of those that are known to be done and were not taken yet.

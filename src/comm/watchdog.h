@@ -49,7 +49,7 @@ class OperationScope {
   OperationScope(const OperationScope&) = delete;
   OperationScope& operator=(const OperationScope&) = delete;
 
-  /// For loops that poll: throws Error (lost_peer) that names the operation when a Watchdog is alive and the
+  /// Loops that poll call this: it throws Error (lost_peer) that names the operation when a Watchdog is alive and the
   /// deadline of the phase in which this scope began has passed since then, and says what that may come from.
   void check_deadline(std::string_view cause = "another rank has ended, hangs, or makes other calls") const;
   const char* name() const { return name_; }
@@ -69,8 +69,9 @@ class OperationScope {
   const OperationScope* outer_;
 };
 
-/// Until the device has come to `event`. Polled where a Watchdog is alive: throws as check_deadline and poll_in_flight,
-/// where Event::synchronize would leave a rank whose peer has stopped to the watchdog's thread, `grace_seconds` later.
+/// Waits until the device has come to `event`. Where a Watchdog is alive it polls, and throws as check_deadline and
+/// poll_in_flight, where Event::synchronize would leave a rank whose peer has stopped to the watchdog's thread,
+/// `grace_seconds` later.
 void await(const Event& event, const OperationScope& operation);
 
 /// Seconds that one operation may take, by phase; as the options have them by default.

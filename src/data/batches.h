@@ -24,7 +24,7 @@ struct Batch {
   void resize(std::int64_t sequences, std::int64_t tokens_each);
 };
 
-/// Where a trainer's batches come from: a run's Sampler, or nowhere (dry_batches).
+/// A trainer's batches come from here: a run's Sampler, or nowhere (dry_batches).
 class Batches {
  public:
   virtual ~Batches() = default;
@@ -37,7 +37,7 @@ class Batches {
 
   /// Global batches that hold the validation split; the last is padded. Usage error when the split is empty.
   virtual std::int64_t validation_batches() const = 0;
-  /// As train_batch, for global validation batch `index` in [0, validation_batches()).
+  /// The same as train_batch, for global validation batch `index` in [0, validation_batches()).
   virtual void validation_batch(std::int64_t index, const BatchLayout& layout, std::int64_t m, Batch& batch) const = 0;
   /// Targets in the first `batches` validation batches, which every rank knows without communication.
   virtual std::int64_t validation_targets(std::int64_t batches) const = 0;

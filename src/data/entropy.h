@@ -47,11 +47,12 @@ class ByteEntropyCounter {
   int known_ = 0;             ///< how many of them are valid
 };
 
-/// Of the whole token stream, end-of-document tokens included; nothing for a file whose tokens are not bytes (uint8).
+/// The entropies of the whole token stream, end-of-document tokens included; nothing for a file whose tokens are not
+/// bytes (uint8).
 std::optional<ByteEntropies> stream_entropies(const TokenFile& file);
 
-/// Of the targets of the first `batches` validation batches (0: all), with the context that the model has: what
-/// a validation loss over the same batches is to be compared with. Nothing unless vocab_size is 256.
+/// The entropies of the targets of the first `batches` validation batches (0: all), with the context that the model
+/// has: what a validation loss over the same batches is to be compared with. Nothing unless vocab_size is 256.
 std::optional<ByteEntropies> validation_entropies(const Sampler& sampler, std::int64_t batches = 0);
 
 }  // namespace octet

@@ -28,7 +28,7 @@ struct PrepareReport {
   std::int64_t bytes = 0;   ///< of text read
   double seconds = 0;
   std::string bin_path, idx_path;
-  /// Of the token stream as written (stream_entropies of the result is the same); bytes tokenizer only.
+  /// The entropies of the token stream as written (stream_entropies of the result is the same); bytes tokenizer only.
   std::optional<ByteEntropies> entropies;
 };
 

@@ -38,7 +38,7 @@ class Sampler final : public Batches {
 
   const SampleOrder& order() const { return *order_; }
   const SamplerConfig& config() const { return config_; }
-  /// Of all that decides the order of data: files, weights, seq_len, global batch, fraction, seed.
+  /// The fingerprint of all that decides the order of data: files, weights, seq_len, global batch, fraction, seed.
   std::uint64_t fingerprint() const;
 
   /// The seq_len + 1 tokens of a window.

@@ -26,9 +26,9 @@ class Event {
   virtual bool complete() const = 0;
   /// Blocks the calling thread until the work before the event is done.
   virtual void synchronize() const = 0;
-  /// From the moment at which the device came to `earlier` to that at which it came to this one. Both from
-  /// make_timing_event, recorded and complete; an internal error for other events. CUDA's clock ticks every 0.5 µs, and
-  /// its float milliseconds keep 24 bits: to about 1 µs within 10 s.
+  /// The seconds from the moment at which the device came to `earlier` to that at which it came to this one. Both are
+  /// from make_timing_event, recorded and complete; an internal error for other events. CUDA's clock ticks every 0.5
+  /// µs, and its float milliseconds keep 24 bits: to about 1 µs within 10 s.
   virtual double seconds_since(const Event& earlier) const;
 };
 
@@ -61,14 +61,15 @@ class Device : public MemorySource {
   virtual int compute_capability() const { return 0; }
   /// Total bytes of memory; for the CPU what the machine (or its cgroup) has.
   virtual std::int64_t memory_bytes() const = 0;
-  /// Of these, what buffers can have: without what CUDA, its libraries and other processes hold when it is opened.
+  /// The part of these that buffers can have: without what CUDA, its libraries and other processes hold when it is
+  /// opened.
   virtual std::int64_t available_bytes() const { return memory_bytes(); }
   /// False where buffers are addresses that nobody may read or write, and no work is done (make_dry_device): what would
   /// be computed for them on the host need not be.
   virtual bool has_memory() const { return true; }
   /// Whose kernels say how large workspaces are; another type than its own on a device without memory alone.
   virtual DeviceType workspaces() const { return type(); }
-  /// In use on the whole device now, by whomever; -1 where it cannot be told (CPU).
+  /// The bytes in use on the whole device now, by whomever; -1 where it cannot be told (CPU).
   virtual std::int64_t used_bytes() const { return -1; }
 
   virtual std::unique_ptr<Stream> make_stream() = 0;
@@ -109,7 +110,7 @@ Device& cuda_device(int index);
 /// their work; its streams, events and timing events keep the time that this would have taken, from 0.
 /// `workspaces`: Device::workspaces.
 std::unique_ptr<Device> make_dry_device(DeviceType type, DeviceType workspaces, WorkLog* log);
-/// With workspaces of its own type's kernels.
+/// A dry device with workspaces of its own type's kernels.
 inline std::unique_ptr<Device> make_dry_device(DeviceType type, WorkLog* log = nullptr) {
   return make_dry_device(type, type, log);
 }

@@ -6,11 +6,11 @@
 
 namespace octet {
 
-/// Where a Buffer's memory comes from: a device, or a group of ranks that wants to know the memory it sends from.
+/// A Buffer's memory comes from here: a device, or a group of ranks that wants to know the memory it sends from.
 class MemorySource {
  public:
   virtual ~MemorySource() = default;
-  /// Not initialised. Throws Error naming bytes asked and free.
+  /// The memory is not initialised. Throws Error naming bytes asked and free.
   virtual void* allocate(std::int64_t bytes) = 0;
   virtual void deallocate(void* memory, std::int64_t bytes) noexcept = 0;
   virtual MemoryLedger& ledger() = 0;

@@ -54,7 +54,8 @@ class Llama {
   static MemoryNeeds plan(const LlamaSettings& settings, Stream& stream) {
     return plan(settings, stream, kernels_of(stream));
   }
-  /// With other kernels than those of the stream's device (for tests). `log` is told of the work of a training pass.
+  /// Plans with other kernels than those of the stream's device (for tests). `log` is told of the work of a training
+  /// pass.
   static MemoryNeeds plan(const LlamaSettings& settings, Stream& stream, const KernelTable& kernels,
                           WorkLog* log = nullptr);
   /// A training pass of a step after the first, with nothing in memory: `exchange` and `gemms` are told what it does.
@@ -69,7 +70,7 @@ class Llama {
   Llama(const Llama&) = delete;
   Llama& operator=(const Llama&) = delete;
 
-  /// Of the units that it computes. A tied embedding is also its parameter where it has the head alone.
+  /// The parameters of the units that it computes. A tied embedding is also its parameter where it has the head alone.
   const ParameterList& parameters() const { return parameters_; }
   /// The most that was in use of the arenas so far.
   MemoryNeeds used() const;
@@ -82,16 +83,16 @@ class Llama {
   /// Takes the slot for a micro-batch, for forward and backward or (`trains` false) for forward alone. Returns the
   /// place of the residual stream that a stage without the embedding gets.
   Tensor begin(int slot, bool trains = true);
-  /// With the head it adds the losses, and where the slot trains does the head's backward at once, which makes the loss
-  /// whole chunk by chunk. `gradients` may be null where it does not train.
+  /// Runs the blocks. With the head it adds the losses and, where the slot trains, does the head's backward at once,
+  /// which makes the loss whole chunk by chunk. `gradients` may be null where it does not train.
   void forward(int slot, const MicroBatch& batch, WeightProvider& weights, GradientSink* gradients);
   void backward(int slot, WeightProvider& weights, GradientSink& gradients);
-  /// Where a stage without the head leaves the residual stream in forward; the gradient of it is to be put there before
-  /// backward. A stage without the embedding leaves the gradient of what it got there in backward. Until the slot's
-  /// next begin().
+  /// The tensor in which a stage without the head leaves the residual stream in forward; the gradient of it is to be
+  /// put there before backward. A stage without the embedding leaves the gradient of what it got there in backward. It
+  /// is valid until the slot's next begin().
   Tensor out(int slot) const { return slots_.at(static_cast<std::size_t>(slot)).dh; }
 
-  /// Of the whole model, in slot 0: begin, announcement, forward and backward.
+  /// Runs the whole model in slot 0: begin, announcement, forward and backward.
   void forward_backward(const std::int32_t* tokens, const std::int32_t* targets, float loss_scale, float* loss_sum,
                         WeightProvider& weights, GradientSink& gradients);
   /// Forward only: adds the sum of token losses to *loss_sum.
@@ -99,7 +100,8 @@ class Llama {
 
   /// That of its linears which are not kept in bf16.
   const Recipe& recipe() const { return *recipe_; }
-  /// Where the scales of its fp8 casts come from. backward records its abs-maxes there, forward alone does not.
+  /// The object from which the scales of its fp8 casts come. backward records its abs-maxes there, forward alone does
+  /// not.
   Float8Scaling& scaling() { return *scaling_; }
 
   TensorChecks& checks() { return checks_; }
@@ -131,7 +133,8 @@ class Llama {
   /// Names the unit to all that trace, until the scope ends.
   [[nodiscard]] UnitScope work_for(int unit);
   BlockPass pass(std::int64_t layer);
-  /// Of the gradient that reaches a block from above, which its w2 casts; none below the first block.
+  /// The scale of the gradient that reaches a block from above, which its w2 casts. There is none below the first
+  /// block.
   QuantScale scale_of_dh(Slot& slot, std::int64_t layer);
   void embed(const std::int32_t* tokens, WeightProvider& weights, const Tensor& out);
   void embed_backward(const std::int32_t* tokens, const Tensor& dh, GradientSink& gradients);

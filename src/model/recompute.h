@@ -90,8 +90,8 @@ struct RecomputePolicy {
   static RecomputePolicy of(const RecomputeConfig& config, std::int64_t layers);
 
   bool applies(std::int64_t layer) const { return kept != ActivationSet::all() && (layer + 1) % every == 0; }
-  /// Whether it recomputes before its backward. The last of these blocks need not: nothing has overwritten the shared
-  /// memory since its forward.
+  /// Says whether the block recomputes before its backward. The last of these blocks need not: nothing has overwritten
+  /// the shared memory since its forward.
   bool again(std::int64_t layer) const { return applies(layer) && layer + every < layers; }
   std::int64_t blocks_again() const;
 };

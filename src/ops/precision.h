@@ -63,7 +63,7 @@ constexpr auto names_of(DelayedAlgorithm) {
 
 struct Float8Config {
   std::string recipe = "tensorwise";  ///< one of float8_recipe_names() (src/ops/recipe.h)
-  /// Of recipe delayed: steps of abs-max history, and powers of two below the format's maximum.
+  /// Recipe delayed alone reads these: steps of abs-max history, and powers of two below the format's maximum.
   std::int64_t delayed_history = 1024;
   std::int64_t delayed_margin = 0;
   DelayedAlgorithm delayed_algorithm = DelayedAlgorithm::max;

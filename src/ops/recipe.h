@@ -44,7 +44,7 @@ class Recipe {
   virtual bool float8() const { return false; }
   virtual bool casts_first() const { return false; }
   bool casts_where_read() const { return float8() && !casts_first(); }
-  /// Of fp8 recipes.
+  /// The format of output gradients in fp8 recipes.
   virtual DType grad_output_format() const { return DType::e4m3; }
   virtual bool float8_grad_weight() const { return float8(); }
   /// Extents of fp8 GEMMs are multiples of it: cuBLASLt's rule, by which torchao filters too.
@@ -62,11 +62,11 @@ class Recipe {
   virtual bool power_of_two() const { return false; }
   /// Scales come from the abs-maxes of steps before: state, which checkpoints hold.
   virtual bool remembers() const { return false; }
-  /// Where the scales of casts come from, for a model with so many of them.
+  /// Makes what the scales of casts come from, for a model with so many of them.
   virtual std::unique_ptr<Float8Scaling> make_scaling(const CastCounts&, Stream&) const;
 
-  /// Whether a weight [n, k] is so small that its linear is faster in bf16, by H100 measurements: torchao's
-  /// _auto_filter_for_recipe (float8_linear_utils.py), which has limits for some recipes.
+  /// The second says whether a weight [n, k] is so small that its linear is faster in bf16, by H100 measurements:
+  /// torchao's _auto_filter_for_recipe (float8_linear_utils.py), which has limits for some recipes.
   virtual bool has_limits() const { return false; }
   virtual bool too_small(std::int64_t, std::int64_t) const { return false; }
   /// The recipe whole, for the log: "recipe delayed: ...".

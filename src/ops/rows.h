@@ -9,8 +9,8 @@
 
 namespace octet {
 
-/// Between this rank's rows of the tokens and all tokens. Without tensor parallelism all of these hand back what they
-/// got: nothing is copied or taken.
+/// These functions go between this rank's rows of the tokens and all tokens. Without tensor parallelism all of them
+/// hand back what they got: nothing is copied or taken.
 
 /// The rows of all parts end to end, [parts · rows, columns], in scratch.
 Tensor gather_rows(OpContext& context, const Tensor& local);
@@ -18,7 +18,7 @@ Tensor gather_rows(OpContext& context, const Tensor& local);
 /// What is done with some of the rows of all tokens.
 using RowsWork = std::function<void(std::int64_t first, std::int64_t count)>;
 
-/// Where local's rows of all parts go: around it (`local` lies in its place), or in scratch.
+/// The place where local's rows of all parts go: around it (`local` lies in its place), or in scratch.
 Exchange::Gather gather_of(OpContext& context, const Tensor& local, bool around);
 
 void gather_rows(OpContext& context, const Exchange::Gather& gather);
@@ -30,7 +30,8 @@ void gather_rows(OpContext& context, std::span<const Exchange::Gather> gathers, 
 /// each part before it leaves. Without tensor parallelism `partial` is `output`.
 void sum_rows(OpContext& context, const Tensor& partial, const Tensor& output, const RowsWork& work);
 
-/// Where a partial sum of `output` over all tokens is to be written, [parts · rows, columns]: scratch, or `output`.
+/// The place where a partial sum of `output` over all tokens is to be written, [parts · rows, columns]: scratch, or
+/// `output`.
 Tensor partial_of(OpContext& context, const Tensor& output);
 
 /// output = this rank's rows of the sum of all partials.

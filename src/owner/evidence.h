@@ -13,7 +13,7 @@ namespace octet {
 /// the server's time now. Nothing where none can be made there, or `file` is not there.
 std::optional<double> age_by_file_server(const std::string& file);
 
-/// Whether Slurm says that no process of that launch is left; nothing where there is no Slurm, it does not answer
+/// Says whether Slurm says that no process of that launch is left; nothing where there is no Slurm, it does not answer
 /// within four seconds, or it is the Slurm of another cluster.
 std::optional<bool> ask_slurm(const JobLaunch& job);
 

@@ -19,7 +19,7 @@ class OwnerLease {
   /// Claims the directory, which is made, durably, where it is missing; says whom it was taken over from. Throws as
   /// claim_directory does. `patience`: seconds of silence after which others take it for gone.
   explicit OwnerLease(const std::string& run_dir, double patience = owner_patience_seconds());
-  /// As give_back.
+  /// Does what give_back does.
   ~OwnerLease();
   OwnerLease(const OwnerLease&) = delete;
   OwnerLease& operator=(const OwnerLease&) = delete;

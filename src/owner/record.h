@@ -30,10 +30,10 @@ struct OwnerRecord {
 
 std::string to_json(const OwnerRecord& record);
 
-/// Nothing where the text is no record.
+/// The record that the text is; nothing where it is none.
 std::optional<OwnerRecord> parse_owner(const std::string& text);
 
-/// Where `text` of to_json says whether the owner has released the directory; as long whatever it says there, so that
+/// The text by which to_json says that the owner has not released the directory. It is as long as its opposite, so that
 /// a few bytes written in place change it.
 inline constexpr const char* unreleased_text = "\"released\": false";
 inline constexpr const char* released_text = "\"released\": true ";

@@ -10,7 +10,7 @@ namespace octet {
 
 /// What could be learnt about the owner of a run directory; what could not is empty.
 struct OwnerEvidence {
-  /// Whether that very process is alive; looked for only in the same boot and pid namespace.
+  /// Says whether that very process is alive. It is looked for only in the same boot and pid namespace.
   std::optional<bool> process_lives{};
   std::optional<bool> job_over{};       ///< what Slurm says: no process of that job, or of that restart of it, is left
   std::optional<double> age_seconds{};  ///< since it was last heard of, by the file server's clock
@@ -37,11 +37,11 @@ struct OwnerStanding {
 /// How long an owner may be silent until it is gone: 600 s. Tests shorten it by OCTET_TEST_OWNER_SECONDS.
 double owner_patience_seconds();
 
-/// Whether an owner is gone, for who asks as (a process of) `mine`. Pure. Any one sign is enough; but of a process that
-/// is seen to live Slurm's word is not taken.
+/// Says whether an owner is gone, to who asks as (a process of) `mine`. The function is pure. Any one sign is enough,
+/// but where a process is seen to live, Slurm's word is not taken.
 OwnerState judge_owner(const OwnerRecord& owner, const JobLaunch& mine, const OwnerEvidence& seen, double patience);
 
-/// Whether asking Slurm can change the verdict: it takes seconds.
+/// Says whether asking Slurm can change the verdict: it takes seconds.
 bool needs_slurm(const OwnerRecord& owner, const JobLaunch& mine, const OwnerEvidence& seen, double patience);
 
 /// "there is no such process on its machine any more"; of at_work "it is at work".

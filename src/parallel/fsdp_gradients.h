@@ -29,12 +29,12 @@ class FsdpGradients final : public GradientSink {
   FsdpGradients(const ParameterList& list, ShardedBuffer& shards, Communicator& shard_group,
                 Communicator& replicate_group, Communicator& tp_group, Stream& stream, const FsdpOptions& options = {});
 
-  /// Before the first micro-batch of a step; what the shards hold is forgotten.
+  /// Comes before the first micro-batch of a step; what the shards hold is forgotten.
   void begin_step() { first_micro_batch_.assign(units_.size(), true); }
   std::span<const GradientTarget> open(int unit) override;
   void close(int unit) override;
-  /// After the last micro-batch: sums over the replicas, and over the tensor-parallel group what each of its ranks has
-  /// computed of its own rows (parameters that are not cut).
+  /// Comes after the last micro-batch, and sums over the replicas, and over the tensor-parallel group what each of its
+  /// ranks has computed of its own rows (parameters that are not cut).
   void finish_step();
 
  private:
@@ -75,8 +75,8 @@ class FsdpGradients final : public GradientSink {
   std::deque<Reducing> reducing_;         ///< in the order of their stream
   std::vector<std::int64_t> unit_bytes_;  ///< of each unit's gradients before they are reduced; 0 without sharding
   BufferPool pool_;
-  /// Beside a unit while it is reduced. wire f32: its reduced pieces, from the second micro-batch on. wire bf16: its
-  /// rounded gradients, for which the unit's own memory then takes those of the other ranks.
+  /// Memory beside a unit while it is reduced. wire f32: its reduced pieces, from the second micro-batch on. wire bf16:
+  /// its rounded gradients, for which the unit's own memory then takes those of the other ranks.
   Buffer exchange_;
   std::vector<Unit> units_;
   std::vector<bool> first_micro_batch_;

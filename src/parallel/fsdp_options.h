@@ -15,7 +15,7 @@ struct FsdpOptions {
   bool poison = false;  ///< gathered memory is NaN before every gather and after every release (poison.h)
 };
 
-/// Whether a shard group of this size gathers and reduces.
+/// Says whether a shard group of this size gathers and reduces.
 inline bool exchanges(int shards, const FsdpOptions& options) {
   return shards > 1 || options.one_rank_exchange;
 }

@@ -19,7 +19,7 @@ class GatherSchedule {
   void advance(int unit);
   /// The unit after the current one, or -1: the one to prefetch.
   int next() const { return position_ < order_.size() ? order_[position_] : -1; }
-  /// Whether a released unit stays gathered: always without resharding, else when it comes back within three units
+  /// Says whether a released unit stays gathered: always without resharding, else when it comes back within three units
   /// (the last block, whose backward follows the head and, when tied, the embedding).
   bool keep(int unit) const;
 

@@ -6,7 +6,7 @@
 
 namespace octet {
 
-/// Where the model puts its gradients. A unit may be opened twice before it is closed (a tied embedding): the second
+/// The model puts its gradients here. A unit may be opened twice before it is closed (a tied embedding): the second
 /// time its targets say accumulate.
 class GradientSink {
  public:

@@ -8,14 +8,14 @@
 
 namespace octet {
 
-/// Whether gathered weights are freed after forward and gathered again in backward (always), or stay until the
-/// optimizer step (never). automatic: never for dp_shard = 1, else always.
+/// This says whether gathered weights are freed after forward and gathered again in backward (always), or stay until
+/// the optimizer step (never). automatic: never for dp_shard = 1, else always.
 enum class Reshard : std::uint8_t { automatic, always, never };
 constexpr auto names_of(Reshard) {
   return std::to_array<std::string_view>({"auto", "always", "never"});
 }
 
-/// In what form unreduced gradients travel between the ranks of a shard group; their sums are fp32.
+/// The form in which unreduced gradients travel between the ranks of a shard group; their sums are fp32.
 enum class GradientWire : std::uint8_t { fp32, bf16 };
 constexpr auto names_of(GradientWire) {
   return std::to_array<std::string_view>({"fp32", "bf16"});

@@ -6,7 +6,7 @@
 
 namespace octet {
 
-/// Where the model gets its weights from. The model asks, the provider answers; sharding, casts, gathers, prefetch and
+/// The model gets its weights from here. The model asks, the provider answers; sharding, casts, gathers, prefetch and
 /// resharding are behind this interface. Units are numbered in forward order (src/model/parameters.h).
 class WeightProvider {
  public:

@@ -17,7 +17,7 @@ class WeightScales {
   WeightScales(const ParameterList& list, const ShardLayout& layout, Device& device, Stream& stream,
                const Float8Scaling& scaling = dynamic_scaling(), bool power_of_two = false);
 
-  /// Where parameter i's local abs-max is to be written; null when it is not an fp8 weight.
+  /// The place where parameter i's local abs-max is to be written; null when it is not an fp8 weight.
   float* amax(std::size_t i) const { return at(first_.amax, i); }
   const float* scale(std::size_t i) const { return at(first_.scale, i); }
   const float* inverse(std::size_t i) const { return at(first_.inverse, i, inverse_scale_stride); }

@@ -10,7 +10,8 @@
 
 namespace octet {
 
-/// Where a rank's time went, in seconds. Every moment of the wall time counts once, for the first of these that holds:
+/// The seconds of a rank's time by what they went to. Every moment of the wall time counts once, for the first of these
+/// that holds:
 ///   gemm, attention, memory_bound   a kernel of that kind runs, on whatever stream
 ///   exposed_communication           a collective runs, and no kernel does
 ///   host                            the host is in a span of its own, and no stream has work
@@ -38,7 +39,7 @@ constexpr std::array<BreakdownField, 7> breakdown_fields = {
      {"host", &Breakdown::host},
      {"idle", &Breakdown::idle}}};
 
-/// Of the time from 0 to `wall`; what of a span lies outside does not count.
+/// The breakdown of the time from 0 to `wall`; what of a span lies outside does not count.
 Breakdown break_down(const std::vector<Span>& spans, double wall);
 
 /// Spans of one name, kind and part of the step.

@@ -32,14 +32,15 @@ struct Plot {
   bool only_above_zero;  ///< left out where every value is 0
 };
 
-/// In the order of the page.
+/// The plots in the order of the page.
 const std::vector<Plot>& plots();
 const std::vector<Quantity>& quantities();
 
 Series series_of(const std::vector<StepMetrics>& metrics, const Quantity& quantity);
 
-/// At most about `points` points (at least 6) that look the same: the first, the last, and of each of equally many
-/// neighbours the lowest, the highest and a gap, if there is one. A series that is short enough is returned as it is.
+/// The series by at most about `points` points (at least 6) that look the same: the first, the last, and of each of
+/// equally many neighbours the lowest, the highest and a gap, if there is one. A series that is short enough is
+/// returned as it is.
 Series thinned(const Series& series, std::size_t points);
 
 }  // namespace octet

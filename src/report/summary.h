@@ -25,7 +25,7 @@ struct Throughput {
   std::optional<double> training;     ///< by the time of the steps alone
 };
 
-/// Of all lines but the first of each start, which warms up. Nothing where there is no other.
+/// The mean of all lines but the first of each start, which warms up; nothing where there is no other.
 Throughput mean_throughput(const std::vector<StepMetrics>& metrics, const std::vector<std::int64_t>& restarts);
 
 /// The steps at which the run's restarts went on.

@@ -58,7 +58,7 @@ struct Tensor {
   Tensor rows(std::int64_t begin, std::int64_t count) const;
 };
 
-/// Where a parameter's gradient is to be written: fp32, of the parameter's shape.
+/// The place where a parameter's gradient is to be written: fp32, of the parameter's shape.
 struct GradientTarget {
   Tensor tensor;
   bool accumulate = false;  ///< add to what is there; false: overwrite, contents are undefined

@@ -15,7 +15,7 @@ enum class Collective : std::uint8_t { broadcast, reduce, all_gather, reduce_sca
 enum class Algorithm : std::uint8_t { tree, ring, collnet_direct, collnet_chain, nvls, nvls_tree, pat };
 enum class Protocol : std::uint8_t { ll, ll128, simple };
 
-// As files and options have them.
+// The names as files and options have them.
 constexpr auto names_of(Collective) {
   return std::to_array<std::string_view>({"broadcast", "reduce", "all_gather", "reduce_scatter", "all_reduce"});
 }
@@ -42,14 +42,14 @@ struct CommShape {
   bool operator==(const CommShape&) const = default;
 };
 
-/// Whether two names are the same; case, `_` and `-` do not count: `AllReduce`, `NVLSTree`.
+/// Says whether two names are the same; case, `_` and `-` do not count: `AllReduce`, `NVLSTree`.
 bool same_name(std::string_view a, std::string_view b);
 /// Throw a usage error that lists the known names, which same_name() finds.
 Collective parse_collective(std::string_view text);
 Algorithm parse_algorithm(std::string_view text);
 Protocol parse_protocol(std::string_view text);
 
-/// Whether NCCL has a kernel for it at all, on any machine: "broadcast by tree" it has not.
+/// Says whether NCCL has a kernel for it at all, on any machine: "broadcast by tree" it has not.
 bool nccl_has(Collective collective, Algorithm algorithm, Protocol protocol);
 
 /// Bus bandwidth over algorithm bandwidth, as nccl-tests define it: 2(n-1)/n for all_reduce, (n-1)/n for all_gather and

@@ -40,7 +40,7 @@ class PairEffects {
   double typical() const { return typical_; }
   double sends(int node) const { return sends_[static_cast<std::size_t>(node)] - typical_; }
   double receives(int node) const { return receives_[static_cast<std::size_t>(node)] - typical_; }
-  /// Of two nodes that count and met.
+  /// The rest of two nodes that count and met.
   double rest(int from, int to) const { return beyond_ends(from, to) - usual_rest_; }
   /// Robust standard deviation of the rests (src/tuning/robust.h).
   double spread() const { return spread_; }

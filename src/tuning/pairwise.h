@@ -32,11 +32,12 @@ struct PairFindings {
   std::vector<SlowPart> slow;
 };
 
-/// From so many nodes on, of which each met PairEffects::least_partners others, something is called slow. With 3 nodes
-/// each has 2 links and half of the rests are 0 by construction: of simulated healthy sweeps with normal noise of 10 %
-/// (30 %) something is named in 6 (39) of 100 with 3 nodes, in 1 (7) with 4.
+/// The least number of nodes, of which each met PairEffects::least_partners others, from which something is called
+/// slow. With 3 nodes each has 2 links and half of the rests are 0 by construction: of simulated healthy sweeps with
+/// normal noise of 10 % (30 %) something is named in 6 (39) of 100 with 3 nodes, in 1 (7) with 4.
 inline constexpr int least_nodes_to_judge = 4;
-/// Where healthy pairs scatter by more than this factor, what is slow cannot be told from them.
+/// The noise up to which a sweep is judged: where healthy pairs scatter by more than this factor, what is slow cannot
+/// be told from them.
 inline constexpr double most_noise = 10;
 
 /// Names nodes, directions of a node and links that are slow, by PairEffects: a node whose effect is above the

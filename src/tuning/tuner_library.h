@@ -16,7 +16,7 @@ struct TunerLibrary {
 /// tuner.cc). What the loader finds by a name is loaded and stays so: the loader then gives NCCL the same one.
 TunerLibrary find_tuner_library(const std::string& value);
 
-/// Whether NCCL takes a value to mean libnccl-tuner-octet.so: a path to it, its file name, or "octet".
+/// Says whether NCCL takes a value to mean libnccl-tuner-octet.so: a path to it, its file name, or "octet".
 bool names_octet_tuner(const std::string& value);
 
 inline constexpr const char* octet_tuner_file = "libnccl-tuner-octet.so";

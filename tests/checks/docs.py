@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Every path named in backticks in the pages below exists, and the first commands that a reader copies name a run directory.
+"""Every path named in backticks in the pages below exists, the first commands that a reader copies name a run directory,
+the lines of code in docs/one-step.md stand in the source, and docs/rooms.svg is what docs/draw_rooms.py draws.
 
 Usage: tests/checks/docs.py [ROOT]      A page that is not there is a violation too.
 A path is a word with a slash whose first part stands at the top of the tree, or a file there by its name.
@@ -7,15 +8,18 @@ What a build, a run or the reader makes (build/, runs/, data/, text/) is left ou
 """
 import os
 import re
+import subprocess
 import sys
 
 FIRST = ["README.md", "jobs/bundle-readme.md"]
-PAGES = ["README.md", "jobs/bundle-readme.md"] + [f"docs/{name}.md" for name in (
-    "architecture", "one-step", "gpu", "gpu-results", "bundle", "benchmarks", "clusters", "kernel-resources", "report", "timeline", "doctor", "tuning",
+QUOTING = ["docs/one-step.md"]
+PAGES = ["README.md", "CONTRIBUTING.md", "jobs/bundle-readme.md"] + [f"docs/{name}.md" for name in (
+    "architecture", "run-directories", "numerics", "cuda-backend", "communication", "dry-run", "checkpoints",
+    "one-step", "gpu", "gpu-results", "bundle", "benchmarks", "clusters", "kernel-resources", "report", "timeline", "doctor", "tuning",
     "tuning/model", "tuning/commbench", "tuning/fit", "tuning/plugin", "tuning/topology", "tuning/contention",
     "tuning/infiniband", "tuning/roce", "tuning/custom")]
 MADE = ("build/", "runs/", "data/", "text/")
-OF_A_RUN = ("config.yaml", "owner.json", "status.json", "failure.txt", "profile.json", "profile-rankN.json", "job.sh", "octet-train.sh")
+OF_A_RUN = ("config.yaml", "config.json", "owner.json", "status.json", "failure.txt", "profile.json", "profile-rankN.json", "job.sh", "octet-train.sh")
 CODE = re.compile(r"^```.*?^```|`([^`\n]+)`", re.MULTILINE | re.DOTALL)
 TOP = ("src/", "kernels/", "jobs/", "slurm/", "configs/", "checkpoints/", "tests/", "docs/", "cmake/", ".ci/")
 NAMED = re.compile(r"^[\w.-]+\.(md|txt|json|cmake|sh|py)$|^LICENSE$")
@@ -69,11 +73,59 @@ def unnamed_runs(root, pages):
     return problems
 
 
+def sources(root):
+    """The .h and .cpp files under version control; where there is none, those of the tree."""
+    listed = subprocess.run(["git", "-C", root, "ls-files", "-z", "--", "*.h", "*.cpp"], capture_output=True, check=False)
+    if listed.returncode == 0 and listed.stdout:
+        return [name for name in listed.stdout.decode().split("\0") if name]
+    return [os.path.relpath(os.path.join(folder, name), root) for folder, _, names in os.walk(root) for name in names
+            if name.endswith((".h", ".cpp"))]
+
+
+def quotes(root, pages):
+    """Lines of ```cpp blocks that stand in no source file; a line of dots stands for what was left out."""
+    lines = set()
+    for name in sources(root):
+        if os.path.exists(os.path.join(root, name)):
+            with open(os.path.join(root, name), encoding="utf-8") as file:
+                lines |= {line.strip() for line in file}
+    count, problems = 0, []
+    for page in pages:
+        with open(os.path.join(root, page), encoding="utf-8") as file:
+            text = file.read()
+        for block in re.finditer(r"^```cpp\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+            first = text.count("\n", 0, block.start(1)) + 1
+            for number, line in enumerate(block[1].splitlines(), first):
+                if line.strip() in ("", "..."):
+                    continue
+                count += 1
+                if line.strip() not in lines:
+                    problems.append(f"{page}:{number}: {line.strip()} stands in no .h or .cpp file")
+    return count, problems
+
+
+def picture(root):
+    """docs/rooms.svg against the table from which it is drawn."""
+    sys.path.insert(0, os.path.join(root, "docs"))
+    import draw_rooms
+    problems = [f"docs/draw_rooms.py: has no box for {room}" for room in draw_rooms.missing(root)]
+    try:
+        drawn = draw_rooms.draw()
+    except ValueError as error:
+        return problems + [f"docs/draw_rooms.py: {error}"]
+    with open(os.path.join(root, "docs/rooms.svg"), encoding="utf-8") as file:
+        if file.read() != drawn:
+            problems.append("docs/rooms.svg: is not what docs/draw_rooms.py draws; run it")
+    return problems
+
+
 def main():
     root = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
     count, problems = check(root, PAGES)
     problems += unnamed_runs(root, [page for page in FIRST if os.path.exists(os.path.join(root, page))])
-    print("\n".join(problems) if problems else f"docs: {count} paths exist")
+    lines, misquoted = quotes(root, [page for page in QUOTING if os.path.exists(os.path.join(root, page))])
+    problems += misquoted + picture(root)
+    print("\n".join(problems) if problems else f"docs: {count} paths exist, {lines} lines of code stand in the source")
     sys.exit(1 if problems or count == 0 else 0)
 
 

@@ -34,6 +34,26 @@ class DocsTest(unittest.TestCase):
             self.assertEqual([p.partition(": ")[0] for p in docs.unnamed_runs(root, ["README.md"])],
                              ["README.md:4", "README.md:5"])
 
+    def test_finds_code_that_is_not_in_the_source(self):
+        with tempfile.TemporaryDirectory() as root:
+            with open(os.path.join(root, "a.cpp"), "w", encoding="utf-8") as file:
+                file.write("void f() {\n  g(1,\n    2);\n}\n")
+            with open(os.path.join(root, "page.md"), "w", encoding="utf-8") as file:
+                file.write("One:\n\n```cpp\nvoid f() {\n  ...\n  g(1,\n2);\n```\n\nTwo:\n\n```cpp\ng(1,\ng(2,\n```\n\n```\nno code\n```\n")
+            self.assertEqual(docs.quotes(root, ["page.md"]),
+                             (5, ["page.md:14: g(2, stands in no .h or .cpp file"]))
+
+    def test_finds_a_picture_of_other_rooms(self):
+        root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
+        self.assertEqual(docs.picture(root), [])
+        import draw_rooms
+        allowed = draw_rooms.rooms.ROOMS
+        self.addCleanup(allowed.update, dict(allowed))
+        allowed["cluster"] = ""
+        self.assertEqual(docs.picture(root), ["docs/rooms.svg: is not what docs/draw_rooms.py draws; run it"])
+        allowed["base"], allowed["device"] = "device", ""
+        self.assertRegex(docs.picture(root)[0], "the arrow from base to device does not go down")
+
 
 if __name__ == "__main__":
     unittest.main()

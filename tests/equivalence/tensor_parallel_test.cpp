@@ -110,7 +110,7 @@ void PrintTo(const Case& c, std::ostream* out) {
 
 /// Twice what a relative change of 2^-14 of the initial weights makes of the same training on one rank, at most in six
 /// seeds (1.2e-3): with a tied embedding, which moves both ends of the model at once, rounding to fp8 magnifies the
-/// bits in which tensor parallelism differs to as much (docs/architecture.md).
+/// bits in which tensor parallelism differs to as much (docs/numerics.md).
 constexpr double tied_float8 = 2.5e-3;
 
 class TensorParallel : public testing::TestWithParam<Case> {

@@ -228,9 +228,9 @@ TEST(RecomputeTable, NamesTheChoice) {
   EXPECT_NE(recompute_table(model.settings, *model.stream).find("full (chosen)"), std::string::npos);
 }
 
-/// The rows that docs/architecture.md has of an 8B model at 8K.
+/// The rows that docs/numerics.md has of an 8B model at 8K.
 TEST(Recompute, TableOfThePage) {
-  std::ifstream file(std::string(OCTET_SOURCE_DIR) + "/docs/architecture.md");
+  std::ifstream file(std::string(OCTET_SOURCE_DIR) + "/docs/numerics.md");
   const std::string page((std::istreambuf_iterator<char>(file)), {});
   ModelConfig m{
       .name = "8b", .dim = 4096, .layers = 32, .heads = 32, .kv_heads = 8, .ffn_dim = 14336, .vocab_size = 128256};

@@ -9,7 +9,7 @@ namespace octet {
 /// A launch that begins now: what stands in status.json is of earlier ones, and failure.txt is removed.
 LaunchRecord begin_launch(const std::string& run_dir, const std::string& job, const std::string& hosts);
 
-/// Of nodes that were looked at without a launch after it.
+/// The record of nodes that were looked at without a launch after it.
 LaunchRecord not_begun(const std::string& run_dir, const std::string& job, const JobDecision& decision);
 
 /// How the launch has ended, from status.json. Where the run did not write it (it was killed, or failed before it knew
@@ -23,7 +23,7 @@ void end_launch(LaunchRecord& record, const std::string& run_dir, const std::str
 /// time limit. status.json stays as it is.
 void end_unstarted(LaunchRecord& record, const std::string& run_dir, bool terminated);
 
-/// Whether status.json has all these steps done.
+/// Says whether status.json has all these steps done.
 bool is_finished(const std::string& run_dir, std::int64_t steps);
 
 /// What the last checkpoint took, from status.json; 0 if that is not known.

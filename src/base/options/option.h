@@ -38,7 +38,7 @@ class Option {
   std::string text() const { return value_->text(); }
   /// ">= 0, < 1", or an empty string.
   std::string range() const;
-  /// Whether a file or the command line has set it, and where: "a.yaml:4".
+  /// Says whether a file or the command line has set the option; origin() says where: "a.yaml:4".
   bool is_set() const { return !origin_.empty(); }
   const std::string& origin() const { return origin_; }
 

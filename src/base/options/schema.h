@@ -13,7 +13,7 @@
 
 namespace octet {
 
-/// Where each option that was set stands: "optimizer.lr" -> "configs/runs/a.yaml:12" or "command line".
+/// The place of each option that was set: "optimizer.lr" -> "configs/runs/a.yaml:12" or "command line".
 using Origins = std::map<std::string, std::string>;
 
 /// The declaration of every option of a configuration, bound to the fields of plain structs that outlive it. Reading
@@ -62,7 +62,7 @@ class Schema {
   const std::vector<Section>& sections() const { return sections_; }
   const std::deque<Option>& options() const { return options_; }
   bool has_section(const std::string& name) const;
-  /// Null where there is no such option; by full name, "section.key".
+  /// The option with that full name, "section.key"; null where there is none.
   Option* find(const std::string& name);
   /// Full names in the order of declaration.
   std::vector<std::string> names() const;
@@ -93,7 +93,7 @@ class ListValueBase : public Value {
   virtual std::size_t size() const = 0;
   virtual void resize(std::size_t elements) = 0;
   virtual void declare(Schema& schema, std::size_t index) const = 0;
-  /// For help: the members of an element that no list holds.
+  /// Declares, for the help text, the members of an element that no list holds.
   virtual void declare_example(Schema& schema) const = 0;
 };
 

@@ -16,7 +16,7 @@ class Node;
 
 namespace octet {
 
-/// Where a value stands, for messages: "configs/runs/a.yaml:4: train.steps".
+/// The place where a value stands, for messages: "configs/runs/a.yaml:4: train.steps".
 struct Place {
   std::string source;  ///< a file, or "command line"
   int line = 0;        ///< from 1; 0: no lines
@@ -48,7 +48,7 @@ class Value {
   virtual void read(const YAML::Node& node, const Place& place) = 0;
   /// Current value in YAML's flow style, which `read` takes back to the same value.
   virtual std::string text() const = 0;
-  /// Whether `[...]` on the command line is a list rather than text.
+  /// Says whether `[...]` on the command line is a list rather than text.
   virtual bool is_list() const { return false; }
   /// Current value for range checks; nothing for types without an order.
   virtual std::optional<double> number() const { return std::nullopt; }

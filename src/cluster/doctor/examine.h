@@ -14,10 +14,10 @@ struct Examination {
   const ClusterProfile* profile = nullptr;  ///< what the machine should be; null: nobody says
   std::string run_dir;                      ///< absolute; its file system is checked
 
-  /// Whether the profile says that there are GPUs, or cards for traffic between nodes.
+  /// Says whether the profile has GPUs, or cards for traffic between nodes.
   bool expects_gpus() const { return profile != nullptr && profile->gpus.per_node > 0; }
   bool expects_cards() const { return profile != nullptr && profile->nics.per_node > 0; }
-  /// Whether these cards are used through verbs: InfiniBand, RoCE and a site's own network.
+  /// Says whether these cards are used through verbs: InfiniBand, RoCE and a site's own network.
   bool expects_verbs() const;
 };
 

@@ -25,11 +25,11 @@ struct Finding {
 
 using Findings = std::vector<Finding>;
 
-/// Whether none is bad.
+/// Says whether no finding is bad.
 bool healthy(const Findings& findings);
 
 Finding good(std::string check, std::string seen);
-/// For hardware or a tool that is not there: bad where it is `required`, else absent.
+/// The finding for hardware or a tool that is not there: bad where it is `required`, else absent.
 Finding missing(std::string check, bool required, std::string seen, std::string expected, std::string advice);
 
 }  // namespace octet

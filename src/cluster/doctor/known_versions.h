@@ -16,8 +16,8 @@ Version parse_version(std::string_view text);
 /// "2.28.9".
 std::string to_text(const Version& version);
 
-/// Whether it is no older than `first` and no newer than `last`; "2.28" as `last` takes in 2.28.9, and an empty bound
-/// is none.
+/// Says whether a version is no older than `first` and no newer than `last`; "2.28" as `last` takes in 2.28.9, and an
+/// empty bound is none.
 bool in_range(const Version& version, std::string_view first, std::string_view last);
 
 /// A range of versions with a fault, a row of configs/known-bad.yaml.

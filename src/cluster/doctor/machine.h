@@ -31,7 +31,7 @@ class Machine {
   const std::map<std::string, std::string>& environment() const { return environment_; }
   /// A variable's value; empty when it is not set.
   std::string variable(const std::string& name) const;
-  /// Where a file of the machine lies.
+  /// The path at which a file of the machine lies.
   std::string path(const std::string& file) const;
   /// The name that Slurm or the machine itself has for it.
   std::string name() const;

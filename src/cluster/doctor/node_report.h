@@ -24,7 +24,7 @@ std::string to_json(const NodeReport& report);
 /// Reads it back. Usage error that names `source` where the text is something else.
 NodeReport parse_report(const std::string& text, const std::string& source);
 
-/// For people: a line a finding, with what was expected and what to do below those that are not ok.
+/// The report for people: a line for each finding, with what was expected and what to do below those that are not ok.
 std::string to_text(const Findings& findings);
 
 }  // namespace octet

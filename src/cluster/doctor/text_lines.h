@@ -6,7 +6,7 @@
 
 namespace octet {
 
-/// Without the white space at both ends.
+/// The text without the white space at both ends.
 std::string trimmed(std::string_view text);
 /// The text's parts between separators, trimmed.
 std::vector<std::string> split(std::string_view text, char separator);

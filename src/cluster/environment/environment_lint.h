@@ -18,7 +18,7 @@ using Environment = std::map<std::string, std::string>;
 Findings lint(const VariableTable& table, const Environment& environment, const std::string& nccl_version,
               const ClusterProfile* profile);
 
-/// Whether a variable is one of those that lint explains.
+/// Says whether a variable is one of those that lint explains.
 bool is_linted(const std::string& name);
 
 }  // namespace octet

@@ -55,7 +55,7 @@ struct VariableTable {
   std::vector<Variable> variables;
   std::vector<Caution> cautions;
 
-  /// Null where the table has no such variable.
+  /// The variable of that name; null where the table has no such variable.
   const Variable* find(const std::string& name) const;
 };
 

@@ -25,12 +25,12 @@ constexpr std::int64_t step_bytes = 2 << 20;
 /// Below this many bytes over all ranks an all-reduce is one all-gather.
 constexpr std::int64_t small_all_reduce = 64 << 10;
 
-/// Of a rank's piece in one step of a reduce-scatter.
+/// The most elements of a rank's piece in one step of a reduce-scatter.
 constexpr std::int64_t most_of_a_step(int ranks) {
   return std::max<std::int64_t>(step_bytes / std::max(ranks - 1, 1) / 4, 256);
 }
 
-/// Of `count` elements a rank.
+/// The scratch of a reduce-scatter of `count` elements a rank.
 constexpr std::int64_t reduce_scatter_scratch(int ranks, std::int64_t count) {
   return 2 * (ranks - 1) * std::min(most_of_a_step(ranks), count) * 4;
 }
@@ -49,8 +49,8 @@ constexpr std::int64_t all_reduce_scratch(int ranks, std::int64_t count) {
 
 }  // namespace rank_order
 
-/// Whether the result has the same bits whatever the order, so that MPI may form it by tree or ring: a rank then has
-/// about log2(ranks) partners, where an order of our own takes all others. Sums and maxima of i32, maxima of fp32.
+/// Says whether the result has the same bits whatever the order, so that MPI may form it by tree or ring: a rank then
+/// has about log2(ranks) partners, where an order of our own takes all others. Sums and maxima of i32, maxima of fp32.
 bool is_exact(DType dtype, ReduceOp op);
 
 /// What MPI_Iallreduce takes of such a reduction. Sums of integers wrap; in a maximum a NaN wins. Main thread, with MPI

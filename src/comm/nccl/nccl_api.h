@@ -29,7 +29,8 @@ struct NcclApi {
   decltype(&::ncclMemFree) mem_free;
   decltype(&::ncclCommRegister) comm_register;
   decltype(&::ncclCommDeregister) comm_deregister;
-  // Of 2.27, null in an older library; ncclWindow_t is a pointer that older headers do not have.
+  // These came with NCCL 2.27 and are null in an older library; ncclWindow_t is a pointer that older headers do not
+  // have.
   ncclResult_t (*comm_window_register)(ncclComm_t, void*, std::size_t, void**, int);
   ncclResult_t (*comm_window_deregister)(ncclComm_t, void*);
 };

@@ -23,7 +23,8 @@ namespace octet {
 /// lock, so that two threads that ask would free it twice (ncclGroupJobComplete in NCCL's src/group.cc).
 class NcclGroup final : public InFlight {
  public:
-  /// Collective over the `ranks` ranks that have the same `id`. Polls under the deadline of an operation of its own.
+  /// This is collective over the `ranks` ranks that have the same `id`. It polls under the deadline of an operation of
+  /// its own.
   NcclGroup(const NcclApi& api, const NcclGroupSettings& settings, const ncclUniqueId& id, int rank, int ranks,
             std::string name, Stream& stream);
   /// Waits for NCCL to let go, for seconds at most; after an error, or while one is on its way, it is aborted.
@@ -32,14 +33,15 @@ class NcclGroup final : public InFlight {
   NcclGroup& operator=(const NcclGroup&) = delete;
 
   ncclComm_t get() const { return comm_; }
-  /// Of the group that it was made for.
+  /// The name of the group that it was made for.
   const std::string& name() const { return name_; }
   /// Another group that calls NCCL through this, for messages that concern no call.
   void add_user(const std::string& name) { users_ += (users_.empty() ? "" : ", ") + name; }
   bool failed() const { return failed_; }
-  /// Until NCCL has taken all that it was given on the host. Throws Error (lost_peer) on its error or the deadline.
+  /// Waits until NCCL has taken all that it was given on the host. Throws Error (lost_peer) on its error or the
+  /// deadline.
   void wait_until_ready(const OperationScope& operation);
-  /// Of a call of NCCL for this group: throws on all but success and "in progress".
+  /// Checks the result of a call of NCCL for this group: throws on all but success and "in progress".
   void check(ncclResult_t result, const OperationScope& operation);
   /// The stream has been given `operation`.
   void launched(std::string operation);
@@ -50,7 +52,7 @@ class NcclGroup final : public InFlight {
  private:
   /// Takes out what is done; the events are used again.
   void retire();
-  /// As NCCL says it now.
+  /// The state that NCCL reports now.
   ncclResult_t state() const;
   std::string describe(ncclResult_t result) const;
   void give_back() noexcept;

@@ -26,9 +26,9 @@ class DeviceHealth {
   DeviceHealth(const DeviceHealth&) = delete;
   DeviceHealth& operator=(const DeviceHealth&) = delete;
 
-  /// Whether it was to watch.
+  /// Says whether it was to watch.
   bool asked() const { return asked_; }
-  /// Empty where the GPU is watched, or none was to be.
+  /// The reason why no GPU is watched; empty where the GPU is watched, or none was to be.
   const std::string& why_not() const { return why_not_; }
 
   /// A reading now, for what may have come just before a failure: returns when it was logged, or after

@@ -20,7 +20,7 @@ struct HealthNote {
 /// Finds what has changed from one reading of a GPU to the next. Absent readings are no change.
 class HealthChanges {
  public:
-  /// In the first reading what a GPU should not have counts as changed: uncorrected errors, rows that are pending or
+  /// What a GPU should not have counts as changed in the first reading: uncorrected errors, rows that are pending or
   /// failed, slowdowns.
   ///
   /// - Xids, each; ECC counts and remapped rows that went up; a GPU that NVML cannot use, once.

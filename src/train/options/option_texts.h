@@ -20,7 +20,7 @@ std::optional<checkpoint::Interval> parse_interval(std::string_view text);
 /// Reads checkpoint.writers_per_node: "all" as 0, or a number from 1. Nothing for any other text.
 std::optional<int> parse_writers(std::string_view text);
 
-/// Whether checkpoint.interval, of a valid configuration, is other than off.
+/// Says whether checkpoint.interval, of a valid configuration, is other than off.
 bool saves(const CheckpointConfig& config);
 /// The interval of a valid configuration on that many devices.
 checkpoint::Interval interval_of(const CheckpointConfig& config, int devices);
@@ -50,7 +50,7 @@ class WallClock {
   explicit WallClock(double limit) : limit_(limit) {}
 
   static double seconds();
-  /// Whether work of that many seconds, begun now, would not end before the limit.
+  /// Says whether work of that many seconds, begun now, would not end before the limit.
   bool is_too_late_for(double work) const { return limit_ > 0 && seconds() + work >= limit_; }
 
  private:

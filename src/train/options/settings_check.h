@@ -23,17 +23,18 @@ struct SettingChange {
 std::vector<SettingChange> setting_changes(const std::string& stored, const std::string& source,
                                            const RunConfig& config, std::vector<std::string>& unknown);
 
-/// Whether a run may go on with another value of this option: what only says where, how fast and how long it computes,
-/// and what it reports. Everything else decides the result, by more than rounding. Paths of the data may change; their
-/// content may not (Sampler::fingerprint).
+/// Says whether a run may go on with another value of this option. It may for what only says where, how fast and how
+/// long it computes, and what it reports. Everything else decides the result, by more than rounding. Paths of the data
+/// may change; their content may not (Sampler::fingerprint).
 bool may_change(const std::string& key, const RunConfig& config);
 
-/// Whether all numbers come out the same to the bit with another value of an option that may change. With another
+/// Says whether all numbers come out the same to the bit with another value of an option that may change. With another
 /// layout, device or choice of GEMMs sums are formed in another order.
 bool keeps_bits(const std::string& key, const RunConfig& config);
 
-/// Whether checkpoint.allow_changes may name this option: how the rest of a run is optimized and computed. Never what
-/// the stored state would not fit (the model's shape) or what would repeat or leave out samples (seed, data, batch).
+/// Says whether checkpoint.allow_changes may name this option. It may name how the rest of a run is optimized and
+/// computed, and never what the stored state would not fit (the model's shape) or what would repeat or leave out
+/// samples (seed, data, batch).
 bool may_be_allowed(const std::string& key);
 
 /// Throws a usage error that names key and both values for the first change that is not allowed. Returns the others,

@@ -25,23 +25,24 @@ class Checkpointing {
   Checkpointing(const RunConfig& config, const RunEnvironment& environment, Trainer& trainer, RunLog& log,
                 const StartingPoint& from);
 
-  /// Whether one is being written.
+  /// Says whether a checkpoint is being written.
   bool busy() const { return on() && saver_->busy(); }
   bool on() const { return saver_ != nullptr; }
-  /// Whether one should follow step `step`. Minutes are counted by rank 0 alone: the ranks agree in the step (Wishes).
+  /// Says whether a checkpoint should follow step `step`. Minutes are counted by rank 0 alone: the ranks agree in the
+  /// step (Wishes).
   bool due(std::int64_t step) const;
   /// What one takes until it is committed, by the last one; 0 before the first.
   double expected_seconds() const { return cost_.stall_seconds + cost_.write_seconds; }
   /// Directory of the newest committed one, also from before this start; empty for none.
   const std::string& newest() const { return newest_; }
 
-  /// At every step boundary: commits what has been written.
+  /// Commits, at every step boundary, what has been written.
   void poll();
   /// Begins to save the state after step `step`; training goes on while it is written.
   void start(std::int64_t step, double loss);
   /// Saves the state after the run's last step, and returns when that is committed. Throws when that fails twice.
   void finish(std::int64_t step, double loss);
-  /// For a run that ends in a state not worth keeping: commits what was begun before. A write that fails is logged.
+  /// Commits what was begun before, for a run that ends in a state not worth keeping. A write that fails is logged.
   void settle();
 
  private:
@@ -56,7 +57,7 @@ class Checkpointing {
   std::optional<Error> begin(std::int64_t step, double loss);
   checkpoint::Interval oldest() const { return checkpoint::oldest_allowed(max_age_, interval_, cost_); }
   void committed(const checkpoint::SaveReport& report);
-  /// Whether this rank knows how much of it has passed: minutes are rank 0's.
+  /// Says whether this rank knows how much of the interval has passed: minutes are rank 0's.
   bool may_judge(const checkpoint::Interval& interval) const;
 
   const RunConfig& config_;

@@ -11,17 +11,17 @@
 
 namespace octet {
 
-/// As long as it lives a failure of this rank, whichever it is, is told in the run directory: in failure.txt, where the
-/// first to speak writes and nobody after it, and by that one in status.json. Also by the watchdog's thread, so that
-/// status.json is made from what stands there, of which rank 0 wrote all but how it ended. Before the run begins its
-/// steps a usage error is not told there: what stands in the directory is of an earlier start, which this one, mistaken
-/// in what it was asked to do, does not own up to.
+/// A failure of this rank, whichever rank it is, is told in the run directory as long as this object lives: in
+/// failure.txt, where the first to speak writes and nobody after it, and by that one in status.json. Also by the
+/// watchdog's thread, so that status.json is made from what stands there, of which rank 0 wrote all but how it ended.
+/// Before the run begins its steps a usage error is not told there: what stands in the directory is of an earlier
+/// start, which this one, mistaken in what it was asked to do, does not own up to.
 class FailureStatus {
  public:
-  /// Collective over the hosts: rank 0 has removed the failure.txt of an earlier start when this returns.
+  /// This is collective over the hosts: rank 0 has removed the failure.txt of an earlier start when this returns.
   FailureStatus(const RunDirectory& directory, Communicator& control);
 
-  /// From now on the directory is of this start.
+  /// Says that the directory is of this start from now on.
   void begin() { begun_ = true; }
   /// The last step whose result was read, for whoever counts them.
   std::atomic<std::int64_t>& done() { return done_; }

@@ -20,7 +20,8 @@ class Profiler {
   Profiler(const RunConfig& config, const RunEnvironment& environment, const RunDirectory& directory,
            std::int64_t done);
 
-  /// Around all that belongs to a step. After the last one of train.profile the files are written.
+  /// begin_step() and end_step() go around all that belongs to a step. After the last one of train.profile the files
+  /// are written.
   void begin_step(std::int64_t step);
   void end_step(std::int64_t step);
   /// The run ends with the step that was begun: what there is of the recording is written; where there is none it says
@@ -44,8 +45,8 @@ struct RankTime {
 
 /// profile.json. `mine`: rank 0's recording.
 std::string profile_json(const Recording& mine, const std::vector<RankTime>& ranks);
-/// For the console: milliseconds a step of each kind and its part of the wall time, as means over the ranks, and the
-/// least and most of any rank; what rank 0's collectives carried a step.
+/// The table for the console: milliseconds a step of each kind and its part of the wall time, as means over the ranks,
+/// and the least and most of any rank; what rank 0's collectives carried a step.
 std::string profile_table(const Recording& mine, const std::vector<RankTime>& ranks);
 
 }  // namespace octet

@@ -9,7 +9,7 @@
 
 namespace octet {
 
-/// Where a run leaves its files.
+/// The place where a run leaves its files.
 struct RunDirectory {
   std::string path;
   bool resumes = false;       ///< it holds checkpoints from which the run shall go on
@@ -43,10 +43,10 @@ struct OwnedDirectory {
   std::unique_ptr<OwnerLease> lease{};  ///< rank 0's
 };
 
-/// As find_run_directory, after rank 0 has made and claimed the directory: a second start is refused before it looks at
-/// anything else, or touches it. Throws as OwnerLease does too, and as checkpoint::read_together where a host cannot
-/// read the directory, does not have one that others have, or does not see there what rank 0 has written. Collective
-/// over the hosts.
+/// Does what find_run_directory does, after rank 0 has made and claimed the directory: a second start is refused before
+/// it looks at anything else, or touches it. Throws as OwnerLease does too, and as checkpoint::read_together where a
+/// host cannot read the directory, does not have one that others have, or does not see there what rank 0 has written.
+/// Collective over the hosts.
 OwnedDirectory claim_run_directory(const RunConfig& config, const std::string& config_name, Communicator& control);
 
 /// Rank 0 makes the directory, durably, removes what a killed start left half written and writes config.yaml. Usage

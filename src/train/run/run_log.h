@@ -33,7 +33,7 @@ class RunLog {
   /// Names tensors with NaN or infinity.
   void non_finite(std::int64_t step, const StepResult& result);
   void memory(const MemoryPlan& plan);
-  /// Before a checkpoint: the lines of its steps must not be lost where it is not.
+  /// Syncs the log before a checkpoint: the lines of its steps must not be lost where it is not.
   void sync();
   /// A checkpoint was committed; status.json names it from now on, or where it cannot be written, which is logged, from
   /// the next one on: a run that has just saved its state goes on.
@@ -47,7 +47,7 @@ class RunLog {
  private:
   /// Metrics that cannot be written are kept in memory; the first time is logged.
   void record(const StepMetrics& metrics);
-  /// With what every status of this run has.
+  /// The status, with what every status of this run has.
   RunStatus status(std::string state, std::string reason, int exit_code, std::int64_t step) const;
   void go_on_from(const StartingPoint& from);
   StepMetrics metrics_of(const StepResult& result, std::optional<double> validation_loss) const;
@@ -55,7 +55,7 @@ class RunLog {
   std::string summary() const;
   double tokens_of(std::int64_t steps) const;
 
-  /// Of some steps of the run, and what lay between them.
+  /// Sums over some steps of the run, and over what lay between them.
   struct Interval {
     Spent spent;
     std::int64_t steps = 0;

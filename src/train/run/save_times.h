@@ -8,7 +8,7 @@
 
 namespace octet {
 
-/// When the states were taken that the last committed checkpoint has, and those under way.
+/// The times when the states were taken that the last committed checkpoint has, and those under way.
 class SaveTimes {
  public:
   /// A run that begins behind step `step`: its first checkpoint's age counts from now.
@@ -20,7 +20,7 @@ class SaveTimes {
   /// none had begun.
   checkpoint::Age failed(std::int64_t step);
 
-  /// Of the last committed one, after step `step`.
+  /// The age of the last committed checkpoint, after step `step`.
   checkpoint::Age age(std::int64_t step) const { return age(step, Clock::now()); }
 
  private:

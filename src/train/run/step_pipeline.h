@@ -43,7 +43,7 @@ class StepPipeline {
   bool late_;
 };
 
-/// Whether results are read one step late: train.late_results, by default where the device works beside the host.
+/// Says whether results are read one step late: train.late_results, by default where the device works beside the host.
 bool reads_late(const RunConfig& config);
 
 }  // namespace octet

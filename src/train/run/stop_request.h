@@ -33,7 +33,7 @@ class StopSignal {
 /// Why a run is asked to end before its last step. Where ranks have different reasons, the largest counts.
 enum class StopReason : std::int32_t { none, wall_time, stop_file, user_signal, terminate, interrupt };
 
-/// For status.json and the log: "train.max_wall_time", "stop file", "SIGUSR1", "SIGTERM", "SIGINT".
+/// The reasons' names for status.json and the log: "train.max_wall_time", "stop file", "SIGUSR1", "SIGTERM", "SIGINT".
 constexpr auto names_of(StopReason) {
   return std::to_array<std::string_view>({"", "train.max_wall_time", "stop file", "SIGUSR1", "SIGTERM", "SIGINT"});
 }

@@ -27,7 +27,7 @@ struct Spent {
   double& operator[](Activity a) { return seconds[static_cast<std::size_t>(a)]; }
   double operator[](Activity a) const { return seconds[static_cast<std::size_t>(a)]; }
   Spent& operator+=(const Spent& other);
-  /// Of all activities: wall time.
+  /// The sum of all activities, which is wall time.
   double total() const;
 };
 
@@ -43,7 +43,7 @@ class StepClock {
  public:
   explicit StepClock(Stream& stream) : stream_(stream) {}
 
-  /// From here on in the stream's work time goes to `activity`. Waits for nothing. Returns the mark's number.
+  /// Gives the stream's time from here on to `activity`. It waits for nothing, and returns the mark's number.
   std::int64_t mark(Activity activity);
   /// Marks `work` as `activity`, and what comes after it as waiting.
   template <typename Work>
@@ -56,7 +56,7 @@ class StepClock {
   /// The time up to that mark, from the one up to which it was taken before, or the first. Waits for the stream to get
   /// there. Each mark once, in order.
   Spent take(std::int64_t mark);
-  /// Up to the newest mark.
+  /// Takes what was spent up to the newest mark.
   Spent take();
 
  private:

@@ -27,20 +27,21 @@ struct StepResult {
   std::vector<std::int32_t> counts;               ///< ShardedModel::counters(), of this rank
   std::vector<TensorChecks::Finding> non_finite;  ///< over all ranks, once they have agreed
 
-  /// Whether this rank counted anything that was not finite.
+  /// Says whether this rank counted anything that was not finite.
   bool found_any() const {
     return std::ranges::any_of(counts, [](std::int32_t n) { return n != 0; });
   }
-  /// Nothing in the step was NaN or infinite: the state after it is worth keeping.
+  /// Says whether nothing in the step was NaN or infinite, so that the state after it is worth keeping.
   bool is_finite() const { return !skipped && non_finite.empty() && std::isfinite(loss); }
 };
 
 /// A run's data and sharded model, one rank's part: training steps and validation passes.
 class Trainer {
  public:
-  /// Collective. Initial weights from run.seed. `control`: the hosts of all ranks (src/comm/host_exchange.h).
+  /// This is collective. It makes the initial weights from run.seed. `control`: the hosts of all ranks
+  /// (src/comm/host_exchange.h).
   Trainer(const RunConfig& config, Mesh& mesh, Communicator& control, Stream& stream, GemmTrace* gemms);
-  /// With other batches than those of the configuration's data.
+  /// Trains with other batches than those of the configuration's data.
   Trainer(const RunConfig& config, const Batches& batches, Mesh& mesh, Communicator& control, Stream& stream,
           GemmTrace* gemms);
 
@@ -60,7 +61,7 @@ class Trainer {
   StepClock& clock() { return clock_; }
   bool has_validation() const { return validation_batches_ > 0; }
 
-  /// Of the configuration's data, where that is used.
+  /// The sampler of the configuration's data, where that is used.
   const Sampler& sampler() const { return *sampler_; }
   ShardedModel& model() { return model_; }
 
@@ -70,7 +71,7 @@ class Trainer {
   /// `fill` reads the batch that is then brought to the device.
   BatchUpload::OnDevice upload(const std::function<void()>& fill);
 
-  /// Over all ranks. Collective over the hosts.
+  /// The findings over all ranks. This is collective over the hosts.
   std::vector<TensorChecks::Finding> agree_on_findings(std::vector<std::int32_t> counts);
 
   const RunConfig& config_;

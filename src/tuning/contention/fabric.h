@@ -12,7 +12,7 @@ namespace octet {
 /// rate, and so are a pod's: packets are taken to spread evenly over them.
 class FlowLinks {
  public:
-  /// Of `nodes`, whose indices the functions take.
+  /// The links of `nodes`, whose indices the functions take.
   FlowLinks(const FlowNetwork& shape, const std::vector<NodePlace>& nodes) : shape_(shape), nodes_(nodes) {}
 
   /// Links from a card to a card of another node: up to where leaf or pod are the same, and down.

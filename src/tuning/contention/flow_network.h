@@ -28,7 +28,7 @@ struct FlowNetwork {
 /// Throws a usage error for clusters without GPUs or network cards.
 FlowNetwork shape_of(const ClusterProfile& profile);
 
-/// Where a node hangs.
+/// The place where a node hangs.
 struct NodePlace {
   std::string host;
   int leaf = 0;

@@ -17,7 +17,8 @@ struct Workload {
   MeshDegrees mesh;
 };
 
-/// As parse_collective() and parse_algorithm(), of what is simulated alone. Throw a usage error that lists just that.
+/// The same as parse_collective() and parse_algorithm(), for what is simulated alone. They throw a usage error that
+/// lists just that.
 Collective parse_simulated_collective(std::string_view text);
 Algorithm parse_simulated_algorithm(std::string_view text);
 

@@ -26,8 +26,8 @@ struct NcclMachine {
   bool nvls = true;                       ///< NVLink SHARP works
   bool sharp = false;                     ///< NCCL_COLLNET_ENABLE=1 and a plugin that has it
   bool ll128 = true;                      ///< paths between GPU and NIC are at most PXN
-  /// Whether NCCL finds balanced trees between nodes (its log has "Pattern 1" and not "Pattern 3" for trees), for which
-  /// two GPUs must be near each NIC. It counts plain ones 15 % slower; one GPU a node always has those.
+  /// Says whether NCCL finds balanced trees between nodes (its log has "Pattern 1" and not "Pattern 3" for trees), for
+  /// which two GPUs must be near each NIC. It counts plain ones 15 % slower; one GPU a node always has those.
   bool balanced_tree = true;
 
   bool operator==(const NcclMachine&) const = default;

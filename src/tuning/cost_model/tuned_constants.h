@@ -5,7 +5,7 @@
 
 namespace octet {
 
-/// Before it, tuners see no constants.
+/// The first version in which tuners see constants.
 inline constexpr NcclVersion first_with_constants{2, 28, 3};
 
 /// The table of a limit, by generation and nodes.

@@ -31,7 +31,7 @@ struct SizeRange {
 /// GB/s of a NIC, by direction.
 struct WireRate {
   double sent_gbs = 0, received_gbs = 0;
-  /// Of the busier direction, which line rate bounds.
+  /// The rate of the busier direction, which line rate bounds.
   double gbs() const { return std::max(sent_gbs, received_gbs); }
 };
 

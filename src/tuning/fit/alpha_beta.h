@@ -33,7 +33,7 @@ struct AlphaBeta {
   double us(double bytes) const { return alpha_us + bytes / (1e3 * beta_gbs); }
 };
 
-/// Whether rows of one size differ by no more than noise makes them: given log(time) or residuals.
+/// Says whether rows of one size differ by no more than noise makes them: given log(time) or residuals.
 bool rows_agree(const std::vector<double>& logarithms, double noise);
 
 /// Why these points give no fit: too few rows or sizes; empty where they do.

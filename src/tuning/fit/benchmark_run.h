@@ -38,7 +38,7 @@ struct RunFacts {
 
 /// `all_reduce` of `/opt/all_reduce_perf_mpi`; empty where it is not a name of nccl-tests' kind.
 std::string collective_word(std::string_view program);
-/// Whether nccl-tests have it and NCCL has no choice of algorithm for it: `alltoall`, `sendrecv`, ...
+/// Says whether nccl-tests have it and NCCL has no choice of algorithm for it: `alltoall`, `sendrecv`, ...
 bool is_without_algorithms(std::string_view collective_word);
 
 /// Header and options together; `where` is file and line for messages. Usage errors where they contradict each other,

@@ -26,8 +26,8 @@ struct FittedGroup {
 /// "all_reduce tree/ll128, 16 x 8".
 std::string name_of(const FittedGroup& group);
 
-/// By collective, shape, algorithm and protocol, in this order; in place and out of place count alike. Each group is
-/// fitted where it can be.
+/// The groups by collective, shape, algorithm and protocol, in this order; in place and out of place count alike. Each
+/// group is fitted where it can be.
 std::vector<FittedGroup> fit_groups(const std::vector<Measurement>& rows);
 
 /// What a group took for so many bytes: the median of its rows of that size that were kept; of rows that all lie off

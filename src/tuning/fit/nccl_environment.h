@@ -21,8 +21,8 @@ struct ForcedByEnvironment {
 std::optional<Algorithm> forced_algorithm(std::string_view value, Collective collective);
 std::optional<Protocol> forced_protocol(std::string_view value, Collective collective);
 
-/// By what a tuner chose in this run: "NCCL_TUNER_PLUGIN=octet"; empty: none was loaded, as far as the run says.
-/// `none` loads none, whatever other variables say (NVIDIA/nccl v2.28.9-1, src/plugin/tuner.cc).
+/// The tuner by which this run chose: "NCCL_TUNER_PLUGIN=octet"; empty: none was loaded, as far as the run says. `none`
+/// loads none, whatever other variables say (NVIDIA/nccl v2.28.9-1, src/plugin/tuner.cc).
 std::string tuner_of(const ForcedByEnvironment& environment);
 
 /// Takes up what a line of a log or an entry of an environment says of them: `NCCL_ALGO=Ring` wherever it stands in

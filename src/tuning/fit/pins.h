@@ -14,10 +14,10 @@ struct Pins {
   std::vector<std::string> notes;  ///< where nothing could be said, and why
 };
 
-/// Where measurement contradicts what NCCL's model, with the constants given, would choose: sizes at which another
-/// algorithm or protocol was so much faster that the intervals of both (95 %) do not meet. What the model chooses must
-/// have been measured there: forced, or by leaving the choice to the library while its constants are its own
-/// (`constants_changed` false). Entries that NCCL does not run by its model are never pinned. A choice reaches
+/// Finds where measurement contradicts what NCCL's model, with the constants given, would choose: sizes at which
+/// another algorithm or protocol was so much faster that the intervals of both (95 %) do not meet. What the model
+/// chooses must have been measured there: forced, or by leaving the choice to the library while its constants are its
+/// own (`constants_changed` false). Entries that NCCL does not run by its model are never pinned. A choice reaches
 /// half-way, by factors, to the next size at which it does not hold, never beyond the sizes measured, and only to the
 /// number of nodes measured.
 Pins find_pins(const NcclVersion& version, const NcclMachine& machine, const ModelConstants& constants,

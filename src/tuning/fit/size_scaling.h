@@ -31,11 +31,11 @@ double latency_steps(Algorithm algorithm, int nodes);
 /// each byte that often over a link, 1 for trees.
 double rate_factor(Collective collective, Algorithm algorithm, int ranks);
 
-/// Of lines that differ in nothing but nodes, two or more; none of fewer than two numbers of nodes. The rate has a
-/// slope only where it is more than two standard errors; the slope's variance counts in any case.
+/// The scaling of two or more lines that differ in nothing but nodes; none for fewer than two numbers of nodes. The
+/// rate has a slope only where it is more than two standard errors; the slope's variance counts in any case.
 std::optional<NodeScaling> scale_over_nodes(const std::vector<TunedFit>& lines);
 
-/// To six digits, more than any of it is worth, for a file that people read.
+/// The value rounded to six digits, which is more than any of it is worth, for a file that people read.
 double rounded(double value);
 
 /// Standard errors with what the file leaves out filled in.

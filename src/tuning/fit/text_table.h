@@ -13,9 +13,9 @@ std::string_view without_label(std::string_view line);
 
 std::vector<std::string_view> words(std::string_view line);
 
-/// Where the columns of nccl-tests' table stand, from its line of column names: `size count type redop root time algbw
-/// busbw #wrong time algbw busbw #wrong`, without redop and root in old versions, with i_min and others after each
-/// block where iterations are timed one by one, and a timestamp of two words at the end.
+/// The places of the columns of nccl-tests' table, from its line of column names: `size count type redop root time
+/// algbw busbw #wrong time algbw busbw #wrong`, without redop and root in old versions, with i_min and others after
+/// each block where iterations are timed one by one, and a timestamp of two words at the end.
 class TextTable {
  public:
   /// Usage error where it is no such line, or its times are those of the CPU.
@@ -33,11 +33,11 @@ class TextTable {
   /// Usage error where it has not the table's columns.
   Line parse(std::string_view line, std::string_view where) const;
 
-  /// Whether a result of `wrong` in a row of this type is wrong. Old versions print the largest difference, for which
-  /// they allow as much as here (nccl-tests v2.9.0, src/common.cu, deltaMaxValue).
+  /// Says whether a result of `wrong` in a row of this type is wrong. Old versions print the largest difference, for
+  /// which they allow as much as here (nccl-tests v2.9.0, src/common.cu, deltaMaxValue).
   bool is_wrong(const std::string& wrong, std::string_view type, std::string_view where) const;
 
-  /// Whether the line is the one with the names.
+  /// Says whether the line is the one with the names.
   static bool has_names(std::string_view line);
 
  private:

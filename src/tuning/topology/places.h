@@ -11,7 +11,7 @@
 
 namespace octet {
 
-// Where GPUs and cards of a node lie to each other, and how fast the links between them are.
+// This file says where GPUs and cards of a node lie to each other, and how fast the links between them are.
 
 /// How traffic between two devices goes, by NCCL's names (NCCL 2.28.9-1, src/graph/topo.h): PIX one PCIe switch, PXB
 /// several, PHB through the CPU, SYS through the link between CPUs. The later, the slower.
@@ -48,7 +48,7 @@ double link_gbs(const PciDevice& device);
 double cpu_link_gbs(const Cpu& cpu);
 /// Links to other GPUs and switches; nothing: not known.
 std::optional<std::int64_t> nvlink_count(const PciDevice& gpu);
-/// As 90 for an H100, by its file or by the PCI number of its chip; 0: unknown.
+/// The compute capability, such as 90 for an H100, by its file or by the PCI number of its chip; 0 is unknown.
 std::int64_t compute_capability(const PciDevice& gpu);
 /// GB/s of one NVLink by compute capability (src/graph/topo.h: SM90_NVLINK_BW ...).
 double nvlink_gbs(std::int64_t sm);
