@@ -34,19 +34,28 @@ struct Float8Sums {
   bool operator==(const Float8Sums&) const = default;
 };
 
+/// Which fp8 GEMMs a GPU sums with fast accumulation (`float8.fast_accumulate`): the forward pass, as torchao has it,
+/// or those of the gradients too, which is faster and less exact.
+enum class FastAccumulate : std::uint8_t { forward, all };
+constexpr auto names_of(FastAccumulate) {
+  return std::to_array<std::string_view>({"forward", "all"});
+}
+
 /// How the CPU sums the products of fp8 GEMMs (`float8.accumulate`): in fp32, or with Hopper's arithmetic, `hopper`
-/// with the default's split into fast and promoted sums, `hopper_fast` and `hopper_slow` without a split.
+/// with the split into fast and promoted sums that `float8.fast_accumulate` says, `hopper_fast` and `hopper_slow`
+/// without a split.
 enum class Float8Accumulate : std::uint8_t { fp32, hopper, hopper_fast, hopper_slow };
 constexpr auto names_of(Float8Accumulate) {
   return std::to_array<std::string_view>({"fp32", "hopper", "hopper_fast", "hopper_slow"});
 }
 
-constexpr Float8Sums float8_sums(Float8Accumulate accumulate) {
+constexpr Float8Sums float8_sums(Float8Accumulate accumulate, FastAccumulate fast) {
+  const bool all = fast == FastAccumulate::all;
   switch (accumulate) {
     case Float8Accumulate::fp32:
-      return {};
+      return {.fast_gradients = all};
     case Float8Accumulate::hopper:
-      return {.emulate_hopper = true};
+      return {.emulate_hopper = true, .fast_gradients = all};
     case Float8Accumulate::hopper_fast:
       return {.emulate_hopper = true, .fast_output = true, .fast_gradients = true};
     case Float8Accumulate::hopper_slow:
@@ -71,6 +80,7 @@ struct Float8Config {
   /// automatic: where the recipe allows it (Recipe::gathers_float8).
   AutoBool all_gather = AutoBool::automatic;
   AutoBool round_scales_to_power_of_two = AutoBool::automatic;  ///< automatic: as the recipe has it
+  FastAccumulate fast_accumulate = FastAccumulate::forward;
   Float8Accumulate accumulate = Float8Accumulate::fp32;
   /// Linears (substring of the parameter's name, "layers.3.attention.wq.weight") that stay in bf16; required for
   /// dimensions that fp8 cannot do.

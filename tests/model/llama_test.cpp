@@ -77,21 +77,30 @@ TEST(Gemms, FastAccumulationOnlyForwardInFloat8) {
   }
 }
 
-/// Every linear of a block, and none else, sums as the option says; the head does not.
+/// Every linear of a block, and none else, sums as the options say; the head does not.
 TEST(Gemms, SumsOfTheOptionInEveryFloat8Linear) {
   Float8Config float8;
   float8.bf16_linears = {"attention.wk"};
   using enum Float8Accumulate;
+  struct Row {
+    Float8Accumulate accumulate;
+    FastAccumulate fast;
+    bool emulates, fast_output, fast_gradients;
+  };
   std::map<Float8Accumulate, double> losses;
-  for (const Float8Accumulate accumulate : {fp32, hopper, hopper_fast, hopper_slow}) {
-    float8.accumulate = accumulate;
-    const Float8Sums sums = float8_sums(accumulate);
+  for (const Row& row :
+       {Row{fp32, FastAccumulate::forward, false, true, false}, Row{fp32, FastAccumulate::all, false, true, true},
+        Row{hopper, FastAccumulate::all, true, true, true}, Row{hopper, FastAccumulate::forward, true, true, false},
+        Row{hopper_fast, FastAccumulate::forward, true, true, true},
+        Row{hopper_slow, FastAccumulate::forward, true, false, false}}) {
+    float8.accumulate = row.accumulate;
+    float8.fast_accumulate = row.fast;
     LocalModel model(Precision::float8, false, float8);
-    losses[accumulate] = model.forward_backward();
+    losses[row.accumulate] = model.forward_backward();
     for (const auto& r : model.gemms.records()) {
       const bool in_float8 = r.unit != "head" && r.linear != "attention.wk";
-      EXPECT_EQ(r.emulate_hopper, in_float8 && sums.emulate_hopper) << r.linear;
-      EXPECT_EQ(r.fast_accumulate, in_float8 && (r.gemm == "output" ? sums.fast_output : sums.fast_gradients));
+      EXPECT_EQ(r.emulate_hopper, in_float8 && row.emulates) << r.linear;
+      EXPECT_EQ(r.fast_accumulate, in_float8 && (r.gemm == "output" ? row.fast_output : row.fast_gradients));
     }
   }
   EXPECT_NE(losses[fp32], losses[hopper]);

@@ -85,11 +85,14 @@ TEST_P(Float8Linear, SumsAreThoseOfTheOption) {
   struct Row {
     Float8Accumulate accumulate;
     bool emulate, fast_output, fast_gradients;
+    FastAccumulate fast = FastAccumulate::forward;
   };
-  for (const Row& row : {Row{fp32, false, true, false}, Row{hopper, true, true, false},
-                         Row{hopper_fast, true, true, true}, Row{hopper_slow, true, false, false}}) {
-    SCOPED_TRACE(name_of(row.accumulate));
-    const LinearRecipe summed = test::float8_linear("attention.wq", {.accumulate = row.accumulate});
+  for (const Row& row :
+       {Row{fp32, false, true, false}, Row{hopper, true, true, false}, Row{hopper_fast, true, true, true},
+        Row{hopper_slow, true, false, false}, Row{hopper, true, true, true, FastAccumulate::all}}) {
+    SCOPED_TRACE(fmt::format("{}, {}", row.accumulate, row.fast));
+    const LinearRecipe summed =
+        test::float8_linear("attention.wq", {.fast_accumulate = row.fast, .accumulate = row.accumulate});
     const auto direct = [&](const Tensor& a, bool ta, const Tensor& b, bool tb, Shape c, std::int64_t k, bool fast) {
       std::vector<float> sums(static_cast<std::size_t>(c.elements()), NAN);
       Gemm gemm{.a = {a.data, a.dtype, ta, a.inverse_scale},

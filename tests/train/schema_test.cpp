@@ -162,6 +162,11 @@ TEST(Schema, WrongFiles) {
        {":3: float8.accumulate = \"hopper_quick\"", "fp32, hopper, hopper_fast, hopper_slow"}},
       {base + "device: cuda\nprecision: float8\nfloat8: {accumulate: hopper}\n",
        {":5: float8.accumulate = hopper", "the GPU's tensor cores", "expected fp32 with device = cuda"}},
+      {base + "precision: float8\nfloat8: {fast_accumulate: all}\n",
+       {":4: float8.fast_accumulate = all", "no effect with device = cpu and float8.accumulate = fp32"}},
+      {base + "precision: float8\nfloat8: {fast_accumulate: all, accumulate: hopper_slow}\n",
+       {":4: float8.fast_accumulate = all", "float8.accumulate = hopper_slow; expected forward, or accumulate hopper"}},
+      {base + "float8: {fast_accumulate: backward}\n", {":3: float8.fast_accumulate = \"backward\"", "forward, all"}},
       {base + "float8: {bf16_linears: [attention.wx]}\n",
        {":3: float8.bf16_linears = \"attention.wx\"", "nearest: attention.w"}},
       {base + "float8: {bf16_linears: [norm.weight]}\n", {":3: float8.bf16_linears = \"norm.weight\"", "layers.N."}},
@@ -376,6 +381,13 @@ TEST(Validate, BlockwiseNeedsMultiplesOf128) {
   c.float8.accumulate = Float8Accumulate::hopper_fast;
   expect_parts(message_of([&] { validate(c); }), {"float8.accumulate = hopper_fast", "promotes every 128 products"});
   c.float8.accumulate = Float8Accumulate::hopper;
+  validate(c);
+  c.float8.fast_accumulate = FastAccumulate::all;
+  expect_parts(message_of([&] { validate(c); }), {"float8.fast_accumulate = all", "promotes every 128 products"});
+  c.float8.recipe = "tensorwise";
+  validate(c);
+  c.float8.accumulate = Float8Accumulate::fp32;
+  c.device = DeviceType::cuda;
   validate(c);
 }
 

@@ -55,6 +55,7 @@ TEST(Settings, WhatDecidesTheResultIsRefusedWithKeyAndBothValues) {
       {"float8.round_scales_to_power_of_two",
        [](RunConfig& c) { c.float8.round_scales_to_power_of_two = AutoBool::yes; }},
       {"float8.accumulate", [](RunConfig& c) { c.float8.accumulate = Float8Accumulate::hopper; }},
+      {"float8.fast_accumulate", [](RunConfig& c) { c.float8.fast_accumulate = FastAccumulate::all; }},
       {"float8.bf16_linears", [](RunConfig& c) { c.float8.bf16_linears = {"w2"}; }},
       {"model_shape.layers", [](RunConfig& c) { c.model.layers += 1; }},
       {"model_shape.rope_theta", [](RunConfig& c) { c.model.rope_theta = 10000; }},

@@ -7,7 +7,10 @@
 namespace octet {
 
 Float8Recipe::Float8Recipe(const Float8Config& config, std::string_view scales, bool power_of_two)
-    : config_(config), scales_(scales), power_of_two_(power_of_two), sums_(float8_sums(config.accumulate)) {}
+    : config_(config),
+      scales_(scales),
+      power_of_two_(power_of_two),
+      sums_(float8_sums(config.accumulate, config.fast_accumulate)) {}
 
 bool Float8Recipe::power_of_two() const {
   return decided(config_.round_scales_to_power_of_two, power_of_two_);

@@ -59,6 +59,20 @@ void check_delayed(const Float8Config& c, const Recipe& recipe, const Origins& a
   unused("float8.delayed_algorithm", c.delayed_algorithm, none.delayed_algorithm);
 }
 
+/// Fast sums of gradients are the GPU's, or those of the CPU's emulation of it.
+void check_fast_accumulate(const RunConfig& c, const Recipe& recipe, const Origins& at) {
+  const FastAccumulate fast = c.float8.fast_accumulate;
+  if (fast == FastAccumulate::forward) return;
+  if (!recipe.may_sum_fast()) {
+    throw refuse(at, "float8.fast_accumulate", fast,
+                 "recipe {} promotes every 128 products to fp32, to scale them; expected forward", c.float8.recipe);
+  }
+  if (c.device == DeviceType::cuda || c.float8.accumulate == Float8Accumulate::hopper) return;
+  throw refuse(at, "float8.fast_accumulate", fast,
+               "has no effect with device = {} and float8.accumulate = {}; expected forward, or accumulate hopper",
+               c.device, c.float8.accumulate);
+}
+
 }  // namespace
 
 void check_float8(const RunConfig& c, const Origins& at) {
@@ -73,6 +87,7 @@ void check_float8(const RunConfig& c, const Origins& at) {
                  "recipe {} promotes every 128 products to fp32, to scale them; expected fp32, hopper or hopper_slow",
                  c.float8.recipe);
   }
+  check_fast_accumulate(c, *recipe, at);
   check_delayed(c.float8, *recipe, at);
   bool any = false;
   for (const EqualBlocks& blocks : equal_blocks(c.model, c.precision, c.float8)) {

@@ -27,11 +27,19 @@ void declare_float8(Schema& schema, Float8Config& c) {
       .help(
           "Round scales down to a power of two, so that multiplying by them rounds nothing. auto: true for the rowwise "
           "recipes, as torchao has it, and for blockwise, as TransformerEngine has it, false for the others.");
+  schema.add_choice("fast_accumulate", c.fast_accumulate)
+      .help(
+          "Which 8-bit GEMMs a GPU's tensor cores sum with fast accumulation, which never promotes a sum to fp32. "
+          "forward: the forward pass, as torchao and TransformerEngine have it. all: those of the gradients too, which "
+          "was 3 to 7 % faster for them on an H100; what it does to learning stands in docs/parity. On a CPU it needs "
+          "accumulate hopper.");
   schema.add_choice("accumulate", c.accumulate)
       .help(
           "How the CPU sums the products of 8-bit GEMMs. fp32. hopper: as an H100's tensor cores do, with 13 fraction "
-          "bits; the forward GEMM with fast accumulation, the gradients promoted to fp32 every 128 products, as a run "
-          "on the GPU has it. hopper_fast, hopper_slow: all three GEMMs fast, or all promoted. With device cuda the "
+          "bits; with fast accumulation where fast_accumulate says so, the others promoted to fp32 every 128 products, "
+          "as "
+          "a run on the GPU has it. hopper_fast, hopper_slow: all three GEMMs fast, or all promoted. With device cuda "
+          "the "
           "GPU's own way is the only one: fp32, the default.");
   schema.add("bf16_linears", c.bf16_linears)
       .help(
