@@ -13,7 +13,7 @@ void CublasLt::check(cublasStatus_t status, const char* what) const {
 
 CublasLt load_cublas_lt() {
   static_assert(CUBLAS_VER_MAJOR == cuda_major, "headers of cuBLAS beside those of another CUDA");
-  const DynamicLibrary library(cublas_lt_name().file, cublas_lt_name().package);
+  const DynamicLibrary library(cublas_lt_name().file, cublas_lt_name().package, LibraryChoice::newest);
   CublasLt t{};
   const auto load = [&]<typename Function>(Function*& function, const char* name) {
     function = library.function<Function>(name);

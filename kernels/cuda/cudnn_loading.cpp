@@ -26,7 +26,7 @@ std::pair<std::string_view, void*> entry(std::string_view name, Function* functi
 void* cudnn_library() {
   why_no_nvrtc();
   static void* const handle = [] {
-    const DynamicLibrary library(cudnn_name().file, cudnn_name().package);
+    const DynamicLibrary library(cudnn_name().file, cudnn_name().package, LibraryChoice::newest);
     library.log_version("cuDNN", library.function<std::size_t()>("cudnnGetVersion")());
     return library.handle();
   }();
@@ -36,7 +36,7 @@ void* cudnn_library() {
 const std::string& why_no_nvrtc() {
   static const std::string why = []() -> std::string {
     try {
-      DynamicLibrary(nvrtc_name().file, nvrtc_name().package);
+      DynamicLibrary(nvrtc_name().file, nvrtc_name().package, LibraryChoice::newest);
       return "";
     } catch (const Error& error) {
       return error.what();

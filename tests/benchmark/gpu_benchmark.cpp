@@ -60,7 +60,7 @@ int print_libraries() {
             << fmt::format("; this program needs CUDA {}\n", cuda::cuda_major);
   const auto print = [](const cuda::LibraryName& name, const char* version_of, const char* without) {
     try {
-      const cuda::DynamicLibrary library(name.file, name.package);
+      const cuda::DynamicLibrary library(name.file, name.package, cuda::LibraryChoice::newest);
       std::cout << name.file << ": " << library.path();
       if (version_of != nullptr) {
         std::cout << ", " << cuda::version_text(library.function<std::size_t()>(version_of)());

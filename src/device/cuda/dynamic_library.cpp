@@ -1,12 +1,17 @@
 #include "src/device/cuda/dynamic_library.h"
 
 #include <dlfcn.h>
+#include <glob.h>
 #include <link.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <functional>
 #include <sstream>
+#include <utility>
 
 #include "src/base/error.h"
 #include "src/base/log.h"
@@ -86,9 +91,93 @@ std::vector<std::string> cuda_library_folders() {
   return folders;
 }
 
-DynamicLibrary::DynamicLibrary(std::string file, std::string_view package) : file_(std::move(file)) {
+namespace {
+
+void add_configured(const std::string& file, int depth, std::vector<std::string>& folders) {
+  constexpr int deepest = 8;  // files that include each other
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);) {
+    line = line.substr(0, line.find('#'));
+    line.erase(std::min(line.find_last_not_of(" \t") + 1, line.size()));
+    if (line.starts_with('/')) folders.push_back(line);
+    if (!line.starts_with("include ") || depth == deepest) continue;
+    glob_t found{};
+    if (::glob(line.substr(line.find('/')).c_str(), 0, nullptr, &found) == 0) {
+      for (std::size_t i = 0; i < found.gl_pathc; ++i) add_configured(found.gl_pathv[i], depth + 1, folders);
+    }
+    ::globfree(&found);
+  }
+}
+
+using Version = std::vector<int>;
+
+/// "13.1.0.3" is 13, 1, 0, 3; empty where there is anything else.
+Version version_of(const std::string& text) {
+  Version version;
+  std::istringstream in(text);
+  for (std::string part; std::getline(in, part, '.');) {
+    int number = 0;
+    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), number);
+    if (error != std::errc() || end != part.data() + part.size()) return {};
+    version.push_back(number);
+  }
+  return version;
+}
+
+/// Of the package that has the library as site-packages/nvidia/FOLDER/lib/FILE.
+Version packaged_version(const fs::path& library, std::string package) {
+  std::ranges::replace(package, '-', '_');
+  const fs::path packages = library.parent_path().parent_path().parent_path().parent_path();
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(packages, error)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(package + "-") || !name.ends_with(".dist-info")) continue;
+    const std::size_t from = package.size() + 1;
+    return version_of(name.substr(from, name.size() - from - std::string(".dist-info").size()));
+  }
+  return {};
+}
+
+Version version_of(const fs::path& library, std::string_view package) {
+  std::error_code error;
+  const std::string real = fs::canonical(library, error).filename().string();
+  const auto at = real.find(".so.");
+  Version version = at == std::string::npos ? Version() : version_of(real.substr(at + 4));
+  return version.size() > 1 ? version : packaged_version(library, std::string(package));
+}
+
+}  // namespace
+
+std::vector<std::string> loader_folders() {
+  std::vector<std::string> folders = split(environment("LD_LIBRARY_PATH"));
+  add_configured("/etc/ld.so.conf", 0, folders);
+  return folders;
+}
+
+std::vector<std::string> newest_first(const std::string& file, std::string_view package,
+                                      const std::vector<std::string>& folders) {
+  std::vector<std::pair<Version, std::string>> found;
+  for (const std::string& folder : folders) {
+    std::error_code error;
+    const std::string path = folder + "/" + file;
+    if (fs::exists(path, error)) found.emplace_back(version_of(fs::path(path), package), path);
+  }
+  std::ranges::stable_sort(found, std::greater(), &std::pair<Version, std::string>::first);
+  std::vector<std::string> paths;
+  for (auto& [version, path] : found) paths.push_back(std::move(path));
+  return paths;
+}
+
+DynamicLibrary::DynamicLibrary(std::string file, std::string_view package, LibraryChoice choice)
+    : file_(std::move(file)) {
   const std::vector<std::string> folders = cuda_library_folders();
-  std::vector<std::string> candidates{file_};
+  std::vector<std::string> candidates;
+  if (choice == LibraryChoice::newest) {
+    std::vector<std::string> all = loader_folders();
+    all.insert(all.end(), folders.begin(), folders.end());
+    candidates = newest_first(file_, package, all);
+  }
+  candidates.push_back(file_);
   for (const std::string& folder : folders) {
     std::error_code error;
     if (fs::exists(folder + "/" + file_, error)) candidates.push_back(folder + "/" + file_);

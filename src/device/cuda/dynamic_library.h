@@ -1,11 +1,16 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace octet::cuda {
+
+/// Which of several copies of a library is taken: the one that the dynamic loader finds, by which a site sets what its
+/// programs use, or the newest version among all, since a newer one knows faster kernels.
+enum class LibraryChoice : std::uint8_t { loaders, newest };
 
 /// A shared library of CUDA that is looked for when it is first needed, so that one program starts with and without it.
 /// Looked for, in order: where the loader looks (LD_LIBRARY_PATH, ldconfig); $CUDA_HOME and $CUDA_PATH;
@@ -13,9 +18,9 @@ namespace octet::cuda {
 /// on the PATH).
 class DynamicLibrary {
  public:
-  /// `file`: e.g. "libcublasLt.so.13". `package`: what to install, for the message of the usage error when it is not
-  /// found. Never unloaded.
-  DynamicLibrary(std::string file, std::string_view package);
+  /// `file`: e.g. "libcublasLt.so.13", of which all copies have the right major version. `package`: of PyPI, for the
+  /// message of the usage error when it is not found. Never unloaded.
+  DynamicLibrary(std::string file, std::string_view package, LibraryChoice choice = LibraryChoice::loaders);
 
   /// Address of a function; throws a usage error (a library too old) that names both when there is none.
   void* symbol(const char* name) const;
@@ -40,5 +45,12 @@ std::string version_text(std::size_t version);
 
 /// The folders that are looked into after the loader's own, in order; those that exist.
 std::vector<std::string> cuda_library_folders();
+/// The loader's own: LD_LIBRARY_PATH, and those of /etc/ld.so.conf and of the files that it includes.
+std::vector<std::string> loader_folders();
+/// The paths of a library's copies in the folders, the newest first, and of equal ones the first. The version is that
+/// in the name of the file that a link leads to (libcublasLt.so.13.1.0.3), or of the Python package that it is a part
+/// of (nvidia_cublas-13.1.0.3.dist-info); one that says neither counts as the oldest.
+std::vector<std::string> newest_first(const std::string& file, std::string_view package,
+                                      const std::vector<std::string>& folders);
 
 }  // namespace octet::cuda
