@@ -23,7 +23,7 @@ void end_launch(LaunchRecord& record, const std::string& run_dir, const std::str
 /// time limit. status.json stays as it is.
 void end_unstarted(LaunchRecord& record, const std::string& run_dir, bool terminated);
 
-/// Says whether status.json has all these steps done.
+/// Says whether all these steps are done, by status.json.
 bool is_finished(const std::string& run_dir, std::int64_t steps);
 
 /// What the last checkpoint took, from status.json; 0 if that is not known.

@@ -28,7 +28,7 @@ struct FlowNetwork {
 /// Throws a usage error for clusters without GPUs or network cards.
 FlowNetwork shape_of(const ClusterProfile& profile);
 
-/// The place where a node hangs.
+/// A node's place in the network.
 struct NodePlace {
   std::string host;
   int leaf = 0;
