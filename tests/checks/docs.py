@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Every path named in backticks in the pages below exists, the first commands that a reader copies name a run directory,
-the blocks of code in docs/one-step.md stand in the source, and docs/rooms.svg is what docs/draw_rooms.py draws.
+"""Every path in backticks and every link in the pages below leads somewhere, the first commands that a reader copies
+name a run directory, the blocks of code in docs/one-step.md stand in the source, and docs/rooms.svg is what
+docs/draw_rooms.py draws.
 
 Usage: tests/checks/docs.py [ROOT]      A page that is not there is a violation too.
 A path is a word with a slash whose first part stands at the top of the tree, or a file there by its name.
@@ -21,6 +22,7 @@ PAGES = ["README.md", "CONTRIBUTING.md", "jobs/bundle-readme.md"] + [f"docs/{nam
 MADE = ("build/", "runs/", "data/", "text/")
 OF_A_RUN = ("config.yaml", "config.json", "owner.json", "status.json", "failure.txt", "profile.json", "profile-rankN.json", "job.sh", "octet-train.sh")
 CODE = re.compile(r"^```.*?^```|`([^`\n]+)`", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([\w./-]+)(?:#[^)\s]*)?\)")  # within the repository, from the page's own folder
 TOP = ("src/", "kernels/", "jobs/", "slurm/", "configs/", "checkpoints/", "tests/", "docs/", "cmake/", ".ci/")
 NAMED = re.compile(r"^[\w.-]+\.(md|txt|json|cmake|sh|py)$|^LICENSE$")
 
@@ -58,6 +60,10 @@ def check(root, pages):
             count += 1
             if not os.path.exists(os.path.join(root, path)):
                 problems.append(f"{page}:{line}: {path} does not exist")
+        for link in LINK.finditer(text):
+            count += 1
+            if not os.path.exists(os.path.join(root, os.path.dirname(page), link[1])):
+                problems.append(f"{page}:{text.count(chr(10), 0, link.start()) + 1}: the link {link[1]} leads nowhere")
     return count, problems
 
 
@@ -165,7 +171,7 @@ def main():
     problems += unnamed_runs(root, [page for page in FIRST if os.path.exists(os.path.join(root, page))])
     lines, misquoted = quotes(root, [page for page in QUOTING if os.path.exists(os.path.join(root, page))])
     problems += misquoted + picture(root)
-    print("\n".join(problems) if problems else f"docs: {count} paths exist, {lines} lines of code stand in the source")
+    print("\n".join(problems) if problems else f"docs: {count} paths and links exist, {lines} lines of code stand in the source")
     sys.exit(1 if problems or count == 0 else 0)
 
 

@@ -26,6 +26,16 @@ class DocsTest(unittest.TestCase):
             self.assertEqual(docs.check(root, ["README.md", "docs/b.md"]),
                              (2, ["README.md:3: src/gone.h does not exist", "docs/b.md: is missing"]))
 
+    def test_finds_links_that_lead_nowhere(self):
+        with tempfile.TemporaryDirectory() as root:
+            os.mkdir(os.path.join(root, "docs"))
+            for name, text in (("README.md", "[a](docs/b.md#part) [b](https://a.b/c.md)\n[c](b.md)\n"),
+                               ("docs/b.md", "[a](../README.md) [b](c.md)\n")):
+                with open(os.path.join(root, name), "w", encoding="utf-8") as file:
+                    file.write(text)
+            self.assertEqual(docs.check(root, ["README.md", "docs/b.md"]),
+                             (4, ["README.md:2: the link b.md leads nowhere", "docs/b.md:1: the link c.md leads nowhere"]))
+
     def test_finds_runs_without_a_directory(self):
         with tempfile.TemporaryDirectory() as root:
             with open(os.path.join(root, "README.md"), "w", encoding="utf-8") as file:
