@@ -141,7 +141,7 @@ std::string hugging_face_config(const ModelConfig& model, std::int64_t max_posit
 }
 
 ModelConfig parse_hugging_face_config(const std::string& text, const std::string& path) {
-  const auto json = parse_json(text, "checkpoints", path);
+  const auto json = parse_json(text, "checkpoints", path, "the configuration of a model");
   const JsonReader config(json, "checkpoints", path);
   if (config.text("model_type") != "llama") throw config.at("model_type").refuse("\"llama\"");
   expect_only(config, "hidden_act", "\"silu\"");
@@ -159,7 +159,7 @@ ModelConfig parse_hugging_face_config(const std::string& text, const std::string
                     .vocab_size = config.integer("vocab_size", 1, INT32_MAX),
                     .rope_theta = rope_theta(config),
                     .norm_eps = number_or(config, "rms_norm_eps", 1e-6),
-                    .tied_embedding = config.has("tie_word_embeddings") && config.boolean("tie_word_embeddings")};
+                    .tied_embedding = config.contains("tie_word_embeddings") && config.boolean("tie_word_embeddings")};
   model.kv_heads = integer_or(config, "num_key_value_heads", most_heads, model.heads);
   model.finish();
   return model;

@@ -9,6 +9,7 @@
 
 #include "checkpoints/hugging_face.h"
 #include "checkpoints/read_file.h"
+#include "src/base/json_reader.h"
 
 namespace octet::checkpoint {
 namespace {
@@ -21,14 +22,9 @@ constexpr const char* single_name = "model.safetensors";
 /// The files that an index names.
 std::set<std::string> files_of_index(const fs::path& path) {
   std::set<std::string> names;
-  try {
-    const auto index = nlohmann::json::parse(read_file(path));
-    for (const auto& [tensor, file] : index.at("weight_map").items()) {
-      names.insert(file.get<std::string>());
-    }
-  } catch (const nlohmann::json::exception& error) {
-    throw usage_error("checkpoints", "{}: is no index of safetensors files: {}", path.string(), error.what());
-  }
+  const auto index = parse_json(read_file(path), "checkpoints", path.string(), "an index of safetensors files");
+  const JsonReader whole(index, "checkpoints", path.string());
+  for (const auto& [tensor, file] : whole.at("weight_map").members()) names.insert(file.text());
   for (const std::string& name : names) {
     if (name.find('/') != std::string::npos) {
       throw usage_error("checkpoints", "{}: names the file {}, which is not beside it", path.string(), name);

@@ -61,6 +61,7 @@ StoredPiece read_piece(const JsonReader& json, const Manifest& manifest) {
   // What names another dataset than the derived one has more.
   if (json.size() != 4) throw json.refuse("tensor, file, offset and extent");
   const auto index = [&](std::size_t i, std::size_t size) {
+    if (size == 0) throw json.element(i).refuse("no piece, since there are no tensors or no files");
     return static_cast<std::int32_t>(json.element(i).integer(std::int64_t{0}, static_cast<std::int64_t>(size) - 1));
   };
   StoredPiece piece;

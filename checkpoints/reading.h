@@ -36,7 +36,7 @@ class ReadProgress {
   void stop() { stop_ = true; }
   void go_on() { stop_ = false; }
   bool stopped() const { return stop_; }
-  /// The bytes since it was made.
+  /// The bytes read since it was made.
   std::int64_t bytes() const { return bytes_; }
 
  private:

@@ -24,7 +24,8 @@ bool is_integer(const nlohmann::json& value, std::int64_t least, std::int64_t mo
 
 }  // namespace
 
-nlohmann::json parse_json(std::string_view text, std::string_view room, const std::string& file) {
+nlohmann::json parse_json(std::string_view text, std::string_view room, const std::string& file,
+                          std::string_view expected) {
   using Event = nlohmann::json::parse_event_t;
   std::vector<std::set<std::string>> open;
   const auto watch = [&](int depth, Event event, nlohmann::json& value) {
@@ -40,9 +41,11 @@ nlohmann::json parse_json(std::string_view text, std::string_view room, const st
     return nlohmann::json::parse(text, watch);
   } catch (const nlohmann::json::parse_error& error) {
     const std::string_view before = text.substr(0, std::min(error.byte, text.size()));
-    throw usage_error(room, "{}:{}: no valid JSON: {}", file, 1 + std::ranges::count(before, '\n'), error.what());
+    const std::string line = fmt::format(":{}", 1 + std::ranges::count(before, '\n'));
+    throw usage_error(room, "{}{}: no valid JSON; expected {}: {}", file, text.find('\n') < text.size() - 1 ? line : "",
+                      expected, error.what());
   } catch (const nlohmann::json::exception& error) {  // a number beyond all bounds
-    throw usage_error(room, "{}: no valid JSON: {}", file, error.what());
+    throw usage_error(room, "{}: no valid JSON; expected {}: {}", file, expected, error.what());
   }
 }
 
@@ -50,6 +53,7 @@ JsonReader::JsonReader(const nlohmann::json& value, std::string_view room, const
     : value_(&value), room_(room), where_(file), joint_(": ") {}
 
 std::string JsonReader::shown() const {
+  if (value_ == nullptr) return "nothing";
   std::string text = value_->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   if (text.size() > most_of_a_value) text = text.substr(0, most_of_a_value) + "...";
   return text;
@@ -60,10 +64,13 @@ Error JsonReader::refuse(const std::string& expected) const {
   return usage_error(room_, "{} is {}; expected {}", where_, shown(), expected);
 }
 
+bool JsonReader::contains(const char* key) const {
+  return at(key).is_there();
+}
+
 bool JsonReader::has(const char* key) const {
-  if (value_ == nullptr || !value_->is_object()) throw refuse("an object");
-  const auto found = value_->find(key);
-  return found != value_->end() && !found->is_null();
+  const JsonReader value = at(key);
+  return value.is_there() && !value.is_null();
 }
 
 JsonReader JsonReader::at(const char* key) const {

@@ -17,8 +17,10 @@
 namespace octet {
 
 /// Strict: an object that has a key twice, and what is nested deeper than 32 times, is refused as what is no JSON.
-/// Usage error of that room "FILE:LINE: ...".
-nlohmann::json parse_json(std::string_view text, std::string_view room, const std::string& file);
+/// Throws a usage error of that room with the file's name, and the line where a text of several lines breaks off:
+/// "a.json:7: no valid JSON; expected EXPECTED: ...".
+nlohmann::json parse_json(std::string_view text, std::string_view room, const std::string& file,
+                          std::string_view expected);
 
 /// A value of a JSON text and the place where it stands. What is not as it is asked for throws a usage error with file,
 /// key, value and what was expected: "a.json: fits[3].us is "fast"; expected a number". A value that is not there may
@@ -32,6 +34,7 @@ class JsonReader {
   bool is_null() const { return value_ != nullptr && value_->is_null(); }
 
   // These are for objects.
+  bool contains(const char* key) const;
   /// Says whether the key is there and its value is not null.
   bool has(const char* key) const;
   JsonReader at(const char* key) const;
@@ -84,7 +87,7 @@ class JsonReader {
 
   /// The error for what the caller itself finds wrong.
   Error refuse(const std::string& expected) const;
-  /// The value as JSON, cut off where it is long.
+  /// The value as JSON, cut off where it is long; "nothing" where none is there.
   std::string shown() const;
   /// "FILE: key[3].other".
   const std::string& where() const { return where_; }

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cstdlib>
-#include <iterator>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -15,6 +14,8 @@ namespace {
 struct Piece {
   const Stream* stream;
   std::int64_t number;
+
+  bool operator==(const Piece&) const = default;
 };
 
 class DryEvent final : public Event {
@@ -54,7 +55,9 @@ class DryStream final : public Stream {
   void wait(const Event& event) override {
     const auto& e = dynamic_cast<const DryEvent&>(event);
     now_ = std::max(now_, e.at());
-    std::ranges::copy_if(e.after(), std::back_inserter(after_), [this](const Piece& p) { return p.stream != this; });
+    for (const Piece& piece : e.after()) {
+      if (piece.stream != this && std::ranges::find(after_, piece) == after_.end()) after_.push_back(piece);
+    }
   }
   void synchronize() override {}
   void skip(const Work& work) override {

@@ -53,17 +53,18 @@ std::optional<RunStatus> read_status(const std::string& path) {
   const std::optional<std::string> text = read_text_file(path);
   if (!text) return std::nullopt;
   try {
-    const auto json = parse_json(*text, "metrics", path);
+    const auto json = parse_json(*text, "metrics", path, "the status of a run");
     const JsonReader status(json, "metrics", path);
-    return RunStatus{.state = status.text("state"),
-                     .reason = status.text("reason"),
-                     .exit_code = static_cast<int>(status.integer("exit_code", INT32_MIN, INT32_MAX)),
-                     .step = status.integer("step"),
-                     .steps = status.integer("steps"),
-                     .restarts = status.has("restarts") ? status.integer("restarts") : 0,
-                     .checkpoint = status.has("checkpoint") ? status.text("checkpoint") : "",
-                     .checkpoint_seconds = status.has("checkpoint_seconds") ? status.number("checkpoint_seconds") : 0,
-                     .time = status.has("time") ? status.text("time") : ""};
+    return RunStatus{
+        .state = status.text("state"),
+        .reason = status.text("reason"),
+        .exit_code = static_cast<int>(status.integer("exit_code", INT32_MIN, INT32_MAX)),
+        .step = status.integer("step"),
+        .steps = status.integer("steps"),
+        .restarts = status.contains("restarts") ? status.integer("restarts") : 0,
+        .checkpoint = status.contains("checkpoint") ? status.text("checkpoint") : "",
+        .checkpoint_seconds = status.contains("checkpoint_seconds") ? status.number("checkpoint_seconds") : 0,
+        .time = status.contains("time") ? status.text("time") : ""};
   } catch (const Error&) {
     return std::nullopt;
   }

@@ -22,7 +22,7 @@ std::optional<double> optional_real(const JsonReader& line, const char* key) {
 
 /// mfu is there on every line: null where it is not known, for which older versions wrote "unknown".
 std::optional<double> mfu_of(const JsonReader& value) {
-  const bool unknown = value.is_null() || value.shown() == "\"unknown\"";
+  const bool unknown = value.is_null() || (value.is_there() && value.shown() == "\"unknown\"");
   return unknown ? std::nullopt : std::optional(value.number());
 }
 
@@ -70,7 +70,7 @@ std::string to_json(const StepMetrics& m) {
 }
 
 StepMetrics step_metrics_of(std::string_view text, const std::string& source) {
-  const auto json = parse_json(text, "metrics", source);
+  const auto json = parse_json(text, "metrics", source, "the metrics of a step");
   const JsonReader line(json, "metrics", source);
   return {.step = line.integer("step"),
           .loss = line.at("loss").number_or_nan(),
@@ -84,14 +84,14 @@ StepMetrics step_metrics_of(std::string_view text, const std::string& source) {
           .mfu = mfu_of(line.at("mfu")),
           .mfu_mixed = optional_real(line, "mfu_mixed"),
           .memory_bytes = line.integer("memory_bytes"),
-          .interval_steps = line.has("interval_steps") ? line.integer("interval_steps") : 1,
+          .interval_steps = line.contains("interval_steps") ? line.integer("interval_steps") : 1,
           .step_seconds = line.at("step_seconds").number_or_nan(),
           .data_seconds = line.at("data_seconds").number_or_nan(),
           .validation_seconds = optional_real(line, "validation_seconds"),
           .checkpoint_stall_seconds = optional_real(line, "checkpoint_stall_seconds"),
           .wait_seconds = optional_real(line, "wait_seconds"),
           .non_finite = line.integer("non_finite"),
-          .restarts = line.has("restarts") ? std::optional(line.integer("restarts")) : std::nullopt};
+          .restarts = line.contains("restarts") ? std::optional(line.integer("restarts")) : std::nullopt};
 }
 
 std::string console_line(const StepMetrics& m) {

@@ -63,7 +63,7 @@ std::string to_json(const OwnerRecord& r) {
 
 std::optional<OwnerRecord> parse_owner(const std::string& text) {
   try {
-    const auto json = parse_json(text, "owner", "owner.json");
+    const auto json = parse_json(text, "owner", "owner.json", "who owns a run");
     const JsonReader r(json, "owner", "owner.json");
     const auto small = [&](const char* key) { return static_cast<int>(r.integer(key, INT32_MIN, INT32_MAX)); };
     return OwnerRecord{.name = r.text("name"),

@@ -117,7 +117,7 @@ Profile::Kernel kernel_of(const JsonReader& entry) {
 }  // namespace
 
 Profile read_profile(const std::string& path) {
-  const auto json = parse_json(text_of_run(path), "report", path);
+  const auto json = parse_json(text_of_run(path), "report", path, "JSON");
   const JsonReader file(json, "report", path);
   const std::vector<std::int64_t> steps = file.at("steps").integers(0, INT64_MAX, 2);
   Profile profile{.first_step = steps[0], .last_step = steps[1], .ranks = {}, .kernels = {}};
@@ -131,7 +131,7 @@ namespace {
 namespace fs = std::filesystem;
 
 RunStatus status_of(const std::string& path) {
-  parse_json(text_of_run(path), "report", path);  // whose message says where it is damaged
+  parse_json(text_of_run(path), "report", path, "JSON");  // whose message says where it is damaged
   if (auto status = read_status(path)) return *std::move(status);
   throw usage_error("report", "{}: expected state, reason, exit_code, step and steps of a run", path);
 }

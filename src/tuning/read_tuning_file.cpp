@@ -24,7 +24,7 @@ Provenance read_provenance(const JsonReader& from) {
         {.file = row.text("file"), .rows = row.integer("rows", 0, INT64_MAX), .hash = row.text("hash")});
     row.finish();
   }
-  if (from.has("notes")) to.notes = from.at("notes").texts();
+  if (from.contains("notes")) to.notes = from.at("notes").texts();
   from.finish();
   return to;
 }
@@ -120,9 +120,9 @@ TunedFit read_fit(const JsonReader& row) {
   fit.rows = row.integer("rows", 0, INT64_MAX);
   fit.residual = row.number("residual", 0, most_us);
   fit.confidence = row.number("confidence", 0, 1);
-  if (row.has("alpha_error_us")) fit.alpha_error_us = row.number("alpha_error_us", 0, most_us);
-  if (row.has("beta_error_gbs")) fit.beta_error_gbs = row.number("beta_error_gbs", 0, most_gbs);
-  if (row.has("bytes")) std::tie(fit.bytes_from, fit.bytes_to) = read_range(row, "bytes", most_bytes);
+  if (row.contains("alpha_error_us")) fit.alpha_error_us = row.number("alpha_error_us", 0, most_us);
+  if (row.contains("beta_error_gbs")) fit.beta_error_gbs = row.number("beta_error_gbs", 0, most_gbs);
+  if (row.contains("bytes")) std::tie(fit.bytes_from, fit.bytes_to) = read_range(row, "bytes", most_bytes);
   row.finish();
   return fit;
 }
@@ -172,7 +172,7 @@ void refuse_contradictions(const std::vector<TunedChoice>& choices, const std::s
 }  // namespace
 
 TuningFile parse_tuning_file(std::string_view text, const std::string& file) {
-  const nlohmann::json whole = parse_json(text, "tuning", file);
+  const nlohmann::json whole = parse_json(text, "tuning", file, "a tuning file in JSON");
   const JsonReader root(whole, "tuning", file);
   root.integer("octet_tuning", format_version, format_version);
   TuningFile tuning{.cluster = root.text("cluster"),
@@ -183,7 +183,7 @@ TuningFile parse_tuning_file(std::string_view text, const std::string& file) {
                     .fits = {},
                     .choices = {}};
   if (nccl_minor(tuning.nccl) < 0) throw root.at("nccl").refuse("a version of NCCL, such as \"2.28.9\"");
-  if (root.has("constants")) tuning.constants = read_constants(root.at("constants"));
+  if (root.contains("constants")) tuning.constants = read_constants(root.at("constants"));
   for (const JsonReader& row : root.list_or_none("fits")) tuning.fits.push_back(read_fit(row));
   for (const JsonReader& row : root.list_or_none("choices")) tuning.choices.push_back(read_choice(row));
   root.finish();

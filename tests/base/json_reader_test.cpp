@@ -16,7 +16,7 @@ constexpr auto names_of(Color) {
 template <typename Use>
 std::string refusal(const std::string& text, const Use& use) {
   try {
-    const auto json = parse_json(text, "room", "a.json");
+    const auto json = parse_json(text, "room", "a.json", "colors");
     use(JsonReader(json, "room", "a.json"));
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ExitCode::usage);
@@ -28,7 +28,7 @@ std::string refusal(const std::string& text, const Use& use) {
 TEST(JsonReader, ReadsEveryKindOfValue) {
   const auto json = parse_json(
       R"({"t":"x","i":-3,"u":18446744073709551615,"n":0.5,"nan":null,"b":true,"c":"green","l":[1,2],"w":["a"],"o":{"k":7}})",
-      "room", "a.json");
+      "room", "a.json", "values");
   const JsonReader r(json, "room", "a.json");
   EXPECT_EQ(r.text("t"), "x");
   EXPECT_EQ(r.integer("i", -3, 4), -3);
@@ -41,7 +41,9 @@ TEST(JsonReader, ReadsEveryKindOfValue) {
   EXPECT_EQ(r.at("w").texts(), std::vector<std::string>{"a"});
   ASSERT_EQ(r.at("o").members().size(), 1u);
   EXPECT_EQ(r.at("o").members()[0].second.integer(), 7);
-  EXPECT_FALSE(r.has("none") || r.has("nan"));
+  EXPECT_FALSE(r.has("none") || r.has("nan") || r.contains("none"));
+  EXPECT_TRUE(r.has("i") && r.contains("i") && r.contains("nan"));
+  EXPECT_EQ(r.at("none").shown(), "nothing");
   EXPECT_TRUE(r.list_or_none("none").empty());
   r.finish();
 }
@@ -71,8 +73,9 @@ TEST(JsonReader, ErrorsNameFileKeyValueAndWhatWasExpected) {
 
 TEST(JsonReader, WhatIsNoJsonAKeyThatStandsTwiceAndDeepNestingAreRefused) {
   const auto nothing = [](const JsonReader&) {};
-  EXPECT_EQ(refusal("{\n \"a\": ,\n}", nothing).find("[room] a.json:2: no valid JSON"), 0u);
-  EXPECT_EQ(refusal("", nothing).find("[room] a.json:1: no valid JSON"), 0u);
+  EXPECT_EQ(refusal("{\n \"a\": ,\n}", nothing).find("[room] a.json:2: no valid JSON; expected colors: "), 0u);
+  EXPECT_EQ(refusal("{\"a\": x}\n", nothing).find("[room] a.json: no valid JSON"), 0u) << "one line";
+  EXPECT_EQ(refusal("", nothing).find("[room] a.json: no valid JSON; expected colors: "), 0u);
   EXPECT_EQ(refusal("{\"a\": 1e999}", nothing).find("[room] a.json"), 0u);
   EXPECT_EQ(refusal(R"({"o":{"a":1,"a":2}})", nothing),
             "[room] a.json: the key \"a\" stands twice in one object; expected once");

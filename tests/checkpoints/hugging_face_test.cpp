@@ -210,7 +210,11 @@ TEST_F(HuggingFace, FoldersThatAreNotWholeAreRefused) {
   change("f/model.safetensors.index.json", [](json& j) { j["weight_map"]["x"] = "../x.safetensors"; });
   EXPECT_HAS(refusal(), "not beside it");
   test::put_file(root_ / "f/model.safetensors.index.json", "{}");
-  EXPECT_HAS(refusal(), "no index of safetensors files");
+  EXPECT_HAS(refusal(), "model.safetensors.index.json: weight_map is missing; expected an object");
+  test::put_file(root_ / "f/model.safetensors.index.json", "{\"weight_map\": {\"x\": 1}}");
+  EXPECT_HAS(refusal(), "weight_map.x is 1; expected a text");
+  test::put_file(root_ / "f/model.safetensors.index.json", "{");
+  EXPECT_HAS(refusal(), "expected an index of safetensors files");
   fs::remove(root_ / "f/model.safetensors.index.json");
   EXPECT_HAS(refusal(), "has neither model.safetensors nor");
   test::put_file(root_ / "f/model.safetensors.index.json", index);

@@ -152,9 +152,17 @@ TEST(Json, WhatIsNoLineIsRefusedWithTheReason) {
     }
     return "none";
   };
-  EXPECT_TRUE(reason(R"({"step":1,"lo)").starts_with("[metrics] m:2:1: no valid JSON"));
+  EXPECT_TRUE(reason(R"({"step":1,"lo)").starts_with("[metrics] m:2: no valid JSON; expected the metrics of a step"));
   EXPECT_EQ(reason("[1]"), "[metrics] m:2 is [1]; expected an object");
   EXPECT_EQ(reason(R"({"step":1})"), "[metrics] m:2: loss is missing; expected a number or null");
+  const json whole = json::parse(to_json(example()));
+  for (const char* key :
+       {"step", "loss", "grad_norm", "lr", "tokens", "tokens_per_second", "tokens_per_second_per_rank", "tflops", "mfu",
+        "memory_bytes", "step_seconds", "data_seconds", "non_finite"}) {
+    json line = whole;
+    ASSERT_EQ(line.erase(key), 1u) << key;
+    EXPECT_TRUE(reason(line.dump()).starts_with(fmt::format("[metrics] m:2: {} is missing; expected a", key))) << key;
+  }
   EXPECT_EQ(reason(R"({"step":1.5})"), "[metrics] m:2: step is 1.5; expected an integer");
   EXPECT_EQ(reason(R"({"step":1,"loss":"low"})"), "[metrics] m:2: loss is \"low\"; expected a number or null");
 }

@@ -23,7 +23,7 @@ TEST_F(Files, ALineThatIsBeingWrittenIsLeftOut) {
 
 TEST_F(Files, ADamagedLineIsNamed) {
   const std::string path = write("m", line(1) + "{\"step\":2,\n" + line(3));
-  EXPECT_TRUE(refusal([&] { read_metrics(path); }).starts_with("[metrics] " + path + ":2:1: no valid JSON"));
+  EXPECT_TRUE(refusal([&] { read_metrics(path); }).starts_with("[metrics] " + path + ":2: no valid JSON"));
   write("m", line(1) + "{\"step\":2,\"loss\":\"x\"}\n");
   EXPECT_EQ(refusal([&] { read_metrics(path); }), "[metrics] " + path + ":2: loss is \"x\"; expected a number or null");
   write("m", line(1) + line(2) + line(2));

@@ -55,7 +55,7 @@ LaunchLog::LaunchLog(const std::string& run_dir) : path_(run_dir + "/job/launche
   try {
     while (std::getline(file, line)) {
       const std::string where = fmt::format("{}:{}", path_, records_.size() + 1);
-      const auto json = parse_json(line, "job", where);
+      const auto json = parse_json(line, "job", where, "a launch");
       records_.push_back(from_json(JsonReader(json, "job", where)));
     }
   } catch (const Error& e) {

@@ -56,7 +56,7 @@ std::vector<JobRecord> recorded_jobs(const std::string& run_dir) {
   std::ifstream file(record_file(run_dir));
   for (std::string line; std::getline(file, line);) {
     const std::string where = fmt::format("{}:{}", record_file(run_dir), out.size() + 1);
-    const auto json = parse_json(line, "submit", where);
+    const auto json = parse_json(line, "submit", where, "a submission");
     const JsonReader job(json, "submit", where);
     out.push_back({job.text("id"), job.text("name"), job.text("cluster"), job.integer("nodes"), job.text("time")});
   }

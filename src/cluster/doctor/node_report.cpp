@@ -83,7 +83,7 @@ std::string to_json(const NodeReport& report) {
 }
 
 NodeReport parse_report(const std::string& text, const std::string& source) {
-  const auto json = parse_json(text, "cluster", source);
+  const auto json = parse_json(text, "cluster", source, "what octet doctor --json prints");
   const JsonReader in(json, "cluster", source);
   NodeReport out{.node = in.text("node"), .time = in.number("time"), .versions = {}, .findings = {}};
   for (const auto& [name, version] : in.at("versions").members()) out.versions[name] = version.text();

@@ -9,6 +9,9 @@
 
 namespace octet {
 
+/// What the readers of JSON below expect.
+inline constexpr std::string_view measurements_in_json = "the JSON of a benchmark, whole (did it end while it wrote?)";
+
 /// What the caller knows of files that do not say it themselves. Where a file says otherwise it is a usage error.
 struct ReadOptions {
   std::optional<Collective> collective;

@@ -51,7 +51,7 @@ void add_row(const JsonReader& provenance, const JsonReader& row, const ReadOpti
 }  // namespace
 
 BenchmarkFile read_commbench_json(const std::string& path, std::string_view text, const ReadOptions& options) {
-  const nlohmann::json document = parse_json(text, "tuning", path);
+  const nlohmann::json document = parse_json(text, "tuning", path, measurements_in_json);
   const JsonReader whole(document, "tuning", path);
   if (whole.integer("octet_commbench") != 1) {
     throw usage_error("tuning", "{}: format {} of octet-commbench; expected 1", path, whole.integer("octet_commbench"));

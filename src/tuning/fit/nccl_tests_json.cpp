@@ -53,7 +53,7 @@ void add_row(const JsonReader& result, const char* key, const RunFacts& facts, B
 }  // namespace
 
 BenchmarkFile read_nccl_tests_json(const std::string& path, std::string_view text, const ReadOptions& options) {
-  const nlohmann::json document = parse_json(text, "tuning", path);
+  const nlohmann::json document = parse_json(text, "tuning", path, measurements_in_json);
   const JsonReader whole(document, "tuning", path);
   if (!whole.has("results") || !whole.has("args")) {
     throw usage_error("tuning",
