@@ -8,7 +8,8 @@
 #   --list         print the names of the steps and stop
 # Installs missing packages first (Debian 12; as root or with sudo). Logs are in build/test-logs, what it builds in
 # build/suite: in batches of sources (OCTET_UNITY), which takes a third of the time from nothing. --long compiles every
-# source alone. Without --only, what later steps need is built beside the tests before them, at the lowest priority.
+# source alone. The sanitizers, clang and the check of headers take what has changed (tests/support/changed.py); --long
+# takes all.
 set -euo pipefail
 shopt -s nullglob
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -32,6 +33,7 @@ export bins
 passed=0 failed=0 skipped=0
 failures=() durations=()
 ((long)) && patience=10 || patience=1  # factor on every time limit
+((long)) && all=(--all) || all=()
 
 # Threads that wait sleep: ranks share the cores here, and a spinning thread takes one from the thread it waits for.
 export OMP_WAIT_POLICY=passive
@@ -62,7 +64,8 @@ finish() {
 log_of() { echo "$logs/$(tr -cs 'a-zA-Z0-9-\n' '-' <<<"$1").log"; }
 
 # limited SECONDS LOG COMMAND...: runs it within the time, in a process group of its own that an interrupt ends too.
-running=0 beside=() presets_beside=''
+running=0
+declare -A beside=()
 end_all() {
   for process in "$running" "$@"; do ((process == 0)) || kill "$process" 2>/dev/null; done
   exit 130
@@ -89,48 +92,35 @@ check() {
   finish "$name" $((SECONDS - start)) $((code == 0)) $((code != 0)) 0 "$log"
 }
 
-# run_beside COMMAND...: in the background. An interrupt ends what it runs.
-run_beside() {
+# check_beside NAME SECONDS COMMAND...: as check, but it begins now, in the background, and counts when `collect NAME` asks
+# for it. For what waits more than it computes: tests on several ranks suffer from anything beside them.
+check_beside() {
+  local name=$1 limit=$2 log start=$SECONDS
+  shift 2
+  selected "$name" || return 0
+  log=$(log_of "$name")
   (
     trap end_all INT TERM
-    "$@"
+    code=0
+    limited "$limit" "$log" "$@" || code=$?
+    echo "$code $((SECONDS - start))" >"$log.end"
   ) &
-  beside+=($!)
-}
-# wait_for FILE: until it is there, or nothing in the background can make it any more.
-wait_for() {
-  while [[ ! -e $1 && -n $(jobs -pr) ]]; do sleep 0.2; done
-}
-
-# noted FILE COMMAND...: runs it and leaves its exit status and seconds in the file.
-noted() {
-  local file=$1 code=0 start=$SECONDS
-  shift
-  rm -f "$file"
-  "$@" || code=$?
-  echo "$code $((SECONDS - start))" >"$file.new" && mv "$file.new" "$file"
-}
-
-# check_beside NAME SECONDS COMMAND...: as check, but begins now and counts when `collect NAME` asks for it.
-check_beside() {
-  local log
-  selected "$1" || return 0
-  log=$(log_of "$1")
-  run_beside noted "$log.end" limited "$2" "$log" "${@:3}"
+  beside[$name]=$!
 }
 collect() {
   local log code=1 seconds=0
+  [[ -n ${beside[$1]:-} ]] || return 0
   log=$(log_of "$1")
-  [[ -z $only || $1 =~ $only ]] && ((!list)) || return 0
-  wait_for "$log.end"
+  wait "${beside[$1]}" || true
   [[ ! -e $log.end ]] || read -r code seconds <"$log.end"
   finish "$1" "$seconds" $((code == 0)) $((code != 0)) 0 "$log"
 }
 
 # The rooms whose tests run under the sanitizers, and those that are compiled and tested with clang's optimiser too:
-# what takes no whole training run; --long takes them all.
-asan_rooms() { rooms | if ((long)); then cat; else grep -vxE 'train|jobs|commbench'; fi; }
-clang_rooms() { rooms | if ((long)); then cat; else grep -xE 'base|device|tensor|kernels'; fi; }
+# what takes no whole training run, of what has changed; --long takes them all.
+asan_rooms() { rooms | if ((long)); then cat; else grep -vxE 'train|jobs|commbench' | of_changes; fi; }
+clang_rooms() { rooms | if ((long)); then cat; else grep -xE 'base|device|tensor|kernels' | of_changes; fi; }
+of_changes() { xargs tests/support/changed.py tests; }
 
 # configure PRESET OPTION...: into its folder of build/suite.
 configure() {
@@ -164,26 +154,14 @@ compile() {
 }
 has_nvcc() { jobs/install-cuda.sh --find >/dev/null; }
 
-# build PRESET: once, when the first step needs it; it may have been begun in the background.
+# build PRESET: once, when the first step needs it.
 declare -A built=()
 build() {
-  local preset=$1 log code seconds
+  local preset=$1 code=0 start=$SECONDS
   [[ -z ${built[$preset]:-} ]] || return 0
   built[$preset]=1
-  log=$(log_of "build-$preset")
-  [[ " $presets_beside " != *" $preset "* ]] || wait_for "$log.end"
-  [[ -e $log.end ]] || noted "$log.end" compile "$preset"
-  read -r code seconds <"$log.end"
-  finish "build $preset" "$seconds" $((code == 0)) $((code != 0)) 0 "$log"
-}
-# go_ahead PRESET...: builds one after the other, then the check of headers, for the background.
-go_ahead() {
-  local preset log
-  renice -n 19 -p "$BASHPID" >/dev/null
-  for preset; do noted "$(log_of "build-$preset").end" compile "$preset"; done
-  configured cpu
-  log=$(log_of headers)
-  noted "$log.end" limited 900 "$log" tests/checks/headers.py build/cpu
+  compile "$preset" || code=$?
+  finish "build $preset" $((SECONDS - start)) $((code == 0)) $((code != 0)) 0 "$(log_of "build-$preset")"
 }
 
 # program NAME PRESET SECONDS COMMAND...: a GoogleTest program; its test cases are counted from its report.
@@ -214,7 +192,7 @@ can_skip() {
 
 # configured PRESET: for the checks that need compile_commands.json and no more; of sources that are compiled alone.
 configured() {
-  cmake --preset "$1" -DOCTET_WERROR=ON -DOCTET_TESTS=ON >"$(log_of "configure-$1")" 2>&1 </dev/null || true
+  cmake --preset "$1" -DOCTET_UNITY=0 -DOCTET_WERROR=ON -DOCTET_TESTS=ON >"$(log_of "configure-$1")" 2>&1 </dev/null || true
 }
 
 # The programs come from the folders of tests, not from what was built: one that is missing has failed.
@@ -256,6 +234,7 @@ check 'writes' 60 tests/checks/writes.py
 check 'writes self-test' 60 tests/checks/writes_test.py
 check 'docs' 60 tests/checks/docs.py
 check 'docs self-test' 60 tests/checks/docs_test.py
+check 'changes self-test' 60 tests/checks/changed_test.py
 check 'batches self-test' 60 tests/checks/unity_test.py
 check 'kernel resources self-test' 60 tests/checks/kernel_resources_test.py
 check 'pairs' 60 tests/jobs/pairs.py --check
@@ -263,14 +242,6 @@ check 'pairs' 60 tests/jobs/pairs.py --check
 check_beside 'gpu scripts' 600 tests/checks/gpu_scripts_test.py
 selected 'build cpu' && build cpu
 collect 'gpu scripts'
-ahead=0
-if ((!list)) && [[ -z $only ]]; then
-  ahead=1
-  ! has_nvcc || presets_beside='cuda'
-  ((quick)) || presets_beside+=' asan tsan clang'
-  read -ra presets <<<"$presets_beside"
-  run_beside go_ahead "${presets[@]}"
-fi
 for room in $(rooms); do run_room "$room" cpu 600; done
 # Meshes of 2 x 2 x 2 and 2 x 1 x 4.
 GTEST_FILTER='TensorParallelGradients.*:*TensorParallel.*/fp32:*TensorParallel.*/float8:*TensorParallel.*/delayed:*TensorParallel.*/rowwise' \
@@ -315,7 +286,7 @@ elif selected 'build cuda'; then
 fi
 
 if ((!quick)); then
-  selected 'build asan' && build asan
+  [[ -z $(asan_rooms) ]] || { selected 'build asan' && build asan; }
   for room in $(asan_rooms); do
     case $room in
       comm | parallel | equivalence | checkpoints) run_room "$room" asan 600 "$( ((long)) && ranks_of "$room" || echo 1 3)" ;;
@@ -327,27 +298,23 @@ if ((!quick)); then
   # and the watchdog; and these two are over the stand-in for NCCL.
   # A library of MPICH would take the calls of a thread that the sanitizer has not begun yet.
   export UCX_MEM_EVENTS=n
-  under_tsan() {
+  under_tsan() {  # NAME ROOM PROGRAM ARGUMENT...
+    ((long)) || [[ -n $(of_changes <<<"$2") ]] || return 0
     ! selected "$1 under tsan" >/dev/null || build tsan
-    check "$1 under tsan" 300 env TSAN_OPTIONS=halt_on_error=1 "$bins/tsan/bin/$2" "${@:3}"
+    check "$1 under tsan" 300 env TSAN_OPTIONS=halt_on_error=1 "$bins/tsan/bin/$3" "${@:4}"
   }
-  selected 'build tsan' && build tsan
-  under_tsan tuner octet-tuner-stress configs/tuning/aws-p5-efa.json
-  under_tsan saver octet-saver-alone
-  ! has_nvcc || under_tsan nccl octet-nccl-alone watch
+  under_tsan tuner tuning octet-tuner-stress configs/tuning/aws-p5-efa.json
+  under_tsan saver checkpoints octet-saver-alone
+  ! has_nvcc || under_tsan nccl nccl octet-nccl-alone watch
 
-  selected 'build clang' && build clang
+  [[ -z $(clang_rooms) ]] || { selected 'build clang' && build clang; }
   for room in $(clang_rooms); do run_room "$room" clang 300; done
   ! selected 'clang-tidy' >/dev/null || configured clang
-  check 'clang-tidy' 1800 tests/checks/tidy.sh build/clang "$( ((long)) && echo --all)"
+  check 'clang-tidy' 1800 tests/checks/tidy.sh build/clang "${all[@]}"
 fi
 
-if ((ahead)); then
-  collect headers
-else
-  ! selected 'headers' >/dev/null || configured cpu
-  check 'headers' 600 tests/checks/headers.py build/cpu
-fi
+! selected 'headers' >/dev/null || configured cpu
+check 'headers' 600 tests/checks/headers.py build/cpu "${all[@]}"
 
 ((list)) && exit
 if ((${#durations[@]} > 1)); then
