@@ -37,6 +37,7 @@ failures=() durations=()
 
 # Threads that wait sleep: ranks share the cores here, and a spinning thread takes one from the thread it waits for.
 export OMP_WAIT_POLICY=passive
+export OCTET_TEST_PAUSES=0.1  # between tries of a read that fails
 export UBSAN_OPTIONS=print_stacktrace=1
 export ASAN_OPTIONS=detect_stack_use_after_return=1
 export LSAN_OPTIONS=suppressions=$PWD/tests/support/lsan.supp:print_suppressions=0
