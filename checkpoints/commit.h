@@ -52,9 +52,9 @@ class BackgroundManifest {
   /// Starts write_manifest(root, make_manifest(state, *plan, files), owner); `files` are by rank.
   void start(std::string root, RunState state, std::shared_ptr<const SavePlan> plan, std::vector<StoredFile> files,
              Owner owner);
-  /// It is done also where none was begun.
+  /// True also where none was begun.
   bool is_done() const;
-  /// Is called once after each start, when it is done. Throws what went wrong.
+  /// Returns the result. To be called once after each start, when that is done. Throws what went wrong.
   WrittenManifest get() { return running_.get(); }
 
  private:

@@ -48,8 +48,8 @@ struct PieceData {
   StoredTensor tensor;
   Box box;
   const void* data = nullptr;  ///< box.extent elements, row-major
-  /// Gives the data, where `data` is null, when the piece's turn comes, valid until the next piece is asked for its
-  /// own.
+  /// Where `data` is null: called when the piece's turn comes. What it returns has to stay valid until the next piece
+  /// is asked for its own.
   std::function<const void*()> load = nullptr;
 };
 

@@ -26,12 +26,12 @@ class Hdf5Output {
 
   /// Throws an internal error with path and reason when a write has failed.
   void throw_if_failed() const;
-  /// Comes after HDF5 has closed. It throws if a write failed; else it fsyncs and closes. `meanwhile` gets the open
+  /// To be called after HDF5 has closed. Throws if a write failed; else fsyncs and closes. `meanwhile` gets the open
   /// file, to read and write, before the wait of the fsync, when the disk has all of it to write. Throws an internal
   /// error also when the file has lost its name by then, or another one has it.
   void finish(const std::function<void(int file)>& meanwhile);
 
-  // These serve the driver's functions.
+  // Called by the functions of the HDF5 driver.
   void write(std::int64_t offset, const char* from, std::size_t bytes) noexcept;
   void read(std::int64_t offset, char* to, std::size_t bytes) noexcept;
   void set_size(std::int64_t bytes) noexcept;

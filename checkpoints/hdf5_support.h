@@ -34,8 +34,8 @@ using Hdf5Properties = Handle<Hdf5Traits<H5Pclose>>;
 /// What the writer, the reader and the view share. As all of HDF5: one thread of a process at a time.
 namespace octet::checkpoint::hdf5 {
 
-/// Comes before the first call of HDF5, by whoever calls it. There are then no messages on stderr, and no clean-up at
-/// exit (a file that could not be closed would crash there).
+/// To be called before anything else of HDF5. Turns off messages on stderr and the clean-up at exit (a file that could
+/// not be closed would crash there).
 void prepare();
 
 /// HDF5's innermost reason of its last failure on this thread.

@@ -8,7 +8,7 @@
 
 namespace octet::checkpoint {
 
-/// It is called with the bytes that were done since the last call, on the caller's thread.
+/// Called on the caller's thread with the number of bytes done since the last call.
 using ByteProgress = std::function<void(std::int64_t)>;
 
 /// Who writes what when one process writes a checkpoint for `writers`: each tensor is split along dimension 0 as FSDP

@@ -46,7 +46,7 @@ class Pruner {
   /// A checkpoint was committed, with these files (rank 0), which were read back when they were hashed. Removes what is
   /// old now, or, when the last removal is still under way, after that.
   void committed(std::int64_t step, Verdicts::Files files);
-  /// Goes on, at a step boundary, where that needs no waiting.
+  /// To be called at a step boundary: goes on as far as that needs no waiting.
   void poll();
   /// Waits for all that; for the reading no longer than the rule's patience, after which what is old stays.
   void finish();

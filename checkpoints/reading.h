@@ -36,7 +36,7 @@ class ReadProgress {
   void stop() { stop_ = true; }
   void go_on() { stop_ = false; }
   bool stopped() const { return stop_; }
-  /// The bytes since it was made.
+  /// The bytes read since it was made.
   std::int64_t bytes() const { return bytes_; }
 
  private:
@@ -46,10 +46,10 @@ class ReadProgress {
   std::string path_;
 };
 
-/// Runs `work` again 0.5, 1 and 2 s later where it throws a ReadError, with a warning of this rank each time; throws
-/// the last one. What another try does not change is asked for once: a file that is not there, unless its folder is not
-/// there either (a mount that is late), a name that is none, a lack of rights. Throws ReadStopped when it is stopped
-/// between two tries. Any thread.
+/// Runs `work` again 0.5, 1 and 2 s later (times the factor OCTET_TEST_PAUSES, for tests) where it throws a ReadError,
+/// with a warning of this rank each time; throws the last one. What another try does not change is asked for once: a
+/// file that is not there, unless its folder is not there either (a mount that is late), a name that is none, a lack of
+/// rights. Throws ReadStopped when it is stopped between two tries. Any thread.
 void with_retries(ReadProgress& progress, const std::function<void()>& work);
 
 }  // namespace octet::checkpoint

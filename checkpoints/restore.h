@@ -35,7 +35,7 @@ std::vector<std::string> list_checkpoints(const std::string& root);
 /// is valid. Collective over `world`, a group of the hosts (src/comm/host_exchange.h).
 std::optional<Found> find_newest_valid(const std::string& root, Communicator& world);
 
-/// The same for one directory: says what is wrong with it, or nothing. This is collective.
+/// Checks one directory in the same way. Returns what is wrong with it, or nothing. Collective.
 std::optional<std::string> verify(const std::string& directory, Manifest& manifest, Communicator& world);
 
 }  // namespace octet::checkpoint

@@ -62,12 +62,13 @@ class Saver {
   void prepare(std::span<const DevicePiece> pieces);
   /// Snapshot and hand over to the writer. Waits first for a save that is not committed yet (back-pressure, logged).
   void start(const RunState& state, std::span<const DevicePiece> pieces);
-  /// The report, at a step boundary, of a save that was committed now, or by a start() that had to wait for it.
+  /// To be called at a step boundary. Returns the report of a save that was committed now, or by a start() that had to
+  /// wait for it.
   std::optional<SaveReport> poll();
   /// Waits for a save that is not committed yet and commits it; poll() has the report.
   void wait();
-  /// Comes before the run ends. It waits for the writer, commits, and waits for the view and for removals (Pruner). Of
-  /// several reports that poll() was not asked for it returns the newest; the others are logged.
+  /// To be called before the run ends. Waits for the writer, commits, and waits for the view and for removals (Pruner).
+  /// Of several reports that poll() was not asked for, returns the newest; the others are logged.
   std::optional<SaveReport> finish();
   bool busy() const;
   /// The bytes of old checkpoints that this rank has read to know that they are whole.

@@ -20,7 +20,7 @@ namespace octet::checkpoint {
 /// the system's or HDF5's reason; also when the file has lost its name in the end, or another one has it.
 StoredFile write_shard_file(const std::string& path, const RunState& state, std::span<const PieceData> pieces);
 
-/// The place where the data of a dataset lie in its file, and the hash that it carries of them.
+/// Where the data of a dataset lie in its file, and the hash of them that the file has.
 struct StoredData {
   std::int64_t offset = 0;
   std::int64_t bytes = 0;

@@ -11,8 +11,7 @@
 
 namespace octet::checkpoint {
 
-/// The offsets in bytes at which the snapshot of those pieces keeps each, and behind the last one the snapshot's
-/// length.
+/// The offset in bytes of each of those pieces in the snapshot, and after the last one the length of the snapshot.
 std::vector<std::int64_t> snapshot_offsets(const std::vector<StoredTensor>& tensors,
                                            std::span<const SavePlan::Piece> pieces);
 

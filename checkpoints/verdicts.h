@@ -17,7 +17,7 @@ class Verdicts {
   /// Files of a checkpoint by name, the manifest too; nothing where one cannot be looked at.
   using Files = std::map<std::string, std::optional<FileIdentity>>;
 
-  /// Looks at the files before they are read: what changes while they are read is another file then.
+  /// To be called before the files are read: one that changes while it is read then counts as another file.
   static Files look_at(const std::string& directory, const std::vector<StoredFile>& files);
 
   void keep(const std::string& directory, Files files, bool whole) { known_[directory] = {std::move(files), whole}; }

@@ -13,8 +13,8 @@ inline constexpr const char* view_name = "view.h5";
 /// internal error when it cannot be written.
 void write_view(const std::string& checkpoint_directory);
 
-/// Says whether the view is there, whole, and of the present manifest. It opens nothing by HDF5: a damaged file can
-/// crash it.
+/// Says whether the view is there, whole, and of the present manifest. Does not open it with HDF5, which a damaged file
+/// can crash.
 bool view_is_current(const std::string& checkpoint_directory);
 
 /// Writes the view unless it is current; whether it was written.

@@ -11,6 +11,7 @@ target_compile_options(octet-flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:
   # A type of a source may use what stands in its anonymous namespace, and a local name may be that of something in a
   # header which the source does not include; in a batch gcc takes the source for a header, and sees all headers.
   $<$<AND:$<BOOL:${OCTET_UNITY}>,$<CXX_COMPILER_ID:GNU>>:-Wno-subobject-linkage;-Wno-shadow;-Wshadow=local>
+  $<$<AND:$<BOOL:${OCTET_UNITY}>,$<CXX_COMPILER_ID:Clang>>:-Wno-shadow>
   $<$<BOOL:${OCTET_WERROR}>:-Werror>
   # Contraction would let a compiler change the bits of scales, casts and initial weights;
   # kernels that want fused multiply-add ask for it (kernels/room.cmake).

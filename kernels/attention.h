@@ -18,7 +18,7 @@ struct AttentionShape {
   float scale = 1.0f;         ///< of q·k, usually 1/sqrt(head_dim)
   DType dtype = DType::bf16;  ///< f32 or bf16
 
-  /// The bytes of so many tensors of the queries' size and of the keys', and of the log-sum-exps.
+  /// The bytes of `of_queries` tensors of the queries' size, of `of_keys` of the keys', and of the log-sum-exps.
   std::int64_t bytes(std::int64_t of_queries, std::int64_t of_keys) const {
     return batch * seq * ((of_queries * heads + of_keys * kv_heads) * head_dim * size_of(dtype) + 4 * heads);
   }
@@ -67,9 +67,8 @@ inline DType multiplied(const AttentionBackward& a) {
   return a.shape.dtype;
 }
 
-/// The bytes on which each of q, k, v, o, log_sum_exp and the gradients lies: cudnn-frontend's Tensor_attributes
-/// promise it to cuDNN by default. The check holds on every device, and throws an internal error that names the
-/// operand.
+/// The alignment in bytes of each of q, k, v, o, log_sum_exp and the gradients, which cudnn-frontend's
+/// Tensor_attributes promise to cuDNN by default. It is checked on every device; the internal error names the operand.
 constexpr std::int64_t attention_alignment = 16;
 void check_attention_addresses(const AttentionForward& args);
 void check_attention_addresses(const AttentionBackward& args);

@@ -18,8 +18,8 @@ constexpr auto names_of(CudaGemmChoice) {
 
 /// How the CUDA kernels choose among equals. The defaults are what a build without CUDA has as well.
 struct CudaSettings {
-  /// The bits are the same from run to run on the same kind of GPU with the same libraries: there is nothing whose
-  /// order of summation is left to chance, at the price of speed and, in attention, of memory.
+  /// Makes the bits the same from run to run on the same kind of GPU with the same libraries: no order of summation is
+  /// left to chance, at the price of speed and, in attention, of memory.
   bool deterministic = false;
   CudaGemmChoice gemm = CudaGemmChoice::heuristic;
   /// A text file of choices; none when empty. Choices in it are used again, with "timed" new ones are added to it, so
@@ -30,9 +30,9 @@ struct CudaSettings {
   bool operator==(const CudaSettings&) const = default;
 };
 
-/// This is to be called at start, before any kernel. Usage errors are: "timed" with `deterministic` (two runs would
-/// choose differently); "heuristic" with a file that does not exist; a file that cannot be read; in a build without
-/// CUDA anything but the defaults.
+/// To be called at start, before any kernel. Usage errors: "timed" with `deterministic` (two runs would choose
+/// differently); "heuristic" with a file that does not exist; a file that cannot be read; in a build without CUDA
+/// anything but the defaults.
 void set_cuda_settings(const CudaSettings&);
 
 }  // namespace octet

@@ -61,9 +61,9 @@ const KernelTable& kernels_of(const Stream& stream);
 const KernelTable& watched_kernels(DeviceType device);
 /// The same kernels, each of which is also a span of the Timeline when that records, with its entry's name.
 const KernelTable& timed_kernels(DeviceType device);
-/// The same table with every workspace size real and no launch but a word of its work to the stream (Stream::skip), so
-/// that a step that is run with them plans with the code that will do it. `workspaces`: whose sizes they are. Those of
-/// a GPU's kernels are known with the GPU alone; the CPU's, known in every build, stand in for them.
+/// The same kernels for a dry run. Workspace sizes are real, but instead of launching, a kernel tells the stream of its
+/// work (Stream::skip), so that a plan is made by the very code of the step. `workspaces`: the device whose sizes they
+/// are. Those of a GPU's kernels are known only with the GPU; the CPU's, known in every build, stand in for them.
 const KernelTable& dry_kernels(DeviceType device, DeviceType workspaces);
 KernelTable dry_run(const KernelTable& kernels);
 

@@ -8,7 +8,8 @@
 #   --list         print the names of the steps and stop
 # Installs missing packages first (Debian 12; as root or with sudo). Logs are in build/test-logs, what it builds in
 # build/suite: in batches of sources (OCTET_UNITY), which takes a third of the time from nothing. --long compiles every
-# source alone.
+# source alone. The sanitizers, clang and the check of headers take what has changed (tests/support/changed.py); --long
+# takes all.
 set -euo pipefail
 shopt -s nullglob
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -32,9 +33,11 @@ export bins
 passed=0 failed=0 skipped=0
 failures=() durations=()
 ((long)) && patience=10 || patience=1  # factor on every time limit
+((long)) && all=(--all) || all=()
 
 # Threads that wait sleep: ranks share the cores here, and a spinning thread takes one from the thread it waits for.
 export OMP_WAIT_POLICY=passive
+export OCTET_TEST_PAUSES=0.1  # between tries of a read that fails
 export UBSAN_OPTIONS=print_stacktrace=1
 export ASAN_OPTIONS=detect_stack_use_after_return=1
 export LSAN_OPTIONS=suppressions=$PWD/tests/support/lsan.supp:print_suppressions=0
@@ -45,9 +48,9 @@ selected() {
   [[ -z $only || $1 =~ $only ]]
 }
 
-# finish NAME SECONDS_AT_START PASSED FAILED SKIPPED LOG: one line, the log's end if anything failed.
+# finish NAME SECONDS PASSED FAILED SKIPPED LOG: one line, the log's end if anything failed.
 finish() {
-  local seconds=$((SECONDS - $2)) verdict=ok
+  local seconds=$2 verdict=ok
   passed=$((passed + $3)) failed=$((failed + $4)) skipped=$((skipped + $5))
   (($4)) && verdict=FAILED && failures+=("$1")
   durations+=("$seconds s  $1")
@@ -63,7 +66,12 @@ log_of() { echo "$logs/$(tr -cs 'a-zA-Z0-9-\n' '-' <<<"$1").log"; }
 
 # limited SECONDS LOG COMMAND...: runs it within the time, in a process group of its own that an interrupt ends too.
 running=0
-trap '((running == 0)) || kill "$running" 2>/dev/null; exit 130' INT TERM
+declare -A beside=()
+end_all() {
+  for process in "$running" "$@"; do ((process == 0)) || kill "$process" 2>/dev/null; done
+  exit 130
+}
+trap 'end_all "${beside[@]}"' INT TERM
 limited() {
   local limit=$(($1 * patience)) log=$2 code=0
   shift 2
@@ -82,13 +90,38 @@ check() {
   selected "$name" || return 0
   log=$(log_of "$name")
   limited "$limit" "$log" "$@" || code=$?
-  finish "$name" "$start" $((code == 0)) $((code != 0)) 0 "$log"
+  finish "$name" $((SECONDS - start)) $((code == 0)) $((code != 0)) 0 "$log"
+}
+
+# check_beside NAME SECONDS COMMAND...: as check, but it begins now, in the background, and counts when `collect NAME` asks
+# for it. For what waits more than it computes: tests on several ranks suffer from anything beside them.
+check_beside() {
+  local name=$1 limit=$2 log start=$SECONDS
+  shift 2
+  selected "$name" || return 0
+  log=$(log_of "$name")
+  (
+    trap end_all INT TERM
+    code=0
+    limited "$limit" "$log" "$@" || code=$?
+    echo "$code $((SECONDS - start))" >"$log.end"
+  ) &
+  beside[$name]=$!
+}
+collect() {
+  local log code=1 seconds=0
+  [[ -n ${beside[$1]:-} ]] || return 0
+  log=$(log_of "$1")
+  wait "${beside[$1]}" || true
+  [[ ! -e $log.end ]] || read -r code seconds <"$log.end"
+  finish "$1" "$seconds" $((code == 0)) $((code != 0)) 0 "$log"
 }
 
 # The rooms whose tests run under the sanitizers, and those that are compiled and tested with clang's optimiser too:
-# what takes no whole training run; --long takes them all.
-asan_rooms() { rooms | if ((long)); then cat; else grep -vxE 'train|jobs|commbench'; fi; }
-clang_rooms() { rooms | if ((long)); then cat; else grep -xE 'base|device|tensor|kernels'; fi; }
+# what takes no whole training run, of what has changed; --long takes them all.
+asan_rooms() { rooms | if ((long)); then cat; else grep -vxE 'train|jobs|commbench' | of_changes; fi; }
+clang_rooms() { rooms | if ((long)); then cat; else grep -xE 'base|device|tensor|kernels' | of_changes; fi; }
+of_changes() { xargs tests/support/changed.py tests; }
 
 # configure PRESET OPTION...: into its folder of build/suite.
 configure() {
@@ -98,26 +131,38 @@ configure() {
 export batch
 export -f configure
 
-# build PRESET: configures and builds what the preset's steps run, once, when the first step needs it. A failure leaves
-# the rest to be built and tested.
-declare -A built=()
-build() {
-  local preset=$1 start=$SECONDS code=0 log targets=(all)
-  [[ -z ${built[$preset]:-} ]] || return 0
-  built[$preset]=1
+# compile PRESET: configures and builds what the preset's steps run. A failure leaves the rest to be built and tested.
+compile() {
+  local preset=$1 code=0 log targets=() options=()
   log=$(log_of "build-$preset")
-  if [[ $preset != cpu ]]; then
-    targets=()
-    for room in $("${preset}_rooms"); do targets+=("octet-test-$room"); done
-  fi
+  case $preset in
+    cpu) targets=(all) ;;
+    tsan)
+      targets=(octet-tuner-stress octet-saver-alone)
+      ! has_nvcc || { targets+=(octet-nccl-alone) && options=(-DOCTET_CUDA=ON); } # with CUDA comes NCCL's header
+      ;;
+    *) for room in $("${preset}_rooms"); do targets+=("octet-test-$room"); done ;;
+  esac
   if [[ $preset == cuda ]]; then
-    targets+=(octet octet-train octet-commbench)
+    # For this machine's processor, as the preset cpu: so the two share what they compile alike.
+    targets+=(octet octet-train octet-commbench) && options=(-DOCTET_CPU_ARCH=auto)
     limited 1200 "$log.configure" jobs/install-cuda.sh || code=$?
   fi
-  ((code)) || { limited 120 "$log.configure" bash -c "configure $preset" &&
+  ((code)) || { limited 120 "$log.configure" bash -c "configure $preset ${options[*]}" &&
     limited 2400 "$log" cmake --build "$bins/$preset" --target "${targets[@]}" -- -k 0; } || code=$?
   [[ -e $log ]] || mv "$log.configure" "$log"
-  finish "build $preset" "$start" $((code == 0)) $((code != 0)) 0 "$log"
+  return "$code"
+}
+has_nvcc() { jobs/install-cuda.sh --find >/dev/null; }
+
+# build PRESET: once, when the first step needs it.
+declare -A built=()
+build() {
+  local preset=$1 code=0 start=$SECONDS
+  [[ -z ${built[$preset]:-} ]] || return 0
+  built[$preset]=1
+  compile "$preset" || code=$?
+  finish "build $preset" $((SECONDS - start)) $((code == 0)) $((code != 0)) 0 "$(log_of "build-$preset")"
 }
 
 # program NAME PRESET SECONDS COMMAND...: a GoogleTest program; its test cases are counted from its report.
@@ -131,7 +176,7 @@ program() {
   [[ -x ${*: -1} ]] || set -- echo "${*: -1} was not built:"
   limited "$limit" "$log" "$@" --gtest_output=json:"$report" || code=$?
   read -ra counts < <(tests/support/count.py "$report" "$code")
-  finish "$name" "$start" "${counts[@]}" "$log"
+  finish "$name" $((SECONDS - start)) "${counts[@]}" "$log"
 }
 
 # can_skip NAME PRESET SECONDS COMMAND...: as check, for a script that exits with 77 where it cannot run.
@@ -142,13 +187,13 @@ can_skip() {
   build "$preset"
   start=$SECONDS log=$(log_of "$name")
   limited "$limit" "$log" "$@" || code=$?
-  finish "$name" "$start" $((code == 0)) $((code != 0 && code != 77)) $((code == 77)) "$log"
+  finish "$name" $((SECONDS - start)) $((code == 0)) $((code != 0 && code != 77)) $((code == 77)) "$log"
   ((code != 77)) || tail -n 1 "$log" | sed 's/^/    /'
 }
 
 # configured PRESET: for the checks that need compile_commands.json and no more; of sources that are compiled alone.
 configured() {
-  cmake --preset "$1" -DOCTET_WERROR=ON -DOCTET_TESTS=ON >"$(log_of "configure-$1")" 2>&1 </dev/null || true
+  cmake --preset "$1" -DOCTET_UNITY=0 -DOCTET_WERROR=ON -DOCTET_TESTS=ON >"$(log_of "configure-$1")" 2>&1 </dev/null || true
 }
 
 # The programs come from the folders of tests, not from what was built: one that is missing has failed.
@@ -190,12 +235,14 @@ check 'writes' 60 tests/checks/writes.py
 check 'writes self-test' 60 tests/checks/writes_test.py
 check 'docs' 60 tests/checks/docs.py
 check 'docs self-test' 60 tests/checks/docs_test.py
+check 'changes self-test' 60 tests/checks/changed_test.py
 check 'batches self-test' 60 tests/checks/unity_test.py
 check 'kernel resources self-test' 60 tests/checks/kernel_resources_test.py
-check 'gpu scripts' 600 tests/checks/gpu_scripts_test.py
 check 'pairs' 60 tests/jobs/pairs.py --check
 
+check_beside 'gpu scripts' 600 tests/checks/gpu_scripts_test.py
 selected 'build cpu' && build cpu
+collect 'gpu scripts'
 for room in $(rooms); do run_room "$room" cpu 600; done
 # Meshes of 2 x 2 x 2 and 2 x 1 x 4.
 GTEST_FILTER='TensorParallelGradients.*:*TensorParallel.*/fp32:*TensorParallel.*/float8:*TensorParallel.*/delayed:*TensorParallel.*/rowwise' \
@@ -208,7 +255,7 @@ if selected 'report page'; then
     build cpu
     check 'report page' 300 tests/checks/report_page.py "$bins/cpu/bin/octet"
   else
-    finish 'report page' "$SECONDS" 0 0 1 ''
+    finish 'report page' 0 0 0 1 ''
     echo '    skipped: no Chromium; jobs/install-packages.sh --tests installs it'
   fi
 fi
@@ -217,11 +264,9 @@ if [[ -x $(PATH=$PATH:/usr/sbin command -v slurmctld) ]]; then
   program 'slurm scenarios' cpu 900 env OCTET_BIN="$PWD/$bins/cpu/bin" OCTET_TEST_PATIENCE="$patience" tests/slurm/scenarios.py
   grep -hs 'second try$' "$(log_of 'slurm scenarios')" | sed 's/^/    /' || true
 elif selected 'slurm scenarios'; then
-  finish 'slurm scenarios' "$SECONDS" 0 0 1 ''
+  finish 'slurm scenarios' 0 0 0 1 ''
   echo '    skipped: no Slurm; jobs/install-packages.sh --tests installs it'
 fi
-! selected 'headers' >/dev/null || configured cpu
-check 'headers' 600 tests/checks/headers.py build/cpu
 
 # The CUDA backend wherever there is an nvcc; its tests skip, with a reason, where there is no GPU.
 make_bundle() {
@@ -229,7 +274,7 @@ make_bundle() {
   cmake --build "$bins/cuda" --target bundle && tests/bundle/bundle.sh "$bins"/cuda/octet-*.tar.xz
 }
 export -f make_bundle
-if jobs/install-cuda.sh --find >/dev/null; then
+if has_nvcc; then
   selected 'build cuda' && build cuda
   for room in $(cuda_rooms); do run_room "$room" cuda 600; done
   ! selected 'bundle' >/dev/null || build cuda
@@ -237,12 +282,12 @@ if jobs/install-cuda.sh --find >/dev/null; then
   ! selected 'kernel resources' >/dev/null || build cuda
   check 'kernel resources' 900 tests/checks/kernel_resources.py --check "$bins/cuda"
 elif selected 'build cuda'; then
-  finish 'build cuda' "$SECONDS" 0 0 1 ''
+  finish 'build cuda' 0 0 0 1 ''
   echo '    skipped: no nvcc; jobs/install-cuda.sh --toolkit fetches one'
 fi
 
 if ((!quick)); then
-  selected 'build asan' && build asan
+  [[ -z $(asan_rooms) ]] || { selected 'build asan' && build asan; }
   for room in $(asan_rooms); do
     case $room in
       comm | parallel | equivalence | checkpoints) run_room "$room" asan 600 "$( ((long)) && ranks_of "$room" || echo 1 3)" ;;
@@ -250,38 +295,27 @@ if ((!quick)); then
     esac
   done
 
-  # The plugin answers NCCL in any of its threads.
-  tuner_under_tsan() {
-    configure tsan && cmake --build "$bins/tsan" --target octet-tuner-stress &&
-      TSAN_OPTIONS=halt_on_error=1 "$bins"/tsan/bin/octet-tuner-stress configs/tuning/aws-p5-efa.json
-  }
-  export -f tuner_under_tsan
-  check 'tuner under tsan' 600 bash -c tuner_under_tsan
-
+  # The plugin answers NCCL in any of its threads; threads write, hash, read and remove checkpoints beside the main thread
+  # and the watchdog; and these two are over the stand-in for NCCL.
   # A library of MPICH would take the calls of a thread that the sanitizer has not begun yet.
   export UCX_MEM_EVENTS=n
-
-  # The threads that write, hash, read and remove checkpoints beside the main thread and the watchdog.
-  saver_under_tsan() {
-    configure tsan && cmake --build "$bins/tsan" --target octet-saver-alone &&
-      TSAN_OPTIONS=halt_on_error=1 "$bins"/tsan/bin/octet-saver-alone
+  under_tsan() {  # NAME ROOM PROGRAM ARGUMENT...
+    ((long)) || [[ -n $(of_changes <<<"$2") ]] || return 0
+    ! selected "$1 under tsan" >/dev/null || build tsan
+    check "$1 under tsan" 300 env TSAN_OPTIONS=halt_on_error=1 "$bins/tsan/bin/$3" "${@:4}"
   }
-  export -f saver_under_tsan
-  check 'saver under tsan' 900 bash -c saver_under_tsan
+  under_tsan tuner tuning octet-tuner-stress configs/tuning/aws-p5-efa.json
+  under_tsan saver checkpoints octet-saver-alone
+  ! has_nvcc || under_tsan nccl nccl octet-nccl-alone watch
 
-  # The main thread and the watchdog over the stand-in for NCCL, whose header comes with CUDA.
-  nccl_under_tsan() {
-    configure tsan -DOCTET_CUDA=ON && cmake --build "$bins/tsan" --target octet-nccl-alone &&
-      TSAN_OPTIONS=halt_on_error=1 "$bins"/tsan/bin/octet-nccl-alone watch
-  }
-  export -f nccl_under_tsan
-  if jobs/install-cuda.sh --find >/dev/null; then check 'nccl under tsan' 900 bash -c nccl_under_tsan; fi
-
-  selected 'build clang' && build clang
+  [[ -z $(clang_rooms) ]] || { selected 'build clang' && build clang; }
   for room in $(clang_rooms); do run_room "$room" clang 300; done
   ! selected 'clang-tidy' >/dev/null || configured clang
-  check 'clang-tidy' 1800 tests/checks/tidy.sh build/clang "$( ((long)) && echo --all)"
+  check 'clang-tidy' 1800 tests/checks/tidy.sh build/clang "${all[@]}"
 fi
+
+! selected 'headers' >/dev/null || configured cpu
+check 'headers' 600 tests/checks/headers.py build/cpu "${all[@]}"
 
 ((list)) && exit
 if ((${#durations[@]} > 1)); then

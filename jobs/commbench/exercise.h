@@ -18,7 +18,7 @@ class Exercise {
   /// Bytes of memory that the calls take on a rank of a group of so many.
   static std::int64_t bytes(const std::vector<CommRecord>& calls, int ranks);
 
-  /// This is collective over `comm` (its memory may be).
+  /// Collective over `comm` (its memory may be).
   Exercise(Communicator& comm, const std::vector<CommRecord>& calls);
 
   /// Writes inputs of the pattern, and into outputs what no result is.

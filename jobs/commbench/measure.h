@@ -39,7 +39,7 @@ struct Measured {
 Measured measure(Communicator& comm, Communicator* plain, const std::vector<CommRecord>& calls,
                  const MeasureSettings& settings, std::uint64_t seed, Communicator& hosts);
 
-/// The timing of iterations' times in any order.
+/// The timing of iterations, given the time of each, in any order.
 Timing timing_of(std::vector<double> us, double average_us);
 
 }  // namespace octet::commbench

@@ -30,7 +30,7 @@ struct Row {
   double bus_bandwidth() const;
 };
 
-/// This says where and how it was measured.
+/// Where and how the numbers were measured.
 struct Provenance {
   std::string created;  ///< UTC, ISO 8601
   std::string version, backend, library, command;
@@ -54,7 +54,7 @@ class Report {
   void add(const Row& row);
   /// A key of the file beside "rows".
   void attach(const std::string& key, nlohmann::ordered_json value) { json_[key] = std::move(value); }
-  /// Adds wrong elements of what is not in a row.
+  /// Counts wrong elements that belong to no row.
   void add_wrong(std::int64_t elements) { wrong_ += elements; }
   /// The last lines.
   void finish() const;

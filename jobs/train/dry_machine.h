@@ -23,8 +23,8 @@ struct DryMachine {
   std::string links{};     ///< where these are from
 };
 
-/// The machine that the options say. It is a usage error for a GPU that is in no table, and where the run's device is
-/// not the machine's.
+/// The machine that the options describe. Usage error for a GPU that is in no table, and where the run's device is not
+/// the machine's.
 DryMachine machine_of(const DryRunOptions& options, const RunConfig& config);
 
 /// Why there is no timeline of so many ranks; empty where there is one.

@@ -28,12 +28,12 @@ void set_tuner_environment(const NcclSettings& settings, const std::string& libr
 /// Reads what the environment names: the file, and the library that is found by NCCL's own rule.
 TunerState tuner_state();
 
-/// This is collective over `hosts`. It throws the same usage error on every rank when states differ, naming nodes and
-/// ranks; or, when all have the same, if it is wrong.
+/// Collective over `hosts`. Throws the same usage error on every rank when states differ, naming nodes and ranks, or
+/// when all have the same state and it is wrong.
 void require_same_tuner(Communicator& hosts, const std::string& node, const TunerState& state);
 
-/// This is collective over `hosts`. It throws the same usage error on every rank where NCCL's versions differ, naming
-/// them with their nodes and ranks: another release chooses differently by itself, and applies a tuning file or not.
+/// Collective over `hosts`. Throws the same usage error on every rank where NCCL's versions differ, naming them with
+/// their nodes and ranks: another release chooses differently by itself, and may apply a tuning file or not.
 void require_same_nccl(Communicator& hosts, const std::string& node, const std::string& version);
 
 /// Sets OCTET_TUNING_HASH to the file's: the plugin keeps NCCL's choices where it reads another file. Unsets it without

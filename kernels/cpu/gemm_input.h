@@ -37,10 +37,10 @@ CpuFeatures read_cpu_features();
 /// half the rate of f32). Never from a timing, so that one machine always gives the same bits.
 GemmInput choose_gemm_input(const CpuFeatures& cpu);
 
-/// This is to be called at start, before any thread multiplies. It throws a usage error for bf16 on a processor without
-/// AVX-512 bf16, for which oneDNN 2.6 has no bf16 multiplication.
+/// To be called at start, before any thread multiplies. Throws a usage error for bf16 on a processor without AVX-512
+/// bf16, for which oneDNN 2.6 has no bf16 multiplication.
 void set_gemm_input(GemmInputChoice setting);
-/// What the setting means on a given processor. This has no effect.
+/// What the setting means on a given processor. It is only worked out here; set_gemm_input puts it in force.
 GemmInput resolve_gemm_input(GemmInputChoice setting, const CpuFeatures& cpu);
 
 /// The choice in force (automatic if none was set).

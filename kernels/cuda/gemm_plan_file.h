@@ -23,8 +23,8 @@ struct GemmChoices {
 /// A line each: a title, "cublaslt VERSION", "device NAME", then "eight hexadecimal words | microseconds | problem".
 /// Throws a usage error that names file and line when it is anything else.
 GemmChoices read_gemm_choices(const std::string& path);
-/// Writes a file beside it first and then renames it, so that a reader finds a whole file. Throws a usage error when it
-/// cannot.
+/// Writes the choices to a file beside `path` and renames that, so that a reader finds a whole file. Throws a usage
+/// error when it cannot.
 void write_gemm_choices(const std::string& path, const GemmChoices& choices);
 
 }  // namespace octet::cuda

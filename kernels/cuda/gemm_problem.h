@@ -14,9 +14,9 @@ namespace octet::cuda {
 /// needs no device and an algorithm does not depend on who calls.
 constexpr std::int64_t gemm_workspace_bytes = 32 << 20;
 
-/// Says whether an operand has a scale for each index that it keeps. cuBLASLt applies them where both have
-/// (outer-vector scaling) and it has an algorithm for it; else it multiplies with unit scales, rows by rows of C, and
-/// scale_sums does the rest. Scales along k, of vectors and blocks, are the library's alone.
+/// Says whether an operand has a scale for each index that it keeps. Where both operands have, and cuBLASLt has an
+/// algorithm for it (outer-vector scaling), it applies them. Else it multiplies with unit scales, a few rows of C at a
+/// time, and scale_sums does the rest. Scales along k, of vectors and blocks, are always left to the library.
 inline bool has_outer_scales(const Gemm& args) {
   return args.a.scales == ScaleForm::each || args.b.scales == ScaleForm::each;
 }

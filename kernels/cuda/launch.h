@@ -28,7 +28,7 @@ inline unsigned blocks_for(std::int64_t work, std::int64_t per_block) {
   return static_cast<unsigned>(std::clamp<std::int64_t>(ceil_div(work, per_block), 1, most_blocks));
 }
 
-/// This is called after a launch, so that configuration errors show at once.
+/// To be called after a launch, so that configuration errors show at once.
 inline void check_launch(const char* kernel) {
   check(cudaGetLastError(), kernel);
 }

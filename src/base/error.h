@@ -42,7 +42,7 @@ Error usage_error(std::string_view room, fmt::format_string<Args...> text, Args&
   return {ExitCode::usage, fmt::format("[{}] {}", room, fmt::format(text, std::forward<Args>(args)...))};
 }
 
-/// This is for states that only a bug or a broken machine can produce.
+/// An error for states that only a bug or a broken machine can produce.
 template <typename... Args>
 Error internal_error(std::string_view room, fmt::format_string<Args...> text, Args&&... args) {
   return {ExitCode::internal, fmt::format("[{}] {}", room, fmt::format(text, std::forward<Args>(args)...))};

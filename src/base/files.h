@@ -25,16 +25,16 @@ using FileHandle = Handle<FileTraits>;
 // reason, is a full disk on some file systems: it counts as ENOSPC. (C++'s streams try it again for ever.)
 // All return false, with errno, where the system refuses; what was written until then stays. Any thread.
 
-/// Writes to an open file, at the place where it stands.
+/// Writes to an open file at its current offset.
 [[nodiscard]] bool write_all(int file, const void* data, std::size_t bytes);
 [[nodiscard]] bool write_all(int file, std::string_view text);
-/// Writes at an offset in bytes; the place where the file stands does not change.
+/// Writes at an offset in bytes; the file's current offset does not change.
 [[nodiscard]] bool write_all_at(int file, std::int64_t offset, const void* data, std::size_t bytes);
 
 /// Writes to the end of the file at `path`, which is made if it is missing.
 [[nodiscard]] bool append_text(const std::string& path, std::string_view text);
-/// Replaces all that the file at `path` has, and makes the file if it is missing. A reader may see a part
-/// (replace_file.h).
+/// Replaces all that the file at `path` has, and makes the file if it is missing. A reader may see a part of the text
+/// (replace_file.h avoids that).
 [[nodiscard]] bool overwrite_text(const std::string& path, std::string_view text);
 
 /// All that the file at `path` has; nothing, with errno, where it cannot be read.
@@ -46,7 +46,7 @@ std::optional<std::string> read_text_file(const std::string& path);
 /// Syncs the folder that a file is in.
 [[nodiscard]] bool sync_folder_of(const std::string& file);
 
-/// Says whether the open file still has that name. It has not where it was removed, or where another file has the name
+/// Says whether the open file still has that name. It does not when it was removed, or when another file has the name
 /// now.
 [[nodiscard]] bool is_named(int file, const std::string& path);
 

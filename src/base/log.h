@@ -13,7 +13,7 @@ namespace octet::log {
 /// those of other ranks with "[rank N host]" in front. Lines go to standard error except `out`, which is for results.
 void set_identity(int rank, int ranks, std::string host);
 int rank();
-/// The host that set_identity was told; before that, what the system calls this machine. This waits for no lock.
+/// The host that set_identity was told; before that, what the system calls this machine. Takes no lock.
 const char* host();
 /// "rank 3 of 8 on node-17", or an empty string for one process.
 std::string identity();

@@ -17,7 +17,7 @@ namespace octet {
 ///     enum class Color : std::uint8_t { red, green };
 ///     constexpr auto names_of(Color) { return std::to_array<std::string_view>({"red", "green"}); }
 ///
-/// By these it is read (Schema::add_choice, JsonObject::choice), written and formatted.
+/// By these it is read (Schema::add_choice, JsonReader::choice), written and formatted.
 template <typename E>
 concept NamedEnum = std::is_enum_v<E> && requires(E value) {
   names_of(value)[0];

@@ -9,8 +9,8 @@ namespace octet {
 /// "1.5 GiB", "12 B".
 std::string format_bytes(std::int64_t bytes);
 
-/// What goes on now, on standard error: one line that is written anew on a terminal, elsewhere a line of the log every
-/// ten seconds. For one thread.
+/// Says on standard error what goes on now: on a terminal one line that is written anew, elsewhere a line of the log
+/// every ten seconds. For one thread.
 class StatusLine {
  public:
   using Clock = std::chrono::steady_clock;
@@ -23,7 +23,7 @@ class StatusLine {
   bool on_terminal() const { return terminal_; }
   /// Says whether a text is to be shown now; whoever has a new one all the time asks this first.
   bool due() const;
-  /// Shows the text. An empty one clears the line, for what comes on standard output.
+  /// Shows the text. An empty one clears the line, before something is printed on standard output.
   void show(const std::string& text);
 
  private:

@@ -11,7 +11,7 @@ namespace octet {
 /// system refuses.
 [[nodiscard]] bool replace_file(const std::string& path, std::string_view text);
 
-/// Says whether replace_file could do so now, for those who have the text only after hours. The check touches nothing
+/// Says whether replace_file would succeed now, for those who have the text only after hours. The check touches nothing
 /// at `path` and leaves nothing beside it. The answer is no, with errno, where the system refuses and where a folder or
 /// a device has the name.
 [[nodiscard]] bool can_replace_file(const std::string& path);

@@ -21,7 +21,7 @@ struct JobScript {
   std::int64_t nodes = 1;                  ///< to train on
   std::int64_t spares = 0;                 ///< further nodes of the allocation
   std::int64_t steps = 0;                  ///< of the run, all told
-  std::string time;                        ///< limit, in one of sbatch's forms (slurm_time.h)
+  std::string time;                        ///< limit, in one of sbatch's forms (slurm_job.h)
   std::string exclude;                     ///< host list; empty: none
   std::string after;                       ///< job after whose end this one may start; empty: none
   std::int64_t lead_seconds = 0;           ///< from the stop signal to the limit

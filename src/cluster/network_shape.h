@@ -28,7 +28,7 @@ struct NetworkShape {
   std::int64_t pod_of(std::int64_t node) const { return node / pod_nodes; }
 };
 
-/// The network of a profile with cards (nics.per_node > 0). It is a usage error where it has none or `nodes` < 1.
+/// The network of a profile with cards (nics.per_node > 0). Usage error where it has none or `nodes` < 1.
 NetworkShape network_shape(const ClusterProfile& profile, std::int64_t nodes);
 
 }  // namespace octet

@@ -18,8 +18,8 @@ struct SlurmVersion {
 /// The oldest release that job scripts are written for.
 inline constexpr SlurmVersion oldest_slurm{22, 5};
 
-/// Reads what `sbatch --version` or `scontrol --version` prints ("slurm 22.05.8", "slurm-wlm 23.11.4"), or "24.05". It
-/// is a usage error for a text without a version, and for releases before oldest_slurm.
+/// Reads what `sbatch --version` or `scontrol --version` prints ("slurm 22.05.8", "slurm-wlm 23.11.4"), or "24.05".
+/// Usage error for a text without a version, and for releases before oldest_slurm.
 SlurmVersion parse_slurm_version(std::string_view text);
 /// "22.05".
 std::string to_text(SlurmVersion version);

@@ -28,8 +28,8 @@ class Communicator {
   virtual void all_gather(const void* send, void* recv, std::int64_t count, DType dtype) = 0;
   /// recv[i] = sum over ranks of send[rank · count + i]. fp32 only. `recv` must not overlap `send`.
   virtual void reduce_scatter(const float* send, float* recv, std::int64_t count) = 0;
-  /// Reduces in place. For i32 there are sum and max; for fp32 there are sum, and the max of values of which one at
-  /// least is not negative, as abs-maxes are (NaN wins, as in torch.amax).
+  /// Reduces in place: i32 by sum or max; fp32 by sum, or by max where at least one value is not negative, as abs-maxes
+  /// are (NaN wins, as in torch.amax).
   virtual void all_reduce(void* data, std::int64_t count, DType dtype, ReduceOp op) = 0;
   /// recv[r · count + i] = send of rank r [rank · count + i]. Not in place.
   virtual void all_to_all(const void* send, void* recv, std::int64_t count, DType dtype) = 0;

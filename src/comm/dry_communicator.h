@@ -21,13 +21,13 @@ struct DryGroup {
 struct DryWorld {
   MeshShape shape;  ///< of the Mesh that will be made of it
   int rank = 0;     ///< whose place is taken
-  /// Says whether the memory of a group of that name is not cheap (Communicator::memory), as registered buffers of
-  /// NCCL's are not. Null says so of no group. A group of one rank counts only where `one_rank_groups` says that such
-  /// groups are NCCL's too.
+  /// Says whether a group of that name has memory that is not cheap (Communicator::memory), as NCCL's registered
+  /// buffers are not. Null: no group has. A group of one rank counts only where `one_rank_groups` says that such groups
+  /// are NCCL's too.
   std::function<bool(std::string_view name)> keeps_memory{};
   bool one_rank_groups = false;
-  /// Says whether groups of these two names have the same settings, so that one may be the other's alias. Null stands
-  /// for always.
+  /// Says whether groups of these two names have the same settings, so that one may be the other's alias. Null: all
+  /// have.
   std::function<bool(std::string_view a, std::string_view b)> alike{};
   /// All that are made, in their order, and what they are used for; null: not asked.
   std::vector<DryGroup>* made = nullptr;

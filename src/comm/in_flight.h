@@ -35,8 +35,7 @@ class InFlightScope {
 
 /// Polls all that are seen, for loops that wait. Main thread only.
 void poll_in_flight();
-/// The oldest operation of each group that is seen, separated by semicolons. Any thread may ask, and this waits for
-/// nothing.
+/// The oldest operation of each group that is seen, separated by semicolons. Any thread; waits for nothing.
 std::string operations_in_flight();
 
 }  // namespace octet

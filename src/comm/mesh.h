@@ -77,7 +77,7 @@ const MeshGroup* find_group(std::string_view name, const MeshShape& shape);
 /// The ranks of that group of which `rank` is one.
 std::vector<int> ranks_of(const MeshGroup& group, const MeshShape& shape, int rank);
 
-/// The place, for each of mesh_groups, of the first that has the same ranks in this shape, which may be its own.
+/// For each of mesh_groups the index of the first group that has the same ranks in this shape, which may be itself.
 std::array<std::size_t, mesh_groups.size()> first_of_equals(const MeshShape& shape);
 
 /// The ranks as a grid of five dimensions, with groups along one of them or several. All are made at construction, in
@@ -85,7 +85,7 @@ std::array<std::size_t, mesh_groups.size()> first_of_equals(const MeshShape& sha
 /// stream, and every rank makes the calls of a step in the same order. Main thread only.
 class Mesh {
  public:
-  /// This is collective over `world`. It throws what resolve() throws, before any communication.
+  /// Collective over `world`. Throws what resolve() throws, before any communication.
   Mesh(std::unique_ptr<Communicator> world, const MeshShape& shape);
 
   const MeshShape& shape() const { return shape_; }

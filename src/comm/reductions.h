@@ -2,9 +2,9 @@
 
 #include "src/comm/mesh.h"
 
-/// These functions say, once for all who do it, over which ranks the numbers of a step are summed or maximised. A sum
-/// goes over the ranks that have different parts of it, and over no two that have the same; a maximum may meet a part
-/// twice. Ranks that have nothing of a quantity (a pipeline stage without the head has no loss) bring 0.
+/// These functions say, in one place, over which ranks the numbers of a step are summed or maximised. A sum goes over
+/// the ranks that have different parts of it, and over no two that have the same; a maximum may meet a part twice.
+/// Ranks that have nothing of a quantity (a pipeline stage without the head has no loss) bring 0.
 ///
 /// What has the dimensions of tensors goes between devices, by a group of the mesh. What hosts know goes between the
 /// hosts of all ranks, `control` (src/comm/host_exchange.h), which is never a group of the mesh.

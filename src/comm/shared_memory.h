@@ -16,8 +16,8 @@ namespace octet {
 class SharedMemory {
  public:
   SharedMemory() = default;
-  /// This is collective over `node`; this rank's part has `bytes`, which may be 0. It throws an internal error on every
-  /// rank of the group, naming the lowest rank that has no such memory or cannot see another's.
+  /// Collective over `node`; this rank's part has `bytes`, which may be 0. Throws an internal error on every rank of
+  /// the group, naming the lowest rank that has no such memory or cannot see another's.
   SharedMemory(Communicator& node, std::int64_t bytes);
 
   /// First byte of that rank's part, at the beginning of a page; null where it has none. Zero at first.

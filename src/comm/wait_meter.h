@@ -14,7 +14,7 @@ namespace octet {
 /// thread only. Devices must outlive it.
 class WaitMeter {
  public:
-  /// begin() and end() go around a collective, or a group of them, on its stream. Of pairs that nest, as those of the
+  /// begin() and end() enclose a collective, or a group of them, on its stream. Of nested pairs, as those of the
   /// communicators of one group, the outermost counts.
   void begin(Stream& stream);
   void end(Stream& stream);

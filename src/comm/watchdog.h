@@ -49,8 +49,8 @@ class OperationScope {
   OperationScope(const OperationScope&) = delete;
   OperationScope& operator=(const OperationScope&) = delete;
 
-  /// Loops that poll call this: it throws Error (lost_peer) that names the operation when a Watchdog is alive and the
-  /// deadline of the phase in which this scope began has passed since then, and says what that may come from.
+  /// To be called by loops that poll. Throws Error (lost_peer), naming the operation and `cause`, when a Watchdog is
+  /// alive and the deadline of the phase in which this scope began has passed since then.
   void check_deadline(std::string_view cause = "another rank has ended, hangs, or makes other calls") const;
   const char* name() const { return name_; }
   std::int64_t bytes() const { return bytes_; }
@@ -70,8 +70,8 @@ class OperationScope {
 };
 
 /// Waits until the device has come to `event`. Where a Watchdog is alive it polls, and throws as check_deadline and
-/// poll_in_flight, where Event::synchronize would leave a rank whose peer has stopped to the watchdog's thread,
-/// `grace_seconds` later.
+/// poll_in_flight do. (In Event::synchronize a rank whose peer has stopped would hang until the watchdog's thread ends
+/// it, `grace_seconds` later.)
 void await(const Event& event, const OperationScope& operation);
 
 /// Seconds that one operation may take, by phase; as the options have them by default.

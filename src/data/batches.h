@@ -24,7 +24,7 @@ struct Batch {
   void resize(std::int64_t sequences, std::int64_t tokens_each);
 };
 
-/// A trainer's batches come from here: a run's Sampler, or nowhere (dry_batches).
+/// Where a trainer's batches come from: a run's Sampler, or nowhere (dry_batches).
 class Batches {
  public:
   virtual ~Batches() = default;

@@ -18,8 +18,8 @@ namespace octet {
 /// validation window's neighbours are trained on; its targets are not: windows share no target token.
 class WindowSplit {
  public:
-  /// There is at least one validation window for fraction > 0. It is a usage error when no window is left to train on;
-  /// `name` is the source's, for the message. Requires windows >= 1 and 0 <= fraction < 1.
+  /// There is at least one validation window for fraction > 0. Usage error when no window is left to train on; `name`
+  /// is the source's, for the message. Requires windows >= 1 and 0 <= fraction < 1.
   WindowSplit(const std::string& name, std::int64_t windows, double fraction);
 
   std::int64_t train() const { return static_cast<std::int64_t>(order_.size()) - validation_; }

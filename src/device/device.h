@@ -26,9 +26,9 @@ class Event {
   virtual bool complete() const = 0;
   /// Blocks the calling thread until the work before the event is done.
   virtual void synchronize() const = 0;
-  /// The seconds from the moment at which the device came to `earlier` to that at which it came to this one. Both are
-  /// from make_timing_event, recorded and complete; an internal error for other events. CUDA's clock ticks every 0.5
-  /// µs, and its float milliseconds keep 24 bits: to about 1 µs within 10 s.
+  /// The seconds from when the device came to `earlier` until it came to this event. Both must be from
+  /// make_timing_event, recorded and complete, else it is an internal error. CUDA's clock ticks every 0.5 µs, and its
+  /// float milliseconds keep 24 bits: to about 1 µs within 10 s.
   virtual double seconds_since(const Event& earlier) const;
 };
 
@@ -57,7 +57,7 @@ class Device : public MemorySource {
   virtual std::string description() const { return name(); }
   /// "0000:1b:00.0", by which NVML finds the device (CUDA_VISIBLE_DEVICES renumbers them); empty for the CPU.
   virtual std::string pci_bus_id() const { return {}; }
-  /// Of a GPU, ten times the major number and the minor one: 90 for an H100. 0 for the CPU and for a dry device.
+  /// The compute capability of a GPU as one number, 90 for 9.0; 0 for the CPU and for a dry device.
   virtual int compute_capability() const { return 0; }
   /// Total bytes of memory; for the CPU what the machine (or its cgroup) has.
   virtual std::int64_t memory_bytes() const = 0;

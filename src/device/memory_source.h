@@ -6,7 +6,7 @@
 
 namespace octet {
 
-/// A Buffer's memory comes from here: a device, or a group of ranks that wants to know the memory it sends from.
+/// Where a Buffer's memory comes from: a device, or a group of ranks that wants to know the memory it sends from.
 class MemorySource {
  public:
   virtual ~MemorySource() = default;

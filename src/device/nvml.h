@@ -20,7 +20,7 @@ struct RemappedRows {
 /// What NVML says of a GPU at one moment. What it does not support, or does not tell, is absent.
 struct DeviceReadings {
   std::optional<std::uint32_t> sm_mhz, memory_mhz;
-  std::optional<std::uint64_t> clock_reasons;  ///< bits of src/device/nvml.h
+  std::optional<std::uint64_t> clock_reasons;  ///< bits of clock_reasons, below
   std::optional<std::uint32_t> celsius;
   std::optional<double> watts;
   std::optional<std::uint64_t> ecc_corrected, ecc_uncorrected;  ///< since the driver was loaded

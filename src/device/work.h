@@ -21,7 +21,8 @@ struct Work {
   double bus_bytes = 0;           ///< of collectives (src/comm/trace.h)
 };
 
-/// When a stream comes to a piece of work: when it is done with what it was given before and with what it waits for.
+/// The moment at which a stream comes to a piece of work: it is done with what it was given before and with what it
+/// waits for.
 struct Turn {
   std::int64_t number = 0;                ///< of the piece, counted over the device from 0 in the order of issue
   double begin = 0;                       ///< in seconds since the device was made
@@ -32,7 +33,7 @@ struct Turn {
 class WorkLog {
  public:
   virtual ~WorkLog() = default;
-  /// Returns how many seconds it takes.
+  /// Returns how many seconds the work takes.
   virtual double add(const Stream& stream, const Work& work, const Turn& turn) = 0;
 };
 

@@ -43,8 +43,8 @@ std::optional<double> wall_seconds(const StepMetrics& metrics);
 
 std::string to_json(const StepMetrics& metrics);
 
-/// What to_json wrote; null is NaN, memory_percent is 0, keys that are not known are passed over. Usage error, which
-/// begins with `source`, where the text is no such line.
+/// Reads what to_json wrote: null is NaN, memory_percent is 0, keys that are not known are passed over. Usage error,
+/// which begins with `source`, where the text is no such line.
 StepMetrics step_metrics_of(std::string_view line, const std::string& source);
 
 /// 1234567.8 as "1,234,568".

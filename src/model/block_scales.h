@@ -16,8 +16,8 @@ struct BlockScales {
   QuantScale input(BlockInput i, Arena& arena) const {
     return scaling->values(CastKind::input, layer * block_inputs + i, arena);
   }
-  /// The scale of a linear's output gradient. There is none, and no abs-max is written, where it is not cast with one
-  /// scale.
+  /// The scale of a linear's output gradient; none, and then no abs-max is written, where the gradient is not cast with
+  /// one scale.
   QuantScale gradient(const BlockRecipes& recipes, BlockLinear l, Arena& arena) const {
     if (!recipes[static_cast<std::size_t>(l)]->casts_first()) return {};
     return scaling->values(CastKind::gradient, layer * block_linears + l, arena);

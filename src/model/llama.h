@@ -70,7 +70,8 @@ class Llama {
   Llama(const Llama&) = delete;
   Llama& operator=(const Llama&) = delete;
 
-  /// The parameters of the units that it computes. A tied embedding is also its parameter where it has the head alone.
+  /// The parameters of the units that this model computes. A tied embedding is among them also where it has the head
+  /// alone.
   const ParameterList& parameters() const { return parameters_; }
   /// The most that was in use of the arenas so far.
   MemoryNeeds used() const;
@@ -87,9 +88,9 @@ class Llama {
   /// which makes the loss whole chunk by chunk. `gradients` may be null where it does not train.
   void forward(int slot, const MicroBatch& batch, WeightProvider& weights, GradientSink* gradients);
   void backward(int slot, WeightProvider& weights, GradientSink& gradients);
-  /// The tensor in which a stage without the head leaves the residual stream in forward; the gradient of it is to be
-  /// put there before backward. A stage without the embedding leaves the gradient of what it got there in backward. It
-  /// is valid until the slot's next begin().
+  /// A stage without the head leaves the residual stream here in forward, and the gradient of it is to be put here
+  /// before backward. A stage without the embedding leaves here, in backward, the gradient of what it got. Valid until
+  /// the slot's next begin().
   Tensor out(int slot) const { return slots_.at(static_cast<std::size_t>(slot)).dh; }
 
   /// Runs the whole model in slot 0: begin, announcement, forward and backward.
@@ -100,8 +101,7 @@ class Llama {
 
   /// That of its linears which are not kept in bf16.
   const Recipe& recipe() const { return *recipe_; }
-  /// The object from which the scales of its fp8 casts come. backward records its abs-maxes there, forward alone does
-  /// not.
+  /// Where the scales of its fp8 casts come from. backward records its abs-maxes there, forward alone does not.
   Float8Scaling& scaling() { return *scaling_; }
 
   TensorChecks& checks() { return checks_; }

@@ -21,7 +21,7 @@ struct RecomputeCost {
   double extra_flops = 0;        ///< as a part of ModelConfig::flops_per_token
 };
 
-/// The cost by a dry pass with `recompute` in place of the settings' own.
+/// Finds the cost by a dry pass with `recompute` in place of the settings' own.
 RecomputeCost recompute_cost(LlamaSettings settings, const RecomputeConfig& recompute, Stream& stream);
 
 /// Printed at start: none, full and what the settings choose.

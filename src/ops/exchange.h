@@ -37,10 +37,10 @@ class Exchange {
     return part_.count == 1 || partial.dtype == DType::f32 ? 0 : partial.bytes();
   }
 
-  /// Says whether the exchange has calls in parts (asynchronous tensor parallelism). Each rank's rows then travel for
-  /// themselves, on a stream of the exchange's own, beside what the op's stream computes with the parts that are there,
-  /// or makes of those that have not left. The numbers are those of the calls above. One gather or scatter at a time,
-  /// all its steps in order.
+  /// Says whether the exchange has calls in parts (asynchronous tensor parallelism). Each rank's rows then travel on
+  /// their own, on a stream of the exchange's own, while the op's stream computes with the parts that are there, or
+  /// makes those that have not left. The numbers are those of the calls above. One gather or scatter at a time, all its
+  /// steps in order.
   bool pipelined() const { return pipelined_; }
   /// Whose rows are there in step `step` of part().count: one's own first.
   int arriving(int step) const { return (part_.index - step + part_.count) % part_.count; }
@@ -56,7 +56,7 @@ class Exchange {
   /// The op's stream has been given what writes the rows of leaving(step).
   /// `workspace` has as many bytes as the partial sum.
   virtual void send_part(int step, const Tensor& partial, void* workspace) = 0;
-  /// Comes after the last step: output is as in scatter_rows.
+  /// To be called after the last step: output is then as in scatter_rows.
   virtual void finish_scatter(const Tensor& partial, const Tensor& output, void* workspace) = 0;
 
  protected:

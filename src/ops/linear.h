@@ -27,8 +27,8 @@ class LinearGroup {
  public:
   explicit LinearGroup(std::vector<LinearRecipe> linears);
 
-  /// The first says whether the input is cast by its owner; the second, whether a linear, or a cast where a GEMM reads,
-  /// reads it in the storage dtype.
+  /// casts_first: the input is cast by its owner. reads_high: a linear, or a cast where a GEMM reads, reads the input
+  /// in the storage dtype.
   bool casts_first() const { return float8_->casts_first(); }
   bool reads_high() const { return any_plain_ || !casts_first(); }
 

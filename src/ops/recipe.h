@@ -62,11 +62,11 @@ class Recipe {
   virtual bool power_of_two() const { return false; }
   /// Scales come from the abs-maxes of steps before: state, which checkpoints hold.
   virtual bool remembers() const { return false; }
-  /// Makes what the scales of casts come from, for a model with so many of them.
+  /// Makes the object that gives the scales of a model with so many casts.
   virtual std::unique_ptr<Float8Scaling> make_scaling(const CastCounts&, Stream&) const;
 
-  /// The second says whether a weight [n, k] is so small that its linear is faster in bf16, by H100 measurements:
-  /// torchao's _auto_filter_for_recipe (float8_linear_utils.py), which has limits for some recipes.
+  /// too_small: a weight [n, k] is so small that its linear is faster in bf16, by H100 measurements: torchao's
+  /// _auto_filter_for_recipe (float8_linear_utils.py), which has limits for some recipes.
   virtual bool has_limits() const { return false; }
   virtual bool too_small(std::int64_t, std::int64_t) const { return false; }
   /// The recipe whole, for the log: "recipe delayed: ...".

@@ -9,8 +9,8 @@
 
 namespace octet {
 
-/// These functions go between this rank's rows of the tokens and all tokens. Without tensor parallelism all of them
-/// hand back what they got: nothing is copied or taken.
+/// These functions go from this rank's rows of the tokens to all tokens and back. Without tensor parallelism all of
+/// them hand back what they got: nothing is copied or taken.
 
 /// The rows of all parts end to end, [parts · rows, columns], in scratch.
 Tensor gather_rows(OpContext& context, const Tensor& local);
@@ -18,7 +18,7 @@ Tensor gather_rows(OpContext& context, const Tensor& local);
 /// What is done with some of the rows of all tokens.
 using RowsWork = std::function<void(std::int64_t first, std::int64_t count)>;
 
-/// The place where local's rows of all parts go: around it (`local` lies in its place), or in scratch.
+/// Says where the rows of all parts are gathered: around `local`, which then lies in its place, or in scratch.
 Exchange::Gather gather_of(OpContext& context, const Tensor& local, bool around);
 
 void gather_rows(OpContext& context, const Exchange::Gather& gather);

@@ -20,8 +20,8 @@ struct CastCounts {
   std::int64_t total() const { return inputs + weights + gradients; }
 };
 
-/// This says where the scales of a run's fp8 casts come from, and what is remembered of its abs-maxes. Recipes of one
-/// scale a tensor differ in nothing else. The defaults are those of a recipe without memory.
+/// Where the scales of a run's fp8 casts come from, and what is remembered of its abs-maxes. Recipes of one scale a
+/// tensor differ in nothing else. The defaults are those of a recipe without memory.
 ///
 /// A training step is: any number of forward and backward passes, each followed by record(); MAX over all ranks of
 /// recorded(), in place; finish_step(), before the weights change. Passes without record() leave no trace.
@@ -50,10 +50,10 @@ class Float8Scaling {
   virtual std::span<float> recorded() const { return {}; }
   virtual void finish_step(Stream&, const KernelTable&) {}
 
-  /// Makes the state what it is before the first step.
+  /// Sets the state to what it is before the first step.
   virtual void reset(Stream&) {}
   virtual std::vector<State> state() const { return {}; }
-  /// Comes after state() was written from a checkpoint. Waits for the stream.
+  /// To be called after state() was written from a checkpoint. Waits for the stream.
   virtual void state_loaded(Stream&) {}
 };
 
@@ -63,7 +63,7 @@ class DynamicScaling final : public Float8Scaling {
   QuantScale values(CastKind, std::int64_t, Arena& arena) const override { return QuantScale::allocate(arena); }
 };
 
-/// The scaling of those to whom nobody gives another.
+/// The scaling that is used where none is given.
 const Float8Scaling& dynamic_scaling();
 
 }  // namespace octet

@@ -13,8 +13,8 @@ namespace octet {
 /// the server's time now. Nothing where none can be made there, or `file` is not there.
 std::optional<double> age_by_file_server(const std::string& file);
 
-/// Says whether Slurm says that no process of that launch is left; nothing where there is no Slurm, it does not answer
-/// within four seconds, or it is the Slurm of another cluster.
+/// Asks Slurm whether no process of that launch is left. Nothing where there is no Slurm, it does not answer within
+/// four seconds, or it is the Slurm of another cluster.
 std::optional<bool> ask_slurm(const JobLaunch& job);
 
 /// Looks for signs of an owner: within a second, five where Slurm has to be asked. `file`: its record's, for its age.

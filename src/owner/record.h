@@ -30,7 +30,7 @@ struct OwnerRecord {
 
 std::string to_json(const OwnerRecord& record);
 
-/// The record that the text is; nothing where it is none.
+/// Reads a record; nothing where the text is none.
 std::optional<OwnerRecord> parse_owner(const std::string& text);
 
 /// The text by which to_json says that the owner has not released the directory. It is as long as its opposite, so that

@@ -19,7 +19,7 @@ struct OwnerEvidence {
 enum class OwnerState : std::uint8_t {
   at_work,         ///< nothing says that it is gone
   released,        ///< it left the directory to the next
-  earlier_launch,  ///< of the same job as who asks
+  earlier_launch,  ///< of the same job as the process that asks
   no_process,      ///< its machine has no such process
   job_over,        ///< Slurm has ended its job
   silent,          ///< it was not heard of for too long
@@ -37,8 +37,8 @@ struct OwnerStanding {
 /// How long an owner may be silent until it is gone: 600 s. Tests shorten it by OCTET_TEST_OWNER_SECONDS.
 double owner_patience_seconds();
 
-/// Says whether an owner is gone, to who asks as (a process of) `mine`. The function is pure. Any one sign is enough,
-/// but where a process is seen to live, Slurm's word is not taken.
+/// Judges whether an owner is gone, for a process of the launch `mine` that asks. The function is pure. Any one sign is
+/// enough, but where a process is seen to live, Slurm's word is not taken.
 OwnerState judge_owner(const OwnerRecord& owner, const JobLaunch& mine, const OwnerEvidence& seen, double patience);
 
 /// Says whether asking Slurm can change the verdict: it takes seconds.

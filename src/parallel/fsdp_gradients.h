@@ -29,12 +29,12 @@ class FsdpGradients final : public GradientSink {
   FsdpGradients(const ParameterList& list, ShardedBuffer& shards, Communicator& shard_group,
                 Communicator& replicate_group, Communicator& tp_group, Stream& stream, const FsdpOptions& options = {});
 
-  /// Comes before the first micro-batch of a step; what the shards hold is forgotten.
+  /// To be called before the first micro-batch of a step. What the shards hold is forgotten.
   void begin_step() { first_micro_batch_.assign(units_.size(), true); }
   std::span<const GradientTarget> open(int unit) override;
   void close(int unit) override;
-  /// Comes after the last micro-batch, and sums over the replicas, and over the tensor-parallel group what each of its
-  /// ranks has computed of its own rows (parameters that are not cut).
+  /// To be called after the last micro-batch. Sums over the replicas, and over the tensor-parallel group what each of
+  /// its ranks has computed of its own rows (parameters that are not cut).
   void finish_step();
 
  private:
@@ -51,7 +51,8 @@ class FsdpGradients final : public GradientSink {
   };
 
   bool overlaps() const { return &reduces_ != &stream_; }
-  /// The compute stream comes behind all reductions but the last `left`, whose memory is then free.
+  /// Makes the compute stream wait for all reductions but the last `left`. The memory of those it waits for is then
+  /// free.
   void await_reductions(std::size_t left);
   void place_targets(int index, Unit& unit);
   void reduce(int index, Unit& unit, bool first);

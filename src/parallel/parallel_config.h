@@ -8,8 +8,8 @@
 
 namespace octet {
 
-/// This says whether gathered weights are freed after forward and gathered again in backward (always), or stay until
-/// the optimizer step (never). automatic: never for dp_shard = 1, else always.
+/// Whether gathered weights are freed after forward and gathered again in backward (always), or stay until the
+/// optimizer step (never). automatic: never for dp_shard = 1, else always.
 enum class Reshard : std::uint8_t { automatic, always, never };
 constexpr auto names_of(Reshard) {
   return std::to_array<std::string_view>({"auto", "always", "never"});

@@ -14,7 +14,7 @@
 namespace octet {
 
 /// The lines of metrics.jsonl. A last line without its end is being written and is left out. Usage error that names
-/// file, line and reason where it is missing, a line is none, or steps do not ascend.
+/// file, line and reason where the file is missing, a line cannot be read, or steps do not ascend.
 std::vector<StepMetrics> read_metrics(const std::string& path);
 
 /// The lines of metrics.discarded.jsonl: steps begin anew with every start, and what a killed start left of a line is

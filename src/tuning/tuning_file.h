@@ -129,7 +129,7 @@ TuningFile read_tuning_file(const std::string& file);
 
 /// Readable, a row a line, and always the same text for the same content; it reads back to the same content.
 std::string to_json(const TuningFile& tuning);
-/// Writes in place of the file at that path, whole or not at all. It throws a usage error where it cannot be written.
+/// Replaces the file at that path, whole or not at all. Throws a usage error where it cannot be written.
 void write_tuning_file(const std::string& file, const TuningFile& tuning);
 
 /// FNV-1a, 64 bits.

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Every path named in backticks in the pages below exists, the first commands that a reader copies name a run directory,
-the lines of code in docs/one-step.md stand in the source, and docs/rooms.svg is what docs/draw_rooms.py draws.
+"""Every path in backticks and every link in the pages below leads somewhere, the first commands that a reader copies
+name a run directory, the blocks of code in docs/one-step.md stand in the source, and docs/rooms.svg is what
+docs/draw_rooms.py draws.
 
 Usage: tests/checks/docs.py [ROOT]      A page that is not there is a violation too.
 A path is a word with a slash whose first part stands at the top of the tree, or a file there by its name.
@@ -21,6 +22,7 @@ PAGES = ["README.md", "CONTRIBUTING.md", "jobs/bundle-readme.md"] + [f"docs/{nam
 MADE = ("build/", "runs/", "data/", "text/")
 OF_A_RUN = ("config.yaml", "config.json", "owner.json", "status.json", "failure.txt", "profile.json", "profile-rankN.json", "job.sh", "octet-train.sh")
 CODE = re.compile(r"^```.*?^```|`([^`\n]+)`", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([\w./-]+)(?:#[^)\s]*)?\)")  # within the repository, from the page's own folder
 TOP = ("src/", "kernels/", "jobs/", "slurm/", "configs/", "checkpoints/", "tests/", "docs/", "cmake/", ".ci/")
 NAMED = re.compile(r"^[\w.-]+\.(md|txt|json|cmake|sh|py)$|^LICENSE$")
 
@@ -58,6 +60,10 @@ def check(root, pages):
             count += 1
             if not os.path.exists(os.path.join(root, path)):
                 problems.append(f"{page}:{line}: {path} does not exist")
+        for link in LINK.finditer(text):
+            count += 1
+            if not os.path.exists(os.path.join(root, os.path.dirname(page), link[1])):
+                problems.append(f"{page}:{text.count(chr(10), 0, link.start()) + 1}: the link {link[1]} leads nowhere")
     return count, problems
 
 
@@ -74,33 +80,73 @@ def unnamed_runs(root, pages):
 
 
 def sources(root):
-    """The .h and .cpp files under version control; where there is none, those of the tree."""
+    """The .h and .cpp files outside tests/ that are under version control; where there is none, those of the tree."""
     listed = subprocess.run(["git", "-C", root, "ls-files", "-z", "--", "*.h", "*.cpp"], capture_output=True, check=False)
-    if listed.returncode == 0 and listed.stdout:
-        return [name for name in listed.stdout.decode().split("\0") if name]
-    return [os.path.relpath(os.path.join(folder, name), root) for folder, _, names in os.walk(root) for name in names
-            if name.endswith((".h", ".cpp"))]
+    names = [name for name in listed.stdout.decode().split("\0") if name] if listed.returncode == 0 else []
+    names = names or [os.path.relpath(os.path.join(folder, name), root) for folder, _, files in os.walk(root)
+                      for name in files if name.endswith((".h", ".cpp"))]
+    return [name for name in names if not name.startswith("tests/") and os.path.exists(os.path.join(root, name))]
+
+
+def end_of(run, lines, start):
+    """Where the lines of `run` end that stand in `lines` from `start` on, one after another but for blank lines and
+    comments; None where they do not."""
+    for at in range(start, len(lines)):
+        for line in run:
+            while at < len(lines) and lines[at] != line and (lines[at] == "" or lines[at].startswith("//")):
+                at += 1
+            if at == len(lines) or lines[at] != line:
+                break
+            at += 1
+        else:
+            return at
+    return None
+
+
+def stand_in(runs, lines):
+    at = 0
+    for run in runs:
+        at = end_of(run, lines, at)
+        if at is None:
+            return False
+    return True
+
+
+def runs_of(block):
+    """The lines of a block, parted by lines of dots, which stand for what was left out."""
+    runs = [[]]
+    for line in (line.strip() for line in block.splitlines()):
+        if line == "...":
+            runs.append([])
+        elif line:
+            runs[-1].append(line)
+    return [run for run in runs if run]
 
 
 def quotes(root, pages):
-    """Lines of ```cpp blocks that stand in no source file; a line of dots stands for what was left out."""
-    lines = set()
+    """```cpp blocks whose lines do not stand, in their order, in one source file; and pages without such a block."""
+    files = []
     for name in sources(root):
-        if os.path.exists(os.path.join(root, name)):
-            with open(os.path.join(root, name), encoding="utf-8") as file:
-                lines |= {line.strip() for line in file}
+        with open(os.path.join(root, name), encoding="utf-8") as file:
+            lines = [line.strip() for line in file]
+        files.append((lines, set(lines)))
     count, problems = 0, []
     for page in pages:
         with open(os.path.join(root, page), encoding="utf-8") as file:
             text = file.read()
+        quoted = 0
         for block in re.finditer(r"^```cpp\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
-            first = text.count("\n", 0, block.start(1)) + 1
-            for number, line in enumerate(block[1].splitlines(), first):
-                if line.strip() in ("", "..."):
-                    continue
-                count += 1
-                if line.strip() not in lines:
-                    problems.append(f"{page}:{number}: {line.strip()} stands in no .h or .cpp file")
+            runs = runs_of(block[1])
+            wanted = {line for run in runs for line in run}
+            quoted += sum(map(len, runs))
+            if not any(wanted <= have and stand_in(runs, lines) for lines, have in files):
+                number = text.count("\n", 0, block.start()) + 1
+                missing = [line for run in runs for line in run if not any(line in have for _, have in files)]
+                what = missing[0] if missing else "the block, in this order,"
+                problems.append(f"{page}:{number}: {what} stands in no .h or .cpp file")
+        if quoted == 0:
+            problems.append(f"{page}: quotes no code")
+        count += quoted
     return count, problems
 
 
@@ -125,7 +171,7 @@ def main():
     problems += unnamed_runs(root, [page for page in FIRST if os.path.exists(os.path.join(root, page))])
     lines, misquoted = quotes(root, [page for page in QUOTING if os.path.exists(os.path.join(root, page))])
     problems += misquoted + picture(root)
-    print("\n".join(problems) if problems else f"docs: {count} paths exist, {lines} lines of code stand in the source")
+    print("\n".join(problems) if problems else f"docs: {count} paths and links exist, {lines} lines of code stand in the source")
     sys.exit(1 if problems or count == 0 else 0)
 
 

@@ -26,6 +26,16 @@ class DocsTest(unittest.TestCase):
             self.assertEqual(docs.check(root, ["README.md", "docs/b.md"]),
                              (2, ["README.md:3: src/gone.h does not exist", "docs/b.md: is missing"]))
 
+    def test_finds_links_that_lead_nowhere(self):
+        with tempfile.TemporaryDirectory() as root:
+            os.mkdir(os.path.join(root, "docs"))
+            for name, text in (("README.md", "[a](docs/b.md#part) [b](https://a.b/c.md)\n[c](b.md)\n"),
+                               ("docs/b.md", "[a](../README.md) [b](c.md)\n")):
+                with open(os.path.join(root, name), "w", encoding="utf-8") as file:
+                    file.write(text)
+            self.assertEqual(docs.check(root, ["README.md", "docs/b.md"]),
+                             (4, ["README.md:2: the link b.md leads nowhere", "docs/b.md:1: the link c.md leads nowhere"]))
+
     def test_finds_runs_without_a_directory(self):
         with tempfile.TemporaryDirectory() as root:
             with open(os.path.join(root, "README.md"), "w", encoding="utf-8") as file:
@@ -34,14 +44,34 @@ class DocsTest(unittest.TestCase):
             self.assertEqual([p.partition(": ")[0] for p in docs.unnamed_runs(root, ["README.md"])],
                              ["README.md:4", "README.md:5"])
 
-    def test_finds_code_that_is_not_in_the_source(self):
+    def misquoted(self, page, **more):
+        files = {"a.cpp": "void f() {\n  // why\n  g(1,\n\n    2);\n  h();\n}\n", "b.h": "void k();\n", "page.md": page, **more}
         with tempfile.TemporaryDirectory() as root:
-            with open(os.path.join(root, "a.cpp"), "w", encoding="utf-8") as file:
-                file.write("void f() {\n  g(1,\n    2);\n}\n")
-            with open(os.path.join(root, "page.md"), "w", encoding="utf-8") as file:
-                file.write("One:\n\n```cpp\nvoid f() {\n  ...\n  g(1,\n2);\n```\n\nTwo:\n\n```cpp\ng(1,\ng(2,\n```\n\n```\nno code\n```\n")
-            self.assertEqual(docs.quotes(root, ["page.md"]),
-                             (5, ["page.md:14: g(2, stands in no .h or .cpp file"]))
+            os.mkdir(os.path.join(root, "tests"))
+            for name, text in files.items():
+                with open(os.path.join(root, name), "w", encoding="utf-8") as file:
+                    file.write(text)
+            return docs.quotes(root, ["page.md"])
+
+    def test_accepts_code_that_is_in_one_source(self):
+        self.assertEqual(self.misquoted("One:\n\n```cpp\nvoid f() {\ng(1,\n2);\n...\n}\n```\n\n```cpp\n...\nvoid k();\n```\n\n```\nno code\n```\n"),
+                         (5, []))
+
+    def test_finds_code_that_is_not_in_the_source(self):
+        gone = "the block, in this order, stands in no .h or .cpp file"
+        for block, message in (("g(1,\ng(2,\n", "g(2, stands in no .h or .cpp file"),
+                               ("2);\ng(1,\n", gone),               # swapped
+                               ("h();\n...\ng(1,\n", gone),         # swapped around dots
+                               ("void f() {\n2);\n", gone),         # without dots for what was left out
+                               ("h();\n...\nvoid k();\n", gone)):   # of two files
+            with self.subTest(block=block):
+                self.assertEqual(self.misquoted(f"One:\n\n```cpp\n{block}```\n")[1], [f"page.md:3: {message}"])
+        self.assertEqual(self.misquoted("```cpp\nt();\n```\n", **{"tests/t.cpp": "t();\n"})[1],
+                         ["page.md:1: t(); stands in no .h or .cpp file"])
+
+    def test_finds_pages_without_code(self):
+        for page in ("no block\n", "```cpp\n...\n```\n"):
+            self.assertEqual(self.misquoted(page), (0, ["page.md: quotes no code"]))
 
     def test_finds_a_picture_of_other_rooms(self):
         root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Compiles every header of the source tree alone (syntax only), with the flags of a build: in the batches of sources that
-tests/run.sh compiles (OCTET_UNITY) a header finds what those before it have included.
+"""Compiles headers of the source tree alone (syntax only), with the flags of a build: in the batches of sources that
+tests/run.sh compiles (OCTET_UNITY) a header finds what those before it have included. Those that changed or include
+one that did (tests/support/changed.py), or all.
 
-Usage: tests/checks/headers.py BUILD_FOLDER      e.g. build/cpu, configured; needs its compile_commands.json
+Usage: tests/checks/headers.py BUILD_FOLDER [--all]      e.g. build/cpu, configured; needs its compile_commands.json
 """
 import concurrent.futures
 import json
@@ -10,6 +11,9 @@ import os
 import shlex
 import subprocess
 import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+import changed  # noqa: E402
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
 TOPS = ["src", "kernels", "checkpoints", "jobs", "tests/support"]
@@ -59,14 +63,16 @@ def compile_alone(command, header):
 
 
 def main():
-    if len(sys.argv) != 2:
+    if len(sys.argv) not in (2, 3) or sys.argv[2:] not in ([], ["--all"]):
         sys.exit(__doc__)
     found = flags_by_folder(sys.argv[1])
-    names = sorted(headers())
+    of_tree = sorted(headers())
+    moved = set(changed.changed_files())
+    names = of_tree if sys.argv[2:] else [name for name in of_tree if moved & changed.closure([name])]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         problems = [text for text in pool.map(lambda name: compile_alone(nearest(found, name), name), names) if text]
-    print("\n".join(problems) if problems else f"headers: {len(names)} compile alone")
-    sys.exit(1 if problems or not names else 0)
+    print("\n".join(problems) if problems else f"headers: {len(names)} of {len(of_tree)} compile alone")
+    sys.exit(1 if problems or not of_tree else 0)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Reads every #include of the source tree against the tables of rooms and of their folders (docs/architecture.md), and
-finds files that include each other in a circle and headers that share a name.
+"""Reads every #include of the source tree against the tables of rooms and of their folders below, which
+docs/rooms.svg draws, and finds files that include each other in a circle, headers that share a name and comments
+that name a file that is gone.
 
 Usage: tests/checks/rooms.py [ROOT]      prints one line a violation; exit 1 when there is any.
 """
@@ -100,6 +101,11 @@ SYSTEM = re.compile(
     r"^[a-z_0-9]+$|^(sys|linux|arpa|netinet)/[a-z_0-9]+\.h$|^(x86intrin|immintrin|cpuid|omp|unistd|fcntl|signal|poll|sched|"
     r"pthread|link|dirent|dlfcn|errno|glob|netdb|pwd|semaphore|spawn|termios|time|ucontext|execinfo|malloc|getopt|limits)\.h$")
 
+# Headers and sources of NCCL, its plugins and CUDA that comments name.
+FOREIGN = ["cublasLt.h", "src/nccl.h", "src/include/alloc.h", "src/include/comm.h", "src/include/device.h",
+           "src/include/graph.h", "src/include/nccl_common.h", "src/graph/topo.h", "src/graph/xml.h",
+           "src/tuner/nccl_ofi_regions.cpp"]
+
 SUFFIXES = (".h", ".hpp", ".cuh", ".inc", ".cpp", ".cc", ".cu")
 TOPS = ["src", "kernels", "jobs", "checkpoints", "tests"]
 
@@ -107,6 +113,9 @@ TOPS = ["src", "kernels", "jobs", "checkpoints", "tests"]
 
 TYPE = re.compile(r"^(?:struct|class|enum(?: class)?|union) (\w+)[^;{]*\{", re.MULTILINE)
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]+)[">]', re.MULTILINE)
+# A comment, or a text in which // is none.
+COMMENT = re.compile(r"""(//[^\n]*|/\*.*?\*/)|R"(\w*)\(.*?\)\2"|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])'""", re.DOTALL)
+NAMED_FILE = re.compile(r"<[^>\n]*>|([\w./-]*\w\.(?:h|cpp))\b(?!\.\w)")  # what stands in <> is a library's
 
 
 def reach(names, table=None):
@@ -224,15 +233,15 @@ def check_types(root, paths):
 
 
 def check_names(paths):
-    """One name, one header: people and messages call a header by its name alone. An operation's header in kernels/ and
-    that of its caller in src/ops or src/optim have the operation's."""
+    """One name, one header: people and messages call a header by its name alone, and some file systems take
+    A.h for a.h. An operation's header in kernels/ and that of its caller in src/ops or src/optim have the operation's."""
     seen, problems = {}, []
     for path in paths:
         if path.endswith((".h", ".hpp", ".cuh")):
             caller = path.startswith(("src/ops/", "src/optim/"))
             name = ("caller " if caller and f"kernels/{os.path.basename(path)}" in paths else "") + os.path.basename(path)
-            if seen.setdefault(name, path) != path:
-                problems.append(f"{path}: has the name of {seen[name]}")
+            if seen.setdefault(name.lower(), path) != path:
+                problems.append(f"{path}: has the name of {seen[name.lower()]}")
     return problems
 
 
@@ -266,11 +275,32 @@ def check_circles(root, paths):
     return problems
 
 
+def tails(path):
+    """a/b/c.h -> a/b/c.h, b/c.h, c.h"""
+    parts = path.split("/")
+    return ["/".join(parts[i:]) for i in range(len(parts))]
+
+
+def check_comments(root, paths):
+    """A header or source that a comment names, with its folders, some of them or none, is in the tree."""
+    known = {tail for path in paths + FOREIGN for tail in tails(path)}
+    problems = []
+    for path in paths:
+        with open(os.path.join(root, path), encoding="utf-8") as file:
+            text = file.read()
+        for comment in COMMENT.finditer(text):
+            for word in NAMED_FILE.finditer(comment[1] or ""):
+                if word[1] and word[1].lstrip("./-") not in known:
+                    line = text.count("\n", 0, comment.start() + word.start()) + 1
+                    problems.append(f"{path}:{line}: the comment names {word[1]}, which does not exist")
+    return problems
+
+
 def check(root):
     """(number of files read, list of violations)"""
     paths = sorted(files(root))
     each = [problem for path in paths for problem in check_file(root, path)]
-    return len(paths), each + check_types(root, paths) + check_names(paths) + check_circles(root, paths)
+    return len(paths), each + check_types(root, paths) + check_names(paths) + check_circles(root, paths) + check_comments(root, paths)
 
 
 def main():

@@ -105,9 +105,10 @@ class RoomsTest(unittest.TestCase):
     def test_one_name_is_one_header(self):
         once = "#pragma once\n"
         problems = self.violations({"src/base/a.h": once, "src/data/a.h": once, "kernels/norm.h": once,
-                                    "src/ops/norm.h": once, "src/data/norm.h": once})
+                                    "src/ops/norm.h": once, "src/data/norm.h": once, "src/optim/A.h": once})
         self.assertEqual(problems, ["src/data/a.h: has the name of src/base/a.h",
-                                    "src/data/norm.h: has the name of kernels/norm.h"])
+                                    "src/data/norm.h: has the name of kernels/norm.h",
+                                    "src/optim/A.h: has the name of src/base/a.h"])
 
     def test_finds_files_that_include_each_other(self):
         problems = self.violations({"src/base/a.h": "#pragma once\n",
@@ -115,6 +116,17 @@ class RoomsTest(unittest.TestCase):
                                     "src/base/b.h": "#pragma once\n#include <string>\n",
                                     "src/base/b.cpp": '#include "src/base/b.h"\n#include "src/base/a.h"\n'})
         self.assertEqual(problems, ["src/base/a -> src/base/b -> src/base/a: include each other in a circle"])
+
+    def test_finds_files_that_comments_name_and_are_gone(self):
+        comments = """// See a.h, base/a.h, src/base/b.cpp (src/graph/topo.h of NCCL).
+int a;  ///< as #include <nccl.h> has it; tail.h
+const char* url = "https://gone.h";  // "it's" gone.cpp.
+/* src/base/
+   data/a.h */
+"""
+        problems = self.violations({"src/base/a.h": "#pragma once\n", "src/base/b.cpp": comments})
+        self.assertEqual(problems, [f"src/base/b.cpp:{line}: the comment names {name}, which does not exist"
+                                    for line, name in ((2, "tail.h"), (3, "gone.cpp"), (5, "data/a.h"))])
 
     def test_names_the_line(self):
         problems = self.violations({"src/base/a.cpp": '// one\n\n#include "src/base/gone.h"\n'})

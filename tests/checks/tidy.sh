@@ -1,30 +1,13 @@
 #!/usr/bin/env bash
-# clang-tidy, warnings as errors, on the C++ files that changed: against the merge base with main or, on main itself,
-# against the commit before the last; uncommitted and untracked files too. Without history: every file. With --all: every
-# file, and the static analyzer (clang-analyzer-*) as well, which takes three times as long as the rest together.
+# clang-tidy, warnings as errors, on the C++ files that changed (tests/support/changed.py). With --all: every file, and the
+# static analyzer (clang-analyzer-*) as well, which takes three times as long as the rest together.
 # Usage: tests/checks/tidy.sh BUILD_FOLDER [--all]     the folder needs compile_commands.json, best from clang
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 build=${1:?usage: tests/checks/tidy.sh BUILD_FOLDER [--all]}
 
-base_commit() {
-  local main head base
-  head=$(git rev-parse HEAD)
-  for main in origin/main main; do
-    base=$(git merge-base "$main" HEAD 2>/dev/null) || continue
-    [[ $base == "$head" ]] || { echo "$base" && return; }
-  done
-  git rev-parse --verify --quiet HEAD~1
-}
-
 changed() {
-  local base
-  if [[ "${2:-}" == --all ]] || ! base=$(base_commit 2>/dev/null); then
-    git ls-files
-  else
-    git diff --name-only --diff-filter=d "$base"
-    git ls-files --others --exclude-standard
-  fi
+  if [[ "${2:-}" == --all ]]; then git ls-files; else tests/support/changed.py files; fi
 }
 
 # Headers are checked through a .cpp file: of every changed one, the first that includes it.
@@ -32,7 +15,7 @@ sources() {
   local file
   while read -r file; do
     if [[ $file == *.cpp ]]; then
-      echo "$file"
+      [[ ! -e $file ]] || echo "$file"
     else
       git grep -l --untracked -F "#include \"$file\"" -- '*.cpp' | head -n 1 || true  # included by headers alone
     fi

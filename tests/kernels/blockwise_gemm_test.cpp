@@ -64,9 +64,10 @@ constexpr std::pair<ScaleForm, ScaleForm> forms[] = {{ScaleForm::vectors, ScaleF
                                                      {ScaleForm::blocks, ScaleForm::vectors},
                                                      {ScaleForm::vectors, ScaleForm::vectors}};
 
-void check(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t step = 1) {
+void check(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t step = 1,
+           const std::vector<int>& turns = {0, 1, 2, 3}) {
   for (const auto& [of_a, of_b] : forms) {
-    for (const int turned : {0, 1, 2, 3}) {
+    for (const int turned : turns) {
       SCOPED_TRACE(fmt::format("{} {} {}, {} x {}, turned {}", m, n, k, name_of(of_a), name_of(of_b), turned));
       const Operand a(m, k, of_a, (turned & 1) != 0, 1), b(n, k, of_b, (turned & 2) != 0, 2);
       const auto size = static_cast<std::size_t>(m * n);
@@ -101,9 +102,9 @@ TEST(BlockwiseGemm, SumsOfTheValues) {
 
 /// Chunks of rows, of columns and of the sum, whose borders are not those of blocks.
 TEST(BlockwiseGemm, InSeveralChunks) {
-  check(1280, 128, 4096, 4001);
-  check(128, 4480, 4096, 20011);
-  check(128, 128, 20096, 1013);
+  check(1280, 128, 4096, 4001, {1});
+  check(128, 4480, 4096, 20011, {2});
+  check(128, 128, 20096, 1013, {0});
 }
 
 /// Each block of 128 by the rule of hopper_reference.h, then one fused multiply-add.

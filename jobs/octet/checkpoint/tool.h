@@ -52,7 +52,8 @@ void check_writers(int writers);
 /// All bytes of its files.
 std::int64_t bytes_of(const checkpoint::Manifest& manifest);
 
-/// The time at which it was committed, as "2026-05-01 12:00:00" UTC; "?" where the file system does not say.
+/// The time at which the checkpoint was committed, as "2026-05-01 12:00:00" UTC; "?" where the file system does not
+/// say.
 std::string time_of(const std::string& directory);
 
 }  // namespace octet::tool

@@ -31,7 +31,8 @@ class LaunchLog {
   /// Launches in a row, up to the last, that left no new checkpoint. What a user, Slurm or the run itself ended on
   /// purpose begins the count anew.
   int fruitless() const;
-  /// Hosts that launches of this job ended on (76, src/base/hosts.h), which a look at the node need not find.
+  /// Hosts for which launches of this job ended (exit code 76, src/base/hosts.h). A check of the node may find nothing
+  /// wrong with them.
   std::vector<std::string> left_out(const std::string& job) const;
   /// These hosts and all that were excluded before, each once.
   std::vector<std::string> with_excluded(std::vector<std::string> hosts) const;

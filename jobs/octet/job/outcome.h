@@ -13,7 +13,7 @@ LaunchRecord begin_launch(const std::string& run_dir, const std::string& job, co
 LaunchRecord not_begun(const std::string& run_dir, const std::string& job, const JobDecision& decision);
 
 /// How the launch has ended, from status.json. Where the run did not write it (it was killed, or failed before it knew
-/// its directory), the reason is that of RUN/job/failure.txt (src/comm/mpi/run_main.h), else that no rank left one, and
+/// its directory), the reason is that of RUN/job/failure.txt (src/comm/failure.h), else that no rank left one, and
 /// status.json is completed. `launcher_code`: no evidence, but told. `said`: a file of what the launcher and
 /// the ranks said.
 void end_launch(LaunchRecord& record, const std::string& run_dir, const std::string& launcher_code,
@@ -23,7 +23,7 @@ void end_launch(LaunchRecord& record, const std::string& run_dir, const std::str
 /// time limit. status.json stays as it is.
 void end_unstarted(LaunchRecord& record, const std::string& run_dir, bool terminated);
 
-/// Says whether status.json has all these steps done.
+/// Says whether all these steps are done, by status.json.
 bool is_finished(const std::string& run_dir, std::int64_t steps);
 
 /// What the last checkpoint took, from status.json; 0 if that is not known.

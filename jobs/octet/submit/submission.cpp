@@ -1,8 +1,6 @@
 #include "jobs/octet/submit/submission.h"
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include "jobs/octet/submit/program.h"
 #include "jobs/octet/submit/run_record.h"

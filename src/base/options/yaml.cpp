@@ -3,8 +3,6 @@
 #include <yaml-cpp/yaml.h>
 
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "src/base/files.h"
 #include "src/base/options/text.h"

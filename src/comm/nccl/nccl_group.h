@@ -23,8 +23,7 @@ namespace octet {
 /// lock, so that two threads that ask would free it twice (ncclGroupJobComplete in NCCL's src/group.cc).
 class NcclGroup final : public InFlight {
  public:
-  /// This is collective over the `ranks` ranks that have the same `id`. It polls under the deadline of an operation of
-  /// its own.
+  /// Collective over the `ranks` ranks that have the same `id`. Polls under the deadline of an operation of its own.
   NcclGroup(const NcclApi& api, const NcclGroupSettings& settings, const ncclUniqueId& id, int rank, int ranks,
             std::string name, Stream& stream);
   /// Waits for NCCL to let go, for seconds at most; after an error, or while one is on its way, it is aborted.

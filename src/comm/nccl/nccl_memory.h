@@ -21,7 +21,7 @@ class NcclMemory final : public MemorySource {
   NcclMemory& operator=(const NcclMemory&) = delete;
 
   void* allocate(std::int64_t bytes) override;
-  /// Frees the memory after all work that the device was given.
+  /// Waits for all work that the device was given, and then frees the memory.
   void deallocate(void* memory, std::int64_t bytes) noexcept override;
   MemoryLedger& ledger() override { return device_.ledger(); }
   bool cheap() const override { return false; }

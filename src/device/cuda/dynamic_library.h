@@ -29,7 +29,7 @@ class DynamicLibrary {
     return reinterpret_cast<Function*>(symbol(name));
   }
   void* handle() const { return handle_; }
-  /// The place where it was found.
+  /// The path at which it was found.
   std::string path() const;
   /// Logs what was loaded, "NAME MAJOR.MINOR.PATCH, PATH"; jobs/gpu/bench.py reads these lines. `version`: as the
   /// library gives it, see version_text.

@@ -26,7 +26,7 @@ class DeviceHealth {
   DeviceHealth(const DeviceHealth&) = delete;
   DeviceHealth& operator=(const DeviceHealth&) = delete;
 
-  /// Says whether it was to watch.
+  /// Says whether it was told to watch a GPU.
   bool asked() const { return asked_; }
   /// The reason why no GPU is watched; empty where the GPU is watched, or none was to be.
   const std::string& why_not() const { return why_not_; }

@@ -20,8 +20,8 @@ struct HealthNote {
 /// Finds what has changed from one reading of a GPU to the next. Absent readings are no change.
 class HealthChanges {
  public:
-  /// What a GPU should not have counts as changed in the first reading: uncorrected errors, rows that are pending or
-  /// failed, slowdowns.
+  /// A note for each change. What a GPU should not have counts as changed in the first reading: uncorrected
+  /// errors, rows that are pending or failed, slowdowns. Changes are:
   ///
   /// - Xids, each; ECC counts and remapped rows that went up; a GPU that NVML cannot use, once.
   /// - Slowdowns (clock_reasons::slowdowns) when they begin and when they end. Other reasons, normal in training, when

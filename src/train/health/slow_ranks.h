@@ -36,7 +36,7 @@ class SlowRankWatch {
   /// `every` 0: never. Both are train.slow_rank_every and train.slow_rank_factor. `meter` may be null: never.
   SlowRankWatch(std::int64_t every, double factor, WaitMeter* meter, Communicator& control, std::string node);
 
-  /// Is called after each step, in order. It is collective over the hosts where steps are compared.
+  /// To be called after each step, in order. Collective over the hosts where steps are compared.
   void step(std::int64_t step);
 
  private:

@@ -41,7 +41,7 @@ void check_float8_gemms(const RunConfig& c, const BlockRecipes& recipes, const O
 void check_recompute(const RunConfig& c, const Origins& at);
 void check_attention(const RunConfig& c, const Origins& at);
 void check_device(const RunConfig& c, const Origins& at);
-/// Once the GPU is known (Device::compute_capability): it has the GEMMs of the recipe.
+/// To be called once the GPU is known (Device::compute_capability). Usage error where it lacks the GEMMs of the recipe.
 void check_gpu(const RunConfig& c, int compute_capability, const Origins& at);
 
 }  // namespace octet

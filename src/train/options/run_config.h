@@ -25,12 +25,12 @@ struct TrainConfig {
   std::int64_t validate_every = 0;      ///< steps; 0: only at the end
   std::int64_t validation_batches = 8;  ///< global batches a validation; 0: the whole split
   std::int64_t log_every = 1;
-  std::string profile = "off";        ///< off, or the steps "A-B" whose time is recorded (profile_steps.h)
+  std::string profile = "off";        ///< off, or the steps "A-B" whose time is recorded (option_texts.h)
   std::int64_t slow_rank_every = 50;  ///< steps between comparisons; 0: never (slow_ranks.h)
   double slow_rank_factor = 1.2;
   double health_seconds = 30;                   ///< between two readings of the GPU; 0: never (device_health.h)
   AutoBool late_results = AutoBool::automatic;  ///< automatic: on a GPU (step_pipeline.h)
-  std::string max_wall_time = "0";              ///< minutes or H:MM:SS since the program began; 0: none (wall_clock.h)
+  std::string max_wall_time = "0";              ///< minutes or H:MM:SS since the start; 0: none (option_texts.h)
 };
 
 struct CommConfig {

@@ -12,10 +12,10 @@
 
 namespace octet {
 
-/// Bytes of one rank by purpose, known before anything is allocated (plan_run.h).
+/// Bytes of one rank by purpose, known before anything is allocated (plan_run).
 struct MemoryPlan {
   std::array<std::int64_t, static_cast<int>(Purpose::count)> bytes{};  ///< on the device
-  std::int64_t nccl = 0;  ///< what NCCL takes of the device beside them: an upper estimate (nccl_needs.h)
+  std::int64_t nccl = 0;  ///< what NCCL takes of the device beside them: an upper estimate (nccl_needs)
   std::int64_t host = 0;  ///< of checkpoints: memory of the host, also where that is the device
 
   std::int64_t& operator[](Purpose p) { return bytes[static_cast<std::size_t>(p)]; }

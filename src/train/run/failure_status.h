@@ -11,14 +11,14 @@
 
 namespace octet {
 
-/// A failure of this rank, whichever rank it is, is told in the run directory as long as this object lives: in
-/// failure.txt, where the first to speak writes and nobody after it, and by that one in status.json. Also by the
-/// watchdog's thread, so that status.json is made from what stands there, of which rank 0 wrote all but how it ended.
-/// Before the run begins its steps a usage error is not told there: what stands in the directory is of an earlier
-/// start, which this one, mistaken in what it was asked to do, does not own up to.
+/// As long as this object lives, a failure of this rank, whichever rank it is, is told in the run directory: in
+/// failure.txt, which only the first rank to fail writes, and by that rank in status.json too. The watchdog's thread
+/// may do it, so status.json is made from what stands there, of which rank 0 wrote all but how the run ended. Before
+/// the run begins its steps a usage error is not told there: what stands in the directory is of an earlier start, which
+/// has nothing to do with what this one was mistakenly asked to do.
 class FailureStatus {
  public:
-  /// This is collective over the hosts: rank 0 has removed the failure.txt of an earlier start when this returns.
+  /// Collective over the hosts: rank 0 has removed the failure.txt of an earlier start when this returns.
   FailureStatus(const RunDirectory& directory, Communicator& control);
 
   /// Says that the directory is of this start from now on.

@@ -20,8 +20,8 @@ class Profiler {
   Profiler(const RunConfig& config, const RunEnvironment& environment, const RunDirectory& directory,
            std::int64_t done);
 
-  /// begin_step() and end_step() go around all that belongs to a step. After the last one of train.profile the files
-  /// are written.
+  /// begin_step() and end_step() enclose all that belongs to a step. After the last step of train.profile the files are
+  /// written.
   void begin_step(std::int64_t step);
   void end_step(std::int64_t step);
   /// The run ends with the step that was begun: what there is of the recording is written; where there is none it says

@@ -9,7 +9,7 @@
 
 namespace octet {
 
-/// The place where a run begins.
+/// Where a run begins.
 struct StartingPoint {
   std::int64_t step = 0;               ///< finished steps
   std::string checkpoint;              ///< the directory that they come from; empty for a new run

@@ -9,7 +9,7 @@
 
 namespace octet {
 
-/// The place where a run leaves its files.
+/// Where a run leaves its files.
 struct RunDirectory {
   std::string path;
   bool resumes = false;       ///< it holds checkpoints from which the run shall go on

@@ -33,7 +33,7 @@ class RunLog {
   /// Names tensors with NaN or infinity.
   void non_finite(std::int64_t step, const StepResult& result);
   void memory(const MemoryPlan& plan);
-  /// Syncs the log before a checkpoint: the lines of its steps must not be lost where it is not.
+  /// To be called before a checkpoint. Syncs the log: if a checkpoint stays, the lines of its steps must not be lost.
   void sync();
   /// A checkpoint was committed; status.json names it from now on, or where it cannot be written, which is logged, from
   /// the next one on: a run that has just saved its state goes on.
@@ -47,7 +47,7 @@ class RunLog {
  private:
   /// Metrics that cannot be written are kept in memory; the first time is logged.
   void record(const StepMetrics& metrics);
-  /// The status, with what every status of this run has.
+  /// A status that has what every status of this run has.
   RunStatus status(std::string state, std::string reason, int exit_code, std::int64_t step) const;
   void go_on_from(const StartingPoint& from);
   StepMetrics metrics_of(const StepResult& result, std::optional<double> validation_loss) const;

@@ -8,7 +8,7 @@
 
 namespace octet {
 
-/// The times when the states were taken that the last committed checkpoint has, and those under way.
+/// The times at which the states were taken of the last committed checkpoint and of those under way.
 class SaveTimes {
  public:
   /// A run that begins behind step `step`: its first checkpoint's age counts from now.

@@ -22,7 +22,7 @@ class ShardedModel {
 
   /// Initial weights, the same bits for every layout.
   void initialize(std::uint64_t seed);
-  /// Comes after the masters were written: weight scales are made from scratch, and gathered weights are forgotten.
+  /// To be called after the masters were written. Makes weight scales from scratch and forgets gathered weights.
   void weights_changed();
 
   /// A training step is begin_step, any number of accumulate, finish_step.
@@ -39,9 +39,9 @@ class ShardedModel {
   std::int64_t counters() const { return model_.checks().size() + static_cast<std::int64_t>(all_parameters_.ids); }
   /// Copies them to host memory [counters()] and resets them, in the order of the stream.
   void take_counters(std::int32_t* host);
-  /// The findings of counts over all ranks: replicas hold equal gradients, and one of each counts.
+  /// What was not finite, by counts that were summed over all ranks.
   std::vector<TensorChecks::Finding> findings(const std::vector<std::int32_t>& counts) const;
-  /// Leaves of this rank's counts those that count over all ranks.
+  /// To be called before counts are summed. Replicas hold equal gradients, of which one counts: sets the others' to 0.
   void drop_copies(std::vector<std::int32_t>& counts) const;
 
   /// Those that this rank has pieces of.
@@ -64,7 +64,7 @@ class ShardedModel {
   /// The shard group on its own stream, or as it is.
   Communicator& gather_group() { return gather_group_ ? *gather_group_ : mesh_.shards(); }
   Communicator& reduce_group() { return reduce_group_ ? *reduce_group_ : mesh_.shards(); }
-  /// Comes before the optimizer, which replaces the weights' abs-maxes by those of the new weights.
+  /// To be called before the optimizer, which replaces the weights' abs-maxes by those of the new weights.
   void finish_scales();
 
   Mesh& mesh_;

@@ -38,8 +38,7 @@ struct StepResult {
 /// A run's data and sharded model, one rank's part: training steps and validation passes.
 class Trainer {
  public:
-  /// This is collective. It makes the initial weights from run.seed. `control`: the hosts of all ranks
-  /// (src/comm/host_exchange.h).
+  /// Collective. Makes the initial weights from run.seed. `control`: the hosts of all ranks (src/comm/host_exchange.h).
   Trainer(const RunConfig& config, Mesh& mesh, Communicator& control, Stream& stream, GemmTrace* gemms);
   /// Trains with other batches than those of the configuration's data.
   Trainer(const RunConfig& config, const Batches& batches, Mesh& mesh, Communicator& control, Stream& stream,
@@ -71,7 +70,7 @@ class Trainer {
   /// `fill` reads the batch that is then brought to the device.
   BatchUpload::OnDevice upload(const std::function<void()>& fill);
 
-  /// The findings over all ranks. This is collective over the hosts.
+  /// What was not finite on any rank. Collective over the hosts.
   std::vector<TensorChecks::Finding> agree_on_findings(std::vector<std::int32_t> counts);
 
   const RunConfig& config_;

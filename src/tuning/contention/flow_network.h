@@ -24,11 +24,11 @@ struct FlowNetwork {
   double nvlink_latency_us = 1;  ///< from GPU to GPU of a node
 };
 
-/// Cards and rates as NCCL counts them (machine_of() of cost_model/machine.h), the rest from section `network`.
+/// Cards and rates as NCCL counts them (machine_of() of nccl_machine.h), the rest from section `network`.
 /// Throws a usage error for clusters without GPUs or network cards.
 FlowNetwork shape_of(const ClusterProfile& profile);
 
-/// The place where a node hangs.
+/// A node's place in the network.
 struct NodePlace {
   std::string host;
   int leaf = 0;

@@ -11,7 +11,7 @@ struct SimulateOptions {
   /// Blocks that are simulated at most, or little more. Traffic that has more is simulated for its first steps, and the
   /// rest is taken to go on at the rate of the second half of those.
   std::int64_t most_blocks = 100'000;
-  /// It is called now and then with the bytes that have arrived since the last call.
+  /// Called now and then with the number of bytes that have arrived since the last call.
   std::function<void(std::int64_t)> progress;
 };
 

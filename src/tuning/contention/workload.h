@@ -17,8 +17,8 @@ struct Workload {
   MeshDegrees mesh;
 };
 
-/// The same as parse_collective() and parse_algorithm(), for what is simulated alone. They throw a usage error that
-/// lists just that.
+/// As parse_collective() and parse_algorithm(), but only for what can be simulated, which is what their usage errors
+/// list.
 Collective parse_simulated_collective(std::string_view text);
 Algorithm parse_simulated_algorithm(std::string_view text);
 

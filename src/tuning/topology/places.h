@@ -11,7 +11,7 @@
 
 namespace octet {
 
-// This file says where GPUs and cards of a node lie to each other, and how fast the links between them are.
+// Where the GPUs and cards of a node lie to each other, and how fast the links between them are.
 
 /// How traffic between two devices goes, by NCCL's names (NCCL 2.28.9-1, src/graph/topo.h): PIX one PCIe switch, PXB
 /// several, PHB through the CPU, SYS through the link between CPUs. The later, the slower.

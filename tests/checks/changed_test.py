@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+"""Tests of tests/support/changed.py on this tree: which test programs are made of which files."""
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+import changed
+
+ROOMS, TESTS = changed.linked_rooms()
+
+
+def programs(*paths):
+    return {test for test in TESTS if changed.is_made_of(test, paths, ROOMS, TESTS)}
+
+
+class Changed(unittest.TestCase):
+    def test_what_all_stands_on_is_in_every_program(self):
+        for path in ("src/base/error.h", "cmake/compiler.cmake", "tests/support/mpi_main.cpp"):
+            self.assertEqual(programs(path), set(TESTS), path)
+
+    def test_a_room_is_in_the_programs_that_link_it(self):
+        kernels = programs("kernels/cpu/gemm.cpp")
+        self.assertLessEqual({"kernels", "ops", "model", "parallel", "train", "equivalence", "checkpoints"}, kernels)
+        self.assertFalse({"base", "device", "tuning", "cluster", "report", "data"} & kernels)
+        self.assertLessEqual({"tuning"}, programs("src/tuning/topology/places.cpp"))
+        self.assertFalse({"ops", "model", "cluster"} & programs("src/tuning/topology/places.cpp"))
+
+    def test_tests_are_of_their_own_program_and_of_those_that_include_them(self):
+        self.assertEqual(programs("tests/tuning/sick_test.cpp"), {"tuning"})
+        shared = programs("tests/data/support.h")
+        self.assertLessEqual({"data", "train", "cluster"}, shared)
+        self.assertNotIn("ops", shared)
+
+    def test_pages_are_in_none(self):
+        self.assertEqual(programs("docs/numerics.md", "README.md", "src/base/README.md"), set())
+
+    def test_a_file_is_in_the_closure_of_those_that_include_it(self):
+        self.assertIn("src/base/error.h", changed.closure(["src/ops/linear.h"]))
+        self.assertNotIn("src/train/step/trainer.h", changed.closure(["src/ops/linear.h"]))
+
+
+if __name__ == "__main__":
+    unittest.main()

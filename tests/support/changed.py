@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""What has changed against the merge base with main or, on main itself, against the commit before the last; uncommitted
+and untracked files too. Without history everything has.
+
+Usage: tests/support/changed.py files              the changed files
+       tests/support/changed.py tests ROOM...      those of the rooms whose test program is made of a changed file
+"""
+import functools
+import os
+import re
+import subprocess
+import sys
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
+CMAKE = re.compile(r"^octet_(room|test)\((\w+)([^)]*)\)", re.M)
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.M)
+# What every program is built by.
+BUILD = ("cmake/", "CMakeLists.txt", "CMakePresets.json", "tests/CMakeLists.txt", "tests/support/", "tests/golden/")
+CODE = (".h", ".cpp", ".cu", ".cuh", ".inc")
+
+
+def git(*words):
+    result = subprocess.run(["git", *words], cwd=ROOT, text=True, capture_output=True)
+    return result.stdout.split() if result.returncode == 0 else None
+
+
+def base_commit():
+    head = git("rev-parse", "HEAD")
+    for main in ("origin/main", "main"):
+        base = git("merge-base", main, "HEAD")
+        if base and base != head:
+            return base[0]
+    return (git("rev-parse", "--verify", "--quiet", "HEAD~1") or [None])[0]
+
+
+@functools.cache
+def changed_files():
+    base = base_commit()
+    if base is None:
+        return git("ls-files")
+    return git("diff", "--name-only", base) + git("ls-files", "--others", "--exclude-standard")
+
+
+@functools.cache
+def includes_of(path):
+    try:
+        with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+            return INCLUDE.findall(file.read())
+    except OSError:  # made by the build, or gone
+        return []
+
+
+def closure(paths):
+    """The files and all of ours that they include."""
+    found, todo = set(), list(paths)
+    while todo:
+        path = todo.pop()
+        if path not in found:
+            found.add(path)
+            todo += includes_of(path)
+    return found
+
+
+def linked_rooms():
+    """(room -> rooms that it links, test program -> the same), as CMakeLists.txt has them."""
+    rooms, tests = {"jobs": ["train", "tuning", "report"]}, {}
+    for page in ("CMakeLists.txt", "tests/CMakeLists.txt"):
+        with open(os.path.join(ROOT, page), encoding="utf-8") as file:
+            for kind, name, rest in CMAKE.findall(file.read()):
+                (rooms if kind == "room" else tests)[name] = re.findall(r"room-(\w+)", rest)
+    tests["launch"].append("comm")  # it runs a program of that room
+    return rooms, tests
+
+
+def reach(names, rooms):
+    found = set()
+    for name in names:
+        if name not in found:
+            found |= {name} | reach(rooms.get(name, []), rooms)
+    return found
+
+
+def is_made_of(test, changed, rooms, tests):
+    linked = reach(tests.get(test, []) + ([test] if test in rooms else []), rooms)
+    top = tuple(prefix for name in linked for prefix in (f"src/{name}/", f"{name}/")) + (f"tests/{test}/",) + BUILD
+    own = [path for path in git("ls-files", f"tests/{test}") if path.endswith(CODE)]
+    included = closure(own)
+    return any((path.startswith(top) and not path.endswith(".md")) or path in included for path in changed)
+
+
+def main():
+    if sys.argv[1:] == ["files"]:
+        print("\n".join(changed_files()))
+    elif len(sys.argv) > 2 and sys.argv[1] == "tests":
+        rooms, tests = linked_rooms()
+        print("\n".join(t for t in sys.argv[2:] if is_made_of(t, changed_files(), rooms, tests)))
+    else:
+        sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    main()
