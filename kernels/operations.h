@@ -37,7 +37,8 @@
   WITH_WORKSPACE(sum_of_squares, SumOfSquares, memory_bound)          \
   PLAIN(accumulate, Accumulate, memory_bound)                         \
   PLAIN(sum_parts, SumParts, memory_bound)                            \
-  PLAIN(clip_factor, ClipFactor, memory_bound)
+  PLAIN(clip_factor, ClipFactor, memory_bound)                        \
+  PLAIN(fill_normal, FillNormal, memory_bound)
 
 // NOLINTBEGIN(bugprone-macro-parentheses): names and types of a declaration cannot stand in parentheses.
 // What the list is turned into in more than one place: declarations, and the initializers of a table from the kernels

@@ -7,6 +7,7 @@
 #include "kernels/cross_entropy.h"
 #include "kernels/delayed.h"
 #include "kernels/embedding.h"
+#include "kernels/fill_normal.h"
 #include "kernels/gemm.h"
 #include "kernels/operations.h"
 #include "kernels/reduce.h"

@@ -207,6 +207,11 @@ def adamw(n):
     return kernel("adamw", 28 * n, n=n)
 
 
+def fill_normal(n):
+    """Initial weights; it computes more than it writes."""
+    return kernel("fill_normal", 4 * n, n=n)
+
+
 def sum_of_squares(n):
     return kernel("sum_of_squares", 4 * n, n=n)
 
@@ -383,7 +388,7 @@ def kernel_rows():
                      ("gemm", "attention_forward", "attention_backward")]
     for model in ("8b", "70b"):
         m = MODELS[model]
-        rows += [embedding_forward(m), embedding_backward(m, "add"), embedding_backward(m, "first"), cross_entropy(m)]
+        rows += [fill_normal(m["ffn_dim"] * m["dim"]), embedding_forward(m), embedding_backward(m, "add"), embedding_backward(m, "first"), cross_entropy(m)]
     return unique(rows + recipe_kernel_rows())
 
 

@@ -35,8 +35,10 @@ double random_uniform(const RandomKey& key, std::uint64_t index);
 /// Standard normal by inversion (Wichura's AS 241, double precision), truncated to [-cutoff, cutoff] standard
 /// deviations as torch.nn.init.trunc_normal_ does (one uniform number an element, so no rejection).
 double random_normal(const RandomKey& key, std::uint64_t index, double cutoff);
+/// The probability that a standard normal number is below -cutoff.
+double below_cutoff(double cutoff);
 
-/// Inverse of the standard normal distribution function, 0 < p < 1, relative accuracy about 1e-16.
+/// Inverse of the standard normal distribution function, 0 < p < 1 (normal_quantile.h).
 double normal_quantile(double p);
 
 }  // namespace octet

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/table.h"
 #include "src/base/random.h"
 
 namespace octet {
@@ -22,34 +23,32 @@ ShardedBuffer::ShardedBuffer(const ShardLayout& layout, MemorySource& source, St
 
 namespace {
 
-/// Values [begin, begin + count) of the rank's piece.
-std::vector<float> initial_values(const ParameterSpec& spec, const Shard& shard, std::int64_t begin, std::int64_t count,
-                                  std::uint64_t seed) {
-  std::vector<float> values(static_cast<std::size_t>(count), 1.0f);
-  if (spec.init_std == 0) return values;
-  const RandomKey key{seed, RandomPurpose::initial_weights, static_cast<std::uint32_t>(spec.id)};
-#pragma omp parallel for schedule(static)
-  for (std::int64_t e = 0; e < count; ++e) {
-    const auto element = static_cast<std::uint64_t>(shard.global_element(begin + e));
-    values[static_cast<std::size_t>(e)] =
-        static_cast<float>(spec.init_std * random_normal(key, element, spec.init_cutoff));
+void fill(const ParameterSpec& spec, const Shard& shard, float* piece, std::uint64_t seed, Device& device,
+          Stream& stream) {
+  if (spec.init_std == 0) {  // the norms' weights, which are few
+    const std::vector<float> ones(static_cast<std::size_t>(shard.elements()), 1.0f);
+    device.copy_from_host(piece, ones.data(), shard.elements() * 4, stream);
+    stream.synchronize();
+    return;
   }
-  return values;
+  kernels_of(stream).fill_normal(stream,
+                                 {.x = piece,
+                                  .n = shard.elements(),
+                                  .columns = shard.cut.row_elements(),
+                                  .first_row = shard.offset,
+                                  .first_column = shard.column,
+                                  .row_elements = shard.global.row_elements(),
+                                  .key = {seed, RandomPurpose::initial_weights, static_cast<std::uint32_t>(spec.id)},
+                                  .std = spec.init_std,
+                                  .below = below_cutoff(spec.init_cutoff)});
 }
 
 }  // namespace
 
 void initialize(const ParameterList& list, ShardedBuffer& master, std::uint64_t seed, Device& device, Stream& stream) {
   if (!device.has_memory()) return;
-  constexpr std::int64_t most = 1 << 20;  // elements on the host at a time
   for (std::size_t i = 0; i < list.parameters.size(); ++i) {
-    const Shard& shard = master.layout().shard(i);
-    for (std::int64_t begin = 0; begin < shard.elements(); begin += most) {
-      const std::int64_t count = std::min(most, shard.elements() - begin);
-      const std::vector<float> values = initial_values(list.parameters[i], shard, begin, count, seed);
-      device.copy_from_host(master.data(i) + begin, values.data(), count * 4, stream);
-      stream.synchronize();
-    }
+    fill(list.parameters[i], master.layout().shard(i), master.data(i), seed, device, stream);
   }
 }
 

@@ -6,6 +6,9 @@
 #include <set>
 #include <vector>
 
+#include "src/base/normal_quantile.h"
+#include "src/base/philox.h"
+
 namespace octet {
 namespace {
 
@@ -25,6 +28,15 @@ TEST(Random, KnownAnswersOfRandom123) {  // tests/kat_vectors of Random123, "phi
             (Block{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
   EXPECT_EQ(philox({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, 0xa4093822, 0x299f31d0),
             (Block{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
+}
+
+TEST(Random, ThePhiloxOfDevicesIsRandom123s) {
+  for (std::uint32_t i = 0; i < 1000; ++i) {
+    const Block counter{i * 2654435761u, i, ~i, i * i};
+    const std::uint32_t key0 = i * 40503u, key1 = ~(i * 69069u);
+    const PhiloxBlock block = octet::philox({{counter[0], counter[1], counter[2], counter[3]}}, key0, key1);
+    EXPECT_EQ((Block{block.v[0], block.v[1], block.v[2], block.v[3]}), philox(counter, key0, key1)) << i;
+  }
 }
 
 /// Multiplicative inverse of an odd number modulo 2^32 (Newton).
@@ -85,6 +97,23 @@ TEST(Random, UniformFillsItsInterval) {
     ++count[static_cast<int>(u * cells)];
   }
   for (const int c : count) EXPECT_NEAR(c, n / cells, 5 * std::sqrt(n / cells));
+}
+
+/// Against one of 64 bits. Half a unit in the last place is what rounding alone costs.
+TEST(NormalQuantile, ItsLogarithmIsWrongByHardlyMoreThanItsRounding) {
+  double worst = 0;
+  for (std::uint64_t i = 0; i < 1'000'000; ++i) {
+    const double u = random_uniform({.seed = 6}, i);
+    const double x = i % 2 == 0 ? u : std::ldexp(u, -static_cast<int>(i % 1000));
+    const double log = normal::logarithm(x);
+    const double unit = std::nextafter(std::abs(log), INFINITY) - std::abs(log);
+    worst = std::max(
+        worst,
+        static_cast<double>(std::abs(static_cast<long double>(log) - std::log(static_cast<long double>(x)))) / unit);
+  }
+  EXPECT_LT(worst, 0.52);
+  EXPECT_EQ(normal::logarithm(1.0), 0.0);
+  EXPECT_EQ(normal::logarithm(0.5), std::log(0.5));
 }
 
 TEST(NormalQuantile, KnownValues) {

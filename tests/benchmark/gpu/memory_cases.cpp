@@ -280,6 +280,12 @@ void accumulate(Case& c, const Row& row) {
   c.set([p = c.place(), args] { p.kernels.accumulate(p.stream, args); });
 }
 
+void fill_normal(Case& c, const Row& row) {
+  FillNormal args{.n = row.at("n"), .columns = 4096, .row_elements = 4096, .std = 0.02, .below = below_cutoff(3.0)};
+  args.x = c.output<float>(args.n);
+  c.set([p = c.place(), args] { p.kernels.fill_normal(p.stream, args); });
+}
+
 const std::map<std::string, MakeCase>& cases() {
   static const std::map<std::string, MakeCase> table{
       {"copy", copy},
@@ -303,6 +309,7 @@ const std::map<std::string, MakeCase>& cases() {
       {"adamw", adamw},
       {"sum_of_squares", sum_of_squares},
       {"accumulate", accumulate},
+      {"fill_normal", fill_normal},
       {"gemm", make_gemm},
       {"attention_forward", make_attention_forward},
       {"attention_backward", make_attention_backward},
