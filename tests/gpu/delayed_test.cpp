@@ -57,7 +57,7 @@ class GpuDelayed : public GpuTest {
 
 TEST_F(GpuDelayed, SameBitsAsTheCpu) {
   for (const std::int64_t n : {1, 5, 128, 129, 2000}) {
-    for (const std::int64_t length : {1, 2, 16}) {
+    for (const std::int64_t length : {1, 2, 16, 255, 256, 257, 1024}) {
       for (const bool most_recent : {false, true}) compare(n, length, most_recent);
     }
   }
