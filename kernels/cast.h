@@ -33,6 +33,12 @@ struct CastToFloat8 {
   const float* scale = nullptr;  ///< one fp32 on the device
   void* y_transposed = nullptr;  ///< [columns, n / columns] when not null
   std::int64_t columns = 0;      ///< of x as a matrix; needed for y_transposed only
+  /// When `amax` is not null the scale is formed from it by the rule of ComputeScales and written beside the cast,
+  /// which saves a launch for two numbers; `scale` is then not read. n must be positive.
+  const float* amax = nullptr;
+  bool power_of_two = false;
+  float* scale_out = nullptr;
+  float* inverse_scale_out = nullptr;
 };
 
 /// y[c, r] = x[r, c] of one-byte elements. Reads and writes rows · columns bytes.

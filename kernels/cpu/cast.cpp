@@ -16,7 +16,7 @@ void cast_loop(const From* __restrict x, To* __restrict y, std::int64_t n, float
 
 /// y_transposed alone, by bands of columns: a row's part of a band is cast and then laid across the rows of y.
 template <typename To, typename From>
-void cast_transposed_only(const CastToFloat8& args) {
+void cast_transposed_only(const CastToFloat8& args, float scale) {
   constexpr std::int64_t band = 64;
   const auto* x = static_cast<const From*>(args.x);
   auto* y = static_cast<To*>(args.y_transposed);
@@ -24,18 +24,17 @@ void cast_transposed_only(const CastToFloat8& args) {
   for_blocks(args.columns, band, [&](std::int64_t begin, std::int64_t end) {
     To part[band];
     for (std::int64_t r = 0; r < rows; ++r) {
-      cast_loop(x + r * args.columns + begin, part, end - begin, *args.scale);
+      cast_loop(x + r * args.columns + begin, part, end - begin, scale);
       for (std::int64_t c = begin; c < end; ++c) y[c * rows + r] = part[c - begin];
     }
   });
 }
 
 template <typename To, typename From>
-void cast_all(const CastToFloat8& args) {
-  if (args.y == nullptr && args.y_transposed != nullptr) return cast_transposed_only<To, From>(args);
+void cast_all(const CastToFloat8& args, float scale) {
+  if (args.y == nullptr && args.y_transposed != nullptr) return cast_transposed_only<To, From>(args, scale);
   const auto* x = static_cast<const From*>(args.x);
   auto* y = static_cast<To*>(args.y);
-  const float scale = *args.scale;
   const auto cast = [=](std::int64_t begin, std::int64_t end) { cast_loop(x + begin, y + begin, end - begin, scale); };
   for_blocks(args.n, conversion_block, cast, serial_conversion_blocks);
 }
@@ -57,12 +56,25 @@ void compute_scales(Stream&, const ComputeScales& args) {
   }
 }
 
+namespace {
+
+float scale_for(const CastToFloat8& args) {
+  if (args.amax == nullptr) return *args.scale;
+  const float scale = scale_of(*args.amax, args.to, args.power_of_two);
+  *args.scale_out = scale;
+  *args.inverse_scale_out = 1.0f / scale;
+  return scale;
+}
+
+}  // namespace
+
 void cast_to_float8(Stream& stream, const CastToFloat8& args) {
+  const float scale = scale_for(args);
   const bool to_e4m3 = args.to == DType::e4m3;
   if (args.from == DType::f32) {
-    to_e4m3 ? cast_all<e4m3, float>(args) : cast_all<e5m2, float>(args);
+    to_e4m3 ? cast_all<e4m3, float>(args, scale) : cast_all<e5m2, float>(args, scale);
   } else {
-    to_e4m3 ? cast_all<e4m3, bf16>(args) : cast_all<e5m2, bf16>(args);
+    to_e4m3 ? cast_all<e4m3, bf16>(args, scale) : cast_all<e5m2, bf16>(args, scale);
   }
   if (args.y != nullptr && args.y_transposed != nullptr) {
     transpose_float8(stream,

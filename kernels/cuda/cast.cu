@@ -23,13 +23,41 @@ __global__ void compute_scales_kernel(const float* __restrict__ amax, float* __r
   inverse_scale[i * inverse_scale_stride] = 1.0f / rounded;
 }
 
+/// Where a cast takes its scale from. From an abs-max every thread forms it for itself: a division in double, beside loads
+/// that are under way.
+struct ScaleSource {
+  const float* scale;
+  const float* amax;  ///< null: `scale` is there
+  double max_of_format;
+  bool power_of_two;
+  float *scale_out, *inverse_scale_out;
+
+  explicit ScaleSource(const CastToFloat8& args)
+      : scale(args.scale),
+        amax(args.amax),
+        max_of_format(static_cast<double>(float8_max(args.to))),
+        power_of_two(args.power_of_two),
+        scale_out(args.scale_out),
+        inverse_scale_out(args.inverse_scale_out) {}
+
+  __device__ __forceinline__ float get() const {
+    if (amax == nullptr) return *scale;
+    const float formed = scale_of(*amax, max_of_format, power_of_two);
+    if (blockIdx.x == 0 && blockIdx.y == 0 && threadIdx.x == 0) {
+      *scale_out = formed;
+      *inverse_scale_out = 1.0f / formed;
+    }
+    return formed;
+  }
+};
+
 /// Reads n · sizeof(T) bytes, writes n: a thread 16 bytes and 16 / sizeof(T).
 template <typename T>
 __global__ void __launch_bounds__(threads)
     cast_kernel(const T* __restrict__ x, std::uint8_t* __restrict__ y, std::int64_t n, std::int64_t packs,
-                const float* __restrict__ scale, bool to_e4m3) {
+                ScaleSource scale, bool to_e4m3) {
   constexpr int size = Pack<T>::size;
-  const Float8Cast cast{*scale, to_e4m3};
+  const Float8Cast cast{scale.get(), to_e4m3};
   for_packs<size>(n, packs, [&](auto full, std::int64_t at, int count) {
     write_codes<full, size>(y + at, cast(read<full, size>(x + at, count)), count);
   });
@@ -40,14 +68,14 @@ template <typename T, bool wide>
 __global__ void __launch_bounds__(threads)
     cast_transposed_kernel(const T* __restrict__ x, std::uint8_t* __restrict__ y,
                            std::uint8_t* __restrict__ y_transposed, std::int64_t rows, std::int64_t columns,
-                           bool wide_transposed, const float* __restrict__ scale, bool to_e4m3) {
+                           bool wide_transposed, ScaleSource scale, bool to_e4m3) {
   constexpr int size = Pack<T>::size;
   __shared__ TransposeTile<size> tile;
   const TilePlace<size> place(rows, columns);
-  const Float8Cast cast{*scale, to_e4m3};
   Chunk<T, size> in[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i) in[i] = place.template read_row<wide>(x, columns, i);
+  const Float8Cast cast{scale.get(), to_e4m3};
   Codes<size> codes[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
@@ -98,7 +126,7 @@ void cast_transposed(Stream& stream, const CastToFloat8& args) {
   const bool wide = columns % size == 0 && aligned(16, x) && aligned(size, y);
   const auto kernel = wide ? cast_transposed_kernel<T, true> : cast_transposed_kernel<T, false>;
   kernel<<<tiles_of<size>(rows, columns), threads, 0, native(stream)>>>(
-      x, y, transposed, rows, columns, aligned_to_16(rows, transposed), args.scale, args.to == DType::e4m3);
+      x, y, transposed, rows, columns, aligned_to_16(rows, transposed), ScaleSource(args), args.to == DType::e4m3);
 }
 
 template <typename From, typename To>
@@ -129,8 +157,8 @@ void cast_to_float8(Stream& stream, const CastToFloat8& args) {
     const auto* x = static_cast<const T*>(args.x);
     auto* y = static_cast<std::uint8_t*>(args.y);
     const std::int64_t packs = aligned(16, x) && aligned(size, y) ? args.n / size : 0;
-    cast_kernel<<<blocks_for(args.n, threads * size), threads, 0, native(stream)>>>(x, y, args.n, packs, args.scale,
-                                                                                    args.to == DType::e4m3);
+    cast_kernel<<<blocks_for(args.n, threads * size), threads, 0, native(stream)>>>(
+        x, y, args.n, packs, ScaleSource(args), args.to == DType::e4m3);
   });
   check_launch("cast_to_float8");
 }

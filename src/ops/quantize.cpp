@@ -8,34 +8,42 @@ QuantScale QuantScale::allocate(Arena& arena) {
   return inverse == nullptr ? QuantScale{} : QuantScale{inverse + 1, inverse + 2, inverse};
 }
 
-void compute_scale(OpContext& context, const QuantScale& scale, DType format, bool power_of_two) {
-  context.kernels.compute_scales(context.stream, {.amax = scale.amax,
-                                                  .scale = scale.scale,
-                                                  .inverse_scale = scale.inverse,
-                                                  .n = 1,
-                                                  .format = format,
-                                                  .power_of_two = power_of_two});
+namespace {
+
+CastToFloat8 cast_of(const Tensor& x, DType format, const QuantScale& scale, void* storage, void* transposed) {
+  return {.x = x.data,
+          .from = x.dtype,
+          .y = storage,
+          .to = format,
+          .n = x.elements(),
+          .scale = scale.scale,
+          .y_transposed = transposed,
+          .columns = x.shape.row_elements()};
 }
+
+}  // namespace
 
 Tensor quantize(OpContext& context, const Tensor& x, DType format, const QuantScale& scale, bool power_of_two,
                 void* storage, void* transposed) {
-  if (!scale.known) {
-    context.exchange.reduce_max(scale.amax, 1);
-    compute_scale(context, scale, format, power_of_two);
-  }
-  return cast(context, x, format, scale, storage, transposed);
+  if (scale.known) return cast(context, x, format, scale, storage, transposed);
+  context.exchange.reduce_max(scale.amax, 1);
+  return cast_by_amax(context, x, format, scale, power_of_two, storage, transposed);
+}
+
+Tensor cast_by_amax(OpContext& context, const Tensor& x, DType format, const QuantScale& scale, bool power_of_two,
+                    void* storage, void* transposed) {
+  CastToFloat8 args = cast_of(x, format, scale, storage, transposed);
+  args.amax = scale.amax;
+  args.power_of_two = power_of_two;
+  args.scale_out = scale.scale;
+  args.inverse_scale_out = scale.inverse;
+  context.kernels.cast_to_float8(context.stream, args);
+  return {storage, format, x.shape, scale.inverse};
 }
 
 Tensor cast(OpContext& context, const Tensor& x, DType format, const QuantScale& scale, void* storage,
             void* transposed) {
-  context.kernels.cast_to_float8(context.stream, {.x = x.data,
-                                                  .from = x.dtype,
-                                                  .y = storage,
-                                                  .to = format,
-                                                  .n = x.elements(),
-                                                  .scale = scale.scale,
-                                                  .y_transposed = transposed,
-                                                  .columns = x.shape.row_elements()});
+  context.kernels.cast_to_float8(context.stream, cast_of(x, format, scale, storage, transposed));
   return {storage, format, x.shape, scale.inverse};
 }
 

@@ -22,8 +22,9 @@ struct QuantScale {
 Tensor quantize(OpContext& context, const Tensor& x, DType format, const QuantScale& scale, bool power_of_two,
                 void* storage, void* transposed = nullptr);
 
-/// Scale and inverse scale from the abs-max in `scale`.
-void compute_scale(OpContext& context, const QuantScale& scale, DType format, bool power_of_two);
+/// The same with the abs-max that is in `scale`, of whatever that was taken; nothing is exchanged.
+Tensor cast_by_amax(OpContext& context, const Tensor& x, DType format, const QuantScale& scale, bool power_of_two,
+                    void* storage, void* transposed = nullptr);
 
 /// The same with the scale that is in `scale` already: no abs-max is asked for and none exchanged.
 Tensor cast(OpContext& context, const Tensor& x, DType format, const QuantScale& scale, void* storage,

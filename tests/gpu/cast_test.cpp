@@ -54,6 +54,30 @@ class GpuCast : public GpuTest {
     expect_same_values(y, "y");
   }
 
+  /// With a scale that the cast forms itself.
+  template <typename To>
+  void compare_forming(float amax_value, bool power_of_two, bool transposed) {
+    SCOPED_TRACE(fmt::format("abs-max {}, powers of two {}, transposed {}", amax_value, power_of_two, transposed));
+    constexpr std::int64_t rows = 130, columns = 96, n = rows * columns;
+    Both<float> x(*gpu_stream, values_to_cast<float>(n, 3)), amax(*gpu_stream, {amax_value});
+    auto y = Both<To>::output(*gpu_stream, n), turned = Both<To>::output(*gpu_stream, n);
+    auto scale = Both<float>::output(*gpu_stream, 1), inverse = Both<float>::output(*gpu_stream, 1);
+    CastToFloat8 args{
+        .x = x.cpu(), .from = DType::f32, .y = y.cpu(), .to = dtype_of<To>::value, .n = n, .columns = columns};
+    if (transposed) args.y_transposed = turned.cpu();
+    args.amax = amax.cpu(), args.power_of_two = power_of_two;
+    args.scale_out = scale.cpu(), args.inverse_scale_out = inverse.cpu();
+    cpu.cast_to_float8(*cpu_stream, args);
+    args.x = x.gpu(), args.y = y.gpu(), args.amax = amax.gpu();
+    if (transposed) args.y_transposed = turned.gpu();
+    args.scale_out = scale.gpu(), args.inverse_scale_out = inverse.gpu();
+    gpu().cast_to_float8(*gpu_stream, args);
+    expect_same_values(y, "y");
+    if (transposed) expect_same_values(turned, "transposed");
+    expect_same_bits(scale, "scale");
+    expect_same_bits(inverse, "inverse scale");
+  }
+
   template <typename To, typename From>
   void compare_transposed(Matrix matrix, std::int64_t offset, bool plain) {
     SCOPED_TRACE(fmt::format("{} x {}, offset {}", matrix.rows, matrix.columns, offset));
@@ -169,6 +193,17 @@ TEST_F(GpuCast, Convert) {
       compare_convert<float, bf16>(n, offset);
       compare_convert<float, float>(n, offset);
       compare_convert<bf16, bf16>(n, offset);
+    }
+  }
+}
+
+TEST_F(GpuCast, FormsItsScaleFromAnAbsMax) {
+  for (const float amax : {0.0f, 3.7f, 1e6f}) {
+    for (const bool power_of_two : {false, true}) {
+      for (const bool transposed : {false, true}) {
+        compare_forming<e4m3>(amax, power_of_two, transposed);
+        compare_forming<e5m2>(amax, power_of_two, transposed);
+      }
     }
   }
 }

@@ -1,3 +1,4 @@
+#include <cstring>
 #include <limits>
 #include <random>
 
@@ -115,6 +116,52 @@ TEST(CastToFloat8, NanScaleGivesNan) {
   std::vector<e5m2> y(x.size());
   cpu::cast_to_float8(stream(), {x.data(), DType::f32, y.data(), DType::e5m2, 5, &nan});
   for (const e5m2 v : y) EXPECT_TRUE(std::isnan(float(v)));
+}
+
+/// A cast that forms its scale has the bits of one whose scale ComputeScales made, in each of its three forms.
+TEST(CastToFloat8, FormsItsScaleFromAnAbsMax) {
+  const std::vector<float> x = random_values(64 * 48, 4, 100.0f);
+  for (const float amax : {0.0f, 3.7f, 448e5f, nan}) {
+    for (const bool power_of_two : {false, true}) {
+      for (const bool rows : {true, false}) {
+        for (const bool transposed : {true, false}) {
+          if (!rows && !transposed) continue;
+          float scale[2] = {-1, -1}, inverse[2] = {-1, -1};
+          cpu::compute_scales(stream(), {.amax = &amax,
+                                         .scale = &scale[0],
+                                         .inverse_scale = &inverse[0],
+                                         .n = 1,
+                                         .format = DType::e4m3,
+                                         .power_of_two = power_of_two});
+          std::vector<e4m3> y[2], turned[2];
+          for (std::size_t way = 0; way < 2; ++way) {
+            y[way].resize(x.size());
+            turned[way].resize(x.size());
+            CastToFloat8 args{.x = x.data(),
+                              .from = DType::f32,
+                              .y = rows ? y[way].data() : nullptr,
+                              .to = DType::e4m3,
+                              .n = 64 * 48,
+                              .scale = &scale[0],
+                              .y_transposed = transposed ? turned[way].data() : nullptr,
+                              .columns = 48};
+            if (way == 1) {
+              args.scale = nullptr;
+              args.amax = &amax;
+              args.power_of_two = power_of_two;
+              args.scale_out = &scale[1];
+              args.inverse_scale_out = &inverse[1];
+            }
+            cpu::cast_to_float8(stream(), args);
+          }
+          EXPECT_EQ(std::memcmp(&scale[0], &scale[1], 4), 0);
+          EXPECT_EQ(std::memcmp(&inverse[0], &inverse[1], 4), 0);
+          EXPECT_EQ(std::memcmp(y[0].data(), y[1].data(), x.size()), 0);
+          EXPECT_EQ(std::memcmp(turned[0].data(), turned[1].data(), x.size()), 0);
+        }
+      }
+    }
+  }
 }
 
 TEST(CastToFloat8, ShortAndUnalignedRanges) {

@@ -102,15 +102,7 @@ class RowwiseWithGwHpRecipe final : public RowwiseRecipe {
     void* y = op.scratch.allocate(w.elements());
     const bool turn = op.kernels.float8_gemm_k_major;
     measure(op, w, {.amax = scale.amax, .non_finite = nullptr});
-    compute_scale(op, scale, format, power_of_two());
-    op.kernels.cast_to_float8(op.stream, {.x = w.data,
-                                          .from = w.dtype,
-                                          .y = turn ? nullptr : y,
-                                          .to = format,
-                                          .n = w.elements(),
-                                          .scale = scale.scale,
-                                          .y_transposed = turn ? y : nullptr,
-                                          .columns = w.shape[1]});
+    cast_by_amax(op, w, format, scale, power_of_two(), turn ? nullptr : y, turn ? y : nullptr);
     return {y, format, turn ? Shape{w.shape[1], w.shape[0]} : w.shape, scale.inverse};
   }
 };

@@ -39,11 +39,10 @@ Operand cast_dynamic(Case& c, const Source& x) {
   auto *amax = c.output<float>(1), *scale = c.output<float>(1), *inverse = c.output<float>(1);
   auto* counter = static_cast<std::uint32_t*>(c.zeros(4));
   const Stats stats{.x = from, .dtype = DType::bf16, .n = n, .out = {.amax = amax, .non_finite = counter}};
-  const ComputeScales scales{.amax = amax, .scale = scale, .inverse_scale = inverse, .n = 1, .format = x.format};
-  return {k_contiguous(to, x.format, inverse, ScaleForm::tensor),
-          [=, cast = cast_of(x, from, to, scale)](const Place& p) {
+  CastToFloat8 cast = cast_of(x, from, to, scale);
+  cast.amax = amax, cast.scale_out = scale, cast.inverse_scale_out = inverse;
+  return {k_contiguous(to, x.format, inverse, ScaleForm::tensor), [=](const Place& p) {
             p.kernels.stats(p.stream, stats);
-            p.kernels.compute_scales(p.stream, scales);
             p.kernels.cast_to_float8(p.stream, cast);
           }};
 }
