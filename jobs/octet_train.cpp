@@ -6,9 +6,11 @@
 #include "checkpoints/read_together.h"
 #include "jobs/train/command_line.h"
 #include "jobs/train/dry_run_command.h"
+#include "jobs/train/library_versions.h"
 #include "jobs/train/nccl_tuner.h"
 #include "jobs/train/resuming_command.h"
 #include "jobs/train/world.h"
+#include "kernels/gemm_timing.h"
 #include "src/base/log.h"
 #include "src/comm/host_exchange.h"
 #include "src/comm/mpi/mpi_communicator.h"
@@ -56,7 +58,10 @@ void set_up(Machine& machine, const CommandLine& command, const RunConfig& confi
   machine.stream = device.make_stream();
   // Before what times itself in it: communicators and the model.
   if (config.train.profile != "off") machine.timeline = std::make_unique<Timeline>(*machine.stream);
-  if (device.type() == DeviceType::cuda) set_up_nccl_tuner(config.nccl, hosts, mpi.node());
+  if (device.type() == DeviceType::cuda) {
+    if (hosts.size() > 1) warn_of_other_libraries(hosts, mpi.node(), library_versions(*machine.stream));
+    set_up_nccl_tuner(config.nccl, hosts, mpi.node());
+  }
   machine.mesh.emplace(
       make_traced(make_world(*machine.stream, hosts, config.nccl), machine.traces(config).communication,
                   config.train.slow_rank_every > 0 ? &machine.waits : nullptr),

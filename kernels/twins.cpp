@@ -58,7 +58,8 @@ enum class Twin { watched, timed, dry };
       stream.skip({.name = #entry,                                                                            \
                    .flops = flops_of(arguments),                                                              \
                    .multiplied = multiplied(arguments),                                                       \
-                   .bytes = bytes_moved(arguments)});                                                         \
+                   .bytes = bytes_moved(arguments),                                                           \
+                   .arguments = &arguments});                                                                 \
     }                                                                                                         \
   };
 OCTET_OPERATIONS(OCTET_TWIN, OCTET_TWIN)

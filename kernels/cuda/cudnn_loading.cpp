@@ -33,6 +33,10 @@ void* cudnn_library() {
   return handle;
 }
 
+std::size_t cudnn_version() {
+  return reinterpret_cast<std::size_t (*)()>(dlsym(cudnn_library(), "cudnnGetVersion"))();
+}
+
 const std::string& why_no_nvrtc() {
   static const std::string why = []() -> std::string {
     try {

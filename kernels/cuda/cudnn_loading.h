@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 /// cudnn-frontend loads its libraries by dlopen and dlsym (NV_CUDNN_FRONTEND_USE_DYNAMIC_LOADING). These two take their
@@ -10,6 +11,8 @@ namespace octet::cuda {
 /// libcudnn's handle; a usage error that says what to install when there is none. Loads libnvrtc too, which cuDNN opens
 /// by name to compile attention's kernels when it builds a plan.
 void* cudnn_library();
+/// As cudnnGetVersion gives it. Loads the library, as cudnn_library.
+std::size_t cudnn_version();
 /// Why libnvrtc could not be loaded, empty when it could.
 const std::string& why_no_nvrtc();
 

@@ -1,16 +1,17 @@
 #include "kernels/cuda/gemm_plans.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <filesystem>
+#include <utility>
 
+#include "kernels/gemm_timing.h"
 #include "src/base/error.h"
 #include "src/base/log.h"
 
 namespace octet::cuda {
 namespace {
 
-constexpr int timed_proposals = 8;
 /// Another proposal must be this much faster than the heuristic's first, else noise would decide.
 constexpr double worthwhile = 0.98;
 
@@ -66,37 +67,25 @@ std::uint32_t reduction_schemes(DType c, bool deterministic) {
   return CUBLASLT_REDUCTION_SCHEME_MASK;
 }
 
-GemmPlans::GemmPlans(const CublasLt& library, cublasLtHandle_t handle, std::string device, const CudaSettings& settings)
-    : library_(library), handle_(handle), settings_(settings) {
-  choices_.library_version = library.version();
-  choices_.device = std::move(device);
-  const std::string& path = settings.gemm_plans;
-  if (path.empty() || !std::filesystem::exists(path)) return;
-  GemmChoices read = read_gemm_choices(path);
-  if (read.library_version != choices_.library_version || read.device != choices_.device) {
-    throw usage_error("kernels",
-                      "cuda.gemm_plans: {} is of cuBLASLt {} on {}, this is cuBLASLt {} on {}; delete the file or name "
-                      "another",
-                      path, read.library_version, read.device, choices_.library_version, choices_.device);
-  }
-  choices_ = std::move(read);
+GemmPlans::GemmPlans(const CublasLt& library, cublasLtHandle_t handle, GemmPlatform platform,
+                     const CudaSettings& settings, const GemmChoices& choices)
+    : library_(library), handle_(handle), platform_(std::move(platform)), settings_(settings), choices_(choices) {
+  if (choices_.by_problem.empty() || choices_.platform == platform_) return;
+  throw internal_error("kernels", "the choices in force are of {}, this is {}", choices_.platform.text(),
+                       platform_.text());
 }
 
-const GemmPlan& GemmPlans::of(const Gemm& args, const GemmTimer& timer) {
+const GemmPlan& GemmPlans::of(const Gemm& args) {
   const GemmProblem problem = describe(args);
   if (const auto known = plans_.find(problem); known != plans_.end()) return known->second;
   GemmPlan plan = describe_to_library(args, problem);
-  if (const auto chosen = choices_.by_problem.find(problem.text()); chosen != choices_.by_problem.end()) {
-    plan.algorithm = chosen->second.algorithm;
-    check_replayed(plan, problem);
-  } else {
-    const bool timed = settings_.gemm == CudaGemmChoice::timed;
-    const auto proposals = propose(plan, problem, timed ? timed_proposals : 1);
+  if (!replay(plan, problem)) {
+    const auto proposals = propose(plan, problem, 1);
     plan.supported = !proposals.empty();
-    if (!plan.supported) {
-      log::info("[kernels] gemm {}: cuBLASLt has no such algorithm, the scales are applied apart", problem.text());
+    if (plan.supported) {
+      plan.algorithm = proposals.front();
     } else {
-      plan.algorithm = timed ? choose_timed(plan, problem, proposals, timer) : proposals.front();
+      log::info("[kernels] gemm {}: cuBLASLt has no such algorithm, the scales are applied apart", problem.text());
     }
   }
   return plans_.emplace(problem, plan).first->second;
@@ -150,47 +139,62 @@ std::vector<cublasLtMatmulAlgo_t> GemmPlans::propose(GemmPlan& plan, const GemmP
     throw usage_error("kernels",
                       "cuBLASLt {} has no algorithm for gemm {} on {}: {}. Scales of vectors and blocks need cuBLASLt "
                       "12.9 or later and a GPU of Hopper (H100, H200); take another float8.recipe here",
-                      choices_.library_version, problem.text(), choices_.device, library_.status_name(status));
+                      platform_.library_version, problem.text(), platform_.device, library_.status_name(status));
   }
   if (proposals.empty() && !problem.outer_scales()) {
-    throw internal_error("kernels", "cuBLASLt has no algorithm for gemm {} on {}: {}", problem.text(), choices_.device,
+    throw internal_error("kernels", "cuBLASLt has no algorithm for gemm {} on {}: {}", problem.text(), platform_.device,
                          library_.status_name(status));
   }
   return proposals;
 }
 
-void GemmPlans::check_replayed(GemmPlan& plan, const GemmProblem& problem) const {
+bool GemmPlans::replay(GemmPlan& plan, const GemmProblem& problem) const {
+  const auto chosen = choices_.by_problem.find(problem.text());
+  if (chosen == choices_.by_problem.end()) {
+    if (!choices_.by_problem.empty()) {
+      log::info("[kernels] gemm {}: no algorithm was chosen for it, the heuristic's first proposal is used",
+                problem.text());
+    }
+    return false;
+  }
+  std::ranges::copy(chosen->second.algorithm, plan.algorithm.data);
+  const std::string why = obstacle(plan, problem);
+  if (why.empty()) return true;
+  log::shared_warning(
+      "[kernels] gemm {}: the algorithm that was chosen before {}, the heuristic's first proposal is used; losses go "
+      "on within rounding, not to the bit",
+      problem.text(), why);
+  return false;
+}
+
+std::string GemmPlans::obstacle(GemmPlan& plan, const GemmProblem& problem) const {
   cublasLtMatmulHeuristicResult_t result{};
   const cublasStatus_t status = library_.check_algorithm(handle_, &plan.operation, &plan.first, &plan.second,
                                                          &plan.result, &plan.result, &plan.algorithm, &result);
-  if (status != CUBLAS_STATUS_SUCCESS || result.workspaceSize > gemm_workspace_bytes) {
-    throw usage_error("kernels", "cuda.gemm_plans: {}: the plan of {} does not run here: {}", settings_.gemm_plans,
-                      problem.text(), library_.status_name(status));
-  }
+  if (status != CUBLAS_STATUS_SUCCESS) return fmt::format("does not run here ({})", library_.status_name(status));
+  if (result.workspaceSize > gemm_workspace_bytes) return "wants more workspace than there is";
   std::uint32_t scheme = 0;
   std::size_t written = 0;
   library_.check(
       library_.get_algorithm(&plan.algorithm, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, &scheme, sizeof scheme, &written),
       "the reduction scheme of an algorithm");
-  if ((scheme & ~reduction_schemes(problem.c, settings_.deterministic)) != 0) {
-    throw usage_error(
-        "kernels",
-        "cuda.gemm_plans: {}: the plan of {} sums over k in parts in a way that is not allowed here (reduction "
-        "scheme {}): it may be of a run that was not deterministic",
-        settings_.gemm_plans, problem.text(), scheme);
-  }
+  if ((scheme & ~reduction_schemes(problem.c, settings_.deterministic)) == 0) return "";
+  const std::string why =
+      fmt::format("sums over k in parts in a way that is not allowed here (reduction scheme {})", scheme);
+  if (!settings_.deterministic) return why;
+  throw usage_error("kernels",
+                    "cuda.gemm_plans: {}: the algorithm of gemm {} {}: it may be of a run that was not deterministic",
+                    settings_.gemm_plans, problem.text(), why);
 }
 
-cublasLtMatmulAlgo_t GemmPlans::choose_timed(const GemmPlan& plan, const GemmProblem& problem,
-                                             std::span<const cublasLtMatmulAlgo_t> proposals, const GemmTimer& timer) {
+std::optional<GemmChoice> GemmPlans::time(const Gemm& args, const GemmTimer& timer) const {
+  const GemmProblem problem = describe(args);
+  GemmPlan plan = describe_to_library(args, problem);
+  const auto proposals = propose(plan, problem, timed_proposals);
+  if (proposals.empty()) return std::nullopt;
   std::vector<GemmPlan> plans(proposals.size(), plan);
   for (std::size_t i = 0; i < plans.size(); ++i) plans[i].algorithm = proposals[i];
   const std::vector<double> times = timer(plans);
-  if (times.empty()) {
-    log::shared_warning("[kernels] gemm {}: cannot be timed now, the heuristic's first proposal is used",
-                        problem.text());
-    return proposals.front();
-  }
   const auto fastest = std::min_element(times.begin(), times.end());
   if (std::isinf(*fastest)) {
     throw internal_error("kernels", "none of {} algorithms ran for gemm {}", times.size(), problem.text());
@@ -199,9 +203,7 @@ cublasLtMatmulAlgo_t GemmPlans::choose_timed(const GemmPlan& plan, const GemmPro
       *fastest < worthwhile * times.front() ? static_cast<std::size_t>(fastest - times.begin()) : 0;
   log::info("[kernels] gemm {}: proposal {} of {}, {:.1f} us (the heuristic's first {:.1f} us)", problem.text(),
             best + 1, times.size(), times[best], times.front());
-  choices_.by_problem[problem.text()] = {proposals[best], times[best]};
-  if (!settings_.gemm_plans.empty()) write_gemm_choices(settings_.gemm_plans, choices_);
-  return proposals[best];
+  return GemmChoice{std::to_array(proposals[best].data), times[best]};
 }
 
 cublasStatus_t run(const CublasLt& library, cublasLtHandle_t handle, const GemmPlan& plan, const Gemm& args,

@@ -2,14 +2,15 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "kernels/cuda/cublas_lt.h"
-#include "kernels/cuda/gemm_plan_file.h"
 #include "kernels/cuda/gemm_problem.h"
 #include "kernels/cuda_settings.h"
+#include "kernels/gemm_choices.h"
 
 namespace octet::cuda {
 
@@ -21,29 +22,35 @@ struct GemmPlan {
   bool supported = true;  ///< false: the library has no algorithm with outer-vector scales
 };
 
-/// Microseconds of each plan, infinite for one that does not run; empty when nothing can be timed now.
+/// Microseconds of each plan, infinite for one that does not run.
 using GemmTimer = std::function<std::vector<double>(std::span<const GemmPlan>)>;
 
-/// The plans met so far, by problem. A plan comes from the settings' file, else from cuBLASLt's heuristic, or from a
-/// timing among its proposals, which is logged and added to the file. Not thread-safe.
+/// The plans met so far, by problem. A plan comes from the choices in force, else from cuBLASLt's heuristic. Not
+/// thread-safe.
 class GemmPlans {
  public:
-  /// Usage error when the settings' file is of another GPU or library.
-  GemmPlans(const CublasLt& library, cublasLtHandle_t handle, std::string device, const CudaSettings& settings);
+  /// Choices of another platform are an internal error: their bytes mean something else here.
+  GemmPlans(const CublasLt& library, cublasLtHandle_t handle, GemmPlatform platform, const CudaSettings& settings,
+            const GemmChoices& choices);
 
-  /// The plan of these arguments, which check_gemm has passed; valid as long as this object.
-  const GemmPlan& of(const Gemm& args, const GemmTimer& timer);
+  /// The plan of these arguments, which check_gemm has passed; valid as long as this object. A choice that does not run
+  /// here is a warning, and the heuristic's first proposal takes its place. One that sums in an order of chance is a
+  /// usage error in a run that is to be deterministic.
+  const GemmPlan& of(const Gemm& args);
+
+  /// The fastest of the library's proposals for these arguments, whatever is in force; nothing where it has none.
+  std::optional<GemmChoice> time(const Gemm& args, const GemmTimer& timer) const;
 
  private:
   GemmPlan describe_to_library(const Gemm& args, const GemmProblem& problem) const;
   cublasLtMatmulPreferenceOpaque_t preference(const GemmProblem& problem) const;
   std::vector<cublasLtMatmulAlgo_t> propose(GemmPlan& plan, const GemmProblem& problem, int count) const;
-  void check_replayed(GemmPlan& plan, const GemmProblem& problem) const;
-  cublasLtMatmulAlgo_t choose_timed(const GemmPlan& plan, const GemmProblem& problem,
-                                    std::span<const cublasLtMatmulAlgo_t> proposals, const GemmTimer& timer);
+  bool replay(GemmPlan& plan, const GemmProblem& problem) const;
+  std::string obstacle(GemmPlan& plan, const GemmProblem& problem) const;
 
   CublasLt library_;
   cublasLtHandle_t handle_;
+  GemmPlatform platform_;
   CudaSettings settings_;
   GemmChoices choices_;
   std::map<GemmProblem, GemmPlan> plans_;

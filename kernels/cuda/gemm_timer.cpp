@@ -3,18 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <optional>
 
-#include "kernels/cuda/capture.h"
 #include "kernels/cuda/launch.h"
+#include "kernels/gemm_timing.h"
 #include "src/base/handle.h"
-#include "src/device/buffer.h"
 
 namespace octet::cuda {
 namespace {
-
-/// The least of these counts: what disturbs a run makes it longer.
-constexpr std::size_t runs = 5;
 
 struct EventTraits {
   using type = cudaEvent_t;
@@ -23,20 +18,14 @@ struct EventTraits {
 };
 using TimingEvent = Handle<EventTraits>;
 
-std::optional<Buffer> scratch_of(Stream& stream, std::int64_t bytes) {
-  try {
-    return Buffer(stream.device(), bytes, Purpose::workspace);
-  } catch (const Error&) {
-    cudaGetLastError();  // or the next launch would report it
-    return std::nullopt;
-  }
-}
-
-/// Microseconds of one run; infinite when the library refuses it.
+/// Microseconds of one run: the least of several, since what disturbs a run makes it longer. Infinite when the library
+/// refuses it.
 double time_one(const CublasLt& library, cublasLtHandle_t handle, cudaStream_t stream, const Gemm& args,
                 const GemmPlan& plan) {
-  if (run(library, handle, plan, args, stream) != CUBLAS_STATUS_SUCCESS) {  // also loads the kernel
-    cudaGetLastError();
+  constexpr std::size_t runs = timed_runs;
+  for (int i = 0; i < uncounted_runs; ++i) {
+    if (run(library, handle, plan, args, stream) == CUBLAS_STATUS_SUCCESS) continue;
+    cudaGetLastError();  // or the next launch would report it
     return std::numeric_limits<double>::infinity();
   }
   std::array<TimingEvent, runs + 1> events;
@@ -58,20 +47,10 @@ double time_one(const CublasLt& library, cublasLtHandle_t handle, cudaStream_t s
 
 }  // namespace
 
-std::vector<double> time_gemms(const CublasLt& library, cublasLtHandle_t handle, Stream& stream, const Gemm& args,
+std::vector<double> time_plans(const CublasLt& library, cublasLtHandle_t handle, Stream& stream, const Gemm& args,
                                std::span<const GemmPlan> plans) {
-  if (is_capturing(stream)) return {};
-  Gemm trial = args;
-  std::optional<Buffer> scratch;
-  if (args.beta != 0.0f) {
-    const std::int64_t bytes = args.m * args.n * size_of(args.c_dtype);
-    scratch = scratch_of(stream, bytes);
-    if (!scratch) return {};
-    stream.device().copy(scratch->data(), args.c, bytes, stream);
-    trial.c = scratch->data();
-  }
   std::vector<double> times;
-  for (const GemmPlan& plan : plans) times.push_back(time_one(library, handle, native(stream), trial, plan));
+  for (const GemmPlan& plan : plans) times.push_back(time_one(library, handle, native(stream), args, plan));
   return times;
 }
 

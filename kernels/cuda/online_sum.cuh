@@ -54,7 +54,7 @@ inline __host__ __device__ double target_logit(const float* stats, int parts, st
 }
 
 inline __host__ __device__ float loss_of(OnlineSum softmax, double at_target) {
-  const double log_sum_exp = static_cast<double>(softmax.max) + log(static_cast<double>(softmax.sum));
+  const double log_sum_exp = static_cast<double>(softmax.max) + ::log(static_cast<double>(softmax.sum));
   return static_cast<float>(log_sum_exp - at_target);
 }
 

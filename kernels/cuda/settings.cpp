@@ -2,13 +2,14 @@
 
 #include <filesystem>
 
-#include "kernels/cuda/gemm_plan_file.h"
+#include "kernels/gemm_timing.h"
 #include "src/base/error.h"
 
 namespace octet {
 namespace {
 
 CudaSettings current;
+GemmChoices choices;
 int version = 0;
 
 void check_settings(const CudaSettings& s) {
@@ -19,8 +20,8 @@ void check_settings(const CudaSettings& s) {
   }
   if (s.gemm_plans.empty()) return;
   if (std::filesystem::exists(s.gemm_plans)) {
-    cuda::read_gemm_choices(s.gemm_plans);  // a file that cannot be read is refused now
-  } else if (s.gemm == CudaGemmChoice::heuristic) {
+    read_gemm_choices(s.gemm_plans);  // a file that cannot be read is refused now
+  } else if (!s.may_time()) {
     throw usage_error("kernels", "cuda.gemm_plans: {} does not exist; a run with cuda.gemm: timed writes it",
                       s.gemm_plans);
   }
@@ -32,6 +33,15 @@ void set_cuda_settings(const CudaSettings& settings) {
   check_settings(settings);
   current = settings;
   ++version;
+}
+
+void use_gemm_choices(const GemmChoices& other) {
+  choices = other;
+  ++version;
+}
+
+const GemmChoices& cuda::gemm_choices() {
+  return choices;
 }
 
 const CudaSettings& cuda::settings() {

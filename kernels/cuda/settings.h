@@ -1,12 +1,16 @@
 #pragma once
 
 #include "kernels/cuda_settings.h"
+#include "kernels/gemm_choices.h"
 
 namespace octet::cuda {
 
 /// The settings in force.
 const CudaSettings& settings();
-/// Grows with every call of set_cuda_settings: what was chosen under other settings is to be chosen again.
+/// The choices in force (use_gemm_choices).
+const GemmChoices& gemm_choices();
+/// Grows with every call of set_cuda_settings and of use_gemm_choices: what was chosen under other settings is to be
+/// chosen again.
 int settings_version();
 
 }  // namespace octet::cuda

@@ -19,6 +19,8 @@ struct Work {
   std::string_view group{};       ///< of collectives
   int ranks = 0;                  ///< of the group; 0: a kernel
   double bus_bytes = 0;           ///< of collectives (src/comm/trace.h)
+  /// Of a kernel: its arguments, of the type that its entry in the kernel table takes, for as long as it is told of.
+  const void* arguments = nullptr;
 };
 
 /// The moment at which a stream comes to a piece of work: it is done with what it was given before and with what it

@@ -3,7 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
+#include "kernels/cuda/gemm_problem.h"
+#include "kernels/gemm_timing.h"
 #include "src/train/options/model_file.h"
+#include "src/train/plan/gemm_list.h"
 #include "src/train/plan/memory_plan.h"
 
 namespace octet::cuda {
@@ -40,6 +45,23 @@ TEST(CudaDryRun, PlansEveryRecipeWithTheWorkspacesOfItsKernels) {
       EXPECT_EQ(own[Purpose::communication], 0) << "NCCL's memory is not the ledger's";
       EXPECT_GT(own.nccl, 0);
     }
+  }
+}
+
+/// Each has all that the library asks, and is told from the others by what an algorithm's choice depends on.
+TEST(CudaDryRun, ListsGemmsThatTheLibraryTakes) {
+  for (const char* recipe : {"tensorwise", "rowwise", "rowwise_with_gw_hp", "delayed", "blockwise"}) {
+    SCOPED_TRACE(recipe);
+    RunConfig config = run_8b();
+    config.float8.recipe = recipe;
+    const GemmList list = gemms_of_run(config, {.dp_shard = 8, .tp = 2}, 3, DeviceType::cuda);
+    EXPECT_GT(list.step_flops, 0);
+    std::set<std::string> problems;
+    for (const Gemm& gemm : list.distinct) {
+      EXPECT_NO_THROW(check_gemm(gemm));
+      EXPECT_TRUE(problems.insert(gemm_problem(gemm)).second) << gemm_problem(gemm);
+    }
+    EXPECT_GT(problems.size(), 10u);
   }
 }
 

@@ -31,6 +31,14 @@ inline Gemm linear_gemm(DType a = DType::bf16, DType b = DType::bf16, DType c = 
           .workspace_bytes = octet::cuda::gemm_workspace_bytes};
 }
 
+/// One with scales along k.
+inline Gemm blockwise_gemm(ScaleForm a, ScaleForm b) {
+  Gemm args = linear_gemm(DType::e4m3, DType::e4m3);
+  args.m = 256, args.n = 384, args.k = 128;
+  args.a.scales = a, args.b.scales = b;
+  return args;
+}
+
 /// What `f` throws: its message, "" for nothing; the exit code must be `code`.
 template <typename F>
 std::string error_of(ExitCode code, F f) {

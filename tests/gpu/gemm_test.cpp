@@ -1,8 +1,8 @@
 // GEMM by cuBLASLt against the CPU's: every dtype, layout and beta, odd extents, chosen plans that are replayed.
-#include <filesystem>
-#include <fstream>
+#include <utility>
 
 #include "kernels/cuda_settings.h"
+#include "kernels/gemm_timing.h"
 #include "tests/gpu/gpu_test.h"
 
 namespace octet::gpu_test {
@@ -22,7 +22,10 @@ double sum_tolerance(DType operands, std::int64_t k) {
 
 class GpuGemm : public GpuTest {
  protected:
-  void TearDown() override { set_cuda_settings({}); }
+  void TearDown() override {
+    set_cuda_settings({});
+    use_gemm_choices({});
+  }
 
   /// Runs on `stream` with as much workspace as that table wants, poisoned.
   static void run(const KernelTable& kernels, Stream& stream, Gemm args) {
@@ -189,35 +192,52 @@ TEST_F(GpuGemm, NothingToMultiply) {
   }
 }
 
-/// The same bits whenever the same plan runs: twice in a row, and replayed from the file of a timed run.
-TEST_F(GpuGemm, TimedChoicesLeaveCAloneAndAreReplayed) {
-  const std::string path = testing::TempDir() + "octet-gpu-gemm-plans";
-  std::filesystem::remove(path);
+/// What was timed, on operands of its own, is in force and gives the same bits whenever it runs.
+TEST_F(GpuGemm, TimedChoicesLeaveOperandsAloneAndAreReplayed) {
   const Shape3 s{256, 512, 1024};
   Both<bf16> a(*gpu_stream, normal<bf16>(s.m * s.k, 9)), b(*gpu_stream, normal<bf16>(s.n * s.k, 10));
-  const auto product = [&](const CudaSettings& settings) {
-    set_cuda_settings(settings);
+  Both<float> left_alone(*gpu_stream, normal<float>(s.m * s.n, 11));
+  Gemm args{.a = {.data = a.gpu(), .dtype = DType::bf16},
+            .b = {.data = b.gpu(), .dtype = DType::bf16, .transposed = true},
+            .c = left_alone.gpu(),
+            .m = s.m,
+            .n = s.n,
+            .k = s.k,
+            .beta = 1.0f};
+  const GemmChoices choices = time_gemms(*gpu_stream, {&args, 1});
+  ASSERT_EQ(choices.by_problem.size(), 1u);
+  EXPECT_EQ(choices.by_problem.begin()->first, gemm_problem(args));
+  EXPECT_EQ(choices.platform, gemm_platform(*gpu_stream));
+  expect_same_bits(left_alone, "C");
+  const auto product = [&] {
     Both<float> c(*gpu_stream, normal<float>(s.m * s.n, 11));
-    run_both({.a = {.dtype = DType::bf16},
-              .b = {.dtype = DType::bf16, .transposed = true},
-              .m = s.m,
-              .n = s.n,
-              .k = s.k,
-              .beta = 1.0f},
-             a, b, c);
-    expect_close(c, sum_tolerance(DType::bf16, s.k), "C");  // one addition, however often it was timed
+    run_both(args, a, b, c);
+    expect_close(c, sum_tolerance(DType::bf16, s.k), "C");
     return c.download();
   };
-  CudaSettings settings;
-  settings.gemm = CudaGemmChoice::timed;
-  settings.gemm_plans = path;
-  const std::vector<float> timed = product(settings);
-  ASSERT_TRUE(std::filesystem::exists(path));
-  const auto written = std::filesystem::file_size(path);
-  settings.gemm = CudaGemmChoice::heuristic;
-  EXPECT_EQ(product(settings), timed);
-  EXPECT_EQ(std::filesystem::file_size(path), written);
-  std::filesystem::remove(path);
+  use_gemm_choices(parse_gemm_choices(text_of(choices), "the text"));
+  const std::vector<float> first = product();
+  EXPECT_EQ(product(), first);
+}
+
+/// Every form of scales and every alignment is timed, by the products that the library multiplies.
+TEST_F(GpuGemm, EveryProductOfFloat8IsTimed) {
+  Both<float> memory(*gpu_stream, std::vector<float>(1 << 16));  // nobody follows pointers
+  float* const at = memory.gpu();
+  for (const auto& [a, b] :
+       {std::pair{ScaleForm::tensor, ScaleForm::tensor}, std::pair{ScaleForm::each, ScaleForm::each},
+        std::pair{ScaleForm::each, ScaleForm::tensor}, std::pair{ScaleForm::vectors, ScaleForm::blocks}}) {
+    Gemm args{.a = {.data = at, .dtype = DType::e4m3, .inverse_scale = at, .scales = a},
+              .b = {.data = at + 4, .dtype = DType::e4m3, .transposed = true, .inverse_scale = at, .scales = b},
+              .c = at,
+              .c_dtype = DType::bf16,
+              .m = 256,
+              .n = 384,
+              .k = 128,
+              .workspace = at};
+    const std::vector<Gemm> products = library_products(*gpu_stream, args);
+    EXPECT_EQ(time_gemms(*gpu_stream, products).by_problem.size(), products.size()) << text_of(args);
+  }
 }
 
 TEST_F(GpuGemm, DeterministicGivesTheSameBitsAgain) {

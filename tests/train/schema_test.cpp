@@ -136,7 +136,7 @@ TEST(Schema, WrongFiles) {
       {base + "cuda: {deterministic: true}\n", {":3: cuda.deterministic = true", "no effect with device = cpu"}},
       {base + "train: {health_seconds: 5}\n", {":3: train.health_seconds = 5", "no effect with device = cpu"}},
       {base + "train: {health_seconds: -1}\n", {":3: train.health_seconds = -1", ">= 0"}},
-      {base + "cuda: {gemm: best}\n", {":3: cuda.gemm = \"best\"", "heuristic, timed"}},
+      {base + "cuda: {gemm: best}\n", {":3: cuda.gemm = \"best\"", "auto, heuristic, timed"}},
       {base + "cuda: {gemm_plans: file}\n", {":3: cuda.gemm_plans = file", "no effect with device = cpu"}},
       {base + "device: gpu\n", {":3: device = \"gpu\"", "cpu, cuda"}},
       {base + "float8: {recipe: rowwize}\n",

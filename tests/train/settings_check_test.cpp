@@ -140,9 +140,15 @@ TEST(Settings, WhatOnlySaysWhereAndHowFastMayChange) {
 
 TEST(Settings, WhatRoundsOtherwiseIsSaid) {
   const RunConfig before = sample();
-  for (const char* key : {"device", "parallel.tp", "train.micro_batch", "cpu.gemm", "cuda.gemm", "cuda.gemm_plans",
-                          "cuda.deterministic", "float8.recipe", "parallel.async_tp"}) {
+  for (const char* key :
+       {"device", "parallel.tp", "train.micro_batch", "cpu.gemm", "float8.recipe", "parallel.async_tp"}) {
     EXPECT_FALSE(keeps_bits(key, before)) << key;
+  }
+  RunConfig on_gpu = before;
+  on_gpu.device = DeviceType::cuda;
+  for (const char* key : {"cuda.gemm", "cuda.gemm_plans", "cuda.deterministic"}) {
+    EXPECT_FALSE(keeps_bits(key, on_gpu)) << key;
+    EXPECT_TRUE(keeps_bits(key, before)) << key;
   }
   for (const char* key : {"cpu.threads", "recompute.mode", "parallel.tp_keep_gathered", "parallel.overlap",
                           "comm.trace", "run.dir", "train.profile"}) {

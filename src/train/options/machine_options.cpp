@@ -92,10 +92,13 @@ void declare_cuda(Schema& schema, CudaSettings& c) {
           "sequence (it is in the memory plan), and GEMMs lose some algorithms.");
   schema.add_choice("gemm", c.gemm)
       .help(
-          "How a GEMM's algorithm is chosen when its shape is first met: cuBLASLt's first proposal, or the fastest of "
-          "its proposals, measured once and logged.");
+          "How the algorithms of GEMMs are chosen: cuBLASLt's first proposals; or the fastest of its proposals, timed "
+          "before the first step, kept in gemm-plans in the run's folder and used again at every resume. auto: timed "
+          "where that costs less than 1 % of the run, except with cuda.deterministic.");
   schema.add("gemm_plans", c.gemm_plans)
-      .help("File of choices: read and used again; with timed, new ones are added. Empty: none.");
+      .help(
+          "File of choices in place of the run's own: read and used again; where GEMMs are timed, new ones are added. "
+          "Empty: none.");
 }
 
 }  // namespace octet

@@ -1,5 +1,7 @@
 #include "src/train/plan/dry_run.h"
 
+#include <algorithm>
+
 namespace octet {
 namespace {
 
@@ -34,6 +36,13 @@ DryRun::DryRun(const RunConfig& config, const MeshShape& mesh, int rank, DeviceT
 void DryRun::step() {
   trainer_.launch(++steps_);
   trainer_.collect();
+}
+
+RunConfig with_two_micro_batches(const RunConfig& config, const MeshShape& mesh) {
+  RunConfig few = config;
+  const std::int64_t at_once = config.train.micro_batch * mesh.dp_replicate * mesh.dp_shard;
+  few.train.global_batch = std::min(config.train.global_batch, 2 * at_once);
+  return few;
 }
 
 }  // namespace octet

@@ -71,18 +71,6 @@ std::int64_t nccl_needs(const std::vector<DryGroup>& groups, const RunConfig& co
   return bytes;
 }
 
-namespace {
-
-/// More micro-batches than two take no more memory.
-RunConfig with_two_micro_batches(const RunConfig& config, const MeshShape& mesh) {
-  RunConfig few = config;
-  const std::int64_t at_once = config.train.micro_batch * mesh.dp_replicate * mesh.dp_shard;
-  few.train.global_batch = std::min(config.train.global_batch, 2 * at_once);
-  return few;
-}
-
-}  // namespace
-
 MeshShape mesh_shape(const ParallelConfig& p) {
   return {.pp = static_cast<int>(p.pp),
           .dp_replicate = static_cast<int>(p.dp_replicate),

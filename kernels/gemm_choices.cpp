@@ -1,12 +1,12 @@
-#include "kernels/cuda/gemm_plan_file.h"
+#include "kernels/gemm_choices.h"
 
-#include <fstream>
 #include <sstream>
 
 #include "src/base/error.h"
+#include "src/base/files.h"
 #include "src/base/replace_file.h"
 
-namespace octet::cuda {
+namespace octet {
 namespace {
 
 constexpr std::string_view title = "octet gemm plans, version 1";
@@ -14,9 +14,7 @@ constexpr std::string_view version_field = "cublaslt ", device_field = "device "
 
 class Lines {
  public:
-  explicit Lines(const std::string& path) : path_(path), in_(path) {
-    if (!in_) throw usage_error("kernels", "{}: cannot be opened", path);
-  }
+  Lines(const std::string& text, std::string source) : source_(std::move(source)), in_(text) {}
   bool next(std::string& line) {
     ++number_;
     return static_cast<bool>(std::getline(in_, line));
@@ -28,12 +26,12 @@ class Lines {
     return line.substr(field.size());
   }
   [[noreturn]] void fail(const std::string& why) const {
-    throw usage_error("kernels", "{}:{}: {}; delete the file or name another", path_, number_, why);
+    throw usage_error("kernels", "{}:{}: {}; delete the file or name another", source_, number_, why);
   }
 
  private:
-  std::string path_;
-  std::ifstream in_;
+  std::string source_;
+  std::istringstream in_;
   int number_ = 0;
 };
 
@@ -41,7 +39,7 @@ class Lines {
 bool parse_choice(const std::string& line, std::string& problem, GemmChoice& choice) {
   std::istringstream in(line);
   in >> std::hex;
-  for (std::uint64_t& word : choice.algorithm.data) in >> word;
+  for (std::uint64_t& word : choice.algorithm) in >> word;
   std::string bar, second_bar;
   in >> bar >> choice.microseconds >> second_bar >> std::ws;
   return in && bar == "|" && second_bar == "|" && std::getline(in, problem) && !problem.empty();
@@ -49,13 +47,28 @@ bool parse_choice(const std::string& line, std::string& problem, GemmChoice& cho
 
 }  // namespace
 
-GemmChoices read_gemm_choices(const std::string& path) {
-  Lines lines(path);
+std::string GemmPlatform::text() const {
+  return fmt::format("cuBLASLt {} on {}", library_version, device);
+}
+
+std::string text_of(const GemmChoices& choices) {
+  const GemmPlatform& platform = choices.platform;
+  std::string text =
+      fmt::format("{}\n{}{}\n{}{}\n", title, version_field, platform.library_version, device_field, platform.device);
+  for (const auto& [problem, choice] : choices.by_problem) {
+    for (const std::uint64_t word : choice.algorithm) text += fmt::format("{:016x} ", word);
+    text += fmt::format("| {:.2f} | {}\n", choice.microseconds, problem);
+  }
+  return text;
+}
+
+GemmChoices parse_gemm_choices(const std::string& text, const std::string& source) {
+  Lines lines(text, source);
   if (!lines.value_of(title).empty()) lines.fail(fmt::format("expected \"{}\"", title));
   GemmChoices choices;
   std::istringstream version(lines.value_of(version_field));
-  if (!(version >> choices.library_version)) lines.fail("expected a version number");
-  choices.device = lines.value_of(device_field);
+  if (!(version >> choices.platform.library_version)) lines.fail("expected a version number");
+  choices.platform.device = lines.value_of(device_field);
   for (std::string line; lines.next(line);) {
     std::string problem;
     GemmChoice choice;
@@ -65,14 +78,14 @@ GemmChoices read_gemm_choices(const std::string& path) {
   return choices;
 }
 
-void write_gemm_choices(const std::string& path, const GemmChoices& choices) {
-  std::string text =
-      fmt::format("{}\n{}{}\n{}{}\n", title, version_field, choices.library_version, device_field, choices.device);
-  for (const auto& [problem, choice] : choices.by_problem) {
-    for (const std::uint64_t word : choice.algorithm.data) text += fmt::format("{:016x} ", word);
-    text += fmt::format("| {:.2f} | {}\n", choice.microseconds, problem);
-  }
-  if (!replace_file(path, text)) throw usage_error("kernels", "{}: cannot be written", path);
+GemmChoices read_gemm_choices(const std::string& path) {
+  const std::optional<std::string> text = read_text_file(path);
+  if (!text) throw usage_error("kernels", "{}: cannot be opened", path);
+  return parse_gemm_choices(*text, path);
 }
 
-}  // namespace octet::cuda
+void write_gemm_choices(const std::string& path, const GemmChoices& choices) {
+  if (!replace_file(path, text_of(choices))) throw usage_error("kernels", "{}: cannot be written", path);
+}
+
+}  // namespace octet

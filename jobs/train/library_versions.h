@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+
+#include "src/comm/communicator.h"
+
+namespace octet {
+
+/// Warns where the libraries that compute are not the same for all ranks (`versions`, of this rank), naming nodes and
+/// ranks: the bits of a step then depend on the nodes that a job gets. Rank 0 says it, once. Collective over `hosts`.
+void warn_of_other_libraries(Communicator& hosts, const std::string& node, const std::string& versions);
+
+}  // namespace octet

@@ -1,0 +1,117 @@
+// The GEMMs that a dry run lists before the first step are those of the steps, and what timing them would cost.
+#include "src/train/plan/gemm_list.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <tuple>
+
+#include "kernels/gemm_timing.h"
+#include "src/model/float8_gemms.h"
+#include "src/train/options/model_file.h"
+#include "src/train/plan/dry_run.h"
+
+namespace octet {
+namespace {
+
+RunConfig small_run() {
+  RunConfig config;
+  config.device = DeviceType::cuda;
+  config.precision = Precision::float8;
+  config.model.dim = 512;
+  config.model.layers = 2;
+  config.model.heads = 4;
+  config.model.kv_heads = 2;
+  config.model.head_dim = 128;
+  config.model.ffn_dim = 1536;
+  config.model.vocab_size = 1024;
+  config.model.finish();
+  config.train.seq_len = 512;
+  config.train.micro_batch = 2;
+  config.train.global_batch = 16;
+  return config;
+}
+
+using Extents = std::tuple<std::int64_t, std::int64_t, std::int64_t, DType, DType, DType>;
+
+/// From the trace that linears write themselves, of a run without anything else in common with the list.
+std::set<Extents> traced(const RunConfig& config, const MeshShape& mesh, double& flops_of_a_step) {
+  DryRun dry(config, mesh, 0, DeviceType::cpu);
+  dry.step();
+  flops_of_a_step = 0;
+  std::set<Extents> all;
+  for (const GemmTrace::Record& r : dry.gemms().records()) {
+    all.insert({r.m, r.n, r.k, r.a, r.b, r.c});
+    flops_of_a_step += 2.0 * static_cast<double>(r.m) * static_cast<double>(r.n) * static_cast<double>(r.k);
+  }
+  return all;
+}
+
+std::set<Extents> listed(const GemmList& list) {
+  std::set<Extents> all;
+  for (const Gemm& g : list.distinct) all.insert({g.m, g.n, g.k, g.a.dtype, g.b.dtype, g.c_dtype});
+  return all;
+}
+
+TEST(GemmList, IsWhatLinearsTrace) {
+  for (const std::string& recipe : float8_recipe_names()) {
+    for (const int tp : {1, 2}) {
+      SCOPED_TRACE(fmt::format("{}, tp {}", recipe, tp));
+      RunConfig config = small_run();
+      config.float8.recipe = recipe;
+      config.parallel.tp = tp;
+      const MeshShape mesh{.dp_shard = 2, .tp = tp};
+      const GemmList list = gemms_of_run(config, mesh, 0, DeviceType::cpu);
+      double flops = 0;
+      EXPECT_EQ(listed(list), traced(config, mesh, flops));
+      EXPECT_DOUBLE_EQ(list.step_flops, flops) << "4 micro-batches, of which 2 are run";
+    }
+  }
+}
+
+/// Weight gradients are stored by the first micro-batch and added to by the next one: two problems for the library.
+TEST(GemmList, HasEachKindOnce) {
+  const GemmList list = gemms_of_run(small_run(), {.dp_shard = 2}, 0, DeviceType::cpu);
+  std::set<std::string> texts;
+  int added = 0;
+  for (const Gemm& g : list.distinct) {
+    const auto address = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 256; };
+    EXPECT_TRUE(texts
+                    .insert(fmt::format("{} beta {} fast {} at {} {} {}", text_of(g), g.beta, g.fast_accumulate,
+                                        address(g.a.data), address(g.b.data), address(g.c)))
+                    .second)
+        << text_of(g);
+    if (g.beta != 0) ++added;
+    EXPECT_EQ(is_float8(g.a.dtype), g.a.inverse_scale != nullptr);
+  }
+  EXPECT_GT(added, 0);
+  EXPECT_LT(added, std::ssize(list.distinct));
+}
+
+/// The least of what timing costs of a real run: 8B on 8 GPUs for a thousand steps is worth it, for ten it is not.
+TEST(TimingCost, IsUnderOnePercentOfLongRuns) {
+  RunConfig config = small_run();
+  config.model = read_model(OCTET_SOURCE_DIR "/configs/models/8b.yaml");
+  config.train.seq_len = 4096;
+  config.train.micro_batch = 1;
+  config.train.global_batch = 64;
+  const GemmList list = gemms_of_run(config, {.dp_shard = 8}, 0, DeviceType::cpu);
+  EXPECT_TRUE(timing_cost(list.distinct, 8, list.step_flops, 1000).worthwhile());
+  EXPECT_FALSE(timing_cost(list.distinct, 8, list.step_flops, 1).worthwhile());
+}
+
+TEST(TimingCost, IsSharedAndComparedWithWhatIsLeft) {
+  const std::vector<Gemm> gemms = {{.a = {}, .b = {}, .m = 10, .n = 5, .k = 1},
+                                   {.a = {}, .b = {}, .m = 10, .n = 10, .k = 2}};  // 100 and 400 FLOPs
+  const TimingCost one = timing_cost(gemms, 1, 1e6, 3);
+  EXPECT_EQ(one.timing, 500.0 * 8 * 7);
+  EXPECT_EQ(one.left, 3e6);
+  EXPECT_TRUE(one.worthwhile());  // 28,000 of 3,000,000
+  EXPECT_FALSE(timing_cost(gemms, 1, 1e6, 2).worthwhile());
+  EXPECT_TRUE(timing_cost(gemms, 2, 1e6, 2).worthwhile());
+  EXPECT_FALSE(timing_cost(gemms, 1, 1e6, 0).worthwhile());
+  EXPECT_TRUE(timing_cost({}, 1, 1e6, 1).worthwhile());
+}
+
+}  // namespace
+}  // namespace octet
