@@ -43,6 +43,7 @@ std::vector<Candidate> distinct_pieces(const std::vector<std::vector<HeldPiece>>
     }
   }
   std::vector<Candidate> candidates;
+  candidates.reserve(found.size());
   for (auto& [ignored, candidate] : found) candidates.push_back(std::move(candidate));
   return candidates;
 }

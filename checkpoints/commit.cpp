@@ -60,7 +60,7 @@ void check_free_space(const std::string& root, std::int64_t bytes) {
 
 std::string make_temporary(const std::string& root, std::int64_t step, const Owner& owner) {
   owner.check();
-  const std::string path = root + "/" + temporary_name(step, owner.name);
+  std::string path = root + "/" + temporary_name(step, owner.name);
   remove_tree(path);
   make_directory(path);
   return path;

@@ -25,6 +25,7 @@ void add(const void* a_data, const void* b_data, std::int64_t n, Sums& sums) {
   for (std::int64_t i = 0; i < n; ++i) {
     const auto x = static_cast<double>(a[i]), y = static_cast<double>(b[i]);
     sums.squares_b += y * y;
+    // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): bits are what is compared; a NaN is like itself
     if (std::memcmp(a + i, b + i, sizeof(T)) == 0) continue;
     ++sums.elements;
     // Equal values of other bits are zeros of two signs, or infinities that do not come here; two NaNs are no distance.

@@ -174,7 +174,7 @@ bool is_there(const std::string& path) {
 
 }  // namespace
 
-PendingDirectory::PendingDirectory(std::string path, std::int64_t bytes)
+PendingDirectory::PendingDirectory(const std::string& path, std::int64_t bytes)
     : path_(plain(path)), temporary_(path_ + ".tmp") {
   if (is_there(path_)) throw usage_error("checkpoints", "{}: exists; expected the name of a new folder", path_);
   if (is_there(temporary_)) {

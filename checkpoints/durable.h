@@ -34,7 +34,7 @@ class PendingDirectory {
  public:
   /// Makes PATH.tmp and missing folders above it. Usage error when PATH or PATH.tmp exists, internal error when the
   /// file system has not `bytes` to spare.
-  PendingDirectory(std::string path, std::int64_t bytes);
+  PendingDirectory(const std::string& path, std::int64_t bytes);
   ~PendingDirectory();
   PendingDirectory(const PendingDirectory&) = delete;
   PendingDirectory& operator=(const PendingDirectory&) = delete;

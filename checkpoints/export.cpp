@@ -26,6 +26,7 @@ std::string torch_name(DType dtype) {
 
 std::vector<std::int64_t> extents(const Shape& shape) {
   std::vector<std::int64_t> out;
+  out.reserve(static_cast<std::size_t>(shape.rank()));
   for (int i = 0; i < shape.rank(); ++i) out.push_back(shape[i]);
   return out;
 }
@@ -55,6 +56,7 @@ std::string data_file_name(std::size_t file, std::size_t files) {
 
 SafetensorsHeader header_of(const std::vector<Exported>& file, const ExportOptions& options) {
   std::vector<SafetensorsEntry> entries;
+  entries.reserve(file.size());
   for (const Exported& t : file) entries.push_back(t.entry);
   // Readers of Hugging Face refuse a file that does not say "format".
   return lay_out_safetensors(std::move(entries), {{"format", "pt"}, {"producer", options.program}});

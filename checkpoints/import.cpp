@@ -101,6 +101,7 @@ void HuggingFaceModel::find_parameters(const std::string& directory) {
     if (found == left.end()) throw usage_error("checkpoints", "{}: no file has tensor {}", directory, name);
     const SafetensorsEntry& entry = *found->second.entry;
     std::vector<std::int64_t> expected;
+    expected.reserve(static_cast<std::size_t>(t.shape.rank()));
     for (int i = 0; i < t.shape.rank(); ++i) expected.push_back(t.shape[i]);
     if (entry.shape != expected) {
       throw usage_error("checkpoints", "{}: tensor {} has shape {}; config.json makes it {}",

@@ -22,6 +22,7 @@ void append_list(std::string& out, const char* key, const std::vector<std::strin
 
 std::vector<std::int64_t> extents(const Shape& shape) {
   std::vector<std::int64_t> list;
+  list.reserve(static_cast<std::size_t>(shape.rank()));
   for (int i = 0; i < shape.rank(); ++i) list.push_back(shape[i]);
   return list;
 }

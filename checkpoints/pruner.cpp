@@ -36,7 +36,7 @@ bool is_whole(const std::string& directory, const Verdicts& known, Verdicts& lea
     const Manifest manifest = read_manifest(directory);
     seen = Verdicts::look_at(directory, manifest.files);
     const std::vector<Damage> missing = find_missing(directory, manifest);
-    if (missing.empty()) throw Unknown{{directory, manifest.files, std::move(seen)}};
+    if (missing.empty()) throw Unknown{{directory, manifest.files, seen}};
     warn_of_damage(directory, missing[0].file + ": " + missing[0].what);
     if (missing[0].code != ExitCode::usage) return false;
   } catch (const Error& error) {

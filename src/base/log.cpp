@@ -129,6 +129,7 @@ std::vector<std::string> SharedWarnings::take() {
   return std::exchange(s.texts, {});
 }
 
+// NOLINTNEXTLINE(bugprone-exception-escape): fmt checks the format at compile time, and no memory is asked for
 void write_error_at_once(std::string_view text) noexcept {
   std::array<char, 4096> line;  // what a pipe that can be written takes whole
   const auto put =

@@ -45,6 +45,7 @@ class SharedWarnings {
 
 /// An error straight to standard error, past the log's lock and memory, for a process whose main thread hangs and may
 /// hold both. What does not fit into 4,000 bytes is cut off, and a reader that takes nothing for a second gets nothing.
+// NOLINTNEXTLINE(bugprone-exception-escape): as in log.cpp, nothing in it throws
 void write_error_at_once(std::string_view text) noexcept;
 
 enum class Level { info, warning, error };

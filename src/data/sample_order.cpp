@@ -25,6 +25,7 @@ std::int64_t validation_windows(std::int64_t windows, double fraction) {
 
 std::vector<double> weights_of(const std::vector<SampleOrder::Source>& sources) {
   std::vector<double> weights;
+  weights.reserve(sources.size());
   for (const auto& source : sources) weights.push_back(source.weight);
   return weights;
 }

@@ -196,7 +196,7 @@ std::string tuning_text(const std::string& file) {
   if (!std::filesystem::is_regular_file(file, error)) {
     throw usage_error("tuning", "{}: there is no such file; expected a tuning file", file);
   }
-  const std::string text = read_text_file(file).value_or("");
+  std::string text = read_text_file(file).value_or("");
   if (text.empty()) throw usage_error("tuning", "{}: is empty or cannot be read; expected a tuning file", file);
   return text;
 }

@@ -51,12 +51,14 @@ namespace octet {
 namespace {
 
 class WriteAll : public testing::Test {
- protected:
-  WriteAll() : file_(::open(path_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)) {}
+ public:
   ~WriteAll() override {
     refusal = {};
     ::unlink(path_.c_str());
   }
+
+ protected:
+  WriteAll() : file_(::open(path_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)) {}
   std::string content() const {
     std::ifstream file(path_);
     return {std::istreambuf_iterator<char>(file), {}};

@@ -46,6 +46,7 @@ std::vector<std::pair<std::int64_t, int>> some_bits(const std::vector<std::int64
   }
   while (bits.size() < std::min(most, all)) bits.insert(random() % all);
   std::vector<std::pair<std::int64_t, int>> chosen;
+  chosen.reserve(bits.size());
   for (const std::size_t i : bits) chosen.emplace_back(bytes[i / 8], static_cast<int>(i % 8));
   return chosen;
 }

@@ -70,6 +70,7 @@ std::vector<SafetensorsEntry> small_entries(const std::string& dtype = "F32") {
   std::vector<SafetensorsEntry> entries;
   for (const StoredTensor& t : model_tensors(test::small_model())) {
     std::vector<std::int64_t> shape;
+    shape.reserve(static_cast<std::size_t>(t.shape.rank()));
     for (int i = 0; i < t.shape.rank(); ++i) shape.push_back(t.shape[i]);
     entries.push_back({.name = hugging_face_name(t.name), .dtype = dtype, .shape = shape});
   }

@@ -80,7 +80,7 @@ TEST_F(LargeManifest, IsMadeWrittenAndReadBackOffTheMainThread) {
   double longest = 0;  // that one call takes, seconds
   const auto timed = [&](const auto& call) {
     const Clock::time_point start = Clock::now();
-    const auto result = call();
+    auto result = call();
     longest = std::max(longest, std::chrono::duration<double>(Clock::now() - start).count());
     return result;
   };

@@ -19,6 +19,13 @@ using Hosts = std::vector<std::string>;
 
 /// Every rank is a host of its own, with its own way to the checkpoints that all share: a link in its working folder.
 class ReadTogether : public test::SaverTest {
+ public:
+  ~ReadTogether() override {
+    world_->barrier();
+    log::set_identity(0, 1, "");
+    fs::current_path(here_);
+  }
+
  protected:
   ReadTogether() {
     {
@@ -34,11 +41,6 @@ class ReadTogether : public test::SaverTest {
     root_ = "checkpoints";
     log::set_identity(rank(), size(), host(rank()));
     world_->barrier();
-  }
-  ~ReadTogether() override {
-    world_->barrier();
-    log::set_identity(0, 1, "");
-    fs::current_path(here_);
   }
 
   static std::string host(int rank) { return fmt::format("node-{}", rank); }

@@ -26,7 +26,7 @@ constexpr Pair limited[] = {{Algorithm::ring, Protocol::ll},     {Algorithm::rin
 
 class Cluster {
  public:
-  explicit Cluster(ModelConstants constants) : constants_(std::move(constants)) {}
+  explicit Cluster(ModelConstants constants) : constants_(constants) {}
 
   /// 1 % of noise; of ten rows one is wrong by a factor of 3 to 10. `rate`: the part of its bandwidth that this run
   /// has.

@@ -16,7 +16,7 @@ const NcclVersion version{2, 28, 9};
 /// Makes up the runs of one shape: what NCCL's model says with these constants, with noise.
 class MadeUpCluster {
  public:
-  explicit MadeUpCluster(ModelConstants constants) : constants_(std::move(constants)) {
+  explicit MadeUpCluster(ModelConstants constants) : constants_(constants) {
     profile_ = read_profile("ibm-infiniband");
     machine_ = machine_of(profile_);
   }

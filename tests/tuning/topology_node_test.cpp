@@ -258,7 +258,8 @@ TEST(TopologyCommand, GraphsAreDrawn) {
 
 TEST(TopologyCommand, AGraphDumpGivenAsATopologyIsNamed) {
   const std::string graph = fixtures + "graph-8x400.xml", node = fixtures + "dgx-h100.xml";
-  for (const std::string& arguments : {graph, node + " --compare " + graph}) {
+  const std::string compared = node + " --compare " + graph;
+  for (const std::string& arguments : {graph, compared}) {
     const CommandResult r = run_command(tool + arguments);
     EXPECT_EQ(r.exit_code, 64) << r.all();
     expect_in("begins with <graphs>, expected a topology (<system>); for graphs: --graph " + graph, r.err);

@@ -21,7 +21,7 @@ std::string unique_key(const YAML::Node& node, const Place& place, std::map<std:
   if (!node.IsScalar()) {
     throw usage_error("config", "{}: the key is {}, expected a name", place.at(line, "").origin(), describe(node));
   }
-  const std::string name = below(place.key, node.Scalar());
+  std::string name = below(place.key, node.Scalar());
   const auto [first, is_new] = seen.emplace(name, line);
   if (is_new) return name;
   throw usage_error("config", "{}: {} is given twice (first in line {}), expected once", place.at(line, "").origin(),

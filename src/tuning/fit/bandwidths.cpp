@@ -124,7 +124,7 @@ class BandwidthFit {
   /// Whether the group's own limit could still give its rate.
   bool has_room(const LargeSizeRate& rate, ModelConstants changed, int nodes) const {
     const TunedBandwidth none = entry(*limit_of(rate), nodes, TunedConstants::most_gbs);
-    if (none.limit != TunedLimit::tree) changed = with_tuned(std::move(changed), {{}, {}, {none}});
+    if (none.limit != TunedLimit::tree) changed = with_tuned(changed, {{}, {}, {none}});
     return cost(*rate.group, changed).algorithm_gbs >= rate.gbs * std::exp(-rate.allowed);
   }
 
