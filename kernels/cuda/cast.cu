@@ -23,8 +23,8 @@ __global__ void compute_scales_kernel(const float* __restrict__ amax, float* __r
   inverse_scale[i * inverse_scale_stride] = 1.0f / rounded;
 }
 
-/// Where a cast takes its scale from. From an abs-max every thread forms it for itself: a division in double, beside loads
-/// that are under way.
+/// Where a cast takes its scale from. To form it from an abs-max is a division in double and costs registers, so where
+/// these are few, one thread of a block does it for all.
 struct ScaleSource {
   const float* scale;
   const float* amax;  ///< null: `scale` is there
@@ -65,17 +65,20 @@ __global__ void __launch_bounds__(threads)
 
 /// Reads n · sizeof(T) bytes, writes n for each of y (null: none) and y_transposed.
 template <typename T, bool wide>
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(threads, 5)
     cast_transposed_kernel(const T* __restrict__ x, std::uint8_t* __restrict__ y,
                            std::uint8_t* __restrict__ y_transposed, std::int64_t rows, std::int64_t columns,
                            bool wide_transposed, ScaleSource scale, bool to_e4m3) {
   constexpr int size = Pack<T>::size;
   __shared__ TransposeTile<size> tile;
+  __shared__ float shared_scale;
+  if (threadIdx.x == 0) shared_scale = scale.get();
   const TilePlace<size> place(rows, columns);
   Chunk<T, size> in[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i) in[i] = place.template read_row<wide>(x, columns, i);
-  const Float8Cast cast{scale.get(), to_e4m3};
+  __syncthreads();
+  const Float8Cast cast{shared_scale, to_e4m3};
   Codes<size> codes[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
