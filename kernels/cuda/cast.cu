@@ -23,8 +23,8 @@ __global__ void compute_scales_kernel(const float* __restrict__ amax, float* __r
   inverse_scale[i * inverse_scale_stride] = 1.0f / rounded;
 }
 
-/// Where a cast takes its scale from. To form it from an abs-max is a division in double and costs registers, so where
-/// these are few, one thread of a block does it for all.
+/// Where a cast takes its scale from. From an abs-max every thread forms it for itself: a division in double, beside
+/// loads that are under way. A cast that also transposes has no registers for that: a launch before it makes its scale.
 struct ScaleSource {
   const float* scale;
   const float* amax;  ///< null: `scale` is there
@@ -65,20 +65,17 @@ __global__ void __launch_bounds__(threads)
 
 /// Reads n · sizeof(T) bytes, writes n for each of y (null: none) and y_transposed.
 template <typename T, bool wide>
-__global__ void __launch_bounds__(threads, 5)
+__global__ void __launch_bounds__(threads)
     cast_transposed_kernel(const T* __restrict__ x, std::uint8_t* __restrict__ y,
                            std::uint8_t* __restrict__ y_transposed, std::int64_t rows, std::int64_t columns,
-                           bool wide_transposed, ScaleSource scale, bool to_e4m3) {
+                           bool wide_transposed, const float* __restrict__ scale, bool to_e4m3) {
   constexpr int size = Pack<T>::size;
   __shared__ TransposeTile<size> tile;
-  __shared__ float shared_scale;
-  if (threadIdx.x == 0) shared_scale = scale.get();
   const TilePlace<size> place(rows, columns);
+  const Float8Cast cast{*scale, to_e4m3};
   Chunk<T, size> in[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i) in[i] = place.template read_row<wide>(x, columns, i);
-  __syncthreads();
-  const Float8Cast cast{shared_scale, to_e4m3};
   Codes<size> codes[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
@@ -127,9 +124,19 @@ void cast_transposed(Stream& stream, const CastToFloat8& args) {
   auto* transposed = static_cast<std::uint8_t*>(args.y_transposed);
   const std::int64_t columns = args.columns, rows = args.n / columns;
   const bool wide = columns % size == 0 && aligned(16, x) && aligned(size, y);
+  const float* scale = args.scale;
+  if (args.amax != nullptr) {
+    compute_scales(stream, {.amax = args.amax,
+                            .scale = args.scale_out,
+                            .inverse_scale = args.inverse_scale_out,
+                            .n = 1,
+                            .format = args.to,
+                            .power_of_two = args.power_of_two});
+    scale = args.scale_out;
+  }
   const auto kernel = wide ? cast_transposed_kernel<T, true> : cast_transposed_kernel<T, false>;
   kernel<<<tiles_of<size>(rows, columns), threads, 0, native(stream)>>>(
-      x, y, transposed, rows, columns, aligned_to_16(rows, transposed), ScaleSource(args), args.to == DType::e4m3);
+      x, y, transposed, rows, columns, aligned_to_16(rows, transposed), scale, args.to == DType::e4m3);
 }
 
 template <typename From, typename To>
