@@ -96,7 +96,7 @@ TEST(Random, UniformFillsItsInterval) {
     ASSERT_LT(u, 1.0);
     ++count[static_cast<int>(u * cells)];
   }
-  for (const int c : count) EXPECT_NEAR(c, n / cells, 5 * std::sqrt(n / cells));
+  for (const int c : count) EXPECT_NEAR(c, double{n} / cells, 5 * std::sqrt(double{n} / cells));
 }
 
 /// Against one of 64 bits. Half a unit in the last place is what rounding alone costs.
