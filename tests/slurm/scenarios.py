@@ -374,7 +374,7 @@ def a_full_disk_stops_with_its_reason(folder):
         told = status.get("reason", "") + "".join(re.findall("stop: .*", run.log()))
         expect(status.get("state") != "finished" and re.search("No space|free, but a checkpoint", told), f"{status}\n{run.log()}")
         # The log is on the full disk too, which may have room for the beginning of that line alone.
-        cut = re.search(r"cannot be saved: [^\n]*\Z", run.log())
+        cut = re.search(r"cannot be saved: [^\n]*\s*\Z", run.log())
         expect(cut or "saves are tried again at every interval" in run.log(), f"the first save that failed ended the run\n{run.log()}")
         expect(any((run.dir / "checkpoints").glob("step-*[0-9]")), f"the checkpoint that was there is gone: {status}")
     finally:
