@@ -113,6 +113,7 @@ collect() {
   [[ -n ${beside[$1]:-} ]] || return 0
   log=$(log_of "$1")
   wait "${beside[$1]}" || true
+  unset "beside[$1]"  # its number may become another process's
   [[ ! -e $log.end ]] || read -r code seconds <"$log.end"
   finish "$1" "$seconds" $((code == 0)) $((code != 0)) 0 "$log"
 }

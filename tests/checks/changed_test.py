@@ -32,6 +32,10 @@ class Changed(unittest.TestCase):
         self.assertLessEqual({"data", "train", "cluster"}, shared)
         self.assertNotIn("ops", shared)
 
+    def test_programs_of_the_cuda_build_are_known_too(self):
+        self.assertLessEqual({"nccl", "comm"}, programs("src/comm/nccl/nccl_api.cpp"))
+        self.assertLessEqual({"cuda", "gpu"}, programs("kernels/cuda/cast.cu"))
+
     def test_pages_are_in_none(self):
         self.assertEqual(programs("docs/numerics.md", "README.md", "src/base/README.md"), set())
 

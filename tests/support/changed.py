@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../.."))
-CMAKE = re.compile(r"^octet_(room|test)\((\w+)([^)]*)\)", re.M)
+CMAKE = re.compile(r"^ *octet_(room|test)\((\w+)([^)]*)\)", re.M)
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.M)
 # What every program is built by.
 BUILD = ("cmake/", "CMakeLists.txt", "CMakePresets.json", "tests/CMakeLists.txt", "tests/support/", "tests/golden/")
