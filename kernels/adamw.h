@@ -28,6 +28,8 @@ struct AdamWUpdate {
   const float* gradient_scale = nullptr;  ///< device: the clip factor
   const std::uint32_t* skip = nullptr;    ///< device: when non-zero nothing is written, amax included
   StatsOut stats;                         ///< of the new parameter; non_finite is not used
+
+  bool operator==(const AdamWUpdate&) const = default;
 };
 
 /// The scalars of one update, formed in double on the host and rounded once, as torch's arguments are: the same on

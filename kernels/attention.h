@@ -22,6 +22,8 @@ struct AttentionShape {
   std::int64_t bytes(std::int64_t of_queries, std::int64_t of_keys) const {
     return batch * seq * ((of_queries * heads + of_keys * kv_heads) * head_dim * size_of(dtype) + 4 * heads);
   }
+
+  bool operator==(const AttentionShape&) const = default;
 };
 
 /// o = softmax(scale · q kᵀ + causal mask) v, by tiles with an online softmax (Dao et al., FlashAttention,
@@ -34,6 +36,8 @@ struct AttentionForward {
   void* o = nullptr;
   float* log_sum_exp = nullptr;  ///< [batch, heads, seq], of the scaled scores; kept for backward
   void* workspace = nullptr;     ///< KernelTable::attention_forward_workspace bytes
+
+  bool operator==(const AttentionForward&) const = default;
 };
 
 /// Gradients by recomputing the probabilities from log_sum_exp. Overwrites dq, dk and dv.
@@ -49,6 +53,8 @@ struct AttentionBackward {
   void* dk = nullptr;
   void* dv = nullptr;
   void* workspace = nullptr;  ///< KernelTable::attention_backward_workspace bytes
+
+  bool operator==(const AttentionBackward&) const = default;
 };
 
 /// The FLOPs as ModelConfig::flops_per_token counts them: two GEMMs over the whole score matrix forward, and twice that

@@ -25,6 +25,8 @@ struct BlockwiseForm {
   float* inverse_scale = nullptr;  ///< scale_count(ScaleForm::vectors, kept, contracted) floats
 
   bool wanted() const { return y != nullptr; }
+
+  bool operator==(const BlockwiseForm&) const = default;
 };
 
 /// A scale for each 128 neighbours along one dimension. by_row is for GEMMs that contract over the columns and has a
@@ -40,6 +42,8 @@ struct QuantizeVectors {
   BlockwiseForm by_row{};          ///< y [rows, columns]; kept are the rows
   BlockwiseForm by_column{};       ///< y [rows, columns], or [columns, rows] when transposed; kept are the columns
   bool column_transposed = false;  ///< for kernels that read fp8 operands along k only
+
+  bool operator==(const QuantizeVectors&) const = default;
 };
 
 /// A scale for each block of 128 x 128, which is one scale whichever dimension a GEMM contracts: one cast serves the
@@ -56,6 +60,8 @@ struct QuantizeBlocks {
   void* y_transposed = nullptr;              ///< [columns, rows], for kernels that read fp8 operands along k only
   float* inverse_scale_by_row = nullptr;     ///< scale_count(ScaleForm::blocks, rows, columns): contracts the columns
   float* inverse_scale_by_column = nullptr;  ///< scale_count(ScaleForm::blocks, columns, rows): contracts the rows
+
+  bool operator==(const QuantizeBlocks&) const = default;
 };
 
 /// The rules on extents and addresses, which hold on every device; an internal error with the numbers.

@@ -20,6 +20,8 @@ struct ComputeScales {
   std::int64_t n = 0;
   DType format = DType::e4m3;
   bool power_of_two = false;
+
+  bool operator==(const ComputeScales&) const = default;
 };
 
 /// y = saturating round-to-nearest-even of (float(x) · *scale). Reads n · sizeof(from) bytes, writes n for each of y
@@ -39,6 +41,8 @@ struct CastToFloat8 {
   bool power_of_two = false;
   float* scale_out = nullptr;
   float* inverse_scale_out = nullptr;
+
+  bool operator==(const CastToFloat8&) const = default;
 };
 
 /// y[c, r] = x[r, c] of one-byte elements. Reads and writes rows · columns bytes.
@@ -47,6 +51,8 @@ struct TransposeFloat8 {
   void* y = nullptr;        ///< [columns, rows]
   std::int64_t rows = 0;
   std::int64_t columns = 0;
+
+  bool operator==(const TransposeFloat8&) const = default;
 };
 
 /// f32 to bf16 (round to nearest even), bf16 to f32, or a copy.
@@ -56,6 +62,8 @@ struct Convert {
   void* y = nullptr;
   DType to = DType::bf16;
   std::int64_t n = 0;
+
+  bool operator==(const Convert&) const = default;
 };
 
 inline std::int64_t bytes_moved(const ComputeScales& a) {

@@ -19,6 +19,8 @@ struct CrossEntropy {
   std::int64_t rows = 0;
   std::int64_t vocab = 0;
   float scale = 1.0f;  ///< 1 / valid tokens of the global batch
+
+  bool operator==(const CrossEntropy&) const = default;
 };
 
 /// The same in two halves for logits whose columns lie in parts, each with the ids [vocab_begin, vocab_begin + vocab);
@@ -33,6 +35,8 @@ struct CrossEntropyStats {
   std::int64_t rows = 0;
   std::int64_t vocab = 0;  ///< columns of this part
   float* stats = nullptr;  ///< [3, rows]
+
+  bool operator==(const CrossEntropyStats&) const = default;
 };
 
 /// Then, from the stats of all parts in their order, losses (the same for every part) and this part's gradient:
@@ -51,6 +55,8 @@ struct CrossEntropyFinish {
   void* d_logits = nullptr;    ///< [rows, vocab] or null; may be logits when f32
   DType d_dtype = DType::f32;  ///< f32 or bf16
   float scale = 1.0f;          ///< 1 / valid tokens of the global batch
+
+  bool operator==(const CrossEntropyFinish&) const = default;
 };
 
 inline std::int64_t bytes_moved(const CrossEntropy& a) {

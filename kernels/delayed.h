@@ -12,6 +12,8 @@ struct RecordAmax {
   const float* amax = nullptr;  ///< [n], not negative
   float* recorded = nullptr;    ///< [n]
   std::int64_t n = 0;
+
+  bool operator==(const RecordAmax&) const = default;
 };
 
 /// The end of a step of delayed scaling for all tensors of a model (TransformerEngine's delayed_scaling.cu):
@@ -34,6 +36,8 @@ struct DelayedScales {
   bool most_recent = false;
   bool power_of_two = false;  ///< the scale is then rounded down to a power of two, as ComputeScales does
   bool first = false;         ///< what `scale` holds is none of this recipe's
+
+  bool operator==(const DelayedScales&) const = default;
 };
 
 inline std::int64_t bytes_moved(const RecordAmax& a) {

@@ -19,6 +19,8 @@ struct EmbeddingForward {
   std::int64_t vocab = 0;  ///< rows of the table
   std::int64_t dim = 0;
   std::int64_t vocab_begin = 0;
+
+  bool operator==(const EmbeddingForward&) const = default;
 };
 
 /// d_table[tokens[i] - vocab_begin, :] += d_out[i, :] in the order of i, for any threads; nothing for a token whose row
@@ -34,6 +36,8 @@ struct EmbeddingBackward {
   std::int64_t dim = 0;
   std::int64_t vocab_begin = 0;
   void* workspace = nullptr;  ///< KernelTable::embedding_backward_workspace bytes
+
+  bool operator==(const EmbeddingBackward&) const = default;
 };
 
 inline std::int64_t bytes_moved(const EmbeddingForward& a) {

@@ -21,6 +21,8 @@ struct FillNormal {
   RandomKey key{};
   double std = 1;
   double below = 0;  ///< below_cutoff(cutoff), which the host computes for every device
+
+  bool operator==(const FillNormal&) const = default;
 };
 
 inline std::int64_t bytes_moved(const FillNormal& a) {

@@ -17,6 +17,8 @@ struct GemmOperand {
   bool transposed = false;               ///< stored [k, m] (A) or [n, k] (B)
   const float* inverse_scale = nullptr;  ///< device pointer on gemm_scale_alignment bytes, only for fp8
   ScaleForm scales = ScaleForm::tensor;  ///< how many there are, and where; A keeps m, B keeps n
+
+  bool operator==(const GemmOperand&) const = default;
 };
 
 /// C[m, n] = A[m, k] · B[k, n] · (inverse scales) + beta · C, summed in fp32, stored in c_dtype (f32 or bf16).
@@ -47,6 +49,8 @@ struct Gemm {
   bool emulate_hopper = false;
   void* workspace = nullptr;  ///< KernelTable::gemm_workspace bytes, on gemm_workspace_alignment
   std::int64_t workspace_bytes = 0;
+
+  bool operator==(const Gemm&) const = default;
 };
 
 inline double flops_of(const Gemm& g) {

@@ -12,6 +12,8 @@ struct Sum {
   const float* x = nullptr;  ///< [n]
   std::int64_t n = 0;
   float* out = nullptr;
+
+  bool operator==(const Sum&) const = default;
 };
 
 /// *out = sum of x², and the number of non-finite elements added to *non_finite (may be null).
@@ -22,6 +24,8 @@ struct SumOfSquares {
   float* out = nullptr;
   std::uint32_t* non_finite = nullptr;
   void* workspace = nullptr;  ///< KernelTable::sum_of_squares_workspace bytes, which more elements never make fewer
+
+  bool operator==(const SumOfSquares&) const = default;
 };
 
 /// y += x, fp32.
@@ -29,6 +33,8 @@ struct Accumulate {
   const float* x = nullptr;  ///< [n]
   float* y = nullptr;        ///< [n]
   std::int64_t n = 0;
+
+  bool operator==(const Accumulate&) const = default;
 };
 
 /// The norm and the clip factor of a global sum of squares: *norm = sqrt(sum);  *factor = min(1, max_norm / (norm +
@@ -40,6 +46,8 @@ struct ClipFactor {
   float* norm = nullptr;
   float* factor = nullptr;
   std::uint32_t* skip = nullptr;
+
+  bool operator==(const ClipFactor&) const = default;
 };
 
 inline std::int64_t bytes_moved(const Sum& a) {

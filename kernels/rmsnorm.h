@@ -21,6 +21,8 @@ struct AddRmsNormForward {
   float eps = 1e-5f;
   StatsOut stats;      ///< of y
   Float8Out float8{};  ///< of y; no transposed form
+
+  bool operator==(const AddRmsNormForward&) const = default;
 };
 
 /// dx = d_residual + dy · d(norm)/d(sum);  d_weight (+)= column sums of dy · sum · inverse_rms.
@@ -40,6 +42,8 @@ struct RmsNormBackward {
   std::int64_t dim = 0;
   StatsOut stats;             ///< of dx
   void* workspace = nullptr;  ///< KernelTable::rmsnorm_backward_workspace bytes
+
+  bool operator==(const RmsNormBackward&) const = default;
 };
 
 inline std::int64_t bytes_moved(const AddRmsNormForward& a) {

@@ -19,6 +19,8 @@ struct Rope {
   const float* sin = nullptr;  ///< [seq, head_dim / 2]
   bool inverse = false;
   StatsOut stats;  ///< of the result
+
+  bool operator==(const Rope&) const = default;
 };
 
 inline std::int64_t bytes_moved(const Rope& a) {

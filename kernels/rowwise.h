@@ -14,6 +14,8 @@ struct RowwiseForm {
   float* inverse_scale = nullptr;  ///< likewise; it begins on gemm_scale_alignment bytes where a GEMM reads it
 
   bool wanted() const { return y != nullptr; }
+
+  bool operator==(const RowwiseForm&) const = default;
 };
 
 /// A matrix cast to fp8 along the dimension over which a GEMM contracts it (torchao's axiswise scaling): every row, or
@@ -33,6 +35,8 @@ struct QuantizeRowwise {
   RowwiseForm by_row{};            ///< y [rows, columns], scales [rows]
   RowwiseForm by_column{};         ///< y [rows, columns], or [columns, rows] when transposed; scales [columns]
   bool column_transposed = false;  ///< for kernels that read fp8 operands along k only
+
+  bool operator==(const QuantizeRowwise&) const = default;
 };
 
 inline std::int64_t bytes_moved(const QuantizeRowwise& a) {

@@ -17,6 +17,8 @@ struct StatsOut {
   std::uint32_t* non_finite = nullptr;
 
   bool wanted() const { return amax != nullptr || non_finite != nullptr; }
+
+  bool operator==(const StatsOut&) const = default;
 };
 
 /// The place where a kernel leaves the fp8 form of a tensor that it wrote, when the scale is known before the values
@@ -29,6 +31,8 @@ struct Float8Out {
 
   bool wanted() const { return y != nullptr; }
   std::int64_t forms() const { return (y != nullptr ? 1 : 0) + (y_transposed != nullptr ? 1 : 0); }
+
+  bool operator==(const Float8Out&) const = default;
 };
 
 /// Statistics of a tensor in a pass of their own. Reads n · sizeof(dtype) bytes.
@@ -37,6 +41,8 @@ struct Stats {
   DType dtype = DType::f32;
   std::int64_t n = 0;
   StatsOut out;
+
+  bool operator==(const Stats&) const = default;
 };
 
 /// The least that must be read and written: each operand once, without workspaces. Numbers of a tensor as a whole

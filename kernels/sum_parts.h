@@ -18,6 +18,8 @@ struct SumParts {
   void* out = nullptr;           ///< [n], apart from parts
   DType out_dtype = DType::f32;  ///< f32 or bf16
   bool accumulate = false;       ///< of out in f32 only
+
+  bool operator==(const SumParts&) const = default;
 };
 
 inline std::int64_t bytes_moved(const SumParts& a) {

@@ -16,6 +16,8 @@ struct SwigluForward {
   std::int64_t columns = 0;  ///< of the tensors as matrices; needed for transposed fp8 forms only
   StatsOut stats;            ///< of y
   Float8Out float8{};        ///< of y
+
+  bool operator==(const SwigluForward&) const = default;
 };
 
 struct SwigluBackward {
@@ -31,6 +33,8 @@ struct SwigluBackward {
   StatsOut up_stats;         ///< of d_up
   Float8Out gate_float8{};   ///< of d_gate
   Float8Out up_float8{};     ///< of d_up
+
+  bool operator==(const SwigluBackward&) const = default;
 };
 
 inline std::int64_t bytes_moved(const SwigluForward& a) {

@@ -22,6 +22,8 @@ struct RandomKey {
   std::uint64_t seed = 0;
   RandomPurpose purpose = RandomPurpose::test;
   std::uint32_t stream = 0;  ///< e.g. the tensor's id, or the epoch
+
+  bool operator==(const RandomKey&) const = default;
 };
 
 std::array<std::uint32_t, 4> random_block(const RandomKey& key, std::uint64_t index);
