@@ -1,7 +1,8 @@
 // The tables that call sites get: entries that tell the heartbeat of those of the plain one, that also time them, or
-// that do nothing. No call site knows.
+// that do nothing. Where the stream's work is listed, they put it into the list. No call site knows.
 #include "kernels/table.h"
 #include "src/base/heartbeat.h"
+#include "src/device/work_list.h"
 #include "src/profile/timeline.h"
 
 namespace octet {
@@ -45,7 +46,15 @@ enum class Twin { watched, timed, dry };
 
 #define OCTET_TWIN(entry, Arguments, kind_of_span)                                                            \
   struct entry##_twin {                                                                                       \
+    static Work work(const Arguments& arguments) {                                                            \
+      return {.name = #entry,                                                                                 \
+              .flops = flops_of(arguments),                                                                   \
+              .multiplied = multiplied(arguments),                                                            \
+              .bytes = bytes_moved(arguments),                                                                \
+              .arguments = &arguments};                                                                       \
+    }                                                                                                         \
     static void watched(Stream& stream, const Arguments& arguments) {                                         \
+      if (WorkList* list = Listing::of(stream)) return list->add<&watched, &work>(arguments);                 \
       heartbeat::begin(#entry);                                                                               \
       plain_kernels(stream.device().type()).entry(stream, arguments);                                         \
     }                                                                                                         \
@@ -55,11 +64,8 @@ enum class Twin { watched, timed, dry };
     }                                                                                                         \
     static void dry(Stream& stream, const Arguments& arguments) {                                             \
       check_addresses(arguments);                                                                             \
-      stream.skip({.name = #entry,                                                                            \
-                   .flops = flops_of(arguments),                                                              \
-                   .multiplied = multiplied(arguments),                                                       \
-                   .bytes = bytes_moved(arguments),                                                           \
-                   .arguments = &arguments});                                                                 \
+      if (WorkList* list = Listing::of(stream)) return list->add<&dry, &work>(arguments);                     \
+      stream.skip(work(arguments));                                                                           \
     }                                                                                                         \
   };
 OCTET_OPERATIONS(OCTET_TWIN, OCTET_TWIN)

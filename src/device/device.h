@@ -18,6 +18,7 @@ constexpr auto names_of(DeviceType) {
 }
 
 class Device;
+class WorkList;
 
 /// A point in a stream's work. On the CPU every event is complete as soon as it is recorded.
 class Event {
@@ -46,6 +47,15 @@ class Stream {
   virtual void skip(const Work&) {}
   /// The backend's own handle (cudaStream_t), null on the CPU.
   virtual void* native() const { return nullptr; }
+};
+
+/// Work of a stream that is given as one (a CUDA graph). It is gone when the device has done what it was given; its end
+/// waits for that.
+class Graph {
+ public:
+  virtual ~Graph() = default;
+  /// Gives the stream all of the work, in its order, for the addresses with which it was made. As often as one likes.
+  virtual void launch(Stream& stream) = 0;
 };
 
 /// One device of this process. Buffers, streams and events come from here.
@@ -93,6 +103,12 @@ class Device : public MemorySource {
 
   /// Blocks until all streams have done what they were given; on the CPU they have.
   virtual void synchronize() {}
+
+  /// The work of a list (src/device/work_list.h) as one, which is not done yet; all of it was done at least once, so
+  /// that libraries have chosen and loaded what they need. A device that knows no such thing gives the list again,
+  /// piece by piece. Throws Error where something in it cannot be part of a graph. What a CUDA graph takes of the
+  /// device's memory is the driver's and not in the ledger.
+  virtual std::unique_ptr<Graph> make_graph(Stream& stream, const WorkList& work);
 
   MemoryLedger& ledger() override { return ledger_; }
 

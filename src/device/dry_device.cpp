@@ -6,6 +6,7 @@
 
 #include "src/base/error.h"
 #include "src/device/device.h"
+#include "src/device/work_list.h"
 
 namespace octet {
 namespace {
@@ -48,19 +49,22 @@ class DryStream final : public Stream {
   DryStream(Device& device, DryQueue& queue) : device_(device), queue_(queue) {}
   Device& device() const override { return device_; }
   void record(Event& event) override {
+    Listing::settle("an event is recorded");
     std::vector<Piece> after = after_;
     if (last_) after.push_back({this, *last_});
     dynamic_cast<DryEvent&>(event).set(now_, std::move(after));
   }
   void wait(const Event& event) override {
+    Listing::settle("a stream waits for an event");
     const auto& e = dynamic_cast<const DryEvent&>(event);
     now_ = std::max(now_, e.at());
     for (const Piece& piece : e.after()) {
       if (piece.stream != this && std::ranges::find(after_, piece) == after_.end()) after_.push_back(piece);
     }
   }
-  void synchronize() override {}
+  void synchronize() override { Listing::settle("the host waits for a stream"); }
   void skip(const Work& work) override {
+    Listing::settle("a stream is given work that is no kernel of a table");
     if (queue_.log == nullptr) return;
     last_ = queue_.pieces++;
     std::vector<std::int64_t> after;
@@ -93,12 +97,13 @@ class DryDevice final : public Device {
 
   /// Never the same twice, so that two buffers never look as if they were one.
   void* allocate(std::int64_t bytes) override {
+    Listing::settle("memory of the device is taken");
     constexpr std::uintptr_t alignment = 256;
     const std::uintptr_t begin = next_;
     next_ += (static_cast<std::uintptr_t>(bytes) + alignment - 1) / alignment * alignment;
     return reinterpret_cast<void*>(begin);  // NOLINT(performance-no-int-to-ptr): nobody follows it
   }
-  void deallocate(void*, std::int64_t) noexcept override {}
+  void deallocate(void*, std::int64_t) noexcept override { Listing::settle("memory of the device is freed"); }
   void* allocate_host(std::int64_t bytes) override {
     void* memory = std::calloc(static_cast<std::size_t>(bytes), 1);
     if (memory == nullptr) throw internal_error("device", "out of memory: {} bytes of the host asked", bytes);
@@ -106,12 +111,16 @@ class DryDevice final : public Device {
   }
   void deallocate_host(void* memory) noexcept override { std::free(memory); }
 
-  void zero(void*, std::int64_t, Stream&) override {}
-  void copy(void*, const void*, std::int64_t, Stream&) override {}
-  void copy_from_host(void*, const void*, std::int64_t, Stream&) override {}
-  void copy_to_host(void*, const void*, std::int64_t, Stream&) override {}
+  void zero(void*, std::int64_t bytes, Stream&) override { settle_transfer(bytes); }
+  void copy(void*, const void*, std::int64_t bytes, Stream&) override { settle_transfer(bytes); }
+  void copy_from_host(void*, const void*, std::int64_t bytes, Stream&) override { settle_transfer(bytes); }
+  void copy_to_host(void*, const void*, std::int64_t bytes, Stream&) override { settle_transfer(bytes); }
 
  private:
+  static void settle_transfer(std::int64_t bytes) noexcept {
+    if (bytes > 0) Listing::settle("memory is copied or zeroed");
+  }
+
   DeviceType type_, workspaces_;
   DryQueue queue_;
   std::uintptr_t next_ = std::uintptr_t{1} << 40;

@@ -10,6 +10,7 @@
 #include "src/base/error.h"
 #include "src/device/cpu/stream_copy.h"
 #include "src/device/device.h"
+#include "src/device/work_list.h"
 
 namespace octet {
 namespace {
@@ -38,10 +39,11 @@ class CpuStream final : public Stream {
   explicit CpuStream(Device& device) : device_(device) {}
   Device& device() const override { return device_; }
   void record(Event& event) override {
+    Listing::settle("an event is recorded");
     if (auto* timing = dynamic_cast<CpuTimingEvent*>(&event)) timing->stamp();
   }
-  void wait(const Event&) override {}
-  void synchronize() override {}
+  void wait(const Event&) override { Listing::settle("a stream waits for an event"); }
+  void synchronize() override { Listing::settle("the host waits for a stream"); }
 
  private:
   Device& device_;
@@ -72,6 +74,7 @@ class CpuDevice final : public Device {
   std::unique_ptr<Event> make_timing_event() override { return std::make_unique<CpuTimingEvent>(); }
 
   void* allocate(std::int64_t bytes) override {
+    Listing::settle("memory of the device is taken");
     constexpr std::int64_t huge_page = 2 << 20;
     const std::int64_t alignment = bytes >= huge_page ? huge_page : 256;
     const auto rounded = static_cast<std::size_t>((bytes + alignment - 1) / alignment * alignment);
@@ -82,19 +85,32 @@ class CpuDevice final : public Device {
     if (alignment == huge_page) madvise(memory, rounded, MADV_HUGEPAGE);
     return memory;
   }
-  void deallocate(void* memory, std::int64_t) noexcept override { std::free(memory); }
+  void deallocate(void* memory, std::int64_t) noexcept override {
+    Listing::settle("memory of the device is freed");
+    std::free(memory);
+  }
   void* allocate_host(std::int64_t bytes) override { return allocate(bytes); }
   void deallocate_host(void* memory) noexcept override { std::free(memory); }
 
   // Nothing of a buffer without memory is a valid request, but null is none to memset and memcpy.
   void zero(void* memory, std::int64_t bytes, Stream&) override {
+    settle_transfer(bytes);
     if (bytes > 0) std::memset(memory, 0, static_cast<std::size_t>(bytes));
   }
   void copy(void* to, const void* from, std::int64_t bytes, Stream&) override {
+    settle_transfer(bytes);
     if (bytes > 0) std::memcpy(to, from, static_cast<std::size_t>(bytes));
   }
   void copy_from_host(void* to, const void* from, std::int64_t bytes, Stream& s) override { copy(to, from, bytes, s); }
-  void copy_to_host(void* to, const void* from, std::int64_t bytes, Stream&) override { stream_copy(to, from, bytes); }
+  void copy_to_host(void* to, const void* from, std::int64_t bytes, Stream&) override {
+    settle_transfer(bytes);
+    stream_copy(to, from, bytes);
+  }
+
+ private:
+  static void settle_transfer(std::int64_t bytes) noexcept {
+    if (bytes > 0) Listing::settle("memory is copied or zeroed");
+  }
 };
 
 }  // namespace

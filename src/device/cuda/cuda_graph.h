@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <functional>
+#include <memory>
+
+#include "src/device/device.h"
+
+namespace octet::cuda {
+
+/// The functions of CUDA's run time that make a graph of what a stream is given. The default is CUDA's own; without a
+/// GPU a test has others.
+struct GraphApi {
+  cudaError_t (*begin)(cudaStream_t) = [](cudaStream_t stream) {
+    // Calls that a capture forbids are those of this thread alone: a checkpoint's may go on.
+    return cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
+  };
+  cudaError_t (*end)(cudaStream_t, cudaGraph_t*) = [](cudaStream_t stream, cudaGraph_t* graph) {
+    return cudaStreamEndCapture(stream, graph);
+  };
+  cudaError_t (*instantiate)(cudaGraphExec_t*, cudaGraph_t) = [](cudaGraphExec_t* executable, cudaGraph_t graph) {
+    return cudaGraphInstantiate(executable, graph, 0);
+  };
+  cudaError_t (*upload)(cudaGraphExec_t, cudaStream_t) = [](cudaGraphExec_t executable, cudaStream_t stream) {
+    return cudaGraphUpload(executable, stream);
+  };
+  cudaError_t (*launch)(cudaGraphExec_t, cudaStream_t) = [](cudaGraphExec_t executable, cudaStream_t stream) {
+    return cudaGraphLaunch(executable, stream);
+  };
+  cudaError_t (*wait)() = [] { return cudaDeviceSynchronize(); };
+  cudaError_t (*destroy)(cudaGraph_t) = [](cudaGraph_t graph) { return cudaGraphDestroy(graph); };
+  cudaError_t (*destroy_executable)(cudaGraphExec_t) = [](cudaGraphExec_t e) { return cudaGraphExecDestroy(e); };
+  cudaError_t (*forget_error)() = [] { return cudaGetLastError(); };
+};
+
+/// What `work` gives to `stream`, and to no other, as a graph: captured, not done. It is on the device when the stream
+/// comes there, so that its first launch costs no more than the others. Throws Error, and leaves the stream as it was,
+/// where `work` throws or calls what a capture forbids
+/// (https://docs.nvidia.com/cuda/cuda-programming-guide/, "Prohibited and Unhandled Operations" of stream capture).
+std::unique_ptr<Graph> make_graph(Stream& stream, const std::function<void()>& work, const GraphApi& api = {});
+
+}  // namespace octet::cuda
