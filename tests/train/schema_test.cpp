@@ -138,6 +138,7 @@ TEST(Schema, WrongFiles) {
       {base + "train: {health_seconds: -1}\n", {":3: train.health_seconds = -1", ">= 0"}},
       {base + "cuda: {gemm: best}\n", {":3: cuda.gemm = \"best\"", "auto, heuristic, timed"}},
       {base + "cuda: {gemm_plans: file}\n", {":3: cuda.gemm_plans = file", "no effect with device = cpu"}},
+      {base + "cuda: {graphs: true}\n", {":3: cuda.graphs = true", "no effect with device = cpu"}},
       {base + "device: gpu\n", {":3: device = \"gpu\"", "cpu, cuda"}},
       {base + "float8: {recipe: rowwize}\n",
        {":3: float8.recipe = \"rowwize\"", "tensorwise, rowwise, rowwise_with_gw_hp, delayed", "nearest: rowwise"}},
@@ -460,6 +461,42 @@ TEST(Layout, ResolvesAndRefuses) {
                {"command line: parallel.dp_shard = 4", "2 x dp_shard 4 = 8 ranks, but the job has 4", "mpiexec -n 8"});
   c.parallel = {};
   expect_parts(message_of([&] { resolve_layout(c, 8); }), {"train.global_batch = 24", "micro_batch 2 x 8", "= 16"});
+}
+
+/// Replicas exchange after the passes alone.
+TEST(Layout, RefusesGraphsOfPassesThatCannotBeOne) {
+  RunConfig c = sample();
+  c.device = DeviceType::cuda;
+  c.precision = Precision::float8;
+  c.graphs = AutoBool::yes;
+  EXPECT_NO_THROW(resolve_layout(c, 1));
+  c.parallel.dp_replicate = 4;
+  EXPECT_NO_THROW(resolve_layout(c, 4));
+  const auto expect_refused = [&](const RunConfig& config, int ranks, const std::string& why) {
+    expect_parts(message_of([&] {
+                   resolve_layout(config, ranks, {{"cuda.graphs", "command line"}});
+                 }),
+                 {"command line: cuda.graphs = true", why, "expected auto or false"});
+    RunConfig automatic = config;
+    automatic.graphs = AutoBool::automatic;
+    EXPECT_NO_THROW(resolve_layout(automatic, ranks));
+  };
+  c.parallel = {};
+  expect_refused(c, 2, "parallel.dp_shard = 2");
+  RunConfig other = c;
+  other.parallel.tp = 2;
+  expect_refused(other, 2, "parallel.tp = 2");
+  other = c;
+  other.parallel.one_rank_exchange = true;
+  expect_refused(other, 1, "parallel.one_rank_exchange");
+  other = c;
+  other.parallel.reshard_after_forward = Reshard::always;
+  expect_refused(other, 1, "parallel.reshard_after_forward = always");
+  other = c;
+  other.float8.all_gather = AutoBool::no;
+  expect_refused(other, 1, "float8.all_gather = false");
+  other.precision = Precision::bf16;
+  EXPECT_NO_THROW(resolve_layout(other, 1)) << "of no effect there";
 }
 
 }  // namespace

@@ -150,6 +150,7 @@ TEST(Settings, WhatRoundsOtherwiseIsSaid) {
     EXPECT_FALSE(keeps_bits(key, on_gpu)) << key;
     EXPECT_TRUE(keeps_bits(key, before)) << key;
   }
+  EXPECT_TRUE(keeps_bits("cuda.graphs", on_gpu));
   for (const char* key : {"cpu.threads", "recompute.mode", "parallel.tp_keep_gathered", "parallel.overlap",
                           "comm.trace", "run.dir", "train.profile"}) {
     EXPECT_TRUE(keeps_bits(key, before)) << key;

@@ -1,4 +1,5 @@
 #include "src/train/options/checks.h"
+#include "src/train/options/graphs.h"
 #include "src/train/options/validate.h"
 
 namespace octet {
@@ -35,6 +36,10 @@ ParallelConfig resolve_layout(const RunConfig& config, std::int64_t ranks, const
   if (p.overlap == AutoBool::yes && p.dp_shard == 1 && !p.one_rank_exchange) {
     throw refuse(origins, "parallel.overlap", p.overlap,
                  "has no effect with parallel.dp_shard = 1: nothing is gathered; expected auto or false");
+  }
+  if (const std::string why = obstacle_to_graphs(config, p.dp_shard, p.tp);
+      config.graphs == AutoBool::yes && !why.empty()) {
+    throw refuse(origins, "cuda.graphs", config.graphs, "{}; expected auto or false", why);
   }
   check_nccl_groups(config, p, origins);
   const std::int64_t data_parallel = ranks / p.tp;

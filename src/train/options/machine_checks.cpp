@@ -30,6 +30,7 @@ void check_device(const RunConfig& c, const Origins& at) {
   unused("train.health_seconds", c.train.health_seconds, TrainConfig().health_seconds);
   unused("cuda.deterministic", c.cuda.deterministic, none.deterministic);
   unused("cuda.gemm", c.cuda.gemm, none.gemm);
+  unused("cuda.graphs", c.graphs, RunConfig().graphs);
   unused("cuda.gemm_plans", c.cuda.gemm_plans, none.gemm_plans);
   const NcclSettings defaults;
   unused("nccl.tuning_file", c.nccl.tuning_file, defaults.tuning_file);

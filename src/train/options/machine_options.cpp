@@ -84,7 +84,8 @@ void declare_machine(Schema& schema, RunConfig& c) {
       .help("OpenMP threads a rank. 0: OMP_NUM_THREADS, else the cores of the node over its ranks.");
 }
 
-void declare_cuda(Schema& schema, CudaSettings& c) {
+void declare_cuda(Schema& schema, RunConfig& config) {
+  CudaSettings& c = config.cuda;
   schema.section("cuda", "The CUDA backend.");
   schema.add("deterministic", c.deterministic)
       .help(
@@ -99,6 +100,12 @@ void declare_cuda(Schema& schema, CudaSettings& c) {
       .help(
           "File of choices in place of the run's own: read and used again; where GEMMs are timed, new ones are added. "
           "Empty: none.");
+  schema.add_choice("graphs", config.graphs)
+      .help(
+          "Whether forward and backward of a micro-batch are given to the GPU as one CUDA graph where they repeat: the "
+          "same bits, with shorter gaps between kernels. Not where ranks exchange within it (parallel.dp_shard, "
+          "parallel.tp). auto: where kernels take less than 100 us on average by the GPU's data sheet; the log has the "
+          "figures.");
 }
 
 }  // namespace octet

@@ -65,6 +65,7 @@ struct RunConfig {
   CommConfig comm;
   CpuConfig cpu;
   CudaSettings cuda;
+  AutoBool graphs = AutoBool::automatic;  ///< cuda.graphs; automatic: where they pay (pass_graphs.h)
   NcclSettings nccl;
 };
 

@@ -42,7 +42,7 @@ void declare_options(Schema& schema, RunConfig& config) {
   declare_recompute(schema, config.recompute);
   declare_checkpoint(schema, config.checkpoint);
   declare_machine(schema, config);
-  declare_cuda(schema, config.cuda);
+  declare_cuda(schema, config);
   declare_nccl(schema, config.nccl);
 }
 

@@ -22,6 +22,6 @@ void declare_float8(Schema& schema, Float8Config& c);
 void declare_recompute(Schema& schema, RecomputeConfig& c);
 void declare_checkpoint(Schema& schema, CheckpointConfig& c);
 void declare_machine(Schema& schema, RunConfig& c);
-void declare_cuda(Schema& schema, CudaSettings& c);
+void declare_cuda(Schema& schema, RunConfig& config);
 
 }  // namespace octet

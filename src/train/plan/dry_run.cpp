@@ -23,10 +23,16 @@ std::unique_ptr<Communicator> world_of(const RunConfig& config, const MeshShape&
                                stream);
 }
 
+/// The device's work is told where it is given, not where a list of it is done.
+RunConfig in_pieces(RunConfig config) {
+  config.graphs = AutoBool::no;
+  return config;
+}
+
 }  // namespace
 
 DryRun::DryRun(const RunConfig& config, const MeshShape& mesh, int rank, DeviceType workspaces, WorkLog* log)
-    : config_(config),
+    : config_(in_pieces(config)),
       device_(make_dry_device(config.device, workspaces, log)),
       stream_(device_->make_stream()),
       mesh_(make_traced(world_of(config_, mesh, rank, *stream_, groups_), &trace_), mesh),

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "src/train/step/kernel_time.h"
+
 namespace octet {
 namespace {
 
@@ -39,11 +41,7 @@ double DryTimeline::seconds_of(const Work& work) {
     const Link& link = link_of(work.group);
     return link.latency + work.bus_bytes / link.bytes_per_second;
   }
-  const double rate = is_float8(work.multiplied)       ? rates_.fp8
-                      : work.multiplied == DType::bf16 ? rates_.bf16
-                                                       : rates_.fp32;
-  const double products = kind_of(work) == SpanKind::attention ? work.flops / 2 : work.flops;
-  return std::max(products / rate, static_cast<double>(work.bytes) / rates_.memory);
+  return kernel_seconds(work, {rates_.fp8, rates_.bf16, rates_.fp32, rates_.memory});
 }
 
 /// Streams have the names of what they are for, as far as that has been seen.

@@ -10,6 +10,7 @@
 #include "src/ops/recipe.h"
 #include "src/optim/schedule.h"
 #include "src/profile/timeline.h"
+#include "src/train/options/graphs.h"
 
 namespace octet {
 namespace {
@@ -74,6 +75,7 @@ Trainer::Trainer(const RunConfig& config, std::unique_ptr<const Sampler> sampler
       model_(llama_settings(config, mesh.tp().rank()), config.optimizer, fsdp_options(config, mesh.shards().size()),
              mesh, stream, gemms),
       upload_(stream, config.train.micro_batch, config.train.seq_len),
+      graphs_(config.graphs, obstacle_to_graphs(config, mesh.shards().size(), mesh.tp().size()), stream),
       loss_sum_(device_, DType::f32, {1}, Purpose::workspace),
       reader_(model_, stream),
       clock_(stream) {
@@ -88,13 +90,13 @@ void Trainer::launch(std::int64_t step) {
   auto* loss_sum = loss_sum_.view().as<float>();
   model_.begin_step();
   for (std::int64_t m = 0; m < batches_.micro_batches(batch_layout_); ++m) {
-    const auto [tokens, targets] = upload([&] {
+    const BatchUpload::OnDevice batch = upload([&] {
       clock_.mark(Activity::data);
       batches_.train_batch(step - 1, batch_layout_, m, batch_);
       clock_.mark(Activity::step);
     });
     if (m == 0) device_.zero(loss_sum, 4, stream_);
-    model_.accumulate(tokens, targets, loss_scale, loss_sum);
+    graphs_.run([&] { model_.accumulate(batch.tokens, batch.targets, loss_scale, loss_sum); });
   }
   model_.finish_step(step, result.lr);
   reductions::loss(mesh_).all_reduce(loss_sum, 1, DType::f32, ReduceOp::sum);

@@ -11,6 +11,7 @@
 #include "src/data/sampler.h"
 #include "src/train/options/run_config.h"
 #include "src/train/step/host_transfer.h"
+#include "src/train/step/pass_graphs.h"
 #include "src/train/step/sharded_model.h"
 #include "src/train/step/step_clock.h"
 
@@ -63,6 +64,7 @@ class Trainer {
   /// The sampler of the configuration's data, where that is used.
   const Sampler& sampler() const { return *sampler_; }
   ShardedModel& model() { return model_; }
+  const PassGraphs& graphs() const { return graphs_; }
 
  private:
   Trainer(const RunConfig& config, std::unique_ptr<const Sampler> sampler, const Batches* batches, Mesh& mesh,
@@ -85,6 +87,7 @@ class Trainer {
   ShardedModel model_;
   Batch batch_;
   BatchUpload upload_;
+  PassGraphs graphs_;
   TensorBuffer loss_sum_;  ///< [1]
   DeviceReader reader_;
   StepClock clock_;

@@ -1,0 +1,24 @@
+#include "src/train/options/graphs.h"
+
+#include "src/ops/recipe.h"
+
+namespace octet {
+
+std::string obstacle_to_graphs(const RunConfig& c, std::int64_t shards, std::int64_t tp) {
+  const auto exchanges = [](std::string_view what) {
+    return fmt::format("{}, ranks exchange within the pass of a micro-batch, which is not captured", what);
+  };
+  if (shards > 1) return exchanges(fmt::format("with parallel.dp_shard = {}", shards));
+  if (tp > 1) return exchanges(fmt::format("with parallel.tp = {}", tp));
+  if (c.parallel.one_rank_exchange) return exchanges("with parallel.one_rank_exchange");
+  const auto takes_memory = [](std::string_view what) {
+    return fmt::format("with {}, the pass of a micro-batch takes memory, which is not captured", what);
+  };
+  if (c.parallel.reshard_after_forward == Reshard::always)
+    return takes_memory("parallel.reshard_after_forward = always");
+  const bool casts_first = c.precision == Precision::float8 && float8_recipe(c.float8)->casts_first();
+  if (casts_first && c.float8.all_gather == AutoBool::no) return takes_memory("float8.all_gather = false");
+  return {};
+}
+
+}  // namespace octet

@@ -1,0 +1,266 @@
+// Which passes are given as graphs, on the CPU, where a graph is its list done again, and on devices without memory.
+#include "src/train/step/pass_graphs.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "kernels/table.h"
+#include "src/base/error.h"
+#include "src/device/buffer.h"
+#include "src/profile/timeline.h"
+#include "src/train/step/trainer.h"
+
+namespace octet {
+namespace {
+
+class PassGraphsTest : public testing::Test {
+ protected:
+  /// y[at] += x[at].
+  void pass(std::size_t at = 0) {
+    kernels_.accumulate(*stream_, {.x = x_.data() + at, .y = y_.data() + at, .n = 1});
+    ++passes_;
+  }
+
+  std::unique_ptr<Stream> stream_ = cpu_device().make_stream();
+  const KernelTable& kernels_ = watched_kernels(DeviceType::cpu);
+  std::array<float, 64> x_ = [] {
+    std::array<float, 64> ones{};
+    ones.fill(1);
+    return ones;
+  }();
+  std::array<float, 64> y_{};
+  int passes_ = 0;
+};
+
+TEST_F(PassGraphsTest, AreMadeWhenAPassComesAgainAndEachPassIsDoneOnce) {
+  PassGraphs graphs(AutoBool::yes, "", *stream_);
+  const std::vector<std::int64_t> replayed = {0, 1, 2, 3};
+  for (std::size_t i = 0; i < replayed.size(); ++i) {
+    graphs.run([&] { pass(); });
+    EXPECT_EQ(y_[0], static_cast<float>(i + 1));
+    EXPECT_EQ(graphs.replayed(), replayed[i]);
+  }
+  EXPECT_EQ(graphs.made(), 1);
+  EXPECT_EQ(passes_, 4) << "the host's part runs every time";
+}
+
+TEST_F(PassGraphsTest, AreOfTheirAddressesAlone) {
+  PassGraphs graphs(AutoBool::yes, "", *stream_);
+  for (int i = 0; i < 6; ++i) graphs.run([&] { pass(static_cast<std::size_t>(i % 2)); });
+  EXPECT_EQ(y_[0], 3);
+  EXPECT_EQ(y_[1], 3);
+  EXPECT_EQ(graphs.made(), 2);
+  EXPECT_EQ(graphs.replayed(), 4);
+}
+
+TEST_F(PassGraphsTest, AreNoneOfPassesThatCannotBeListed) {
+  PassGraphs graphs(AutoBool::yes, "", *stream_);
+  for (int i = 0; i < 3; ++i) {
+    graphs.run([&] {
+      pass(0);
+      cpu_device().copy(&y_[1], &y_[0], 4, *stream_);
+      pass(2);
+    });
+    EXPECT_EQ(y_[1], static_cast<float>(i + 1)) << "the copy came before the work that it copies";
+    EXPECT_EQ(y_[2], static_cast<float>(i + 1));
+  }
+  EXPECT_EQ(graphs.made(), 0);
+  EXPECT_TRUE(graphs.on());
+}
+
+TEST_F(PassGraphsTest, AreGivenUpWherePassesDoNotRepeat) {
+  testing::internal::CaptureStderr();
+  PassGraphs graphs(AutoBool::yes, "", *stream_);
+  for (int i = 0; i < PassGraphs::most_misses; ++i) {
+    EXPECT_TRUE(graphs.on());
+    graphs.run([&] { pass(static_cast<std::size_t>(i)); });
+    EXPECT_EQ(y_[static_cast<std::size_t>(i)], 1);
+  }
+  EXPECT_FALSE(graphs.on());
+  graphs.run([&] { pass(0); });
+  EXPECT_EQ(y_[0], 2);
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("cuda.graphs = true: off: 16 passes in a row could not be replayed"), std::string::npos) << said;
+}
+
+/// More kinds than are kept: those that come often are, and misses that are not in a row do no harm.
+TEST_F(PassGraphsTest, ForgetThePassThatCameLongestAgo) {
+  PassGraphs graphs(AutoBool::yes, "", *stream_);
+  for (int i = 0; i < 40; ++i) {
+    graphs.run([&] { pass(0); });
+    graphs.run([&] { pass(static_cast<std::size_t>(i) + 1); });
+  }
+  EXPECT_TRUE(graphs.on());
+  EXPECT_EQ(graphs.replayed(), 39);
+  EXPECT_EQ(graphs.made(), 1);
+  EXPECT_EQ(y_[0], 40);
+  EXPECT_EQ(y_[40], 1);
+}
+
+TEST_F(PassGraphsTest, AreOffWhereTheyAreNotWantedOrForbidden) {
+  const auto gpu = make_dry_device(DeviceType::cuda, DeviceType::cpu, nullptr);
+  const auto on_gpu = gpu->make_stream();
+  EXPECT_FALSE(PassGraphs(AutoBool::no, "", *on_gpu).on());
+  EXPECT_TRUE(PassGraphs(AutoBool::automatic, "", *on_gpu).on());
+  EXPECT_FALSE(PassGraphs(AutoBool::automatic, "", *stream_).on()) << "on the CPU";
+  testing::internal::CaptureStderr();
+  EXPECT_FALSE(PassGraphs(AutoBool::automatic, "ranks exchange", *on_gpu).on());
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("cuda.graphs = auto: off: ranks exchange"), std::string::npos) << said;
+}
+
+/// An accumulation of n values moves 12 n bytes, which an H100 (3.35 TB/s) does in 100 us where n is 27.9 million.
+TEST_F(PassGraphsTest, PayWhereLaunchesAreShort) {
+  for (const std::int64_t n : {27'000'000, 29'000'000}) {
+    const bool pays = n == 27'000'000;
+    const auto gpu = make_dry_device(DeviceType::cuda, DeviceType::cpu, nullptr);
+    const auto stream = gpu->make_stream();
+    const Buffer x(*gpu, 4 * n, Purpose::data), y(*gpu, 4 * n, Purpose::data);
+    PassGraphs graphs(AutoBool::automatic, "", *stream);
+    testing::internal::CaptureStderr();
+    for (int i = 0; i < 3; ++i) {
+      graphs.run([&] { kernels_of(*stream).accumulate(*stream, {.x = x.as<float>(), .y = y.as<float>(), .n = n}); });
+    }
+    const std::string said = testing::internal::GetCapturedStderr();
+    EXPECT_EQ(graphs.on(), pays);
+    EXPECT_EQ(graphs.replayed(), pays ? 2 : 0);
+    EXPECT_NE(said.find(pays ? "auto: on: a micro-batch has 1 launches of 97 us" : "auto: off: a micro-batch has 1"),
+              std::string::npos)
+        << said;
+  }
+}
+
+TEST_F(PassGraphsTest, AreNotOfWhatATimelineRecords) {
+  Timeline timeline(*stream_);
+  const KernelTable& timed = kernels_of(*stream_);
+  PassGraphs graphs(AutoBool::yes, "", *stream_);
+  const auto run = [&] { graphs.run([&] { timed.accumulate(*stream_, {.x = x_.data(), .y = y_.data(), .n = 1}); }); };
+  run();
+  run();
+  EXPECT_EQ(graphs.replayed(), 1);
+  timeline.begin();
+  timeline.begin_step(1);
+  run();
+  EXPECT_EQ(graphs.replayed(), 1);
+  timeline.end_step();
+  EXPECT_EQ(timeline.end().spans.size(), 1u);
+  run();
+  EXPECT_EQ(graphs.replayed(), 2);
+  EXPECT_EQ(y_[0], 4);
+}
+
+/// The CPU, on which no graph can be made.
+class NoGraphs final : public Device {
+ public:
+  class OwnStream final : public Stream {
+   public:
+    explicit OwnStream(Device& device) : device_(device) {}
+    Device& device() const override { return device_; }
+    void record(Event&) override {}
+    void wait(const Event&) override {}
+    void synchronize() override {}
+
+   private:
+    Device& device_;
+  };
+
+  DeviceType type() const override { return DeviceType::cpu; }
+  std::string name() const override { return "no graphs"; }
+  std::int64_t memory_bytes() const override { return 0; }
+  std::unique_ptr<Stream> make_stream() override { return std::make_unique<OwnStream>(*this); }
+  std::unique_ptr<Event> make_event() override { return nullptr; }
+  std::unique_ptr<Event> make_timing_event() override { return nullptr; }
+  void* allocate(std::int64_t) override { return nullptr; }
+  void deallocate(void*, std::int64_t) noexcept override {}
+  void* allocate_host(std::int64_t) override { return nullptr; }
+  void deallocate_host(void*) noexcept override {}
+  void zero(void*, std::int64_t, Stream&) override {}
+  void copy(void*, const void*, std::int64_t, Stream&) override {}
+  void copy_from_host(void*, const void*, std::int64_t, Stream&) override {}
+  void copy_to_host(void*, const void*, std::int64_t, Stream&) override {}
+  std::unique_ptr<Graph> make_graph(Stream&, const WorkList&) override {
+    throw internal_error("device", "CUDA: ending the capture of a graph: refused");
+  }
+};
+
+TEST_F(PassGraphsTest, ThatCannotBeMadeLoseNoWork) {
+  NoGraphs device;
+  stream_ = device.make_stream();
+  PassGraphs graphs(AutoBool::yes, "", *stream_);
+  testing::internal::CaptureStderr();
+  for (int i = 0; i < 4; ++i) graphs.run([&] { pass(); });
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(y_[0], 4);
+  EXPECT_FALSE(graphs.on());
+  EXPECT_NE(said.find("cuda.graphs = true: off: [device] CUDA: ending the capture"), std::string::npos) << said;
+}
+
+/// The name, bytes and FLOPs of all work that a device is given.
+class Given final : public WorkLog {
+ public:
+  double add(const Stream&, const Work& work, const Turn&) override {
+    lines.push_back(fmt::format("{} {} {}", work.name, work.bytes, work.flops));
+    return 0;
+  }
+  std::vector<std::string> lines;
+};
+
+struct Recorded {
+  std::vector<std::string> lines;
+  std::int64_t replayed = 0, peak = 0;
+};
+
+/// Three steps of two micro-batches, a validation and three more steps, on a GPU without memory.
+Recorded steps_on_gpu(RunConfig config, AutoBool wanted) {
+  config.graphs = wanted;
+  Given given;
+  const auto gpu = make_dry_device(DeviceType::cuda, DeviceType::cpu, &given);
+  const auto stream = gpu->make_stream();
+  Mesh mesh(make_self_communicator(*stream, "world"), {});
+  const auto control = make_self_communicator(*stream, "control");
+  const DryBatches batches(config.train.global_batch, config.train.seq_len);
+  Trainer trainer(config, batches, mesh, *control, *stream, nullptr);
+  for (std::int64_t step = 1; step <= 6; ++step) {
+    if (step == 4) trainer.validate();
+    trainer.launch(step);
+    trainer.collect();
+  }
+  return {given.lines, trainer.graphs().replayed(), gpu->ledger().total().peak};
+}
+
+TEST(GraphsOnADryGpu, GiveTheWorkOfPassesWithoutInItsOrderAndTakeNoMemory) {
+  RunConfig config;
+  config.device = DeviceType::cuda;
+  config.model = {.name = "small",
+                  .dim = 256,
+                  .layers = 3,
+                  .heads = 4,
+                  .kv_heads = 2,
+                  .head_dim = 64,
+                  .ffn_dim = 768,
+                  .vocab_size = 512};
+  config.train.seq_len = 256;
+  config.train.global_batch = 4;
+  config.train.micro_batch = 2;
+  config.data.validation_fraction = 0.1;
+  for (const auto& [precision, recipe] : {std::pair{Precision::fp32, "tensorwise"},
+                                          {Precision::bf16, "tensorwise"},
+                                          {Precision::float8, "tensorwise"},
+                                          {Precision::float8, "rowwise"},
+                                          {Precision::float8, "delayed"}}) {
+    SCOPED_TRACE(fmt::format("{} {}", precision, recipe));
+    config.precision = precision;
+    config.float8.recipe = recipe;
+    const Recorded without = steps_on_gpu(config, AutoBool::no), with = steps_on_gpu(config, AutoBool::automatic);
+    EXPECT_EQ(with.lines, without.lines);
+    EXPECT_EQ(with.peak, without.peak);
+    EXPECT_EQ(without.replayed, 0);
+    EXPECT_GT(with.replayed, 3);
+  }
+}
+
+}  // namespace
+}  // namespace octet
