@@ -35,6 +35,7 @@ PARTS = (
     Part("racecheck", 120, "kernels' shared memory", "sanitize.sh", ("--tools", "racecheck")),
     Part("recipes-8b", 75, "steps of 8B blocks in the other recipes", rows=r":step/8b/float8-"),
     Part("synccheck", 60, "kernels' barriers", "sanitize.sh", ("--tools", "synccheck")),
+    Part("graphs", 100, "steps of the 1.8B model with CUDA graphs and without", rows=r":step/1\.8b/.*/graphs-(true|false)$"),
     Part("micro-batches-8b", 200, "steps of 8B blocks, 4 micro-batches", rows=r":step/8b/.*-micro-batches$"),
     Part("recipes", 160, "steps of the larger blocks in the other recipes", rows=r":step/(70b|405b-tp4)/float8-"),
     Part("micro-batches", 700, "steps of the other models, 4 micro-batches", rows=r":step/(?!8b/).*-micro-batches$"),

@@ -287,6 +287,7 @@ class Runner:
                    "--data.train", self.tokens, "--data.validation_fraction", "0",
                    "--schedule.kind", "constant", "--checkpoint.interval", "off", "--run.dir", run]
         command += ["--float8.recipe", row["recipe"]] if row["recipe"] else []
+        command += ["--cuda.graphs", row["graphs"]] if row["graphs"] else []
         with open(self.log + ".out", "w", encoding="utf-8") as out:
             code = self.prepare_tokens() or self.start(command, out.write)
         if self.cut(code):

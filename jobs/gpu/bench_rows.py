@@ -301,15 +301,17 @@ def label_of(precision, recipe=None):
     return f"{precision}-{recipe}" if recipe else precision
 
 
-def step(model, precision, layers, micro_batches=1, recipe=None):
-    """A training step of one sequence a micro-batch: the blocks on a vocabulary of bytes, or the 1.8B model whole."""
+def step(model, precision, layers, micro_batches=1, recipe=None, graphs=None):
+    """A training step of one sequence a micro-batch: the blocks on a vocabulary of bytes, or the 1.8B model whole.
+    `graphs`: a value of cuda.graphs in place of the default."""
     m = MODELS[model]
     shape = dict(m, layers=layers)
     if model in STACKS:
         shape["vocab_size"] = 256
     suffix = f"/{micro_batches}-micro-batches" if micro_batches > 1 else ""
+    suffix += f"/graphs-{graphs}" if graphs else ""
     return dict(row=f"step/{model}/{label_of(precision, recipe)}/{layers}-blocks{suffix}", op="step", name=model, model=shape,
-                precision=precision, recipe=recipe, seq_len=TOKENS, micro_batches=micro_batches, warmup=WARMUP, steps=STEPS,
+                precision=precision, recipe=recipe, graphs=graphs, seq_len=TOKENS, micro_batches=micro_batches, warmup=WARMUP, steps=STEPS,
                 flops=TOKENS * micro_batches * model_flops(shape), bytes=0)
 
 
@@ -333,6 +335,12 @@ def recipe_step_rows(memory):
         most = min(max(blocks_that_fit(MODELS[model], memory), 2), MODELS[model]["layers"])
         rows += [step(model, "float8", n, recipe=recipe) for recipe in RECIPES for n in (1, most)]
     return rows
+
+
+def graph_step_rows():
+    """The smallest whole model with CUDA graphs and without: Octet's alone."""
+    return [step("1.8b", precision, MODELS["1.8b"]["layers"], graphs=graphs) for precision in reversed(PRECISIONS)
+            for graphs in ("true", "false")]
 
 
 # --- all of them -----------------------------------------------------------------------------------------------------
@@ -408,4 +416,4 @@ def groups(memory=80e9):
     for (name, precision, micro_batches), rows in by_run.items():
         label = f"step/{name}/{precision}" + (f"/{micro_batches}" if micro_batches > 1 else "")
         out += [(label, "octet", rows), (label, "torch", rows)]
-    return out + [("step/recipes", "octet", recipe_step_rows(memory))]
+    return out + [("step/recipes", "octet", recipe_step_rows(memory)), ("step/graphs", "octet", graph_step_rows())]

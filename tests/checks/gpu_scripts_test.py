@@ -449,7 +449,7 @@ class PlanTest(unittest.TestCase):
         """10 and 25 minutes, by the estimates."""
         ten, most = all_plan.calls(all_plan.PARTS, 600), all_plan.calls(all_plan.PARTS, 1500)
         self.assertEqual({ten[name] for name in ("kernels", "training", "resume", "steps-8b", "memory")}, {1})
-        self.assertEqual([name for name in most if most[name] > 1], ["micro-batches-8b", "recipes", "micro-batches"])
+        self.assertEqual([name for name in most if most[name] > 1], ["graphs", "micro-batches-8b", "recipes", "micro-batches"])
 # mpiexec starts so many of a program; the ranks of a run that lasts for ever end when they see that another has ended or
 # stopped, and pgrep finds them by what they wrote into their run's folder.
 MPIEXEC = """
@@ -653,6 +653,12 @@ class BenchTest(ScriptTest):
         _, text, last = self.bench("--only", "step/8b/float8-delayed/1-blocks$")
         self.assertRegex(last, "^bench: PASSED: 1 rows measured", text)
         self.assertIn("--float8.recipe delayed", self.results()[0]["command"])
+
+    def test_a_step_with_graphs_or_without_asks_for_it(self):
+        _, text, last = self.bench("--only", "step/1.8b/float8/.*graphs")
+        self.assertRegex(last, "^bench: PASSED: 2 rows measured", text)
+        asked = {r["row"].rsplit("/")[-1]: r["command"].split("--cuda.graphs ")[1].split()[0] for r in self.results()}
+        self.assertEqual(asked, {"graphs-true": "true", "graphs-false": "false"})
 
     def test_without_torch_its_rows_are_skipped(self):
         code, _, last = self.bench("--only", "copy|^torch:gemm/1024x", NO_TORCH="1")
