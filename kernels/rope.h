@@ -6,25 +6,37 @@
 
 namespace octet {
 
+/// A tensor of heads that are rotated.
+struct RopeHeads {
+  void* x = nullptr;  ///< [batch, seq, count, head_dim]; null: there is nothing to rotate, and stats are left alone
+  std::int64_t count = 0;
+  StatsOut stats;  ///< of the result
+
+  bool operator==(const RopeHeads&) const = default;
+};
+
 /// Rotary position embedding in place, half-split (Hugging Face): elements i and i + head_dim/2 of a head are a pair,
-/// rotated by position · theta^(-2i/head_dim); `inverse` rotates back (backward). Moves x twice and the tables once.
+/// rotated by position · theta^(-2i/head_dim); `inverse` rotates back (backward). Queries and keys in one pass, which
+/// moves both twice and the tables once.
 struct Rope {
-  void* x = nullptr;          ///< [batch, seq, heads, head_dim]
+  RopeHeads q{};
+  RopeHeads k{};
   DType dtype = DType::bf16;  ///< f32 or bf16
   std::int64_t batch = 0;
   std::int64_t seq = 0;
-  std::int64_t heads = 0;
   std::int64_t head_dim = 0;
   const float* cos = nullptr;  ///< [seq, head_dim / 2]
   const float* sin = nullptr;  ///< [seq, head_dim / 2]
   bool inverse = false;
-  StatsOut stats;  ///< of the result
+
+  /// Of both tensors, where they are.
+  constexpr std::int64_t heads() const { return (q.x == nullptr ? 0 : q.count) + (k.x == nullptr ? 0 : k.count); }
 
   bool operator==(const Rope&) const = default;
 };
 
 inline std::int64_t bytes_moved(const Rope& a) {
-  return 2 * a.batch * a.seq * a.heads * a.head_dim * size_of(a.dtype) + a.seq * a.head_dim * 4;
+  return 2 * a.batch * a.seq * a.heads() * a.head_dim * size_of(a.dtype) + a.seq * a.head_dim * 4;
 }
 
 }  // namespace octet

@@ -16,7 +16,7 @@ struct StatsOut {
   /// Number of NaN and infinite elements. Added to what is there.
   std::uint32_t* non_finite = nullptr;
 
-  bool wanted() const { return amax != nullptr || non_finite != nullptr; }
+  constexpr bool wanted() const { return amax != nullptr || non_finite != nullptr; }
 
   bool operator==(const StatsOut&) const = default;
 };

@@ -187,10 +187,11 @@ def rmsnorm_backward(dim):
     return kernel("rmsnorm_backward", 8 * TOKENS * dim, rows=TOKENS, columns=dim)
 
 
-def rope(m, heads):
-    half = m["head_dim"] // 2
-    return kernel("rope", 4 * TOKENS * heads * m["head_dim"] + 8 * TOKENS * half, seq=TOKENS, heads=heads,
-                  head_dim=m["head_dim"])
+def rope(m):
+    """Queries and keys in one launch, which share the tables of cosines and sines."""
+    half, heads = m["head_dim"] // 2, m["heads"] + m["kv_heads"]
+    return kernel("rope", 4 * TOKENS * heads * m["head_dim"] + 8 * TOKENS * half, seq=TOKENS, heads=m["heads"],
+                  kv_heads=m["kv_heads"], head_dim=m["head_dim"])
 
 
 def swiglu_forward(m):
@@ -261,8 +262,7 @@ def block_ops(m, precision, micro_batches=1):
     add("attention backward", attention(m, "backward"))
     add("RMSNorm", add_rmsnorm(dim), 2)
     add("RMSNorm backward", rmsnorm_backward(dim), 2)
-    add("RoPE", rope(m, m["heads"]), 2)
-    add("RoPE", rope(m, m["kv_heads"]), 2)
+    add("RoPE", rope(m), 2)
     add("SwiGLU", swiglu_forward(m))
     add("SwiGLU backward", swiglu_backward(m))
     if float8:
@@ -398,6 +398,15 @@ def kernel_rows():
         m = MODELS[model]
         rows += [fill_normal(m["ffn_dim"] * m["dim"]), embedding_forward(m), embedding_backward(m, "add"), embedding_backward(m, "first"), cross_entropy(m)]
     return unique(rows + recipe_kernel_rows())
+
+
+def former_kernel_rows():
+    """Rows of earlier commits, for tables of what was measured then: queries and keys were rotated one after the other."""
+    def rope_of(m, heads):
+        n = TOKENS * m["head_dim"]
+        return kernel("rope", 4 * n * heads + 4 * n, seq=TOKENS, heads=heads, head_dim=m["head_dim"])
+
+    return unique([rope_of(MODELS[model], MODELS[model][heads]) for model in STACKS for heads in ("heads", "kv_heads")])
 
 
 def attention_rows():

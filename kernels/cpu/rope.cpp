@@ -20,26 +20,30 @@ void rotate_head(T* x, const float* cos, const float* sin, float direction, std:
 }
 
 template <typename T>
-void rotate(const Rope& args) {
-  T* x = static_cast<T*>(args.x);
-  const std::int64_t half = args.head_dim / 2, row = args.heads * args.head_dim;
+void rotate(const Rope& args, const RopeHeads& of) {
+  if (of.x == nullptr) return;
+  T* x = static_cast<T*>(of.x);
+  const std::int64_t half = args.head_dim / 2, row = of.count * args.head_dim;
   const float direction = args.inverse ? -1.0f : 1.0f;
-  const bool stats = args.stats.wanted();
+  const bool stats = of.stats.wanted();
   const auto fold = fold_blocks(args.batch * args.seq, 1, [&](std::int64_t token, std::int64_t, StatsFold& f) {
     T* heads = x + token * row;
     const std::int64_t angle = token % args.seq * half;
-    for (std::int64_t h = 0; h < args.heads; ++h) {
+    for (std::int64_t h = 0; h < of.count; ++h) {
       rotate_head(heads + h * args.head_dim, args.cos + angle, args.sin + angle, direction, half);
     }
     if (stats) f.add(heads, row);
   });
-  fold.publish(args.stats);
+  fold.publish(of.stats);
 }
 
 }  // namespace
 
 void rope(Stream&, const Rope& args) {
-  dispatch_storage(args.dtype, [&]<typename T>(T) { rotate<T>(args); });
+  dispatch_storage(args.dtype, [&]<typename T>(T) {
+    rotate<T>(args, args.q);
+    rotate<T>(args, args.k);
+  });
 }
 
 }  // namespace octet::cpu

@@ -4,6 +4,7 @@
 
 #include "kernels/attention.h"
 #include "kernels/cuda/launch.h"
+#include "kernels/cuda/shared_memory.cuh"
 #include "kernels/cuda/vector.cuh"
 
 /// What the fallback's kernels share: products of fp32 tiles in shared memory by a block of 256 threads.
@@ -171,13 +172,6 @@ void dispatch_head_dim(const AttentionShape& s, F&& f) {
   if (s.head_dim <= 128) return f(std::integral_constant<int, 128>{});
   if (s.head_dim <= max_head_dim) return f(std::integral_constant<int, 256>{});
   throw usage_error("kernels", "attention: head_dim {}, without cuDNN at most {}", s.head_dim, max_head_dim);
-}
-
-/// More shared memory than the default limit has to be asked for.
-template <typename Kernel>
-void allow_shared_memory(Kernel* kernel, int bytes) {
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
-        "asking for shared memory for attention");
 }
 
 }  // namespace octet::cuda::attention

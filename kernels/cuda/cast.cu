@@ -97,7 +97,7 @@ __global__ void __launch_bounds__(threads)
   const TilePlace<size> place(rows, columns);
   Codes<size> codes[4];
 #pragma unroll
-  for (int i = 0; i < 4; ++i) codes[i] = pack_bytes(place.template read_row<wide>(x, columns, i));
+  for (int i = 0; i < 4; ++i) codes[i] = place.template read_codes<wide>(x, columns, i);
   tile.put(place.patch, place.group, codes);
   __syncthreads();
   tile.write_transposed(y, rows, columns, place.tile_row, place.tile_column, wide_transposed);

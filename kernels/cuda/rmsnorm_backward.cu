@@ -1,6 +1,7 @@
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/rmsnorm.cuh"
 #include "kernels/cuda/row_reduce.cuh"
+#include "kernels/cuda/shared_memory.cuh"
 #include "kernels/cuda/stats_fold.cuh"
 #include "kernels/rmsnorm.h"
 
@@ -9,7 +10,7 @@ namespace {
 
 using namespace rmsnorm;
 
-constexpr int few_threads = 256;  // blocks with registers to spare
+constexpr int few_threads = 256;  // blocks of which two fit into a multiprocessor
 constexpr int combine_columns = 32, combine_parts = 32;
 
 /// Rows of one block and of one partial d_weight, a function of the number of rows alone: three blocks for each of an
@@ -31,63 +32,104 @@ struct Row {
   __device__ float d_weight(float dy, float x) const { return dy * (x * r); }
 };
 
-/// A block's rows one after the other, each in registers, P packs a thread, and d_weight in registers beside them.
-template <typename T, int P, int most>
-__global__ void __launch_bounds__(most, 1) backward_packs(RmsNormBackward args, std::int64_t rows_a_block) {
-  __shared__ float warps[32];
-  constexpr int size = Pack<T>::size;
-  // Where registers do not allow it, d_residual is read later than the rest of the row and x a second time.
-  constexpr bool early_residual = most <= few_threads, keep_x = P <= 4;
-  const int packs = static_cast<int>(args.dim / size);
-  const std::int64_t end = min(args.rows, (blockIdx.x + std::int64_t{1}) * rows_a_block);
-  float d_weight[P][size] = {};
-  StatsFold fold;
-  for (std::int64_t row = blockIdx.x * rows_a_block; row < end; ++row) {
-    const std::int64_t first = row * args.dim;
-    const T* d_residual = args.d_residual == nullptr ? nullptr : static_cast<const T*>(args.d_residual) + first;
-    const T* x_row = static_cast<const T*>(args.x) + first;
-    Pack<T> dy[P], x[keep_x ? P : 1], d[early_residual ? P : 1];
+/// A thread's packs of dy, x and d_residual, of the next `stages` rows: on their way into shared memory while the block
+/// works on the row before them. A thread reads what it copied itself, which needs no barrier.
+template <typename T, int P, int stages>
+class Incoming {
+ public:
+  static constexpr int operands = 3;
+  static constexpr int bytes_a_thread = stages * operands * P * static_cast<int>(sizeof(Pack<T>));
+  enum Operand { dy, x, d_residual };
+
+  /// `shared`: bytes_a_thread of each thread of the block.
+  __device__ Incoming(const RmsNormBackward& args, std::int64_t end, Pack<T>* shared)
+      : args_(args), packs_(static_cast<int>(args.dim / Pack<T>::size)), end_(end), own_(shared + threadIdx.x) {}
+
+  /// Always a group of copies, an empty one from row `end` on.
+  __device__ __forceinline__ void fetch(std::int64_t row, int stage) const {
+    if (row < end_) {
+      const std::int64_t first = row * args_.dim;
 #pragma unroll
-    for (int p = 0; p < P; ++p) {
-      if (pack_index(p) >= packs) continue;
-      dy[p] = load_mutable(static_cast<const T*>(args.dy) + first + pack_index(p) * size);
-      if constexpr (keep_x) x[p] = load(x_row + pack_index(p) * size);
-      if constexpr (early_residual) {
-        if (d_residual != nullptr) d[p] = load_mutable(d_residual + pack_index(p) * size);
+      for (int p = 0; p < P; ++p) {
+        if (pack_index(p) >= packs_) continue;
+        const std::int64_t at = first + pack_index(p) * Pack<T>::size;
+        copy_async(slot(stage, dy, p), static_cast<const T*>(args_.dy) + at);
+        copy_async(slot(stage, x, p), static_cast<const T*>(args_.x) + at);
+        if (args_.d_residual != nullptr)
+          copy_async(slot(stage, d_residual, p), static_cast<const T*>(args_.d_residual) + at);
       }
     }
+    commit_copies();
+  }
+  __device__ __forceinline__ Pack<T> get(int stage, Operand operand, int p) const {
+    return *slot(stage, operand, p);
+  }
+
+ private:
+  const RmsNormBackward& args_;
+  int packs_;
+  std::int64_t end_;
+  Pack<T>* own_;
+
+  __device__ __forceinline__ Pack<T>* slot(int stage, Operand operand, int p) const {
+    return own_ + ((stage * operands + operand) * P + p) * static_cast<int>(blockDim.x);
+  }
+};
+
+/// A block's rows one after the other, P packs a thread, d_weight in registers. `stages` rows are in shared memory or
+/// on their way there: with two, a multiprocessor has at least 36 KiB under way at any time, for dims from 2048 on.
+template <typename T, int P, int most, int stages>
+__global__ void __launch_bounds__(most, most <= few_threads ? 2 : 1)
+    backward_packs(RmsNormBackward args, std::int64_t rows_a_block) {
+  __shared__ float warps[32];
+  using Rows = Incoming<T, P, stages>;
+  constexpr int size = Pack<T>::size;
+  const int packs = static_cast<int>(args.dim / size);
+  const std::int64_t begin = blockIdx.x * rows_a_block, end = min(args.rows, begin + rows_a_block);
+  const Rows rows(args, end, dynamic_shared<Pack<T>>());
+#pragma unroll
+  for (int s = 0; s < stages; ++s) rows.fetch(begin + s, s);
+  Pack<T> weight[P];
+#pragma unroll
+  for (int p = 0; p < P; ++p) {
+    if (pack_index(p) < packs) weight[p] = load(static_cast<const T*>(args.weight) + pack_index(p) * size);
+  }
+  float d_weight[P][size] = {};
+  float next_inverse_rms = args.inverse_rms[begin];
+  StatsFold fold;
+  for (std::int64_t row = begin; row < end; ++row) {
+    const int stage = static_cast<int>((row - begin) % stages);
+    const float inverse_rms = next_inverse_rms;
+    if (row + 1 < end) next_inverse_rms = args.inverse_rms[row + 1];
+    wait_for_copies<stages - 1>();
     float dot = 0.0f;
 #pragma unroll
     for (int p = 0; p < P; ++p) {
       if (pack_index(p) >= packs) continue;
-      const Pack<T> w = load(static_cast<const T*>(args.weight) + pack_index(p) * size);
-      const Pack<T> v = keep_x ? x[keep_x ? p : 0] : load(x_row + pack_index(p) * size);
+      const Pack<T> dy = rows.get(stage, Rows::dy, p), x = rows.get(stage, Rows::x, p);
 #pragma unroll
-      for (int j = 0; j < size; ++j) dot += to_float(dy[p].v[j]) * to_float(w.v[j]) * to_float(v.v[j]);
+      for (int j = 0; j < size; ++j) dot += to_float(dy.v[j]) * to_float(weight[p].v[j]) * to_float(x.v[j]);
     }
-    const Row now(args.inverse_rms[row], block_sum(dot, warps), args.dim);
+    const Row now(inverse_rms, block_sum(dot, warps), args.dim);
+    T* dx_row = static_cast<T*>(args.dx) + row * args.dim;
 #pragma unroll
     for (int p = 0; p < P; ++p) {
       if (pack_index(p) >= packs) continue;
-      const Pack<T> w = load(static_cast<const T*>(args.weight) + pack_index(p) * size);
-      const Pack<T> x_pack = keep_x ? x[keep_x ? p : 0] : load(x_row + pack_index(p) * size);
+      const Pack<T> dy = rows.get(stage, Rows::dy, p), x = rows.get(stage, Rows::x, p);
       Pack<T> out;
-      if constexpr (early_residual) {
-        out = d[p];
-      } else {
-        if (d_residual != nullptr) out = load_mutable(d_residual + pack_index(p) * size);
-      }
+      if (args.d_residual != nullptr) out = rows.get(stage, Rows::d_residual, p);
 #pragma unroll
       for (int j = 0; j < size; ++j) {
-        const float g = to_float(dy[p].v[j]), v = to_float(x_pack.v[j]);
-        float dx = now.dx(g, to_float(w.v[j]), v);
-        if (d_residual != nullptr) dx = to_float(out.v[j]) + dx;
+        const float g = to_float(dy.v[j]), v = to_float(x.v[j]);
+        float dx = now.dx(g, to_float(weight[p].v[j]), v);
+        if (args.d_residual != nullptr) dx = to_float(out.v[j]) + dx;
         d_weight[p][j] += now.d_weight(g, v);
         out.v[j] = from_float<T>(dx);
         fold.add(to_float(out.v[j]));
       }
-      store(static_cast<T*>(args.dx) + first + pack_index(p) * size, out);
+      store(dx_row + pack_index(p) * size, out);
     }
+    rows.fetch(row + stages, stage);
   }
   float* partial = static_cast<float*>(args.workspace) + blockIdx.x * args.dim;
 #pragma unroll
@@ -141,8 +183,9 @@ __global__ void __launch_bounds__(combine_columns* combine_parts)
   const std::int64_t column = std::int64_t{blockIdx.x} * combine_columns + threadIdx.x;
   const float* partials = static_cast<const float*>(args.workspace) + column;
   float sum = 0.0f;
-  for (std::int64_t b = threadIdx.y; b < blocks && column < args.dim; b += combine_parts) {
-    sum += partials[b * args.dim];
+  if (column < args.dim) {
+#pragma unroll 8
+    for (std::int64_t b = threadIdx.y; b < blocks; b += combine_parts) sum += partials[b * args.dim];
   }
   parts[threadIdx.y][threadIdx.x] = sum;
   __syncthreads();
@@ -158,14 +201,20 @@ void backward_rows(const RmsNormBackward& args, cudaStream_t stream) {
   const auto blocks = static_cast<unsigned>(blocks_of(args.rows));
   const bool whole = aligned_to_16(args.dim * static_cast<std::int64_t>(sizeof(T)), args.dy, args.x, args.weight,
                                    args.d_residual, args.dx, args.workspace);
-  const auto launch = [&](auto* kernel, int packs) {
-    kernel<<<blocks, threads_for<T>(args.dim, packs), 0, stream>>>(args, rows_a_block);
+  const int most_shared = most_shared_memory();
+  // False where a block cannot have the shared memory.
+  const auto launch = [&]<int P, int most, int stages>() {
+    const unsigned threads = threads_for<T>(args.dim, P);
+    const int shared = static_cast<int>(threads) * Incoming<T, P, stages>::bytes_a_thread;
+    if (!whole || args.dim > widest<T>(most, P) || shared > most_shared) return false;
+    auto* kernel = backward_packs<T, P, most, stages>;
+    allow_shared_memory(kernel, shared);
+    kernel<<<blocks, threads, static_cast<unsigned>(shared), stream>>>(args, rows_a_block);
+    return true;
   };
-  if (whole && args.dim <= widest<T>(few_threads, 4)) {
-    launch(backward_packs<T, 4, few_threads>, 4);
-  } else if (whole && args.dim <= widest<T>(most_threads, most_packs<T>)) {
-    launch(backward_packs<T, most_packs<T>, most_threads>, most_packs<T>);
-  } else {
+  if (!launch.template operator()<4, few_threads, 2>() &&
+      !launch.template operator()<most_packs<T>, most_threads, 2>() &&
+      !launch.template operator()<most_packs<T>, most_threads, 1>()) {
     backward_any<T><<<blocks, threads_any, 0, stream>>>(args, rows_a_block);
   }
   check_launch("rmsnorm_backward");

@@ -22,17 +22,34 @@ struct StatsFold {
     non_finite += magnitude >= 0x7F800000u ? 1u : 0u;
   }
 
-  /// All threads of the block call it once, at the end. *amax must be zero before the kernel (see prepare).
+  /// Another's, if `counts`; without a branch.
+  __device__ __forceinline__ void add(const StatsFold& other, bool counts) {
+    max_bits = max(max_bits, counts ? other.max_bits : 0);
+    non_finite += counts ? other.non_finite : 0;
+  }
+
+  /// All threads of the block call it, at the end; blocks are one-dimensional, of whole warps. *amax must be zero
+  /// before the kernel (see prepare). A block has one number to tell, and only tells what raises *amax: atomics on one
+  /// address go one after the other, about a nanosecond each, which a warp of every block at once would feel.
   __device__ __forceinline__ void publish(const StatsOut& out) const {
-    const unsigned lane = threadIdx.x % 32;
-    if (out.amax != nullptr) {
-      const unsigned warp_max = __reduce_max_sync(~0u, max_bits);
-      if (lane == 0 && warp_max != 0) atomicMax(reinterpret_cast<unsigned*>(out.amax), warp_max);
+    __shared__ unsigned maxima[32], counts[32];
+    if (!out.wanted()) return;
+    const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const unsigned warp_max = __reduce_max_sync(~0u, max_bits), warp_count = __reduce_add_sync(~0u, non_finite);
+    __syncthreads();  // what another fold left there has been read
+    if (lane == 0) {
+      maxima[warp] = warp_max;
+      counts[warp] = warp_count;
     }
-    if (out.non_finite != nullptr) {
-      const unsigned warp_count = __reduce_add_sync(~0u, non_finite);
-      if (lane == 0 && warp_count != 0) atomicAdd(out.non_finite, warp_count);
-    }
+    __syncthreads();
+    if (warp != 0) return;
+    const bool filled = lane < blockDim.x / 32;
+    const unsigned block_max = __reduce_max_sync(~0u, filled ? maxima[lane] : 0);
+    const unsigned block_count = __reduce_add_sync(~0u, filled ? counts[lane] : 0);
+    if (lane != 0) return;
+    auto* amax = reinterpret_cast<unsigned*>(out.amax);
+    if (amax != nullptr && block_max > *static_cast<volatile unsigned*>(amax)) atomicMax(amax, block_max);
+    if (out.non_finite != nullptr && block_count != 0) atomicAdd(out.non_finite, block_count);
   }
 };
 

@@ -57,7 +57,7 @@ struct TransposeTile {
   }
 };
 
-/// The place of a thread's patch: blocks go along the columns first.
+/// The place of a thread's patch in tile `block`: tiles go along the columns first.
 template <int patch_columns>
 struct TilePlace {
   using Tile = TransposeTile<patch_columns>;
@@ -67,10 +67,11 @@ struct TilePlace {
   std::int64_t row, column;            ///< first element of its patch
   int rows, columns;                   ///< that are there: 0 to 4, 0 to patch_columns
 
-  __device__ __forceinline__ TilePlace(std::int64_t rows_in_all, std::int64_t columns_in_all) {
+  __device__ __forceinline__ TilePlace(std::int64_t rows_in_all, std::int64_t columns_in_all,
+                                       unsigned block = blockIdx.x) {
     const auto across = static_cast<unsigned>((columns_in_all + Tile::columns - 1) / Tile::columns);
-    tile_row = std::int64_t{blockIdx.x / across} * Tile::rows;
-    tile_column = std::int64_t{blockIdx.x % across} * Tile::columns;
+    tile_row = std::int64_t{block / across} * Tile::rows;
+    tile_column = std::int64_t{block % across} * Tile::columns;
     patch = static_cast<int>(threadIdx.x % 8);
     group = static_cast<int>(threadIdx.x / 8);
     row = tile_row + 4 * group;
@@ -84,6 +85,20 @@ struct TilePlace {
   __device__ __forceinline__ Chunk<T, patch_columns> read_row(const T* x, std::int64_t columns_in_all, int i) const {
     if (wide && i < rows && columns > 0) return read<true, patch_columns>(at(x, columns_in_all, i), patch_columns);
     return read<false, patch_columns>(at(x, columns_in_all, i), !wide && i < rows ? columns : 0);
+  }
+  /// The same of codes, four a word; bytes in a Chunk would be taken apart and put together again, one by one.
+  template <bool wide>
+  __device__ __forceinline__ Codes<patch_columns> read_codes(const std::uint8_t* x, std::int64_t columns_in_all,
+                                                             int i) const {
+    if constexpr (wide) {
+      Codes<patch_columns> codes{};
+      if (i < rows && columns > 0)
+        codes = read<true, patch_columns / 4>(reinterpret_cast<const std::uint32_t*>(at(x, columns_in_all, i)),
+                                              patch_columns / 4);
+      return codes;
+    } else {
+      return pack_bytes(read_row<false>(x, columns_in_all, i));
+    }
   }
   template <bool wide>
   __device__ __forceinline__ void write_row(std::uint8_t* y, std::int64_t columns_in_all, int i,

@@ -79,10 +79,8 @@ void attention_part(const Backward& b, BlockActivations& a, const Tensor& dh, co
   attention_backward(b.op(), attention_shape(m, b.pass.shape), a.q, a.k, a.v, a.x_wo.high, d_o, a.log_sum_exp, dq, dk,
                      dv);
   const std::int64_t batch = b.pass.shape.batch;
-  rope(b.op(), b.pass.rope, dq, batch, m.head_dim, true,
-       {.amax = q_scale.amax, .non_finite = b.counter(checked_grad_q)});
-  rope(b.op(), b.pass.rope, dk, batch, m.head_dim, true,
-       {.amax = k_scale.amax, .non_finite = b.counter(checked_grad_k)});
+  rope(b.op(), b.pass.rope, {dq, {.amax = q_scale.amax, .non_finite = b.counter(checked_grad_q)}},
+       {dk, {.amax = k_scale.amax, .non_finite = b.counter(checked_grad_k)}}, batch, m.head_dim, true);
   // No pass of its own but where its abs-max is asked for.
   if (b.pass.linears.recipes[wv]->casts_first())
     measure(b.op(), dv, {.amax = v_scale.amax, .non_finite = b.counter(checked_grad_v)});

@@ -46,7 +46,10 @@ struct Run {
     add_rmsnorm(op(), residual, branch, weights[static_cast<std::size_t>(slot)],
                 static_cast<float>(pass.model.norm_eps), sum, x.high, inverse_rms, stats(checked, x));
   }
-  void rotate(const Tensor& x) const { rope(op(), pass.rope, x, pass.shape.batch, pass.model.head_dim, false, {}); }
+  /// Those of the two that this run makes.
+  void rotate() const {
+    rope(op(), pass.rope, {made(q, a.q)}, {made(k, a.k)}, pass.shape.batch, pass.model.head_dim, false);
+  }
   void attention(const Tensor& out) const {
     attention_forward(op(), attention_shape(pass.model, pass.shape), a.q, a.k, a.v, out, a.log_sum_exp);
   }
@@ -72,8 +75,7 @@ void attention_part(const Run& r, const Tensor& h, const Tensor& branch_in, cons
   }
   linears.qkv.forward(r.op(), a.x_attention, r.group_weights(wq, 3),
                       std::array{r.made(q, a.q), r.made(k, a.k), r.made(v, a.v)});
-  if (r.makes(q)) r.rotate(a.q);
-  if (r.makes(k)) r.rotate(a.k);
+  r.rotate();
 
   if (r.makes(attention_output)) r.attention(a.x_wo.high);
   if (r.makes(attention_cast)) {

@@ -62,18 +62,23 @@ RopeTable::RopeTable(Device& device, Stream& stream, std::int64_t seq, std::int6
   stream.synchronize();
 }
 
-void rope(OpContext& context, const RopeTable& table, const Tensor& x, std::int64_t batch, std::int64_t head_dim,
-          bool inverse, const StatsOut& stats) {
-  context.kernels.rope(context.stream, {.x = x.data,
-                                        .dtype = x.dtype,
+void rope(OpContext& context, const RopeTable& table, const Rotated& q, const Rotated& k, std::int64_t batch,
+          std::int64_t head_dim, bool inverse) {
+  const auto heads = [&](const Rotated& of) -> RopeHeads {
+    if (of.x.data == nullptr) return {};
+    return {.x = of.x.data, .count = of.x.shape[1] / head_dim, .stats = of.stats};
+  };
+  const Tensor& any = q.x.data == nullptr ? k.x : q.x;
+  if (any.data == nullptr) return;
+  context.kernels.rope(context.stream, {.q = heads(q),
+                                        .k = heads(k),
+                                        .dtype = any.dtype,
                                         .batch = batch,
-                                        .seq = x.shape[0] / batch,
-                                        .heads = x.shape[1] / head_dim,
+                                        .seq = any.shape[0] / batch,
                                         .head_dim = head_dim,
                                         .cos = table.cos.view().as<float>(),
                                         .sin = table.sin.view().as<float>(),
-                                        .inverse = inverse,
-                                        .stats = stats});
+                                        .inverse = inverse});
 }
 
 }  // namespace octet

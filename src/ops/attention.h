@@ -20,8 +20,14 @@ struct RopeTable {
   TensorBuffer cos, sin;
 };
 
-/// Rotates x [batch · seq, heads · head_dim] in place, `inverse` for the backward pass.
-void rope(OpContext& context, const RopeTable& table, const Tensor& x, std::int64_t batch, std::int64_t head_dim,
-          bool inverse, const StatsOut& stats);
+/// What rope turns: x [batch · seq, heads · head_dim] in place. Without data: nothing.
+struct Rotated {
+  Tensor x;
+  StatsOut stats{};  ///< of the result
+};
+
+/// Rotates queries and keys, or their gradients back with `inverse`.
+void rope(OpContext& context, const RopeTable& table, const Rotated& q, const Rotated& k, std::int64_t batch,
+          std::int64_t head_dim, bool inverse);
 
 }  // namespace octet

@@ -91,11 +91,16 @@ def without_arguments(name):
 
 
 def dynamic_shared(text):
-    """{kernel: expression} of the launches in a source that ask for dynamic shared memory."""
+    """{kernel: expression} of the launches in a source that ask for dynamic shared memory, and "" for the kernels that
+    use as much as the launch works out from the shape (kernels/cuda/shared_memory.cuh)."""
     found = {}
+    for definition in text.split("__global__ void")[1:]:
+        if "dynamic_shared<" in definition:
+            found[re.match(r"\s*(?:__launch_bounds__(\((?:[^()]|\([^()]*\))*\))\s*)?(\w+)\(", definition)[2]] = ""
+    by_shape = bool(found)
     for kernel, arguments in re.findall(r"(\w+)(?:<[\w, ]*>)?<<<(.*?)>>>", text, re.DOTALL):
         size = top_level_parts(arguments)[2]
-        if size != "0":
+        if size != "0" and not (by_shape and kernel == "kernel"):  # a variable
             found[kernel] = size
     return found
 
@@ -124,6 +129,9 @@ def add_dynamic_shared(rows, nvcc):
         size = launches.get(kernel)
         if size is None:
             continue
+        if size == "":
+            k["dynamic"] = "by shape"
+            continue
         parts = re.fullmatch(r"(.*<.*, |.*<)(\d+)>", name), re.fullmatch(r"(\w+)<D>", size)
         if not all(parts):
             raise RuntimeError(f"{file}: {name}: dynamic shared memory {size}: expected NAME<D>, D the kernel's last argument")
@@ -132,7 +140,7 @@ def add_dynamic_shared(rows, nvcc):
         k["dynamic"] = f"{parts[1][1]}<{parts[0][2]}>"
     values = evaluate(wanted, nvcc) if wanted else {}
     for _, _, k in rows:
-        k["dynamic"] = values.get(k["dynamic"], 0)
+        k["dynamic"] = k["dynamic"] if k["dynamic"] == "by shape" else values.get(k["dynamic"], 0)
 
 
 def evaluate(wanted, nvcc):

@@ -50,6 +50,21 @@ class KernelResources(unittest.TestCase):
             with self.assertRaisesRegex(RuntimeError, "a_kernel<float, 4>: dynamic shared memory 64 . n: expected NAME<D>"):
                 checked.add_dynamic_shared([(os.path.relpath(file, checked.ROOT), "a_kernel<float, 4>", {})], "nvcc")
 
+    def test_shared_memory_that_the_shape_decides(self):
+        text = """__global__ void __launch_bounds__(most, most <= few(2) ? 2 : 1)
+                      c_kernel(Arguments args) { auto* p = dynamic_shared<float>(); }
+                  __global__ void d_kernel(Arguments args) {}
+                  auto* kernel = c_kernel<T>;
+                  kernel<<<blocks, threads, bytes, stream>>>(args);"""
+        self.assertEqual(checked.dynamic_shared(text), {"c_kernel": ""})
+        with tempfile.TemporaryDirectory(dir=checked.ROOT) as folder:
+            file = os.path.join(folder, "a.cu")
+            with open(file, "w", encoding="utf-8") as out:
+                out.write(text)
+            rows = [(os.path.relpath(file, checked.ROOT), name, {"dynamic": 0}) for name in ("c_kernel<float>", "d_kernel")]
+            checked.add_dynamic_shared(rows, "nvcc")
+            self.assertEqual([k["dynamic"] for _, _, k in rows], ["by shape", 0])
+
     def test_a_spill_is_named(self):
         self.assertEqual(checked.spilled(rows()), ["kernels/cuda/a.cu: b_kernel: 16 bytes of stack, 8 of spill stores, 4 of spill loads"])
 

@@ -5,50 +5,60 @@
 namespace octet::gpu_test {
 namespace {
 
+/// Without heads there is no such tensor.
 struct Case {
-  std::int64_t batch, seq, heads, head_dim;
+  std::int64_t batch, seq, heads, kv_heads, head_dim;
   std::int64_t offset = 0;
 };
-constexpr std::array<Case, 9> cases = {{{1, 1, 1, 2},
-                                        {2, 7, 3, 6},
-                                        {2, 5, 8, 16},
-                                        {3, 33, 5, 64},
-                                        {2, 130, 32, 128},
-                                        {1, 9, 9, 24},
-                                        {2, 5, 4, 128, 1},
-                                        {1, 6, 2, 32, 4},
-                                        {0, 4, 2, 16}}};
+constexpr std::array<Case, 11> cases = {{{1, 1, 1, 1, 2},
+                                         {2, 7, 3, 1, 6},
+                                         {2, 5, 8, 2, 16},
+                                         {3, 33, 5, 5, 64},
+                                         {2, 130, 32, 8, 128},
+                                         {1, 9, 9, 3, 24},
+                                         {2, 5, 4, 4, 128, 1},
+                                         {1, 6, 2, 1, 32, 4},
+                                         {2, 7, 3, 0, 16},
+                                         {2, 7, 0, 3, 16},
+                                         {0, 4, 2, 2, 16, 1}}};
 
 class GpuRope : public GpuTest {
  protected:
   /// The same operations without contraction: the same bits.
   template <typename T>
   void compare(const Case& c, bool inverse) {
-    SCOPED_TRACE(fmt::format("{} x {} x {} x {}, offset {}", c.batch, c.seq, c.heads, c.head_dim, c.offset));
-    const std::int64_t n = c.batch * c.seq * c.heads * c.head_dim, half = c.head_dim / 2;
-    Both<T> x(*gpu_stream, normal<T>(n + c.offset, 21));
+    SCOPED_TRACE(
+        fmt::format("{} x {} x {}:{} x {}, offset {}", c.batch, c.seq, c.heads, c.kv_heads, c.head_dim, c.offset));
+    const std::int64_t of_head = c.batch * c.seq * c.head_dim, half = c.head_dim / 2;
+    Both<T> q(*gpu_stream, normal<T>(of_head * c.heads + c.offset, 21));
+    Both<T> k(*gpu_stream, normal<T>(of_head * c.kv_heads + c.offset, 22));
     std::vector<float> cos_values, sin_values;
     for (std::int64_t i = 0; i < c.seq * half; ++i) {
       cos_values.push_back(std::cos(static_cast<float>(i) * 0.7f));
       sin_values.push_back(std::sin(static_cast<float>(i) * 0.7f));
     }
     Both<float> cos(*gpu_stream, cos_values), sin(*gpu_stream, sin_values);
-    auto amax = Both<float>::output(*gpu_stream, 1);
-    Both<std::uint32_t> count(*gpu_stream, {2});
-    Rope args{.x = x.cpu() + c.offset,
+    Both<float> amax(*gpu_stream, {-1.0f, -2.0f});
+    Both<std::uint32_t> count(*gpu_stream, {2, 3});
+    const auto heads = [&](void* x, std::int64_t n, float* max, std::uint32_t* non_finite) -> RopeHeads {
+      return {.x = n == 0 ? nullptr : x, .count = n, .stats = {max, non_finite}};
+    };
+    Rope args{.q = heads(q.cpu() + c.offset, c.heads, amax.cpu(), count.cpu()),
+              .k = heads(k.cpu() + c.offset, c.kv_heads, amax.cpu() + 1, count.cpu() + 1),
               .dtype = dtype_of<T>::value,
               .batch = c.batch,
               .seq = c.seq,
-              .heads = c.heads,
               .head_dim = c.head_dim,
               .cos = cos.cpu(),
               .sin = sin.cpu(),
-              .inverse = inverse,
-              .stats = {amax.cpu(), count.cpu()}};
+              .inverse = inverse};
     cpu.rope(*cpu_stream, args);
-    args.x = x.gpu() + c.offset, args.cos = cos.gpu(), args.sin = sin.gpu(), args.stats = {amax.gpu(), count.gpu()};
+    args.q = heads(q.gpu() + c.offset, c.heads, amax.gpu(), count.gpu());
+    args.k = heads(k.gpu() + c.offset, c.kv_heads, amax.gpu() + 1, count.gpu() + 1);
+    args.cos = cos.gpu(), args.sin = sin.gpu();
     gpu().rope(*gpu_stream, args);
-    expect_same_bits(x, "x");
+    expect_same_bits(q, "q");
+    expect_same_bits(k, "k");
     expect_same_bits(amax, "amax");
     expect_same_bits(count, "non-finite");
   }

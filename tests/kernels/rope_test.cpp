@@ -33,16 +33,14 @@ Angles angles_of(const Sizes& s) {
 template <typename T>
 std::vector<T> rotated(std::vector<T> x, const Sizes& s, const Angles& a, bool inverse = false,
                        StatsProbe* stats = nullptr) {
-  cpu::rope(stream(), {.x = x.data(),
+  cpu::rope(stream(), {.q = {.x = x.data(), .count = s.heads, .stats = stats ? stats->out() : StatsOut{}},
                        .dtype = dtype_of<T>::value,
                        .batch = s.batch,
                        .seq = s.seq,
-                       .heads = s.heads,
                        .head_dim = s.head_dim,
                        .cos = a.cos.data(),
                        .sin = a.sin.data(),
-                       .inverse = inverse,
-                       .stats = stats ? stats->out() : StatsOut{}});
+                       .inverse = inverse});
   return x;
 }
 
@@ -66,6 +64,36 @@ TYPED_TEST(RopeTest, QuarterTurnsMoveHalvesOfAHead) {
     EXPECT_EQ(static_cast<float>(y[at + 3]), turned ? -x[at + 1] : x[at + 3]);
   }
   EXPECT_TRUE(same_bits(rotated(y, s, a, true), stored<T>(x)));
+}
+
+TYPED_TEST(RopeTest, QueriesAndKeysAtOnceAsEachAlone) {
+  using T = TypeParam;
+  const Sizes queries{2, 5, 6, 8}, keys{2, 5, 2, 8};
+  const Angles a = angles_of(queries);
+  auto q = random_values<T>(queries.elements(), 1), k = random_values<T>(keys.elements(), 2);
+  const auto q_alone = rotated(q, queries, a), k_alone = rotated(k, keys, a);
+  StatsProbe q_stats, k_stats;
+  Rope args{.q = {.x = q.data(), .count = queries.heads, .stats = q_stats.out()},
+            .k = {.x = k.data(), .count = keys.heads, .stats = k_stats.out()},
+            .dtype = dtype_of<T>::value,
+            .batch = queries.batch,
+            .seq = queries.seq,
+            .head_dim = queries.head_dim,
+            .cos = a.cos.data(),
+            .sin = a.sin.data()};
+  EXPECT_EQ(bytes_moved(args), 2 * (queries.elements() + keys.elements()) * static_cast<std::int64_t>(sizeof(T)) +
+                                   queries.seq * queries.head_dim * 4);
+  cpu::rope(stream(), args);
+  EXPECT_TRUE(same_bits(q, q_alone));
+  EXPECT_TRUE(same_bits(k, k_alone));
+  q_stats.expect_of(q);
+  k_stats.expect_of(k);
+  args.q = {};  // keys alone; the queries' statistics stay
+  args.inverse = true;
+  cpu::rope(stream(), args);
+  EXPECT_TRUE(same_bits(q, q_alone));
+  EXPECT_TRUE(same_bits(k, rotated(k_alone, keys, a, true)));
+  q_stats.expect_of(q);
 }
 
 TYPED_TEST(RopeTest, AgreesWithDoubleReferenceAndInverts) {

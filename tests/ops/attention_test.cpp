@@ -131,13 +131,14 @@ TEST_F(Rope, RotatesHalvesByPositionWithinASequence) {
   constexpr std::int64_t batch = 2, heads = 3, n = 2 * seq;
   const auto x = random_values(n * heads * head_dim, 5);
   auto y = x;
-  rope(op_, table, view(y, {n, heads * head_dim}), batch, head_dim, false, {});
+  const Rotated q{view(y, {n, heads * head_dim})};
+  rope(op_, table, q, {}, batch, head_dim, false);
   const std::int64_t row = seq + 7, head = 2, i = 3;  // position 7 of the second sequence
   const auto at = static_cast<std::size_t>((row * heads + head) * head_dim + i);
   const double angle = 7.0 * std::pow(500000.0, -2.0 * i / head_dim), a = x[at], b = x[at + half];
   EXPECT_NEAR(y[at], a * std::cos(angle) - b * std::sin(angle), 1e-6);
   EXPECT_NEAR(y[at + half], b * std::cos(angle) + a * std::sin(angle), 1e-6);
-  rope(op_, table, view(y, {n, heads * head_dim}), batch, head_dim, true, {});
+  rope(op_, table, {}, q, batch, head_dim, true);
   EXPECT_LT(test::distance(y, x), 2e-7);
 }
 

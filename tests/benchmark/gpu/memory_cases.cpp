@@ -174,9 +174,12 @@ void rope(Case& c, const Row& row) {
   args.dtype = DType::bf16;
   args.batch = 1;
   args.seq = row.at("seq");
-  args.heads = row.at("heads");
   args.head_dim = row.at("head_dim");
-  args.x = c.random(DType::bf16, args.seq * args.heads * args.head_dim);
+  const auto heads = [&](std::int64_t count) -> RopeHeads {
+    return {.x = c.random(DType::bf16, args.seq * count * args.head_dim), .count = count, .stats = stats_of(c)};
+  };
+  args.q = heads(row.at("heads"));
+  args.k = heads(row.at("kv_heads"));
   // A rotation by one angle: in place and many times over, values must keep their size.
   const std::vector<float> cosine(static_cast<std::size_t>(args.seq * args.head_dim / 2), 0.6f);
   const std::vector<float> sine(cosine.size(), 0.8f);
@@ -189,7 +192,6 @@ void rope(Case& c, const Row& row) {
   args.cos = upload(cosine);
   args.sin = upload(sine);
   c.place().stream.synchronize();
-  args.stats = stats_of(c);
   c.set([p = c.place(), args] { p.kernels.rope(p.stream, args); });
 }
 
