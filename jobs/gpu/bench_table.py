@@ -302,8 +302,8 @@ def kernels(m):
         return ""
     return "### Memory-bound kernels\n\n" + table(["kernel", "MB it must move", "us", "GB/s", "of the copy's rate (aim 0.85)"],
                                                   rows) + (
-        "\ncross_entropy must move 6 bytes an element, and asks for 10: the second read is the cache's as far as that goes. "
-        "quantize_rowwise must read once and reads twice. "
+        "\ncross_entropy must move 6 bytes an element; where a GPU has no clusters of blocks it asks for 10, as all did up to "
+        "dd20a42. quantize_rowwise must read once; both forms together read twice, and up to dd20a42 each alone did. "
         "embedding_backward: `first` zeroes the table, for the first micro-batch of a step; `add` is the others'.\n\n")
 
 

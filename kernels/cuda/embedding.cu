@@ -9,7 +9,7 @@ namespace octet::cuda {
 namespace {
 
 constexpr int threads = 256, warps = threads / 32;
-constexpr int unroll = 8;  // rows of one token under way in a warp
+constexpr int unroll = 4;  // rows of one token under way in a warp
 
 template <typename Arguments>
 TokenRange rows_of(const Arguments& args) {
@@ -84,16 +84,21 @@ __device__ __forceinline__ void write_sum(float* p, const float (&sum)[V]) {
 
 /// `order` holds the positions by row and position. A warp for each of them and each slice of 32 · V columns; the
 /// first position of a token adds all of the token's rows to d_table, the others have nothing to do. All lanes of a
-/// warp take the same way, those beyond dim without reading or writing.
+/// warp take the same way, those beyond dim without reading or writing. What a warp adds is known after two loads that
+/// wait for each other, as every lane looks at a position of its own.
 template <typename T, int V>
-__global__ void __launch_bounds__(threads, 1)
+__global__ void __launch_bounds__(threads, 3)
     add_rows(EmbeddingBackward args, TokenRange range, const std::int32_t* order) {
   const unsigned lane = threadIdx.x % 32;
   const std::int64_t head = std::int64_t{blockIdx.x} * warps + threadIdx.x / 32;
   if (head >= args.n) return;
-  const std::int32_t token = args.tokens[order[head]], row = range.row(token);
-  if (row == range.count) return;
-  if (head > 0 && args.tokens[order[head - 1]] == token) return;
+  // Lane 0 has the position before, lane 1 the first, and so on.
+  const std::int64_t at = head - 1 + lane;
+  const bool exists = at >= 0 && at < args.n;
+  std::int32_t position = exists ? order[at] : 0;
+  const std::int32_t seen = exists ? args.tokens[position] : -1;
+  const std::int32_t token = __shfl_sync(~0u, seen, 1), row = range.row(token);
+  if (row == range.count || __shfl_sync(~0u, seen, 0) == token) return;
 
   const std::int64_t column = (std::int64_t{blockIdx.y} * 32 + lane) * V;
   const bool inside = column < args.dim;
@@ -101,11 +106,10 @@ __global__ void __launch_bounds__(threads, 1)
   float* d_row = args.d_table + row * args.dim + column;
   float sum[V] = {};
   if (inside && args.accumulate) read_sum<V>(d_row, sum);
-  for (std::int64_t first = head;; first += 32) {
-    const bool exists = first + lane < args.n;
-    const std::int32_t position = exists ? order[first + lane] : 0;
-    const bool same = exists && args.tokens[position] == token;
-    const int count = __popc(__ballot_sync(~0u, same));  // the first ones, as the positions are sorted
+  position = __shfl_down_sync(~0u, position, 1);
+  // How many of the lanes' positions, which are the first ones, as they are sorted.
+  int looked_at = 31, count = __popc(__ballot_sync(~0u, lane > 0 && seen == token));
+  for (std::int64_t next = head + 31;; next += 32) {
     for (int r = 0; r < count; r += unroll) {
       Values<T, V> rows[unroll];
 #pragma unroll
@@ -120,7 +124,11 @@ __global__ void __launch_bounds__(threads, 1)
         for (int k = 0; k < V; ++k) sum[k] += to_float(rows[j].v[k]);
       }
     }
-    if (count < 32) break;
+    if (count < looked_at) break;
+    looked_at = 32;
+    const bool there = next + lane < args.n;
+    position = there ? order[next + lane] : 0;
+    count = __popc(__ballot_sync(~0u, there && args.tokens[position] == token));
   }
   if (inside) write_sum<V>(d_row, sum);
 }

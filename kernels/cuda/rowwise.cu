@@ -4,6 +4,7 @@
 #include "kernels/cuda/float8.cuh"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/packs.cuh"
+#include "kernels/cuda/rowwise.cuh"
 #include "kernels/cuda/scale.cuh"
 #include "kernels/cuda/transpose_tile.cuh"
 
@@ -12,7 +13,7 @@ namespace {
 
 constexpr int threads = 256;
 constexpr int warps = threads / 32;
-constexpr int rows_a_warp = 8;
+constexpr int rows_a_warp = 8, rows_at_once = 4;
 constexpr int rows_a_block = warps * rows_a_warp;
 
 /// Abs-maxes as the integer bits of |x| (they order like the values, NaN above all), into zeroed arrays; null: not
@@ -32,26 +33,32 @@ __global__ void __launch_bounds__(threads)
 
   unsigned column_max[size] = {};
 #pragma unroll 1
-  for (int i = 0; i < rows_a_warp; ++i) {
-    const std::int64_t row = first_row + i;
-    if (row >= rows) break;  // the same for all lanes
-    const T* from = x + row * columns + column;
-    Chunk<T, size> in;
-    if (wide && there > 0) {
-      in = read<true, size>(from, size);
-    } else {
-      in = read<false, size>(from, there);
-    }
-    unsigned row_max = 0;
+  for (int i = 0; i < rows_a_warp; i += rows_at_once) {
+    Chunk<T, size> in[rows_at_once];
 #pragma unroll
-    for (int j = 0; j < size; ++j) {
-      const unsigned magnitude = __float_as_uint(to_float(in.v[j])) & 0x7FFFFFFFu;
-      row_max = max(row_max, magnitude);
-      column_max[j] = max(column_max[j], magnitude);
+    for (int u = 0; u < rows_at_once; ++u) {
+      const std::int64_t row = first_row + i + u;
+      const int count = row < rows ? there : 0;
+      const T* from = x + row * columns + column;
+      if (wide && count > 0) {
+        in[u] = read<true, size>(from, size);
+      } else {
+        in[u] = read<false, size>(from, wide ? 0 : count);
+      }
     }
-    if (of_row == nullptr) continue;
-    row_max = __reduce_max_sync(~0u, row_max);
-    if (lane == 0 && row_max != 0) atomicMax(of_row + row, row_max);
+#pragma unroll
+    for (int u = 0; u < rows_at_once; ++u) {
+      unsigned row_max = 0;
+#pragma unroll
+      for (int j = 0; j < size; ++j) {
+        const unsigned magnitude = __float_as_uint(to_float(in[u].v[j])) & 0x7FFFFFFFu;
+        row_max = max(row_max, magnitude);
+        column_max[j] = max(column_max[j], magnitude);
+      }
+      if (of_row == nullptr) continue;
+      row_max = __reduce_max_sync(~0u, row_max);
+      if (lane == 0 && row_max != 0) atomicMax(of_row + first_row + i + u, row_max);  // 0 beyond the rows
+    }
   }
   if (of_column == nullptr) return;  // the same for all threads
 #pragma unroll
@@ -66,29 +73,22 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-/// Abs-maxes in place to scales, and their inverses.
+/// Abs-maxes in place to scales, and their inverses: of the rows, then of the columns.
 __global__ void __launch_bounds__(threads)
-    scales_kernel(float* scale, float* inverse_scale, std::int64_t n, double max_of_format, bool power_of_two) {
+    scales_kernel(RowwiseForm by_row, std::int64_t rows, RowwiseForm by_column, std::int64_t columns,
+                  double max_of_format, bool power_of_two) {
   const std::int64_t i = std::int64_t{blockIdx.x} * threads + threadIdx.x;
-  if (i >= n) return;
-  const float s = scale_of(scale[i], max_of_format, power_of_two);
-  scale[i] = s;
-  inverse_scale[i] = 1.0f / s;
+  if (i >= rows + columns) return;
+  const std::int64_t at = i < rows ? i : i - rows;
+  float* scale = (i < rows ? by_row.scale : by_column.scale) + at;
+  float* inverse = (i < rows ? by_row.inverse_scale : by_column.inverse_scale) + at;
+  const float s = scale_of(*scale, max_of_format, power_of_two);
+  *scale = s;
+  *inverse = 1.0f / s;
 }
 
-/// Codes of neighbouring elements, each with a scale of its own.
-template <typename T, int size>
-__device__ __forceinline__ Codes<size> cast_each(const Chunk<T, size>& x, const Chunk<float, size>& s, bool to_e4m3) {
-  Codes<size> codes;
-#pragma unroll
-  for (int j = 0; j < size; j += 4) {
-    codes.v[j / 4] = float8_codes(to_float(x.v[j]) * s.v[j], to_float(x.v[j + 1]) * s.v[j + 1],
-                                  to_float(x.v[j + 2]) * s.v[j + 2], to_float(x.v[j + 3]) * s.v[j + 3], to_e4m3);
-  }
-  return codes;
-}
-
-/// Reads rows · columns · sizeof(T) bytes, writes rows · columns for each of the forms; null: not asked for.
+/// Reads rows · columns · sizeof(T) bytes, writes rows · columns for each of the forms; null: not asked for. From the
+/// last tile to the first: what amax_kernel read last is in the L2 cache still.
 template <typename T, bool wide>
 __global__ void __launch_bounds__(threads)
     cast_forms_kernel(const T* __restrict__ x, std::int64_t rows, std::int64_t columns,
@@ -97,7 +97,7 @@ __global__ void __launch_bounds__(threads)
                       bool wide_transposed, bool to_e4m3) {
   constexpr int size = Pack<T>::size;
   __shared__ TransposeTile<size> tile;
-  const TilePlace<size> place(rows, columns);
+  const TilePlace<size> place(rows, columns, gridDim.x - 1 - blockIdx.x);
   Chunk<T, size> in[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i) in[i] = place.template read_row<wide>(x, columns, i);
@@ -113,7 +113,7 @@ __global__ void __launch_bounds__(threads)
   Codes<size> codes[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    codes[i] = cast_each(in[i], scale, to_e4m3);
+    codes[i] = rowwise::cast_each(in[i], scale, to_e4m3);
     if (!transposed) place.template write_row<wide>(by_column, columns, i, codes[i]);
   }
   if (!transposed) return;
@@ -127,14 +127,15 @@ void prepare_amax(const RowwiseForm& form, std::int64_t n, cudaStream_t stream) 
     check(cudaMemsetAsync(form.scale, 0, static_cast<std::size_t>(n) * 4, stream), "zeroing abs-maxes");
 }
 
-void finish_scales(const QuantizeRowwise& args, const RowwiseForm& form, std::int64_t n, cudaStream_t stream) {
-  if (!form.wanted()) return;
-  scales_kernel<<<static_cast<unsigned>(ceil_div(n, threads)), threads, 0, stream>>>(
-      form.scale, form.inverse_scale, n, static_cast<double>(float8_max(args.to)), args.power_of_two);
+void finish_scales(const QuantizeRowwise& args, cudaStream_t stream) {
+  const std::int64_t rows = args.by_row.wanted() ? args.rows : 0, columns = args.by_column.wanted() ? args.columns : 0;
+  scales_kernel<<<static_cast<unsigned>(ceil_div(rows + columns, threads)), threads, 0, stream>>>(
+      args.by_row, rows, args.by_column, columns, static_cast<double>(float8_max(args.to)), args.power_of_two);
 }
 
+/// Any forms: one pass for the abs-maxes, one for the casts.
 template <typename T>
-void quantize(const QuantizeRowwise& args, cudaStream_t stream) {
+void quantize_in_two(const QuantizeRowwise& args, cudaStream_t stream) {
   constexpr int size = Pack<T>::size;
   const auto* x = static_cast<const T*>(args.x);
   auto* by_row = static_cast<std::uint8_t*>(args.by_row.y);
@@ -149,13 +150,19 @@ void quantize(const QuantizeRowwise& args, cudaStream_t stream) {
       static_cast<unsigned>(ceil_div(args.rows, rows_a_block) * ceil_div(args.columns, std::int64_t{32} * size));
   const auto amax = wide_x ? amax_kernel<T, true> : amax_kernel<T, false>;
   amax<<<blocks, threads, 0, stream>>>(x, args.rows, args.columns, amaxes(args.by_row), amaxes(args.by_column));
-  finish_scales(args, args.by_row, args.rows, stream);
-  finish_scales(args, args.by_column, args.columns, stream);
+  finish_scales(args, stream);
   const bool wide = wide_x && aligned(size, by_row) && (args.column_transposed || aligned(size, by_column));
   const auto cast = wide ? cast_forms_kernel<T, true> : cast_forms_kernel<T, false>;
   cast<<<tiles_of<size>(args.rows, args.columns), threads, 0, stream>>>(
       x, args.rows, args.columns, by_row, args.by_row.scale, by_column, args.by_column.scale, args.column_transposed,
       aligned_to_16(args.rows, by_column), args.to == DType::e4m3);
+}
+
+template <typename T>
+void quantize(const QuantizeRowwise& args, cudaStream_t stream) {
+  if (!args.by_column.wanted() && rowwise::by_row_alone<T>(args, stream)) return;
+  if (!args.by_row.wanted() && rowwise::by_column_alone<T>(args, stream)) return;
+  quantize_in_two<T>(args, stream);
 }
 
 }  // namespace

@@ -12,8 +12,10 @@ struct Case {
   std::int64_t offset = 0;  ///< of the logits and of d_logits, in elements
 };
 
-const Case cases[] = {{1, 1},     {3, 5},     {7, 256},    {65, 257},      {9, 1000},  {4, 2048}, {5, 256, 1},
-                      {3, 16384}, {3, 50304}, {2, 128256}, {2, 128256, 1}, {2, 20003}, {0, 256},  {3, 2052, 2}};
+/// The last one has more rows than an H100 has clusters of blocks.
+const Case cases[] = {{1, 1},         {3, 5},      {7, 256},   {65, 257},    {9, 1000},
+                      {4, 2048},      {5, 256, 1}, {3, 16384}, {3, 50304},   {2, 128256},
+                      {2, 128256, 1}, {2, 20003},  {0, 256},   {3, 2052, 2}, {300, 16388}};
 
 class GpuCrossEntropy : public GpuTest {
  protected:
@@ -176,7 +178,7 @@ TEST_F(GpuCrossEntropyParts, AsOnTheCpu) {
 }
 
 TEST_F(GpuCrossEntropyParts, OnePartHasTheBitsOfTheWhole) {
-  for (const Case& c : {Case{1, 1}, {7, 37}, {65, 256}, {4, 2048}, {2, 20003}, {2, 128256}}) {
+  for (const Case& c : {Case{1, 1}, {7, 37}, {65, 256}, {4, 2048}, {2, 20003}, {2, 128256}, {20, 16388}}) {
     SCOPED_TRACE(fmt::format("{} x {}", c.rows, c.vocab));
     one_part(c, normal<float>(c.rows * c.vocab, 1, 4.0));
   }
@@ -222,12 +224,14 @@ TEST_F(GpuCrossEntropy, ExtremeLogits) {
 }
 
 TEST_F(GpuCrossEntropy, NonFiniteLogitsShow) {
-  const Case c{4, 2048};
-  auto logits = normal<float>(c.rows * c.vocab, 3);
-  logits[5] = std::numeric_limits<float>::quiet_NaN();
-  logits[2048 + 2047] = infinity;
-  std::fill(logits.begin() + 3 * 2048, logits.end(), -infinity);
-  compare<float>(c, logits, false);
+  for (const std::int64_t vocab : {2048, 16384}) {
+    const Case c{4, vocab};
+    auto logits = normal<float>(c.rows * vocab, 3);
+    logits[5] = std::numeric_limits<float>::quiet_NaN();
+    logits[static_cast<std::size_t>(2 * vocab - 1)] = infinity;
+    std::fill(logits.begin() + 3 * vocab, logits.end(), -infinity);
+    compare<float>(c, logits, false);
+  }
 }
 
 }  // namespace

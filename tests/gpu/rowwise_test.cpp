@@ -53,6 +53,33 @@ class GpuRowwise : public GpuTest {
     expect_same_values(column_scale, "scales of columns");
     expect_same_values(column_inverse, "inverse scales of columns");
   }
+
+  /// One form alone, which has kernels of its own.
+  template <typename From>
+  void compare_alone(Matrix matrix, std::int64_t offset, bool of_rows, bool poisoned) {
+    SCOPED_TRACE(
+        fmt::format("{} of {} x {}, offset {}", of_rows ? "rows" : "columns", matrix.rows, matrix.columns, offset));
+    const std::int64_t n = matrix.rows * matrix.columns, scales = of_rows ? matrix.rows : matrix.columns;
+    auto values = normal<From>(n + offset, 4, 20.0);
+    if (poisoned) values.back() = From(NAN);
+    Both<From> x(*gpu_stream, values);
+    auto codes = Both<e4m3>::output(*gpu_stream, n + offset);
+    auto scale = Both<float>::output(*gpu_stream, scales), inverse = Both<float>::output(*gpu_stream, scales);
+    QuantizeRowwise args{.x = x.cpu() + offset,
+                         .from = dtype_of<From>::value,
+                         .rows = matrix.rows,
+                         .columns = matrix.columns,
+                         .column_transposed = true};
+    RowwiseForm& form = of_rows ? args.by_row : args.by_column;
+    form = {codes.cpu() + offset, scale.cpu(), inverse.cpu()};
+    cpu.quantize_rowwise(*cpu_stream, args);
+    args.x = x.gpu() + offset;
+    form = {codes.gpu() + offset, scale.gpu(), inverse.gpu()};
+    gpu().quantize_rowwise(*gpu_stream, args);
+    expect_same_values(codes, "codes");
+    expect_same_values(scale, "scales");
+    expect_same_values(inverse, "inverse scales");
+  }
 };
 
 TEST_F(GpuRowwise, CastsHaveTheBitsOfTheCpu) {
@@ -61,6 +88,24 @@ TEST_F(GpuRowwise, CastsHaveTheBitsOfTheCpu) {
       compare<bf16>(matrix, offset, true, true);
       compare<bf16>(matrix, offset, false, false);
       compare<float>(matrix, offset, true, false);
+    }
+  }
+}
+
+/// Rows in registers, 4 and 8 packs a thread, and longer ones; columns in clusters of blocks of which some have no
+/// rows, one stripe and several, rows beyond what shared memory holds at 128 and at 64 bytes a row, and too few rows.
+TEST_F(GpuRowwise, OneFormAloneHasTheBitsOfTheCpu) {
+  for (const Matrix& matrix : {Matrix{1, 8}, {3, 24}, {5, 4096}, {2, 16392}, {2, 32768}, {2, 40000}, {4, 33}}) {
+    for (const std::int64_t offset : {0, 1}) {
+      compare_alone<bf16>(matrix, offset, true, offset == 1);
+      compare_alone<float>(matrix, offset, true, offset == 0);
+    }
+  }
+  for (const Matrix& matrix :
+       {Matrix{1024, 64}, {1025, 200}, {2064, 72}, {3000, 16}, {13312, 40}, {40000, 8}, {1500, 33}, {900, 64}}) {
+    for (const std::int64_t offset : {0, 1}) {
+      compare_alone<bf16>(matrix, offset, false, offset == 1);
+      compare_alone<float>(matrix, offset, false, offset == 0);
     }
   }
 }

@@ -1,0 +1,41 @@
+#include "kernels/cuda/cluster.h"
+
+#include <map>
+#include <mutex>
+#include <tuple>
+
+#include "src/device/cuda/check.h"
+
+namespace octet::cuda {
+namespace {
+
+int ask(const void* kernel, const ClusterShape& shape, int device) {
+  int has_clusters = 0, most_shared = 0;
+  check(cudaDeviceGetAttribute(&has_clusters, cudaDevAttrClusterLaunch, device), "asking for clusters of blocks");
+  check(cudaDeviceGetAttribute(&most_shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
+        "asking how much shared memory a block may have");
+  if (has_clusters == 0 || shape.shared > most_shared) return 0;
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shape.shared),
+        "asking for shared memory");
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared),
+        "asking for shared memory before L1");
+  const ClusterConfig config(shape, 1, nullptr);
+  int clusters = 0;
+  check(cudaOccupancyMaxActiveClusters(&clusters, kernel, &config.get()), "asking how many clusters run at once");
+  return clusters;
+}
+
+}  // namespace
+
+int resident_clusters(const void* kernel, const ClusterShape& shape) {
+  static std::mutex mutex;
+  static std::map<std::tuple<const void*, unsigned, unsigned, int, int>, int> known;
+  int device = 0;
+  check(cudaGetDevice(&device), "asking for the current device");
+  const std::lock_guard lock(mutex);
+  const auto [answer, is_new] = known.try_emplace({kernel, shape.blocks, shape.threads, shape.shared, device}, 0);
+  if (is_new) answer->second = ask(kernel, shape, device);
+  return answer->second;
+}
+
+}  // namespace octet::cuda
