@@ -8,8 +8,8 @@
 #   --list         print the names of the steps and stop
 # Installs missing packages first (Debian 12; as root or with sudo). Logs are in build/test-logs, what it builds in
 # build/suite: in batches of sources (OCTET_UNITY), which takes a third of the time from nothing. --long compiles every
-# source alone. The sanitizers, clang and the check of headers take what has changed (tests/support/changed.py); --long
-# takes all.
+# source alone. The sanitizers and clang take the rooms that have changed themselves (tests/support/changed.py), clang-tidy
+# and the check of headers the files; --long takes all.
 set -euo pipefail
 shopt -s nullglob
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -119,10 +119,10 @@ collect() {
 }
 
 # The rooms whose tests run under the sanitizers, and those that are compiled and tested with clang's optimiser too:
-# what takes no whole training run, of what has changed; --long takes them all.
-asan_rooms() { rooms | if ((long)); then cat; else grep -vxE 'train|jobs|commbench' | of_changes; fi; }
-clang_rooms() { rooms | if ((long)); then cat; else grep -xE 'base|device|tensor|kernels' | of_changes; fi; }
-of_changes() { xargs tests/support/changed.py tests; }
+# what takes no whole training run, of the rooms that have changed themselves; --long takes them all.
+asan_rooms() { rooms | if ((long)); then cat; else grep -vxE 'train|jobs|commbench' | changed; fi; }
+clang_rooms() { rooms | if ((long)); then cat; else grep -xE 'base|device|tensor|kernels' | changed; fi; }
+changed() { xargs tests/support/changed.py own; }
 
 # configure PRESET OPTION...: into its folder of build/suite.
 configure() {
@@ -300,14 +300,14 @@ if ((!quick)); then
   # and the watchdog; and these two are over the stand-in for NCCL.
   # A library of MPICH would take the calls of a thread that the sanitizer has not begun yet.
   export UCX_MEM_EVENTS=n
-  under_tsan() {  # NAME ROOM PROGRAM ARGUMENT...
-    ((long)) || [[ -n $(of_changes <<<"$2") ]] || return 0
+  under_tsan() {  # NAME ROOMS PROGRAM ARGUMENT...
+    ((long)) || [[ -n $(changed <<<"$2") ]] || return 0
     ! selected "$1 under tsan" >/dev/null || build tsan
     check "$1 under tsan" 300 env TSAN_OPTIONS=halt_on_error=1 "$bins/tsan/bin/$3" "${@:4}"
   }
-  under_tsan tuner tuning octet-tuner-stress configs/tuning/aws-p5-efa.json
-  under_tsan saver checkpoints octet-saver-alone
-  ! has_nvcc || under_tsan nccl nccl octet-nccl-alone watch
+  under_tsan tuner 'tuning base' octet-tuner-stress configs/tuning/aws-p5-efa.json
+  under_tsan saver 'checkpoints comm device base' octet-saver-alone
+  ! has_nvcc || under_tsan nccl 'nccl comm device base' octet-nccl-alone watch
 
   [[ -z $(clang_rooms) ]] || { selected 'build clang' && build clang; }
   for room in $(clang_rooms); do run_room "$room" clang 300; done

@@ -10,8 +10,8 @@ import changed
 ROOMS, TESTS = changed.linked_rooms()
 
 
-def programs(*paths):
-    return {test for test in TESTS if changed.is_made_of(test, paths, ROOMS, TESTS)}
+def programs(*paths, above=True):
+    return {test for test in TESTS if changed.is_made_of(test, paths, ROOMS, TESTS, above)}
 
 
 class Changed(unittest.TestCase):
@@ -25,6 +25,15 @@ class Changed(unittest.TestCase):
         self.assertFalse({"base", "device", "tuning", "cluster", "report", "data"} & kernels)
         self.assertLessEqual({"tuning"}, programs("src/tuning/topology/places.cpp"))
         self.assertFalse({"ops", "model", "cluster"} & programs("src/tuning/topology/places.cpp"))
+
+    def test_own_programs_leave_out_what_stands_above(self):
+        own = lambda *paths: programs(*paths, above=False)
+        self.assertEqual(own("src/ops/linear.cpp"), {"ops", "equivalence"})
+        self.assertEqual(own("src/tuning/topology/places.cpp"), {"tuning"})
+        self.assertEqual(own("checkpoints/saver.cpp"), {"checkpoints", "equivalence"})
+        self.assertEqual(own("tests/crash/rank_test.cpp"), {"crash"})
+        self.assertLessEqual({"comm", "equivalence"}, own("src/comm/nccl/nccl_api.cpp"))
+        self.assertEqual(own("cmake/compiler.cmake"), set(TESTS))
 
     def test_tests_are_of_their_own_program_and_of_those_that_include_them(self):
         self.assertEqual(programs("tests/tuning/sick_test.cpp"), {"tuning"})

@@ -4,6 +4,9 @@ and untracked files too. Without history everything has.
 
 Usage: tests/support/changed.py files              the changed files
        tests/support/changed.py tests ROOM...      those of the rooms whose test program is made of a changed file
+       tests/support/changed.py own ROOM...        those of the rooms that have a changed file of their own; of the test
+                                                   programs that are of several rooms, those whose own test has changed,
+                                                   and `equivalence`, which trains, with every room that training needs
 """
 import functools
 import os
@@ -80,8 +83,12 @@ def reach(names, rooms):
     return found
 
 
-def is_made_of(test, changed, rooms, tests):
-    linked = reach(tests.get(test, []) + ([test] if test in rooms else []), rooms)
+def is_made_of(test, changed, rooms, tests, above=True):
+    """above: what stands on a changed room counts as well."""
+    if above or test == "equivalence":
+        linked = reach(tests.get(test, []) + ([test] if test in rooms else []), rooms)
+    else:
+        linked = {test} & set(rooms)
     top = tuple(prefix for name in linked for prefix in (f"src/{name}/", f"{name}/")) + (f"tests/{test}/",) + BUILD
     own = [path for path in git("ls-files", f"tests/{test}") if path.endswith(CODE)]
     included = closure(own)
@@ -91,9 +98,10 @@ def is_made_of(test, changed, rooms, tests):
 def main():
     if sys.argv[1:] == ["files"]:
         print("\n".join(changed_files()))
-    elif len(sys.argv) > 2 and sys.argv[1] == "tests":
+    elif len(sys.argv) > 2 and sys.argv[1] in ("tests", "own"):
         rooms, tests = linked_rooms()
-        print("\n".join(t for t in sys.argv[2:] if is_made_of(t, changed_files(), rooms, tests)))
+        above = sys.argv[1] == "tests"
+        print("\n".join(t for t in sys.argv[2:] if is_made_of(t, changed_files(), rooms, tests, above)))
     else:
         sys.exit(__doc__)
 
