@@ -1,5 +1,7 @@
 #include "kernels/attention.h"
 
+#include <fmt/format.h>
+
 #include <initializer_list>
 #include <utility>
 
@@ -15,6 +17,12 @@ void check(const char* operation, std::initializer_list<std::pair<const char*, c
 }
 
 }  // namespace
+
+std::string text_of(const AttentionProblem& problem) {
+  const AttentionShape& s = problem.shape;
+  return fmt::format("{} b{} s{} h{}/{} d{} scale {:.9g} {}", problem.pass, s.batch, s.seq, s.heads, s.kv_heads,
+                     s.head_dim, s.scale, name_of(s.dtype));
+}
 
 void check_attention_addresses(const AttentionForward& args) {
   check("attention", {{"q", args.q}, {"k", args.k}, {"v", args.v}, {"o", args.o}, {"log_sum_exp", args.log_sum_exp}});

@@ -1,8 +1,12 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <string>
+#include <string_view>
 
 #include "src/base/dtype.h"
+#include "src/base/named_enum.h"
 #include "src/device/device.h"
 
 namespace octet {
@@ -25,6 +29,19 @@ struct AttentionShape {
 
   bool operator==(const AttentionShape&) const = default;
 };
+
+enum class AttentionPass : std::uint8_t { forward, backward };
+constexpr auto names_of(AttentionPass) {
+  return std::to_array<std::string_view>({"forward", "backward"});
+}
+
+/// All that a library's choice of an algorithm may depend on: operands are aligned alike wherever they lie.
+struct AttentionProblem {
+  AttentionShape shape;
+  AttentionPass pass = AttentionPass::forward;
+};
+/// "backward b1 s8192 h32/8 d128 scale 0.088388346 bf16"
+std::string text_of(const AttentionProblem& problem);
 
 /// o = softmax(scale · q kᵀ + causal mask) v, by tiles with an online softmax (Dao et al., FlashAttention,
 /// arXiv:2205.14135): the score matrix is never held. Softmax and sums in fp32.
@@ -65,6 +82,10 @@ inline double flops_of(const AttentionForward& a) {
 }
 inline double flops_of(const AttentionBackward& a) {
   return 2.0 * flops_of(AttentionForward{.shape = a.shape});
+}
+inline double flops_of(const AttentionProblem& p) {
+  return p.pass == AttentionPass::forward ? flops_of(AttentionForward{.shape = p.shape})
+                                          : flops_of(AttentionBackward{.shape = p.shape});
 }
 inline DType multiplied(const AttentionForward& a) {
   return a.shape.dtype;

@@ -9,11 +9,11 @@
 
 namespace octet {
 
-/// How a GEMM's algorithm is chosen: cuBLASLt's first proposal; the fastest of its proposals, timed before the first
-/// step; or timed where that costs less than 1 % of the run, and the first proposal where it costs more or the run is
-/// to be deterministic.
-enum class CudaGemmChoice : std::uint8_t { automatic, heuristic, timed };
-constexpr auto names_of(CudaGemmChoice) {
+/// How the algorithm of a GEMM or of attention is chosen: the library's first proposal; the fastest of its proposals,
+/// timed before the first step; or timed where that costs less than 1 % of the run, and the first proposal where it
+/// costs more or the run is to be deterministic.
+enum class CudaPlanChoice : std::uint8_t { automatic, heuristic, timed };
+constexpr auto names_of(CudaPlanChoice) {
   return std::to_array<std::string_view>({"auto", "heuristic", "timed"});
 }
 
@@ -22,17 +22,24 @@ struct CudaSettings {
   /// Makes the bits the same from run to run on the same kind of GPU with the same libraries: no order of summation is
   /// left to chance, at the price of speed and, in attention, of memory.
   bool deterministic = false;
-  CudaGemmChoice gemm = CudaGemmChoice::automatic;
-  /// A file of choices (kernels/gemm_choices.h) in place of the run's own. Choices in it are used again; where GEMMs
+  CudaPlanChoice gemm = CudaPlanChoice::automatic;
+  /// A file of choices (kernels/plan_choices.h) in place of the run's own. Choices in it are used again; where GEMMs
   /// are timed, new ones are added, so that a run with "heuristic" replays them. Empty: the run's own file.
   std::string gemm_plans{};
 
+  /// Of cuDNN's attention. Its choices have no file but the run's own: a run that is deterministic replays none.
+  CudaPlanChoice attention = CudaPlanChoice::automatic;
+
   /// Says whether GEMMs may be timed.
-  bool may_time() const {
-    return gemm == CudaGemmChoice::timed || (gemm == CudaGemmChoice::automatic && !deterministic);
-  }
+  bool may_time_gemms() const { return may_time(gemm); }
+  bool may_time_attention() const { return may_time(attention); }
 
   bool operator==(const CudaSettings&) const = default;
+
+ private:
+  bool may_time(CudaPlanChoice choice) const {
+    return choice == CudaPlanChoice::timed || (choice == CudaPlanChoice::automatic && !deterministic);
+  }
 };
 
 /// To be called at start, before any kernel. Usage errors: "timed" with `deterministic` (two runs would choose

@@ -1,6 +1,6 @@
 #include "kernels/attention.h"
 
-#include <array>
+#include <algorithm>
 
 #include "kernels/cuda/attention_fallback.h"
 #include "kernels/cuda/attention_plan.h"
@@ -15,47 +15,44 @@
 namespace octet::cuda {
 namespace {
 
-const AttentionPlan* plan_of(const AttentionShape& shape, AttentionPass pass, Stream* stream = nullptr) {
-  // Never destroyed: the driver may be gone before static objects are.
-  static auto& plans = *new AttentionPlans;
-  return plans.find({shape, pass, settings().deterministic}, stream).plan.get();
+const AttentionPlan* plan_of(const AttentionShape& shape, AttentionPass pass, Stream& stream) {
+  return device_attention_plans().find({shape, pass, settings().deterministic}, &stream).plan.get();
 }
 
-/// cuDNN's operands are not const; it writes to the outputs alone.
-void* operand(const void* pointer) {
-  return const_cast<void*>(pointer);
+/// Bytes, the same whatever plan is chosen later.
+std::int64_t workspace(const AttentionPlanKey& key, std::int64_t fallback) {
+  if (!why_no_attention_plan(key).empty()) return fallback;
+  const std::int64_t bound = attention_workspace_bound(key);
+  static const bool no_device = !why_no_cuda().empty();
+  if (no_device) return bound;  // of a plan, which cuDNN has for nearly everything
+  const AttentionPlan* plan = device_attention_plans().find(key).plan.get();
+  if (plan == nullptr) return fallback;
+  return key.deterministic ? plan->workspace() : std::max(plan->workspace(), bound);
 }
 
 }  // namespace
 
 std::int64_t attention_forward_workspace(const AttentionForward& args) {
-  const AttentionPlan* plan = plan_of(args.shape, AttentionPass::forward);
-  return plan == nullptr ? 0 : plan->workspace();
+  return workspace({args.shape, AttentionPass::forward, false}, 0);
 }
 
 void attention_forward(Stream& stream, const AttentionForward& args) {
   check_attention_addresses(args);
-  const AttentionPlan* plan = plan_of(args.shape, AttentionPass::forward, &stream);
+  const AttentionPlan* plan = plan_of(args.shape, AttentionPass::forward, stream);
   if (plan == nullptr) return fallback_attention_forward(stream, args);
-  const std::array operands{operand(args.q), operand(args.k), operand(args.v), args.o, operand(args.log_sum_exp)};
-  plan->execute(native(stream), operands, args.workspace);
+  plan->execute(native(stream), operands_of(args), args.workspace);
 }
 
-/// In deterministic mode cuDNN's backward keeps the gradients of all scores, 2 · batch · heads · seq² bytes and more.
-/// From cuDNN 9.25 on, CUDNN_FRONTEND_ATTN_DP_WORKSPACE_LIMIT=0 in the environment asks for a slower one without them.
 std::int64_t attention_backward_workspace(const AttentionBackward& args) {
-  const AttentionPlan* plan = plan_of(args.shape, AttentionPass::backward);
-  return plan == nullptr ? fallback_attention_backward_workspace(args.shape) : plan->workspace();
+  return workspace({args.shape, AttentionPass::backward, settings().deterministic},
+                   fallback_attention_backward_workspace(args.shape));
 }
 
 void attention_backward(Stream& stream, const AttentionBackward& args) {
   check_attention_addresses(args);
-  const AttentionPlan* plan = plan_of(args.shape, AttentionPass::backward, &stream);
+  const AttentionPlan* plan = plan_of(args.shape, AttentionPass::backward, stream);
   if (plan == nullptr) return fallback_attention_backward(stream, args);
-  const std::array operands{operand(args.q), operand(args.k),   operand(args.v),
-                            operand(args.o), operand(args.d_o), operand(args.log_sum_exp),
-                            args.dq,         args.dk,           args.dv};
-  plan->execute(native(stream), operands, args.workspace);
+  plan->execute(native(stream), operands_of(args), args.workspace);
 }
 
 }  // namespace octet::cuda

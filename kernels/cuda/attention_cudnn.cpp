@@ -137,28 +137,13 @@ void describe(Graph& graph, const DeviceDescription& device) {
   graph.set_device_properties(properties).set_sm_version(device.sm);
 }
 
-void build(Graph& graph, bool device_here) {
-  const std::vector<fe::HeurMode_t> modes{fe::HeurMode_t::A, fe::HeurMode_t::FALLBACK};
-  if (!device_here) return require(graph.build(modes));
-  const std::scoped_lock lock(handle().mutex());
-  require(graph.build(handle().get(), modes));
-}
-
+/// Plans share the graph, and keep it.
 class CudnnPlan final : public AttentionPlan {
  public:
-  CudnnPlan(const AttentionPlanKey& key, const DeviceDescription* device) : executable_(device == nullptr) {
-    graph_.set_io_data_type(fe::DataType_t::BFLOAT16)
-        .set_intermediate_data_type(fe::DataType_t::FLOAT)
-        .set_compute_data_type(fe::DataType_t::FLOAT);
-    if (device != nullptr) describe(graph_, *device);
-    if (key.pass == AttentionPass::forward) {
-      add_forward(graph_, key.shape);
-    } else {
-      add_backward(graph_, key.shape, key.deterministic);
-    }
-    build(graph_, executable_);
-    require(graph_.get_workspace_size(workspace_));
-    require(graph_.get_plan_name(engine_));
+  /// Of a plan that is built; `executable`: for the device that is here.
+  CudnnPlan(std::shared_ptr<Graph> graph, std::int64_t index, std::string engine, bool executable)
+      : graph_(std::move(graph)), index_(index), engine_(std::move(engine)), executable_(executable) {
+    require(graph_->get_workspace_size_plan_at_index(index_, workspace_));
   }
 
   std::int64_t workspace() const override { return workspace_; }
@@ -172,30 +157,78 @@ class CudnnPlan final : public AttentionPlan {
     if (const cudnnStatus_t status = fe::detail::set_stream(handle().get(), stream); status != CUDNN_STATUS_SUCCESS) {
       throw internal_error("kernels", "cudnnSetStream: {}", fe::detail::get_error_string(status));
     }
-    require(graph_.execute(handle().get(), pointers.data(), static_cast<int>(operands.size()), workspace));
+    require(graph_->execute_plan_at_index(handle().get(), pointers.data(), static_cast<int>(operands.size()), workspace,
+                                          index_));
   }
 
  private:
-  Graph graph_;
+  std::shared_ptr<Graph> graph_;
+  std::int64_t index_;
+  std::string engine_;
   bool executable_;
   std::int64_t workspace_ = 0;
-  std::string engine_;
+};
+
+/// A graph up to its engines, none of which is built.
+class CudnnGraph final : public AttentionGraph {
+ public:
+  CudnnGraph(const AttentionPlanKey& key, const DeviceDescription* device) : executable_(device == nullptr) {
+    graph_->set_io_data_type(fe::DataType_t::BFLOAT16)
+        .set_intermediate_data_type(fe::DataType_t::FLOAT)
+        .set_compute_data_type(fe::DataType_t::FLOAT);
+    if (device != nullptr) describe(*graph_, *device);
+    if (key.pass == AttentionPass::forward) {
+      add_forward(*graph_, key.shape);
+    } else {
+      add_backward(*graph_, key.shape, key.deterministic);
+    }
+    require(graph_->validate());
+    if (executable_) {
+      const std::scoped_lock lock(handle().mutex());
+      require(graph_->build_operation_graph(handle().get()));
+    } else {
+      require(graph_->build_operation_graph());
+    }
+    // The first one that can be built is what Graph::build takes with modes A and FALLBACK.
+    require(graph_->create_execution_plans({fe::HeurMode_t::A, fe::HeurMode_t::B, fe::HeurMode_t::FALLBACK}));
+    if (key.deterministic) graph_->deselect_numeric_notes({fe::NumericalNote_t::NONDETERMINISTIC});
+    for (std::int64_t i = 0; i < graph_->get_execution_plan_count(); ++i) {
+      std::string name;
+      require(graph_->get_plan_name_at_index(i, name));
+      if (std::find(names_.begin(), names_.end(), name) != names_.end()) continue;
+      names_.push_back(std::move(name));
+      indices_.push_back(i);
+    }
+  }
+
+  const std::vector<std::string>& proposals() const override { return names_; }
+
+  std::unique_ptr<AttentionPlan> build(std::size_t proposal) const override {
+    require(graph_->build_plan_at_index(indices_.at(proposal)));
+    return std::make_unique<CudnnPlan>(graph_, indices_[proposal], names_[proposal], executable_);
+  }
+
+ private:
+  std::shared_ptr<Graph> graph_ = std::make_shared<Graph>();
+  bool executable_;
+  std::vector<std::string> names_;
+  std::vector<std::int64_t> indices_;
 };
 
 }  // namespace
 
-AttentionPlanResult make_attention_plan(const AttentionPlanKey& key, const DeviceDescription* device) {
+AttentionGraphResult make_attention_graph(const AttentionPlanKey& key, const DeviceDescription* device) {
   try {
     fe::cudnn_dlhandle = cudnn_library();
   } catch (const Error& error) {
-    return {.plan = nullptr, .why_not = error.what()};
+    return {.graph = nullptr, .why_not = error.what()};
   }
   try {
-    return {.plan = std::make_unique<CudnnPlan>(key, device), .why_not = ""};
+    return {.graph = std::make_unique<CudnnGraph>(key, device), .why_not = ""};
   } catch (const std::exception& error) {  // ours, and what cudnn-frontend throws for a symbol that is missing
     std::string why = fmt::format("cuDNN {}: {}", fe::detail::get_backend_version(), error.what());
     if (!why_no_nvrtc().empty()) why += "; " + why_no_nvrtc();
-    return {.plan = nullptr, .why_not = why};
+    return {.graph = nullptr, .why_not = why};
   }
 }
 

@@ -80,8 +80,8 @@ std::vector<Gemm> GemmLibrary::products(const Gemm& args) {
   return parts;
 }
 
-GemmChoices GemmLibrary::time(Stream& stream, std::span<const Gemm> products) {
-  GemmChoices choices{.platform = platform()};
+PlanChoices GemmLibrary::time(Stream& stream, std::span<const Gemm> products) {
+  PlanChoices choices{.platform = platform()};
   TrialValues values(stream);
   for (const Gemm& product : products) {
     heartbeat::begin("timing of a GEMM's algorithms");

@@ -20,9 +20,9 @@ class GemmLibrary {
   void multiply(Stream& stream, const Gemm& args);
 
   // As kernels/gemm_timing.h says.
-  GemmPlatform platform() const { return {.library_version = functions_.version(), .device = device_}; }
+  PlanPlatform platform() const { return {.library_version = functions_.version(), .device = device_}; }
   std::vector<Gemm> products(const Gemm& args);
-  GemmChoices time(Stream& stream, std::span<const Gemm> products);
+  PlanChoices time(Stream& stream, std::span<const Gemm> products);
 
  private:
   explicit GemmLibrary(Stream& stream);

@@ -1,19 +1,17 @@
 #include "kernels/cuda/gemm_plans.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <sstream>
 #include <utility>
 
+#include "kernels/cuda/trial_timer.h"
 #include "kernels/gemm_timing.h"
 #include "src/base/error.h"
 #include "src/base/log.h"
 
 namespace octet::cuda {
 namespace {
-
-/// Another proposal must be this much faster than the heuristic's first, else noise would decide.
-constexpr double worthwhile = 0.98;
 
 template <typename Value>
 void set(const CublasLt& library, cublasLtMatmulDescOpaque_t& operation, cublasLtMatmulDescAttributes_t attribute,
@@ -60,15 +58,29 @@ void set_scales(const CublasLt& library, cublasLtMatmulDescOpaque_t& operation, 
   set(library, operation, CUBLASLT_MATMUL_DESC_B_SCALE_MODE, library_mode(problem.a_scales));
 }
 
+/// Of a text that parse_plan_choices has passed, or plan_text has made.
+cublasLtMatmulAlgo_t algorithm_of(const std::string& plan) {
+  cublasLtMatmulAlgo_t algorithm{};
+  std::istringstream in(plan);
+  for (std::uint64_t& word : algorithm.data) in >> std::hex >> word;
+  return algorithm;
+}
+
 }  // namespace
+
+std::string plan_text(const cublasLtMatmulAlgo_t& algorithm) {
+  std::string text;
+  for (const std::uint64_t word : algorithm.data) text += fmt::format("{}{:016x}", text.empty() ? "" : " ", word);
+  return text;
+}
 
 std::uint32_t reduction_schemes(DType c, bool deterministic) {
   if (deterministic || c == DType::bf16) return CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
   return CUBLASLT_REDUCTION_SCHEME_MASK;
 }
 
-GemmPlans::GemmPlans(const CublasLt& library, cublasLtHandle_t handle, GemmPlatform platform,
-                     const CudaSettings& settings, const GemmChoices& choices)
+GemmPlans::GemmPlans(const CublasLt& library, cublasLtHandle_t handle, PlanPlatform platform,
+                     const CudaSettings& settings, const PlanChoices& choices)
     : library_(library), handle_(handle), platform_(std::move(platform)), settings_(settings), choices_(choices) {
   if (choices_.by_problem.empty() || choices_.platform == platform_) return;
   throw internal_error("kernels", "the choices in force are of {}, this is {}", choices_.platform.text(),
@@ -157,7 +169,7 @@ bool GemmPlans::replay(GemmPlan& plan, const GemmProblem& problem) const {
     }
     return false;
   }
-  std::ranges::copy(chosen->second.algorithm, plan.algorithm.data);
+  plan.algorithm = algorithm_of(chosen->second.plan);
   const std::string why = obstacle(plan, problem);
   if (why.empty()) return true;
   log::shared_warning(
@@ -187,7 +199,7 @@ std::string GemmPlans::obstacle(GemmPlan& plan, const GemmProblem& problem) cons
                     settings_.gemm_plans, problem.text(), why);
 }
 
-std::optional<GemmChoice> GemmPlans::time(const Gemm& args, const GemmTimer& timer) const {
+std::optional<PlanChoice> GemmPlans::time(const Gemm& args, const GemmTimer& timer) const {
   const GemmProblem problem = describe(args);
   GemmPlan plan = describe_to_library(args, problem);
   const auto proposals = propose(plan, problem, timed_proposals);
@@ -195,15 +207,13 @@ std::optional<GemmChoice> GemmPlans::time(const Gemm& args, const GemmTimer& tim
   std::vector<GemmPlan> plans(proposals.size(), plan);
   for (std::size_t i = 0; i < plans.size(); ++i) plans[i].algorithm = proposals[i];
   const std::vector<double> times = timer(plans);
-  const auto fastest = std::min_element(times.begin(), times.end());
-  if (std::isinf(*fastest)) {
+  const std::size_t best = worth_taking(times);
+  if (std::isinf(times[best])) {
     throw internal_error("kernels", "none of {} algorithms ran for gemm {}", times.size(), problem.text());
   }
-  const std::size_t best =
-      *fastest < worthwhile * times.front() ? static_cast<std::size_t>(fastest - times.begin()) : 0;
   log::info("[kernels] gemm {}: proposal {} of {}, {:.1f} us (the heuristic's first {:.1f} us)", problem.text(),
             best + 1, times.size(), times[best], times.front());
-  return GemmChoice{std::to_array(proposals[best].data), times[best]};
+  return PlanChoice{plan_text(proposals[best]), times[best]};
 }
 
 cublasStatus_t run(const CublasLt& library, cublasLtHandle_t handle, const GemmPlan& plan, const Gemm& args,

@@ -19,7 +19,7 @@ std::string cudnn_version_text() {
 
 }  // namespace
 
-GemmPlatform gemm_platform(Stream& stream) {
+PlanPlatform gemm_platform(Stream& stream) {
   return cuda::GemmLibrary::of(stream).platform();
 }
 
@@ -36,7 +36,7 @@ std::string gemm_problem(const Gemm& product) {
   return cuda::describe(product).text();
 }
 
-GemmChoices time_gemms(Stream& stream, std::span<const Gemm> products) {
+PlanChoices time_gemms(Stream& stream, std::span<const Gemm> products) {
   return cuda::GemmLibrary::of(stream).time(stream, products);
 }
 

@@ -9,19 +9,23 @@ namespace octet {
 namespace {
 
 CudaSettings current;
-GemmChoices choices;
+PlanChoices choices;
 int version = 0;
 
 void check_settings(const CudaSettings& s) {
-  if (s.deterministic && s.gemm == CudaGemmChoice::timed) {
+  if (s.deterministic && s.gemm == CudaPlanChoice::timed) {
     throw usage_error("kernels",
                       "cuda.gemm: timed chooses anew in every run, which is not deterministic; use heuristic, with "
                       "cuda.gemm_plans to replay choices timed before");
   }
+  if (s.deterministic && s.attention == CudaPlanChoice::timed) {
+    throw usage_error("kernels",
+                      "cuda.attention: timed chooses anew in every run, which is not deterministic; use heuristic");
+  }
   if (s.gemm_plans.empty()) return;
   if (std::filesystem::exists(s.gemm_plans)) {
-    read_gemm_choices(s.gemm_plans);  // a file that cannot be read is refused now
-  } else if (!s.may_time()) {
+    read_plan_choices(PlanKind::gemm, s.gemm_plans);  // a file that cannot be read is refused now
+  } else if (!s.may_time_gemms()) {
     throw usage_error("kernels", "cuda.gemm_plans: {} does not exist; a run with cuda.gemm: timed writes it",
                       s.gemm_plans);
   }
@@ -35,12 +39,12 @@ void set_cuda_settings(const CudaSettings& settings) {
   ++version;
 }
 
-void use_gemm_choices(const GemmChoices& other) {
+void use_gemm_choices(const PlanChoices& other) {
   choices = other;
   ++version;
 }
 
-const GemmChoices& cuda::gemm_choices() {
+const PlanChoices& cuda::gemm_choices() {
   return choices;
 }
 

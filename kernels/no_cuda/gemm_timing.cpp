@@ -11,7 +11,7 @@ Error no_cuda() {
 
 }  // namespace
 
-GemmPlatform gemm_platform(Stream&) {
+PlanPlatform gemm_platform(Stream&) {
   throw no_cuda();
 }
 
@@ -27,11 +27,11 @@ std::string gemm_problem(const Gemm&) {
   throw no_cuda();
 }
 
-GemmChoices time_gemms(Stream&, std::span<const Gemm>) {
+PlanChoices time_gemms(Stream&, std::span<const Gemm>) {
   throw no_cuda();
 }
 
-void use_gemm_choices(const GemmChoices&) {
+void use_gemm_choices(const PlanChoices&) {
   throw no_cuda();
 }
 

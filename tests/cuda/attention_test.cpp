@@ -63,6 +63,8 @@ class CudnnPlans : public ::testing::Test {
     const AttentionShape& s = key.shape;
     EXPECT_NE(found.plan, nullptr) << found.why_not << "\nsequence " << s.seq << ", heads " << s.heads << "/"
                                    << s.kv_heads << ", head dimension " << s.head_dim;
+    const std::int64_t bytes = found.plan == nullptr ? 0 : found.plan->workspace();
+    EXPECT_LE(bytes, attention_workspace_bound(key)) << text_of(key.problem());
   }
   static std::int64_t workspace(const AttentionPlanKey& key) {
     const AttentionPlanResult& found = plans().find(key);
@@ -115,7 +117,43 @@ TEST_F(CudnnPlans, DeterministicBackwardTakesMemoryInProportionToItsSquare) {
     const std::int64_t bytes = workspace(key_of(seq, heads, kv_heads, 128, AttentionPass::backward, true));
     EXPECT_GE(bytes, scores);
     EXPECT_LE(bytes, scores + std::int64_t{8} * heads * seq * 128);
+    EXPECT_LE(bytes, attention_workspace_bound(key_of(seq, heads, kv_heads, 128, AttentionPass::backward, true)));
   }
+}
+
+/// There is something to choose from, and the gate of the memory plan is not shut by a few bytes: of an 8B block's
+/// backward pass both proposals keep to it, of a long sequence's the first alone.
+TEST_F(CudnnPlans, SeveralAreProposed) {
+  const auto fit = [](const AttentionPlanKey& key) {
+    const AttentionGraphResult made = make_attention_graph(key, &h100);
+    std::vector<bool> all;
+    if (made.graph == nullptr) return all;
+    for (std::size_t i = 0; i < made.graph->proposals().size(); ++i) {
+      all.push_back(made.graph->build(i)->workspace() <= attention_workspace_bound(key));
+    }
+    return all;
+  };
+  const std::vector<bool> forward = fit(key_of(8192, 32, 8, 128));
+  EXPECT_GE(forward.size(), 2u);
+  EXPECT_EQ(std::ranges::count(forward, false), 0);
+  const std::vector<bool> backward = fit(key_of(8192, 32, 8, 128, AttentionPass::backward));
+  EXPECT_GE(backward.size(), 2u);
+  EXPECT_EQ(std::ranges::count(backward, false), 0);
+  const std::vector<bool> longer = fit(key_of(32768, 32, 8, 128, AttentionPass::backward));
+  ASSERT_FALSE(longer.empty());
+  EXPECT_TRUE(longer.front());
+}
+
+/// What is chosen is found again by its name, in a process that asks cuDNN anew.
+TEST_F(CudnnPlans, AChoiceIsFoundByItsName) {
+  const AttentionPlanKey key = key_of(1024, 4, 2, 64);
+  const AttentionGraphResult made = make_attention_graph(key, &h100);
+  ASSERT_NE(made.graph, nullptr) << made.why_not;
+  const std::string last = made.graph->proposals().back();
+  AttentionPlans fresh(h100);
+  EXPECT_EQ(fresh.find(key).plan->engine(), made.graph->proposals().front());
+  fresh.use({.platform = {}, .by_problem = {{text_of(key.problem()), {last, 1}}}});
+  EXPECT_EQ(fresh.find(key).plan->engine(), last);
 }
 
 TEST_F(CudnnPlans, AreBuiltOnce) {
@@ -161,6 +199,19 @@ TEST(CudaAttention, Float32GoesToTheFallbackWithOneMessage) {
 
   EXPECT_EQ(attention_forward_workspace({.shape = key.shape}), 0);
   EXPECT_EQ(attention_backward_workspace({.shape = key.shape}), fallback_attention_backward_workspace(key.shape));
+}
+
+/// What the memory plan keeps where no GPU can be asked.
+TEST(CudaAttention, WithoutAGpuItsWorkspaceIsTheBound) {
+  if (why_no_cuda().empty()) GTEST_SKIP() << "this machine has a GPU";
+  const AttentionPlanKey forward = key_of(4096, 32, 8, 128),
+                         backward = key_of(4096, 32, 8, 128, AttentionPass::backward);
+  EXPECT_EQ(attention_forward_workspace({.shape = forward.shape}), attention_workspace_bound(forward));
+  EXPECT_EQ(attention_backward_workspace({.shape = backward.shape}), attention_workspace_bound(backward));
+  EXPECT_GE(attention_workspace_bound(backward), 8 * 32 * 4096 * 128);
+  AttentionShape odd = backward.shape;  // for which cuDNN is not asked at all
+  odd.heads = odd.kv_heads = 1, odd.seq = 67;
+  EXPECT_EQ(attention_backward_workspace({.shape = odd}), fallback_attention_backward_workspace(odd));
 }
 
 /// The run time that cudnn-frontend asks for is the one of this program, whatever lies on the machine.

@@ -6,10 +6,11 @@
 #include <set>
 
 #include "kernels/cuda/gemm_problem.h"
+#include "kernels/cuda_settings.h"
 #include "kernels/gemm_timing.h"
 #include "src/train/options/model_file.h"
-#include "src/train/plan/gemm_list.h"
 #include "src/train/plan/memory_plan.h"
+#include "src/train/plan/problem_list.h"
 
 namespace octet::cuda {
 namespace {
@@ -48,16 +49,33 @@ TEST(CudaDryRun, PlansEveryRecipeWithTheWorkspacesOfItsKernels) {
   }
 }
 
+/// The price of cuda.deterministic, the gradients of all scores, stands in the plan before there is a GPU.
+TEST(CudaDryRun, PlansTheWorkspaceOfAttention) {
+  RunConfig config = run_8b();
+  config.train.seq_len = 8192;
+  const MeshShape mesh{.dp_shard = 8, .tp = 2};
+  const auto workspace = [&](bool deterministic) {
+    set_cuda_settings({.deterministic = deterministic});
+    const std::int64_t bytes = plan_run(config, mesh, 3, 8, DeviceType::cuda)[Purpose::workspace];
+    set_cuda_settings({});
+    return bytes;
+  };
+  const std::int64_t heads = config.model.heads / 2, scores = 2 * heads * 8192 * 8192;
+  EXPECT_GE(workspace(false), 8 * heads * 8192 * config.model.head_dim);
+  EXPECT_LT(workspace(false), scores);
+  EXPECT_GE(workspace(true), scores);
+}
+
 /// Each has all that the library asks, and is told from the others by what an algorithm's choice depends on.
 TEST(CudaDryRun, ListsGemmsThatTheLibraryTakes) {
   for (const char* recipe : {"tensorwise", "rowwise", "rowwise_with_gw_hp", "delayed", "blockwise"}) {
     SCOPED_TRACE(recipe);
     RunConfig config = run_8b();
     config.float8.recipe = recipe;
-    const GemmList list = gemms_of_run(config, {.dp_shard = 8, .tp = 2}, 3, DeviceType::cuda);
-    EXPECT_GT(list.step_flops, 0);
+    const ProblemList list = problems_of_run(config, {.dp_shard = 8, .tp = 2}, 3, DeviceType::cuda);
+    EXPECT_GT(list.step_flops(), 0);
     std::set<std::string> problems;
-    for (const Gemm& gemm : list.distinct) {
+    for (const Gemm& gemm : list.gemms) {
       EXPECT_NO_THROW(check_gemm(gemm));
       EXPECT_TRUE(problems.insert(gemm_problem(gemm)).second) << gemm_problem(gemm);
     }

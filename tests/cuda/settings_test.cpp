@@ -27,30 +27,32 @@ TEST_F(Settings, AreInForceAndCounted) {
 }
 
 TEST_F(Settings, ImpossibleOnesAreRefusedAndLeaveWhatWas) {
-  set_cuda_settings({.gemm = CudaGemmChoice::timed});
-  EXPECT_NE(refusal({.deterministic = true, .gemm = CudaGemmChoice::timed}).find("not deterministic"),
+  set_cuda_settings({.gemm = CudaPlanChoice::timed});
+  EXPECT_NE(refusal({.deterministic = true, .gemm = CudaPlanChoice::timed}).find("not deterministic"),
             std::string::npos);
-  EXPECT_EQ(refusal({.gemm = CudaGemmChoice::heuristic, .gemm_plans = "/nowhere/plans"}),
+  EXPECT_EQ(refusal({.gemm = CudaPlanChoice::heuristic, .gemm_plans = "/nowhere/plans"}),
             "[kernels] cuda.gemm_plans: /nowhere/plans does not exist; a run with cuda.gemm: timed writes it");
-  EXPECT_EQ(settings(), (CudaSettings{.gemm = CudaGemmChoice::timed}));
+  EXPECT_EQ(refusal({.deterministic = true, .attention = CudaPlanChoice::timed}),
+            "[kernels] cuda.attention: timed chooses anew in every run, which is not deterministic; use heuristic");
+  EXPECT_EQ(settings(), (CudaSettings{.gemm = CudaPlanChoice::timed}));
 }
 
 TEST_F(Settings, AFileThatIsNoneIsRefusedAtOnce) {
   const TemporaryFile file;
   std::ofstream(file.path()) << "lr: 3\n";
-  EXPECT_EQ(refusal({.gemm = CudaGemmChoice::timed, .gemm_plans = file.path()}),
+  EXPECT_EQ(refusal({.gemm = CudaPlanChoice::timed, .gemm_plans = file.path()}),
             fmt::format("[kernels] {}:1: expected \"octet gemm plans, version 1\"; delete the file or name another",
                         file.path()));
 }
 
 TEST_F(Settings, AFileToBeWrittenNeedNotExist) {
   const TemporaryFile file;
-  EXPECT_EQ(refusal({.gemm = CudaGemmChoice::timed, .gemm_plans = file.path()}), "");
+  EXPECT_EQ(refusal({.gemm = CudaPlanChoice::timed, .gemm_plans = file.path()}), "");
 }
 
 TEST_F(Settings, ChoicesAreInForceAndCounted) {
   const int before = settings_version();
-  const GemmChoices choices{.platform = {1, "GPU"}, .by_problem = {{"a product", {}}}};
+  const PlanChoices choices{.platform = {PlanKind::gemm, 1, "GPU"}, .by_problem = {{"a product", {}}}};
   use_gemm_choices(choices);
   EXPECT_EQ(gemm_choices(), choices);
   EXPECT_GT(settings_version(), before);
@@ -59,10 +61,13 @@ TEST_F(Settings, ChoicesAreInForceAndCounted) {
 
 /// The heuristic has nothing to write.
 TEST_F(Settings, WhatIsDeterministicTimesNothing) {
-  EXPECT_TRUE(CudaSettings().may_time());
-  EXPECT_TRUE(CudaSettings{.gemm = CudaGemmChoice::timed}.may_time());
-  EXPECT_FALSE(CudaSettings{.gemm = CudaGemmChoice::heuristic}.may_time());
-  EXPECT_FALSE(CudaSettings{.deterministic = true}.may_time());
+  EXPECT_TRUE(CudaSettings().may_time_gemms());
+  EXPECT_TRUE(CudaSettings{.gemm = CudaPlanChoice::timed}.may_time_gemms());
+  EXPECT_FALSE(CudaSettings{.gemm = CudaPlanChoice::heuristic}.may_time_gemms());
+  EXPECT_FALSE(CudaSettings{.deterministic = true}.may_time_gemms());
+  EXPECT_TRUE(CudaSettings{.gemm = CudaPlanChoice::heuristic}.may_time_attention());
+  EXPECT_FALSE(CudaSettings{.attention = CudaPlanChoice::heuristic}.may_time_attention());
+  EXPECT_FALSE(CudaSettings{.deterministic = true}.may_time_attention());
   EXPECT_NE(refusal({.deterministic = true, .gemm_plans = "/nowhere/plans"}).find("does not exist"), std::string::npos);
 }
 

@@ -5,7 +5,9 @@
 #include <optional>
 #include <utility>
 
+#include "kernels/attention_timing.h"
 #include "kernels/cuda_settings.h"
+#include "src/base/log.h"
 #include "tests/gpu/gpu_test.h"
 
 namespace octet::gpu_test {
@@ -119,7 +121,10 @@ class Attention {
 
 class GpuAttention : public GpuTest {
  protected:
-  void TearDown() override { set_cuda_settings({}); }
+  void TearDown() override {
+    set_cuda_settings({});
+    if (gpu_stream != nullptr) use_attention_choices({});
+  }
   static void be_deterministic() {
     CudaSettings settings;
     settings.deterministic = true;
@@ -189,6 +194,35 @@ TEST_F(GpuAttention, DeterministicModeGivesTheSameBitsTwice) {
     attention.run_gpu(gpu(), *gpu_stream);
     EXPECT_EQ(attention.bytes(), first);
   }
+}
+
+/// Every pass of a run is timed on operands of its own; what was chosen gives the CPU's results, in workspaces of the
+/// size that was planned before, and is taken again from its text.
+TEST_F(GpuAttention, TimedChoicesAreReplayed) {
+  const AttentionShape s = shape(2, 1024, 8, 2, 128);
+  const std::vector<AttentionProblem> problems = {{s, AttentionPass::forward}, {s, AttentionPass::backward}};
+  for (const AttentionProblem& problem : problems) {
+    if (!has_attention_plan(*gpu_stream, problem)) GTEST_SKIP() << "cuDNN has no plan for " << text_of(problem);
+  }
+  const std::int64_t planned = gpu().attention_backward_workspace({.shape = s});
+  const PlanChoices choices = time_attention(*gpu_stream, problems);
+  EXPECT_EQ(choices.platform, attention_platform(*gpu_stream));
+  EXPECT_GT(choices.platform.library_version, 0u);
+  ASSERT_EQ(choices.by_problem.size(), 2u);
+  for (const AttentionProblem& problem : problems) {
+    const PlanChoice& choice = choices.by_problem.at(text_of(problem));
+    EXPECT_FALSE(choice.plan.empty());
+    EXPECT_GT(choice.microseconds, 0);
+  }
+  const log::SharedWarnings shared;
+  for (int repetition = 0; repetition < 2; ++repetition) {
+    use_attention_choices(parse_plan_choices(PlanKind::attention, text_of(choices), "the text"));
+    EXPECT_EQ(gpu().attention_backward_workspace({.shape = s}), planned);
+    compare_bf16(s);
+    use_attention_choices({});
+    EXPECT_EQ(gpu().attention_backward_workspace({.shape = s}), planned);
+  }
+  EXPECT_TRUE(log::SharedWarnings::take().empty());
 }
 
 TEST_F(GpuAttention, CanBeCapturedInAGraph) {

@@ -11,7 +11,7 @@ namespace {
 TEST(CudaSettings, DefaultsAreAcceptedAndWhatCannotBeIsRefusedInEveryBuild) {
   EXPECT_NO_THROW(set_cuda_settings({}));
   try {
-    set_cuda_settings({.deterministic = true, .gemm = CudaGemmChoice::timed});
+    set_cuda_settings({.deterministic = true, .gemm = CudaPlanChoice::timed});
     FAIL() << "accepted";
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), ExitCode::usage);

@@ -146,7 +146,7 @@ TEST(Settings, WhatRoundsOtherwiseIsSaid) {
   }
   RunConfig on_gpu = before;
   on_gpu.device = DeviceType::cuda;
-  for (const char* key : {"cuda.gemm", "cuda.gemm_plans", "cuda.deterministic"}) {
+  for (const char* key : {"cuda.gemm", "cuda.gemm_plans", "cuda.attention", "cuda.deterministic"}) {
     EXPECT_FALSE(keeps_bits(key, on_gpu)) << key;
     EXPECT_TRUE(keeps_bits(key, before)) << key;
   }

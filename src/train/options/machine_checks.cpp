@@ -32,6 +32,7 @@ void check_device(const RunConfig& c, const Origins& at) {
   unused("cuda.gemm", c.cuda.gemm, none.gemm);
   unused("cuda.graphs", c.graphs, RunConfig().graphs);
   unused("cuda.gemm_plans", c.cuda.gemm_plans, none.gemm_plans);
+  unused("cuda.attention", c.cuda.attention, none.attention);
   const NcclSettings defaults;
   unused("nccl.tuning_file", c.nccl.tuning_file, defaults.tuning_file);
   unused("nccl.ranks_per_gpu", c.nccl.ranks_per_gpu, defaults.ranks_per_gpu);

@@ -100,6 +100,10 @@ void declare_cuda(Schema& schema, RunConfig& config) {
       .help(
           "File of choices in place of the run's own: read and used again; where GEMMs are timed, new ones are added. "
           "Empty: none.");
+  schema.add_choice("attention", c.attention)
+      .help(
+          "The same of cuDNN's attention, forward and backward: its first proposals, or the fastest of them, kept in "
+          "attention-plans in the run's folder.");
   schema.add_choice("graphs", config.graphs)
       .help(
           "Whether forward and backward of a micro-batch are given to the GPU as one CUDA graph where they repeat: the "

@@ -17,7 +17,7 @@ struct Changeable {
   bool same_bits = true;  ///< with another value every number comes out the same; else within rounding
 };
 
-constexpr std::array<Changeable, 37> changeable = {{{"model"},  // a name or a path; the shape is in model_shape
+constexpr std::array<Changeable, 38> changeable = {{{"model"},  // a name or a path; the shape is in model_shape
                                                     {"device", false},
                                                     {"run.dir"},
                                                     {"run.tensorboard"},
@@ -52,6 +52,7 @@ constexpr std::array<Changeable, 37> changeable = {{{"model"},  // a name or a p
                                                     {"cuda.deterministic", false},
                                                     {"cuda.gemm", false},
                                                     {"cuda.gemm_plans", false},
+                                                    {"cuda.attention", false},
                                                     {"cuda.graphs"},
                                                     {"nccl.", false}}};
 

@@ -15,7 +15,7 @@
 #include "src/model/step_costs.h"
 #include "src/train/health/device_health.h"
 #include "src/train/plan/memory_plan.h"
-#include "src/train/run/choose_gemms.h"
+#include "src/train/run/library_plans.h"
 #include "src/train/run/loop.h"
 #include "src/train/run/resume.h"
 #include "src/train/run/run_log.h"
@@ -101,7 +101,7 @@ int run_training(const RunConfig& config, const RunEnvironment& environment) {
   std::optional<Trainer> trainer;
   return told(environment.audience(), [&] {
     checkpoint::expect_same_files(token_files(config.data), environment.control);
-    choose_gemms(config, environment);  // while the device's memory is free
+    choose_library_plans(config, environment);  // while the device's memory is free
     trainer.emplace(config, environment.mesh, environment.control, environment.stream, environment.traces.gemms);
     return train(config, environment, plan, recompute, signal, *trainer);
   });

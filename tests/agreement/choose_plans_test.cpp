@@ -1,13 +1,15 @@
-// The life of a run's GEMM choices on several ranks, with a stand-in for the GPU that times them: who times what, what
-// is written, what a resumed start reads, and what is warned of.
-#include "src/train/run/choose_gemms.h"
+// The life of a run's choices on several ranks, with a stand-in for the library that is timed: who times what, what is
+// written, what a resumed start reads, and what is warned of. Of GEMMs; attention's differ by names.
+#include "src/train/run/choose_plans.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <map>
 
 #include "src/base/error.h"
 #include "src/base/log.h"
@@ -20,9 +22,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class ChosenGemms : public testing::Test {
+class ChosenPlans : public testing::Test {
  public:
-  ~ChosenGemms() override {
+  ~ChosenPlans() override {
     control_->barrier();
     log::set_identity(0, 1, "");
     if (control_->rank() == 0) fs::remove_all(directory_.path);
@@ -30,47 +32,58 @@ class ChosenGemms : public testing::Test {
   }
 
  protected:
-  ChosenGemms() {
+  ChosenPlans() {
     const fs::path mine = fs::temp_directory_path() / fmt::format("octet-gemms-{}", ::getpid());
     directory_.path = broadcast_bytes(mine.string(), 0, *control_);
     if (control_->rank() == 0) fs::create_directories(directory_.path);
     log::set_identity(control_->rank(), control_->size(), fmt::format("node-{}", control_->rank()));
     config_.device = DeviceType::cuda;
     config_.train.steps = 1000;
-    for (std::int64_t m = 1; m <= 7; ++m) add(16 * m);
-    gemms_.step_flops = 1e7;
+    for (int m = 1; m <= 7; ++m) add(16 * m);
     control_->barrier();
   }
 
-  void add(std::int64_t m) { gemms_.distinct.push_back({.a = {}, .b = {}, .m = m, .n = 16, .k = 16}); }
-  static std::string problem(const Gemm& g) { return fmt::format("m{}", g.m); }
-  GemmBackend backend() {
+  void add(int m) { problems_.emplace(fmt::format("m{}", m), 512.0 * m); }
+  /// What is chosen of a problem in a start.
+  static std::string plan(const std::string& problem, int start) {
+    return fmt::format("{} {} 0 0 0 0 0 0", problem.substr(1), start);
+  }
+  PlanRules rules() const {
+    return {.kind = PlanKind::gemm,
+            .option = "cuda.gemm",
+            .how = config_.cuda.gemm,
+            .may_time = config_.cuda.may_time_gemms(),
+            .path = config_.cuda.gemm_plans.empty() ? directory_.gemm_plans() : config_.cuda.gemm_plans,
+            .path_is_named = !config_.cuda.gemm_plans.empty(),
+            .many = "GEMMs",
+            .step_flops = 1e7};
+  }
+  PlanLibrary library() {
     return {.platform = [this] { return platform_; },
-            .products = [](const Gemm& g) { return std::vector<Gemm>{g}; },
-            .problem = problem,
+            .problems = [this] { return problems_; },
             .time =
-                [this](std::span<const Gemm> products) {
-                  GemmChoices choices{.platform = platform_};
-                  for (const Gemm& g : products) {
-                    timed_.push_back(problem(g));
-                    choices.by_problem[problem(g)] = {.algorithm = {static_cast<std::uint64_t>(g.m), start_}};
+                [this](const std::vector<std::string>& problems) {
+                  PlanChoices choices{.platform = platform_};
+                  for (const std::string& problem : problems) {
+                    timed_.push_back(problem);
+                    choices.by_problem[problem] = {.plan = plan(problem, start_)};
                   }
                   return choices;
                 },
-            .use = [this](const GemmChoices& choices) { used_ = choices; }};
+            .use = [this](const PlanChoices& choices) { used_ = choices; }};
   }
   /// A start of the run; rank 0's log. `start`: goes into the algorithms that are chosen in it.
-  std::string choose(std::uint64_t start) {
+  std::string choose(int start) {
     start_ = start;
     timed_.clear();
     const log::SharedWarnings shared;
     testing::internal::CaptureStderr();
-    choose_gemms(config_, gemms_, directory_, *control_, backend());
+    choose_plans(config_, rules(), directory_, *control_, library());
     tell_shared_warnings(*control_);
     control_->barrier();
     return testing::internal::GetCapturedStderr();
   }
-  /// Products timed in this start, by all ranks; those of each are no more than one apart.
+  /// Problems timed in this start, by all ranks; those of each are no more than one apart.
   std::int64_t timed() {
     std::int64_t all = 0, least = 1000, most = 0;
     for (const std::string& of_rank : gather_bytes(std::string(timed_.size(), 'x'), *control_)) {
@@ -81,15 +94,15 @@ class ChosenGemms : public testing::Test {
     EXPECT_LE(most - least, 1);
     return all;
   }
-  void expect_all_chosen(std::uint64_t start) const {
+  void expect_all_chosen(int start) const {
     EXPECT_EQ(used_.platform, platform_);
-    EXPECT_EQ(used_.by_problem.size(), gemms_.distinct.size());
-    for (const Gemm& g : gemms_.distinct) {
-      const auto found = used_.by_problem.find(problem(g));
-      ASSERT_NE(found, used_.by_problem.end()) << g.m;
-      EXPECT_EQ(found->second.algorithm[0], static_cast<std::uint64_t>(g.m));
-      EXPECT_EQ(found->second.algorithm[1], start) << g.m;
-    }
+    EXPECT_EQ(used_.by_problem.size(), problems_.size());
+    for (const auto& [problem, flops] : problems_) expect_chosen(problem, start);
+  }
+  void expect_chosen(const std::string& problem, int start) const {
+    const auto found = used_.by_problem.find(problem);
+    ASSERT_NE(found, used_.by_problem.end()) << problem;
+    EXPECT_EQ(found->second.plan, plan(problem, start));
   }
   void expect_said(const std::string& log, const std::string& text) const {
     EXPECT_EQ(log.find(text) != std::string::npos, control_->rank() == 0) << log;
@@ -107,20 +120,20 @@ class ChosenGemms : public testing::Test {
   std::unique_ptr<Communicator> control_ = make_mpi_communicator(*stream_, "control");
   RunConfig config_;
   RunDirectory directory_;
-  GemmList gemms_;
-  GemmPlatform platform_{.library_version = 130100, .device = "GPU"};
-  GemmChoices used_;
+  std::map<std::string, double> problems_;
+  PlanPlatform platform_{.library_version = 130100, .device = "GPU"};
+  PlanChoices used_;
   std::vector<std::string> timed_;
-  std::uint64_t start_ = 0;
+  int start_ = 0;
 };
 
-TEST_F(ChosenGemms, TheFirstStartTimesAndLaterOnesRead) {
+TEST_F(ChosenPlans, TheFirstStartTimesAndLaterOnesRead) {
   const std::string first = choose(1);
   EXPECT_FALSE(warns(first)) << first;
   expect_said(first, "cuda.gemm = auto: timed; timing takes ");
   EXPECT_EQ(timed(), 7);
   expect_all_chosen(1);
-  on_disk([&] { EXPECT_EQ(read_gemm_choices(directory_.gemm_plans()), used_); });
+  on_disk([&] { EXPECT_EQ(read_plan_choices(PlanKind::gemm, directory_.gemm_plans()), used_); });
 
   directory_.resumes = true;
   const std::string second = choose(2);
@@ -130,7 +143,7 @@ TEST_F(ChosenGemms, TheFirstStartTimesAndLaterOnesRead) {
   expect_all_chosen(1);
 }
 
-TEST_F(ChosenGemms, AnotherLibraryIsAWarningAndTimesAnew) {
+TEST_F(ChosenPlans, AnotherLibraryIsAWarningAndTimesAnew) {
   choose(1);
   directory_.resumes = true;
   platform_.library_version = 130200;
@@ -144,19 +157,19 @@ TEST_F(ChosenGemms, AnotherLibraryIsAWarningAndTimesAnew) {
   expect_all_chosen(2);
 }
 
-TEST_F(ChosenGemms, WhatIsMissingAtAResumeIsAWarning) {
+TEST_F(ChosenPlans, WhatIsMissingAtAResumeIsAWarning) {
   choose(1);
   directory_.resumes = true;
   on_disk([&] {
-    GemmChoices some = read_gemm_choices(directory_.gemm_plans());
+    PlanChoices some = read_plan_choices(PlanKind::gemm, directory_.gemm_plans());
     some.by_problem.erase("m16");
     some.by_problem.erase("m64");
-    write_gemm_choices(directory_.gemm_plans(), some);
+    write_plan_choices(directory_.gemm_plans(), some);
   });
-  expect_said(choose(2), "has no algorithm for 2 GEMM(s): they are timed anew; losses go on within rounding");
+  expect_said(choose(2), "has no algorithm for 2 GEMMs: they are timed anew; losses go on within rounding");
   EXPECT_EQ(timed(), 2);
-  EXPECT_EQ(used_.by_problem.at("m64").algorithm[1], 2u);
-  EXPECT_EQ(used_.by_problem.at("m32").algorithm[1], 1u);
+  expect_chosen("m64", 2);
+  expect_chosen("m32", 1);
 
   on_disk([&] { fs::remove(directory_.gemm_plans()); });
   expect_said(choose(3), directory_.gemm_plans() + " is not there: GEMMs are timed anew; losses go on within rounding");
@@ -164,7 +177,7 @@ TEST_F(ChosenGemms, WhatIsMissingAtAResumeIsAWarning) {
 }
 
 /// What a machine that lost its power left; nothing that a person wrote.
-TEST_F(ChosenGemms, AFileOfTheRunThatIsCutIsAWarning) {
+TEST_F(ChosenPlans, AFileOfTheRunThatIsCutIsAWarning) {
   choose(1);
   directory_.resumes = true;
   on_disk([&] { std::ofstream(directory_.gemm_plans()).flush(); });
@@ -172,7 +185,7 @@ TEST_F(ChosenGemms, AFileOfTheRunThatIsCutIsAWarning) {
   expect_all_chosen(2);
 }
 
-TEST_F(ChosenGemms, AShortRunTimesNothing) {
+TEST_F(ChosenPlans, AShortRunTimesNothing) {
   config_.train.steps = 1;
   const std::string said = choose(1);
   EXPECT_FALSE(warns(said)) << said;
@@ -183,13 +196,13 @@ TEST_F(ChosenGemms, AShortRunTimesNothing) {
 
   directory_.resumes = true;
   EXPECT_FALSE(warns(choose(2)));             // it never had choices
-  config_.cuda.gemm = CudaGemmChoice::timed;  // whatever it costs
+  config_.cuda.gemm = CudaPlanChoice::timed;  // whatever it costs
   choose(3);
   EXPECT_EQ(timed(), 7);
 }
 
 /// Only what is left of the run counts, and a file that has everything costs nothing.
-TEST_F(ChosenGemms, TheEndOfARunKeepsItsChoices) {
+TEST_F(ChosenPlans, TheEndOfARunKeepsItsChoices) {
   choose(1);
   directory_.resumes = true;
   on_disk([&] { fs::create_directories(directory_.checkpoints() + "/step-001000"); });
@@ -201,7 +214,7 @@ TEST_F(ChosenGemms, TheEndOfARunKeepsItsChoices) {
 }
 
 /// A rank with another library neither times nor takes what others have timed.
-TEST_F(ChosenGemms, ARankWithAnotherGpuUsesTheHeuristic) {
+TEST_F(ChosenPlans, ARankWithAnotherGpuUsesTheHeuristic) {
   if (control_->size() == 1) GTEST_SKIP() << "one rank is not another";
   if (last()) platform_.device = "another GPU";
   const std::string said = choose(1);
@@ -210,21 +223,21 @@ TEST_F(ChosenGemms, ARankWithAnotherGpuUsesTheHeuristic) {
                                 control_->size(), control_->size() - 1));
   if (last()) {
     EXPECT_TRUE(timed_.empty());
-    EXPECT_EQ(used_, (GemmChoices{.platform = platform_}));
+    EXPECT_EQ(used_, (PlanChoices{.platform = platform_}));
   } else {
     expect_all_chosen(1);
   }
 }
 
 /// As where tensor parallelism does not divide evenly.
-TEST_F(ChosenGemms, ProductsOfOneRankAreTimedByIt) {
+TEST_F(ChosenPlans, ProblemsOfOneRankAreTimedByIt) {
   if (last()) add(1024);
   choose(1);
   EXPECT_EQ(used_.by_problem.size(), 8u);
   EXPECT_EQ(std::ranges::count(timed_, "m1024"), last() ? 1 : 0);
 }
 
-TEST_F(ChosenGemms, ANamedFileTakesThePlaceOfTheRunsOwn) {
+TEST_F(ChosenPlans, ANamedFileTakesThePlaceOfTheRunsOwn) {
   config_.cuda.gemm_plans = directory_.path + "/named";
   choose(1);
   on_disk([&] {
@@ -233,21 +246,73 @@ TEST_F(ChosenGemms, ANamedFileTakesThePlaceOfTheRunsOwn) {
   });
   for (const bool deterministic : {false, true}) {  // replayed, and nothing is added
     config_.cuda.deterministic = deterministic;
-    config_.cuda.gemm = deterministic ? CudaGemmChoice::automatic : CudaGemmChoice::heuristic;
+    config_.cuda.gemm = deterministic ? CudaPlanChoice::automatic : CudaPlanChoice::heuristic;
     add(deterministic ? 1040 : 1024);
     EXPECT_FALSE(warns(choose(2)));
     EXPECT_EQ(timed(), 0);
     EXPECT_EQ(used_.by_problem.size(), 7u);
-    EXPECT_EQ(used_.by_problem.at("m64").algorithm[1], 1u);
+    expect_chosen("m64", 1);
   }
 }
 
+/// A file of its own beside that of GEMMs, and options of its own.
+TEST_F(ChosenPlans, AttentionIsChosenLikewise) {
+  const PlanPlatform of_gemms = platform_;
+  choose(1);
+  platform_ = {.kind = PlanKind::attention, .library_version = 91900, .device = "GPU"};
+  PlanRules rules{.kind = PlanKind::attention,
+                  .option = "cuda.attention",
+                  .how = CudaPlanChoice::automatic,
+                  .may_time = true,
+                  .path = directory_.attention_plans(),
+                  .many = "attention passes",
+                  .step_flops = 1e9};
+  PlanLibrary cudnn = library();
+  cudnn.problems = [] { return std::map<std::string, double>{{"forward b1", 100}, {"backward b1", 200}}; };
+  std::vector<std::string> timed;
+  cudnn.time = [&](const std::vector<std::string>& problems) {
+    PlanChoices choices{.platform = platform_};
+    for (const std::string& problem : problems) {
+      timed.push_back(problem);
+      choices.by_problem[problem] = {.plan = "eng4_k24=0", .microseconds = 1};
+    }
+    return choices;
+  };
+  const auto start = [&] {
+    const log::SharedWarnings shared;
+    testing::internal::CaptureStderr();
+    choose_plans(config_, rules, directory_, *control_, cudnn);
+    tell_shared_warnings(*control_);
+    control_->barrier();
+    return testing::internal::GetCapturedStderr();
+  };
+  expect_said(start(), "cuda.attention = auto: timed; timing takes ");
+  EXPECT_EQ(timed.size(), control_->size() == 1 ? 2u : control_->rank() < 2 ? 1u : 0u);
+  ASSERT_EQ(used_.by_problem.size(), 2u);
+  EXPECT_EQ(used_.by_problem.at("backward b1").plan, "eng4_k24=0");
+  on_disk([&] {
+    EXPECT_EQ(read_plan_choices(PlanKind::attention, directory_.attention_plans()), used_);
+    EXPECT_EQ(read_plan_choices(PlanKind::gemm, directory_.gemm_plans()).platform, of_gemms);
+  });
+
+  directory_.resumes = true;
+  timed.clear();
+  const std::string second = start();
+  EXPECT_FALSE(warns(second)) << second;
+  expect_said(second, "2 attention passes take the algorithms of " + directory_.attention_plans());
+  EXPECT_TRUE(timed.empty());
+  platform_.library_version = 92000;
+  expect_said(start(),
+              " is of cuDNN 91900 on GPU, this is cuDNN 92000 on GPU: attention passes are timed anew; losses go "
+              "on within rounding, not to the bit");
+}
+
 /// Another start has taken the directory: what is there is not touched.
-TEST_F(ChosenGemms, TheOwnerIsAskedBeforeTheFileIsWritten) {
+TEST_F(ChosenPlans, TheOwnerIsAskedBeforeTheFileIsWritten) {
   if (control_->size() > 1) GTEST_SKIP() << "the others would wait for the rank that throws";
   const OwnerLease other(directory_.path);
   directory_.owner = {.run_dir = directory_.path, .name = "this run's"};
-  EXPECT_THROW(choose_gemms(config_, gemms_, directory_, *control_, backend()), Error);
+  EXPECT_THROW(choose_plans(config_, rules(), directory_, *control_, library()), Error);
   EXPECT_FALSE(fs::exists(directory_.gemm_plans()));
 }
 

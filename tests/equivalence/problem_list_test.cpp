@@ -1,8 +1,9 @@
 // The GEMMs that a dry run lists before the first step are those of the steps, and what timing them would cost.
-#include "src/train/plan/gemm_list.h"
+#include "src/train/plan/problem_list.h"
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <set>
 #include <tuple>
 
@@ -47,13 +48,13 @@ std::set<Extents> traced(const RunConfig& config, const MeshShape& mesh, double&
   return all;
 }
 
-std::set<Extents> listed(const GemmList& list) {
+std::set<Extents> listed(const ProblemList& list) {
   std::set<Extents> all;
-  for (const Gemm& g : list.distinct) all.insert({g.m, g.n, g.k, g.a.dtype, g.b.dtype, g.c_dtype});
+  for (const Gemm& g : list.gemms) all.insert({g.m, g.n, g.k, g.a.dtype, g.b.dtype, g.c_dtype});
   return all;
 }
 
-TEST(GemmList, IsWhatLinearsTrace) {
+TEST(ProblemList, HasTheGemmsThatLinearsTrace) {
   for (const std::string& recipe : float8_recipe_names()) {
     for (const int tp : {1, 2}) {
       SCOPED_TRACE(fmt::format("{}, tp {}", recipe, tp));
@@ -61,20 +62,20 @@ TEST(GemmList, IsWhatLinearsTrace) {
       config.float8.recipe = recipe;
       config.parallel.tp = tp;
       const MeshShape mesh{.dp_shard = 2, .tp = tp};
-      const GemmList list = gemms_of_run(config, mesh, 0, DeviceType::cpu);
+      const ProblemList list = problems_of_run(config, mesh, 0, DeviceType::cpu);
       double flops = 0;
       EXPECT_EQ(listed(list), traced(config, mesh, flops));
-      EXPECT_DOUBLE_EQ(list.step_flops, flops) << "4 micro-batches, of which 2 are run";
+      EXPECT_DOUBLE_EQ(list.gemm_flops, flops) << "4 micro-batches, of which 2 are run";
     }
   }
 }
 
 /// Weight gradients are stored by the first micro-batch and added to by the next one: two problems for the library.
-TEST(GemmList, HasEachKindOnce) {
-  const GemmList list = gemms_of_run(small_run(), {.dp_shard = 2}, 0, DeviceType::cpu);
+TEST(ProblemList, HasEachKindOnce) {
+  const ProblemList list = problems_of_run(small_run(), {.dp_shard = 2}, 0, DeviceType::cpu);
   std::set<std::string> texts;
   int added = 0;
-  for (const Gemm& g : list.distinct) {
+  for (const Gemm& g : list.gemms) {
     const auto address = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 256; };
     EXPECT_TRUE(texts
                     .insert(fmt::format("{} beta {} fast {} at {} {} {}", text_of(g), g.beta, g.fast_accumulate,
@@ -85,7 +86,7 @@ TEST(GemmList, HasEachKindOnce) {
     EXPECT_EQ(is_float8(g.a.dtype), g.a.inverse_scale != nullptr);
   }
   EXPECT_GT(added, 0);
-  EXPECT_LT(added, std::ssize(list.distinct));
+  EXPECT_LT(added, std::ssize(list.gemms));
 }
 
 /// The least of what timing costs of a real run: 8B on 8 GPUs for a thousand steps is worth it, for ten it is not.
@@ -95,21 +96,45 @@ TEST(TimingCost, IsUnderOnePercentOfLongRuns) {
   config.train.seq_len = 4096;
   config.train.micro_batch = 1;
   config.train.global_batch = 64;
-  const GemmList list = gemms_of_run(config, {.dp_shard = 8}, 0, DeviceType::cpu);
-  EXPECT_TRUE(timing_cost(list.distinct, 8, list.step_flops, 1000).worthwhile());
-  EXPECT_FALSE(timing_cost(list.distinct, 8, list.step_flops, 1).worthwhile());
+  const ProblemList list = problems_of_run(config, {.dp_shard = 8}, 0, DeviceType::cpu);
+  std::vector<double> untimed;
+  for (const Gemm& gemm : list.gemms) untimed.push_back(flops_of(gemm));
+  EXPECT_TRUE(timing_cost(untimed, 8, list.step_flops(), 1000).worthwhile());
+  EXPECT_FALSE(timing_cost(untimed, 8, list.step_flops(), 1).worthwhile());
+  untimed.clear();
+  for (const AttentionProblem& problem : list.attention) untimed.push_back(flops_of(problem));
+  EXPECT_TRUE(timing_cost(untimed, 8, list.step_flops(), 1000).worthwhile());
+  EXPECT_FALSE(timing_cost(untimed, 8, list.step_flops(), 1).worthwhile());
+}
+
+/// Two passes a block and micro-batch, forward once more where blocks are computed again; a validation's are the same.
+TEST(ProblemList, HasAttentionOnceAndItsFlopsForEachBlock) {
+  for (const int tp : {1, 2}) {
+    RunConfig config = small_run();
+    config.parallel.tp = tp;
+    const ProblemList list = problems_of_run(config, {.dp_shard = 2, .tp = tp}, 0, DeviceType::cpu);
+    std::vector<std::string> texts;
+    for (const AttentionProblem& problem : list.attention) texts.push_back(text_of(problem));
+    const std::int64_t heads = 4 / tp, kv_heads = 2 / tp;
+    const std::string sizes =
+        fmt::format("b2 s512 h{}/{} d128 scale {:.9g} bf16", heads, kv_heads, 1 / std::sqrt(128.0f));
+    EXPECT_EQ(texts, (std::vector<std::string>{"forward " + sizes, "backward " + sizes}));
+    const double forward =
+        4.0 * 2 * static_cast<double>(heads) * 128 * 512 * 512;  // two products over the whole square
+    EXPECT_DOUBLE_EQ(list.attention_flops, 2 * 4 * (forward + 2 * forward)) << "2 blocks, 4 micro-batches of 2";
+  }
 }
 
 TEST(TimingCost, IsSharedAndComparedWithWhatIsLeft) {
-  const std::vector<Gemm> gemms = {{.a = {}, .b = {}, .m = 10, .n = 5, .k = 1},
-                                   {.a = {}, .b = {}, .m = 10, .n = 10, .k = 2}};  // 100 and 400 FLOPs
-  const TimingCost one = timing_cost(gemms, 1, 1e6, 3);
+  const std::vector<double> flops = {100, 400};
+  const TimingCost one = timing_cost(flops, 1, 1e6, 3);
   EXPECT_EQ(one.timing, 500.0 * 8 * 7);
   EXPECT_EQ(one.left, 3e6);
   EXPECT_TRUE(one.worthwhile());  // 28,000 of 3,000,000
-  EXPECT_FALSE(timing_cost(gemms, 1, 1e6, 2).worthwhile());
-  EXPECT_TRUE(timing_cost(gemms, 2, 1e6, 2).worthwhile());
-  EXPECT_FALSE(timing_cost(gemms, 1, 1e6, 0).worthwhile());
+  EXPECT_FALSE(timing_cost(flops, 1, 1e6, 2).worthwhile());
+  EXPECT_EQ(timing_cost(flops, 2, 1e6, 2).timing, 400.0 * 8 * 7) << "one of them has the larger one";
+  EXPECT_EQ(timing_cost({100, 100, 100, 100}, 2, 1e6, 2).timing, 200.0 * 8 * 7);
+  EXPECT_FALSE(timing_cost(flops, 1, 1e6, 0).worthwhile());
   EXPECT_TRUE(timing_cost({}, 1, 1e6, 1).worthwhile());
 }
 

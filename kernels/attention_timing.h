@@ -1,0 +1,29 @@
+#pragma once
+
+#include <span>
+
+#include "kernels/attention.h"
+#include "kernels/plan_choices.h"
+
+namespace octet {
+
+// How a run learns which of cuDNN's plans for its attention is the fastest, before its first step; as
+// kernels/gemm_timing.h is for GEMMs. In a build without CUDA each of these is an internal error. Not thread-safe; none
+// may be called while a CUDA graph is captured.
+
+/// What choices of this process are valid for: version 0 where there is no cuDNN. Loads it, as all that follows.
+PlanPlatform attention_platform(Stream& stream);
+
+/// Says whether cuDNN has a plan, so that there is something to choose. Asking takes it up to a second.
+bool has_attention_plan(Stream& stream, const AttentionProblem& problem);
+
+/// The fastest plan of each of these, which have one: of at most timed_proposals that cuDNN's heuristics propose and
+/// whose workspace is no larger than attention_workspace_bound. Timed on operands made for it: normally distributed,
+/// and the backward pass on what a forward pass has left. Waits for the stream.
+PlanChoices time_attention(Stream& stream, std::span<const AttentionProblem> problems);
+
+/// Puts choices in force, in place of all earlier ones: what is not among them takes the first plan that the heuristic
+/// proposes, as all does with cuda.deterministic. To be called before the first step.
+void use_attention_choices(const PlanChoices& choices);
+
+}  // namespace octet

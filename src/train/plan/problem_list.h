@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels/attention.h"
+#include "kernels/gemm.h"
+#include "src/comm/mesh.h"
+#include "src/train/options/run_config.h"
+
+namespace octet {
+
+/// What one rank's run multiplies, known before its first step: what libraries do in one of several ways. Each kind of
+/// problem stands there once, of training steps, be it the first or a later one, and of a validation.
+struct ProblemList {
+  std::vector<Gemm> gemms;  ///< pointers lead nowhere, but are aligned as in the run
+  std::vector<AttentionProblem> attention;
+  double gemm_flops = 0, attention_flops = 0;  ///< of a training step
+
+  double step_flops() const { return gemm_flops + attention_flops; }
+};
+
+/// What a dry run meets (DryRun has the same arguments).
+ProblemList problems_of_run(const RunConfig& config, const MeshShape& mesh, int rank, DeviceType workspaces);
+
+/// What timing would take, and what the run still has to do, in the same FLOPs of a rank.
+struct TimingCost {
+  double timing = 0, left = 0;
+
+  /// The most that timing all GEMMs may cost of the rest of a run, and the most that timing attention may: less than
+  /// they make it shorter by. For GEMMs that is 1.7 % of an 8B step in float8 on an H100 (docs/gpu-results.md).
+  static constexpr double most = 0.01;
+  bool worthwhile() const { return timing < most * left; }
+};
+
+/// `untimed`: FLOPs of each problem that is still to be timed, of which each of `ranks` takes its share, and of each
+/// problem all trials. The rank with the most to do decides.
+TimingCost timing_cost(const std::vector<double>& untimed, int ranks, double step_flops, std::int64_t steps_left);
+
+}  // namespace octet

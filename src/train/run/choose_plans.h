@@ -1,0 +1,46 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "kernels/plan_choices.h"
+#include "src/comm/communicator.h"
+#include "src/train/options/run_config.h"
+#include "src/train/run/run_directory.h"
+
+namespace octet {
+
+/// A library of the device, for one kind of problem, or a test's in its place.
+struct PlanLibrary {
+  std::function<PlanPlatform()> platform;
+  /// This rank's problems, with the FLOPs of running each once.
+  std::function<std::map<std::string, double>()> problems;
+  /// Times some of them, in this order. What it leaves out has nothing to choose from.
+  std::function<PlanChoices(const std::vector<std::string>&)> time;
+  std::function<void(const PlanChoices&)> use;
+};
+
+/// How one kind of problem is chosen for.
+struct PlanRules {
+  PlanKind kind;
+  std::string_view option;     ///< that says how
+  CudaPlanChoice how;          ///< its value
+  bool may_time = false;       ///< CudaSettings::may_time_gemms or may_time_attention
+  std::string path;            ///< of the file of choices
+  bool path_is_named = false;  ///< by a person
+  std::string_view many;       ///< what messages call the problems
+  double step_flops = 0;       ///< of a training step
+};
+
+/// Chooses what a library does for each problem of a run, before the run takes its memory. What an earlier start of it
+/// chose, or stands in the named file, is used again. What is missing is timed, a share of it on each rank; rank 0 then
+/// writes the file. So all ranks have the same choices, and a resumed run those that it had. Where it has others, a
+/// warning says so: losses go on within rounding. A rank whose library or GPU is not rank 0's leaves the choice to the
+/// library's heuristic, with a shared warning. Usage errors: a named file that is none, a file that cannot be written.
+/// Collective over the hosts.
+void choose_plans(const RunConfig& config, const PlanRules& rules, const RunDirectory& directory, Communicator& control,
+                  const PlanLibrary& library);
+
+}  // namespace octet
