@@ -38,6 +38,8 @@ PARTS = (
     Part("graphs", 100, "steps of the 1.8B model with CUDA graphs and without", rows=r":step/1\.8b/.*/graphs-(true|false)$"),
     Part("micro-batches-8b", 200, "steps of 8B blocks, 4 micro-batches", rows=r":step/8b/.*-micro-batches$"),
     Part("recipes", 160, "steps of the larger blocks in the other recipes", rows=r":step/(70b|405b-tp4)/float8-"),
+    Part("exchange", 90, "what gathers and reductions cost the kernels beside them", "exchange.sh"),
+    Part("ctas", 150, "a step on fewer thread blocks of NCCL (needs two GPUs)", "ctas.sh"),
     Part("micro-batches", 700, "steps of the other models, 4 micro-batches", rows=r":step/(?!8b/).*-micro-batches$"),
 )
 LEAST = 30  # seconds without which not even rows are begun: a step's row needs that

@@ -65,3 +65,40 @@ prepare_tokens() {
     return 1
   fi
 }
+
+# read_profile_options SCRIPT OPTION...: sets output and model, of the scripts that compare profiles of steps.
+read_profile_options() {
+  local script=$1
+  output='' model=1.8b
+  shift
+  while (($#)); do
+    case $1 in
+      -h | --help) usage_of "$0" && exit ;;
+      --output | --model)
+        (($# > 1)) || { echo "$script: $1 needs a value" >&2 && exit 64; }
+        printf -v "${1#--}" %s "$2" && shift ;;
+      *) echo "$script: unknown option $1 (see --help)" >&2 && exit 64 ;;
+    esac
+    shift
+  done
+  output=$(realpath -m "${output:-$root/runs/gpu-$script-$(date +%Y%m%d-%H%M%S)}")
+  [[ ! -e $output ]] || { echo "$script: --output $output exists; name a new folder" >&2 && exit 64; }
+}
+
+# begin_profiles SCRIPT: the folder, and tokens in it.
+begin_profiles() {
+  mkdir -p "$output"
+  prepare_tokens "$output" || verdict "$1" FAILED 'octet prepare'
+  export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive} OMP_NUM_THREADS=${OMP_NUM_THREADS:-4}
+}
+
+# profile_run SCRIPT NAME SECONDS PROGRAM...: trains 10 steps, of which the last three are profiled, in $output/NAME.
+profile_run() {
+  local code=0 log=$output/$2.log
+  echo "== $2 (log: $log)"
+  (cd "$root" && timeout --kill-after=5 "$3" "${@:4}" --model "$model" --precision float8 --device cuda \
+    --train.seq_len 4096 --train.micro_batch 1 --train.steps 10 --train.profile 8-10 --data.train "$output/tokens" \
+    --data.validation_fraction 0 --schedule.kind constant --checkpoint.interval off --run.dir "$output/$2") >"$log" 2>&1 ||
+    code=$?
+  ((code == 0)) || verdict "$1" FAILED "$2: exit code $code (see $log)"
+}

@@ -31,12 +31,14 @@ int print_device() {
     return no_device_code;
   }
   cudaDeviceProp properties{};
-  int driver = 0, runtime = 0;
+  int driver = 0, runtime = 0, devices = 0;
+  cuda::check(cudaGetDeviceCount(&devices), "counting devices");
   cuda::check(cudaGetDeviceProperties(&properties, 0), "reading the device's properties");
   cuda::check(cudaDriverGetVersion(&driver), "reading the driver's version");
   cuda::check(cudaRuntimeGetVersion(&runtime), "reading the run time's version");
   nlohmann::ordered_json out;
   out["device"] = properties.name;
+  out["devices"] = devices;  // that this process sees
   out["compute_capability"] = fmt::format("{}.{}", properties.major, properties.minor);
   out["multiprocessors"] = properties.multiProcessorCount;
   out["l2_bytes"] = properties.l2CacheSize;

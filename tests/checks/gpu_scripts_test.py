@@ -29,7 +29,7 @@ if "--device" in sys.argv:
     if os.environ.get("NO_GPU"):
         sys.exit(print(os.environ["NO_GPU"], file=sys.stderr) or 3)
     print(json.dumps({"device": os.environ.get("DEVICE", "NVIDIA H100 80GB HBM3"), "memory_bytes": 84942979072, "bf16_peak": 989e12,
-                      "fp8_peak": 1979e12}))
+                      "fp8_peak": 1979e12, "devices": int(os.environ.get("DEVICES", 1))}))
     sys.exit()
 print("10:00:00 I cuBLASLt 13.1.0, /with a space/libcublasLt.so.13", file=sys.stderr, flush=True)
 for line in open(sys.argv[sys.argv.index("--rows") + 1]):
@@ -147,7 +147,7 @@ for line in open(sys.argv[sys.argv.index("--rows") + 1]):
 """
 
 
-SCRIPTS = ("check", "resume", "sanitize", "bench", "ranks", "all")
+SCRIPTS = ("check", "resume", "sanitize", "bench", "ranks", "exchange", "ctas", "all")
 
 
 class ScriptTest(unittest.TestCase):
@@ -301,7 +301,7 @@ class AllTest(ScriptTest):
     def setUp(self):
         super().setUp()
         shutil.copytree(GPU, self.path("tree/jobs/gpu"), ignore=shutil.ignore_patterns("__pycache__"))
-        for script in ("check", "resume", "ranks", "sanitize"):
+        for script in ("check", "resume", "ranks", "sanitize", "exchange", "ctas"):
             self.program(f"tree/jobs/gpu/{script}.sh", PART_SCRIPT)
 
     def all(self, *arguments, **environment):
@@ -331,7 +331,7 @@ class AllTest(ScriptTest):
     def begun(text):
         return re.findall(r"^=== (?!summary)([\w.-]+):", text, re.M)
 
-    scripts = ["kernels", "training", "resume", "ranks", "memcheck", "racecheck", "synccheck"]
+    scripts = ["kernels", "training", "resume", "ranks", "memcheck", "racecheck", "synccheck", "exchange", "ctas"]
     few = "kernels|resume|memory|ranks"
 
     def test_parts_run_once_for_a_commit_and_device_in_their_order(self):
@@ -449,7 +449,10 @@ class PlanTest(unittest.TestCase):
         """10 and 25 minutes, by the estimates."""
         ten, most = all_plan.calls(all_plan.PARTS, 600), all_plan.calls(all_plan.PARTS, 1500)
         self.assertEqual({ten[name] for name in ("kernels", "training", "resume", "steps-8b", "memory")}, {1})
-        self.assertEqual([name for name in most if most[name] > 1], ["graphs", "micro-batches-8b", "recipes", "micro-batches"])
+        self.assertEqual([name for name in most if most[name] > 1],
+                         ["graphs", "micro-batches-8b", "recipes", "exchange", "ctas", "micro-batches"])
+
+
 # mpiexec starts so many of a program; the ranks of a run that lasts for ever end when they see that another has ended or
 # stopped, and pgrep finds them by what they wrote into their run's folder.
 MPIEXEC = """
@@ -530,6 +533,83 @@ class RanksTest(ScriptTest):
         for part in ("2 ranks", "4 ranks", "SIGKILL: no time left", "SIGSTOP: no time left", "the tuner plugin",
                      "octet-commbench, 2 ranks: exit code 124", "octet-commbench, 4 ranks: exit code 124"):
             self.assertIn(part, last)
+
+
+# A run of two profiled steps: a GEMM and a cast, and with the exchange copies, a slower GEMM, sums, and a longer wait.
+# On fewer thread blocks the step is shorter down to 8 of them.
+PROFILED_TRAIN = """
+import json, os, sys
+get = lambda key, otherwise=None: sys.argv[sys.argv.index(key) + 1] if key in sys.argv else otherwise
+assert os.path.exists(get("--data.train") + ".bin") and get("--model") == "1.8b"
+exchange, most = get("--parallel.one_rank_exchange") == "true", int(get("--nccl.dp_shard_max_ctas", 0))
+assert "-n" in sys.argv or most == 0 or get("--parallel.dp_shard") == "2"
+if get("--parallel.one_rank_exchange", str(most)) == os.environ.get("FAILS"):
+    sys.exit(70)
+if os.environ.get("NO_PROFILE"):
+    sys.exit()
+kernel = lambda name, kind, phase, calls, ms, size=0: {"name": name, "kind": kind, "phase": phase, "calls": 2 * calls,
+                                                       "seconds": 2e-3 * ms, "bytes": 2 * size}
+kernels = [kernel("gemm", "gemm", "forward", 10, 30 if exchange else 25), kernel("gemm", "gemm", "backward", 10, 25),
+           kernel("convert", "memory_bound", "optimizer", 4, 8, 10**9)]
+if exchange:
+    kernels += [kernel("accumulate", "memory_bound", "backward", 5, 6, 12 * 10**9),
+                kernel("reduce_scatter", "communication", "backward", 15, 3, 4 * 10**9)]
+gemm = {0: 50, 16: 48, 8: 46, 4: 47}[most] + 5 * exchange
+times = dict(gemm=gemm, attention=20, memory_bound=8 + 6 * exchange, exposed_communication=1 * exchange, host=0,
+             idle=2 + 4 * exchange, overlapped_communication=0)
+os.makedirs(get("--run.dir"), exist_ok=True)
+with open(get("--run.dir") + "/profile.json", "w") as file:
+    json.dump({"steps": [8, 9], "kernels": kernels, "communication": {},
+               "ranks": [{"rank": 0, "wall": 2e-3 * sum(times.values()),
+                          "seconds": {name: 2e-3 * ms for name, ms in times.items()}}]}, file)
+"""
+
+
+class ProfilesTest(ScriptTest):
+    def setUp(self):
+        super().setUp()
+        self.program("octet-train", PROFILED_TRAIN)
+        self.program("mpiexec", MPIEXEC)
+
+    def script(self, name, **environment):
+        return self.run_script(name + ".sh", "--output", self.path("out"), **environment)
+
+    def test_the_exchange_is_taken_apart(self):
+        code, text, last = self.script("exchange")
+        self.assertEqual(code, 0, text)
+        self.assertRegex(text, r"(?m)^memory bound +8\.0 +14\.0 +\+6\.0$")
+        self.assertRegex(text, r"(?m)^wall +80\.0 +96\.0 +\+16\.0$")
+        self.assertRegex(text, r"(?m)^copies: 15 groups a step, 4\.0 GB; kernels move \+12\.0 GB$")
+        # The copy's row took 1 ms for 2 GiB; the wait is that for 5 sums and 15 copies.
+        self.assertRegex(last, r"^exchange: PASSED: \+16\.0 ms a step: the same kernels \+5\.0, more of them \+6\.0, the device waits "
+                               r"\+4\.0 for \+20 launches, 200\.0 us each; 20\.0 GB more to move, 9\.3 ms at the copy's 2\.15 TB/s "
+                               r"\(\d+ s\)$")
+
+    def test_thread_blocks_need_two_gpus(self):
+        code, text, last = self.script("ctas")
+        self.assertEqual((code, last), (0, "ctas: SKIPPED: needs two GPUs, and this machine shows 1"), text)
+        self.assertFalse(os.path.exists(self.path("out")))
+
+    def test_thread_blocks_are_compared(self):
+        code, text, last = self.script("ctas", DEVICES="2")
+        self.assertEqual(code, 0, text)
+        self.assertRegex(text, r"(?m)^NCCL's choice +80\.0 +50\.0 +20\.0 +8\.0 +0\.0$")
+        self.assertRegex(last, r"^ctas: PASSED: at most 8 is the fastest: 76\.0 ms a step, 0\.950 of NCCL's choice \(\d+ s\)$")
+
+    def test_failures_are_named(self):
+        for script, environment, pattern in (("exchange", {"FAILS": "true"}, r"true: exit code 70 \(see .*/true\.log\)"),
+                                             ("exchange", {"BAD_ROW": "copy", "NO_PROFILE": "1"}, "no profile in "),
+                                             ("ctas", {"FAILS": "8", "DEVICES": "2"}, "8: exit code 70")):
+            with self.subTest((script, environment)):
+                code, text, last = self.script(script, **environment)
+                self.assertEqual(code, 1, text)
+                self.assertRegex(last, f"^{script}: FAILED: {pattern}")
+                shutil.rmtree(self.path("out"))
+
+    def test_a_folder_that_exists_is_not_taken(self):
+        os.mkdir(self.path("out"))
+        for script in ("exchange", "ctas"):
+            self.assertEqual(self.script(script)[0], 64)
 
 
 class SanitizeTest(ScriptTest):
