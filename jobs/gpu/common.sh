@@ -92,11 +92,12 @@ begin_profiles() {
   export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive} OMP_NUM_THREADS=${OMP_NUM_THREADS:-4}
 }
 
-# profile_run SCRIPT NAME SECONDS PROGRAM...: trains 10 steps, of which the last three are profiled, in $output/NAME.
+# profile_run SCRIPT NAME SECONDS PROGRAM...: trains 10 steps, of which the last three are profiled, in $output/NAME. No
+# step is a CUDA graph, since one with exchanges cannot be: else graphs would be a part of the difference.
 profile_run() {
   local code=0 log=$output/$2.log
   echo "== $2 (log: $log)"
-  (cd "$root" && timeout --kill-after=5 "$3" "${@:4}" --model "$model" --precision float8 --device cuda \
+  (cd "$root" && timeout --kill-after=5 "$3" "${@:4}" --model "$model" --precision float8 --device cuda --cuda.graphs false \
     --train.seq_len 4096 --train.micro_batch 1 --train.steps 10 --train.profile 8-10 --data.train "$output/tokens" \
     --data.validation_fraction 0 --schedule.kind constant --checkpoint.interval off --run.dir "$output/$2") >"$log" 2>&1 ||
     code=$?
