@@ -13,7 +13,7 @@ struct AddRmsNormForward {
   const void* branch = nullptr;    ///< [rows, dim], or null: sum is residual itself and is not written
   const void* weight = nullptr;    ///< [dim]
   void* sum = nullptr;             ///< [rows, dim]; may be residual
-  void* y = nullptr;               ///< [rows, dim]
+  void* y = nullptr;               ///< [rows, dim]; null where only its float8 form is wanted
   float* inverse_rms = nullptr;    ///< [rows], kept for backward
   DType dtype = DType::bf16;       ///< f32 or bf16, of every void pointer
   std::int64_t rows = 0;
@@ -41,16 +41,18 @@ struct RmsNormBackward {
   std::int64_t rows = 0;
   std::int64_t dim = 0;
   StatsOut stats;             ///< of dx
+  Float8Out float8{};         ///< of dx; no transposed form
   void* workspace = nullptr;  ///< KernelTable::rmsnorm_backward_workspace bytes
 
   bool operator==(const RmsNormBackward&) const = default;
 };
 
 inline std::int64_t bytes_moved(const AddRmsNormForward& a) {
-  return a.rows * a.dim * (size_of(a.dtype) * (a.branch == nullptr ? 2 : 4) + a.float8.forms()) + a.rows * 4;
+  const int tensors = (a.branch == nullptr ? 2 : 4) - (a.y == nullptr && a.float8.wanted() ? 1 : 0);
+  return a.rows * a.dim * (size_of(a.dtype) * tensors + a.float8.forms()) + a.rows * 4;
 }
 inline std::int64_t bytes_moved(const RmsNormBackward& a) {
-  return a.rows * a.dim * size_of(a.dtype) * (a.d_residual == nullptr ? 3 : 4) + a.rows * 4;
+  return a.rows * a.dim * (size_of(a.dtype) * (a.d_residual == nullptr ? 3 : 4) + a.float8.forms()) + a.rows * 4;
 }
 
 }  // namespace octet

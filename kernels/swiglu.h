@@ -10,7 +10,7 @@ namespace octet {
 struct SwigluForward {
   const void* gate = nullptr;  ///< [n]
   const void* up = nullptr;    ///< [n]
-  void* y = nullptr;           ///< [n]
+  void* y = nullptr;           ///< [n]; null where only its float8 forms are wanted
   DType dtype = DType::bf16;
   std::int64_t n = 0;
   std::int64_t columns = 0;  ///< of the tensors as matrices; needed for transposed fp8 forms only
@@ -24,8 +24,8 @@ struct SwigluBackward {
   const void* gate = nullptr;  ///< [n]
   const void* up = nullptr;    ///< [n]
   const void* dy = nullptr;    ///< [n]
-  void* d_gate = nullptr;      ///< [n]; may be gate
-  void* d_up = nullptr;        ///< [n]; may be up
+  void* d_gate = nullptr;      ///< [n]; may be gate; null where only its float8 forms are wanted
+  void* d_up = nullptr;        ///< [n]; may be up; null likewise
   DType dtype = DType::bf16;
   std::int64_t n = 0;
   std::int64_t columns = 0;  ///< as above
@@ -38,10 +38,13 @@ struct SwigluBackward {
 };
 
 inline std::int64_t bytes_moved(const SwigluForward& a) {
-  return a.n * (3 * size_of(a.dtype) + a.float8.forms());
+  const int written = a.y == nullptr && a.float8.wanted() ? 0 : 1;
+  return a.n * ((2 + written) * size_of(a.dtype) + a.float8.forms());
 }
 inline std::int64_t bytes_moved(const SwigluBackward& a) {
-  return a.n * (5 * size_of(a.dtype) + a.gate_float8.forms() + a.up_float8.forms());
+  const int gate = a.d_gate == nullptr && a.gate_float8.wanted() ? 0 : 1;
+  const int up = a.d_up == nullptr && a.up_float8.wanted() ? 0 : 1;
+  return a.n * ((3 + gate + up) * size_of(a.dtype) + a.gate_float8.forms() + a.up_float8.forms());
 }
 
 }  // namespace octet

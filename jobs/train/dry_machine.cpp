@@ -70,15 +70,33 @@ MachineRates rates_of(const DryMachine& m) {
           .latency = m.latency};
 }
 
+namespace {
+
+/// Of a GPU, in GiB.
+struct GpuFit {
+  double needs, has;
+  bool fits() const { return needs <= has; }
+};
+
+GpuFit fit_of(const MemoryPlan& plan, const GpuSheet& gpu) {
+  return {static_cast<double>(plan.total() + plan.nccl) / 0x1p30, gpu.memory_gib - GpuProfile().reserved_gib};
+}
+
+}  // namespace
+
+bool fits_gpu(const MemoryPlan& plan, const DryMachine& m) {
+  if (m.cluster) return fit_of(plan, *m.cluster).gpu_fits();
+  return !m.gpu || fit_of(plan, *m.gpu).fits();
+}
+
 std::string fit_text(const MemoryPlan& plan, const DryMachine& m) {
   const auto line = [](double needs, double has, std::string_view of, bool fits) {
     return fmt::format("  {:.1f} of {:.1f} GiB of {}: {}\n", needs, has, of, fits ? "fits" : "does NOT fit");
   };
   if (!m.cluster) {
     if (!m.gpu) return "";
-    const double needs = static_cast<double>(plan.total() + plan.nccl) / 0x1p30,
-                 has = m.gpu->memory_gib - GpuProfile().reserved_gib;
-    return line(needs, has, fmt::format("one {}", m.gpu->name), needs <= has);
+    const GpuFit fit = fit_of(plan, *m.gpu);
+    return line(fit.needs, fit.has, fmt::format("one {}", m.gpu->name), fit.fits());
   }
   const Fit fit = fit_of(plan, *m.cluster);
   std::string text;

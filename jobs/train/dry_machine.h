@@ -32,6 +32,8 @@ std::string why_no_timeline(const DryMachine& machine, std::int64_t ranks);
 /// The machine's rates, where there is one.
 MachineRates rates_of(const DryMachine& machine);
 
+/// Says whether such a plan fits its GPU, where one is known.
+bool fits_gpu(const MemoryPlan& plan, const DryMachine& machine);
 /// Lines that say whether such a plan fits its GPU and its node, as far as these are known.
 std::string fit_text(const MemoryPlan& plan, const DryMachine& machine);
 

@@ -73,10 +73,15 @@ DryCommand parse(const std::vector<std::string>& words) {
   return out;
 }
 
-std::string memory_text(const DryCommand& c, const DryMachine& m) {
-  const RunConfig& config = c.run.config;
-  const MemoryPlan plan = plan_run(config, c.mesh, static_cast<int>(c.options.rank), m.ranks_on_node, DeviceType::cpu);
+/// What is left to the plan is decided in `c`.
+std::string memory_text(DryCommand& c, const DryMachine& m) {
+  RunConfig& config = c.run.config;
+  const MemoryPlan plan = plan_run(config, c.mesh, static_cast<int>(c.options.rank), m.ranks_on_node, DeviceType::cpu,
+                                   [&](const MemoryPlan& of) { return fits_gpu(of, m); });
   std::string text = fmt::format("memory plan:\n{}", memory_table(plan, nullptr));
+  if (fsdp_options(config, c.mesh.dp_shard).keep_transposed) {
+    text += "  with transposed copies of 8-bit weights (float8.keep_transposed_weights)\n";
+  }
   if (config.device == DeviceType::cuda) {
     text += "  with workspaces as large as those of the CPU's kernels; a GPU's are known with the GPU alone\n";
     if (config.cuda.deterministic) text += "  without what attention takes for cuda.deterministic\n";
@@ -163,12 +168,13 @@ bool asks_for_dry_run(const std::vector<std::string>& words) {
 }
 
 std::string dry_run(const std::vector<std::string>& words) {
-  const DryCommand c = parse(words);
+  DryCommand c = parse(words);
   if (c.run.action != CommandLine::Action::run) return answer(c.run);
   const DryMachine m = machine_of(c.options, c.run.config);
-  return fmt::format("rank {} of {}, dp_replicate {} x dp_shard {} x tp {}, {} a node\n", c.options.rank,
-                     c.options.ranks, c.mesh.dp_replicate, c.mesh.dp_shard, c.mesh.tp, m.ranks_on_node) +
-         memory_text(c, m) + step_text(c, m);
+  std::string text = fmt::format("rank {} of {}, dp_replicate {} x dp_shard {} x tp {}, {} a node\n", c.options.rank,
+                                 c.options.ranks, c.mesh.dp_replicate, c.mesh.dp_shard, c.mesh.tp, m.ranks_on_node);
+  text += memory_text(c, m);
+  return text + step_text(c, m);
 }
 
 int dry_run_main(const std::vector<std::string>& words) {

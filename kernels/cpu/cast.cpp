@@ -82,17 +82,28 @@ void cast_to_float8(Stream& stream, const CastToFloat8& args) {
   }
 }
 
-void cast_output(Stream& stream, const Float8Out& out, const void* x, DType dtype, std::int64_t n,
-                 std::int64_t columns) {
+namespace {
+
+template <typename From>
+void cast_part_of(const Float8Out& out, const From* x, std::int64_t at, std::int64_t n) {
   if (!out.wanted()) return;
-  cast_to_float8(stream, {.x = x,
-                          .from = dtype,
-                          .y = out.y,
-                          .to = out.format,
-                          .n = n,
-                          .scale = out.scale,
-                          .y_transposed = out.y_transposed,
-                          .columns = columns});
+  if (out.format == DType::e4m3) return cast_loop(x, static_cast<e4m3*>(out.y) + at, n, *out.scale);
+  cast_loop(x, static_cast<e5m2*>(out.y) + at, n, *out.scale);
+}
+
+}  // namespace
+
+void cast_part(const Float8Out& out, const float* x, std::int64_t at, std::int64_t n) {
+  cast_part_of(out, x, at, n);
+}
+
+void cast_part(const Float8Out& out, const bf16* x, std::int64_t at, std::int64_t n) {
+  cast_part_of(out, x, at, n);
+}
+
+void transpose_parts(Stream& stream, const Float8Out& out, std::int64_t n, std::int64_t columns) {
+  if (!out.wanted() || out.y_transposed == nullptr) return;
+  transpose_float8(stream, {.x = out.y, .y = out.y_transposed, .rows = n / columns, .columns = columns});
 }
 
 void transpose_float8(Stream&, const TransposeFloat8& args) {

@@ -1,6 +1,7 @@
 #include "kernels/rmsnorm.h"
 
 #include <cmath>
+#include <vector>
 
 #include "kernels/cpu/blocks.h"
 #include "kernels/cpu/cpu_kernels.h"
@@ -33,7 +34,6 @@ void forward(const AddRmsNormForward& args) {
   const T* branch = static_cast<const T*>(args.branch);
   const T* weight = static_cast<const T*>(args.weight);
   T* sum = static_cast<T*>(args.sum);
-  T* y = static_cast<T*>(args.y);
   const bool stats = args.stats.wanted();
   const auto fold = fold_blocks(args.rows, 1, [&](std::int64_t row, std::int64_t, StatsFold& f) {
     const std::int64_t at = row * dim;
@@ -45,8 +45,12 @@ void forward(const AddRmsNormForward& args) {
     });
     const float inverse_rms = 1.0f / std::sqrt(squares / static_cast<float>(dim) + args.eps);
     args.inverse_rms[row] = inverse_rms;
-    scale_row(x, weight, inverse_rms, y + at, dim);
-    if (stats) f.add(y + at, dim);
+    thread_local std::vector<T> row_of_thread;
+    if (args.y == nullptr) row_of_thread.resize(static_cast<std::size_t>(dim));
+    T* y = args.y == nullptr ? row_of_thread.data() : static_cast<T*>(args.y) + at;
+    scale_row(x, weight, inverse_rms, y, dim);
+    if (stats) f.add(y, dim);
+    cast_part(args.float8, y, at, dim);
   });
   fold.publish(args.stats);
 }
@@ -91,6 +95,7 @@ void backward_rows(const RmsNormBackward& args, float* partials) {
         backward_row<false>(dy + at, x + at, weight, d_residual, r, dx + at, d_weight, dim);
       }
       if (stats) f.add(dx + at, dim);
+      cast_part(args.float8, dx + at, at, dim);
     }
   });
   fold.publish(args.stats);
@@ -114,9 +119,8 @@ void combine_partials(const RmsNormBackward& args, const float* partials) {
 
 }  // namespace
 
-void add_rmsnorm_forward(Stream& stream, const AddRmsNormForward& args) {
+void add_rmsnorm_forward(Stream&, const AddRmsNormForward& args) {
   dispatch_storage(args.dtype, [&]<typename T>(T) { forward<T>(args); });
-  cast_output(stream, args.float8, args.y, args.dtype, args.rows * args.dim, args.dim);
 }
 
 std::int64_t rmsnorm_backward_workspace(const RmsNormBackward& args) {

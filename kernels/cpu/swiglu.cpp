@@ -33,11 +33,13 @@ template <typename T>
 void forward(const SwigluForward& args) {
   const T* gate = static_cast<const T*>(args.gate);
   const T* up = static_cast<const T*>(args.up);
-  T* y = static_cast<T*>(args.y);
   const bool stats = args.stats.wanted();
   const auto fold = fold_blocks(args.n, block_elements, [&](std::int64_t begin, std::int64_t end, StatsFold& f) {
-    forward_block(gate + begin, up + begin, y + begin, end - begin);
-    if (stats) f.add(y + begin, end - begin);
+    T block[block_elements];
+    T* y = args.y == nullptr ? block : static_cast<T*>(args.y) + begin;
+    forward_block(gate + begin, up + begin, y, end - begin);
+    if (stats) f.add(y, end - begin);
+    cast_part(args.float8, y, begin, end - begin);
   });
   fold.publish(args.stats);
 }
@@ -56,17 +58,20 @@ void backward(const SwigluBackward& args) {
   const T* gate = static_cast<const T*>(args.gate);
   const T* up = static_cast<const T*>(args.up);
   const T* dy = static_cast<const T*>(args.dy);
-  T* d_gate = static_cast<T*>(args.d_gate);
-  T* d_up = static_cast<T*>(args.d_up);
   const bool gate_stats = args.gate_stats.wanted(), up_stats = args.up_stats.wanted();
   const std::int64_t blocks = ceil_div(args.n, block_elements);
   BothFolds folds;
 #pragma omp parallel for schedule(static) reduction(both : folds) if (blocks > 1)
   for (std::int64_t b = 0; b < blocks; ++b) {
     const std::int64_t at = b * block_elements, n = std::min(block_elements, args.n - at);
-    backward_block(gate + at, up + at, dy + at, d_gate + at, d_up + at, n);
-    if (gate_stats) folds.gate.add(d_gate + at, n);
-    if (up_stats) folds.up.add(d_up + at, n);
+    T gate_block[block_elements], up_block[block_elements];
+    T* d_gate = args.d_gate == nullptr ? gate_block : static_cast<T*>(args.d_gate) + at;
+    T* d_up = args.d_up == nullptr ? up_block : static_cast<T*>(args.d_up) + at;
+    backward_block(gate + at, up + at, dy + at, d_gate, d_up, n);
+    if (gate_stats) folds.gate.add(d_gate, n);
+    if (up_stats) folds.up.add(d_up, n);
+    cast_part(args.gate_float8, d_gate, at, n);
+    cast_part(args.up_float8, d_up, at, n);
   }
   folds.gate.publish(args.gate_stats);
   folds.up.publish(args.up_stats);
@@ -76,13 +81,13 @@ void backward(const SwigluBackward& args) {
 
 void swiglu_forward(Stream& stream, const SwigluForward& args) {
   dispatch_storage(args.dtype, [&]<typename T>(T) { forward<T>(args); });
-  cast_output(stream, args.float8, args.y, args.dtype, args.n, args.columns);
+  transpose_parts(stream, args.float8, args.n, args.columns);
 }
 
 void swiglu_backward(Stream& stream, const SwigluBackward& args) {
   dispatch_storage(args.dtype, [&]<typename T>(T) { backward<T>(args); });
-  cast_output(stream, args.gate_float8, args.d_gate, args.dtype, args.n, args.columns);
-  cast_output(stream, args.up_float8, args.d_up, args.dtype, args.n, args.columns);
+  transpose_parts(stream, args.gate_float8, args.n, args.columns);
+  transpose_parts(stream, args.up_float8, args.n, args.columns);
 }
 
 }  // namespace octet::cpu

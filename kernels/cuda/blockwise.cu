@@ -61,7 +61,7 @@ struct Values {
 /// Each row by its own scale.
 template <typename T>
 __device__ __forceinline__ void cast_rows(const Values<T>& x, std::int64_t rows, std::int64_t columns, std::uint8_t* y,
-                                          float* inverse_scale, double max_of_format, bool power_of_two, bool to_e4m3) {
+                                          float* inverse_scale, float max_of_format, bool power_of_two, bool to_e4m3) {
   unsigned most[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
@@ -123,7 +123,7 @@ template <typename T>
 __global__ void __launch_bounds__(threads)
     vectors_kernel(const T* __restrict__ x, std::int64_t rows, std::int64_t columns, std::uint8_t* __restrict__ by_row,
                    float* __restrict__ row_inverse, std::uint8_t* __restrict__ by_column,
-                   float* __restrict__ column_inverse, bool transposed, double max_of_format, bool power_of_two,
+                   float* __restrict__ column_inverse, bool transposed, float max_of_format, bool power_of_two,
                    bool to_e4m3) {
   constexpr int size = Values<T>::size, parts = Values<T>::parts, width = Values<T>::width;
   __shared__ TransposeTile<size> tiles[parts];
@@ -176,11 +176,11 @@ __device__ __forceinline__ void publish(float* to, std::int64_t i, std::int64_t 
 
 /// Reads rows · columns · sizeof(T) bytes once, writes rows · columns for each of y and its transposed copy.
 template <typename T>
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(threads, 1)
     blocks_kernel(const T* __restrict__ x, std::int64_t rows, std::int64_t columns, std::uint8_t* __restrict__ y,
                   std::uint8_t* __restrict__ y_transposed, float* __restrict__ inverse_by_row,
                   float* __restrict__ inverse_by_column, std::int64_t row_stride, std::int64_t column_stride,
-                  double max_of_format, bool power_of_two, bool to_e4m3) {
+                  float max_of_format, bool power_of_two, bool to_e4m3) {
   constexpr int size = Values<T>::size, parts = Values<T>::parts;
   __shared__ TransposeTile<size> tiles[parts];
   __shared__ unsigned maxima[warps];
@@ -195,8 +195,9 @@ __global__ void __launch_bounds__(threads)
   for (int w = 0; w < warps; ++w) most = max(most, maxima[w]);
   const float scale = scale_of(__uint_as_float(most), max_of_format, power_of_two);
   if (threadIdx.x == 0) {
-    publish(inverse_by_row, values.row / side, values.column / side, columns / side, row_stride, 1.0f / scale);
-    publish(inverse_by_column, values.column / side, values.row / side, rows / side, column_stride, 1.0f / scale);
+    const float inverse = 1.0f / scale;
+    publish(inverse_by_row, values.row / side, values.column / side, columns / side, row_stride, inverse);
+    publish(inverse_by_column, values.column / side, values.row / side, rows / side, column_stride, inverse);
   }
   const Float8Cast cast{scale, to_e4m3};
 #pragma unroll
@@ -231,7 +232,7 @@ void quantize_vectors(Stream& stream, const QuantizeVectors& args) {
     vectors_kernel<<<blocks_of(args), threads, 0, native(stream)>>>(
         static_cast<const T*>(args.x), args.rows, args.columns, static_cast<std::uint8_t*>(args.by_row.y),
         args.by_row.inverse_scale, static_cast<std::uint8_t*>(args.by_column.y), args.by_column.inverse_scale,
-        args.column_transposed, static_cast<double>(float8_max(args.to)), args.power_of_two, args.to == DType::e4m3);
+        args.column_transposed, float8_max(args.to), args.power_of_two, args.to == DType::e4m3);
   });
   check_launch("quantize_vectors");
 }
@@ -243,8 +244,8 @@ void quantize_blocks(Stream& stream, const QuantizeBlocks& args) {
     blocks_kernel<<<blocks_of(args), threads, 0, native(stream)>>>(
         static_cast<const T*>(args.x), args.rows, args.columns, static_cast<std::uint8_t*>(args.y),
         static_cast<std::uint8_t*>(args.y_transposed), args.inverse_scale_by_row, args.inverse_scale_by_column,
-        block_scale_stride(args.columns), block_scale_stride(args.rows), static_cast<double>(float8_max(args.to)),
-        args.power_of_two, args.to == DType::e4m3);
+        block_scale_stride(args.columns), block_scale_stride(args.rows), float8_max(args.to), args.power_of_two,
+        args.to == DType::e4m3);
   });
   check_launch("quantize_blocks");
 }

@@ -14,7 +14,7 @@ constexpr int threads = 256;
 
 /// Reads and writes a few bytes: one launch for all tensors of a model.
 __global__ void compute_scales_kernel(const float* __restrict__ amax, float* __restrict__ scale,
-                                      float* __restrict__ inverse_scale, std::int64_t n, double max_of_format,
+                                      float* __restrict__ inverse_scale, std::int64_t n, float max_of_format,
                                       bool power_of_two) {
   const std::int64_t i = std::int64_t{blockIdx.x} * threads + threadIdx.x;
   if (i >= n) return;
@@ -23,19 +23,19 @@ __global__ void compute_scales_kernel(const float* __restrict__ amax, float* __r
   inverse_scale[i * inverse_scale_stride] = 1.0f / rounded;
 }
 
-/// Where a cast takes its scale from. From an abs-max every thread forms it for itself: a division in double, beside
-/// loads that are under way. A cast that also transposes has no registers for that: a launch before it makes its scale.
+/// Where a cast takes its scale from. From an abs-max every thread forms it for itself: one division, beside loads that
+/// are under way.
 struct ScaleSource {
   const float* scale;
   const float* amax;  ///< null: `scale` is there
-  double max_of_format;
+  float max_of_format;
   bool power_of_two;
   float *scale_out, *inverse_scale_out;
 
   explicit ScaleSource(const CastToFloat8& args)
       : scale(args.scale),
         amax(args.amax),
-        max_of_format(static_cast<double>(float8_max(args.to))),
+        max_of_format(float8_max(args.to)),
         power_of_two(args.power_of_two),
         scale_out(args.scale_out),
         inverse_scale_out(args.inverse_scale_out) {}
@@ -68,11 +68,11 @@ template <typename T, bool wide>
 __global__ void __launch_bounds__(threads)
     cast_transposed_kernel(const T* __restrict__ x, std::uint8_t* __restrict__ y,
                            std::uint8_t* __restrict__ y_transposed, std::int64_t rows, std::int64_t columns,
-                           bool wide_transposed, const float* __restrict__ scale, bool to_e4m3) {
+                           bool wide_transposed, ScaleSource scale, bool to_e4m3) {
   constexpr int size = Pack<T>::size;
   __shared__ TransposeTile<size> tile;
   const TilePlace<size> place(rows, columns);
-  const Float8Cast cast{*scale, to_e4m3};
+  const Float8Cast cast{scale.get(), to_e4m3};
   Chunk<T, size> in[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i) in[i] = place.template read_row<wide>(x, columns, i);
@@ -124,19 +124,9 @@ void cast_transposed(Stream& stream, const CastToFloat8& args) {
   auto* transposed = static_cast<std::uint8_t*>(args.y_transposed);
   const std::int64_t columns = args.columns, rows = args.n / columns;
   const bool wide = columns % size == 0 && aligned(16, x) && aligned(size, y);
-  const float* scale = args.scale;
-  if (args.amax != nullptr) {
-    compute_scales(stream, {.amax = args.amax,
-                            .scale = args.scale_out,
-                            .inverse_scale = args.inverse_scale_out,
-                            .n = 1,
-                            .format = args.to,
-                            .power_of_two = args.power_of_two});
-    scale = args.scale_out;
-  }
   const auto kernel = wide ? cast_transposed_kernel<T, true> : cast_transposed_kernel<T, false>;
   kernel<<<tiles_of<size>(rows, columns), threads, 0, native(stream)>>>(
-      x, y, transposed, rows, columns, aligned_to_16(rows, transposed), scale, args.to == DType::e4m3);
+      x, y, transposed, rows, columns, aligned_to_16(rows, transposed), ScaleSource(args), args.to == DType::e4m3);
 }
 
 template <typename From, typename To>
@@ -152,7 +142,7 @@ void convert_all(Stream& stream, const Convert& args) {
 
 void compute_scales(Stream& stream, const ComputeScales& args) {
   if (args.n == 0) return;
-  const auto max_of_format = static_cast<double>(float8_max(args.format));
+  const float max_of_format = float8_max(args.format);
   const auto blocks = static_cast<unsigned>(ceil_div(args.n, threads));
   compute_scales_kernel<<<blocks, threads, 0, native(stream)>>>(args.amax, args.scale, args.inverse_scale, args.n,
                                                                 max_of_format, args.power_of_two);

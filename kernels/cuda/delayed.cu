@@ -19,13 +19,15 @@ __global__ void record_amax_kernel(const float* __restrict__ amax, float* __rest
   if (value > recorded[i] || isnan(value)) recorded[i] = value;
 }
 
-// A block has `columns` tensors, and for each of them `slices` threads, which have `rows` neighbouring rows of the history
-// in registers at a time. So a warp reads 128 neighbouring bytes of a row, and a block has all its loads of
-// slices * rows = 256 rows under way at once; one thread a tensor waited 1,024 times for memory, one row after the other.
+// A block has `columns` tensors, and for each of them `slices` threads, which have `rows` neighbouring rows of the
+// history in registers at a time. So a warp reads 128 neighbouring bytes of a row, and a block has all its loads of
+// slices * rows = 256 rows under way at once; one thread a tensor waited 1,024 times for memory, one row after the
+// other.
 constexpr int columns = 32, slices = 32, rows = 8;
 
-/// The rows [begin, begin + slices * rows) of a tensor's history become those before them. `carried` has each slice's last
-/// value for the one behind it, and carried[0] the row before `begin`; returns the largest new value of this thread.
+/// The rows [begin, begin + slices * rows) of a tensor's history become those before them. `carried` has each slice's
+/// last value for the one behind it, and carried[0] the row before `begin`; returns the largest new value of this
+/// thread.
 __device__ float roll(float* __restrict__ history, std::int64_t begin, const DelayedScales& args, bool writes,
                       float (*carried)[columns]) {
   const int slice = static_cast<int>(threadIdx.y), column = static_cast<int>(threadIdx.x);
@@ -49,7 +51,7 @@ __device__ float roll(float* __restrict__ history, std::int64_t begin, const Del
   return largest;
 }
 
-__global__ void __launch_bounds__(columns * slices)
+__global__ void __launch_bounds__(columns* slices)
     delayed_scales_kernel(DelayedScales args, float highest_e4m3, float highest_e5m2) {
   __shared__ float carried[slices + 1][columns], of_slice[slices][columns];
   const int slice = static_cast<int>(threadIdx.y), column = static_cast<int>(threadIdx.x);

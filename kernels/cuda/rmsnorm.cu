@@ -1,7 +1,5 @@
 #include "kernels/rmsnorm.h"
 
-#include <cuda_fp8.h>
-
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/rmsnorm.cuh"
 #include "kernels/cuda/row_reduce.cuh"
@@ -11,36 +9,6 @@ namespace octet::cuda {
 namespace {
 
 using namespace rmsnorm;
-
-/// The fp8 form of stored values: pairs become two bytes, rounded to nearest even, saturating.
-struct Float8Writer {
-  std::uint8_t* y;
-  __nv_fp8_interpretation_t format;
-  float scale;
-
-  __device__ explicit Float8Writer(const Float8Out& out)
-      : y(static_cast<std::uint8_t*>(out.y)),
-        format(out.format == DType::e4m3 ? __NV_E4M3 : __NV_E5M2),
-        scale(out.y == nullptr ? 1.0f : *out.scale) {}
-
-  __device__ void write(std::int64_t at, float x) const {
-    if (y != nullptr) y[at] = __nv_cvt_float_to_fp8(x * scale, __NV_SATFINITE, format);
-  }
-  /// 4 or 8 bytes by one store.
-  template <typename T>
-  __device__ void write(std::int64_t at, const Pack<T>& pack) const {
-    if (y == nullptr) return;
-    struct alignas(Pack<T>::size) {
-      __nv_fp8x2_storage_t v[Pack<T>::size / 2];
-    } bytes;
-#pragma unroll
-    for (int j = 0; j < Pack<T>::size / 2; ++j) {
-      const float2 pair{to_float(pack.v[2 * j]) * scale, to_float(pack.v[2 * j + 1]) * scale};
-      bytes.v[j] = __nv_cvt_float2_to_fp8x2(pair, __NV_SATFINITE, format);
-    }
-    *reinterpret_cast<decltype(bytes)*>(y + at) = bytes;
-  }
-};
 
 __device__ __forceinline__ float inverse_rms_of(float squares, const AddRmsNormForward& args) {
   return 1.0f / sqrtf(squares / static_cast<float>(args.dim) + args.eps);
@@ -96,7 +64,7 @@ __global__ void __launch_bounds__(most_threads, 1) forward_packs(AddRmsNormForwa
         x[p].v[j] = from_float<T>(to_float(x[p].v[j]) * inverse_rms * to_float(w.v[j]));
         fold.add(to_float(x[p].v[j]));
       }
-      store(static_cast<T*>(args.y) + first + pack_index(p) * size, x[p]);
+      if (args.y != nullptr) store(static_cast<T*>(args.y) + first + pack_index(p) * size, x[p]);
       float8.write(first + pack_index(p) * size, x[p]);
     }
   }
@@ -126,7 +94,7 @@ __global__ void __launch_bounds__(threads_any) forward_any(AddRmsNormForward arg
     for (std::int64_t i = threadIdx.x; i < args.dim; i += threads_any) {
       const float v = to_float(branch != nullptr ? sum[i] : residual[i]);
       const T y = from_float<T>(v * inverse_rms * to_float(weight[i]));
-      static_cast<T*>(args.y)[first + i] = y;
+      if (args.y != nullptr) static_cast<T*>(args.y)[first + i] = y;
       fold.add(to_float(y));
       float8.write(first + i, to_float(y));
     }

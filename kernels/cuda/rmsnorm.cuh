@@ -1,9 +1,12 @@
 #pragma once
 
+#include <cuda_fp8.h>
+
 #include <cstdint>
 
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/vector.cuh"
+#include "kernels/stats.h"
 
 /// What RMSNorm forward and backward share. One block works on one row at a time, the row spread over its threads in
 /// packs of 16 bytes: thread t has packs t, t + blockDim.x, ... in registers, so that a row is read once.
@@ -30,5 +33,35 @@ constexpr int most_packs = 16384 / (most_threads * Pack<T>::size);
 __device__ __forceinline__ int pack_index(int p) {
   return p * static_cast<int>(blockDim.x) + static_cast<int>(threadIdx.x);
 }
+
+/// The fp8 form of stored values: pairs become two bytes, rounded to nearest even, saturating.
+struct Float8Writer {
+  std::uint8_t* y;
+  __nv_fp8_interpretation_t format;
+  float scale;
+
+  __device__ explicit Float8Writer(const Float8Out& out)
+      : y(static_cast<std::uint8_t*>(out.y)),
+        format(out.format == DType::e4m3 ? __NV_E4M3 : __NV_E5M2),
+        scale(out.y == nullptr ? 1.0f : *out.scale) {}
+
+  __device__ void write(std::int64_t at, float x) const {
+    if (y != nullptr) y[at] = __nv_cvt_float_to_fp8(x * scale, __NV_SATFINITE, format);
+  }
+  /// 4 or 8 bytes by one store.
+  template <typename T>
+  __device__ void write(std::int64_t at, const Pack<T>& pack) const {
+    if (y == nullptr) return;
+    struct alignas(Pack<T>::size) {
+      __nv_fp8x2_storage_t v[Pack<T>::size / 2];
+    } bytes;
+#pragma unroll
+    for (int j = 0; j < Pack<T>::size / 2; ++j) {
+      const float2 pair{to_float(pack.v[2 * j]) * scale, to_float(pack.v[2 * j + 1]) * scale};
+      bytes.v[j] = __nv_cvt_float2_to_fp8x2(pair, __NV_SATFINITE, format);
+    }
+    *reinterpret_cast<decltype(bytes)*>(y + at) = bytes;
+  }
+};
 
 }  // namespace octet::cuda::rmsnorm

@@ -96,6 +96,7 @@ __global__ void __launch_bounds__(most, most <= few_threads ? 2 : 1)
   }
   float d_weight[P][size] = {};
   float next_inverse_rms = args.inverse_rms[begin];
+  const Float8Writer float8(args.float8);
   StatsFold fold;
   for (std::int64_t row = begin; row < end; ++row) {
     const int stage = static_cast<int>((row - begin) % stages);
@@ -128,6 +129,7 @@ __global__ void __launch_bounds__(most, most <= few_threads ? 2 : 1)
         fold.add(to_float(out.v[j]));
       }
       store(dx_row + pack_index(p) * size, out);
+      float8.write(row * args.dim + pack_index(p) * size, out);
     }
     rows.fetch(row + stages, stage);
   }
@@ -151,6 +153,7 @@ __global__ void __launch_bounds__(threads_any) backward_any(RmsNormBackward args
   const T* weight = static_cast<const T*>(args.weight);
   float* partial = static_cast<float*>(args.workspace) + blockIdx.x * args.dim;
   const std::int64_t begin = blockIdx.x * rows_a_block, end = min(args.rows, begin + rows_a_block);
+  const Float8Writer float8(args.float8);
   StatsFold fold;
   for (std::int64_t row = begin; row < end; ++row) {
     const std::int64_t first = row * args.dim;
@@ -170,6 +173,7 @@ __global__ void __launch_bounds__(threads_any) backward_any(RmsNormBackward args
       const T stored = from_float<T>(dx);
       static_cast<T*>(args.dx)[first + i] = stored;
       fold.add(to_float(stored));
+      float8.write(first + i, to_float(stored));
     }
   }
   fold.publish(args.stats);
@@ -200,7 +204,7 @@ void backward_rows(const RmsNormBackward& args, cudaStream_t stream) {
   const std::int64_t rows_a_block = rows_of_block(args.rows);
   const auto blocks = static_cast<unsigned>(blocks_of(args.rows));
   const bool whole = aligned_to_16(args.dim * static_cast<std::int64_t>(sizeof(T)), args.dy, args.x, args.weight,
-                                   args.d_residual, args.dx, args.workspace);
+                                   args.d_residual, args.dx, args.workspace, args.float8.y);
   const int most_shared = most_shared_memory();
   // False where a block cannot have the shared memory.
   const auto launch = [&]<int P, int most, int stages>() {

@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(threads) forward_kernel(SwigluForward args, st
   StatsFold fold;
   for_packs<size>(args.n, packs, [&](auto full, std::int64_t at, int count) {
     const auto y = forward_pack(read<full, size>(gate + at, count), read<full, size>(up + at, count), fold);
-    write<full>(static_cast<T*>(args.y) + at, y, count);
+    if (args.y != nullptr) write<full>(static_cast<T*>(args.y) + at, y, count);
     if (args.float8.y != nullptr) write_codes<full, size>(bytes(args.float8.y) + at, cast(y), count);
   });
   fold.publish(args.stats);
@@ -85,8 +85,8 @@ __global__ void __launch_bounds__(threads) backward_kernel(SwigluBackward args, 
   for_packs<size>(args.n, packs, [&](auto full, std::int64_t at, int count) {
     const auto d = backward_pack(read<full, size>(gate + at, count), read<full, size>(up + at, count),
                                  read<full, size>(dy + at, count), gate_fold, up_fold);
-    write<full>(static_cast<T*>(args.d_gate) + at, d.gate, count);
-    write<full>(static_cast<T*>(args.d_up) + at, d.up, count);
+    if (args.d_gate != nullptr) write<full>(static_cast<T*>(args.d_gate) + at, d.gate, count);
+    if (args.d_up != nullptr) write<full>(static_cast<T*>(args.d_up) + at, d.up, count);
     if (args.gate_float8.y != nullptr)
       write_codes<full, size>(bytes(args.gate_float8.y) + at, gate_cast(d.gate), count);
     if (args.up_float8.y != nullptr) write_codes<full, size>(bytes(args.up_float8.y) + at, up_cast(d.up), count);
@@ -116,7 +116,7 @@ __global__ void __launch_bounds__(threads)
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
     const Chunk<T, size> y = forward_pack(gate[i], up[i], fold);
-    place.template write_row<wide>(static_cast<T*>(args.y), columns, i, y);
+    if (args.y != nullptr) place.template write_row<wide>(static_cast<T*>(args.y), columns, i, y);
     codes[i] = cast(y);
     place.template write_row<wide>(bytes(args.float8.y), columns, i, codes[i]);
   }
@@ -166,8 +166,8 @@ __global__ void __launch_bounds__(threads)
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
     const Gradients<T, size> d = backward_pack(gate[i], up[i], dy[i], gate_fold, up_fold);
-    place.template write_row<wide>(static_cast<T*>(args.d_gate), columns, i, d.gate);
-    place.template write_row<wide>(static_cast<T*>(args.d_up), columns, i, d.up);
+    if (args.d_gate != nullptr) place.template write_row<wide>(static_cast<T*>(args.d_gate), columns, i, d.gate);
+    if (args.d_up != nullptr) place.template write_row<wide>(static_cast<T*>(args.d_up), columns, i, d.up);
     gate_codes[i] = gate_cast(d.gate);
     up_codes[i] = up_cast(d.up);
   }

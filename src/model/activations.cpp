@@ -13,7 +13,7 @@ Tensor take_rows(Arena& arena, DType dtype, const BatchShape& shape, std::int64_
 /// gives that of the input's cast.
 template <typename Scale>
 LinearInput take_input(Arena& high, Arena& quantized, const LinearGroup& group, const BatchShape& shape, bool gathered,
-                       std::int64_t columns, Scale&& scale, bool keep_high = false) {
+                       std::int64_t columns, bool turned, Scale&& scale, bool keep_high = false) {
   const auto place = [&](Arena& arena, DType dtype) {
     return gathered ? take_rows(arena, dtype, shape, columns) : take(arena, dtype, shape.tokens(), columns);
   };
@@ -23,7 +23,12 @@ LinearInput take_input(Arena& high, Arena& quantized, const LinearGroup& group, 
   const std::int64_t rows = gathered ? shape.rows() : shape.tokens();
   x.high = x.keep_high ? place(high, shape.storage) : Tensor{nullptr, shape.storage, {rows, columns}, nullptr};
   if (group.casts_first()) {
-    x.quantized = place(quantized, Recipe::input_format);
+    if (turned && !(gathered && shape.part.count > 1)) {
+      x.quantized = {nullptr, Recipe::input_format, {rows, columns}, nullptr};
+      x.turned = take(quantized, Recipe::input_format, columns, rows);
+    } else {
+      x.quantized = place(quantized, Recipe::input_format);
+    }
     x.scale = scale();
   }
   return x;
@@ -42,27 +47,33 @@ BlockActivations BlockActivations::allocate(const ActivationPlaces& places, cons
   const std::int64_t n = shape.tokens(), rows = shape.rows();
   const DType t = shape.storage;
   const auto scale = [&](BlockInput i) { return [&, i] { return scales.input(i, places.kept); }; };
-  const auto input = [&](Activation a, BlockInput number, const LinearGroup& group, bool gathered,
-                         std::int64_t columns) {
-    return take_input(places.of(a), places.of(a), group, shape, gathered, columns, scale(number));
+  // A GEMM that runs again reads the input as forward did: what is kept for it is not turned.
+  const auto turned = [&](Activation of, ActivationSet outputs) {
+    return places.turned && !(places.keep.has(of) && (~places.keep).has_any(outputs));
+  };
+  const auto input = [&](Activation a, BlockInput number, const LinearGroup& group, bool gathered, std::int64_t columns,
+                         ActivationSet outputs) {
+    return take_input(places.of(a), places.of(a), group, shape, gathered, columns, turned(a, outputs), scale(number));
   };
   BlockActivations a;
   // First in their arenas: a block reads its predecessor's h_middle while it makes what comes after it.
   a.h = take(places.kept, t, rows, model.dim);
   a.h_middle = take(places.of(residual), t, rows, model.dim);
   a.inverse_rms_attention = places.of(attention_input).allocate<float>(rows);
-  a.x_attention = input(attention_input, input_of_qkv, linears.qkv, true, model.dim);
+  a.x_attention =
+      input(attention_input, input_of_qkv, linears.qkv, true, model.dim, {Activation::q, Activation::k, Activation::v});
   a.q = take(places.of(Activation::q), t, n, model.q_dim());
   a.k = take(places.of(Activation::k), t, n, model.kv_dim());
   a.v = take(places.of(Activation::v), t, n, model.kv_dim());
   a.log_sum_exp = places.of(attention_output).allocate<float>(n * model.heads);
   a.x_wo = take_input(places.of(attention_output), places.of(attention_cast), linears.wo, shape, false, model.q_dim(),
-                      scale(input_of_wo), true);  // attention's backward reads its output
+                      turned(attention_cast, {residual}), scale(input_of_wo),
+                      true);  // attention's backward reads its output
   a.inverse_rms_ffn = places.of(ffn_input).allocate<float>(rows);
-  a.x_ffn = input(ffn_input, input_of_w1_w3, linears.w1_w3, true, model.dim);
+  a.x_ffn = input(ffn_input, input_of_w1_w3, linears.w1_w3, true, model.dim, {Activation::gate, Activation::up});
   a.gate = take(places.of(Activation::gate), t, n, model.ffn_dim);
   a.up = take(places.of(Activation::up), t, n, model.ffn_dim);
-  a.x_w2 = input(ffn_product, input_of_w2, linears.w2, false, model.ffn_dim);
+  a.x_w2 = input(ffn_product, input_of_w2, linears.w2, false, model.ffn_dim, {});
   return a;
 }
 

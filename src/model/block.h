@@ -31,10 +31,17 @@ void block_forward(const BlockPass& pass, int unit, std::span<const Tensor> weig
 void block_recompute(const BlockPass& pass, int unit, std::span<const Tensor> weights, const ActivationSet& kept,
                      BlockActivations& a, const Tensor& branch);
 
-/// `dh` [n, dim] holds the gradient of the block's result, with the scale and abs-max of w2's output gradient, and is
-/// overwritten with that of its input, whose abs-max goes to `input_amax` unless that is null. Uses up a.gate and a.up.
+/// `transposed`: copies of the weights (WeightProvider::transposed), or none.
+/// `dh` [n, dim] is the gradient of the block's result, which is w2's output gradient. dh.dy is overwritten with that
+/// of the block's input; what the block below wants to know of it goes to where `below` says, if anywhere. Uses up
+/// a.gate and a.up.
 void block_backward(const BlockPass& pass, int unit, std::span<const Tensor> weights,
-                    std::span<const GradientTarget> gradients, BlockActivations& a, const Tensor& dh,
-                    const QuantScale& dh_scale, float* input_amax = nullptr);
+                    std::span<const Tensor> transposed, std::span<const GradientTarget> gradients, BlockActivations& a,
+                    const OutputGradient& dh, const OutputGradient& below = {});
+
+/// A linear's output gradient that will be in dy, with its fp8 forms in `arena` if it is cast before it gets there; the
+/// transposed one if kernels read along k and the producer `turns`.
+OutputGradient output_gradient(const LinearRecipe& linear, const Tensor& dy, const QuantScale& scale, Arena& arena,
+                               bool turned);
 
 }  // namespace octet

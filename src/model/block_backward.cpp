@@ -1,3 +1,4 @@
+#include <array>
 #include <initializer_list>
 
 #include "src/model/block.h"
@@ -11,13 +12,17 @@ namespace {
 struct Backward {
   const BlockPass& pass;
   int unit;
-  std::span<const Tensor> weights;
+  std::span<const Tensor> weights, transposed;
   std::span<const GradientTarget> gradients;
 
   OpContext& op() const { return pass.op; }
-  /// Of the linear's output gradient.
-  QuantScale scale(BlockLinear l) const { return pass.scales.gradient(pass.linears.recipes, l, op().scratch); }
+  /// The linear's output gradient, whose producer writes the transposed fp8 form too if it `turns`.
+  OutputGradient gradient(BlockLinear l, const Tensor& dy, bool turns) const {
+    return output_gradient(pass.linears.recipes[static_cast<std::size_t>(l)], dy, scale(l), op().scratch,
+                           turns && op().kernels.float8_gemm_k_major);
+  }
   std::uint32_t* counter(CheckedTensor t) const { return pass.checks.counter(unit, t); }
+  QuantScale scale(BlockLinear l) const { return pass.scales.gradient(pass.linears.recipes, l, op().scratch); }
   /// Of all tokens.
   Tensor scratch(std::int64_t columns) const {
     return take(op().scratch, pass.shape.storage, pass.shape.tokens(), columns);
@@ -26,54 +31,58 @@ struct Backward {
   Tensor scratch_rows() const { return take(op().scratch, pass.shape.storage, pass.shape.rows(), pass.model.dim); }
 
   static std::size_t at(BlockLinear l) { return static_cast<std::size_t>(slot_of(l)); }
-  void linear(const RowLinear& linear, BlockLinear l, LinearInput& x, const Tensor& dy, const QuantScale& dy_scale,
+  WeightOperand weight(std::size_t i) const { return {weights[i], transposed.empty() ? Tensor{} : transposed[i]}; }
+  void linear(const RowLinear& linear, BlockLinear l, LinearInput& x, const OutputGradient& dy,
               const Tensor& dx) const {
-    linear.backward(op(), x, dy, dy_scale, weights[at(l)], gradients[at(l)], dx);
+    linear.backward(op(), x, dy, weight(at(l)), gradients[at(l)], dx);
   }
   /// `first`: of the group's linears, whose weights stand side by side.
-  void group(const ColumnGroup& group, BlockLinear first, LinearInput& x,
-             std::initializer_list<ColumnGroup::OutputGradient> dys, const Tensor& dx) const {
-    group.backward(op(), x, std::span(dys.begin(), dys.size()), weights.subspan(at(first), dys.size()),
+  void group(const ColumnGroup& group, BlockLinear first, LinearInput& x, std::initializer_list<OutputGradient> dys,
+             const Tensor& dx) const {
+    std::array<WeightOperand, 3> of;
+    for (std::size_t i = 0; i < dys.size(); ++i) of.at(i) = weight(at(first) + i);
+    group.backward(op(), x, std::span(dys.begin(), dys.size()), std::span(of).first(dys.size()),
                    gradients.subspan(at(first), dys.size()), dx);
   }
 
   void norm(BlockSlot slot, const Tensor& dy, const Tensor& x, const float* inverse_rms, const Tensor& dh,
-            const StatsOut& stats) const {
+            const OutputGradient& of, CheckedTensor checked) const {
     rmsnorm_backward(op(), dy, x, weights[slot], inverse_rms, dh, false, gradients[slot].tensor,
-                     gradients[slot].accumulate, stats);
+                     gradients[slot].accumulate, {.amax = of.scale.amax, .non_finite = counter(checked)}, of.float8());
   }
 };
 
-/// `wo_amax`: for that of the residual stream's gradient after it, which is wo's output gradient.
-void ffn_part(const Backward& b, BlockActivations& a, const Tensor& dh, const QuantScale& dh_scale, float* wo_amax) {
+/// `of_wo`: for the residual stream's gradient after it, which is wo's output gradient.
+void ffn_part(const Backward& b, BlockActivations& a, const OutputGradient& dh, const OutputGradient& of_wo) {
   const ArenaScope scope(b.op().scratch);
-  const QuantScale gate_scale = b.scale(w1), up_scale = b.scale(w3);
-  const Tensor d_product = b.scratch(b.pass.model.ffn_dim);
-  b.linear(b.pass.linears.w2, w2, a.x_w2, dh, dh_scale, d_product);
   // In place: gate and up are not read again.
+  const OutputGradient d_gate = b.gradient(w1, a.gate, true), d_up = b.gradient(w3, a.up, true);
+  const Tensor d_product = b.scratch(b.pass.model.ffn_dim);
+  b.linear(b.pass.linears.w2, w2, a.x_w2, dh, d_product);
   b.op().kernels.swiglu_backward(b.op().stream,
                                  {.gate = a.gate.data,
                                   .up = a.up.data,
                                   .dy = d_product.data,
-                                  .d_gate = a.gate.data,
-                                  .d_up = a.up.data,
+                                  .d_gate = d_gate.is_cast() ? nullptr : a.gate.data,
+                                  .d_up = d_up.is_cast() ? nullptr : a.up.data,
                                   .dtype = b.pass.shape.storage,
                                   .n = a.gate.elements(),
-                                  .gate_stats = {.amax = gate_scale.amax, .non_finite = b.counter(checked_grad_w1)},
-                                  .up_stats = {.amax = up_scale.amax, .non_finite = b.counter(checked_grad_w3)}});
+                                  .columns = a.gate.shape[1],
+                                  .gate_stats = {.amax = d_gate.scale.amax, .non_finite = b.counter(checked_grad_w1)},
+                                  .up_stats = {.amax = d_up.scale.amax, .non_finite = b.counter(checked_grad_w3)},
+                                  .gate_float8 = d_gate.float8(),
+                                  .up_float8 = d_up.float8()});
   const Tensor dx = b.scratch_rows();
-  b.group(b.pass.linears.w1_w3, w1, a.x_ffn, {{a.gate, gate_scale}, {a.up, up_scale}}, dx);
-  b.norm(slot_ffn_norm, dx, a.h_middle, a.inverse_rms_ffn, dh,
-         {.amax = wo_amax, .non_finite = b.counter(checked_grad_wo)});
+  b.group(b.pass.linears.w1_w3, w1, a.x_ffn, {d_gate, d_up}, dx);
+  b.norm(slot_ffn_norm, dx, a.h_middle, a.inverse_rms_ffn, dh.dy, of_wo, checked_grad_wo);
 }
 
-void attention_part(const Backward& b, BlockActivations& a, const Tensor& dh, const QuantScale& dh_scale,
-                    float* input_amax) {
+void attention_part(const Backward& b, BlockActivations& a, const OutputGradient& dh, const OutputGradient& below) {
   const ArenaScope scope(b.op().scratch);
   const ModelConfig& m = b.pass.model;
   const QuantScale q_scale = b.scale(wq), k_scale = b.scale(wk), v_scale = b.scale(wv);
   const Tensor d_o = b.scratch(m.q_dim());
-  b.linear(b.pass.linears.wo, wo, a.x_wo, dh, dh_scale, d_o);
+  b.linear(b.pass.linears.wo, wo, a.x_wo, dh, d_o);
 
   const Tensor dq = b.scratch(m.q_dim()), dk = b.scratch(m.kv_dim()), dv = b.scratch(m.kv_dim());
   attention_backward(b.op(), attention_shape(m, b.pass.shape), a.q, a.k, a.v, a.x_wo.high, d_o, a.log_sum_exp, dq, dk,
@@ -87,20 +96,30 @@ void attention_part(const Backward& b, BlockActivations& a, const Tensor& dh, co
 
   const Tensor dx = b.scratch_rows();
   b.group(b.pass.linears.qkv, wq, a.x_attention, {{dq, q_scale}, {dk, k_scale}, {dv, v_scale}}, dx);
-  b.norm(slot_attention_norm, dx, a.h, a.inverse_rms_attention, dh,
-         {.amax = input_amax, .non_finite = b.counter(checked_grad)});
+  b.norm(slot_attention_norm, dx, a.h, a.inverse_rms_attention, dh.dy, below, checked_grad);
 }
 
 }  // namespace
 
+OutputGradient output_gradient(const LinearRecipe& linear, const Tensor& dy, const QuantScale& scale, Arena& arena,
+                               bool turned) {
+  OutputGradient gradient{dy, scale};
+  if (!scale.known) return gradient;
+  const DType format = linear->grad_output_format();
+  const std::int64_t rows = dy.shape[0], columns = dy.shape[1];
+  gradient.quantized = {arena.allocate(rows * columns), format, dy.shape, scale.inverse};
+  if (turned) gradient.transposed = {arena.allocate(rows * columns), format, {columns, rows}, scale.inverse};
+  return gradient;
+}
+
 void block_backward(const BlockPass& pass, int unit, std::span<const Tensor> weights,
-                    std::span<const GradientTarget> gradients, BlockActivations& a, const Tensor& dh,
-                    const QuantScale& dh_scale, float* input_amax) {
-  const Backward b{pass, unit, weights, gradients};
+                    std::span<const Tensor> transposed, std::span<const GradientTarget> gradients, BlockActivations& a,
+                    const OutputGradient& dh, const OutputGradient& below) {
+  const Backward b{pass, unit, weights, transposed, gradients};
   const ArenaScope scope(pass.op.scratch);
-  const QuantScale wo_scale = b.scale(wo);
-  ffn_part(b, a, dh, dh_scale, wo_scale.amax);
-  attention_part(b, a, dh, wo_scale, input_amax);
+  const OutputGradient of_wo = b.gradient(wo, dh.dy, false);
+  ffn_part(b, a, dh, of_wo);
+  attention_part(b, a, of_wo, below);
 }
 
 }  // namespace octet

@@ -40,11 +40,29 @@ struct Run {
   void place_high(LinearInput& x) const {
     if (!x.keep_high) x.high.data = op().scratch.allocate(x.high.bytes());
   }
+  /// Casts x. Of a turned input the form that forward's GEMMs read is scratch, and is made where one of them runs.
+  void cast(const LinearGroup& group, LinearInput& x, bool read) const {
+    if (x.is_turned()) x.quantized.data = read ? op().scratch.allocate(x.quantized.bytes()) : nullptr;
+    group.cast(op(), x, again);
+  }
+  /// Makes x.high and casts it; `produce` writes it, or in fp8 what it is asked for, transposed too if it `turns`.
+  template <typename Produce>
+  void make(const LinearGroup& group, LinearInput& x, bool read, bool turns, Produce&& produce) const {
+    if (!x.is_written_cast()) {
+      place_high(x);
+      produce(Float8Out{});
+      return cast(group, x, read);
+    }
+    if (!x.keep_high) x.high.data = nullptr;
+    if (x.is_turned()) x.quantized.data = op().scratch.allocate(x.quantized.bytes());
+    produce(LinearGroup::place(x, turns));
+    group.written(op(), x, turns);
+  }
   /// sum = residual + branch, x.high = its norm.
   void norm(BlockSlot slot, const Tensor& residual, const Tensor& branch, const Tensor& sum, const LinearInput& x,
-            float* inverse_rms, CheckedTensor checked) const {
+            float* inverse_rms, CheckedTensor checked, const Float8Out& float8) const {
     add_rmsnorm(op(), residual, branch, weights[static_cast<std::size_t>(slot)],
-                static_cast<float>(pass.model.norm_eps), sum, x.high, inverse_rms, stats(checked, x));
+                static_cast<float>(pass.model.norm_eps), sum, x.high, inverse_rms, stats(checked, x), float8);
   }
   /// Those of the two that this run makes.
   void rotate() const {
@@ -53,13 +71,15 @@ struct Run {
   void attention(const Tensor& out) const {
     attention_forward(op(), attention_shape(pass.model, pass.shape), a.q, a.k, a.v, out, a.log_sum_exp);
   }
-  void swiglu() const {
+  void swiglu(const Float8Out& float8) const {
     op().kernels.swiglu_forward(op().stream, {.gate = a.gate.data,
                                               .up = a.up.data,
                                               .y = a.x_w2.high.data,
                                               .dtype = pass.shape.storage,
                                               .n = a.gate.elements(),
-                                              .stats = stats(checked_ffn_product, a.x_w2)});
+                                              .columns = a.gate.shape[1],
+                                              .stats = stats(checked_ffn_product, a.x_w2),
+                                              .float8 = float8});
   }
 };
 
@@ -69,9 +89,10 @@ void attention_part(const Run& r, const Tensor& h, const Tensor& branch_in, cons
   const BlockLinears& linears = r.linears();
   BlockActivations& a = r.a;
   if (r.makes(attention_input)) {
-    r.place_high(a.x_attention);
-    r.norm(slot_attention_norm, h, branch_in, a.h, a.x_attention, a.inverse_rms_attention, checked_attention_input);
-    linears.qkv.cast(r.op(), a.x_attention, r.again);
+    r.make(linears.qkv, a.x_attention, r.missing.has_any({q, k, v}), false, [&](const Float8Out& float8) {
+      r.norm(slot_attention_norm, h, branch_in, a.h, a.x_attention, a.inverse_rms_attention, checked_attention_input,
+             float8);
+    });
   }
   linears.qkv.forward(r.op(), a.x_attention, r.group_weights(wq, 3),
                       std::array{r.made(q, a.q), r.made(k, a.k), r.made(v, a.v)});
@@ -80,7 +101,7 @@ void attention_part(const Run& r, const Tensor& h, const Tensor& branch_in, cons
   if (r.makes(attention_output)) r.attention(a.x_wo.high);
   if (r.makes(attention_cast)) {
     if (a.x_wo.is_cast() && !r.again) measure(r.op(), a.x_wo.high, r.stats(checked_attention_output, a.x_wo));
-    linears.wo.cast(r.op(), a.x_wo, r.again);
+    r.cast(linears.wo, a.x_wo, r.makes(residual));
   }
   if (r.makes(residual)) linears.wo.forward(r.op(), a.x_wo, r.weight(wo), branch);
 }
@@ -89,18 +110,20 @@ void attention_part(const Run& r, const Tensor& h, const Tensor& branch_in, cons
 void ffn_part(const Run& r, const Tensor& branch) {
   const BlockLinears& linears = r.linears();
   BlockActivations& a = r.a;
-  if (r.missing.has_any({residual, ffn_input})) {
-    r.place_high(a.x_ffn);
+  const auto norm = [&](const Float8Out& float8) {
     const bool add = r.makes(residual);
     r.norm(slot_ffn_norm, add ? a.h : a.h_middle, add ? branch : Tensor{}, a.h_middle, a.x_ffn, a.inverse_rms_ffn,
-           checked_ffn_input);
+           checked_ffn_input, float8);
+  };
+  if (r.makes(ffn_input)) {
+    r.make(linears.w1_w3, a.x_ffn, r.missing.has_any({gate, up}), false, norm);
+  } else if (r.makes(residual)) {  // for the sum alone
+    r.place_high(a.x_ffn);
+    norm({});
   }
-  if (r.makes(ffn_input)) linears.w1_w3.cast(r.op(), a.x_ffn, r.again);
   linears.w1_w3.forward(r.op(), a.x_ffn, r.group_weights(w1, 2), std::array{r.made(gate, a.gate), r.made(up, a.up)});
   if (r.makes(ffn_product)) {
-    r.place_high(a.x_w2);
-    r.swiglu();
-    linears.w2.cast(r.op(), a.x_w2, r.again);
+    r.make(linears.w2, a.x_w2, !r.again, true, [&](const Float8Out& float8) { r.swiglu(float8); });
   }
 }
 

@@ -68,8 +68,8 @@ void Head::forward(const Tensor& norm, const Tensor& output, const Tensor& resid
 
 void Head::forward_backward(const Tensor& norm, const Tensor& output, const GradientTarget& d_norm,
                             const GradientTarget& d_output, const Tensor& residual, const Tensor& branch,
-                            const std::int32_t* targets, float loss_scale, float* loss_sum, const Tensor& dh,
-                            float* dh_amax) const {
+                            const std::int32_t* targets, float loss_scale, float* loss_sum,
+                            const OutputGradient& dh) const {
   const ArenaScope scope(op.scratch);
   const std::int64_t n = shape.tokens(), vocab = model.vocab_size;
   const std::int64_t chunk = std::min(n, chunk_tokens(vocab, op.kernels.logits_bytes));
@@ -100,8 +100,8 @@ void Head::forward_backward(const Tensor& norm, const Tensor& output, const Grad
   }
   add_loss(*this, losses, loss_sum);
   scatter_rows(op, partial, dx);
-  rmsnorm_backward(op, dx, normed.h, norm, normed.inverse_rms, dh, true, d_norm.tensor, d_norm.accumulate,
-                   {.amax = dh_amax, .non_finite = checks.counter(head_unit(model), checked_grad)});
+  rmsnorm_backward(op, dx, normed.h, norm, normed.inverse_rms, dh.dy, true, d_norm.tensor, d_norm.accumulate,
+                   {.amax = dh.scale.amax, .non_finite = checks.counter(head_unit(model), checked_grad)}, dh.float8());
 }
 
 }  // namespace octet

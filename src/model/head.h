@@ -26,11 +26,10 @@ struct Head {
                const std::int32_t* targets, float* loss_sum) const;
 
   /// The same, and the gradients of loss_scale · sum of losses: of the weights into the targets, of the residual
-  /// stream into dh [n, dim] with its abs-max into dh_amax. One pass, because the loss is where backward starts.
+  /// stream into dh [n, dim], as the block below wants it. One pass, because the loss is where backward starts.
   void forward_backward(const Tensor& norm, const Tensor& output, const GradientTarget& d_norm,
                         const GradientTarget& d_output, const Tensor& residual, const Tensor& branch,
-                        const std::int32_t* targets, float loss_scale, float* loss_sum, const Tensor& dh,
-                        float* dh_amax) const;
+                        const std::int32_t* targets, float loss_scale, float* loss_sum, const OutputGradient& dh) const;
 };
 
 }  // namespace octet

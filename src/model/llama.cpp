@@ -84,10 +84,15 @@ BlockPass Llama::pass(std::int64_t layer) {
   return {op_, part_, shape_, blocks_[static_cast<std::size_t>(layer)], rope_, checks_, {scaling_.get(), layer}};
 }
 
-QuantScale Llama::scale_of_dh(Slot& slot, std::int64_t layer) {
-  if (layer < first_layer_) return {};
+OutputGradient Llama::gradient_of(Slot& slot, std::int64_t layer) {
+  if (layer < first_layer_) return {.dy = slot.dh};
+  const BlockRecipes& recipes = blocks_[static_cast<std::size_t>(layer)].recipes;
   const BlockScales scales{scaling_.get(), layer};
-  return scales.gradient(blocks_[static_cast<std::size_t>(layer)].recipes, w2, slot.activations);
+  OutputGradient dh{slot.dh, scales.gradient(recipes, w2, slot.activations)};
+  if (dh.scale.known) {
+    dh.quantized = {slot.dh_codes, recipes[w2]->grad_output_format(), slot.dh.shape, dh.scale.inverse};
+  }
+  return dh;
 }
 
 std::vector<int> Llama::forward_units() const {
@@ -143,9 +148,9 @@ void Llama::embed_backward(const std::int32_t* tokens, const Tensor& dh, Gradien
 BlockActivations Llama::allocate_block(Slot& slot, std::int64_t layer) {
   const bool recomputes = !slot.trains || recompute_.applies(layer);
   const ArenaScope in_turns(recomputed_);
-  return BlockActivations::allocate(
-      {slot.activations, recomputed_, recomputes ? recompute_.kept : ActivationSet::all()}, part_, shape_,
-      blocks_[static_cast<std::size_t>(layer)], {scaling_.get(), layer});
+  return BlockActivations::allocate({slot.activations, recomputed_, recomputes ? recompute_.kept : ActivationSet::all(),
+                                     slot.trains && kernels_.float8_gemm_k_major},
+                                    part_, shape_, blocks_[static_cast<std::size_t>(layer)], {scaling_.get(), layer});
 }
 
 Llama::Slot& Llama::slot(int index, Progress expected) {
@@ -167,7 +172,8 @@ Tensor Llama::begin(int index, bool trains) {
   slot.blocks.clear();
   slot.branch = take(slot.activations, shape_.storage, shape_.rows(), part_.dim);
   if (trains || !has_head()) slot.dh = take(slot.activations, shape_.storage, shape_.rows(), part_.dim);
-  slot.dh_scale = trains ? scale_of_dh(slot, end_layer_ - 1) : QuantScale{};
+  if (trains && scaling_->known()) slot.dh_codes = slot.activations.allocate(slot.dh.elements());
+  slot.top = trains ? gradient_of(slot, end_layer_ - 1) : OutputGradient{};
   slot.first = slot.activations.mark();
   slot.blocks.push_back(allocate_block(slot, first_layer_));
   return slot.blocks.front().h;
@@ -237,7 +243,7 @@ void Llama::head_backward(const MicroBatch& batch, const Slot& slot, WeightProvi
   const GradientTarget d_output =
       settings_.model.tied_embedding ? gradients.open(embedding_unit)[0] : head_gradients[1];
   head_.forward_backward(norm, output, d_norm, d_output, slot.blocks.back().h_middle, slot.branch, batch.targets,
-                         batch.loss_scale, batch.loss_sum, slot.dh, slot.dh_scale.amax);
+                         batch.loss_scale, batch.loss_sum, slot.top);
   gradients.close(unit);
   if (settings_.model.tied_embedding && !has(embedding_unit)) gradients.close(embedding_unit);
   release_head(weights);
@@ -258,22 +264,23 @@ void Llama::backward(int index, WeightProvider& weights, GradientSink& gradients
   Slot& slot = this->slot(index, Progress::forwarded);
   slot.progress = Progress::free;
   const bool last_is_there = std::exchange(recomputed_of_, nobody) == index;
-  QuantScale dh_scale = slot.dh_scale;
-  if (!has_head() && dh_scale.amax != nullptr) {  // the head would have written it
+  OutputGradient dh = slot.top;
+  if (!has_head()) dh.quantized = {};  // the head would have written it, and the abs-max
+  if (!has_head() && dh.scale.amax != nullptr) {
     const UnitScope unit_scope = work_for(block_unit(end_layer_ - 1));
-    measure(op_, slot.dh, {.amax = dh_scale.amax, .non_finite = nullptr});
+    measure(op_, slot.dh, {.amax = dh.scale.amax, .non_finite = nullptr});
   }
   for (std::int64_t layer = end_layer_; layer-- > first_layer_;) {
     const int unit = block_unit(layer);
     const UnitScope unit_scope = work_for(unit);
     const auto w = weights.gather(unit);
-    const QuantScale below = scale_of_dh(slot, layer - 1);
+    const OutputGradient below = gradient_of(slot, layer - 1);
     BlockActivations& a = block(slot, layer);
     if (recompute_.again(layer) || (recompute_.applies(layer) && !last_is_there)) {
       block_recompute(pass(layer), unit, w, recompute_.kept, a, slot.branch);
     }
-    block_backward(pass(layer), unit, w, gradients.open(unit), a, slot.dh, dh_scale, below.amax);
-    dh_scale = below;
+    block_backward(pass(layer), unit, w, weights.transposed(unit), gradients.open(unit), a, dh, below);
+    dh = below;
     gradients.close(unit);
     weights.release(unit);
   }

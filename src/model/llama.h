@@ -114,10 +114,11 @@ class Llama {
     Progress progress = Progress::free;
     bool trains = false;
     const std::int32_t* tokens = nullptr;
-    Tensor branch{};         ///< of the last block so far; its result is h_middle + branch
-    Tensor dh{};             ///< gradient of the residual stream; see out()
-    QuantScale dh_scale{};   ///< of the last block's w2, whose output gradient it is
-    std::int64_t first = 0;  ///< mark before the first block
+    Tensor branch{};           ///< of the last block so far; its result is h_middle + branch
+    Tensor dh{};               ///< gradient of the residual stream; see out()
+    void* dh_codes = nullptr;  ///< its place in fp8, while the scale is known before
+    OutputGradient top{};      ///< dh as the output gradient of the last block's w2
+    std::int64_t first = 0;    ///< mark before the first block
     std::vector<BlockActivations> blocks{};
   };
 
@@ -133,9 +134,8 @@ class Llama {
   /// Names the unit to all that trace, until the scope ends.
   [[nodiscard]] UnitScope work_for(int unit);
   BlockPass pass(std::int64_t layer);
-  /// The scale of the gradient that reaches a block from above, which its w2 casts. There is none below the first
-  /// block.
-  QuantScale scale_of_dh(Slot& slot, std::int64_t layer);
+  /// The gradient that reaches a block from above, which is its w2's. Nobody asks for it below the first block.
+  OutputGradient gradient_of(Slot& slot, std::int64_t layer);
   void embed(const std::int32_t* tokens, WeightProvider& weights, const Tensor& out);
   void embed_backward(const std::int32_t* tokens, const Tensor& dh, GradientSink& gradients);
   /// What `recomputes` says is made again lies in the memory of the block that was allocated before.

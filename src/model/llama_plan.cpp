@@ -86,6 +86,12 @@ Llama::MemoryNeeds Llama::plan(const LlamaSettings& settings, Stream& stream, co
   if (settings.slots > 1) dry.recomputed_of_ = nobody;  // other slots have come between
   dry.backward(0, weights, gradients);
   gate.to = nullptr;
+  dry.scaling_->finish_step(*nowhere, dry.kernels_);
+  if (dry.scaling_->known()) {  // casts are made elsewhere once scales are known before the values
+    dry.begin(0);
+    dry.forward(0, {}, weights, &gradients);
+    dry.backward(0, weights, gradients);
+  }
   dry.begin(0, false);
   dry.forward(0, {}, weights, nullptr);
   return dry.used();

@@ -18,10 +18,40 @@ LinearGroup::LinearGroup(std::vector<LinearRecipe> linears) : linears_(std::move
 }
 
 void LinearGroup::cast(OpContext& op, LinearInput& x, bool again) const {
-  if (casts_first()) x.quantized = float8_->cast_input(op, x.high, x.scale, x.quantized.data, again);
+  if (casts_first()) x.quantized = float8_->cast_input(op, x.high, x.scale, again, x.quantized.data, x.turned.data);
+  if (x.is_turned()) x.turned.inverse_scale = x.quantized.inverse_scale;
+  nothing_gathered(x);
+}
+
+Float8Out LinearGroup::place(const LinearInput& x, bool turned) {
+  if (!x.is_written_cast()) return {};
+  return {.y = x.quantized.data,
+          .y_transposed = turned ? x.turned.data : nullptr,
+          .format = x.quantized.dtype,
+          .scale = x.scale.scale};
+}
+
+void LinearGroup::written(OpContext& op, LinearInput& x, bool turned) const {
+  x.quantized.inverse_scale = x.turned.inverse_scale = x.scale.inverse;
+  if (x.is_turned() && !turned) transpose(op, x.quantized, x.turned.data);
+  nothing_gathered(x);
+}
+
+void LinearGroup::nothing_gathered(LinearInput& x) {
   x.all_high = x.high;
   x.all_quantized = x.quantized;
   x.all_there = false;
+}
+
+Float8Out OutputGradient::float8() const {
+  if (!is_cast()) return {};
+  return {.y = quantized.data, .y_transposed = transposed.data, .format = quantized.dtype, .scale = scale.scale};
+}
+
+GradOperand LinearGroup::operands(OpContext& op, const LinearRecipe& linear, const OutputGradient& dy) {
+  if (!dy.is_cast()) return linear->grad_output(op, dy.dy, dy.scale);
+  if (dy.transposed.shape.rank() != 0) return {dy.quantized, dy.transposed};
+  return linear->gathered_grad_output(op, dy.quantized);
 }
 
 void LinearGroup::grad_weight(OpContext& op, const LinearRecipe& linear, const GradOperand& dy, const LinearInput& x,
@@ -74,7 +104,7 @@ void ColumnGroup::forward(OpContext& op, LinearInput& x, std::span<const Tensor>
 }
 
 void ColumnGroup::backward(OpContext& op, LinearInput& x, std::span<const OutputGradient> dys,
-                           std::span<const Tensor> weights, std::span<const GradientTarget> dws,
+                           std::span<const WeightOperand> weights, std::span<const GradientTarget> dws,
                            const Tensor& dx) const {
   const ArenaScope all(op.scratch);
   if (!x.all_there) {
@@ -82,14 +112,14 @@ void ColumnGroup::backward(OpContext& op, LinearInput& x, std::span<const Output
     for (const Exchange::Gather& g : gathers.calls()) gather_rows(op, g);  // not in parts: backward reads all of it
   }
   const Tensor partial = partial_of(op, dx);
-  const Tensor x_float8 = float8_->input_for_grad_weight(op, kept(x));
+  const Tensor x_float8 = for_grad_weight(op, x);
   for (std::size_t i = 0; i < linears_.size(); ++i) {
     const LinearRecipe& l = linears_[i];
     const ArenaScope scope(op.scratch);
-    const GradOperand dy = l->grad_output(op, dys[i].dy, dys[i].scale);
+    const GradOperand dy = operands(op, l, dys[i]);
     {
       const ArenaScope of_weight(op.scratch);
-      const Tensor w = l->weight_for_grad_input(op, weights[i]);
+      const Tensor w = for_grad_input(op, l, weights[i]);
       const auto grad_input = [&](std::int64_t first, std::int64_t count) {
         linear_grad_input(op, l, dy.for_input.rows(first, count), w, partial.rows(first, count), i > 0);
       };
@@ -115,31 +145,31 @@ void RowLinear::forward(OpContext& op, LinearInput& x, const Tensor& weight, con
   });
 }
 
-void RowLinear::backward(OpContext& op, LinearInput& x, const Tensor& dy, const QuantScale& dy_scale,
-                         const Tensor& weight, const GradientTarget& dw, const Tensor& dx) const {
+void RowLinear::backward(OpContext& op, LinearInput& x, const OutputGradient& dy, const WeightOperand& weight,
+                         const GradientTarget& dw, const Tensor& dx) const {
   const LinearRecipe& l = linears_.front();
   const ArenaScope scope(op.scratch);
-  const Tensor x_float8 = l->input_for_grad_weight(op, kept(x));
+  const Tensor x_float8 = for_grad_weight(op, x);
   // For one GEMM the weight is made for its length, for several before them.
   const bool parts = op.exchange.pipelined();
-  const Tensor w_of_parts = parts ? l->weight_for_grad_input(op, weight) : Tensor{};
-  const GradOperand all = gather(op, dy, dy_scale, [&](const Tensor& rows, std::int64_t first) {
+  const Tensor w_of_parts = parts ? for_grad_input(op, l, weight) : Tensor{};
+  const GradOperand all = gather(op, dy, [&](const Tensor& rows, std::int64_t first) {
     const ArenaScope of_weight(op.scratch);
-    const Tensor w = parts ? w_of_parts : l->weight_for_grad_input(op, weight);
+    const Tensor w = parts ? w_of_parts : for_grad_input(op, l, weight);
     linear_grad_input(op, l, rows, w, dx.rows(first, rows.shape[0]), false);
   });
   grad_weight(op, l, all, x, x_float8, dw);
 }
 
-GradOperand RowLinear::gather(OpContext& op, const Tensor& dy, const QuantScale& scale,
-                              const RowsGradientWork& work) const {
+GradOperand RowLinear::gather(OpContext& op, const OutputGradient& dy, const RowsGradientWork& work) const {
   const LinearRecipe& l = linears_.front();
   if (op.exchange.part().count == 1 || l->casts_where_read()) {
-    const GradOperand all = l->grad_output(op, gather_rows(op, dy), scale);
+    const GradOperand all = dy.is_cast() ? operands(op, l, dy) : l->grad_output(op, gather_rows(op, dy.dy), dy.scale);
     work(all.for_input, 0);
     return all;
   }
-  const Exchange::Gather gather = gather_of(op, l->sent_grad_output(op, dy, scale), false);
+  const Exchange::Gather gather =
+      gather_of(op, dy.is_cast() ? dy.quantized : l->sent_grad_output(op, dy.dy, dy.scale), false);
   gather_rows(op, std::span(&gather, 1),
               [&](std::int64_t first, std::int64_t count) { work(gather.whole.rows(first, count), first); });
   return l->gathered_grad_output(op, gather.whole);

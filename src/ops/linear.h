@@ -13,6 +13,7 @@ namespace octet {
 struct LinearInput {
   Tensor high;                         ///< storage dtype
   Tensor quantized;                    ///< e4m3 of a recipe that casts first, else of rank 0
+  Tensor turned{};                     ///< [in, n] of e4m3: kept in place of `quantized`, or of rank 0; see is_turned()
   QuantScale scale;                    ///< of the cast; lives as long as `quantized`
   bool keep_high = true;               ///< false: `high` is scratch and gone after forward
   bool keep_all = false;               ///< the gathered forms stay until backward; else it gathers again into scratch
@@ -20,6 +21,32 @@ struct LinearInput {
   Tensor all_high{}, all_quantized{};  ///< of all tokens, what the linears read: `high` and `quantized`, or gathered
 
   bool is_cast() const { return quantized.shape.rank() != 0; }
+  /// The cast writes a transposed copy too, which is what backward reads where kernels read along k only. It is kept,
+  /// and the form that forward reads is scratch: no byte more is kept, and backward has no pass to make it.
+  bool is_turned() const { return turned.shape.rank() != 0; }
+  /// The scale is known before the values, so that whoever makes `high` writes `quantized` in the same pass, and `high`
+  /// itself only where that is kept.
+  bool is_written_cast() const { return is_cast() && scale.known; }
+};
+
+/// A weight in backward: [out, in] as it was gathered, and its transposed copy [in, out] where one is kept, else of
+/// rank 0: then the linear makes one for the length of a GEMM, where kernels want it.
+struct WeightOperand {
+  Tensor rows;
+  Tensor transposed{};
+};
+
+/// An output gradient [n, out] on its way to a linear: as produced, with the scale that holds its abs-max where the
+/// recipe casts first; and in fp8, where the scale was known before the values and its producer has written it so.
+struct OutputGradient {
+  Tensor dy;
+  QuantScale scale{};
+  Tensor quantized{};   ///< of rank 0: the linear casts dy; else dy may have no data
+  Tensor transposed{};  ///< of it, [out, n]; of rank 0: not made
+
+  bool is_cast() const { return quantized.shape.rank() != 0; }
+  /// Where its producer is to leave the fp8 forms, if any.
+  Float8Out float8() const;
 };
 
 /// Linears that read one input; some of them may be fp8 and some not. The fp8 ones have one recipe.
@@ -33,17 +60,34 @@ class LinearGroup {
   bool reads_high() const { return any_plain_ || !casts_first(); }
 
   /// Casts x.high, whose abs-max is in x.scale.amax, when the recipe casts first. `again`: of an input that was cast
-  /// before and whose bytes are gone, with the scale of then: the same bytes.
+  /// before and whose bytes are gone, with the scale of then: the same bytes. Of a turned one `quantized` may have no
+  /// data: then only the transposed copy is made.
   void cast(OpContext& op, LinearInput& x, bool again) const;
+  /// Its place when the producer of x.high writes the fp8 forms itself (LinearInput::is_written_cast): also of the
+  /// turned one where the producer can.
+  static Float8Out place(const LinearInput& x, bool turned);
+  /// To be called then in place of cast(). `turned`: that form is there too.
+  void written(OpContext& op, LinearInput& x, bool turned) const;
 
  protected:
+  /// The forms of x that are gathered are those of this rank, until they are.
+  static void nothing_gathered(LinearInput& x);
+  /// What the GEMMs of backward read of an output gradient that need not be gathered.
+  static GradOperand operands(OpContext& op, const LinearRecipe& linear, const OutputGradient& dy);
   /// What an fp8 linear reads or casts of the input, as it was kept and gathered.
   const Tensor& kept(const LinearInput& x) const { return casts_first() ? x.all_quantized : x.all_high; }
+  /// What the weight gradients of the fp8 linears read of it.
+  Tensor for_grad_weight(OpContext& op, const LinearInput& x) const {
+    return x.is_turned() ? x.turned : float8_->input_for_grad_weight(op, kept(x));
+  }
   /// The input's form for a linear, of those for all fp8 linears and for the others.
   static const Tensor& pick(const LinearRecipe& linear, const Tensor& float8, const Tensor& high) {
     return linear.float8() ? float8 : high;
   }
-  /// The GEMM of a linear's weight gradient; `float8`: what input_for_grad_weight made of x, for the fp8 linears.
+  static Tensor for_grad_input(OpContext& op, const LinearRecipe& linear, const WeightOperand& w) {
+    return w.transposed.shape.rank() != 0 ? w.transposed : linear->weight_for_grad_input(op, w.rows);
+  }
+  /// The GEMM of a linear's weight gradient; `float8`: of x, for the fp8 linears.
   void grad_weight(OpContext& op, const LinearRecipe& linear, const GradOperand& dy, const LinearInput& x,
                    const Tensor& float8, const GradientTarget& dw) const;
 
@@ -63,15 +107,10 @@ class ColumnGroup : public LinearGroup {
   /// linears.
   void forward(OpContext& op, LinearInput& x, std::span<const Tensor> weights, std::span<const Tensor> ys) const;
 
-  /// One linear's output gradient [n, out]. Its abs-max is in the scale where the recipe casts first.
-  struct OutputGradient {
-    const Tensor& dy;
-    const QuantScale& scale;
-  };
   /// dx, of this rank's rows, and the weight gradients, all in the order of the linears. Gathers the input again where
   /// it was not kept. With an exchange in parts, parts of dx leave while the last linear makes the others.
-  void backward(OpContext& op, LinearInput& x, std::span<const OutputGradient> dys, std::span<const Tensor> weights,
-                std::span<const GradientTarget> dws, const Tensor& dx) const;
+  void backward(OpContext& op, LinearInput& x, std::span<const OutputGradient> dys,
+                std::span<const WeightOperand> weights, std::span<const GradientTarget> dws, const Tensor& dx) const;
 };
 
 /// A row-parallel linear (wo, w2). Under tensor parallelism each rank has its columns of the input, of all tokens, and
@@ -83,12 +122,12 @@ class RowLinear : public LinearGroup {
   void forward(OpContext& op, LinearInput& x, const Tensor& weight, const Tensor& y) const;
   /// dy is of this rank's rows: it is gathered, as fp8 bytes where the recipe casts first, and dx [n, in] is made as
   /// its parts come.
-  void backward(OpContext& op, LinearInput& x, const Tensor& dy, const QuantScale& dy_scale, const Tensor& weight,
+  void backward(OpContext& op, LinearInput& x, const OutputGradient& dy, const WeightOperand& weight,
                 const GradientTarget& dw, const Tensor& dx) const;
 
  private:
   using RowsGradientWork = std::function<void(const Tensor& rows, std::int64_t first)>;
-  GradOperand gather(OpContext& op, const Tensor& dy, const QuantScale& scale, const RowsGradientWork& work) const;
+  GradOperand gather(OpContext& op, const OutputGradient& dy, const RowsGradientWork& work) const;
 };
 
 }  // namespace octet

@@ -79,6 +79,9 @@ struct Float8Config {
   /// yes: cast weights on the owning shard and gather fp8 bytes; no: gather bf16 and cast the gathered weight.
   /// automatic: where the recipe allows it (Recipe::gathers_float8).
   AutoBool all_gather = AutoBool::automatic;
+  /// Where kernels read along k only and weights stay gathered until the optimizer step: with transposed copies.
+  /// automatic: where the device's memory has room for them.
+  AutoBool keep_transposed_weights = AutoBool::automatic;
   AutoBool round_scales_to_power_of_two = AutoBool::automatic;  ///< automatic: as the recipe has it
   FastAccumulate fast_accumulate = FastAccumulate::forward;
   Float8Accumulate accumulate = Float8Accumulate::fp32;

@@ -48,7 +48,11 @@ Tensor cast(OpContext& context, const Tensor& x, DType format, const QuantScale&
 }
 
 Tensor transpose(OpContext& context, const Tensor& x) {
-  const Tensor y{context.scratch.allocate(x.bytes()), x.dtype, {x.shape[1], x.shape[0]}, x.inverse_scale};
+  return transpose(context, x, context.scratch.allocate(x.bytes()));
+}
+
+Tensor transpose(OpContext& context, const Tensor& x, void* storage) {
+  const Tensor y{storage, x.dtype, {x.shape[1], x.shape[0]}, x.inverse_scale};
   context.kernels.transpose_float8(context.stream,
                                    {.x = x.data, .y = y.data, .rows = x.shape[0], .columns = x.shape[1]});
   return y;

@@ -30,8 +30,10 @@ Tensor cast_by_amax(OpContext& context, const Tensor& x, DType format, const Qua
 Tensor cast(OpContext& context, const Tensor& x, DType format, const QuantScale& scale, void* storage,
             void* transposed = nullptr);
 
-/// The transposed copy [columns, rows] of an fp8 matrix [rows, columns] in scratch, with the same inverse scale.
+/// The transposed copy [columns, rows] of an fp8 matrix [rows, columns], with the same inverse scale: in scratch, or in
+/// `storage` (as many bytes).
 Tensor transpose(OpContext& context, const Tensor& x);
+Tensor transpose(OpContext& context, const Tensor& x, void* storage);
 
 /// Abs-max and non-finite count of x in a pass of their own.
 void measure(OpContext& context, const Tensor& x, const StatsOut& out);

@@ -26,11 +26,11 @@ struct GradOperand {
 /// tensor; inputs, gradients and weights are kept and gathered in bf16, and what the casts make is scratch.
 ///
 /// Kernels whose fp8 GEMM reads both operands along k only (KernelTable::float8_gemm_k_major) need some operands
-/// transposed in backward; the recipe makes these copies, as seldom as can be, in scratch:
+/// transposed in backward; these copies are made as seldom as can be, and in scratch unless it says otherwise:
 ///   y  = x wᵀ    none: x [n, in] and w [out, in] lie along k = in;
 ///   dx = dy w    wᵀ [in, out], for the length of the GEMM;
 ///   dw = dyᵀ x   dyᵀ [out, n], by the pass that casts dy where there is one, and xᵀ [in, n], once for all linears that
-///                share the input.
+///                share the input: by the pass that casts x, unless what it wrote is gathered (LinearInput::is_turned).
 class Recipe {
  public:
   Recipe() = default;
@@ -75,9 +75,10 @@ class Recipe {
   // Operands in the forms that GEMMs read. x and w come as they were kept and gathered, dy in the storage dtype; all of
   // them are of all tokens unless it says otherwise. Results are the argument itself or scratch of the caller's scope.
 
-  /// The input in fp8, into `storage`; of a recipe that casts first. The abs-max of x is in `scale`; `again`: the scale
-  /// is there from a cast before, and gives the same bytes.
-  virtual Tensor cast_input(OpContext& op, const Tensor& x, const QuantScale& scale, void* storage, bool again) const;
+  /// The input in fp8, into `storage`, and transposed into `turned`, each where it is not null; of a recipe that casts
+  /// first. The abs-max of x is in `scale`; `again`: the scale is there from a cast before, and gives the same bytes.
+  virtual Tensor cast_input(OpContext& op, const Tensor& x, const QuantScale& scale, bool again, void* storage,
+                            void* turned) const;
   virtual Tensor input_for_output(OpContext&, const Tensor& x) const { return x; }
   virtual Tensor input_for_grad_weight(OpContext&, const Tensor& x) const { return x; }
   virtual Tensor weight_for_output(OpContext&, const Tensor& w) const { return w; }

@@ -63,6 +63,7 @@ FsdpWeights::FsdpWeights(const ParameterList& list, const ShardedBuffer& master,
       cast_after_bytes_(cast_after_bytes(list, shard_group.size(), options)),
       schedule_(options.reshard_after_forward),
       pool_(shard_group.memory(), Purpose::gathered),
+      transposed_pool_(stream.device(), Purpose::gathered),
       units_(list.units.size()) {
   if (exchanges(shard_group.size(), options) && shard_group.size() == 1) {
     staging_ =
@@ -77,6 +78,23 @@ std::span<const Tensor> FsdpWeights::gather(int unit) {
   await(unit);
   if (schedule_.next() >= 0) ensure(schedule_.next());  // prefetch: issued before the model computes with `unit`
   return units_[static_cast<std::size_t>(unit)].tensors;
+}
+
+std::span<const Tensor> FsdpWeights::transposed(int index) {
+  Unit& unit = units_[static_cast<std::size_t>(index)];
+  if (!options_.keep_transposed || !unit.transposed.empty()) return unit.transposed;
+  std::int64_t bytes = 0;
+  for (const Tensor& w : unit.tensors) bytes += is_float8(w.dtype) ? aligned(w.bytes()) : 0;
+  unit.transposed_buffer = transposed_pool_.acquire(bytes);
+  char* place = unit.transposed_buffer.as<char>();
+  for (const Tensor& w : unit.tensors) {
+    Tensor& turned = unit.transposed.emplace_back();
+    if (!is_float8(w.dtype)) continue;
+    turned = {place, w.dtype, {w.shape[1], w.shape[0]}, w.inverse_scale};
+    place += aligned(w.bytes());
+    kernels_.transpose_float8(stream_, {.x = w.data, .y = turned.data, .rows = w.shape[0], .columns = w.shape[1]});
+  }
+  return unit.transposed;
 }
 
 void FsdpWeights::release(int unit) {
@@ -94,6 +112,9 @@ void FsdpWeights::drop(Unit& unit) {
   pool_.give_back(std::move(unit.buffer));
   unit.buffer = {};
   unit.high = {};  // of a unit that was prefetched and not asked for
+  if (!unit.transposed.empty()) transposed_pool_.give_back(std::move(unit.transposed_buffer));
+  unit.transposed_buffer = {};
+  unit.transposed.clear();
   unit.gathered = false;
 }
 

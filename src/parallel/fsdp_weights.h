@@ -16,7 +16,8 @@ namespace octet {
 /// Fully sharded weights: every rank keeps fp32 pieces; a unit is cast on its owners and all-gathered when the model
 /// asks for it, each parameter straight into the place where it is used (a gathered parameter is the pieces of all
 /// ranks end to end, so nothing is copied in or out). fp8 weights are cast from fp32 once and travel as bytes.
-/// Weights stay valid until invalidate(), which the trainer calls after the optimizer step.
+/// Weights stay valid until invalidate(), which the trainer calls after the optimizer step, as do their transposed
+/// copies, which the model's stream makes when it asks for them first.
 ///
 /// Casts and gathers run on the stream of `shard_group`. Where that is not the compute stream, the next unit is
 /// gathered while the model computes with the current one: a gather begins when the compute stream has passed all that
@@ -29,6 +30,7 @@ class FsdpWeights final : public WeightProvider {
 
   void begin_pass(std::span<const int> order) override { schedule_.begin(order); }
   std::span<const Tensor> gather(int unit) override;
+  std::span<const Tensor> transposed(int unit) override;
   void release(int unit) override;
   /// The masters have changed: nothing gathered may be used again.
   void invalidate();
@@ -41,6 +43,8 @@ class FsdpWeights final : public WeightProvider {
     Buffer high;  ///< bf16 forms of fp8 weights that are cast after the gather
     std::vector<Tensor> tensors;
     std::unique_ptr<Event> ready;  ///< the end of the gather, on its stream
+    Buffer transposed_buffer;
+    std::vector<Tensor> transposed;  ///< empty: not made
   };
 
   bool overlaps() const { return &gathers_ != &stream_; }
@@ -64,7 +68,7 @@ class FsdpWeights final : public WeightProvider {
   std::vector<std::int64_t> unit_bytes_;        ///< of each unit while it is gathered
   std::vector<std::int64_t> cast_after_bytes_;  ///< of its bf16 forms, while it is gathered without fp8 all-gather
   GatherSchedule schedule_;
-  BufferPool pool_;
+  BufferPool pool_, transposed_pool_;
   Buffer staging_;  ///< from which a group of one gathers; a larger one has its own piece in its place already
   std::vector<Unit> units_;
 };

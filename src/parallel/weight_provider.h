@@ -17,6 +17,10 @@ class WeightProvider {
   /// The unit's whole weights, in the order of its parameters, ready for use on the compute stream until release.
   /// fp8 weights carry their inverse scale.
   virtual std::span<const Tensor> gather(int unit) = 0;
+  /// Transposed copies of the unit's fp8 weights, which some kernels read in backward
+  /// (KernelTable::float8_gemm_k_major), in the order of its parameters and of rank 0 for those that are not fp8; or
+  /// none, where the provider keeps no such copies. Of a unit that is gathered, and as long as it is.
+  virtual std::span<const Tensor> transposed(int) { return {}; }
   virtual void release(int unit) = 0;
 };
 

@@ -59,18 +59,27 @@ class GpuRmsNorm : public GpuTest {
     expect_close(y, tolerance<T>, "y");
     expect_close(amax, sizeof(T) == 4 ? 2e-6 : 8e-3, "amax");
     expect_same_bits(count, "non-finite");
-    if (float8) check_float8(y, y8, c.offset, 30.0f);
+    if (!float8) return;
+    check_float8<e4m3>(y, y8, c.offset, 30.0f);
+    // Without a place for y: the same codes.
+    const auto codes = y8.download();
+    b.y = nullptr;
+    auto alone = Both<std::uint8_t>::output(*gpu_stream, n + c.offset);
+    b.float8.y = alone.gpu() + c.offset;
+    if (in_place) return;  // the residual is the sum by now
+    gpu().add_rmsnorm_forward(*gpu_stream, b);
+    EXPECT_EQ(alone.download(), codes);
   }
 
   /// The fp8 form is that of the values which the same kernel stored, bit by bit.
-  template <typename T>
+  template <typename Code, typename T>
   void check_float8(Both<T>& y, Both<std::uint8_t>& y8, std::int64_t offset, float scale) {
     const auto values = y.download();
     const auto bytes = y8.download();
     for (auto i = static_cast<std::size_t>(offset); i < values.size(); ++i) {
       const float x = static_cast<float>(values[i]);
       if (std::isnan(x)) continue;
-      ASSERT_EQ(bytes[i], e4m3::encode(x * scale)) << "element " << i << ", " << x;
+      ASSERT_EQ(bytes[i], Code::encode(x * scale)) << "element " << i << ", " << x;
     }
   }
 
@@ -86,6 +95,8 @@ class GpuRmsNorm : public GpuTest {
     Both<float> inverse_rms(*gpu_stream, r), d_weight(*gpu_stream, normal<float>(c.dim, 6));
     auto amax = Both<float>::output(*gpu_stream, 1);
     Both<std::uint32_t> count(*gpu_stream, {0});
+    Both<float> scale(*gpu_stream, {90.0f});
+    auto dx8 = Both<std::uint8_t>::output(*gpu_stream, n + c.offset);
     Both<T>& out = in_place ? (residual ? d_residual : dy) : dx;
     RmsNormBackward a{.dy = dy.cpu() + c.offset,
                       .x = x.cpu() + c.offset,
@@ -108,6 +119,7 @@ class GpuRmsNorm : public GpuTest {
     b.dx = out.gpu() + c.offset;
     b.d_weight = d_weight.gpu();
     b.stats = {amax.gpu(), count.gpu()};
+    b.float8 = {.y = dx8.gpu() + c.offset, .format = DType::e5m2, .scale = scale.gpu()};
     auto cpu_space = Both<unsigned char>::output(*gpu_stream, cpu.rmsnorm_backward_workspace(a));
     auto gpu_space = Both<unsigned char>::output(*gpu_stream, gpu().rmsnorm_backward_workspace(b));
     a.workspace = cpu_space.cpu();
@@ -118,6 +130,7 @@ class GpuRmsNorm : public GpuTest {
     expect_close(d_weight, 4e-6, "d_weight");
     expect_close(amax, sizeof(T) == 4 ? 1e-5 : 8e-3, "amax");
     expect_same_bits(count, "non-finite");
+    check_float8<e5m2>(out, dx8, c.offset, 90.0f);
     gpu_space.download();  // its guards
   }
 };

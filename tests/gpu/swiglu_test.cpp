@@ -107,6 +107,11 @@ class GpuSwiglu : public GpuTest {
     gpu().swiglu_forward(*gpu_stream, args);
     if (!spoiled) expect_close(y, tolerance<T>, "y");
     beside.check(y.download(), c, forms, *cpu_stream);
+    if (forms == Forms::none) return;
+    Beside alone(*gpu_stream, all, DType::e4m3);
+    args.y = nullptr, args.stats = alone.stats(), args.float8 = alone.float8(forms, c.offset);
+    gpu().swiglu_forward(*gpu_stream, args);
+    alone.check(y.download(), c, forms, *cpu_stream);
   }
 
   template <typename T>
@@ -136,6 +141,15 @@ class GpuSwiglu : public GpuTest {
     expect_close(d_up, tolerance<T>, "d_up");
     gate_beside.check(d_gate.download(), c, gate_forms, *cpu_stream);
     up_beside.check(d_up.download(), c, up_forms, *cpu_stream);
+    if (in_place) return;  // the operands are gone
+    Beside gate_alone(*gpu_stream, all, DType::e5m2), up_alone(*gpu_stream, all, DType::e4m3);
+    if (gate_forms != Forms::none) args.d_gate = nullptr;
+    if (up_forms != Forms::none) args.d_up = nullptr;
+    args.gate_stats = gate_alone.stats(), args.gate_float8 = gate_alone.float8(gate_forms, c.offset);
+    args.up_stats = up_alone.stats(), args.up_float8 = up_alone.float8(up_forms, c.offset);
+    gpu().swiglu_backward(*gpu_stream, args);
+    gate_alone.check(d_gate.download(), c, gate_forms, *cpu_stream);
+    up_alone.check(d_up.download(), c, up_forms, *cpu_stream);
   }
 };
 

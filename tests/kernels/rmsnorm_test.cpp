@@ -65,6 +65,41 @@ TYPED_TEST(RmsNorm, ExactCase) {
   EXPECT_EQ(r.inverse_rms, (std::vector<float>{0.5f, 0.25f}));
 }
 
+/// The fp8 form beside y, and without a place for y, is that of the values that are stored.
+TYPED_TEST(RmsNorm, Float8OfTheStoredValues) {
+  using T = TypeParam;
+  const float scale = 37.5f;
+  for (const auto& [rows, dim] : shapes) {
+    const auto residual = random_values<T>(rows * dim, 1), weight = random_values<T>(dim, 3);
+    const auto plain = forward(residual, static_cast<const std::vector<T>*>(nullptr), weight);
+    std::vector<e4m3> expected;
+    for (const T y : plain.y) expected.push_back(e4m3(static_cast<float>(y) * scale));
+    for (const bool alone : {false, true}) {
+      std::vector<T> y(plain.y.size());
+      std::vector<e4m3> codes(y.size());
+      std::vector<float> inverse_rms(static_cast<std::size_t>(rows));
+      StatsProbe stats;
+      const AddRmsNormForward args{
+          .residual = residual.data(),
+          .weight = weight.data(),
+          .y = alone ? nullptr : y.data(),
+          .inverse_rms = inverse_rms.data(),
+          .dtype = dtype_of<T>::value,
+          .rows = rows,
+          .dim = dim,
+          .stats = stats.out(),
+          .float8 = {.y = codes.data(), .format = DType::e4m3, .scale = &scale},
+      };
+      cpu::add_rmsnorm_forward(stream(), args);
+      EXPECT_TRUE(same_bits(codes, expected)) << rows << " x " << dim;
+      EXPECT_TRUE(alone || same_bits(y, plain.y));
+      EXPECT_EQ(stats.amax, plain.stats.amax);
+      EXPECT_EQ(inverse_rms, plain.inverse_rms);
+      EXPECT_EQ(bytes_moved(args), rows * dim * ((alone ? 1 : 2) * size_of(args.dtype) + 1) + rows * 4);
+    }
+  }
+}
+
 TYPED_TEST(RmsNorm, ForwardAgreesWithDoubleReference) {
   using T = TypeParam;
   for (const auto& [rows, dim] : shapes) {
@@ -129,7 +164,8 @@ enum class Place { apart, over_dy, over_residual };
 
 template <typename T>
 Backward<T> backward(std::vector<T> dy, const std::vector<T>& x, const std::vector<T>& weight,
-                     std::vector<T> d_residual, Place place = Place::apart, float d_weight_before = nan_f32) {
+                     std::vector<T> d_residual, Place place = Place::apart, float d_weight_before = nan_f32,
+                     const Float8Out& float8 = {}) {
   const auto dim = static_cast<std::int64_t>(weight.size()), rows = static_cast<std::int64_t>(x.size()) / dim;
   const auto inverse_rms = forward(x, static_cast<const std::vector<T>*>(nullptr), weight).inverse_rms;
   Backward<T> r{std::vector<T>(x.size()), std::vector<float>(weight.size(), d_weight_before), {}};
@@ -146,12 +182,30 @@ Backward<T> backward(std::vector<T> dy, const std::vector<T>& x, const std::vect
                        .rows = rows,
                        .dim = dim,
                        .stats = r.stats.out(),
+                       .float8 = float8,
                        .workspace = nullptr};
   std::vector<char> workspace(static_cast<std::size_t>(cpu::rmsnorm_backward_workspace(args)), '\x7f');
   args.workspace = workspace.data();
   cpu::rmsnorm_backward(stream(), args);
   if (place != Place::apart) r.dx = dx;
   return r;
+}
+
+TYPED_TEST(RmsNorm, Float8OfTheStoredGradients) {
+  using T = TypeParam;
+  const float scale = 1234.5f;
+  for (const auto& [rows, dim] : shapes) {
+    const auto dy = random_values<T>(rows * dim, 1), x = random_values<T>(rows * dim, 2),
+               weight = random_values<T>(dim, 3), d_residual = random_values<T>(rows * dim, 4);
+    for (const Place place : {Place::apart, Place::over_dy, Place::over_residual}) {
+      std::vector<e5m2> codes(dy.size()), expected;
+      const auto r = backward(dy, x, weight, d_residual, place, nan_f32,
+                              {.y = codes.data(), .format = DType::e5m2, .scale = &scale});
+      EXPECT_TRUE(same_bits(r.dx, backward(dy, x, weight, d_residual).dx));
+      for (const T v : r.dx) expected.push_back(e5m2(static_cast<float>(v) * scale));
+      EXPECT_TRUE(same_bits(codes, expected)) << rows << " x " << dim;
+    }
+  }
 }
 
 /// dx and d_weight in double from the formula of the quotient rule.

@@ -55,6 +55,84 @@ template <typename T>
 class Swiglu : public testing::Test {};
 TYPED_TEST_SUITE(Swiglu, Storages);
 
+/// fp8 forms of values as stored, by the scalar type's own cast: rows end to end, and transposed.
+template <typename Code, typename T>
+struct Codes {
+  explicit Codes(std::int64_t n) : y(static_cast<std::size_t>(n)), transposed(y.size()) {}
+
+  Float8Out out(bool both) {
+    return {.y = y.data(),
+            .y_transposed = both ? transposed.data() : nullptr,
+            .format = dtype_of<Code>::value,
+            .scale = &scale};
+  }
+  void expect_of(const std::vector<T>& values, std::int64_t columns, bool both) const {
+    const std::int64_t rows = static_cast<std::int64_t>(values.size()) / columns;
+    for (std::int64_t r = 0; r < rows; ++r) {
+      for (std::int64_t c = 0; c < columns; ++c) {
+        const Code code(static_cast<float>(values[r * columns + c]) * scale);
+        ASSERT_EQ(y[r * columns + c].bits, code.bits) << r << " " << c;
+        ASSERT_TRUE(!both || transposed[c * rows + r].bits == code.bits) << r << " " << c;
+      }
+    }
+  }
+
+  float scale = 55.0f;
+  std::vector<Code> y, transposed;
+};
+
+/// Beside the tensors, and alone: in place of tensors that have no place.
+TYPED_TEST(Swiglu, Float8OfTheStoredValues) {
+  using T = TypeParam;
+  for (const auto& [rows, columns] : {std::pair<std::int64_t, std::int64_t>{1, 7}, {33, 64}, {70, 130}}) {
+    const std::int64_t n = rows * columns;
+    const auto gate = random_values<T>(n, 1, 3.0), up = random_values<T>(n, 2), dy = random_values<T>(n, 3);
+    StatsProbe plain_stats;
+    const auto plain = forward(gate, up, &plain_stats);
+    const auto gradients = backward(gate, up, dy);
+    for (const bool both : {false, true}) {
+      for (const bool alone : {false, true}) {
+        std::vector<T> y(gate.size()), d_gate(gate.size()), d_up(gate.size());
+        Codes<e4m3, T> codes(n), up_codes(n);
+        Codes<e5m2, T> gate_codes(n);
+        StatsProbe stats, gate_stats, up_stats;
+        const SwigluForward args{.gate = gate.data(),
+                                 .up = up.data(),
+                                 .y = alone ? nullptr : y.data(),
+                                 .dtype = dtype_of<T>::value,
+                                 .n = n,
+                                 .columns = columns,
+                                 .stats = stats.out(),
+                                 .float8 = codes.out(both)};
+        cpu::swiglu_forward(stream(), args);
+        codes.expect_of(plain, columns, both);
+        EXPECT_TRUE(alone || same_bits(y, plain));
+        EXPECT_EQ(stats.amax, plain_stats.amax);
+        EXPECT_EQ(bytes_moved(args), n * ((alone ? 2 : 3) * size_of(args.dtype) + (both ? 2 : 1)));
+        const SwigluBackward back{.gate = gate.data(),
+                                  .up = up.data(),
+                                  .dy = dy.data(),
+                                  .d_gate = alone ? nullptr : d_gate.data(),
+                                  .d_up = d_up.data(),
+                                  .dtype = dtype_of<T>::value,
+                                  .n = n,
+                                  .columns = columns,
+                                  .gate_stats = gate_stats.out(),
+                                  .up_stats = up_stats.out(),
+                                  .gate_float8 = gate_codes.out(both),
+                                  .up_float8 = up_codes.out(!both)};
+        cpu::swiglu_backward(stream(), back);
+        gate_codes.expect_of(gradients.gate, columns, both);
+        up_codes.expect_of(gradients.up, columns, !both);
+        EXPECT_TRUE(alone || same_bits(d_gate, gradients.gate));
+        EXPECT_TRUE(same_bits(d_up, gradients.up));
+        EXPECT_EQ(gate_stats.amax, gradients.gate_stats.amax);
+        EXPECT_EQ(bytes_moved(back), n * ((alone ? 4 : 5) * size_of(args.dtype) + 3));
+      }
+    }
+  }
+}
+
 TYPED_TEST(Swiglu, ExactAndExtremeCases) {
   using T = TypeParam;
   const auto y = forward(stored<T>({0, 200, -200, -88, infinity_f32, nan_f32}), stored<T>({3, 2, 2, 1, 1, 1}));

@@ -103,7 +103,7 @@ TEST(BytesMoved, AreThoseOfTheOperands) {
   char y = 0;
   EXPECT_EQ(bytes_moved(CastToFloat8{.from = DType::f32, .y = &y, .n = 10}), 50);
   EXPECT_EQ(bytes_moved(CastToFloat8{.from = DType::bf16, .y = &y, .n = 10, .y_transposed = &y}), 40);
-  EXPECT_EQ(bytes_moved(SwigluForward{.dtype = DType::bf16, .n = 10, .stats = {}, .float8 = {.y = &y}}), 70);
+  EXPECT_EQ(bytes_moved(SwigluForward{.y = &y, .dtype = DType::bf16, .n = 10, .stats = {}, .float8 = {.y = &y}}), 70);
   EXPECT_EQ(bytes_moved(SwigluBackward{.dtype = DType::bf16, .n = 10, .gate_stats = {}, .up_stats = {}}), 100);
   EXPECT_EQ(bytes_moved(AddRmsNormForward{.dtype = DType::bf16, .rows = 3, .dim = 4, .stats = {}}), 3 * 4 * 4 + 12);
   EXPECT_EQ(bytes_moved(AddRmsNormForward{.branch = &y, .dtype = DType::bf16, .rows = 3, .dim = 4, .stats = {}}),

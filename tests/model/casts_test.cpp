@@ -85,7 +85,7 @@ struct BlockCasts : testing::Test {
     const Count forward = count();
     float amax = 3.0f, scale;
     alignas(gemm_scale_alignment) float inverse;
-    block_backward(pass, 1, weights, state.open(1), a, test::view(dh, wide), {&amax, &scale, &inverse});
+    block_backward(pass, 1, weights, {}, state.open(1), a, {test::view(dh, wide), {&amax, &scale, &inverse}});
     EXPECT_EQ(scratch.mark(), 0);
     return {forward, count()};
   }

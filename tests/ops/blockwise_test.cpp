@@ -33,7 +33,7 @@ struct Blockwise : test::OpsTest, testing::WithParamInterface<bool> {
     input.high = xt;
     row.cast(op, input, false);
     row.forward(op, input, wt, view(r.y, {n, out}));
-    row.backward(op, input, dyt, {}, wt, {view(r.dw, {out, in}), false}, view(r.dx, {n, in}));
+    row.backward(op, input, {.dy = dyt}, {.rows = wt}, {view(r.dw, {out, in}), false}, view(r.dx, {n, in}));
     return r;
   }
   Results through_column_group(const LinearRecipe& l) {
@@ -43,7 +43,7 @@ struct Blockwise : test::OpsTest, testing::WithParamInterface<bool> {
     input.high = xt;
     column.cast(op, input, false);
     column.forward(op, input, std::array{wt}, std::array{view(r.y, {n, out})});
-    column.backward(op, input, std::array{ColumnGroup::OutputGradient{dyt, {}}}, std::array{wt},
+    column.backward(op, input, std::array{OutputGradient{.dy = dyt}}, std::array{WeightOperand{.rows = wt}},
                     std::array{GradientTarget{view(r.dw, {out, in}), false}}, view(r.dx, {n, in}));
     scratch_.rewind(0);  // what forward gathers and casts is its caller's
     return r;

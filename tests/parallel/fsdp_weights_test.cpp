@@ -117,6 +117,21 @@ struct Weights : test::ParallelTest {
     }
   }
 
+  static void expect_transposed(const Tensor& w, const Tensor& turned) {
+    if (!is_float8(w.dtype)) {
+      EXPECT_EQ(turned.shape.rank(), 0);
+      return;
+    }
+    ASSERT_EQ(turned.shape, (Shape{w.shape[1], w.shape[0]}));
+    EXPECT_EQ(turned.inverse_scale, w.inverse_scale);
+    for (std::int64_t r = 0; r < w.shape[0]; ++r) {
+      for (std::int64_t c = 0; c < w.shape[1]; ++c) {
+        if (turned.as<e4m3>()->bits == 0x55) return;  // spoiled before
+        ASSERT_EQ(turned.as<e4m3>()[c * w.shape[0] + r].bits, w.as<e4m3>()[r * w.shape[1] + c].bits);
+      }
+    }
+  }
+
   /// All-gathered bytes of a unit as the trace has them: by dtype.
   std::map<std::string, std::int64_t> traffic(const std::string& unit) const {
     std::map<std::string, std::int64_t> bytes;
@@ -135,6 +150,41 @@ TEST_F(Weights, Float8BytesEqualTheCastOfTheWholeMaster) {
     set_masters(1);  // new masters, new scales, nothing of the old
     expect_pass(false);
   }
+}
+
+/// Of fp8 weights alone, made once until the masters change.
+TEST_F(Weights, TransposedCopiesStayAsLongAsTheWeights) {
+  make(test::example_list(DType::e4m3), {.reshard_after_forward = false, .keep_transposed = true});
+  for (std::uint32_t version = 0; version < 2; ++version) {
+    set_masters(version);
+    std::map<int, std::vector<void*>> places;
+    for (int micro_batch = 0; micro_batch < 2; ++micro_batch) {
+      weights->begin_pass(pass);
+      for (const int unit : pass) {
+        const std::span<const Tensor> rows = weights->gather(unit), turned = weights->transposed(unit);
+        ASSERT_EQ(turned.size(), rows.size());
+        std::vector<void*> now;
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+          now.push_back(turned[i].data);
+          if (micro_batch == 0) expect_transposed(rows[i], turned[i]);
+        }
+        if (!places.contains(unit)) {
+          places[unit] = now;
+          for (const Tensor& t : turned)
+            std::fill_n(static_cast<char*>(t.data), t.shape.rank() == 0 ? 0 : t.bytes(), '\x55');
+        }
+        EXPECT_EQ(now, places[unit]);
+        for (const Tensor& t : turned) {  // not made again
+          EXPECT_TRUE(t.shape.rank() == 0 || t.as<e4m3>()->bits == 0x55);
+        }
+        weights->release(unit);
+      }
+    }
+  }
+  make(test::example_list(DType::e4m3), {.reshard_after_forward = false});
+  weights->begin_pass(pass);
+  weights->gather(pass[0]);
+  EXPECT_TRUE(weights->transposed(pass[0]).empty());
 }
 
 TEST_F(Weights, WithoutFloat8AllGatherWeightsAreRoundedTwice) {

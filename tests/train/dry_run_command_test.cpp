@@ -51,6 +51,22 @@ TEST(DryRunCommand, ShowsPlanCollectivesAndTimelineOfARunOnManyGpus) {
   }
 }
 
+/// Where weights stay gathered and there is room: a byte for each weight that feeds a GEMM in 8 bits.
+TEST(DryRunCommand, KeepsTransposedWeightsWhereThereIsRoom) {
+  const std::string kept = "with transposed copies of 8-bit weights";
+  const std::vector<std::string> one{"--ranks=1", "--gpu=H100"};
+  const auto with = [&](std::vector<std::string> more, const char* model = "--model=1.8b") {
+    more.emplace_back(model);
+    more.insert(more.end(), one.begin(), one.end());
+    return dry(run_8b, more);
+  };
+  EXPECT_TRUE(says(with({"--parallel.reshard_after_forward=auto"}), kept));
+  EXPECT_TRUE(says(with({"--parallel.reshard_after_forward=never"}), kept));
+  EXPECT_FALSE(says(with({}), kept)) << "the file frees them";
+  EXPECT_FALSE(says(with({"--parallel.reshard_after_forward=never", "--float8.keep_transposed_weights=false"}), kept));
+  EXPECT_FALSE(says(with({"--parallel.reshard_after_forward=never"}, "--model=8b"), kept)) << "too large without";
+}
+
 TEST(DryRunCommand, KnowsNoTimelineWithoutAGpu) {
   EXPECT_TRUE(says(dry(run_8b, {"--ranks", "8"}), "no timeline: name a GPU with --gpu"));
   EXPECT_TRUE(says(dry(run_8b, {"--ranks", "8", "--device", "cpu"}), "memory plan:"));

@@ -167,6 +167,10 @@ TEST(Schema, WrongFiles) {
        {":4: float8.fast_accumulate = all", "no effect with device = cpu and float8.accumulate = fp32"}},
       {base + "precision: float8\nfloat8: {fast_accumulate: all, accumulate: hopper_slow}\n",
        {":4: float8.fast_accumulate = all", "float8.accumulate = hopper_slow; expected forward, or accumulate hopper"}},
+      {base + "precision: float8\nfloat8: {keep_transposed_weights: true}\n",
+       {":4: float8.keep_transposed_weights = true", "no effect with device = cpu", "expected auto or false"}},
+      {base + "precision: float8\ndevice: cuda\nfloat8: {keep_transposed_weights: true, recipe: rowwise}\n",
+       {"float8.keep_transposed_weights = true", "recipe rowwise casts weights where a GEMM reads them"}},
       {base + "float8: {fast_accumulate: backward}\n", {":3: float8.fast_accumulate = \"backward\"", "forward, all"}},
       {base + "float8: {bf16_linears: [attention.wx]}\n",
        {":3: float8.bf16_linears = \"attention.wx\"", "nearest: attention.w"}},
@@ -451,6 +455,14 @@ TEST(Layout, ResolvesAndRefuses) {
   c.train.global_batch = 24;
   c.train.micro_batch = 2;
   EXPECT_EQ(resolve_layout(c, 3).dp_shard, 3);
+  c.float8.keep_transposed_weights = AutoBool::yes;
+  expect_parts(
+      message_of([&] { resolve_layout(c, 3); }),
+      {"float8.keep_transposed_weights = true", "weights are freed after forward", "reshard_after_forward never"});
+  c.parallel.reshard_after_forward = Reshard::never;
+  EXPECT_EQ(resolve_layout(c, 3).dp_shard, 3);
+  c.float8.keep_transposed_weights = AutoBool::automatic;
+  c.parallel.reshard_after_forward = Reshard::automatic;
   c.parallel.dp_replicate = 2;
   EXPECT_EQ(resolve_layout(c, 4).dp_shard, 2);
   expect_parts(message_of([&] { resolve_layout(c, 3); }), {"parallel.dp_replicate = 2", "3 ranks"});

@@ -61,8 +61,9 @@ void check_not_finished(const RunConfig& c) {
 }
 
 /// Rank 0 stands for all: their plans are alike.
-void check_memory(const RunConfig& c, const MeshShape& mesh, const ClusterProfile& p) {
-  const MemoryPlan plan = plan_run(c, mesh, 0, static_cast<int>(p.ranks_per_node()), DeviceType::cpu);
+void check_memory(RunConfig c, const MeshShape& mesh, const ClusterProfile& p) {
+  const MemoryPlan plan = plan_run(c, mesh, 0, static_cast<int>(p.ranks_per_node()), DeviceType::cpu,
+                                   [&](const MemoryPlan& of) { return fit_of(of, p).gpu_fits(); });
   const auto refuse = [&](const char* what, double needs, double has) {
     throw usage_error("submit",
                       "the run needs {:.1f} GiB of a {}, which has {:.1f} on {}; use more nodes, a smaller "

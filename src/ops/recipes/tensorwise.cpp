@@ -13,10 +13,10 @@ Tensor along_k(OpContext& op, const Tensor& x) {
 const RecipeEntry tensorwise_entry{"tensorwise", "one a tensor, from its absolute maximum at the time",
                                    make_recipe<TensorwiseRecipe>};
 
-Tensor TensorwiseRecipe::cast_input(OpContext& op, const Tensor& x, const QuantScale& scale, void* storage,
-                                    bool again) const {
-  return again ? cast(op, x, input_format, scale, storage)
-               : quantize(op, x, input_format, scale, power_of_two(), storage);
+Tensor TensorwiseRecipe::cast_input(OpContext& op, const Tensor& x, const QuantScale& scale, bool again, void* storage,
+                                    void* turned) const {
+  return again ? cast(op, x, input_format, scale, storage, turned)
+               : quantize(op, x, input_format, scale, power_of_two(), storage, turned);
 }
 
 Tensor TensorwiseRecipe::input_for_grad_weight(OpContext& op, const Tensor& x) const {

@@ -59,6 +59,16 @@ void check_delayed(const Float8Config& c, const Recipe& recipe, const Origins& a
   unused("float8.delayed_algorithm", c.delayed_algorithm, none.delayed_algorithm);
 }
 
+/// Copies of weights are made where a GPU's GEMMs read 8-bit weights as they were gathered, and stay as long as those.
+void check_transposed_weights(const RunConfig& c, const Recipe& recipe, const Origins& at) {
+  if (c.float8.keep_transposed_weights != AutoBool::yes) return;
+  const auto check = [&](bool holds, const std::string& why) {
+    if (!holds) throw refuse(at, "float8.keep_transposed_weights", true, "{}; expected auto or false", why);
+  };
+  check(c.device == DeviceType::cuda, "has no effect with device = cpu, whose GEMMs read weights as they are");
+  check(recipe.casts_first(), "recipe " + c.float8.recipe + " casts weights where a GEMM reads them");
+}
+
 /// Fast sums of gradients are the GPU's, or those of the CPU's emulation of it.
 void check_fast_accumulate(const RunConfig& c, const Recipe& recipe, const Origins& at) {
   const FastAccumulate fast = c.float8.fast_accumulate;
@@ -88,6 +98,7 @@ void check_float8(const RunConfig& c, const Origins& at) {
                  c.float8.recipe);
   }
   check_fast_accumulate(c, *recipe, at);
+  check_transposed_weights(c, *recipe, at);
   check_delayed(c.float8, *recipe, at);
   bool any = false;
   for (const EqualBlocks& blocks : equal_blocks(c.model, c.precision, c.float8)) {

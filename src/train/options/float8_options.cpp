@@ -23,6 +23,12 @@ void declare_float8(Schema& schema, Float8Config& c) {
       .help(
           "true: cast weights on the owning shard and gather 8-bit bytes. false: gather bf16 and cast afterwards. "
           "auto: true for the recipes that allow it, those of one scale a tensor, else false.");
+  schema.add_choice("keep_transposed_weights", c.keep_transposed_weights)
+      .help(
+          "On a GPU, whose 8-bit GEMMs of backward read weights transposed: keep the transposed copies, a byte a "
+          "weight, "
+          "from the first micro-batch to the optimizer step, in place of making them in every one. For recipes of one "
+          "scale a tensor, and weights that stay gathered after forward. auto: where the memory plan has room.");
   schema.add_choice("round_scales_to_power_of_two", c.round_scales_to_power_of_two)
       .help(
           "Round scales down to a power of two, so that multiplying by them rounds nothing. auto: true for the rowwise "

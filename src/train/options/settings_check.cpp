@@ -17,7 +17,7 @@ struct Changeable {
   bool same_bits = true;  ///< with another value every number comes out the same; else within rounding
 };
 
-constexpr std::array<Changeable, 38> changeable = {{{"model"},  // a name or a path; the shape is in model_shape
+constexpr std::array<Changeable, 39> changeable = {{{"model"},  // a name or a path; the shape is in model_shape
                                                     {"device", false},
                                                     {"run.dir"},
                                                     {"run.tensorboard"},
@@ -45,6 +45,7 @@ constexpr std::array<Changeable, 38> changeable = {{{"model"},  // a name or a p
                                                     {"parallel.one_rank_exchange"},
                                                     {"parallel.check_replicas_every"},
                                                     {"recompute."},
+                                                    {"float8.keep_transposed_weights"},
                                                     {"checkpoint."},
                                                     {"comm."},
                                                     {"cpu.gemm", false},

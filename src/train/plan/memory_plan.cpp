@@ -43,18 +43,37 @@ std::string memory_table(const MemoryPlan& plan, const MemoryLedger* measured) {
   return table;
 }
 
+namespace {
+
+/// What ranks that share a device need of it.
+struct Share {
+  Device& on;
+  int ranks;
+  std::int64_t bytes;  ///< of each
+
+  bool fits() const { return bytes * ranks <= on.available_bytes(); }
+};
+
+std::vector<Share> shares(const MemoryPlan& plan, Device& device, int ranks_on_node, int ranks_on_gpu) {
+  if (device.type() == DeviceType::cpu) return {{device, ranks_on_node, plan.total() + plan.host}};
+  return {{device, ranks_on_gpu, plan.total() + plan.nccl}, {cpu_device(), ranks_on_node, plan.host}};
+}
+
+}  // namespace
+
+bool fits(const MemoryPlan& plan, Device& device, int ranks_on_node, int ranks_on_gpu) {
+  return std::ranges::all_of(shares(plan, device, ranks_on_node, ranks_on_gpu), &Share::fits);
+}
+
 void check_fits(const MemoryPlan& plan, Device& device, int ranks_on_node, int ranks_on_gpu) {
-  const auto check = [&](Device& on, int ranks, std::int64_t bytes) {
-    if (bytes * ranks <= on.available_bytes()) return;
+  for (const auto& [on, ranks, bytes] : shares(plan, device, ranks_on_node, ranks_on_gpu)) {
+    if (Share{on, ranks, bytes}.fits()) continue;
     throw usage_error("train",
                       "this run needs {} MiB on {} ({} rank(s) of {} MiB) and the device has {} MiB free; use more "
                       "ranks, a smaller train.micro_batch or train.seq_len\n{}",
                       mebibytes(bytes * ranks), on.name(), ranks, mebibytes(bytes), mebibytes(on.available_bytes()),
                       memory_table(plan, nullptr));
-  };
-  if (device.type() == DeviceType::cpu) return check(device, ranks_on_node, plan.total() + plan.host);
-  check(device, ranks_on_gpu, plan.total() + plan.nccl);
-  check(cpu_device(), ranks_on_node, plan.host);
+  }
 }
 
 std::int64_t nccl_needs(const std::vector<DryGroup>& groups, const RunConfig& config, int ranks_on_node) {
@@ -91,6 +110,17 @@ MemoryPlan plan_run(const RunConfig& config, const MeshShape& mesh, int rank, in
   plan.nccl = nccl_needs(dry.groups(), config, ranks_on_node);
   plan.host = checkpoint_host_bytes(dry.trainer().model(), config, mesh);
   return plan;
+}
+
+MemoryPlan plan_run(RunConfig& config, const MeshShape& mesh, int rank, int ranks_on_node, DeviceType workspaces,
+                    const std::function<bool(const MemoryPlan&)>& there_is_room) {
+  const MemoryPlan plan = plan_run(config, mesh, rank, ranks_on_node, workspaces);
+  const bool left_to_us = config.float8.keep_transposed_weights == AutoBool::automatic &&
+                          fsdp_options(config, mesh.dp_shard).keep_transposed;
+  if (!left_to_us) return plan;
+  const bool keep = there_is_room(plan);
+  config.float8.keep_transposed_weights = keep ? AutoBool::yes : AutoBool::no;
+  return keep ? plan : plan_run(config, mesh, rank, ranks_on_node, workspaces);
 }
 
 }  // namespace octet

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -26,7 +27,9 @@ struct MemoryPlan {
 /// A line a purpose; with a ledger the measured peak beside it. NCCL's, which no ledger knows, is marked as estimated.
 std::string memory_table(const MemoryPlan& plan, const MemoryLedger* measured);
 
-/// Usage error with the table when such ranks do not fit: all of a node share its memory, `ranks_on_gpu` that of a GPU.
+/// Says whether such ranks fit: all of a node share its memory, `ranks_on_gpu` that of a GPU.
+bool fits(const MemoryPlan& plan, Device& device, int ranks_on_node, int ranks_on_gpu = 1);
+/// Usage error with the table when they do not.
 void check_fits(const MemoryPlan& plan, Device& device, int ranks_on_node, int ranks_on_gpu = 1);
 
 /// Bytes of a GPU that NCCL takes for the communicators of a run (DryRun::groups), with `ranks_on_node` ranks on each
@@ -39,5 +42,10 @@ MeshShape mesh_shape(const ParallelConfig& parallel);
 /// The memory of that rank of the run on that mesh, with workspaces of the size of that device's kernels: the peaks of
 /// a few steps that are run dry (dry_run.h). `ranks_on_node`: for what NCCL takes.
 MemoryPlan plan_run(const RunConfig& config, const MeshShape& mesh, int rank, int ranks_on_node, DeviceType workspaces);
+
+/// The same of a configuration that leaves it to the plan whether transposed weights are kept
+/// (float8.keep_transposed_weights auto): with them, or where `there_is_room` denies it, without. `config` says which.
+MemoryPlan plan_run(RunConfig& config, const MeshShape& mesh, int rank, int ranks_on_node, DeviceType workspaces,
+                    const std::function<bool(const MemoryPlan&)>& there_is_room);
 
 }  // namespace octet

@@ -10,6 +10,7 @@
 #include "checkpoints/same_files.h"
 #include "src/base/files.h"
 #include "src/base/log.h"
+#include "src/comm/reductions.h"
 #include "src/comm/watchdog.h"
 #include "src/data/token_file.h"
 #include "src/model/step_costs.h"
@@ -88,13 +89,26 @@ int train(const RunConfig& config, const RunEnvironment& environment, const Memo
 
 }  // namespace
 
-int run_training(const RunConfig& config, const RunEnvironment& environment) {
+int run_training(const RunConfig& configured, const RunEnvironment& environment) {
   const StopSignal signal;
   const log::SharedWarnings shared;
   const MeshShape& shape = environment.mesh.shape();
-  const MemoryPlan plan = plan_run(config, shape, environment.mesh.world().rank(), environment.ranks_on_node,
-                                   environment.stream.device().type());
-  check_fits(plan, environment.stream.device(), environment.ranks_on_node, static_cast<int>(config.nccl.ranks_per_gpu));
+  Device& device = environment.stream.device();
+  const auto ranks_on_gpu = static_cast<int>(configured.nccl.ranks_per_gpu);
+  RunConfig config = configured;
+  const auto on_all_ranks = [&](const MemoryPlan& plan) {
+    std::int32_t lacking = fits(plan, device, environment.ranks_on_node, ranks_on_gpu) ? 0 : 1;
+    reductions::counts(environment.control).all_reduce(&lacking, 1, DType::i32, ReduceOp::sum);
+    return lacking == 0;
+  };
+  const MemoryPlan plan =
+      plan_run(config, shape, environment.mesh.world().rank(), environment.ranks_on_node, device.type(), on_all_ranks);
+  check_fits(plan, device, environment.ranks_on_node, ranks_on_gpu);
+  if (environment.control.rank() == 0 &&
+      config.float8.keep_transposed_weights != configured.float8.keep_transposed_weights &&
+      config.float8.keep_transposed_weights == AutoBool::no) {
+    log::info("8-bit weights: memory has no room for transposed copies, every micro-batch makes its own");
+  }
 
   const std::string recompute =
       recompute_table(llama_settings(config, environment.mesh.tp().rank()), environment.stream);

@@ -66,12 +66,14 @@ void RunLog::start(const MemoryPlan& plan, const std::string& recompute, const T
   const MeshShape& mesh = environment_.mesh.shape();
   log::info("model {}: {:.2f}M parameters ({} layers, dim {}, {} heads, {} kv heads, ffn {}, vocabulary {})", m.name,
             static_cast<double>(m.parameters()) / 1e6, m.layers, m.dim, m.heads, m.kv_heads, m.ffn_dim, m.vocab_size);
+  const FsdpOptions fsdp = fsdp_options(config_, mesh.dp_shard);
   log::info("mesh: {} rank(s) = dp_replicate {} x dp_shard {} x tp {}; weights {} after forward",
             environment_.control.size(), mesh.dp_replicate, mesh.dp_shard, mesh.tp,
-            fsdp_options(config_, mesh.dp_shard).reshard_after_forward ? "resharded" : "kept");
+            fsdp.reshard_after_forward ? "resharded" : "kept");
+  if (fsdp.keep_transposed) log::info("8-bit weights: transposed copies are kept until the optimizer step");
   if (mesh.dp_shard > 1) {
     log::info("gradients between shards: {}, summed in fp32; gathers and reductions {}", config_.parallel.gradient_wire,
-              fsdp_options(config_, mesh.dp_shard).overlap ? "on streams of their own" : "in line");
+              fsdp.overlap ? "on streams of their own" : "in line");
   }
   if (mesh.tp > 1) {
     log::info("tensor parallelism: {}", config_.parallel.async_tp ? "parts of gathers and sums travel beside the GEMMs"

@@ -34,8 +34,12 @@ SamplerConfig sampler_config(const RunConfig& c) {
 FsdpOptions fsdp_options(const RunConfig& config, int shards) {
   const Reshard reshard = config.parallel.reshard_after_forward;
   const bool exchanges = shards > 1 || config.parallel.one_rank_exchange;
-  return {.reshard_after_forward = reshard == Reshard::automatic ? exchanges : reshard == Reshard::always,
-          .float8_all_gather = recipe_of(config.precision, config.float8)->gathers_float8(),
+  const bool frees = reshard == Reshard::automatic ? exchanges : reshard == Reshard::always;
+  const RecipePtr recipe = recipe_of(config.precision, config.float8);
+  return {.reshard_after_forward = frees,
+          .float8_all_gather = recipe->gathers_float8(),
+          .keep_transposed = recipe->casts_first() && !frees && float8_gemm_k_major_on(config.device) &&
+                             decided(config.float8.keep_transposed_weights, true),
           .gradient_wire = config.parallel.gradient_wire == GradientWire::bf16 ? DType::bf16 : DType::f32,
           .overlap = exchanges && decided(config.parallel.overlap, config.device == DeviceType::cuda),
           .one_rank_exchange = config.parallel.one_rank_exchange};

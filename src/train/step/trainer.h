@@ -99,6 +99,8 @@ class Trainer {
 };
 
 /// parallel.reshard_after_forward `auto` frees gathered weights when there is more than one shard.
+/// float8.keep_transposed_weights `auto` keeps copies wherever they are of use: whether there is room for them, the
+/// memory plan has said before (fit_transposed_weights).
 FsdpOptions fsdp_options(const RunConfig& config, int shards);
 
 /// What decides the order of the run's data.

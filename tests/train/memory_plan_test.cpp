@@ -1,0 +1,79 @@
+// What a plan decides by the memory that there is.
+#include "src/train/plan/memory_plan.h"
+
+#include <gtest/gtest.h>
+
+#include "src/model/parameters.h"
+
+namespace octet {
+namespace {
+
+RunConfig float8_on_a_gpu() {
+  RunConfig config;
+  config.device = DeviceType::cuda;
+  config.precision = Precision::float8;
+  config.model = {.name = "small",
+                  .dim = 128,
+                  .layers = 2,
+                  .heads = 8,
+                  .kv_heads = 8,
+                  .head_dim = 16,
+                  .ffn_dim = 1024,
+                  .vocab_size = 512};
+  config.train.seq_len = 64;
+  config.train.global_batch = 8;
+  return config;
+}
+
+struct Asked {
+  RunConfig config;
+  MemoryPlan plan;
+  int questions = 0;
+};
+Asked plan(RunConfig config, bool room) {
+  Asked asked;
+  asked.plan = plan_run(config, {}, 0, 1, DeviceType::cpu, [&](const MemoryPlan&) {
+    ++asked.questions;
+    return room;
+  });
+  asked.config = config;
+  return asked;
+}
+
+/// A byte for each element of the weights that are gathered in 8 bits.
+TEST(TransposedWeights, AreKeptWhereThePlanHasRoom) {
+  const RunConfig config = float8_on_a_gpu();
+  const Asked with = plan(config, true), without = plan(config, false);
+  EXPECT_EQ(with.config.float8.keep_transposed_weights, AutoBool::yes);
+  EXPECT_EQ(without.config.float8.keep_transposed_weights, AutoBool::no);
+  std::int64_t bytes = 0;
+  for (const ParameterSpec& p : llama_parameters(config.model, config.precision, config.float8).parameters) {
+    if (is_float8(p.gathered)) bytes += p.shape.elements();
+  }
+  EXPECT_GT(bytes, 0);
+  EXPECT_EQ(with.plan[Purpose::gathered] - without.plan[Purpose::gathered], bytes);
+  EXPECT_EQ(with.plan.total() - without.plan.total(), bytes);
+}
+
+TEST(TransposedWeights, NobodyIsAskedWhereNothingIsLeftToThePlan) {
+  RunConfig config = float8_on_a_gpu();
+  config.float8.keep_transposed_weights = AutoBool::yes;
+  EXPECT_EQ(plan(config, false).questions, 0);
+  EXPECT_EQ(plan(config, false).config.float8.keep_transposed_weights, AutoBool::yes);
+  config = float8_on_a_gpu();
+  EXPECT_EQ(plan(config, true).questions, 1);
+  config.parallel.reshard_after_forward = Reshard::always;
+  EXPECT_EQ(plan(config, true).questions, 0);
+  config = float8_on_a_gpu();
+  config.float8.recipe = "rowwise";
+  EXPECT_EQ(plan(config, true).questions, 0);
+  config = float8_on_a_gpu();
+  config.precision = Precision::bf16;
+  EXPECT_EQ(plan(config, true).questions, 0);
+  config = float8_on_a_gpu();
+  config.device = DeviceType::cpu;
+  EXPECT_EQ(plan(config, true).questions, 0);
+}
+
+}  // namespace
+}  // namespace octet
