@@ -279,7 +279,7 @@ def the_death_of_the_scripts_own_node_requeues_in_spite_of_spares(folder):
 
 @scenario
 def a_spare_takes_over_after_slurm_has_let_the_dead_node_go(folder):
-    run = Run(folder, "spare-later", 5000)
+    run = Run(folder, "spare-later", 100000)  # it ends by its stop file, however fast steps are
     run.submit(2, "--spares", 1)
     run.wait_for_checkpoint()
     node = output_of("scontrol", "show", "hostnames", run.launches()[0]["hosts"]).split()[1]
