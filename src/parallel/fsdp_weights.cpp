@@ -63,7 +63,6 @@ FsdpWeights::FsdpWeights(const ParameterList& list, const ShardedBuffer& master,
       cast_after_bytes_(cast_after_bytes(list, shard_group.size(), options)),
       schedule_(options.reshard_after_forward),
       pool_(shard_group.memory(), Purpose::gathered),
-      transposed_pool_(stream.device(), Purpose::gathered),
       units_(list.units.size()) {
   if (exchanges(shard_group.size(), options) && shard_group.size() == 1) {
     staging_ =
@@ -85,7 +84,7 @@ std::span<const Tensor> FsdpWeights::transposed(int index) {
   if (!options_.keep_transposed || !unit.transposed.empty()) return unit.transposed;
   std::int64_t bytes = 0;
   for (const Tensor& w : unit.tensors) bytes += is_float8(w.dtype) ? aligned(w.bytes()) : 0;
-  unit.transposed_buffer = transposed_pool_.acquire(bytes);
+  if (unit.transposed_buffer.empty()) unit.transposed_buffer = Buffer(stream_.device(), bytes, Purpose::gathered);
   char* place = unit.transposed_buffer.as<char>();
   for (const Tensor& w : unit.tensors) {
     Tensor& turned = unit.transposed.emplace_back();
@@ -112,8 +111,6 @@ void FsdpWeights::drop(Unit& unit) {
   pool_.give_back(std::move(unit.buffer));
   unit.buffer = {};
   unit.high = {};  // of a unit that was prefetched and not asked for
-  if (!unit.transposed.empty()) transposed_pool_.give_back(std::move(unit.transposed_buffer));
-  unit.transposed_buffer = {};
   unit.transposed.clear();
   unit.gathered = false;
 }

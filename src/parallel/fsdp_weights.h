@@ -42,9 +42,9 @@ class FsdpWeights final : public WeightProvider {
     Buffer buffer;
     Buffer high;  ///< bf16 forms of fp8 weights that are cast after the gather
     std::vector<Tensor> tensors;
-    std::unique_ptr<Event> ready;  ///< the end of the gather, on its stream
-    Buffer transposed_buffer;
-    std::vector<Tensor> transposed;  ///< empty: not made
+    std::unique_ptr<Event> ready;    ///< the end of the gather, on its stream
+    Buffer transposed_buffer;        ///< stays: the same addresses in every step
+    std::vector<Tensor> transposed;  ///< empty: not made of these weights
   };
 
   bool overlaps() const { return &gathers_ != &stream_; }
@@ -68,7 +68,7 @@ class FsdpWeights final : public WeightProvider {
   std::vector<std::int64_t> unit_bytes_;        ///< of each unit while it is gathered
   std::vector<std::int64_t> cast_after_bytes_;  ///< of its bf16 forms, while it is gathered without fp8 all-gather
   GatherSchedule schedule_;
-  BufferPool pool_, transposed_pool_;
+  BufferPool pool_;
   Buffer staging_;  ///< from which a group of one gathers; a larger one has its own piece in its place already
   std::vector<Unit> units_;
 };
