@@ -37,6 +37,12 @@ struct ParallelConfig {
   /// A shard group of one rank gathers and reduces too, to measure on one GPU what several do.
   bool one_rank_exchange = false;
   std::int64_t check_replicas_every = 100;  ///< steps; 0: off. For master weights that ranks have in common.
+
+  /// Whether gathered weights are freed after forward and gathered again, with so many shards.
+  bool frees_weights(std::int64_t shards) const {
+    if (reshard_after_forward != Reshard::automatic) return reshard_after_forward == Reshard::always;
+    return shards > 1 || one_rank_exchange;
+  }
 };
 
 }  // namespace octet

@@ -41,9 +41,7 @@ ParallelConfig resolve_layout(const RunConfig& config, std::int64_t ranks, const
       config.graphs == AutoBool::yes && !why.empty()) {
     throw refuse(origins, "cuda.graphs", config.graphs, "{}; expected auto or false", why);
   }
-  const bool frees = p.reshard_after_forward == Reshard::always ||
-                     (p.reshard_after_forward == Reshard::automatic && (p.dp_shard > 1 || p.one_rank_exchange));
-  if (frees && config.float8.keep_transposed_weights == AutoBool::yes) {
+  if (p.frees_weights(p.dp_shard) && config.float8.keep_transposed_weights == AutoBool::yes) {
     throw refuse(origins, "float8.keep_transposed_weights", true,
                  "weights are freed after forward, and their copies with them; expected auto or false, or "
                  "parallel.reshard_after_forward never");

@@ -32,9 +32,8 @@ SamplerConfig sampler_config(const RunConfig& c) {
 }
 
 FsdpOptions fsdp_options(const RunConfig& config, int shards) {
-  const Reshard reshard = config.parallel.reshard_after_forward;
   const bool exchanges = shards > 1 || config.parallel.one_rank_exchange;
-  const bool frees = reshard == Reshard::automatic ? exchanges : reshard == Reshard::always;
+  const bool frees = config.parallel.frees_weights(shards);
   const RecipePtr recipe = recipe_of(config.precision, config.float8);
   return {.reshard_after_forward = frees,
           .float8_all_gather = recipe->gathers_float8(),
