@@ -151,18 +151,36 @@ Environment environment(std::map<std::string, std::string> variables) {
   };
 }
 
+/// Whether a lone rank with these variables is refused.
+bool is_refused(int mpi_size, std::map<std::string, std::string> variables) {
+  return !launch_contradiction(mpi_size, environment(std::move(variables))).empty();
+}
+
 TEST(Singletons, AreToldFromShellsAndSingleRanks) {
   const std::string step = "SLURM_STEP_ID", tasks = "SLURM_NTASKS", of_step = "SLURM_STEP_NUM_TASKS";
-  EXPECT_TRUE(is_lost_singleton(1, environment({{step, "0"}, {tasks, "8"}, {"SLURM_PROCID", "3"}})));
-  EXPECT_TRUE(is_lost_singleton(1, environment({{step, "0"}, {tasks, "8"}, {of_step, "8"}})));
-  EXPECT_TRUE(is_lost_singleton(1, environment({{step, "0"}, {tasks, "8"}, {"PMI_SIZE", "8"}}))) << "another MPI's PMI";
-  EXPECT_FALSE(is_lost_singleton(8, environment({{step, "0"}, {tasks, "8"}}))) << "a real job";
-  EXPECT_FALSE(is_lost_singleton(1, environment({}))) << "no Slurm";
-  EXPECT_FALSE(is_lost_singleton(1, environment({{tasks, "8"}, {"SLURM_PROCID", "0"}}))) << "shell of sbatch or salloc";
-  EXPECT_FALSE(is_lost_singleton(1, environment({{step, "0"}, {tasks, "1"}}))) << "srun -n 1";
-  EXPECT_FALSE(is_lost_singleton(1, environment({{step, "4294967290"}, {tasks, "8"}, {of_step, "1"}})))
-      << "interactive";
-  EXPECT_FALSE(is_lost_singleton(1, environment({{step, "0"}, {tasks, "2"}, {"PMI_SIZE", "1"}}))) << "mpiexec -n 1";
+  EXPECT_TRUE(is_refused(1, {{step, "0"}, {tasks, "8"}, {"SLURM_PROCID", "3"}}));
+  EXPECT_TRUE(is_refused(1, {{step, "0"}, {tasks, "8"}, {of_step, "8"}}));
+  EXPECT_TRUE(is_refused(1, {{step, "0"}, {tasks, "8"}, {"PMI_SIZE", "8"}})) << "another MPI's PMI";
+  EXPECT_FALSE(is_refused(8, {{step, "0"}, {tasks, "8"}})) << "a real job";
+  EXPECT_FALSE(is_refused(1, {})) << "no Slurm";
+  EXPECT_FALSE(is_refused(1, {{tasks, "8"}, {"SLURM_PROCID", "0"}})) << "shell of sbatch or salloc";
+  EXPECT_FALSE(is_refused(1, {{step, "0"}, {tasks, "1"}})) << "srun -n 1";
+  EXPECT_FALSE(is_refused(1, {{step, "4294967290"}, {tasks, "8"}, {of_step, "1"}})) << "interactive";
+  EXPECT_FALSE(is_refused(1, {{step, "0"}, {tasks, "2"}, {"PMI_SIZE", "1"}})) << "mpiexec -n 1";
+}
+
+TEST(Singletons, OfOtherLaunchersAreRefusedByName) {
+  const auto why = [](std::map<std::string, std::string> variables) {
+    return launch_contradiction(1, environment(std::move(variables)));
+  };
+  const std::string open_mpi = why({{"OMPI_COMM_WORLD_SIZE", "4"}, {"OMPI_COMM_WORLD_RANK", "0"}, {"PMIX_RANK", "0"}});
+  for (const char* part : {"Open MPI's mpirun started 4 processes", "OMPI_COMM_WORLD_SIZE=4", "MPICH's mpiexec"}) {
+    EXPECT_NE(open_mpi.find(part), std::string::npos) << open_mpi;
+  }
+  EXPECT_TRUE(is_refused(1, {{"PMI_SIZE", "2"}}));
+  EXPECT_TRUE(is_refused(1, {{"PMIX_RANK", "3"}, {"PMIX_NAMESPACE", "prterun-1"}}));
+  EXPECT_FALSE(is_refused(1, {{"OMPI_COMM_WORLD_SIZE", "1"}, {"PMIX_RANK", "0"}})) << "mpirun -n 1";
+  EXPECT_FALSE(is_refused(2, {{"PMIX_RANK", "1"}, {"PMI_SIZE", "2"}})) << "ranks that have found each other";
 }
 
 TEST(NodeName, IsSlurmsOnlyUnderSrunItself) {

@@ -215,6 +215,12 @@ TEST(Commbench, AStoppedRankEndsAllWithTheReason) {
   EXPECT_NE(r.err.find("in group world"), std::string::npos) << r.err;
 }
 
+TEST(Commbench, ALauncherOfAnotherMpiIsRefused) {
+  const CommandResult r = run_command("OMPI_COMM_WORLD_SIZE=4 " + program + " --sizes 1K");
+  EXPECT_EQ(r.exit_code, 64) << r.all();
+  EXPECT_NE(r.err.find("Open MPI's mpirun started 4 processes"), std::string::npos) << r.all();
+}
+
 TEST(Commbench, WrongCommandsAreRefused) {
   const auto refuses = [](const std::string& arguments, const std::string& reason, int ranks = 2) {
     const CommandResult r = launch(ranks, arguments);

@@ -52,6 +52,16 @@ class BadInput : public testing::Test {
   }
 };
 
+/// What mpirun of Open MPI starts finds no other rank in MPICH's library.
+TEST_F(BadInput, LaunchersOfAnotherMpi) {
+  const std::string directory = new_run_directory();
+  const std::string words = fmt::format(
+      "env OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=1 PMIX_RANK=1 {} run.yaml --run.dir {}", octet_train, directory);
+  expect_one_message(in_workplace(words, 30), {"Open MPI's mpirun started 2 processes (OMPI_COMM_WORLD_SIZE=2)",
+                                               "start it with MPICH's mpiexec"});
+  EXPECT_FALSE(fs::exists(workplace() / directory)) << "left behind";
+}
+
 TEST_F(BadInput, ConfigurationFiles) {
   refuses(run_with("steps: 20", "step: 20"), {"bad.yaml:4: ", "unknown key train.step", "nearest: train.steps"});
   refuses(run_with("steps: 20", "steps: many"), {"bad.yaml:4: train.steps = \"many\"", "integer"});

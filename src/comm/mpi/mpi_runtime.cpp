@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "src/base/error.h"
@@ -34,15 +35,46 @@ int count_same_cores(MPI_Comm node, int ranks) {
       std::count_if(all.begin(), all.end(), [&](const cpu_set_t& other) { return CPU_EQUAL(&mine, &other) != 0; }));
 }
 
-}  // namespace
+/// What launchers tell the processes that they start of their number.
+constexpr std::array<std::pair<const char*, std::string_view>, 5> size_variables{{
+    {"OMPI_COMM_WORLD_SIZE", "Open MPI's mpirun"},
+    {"MV2_COMM_WORLD_SIZE", "MVAPICH's launcher"},
+    {"JSM_NAMESPACE_SIZE", "jsrun"},
+    {"FLUX_JOB_SIZE", "flux run"},
+    {"PMI_SIZE", "a launcher of another PMI"},
+}};
+/// And, where they do not tell it, of their rank: above 0 there are others.
+constexpr std::array<const char*, 2> rank_variables{"PMIX_RANK", "PALS_RANKID"};
 
-bool is_lost_singleton(int mpi_size, const Environment& environment) {
-  if (mpi_size != 1 || environment("SLURM_STEP_ID") == nullptr) return false;
+/// A task of an srun step of several tasks.
+bool is_lost_task(const Environment& environment) {
+  if (environment("SLURM_STEP_ID") == nullptr) return false;
   // In an interactive step SLURM_NTASKS is the allocation's; SLURM_STEP_NUM_TASKS is always the step's.
   const char* of_step = environment("SLURM_STEP_NUM_TASKS");
   const int tasks = number_of(of_step != nullptr ? of_step : environment("SLURM_NTASKS"));
-  const char* launched = environment("PMI_SIZE");
-  return tasks > 1 && (launched == nullptr || number_of(launched) != 1);
+  return tasks > 1 && environment("PMI_SIZE") == nullptr;
+}
+
+}  // namespace
+
+std::string launch_contradiction(int mpi_size, const Environment& environment) {
+  if (mpi_size != 1) return "";
+  const std::string advice = "this program's MPI is MPICH: start it with MPICH's mpiexec, or with srun --mpi=pmi2";
+  for (const auto& [name, launcher] : size_variables) {
+    const int processes = number_of(environment(name));
+    if (processes > 1) {
+      return fmt::format("{} started {} processes ({}={}), but MPI sees one rank in each; {}", launcher, processes,
+                         name, processes, advice);
+    }
+  }
+  for (const char* name : rank_variables) {
+    if (number_of(environment(name)) > 0) {
+      return fmt::format("a launcher of another MPI made this process its rank {} ({}), but MPI sees one rank; {}",
+                         environment(name), name, advice);
+    }
+  }
+  if (!is_lost_task(environment)) return "";
+  return "srun started several tasks, but MPI sees one rank in each; start with srun --mpi=pmi2";
 }
 
 std::string node_name(const std::string& host, const Environment& environment) {
@@ -63,9 +95,9 @@ MpiRuntime::MpiRuntime(int& argc, char**& argv) {
   const auto environment = [](const char* name) { return std::getenv(name); };
   node_ = node_name(host_name(), environment);
   log::set_identity(rank_, size_, node_);
-  if (is_lost_singleton(size_, environment)) {
+  if (const std::string why = launch_contradiction(size_, environment); !why.empty()) {
     MPI_Finalize();
-    throw usage_error("comm", "srun started several tasks, but MPI sees one rank in each; start with srun --mpi=pmi2");
+    throw usage_error("comm", "{}", why);
   }
   if (provided < MPI_THREAD_FUNNELED) {
     throw internal_error("comm", "MPI offers thread level {}, expected MPI_THREAD_FUNNELED ({})", provided,

@@ -10,8 +10,9 @@ namespace octet {
 /// mpiexec starts the ranks).
 class MpiRuntime {
  public:
-  /// Initialises MPI with errors returned, and tells the log who it is. Throws a usage error for one of several tasks
-  /// of srun that MPI sees as a lone rank: left alone, each would train by itself.
+  /// Initialises MPI with errors returned, and tells the log who it is. Throws a usage error for one of several
+  /// processes of a launcher that MPI sees as a lone rank (launch_contradiction): left alone, each would train by
+  /// itself.
   MpiRuntime(int& argc, char**& argv);
   /// MPI_Finalize, in which MPI waits for the other ranks: after an error use abort_job() instead.
   ~MpiRuntime();
@@ -53,9 +54,12 @@ int run_main(int argc, char** argv, const std::function<int(MpiRuntime&, int arg
 /// Value of an environment variable, null when it is not set (getenv, or a test's own).
 using Environment = std::function<const char*(const char* name)>;
 
-/// True for a task of an srun step of several tasks in which MPI found no other rank. The variables of an allocation's
-/// shell (SLURM_NTASKS without a step) do not count, nor does one rank that a launcher of MPI asked for (PMI_SIZE=1).
-bool is_lost_singleton(int mpi_size, const Environment& environment);
+/// Why this process must not train by itself although MPI found no other rank, with what to do: a launcher that speaks
+/// with another MPI's library (Open MPI's mpirun, a PMIx or PMI server, srun without the right --mpi) has started
+/// several processes, each of which would be a run of its own. Empty where nothing says so. Variables of launchers are
+/// read for this contradiction alone. Those of an allocation's shell (SLURM_NTASKS without a step) do not count, nor
+/// does one rank that MPICH's launcher asked for (PMI_SIZE=1).
+std::string launch_contradiction(int mpi_size, const Environment& environment);
 
 /// SLURMD_NODENAME in a step of srun itself, else `host`. Under mpiexec within an allocation (MPI_LOCALNRANKS is
 /// hydra's) Slurm's variables can be those of another node.
