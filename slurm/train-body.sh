@@ -68,7 +68,7 @@ look_at_nodes() {
   # As it is now: of an allocation with --no-kill Slurm takes a node that failed.
   count=$(scontrol show hostnames "$(squeue --noheader --jobs="$SLURM_JOB_ID" --format=%N)" | wc -l)
   # shellcheck disable=SC2016  # for the node's shell
-  look='to=$1/$SLURMD_NODENAME; shift; "$@" >"$to.json" 2>"$to.log"; echo $? >"$to.code"'
+  look='to=$1/$SLURMD_NODENAME; shift; "$@" --env >"$to.env" 2>/dev/null; "$@" >"$to.json" 2>"$to.log"; echo $? >"$to.code"'
   local -a check=(true)
   ((!preflight)) || check=("$octet" doctor --json --profile "$cluster" --run-dir "$run_dir")
   run 300 srun --nodes="$count" --ntasks="$count" --ntasks-per-node=1 --cpus-per-task=1 --mpi=none --no-kill \

@@ -5,6 +5,8 @@
 
 #include "src/base/options/text.h"
 #include "src/cluster/shell_text.h"
+#include "src/cluster/slurm_options.h"
+#include "src/cluster/slurm_variables.h"
 
 namespace octet {
 namespace {
@@ -25,6 +27,7 @@ class Lines {
   void sbatch_value_of(std::string_view option, const std::string& value, std::string_view why = "") {
     if (!value.empty()) sbatch(fmt::format("{}={}", option, sbatch_value(value)), why);
   }
+  void add(std::string_view text) { text_ += text; }
   void set(std::string_view name, std::string_view value) { line("{}={}", name, shell_word(value)); }
   void set(std::string_view name, std::int64_t value) { line("{}={}", name, value); }
   std::string text() && { return std::move(text_); }
@@ -111,7 +114,27 @@ void add_options(const JobScript& job, Lines& out) {
   out.sbatch_value_of("--exclude", job.exclude);
   add_life(job, out);
   out.sbatch_value_of("--chdir", job.working_dir);
-  for (const std::string& option : s.options) out.sbatch(option);
+  for (const std::string& option : s.options) out.sbatch(sbatch_line(parse_slurm_option(option)));
+}
+
+/// The job inherits the variables of the shell that submits.
+void add_shell(const JobScript& job, Lines& out) {
+  out.line("");
+  out.line("# --- what the shell that submits, or a job around it, must not say to srun, squeue and scancel");
+  out.add(unset_lines(job.profile));
+}
+
+void add_refusals(Lines& out) {
+  out.line("");
+  out.line("# --- what sbatch has taken before the lines above");
+  out.add(
+      "refuse() {\n"
+      "  echo \"[job $SLURM_JOB_ID] stop: $1\"\n"
+      "  \"$octet\" job refused --run-dir \"$run_dir\" --job \"$SLURM_JOB_ID\" --reason \"$1\"\n"
+      "  exit 64\n"
+      "}\n");
+  out.add(refusing_lines());
+  out.line("");
 }
 
 void add_environment(const JobScript& job, Lines& out) {
@@ -155,7 +178,6 @@ void add_settings(const JobScript& job, Lines& out) {
   std::vector<std::string> words;
   for (const std::string& word : job.train_options) words.push_back(shell_word(word));
   out.line("train_options=({})", joined(words, " "));
-  out.line("");
 }
 
 }  // namespace
@@ -185,8 +207,10 @@ std::string render(const JobScript& job, std::string_view body) {
   out.line("# Written by octet submit: {} on {} nodes of {}, {} ranks. Submitted again with: sbatch {}", job.name,
            job.nodes, job.profile.name, job.ranks(), shell_word(fmt::format("{}/job.sh", job.run_dir)));
   add_options(job, out);
+  add_shell(job, out);
   add_environment(job, out);
   add_settings(job, out);
+  add_refusals(out);
   return std::move(out).text() + std::string(body);
 }
 

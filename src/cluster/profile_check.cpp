@@ -5,6 +5,7 @@
 #include "src/base/options/text.h"
 #include "src/cluster/profile.h"
 #include "src/cluster/slurm_job.h"
+#include "src/cluster/slurm_options.h"
 
 namespace octet {
 namespace {
@@ -47,6 +48,11 @@ void check_hardware(const ClusterProfile& p, const Origins& at) {
     throw refuse(at, "nics.hca", joined(p.nics.hca), "has no effect with fabric = {}; expected no names",
                  name_of(p.fabric));
   }
+  const auto cards = static_cast<std::int64_t>(p.nics.hca.size());
+  if (cards > 0 && cards != p.nics.per_node) {
+    throw refuse(at, "nics.hca", joined(p.nics.hca), "are {} devices, expected nics.per_node = {} of them, or none",
+                 cards, p.nics.per_node);
+  }
   if (!verbs && p.nics.traffic_class >= 0) {
     throw refuse(at, "nics.traffic_class", p.nics.traffic_class, "has no effect with fabric = {}; expected -1",
                  name_of(p.fabric));
@@ -77,6 +83,20 @@ void check_network(const ClusterProfile& p, const Origins& at) {
   }
 }
 
+void check_option(const std::string& text, const SlurmProfile& s, const Origins& at) {
+  const char* key = "slurm.options";
+  SlurmOption option;
+  try {
+    option = parse_slurm_option(text);
+    sbatch_line(option);
+  } catch (const Error& e) {
+    const std::string why = e.what();
+    throw refuse(at, key, in_quotes(text), "{}", why.substr(why.find("] ") + 2));  // without its room
+  }
+  const std::string problem = sbatch_option_problem(option, s.exclusive);
+  if (!problem.empty()) throw refuse(at, key, in_quotes(text), "{} fights the job: {}", option.name, problem);
+}
+
 void check_slurm(const ClusterProfile& p, const Origins& at) {
   const SlurmProfile& s = p.slurm;
   parse_slurm_time(s.time, place_of(at, "slurm.time"));
@@ -90,10 +110,7 @@ void check_slurm(const ClusterProfile& p, const Origins& at) {
     throw refuse(at, "slurm.switch_wait_minutes", s.switch_wait_minutes,
                  "has an effect with slurm.topology = tree and slurm.leaf_nodes alone; expected 0");
   }
-  for (const std::string& option : s.options) {
-    if (option.starts_with("--") && option.find('\n') == std::string::npos) continue;
-    throw refuse(at, "slurm.options", in_quotes(option), "expected an option like --mail-type=END");
-  }
+  for (const std::string& text : s.options) check_option(text, s, at);
 }
 
 bool is_variable_name(const std::string& name) {

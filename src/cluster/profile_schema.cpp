@@ -33,7 +33,9 @@ void declare_hardware(Schema& schema, ClusterProfile& p) {
   schema.add("gbps", p.nics.gbps).unit("Gb/s").at_least(0).help("Rate of one.");
   schema.add("hca", p.nics.hca)
       .help(
-          "Names of the verbs devices that NCCL may use, matched whole. Empty: all, also those of a storage network.");
+          "Names of the verbs devices that NCCL may use, matched whole, nics.per_node of them. Empty: all, also those "
+          "of "
+          "a storage network.");
   schema.add("frontend", p.nics.frontend)
       .help("Interface of the ordinary network, which NCCL's bootstrap and MPI use. Empty: they choose.");
   schema.add("traffic_class", p.nics.traffic_class)
@@ -105,7 +107,11 @@ void declare_slurm(Schema& schema, SlurmProfile& s) {
       .at_least(0)
       .at_most(100000)
       .help("How long the job may wait for as few leaves as possible; it starts on more after that.");
-  schema.add("options", s.options).help("Further options of sbatch, a line each: [--mail-type=END].");
+  schema.add("options", s.options)
+      .help(
+          "Further options of sbatch, one a text: [--comment=my comment]. A value with spaces is one argument. What "
+          "the "
+          "script says itself, or what fights it, is refused with the key to use.");
 }
 
 void declare_launcher(Schema& schema, LauncherProfile& l) {

@@ -107,7 +107,7 @@ TEST(Golden, OfVirtualNodesWithEveryOption) {
 TEST(JobScript, EndsWithTheBodyAsItStands) {
   const std::string text = render(job_on("local", 2), "echo \"{}\" %\n");
   EXPECT_TRUE(text.starts_with("#!/bin/bash\n"));
-  EXPECT_TRUE(text.ends_with(")\n\necho \"{}\" %\n"));
+  EXPECT_TRUE(text.ends_with("done\n\necho \"{}\" %\n"));
 }
 
 TEST(JobScript, AsksOnlyForWhatTheReleaseHas) {

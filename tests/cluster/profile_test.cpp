@@ -117,6 +117,11 @@ TEST(Profile, RefusesWhatNoClusterCouldBe) {
   expect_in("slurm.leaf_nodes", refusal(small, {{"slurm.topology", "block"}}));
   expect_in("slurm.leaf_nodes", refusal(small, {{"slurm.leaf_nodes", "4"}}));
   expect_in("slurm.options", refusal(small, {{"slurm.options", "[rm]"}}));
+  expect_in("--nodes fights the job: use --nodes", refusal(small, {{"slurm.options", "[--nodes=4]"}}));
+  expect_in("--array fights the job", refusal(small, {{"slurm.options", "[-a 1-4]"}}));
+  expect_in("found a line break, a quote", refusal(small, {{"slurm.options", "[\"--comment=a\\\\b\"]"}}));
+  expect_in("nics.hca = mlx5_0, mlx5_1: are 2 devices, expected nics.per_node = 4",
+            refusal(small, {{"nics.hca", "[mlx5_0, mlx5_1]"}}));
   expect_in("slurm.switch_wait_minutes", refusal(small, {{"slurm.switch_wait_minutes", "4"}}));
   expect_in(
       "is there twice",
@@ -185,6 +190,21 @@ TEST(Environment, TheProfileWins) {
   expect_in("NCCL_IB_QPS_PER_CONNECTION = 16", environment_findings(p, "/runs/a")[0]);
   p.environment.generate = false;
   EXPECT_EQ(job_environment(p, "/runs/a").size(), 2U);
+}
+
+TEST(Environment, WhatAJobInheritsAndItsProfileDoesNotSetIsTold) {
+  const ClusterProfile p = read_profile("ibm-roce");
+  const Environment shell = {{"NCCL_IB_DISABLE", "1"},
+                             {"NCCL_NET", "Socket"},
+                             {"NCCL_DEBUG_FILE", "/tmp/n"},
+                             {"UCX_LOG_LEVEL", "info"},
+                             {"PATH", "/bin"}};
+  const auto told = environment_findings(p, "/runs/a", shell);
+  ASSERT_EQ(told.size(), 3U) << "NCCL_NET is the job's own";
+  expect_in("inherits a variable of this shell: NCCL_DEBUG_FILE = /tmp/n", told[0]);
+  expect_in("NCCL_IB_DISABLE = 1: bad: ", told[1]);
+  expect_in("the job of ibm-roce does not set it: unset it, or say why in environment.variables", told[1]);
+  expect_in("UCX_LOG_LEVEL = info", told[2]);
 }
 
 TEST(Environment, HasAReasonForEachValueAndLocksByTheFileSystem) {

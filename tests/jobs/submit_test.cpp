@@ -10,6 +10,7 @@ namespace {
 constexpr const char* fake_sbatch =
     "#!/bin/bash\n"
     "echo \"sbatch $*\" >>\"$FAKE/calls\"\n"
+    "env >\"$FAKE/environment\"\n"
     "case $1 in\n"
     "  --version) echo \"slurm ${FAKE_VERSION:-22.05.8}\" ;;\n"
     "  --test-only)\n"
@@ -231,6 +232,37 @@ TEST_F(Submit, LargeRunsFitTheNodesTheyAreFor) {
       expect_in("E [data] cannot open", r.err);
     }
   }
+}
+
+TEST_F(Submit, VariablesThatWouldOverrideTheScriptAreLeftOutByName) {
+  const CommandResult r =
+      submit_run("",
+                 "SBATCH_ARRAY_INX=1-4 SBATCH_ACCOUNT=proj SBATCH_PARTITION=other SBATCH_DEBUG=0 SLURM_CPU_BIND=rank "
+                 "SLURM_MPI_TYPE=none SQUEUE_STATES=FAILED NCCL_IB_DISABLE=1");
+  ASSERT_EQ(r.exit_code, 0) << r.all();
+  expect_in("SBATCH_ARRAY_INX=1-4 of this shell is left out: --array: each task of an array", r.err);
+  expect_in("SBATCH_PARTITION=other of this shell is left out: profile or command line say --partition=main", r.err);
+  expect_in("SBATCH_ACCOUNT=proj of this shell: the script asks for --account=proj", r.err);
+  expect_in("SLURM_CPU_BIND=rank of this shell is left out: --cpu-bind", r.err);
+  expect_in("#SBATCH --account=proj\n", read("job-101.sh"));
+  expect_in("the job inherits a variable of this shell: NCCL_IB_DISABLE = 1", r.err);
+  const std::string seen = read("environment");
+  for (const char* name : {"SBATCH_ARRAY_INX", "SBATCH_ACCOUNT", "SBATCH_PARTITION", "SLURM_", "SQUEUE_"}) {
+    expect_not_in(std::string("\n") + name, seen);
+  }
+  expect_in("SBATCH_DEBUG=0\n", seen);
+}
+
+TEST_F(Submit, FromWithinAJobItsVariablesAreLeftOut) {
+  const CommandResult r = submit_run(
+      "", "SLURM_JOB_ID=77 SLURM_NTASKS=9 SLURM_MEM_PER_CPU=5 SLURM_CONF=/etc/slurm.conf PMI_FD=5 SLURM_STEP_ID=0");
+  ASSERT_EQ(r.exit_code, 0) << r.all();
+  expect_in("this shell is of job 77: its SLURM_* and PMI_* variables are left out", r.err);
+  expect_not_in("SLURM_NTASKS=9 of this shell", r.err);  // one line for all
+  for (const char* name : {"SLURM_JOB_ID", "SLURM_NTASKS", "SLURM_MEM_PER_CPU", "PMI_FD"}) {
+    expect_not_in(name, read("environment"));
+  }
+  expect_in("SLURM_CONF=/etc/slurm.conf", read("environment"));
 }
 
 TEST_F(Submit, LeadComesFromTheLastCheckpoint) {

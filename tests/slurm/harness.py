@@ -95,15 +95,16 @@ class Run:
 
     # --- starting and ending
 
-    def submit(self, nodes, *options):
+    def submit(self, nodes, *options, **environment):
         """Through octet submit; the ids of its jobs."""
-        text = output_of(BIN / "octet", "submit", self.config, "--cluster", self.cluster, "--nodes", nodes, *options)
+        text = output_of(BIN / "octet", "submit", self.config, "--cluster", self.cluster, "--nodes", nodes, *options,
+                         env={**os.environ, **environment})
         self.jobs = re.findall(r"\d+", re.search(r"^submitted ([0-9, ]+) on", text, re.M).group(1))
         expect(self.jobs, f"octet submit told no job id:\n{text}")
         return self.jobs
 
-    def submit_changed(self, nodes, changes, *options):
-        """The script that octet submit writes, with lines of its settings replaced, by sbatch."""
+    def submit_changed(self, nodes, changes, *options, **environment):
+        """The script that octet submit writes, with lines of its settings replaced, by sbatch in this environment."""
         text = output_of(BIN / "octet", "submit", self.config, "--cluster", self.cluster, "--nodes", nodes, "--hold", *options)
         self.jobs = re.findall(r"\d+", re.search(r"^submitted ([0-9, ]+) on", text, re.M).group(1))
         output_of("scancel", *self.jobs)
@@ -113,7 +114,7 @@ class Run:
             content, count = re.subn(pattern, line, content, flags=re.M)
             expect(count == 1, f"{script}: {count} lines match {pattern}")
         script.write_text(content)
-        self.jobs = [output_of("sbatch", "--parsable", script).strip()]
+        self.jobs = [output_of("sbatch", "--parsable", script, env={**os.environ, **environment}).strip()]
         return self.jobs
 
     def mpiexec_command(self, ranks, *options):

@@ -114,6 +114,44 @@ def a_chain_ends_with_the_run(folder):
     expect(run.state_of(jobs[3]) == "CANCELLED", "a link that has nothing to do is cancelled")
 
 
+# --- what a login shell leaves
+
+# srun takes each of them before what Slurm or the script say.
+LEAKED = {"SLURM_CPU_BIND": "map_cpu:99", "SLURM_MPI_TYPE": "none", "SLURM_EXPORT_ENV": "NONE",
+          "SLURM_STDOUTMODE": "none", "SLURM_STDERRMODE": "none", "SLURM_MEM_PER_CPU": "1", "SLURM_DISTRIBUTION": "cyclic",
+          "SLURM_HINT": "nomultithread", "SLURM_TASK_PROLOG": "/bin/false", "SRUN_CPUS_PER_TASK": "9", "PMI_SIZE": "7",
+          "SQUEUE_STATES": "FAILED", "SCANCEL_STATE": "PENDING"}
+
+
+@scenario
+def variables_of_the_login_shell_change_nothing(folder):
+    """Octet submit leaves out those of sbatch and of srun; one of NCCL's, and an option with a space, reach the job."""
+    run = Run(folder, "leaked", 40)
+    (job,) = run.submit(2, "--cluster.slurm.options", "[--comment=my comment]", SBATCH_ARRAY_INX="1-2",
+                        SBATCH_EXPORT="NONE", SBATCH_OUTPUT="/dev/null", SBATCH_NO_REQUEUE="1", SLURM_HOSTFILE="/nowhere",
+                        NCCL_IB_DISABLE="1", **LEAKED)
+    expect(" Comment=my comment" in output_of("scontrol", "show", "job", job), output_of("scontrol", "show", "job", job))
+    run.wait_for_end()
+    run.expect_finished()
+    told = re.search(r"environment of v\S+: NCCL_IB_DISABLE = 1: warning: .*", run.log())
+    expect(told, f"the leak is not in the log\n{run.log()}")
+    expect(list(run.dir.glob("job/*/preflight/*.env")), "each node explains its environment")
+
+
+@scenario
+def a_script_given_to_sbatch_by_hand_takes_nothing_from_the_shell(folder):
+    run = Run(folder, "leaked-by-hand", 40)
+    run.submit_changed(2, {}, **LEAKED)
+    run.wait_for_end()
+    run.expect_finished()
+    told = Run(folder, "sbatch-told", 40)
+    told.submit_changed(2, {}, SBATCH_SIGNAL="USR2@70")
+    told.wait_for_end()
+    expect(told.state_of(told.jobs[0]) == "FAILED" and not told.launches(), f"{told.launches()}\n{told.log()}")
+    expect("sbatch took SBATCH_SIGNAL=USR2@70 before what this script says" in told.status().get("reason", ""),
+           f"{told.status()}\n{told.log()}")
+
+
 # --- limits
 
 

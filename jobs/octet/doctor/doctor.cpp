@@ -25,7 +25,7 @@ constexpr std::string_view usage =
     "seconds. With --profile the node is held against a cluster's profile: what that has and the node has not is bad,\n"
     "and \"not present\" otherwise. Exit code 0 where nothing is bad, else 76.\n"
     "With --env: explains each variable of NCCL, UCX, MPICH and libfabric that is set, and warns of those that are\n"
-    "unknown, out of range, without effect or dangerous.\n"
+    "unknown, out of range, without effect or dangerous; with --profile also of those that its job does not set.\n"
     "With --allocation: all nodes of a job in one table, and what they do not have in common.\n";
 
 struct Options {
@@ -70,10 +70,24 @@ void print_summary(const Findings& findings) {
            count(State::absent));
 }
 
+std::string run_dir_of(const Options& o) {
+  return std::filesystem::weakly_canonical(o.run_dir.empty() ? "." : o.run_dir);
+}
+
+/// In place of what lint says of the same variables.
+void add_leaks(const Findings& leaks, Findings& findings) {
+  for (const Finding& leak : leaks) {
+    std::erase_if(findings, [&](const Finding& f) { return f.check == leak.check; });
+  }
+  findings.insert(findings.end(), leaks.begin(), leaks.end());
+  std::ranges::stable_sort(findings, {}, &Finding::check);
+}
+
 int explain_environment(const Options& o, const Machine& machine, const ClusterProfile* profile) {
   const std::string nccl = o.nccl.empty() ? find_nccl(machine).version : o.nccl;
   const Environment environment = effective_environment(machine);
-  const Findings findings = lint(read_variable_table(), environment, nccl, profile);
+  Findings findings = lint(read_variable_table(), environment, nccl, profile);
+  if (profile != nullptr) add_leaks(leaked_variables(environment, nccl, *profile, run_dir_of(o)), findings);
   if (o.json) {
     log::out("{}", to_json({.node = machine.name(), .time = 0, .versions = {{"nccl", nccl}}, .findings = findings}));
     return exit_code(healthy(findings));
@@ -96,8 +110,7 @@ int run_doctor(const std::vector<std::string>& arguments) {
   const ClusterProfile* expected = profile ? &*profile : nullptr;
   if (o->env) return explain_environment(*o, machine, expected);
 
-  const std::string run_dir = std::filesystem::weakly_canonical(o->run_dir.empty() ? "." : o->run_dir);
-  const Examination examination{machine, expected, run_dir};
+  const Examination examination{machine, expected, run_dir_of(*o)};
   if (!o->allocation.empty()) return examine_allocation(o->allocation, o->json, o->wait_seconds, examination);
 
   const NodeReport report = examine_node(examination);

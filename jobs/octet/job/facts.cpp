@@ -4,12 +4,15 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "src/base/error.h"
 #include "src/base/files.h"
 #include "src/base/log.h"
+#include "src/cluster/doctor/node_report.h"
+#include "src/cluster/environment/findings.h"
 #include "src/cluster/host_list.h"
 #include "src/cluster/shell_text.h"
 #include "src/cluster/slurm_job.h"
@@ -89,6 +92,19 @@ void add_preflight(JobFacts& facts, const std::vector<std::string>& hosts, const
     }
   }
   facts.in_common = common_findings(facts, folder);
+}
+
+void report_environment(const std::vector<std::string>& hosts, const std::string& folder) {
+  std::map<std::string, std::vector<std::string>> found;
+  for (const std::string& host : hosts) {
+    const std::string path = fmt::format("{}/{}.env", folder, host);
+    const std::string text = read_text_file(path).value_or("");
+    if (!text.starts_with('{')) continue;  // the node did not answer, or nobody asked it
+    for (const Finding& f : parse_report(text, path).findings) {
+      if (f.state != State::ok) found[describe(f)].push_back(host);
+    }
+  }
+  for (const auto& [text, where] : found) log::warning("environment of {}: {}", compress_hosts(where), text);
 }
 
 void leave_out_hosts(JobFacts& facts, const std::vector<std::string>& hosts) {

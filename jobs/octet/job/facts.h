@@ -18,6 +18,10 @@ JobFacts facts_of(const boost::program_options::variables_map& values);
 /// of the look at that node, and none where the node did not answer. `hosts`: the allocation's, in rank order.
 void add_preflight(JobFacts& facts, const std::vector<std::string>& hosts, const std::string& folder);
 
+/// Tells what octet doctor --env found on the nodes, in their files NODE.env there: each finding that is not ok once,
+/// with its hosts.
+void report_environment(const std::vector<std::string>& hosts, const std::string& folder);
+
 /// Hosts that an earlier launch could not go on with are unhealthy, whatever the preflight says.
 void leave_out_hosts(JobFacts& facts, const std::vector<std::string>& hosts);
 

@@ -54,10 +54,10 @@ int before(const po::variables_map& values) {
   facts.nodes_wanted = values["nodes"].as<int>();
   // Of the allocation as it is now: with --no-kill it has lost the nodes that failed.
   const std::string hosts_now(node_list(read_text_file(text("slurm-job")).value_or("")));
-  add_preflight(
-      facts,
-      in_rank_order(expand_hosts(hosts_now.empty() ? text("hosts") : hosts_now), text("order"), text("topology")),
-      text("preflight"));
+  const std::vector<std::string> allocation =
+      in_rank_order(expand_hosts(hosts_now.empty() ? text("hosts") : hosts_now), text("order"), text("topology"));
+  add_preflight(facts, allocation, text("preflight"));
+  report_environment(allocation, text("preflight"));
   LaunchLog log(text("run-dir"));
   if (LaunchRecord* lost = log.running()) {  // the script itself was killed
     end_launch(*lost, text("run-dir"), "", "");
@@ -88,7 +88,8 @@ int before(const po::variables_map& values) {
 int refused(const po::variables_map& values) {
   if (is_another_runs(values)) return 0;
   const std::string run = values["run-dir"].as<std::string>();
-  note_end(run, {JobAction::stop, "Slurm refused " + values["what"].as<std::string>()});
+  const std::string reason = values["reason"].as<std::string>();
+  note_end(run, {JobAction::stop, reason.empty() ? "Slurm refused " + values["what"].as<std::string>() : reason});
   return 0;
 }
 
@@ -142,7 +143,8 @@ int run_job(const std::vector<std::string>& arguments) {
   options.add(more).add(later);
   options.add_options()("when", po::value<std::string>()->default_value(""), "before, after or refused")(
       "what", po::value<std::string>()->default_value("the job's next step"),
-      "what Slurm refused, and why it was asked");
+      "what Slurm refused, and why it was asked")("reason", po::value<std::string>()->default_value(""),
+                                                  "what the script itself refuses, in place of --what");
   const auto values = parse_arguments(arguments, usage, options, "when", 1);
   if (!values) return 0;
   const std::string when = (*values)["when"].as<std::string>();

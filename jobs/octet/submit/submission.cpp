@@ -107,7 +107,9 @@ Submission prepare(const SubmitCommand& command, const ClusterProfile& profile, 
   out.job = job_of(command.options, profile, config.run_dir);
   out.job.slurm = slurm;
   out.job.steps = config.train.steps;
-  for (const std::string& finding : environment_findings(profile, config.run_dir)) log::warning("{}", finding);
+  for (const std::string& finding : environment_findings(profile, config.run_dir, effective_environment(Machine()))) {
+    log::warning("{}", finding);
+  }
   check_submission(out.run, command.options, profile, out.job.lead_seconds);
 
   const std::string before = read_text_file(out.job.run_config).value_or("");

@@ -7,6 +7,7 @@
 #include "jobs/octet/submit/follow.h"
 #include "jobs/octet/submit/program.h"
 #include "jobs/octet/submit/run_record.h"
+#include "jobs/octet/submit/shell.h"
 #include "jobs/octet/submit/submission.h"
 #include "src/base/log.h"
 
@@ -91,8 +92,10 @@ void print_where(const Submission& s, const std::vector<std::string>& ids) {
 
 int submit(const SubmitCommand& command) {
   const SubmitOptions& o = command.options;
+  ClusterProfile profile = read_profile(o.cluster, command.profile_overrides);
+  clear_shell(profile);
   const Slurm slurm = find_slurm(o);
-  const Submission submission = prepare(command, read_profile(o.cluster, command.profile_overrides), slurm.version);
+  const Submission submission = prepare(command, profile, slurm.version);
   if (slurm.answers) test_script(submission.script);
   if (o.dry_run) {
     fmt::print(std::cout, "{}", submission.script);
@@ -115,6 +118,7 @@ int print_profile(const SubmitCommand& command) {
 int run_submit(const std::vector<std::string>& arguments) {
   const std::string first = arguments.empty() ? "" : arguments[0];
   const std::vector<std::string> rest(arguments.begin() + (arguments.empty() ? 0 : 1), arguments.end());
+  submit::clear_client_settings();
   if (first == "status") return submit::run_status(rest);
   if (first == "cancel") return submit::run_cancel(rest);
   if (first == "logs") return submit::run_logs(rest);

@@ -32,6 +32,30 @@ Environment effective_environment(const Machine& machine) {
   return out;
 }
 
+std::string describe(const Finding& f) {
+  const std::string expected = f.expected.empty() ? "" : fmt::format("expected {}; ", f.expected);
+  return fmt::format("{} = {}: {}: {}{}", f.check, f.seen, name_of(f.state), expected, f.advice);
+}
+
+Findings leaked_variables(const Environment& environment, const std::string& nccl_version,
+                          const ClusterProfile& profile, const std::string& run_dir) {
+  Environment of_job, all;
+  for (const EnvironmentValue& v : job_environment(profile, run_dir)) of_job[v.name] = v.value;
+  all = of_job;
+  for (const auto& [name, value] : environment) {
+    if (is_linted(name)) all.emplace(name, value);
+  }
+  Findings out;
+  for (Finding f : lint(read_variable_table(), all, nccl_version, &profile)) {
+    if (of_job.contains(f.check) || !all.contains(f.check)) continue;
+    if (f.state == State::ok) f.state = State::warning;
+    f.advice +=
+        fmt::format("; the job of {} does not set it: unset it, or say why in environment.variables", profile.name);
+    out.push_back(std::move(f));
+  }
+  return out;
+}
+
 namespace {
 
 /// What the lint has against values of the profile, in the environment of the whole job.
@@ -49,7 +73,8 @@ void add_lint(const ClusterProfile& p, const std::string& run_dir, std::vector<s
 
 }  // namespace
 
-std::vector<std::string> environment_findings(const ClusterProfile& p, const std::string& run_dir) {
+std::vector<std::string> environment_findings(const ClusterProfile& p, const std::string& run_dir,
+                                              const Environment& shell) {
   std::vector<std::string> out;
   for (const EnvironmentValue& v :
        p.environment.generate ? generated_environment(p, run_dir) : std::vector<EnvironmentValue>{}) {
@@ -59,6 +84,9 @@ std::vector<std::string> environment_findings(const ClusterProfile& p, const std
         fmt::format("environment.variables: {} = {} is what is generated anyway; it can go", v.name, v.value));
   }
   add_lint(p, run_dir, out);
+  for (const Finding& f : leaked_variables(shell, "", p, run_dir)) {
+    out.push_back(fmt::format("the job inherits a variable of this shell: {}", describe(f)));
+  }
   return out;
 }
 

@@ -13,9 +13,18 @@ namespace octet {
 /// environment has none of that name: $NCCL_CONF_FILE or else ~/.nccl.conf, then /etc/nccl.conf.
 Environment effective_environment(const Machine& machine);
 
+/// Variables of that environment which lint explains and the job of the profile does not set: leaks of the shell that
+/// submitted, of a module or of NCCL's files. Each finding of lint in their presence, of which none is ok.
+Findings leaked_variables(const Environment& environment, const std::string& nccl_version,
+                          const ClusterProfile& profile, const std::string& run_dir);
+
+/// What a finding of a variable says, on one line: "NCCL_NET = Socket: bad: ...; expected ...".
+std::string describe(const Finding& finding);
+
 /// What is odd about the environment of a job (src/cluster/environment.h), a sentence each: values of the profile that
 /// would be generated as they are, and what the lint (environment_lint.h) has against them. The release of NCCL on the
-/// nodes is not known.
-std::vector<std::string> environment_findings(const ClusterProfile& profile, const std::string& run_dir);
+/// nodes is not known. `shell`: the environment that the job inherits, of which each leaked variable is told.
+std::vector<std::string> environment_findings(const ClusterProfile& profile, const std::string& run_dir,
+                                              const Environment& shell = {});
 
 }  // namespace octet
