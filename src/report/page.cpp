@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "src/base/error.h"
+#include "src/report/difference.h"
 #include "src/report/series.h"
 #include "src/report/summary.h"
 
@@ -19,6 +20,12 @@ using nlohmann::ordered_json;
 /// Six digits are more than a picture shows; null where there is no number.
 ordered_json drawn(double value) {
   return std::isfinite(value) ? ordered_json(std::stod(fmt::format("{:.6g}", value))) : nullptr;
+}
+
+ordered_json drawn(const std::vector<double>& values) {
+  ordered_json out = ordered_json::array();
+  for (const double value : values) out.push_back(drawn(value));
+  return out;
 }
 
 ordered_json table(const std::vector<TableRow>& rows) {
@@ -53,13 +60,11 @@ ordered_json run_data(const RunFiles& run) {
 
 /// One line of a plot: a quantity of a run.
 ordered_json line_of(std::size_t run, const Quantity& quantity, const Series& series) {
-  ordered_json values = ordered_json::array();
-  for (const double value : series.values) values.push_back(drawn(value));
   return {{"run", run},
           {"name", quantity.name},
           {"dashed", quantity.dashed},
           {"steps", series.steps},
-          {"values", std::move(values)}};
+          {"values", drawn(series.values)}};
 }
 
 /// The lines of a plot, the dashed ones last: they are drawn over the others. `longest` grows to the points of the
@@ -78,6 +83,29 @@ ordered_json lines_of(const Plot& plot, const std::vector<RunFiles>& runs, std::
     }
   }
   return plot.only_above_zero && all_zero ? ordered_json::array() : lines;
+}
+
+/// Each run's loss against the first one's; nothing for a single run, and for runs that have no steps in common.
+ordered_json difference_plot(const std::vector<RunFiles>& runs) {
+  ordered_json lines = ordered_json::array();
+  std::size_t window = 0;
+  for (std::size_t run = 1; run < runs.size(); ++run) {
+    const LossDifference d = loss_difference(runs[run].metrics, runs[0].metrics, points_of_a_line);
+    if (d.steps.empty()) continue;
+    window = std::max(window, d.window);
+    lines.push_back({{"run", run},
+                     {"name", ""},
+                     {"dashed", false},
+                     {"steps", d.steps},
+                     {"values", drawn(d.means)},
+                     {"errors", drawn(d.errors)}});
+  }
+  if (lines.empty()) return nullptr;
+  return {{"id", "loss_difference"},
+          {"title", "Loss minus that of " + runs[0].name},
+          {"unit", fmt::format("nats a token, mean of {} logged steps; the band is two standard errors of it", window)},
+          {"can_be_logarithmic", false},
+          {"lines", std::move(lines)}};
 }
 
 std::string replaced(std::string_view text, const std::vector<std::pair<std::string_view, std::string>>& places) {
@@ -109,6 +137,10 @@ std::string report_data(const std::vector<RunFiles>& runs) {
                             {"unit", plot.unit},
                             {"can_be_logarithmic", plot.can_be_logarithmic},
                             {"lines", std::move(lines)}});
+    if (plot.id != "loss") continue;
+    if (ordered_json difference = difference_plot(runs); !difference.is_null()) {
+      out["plots"].push_back(std::move(difference));
+    }
   }
   out["points_of_a_line"] = points_of_a_line;
   out["longest"] = longest;

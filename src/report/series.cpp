@@ -7,7 +7,7 @@
 namespace octet {
 namespace {
 
-using Value = std::optional<double>;
+using Measured = std::optional<double>;
 
 /// The points of steps [begin, end) that must stay: lowest, highest, first gap.
 void keep_extremes(const std::vector<double>& values, std::size_t begin, std::size_t end, std::set<std::size_t>& kept) {
@@ -46,19 +46,19 @@ const std::vector<Plot>& plots() {
 const std::vector<Quantity>& quantities() {
   using M = StepMetrics;
   static const std::vector<Quantity> all = {
-      {"loss", "", false, [](const M& m) -> Value { return m.loss; }},
+      {"loss", "", false, [](const M& m) -> Measured { return m.loss; }},
       {"loss", "validation", true, [](const M& m) { return m.validation_loss; }},
-      {"grad_norm", "", false, [](const M& m) -> Value { return m.grad_norm; }},
-      {"throughput", "", false, [](const M& m) -> Value { return m.tokens_per_second; }},
+      {"grad_norm", "", false, [](const M& m) -> Measured { return m.grad_norm; }},
+      {"throughput", "", false, [](const M& m) -> Measured { return m.tokens_per_second; }},
       {"mfu", "", false, [](const M& m) { return m.mfu; }},
       {"mfu", "of the mixed peak", true, [](const M& m) { return m.mfu_mixed; }},
-      {"tflops", "", false, [](const M& m) -> Value { return m.tflops; }},
-      {"lr", "", false, [](const M& m) -> Value { return m.lr; }},
-      {"step_time", "", false, [](const M& m) -> Value { return m.step_seconds; }},
+      {"tflops", "", false, [](const M& m) -> Measured { return m.tflops; }},
+      {"lr", "", false, [](const M& m) -> Measured { return m.lr; }},
+      {"step_time", "", false, [](const M& m) -> Measured { return m.step_seconds; }},
       {"data_time", "", false,
-       [](const M& m) -> Value { return m.data_seconds / static_cast<double>(m.interval_steps); }},
-      {"memory", "", false, [](const M& m) -> Value { return static_cast<double>(m.memory_bytes) / 0x1p30; }},
-      {"non_finite", "", false, [](const M& m) -> Value { return static_cast<double>(m.non_finite); }},
+       [](const M& m) -> Measured { return m.data_seconds / static_cast<double>(m.interval_steps); }},
+      {"memory", "", false, [](const M& m) -> Measured { return static_cast<double>(m.memory_bytes) / 0x1p30; }},
+      {"non_finite", "", false, [](const M& m) -> Measured { return static_cast<double>(m.non_finite); }},
   };
   return all;
 }
@@ -66,7 +66,7 @@ const std::vector<Quantity>& quantities() {
 Series series_of(const std::vector<StepMetrics>& metrics, const Quantity& quantity) {
   Series series;
   for (const StepMetrics& m : metrics) {
-    const Value value = quantity.value(m);
+    const Measured value = quantity.value(m);
     if (!value) continue;
     series.steps.push_back(m.step);
     series.values.push_back(*value);

@@ -17,7 +17,7 @@ import tempfile
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import report_runs  # noqa: E402
 
-PLOTS = ["loss", "grad_norm", "throughput", "mfu", "tflops", "lr", "step_time", "data_time", "memory", "non_finite"]
+PLOTS = ["loss", "loss_difference", "grad_norm", "throughput", "mfu", "tflops", "lr", "step_time", "data_time", "memory", "non_finite"]
 BROWSERS = ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"]
 
 # First in the page: notes what goes wrong.
@@ -66,6 +66,7 @@ addEventListener('load', () => setTimeout(() => {
   });
   document.getElementById('reset').click();
   found.zoomed.push(!document.getElementById('reset').hidden);
+  found.together = plots.filter(plot => plot.id === 'plot-loss').map(plot => boxes.map((_, run) => pixels(plot, run, false)))[0];
   boxes.forEach((box, run) => {
     boxes.forEach(other => { if (other.checked !== (other === box)) other.click(); });
     for (const plot of plots) {
@@ -86,6 +87,9 @@ addEventListener('load', () => setTimeout(() => {
   found.kernels = document.querySelectorAll('.kernels tbody tr').length;
   found.fetched = performance.getEntriesByType('resource').map(entry => entry.name);
   found.images = document.images.length;
+  found.tables_sideways = [...document.querySelectorAll('#summary .scroll, #differences .scroll')].some(
+      box => box.scrollWidth > box.clientWidth);
+  found.names_at_values = [...document.querySelectorAll('#summary .of')].filter(name => name.clientWidth > 0).length;
   found.sideways = document.documentElement.scrollWidth > innerWidth;
   found.troubles = troubles;
   document.getElementById('found').textContent = JSON.stringify(found);
@@ -118,6 +122,8 @@ def check_plots(found):
         yield f"plots {list(found['plots'])}, expected {PLOTS}"
     for plot, counts in found["alone"].items():
         for run, pixels in enumerate(counts):
+            if plot == "plot-loss_difference" and run == 0:
+                continue  # the others' losses minus that of this one
             if pixels < 100:
                 yield f"{plot}: {pixels} pixels in the colour of run {run}, expected at least 100"
             if found["hidden"][plot][run] > 0:
@@ -139,6 +145,8 @@ def check_mouse(found):
     if len(found["readouts"]) != len(PLOTS):
         yield f"{len(found['readouts'])} plots can be read"
     for name, text in zip(PLOTS, found["readouts"]):
+        if name == "loss_difference" and text.count("±") != 3:
+            yield f"{name}: under the mouse stands \"{text}\", expected three values with their noise"
         if not re.search(r"step (9\d|10\d)\b", text) or len(re.findall(r"[\d.]+", text)) < 5:
             yield f"{name}: under the mouse stands \"{text}\", expected a step near 100 and values of four runs"
     if found["zoomed"] != [False, False, True, False]:
@@ -167,22 +175,49 @@ def check_rest(found):
         yield "train.seq_len is the same in all runs and stands in the options that differ"
 
 
-def look(program, octet, folder, keep):
-    page = keep or os.path.join(folder, "report.html")
-    subprocess.run([octet, "report", *report_runs.make_runs(folder), "--output", page], check=True)
+def check_phone(found):
+    """The tables of runs are read from top to bottom, and say whose each value is."""
+    if found["tables_sideways"] or found["sideways"]:
+        yield f"tables scroll sideways: {found['tables_sideways']}, the page: {found['sideways']}"
+    if found["names_at_values"] < 20:
+        yield f"{found['names_at_values']} values have the name of their run beside them"
+
+
+def check_twins(found):
+    """Two runs with the same losses: each colour is seen."""
+    if min(found["together"]) < 300:
+        yield f"of two curves that lie on each other {found['together']} pixels are seen, expected at least 300 of each"
+
+
+def watched_page(octet, runs, page, folder):
+    """The report of the runs, and its copy that looks at itself."""
+    subprocess.run([octet, "report", *runs, "--output", page], check=True)
     with open(page, encoding="utf-8") as file:
         text = file.read()
-    if re.search(r"""(src|href)\s*=\s*["']?(https?:)?//""", text):
-        yield "the page names another one"
-    watched = os.path.join(folder, "watched.html")
+    watched = os.path.join(folder, os.path.basename(page) + ".watched.html")
     with open(watched, "w", encoding="utf-8") as file:
         file.write(text.replace("<title>", WATCH + "<title>", 1).replace("</body>", LOOK + "</body>", 1))
-    for width in (1200, 1440):
+    return watched
+
+
+def look(program, octet, folder, keep):
+    page = keep or os.path.join(folder, "report.html")
+    watched = watched_page(octet, report_runs.make_runs(folder), page, folder)
+    with open(page, encoding="utf-8") as file:
+        if re.search(r"""(src|href)\s*=\s*["']?(https?:)?//""", file.read()):
+            yield "the page names another one"
+    for width in (390, 1200, 1440):
         found = open_page(program, watched, width)
         if isinstance(found, str):
             yield found
             return
+        if width < 700:
+            yield from (f"{width} pixels wide: {problem}" for problem in check_phone(found))
+            continue
         yield from (f"{width} pixels wide: {problem}" for problem in [*check_plots(found), *check_mouse(found), *check_rest(found)])
+    twins = watched_page(octet, report_runs.make_twins(folder), os.path.join(folder, "twins.html"), folder)
+    found = open_page(program, twins, 1200)
+    yield from [found] if isinstance(found, str) else check_twins(found)
 
 
 def main():

@@ -69,3 +69,8 @@ def make_runs(folder):
             make_run(place("float8-high-lr"), 200, 1.25, precision="float8", state="failed", exit_code=77, gap=180,
                      reason="loss is not finite </script><img src=x onerror=alert(1)>"),
             make_run(place("float8-live"), 150, 1.4, precision="float8", state="running", reason="", unfinished='{"step":151,"lo')]
+
+
+def make_twins(folder):
+    """Two runs whose curves are the same."""
+    return [make_run(os.path.join(folder, name), 300) for name in ("one", "same")]

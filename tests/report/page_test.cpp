@@ -4,6 +4,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "src/report/difference.h"
 #include "src/report/series.h"
 #include "src/report/summary.h"
 #include "tests/report/report_folder.h"
@@ -41,6 +42,29 @@ TEST(Series, EveryQuantityStandsInAPlot) {
   for (const Quantity& q : quantities()) {
     EXPECT_EQ(std::ranges::count(plots(), q.plot, &Plot::id), 1) << q.plot;
   }
+}
+
+TEST(Difference, IsTheMeanOfAWindowWithItsStandardError) {
+  std::vector<StepMetrics> first, run;
+  for (std::int64_t step = 1; step <= 640; ++step) {
+    const double loss = 5 / static_cast<double>(step);
+    first.push_back(metrics_of(step, loss));
+    if (step % 2 == 0) run.push_back(metrics_of(step, loss + (step % 4 == 0 ? 0.3 : 0.1)));  // every other one
+  }
+  const LossDifference d = loss_difference(run, first, 2000);
+  EXPECT_EQ(d.window, 8u);  // a fortieth of 320
+  ASSERT_EQ(d.steps.size(), 320u);
+  EXPECT_EQ(d.steps[100], run[100].step);
+  EXPECT_NEAR(d.means[100], 0.2, 1e-12);
+  // Four of 0.1 and four of 0.3: the variance of a sample is 8/7 of 0.01.
+  EXPECT_NEAR(d.errors[100], std::sqrt(0.01 * 8 / 7 / 8), 1e-12);
+  EXPECT_LE(loss_difference(run, first, 100).steps.size(), 100u);
+  EXPECT_TRUE(loss_difference(run, {first.begin(), first.begin() + 10}, 100).steps.empty());
+  run[100].loss = nan;
+  EXPECT_EQ(loss_difference(run, first, 2000).steps.size(), 319u);
+  const LossDifference none = loss_difference(first, first, 2000);
+  EXPECT_EQ(none.means, std::vector<double>(640, 0.0));
+  EXPECT_EQ(none.errors, std::vector<double>(640, 0.0));
 }
 
 TEST(Thinning, KeepsEndsPeaksAndGaps) {

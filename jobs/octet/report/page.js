@@ -36,15 +36,18 @@
     const body = element('tbody');
     for (const row of rows) {
       const line = element('tr', {}, element('th', {scope: 'row'}, row.label));
-      for (const value of row.values) line.append(element('td', value === '–' ? {class: 'nothing'} : {}, value));
+      row.values.forEach((value, run) => {
+        const name = element('span', {class: 'of'}, runName(run));  // on narrow pages, which have no columns
+        line.append(element('td', value === '–' ? {class: 'nothing'} : {}, name, element('span', {}, value)));
+      });
       body.append(line);
     }
-    return element('div', {class: 'scroll'}, element('table', {}, element('thead', {}, head), body));
+    return element('div', {class: 'scroll'}, element('table', {class: 'facts'}, element('thead', {}, head), body));
   }
 
   // --- plots ---
 
-  // The number of a line at the logged step nearest to x, as {step, value}.
+  // The number of a line at the logged step nearest to x, as {step, value, error}.
   function nearest(line, x) {
     let low = 0, high = line.steps.length - 1;
     while (low < high) {
@@ -52,7 +55,7 @@
       line.steps[middle] < x ? low = middle + 1 : high = middle;
     }
     if (low > 0 && x - line.steps[low - 1] < line.steps[low] - x) --low;
-    return {step: line.steps[low], value: line.values[low]};
+    return {step: line.steps[low], value: line.values[low], error: line.errors ? 2 * line.errors[low] : null};
   }
 
   // dygraphs wants one row a step. A line that has no point there is joined across (null); a value that was not finite,
@@ -62,7 +65,8 @@
     plot.lines.forEach((line, column) => line.steps.forEach((step, i) => {
       if (!rows.has(step)) rows.set(step, [step, ...plot.lines.map(() => null)]);
       const value = line.values[i];
-      rows.get(step)[column + 1] = value === null || (logarithmic && value <= 0) ? NaN : value;
+      const drawn = value === null || (logarithmic && value <= 0) ? NaN : value;
+      rows.get(step)[column + 1] = line.errors ? [drawn, 2 * line.errors[i]] : drawn;
     }));
     return [...rows.values()].sort((a, b) => a[0] - b[0]);
   }
@@ -109,13 +113,17 @@
     chart.readout.append(`step ${whole.format(x)}`);
     for (const line of chart.plot.lines) {
       if (!visible[line.run] || x < line.steps[0] || x > line.steps[line.steps.length - 1]) continue;
-      const {step, value} = nearest(line, x);
+      const {step, value, error} = nearest(line, x);
       const where = step === x ? '' : ` (at ${step})`;
-      const what = value === null ? 'not finite' : number.format(value);
+      const noise = error === null ? '' : ` ± ${seconds.format(error)}`;
+      const what = value === null ? 'not finite' : number.format(value) + noise;
       chart.readout.append(element('span', {class: 'run', title: data.runs[line.run].name}, swatch(line.run),
                                    (line.name ? line.name + ' ' : '') + what + where));
     }
   }
+
+  // Later runs are drawn over earlier ones, whose lines are wider: of curves that lie on each other all are seen.
+  const widthOf = run => 1.4 + Math.min(1.2, 3.6 / Math.max(1, data.runs.length - 1)) * (data.runs.length - 1 - run);
 
   const looks = plot => ({
     colors: plot.lines.map(line => colorOf(line.run)),
@@ -134,6 +142,7 @@
     const series = {};
     plot.lines.forEach((line, i) => {
       series[labels[i]] = {
+        strokeWidth: line.dashed ? 1.4 : widthOf(line.run),
         strokePattern: line.dashed ? [4, 3] : dashes[dashOf(line.run)],
         drawPoints: (line.dashed && line.steps.length <= 100) || line.steps.length === 1,
         drawPointCallback: drawRing,
@@ -141,8 +150,8 @@
       };
     });
     chart.graph = new Dygraph(place, rowsOf(plot, false), {
-      ...looks(plot), series, labels: ['step', ...labels], legend: 'never', connectSeparatedPoints: true,
-      drawGapEdgePoints: true, strokeWidth: 1.4, highlightCircleSize: 3.5, includeZero: plot.id !== 'loss', xRangePad: 6, yRangePad: 3,
+      ...looks(plot), series, labels: ['step', ...labels], legend: 'never', errorBars: plot.lines.some(line => line.errors), sigma: 1, connectSeparatedPoints: true,
+      drawGapEdgePoints: true, highlightCircleSize: 3.5, includeZero: plot.id !== 'loss', xRangePad: 6, yRangePad: 3,
       axes: {
         x: {drawGrid: false, axisLabelFormatter: x => whole.format(x)},
         y: {axisLabelWidth: 52, axisLabelFormatter: y => Math.abs(y) < 1e-12 ? '0' : number.format(y)},
@@ -177,6 +186,7 @@
       return;
     }
     const notes = ['Drag to zoom, double-click for the whole run.'];
+    if (data.runs.length > 1) notes.push('The lines of earlier runs are wider, so that they are seen under those of later ones.');
     if (data.runs.some(run => run.restarts.length > 0)) notes.push('A dashed line with a triangle marks a restart.');
     if (data.longest > data.points_of_a_line) {
       notes.push(`Long lines are thinned to about ${whole.format(data.points_of_a_line)} points (of up to ` +

@@ -6,6 +6,7 @@
 #include "jobs/octet/commands.h"
 #include "jobs/octet/report/report_parts.h"
 #include "src/base/error.h"
+#include "src/base/files.h"
 #include "src/base/log.h"
 #include "src/base/replace_file.h"
 
@@ -48,7 +49,7 @@ int run_report(const std::vector<std::string>& arguments) {
   check_replaceable(output);
   const std::string page = make_page(report_parts(), report_data(read_runs(paths)));
   if (!replace_file(output, page)) {
-    throw usage_error("report", "--output {}: cannot be written: {}", output, std::strerror(errno));
+    throw not_written("report", "--output " + output);
   }
   log::out("{}: {} run{}, {:.1f} MiB", output, paths.size(), paths.size() == 1 ? "" : "s",
            static_cast<double>(page.size()) / 0x1p20);
