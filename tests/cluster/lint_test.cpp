@@ -92,6 +92,80 @@ TEST(Lint, Rules) {
   EXPECT_TRUE(lint(table(), {{"PATH", "/bin"}, {"MY_NCCL_X", "1"}}, "2.28.9", nullptr).empty());
 }
 
+TEST(Lint, VariablesThatContradictEachOther) {
+  struct Pair {
+    Environment environment;
+    const char *about, *state, *part;
+  };
+  const Pair pairs[] = {
+      {{{"NCCL_IB_DISABLE", "1"}, {"NCCL_NET", "IB"}}, "NCCL_IB_DISABLE", "bad", "NCCL_NET=IB: the network that NCCL"},
+      {{{"NCCL_NET_PLUGIN", "none"}, {"NCCL_NET", "AWS Libfabric"}},
+       "NCCL_NET_PLUGIN",
+       "bad",
+       "plugins are turned off"},
+      {{{"NCCL_ALGO", "NVLS"}, {"NCCL_NVLS_ENABLE", "0"}}, "NCCL_ALGO", "bad", "turned off"},
+      {{{"NCCL_ALGO", "CollNetDirect"}}, "NCCL_ALGO", "bad", "needs NCCL_COLLNET_ENABLE=1"},
+      {{{"NCCL_SHM_DISABLE", "1"}, {"NCCL_P2P_DISABLE", "1"}}, "NCCL_SHM_DISABLE", "bad", "over the network"},
+      {{{"NCCL_DEBUG_SUBSYS", "NET"}, {"NCCL_DEBUG", "WARN"}}, "NCCL_DEBUG_SUBSYS", "warning", "NCCL_DEBUG=INFO"},
+      {{{"NCCL_DEBUG_FILE", "/tmp/x"}}, "NCCL_DEBUG_FILE", "warning", "nothing is logged"},
+      {{{"NCCL_MIN_CTAS", "16"}, {"NCCL_MAX_CTAS", "8"}}, "NCCL_MIN_CTAS", "bad", "contradict"},
+      {{{"UCX_TLS", "tcp,self,sm"}, {"UCX_NET_DEVICES", "mlx5_0:1"}}, "UCX_NET_DEVICES", "bad", "MPI does not start"},
+  };
+  const auto text = [](const Environment& environment, const std::string& about, std::string_view state) {
+    std::string out;
+    for (const Finding& f : lint(table(), environment, "2.28.9", nullptr)) {
+      if (f.check == about && name_of(f.state) == state) out += f.expected + " " + f.advice + "\n";
+    }
+    return out;
+  };
+  for (const Pair& p : pairs) {
+    EXPECT_NE(text(p.environment, p.about, p.state).find(p.part), std::string::npos) << p.about;
+  }
+  const Environment consistent[] = {{{"NCCL_IB_DISABLE", "1"}, {"NCCL_NET", "Socket"}},
+                                    {{"NCCL_IB_DISABLE", "0"}, {"NCCL_NET", "IB"}},
+                                    {{"NCCL_MIN_CTAS", "8"}, {"NCCL_MAX_CTAS", "8"}},
+                                    {{"UCX_TLS", "tcp,self"}, {"UCX_NET_DEVICES", "eth0"}},
+                                    {{"UCX_TLS", "rc"}, {"UCX_NET_DEVICES", "mlx5_0:1"}}};
+  for (const Environment& environment : consistent) {
+    for (const auto& [name, value] : environment) EXPECT_EQ(text(environment, name, "bad"), "") << name << '=' << value;
+  }
+}
+
+TEST(Lint, NamesThatThisMachineDoesNotHave) {
+  const LocalDevices devices{{"eth0", "ib0", "ib1", "lo"}, {"mlx5_0", "mlx5_1"}};
+  struct Named {
+    const char *name, *value, *state, *part;
+  };
+  const Named cases[] = {
+      {"NCCL_SOCKET_IFNAME", "eth0", "ok", ""},
+      {"NCCL_SOCKET_IFNAME", "ib", "ok", ""},
+      {"NCCL_SOCKET_IFNAME", "^docker,lo", "ok", ""},
+      {"NCCL_SOCKET_IFNAME", "=ib", "bad", "this machine has eth0, ib0, ib1, lo"},
+      {"NCCL_SOCKET_IFNAME", "bond0", "bad", "leaves NCCL without one"},
+      {"NCCL_SOCKET_IFNAME", "eth0,bond0", "warning", "no interface of that name: bond0"},
+      {"NCCL_SOCKET_IFNAME", "^eth,ib,lo", "bad", "leaves NCCL without one"},
+      {"NCCL_OOB_NET_IFNAME", "eth1", "bad", "this machine has"},
+      {"NCCL_IB_HCA", "=mlx5_0:1,mlx5_1:1", "ok", ""},
+      {"NCCL_IB_HCA", "=mlx5_7", "bad", "this machine has mlx5_0, mlx5_1"},
+      {"UCX_NET_DEVICES", "mlx5_0:1,eth0", "ok", ""},
+      {"UCX_NET_DEVICES", "all", "ok", ""},
+      {"UCX_NET_DEVICES", "bond0", "bad", "no device of that name: bond0"},
+      {"UCX_NET_DEVICES", "eth0,bond0", "warning", "bond0"},
+  };
+  for (const Named& c : cases) {
+    const Finding f = device_finding(*table().find(c.name), c.value, devices);
+    EXPECT_EQ(name_of(f.state), c.state) << c.name << '=' << c.value << ": " << f.advice;
+    EXPECT_NE(f.advice.find(c.part), std::string::npos) << c.name << '=' << c.value << ": " << f.advice;
+    EXPECT_EQ(f.advice.empty(), f.state == State::ok);
+  }
+  const Findings all = lint(table(), {{"NCCL_SOCKET_IFNAME", "bond0"}}, "2.28.9", nullptr, &devices);
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_EQ(all[0].state, State::bad);
+  const LocalDevices none{{"lo"}, {}};
+  EXPECT_NE(device_finding(*table().find("NCCL_IB_HCA"), "mlx5", none).advice.find("has no verbs device"),
+            std::string::npos);
+}
+
 TEST(Lint, ReleasesMatter) {
   EXPECT_TRUE(one("NCCL_NVLS_ENABLE", "2", "2.29.2").starts_with("ok"));
   EXPECT_TRUE(one("NCCL_NVLS_ENABLE", "2", "2.26.2").starts_with("ok"));

@@ -86,7 +86,8 @@ void add_leaks(const Findings& leaks, Findings& findings) {
 int explain_environment(const Options& o, const Machine& machine, const ClusterProfile* profile) {
   const std::string nccl = o.nccl.empty() ? find_nccl(machine).version : o.nccl;
   const Environment environment = effective_environment(machine);
-  Findings findings = lint(read_variable_table(), environment, nccl, profile);
+  const LocalDevices devices = local_devices(machine);
+  Findings findings = lint(read_variable_table(), environment, nccl, profile, &devices);
   if (profile != nullptr) add_leaks(leaked_variables(environment, nccl, *profile, run_dir_of(o)), findings);
   if (o.json) {
     log::out("{}", to_json({.node = machine.name(), .time = 0, .versions = {{"nccl", nccl}}, .findings = findings}));

@@ -34,8 +34,8 @@ std::optional<Reader> reader_of(const std::string& name) {
 class Linter {
  public:
   Linter(const VariableTable& table, const Environment& environment, const std::string& nccl,
-         const ClusterProfile* profile)
-      : table_(table), environment_(environment), nccl_(nccl), profile_(profile) {}
+         const ClusterProfile* profile, const LocalDevices* devices)
+      : table_(table), environment_(environment), nccl_(nccl), profile_(profile), devices_(devices) {}
 
   Findings run() {
     for (const auto& [name, value] : environment_) {
@@ -43,6 +43,8 @@ class Linter {
     }
     add_unset();
     add_sockets();
+    add_bounds();
+    add_ucx_transports();
     add_reviews();
     return std::move(out_);
   }
@@ -72,10 +74,13 @@ class Linter {
     const std::size_t before = out_.size();
     if (!has_effect(*v)) return;
     check_value(*v, value);
+    check_devices(*v, value);
     check_fabric(*v, value);
     for (const Caution& c : table_.cautions) {
-      if (c.name == name && applies(c) && holds(c, *v, value)) {
-        add(name, c.state, "", fmt::format("{} ({})", c.text, c.source));
+      if (c.name == name && applies(c) && holds(c.values, *v, value)) {
+        const auto other = environment_.find(c.with);
+        const std::string with = other == environment_.end() ? "" : fmt::format("{}={}: ", c.with, other->second);
+        add(name, c.state, "", fmt::format("{}{} ({})", with, c.text, c.source));
       }
     }
     if (out_.size() > before) return;
@@ -135,11 +140,20 @@ class Linter {
       add(v.name, State::warning, "names behind =, which match whole, of the cards for training", problem);
   }
 
+  /// Names that this machine does not have.
+  void check_devices(const Variable& v, const std::string& value) {
+    if (devices_ == nullptr) return;
+    const Finding f = device_finding(v, value, *devices_);
+    if (!f.advice.empty()) add(v.name, f.state, "", f.advice);
+  }
+
   /// Values that take the traffic off the profile's fabric.
   void check_fabric(const Variable& v, const std::string& value) {
     if (profile_ == nullptr || profile_->nics.per_node == 0) return;
     const bool sockets = v.name == "NCCL_NET" && same_text(value, "Socket");
-    const bool no_verbs = v.name == "NCCL_IB_DISABLE" && value == "1" && profile_->fabric != Fabric::efa;
+    // With NCCL_NET=IB it is a contradiction, of which NCCL ends (cautions).
+    const bool no_verbs = v.name == "NCCL_IB_DISABLE" && value == "1" && profile_->fabric != Fabric::efa &&
+                          !environment_.contains("NCCL_NET");
     if (sockets || no_verbs) {
       add(v.name, State::bad, fmt::format("the fabric of {}", profile_->name),
           "all traffic between nodes would go over TCP sockets");
@@ -180,13 +194,20 @@ class Linter {
 
   /// Releases are compared where the one that runs is known, and a caution for all of them always holds.
   bool applies(const Caution& c) const {
+    if (!c.with.empty() && !holds_with(c)) return false;
     if (c.first.empty() && c.last.empty()) return true;
     return !nccl_.empty() && in_range(parse_version(nccl_), c.first, c.last);
   }
 
-  static bool holds(const Caution& c, const Variable& v, const std::string& value) {
-    return std::ranges::any_of(c.values,
-                               [&](const std::string& one) { return one == "*" || same_value(v, one, value); });
+  bool holds_with(const Caution& c) const {
+    const auto other = environment_.find(c.with);
+    if (other == environment_.end()) return std::ranges::count(c.with_values, "unset") > 0;
+    const Variable* v = table_.find(c.with);
+    return v != nullptr && holds(c.with_values, *v, other->second);
+  }
+
+  static bool holds(const std::vector<std::string>& values, const Variable& v, const std::string& value) {
+    return std::ranges::any_of(values, [&](const std::string& one) { return one == "*" || same_value(v, one, value); });
   }
 
   /// Cautions about defaults, on machines that have GPUs.
@@ -209,10 +230,41 @@ class Linter {
     }
   }
 
+  /// Least numbers that are above the largest.
+  void add_bounds() {
+    constexpr std::array<std::pair<const char*, const char*>, 3> bounds{{{"NCCL_MIN_CTAS", "NCCL_MAX_CTAS"},
+                                                                         {"NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS"},
+                                                                         {"NCCL_MIN_NRINGS", "NCCL_MAX_NRINGS"}}};
+    for (const auto& [least, most] : bounds) {
+      const auto low = environment_.find(least), high = environment_.find(most);
+      std::int64_t a = 0, b = 0;
+      if (low == environment_.end() || high == environment_.end()) continue;
+      if (parse(low->second, a) && parse(high->second, b) && a > b) {
+        add(least, State::bad, fmt::format("at most {}={}", most, high->second), "the two contradict each other");
+      }
+    }
+  }
+
+  /// TCP goes over interfaces, which have other names than verbs devices.
+  void add_ucx_transports() {
+    const auto transports = environment_.find("UCX_TLS"), devices = environment_.find("UCX_NET_DEVICES");
+    if (transports == environment_.end() || devices == environment_.end()) return;
+    const std::vector<std::string> tls = split(transports->second, ','), names = parse_devices(devices->second).names;
+    const bool tcp_alone = std::ranges::all_of(
+        tls, [](const std::string& t) { return t == "tcp" || t == "self" || t == "sm" || t == "shm"; });
+    const bool verbs_alone = std::ranges::all_of(
+        names, [](const std::string& name) { return name.starts_with("mlx") || name.starts_with("bnxt_re"); });
+    if (!tcp_alone || !verbs_alone) return;
+    add("UCX_NET_DEVICES", State::bad,
+        fmt::format("interfaces, as ip link lists them, with UCX_TLS={}", transports->second),
+        "TCP does not go over verbs devices: UCX finds no way to other nodes, and MPI does not start");
+  }
+
   const VariableTable& table_;
   const Environment& environment_;
   std::string nccl_;
   const ClusterProfile* profile_;
+  const LocalDevices* devices_;
   Findings out_;
 };
 
@@ -223,8 +275,8 @@ bool is_linted(const std::string& name) {
 }
 
 Findings lint(const VariableTable& table, const Environment& environment, const std::string& nccl_version,
-              const ClusterProfile* profile) {
-  return Linter(table, environment, nccl_version, profile).run();
+              const ClusterProfile* profile, const LocalDevices* devices) {
+  return Linter(table, environment, nccl_version, profile, devices).run();
 }
 
 }  // namespace octet

@@ -3,6 +3,7 @@
 #include <map>
 #include <string>
 
+#include "src/cluster/environment/local_devices.h"
 #include "src/cluster/environment/variable_table.h"
 #include "src/cluster/profile.h"
 
@@ -14,9 +15,10 @@ using Environment = std::map<std::string, std::string>;
 /// their names; the others are not looked at. A finding's check is the variable's name. Bad is what ends a run, hangs
 /// it, corrupts it or takes it off its fabric; a warning what has no effect, another effect than it seems, or a price.
 /// `nccl_version`: "2.28.9"; empty where it is not known, and then releases are not compared. `profile` may be null;
-/// from it, or else from NCCL_NET, comes what carries the traffic.
+/// from it, or else from NCCL_NET, comes what carries the traffic. `devices` are those of the machine where the job is
+/// to run; null: names of interfaces and cards are not looked up.
 Findings lint(const VariableTable& table, const Environment& environment, const std::string& nccl_version,
-              const ClusterProfile* profile);
+              const ClusterProfile* profile, const LocalDevices* devices = nullptr);
 
 /// Says whether a variable is one of those that lint explains.
 bool is_linted(const std::string& name);

@@ -14,10 +14,11 @@
 namespace octet {
 namespace {
 
-struct DeviceList {
-  bool exact = false, excluded = false;
-  std::vector<std::string> names;
-};
+bool ends_in_digit(const std::string& name) {
+  return !name.empty() && std::isdigit(static_cast<unsigned char>(name.back())) != 0;
+}
+
+}  // namespace
 
 DeviceList parse_devices(std::string text) {
   DeviceList out;
@@ -29,18 +30,11 @@ DeviceList parse_devices(std::string text) {
   return out;
 }
 
-bool ends_in_digit(const std::string& name) {
-  return !name.empty() && std::isdigit(static_cast<unsigned char>(name.back())) != 0;
-}
-
-/// Whether the list lets NCCL use the device.
 bool takes(const DeviceList& list, const std::string& device) {
   const bool listed = std::ranges::any_of(
       list.names, [&](const std::string& name) { return list.exact ? device == name : device.starts_with(name); });
   return listed != list.excluded;
 }
-
-}  // namespace
 
 std::string device_list_problem(const std::string& text, const std::vector<std::string>& wanted) {
   const DeviceList list = parse_devices(text);

@@ -7,6 +7,16 @@
 
 namespace octet {
 
+/// A list of devices or interfaces as NCCL reads it: "=mlx5_0:1,mlx5_3", "^docker,lo". Ports are left out.
+struct DeviceList {
+  bool exact = false;     ///< `=`: whole names; else prefixes
+  bool excluded = false;  ///< `^`: all but these
+  std::vector<std::string> names;
+};
+DeviceList parse_devices(std::string text);
+/// Whether the list lets NCCL use the device.
+bool takes(const DeviceList& list, const std::string& device);
+
 /// What is wrong with a list of verbs devices as NCCL_IB_HCA has it ("=mlx5_0:1,mlx5_1", "^mlx5_4"); empty where
 /// nothing is. Without = a name matches all devices that begin with it: mlx5_1 takes mlx5_10 too. `wanted`: the devices
 /// that training should use; empty: not known. At most 32 devices are used.

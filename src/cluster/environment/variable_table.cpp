@@ -33,6 +33,8 @@ void declare_variable(Schema& s, Variable& v) {
 void declare_caution(Schema& s, Caution& c) {
   s.add("name", c.name).required();
   s.add("values", c.values).required();
+  s.add("with", c.with);
+  s.add("with_values", c.with_values);
   s.add("first", c.first);
   s.add("last", c.last);
   s.add_choice<State>("state", c.state, {{"warning", State::warning}, {"bad", State::bad}});

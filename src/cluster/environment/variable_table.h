@@ -16,10 +16,12 @@ enum class Reader { nccl, ucx, mpich, libfabric, pytorch, nobody };
 std::string_view name_of(Reader reader);
 
 /// Values that a variable may have. `selection` is NCCL's list of algorithms or protocols
-/// ("ring,tree;allreduce:tree" or "allreduce:^tree"); `devices` its list of verbs devices.
-enum class ValueKind { text, integer, choice, selection, devices };
+/// ("ring,tree;allreduce:tree" or "allreduce:^tree"); `devices` its list of verbs devices,
+/// `interfaces` that of network interfaces; `ucx_devices` is UCX's list of both.
+enum class ValueKind { text, integer, choice, selection, devices, interfaces, ucx_devices };
 constexpr auto names_of(ValueKind) {
-  return std::to_array<std::string_view>({"text", "integer", "choice", "selection", "devices"});
+  return std::to_array<std::string_view>(
+      {"text", "integer", "choice", "selection", "devices", "interfaces", "ucx_devices"});
 }
 
 /// What carries NCCL's traffic where a variable has an effect. `verbs` is InfiniBand, RoCE and a site's own network.
@@ -42,11 +44,14 @@ struct Variable {
   std::string does, source;
 };
 
-/// A row of `cautions`: values that have done harm.
+/// A row of `cautions`: values that have done harm, or that contradict another variable's.
 struct Caution {
   std::string name;
   std::vector<std::string> values;  ///< compared without regard to case; "*" is any, "unset" a variable that is not set
-  std::string first, last;          ///< releases of NCCL, both included; empty: no bound
+  /// Another variable, and the values of it with which the row holds; empty: with any.
+  std::string with;
+  std::vector<std::string> with_values;
+  std::string first, last;  ///< releases of NCCL, both included; empty: no bound
   State state = State::warning;
   std::string text, source;
 };
