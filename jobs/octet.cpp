@@ -2,9 +2,12 @@
 #include <fmt/format.h>
 
 #include <boost/program_options/errors.hpp>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "jobs/octet/commands.h"
+#include "jobs/version.h"
 #include "src/base/error.h"
 #include "src/base/log.h"
 
@@ -15,22 +18,40 @@ void print_help() {
   fmt::print("octet {}: tools around float8 pre-training of Llama models\n\nusage: octet COMMAND [OPTIONS]\n\n",
              OCTET_VERSION);
   for (const Command& command : commands()) fmt::print("  {:<10} {}\n", command.name, command.help);
-  fmt::print("\n\"octet COMMAND --help\" explains a command. Training itself is octet-train.\n");
+  fmt::print(
+      "\n\"octet COMMAND --help\" or \"octet help COMMAND\" explains a command, \"octet --version\" says what this "
+      "is.\n"
+      "Training itself is octet-train, measuring collectives is octet-commbench. Exit codes: 0; 64 for a wrong\n"
+      "command or input, 70 when the machine failed it (a full disk), 76 when something is unhealthy.\n");
+}
+
+/// `octet help tune fit` is `octet tune fit --help`.
+int help_of(std::vector<std::string> words) {
+  const std::string name = words.front();
+  words.erase(words.begin());
+  words.emplace_back("--help");
+  for (const Command& command : commands()) {
+    if (command.name == name) return command.run(words);
+  }
+  throw usage_error("octet", "help {}: there is no such command; did you mean \"{}\"? \"octet --help\" lists all", name,
+                    nearest_command(name));
 }
 
 int dispatch(int argc, char** argv) {
   const std::string_view name = argc > 1 ? argv[1] : "";
   if (name.empty()) throw usage_error("octet", "which command? \"octet --help\" lists them");
+  const std::vector<std::string> rest(argv + 2, argv + argc);
+  if (name == "help" && !rest.empty()) return help_of(rest);
   if (name == "--help" || name == "-h" || name == "help") {
     print_help();
     return 0;
   }
   if (name == "--version") {
-    fmt::print("octet {}\n", OCTET_VERSION);
+    fmt::print("{}", version_text("octet"));
     return 0;
   }
   for (const Command& command : commands()) {
-    if (command.name == name) return command.run({argv + 2, argv + argc});
+    if (command.name == name) return command.run(rest);
   }
   throw usage_error("octet", "unknown command \"{}\"; did you mean \"{}\"? \"octet --help\" lists all", name,
                     nearest_command(name));
@@ -42,7 +63,7 @@ int dispatch(int argc, char** argv) {
 int main(int argc, char** argv) {
   using octet::ExitCode;
   try {
-    return octet::dispatch(argc, argv);
+    return octet::log::after_output(octet::dispatch(argc, argv));
   } catch (const octet::Error& error) {
     octet::log::error("{}", error.what());
     return static_cast<int>(error.code());

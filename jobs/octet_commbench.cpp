@@ -11,6 +11,7 @@
 #include "jobs/commbench/bench_context.h"
 #include "jobs/train/nccl_tuner.h"
 #include "jobs/train/world.h"
+#include "jobs/version.h"
 #include "src/base/log.h"
 #include "src/comm/host_exchange.h"
 #include "src/comm/mpi/mpi_communicator.h"
@@ -111,6 +112,10 @@ int body(Watchdog& watchdog, MpiRuntime& mpi, int argc, char** argv) {
 }  // namespace octet::commbench
 
 int main(int argc, char** argv) {
+  if (octet::asks_for_version({argv, argv + argc})) {
+    fmt::print("{}", octet::version_text("octet-commbench"));
+    return octet::log::after_output(0);
+  }
   octet::Watchdog watchdog;  // lives until MPI has ended
   return octet::run_main(argc, argv, [&](octet::MpiRuntime& mpi, int n, char** arguments) {
     return octet::commbench::body(watchdog, mpi, n, arguments);

@@ -10,6 +10,7 @@
 #include "jobs/train/nccl_tuner.h"
 #include "jobs/train/resuming_command.h"
 #include "jobs/train/world.h"
+#include "jobs/version.h"
 #include "kernels/gemm_timing.h"
 #include "src/base/log.h"
 #include "src/comm/host_exchange.h"
@@ -164,7 +165,7 @@ int run(Command& read, MpiRuntime& mpi) {
   const CommandLine& command = read.get();
   if (command.action != CommandLine::Action::run) {
     if (mpi.rank() == 0) fmt::print("{}", answer(command));
-    return 0;
+    return log::after_output(0);
   }
   return train(command, read.words(), mpi);
 }
@@ -174,6 +175,10 @@ int run(Command& read, MpiRuntime& mpi) {
 
 int main(int argc, char** argv) {
   const std::vector<std::string> words(argv, argv + argc);
+  if (octet::asks_for_version(words)) {
+    fmt::print("{}", octet::version_text("octet-train"));
+    return octet::log::after_output(0);
+  }
   if (octet::asks_for_dry_run(words)) return octet::dry_run_main(words);
   octet::Watchdog watchdog;  // lives until MPI has ended
   octet::Command command(argc, argv, watchdog);

@@ -113,7 +113,7 @@ PlanChoices read_plan_choices(PlanKind kind, const std::string& path) {
 }
 
 void write_plan_choices(const std::string& path, const PlanChoices& choices) {
-  if (!replace_file(path, text_of(choices))) throw usage_error("kernels", "{}: cannot be written", path);
+  if (!replace_file(path, text_of(choices))) throw not_written("kernels", path);
 }
 
 }  // namespace octet

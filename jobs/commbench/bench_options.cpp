@@ -9,6 +9,7 @@
 #include "src/base/options/text.h"
 #include "src/base/options/yaml.h"
 #include "src/train/options/run_options.h"
+#include "src/tuning/collective.h"
 
 namespace octet::commbench {
 namespace {
@@ -85,11 +86,13 @@ std::vector<std::string> parse_collectives(const std::string& text) {
   if (text == "all") return collective_names;
   std::vector<std::string> names;
   std::istringstream list(text);
-  for (std::string name; std::getline(list, name, ',');) {
-    if (std::ranges::find(collective_names, name) == collective_names.end()) {
+  for (std::string word; std::getline(list, word, ',');) {
+    const auto known = std::ranges::find_if(collective_names, [&](const auto& name) { return same_name(name, word); });
+    if (known == collective_names.end()) {
       throw usage_error("commbench", "--collective {}: {} is none; expected all, or some of {} with commas between",
-                        text, in_quotes(name), joined(collective_names));
+                        text, in_quotes(word), joined(collective_names));
     }
+    const std::string& name = *known;
     if (std::ranges::find(names, name) == names.end()) names.push_back(name);
   }
   if (names.empty()) throw usage_error("commbench", "--collective is empty, expected all or names");

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "src/base/error.h"
+#include "src/base/files.h"
 #include "src/base/log.h"
 #include "src/base/replace_file.h"
 
@@ -49,7 +50,7 @@ nlohmann::ordered_json json_of(const Row& row) {
 }
 
 Error not_writable(const std::string& path) {
-  return usage_error("commbench", "--output {}: cannot be written: {}", path, std::strerror(errno));
+  return not_written("commbench", "--output " + path);
 }
 
 }  // namespace

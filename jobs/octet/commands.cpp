@@ -37,13 +37,18 @@ int run_group(std::string_view group, std::span<const Command> members, std::str
               const std::vector<std::string>& arguments) {
   const std::string name = arguments.empty() ? "" : arguments.front();
   if (name.empty()) throw usage_error("octet", "{0}: which command? \"octet {0} --help\" lists them", group);
+  std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
+  if (name == "help" && !rest.empty() && !rest.front().starts_with('-')) {  // `octet tune help fit`
+    rest.emplace_back("--help");
+    return run_group(group, members, closing, rest);
+  }
   if (name == "--help" || name == "-h" || name == "help") {
     print_group_help(group, members, closing);
     return 0;
   }
   std::vector<std::string> names;
   for (const Command& command : members) {
-    if (command.name == name) return command.run({arguments.begin() + 1, arguments.end()});
+    if (command.name == name) return command.run(rest);
     names.emplace_back(command.name);
   }
   throw usage_error("octet", "{0}: unknown command \"{1}\"; did you mean \"{2}\"? \"octet {0} --help\" lists all",

@@ -1,6 +1,6 @@
 #include "jobs/train/command_line.h"
 
-#include "jobs/train/dry_run_options.h"
+#include "jobs/train/usage.h"
 #include "src/base/options/arguments.h"
 #include "src/base/options/document.h"
 #include "src/train/options/model_file.h"
@@ -9,19 +9,51 @@
 
 namespace octet {
 
+namespace {
+
+/// Takes `-h`, `--help` and `--help TOPIC` out of the words; the topic goes to `out`.
+std::vector<const char*> without_help(int argc, const char* const* argv, CommandLine& out) {
+  std::vector<const char*> rest;
+  for (int i = 0; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    constexpr std::string_view with_topic = "--help=";
+    const bool asks = word == "-h" || word == "--help" || word.starts_with(with_topic);
+    if (i == 0 || !asks) {
+      rest.push_back(argv[i]);
+      continue;
+    }
+    out.action = CommandLine::Action::help;
+    if (word.starts_with(with_topic)) {
+      out.help_topic = word.substr(with_topic.size());
+      continue;
+    }
+    const bool has_topic = i + 1 < argc && argv[i + 1][0] != '-' && !std::string_view(argv[i + 1]).ends_with(".yaml");
+    if (has_topic) out.help_topic = argv[++i];
+  }
+  return rest;
+}
+
+}  // namespace
+
 CommandLine parse_command_line(int argc, const char* const* argv) {
   CommandLine out;
+  const std::vector<const char*> words = without_help(argc, argv, out);
   Schema schema;
   declare_options(schema, out.config);
-  const Arguments arguments = parse_arguments(schema, {"help", "print-config", "print-reference"}, argc, argv);
+  const Arguments arguments = parse_arguments(schema, {"help", "print-config", "print-reference"},
+                                              static_cast<int>(words.size()), words.data());
   if (arguments.flags.size() > 1) {
     throw usage_error("config", "command line: --{} and --{} together, expected one of them", *arguments.flags.begin(),
                       *arguments.flags.rbegin());
   }
-  if (arguments.has("help")) out.action = CommandLine::Action::help;
+  const bool help = out.action == CommandLine::Action::help;
+  if (help && !arguments.flags.empty()) {
+    throw usage_error("config", "command line: --help and --{} together, expected one of them",
+                      *arguments.flags.begin());
+  }
   if (arguments.has("print-reference")) out.action = CommandLine::Action::print_reference;
   if (arguments.has("print-config")) out.action = CommandLine::Action::print_config;
-  if (arguments.has("help") || arguments.has("print-reference")) return out;
+  if (help || arguments.has("print-reference")) return out;
 
   apply(arguments, schema);
   out.config_file = arguments.file;
@@ -35,22 +67,10 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
   return out;
 }
 
-std::string usage_text() {
-  RunConfig config;
-  Schema schema;
-  declare_options(schema, config);
-  return "Trains a Llama. Ranks are started by MPI: mpiexec -n 4 octet-train configs/runs/english-5m.yaml\n\n"
-         "Usage: octet-train [CONFIG.yaml] [--section.key VALUE | --section.key=VALUE]...\n"
-         "  --help             this text\n"
-         "  --print-config     the resolved configuration as YAML, after all checks that need no ranks\n"
-         "  --print-reference  all options as Markdown (docs/configuration.md)\n" +
-         dry_run_usage() + "\nOptions of the configuration; the command line overrides the file:\n" + help_text(schema);
-}
-
 std::string answer(const CommandLine& command_line) {
   switch (command_line.action) {
     case CommandLine::Action::help:
-      return usage_text();
+      return command_line.help_topic.empty() ? usage_text() : usage_text(command_line.help_topic);
     case CommandLine::Action::print_config:
       return to_yaml(command_line.config);
     case CommandLine::Action::print_reference:

@@ -12,17 +12,15 @@ struct CommandLine {
   enum class Action { run, help, print_config, print_reference };
 
   Action action = Action::run;
-  RunConfig config;  ///< resolved and validated, for run and print_config
+  std::string help_topic;  ///< of --help; empty: none
+  RunConfig config;        ///< resolved and validated, for run and print_config
   std::string config_file;
   Origins origins;  ///< for messages of later checks (resolve_layout)
 };
 
-/// `octet-train [CONFIG.yaml] [--section.key VALUE]... [--help | --print-config | --print-reference]`. Defaults, then
-/// the file, then the command line. Throws usage errors.
+/// `octet-train [CONFIG.yaml] [--section.key VALUE]... [-h | --help [TOPIC] | --print-config | --print-reference]`.
+/// Defaults, then the file, then the command line. Throws usage errors.
 CommandLine parse_command_line(int argc, const char* const* argv);
-
-/// Text of --help.
-std::string usage_text();
 
 /// What the actions other than `run` print, as it stands: with its last newline.
 std::string answer(const CommandLine& command_line);

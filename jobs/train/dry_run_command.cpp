@@ -116,7 +116,7 @@ std::string trace_text(const CommTrace& trace) {
 
 void write_file(const std::string& path, const std::string& text) {
   if (overwrite_text(path, text)) return;
-  throw usage_error("train", "{}: cannot be written: {}", path, std::strerror(errno));
+  throw not_written("train", path);
 }
 
 std::string timeline_text(const DryTimeline& timeline, const DryMachine& m, const DryCommand& c) {
@@ -180,7 +180,7 @@ std::string dry_run(const std::vector<std::string>& words) {
 int dry_run_main(const std::vector<std::string>& words) {
   try {
     fmt::print("{}", dry_run(words));
-    return 0;
+    return log::after_output(0);
   } catch (const Error& error) {
     log::error("{}", error.what());
     return static_cast<int>(error.code());

@@ -4,8 +4,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <filesystem>
 
 namespace octet {
@@ -31,6 +33,15 @@ bool write_to(const std::string& path, std::string_view text, int flags) {
 }
 
 }  // namespace
+
+Error not_written(std::string_view room, std::string_view what) {
+  const int why = errno;
+  constexpr std::array wrong_paths = {EACCES, EPERM, EROFS, ENOENT, ENOTDIR, EISDIR, ELOOP, ENAMETOOLONG, ETXTBSY};
+  if (std::ranges::find(wrong_paths, why) == wrong_paths.end()) {
+    return internal_error(room, "{}: cannot be written: {}", what, std::strerror(why));
+  }
+  return usage_error(room, "{}: cannot be written: {}", what, std::strerror(why));
+}
 
 bool write_all(int file, const void* data, std::size_t bytes) {
   return repeat(data, bytes,

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "src/base/error.h"
 #include "src/base/handle.h"
 
 namespace octet {
@@ -36,6 +37,11 @@ using FileHandle = Handle<FileTraits>;
 /// Replaces all that the file at `path` has, and makes the file if it is missing. A reader may see a part of the text
 /// (replace_file.h avoids that).
 [[nodiscard]] bool overwrite_text(const std::string& path, std::string_view text);
+
+/// What to throw where a file cannot be written, right after the call that failed: "[room] WHAT: cannot be written:
+/// REASON" with the reason in errno. A path that is wrong is a usage error (64); a full disk, a quota or a broken
+/// device is the machine's fault (70).
+Error not_written(std::string_view room, std::string_view what);
 
 /// All that the file at `path` has; nothing, with errno, where it cannot be read.
 std::optional<std::string> read_text_file(const std::string& path);

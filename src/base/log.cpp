@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <mutex>
 
 #include "src/base/error.h"
@@ -153,6 +155,14 @@ void write_out(std::string_view text) {
   if (self().rank != 0) return;
   fmt::print("{}\n", text);
   std::fflush(stdout);
+}
+
+int after_output(int code) {
+  const bool flushed = std::fflush(stdout) == 0;
+  if (flushed && std::ferror(stdout) == 0) return code;
+  write_error(fmt::format("standard output did not take all that was printed{}{}", flushed ? "" : ": ",
+                          flushed ? "" : std::strerror(errno)));
+  return static_cast<int>(ExitCode::internal);
 }
 
 }  // namespace octet::log

@@ -69,6 +69,9 @@ template <typename... Args>
 void error(fmt::format_string<Args...> text, Args&&... args) {
   write_error(fmt::format(text, std::forward<Args>(args)...));
 }
+/// What a program exits with that has printed its results: `code`, or 70, with an error, where standard output did not
+/// take all of them, as on a full disk.
+int after_output(int code);
 /// A line of results on standard output, from rank 0 only.
 template <typename... Args>
 void out(fmt::format_string<Args...> text, Args&&... args) {

@@ -184,7 +184,7 @@ std::string CommTrace::json_lines() const {
 
 void CommTrace::write(const std::string& path) const {
   if (overwrite_text(path, json_lines())) return;
-  throw usage_error("comm", "{}: cannot write the trace of collectives: {}", path, std::strerror(errno));
+  throw not_written("comm", "comm.trace: " + path);
 }
 
 }  // namespace octet

@@ -1,10 +1,13 @@
 #include "src/data/prepare.h"
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 #include "src/base/error.h"
 #include "src/base/log.h"
@@ -57,6 +60,24 @@ struct CloseFile {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
 
+/// What packs a file that begins so; empty: nothing that is known.
+std::string_view packed_by(std::span<const std::uint8_t> beginning) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 6> known = {{{"\x1f\x8b", "gzip"},
+                                                                                   {"\x28\xb5\x2f\xfd", "zstd"},
+                                                                                   {"\xfd"
+                                                                                    "7zXZ",
+                                                                                    "xz"},
+                                                                                   {"BZh91AY", "bzip2"},
+                                                                                   {"PK\x03\x04", "zip"},
+                                                                                   {"PAR1\x15", "Parquet"}}};
+  for (const auto& [magic, name] : known) {
+    const std::string_view begin(reinterpret_cast<const char*>(beginning.data()),
+                                 std::min(beginning.size(), magic.size()));
+    if (begin == magic) return name;
+  }
+  return "";
+}
+
 /// Feeds a file to the splitter chunk by chunk; the bytes read.
 std::int64_t read_file(const std::string& path, const Tokenizer& tokenizer, std::span<std::uint8_t> buffer,
                        DocumentSplitter& splitter, Progress& progress) {
@@ -66,6 +87,9 @@ std::int64_t read_file(const std::string& path, const Tokenizer& tokenizer, std:
   std::int64_t offset = 0;
   while (const std::size_t got = std::fread(buffer.data(), 1, buffer.size(), file.get())) {
     const auto chunk = buffer.first(got);
+    if (const std::string_view packed = packed_by(chunk); offset == 0 && !packed.empty()) {
+      throw usage_error("data", "{}: is packed by {}; expected text: unpack it first", path, packed);
+    }
     if (const auto bad = tokenizer.find_refused(chunk)) {
       throw usage_error("data", "{}: byte {} at offset {} is not text for the {} tokenizer; is the file binary?", path,
                         chunk[*bad], offset + static_cast<std::int64_t>(*bad), tokenizer.name());

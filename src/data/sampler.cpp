@@ -32,11 +32,23 @@ std::vector<SampleOrder::Source> describe(const std::vector<DataSource>& sources
   return described;
 }
 
+/// What is wrong with a file is told with the option that names it.
+TokenFile open_source(const DataSource& source) {
+  try {
+    return TokenFile(source.path);
+  } catch (const Error& error) {
+    std::string_view text = error.what();
+    constexpr std::string_view room = "[data] ";
+    if (text.starts_with(room)) text.remove_prefix(room.size());
+    throw Error(error.code(), fmt::format("{}data.train: {}", room, text), error.agreed());
+  }
+}
+
 }  // namespace
 
 Sampler::Sampler(const std::vector<DataSource>& sources, const SamplerConfig& config) : config_(config) {
   check(config_);
-  for (const DataSource& source : sources) files_.emplace_back(source.path);
+  for (const DataSource& source : sources) files_.push_back(open_source(source));
   order_ = std::make_unique<SampleOrder>(describe(sources, files_, config_.seq_len), config_.validation_fraction,
                                          config_.seed);
   check_sizes();

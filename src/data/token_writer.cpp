@@ -31,13 +31,13 @@ std::string idx_temporary(const std::string& prefix) {
 
 int create(const std::string& path) {
   const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (file < 0) throw usage_error("data", "cannot create {}: {}", path, std::strerror(errno));
+  if (file < 0) throw not_written("data", path);
   return file;
 }
 
 void write_to(int file, const std::vector<std::uint8_t>& bytes, const std::string& path) {
   if (write_all(file, bytes.data(), bytes.size())) return;
-  throw internal_error("data", "cannot write to {}: {}", path, std::strerror(errno));
+  throw not_written("data", path);
 }
 
 void sync(int file, const std::string& path) {

@@ -46,11 +46,7 @@ std::optional<OwnerRecord> read_record(const std::string& path) {
 }
 
 Error refused_by_system(const std::string& path) {
-  const int why = errno;
-  if (why == EACCES || why == EPERM || why == EROFS || why == ENOTDIR) {
-    return usage_error("owner", "run.dir: {} cannot be written: {}", path, std::strerror(why));
-  }
-  return internal_error("owner", "{}: cannot be written: {}", path, std::strerror(why));
+  return not_written("owner", "run.dir: " + path);
 }
 
 Error refuse(const std::string& run_dir, const OwnerStanding& other) {

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/base/error.h"
+#include "src/base/files.h"
 #include "src/base/replace_file.h"
 #include "src/tuning/tuning_file.h"
 
@@ -109,7 +110,7 @@ std::string to_json(const TuningFile& tuning) {
 
 void write_tuning_file(const std::string& file, const TuningFile& tuning) {
   if (replace_file(file, to_json(tuning))) return;
-  throw usage_error("tuning", "{}: cannot be written: {}", file, std::strerror(errno));
+  throw not_written("tuning", file);
 }
 
 }  // namespace octet

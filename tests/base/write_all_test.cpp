@@ -86,6 +86,17 @@ TEST_F(WriteAll, NothingWrittenIsAFullDisk) {
   EXPECT_TRUE(write_all(file_.get(), "")) << "needs no room";
 }
 
+TEST(NotWritten, TellsAFullDiskFromAWrongPath) {
+  errno = ENOSPC;
+  EXPECT_EQ(not_written("data", "x.bin").code(), ExitCode::internal);
+  errno = EDQUOT;
+  EXPECT_EQ(not_written("data", "x.bin").code(), ExitCode::internal);
+  errno = EACCES;
+  const Error wrong = not_written("data", "--output x");
+  EXPECT_EQ(wrong.code(), ExitCode::usage);
+  EXPECT_STREQ(wrong.what(), "[data] --output x: cannot be written: Permission denied");
+}
+
 TEST_F(WriteAll, FilesByTheirNames) {
   EXPECT_TRUE(append_text(path_, "one\n"));
   EXPECT_TRUE(append_text(path_, "two\n"));

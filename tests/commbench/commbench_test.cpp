@@ -278,6 +278,14 @@ TEST(Commbench, AnEarlierFileStaysUntilThereAreResults) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder / ""), {}), 1);
 }
 
+TEST(Commbench, CollectivesAreSpelledAsOthersSpellThem) {
+  const CommandResult r = launch(2, "--collective allreduce,AllGather,reduce-scatter --max 8 --iterations 1");
+  EXPECT_EQ(r.exit_code, 0) << r.err;
+  for (const char* name : {"all_reduce", "all_gather", "reduce_scatter"}) {
+    EXPECT_NE(r.out.find(name), std::string::npos) << name;
+  }
+}
+
 TEST(Commbench, HelpShowsExamples) {
   const CommandResult r = launch(2, "--help");
   EXPECT_EQ(r.exit_code, 0);

@@ -14,10 +14,39 @@ TEST(CommandLine, HelpIsPrintedOnceForAnyLaunch) {
     const CommandResult r = in_workplace(command);
     EXPECT_EQ(r.exit_code, 0) << r.err;
     EXPECT_EQ(r.err, "");
-    for (const char* part : {"Usage: octet-train", "--print-config", "--train.global_batch", "--parallel.dp_shard"}) {
+    for (const char* part : {"Usage: octet-train", "--print-config", "--precision", "\n  schedule ", "\n   75 "}) {
       EXPECT_EQ(occurrences(r.out, part) > 0, true) << part;
     }
     EXPECT_EQ(occurrences(r.out, "Usage: octet-train"), 1);
+    EXPECT_EQ(occurrences(r.out, "--train.global_batch"), 0);  // --help train has it
+  }
+}
+
+TEST(CommandLine, HelpHasTopics) {
+  const auto help = [](const std::string& words) { return in_workplace(octet_train + " " + words); };
+  EXPECT_EQ(help("-h").out, help("--help").out);
+  EXPECT_HAS(help("--help data").out, "--data.train");
+  EXPECT_EQ(occurrences(help("--help=data").out, "--optimizer.lr"), 0);
+  EXPECT_HAS(help("--help dry-run").out, "--ranks-per-node");
+  for (const char* part : {"Usage: octet-train", "--data.train", "--nccl.", "--ranks-per-node", "\n   77 "}) {
+    EXPECT_HAS(help("--help all").out, part);
+  }
+  EXPECT_HAS(help("run.yaml --help").out, "Usage: octet-train");
+  const CommandResult unknown = help("--help dat");
+  EXPECT_EQ(unknown.exit_code, 64);
+  EXPECT_HAS(unknown.err, "--help dat: expected one of all, dry-run, run, train");
+  EXPECT_HAS(unknown.err, "nearest: data");
+}
+
+TEST(CommandLine, VersionNamesCommitBuildAndLibraries) {
+  for (const char* program : {"octet-train", "octet-commbench", "octet"}) {
+    SCOPED_TRACE(program);
+    const CommandResult r = run_command(fmt::format("{}/{} --version", OCTET_BIN_DIR, program));
+    EXPECT_EQ(r.exit_code, 0) << r.err;
+    EXPECT_TRUE(r.out.starts_with(std::string(program) + " 0.")) << r.out;
+    for (const char* line : {"\ncommit     ", "\nbuilt      ", "\ndevices    cpu", "\nlibraries  MPICH "}) {
+      EXPECT_HAS(r.out, line);
+    }
   }
 }
 

@@ -229,7 +229,7 @@ TEST_F(Submit, LargeRunsFitTheNodesTheyAreFor) {
                                                  OCTET_SOURCE_DIR, run, cluster, nodes));
       EXPECT_EQ(r.exit_code, 64) << r.all();
       expect_in("GiB of a GPU", r.err);
-      expect_in("E [data] cannot open", r.err);
+      expect_in("E [data] data.train: cannot open", r.err);
     }
   }
 }

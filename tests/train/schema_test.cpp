@@ -132,7 +132,7 @@ TEST(Schema, WrongFiles) {
       {"model: 5m\ndata:\n  train: [{path: a, share: 2}]\n", {":3: unknown key data.train[0].share", "path"}},
       {"model: 5n\ndata: {train: a}\n", {":1: model = \"5n\"", "nearest: 5m", "405b"}},
       {"model: ./none.yaml\ndata: {train: a}\n", {":1: model = \"./none.yaml\"", "none.yaml"}},
-      {base + "precision: fp8\n", {":3: precision = \"fp8\"", "fp32, bf16, float8"}},
+      {base + "precision: fp8\n", {":3: precision = \"fp8\"", "fp32, bf16, float8", "nearest: float8"}},
       {base + "cuda: {deterministic: true}\n", {":3: cuda.deterministic = true", "no effect with device = cpu"}},
       {base + "train: {health_seconds: 5}\n", {":3: train.health_seconds = 5", "no effect with device = cpu"}},
       {base + "train: {health_seconds: -1}\n", {":3: train.health_seconds = -1", ">= 0"}},
@@ -262,7 +262,7 @@ TEST(Schema, HelpNamesEveryOption) {
   RunConfig config;
   Schema schema;
   declare_options(schema, config);
-  const std::string help = answer(parse_words({"--help"}));
+  const std::string help = answer(parse_words({"--help", "all"}));
   for (const Option& option : schema.options()) {
     EXPECT_NE(help.find("--" + option.name() + " "), std::string::npos) << option.name();
     EXPECT_FALSE(option.help_text().empty()) << option.name();

@@ -17,8 +17,10 @@ CommandResult explain(const std::string& arguments) {
 
 Json explained(const std::string& arguments) {
   const CommandResult result = explain(arguments + " --json");
-  EXPECT_EQ(result.exit_code, 0) << result.all();
-  return Json::parse(result.out);
+  const Json answer = Json::parse(result.out);
+  const bool unhealthy = answer.contains("measured") && !answer["measured"]["healthy"].get<bool>();
+  EXPECT_EQ(result.exit_code, unhealthy ? 76 : 0) << result.all();
+  return answer;
 }
 
 void expect_refused(const std::string& arguments, const std::string& word) {
@@ -70,6 +72,7 @@ TEST(Explain, JudgesMeasurementsByTheModel) {
   const Json bad = explained(asked + "--measured 231GB/s")["measured"];
   EXPECT_FALSE(bad["healthy"]);
   EXPECT_NE(explain(asked + "--measured 231GB/s").out.find("NOT healthy"), std::string::npos);
+  EXPECT_EQ(explain(asked + "--measured 231GB/s").exit_code, 76);
   // The same threshold in time: bytes x 2(n-1)/n over it.
   EXPECT_TRUE(explained(asked + "--measured 6.1ms")["measured"]["healthy"]);
   EXPECT_FALSE(explained(asked + "--measured 8ms")["measured"]["healthy"]);

@@ -1,4 +1,5 @@
 #include "src/cluster/doctor/allocation.h"
+#include "src/base/files.h"
 
 #include <chrono>
 #include <filesystem>
@@ -40,7 +41,7 @@ void write_report(const std::string& folder, const NodeReport& report) {
   std::error_code error;
   fs::create_directories(folder, error);
   const std::string path = folder + "/" + report.node + ".json";
-  if (!replace_file(path, to_json(report) + "\n")) throw usage_error("octet", "{} cannot be written", path);
+  if (!replace_file(path, to_json(report) + "\n")) throw not_written("octet", "--allocation: " + path);
 }
 
 int print_table(const std::string& folder, std::size_t expected_nodes, bool json) {

@@ -134,8 +134,8 @@ void write_run_directory(const Submission& s) {
   const auto write = [&](const std::string& name, const std::string& text, bool is_program) {
     const std::string path = folder + "/" + name;
     if (text.empty()) return;
-    if (error || !replace_file(path, text))
-      throw usage_error("submit", "run.dir = {}: {} cannot be written", folder, name);
+    if (error) throw usage_error("submit", "run.dir = {}: cannot be made: {}", folder, error.message());
+    if (!replace_file(path, text)) throw not_written("submit", "run.dir: " + path);
     if (is_program) fs::permissions(path, fs::perms::owner_all | fs::perms::group_read | fs::perms::group_exec);
   };
   write("submitted.yaml", s.run_yaml, false);

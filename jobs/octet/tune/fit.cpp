@@ -11,6 +11,7 @@
 #include "jobs/octet/tune/option_values.h"
 #include "jobs/octet/tune/tools.h"
 #include "src/base/error.h"
+#include "src/base/files.h"
 #include "src/base/log.h"
 #include "src/base/replace_file.h"
 
@@ -80,7 +81,7 @@ void check_output(const Options& o) {
     }
   }
   if (!can_replace_file(o.output)) {
-    throw usage_error("tuning", "--output {}: cannot be written: {}", o.output, std::strerror(errno));
+    throw not_written("tuning", "--output " + o.output);
   }
 }
 

@@ -83,7 +83,7 @@ std::optional<Options> parse(const std::vector<std::string>& arguments) {
 }
 
 void write_file(const std::string& path, const std::string& text) {
-  if (!overwrite_text(path, text)) throw usage_error("octet", "{}: cannot be written: {}", path, std::strerror(errno));
+  if (!overwrite_text(path, text)) throw not_written("octet", path);
   log::info("wrote {}", path);
 }
 

@@ -1,11 +1,14 @@
 #include "src/base/options/document.h"
 
+#include <algorithm>
 #include <sstream>
 
 #include "src/base/options/text.h"
 
 namespace octet {
 namespace {
+
+constexpr std::size_t help_width = 100;
 
 std::string wrapped(const std::string& text, std::size_t indent, std::size_t width) {
   const std::string margin(indent, ' ');
@@ -72,16 +75,34 @@ std::string to_yaml(const Schema& schema) {
 }
 
 std::string help_text(const Schema& schema) {
-  constexpr std::size_t width = 100;
   std::string out;
   for (const auto& section : schema.sections()) {
-    const std::string lines = each(schema, section, [&](const Option& option) {
-      return fmt::format("  --{} {}\n", option.name(), option.type()) +
-             wrapped(option.help_text() + " " + facts(option), 6, width);
-    });
-    if (lines.empty()) continue;
-    if (!section.name.empty()) out += fmt::format("\n{}", wrapped(section.name + ": " + section.help, 0, width));
-    out += lines;
+    const std::string text = section_help(schema, section.name);
+    if (!section.name.empty() && !text.empty()) out += "\n";
+    out += text;
+  }
+  return out;
+}
+
+std::string section_help(const Schema& schema, std::string_view name) {
+  const auto section = std::ranges::find(schema.sections(), name, &Schema::Section::name);
+  if (section == schema.sections().end()) return "";
+  const std::string lines = each(schema, *section, [&](const Option& option) {
+    return fmt::format("  --{} {}\n", option.name(), option.type()) +
+           wrapped(option.help_text() + " " + facts(option), 6, help_width);
+  });
+  if (name.empty() || lines.empty()) return lines;
+  return wrapped(section->name + ": " + section->help, 0, help_width) + lines;
+}
+
+std::string section_list(const Schema& schema) {
+  std::string out;
+  for (const auto& section : schema.sections()) {
+    if (section.name.empty()) continue;
+    const std::size_t end = std::min(section.help.find(". "), section.help.find(';'));
+    std::string sentence = section.help.substr(0, end);
+    if (sentence.ends_with('.')) sentence.pop_back();
+    out += fmt::format("  {:<12} {}\n", section.name, sentence);
   }
   return out;
 }

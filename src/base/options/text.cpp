@@ -3,13 +3,29 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 namespace octet {
 namespace {
+
+/// Names that other programs have for values of ours, and that no count of letters would find.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 12> other_names{{{"fp8", "float8"},
+                                                                                     {"f8", "float8"},
+                                                                                     {"e4m3", "float8"},
+                                                                                     {"hybrid", "float8"},
+                                                                                     {"bfloat16", "bf16"},
+                                                                                     {"float32", "fp32"},
+                                                                                     {"f32", "fp32"},
+                                                                                     {"gpu", "cuda"},
+                                                                                     {"full", "fp32"},
+                                                                                     {"mixed", "bf16"},
+                                                                                     {"dynamic", "tensorwise"},
+                                                                                     {"per_token", "rowwise"}}};
 
 template <typename T>
 bool parse_integer(std::string_view text, T& value) {
@@ -82,6 +98,9 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 std::string nearest(std::string_view name, const std::vector<std::string>& candidates) {
+  for (const auto& [theirs, ours] : other_names) {
+    if (name == theirs && std::ranges::find(candidates, ours) != candidates.end()) return std::string(ours);
+  }
   std::string best;
   std::size_t best_distance = std::numeric_limits<std::size_t>::max();
   for (const std::string& candidate : candidates) {

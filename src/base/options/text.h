@@ -22,8 +22,8 @@ std::string yaml_scalar(std::string_view text);
 
 /// Levenshtein distance in bytes.
 std::size_t edit_distance(std::string_view a, std::string_view b);
-/// The candidate nearest to `name`, by its whole text or by what follows its last dot; the first of equals. Empty if
-/// there are no candidates.
+/// The candidate nearest to `name`: what other programs call by that name ("fp8": float8), else by its whole text or by
+/// what follows its last dot; the first of equals. Empty if there are no candidates.
 std::string nearest(std::string_view name, const std::vector<std::string>& candidates);
 
 /// "a, b, c".

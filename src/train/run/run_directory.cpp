@@ -190,7 +190,7 @@ void write_run_directory(const RunDirectory& run, const std::string& resolved_ya
   for (const std::string& file : {run.config(), run.status(), run.gemm_plans(), run.attention_plans()})
     remove_replacements(file);
   if (!replace_file(run.config(), resolved_yaml)) {  // a resumed run never has half a file
-    throw usage_error("train", "run.dir = {}: config.yaml cannot be written there", run.path);
+    throw not_written("train", "run.dir: " + run.config());
   }
 }
 
