@@ -2,27 +2,42 @@
 # A real Slurm of several virtual nodes on this machine, to try job scripts and for the tests: munged, slurmctld and one
 # slurmd a node, a leaf/spine topology, and two partitions of which one is preempted. Nothing of the system's own Slurm
 # is read or changed.
-# Usage: slurm/virtual-cluster.sh start [--nodes N] | stop | status | env | kill NODE | revive NODE
+# Usage: slurm/virtual-cluster.sh start [--nodes N] [--affinity] [--owner PID | --keep]
+#        slurm/virtual-cluster.sh stop | end | status | env | kill NODE | revive NODE
 #   start         starts it (default 4 nodes, v1 to v4, two a leaf) and waits until the nodes are idle
+#   --affinity    TaskPlugin=task/affinity, and nodes with the CPUs that this machine has (otherwise each has 4)
+#   --owner PID   the process whose cluster it is, by default the one that calls this script, such as your shell: when it
+#                 is gone, jobs and daemons end and the folder is removed. Slurm's daemons run under slurm/owned.py.
+#   --keep        it is nobody's, and stays until it is stopped
 #   stop          ends its jobs and daemons, and removes its folder
+#   end           the same, but jobs are killed at once
 #   status        nodes and jobs
 #   env           what a shell needs to use it:  eval "$(slurm/virtual-cluster.sh env)"
 #   kill NODE     the node dies: its slurmd, its step daemons and all that runs on it, by SIGKILL
 #   revive NODE   the node comes back
 # Partitions: main (default), and low, whose jobs main preempts by requeue after a grace time of 15 s.
 # Its folder is $OCTET_CLUSTER, by default /tmp/octet-cluster-$UID; ports from $OCTET_CLUSTER_PORT (17000) on.
-# Needs Debian's slurmctld, slurmd, slurm-client and munge (jobs/install-packages.sh --tests installs them).
+# Needs python3, and Debian's slurmctld, slurmd, slurm-client and munge (jobs/install-packages.sh --tests installs them).
 set -euo pipefail
 
 folder=${OCTET_CLUSTER:-/tmp/octet-cluster-$UID}
 port=${OCTET_CLUSTER_PORT:-17000}
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 export SLURM_CONF=$folder/slurm.conf
 PATH=$PATH:/usr/sbin:/sbin
 
 fail() { echo "virtual-cluster.sh: $1" >&2 && exit "${2:-70}"; }
 
+# CPUs of a node: made up, or those of this machine, which is what can be bound to.
+cpus_of_nodes() {
+  if (($1)); then slurmd -C 2>/dev/null | grep -oE '(CPUs|Boards|SocketsPerBoard|CoresPerSocket|ThreadsPerCore)=[0-9]+' | paste -sd ' '
+  else echo 'CPUs=4'; fi
+}
+
 write_config() {
-  local nodes=$1 leaf first last
+  local nodes=$1 affinity=$2 leaf first last cpus plugin=none
+  cpus=$(cpus_of_nodes "$affinity")
+  ((!affinity)) || plugin=affinity
   mkdir -p "$folder"/{state,log} && chmod 755 "$folder"
   cat >"$SLURM_CONF" <<CONF
 ClusterName=virtual
@@ -42,7 +57,7 @@ SlurmctldLogFile=$folder/log/slurmctld.log
 SlurmdLogFile=$folder/log/%n.log
 SlurmdParameters=config_overrides
 ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
+TaskPlugin=task/$plugin
 JobAcctGatherType=jobacct_gather/none
 AccountingStorageType=accounting_storage/none
 SwitchType=switch/none
@@ -61,7 +76,7 @@ SelectTypeParameters=CR_CPU
 TopologyPlugin=topology/tree
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
-NodeName=v[1-$nodes] NodeHostname=localhost NodeAddr=127.0.0.1 Port=[$((port + 1))-$((port + nodes))] CPUs=4 RealMemory=4000 State=UNKNOWN
+NodeName=v[1-$nodes] NodeHostname=localhost NodeAddr=127.0.0.1 Port=[$((port + 1))-$((port + nodes))] $cpus RealMemory=4000 State=UNKNOWN
 PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE DefaultTime=60 State=UP PriorityTier=10 PreemptMode=OFF
 PartitionName=low Nodes=ALL MaxTime=INFINITE DefaultTime=60 State=UP PriorityTier=1 PreemptMode=REQUEUE GraceTime=15
 CONF
@@ -72,40 +87,73 @@ CONF
   echo "SwitchName=spine Switches=leaf[0-$((leaf - 1))]" >>"$folder/topology.conf"
 }
 
-start_munge() {
-  head -c 1024 /dev/urandom >"$folder/munge.key" && chmod 600 "$folder/munge.key"
-  munged --force --key-file="$folder/munge.key" --socket="$folder/munge.socket" --pid-file="$folder/munged.pid" \
-    --log-file="$folder/log/munged.log" --seed-file="$folder/munge.seed" >"$folder/log/munged.out" 2>&1 ||
-    fail "munged did not start; see $folder/log/munged.log and munged.out"
+# The daemons, all in the foreground below this process, which slurm/owned.py ends with all that came of it. Reads which
+# nodes to start from a pipe.
+daemons() {
+  local node
+  munged --foreground --force --key-file="$folder/munge.key" --socket="$folder/munge.socket" --pid-file="$folder/munged.pid" \
+    --log-file="$folder/log/munged.log" --seed-file="$folder/munge.seed" >"$folder/log/munged.out" 2>&1 &
+  await "munged's socket" test -S "$folder/munge.socket"
+  slurmctld -D -f "$SLURM_CONF" >"$folder/log/slurmctld.out" 2>&1 &
+  exec 3<>"$folder/control" # open for writing too: a pipe without a writer ends
+  # OCTET's jobs are one machine's: their processes inherit what the daemon was started with.
+  while read -r node <&3; do env -u SLURM_CONF slurmd -D -f "$SLURM_CONF" -N "$node" >"$folder/log/$node.out" 2>&1 3<&- & done
 }
 
-# OCTET's jobs are one machine's: their processes inherit what the daemon was started with.
-start_node() { env -u SLURM_CONF slurmd -f "$SLURM_CONF" -N "$1" || fail "slurmd of $1 did not start; see $folder/log/$1.log"; }
+# await WHAT COMMAND...: until it succeeds, for 30 s.
+await() {
+  local n
+  for ((n = 0; n < 150; n++)); do ! "${@:2}" 2>/dev/null || return 0; sleep 0.2; done
+  fail "not there within 30 s: $1; see $folder/log"
+}
 
-nodes_of() { sed -n 's/^NodeName=v\[1-\([0-9]*\)\].*/\1/p' "$SLURM_CONF"; }
+start_daemons() {
+  local -a remove=()
+  (($1 == 0)) || remove=(--remove "$folder")
+  head -c 1024 /dev/urandom >"$folder/munge.key" && chmod 600 "$folder/munge.key"
+  mkfifo "$folder/control"
+  # In a session of its own: what ends the terminal's programs is told to their owner, and by its end to this.
+  setsid "$here/owned.py" --owner "$1" --grace 1 "${remove[@]}" "$here/virtual-cluster.sh" daemons \
+    </dev/null >"$folder/log/owned.out" 2>&1 &
+  echo $! >"$folder/owned.pid"
+}
+
+start_node() { echo "$1" >"$folder/control"; }
+answers() { timeout 5 scontrol ping 2>/dev/null | grep -q 'is UP'; }
 
 start() {
-  local nodes=4 n
+  local nodes=4 affinity=0 owner=$PPID n
   while (($#)); do
     case $1 in
-      --nodes) [[ ${2:-} =~ ^[1-9][0-9]?$ ]] || fail "--nodes ${2:-}: expected 1 to 99" 64 ;;
+      --nodes)
+        [[ ${2:-} =~ ^[1-9][0-9]?$ ]] || fail "--nodes ${2:-}: expected 1 to 99" 64
+        nodes=$2 && shift
+        ;;
+      --owner)
+        { [[ ${2:-} =~ ^[1-9][0-9]*$ ]] && kill -0 "$2" 2>/dev/null; } || fail "--owner ${2:-}: expected the number of a process" 64
+        owner=$2 && shift
+        ;;
+      --keep) owner=0 ;;
+      --affinity) affinity=1 ;;
       *) fail "unknown option $1" 64 ;;
     esac
-    nodes=$2 && shift 2
+    shift
   done
-  for n in munged slurmctld slurmd scontrol; do
+  for n in munged slurmctld slurmd scontrol python3; do
     command -v "$n" >/dev/null || fail "$n is not installed; jobs/install-packages.sh --tests installs it"
   done
   [[ ! -e $folder ]] || fail "$folder exists: a cluster runs already, or was not stopped; stop it first"
-  write_config "$nodes"
-  start_munge
-  slurmctld -f "$SLURM_CONF" || fail "slurmctld did not start; see $folder/log/slurmctld.log"
+  write_config "$nodes" "$affinity"
+  trap end_daemons EXIT # what did not come up whole
+  start_daemons "$owner"
+  await slurmctld answers
   for ((n = 1; n <= nodes; n++)); do start_node "v$n"; done
   for ((n = 0; n < 60; n++)); do
     [[ $(sinfo --noheader --Node --partition=main --states=idle --format=%N 2>/dev/null | wc -l) == "$nodes" ]] && break
     sleep 0.5
   done
   ((n < 60)) || fail "the nodes did not become idle within 30 s; see $folder/log"
+  trap - EXIT
   sinfo
   echo "eval \"\$(slurm/virtual-cluster.sh env)\" lets this shell use it."
 }
@@ -134,13 +182,13 @@ revive_node() {
   scontrol update "NodeName=$1" State=RESUME 2>/dev/null || true
 }
 
-end_daemon() {
+end_daemons() {
   local pid n
-  [[ -e $1 ]] || return 0
-  pid=$(<"$1")
+  pid=$(cat "$folder/owned.pid" 2>/dev/null) || return 0
+  # The number may be another process's by now.
+  tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline" | grep -qF "$here/owned.py" || return 0
   kill "$pid" 2>/dev/null || return 0
-  for ((n = 0; n < 50; n++)); do kill -0 "$pid" 2>/dev/null && sleep 0.1 || return 0; done
-  kill -KILL "$pid" 2>/dev/null || true
+  for ((n = 0; n < 150; n++)); do kill -0 "$pid" 2>/dev/null && sleep 0.1 || return 0; done
 }
 
 stop() {
@@ -151,19 +199,23 @@ stop() {
     [[ -n $(timeout 5 squeue --noheader 2>/dev/null) ]] || break
     sleep 1
   done
-  for n in $(seq "$(nodes_of)"); do kill_node "v$n"; done
-  end_daemon "$folder/slurmctld.pid"
-  end_daemon "$folder/munged.pid"
+  end
+}
+
+end() {
+  end_daemons
   rm -rf "$folder"
 }
 
 case ${1:-} in
   start) shift && start "$@" ;;
   stop) stop ;;
+  end) end ;;
   status) sinfo --Node --long && squeue --long ;;
+  daemons) daemons ;; # for this script itself
   env) echo "export SLURM_CONF=$SLURM_CONF" ;;
   kill) kill_node "${2:?which node?}" ;;
   revive) revive_node "${2:?which node?}" ;;
   -h | --help) sed -n '2,/^set /{/^set /!s/^# \{0,1\}//p}' "$0" ;;
-  *) fail "expected start, stop, status, env, kill or revive (see --help)" 64 ;;
+  *) fail "expected start, stop, end, status, env, kill or revive (see --help)" 64 ;;
 esac

@@ -64,18 +64,20 @@ finish() {
 
 log_of() { echo "$logs/$(tr -cs 'a-zA-Z0-9-\n' '-' <<<"$1").log"; }
 
-# limited SECONDS LOG COMMAND...: runs it within the time, in a process group of its own that an interrupt ends too.
+# limited SECONDS LOG COMMAND...: runs it within the time. All that came of it ends with it, and with this script, however
+# that ends.
 running=0
 declare -A beside=()
 end_all() {
   for process in "$running" "$@"; do ((process == 0)) || kill "$process" 2>/dev/null; done
+  wait
   exit 130
 }
 trap 'end_all "${beside[@]}"' INT TERM
 limited() {
   local limit=$(($1 * patience)) log=$2 code=0
   shift 2
-  timeout --kill-after=10 "$limit" "$@" >"$log" 2>&1 </dev/null &
+  slurm/owned.py --owner $$ timeout --kill-after=10 "$limit" "$@" >"$log" 2>&1 </dev/null &
   running=$!
   wait "$running" || code=$?
   running=0
@@ -236,6 +238,7 @@ check 'writes' 60 tests/checks/writes.py
 check 'writes self-test' 60 tests/checks/writes_test.py
 check 'docs' 60 tests/checks/docs.py
 check 'docs self-test' 60 tests/checks/docs_test.py
+check 'owned self-test' 60 tests/checks/owned_test.py
 check 'changes self-test' 60 tests/checks/changed_test.py
 check 'batches self-test' 60 tests/checks/unity_test.py
 check 'kernel resources self-test' 60 tests/checks/kernel_resources_test.py

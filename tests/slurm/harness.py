@@ -6,6 +6,7 @@ import pathlib
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import time
 
@@ -28,6 +29,8 @@ SETTINGS = {
 }
 
 
+# A program that is told to end when this process is gone, even by SIGKILL.
+OWNED = ["setpriv", "--pdeathsig", "TERM"]
 MPIEXEC_ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"}
 
 
@@ -118,14 +121,14 @@ class Run:
         return self.jobs
 
     def mpiexec_command(self, ranks, *options):
-        return [str(word) for word in ("mpiexec", "-n", ranks, BIN / "octet-train", self.config, *options)]
+        return [*OWNED, *(str(word) for word in ("mpiexec", "-n", ranks, BIN / "octet-train", self.config, *options))]
 
     @contextlib.contextmanager
     def by_hand(self, ranks, *options, before=(), **environment):
         """A start beside whatever Slurm does; ended, where it has not by itself, when the block is left."""
         log = self.folder / "by-hand.log"
         with open(log, "w", encoding="utf-8") as file, \
-             subprocess.Popen([*before, *self.mpiexec_command(ranks, *options)], env={**os.environ, **MPIEXEC_ENVIRONMENT, **environment},
+             subprocess.Popen([*OWNED, *before, *self.mpiexec_command(ranks, *options)], env={**os.environ, **MPIEXEC_ENVIRONMENT, **environment},
                               stdout=file, stderr=file, start_new_session=True) as process:
             try:
                 process.text = log.read_text
@@ -234,7 +237,8 @@ class Run:
         for pid in scripts:
             os.kill(pid, signal.SIGSTOP)
         for pid in [*self.ranks().values(), *scripts]:
-            os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # the first rank's death ends the others
+                os.kill(pid, signal.SIGKILL)
 
     def kill_rank(self, rank, number=signal.SIGKILL):
         (pid,) = [pid for (_, r), pid in self.ranks().items() if r == rank]
@@ -261,3 +265,27 @@ def prepare_data(folder):
 
 def remove(folder):
     shutil.rmtree(folder, ignore_errors=True)
+
+
+def free_ports(count):
+    """The first of so many that nobody listens to now."""
+    for first in range(18000 + os.getpid() % 500 * 20, 32000, count):
+        with contextlib.suppress(OSError), contextlib.ExitStack() as held:
+            for port in range(first, first + count):
+                held.enter_context(socket.socket()).bind(("127.0.0.1", port))
+            return first
+    raise Failure("no ports are free")
+
+
+def processes_of(folder):
+    """Those that name something in it, in their words or their environment, or have a file of it open."""
+    found, inside = {}, str(folder).encode() + b"/"
+    for process in pathlib.Path("/proc").iterdir():
+        if process.name.isdigit() and int(process.name) != os.getpid():
+            with contextlib.suppress(OSError):
+                words = (process / "cmdline").read_bytes()
+                texts = [words, (process / "environ").read_bytes()]
+                texts += [os.fsencode(os.readlink(file)) for file in (process / "fd").iterdir()]
+                if words and any(inside in text for text in texts):
+                    found[int(process.name)] = words.replace(b"\0", b" ").decode(errors="replace").strip()
+    return found

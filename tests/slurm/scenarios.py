@@ -19,7 +19,8 @@ import tempfile
 import time
 import traceback
 
-from harness import BIN, CLUSTER, ROOT, Run, close, expect, output_of, prepare_data, remove, same_bits, until
+from harness import (BIN, CLUSTER, ROOT, Run, close, expect, free_ports, output_of, prepare_data, processes_of, remove,
+                     same_bits, until)
 
 
 STOP_AT = BIN.parent / "tests/liboctet-stop-at.so"  # tests/jobs/stop_at.cpp
@@ -518,7 +519,7 @@ def a_second_start_beside_a_job_is_refused(folder):
     run = Run(folder, "two-starts", 100000)
     (job,) = run.submit(2)
     run.wait_for_checkpoint()
-    elsewhere = ["unshare", "--pid", "--fork", "--mount-proc"]  # where the owner's process cannot be seen, only its job
+    elsewhere = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"]  # where the owner's process cannot be seen, only its job
     for before in ([], elsewhere):
         with run.by_hand(2, before=before) as second:
             expect(second.wait(60) == 64, f"exit {second.returncode}\n{second.text()}")
@@ -577,6 +578,60 @@ def a_job_that_is_cancelled_while_it_waits_is_named(folder):
     output_of("scancel", job)
     until("the job is cancelled", lambda: run.state_of(job) == "CANCELLED", 30)
     expect(f"{job} was cancelled before it began" in status_text(run), status_text(run))
+
+
+# --- what ends with the process that asked for it
+
+
+def cluster_apart(folder):
+    """The environment of a cluster beside that of the scenarios."""
+    return {**os.environ, "OCTET_CLUSTER": f"{folder}/cluster", "SLURM_CONF": f"{folder}/cluster/slurm.conf",
+            "OCTET_CLUSTER_PORT": str(free_ports(20))}
+
+
+def expect_all_gone(folder):
+    until(f"nothing of {folder} runs: {processes_of(folder)}", lambda: not processes_of(folder), 30)
+
+
+@contextlib.contextmanager
+def started(*command, **options):
+    """A process that is killed where it has not ended by itself."""
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, **options) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@scenario
+def a_virtual_cluster_ends_with_its_owner(folder):
+    up = folder / "up"
+    # A job whose processes have left their session.
+    owner = (f"{CLUSTER} start --nodes 2 && sbatch --nodes=2 --output=/dev/null --wrap 'srun setsid --wait sleep 1001' && "
+             f"touch {up}; exec sleep 1000")
+    with started("bash", "-c", owner, env=cluster_apart(folder)) as shell:
+        until("the cluster is up", up.exists, 60)
+        until("the job runs", lambda: list(processes_of(folder).values()).count("sleep 1001") >= 2, 30)
+        names = " ".join(processes_of(folder).values())
+        for name in ("munged", "slurmctld", "slurmd", "slurmstepd"):
+            expect(name in names, f"no {name}: {names}")
+        shell.kill()
+        expect_all_gone(folder / "cluster")
+        until("its folder is gone", lambda: not (folder / "cluster").exists(), 10)
+
+
+@scenario
+def scenarios_that_are_ended_leave_nothing_behind(_):
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with tempfile.TemporaryDirectory(prefix="octet-ended-") as inner, \
+             started(ROOT / "tests/slurm/scenarios.py", "the_lead_is_that_of_the_last_checkpoint",
+                     env={**os.environ, "TMPDIR": inner}) as run:
+            until("its ranks run", lambda i=inner: any("octet-train" in words for words in processes_of(i).values()), 60)
+            run.send_signal(number)
+            run.wait(30)
+            expect_all_gone(inner)
+            left = list(pathlib.Path(inner).glob("octet-slurm-*"))
+            expect(number == signal.SIGKILL or not left, f"{left}")
 
 
 # --- running them
@@ -640,9 +695,16 @@ def main():
     if unknown:
         parser.error(f"unknown: {unknown}; --list")
     folder = tempfile.mkdtemp(prefix="octet-slurm-")
-    os.environ.update(OCTET_CLUSTER=f"{folder}/cluster", OCTET_CLUSTER_PORT=str(18000 + os.getpid() % 100 * 20),
+    os.environ.update(OCTET_CLUSTER=f"{folder}/cluster", OCTET_CLUSTER_PORT=str(free_ports(20)),
                       SLURM_CONF=f"{folder}/cluster/slurm.conf", OMP_NUM_THREADS="1", OMP_WAIT_POLICY="passive")
     results = []
+
+    def end(number, _):  # the cluster ends with this process; scenarios are not waited for
+        subprocess.run([CLUSTER, "end"], check=False)
+        remove(folder)
+        os._exit(128 + number)
+
+    signal.signal(signal.SIGTERM, end)
     try:
         print(output_of(CLUSTER, "start", "--nodes", 12), flush=True)
         prepare_data(folder)
