@@ -140,7 +140,8 @@ Error error_of(const std::string& path, const std::vector<Answer>& hosts) {
     refused = refused && (host.error == EACCES || host.error == EPERM || host.error == ENAMETOOLONG);
   }
   const std::string seen =
-      fmt::format("cannot read {} on {} of {} host(s): {}", path, failed.size(), hosts.size(), reason);
+      fmt::format("cannot read {} on {} of {} host(s): {} (docs/problems.md, \"A file cannot be read on some hosts\")",
+                  path, failed.size(), hosts.size(), reason);
   if (2 * failed.size() <= hosts.size()) {
     return {ExitCode::unhealthy, fmt::format("[checkpoints] {}{}", leave_out(failed), seen), true};
   }

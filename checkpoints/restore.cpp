@@ -166,7 +166,9 @@ std::optional<Found> find_newest_valid(const std::string& root, Communicator& wo
     damaged.push_back(path);
   }
   if (paths.empty()) return std::nullopt;
-  throw usage_error("checkpoints", "{}: found {} checkpoint(s), none of them valid:{}", root, paths.size(), damages);
+  throw usage_error("checkpoints",
+                    "{}: found {} checkpoint(s), none of them valid (docs/problems.md, \"No checkpoint is valid\"):{}",
+                    root, paths.size(), damages);
 }
 
 }  // namespace octet::checkpoint

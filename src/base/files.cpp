@@ -38,7 +38,9 @@ Error not_written(std::string_view room, std::string_view what) {
   const int why = errno;
   constexpr std::array wrong_paths = {EACCES, EPERM, EROFS, ENOENT, ENOTDIR, EISDIR, ELOOP, ENAMETOOLONG, ETXTBSY};
   if (std::ranges::find(wrong_paths, why) == wrong_paths.end()) {
-    return internal_error(room, "{}: cannot be written: {}", what, std::strerror(why));
+    const bool full = why == ENOSPC || why == EDQUOT;
+    return internal_error(room, "{}: cannot be written: {}{}", what, std::strerror(why),
+                          full ? " (docs/problems.md, \"The disk is full\")" : "");
   }
   return usage_error(room, "{}: cannot be written: {}", what, std::strerror(why));
 }

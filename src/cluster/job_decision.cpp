@@ -48,7 +48,9 @@ JobDecision before_launch(const JobFacts& f) {
   const std::string few = count_of(f.healthy, f.nodes_wanted);
   if (!f.unhealthy.empty()) {
     return {JobAction::exclude,
-            fmt::format("{}; with findings, or left out by an earlier launch: {}", few, fmt::join(f.unhealthy, ", ")),
+            fmt::format(
+                "{} (docs/problems.md, \"Too few healthy nodes\"); with findings, or left out by an earlier launch: {}",
+                few, fmt::join(f.unhealthy, ", ")),
             f.unhealthy};
   }
   return {JobAction::requeue, fmt::format("{}; without an answer: {}", few, fmt::join(f.silent, ", "))};
@@ -76,7 +78,8 @@ JobDecision decide(const JobFacts& f) {
     return {JobAction::stop, f.last.reason};
   }
   if (f.fruitless > f.max_restarts) {
-    return {JobAction::stop, fmt::format("crash loop: {} launches in a row left no new checkpoint; the last: {}",
+    return {JobAction::stop, fmt::format("crash loop: {} launches in a row left no new checkpoint (docs/problems.md, "
+                                         "\"A crash loop\"); the last: {}",
                                          f.fruitless, f.last.reason)};
   }
   return f.launched ? after_launch(f) : before_launch(f);

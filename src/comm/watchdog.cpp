@@ -97,9 +97,11 @@ OperationScope::~OperationScope() {
 
 void OperationScope::check_deadline(std::string_view cause) const {
   if (!armed || Clock::now() - since_ < deadline_of(phase_)) return;
-  throw Error(ExitCode::lost_peer, fmt::format("[comm] {} has not completed within {:g} s in phase {} ({}): {}{}",
-                                               text(), seconds_of(deadline_of(phase_)), text_of(phase_).name,
-                                               text_of(phase_).key, cause, on_the_device()));
+  throw Error(
+      ExitCode::lost_peer,
+      fmt::format(
+          "[comm] {} has not completed within {:g} s in phase {} ({}): {}{} (docs/problems.md, \"A rank was lost\")",
+          text(), seconds_of(deadline_of(phase_)), text_of(phase_).name, text_of(phase_).key, cause, on_the_device()));
 }
 
 void await(const Event& event, const OperationScope& operation) {

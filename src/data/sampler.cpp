@@ -40,7 +40,9 @@ TokenFile open_source(const DataSource& source) {
     std::string_view text = error.what();
     constexpr std::string_view room = "[data] ";
     if (text.starts_with(room)) text.remove_prefix(room.size());
-    throw Error(error.code(), fmt::format("{}data.train: {}", room, text), error.agreed());
+    throw Error(error.code(),
+                fmt::format("{}data.train: {} (docs/problems.md, \"The data cannot be read\")", room, text),
+                error.agreed());
   }
 }
 

@@ -52,11 +52,13 @@ Error refused_by_system(const std::string& path) {
 Error refuse(const std::string& run_dir, const OwnerStanding& other) {
   const std::string heard = other.age_seconds ? fmt::format("last heard of {:.0f} s ago", *other.age_seconds)
                                               : "when it was last heard of cannot be told";
-  return usage_error("owner",
-                     "run.dir = {}: another run is at work there: {}; {}. Wait for its end or end it (a file stop in "
-                     "the directory saves and ends it), or choose another directory; an owner that is gone is "
-                     "followed at once where that can be seen, else after {:.0f} s of silence",
-                     run_dir, describe_fully(other.owner), heard, owner_patience_seconds());
+  return usage_error(
+      "owner",
+      "run.dir = {}: another run is at work there: {}; {}. Wait for its end or end it (a file stop in "
+      "the directory saves and ends it), or choose another directory; an owner that is gone is "
+      "followed at once where that can be seen, else after {:.0f} s of silence (docs/problems.md, \"The run "
+      "directory is in use\")",
+      run_dir, describe_fully(other.owner), heard, owner_patience_seconds());
 }
 
 /// The record in a file that nobody else has, on the disk, open for writing.

@@ -16,7 +16,7 @@ FIRST = ["README.md", "jobs/bundle-readme.md"]
 QUOTING = ["docs/one-step.md"]
 PAGES = ["README.md", "CONTRIBUTING.md", "jobs/bundle-readme.md"] + [f"docs/{name}.md" for name in (
     "architecture", "run-directories", "numerics", "cuda-backend", "communication", "dry-run", "checkpoints",
-    "one-step", "gpu", "gpu-results", "bundle", "benchmarks", "clusters", "kernel-resources", "report", "timeline", "doctor", "tuning",
+    "one-step", "gpu", "gpu-results", "bundle", "benchmarks", "clusters", "kernel-resources", "report", "timeline", "doctor", "problems", "tuning",
     "tuning/model", "tuning/commbench", "tuning/fit", "tuning/plugin", "tuning/topology", "tuning/contention",
     "tuning/infiniband", "tuning/roce", "tuning/custom")]
 MADE = ("build/", "runs/", "data/", "text/")
@@ -150,6 +150,24 @@ def quotes(root, pages):
     return count, problems
 
 
+PROBLEMS = "docs/problems.md"
+
+
+def problems_named(root):
+    """Messages name headings of docs/problems.md: those that are none, and headings that no message names."""
+    with open(os.path.join(root, PROBLEMS), encoding="utf-8") as file:
+        headings = set(re.findall(r"^### (.+)$", file.read(), re.MULTILINE))
+    named, problems = set(), []
+    for name in sources(root):
+        with open(os.path.join(root, name), encoding="utf-8") as file:
+            text = re.sub(r'"\n\s*"', "", file.read())  # a text over two lines
+        for heading in re.findall(r'docs/problems\.md, \\"([^"\\]+)\\"', text):
+            named.add(heading)
+            if heading not in headings:
+                problems.append(f"{name}: names \"{heading}\", which is no heading of {PROBLEMS}")
+    return problems + [f"{PROBLEMS}: no message names \"{heading}\"" for heading in sorted(headings - named)]
+
+
 def picture(root):
     """docs/rooms.svg against the table from which it is drawn."""
     sys.path.insert(0, os.path.join(root, "docs"))
@@ -170,7 +188,7 @@ def main():
     count, problems = check(root, PAGES)
     problems += unnamed_runs(root, [page for page in FIRST if os.path.exists(os.path.join(root, page))])
     lines, misquoted = quotes(root, [page for page in QUOTING if os.path.exists(os.path.join(root, page))])
-    problems += misquoted + picture(root)
+    problems += misquoted + picture(root) + problems_named(root)
     print("\n".join(problems) if problems else f"docs: {count} paths and links exist, {lines} lines of code stand in the source")
     sys.exit(1 if problems or count == 0 else 0)
 

@@ -44,6 +44,17 @@ class DocsTest(unittest.TestCase):
             self.assertEqual([p.partition(": ")[0] for p in docs.unnamed_runs(root, ["README.md"])],
                              ["README.md:4", "README.md:5"])
 
+    def test_finds_headings_that_are_none_and_that_nobody_names(self):
+        with tempfile.TemporaryDirectory() as root:
+            os.mkdir(os.path.join(root, "docs"))
+            files = {"docs/problems.md": "# P\n\n### A b\n\n### C\n",
+                     "a.cpp": 'throw e("x (docs/problems.md, \\"A "\n    "b\\")", 1);\nthrow e("(docs/problems.md, \\"D\\")");\n'}
+            for name, text in files.items():
+                with open(os.path.join(root, name), "w", encoding="utf-8") as file:
+                    file.write(text)
+            self.assertEqual(docs.problems_named(root), ['a.cpp: names "D", which is no heading of docs/problems.md',
+                                                         'docs/problems.md: no message names "C"'])
+
     def misquoted(self, page, **more):
         files = {"a.cpp": "void f() {\n  // why\n  g(1,\n\n    2);\n  h();\n}\n", "b.h": "void k();\n", "page.md": page, **more}
         with tempfile.TemporaryDirectory() as root:

@@ -49,7 +49,9 @@ void test_script(const std::string& script) {
   const std::vector<std::string> words = {"sbatch", "--test-only"};
   const ProgramResult result = run_program(words, slurm_patience, script);
   if (!result.succeeded()) {
-    throw usage_error("submit", "Slurm would not take this job: {}\n  it was asked by: {} < job.sh\n  it said: {}{}",
+    throw usage_error("submit",
+                      "Slurm would not take this job (docs/problems.md, \"Slurm would not take the job\"): {}\n  it "
+                      "was asked by: {} < job.sh\n  it said: {}{}",
                       ending(result, "sbatch"), command_text(words), result.err, result.out);
   }
   log::info("{}", result.err.substr(0, result.err.find('\n')));

@@ -30,8 +30,8 @@ void check_mpi(int code, const char* call) {
   std::array<char, MPI_MAX_ERROR_STRING> text{};
   int length = 0;
   MPI_Error_string(code, text.data(), &length);
-  throw Error(ExitCode::lost_peer,
-              fmt::format("[comm] {} failed: {}", call, std::string(text.data(), static_cast<std::size_t>(length))));
+  throw Error(ExitCode::lost_peer, fmt::format("[comm] {} failed: {} (docs/problems.md, \"A rank was lost\")", call,
+                                               std::string(text.data(), static_cast<std::size_t>(length))));
 }
 
 MpiBytes::MpiBytes(std::int64_t bytes, std::int64_t most_plain) : count_(static_cast<int>(bytes)) {

@@ -97,7 +97,7 @@ MpiRuntime::MpiRuntime(int& argc, char**& argv) {
   log::set_identity(rank_, size_, node_);
   if (const std::string why = launch_contradiction(size_, environment); !why.empty()) {
     MPI_Finalize();
-    throw usage_error("comm", "{}", why);
+    throw usage_error("comm", "{} (docs/problems.md, \"MPI sees one rank\")", why);
   }
   if (provided < MPI_THREAD_FUNNELED) {
     throw internal_error("comm", "MPI offers thread level {}, expected MPI_THREAD_FUNNELED ({})", provided,

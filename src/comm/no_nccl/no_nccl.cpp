@@ -8,7 +8,7 @@ std::unique_ptr<Communicator> make_nccl_communicator(std::unique_ptr<Communicato
   throw usage_error(
       "comm",
       "{} ranks on GPUs need NCCL, and this program was built without CUDA: build the preset cuda, or use "
-      "--device cpu",
+      "--device cpu (docs/problems.md, \"The program has no CUDA\")",
       rendezvous->size());
 }
 

@@ -8,7 +8,8 @@ std::string why_no_cuda() {
 }
 
 Device& cuda_device(int index) {
-  throw usage_error("device", "cuda device {}: {}; use --device cpu", index, why_no_cuda());
+  throw usage_error("device", "cuda device {}: {}; use --device cpu (docs/problems.md, \"The program has no CUDA\")",
+                    index, why_no_cuda());
 }
 
 }  // namespace octet

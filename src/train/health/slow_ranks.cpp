@@ -96,7 +96,8 @@ void SlowRankWatch::compare(std::int64_t step) {
       text += (text.empty() ? "" : ", ") + describe(s, ranks, median, step - first_ + 1);
     }
     found.empty() ? log::info("{}: no rank is slower than the others any more", steps)
-                  : log::warning("{}: slower than the others: {}", steps, text);
+                  : log::warning("{}: slower than the others: {} (docs/problems.md, \"It is slower than expected\")",
+                                 steps, text);
   }
   slow_ = std::move(now);
 }

@@ -49,7 +49,8 @@ void check_gpu(const RunConfig& c, int compute_capability, const Origins& at) {
   const RecipePtr recipe = recipe_of(c.precision, c.float8);
   if (recipe->runs_on(compute_capability)) return;
   throw refuse(at, "float8.recipe", c.float8.recipe,
-               "cuBLASLt has its GEMMs for {}, and this GPU has {}.{}; expected another recipe, or precision bf16",
+               "cuBLASLt has its GEMMs for {}, and this GPU has {}.{}; expected another recipe, or precision bf16 "
+               "(docs/problems.md, \"The GPU lacks the recipe\")",
                recipe->gpus(), compute_capability / 10, compute_capability % 10);
 }
 

@@ -68,11 +68,12 @@ bool fits(const MemoryPlan& plan, Device& device, int ranks_on_node, int ranks_o
 void check_fits(const MemoryPlan& plan, Device& device, int ranks_on_node, int ranks_on_gpu) {
   for (const auto& [on, ranks, bytes] : shares(plan, device, ranks_on_node, ranks_on_gpu)) {
     if (Share{on, ranks, bytes}.fits()) continue;
-    throw usage_error("train",
-                      "this run needs {} MiB on {} ({} rank(s) of {} MiB) and the device has {} MiB free; use more "
-                      "ranks, a smaller train.micro_batch or train.seq_len\n{}",
-                      mebibytes(bytes * ranks), on.name(), ranks, mebibytes(bytes), mebibytes(on.available_bytes()),
-                      memory_table(plan, nullptr));
+    throw usage_error(
+        "train",
+        "this run needs {} MiB on {} ({} rank(s) of {} MiB) and the device has {} MiB free; use more "
+        "ranks, a smaller train.micro_batch or train.seq_len (docs/problems.md, \"It does not fit the device\")\n{}",
+        mebibytes(bytes * ranks), on.name(), ranks, mebibytes(bytes), mebibytes(on.available_bytes()),
+        memory_table(plan, nullptr));
   }
 }
 

@@ -47,16 +47,20 @@ Ending failed(ExitCode code, std::string reason) {
 std::optional<Ending> ending_of(const RunConfig& config, const Outcome& outcome, StopReason stop) {
   const std::int64_t step = outcome.result.step;
   if (outcome.result.skipped) {
-    return failed(ExitCode::non_finite,
-                  fmt::format("the gradient norm of step {} is not finite; no weight was changed", step));
+    return failed(ExitCode::non_finite, fmt::format("the gradient norm of step {} is not finite; no weight was changed "
+                                                    "(docs/problems.md, \"The loss is not finite\")",
+                                                    step));
   }
   if (outcome.replica_difference) {
-    return failed(ExitCode::unhealthy,
-                  fmt::format("fp32 master weights that ranks have in common differ after step {}: {}", step,
-                              *outcome.replica_difference));
+    return failed(ExitCode::unhealthy, fmt::format("fp32 master weights that ranks have in common differ after step {} "
+                                                   "(docs/problems.md, \"Ranks differ\"): {}",
+                                                   step, *outcome.replica_difference));
   }
   if (outcome.validation_loss && !std::isfinite(*outcome.validation_loss)) {
-    return failed(ExitCode::non_finite, fmt::format("the validation loss after step {} is not finite", step));
+    return failed(
+        ExitCode::non_finite,
+        fmt::format("the validation loss after step {} is not finite (docs/problems.md, \"The loss is not finite\")",
+                    step));
   }
   if (step == config.train.steps) {
     return Ending{.state = "finished", .reason = "all steps done", .exit_code = ExitCode::finished};

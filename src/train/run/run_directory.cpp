@@ -26,7 +26,7 @@ Error refuse_used(const RunDirectory& run, const char* why) {
   return usage_error(
       "train",
       "run.dir = {}: holds a run already (metrics.jsonl) and no checkpoint from which it could go on; {}; "
-      "choose another directory",
+      "choose another directory (docs/problems.md, \"The run directory holds a run\")",
       run.path, why);
 }
 
@@ -63,8 +63,11 @@ void decide(RunDirectory& run, const RunConfig& config) {
   const bool saved =
       checkpoint::is_there(run.checkpoints()) && !checkpoint::list_checkpoints(run.checkpoints()).empty();
   if (resume == Resume::never && (used || saved)) {
-    throw usage_error("train", "run.dir = {}: holds a run already ({}); choose another directory{}", run.path,
-                      used ? "metrics.jsonl" : "checkpoints", saved ? ", or go on with --checkpoint.resume auto" : "");
+    throw usage_error("train",
+                      "run.dir = {}: holds a run already ({}); choose another directory{} (docs/problems.md, \"The run "
+                      "directory holds a run\")",
+                      run.path, used ? "metrics.jsonl" : "checkpoints",
+                      saved ? ", or go on with --checkpoint.resume auto" : "");
   }
   if (resume == Resume::must && !saved) {
     throw usage_error("train", "checkpoint.resume = must: there is no checkpoint in {}", run.checkpoints());
