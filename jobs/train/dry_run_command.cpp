@@ -6,6 +6,8 @@
 #include <map>
 #include <optional>
 
+#include "checkpoints/manifest.h"
+#include "checkpoints/restore.h"
 #include "jobs/train/command_line.h"
 #include "jobs/train/dry_machine.h"
 #include "jobs/train/dry_run_options.h"
@@ -14,6 +16,8 @@
 #include "src/base/options/arguments.h"
 #include "src/base/options/document.h"
 #include "src/profile/chrome_trace.h"
+#include "src/train/options/schedule_check.h"
+#include "src/train/options/settings_check.h"
 #include "src/train/options/validate.h"
 #include "src/train/plan/dry_order.h"
 #include "src/train/plan/dry_run.h"
@@ -87,6 +91,18 @@ std::string memory_text(DryCommand& c, const DryMachine& m) {
     if (config.cuda.deterministic) text += "  without what attention takes for cuda.deterministic\n";
   }
   return text + fit_text(plan, m);
+}
+
+/// What the learning rate does, in a run that goes on from what is in run.dir if there is something.
+std::string schedule_lines(RunConfig config) {
+  const auto saved = config.run_dir.empty() ? std::vector<std::string>()
+                                            : checkpoint::list_checkpoints(config.run_dir + "/checkpoints");
+  if (saved.empty()) return fmt::format("learning rate: {}\n", schedule_text(config.schedule, config.train.steps));
+  const checkpoint::RunState state = checkpoint::read_manifest(saved.front()).state;
+  const RunConfig then = stored_config(state.config, saved.front(), config);
+  config.schedule.extensions = extensions_after(then, config, state.step, saved.front());
+  return fmt::format("learning rate: {}; goes on after step {} of {}\n",
+                     schedule_text(config.schedule, config.train.steps), state.step, saved.front());
 }
 
 /// Calls and bytes of a step, by group and operation.
@@ -173,6 +189,7 @@ std::string dry_run(const std::vector<std::string>& words) {
   const DryMachine m = machine_of(c.options, c.run.config);
   std::string text = fmt::format("rank {} of {}, dp_replicate {} x dp_shard {} x tp {}, {} a node\n", c.options.rank,
                                  c.options.ranks, c.mesh.dp_replicate, c.mesh.dp_shard, c.mesh.tp, m.ranks_on_node);
+  text += schedule_lines(c.run.config);
   text += memory_text(c, m);
   return text + step_text(c, m);
 }

@@ -281,6 +281,60 @@ TEST(Resuming, WithAllowedChangesIsSaidLoudly) {
   EXPECT_EQ(run.losses("lr")[9], 0.003);
 }
 
+const std::string short_wsd =
+    "--schedule.kind wsd --schedule.warmup_steps 2 --schedule.decay_steps 4 --train.micro_batch 1 ";
+
+TEST(Extending, WhatMayBeLongerHasTheBitsOfARunThatWas) {
+  const std::string constant = "--schedule.kind constant --schedule.warmup_steps 2 --train.micro_batch 1 ";
+  for (const std::string& same : {constant, short_wsd}) {
+    SCOPED_TRACE(same);
+    // wsd is stopped in the midst: its checkpoint of step 5 is before the decay by either number.
+    TrainedRun run = copy_of(finished(2, same + "--train.steps 10 --checkpoint.interval 5"));
+    if (same == short_wsd) {
+      expect_refused(run.directory, same + "--train.steps 16" + never_due,
+                     {"train.steps = 10 there, 16 now: step 7, which is done", "--schedule.extend rewarm"});
+      fs::remove_all(checkpoints_of(run).front());
+    }
+    run = train_in(run.directory, 2, same + "--train.steps 16" + never_due);
+    ASSERT_EQ(run.result.exit_code, 0) << run.result.all();
+    const TrainedRun& whole = finished(2, same + "--train.steps 16" + never_due);
+    expect_whole_until(run, 16);
+    for (const char* key : {"loss", "grad_norm", "lr"}) EXPECT_EQ(run.losses(key), whole.losses(key)) << key;
+    expect_same_tensors(checkpoints_of(run).front(), checkpoints_of(whole).front());
+  }
+}
+
+TEST(Extending, AFinishedOneGoesOnAsScheduleExtendHasItAndLaterStartsKnow) {
+  const std::string saves = " --checkpoint.interval 4";
+  TrainedRun run = copy_of(finished(2, short_wsd + "--train.steps 10 --checkpoint.interval 5"));
+  const CommandResult dry = in_workplace(octet_train + " run.yaml --run.dir " + run.directory + " " + short_wsd +
+                                         "--train.steps 18 --schedule.extend rewarm --dry-run --ranks 2");
+  EXPECT_EQ(dry.exit_code, 0) << dry.all();
+  EXPECT_HAS(dry.out, "learning rate: wsd over 10 step(s); then steps 11 to 18 warm up and decay again; goes on after");
+  run = train_in(run.directory, 2, short_wsd + "--train.steps 18 --schedule.extend rewarm" + saves);
+  ASSERT_EQ(run.result.exit_code, 0) << run.result.all();
+  EXPECT_HAS(run.result.err, "learning rate, extended by schedule.extend: wsd over 10 step(s); then steps 11 to 18");
+  const std::vector<double> whole = run.losses("lr"), losses = run.losses();
+  ASSERT_EQ(whole.size(), 18u);
+  EXPECT_EQ(std::vector(whole.begin(), whole.begin() + 10),
+            finished(2, short_wsd + "--train.steps 10 --checkpoint.interval 5").losses("lr"));
+  EXPECT_DOUBLE_EQ(whole[10], (whole[9] + 0.003) / 2);
+  EXPECT_EQ(std::vector(whole.begin() + 11, whole.end()), std::vector(whole.begin() + 3, whole.begin() + 10));
+
+  // A later start, from the midst of what was added, needs no schedule.extend for the same bits.
+  fs::remove_all(checkpoints_of(run).front());
+  run = train_in(run.directory, 2, short_wsd + "--train.steps 18" + saves);
+  ASSERT_EQ(run.result.exit_code, 0) << run.result.all();
+  EXPECT_EQ(run.losses("lr"), whole);
+  EXPECT_EQ(run.losses(), losses);
+  // And once more.
+  run = train_in(run.directory, 2, short_wsd + "--train.steps 21 --schedule.extend constant" + saves);
+  ASSERT_EQ(run.result.exit_code, 0) << run.result.all();
+  const std::vector<double> longer = run.losses("lr");
+  EXPECT_EQ(std::vector(longer.begin(), longer.begin() + 18), whole);
+  EXPECT_EQ(std::vector(longer.begin() + 18, longer.end()), std::vector(3, whole.back()));
+}
+
 TEST(WritersPerNode, FewerFilesAndTheSameTensors) {
   const std::string ten = "--train.steps 10 --train.micro_batch 1 --precision fp32" + never_due;
   const std::string twenty = "--train.steps 20 --train.micro_batch 1 --precision fp32" + never_due;

@@ -49,6 +49,50 @@ TEST(Schedule, WarmupLongerThanTheRunNeverReachesThePeak) {
   expect_rates(rates({.kind = ScheduleKind::wsd, .warmup_steps = 8, .decay_steps = 0}, 3), {0.125, 0.25, 0.375});
 }
 
+using enum ScheduleExtend;
+
+TEST(Schedule, AConstantExtensionHoldsTheLastRate) {
+  ScheduleConfig s{.kind = ScheduleKind::wsd, .warmup_steps = 1, .decay_steps = 3};
+  s.extensions = {{constant, 6}};
+  expect_rates(rates(s, 9), {1, 1, 1, 0.75, 0.5, 0.25, 0.25, 0.25, 0.25});
+  s = {.kind = ScheduleKind::cosine, .min_lr_ratio = 0.5, .extensions = {{constant, 3}}};
+  const std::vector<double> got = rates(s, 5);
+  EXPECT_GT(got[2], 0.5);
+  EXPECT_EQ(got[3], got[2]);
+  EXPECT_EQ(got[4], got[2]);
+}
+
+TEST(Schedule, ARewarmedOneRisesFromTheLastRateAndDecaysToItsOwnEnd) {
+  const ScheduleConfig s{
+      .kind = ScheduleKind::wsd, .warmup_steps = 2, .decay_steps = 3, .extensions = {{rewarm, 6}, {rewarm, 12}}};
+  const double last = 0.25, middle = (1 + last) / 2;
+  expect_rates(rates(s, 17), {0.5, 1, 1, 0.75, 0.5, last,  //
+                              middle, 1, 1, 0.75, 0.5, last, middle, 1, 0.75, 0.5, last});
+  const ScheduleConfig cosine{.kind = ScheduleKind::cosine, .min_lr_ratio = 0.1, .extensions = {{rewarm, 4}}};
+  const std::vector<double> twice = rates(cosine, 8);
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(twice[i], twice[i + 4]) << i;  // without a warm-up, the whole shape again
+}
+
+TEST(Schedule, OneExtensionAfterAnother) {
+  const ScheduleConfig s{.kind = ScheduleKind::wsd, .decay_steps = 1, .extensions = {{constant, 2}, {rewarm, 4}}};
+  expect_rates(rates(s, 7), {1, 0.5, 0.5, 0.5, 1, 1, 0.5});
+  const ScheduleConfig other{.kind = ScheduleKind::wsd, .decay_steps = 1, .extensions = {{rewarm, 2}, {constant, 4}}};
+  expect_rates(rates(other, 6), {1, 0.5, 1, 0.5, 0.5, 0.5});
+}
+
+TEST(Schedule, WhatIsAddedLaterChangesNoRateBefore) {
+  for (const ScheduleKind kind : {ScheduleKind::constant, ScheduleKind::wsd, ScheduleKind::cosine}) {
+    ScheduleConfig s{.kind = kind, .warmup_steps = 2, .decay_steps = 3};
+    std::vector<double> before = rates(s, 10);
+    for (const std::int64_t end : {20, 30, 40}) {
+      s.extensions.push_back({end == 30 ? constant : rewarm, end - 10});
+      const std::vector<double> now = rates(s, end);
+      EXPECT_TRUE(std::equal(before.begin(), before.end(), now.begin())) << name_of(kind) << " to " << end;
+      before = now;
+    }
+  }
+}
+
 TEST(Schedule, NoStepHasARateOfZeroOrAboveThePeak) {
   for (const ScheduleKind kind : {ScheduleKind::constant, ScheduleKind::wsd, ScheduleKind::cosine}) {
     for (const std::int64_t steps : {1, 2, 3, 10, 1000}) {

@@ -50,6 +50,14 @@ void declare_stored_options(Schema& schema, RunConfig& config) {
   declare_options(schema, config);
   schema.section("model_shape", "The keys of the model's file.");
   declare_model_options(schema, config.model);
+  schema.section(schedule_history, "What became of the schedule in the run so far.");
+  schema
+      .add_list<ScheduleExtension>("extensions", config.schedule.extensions,
+                                   [](Schema& item, ScheduleExtension& e) {
+                                     item.add_choice("kind", e.kind).required().help("What the added steps do.");
+                                     item.add("after", e.after).at_least(1).required().help("The old last step.");
+                                   })
+      .help("Steps that were added, as schedule.extend has it.");
 }
 
 std::string stored_yaml(RunConfig config) {

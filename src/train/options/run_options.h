@@ -16,8 +16,11 @@ void declare_model_options(Schema& schema, ModelConfig& model);
 /// The whole configuration as YAML text: --print-config, config.yaml of a run. It reads back to the same configuration.
 std::string to_yaml(RunConfig config);
 
-/// What a checkpoint stores of the configuration: every option, and a section model_shape with the keys of the model's
-/// file, so that the checkpoint needs no other file to be understood.
+/// The section of what a checkpoint stores beside the options: what the run so far has made of its schedule.
+inline constexpr const char* schedule_history = "schedule_history";
+
+/// What a checkpoint stores of the configuration: every option, a section model_shape with the keys of the model's
+/// file, so that the checkpoint needs no other file to be understood, and schedule_history.
 void declare_stored_options(Schema& schema, RunConfig& config);
 std::string stored_yaml(RunConfig config);
 

@@ -17,11 +17,11 @@ struct Changeable {
   bool same_bits = true;  ///< with another value every number comes out the same; else within rounding
 };
 
-constexpr std::array<Changeable, 39> changeable = {{{"model"},  // a name or a path; the shape is in model_shape
+constexpr std::array<Changeable, 41> changeable = {{{"model"},  // a name or a path; the shape is in model_shape
                                                     {"device", false},
                                                     {"run.dir"},
                                                     {"run.tensorboard"},
-                                                    {"train.steps"},  // its schedule says more
+                                                    {"train.steps"},  // as schedule_check.h lets it
                                                     {"train.micro_batch", false},
                                                     {"train.validate_every"},
                                                     {"train.validation_batches"},
@@ -33,6 +33,8 @@ constexpr std::array<Changeable, 39> changeable = {{{"model"},  // a name or a p
                                                     {"train.health_seconds"},
                                                     {"train.max_wall_time"},
                                                     {"data.train"},
+                                                    {"schedule.extend"},
+                                                    {"schedule_history."},
                                                     {"parallel.dp_replicate", false},
                                                     {"parallel.dp_shard", false},
                                                     {"parallel.tp", false},
@@ -75,12 +77,23 @@ std::vector<SettingChange> setting_changes(const std::string& stored, const std:
   read_yaml_known(old, stored, source, unknown);
   std::vector<SettingChange> changes;
   for (const Option& option : present.options()) {
+    if (option.section() == schedule_history) continue;  // no setting: what the run has made of it
     const Option* before = old.find(option.name());
     if (before->is_set() && before->text() != option.text()) {
       changes.push_back({option.name(), before->text(), option.text()});
     }
   }
   return changes;
+}
+
+RunConfig stored_config(const std::string& stored, const std::string& source, const RunConfig& config) {
+  RunConfig then = config;
+  then.schedule.extensions.clear();
+  Schema schema;
+  declare_stored_options(schema, then);
+  std::vector<std::string> unknown;
+  read_yaml_known(schema, stored, source, unknown);
+  return then;
 }
 
 bool may_change(const std::string& key, const RunConfig& config) {
@@ -96,7 +109,7 @@ bool keeps_bits(const std::string& key, const RunConfig& config) {
 }
 
 bool may_be_allowed(const std::string& key) {
-  return key == "precision" || key == "parallel.gradient_wire" ||
+  return key == "precision" || key == "parallel.gradient_wire" || key == "train.steps" ||
          std::ranges::any_of(std::array{"optimizer.", "schedule.", "float8."},
                              [&](const char* section) { return key.starts_with(section); });
 }

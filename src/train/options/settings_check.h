@@ -23,6 +23,9 @@ struct SettingChange {
 std::vector<SettingChange> setting_changes(const std::string& stored, const std::string& source,
                                            const RunConfig& config, std::vector<std::string>& unknown);
 
+/// The settings of that text; those that it does not say are as in `config`. Usage error as above.
+RunConfig stored_config(const std::string& stored, const std::string& source, const RunConfig& config);
+
 /// Says whether a run may go on with another value of this option. It may for what only says where, how fast and how
 /// long it computes, and what it reports. Everything else decides the result, by more than rounding. Paths of the data
 /// may change; their content may not (Sampler::fingerprint).

@@ -115,6 +115,12 @@ void declare_schedule(Schema& schema, ScheduleConfig& c) {
       .at_least(0)
       .at_most(1)
       .help("Learning rate at the end of the decay, as a part of the peak; 0 for constant.");
+  schema.add_choice("extend", c.extend)
+      .help(
+          "Of a run that goes on with more train.steps, where a step that is done has a learning rate which depends on "
+          "their number (a cosine, wsd once its decay has begun): what follows the old end of the schedule. constant: "
+          "the last learning rate. rewarm: from it a warm-up to the peak and the kind's decay, over the added steps. "
+          "Checkpoints keep what was added. A schedule that can be longer without that just is.");
 }
 
 }  // namespace octet

@@ -8,6 +8,7 @@
 #include "src/base/log.h"
 #include "src/base/seconds_since.h"
 #include "src/comm/watchdog.h"
+#include "src/train/options/schedule_check.h"
 #include "src/train/options/settings_check.h"
 #include "src/train/step/model_state.h"
 
@@ -52,6 +53,16 @@ void check_length(const checkpoint::RunState& state, const RunConfig& config, co
   throw usage_error("train", "{}: is of step {}, beyond train.steps = {}", directory, state.step, config.train.steps);
 }
 
+/// Steps that were added, now or before, are in the schedule from here on.
+void extend_schedule(RunConfig& config, const checkpoint::RunState& state, const std::string& directory) {
+  const RunConfig then = stored_config(state.config, directory, config);
+  config.schedule.extensions = extensions_after(then, config, state.step, directory);
+  const auto before = then.schedule.extensions.size(), after = config.schedule.extensions.size();
+  if (after == 0 && then.train.steps == config.train.steps) return;
+  log::info("learning rate{}: {}", after > before ? ", extended by schedule.extend" : "",
+            schedule_text(config.schedule, config.train.steps));
+}
+
 /// Whether a recipe's state means the same under the settings now.
 bool keeps_recipe(const std::vector<SettingChange>& changes) {
   return std::ranges::none_of(changes, [](const SettingChange& c) {
@@ -66,8 +77,7 @@ std::string layout_text(const MeshShape& shape) {
   return fmt::format("dp_replicate {} x dp_shard {} x tp {}", shape.dp_replicate, shape.dp_shard, shape.tp);
 }
 
-StartingPoint resume(const RunConfig& config, const RunEnvironment& environment, const RunDirectory& run,
-                     Trainer& trainer) {
+StartingPoint resume(RunConfig& config, const RunEnvironment& environment, const RunDirectory& run, Trainer& trainer) {
   if (!run.resumes) return {};
   const PhaseScope phase(Phase::checkpoint);
   const auto start = std::chrono::steady_clock::now();
@@ -80,6 +90,7 @@ StartingPoint resume(const RunConfig& config, const RunEnvironment& environment,
   const auto changes = check_settings(state.config, found->directory, config, unknown);
   check_data(state, config, trainer.sampler(), found->directory);
   check_length(state, config, found->directory);
+  extend_schedule(config, state, found->directory);
   const auto reading = std::chrono::steady_clock::now();
   load_state(trainer.model(), found->directory, found->manifest, environment.stream, keeps_recipe(changes), &control);
   set_aside(found->damaged, run, state.step, control);

@@ -43,8 +43,8 @@ std::vector<std::string> token_files(const DataConfig& data) {
 }
 
 /// From the trainer's first weights to the last step.
-int train(const RunConfig& config, const RunEnvironment& environment, const MemoryPlan& plan,
-          const std::string& recompute, const StopSignal& signal, Trainer& trainer) {
+int train(RunConfig& config, const RunEnvironment& environment, const MemoryPlan& plan, const std::string& recompute,
+          const StopSignal& signal, Trainer& trainer) {
   Communicator& control = environment.control;
   const RunDirectory& directory = environment.directory;
   const StartingPoint from = resume(config, environment, directory, trainer);
