@@ -70,7 +70,7 @@ look_at_nodes() {
   # shellcheck disable=SC2016  # for the node's shell
   look='to=$1/$SLURMD_NODENAME; shift; "$@" --env >"$to.env" 2>/dev/null; "$@" >"$to.json" 2>"$to.log"; echo $? >"$to.code"'
   local -a check=(true)
-  ((!preflight)) || check=("$octet" doctor --json --profile "$cluster" --run-dir "$run_dir")
+  ((!preflight)) || check=("$octet" doctor --json --cluster "$cluster" --run-dir "$run_dir")
   run 300 srun --nodes="$count" --ntasks="$count" --ntasks-per-node=1 --cpus-per-task=1 --mpi=none --no-kill \
     --overlap --kill-on-bad-exit=0 bash -c "$look" look "$work/preflight" "${check[@]}" >"$work/preflight.log" 2>&1
   timeout 30 scontrol show topology >"$work/topology.txt" 2>/dev/null || true

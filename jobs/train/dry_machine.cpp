@@ -26,7 +26,7 @@ void check_device(const RunConfig& config, const DryMachine& m) {
 DryMachine machine_of(const DryRunOptions& o, const RunConfig& config) {
   DryMachine m;
   if (!o.cluster.empty()) {
-    m.cluster = read_profile(o.cluster);
+    m.cluster = read_profile(o.cluster, o.overrides);
     m.ranks_on_node = static_cast<int>(m.cluster->ranks_per_node());
     m.network = bytes_of(static_cast<double>(m.cluster->nics.per_node * m.cluster->nics.gbps));
     m.latency = 2e-6 * m.cluster->network.latency_us + 5e-6;

@@ -64,12 +64,15 @@ DryCommand parse(const std::vector<std::string>& words) {
   Schema schema;
   declare(schema, out.options);
   std::vector<const char*> own, run;
-  distribute(words, schema.names(), own, run);
+  std::vector<std::string> rest = words;
+  out.options.overrides = take_profile_overrides(rest);
+  distribute(rest, schema.names(), own, run);
   const Arguments arguments = parse_arguments(schema, {}, static_cast<int>(own.size()), own.data());
   apply(arguments, schema);
   out.run = parse_command_line(static_cast<int>(run.size()), run.data());
   if (out.run.action != CommandLine::Action::run) return out;
   check(out.options);
+  check_overrides(out.options.cluster, out.options.overrides);
   RunConfig& config = out.run.config;
   config.parallel = resolve_layout(config, out.options.ranks, out.run.origins);
   config.nccl.one_rank_groups = config.parallel.one_rank_exchange;

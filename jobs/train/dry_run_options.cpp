@@ -8,7 +8,10 @@ namespace octet {
 void declare(Schema& schema, DryRunOptions& o) {
   schema.add("ranks", o.ranks).at_least(1).at_most(1 << 20).help("Ranks of the run; required.");
   schema.add("rank", o.rank).at_least(0).at_most(1 << 20).help("The one whose part is shown.");
-  schema.add("cluster", o.cluster).help("Profile under configs/clusters, or path of one: its GPUs, nodes and links.");
+  schema.add("cluster", o.cluster)
+      .help(
+          "Profile under configs/clusters, or path of one: its GPUs, nodes and links. "
+          "--cluster.section.key VALUE changes a key of it.");
   schema.add("gpu", o.gpu).help("A GPU by its name, where no cluster is given: " + known_gpus() + ".");
   schema.add("ranks-per-node", o.ranks_per_node)
       .at_least(1)

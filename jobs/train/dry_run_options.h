@@ -4,6 +4,7 @@
 #include <string>
 
 #include "src/base/options/schema.h"
+#include "src/cluster/profile_words.h"
 
 namespace octet {
 
@@ -12,6 +13,7 @@ struct DryRunOptions {
   std::int64_t ranks = 0;           ///< of the run; 0: not given
   std::int64_t rank = 0;            ///< whose part is shown
   std::string cluster;              ///< profile whose GPUs and links it runs on
+  ProfileOverrides overrides{};     ///< of it
   std::string gpu;                  ///< or a GPU of the table in src/metrics/peak.cpp
   std::int64_t ranks_per_node = 0;  ///< 0: the profile's, else 8
   std::string trace;                ///< file for what comm.trace writes; empty: none

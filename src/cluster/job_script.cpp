@@ -110,11 +110,18 @@ void add_options(const JobScript& job, Lines& out) {
   out.sbatch_value_of("--qos", s.qos);
   out.sbatch_value_of("--constraint", s.constraint);
   out.sbatch_value_of("--reservation", s.reservation);
+  out.sbatch_value_of("--mail-user", s.mail_user);
+  out.sbatch_value_of("--mail-type", s.mail_type);
   add_resources(job, out);
   out.sbatch_value_of("--exclude", job.exclude);
   add_life(job, out);
   out.sbatch_value_of("--chdir", job.working_dir);
-  for (const std::string& option : s.options) out.sbatch(sbatch_line(parse_slurm_option(option)));
+  for (const std::string& text : s.options) {
+    const SlurmOption option = parse_slurm_option(text);
+    const bool replaced = (option.name == "--mail-user" && !s.mail_user.empty()) ||
+                          (option.name == "--mail-type" && !s.mail_type.empty());
+    if (!replaced) out.sbatch(sbatch_line(option));
+  }
 }
 
 /// The job inherits the variables of the shell that submits.

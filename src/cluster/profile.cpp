@@ -54,16 +54,19 @@ const FileSystem* ClusterProfile::file_system_of(const std::string& path) const 
   return best;
 }
 
-ClusterProfile read_profile(const std::string& cluster,
-                            const std::vector<std::pair<std::string, std::string>>& overrides,
-                            std::int64_t leaf_nodes) {
+ClusterProfile read_profile(const std::string& cluster, const ProfileOverrides& overrides, std::int64_t leaf_nodes) {
   const std::string path = find_profile(cluster);
   ClusterProfile profile;
   Schema schema;
   declare_profile(schema, profile);
-  read_yaml_file(schema, path);
+  std::vector<std::string> missing;
+  read_yaml_file(schema, path, &missing);
   for (const auto& [key, value] : overrides) apply_override(schema, key, value);
-  schema.check_required(path, false);
+  schema.add_missing(path, "", missing);
+  if (!missing.empty()) {
+    throw usage_error("config", "{}: {} required key(s) are missing:\n  {}", path, missing.size(),
+                      joined(missing, "\n  "));
+  }
   profile.name = fs::path(path).stem();
   if (profile.network.leaf_nodes == 0) profile.network.leaf_nodes = leaf_nodes;
   validate(profile, schema.origins());
@@ -86,9 +89,13 @@ std::string profile_reference_page() {
 
 A cluster is described by a YAML file, [configs/clusters/](../configs/clusters)`NAME.yaml`, and named by
 `octet submit --cluster NAME`, or by the path of such a file. A name is looked up in `configs/clusters` of the current
-directory, in `share/octet/configs/clusters` of the installation, and in the source tree. For one submission a key can be
-given on the command line, `--cluster.slurm.account=project`; `octet submit --cluster NAME --print-profile` prints what results.
-Unknown and repeated keys, wrong types and impossible combinations are errors.
+directory, in `share/octet/configs/clusters` of the installation, and in the source tree. Every command
+that takes `--cluster NAME` takes `--cluster.section.key VALUE` too, which changes a key for once: `octet submit`, `octet doctor`,
+`octet tune` and `octet-train --dry-run`. `octet submit --cluster NAME --print-profile` prints what results.
+
+A key whose default is "required" must be there; `environment.variables[].reason` is a key of each element of the list
+`environment.variables`. What is missing is told all at once. Unknown and repeated keys, wrong types and impossible
+combinations are errors.
 
 From the fabric and the cards come the environment variables of NCCL, UCX and HDF5 that such a cluster needs, each with its
 reason in the job script; a value under `environment.variables` wins over a generated one of that name.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "src/base/options/schema.h"
+#include "src/cluster/profile_words.h"
 
 namespace octet {
 
@@ -80,6 +81,7 @@ struct CpuProfile {
 
 struct SlurmProfile {
   std::string partition, account, qos, constraint, reservation;  ///< empty: not given to sbatch
+  std::string mail_user, mail_type;                              ///< the same
   std::string time = "24:00:00";
   bool exclusive = true;
   TopologyKind topology = TopologyKind::none;
@@ -154,8 +156,7 @@ void validate(const ClusterProfile& profile, const Origins& origins);
 /// file; `overrides` are pairs of key and text, as from a command line. Usage errors name file, line and key with the
 /// nearest known key, and list the clusters where the name is unknown. `leaf_nodes`, as found elsewhere, stands in for
 /// network.leaf_nodes where the profile does not know it.
-ClusterProfile read_profile(const std::string& cluster,
-                            const std::vector<std::pair<std::string, std::string>>& overrides = {},
+ClusterProfile read_profile(const std::string& cluster, const ProfileOverrides& overrides = {},
                             std::int64_t leaf_nodes = 0);
 
 /// The whole profile as YAML text, which reads back to the same profile.

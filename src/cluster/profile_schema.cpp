@@ -93,6 +93,9 @@ void declare_slurm(Schema& schema, SlurmProfile& s) {
   schema.add("qos", s.qos).help("--qos.");
   schema.add("constraint", s.constraint).help("--constraint: features of nodes.");
   schema.add("reservation", s.reservation).help("--reservation.");
+  schema.add("mail_user", s.mail_user).help("--mail-user: whom Slurm writes to; default: who submits.");
+  schema.add("mail_type", s.mail_type)
+      .help("--mail-type: of what: END,FAIL,TIME_LIMIT_80. Before one in slurm.options.");
   schema.add("time", s.time).help("Time limit of a job where --time is not given: minutes, H:MM:SS, D-H, D-H:MM:SS.");
   schema.add("exclusive", s.exclusive).help("Whole nodes: --exclusive and --mem=0.");
   schema.add_choice("topology", s.topology)

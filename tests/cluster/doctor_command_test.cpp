@@ -33,7 +33,7 @@ TEST(DoctorCommand, ThisMachine) {
 
 TEST(DoctorCommand, ANodeThatIsNotWhatItsProfileSays) {
   const CommandResult good =
-      run_command(doctor + "--profile ibm-infiniband --run-dir /gpfs/run --root " + fixtures + "good");
+      run_command(doctor + "--cluster ibm-infiniband --run-dir /gpfs/run --root " + fixtures + "good");
   EXPECT_EQ(good.exit_code, 0) << good.all();
   expect_in("0 warning, 0 bad, 0 not present", good.out);
   const CommandResult bad =
@@ -41,9 +41,29 @@ TEST(DoctorCommand, ANodeThatIsNotWhatItsProfileSays) {
   EXPECT_EQ(bad.exit_code, 76) << bad.all();
   expect_in("bad         gpu.count             7 (NVIDIA H100 80GB HBM3)\n", bad.out);
   expect_in("expected: 8, as ibm-infiniband says\n", bad.out);
-  const CommandResult other = run_command(doctor + "--profile grand-teton --json --root " + fixtures + "bad");
+  const CommandResult other = run_command(doctor + "--cluster grand-teton --json --root " + fixtures + "bad");
   EXPECT_EQ(other.exit_code, 76) << other.all();
   EXPECT_FALSE(nlohmann::json::parse(other.out).at("healthy"));
+}
+
+TEST(DoctorCommand, AProfileIsChangedAsInEveryCommand) {
+  const std::string machine = " --run-dir /gpfs/run --root " + fixtures + "good";
+  const CommandResult other = run_command(doctor + "--cluster ibm-infiniband --cluster.gpus.per_node 9" + machine);
+  EXPECT_EQ(other.exit_code, 76) << other.all();
+  expect_in("expected: 9, as ibm-infiniband says", other.out);
+  const CommandResult memory =
+      run_command(doctor + "--cluster ibm-infiniband --cluster.nodes.memory_gib=9999" + machine);
+  EXPECT_EQ(memory.exit_code, 76) << memory.all();
+  expect_in("9999", memory.out);
+  expect_in("expected --cluster NAME", run_command(doctor + "--cluster.nodes.memory_gib 9").err);
+  for (const std::string command :
+       {"tune topology --cluster ibm-infiniband", "tune placement --cluster ibm-infiniband --nodes 8 --size 1M",
+        "tune explain --cluster ibm-infiniband --collective all_reduce --size 1M --nodes 8",
+        "tune fit none.json --cluster ibm-infiniband"}) {
+    const CommandResult r = run_command(fmt::format("{}/octet {} --cluster.nics.gpbs 100", OCTET_BIN_DIR, command));
+    EXPECT_EQ(r.exit_code, 64) << r.all();
+    expect_in("unknown key nics.gpbs of a cluster's profile; nearest: nics.gbps", r.err);
+  }
 }
 
 TEST(DoctorCommand, Environment) {

@@ -81,20 +81,57 @@ std::int64_t lines_with(const std::string& part, const std::string& text) {
   return count;
 }
 
-TEST_F(Submit, DryRunPrintsTheScriptAndWritesNothing) {
-  const CommandResult r =
-      submit_run("--dry-run --spares 1 --time 1:00:00 --exclude 'v[3-4]' --after 55 --train.steps 7");
+/// The content of a file in what a dry run prints.
+std::string printed_file(const std::string& out, const std::string& name) {
+  const std::string head = "/" + name + " <==\n";
+  const std::size_t at = out.find(head);
+  if (at == std::string::npos) return "";
+  return out.substr(at + head.size(), out.find("\n==> ", at) - at - head.size());
+}
+
+TEST_F(Submit, DryRunShowsEveryFileAndWritesNothing) {
+  const CommandResult r = submit_run(
+      "--dry-run --spares 1 --time 1:00:00 --exclude 'v[3-4]' --after 55 --train.steps 7 --chain 2 "
+      "--checkpoint.interval 5 --cluster.software.container '[in, image]'");
   ASSERT_EQ(r.exit_code, 0) << r.all();
-  EXPECT_TRUE(r.out.starts_with("#!/bin/bash\n")) << r.out;
+  const std::string script = printed_file(r.out, "job.sh");
+  EXPECT_TRUE(script.starts_with("#!/bin/bash\n")) << r.out;
   for (const char* line : {"#SBATCH --nodes=3", "#SBATCH --time=1:00:00", "#SBATCH --exclude=v[3-4]",
                            "#SBATCH --dependency=afterany:55,singleton", "nodes=2", "spares=1", "mpi=pmi2"}) {
-    EXPECT_EQ(lines_with(line, r.out), 1) << line << "\n" << r.out;
+    EXPECT_EQ(lines_with(line, script), 1) << line << "\n" << r.out;
   }
-  EXPECT_TRUE(r.out.ends_with(read_bytes(OCTET_SOURCE_DIR "/slurm/train-body.sh")));
-  EXPECT_EQ(read("tested.sh"), r.out);  // what Slurm was asked about
+  EXPECT_TRUE(script.ends_with(read_bytes(OCTET_SOURCE_DIR "/slurm/train-body.sh")));
+  EXPECT_EQ(read("tested.sh"), script);  // what Slurm was asked about
+  expect_in(fmt::format("  job.sh          {} bytes\n", script.size()), r.out);
   EXPECT_FALSE(has("job.sh") || has("submitted.yaml") || has("jobs.jsonl"));
   EXPECT_FALSE(std::filesystem::exists(workplace() / directory));
   expect_not_in("--parsable", read("calls"));
+
+  // What is shown is what a submission writes.
+  ASSERT_EQ(submit_run("--spares 1 --time 1:00:00 --exclude 'v[3-4]' --after 55 --train.steps 7 --chain 2 "
+                       "--checkpoint.interval 5 --cluster.software.container '[in, image]'")
+                .exit_code,
+            0);
+  std::int64_t files = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(workplace() / directory)) {
+    if (!entry.is_regular_file()) continue;
+    const std::string name = std::filesystem::relative(entry.path(), workplace() / directory);
+    expect_in("\n  " + name + " ", r.out);
+    ++files;
+    if (name != "jobs.jsonl" && name != "job/chains.txt") {
+      EXPECT_EQ(read_bytes(entry.path()), printed_file(r.out, name)) << name;
+    }
+  }
+  EXPECT_EQ(files, 6);
+  expect_in("submitted.yaml  stays as it is", submit_run("--dry-run").out);
+}
+
+TEST_F(Submit, DryRunGoesOnWithoutTheDataAndSaysSo) {
+  const CommandResult r = submit_run("--dry-run --data.train data/none");
+  ASSERT_EQ(r.exit_code, 0) << r.all();
+  expect_in("not checked: data: [data] data.train: cannot open", r.err);
+  EXPECT_NE(printed_file(r.out, "job.sh"), "");
+  EXPECT_EQ(submit_run("--data.train data/none").exit_code, 64);
 }
 
 TEST_F(Submit, DryRunNeedsNoSlurm) {
@@ -227,9 +264,9 @@ TEST_F(Submit, LargeRunsFitTheNodesTheyAreFor) {
          {"aws-p5-efa", "dgx-h100-infiniband", "grand-teton", "ibm-infiniband", "ibm-roce"}) {
       const CommandResult r = submit(fmt::format("{}/configs/runs/{}.yaml --cluster {} --nodes {} --dry-run",
                                                  OCTET_SOURCE_DIR, run, cluster, nodes));
-      EXPECT_EQ(r.exit_code, 64) << r.all();
+      EXPECT_EQ(r.exit_code, 0) << r.all();
       expect_in("GiB of a GPU", r.err);
-      expect_in("E [data] data.train: cannot open", r.err);
+      expect_in("not checked: data: [data] data.train: cannot open", r.err);
     }
   }
 }
@@ -263,6 +300,62 @@ TEST_F(Submit, FromWithinAJobItsVariablesAreLeftOut) {
     expect_not_in(name, read("environment"));
   }
   expect_in("SLURM_CONF=/etc/slurm.conf", read("environment"));
+}
+
+/// Beside an octet-train that says what it was built for.
+TEST_F(Submit, RefusesAProgramWithoutCudaForGpus) {
+  std::filesystem::copy_file(OCTET_BIN_DIR "/octet", fake / "bin/octet");
+  const auto says = [&](const std::string& devices) {
+    program("octet-train", "#!/bin/bash\nprintf 'octet-train 1\\n" + devices + "\\n'\n");
+    return run_command(fmt::format(
+        "cd {} && FAKE={} PATH={}/bin:/usr/bin:/bin OMP_NUM_THREADS=1 {}/bin/octet submit run.yaml --cluster ibm-roce "
+        "--nodes 1 --device cuda --train.global_batch 16 --run.dir {}",
+        workplace().path(), fake.path(), fake.path(), fake.path(), directory));
+  };
+  const CommandResult cpu = says("devices    cpu");
+  EXPECT_EQ(cpu.exit_code, 64) << cpu.all();
+  expect_in("/octet-train: was built for cpu alone, and ibm-roce has GPUs", cpu.err);
+  EXPECT_FALSE(std::filesystem::exists(workplace() / directory));
+  const CommandResult unknown = says("nothing");
+  EXPECT_EQ(unknown.exit_code, 0) << unknown.all();
+  expect_in("not checked: program: ", unknown.err);
+  const CommandResult cuda = says("devices    cpu, cuda 12.9 (80, 90a)");
+  EXPECT_EQ(cuda.exit_code, 0) << cuda.all();
+  expect_not_in("not checked", cuda.err);
+}
+
+TEST_F(Submit, TakesWhatSbatchTakes) {
+  ASSERT_EQ(submit("run.yaml --cluster local -N 2 -A project -plow -q high --mail-user=me@site --mail-type END,FAIL "
+                   "--reservation maint -C 'h100&ib' -t 1:00:00 -x v4 --cluster.slurm.options '[--mail-type=NONE, "
+                   "--nice]' --run.dir " +
+                   directory)
+                .exit_code,
+            0);
+  const std::string script = read("job-101.sh");
+  for (const char* line :
+       {"--account=project", "--partition=low", "--qos=high", "--mail-user=me@site", "--mail-type=END,FAIL",
+        "--reservation=maint", "--constraint=h100&ib", "--time=1:00:00", "--exclude=v4", "--nodes=2", "--nice"}) {
+    EXPECT_EQ(lines_with(fmt::format("#SBATCH {}", line), script), 1) << line << "\n" << script;
+  }
+  EXPECT_EQ(lines_with("--mail-type", script), 1);
+  const CommandResult twice = submit_run("-A one --cluster.slurm.account two");
+  EXPECT_EQ(twice.exit_code, 64);
+  expect_in("\"one\" and --cluster.slurm.account say the same", twice.err);
+  expect_in("#SBATCH --partition=low", submit_run("--dry-run --partition low").out);
+}
+
+TEST_F(Submit, AnIncompleteProfileIsToldAllThatIsMissing) {
+  write_bytes(workplace() / "part.yaml",
+              "fabric: none\nenvironment:\n  variables:\n    - {name: A, value: b}\n    - {value: c}\n"
+              "storage:\n  file_systems: [{path: /a}]\n");
+  const CommandResult r = submit("--cluster part.yaml --print-profile");
+  EXPECT_EQ(r.exit_code, 64);
+  for (const char* key : {"part.yaml:4: environment.variables[0].reason (text): Why", "environment.variables[1].name",
+                          "environment.variables[1].reason", "storage.file_systems[0].kind", "description (text)",
+                          "nodes.memory_gib (integer): Memory of a node.", "cpu.cores", "7 required key(s)"}) {
+    expect_in(key, r.err);
+  }
+  EXPECT_EQ(occurrences(r.err, " E "), 1);
 }
 
 TEST_F(Submit, LeadComesFromTheLastCheckpoint) {

@@ -22,14 +22,15 @@ constexpr std::string_view usage =
     "Looks at this node and says what would make training fail or go slow: GPUs, NVLink, network cards, PCIe, "
     "versions,\n"
     "limits, clock, MPI under Slurm, the file system of the run directory. It changes nothing, needs no MPI and takes\n"
-    "seconds. With --profile the node is held against a cluster's profile: what that has and the node has not is bad,\n"
+    "seconds. With --cluster the node is held against a cluster's profile: what that has and the node has not is bad,\n"
     "and \"not present\" otherwise. Exit code 0 where nothing is bad, else 76.\n"
     "With --env: explains each variable of NCCL, UCX, MPICH and libfabric that is set, and warns of those that are\n"
-    "unknown, out of range, without effect or dangerous; with --profile also of those that its job does not set.\n"
+    "unknown, out of range, without effect or dangerous; with --cluster also of those that its job does not set.\n"
     "With --allocation: all nodes of a job in one table, and what they do not have in common.\n";
 
 struct Options {
   std::string profile, root = "/", run_dir, allocation, nccl;
+  ProfileOverrides overrides;
   bool json = false, env = false;
   int wait_seconds = 120;
 };
@@ -38,8 +39,10 @@ struct Options {
 std::optional<Options> parse(const std::vector<std::string>& arguments) {
   Options o;
   po::options_description described("options");
-  described.add_options()                                                                                            //
-      ("profile", po::value(&o.profile), "what the node should be: a name under configs/clusters, or a file")        //
+  described.add_options()  //
+      ("cluster", po::value(&o.profile),
+       "what the node should be: a name under configs/clusters, or a file; --profile is its old name. "
+       "--cluster.section.key VALUE changes a key of it")                                                            //
       ("json", po::bool_switch(&o.json), "one JSON object on one line")                                              //
       ("env", po::bool_switch(&o.env), "explain the environment variables instead")                                  //
       ("nccl", po::value(&o.nccl), "with --env: the release of NCCL that will run; default: the one found here")     //
@@ -51,8 +54,14 @@ std::optional<Options> parse(const std::vector<std::string>& arguments) {
        "table. Elsewhere: the table of the files that are there")  //
       ("wait", po::value(&o.wait_seconds)->default_value(o.wait_seconds),
        "with --allocation under srun: seconds to wait for the other nodes");
-  const auto values = parse_arguments(arguments, usage, described, "", 0);
+  std::vector<std::string> words = arguments;
+  o.overrides = take_profile_overrides(words);
+  for (std::string& word : words) {
+    if (word == "--profile" || word.starts_with("--profile=")) word.replace(2, 7, "cluster");
+  }
+  const auto values = parse_arguments(words, usage, described, "", 0);
   if (!values) return std::nullopt;
+  check_overrides(o.profile, o.overrides);
   if (o.env && !o.allocation.empty()) throw usage_error("octet", "--env and --allocation exclude each other");
   if (!o.nccl.empty() && !o.env) throw usage_error("octet", "--nccl needs --env");
   if (!(*values)["wait"].defaulted() && o.allocation.empty()) throw usage_error("octet", "--wait needs --allocation");
@@ -107,7 +116,7 @@ int run_doctor(const std::vector<std::string>& arguments) {
   if (!o) return 0;
   const Machine machine(o->root);
   std::optional<ClusterProfile> profile;
-  if (!o->profile.empty()) profile = read_profile(o->profile);
+  if (!o->profile.empty()) profile = read_profile(o->profile, o->overrides);
   const ClusterProfile* expected = profile ? &*profile : nullptr;
   if (o->env) return explain_environment(*o, machine, expected);
 

@@ -61,9 +61,6 @@ void check_same(const std::string& file, const std::vector<std::string>& options
 void set_programs(JobScript& job) {
   job.octet = fs::read_symlink("/proc/self/exe");
   job.octet_train = fs::path(job.octet).parent_path() / "octet-train";
-  std::error_code error;
-  if (fs::is_regular_file(job.octet_train, error)) return;
-  throw usage_error("submit", "{}: is not there, expected octet-train beside octet", job.octet_train);
 }
 
 std::string container_script(const SoftwareProfile& software) {
@@ -110,7 +107,7 @@ Submission prepare(const SubmitCommand& command, const ClusterProfile& profile, 
   for (const std::string& finding : environment_findings(profile, config.run_dir, effective_environment(Machine()))) {
     log::warning("{}", finding);
   }
-  check_submission(out.run, command.options, profile, out.job.lead_seconds);
+  out.unchecked = check_submission(out.run, command.options, profile, out.job);
 
   const std::string before = read_text_file(out.job.run_config).value_or("");
   if (before.empty()) {
@@ -127,21 +124,28 @@ Submission prepare(const SubmitCommand& command, const ClusterProfile& profile, 
   return out;
 }
 
+std::vector<PlannedFile> Submission::files(std::int64_t chain) const {
+  std::vector<PlannedFile> out;
+  if (!run_yaml.empty()) out.push_back({"submitted.yaml", run_yaml});
+  if (!container.empty()) out.push_back({"octet-train.sh", container, true});
+  out.push_back({"cluster.yaml", to_yaml(job.profile)});
+  out.push_back({"job.sh", script, true});
+  out.push_back({"jobs.jsonl", "", false, fmt::format("a line more for each of {} job(s), with its number", chain)});
+  if (chain > 1) out.push_back({"job/chains.txt", "", false, "a line more: the numbers of the chain's jobs"});
+  return out;
+}
+
 void write_run_directory(const Submission& s) {
   const std::string& folder = s.job.run_dir;
   std::error_code error;
   fs::create_directories(folder, error);
-  const auto write = [&](const std::string& name, const std::string& text, bool is_program) {
-    const std::string path = folder + "/" + name;
-    if (text.empty()) return;
-    if (error) throw usage_error("submit", "run.dir = {}: cannot be made: {}", folder, error.message());
-    if (!replace_file(path, text)) throw not_written("submit", "run.dir: " + path);
-    if (is_program) fs::permissions(path, fs::perms::owner_all | fs::perms::group_read | fs::perms::group_exec);
-  };
-  write("submitted.yaml", s.run_yaml, false);
-  write("octet-train.sh", s.container, true);
-  write("cluster.yaml", to_yaml(s.job.profile), false);
-  write("job.sh", s.script, true);
+  if (error) throw usage_error("submit", "run.dir = {}: cannot be made: {}", folder, error.message());
+  for (const PlannedFile& file : s.files(1)) {
+    const std::string path = folder + "/" + file.name;
+    if (file.text.empty()) continue;
+    if (!replace_file(path, file.text)) throw not_written("submit", "run.dir: " + path);
+    if (file.is_program) fs::permissions(path, fs::perms::owner_all | fs::perms::group_read | fs::perms::group_exec);
+  }
 }
 
 }  // namespace octet::submit

@@ -1,6 +1,7 @@
 // octet submit: from a run's YAML file to a job of Slurm, and what becomes of it.
 #include <fmt/ostream.h>
 
+#include <filesystem>
 #include <iostream>
 
 #include "jobs/octet/commands.h"
@@ -92,6 +93,22 @@ void print_where(const Submission& s, const std::vector<std::string>& ids) {
   log::out("status    octet submit status {}", command_text({run}));
 }
 
+/// Names and sizes, then the contents as head and tail print those of several files; the script comes last.
+void print_files(const Submission& s, const SubmitOptions& o) {
+  const std::string& run = s.job.run_dir;
+  const std::vector<PlannedFile> files = s.files(o.chain);
+  log::out("{}{} would get these files; nothing is written:", run,
+           std::filesystem::exists(run) ? "" : ", a new folder,");
+  for (const PlannedFile& file : files) {
+    log::out("  {:<15} {}", file.name, file.text.empty() ? file.note : fmt::format("{} bytes", file.text.size()));
+  }
+  if (s.run_yaml.empty()) log::out("  {:<15} stays as it is", "submitted.yaml");
+  for (const PlannedFile& file : files) {
+    if (!file.text.empty()) fmt::print(std::cout, "\n==> {}/{} <==\n{}", run, file.name, file.text);
+  }
+  std::cout.flush();
+}
+
 int submit(const SubmitCommand& command) {
   const SubmitOptions& o = command.options;
   ClusterProfile profile = read_profile(o.cluster, command.profile_overrides);
@@ -100,9 +117,11 @@ int submit(const SubmitCommand& command) {
   const Submission submission = prepare(command, profile, slurm.version);
   if (slurm.answers) test_script(submission.script);
   if (o.dry_run) {
-    fmt::print(std::cout, "{}", submission.script);
+    print_files(submission, o);
+    for (const std::string& text : submission.unchecked) log::warning("not checked: {}", text);
     return 0;
   }
+  for (const std::string& text : submission.unchecked) log::warning("not checked: {}", text);
   write_run_directory(submission);
   print_where(submission, submit_jobs(submission, o));
   return 0;

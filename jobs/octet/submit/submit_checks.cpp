@@ -1,7 +1,11 @@
 #include "jobs/octet/submit/submit_checks.h"
 
+#include <filesystem>
+#include <sstream>
+
 #include "jobs/train/fit.h"
 #include "src/base/log.h"
+#include "src/cluster/run_program.h"
 #include "src/cluster/slurm_job.h"
 #include "src/data/sampler.h"
 #include "src/metrics/status.h"
@@ -85,13 +89,57 @@ void check_data(const RunConfig& c) {
   log::info("data: {} source(s), {} samples of {} tokens are asked for", c.data.train.size(), samples, c.train.seq_len);
 }
 
+/// The line "devices    cpu, cuda ..." of what octet-train --version prints; empty where there is none.
+std::string devices_of(const std::string& text) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("devices ")) return line.substr(line.find_first_not_of(' ', 8));
+  }
+  return "";
+}
+
+/// octet-train as the job starts it; what it does not say is noted in `unchecked`.
+void check_program(const RunConfig& c, const ClusterProfile& p, const std::string& program,
+                   std::vector<std::string>& unchecked) {
+  if (!p.software.container.empty()) {
+    unchecked.emplace_back("program: the one in the container cannot be asked here what it was built for");
+    return;
+  }
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(program, error)) {
+    throw usage_error("submit", "{}: is not there, expected octet-train beside octet", program);
+  }
+  if (c.device != DeviceType::cuda) return;
+  const ProgramResult said = run_program({program, "--version"}, 60);
+  const std::string devices = devices_of(said.out);
+  if (!said.succeeded() || devices.empty()) {
+    unchecked.push_back(fmt::format("program: {} --version does not say what it was built for", program));
+  } else if (devices.find("cuda") == std::string::npos) {
+    throw usage_error("submit",
+                      "{}: was built for {} alone, and {} has GPUs; expected a build of the preset cuda (octet-train "
+                      "--version)",
+                      program, devices, p.name);
+  }
+}
+
+/// Throws what a check throws, or notes it where a dry run goes on without.
+template <typename Check>
+void check_where_it_is(bool dry_run, const char* what, std::vector<std::string>& unchecked, const Check& check) {
+  try {
+    check();
+  } catch (const Error& error) {
+    if (!dry_run) throw;
+    unchecked.push_back(fmt::format("{}: {}", what, error.what()));
+  }
+}
+
 }  // namespace
 
-void check_submission(const CommandLine& run, const SubmitOptions& options, const ClusterProfile& profile,
-                      std::int64_t lead_seconds) {
+std::vector<std::string> check_submission(const CommandLine& run, const SubmitOptions& options,
+                                          const ClusterProfile& profile, const JobScript& job) {
   const RunConfig& config = run.config;
   check_nodes(options, profile);
-  check_time(options, profile, lead_seconds);
+  check_time(options, profile, job.lead_seconds);
   check_device(config, profile);
   check_resuming(config, options);
   check_not_finished(config);
@@ -107,9 +155,13 @@ void check_submission(const CommandLine& run, const SubmitOptions& options, cons
   RunConfig resolved = config;
   resolved.parallel = parallel;
   check_memory(resolved, mesh_shape(parallel), profile);
-  check_data(config);
+  std::vector<std::string> unchecked;
+  check_where_it_is(options.dry_run, "program", unchecked,
+                    [&] { check_program(config, profile, job.octet_train, unchecked); });
+  check_where_it_is(options.dry_run, "data", unchecked, [&] { check_data(config); });
   const FileSystem* files = profile.file_system_of(config.run_dir);
   if (files != nullptr && !files->advice.empty()) log::info("{} is {}: {}", files->path, files->kind, files->advice);
+  return unchecked;
 }
 
 }  // namespace octet::submit

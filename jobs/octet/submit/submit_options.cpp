@@ -1,6 +1,7 @@
 #include "jobs/octet/submit/submit_options.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 
 #include "src/base/options/arguments.h"
@@ -14,19 +15,52 @@ namespace octet::submit {
 namespace {
 
 const std::vector<std::string> flags = {"help", "dry-run", "hold", "print-profile", "print-reference"};
-constexpr std::string_view profile_prefix = "cluster.";
+
+/// sbatch's letters for options that have the same name here.
+constexpr std::array<std::pair<char, std::string_view>, 8> letters{{{'A', "account"},
+                                                                    {'C', "constraint"},
+                                                                    {'H', "hold"},
+                                                                    {'N', "nodes"},
+                                                                    {'p', "partition"},
+                                                                    {'q', "qos"},
+                                                                    {'t', "time"},
+                                                                    {'x', "exclude"}}};
+
+/// The words with long names: "-Amine" and "-A" "mine" are "--account" "mine".
+std::vector<std::string> with_long_names(const std::vector<std::string>& words) {
+  std::vector<std::string> out;
+  for (const std::string& word : words) {
+    const auto letter = word.size() > 1 && word[0] == '-'
+                            ? std::ranges::find(letters, word[1], &std::pair<char, std::string_view>::first)
+                            : letters.end();
+    if (letter == letters.end()) {
+      out.push_back(word == "-h" ? "--help" : word);
+      continue;
+    }
+    out.push_back(fmt::format("--{}", letter->second));
+    if (word.size() > 2) out.back() += fmt::format("={}", word.substr(word[2] == '=' ? 3 : 2));
+  }
+  return out;
+}
 
 void declare(Schema& schema, SubmitOptions& o) {
   schema.add("cluster", o.cluster).help("Name of a profile under configs/clusters, or path of one.");
-  schema.add("nodes", o.nodes).at_least(1).at_most(65536).help("Nodes to train on.");
+  schema.add("nodes", o.nodes).at_least(1).at_most(65536).help("-N: nodes to train on.");
   schema.add("spares", o.spares)
       .at_least(0)
       .at_most(65536)
       .help("Further nodes of the allocation, which take the place of lost ones.");
-  schema.add("time", o.time).help("Time limit of a job, in sbatch's forms; default: the profile's.");
+  schema.add("time", o.time).help("-t: time limit of a job, in sbatch's forms; default: the profile's.");
   schema.add("chain", o.chain).at_least(1).at_most(1000).help("Jobs of this run, one after the other.");
-  schema.add("exclude", o.exclude).help("Nodes not to be used: n[1-3],m7.");
+  schema.add("exclude", o.exclude).help("-x: nodes not to be used: n[1-3],m7.");
   schema.add("after", o.after).help("Start after this job has ended.");
+  schema.add("account", o.account).help("-A: who pays; slurm.account of the profile by default.");
+  schema.add("partition", o.partition).help("-p: which nodes; slurm.partition by default.");
+  schema.add("qos", o.qos).help("-q: which limits; slurm.qos by default.");
+  schema.add("constraint", o.constraint).help("-C: features of nodes; slurm.constraint by default.");
+  schema.add("reservation", o.reservation).help("A reservation of nodes; slurm.reservation by default.");
+  schema.add("mail-user", o.mail_user).help("Whom Slurm writes to; slurm.mail_user by default.");
+  schema.add("mail-type", o.mail_type).help("Of what Slurm writes, such as END,FAIL; slurm.mail_type by default.");
   schema.add("slurm-version", o.slurm_version)
       .help("Write the script for this release of Slurm, such as 24.05; default: what sbatch says.");
 }
@@ -34,7 +68,6 @@ void declare(Schema& schema, SubmitOptions& o) {
 /// The words of a command line by whom they are for.
 struct Words {
   std::vector<const char*> own = {"octet submit"}, run = {"octet submit"};
-  std::vector<std::pair<std::string, std::string>> profile;
 };
 
 Error unknown_option(const std::string& word, const std::string& name, const std::vector<std::string>& own,
@@ -58,14 +91,6 @@ Words distribute(const Schema& own, const Schema& run, const std::vector<std::st
     const bool is_flag = std::ranges::find(flags, name) != flags.end();
     const bool takes_next = is_option && !is_flag && equals == std::string::npos && i + 1 < arguments.size() &&
                             !arguments[i + 1].starts_with("--");
-    if (name.starts_with(profile_prefix)) {
-      if (equals == std::string::npos && !takes_next) {
-        throw usage_error("config", "command line: the value of {} is missing", word);
-      }
-      out.profile.emplace_back(name.substr(profile_prefix.size()),
-                               takes_next ? arguments[++i] : word.substr(equals + 1));
-      continue;
-    }
     const bool is_own = is_flag || std::ranges::find(names, name) != names.end();
     if (is_option && !is_own && std::ranges::find(run_names, name) == run_names.end()) {
       throw unknown_option(word, name, names, run_names);
@@ -89,6 +114,26 @@ std::string run_file(const std::string& word) {
       word);
 }
 
+/// What stands for a key of the profile, beside --cluster.KEY of the same.
+void add_overrides(const SubmitOptions& o, ProfileOverrides& overrides) {
+  const std::array<std::pair<std::string, const std::string*>, 7> pairs{{{"account", &o.account},
+                                                                         {"partition", &o.partition},
+                                                                         {"qos", &o.qos},
+                                                                         {"constraint", &o.constraint},
+                                                                         {"reservation", &o.reservation},
+                                                                         {"mail_user", &o.mail_user},
+                                                                         {"mail_type", &o.mail_type}}};
+  for (const auto& [name, value] : pairs) {
+    if (value->empty()) continue;
+    const std::string key = "slurm." + name;
+    if (std::ranges::count(overrides, key, &std::pair<std::string, std::string>::first) > 0) {
+      throw usage_error("config", "command line: {} and --cluster.{} say the same, expected one of them",
+                        in_quotes(*value), key);
+    }
+    overrides.emplace_back(key, *value);
+  }
+}
+
 void check(const SubmitOptions& o) {
   if (o.cluster.empty()) throw usage_error("submit", "which cluster? --cluster NAME (octet submit --help)");
   if (o.nodes == 0) throw usage_error("submit", "how many nodes? --nodes N");
@@ -100,8 +145,10 @@ void check(const SubmitOptions& o) {
 
 }  // namespace
 
-SubmitCommand parse_submit(const std::vector<std::string>& arguments) {
+SubmitCommand parse_submit(const std::vector<std::string>& given) {
   SubmitCommand out;
+  std::vector<std::string> arguments = with_long_names(given);
+  out.profile_overrides = take_profile_overrides(arguments);
   Schema schema;
   declare(schema, out.options);
   RunConfig ignored;
@@ -112,7 +159,7 @@ SubmitCommand parse_submit(const std::vector<std::string>& arguments) {
   for (const auto& [name, value] : own.overrides) read_argument(*schema.find(name), value);
   out.options.dry_run = own.has("dry-run");
   out.options.hold = own.has("hold");
-  out.profile_overrides = std::move(words.profile);
+  add_overrides(out.options, out.profile_overrides);
   if (own.has("help"))
     out.action = SubmitCommand::Action::help;
   else if (own.has("print-reference"))
@@ -137,7 +184,7 @@ std::string submit_usage() {
   return "Checks a run, writes its job script and submits it to Slurm.\n\n"
          "usage: octet submit RUN.yaml|RUN_DIR --cluster NAME --nodes N [OPTIONS]\n"
          "       octet submit status|cancel|logs RUN_DIR\n"
-         "  --dry-run          print the job script and write nothing\n"
+         "  --dry-run          print every file that would be written, and write nothing\n"
          "  --hold             submit, but do not start before scontrol release\n"
          "  --print-profile    the cluster's profile, with all its defaults\n"
          "  --print-reference  the keys of a profile as Markdown (docs/clusters.md)\n\n" +

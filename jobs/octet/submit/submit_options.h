@@ -6,6 +6,7 @@
 
 #include "jobs/train/command_line.h"
 #include "src/base/options/schema.h"
+#include "src/cluster/profile_words.h"
 
 namespace octet::submit {
 
@@ -17,6 +18,8 @@ struct SubmitOptions {
   std::int64_t chain = 1;
   std::string time, exclude, after;
   std::string slurm_version;  ///< empty: asked of sbatch
+  /// As sbatch has them, in place of the profile's keys; empty: those.
+  std::string account, partition, qos, constraint, reservation, mail_user, mail_type;
   bool dry_run = false, hold = false;
 };
 
@@ -25,12 +28,13 @@ struct SubmitCommand {
 
   Action action = Action::submit;
   SubmitOptions options;
-  std::vector<std::pair<std::string, std::string>> profile_overrides;  ///< key and text
-  CommandLine run;                                                     ///< resolved and validated
+  ProfileOverrides profile_overrides;
+  CommandLine run;  ///< resolved and validated
 };
 
 /// `RUN.yaml | RUN_DIR --cluster NAME --nodes N [OPTIONS] [--cluster.section.key VALUE]... [--section.key VALUE]...`;
-/// the last are those of octet-train. A run directory stands for its submitted.yaml. Throws usage errors.
+/// the last are those of octet-train. What sbatch has a letter for may be given by it: -A project. A run directory
+/// stands for its submitted.yaml. Throws usage errors.
 SubmitCommand parse_submit(const std::vector<std::string>& arguments);
 
 /// Text of --help.

@@ -27,6 +27,7 @@ constexpr std::string_view usage =
     "takes.\n";
 
 struct Options {
+  ProfileOverrides overrides;
   std::string collective, size, cluster, nccl, tuning_file, measured;
   std::vector<std::string> machine;
   Count nodes, ranks_per_node;
@@ -42,7 +43,8 @@ po::options_description describe(Options& o) {
       ("nodes", po::value(&o.nodes)->required(), "nodes of the communicator")                    //
       ("ranks-per-node", po::value(&o.ranks_per_node), "its ranks on each; default: one a GPU")  //
       ("cluster", po::value(&o.cluster),
-       "a name under configs/clusters or a YAML file; default: 8 H100 and 8 NICs of 400 Gb/s a node")  //
+       "a name under configs/clusters or a YAML file (--cluster.section.key VALUE changes a key); default: 8 H100 and "
+       "8 NICs of 400 Gb/s a node")  //
       ("machine", po::value(&o.machine)->composing(),
        "NAME=VALUE, changes one fact of the node; repeatable: generation, cpu, gpus, nics, nvlink-gbs, nic-gbs, "
        "net-latency-us, net-overhead-us, nvls, sharp, ll128, balanced-tree")                                          //
@@ -59,7 +61,7 @@ Question question_of(const Options& o, const TuningFile* tuning) {
   const std::string version = !o.nccl.empty() ? o.nccl : tuning != nullptr ? tuning->nccl : "2.28.9";
   question.version = value_of("--nccl", version, parse_nccl_version);
   question.constants = default_constants(question.version);
-  if (!o.cluster.empty()) question.machine = machine_of(read_profile(o.cluster));
+  if (!o.cluster.empty()) question.machine = machine_of(read_profile(o.cluster, o.overrides));
   for (const std::string& assignment : o.machine) set_field(question.machine, assignment);
   question.collective = value_of("--collective", o.collective, parse_collective);
   question.shape = {o.nodes, o.ranks_per_node > 0 ? int{o.ranks_per_node} : question.machine.gpus};
@@ -76,7 +78,7 @@ std::string source_of(const Options& o) {
 std::string source_of(const TuningFile& tuning, const Options& o) {
   const std::string text =
       fmt::format("{}, of cluster {} ({}), NCCL {}", o.tuning_file, tuning.cluster, tuning.fabric, tuning.nccl);
-  if (!o.cluster.empty() && read_profile(o.cluster).name != tuning.cluster) {
+  if (!o.cluster.empty() && read_profile(o.cluster, o.overrides).name != tuning.cluster) {
     log::warning("--tuning-file {}, and not of {}: its choices and times need not hold there", text, o.cluster);
   }
   return text;
@@ -86,7 +88,10 @@ std::string source_of(const TuningFile& tuning, const Options& o) {
 
 int run_explain(const std::vector<std::string>& arguments) {
   Options o;
-  if (!parse_arguments(arguments, usage, describe(o), "", 0)) return 0;
+  std::vector<std::string> words = arguments;
+  o.overrides = take_profile_overrides(words);
+  if (!parse_arguments(words, usage, describe(o), "", 0)) return 0;
+  check_overrides(o.cluster, o.overrides);
   std::optional<TuningFile> tuning;
   if (!o.tuning_file.empty()) tuning = read_tuning_file(o.tuning_file);
   Answer answer{question_of(o, tuning ? &*tuning : nullptr), source_of(o), {}, {}, {}};

@@ -29,6 +29,7 @@ constexpr std::string_view usage =
     "NCCL_PROTO); what a file does not record, options say, for all files of the command.\n";
 
 struct Options {
+  ProfileOverrides overrides;
   std::vector<std::string> files;
   std::string cluster, nccl, collective, algorithm, protocol, output;
   Count nodes, ranks_per_node;
@@ -37,10 +38,11 @@ struct Options {
 
 po::options_description describe(Options& o) {
   po::options_description options("options");
-  options.add_options()                                                                               //
-      ("files", po::value(&o.files)->required(), "measurements")                                      //
-      ("cluster", po::value(&o.cluster)->required(), "a name under configs/clusters or a YAML file")  //
-      ("nccl", po::value(&o.nccl), "the version measured, 2.27 to 2.29; default: as the files say")   //
+  options.add_options()                                           //
+      ("files", po::value(&o.files)->required(), "measurements")  //
+      ("cluster", po::value(&o.cluster)->required(),
+       "a name under configs/clusters or a YAML file; --cluster.section.key VALUE changes a key of it")  //
+      ("nccl", po::value(&o.nccl), "the version measured, 2.27 to 2.29; default: as the files say")      //
       ("collective", po::value(&o.collective),
        "all_reduce, all_gather, reduce_scatter, broadcast, reduce; default: as the files say")                //
       ("algo", po::value(&o.algorithm), "what NCCL_ALGO was set to, where the files do not say")              //
@@ -89,9 +91,11 @@ void check_output(const Options& o) {
 
 int run_fit(const std::vector<std::string>& arguments) {
   Options o;
-  if (!parse_arguments(arguments, usage, describe(o), "files", -1)) return 0;
+  std::vector<std::string> words = arguments;
+  o.overrides = take_profile_overrides(words);
+  if (!parse_arguments(words, usage, describe(o), "files", -1)) return 0;
   check_output(o);
-  const ClusterProfile profile = read_profile(o.cluster);
+  const ClusterProfile profile = read_profile(o.cluster, o.overrides);
   ClusterFit fit = fit_cluster(read_all(o), profile, o.nccl);
   Provenance& provenance = fit.tuning.provenance;
   provenance.created = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));

@@ -38,6 +38,7 @@ constexpr std::string_view usage =
     "      --collective all_gather --size 1G --tp 8 --lost-rails 2@n5\n";
 
 struct Options {
+  ProfileOverrides overrides;
   std::string cluster, topology, collective = "all_gather", algorithm = "ring", dimension, size;
   std::vector<std::string> set, node_lists, orders, lost;
   Count nodes, tp{1}, dp_replicate{1};
@@ -50,10 +51,11 @@ struct Options {
 std::optional<Options> parse(const std::vector<std::string>& arguments) {
   Options o;
   po::options_description described("options");
-  described.add_options()                                                                                             //
-      ("cluster", po::value(&o.cluster), "a name under configs/clusters, or a file")                                  //
-      ("set", po::value(&o.set)->composing(), "KEY=VALUE: a key of the profile, such as network.oversubscription=2")  //
-      ("nodes", po::value(&o.nodes), "nodes of the job")                                                              //
+  described.add_options()  //
+      ("cluster", po::value(&o.cluster),
+       "a name under configs/clusters, or a file; --cluster.section.key VALUE changes a key of it")  //
+      ("set", po::value(&o.set)->composing(), "KEY=VALUE: the old form of --cluster.KEY VALUE")      //
+      ("nodes", po::value(&o.nodes), "nodes of the job")                                             //
       ("node-list", po::value(&o.node_lists)->composing(),
        "the job's nodes, as Slurm lists them: n[1-8,40]; "
        "several lists of one length are compared")                                              //
@@ -75,7 +77,9 @@ std::optional<Options> parse(const std::vector<std::string>& arguments) {
       ("most-blocks", po::value(&o.most_blocks)->default_value(o.most_blocks),
        "blocks to simulate a placement; beyond, the rest goes on as it began")  //
       ("json", po::bool_switch(&o.json), "one JSON object");
-  const auto values = parse_arguments(arguments, usage, described, "", 0);
+  std::vector<std::string> words = arguments;
+  o.overrides = take_profile_overrides(words);
+  const auto values = parse_arguments(words, usage, described, "", 0);
   if (!values) return std::nullopt;
   if (o.cluster.empty()) throw usage_error("octet", "which cluster? --cluster NAME (octet tune placement --help)");
   if (o.size.empty()) throw usage_error("octet", "how much? --size 256M");
@@ -87,7 +91,7 @@ std::optional<Options> parse(const std::vector<std::string>& arguments) {
 
 /// Without leaves of its own the profile has those of the topology: a switch is as large as the largest of them.
 ClusterProfile profile_of(const Options& o, const SlurmTopology* topology) {
-  std::vector<std::pair<std::string, std::string>> overrides;
+  ProfileOverrides overrides = o.overrides;
   for (const std::string& assignment : o.set) {
     const std::size_t equals = assignment.find('=');
     if (equals == std::string::npos) throw usage_error("octet", "--set {}: expected KEY=VALUE", assignment);

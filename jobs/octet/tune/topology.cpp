@@ -35,6 +35,7 @@ constexpr std::string_view usage =
     "nothing is bad, else 76.\n";
 
 struct Options {
+  ProfileOverrides overrides;
   std::string file, graph, cluster, compare, svg, xml, root = "/";
   Count nodes;
   bool node = false, json = false, quiet = false;
@@ -64,21 +65,26 @@ void check(const Options& o, const po::variables_map& values) {
 std::optional<Options> parse(const std::vector<std::string>& arguments) {
   Options o;
   po::options_description described("options");
-  described.add_options()                                                                                           //
-      ("file", po::value(&o.file), "topology XML of a node; the same without --file")                               //
-      ("node", po::bool_switch(&o.node), "this machine, by hwloc and /sys")                                         //
-      ("root", po::value(&o.root)->default_value(o.root), "with --node: a snapshot of a machine in this folder")    //
-      ("graph", po::value(&o.graph), "graphs of NCCL's search on that node")                                        //
-      ("cluster", po::value(&o.cluster), "what it should be: a name under configs/clusters, or a file")             //
+  described.add_options()                                                                                         //
+      ("file", po::value(&o.file), "topology XML of a node; the same without --file")                             //
+      ("node", po::bool_switch(&o.node), "this machine, by hwloc and /sys")                                       //
+      ("root", po::value(&o.root)->default_value(o.root), "with --node: a snapshot of a machine in this folder")  //
+      ("graph", po::value(&o.graph), "graphs of NCCL's search on that node")                                      //
+      ("cluster", po::value(&o.cluster),
+       "what it should be: a name under configs/clusters, or a file; --cluster.section.key VALUE changes a key of "
+       "it")                                                                                                        //
       ("nodes", po::value(&o.nodes), "nodes of the network to draw; default: all of the profile, or 64")            //
       ("compare", po::value(&o.compare), "another node's topology, that should be the same")                        //
       ("svg", po::value(&o.svg), "draw into this file: the node; with --graph alone its graphs; else the network")  //
       ("xml", po::value(&o.xml), "write the topology as NCCL reads it, for NCCL_TOPO_FILE")                         //
       ("json", po::bool_switch(&o.json), "findings as one JSON object on one line, as octet doctor --json")         //
       ("quiet", po::bool_switch(&o.quiet), "findings alone, and of those what is not ok");
-  const auto values = parse_arguments(arguments, usage, described, "file", 1);
+  std::vector<std::string> words = arguments;
+  o.overrides = take_profile_overrides(words);
+  const auto values = parse_arguments(words, usage, described, "file", 1);
   if (!values) return std::nullopt;
   check(o, *values);
+  check_overrides(o.cluster, o.overrides);
   return o;
 }
 
@@ -138,7 +144,7 @@ int run_topology(const std::vector<std::string>& arguments) {
   const auto o = parse(arguments);
   if (!o) return 0;
   std::optional<ClusterProfile> profile;
-  if (!o->cluster.empty()) profile = read_profile(o->cluster);
+  if (!o->cluster.empty()) profile = read_profile(o->cluster, o->overrides);
   const ClusterProfile* expected = profile ? &*profile : nullptr;
   if (!o->has_topology() && o->graph.empty()) return draw_network(*o, *profile);
 

@@ -43,10 +43,19 @@ std::string code(const std::string& text) {
   return text.empty() ? "" : fmt::format("`{}`", text);
 }
 
-std::string table_row(const Option& option) {
+std::string table_row(const Option& option, const std::string& prefix) {
   const std::string initial = option.is_required() ? "required" : code(option.default_text());
-  return fmt::format("| `{}` | {} | {} | {} | {} | {} |\n", option.name(), cell(option.type()), option.unit_text(),
-                     cell(initial), option.range(), cell(option.help_text()));
+  return fmt::format("| `{}{}` | {} | {} | {} | {} | {} |\n", prefix, option.name(), cell(option.type()),
+                     option.unit_text(), cell(initial), option.range(), cell(option.help_text()));
+}
+
+/// The option's row, and one for each member of a list's elements.
+std::string table_rows(const Option& option) {
+  std::string out = table_row(option, "");
+  Schema members;
+  option.declare_members(members);
+  for (const Option& member : members.options()) out += table_row(member, option.name() + "[].");
+  return out;
 }
 
 /// `body` for each option of the section.
@@ -110,7 +119,7 @@ std::string section_list(const Schema& schema) {
 std::string markdown(const Schema& schema) {
   std::string out;
   for (const auto& section : schema.sections()) {
-    const std::string rows = each(schema, section, table_row);
+    const std::string rows = each(schema, section, table_rows);
     if (rows.empty()) continue;
     if (!section.name.empty()) out += fmt::format("\n## {}\n\n{}\n", section.name, section.help);
     out += "\n| Option | Type | Unit | Default | Range | Meaning |\n|---|---|---|---|---|---|\n" + rows;

@@ -25,7 +25,8 @@ void ListValueBase::read(const YAML::Node& node, const Place& place) {
     declare(schema, i);
     if (element.IsMap()) {
       read_map(schema, element, at);
-      schema.check_required(at.origin() + ": " + at.key, false);
+      if (at.missing == nullptr) schema.check_required(at.origin() + ": " + at.key, false);
+      if (at.missing != nullptr) schema.add_missing(at.origin(), at.key + ".", *at.missing);
     } else {
       schema.find(schema.names().front())->read(element, at);
     }

@@ -8,6 +8,8 @@
 
 namespace octet {
 
+class Schema;
+
 /// One declared option: its name, its value, and what help and checks say about it. The setters return the option, so
 /// that a declaration is one expression.
 class Option {
@@ -35,6 +37,8 @@ class Option {
   bool is_required() const { return required_; }
   std::string type() const { return value_->type(); }
   bool is_list() const { return value_->is_list(); }
+  /// Declares what an element of a list of structs has; nothing for other types.
+  void declare_members(Schema& members) const { value_->declare_members(members); }
   std::string text() const { return value_->text(); }
   /// ">= 0, < 1", or an empty string.
   std::string range() const;

@@ -55,6 +55,13 @@ void Schema::check_required(const std::string& source, bool on_command_line) con
   }
 }
 
+void Schema::add_missing(const std::string& source, const std::string& prefix, std::vector<std::string>& lines) const {
+  for (const Option& option : options_) {
+    if (!option.is_required() || option.is_set()) continue;
+    lines.push_back(fmt::format("{}: {}{} ({}): {}", source, prefix, option.name(), option.type(), option.help_text()));
+  }
+}
+
 void Schema::check(const Origins& origins) const {
   for (const Option& option : options_) {
     const auto origin = origins.find(option.name());

@@ -70,6 +70,8 @@ class Schema {
   Origins origins() const;
   /// Throws where a required option is not set; `source` names the file.
   void check_required(const std::string& source, bool on_command_line) const;
+  /// Appends a line for each required option that is not set: "c.yaml:7: nodes.memory_gib (integer): Memory of a node."
+  void add_missing(const std::string& source, const std::string& prefix, std::vector<std::string>& lines) const;
   /// Throws where a field is out of its option's range, as after a change in memory.
   void check(const Origins& origins) const;
 
@@ -88,6 +90,7 @@ class ListValueBase : public Value {
   void read(const YAML::Node& node, const Place& place) override;
   std::string text() const override;
   void check(const Place& place) const override;
+  void declare_members(Schema& members) const override { declare_example(members); }
 
  protected:
   virtual std::size_t size() const = 0;

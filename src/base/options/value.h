@@ -21,10 +21,12 @@ struct Place {
   std::string source;  ///< a file, or "command line"
   int line = 0;        ///< from 1; 0: no lines
   std::string key;     ///< "section.key"
+  /// Where required members of a list's elements that are not there are noted, a line each; null: they are errors.
+  std::vector<std::string>* missing = nullptr;
 
   /// "configs/runs/a.yaml:4" or "command line".
   std::string origin() const;
-  Place at(int other_line, std::string other_key) const { return {source, other_line, std::move(other_key)}; }
+  Place at(int other_line, std::string other_key) const { return {source, other_line, std::move(other_key), missing}; }
 };
 
 /// Line of a node, from 1; 0 where the node was not read from text.
@@ -36,6 +38,8 @@ std::string describe(const YAML::Node& node);
 /// Usage error "[config] a.yaml:4: train.steps = "1.5": expected an integer".
 Error wrong_value(const Place& place, const YAML::Node& found, const std::string& expected);
 Error wrong_value(const Place& place, const std::string& found, const std::string& expected);
+
+class Schema;
 
 /// The typed value behind one option, bound to a field that outlives it. To add a type of option, derive from this.
 class Value {
@@ -50,6 +54,8 @@ class Value {
   virtual std::string text() const = 0;
   /// Says whether `[...]` on the command line is a list rather than text.
   virtual bool is_list() const { return false; }
+  /// Declares, for documents, the members of an element of a list of structs.
+  virtual void declare_members(Schema&) const {}
   /// Current value for range checks; nothing for types without an order.
   virtual std::optional<double> number() const { return std::nullopt; }
   /// Throws where the current value, perhaps set in memory, is one that `read` would refuse.

@@ -134,8 +134,9 @@ void read_yaml_known(Schema& schema, const std::string& text, const std::string&
   read_sections(schema, map, {source, line_of(map), ""}, &unknown);
 }
 
-void read_yaml_file(Schema& schema, const std::string& path) {
-  read_yaml_text(schema, read_text(path), path);
+void read_yaml_file(Schema& schema, const std::string& path, std::vector<std::string>* missing) {
+  const YAML::Node map = document_of(read_text(path), path);
+  read_map(schema, map, {path, line_of(map), "", missing});
 }
 
 void read_argument(Option& option, const std::string& text) {

@@ -11,8 +11,9 @@ namespace octet {
 /// Sets the options that a YAML file gives; the others keep their values. The file is one map of top-level options and
 /// sections, each section a map of its options (an empty section is allowed). Throws a usage error that names file,
 /// line, key and what was expected for a file that cannot be read, is empty or no YAML, unknown and duplicate keys
-/// (with the nearest known key), wrong types and values out of range.
-void read_yaml_file(Schema& schema, const std::string& path);
+/// (with the nearest known key), wrong types and values out of range. `missing`: takes required members of a list's
+/// elements that are not there, a line each (Place::missing); null: they are errors.
+void read_yaml_file(Schema& schema, const std::string& path, std::vector<std::string>* missing = nullptr);
 /// The same from text; `source` stands for the file in messages.
 void read_yaml_text(Schema& schema, const std::string& text, const std::string& source);
 /// The same, but keys that the schema does not have are collected in `unknown` ("section.key", or the section) instead
