@@ -49,7 +49,8 @@ class Communicator {
   /// New group of the ranks that pass the same colour, ordered by (key, rank). Colours are at least 0.
   /// Collective over this group.
   virtual std::unique_ptr<Communicator> split(int color, int key, std::string name) = 0;
-  /// New group of the ranks that share memory with this one, those of its node, in their order. Collective.
+  /// New group of the ranks of this one's node, those that give it the same name, in their order: they share memory.
+  /// Collective.
   virtual std::unique_ptr<Communicator> split_by_node(std::string name) = 0;
 
   /// The same ranks on the same stream under another name, which is that of its own in traces, messages and settings.

@@ -192,6 +192,27 @@ TEST(NodeName, IsSlurmsOnlyUnderSrunItself) {
       "host");
 }
 
+TEST(MpiCommunicator, RanksOfANodeAreThoseThatNameItAlike) {
+  const auto stream = cpu_device().make_stream();
+  const auto world = make_mpi_communicator(*stream, "world");
+  const std::string name = world->rank() % 2 == 0 ? "even" : "odd";
+  // As srun starts a rank; its own launcher says that all share a machine.
+  const char* launcher = std::getenv("MPI_LOCALNRANKS");
+  const std::string before = launcher == nullptr ? "" : launcher;
+  unsetenv("MPI_LOCALNRANKS");
+  setenv("SLURM_STEP_ID", "0", 1);
+  setenv("SLURMD_NODENAME", name.c_str(), 1);
+  const auto node = world->split_by_node("node");
+  unsetenv("SLURM_STEP_ID");
+  unsetenv("SLURMD_NODENAME");
+  if (launcher != nullptr) setenv("MPI_LOCALNRANKS", before.c_str(), 1);
+  EXPECT_EQ(node->rank(), world->rank() / 2);
+  EXPECT_EQ(node->size(), (world->size() + (world->rank() % 2 == 0 ? 1 : 0)) / 2);
+  float odd = static_cast<float>(world->rank() % 2);
+  node->all_reduce(&odd, 1, DType::f32, ReduceOp::sum);
+  EXPECT_EQ(odd, name == "odd" ? static_cast<float>(node->size()) : 0);
+}
+
 }  // namespace
 }  // namespace octet
 

@@ -91,12 +91,28 @@ def goes_on_with_2_and_3_of_4_nodes(folder):
     restarts_on_other_sizes(folder, "resized", {}, "local", (4, 2, 3))
 
 
-@scenario
-def goes_on_with_other_sizes_under_tensor_parallelism(folder):
+def two_ranks_a_node(folder):
+    """A profile of such a cluster."""
     text = (ROOT / "configs/clusters/local.yaml").read_text()
     profile = folder / "two-ranks-a-node.yaml"
     profile.write_text(re.sub("ranks_per_node: 1", "ranks_per_node: 2", re.sub("cores: 1 ", "cores: 2 ", text)))
-    restarts_on_other_sizes(folder, "resized-tp", {"parallel.tp": 2}, profile, (2, 1, 3))
+    return profile
+
+
+@scenario
+def goes_on_with_other_sizes_under_tensor_parallelism(folder):
+    restarts_on_other_sizes(folder, "resized-tp", {"parallel.tp": 2}, two_ranks_a_node(folder), (2, 1, 3))
+
+
+@scenario
+def ranks_of_a_node_know_each_other(folder):
+    """By which they take its GPUs one after the other. The virtual nodes are one machine, and have names."""
+    run = Run(folder, "neighbours", 20)
+    run.cluster = two_ranks_a_node(folder)
+    run.submit(2)
+    run.wait_for_end()
+    run.expect_finished()
+    expect(re.search(r"4 rank\(s\) on 2 per node, node v\d+", run.log()), run.log())
 
 
 @scenario

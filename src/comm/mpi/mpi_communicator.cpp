@@ -5,16 +5,19 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <functional>
 #include <utility>
 #include <vector>
 
 #include "src/base/error.h"
+#include "src/base/hosts.h"
 #include "src/comm/call_group.h"
 #include "src/comm/checked_arguments.h"
 #include "src/comm/mpi/host_reductions.h"
 #include "src/comm/mpi/mpi_handles.h"
 #include "src/comm/mpi/mpi_runtime.h"
+#include "src/comm/mpi/node_ranks.h"
 #include "src/comm/watchdog.h"
 #include "src/device/buffer.h"
 
@@ -168,10 +171,13 @@ class MpiCommunicator final : public Communicator, private GroupMember {
   std::unique_ptr<Communicator> split_by_node(std::string name) override {
     if (CallGroup::open()) throw internal_error("comm", "split of group {} between group_begin and group_end", name_);
     const OperationScope operation("split_by_node", name_);
-    MpiComm node;
-    check_mpi(MPI_Comm_split_type(mpi(), MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, node.out()),
-              "MPI_Comm_split_type");
-    return std::make_unique<MpiCommunicator>(stream_, std::move(name), std::move(node));
+    const NodeName mine = sendable(node_name(host_name(), [](const char* n) { return std::getenv(n); }));
+    std::vector<NodeName> names(static_cast<std::size_t>(size_));
+    Requests gather;
+    gather.push_back(start_all_gather(mine.data(), names.data(), sizeof mine));
+    wait_all(gather, operation);
+    const int color = first_rank_of_node(names, rank_);
+    return std::make_unique<MpiCommunicator>(stream_, std::move(name), split_comm(color, rank_, operation));
   }
 
   std::unique_ptr<Communicator> alias(std::string name) override {

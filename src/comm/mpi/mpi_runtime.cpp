@@ -16,6 +16,7 @@
 #include "src/base/hosts.h"
 #include "src/base/log.h"
 #include "src/comm/mpi/mpi_handles.h"
+#include "src/comm/mpi/node_ranks.h"
 #include "src/comm/watchdog.h"
 
 namespace octet {
@@ -103,10 +104,13 @@ MpiRuntime::MpiRuntime(int& argc, char**& argv) {
     throw internal_error("comm", "MPI offers thread level {}, expected MPI_THREAD_FUNNELED ({})", provided,
                          static_cast<int>(MPI_THREAD_FUNNELED));
   }
-  const OperationScope operation("MPI_Comm_split_type");
+  const OperationScope operation("MPI_Comm_split by node");
+  const NodeName mine = sendable(node_);
+  std::vector<NodeName> names(static_cast<std::size_t>(size_));
+  check_mpi(MPI_Allgather(mine.data(), mine.size(), MPI_BYTE, names.data(), mine.size(), MPI_BYTE, MPI_COMM_WORLD),
+            "MPI_Allgather");
   MpiComm node;
-  check_mpi(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, node.out()),
-            "MPI_Comm_split_type");
+  check_mpi(MPI_Comm_split(MPI_COMM_WORLD, first_rank_of_node(names, rank_), rank_, node.out()), "MPI_Comm_split");
   MPI_Comm_rank(node.get(), &local_rank_);
   MPI_Comm_size(node.get(), &local_size_);
   ranks_on_same_cores_ = count_same_cores(node.get(), local_size_);

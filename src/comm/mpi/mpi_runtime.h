@@ -21,7 +21,7 @@ class MpiRuntime {
 
   int rank() const { return rank_; }
   int size() const { return size_; }
-  /// The rank among those that share memory with this one, i.e. those of the node.
+  /// The rank among those of this node, which are those that give their node the same name (node()).
   int local_rank() const { return local_rank_; }
   int local_size() const { return local_size_; }
   /// Ranks of the node that may use exactly the cores that this one may: all of them when the launcher does not bind,
