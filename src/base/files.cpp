@@ -64,8 +64,8 @@ bool append_text(const std::string& path, std::string_view text) {
   return write_to(path, text, O_APPEND);
 }
 
-bool overwrite_text(const std::string& path, std::string_view text) {
-  return write_to(path, text, O_TRUNC);
+bool overwrite_text(const std::string& path, std::string_view text, Symlinks links) {
+  return write_to(path, text, O_TRUNC | (links == Symlinks::refuse ? O_NOFOLLOW : 0));
 }
 
 std::optional<std::string> read_text_file(const std::string& path) {

@@ -34,9 +34,10 @@ using FileHandle = Handle<FileTraits>;
 
 /// Writes to the end of the file at `path`, which is made if it is missing.
 [[nodiscard]] bool append_text(const std::string& path, std::string_view text);
+enum class Symlinks { follow, refuse };
 /// Replaces all that the file at `path` has, and makes the file if it is missing. A reader may see a part of the text
-/// (replace_file.h avoids that).
-[[nodiscard]] bool overwrite_text(const std::string& path, std::string_view text);
+/// (replace_file.h avoids that). Where `path` is a symlink that is to be refused, errno is ELOOP.
+[[nodiscard]] bool overwrite_text(const std::string& path, std::string_view text, Symlinks links = Symlinks::follow);
 
 /// What to throw where a file cannot be written, right after the call that failed: "[room] WHAT: cannot be written:
 /// REASON" with the reason in errno. A path that is wrong is a usage error (64); a full disk, a quota or a broken

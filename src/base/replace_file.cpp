@@ -39,7 +39,9 @@ std::string temporary_of(const std::string& path) {
 
 bool replace_file(const std::string& path, std::string_view text) {
   const std::string temporary = temporary_of(path);
-  if (overwrite_text(temporary, text) && std::rename(temporary.c_str(), path.c_str()) == 0) return true;
+  // The name can be guessed: in a folder that others write to, it may lead to a file of this user's elsewhere.
+  if (overwrite_text(temporary, text, Symlinks::refuse) && std::rename(temporary.c_str(), path.c_str()) == 0)
+    return true;
   const int why = errno;
   std::remove(temporary.c_str());
   errno = why;
@@ -54,7 +56,7 @@ bool can_replace_file(const std::string& path) {
     return false;
   }
   const std::string temporary = temporary_of(path);
-  if (!overwrite_text(temporary, "")) return false;
+  if (!overwrite_text(temporary, "", Symlinks::refuse)) return false;
   return std::remove(temporary.c_str()) == 0;
 }
 

@@ -38,6 +38,8 @@ class Sampler final : public Batches {
 
   const SampleOrder& order() const { return *order_; }
   const SamplerConfig& config() const { return config_; }
+  /// The sources' files, in the order of the configuration.
+  const std::vector<TokenFile>& files() const { return files_; }
   /// The fingerprint of all that decides the order of data: files, weights, seq_len, global batch, fraction, seed.
   std::uint64_t fingerprint() const;
 

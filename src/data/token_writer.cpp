@@ -13,6 +13,8 @@
 
 #include "src/base/error.h"
 #include "src/base/files.h"
+#include "src/base/log.h"
+#include "src/data/token_file.h"
 
 namespace octet {
 namespace fs = std::filesystem;
@@ -178,6 +180,9 @@ void TokenFileWriter::end_document() {
 }
 
 void TokenFileWriter::flush() {
+  TokenRangeScan scan(type_, tokens_ - static_cast<std::int64_t>(buffer_.size()) / size_of(type_));
+  scan.add({reinterpret_cast<const char*>(buffer_.data()), buffer_.size()});
+  range_.merge(scan.range());
   write_to(bin_, buffer_, bin_temporary(prefix_));
   buffer_.clear();
 }
@@ -205,6 +210,7 @@ void TokenFileWriter::commit() {
   sync(idx_, idx_temporary(prefix_));
   // An old index must not stand beside the new tokens, not even for a moment.
   std::error_code failed;
+  fs::remove(token_range_path(prefix_), failed);  // nor its range; one that stays would not be used
   if (fs::remove(idx_path(), failed)) sync_names_beside(idx_path());
   if (failed) throw internal_error("data", "cannot remove {}: {}", idx_path(), failed.message());
   rename_file(bin_temporary(prefix_), bin_path());
@@ -221,6 +227,14 @@ void TokenFileWriter::finish() {
   flush();
   write_index();
   commit();
+  remember_range();
+}
+
+/// The pair is whole without it.
+void TokenFileWriter::remember_range() const {
+  const std::string path = token_range_path(prefix_);
+  if (write_token_range(path, TokenFile(prefix_), range_)) return;
+  log::warning("{}: cannot be written: {}; whoever opens the data will scan them", path, std::strerror(errno));
 }
 
 }  // namespace octet

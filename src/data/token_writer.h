@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "src/data/token_range.h"
 #include "src/data/token_type.h"
 
 namespace octet {
@@ -13,9 +14,9 @@ namespace octet {
 /// Writes PREFIX.bin and PREFIX.idx in Megatron's format, as a stream of tokens: tokens go to disk through a small
 /// buffer, and the index (4 bytes a sequence and 8 a document) is kept in memory until the end.
 /// Everything is written under PREFIX.bin.tmp and PREFIX.idx.tmp; finish() fsyncs and renames, .idx last, so that a
-/// pair that looks whole is whole. A writer that is destroyed before finish() removes its temporary files.
-/// One writer at a time may write to a prefix. Throws a usage error for an output that exists or cannot be created,
-/// an internal error for a failing disk. Not thread-safe.
+/// pair that looks whole is whole, and then PREFIX.range.json (token_range.h). A writer that is destroyed before
+/// finish() removes its temporary files. One writer at a time may write to a prefix. Throws a usage error for an output
+/// that exists or cannot be created, an internal error for a failing disk. Not thread-safe.
 class TokenFileWriter {
  public:
   struct Options {
@@ -34,7 +35,8 @@ class TokenFileWriter {
   /// The document's next tokens; internal error for an id that the token type cannot hold.
   void append(std::span<const std::int32_t> ids);
   void end_document();
-  /// Commits the pair. A document that was not ended is an internal error.
+  /// Commits the pair, and remembers the range of its ids, where that cannot be written with a warning. A document that
+  /// was not ended is an internal error.
   void finish();
 
   std::int64_t tokens() const { return tokens_; }
@@ -49,6 +51,7 @@ class TokenFileWriter {
   void flush();
   void write_index();
   void commit();
+  void remember_range() const;
 
   std::string prefix_;
   TokenType type_;
@@ -61,6 +64,7 @@ class TokenFileWriter {
   std::vector<std::int64_t> document_starts_{0};
   std::int64_t sequence_tokens_ = 0;  ///< of the sequence being written
   std::int64_t tokens_ = 0;
+  TokenRange range_;
 };
 
 }  // namespace octet

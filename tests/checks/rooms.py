@@ -86,7 +86,7 @@ LIBRARIES = {
     "spdlog/": ["src/base/"],
     "Random123/": ["src/base/"],
     "xxhash.h": ["src/base/", "src/data/", "src/train/", "checkpoints/"],
-    "nlohmann/": ["src/base/json_reader", "src/comm/trace", "src/profile/", "src/metrics/", "src/owner/", "src/report/", "src/train/", "src/cluster/", "src/tuning/", "src/planner/", "checkpoints/", "jobs/",
+    "nlohmann/": ["src/base/json_reader", "src/data/token_range", "src/comm/trace", "src/profile/", "src/metrics/", "src/owner/", "src/report/", "src/train/", "src/cluster/", "src/tuning/", "src/planner/", "checkpoints/", "jobs/",
                   "tests/"],
     "pugixml": ["src/tuning/topology/"],
     "hwloc": ["src/tuning/topology/"],

@@ -102,6 +102,22 @@ TEST_F(OctetCommand, PrepareAndInspect) {
   EXPECT_HAS(seen.all(), prepared.all().substr(entropy, 50));  // the same numbers from both
 }
 
+TEST_F(OctetCommand, InspectFindsTheRangeOfIdsAndRemembersItWhenAsked) {
+  test::write_tokens(folder_ / "ids", 70, TokenType::i32, [](std::int64_t i) { return i == 65 ? 70000 : 5; });
+  const std::string side = folder_ / "ids.range.json", inspect = octet + "inspect " + (folder_ / "ids");
+  const std::string written = test::read_bytes(side);
+  std::filesystem::remove(side);
+  for (const std::string option : {"", " --remember", ""}) {
+    const bool was_there = std::filesystem::exists(side);
+    const CommandResult seen = run_command(inspect + option);
+    EXPECT_EQ(seen.exit_code, 0) << seen.all();
+    EXPECT_HAS(seen.all(), "ids          5 (at token 0) to 70000 (at token 65)");
+    EXPECT_EQ(seen.all().find("remembered in " + side) != std::string::npos, !option.empty());
+    EXPECT_EQ(std::filesystem::exists(side), was_there || !option.empty());
+  }
+  EXPECT_EQ(test::read_bytes(side), written);
+}
+
 TEST_F(OctetCommand, ExistingOutputIsReplacedOnlyWhenAsked) {
   ASSERT_EQ(run_command(prepare()).exit_code, 0);
   const CommandResult refused = run_command(prepare());
@@ -171,7 +187,7 @@ TEST_F(OctetCommand, AKilledRunLeavesNothingThatLooksWholeAndCanBeRepeated) {
   EXPECT_FALSE(fs::exists(folder_ / "out/x.bin"));
   EXPECT_FALSE(fs::exists(folder_ / "out/x.idx"));
   EXPECT_EQ(run_command(prepare()).exit_code, 0);
-  EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / "out"), {}), 2);
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / "out"), {}), 3);  // .bin, .idx, .range.json
 }
 
 }  // namespace

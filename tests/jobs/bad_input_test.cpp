@@ -168,15 +168,46 @@ TEST_F(BadInput, Data) {
   refuses("run.yaml --train.seq_len 200000", {"data/text.bin: ", "train.seq_len 200000 needs at least 200001"});
 }
 
-TEST_F(BadInput, TokenIdsAboveTheVocabularyLeaveAFailedRun) {
-  const TrainedRun run = train(2, model_with("vocab_size: 256", "vocab_size: 100").substr(sizeof "run.yaml"));
-  EXPECT_EQ(run.result.exit_code, 64) << run.result.all();
-  EXPECT_EQ(occurrences(run.result.err, " E "), 1) << run.result.err;
-  EXPECT_EQ(occurrences(run.result.err, "is not below vocab_size 100"), 1) << run.result.err;
-  EXPECT_HAS(run.result.err, "data/text.bin: token id ");
-  EXPECT_EQ(read_bytes(run.file("metrics.jsonl")), "");
-  EXPECT_EQ(run.status()["state"], "failed");
-  EXPECT_EQ(run.status()["step"], 0);
+TEST_F(BadInput, TokenIdsAboveTheVocabularyAreFoundBeforeTheFirstStep) {
+  write_tokens(workplace() / "data/high", 200'000, TokenType::u8,
+               [](std::int64_t i) { return i == 199'998 ? 100 : 7; });
+  const std::string small = model_with("vocab_size: 256", "vocab_size: 100").substr(sizeof "run.yaml");
+  const std::string side = workplace() / "data/high.range.json";
+  const std::vector<std::string> parts = {"data.train: data/high.bin: its largest token id is 100",
+                                          "at position 199998 of 200000", "expected ids from 0 to 99",
+                                          "the vocab_size 100 of the model",
+                                          "docs/problems.md, \"Token ids are not in the vocabulary\""};
+  const auto refused = [&] {
+    TrainedRun run = train(3, small + " --data.train data/high --train.steps 1");
+    EXPECT_EQ(run.result.exit_code, 64) << run.result.all();
+    EXPECT_EQ(occurrences(run.result.err, " E "), 1) << run.result.err;
+    for (const std::string& part : parts) EXPECT_HAS(run.result.err, part);
+    EXPECT_FALSE(fs::exists(workplace() / run.directory)) << "left behind";
+    return run;
+  };
+  ASSERT_TRUE(fs::exists(side));
+  EXPECT_EQ(occurrences(refused().result.all(), "scanned in"), 0);  // it was prepared by us
+
+  // Data from elsewhere are scanned, by the ranks together, and that is remembered.
+  fs::remove(side);
+  const TrainedRun scanned = refused();
+  EXPECT_EQ(occurrences(scanned.result.all(), "has token ids from 7 to 100; "), 1) << scanned.result.all();
+  EXPECT_HAS(scanned.result.all(), "remembered in data/high.range.json");
+  EXPECT_EQ(occurrences(refused().result.all(), "scanned in"), 0);
+
+  // Where nothing can be written beside them, the directory of a run that begins remembers it.
+  fs::remove(side);
+  fs::create_directory(side);
+  EXPECT_HAS(refused().result.all(), "not remembered, since data/high.range.json cannot be written: ");
+  const std::string wide = model_with("vocab_size: 256", "vocab_size: 101").substr(sizeof "run.yaml") +
+                           " --data.train data/high --train.steps 1 --checkpoint.interval 1";
+  const TrainedRun first = train(2, wide);
+  EXPECT_EQ(first.result.exit_code, 0) << first.result.all();
+  EXPECT_HAS(first.result.all(), "remembered in " + first.directory + "/token-ranges/");
+  const TrainedRun again = train_in(first.directory, 2, wide);
+  EXPECT_EQ(again.result.exit_code, 0) << again.result.all();
+  EXPECT_EQ(occurrences(again.result.all(), "scanned in"), 0) << again.result.all();
+  fs::remove(side);
 }
 
 TEST_F(BadInput, RunDirectories) {

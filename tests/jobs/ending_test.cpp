@@ -103,7 +103,8 @@ TEST(NonFinite, EndsTheRunNamingStepUnitAndTensor) {
   }
 }
 
-/// data/bad: the text with an id of 255 in the first window that rank `rank` of 2 reads in step `step`.
+/// data/bad: the text with an id of 255 in the first window that rank `rank` of 2 reads in step `step`. The side file
+/// says that there is none, as one does whose data changed after it was written.
 void write_bad_token(int rank, std::int64_t step) {
   const Sampler sampler({{workplace() / "data/text", 1.0}},
                         {.seq_len = 32, .global_batch = 12, .vocab_size = 256, .seed = 1, .validation_fraction = 0.05});
@@ -112,6 +113,8 @@ void write_bad_token(int rank, std::int64_t step) {
   tokens[static_cast<std::size_t>(sample.window * 32 + 5)] = '\xff';
   write_bytes(workplace() / "data/bad.bin", tokens);
   write_bytes(workplace() / "data/bad.idx", read_bytes(workplace() / "data/text.idx"));
+  ASSERT_TRUE(write_token_range(workplace() / "data/bad.range.json", TokenFile(workplace() / "data/bad"),
+                                {.smallest = {0, 0}, .largest = {254, 0}}));
 }
 
 TEST(AFailingRank, EndsTheJobWithItsMessageInLogAndStatus) {

@@ -134,6 +134,24 @@ TEST_F(Submit, DryRunGoesOnWithoutTheDataAndSaysSo) {
   EXPECT_EQ(submit_run("--data.train data/none").exit_code, 64);
 }
 
+TEST_F(Submit, TokenIdsAboveTheVocabularyAreFoundBeforeTheQueue) {
+  write_bytes(workplace() / "small.yaml",
+              std::string(tiny_model).replace(std::string(tiny_model).find("256"), 3, "120"));
+  const std::string name = "data/above-" + std::filesystem::path(fake.path()).filename().string();
+  write_tokens(workplace() / name, 9000, TokenType::u8, [](std::int64_t i) { return i == 8998 ? 120 : 7; });
+  const std::string side = workplace() / (name + ".range.json");
+  std::filesystem::remove(side);
+  const std::string options = "--model ./small.yaml --data.train " + name;
+  for (const char* dry : {"--dry-run", ""}) {
+    const CommandResult r = submit_run(options + " " + dry);
+    EXPECT_EQ(r.exit_code, 64) << r.all();
+    expect_in(name + ".bin: its largest token id is 120, at position 8998 of 9000; expected ids from 0 to 119", r.err);
+    EXPECT_EQ(std::filesystem::exists(side), *dry == 0) << "a dry run writes nothing";
+  }
+  EXPECT_FALSE(std::filesystem::exists(workplace() / directory));
+  expect_not_in("--parsable", read("calls"));
+}
+
 TEST_F(Submit, DryRunNeedsNoSlurm) {
   std::filesystem::remove(fake / "bin/sbatch");
   program("sbatch", "#!/bin/bash\necho 'sbatch: fatal: Could not establish a configuration source' >&2\nexit 1\n");

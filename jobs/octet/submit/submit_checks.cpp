@@ -12,6 +12,7 @@
 #include "src/train/options/option_texts.h"
 #include "src/train/options/validate.h"
 #include "src/train/plan/memory_plan.h"
+#include "src/train/run/token_ranges.h"
 #include "src/train/step/trainer.h"
 
 namespace octet::submit {
@@ -83,8 +84,12 @@ void check_memory(RunConfig c, const MeshShape& mesh, const ClusterProfile& p) {
   log::info("memory: {:.1f} of {} GiB of a node", fit.node, p.nodes.memory_gib);
 }
 
-void check_data(const RunConfig& c) {
+/// What takes seconds to read on a login node, which is nobody's alone; the run looks at the rest.
+constexpr std::int64_t most_scanned = std::int64_t{8} << 30;
+
+void check_data(const RunConfig& c, bool dry_run) {
   const Sampler sampler(c.data.train, sampler_config(c));
+  check_token_ranges(sampler, most_scanned, !dry_run);
   const std::int64_t samples = c.train.steps * c.train.global_batch;
   log::info("data: {} source(s), {} samples of {} tokens are asked for", c.data.train.size(), samples, c.train.seq_len);
 }
@@ -122,13 +127,14 @@ void check_program(const RunConfig& c, const ClusterProfile& p, const std::strin
   }
 }
 
-/// Throws what a check throws, or notes it where a dry run goes on without.
+/// Throws what a check throws, or notes it where a dry run goes on without. What the ranks of the job would agree on is
+/// true of the run, wherever it is asked.
 template <typename Check>
 void check_where_it_is(bool dry_run, const char* what, std::vector<std::string>& unchecked, const Check& check) {
   try {
     check();
   } catch (const Error& error) {
-    if (!dry_run) throw;
+    if (!dry_run || error.agreed()) throw;
     unchecked.push_back(fmt::format("{}: {}", what, error.what()));
   }
 }
@@ -158,7 +164,7 @@ std::vector<std::string> check_submission(const CommandLine& run, const SubmitOp
   std::vector<std::string> unchecked;
   check_where_it_is(options.dry_run, "program", unchecked,
                     [&] { check_program(config, profile, job.octet_train, unchecked); });
-  check_where_it_is(options.dry_run, "data", unchecked, [&] { check_data(config); });
+  check_where_it_is(options.dry_run, "data", unchecked, [&] { check_data(config, options.dry_run); });
   const FileSystem* files = profile.file_system_of(config.run_dir);
   if (files != nullptr && !files->advice.empty()) log::info("{} is {}: {}", files->path, files->kind, files->advice);
   return unchecked;

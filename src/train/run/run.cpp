@@ -21,6 +21,7 @@
 #include "src/train/run/resume.h"
 #include "src/train/run/run_log.h"
 #include "src/train/run/shared_warnings.h"
+#include "src/train/run/token_ranges.h"
 
 namespace octet {
 namespace {
@@ -117,6 +118,7 @@ int run_training(const RunConfig& configured, const RunEnvironment& environment)
     checkpoint::expect_same_files(token_files(config.data), environment.control);
     choose_library_plans(config, environment);  // while the device's memory is free
     trainer.emplace(config, environment.mesh, environment.control, environment.stream, environment.traces.gemms);
+    check_token_ranges(trainer->sampler(), environment.directory, environment.control);
     return train(config, environment, plan, recompute, signal, *trainer);
   });
 }

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/data/token_file.h"
+#include "src/data/token_type.h"
+
+namespace octet {
+
+/// A token id and the first position of it in the stream of tokens; -1 where there is none.
+struct TokenAt {
+  std::int64_t id = 0;
+  std::int64_t position = -1;
+
+  bool operator==(const TokenAt&) const = default;
+};
+
+/// The smallest and the largest token id of a stream.
+struct TokenRange {
+  TokenAt smallest, largest;
+
+  bool is_empty() const { return largest.position < 0; }
+  /// Makes it the range of both; the order of calls does not matter.
+  void merge(const TokenRange& other);
+  bool operator==(const TokenRange&) const = default;
+};
+
+/// Finds the range of tokens that come as the bytes of a .bin file, in pieces of any size.
+class TokenRangeScan {
+ public:
+  /// The first byte is that of the token at that position.
+  TokenRangeScan(TokenType type, std::int64_t position) : type_(type), position_(position) {}
+
+  void add(std::span<const char> bytes);
+  const TokenRange& range() const { return range_; }
+
+ private:
+  void add_whole(const std::uint8_t* from, std::int64_t tokens);
+
+  TokenType type_;
+  std::int64_t position_;
+  std::vector<std::uint8_t> part_{};  ///< of a token whose other bytes come with the next piece
+  TokenRange range_{};
+};
+
+/// Says whether tokens stored so can have ids that are not below vocab_size.
+bool may_leave_vocabulary(TokenType type, std::int64_t vocab_size);
+
+/// An empty range is in every vocabulary.
+bool is_in_vocabulary(const TokenRange& range, std::int64_t vocab_size);
+
+/// Usage error, the same on all ranks that have the same range: names the file, the id and its position, the size of
+/// the vocabulary and what to do.
+void expect_in_vocabulary(const TokenFile& file, const TokenRange& range, std::int64_t vocab_size);
+
+// A range is remembered in PREFIX.range.json beside the data, with the fingerprint of what it is of. Whoever prepares
+// data writes it; for data that came from elsewhere it is written by whoever scans them first.
+
+std::string token_range_path(const std::string& prefix);
+/// The text of a side file.
+std::string token_range_json(const TokenFile& file, const TokenRange& range);
+/// What the side file at `path` says; nothing where there is none, or where it is of other data or damaged (with a line
+/// in the log that says so).
+std::optional<TokenRange> read_token_range(const std::string& path, const TokenFile& file);
+/// Writes the side file, if it can: false, with errno, where the system refuses.
+[[nodiscard]] bool write_token_range(const std::string& path, const TokenFile& file, const TokenRange& range);
+
+}  // namespace octet
