@@ -117,7 +117,8 @@ INSTANTIATE_TEST_SUITE_P(
             "left"},
         Row{"third_fruitless", with(after(lost), [](auto& f) { f.fruitless = 3; }), JobAction::restart, "peer"},
         Row{"crash_loop", with(after(lost), [](auto& f) { f.fruitless = 4; }), JobAction::stop,
-            "4 launches in a row left no new checkpoint (docs/problems.md, \"A crash loop\"); the last: rank 3 lost its peer"},
+            "4 launches in a row left no new checkpoint (docs/problems.md, \"A crash loop\"); the last: rank 3 lost "
+            "its peer"},
         Row{"limit_too_short_for_any_checkpoint", with(after(at_limit), [](auto& f) { f.fruitless = 4; }),
             JobAction::stop, "no new checkpoint"},
         Row{"no_restarts_wanted",

@@ -90,7 +90,8 @@ class Replicas : public TrainerTest {
     EXPECT_EQ(ended.code, 76);
     EXPECT_EQ(ended.done, 2);
     const std::string message = fmt::format(
-        "fp32 master weights that ranks have in common differ after step 2: {}; the first parameter that differs is {}",
+        "fp32 master weights that ranks have in common differ after step 2 (docs/problems.md, \"Ranks differ\"): "
+        "{}; the first parameter that differs is {}",
         who, corrupted);
     EXPECT_EQ(ended.err.find(message) != std::string::npos, world_->rank() == 0) << ended.err;
     EXPECT_EQ(ended.status["state"], "failed");

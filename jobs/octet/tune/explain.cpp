@@ -76,7 +76,7 @@ std::string source_of(const Options& o) {
 
 /// Says so where the file is of another cluster than the one asked for.
 std::string source_of(const TuningFile& tuning, const Options& o) {
-  const std::string text =
+  std::string text =
       fmt::format("{}, of cluster {} ({}), NCCL {}", o.tuning_file, tuning.cluster, tuning.fabric, tuning.nccl);
   if (!o.cluster.empty() && read_profile(o.cluster, o.overrides).name != tuning.cluster) {
     log::warning("--tuning-file {}, and not of {}: its choices and times need not hold there", text, o.cluster);

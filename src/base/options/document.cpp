@@ -96,7 +96,7 @@ std::string help_text(const Schema& schema) {
 std::string section_help(const Schema& schema, std::string_view name) {
   const auto section = std::ranges::find(schema.sections(), name, &Schema::Section::name);
   if (section == schema.sections().end()) return "";
-  const std::string lines = each(schema, *section, [&](const Option& option) {
+  std::string lines = each(schema, *section, [&](const Option& option) {
     return fmt::format("  --{} {}\n", option.name(), option.type()) +
            wrapped(option.help_text() + " " + facts(option), 6, help_width);
   });

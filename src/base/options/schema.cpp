@@ -10,6 +10,7 @@ void Schema::section(std::string name, std::string help) {
 
 Option& Schema::add_choice(const std::string& key, std::string& field, const std::vector<std::string>& choices) {
   std::vector<std::pair<std::string, std::string>> pairs;
+  pairs.reserve(choices.size());
   for (const std::string& choice : choices) pairs.emplace_back(choice, choice);
   return add_choice<std::string>(key, field, std::move(pairs));
 }
