@@ -13,13 +13,23 @@ bind=()
 [[ $cpu_bind == none ]] || bind=(--cpu-bind="$cpu_bind")
 say() { echo "[job $SLURM_JOB_ID $(date '+%F %T')] $*"; }
 
+# Slurm's commands are given so many seconds each; what they did not do or say is asked again, or done without. Nothing
+# asks more often than once in so many. Tests shorten both.
+slurm_seconds=${OCTET_TEST_SLURM_SECONDS:-30} poll_seconds=${OCTET_TEST_POLL_SECONDS:-60}
+slurm() { timeout --kill-after="$slurm_seconds" "$slurm_seconds" "$@"; }
+
 # --- signals. A trap runs when the program in front has ended, so srun is waited for in the background.
-terminated='' time_over='' step='' reminder=''
+terminated='' time_over='' ranks='' reminder=''
 trap 'terminated=--terminated' TERM
-# Before the time limit, to this script alone: the ranks save and stop at the next step boundary. They are told more than
-# once: a step that is about to start does not hear the first time.
-remind() { while scancel --signal=USR1 "$SLURM_JOB_ID"; do sleep 15; done; }
-trap 'time_over=--time-over; [[ -z $step || -n $reminder ]] || { remind & reminder=$!; }' USR1
+# Before the time limit, to this script alone: the ranks save and stop at the next step boundary. Their srun passes the
+# signal on to them without asking Slurm. They are told more than once: a step that is about to start does not hear the
+# first time.
+remind() {
+  [[ -n $ranks && -n $time_over && -z $reminder ]] || return 0
+  { while kill -USR1 "$ranks" 2>/dev/null; do sleep "$poll_seconds"; done; } &
+  reminder=$!
+}
+trap 'time_over=--time-over; remind' USR1
 # The same from this script's own clock, where the last checkpoint took longer than the script was written for.
 timer=''
 set_timer() {
@@ -30,19 +40,36 @@ set_timer() {
   timer=$!
 }
 
-# run SECONDS COMMAND...: in the background, so that signals are heard; at most so long (0: for ever).
-run() {
-  local code=0 limit=$1 pid
-  shift
-  timeout --foreground --kill-after=30 "$limit" "$@" &
-  pid=$!
-  while kill -0 "$pid" 2>/dev/null; do wait "$pid" && code=0 || code=$?; done
+# await PID: its exit code, once it has ended. A trap ends a wait.
+await() {
+  local code=0
+  while kill -0 "$1" 2>/dev/null; do wait "$1" && code=0 || code=$?; done
   return "$code"
 }
 
+# run SECONDS COMMAND...: in the background, so that signals are heard; at most so long.
+run() {
+  timeout --foreground --kill-after=30 "$@" &
+  await $!
+}
+
+pause() { run "$((2 * poll_seconds))" sleep "$poll_seconds"; }
+
+# insist COMMAND...: until Slurm does it; 1 where it says that it will not.
+insist() {
+  until slurm "$@" 2>"$work/refusal"; do
+    ! grep -iE 'disabled|denied|invalid|violat|not permitted' "$work/refusal" >&2 || return 1
+    say "$1 did not do its work: $(head -n 1 "$work/refusal"); again in $poll_seconds s" >&2
+    pause
+  done
+}
+
+# The nodes of a list, a line each.
+nodes_of() { "$octet" job hosts "$1"; }
+
 # Jobs that wait for this one to go on with the run; they have its name.
 successors() {
-  timeout 30 squeue --noheader --user="$(id -un)" --name="$SLURM_JOB_NAME" --states=PENDING --format=%A 2>/dev/null |
+  slurm squeue --noheader --user="$(id -un)" --name="$SLURM_JOB_NAME" --states=PENDING --format=%A 2>/dev/null |
     grep -vx "$SLURM_JOB_ID" || true
 }
 
@@ -54,7 +81,7 @@ chain_mates() {
 
 # --- what octet job reads
 facts() {
-  timeout 30 scontrol show job "$SLURM_JOB_ID" >"$work/slurm-job.txt" 2>/dev/null || true
+  slurm scontrol show job "$SLURM_JOB_ID" >"$work/slurm-job.txt" 2>/dev/null || true
   # shellcheck disable=SC2086  # either is one word or none
   "$octet" job "$1" --run-dir "$run_dir" --job "$SLURM_JOB_ID" --slurm-job "$work/slurm-job.txt" \
     --successors "$(successors | wc -l)" --max-restarts "$max_restarts" --seconds-needed "$((grace_seconds + 60))" $terminated $time_over "${@:2}"
@@ -63,17 +90,19 @@ facts() {
 # Every node says what it finds, in a file of its own: a node without a file did not answer. One srun reaches all; those
 # that it cannot reach do not end it (--no-kill).
 look_at_nodes() {
-  local count look
+  local now count='' look
   rm -rf "$work/preflight" && mkdir -p "$work/preflight"
   # As it is now: of an allocation with --no-kill Slurm takes a node that failed.
-  count=$(scontrol show hostnames "$(squeue --noheader --jobs="$SLURM_JOB_ID" --format=%N)" | wc -l)
+  now=$(slurm squeue --noheader --jobs="$SLURM_JOB_ID" --format=%N 2>/dev/null) && [[ -n $now ]] &&
+    count=$(nodes_of "$now" 2>/dev/null | wc -l)
+  ((count)) || count=$(nodes_of "$SLURM_JOB_NODELIST" | wc -l)
   # shellcheck disable=SC2016  # for the node's shell
   look='to=$1/$SLURMD_NODENAME; shift; "$@" --env >"$to.env" 2>/dev/null; "$@" >"$to.json" 2>"$to.log"; echo $? >"$to.code"'
   local -a check=(true)
   ((!preflight)) || check=("$octet" doctor --json --cluster "$cluster" --run-dir "$run_dir")
   run 300 srun --nodes="$count" --ntasks="$count" --ntasks-per-node=1 --cpus-per-task=1 --mpi=none --no-kill \
     --overlap --kill-on-bad-exit=0 bash -c "$look" look "$work/preflight" "${check[@]}" >"$work/preflight.log" 2>&1
-  timeout 30 scontrol show topology >"$work/topology.txt" 2>/dev/null || true
+  slurm scontrol show topology >"$work/topology.txt" 2>/dev/null || true
 }
 
 # train HOSTS: ranks in the order of the hosts; sets `launcher`. Each launch has a number (OCTET_LAUNCH), by which the
@@ -83,39 +112,46 @@ launches=0
 train() {
   local host r
   launches=$((launches + 1))
-  scontrol show hostnames "$1" | while read -r host; do
+  nodes_of "$1" | while read -r host; do
     for ((r = 0; r < ranks_per_node; r++)); do echo "$host"; done
   done >"$work/ranks.txt"
-  step=1
   # A signal that came just before was passed on to no step.
   launcher=none
   [[ -z $time_over$terminated ]] || return
   launcher=0
-  SLURM_HOSTFILE=$work/ranks.txt OCTET_FAILURE_FILE=$run_dir/job/failure.txt OCTET_LAUNCH=$launches run 0 \
-    srun --ntasks="$((nodes * ranks_per_node))" --distribution=arbitrary --cpus-per-task="$cpus_per_rank" \
-    --mpi="$mpi" "${bind[@]}" --kill-on-bad-exit=1 --wait=60 --unbuffered \
-    "$octet_train" "$run_config" "${train_options[@]}" 2> >(tee "$said" >&2) || launcher=$?
-  step=''
+  # srun takes SIGUSR1 itself once it has begun; before that the signal must not end it.
+  (
+    trap '' USR1
+    export SLURM_HOSTFILE=$work/ranks.txt OCTET_FAILURE_FILE=$run_dir/job/failure.txt OCTET_LAUNCH=$launches
+    exec srun --ntasks="$((nodes * ranks_per_node))" --distribution=arbitrary --cpus-per-task="$cpus_per_rank" \
+      --mpi="$mpi" "${bind[@]}" --kill-on-bad-exit=1 --wait=60 --unbuffered \
+      "$octet_train" "$run_config" "${train_options[@]}" 2> >(tee "$said" >&2)
+  ) &
+  ranks=$!
+  remind # of a signal that came before there was anybody to tell
+  await "$ranks" || launcher=$?
+  ranks=''
   [[ -z $reminder ]] || kill "$reminder" 2>/dev/null
 }
 
 # With spares the allocation outlives every node, also this script's: a task on its last node asks Slurm to requeue the
-# job once Slurm has this one down. The signal before the limit reaches all steps, and is not for it.
+# job once Slurm has this one down.
 watch_this_node() {
-  local here last watch n
-  here=$(scontrol show job "$SLURM_JOB_ID" | sed -n 's/.* *BatchHost=\([^ ]*\).*/\1/p')
-  last=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | tail -n 1)
+  local last watch n
+  last=$(nodes_of "$SLURM_JOB_NODELIST" | tail -n 1)
   # shellcheck disable=SC2016  # for the node's shell
-  watch='trap : USR1; touch "$3"; while :; do sleep 20; ! scontrol show node "$1" | grep -q "State=DOWN" || scontrol requeue "$2"; done'
+  watch='trap : USR1; touch "$3"; limit=(timeout --kill-after="$4" "$4")
+    while :; do sleep "$5"; ! "${limit[@]}" scontrol show node "$1" | grep -q "State=DOWN" || "${limit[@]}" scontrol requeue "$2"; done'
   rm -f "$work/watching"
   srun --overlap --nodes=1 --ntasks=1 --ntasks-per-node=1 --cpus-per-task=1 --nodelist="$last" --mpi=none --no-kill \
-    --cpu-bind=none --output=/dev/null --error=/dev/null --input=none bash -c "$watch" watch "$here" "$SLURM_JOB_ID" "$work/watching" &
+    --cpu-bind=none --output=/dev/null --error=/dev/null --input=none bash -c "$watch" watch "$SLURMD_NODENAME" "$SLURM_JOB_ID" "$work/watching" \
+    "$slurm_seconds" "$poll_seconds" &
   for ((n = 0; n < 60; n++)); do [[ ! -e $work/watching ]] || return 0; sleep 0.5; done
   say "no task watches this node from $last: should it die, cancel the job by hand"
 }
 
 # Slurm ends this script by itself: it has been preempted, and is put back into the queue after the grace time.
-wait_for_slurm() { while :; do run 0 sleep 3600; done; }
+wait_for_slurm() { while :; do run 7200 sleep 3600; done; }
 
 # ask before|after OPTIONS...: sets action, reason, exclude and hosts.
 action='' reason='' exclude='' hosts='' lead=0 left=0
@@ -136,27 +172,32 @@ while :; do
     set_timer
     train "$hosts"
     ask after --launcher-code "$launcher" --said "$said"
+    while [[ $action == look_again ]]; do
+      say "$action: $reason" && pause
+      ask after --launcher-code "$launcher" --said "$said"
+    done
   fi
   say "$action: $reason"
   case $action in
     restart) ;;
     wait) wait_for_slurm ;;
     # The script ends in it: Slurm kills what runs of a job that it puts back into the queue.
-    requeue) [[ -n $terminated && -z $time_over ]] || { scontrol requeue "$SLURM_JOB_ID" && run 0 sleep 300; } ;;
+    requeue) [[ -n $terminated && -z $time_over ]] || while insist scontrol requeue "$SLURM_JOB_ID"; do run 600 sleep 300; done ;;
+    look_again) pause ;;
     exclude)
       # A job that runs cannot be told to avoid nodes; one that comes after it can.
       [[ -z $terminated ]] &&
-        sbatch --parsable --exclude="$exclude${user_exclude:+,$user_exclude}" "$run_dir/job.sh" >"$work/successor" &&
+        insist sbatch --parsable --exclude="$exclude${user_exclude:+,$user_exclude}" "$run_dir/job.sh" >"$work/successor" &&
         say "goes on as job $(<"$work/successor"), without $exclude" && exit 0
       ;;
     hand_over) exit 0 ;;
     # What waits for this job would find nothing to do, or the same end.
     finish | stop)
-      [[ -n $terminated ]] || chain_mates | xargs -r scancel
+      [[ -n $terminated ]] || chain_mates | slurm xargs -r scancel
       [[ $action == finish ]] && exit 0 || exit 1
       ;;
   esac
-  [[ $action == restart ]] && continue
+  [[ $action == restart || $action == look_again ]] && continue
   say "Slurm refused: $action"
   "$octet" job refused --run-dir "$run_dir" --what "$action after: $reason"
   exit 70

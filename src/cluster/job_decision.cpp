@@ -26,6 +26,11 @@ bool at_its_time_limit(const Launch& launch) {
   return launch.state == "stopped" && (launch.reason == "SIGUSR1" || launch.reason == "train.max_wall_time");
 }
 
+/// By Slurm, or by a person. Before it takes nodes away Slurm may tell the ranks alone.
+bool told_to_end(const JobFacts& f) {
+  return f.terminated || (f.launched && f.last.state == "stopped" && f.last.reason == "SIGTERM");
+}
+
 std::string count_of(const std::vector<std::string>& nodes, int wanted) {
   return fmt::format("{} of the {} nodes wanted are healthy", nodes.size(), wanted);
 }
@@ -53,7 +58,9 @@ JobDecision before_launch(const JobFacts& f) {
                 few, fmt::join(f.unhealthy, ", ")),
             f.unhealthy};
   }
-  return {JobAction::requeue, fmt::format("{}; without an answer: {}", few, fmt::join(f.silent, ", "))};
+  const std::string silent = fmt::format("{}; without an answer: {}", few, fmt::join(f.silent, ", "));
+  if (!f.slurm_answers) return {JobAction::look_again, silent + ", and Slurm itself"};
+  return {JobAction::requeue, silent};
 }
 
 JobDecision after_launch(const JobFacts& f) {
@@ -72,6 +79,9 @@ JobDecision decide(const JobFacts& f) {
   if (f.last.state == "finished") return {JobAction::finish, "all steps done"};
   if (f.preempted) return {JobAction::wait, "preempted; Slurm requeues the job"};
   if (f.terminated && f.node_failed) return {JobAction::wait, "a node of the job failed; Slurm requeues the job"};
+  if (told_to_end(f) && !f.slurm_answers) {
+    return {JobAction::look_again, "the job was told to end, and Slurm does not say why"};
+  }
   if (f.terminated && f.seconds_left < limit_slack) return at_time_limit(f, "the time limit was reached");
   if (f.terminated) return {JobAction::stop, "the job was cancelled"};
   if (f.launched && (is(f.last, ExitCode::usage) || is(f.last, ExitCode::non_finite) || asked_for_an_end(f.last))) {

@@ -29,6 +29,7 @@ struct JobFacts {
   bool terminated = false;    ///< the batch shell itself was told to end (scancel)
   bool preempted = false;     ///< Slurm's PreemptTime has come
   bool node_failed = false;   ///< Slurm ends the job since a node of it failed
+  bool slurm_answers = true;  ///< false: what Slurm could have said of the job is not known
   bool time_is_over = false;  ///< the batch shell has got the signal before the time limit
   int successors = 0;         ///< jobs in the queue that wait for this one's end to go on with the same run
   double seconds_left = 1e9;  ///< of the allocation
@@ -42,19 +43,20 @@ struct JobFacts {
 };
 
 enum class JobAction : std::uint8_t {
-  launch,     ///< start the training on the first nodes_wanted of the healthy nodes
-  restart,    ///< look at the nodes again, then launch
-  hand_over,  ///< end: a job that waits for this one goes on with the run (a chain)
-  requeue,    ///< give the allocation back and ask Slurm for another one for the same job
-  exclude,    ///< the same without the nodes that are named
-  wait,       ///< Slurm is taking the nodes away and puts the job back into the queue by itself
-  finish,     ///< the run has all its steps
-  stop,       ///< a person is needed: the reason says why
+  launch,      ///< start the training on the first nodes_wanted of the healthy nodes
+  restart,     ///< look at the nodes again, then launch
+  hand_over,   ///< end: a job that waits for this one goes on with the run (a chain)
+  requeue,     ///< give the allocation back and ask Slurm for another one for the same job
+  exclude,     ///< the same without the nodes that are named
+  wait,        ///< Slurm is taking the nodes away and puts the job back into the queue by itself
+  look_again,  ///< Slurm does not answer, and what comes next hangs on what it would say: ask the same in a while
+  finish,      ///< the run has all its steps
+  stop,        ///< a person is needed: the reason says why
 };
 
 constexpr auto names_of(JobAction) {
   return std::to_array<std::string_view>(
-      {"launch", "restart", "hand_over", "requeue", "exclude", "wait", "finish", "stop"});
+      {"launch", "restart", "hand_over", "requeue", "exclude", "wait", "look_again", "finish", "stop"});
 }
 
 struct JobDecision {
@@ -65,9 +67,9 @@ struct JobDecision {
 
 /// What a job does next. A pure function: the job script carries it out and decides nothing. The rules, first match:
 ///  1. finished: finish.
-///  2. It is preempted, or told to end since a node of it failed: wait, since Slurm requeues it. Told to end at its
-///  time
-///     limit: as 5. Told to end before: it was cancelled, stop, whatever else is true.
+///  2. It is preempted, or told to end since a node of it failed: wait, since Slurm requeues it. Told to end, itself or
+///     its ranks, while Slurm does not say why: look again, since it may be either. Told to end at its time limit:
+///     as 5. Told to end before: it was cancelled, stop, whatever else is true.
 ///  3. A usage error (64), something not finite (77), a stop file, SIGINT: stop; another start would end the same way,
 ///     or was not asked for. So does SIGTERM from whomever.
 ///  4. More launches without a new checkpoint than are allowed: stop (crash loop).
@@ -76,7 +78,8 @@ struct JobDecision {
 ///  6. A failed or lost launch (70, 71, 76, killed): restart within the allocation if there is time, else requeue.
 ///  7. Before a launch: a check that could not be made, or the same findings on every node: stop; no time left: as 5;
 ///     too few healthy nodes: exclude those that have findings, or that an earlier launch has left out, or requeue
-///     where nodes are only silent, which Slurm finds out by itself; else launch.
+///     where nodes are only silent, which Slurm finds out by itself, or look again where Slurm is silent too; else
+///     launch.
 JobDecision decide(const JobFacts& facts);
 
 }  // namespace octet

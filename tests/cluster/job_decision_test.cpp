@@ -89,6 +89,19 @@ INSTANTIATE_TEST_SUITE_P(
                  }),
             JobAction::wait, "a node of the job failed"},
         Row{"terminated_by_neither", after(terminated), JobAction::stop, "SIGTERM"},
+        Row{"terminated_while_slurm_is_silent",
+            with(after(lost),
+                 [](auto& f) {
+                   f.terminated = true;
+                   f.slurm_answers = false;
+                 }),
+            JobAction::look_again, "does not say why"},
+        Row{"ranks_terminated_while_slurm_is_silent", with(after(terminated), [](auto& f) { f.slurm_answers = false; }),
+            JobAction::look_again, "does not say why"},
+        Row{"crash_while_slurm_is_silent", with(after(lost), [](auto& f) { f.slurm_answers = false; }),
+            JobAction::restart, "peer"},
+        Row{"finished_while_slurm_is_silent", with(after(finished), [](auto& f) { f.slurm_answers = false; }),
+            JobAction::finish, "all steps"},
         Row{"limit_reached_in_spite_of_the_signal",
             with(after(lost),
                  [](auto& f) {
@@ -138,6 +151,11 @@ INSTANTIATE_TEST_SUITE_P(
         Row{"all", before({"a", "b"}, {}, {}), JobAction::launch, "2 of the 2"},
         Row{"spare_takes_over", before({"a", "c"}, {"b"}, {}), JobAction::launch, "2 of the 2"},
         Row{"too_few_answers", before({"a"}, {"b"}, {}), JobAction::requeue, "without an answer: b"},
+        Row{"too_few_answers_and_slurm_is_silent",
+            with(before({"a"}, {"b"}, {}), [](auto& f) { f.slurm_answers = false; }), JobAction::look_again,
+            "without an answer: b, and Slurm itself"},
+        Row{"all_while_slurm_is_silent", with(before({"a", "b"}, {}, {}), [](auto& f) { f.slurm_answers = false; }),
+            JobAction::launch, "2 of the 2"},
         Row{"too_few_are_healthy", before({"a"}, {}, {"b"}), JobAction::exclude, "left out by an earlier launch: b"},
         Row{"both", before({}, {"a"}, {"b"}), JobAction::exclude, "left out by an earlier launch: b"},
         Row{"check_failed", with(before({"a", "b"}, {}, {}), [](auto& f) { f.unchecked = {"b"}; }), JobAction::stop,

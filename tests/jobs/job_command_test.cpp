@@ -1,4 +1,7 @@
 // octet job, as a job's script asks it: what a launch ended on decides where the next one goes.
+#include <algorithm>
+
+#include "src/metrics/status.h"
 #include "tests/jobs/job.h"
 
 namespace octet::test {
@@ -29,10 +32,13 @@ class JobCommand : public testing::Test {
     return ask("after --launcher-code 137 --said " + run_ + "/srun.log");
   }
 
- private:
-  std::string ask(const std::string& words) const {
-    const CommandResult result =
-        in_workplace(fmt::format("{}/octet job {} --run-dir {} --job 7 --slurm-job none", OCTET_BIN_DIR, words, run_));
+  int launches() const {
+    const std::string text = read_bytes(workplace() / (run_ + "/job/launches.jsonl"));
+    return static_cast<int>(std::ranges::count(text, '\n'));
+  }
+  std::string ask(const std::string& words, const std::string& slurm_job = "none") const {
+    const CommandResult result = in_workplace(
+        fmt::format("{}/octet job {} --run-dir {} --job 7 --slurm-job {}", OCTET_BIN_DIR, words, run_, slurm_job));
     EXPECT_EQ(result.exit_code, 0) << result.all();
     return result.out;
   }
@@ -52,6 +58,30 @@ TEST_F(JobCommand, LeavesOutTheHostsThatALaunchEndedOn) {
   const std::string third = before();
   EXPECT_HAS(third, "action=exclude");
   EXPECT_HAS(third, "exclude='n[2,1]'");
+}
+
+TEST_F(JobCommand, AsksAgainWhereSlurmDoesNotSayWhyTheRanksWereToldToEnd) {
+  before();
+  write_status(workplace() / (run_ + "/status.json"), {.state = "stopped", .reason = "SIGTERM", .exit_code = 75});
+  for (int again = 0; again < 2; ++again) EXPECT_HAS(ask("after --launcher-code 75"), "action=look_again");
+  write_bytes(workplace() / (run_ + "/slurm-job.txt"),
+              "JobState=RUNNING Reason=None PreemptTime=2026-11-22T07:29:57 RunTime=00:00:37 TimeLimit=01:00:00\n");
+  EXPECT_HAS(ask("after --launcher-code 75", run_ + "/slurm-job.txt"), "action=wait");
+  EXPECT_EQ(launches(), 1) << "it was one launch";
+}
+
+TEST_F(JobCommand, LooksAtNodesAgainWhereNeitherTheyNorSlurmAnswer) {
+  EXPECT_HAS(ask("before --nodes 2 --hosts n[7-8] --preflight " + run_ + "/job/preflight"), "action=look_again");
+  EXPECT_EQ(launches(), 0) << "nothing was tried";
+  EXPECT_HAS(before(), "action=launch");
+}
+
+TEST(JobHosts, AreThoseOfAListALineEach) {
+  const auto hosts = [](const char* words) {
+    return in_workplace(fmt::format("{}/octet job hosts {}", OCTET_BIN_DIR, words));
+  };
+  EXPECT_EQ(hosts("'n[08-10],m1'").out, "n08\nn09\nn10\nm1\n");
+  for (const char* wrong : {"", "'n['", "n1 n2", "--help"}) EXPECT_EQ(hosts(wrong).exit_code, 64) << wrong;
 }
 
 TEST_F(JobCommand, FindsTheReasonInTheLogWhereNoFileCouldHaveIt) {

@@ -42,6 +42,7 @@ JobFacts facts_of(const po::variables_map& values) {
   facts.successors = values["successors"].as<int>();
   facts.preempted = slurm.preempted;
   facts.node_failed = slurm.node_failed;
+  facts.slurm_answers = slurm.known;
   facts.seconds_left = slurm.seconds_left;
   facts.seconds_needed = values["seconds-needed"].as<double>();
   return facts;

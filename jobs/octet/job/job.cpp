@@ -20,14 +20,16 @@ namespace po = boost::program_options;
 namespace {
 
 constexpr std::string_view usage =
-    "usage: octet job before|after|refused --run-dir DIR [OPTIONS]\n\n"
+    "usage: octet job before|after|refused --run-dir DIR [OPTIONS]\n"
+    "       octet job hosts LIST\n\n"
     "For the scripts of octet submit. Before a launch: which nodes are healthy, in which order ranks go onto them, "
     "and\n"
     "whether to start. After it: completes status.json where the run could not, and says what comes next. Both print\n"
-    "shell assignments: action (launch, restart, hand_over, requeue, exclude, wait, finish, stop), reason, exclude "
-    "and\n"
-    "hosts; before a launch also lead (seconds that stopping takes) and left (of the time limit). After a refusal of\n"
-    "Slurm: status.json says so.\n"
+    "shell assignments: action (launch, restart, hand_over, requeue, exclude, wait, look_again, finish, stop), "
+    "reason,\n"
+    "exclude and hosts; before a launch also lead (seconds that stopping takes) and left (of the time limit). After a\n"
+    "refusal of Slurm: status.json says so. hosts: the nodes of a list in Slurm's form, a line each; Slurm is not "
+    "asked.\n"
     "RUN/job/launches.jsonl has every launch of a run.\n";
 
 std::vector<std::string> in_rank_order(const std::vector<std::string>& hosts, const std::string& order,
@@ -72,7 +74,7 @@ int before(const po::variables_map& values) {
   if (decision.action == JobAction::launch) {
     hosts.assign(facts.healthy.begin(), facts.healthy.begin() + facts.nodes_wanted);
     log.add(begin_launch(text("run-dir"), text("job"), compress_hosts(hosts)));
-  } else {
+  } else if (decision.action != JobAction::look_again) {
     decision.exclude = log.with_excluded(std::move(decision.exclude));
     log.add(not_begun(text("run-dir"), text("job"), decision));
     note_end(text("run-dir"), decision);
@@ -81,6 +83,13 @@ int before(const po::variables_map& values) {
   print_decision(decision, hosts);
   log::out("lead={}", stop_lead_seconds(values["min-lead"].as<std::int64_t>(), checkpoint_seconds(text("run-dir"))));
   log::out("left={}", static_cast<std::int64_t>(facts.seconds_left));
+  return 0;
+}
+
+int list_hosts(const std::vector<std::string>& arguments) {
+  if (arguments.size() != 2 || arguments[1].starts_with('-'))
+    throw usage_error("job", "octet job hosts: expected one list of hosts, such as n[1-3]");
+  for (const std::string& host : expand_hosts(arguments[1])) log::out("{}", host);
   return 0;
 }
 
@@ -110,7 +119,8 @@ int after(const po::variables_map& values) {
   facts.checkpoint = record->checkpoint_after;
   facts.fruitless = log.fruitless();
   JobDecision decision = decide(facts);
-  record->action = name_of(decision.action);
+  // The launch is asked after again, then.
+  if (decision.action != JobAction::look_again) record->action = name_of(decision.action);
   try {
     log.write();
   } catch (const Error& e) {  // a full disk: nothing that comes next could be kept
@@ -124,6 +134,7 @@ int after(const po::variables_map& values) {
 }  // namespace
 
 int run_job(const std::vector<std::string>& arguments) {
+  if (!arguments.empty() && arguments[0] == "hosts") return list_hosts(arguments);
   po::options_description options("Options");
   options.add(job_options());
   po::options_description more("Before a launch");
@@ -151,7 +162,7 @@ int run_job(const std::vector<std::string>& arguments) {
   if (when == "before") return before(*values);
   if (when == "after") return after(*values);
   if (when == "refused") return refused(*values);
-  throw usage_error("job", "\"{}\": expected before, after or refused; octet job --help", when);
+  throw usage_error("job", "\"{}\": expected before, after, refused or hosts; octet job --help", when);
 }
 
 }  // namespace octet
