@@ -14,6 +14,7 @@ struct DataSource {
 struct DataConfig {
   std::vector<DataSource> train;
   double validation_fraction = 0.01;  ///< of the samples of each source, set apart
+  double max_passes = 4;              ///< over a source: a run that makes more is warned
 };
 
 }  // namespace octet

@@ -60,4 +60,18 @@ Mixture::Turn Mixture::turn(std::int64_t sample) const {
   throw internal_error("data", "sample {} has no source", sample);
 }
 
+std::vector<std::int64_t> Mixture::taken(std::int64_t samples) const {
+  const std::int64_t whole = samples / period;
+  std::int64_t place = samples % period;  // as in turn()
+  std::int64_t left = period;
+  std::vector<std::int64_t> out;
+  for (const std::int64_t count : counts_) {
+    const std::int64_t here = left == 0 ? 0 : place * count / left;
+    out.push_back(whole * count + here);
+    place -= here;
+    left -= count;
+  }
+  return out;
+}
+
 }  // namespace octet

@@ -27,6 +27,9 @@ class Mixture {
   /// sample >= 0.
   Turn turn(std::int64_t sample) const;
 
+  /// How many of samples 0 to `samples` - 1 each source has.
+  std::vector<std::int64_t> taken(std::int64_t samples) const;
+
   std::span<const std::int64_t> counts() const { return counts_; }
 
  private:

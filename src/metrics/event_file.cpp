@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <chrono>
@@ -144,6 +145,7 @@ void EventWriter::write(const StepMetrics& m) {
                                  {"tflops", m.tflops}, {"memory", static_cast<double>(m.memory_bytes) / 0x1p30}};
   if (m.validation_loss) scalars.push_back({"validation_loss", *m.validation_loss});
   if (m.mfu) scalars.push_back({"mfu", *m.mfu});
+  if (!m.passes.empty()) scalars.push_back({"passes", std::ranges::max(m.passes)});
   file_.add(scalars_record(wall_time(), m.step, scalars));
 }
 

@@ -26,6 +26,12 @@ std::optional<double> mfu_of(const JsonReader& value) {
   return unknown ? std::nullopt : std::optional(value.number());
 }
 
+std::vector<double> passes_of(const JsonReader& line) {
+  std::vector<double> passes;
+  for (const JsonReader& source : line.list_or_none("passes")) passes.push_back(source.number(0.0));
+  return passes;
+}
+
 }  // namespace
 
 std::string grouped(double value) {
@@ -52,6 +58,7 @@ std::string to_json(const StepMetrics& m) {
   line["grad_norm"] = number(m.grad_norm);
   line["lr"] = m.lr;
   line["tokens"] = m.tokens;
+  if (!m.passes.empty()) line["passes"] = m.passes;
   line["tokens_per_second"] = m.tokens_per_second;
   line["tokens_per_second_per_rank"] = m.tokens_per_second_per_rank;
   line["tflops"] = m.tflops;
@@ -78,6 +85,7 @@ StepMetrics step_metrics_of(std::string_view text, const std::string& source) {
           .grad_norm = line.at("grad_norm").number_or_nan(),
           .lr = line.at("lr").number_or_nan(),
           .tokens = line.integer("tokens"),
+          .passes = passes_of(line),
           .tokens_per_second = line.at("tokens_per_second").number_or_nan(),
           .tokens_per_second_per_rank = line.at("tokens_per_second_per_rank").number_or_nan(),
           .tflops = line.at("tflops").number_or_nan(),

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "src/metrics/appended_file.h"
 
@@ -17,7 +18,9 @@ struct StepMetrics {
   std::optional<double> validation_loss;
   double grad_norm = 0;  ///< before clipping
   double lr = 0;
-  std::int64_t tokens = 0;       ///< trained on since the run began, this step included
+  std::int64_t tokens = 0;  ///< trained on since the run began, this step included
+  /// Over each source of the data since the run began, in the order of data.train; none in files of older versions.
+  std::vector<double> passes{};
   double tokens_per_second = 0;  ///< in the steps themselves, without pauses; so are the figures made of it
   double tokens_per_second_per_rank = 0;
   double tflops = 0;          ///< model TFLOP/s of one rank (6·N rule, no recompute)

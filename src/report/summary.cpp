@@ -69,6 +69,14 @@ std::string final_validation_loss(const RunFiles& run) {
   return last(run, [](const StepMetrics& m) { return m.validation_loss; });
 }
 
+/// Those of the last line; of several sources each, in the order of the configuration.
+std::string passes(const RunFiles& run) {
+  if (run.metrics.empty() || run.metrics.back().passes.empty()) return none;
+  std::vector<std::string> texts;
+  for (const double p : run.metrics.back().passes) texts.push_back(fmt::format("{:.2f}", p));
+  return joined(texts, ", ");
+}
+
 std::string rate(std::optional<double> tokens_per_second) {
   return tokens_per_second ? grouped(*tokens_per_second) + " tokens/s" : none;
 }
@@ -144,6 +152,7 @@ std::vector<TableRow> summary_table(const std::vector<RunFiles>& runs) {
       {"Precision", precision},
       {"Layout", layout},
       {"Global batch", batch},
+      {"Passes over the data", passes},
       {"Device", [](const RunFiles& run) { return run.option("device"); }},
       {"Last loss", final_loss},
       {"Last validation loss", final_validation_loss},

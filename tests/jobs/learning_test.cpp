@@ -48,6 +48,7 @@ TEST(RunFiles, MetricsHaveTheAgreedKeys) {
                                            "grad_norm",
                                            "lr",
                                            "tokens",
+                                           "passes",
                                            "tokens_per_second",
                                            "tokens_per_second_per_rank",
                                            "tflops",
@@ -81,6 +82,32 @@ TEST(RunFiles, MetricsHaveTheAgreedKeys) {
     EXPECT_TRUE(line["mfu"].is_null()) << line["mfu"];
     const double per_rank = line["tokens_per_second_per_rank"];
     EXPECT_NEAR(line["tokens_per_second"].get<double>(), 2 * per_rank, 1e-6 * per_rank);
+  }
+}
+
+TEST(RunFiles, PassesOverTheDataAreWarnedOfLoggedAndCounted) {
+  write_tokens(workplace() / "data/few", 1601, TokenType::u8, [](std::int64_t i) { return i % 90; });  // 50 samples
+  const std::string few = "--data.train data/few --data.validation_fraction 0 --train.validation_batches 0 ";
+  const TrainedRun run = train(2, few + "--train.steps 17");  // of 12 samples each: 4.08 passes
+  ASSERT_EQ(run.result.exit_code, 0) << run.result.all();
+  EXPECT_EQ(occurrences(run.result.err,
+                        "data/few.bin: 17 steps ask for 6528 tokens of it, and 1600 are there to train on: "
+                        "4.1 passes, more than data.max_passes = 4"),
+            1)
+      << run.result.err;
+  for (const auto& [pass, step] : {std::pair(2, 5), std::pair(3, 9), std::pair(4, 13), std::pair(5, 17)}) {
+    const std::string text =
+        fmt::format("data: pass {} over data/few.bin begins in step {} (50 samples of 32 tokens", pass, step);
+    EXPECT_EQ(occurrences(run.result.err, text), 1) << text << run.result.err;
+  }
+  EXPECT_EQ(occurrences(run.result.err, " begins in step "), 4) << run.result.err;
+  for (const auto& line : run.metrics()) {
+    EXPECT_EQ(line["passes"], nlohmann::ordered_json({line["step"].get<double>() * 12 / 50}));
+  }
+  for (const char* more : {"--train.steps 16", "--train.steps 17 --data.max_passes 5"}) {
+    const TrainedRun quiet = train(1, few + more);
+    EXPECT_EQ(quiet.result.exit_code, 0);
+    EXPECT_EQ(occurrences(quiet.result.err, "data.max_passes"), 0) << quiet.result.err;
   }
 }
 

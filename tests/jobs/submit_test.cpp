@@ -152,6 +152,21 @@ TEST_F(Submit, TokenIdsAboveTheVocabularyAreFoundBeforeTheQueue) {
   expect_not_in("--parsable", read("calls"));
 }
 
+TEST_F(Submit, ManyPassesOverTheDataAreWarnedOfBeforeTheQueue) {
+  const std::string name = "data/few-" + std::filesystem::path(fake.path()).filename().string();
+  write_tokens(workplace() / name, 1601, TokenType::u8, [](std::int64_t i) { return i % 90; });  // 50 samples
+  const std::string path = workplace() / name + ".bin";
+  const std::string options = "--dry-run --data.train " + name + " --data.validation_fraction 0 --train.steps ";
+  const CommandResult many = submit_run(options + "17");
+  EXPECT_EQ(many.exit_code, 0) << many.all();
+  expect_in("data: 4.08 passes over " + path, many.err);
+  expect_in(" W data.train: " + path + ": 17 steps ask for 6528 tokens of it, and 1600 are there to train on",
+            many.err);
+  const CommandResult few = submit_run(options + "16");
+  expect_in("data: 3.84 passes over " + path, few.err);
+  expect_not_in("data.max_passes", few.err);
+}
+
 TEST_F(Submit, DryRunNeedsNoSlurm) {
   std::filesystem::remove(fake / "bin/sbatch");
   program("sbatch", "#!/bin/bash\necho 'sbatch: fatal: Could not establish a configuration source' >&2\nexit 1\n");

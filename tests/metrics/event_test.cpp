@@ -104,11 +104,14 @@ TEST_F(Events, HoldWhatWasMeasuredAndNoMore) {
   writer.write(step(1));
   EXPECT_EQ(bytes().find("validation_loss"), std::string::npos);
   EXPECT_EQ(bytes().find("mfu"), std::string::npos);
+  EXPECT_EQ(bytes().find("passes"), std::string::npos);
   StepMetrics m = step(2);
   m.validation_loss = 2.5;
   m.mfu = 40.0;
+  m.passes = {0.5, 1.25};
   writer.write(m);
   EXPECT_NE(bytes().find("validation_loss"), std::string::npos);
+  EXPECT_NE(bytes().find("passes"), std::string::npos);
   EXPECT_NE(bytes().find("mfu"), std::string::npos);
 }
 
@@ -119,6 +122,7 @@ TEST_F(Events, AreReadByTensorBoard) {
   m = step(2);
   m.validation_loss = 2.5;
   m.mfu = 40.0;
+  m.passes = {0.5, 1.25};
   writer.write(m);
   const auto read_back = read();
   if (!read_back) GTEST_SKIP() << "python3 has no package tensorboard";
@@ -129,6 +133,7 @@ TEST_F(Events, AreReadByTensorBoard) {
                                    {"tokens_per_second", {{1, 12345.5}, {2, 12345.5}}},
                                    {"tflops", {{1, 0.25}, {2, 0.25}}},
                                    {"mfu", {{2, 40.0}}},
+                                   {"passes", {{2, 1.25}}},
                                    {"memory", {{1, 1.5}, {2, 1.5}}}};
   EXPECT_EQ(*read_back, expected);
 }

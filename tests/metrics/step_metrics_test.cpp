@@ -80,7 +80,11 @@ TEST(Json, WhatNotEveryLineHasIsThereWhenMeasured) {
   m.mfu = 41.5;
   EXPECT_FALSE(json::parse(to_json(m)).contains("mfu_mixed"));
   m.mfu_mixed = 25.5;
+  EXPECT_FALSE(json::parse(to_json(m)).contains("passes"));
+  m.passes = {0.25, 3.5};
   const json line = json::parse(to_json(m));
+  EXPECT_EQ(line.at("passes"), json({0.25, 3.5}));
+  EXPECT_EQ(step_metrics_of(to_json(m), "m").passes, m.passes);
   EXPECT_EQ(line.at("mfu_mixed"), 25.5);
   EXPECT_EQ(line.at("validation_loss"), 2.25);
   EXPECT_EQ(line.at("mfu"), 41.5);

@@ -162,6 +162,7 @@ TEST(Summary, SaysWhatWasTrainedAndWhatCameOut) {
   }
   run.metrics.back().loss = nan;
   run.metrics[5].mfu = 41.26;
+  run.metrics.back().passes = {0.256, 4.5};
   run.metrics[6].mfu = 40;
   run.discarded = {metrics_of(900, 1, 0)};
   EXPECT_EQ(value(run, "State"), "failed, exit code 77");
@@ -169,6 +170,7 @@ TEST(Summary, SaysWhatWasTrainedAndWhatCameOut) {
   EXPECT_EQ(value(run, "Precision"), "float8, rowwise");
   EXPECT_EQ(value(run, "Layout"), "dp_shard 4 × tp 2");
   EXPECT_EQ(value(run, "Global batch"), "12 × 32 tokens");
+  EXPECT_EQ(value(run, "Passes over the data"), "0.26, 4.50");
   EXPECT_EQ(value(run, "Last loss"), "2.5000 (step 1,099)");
   EXPECT_EQ(value(run, "Last validation loss"), "–");
   EXPECT_EQ(value(run, "Throughput, with pauses"), "50 tokens/s");
@@ -178,6 +180,8 @@ TEST(Summary, SaysWhatWasTrainedAndWhatCameOut) {
   EXPECT_EQ(value(run_with({{"precision", "bf16"}, {"parallel.tp", "1"}}), "Layout"), "one rank");
   EXPECT_EQ(value(run_with({{"precision", "bf16"}}), "Precision"), "bf16");
   EXPECT_EQ(value(run_with({}), "Best MFU"), "unknown");
+  run.metrics.back().passes.clear();
+  EXPECT_EQ(value(run, "Passes over the data"), "–") << "of older versions";
 }
 
 struct Page : test::ReportTest {};

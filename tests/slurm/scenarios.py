@@ -132,6 +132,33 @@ def a_chain_ends_with_the_run(folder):
     expect(run.state_of(jobs[3]) == "CANCELLED", "a link that has nothing to do is cancelled")
 
 
+@scenario
+def passes_over_the_data_are_counted_across_starts(folder):
+    """More than data.max_passes: told at submit and in each job, and a pass begins once, whichever start comes to it."""
+    few = folder / "few.txt"
+    few.write_text("".join(f"{i} is a number.\n" for i in range(120)))
+    output_of(BIN / "octet", "prepare", "--input", few, "--output", folder / "few")
+    samples = (few.stat().st_size + 1 - 1) // 32
+    settings = {"data.train": folder / "few", "data.validation_fraction": 0, "checkpoint.interval": '"10 steps"'}
+    run = Run(folder, "passes", 60, settings)
+    told = subprocess.run([BIN / "octet", "submit", run.config, "--cluster", "local", "--nodes", "2", "--dry-run"],
+                          capture_output=True, text=True, timeout=120, check=True).stderr
+    warning = f"few.bin: 60 steps ask for {60 * 12 * 32} tokens of it, and {samples * 32} are there to train on"
+    expect(warning in told and "more than data.max_passes = 4" in told, told)
+    run.submit(2)
+    run.wait_for_step(25)
+    (run.dir / "stop").touch()
+    run.wait_for_end()
+    run.submit(3)
+    run.wait_for_end()
+    run.expect_finished()
+    expect(run.log().count(warning) == 2, f"the warning of each start\n{run.log()}")
+    for line in run.metrics():
+        expect(abs(line["passes"][0] - line["step"] * 12 / samples) < 1e-9, f"{line}")
+    begun = [int(n) for n in re.findall(r"data: pass (\d+) over \S+few.bin begins in step", run.log())]
+    expect(begun == list(range(2, (60 * 12 - 1) // samples + 2)), f"{begun} of {samples} samples a pass")
+
+
 # --- what a login shell leaves
 
 # srun takes each of them before what Slurm or the script say.

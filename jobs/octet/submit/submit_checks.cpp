@@ -7,6 +7,7 @@
 #include "src/base/log.h"
 #include "src/cluster/run_program.h"
 #include "src/cluster/slurm_job.h"
+#include "src/data/passes.h"
 #include "src/data/sampler.h"
 #include "src/metrics/status.h"
 #include "src/train/options/option_texts.h"
@@ -92,6 +93,10 @@ void check_data(const RunConfig& c, bool dry_run) {
   check_token_ranges(sampler, most_scanned, !dry_run);
   const std::int64_t samples = c.train.steps * c.train.global_batch;
   log::info("data: {} source(s), {} samples of {} tokens are asked for", c.data.train.size(), samples, c.train.seq_len);
+  for (const SourcePasses& source : passes_after(sampler, c.train.steps)) {
+    log::info("data: {:.2f} passes over {}", source.passes(), source.path);
+  }
+  for (const std::string& text : too_many_passes(sampler, c.train.steps, c.data.max_passes)) log::warning("{}", text);
 }
 
 /// The line "devices    cpu, cuda ..." of what octet-train --version prints; empty where there is none.

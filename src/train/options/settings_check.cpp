@@ -17,7 +17,7 @@ struct Changeable {
   bool same_bits = true;  ///< with another value every number comes out the same; else within rounding
 };
 
-constexpr std::array<Changeable, 41> changeable = {{{"model"},  // a name or a path; the shape is in model_shape
+constexpr std::array<Changeable, 42> changeable = {{{"model"},  // a name or a path; the shape is in model_shape
                                                     {"device", false},
                                                     {"run.dir"},
                                                     {"run.tensorboard"},
@@ -33,6 +33,7 @@ constexpr std::array<Changeable, 41> changeable = {{{"model"},  // a name or a p
                                                     {"train.health_seconds"},
                                                     {"train.max_wall_time"},
                                                     {"data.train"},
+                                                    {"data.max_passes"},
                                                     {"schedule.extend"},
                                                     {"schedule_history."},
                                                     {"parallel.dp_replicate", false},

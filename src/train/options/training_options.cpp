@@ -81,6 +81,11 @@ void declare_data(Schema& schema, DataConfig& c) {
       .at_least(0)
       .below(1)
       .help("Part of the samples of each source that is set apart for validation.");
+  schema.add("max_passes", c.max_passes)
+      .above(0)
+      .help(
+          "Passes over the training samples of a source. A run whose steps ask for more is warned at submit and at its "
+          "start, with the tokens that are there and those that are asked for.");
 }
 
 void declare_optimizer(Schema& schema, OptimizerConfig& c) {

@@ -5,6 +5,7 @@
 #include "checkpoints/agreement.h"
 #include "src/base/log.h"
 #include "src/comm/failure.h"
+#include "src/data/passes.h"
 #include "src/metrics/history.h"
 #include "src/metrics/peak.h"
 #include "src/model/exchange_table.h"
@@ -89,6 +90,12 @@ void RunLog::start(const MemoryPlan& plan, const std::string& recompute, const T
     log::info("data: {}: {} training and {} validation windows", config_.data.train[i].path, split.train(),
               split.validation());
   }
+  sampler_ = &trainer.sampler();
+  if (writes_) {
+    for (const std::string& text : too_many_passes(*sampler_, config_.train.steps, config_.data.max_passes)) {
+      log::warning("{}", text);
+    }
+  }
   if (config_.precision == Precision::float8) {
     log::info("precision float8: {}; sums of fp8 products {}", float8_recipe(config_.float8)->describe(),
               config_.device == DeviceType::cuda ? "the GPU's" : name_of(config_.float8.accumulate));
@@ -119,6 +126,13 @@ void RunLog::passed(const Spent& spent, std::int64_t steps) {
   }
 }
 
+std::vector<double> RunLog::passes_made(std::int64_t step) const {
+  std::vector<double> made;
+  if (sampler_ == nullptr) return made;
+  for (const SourcePasses& source : passes_after(*sampler_, step)) made.push_back(source.passes());
+  return made;
+}
+
 StepMetrics RunLog::metrics_of(const StepResult& result, std::optional<double> validation_loss) const {
   Device& device = environment_.stream.device();
   const Spent& spent = since_line_.spent;
@@ -133,6 +147,7 @@ StepMetrics RunLog::metrics_of(const StepResult& result, std::optional<double> v
           .grad_norm = result.grad_norm,
           .lr = result.lr,
           .tokens = result.step * config_.train.global_batch * config_.train.seq_len,
+          .passes = passes_made(result.step),
           .tokens_per_second = tokens_per_second,
           .tokens_per_second_per_rank = per_rank,
           .tflops = flops / 1e12,
@@ -183,6 +198,11 @@ std::string RunLog::summary() const {
       "checkpoints {:.2f} s, waiting to start {:.2f} s)",
       all_.steps, spent.total(), grouped(tokens / spent.total()), grouped(tokens / spent[Activity::step]),
       spent[Activity::data], spent[Activity::validation], spent[Activity::checkpoint], spent[Activity::wait]);
+}
+
+void RunLog::passes(std::int64_t step) const {
+  if (!writes_ || sampler_ == nullptr) return;
+  for (const std::string& text : passes_begun(*sampler_, step)) log::info("{}", text);
 }
 
 void RunLog::non_finite(std::int64_t step, const StepResult& result) {

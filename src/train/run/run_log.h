@@ -30,6 +30,8 @@ class RunLog {
   void passed(const Spent& spent, std::int64_t steps);
   /// The line of a step whose time has been passed.
   void step(const StepResult& result, std::optional<double> validation_loss);
+  /// Says which passes over the data begin in that step. For every step, logged or not.
+  void passes(std::int64_t step) const;
   /// Names tensors with NaN or infinity.
   void non_finite(std::int64_t step, const StepResult& result);
   void memory(const MemoryPlan& plan);
@@ -53,6 +55,8 @@ class RunLog {
   StepMetrics metrics_of(const StepResult& result, std::optional<double> validation_loss) const;
   /// Tokens a second by wall time and by that of steps, with the pauses; empty where there was no step.
   std::string summary() const;
+  /// Over each source; empty where the steps are of no sampler.
+  std::vector<double> passes_made(std::int64_t step) const;
   double tokens_of(std::int64_t steps) const;
 
   /// Sums over some steps of the run, and over what lay between them.
@@ -67,10 +71,11 @@ class RunLog {
   bool writes_;
   double float8_share_;
   std::int64_t restarts_ = 0;
-  std::string checkpoint_;         ///< newest committed
-  double checkpoint_seconds_ = 0;  ///< that one took, or one of an earlier start
-  Interval since_line_, all_;      ///< since this start
-  bool disk_refuses_ = false;      ///< the last record
+  std::string checkpoint_;            ///< newest committed
+  double checkpoint_seconds_ = 0;     ///< that one took, or one of an earlier start
+  Interval since_line_, all_;         ///< since this start
+  bool disk_refuses_ = false;         ///< the last record
+  const Sampler* sampler_ = nullptr;  ///< since start()
   std::unique_ptr<MetricsWriter> metrics_;
   std::unique_ptr<EventWriter> events_;  ///< none without run.tensorboard
 };
