@@ -55,6 +55,7 @@ Provenance provenance_of(const std::vector<std::string>& node_of, Device& device
                  .command = "octet-commbench",
                  .nccl = device.type() == DeviceType::cuda ? nccl_version() : "",
                  .hosts = {},
+                 .devices = {},
                  .ranks = static_cast<int>(node_of.size()),
                  .environment = communication_environment()};
   if (!out.nccl.empty()) out.library = fmt::format("NCCL {}, {}", out.nccl, device.name());
@@ -71,7 +72,7 @@ MeshShape shape_of(const Options& options, int ranks) {
 }
 
 int measure_all(const Options& options, MpiRuntime& mpi, int argc, char** argv) {
-  if (!options.output.empty() && mpi.rank() == 0) Report::check_writable(options.output);
+  if (!options.json.empty() && mpi.rank() == 0) Report::check_writable(options.json);
   const MeshShape shape = shape_of(options, mpi.size());
   set_up_cpu(options.run ? options.run->config.cpu : CpuConfig(), mpi.ranks_on_same_cores());
   Device& device = open_device(options.device, mpi, options.nccl);
@@ -84,6 +85,8 @@ int measure_all(const Options& options, MpiRuntime& mpi, int argc, char** argv) 
 
   const std::vector<std::string> node_of = gather_bytes(mpi.node(), *hosts);
   Provenance provenance = provenance_of(node_of, device, argc, argv);
+  const auto index = static_cast<int>(mpi.local_rank() / options.nccl.ranks_per_gpu);
+  provenance.devices = gather_bytes(device_line(mpi.rank(), mpi.node(), index, device), *hosts);
   const int cores = static_cast<int>(std::thread::hardware_concurrency());  // of this process's affinity
   if (mpi.ranks_on_same_cores() > cores) {
     provenance.cores = cores;
@@ -95,7 +98,7 @@ int measure_all(const Options& options, MpiRuntime& mpi, int argc, char** argv) 
   if (options.run) run_steps(context, mesh);
   if (options.pairs != PairsOf::none) run_pairs(context, mesh.world());
   report.finish();
-  if (!options.output.empty() && mpi.rank() == 0) report.write(options.output);
+  if (!options.json.empty() && mpi.rank() == 0) report.write(options.json);
   hosts->barrier();  // MPICH over UCX can hang in MPI_Finalize where one rank comes much later
   return report.wrong() == 0 ? 0 : static_cast<int>(ExitCode::unhealthy);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "jobs/commbench/nccl_tests_options.h"
 #include "src/base/options/arguments.h"
 #include "src/base/options/byte_size.h"
 #include "src/base/options/document.h"
@@ -18,7 +19,7 @@ const std::vector<std::string> flags = {"help", "sweep", "compare-mpi"};
 
 /// As written on the command line.
 struct Texts {
-  std::string min = "8", max = "64M", pair_size = "4M", collective = "all", config;
+  std::string min = "8", max = "64M", pair_size = "4M", collective = "all", config, output;
   std::int64_t ranks_per_gpu = 1;
 };
 
@@ -35,6 +36,12 @@ void declare(Schema& schema, Options& o, Texts& t) {
       .add_choice("dtype", o.dtype,
                   {{"float", DType::f32}, {"bfloat16", DType::bf16}, {"int32", DType::i32}, {"uint8", DType::u8}})
       .help("Of what does not reduce in the sweep; reductions are of float.");
+  schema.add_choice("columns", o.columns)
+      .help("Of the sweep. nccl-tests: theirs, out of place and in place; octet: as training has it alone, with p95.");
+  schema.add("check", o.measure.check)
+      .at_least(0)
+      .at_most(1000)
+      .help("Passes whose results are compared, before the timed iterations and after them. 0: none.");
   schema.add("warmup", o.measure.warmup).at_least(0).at_most(100000).help("Iterations before the timed ones.");
   schema.add("iterations", o.measure.iterations).at_least(1).at_most(1000000).help("Timed iterations of a row.");
   schema.add("row-seconds", o.measure.row_seconds)
@@ -49,7 +56,8 @@ void declare(Schema& schema, Options& o, Texts& t) {
       .unit("s")
       .above(0)
       .help("Limit of one operation, after which all ranks end, naming it.");
-  schema.add("output", o.output).help("Write all rows to this file, with where and how they were measured.");
+  schema.add("json", o.json).help("Write all rows to this file, with where and how they were measured.");
+  schema.add("output", t.output).help("What --json is, as it was called before.");
 }
 
 /// The words of a command line by whom they are for.
@@ -115,8 +123,8 @@ void refuse_idle(Schema& schema, const Options& o) {
       throw usage_error("commbench", "--{} is of {}, which is not measured: expected {} too", name, of, expected);
     }
   };
-  if (!o.sweep) refuse({"min", "max", "factor", "collective", "dtype"}, "the sweep", "--sweep");
-  if (!o.sweep && !o.run) refuse({"warmup"}, "the sweep and of --config", "--sweep or --config");
+  if (!o.sweep) refuse({"min", "max", "factor", "collective", "dtype", "columns"}, "the sweep", "--sweep");
+  if (!o.sweep && !o.run) refuse({"warmup", "check"}, "the sweep and of --config", "--sweep or --config");
   if (o.device != DeviceType::cuda) refuse({"ranks-per-gpu"}, "NCCL", "--device cuda");
   if (o.pairs == PairsOf::none) refuse({"pair-size", "tolerance"}, "the sweep of pairs", "--pairs nodes or ranks");
 }
@@ -128,7 +136,10 @@ Options parse_options(int argc, const char* const* argv) {
   Texts texts;
   Schema schema;
   declare(schema, out, texts);
-  Words words = distribute(schema, argc, argv);
+  const std::vector<std::string> given = without_nccl_tests_options({argv + 1, argv + argc});
+  std::vector<const char*> pointers{*argv};
+  for (const std::string& word : given) pointers.push_back(word.c_str());
+  Words words = distribute(schema, static_cast<int>(pointers.size()), pointers.data());
   const Arguments own = parse_arguments(schema, flags, static_cast<int>(words.own.size()), words.own.data());
   if (!own.file.empty()) {
     throw usage_error("commbench", "{}: expected options alone; a run's file is given as --config {}",
@@ -138,6 +149,11 @@ Options parse_options(int argc, const char* const* argv) {
   out.help = own.has("help");
   if (out.help) return out;
   out.compare_mpi = own.has("compare-mpi");
+  if (!texts.output.empty()) {
+    if (!out.json.empty())
+      throw usage_error("commbench", "--json {}, --output {}: expected one of both", out.json, texts.output);
+    out.json = texts.output;
+  }
   out.collectives = parse_collectives(texts.collective);
   out.min = parse_bytes(texts.min, "--min");
   out.max = parse_bytes(texts.max, "--max");
@@ -168,11 +184,14 @@ std::string usage_text() {
          "every byte of what they bring. Sizes and bandwidths are counted as nccl-tests do.\n\n"
          "Usage: mpiexec -n N octet-commbench [OPTIONS] [--config RUN.yaml [--section.key VALUE]...]\n\n"
          "  mpiexec -n 4 octet-commbench --max 16M                            a sweep of all collectives\n"
-         "  mpiexec -n 8 octet-commbench --collective all_gather --dtype bfloat16 --output rows.json\n"
+         "  mpiexec -n 8 octet-commbench --collective all_reduce -b 8 -e 128M -f 2 -n 50   as all_reduce_perf\n"
+         "  mpiexec -n 8 octet-commbench --collective all_gather --dtype bfloat16 --json rows.json\n"
          "  srun --mpi=pmi2 octet-commbench --config run.yaml --device cuda   what the steps of a run send\n"
          "  srun --mpi=pmi2 octet-commbench --pairs nodes --device cuda       which node or link is slow\n"
          "  mpiexec -n 4 octet-commbench --sweep --compare-mpi                against plain MPI, in turns\n\n"
          "  --help         this text\n"
+         "  -b -e -f -n -w -c -d -T -J   of nccl-tests: min, max, factor, iterations, warmup, check, dtype, timeout, "
+         "json\n"
          "  --sweep        the sweep beside --config or --pairs; without these it is what is measured\n"
          "  --compare-mpi  in the sweep: MPI_Allreduce and so on in turns with ours, and the ratio\n\n" +
          help_text(schema) +

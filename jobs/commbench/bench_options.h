@@ -11,6 +11,15 @@
 
 namespace octet::commbench {
 
+/// How the sweep is printed.
+enum class Columns : std::uint8_t {
+  nccl_tests,  ///< out of place and in place, averages
+  octet,       ///< as training has it alone; median and 95th percentile
+};
+constexpr auto names_of(Columns) {
+  return std::to_array<std::string_view>({"nccl-tests", "octet"});
+}
+
 /// What octet-commbench was asked to do.
 struct Options {
   bool help = false;
@@ -19,13 +28,14 @@ struct Options {
   std::int64_t factor = 2;
   std::vector<std::string> collectives;  ///< of collective_names
   DType dtype = DType::f32;              ///< of what does not reduce
+  Columns columns = Columns::nccl_tests;
   bool compare_mpi = false;
   PairsOf pairs = PairsOf::none;
   std::int64_t pair_size = 0;
   double tolerance = 1.25;
   MeasureSettings measure;
   double timeout = 120;  ///< seconds of one operation
-  std::string output;    ///< JSON file; empty: none
+  std::string json;      ///< file; empty: none
   DeviceType device = DeviceType::cpu;
   NcclSettings nccl;
   std::optional<CommandLine> run;  ///< of --config
@@ -34,7 +44,8 @@ struct Options {
 inline const std::vector<std::string> collective_names = {"all_reduce", "all_gather", "reduce_scatter", "broadcast",
                                                           "all_to_all"};
 
-/// `[--config RUN.yaml [--section.key VALUE]...] [OPTIONS]`. Throws usage errors.
+/// `[--config RUN.yaml [--section.key VALUE]...] [OPTIONS]`; those of nccl-tests are read too (nccl_tests_options.h).
+/// Throws usage errors.
 Options parse_options(int argc, const char* const* argv);
 
 /// Text of --help.

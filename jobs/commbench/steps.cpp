@@ -67,7 +67,7 @@ void run_steps(const Context& context, Mesh& mesh) {
             .times = c.times,
             .measured = {}};
     context.progress(fmt::format("step: {} in {}, {}", row.collective(), call.group, format_bytes(row.bytes())));
-    row.measured = measure(comm, nullptr, row.calls, context.options.measure,
+    row.measured = measure(comm, nullptr, row.calls, Form::training, context.options.measure,
                            1 + static_cast<std::uint64_t>(of_group.front()) * 1000, context.hosts);
     context.progress();
     const std::string title = fmt::format("{} in {}: {} group(s) of {} rank(s) on {} node(s)", row.collective(),

@@ -58,7 +58,7 @@ measure() {  # RANKS
   local code=0 log=$output/commbench-$1.log
   echo "== octet-commbench over NCCL, $1 ranks (log: $log)"
   limited 40 "$mpiexec" -n "$1" "$bin/octet-commbench" --device cuda --ranks-per-gpu "$1" --sweep --pairs ranks \
-    --max 1M --factor 16 --row-seconds 0.5 --timeout 30 --output "$output/commbench-$1.json" >"$log" 2>&1 || code=$?
+    --max 1M --factor 16 --row-seconds 0.25 --timeout 30 --json "$output/commbench-$1.json" >"$log" 2>&1 || code=$?
   tail -n 2 "$log"
   ((code == 0)) || failures+=("octet-commbench, $1 ranks: exit code $code (see $log)")
 }

@@ -26,7 +26,8 @@ class Communicator {
 
   /// recv[r · count + i] = send of rank r [i]. `send` may be recv + rank · count (in place). Any dtype.
   virtual void all_gather(const void* send, void* recv, std::int64_t count, DType dtype) = 0;
-  /// recv[i] = sum over ranks of send[rank · count + i]. fp32 only. `recv` must not overlap `send`.
+  /// recv[i] = sum over ranks of send[rank · count + i]. fp32 only. `recv` must not overlap `send`; on a GPU it may be
+  /// send + rank · count (in place), as NCCL has it.
   virtual void reduce_scatter(const float* send, float* recv, std::int64_t count) = 0;
   /// Reduces in place: i32 by sum or max; fp32 by sum, or by max where at least one value is not negative, as abs-maxes
   /// are (NaN wins, as in torch.amax).
@@ -34,6 +35,12 @@ class Communicator {
   /// recv[r · count + i] = send of rank r [rank · count + i]. Not in place.
   virtual void all_to_all(const void* send, void* recv, std::int64_t count, DType dtype) = 0;
   virtual void broadcast(void* data, std::int64_t count, DType dtype, int root) = 0;
+
+  /// The same with a result elsewhere, which does not overlap `send`. Not within a group of calls. Of a backend that
+  /// has no such call the result's memory gets a copy first. `send` of broadcast_to is read on the root alone.
+  virtual void all_reduce_to(const void* send, void* recv, std::int64_t count, DType dtype, ReduceOp op);
+  virtual void broadcast_to(const void* send, void* recv, std::int64_t count, DType dtype, int root);
+
   virtual void send(const void* data, std::int64_t count, DType dtype, int to) = 0;
   virtual void recv(void* data, std::int64_t count, DType dtype, int from) = 0;
   virtual void barrier() = 0;

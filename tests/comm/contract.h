@@ -132,6 +132,33 @@ TEST_P(Contract, AllGatherOfMegabytes) {
   EXPECT_EQ(Bytes(all.begin() + checked * count, all.begin() + (checked + 1) * count), pattern(checked, 0, count));
 }
 
+TEST_P(Contract, AllReduceToLeavesTheInput) {
+  for (const std::int64_t count : reduced_) {
+    const std::vector<float> mine = awkward(rank_, 0, count);
+    std::vector<float> input = mine, sum(mine.size(), -1.0f);
+    comm_->all_reduce_to(input.data(), sum.data(), count, DType::f32, ReduceOp::sum);
+    EXPECT_TRUE(is_sum(sum.data(), 0, count)) << count;
+    EXPECT_TRUE(same_bits(mine, input.data())) << count;
+  }
+  const std::vector<std::int32_t> numbers = {rank_, -rank_, 7};
+  std::vector<std::int32_t> most(3, -100);
+  comm_->all_reduce_to(numbers.data(), most.data(), 3, DType::i32, ReduceOp::max);
+  EXPECT_EQ(most, (std::vector<std::int32_t>{size_ - 1, 0, 7}));
+  EXPECT_EQ(numbers[0], rank_);
+}
+
+TEST_P(Contract, BroadcastToLeavesTheInput) {
+  for (int root = 0; root < size_; ++root) {
+    for (const std::int64_t count : counts) {
+      const Bytes mine = pattern(rank_, root, count);
+      Bytes input = mine, all(mine.size(), 0xEE);
+      comm_->broadcast_to(input.data(), all.data(), count, DType::u8, root);
+      EXPECT_EQ(all, pattern(root, root, count)) << root << " " << count;
+      EXPECT_EQ(input, mine);
+    }
+  }
+}
+
 TEST_P(Contract, AllGatherInPlace) {
   for (const std::int64_t count : counts) {
     Bytes all(static_cast<std::size_t>(count * 2 * size_), 0xEE), expected;

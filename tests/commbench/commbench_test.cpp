@@ -5,8 +5,10 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 #include <thread>
 
 #include "tests/support/run_command.h"
@@ -49,9 +51,10 @@ nlohmann::json json_of(const std::string& path) {
 
 nlohmann::json measured(int ranks, const std::string& arguments) {
   const Folder folder;
-  const CommandResult r = launch(ranks, arguments + " --output " + folder / "rows.json");
+  const CommandResult r = launch(ranks, arguments + " --json " + folder / "rows.json");
   EXPECT_EQ(r.exit_code, 0) << r.all();
   EXPECT_NE(r.out.find("Out of bounds values : 0 OK"), std::string::npos) << r.all();
+  EXPECT_EQ(r.out.find("FAILED"), std::string::npos) << r.all();
   return json_of(folder / "rows.json");
 }
 
@@ -87,7 +90,8 @@ TEST_P(Sweep, IsExact) {
     EXPECT_NEAR(factor, name == "all_reduce" ? 2 * others : name == "broadcast" ? broadcast : others, 1e-9) << name;
   }
   EXPECT_EQ(collectives.size(), 5U);
-  EXPECT_EQ(file["rows"].size(), few ? 20U : 10U);
+  EXPECT_EQ(file["rows"].size(), few ? 40U : 20U);
+  for (std::size_t i = 0; i < file["rows"].size(); ++i) EXPECT_EQ(file["rows"][i]["in_place"], i % 2 == 1);
 }
 
 INSTANTIATE_TEST_SUITE_P(Ranks, Sweep, testing::Values(1, 2, 3, 4, 8, 64),
@@ -103,6 +107,61 @@ TEST(Commbench, OtherTypesAreExact) {
 TEST(Commbench, PlainMpiIsMeasuredInTurns) {
   const auto file = measured(2, "--max 64K --factor 100 --iterations 3 --compare-mpi");
   for (const auto& row : file["rows"]) EXPECT_GT(row["plain_mpi_us"], 0);
+}
+
+TEST(Commbench, OptionsAndTableAreThoseOfNcclTests) {
+  const CommandResult r = launch(
+      2, "--collective all_reduce,alltoall -b 64 -e 4K --stepfactor=8 -n 3 -w1 -c 2 -g 1 -t 1 -z 0 -d float -T 60");
+  EXPECT_EQ(r.exit_code, 0) << r.all();
+  const std::string head =
+      "# nThread 1 nGpus 1 minBytes 64 maxBytes 4096 step: 8(factor) warmup iters: 1 iters: 3 agg "
+      "iters: 1 validation: 2 graph: 0 unalign: 0\n#\n# Using devices\n#  Rank  0 Group  0 Pid ";
+  EXPECT_NE(r.out.find("# Collective test starting: all_reduce_perf\n" + head), std::string::npos) << r.out;
+  EXPECT_NE(r.out.find("# Collective test concluded: alltoall_perf\n"), std::string::npos) << r.out;
+  std::istringstream lines(r.out);
+  std::vector<std::int64_t> sizes;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with('#')) continue;
+    std::istringstream words(line);
+    const std::vector<std::string> row(std::istream_iterator<std::string>(words), {});
+    ASSERT_EQ(row.size(), 13U) << line;
+    sizes.push_back(std::stoll(row[0]));
+    EXPECT_EQ(std::stoll(row[1]) * 4 * (row[3] == "none" ? 2 : 1), sizes.back()) << line;
+    EXPECT_EQ(row[2], "float");
+    for (const std::size_t half : {std::size_t{5}, std::size_t{9}}) {
+      EXPECT_GT(std::stod(row[half]), 0);
+      EXPECT_EQ(row[half + 3], "0");
+    }
+  }
+  EXPECT_EQ(sizes, (std::vector<std::int64_t>{64, 512, 4096, 64, 512, 4096}));
+}
+
+TEST(Commbench, ColumnsOfOursHaveThePercentile) {
+  const CommandResult r = launch(2, "--collective all_gather --max 64 --iterations 2 --columns octet");
+  EXPECT_EQ(r.exit_code, 0) << r.all();
+  EXPECT_NE(r.out.find("root       time        p95    algbw    busbw #wrong"), std::string::npos) << r.out;
+  EXPECT_NE(r.out.find("# Out of bounds values : 0 OK"), std::string::npos) << r.out;
+}
+
+/// All-to-all of 48 bytes, of which 16 go from rank 0 to rank 2, the last of them wrong.
+TEST(Commbench, AWrongValueEndsWith76AndIsNotLookedForWhereNobodyAsks) {
+  const auto spoiled = [](const std::string& options) {
+    return run_command(fmt::format("OMP_NUM_THREADS=1 OCTET_WRONG_SEND=0:2:16 LD_PRELOAD={} exec mpiexec -n 3 {} "
+                                   "--collective all_to_all -b 48 -e 48 -n 2 {}",
+                                   OCTET_WRONG_SEND, program, options),
+                       120);
+  };
+  const Folder folder;
+  const CommandResult found = spoiled("-c 1 -J " + folder / "rows.json");
+  EXPECT_EQ(found.exit_code, 76) << found.all();
+  EXPECT_NE(found.out.find("# Out of bounds values : 4 FAILED"), std::string::npos)
+      << "one element, before and after, out of place and in place\n"
+      << found.out;
+  EXPECT_EQ(json_of(folder / "rows.json")["rows"][0]["wrong"], 2);
+  const CommandResult unseen = spoiled("-c 0 -J " + folder / "rows.json");
+  EXPECT_EQ(unseen.exit_code, 0) << unseen.all();
+  EXPECT_NE(unseen.out.find("   N/A"), std::string::npos) << unseen.out;
+  EXPECT_TRUE(json_of(folder / "rows.json")["rows"][0]["wrong"].is_null());
 }
 
 TEST(Commbench, AStepsCollectivesRunInTheGroupsOfTheMesh) {
@@ -237,8 +296,11 @@ TEST(Commbench, WrongCommandsAreRefused) {
   refuses("--pairs nodes", "expected two nodes at least");
   refuses("--max 1P", "--max = \"1P\": expected bytes");
   refuses("--pairs ranks --pair-size 0", "--pair-size = \"0\": expected bytes");
-  refuses("--json rows.json", "--json");
-  refuses("--collective all_reduce --min 512G --max 512G", "take 512.0 GiB each");
+  refuses("--json a.json --output b.json", "--json a.json, --output b.json: expected one of both");
+  refuses("-g 2", "-g 2 (--ngpus of nccl-tests): expected 1: a rank has one GPU");
+  refuses("--columns octet --pairs ranks", "--columns is of the sweep");
+  refuses("--collective all_reduce --min 512G --max 512G", "take 1.0 TiB each");
+  refuses("--collective all_reduce --min 512G --max 512G --columns octet", "take 512.0 GiB each");
   refuses("--pairs ranks --pair-size 512G", "take 1.0 TiB each");
   refuses("--compare-mpi --pairs ranks", "expected --sweep");
   refuses("--max 1M --pairs ranks", "--max is of the sweep, which is not measured: expected --sweep too");
@@ -254,11 +316,11 @@ TEST(Commbench, WrongCommandsAreRefused) {
 
 TEST(Commbench, AFileThatCannotBeWrittenIsRefusedBeforeMeasuring) {
   const std::string long_run =
-      "--collective all_reduce --min 1M --max 1M --iterations 1000000 --row-seconds 500 --output ";
+      "--collective all_reduce --min 1M --max 1M --iterations 1000000 --row-seconds 500 --json ";
   for (const std::string path : {"/none/rows.json", "/tmp"}) {
     const CommandResult r = launch(2, long_run + path, 60);
     EXPECT_EQ(r.exit_code, 64) << r.all();
-    EXPECT_NE(r.err.find("--output " + path + ": cannot be written: "), std::string::npos) << r.err;
+    EXPECT_NE(r.err.find("--json " + path + ": cannot be written: "), std::string::npos) << r.err;
     EXPECT_EQ(r.out, "");
   }
 }
@@ -289,7 +351,8 @@ TEST(Commbench, CollectivesAreSpelledAsOthersSpellThem) {
 TEST(Commbench, HelpShowsExamples) {
   const CommandResult r = launch(2, "--help");
   EXPECT_EQ(r.exit_code, 0);
-  for (const char* text : {"mpiexec -n 4 octet-commbench --max 16M", "--compare-mpi", "--row-seconds", "--pairs"}) {
+  for (const char* text :
+       {"mpiexec -n 4 octet-commbench --max 16M", "--compare-mpi", "--row-seconds", "--pairs", "-b -e -f -n -w -c"}) {
     EXPECT_NE(r.out.find(text), std::string::npos) << text;
   }
 }

@@ -147,17 +147,29 @@ CommRecord call(const std::string& operation, std::int64_t count) {
   return record;
 }
 
+/// Bytes of an output in each form of the operation; -1: none.
+std::vector<std::pair<Form, std::int64_t>> forms_and_bytes(const std::string& operation, std::int64_t bytes) {
+  std::vector<std::pair<Form, std::int64_t>> out;
+  for (const Form form : {Form::training, Form::out_of_place, Form::in_place}) {
+    if (form != Form::training && operation == "recv") continue;
+    for (const std::int64_t byte : {std::int64_t{-1}, std::int64_t{0}, std::int64_t{1'500'000}, bytes - 1}) {
+      out.emplace_back(form, byte);
+    }
+  }
+  return out;
+}
+
 TEST(Exercise, OneWrongByteAnywhereIsFound) {
   const auto stream = cpu_device().make_stream();
   Faulty comm(*stream);
   constexpr std::int64_t count = 700'001;  // several chunks
   for (const std::string operation :
        {"all_gather", "reduce_scatter", "all_reduce_sum", "all_reduce_max", "all_to_all", "broadcast", "recv"}) {
-    SCOPED_TRACE(operation);
     std::vector<CommRecord> calls{call(operation, count)};
     if (operation == "recv") calls.insert(calls.begin(), call("send", count));
-    for (const std::int64_t byte : {std::int64_t{-1}, std::int64_t{0}, std::int64_t{1'500'000}, 4 * count - 1}) {
-      Exercise exercise(comm, calls);
+    for (const auto& [form, byte] : forms_and_bytes(operation, 4 * count)) {
+      SCOPED_TRACE(fmt::format("{} {}", operation, static_cast<int>(form)));
+      Exercise exercise(comm, calls, form);
       Pattern pattern(1, 3);
       exercise.fill(pattern);
       comm.wrong_byte = byte;
@@ -170,12 +182,40 @@ TEST(Exercise, OneWrongByteAnywhereIsFound) {
 TEST(Exercise, WhatIsNotWrittenIsFound) {
   const auto stream = cpu_device().make_stream();
   Faulty comm(*stream);
-  for (const std::string operation : {"reduce_scatter", "all_to_all", "recv"}) {
-    Exercise exercise(comm, {call(operation, 100)});
+  const auto expect_found = [&](const std::string& operation, Form form) {
+    Exercise exercise(comm, {call(operation, 100)}, form);
     Pattern pattern(1, 3);
     exercise.fill(pattern);
     EXPECT_EQ(exercise.count_wrong(pattern), 100) << operation;
+  };
+  for (const char* operation : {"reduce_scatter", "all_to_all", "recv"}) expect_found(operation, Form::training);
+  for (const char* operation :
+       {"all_gather", "reduce_scatter", "all_to_all", "all_reduce_sum", "all_reduce_max", "broadcast"}) {
+    expect_found(operation, Form::out_of_place);
   }
+}
+
+TEST(Exercise, FormsAreThoseOfMemory) {
+  for (const char* operation : {"all_gather", "all_reduce_sum", "broadcast"}) {
+    EXPECT_TRUE(is_in_place(operation, Form::training)) << operation;
+  }
+  for (const char* operation : {"reduce_scatter", "all_to_all", "send"}) {
+    EXPECT_FALSE(is_in_place(operation, Form::training)) << operation;
+  }
+  const auto copies = [](const char* operation, Form form) {
+    return std::pair(needs_copy(operation, form, DeviceType::cpu), needs_copy(operation, form, DeviceType::cuda));
+  };
+  using Both = std::pair<bool, bool>;
+  EXPECT_EQ(copies("all_reduce_sum", Form::out_of_place), Both(true, false));
+  EXPECT_EQ(copies("broadcast", Form::out_of_place), Both(true, false));
+  EXPECT_EQ(copies("reduce_scatter", Form::in_place), Both(true, false));
+  EXPECT_EQ(copies("all_to_all", Form::in_place), Both(true, true));
+  EXPECT_EQ(copies("all_gather", Form::out_of_place), Both(false, false));
+  // 100 floats a rank of 4: what is in place takes the larger buffer, and what it copies.
+  const std::vector<CommRecord> gather{call("all_gather", 100)}, scatter{call("reduce_scatter", 100)};
+  EXPECT_EQ(Exercise::bytes(gather, 4, Form::in_place), 1792);
+  EXPECT_EQ(Exercise::bytes(gather, 4, Form::out_of_place), 1792 + 512);
+  EXPECT_EQ(Exercise::bytes(scatter, 4, Form::in_place), 1792 + 512);
 }
 
 TEST(Exercise, AnUnknownOperationIsRefused) {

@@ -235,10 +235,12 @@ ncclResult_t reduce_scatter(const void* send, void* recv, std::size_t n, ncclDat
 
 ncclResult_t all_reduce(const void* send, void* recv, std::size_t n, ncclDataType_t type, ncclRedOp_t op,
                         ncclComm_t comm, cudaStream_t) {
-  if (send != recv || (type != ncclFloat32 && type != ncclInt32)) return ncclInvalidArgument;
+  if (type != ncclFloat32 && type != ncclInt32) return ncclInvalidArgument;
   return add(comm, [=](Communicator& c) {
-    c.all_reduce(recv, count_of(n), type == ncclFloat32 ? DType::f32 : DType::i32,
-                 op == ncclSum ? ReduceOp::sum : ReduceOp::max);
+    const DType dtype = type == ncclFloat32 ? DType::f32 : DType::i32;
+    const ReduceOp reduce = op == ncclSum ? ReduceOp::sum : ReduceOp::max;
+    send == recv ? c.all_reduce(recv, count_of(n), dtype, reduce)
+                 : c.all_reduce_to(send, recv, count_of(n), dtype, reduce);
   });
 }
 
@@ -277,8 +279,10 @@ const NcclApi& stand_in_api() {
       .all_reduce = all_reduce,
       .broadcast =
           [](const void* send, void* recv, std::size_t n, ncclDataType_t, int root, ncclComm_t comm, cudaStream_t) {
-            if (send != recv) return ncclInvalidArgument;
-            return add(comm, [=](Communicator& c) { c.broadcast(recv, count_of(n), DType::u8, root); });
+            return add(comm, [=](Communicator& c) {
+              send == recv ? c.broadcast(recv, count_of(n), DType::u8, root)
+                           : c.broadcast_to(send, recv, count_of(n), DType::u8, root);
+            });
           },
       .send =
           [](const void* data, std::size_t n, ncclDataType_t, int peer, ncclComm_t comm, cudaStream_t) {

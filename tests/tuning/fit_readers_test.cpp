@@ -96,6 +96,20 @@ TEST(FitReaders, Version217WithTimestampsAndWrongResults) {
   expect_within(file.notes[1], "the benchmark counted wrong results");
 }
 
+TEST(FitReaders, NcclSaysItsVersionItself) {
+  const std::string old = text_of("v2.13-log.txt");  // its nccl-tests name no version
+  for (const std::string line : {"NCCL version 2.18.3+cuda12.2",
+                                 "gpu-1:41:41 [0] NCCL INFO NCCL version 2.18.3+cuda12.2", "0: NCCL version 2.18.3"}) {
+    EXPECT_EQ(read_text("log.txt", fmt::format("{}\n{}", line, old)).nccl, "2.18.3") << line;
+    EXPECT_EQ(read_text("log.txt", fmt::format("{}{}\n", old, line)).nccl, "2.18.3") << line;
+  }
+  EXPECT_EQ(read_text("log.txt", "# nccl-tests version 2.13.9\n" + old).nccl, "") << "that of the tests";
+  const std::string name = "v2.17.10-reduce_scatter.txt";
+  EXPECT_EQ(read_text("log.txt", "NCCL version 2.28.9+cuda13.0\n" + text_of(name)).nccl, "2.28.9");
+  expect_within(refusal("log.txt", "NCCL version 2.21.5+cuda12.4\n" + text_of(name)),
+                "a run with NCCL 2.28.9 in a file of NCCL 2.21.5; give them in files of their own");
+}
+
 TEST(FitReaders, Version219WithColumnsOfEachIteration) {
   const BenchmarkFile file = read_measurements(folder + "v2.19.6-per-iteration.txt");
   EXPECT_EQ(file.nccl, "2.29.7");
@@ -164,6 +178,12 @@ TEST(FitReaders, Commbench) {
   expect_within(file.notes[2], "rows[14]: send of world left out");
   EXPECT_EQ(file.findings, std::vector<std::string>{"link b -> a takes 4.00 times as long as others"});
   expect_within(refusal("mpi.json", changed("commbench.json", "\"NCCL\"", "\"MPI\"")), "measured over MPI");
+}
+
+TEST(FitReaders, CommbenchRowsThatNobodyComparedAreUsed) {
+  const BenchmarkFile file = read_text("unchecked.json", changed("commbench.json", "\"wrong\": 0", "\"wrong\": null"));
+  EXPECT_EQ(file.rows.size(), 12U);
+  expect_within(refusal("less.json", changed("commbench.json", "\"wrong\": 0", "\"right\": 0")), "wrong is missing");
 }
 
 TEST(FitReaders, DamagedTextIsRefusedWithFileAndLine) {

@@ -62,11 +62,15 @@ class NcclCommunicator final : public Communicator, private GroupMember {
   /// NCCL's maximum of floats drops a NaN; as integers the floats that are not negative keep their order, with NaN
   /// above all and what is negative below.
   void all_reduce(void* data, std::int64_t count, DType dtype, ReduceOp op) override {
+    all_reduce_to(data, data, count, dtype, op);
+  }
+
+  void all_reduce_to(const void* send, void* recv, std::int64_t count, DType dtype, ReduceOp op) override {
     check_count("all_reduce", name(), count);
     check_reducible(name(), dtype);
     const bool floats = dtype == DType::f32 && op == ReduceOp::sum;
     run(op == ReduceOp::sum ? "all_reduce (sum)" : "all_reduce (max)", count * size_of(dtype), [=, this] {
-      return api_.all_reduce(data, data, static_cast<std::size_t>(count), floats ? ncclFloat32 : ncclInt32,
+      return api_.all_reduce(send, recv, static_cast<std::size_t>(count), floats ? ncclFloat32 : ncclInt32,
                              op == ReduceOp::sum ? ncclSum : ncclMax, group_.get(), native());
     });
   }
@@ -88,10 +92,14 @@ class NcclCommunicator final : public Communicator, private GroupMember {
   }
 
   void broadcast(void* data, std::int64_t count, DType dtype, int root) override {
+    broadcast_to(data, data, count, dtype, root);
+  }
+
+  void broadcast_to(const void* send, void* recv, std::int64_t count, DType dtype, int root) override {
     check_count("broadcast", name(), count);
     check_peer("broadcast", name(), root, size());
     run("broadcast", count * size_of(dtype), [=, this] {
-      return api_.broadcast(data, data, bytes_of(count, dtype), ncclUint8, root, group_.get(), native());
+      return api_.broadcast(send, recv, bytes_of(count, dtype), ncclUint8, root, group_.get(), native());
     });
   }
 

@@ -31,8 +31,9 @@ RunHeader header_of(const JsonReader& provenance, const JsonReader& row) {
 }
 
 void add_row(const JsonReader& provenance, const JsonReader& row, const ReadOptions& options, BenchmarkFile& file) {
-  if (row.number("wrong") > 0) {
-    file.notes.push_back(fmt::format("{}: left out: wrong results ({})", row.where(), row.number("wrong")));
+  const JsonReader wrong = row.at("wrong");  // null: nothing was compared
+  if (!wrong.is_null() && wrong.number() > 0) {
+    file.notes.push_back(fmt::format("{}: left out: wrong results ({})", row.where(), wrong.number()));
     return;
   }
   if (const std::string_view why = why_left_out(row); !why.empty()) {

@@ -47,6 +47,8 @@ class TextReader {
     static const std::regex rank(R"(^\s*#\s+Rank\s+\d+(?:\s+Group\s+(\d+))?\s+Pid\s+\d+\s+on\s+(\S+)\s+device\b.*)");
     static const std::regex program(R"(([a-z_]+_perf))");
     static const std::regex library(R"(nccl-library=(\d+))");
+    static const std::regex own_version(R"(\bNCCL version (\d+\.\d+\.\d+))");  // NCCL's, with NCCL_DEBUG=VERSION
+    static const std::regex commbench(R"(^\s*# octet-commbench \S+ (\w+) \()");
     std::cmatch match;
     const char* const end = line.data() + line.size();
     const bool mark = line.find("# nccl-tests version") != std::string_view::npos ||
@@ -54,6 +56,10 @@ class TextReader {
                       line.find("# nThread") != std::string_view::npos;
     if (mark && had_table_) begin_run();
     if (std::regex_search(line.data(), end, match, library)) take_version(version_text(std::stoi(match[1])));
+    if (std::regex_search(line.data(), end, match, own_version)) take_version(match[1]);
+    if (std::regex_search(line.data(), end, match, commbench) && match[1] != "NCCL") {
+      throw usage_error("tuning", "{}: measured over {}; expected NCCL, whose tuning this is", where_, match[1].str());
+    }
     if (std::regex_match(line.data(), end, match, rank)) {
       if (had_table_) begin_run();
       ++header_.ranks[match[1].matched ? std::stoi(match[1]) : 0][match[2]];
@@ -95,6 +101,9 @@ class TextReader {
   void begin_table(std::string_view line) {
     close_table();
     had_table_ = true;
+    if (line.find(" p95 ") != std::string_view::npos) {
+      return note("octet-commbench's own columns left out: give the file of its --json");
+    }
     const std::string word = collective_word(header_.program);
     if (is_without_algorithms(word)) return note(word + " left out: NCCL has no choice of algorithm for it");
     table_.emplace(line, where_);
