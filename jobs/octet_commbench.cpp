@@ -10,6 +10,7 @@
 
 #include "jobs/commbench/bench_context.h"
 #include "jobs/train/nccl_tuner.h"
+#include "jobs/train/rank_binding.h"
 #include "jobs/train/world.h"
 #include "jobs/version.h"
 #include "src/base/log.h"
@@ -74,11 +75,13 @@ MeshShape shape_of(const Options& options, int ranks) {
 int measure_all(const Options& options, MpiRuntime& mpi, int argc, char** argv) {
   if (!options.json.empty() && mpi.rank() == 0) Report::check_writable(options.json);
   const MeshShape shape = shape_of(options, mpi.size());
-  set_up_cpu(options.run ? options.run->config.cpu : CpuConfig(), mpi.ranks_on_same_cores());
-  Device& device = open_device(options.device, mpi, options.nccl);
-  const auto stream = device.make_stream();
+  const CpuConfig cpu = options.run ? options.run->config.cpu : CpuConfig();
   const auto host_stream = cpu_device().make_stream();
   const auto hosts = make_mpi_communicator(*host_stream, "control");
+  const Binding binding = bind_rank(cpu, options.device, options.nccl, mpi, *hosts);
+  set_up_cpu(cpu, binding.ranks_on_same_cores);
+  Device& device = open_device(options.device, mpi, options.nccl);
+  const auto stream = device.make_stream();
   if (device.type() == DeviceType::cuda) set_up_nccl_tuner(options.nccl, *hosts, mpi.node());
   Mesh mesh(make_world(*stream, *hosts, options.nccl), shape);
   const auto plain = options.compare_mpi ? make_plain_mpi_communicator(*stream, "plain MPI") : nullptr;
@@ -88,9 +91,9 @@ int measure_all(const Options& options, MpiRuntime& mpi, int argc, char** argv) 
   const auto index = static_cast<int>(mpi.local_rank() / options.nccl.ranks_per_gpu);
   provenance.devices = gather_bytes(device_line(mpi.rank(), mpi.node(), index, device), *hosts);
   const int cores = static_cast<int>(std::thread::hardware_concurrency());  // of this process's affinity
-  if (mpi.ranks_on_same_cores() > cores) {
+  if (binding.ranks_on_same_cores > cores) {
     provenance.cores = cores;
-    provenance.ranks_on_cores = mpi.ranks_on_same_cores();
+    provenance.ranks_on_cores = binding.ranks_on_same_cores;
   }
   Report report(std::move(provenance));
   const Context context{options, *hosts, node_of, report};

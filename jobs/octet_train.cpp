@@ -8,6 +8,7 @@
 #include "jobs/train/dry_run_command.h"
 #include "jobs/train/library_versions.h"
 #include "jobs/train/nccl_tuner.h"
+#include "jobs/train/rank_binding.h"
 #include "jobs/train/resuming_command.h"
 #include "jobs/train/world.h"
 #include "jobs/version.h"
@@ -74,13 +75,15 @@ int train(const CommandLine& command, const std::vector<std::string>& words, Mpi
   config.parallel = resolve_layout(config, mpi.size(), command.origins);
   config.nccl.one_rank_groups = config.parallel.one_rank_exchange;
   log::info("{} rank(s) on {} per node, node {}", mpi.size(), mpi.local_size(), mpi.node());
-  log::info("{}", set_up_cpu(config.cpu, mpi.ranks_on_same_cores()));
 
   const auto host_stream = cpu_device().make_stream();
   auto hosts = make_mpi_communicator(*host_stream, "control");
   Communicator& all_hosts = *hosts;
+  const Binding binding = bind_rank(config.cpu, config.device, config.nccl, mpi, all_hosts);
+  log::info("{}", set_up_cpu(config.cpu, binding.ranks_on_same_cores));
   // Before what takes long, and after it ends: a second start is refused at once.
   const OwnedDirectory directory = claim_run_directory(config, config_name(command), all_hosts);
+  tell_binding(binding, directory.run.path);
   FailureStatus failure(directory.run, all_hosts);
   Machine machine;
   std::unique_ptr<Communicator> control;

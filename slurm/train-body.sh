@@ -9,8 +9,6 @@ mkdir -p "$work"
 # What a launch said, on this node: the run's own disk may be full.
 said=$(mktemp) || said=$work/srun.log
 trap 'rm -f "$said"' EXIT
-bind=()
-[[ $cpu_bind == none ]] || bind=(--cpu-bind="$cpu_bind")
 say() { echo "[job $SLURM_JOB_ID $(date '+%F %T')] $*"; }
 
 # Slurm's commands are given so many seconds each; what they did not do or say is asked again, or done without. Nothing
@@ -100,14 +98,14 @@ look_at_nodes() {
   look='to=$1/$SLURMD_NODENAME; shift; "$@" --env >"$to.env" 2>/dev/null; "$@" >"$to.json" 2>"$to.log"; echo $? >"$to.code"'
   local -a check=(true)
   ((!preflight)) || check=("$octet" doctor --json --cluster "$cluster" --run-dir "$run_dir")
-  run 300 srun --nodes="$count" --ntasks="$count" --ntasks-per-node=1 --cpus-per-task=1 --mpi=none --no-kill \
-    --overlap --kill-on-bad-exit=0 bash -c "$look" look "$work/preflight" "${check[@]}" >"$work/preflight.log" 2>&1
+  run 300 srun --nodes="$count" --ntasks="$count" --ntasks-per-node=1 --cpus-per-task="$((ranks_per_node * cpus_per_rank))" \
+    --cpu-bind=none --mpi=none --no-kill --overlap --kill-on-bad-exit=0 bash -c "$look" look "$work/preflight" "${check[@]}" >"$work/preflight.log" 2>&1
   slurm scontrol show topology >"$work/topology.txt" 2>/dev/null || true
 }
 
 # train HOSTS: ranks in the order of the hosts; sets `launcher`. Each launch has a number (OCTET_LAUNCH), by which the
 # next one knows that this one is gone. Every rank sees all GPUs of its node, which NCCL needs
-# for NVLink.
+# for NVLink, and all cores that the job has there, of which it takes its share itself (cpu.bind).
 launches=0
 train() {
   local host r
@@ -124,7 +122,7 @@ train() {
     trap '' USR1
     export SLURM_HOSTFILE=$work/ranks.txt OCTET_FAILURE_FILE=$run_dir/job/failure.txt OCTET_LAUNCH=$launches
     exec srun --ntasks="$((nodes * ranks_per_node))" --distribution=arbitrary --cpus-per-task="$cpus_per_rank" \
-      --mpi="$mpi" "${bind[@]}" --kill-on-bad-exit=1 --wait=60 --unbuffered \
+      --mpi="$mpi" --cpu-bind=none --kill-on-bad-exit=1 --wait=60 --unbuffered \
       "$octet_train" "$run_config" "${train_options[@]}" 2> >(tee "$said" >&2)
   ) &
   ranks=$!

@@ -174,9 +174,6 @@ void add_settings(const JobScript& job, Lines& out) {
   out.set("ranks_per_node", job.profile.ranks_per_node());
   out.set("cpus_per_rank", job.profile.cpus_per_rank());
   out.set("mpi", l.mpi);
-  out.set("cpu_bind", job.profile.cpu.bind == CpuBind::none
-                          ? "none"
-                          : cpu_masks(job.profile.ranks_per_node(), job.profile.cpus_per_rank()));
   out.set("max_restarts", l.max_restarts);
   out.set("min_lead_seconds", l.min_lead_seconds);
   out.set("grace_seconds", job.lead_seconds);
@@ -188,24 +185,6 @@ void add_settings(const JobScript& job, Lines& out) {
 }
 
 }  // namespace
-
-std::string cpu_masks(std::int64_t ranks, std::int64_t cpus) {
-  std::string masks;
-  for (std::int64_t rank = 0; rank < ranks; ++rank) {
-    std::string digits;  // lowest first
-    for (std::int64_t cpu = rank * cpus / 4 * 4; cpu < (rank + 1) * cpus; cpu += 4) {
-      int digit = 0;
-      for (std::int64_t bit = 0; bit < 4; ++bit) {
-        if (cpu + bit >= rank * cpus && cpu + bit < (rank + 1) * cpus) digit |= 1 << bit;
-      }
-      digits += "0123456789abcdef"[digit];
-    }
-    std::ranges::reverse(digits);
-    masks += fmt::format("{}0x{}{}", rank == 0 ? "" : ",", digits,
-                         std::string(static_cast<std::size_t>(rank * cpus / 4), '0'));
-  }
-  return "mask_cpu:" + masks;
-}
 
 std::string render(const JobScript& job, std::string_view body) {
   Lines out;

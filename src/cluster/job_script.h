@@ -32,11 +32,6 @@ struct JobScript {
   std::int64_t ranks() const { return nodes * profile.ranks_per_node(); }
 };
 
-/// srun's --cpu-bind for ranks that get `cpus` cores each, the first rank of a node the first ones:
-/// "mask_cpu:0xf,0xf0". Cores are taken to be numbered socket by socket, as Linux does, so that the ranks of the GPUs
-/// of a socket are on it; by itself srun deals ranks whose hosts are given to the sockets in turn.
-std::string cpu_masks(std::int64_t ranks, std::int64_t cpus);
-
 /// The script: lines of #SBATCH, environment, settings (NAME=value, for the body), and the body as it stands.
 std::string render(const JobScript& job, std::string_view body);
 

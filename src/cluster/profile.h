@@ -24,10 +24,10 @@ constexpr auto names_of(GpuRequest) {
   return std::to_array<std::string_view>({"gpus", "gres", "none"});
 }
 
-/// The values of srun --cpu-bind.
-enum class CpuBind { cores, none };
+/// Whether ranks keep to cores near their GPU (octet-train's cpu.bind).
+enum class CpuBind { automatic, off };
 constexpr auto names_of(CpuBind) {
-  return std::to_array<std::string_view>({"cores", "none"});
+  return std::to_array<std::string_view>({"auto", "off"});
 }
 
 /// What Slurm knows of the network (topology/tree, topology/block).
@@ -76,7 +76,7 @@ struct NetworkProfile {
 struct CpuProfile {
   std::int64_t cores = 0;  ///< of a node
   std::int64_t threads_per_core = 1;
-  CpuBind bind = CpuBind::cores;
+  CpuBind bind = CpuBind::automatic;
 };
 
 struct SlurmProfile {

@@ -49,8 +49,13 @@ void declare_hardware(Schema& schema, ClusterProfile& p) {
       .at_least(1)
       .at_most(8)
       .help("Hardware threads of a core as Slurm counts CPUs: 2 where it counts hyper-threads.");
-  schema.add_choice("bind", p.cpu.bind)
-      .help("cores: each rank to its share of them, in their order. none: wherever there is room.");
+  schema
+      .add_choice<CpuBind>(
+          "bind", p.cpu.bind,
+          {{"auto", CpuBind::automatic}, {"off", CpuBind::off}, {"cores", CpuBind::automatic}, {"none", CpuBind::off}})
+      .help(
+          "auto: each rank binds itself to cores near its GPU, which the ranks of a node share (docs/slurm.md). off: "
+          "wherever there is room, unless the run says cpu.bind. cores and none are their old names.");
 }
 
 void declare_network(Schema& schema, NetworkProfile& n) {

@@ -120,6 +120,9 @@ class Device : public MemorySource {
 Device& cpu_device();
 /// CUDA device of that index. A usage error that says what to do where there is none, or no CUDA in this build.
 Device& cuda_device(int index);
+/// The address of that device, "0000:1b:00.0", before it is opened, which would start threads and take memory near
+/// whatever core this is. Empty where there is none.
+std::string cuda_bus_id(int index);
 /// A device without memory, to find out what work on one of that type would take: its ledger counts as theirs do, and
 /// nothing is computed or copied. Buffers have addresses that are aligned as CUDA's and lead nowhere; host memory is
 /// real, and zero. Kernels of its streams are dry (kernels/table.h), and tell `log`, which outlives the device, of

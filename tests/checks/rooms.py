@@ -89,7 +89,7 @@ LIBRARIES = {
     "nlohmann/": ["src/base/json_reader", "src/data/token_range", "src/comm/trace", "src/profile/", "src/metrics/", "src/owner/", "src/report/", "src/train/", "src/cluster/", "src/tuning/", "src/planner/", "checkpoints/", "jobs/",
                   "tests/"],
     "pugixml": ["src/tuning/topology/"],
-    "hwloc": ["src/tuning/topology/"],
+    "hwloc": ["src/tuning/topology/", "src/cluster/cores/"],
     "simgrid/": ["src/tuning/contention/"],
     "gtest/": ["tests/"],
     "gmock/": ["tests/"],

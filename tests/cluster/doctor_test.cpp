@@ -99,6 +99,9 @@ TEST(Doctor, EveryCheckSeesWhatIsWrongWithABadNode) {
       {"memory.size", "bad: 1007 GiB\n"},
       {"cpu.cores", "bad: 48 CPUs\n"},
       {"memory.huge_pages", "warning: transparent: never\n"},
+      {"cpu.near_devices",
+       "warning: NUMA node 0: 4 GPUs, 24 CPUs of this process; NUMA node 1: 4 GPUs, 0 CPUs of this process\n"},
+      {"hca.near_gpus", "warning: NUMA node 0: 4 GPUs, 7 cards; NUMA node 1: 4 GPUs, 0 cards\n"},
       {"clock", "warning: 2.730041122 seconds slow of NTP time\n"},
       {"launch.mpi", "bad: Slurm offers none, pmix, pmix_v4\n"},
       {"storage.space", "bad: 0.5 GiB free on /gpfs for /gpfs/run\n"},
@@ -111,6 +114,26 @@ TEST(Doctor, EveryCheckSeesWhatIsWrongWithABadNode) {
     EXPECT_EQ(is_fault, !f.expected.empty()) << f.check;
     EXPECT_EQ(is_fault, !f.advice.empty()) << f.check;
   }
+}
+
+TEST(Doctor, CoresCardsAndGpusAreComparedWhereTheKernelSaysWhereTheyAre) {
+  const ClusterProfile profile = expected_node();
+  const std::string gpus = "sys/bus/pci/devices/0000:dc:00.0/", card = "sys/class/infiniband/mlx5_0/device/numa_node";
+  Changed unknown;
+  unknown.with(gpus + "numa_node", "-1\n");
+  for (const char* check : {"cpu.near_devices", "hca.near_gpus"}) {
+    EXPECT_EQ(unknown.check(check, &profile), "not present: the kernel does not say which NUMA node a GPU is of\n");
+  }
+  EXPECT_EQ(Changed().with(card, "-1\n").check("hca.near_gpus", &profile),
+            "not present: the kernel does not say which NUMA node a card is of\n");
+  // A display of another maker is none of ours.
+  EXPECT_EQ(unknown.with(gpus + "vendor", "0x1a03\n").check("hca.near_gpus", &profile),
+            "ok: NUMA node 0: 4 GPUs, 4 cards; NUMA node 1: 3 GPUs, 4 cards\n");
+  // A card that the profile does not use is near nobody.
+  ClusterProfile half = profile;
+  half.nics.hca = {"mlx5_0", "mlx5_1"};
+  EXPECT_EQ(Changed().check("hca.near_gpus", &half),
+            "warning: NUMA node 0: 4 GPUs, 2 cards; NUMA node 1: 4 GPUs, 0 cards\n");
 }
 
 TEST(Doctor, WithNothingThereHardwareIsNeverOk) {

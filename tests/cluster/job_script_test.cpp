@@ -149,12 +149,5 @@ TEST(JobScript, LeadFollowsTheMeasuredCheckpoint) {
   EXPECT_EQ(stop_lead_seconds(p.launcher.min_lead_seconds, 600), 1260);
 }
 
-TEST(CpuMasks, GiveEachRankItsShareInTheirOrder) {
-  EXPECT_EQ(cpu_masks(2, 4), "mask_cpu:0xf,0xf0");
-  EXPECT_EQ(cpu_masks(1, 1), "mask_cpu:0x1");
-  EXPECT_EQ(cpu_masks(3, 3), "mask_cpu:0x7,0x38,0x1c0");
-  EXPECT_EQ(cpu_masks(2, 40), "mask_cpu:0xffffffffff,0xffffffffff0000000000");  // wider than a word
-}
-
 }  // namespace
 }  // namespace octet

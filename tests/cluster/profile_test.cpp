@@ -43,6 +43,17 @@ void expect_in(const std::string& part, const std::string& text) {
   EXPECT_NE(text.find(part), std::string::npos) << "no " << part << " in: " << text;
 }
 
+TEST(Profile, BindingHasOldNames) {
+  const TempFolder folder;
+  write_bytes(folder / "c.yaml", small);
+  const auto text = [&](const char* bind) {
+    const std::string all = to_yaml(read_profile(folder / "c.yaml", {{"cpu.bind", bind}}));
+    return all.substr(all.find("  bind: "), 12);
+  };
+  for (const char* name : {"auto", "cores"}) EXPECT_EQ(text(name), "  bind: auto") << name;
+  for (const char* name : {"off", "none"}) EXPECT_EQ(text(name).substr(0, 11), "  bind: off") << name;
+}
+
 TEST(Profile, EveryOneOfTheRepositoryReadsBack) {
   const auto names = shared_names("configs/clusters", ".yaml");
   for (const char* name : {"aws-p5-efa", "dgx-h100-infiniband", "grand-teton", "ibm-infiniband", "ibm-roce", "local"}) {

@@ -762,6 +762,40 @@ def scenarios_that_are_ended_leave_nothing_behind(_):
             expect(number == signal.SIGKILL or not left, f"{left}")
 
 
+# --- cores
+
+
+@scenario
+def ranks_bind_themselves_to_their_share_of_the_jobs_cores(folder):
+    """On a cluster with task/affinity, to which the script gives no masks."""
+    cpus = len(os.sched_getaffinity(0))
+    if cpus < 2:
+        raise Skipped("there is one core")
+    profile = folder / "affinity.yaml"
+    text = (ROOT / "configs/clusters/local.yaml").read_text()
+    for pattern, line in {"ranks_per_node: 1": "ranks_per_node: 2", "cores: 1 ": f"cores: {cpus // 2 * 2} ", "bind: off ": "bind: cores "}.items():
+        text, count = re.subn(pattern, line, text)
+        expect(count == 1, f"local.yaml: {count} lines match {pattern}")
+    profile.write_text(text)
+    environment = cluster_apart(folder)
+    output_of(CLUSTER, "start", "--nodes", 1, "--affinity", "--owner", os.getpid(), env=environment)
+    try:
+        run = Run(folder, "cores", 100000)
+        run.cluster = profile
+        run.submit(1, **environment)
+        run.wait_for_step(5)
+        masks = {rank: re.search(r"Cpus_allowed_list:\s*(\S+)", pathlib.Path(f"/proc/{pid}/status").read_text()).group(1)
+                 for (_, rank), pid in run.ranks().items()}
+        (run.dir / "stop").touch()
+        until("the run has stopped", lambda: run.status().get("exit_code") == 75, 60)
+    finally:
+        output_of(CLUSTER, "end", env=environment)
+    table = (run.dir / "bindings.txt").read_text()
+    told = {int(rank): cpus for rank, cpus in re.findall(r"^rank (\d+) on v1: CPUs (\S+) \(\d+ core", table, re.M)}
+    expect(told == masks and len(set(told.values())) == 2, f"{told}, {masks}\n{table}\n{run.log()}")
+    expect(f"cores: rank 0 on v1: CPUs {told[0]} (" in run.log(), run.log())
+
+
 # --- running them
 
 

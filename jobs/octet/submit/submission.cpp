@@ -100,6 +100,9 @@ JobScript job_of(const SubmitOptions& o, const ClusterProfile& profile, const st
 Submission prepare(const SubmitCommand& command, const ClusterProfile& profile, SlurmVersion slurm) {
   Submission out;
   out.run = resolve_paths(command.run);
+  if (profile.cpu.bind == CpuBind::off && !out.run.origins.contains("cpu.bind")) {
+    out.run.config.cpu.bind = CoreBinding::off;
+  }
   const RunConfig& config = out.run.config;
   out.job = job_of(command.options, profile, config.run_dir);
   out.job.slurm = slurm;

@@ -42,6 +42,9 @@ Findings check_versions(const Examination& e);
 Findings check_limits(const Examination& e);
 /// memory.size, cpu.cores as the profile has them, memory.huge_pages.
 Findings check_host(const Examination& e);
+/// cpu.near_devices, hca.near_gpus: whether this process has CPUs, and the node cards, on every NUMA node that has
+/// GPUs.
+Findings check_near(const Examination& e);
 /// clock: whether it is kept by a time server.
 Findings check_clock(const Examination& e);
 /// launch.mpi: how srun starts MPI programs.

@@ -1,6 +1,7 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <mutex>
 #include <vector>
@@ -292,6 +293,13 @@ std::string why_no_cuda() {
   }
   if (status != cudaSuccess) return fmt::format("{} ({})", cudaGetErrorString(status), cudaGetErrorName(status));
   return count == 0 ? "the driver shows no device" : "";
+}
+
+std::string cuda_bus_id(int index) {
+  std::array<char, 32> id{};
+  if (cudaDeviceGetPCIBusId(id.data(), static_cast<int>(id.size()), index) == cudaSuccess) return id.data();
+  cudaGetLastError();  // opening the device says what is wrong
+  return "";
 }
 
 Device& cuda_device(int index) {

@@ -82,6 +82,11 @@ void declare_machine(Schema& schema, RunConfig& c) {
       .at_least(0)
       .at_most(4096)
       .help("OpenMP threads a rank. 0: OMP_NUM_THREADS, else the cores of the node over its ranks.");
+  schema.add_choice("bind", c.cpu.bind)
+      .help(
+          "auto: each rank keeps to cores near its GPU, which the ranks of a node share fairly, of those that the job "
+          "has there; on CPUs in a Slurm job alone. bindings.txt of the run's folder says which. off: wherever the "
+          "launcher lets it.");
 }
 
 void declare_cuda(Schema& schema, RunConfig& config) {

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "checkpoints/checkpoint_config.h"
 #include "kernels/cpu/gemm_input.h"
@@ -40,9 +42,16 @@ struct CommConfig {
   bool trace = false;  ///< write every collective and GEMM to trace-rankN.jsonl in the run directory
 };
 
+/// Whether ranks keep to their share of the cores, near their GPU.
+enum class CoreBinding { automatic, off };
+constexpr auto names_of(CoreBinding) {
+  return std::to_array<std::string_view>({"auto", "off"});
+}
+
 struct CpuConfig {
   cpu::GemmInputChoice gemm = cpu::GemmInputChoice::automatic;  ///< of bf16 and fp8 GEMMs
   std::int64_t threads = 0;  ///< OpenMP threads a rank; 0: OMP_NUM_THREADS, else cores / ranks on the node
+  CoreBinding bind = CoreBinding::automatic;
 };
 
 /// Everything that decides a run. Declared to the option schema in src/train/options.

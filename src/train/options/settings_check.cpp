@@ -17,7 +17,7 @@ struct Changeable {
   bool same_bits = true;  ///< with another value every number comes out the same; else within rounding
 };
 
-constexpr std::array<Changeable, 42> changeable = {{{"model"},  // a name or a path; the shape is in model_shape
+constexpr std::array<Changeable, 43> changeable = {{{"model"},  // a name or a path; the shape is in model_shape
                                                     {"device", false},
                                                     {"run.dir"},
                                                     {"run.tensorboard"},
@@ -53,6 +53,7 @@ constexpr std::array<Changeable, 42> changeable = {{{"model"},  // a name or a p
                                                     {"comm."},
                                                     {"cpu.gemm", false},
                                                     {"cpu.threads"},
+                                                    {"cpu.bind"},
                                                     {"cuda.deterministic", false},
                                                     {"cuda.gemm", false},
                                                     {"cuda.gemm_plans", false},
