@@ -123,6 +123,14 @@ collect() {
 # The rooms whose tests run under the sanitizers, and those that are compiled and tested with clang's optimiser too:
 # what takes no whole training run, of the rooms that have changed themselves; --long takes them all.
 asan_rooms() { rooms | if ((long)); then cat; else grep -vxE 'train|jobs|commbench' | changed; fi; }
+fuzz_rooms() {
+  local rooms=(base checkpoints cluster data report train tuning)
+  if ((long)) || tests/support/changed.py files | grep '^tests/fuzz/' >/dev/null; then
+    printf '%s\n' "${rooms[@]}"
+  else
+    printf '%s\n' "${rooms[@]}" | changed
+  fi
+}
 clang_rooms() { rooms | if ((long)); then cat; else grep -xE 'base|device|tensor|kernels' | changed; fi; }
 changed() { xargs tests/support/changed.py own; }
 
@@ -144,7 +152,10 @@ compile() {
       targets=(octet-tuner-stress octet-saver-alone)
       ! has_nvcc || { targets+=(octet-nccl-alone) && options=(-DOCTET_CUDA=ON); } # with CUDA comes NCCL's header
       ;;
-    *) for room in $("${preset}_rooms"); do targets+=("octet-test-$room"); done ;;
+    *)
+      for room in $("${preset}_rooms"); do targets+=("octet-test-$room"); done
+      [[ $preset != asan ]] || for room in $(fuzz_rooms); do targets+=("octet-fuzz-$room"); done
+      ;;
   esac
   if [[ $preset == cuda ]]; then
     # For this machine's processor, as the preset cpu: so the two share what they compile alike.
@@ -291,13 +302,23 @@ elif selected 'build cuda'; then
 fi
 
 if ((!quick)); then
-  [[ -z $(asan_rooms) ]] || { selected 'build asan' && build asan; }
+  [[ -z $(asan_rooms)$(fuzz_rooms) ]] || { selected 'build asan' && build asan; }
   for room in $(asan_rooms); do
     case $room in
       comm | parallel | equivalence | checkpoints) run_room "$room" asan 600 "$( ((long)) && ranks_of "$room" || echo 1 3)" ;;
       *) run_room "$room" asan 900 ;;
     esac
   done
+
+  # Readers of what comes from outside, given broken copies of good files.
+  fuzz() {
+    local rooms
+    mapfile -t rooms < <(fuzz_rooms)
+    ((${#rooms[@]})) || return 0
+    ! selected 'fuzz' >/dev/null || build asan
+    check 'fuzz' 900 tests/fuzz/run.py "$bins/asan/bin" "${rooms[@]}" --runs "$( ((long)) && echo 10000 || echo 500)"
+  }
+  fuzz
 
   # The plugin answers NCCL in any of its threads; threads write, hash, read and remove checkpoints beside the main thread
   # and the watchdog; and these two are over the stand-in for NCCL.

@@ -155,6 +155,7 @@ TEST(Yaml, WrongInputs) {
       {"box:\n  count: [1\n", {"a.yaml:", "no valid YAML"}},
       {"name: a\n\tbox: 1\n", {"a.yaml:2", "no valid YAML"}},
       {"name: a\n---\nname: b\n", {"a.yaml:3", "second YAML document"}},
+      {"name: a\nbox:\n  flag: true\x1b[2J\n", {"a.yaml:3", "character 0x1b", "expected YAML"}},
       {"nane: a\n", {"a.yaml:1", "unknown key nane", "\"a\"", "nearest: name"}},
       {"bok:\n  count: 2\n", {"a.yaml:1", "unknown key bok", "a map", "nearest: box"}},
       {"\nbox:\n  cuont: 2\n", {"a.yaml:3", "unknown key box.cuont", "\"2\"", "nearest: box.count"}},
@@ -198,6 +199,15 @@ TEST(Yaml, WrongInputs) {
   for (const auto& [text, parts] : table) {
     SCOPED_TRACE(text);
     expect_parts(message_of([&, t = text] { read(t); }), parts);
+  }
+}
+
+TEST(Yaml, AnAliasMayNotStandForEndlesslyMany) {
+  EXPECT_EQ(flat_yaml("a: &x [1, 2]\nb: {c: *x}\n", "f").at("b.c"), "[1, 2]");
+  std::string text = "a0: &a0 [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]\n";
+  for (int i = 1; i < 9; ++i) text += fmt::format("a{0}: &a{0} [*a{1}, *a{1}, *a{1}, *a{1}, *a{1}]\n", i, i - 1);
+  for (const std::string& endless : {std::string("a: &x [*x]\n"), std::string("a: &x {b: *x}\n"), text}) {
+    EXPECT_NE(message_of([&] { flat_yaml(endless, "f"); }).find("expected a map of options"), std::string::npos);
   }
 }
 

@@ -7,6 +7,7 @@
 #include "src/base/files.h"
 #include "src/base/options/text.h"
 #include "src/base/options/value.h"
+#include "src/base/options/yaml_document.h"
 
 namespace octet {
 namespace {
@@ -90,24 +91,6 @@ void read_sections(Schema& schema, const YAML::Node& map, const Place& place, st
   }
 }
 
-/// The one document of the text; throws where there is none or more.
-YAML::Node document_of(const std::string& text, const std::string& source) {
-  std::vector<YAML::Node> documents;
-  try {
-    documents = YAML::LoadAll(text);
-  } catch (const YAML::Exception& error) {
-    throw usage_error("config", "{}:{}: no valid YAML: {} (column {})", source, error.mark.line + 1, error.msg,
-                      error.mark.column + 1);
-  }
-  if (documents.empty() || (documents.size() == 1 && documents[0].IsNull())) {
-    throw usage_error("config", "{}: the file is empty, expected a map of options", source);
-  }
-  if (documents.size() > 1) {
-    throw usage_error("config", "{}:{}: a second YAML document, expected one in a file", source, line_of(documents[1]));
-  }
-  return documents[0];
-}
-
 std::string read_text(const std::string& path) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) {
@@ -124,23 +107,24 @@ void read_map(Schema& schema, const YAML::Node& map, const Place& place) {
 }
 
 void read_yaml_text(Schema& schema, const std::string& text, const std::string& source) {
-  const YAML::Node map = document_of(text, source);
+  const YAML::Node map = yaml_document(text, source);
   read_map(schema, map, {source, line_of(map), ""});
 }
 
 void read_yaml_known(Schema& schema, const std::string& text, const std::string& source,
                      std::vector<std::string>& unknown) {
-  const YAML::Node map = document_of(text, source);
+  const YAML::Node map = yaml_document(text, source);
   read_sections(schema, map, {source, line_of(map), ""}, &unknown);
 }
 
 void read_yaml_file(Schema& schema, const std::string& path, std::vector<std::string>* missing) {
-  const YAML::Node map = document_of(read_text(path), path);
+  const YAML::Node map = yaml_document(read_text(path), path);
   read_map(schema, map, {path, line_of(map), "", missing});
 }
 
 void read_argument(Option& option, const std::string& text) {
   const Place place = {"command line", 0, "--" + option.name()};
+  refuse_control_characters(text, place.key);
   YAML::Node node(text);
   if (option.is_list() && text.starts_with('[')) {
     try {
@@ -153,6 +137,25 @@ void read_argument(Option& option, const std::string& text) {
 }
 
 namespace {
+
+/// Counts the nodes as they would be written: by anchors and aliases a short text can stand for endlessly many.
+void count_nodes(const YAML::Node& node, int depth, std::int64_t& count, const std::string& source) {
+  constexpr int deepest = 32;
+  constexpr std::int64_t most = 100'000;
+  if (depth > deepest || ++count > most) {
+    throw usage_error("config", "{}:{}: nested deeper than {} times, or more than {} values, expected a map of options",
+                      source, line_of(node), deepest, most);
+  }
+  if (!node.IsSequence() && !node.IsMap()) return;
+  for (const auto& entry : node) {
+    if (node.IsSequence()) {
+      count_nodes(entry, depth + 1, count, source);
+    } else {
+      count_nodes(entry.first, depth + 1, count, source);
+      count_nodes(entry.second, depth + 1, count, source);
+    }
+  }
+}
 
 std::string flow_text(const YAML::Node& node) {
   if (node.IsScalar()) return node.Scalar();
@@ -178,13 +181,15 @@ void flatten(const YAML::Node& map, const std::string& prefix, std::map<std::str
 
 std::map<std::string, std::string> flat_yaml(const std::string& text, const std::string& source) {
   try {
-    const YAML::Node map = YAML::Load(text);
+    const YAML::Node map = yaml_document(text, source);
     if (!map.IsMap()) throw usage_error("config", "{}: found {}, expected a map of options", source, describe(map));
+    std::int64_t count = 0;
+    count_nodes(map, 0, count, source);
     std::map<std::string, std::string> out;
     flatten(map, "", out);
     return out;
   } catch (const YAML::Exception& error) {
-    throw usage_error("config", "{}:{}: no valid YAML: {}", source, error.mark.line + 1, error.msg);
+    throw usage_error("config", "{}:{}: no map of options: {}", source, error.mark.line + 1, error.msg);
   }
 }
 

@@ -1,0 +1,41 @@
+// What octet report reads of a run directory.
+#include "src/metrics/step_metrics.h"
+#include "src/report/run_files.h"
+#include "tests/fuzz/fuzz.h"
+
+namespace octet::fuzz {
+namespace {
+
+std::string metrics() {
+  std::string lines;
+  for (int step = 1; step <= 3; ++step) {
+    StepMetrics m;
+    m.step = step;
+    m.loss = 5.5 - step;
+    m.tokens_per_second = 100;
+    m.step_seconds = 2;
+    lines += to_json(m) + "\n";
+  }
+  return lines;
+}
+
+const std::string profile =
+    R"({"steps": [3, 5], "ranks": [{"rank": 0, "node": "n1", "wall": 2.5, "seconds": {"gemm": 1, "attention": 1, )"
+    R"("memory_bound": 0.25, "exposed_communication": 0.25, "host": 0, "idle": 0, "overlapped_communication": 0.5}}], )"
+    R"("kernels": [{"name": "gemm", "kind": "gemm", "phase": "forward", "calls": 3, "seconds": 1, "bytes": 24}]})";
+
+}  // namespace
+
+const std::vector<Reader>& readers() {
+  static const std::vector<Reader> all = {
+      {"metrics", [](const std::string& text) { read_metrics(put("metrics.jsonl", text)); },
+       [] { return std::vector{metrics()}; }},
+      {"discarded-metrics",
+       [](const std::string& text) { read_discarded_metrics(put("metrics.discarded.jsonl", text)); },
+       [] { return std::vector{metrics()}; }},
+      {"profile-json", [](const std::string& text) { read_profile(put("profile.json", text)); }, texts({profile})},
+  };
+  return all;
+}
+
+}  // namespace octet::fuzz
