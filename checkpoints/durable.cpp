@@ -35,12 +35,6 @@ Error failed(const std::string& path, const char* what) {
   return failed(path, what, errno);
 }
 
-FileHandle open_path(const std::string& path, int flags) {
-  FileHandle opened(open(path.c_str(), flags | O_CLOEXEC, 0666));
-  if (!opened) throw failed(path, "cannot be opened");
-  return opened;
-}
-
 void sync(const FileHandle& opened, const std::string& path) {
   if (fsync(opened.get()) != 0) throw failed(path, "cannot be synced");
 }
@@ -100,7 +94,8 @@ void make_directories(const std::string& path) {
 }
 
 void write_file(const std::string& path, std::string_view content) {
-  const FileHandle file = open_path(path, O_WRONLY | O_CREAT | O_EXCL);
+  const FileHandle file = open_to_write(path.c_str(), O_WRONLY | O_EXCL);
+  if (!file) throw failed(path, "cannot be opened");
   if (!write_all(file.get(), content)) throw failed(path, "cannot be written");
   sync(file, path);
 }

@@ -111,7 +111,7 @@ hid_t driver() {
 }  // namespace
 
 Hdf5Output::Hdf5Output(std::string path)
-    : path_(std::move(path)), file_(::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644)) {
+    : path_(std::move(path)), file_(open_to_write(path_.c_str(), O_RDWR | O_EXCL)) {
   if (!file_) throw internal_error("checkpoints", "{}: cannot be created: {}", path_, std::strerror(errno));
 }
 

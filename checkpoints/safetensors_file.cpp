@@ -71,7 +71,7 @@ void SafetensorsReader::read(const SafetensorsEntry& tensor, std::int64_t first,
 
 SafetensorsWriter::SafetensorsWriter(std::string path, const SafetensorsHeader& header)
     : path_(std::move(path)),
-      file_(open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)),
+      file_(open_to_write(path_.c_str(), O_WRONLY | O_EXCL)),
       left_(header.tensors.empty() ? 0 : header.tensors.back().end) {
   if (!file_) throw refused(path_, "cannot be made");
   const std::string text = format_safetensors_header(header);

@@ -31,6 +31,7 @@ std::string variable(const char* name) {
 std::string fault_of_file(const std::string& file, const std::string& text) {
   try {
     text.empty() ? read_tuning_file(file) : parse_tuning_file(text, file);
+    refuse_writable_by_others(file);
     return "";
   } catch (const Error& error) {
     return error.what();

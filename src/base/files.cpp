@@ -28,11 +28,16 @@ bool repeat(const void* data, std::size_t bytes, const Write& write_some) {
 }
 
 bool write_to(const std::string& path, std::string_view text, int flags) {
-  FileHandle file(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0666));
+  const FileHandle file = open_to_write(path.c_str(), O_WRONLY | flags);
   return file && write_all(file.get(), text);
 }
 
 }  // namespace
+
+FileHandle open_to_write(const char* path, int flags) {
+  const bool follow = std::strncmp(path, "/dev/", 5) == 0;  // stdout is a link there
+  return FileHandle(::open(path, flags | O_CREAT | (follow ? 0 : O_NOFOLLOW) | O_CLOEXEC, 0666));
+}
 
 Error not_written(std::string_view room, std::string_view what) {
   const int why = errno;
@@ -42,6 +47,7 @@ Error not_written(std::string_view room, std::string_view what) {
     return internal_error(room, "{}: cannot be written: {}{}", what, std::strerror(why),
                           full ? " (docs/problems.md, \"The disk is full\")" : "");
   }
+  if (why == ELOOP) return usage_error(room, "{}: cannot be written: {}", what, "a symbolic link is not followed");
   return usage_error(room, "{}: cannot be written: {}", what, std::strerror(why));
 }
 
@@ -64,8 +70,8 @@ bool append_text(const std::string& path, std::string_view text) {
   return write_to(path, text, O_APPEND);
 }
 
-bool overwrite_text(const std::string& path, std::string_view text, Symlinks links) {
-  return write_to(path, text, O_TRUNC | (links == Symlinks::refuse ? O_NOFOLLOW : 0));
+bool overwrite_text(const std::string& path, std::string_view text) {
+  return write_to(path, text, O_TRUNC);
 }
 
 std::optional<std::string> read_text_file(const std::string& path) {

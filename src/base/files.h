@@ -22,6 +22,12 @@ struct FileTraits {
 /// Closes a POSIX file descriptor. open's -1 is its null.
 using FileHandle = Handle<FileTraits>;
 
+/// Opens a file to be written and makes it where it is missing, with the permissions that the user's umask leaves
+/// (0666). `flags` are O_WRONLY or O_RDWR with O_APPEND, O_TRUNC or O_EXCL. A symbolic link of that name is not
+/// followed (ELOOP), but for those of /dev: in a folder that others can write to it might lead anywhere. Null, with
+/// errno, where the system refuses. Fit for a signal handler.
+FileHandle open_to_write(const char* path, int flags);
+
 // The only places that write to files, but for what a program prints. A write of nothing, for which the system gives no
 // reason, is a full disk on some file systems: it counts as ENOSPC. (C++'s streams try it again for ever.)
 // All return false, with errno, where the system refuses; what was written until then stays. Any thread.
@@ -34,10 +40,9 @@ using FileHandle = Handle<FileTraits>;
 
 /// Writes to the end of the file at `path`, which is made if it is missing.
 [[nodiscard]] bool append_text(const std::string& path, std::string_view text);
-enum class Symlinks { follow, refuse };
 /// Replaces all that the file at `path` has, and makes the file if it is missing. A reader may see a part of the text
-/// (replace_file.h avoids that). Where `path` is a symlink that is to be refused, errno is ELOOP.
-[[nodiscard]] bool overwrite_text(const std::string& path, std::string_view text, Symlinks links = Symlinks::follow);
+/// (replace_file.h avoids that).
+[[nodiscard]] bool overwrite_text(const std::string& path, std::string_view text);
 
 /// What to throw where a file cannot be written, right after the call that failed: "[room] WHAT: cannot be written:
 /// REASON" with the reason in errno. A path that is wrong is a usage error (64); a full disk, a quota or a broken

@@ -32,6 +32,8 @@ class Handle {
     if (value_ != Traits::null()) Traits::close(value_);
     value_ = value;
   }
+  /// Hands the handle over to the caller, who has to close it.
+  [[nodiscard]] type release() noexcept { return std::exchange(value_, Traits::null()); }
   explicit operator bool() const noexcept { return value_ != Traits::null(); }
 
  private:

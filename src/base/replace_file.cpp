@@ -1,5 +1,6 @@
 #include "src/base/replace_file.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -30,6 +31,13 @@ bool is_replacement(std::string_view name, const std::string& prefix) {
   return dash != std::string_view::npos && is_number(name.substr(0, dash)) && is_number(name.substr(dash + 1));
 }
 
+/// A new file: what stands under that name, left by a process that was killed or put there by somebody, makes way.
+bool write_temporary(const std::string& path, std::string_view text) {
+  FileHandle file = open_to_write(path.c_str(), O_WRONLY | O_EXCL);
+  if (!file && errno == EEXIST && ::unlink(path.c_str()) == 0) file = open_to_write(path.c_str(), O_WRONLY | O_EXCL);
+  return file && write_all(file.get(), text);
+}
+
 /// Of this process alone: the rank tells those apart that have the same number on two machines.
 std::string temporary_of(const std::string& path) {
   return fmt::format("{}.{}-{}.tmp", path, log::rank(), ::getpid());
@@ -39,9 +47,7 @@ std::string temporary_of(const std::string& path) {
 
 bool replace_file(const std::string& path, std::string_view text) {
   const std::string temporary = temporary_of(path);
-  // The name can be guessed: in a folder that others write to, it may lead to a file of this user's elsewhere.
-  if (overwrite_text(temporary, text, Symlinks::refuse) && std::rename(temporary.c_str(), path.c_str()) == 0)
-    return true;
+  if (write_temporary(temporary, text) && std::rename(temporary.c_str(), path.c_str()) == 0) return true;
   const int why = errno;
   std::remove(temporary.c_str());
   errno = why;
@@ -56,7 +62,7 @@ bool can_replace_file(const std::string& path) {
     return false;
   }
   const std::string temporary = temporary_of(path);
-  if (!overwrite_text(temporary, "", Symlinks::refuse)) return false;
+  if (!write_temporary(temporary, "")) return false;
   return std::remove(temporary.c_str()) == 0;
 }
 

@@ -45,10 +45,9 @@ class Line {
 enum class Written : std::uint8_t { now, before, never };
 
 Written write_new(const char* path, const Line& line) {
-  const int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-  if (file < 0) return errno == EEXIST ? Written::before : Written::never;
-  const bool written = write_all(file, line.text());
-  close(file);
+  const FileHandle file = open_to_write(path, O_WRONLY | O_EXCL);
+  if (!file) return errno == EEXIST ? Written::before : Written::never;
+  const bool written = write_all(file.get(), line.text());
   if (!written) unlink(path);
   return written ? Written::now : Written::never;
 }

@@ -32,9 +32,9 @@ std::string idx_temporary(const std::string& prefix) {
 }
 
 int create(const std::string& path) {
-  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (file < 0) throw not_written("data", path);
-  return file;
+  FileHandle file = open_to_write(path.c_str(), O_RDWR);
+  if (!file) throw not_written("data", path);
+  return file.release();
 }
 
 void write_to(int file, const std::vector<std::uint8_t>& bytes, const std::string& path) {

@@ -20,7 +20,7 @@ Error failed(const std::string& path) {
 
 /// Writes text to the end of a file, which is made if missing, and waits for the disk.
 void append_durably(const std::string& path, std::string_view text, int flags) {
-  const FileHandle file(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0644));
+  const FileHandle file = open_to_write(path.c_str(), O_WRONLY | flags);
   if (!file) throw failed(path);
   if (!write_all(file.get(), text) || ::fsync(file.get()) != 0) throw failed(path);
 }

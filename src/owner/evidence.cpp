@@ -33,7 +33,7 @@ std::optional<double> time_of(const std::string& file) {
 
 std::optional<double> time_now_beside(const std::string& file) {
   const std::string probe = file + "." + this_process().name + ".now";
-  const FileHandle made(::open(probe.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  const FileHandle made = open_to_write(probe.c_str(), O_WRONLY | O_EXCL);
   if (!made) return std::nullopt;
   struct stat info {};
   const bool known = ::futimens(made.get(), nullptr) == 0 && ::fstat(made.get(), &info) == 0;  // null: the server's now

@@ -63,7 +63,7 @@ Error refuse(const std::string& run_dir, const OwnerStanding& other) {
 
 /// The record in a file that nobody else has, on the disk, open for writing.
 FileHandle write_record(const std::string& path, const OwnerRecord& record) {
-  FileHandle file(::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  FileHandle file = open_to_write(path.c_str(), O_RDWR | O_TRUNC);
   if (!file || !write_all(file.get(), to_json(record)) || ::fsync(file.get()) != 0) {
     const Error error = refused_by_system(path);
     ::unlink(path.c_str());

@@ -1,4 +1,6 @@
 // From JSON: the counterpart of write_tuning_file.cpp.
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
@@ -199,6 +201,22 @@ std::string tuning_text(const std::string& file) {
   std::string text = read_text_file(file).value_or("");
   if (text.empty()) throw usage_error("tuning", "{}: is empty or cannot be read; expected a tuning file", file);
   return text;
+}
+
+void refuse_writable_by_others(const std::string& file) {
+  const auto refuse = [&](const std::string& path, mode_t mode) {
+    throw usage_error("tuning",
+                      "{}: others can change it ({} has mode {:04o}); expected a file that only its owner and group "
+                      "can write to: chmod o-w {}",
+                      file, path, mode & 07777, path);
+  };
+  struct stat found {};
+  if (::stat(file.c_str(), &found) == 0 && (found.st_mode & S_IWOTH) != 0) refuse(file, found.st_mode);
+  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
+  const std::string parent = folder.empty() ? "." : folder.string();
+  if (::stat(parent.c_str(), &found) == 0 && (found.st_mode & (S_IWOTH | S_ISVTX)) == S_IWOTH) {
+    refuse(parent, found.st_mode);
+  }
 }
 
 TuningFile read_tuning_file(const std::string& file) {

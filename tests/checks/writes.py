@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Finds code that writes to files past src/base/files.h, where a write of nothing counts as a full disk.
+"""Finds code that writes to files past src/base/files.h, where a write of nothing counts as a full disk
+and a file is made by the user's umask, through no symbolic link.
 
 Usage: tests/checks/writes.py [ROOT]      prints one line a violation; exit 1 when there is any.
 C++'s streams and plain loops try a write of nothing again for ever; some file systems answer so when they are full.
@@ -16,6 +17,7 @@ WRITES = [
     re.compile(r"(?<![\w.>:])p?writev?(64)?\((\w*file\w*|fd|STD\w+|\w+\.get\(\)|\w+->get\(\))[,.]"),
     re.compile(r"\b(fwrite|fputs|fmt::output_file|dprintf)\b(?!.*std(err|out))"),
     re.compile(r"\bfopen\([^)]*\"[wa]"),
+    re.compile(r"\bO_CREAT\b|(?<!\w)creat\("),  # open_to_write follows no symbolic link and keeps to the umask
 ]
 
 

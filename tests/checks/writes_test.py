@@ -18,6 +18,7 @@ PLANTED = [
     "::writev(file, parts, 2);",
     "std::fwrite(data, 1, bytes, file);",
     "FILE* file = std::fopen(path, \"wb\");",
+    "const FileHandle file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));",
 ]
 CLEAN = [
     "std::ifstream file(path);",

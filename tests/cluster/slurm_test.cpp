@@ -4,6 +4,7 @@
 #include "src/cluster/shell_text.h"
 #include "src/cluster/slurm_job.h"
 #include "src/cluster/slurm_version.h"
+#include "tests/support/run_command.h"
 
 namespace octet {
 namespace {
@@ -43,6 +44,15 @@ TEST(SlurmTime, ReadsEveryFormOfSbatch) {
   for (const char* text :
        {"", "0", "-", "1-", ":30", "1:", "1:2:3:4", "one", "1d", "00:00:00", "1-2-3", "1e3", "9999999999999"}) {
     EXPECT_THROW(parse_slurm_time(text, "t"), Error) << text;
+  }
+}
+
+TEST(ShellText, EveryPrintableCharacterReachesACommandAsItIs) {
+  std::string all;
+  for (char c = ' '; c < 0x7F; ++c) all += c;
+  for (const std::string& word : {all, "-" + all, "\n\t" + all, std::string("$(touch /nowhere)`false`\\")}) {
+    const test::CommandResult r = test::run_command("printf %s " + shell_word(word));
+    EXPECT_EQ(r.out, word) << r.err;
   }
 }
 

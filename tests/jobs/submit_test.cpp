@@ -205,6 +205,16 @@ TEST_F(Submit, WritesTheRunDirectoryAndSaysWhereToLook) {
   expect_in("the run is finished, at step 3", again.err);
 }
 
+TEST_F(Submit, FilesHaveWhatTheUmaskLeaves) {
+  ASSERT_EQ(submit_run("", "&& umask 077").exit_code, 0);
+  const auto mode_of = [&](const std::string& name) {
+    struct stat info {};
+    return ::stat(file(name).c_str(), &info) == 0 ? info.st_mode & 0777 : 0;
+  };
+  EXPECT_EQ(mode_of("job.sh"), 0700U);
+  EXPECT_EQ(mode_of("submitted.yaml"), 0600U);
+}
+
 TEST_F(Submit, ALaterSubmissionKeepsTheFileAndPassesWhatDiffers) {
   ASSERT_EQ(submit_run("--train.steps 3").exit_code, 0);
   const std::string first = read_bytes(file("submitted.yaml"));

@@ -69,6 +69,24 @@ def the_quickstarts_run_trains_as_under_mpiexec(folder):
     same_bits(run.losses(), same.losses(), "srun and mpiexec")
 
 
+@scenario
+def a_run_directory_has_every_character_that_a_job_can_take(folder):
+    """All that print but the slash; sbatch cannot take double quotes and backslashes in a line of a script."""
+    name = "".join(map(chr, range(32, 127))).replace("/", "")
+    run = Run(folder, "characters", 10)
+    run.dir = run.folder / name
+    refused = subprocess.run([BIN / "octet", "submit", run.config, "--cluster", run.cluster, "--nodes", "1", "--run.dir", run.dir],
+                             capture_output=True, text=True)
+    expect(refused.returncode == 64 and "a quote or a backslash" in refused.stderr, refused.stdout + refused.stderr)
+    expect(not run.dir.exists(), "a refused run has a directory")
+    run.dir = run.folder / name.replace('"', "").replace("\\", "")
+    run.submit(2, "--run.dir", run.dir)
+    run.wait_for_end()
+    run.expect_finished()
+    expect(sorted(p.name for p in run.folder.iterdir()) == sorted([run.dir.name, run.config.name, "tiny.yaml"]),
+           f"{list(run.folder.iterdir())}")
+
+
 def restarts_on_other_sizes(folder, name, settings, cluster, sizes):
     """On as many nodes as `sizes` says, one after the other."""
     whole = Run(folder, f"{name}-whole", 90, settings)

@@ -228,6 +228,29 @@ TEST_F(TunerPlugin, AFileThatCannotBeUsedIsNamedAndNothingIsChanged) {
   }
 }
 
+TEST_F(TunerPlugin, AFileThatOthersCanWriteIsRefused) {
+  namespace fs = std::filesystem;
+  const auto lines_of = [&](const std::string& file) {
+    setenv("OCTET_TUNING_FILE", file.c_str(), 1);
+    EXPECT_FALSE(pins(5)) << file;
+    return nccl_.lines();
+  };
+  const std::string open_file = folder_.file(to_json(small_tuning()));
+  fs::permissions(open_file, fs::perms::others_write, fs::perm_options::add);
+  EXPECT_NE(lines_of(open_file).find("WARN octet tuner: [tuning] " + open_file + ": others can change it"),
+            std::string::npos);
+
+  const fs::path open_folder = fs::path(folder_.path()) / "open";
+  fs::create_directory(open_folder);
+  fs::permissions(open_folder, fs::perms::all);
+  const std::string replaceable = open_folder / "a.json";
+  std::ofstream(replaceable) << to_json(small_tuning());
+  EXPECT_NE(lines_of(replaceable).find(open_folder.string() + " has mode 0777"), std::string::npos);
+  fs::permissions(open_folder, fs::perms::sticky_bit, fs::perm_options::add);  // as /tmp: others cannot replace it
+  setenv("OCTET_TUNING_FILE", replaceable.c_str(), 1);
+  EXPECT_TRUE(pins(5));
+}
+
 TEST_F(TunerPlugin, AFileThatIsNotTheOneAgreedOnChangesNothing) {
   const std::string text = to_json(small_tuning()), agreed = hash_text(content_hash(text));
   for (const int abi : {4, 5, 6}) {

@@ -138,6 +138,16 @@ std::vector<PlannedFile> Submission::files(std::int64_t chain) const {
   return out;
 }
 
+namespace {
+
+/// For all who may read it, which the umask has decided.
+void make_executable(const std::string& path) {
+  const unsigned mode = static_cast<unsigned>(fs::status(path).permissions());
+  fs::permissions(path, static_cast<fs::perms>((mode & 0444U) >> 2U), fs::perm_options::add);
+}
+
+}  // namespace
+
 void write_run_directory(const Submission& s) {
   const std::string& folder = s.job.run_dir;
   std::error_code error;
@@ -147,7 +157,7 @@ void write_run_directory(const Submission& s) {
     const std::string path = folder + "/" + file.name;
     if (file.text.empty()) continue;
     if (!replace_file(path, file.text)) throw not_written("submit", "run.dir: " + path);
-    if (file.is_program) fs::permissions(path, fs::perms::owner_all | fs::perms::group_read | fs::perms::group_exec);
+    if (file.is_program) make_executable(path);
   }
 }
 

@@ -32,7 +32,7 @@ void say(Logger logger, LogLevel level, const char* text) noexcept {
 
 /// A tuning file with the hash of what was read.
 struct ReadFile {
-  explicit ReadFile(const std::string& path) : ReadFile(path, tuning_text(path)) {}
+  explicit ReadFile(const std::string& path) : ReadFile(path, tuning_text(path)) { refuse_writable_by_others(path); }
   ReadFile(const std::string& path, const std::string& text)
       : tuning(parse_tuning_file(text, path)), hash(hash_text(content_hash(text))) {}
   TuningFile tuning;
