@@ -7,7 +7,7 @@ set -uo pipefail
 work=$run_dir/job/$SLURM_JOB_ID # of this job
 mkdir -p "$work"
 # What a launch said, on this node: the run's own disk may be full.
-said=$(mktemp) || said=$work/srun.log
+said=$(mktemp /tmp/octet-srun.XXXXXX) || said=$work/srun.log
 trap 'rm -f "$said"' EXIT
 say() { echo "[job $SLURM_JOB_ID $(date '+%F %T')] $*"; }
 
@@ -62,8 +62,11 @@ insist() {
   done
 }
 
-# The nodes of a list, a line each.
-nodes_of() { "$octet" job hosts "$1"; }
+# The nodes of a list, a line each. Where octet is a step itself, scontrol is sooner there; it asks nobody.
+nodes_of() {
+  [[ ${#container_options[@]} == 0 ]] || ! slurm scontrol show hostnames "$1" 2>/dev/null || return 0
+  "$octet" job hosts "$1"
+}
 
 # Jobs that wait for this one to go on with the run; they have its name.
 successors() {
@@ -97,9 +100,9 @@ look_at_nodes() {
   # shellcheck disable=SC2016  # for the node's shell
   look='to=$1/$SLURMD_NODENAME; shift; "$@" --env >"$to.env" 2>/dev/null; "$@" >"$to.json" 2>"$to.log"; echo $? >"$to.code"'
   local -a check=(true)
-  ((!preflight)) || check=("$octet" doctor --json --cluster "$cluster" --run-dir "$run_dir")
+  ((!preflight)) || check=("$octet_in_step" doctor --json --cluster "$cluster" --run-dir "$run_dir")
   run 300 srun --nodes="$count" --ntasks="$count" --ntasks-per-node=1 --cpus-per-task="$((ranks_per_node * cpus_per_rank))" \
-    --cpu-bind=none --mpi=none --no-kill --overlap --kill-on-bad-exit=0 bash -c "$look" look "$work/preflight" "${check[@]}" >"$work/preflight.log" 2>&1
+    --cpu-bind=none --mpi=none --no-kill --overlap --kill-on-bad-exit=0 "${container_options[@]}" bash -c "$look" look "$work/preflight" "${check[@]}" >"$work/preflight.log" 2>&1
   slurm scontrol show topology >"$work/topology.txt" 2>/dev/null || true
 }
 
@@ -123,6 +126,7 @@ train() {
     export SLURM_HOSTFILE=$work/ranks.txt OCTET_FAILURE_FILE=$run_dir/job/failure.txt OCTET_LAUNCH=$launches
     exec srun --ntasks="$((nodes * ranks_per_node))" --distribution=arbitrary --cpus-per-task="$cpus_per_rank" \
       --mpi="$mpi" --cpu-bind=none --kill-on-bad-exit=1 --wait=60 --unbuffered \
+      "${srun_options[@]}" "${container_options[@]}" \
       "$octet_train" "$run_config" "${train_options[@]}" 2> >(tee "$said" >&2)
   ) &
   ranks=$!
@@ -155,7 +159,11 @@ wait_for_slurm() { while :; do run 7200 sleep 3600; done; }
 action='' reason='' exclude='' hosts='' lead=0 left=0
 ask() {
   local answer
-  answer=$(facts "$@") || { say "octet job $1 failed" && exit 70; }
+  until answer=$(facts "$@"); do
+    # In pyxis' containers it is a step, which Slurm may refuse or fail to start; nothing is known then.
+    [[ ${#container_options[@]} != 0 && -z $terminated ]] || { say "octet job $1 failed" && exit 70; }
+    say "octet job $1 did not do its work; again in $poll_seconds s" && pause
+  done
   eval "$answer"
 }
 
@@ -180,7 +188,7 @@ while :; do
     restart) ;;
     wait) wait_for_slurm ;;
     # The script ends in it: Slurm kills what runs of a job that it puts back into the queue.
-    requeue) [[ -n $terminated && -z $time_over ]] || while insist scontrol requeue "$SLURM_JOB_ID"; do run 600 sleep 300; done ;;
+    requeue) [[ -n $terminated && -z $time_over ]] || ! insist scontrol requeue "$SLURM_JOB_ID" || wait_for_slurm ;;
     look_again) pause ;;
     exclude)
       # A job that runs cannot be told to avoid nodes; one that comes after it can.

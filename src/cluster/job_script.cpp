@@ -30,6 +30,12 @@ class Lines {
   void add(std::string_view text) { text_ += text; }
   void set(std::string_view name, std::string_view value) { line("{}={}", name, shell_word(value)); }
   void set(std::string_view name, std::int64_t value) { line("{}={}", name, value); }
+  void set(std::string_view name, const std::vector<std::string>& values) {
+    std::vector<std::string> words;
+    words.reserve(values.size());
+    for (const std::string& value : values) words.push_back(shell_word(value));
+    line("{}=({})", name, joined(words, " "));
+  }
   std::string text() && { return std::move(text_); }
 
  private:
@@ -179,9 +185,13 @@ void add_settings(const JobScript& job, Lines& out) {
   out.set("grace_seconds", job.lead_seconds);
   out.set("preflight", l.preflight ? 1 : 0);
   out.set("rank_order", std::string(name_of(l.rank_order)));
-  std::vector<std::string> words;
-  for (const std::string& word : job.train_options) words.push_back(shell_word(word));
-  out.line("train_options=({})", joined(words, " "));
+  out.set("octet_in_step", job.octet_in_step.empty() ? job.octet : job.octet_in_step);
+  std::vector<std::string> srun_options;
+  srun_options.reserve(l.srun_options.size());
+  for (const std::string& text : l.srun_options) srun_options.push_back(argument_of(parse_slurm_option(text)));
+  out.set("container_options", job.container_options);
+  out.set("srun_options", srun_options);
+  out.set("train_options", job.train_options);
 }
 
 }  // namespace

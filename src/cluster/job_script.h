@@ -18,15 +18,17 @@ struct JobScript {
   std::string run_config;   ///< YAML file for octet-train
   std::string working_dir;  ///< relative paths of the run begin here
   std::string octet, octet_train;
-  std::int64_t nodes = 1;                  ///< to train on
-  std::int64_t spares = 0;                 ///< further nodes of the allocation
-  std::int64_t steps = 0;                  ///< of the run, all told
-  std::string time;                        ///< limit, in one of sbatch's forms (slurm_job.h)
-  std::string exclude;                     ///< host list; empty: none
-  std::string after;                       ///< job after whose end this one may start; empty: none
-  std::int64_t lead_seconds = 0;           ///< from the stop signal to the limit
-  std::vector<std::string> train_options;  ///< words for octet-train behind run_config
-  SlurmVersion slurm = oldest_slurm;       ///< what the script may ask for
+  std::string octet_in_step{};                   ///< octet within a step of container_options; empty: as octet
+  std::vector<std::string> container_options{};  ///< srun's, for steps in a container (pyxis_options)
+  std::int64_t nodes = 1;                        ///< to train on
+  std::int64_t spares = 0;                       ///< further nodes of the allocation
+  std::int64_t steps = 0;                        ///< of the run, all told
+  std::string time;                              ///< limit, in one of sbatch's forms (slurm_job.h)
+  std::string exclude;                           ///< host list; empty: none
+  std::string after;                             ///< job after whose end this one may start; empty: none
+  std::int64_t lead_seconds = 0;                 ///< from the stop signal to the limit
+  std::vector<std::string> train_options;        ///< words for octet-train behind run_config
+  SlurmVersion slurm = oldest_slurm;             ///< what the script may ask for
   std::vector<EnvironmentValue> environment;
 
   std::int64_t ranks() const { return nodes * profile.ranks_per_node(); }

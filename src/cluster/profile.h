@@ -42,6 +42,12 @@ constexpr auto names_of(HostOrder) {
   return std::to_array<std::string_view>({"topology", "slurm"});
 }
 
+/// What starts programs in a container: pyxis, a plugin of srun, or Apptainer (Singularity), a program.
+enum class ContainerRuntime { apptainer, pyxis };
+constexpr auto names_of(ContainerRuntime) {
+  return std::to_array<std::string_view>({"apptainer", "pyxis"});
+}
+
 struct NodeProfile {
   std::int64_t count = 0;       ///< most nodes of a job, with spares; 0: no limit
   std::int64_t memory_gib = 0;  ///< of one
@@ -97,6 +103,7 @@ struct LauncherProfile {
   std::int64_t min_lead_seconds = 300;
   std::int64_t max_restarts = 3;
   bool preflight = true;
+  std::vector<std::string> srun_options;  ///< further options of the ranks' srun
 };
 
 struct FileSystem {
@@ -108,8 +115,18 @@ struct FileSystem {
 
 struct SoftwareProfile {
   std::vector<std::string> modules;
-  std::vector<std::string> container;  ///< words before the program; empty: none
+  std::vector<std::string> container;  ///< words before octet-train alone; empty: none
   std::string container_program = "octet-train";
+};
+
+/// The container that has octet and octet-train.
+struct ContainerProfile {
+  std::string image;  ///< empty: none
+  ContainerRuntime runtime = ContainerRuntime::apptainer;
+  std::vector<std::string> mounts;   ///< "SOURCE:TARGET[:FLAGS]", beside what a job needs
+  std::string workdir;               ///< empty: the job's
+  std::string programs;              ///< folder of octet and octet-train in it; empty: they are on its PATH
+  std::vector<std::string> options;  ///< further words of apptainer exec, or --container-... of pyxis' srun
 };
 
 /// An environment variable of the job.
@@ -137,6 +154,7 @@ struct ClusterProfile {
   LauncherProfile launcher;
   std::vector<FileSystem> file_systems;
   SoftwareProfile software;
+  ContainerProfile container;
   EnvironmentProfile environment;
 
   std::int64_t ranks_per_node() const;

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "src/base/options/text.h"
+#include "src/cluster/container.h"
 #include "src/cluster/profile.h"
 #include "src/cluster/slurm_job.h"
 #include "src/cluster/slurm_options.h"
@@ -113,6 +114,48 @@ void check_slurm(const ClusterProfile& p, const Origins& at) {
   for (const std::string& text : s.options) check_option(text, s, at);
 }
 
+void check_srun(const ClusterProfile& p, const Origins& at) {
+  const char* key = "launcher.srun_options";
+  for (const std::string& text : p.launcher.srun_options) {
+    SlurmOption option;
+    try {
+      option = parse_slurm_option(text);
+    } catch (const Error& e) {
+      const std::string why = e.what();
+      throw refuse(at, key, in_quotes(text), "{}", why.substr(why.find("] ") + 2));  // without its room
+    }
+    const std::string problem = srun_option_problem(option);
+    if (!problem.empty()) throw refuse(at, key, in_quotes(text), "{} fights the launch: {}", option.name, problem);
+  }
+}
+
+void check_container(const ClusterProfile& p, const Origins& at) {
+  const ContainerProfile& c = p.container;
+  const bool others = !c.mounts.empty() || !c.workdir.empty() || !c.programs.empty() || !c.options.empty();
+  if (c.image.empty() && others) {
+    throw refuse(at, "container.image", in_quotes(""), "the other keys of container have no effect without it");
+  }
+  if (!c.image.empty() && !p.software.container.empty()) {
+    throw refuse(at, "software.container", joined(p.software.container, " "),
+                 "container.image says how programs start; expected one of the two");
+  }
+  if (c.image.starts_with('-') || c.image.find_first_of(" \n") != std::string::npos) {
+    throw refuse(at, "container.image", in_quotes(c.image), "expected a path or a name without spaces");
+  }
+  for (const std::string& mount : c.mounts) {
+    const std::string problem = mount_problem(mount);
+    if (!problem.empty()) throw refuse(at, "container.mounts", in_quotes(mount), "{}", problem);
+  }
+  for (const auto& [key, path] :
+       {std::pair("container.workdir", c.workdir), std::pair("container.programs", c.programs)}) {
+    if (!path.empty() && !path.starts_with('/')) throw refuse(at, key, in_quotes(path), "expected an absolute path");
+  }
+  for (const std::string& option : c.options) {
+    const std::string problem = container_option_problem(option, c.runtime);
+    if (!problem.empty()) throw refuse(at, "container.options", in_quotes(option), "{}", problem);
+  }
+}
+
 bool is_variable_name(const std::string& name) {
   const auto fits = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; };
   return !name.empty() && std::isdigit(static_cast<unsigned char>(name[0])) == 0 && std::ranges::all_of(name, fits);
@@ -142,6 +185,8 @@ void validate(const ClusterProfile& profile, const Origins& origins) {
   check_hardware(profile, origins);
   check_network(profile, origins);
   check_slurm(profile, origins);
+  check_srun(profile, origins);
+  check_container(profile, origins);
   check_software(profile, origins);
 }
 

@@ -142,6 +142,10 @@ void declare_launcher(Schema& schema, LauncherProfile& l) {
       .at_most(1000)
       .help("Restarts without a new checkpoint after which the job stops.");
   schema.add("preflight", l.preflight).help("Check every node (octet doctor) before training.");
+  schema.add("srun_options", l.srun_options)
+      .help(
+          "Further options of the srun that starts the ranks, one a text: [--network=job_vni]. What the script says "
+          "itself, or what fights it, is refused with the key to use.");
 }
 
 void declare_software(Schema& schema, ClusterProfile& p) {
@@ -161,8 +165,32 @@ void declare_software(Schema& schema, ClusterProfile& p) {
   schema.section("software", "What programs need on a node.");
   schema.add("modules", p.software.modules).help("Environment modules that the job loads, in this order.");
   schema.add("container", p.software.container)
-      .help("Words before the training program: [apptainer, exec, --nv, /images/octet.sif]. Empty: none.");
-  schema.add("container_program", p.software.container_program).help("The training program inside the container.");
+      .help(
+          "Words before octet-train, and before nothing else: octet itself is on the host. For what container.image "
+          "does not know; not beside it. Empty: none.");
+  schema.add("container_program", p.software.container_program).help("The training program behind these words.");
+
+  ContainerProfile& c = p.container;
+  schema.section("container", "A container that has octet and octet-train; the host needs neither.");
+  schema.add("image", c.image)
+      .help(
+          "The image, as the runtime names it: /images/octet.sif, /images/octet.sqsh, docker://ghcr.io/me/octet. "
+          "Empty: "
+          "programs are on the host.");
+  schema.add_choice("runtime", c.runtime)
+      .help("What starts it: the program apptainer on each node, or pyxis, a plugin of srun.");
+  schema.add("mounts", c.mounts)
+      .help(
+          "Folders of the host, SOURCE:TARGET or SOURCE:TARGET:FLAGS. The run directory, the folders of the data, of "
+          "the "
+          "model's file and of the submission, and /tmp are mounted under their own paths without being named.");
+  schema.add("workdir", c.workdir)
+      .help("Folder in which programs start. Empty: that of the submission, from which relative paths begin.");
+  schema.add("programs", c.programs).help("Folder of octet and octet-train in it. Empty: they are on its PATH.");
+  schema.add("options", c.options)
+      .help(
+          "Further words of apptainer exec ([--cleanenv]), or options of pyxis ([--container-writable]). --nv is there "
+          "where nodes have GPUs.");
 
   schema.section("environment", "Environment variables of the job.");
   schema.add("generate", p.environment.generate).help("Generate what the fabric needs.");

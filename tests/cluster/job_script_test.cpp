@@ -100,6 +100,9 @@ TEST(Golden, OfVirtualNodesWithEveryOption) {
   job.profile.slurm.reservation = "r1";
   job.profile.slurm.options = {"--mail-type=END"};
   job.profile.software.modules = {"cuda/13.0", "mpich"};
+  job.profile.launcher.srun_options = {"--network job vni"};
+  job.octet_in_step = "octet";
+  job.container_options = {"--container-image=/images/octet.sqsh", "--container-mounts=/my data:/data"};
   job.train_options = {"--train.steps", "20", "--optimizer.no_decay", "[norm, tok_embeddings]"};
   compare("local-every-option", job);
 }

@@ -43,6 +43,25 @@ void expect_in(const std::string& part, const std::string& text) {
   EXPECT_NE(text.find(part), std::string::npos) << "no " << part << " in: " << text;
 }
 
+TEST(Profile, ContainersAndStepsAreSaidInOneWay) {
+  const auto with = [](const char* key, const char* value) {
+    return refusal(small, {{"container.image", "/images/octet.sqsh"}, {key, value}});
+  };
+  expect_in("software.container = in image: container.image says how programs start",
+            with("software.container", "[in, image]"));
+  expect_in("container.image = \"\": the other keys of container have no effect without it",
+            refusal(small, {{"container.mounts", "[/a:/b]"}}));
+  expect_in("container.mounts = \"/a\": expected SOURCE:TARGET", with("container.mounts", "[/a]"));
+  expect_in("container.workdir = \"work\": expected an absolute path", with("container.workdir", "work"));
+  expect_in(
+      "container.options = \"--mem=0\": expected an option of pyxis",
+      refusal(small, {{"container.image", "i"}, {"container.runtime", "pyxis"}, {"container.options", "[--mem=0]"}}));
+  expect_in("launcher.srun_options = \"--cpu-bind=cores\": --cpu-bind fights the launch: use cpu.bind",
+            refusal(small, {{"launcher.srun_options", "[--cpu-bind=cores]"}}));
+  expect_in("launcher.srun_options = \"--container-image=x\": --container-image fights the launch: use container.image",
+            refusal(small, {{"launcher.srun_options", "[--container-image=x]"}}));
+}
+
 TEST(Profile, BindingHasOldNames) {
   const TempFolder folder;
   write_bytes(folder / "c.yaml", small);

@@ -814,6 +814,112 @@ def ranks_bind_themselves_to_their_share_of_the_jobs_cores(folder):
     expect(f"cores: rank 0 on v1: CPUs {told[0]} (" in run.log(), run.log())
 
 
+# --- containers
+
+# A program that stands for apptainer: it runs the command in the image, a folder, which is made a root of its own; what
+# the system needs is mounted from this machine, and of the rest what --bind says.
+APPTAINER = r"""#!/bin/bash
+set -euo pipefail
+echo "$*" >>@PLACE@/calls
+[[ $1 == exec ]] && shift
+declare -a binds=()
+pwd=/
+while [[ $1 == --* ]]; do
+  case $1 in
+    --bind) binds+=("$2") && shift 2 ;;
+    --pwd) pwd=$2 && shift 2 ;;
+    *) echo "apptainer: unknown flag: $1" >&2 && exit 255 ;;
+  esac
+done
+image=$1 && shift
+root=$(mktemp -d @PLACE@/root.XXXXXX)
+export image root pwd
+exec unshare --mount bash -c '
+  set -euo pipefail
+  mount -t tmpfs none "$root"
+  cp -r "$image"/. "$root"
+  for name in usr bin sbin lib lib64 etc proc sys dev; do
+    [[ -e /$name ]] || continue
+    mkdir -p "$root/$name" && mount --rbind "/$name" "$root/$name"
+  done
+  while [[ $1 != -- ]]; do
+    IFS=: read -r from to _ <<<"$1"
+    mkdir -p "$root$to" && mount --rbind "$from" "$root$to"
+    shift
+  done
+  shift
+  export PATH=/opt/octet/bin:/usr/bin:/bin:/usr/sbin:/sbin
+  exec chroot "$root" /bin/bash -c "cd \"\$1\" && shift && exec \"\$@\"" in "$pwd" "$@"
+' in "${binds[@]}" -- "$@"
+"""
+
+
+# srun as the plugin pyxis makes it.
+PYXIS = r"""#!/bin/bash
+options=() container=(@PLACE@/apptainer exec) image=''
+while [[ ${1-} == --* ]]; do
+  case $1 in
+    --container-image=*) image=${1#*=} ;;
+    --container-workdir=*) container+=(--pwd "${1#*=}") ;;
+    --container-mounts=*) IFS=, read -ra mounts <<<"${1#*=}" && for mount in "${mounts[@]}"; do container+=(--bind "$mount"); done ;;
+    *) options+=("$1") ;;
+  esac
+  shift
+done
+[[ -n $image ]] || exec @SRUN@ "${options[@]}" "$@"
+exec @SRUN@ "${options[@]}" "${container[@]}" "$image" "$@"
+"""
+
+
+def contained(folder, runtime):
+    """The preflight, octet job and the ranks, which are started again after one was killed."""
+    if subprocess.run(["unshare", "--mount", "chroot", "/", "true"], capture_output=True).returncode:
+        raise Skipped("no root of its own can be made here")
+    image, place = folder / "octet.sif", folder / "apptainer"
+    (image / "opt/octet/bin").mkdir(parents=True)
+    place.mkdir()
+    for program in ("octet", "octet-train"):
+        shutil.copy(BIN / program, image / "opt/octet/bin")
+    shutil.copytree(ROOT / "configs", image / "opt/octet/share/octet/configs")
+    (place / "apptainer").write_text(APPTAINER.replace("@PLACE@", str(place)))
+    (place / "apptainer").chmod(0o755)
+    if runtime == "pyxis":
+        (place / "srun").write_text(PYXIS.replace("@PLACE@", str(place)).replace("@SRUN@", shutil.which("srun")))
+        (place / "srun").chmod(0o755)
+    home = folder / "home"  # from which it is submitted
+    home.mkdir()
+    run = Run(folder, "contained", 600, {"data.train": folder.parent / "tokens"})
+    text = output_of(BIN / "octet", "submit", run.config, "--cluster", "local", "--nodes", 2, "--cluster.container.image", image,
+                     "--cluster.container.runtime", runtime, "--cluster.launcher.preflight", "true", cwd=home,
+                     env={**os.environ, "PATH": f"{place}:{os.environ['PATH']}"})
+    run.jobs = re.findall(r"\d+", re.search(r"^submitted ([0-9, ]+) on", text, re.M).group(1))
+    script = (run.dir / "job.sh").read_text()
+    expect(str(BIN) not in script, f"the job knows the host's programs\n{script}")
+    run.wait_for_checkpoint()
+    for pid in run.ranks().values():
+        root = pathlib.Path(f"/proc/{pid}/root")
+        expect((root / "opt/octet/bin/octet-train").exists() and not (root / "root").exists(), "the ranks are not in the container")
+    run.kill_rank(1)
+    run.wait_for_end()
+    run.expect_finished()
+    expect(run.actions() == ["restart", "finish"], f"{run.launches()}\n{run.log()}")
+    calls = (place / "calls").read_text()
+    for words in (" octet job before ", " octet job after ", "octet doctor --json ", " octet-train "):
+        expect(words in calls, f"not in the container:{words}\n{calls}")
+    reports = [json.loads(p.read_text()) for p in run.dir.glob("job/*/preflight/*.json")]
+    expect(len(reports) == 2 and all(r["healthy"] for r in reports), f"{reports}")
+
+
+@scenario
+def a_run_in_a_container_has_octet_there_alone(folder):
+    contained(folder, "apptainer")
+
+
+@scenario
+def a_run_in_a_container_of_pyxis_has_octet_there_alone(folder):
+    contained(folder, "pyxis")
+
+
 # --- running them
 
 

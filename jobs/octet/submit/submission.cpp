@@ -1,5 +1,6 @@
 #include "jobs/octet/submit/submission.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "jobs/octet/submit/program.h"
@@ -7,8 +8,10 @@
 #include "jobs/octet/submit/submit_checks.h"
 #include "src/base/files.h"
 #include "src/base/log.h"
+#include "src/base/options/text.h"
 #include "src/base/options/yaml.h"
 #include "src/base/replace_file.h"
+#include "src/cluster/container.h"
 #include "src/cluster/environment.h"
 #include "src/cluster/environment/findings.h"
 #include "src/cluster/share_folder.h"
@@ -63,10 +66,52 @@ void set_programs(JobScript& job) {
   job.octet_train = fs::path(job.octet).parent_path() / "octet-train";
 }
 
-std::string container_script(const SoftwareProfile& software) {
+std::string container_script(const std::vector<std::string>& words, const std::string& program) {
   return fmt::format(
       "#!/bin/bash\n# Written by octet submit: the training program in its container.\nexec {} {} \"$@\"\n",
-      command_text(software.container), command_text({software.container_program}));
+      command_text(words), command_text({program}));
+}
+
+/// What a run reads and writes.
+ContainerUse container_use(const RunConfig& c, const std::string& working_dir) {
+  ContainerUse use{.folders = {working_dir, c.run_dir}, .workdir = working_dir};
+  for (const DataSource& source : c.data.train) use.folders.push_back(fs::path(source.path).parent_path());
+  if (fs::exists(c.model_name)) use.folders.push_back(fs::path(absolute(c.model_name)).parent_path());
+  use.folders.emplace_back("/tmp");
+  std::ranges::sort(use.folders);
+  use.folders.erase(std::unique(use.folders.begin(), use.folders.end()), use.folders.end());
+  return use;
+}
+
+/// How the job starts programs that are in a container alone.
+void set_container(Submission& out) {
+  JobScript& job = out.job;
+  const ContainerProfile& container = job.profile.container;
+  if (!job.profile.software.container.empty()) {
+    const SoftwareProfile& software = job.profile.software;
+    out.container = container_script(software.container, software.container_program);
+    job.octet_train = job.run_dir + "/octet-train.sh";
+  }
+  if (container.image.empty()) return;
+  const ContainerUse use = container_use(out.run.config, job.working_dir);
+  for (const std::string& mount : container_mounts(container, use)) {
+    if (mount_problem(mount).empty()) continue;
+    throw usage_error("submit",
+                      "{}: cannot be mounted in the container, since its name has a colon or a comma; expected another "
+                      "folder, or one above it in container.mounts",
+                      in_quotes(mount.substr(0, mount.size() / 2)));
+  }
+  const bool gpus = job.profile.gpus.per_node > 0;
+  out.container_octet = container_octet(container, use, gpus);
+  job.octet = job.run_dir + "/octet.sh";
+  job.octet_train = program_in(container, "octet-train");
+  job.container_options = pyxis_options(container, use);
+  if (container.runtime == ContainerRuntime::pyxis) {
+    job.octet_in_step = program_in(container, "octet");
+  } else {
+    out.container = container_script(apptainer_words(container, use, gpus), job.octet_train);
+    job.octet_train = job.run_dir + "/octet-train.sh";
+  }
 }
 
 std::string body() {
@@ -119,10 +164,7 @@ Submission prepare(const SubmitCommand& command, const ClusterProfile& profile, 
     out.job.train_options = differences(before, out.job.run_config, config);
     check_same(out.job.run_config, out.job.train_options, config);
   }
-  if (!profile.software.container.empty()) {
-    out.container = container_script(profile.software);
-    out.job.octet_train = config.run_dir + "/octet-train.sh";
-  }
+  set_container(out);
   out.script = render(out.job, body());
   return out;
 }
@@ -131,6 +173,7 @@ std::vector<PlannedFile> Submission::files(std::int64_t chain) const {
   std::vector<PlannedFile> out;
   if (!run_yaml.empty()) out.push_back({"submitted.yaml", run_yaml});
   if (!container.empty()) out.push_back({"octet-train.sh", container, true});
+  if (!container_octet.empty()) out.push_back({"octet.sh", container_octet, true});
   out.push_back({"cluster.yaml", to_yaml(job.profile)});
   out.push_back({"job.sh", script, true});
   out.push_back({"jobs.jsonl", "", false, fmt::format("a line more for each of {} job(s), with its number", chain)});

@@ -23,6 +23,7 @@ struct Submission {
   std::string script;                  ///< job.sh
   std::string run_yaml;                ///< submitted.yaml, if it is not there yet
   std::string container;               ///< octet-train.sh, which starts the program in its container; empty: none
+  std::string container_octet;         ///< octet.sh, the same for octet
   std::vector<std::string> unchecked;  ///< what could not be checked, and why, a sentence each
 
   /// What write_run_directory writes, and what sbatch's answers add to: jobs.jsonl and job/chains.txt.

@@ -111,7 +111,12 @@ std::string devices_of(const std::string& text) {
 /// octet-train as the job starts it; what it does not say is noted in `unchecked`.
 void check_program(const RunConfig& c, const ClusterProfile& p, const std::string& program,
                    std::vector<std::string>& unchecked) {
-  if (!p.software.container.empty()) {
+  const std::string& image = p.container.image;
+  std::error_code ignored;
+  if (image.starts_with('/') && !std::filesystem::exists(image, ignored)) {
+    throw usage_error("submit", "container.image = {}: is not there, expected an image that all nodes see", image);
+  }
+  if (!p.software.container.empty() || !image.empty()) {
     unchecked.emplace_back("program: the one in the container cannot be asked here what it was built for");
     return;
   }
