@@ -125,11 +125,7 @@ collect() {
 asan_rooms() { rooms | if ((long)); then cat; else grep -vxE 'train|jobs|commbench' | changed; fi; }
 fuzz_rooms() {
   local rooms=(base checkpoints cluster data report train tuning)
-  if ((long)) || tests/support/changed.py files | grep '^tests/fuzz/' >/dev/null; then
-    printf '%s\n' "${rooms[@]}"
-  else
-    printf '%s\n' "${rooms[@]}" | changed
-  fi
+  if ((long)); then printf '%s\n' "${rooms[@]}"; else tests/support/changed.py fuzz "${rooms[@]}"; fi
 }
 clang_rooms() { rooms | if ((long)); then cat; else grep -xE 'base|device|tensor|kernels' | changed; fi; }
 changed() { xargs tests/support/changed.py own; }

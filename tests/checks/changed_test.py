@@ -14,6 +14,11 @@ def programs(*paths, above=True):
     return {test for test in TESTS if changed.is_made_of(test, paths, ROOMS, TESTS, above)}
 
 
+def fuzzed(*paths):
+    names = {name[:-4] for name in os.listdir(os.path.join(changed.ROOT, "tests/fuzz")) if name.endswith(".cpp")} - {"main"}
+    return {room for room in names if changed.is_fuzzed(room, paths)}
+
+
 class Changed(unittest.TestCase):
     def test_what_all_stands_on_is_in_every_program(self):
         for path in ("src/base/error.h", "cmake/compiler.cmake", "tests/support/mpi_main.cpp"):
@@ -34,6 +39,18 @@ class Changed(unittest.TestCase):
         self.assertEqual(own("tests/crash/rank_test.cpp"), {"crash"})
         self.assertLessEqual({"comm", "equivalence"}, own("src/comm/nccl/nccl_api.cpp"))
         self.assertEqual(own("cmake/compiler.cmake"), set(TESTS))
+
+    def test_readers_are_fuzzed_where_they_or_their_room_changed(self):
+        self.assertEqual(fuzzed("src/data/token_file.cpp"), {"data"})
+        self.assertEqual(fuzzed("src/metrics/step_metrics.cpp"), {"report"})
+        for path in ("kernels/plan_choices.cpp", "kernels/plan_choices.h", "src/metrics/status.cpp", "src/owner/record.cpp",
+                     "src/train/options/model_file.cpp"):
+            self.assertEqual(fuzzed(path), {"train"}, path)
+        self.assertEqual(fuzzed("src/base/options/yaml.cpp", "src/base/error.h"), {"base"})
+        self.assertEqual(fuzzed("src/base/log.h"), {"base"}, "training is not built for what all stands on")
+        self.assertLessEqual({"base", "train"}, fuzzed("cmake/rooms.cmake"))
+        self.assertEqual(fuzzed("kernels/cpu/gemm.cpp", "src/ops/linear.cpp", "docs/numerics.md"), set())
+        self.assertLessEqual({"base", "report", "train", "tuning"}, fuzzed("tests/fuzz/main.cpp"))
 
     def test_tests_are_of_their_own_program_and_of_those_that_include_them(self):
         self.assertEqual(programs("tests/tuning/sick_test.cpp"), {"tuning"})
