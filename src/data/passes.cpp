@@ -22,7 +22,7 @@ std::vector<std::string> too_many_passes(const Sampler& sampler, std::int64_t st
   for (const SourcePasses& source : passes_after(sampler, steps)) {
     if (source.passes() <= most) continue;
     out.push_back(fmt::format(
-        "data.train: {}: {} steps ask for {} tokens of it, and {} are there to train on: {:.1f} passes, more "
+        "data.train: {}: {} steps ask for {} tokens of it, and {} are there to train on: {:.2f} passes, more "
         "than data.max_passes = {} (docs/problems.md, \"The data are seen many times\")",
         source.path, steps, source.asked * source.seq_len, source.samples * source.seq_len, source.passes(), most));
   }

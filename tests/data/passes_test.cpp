@@ -76,7 +76,7 @@ TEST_F(Passes, MoreThanAllowedAreToldWithWhatIsThereAndWhatIsAskedFor) {
   ASSERT_EQ(told.size(), 1U);
   EXPECT_HAS(told[0], "data.train: " + (folder_ / "small") +
                           ".bin: 7 steps ask for 420 tokens of it, and 90 are there to "
-                          "train on: 4.7 passes, more than data.max_passes = 4");
+                          "train on: 4.67 passes, more than data.max_passes = 4");
   EXPECT_TRUE(too_many_passes(s, 7, 5).empty());
   EXPECT_EQ(too_many_passes(s, 1000, 4).size(), 2U);
 }

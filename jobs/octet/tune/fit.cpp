@@ -21,12 +21,11 @@ namespace {
 
 constexpr std::string_view usage =
     "usage: octet tune fit FILE... --cluster NAME [OPTIONS]\n\n"
-    "Reads what nccl-tests printed or wrote with -J, and what octet-commbench wrote over NCCL; fits a latency and a "
-    "rate\n"
-    "for each collective, algorithm, protocol and shape, robustly; derives the constants of NCCL's cost model that\n"
-    "differ, and pins choices where measurement contradicts the model by more than the noise. --output writes the\n"
-    "cluster's tuning file, which the tuner plugin applies. Force each algorithm in a run of its own (NCCL_ALGO,\n"
-    "NCCL_PROTO); what a file does not record, options say, for all files of the command.\n";
+    "Reads what nccl-tests printed or wrote with -J, and what octet-commbench printed or wrote over NCCL; fits a\n"
+    "latency and a rate for each collective, algorithm, protocol and shape, robustly; derives the constants of\n"
+    "NCCL's cost model that differ, and pins choices where measurement contradicts the model by more than the\n"
+    "noise. --output writes the cluster's tuning file, which the tuner plugin applies. Force each algorithm in a run\n"
+    "of its own (NCCL_ALGO, NCCL_PROTO); what a file does not record, options say, for all files of the command.\n";
 
 struct Options {
   ProfileOverrides overrides;
