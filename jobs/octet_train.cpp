@@ -83,7 +83,7 @@ int train(const CommandLine& command, const std::vector<std::string>& words, Mpi
   log::info("{}", set_up_cpu(config.cpu, binding.ranks_on_same_cores));
   // Before what takes long, and after it ends: a second start is refused at once.
   const OwnedDirectory directory = claim_run_directory(config, config_name(command), all_hosts);
-  tell_binding(binding, directory.run.path);
+  log::info("cores: {}", binding.line);
   FailureStatus failure(directory.run, all_hosts);
   Machine machine;
   std::unique_ptr<Communicator> control;
@@ -103,6 +103,7 @@ int train(const CommandLine& command, const std::vector<std::string>& words, Mpi
                                  .directory = directory.run,
                                  .lease = directory.lease.get(),
                                  .failure = &failure,
+                                 .bindings = binding.table,
                                  .command = resuming_command(words, mpi.size(), config.run_dir, directory.run.path)});
   });
 }

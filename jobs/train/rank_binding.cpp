@@ -1,13 +1,10 @@
 #include "jobs/train/rank_binding.h"
 
-#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "src/base/log.h"
-#include "src/base/replace_file.h"
 #include "src/cluster/cores/core_map.h"
 #include "src/cluster/cores/core_plan.h"
 #include "src/comm/host_exchange.h"
@@ -68,14 +65,6 @@ Binding bind_rank(const CpuConfig& config, DeviceType device, const NcclSettings
   out.line = fmt::format("rank {} on {}{}{}: {}", mpi.rank(), mpi.node(), gpu.empty() ? "" : ", GPU ", gpu, text);
   for (const std::string& line : gather_bytes(out.line, hosts)) out.table += line + "\n";
   return out;
-}
-
-void tell_binding(const Binding& binding, const std::string& run_dir) {
-  log::info("cores: {}", binding.line);
-  const std::string path = run_dir + "/bindings.txt";
-  if (log::rank() == 0 && !replace_file(path, binding.table)) {
-    log::warning("{} cannot be written: {}", path, std::strerror(errno));
-  }
 }
 
 }  // namespace octet

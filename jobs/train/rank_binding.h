@@ -24,7 +24,4 @@ struct Binding {
 Binding bind_rank(const CpuConfig& config, DeviceType device, const NcclSettings& nccl, const MpiRuntime& mpi,
                   Communicator& hosts);
 
-/// Logs this rank's line, and on rank 0 writes RUN_DIR/bindings.txt; a warning where that cannot be written.
-void tell_binding(const Binding& binding, const std::string& run_dir);
-
 }  // namespace octet

@@ -10,6 +10,7 @@
 #include "checkpoints/same_files.h"
 #include "src/base/files.h"
 #include "src/base/log.h"
+#include "src/base/replace_file.h"
 #include "src/comm/reductions.h"
 #include "src/comm/watchdog.h"
 #include "src/data/token_file.h"
@@ -35,6 +36,15 @@ void write_trace_file(const Traces& traces, const OwnerMark& owner, const std::s
   throw internal_error("train", "{}: cannot be written: {}", path, std::strerror(errno));
 }
 
+/// A start that is refused leaves none.
+void write_bindings(const RunEnvironment& environment) {
+  const std::string path = environment.directory.bindings();
+  if (environment.control.rank() != 0 || environment.bindings.empty()) return;
+  if (!replace_file(path, environment.bindings)) {
+    log::warning("{}: cannot be written: {}", path, std::strerror(errno));
+  }
+}
+
 std::vector<std::string> token_files(const DataConfig& data) {
   std::vector<std::string> paths;
   for (const DataSource& source : data.train) {
@@ -50,6 +60,7 @@ int train(RunConfig& config, const RunEnvironment& environment, const MemoryPlan
   const RunDirectory& directory = environment.directory;
   const StartingPoint from = resume(config, environment, directory, trainer);
   write_run_directory(directory, environment.resolved_yaml, control);
+  write_bindings(environment);
   RunLog log(config, environment, directory, from);
   FailureStatus& failure = *environment.failure;
   failure.done() = from.step;

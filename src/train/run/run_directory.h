@@ -24,6 +24,7 @@ struct RunDirectory {
   std::string status() const { return path + "/status.json"; }
   std::string gemm_plans() const { return path + "/gemm-plans"; }
   std::string attention_plans() const { return path + "/attention-plans"; }
+  std::string bindings() const { return path + "/bindings.txt"; }
   std::string stop_file() const { return path + "/stop"; }
   std::string trace(int rank) const { return path + "/trace-rank" + std::to_string(rank) + ".jsonl"; }
   std::string profile() const { return path + "/profile.json"; }

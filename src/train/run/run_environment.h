@@ -30,6 +30,7 @@ struct RunEnvironment {
   RunDirectory directory{};
   OwnerLease* lease = nullptr;       ///< of the directory, on rank 0; null where nobody else can start there
   FailureStatus* failure = nullptr;  ///< of the directory; run_training needs it
+  std::string bindings{};            ///< bindings.txt: which CPUs each rank keeps to, a line a rank; rank 0 has all
   std::string command{};             ///< that started this run, and goes on with it; empty: not known
 
   FailureAudience audience() const {
