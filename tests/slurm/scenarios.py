@@ -508,7 +508,8 @@ def a_node_that_fails_the_preflight_is_left_out(folder):
     fake.chmod(0o755)
     # Whatever node the job gets first is the sick one.
     sick = f'[[ -e {folder}/sick ]] || echo "$SLURMD_NODENAME" >{folder}/sick'
-    run.submit_changed(2, {r"^octet=.*$": f"octet={fake}; {sick}", r"^preflight=.*$": "preflight=1"}, "--spares", 1)
+    run.submit_changed(2, {r"^octet=.*$": f"octet={fake}; {sick}", r"^octet_in_step=.*$": "octet_in_step=$octet",
+                           r"^preflight=.*$": "preflight=1"}, "--spares", 1)
     run.wait_for_end()
     run.expect_finished()
     node = (folder / "sick").read_text().strip()
