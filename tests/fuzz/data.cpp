@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "src/data/token_file.h"
+#include "src/data/token_range.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace octet::fuzz {
@@ -25,12 +26,30 @@ void read_tokens(const std::string& idx, const std::string& bin) {
   }
 }
 
+/// The unchanged data set.
+TokenFile good_file() {
+  put("good.idx", golden("bytes.idx"));
+  return TokenFile(put("good.bin", golden("bytes.bin")));
+}
+
+/// The side file of a data set, of which only this one is true.
+void read_side_file(const std::string& text) {
+  static const TokenFile file = good_file();
+  const auto range = read_token_range(put("input.range.json", text), file);
+  if (range) expect_in_vocabulary(file, *range, 256);
+}
+
+std::string side_file() {
+  return token_range_json(good_file(), {.smallest = {0, 6}, .largest = {121, 3}});
+}
+
 }  // namespace
 
 const std::vector<Reader>& readers() {
   static const std::string bin = golden("bytes.bin"), idx = golden("bytes.idx");
   static const std::vector<Reader> all = {
       {"idx", [](const std::string& text) { read_tokens(text, bin); }, texts({idx})},
+      {"token-range", read_side_file, [] { return std::vector{side_file()}; }},
       {"tokens", [](const std::string& text) { read_tokens(idx, text); }, texts({bin})},
   };
   return all;

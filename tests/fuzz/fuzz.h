@@ -63,4 +63,16 @@ inline std::string put(const std::string& name, std::string_view text) {
   return path;
 }
 
+/// Throws, with the first line that differs, where a text that was written, read and written again has changed.
+inline void expect_same(std::string_view once, std::string_view twice) {
+  if (once == twice) return;
+  std::size_t at = 0;
+  while (at < once.size() && at < twice.size() && once[at] == twice[at]) ++at;
+  const auto line = [at](std::string_view text) {
+    const std::size_t begin = at == 0 ? 0 : text.rfind('\n', at - 1) + 1;
+    return std::string(text.substr(begin, text.find('\n', at) - begin));
+  };
+  throw std::logic_error("written again it is another: \"" + line(once) + "\", then \"" + line(twice) + "\"");
+}
+
 }  // namespace octet::fuzz

@@ -69,7 +69,7 @@ class Target:
     def explain(self, done):
         lines = done.stdout.splitlines()
         first = next((i for i, line in enumerate(lines) if re.search(r"ERROR|runtime error|terminate called", line)), 0)
-        shown = "\n".join(lines[first:first + 30])
+        shown = "\n".join(line[:200] for line in lines[max(first - 2, 0):first + 24])
         return (f"{shown}\nkept in {self.found}; again: OCTET_FUZZ_READER={self.reader} OCTET_FUZZ_FOLDER=/dev/shm "
                 f"{self.program} {' '.join(LIMITS)} FILE\n")
 

@@ -29,9 +29,7 @@ void read_stored(const std::string& text) {
 /// Choices that are taken stay the same written down and read again.
 void read_plans(PlanKind kind, const std::string& text) {
   const PlanChoices choices = parse_plan_choices(kind, text, "input");
-  if (text_of(parse_plan_choices(kind, text_of(choices), "written")) != text_of(choices)) {
-    throw std::logic_error("text_of: other choices");
-  }
+  expect_same(text_of(choices), text_of(parse_plan_choices(kind, text_of(choices), "written")));
 }
 
 std::string plans(PlanKind kind, std::uint64_t version, const std::string& plan) {

@@ -62,6 +62,12 @@ TEST(FitReaders, Version29HasErrorsInsteadOfCounts) {
   expect_within(file.notes[0], "v2.9-all_reduce_perf.txt:19: out of place left out: wrong results (2e-03)");
 }
 
+TEST(FitReaders, ALineOfAnotherProgramMayBeOfAnyLength) {
+  const std::string line = "#  Rank  0 Group  0 Pid 1 on " + std::string(400'000, 'a') + " device 0\n";
+  const BenchmarkFile file = read_text("long_all_reduce_perf.txt", line + text_of("v2.9-all_reduce_perf.txt"));
+  EXPECT_EQ(file.rows.size(), 25U);
+}
+
 TEST(FitReaders, ALogOfSeveralRunsOfVersion213) {
   const BenchmarkFile file = read_measurements(folder + "v2.13-log.txt");
   ASSERT_EQ(file.rows.size(), 22U + 26U);

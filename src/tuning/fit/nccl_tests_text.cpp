@@ -44,9 +44,13 @@ class TextReader {
 
   /// A line before the table: the first of its kind behind a table begins another run.
   void read_header(std::string_view line) {
-    static const std::regex rank(R"(^\s*#\s+Rank\s+\d+(?:\s+Group\s+(\d+))?\s+Pid\s+\d+\s+on\s+(\S+)\s+device\b.*)");
+    constexpr std::size_t longest =
+        4096;  // of what nccl-tests and NCCL print; std::regex takes stack for each character
+    if (line.size() > longest) return;
+    static const std::regex rank(
+        R"(^\s*#\s+Rank\s+\d+(?:\s+Group\s+(\d{1,9}))?\s+Pid\s+\d+\s+on\s+(\S+)\s+device\b.*)");
     static const std::regex program(R"(([a-z_]+_perf))");
-    static const std::regex library(R"(nccl-library=(\d+))");
+    static const std::regex library(R"(nccl-library=(\d{1,9})(?!\d))");
     static const std::regex own_version(R"(\bNCCL version (\d+\.\d+\.\d+))");  // NCCL's, with NCCL_DEBUG=VERSION
     static const std::regex commbench(R"(^\s*# octet-commbench \S+ (\w+) \()");
     std::cmatch match;

@@ -86,7 +86,7 @@ std::string to_nccl_xml(const NodeTopology& topology) {
   document.save(out, "  ", pugi::format_indent | pugi::format_no_declaration);
   std::string text = out.str();
   // pugixml sets a space before "/>", which NCCL takes for the start of an attribute without a name.
-  for (std::size_t at = 0; (at = text.find(" />", at)) != std::string::npos;) text.erase(at, 1);
+  for (std::size_t at = 0; (at = text.find(" />\n", at)) != std::string::npos;) text.erase(at, 1);
   return text;
 }
 
