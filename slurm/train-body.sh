@@ -20,11 +20,11 @@ slurm() { timeout --kill-after="$slurm_seconds" "$slurm_seconds" "$@"; }
 terminated='' time_over='' ranks='' reminder=''
 trap 'terminated=--terminated' TERM
 # Before the time limit, to this script alone: the ranks save and stop at the next step boundary. Their srun passes the
-# signal on to them without asking Slurm. They are told more than once: a step that is about to start does not hear the
-# first time.
+# signal on to them without asking Slurm's controller. They are told more than once: a step that is about to start does
+# not hear the first time.
 remind() {
   [[ -n $ranks && -n $time_over && -z $reminder ]] || return 0
-  { while kill -USR1 "$ranks" 2>/dev/null; do sleep "$poll_seconds"; done; } &
+  { while kill -USR1 "$ranks" 2>/dev/null; do sleep 15; done; } &
   reminder=$!
 }
 trap 'time_over=--time-over; remind' USR1
@@ -38,10 +38,15 @@ set_timer() {
   timer=$!
 }
 
-# await PID: its exit code, once it has ended. A trap ends a wait.
+# await PID: its exit code, once it has ended. A trap ends a wait with a code above 128, and the process may end meanwhile.
 await() {
-  local code=0
+  local code=0 again
+  wait "$1" || code=$?
   while kill -0 "$1" 2>/dev/null; do wait "$1" && code=0 || code=$?; done
+  if ((code > 128)); then
+    wait "$1" 2>/dev/null && again=0 || again=$?
+    ((again == 127)) || code=$again # 127: it has told its code already
+  fi
   return "$code"
 }
 
@@ -53,12 +58,34 @@ run() {
 
 pause() { run "$((2 * poll_seconds))" sleep "$poll_seconds"; }
 
+# is_silent CODE: whether a command ended with that code since Slurm did not answer it; what else Slurm says is a refusal.
+is_silent() {
+  (($1 == 124 || $1 == 137)) || [[ ! -s $work/refusal ]] ||
+    grep -qiE 'unable to contact|timed out|zero bytes|socket|connection|not respond|receive failure|standby|temporar|try again' "$work/refusal"
+}
+
 # insist COMMAND...: until Slurm does it; 1 where it says that it will not.
 insist() {
-  until slurm "$@" 2>"$work/refusal"; do
-    ! grep -iE 'disabled|denied|invalid|violat|not permitted' "$work/refusal" >&2 || return 1
+  local code
+  until code=0 && slurm "$@" 2>"$work/refusal" || { code=$? && false; }; do
+    is_silent "$code" || { cat "$work/refusal" >&2 && return 1; }
     say "$1 did not do its work: $(head -n 1 "$work/refusal"); again in $poll_seconds s" >&2
     pause
+  done
+}
+
+# submit_successor OPTIONS...: sets `successor`. A submission whose answer was lost may have been heard: a job of the name
+# that was not there before is it.
+successor=''
+submit_successor() {
+  local before code
+  before=$(successors)
+  until code=0 && successor=$(slurm sbatch --parsable "$@" "$run_dir/job.sh" 2>"$work/refusal") || { code=$? && false; }; do
+    is_silent "$code" || { cat "$work/refusal" >&2 && return 1; }
+    say "sbatch did not do its work: $(head -n 1 "$work/refusal"); again in $poll_seconds s"
+    pause
+    successor=$(successors | grep -vxFf <(echo "$before") | head -n 1)
+    [[ -z $successor ]] || return 0
   done
 }
 
@@ -74,10 +101,18 @@ successors() {
     grep -vx "$SLURM_JOB_ID" || true
 }
 
-# Those of them that were submitted as one chain with it.
-chain_mates() {
+# Ends those of them that were submitted as one chain with it.
+cancel_chain() {
+  local n jobs
   [[ -e $run_dir/job/chains.txt ]] || return 0
-  grep -Fxf <(grep -w "$SLURM_JOB_ID" "$run_dir/job/chains.txt" | tr ' ' '\n') <(successors) || true
+  for ((n = 0; n < 5; n++)); do
+    ((n == 0)) || pause
+    jobs=$(slurm squeue --noheader --user="$(id -un)" --name="$SLURM_JOB_NAME" --states=PENDING --format=%A 2>/dev/null) || continue
+    jobs=$(grep -Fxf <(grep -w "$SLURM_JOB_ID" "$run_dir/job/chains.txt" | tr ' ' '\n') <<<"$jobs" | grep -vx "$SLURM_JOB_ID")
+    [[ -n $jobs ]] || return 0
+    ! slurm xargs scancel <<<"$jobs" || return 0
+  done
+  say "Slurm did not cancel the jobs that wait for this one (${jobs:-it does not say which}): scancel --name=$SLURM_JOB_NAME"
 }
 
 # --- what octet job reads
@@ -193,13 +228,13 @@ while :; do
     exclude)
       # A job that runs cannot be told to avoid nodes; one that comes after it can.
       [[ -z $terminated ]] &&
-        insist sbatch --parsable --exclude="$exclude${user_exclude:+,$user_exclude}" "$run_dir/job.sh" >"$work/successor" &&
-        say "goes on as job $(<"$work/successor"), without $exclude" && exit 0
+        submit_successor --exclude="$exclude${user_exclude:+,$user_exclude}" &&
+        say "goes on as job $successor, without $exclude" && exit 0
       ;;
     hand_over) exit 0 ;;
     # What waits for this job would find nothing to do, or the same end.
     finish | stop)
-      [[ -n $terminated ]] || chain_mates | slurm xargs -r scancel
+      [[ -n $terminated ]] || cancel_chain
       [[ $action == finish ]] && exit 0 || exit 1
       ;;
   esac

@@ -31,7 +31,6 @@ std::string variable(const char* name) {
 std::string fault_of_file(const std::string& file, const std::string& text) {
   try {
     text.empty() ? read_tuning_file(file) : parse_tuning_file(text, file);
-    refuse_writable_by_others(file);
     return "";
   } catch (const Error& error) {
     return error.what();
@@ -78,11 +77,17 @@ TunerState tuner_state() {
     const std::string text = read_text_file(file).value_or("");
     state.hash = state.file_hash = content_hash(text);
     state.text = fmt::format("tuning file {} ({})", file, text.empty() ? "none" : hash_text(state.hash));
+    const std::string open = changeable_by_others(file);  // as it is on this node
+    if (!open.empty()) {
+      state.hash ^= content_hash(open);
+      state.text += ", but " + open;
+    }
     state.wrong =
         names_octet_tuner(plugin)
             ? fault_of_file(file, text)
             : fmt::format("{} is {}, but {} is {}: nothing reads the file; expected {} or its path", file_variable,
                           file, plugin_variable, plugin.empty() ? "not set" : plugin, octet_tuner_file);
+    if (state.wrong.empty() && !open.empty()) state.wrong = fmt::format("{}: {}", file, open);
   }
   add_plugin(plugin, state);
   return state;

@@ -35,7 +35,8 @@ bool write_to(const std::string& path, std::string_view text, int flags) {
 }  // namespace
 
 FileHandle open_to_write(const char* path, int flags) {
-  const bool follow = std::strncmp(path, "/dev/", 5) == 0;  // stdout is a link there
+  // Links of the system's own.
+  const bool follow = std::strcmp(path, "/dev/stdout") == 0 || std::strcmp(path, "/dev/stderr") == 0;
   return FileHandle(::open(path, flags | O_CREAT | (follow ? 0 : O_NOFOLLOW) | O_CLOEXEC, 0666));
 }
 

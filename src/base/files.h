@@ -24,8 +24,8 @@ using FileHandle = Handle<FileTraits>;
 
 /// Opens a file to be written and makes it where it is missing, with the permissions that the user's umask leaves
 /// (0666). `flags` are O_WRONLY or O_RDWR with O_APPEND, O_TRUNC or O_EXCL. A symbolic link of that name is not
-/// followed (ELOOP), but for those of /dev: in a folder that others can write to it might lead anywhere. Null, with
-/// errno, where the system refuses. Fit for a signal handler.
+/// followed (ELOOP), but for /dev/stdout and /dev/stderr: in a folder that others can write to it might lead anywhere.
+/// Null, with errno, where the system refuses. Fit for a signal handler.
 FileHandle open_to_write(const char* path, int flags);
 
 // The only places that write to files, but for what a program prints. A write of nothing, for which the system gives no

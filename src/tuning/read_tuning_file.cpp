@@ -203,19 +203,30 @@ std::string tuning_text(const std::string& file) {
   return text;
 }
 
-void refuse_writable_by_others(const std::string& file) {
-  const auto refuse = [&](const std::string& path, mode_t mode) {
-    throw usage_error("tuning",
-                      "{}: others can change it ({} has mode {:04o}); expected a file that only its owner and group "
-                      "can write to: chmod o-w {}",
-                      file, path, mode & 07777, path);
+std::string changeable_by_others(const std::string& file) {
+  const auto open_to_all = [](const std::string& path, mode_t mode) {
+    return fmt::format(
+        "others can change it: {} has mode {:04o}; expected a file that only its owner and group can "
+        "write to: chmod o-w {}",
+        path, mode & 07777, path);
   };
+  std::error_code error;
+  const std::filesystem::path real = std::filesystem::canonical(file, error);
   struct stat found {};
-  if (::stat(file.c_str(), &found) == 0 && (found.st_mode & S_IWOTH) != 0) refuse(file, found.st_mode);
-  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
-  const std::string parent = folder.empty() ? "." : folder.string();
-  if (::stat(parent.c_str(), &found) == 0 && (found.st_mode & (S_IWOTH | S_ISVTX)) == S_IWOTH) {
-    refuse(parent, found.st_mode);
+  if (error || ::stat(real.c_str(), &found) != 0) return "";
+  if ((found.st_mode & S_IWOTH) != 0) return open_to_all(real, found.st_mode);
+  const uid_t owner = found.st_uid;
+  for (std::filesystem::path folder = real.parent_path();; folder = folder.parent_path()) {
+    if (::stat(folder.c_str(), &found) == 0 && (found.st_mode & S_IWOTH) != 0) {
+      if ((found.st_mode & S_ISVTX) == 0) return open_to_all(folder, found.st_mode);
+      if (owner != ::geteuid() && owner != 0) {
+        return fmt::format(
+            "it is of user {} in {}, where everybody can put files; expected a file of yours or of the "
+            "system's, or one in a folder that others cannot write to",
+            owner, folder.string());
+      }
+    }
+    if (folder == folder.parent_path()) return "";
   }
 }
 

@@ -126,9 +126,10 @@ TuningFile parse_tuning_file(std::string_view text, const std::string& file);
 /// The file's bytes; a usage error where it is not there, empty or cannot be read.
 std::string tuning_text(const std::string& file);
 TuningFile read_tuning_file(const std::string& file);
-/// For a file by which NCCL is about to be tuned: throws a usage error where everybody may write to it, or may replace
-/// it (its folder is open to all, without the sticky bit).
-void refuse_writable_by_others(const std::string& file);
+/// Why others could change a file by which NCCL is about to be tuned: everybody may write to it or to a folder on its
+/// way, or somebody else has put it into one where all may put files. Empty where nobody can, and where it is not
+/// there.
+std::string changeable_by_others(const std::string& file);
 
 /// Readable, a row a line, and always the same text for the same content; it reads back to the same content.
 std::string to_json(const TuningFile& tuning);

@@ -1,4 +1,5 @@
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "tests/jobs/job.h"
 
@@ -77,13 +78,17 @@ TEST_F(Places, AFileOfARunIsNotWrittenThroughALink) {
 
 TEST_F(Places, ALinkThatIsNotFollowedIsNamed) {
   write_bytes(folder_ / "precious", "mine");
-  fs::create_symlink(folder_ / "precious", folder_ / "trace.jsonl");
-  const CommandResult r =
-      run(fmt::format("{0} --dry-run --ranks 2 --trace {1} {2}/run.yaml --data.train {2}/data/text --run.dir {3}/run",
-                      octet_train, folder_ / "trace.jsonl", workplace().path(), folder_.path()));
-  EXPECT_EQ(r.exit_code, 64) << r.all();
-  EXPECT_HAS(r.all(), "a symbolic link is not followed");
-  EXPECT_EQ(read_bytes(folder_ / "precious"), "mine");
+  const std::string in_shared_memory = fmt::format("/dev/shm/octet-places-{}", ::getpid());
+  for (const std::string& link : {folder_ / "trace.jsonl", in_shared_memory}) {
+    fs::create_symlink(folder_ / "precious", link);
+    const CommandResult r =
+        run(fmt::format("{0} --dry-run --ranks 2 --trace {1} {2}/run.yaml --data.train {2}/data/text --run.dir {3}/run",
+                        octet_train, link, workplace().path(), folder_.path()));
+    fs::remove(link);
+    EXPECT_EQ(r.exit_code, 64) << r.all();
+    EXPECT_HAS(r.all(), "a symbolic link is not followed");
+    EXPECT_EQ(read_bytes(folder_ / "precious"), "mine");
+  }
 }
 
 }  // namespace

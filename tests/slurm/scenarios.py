@@ -77,7 +77,7 @@ def a_run_directory_has_every_character_that_a_job_can_take(folder):
     run.dir = run.folder / name
     refused = subprocess.run([BIN / "octet", "submit", run.config, "--cluster", run.cluster, "--nodes", "1", "--run.dir", run.dir],
                              capture_output=True, text=True)
-    expect(refused.returncode == 64 and "a quote or a backslash" in refused.stderr, refused.stdout + refused.stderr)
+    expect(refused.returncode == 64 and "run.dir = " in refused.stderr and "a double quote or a backslash" in refused.stderr, refused.stdout + refused.stderr)
     expect(not run.dir.exists(), "a refused run has a directory")
     run.dir = run.folder / name.replace('"', "").replace("\\", "")
     run.submit(2, "--run.dir", run.dir)
@@ -298,6 +298,34 @@ def slurm_is_asked_no_more_often_than_the_interval_says(folder):
     expect(not [w for w in words if w[0] == "scancel" or w[:3] == ["scontrol", "show", "node"]], f"{asked}")
 
 
+def finds_a_sick_node(folder):
+    """Changes of a script by which octet doctor finds that the node that the job gets first is sick, and the others not."""
+    fake = folder / "octet-with-a-sick-node"
+    fake.write_text(f'#!/bin/bash\nif [[ $1 == doctor ]]; then [[ $SLURMD_NODENAME != "$(cat {folder}/sick)" ]] || '
+                    f'{{ echo \'{{"healthy": false}}\'; exit 76; }}; echo \'{{"healthy": true}}\'; exit 0; fi\n'
+                    f'exec {BIN}/octet "$@"\n')
+    fake.chmod(0o755)
+    sick = f'[[ -e {folder}/sick ]] || echo "$SLURMD_NODENAME" >{folder}/sick'
+    return {r"^octet=.*$": f"octet={fake}; {sick}", r"^octet_in_step=.*$": f"octet_in_step={fake}", r"^preflight=.*$": "preflight=1"}
+
+
+@scenario
+def a_successor_that_slurm_refuses_ends_the_job(folder):
+    """A partition of as many nodes as the job has cannot leave one out: the job ends and says so."""
+    run = Run(folder, "no-successor", 300)
+    sbatch = folder / "bin/sbatch"
+    sbatch.parent.mkdir()
+    sbatch.write_text(f'#!/bin/bash\n[[ $* == *--exclude* ]] || exec {shutil.which("sbatch")} "$@"\n'
+                      f'echo x >>{folder}/asked\n[[ $(wc -l <{folder}/asked) != 1 ]] || {{ echo "sbatch: error: Unable to contact slurm controller" >&2; exit 1; }}\n'
+                      'echo "sbatch: error: Batch job submission failed: Requested node configuration is not available" >&2; exit 1\n')
+    sbatch.chmod(0o755)
+    run.submit_changed(2, finds_a_sick_node(folder),
+                       PATH=f"{sbatch.parent}:{os.environ['PATH']}", OCTET_TEST_POLL_SECONDS="1")
+    run.wait_for_end()
+    expect((folder / "asked").read_text() == "x\nx\n", "asked again where there was no answer, and no more once there was")
+    expect("Slurm refused: exclude" in run.log() and run.status()["exit_code"] == 70, f"{run.status()}\n{run.log()}")
+
+
 # --- limits
 
 
@@ -501,15 +529,7 @@ def a_finished_run_goes_on_with_more_steps(folder):
 @scenario
 def a_node_that_fails_the_preflight_is_left_out(folder):
     run = Run(folder, "preflight", 60)
-    fake = folder / "octet-with-a-sick-node"
-    fake.write_text(f'#!/bin/bash\nif [[ $1 == doctor ]]; then [[ $SLURMD_NODENAME != "$(cat {folder}/sick)" ]] || '
-                    f'{{ echo \'{{"healthy": false}}\'; exit 76; }}; echo \'{{"healthy": true}}\'; exit 0; fi\n'
-                    f'exec {BIN}/octet "$@"\n')
-    fake.chmod(0o755)
-    # Whatever node the job gets first is the sick one.
-    sick = f'[[ -e {folder}/sick ]] || echo "$SLURMD_NODENAME" >{folder}/sick'
-    run.submit_changed(2, {r"^octet=.*$": f"octet={fake}; {sick}", r"^octet_in_step=.*$": "octet_in_step=$octet",
-                           r"^preflight=.*$": "preflight=1"}, "--spares", 1)
+    run.submit_changed(2, finds_a_sick_node(folder), "--spares", 1)
     run.wait_for_end()
     run.expect_finished()
     node = (folder / "sick").read_text().strip()

@@ -1,5 +1,6 @@
 // The tuner plugin through the interface of each version, as NCCL calls it.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "src/tuning/tuning_file.h"
 #include "tests/support/run_command.h"
@@ -247,6 +248,12 @@ TEST_F(TunerPlugin, AFileThatOthersCanWriteIsRefused) {
   std::ofstream(replaceable) << to_json(small_tuning());
   EXPECT_NE(lines_of(replaceable).find(open_folder.string() + " has mode 0777"), std::string::npos);
   fs::permissions(open_folder, fs::perms::sticky_bit, fs::perm_options::add);  // as /tmp: others cannot replace it
+  if (::geteuid() == 0) {                                                      // who alone can give files away
+    const std::string given = open_folder / "b.json";
+    std::ofstream(given) << to_json(small_tuning());
+    ASSERT_EQ(::chown(given.c_str(), 12345, 12345), 0);
+    EXPECT_NE(lines_of(given).find("it is of user 12345"), std::string::npos);
+  }
   setenv("OCTET_TUNING_FILE", replaceable.c_str(), 1);
   EXPECT_TRUE(pins(5));
 }

@@ -121,7 +121,18 @@ std::string body() {
                     fmt::join(shared_folders("slurm"), ", "));
 }
 
+/// What a line of #SBATCH cannot hold; the job's name comes from it too.
+void check_characters(const std::string& run_dir) {
+  if (run_dir.find_first_of("\n\r\"\\") == std::string::npos) return;
+  throw usage_error(
+      "submit",
+      "run.dir = {}: has a line break, a double quote or a backslash, which a line of #SBATCH cannot hold; "
+      "expected another name",
+      in_quotes(run_dir));
+}
+
 JobScript job_of(const SubmitOptions& o, const ClusterProfile& profile, const std::string& run_dir) {
+  check_characters(run_dir);
   JobScript job;
   job.profile = profile;
   job.name = job_name(run_dir);

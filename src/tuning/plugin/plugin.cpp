@@ -32,7 +32,10 @@ void say(Logger logger, LogLevel level, const char* text) noexcept {
 
 /// A tuning file with the hash of what was read.
 struct ReadFile {
-  explicit ReadFile(const std::string& path) : ReadFile(path, tuning_text(path)) { refuse_writable_by_others(path); }
+  explicit ReadFile(const std::string& path) : ReadFile(path, tuning_text(path)) {
+    if (const std::string why = changeable_by_others(path); !why.empty())
+      throw usage_error("tuning", "{}: {}", path, why);
+  }
   ReadFile(const std::string& path, const std::string& text)
       : tuning(parse_tuning_file(text, path)), hash(hash_text(content_hash(text))) {}
   TuningFile tuning;
