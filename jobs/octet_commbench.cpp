@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <ctime>
+#include <sstream>
 #include <thread>
 #include <utility>
 
@@ -96,6 +97,8 @@ int measure_all(const Options& options, MpiRuntime& mpi, int argc, char** argv) 
     provenance.ranks_on_cores = binding.ranks_on_same_cores;
   }
   Report report(std::move(provenance));
+  std::istringstream bindings(binding.table);
+  for (std::string line; std::getline(bindings, line);) report.comment(line);
   const Context context{options, *hosts, node_of, report};
   if (options.sweep) run_sweep(context, mesh.world(), plain.get());
   if (options.run) run_steps(context, mesh);

@@ -1,5 +1,7 @@
 #include "jobs/train/rank_binding.h"
 
+#include <strings.h>
+
 #include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -16,7 +18,8 @@ namespace {
 std::string why_unbound(const CpuConfig& config, DeviceType device) {
   if (config.bind == CoreBinding::off) return "cpu.bind = off";
   for (const char* name : {"OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY"}) {
-    if (std::getenv(name) != nullptr) return fmt::format("{} is set", name);
+    const char* const value = std::getenv(name);
+    if (value != nullptr && ::strcasecmp(value, "false") != 0) return fmt::format("{} is set", name);
   }
   const bool of_a_job = std::getenv("SLURM_JOB_ID") != nullptr;
   return device == DeviceType::cpu && !of_a_job ? "the machine is not a job's alone" : "";

@@ -129,6 +129,12 @@ TEST(Doctor, CoresCardsAndGpusAreComparedWhereTheKernelSaysWhereTheyAre) {
   // A display of another maker is none of ours.
   EXPECT_EQ(unknown.with(gpus + "vendor", "0x1a03\n").check("hca.near_gpus", &profile),
             "ok: NUMA node 0: 4 GPUs, 4 cards; NUMA node 1: 3 GPUs, 4 cards\n");
+  // Which part of a node a job has, nothing says.
+  ClusterProfile part = profile;
+  part.gpus.per_node = 4;
+  for (const char* check : {"cpu.near_devices", "hca.near_gpus"}) {
+    EXPECT_EQ(Changed().check(check, &part), "not present: the job has 4 of the node's 8 GPUs\n");
+  }
   // A card that the profile does not use is near nobody.
   ClusterProfile half = profile;
   half.nics.hca = {"mlx5_0", "mlx5_1"};

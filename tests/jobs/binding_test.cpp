@@ -39,7 +39,7 @@ int cpus() {
 }
 
 TEST(Binding, RanksOfASlurmJobDivideTheCpus) {
-  const auto lines = said(bindings("SLURM_JOB_ID=1", ""));
+  const auto lines = said(bindings("SLURM_JOB_ID=1 OMP_PROC_BIND=false", ""));  // OpenMP places nothing then
   if (cpus() == 1) {
     EXPECT_HAS(lines[0], "2 ranks share them");
   } else {
@@ -51,7 +51,9 @@ TEST(Binding, RanksOfASlurmJobDivideTheCpus) {
 TEST(Binding, IsLeftToOthersByOptionByOpenMpAndOutsideOfAJob) {
   const std::pair<std::string, std::string> why[] = {
       {bindings("SLURM_JOB_ID=1", "--cpu.bind off"), ", not bound: cpu.bind = off"},
-      {bindings("SLURM_JOB_ID=1 OMP_PROC_BIND=false", ""), ", not bound: OMP_PROC_BIND is set"},
+      {bindings("SLURM_JOB_ID=1 OMP_PROC_BIND=close", ""), ", not bound: OMP_PROC_BIND is set"},
+      {bindings("SLURM_JOB_ID=1 HWLOC_SYNTHETIC='pack:1 core:8 pu:1'", ""),
+       ", not bound: hwloc is told of another machine (HWLOC_XMLFILE, HWLOC_SYNTHETIC, HWLOC_THISSYSTEM)"},
       {bindings("", ""), ", not bound: the machine is not a job's alone"},
   };
   for (const auto& [text, reason] : why) {

@@ -83,6 +83,9 @@ CpuList CoreMap::allowed() const {
 }
 
 std::string CoreMap::bind(const CpuList& cpus) const {
+  if (hwloc_topology_is_thissystem(topology_) == 0) {  // hwloc would say that it has bound, and do nothing
+    return "hwloc is told of another machine (HWLOC_XMLFILE, HWLOC_SYNTHETIC, HWLOC_THISSYSTEM)";
+  }
   const Bitmap set(hwloc_bitmap_alloc());
   for (const int cpu : cpus) hwloc_bitmap_set(set.get(), static_cast<unsigned>(cpu));
   if (hwloc_set_cpubind(topology_, set.get(), HWLOC_CPUBIND_PROCESS) == 0) return "";

@@ -31,7 +31,8 @@ class CoreMap {
 
   /// The CPUs that this process may run on now.
   CpuList allowed() const;
-  /// Puts all threads of this process onto these CPUs. Why it cannot be done; empty where it was.
+  /// Puts all threads of this process onto these CPUs. Why it cannot be done, as where the map is of another machine;
+  /// empty where it was.
   std::string bind(const CpuList& cpus) const;
 
  private:

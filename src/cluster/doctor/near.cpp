@@ -102,6 +102,12 @@ Findings check_near(const Examination& e) {
   const char* why = places.empty() ? "no NVIDIA GPU on the bus" : places.contains(-1) ? of_gpu : nullptr;
   if (why != nullptr)
     return {missing("cpu.near_devices", false, why, "", ""), missing("hca.near_gpus", false, why, "", "")};
+  int gpus = 0;
+  for (const auto& [node, place] : places) gpus += place.gpus;
+  if (e.profile != nullptr && e.profile->gpus.per_node < gpus) {  // a part of the node, and nobody says which
+    const std::string part = fmt::format("the job has {} of the node's {} GPUs", e.profile->gpus.per_node, gpus);
+    return {missing("cpu.near_devices", false, part, "", ""), missing("hca.near_gpus", false, part, "", "")};
+  }
   count_cards(e, places);
   const Finding cards = compare_cards(places);
   count_cpus(e.machine, places);
