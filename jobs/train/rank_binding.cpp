@@ -1,7 +1,7 @@
 #include "jobs/train/rank_binding.h"
 
-#include <strings.h>
-
+#include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -14,12 +14,18 @@
 namespace octet {
 namespace {
 
+/// By which OpenMP is told to place no thread.
+bool is_false(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text == "false";
+}
+
 /// Why this rank is to stay where it is; empty where it is not.
 std::string why_unbound(const CpuConfig& config, DeviceType device) {
   if (config.bind == CoreBinding::off) return "cpu.bind = off";
   for (const char* name : {"OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY"}) {
     const char* const value = std::getenv(name);
-    if (value != nullptr && ::strcasecmp(value, "false") != 0) return fmt::format("{} is set", name);
+    if (value != nullptr && !is_false(value)) return fmt::format("{} is set", name);
   }
   const bool of_a_job = std::getenv("SLURM_JOB_ID") != nullptr;
   return device == DeviceType::cpu && !of_a_job ? "the machine is not a job's alone" : "";
