@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "jobs/commbench/nccl_tests_options.h"
+#include "jobs/commbench/report.h"
 #include "src/base/options/arguments.h"
 #include "src/base/options/byte_size.h"
 #include "src/base/options/document.h"
@@ -115,6 +116,15 @@ CommandLine parse_run(const Texts& texts, const Options& o, bool device_given, W
   return parse_command_line(static_cast<int>(words.run.size()), words.run.data());
 }
 
+/// A type that no collective of the sweep would have.
+void refuse_idle_type(const Options& o) {
+  if (!o.sweep || o.dtype == DType::f32 || !std::ranges::all_of(o.collectives, is_reduction)) return;
+  throw usage_error("commbench",
+                    "--dtype {} with --collective {}: reductions are of float, as in training; expected float, or a "
+                    "collective that does not reduce too",
+                    type_name(o.dtype), joined(o.collectives, ","));
+}
+
 /// Options of what is not measured, which would change nothing.
 void refuse_idle(Schema& schema, const Options& o) {
   const auto refuse = [&](std::initializer_list<const char*> names, const char* of, const char* expected) {
@@ -172,7 +182,12 @@ Options parse_options(int argc, const char* const* argv) {
     throw usage_error("commbench", "--compare-mpi compares the sweep over MPI: expected --sweep and --device cpu");
   }
   refuse_idle(schema, out);
+  refuse_idle_type(out);
   return out;
+}
+
+bool is_reduction(const std::string& collective) {
+  return collective == "all_reduce" || collective == "reduce_scatter";
 }
 
 std::string usage_text() {

@@ -44,6 +44,9 @@ struct Options {
 inline const std::vector<std::string> collective_names = {"all_reduce", "all_gather", "reduce_scatter", "broadcast",
                                                           "all_to_all"};
 
+/// Whether that collective of the sweep adds numbers up, which is done in float alone, as in training.
+bool is_reduction(const std::string& collective);
+
 /// `[--config RUN.yaml [--section.key VALUE]...] [OPTIONS]`; those of nccl-tests are read too (nccl_tests_options.h).
 /// Throws usage errors.
 Options parse_options(int argc, const char* const* argv);

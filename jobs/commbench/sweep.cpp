@@ -81,12 +81,11 @@ void sweep_in_columns_of_ours(const Context& context, Communicator& world, Commu
 }  // namespace
 
 CommRecord sweep_call(const std::string& collective, DType dtype, int ranks, std::int64_t bytes) {
-  const bool reduces = collective == "all_reduce" || collective == "reduce_scatter";
   const bool of_all = collective == "all_gather" || collective == "reduce_scatter" || collective == "all_to_all";
   CommRecord call{.operation = collective == "all_reduce" ? "all_reduce_sum" : collective,
                   .group = "world",
                   .ranks = ranks,
-                  .dtype = reduces ? DType::f32 : dtype,
+                  .dtype = is_reduction(collective) ? DType::f32 : dtype,
                   .unit = {}};
   const std::int64_t each = (of_all ? ranks : 1) * size_of(call.dtype);
   call.count = std::max<std::int64_t>(bytes / each, 1);
@@ -106,6 +105,10 @@ void run_sweep(const Context& context, Communicator& world, Communicator* plain)
     }
     check_memory(context, world.stream().device(), bytes,
                  fmt::format("{} of {}", collective, format_bytes(largest.bytes)));
+  }
+  if (o.dtype != DType::f32 && std::ranges::any_of(o.collectives, is_reduction)) {
+    context.report.comment(fmt::format("--dtype {}: of what does not reduce; reductions are of float, as in training",
+                                       type_name(o.dtype)));
   }
   for (const std::string& collective : o.collectives) {
     if (ours) {

@@ -57,7 +57,9 @@ bool replace_file(const std::string& path, std::string_view text) {
 bool can_replace_file(const std::string& path) {
   std::error_code error;
   const fs::file_status there = fs::status(path, error);
-  if (fs::exists(there) && !fs::is_regular_file(there)) {
+  // /dev/stdout is a link to whatever the output goes to, perhaps to a file: a rename would replace the link.
+  const bool is_link_of_dev = fs::is_symlink(fs::symlink_status(path, error)) && path.starts_with("/dev/");
+  if (is_link_of_dev || (fs::exists(there) && !fs::is_regular_file(there))) {
     errno = fs::is_directory(there) ? EISDIR : ENOTSUP;
     return false;
   }

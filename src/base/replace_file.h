@@ -12,8 +12,8 @@ namespace octet {
 [[nodiscard]] bool replace_file(const std::string& path, std::string_view text);
 
 /// Says whether replace_file would succeed now, for those who have the text only after hours. The check touches nothing
-/// at `path` and leaves nothing beside it. The answer is no, with errno, where the system refuses and where a folder or
-/// a device has the name.
+/// at `path` and leaves nothing beside it. The answer is no, with errno, where the system refuses and where a folder
+/// (EISDIR) or a device has the name, or a link of /dev (ENOTSUP).
 [[nodiscard]] bool can_replace_file(const std::string& path);
 
 /// Removes what processes that were killed in replace_file left beside that path. While another one is in it for the

@@ -15,10 +15,11 @@ namespace {
 namespace fs = std::filesystem;
 
 class ReplaceFile : public testing::Test {
- protected:
+ public:
   ReplaceFile() { fs::create_directory(folder_); }
   ~ReplaceFile() override { fs::remove_all(folder_); }
 
+ protected:
   std::string content() const {
     std::ifstream file(path_);
     return {std::istreambuf_iterator<char>(file), {}};
@@ -59,6 +60,16 @@ TEST_F(ReplaceFile, CanBeAskedBefore) {
   EXPECT_FALSE(can_replace_file(folder_ / "none" / "text"));
   EXPECT_EQ(errno, ENOENT);
   EXPECT_FALSE(can_replace_file("/dev/null")) << "a rename would put a file in its place";
+  EXPECT_EQ(errno, ENOTSUP);
+  const int out = ::dup(STDOUT_FILENO);
+  ASSERT_NE(std::freopen(path_.c_str(), "a", stdout), nullptr);  // what /dev/stdout leads to is a file now
+  const bool is_possible = can_replace_file("/dev/stdout");
+  const int why = errno;
+  std::fflush(stdout);
+  ASSERT_EQ(::dup2(out, STDOUT_FILENO), STDOUT_FILENO);
+  ::close(out);
+  EXPECT_FALSE(is_possible);
+  EXPECT_EQ(why, ENOTSUP);
 }
 
 TEST_F(ReplaceFile, WhatAKilledProcessLeftIsRemovedAndNothingElse) {

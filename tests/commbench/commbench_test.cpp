@@ -104,6 +104,25 @@ TEST(Commbench, OtherTypesAreExact) {
   }
 }
 
+TEST(Commbench, ATypeThatReductionsDoNotHaveIsSaidOrRefused) {
+  const std::string said = "# --dtype bfloat16: of what does not reduce; reductions are of float, as in training\n";
+  const auto says = [&](const std::string& collectives) {
+    const CommandResult r = launch(2, "--max 8 --iterations 1 -d bfloat16 --collective " + collectives);
+    EXPECT_EQ(r.exit_code, 0) << r.all();
+    return r.out.find(said) != std::string::npos;
+  };
+  EXPECT_TRUE(says("all_gather,all_reduce"));
+  EXPECT_FALSE(says("all_gather,broadcast"));
+  for (const std::string collectives : {"all_reduce", "reduce_scatter,all_reduce"}) {
+    const CommandResult r = launch(2, "--max 8 -d bfloat16 --collective " + collectives);
+    EXPECT_EQ(r.exit_code, 64) << r.all();
+    const std::string reason =
+        "--dtype bfloat16 with --collective " + collectives + ": reductions are of float, as in training";
+    EXPECT_NE(r.err.find(reason), std::string::npos) << r.err;
+    EXPECT_EQ(r.out, "");
+  }
+}
+
 TEST(Commbench, PlainMpiIsMeasuredInTurns) {
   const auto file = measured(2, "--max 64K --factor 100 --iterations 3 --compare-mpi");
   for (const auto& row : file["rows"]) EXPECT_GT(row["plain_mpi_us"], 0);
@@ -323,6 +342,14 @@ TEST(Commbench, AFileThatCannotBeWrittenIsRefusedBeforeMeasuring) {
     EXPECT_NE(r.err.find("--json " + path + ": cannot be written: "), std::string::npos) << r.err;
     EXPECT_EQ(r.out, "");
   }
+}
+
+TEST(Commbench, ADeviceIsNoFileForTheRows) {
+  const CommandResult r = launch(2, "--max 8 --json /dev/stdout");
+  EXPECT_EQ(r.exit_code, 64) << r.all();
+  const std::string reason = "it is no file that could be replaced by a whole one; expected the name of a file";
+  EXPECT_NE(r.err.find("--json /dev/stdout: cannot be written: " + reason), std::string::npos) << r.err;
+  EXPECT_EQ(r.out, "");
 }
 
 TEST(Commbench, AnEarlierFileStaysUntilThereAreResults) {
