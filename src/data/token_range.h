@@ -59,7 +59,8 @@ bool is_in_vocabulary(const TokenRange& range, std::int64_t vocab_size);
 void expect_in_vocabulary(const TokenFile& file, const TokenRange& range, std::int64_t vocab_size);
 
 // A range is remembered in PREFIX.range.json beside the data, with the fingerprint of what it is of. Whoever prepares
-// data writes it; for data that came from elsewhere it is written by whoever scans them first.
+// data writes it, and for data that came from elsewhere `octet inspect --remember`. A run that scans its data keeps
+// such a file in its own directory (src/train/run/token_ranges.h).
 
 std::string token_range_path(const std::string& prefix);
 /// The text of a side file.

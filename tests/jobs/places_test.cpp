@@ -21,10 +21,10 @@ class Places : public testing::Test {
                                    before, folder_.path(), folder_.path(), folder_.path(), command));
   }
   /// A run of two ranks with checkpoints and a profile, in `out/run`.
-  CommandResult train(const std::string& arguments = "") const {
-    return run(launched(2, fmt::format("{0}/run.yaml --data.train {0}/data/text --run.dir {1}/out/run --train.steps 6 "
+  CommandResult train(const std::string& arguments = "", const std::string& data = workplace() / "data/text") const {
+    return run(launched(2, fmt::format("{0}/run.yaml --data.train {3} --run.dir {1}/out/run --train.steps 6 "
                                        "--checkpoint.interval 3 --train.profile 2-3 --comm.trace true {2}",
-                                       workplace().path(), folder_.path(), arguments)));
+                                       workplace().path(), folder_.path(), arguments, data)));
   }
   void expect_nothing_elsewhere() const {
     for (const char* name : {"here", "home", "tmp"}) EXPECT_TRUE(fs::is_empty(folder_ / name)) << name;
@@ -50,6 +50,19 @@ TEST_F(Places, ARunWritesIntoItsDirectoryByTheUmask) {
   const CommandResult r = train();
   ASSERT_EQ(r.exit_code, 0) << r.all();
   EXPECT_TRUE(fs::exists(folder_ / "out/run/checkpoints"));
+  expect_nothing_elsewhere();
+  expect_permissions_of_the_umask(folder_ / "out");
+}
+
+TEST_F(Places, ARunWritesNothingBesideItsData) {
+  write_bytes(folder_ / "small.yaml", std::string(tiny_model).replace(std::string(tiny_model).find("256"), 3, "200"));
+  for (const char* end : {".bin", ".idx"}) {  // as they come from elsewhere: nothing is known of their ids
+    write_bytes(folder_ / (std::string("data/text") + end), read_bytes(workplace() / "data/text" + end));
+  }
+  const CommandResult r = train("--model " + (folder_ / "small.yaml"), folder_ / "data/text");
+  ASSERT_EQ(r.exit_code, 0) << r.all();
+  EXPECT_HAS(r.all(), "remembered in " + folder_.path() + "/out/run/token-ranges/");
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / "data"), {}), 2);
   expect_nothing_elsewhere();
   expect_permissions_of_the_umask(folder_ / "out");
 }

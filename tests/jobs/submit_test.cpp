@@ -146,10 +146,28 @@ TEST_F(Submit, TokenIdsAboveTheVocabularyAreFoundBeforeTheQueue) {
     const CommandResult r = submit_run(options + " " + dry);
     EXPECT_EQ(r.exit_code, 64) << r.all();
     expect_in(name + ".bin: its largest token id is 120, at position 8998 of 9000; expected ids from 0 to 119", r.err);
-    EXPECT_EQ(std::filesystem::exists(side), *dry == 0) << "a dry run writes nothing";
+    EXPECT_FALSE(std::filesystem::exists(side)) << "nothing is written beside the data";
   }
   EXPECT_FALSE(std::filesystem::exists(workplace() / directory));
   expect_not_in("--parsable", read("calls"));
+}
+
+TEST_F(Submit, LargeDataAreLeftToTheRun) {
+  const std::string name = "data/large-" + std::filesystem::path(fake.path()).filename().string();
+  write_tokens(workplace() / name, 9000, TokenType::i32, [](std::int64_t) { return 0; });
+  std::filesystem::remove(workplace() / (name + ".range.json"));
+  // As of 4 bytes above 2 GiB, all zeros that take no space: one sequence, whose length is the first number behind the
+  // 34 bytes of the index's header.
+  const std::int32_t tokens = (std::int32_t{1} << 29) + 1;
+  std::string index = read_bytes(workplace() / (name + ".idx"));
+  index.replace(34, sizeof tokens, reinterpret_cast<const char*>(&tokens), sizeof tokens);
+  write_bytes(workplace() / (name + ".idx"), index);
+  std::filesystem::resize_file(workplace() / (name + ".bin"), std::uintmax_t{tokens} * sizeof tokens);
+  const CommandResult r = submit_run("--dry-run --data.train " + name);
+  EXPECT_EQ(r.exit_code, 0) << r.all();
+  expect_in(name + ".bin has 2.0 GiB, whose token ids are not looked at here, where 2.0 GiB are scanned at most",
+            r.err);
+  std::filesystem::remove(workplace() / (name + ".bin"));
 }
 
 TEST_F(Submit, ManyPassesOverTheDataAreWarnedOfBeforeTheQueue) {

@@ -85,12 +85,13 @@ void check_memory(RunConfig c, const MeshShape& mesh, const ClusterProfile& p) {
   log::info("memory: {:.1f} of {} GiB of a node", fit.node, p.nodes.memory_gib);
 }
 
-/// What takes seconds to read on a login node, which is nobody's alone; the run looks at the rest.
-constexpr std::int64_t most_scanned = std::int64_t{8} << 30;
+/// Of all sources together: what takes seconds to read on a login node, which is nobody's alone. The run looks at the
+/// rest.
+constexpr std::int64_t most_scanned = std::int64_t{2} << 30;
 
-void check_data(const RunConfig& c, bool dry_run) {
+void check_data(const RunConfig& c) {
   const Sampler sampler(c.data.train, sampler_config(c));
-  check_token_ranges(sampler, most_scanned, !dry_run);
+  check_token_ranges(sampler, c.run_dir, most_scanned);
   const std::int64_t samples = c.train.steps * c.train.global_batch;
   log::info("data: {} source(s), {} samples of {} tokens are asked for", c.data.train.size(), samples, c.train.seq_len);
   for (const SourcePasses& source : passes_after(sampler, c.train.steps)) {
@@ -174,7 +175,7 @@ std::vector<std::string> check_submission(const CommandLine& run, const SubmitOp
   std::vector<std::string> unchecked;
   check_where_it_is(options.dry_run, "program", unchecked,
                     [&] { check_program(config, profile, job.octet_train, unchecked); });
-  check_where_it_is(options.dry_run, "data", unchecked, [&] { check_data(config, options.dry_run); });
+  check_where_it_is(options.dry_run, "data", unchecked, [&] { check_data(config); });
   const FileSystem* files = profile.file_system_of(config.run_dir);
   if (files != nullptr && !files->advice.empty()) log::info("{} is {}: {}", files->path, files->kind, files->advice);
   return unchecked;

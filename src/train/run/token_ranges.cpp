@@ -59,29 +59,24 @@ void tell(const TokenFile& file, const TokenRange& range, Clock::time_point begi
 }
 
 /// Where the run itself remembers the range of a file that has no side file; named by what the file holds.
-std::string path_in(const RunDirectory& run, const TokenFile& file) {
-  return fmt::format("{}/token-ranges/{:016x}.json", run.path, file.fingerprint());
+std::string path_in(const std::string& run_directory, const TokenFile& file) {
+  return fmt::format("{}/token-ranges/{:016x}.json", run_directory, file.fingerprint());
 }
 
-std::optional<TokenRange> recall(const TokenFile& file, const RunDirectory& run) {
+std::optional<TokenRange> recall(const TokenFile& file, const std::string& run_directory) {
   if (auto range = read_token_range(token_range_path(file.prefix()), file)) return range;
-  return read_token_range(path_in(run, file), file);
+  return read_token_range(path_in(run_directory, file), file);
 }
 
 /// Says where it is remembered. A run that is refused leaves nothing in its directory.
 std::string remember(const TokenFile& file, const TokenRange& range, const RunDirectory& run, bool is_refused) {
-  const std::string beside = token_range_path(file.prefix());
-  if (write_token_range(beside, file, range)) return "remembered in " + beside;
-  const std::string reason = std::strerror(errno);
-  if (is_refused) return fmt::format("not remembered, since {} cannot be written: {}", beside, reason);
+  if (is_refused) return "not remembered";
   run.owner.verify();
-  const std::string own = path_in(run, file);
+  const std::string own = path_in(run.path, file);
   std::error_code ignored;
   std::filesystem::create_directories(std::filesystem::path(own).parent_path(), ignored);
-  if (write_token_range(own, file, range)) {
-    return fmt::format("remembered in {}, since {} cannot be written: {}", own, beside, reason);
-  }
-  return fmt::format("not remembered, since {} cannot be written: {}", beside, reason);
+  if (write_token_range(own, file, range)) return "remembered in " + own;
+  return fmt::format("not remembered, since {} cannot be written: {}", own, std::strerror(errno));
 }
 
 void put(const TokenRange& range, checkpoint::Packer& packer) {
@@ -106,7 +101,7 @@ std::vector<std::optional<TokenRange>> recalled_by_rank0(const Files& files, con
   checkpoint::Packer packer;
   for (const TokenFile* file : files) {
     if (hosts.rank() != 0) break;
-    const std::optional<TokenRange> range = recall(*file, run);
+    const std::optional<TokenRange> range = recall(*file, run.path);
     packer.put(static_cast<std::uint8_t>(range.has_value()));
     put(range.value_or(TokenRange{}), packer);
   }
@@ -159,21 +154,22 @@ void check_token_ranges(const Sampler& sampler, const RunDirectory& run, Communi
   }
 }
 
-void check_token_ranges(const Sampler& sampler, std::int64_t most_scanned, bool remember) {
+void check_token_ranges(const Sampler& sampler, const std::string& run_directory, std::int64_t most_scanned) {
+  std::int64_t left = most_scanned;
   for (const TokenFile* file : files_to_check(sampler)) {
-    const std::string beside = token_range_path(file->prefix());
-    auto range = read_token_range(beside, *file);
-    if (!range && bytes_of(*file) > most_scanned) {
+    auto range = recall(*file, run_directory);
+    if (!range && bytes_of(*file) > left) {
       log::info(
-          "data: {} has {}, whose token ids are scanned when the run starts (octet inspect --remember does it now)",
-          file->bin_path(), format_bytes(bytes_of(*file)));
+          "data: {} has {}, whose token ids are not looked at here, where {} are scanned at most, but when the run "
+          "starts (octet inspect --remember does it now)",
+          file->bin_path(), format_bytes(bytes_of(*file)), format_bytes(most_scanned));
       continue;
     }
     if (!range) {
+      left -= bytes_of(*file);
       const auto begin = Clock::now();
       range = scan_tokens(*file);
-      const bool kept = remember && write_token_range(beside, *file, *range);
-      tell(*file, *range, begin, kept ? "remembered in " + beside : "not remembered");
+      tell(*file, *range, begin, "not remembered (octet inspect --remember does)");
     }
     expect_in_vocabulary(*file, *range, sampler.config().vocab_size);
   }
