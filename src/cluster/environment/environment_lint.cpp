@@ -9,6 +9,7 @@
 
 #include "src/base/options/text.h"
 #include "src/cluster/doctor/known_versions.h"
+#include "src/cluster/doctor/text_lines.h"
 #include "src/cluster/environment.h"
 #include "src/cluster/environment/value_check.h"
 
