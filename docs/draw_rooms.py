@@ -18,7 +18,7 @@ LOW, MIDDLE, HIGH, ROOF, SIDE = "#e8eef7", "#e4f3e6", "#f6e6f1", "#eeeeee", "#f5
 
 # Room -> row from the bottom, left edge, right edge, colour, what it holds.
 BOXES = {
-    "base": (0, 20, 940, LOW, "errors, log, dtypes, random numbers, options, JSON, files"),
+    "base": (0, 5, 940, LOW, "errors, log, dtypes, random numbers, options, JSON, files"),
     "device": (1, 20, 720, LOW, "devices, streams, events, buffers, the ledger of memory; what NVML says"),
     "cluster": (1, 740, 940, SIDE, "profiles, Slurm, job scripts"),
     "profile": (2, 20, 380, LOW, "units and parts of a step; where its time goes"),
@@ -29,13 +29,15 @@ BOXES = {
     "ops": (4, 20, 425, MIDDLE, "linears and their float8 recipe, attention, shape checks"),
     "parallel": (5, 260, 720, MIDDLE, "FSDP: weights in, gradients out; tensor parallelism"),
     "model": (6, 20, 480, MIDDLE, "Llama, forward and backward; its parameters"),
-    "data": (7, 30, 190, HIGH, "token files, sampler"),
-    "optim": (7, 200, 360, HIGH, "AdamW, schedules"),
-    "checkpoints": (7, 370, 530, HIGH, "save, restore, export"),
-    "metrics": (7, 540, 710, HIGH, "FLOPs, metrics files"),
-    "owner": (8, 540, 710, HIGH, "whose a run directory is"),
-    "train": (9, 20, 590, HIGH, "a run: options, step, plan, health, loop"),
-    "report": (9, 610, 720, HIGH, "runs read back"),
+    "tokenizer": (7, 20, 150, HIGH, "text to token ids"),
+    "data": (7, 175, 315, HIGH, "token files, sampler"),
+    "optim": (7, 325, 440, HIGH, "AdamW, schedules"),
+    "checkpoints": (7, 450, 595, HIGH, "save, restore, export"),
+    "metrics": (7, 605, 742, HIGH, "FLOPs, metrics files"),
+    "owner": (8, 590, 742, HIGH, "who has a run"),
+    "corpus": (9, 20, 200, HIGH, "text in, token files out"),
+    "train": (9, 215, 580, HIGH, "a run: options, step, plan, health, loop"),
+    "report": (9, 595, 720, HIGH, "runs read back"),
     "jobs": (10, 20, 940, ROOF, "the programs octet, octet-train and octet-commbench; scripts"),
     "tests": (11, 20, 940, ROOF, "a folder a room, and the checks of the source"),
 }
@@ -44,11 +46,14 @@ BOXES = {
 PLACES = {
     ("comm", "profile"): 330,
     ("ops", "tensor"): 412,
-    ("owner", "cluster"): 760,
+    ("owner", "cluster"): 765,
+    ("tokenizer", "base"): 10,
     ("model", "ops"): 130,
     ("model", "parallel"): 370,
     ("parallel", "ops"): 340,
     ("parallel", "comm"): 640,
+    ("corpus", "data"): 188,
+    ("train", "owner"): 592,
     ("data", "parallel"): 600,  # of the frame that begins with data
 }
 

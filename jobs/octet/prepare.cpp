@@ -1,9 +1,8 @@
-#include "src/data/prepare.h"
+#include "src/corpus/prepare.h"
 
 #include "jobs/octet/commands.h"
 #include "src/base/log.h"
 #include "src/base/progress.h"
-#include "src/data/tokenizer.h"
 
 namespace octet {
 namespace po = boost::program_options;
@@ -36,11 +35,11 @@ int run_prepare(const std::vector<std::string>& arguments) {
   PrepareOptions options;
   std::string split;
   po::options_description described("options");
-  const std::string tokenizers = "how text becomes tokens: " + tokenizer_names();
   described.add_options()                                                                                        //
       ("input,i", po::value(&options.inputs)->required()->multitoken(), "text file or folder; may be repeated")  //
       ("output,o", po::value(&options.output)->required(), "PREFIX of the two files; its folder is created")     //
-      ("tokenizer", po::value(&options.tokenizer)->default_value(options.tokenizer), tokenizers.c_str())         //
+      ("tokenizer", po::value(&options.tokenizer)->default_value(options.tokenizer),
+       "how text becomes tokens: bytes")  //
       ("split-documents", po::value(&split)->default_value("none"),
        "what a document is. none: a file; blank-lines: lines between blank lines")  //
       ("overwrite", po::bool_switch(&options.overwrite), "replace files that exist");

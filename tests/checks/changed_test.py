@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 """Tests of tests/support/changed.py on this tree: which test programs are made of which files."""
+import contextlib
+import io
 import os
 import sys
 import unittest
+from unittest import mock
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
 import changed
@@ -61,6 +64,13 @@ class Changed(unittest.TestCase):
     def test_programs_of_the_cuda_build_are_known_too(self):
         self.assertLessEqual({"nccl", "comm"}, programs("src/comm/nccl/nccl_api.cpp"))
         self.assertLessEqual({"cuda", "gpu"}, programs("kernels/cuda/cast.cu"))
+
+    def test_where_nothing_counts_nothing_is_printed(self):
+        for kind in ("fuzz", "own", "tests"):
+            with contextlib.redirect_stdout(io.StringIO()) as out, mock.patch.object(changed, "changed_files", list), \
+                    mock.patch.object(sys, "argv", ["changed.py", kind, "base", "data"]):
+                changed.main()
+            self.assertEqual(out.getvalue(), "", kind)
 
     def test_pages_are_in_none(self):
         self.assertEqual(programs("docs/numerics.md", "README.md", "src/base/README.md"), set())

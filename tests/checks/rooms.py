@@ -24,6 +24,8 @@ ROOMS = {
     "parallel": "comm tensor ops",
     "model": "ops",  # and the interfaces of parallel, below
     "data": LOWER,
+    "tokenizer": "base",
+    "corpus": "data tokenizer",
     "optim": LOWER,
     "metrics": LOWER,
     "owner": "metrics cluster",
@@ -33,7 +35,7 @@ ROOMS = {
     "cluster": "base",
     "tuning": "cluster",
     "planner": "tuning",  # and the pure headers of model and parallel, below
-    "jobs": "train tuning planner report",
+    "jobs": "train corpus tuning planner report",
     "tests": "jobs",
 }
 OUTSIDE_SRC = ["kernels", "checkpoints", "jobs", "tests"]  # rooms at the top level; the others are src/ROOM
@@ -85,7 +87,7 @@ LIBRARIES = {
     "boost/": ["src/base/options", "jobs/"],
     "spdlog/": ["src/base/"],
     "Random123/": ["src/base/"],
-    "xxhash.h": ["src/base/", "src/data/", "src/train/", "checkpoints/"],
+    "xxhash.h": ["src/base/", "src/data/", "src/tokenizer/", "src/train/", "checkpoints/"],
     "nlohmann/": ["src/base/json_reader", "src/data/token_range", "src/comm/trace", "src/profile/", "src/metrics/", "src/owner/", "src/report/", "src/train/", "src/cluster/", "src/tuning/", "src/planner/", "checkpoints/", "jobs/",
                   "tests/"],
     "pugixml": ["src/tuning/topology/"],

@@ -353,8 +353,9 @@ def a_time_limit_is_met_with_a_checkpoint_and_a_requeue(folder):
 
 @scenario
 def the_lead_is_that_of_the_last_checkpoint(folder):
-    # Checkpoints are said to take so long that the script's own clock, not Slurm's signal, must end the launch.
-    run = Run(folder, "lead", 3000)
+    # Checkpoints are said to take so long that the script's own clock, not Slurm's signal, must end the launch; the run
+    # has more steps than it can take until then.
+    run = Run(folder, "lead", 1000000)
     run.submit_changed(2, {r"^#SBATCH --time=.*$": "#SBATCH --time=10", r"^min_lead_seconds=.*$": "min_lead_seconds=590"})
     until("a requeue", lambda: "requeue" in run.actions(), 60)
     expect(run.launches()[0]["reason"] == "SIGUSR1", f"{run.launches()}")

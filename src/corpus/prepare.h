@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "src/data/document_splitter.h"
+#include "src/corpus/document_splitter.h"
 #include "src/data/entropy.h"
 
 namespace octet {

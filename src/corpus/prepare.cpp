@@ -1,4 +1,4 @@
-#include "src/data/prepare.h"
+#include "src/corpus/prepare.h"
 
 #include <algorithm>
 #include <array>
@@ -12,30 +12,32 @@
 #include "src/base/error.h"
 #include "src/base/log.h"
 #include "src/base/progress.h"
-#include "src/data/text_files.h"
+#include "src/corpus/text_files.h"
 #include "src/data/token_writer.h"
-#include "src/data/tokenizer.h"
+#include "src/tokenizer/make_tokenizer.h"
 
 namespace octet {
 namespace {
 
 /// Documents' text in, tokens out to the writer and the counter.
-class Encoder final : public DocumentSink {
+class DocumentEncoder final : public DocumentSink {
  public:
-  Encoder(Tokenizer& tokenizer, TokenFileWriter& writer) : tokenizer_(tokenizer), writer_(writer) {
-    if (tokenizer.name() == "bytes") counter_.emplace();
+  DocumentEncoder(const Tokenizer& tokenizer, TokenFileWriter& writer)
+      : tokenizer_(tokenizer), encoder_(tokenizer.make_encoder()), writer_(writer) {
+    if (tokenizer.info().kind == "bytes") counter_.emplace();
   }
 
   void text(std::span<const std::uint8_t> piece) override {
     // Small pieces keep the ids, which take four times the memory, in the processor's cache.
     constexpr std::size_t at_once = 64 << 10;
-    for (; !piece.empty(); piece = piece.subspan(std::min(at_once, piece.size()))) {
-      tokenizer_.encode(piece.first(std::min(at_once, piece.size())), ids_);
+    std::string_view left(reinterpret_cast<const char*>(piece.data()), piece.size());
+    for (; !left.empty(); left.remove_prefix(std::min(at_once, left.size()))) {
+      encoder_->encode(left.substr(0, at_once), ids_);
       write_ids();
     }
   }
   void end_document() override {
-    tokenizer_.finish(ids_);
+    ids_.push_back(*tokenizer_.info().eos);
     write_ids();
     writer_.end_document();
   }
@@ -50,7 +52,8 @@ class Encoder final : public DocumentSink {
     ids_.clear();
   }
 
-  Tokenizer& tokenizer_;
+  const Tokenizer& tokenizer_;
+  std::unique_ptr<Encoder> encoder_;
   TokenFileWriter& writer_;
   std::optional<ByteEntropyCounter> counter_;
   std::vector<std::int32_t> ids_;
@@ -82,23 +85,23 @@ std::string_view packed_by(std::span<const std::uint8_t> beginning) {
 std::int64_t read_file(const std::string& path, const Tokenizer& tokenizer, std::span<std::uint8_t> buffer,
                        DocumentSplitter& splitter, Progress& progress) {
   const std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "rbe"));
-  if (!file) throw usage_error("data", "cannot open {}: {}", path, std::strerror(errno));
+  if (!file) throw usage_error("corpus", "cannot open {}: {}", path, std::strerror(errno));
   std::setvbuf(file.get(), nullptr, _IONBF, 0);  // the chunk is the buffer
   std::int64_t offset = 0;
   while (const std::size_t got = std::fread(buffer.data(), 1, buffer.size(), file.get())) {
     const auto chunk = buffer.first(got);
     if (const std::string_view packed = packed_by(chunk); offset == 0 && !packed.empty()) {
-      throw usage_error("data", "{}: is packed by {}; expected text: unpack it first", path, packed);
+      throw usage_error("corpus", "{}: is packed by {}; expected text: unpack it first", path, packed);
     }
-    if (const auto bad = tokenizer.find_refused(chunk)) {
-      throw usage_error("data", "{}: byte {} at offset {} is not text for the {} tokenizer; is the file binary?", path,
-                        chunk[*bad], offset + static_cast<std::int64_t>(*bad), tokenizer.name());
+    if (const auto bad = tokenizer.find_refused({reinterpret_cast<const char*>(chunk.data()), chunk.size()})) {
+      throw usage_error("corpus", "{}: byte {} at offset {} is not text for the {} tokenizer; is the file binary?",
+                        path, chunk[*bad], offset + static_cast<std::int64_t>(*bad), tokenizer.info().kind);
     }
     splitter.feed(chunk);
     offset += static_cast<std::int64_t>(got);
     progress.advance(static_cast<std::int64_t>(got));
   }
-  if (std::ferror(file.get()) != 0) throw usage_error("data", "cannot read {}: {}", path, std::strerror(errno));
+  if (std::ferror(file.get()) != 0) throw usage_error("corpus", "cannot read {}: {}", path, std::strerror(errno));
   splitter.end_file();
   return offset;
 }
@@ -117,8 +120,9 @@ PrepareReport prepare(const PrepareOptions& options) {
   const TextFiles found = find_text_files(options.inputs);
   note_skipped(found);
 
-  TokenFileWriter writer(options.output, token_type_for(tokenizer->vocab_size()), {.overwrite = options.overwrite});
-  Encoder encoder(*tokenizer, writer);
+  TokenFileWriter writer(options.output, token_type_for(tokenizer->info().vocab_size),
+                         {.overwrite = options.overwrite});
+  DocumentEncoder encoder(*tokenizer, writer);
   DocumentSplitter splitter(options.split, encoder);
   PrepareReport report;
   std::vector<std::uint8_t> buffer(static_cast<std::size_t>(options.chunk_bytes));
@@ -130,7 +134,7 @@ PrepareReport prepare(const PrepareOptions& options) {
       if (writer.documents() == before) ++report.empty_files;
     }
   }
-  if (writer.documents() == 0) throw usage_error("data", "the {} input files hold no text", found.files.size());
+  if (writer.documents() == 0) throw usage_error("corpus", "the {} input files hold no text", found.files.size());
   writer.finish();
 
   report.files = static_cast<std::int64_t>(found.files.size());

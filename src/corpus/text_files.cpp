@@ -1,4 +1,4 @@
-#include "src/data/text_files.h"
+#include "src/corpus/text_files.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -14,7 +14,7 @@ namespace {
 void add_file(const fs::path& path, TextFiles& found) {
   std::error_code failed;
   const auto size = fs::file_size(path, failed);
-  if (failed) throw usage_error("data", "cannot read {}: {}", path.string(), failed.message());
+  if (failed) throw usage_error("corpus", "cannot read {}: {}", path.string(), failed.message());
   found.files.push_back({path.string(), static_cast<std::int64_t>(size)});
   found.bytes += static_cast<std::int64_t>(size);
 }
@@ -37,7 +37,7 @@ void add_folder(const fs::path& folder, TextFiles& found) {
     }
     entry.increment(failed);
   }
-  if (failed) throw usage_error("data", "cannot read folder {}: {}", folder.string(), failed.message());
+  if (failed) throw usage_error("corpus", "cannot read folder {}: {}", folder.string(), failed.message());
   std::ranges::sort(files, {}, [](const fs::path& path) { return path.string(); });
   for (const fs::path& path : files) add_file(path, found);
 }
@@ -46,7 +46,7 @@ void refuse_duplicates(const TextFiles& found) {
   std::set<std::string> seen;
   for (const TextFile& file : found.files) {
     if (!seen.insert(fs::absolute(file.path).lexically_normal().string()).second) {
-      throw usage_error("data", "{} is given twice as input", file.path);
+      throw usage_error("corpus", "{} is given twice as input", file.path);
     }
   }
 }
@@ -58,17 +58,17 @@ TextFiles find_text_files(const std::vector<std::string>& inputs) {
   for (const std::string& input : inputs) {
     std::error_code failed;
     const fs::file_status status = fs::status(input, failed);
-    if (failed) throw usage_error("data", "cannot read input {}: {}", input, failed.message());
+    if (failed) throw usage_error("corpus", "cannot read input {}: {}", input, failed.message());
     if (fs::is_directory(status)) {
       add_folder(input, found);
     } else if (fs::is_regular_file(status)) {
       add_file(input, found);
     } else {
-      throw usage_error("data", "input {} is neither a file nor a folder", input);
+      throw usage_error("corpus", "input {} is neither a file nor a folder", input);
     }
   }
   refuse_duplicates(found);
-  if (found.files.empty()) throw usage_error("data", "no text files in the input ({} skipped)", found.skipped.size());
+  if (found.files.empty()) throw usage_error("corpus", "no text files in the input ({} skipped)", found.skipped.size());
   return found;
 }
 

@@ -1,4 +1,4 @@
-#include "src/data/document_splitter.h"
+#include "src/corpus/document_splitter.h"
 
 #include <algorithm>
 #include <cstring>
@@ -19,7 +19,7 @@ bool is_white(std::uint8_t byte) {
 SplitDocuments split_documents_from(std::string_view name) {
   if (name == "none") return SplitDocuments::none;
   if (name == "blank-lines") return SplitDocuments::blank_lines;
-  throw usage_error("data", "--split-documents is \"{}\"; expected none or blank-lines", name);
+  throw usage_error("corpus", "--split-documents is \"{}\"; expected none or blank-lines", name);
 }
 
 void DocumentSplitter::emit(std::span<const std::uint8_t> piece) {

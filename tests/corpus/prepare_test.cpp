@@ -1,4 +1,4 @@
-#include "src/data/prepare.h"
+#include "src/corpus/prepare.h"
 
 #include "src/data/token_file.h"
 #include "tests/data/support.h"
