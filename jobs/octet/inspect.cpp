@@ -5,9 +5,9 @@
 #include "src/base/error.h"
 #include "src/base/files.h"
 #include "src/base/log.h"
+#include "src/data/data_facts.h"
 #include "src/data/entropy.h"
 #include "src/data/sampler.h"
-#include "src/data/token_range.h"
 #include "src/train/run/token_ranges.h"
 
 namespace octet {
@@ -20,7 +20,7 @@ constexpr std::string_view usage =
     "the fingerprint that resuming compares, and, for byte tokens, the entropies of orders 0, 1 and 2 in nats:\n"
     "what a model scores that knows byte frequencies, pairs or triples, and nothing else. Give the run's\n"
     "--seq_len and --validation_fraction to have them for its validation split too. The smallest and the largest\n"
-    "id are found too; --remember writes them to PATH.range.json, so that no run has to scan the data for them.\n";
+    "id are found too; --remember writes them to PATH.data.json, so that no run has to scan the data for them.\n";
 
 /// The first tokens as a person can read them: printable characters, escapes for the rest, ids when not bytes.
 std::string beginning(const TokenFile& file) {
@@ -54,15 +54,18 @@ void print_split(const std::string& path, std::int64_t seq_len, double fraction)
 
 /// Of data that are prepared or were scanned before, what is remembered.
 void print_range(const TokenFile& file, bool remember) {
-  const std::string path = token_range_path(file.prefix());
-  auto range = read_token_range(path, file);
-  const bool known = range.has_value();
-  if (!known) range = scan_tokens(file);
-  if (range->is_empty()) return;
-  log::out("ids          {} (at token {}) to {} (at token {})", range->smallest.id, range->smallest.position,
-           range->largest.id, range->largest.position);
-  if (known || !remember) return;
-  if (!write_token_range(path, file, *range)) throw not_written("octet", "--remember: " + path);
+  const std::string path = data_facts_path(file.prefix());
+  const auto facts = read_data_facts(path, file);
+  const TokenRange range = facts ? facts->range : scan_tokens(file);
+  if (range.is_empty()) return;
+  log::out("ids          {} (at token {}) to {} (at token {})", range.smallest.id, range.smallest.position,
+           range.largest.id, range.largest.position);
+  if (facts) {
+    if (facts->tokenizer) log::out("tokenizer    {}", text_of(*facts->tokenizer));
+    return;
+  }
+  if (!remember) return;
+  if (!write_data_facts(path, file, {.range = range})) throw not_written("octet", "--remember: " + path);
   log::out("             remembered in {}", path);
 }
 
@@ -79,7 +82,7 @@ int run_inspect(const std::vector<std::string>& arguments) {
       ("seq_len", po::value(&seq_len), "also count samples of this many tokens, as train.seq_len does")  //
       ("validation_fraction", po::value(&fraction)->default_value(fraction, "0.01"),
        "the part set apart, as data.validation_fraction; needs --seq_len")  //
-      ("remember", po::bool_switch(&remember), "write the range of ids to PATH.range.json, where it is not there yet");
+      ("remember", po::bool_switch(&remember), "write the range of ids to PATH.data.json, where it is not there yet");
   const auto values = parse_arguments(arguments, usage, described, "path", 1);
   if (!values) return 0;
   if (values->contains("seq_len") && seq_len < 1) {

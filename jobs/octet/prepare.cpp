@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view usage =
     "usage: octet prepare --input TEXT... --output PREFIX [OPTIONS]\n\n"
     "Reads text files and folders and writes PREFIX.bin and PREFIX.idx, token files in Megatron's format for\n"
-    "data.train of octet-train, and PREFIX.range.json, which says their smallest and largest token id.\n"
+    "data.train of octet-train, and PREFIX.data.json, which says their smallest and largest token id.\n"
     "Folders are read recursively, sorted by path, without hidden files.\n"
     "Memory does not grow with the text. Nothing is left behind by a run that fails.\n";
 

@@ -2,18 +2,11 @@
 
 #include <algorithm>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "src/base/error.h"
-#include "src/base/files.h"
-#include "src/base/json_reader.h"
-#include "src/base/log.h"
-#include "src/base/replace_file.h"
 
 namespace octet {
 namespace {
-
-constexpr int format = 1;
 
 /// The range of tokens in memory; the first loop is one that compilers vectorise.
 template <typename T>
@@ -30,16 +23,6 @@ TokenRange range_of(const std::uint8_t* from, std::int64_t tokens, std::int64_t 
     return TokenAt{wanted, position + i};
   };
   return {.smallest = first(least), .largest = first(most)};
-}
-
-nlohmann::json json_of(const TokenAt& token) {
-  return {{"id", token.id}, {"position", token.position}};
-}
-
-TokenAt token_at(const JsonReader& json, std::int64_t tokens) {
-  TokenAt token{.id = json.integer("id", INT32_MIN, INT32_MAX), .position = json.integer("position", 0, tokens - 1)};
-  json.finish();
-  return token;
 }
 
 }  // namespace
@@ -96,46 +79,6 @@ void expect_in_vocabulary(const TokenFile& file, const TokenRange& range, std::i
           file.bin_path(), negative ? "smallest" : "largest", bad.id, bad.position, file.tokens(), vocab_size - 1,
           vocab_size),
       true);
-}
-
-std::string token_range_path(const std::string& prefix) {
-  return prefix + ".range.json";
-}
-
-std::string token_range_json(const TokenFile& file, const TokenRange& range) {
-  const nlohmann::ordered_json json = {{"format", format},
-                                       {"fingerprint", fmt::format("{:016x}", file.fingerprint())},
-                                       {"tokens", file.tokens()},
-                                       {"smallest", json_of(range.smallest)},
-                                       {"largest", json_of(range.largest)}};
-  return json.dump() + "\n";
-}
-
-std::optional<TokenRange> read_token_range(const std::string& path, const TokenFile& file) {
-  const std::optional<std::string> text = read_text_file(path);
-  if (!text || file.tokens() == 0) return std::nullopt;
-  try {
-    const nlohmann::json parsed = parse_json(*text, "data", path, "the range of token ids");
-    const JsonReader json(parsed, "data", path);
-    static_cast<void>(json.integer("format", format, format));
-    const bool same = json.text("fingerprint") == fmt::format("{:016x}", file.fingerprint());
-    const std::int64_t tokens = json.integer("tokens", 0);
-    if (!same || tokens != file.tokens()) {
-      log::info("{}: is of other data than {} holds now; it is not used", path, file.bin_path());
-      return std::nullopt;
-    }
-    const TokenRange range{.smallest = token_at(json.at("smallest"), tokens),
-                           .largest = token_at(json.at("largest"), tokens)};
-    json.finish();
-    return range;
-  } catch (const Error& error) {
-    log::warning("{}; it is not used", error.what());
-    return std::nullopt;
-  }
-}
-
-bool write_token_range(const std::string& path, const TokenFile& file, const TokenRange& range) {
-  return replace_file(path, token_range_json(file, range));
 }
 
 }  // namespace octet

@@ -1,10 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "src/data/token_file.h"
@@ -57,18 +54,5 @@ bool is_in_vocabulary(const TokenRange& range, std::int64_t vocab_size);
 /// Usage error, the same on all ranks that have the same range: names the file, the id and its position, the size of
 /// the vocabulary and what to do.
 void expect_in_vocabulary(const TokenFile& file, const TokenRange& range, std::int64_t vocab_size);
-
-// A range is remembered in PREFIX.range.json beside the data, with the fingerprint of what it is of. Whoever prepares
-// data writes it, and for data that came from elsewhere `octet inspect --remember`. A run that scans its data keeps
-// such a file in its own directory (src/train/run/token_ranges.h).
-
-std::string token_range_path(const std::string& prefix);
-/// The text of a side file.
-std::string token_range_json(const TokenFile& file, const TokenRange& range);
-/// What the side file at `path` says; nothing where there is none, or where it is of other data or damaged (with a line
-/// in the log that says so).
-std::optional<TokenRange> read_token_range(const std::string& path, const TokenFile& file);
-/// Writes the side file, if it can: false, with errno, where the system refuses.
-[[nodiscard]] bool write_token_range(const std::string& path, const TokenFile& file, const TokenRange& range);
 
 }  // namespace octet

@@ -14,6 +14,7 @@
 #include "src/base/error.h"
 #include "src/base/files.h"
 #include "src/base/log.h"
+#include "src/data/data_facts.h"
 #include "src/data/token_file.h"
 
 namespace octet {
@@ -210,7 +211,7 @@ void TokenFileWriter::commit() {
   sync(idx_, idx_temporary(prefix_));
   // An old index must not stand beside the new tokens, not even for a moment.
   std::error_code failed;
-  fs::remove(token_range_path(prefix_), failed);  // nor its range; one that stays would not be used
+  fs::remove(data_facts_path(prefix_), failed);  // nor what is known of the old; what stays would not be used
   if (fs::remove(idx_path(), failed)) sync_names_beside(idx_path());
   if (failed) throw internal_error("data", "cannot remove {}: {}", idx_path(), failed.message());
   rename_file(bin_temporary(prefix_), bin_path());
@@ -227,13 +228,14 @@ void TokenFileWriter::finish() {
   flush();
   write_index();
   commit();
-  remember_range();
+  remember_facts();
 }
 
 /// The pair is whole without it.
-void TokenFileWriter::remember_range() const {
-  const std::string path = token_range_path(prefix_);
-  if (write_token_range(path, TokenFile(prefix_), range_)) return;
+void TokenFileWriter::remember_facts() const {
+  const std::string path = data_facts_path(prefix_);
+  const DataFacts facts{.range = range_, .tokenizer = options_.tokenizer, .text_bytes = text_bytes_};
+  if (write_data_facts(path, TokenFile(prefix_), facts)) return;
   log::warning("{}: cannot be written: {}; whoever opens the data will scan them", path, std::strerror(errno));
 }
 

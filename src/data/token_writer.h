@@ -2,19 +2,21 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "src/data/token_range.h"
 #include "src/data/token_type.h"
+#include "src/data/tokenizer_identity.h"
 
 namespace octet {
 
 /// Writes PREFIX.bin and PREFIX.idx in Megatron's format, as a stream of tokens: tokens go to disk through a small
 /// buffer, and the index (4 bytes a sequence and 8 a document) is kept in memory until the end.
 /// Everything is written under PREFIX.bin.tmp and PREFIX.idx.tmp; finish() fsyncs and renames, .idx last, so that a
-/// pair that looks whole is whole, and then PREFIX.range.json (token_range.h). A writer that is destroyed before
+/// pair that looks whole is whole, and then PREFIX.data.json (data_facts.h). A writer that is destroyed before
 /// finish() removes its temporary files. One writer at a time may write to a prefix. Throws a usage error for an output
 /// that exists or cannot be created, an internal error for a failing disk. Not thread-safe.
 class TokenFileWriter {
@@ -23,6 +25,7 @@ class TokenFileWriter {
     bool overwrite = false;
     /// A longer document is stored as several sequences, because the format counts a sequence's tokens in int32.
     std::int64_t max_sequence_tokens = std::numeric_limits<std::int32_t>::max();
+    std::optional<TokenizerIdentity> tokenizer{};  ///< that made the ids; none: not known
   };
 
   /// Creates missing parent folders.
@@ -35,7 +38,9 @@ class TokenFileWriter {
   /// The document's next tokens; internal error for an id that the token type cannot hold.
   void append(std::span<const std::int32_t> ids);
   void end_document();
-  /// Commits the pair, and remembers the range of its ids, where that cannot be written with a warning. A document that
+  /// Notes that the tokens stand for so many more bytes of text; without a call it is not known for how many.
+  void count_text(std::int64_t bytes) { text_bytes_ = text_bytes_.value_or(0) + bytes; }
+  /// Commits the pair, and remembers what is known of it, where that cannot be written with a warning. A document that
   /// was not ended is an internal error.
   void finish();
 
@@ -51,7 +56,7 @@ class TokenFileWriter {
   void flush();
   void write_index();
   void commit();
-  void remember_range() const;
+  void remember_facts() const;
 
   std::string prefix_;
   TokenType type_;
@@ -64,6 +69,7 @@ class TokenFileWriter {
   std::vector<std::int64_t> document_starts_{0};
   std::int64_t sequence_tokens_ = 0;  ///< of the sequence being written
   std::int64_t tokens_ = 0;
+  std::optional<std::int64_t> text_bytes_{};
   TokenRange range_;
 };
 

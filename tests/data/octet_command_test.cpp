@@ -104,7 +104,7 @@ TEST_F(OctetCommand, PrepareAndInspect) {
 
 TEST_F(OctetCommand, InspectFindsTheRangeOfIdsAndRemembersItWhenAsked) {
   test::write_tokens(folder_ / "ids", 70, TokenType::i32, [](std::int64_t i) { return i == 65 ? 70000 : 5; });
-  const std::string side = folder_ / "ids.range.json", inspect = octet + "inspect " + (folder_ / "ids");
+  const std::string side = folder_ / "ids.data.json", inspect = octet + "inspect " + (folder_ / "ids");
   const std::string written = test::read_bytes(side);
   std::filesystem::remove(side);
   for (const std::string option : {"", " --remember", ""}) {
@@ -187,7 +187,7 @@ TEST_F(OctetCommand, AKilledRunLeavesNothingThatLooksWholeAndCanBeRepeated) {
   EXPECT_FALSE(fs::exists(folder_ / "out/x.bin"));
   EXPECT_FALSE(fs::exists(folder_ / "out/x.idx"));
   EXPECT_EQ(run_command(prepare()).exit_code, 0);
-  EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / "out"), {}), 3);  // .bin, .idx, .range.json
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / "out"), {}), 3);  // .bin, .idx, .data.json
 }
 
 }  // namespace

@@ -256,7 +256,7 @@ TEST(TokenFileWriter, AKilledWriterLeavesOnlyTemporaryFilesThatTheNextOneReplace
   write_documents(writer, byte_documents());
   writer.finish();
   EXPECT_EQ(read_bytes(folder / "x.bin"), read_bytes(golden + "bytes.bin"));
-  EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), {}), 3);  // .bin, .idx, .range.json
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), {}), 3);  // .bin, .idx, .data.json
 }
 
 TEST(TokenFileWriter, RefusesExistingOutputUnlessToldToReplaceIt) {

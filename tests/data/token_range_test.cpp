@@ -1,21 +1,16 @@
 #include "src/data/token_range.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 
-#include "src/base/replace_file.h"
 #include "src/data/sampler.h"
 #include "tests/data/support.h"
 
 namespace octet {
 namespace {
 
-namespace fs = std::filesystem;
 using test::error_of;
 using test::read_bytes;
 using test::TempFolder;
-using test::write_bytes;
 using test::write_tokens;
 
 /// The range by a plain loop.
@@ -85,73 +80,14 @@ TEST(TokenRange, WhatIsWrongIsToldWithWhereItIs) {
   const TempFolder folder;
   write_tokens(folder / "x", 40, TokenType::i32, [](std::int64_t i) { return i == 31 ? 128256 : 3; });
   const TokenFile file(folder / "x");
-  const auto range = read_token_range(token_range_path(file.prefix()), file);
-  ASSERT_TRUE(range);
-  EXPECT_NO_THROW(expect_in_vocabulary(file, *range, 128257));
-  const std::string high = error_of([&] { expect_in_vocabulary(file, *range, 128256); });
+  TokenRangeScan scan(file.type(), 0);
+  scan.add(read_bytes(folder / "x.bin"));
+  EXPECT_NO_THROW(expect_in_vocabulary(file, scan.range(), 128257));
+  const std::string high = error_of([&] { expect_in_vocabulary(file, scan.range(), 128256); });
   EXPECT_HAS(high, "x.bin: its largest token id is 128256, at position 31 of 40; expected ids from 0 to 128255");
   const std::string low = error_of([&] { expect_in_vocabulary(file, {.smallest = {-2, 4}, .largest = {9, 1}}, 10); });
   EXPECT_HAS(low, "its smallest token id is -2, at position 4 of 40; expected ids from 0 to 9");
   EXPECT_NO_THROW(expect_in_vocabulary(file, {}, 1));
-}
-
-TEST(TokenRange, PreparedDataRememberIt) {
-  const TempFolder folder;
-  // More than the writer's buffer holds, with the extremes in parts that are flushed at different times.
-  write_tokens(folder / "x", 900'000, TokenType::u16, [](std::int64_t i) {
-    return i == 600'001 ? 9 : i == 850'000 ? 60000 : 10 + i % 100;
-  });
-  const TokenFile file(folder / "x");
-  EXPECT_EQ(read_token_range(folder / "x.range.json", file),
-            (TokenRange{.smallest = {9, 600'001}, .largest = {60000, 850'000}}));
-}
-
-TEST(TokenRange, OfOtherDataOrDamagedIsNotUsed) {
-  const TempFolder folder;
-  const auto id = [](std::int64_t i) { return i; };
-  write_tokens(folder / "x", 40, TokenType::u8, id);
-  write_tokens(folder / "y", 40, TokenType::u8, [](std::int64_t i) { return i + 1; });
-  const TokenFile x(folder / "x");
-  const std::string good = read_bytes(folder / "x.range.json");
-  ASSERT_TRUE(read_token_range(folder / "x.range.json", x));
-  EXPECT_FALSE(read_token_range(folder / "y.range.json", x));
-  EXPECT_FALSE(read_token_range(folder / "none.range.json", x));
-  const auto with = [&](const std::string& what, const std::string& by) {
-    std::string text = good;
-    const auto at = text.find(what);
-    if (at == std::string::npos) throw std::runtime_error(what);
-    return text.replace(at, what.size(), by);
-  };
-  for (const std::string& text :
-       {std::string(), good.substr(0, good.size() / 2), std::string("[]"), with("\"format\":1", "\"format\":2"),
-        with("\"id\":39", "\"id\":\"39\""), with("\"position\":39", "\"position\":40"),
-        with("\"tokens\":40", "\"tokens\":41"), with("{\"id\":0", "{\"more\":1,\"id\":0")}) {
-    write_bytes(folder / "bad.json", text);
-    EXPECT_FALSE(read_token_range(folder / "bad.json", x)) << text;
-  }
-}
-
-TEST(TokenRange, SideFileHasTheUsersRightsAndFollowsNoLink) {
-  const TempFolder folder;
-  const mode_t before = ::umask(0027);
-  write_tokens(folder / "x", 40, TokenType::u8, [](std::int64_t) { return 1; });
-  ::umask(before);
-  struct stat info {};
-  ASSERT_EQ(::stat((folder / "x.range.json").c_str(), &info), 0);
-  EXPECT_EQ(info.st_mode & 0777, 0640U);
-
-  // Neither the name itself nor that of the file which takes its place may lead elsewhere.
-  write_bytes(folder / "precious", "mine");
-  fs::remove(folder / "x.range.json");
-  fs::create_symlink(folder / "precious", folder / "x.range.json");
-  const std::string temporary = fmt::format("{}.0-{}.tmp", folder / "z.range.json", ::getpid());
-  fs::create_symlink(folder / "precious", temporary);
-  const TokenFile file(folder / "x");
-  EXPECT_TRUE(write_token_range(folder / "x.range.json", file, {}));
-  EXPECT_FALSE(fs::is_symlink(folder / "x.range.json"));
-  EXPECT_TRUE(write_token_range(folder / "z.range.json", file, {}));
-  EXPECT_FALSE(fs::is_symlink(folder / "z.range.json"));
-  EXPECT_EQ(read_bytes(folder / "precious"), "mine");
 }
 
 }  // namespace

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <stdexcept>
 
+#include "src/data/data_facts.h"
 #include "src/data/token_file.h"
-#include "src/data/token_range.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace octet::fuzz {
@@ -35,12 +35,26 @@ TokenFile good_file() {
 /// The side file of a data set, of which only this one is true.
 void read_side_file(const std::string& text) {
   static const TokenFile file = good_file();
-  const auto range = read_token_range(put("input.range.json", text), file);
-  if (range) expect_in_vocabulary(file, *range, 256);
+  const auto facts = read_data_facts(put("input.data.json", text), file);
+  if (!facts) return;
+  expect_in_vocabulary(file, facts->range, 256);
+  if (read_data_facts(put("again.data.json", data_facts_json(file, *facts)), file) != facts) {
+    throw std::logic_error("what was read is not read again as it was written");
+  }
 }
 
-std::string side_file() {
-  return token_range_json(good_file(), {.smallest = {0, 6}, .largest = {121, 3}});
+std::vector<std::string> side_files() {
+  DataFacts facts{.range = {.smallest = {0, 6}, .largest = {121, 3}}};
+  std::vector texts = {data_facts_json(good_file(), facts)};
+  facts.tokenizer = {.kind = TokenizerKind::bpe,
+                     .file = "t.json",
+                     .fingerprint = 1,
+                     .vocab_size = 300,
+                     .eos = 299,
+                     .special = {{"<|end|>", 299}}};
+  facts.text_bytes = 1000;
+  texts.push_back(data_facts_json(good_file(), facts));
+  return texts;
 }
 
 }  // namespace
@@ -49,7 +63,7 @@ const std::vector<Reader>& readers() {
   static const std::string bin = golden("bytes.bin"), idx = golden("bytes.idx");
   static const std::vector<Reader> all = {
       {"idx", [](const std::string& text) { read_tokens(text, bin); }, texts({idx})},
-      {"token-range", read_side_file, [] { return std::vector{side_file()}; }},
+      {"data-facts", read_side_file, side_files},
       {"tokens", [](const std::string& text) { read_tokens(idx, text); }, texts({bin})},
   };
   return all;

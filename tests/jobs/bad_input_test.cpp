@@ -172,7 +172,7 @@ TEST_F(BadInput, TokenIdsAboveTheVocabularyAreFoundBeforeTheFirstStep) {
   write_tokens(workplace() / "data/high", 200'000, TokenType::u8,
                [](std::int64_t i) { return i == 199'998 ? 100 : 7; });
   const std::string small = model_with("vocab_size: 256", "vocab_size: 100").substr(sizeof "run.yaml");
-  const std::string side = workplace() / "data/high.range.json";
+  const std::string side = workplace() / "data/high.data.json";
   const std::vector<std::string> parts = {"data.train: data/high.bin: its largest token id is 100",
                                           "at position 199998 of 200000", "expected ids from 0 to 99",
                                           "the vocab_size 100 of the model",

@@ -1,4 +1,5 @@
 // How runs end before their last step: signals, dead ranks, numbers that are not finite, a rank that fails.
+#include "src/data/data_facts.h"
 #include "src/data/sampler.h"
 #include "tests/jobs/endless_run.h"
 
@@ -113,8 +114,8 @@ void write_bad_token(int rank, std::int64_t step) {
   tokens[static_cast<std::size_t>(sample.window * 32 + 5)] = '\xff';
   write_bytes(workplace() / "data/bad.bin", tokens);
   write_bytes(workplace() / "data/bad.idx", read_bytes(workplace() / "data/text.idx"));
-  ASSERT_TRUE(write_token_range(workplace() / "data/bad.range.json", TokenFile(workplace() / "data/bad"),
-                                {.smallest = {0, 0}, .largest = {254, 0}}));
+  ASSERT_TRUE(write_data_facts(workplace() / "data/bad.data.json", TokenFile(workplace() / "data/bad"),
+                               {.range = {.smallest = {0, 0}, .largest = {254, 0}}}));
 }
 
 TEST(AFailingRank, EndsTheJobWithItsMessageInLogAndStatus) {

@@ -139,7 +139,7 @@ TEST_F(Submit, TokenIdsAboveTheVocabularyAreFoundBeforeTheQueue) {
               std::string(tiny_model).replace(std::string(tiny_model).find("256"), 3, "120"));
   const std::string name = "data/above-" + std::filesystem::path(fake.path()).filename().string();
   write_tokens(workplace() / name, 9000, TokenType::u8, [](std::int64_t i) { return i == 8998 ? 120 : 7; });
-  const std::string side = workplace() / (name + ".range.json");
+  const std::string side = workplace() / (name + ".data.json");
   std::filesystem::remove(side);
   const std::string options = "--model ./small.yaml --data.train " + name;
   for (const char* dry : {"--dry-run", ""}) {
@@ -155,7 +155,7 @@ TEST_F(Submit, TokenIdsAboveTheVocabularyAreFoundBeforeTheQueue) {
 TEST_F(Submit, LargeDataAreLeftToTheRun) {
   const std::string name = "data/large-" + std::filesystem::path(fake.path()).filename().string();
   write_tokens(workplace() / name, 9000, TokenType::i32, [](std::int64_t) { return 0; });
-  std::filesystem::remove(workplace() / (name + ".range.json"));
+  std::filesystem::remove(workplace() / (name + ".data.json"));
   // As of 4 bytes above 2 GiB, all zeros that take no space: one sequence, whose length is the first number behind the
   // 34 bytes of the index's header.
   const std::int32_t tokens = (std::int32_t{1} << 29) + 1;

@@ -1,5 +1,6 @@
 #include "src/train/run/token_ranges.h"
 
+#include "src/data/data_facts.h"
 #include "tests/data/support.h"
 
 namespace octet::test {
@@ -21,7 +22,7 @@ class TokenRanges : public testing::Test {
   void write(const std::string& name, std::int64_t tokens, int last) const {
     fs::create_directories(folder_ / "data");
     write_tokens(data(name), tokens, TokenType::u8, [&](std::int64_t i) { return i == tokens - 1 ? last : 0; });
-    fs::remove(data(name) + ".range.json");
+    fs::remove(data(name) + ".data.json");
   }
 
   /// What the check says before the run begins, or the message with which it refuses the data.
@@ -60,7 +61,7 @@ TEST_F(TokenRanges, WhatTheRunRemembersCountsAsKnownAndNothingIsWritten) {
   const TokenFile a(data("a"));
   const std::string remembered = folder_ / fmt::format("run/token-ranges/{:016x}.json", a.fingerprint());
   fs::create_directories(folder_ / "run/token-ranges");
-  ASSERT_TRUE(write_token_range(remembered, a, {.smallest = {0, 0}, .largest = {1, 599}}));
+  ASSERT_TRUE(write_data_facts(remembered, a, {.range = {.smallest = {0, 0}, .largest = {1, 599}}}));
   const std::string said = check(600);
   EXPECT_FALSE(has(said, "a.bin")) << said;
   EXPECT_TRUE(has(said, "c.bin has token ids from 0 to 3; 600 B scanned")) << said;

@@ -17,7 +17,7 @@
 #include "src/base/progress.h"
 #include "src/base/seconds_since.h"
 #include "src/comm/host_exchange.h"
-#include "src/data/token_range.h"
+#include "src/data/data_facts.h"
 
 namespace octet {
 namespace {
@@ -64,8 +64,10 @@ std::string path_in(const std::string& run_directory, const TokenFile& file) {
 }
 
 std::optional<TokenRange> recall(const TokenFile& file, const std::string& run_directory) {
-  if (auto range = read_token_range(token_range_path(file.prefix()), file)) return range;
-  return read_token_range(path_in(run_directory, file), file);
+  for (const std::string& path : {data_facts_path(file.prefix()), path_in(run_directory, file)}) {
+    if (const auto facts = read_data_facts(path, file)) return facts->range;
+  }
+  return std::nullopt;
 }
 
 /// Says where it is remembered. A run that is refused leaves nothing in its directory.
@@ -75,7 +77,7 @@ std::string remember(const TokenFile& file, const TokenRange& range, const RunDi
   const std::string own = path_in(run.path, file);
   std::error_code ignored;
   std::filesystem::create_directories(std::filesystem::path(own).parent_path(), ignored);
-  if (write_token_range(own, file, range)) return "remembered in " + own;
+  if (write_data_facts(own, file, {.range = range})) return "remembered in " + own;
   return fmt::format("not remembered, since {} cannot be written: {}", own, std::strerror(errno));
 }
 

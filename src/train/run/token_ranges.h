@@ -11,7 +11,7 @@
 namespace octet {
 
 // Token ids that the vocabulary does not hold are found when a run starts, not when their batch comes. What the ids of
-// a source are is read from the side file of its data (src/data/token_range.h), or from the run directory, where an
+// a source are is read from the side file of its data (src/data/data_facts.h), or from the run directory, where an
 // earlier start of the run remembered it. Data of which nothing is known are scanned, and rank 0 remembers that in the
 // run directory: a run writes nothing beside its data.
 

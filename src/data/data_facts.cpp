@@ -1,0 +1,70 @@
+#include "src/data/data_facts.h"
+
+#include "src/base/error.h"
+#include "src/base/files.h"
+#include "src/base/json_reader.h"
+#include "src/base/log.h"
+#include "src/base/replace_file.h"
+
+namespace octet {
+namespace {
+
+constexpr int format = 1;
+
+nlohmann::ordered_json json_of(const TokenAt& token) {
+  return {{"id", token.id}, {"position", token.position}};
+}
+
+TokenAt token_at(const JsonReader& json, std::int64_t tokens) {
+  TokenAt token{.id = json.integer("id", INT32_MIN, INT32_MAX), .position = json.integer("position", 0, tokens - 1)};
+  json.finish();
+  return token;
+}
+
+}  // namespace
+
+std::string data_facts_path(const std::string& prefix) {
+  return prefix + ".data.json";
+}
+
+std::string data_facts_json(const TokenFile& file, const DataFacts& facts) {
+  nlohmann::ordered_json json = {{"format", format},
+                                 {"fingerprint", fmt::format("{:016x}", file.fingerprint())},
+                                 {"tokens", file.tokens()},
+                                 {"smallest", json_of(facts.range.smallest)},
+                                 {"largest", json_of(facts.range.largest)}};
+  if (facts.tokenizer) json["tokenizer"] = json_of(*facts.tokenizer);
+  if (facts.text_bytes) json["text_bytes"] = *facts.text_bytes;
+  return json.dump() + "\n";
+}
+
+std::optional<DataFacts> read_data_facts(const std::string& path, const TokenFile& file) {
+  const std::optional<std::string> text = read_text_file(path);
+  if (!text || file.tokens() == 0) return std::nullopt;
+  try {
+    const nlohmann::json parsed = parse_json(*text, "data", path, "what is known of token data");
+    const JsonReader json(parsed, "data", path);
+    static_cast<void>(json.integer("format", format, format));
+    const bool same = json.text("fingerprint") == fmt::format("{:016x}", file.fingerprint());
+    const std::int64_t tokens = json.integer("tokens", 0);
+    if (!same || tokens != file.tokens()) {
+      log::info("{}: is of other data than {} holds now; it is not used", path, file.bin_path());
+      return std::nullopt;
+    }
+    DataFacts facts{
+        .range = {.smallest = token_at(json.at("smallest"), tokens), .largest = token_at(json.at("largest"), tokens)}};
+    if (json.contains("tokenizer")) facts.tokenizer = tokenizer_identity_of(json.at("tokenizer"));
+    if (json.contains("text_bytes")) facts.text_bytes = json.integer("text_bytes", 0);
+    json.finish();
+    return facts;
+  } catch (const Error& error) {
+    log::warning("{}; it is not used", error.what());
+    return std::nullopt;
+  }
+}
+
+bool write_data_facts(const std::string& path, const TokenFile& file, const DataFacts& facts) {
+  return replace_file(path, data_facts_json(file, facts));
+}
+
+}  // namespace octet

@@ -1,0 +1,90 @@
+#include "src/data/tokenizer_identity.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <charconv>
+
+namespace octet {
+namespace {
+
+constexpr std::int64_t most_ids = std::int64_t{1} << 31;
+
+nlohmann::ordered_json json_of(const std::optional<std::int64_t>& id) {
+  return id ? nlohmann::ordered_json(*id) : nlohmann::ordered_json(nullptr);
+}
+
+std::uint64_t hex_of(const JsonReader& json) {
+  const std::string text = json.text();
+  const bool is_hex = text.size() == 16 && std::ranges::all_of(text, [](char c) {
+                        return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+                      });
+  if (!is_hex) throw json.refuse("16 hexadecimal digits");
+  std::uint64_t value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value, 16);
+  return value;
+}
+
+}  // namespace
+
+TokenizerIdentity bytes_tokenizer_identity() {
+  return {.kind = TokenizerKind::bytes, .vocab_size = 256, .eos = 0};
+}
+
+bool same_tokenizer(const TokenizerIdentity& a, const TokenizerIdentity& b) {
+  return a.kind == b.kind && a.fingerprint == b.fingerprint && a.vocab_size == b.vocab_size;
+}
+
+std::uint64_t tokenizer_fingerprint(std::string_view file_bytes) {
+  return XXH3_64bits(file_bytes.data(), file_bytes.size());
+}
+
+std::string_view tokenizer_file_name(TokenizerKind kind) {
+  switch (kind) {
+    case TokenizerKind::bytes:
+      return "";
+    case TokenizerKind::bpe:
+      return "tokenizer.json";
+    case TokenizerKind::tiktoken:
+      return "tokenizer.tiktoken";
+    case TokenizerKind::sentencepiece:
+      return "tokenizer.model";
+  }
+  throw internal_error("data", "a tokenizer of kind {}", static_cast<int>(kind));
+}
+
+std::string tokenizer_copy_path(const std::string& prefix, TokenizerKind kind) {
+  const std::string_view name = tokenizer_file_name(kind);
+  return name.empty() ? "" : fmt::format("{}.{}", prefix, name);
+}
+
+std::string text_of(const TokenizerIdentity& t) {
+  if (t.kind == TokenizerKind::bytes) return fmt::format("bytes ({} ids)", t.vocab_size);
+  return fmt::format("{} {} ({:016x}, {} ids)", t.kind, t.file, t.fingerprint, t.vocab_size);
+}
+
+nlohmann::ordered_json json_of(const TokenizerIdentity& t) {
+  return {{"kind", name_of(t.kind)},
+          {"file", t.file},
+          {"fingerprint", fmt::format("{:016x}", t.fingerprint)},
+          {"vocab_size", t.vocab_size},
+          {"bos", json_of(t.bos)},
+          {"eos", json_of(t.eos)},
+          {"special", nlohmann::ordered_json(t.special)}};
+}
+
+TokenizerIdentity tokenizer_identity_of(const JsonReader& json) {
+  TokenizerIdentity t{.kind = json.choice<TokenizerKind>("kind"),
+                      .file = json.text("file"),
+                      .fingerprint = hex_of(json.at("fingerprint")),
+                      .vocab_size = json.integer("vocab_size", 1, most_ids)};
+  if (t.file.find('/') != std::string::npos) throw json.at("file").refuse("a file's name without folders");
+  if (json.has("bos")) t.bos = json.integer("bos", 0, t.vocab_size - 1);
+  if (json.has("eos")) t.eos = json.integer("eos", 0, t.vocab_size - 1);
+  for (const auto& [name, id] : json.at("special").members())
+    t.special[name] = id.integer(std::int64_t{0}, t.vocab_size - 1);
+  json.finish();
+  return t;
+}
+
+}  // namespace octet
