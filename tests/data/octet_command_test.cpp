@@ -49,7 +49,7 @@ TEST_F(OctetCommand, HelpAndVersion) {
 TEST_F(OctetCommand, HelpXIsTheHelpOfX) {
   for (const std::string name : {"prepare", "inspect", "tune fit", "checkpoint verify", "submit", "doctor", "tune"}) {
     SCOPED_TRACE(name);
-    const CommandResult help = run_command(octet + "help " + name);
+    const CommandResult help = run_command(fmt::format("{}help {}", octet, name));
     EXPECT_EQ(help.exit_code, 0);
     EXPECT_HAS(help.out, name);
     EXPECT_EQ(help.out, run_command(octet + name + " --help").out);
@@ -73,11 +73,12 @@ TEST_F(OctetCommand, PackedTextIsNamed) {
   for (const auto& [packer, suffix] : packers) {
     SCOPED_TRACE(packer);
     const std::string packed = folder_ / ("a." + suffix);
-    const CommandResult made = run_command(packer + " -c " + (folder_ / "text/a.txt") + " >" + packed);
+    const CommandResult made = run_command(fmt::format("{} -c {} >{}", packer, folder_ / "text/a.txt", packed));
     if (made.exit_code == 127) continue;  // this machine has not got it
-    const CommandResult result = run_command(octet + "prepare --input " + packed + " --output " + (folder_ / "out/y"));
+    const CommandResult result =
+        run_command(fmt::format("{}prepare --input {} --output {}", octet, packed, folder_ / "out/y"));
     EXPECT_EQ(result.exit_code, 64);
-    EXPECT_HAS(result.all(), packed + ": is packed by " + packer);
+    EXPECT_HAS(result.all(), fmt::format("{}: is packed by {}", packed, packer));
   }
 }
 
