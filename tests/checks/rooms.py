@@ -88,7 +88,7 @@ LIBRARIES = {
     "spdlog/": ["src/base/"],
     "Random123/": ["src/base/"],
     "xxhash.h": ["src/base/", "src/data/", "src/tokenizer/", "src/train/", "checkpoints/"],
-    "nlohmann/": ["src/base/json_reader", "src/data/data_facts", "src/data/tokenizer_identity", "src/comm/trace", "src/profile/", "src/metrics/", "src/owner/", "src/report/", "src/train/", "src/cluster/", "src/tuning/", "src/planner/", "checkpoints/", "jobs/",
+    "nlohmann/": ["src/base/json_reader", "src/data/data_facts", "src/data/tokenizer_identity", "src/tokenizer/", "src/comm/trace", "src/profile/", "src/metrics/", "src/owner/", "src/report/", "src/train/", "src/cluster/", "src/tuning/", "src/planner/", "checkpoints/", "jobs/",
                   "tests/"],
     "pugixml": ["src/tuning/topology/"],
     "hwloc": ["src/tuning/topology/", "src/cluster/cores/"],
