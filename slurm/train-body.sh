@@ -95,11 +95,11 @@ nodes_of() {
   "$octet" job hosts "$1"
 }
 
-# Jobs that wait for this one to go on with the run; they have its name.
-successors() {
-  slurm squeue --noheader --user="$(id -un)" --name="$SLURM_JOB_NAME" --states=PENDING --format=%A 2>/dev/null |
-    grep -vx "$SLURM_JOB_ID" || true
-}
+# Jobs that wait, of this one's name; fails where Slurm does not say.
+waiting() { slurm squeue --noheader --user="$(id -un)" --name="$SLURM_JOB_NAME" --states=PENDING --format=%A 2>/dev/null; }
+
+# Those that wait for this one to go on with the run.
+successors() { waiting | grep -vx "$SLURM_JOB_ID" || true; }
 
 # Ends those of them that were submitted as one chain with it.
 cancel_chain() {
@@ -107,7 +107,7 @@ cancel_chain() {
   [[ -e $run_dir/job/chains.txt ]] || return 0
   for ((n = 0; n < 5; n++)); do
     ((n == 0)) || pause
-    jobs=$(slurm squeue --noheader --user="$(id -un)" --name="$SLURM_JOB_NAME" --states=PENDING --format=%A 2>/dev/null) || continue
+    jobs=$(waiting) || continue
     jobs=$(grep -Fxf <(grep -w "$SLURM_JOB_ID" "$run_dir/job/chains.txt" | tr ' ' '\n') <<<"$jobs" | grep -vx "$SLURM_JOB_ID")
     [[ -n $jobs ]] || return 0
     ! slurm xargs scancel <<<"$jobs" || return 0
@@ -123,15 +123,20 @@ facts() {
     --successors "$(successors | wc -l)" --max-restarts "$max_restarts" --seconds-needed "$((grace_seconds + 60))" $terminated $time_over "${@:2}"
 }
 
+# The job's nodes as they are now: of an allocation with --no-kill Slurm takes a node that failed.
+nodes_now() {
+  local now
+  now=$(slurm squeue --noheader --jobs="$SLURM_JOB_ID" --format=%N 2>/dev/null) && [[ -n $now ]] &&
+    now=$(nodes_of "$now" 2>/dev/null) && [[ -n $now ]] && echo "$now" && return 0
+  nodes_of "$SLURM_JOB_NODELIST"
+}
+
 # Every node says what it finds, in a file of its own: a node without a file did not answer. One srun reaches all; those
 # that it cannot reach do not end it (--no-kill).
 look_at_nodes() {
-  local now count='' look
+  local count look
   rm -rf "$work/preflight" && mkdir -p "$work/preflight"
-  # As it is now: of an allocation with --no-kill Slurm takes a node that failed.
-  now=$(slurm squeue --noheader --jobs="$SLURM_JOB_ID" --format=%N 2>/dev/null) && [[ -n $now ]] &&
-    count=$(nodes_of "$now" 2>/dev/null | wc -l)
-  ((count)) || count=$(nodes_of "$SLURM_JOB_NODELIST" | wc -l)
+  count=$(nodes_now | wc -l)
   # shellcheck disable=SC2016  # for the node's shell
   look='to=$1/$SLURMD_NODENAME; shift; "$@" --env >"$to.env" 2>/dev/null; "$@" >"$to.json" 2>"$to.log"; echo $? >"$to.code"'
   local -a check=(true)
@@ -172,10 +177,12 @@ train() {
 }
 
 # With spares the allocation outlives every node, also this script's: a task on its last node asks Slurm to requeue the
-# job once Slurm has this one down.
+# job once Slurm has this one down. Where that task is gone, with its node or alone, another takes its place.
+watcher=''
 watch_this_node() {
   local last watch n
-  last=$(nodes_of "$SLURM_JOB_NODELIST" | tail -n 1)
+  [[ -z $watcher ]] || ! kill -0 "$watcher" 2>/dev/null || return 0
+  last=$(nodes_now | tail -n 1)
   # shellcheck disable=SC2016  # for the node's shell
   watch='trap : USR1; touch "$3"; limit=(timeout --kill-after="$4" "$4")
     while :; do sleep "$5"; ! "${limit[@]}" scontrol show node "$1" | grep -q "State=DOWN" || "${limit[@]}" scontrol requeue "$2"; done'
@@ -183,6 +190,7 @@ watch_this_node() {
   srun --overlap --nodes=1 --ntasks=1 --ntasks-per-node=1 --cpus-per-task=1 --nodelist="$last" --mpi=none --no-kill \
     --cpu-bind=none --output=/dev/null --error=/dev/null --input=none bash -c "$watch" watch "$SLURMD_NODENAME" "$SLURM_JOB_ID" "$work/watching" \
     "$slurm_seconds" "$poll_seconds" &
+  watcher=$!
   for ((n = 0; n < 60; n++)); do [[ ! -e $work/watching ]] || return 0; sleep 0.5; done
   say "no task watches this node from $last: should it die, cancel the job by hand"
 }
@@ -203,8 +211,8 @@ ask() {
 }
 
 say "nodes $SLURM_JOB_NODELIST, start ${SLURM_RESTART_COUNT:-0} of this job; run directory $run_dir"
-((!spares)) || watch_this_node
 while :; do
+  ((!spares)) || watch_this_node
   look_at_nodes
   ask before --nodes "$nodes" --steps "$steps" --min-lead "$min_lead_seconds" --hosts "$SLURM_JOB_NODELIST" \
     --order "$rank_order" --topology "$work/topology.txt" --preflight "$work/preflight"

@@ -167,14 +167,18 @@ processes() {
   } | while read -r file; do
     pid=${file#/proc/} pid=${pid%%/*}
     [[ $pid == "$$" || $pid == "$BASHPID" ]] || echo "$pid"
-  done | sort -u
+  done | sort -rnu
 }
 
 kill_node() {
   local -a pids
   [[ -e $folder/log/${1:?}.log ]] || fail "no node $1 in $folder" 64
   mapfile -t pids < <(processes "$1")
-  ((${#pids[@]} == 0)) || kill -KILL "${pids[@]}" 2>/dev/null || true
+  ((${#pids[@]} != 0)) || return 0
+  # As when the power fails: nobody sees another die. An srun has a child, which ends srun's step when that is gone, so
+  # children go first.
+  kill -STOP "${pids[@]}" 2>/dev/null || true
+  kill -KILL "${pids[@]}" 2>/dev/null || true
 }
 
 revive_node() {

@@ -13,6 +13,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ.get("OCTET_BIN", ROOT / "build/cpu/bin"))
 CLUSTER = ROOT / "slurm/virtual-cluster.sh"
+STOP_AT = BIN.parent / "tests/liboctet-stop-at.so"  # tests/jobs/stop_at.cpp
 PATIENCE = float(os.environ.get("OCTET_TEST_PATIENCE", "1"))
 
 MODEL = "dim: 32\nlayers: 2\nheads: 2\nkv_heads: 2\nffn_dim: 64\nvocab_size: 256\n"
@@ -36,6 +37,19 @@ MPIEXEC_ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": 
 
 class Failure(Exception):
     """What a scenario expected and did not find."""
+
+
+class Skipped(Exception):
+    """This machine cannot show it."""
+
+
+SCENARIOS = {}
+
+
+def scenario(function):
+    """Has it run by scenarios.py, with a folder of its own."""
+    SCENARIOS[function.__name__] = function
+    return function
 
 
 def expect(condition, text):
