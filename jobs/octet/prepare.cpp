@@ -1,7 +1,11 @@
 #include "src/corpus/prepare.h"
 
+#include <charconv>
+
 #include "jobs/octet/commands.h"
+#include "src/base/error.h"
 #include "src/base/log.h"
+#include "src/base/options/byte_size.h"
 #include "src/base/progress.h"
 
 namespace octet {
@@ -10,41 +14,126 @@ namespace {
 
 constexpr std::string_view usage =
     "usage: octet prepare --input TEXT... --output PREFIX [OPTIONS]\n\n"
-    "Reads text files and folders and writes PREFIX.bin and PREFIX.idx, token files in Megatron's format for\n"
-    "data.train of octet-train, and PREFIX.data.json, which says their smallest and largest token id.\n"
-    "Folders are read recursively, sorted by path, without hidden files.\n"
-    "Memory does not grow with the text. Nothing is left behind by a run that fails.\n";
+    "Reads texts and writes PREFIX.bin and PREFIX.idx, token files in Megatron's format for data.train of\n"
+    "octet-train, and PREFIX.data.json, which says which tokenizer made them, their smallest and largest token id and\n"
+    "how much text they stand for. docs/data.md leads from a corpus to a run.\n\n"
+    "TEXT is a file, a folder (read recursively, sorted by path, without hidden files), a pattern in quotes\n"
+    "('crawl/**/*.jsonl.zst') or @LIST, a file with one of these a line. Files are plain text, JSONL (an object with "
+    "the\n"
+    "text a line) or Parquet, the first two also packed as .gz, .zst or .zstd: their content and their name say "
+    "which.\n\n"
+    "Memory does not grow with the text. Input above --part-size is made in parts, in the folder PREFIX.parts: what "
+    "is\n"
+    "interrupted goes on when it is started again. Nothing else is left behind by a run that fails.\n";
+
+template <NamedEnum E>
+E choice(const std::string& option, const std::string& text) {
+  const auto names = names_of(E{});
+  if (const auto value = value_named<E>(text)) return *value;
+  throw usage_error("octet", "--{} is \"{}\"; expected {}", option, text, fmt::join(names, " or "));
+}
+
+Share share_of(const std::string& text) {
+  Share share;
+  const char* const end = text.data() + text.size();
+  const auto first = std::from_chars(text.data(), end, share.share);
+  const bool has_slash = first.ec == std::errc() && first.ptr != end && *first.ptr == '/';
+  const auto second = has_slash ? std::from_chars(first.ptr + 1, end, share.shares) : first;
+  const bool whole = has_slash && second.ec == std::errc() && second.ptr == end;
+  if (!whole || share.share < 1 || share.share > share.shares || share.shares > 99999) {
+    throw usage_error("octet", "--part is \"{}\"; expected k/N with k from 1 to N and N up to 99999", text);
+  }
+  --share.share;
+  return share;
+}
+
+void print(const TokenCounts& counts, std::string_view suffix) {
+  log::out("documents  {}{}", counts.documents, suffix);
+  log::out("tokens     {}{}", counts.tokens, suffix);
+}
 
 void print(const PrepareReport& report) {
-  log::out("documents  {}", report.documents);
-  log::out("tokens     {}", report.tokens);
-  log::out("text       {} bytes in {} files ({} without text, {} skipped)", report.bytes, report.files,
-           report.empty_files, report.skipped);
-  log::out("time       {:.2f} s ({}/s)", report.seconds,
-           format_bytes(static_cast<std::int64_t>(static_cast<double>(report.bytes) / std::max(report.seconds, 1e-9))));
-  log::out("written    {}\n           {}", report.bin_path, report.idx_path);
+  const PartCounts& counts = report.counts;
+  const double seconds = std::max(report.seconds, 1e-9);
+  const std::int64_t text = counts.kept.text_bytes + counts.held_out.text_bytes;
+  print(counts.kept, "");
+  if (counts.held_out.documents > 0) print(counts.held_out, " held out");
+  log::out("text       {} bytes of {} bytes in {} files ({} without text, {} skipped)", text, report.input_bytes,
+           report.files, counts.empty_files, report.skipped);
+  if (counts.empty_documents + counts.broken + counts.replaced > 0) {
+    log::out("left out   {} records with an empty text, {} broken ones; {} pieces that were no UTF-8 replaced",
+             counts.empty_documents, counts.broken, counts.replaced);
+  }
+  if (report.parts > 1) log::out("parts      {}, {} of them finished before", report.parts, report.parts_before);
+  if (report.parts_before == 0) {
+    log::out("time       {:.2f} s ({}/s of text, {} workers)", report.seconds,
+             format_bytes(static_cast<std::int64_t>(static_cast<double>(text) / seconds)), report.workers);
+  }
+  log::out("written    {}", fmt::join(report.written, "\n           "));
   if (report.entropies) {
     log::out("entropy    order 0 {:.4f}, order 1 {:.4f}, order 2 {:.4f} nats a byte", report.entropies->order0,
              report.entropies->order1, report.entropies->order2);
   }
 }
 
+void explain_holdout(const PrepareOptions& options) {
+  if (options.holdout == 0) return;
+  log::info(
+      "--holdout takes whole documents by a hash of their text: a copy of one is never on the other side. "
+      "data.validation_fraction of a run takes windows out of data.train's tokens, where documents go across: set it "
+      "to "
+      "0 where the held-out documents are what is measured on");
+}
+
 }  // namespace
 
 int run_prepare(const std::vector<std::string>& arguments) {
   PrepareOptions options;
-  std::string split;
+  std::string split, format, bad_utf8, max_document, part_size, part;
+  bool eos = false, no_eos = false;
   po::options_description described("options");
-  described.add_options()                                                                                        //
-      ("input,i", po::value(&options.inputs)->required()->multitoken(), "text file or folder; may be repeated")  //
-      ("output,o", po::value(&options.output)->required(), "PREFIX of the two files; its folder is created")     //
+  described.add_options()  //
+      ("input,i", po::value(&options.inputs)->required()->multitoken(),
+       "file, folder, 'pattern' or @list; may be repeated")                                               //
+      ("output,o", po::value(&options.output)->required(), "PREFIX of the files; its folder is created")  //
       ("tokenizer", po::value(&options.tokenizer)->default_value(options.tokenizer),
        "how text becomes tokens: bytes")  //
+      ("format", po::value(&format)->default_value("auto"),
+       "what files are: auto (by content and name), text, jsonl or parquet")                                          //
+      ("field", po::value(&options.field)->default_value(options.field), "key or column that holds a record's text")  //
       ("split-documents", po::value(&split)->default_value("none"),
-       "what a document is. none: a file; blank-lines: lines between blank lines")  //
-      ("overwrite", po::bool_switch(&options.overwrite), "replace files that exist");
+       "what a document of plain text is. none: a file; blank-lines: lines between blank lines")             //
+      ("bos", po::bool_switch(&options.bos), "begin each document with the tokenizer's token for that")      //
+      ("eos", po::bool_switch(&eos), "end each document with the tokenizer's token for that (the default)")  //
+      ("no-eos", po::bool_switch(&no_eos), "write nothing behind a document")                                //
+      ("bad-utf8", po::value(&bad_utf8)->default_value("refuse"),
+       "text that is no UTF-8 where it must be. refuse: with file and place; replace: by U+FFFD, counted")       //
+      ("max-bad", po::value(&options.max_bad)->default_value(0), "records without a text that may be left out")  //
+      ("max-document", po::value(&max_document)->default_value("64MiB"),
+       "a longer record, or a longer text that the tokenizer cannot cut, is refused")  //
+      ("holdout", po::value(&options.holdout)->default_value(0),
+       "share of the documents that goes to PREFIX-holdout, by a hash of their text")  //
+      ("part", po::value(&part)->default_value("1/1"),
+       "k/N: make the k-th of N shares of the input, as PREFIX-0000k-of-0000N")  //
+      ("part-size", po::value(&part_size)->default_value("256MiB"),
+       "input that is finished together; what an interruption may cost")                                           //
+      ("workers", po::value(&options.workers)->default_value(0), "threads; 0: one for each core of this process")  //
+      ("overwrite", po::bool_switch(&options.overwrite),
+       "replace files that exist, and parts that were made otherwise");
   if (!parse_arguments(arguments, usage, described, "input", -1)) return 0;
+  if (eos && no_eos) throw usage_error("octet", "--eos and --no-eos exclude each other");
+  if (options.workers < 0 || options.workers > 4096) {
+    throw usage_error("octet", "--workers is {}; expected 0 to 4096", options.workers);
+  }
+  if (options.max_bad < 0) throw usage_error("octet", "--max-bad is {}; expected at least 0", options.max_bad);
+  options.eos = !no_eos;
   options.split = split_documents_from(split);
+  if (format != "auto") options.format = choice<TextFormat>("format", format);
+  options.bad_utf8 = choice<BadUtf8>("bad-utf8", bad_utf8);
+  options.max_document = parse_bytes(max_document, "--max-document");
+  options.part_bytes = parse_bytes(part_size, "--part-size");
+  options.part = share_of(part);
+  explain_holdout(options);
   print(prepare(options));
   return 0;
 }

@@ -1,10 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace octet {
 
@@ -21,7 +19,8 @@ SplitDocuments split_documents_from(std::string_view name);
 class DocumentSink {
  public:
   virtual ~DocumentSink() = default;
-  virtual void text(std::span<const std::uint8_t> piece) = 0;
+  /// `offset`: where the piece begins in the file.
+  virtual void text(std::string_view piece, std::int64_t offset) = 0;
   /// Comes only behind at least one byte of text.
   virtual void end_document() = 0;
 };
@@ -32,19 +31,20 @@ class DocumentSplitter {
  public:
   DocumentSplitter(SplitDocuments kind, DocumentSink& sink) : kind_(kind), sink_(sink) {}
 
-  void feed(std::span<const std::uint8_t> chunk);
+  void feed(std::string_view chunk);
   void end_file();
 
  private:
-  void feed_line_part(std::span<const std::uint8_t> part, bool ends_line);
-  void emit(std::span<const std::uint8_t> piece);
+  void feed_line_part(std::string_view part, bool ends_line);
+  void emit(std::string_view piece, std::int64_t offset);
   void end_document();
 
   SplitDocuments kind_;
   DocumentSink& sink_;
   bool in_document_ = false;
   bool line_has_text_ = false;
-  std::vector<std::uint8_t> line_start_;  ///< white space of a line of which it is not yet known whether it is blank
+  std::int64_t offset_ = 0;  ///< in the file, of what comes next
+  std::string line_start_;   ///< white space of a line of which it is not yet known whether it is blank
 };
 
 }  // namespace octet

@@ -1,150 +1,207 @@
 #include "src/corpus/prepare.h"
 
+#include <sched.h>
+
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <chrono>
-#include <cstdio>
-#include <cstring>
-#include <memory>
+#include <filesystem>
+#include <thread>
 #include <utility>
 
 #include "src/base/error.h"
 #include "src/base/log.h"
 #include "src/base/progress.h"
-#include "src/corpus/text_files.h"
-#include "src/data/token_writer.h"
+#include "src/base/seconds_since.h"
+#include "src/corpus/making.h"
+#include "src/corpus/outputs.h"
+#include "src/corpus/pipeline.h"
+#include "src/data/token_join.h"
 #include "src/tokenizer/make_tokenizer.h"
 
 namespace octet {
+namespace fs = std::filesystem;
 namespace {
 
-/// Documents' text in, tokens out to the writer and the counter.
-class DocumentEncoder final : public DocumentSink {
+int cores_of_this_process() {
+  cpu_set_t cores;
+  if (::sched_getaffinity(0, sizeof cores, &cores) != 0) return 1;
+  return std::max(CPU_COUNT(&cores), 1);
+}
+
+void check(const PrepareOptions& options, const TokenizerInfo& tokenizer) {
+  if (options.bos && !tokenizer.bos) {
+    throw usage_error("corpus", "--bos: the {} tokenizer has no token that begins a document", tokenizer.kind);
+  }
+  if (options.eos && !tokenizer.eos) {
+    throw usage_error("corpus", "the {} tokenizer has no token that ends a document; --no-eos writes documents without",
+                      tokenizer.kind);
+  }
+  if (!(options.holdout >= 0 && options.holdout < 1)) {
+    throw usage_error("corpus", "--holdout is {}; expected a share of the documents, at least 0 and below 1",
+                      options.holdout);
+  }
+}
+
+/// One call of prepare.
+class Preparation {
  public:
-  DocumentEncoder(const Tokenizer& tokenizer, TokenFileWriter& writer)
-      : tokenizer_(tokenizer), encoder_(tokenizer.make_encoder()), writer_(writer) {
-    if (tokenizer.info().kind == "bytes") counter_.emplace();
+  explicit Preparation(const PrepareOptions& options)
+      : options_(options),
+        tokenizer_(make_tokenizer(options.tokenizer)),
+        identity_(identity_of(tokenizer_->info())),
+        outputs_(outputs_of(options.output, options.part, options.holdout > 0)),
+        broken_(options.max_bad) {
+    check(options_, tokenizer_->info());
+    if (!options_.overwrite) refuse_existing(outputs_);
+    if (options_.workers == 0) options_.workers = cores_of_this_process();
   }
 
-  void text(std::span<const std::uint8_t> piece) override {
-    // Small pieces keep the ids, which take four times the memory, in the processor's cache.
-    constexpr std::size_t at_once = 64 << 10;
-    std::string_view left(reinterpret_cast<const char*>(piece.data()), piece.size());
-    for (; !left.empty(); left.remove_prefix(std::min(at_once, left.size()))) {
-      encoder_->encode(left.substr(0, at_once), ids_);
-      write_ids();
+  PrepareReport run() {
+    const InputFiles input = find_input_files(options_.inputs);
+    plan_ = plan_input(input, options_.format, options_.part_bytes, options_.part);
+    say_what_comes(input);
+    report_.files = plan_.files;
+    report_.skipped = static_cast<std::int64_t>(input.skipped.size());
+    report_.input_bytes = plan_.bytes;
+    report_.workers = options_.workers;
+    if (plan_.parts.size() > 1) {
+      make_in_parts(making_of(options_, input, identity_));
+    } else {
+      make_at_once();
     }
-  }
-  void end_document() override {
-    ids_.push_back(*tokenizer_.info().eos);
-    write_ids();
-    writer_.end_document();
-  }
-  std::optional<ByteEntropies> entropies() const {
-    return counter_ ? std::optional(counter_->entropies()) : std::nullopt;
+    for (const std::string& prefix : {outputs_.kept, outputs_.held_out}) {
+      if (!prefix.empty()) name_files(prefix);
+    }
+    return std::move(report_);
   }
 
  private:
-  void write_ids() {
-    writer_.append(ids_);
-    if (counter_) counter_->add(ids_);
-    ids_.clear();
-  }
-
-  const Tokenizer& tokenizer_;
-  std::unique_ptr<Encoder> encoder_;
-  TokenFileWriter& writer_;
-  std::optional<ByteEntropyCounter> counter_;
-  std::vector<std::int32_t> ids_;
-};
-
-struct CloseFile {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
-
-/// What packs a file that begins so; empty: nothing that is known.
-std::string_view packed_by(std::span<const std::uint8_t> beginning) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 6> known = {{{"\x1f\x8b", "gzip"},
-                                                                                   {"\x28\xb5\x2f\xfd", "zstd"},
-                                                                                   {"\xfd"
-                                                                                    "7zXZ",
-                                                                                    "xz"},
-                                                                                   {"BZh91AY", "bzip2"},
-                                                                                   {"PK\x03\x04", "zip"},
-                                                                                   {"PAR1\x15", "Parquet"}}};
-  for (const auto& [magic, name] : known) {
-    const std::string_view begin(reinterpret_cast<const char*>(beginning.data()),
-                                 std::min(beginning.size(), magic.size()));
-    if (begin == magic) return name;
-  }
-  return "";
-}
-
-/// Feeds a file to the splitter chunk by chunk; the bytes read.
-std::int64_t read_file(const std::string& path, const Tokenizer& tokenizer, std::span<std::uint8_t> buffer,
-                       DocumentSplitter& splitter, Progress& progress) {
-  const std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "rbe"));
-  if (!file) throw usage_error("corpus", "cannot open {}: {}", path, std::strerror(errno));
-  std::setvbuf(file.get(), nullptr, _IONBF, 0);  // the chunk is the buffer
-  std::int64_t offset = 0;
-  while (const std::size_t got = std::fread(buffer.data(), 1, buffer.size(), file.get())) {
-    const auto chunk = buffer.first(got);
-    if (const std::string_view packed = packed_by(chunk); offset == 0 && !packed.empty()) {
-      throw usage_error("corpus", "{}: is packed by {}; expected text: unpack it first", path, packed);
+  void say_what_comes(const InputFiles& input) const {
+    for (const auto& [format, files] : plan_.formats) log::info("{}: {} files", format, files);
+    if (!input.skipped.empty()) {
+      log::info("skipped {} hidden files, linked folders and special files, the first is {}", input.skipped.size(),
+                input.skipped.front());
     }
-    if (const auto bad = tokenizer.find_refused({reinterpret_cast<const char*>(chunk.data()), chunk.size()})) {
-      throw usage_error("corpus", "{}: byte {} at offset {} is not text for the {} tokenizer; is the file binary?",
-                        path, chunk[*bad], offset + static_cast<std::int64_t>(*bad), tokenizer.info().kind);
-    }
-    splitter.feed(chunk);
-    offset += static_cast<std::int64_t>(got);
-    progress.advance(static_cast<std::int64_t>(got));
+    log::info(
+        "{} workers; of text at most {} are in memory, ids of as many take up to {}, and documents above {} come on "
+        "top",
+        options_.workers, format_bytes(text_in_flight(pipeline())), format_bytes(4 * text_in_flight(pipeline())),
+        format_bytes(options_.chunk_bytes));
   }
-  if (std::ferror(file.get()) != 0) throw usage_error("corpus", "cannot read {}: {}", path, std::strerror(errno));
-  splitter.end_file();
-  return offset;
-}
 
-void note_skipped(const TextFiles& found) {
-  if (found.skipped.empty()) return;
-  log::info("skipped {} hidden files, linked folders and special files, the first is {}", found.skipped.size(),
-            found.skipped.front());
-}
+  PipelineOptions pipeline() const {
+    return {.workers = options_.workers,
+            .read = {.split = options_.split,
+                     .field = options_.field,
+                     .chunk_bytes = options_.chunk_bytes,
+                     .max_document = options_.max_document,
+                     .cut_documents = options_.holdout == 0},
+            .encode = {.field = options_.field,
+                       .bad_utf8 = options_.bad_utf8,
+                       .max_document = options_.max_document,
+                       .bos = options_.bos,
+                       .eos = options_.eos,
+                       .holdout = options_.holdout}};
+  }
+
+  PartWriter::Files files(const Outputs& outputs, bool overwrite) const {
+    return {.prefix = outputs.kept,
+            .holdout = outputs.held_out,
+            .type = token_type_for(identity_.vocab_size),
+            .options = {.overwrite = overwrite, .tokenizer = identity_}};
+  }
+
+  /// Without a folder of parts: it would cost more than it can save.
+  void make_at_once() {
+    const std::string folder = PartFolder::path_of(outputs_.kept);
+    if (fs::exists(folder) && !options_.overwrite) {
+      throw usage_error("corpus", "{} has parts of another run; --overwrite removes it", folder);
+    }
+    plan_.parts.resize(1);  // an empty share of the input gives an empty pair
+    PartWriter::Files pair = files(outputs_, options_.overwrite);
+    pair.may_be_empty = options_.part.shares > 1;
+    auto writer = std::make_unique<PartWriter>(plan_.parts[0], pair, broken_);
+    work_on_parts({.parts = plan_.parts,
+                   .todo = {0},
+                   .open = [&](std::size_t) { return std::move(writer); },
+                   .finished = [&](std::size_t, const PartCounts& counts) { report_.counts.add(counts); }},
+                  *tokenizer_, pipeline());
+    std::error_code ignored;
+    fs::remove_all(folder, ignored);
+    report_.parts = 1;
+  }
+
+  void make_in_parts(const Making& making) {
+    PartFolder folder(outputs_.kept, making, options_.overwrite);
+    report_.parts = static_cast<std::int64_t>(plan_.parts.size());
+    std::vector<std::optional<PartCounts>> done;
+    std::vector<std::size_t> todo;
+    for (std::size_t part = 0; part < plan_.parts.size(); ++part) {
+      done.push_back(folder.finished(part));
+      if (!done.back()) todo.push_back(part);
+      if (done.back()) broken_.add(done.back()->broken);
+    }
+    report_.parts_before = report_.parts - static_cast<std::int64_t>(todo.size());
+    if (report_.parts_before > 0) log::info("{} of {} parts are finished already", report_.parts_before, report_.parts);
+    const auto open = [&](std::size_t part) {
+      const Outputs outputs{folder.prefix_of(part), outputs_.held_out.empty() ? "" : folder.holdout_of(part)};
+      return std::make_unique<PartWriter>(plan_.parts[part], files(outputs, true), broken_);
+    };
+    const auto finished = [&](std::size_t part, const PartCounts& counts) {
+      folder.set_finished(part, counts);
+      done[part] = counts;
+    };
+    work_on_parts({.parts = plan_.parts, .todo = std::move(todo), .open = open, .finished = finished}, *tokenizer_,
+                  pipeline());
+    for (const auto& counts : done) report_.counts.add(*counts);
+    refuse_no_text();
+    join(folder);
+    folder.remove();
+  }
+
+  void join(const PartFolder& folder) const {
+    std::vector<std::string> kept, held_out;
+    for (std::size_t part = 0; part < plan_.parts.size(); ++part) {
+      kept.push_back(folder.prefix_of(part));
+      held_out.push_back(folder.holdout_of(part));
+    }
+    if (!outputs_.held_out.empty()) {
+      join_token_files(held_out, outputs_.held_out);
+      write_facts(outputs_.held_out, report_.counts.held_out, identity_);
+    }
+    join_token_files(kept, outputs_.kept);
+    write_facts(outputs_.kept, report_.counts.kept, identity_);
+  }
+
+  void refuse_no_text() const {
+    const std::int64_t documents = report_.counts.kept.documents + report_.counts.held_out.documents;
+    if (documents > 0 || options_.part.shares > 1) return;
+    throw usage_error("corpus", "the {} input files hold no text", plan_.files);
+  }
+
+  void name_files(const std::string& prefix) {
+    const std::string copy = copy_tokenizer(prefix, tokenizer_->info());
+    for (std::string& file : files_of(prefix)) report_.written.push_back(std::move(file));
+    if (!copy.empty()) report_.written.push_back(copy);
+  }
+
+  PrepareOptions options_;
+  std::unique_ptr<const Tokenizer> tokenizer_;
+  TokenizerIdentity identity_;
+  Outputs outputs_;
+  BrokenRecords broken_;
+  InputPlan plan_{};
+  PrepareReport report_{};
+};
 
 }  // namespace
 
 PrepareReport prepare(const PrepareOptions& options) {
   const auto start = std::chrono::steady_clock::now();
-  const auto tokenizer = make_tokenizer(options.tokenizer);
-  const TextFiles found = find_text_files(options.inputs);
-  note_skipped(found);
-
-  TokenFileWriter writer(options.output, token_type_for(tokenizer->info().vocab_size),
-                         {.overwrite = options.overwrite});
-  DocumentEncoder encoder(*tokenizer, writer);
-  DocumentSplitter splitter(options.split, encoder);
-  PrepareReport report;
-  std::vector<std::uint8_t> buffer(static_cast<std::size_t>(options.chunk_bytes));
-  {
-    Progress progress("prepare", found.bytes);
-    for (const TextFile& file : found.files) {
-      const std::int64_t before = writer.documents();
-      report.bytes += read_file(file.path, *tokenizer, buffer, splitter, progress);
-      if (writer.documents() == before) ++report.empty_files;
-    }
+  PrepareReport report = Preparation(options).run();
+  if (options.tokenizer == "bytes") {
+    report.entropies = stream_entropies(TokenFile(outputs_of(options.output, options.part, false).kept));
   }
-  if (writer.documents() == 0) throw usage_error("corpus", "the {} input files hold no text", found.files.size());
-  writer.finish();
-
-  report.files = static_cast<std::int64_t>(found.files.size());
-  report.skipped = static_cast<std::int64_t>(found.skipped.size());
-  report.documents = writer.documents();
-  report.tokens = writer.tokens();
-  report.bin_path = writer.bin_path();
-  report.idx_path = writer.idx_path();
-  report.entropies = encoder.entropies();
-  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  report.seconds = seconds_since(start);
   return report;
 }
 

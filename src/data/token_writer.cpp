@@ -14,6 +14,7 @@
 #include "src/base/error.h"
 #include "src/base/files.h"
 #include "src/base/log.h"
+#include "src/data/buffered_out.h"
 #include "src/data/data_facts.h"
 #include "src/data/token_file.h"
 
@@ -36,11 +37,6 @@ int create(const std::string& path) {
   FileHandle file = open_to_write(path.c_str(), O_RDWR);
   if (!file) throw not_written("data", path);
   return file.release();
-}
-
-void write_to(int file, const std::vector<std::uint8_t>& bytes, const std::string& path) {
-  if (write_all(file, bytes.data(), bytes.size())) return;
-  throw not_written("data", path);
 }
 
 void sync(int file, const std::string& path) {
@@ -73,28 +69,22 @@ void append_as(std::span<const std::int32_t> ids, std::vector<std::uint8_t>& buf
   }
 }
 
-/// Collects small values for one file, so that an index of a billion sequences needs no second copy in memory.
-class BufferedOut {
- public:
-  BufferedOut(int file, const std::string& path) : file_(file), path_(path) { buffer_.reserve(buffer_bytes); }
-  template <typename T>
-  void put(const T& value) {
-    if (buffer_.size() + sizeof value > buffer_bytes) flush();
-    const auto* bytes = reinterpret_cast<const std::uint8_t*>(&value);
-    buffer_.insert(buffer_.end(), bytes, bytes + sizeof value);
-  }
-  void flush() {
-    write_to(file_, buffer_, path_);
-    buffer_.clear();
-  }
-
- private:
-  int file_;
-  const std::string& path_;
-  std::vector<std::uint8_t> buffer_;
-};
-
 }  // namespace
+
+void commit_token_files(const std::string& prefix, int bin, int idx) {
+  sync(bin, bin_temporary(prefix));
+  sync(idx, idx_temporary(prefix));
+  const std::string index = prefix + ".idx";
+  // An old index must not stand beside the new tokens, not even for a moment.
+  std::error_code failed;
+  fs::remove(data_facts_path(prefix), failed);  // nor what is known of the old; what stays would not be used
+  if (fs::remove(index, failed)) sync_names_beside(index);
+  if (failed) throw internal_error("data", "cannot remove {}: {}", index, failed.message());
+  rename_file(bin_temporary(prefix), prefix + ".bin");
+  sync_names_beside(prefix + ".bin");
+  rename_file(idx_temporary(prefix), index);
+  sync_names_beside(index);
+}
 
 TokenFileWriter::TokenFileWriter(std::string prefix, TokenType type, const Options& options)
     : prefix_(std::move(prefix)), type_(type), options_(options) {
@@ -184,7 +174,7 @@ void TokenFileWriter::flush() {
   TokenRangeScan scan(type_, tokens_ - static_cast<std::int64_t>(buffer_.size()) / size_of(type_));
   scan.add({reinterpret_cast<const char*>(buffer_.data()), buffer_.size()});
   range_.merge(scan.range());
-  write_to(bin_, buffer_, bin_temporary(prefix_));
+  write_or_throw(bin_, buffer_, bin_temporary(prefix_));
   buffer_.clear();
 }
 
@@ -207,18 +197,8 @@ void TokenFileWriter::write_index() {
 }
 
 void TokenFileWriter::commit() {
-  sync(bin_, bin_temporary(prefix_));
-  sync(idx_, idx_temporary(prefix_));
-  // An old index must not stand beside the new tokens, not even for a moment.
-  std::error_code failed;
-  fs::remove(data_facts_path(prefix_), failed);  // nor what is known of the old; what stays would not be used
-  if (fs::remove(idx_path(), failed)) sync_names_beside(idx_path());
-  if (failed) throw internal_error("data", "cannot remove {}: {}", idx_path(), failed.message());
-  rename_file(bin_temporary(prefix_), bin_path());
-  sync_names_beside(bin_path());
-  rename_file(idx_temporary(prefix_), idx_path());
+  commit_token_files(prefix_, bin_, idx_);
   owns_files_ = false;
-  sync_names_beside(idx_path());
 }
 
 void TokenFileWriter::finish() {

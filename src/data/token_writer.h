@@ -46,6 +46,8 @@ class TokenFileWriter {
 
   std::int64_t tokens() const { return tokens_; }
   std::int64_t documents() const { return static_cast<std::int64_t>(document_starts_.size()) - 1; }
+  /// Of what is written; after finish() of all.
+  const TokenRange& range() const { return range_; }
   std::string bin_path() const { return prefix_ + ".bin"; }
   std::string idx_path() const { return prefix_ + ".idx"; }
 
@@ -72,5 +74,10 @@ class TokenFileWriter {
   std::optional<std::int64_t> text_bytes_{};
   TokenRange range_;
 };
+
+/// Gives PREFIX.bin.tmp and PREFIX.idx.tmp, which are open and written, their names: flushes them to the disk, takes
+/// away an old index and what is known of old data, and renames, the index last. Internal error where the machine
+/// refuses.
+void commit_token_files(const std::string& prefix, int bin, int idx);
 
 }  // namespace octet

@@ -87,8 +87,11 @@ LIBRARIES = {
     "boost/": ["src/base/options", "jobs/"],
     "spdlog/": ["src/base/"],
     "Random123/": ["src/base/"],
-    "xxhash.h": ["src/base/", "src/data/", "src/tokenizer/", "src/train/", "checkpoints/"],
-    "nlohmann/": ["src/base/json_reader", "src/data/data_facts", "src/data/tokenizer_identity", "src/tokenizer/", "src/comm/trace", "src/profile/", "src/metrics/", "src/owner/", "src/report/", "src/train/", "src/cluster/", "src/tuning/", "src/planner/", "checkpoints/", "jobs/",
+    "xxhash.h": ["src/base/", "src/data/", "src/tokenizer/", "src/corpus/", "src/train/", "checkpoints/"],
+    "simdjson.h": ["src/corpus/"],
+    "zlib.h": ["src/corpus/"],
+    "zstd.h": ["src/corpus/"],
+    "nlohmann/": ["src/base/json_reader", "src/data/data_facts", "src/data/tokenizer_identity", "src/tokenizer/", "src/corpus/part_folder", "src/comm/trace", "src/profile/", "src/metrics/", "src/owner/", "src/report/", "src/train/", "src/cluster/", "src/tuning/", "src/planner/", "checkpoints/", "jobs/",
                   "tests/"],
     "pugixml": ["src/tuning/topology/"],
     "hwloc": ["src/tuning/topology/", "src/cluster/cores/"],
@@ -101,7 +104,7 @@ LIBRARIES = {
 # The C and POSIX headers, compiler intrinsics and OpenMP are free to all, as is every standard header without a suffix.
 SYSTEM = re.compile(
     r"^[a-z_0-9]+$|^(sys|linux|arpa|netinet)/[a-z_0-9]+\.h$|^(x86intrin|immintrin|cpuid|omp|unistd|fcntl|signal|poll|sched|"
-    r"pthread|link|dirent|dlfcn|errno|glob|netdb|pwd|semaphore|spawn|termios|time|ucontext|execinfo|malloc|getopt|limits)\.h$")
+    r"pthread|link|dirent|dlfcn|errno|glob|fnmatch|netdb|pwd|semaphore|spawn|termios|time|ucontext|execinfo|malloc|getopt|limits)\.h$")
 
 # Headers and sources of NCCL, its plugins and CUDA that comments name.
 FOREIGN = ["cublasLt.h", "src/nccl.h", "src/include/alloc.h", "src/include/comm.h", "src/include/device.h",

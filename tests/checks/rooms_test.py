@@ -69,7 +69,7 @@ PLANTED = [
     ("src/ops/b.cpp", "#include <oneapi/dnnl/dnnl.hpp>\n", "belongs in kernels/cpu/"),
     ("src/ops/c.cpp", "#include <dnnl.hpp>\n", "belongs in kernels/cpu/"),
     ("src/comm/g.cpp", "#include <gtest/gtest.h>\n", "belongs in tests/"),
-    ("src/comm/h.cpp", "#include <zstd.h>\n", "is of no library in the table"),
+    ("src/comm/h.cpp", "#include <lzma.h>\n", "is of no library in the table"),
 ]
 
 

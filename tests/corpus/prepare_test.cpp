@@ -1,5 +1,6 @@
 #include "src/corpus/prepare.h"
 
+#include "src/data/data_facts.h"
 #include "src/data/token_file.h"
 #include "tests/data/support.h"
 
@@ -36,12 +37,19 @@ TEST_F(Prepare, ReadsAFolderSortedByPathWithoutHiddenFiles) {
   const PrepareReport report = prepare(options("text"));
   EXPECT_EQ(tokens(), "first \xC3\xA9\0second\0third\0"s);
   EXPECT_EQ(report.files, 4);
-  EXPECT_EQ(report.empty_files, 1);
+  EXPECT_EQ(report.counts.empty_files, 1);
   EXPECT_EQ(report.skipped, 3);
-  EXPECT_EQ(report.documents, 3);
-  EXPECT_EQ(report.bytes, 19);
-  EXPECT_EQ(report.tokens, 22);
-  const TokenFile file(report.bin_path);
+  EXPECT_EQ(report.counts.kept.documents, 3);
+  EXPECT_EQ(report.counts.kept.text_bytes, 19);
+  EXPECT_EQ(report.counts.kept.tokens, 22);
+  EXPECT_EQ(report.written,
+            (std::vector<std::string>{folder_ / "out/x.bin", folder_ / "out/x.idx", folder_ / "out/x.data.json"}));
+  const TokenFile file(folder_ / "out/x");
+  const auto facts = read_data_facts(folder_ / "out/x.data.json", file);
+  ASSERT_TRUE(facts);
+  EXPECT_EQ(facts->tokenizer, bytes_tokenizer_identity());
+  EXPECT_EQ(facts->text_bytes, 19);
+  EXPECT_EQ(facts->range.largest.id, 0xC3);
   EXPECT_EQ(file.documents(), 3);
   EXPECT_EQ(file.document_begin(1), 9);
   const auto entropies = stream_entropies(file);

@@ -1,0 +1,115 @@
+#include "src/corpus/input_files.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <set>
+#include <system_error>
+
+#include "src/base/error.h"
+#include "src/base/files.h"
+#include "src/corpus/glob.h"
+
+namespace octet {
+namespace fs = std::filesystem;
+namespace {
+
+void add_file(const std::string& path, InputFiles& found) {
+  found.files.push_back(look_at_file(path));
+  found.bytes += found.files.back().bytes;
+}
+
+void add_folder(const fs::path& folder, InputFiles& found) {
+  std::error_code failed;
+  std::vector<std::string> files;
+  fs::recursive_directory_iterator entry(folder, failed);
+  while (!failed && entry != fs::recursive_directory_iterator()) {
+    const fs::path& path = entry->path();
+    const bool hidden = path.filename().string().starts_with('.');
+    const bool linked_folder = entry->is_symlink(failed) && entry->is_directory(failed);
+    if (hidden || linked_folder) {
+      found.skipped.push_back(path.string());
+      entry.disable_recursion_pending();
+    } else if (entry->is_regular_file(failed)) {
+      files.push_back(path.string());
+    } else if (!entry->is_directory(failed)) {
+      found.skipped.push_back(path.string());
+    }
+    entry.increment(failed);
+  }
+  if (failed) throw usage_error("corpus", "cannot read folder {}: {}", folder.string(), failed.message());
+  std::ranges::sort(files);
+  for (const std::string& path : files) add_file(path, found);
+}
+
+void add_path(const std::string& input, InputFiles& found) {
+  std::error_code failed;
+  const fs::file_status status = fs::status(input, failed);
+  if (fs::is_directory(status)) {
+    add_folder(input, found);
+  } else if (fs::is_regular_file(status)) {
+    add_file(input, found);
+  } else if (failed) {
+    throw usage_error("corpus", "cannot read input {}: {}", input, failed.message());
+  } else {
+    throw usage_error("corpus", "input {} is neither a file nor a folder", input);
+  }
+}
+
+void add_input(const std::string& input, InputFiles& found) {
+  std::error_code failed;
+  if (!is_glob(input) || fs::exists(input, failed)) return add_path(input, found);
+  const std::vector<std::string> matches = expand_glob(input);
+  if (matches.empty()) throw usage_error("corpus", "cannot read input {}: no file matches the pattern", input);
+  for (const std::string& match : matches) add_path(match, found);
+}
+
+void add_list(const std::string& list, InputFiles& found) {
+  const std::optional<std::string> text = read_text_file(list);
+  if (!text) throw usage_error("corpus", "cannot read the list of inputs {}: {}", list, std::strerror(errno));
+  for (std::size_t begin = 0; begin < text->size();) {
+    const std::size_t end = std::min(text->find('\n', begin), text->size());
+    std::string line = text->substr(begin, end - begin);
+    if (line.ends_with('\r')) line.pop_back();
+    if (!line.empty()) add_input(line, found);
+    begin = end + 1;
+  }
+}
+
+void refuse_duplicates(const InputFiles& found) {
+  std::set<std::string> seen;
+  for (const InputFile& file : found.files) {
+    if (!seen.insert(fs::absolute(file.path).lexically_normal().string()).second) {
+      throw usage_error("corpus", "{} is given twice as input", file.path);
+    }
+  }
+}
+
+}  // namespace
+
+InputFile look_at_file(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) {
+    throw usage_error("corpus", "cannot read {}: {}", path, std::strerror(errno));
+  }
+  return {path, status.st_size, status.st_mtim.tv_sec * std::int64_t{1'000'000'000} + status.st_mtim.tv_nsec};
+}
+
+InputFiles find_input_files(const std::vector<std::string>& inputs) {
+  InputFiles found;
+  for (const std::string& input : inputs) {
+    if (input.starts_with('@')) {
+      add_list(input.substr(1), found);
+    } else {
+      add_input(input, found);
+    }
+  }
+  refuse_duplicates(found);
+  if (found.files.empty()) throw usage_error("corpus", "no text files in the input ({} skipped)", found.skipped.size());
+  return found;
+}
+
+}  // namespace octet

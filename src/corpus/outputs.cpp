@@ -1,0 +1,72 @@
+#include "src/corpus/outputs.h"
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include "src/base/error.h"
+#include "src/base/files.h"
+#include "src/base/log.h"
+#include "src/base/replace_file.h"
+#include "src/data/data_facts.h"
+#include "src/data/token_file.h"
+
+namespace octet {
+namespace fs = std::filesystem;
+
+Outputs outputs_of(const std::string& prefix, const Share& share, bool holdout) {
+  const std::string suffix = share.shares > 1 ? fmt::format("-{:05}-of-{:05}", share.share + 1, share.shares) : "";
+  return {prefix + suffix, holdout ? prefix + "-holdout" + suffix : ""};
+}
+
+void refuse_existing(const Outputs& outputs) {
+  for (const std::string& prefix : {outputs.kept, outputs.held_out}) {
+    if (prefix.empty()) continue;
+    for (const std::string& path : token_file_paths(prefix)) {
+      if (fs::exists(path)) throw usage_error("corpus", "{} exists; --overwrite replaces it", path);
+    }
+  }
+}
+
+TokenizerIdentity identity_of(const TokenizerInfo& info) {
+  const auto kind = value_named<TokenizerKind>(info.kind);
+  if (!kind) throw internal_error("corpus", "a tokenizer of kind {}", info.kind);
+  TokenizerIdentity identity{.kind = *kind,
+                             .file = fs::path(info.path).filename().string(),
+                             .fingerprint = info.fingerprint,
+                             .vocab_size = info.vocab_size,
+                             .bos = info.bos,
+                             .eos = info.eos};
+  for (const SpecialToken& token : info.special) identity.special[token.text] = token.id;
+  return identity;
+}
+
+void write_facts(const std::string& prefix, const TokenCounts& counts, const TokenizerIdentity& tokenizer) {
+  const std::string path = data_facts_path(prefix);
+  const DataFacts facts{.range = counts.range, .tokenizer = tokenizer, .text_bytes = counts.text_bytes};
+  if (write_data_facts(path, TokenFile(prefix), facts)) return;
+  log::warning("{}: cannot be written: {}; whoever opens the data will scan them", path, std::strerror(errno));
+}
+
+std::string copy_tokenizer(const std::string& prefix, const TokenizerInfo& info) {
+  const TokenizerIdentity identity = identity_of(info);
+  std::string path = tokenizer_copy_path(prefix, identity.kind);
+  if (path.empty()) return path;
+  const std::optional<std::string> text = read_text_file(info.path);
+  if (!text) throw usage_error("corpus", "cannot read the tokenizer {}: {}", info.path, std::strerror(errno));
+  if (tokenizer_fingerprint(*text) != info.fingerprint) {
+    throw usage_error("corpus", "{} has changed since its tokens were made", info.path);
+  }
+  if (!replace_file(path, *text)) throw not_written("corpus", path);
+  return path;
+}
+
+std::vector<std::string> files_of(const std::string& prefix) {
+  std::vector<std::string> files;
+  for (const char* suffix : {".bin", ".idx", ".data.json"}) {
+    if (fs::exists(prefix + suffix)) files.push_back(prefix + suffix);
+  }
+  return files;
+}
+
+}  // namespace octet

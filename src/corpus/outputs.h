@@ -1,0 +1,38 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "src/corpus/part_counts.h"
+#include "src/corpus/part_plan.h"
+#include "src/data/tokenizer_identity.h"
+#include "src/tokenizer/tokenizer.h"
+
+namespace octet {
+
+/// Where the tokens of one call of prepare go.
+struct Outputs {
+  std::string kept;
+  std::string held_out;  ///< empty where no document is held out
+};
+
+/// PREFIX and, with a holdout, PREFIX-holdout; of a share of several -00001-of-00004 comes behind.
+Outputs outputs_of(const std::string& prefix, const Share& share, bool holdout);
+
+/// Usage error where one of the outputs is there.
+void refuse_existing(const Outputs& outputs);
+
+/// What data files keep of the tokenizer.
+TokenizerIdentity identity_of(const TokenizerInfo& info);
+
+/// Writes PREFIX.data.json of tokens that are there. What cannot be written is a warning: whoever opens the data scans.
+void write_facts(const std::string& prefix, const TokenCounts& counts, const TokenizerIdentity& tokenizer);
+
+/// Copies the tokenizer's file beside the tokens and says its path; empty for a tokenizer without a file. Usage error
+/// where it cannot be read or written, or is no longer the one that made the tokens.
+std::string copy_tokenizer(const std::string& prefix, const TokenizerInfo& info);
+
+/// The files that stand for a prefix now: .bin, .idx, .data.json.
+std::vector<std::string> files_of(const std::string& prefix);
+
+}  // namespace octet

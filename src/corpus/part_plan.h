@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/corpus/chunk_reader.h"
+#include "src/corpus/input_files.h"
+
+namespace octet {
+
+/// Consecutive units of the input whose tokens are written together.
+struct InputPart {
+  std::vector<Unit> units{};
+  std::int64_t bytes = 0;  ///< on the disk
+};
+
+/// How the input is cut, which depends on the input alone.
+struct InputPlan {
+  std::vector<InputPart> parts{};
+  std::int64_t bytes = 0;
+  std::int64_t files = 0;                         ///< that units are of
+  std::map<std::string, std::int64_t> formats{};  ///< files of each, by text_of
+};
+
+/// `share` of `shares` equal ones, counted from 0.
+struct Share {
+  std::int64_t share = 0, shares = 1;
+};
+
+/// Looks at the beginning of each file and cuts the input into parts of about part_bytes: small files together, a plain
+/// file of lines in pieces, any other large file alone. Of these units the share gets those whose middle is in its
+/// share of all bytes.
+InputPlan plan_input(const InputFiles& input, std::optional<TextFormat> format, std::int64_t part_bytes,
+                     const Share& share);
+
+}  // namespace octet

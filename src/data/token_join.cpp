@@ -1,0 +1,192 @@
+#include "src/data/token_join.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+
+#include "src/base/error.h"
+#include "src/base/files.h"
+#include "src/data/buffered_out.h"
+#include "src/data/mapped_file.h"
+#include "src/data/token_type.h"
+#include "src/data/token_writer.h"
+
+namespace octet {
+namespace fs = std::filesystem;
+namespace {
+
+/// A part's index, whose .bin file may have gone over already.
+class PartIndex {
+ public:
+  explicit PartIndex(const std::string& prefix) : prefix_(prefix), idx_(prefix + ".idx") {
+    const auto bytes = idx_.bytes();
+    const bool whole = static_cast<std::int64_t>(bytes.size()) >= megatron_index::header_bytes;
+    if (whole) {
+      type_ = static_cast<TokenType>(bytes[17]);
+      sequences_ = load_unaligned<std::int64_t>(bytes.data() + 18);
+      boundaries_ = load_unaligned<std::int64_t>(bytes.data() + 26);
+    }
+    if (!whole ||
+        megatron_index::header_bytes + 12 * sequences_ + 8 * boundaries_ != static_cast<std::int64_t>(bytes.size())) {
+      throw usage_error("data", "{}.idx: is damaged; remove it to have the part made again", prefix);
+    }
+    for (std::int64_t i = 0; i < sequences_; ++i) tokens_ += size_at(i);
+  }
+
+  const std::string& prefix() const { return prefix_; }
+  std::string bin() const { return prefix_ + ".bin"; }
+  TokenType type() const { return type_; }
+  std::int64_t bytes() const { return tokens_ * size_of(type_); }
+  std::int64_t sequences() const { return sequences_; }
+  std::int64_t documents() const { return boundaries_ - 1; }
+  std::int32_t size_at(std::int64_t sequence) const {
+    return load_unaligned<std::int32_t>(idx_.bytes().data() + megatron_index::header_bytes + sequence * 4);
+  }
+  /// The sequence behind the document's last.
+  std::int64_t document_end(std::int64_t document) const {
+    return load_unaligned<std::int64_t>(idx_.bytes().data() + megatron_index::header_bytes + sequences_ * 12 +
+                                        (document + 1) * 8);
+  }
+
+ private:
+  std::string prefix_;
+  MappedFile idx_;
+  TokenType type_ = TokenType::u8;
+  std::int64_t sequences_ = 0, boundaries_ = 0, tokens_ = 0;
+};
+
+std::int64_t size_of_file(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 ? status.st_size : -1;
+}
+
+FileHandle open_temporary(const std::string& path) {
+  FileHandle file = open_to_write(path.c_str(), O_RDWR);
+  if (!file) throw not_written("data", path);
+  if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0)
+    throw usage_error("data", "{} is being written by another process", path);
+  return file;
+}
+
+void cut_to(int file, std::int64_t size, const std::string& path) {
+  if (::ftruncate(file, size) != 0) throw not_written("data", path);
+}
+
+/// Copies a file to an offset of another one.
+void copy_to(int to, std::int64_t offset, const std::string& from, const std::string& path) {
+  const FileHandle source(::open(from.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!source) throw usage_error("data", "cannot open {}: {}", from, std::strerror(errno));
+  bool by_kernel = true;
+  std::vector<std::uint8_t> block;
+  for (off64_t read_at = 0, write_at = offset;;) {
+    if (by_kernel) {
+      const ssize_t copied = ::copy_file_range(source.get(), &read_at, to, &write_at, std::size_t{1} << 30, 0);
+      if (copied == 0) return;
+      if (copied > 0 || errno == EINTR) continue;
+      constexpr std::array cannot = {EXDEV, EINVAL, ENOSYS, EOPNOTSUPP, EBADF};
+      if (std::ranges::find(cannot, errno) == cannot.end()) throw not_written("data", path);
+      by_kernel = false;
+      block.resize(1 << 20);
+    }
+    const ssize_t got = ::pread(source.get(), block.data(), block.size(), read_at);
+    if (got == 0) return;
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw usage_error("data", "cannot read {}: {}", from, std::strerror(errno));
+    if (!write_all_at(to, write_at, block.data(), static_cast<std::size_t>(got))) throw not_written("data", path);
+    read_at += got;
+    write_at += got;
+  }
+}
+
+/// Appends what is still in a part; what has gone over before must be there.
+void take_over(const PartIndex& part, std::int64_t offset, int bin, const std::string& path) {
+  const std::int64_t there = size_of_file(part.bin());
+  if (there < 0) {
+    if (size_of_file(path) >= offset + part.bytes()) return;
+    throw usage_error("data", "{} is gone; remove the folder of the parts to begin anew", part.bin());
+  }
+  if (there != part.bytes()) {
+    throw usage_error("data", "{} has {} bytes; its index says {}: remove {}.idx to have the part made again",
+                      part.bin(), there, part.bytes(), part.prefix());
+  }
+  cut_to(bin, offset, path);
+  copy_to(bin, offset, part.bin(), path);
+  if (::fsync(bin) != 0 || !sync_folder_of(path)) throw not_written("data", path);
+  if (::unlink(part.bin().c_str()) != 0) throw not_written("data", part.bin());
+}
+
+void write_index(const std::vector<PartIndex>& parts, TokenType type, int idx, const std::string& path) {
+  std::int64_t sequences = 0, documents = 0;
+  for (const PartIndex& part : parts) {
+    sequences += part.sequences();
+    documents += part.documents();
+  }
+  BufferedOut out(idx, path);
+  out.put(megatron_index::magic);
+  out.put(megatron_index::version);
+  out.put(static_cast<std::uint8_t>(type));
+  out.put(sequences);
+  out.put(documents + 1);
+  for (const PartIndex& part : parts) {
+    for (std::int64_t i = 0; i < part.sequences(); ++i) out.put(part.size_at(i));
+  }
+  std::int64_t offset = 0;
+  for (const PartIndex& part : parts) {
+    for (std::int64_t i = 0; i < part.sequences(); ++i) {
+      out.put(offset);
+      offset += part.size_at(i) * size_of(type);
+    }
+  }
+  std::int64_t before = 0;
+  out.put(before);
+  for (const PartIndex& part : parts) {
+    for (std::int64_t i = 0; i < part.documents(); ++i) out.put(before + part.document_end(i));
+    before += part.sequences();
+  }
+  out.flush();
+}
+
+/// Where all parts have gone over and the .bin file has its name, only the index can lack. False: nothing is left to
+/// do.
+bool is_left(const std::vector<PartIndex>& parts, std::int64_t bytes, const std::string& prefix) {
+  const bool gone = std::ranges::all_of(parts, [](const PartIndex& part) { return size_of_file(part.bin()) < 0; });
+  const std::string temporary = prefix + ".bin.tmp";
+  if (!gone || size_of_file(temporary) >= 0 || size_of_file(prefix + ".bin") != bytes) return true;
+  if (size_of_file(prefix + ".idx") >= 0) return false;
+  if (::rename((prefix + ".bin").c_str(), temporary.c_str()) != 0) throw not_written("data", temporary);
+  return true;
+}
+
+}  // namespace
+
+void join_token_files(const std::vector<std::string>& parts, const std::string& prefix) {
+  std::vector<PartIndex> indices;
+  std::int64_t bytes = 0;
+  for (const std::string& part : parts) {
+    indices.emplace_back(part);
+    bytes += indices.back().bytes();
+    if (indices.back().type() == indices.front().type()) continue;
+    throw usage_error("data", "{} has {} tokens, {} has {}", part, name_of(indices.back().type()), parts.front(),
+                      name_of(indices.front().type()));
+  }
+  if (!is_left(indices, bytes, prefix)) return;
+  const std::string bin_path = prefix + ".bin.tmp", idx_path = prefix + ".idx.tmp";
+  const FileHandle bin = open_temporary(bin_path), idx = open_temporary(idx_path);
+  std::int64_t offset = 0;
+  for (const PartIndex& part : indices) {
+    take_over(part, offset, bin.get(), bin_path);
+    offset += part.bytes();
+  }
+  cut_to(bin.get(), bytes, bin_path);
+  cut_to(idx.get(), 0, idx_path);
+  write_index(indices, indices.front().type(), idx.get(), idx_path);
+  commit_token_files(prefix, bin.get(), idx.get());
+}
+
+}  // namespace octet

@@ -1,0 +1,75 @@
+#include "src/corpus/file_format.h"
+
+#include "tests/corpus/corpus_test.h"
+
+namespace octet {
+namespace {
+
+using test::CorpusTest;
+using test::error_of;
+using test::packed;
+using test::write_bytes;
+
+class FileFormatTest : public CorpusTest {
+ protected:
+  std::string format_of(const std::string& name, const std::string& text, std::optional<TextFormat> asked = {}) {
+    write_bytes(folder_ / name, text);
+    return text_of(format_of_file(folder_ / name, asked));
+  }
+};
+
+const std::string record = R"({"text": "a"})";
+
+TEST_F(FileFormatTest, IsToldByContentAndName) {
+  EXPECT_EQ(format_of("a.txt", "text"), "text");
+  EXPECT_EQ(format_of("a", ""), "text");
+  EXPECT_EQ(format_of("b.jsonl", ""), "jsonl");
+  EXPECT_EQ(format_of("c", "{no json}\n"), "text");
+  EXPECT_EQ(format_of("d", "{\n}"), "text") << "the record has to be on one line";
+  EXPECT_EQ(format_of("e.jsonl", record + "\n"), "jsonl");
+  EXPECT_EQ(format_of("f.json", "\n " + record), "jsonl");
+  EXPECT_EQ(format_of("g", record + "\n{broken"), "jsonl") << "no name says what it is, so the content does";
+  EXPECT_EQ(format_of("h", R"({"text": ")" + std::string(100000, 'x') + "\"}"), "jsonl")
+      << "a line without end in sight";
+  EXPECT_EQ(format_of("i.jsonl", "\xEF\xBB\xBF" + record), "jsonl") << "behind a byte order mark";
+}
+
+TEST_F(FileFormatTest, PackedFilesAreLookedInto) {
+  write_bytes(folder_ / "a.jsonl", record + "\n");
+  EXPECT_EQ(text_of(format_of_file(packed(folder_ / "a.jsonl", "gzip", ".gz"), {})), "jsonl in gzip");
+  EXPECT_EQ(text_of(format_of_file(packed(folder_ / "a.jsonl", "zstd", ".zst"), {})), "jsonl in zstd");
+  EXPECT_EQ(text_of(format_of_file(packed(folder_ / "a.jsonl", "zstd", ".zstd"), {})), "jsonl in zstd");
+  write_bytes(folder_ / "b", "text");
+  EXPECT_EQ(text_of(format_of_file(packed(folder_ / "b", "gzip", ".gz"), {})), "text in gzip");
+}
+
+TEST_F(FileFormatTest, NameAndContentThatDisagreeAreOneError) {
+  const std::string gzip = "\x1F\x8B\x08";
+  const std::vector<std::array<std::string, 3>> cases = {
+      {"a.txt", record + "\n", "its name says text, its content jsonl"},
+      {"a.jsonl", "text\n", "its name says jsonl, its content text"},
+      {"a.json", "[{}]\n", "expected an object a line"},
+      {"b.jsonl", gzip, "its name says jsonl, its content gzip"},
+      {"a.gz", "text", "its name says gzip, its content plain"},
+      {"b.gz", "", "its name says gzip, its content that it is empty"},
+      {"a.zst", gzip, "its name says zstd, its content gzip"},
+      {"a.parquet", "text", "its name says parquet, its content something else"},
+      {"b.txt", "PAR1", "its name says text, its content parquet"},
+      {"c.txt", std::string("\xFD") + "7zXZ", "is packed by xz"},
+      {"d.txt", "BZh91AY", "is packed by bzip2"},
+      {"e.txt", "PK\x03\x04", "is packed by zip"},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c[0]);
+    EXPECT_HAS(error_of([&] { format_of(c[0], c[1]); }), c[2]);
+  }
+}
+
+TEST_F(FileFormatTest, WhatTheUserSaysOverrulesTextAndJsonl) {
+  EXPECT_EQ(format_of("a.txt", record, TextFormat::text), "text");
+  EXPECT_EQ(format_of("a.jsonl", "broken\n", TextFormat::jsonl), "jsonl");
+  EXPECT_HAS(error_of([&] { format_of("a", "PAR1", TextFormat::text); }), "its content parquet");
+}
+
+}  // namespace
+}  // namespace octet

@@ -1,0 +1,55 @@
+#include "src/corpus/input_files.h"
+
+#include "tests/data/support.h"
+
+namespace octet {
+namespace {
+
+namespace fs = std::filesystem;
+using test::error_of;
+using test::TempFolder;
+using test::write_bytes;
+
+class InputFilesTest : public testing::Test {
+ protected:
+  InputFilesTest() {
+    for (const char* name : {"a/1.jsonl", "a/b/2.jsonl", "a/b/c/3.jsonl", "a/b/c/3.txt", "a/.h/4.jsonl", "z[1].txt"}) {
+      write_bytes(folder_ / name, "x");
+    }
+    fs::create_directory_symlink("..", folder_ / "a/b/loop");
+  }
+  std::vector<std::string> found(const std::vector<std::string>& inputs) {
+    std::vector<std::string> names;
+    for (const InputFile& file : find_input_files(inputs).files) {
+      names.push_back(file.path.substr(folder_.path().size() + 1));
+    }
+    return names;
+  }
+  using Names = std::vector<std::string>;
+  TempFolder folder_;
+};
+
+TEST_F(InputFilesTest, PatternsAreExpandedHere) {
+  EXPECT_EQ(found({folder_ / "a/*.jsonl"}), (Names{"a/1.jsonl"}));
+  EXPECT_EQ(found({folder_ / "a/**/*.jsonl"}), (Names{"a/1.jsonl", "a/b/2.jsonl", "a/b/c/3.jsonl"}));
+  EXPECT_EQ(found({folder_ / "a/**/c/[0-9].t?t"}), (Names{"a/b/c/3.txt"}));
+  EXPECT_EQ(found({folder_ / "a/b/[bc]"}), (Names{"a/b/c/3.jsonl", "a/b/c/3.txt"}))
+      << "folders count with all they hold";
+  EXPECT_EQ(found({folder_ / "a/.?/*"}), (Names{"a/.h/4.jsonl"}))
+      << "hidden names are matched by a pattern with the dot";
+  EXPECT_HAS(error_of([&] { found({folder_ / "a/*.parquet"}); }), "no file matches the pattern");
+}
+
+TEST_F(InputFilesTest, AFileWhoseNameIsAPatternGoesFirst) {
+  EXPECT_EQ(found({folder_ / "z[1].txt"}), (Names{"z[1].txt"}));
+}
+
+TEST_F(InputFilesTest, AListHasAnInputALineAndKeepsItsOrder) {
+  write_bytes(folder_ / "list", (folder_ / "a/b/c") + "\r\n\n" + (folder_ / "a/*.jsonl"));
+  EXPECT_EQ(found({"@" + (folder_ / "list")}), (Names{"a/b/c/3.jsonl", "a/b/c/3.txt", "a/1.jsonl"}));
+  EXPECT_HAS(error_of([&] { found({"@" + (folder_ / "none")}); }), "cannot read the list of inputs");
+  EXPECT_HAS(error_of([&] { found({"@" + (folder_ / "list"), folder_ / "a/1.jsonl"}); }), "given twice");
+}
+
+}  // namespace
+}  // namespace octet

@@ -1,0 +1,177 @@
+// The same bytes for any number of workers, parts and chunks; packed or not; interrupted or not.
+#include <random>
+
+#include "src/corpus/chunk_encoder.h"
+#include "src/corpus/part_folder.h"
+#include "tests/corpus/corpus_test.h"
+
+namespace octet {
+namespace {
+
+namespace fs = std::filesystem;
+using test::CorpusTest;
+using test::error_of;
+using test::packed;
+using test::read_bytes;
+using test::write_bytes;
+
+class Parts : public CorpusTest {
+ protected:
+  Parts() {
+    std::mt19937 random(3);
+    for (int file = 0; file < 6; ++file) {
+      std::string text;
+      for (int i = 0; i < 300; ++i) {
+        const std::string words(random() % 150, static_cast<char>('a' + i % 26));
+        text += fmt::format("{{\"id\": {}, \"text\": \"{} {}\"}}\n", i, words, file * 1000 + i);
+      }
+      write_bytes(folder_ / fmt::format("in/{}.jsonl", file), text);
+    }
+    packed(folder_ / "in/4.jsonl", "gzip", ".gz");
+    packed(folder_ / "in/5.jsonl", "zstd", ".zst");
+    fs::remove(folder_ / "in/4.jsonl");
+    fs::remove(folder_ / "in/5.jsonl");
+    std::string text;
+    for (int i = 0; i < 2000; ++i) text += fmt::format("line {}{}", i, i % 9 == 0 ? "\n\n" : "\n");
+    write_bytes(folder_ / "in/9.txt", text);
+  }
+  PrepareOptions small(int workers, std::int64_t part, std::int64_t chunk, const std::string& output = "x") const {
+    PrepareOptions o = options({"in"}, output);
+    o.split = SplitDocuments::blank_lines;
+    o.workers = workers;
+    o.part_bytes = part;
+    o.chunk_bytes = chunk;
+    return o;
+  }
+};
+
+TEST_F(Parts, AreTheSameBytesForAnyNumberOfWorkersPartsAndChunks) {
+  prepare(small(1, 1 << 30, 1 << 20));
+  const std::string expected = both();
+  const TokenFile whole(folder_ / "out/x");
+  EXPECT_EQ(whole.documents(), 1800 + 224);
+  const std::string facts = read_bytes(folder_ / "out/x.data.json");
+  for (const int workers : {1, 2, 5}) {
+    for (const std::int64_t part : {std::int64_t{1} << 30, std::int64_t{20000}, std::int64_t{3000}}) {
+      for (const std::int64_t chunk : {64, 1000, 1 << 20}) {
+        prepare(small(workers, part, chunk));
+        ASSERT_EQ(both(), expected) << workers << " workers, parts of " << part << ", chunks of " << chunk;
+        ASSERT_EQ(read_bytes(folder_ / "out/x.data.json"), facts);
+        ASSERT_FALSE(fs::exists(PartFolder::path_of(folder_ / "out/x")));
+      }
+    }
+  }
+}
+
+TEST_F(Parts, ThatAreFinishedAreKeptWhenAnotherOneFails) {
+  prepare(small(1, 1 << 30, 1 << 20, "whole"));
+  const std::string last = read_bytes(folder_ / "in/9.txt");
+  const auto changed = fs::last_write_time(folder_ / "in/9.txt");
+  write_bytes(folder_ / "in/9.txt", last.substr(0, last.size() - 1) + '\0');
+  fs::last_write_time(folder_ / "in/9.txt", changed);
+  EXPECT_HAS(error_of([&] { prepare(small(1, 20000, 1000)); }), "9.txt: byte 0 at offset");
+  EXPECT_FALSE(fs::exists(folder_ / "out/x.idx"));
+
+  write_bytes(folder_ / "in/9.txt", last);  // of the same length and time
+  fs::last_write_time(folder_ / "in/9.txt", changed);
+  const PrepareReport report = prepare(small(2, 20000, 500));
+  EXPECT_EQ(report.parts_before, report.parts - 1);
+  EXPECT_EQ(report.counts.kept.documents, 1800 + 224);
+  EXPECT_EQ(both(), both("whole"));
+  EXPECT_FALSE(fs::exists(PartFolder::path_of(folder_ / "out/x")));
+}
+
+TEST_F(Parts, OfARunThatWasMadeOtherwiseAreNotTakenOver) {
+  PrepareOptions o = small(1, 20000, 1000);
+  write_bytes(folder_ / "in/z.txt", std::string("\0", 1));
+  o.overwrite = false;
+  EXPECT_HAS(error_of([&] { prepare(o); }), "z.txt: byte 0");
+  PrepareOptions other = o;
+  other.eos = false;
+  other.holdout = 0.5;
+  EXPECT_HAS(error_of([&] { prepare(other); }),
+             "--eos was true, is false; --holdout was 0, is 0.5); --overwrite begins anew");
+  fs::remove(folder_ / "in/z.txt");
+  EXPECT_HAS(error_of([&] { prepare(o); }), "--input was 8 files of ");
+  o.part_bytes = 1 << 30;
+  EXPECT_HAS(error_of([&] { prepare(o); }), "out/x.parts has parts of another run");
+  o.overwrite = true;
+  EXPECT_EQ(prepare(o).parts_before, 0);
+  EXPECT_FALSE(fs::exists(PartFolder::path_of(folder_ / "out/x")));
+}
+
+TEST_F(Parts, TheJoinGoesOnWhereverItWasInterrupted) {
+  PrepareOptions o = small(1, 20000, 1000);
+  write_bytes(folder_ / "in/z.txt", std::string("\0", 1));
+  EXPECT_HAS(error_of([&] { prepare(o); }), "z.txt: byte 0");
+  write_bytes(folder_ / "in/z.txt", "z");
+  // As if all were there: the times are taken back, and the join is cut off after two parts.
+  const std::string parts = PartFolder::path_of(folder_ / "out/x");
+  prepare(small(1, 1 << 30, 1000, "whole"));
+  fs::remove_all(parts);
+  fs::create_directory(folder_ / "out/x.idx");  // it cannot be replaced, so that the join ends before its end
+  write_bytes(folder_ / "out/x.idx/file", "");
+  o.overwrite = true;
+  EXPECT_HAS(error_of([&] { prepare(o); }, ExitCode::internal), "cannot remove");
+  EXPECT_FALSE(fs::exists(parts + "/00000.bin"));
+  EXPECT_TRUE(fs::exists(parts + "/00000.idx"));
+  EXPECT_TRUE(fs::exists(folder_ / "out/x.bin.tmp"));
+  fs::remove_all(folder_ / "out/x.idx");
+  const PrepareReport report = prepare(o);
+  EXPECT_EQ(report.parts_before, report.parts);
+  EXPECT_EQ(both(), both("whole"));
+}
+
+TEST_F(Parts, HeldOutDocumentsAreThoseOfTheirHashWhereverTheyStand) {
+  PrepareOptions o = small(2, 20000, 1000);
+  o.holdout = 0.25;
+  const PrepareReport report = prepare(o);
+  const TokenFile kept(folder_ / "out/x"), held_out(folder_ / "out/x-holdout");
+  EXPECT_EQ(kept.documents() + held_out.documents(), 2024);
+  EXPECT_NEAR(static_cast<double>(held_out.documents()), 2024 * 0.25, 80);
+  EXPECT_EQ(report.counts.held_out.documents, held_out.documents());
+  const std::string text = tokens("x-holdout");
+  for (std::int64_t i = 0; i < held_out.documents(); ++i) {
+    const auto begin = static_cast<std::size_t>(held_out.document_begin(i));
+    const auto size = static_cast<std::size_t>(held_out.document_tokens(i)) - 1;
+    EXPECT_TRUE(is_held_out(text.substr(begin, size), 0.25));
+  }
+  const std::string before = both() + both("x-holdout");
+  o.part_bytes = 1 << 30;
+  prepare(o);
+  EXPECT_EQ(both() + both("x-holdout"), before);
+}
+
+TEST_F(Parts, ASharesFilesTogetherAreTheWhole) {
+  prepare(small(1, 1 << 30, 1 << 20, "whole"));
+  for (const std::int64_t shares : {2, 5, 40}) {
+    std::string joined;
+    std::int64_t documents = 0;
+    for (std::int64_t share = 0; share < shares; ++share) {
+      PrepareOptions o = small(2, 3000, 500, "y");
+      o.part = {share, shares};
+      documents += prepare(o).counts.kept.documents;
+      joined += tokens(fmt::format("y-{:05}-of-{:05}", share + 1, shares));
+    }
+    EXPECT_EQ(joined, tokens("whole")) << shares;
+    EXPECT_EQ(documents, 2024);
+  }
+}
+
+TEST_F(Parts, BrokenPackedFilesAreOneError) {
+  const std::string gzip = folder_ / "in/4.jsonl.gz", zstd = folder_ / "in/5.jsonl.zst";
+  for (const std::string& path : {gzip, zstd}) {
+    const std::string whole = read_bytes(path);
+    write_bytes(path, whole.substr(0, whole.size() - 20));
+    EXPECT_HAS(error_of([&] { prepare(options({path})); }), path + ": the ");
+    EXPECT_HAS(error_of([&] { prepare(options({path})); }), "before their end: the file is cut off");
+    write_bytes(path, whole.substr(0, 200) + std::string(50, '\xAA') + whole.substr(250));
+    EXPECT_HAS(error_of([&] { prepare(options({path})); }), path + ": broken ");
+    write_bytes(path, whole + whole);  // two members, as `cat` makes them
+    EXPECT_EQ(prepare(options({path})).counts.kept.documents, 600);
+  }
+  EXPECT_FALSE(fs::exists(folder_ / "out/x.bin.tmp"));
+}
+
+}  // namespace
+}  // namespace octet
