@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <set>
 #include <system_error>
 
 #include "src/base/error.h"
@@ -66,16 +67,30 @@ std::optional<Making> read_making(const std::string& path) {
   }
 }
 
-void empty_folder(const std::string& path) {
+/// All but the lock and these.
+void empty_folder(const std::string& path, const std::set<std::string>& but = {}) {
   std::error_code failed;
   std::vector<fs::path> files;
   for (const fs::directory_entry& entry : fs::directory_iterator(path, failed)) {
-    if (entry.path().filename() != "lock") files.push_back(entry.path());
+    const std::string name = entry.path().filename();
+    if (name != "lock" && !but.contains(name)) files.push_back(entry.path());
   }
   for (const fs::path& file : files) fs::remove(file, failed);
 }
 
+void write_counts(const std::string& path, const PartCounts& counts) {
+  const nlohmann::ordered_json json = {{"kept", json_of(counts.kept)},      {"held_out", json_of(counts.held_out)},
+                                       {"empty_files", counts.empty_files}, {"empty_documents", counts.empty_documents},
+                                       {"broken", counts.broken},           {"replaced", counts.replaced}};
+  if (!replace_file(path, json.dump() + "\n")) throw not_written("corpus", path);
+}
+
 }  // namespace
+
+bool PartFolder::is_begun(const std::string& prefix, const Making& making) {
+  const auto begun = read_making(path_of(prefix) + "/making.json");
+  return begun && *begun == making;
+}
 
 PartFolder::PartFolder(const std::string& prefix, const Making& making, bool overwrite) : path_(path_of(prefix)) {
   std::error_code failed;
@@ -106,9 +121,17 @@ std::string PartFolder::holdout_of(std::size_t part) const {
 }
 
 std::optional<PartCounts> PartFolder::finished(std::size_t part) const {
-  const std::string path = prefix_of(part) + ".json";
+  if (!fs::exists(prefix_of(part) + ".idx")) return std::nullopt;
+  return read(prefix_of(part) + ".json");
+}
+
+std::optional<PartCounts> PartFolder::joined() const {
+  return read(path_ + "/joined.json");
+}
+
+std::optional<PartCounts> PartFolder::read(const std::string& path) const {
   const std::optional<std::string> text = read_text_file(path);
-  if (!text || !fs::exists(prefix_of(part) + ".idx")) return std::nullopt;
+  if (!text) return std::nullopt;
   try {
     const nlohmann::json parsed = parse_json(*text, "corpus", path, "what a part has");
     const JsonReader json(parsed, "corpus", path);
@@ -119,22 +142,24 @@ std::optional<PartCounts> PartFolder::finished(std::size_t part) const {
                       .broken = json.integer("broken", 0),
                       .replaced = json.integer("replaced", 0)};
   } catch (const Error& error) {
-    log::warning("{}; the part is made anew", error.what());
+    log::warning("{}; it is made anew", error.what());
     return std::nullopt;
   }
 }
 
 void PartFolder::set_finished(std::size_t part, const PartCounts& counts) const {
-  const nlohmann::ordered_json json = {{"kept", json_of(counts.kept)},      {"held_out", json_of(counts.held_out)},
-                                       {"empty_files", counts.empty_files}, {"empty_documents", counts.empty_documents},
-                                       {"broken", counts.broken},           {"replaced", counts.replaced}};
-  const std::string path = prefix_of(part) + ".json";
-  if (!replace_file(path, json.dump() + "\n")) throw not_written("corpus", path);
+  write_counts(prefix_of(part) + ".json", counts);
+}
+
+void PartFolder::set_joined(const PartCounts& counts) const {
+  write_counts(path_ + "/joined.json", counts);
 }
 
 void PartFolder::remove() {
   std::error_code failed;
-  empty_folder(path_);
+  empty_folder(path_, {"making.json", "joined.json"});  // as long as these are there it can go on from here
+  fs::remove(path_ + "/making.json", failed);
+  fs::remove(path_ + "/joined.json", failed);
   fs::remove(path_ + "/lock", failed);
   fs::remove(path_, failed);
   if (fs::exists(path_)) log::warning("{}: cannot be removed; nothing in it is needed any more", path_);

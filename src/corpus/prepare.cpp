@@ -51,7 +51,6 @@ class Preparation {
         outputs_(outputs_of(options.output, options.part, options.holdout > 0)),
         broken_(options.max_bad) {
     check(options_, tokenizer_->info());
-    if (!options_.overwrite) refuse_existing(outputs_);
     if (options_.workers == 0) options_.workers = cores_of_this_process();
   }
 
@@ -63,8 +62,10 @@ class Preparation {
     report_.skipped = static_cast<std::int64_t>(input.skipped.size());
     report_.input_bytes = plan_.bytes;
     report_.workers = options_.workers;
+    const Making making = making_of(options_, input, identity_);
+    if (!options_.overwrite && !PartFolder::is_begun(outputs_.kept, making)) refuse_existing(outputs_);
     if (plan_.parts.size() > 1) {
-      make_in_parts(making_of(options_, input, identity_));
+      make_in_parts(making);
     } else {
       make_at_once();
     }
@@ -133,6 +134,18 @@ class Preparation {
   void make_in_parts(const Making& making) {
     PartFolder folder(outputs_.kept, making, options_.overwrite);
     report_.parts = static_cast<std::int64_t>(plan_.parts.size());
+    if (const auto joined = folder.joined()) {
+      report_.counts = *joined;
+      report_.parts_before = report_.parts;
+    } else {
+      make_parts(folder);
+      join(folder);
+      folder.set_joined(report_.counts);
+    }
+    folder.remove();
+  }
+
+  void make_parts(PartFolder& folder) {
     std::vector<std::optional<PartCounts>> done;
     std::vector<std::size_t> todo;
     for (std::size_t part = 0; part < plan_.parts.size(); ++part) {
@@ -154,8 +167,6 @@ class Preparation {
                   pipeline());
     for (const auto& counts : done) report_.counts.add(*counts);
     refuse_no_text();
-    join(folder);
-    folder.remove();
   }
 
   void join(const PartFolder& folder) const {

@@ -5,6 +5,7 @@
 #include "src/base/json_reader.h"
 #include "src/base/log.h"
 #include "src/base/replace_file.h"
+#include "src/data/token_pair.h"
 
 namespace octet {
 namespace {
@@ -19,6 +20,34 @@ TokenAt token_at(const JsonReader& json, std::int64_t tokens) {
   TokenAt token{.id = json.integer("id", INT32_MIN, INT32_MAX), .position = json.integer("position", 0, tokens - 1)};
   json.finish();
   return token;
+}
+
+/// What is known of all parts together, where it is of each.
+std::optional<DataFacts> facts_of_parts(const TokenFile& file) {
+  DataFacts all{.text_bytes = 0};
+  std::int64_t before = 0;
+  std::string first;
+  for (const TokenPair& pair : file.pairs()) {
+    const TokenFile part(pair.prefix());
+    if (part.tokens() == 0) continue;
+    const auto facts = read_data_facts(data_facts_path(pair.prefix()), part);
+    if (!facts) return std::nullopt;
+    TokenRange range = facts->range;
+    range.smallest.position += before;
+    range.largest.position += before;
+    all.range.merge(range);
+    if (first.empty()) all.tokenizer = facts->tokenizer;
+    if (first.empty()) first = pair.prefix();
+    if (facts->tokenizer != all.tokenizer) {
+      throw usage_error("data", "{} and {} are parts of one data set, but of two tokenizers: {} and {}", first,
+                        pair.prefix(), all.tokenizer ? text_of(*all.tokenizer) : "one that is not known",
+                        facts->tokenizer ? text_of(*facts->tokenizer) : "one that is not known");
+    }
+    all.text_bytes =
+        all.text_bytes && facts->text_bytes ? std::optional(*all.text_bytes + *facts->text_bytes) : std::nullopt;
+    before += part.tokens();
+  }
+  return all;
 }
 
 }  // namespace
@@ -40,7 +69,10 @@ std::string data_facts_json(const TokenFile& file, const DataFacts& facts) {
 
 std::optional<DataFacts> read_data_facts(const std::string& path, const TokenFile& file) {
   const std::optional<std::string> text = read_text_file(path);
-  if (!text || file.tokens() == 0) return std::nullopt;
+  if (file.tokens() == 0) return std::nullopt;
+  // Parts that lie beside each other know each of itself, unless someone has remembered the whole.
+  if (!text && file.pairs().size() > 1 && path == data_facts_path(file.prefix())) return facts_of_parts(file);
+  if (!text) return std::nullopt;
   try {
     const nlohmann::json parsed = parse_json(*text, "data", path, "what is known of token data");
     const JsonReader json(parsed, "data", path);

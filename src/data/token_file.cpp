@@ -3,147 +3,111 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <memory>
+#include <filesystem>
+#include <map>
+#include <set>
 #include <string_view>
-#include <vector>
+#include <system_error>
 
 #include "src/base/error.h"
-#include "src/base/heartbeat.h"
 
 namespace octet {
+namespace fs = std::filesystem;
 namespace {
 
-std::string prefix_of(const std::string& path) {
-  for (const std::string_view suffix : {".bin", ".idx"}) {
-    if (path.ends_with(suffix)) return path.substr(0, path.size() - suffix.size());
+/// The number in five digits that a text begins with; -1 where it does not.
+std::int64_t number_in(std::string_view text) {
+  std::int64_t number = 0;
+  for (const char c : text.substr(0, 5)) {
+    if (c < '0' || c > '9') return -1;
+    number = number * 10 + (c - '0');
   }
-  return path;
+  return text.size() < 5 ? -1 : number;
 }
 
-TokenType token_type_of(std::uint8_t code, const std::string& path) {
-  for (const TokenType type : {TokenType::u8, TokenType::u16, TokenType::i32}) {
-    if (code == static_cast<std::uint8_t>(type)) return type;
+/// Which parts there are of how many: NAME-00001-of-00004.idx beside the path NAME.
+std::map<std::int64_t, std::set<std::int64_t>> parts_beside(const fs::path& prefix) {
+  std::map<std::int64_t, std::set<std::int64_t>> parts;
+  const std::string begin = prefix.filename().string() + "-";
+  const fs::path folder = prefix.has_parent_path() ? prefix.parent_path() : ".";
+  std::error_code failed;
+  for (fs::directory_iterator entry(folder, failed); !failed && entry != fs::directory_iterator();
+       entry.increment(failed)) {
+    const std::string name = entry->path().filename().string();
+    constexpr std::string_view form = "00001-of-00004.idx";
+    if (!name.starts_with(begin) || name.size() != begin.size() + form.size() || !name.ends_with(".idx")) continue;
+    const std::string_view numbers = std::string_view(name).substr(begin.size());
+    const std::int64_t part = number_in(numbers), count = number_in(numbers.substr(9));
+    if (numbers.substr(5, 4) == "-of-" && part >= 1 && part <= count) parts[count].insert(part);
   }
-  throw usage_error("data", "{}: token dtype code {} is not supported; expected 1 (uint8), 8 (uint16) or 4 (int32)",
-                    path, code);
-}
-
-/// Copies stored tokens to int32; the index of the first id that is not below vocab_size, or -1.
-template <typename T>
-std::int64_t widen(const std::uint8_t* from, std::span<std::int32_t> out, std::int64_t vocab_size) {
-  bool good = true;
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    const T id = load_unaligned<T>(from + i * sizeof(T));
-    out[i] = static_cast<std::int32_t>(id);
-    good &= out[i] >= 0 && out[i] < vocab_size;
-  }
-  if (good) return -1;
-  const auto bad = std::ranges::find_if(out, [&](std::int32_t id) { return id < 0 || id >= vocab_size; });
-  return bad - out.begin();
+  return parts;
 }
 
 }  // namespace
 
 std::array<std::string, 2> token_file_paths(const std::string& path) {
-  const std::string prefix = prefix_of(path);
+  const std::string prefix = token_prefix_of(path);
   return {prefix + ".bin", prefix + ".idx"};
 }
 
-TokenFile::TokenFile(const std::string& path) : prefix_(prefix_of(path)), idx_(idx_path()), bin_(bin_path()) {
-  read_header();
-  check_sequences();
-  check_documents();
-}
-
-void TokenFile::read_header() {
-  const auto bytes = idx_.bytes();
-  const std::string path = idx_path();
-  const auto size = static_cast<std::int64_t>(bytes.size());
-  if (size < megatron_index::header_bytes) {
-    throw usage_error("data", "{}: {} bytes is too short for the header of {} bytes; the file is truncated", path, size,
-                      megatron_index::header_bytes);
+std::vector<std::string> token_prefixes(const std::string& path) {
+  const std::string prefix = token_prefix_of(path);
+  std::error_code ignored;
+  if (fs::exists(prefix + ".idx", ignored) || fs::exists(prefix + ".bin", ignored)) return {prefix};
+  const auto sets = parts_beside(prefix);
+  if (sets.empty()) return {prefix};
+  if (sets.size() > 1) {
+    throw usage_error("data", "{}: there are parts of {} and parts of {} beside each other; expected those of one",
+                      prefix, sets.begin()->first, sets.rbegin()->first);
   }
-  if (!std::equal(megatron_index::magic.begin(), megatron_index::magic.end(), bytes.begin())) {
-    throw usage_error("data", "{}: not a Megatron index file: it does not begin with \"MMIDIDX\\0\\0\"", path);
-  }
-  const auto version = load_unaligned<std::uint64_t>(bytes.data() + 9);
-  if (version != megatron_index::version) {
-    throw usage_error("data", "{}: index version {}; expected {}", path, version, megatron_index::version);
-  }
-  type_ = token_type_of(bytes[17], path);
-  const auto sequences = load_unaligned<std::uint64_t>(bytes.data() + 18);
-  const auto boundaries = load_unaligned<std::uint64_t>(bytes.data() + 26);
-  const auto entries = static_cast<std::uint64_t>(size - megatron_index::header_bytes);
-  // Both counts are bounded by the file's length before they are multiplied, so that nothing overflows.
-  const bool possible = sequences <= entries / 12 && boundaries <= entries / 8;
-  if (!possible || sequences * 12 + boundaries * 8 != entries) {
-    throw usage_error("data",
-                      "{}: {} bytes do not fit its {} sequences and {} document boundaries; expected 34 + 12 * "
-                      "sequences + 8 * boundaries (truncated, or with sequence modes, which text does not have)",
-                      path, size, sequences, boundaries);
-  }
-  if (boundaries == 0) throw usage_error("data", "{}: 0 document boundaries; expected documents + 1", path);
-  sequences_ = static_cast<std::int64_t>(sequences);
-  documents_ = static_cast<std::int64_t>(boundaries) - 1;
-}
-
-void TokenFile::check_sequences() const {
-  const std::string path = idx_path();
-  const auto length = static_cast<std::int64_t>(bin_.bytes().size());
-  std::int64_t offset = 0;
-  for (std::int64_t i = 0; i < sequences_ && offset <= length; ++i) {
-    const std::int64_t tokens_here = size_at(i);
-    if (tokens_here < 0) throw usage_error("data", "{}: sequence {} has {} tokens", path, i, tokens_here);
-    if (offset_at(i) != offset) {
-      throw usage_error("data",
-                        "{}: sequence {} begins at byte {} of the .bin file; expected {}, the end of the one before",
-                        path, i, offset_at(i), offset);
-    }
-    offset += tokens_here * size_of(type_);
-  }
-  if (offset != length) {
-    throw usage_error("data", "{} has {} bytes; expected {}{} from the {} {} tokens in {}", bin_path(), length,
-                      offset > length ? "at least " : "", offset, offset / size_of(type_), name_of(type_), path);
-  }
-}
-
-void TokenFile::check_documents() const {
-  const std::string path = idx_path();
-  if (document_start_at(0) != 0) {
-    throw usage_error("data", "{}: the first document begins at sequence {}; expected 0", path, document_start_at(0));
-  }
-  for (std::int64_t i = 0; i < documents_; ++i) {
-    if (document_start_at(i + 1) < document_start_at(i)) {
-      throw usage_error("data", "{}: document {} ends at sequence {}, before its beginning at {}", path, i,
-                        document_start_at(i + 1), document_start_at(i));
+  const auto& [count, parts] = *sets.begin();
+  std::vector<std::string> prefixes;
+  for (std::int64_t part = 1; part <= count; ++part) {
+    prefixes.push_back(fmt::format("{}-{:05}-of-{:05}", prefix, part, count));
+    if (!parts.contains(part)) {
+      throw usage_error("data", "{}.idx is missing; {} of {} parts are there: octet prepare --part {}/{} makes it",
+                        prefixes.back(), parts.size(), count, part, count);
     }
   }
-  if (document_start_at(documents_) != sequences_) {
-    throw usage_error("data", "{}: the last document ends at sequence {}; expected {}, the number of sequences", path,
-                      document_start_at(documents_), sequences_);
+  return prefixes;
+}
+
+TokenFile::TokenFile(const std::string& path) : prefix_(token_prefix_of(path)) {
+  for (const std::string& prefix : token_prefixes(path)) {
+    const TokenPair& pair = pairs_.emplace_back(prefix);
+    if (pair.type() != type()) {
+      throw usage_error("data", "{} has {} tokens, {} has {}; expected parts of one data set", pair.bin_path(),
+                        name_of(pair.type()), pairs_.front().bin_path(), name_of(type()));
+    }
+    tokens_before_.push_back(tokens() + pair.tokens());
+    documents_before_.push_back(documents() + pair.documents());
   }
 }
 
-std::int64_t TokenFile::size_at(std::int64_t sequence) const {
-  return load_unaligned<std::int32_t>(idx_.bytes().data() + megatron_index::header_bytes + sequence * 4);
+std::int64_t TokenFile::sequences() const {
+  std::int64_t sequences = 0;
+  for (const TokenPair& pair : pairs_) sequences += pair.sequences();
+  return sequences;
 }
 
-std::int64_t TokenFile::offset_at(std::int64_t sequence) const {
-  return load_unaligned<std::int64_t>(idx_.bytes().data() + megatron_index::header_bytes + sequences_ * 4 +
-                                      sequence * 8);
+std::string TokenFile::bin_path() const {
+  if (pairs_.size() == 1) return pairs_.front().bin_path();
+  return fmt::format("{} to {}", pairs_.front().bin_path(), pairs_.back().bin_path());
 }
 
-std::int64_t TokenFile::document_start_at(std::int64_t document) const {
-  return load_unaligned<std::int64_t>(idx_.bytes().data() + megatron_index::header_bytes + sequences_ * 12 +
-                                      document * 8);
+std::string TokenFile::idx_path() const {
+  if (pairs_.size() == 1) return pairs_.front().idx_path();
+  return fmt::format("{} to {}", pairs_.front().idx_path(), pairs_.back().idx_path());
 }
 
 std::int64_t TokenFile::document_begin(std::int64_t document) const {
-  if (document < 0 || document > documents_) {
-    throw internal_error("data", "{}: document {} of {}", prefix_, document, documents_);
+  if (document < 0 || document > documents()) {
+    throw internal_error("data", "{}: document {} of {}", prefix_, document, documents());
   }
-  const std::int64_t sequence = document_start_at(document);
-  return sequence == sequences_ ? tokens() : offset_at(sequence) / size_of(type_);
+  if (document == documents()) return tokens();
+  const auto behind = std::ranges::upper_bound(documents_before_, document);
+  const auto pair = static_cast<std::size_t>(behind - documents_before_.begin() - 1);
+  return tokens_before_[pair] + pairs_[pair].document_begin(document - documents_before_[pair]);
 }
 
 std::int64_t TokenFile::document_tokens(std::int64_t document) const {
@@ -151,37 +115,34 @@ std::int64_t TokenFile::document_tokens(std::int64_t document) const {
 }
 
 void TokenFile::read(std::int64_t position, std::span<std::int32_t> out, std::int64_t vocab_size) const {
-  heartbeat::begin("read of token data");  // a page fault on a file system that is gone never ends
   const auto count = static_cast<std::int64_t>(out.size());
   if (position < 0 || count > tokens() || position > tokens() - count) {
     throw internal_error("data", "{}: tokens [{}, {}) of {}", bin_path(), position, position + count, tokens());
   }
-  const std::uint8_t* from = bin_.bytes().data() + position * size_of(type_);
-  const std::int64_t bad = type_ == TokenType::u8    ? widen<std::uint8_t>(from, out, vocab_size)
-                           : type_ == TokenType::u16 ? widen<std::uint16_t>(from, out, vocab_size)
-                                                     : widen<std::int32_t>(from, out, vocab_size);
-  if (bad >= 0) {
-    throw usage_error("data", "{}: token id {} at position {} is not below vocab_size {}", bin_path(),
-                      out[static_cast<std::size_t>(bad)], position + bad, vocab_size);
+  const auto behind = std::ranges::upper_bound(tokens_before_, position);
+  auto pair = static_cast<std::size_t>(behind - tokens_before_.begin() - 1);
+  for (; !out.empty(); ++pair) {  // a window may go over the end of a part
+    const std::int64_t within = position - tokens_before_[pair];
+    const std::size_t here = std::min(out.size(), static_cast<std::size_t>(pairs_[pair].tokens() - within));
+    pairs_[pair].read(within, out.first(here), vocab_size);
+    out = out.subspan(here);
+    position += static_cast<std::int64_t>(here);
   }
 }
 
-std::uint64_t TokenFile::fingerprint() const {
-  constexpr std::int64_t block = 64 << 10;
-  constexpr std::int64_t blocks = 64;
-  const auto tokens_bytes = bin_.bytes();
-  const auto length = static_cast<std::int64_t>(tokens_bytes.size());
-  std::vector<std::uint64_t> parts = {XXH3_64bits(idx_.bytes().data(), idx_.bytes().size()),
-                                      static_cast<std::uint64_t>(length)};
-  if (length <= block * blocks) {
-    parts.push_back(XXH3_64bits(tokens_bytes.data(), tokens_bytes.size()));
-  } else {
-    for (std::int64_t i = 0; i < blocks; ++i) {  // the first block is the file's first, the last its last
-      const std::int64_t begin =
-          (length - block) / (blocks - 1) * i + (length - block) % (blocks - 1) * i / (blocks - 1);
-      parts.push_back(XXH3_64bits(tokens_bytes.data() + begin, static_cast<std::size_t>(block)));
-    }
+std::vector<TokenFile::Stretch> TokenFile::stretches(std::int64_t begin, std::int64_t end) const {
+  std::vector<Stretch> all;
+  for (std::size_t i = 0; i < pairs_.size(); ++i) {
+    const std::int64_t from = std::max(begin, tokens_before_[i]), to = std::min(end, tokens_before_[i + 1]);
+    if (from < to) all.push_back({pairs_[i].bin_path(), from - tokens_before_[i], to - from});
   }
+  return all;
+}
+
+std::uint64_t TokenFile::fingerprint() const {
+  if (pairs_.size() == 1) return pairs_.front().fingerprint();
+  std::vector<std::uint64_t> parts;
+  for (const TokenPair& pair : pairs_) parts.push_back(pair.fingerprint());
   return XXH3_64bits(parts.data(), parts.size() * sizeof parts[0]);
 }
 

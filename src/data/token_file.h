@@ -4,59 +4,61 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
-#include "src/data/mapped_file.h"
-#include "src/data/token_type.h"
+#include "src/data/token_pair.h"
 
 namespace octet {
 
-/// Reads a pair PREFIX.bin / PREFIX.idx of Megatron's indexed datasets (token_type.h has the format), mapped
-/// read-only, as one stream of tokens across document borders. Opening validates the whole index against the .bin
-/// file (20 bytes are read per document); usage errors name file, numbers and what was expected. Const members may be
-/// called from several threads.
+/// Token data as one stream of tokens across document borders: a pair PREFIX.bin / PREFIX.idx (token_pair.h), or where
+/// there is none the pairs PREFIX-00001-of-00004 to PREFIX-00004-of-00004, which `octet prepare --part` writes, in
+/// their order. Const members may be called from several threads.
 class TokenFile {
  public:
-  /// `path` is PREFIX, PREFIX.bin or PREFIX.idx.
+  /// `path` is PREFIX, PREFIX.bin or PREFIX.idx. Usage errors for files that are missing or damaged, and for parts of
+  /// which one is missing, or that are stored in several token types.
   explicit TokenFile(const std::string& path);
 
-  std::int64_t tokens() const { return static_cast<std::int64_t>(bin_.bytes().size()) / size_of(type_); }
-  std::int64_t sequences() const { return sequences_; }
-  std::int64_t documents() const { return documents_; }
-  TokenType type() const { return type_; }
+  std::int64_t tokens() const { return tokens_before_.back(); }
+  std::int64_t sequences() const;
+  std::int64_t documents() const { return documents_before_.back(); }
+  TokenType type() const { return pairs_.front().type(); }
   const std::string& prefix() const { return prefix_; }
-  std::string bin_path() const { return prefix_ + ".bin"; }
-  std::string idx_path() const { return prefix_ + ".idx"; }
+  /// Of a single pair; of several a text that tells messages which these are.
+  std::string bin_path() const;
+  std::string idx_path() const;
+  /// One, or the parts.
+  const std::vector<TokenPair>& pairs() const { return pairs_; }
 
   /// First token and number of tokens of a document.
   std::int64_t document_begin(std::int64_t document) const;
   std::int64_t document_tokens(std::int64_t document) const;
 
-  /// Tokens [position, position + out.size()). Usage error for an id outside [0, vocab_size), which names id and
-  /// position; internal error for a range that is not in the file.
+  /// Tokens [position, position + out.size()). Usage error for an id outside [0, vocab_size), which names the file, id
+  /// and position in it; internal error for a range that is not there.
   void read(std::int64_t position, std::span<std::int32_t> out, std::int64_t vocab_size) const;
 
-  /// Tells data sets apart, for resuming a run: XXH3-64 of the whole index, the .bin file's length and up to 64 evenly
-  /// spaced blocks of 64 KiB of it (so a .bin file up to 4 MiB counts whole; in a longer one a change of the same
-  /// length between the blocks stays unseen).
+  /// Where tokens [begin, end) are stored: so many of a .bin file, from its token `first` on.
+  struct Stretch {
+    std::string bin_path;
+    std::int64_t first = 0, tokens = 0;
+  };
+  std::vector<Stretch> stretches(std::int64_t begin, std::int64_t end) const;
+
+  /// Tells data sets apart, for resuming a run: that of the pair, of several a hash of theirs.
   std::uint64_t fingerprint() const;
 
  private:
-  std::int64_t size_at(std::int64_t sequence) const;
-  std::int64_t offset_at(std::int64_t sequence) const;
-  std::int64_t document_start_at(std::int64_t document) const;
-  void read_header();
-  void check_sequences() const;
-  void check_documents() const;
-
   std::string prefix_;
-  MappedFile idx_;
-  MappedFile bin_;
-  TokenType type_ = TokenType::u8;
-  std::int64_t sequences_ = 0;
-  std::int64_t documents_ = 0;
+  std::vector<TokenPair> pairs_;
+  std::vector<std::int64_t> tokens_before_{0}, documents_before_{0};  ///< each pair, and of all
 };
 
 /// The files of the token file that is opened by this path: PREFIX.bin and PREFIX.idx.
 std::array<std::string, 2> token_file_paths(const std::string& path);
+
+/// The prefixes of the pairs that this path stands for: PREFIX, or PREFIX-00001-of-00004 and so on. Usage error where
+/// one of these is missing.
+std::vector<std::string> token_prefixes(const std::string& path);
 
 }  // namespace octet

@@ -48,7 +48,9 @@ void write_bindings(const RunEnvironment& environment) {
 std::vector<std::string> token_files(const DataConfig& data) {
   std::vector<std::string> paths;
   for (const DataSource& source : data.train) {
-    for (std::string& path : token_file_paths(source.path)) paths.push_back(std::move(path));
+    for (const std::string& prefix : token_prefixes(source.path)) {
+      for (std::string& path : token_file_paths(prefix)) paths.push_back(std::move(path));
+    }
   }
   return paths;
 }

@@ -39,13 +39,15 @@ TokenRange scan(const TokenFile& file, std::int64_t begin, std::int64_t end,
                 const std::function<void(std::int64_t)>& progress) {
   const std::int64_t width = size_of(file.type());
   TokenRangeScan scan(file.type(), begin);
-  checkpoint::InputFile(file.bin_path())
-      .read_blocks(
-          [&](std::span<const char> block) {
-            scan.add(block);
-            progress(static_cast<std::int64_t>(block.size()));
-          },
-          {.offset = begin * width, .bytes = (end - begin) * width});
+  for (const TokenFile::Stretch& stretch : file.stretches(begin, end)) {
+    checkpoint::InputFile(stretch.bin_path)
+        .read_blocks(
+            [&](std::span<const char> block) {
+              scan.add(block);
+              progress(static_cast<std::int64_t>(block.size()));
+            },
+            {.offset = stretch.first * width, .bytes = stretch.tokens * width});
+  }
   return scan.range();
 }
 

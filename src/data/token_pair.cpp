@@ -1,0 +1,183 @@
+#include "src/data/token_pair.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "src/base/error.h"
+#include "src/base/heartbeat.h"
+
+namespace octet {
+namespace {
+
+TokenType token_type_of(std::uint8_t code, const std::string& path) {
+  for (const TokenType type : {TokenType::u8, TokenType::u16, TokenType::i32}) {
+    if (code == static_cast<std::uint8_t>(type)) return type;
+  }
+  throw usage_error("data", "{}: token dtype code {} is not supported; expected 1 (uint8), 8 (uint16) or 4 (int32)",
+                    path, code);
+}
+
+/// Copies stored tokens to int32; the index of the first id that is not below vocab_size, or -1.
+template <typename T>
+std::int64_t widen(const std::uint8_t* from, std::span<std::int32_t> out, std::int64_t vocab_size) {
+  bool good = true;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const T id = load_unaligned<T>(from + i * sizeof(T));
+    out[i] = static_cast<std::int32_t>(id);
+    good &= out[i] >= 0 && out[i] < vocab_size;
+  }
+  if (good) return -1;
+  const auto bad = std::ranges::find_if(out, [&](std::int32_t id) { return id < 0 || id >= vocab_size; });
+  return bad - out.begin();
+}
+
+}  // namespace
+
+std::string token_prefix_of(const std::string& path) {
+  for (const std::string_view suffix : {".bin", ".idx"}) {
+    if (path.ends_with(suffix)) return path.substr(0, path.size() - suffix.size());
+  }
+  return path;
+}
+
+TokenPair::TokenPair(const std::string& path) : prefix_(token_prefix_of(path)), idx_(idx_path()), bin_(bin_path()) {
+  read_header();
+  check_sequences();
+  check_documents();
+}
+
+void TokenPair::read_header() {
+  const auto bytes = idx_.bytes();
+  const std::string path = idx_path();
+  const auto size = static_cast<std::int64_t>(bytes.size());
+  if (size < megatron_index::header_bytes) {
+    throw usage_error("data", "{}: {} bytes is too short for the header of {} bytes; the file is truncated", path, size,
+                      megatron_index::header_bytes);
+  }
+  if (!std::equal(megatron_index::magic.begin(), megatron_index::magic.end(), bytes.begin())) {
+    throw usage_error("data", "{}: not a Megatron index file: it does not begin with \"MMIDIDX\\0\\0\"", path);
+  }
+  const auto version = load_unaligned<std::uint64_t>(bytes.data() + 9);
+  if (version != megatron_index::version) {
+    throw usage_error("data", "{}: index version {}; expected {}", path, version, megatron_index::version);
+  }
+  type_ = token_type_of(bytes[17], path);
+  const auto sequences = load_unaligned<std::uint64_t>(bytes.data() + 18);
+  const auto boundaries = load_unaligned<std::uint64_t>(bytes.data() + 26);
+  const auto entries = static_cast<std::uint64_t>(size - megatron_index::header_bytes);
+  // Both counts are bounded by the file's length before they are multiplied, so that nothing overflows.
+  const bool possible = sequences <= entries / 12 && boundaries <= entries / 8;
+  if (!possible || sequences * 12 + boundaries * 8 != entries) {
+    throw usage_error("data",
+                      "{}: {} bytes do not fit its {} sequences and {} document boundaries; expected 34 + 12 * "
+                      "sequences + 8 * boundaries (truncated, or with sequence modes, which text does not have)",
+                      path, size, sequences, boundaries);
+  }
+  if (boundaries == 0) throw usage_error("data", "{}: 0 document boundaries; expected documents + 1", path);
+  sequences_ = static_cast<std::int64_t>(sequences);
+  documents_ = static_cast<std::int64_t>(boundaries) - 1;
+}
+
+void TokenPair::check_sequences() const {
+  const std::string path = idx_path();
+  const auto length = static_cast<std::int64_t>(bin_.bytes().size());
+  std::int64_t offset = 0;
+  for (std::int64_t i = 0; i < sequences_ && offset <= length; ++i) {
+    const std::int64_t tokens_here = size_at(i);
+    if (tokens_here < 0) throw usage_error("data", "{}: sequence {} has {} tokens", path, i, tokens_here);
+    if (offset_at(i) != offset) {
+      throw usage_error("data",
+                        "{}: sequence {} begins at byte {} of the .bin file; expected {}, the end of the one before",
+                        path, i, offset_at(i), offset);
+    }
+    offset += tokens_here * size_of(type_);
+  }
+  if (offset != length) {
+    throw usage_error("data", "{} has {} bytes; expected {}{} from the {} {} tokens in {}", bin_path(), length,
+                      offset > length ? "at least " : "", offset, offset / size_of(type_), name_of(type_), path);
+  }
+}
+
+void TokenPair::check_documents() const {
+  const std::string path = idx_path();
+  if (document_start_at(0) != 0) {
+    throw usage_error("data", "{}: the first document begins at sequence {}; expected 0", path, document_start_at(0));
+  }
+  for (std::int64_t i = 0; i < documents_; ++i) {
+    if (document_start_at(i + 1) < document_start_at(i)) {
+      throw usage_error("data", "{}: document {} ends at sequence {}, before its beginning at {}", path, i,
+                        document_start_at(i + 1), document_start_at(i));
+    }
+  }
+  if (document_start_at(documents_) != sequences_) {
+    throw usage_error("data", "{}: the last document ends at sequence {}; expected {}, the number of sequences", path,
+                      document_start_at(documents_), sequences_);
+  }
+}
+
+std::int64_t TokenPair::size_at(std::int64_t sequence) const {
+  return load_unaligned<std::int32_t>(idx_.bytes().data() + megatron_index::header_bytes + sequence * 4);
+}
+
+std::int64_t TokenPair::offset_at(std::int64_t sequence) const {
+  return load_unaligned<std::int64_t>(idx_.bytes().data() + megatron_index::header_bytes + sequences_ * 4 +
+                                      sequence * 8);
+}
+
+std::int64_t TokenPair::document_start_at(std::int64_t document) const {
+  return load_unaligned<std::int64_t>(idx_.bytes().data() + megatron_index::header_bytes + sequences_ * 12 +
+                                      document * 8);
+}
+
+std::int64_t TokenPair::document_begin(std::int64_t document) const {
+  if (document < 0 || document > documents_) {
+    throw internal_error("data", "{}: document {} of {}", prefix_, document, documents_);
+  }
+  const std::int64_t sequence = document_start_at(document);
+  return sequence == sequences_ ? tokens() : offset_at(sequence) / size_of(type_);
+}
+
+std::int64_t TokenPair::document_tokens(std::int64_t document) const {
+  return document_begin(document + 1) - document_begin(document);
+}
+
+void TokenPair::read(std::int64_t position, std::span<std::int32_t> out, std::int64_t vocab_size) const {
+  heartbeat::begin("read of token data");  // a page fault on a file system that is gone never ends
+  const auto count = static_cast<std::int64_t>(out.size());
+  if (position < 0 || count > tokens() || position > tokens() - count) {
+    throw internal_error("data", "{}: tokens [{}, {}) of {}", bin_path(), position, position + count, tokens());
+  }
+  const std::uint8_t* from = bin_.bytes().data() + position * size_of(type_);
+  const std::int64_t bad = type_ == TokenType::u8    ? widen<std::uint8_t>(from, out, vocab_size)
+                           : type_ == TokenType::u16 ? widen<std::uint16_t>(from, out, vocab_size)
+                                                     : widen<std::int32_t>(from, out, vocab_size);
+  if (bad >= 0) {
+    throw usage_error("data", "{}: token id {} at position {} is not below vocab_size {}", bin_path(),
+                      out[static_cast<std::size_t>(bad)], position + bad, vocab_size);
+  }
+}
+
+std::uint64_t TokenPair::fingerprint() const {
+  constexpr std::int64_t block = 64 << 10;
+  constexpr std::int64_t blocks = 64;
+  const auto tokens_bytes = bin_.bytes();
+  const auto length = static_cast<std::int64_t>(tokens_bytes.size());
+  std::vector<std::uint64_t> parts = {XXH3_64bits(idx_.bytes().data(), idx_.bytes().size()),
+                                      static_cast<std::uint64_t>(length)};
+  if (length <= block * blocks) {
+    parts.push_back(XXH3_64bits(tokens_bytes.data(), tokens_bytes.size()));
+  } else {
+    for (std::int64_t i = 0; i < blocks; ++i) {  // the first block is the file's first, the last its last
+      const std::int64_t begin =
+          (length - block) / (blocks - 1) * i + (length - block) % (blocks - 1) * i / (blocks - 1);
+      parts.push_back(XXH3_64bits(tokens_bytes.data() + begin, static_cast<std::size_t>(block)));
+    }
+  }
+  return XXH3_64bits(parts.data(), parts.size() * sizeof parts[0]);
+}
+
+}  // namespace octet
