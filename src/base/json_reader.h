@@ -32,6 +32,8 @@ class JsonReader {
 
   bool is_there() const { return value_ != nullptr; }
   bool is_null() const { return value_ != nullptr && value_->is_null(); }
+  bool is_text() const { return value_ != nullptr && value_->is_string(); }
+  bool is_list() const { return value_ != nullptr && value_->is_array(); }
 
   // These are for objects.
   bool contains(const char* key) const;

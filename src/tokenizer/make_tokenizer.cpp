@@ -1,13 +1,46 @@
 #include "src/tokenizer/make_tokenizer.h"
 
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
 #include "src/base/error.h"
+#include "src/base/files.h"
 #include "src/tokenizer/bytes.h"
+#include "src/tokenizer/json/load_json.h"
 
 namespace octet {
+namespace {
 
-std::unique_ptr<Tokenizer> make_tokenizer(const std::string& name) {
-  if (name == "bytes") return make_bytes_tokenizer();
-  throw usage_error("tokenizer", "unknown tokenizer \"{}\"; known: bytes", name);
+constexpr const char* known = "bytes, or the path of a tokenizer.json or of a folder that has one";
+
+/// The file that a path stands for.
+std::string file_at(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  if (!fs::is_directory(path, error)) return path;
+  const std::string file = (fs::path(path) / "tokenizer.json").string();
+  if (fs::exists(file, error)) return file;
+  throw usage_error("tokenizer", "{}: has no tokenizer.json", path);
+}
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> make_tokenizer(const std::string& name, const TokenizerOptions& options) {
+  if (name == "bytes") {
+    if (options.control_tokens || options.bos || options.eos) {
+      throw usage_error("tokenizer", "bytes have no tokens of their own; control tokens, bos and eos are for files");
+    }
+    return make_bytes_tokenizer();
+  }
+  std::error_code error;
+  if (!std::filesystem::exists(name, error)) {
+    throw usage_error("tokenizer", "unknown tokenizer \"{}\"; known: {}; there is no such file", name, known);
+  }
+  const std::string file = file_at(name);
+  const auto bytes = read_text_file(file);
+  if (!bytes) throw usage_error("tokenizer", "{}: cannot be read: {}", file, std::strerror(errno));
+  return load_tokenizer_json(*bytes, file, options);
 }
 
 }  // namespace octet

@@ -20,12 +20,12 @@ struct SpecialToken {
 
 /// What tells a tokenizer apart and what others must know of it.
 struct TokenizerInfo {
-  std::string kind;                 ///< bytes, bpe, tiktoken or sentencepiece
-  std::string path;                 ///< of its file; empty for bytes
-  std::uint64_t fingerprint = 0;    ///< XXH3-64 of its file; 0 for bytes
-  std::int32_t vocab_size = 0;      ///< ids are in [0, vocab_size)
-  std::optional<std::int32_t> bos;  ///< what may stand before a document
-  std::optional<std::int32_t> eos;  ///< what may stand behind one
+  std::string kind;                   ///< bytes, bpe, tiktoken or sentencepiece
+  std::string path;                   ///< of its file; empty for bytes
+  std::uint64_t fingerprint = 0;      ///< XXH3-64 of its file; 0 for bytes
+  std::int32_t vocab_size = 0;        ///< ids are in [0, vocab_size)
+  std::optional<std::int32_t> bos{};  ///< what may stand before a document
+  std::optional<std::int32_t> eos{};  ///< what may stand behind one
   std::vector<SpecialToken> special{};
 };
 

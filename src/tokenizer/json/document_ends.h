@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "src/tokenizer/tokenizer_options.h"
+
+namespace octet {
+
+/// The tokens that may stand before and behind a document.
+struct DocumentEnds {
+  std::optional<std::int32_t> bos;
+  std::optional<std::int32_t> eos;
+};
+
+/// The id of a token by its text, if there is one.
+using IdOf = std::function<std::optional<std::int32_t>(const std::string&)>;
+
+/// Completes what a tokenizer's file itself says of them (`known`), after what the user asks for: a usage error for a
+/// text that is no token. From tokenizer_config.json beside the file its bos_token and eos_token, else from a
+/// generation_config.json there bos_token_id and eos_token_id (of several the first), else the special tokens of
+/// well-known names, which `special` has.
+DocumentEnds find_document_ends(const std::string& file, const TokenizerOptions& asked, DocumentEnds known,
+                                const IdOf& id_of, const IdOf& special);
+
+}  // namespace octet
