@@ -2,7 +2,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "tests/tokenizer/support.h"
+#include "tests/tokenizer/tokenizer_support.h"
 
 namespace octet {
 namespace {

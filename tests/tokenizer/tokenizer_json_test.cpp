@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/tokenizer/json/load_json.h"
-#include "tests/tokenizer/support.h"
+#include "tests/tokenizer/tokenizer_support.h"
 
 namespace octet {
 namespace {

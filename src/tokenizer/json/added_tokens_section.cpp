@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "src/tokenizer/json/sections.h"
+#include "src/tokenizer/json/json_sections.h"
 
 namespace octet {
 namespace {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "src/tokenizer/byte_alphabet.h"
-#include "src/tokenizer/json/sections.h"
+#include "src/tokenizer/json/json_sections.h"
 
 namespace octet {
 namespace {

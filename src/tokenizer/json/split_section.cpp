@@ -1,4 +1,4 @@
-#include "src/tokenizer/json/sections.h"
+#include "src/tokenizer/json/json_sections.h"
 #include "src/tokenizer/split/llama3.h"
 
 namespace octet {

@@ -1,4 +1,4 @@
-#include "src/tokenizer/json/sections.h"
+#include "src/tokenizer/json/json_sections.h"
 
 namespace octet {
 namespace {

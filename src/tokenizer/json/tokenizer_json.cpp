@@ -1,7 +1,7 @@
 #include "src/tokenizer/json/tokenizer_json.h"
 
 #include "src/base/json_reader.h"
-#include "src/tokenizer/json/sections.h"
+#include "src/tokenizer/json/json_sections.h"
 
 namespace octet {
 namespace {
