@@ -6,18 +6,18 @@
 #include <map>
 #include <optional>
 
-#include "checkpoints/manifest.h"
-#include "checkpoints/restore.h"
 #include "jobs/train/command_line.h"
 #include "jobs/train/dry_machine.h"
 #include "jobs/train/dry_run_options.h"
+#include "jobs/train/saved_run.h"
 #include "src/base/files.h"
 #include "src/base/log.h"
 #include "src/base/options/arguments.h"
 #include "src/base/options/document.h"
+#include "src/data/data_stages.h"
 #include "src/profile/chrome_trace.h"
+#include "src/train/options/data_check.h"
 #include "src/train/options/schedule_check.h"
-#include "src/train/options/settings_check.h"
 #include "src/train/options/validate.h"
 #include "src/train/plan/dry_order.h"
 #include "src/train/plan/dry_run.h"
@@ -97,15 +97,20 @@ std::string memory_text(DryCommand& c, const DryMachine& m) {
 }
 
 /// What the learning rate does, in a run that goes on from what is in run.dir if there is something.
-std::string schedule_lines(RunConfig config) {
-  const auto saved = config.run_dir.empty() ? std::vector<std::string>()
-                                            : checkpoint::list_checkpoints(config.run_dir + "/checkpoints");
-  if (saved.empty()) return fmt::format("learning rate: {}\n", schedule_text(config.schedule, config.train.steps));
-  const checkpoint::RunState state = checkpoint::read_manifest(saved.front()).state;
-  const RunConfig then = stored_config(state.config, saved.front(), config);
-  config.schedule.extensions = extensions_after(then, config, state.step, saved.front());
+std::string schedule_lines(RunConfig config, const std::optional<SavedRun>& saved) {
+  if (!saved) return fmt::format("learning rate: {}\n", schedule_text(config.schedule, config.train.steps));
+  config.schedule.extensions = extensions_after(saved->then, config, saved->step, saved->directory);
   return fmt::format("learning rate: {}; goes on after step {} of {}\n",
-                     schedule_text(config.schedule, config.train.steps), state.step, saved.front());
+                     schedule_text(config.schedule, config.train.steps), saved->step, saved->directory);
+}
+
+/// How the mixture changes; the files are not looked at.
+std::string mixture_lines(RunConfig config, const std::optional<SavedRun>& saved) {
+  config.data.history = saved ? data_history_after(saved->then, config, saved->step, saved->directory) : DataHistory{};
+  check_changes(config.data);
+  std::string text;
+  for (const std::string& change : stage_texts(config.data)) text += fmt::format("data: {}\n", change);
+  return text;
 }
 
 /// Calls and bytes of a step, by group and operation.
@@ -192,7 +197,9 @@ std::string dry_run(const std::vector<std::string>& words) {
   const DryMachine m = machine_of(c.options, c.run.config);
   std::string text = fmt::format("rank {} of {}, dp_replicate {} x dp_shard {} x tp {}, {} a node\n", c.options.rank,
                                  c.options.ranks, c.mesh.dp_replicate, c.mesh.dp_shard, c.mesh.tp, m.ranks_on_node);
-  text += schedule_lines(c.run.config);
+  const std::optional<SavedRun> saved = newest_saved(c.run.config);
+  text += schedule_lines(c.run.config, saved);
+  text += mixture_lines(c.run.config, saved);
   text += memory_text(c, m);
   return text + step_text(c, m);
 }

@@ -25,6 +25,13 @@ std::vector<SourcePasses> passes_after(const Sampler& sampler, std::int64_t step
 /// for, and what to do.
 std::vector<std::string> too_many_passes(const Sampler& sampler, std::int64_t steps, double most);
 
+/// A text for each source of which a run of so many steps reads nothing, and for each change of the weights that comes
+/// after its last step.
+std::vector<std::string> without_effect(const Sampler& sampler, std::int64_t steps);
+
+/// A text where the mixture changes with that step.
+std::vector<std::string> changes_begun(const Sampler& sampler, std::int64_t step);
+
 /// A text for each pass over a source, but the first, whose first sample is in that step.
 std::vector<std::string> passes_begun(const Sampler& sampler, std::int64_t step);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "src/base/error.h"
 
@@ -23,13 +24,6 @@ std::int64_t validation_windows(std::int64_t windows, double fraction) {
   return std::max(std::int64_t{1}, static_cast<std::int64_t>(std::llround(static_cast<double>(windows) * fraction)));
 }
 
-std::vector<double> weights_of(const std::vector<SampleOrder::Source>& sources) {
-  std::vector<double> weights;
-  weights.reserve(sources.size());
-  for (const auto& source : sources) weights.push_back(source.weight);
-  return weights;
-}
-
 }  // namespace
 
 WindowSplit::WindowSplit(const std::string& name, std::int64_t windows, double fraction)
@@ -42,8 +36,12 @@ WindowSplit::WindowSplit(const std::string& name, std::int64_t windows, double f
   }
 }
 
-SampleOrder::SampleOrder(const std::vector<Source>& sources, double validation_fraction, std::uint64_t seed)
-    : seed_(seed), mixture_(weights_of(sources)) {
+SampleOrder::SampleOrder(const std::vector<Source>& sources, SourceTurns turns, double validation_fraction,
+                         std::uint64_t seed)
+    : seed_(seed), turns_(std::move(turns)) {
+  if (turns_.sources() != static_cast<std::int64_t>(sources.size())) {
+    throw internal_error("data", "turns of {} sources for {}", turns_.sources(), sources.size());
+  }
   if (!(validation_fraction >= 0 && validation_fraction < 1)) {
     throw usage_error("data", "data.validation_fraction is {}; expected 0 <= fraction < 1", validation_fraction);
   }
@@ -56,7 +54,7 @@ SampleOrder::SampleOrder(const std::vector<Source>& sources, double validation_f
 }
 
 Sample SampleOrder::train(std::int64_t g) const {
-  const auto [source, number] = mixture_.turn(g);
+  const auto [source, number] = turns_.turn(g);
   const WindowSplit& part = split(source);
   const std::int64_t epoch = number / part.train();
   const Permutation order(epoch_key(seed_, source, epoch), static_cast<std::uint64_t>(part.train()));

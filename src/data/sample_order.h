@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "src/data/mixture.h"
 #include "src/data/permutation.h"
+#include "src/data/source_turns.h"
 
 namespace octet {
 
@@ -41,16 +41,17 @@ struct Sample {
   std::int64_t epoch = 0;  ///< of its source; 0 for validation
 };
 
-/// Which window of which source is sample g, for any g, in O(1): no files, no ranks, no state.
+/// Which window of which source is sample g, for any g, in O(log sources) for usual
+/// weights: no files, no ranks, no state.
 /// Every training window of a source comes exactly once in each of its epochs; each epoch is a new permutation.
 class SampleOrder {
  public:
   struct Source {
     std::string name;
     std::int64_t windows = 0;
-    double weight = 1.0;
   };
-  SampleOrder(const std::vector<Source>& sources, double validation_fraction, std::uint64_t seed);
+  /// `turns` are of the same sources.
+  SampleOrder(const std::vector<Source>& sources, SourceTurns turns, double validation_fraction, std::uint64_t seed);
 
   /// Sample g = step * global_batch + i, any g >= 0.
   Sample train(std::int64_t g) const;
@@ -59,12 +60,12 @@ class SampleOrder {
   Sample validation(std::int64_t v) const;
   std::int64_t validation_samples() const { return validation_ends_.back(); }
 
-  const Mixture& mixture() const { return mixture_; }
+  const SourceTurns& turns() const { return turns_; }
   const WindowSplit& split(std::int32_t source) const { return splits_[static_cast<std::size_t>(source)]; }
 
  private:
   std::uint64_t seed_;
-  Mixture mixture_;
+  SourceTurns turns_;
   std::vector<WindowSplit> splits_;
   std::vector<std::int64_t> validation_ends_;  ///< running sum over the sources
 };

@@ -18,16 +18,15 @@ void check(const SamplerConfig& config) {
   }
 }
 
-std::vector<SampleOrder::Source> describe(const std::vector<DataSource>& sources, const std::vector<TokenFile>& files,
-                                          std::int64_t seq_len) {
+std::vector<SampleOrder::Source> describe(const std::vector<TokenFile>& files, std::int64_t seq_len) {
   std::vector<SampleOrder::Source> described;
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    const std::int64_t windows = windows_of(files[i].tokens(), seq_len);
+  for (const TokenFile& file : files) {
+    const std::int64_t windows = windows_of(file.tokens(), seq_len);
     if (windows == 0) {
       throw usage_error("data", "{}: {} tokens are fewer than one sample; train.seq_len {} needs at least {}",
-                        files[i].bin_path(), files[i].tokens(), seq_len, seq_len + 1);
+                        file.bin_path(), file.tokens(), seq_len, seq_len + 1);
     }
-    described.push_back({files[i].bin_path(), windows, sources[i].weight});
+    described.push_back({file.bin_path(), windows});
   }
   return described;
 }
@@ -48,19 +47,36 @@ TokenFile open_source(const DataSource& source) {
 
 }  // namespace
 
-Sampler::Sampler(const std::vector<DataSource>& sources, const SamplerConfig& config) : config_(config) {
+Sampler::Sampler(const std::vector<DataSource>& sources, const SamplerConfig& config)
+    : sources_(sources), config_(config) {
   check(config_);
-  for (const DataSource& source : sources) files_.push_back(open_source(source));
-  order_ = std::make_unique<SampleOrder>(describe(sources, files_, config_.seq_len), config_.validation_fraction,
-                                         config_.seed);
+  check_mixture(data());
+  for (const DataSource& source : sources_) files_.push_back(open_source(source));
+  make_order();
+}
+
+DataConfig Sampler::data() const {
+  return {.train = sources_, .changes = config_.changes, .history = config_.history};
+}
+
+void Sampler::make_order() {
+  order_ = std::make_unique<SampleOrder>(describe(files_, config_.seq_len),
+                                         SourceTurns(config_.history.order, stages_of(data()), config_.global_batch),
+                                         config_.validation_fraction, config_.seed);
   check_sizes();
+}
+
+void Sampler::go_on_with(const DataHistory& history) {
+  config_.history = history;
+  check_mixture(data());
+  make_order();
 }
 
 void Sampler::check_sizes() const {
   for (std::size_t i = 0; i < files_.size(); ++i) {
     const WindowSplit& split = order_->split(static_cast<std::int32_t>(i));
     // A source's part of a batch, rounded up: no sample twice in one batch within an epoch.
-    const double share = static_cast<double>(order_->mixture().counts()[i]) / static_cast<double>(Mixture::period);
+    const double share = order_->turns().largest_share(static_cast<std::int32_t>(i));
     const auto needed = static_cast<std::int64_t>(std::ceil(share * static_cast<double>(config_.global_batch)));
     if (split.train() < needed) {
       throw usage_error(
@@ -134,11 +150,16 @@ std::int64_t Sampler::validation_targets(std::int64_t batches) const {
 }
 
 std::uint64_t Sampler::fingerprint() const {
+  return fingerprint_of(data());
+}
+
+std::uint64_t Sampler::fingerprint_of(const DataConfig& data) const {
   std::vector<std::uint64_t> parts = {static_cast<std::uint64_t>(config_.seq_len),
                                       static_cast<std::uint64_t>(config_.global_batch), config_.seed,
                                       std::bit_cast<std::uint64_t>(config_.validation_fraction)};
-  for (const TokenFile& file : files_) parts.push_back(file.fingerprint());
-  for (const std::int64_t count : order_->mixture().counts()) parts.push_back(static_cast<std::uint64_t>(count));
+  for (std::size_t i = 0; i < data.train.size(); ++i) parts.push_back(files_.at(i).fingerprint());
+  const auto key = SourceTurns(data.history.order, stages_of(data), config_.global_batch).key();
+  parts.insert(parts.end(), key.begin(), key.end());
   return XXH3_64bits(parts.data(), parts.size() * sizeof parts[0]);
 }
 

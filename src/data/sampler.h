@@ -17,6 +17,8 @@ struct SamplerConfig {
   std::int64_t vocab_size = 0;
   std::uint64_t seed = 0;
   double validation_fraction = 0;
+  std::vector<WeightChange> changes{};
+  DataHistory history{};
 };
 
 /// Samples of a training run: a pure function of (files, configuration, step), the same for every number of ranks.
@@ -26,8 +28,8 @@ struct SamplerConfig {
 /// says which window is sample step * global_batch + i. Const members may be called from several threads.
 class Sampler final : public Batches {
  public:
-  /// Usage errors for missing or damaged files, a source without a window, and a source whose training windows are
-  /// fewer than its share of one global batch.
+  /// Usage errors for missing or damaged files, weights and changes that are no mixture (check_mixture), a source
+  /// without a window, and a source whose training windows are fewer than its share of one global batch in any stage.
   Sampler(const std::vector<DataSource>& sources, const SamplerConfig& config);
 
   std::int64_t micro_batches(const BatchLayout& layout) const override;
@@ -38,19 +40,29 @@ class Sampler final : public Batches {
 
   const SampleOrder& order() const { return *order_; }
   const SamplerConfig& config() const { return config_; }
+  /// Sources, changes and history.
+  DataConfig data() const;
   /// The sources' files, in the order of the configuration.
   const std::vector<TokenFile>& files() const { return files_; }
   /// The fingerprint of all that decides the order of data: files, weights, seq_len, global batch, fraction, seed.
   std::uint64_t fingerprint() const;
+  /// The same for other weights, changes and history of the first sources: what this sampler's was, if its files still
+  /// hold the same, when a run had those. Paths do not count.
+  std::uint64_t fingerprint_of(const DataConfig& data) const;
+
+  /// Orders the samples anew, for a run that goes on. Usage errors as of the constructor.
+  void go_on_with(const DataHistory& history);
 
   /// The seq_len + 1 tokens of a window.
   void read_window(const Sample& sample, std::vector<std::int32_t>& tokens) const;
 
  private:
+  void make_order();
   void check_sizes() const;
   std::int64_t first_sample(std::int64_t batch_index, const BatchLayout& layout, std::int64_t m) const;
   void put(const Sample& sample, std::int64_t row, Batch& batch, std::vector<std::int32_t>& scratch) const;
 
+  std::vector<DataSource> sources_;
   SamplerConfig config_;
   std::vector<TokenFile> files_;
   std::unique_ptr<const SampleOrder> order_;

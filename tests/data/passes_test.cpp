@@ -81,5 +81,30 @@ TEST_F(Passes, MoreThanAllowedAreToldWithWhatIsThereAndWhatIsAskedFor) {
   EXPECT_EQ(too_many_passes(s, 1000, 4).size(), 2U);
 }
 
+TEST_F(Passes, ChangesOfTheMixtureCountAndAreTold) {
+  const std::string large = folder_ / "large", small = folder_ / "small";
+  const Sampler s({{large, 1.0}, {small, 0.0}}, {.seq_len = 10,
+                                                 .global_batch = 8,
+                                                 .vocab_size = 256,
+                                                 .seed = 5,
+                                                 .changes = {{11, {1.0, 1.0}}, {21, {0.0, 1.0}}}});
+  EXPECT_EQ(passes_after(s, 10)[1].asked, 0);
+  EXPECT_EQ(passes_after(s, 20)[0].asked, 80 + 40);
+  EXPECT_EQ(passes_after(s, 30)[0].asked, 80 + 40);
+  EXPECT_EQ(passes_after(s, 30)[1].asked, 40 + 80);
+  EXPECT_TRUE(changes_begun(s, 10).empty());
+  EXPECT_EQ(changes_begun(s, 11),
+            std::vector{fmt::format(
+                "data: the mixture changes, from step 11 on: {} 100.00 -> 50.00 %, {} 0.00 -> 50.00 %", large, small)});
+  EXPECT_TRUE(without_effect(s, 21).empty());
+  const std::string late = "data.changes: the one from step 21 on comes after the last step, 20";
+  EXPECT_EQ(without_effect(s, 20), std::vector{late});
+  const auto never = without_effect(s, 10);
+  ASSERT_EQ(never.size(), 3U);
+  EXPECT_HAS(never[0], "small.bin: by its weights, 10 steps read nothing of it");
+  EXPECT_TRUE(too_many_passes(s, 14, 3).empty());
+  EXPECT_EQ(too_many_passes(s, 30, 4).size(), 1U) << "small: 120 samples of 9";
+}
+
 }  // namespace
 }  // namespace octet

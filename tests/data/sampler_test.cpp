@@ -1,8 +1,10 @@
 #include "src/data/sampler.h"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <set>
+#include <span>
 
 #include "tests/data/support.h"
 
@@ -11,6 +13,24 @@ namespace {
 
 using test::error_of;
 using test::TempFolder;
+
+struct Weighed {
+  std::string name;
+  std::int64_t windows;
+  double weight;
+};
+
+/// The order of a new run, or of one that began with an earlier version, with the weights of every source in one stage.
+SampleOrder order_of(const std::vector<Weighed>& sources, double fraction, std::uint64_t seed,
+                     std::int64_t version = newest_data_order) {
+  std::vector<SampleOrder::Source> described;
+  DataStage stage;
+  for (const Weighed& source : sources) {
+    described.push_back({source.name, source.windows});
+    stage.weights.push_back(source.weight);
+  }
+  return {described, SourceTurns(version, std::span(&stage, 1), 1), fraction, seed};
+}
 
 std::set<std::int64_t> validation_windows(const WindowSplit& split) {
   std::set<std::int64_t> windows;
@@ -46,7 +66,7 @@ TEST(WindowSplit, RefusesToLeaveNothingToTrainOn) {
 }
 
 TEST(SampleOrder, EveryEpochHasEveryTrainingWindowOnceAndNoValidationWindow) {
-  const SampleOrder order({{"a", 103, 1.0}}, 0.1, 7);
+  const SampleOrder order = order_of({{"a", 103, 1.0}}, 0.1, 7);
   const auto apart = validation_windows(order.split(0));
   const std::int64_t train = order.split(0).train();
   std::vector<std::vector<std::int64_t>> epochs;
@@ -66,7 +86,7 @@ TEST(SampleOrder, EveryEpochHasEveryTrainingWindowOnceAndNoValidationWindow) {
 }
 
 TEST(SampleOrder, SourcesOfAMixtureKeepTheirEpochs) {
-  const SampleOrder order({{"a", 50, 3.0}, {"b", 20, 1.0}}, 0.0, 1);
+  const SampleOrder order = order_of({{"a", 50, 3.0}, {"b", 20, 1.0}}, 0.0, 1);
   std::map<std::pair<std::int32_t, std::int64_t>, std::vector<std::int64_t>> epochs;
   for (std::int64_t g = 0; g < 1000; ++g) {
     const Sample sample = order.train(g);
@@ -82,7 +102,7 @@ TEST(SampleOrder, SourcesOfAMixtureKeepTheirEpochs) {
 }
 
 TEST(SampleOrder, TheSeedChangesTheOrderAndNotTheSplit) {
-  const SampleOrder a({{"a", 500, 1.0}}, 0.1, 1), b({{"a", 500, 1.0}}, 0.1, 2);
+  const SampleOrder a = order_of({{"a", 500, 1.0}}, 0.1, 1), b = order_of({{"a", 500, 1.0}}, 0.1, 2);
   EXPECT_EQ(validation_windows(a.split(0)), validation_windows(b.split(0)));
   int same = 0;
   for (std::int64_t g = 0; g < 450; ++g) same += a.train(g).window == b.train(g).window ? 1 : 0;
@@ -91,7 +111,7 @@ TEST(SampleOrder, TheSeedChangesTheOrderAndNotTheSplit) {
 }
 
 TEST(SampleOrder, ValidationCoversEverySourceOnceInMixedOrder) {
-  const SampleOrder order({{"a", 400, 1.0}, {"b", 100, 1.0}, {"c", 10, 1.0}}, 0.1, 1);
+  const SampleOrder order = order_of({{"a", 400, 1.0}, {"b", 100, 1.0}, {"c", 10, 1.0}}, 0.1, 1);
   ASSERT_EQ(order.validation_samples(), 40 + 10 + 1);
   std::set<std::pair<std::int32_t, std::int64_t>> seen;
   std::set<std::int32_t> early;
@@ -107,7 +127,7 @@ TEST(SampleOrder, ValidationCoversEverySourceOnceInMixedOrder) {
 
 TEST(SampleOrder, WorksBeyondThirtyTwoBits) {
   const std::int64_t windows = (std::int64_t{1} << 40) + 15;
-  const SampleOrder order({{"a", windows, 1.0}, {"b", 3, 0.001}}, 0.25, 1);
+  const SampleOrder order = order_of({{"a", windows, 1.0}, {"b", 3, 0.001}}, 0.25, 1);
   EXPECT_EQ(order.split(0).validation(), (windows + 2) / 4);
   std::set<std::int64_t> seen;
   for (const std::int64_t base : {std::int64_t{0}, std::int64_t{1} << 33, std::int64_t{1} << 55}) {
@@ -124,12 +144,16 @@ TEST(SampleOrder, WorksBeyondThirtyTwoBits) {
 
 // The file format of data order: these values may never change, or resumed runs would read other data.
 TEST(SampleOrder, KeepsItsValues) {
-  const SampleOrder order({{"a", 100, 2.0}, {"b", 50, 1.0}}, 0.1, 42);
-  std::vector<std::pair<std::int32_t, std::int64_t>> first;
-  for (std::int64_t g = 0; g < 6; ++g) first.emplace_back(order.train(g).source, order.train(g).window);
-  EXPECT_EQ(first,
-            (std::vector<std::pair<std::int32_t, std::int64_t>>{{1, 9}, {0, 37}, {0, 51}, {1, 41}, {0, 54}, {0, 2}}));
-  EXPECT_EQ(order.validation(0).window, 25);
+  const auto values = [](std::int64_t version) {
+    const SampleOrder order = order_of({{"a", 100, 2.0}, {"b", 50, 1.0}}, 0.1, 42, version);
+    EXPECT_EQ(order.validation(0).window, 25);
+    std::vector<std::pair<std::int32_t, std::int64_t>> first;
+    for (std::int64_t g = 0; g < 6; ++g) first.emplace_back(order.train(g).source, order.train(g).window);
+    return first;
+  };
+  using Values = std::vector<std::pair<std::int32_t, std::int64_t>>;
+  EXPECT_EQ(values(1), (Values{{1, 9}, {0, 37}, {0, 51}, {1, 41}, {0, 54}, {0, 2}}));
+  EXPECT_EQ(values(2), (Values{{0, 37}, {1, 9}, {0, 51}, {0, 54}, {1, 41}, {0, 2}}));
 }
 
 // ---- batches
@@ -304,8 +328,43 @@ TEST_F(SamplerTest, FingerprintSeesWhatDecidesTheOrder) {
   EXPECT_NE(Sampler({{a, 1.0}}, config(2)).fingerprint(), base);
   EXPECT_NE(Sampler({{a, 1.0}}, config(4, 0.2)).fingerprint(), base);
   EXPECT_NE(Sampler({{a, 1.0}}, config(4, 0.1, 6)).fingerprint(), base);
-  EXPECT_NE(Sampler({{a, 1.0}, {b, 1.0}}, config(4)).fingerprint(),
-            Sampler({{b, 1.0}, {a, 1.0}}, config(4)).fingerprint());
+  const Sampler both({{a, 1.0}, {b, 1.0}}, config(4));
+  EXPECT_NE(both.fingerprint(), Sampler({{b, 1.0}, {a, 1.0}}, config(4)).fingerprint());
+  EXPECT_NE(both.fingerprint(), Sampler({{a, 2.0}, {b, 1.0}}, config(4)).fingerprint());
+  EXPECT_EQ(both.fingerprint(), Sampler({{a, 5.0}, {b, 5.0}}, config(4)).fingerprint());
+  SamplerConfig changed = config(4), old = config(4), added = config(4);
+  changed.changes = {{9, {1.0, 3.0}}};
+  old.history.order = 1;
+  added.history.added = {{1, 7}};
+  for (const SamplerConfig& other : {changed, old, added}) {
+    const Sampler sampler({{a, 1.0}, {b, 1.0}}, other);
+    EXPECT_NE(sampler.fingerprint(), both.fingerprint());
+    EXPECT_EQ(both.fingerprint_of(sampler.data()), sampler.fingerprint()) << "the same files";
+  }
+  EXPECT_EQ(both.fingerprint_of({.train = {{"moved", 1.0}}}), base) << "of the first source alone";
+}
+
+TEST_F(SamplerTest, TheFingerprintOfVersion1IsThatOfEarlierCheckpoints) {
+  SamplerConfig old = config(4);
+  old.history.order = 1;
+  const Sampler sampler({{file("a", 1000), 2.0}, {file("b", 1000, 1), 1.0}}, old);
+  std::vector<std::uint64_t> parts = {seq_len, 4, 5, std::bit_cast<std::uint64_t>(0.1)};
+  for (const TokenFile& of : sampler.files()) parts.push_back(of.fingerprint());
+  parts.insert(parts.end(), {43691, 21845});  // samples of a period of 65,536
+  // XXH3-64, as of a tokenizer's file.
+  EXPECT_EQ(sampler.fingerprint(),
+            tokenizer_fingerprint({reinterpret_cast<const char*>(parts.data()), parts.size() * sizeof parts[0]}));
+}
+
+TEST_F(SamplerTest, GoesOnWithTheHistoryOfARun) {
+  const std::string a = file("a", 1000), b = file("b", 1000, 2000);
+  Sampler goes_on({{a, 1.0}, {b, 1.0}}, config(4));
+  const Rows alone = global_rows(Sampler({{a, 1.0}}, config(4)), 6, 1, 4, true);
+  EXPECT_NE(global_rows(goes_on, 6, 1, 4, true), alone);
+  goes_on.go_on_with({.added = {{1, 7}}});
+  EXPECT_EQ(global_rows(goes_on, 6, 1, 4, true), alone) << "step 7 is before the source came";
+  const Rows later = global_rows(goes_on, 7, 1, 4, true);
+  EXPECT_EQ(std::ranges::count_if(later, [](const auto& row) { return row.first[0] >= 2000; }), 2);
 }
 
 }  // namespace

@@ -185,6 +185,26 @@ TEST_F(Submit, ManyPassesOverTheDataAreWarnedOfBeforeTheQueue) {
   expect_not_in("data.max_passes", few.err);
 }
 
+TEST_F(Submit, ChangesOfTheMixtureAreCountedAndShownBeforeTheQueue) {
+  const std::string name = "data/late-" + std::filesystem::path(fake.path()).filename().string();
+  write_tokens(workplace() / name, 1601, TokenType::u8, [](std::int64_t i) { return i % 90; });  // 50 samples
+  const std::string options =
+      "--dry-run --data.validation_fraction 0 --train.steps 20 --data.train '[data/text, {path: " + name +
+      ", weight: 0}]' --data.changes ";
+  const CommandResult all = submit_run(options + "'[{step: 3, weights: [0, 1]}]'");
+  EXPECT_EQ(all.exit_code, 0) << all.all();
+  expect_in("data: 4.32 passes over " + (workplace() / name), all.err);  // 18 steps of 12
+  expect_in("data/text 100.00 -> 0.00 %, ", all.err.substr(all.err.find("data: from step 3 on: ")));
+  expect_in(name + " 0.00 -> 100.00 %", all.err);
+  expect_in("20 steps ask for 6912 tokens of it, and 1600 are there to train on", all.err);
+  const CommandResult late = submit_run(options + "'[{step: 21, weights: [0, 1]}]'");
+  expect_in(" W data.changes: the one from step 21 on comes after the last step, 20", late.err);
+  expect_in(".bin: by its weights, 20 steps read nothing of it", late.err);
+  const CommandResult few = submit_run(options + "'[{step: 3, weights: [1]}]'");
+  EXPECT_EQ(few.exit_code, 0) << "a dry run goes on without data: " << few.all();
+  expect_in("data.changes[0].weights has 1 number(s); expected one for each source", few.all());
+}
+
 TEST_F(Submit, DryRunNeedsNoSlurm) {
   std::filesystem::remove(fake / "bin/sbatch");
   program("sbatch", "#!/bin/bash\necho 'sbatch: fatal: Could not establish a configuration source' >&2\nexit 1\n");

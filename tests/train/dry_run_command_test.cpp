@@ -67,6 +67,14 @@ TEST(DryRunCommand, KeepsTransposedWeightsWhereThereIsRoom) {
   EXPECT_FALSE(says(with({"--parallel.reshard_after_forward=never"}, "--model=8b"), kept)) << "too large without";
 }
 
+TEST(DryRunCommand, ShowsHowTheMixtureChanges) {
+  std::vector<std::string> words{"--ranks=8", "--data.train=[a, b]", "--data.changes=[{step: 5, weights: [1, 3]}]"};
+  const std::string text = dry(run_8b, words);
+  EXPECT_TRUE(says(text, "data: from step 5 on: a 50.00 -> 25.00 %, b 50.00 -> 75.00 %\n")) << text;
+  words.back() = "--data.changes=[{step: 5, weights: [1]}]";
+  EXPECT_TRUE(says(refusal(run_8b, words), "data.changes[0].weights has 1 number(s)"));
+}
+
 TEST(DryRunCommand, KnowsNoTimelineWithoutAGpu) {
   EXPECT_TRUE(says(dry(run_8b, {"--ranks", "8"}), "no timeline: name a GPU with --gpu"));
   EXPECT_TRUE(says(dry(run_8b, {"--ranks", "8", "--device", "cpu"}), "memory plan:"));

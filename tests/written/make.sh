@@ -1,12 +1,16 @@
 #!/usr/bin/env bash
-# Makes what tests/jobs/written_test.cpp goes on from: runs of 10 steps on two ranks, in fp32 and in float8 with the recipe
-# delayed, with their checkpoint, and in expected.jsonl what the same programs logged of the next 10 steps. It is run
-# once for a commit whose files must stay readable, with that commit's programs; what it made is then never made again.
-# Usage: tests/written/make.sh COMMIT FOLDER_OF_PROGRAMS
+# Makes what tests/jobs/written_test.cpp goes on from: runs of 10 steps on two ranks, in fp32, in float8 with the recipe
+# delayed, and in fp32 with a mixture of two sources, with their checkpoint, and in expected.jsonl what the same programs
+# logged of the next 10 steps. It is run once for a commit whose files must stay readable, with that commit's programs;
+# what it made is then never made again.
+# Usage: tests/written/make.sh COMMIT FOLDER_OF_PROGRAMS [RUN...]      runs are fp32, delayed and mixed; all unless said
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 commit=${1:?the commit that the programs were built from} bin=$(realpath "${2:?the folder of octet and octet-train}")
 here=$PWD
+shift 2
+runs=("$@")
+((${#runs[@]})) || runs=(fp32 delayed mixed)
 [[ ! -e $commit ]] || { echo "tests/written/make.sh: $commit is there, and is not made again" >&2 && exit 64; }
 work=/tmp/octet-written  # the files name it, so that it is the same everywhere
 mkdir "$work"
@@ -41,14 +45,17 @@ awk 'BEGIN {
   printf "%s", text
 }' >text.txt
 "$bin/octet" prepare --input text.txt --output data/text
-for run in fp32 delayed; do
+LC_ALL=C tr '[:lower:]' n-za-m <text.txt >other.txt
+"$bin/octet" prepare --input other.txt --output data/other
+for run in "${runs[@]}"; do
   precision=(--precision fp32)
-  [[ $run == fp32 ]] || precision=(--precision float8 --float8.recipe delayed --float8.delayed_history 4)
+  [[ $run != delayed ]] || precision=(--precision float8 --float8.recipe delayed --float8.delayed_history 4)
+  [[ $run != mixed ]] || precision+=(--data.train '[{path: data/text, weight: 3}, {path: data/other, weight: 1.7}]')
   OMP_NUM_THREADS=1 mpiexec -n 2 "$bin/octet-train" run.yaml "${precision[@]}" --run.dir "$run"
   cp -r "$run" further
   OMP_NUM_THREADS=1 mpiexec -n 2 "$bin/octet-train" run.yaml "${precision[@]}" --train.steps 20 --run.dir further
   tail -n 10 further/metrics.jsonl >"$run/expected.jsonl"
-  rm -rf further "$run"/{tensorboard,checkpoints/*/view.h5}
+  rm -rf further "$run"/{tensorboard,owner.json,bindings.txt,checkpoints/*/view.h5}
 done
-rm text.txt
+rm text.txt other.txt
 mv "$work" "$here/$commit"

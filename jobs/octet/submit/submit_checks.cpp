@@ -1,15 +1,19 @@
 #include "jobs/octet/submit/submit_checks.h"
 
 #include <filesystem>
+#include <optional>
 #include <sstream>
 
 #include "jobs/train/fit.h"
+#include "jobs/train/saved_run.h"
 #include "src/base/log.h"
 #include "src/cluster/run_program.h"
 #include "src/cluster/slurm_job.h"
+#include "src/data/data_stages.h"
 #include "src/data/passes.h"
 #include "src/data/sampler.h"
 #include "src/metrics/status.h"
+#include "src/train/options/data_check.h"
 #include "src/train/options/option_texts.h"
 #include "src/train/options/validate.h"
 #include "src/train/plan/memory_plan.h"
@@ -89,7 +93,10 @@ void check_memory(RunConfig c, const MeshShape& mesh, const ClusterProfile& p) {
 /// rest.
 constexpr std::int64_t most_scanned = std::int64_t{2} << 30;
 
-void check_data(const RunConfig& c) {
+void check_data(RunConfig c) {
+  const std::optional<SavedRun> saved = newest_saved(c);
+  c.data.history = saved ? data_history_after(saved->then, c, saved->step, saved->directory) : DataHistory{};
+  check_changes(c.data);
   const Sampler sampler(c.data.train, sampler_config(c));
   check_token_ranges(sampler, c.run_dir, most_scanned);
   const std::int64_t samples = c.train.steps * c.train.global_batch;
@@ -97,7 +104,9 @@ void check_data(const RunConfig& c) {
   for (const SourcePasses& source : passes_after(sampler, c.train.steps)) {
     log::info("data: {:.2f} passes over {}", source.passes(), source.path);
   }
+  for (const std::string& text : stage_texts(c.data)) log::info("data: {}", text);
   for (const std::string& text : too_many_passes(sampler, c.train.steps, c.data.max_passes)) log::warning("{}", text);
+  for (const std::string& text : without_effect(sampler, c.train.steps)) log::warning("{}", text);
 }
 
 /// The line "devices    cpu, cuda ..." of what octet-train --version prints; empty where there is none.

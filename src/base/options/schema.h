@@ -35,7 +35,7 @@ class Schema {
   /// Options added from here on belong to this section. Before the first call they stand at the top of the file.
   void section(std::string name, std::string help);
 
-  /// T: bool, std::int64_t, std::uint64_t, double, std::string or a list of strings.
+  /// T: bool, std::int64_t, std::uint64_t, double, std::string, or a list of strings or of doubles.
   template <typename T>
   Option& add(const std::string& key, T& field) {
     return insert(key, make_value(field));

@@ -1,5 +1,6 @@
 #include "src/base/options/value.h"
 
+#include <fmt/ranges.h>
 #include <yaml-cpp/yaml.h>
 
 #include <type_traits>
@@ -76,6 +77,29 @@ class ScalarValue : public Value {
   T& field_;
 };
 
+class NumberListValue : public Value {
+ public:
+  explicit NumberListValue(std::vector<double>& field) : field_(field) {}
+  std::string type() const override { return "list of numbers"; }
+  bool is_list() const override { return true; }
+  void read(const YAML::Node& node, const Place& place) override {
+    std::vector<double> items(node.IsSequence() ? node.size() : 1);
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      ScalarValue<double> item(items[i]);
+      if (node.IsSequence()) {
+        item.read(node[i], place.at(line_of(node[i]), fmt::format("{}[{}]", place.key, i)));
+      } else {
+        item.read(node, place);
+      }
+    }
+    field_ = std::move(items);
+  }
+  std::string text() const override { return fmt::format("[{}]", fmt::join(field_, ", ")); }
+
+ private:
+  std::vector<double>& field_;
+};
+
 class StringValue : public Value {
  public:
   explicit StringValue(std::string& field) : field_(field) {}
@@ -129,6 +153,9 @@ std::unique_ptr<Value> make_value(double& field) {
 }
 std::unique_ptr<Value> make_value(std::string& field) {
   return std::make_unique<StringValue>(field);
+}
+std::unique_ptr<Value> make_value(std::vector<double>& field) {
+  return std::make_unique<NumberListValue>(field);
 }
 std::unique_ptr<Value> make_value(std::vector<std::string>& field) {
   return std::make_unique<StringListValue>(field);

@@ -69,6 +69,8 @@ std::unique_ptr<Value> make_value(double& field);
 std::unique_ptr<Value> make_value(std::string& field);
 /// One string or a list of strings.
 std::unique_ptr<Value> make_value(std::vector<std::string>& field);
+/// One number or a list of numbers.
+std::unique_ptr<Value> make_value(std::vector<double>& field);
 
 /// The text of a scalar node; throws where the node is a map, a list or nothing.
 const std::string& scalar_text(const YAML::Node& node, const Place& place, const std::string& expected);

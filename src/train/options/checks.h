@@ -27,6 +27,8 @@ inline constexpr const char* nccl_groups[] = {"dp_shard", "dp_replicate", "tp"};
 
 void check_schedule(const RunConfig& c, const Origins& at);
 void check_batch(const RunConfig& c, const Origins& at);
+/// Weights and changes of the mixture.
+void check_data(const RunConfig& c, const Origins& at);
 void check_wall_time(const RunConfig& c, const Origins& at);
 void check_profile(const RunConfig& c, const Origins& at);
 void check_checkpoint(const RunConfig& c, const Origins& at);

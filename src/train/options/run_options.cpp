@@ -58,6 +58,18 @@ void declare_stored_options(Schema& schema, RunConfig& config) {
                                      item.add("after", e.after).at_least(1).required().help("The old last step.");
                                    })
       .help("Steps that were added, as schedule.extend has it.");
+  schema.section(data_history, "What became of the data in the run so far.");
+  schema.add("order", config.data.history.order)
+      .at_least(1)
+      .at_most(newest_data_order)
+      .help("Version of the order of the data; 1 where nothing is said.");
+  schema
+      .add_list<AddedSource>("added", config.data.history.added,
+                             [](Schema& item, AddedSource& added) {
+                               item.add("source", added.source).at_least(1).required().help("Place in data.train.");
+                               item.add("after", added.after).at_least(1).required().help("The last step without it.");
+                             })
+      .help("Sources that were added to the run after it had begun.");
 }
 
 std::string stored_yaml(RunConfig config) {

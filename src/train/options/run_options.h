@@ -16,11 +16,13 @@ void declare_model_options(Schema& schema, ModelConfig& model);
 /// The whole configuration as YAML text: --print-config, config.yaml of a run. It reads back to the same configuration.
 std::string to_yaml(RunConfig config);
 
-/// The section of what a checkpoint stores beside the options: what the run so far has made of its schedule.
+/// The sections of what a checkpoint stores beside the options: what the run so far has made of its schedule, and of
+/// its data.
 inline constexpr const char* schedule_history = "schedule_history";
+inline constexpr const char* data_history = "data_history";
 
 /// What a checkpoint stores of the configuration: every option, a section model_shape with the keys of the model's
-/// file, so that the checkpoint needs no other file to be understood, and schedule_history.
+/// file, so that the checkpoint needs no other file to be understood, schedule_history and data_history.
 void declare_stored_options(Schema& schema, RunConfig& config);
 std::string stored_yaml(RunConfig config);
 

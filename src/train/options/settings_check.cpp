@@ -17,7 +17,7 @@ struct Changeable {
   bool same_bits = true;  ///< with another value every number comes out the same; else within rounding
 };
 
-constexpr std::array<Changeable, 43> changeable = {{{"model"},  // a name or a path; the shape is in model_shape
+constexpr std::array<Changeable, 44> changeable = {{{"model"},  // a name or a path; the shape is in model_shape
                                                     {"device", false},
                                                     {"run.dir"},
                                                     {"run.tensorboard"},
@@ -36,6 +36,7 @@ constexpr std::array<Changeable, 43> changeable = {{{"model"},  // a name or a p
                                                     {"data.max_passes"},
                                                     {"schedule.extend"},
                                                     {"schedule_history."},
+                                                    {"data_history."},
                                                     {"parallel.dp_replicate", false},
                                                     {"parallel.dp_shard", false},
                                                     {"parallel.tp", false},
@@ -79,7 +80,7 @@ std::vector<SettingChange> setting_changes(const std::string& stored, const std:
   read_yaml_known(old, stored, source, unknown);
   std::vector<SettingChange> changes;
   for (const Option& option : present.options()) {
-    if (option.section() == schedule_history) continue;  // no setting: what the run has made of it
+    if (option.section() == schedule_history || option.section() == data_history) continue;  // no settings
     const Option* before = old.find(option.name());
     if (before->is_set() && before->text() != option.text()) {
       changes.push_back({option.name(), before->text(), option.text()});
@@ -91,6 +92,8 @@ std::vector<SettingChange> setting_changes(const std::string& stored, const std:
 RunConfig stored_config(const std::string& stored, const std::string& source, const RunConfig& config) {
   RunConfig then = config;
   then.schedule.extensions.clear();
+  then.data.changes.clear();
+  then.data.history = {.order = 1, .added = {}};  // of a checkpoint that says nothing of it
   Schema schema;
   declare_stored_options(schema, then);
   std::vector<std::string> unknown;
@@ -111,7 +114,7 @@ bool keeps_bits(const std::string& key, const RunConfig& config) {
 }
 
 bool may_be_allowed(const std::string& key) {
-  return key == "precision" || key == "parallel.gradient_wire" || key == "train.steps" ||
+  return key == "precision" || key == "parallel.gradient_wire" || key == "train.steps" || key == "data.changes" ||
          std::ranges::any_of(std::array{"optimizer.", "schedule.", "float8."},
                              [&](const char* section) { return key.starts_with(section); });
 }

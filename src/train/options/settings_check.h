@@ -37,7 +37,7 @@ bool keeps_bits(const std::string& key, const RunConfig& config);
 
 /// Says whether checkpoint.allow_changes may name this option. It may name how the rest of a run is optimized and
 /// computed, and never what the stored state would not fit (the model's shape) or what would repeat or leave out
-/// samples (seed, data, batch).
+/// samples (seed, batch). Of the data it may name what is to come (data_check.h).
 bool may_be_allowed(const std::string& key);
 
 /// Throws a usage error that names key and both values for the first change that is not allowed. Returns the others,

@@ -1,6 +1,7 @@
 #include "src/train/options/checks.h"
 
 #include "src/base/options/text.h"
+#include "src/data/data_stages.h"
 #include "src/train/options/option_texts.h"
 #include "src/train/options/run_options.h"
 #include "src/train/options/settings_check.h"
@@ -35,6 +36,18 @@ void check_batch(const RunConfig& c, const Origins& at) {
   if (c.train.validate_every > 0 && c.data.validation_fraction == 0) {
     throw refuse(at, "train.validate_every", c.train.validate_every,
                  "there is nothing to validate on with data.validation_fraction = 0");
+  }
+}
+
+void check_data(const RunConfig& c, const Origins& at) {
+  if (c.data.train.empty()) return;  // a required option
+  try {
+    check_mixture(c.data);
+  } catch (const Error& error) {
+    std::string_view text = error.what();
+    text.remove_prefix(text.find("data.", 1));
+    const auto origin = at.find(text.starts_with("data.changes") ? "data.changes" : "data.train");
+    throw usage_error("config", "{}: {}", origin == at.end() ? "default" : origin->second, text);
   }
 }
 
@@ -74,7 +87,8 @@ void check_allowed_changes(const RunConfig& c, const Origins& at) {
     }
     if (!may_be_allowed(key) && !may_change(key, c)) {
       throw refuse(at, "checkpoint.allow_changes", in_quotes(key),
-                   "may never change in a run; expected precision or options of optimizer, schedule or float8");
+                   "may never change in a run; expected precision, data.changes, data.train (to add sources) or "
+                   "options of optimizer, schedule or float8");
     }
   }
 }

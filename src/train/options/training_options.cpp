@@ -71,12 +71,29 @@ void declare_data(Schema& schema, DataConfig& c) {
       .add_list<DataSource>("train", c.train,
                             [](Schema& item, DataSource& source) {
                               item.add("path", source.path).required().help("PATH of PATH.bin and PATH.idx.");
-                              item.add("weight", source.weight).above(0).help("Share in the mixture.");
+                              item.add("weight", source.weight)
+                                  .at_least(0)
+                                  .help("Share in the mixture. 0: nothing is read before a change gives it one.");
                             })
       .required()
       .help(
           "PATH of the pair PATH.bin, PATH.idx, relative to the current directory; or a list of them, mixed in "
-          "proportion to their weights (default 1).");
+          "proportion to their weights (default 1). To a run that goes on, sources can be added at the end of the "
+          "list, "
+          "with checkpoint.allow_changes data.train.");
+  schema
+      .add_list<WeightChange>(
+          "changes", c.changes,
+          [](Schema& item, WeightChange& change) {
+            item.add("step", change.step).at_least(2).at_most(most_steps).required().help("The first step with them.");
+            item.add("weights", change.weights)
+                .required()
+                .help("Shares in the mixture, in the order of data.train. 0: nothing is read of that source.");
+          })
+      .help(
+          "Other weights from a step on: [{step: 9000, weights: [1, 4]}, ...], by rising step. A source goes on where "
+          "it "
+          "stood. What is to come can be changed in a run that goes on, with checkpoint.allow_changes data.changes.");
   schema.add("validation_fraction", c.validation_fraction)
       .at_least(0)
       .below(1)

@@ -12,6 +12,7 @@ void validate(const RunConfig& config, const Origins& origins) {
   schema.check(origins);
   check_schedule(config, origins);
   check_batch(config, origins);
+  check_data(config, origins);
   check_parallel(config.parallel, origins);
   check_tensor_parallel(config, origins);
   check_names(config, origins);

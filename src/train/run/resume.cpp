@@ -8,6 +8,8 @@
 #include "src/base/log.h"
 #include "src/base/seconds_since.h"
 #include "src/comm/watchdog.h"
+#include "src/data/data_stages.h"
+#include "src/train/options/data_check.h"
 #include "src/train/options/schedule_check.h"
 #include "src/train/options/settings_check.h"
 #include "src/train/step/model_state.h"
@@ -31,20 +33,42 @@ void set_aside(const std::vector<std::string>& damaged, const RunDirectory& run,
   }
 }
 
-/// Seed and data, which decide what the next step sees; a checkpoint of no step has seen none.
-void check_data(const checkpoint::RunState& state, const RunConfig& config, const Sampler& sampler,
-                const std::string& directory) {
+/// Seed and data, which decide what the next step sees; a checkpoint of no step has seen none. The data are those of
+/// `then`, the checkpoint's settings, wherever they stand now.
+void check_data(const checkpoint::RunState& state, const RunConfig& then, const RunConfig& config,
+                const Sampler& sampler, const std::string& directory) {
   if (state.step == 0) return;
   if (state.seed != config.seed) {
     throw usage_error("train", "{}: run.seed = {} there, {} now; the run can only go on with the same", directory,
                       state.seed, config.seed);
   }
-  if (state.data_fingerprint != sampler.fingerprint()) {
+  const std::uint64_t fingerprint = sampler.fingerprint_of(then.data);
+  if (state.data_fingerprint != fingerprint) {
     throw usage_error(
         "train",
         "{}: the data are not the same: fingerprint {:016x} there, {:016x} now, of data.train = {} (files, "
         "weights) and its order; the run can only go on with the same",
-        directory, state.data_fingerprint, sampler.fingerprint(), config.data.train.front().path);
+        directory, state.data_fingerprint, fingerprint, config.data.train.front().path);
+  }
+}
+
+/// The data go on as the run began with them; sources that are new come in here.
+void go_on_with_data(RunConfig& config, const checkpoint::RunState& state, Trainer& trainer,
+                     const std::string& directory) {
+  const RunConfig then = stored_config(state.config, directory, config);
+  config.data.history = data_history_after(then, config, state.step, directory);
+  check_data(state, then, config, trainer.sampler(), directory);
+  trainer.go_on_with(config.data.history);
+  if (config.data.history.order != newest_data_order) {
+    log::info("data: their order is of version {}, which the run began with", config.data.history.order);
+  }
+  if (log::rank() != 0) return;
+  for (const AddedSource& added : config.data.history.added) {
+    if (added.after != state.step || static_cast<std::size_t>(added.source) < then.data.train.size()) continue;
+    log::warning(
+        "checkpoint.allow_changes: data.train: {} is added from step {} on, to what is validated too: another "
+        "training from here on",
+        config.data.train[static_cast<std::size_t>(added.source)].path, state.step + 1);
   }
 }
 
@@ -78,7 +102,10 @@ std::string layout_text(const MeshShape& shape) {
 }
 
 StartingPoint resume(RunConfig& config, const RunEnvironment& environment, const RunDirectory& run, Trainer& trainer) {
-  if (!run.resumes) return {};
+  if (!run.resumes) {
+    check_changes(config.data);
+    return {};
+  }
   const PhaseScope phase(Phase::checkpoint);
   const auto start = std::chrono::steady_clock::now();
   Communicator& control = environment.control;
@@ -88,7 +115,7 @@ StartingPoint resume(RunConfig& config, const RunEnvironment& environment, const
 
   std::vector<std::string> unknown;
   const auto changes = check_settings(state.config, found->directory, config, unknown);
-  check_data(state, config, trainer.sampler(), found->directory);
+  go_on_with_data(config, state, trainer, found->directory);
   check_length(state, config, found->directory);
   extend_schedule(config, state, found->directory);
   const auto reading = std::chrono::steady_clock::now();

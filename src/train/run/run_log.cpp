@@ -5,6 +5,7 @@
 #include "checkpoints/agreement.h"
 #include "src/base/log.h"
 #include "src/comm/failure.h"
+#include "src/data/data_stages.h"
 #include "src/data/passes.h"
 #include "src/metrics/history.h"
 #include "src/metrics/peak.h"
@@ -95,7 +96,9 @@ void RunLog::start(const MemoryPlan& plan, const std::string& recompute, const T
     for (const std::string& text : too_many_passes(*sampler_, config_.train.steps, config_.data.max_passes)) {
       log::warning("{}", text);
     }
+    for (const std::string& text : without_effect(*sampler_, config_.train.steps)) log::warning("{}", text);
   }
+  for (const std::string& text : stage_texts(config_.data)) log::info("data: {}", text);
   if (config_.precision == Precision::float8) {
     log::info("precision float8: {}; sums of fp8 products {}", float8_recipe(config_.float8)->describe(),
               config_.device == DeviceType::cuda ? "the GPU's" : name_of(config_.float8.accumulate));
@@ -202,6 +205,7 @@ std::string RunLog::summary() const {
 
 void RunLog::passes(std::int64_t step) const {
   if (!writes_ || sampler_ == nullptr) return;
+  for (const std::string& text : changes_begun(*sampler_, step)) log::info("{}", text);
   for (const std::string& text : passes_begun(*sampler_, step)) log::info("{}", text);
 }
 

@@ -30,7 +30,8 @@ class RunLog {
   void passed(const Spent& spent, std::int64_t steps);
   /// The line of a step whose time has been passed.
   void step(const StepResult& result, std::optional<double> validation_loss);
-  /// Says which passes over the data begin in that step. For every step, logged or not.
+  /// Says which passes over the data begin in that step, and how their mixture changes with it. For every step, logged
+  /// or not.
   void passes(std::int64_t step) const;
   /// Names tensors with NaN or infinity.
   void non_finite(std::int64_t step, const StepResult& result);

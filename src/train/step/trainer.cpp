@@ -28,7 +28,9 @@ SamplerConfig sampler_config(const RunConfig& c) {
           .global_batch = c.train.global_batch,
           .vocab_size = c.model.vocab_size,
           .seed = c.seed,
-          .validation_fraction = c.data.validation_fraction};
+          .validation_fraction = c.data.validation_fraction,
+          .changes = c.data.changes,
+          .history = c.data.history};
 }
 
 FsdpOptions fsdp_options(const RunConfig& config, int shards) {
@@ -64,7 +66,7 @@ Trainer::Trainer(const RunConfig& config, const Batches& batches, Mesh& mesh, Co
                  GemmTrace* gemms)
     : Trainer(config, nullptr, &batches, mesh, control, stream, gemms) {}
 
-Trainer::Trainer(const RunConfig& config, std::unique_ptr<const Sampler> sampler, const Batches* batches, Mesh& mesh,
+Trainer::Trainer(const RunConfig& config, std::unique_ptr<Sampler> sampler, const Batches* batches, Mesh& mesh,
                  Communicator& control, Stream& stream, GemmTrace* gemms)
     : config_(config),
       mesh_(mesh),

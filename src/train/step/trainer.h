@@ -63,11 +63,13 @@ class Trainer {
 
   /// The sampler of the configuration's data, where that is used.
   const Sampler& sampler() const { return *sampler_; }
+  /// The data of a run that goes on: to be called before its first step.
+  void go_on_with(const DataHistory& history) { sampler_->go_on_with(history); }
   ShardedModel& model() { return model_; }
   const PassGraphs& graphs() const { return graphs_; }
 
  private:
-  Trainer(const RunConfig& config, std::unique_ptr<const Sampler> sampler, const Batches* batches, Mesh& mesh,
+  Trainer(const RunConfig& config, std::unique_ptr<Sampler> sampler, const Batches* batches, Mesh& mesh,
           Communicator& control, Stream& stream, GemmTrace* gemms);
   /// `fill` reads the batch that is then brought to the device.
   BatchUpload::OnDevice upload(const std::function<void()>& fill);
@@ -81,7 +83,7 @@ class Trainer {
   Stream& stream_;
   Device& device_;
   BatchLayout batch_layout_;
-  std::unique_ptr<const Sampler> sampler_;
+  std::unique_ptr<Sampler> sampler_;
   const Batches& batches_;
   std::int64_t validation_batches_ = 0;
   ShardedModel model_;

@@ -1,4 +1,4 @@
-#include "src/data/mixture.h"
+#include "src/data/period_mixture.h"
 
 #include <algorithm>
 #include <cmath>
@@ -29,23 +29,19 @@ std::vector<std::int64_t> apportion(std::span<const double> weights, std::int64_
 
 }  // namespace
 
-Mixture::Mixture(std::span<const double> weights) {
-  if (weights.empty()) throw usage_error("data", "data.train is empty; expected at least one token file");
-  for (std::size_t i = 0; i < weights.size(); ++i) {
-    if (!(weights[i] > 0) || !std::isfinite(weights[i])) {
-      throw usage_error("data", "data.train[{}].weight is {}; expected a positive number", i, weights[i]);
-    }
-  }
+PeriodMixture::PeriodMixture(std::span<const double> weights) {
   counts_ = apportion(weights, period);
   for (std::size_t i = 0; i < counts_.size(); ++i) {
     if (counts_[i] == 0) {
-      throw usage_error("data", "data.train[{}].weight is {}: less than one sample in {}; it would never be read", i,
+      throw usage_error("data",
+                        "data: the weight {} is less than one sample in {}, and this run has an order of data that "
+                        "cannot mix it in: it would never be read; expected a larger one, or 0",
                         weights[i], period);
     }
   }
 }
 
-Mixture::Turn Mixture::turn(std::int64_t sample) const {
+PeriodMixture::Turn PeriodMixture::turn(std::int64_t sample) const {
   const std::int64_t whole = sample / period;
   std::int64_t place = sample % period;  // among the samples that the sources before `i` left
   std::int64_t left = period;
@@ -60,7 +56,7 @@ Mixture::Turn Mixture::turn(std::int64_t sample) const {
   throw internal_error("data", "sample {} has no source", sample);
 }
 
-std::vector<std::int64_t> Mixture::taken(std::int64_t samples) const {
+std::vector<std::int64_t> PeriodMixture::taken(std::int64_t samples) const {
   const std::int64_t whole = samples / period;
   std::int64_t place = samples % period;  // as in turn()
   std::int64_t left = period;

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "src/train/options/run_config.h"
+
+namespace octet {
+
+/// The history with which the data go on after `done` steps of a run, of which `then` are the settings of its
+/// checkpoint (stored_config): that of `then`, and with checkpoint.allow_changes data.train the sources that `now` has
+/// at the end of its list and `then` has not, as added here. A checkpoint of no step has read nothing: the history of a
+/// new run. Usage error, which begins with `source`, where done steps would have read something else (a source less,
+/// other weights, a change that has passed), and where a change does not have a weight for each source that is there.
+/// What the files hold is not looked at.
+DataHistory data_history_after(const RunConfig& then, const RunConfig& now, std::int64_t done,
+                               const std::string& source);
+
+/// The changes of step `done` and before.
+std::vector<WeightChange> passed_changes(const DataConfig& data, std::int64_t done);
+
+}  // namespace octet
