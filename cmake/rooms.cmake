@@ -8,10 +8,16 @@ function(octet_room name)
   endif()
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS RELATIVE ${folder} ${folder}/*.cpp ${folder}/*.cu)
   # A room's CUDA backend stands in its folder cuda/ or nccl/, what takes its place without CUDA in no_cuda/ or no_nccl/.
+  # So do arrow/ and no_arrow/.
   if(OCTET_CUDA)
     list(FILTER sources EXCLUDE REGEX "(^|/)no_(cuda|nccl)/")
   else()
     list(FILTER sources EXCLUDE REGEX "(^|/)(cuda|nccl)/")
+  endif()
+  if(OCTET_HAS_ARROW)
+    list(FILTER sources EXCLUDE REGEX "(^|/)no_arrow/")
+  else()
+    list(FILTER sources EXCLUDE REGEX "(^|/)arrow/")
   endif()
   list(TRANSFORM sources PREPEND ${folder}/)
   if(NOT sources)  # a room of headers only

@@ -153,6 +153,9 @@ compile() {
       [[ $preset != asan ]] || for room in $(fuzz_rooms); do targets+=("octet-fuzz-$room"); done
       ;;
   esac
+  if [[ $preset == cpu ]] && limited 600 "$log.configure" jobs/install-arrow.sh; then
+    options=(-DOCTET_ARROW=ON) # where the wheel can be had, a build without is a failure
+  fi
   if [[ $preset == cuda ]]; then
     # For this machine's processor, as the preset cpu: so the two share what they compile alike.
     targets+=(octet octet-train octet-commbench) && options=(-DOCTET_CPU_ARCH=auto)

@@ -102,6 +102,10 @@ bool ChunkEncoder::encode_text(std::string_view text, const Chunk::Piece& piece,
     ++out.empty;
     return true;
   }
+  if (out.records == Records::rows && text.size() > static_cast<std::size_t>(options_.max_document)) {
+    out.refused = {piece.place, fmt::format("is longer than --max-document {}", format_bytes(options_.max_document))};
+    return false;
+  }
   if (const auto bad = tokenizer_.find_refused(text)) {
     return refuse(*bad, fmt::format("not text for the {} tokenizer; is the file binary?", tokenizer_.info().kind));
   }

@@ -43,6 +43,10 @@ std::unique_ptr<ChunkReader> read_lines(const Unit& unit, const ReaderOptions& o
 /// The tokenizer, which must outlive the reader, says where a document may be cut.
 std::unique_ptr<ChunkReader> read_text(const Unit& unit, const ReaderOptions& options, const Tokenizer& tokenizer);
 
+/// Each row's text in the column that `field` names; rows without one are counted. Arrow reads it; a usage error in a
+/// build without that.
+std::unique_ptr<ChunkReader> read_parquet(const Unit& unit, const ReaderOptions& options);
+
 /// The reader for the unit's format. Usage error where the file is no longer as it was listed.
 std::unique_ptr<ChunkReader> read_unit(const Unit& unit, const ReaderOptions& options, const Tokenizer& tokenizer);
 

@@ -46,7 +46,7 @@ std::string PartWriter::place_of(const EncodedChunk& chunk, std::int64_t place) 
       return fmt::format("{}:{}", unit.path,
                          place + lines_ + (unit.begin > 0 ? lines_before(unit.path, unit.begin) : 0));
     case Records::rows:
-      return fmt::format("{}: row {}", unit.path, place);
+      return fmt::format("{}: row {} (from 0)", unit.path, place);
   }
   throw internal_error("corpus", "records {}", static_cast<int>(chunk.records));
 }

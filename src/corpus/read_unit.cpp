@@ -10,7 +10,7 @@ std::unique_ptr<ChunkReader> read_unit(const Unit& unit, const ReaderOptions& op
     case TextFormat::jsonl:
       return read_lines(unit, options);
     case TextFormat::parquet:
-      throw usage_error("corpus", "{}: is Parquet, which this build does not read", unit.path);
+      return read_parquet(unit, options);
   }
   throw internal_error("corpus", "{}: format {}", unit.path, static_cast<int>(unit.format.text));
 }

@@ -91,6 +91,8 @@ LIBRARIES = {
     "simdjson.h": ["src/corpus/"],
     "zlib.h": ["src/corpus/"],
     "zstd.h": ["src/corpus/"],
+    "parquet/": ["src/corpus/arrow/", "tests/"],
+    "arrow/": ["src/corpus/arrow/", "tests/"],
     "nlohmann/": ["src/base/json_reader", "src/data/data_facts", "src/data/tokenizer_identity", "src/tokenizer/", "src/corpus/part_folder", "src/comm/trace", "src/profile/", "src/metrics/", "src/owner/", "src/report/", "src/train/", "src/cluster/", "src/tuning/", "src/planner/", "checkpoints/", "jobs/",
                   "tests/"],
     "pugixml": ["src/tuning/topology/"],
