@@ -1,13 +1,16 @@
 #include <algorithm>
-#include <cctype>
+#include <cmath>
 
 #include "jobs/octet/commands.h"
 #include "src/base/error.h"
 #include "src/base/files.h"
 #include "src/base/log.h"
+#include "src/base/progress.h"
+#include "src/corpus/document_statistics.h"
 #include "src/data/data_facts.h"
 #include "src/data/entropy.h"
 #include "src/data/sampler.h"
+#include "src/tokenizer/make_tokenizer.h"
 #include "src/train/run/token_ranges.h"
 
 namespace octet {
@@ -20,23 +23,68 @@ constexpr std::string_view usage =
     "the fingerprint that resuming compares, and, for byte tokens, the entropies of orders 0, 1 and 2 in nats:\n"
     "what a model scores that knows byte frequencies, pairs or triples, and nothing else. Give the run's\n"
     "--seq_len and --validation_fraction to have them for its validation split too. The smallest and the largest\n"
-    "id are found too; --remember writes them to PATH.data.json, so that no run has to scan the data for them.\n";
+    "id are found too; --remember writes them to PATH.data.json, so that no run has to scan the data for them.\n"
+    "PATH may stand for the parts PATH-00001-of-00004 and so on. --documents shows the first documents as text, and\n"
+    "--scan reads all tokens and counts control tokens and documents that occur more than once.\n";
+
+constexpr std::int64_t shown_tokens = 256;  ///< of a document
+
+/// The tokenizer of data: the one that is named, or the copy of its file beside them.
+std::unique_ptr<Tokenizer> tokenizer_of(const TokenFile& file, const std::optional<DataFacts>& facts,
+                                        const std::string& named) {
+  if (!named.empty()) return make_tokenizer(named);
+  if (!facts || !facts->tokenizer) {
+    throw usage_error("octet", "{}: the tokenizer is not known; --tokenizer names it", file.prefix());
+  }
+  if (facts->tokenizer->kind == TokenizerKind::bytes) return make_tokenizer("bytes");
+  return make_tokenizer(tokenizer_copy_path(file.pairs().front().prefix(), facts->tokenizer->kind));
+}
 
 /// The first tokens as a person can read them: printable characters, escapes for the rest, ids when not bytes.
 std::string beginning(const TokenFile& file) {
   std::vector<std::int32_t> ids(static_cast<std::size_t>(std::min<std::int64_t>(file.tokens(), 64)));
   file.read(0, ids, std::int64_t{1} << 31);
+  if (file.type() != TokenType::u8) return fmt::format("{}", fmt::join(ids, " "));
   std::string text;
-  for (const std::int32_t id : ids) {
-    if (file.type() != TokenType::u8) {
-      text += fmt::format("{} ", id);
-    } else if (std::isprint(id) != 0) {
-      text += static_cast<char>(id);
-    } else {
-      text += id == '\n' ? "\\n" : fmt::format("\\x{:02x}", id);
-    }
+  for (const std::int32_t id : ids) text += static_cast<char>(id);
+  return readable(text);
+}
+
+void print_documents(const TokenFile& file, const Tokenizer& tokenizer, std::int64_t count) {
+  for (std::int64_t i = 0; i < std::min(count, file.documents()); ++i) {
+    const auto ids = document_ids(file, i, shown_tokens);
+    const std::int64_t tokens = file.document_tokens(i);
+    log::out("document {:<3} {} tokens{}: {}", i, tokens,
+             tokens > shown_tokens ? fmt::format(", the first {}", shown_tokens) : "", readable(tokenizer.decode(ids)));
   }
-  return text;
+}
+
+void print_lengths(const TokenFile& file) {
+  const DocumentLengths lengths = document_lengths(file);
+  if (file.documents() == 0) return;
+  log::out("lengths      {} to {} tokens, median {}", lengths.least, lengths.most, lengths.median);
+  constexpr double width = 40;
+  const double most = static_cast<double>(std::ranges::max(lengths.documents));
+  for (std::size_t i = 0; i < lengths.documents.size(); ++i) {
+    const std::int64_t documents = lengths.documents[i];
+    if (documents == 0) continue;
+    const auto bar = static_cast<int>(std::ceil(static_cast<double>(documents) / most * width));
+    log::out("  below {:<12} {:>12} {:#<{}}", std::int64_t{1} << i, documents, "", bar);
+  }
+}
+
+void print_scan(const TokenFile& file, const std::map<std::string, std::int64_t>& special) {
+  const std::int64_t width = size_of(file.type());
+  DocumentScan scan;
+  {
+    Progress progress("scan", file.tokens() * width);
+    scan = scan_documents(file, special, [&](std::int64_t tokens) { progress.advance(tokens * width); });
+  }
+  const std::int64_t copies = file.documents() - scan.distinct;
+  log::out("duplicates   {} documents of {} have the tokens of another one", copies, file.documents());
+  if (special.empty()) return;
+  log::out("special      {}", scan.special.empty() ? "none of the control tokens occurs" : "");
+  for (const auto& [name, count] : scan.special) log::out("  {:<20} {:>12}", readable(name), count);
 }
 
 void print(std::string_view label, const ByteEntropies& e) {
@@ -75,13 +123,19 @@ int run_inspect(const std::vector<std::string>& arguments) {
   std::string path;
   std::int64_t seq_len = 0;
   double fraction = 0.01;
-  bool remember = false;
+  bool remember = false, scan = false;
+  std::int64_t documents = 0;
+  std::string tokenizer;
   po::options_description described("options");
   described.add_options()                                                                                //
       ("path", po::value(&path)->required(), "token files: PREFIX, PREFIX.bin or PREFIX.idx")            //
       ("seq_len", po::value(&seq_len), "also count samples of this many tokens, as train.seq_len does")  //
       ("validation_fraction", po::value(&fraction)->default_value(fraction, "0.01"),
-       "the part set apart, as data.validation_fraction; needs --seq_len")  //
+       "the part set apart, as data.validation_fraction; needs --seq_len")                      //
+      ("documents", po::value(&documents)->default_value(0), "show so many documents as text")  //
+      ("tokenizer", po::value(&tokenizer),
+       "that made the tokens, as octet prepare takes it; without it the copy beside the data")                   //
+      ("scan", po::bool_switch(&scan), "read all tokens: count control tokens, and documents that occur again")  //
       ("remember", po::bool_switch(&remember), "write the range of ids to PATH.data.json, where it is not there yet");
   const auto values = parse_arguments(arguments, usage, described, "path", 1);
   if (!values) return 0;
@@ -98,6 +152,11 @@ int run_inspect(const std::vector<std::string>& arguments) {
   log::out("tokens       {} of {}", file.tokens(), name_of(file.type()));
   log::out("begins       {}", beginning(file));
   print_range(file, remember);
+  print_lengths(file);
+  const auto facts = read_data_facts(data_facts_path(file.prefix()), file);
+  if (documents > 0) print_documents(file, *tokenizer_of(file, facts, tokenizer), documents);
+  if (scan)
+    print_scan(file, facts && facts->tokenizer ? facts->tokenizer->special : std::map<std::string, std::int64_t>());
   log::out("fingerprint  {:016x}", file.fingerprint());
   if (const auto entropies = stream_entropies(file)) print("entropy", *entropies);
   if (seq_len > 0 && file.type() == TokenType::u8) print_split(path, seq_len, fraction);
