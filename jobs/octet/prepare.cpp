@@ -97,7 +97,7 @@ int run_prepare(const std::vector<std::string>& arguments) {
        "file, folder, 'pattern' or @list; may be repeated")                                               //
       ("output,o", po::value(&options.output)->required(), "PREFIX of the files; its folder is created")  //
       ("tokenizer", po::value(&options.tokenizer)->default_value(options.tokenizer),
-       "how text becomes tokens: bytes")  //
+       "how text becomes tokens: bytes, or the path of a tokenizer.json or of its folder")  //
       ("format", po::value(&format)->default_value("auto"),
        "what files are: auto (by content and name), text, jsonl or parquet")                                          //
       ("field", po::value(&options.field)->default_value(options.field), "key or column that holds a record's text")  //
@@ -106,6 +106,11 @@ int run_prepare(const std::vector<std::string>& arguments) {
       ("bos", po::bool_switch(&options.bos), "begin each document with the tokenizer's token for that")      //
       ("eos", po::bool_switch(&eos), "end each document with the tokenizer's token for that (the default)")  //
       ("no-eos", po::bool_switch(&no_eos), "write nothing behind a document")                                //
+      ("bos-token", po::value<std::string>(),
+       "the token, by its text, where the tokenizer's file names none or another")  //
+      ("eos-token", po::value<std::string>(), "likewise")                           //
+      ("control-tokens", po::bool_switch(&options.tokenizer_options.control_tokens),
+       "text that spells a control token, such as <|end_of_text|>, is that token and not plain text")  //
       ("bad-utf8", po::value(&bad_utf8)->default_value("refuse"),
        "text that is no UTF-8 where it must be. refuse: with file and place; replace: by U+FFFD, counted")       //
       ("max-bad", po::value(&options.max_bad)->default_value(0), "records without a text that may be left out")  //
@@ -120,7 +125,10 @@ int run_prepare(const std::vector<std::string>& arguments) {
       ("workers", po::value(&options.workers)->default_value(0), "threads; 0: one for each core of this process")  //
       ("overwrite", po::bool_switch(&options.overwrite),
        "replace files that exist, and parts that were made otherwise");
-  if (!parse_arguments(arguments, usage, described, "input", -1)) return 0;
+  const auto values = parse_arguments(arguments, usage, described, "input", -1);
+  if (!values) return 0;
+  if (values->contains("bos-token")) options.tokenizer_options.bos = (*values)["bos-token"].as<std::string>();
+  if (values->contains("eos-token")) options.tokenizer_options.eos = (*values)["eos-token"].as<std::string>();
   if (eos && no_eos) throw usage_error("octet", "--eos and --no-eos exclude each other");
   if (options.workers < 0 || options.workers > 4096) {
     throw usage_error("octet", "--workers is {}; expected 0 to 4096", options.workers);

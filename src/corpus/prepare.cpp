@@ -46,7 +46,7 @@ class Preparation {
  public:
   explicit Preparation(const PrepareOptions& options)
       : options_(options),
-        tokenizer_(make_tokenizer(options.tokenizer)),
+        tokenizer_(make_tokenizer(options.tokenizer, options.tokenizer_options)),
         identity_(identity_of(tokenizer_->info())),
         outputs_(outputs_of(options.output, options.part, options.holdout > 0)),
         broken_(options.max_bad) {

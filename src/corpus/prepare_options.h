@@ -8,6 +8,7 @@
 #include "src/corpus/chunk_encoder.h"
 #include "src/corpus/chunk_reader.h"
 #include "src/corpus/part_plan.h"
+#include "src/tokenizer/tokenizer_options.h"
 
 namespace octet {
 
@@ -15,6 +16,7 @@ struct PrepareOptions {
   std::vector<std::string> inputs;  ///< files, folders, patterns and @lists (input_files.h)
   std::string output;               ///< PREFIX of PREFIX.bin and PREFIX.idx
   std::string tokenizer = "bytes";
+  TokenizerOptions tokenizer_options{};
   std::optional<TextFormat> format{};  ///< none: told by content and name
   std::string field = "text";          ///< of a record that is the document
   SplitDocuments split = SplitDocuments::none;
