@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::array table{
     Command{"prepare", "text files to token files (Megatron .bin/.idx)", run_prepare},
+    Command{"tokenizer", "make a tokenizer from texts, and show what one does", run_tokenizer},
     Command{"inspect", "what a token file holds: counts, text, entropies", run_inspect},
     Command{"job", "for job scripts: where and whether to start, and what comes next", run_job},
     Command{"report", "runs as one HTML page of plots", run_report},

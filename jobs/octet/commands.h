@@ -38,6 +38,7 @@ int run_doctor(const std::vector<std::string>& arguments);
 int run_job(const std::vector<std::string>& arguments);
 int run_report(const std::vector<std::string>& arguments);
 int run_submit(const std::vector<std::string>& arguments);
+int run_tokenizer(const std::vector<std::string>& arguments);
 int run_tune(const std::vector<std::string>& arguments);
 
 }  // namespace octet

@@ -71,17 +71,8 @@ class Trainer {
 
  private:
   void begin_vocabulary() {
-    const auto least = static_cast<std::int64_t>(training_.special.size()) + 256;
-    if (training_.vocab_size < least) {
-      throw usage_error("tokenizer",
-                        "a vocabulary of {} tokens; expected at least {}: the 256 bytes and {} special tokens",
-                        training_.vocab_size, least, training_.special.size());
-    }
-    for (const std::string& special : training_.special) {
-      if (special.empty()) throw usage_error("tokenizer", "a special token is empty");
-      if (!special_.insert(special).second) throw usage_error("tokenizer", "special token {} is given twice", special);
-      result_.tokens.push_back(special);
-    }
+    result_.tokens = training_.special;
+    special_.insert(training_.special.begin(), training_.special.end());
     result_.special = static_cast<std::int32_t>(training_.special.size());
     for (const std::uint8_t byte : bytes_by_code_point()) {
       result_.tokens.emplace_back(1, static_cast<char>(byte));
@@ -166,8 +157,23 @@ class Trainer {
 
 }  // namespace
 
+void check_training(const BpeTraining& training) {
+  const std::size_t least = training.special.size() + 256;
+  if (training.vocab_size < static_cast<std::int64_t>(least)) {
+    throw usage_error("tokenizer",
+                      "a vocabulary of {} tokens; expected at least {}: the 256 bytes and {} special tokens",
+                      training.vocab_size, least, training.special.size());
+  }
+  std::set<std::string> seen;
+  for (const std::string& special : training.special) {
+    if (special.empty()) throw usage_error("tokenizer", "a special token is empty");
+    if (!seen.insert(special).second) throw usage_error("tokenizer", "special token {} is given twice", special);
+  }
+}
+
 TrainedBpe train_bpe(const std::vector<WordCount>& words, const BpeTraining& training,
                      const std::function<void(std::int32_t)>& progress) {
+  check_training(training);
   return Trainer(words, training).train(progress);
 }
 

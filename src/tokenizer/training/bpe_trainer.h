@@ -20,6 +20,9 @@ struct BpeTraining {
   std::int64_t min_frequency = 0;  ///< a pair that is rarer is not merged
 };
 
+/// Usage error for a vocab_size below 256 and the special tokens, or for special tokens that are equal or empty.
+void check_training(const BpeTraining& training);
+
 /// A byte-level vocabulary: the special tokens have the first ids, then come the 256 bytes in the order of the code
 /// points that stand for them in a tokenizer.json (byte_alphabet.h), then what merges make.
 struct TrainedBpe {
@@ -32,8 +35,8 @@ struct TrainedBpe {
 /// ACL 2016), with the choices of Hugging Face's BpeTrainer: again and again the pair of neighbours that is most
 /// frequent within words becomes a token; of equally frequent ones that with the smaller ids. Other than there, a pair
 /// whose text is that of a special token is left as it is. Ends at vocab_size, or where no pair is left. `progress`, if
-/// given, is called with the number of tokens. Memory: about 12 bytes a byte of different words. Usage error for a
-/// vocab_size below 256 and the special tokens, or for special tokens that are equal or empty.
+/// given, is called with the number of tokens. Memory: about 12 bytes a byte of different words. Usage errors as of
+/// check_training.
 TrainedBpe train_bpe(const std::vector<WordCount>& words, const BpeTraining& training,
                      const std::function<void(std::int32_t)>& progress = {});
 

@@ -1,0 +1,108 @@
+#include <charconv>
+#include <iostream>
+
+#include "jobs/octet/commands.h"
+#include "jobs/octet/tokenizer/tokenizer_tool.h"
+#include "src/base/error.h"
+#include "src/base/log.h"
+#include "src/tokenizer/make_tokenizer.h"
+
+namespace octet::tokenizer_tool {
+namespace po = boost::program_options;
+namespace {
+
+constexpr std::string_view encode_usage =
+    "usage: octet tokenizer encode TOKENIZER [FILE] [OPTIONS]\n\n"
+    "Prints the ids of a text, which is one document: that of FILE, of --text, or of standard input. Neither bos nor\n"
+    "eos is added.\n";
+constexpr std::string_view decode_usage =
+    "usage: octet tokenizer decode TOKENIZER [ID...]\n\n"
+    "Prints the text of ids, byte by byte as it is, or of the ids on standard input where none is given. Ids stand\n"
+    "apart by white space or commas.\n";
+
+/// As a person can read it: what cannot be printed as an escape.
+std::string visible(std::string_view bytes) {
+  std::string text;
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '\n') {
+      text += "\\n";
+    } else if (c == '\\') {
+      text += "\\\\";
+    } else if (byte < 0x20 || byte == 0x7F) {
+      text += fmt::format("\\x{:02x}", byte);
+    } else {
+      text += c;
+    }
+  }
+  return text;
+}
+
+std::vector<std::int32_t> ids_of(std::string_view text) {
+  std::vector<std::int32_t> ids;
+  constexpr std::string_view between = " \t\r\n,[]";
+  for (std::size_t at = text.find_first_not_of(between); at != std::string_view::npos;) {
+    const std::string_view word = text.substr(at, text.find_first_of(between, at) - at);
+    std::int32_t id = 0;
+    const auto [end, failed] = std::from_chars(word.data(), word.data() + word.size(), id);
+    if (failed != std::errc() || end != word.data() + word.size()) {
+      throw usage_error("octet", "tokenizer decode: \"{}\" is no token id; expected whole numbers", word.substr(0, 40));
+    }
+    ids.push_back(id);
+    at = text.find_first_not_of(between, at + word.size());
+  }
+  return ids;
+}
+
+void expect_text(const Tokenizer& tokenizer, std::string_view text) {
+  if (const auto bad = tokenizer.find_refused(text)) {
+    throw usage_error("octet", "tokenizer encode: byte {} at offset {} is not text for the {} tokenizer",
+                      static_cast<unsigned char>(text[*bad]), *bad, tokenizer.info().kind);
+  }
+}
+
+}  // namespace
+
+int run_encode(const std::vector<std::string>& arguments) {
+  std::vector<std::string> words;
+  std::string text;
+  TokenizerOptions options;
+  bool pieces = false;
+  po::options_description described("options");
+  described.add_options()                                                                           //
+      ("tokenizer", po::value(&words)->required(), tokenizer_help.data())                           //
+      ("text", po::value(&text), "the text itself, instead of a FILE")                              //
+      ("pieces", po::bool_switch(&pieces), "a line for each id, with the text that it stands for")  //
+      ("control-tokens", po::bool_switch(&options.control_tokens), "text that spells a control token is that token");
+  const auto values = parse_arguments(arguments, encode_usage, described, "tokenizer", 2);
+  if (!values) return 0;
+  if (!values->contains("text")) {
+    text = read_input(words.size() > 1 ? words[1] : "-");
+  } else if (words.size() > 1) {
+    throw usage_error("octet", "tokenizer encode: give a FILE or --text, not both");
+  }
+  const auto tokenizer = make_tokenizer(words[0], options);
+  expect_text(*tokenizer, text);
+  std::vector<std::int32_t> ids;
+  tokenizer->make_encoder()->encode(text, ids);
+  if (pieces) {
+    for (const std::int32_t id : ids) log::out("{:>8}  {}", id, visible(tokenizer->decode({&id, 1})));
+  } else {
+    log::out("{}", fmt::join(ids, " "));
+  }
+  return 0;
+}
+
+int run_decode(const std::vector<std::string>& arguments) {
+  std::vector<std::string> words;
+  po::options_description described("options");
+  described.add_options()("tokenizer", po::value(&words)->required(), tokenizer_help.data());
+  if (!parse_arguments(arguments, decode_usage, described, "tokenizer", -1)) return 0;
+  const auto tokenizer = make_tokenizer(words[0], {});
+  const std::string ids =
+      words.size() > 1 ? fmt::format("{}", fmt::join(words.begin() + 1, words.end(), " ")) : read_input("-");
+  std::cout << tokenizer->decode(ids_of(ids));
+  return 0;
+}
+
+}  // namespace octet::tokenizer_tool

@@ -1,0 +1,104 @@
+#include <algorithm>
+
+#include "jobs/octet/commands.h"
+#include "jobs/octet/tokenizer/tokenizer_tool.h"
+#include "src/base/error.h"
+#include "src/base/files.h"
+#include "src/base/log.h"
+#include "src/base/options/byte_size.h"
+#include "src/base/progress.h"
+#include "src/base/seconds_since.h"
+#include "src/corpus/count_words.h"
+#include "src/tokenizer/training/tokenizer_file.h"
+
+namespace octet::tokenizer_tool {
+namespace po = boost::program_options;
+namespace {
+
+constexpr std::string_view usage =
+    "usage: octet tokenizer train --input TEXT... --vocab-size N --output FILE [OPTIONS]\n\n"
+    "Makes a vocabulary of byte-level BPE from texts: words as the Llama-3 pattern cuts them, and the merges that\n"
+    "Hugging Face's BpeTrainer finds. Writes a tokenizer.json, which its library reads too. TEXT is what octet "
+    "prepare\n"
+    "takes: files, folders, patterns, @lists, of plain text, JSONL or Parquet.\n";
+
+struct Options {
+  PrepareOptions input;
+  BpeTraining training{.vocab_size = 0, .special = {}};
+  std::string output, bos = "<|begin_of_text|>", eos = "<|end_of_text|>";
+  bool overwrite = false;
+};
+
+/// The special tokens in the order of their ids: begin, end, and what the user wants besides.
+void complete(Options& options, std::vector<std::string> more) {
+  options.training.special = {options.bos, options.eos};
+  options.training.special.insert(options.training.special.end(), more.begin(), more.end());
+  check_training(options.training);
+  if (!options.overwrite && ::access(options.output.c_str(), F_OK) == 0) {
+    throw usage_error("octet", "{} exists; --overwrite replaces it", options.output);
+  }
+}
+
+bool read_options(const std::vector<std::string>& arguments, Options& options) {
+  std::vector<std::string> special;
+  std::string split, format, max_document;
+  bool replace = false;
+  po::options_description described("options");
+  described.add_options()                                                                                //
+      ("input,i", po::value(&options.input.inputs)->required()->multitoken(), "texts; may be repeated")  //
+      ("output,o", po::value(&options.output)->required(), "the tokenizer.json to write")                //
+      ("vocab-size,n", po::value(&options.training.vocab_size)->required(),
+       "tokens: the special ones, the 256 bytes and what merges make")                                     //
+      ("bos", po::value(&options.bos)->default_value(options.bos), "the token that begins a document")     //
+      ("eos", po::value(&options.eos)->default_value(options.eos), "the token that ends a document")       //
+      ("special", po::value(&special)->multitoken(), "further special tokens, in the order of their ids")  //
+      ("min-frequency", po::value(&options.training.min_frequency)->default_value(0),
+       "pairs that are rarer in the texts are not merged")  //
+      ("field", po::value(&options.input.field)->default_value(options.input.field),
+       "key or column that holds a record's text")                                                                //
+      ("replace-bad-utf8", po::bool_switch(&replace), "take text that is no UTF-8 with U+FFFD in place of that")  //
+      ("max-bad", po::value(&options.input.max_bad)->default_value(0),
+       "records without a text that may be left out")                                                               //
+      ("workers", po::value(&options.input.workers)->default_value(0), "threads that count; 0: one for each core")  //
+      ("overwrite", po::bool_switch(&options.overwrite), "replace a file that exists");
+  if (!parse_arguments(arguments, usage, described, "input", -1)) return false;
+  if (options.input.workers < 0 || options.input.workers > 4096) {
+    throw usage_error("octet", "--workers is {}; expected 0 to 4096", options.input.workers);
+  }
+  if (replace) options.input.bad_utf8 = BadUtf8::replace;
+  complete(options, special);
+  return true;
+}
+
+TrainedBpe merge_words(const std::vector<WordCount>& words, const BpeTraining& training) {
+  StatusLine line;
+  return train_bpe(words, training, [&](std::int32_t tokens) {
+    if (line.due()) line.show(fmt::format("merge: {} of {} tokens", tokens, training.vocab_size));
+  });
+}
+
+}  // namespace
+
+int run_train(const std::vector<std::string>& arguments) {
+  Options options;
+  if (!read_options(arguments, options)) return 0;
+  const auto start = std::chrono::steady_clock::now();
+  const WordCounter counter = count_words(options.input);
+  const std::vector<WordCount> words = counter.counts();
+  log::out("text         {}, {} words, {} different", format_bytes(counter.bytes()), counter.pieces(), words.size());
+  const TrainedBpe trained = merge_words(words, options.training);
+  if (!overwrite_text(options.output, tokenizer_json(trained, options.bos))) {
+    throw not_written("octet", "--output: " + options.output);
+  }
+  if (static_cast<std::int32_t>(trained.tokens.size()) < options.training.vocab_size) {
+    log::warning("the texts have no more pairs to merge: {} tokens instead of {}", trained.tokens.size(),
+                 options.training.vocab_size);
+  }
+  log::out("vocabulary   {} tokens: {} special, 256 bytes, {} merges", trained.tokens.size(), trained.special,
+           trained.merges.size());
+  log::out("time         {:.2f} s", seconds_since(start));
+  log::out("written      {}", options.output);
+  return 0;
+}
+
+}  // namespace octet::tokenizer_tool

@@ -1,0 +1,85 @@
+// octet tokenizer, as a user calls it.
+#include <nlohmann/json.hpp>
+
+#include "tests/data/support.h"
+#include "tests/support/run_command.h"
+
+namespace octet {
+namespace {
+
+using test::run_command;
+using test::TempFolder;
+using test::write_bytes;
+
+class TokenizerCommand : public testing::Test {
+ protected:
+  TokenizerCommand() {
+    std::string text, lines;
+    for (int i = 0; i < 400; ++i) {
+      const std::string one = "The number " + std::to_string(i) + " is " + (i % 3 == 0 ? "green" : "yellow") + ".";
+      text += one + "\n";
+      lines += "{\"text\": \"" + one + "\\n\"}\n";
+    }
+    write_bytes(folder_ / "text.txt", text);
+    write_bytes(folder_ / "lines.jsonl", lines);
+  }
+  static test::CommandResult octet(const std::string& words) {
+    return run_command(OCTET_BIN_DIR "/octet tokenizer " + words);
+  }
+  std::string train(const std::string& input, const std::string& name, const std::string& options = "") {
+    const auto run =
+        octet("train --input " + (folder_ / input) + " --vocab-size 300 --output " + (folder_ / name) + " " + options);
+    EXPECT_EQ(run.exit_code, 0) << run.err;
+    return test::read_bytes(folder_ / name);
+  }
+
+  TempFolder folder_;
+};
+
+TEST_F(TokenizerCommand, TrainsAVocabularyThatEncodesAndDecodes) {
+  const auto file = nlohmann::json::parse(train("text.txt", "t.json"));
+  EXPECT_EQ(file["model"]["vocab"].size(), 300u);
+  EXPECT_EQ(file["model"]["vocab"]["<|end_of_text|>"], 1);
+  EXPECT_TRUE(file["model"]["vocab"].contains("\u0120yellow"));
+  const std::string path = folder_ / "t.json";
+  const auto info = octet("info " + path);
+  EXPECT_HAS(info.out, "vocabulary   300 ids");
+  EXPECT_HAS(info.out, "eos          1  <|end_of_text|>");
+  const auto ids = octet("encode " + path + " --text 'is yellow <|end_of_text|>'");
+  EXPECT_EQ(ids.exit_code, 0) << ids.err;
+  EXPECT_EQ(octet("decode " + path + " " + ids.out.substr(0, ids.out.size() - 1)).out, "is yellow <|end_of_text|>");
+  EXPECT_HAS(octet("encode " + path + " --text 'is yellow' --pieces").out, "   yellow\n");
+  EXPECT_EQ(octet("encode " + path + " --text '<|end_of_text|>' --control-tokens").out, "1\n");
+}
+
+TEST_F(TokenizerCommand, MakesTheSameOfEveryFormatAndNumberOfWorkers) {
+  // A text of lines has the words of its lines, as the pattern cuts them.
+  const std::string one = train("text.txt", "1.json", "--workers 1");
+  EXPECT_EQ(train("lines.jsonl", "2.json", "--workers 3"), one);
+}
+
+TEST_F(TokenizerCommand, SaysWhatIsWrong) {
+  const std::string input = "train --input " + (folder_ / "text.txt") + " --output ";
+  const auto few = octet(input + (folder_ / "x.json") + " --vocab-size 257");
+  EXPECT_EQ(few.exit_code, 64);
+  EXPECT_HAS(few.err, "a vocabulary of 257 tokens; expected at least 258");
+  EXPECT_HAS(octet(input + (folder_ / "text.txt") + " --vocab-size 300").err, "exists; --overwrite replaces it");
+  EXPECT_HAS(octet(input + (folder_ / "no/x.json") + " --vocab-size 300").err, "no/x.json: cannot be written");
+  EXPECT_HAS(octet(input + (folder_ / "x.json") + " --vocab-size 300 --special '<a>' --special '<a>'").err,
+             "special token <a> is given twice");
+  write_bytes(folder_ / "bad.jsonl", "{\"text\": \"a\"}\n{\"text\": 1}\n");
+  EXPECT_HAS(
+      octet("train --input " + (folder_ / "bad.jsonl") + " --vocab-size 300 --output " + (folder_ / "x.json")).err,
+      "bad.jsonl:2: ");
+  write_bytes(folder_ / "latin.txt", "caf\xE9\n");
+  EXPECT_HAS(
+      octet("train --input " + (folder_ / "latin.txt") + " --vocab-size 300 --output " + (folder_ / "x.json")).err,
+      "latin.txt: byte 233 at offset 3 is no UTF-8");
+  EXPECT_HAS(octet("encode " + (folder_ / "none.json") + " --text a").err, "unknown tokenizer");
+  EXPECT_HAS(octet("decode bytes 72 x").err, "\"x\" is no token id");
+  EXPECT_HAS(octet("decode bytes 256").err, "token id 256 is no byte");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "x.json"));
+}
+
+}  // namespace
+}  // namespace octet
