@@ -55,6 +55,7 @@ class Counting {
   WordCounter run(int workers) {
     std::vector<WordCounter> counters(static_cast<std::size_t>(workers));
     std::vector<std::thread> threads;
+    threads.reserve(counters.size());
     for (WordCounter& counter : counters) threads.emplace_back([&] { count_all(counter); });
     for (std::thread& thread : threads) thread.join();
     if (error_) std::rethrow_exception(error_);

@@ -38,10 +38,8 @@ class Trainer {
   Trainer(const std::vector<WordCount>& words, const BpeTraining& training) : training_(training) {
     begin_vocabulary();
     std::vector<std::int32_t> id_of_byte(256);
-    for (std::int32_t i = 0; i < 256; ++i) {
-      id_of_byte[static_cast<std::uint8_t>(result_.tokens[static_cast<std::size_t>(result_.special + i)][0])] =
-          result_.special + i;
-    }
+    std::int32_t next = result_.special;
+    for (const std::uint8_t byte : bytes_by_code_point()) id_of_byte[byte] = next++;
     for (const WordCount& word : words) {
       std::vector<std::int32_t>& ids = words_.emplace_back();
       ids.reserve(word.word.size());
