@@ -16,6 +16,8 @@ struct Unit {
   std::string path;
   std::int64_t begin = 0, end = 0;  ///< bytes on the disk; lines that begin there are read whole
   FileFormat format{};
+  /// The whole file as it was listed: its bytes, and when it was changed; -1: it is not looked at.
+  std::int64_t file_bytes = -1, changed = -1;
 };
 
 struct ReaderOptions {

@@ -11,7 +11,7 @@ void add_units(const InputFile& file, const FileFormat& format, std::int64_t par
   const std::int64_t step = can_be_cut ? part_bytes : std::max<std::int64_t>(file.bytes, 1);
   std::int64_t begin = 0;
   do {
-    units.push_back({file.path, begin, std::min(begin + step, file.bytes), format});
+    units.push_back({file.path, begin, std::min(begin + step, file.bytes), format, file.bytes, file.changed});
     begin += step;
   } while (begin < file.bytes);
 }

@@ -1,9 +1,23 @@
 #include "src/base/error.h"
 #include "src/corpus/chunk_reader.h"
+#include "src/corpus/input_files.h"
 
 namespace octet {
+namespace {
+
+/// What a longer or shorter file holds now is not what the parts before it were cut by.
+void refuse_changed(const Unit& unit) {
+  if (unit.file_bytes < 0) return;
+  const InputFile now = look_at_file(unit.path);
+  if (now.bytes == unit.file_bytes && now.changed == unit.changed) return;
+  throw usage_error("corpus", "{}: has changed while octet prepare ran: it had {} bytes, and has {}", unit.path,
+                    unit.file_bytes, now.bytes);
+}
+
+}  // namespace
 
 std::unique_ptr<ChunkReader> read_unit(const Unit& unit, const ReaderOptions& options, const Tokenizer& tokenizer) {
+  refuse_changed(unit);
   switch (unit.format.text) {
     case TextFormat::text:
       return read_text(unit, options, tokenizer);

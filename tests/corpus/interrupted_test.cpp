@@ -119,6 +119,15 @@ TEST_F(Interrupted, InputThatCannotBeReadIsOneError) {
   EXPECT_HAS(error_of([&] { prepare(options({"/proc/self/mem"})); }), "cannot read /proc/self/mem: Input/output error");
 }
 
+TEST_F(Interrupted, AFileThatHasChangedSinceItWasListedIsOneError) {
+  const InputPlan plan = plan_input(find_input_files({folder_ / "in"}), {}, 1 << 20, {});
+  const auto tokenizer = make_tokenizer("bytes");
+  EXPECT_NO_THROW(read_unit(plan.parts[0].units[1], {}, *tokenizer));
+  write_bytes(folder_ / "in/1.jsonl", "{\"text\": \"other\"}\n");
+  EXPECT_HAS(error_of([&] { read_unit(plan.parts[0].units[1], {}, *tokenizer); }),
+             (folder_ / "in/1.jsonl") + ": has changed while octet prepare ran: it had ");
+}
+
 TEST_F(Interrupted, AFolderThatVanishesIsOneError) {
   const InputPlan plan = plan_input(find_input_files({folder_ / "in"}), {}, 1500, {});
   fs::remove_all(folder_ / "in");
@@ -134,7 +143,7 @@ TEST_F(Interrupted, AFolderThatVanishesIsOneError) {
                           },
                       .finished = [](std::size_t, const PartCounts&) { FAIL(); }};
   EXPECT_HAS(error_of([&] { work_on_parts(work, *tokenizer, {.workers = 2}); }),
-             "cannot open " + (folder_ / "in/0.jsonl") + ": No such file or directory");
+             "cannot read " + (folder_ / "in/0.jsonl") + ": No such file or directory");
   EXPECT_TRUE(fs::is_empty(folder_ / "gone"));
 }
 

@@ -51,9 +51,9 @@ TEST_F(Parts, AreTheSameBytesForAnyNumberOfWorkersPartsAndChunks) {
   const TokenFile whole(folder_ / "out/x");
   EXPECT_EQ(whole.documents(), 1800 + 224);
   const std::string facts = read_bytes(folder_ / "out/x.data.json");
-  for (const int workers : {1, 2, 5}) {
-    for (const std::int64_t part : {std::int64_t{1} << 30, std::int64_t{20000}, std::int64_t{3000}}) {
-      for (const std::int64_t chunk : {64, 1000, 1 << 20}) {
+  for (const int workers : {1, 5}) {
+    for (const std::int64_t part : {std::int64_t{1} << 30, std::int64_t{20000}, std::int64_t{6000}}) {
+      for (const std::int64_t chunk : {64, 1 << 20}) {
         prepare(small(workers, part, chunk));
         ASSERT_EQ(both(), expected) << workers << " workers, parts of " << part << ", chunks of " << chunk;
         ASSERT_EQ(read_bytes(folder_ / "out/x.data.json"), facts);
@@ -144,7 +144,7 @@ TEST_F(Parts, HeldOutDocumentsAreThoseOfTheirHashWhereverTheyStand) {
 
 TEST_F(Parts, ASharesFilesTogetherAreTheWhole) {
   prepare(small(1, 1 << 30, 1 << 20, "whole"));
-  for (const std::int64_t shares : {2, 5, 40}) {
+  for (const std::int64_t shares : {2, 30}) {
     std::string joined;
     std::int64_t documents = 0;
     for (std::int64_t share = 0; share < shares; ++share) {
