@@ -123,8 +123,9 @@ ExportReport export_hugging_face(const std::string& from, const Manifest& manife
     writer.finish();
   }
   write_file(folder + "/model.safetensors.index.json", index_json(files, report.bytes));
-  write_file(folder + "/config.json",
-             hugging_face_config(options.model, options.max_positions, torch_name(options.dtype)));
+  write_file(folder + "/config.json", hugging_face_config(options.model, options.max_positions,
+                                                          torch_name(options.dtype), options.bos, options.eos));
+  if (!options.tokenizer_name.empty()) write_file(folder + "/" + options.tokenizer_name, options.tokenizer_file);
   pending.commit();
   return report;
 }

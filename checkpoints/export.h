@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "checkpoints/manifest.h"
@@ -15,6 +16,9 @@ struct ExportOptions {
   DType dtype = DType::f32;                      ///< f32: the master weights to the bit; bf16: rounded to nearest even
   std::int64_t max_shard_bytes = 5'000'000'000;  ///< of data a file; a larger tensor has a file of its own
   std::string program;                           ///< version, noted in the files
+  std::optional<std::int64_t> bos{}, eos{};      ///< ids for config.json
+  std::string tokenizer_name{};                  ///< of the tokenizer's file in the folder; empty: none goes there
+  std::string tokenizer_file{};                  ///< its bytes
 };
 
 struct ExportReport {

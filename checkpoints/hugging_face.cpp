@@ -112,7 +112,9 @@ void check_model(const std::vector<StoredTensor>& tensors, const ModelConfig& mo
   }
 }
 
-std::string hugging_face_config(const ModelConfig& model, std::int64_t max_positions, const std::string& dtype) {
+std::string hugging_face_config(const ModelConfig& model, std::int64_t max_positions, const std::string& dtype,
+                                std::optional<std::int64_t> bos, std::optional<std::int64_t> eos) {
+  const auto id = [](std::optional<std::int64_t> token) { return token ? Json(*token) : Json(nullptr); };
   Json json;
   json["architectures"] = {"LlamaForCausalLM"};
   json["model_type"] = "llama";
@@ -134,8 +136,8 @@ std::string hugging_face_config(const ModelConfig& model, std::int64_t max_posit
   json["attention_dropout"] = 0.0;
   json["initializer_range"] = 0.02;
   json["use_cache"] = true;
-  json["bos_token_id"] = nullptr;  // a matter of the tokenizer, which a checkpoint does not hold
-  json["eos_token_id"] = nullptr;
+  json["bos_token_id"] = id(bos);
+  json["eos_token_id"] = id(eos);
   json["torch_dtype"] = dtype;
   return json.dump(2) + "\n";
 }

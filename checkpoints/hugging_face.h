@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,10 @@ std::vector<StoredTensor> training_tensors(const ModelConfig& model);
 void check_model(const std::vector<StoredTensor>& tensors, const ModelConfig& model, const std::string& path);
 
 /// config.json for LlamaForCausalLM. `dtype` as PyTorch names it; `max_positions` in tokens.
-std::string hugging_face_config(const ModelConfig& model, std::int64_t max_positions, const std::string& dtype);
+/// The ids are of the tokenizer's tokens that begin and end a text; null where there is none, or it is not known.
+std::string hugging_face_config(const ModelConfig& model, std::int64_t max_positions, const std::string& dtype,
+                                std::optional<std::int64_t> bos = std::nullopt,
+                                std::optional<std::int64_t> eos = std::nullopt);
 
 /// The model of a config.json. Throws a usage error that names `path`, the key and what was expected for what is no
 /// Llama, or computes something that we do not (other activations, biases, scaled RoPE).

@@ -34,6 +34,8 @@ struct AddedSource {
 struct DataHistory {
   std::int64_t order = newest_data_order;  ///< the version of the order (mixture.h) that the run began with
   std::vector<AddedSource> added{};        ///< by rising place
+  /// Which tokenizer made the data, as JSON (TokenizerIdentity); empty where no side file says it.
+  std::string tokenizer{};
 
   bool operator==(const DataHistory&) const = default;
 };

@@ -87,4 +87,9 @@ TokenizerIdentity tokenizer_identity_of(const JsonReader& json) {
   return t;
 }
 
+TokenizerIdentity read_tokenizer_identity(const std::string& text, const std::string& source) {
+  const nlohmann::json json = parse_json(text, "data", source, "a tokenizer's identity");
+  return tokenizer_identity_of(JsonReader(json, "data", source));
+}
+
 }  // namespace octet

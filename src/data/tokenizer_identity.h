@@ -51,5 +51,7 @@ std::string text_of(const TokenizerIdentity& tokenizer);
 nlohmann::ordered_json json_of(const TokenizerIdentity& tokenizer);
 /// Reads that block. Usage error that names the file and the key of what is not as expected.
 TokenizerIdentity tokenizer_identity_of(const JsonReader& json);
+/// Reads it from the text of such a block; `source` names that in messages.
+TokenizerIdentity read_tokenizer_identity(const std::string& text, const std::string& source);
 
 }  // namespace octet

@@ -144,6 +144,7 @@ void EventWriter::write(const StepMetrics& m) {
                                  {"lr", m.lr},         {"tokens_per_second", m.tokens_per_second},
                                  {"tflops", m.tflops}, {"memory", static_cast<double>(m.memory_bytes) / 0x1p30}};
   if (m.validation_loss) scalars.push_back({"validation_loss", *m.validation_loss});
+  if (m.validation_bits_per_byte) scalars.push_back({"validation_bits_per_byte", *m.validation_bits_per_byte});
   if (m.mfu) scalars.push_back({"mfu", *m.mfu});
   if (!m.passes.empty()) scalars.push_back({"passes", std::ranges::max(m.passes)});
   file_.add(scalars_record(wall_time(), m.step, scalars));

@@ -55,6 +55,7 @@ std::string to_json(const StepMetrics& m) {
   line["step"] = m.step;
   line["loss"] = number(m.loss);
   if (m.validation_loss) line["validation_loss"] = number(*m.validation_loss);
+  if (m.validation_bits_per_byte) line["validation_bits_per_byte"] = number(*m.validation_bits_per_byte);
   line["grad_norm"] = number(m.grad_norm);
   line["lr"] = m.lr;
   line["tokens"] = m.tokens;
@@ -82,6 +83,7 @@ StepMetrics step_metrics_of(std::string_view text, const std::string& source) {
   return {.step = line.integer("step"),
           .loss = line.at("loss").number_or_nan(),
           .validation_loss = optional_real(line, "validation_loss"),
+          .validation_bits_per_byte = optional_real(line, "validation_bits_per_byte"),
           .grad_norm = line.at("grad_norm").number_or_nan(),
           .lr = line.at("lr").number_or_nan(),
           .tokens = line.integer("tokens"),
@@ -110,6 +112,7 @@ std::string console_line(const StepMetrics& m) {
       m.step, m.loss, m.grad_norm, static_cast<double>(m.memory_bytes) / 0x1p30, m.memory_percent,
       grouped(m.tokens_per_second_per_rank), m.tflops, mfu);
   if (m.validation_loss) line += fmt::format("  validation_loss: {:.4f}", *m.validation_loss);
+  if (m.validation_bits_per_byte) line += fmt::format(" ({:.4f} bits a byte)", *m.validation_bits_per_byte);
   if (m.non_finite > 0) line += fmt::format("  non_finite: {}", m.non_finite);
   return line;
 }

@@ -16,6 +16,8 @@ struct StepMetrics {
   std::int64_t step = 0;
   double loss = 0;  ///< nats a token, mean over the global batch
   std::optional<double> validation_loss;
+  /// validation_loss by the bytes of text, where it is known for how many the tokens stand.
+  std::optional<double> validation_bits_per_byte{};
   double grad_norm = 0;  ///< before clipping
   double lr = 0;
   std::int64_t tokens = 0;  ///< trained on since the run began, this step included

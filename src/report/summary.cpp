@@ -69,6 +69,10 @@ std::string final_validation_loss(const RunFiles& run) {
   return last(run, [](const StepMetrics& m) { return m.validation_loss; });
 }
 
+std::string final_bits_per_byte(const RunFiles& run) {
+  return last(run, [](const StepMetrics& m) { return m.validation_bits_per_byte; });
+}
+
 /// Those of the last line; of several sources each, in the order of the configuration.
 std::string passes(const RunFiles& run) {
   if (run.metrics.empty() || run.metrics.back().passes.empty()) return none;
@@ -156,6 +160,7 @@ std::vector<TableRow> summary_table(const std::vector<RunFiles>& runs) {
       {"Device", [](const RunFiles& run) { return run.option("device"); }},
       {"Last loss", final_loss},
       {"Last validation loss", final_validation_loss},
+      {"The same in bits a byte of text", final_bits_per_byte},
       {"Throughput, with pauses", throughput},
       {"Throughput, training alone", training_throughput},
       {"Best MFU", best_mfu},

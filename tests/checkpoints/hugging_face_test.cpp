@@ -148,6 +148,10 @@ TEST_F(HuggingFace, ConfigGoesRound) {
   back.name = model.name;
   EXPECT_EQ(back.head_dim, 6);
   EXPECT_EQ(hugging_face_config(back, 8192, "bfloat16"), text);
+  EXPECT_TRUE(json::parse(text).at("eos_token_id").is_null());
+  const json with = json::parse(hugging_face_config(back, 8192, "bfloat16", std::nullopt, 128001));
+  EXPECT_TRUE(with.at("bos_token_id").is_null());
+  EXPECT_EQ(with.at("eos_token_id"), 128001);
   EXPECT_EQ(json::parse(text)["max_position_embeddings"], 8192);
 }
 

@@ -87,6 +87,12 @@ TEST(Json, WhatNotEveryLineHasIsThereWhenMeasured) {
   EXPECT_EQ(step_metrics_of(to_json(m), "m").passes, m.passes);
   EXPECT_EQ(line.at("mfu_mixed"), 25.5);
   EXPECT_EQ(line.at("validation_loss"), 2.25);
+  EXPECT_FALSE(line.contains("validation_bits_per_byte"));
+  m.validation_bits_per_byte = 0.75;
+  EXPECT_EQ(json::parse(to_json(m)).at("validation_bits_per_byte"), 0.75);
+  EXPECT_EQ(step_metrics_of(to_json(m), "x").validation_bits_per_byte, 0.75);
+  EXPECT_NE(console_line(m).find("validation_loss: 2.2500 (0.7500 bits a byte)"), std::string::npos);
+  m.validation_bits_per_byte.reset();
   EXPECT_EQ(line.at("mfu"), 41.5);
 }
 

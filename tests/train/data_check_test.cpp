@@ -6,6 +6,7 @@
 
 #include "jobs/train/command_line.h"
 #include "src/base/error.h"
+#include "src/data/tokenizer_identity.h"
 #include "src/train/options/run_options.h"
 #include "src/train/options/settings_check.h"
 
@@ -60,7 +61,7 @@ TEST(DataCheck, ACheckpointKeepsChangesAndHistory) {
 TEST(DataCheck, ACheckpointThatSaysNothingIsOfVersion1) {
   const RunConfig now = run_of(two, {{30, {1, 1}}});
   const RunConfig then = stored_config("data:\n  train: [{path: x, weight: 2}, {path: y, weight: 1}]\n", "there", now);
-  EXPECT_EQ(then.data.history, (DataHistory{.order = 1, .added = {}}));
+  EXPECT_EQ(then.data.history, (DataHistory{.order = 1, .added = {}, .tokenizer = {}}));
   EXPECT_TRUE(then.data.changes.empty());
   EXPECT_EQ(data_history_after(then, now, 10, "there").order, 1);
   EXPECT_EQ(data_history_after(then, now, 0, "there").order, newest_data_order) << "nothing has been read";
@@ -93,7 +94,7 @@ TEST(DataCheck, SourcesComeInWhereTheyAreAllowed) {
                  "to add c from step 11 on, change it on purpose with --checkpoint.allow_changes data.train");
   now.checkpoint.allow_changes = {"data.train"};
   const DataHistory came = after_10(then, now);
-  EXPECT_EQ(came, (DataHistory{.order = newest_data_order, .added = {{2, 10}}}));
+  EXPECT_EQ(came, (DataHistory{.order = newest_data_order, .added = {{2, 10}}, .tokenizer = {}}));
   now.data.history = came;
   now.checkpoint.allow_changes = {};
   EXPECT_EQ(data_history_after(stored(now), now, 30, "step-30"), came) << "it goes on with it";
@@ -107,6 +108,21 @@ TEST(DataCheck, SourcesComeInWhereTheyAreAllowed) {
   RunConfig padded = now;
   padded.data.changes[0].weights = {1, 1, 0};
   EXPECT_EQ(data_history_after(stored(now), padded, 30, "step-30"), came) << "0 before it came";
+}
+
+TEST(DataCheck, TheTokenizerStaysTheSame) {
+  RunConfig then = run_of(two), now = then;
+  TokenizerIdentity tokenizer{.kind = TokenizerKind::bpe, .file = "a \"b\".json", .fingerprint = 7, .vocab_size = 300};
+  then.data.history.tokenizer = json_of(tokenizer).dump();
+  EXPECT_EQ(stored(then).data.history, then.data.history);
+  EXPECT_EQ(after_10(then, now), then.data.history) << "what was known stays so";
+  tokenizer.eos = 299;
+  now.data.history.tokenizer = json_of(tokenizer).dump();
+  EXPECT_EQ(after_10(then, now), then.data.history) << "the same ids";
+  EXPECT_EQ(after_10(run_of(two), now), now.data.history) << "it is known now";
+  tokenizer.fingerprint = 8;
+  now.data.history.tokenizer = json_of(tokenizer).dump();
+  EXPECT_REFUSED(then, now, "(0000000000000007, 300 ids) there, bpe a \"b\".json (0000000000000008, 300 ids) now");
 }
 
 TEST(DataCheck, OnlyChangesToComeMayBeAllowed) {

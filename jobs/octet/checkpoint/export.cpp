@@ -1,12 +1,16 @@
 #include "checkpoints/export.h"
 
+#include <filesystem>
 #include <map>
 
 #include "jobs/octet/checkpoint/tool.h"
 #include "jobs/octet/commands.h"
+#include "src/base/files.h"
 #include "src/base/log.h"
 #include "src/base/options/byte_size.h"
 #include "src/base/progress.h"
+#include "src/data/tokenizer_identity.h"
+#include "src/train/run/tokenizer_record.h"
 
 namespace octet::tool {
 namespace po = boost::program_options;
@@ -17,7 +21,9 @@ constexpr std::string_view usage =
     "Writes the weights to the new folder DIR for LlamaForCausalLM of Hugging Face: config.json, safetensors files "
     "and\n"
     "their index. fp32 are the master weights to the bit; bf16 is rounded to nearest even, half the size. The\n"
-    "checkpoint is verified first, and DIR comes into being whole or not at all. A tokenizer is not in it.\n";
+    "checkpoint is verified first, and DIR comes into being whole or not at all. The file of the tokenizer goes with "
+    "it,\n"
+    "where the run has a copy.\n";
 
 DType dtype_from(const std::string& name) {
   const std::map<std::string, DType> known = {{"fp32", DType::f32}, {"bf16", DType::bf16}};
@@ -32,6 +38,34 @@ std::int64_t positions(std::int64_t asked, const RunConfig& config, bool has_seq
   if (has_seq_len) return config.train.seq_len;
   throw usage_error("octet", "{}: was not trained here, so the length of sequences is not known; give --max-positions",
                     directory);
+}
+
+/// The tokenizer as the checkpoint knows it, with its file out of the folder of the run. A text of what is missing.
+std::string add_tokenizer(checkpoint::ExportOptions& options, const RunConfig& config, const std::string& directory) {
+  const std::string& text = config.data.history.tokenizer;
+  if (text.empty()) {
+    return directory +
+           " does not say which tokenizer its data were made with: bos_token_id and eos_token_id of config.json "
+           "are null, and no tokenizer is exported";
+  }
+  const TokenizerIdentity tokenizer = read_tokenizer_identity(text, directory + " (data_history.tokenizer)");
+  options.bos = tokenizer.bos;
+  options.eos = tokenizer.eos;
+  if (tokenizer.kind == TokenizerKind::bytes) return "";
+  const std::filesystem::path run = std::filesystem::absolute(directory).lexically_normal().parent_path().parent_path();
+  const std::string kept = kept_tokenizer_path(run.string(), tokenizer.kind);
+  const auto file = read_text_file(kept);
+  if (!file || tokenizer_fingerprint(*file) != tokenizer.fingerprint) {
+    return fmt::format("{} {}: the file of the tokenizer {} is not exported", kept,
+                       file ? "is of another one" : "is not there", text_of(tokenizer));
+  }
+  // A rank file is known by the name that it had; Llama 3's is tokenizer.model.
+  const bool is_its_own = tokenizer.file.ends_with(".model") || tokenizer.file.ends_with(".tiktoken");
+  options.tokenizer_name = tokenizer.kind == TokenizerKind::tiktoken && is_its_own
+                               ? tokenizer.file
+                               : std::string(tokenizer_file_name(tokenizer.kind));
+  options.tokenizer_file = *file;
+  return "";
 }
 
 }  // namespace
@@ -62,6 +96,7 @@ int run_export(const std::vector<std::string>& arguments) {
   const RunConfig config = config_of(in, &has_seq_len);
   options.model = config.model;
   options.max_positions = positions(max_positions, config, has_seq_len, in.directory);
+  const std::string missing = add_tokenizer(options, config, in.directory);
   checkpoint::ExportReport report;
   {
     Progress progress("exporting", config.model.parameters() * 4);
@@ -70,6 +105,7 @@ int run_export(const std::vector<std::string>& arguments) {
   }
   log::out("{}: {} tensors in {}, {} in {} file(s)", paths[1], report.tensors, dtype, format_bytes(report.bytes),
            report.files);
+  if (!missing.empty()) log::warning("{}", missing);
   if (config.model.dim % config.model.heads != 0) {
     log::warning("transformers refuses a hidden_size ({}) that is not a multiple of the heads ({})", config.model.dim,
                  config.model.heads);

@@ -18,6 +18,7 @@
 #include "src/train/options/validate.h"
 #include "src/train/plan/memory_plan.h"
 #include "src/train/run/token_ranges.h"
+#include "src/train/run/tokenizer_record.h"
 #include "src/train/step/trainer.h"
 
 namespace octet::submit {
@@ -98,6 +99,7 @@ void check_data(RunConfig c) {
   c.data.history = saved ? data_history_after(saved->then, c, saved->step, saved->directory) : DataHistory{};
   check_changes(c.data);
   const Sampler sampler(c.data.train, sampler_config(c));
+  identify_data(sampler);
   check_token_ranges(sampler, c.run_dir, most_scanned);
   const std::int64_t samples = c.train.steps * c.train.global_batch;
   log::info("data: {} source(s), {} samples of {} tokens are asked for", c.data.train.size(), samples, c.train.seq_len);

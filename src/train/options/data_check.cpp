@@ -6,6 +6,7 @@
 #include "src/base/error.h"
 #include "src/data/data_stages.h"
 #include "src/data/source_turns.h"
+#include "src/data/tokenizer_identity.h"
 
 namespace octet {
 namespace {
@@ -58,6 +59,18 @@ void expect_same_weights(const RunConfig& then, const RunConfig& now, const std:
                     source, i, then.data.train[i].weight, now.data.train[i].weight, and_read);
 }
 
+/// Where the side files say now what they did not, or no longer say it, nothing is known against it.
+void expect_same_tokenizer(const RunConfig& then, const RunConfig& now, const std::string& source) {
+  const std::string &old = then.data.history.tokenizer, &present = now.data.history.tokenizer;
+  if (old.empty() || present.empty() || old == present) return;
+  const TokenizerIdentity a = read_tokenizer_identity(old, source), b = read_tokenizer_identity(present, "data.train");
+  if (same_tokenizer(a, b)) return;
+  throw usage_error("train",
+                    "{}: the data were made with the tokenizer {} there, {} now; the run can only go on with the "
+                    "same {}",
+                    source, text_of(a), text_of(b), and_read);
+}
+
 }  // namespace
 
 std::vector<WeightChange> passed_changes(const DataConfig& data, std::int64_t done) {
@@ -70,6 +83,7 @@ std::vector<WeightChange> passed_changes(const DataConfig& data, std::int64_t do
 DataHistory data_history_after(const RunConfig& then, const RunConfig& now, std::int64_t done,
                                const std::string& source) {
   DataHistory history;
+  history.tokenizer = now.data.history.tokenizer;
   if (done > 0) {
     const std::size_t old = then.data.train.size(), present = now.data.train.size();
     if (present < old) {
@@ -81,7 +95,9 @@ DataHistory data_history_after(const RunConfig& then, const RunConfig& now, std:
     }
     expect_same_weights(then, now, source);
     expect_same_past(then, now, done, source);
+    expect_same_tokenizer(then, now, source);
     history = then.data.history;
+    if (history.tokenizer.empty()) history.tokenizer = now.data.history.tokenizer;
     const auto& allowed = now.checkpoint.allow_changes;
     if (present > old && std::ranges::find(allowed, "data.train") == allowed.end()) {
       throw usage_error("train",

@@ -70,6 +70,7 @@ void declare_stored_options(Schema& schema, RunConfig& config) {
                                item.add("after", added.after).at_least(1).required().help("The last step without it.");
                              })
       .help("Sources that were added to the run after it had begun.");
+  schema.add("tokenizer", config.data.history.tokenizer).help("Which one made the data; empty where it is not known.");
 }
 
 std::string stored_yaml(RunConfig config) {

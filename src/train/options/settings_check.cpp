@@ -93,7 +93,7 @@ RunConfig stored_config(const std::string& stored, const std::string& source, co
   RunConfig then = config;
   then.schedule.extensions.clear();
   then.data.changes.clear();
-  then.data.history = {.order = 1, .added = {}};  // of a checkpoint that says nothing of it
+  then.data.history = {.order = 1, .added = {}, .tokenizer = {}};  // of a checkpoint that says nothing of it
   Schema schema;
   declare_stored_options(schema, then);
   std::vector<std::string> unknown;

@@ -23,6 +23,7 @@
 #include "src/train/run/run_log.h"
 #include "src/train/run/shared_warnings.h"
 #include "src/train/run/token_ranges.h"
+#include "src/train/run/tokenizer_record.h"
 
 namespace octet {
 namespace {
@@ -57,12 +58,13 @@ std::vector<std::string> token_files(const DataConfig& data) {
 
 /// From the trainer's first weights to the last step.
 int train(RunConfig& config, const RunEnvironment& environment, const MemoryPlan& plan, const std::string& recompute,
-          const StopSignal& signal, Trainer& trainer) {
+          const StopSignal& signal, Trainer& trainer, const DataIdentity& identity) {
   Communicator& control = environment.control;
   const RunDirectory& directory = environment.directory;
   const StartingPoint from = resume(config, environment, directory, trainer);
   write_run_directory(directory, environment.resolved_yaml, control);
   write_bindings(environment);
+  if (control.rank() == 0 && identity.tokenizer) keep_tokenizer(directory, trainer.sampler(), *identity.tokenizer);
   RunLog log(config, environment, directory, from);
   FailureStatus& failure = *environment.failure;
   failure.done() = from.step;
@@ -79,6 +81,7 @@ int train(RunConfig& config, const RunEnvironment& environment, const MemoryPlan
   std::optional<Profiler> profiler;
   const auto steps = [&] {
     log.start(plan, recompute, trainer);
+    log.text_is(identity.bytes_per_token);
     const StopRequest stop(signal, WallClock(*parse_wall_time(config.train.max_wall_time)),
                            control.rank() == 0 ? directory.stop_file() : "");
     report_unwatched(health, control, environment.node);
@@ -131,8 +134,10 @@ int run_training(const RunConfig& configured, const RunEnvironment& environment)
     checkpoint::expect_same_files(token_files(config.data), environment.control);
     choose_library_plans(config, environment);  // while the device's memory is free
     trainer.emplace(config, environment.mesh, environment.control, environment.stream, environment.traces.gemms);
+    const DataIdentity identity = identify_data(trainer->sampler(), environment.control);
+    config.data.history.tokenizer = tokenizer_text(identity);
     check_token_ranges(trainer->sampler(), environment.directory, environment.control);
-    return train(config, environment, plan, recompute, signal, *trainer);
+    return train(config, environment, plan, recompute, signal, *trainer, identity);
   });
 }
 

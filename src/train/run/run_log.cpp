@@ -1,10 +1,12 @@
 #include "src/train/run/run_log.h"
 
+#include <numbers>
 #include <numeric>
 
 #include "checkpoints/agreement.h"
 #include "src/base/log.h"
 #include "src/comm/failure.h"
+#include "src/data/data_identity.h"
 #include "src/data/data_stages.h"
 #include "src/data/passes.h"
 #include "src/metrics/history.h"
@@ -118,6 +120,16 @@ void RunLog::start(const MemoryPlan& plan, const std::string& recompute, const T
   log::info("run directory: {}", directory_.path);
 }
 
+void RunLog::text_is(std::span<const double> bytes_per_token) {
+  if (!writes_ || config_.data.validation_fraction == 0) return;
+  const std::int64_t batches = config_.train.validation_batches;
+  const std::int64_t samples =
+      batches == 0 ? sampler_->order().validation_samples() : batches * config_.train.global_batch;
+  validation_bytes_per_token_ = validation_bytes_per_token(sampler_->order(), samples, bytes_per_token);
+  if (!validation_bytes_per_token_) return;
+  log::info("data: a token of what is validated on stands for {:.3f} bytes of text", *validation_bytes_per_token_);
+}
+
 double RunLog::tokens_of(std::int64_t steps) const {
   return static_cast<double>(steps * config_.train.global_batch * config_.train.seq_len);
 }
@@ -147,6 +159,10 @@ StepMetrics RunLog::metrics_of(const StepResult& result, std::optional<double> v
   return {.step = result.step,
           .loss = result.loss,
           .validation_loss = validation_loss,
+          .validation_bits_per_byte =
+              validation_loss && validation_bytes_per_token_
+                  ? std::optional(*validation_loss / std::numbers::ln2 / *validation_bytes_per_token_)
+                  : std::nullopt,
           .grad_norm = result.grad_norm,
           .lr = result.lr,
           .tokens = result.step * config_.train.global_batch * config_.train.seq_len,

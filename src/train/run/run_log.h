@@ -1,6 +1,8 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <span>
 
 #include "checkpoints/saver.h"
 #include "src/base/error.h"
@@ -25,6 +27,9 @@ class RunLog {
   /// Model, layout, precision, formats of the GEMMs, data, memory plan: what a reader of the log needs to know.
   /// `recompute`: recompute_table, made before the trainer took its memory.
   void start(const MemoryPlan& plan, const std::string& recompute, const Trainer& trainer);
+  /// The bytes of text that a token of each source stands for, 0 where it is not known: from here on validation losses
+  /// have bits per byte beside them, where all that is validated on is known. After start().
+  void text_is(std::span<const double> bytes_per_token);
   /// Time of the run's, and how many steps ended in it: every step's and every pause's, logged or not. What was passed
   /// since the line before makes up a line's times, and all of it those of the end.
   void passed(const Spent& spent, std::int64_t steps);
@@ -72,10 +77,11 @@ class RunLog {
   bool writes_;
   double float8_share_;
   std::int64_t restarts_ = 0;
-  std::string checkpoint_;            ///< newest committed
-  double checkpoint_seconds_ = 0;     ///< that one took, or one of an earlier start
-  Interval since_line_, all_;         ///< since this start
-  bool disk_refuses_ = false;         ///< the last record
+  std::string checkpoint_;         ///< newest committed
+  double checkpoint_seconds_ = 0;  ///< that one took, or one of an earlier start
+  Interval since_line_, all_;      ///< since this start
+  bool disk_refuses_ = false;      ///< the last record
+  std::optional<double> validation_bytes_per_token_{};
   const Sampler* sampler_ = nullptr;  ///< since start()
   std::unique_ptr<MetricsWriter> metrics_;
   std::unique_ptr<EventWriter> events_;  ///< none without run.tensorboard

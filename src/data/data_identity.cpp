@@ -1,0 +1,73 @@
+#include "src/data/data_identity.h"
+
+#include <algorithm>
+
+#include "src/base/error.h"
+
+namespace octet {
+namespace {
+
+constexpr const char* and_read = "(docs/problems.md, \"Data of another tokenizer\")";
+
+/// Every rank comes to it from the same side files.
+Error refused(const std::string& text) {
+  return {ExitCode::usage, fmt::format("[data] data.train: {} {}", text, and_read), true};
+}
+
+}  // namespace
+
+DataIdentity identify(std::span<const TokenFile> files, std::span<const std::optional<DataFacts>> facts,
+                      std::int64_t vocab_size) {
+  DataIdentity identity;
+  std::string first;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const std::string path = files[i].bin_path();
+    const bool has_text = facts[i] && facts[i]->text_bytes && files[i].tokens() > 0;
+    identity.bytes_per_token.push_back(
+        has_text ? static_cast<double>(*facts[i]->text_bytes) / static_cast<double>(files[i].tokens()) : 0);
+    if (!facts[i] || !facts[i]->tokenizer) {
+      identity.unknown.push_back(path);
+      continue;
+    }
+    const TokenizerIdentity& tokenizer = *facts[i]->tokenizer;
+    if (tokenizer.kind != TokenizerKind::bytes && tokenizer.vocab_size > vocab_size) {
+      throw refused(
+          fmt::format("{} was made with the tokenizer {}, and the model's vocab_size is {}; expected a model of "
+                      "{} ids at least",
+                      path, text_of(tokenizer), vocab_size, tokenizer.vocab_size));
+    }
+    if (!identity.tokenizer) {
+      identity.tokenizer = tokenizer;
+      first = path;
+    } else if (!same_tokenizer(*identity.tokenizer, tokenizer)) {
+      throw refused(fmt::format("{} was made with the tokenizer {}, and {} with {}; a run reads data of one tokenizer",
+                                first, text_of(*identity.tokenizer), path, text_of(tokenizer)));
+    }
+  }
+  return identity;
+}
+
+std::string unknown_tokenizer_text(const DataIdentity& identity) {
+  if (identity.unknown.empty()) return "";
+  std::string paths;
+  for (const std::string& path : identity.unknown) paths += (paths.empty() ? "" : ", ") + path;
+  return fmt::format(
+      "data.train: {}: nothing beside it says which tokenizer made it; that it is the one of the model, and of the "
+      "other "
+      "sources, cannot be checked {}",
+      paths, and_read);
+}
+
+std::optional<double> validation_bytes_per_token(const SampleOrder& order, std::int64_t samples,
+                                                 std::span<const double> bytes_per_token) {
+  samples = std::min(samples, order.validation_samples());
+  double sum = 0;
+  for (std::int64_t v = 0; v < samples; ++v) {
+    const double bytes = bytes_per_token[static_cast<std::size_t>(order.validation(v).source)];
+    if (bytes == 0) return std::nullopt;
+    sum += bytes;
+  }
+  return sum > 0 ? std::optional(sum / static_cast<double>(samples)) : std::nullopt;
+}
+
+}  // namespace octet

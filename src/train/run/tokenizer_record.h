@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+
+#include "src/comm/communicator.h"
+#include "src/data/data_identity.h"
+#include "src/data/sampler.h"
+#include "src/train/run/run_directory.h"
+
+namespace octet {
+
+// Which tokenizer a run's data were made with: read from their side files, kept in RUN/tokenizer and, as the text of
+// DataHistory::tokenizer, in checkpoints.
+
+/// Rank 0 reads the side files for all; it warns of sources that say nothing. Usage errors as identify. Collective over
+/// the hosts.
+DataIdentity identify_data(const Sampler& sampler, Communicator& hosts);
+/// The same before the run, of one process.
+DataIdentity identify_data(const Sampler& sampler);
+
+/// The text that checkpoints keep; empty where it is not known.
+std::string tokenizer_text(const DataIdentity& identity);
+
+/// Where a run keeps the copy of its tokenizer's file; empty for bytes.
+std::string kept_tokenizer_path(const std::string& run_directory, TokenizerKind kind);
+/// Writes RUN/tokenizer/identity.json and beside it the tokenizer's file, from the copy beside the data; where that is
+/// not there or another one, with a warning. For rank 0, once the directory is made.
+void keep_tokenizer(const RunDirectory& run, const Sampler& sampler, const TokenizerIdentity& tokenizer);
+
+}  // namespace octet

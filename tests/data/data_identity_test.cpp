@@ -1,0 +1,66 @@
+#include "src/data/data_identity.h"
+
+#include "tests/data/support.h"
+
+namespace octet {
+namespace {
+
+using test::error_of;
+using test::TempFolder;
+using test::write_tokens;
+
+class Identity : public testing::Test {
+ protected:
+  Identity() {
+    for (const char* name : {"a", "b"}) {
+      write_tokens(folder_ / name, 100, TokenType::u16, [](std::int64_t i) { return i; });
+      files_.emplace_back(folder_ / name);
+    }
+  }
+  static TokenizerIdentity bpe(std::uint64_t fingerprint) {
+    return {.kind = TokenizerKind::bpe, .file = "t.json", .fingerprint = fingerprint, .vocab_size = 300};
+  }
+  TempFolder folder_;
+  std::vector<TokenFile> files_;
+};
+
+using Facts = std::vector<std::optional<DataFacts>>;
+
+TEST_F(Identity, IsTheTokenizerOfAllThatSayOne) {
+  const Facts facts = {DataFacts{.tokenizer = bpe(1), .text_bytes = 450}, std::nullopt};
+  const DataIdentity identity = identify(files_, facts, 300);
+  EXPECT_EQ(identity.tokenizer, bpe(1));
+  EXPECT_EQ(identity.unknown, std::vector{folder_ / "b.bin"});
+  EXPECT_EQ(identity.bytes_per_token, (std::vector{4.5, 0.0}));
+  EXPECT_HAS(unknown_tokenizer_text(identity), "b.bin: nothing beside it says which tokenizer made it");
+  const DataIdentity known = identify(files_, Facts{facts[0], facts[0]}, 300);
+  EXPECT_EQ(unknown_tokenizer_text(known), "");
+  EXPECT_FALSE(identify(files_, Facts(2), 1).tokenizer);
+}
+
+TEST_F(Identity, TwoTokenizersAreRefusedAndOneThatIsTooLarge) {
+  const DataFacts one{.tokenizer = bpe(1)}, other{.tokenizer = bpe(2)}, bytes{.tokenizer = bytes_tokenizer_identity()};
+  const std::string two = error_of([&] { identify(files_, Facts{one, other}, 300); });
+  EXPECT_HAS(two, "a.bin was made with the tokenizer bpe t.json (0000000000000001, 300 ids), and ");
+  EXPECT_HAS(two, "b.bin with bpe t.json (0000000000000002, 300 ids); a run reads data of one tokenizer");
+  EXPECT_HAS(error_of([&] { identify(files_, Facts{one, bytes}, 300); }), "b.bin with bytes (256 ids)");
+  EXPECT_HAS(error_of([&] {
+               identify(files_, Facts{one, one}, 299);
+             }),
+             "and the model's vocab_size is 299; expected a model of 300 ids at least");
+  EXPECT_NO_THROW(identify(files_, Facts{bytes, bytes}, 128)) << "of bytes the ids that are there count";
+}
+
+TEST(ValidationBytesPerToken, AreTheMeanOverTheWindowsThatAreRead) {
+  const DataStage even{1, {1, 1}};
+  const SampleOrder order({{"a", 300}, {"b", 100}}, SourceTurns(2, std::span(&even, 1), 1), 0.1, 1);
+  ASSERT_EQ(order.validation_samples(), 40);
+  EXPECT_DOUBLE_EQ(*validation_bytes_per_token(order, 1000, std::vector{4.0, 2.0}), 3.5);
+  double sum = 0;
+  for (std::int64_t v = 0; v < 7; ++v) sum += order.validation(v).source == 0 ? 4 : 2;
+  EXPECT_DOUBLE_EQ(*validation_bytes_per_token(order, 7, std::vector{4.0, 2.0}), sum / 7);
+  EXPECT_FALSE(validation_bytes_per_token(order, 40, std::vector{4.0, 0.0}));
+}
+
+}  // namespace
+}  // namespace octet
