@@ -3,25 +3,34 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <string_view>
 
 #include "src/base/error.h"
 #include "src/base/files.h"
 #include "src/tokenizer/bytes.h"
 #include "src/tokenizer/json/load_json.h"
+#include "src/tokenizer/ranks/load_ranks.h"
 
 namespace octet {
 namespace {
 
-constexpr const char* known = "bytes, or the path of a tokenizer.json or of a folder that has one";
+constexpr const char* known = "bytes, or the path of a tokenizer.json, a rank file or a folder that has one";
 
 /// The file that a path stands for.
 std::string file_at(const std::string& path) {
   namespace fs = std::filesystem;
   std::error_code error;
   if (!fs::is_directory(path, error)) return path;
-  const std::string file = (fs::path(path) / "tokenizer.json").string();
-  if (fs::exists(file, error)) return file;
-  throw usage_error("tokenizer", "{}: has no tokenizer.json", path);
+  for (const char* name : {"tokenizer.json", "tokenizer.model"}) {
+    std::string file = (fs::path(path) / name).string();
+    if (fs::exists(file, error)) return file;
+  }
+  throw usage_error("tokenizer", "{}: has no tokenizer.json and no tokenizer.model", path);
+}
+
+bool is_json(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && (text[first] == '{' || text[first] == '[');
 }
 
 }  // namespace
@@ -40,7 +49,9 @@ std::unique_ptr<Tokenizer> make_tokenizer(const std::string& name, const Tokeniz
   const std::string file = file_at(name);
   const auto bytes = read_text_file(file);
   if (!bytes) throw usage_error("tokenizer", "{}: cannot be read: {}", file, std::strerror(errno));
-  return load_tokenizer_json(*bytes, file, options);
+  if (is_rank_file(*bytes)) return load_rank_file(*bytes, file, options);
+  if (is_json(*bytes)) return load_tokenizer_json(*bytes, file, options);
+  throw usage_error("tokenizer", "{}: is neither JSON nor a rank file (SentencePiece's models are not read)", file);
 }
 
 }  // namespace octet

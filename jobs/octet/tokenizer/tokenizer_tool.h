@@ -13,8 +13,7 @@ int run_decode(const std::vector<std::string>& arguments);
 int run_info(const std::vector<std::string>& arguments);
 
 inline constexpr std::string_view tokenizer_help =
-    "bytes, a Hugging Face tokenizer.json or its folder, a rank file (.tiktoken, Llama 3's tokenizer.model), or a "
-    "SentencePiece .model";
+    "bytes, a Hugging Face tokenizer.json, a rank file (.tiktoken, Llama 3's tokenizer.model), or a folder with either";
 
 /// All of a file, or of standard input for "-". Usage error where it cannot be read.
 std::string read_input(const std::string& path);

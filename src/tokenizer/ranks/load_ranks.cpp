@@ -1,0 +1,147 @@
+#include "src/tokenizer/ranks/load_ranks.h"
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "src/base/error.h"
+#include "src/tokenizer/bpe/bpe_tokenizer.h"
+#include "src/tokenizer/ranks/base64.h"
+
+namespace octet {
+namespace {
+
+constexpr std::int32_t largest_rank = (1 << 24) - 1;
+constexpr std::size_t longest_token = 1024;  // those of OpenAI and Meta have 128 bytes at most
+constexpr std::int32_t ranks_of_llama3 = 128000;
+
+struct OtherEncoding {
+  std::int32_t ranks;
+  const char* name;
+};
+constexpr OtherEncoding others[] = {{50256, "r50k_base"}, {50280, "p50k_base"}, {199998, "o200k_base"}};
+
+struct RankLine {
+  std::string bytes;
+  std::int32_t rank = 0;
+};
+
+std::optional<RankLine> read_line(std::string_view line) {
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  const std::size_t space = line.find(' ');
+  if (space == std::string_view::npos || space == 0) return std::nullopt;
+  auto bytes = base64_bytes(line.substr(0, space));
+  if (!bytes || bytes->empty() || bytes->size() > longest_token) return std::nullopt;
+  RankLine out{.bytes = std::move(*bytes)};
+  const char* end = line.data() + line.size();
+  const auto [read, error] = std::from_chars(line.data() + space + 1, end, out.rank);
+  if (error != std::errc() || read != end || out.rank < 0 || out.rank > largest_rank) return std::nullopt;
+  return out;
+}
+
+std::int32_t read_ranks(std::string_view text, const std::string& file, TokenTable& tokens) {
+  std::int32_t count = 0;
+  std::int64_t number = 0;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    ++number;
+    if (line.empty() || line == "\r") continue;
+    const auto entry = read_line(line);
+    if (!entry) {
+      throw usage_error("tokenizer", "{}:{}: expected base64 of at most {} bytes, a space and a rank of 0 to {}", file,
+                        number, longest_token, largest_rank);
+    }
+    if (!tokens.add(entry->rank, entry->bytes)) {
+      throw usage_error("tokenizer", "{}:{}: rank {} or its bytes stand in a line before; expected each once", file,
+                        number, entry->rank);
+    }
+    ++count;
+  }
+  return count;
+}
+
+void find_bytes(const std::string& file, BpeModel& model) {
+  for (std::size_t byte = 0; byte < 256; ++byte) {
+    const auto id = model.tokens.find(std::string(1, static_cast<char>(byte)));
+    if (!id) throw usage_error("tokenizer", "{}: byte {} has no rank; expected one for each byte", file, byte);
+    model.byte_ids[byte] = *id;
+  }
+}
+
+/// All pairs of tokens that are a token together. A token has its rank however it is put together.
+void find_merges(BpeModel& model) {
+  for (std::int32_t id = 0; id < model.tokens.size(); ++id) {
+    if (!model.tokens.has(id)) continue;
+    const std::string_view bytes = model.tokens.bytes(id);
+    for (std::size_t cut = 1; cut < bytes.size(); ++cut) {
+      const auto left = model.tokens.find(bytes.substr(0, cut));
+      if (!left) continue;
+      const auto right = model.tokens.find(bytes.substr(cut));
+      if (right) model.merges.add(*left, *right, static_cast<std::uint32_t>(id), id);
+    }
+  }
+}
+
+/// In the order of Meta's code for Llama 3; 3.1 and later give names to some that are reserved here.
+std::vector<std::string> special_of_llama3() {
+  std::vector<std::string> names = {"<|begin_of_text|>", "<|end_of_text|>"};
+  const auto reserve = [&](int first, int end) {
+    for (int i = first; i < end; ++i) names.push_back(fmt::format("<|reserved_special_token_{}|>", i));
+  };
+  reserve(0, 4);
+  names.insert(names.end(), {"<|start_header_id|>", "<|end_header_id|>"});
+  reserve(4, 5);
+  names.emplace_back("<|eot_id|>");
+  reserve(5, 251);
+  return names;
+}
+
+/// The special token of that text, which is made where it is none yet.
+std::optional<std::int32_t> named(const std::optional<std::string>& text, const char* option, BpeParts& parts) {
+  if (!text) return std::nullopt;
+  if (text->empty()) throw usage_error("tokenizer", "{} is empty; expected the text of a token", option);
+  for (const AddedToken& token : parts.added) {
+    if (token.text == *text) return token.id;
+  }
+  const std::int32_t id = parts.model.tokens.size();
+  parts.model.tokens.add_named(id, *text);
+  parts.added.push_back({.text = *text, .id = id, .special = true});
+  return id;
+}
+
+}  // namespace
+
+bool is_rank_file(std::string_view text) {
+  return read_line(text.substr(0, text.find('\n'))).has_value();
+}
+
+std::unique_ptr<Tokenizer> load_rank_file(std::string_view text, const std::string& file,
+                                          const TokenizerOptions& options) {
+  BpeParts parts{.model = {}, .split = {{SplitStep::Kind::llama3}}, .added = {}};
+  const std::int32_t count = read_ranks(text, file, parts.model.tokens);
+  for (const OtherEncoding& other : others) {
+    if (count != other.ranks) continue;
+    throw usage_error("tokenizer", "{}: {} ranks are those of {}, whose pattern is not done; expected that of Llama 3",
+                      file, count, other.name);
+  }
+  find_bytes(file, parts.model);
+  find_merges(parts.model);
+  parts.model.whole_first = true;
+  TokenizerInfo info{.kind = "tiktoken", .path = file, .fingerprint = XXH3_64bits(text.data(), text.size())};
+  if (count == ranks_of_llama3 && parts.model.tokens.size() == count) {
+    for (const std::string& name : special_of_llama3()) named(name, "", parts);
+    info.bos = count;
+    info.eos = count + 1;
+  }
+  if (options.bos) info.bos = named(options.bos, "bos", parts);
+  if (options.eos) info.eos = named(options.eos, "eos", parts);
+  info.vocab_size = parts.model.tokens.size();
+  for (const AddedToken& token : parts.added) info.special.push_back({token.text, token.id});
+  return make_bpe_tokenizer(std::move(parts), std::move(info), options.control_tokens);
+}
+
+}  // namespace octet

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "src/tokenizer/tokenizer.h"
+#include "src/tokenizer/tokenizer_options.h"
+
+namespace octet {
+
+/// Says whether a file begins as a rank file does.
+bool is_rank_file(std::string_view text);
+
+/// The tokenizer of a rank file, as tiktoken and Llama 3's tokenizer.model have it: lines of a token's bytes in base64,
+/// a space and its rank, which is its id. Any two neighbours merge whose bytes together are a token; a word that is a
+/// token is that. Such a file names neither pattern nor special tokens: the pattern is that of Llama 3, and with its
+/// 128,000 ranks come Meta's 256 special tokens. Otherwise there are none but the bos and eos that the user asks for,
+/// which get the next free ids, bos first. Usage error with file and line for what is no such file, for a byte that has
+/// no token, and for the numbers of ranks of OpenAI's encodings that have other patterns.
+std::unique_ptr<Tokenizer> load_rank_file(std::string_view text, const std::string& file,
+                                          const TokenizerOptions& options);
+
+}  // namespace octet
