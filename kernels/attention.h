@@ -53,6 +53,9 @@ struct AttentionForward {
   void* o = nullptr;
   float* log_sum_exp = nullptr;  ///< [batch, heads, seq], of the scaled scores; kept for backward
   void* workspace = nullptr;     ///< KernelTable::attention_forward_workspace bytes
+  /// [batch, seq], on the device: where in its row the document of a token begins, at most the token's own place.
+  /// A query sees keys of its document alone, and tiles that it does not see are skipped. Null: a row is one document.
+  const std::int32_t* document_begin = nullptr;
 
   bool operator==(const AttentionForward&) const = default;
 };
@@ -69,7 +72,8 @@ struct AttentionBackward {
   void* dq = nullptr;
   void* dk = nullptr;
   void* dv = nullptr;
-  void* workspace = nullptr;  ///< KernelTable::attention_backward_workspace bytes
+  void* workspace = nullptr;                     ///< KernelTable::attention_backward_workspace bytes
+  const std::int32_t* document_begin = nullptr;  ///< as in AttentionForward
 
   bool operator==(const AttentionBackward&) const = default;
 };

@@ -28,6 +28,9 @@ struct Rope {
   const float* cos = nullptr;  ///< [seq, head_dim / 2]
   const float* sin = nullptr;  ///< [seq, head_dim / 2]
   bool inverse = false;
+  /// [batch, seq], on the device: where in its row the document of a token begins; its position is counted from there.
+  /// Null: a row is one document.
+  const std::int32_t* document_begin = nullptr;
 
   /// Of both tensors, where they are.
   constexpr std::int64_t heads() const { return (q.x == nullptr ? 0 : q.count) + (k.x == nullptr ? 0 : k.count); }

@@ -1,6 +1,7 @@
 #include <limits>
 #include <memory>
 
+#include "kernels/cpu/attention_documents.h"
 #include "kernels/cpu/attention_tiles.h"
 #include "kernels/cpu/cpu_kernels.h"
 
@@ -44,19 +45,25 @@ template <typename T>
 class HeadBackward {
  public:
   HeadBackward(const AttentionBackward& args, std::int64_t batch, std::int64_t head, BackwardScratch& scratch)
-      : args_(args), s_(args.shape), packing_(s_), batch_(batch), head_(head), t_(scratch) {}
+      : args_(args),
+        s_(args.shape),
+        packing_(s_),
+        documents_(args.document_begin, s_, batch),
+        batch_(batch),
+        head_(head),
+        t_(scratch) {}
 
   void run(const float* k, const float* v, float* dk, float* dv) {
     std::fill(dk, dk + packing_.head_floats(), 0.0f);
     std::fill(dv, dv + packing_.head_floats(), 0.0f);
     for (std::int64_t i = 0; i < packing_.tiles; ++i) {
       load_queries(i);
-      for (std::int64_t j = 0; j < i; ++j) {
+      for (std::int64_t j = documents_.first_tile(i); j < i; ++j) {
         const std::int64_t at = j * packing_.tile_floats();
-        tile_pair<Causal::none, Causal::none, Causal::none>(k + at, v + at, dk + at, dv + at);
+        tile_pair<Causal::none, Causal::none, Causal::none>(i, j, k + at, v + at, dk + at, dv + at);
       }
       const std::int64_t at = i * packing_.tile_floats();
-      tile_pair<Causal::columns, Causal::depth_by_row, Causal::depth_by_column>(k + at, v + at, dk + at, dv + at);
+      tile_pair<Causal::columns, Causal::depth_by_row, Causal::depth_by_column>(i, i, k + at, v + at, dk + at, dv + at);
       store_dq(i);
     }
   }
@@ -89,11 +96,13 @@ class HeadBackward {
   }
 
   template <Causal scores, Causal key_gradients, Causal query_gradients>
-  void tile_pair(const float* k, const float* v, float* dk, float* dv) {
+  void tile_pair(std::int64_t query_tile, std::int64_t key_tile, const float* k, const float* v, float* dk, float* dv) {
     const std::int64_t depth = packing_.depth;
     product<false, scores>(k, depth, t_.q, tile, t_.p, tile, tile, tile, depth, false);
     product<false, scores>(v, depth, t_.d_o, tile, t_.ds, tile, tile, tile, depth, false);
     softmax_backward(t_, scores != Causal::none);
+    documents_.mask(query_tile, key_tile, 0.0f, t_.p);
+    documents_.mask(query_tile, key_tile, 0.0f, t_.ds);
     product<false, key_gradients>(t_.p, tile, t_.do_rows, depth, dv, depth, tile, depth, tile, true);
     product<false, key_gradients>(t_.ds, tile, t_.q_rows, depth, dk, depth, tile, depth, tile, true);
     product<true, query_gradients>(k, depth, t_.ds, tile, t_.dq, tile, depth, tile, tile, true);
@@ -108,6 +117,7 @@ class HeadBackward {
   const AttentionBackward& args_;
   const AttentionShape& s_;
   const Packing packing_;
+  const Documents documents_;
   const std::int64_t batch_, head_;
   BackwardScratch& t_;
 };

@@ -2,6 +2,7 @@
 #include <limits>
 #include <memory>
 
+#include "kernels/cpu/attention_documents.h"
 #include "kernels/cpu/attention_tiles.h"
 #include "kernels/cpu/cpu_kernels.h"
 
@@ -17,6 +18,10 @@ struct alignas(64) ForwardScratch {
   float o[max_head_dim * tile];     ///< [depth, query], not yet divided by sum
   float max[tile], sum[tile];       ///< of each query so far
 };
+
+/// The score of a key of another document. It is finite, so that a query all of whose keys so far were such ones has a
+/// maximum; the first key of its own document takes what they left, times zero.
+constexpr float masked = -1e30f;
 
 /// Scores to unnormalised probabilities; max, sum and o move to the new maximum (online softmax). Several vectors of
 /// queries together, for the latency of the sums.
@@ -71,15 +76,18 @@ void forward_tile(const AttentionForward& args, const float* k, const float* v, 
   std::fill(t.max, t.max + tile, -std::numeric_limits<float>::infinity());
   std::fill(t.sum, t.sum + tile, 0.0f);
   std::fill(t.o, t.o + depth * tile, 0.0f);
-  for (std::int64_t j = 0; j <= query_tile; ++j) {
+  const Documents documents(args.document_begin, s, batch);
+  for (std::int64_t j = documents.first_tile(query_tile); j <= query_tile; ++j) {
     const float* k_tile = k + j * packing.tile_floats();
     const float* v_tile = v + j * packing.tile_floats();
     if (j < query_tile) {
       product<false, Causal::none>(k_tile, depth, t.q, tile, t.scores, tile, tile, tile, depth, false);
+      documents.mask(query_tile, j, masked, t.scores);
       softmax(t, depth, false);
       product<true, Causal::none>(v_tile, depth, t.scores, tile, t.o, tile, depth, tile, tile, true);
     } else {
       product<false, Causal::columns>(k_tile, depth, t.q, tile, t.scores, tile, tile, tile, depth, false);
+      documents.mask(query_tile, j, masked, t.scores);
       softmax(t, depth, true);
       product<true, Causal::depth_by_column>(v_tile, depth, t.scores, tile, t.o, tile, depth, tile, tile, true);
     }

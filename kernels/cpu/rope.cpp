@@ -28,7 +28,8 @@ void rotate(const Rope& args, const RopeHeads& of) {
   const bool stats = of.stats.wanted();
   const auto fold = fold_blocks(args.batch * args.seq, 1, [&](std::int64_t token, std::int64_t, StatsFold& f) {
     T* heads = x + token * row;
-    const std::int64_t angle = token % args.seq * half;
+    const std::int64_t begin = args.document_begin == nullptr ? 0 : args.document_begin[token];
+    const std::int64_t angle = (token % args.seq - begin) * half;
     for (std::int64_t h = 0; h < of.count; ++h) {
       rotate_head(heads + h * args.head_dim, args.cos + angle, args.sin + angle, direction, half);
     }

@@ -33,23 +33,27 @@ std::int64_t workspace(const AttentionPlanKey& key, std::int64_t fallback) {
 }  // namespace
 
 std::int64_t attention_forward_workspace(const AttentionForward& args) {
+  if (args.document_begin != nullptr) return 0;
   return workspace({args.shape, AttentionPass::forward, false}, 0);
 }
 
 void attention_forward(Stream& stream, const AttentionForward& args) {
   check_attention_addresses(args);
+  if (args.document_begin != nullptr) return fallback_attention_forward(stream, args);
   const AttentionPlan* plan = plan_of(args.shape, AttentionPass::forward, stream);
   if (plan == nullptr) return fallback_attention_forward(stream, args);
   plan->execute(native(stream), operands_of(args), args.workspace);
 }
 
 std::int64_t attention_backward_workspace(const AttentionBackward& args) {
+  if (args.document_begin != nullptr) return fallback_attention_backward_workspace(args.shape);
   return workspace({args.shape, AttentionPass::backward, settings().deterministic},
                    fallback_attention_backward_workspace(args.shape));
 }
 
 void attention_backward(Stream& stream, const AttentionBackward& args) {
   check_attention_addresses(args);
+  if (args.document_begin != nullptr) return fallback_attention_backward(stream, args);
   const AttentionPlan* plan = plan_of(args.shape, AttentionPass::backward, stream);
   if (plan == nullptr) return fallback_attention_backward(stream, args);
   plan->execute(native(stream), operands_of(args), args.workspace);

@@ -22,8 +22,8 @@ struct OnlineSoftmax {
     }
   }
 
-  /// Scores to unnormalised probabilities; sum and o move to the new maximum. Every row has a key that is not masked in
-  /// every tile, so the maximum is that of real scores.
+  /// Scores to unnormalised probabilities; sum and o move to the new maximum. Every row has a key that is not above the
+  /// diagonal in every tile, so the maximum is finite.
   __device__ void update(typename Rows::Scores& s, typename Rows::Accumulator& o) {
 #pragma unroll
     for (int i = 0; i < Rows::M; ++i) {
@@ -68,9 +68,13 @@ __global__ void __launch_bounds__(threads, 1) forward_tiles(AttentionForward arg
   const Head<const T> v_head(static_cast<const T*>(args.v), s, s.kv_heads, batch, kv_head);
   read_tile<D, rows>(Head<const T>(static_cast<const T*>(args.q), s, s.heads, batch, head), first, s.scale * log2_e, q);
 
+  const Documents documents(args.document_begin, s, batch);
+  std::int64_t begin[Rows::M];  // rows beyond the sequence count as its last one
+#pragma unroll
+  for (int i = 0; i < Rows::M; ++i) begin[i] = documents.of(min(first + Rows::own(i), s.seq - 1));
   OnlineSoftmax<D> softmax;
   typename Rows::Accumulator o = {};
-  for (std::int64_t key_tile = 0; key_tile <= query_tile; ++key_tile) {
+  for (std::int64_t key_tile = documents.of(first) / rows; key_tile <= query_tile; ++key_tile) {
     __syncthreads();  // the last tile of v has been read
     read_tile<D, rows>(k_head, key_tile * rows, 1.0f, kv);
     __syncthreads();
@@ -82,6 +86,15 @@ __global__ void __launch_bounds__(threads, 1) forward_tiles(AttentionForward arg
 #pragma unroll
         for (int j = 0; j < Rows::M; ++j) {
           if (Rows::other(j) > Rows::own(i)) p[i][j] = -__builtin_huge_valf();
+        }
+      }
+    }
+    if (begin[Rows::M - 1] > key_tile * rows) {  // those before it begin no later
+#pragma unroll
+      for (int i = 0; i < Rows::M; ++i) {
+#pragma unroll
+        for (int j = 0; j < Rows::M; ++j) {
+          if (key_tile * rows + Rows::other(j) < begin[i]) p[i][j] = masked;
         }
       }
     }

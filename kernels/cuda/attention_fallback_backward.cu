@@ -30,18 +30,20 @@ __global__ void __launch_bounds__(delta_warps * 32) sum_delta(AttentionBackward 
 
 /// One score to p and dp to ds = p (dp - delta); both are 0 where masked and beyond the sequence.
 struct QueryRow {
-  std::int64_t query;
+  std::int64_t query, begin = 0;
   float log2_sum = 0.0f, delta = 0.0f;
   bool exists;
 
-  __device__ QueryRow(const AttentionBackward& args, std::int64_t batch_head, std::int64_t row)
+  __device__ QueryRow(const AttentionBackward& args, const Documents& documents, std::int64_t batch_head,
+                      std::int64_t row)
       : query(row), exists(row < args.shape.seq) {
     if (!exists) return;
+    begin = documents.of(row);
     log2_sum = args.log_sum_exp[batch_head * args.shape.seq + row] * log2_e;
     delta = static_cast<const float*>(args.workspace)[batch_head * args.shape.seq + row];
   }
   __device__ void softmax_backward(std::int64_t key, float& s, float& dp) const {
-    const bool counts = exists && key <= query;
+    const bool counts = exists && key <= query && key >= begin;
     s = counts ? exp2f(s - log2_sum) : 0.0f;
     dp = counts ? s * (dp - delta) : 0.0f;
   }
@@ -67,8 +69,9 @@ __global__ void __launch_bounds__(threads, 1) query_gradients(AttentionBackward 
                         q);
   read_tile<D, rows<D>>(Head<const T>(static_cast<const T*>(args.d_o), s, s.heads, batch, head), first, 1.0f, d_o);
 
+  const Documents documents(args.document_begin, s, batch);
   typename Rows::Accumulator dq = {};
-  for (std::int64_t key_tile = 0; key_tile <= query_tile; ++key_tile) {
+  for (std::int64_t key_tile = documents.of(first) / rows<D>; key_tile <= query_tile; ++key_tile) {
     __syncthreads();  // the last tiles have been read
     read_tile<D, rows<D>>(k_head, key_tile * rows<D>, 1.0f, k);
     read_tile<D, rows<D>>(v_head, key_tile * rows<D>, 1.0f, v);
@@ -78,7 +81,7 @@ __global__ void __launch_bounds__(threads, 1) query_gradients(AttentionBackward 
     inner_products<D, rows<D>>(d_o, v, ds);
 #pragma unroll
     for (int i = 0; i < Rows::M; ++i) {
-      const QueryRow query(args, batch * s.heads + head, first + Rows::own(i));
+      const QueryRow query(args, documents, batch * s.heads + head, first + Rows::own(i));
 #pragma unroll
       for (int j = 0; j < Rows::M; ++j) {
         query.softmax_backward(key_tile * rows<D> + Rows::other(j), p[i][j], ds[i][j]);
@@ -114,12 +117,14 @@ __global__ void __launch_bounds__(threads, 1) key_gradients(AttentionBackward ar
   read_tile<D, rows<D>>(Head<const T>(static_cast<const T*>(args.k), s, s.kv_heads, batch, kv_head), first, 1.0f, k);
   read_tile<D, rows<D>>(Head<const T>(static_cast<const T*>(args.v), s, s.kv_heads, batch, kv_head), first, 1.0f, v);
 
+  const Documents documents(args.document_begin, s, batch);
   typename Rows::Accumulator dk = {}, dv = {};
   for (std::int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head) {
     const Head<const T> q_head(static_cast<const T*>(args.q), s, s.heads, batch, head);
     const Head<const T> do_head(static_cast<const T*>(args.d_o), s, s.heads, batch, head);
     for (std::int64_t query_tile = key_tile; query_tile < tiles; ++query_tile) {
-      __syncthreads();  // the last tiles have been read
+      if (documents.of(query_tile * rows<D>) >= first + rows<D>) break;  // nor do later queries see these keys
+      __syncthreads();                                                   // the last tiles have been read
       read_tile<D, rows<D>>(q_head, query_tile * rows<D>, s.scale * log2_e, q);
       read_tile<D, rows<D>>(do_head, query_tile * rows<D>, 1.0f, d_o);
       __syncthreads();
@@ -128,7 +133,7 @@ __global__ void __launch_bounds__(threads, 1) key_gradients(AttentionBackward ar
       inner_products<D, rows<D>>(v, d_o, ds);
 #pragma unroll
       for (int j = 0; j < Rows::M; ++j) {
-        const QueryRow query(args, batch * s.heads + head, query_tile * rows<D> + Rows::other(j));
+        const QueryRow query(args, documents, batch * s.heads + head, query_tile * rows<D> + Rows::other(j));
 #pragma unroll
         for (int i = 0; i < Rows::M; ++i) query.softmax_backward(first + Rows::own(i), p[i][j], ds[i][j]);
       }

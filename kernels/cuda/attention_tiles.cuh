@@ -66,6 +66,19 @@ struct Head {
         head_dim(static_cast<int>(s.head_dim)) {}
 };
 
+/// The score of a key of another document. It is finite, so that a query all of whose keys so far were such ones has a
+/// maximum; the first key of its own document takes what they left, times zero.
+constexpr float masked = -1e30f;
+
+/// Where the documents of a row's queries begin; 0 without any.
+struct Documents {
+  const std::int32_t* begin;  ///< [seq], never falling; null: there is one
+
+  __device__ Documents(const std::int32_t* of_all, const AttentionShape& s, std::int64_t batch)
+      : begin(of_all == nullptr ? nullptr : of_all + batch * s.seq) {}
+  __device__ std::int64_t of(std::int64_t query) const { return begin == nullptr ? 0 : begin[query]; }
+};
+
 /// tile[B, D] = rows [first, first + B) × factor, zero beyond the sequence and the head dim.
 template <int D, int B, typename T>
 __device__ __forceinline__ void read_tile(const Head<const T>& head, std::int64_t first, float factor, float* tile) {

@@ -77,7 +77,8 @@ __global__ void __launch_bounds__(threads) rope_kernel(Rope args, std::int64_t w
   StatsFold q_fold, k_fold;
   for (std::int64_t index = std::int64_t{blockIdx.x} * threads + threadIdx.x; index < work; index += stride) {
     const Work w = work_of(index, packs, head_step);
-    const unsigned position = static_cast<unsigned>(w.token) % static_cast<unsigned>(args.seq);
+    unsigned position = static_cast<unsigned>(w.token) % static_cast<unsigned>(args.seq);
+    if (args.document_begin != nullptr) position -= static_cast<unsigned>(args.document_begin[w.token]);
     const std::int64_t angle = position * half + w.pair * size;
     Angles<size> by;
     read_floats(args.cos + angle, by.cos);

@@ -48,6 +48,27 @@ template <typename T>
 class RopeTest : public testing::Test {};
 TYPED_TEST_SUITE(RopeTest, Storages);
 
+TYPED_TEST(RopeTest, PositionsAreCountedFromTheBeginningOfTheDocument) {
+  using T = TypeParam;
+  const Sizes row{1, 7, 2, 8}, documents{1, 4, 2, 8};
+  const Angles a = angles_of(row);
+  std::vector<T> x = stored<T>(random_values(row.elements(), 1)), y = x;
+  const std::vector<std::int32_t> begin = {0, 0, 0, 3, 3, 3, 3};  // of 3 tokens and of 4
+  cpu::rope(stream(), {.q = {.x = y.data(), .count = row.heads, .stats = {}},
+                       .dtype = dtype_of<T>::value,
+                       .batch = 1,
+                       .seq = row.seq,
+                       .head_dim = row.head_dim,
+                       .cos = a.cos.data(),
+                       .sin = a.sin.data(),
+                       .document_begin = begin.data()});
+  const auto second = x.begin() + 3 * 16;
+  const std::vector<T> alone = rotated(std::vector<T>(second, x.end()), documents, a);
+  EXPECT_EQ(widened(std::vector<T>(y.begin() + 3 * 16, y.end())), widened(alone));
+  const std::vector<T> first = rotated(std::vector<T>(x.begin(), second), {1, 3, 2, 8}, a);
+  EXPECT_EQ(widened(std::vector<T>(y.begin(), y.begin() + 3 * 16)), widened(first));
+}
+
 TYPED_TEST(RopeTest, QuarterTurnsMoveHalvesOfAHead) {
   using T = TypeParam;
   const Sizes s{2, 2, 2, 4};
