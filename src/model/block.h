@@ -14,6 +14,7 @@ struct BlockPass {
   OpContext& op;
   const ModelConfig& model;
   BatchShape shape;
+  RowDocuments documents;
   const BlockLinears& linears;
   const RopeTable& rope;
   const TensorChecks& checks;

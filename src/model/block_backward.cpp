@@ -85,11 +85,12 @@ void attention_part(const Backward& b, BlockActivations& a, const OutputGradient
   b.linear(b.pass.linears.wo, wo, a.x_wo, dh, d_o);
 
   const Tensor dq = b.scratch(m.q_dim()), dk = b.scratch(m.kv_dim()), dv = b.scratch(m.kv_dim());
-  attention_backward(b.op(), attention_shape(m, b.pass.shape), a.q, a.k, a.v, a.x_wo.high, d_o, a.log_sum_exp, dq, dk,
-                     dv);
+  attention_backward(b.op(), attention_shape(m, b.pass.shape), b.pass.documents, a.q, a.k, a.v, a.x_wo.high, d_o,
+                     a.log_sum_exp, dq, dk, dv);
   const std::int64_t batch = b.pass.shape.batch;
   rope(b.op(), b.pass.rope, {dq, {.amax = q_scale.amax, .non_finite = b.counter(checked_grad_q)}},
-       {dk, {.amax = k_scale.amax, .non_finite = b.counter(checked_grad_k)}}, batch, m.head_dim, true);
+       {dk, {.amax = k_scale.amax, .non_finite = b.counter(checked_grad_k)}}, batch, m.head_dim, b.pass.documents,
+       true);
   // No pass of its own but where its abs-max is asked for.
   if (b.pass.linears.recipes[wv]->casts_first())
     measure(b.op(), dv, {.amax = v_scale.amax, .non_finite = b.counter(checked_grad_v)});

@@ -66,10 +66,10 @@ struct Run {
   }
   /// Those of the two that this run makes.
   void rotate() const {
-    rope(op(), pass.rope, {made(q, a.q)}, {made(k, a.k)}, pass.shape.batch, pass.model.head_dim, false);
+    rope(op(), pass.rope, {made(q, a.q)}, {made(k, a.k)}, pass.shape.batch, pass.model.head_dim, pass.documents, false);
   }
   void attention(const Tensor& out) const {
-    attention_forward(op(), attention_shape(pass.model, pass.shape), a.q, a.k, a.v, out, a.log_sum_exp);
+    attention_forward(op(), attention_shape(pass.model, pass.shape), pass.documents, a.q, a.k, a.v, out, a.log_sum_exp);
   }
   void swiglu(const Float8Out& float8) const {
     op().kernels.swiglu_forward(op().stream, {.gate = a.gate.data,

@@ -80,8 +80,15 @@ UnitScope Llama::work_for(int unit) {
   return UnitScope(name);
 }
 
-BlockPass Llama::pass(std::int64_t layer) {
-  return {op_, part_, shape_, blocks_[static_cast<std::size_t>(layer)], rope_, checks_, {scaling_.get(), layer}};
+BlockPass Llama::pass(const Slot& slot, std::int64_t layer) {
+  return {op_,
+          part_,
+          shape_,
+          {settings_.documents, slot.document_begin},
+          blocks_[static_cast<std::size_t>(layer)],
+          rope_,
+          checks_,
+          {scaling_.get(), layer}};
 }
 
 OutputGradient Llama::gradient_of(Slot& slot, std::int64_t layer) {
@@ -193,9 +200,9 @@ void Llama::forward_blocks(Slot& slot, WeightProvider& weights) {
     const UnitScope unit_scope = work_for(unit);
     const auto w = weights.gather(unit);
     if (first) {
-      block_forward(pass(layer), unit, w, a.h, {}, a, slot.branch);
+      block_forward(pass(slot, layer), unit, w, a.h, {}, a, slot.branch);
     } else {
-      block_forward(pass(layer), unit, w, block(slot, layer - 1).h_middle, slot.branch, a, slot.branch);
+      block_forward(pass(slot, layer), unit, w, block(slot, layer - 1).h_middle, slot.branch, a, slot.branch);
     }
     if (layer + 1 == end_layer_ && !has_head()) leave_stream(slot, w[slot_ffn_norm]);
     weights.release(unit);
@@ -252,6 +259,7 @@ void Llama::head_backward(const MicroBatch& batch, const Slot& slot, WeightProvi
 void Llama::forward(int index, const MicroBatch& batch, WeightProvider& weights, GradientSink* gradients) {
   Slot& slot = this->slot(index, Progress::begun);
   slot.tokens = batch.tokens;
+  slot.document_begin = batch.document_begin;
   recomputed_of_ = slot.trains ? index : nobody;
   forward_blocks(slot, weights);
   if (has_head() && slot.trains) head_backward(batch, slot, weights, *gradients);
@@ -277,9 +285,9 @@ void Llama::backward(int index, WeightProvider& weights, GradientSink& gradients
     const OutputGradient below = gradient_of(slot, layer - 1);
     BlockActivations& a = block(slot, layer);
     if (recompute_.again(layer) || (recompute_.applies(layer) && !last_is_there)) {
-      block_recompute(pass(layer), unit, w, recompute_.kept, a, slot.branch);
+      block_recompute(pass(slot, layer), unit, w, recompute_.kept, a, slot.branch);
     }
-    block_backward(pass(layer), unit, w, weights.transposed(unit), gradients.open(unit), a, dh, below);
+    block_backward(pass(slot, layer), unit, w, weights.transposed(unit), gradients.open(unit), a, dh, below);
     dh = below;
     gradients.close(unit);
     weights.release(unit);
@@ -288,21 +296,19 @@ void Llama::backward(int index, WeightProvider& weights, GradientSink& gradients
   scaling_->record(op_.stream, op_.kernels);
 }
 
-void Llama::forward_backward(const std::int32_t* tokens, const std::int32_t* targets, float loss_scale, float* loss_sum,
-                             WeightProvider& weights, GradientSink& gradients) {
+void Llama::forward_backward(const MicroBatch& batch, WeightProvider& weights, GradientSink& gradients) {
   std::vector<int> order = forward_units();
   for (const int unit : backward_units()) order.push_back(unit);
   begin(0);
   weights.begin_pass(order);
-  forward(0, {tokens, targets, loss_scale, loss_sum}, weights, &gradients);
+  forward(0, batch, weights, &gradients);
   backward(0, weights, gradients);
 }
 
-void Llama::evaluate(const std::int32_t* tokens, const std::int32_t* targets, float* loss_sum,
-                     WeightProvider& weights) {
+void Llama::evaluate(const MicroBatch& batch, WeightProvider& weights) {
   begin(0, false);
   weights.begin_pass(forward_units());
-  forward(0, {.tokens = tokens, .targets = targets, .loss_sum = loss_sum}, weights, nullptr);
+  forward(0, batch, weights, nullptr);
 }
 
 }  // namespace octet

@@ -21,6 +21,7 @@ struct LlamaSettings {
   bool tp_keep_gathered = false;  ///< gathered inputs of linears stay until backward, else they are gathered again
   bool async_tp = false;          ///< the exchange is pipelined
   RecomputeConfig recompute{};
+  bool documents = false;            ///< rows may hold several
   std::optional<UnitRange> stage{};  ///< the units that this rank computes: at least one block; none: all
   int slots = 1;                     ///< micro-batches at most between their forward and the end of their backward
 
@@ -33,6 +34,9 @@ struct MicroBatch {
   const std::int32_t* targets = nullptr;  ///< read in forward where the head is; negative ones are not counted
   float loss_scale = 1;                   ///< gradients are those of loss_scale · sum of token losses
   float* loss_sum = nullptr;              ///< where the head is: the sum is added to it
+  /// Where in its row each token's document begins (AttentionForward::document_begin), read until the end of backward;
+  /// only with LlamaSettings::documents. Null: every row is one document.
+  const std::int32_t* document_begin = nullptr;
 };
 
 /// Forward and backward of micro-batches, written out as a straight list of op calls. It holds activations, not
@@ -94,10 +98,9 @@ class Llama {
   Tensor out(int slot) const { return slots_.at(static_cast<std::size_t>(slot)).dh; }
 
   /// Runs the whole model in slot 0: begin, announcement, forward and backward.
-  void forward_backward(const std::int32_t* tokens, const std::int32_t* targets, float loss_scale, float* loss_sum,
-                        WeightProvider& weights, GradientSink& gradients);
-  /// Forward only: adds the sum of token losses to *loss_sum.
-  void evaluate(const std::int32_t* tokens, const std::int32_t* targets, float* loss_sum, WeightProvider& weights);
+  void forward_backward(const MicroBatch& batch, WeightProvider& weights, GradientSink& gradients);
+  /// Forward only: adds the sum of token losses to *batch.loss_sum.
+  void evaluate(const MicroBatch& batch, WeightProvider& weights);
 
   /// That of its linears which are not kept in bf16.
   const Recipe& recipe() const { return *recipe_; }
@@ -114,6 +117,7 @@ class Llama {
     Progress progress = Progress::free;
     bool trains = false;
     const std::int32_t* tokens = nullptr;
+    const std::int32_t* document_begin = nullptr;
     Tensor branch{};           ///< of the last block so far; its result is h_middle + branch
     Tensor dh{};               ///< gradient of the residual stream; see out()
     void* dh_codes = nullptr;  ///< its place in fp8, while the scale is known before
@@ -133,7 +137,7 @@ class Llama {
   }
   /// Names the unit to all that trace, until the scope ends.
   [[nodiscard]] UnitScope work_for(int unit);
-  BlockPass pass(std::int64_t layer);
+  BlockPass pass(const Slot& slot, std::int64_t layer);
   /// The gradient that reaches a block from above, which is its w2's. Nobody asks for it below the first block.
   OutputGradient gradient_of(Slot& slot, std::int64_t layer);
   void embed(const std::int32_t* tokens, WeightProvider& weights, const Tensor& out);

@@ -66,7 +66,7 @@ void Llama::run_dry(const LlamaSettings& settings, Stream& stream, Exchange& exc
   NoWeights weights(dry.parameters_);
   NoGradients gradients(dry.parameters_);
   dry.scaling_->finish_step(*nowhere, kernels);  // a recipe that remembers scales otherwise in its first step
-  dry.forward_backward(nullptr, nullptr, 1.0f, nullptr, weights, gradients);
+  dry.forward_backward({}, weights, gradients);
 }
 
 Llama::MemoryNeeds Llama::plan(const LlamaSettings& settings, Stream& stream, const KernelTable& kernels,

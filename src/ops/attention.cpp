@@ -1,5 +1,6 @@
 #include "src/ops/attention.h"
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -13,20 +14,35 @@ void expect_whole_sequences(const OpContext& context) {
                        context.cp.part().count);
 }
 
+/// Scratch for the call; where rows may hold documents, as much as one with or without them takes, since one plan is
+/// for all micro-batches.
+template <typename Args, typename Bytes>
+void* allocate_for(Arena& scratch, Args& args, RowDocuments documents, const Bytes& bytes) {
+  std::int64_t most = bytes(args);
+  if (documents.possible) {
+    static const std::int32_t some = 0;
+    args.document_begin = &some;  // that there are any is all that the question is about
+    most = std::max(most, bytes(args));
+  }
+  args.document_begin = documents.begin;
+  return scratch.allocate(most);
+}
+
 }  // namespace
 
-void attention_forward(OpContext& context, const AttentionShape& shape, const Tensor& q, const Tensor& k,
-                       const Tensor& v, const Tensor& o, float* log_sum_exp) {
+void attention_forward(OpContext& context, const AttentionShape& shape, RowDocuments documents, const Tensor& q,
+                       const Tensor& k, const Tensor& v, const Tensor& o, float* log_sum_exp) {
   expect_whole_sequences(context);
   ArenaScope scope(context.scratch);
   AttentionForward args{.shape = shape, .q = q.data, .k = k.data, .v = v.data, .o = o.data, .log_sum_exp = log_sum_exp};
-  args.workspace = context.scratch.allocate(context.kernels.attention_forward_workspace(args));
+  const auto bytes = [&](const AttentionForward& a) { return context.kernels.attention_forward_workspace(a); };
+  args.workspace = allocate_for(context.scratch, args, documents, bytes);
   context.kernels.attention_forward(context.stream, args);
 }
 
-void attention_backward(OpContext& context, const AttentionShape& shape, const Tensor& q, const Tensor& k,
-                        const Tensor& v, const Tensor& o, const Tensor& d_o, const float* log_sum_exp, const Tensor& dq,
-                        const Tensor& dk, const Tensor& dv) {
+void attention_backward(OpContext& context, const AttentionShape& shape, RowDocuments documents, const Tensor& q,
+                        const Tensor& k, const Tensor& v, const Tensor& o, const Tensor& d_o, const float* log_sum_exp,
+                        const Tensor& dq, const Tensor& dk, const Tensor& dv) {
   expect_whole_sequences(context);
   ArenaScope scope(context.scratch);
   AttentionBackward args{.shape = shape,
@@ -39,7 +55,8 @@ void attention_backward(OpContext& context, const AttentionShape& shape, const T
                          .dq = dq.data,
                          .dk = dk.data,
                          .dv = dv.data};
-  args.workspace = context.scratch.allocate(context.kernels.attention_backward_workspace(args));
+  const auto bytes = [&](const AttentionBackward& a) { return context.kernels.attention_backward_workspace(a); };
+  args.workspace = allocate_for(context.scratch, args, documents, bytes);
   context.kernels.attention_backward(context.stream, args);
 }
 
@@ -63,7 +80,7 @@ RopeTable::RopeTable(Device& device, Stream& stream, std::int64_t seq, std::int6
 }
 
 void rope(OpContext& context, const RopeTable& table, const Rotated& q, const Rotated& k, std::int64_t batch,
-          std::int64_t head_dim, bool inverse) {
+          std::int64_t head_dim, RowDocuments documents, bool inverse) {
   const auto heads = [&](const Rotated& of) -> RopeHeads {
     if (of.x.data == nullptr) return {};
     return {.x = of.x.data, .count = of.x.shape[1] / head_dim, .stats = of.stats};
@@ -78,7 +95,8 @@ void rope(OpContext& context, const RopeTable& table, const Rotated& q, const Ro
                                         .head_dim = head_dim,
                                         .cos = table.cos.view().as<float>(),
                                         .sin = table.sin.view().as<float>(),
-                                        .inverse = inverse});
+                                        .inverse = inverse,
+                                        .document_begin = documents.begin});
 }
 
 }  // namespace octet

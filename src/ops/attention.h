@@ -5,14 +5,20 @@
 
 namespace octet {
 
-/// Causal grouped-query attention over [batch · seq, heads · head_dim] tensors, with its scratch.
-void attention_forward(OpContext& context, const AttentionShape& shape, const Tensor& q, const Tensor& k,
-                       const Tensor& v, const Tensor& o, float* log_sum_exp);
+/// The documents of a micro-batch's rows.
+struct RowDocuments {
+  bool possible = false;                ///< a row of another micro-batch may hold several: scratch is that for both
+  const std::int32_t* begin = nullptr;  ///< AttentionForward::document_begin; null: every row is one document
+};
+
+/// Causal grouped-query attention over [batch · seq, heads · head_dim] tensors, within documents, with its scratch.
+void attention_forward(OpContext& context, const AttentionShape& shape, RowDocuments documents, const Tensor& q,
+                       const Tensor& k, const Tensor& v, const Tensor& o, float* log_sum_exp);
 
 /// Overwrites dq, dk, dv.
-void attention_backward(OpContext& context, const AttentionShape& shape, const Tensor& q, const Tensor& k,
-                        const Tensor& v, const Tensor& o, const Tensor& d_o, const float* log_sum_exp, const Tensor& dq,
-                        const Tensor& dk, const Tensor& dv);
+void attention_backward(OpContext& context, const AttentionShape& shape, RowDocuments documents, const Tensor& q,
+                        const Tensor& k, const Tensor& v, const Tensor& o, const Tensor& d_o, const float* log_sum_exp,
+                        const Tensor& dq, const Tensor& dk, const Tensor& dv);
 
 /// cos and sin [seq, head_dim / 2] of the rotary embedding, computed in double on the host.
 struct RopeTable {
@@ -26,8 +32,8 @@ struct Rotated {
   StatsOut stats{};  ///< of the result
 };
 
-/// Rotates queries and keys, or their gradients back with `inverse`.
+/// Rotates queries and keys, or their gradients back with `inverse`, by positions that begin with each document.
 void rope(OpContext& context, const RopeTable& table, const Rotated& q, const Rotated& k, std::int64_t batch,
-          std::int64_t head_dim, bool inverse);
+          std::int64_t head_dim, RowDocuments documents, bool inverse);
 
 }  // namespace octet

@@ -69,7 +69,7 @@ struct BlockCasts : testing::Test {
     const RopeTable rope(cpu_device(), *stream, shape.seq, model.head_dim, model.rope_theta);
     OpContext op{*stream, kernels, scratch, exchange};
     const BlockLinears linears(block_recipes(model, precision, float8, 0));
-    const BlockPass pass{op, model, shape, linears, rope, checks};
+    const BlockPass pass{op, model, shape, {}, linears, rope, checks};
     test::LocalState state(list);
     const std::vector<int> order{1};
     state.begin_pass(order);

@@ -36,8 +36,8 @@ Result run(Precision precision, bool tied, std::int64_t micro_batch) {
   }
   for (std::int64_t begin = 0; begin < tokens_count; begin += micro_batch * seq_len) {
     float loss = 0, evaluated = 0;
-    llama.forward_backward(tokens.data() + begin, targets.data() + begin, 1.0f / tokens_count, &loss, state, state);
-    llama.evaluate(tokens.data() + begin, targets.data() + begin, &evaluated, state);
+    llama.forward_backward({tokens.data() + begin, targets.data() + begin, 1.0f / tokens_count, &loss}, state, state);
+    llama.evaluate({tokens.data() + begin, targets.data() + begin, 1.0f, &evaluated}, state);
     result.loss += double{loss};
     result.evaluated += double{evaluated};
     for (std::size_t i = 0; i < state.gradients.size(); ++i) {

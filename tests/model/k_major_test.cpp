@@ -36,7 +36,7 @@ struct Turned {
   double forward_backward() {
     float sum = 0;
     const auto n = static_cast<float>(plain.tokens_count());
-    llama.forward_backward(plain.tokens.data(), plain.targets.data(), 1.0f / n, &sum, state, state);
+    llama.forward_backward({plain.tokens.data(), plain.targets.data(), 1.0f / n, &sum}, state, state);
     return double{sum} / double{n};
   }
 };

@@ -134,12 +134,12 @@ struct LocalModel {
   double forward_backward() {
     float sum = 0;
     const auto n = static_cast<float>(tokens_count());
-    llama.forward_backward(tokens.data(), targets.data(), 1.0f / n, &sum, state, state);
+    llama.forward_backward({tokens.data(), targets.data(), 1.0f / n, &sum}, state, state);
     return double{sum} / double{n};
   }
   double evaluate() {
     float sum = 0;
-    llama.evaluate(tokens.data(), targets.data(), &sum, state);
+    llama.evaluate({tokens.data(), targets.data(), 1.0f, &sum}, state);
     return double{sum} / static_cast<double>(tokens_count());
   }
 

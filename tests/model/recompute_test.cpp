@@ -179,7 +179,7 @@ TEST(Recompute, ComputesNoScales) {
     Llama llama(like.settings, *like.stream, like.exchange, nullptr, Llama::plan(like.settings, *like.stream), kernels);
     float loss = 0;
     scales_computed = 0;
-    llama.forward_backward(like.tokens.data(), like.targets.data(), 1.0f, &loss, like.state, like.state);
+    llama.forward_backward({like.tokens.data(), like.targets.data(), 1.0f, &loss}, like.state, like.state);
     return scales_computed;
   };
   const std::int64_t kept = count({});

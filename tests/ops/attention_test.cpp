@@ -17,7 +17,7 @@ struct Attention : test::OpsTest {
   std::vector<float> o = std::vector<float>(q.size(), NAN), lse = std::vector<float>(std::size_t(n * s.heads), NAN);
 
   void forward() {
-    attention_forward(op_, s, view(q, {n, q_dim}), view(k, {n, kv_dim}), view(v, {n, kv_dim}), view(o, {n, q_dim}),
+    attention_forward(op_, s, {}, view(q, {n, q_dim}), view(k, {n, kv_dim}), view(v, {n, kv_dim}), view(o, {n, q_dim}),
                       lse.data());
   }
 
@@ -63,9 +63,10 @@ TEST_F(Attention, PartsOfSequencesAreRefused) {
                 .exchange = op_.exchange,
                 .cp = second_of_two};
   const Tensor rows = view(q, {n, q_dim}), keys = view(k, {n, kv_dim}), values = view(v, {n, kv_dim});
-  EXPECT_THROW(attention_forward(cut, s, rows, keys, values, view(o, {n, q_dim}), lse.data()), Error);
+  EXPECT_THROW(attention_forward(cut, s, {}, rows, keys, values, view(o, {n, q_dim}), lse.data()), Error);
   EXPECT_THROW(
-      attention_backward(cut, s, rows, keys, values, view(o, {n, q_dim}), rows, lse.data(), rows, keys, values), Error);
+      attention_backward(cut, s, {}, rows, keys, values, view(o, {n, q_dim}), rows, lse.data(), rows, keys, values),
+      Error);
 }
 
 TEST_F(Attention, ForwardEqualsTheDefinition) {
@@ -77,7 +78,7 @@ TEST_F(Attention, BackwardHandsOnEveryTensor) {
   forward();
   const auto d_o = random_values(n * q_dim, 4);
   std::vector<float> dq(q.size()), dk(k.size()), dv(v.size()), dq2(q.size()), dk2(k.size()), dv2(v.size());
-  attention_backward(op_, s, view(q, {n, q_dim}), view(k, {n, kv_dim}), view(v, {n, kv_dim}), view(o, {n, q_dim}),
+  attention_backward(op_, s, {}, view(q, {n, q_dim}), view(k, {n, kv_dim}), view(v, {n, kv_dim}), view(o, {n, q_dim}),
                      view(d_o, {n, q_dim}), lse.data(), view(dq, {n, q_dim}), view(dk, {n, kv_dim}),
                      view(dv, {n, kv_dim}));
   AttentionBackward direct{.shape = s,
@@ -132,13 +133,13 @@ TEST_F(Rope, RotatesHalvesByPositionWithinASequence) {
   const auto x = random_values(n * heads * head_dim, 5);
   auto y = x;
   const Rotated q{view(y, {n, heads * head_dim})};
-  rope(op_, table, q, {}, batch, head_dim, false);
+  rope(op_, table, q, {}, batch, head_dim, {}, false);
   const std::int64_t row = seq + 7, head = 2, i = 3;  // position 7 of the second sequence
   const auto at = static_cast<std::size_t>((row * heads + head) * head_dim + i);
   const double angle = 7.0 * std::pow(500000.0, -2.0 * i / head_dim), a = x[at], b = x[at + half];
   EXPECT_NEAR(y[at], a * std::cos(angle) - b * std::sin(angle), 1e-6);
   EXPECT_NEAR(y[at + half], b * std::cos(angle) + a * std::sin(angle), 1e-6);
-  rope(op_, table, {}, q, batch, head_dim, true);
+  rope(op_, table, {}, q, batch, head_dim, {}, true);
   EXPECT_LT(test::distance(y, x), 2e-7);
 }
 

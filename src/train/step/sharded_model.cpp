@@ -62,8 +62,8 @@ void ShardedModel::weights_changed() {
   weights_.invalidate();
 }
 
-void ShardedModel::accumulate(const Tensor& tokens, const Tensor& targets, float loss_scale, float* loss_sum) {
-  model_.forward_backward(tokens.as<std::int32_t>(), targets.as<std::int32_t>(), loss_scale, loss_sum, weights_, sink_);
+void ShardedModel::accumulate(const MicroBatch& batch) {
+  model_.forward_backward(batch, weights_, sink_);
 }
 
 void ShardedModel::finish_step(std::int64_t step, double lr) {
@@ -85,8 +85,8 @@ void ShardedModel::finish_scales() {
   scaling.finish_step(stream_, kernels_);
 }
 
-void ShardedModel::evaluate(const Tensor& tokens, const Tensor& targets, float* loss_sum) {
-  model_.evaluate(tokens.as<std::int32_t>(), targets.as<std::int32_t>(), loss_sum, weights_);
+void ShardedModel::evaluate(const MicroBatch& batch) {
+  model_.evaluate(batch, weights_);
 }
 
 void ShardedModel::take_counters(std::int32_t* host) {

@@ -28,11 +28,11 @@ class ShardedModel {
   /// A training step is begin_step, any number of accumulate, finish_step.
   void begin_step() { sink_.begin_step(); }
   /// Forward and backward of one micro-batch; tokens and targets [micro_batch, seq_len] on the device.
-  void accumulate(const Tensor& tokens, const Tensor& targets, float loss_scale, float* loss_sum);
+  void accumulate(const MicroBatch& batch);
   /// Sums replicas, clips by the global norm, updates weights and their scales. `step` counts from 1.
   void finish_step(std::int64_t step, double lr);
   /// Forward only; adds the sum of token losses to *loss_sum.
-  void evaluate(const Tensor& tokens, const Tensor& targets, float* loss_sum);
+  void evaluate(const MicroBatch& batch);
 
   /// Counters of elements that are not finite: one each tensor of each unit, then one each parameter's gradient,
   /// of the whole model: the same on all ranks.

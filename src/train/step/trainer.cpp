@@ -21,6 +21,10 @@ std::int64_t validation_batches(const RunConfig& c, const Batches& batches) {
   return c.train.validation_batches == 0 ? all : std::min(all, c.train.validation_batches);
 }
 
+MicroBatch micro_batch(const BatchUpload::OnDevice& batch, float loss_scale, float* loss_sum) {
+  return {batch.tokens.as<std::int32_t>(), batch.targets.as<std::int32_t>(), loss_scale, loss_sum, nullptr};
+}
+
 }  // namespace
 
 SamplerConfig sampler_config(const RunConfig& c) {
@@ -101,7 +105,7 @@ void Trainer::launch(std::int64_t step) {
       clock_.mark(Activity::step);
     });
     if (m == 0) device_.zero(loss_sum, 4, stream_);
-    graphs_.run([&] { model_.accumulate(batch.tokens, batch.targets, loss_scale, loss_sum); });
+    graphs_.run([&] { model_.accumulate(micro_batch(batch, loss_scale, loss_sum)); });
   }
   model_.finish_step(step, result.lr);
   reductions::loss(mesh_).all_reduce(loss_sum, 1, DType::f32, ReduceOp::sum);
@@ -147,8 +151,8 @@ double Trainer::validate() {
   device_.zero(loss_sum, 4, stream_);
   for (std::int64_t b = 0; b < validation_batches_; ++b) {
     for (std::int64_t m = 0; m < batches_.micro_batches(batch_layout_); ++m) {
-      const auto [tokens, targets] = upload([&] { batches_.validation_batch(b, batch_layout_, m, batch_); });
-      model_.evaluate(tokens, targets, loss_sum);
+      const BatchUpload::OnDevice batch = upload([&] { batches_.validation_batch(b, batch_layout_, m, batch_); });
+      model_.evaluate(micro_batch(batch, 1.0f, loss_sum));
     }
   }
   reductions::loss(mesh_).all_reduce(loss_sum, 1, DType::f32, ReduceOp::sum);
