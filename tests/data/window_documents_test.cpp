@@ -1,0 +1,67 @@
+#include "src/data/window_documents.h"
+
+#include "src/data/token_writer.h"
+#include "tests/data/support.h"
+
+namespace octet {
+namespace {
+
+using Begins = std::vector<std::int32_t>;
+
+class WindowDocuments : public testing::Test {
+ protected:
+  /// A file with documents of these lengths.
+  TokenFile write(const std::vector<std::int64_t>& lengths) {
+    TokenFileWriter writer(folder_ / "x", TokenType::u8);
+    for (const std::int64_t length : lengths) {
+      writer.append(std::vector<std::int32_t>(static_cast<std::size_t>(length), 1));
+      writer.end_document();
+    }
+    writer.finish();
+    return TokenFile(folder_ / "x");
+  }
+  static Begins found(const TokenFile& file, std::int64_t position, std::int64_t count) {
+    Begins begin(static_cast<std::size_t>(count), -1);
+    find_documents(file, position, begin);
+    return begin;
+  }
+  test::TempFolder folder_;
+};
+
+TEST_F(WindowDocuments, BeginWhereTheIndexSaysAndWithTheWindow) {
+  const TokenFile file = write({3, 1, 0, 0, 4});
+  EXPECT_EQ(found(file, 0, 8), (Begins{0, 0, 0, 3, 4, 4, 4, 4}));
+  EXPECT_EQ(found(file, 1, 5), (Begins{0, 0, 2, 3, 3}));
+  EXPECT_EQ(found(file, 3, 2), (Begins{0, 1}));
+  EXPECT_EQ(found(file, 5, 3), (Begins{0, 0, 0}));
+  EXPECT_EQ(found(file, 7, 1), (Begins{0}));
+  EXPECT_HAS(test::error_of([&] { found(file, 5, 4); }), "tokens 5 to 9 of 8");
+}
+
+TEST_F(WindowDocuments, AreThoseOfASearchTokenByToken) {
+  std::vector<std::int64_t> lengths;
+  Begins expected;  // of the whole file
+  for (std::int64_t i = 0; i < 300; ++i) lengths.push_back(i * i % 23);
+  for (const std::int64_t length : lengths) {
+    const auto first = static_cast<std::int32_t>(expected.size());
+    for (std::int64_t i = 0; i < length; ++i) expected.push_back(first);
+  }
+  const TokenFile file = write(lengths);
+  for (std::int64_t position = 0; position + 64 <= file.tokens(); position += 13) {
+    Begins window;
+    for (std::int64_t i = position; i < position + 64; ++i) {
+      window.push_back(
+          static_cast<std::int32_t>(std::max<std::int64_t>(expected[static_cast<std::size_t>(i)] - position, 0)));
+    }
+    ASSERT_EQ(found(file, position, 64), window) << position;
+  }
+}
+
+TEST_F(WindowDocuments, CostTheSumOfTheSquaresOfTheirLengths) {
+  EXPECT_EQ(sum_of_squares(Begins{0, 0, 0, 3, 4, 4, 4, 4}), 9 + 1 + 16);
+  EXPECT_EQ(sum_of_squares(Begins(100, 0)), 10000);
+  EXPECT_EQ(sum_of_squares(Begins{}), 0);
+}
+
+}  // namespace
+}  // namespace octet
