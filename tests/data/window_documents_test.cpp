@@ -35,7 +35,7 @@ TEST_F(WindowDocuments, BeginWhereTheIndexSaysAndWithTheWindow) {
   EXPECT_EQ(found(file, 3, 2), (Begins{0, 1}));
   EXPECT_EQ(found(file, 5, 3), (Begins{0, 0, 0}));
   EXPECT_EQ(found(file, 7, 1), (Begins{0}));
-  EXPECT_HAS(test::error_of([&] { found(file, 5, 4); }), "tokens 5 to 9 of 8");
+  EXPECT_HAS(test::error_of([&] { found(file, 5, 4); }, ExitCode::internal), "tokens 5 to 9 of 8");
 }
 
 TEST_F(WindowDocuments, AreThoseOfASearchTokenByToken) {

@@ -25,8 +25,11 @@ double slope(LocalModel& model, std::size_t i, const std::vector<double>& direct
 /// Along its own gradient, a tensor's slope is the gradient's norm. The fp32 loss (about 4, 2e-7 relative) limits the
 /// differences to about 5e-5 of a slope; the slopes lie between 0.02 and 2.
 TEST(Gradients, EqualFiniteDifferencesAlongEveryTensor) {
-  for (const bool tied : {false, true}) {
+  for (const auto& [tied, documents] : {std::pair{false, false}, {true, false}, {false, true}}) {
     LocalModel model(Precision::fp32, tied);
+    if (documents)
+      model.document_begin = {0, 0, 0, 3, 4, 4, 4, 4, 4, 9, 9, 9, 9, 9, 9,  9,  // two rows
+                              0, 1, 1, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3, 14, 15};
     model.forward_backward();
     const auto gradients = model.state.gradients;
     for (std::size_t i = 0; i < gradients.size(); ++i) {

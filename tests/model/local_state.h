@@ -115,13 +115,15 @@ inline ModelConfig small_model(bool tied = false) {
 
 /// A model on the CPU with its local state and one micro-batch of tokens.
 struct LocalModel {
-  explicit LocalModel(Precision precision, bool tied = false, Float8Config float8 = {}, RecomputeConfig recompute = {})
+  explicit LocalModel(Precision precision, bool tied = false, Float8Config float8 = {}, RecomputeConfig recompute = {},
+                      std::int64_t micro_batch = 2, std::int64_t seq_len = 16)
       : settings{.model = small_model(tied),
                  .precision = precision,
                  .float8 = float8,
-                 .micro_batch = 2,
-                 .seq_len = 16,
-                 .recompute = recompute},
+                 .micro_batch = micro_batch,
+                 .seq_len = seq_len,
+                 .recompute = recompute,
+                 .documents = true},
         llama(settings, *stream, exchange, &gemms) {
     for (std::int64_t i = 0; i < tokens_count(); ++i) {
       tokens.push_back(static_cast<std::int32_t>(random_bits({.seed = 3, .stream = 0}, std::uint64_t(i)) % 48));
@@ -134,13 +136,17 @@ struct LocalModel {
   double forward_backward() {
     float sum = 0;
     const auto n = static_cast<float>(tokens_count());
-    llama.forward_backward({tokens.data(), targets.data(), 1.0f / n, &sum}, state, state);
+    llama.forward_backward(batch(1.0f / n, sum), state, state);
     return double{sum} / double{n};
   }
   double evaluate() {
     float sum = 0;
-    llama.evaluate({tokens.data(), targets.data(), 1.0f, &sum}, state);
+    llama.evaluate(batch(1.0f, sum), state);
     return double{sum} / static_cast<double>(tokens_count());
+  }
+
+  MicroBatch batch(float loss_scale, float& sum) {
+    return {tokens.data(), targets.data(), loss_scale, &sum, document_begin.empty() ? nullptr : document_begin.data()};
   }
 
   std::unique_ptr<Stream> stream = cpu_device().make_stream();
@@ -150,6 +156,7 @@ struct LocalModel {
   Llama llama;
   LocalState state{llama.parameters()};
   std::vector<std::int32_t> tokens, targets;
+  std::vector<std::int32_t> document_begin;  ///< empty: every row is one document
 };
 
 }  // namespace octet::test

@@ -1,0 +1,88 @@
+// Rows of several documents are what each document is by itself.
+#include <gtest/gtest.h>
+
+#include "tests/model/local_state.h"
+
+namespace octet {
+namespace {
+
+using test::LocalModel;
+
+const std::vector<std::int64_t> lengths = {5, 1, 10, 1, 1, 14};  // of two rows of 16
+
+/// The model of those documents packed, in the order of `lengths`.
+std::unique_ptr<LocalModel> packed(Precision precision, RecomputeConfig recompute = {}) {
+  auto model = std::make_unique<LocalModel>(precision, false, Float8Config{}, recompute);
+  for (const std::int64_t length : lengths) {
+    const auto first = static_cast<std::int32_t>(model->document_begin.size()) % 16;
+    model->document_begin.insert(model->document_begin.end(), static_cast<std::size_t>(length), first);
+  }
+  return model;
+}
+
+struct Result {
+  double loss = 0;
+  std::vector<std::vector<double>> gradients{};
+};
+
+/// The sum over the documents, each of them in a model of its own whose rows are as long as it.
+Result apart(const LocalModel& whole) {
+  Result sum;
+  std::int64_t first = 0;
+  for (const std::int64_t length : lengths) {
+    LocalModel one(Precision::fp32, false, {}, {}, 1, length);
+    one.state.masters = whole.state.masters;
+    one.tokens.assign(whole.tokens.begin() + first, whole.tokens.begin() + first + length);
+    one.targets.assign(whole.targets.begin() + first, whole.targets.begin() + first + length);
+    const double weight = static_cast<double>(length) / static_cast<double>(whole.tokens.size());
+    sum.loss += weight * one.forward_backward();
+    sum.gradients.resize(one.state.gradients.size());
+    for (std::size_t i = 0; i < sum.gradients.size(); ++i) {
+      sum.gradients[i].resize(one.state.gradients[i].size());
+      for (std::size_t e = 0; e < sum.gradients[i].size(); ++e) {
+        sum.gradients[i][e] += weight * double{one.state.gradients[i][e]};
+      }
+    }
+    first += length;
+  }
+  return sum;
+}
+
+TEST(Documents, OfARowHaveTheLossAndGradientsThatTheyHaveApart) {
+  const auto model = packed(Precision::fp32);
+  const double loss = model->forward_backward();
+  const Result expected = apart(*model);
+  EXPECT_NEAR(loss, expected.loss, 1e-6);
+  EXPECT_NEAR(model->evaluate(), expected.loss, 1e-6);
+  for (std::size_t i = 0; i < expected.gradients.size(); ++i) {
+    const std::vector<float> want(expected.gradients[i].begin(), expected.gradients[i].end());
+    EXPECT_LT(test::distance(model->state.gradients[i], want), 1e-5) << model->llama.parameters().parameters[i].name;
+  }
+}
+
+TEST(Documents, AreWhatChangesTheLoss) {
+  const auto model = packed(Precision::fp32);
+  const double within = model->evaluate();
+  model->document_begin.clear();
+  EXPECT_GT(std::abs(model->evaluate() - within), 1e-3);
+}
+
+TEST(Documents, OnlyOneARowHaveTheBitsOfNone) {
+  for (const Precision precision : {Precision::fp32, Precision::bf16, Precision::float8}) {
+    LocalModel with(precision), without(precision);
+    with.document_begin.assign(with.tokens.size(), 0);
+    EXPECT_EQ(with.forward_backward(), without.forward_backward());
+    EXPECT_EQ(with.state.gradients, without.state.gradients) << name_of(precision);
+  }
+}
+
+TEST(Documents, AreTheSameWhenRecomputed) {
+  for (const Precision precision : {Precision::fp32, Precision::bf16, Precision::float8}) {
+    const auto kept = packed(precision), again = packed(precision, {.mode = RecomputeMode::full});
+    EXPECT_EQ(kept->forward_backward(), again->forward_backward());
+    EXPECT_EQ(kept->state.gradients, again->state.gradients) << name_of(precision);
+  }
+}
+
+}  // namespace
+}  // namespace octet
