@@ -23,23 +23,27 @@ AttentionShape shape(std::int64_t batch, std::int64_t seq, std::int64_t heads, s
 template <typename T>
 class Attention {
  public:
-  Attention(Stream& gpu_stream, const AttentionShape& s)
+  /// `begin`: where the documents of the tokens begin, or nothing.
+  Attention(Stream& gpu_stream, const AttentionShape& s, const std::vector<std::int32_t>& begin = {})
       : gpu_stream_(gpu_stream),
         s_(s),
+        begin_(gpu_stream, begin),
         q_(gpu_stream, normal<T>(queries(), 1)),
         k_(gpu_stream, normal<T>(keys(), 2)),
         v_(gpu_stream, normal<T>(keys(), 3)),
         d_o_(gpu_stream, normal<T>(queries(), 4)) {}
 
   void forward_cpu(const KernelTable& table, Stream& stream) {
-    AttentionForward args = {s_, q_.cpu(), k_.cpu(), v_.cpu(), o.cpu(), log_sum_exp.cpu(), nullptr};
+    AttentionForward args = {s_,      q_.cpu(),          k_.cpu(), v_.cpu(),
+                             o.cpu(), log_sum_exp.cpu(), nullptr,  documents(begin_.cpu())};
     const Buffer space = workspace(table.attention_forward_workspace(args));
     args.workspace = space.data();
     table.attention_forward(stream, args);
   }
   void backward_cpu(const KernelTable& table, Stream& stream) {
-    AttentionBackward args{s_,       q_.cpu(), k_.cpu(), v_.cpu(), o.cpu(), d_o_.cpu(), log_sum_exp.cpu(),
-                           dq.cpu(), dk.cpu(), dv.cpu(), nullptr};
+    AttentionBackward args{s_,       q_.cpu(),   k_.cpu(),          v_.cpu(),
+                           o.cpu(),  d_o_.cpu(), log_sum_exp.cpu(), dq.cpu(),
+                           dk.cpu(), dv.cpu(),   nullptr,           documents(begin_.cpu())};
     const Buffer space = workspace(table.attention_backward_workspace(args));
     args.workspace = space.data();
     table.attention_backward(stream, args);
@@ -94,10 +98,14 @@ class Attention {
   }
   std::int64_t queries() const { return s_.batch * s_.seq * s_.heads * s_.head_dim; }
   std::int64_t keys() const { return s_.batch * s_.seq * s_.kv_heads * s_.head_dim; }
-  AttentionForward forward_args() { return {s_, q_.gpu(), k_.gpu(), v_.gpu(), o.gpu(), log_sum_exp.gpu(), nullptr}; }
+  const std::int32_t* documents(const std::int32_t* begin) { return begin_.host().empty() ? nullptr : begin; }
+  AttentionForward forward_args() {
+    return {s_, q_.gpu(), k_.gpu(), v_.gpu(), o.gpu(), log_sum_exp.gpu(), nullptr, documents(begin_.gpu())};
+  }
   AttentionBackward backward_args() {
-    return {s_,       q_.gpu(), k_.gpu(), v_.gpu(), o.gpu(), d_o_.gpu(), log_sum_exp.gpu(),
-            dq.gpu(), dk.gpu(), dv.gpu(), nullptr};
+    return {s_,       q_.gpu(),   k_.gpu(),          v_.gpu(),
+            o.gpu(),  d_o_.gpu(), log_sum_exp.gpu(), dq.gpu(),
+            dk.gpu(), dv.gpu(),   nullptr,           documents(begin_.gpu())};
   }
   std::vector<std::pair<void*, std::size_t>> outputs() {
     const auto extent = [](auto& array) {
@@ -108,6 +116,7 @@ class Attention {
 
   Stream& gpu_stream_;
   AttentionShape s_;
+  Both<std::int32_t> begin_;
   Both<T> q_, k_, v_, d_o_;
   std::optional<Both<unsigned char>> forward_, backward_;
 
@@ -132,10 +141,11 @@ class GpuAttention : public GpuTest {
   }
 
   template <typename T>
-  void compare(const AttentionShape& s, double output, double gradients, double log_sums) {
+  void compare(const AttentionShape& s, double output, double gradients, double log_sums,
+               const std::vector<std::int32_t>& begin = {}) {
     SCOPED_TRACE(testing::Message() << "batch " << s.batch << " seq " << s.seq << " heads " << s.heads << "/"
                                     << s.kv_heads << " dim " << s.head_dim);
-    Attention<T> attention(*gpu_stream, s);
+    Attention<T> attention(*gpu_stream, s, begin);
     attention.forward_cpu(cpu, *cpu_stream);
     attention.backward_cpu(cpu, *cpu_stream);
     attention.prepare_gpu(gpu());
@@ -155,6 +165,41 @@ TEST_F(GpuAttention, AgreesWithTheCpu) {
   compare_bf16(shape(3, 2048, 2, 1, 128));  // many tiles
   compare_bf16(shape(1, 1000, 4, 2, 64));   // no multiple of a tile
   compare_bf16(shape(2, 67, 3, 1, 96));     // backward by the fallback: cuDNN's workspace would be aligned to 8 bytes
+}
+
+/// The beginnings of documents of these lengths, again and again until the row is full; each row is shifted by one.
+std::vector<std::int32_t> documents_of(const AttentionShape& s, const std::vector<std::int64_t>& lengths) {
+  std::vector<std::int32_t> begin;
+  for (std::int64_t b = 0; b < s.batch; ++b) {
+    auto next = static_cast<std::size_t>(b);
+    for (std::int64_t t = 0; t < s.seq; ++next) {
+      const std::int64_t end = std::min(s.seq, t + lengths[next % lengths.size()]), first = t;
+      for (; t < end; ++t) begin.push_back(static_cast<std::int32_t>(first));
+    }
+  }
+  return begin;
+}
+
+TEST_F(GpuAttention, StaysWithinItsDocuments) {
+  for (const std::vector<std::int64_t>& lengths :
+       std::vector<std::vector<std::int64_t>>{{2, 3, 70, 1, 7}, {64}, {63, 65}, {500, 1}, {100, 900, 31}}) {
+    for (const AttentionShape& s : {shape(2, 256, 12, 4, 64), shape(1, 1000, 8, 2, 128), shape(2, 67, 3, 1, 96)}) {
+      compare<bf16>(s, 0x1p-7, 0x1p-6, 1e-4, documents_of(s, lengths));
+    }
+    const AttentionShape s = shape(2, 200, 4, 2, 64, DType::f32);
+    compare<float>(s, 1e-5, 1e-5, 1e-6, documents_of(s, lengths));
+  }
+}
+
+TEST_F(GpuAttention, OfDocumentsOfOneTokenIsTheirValues) {
+  const AttentionShape s = shape(1, 130, 2, 2, 64);
+  Attention<bf16> attention(*gpu_stream, s, documents_of(s, {1}));
+  attention.forward_cpu(cpu, *cpu_stream);
+  attention.backward_cpu(cpu, *cpu_stream);
+  attention.prepare_gpu(gpu());
+  attention.run_gpu(gpu(), *gpu_stream);
+  expect_close(attention.o, 0x1p-7, "o");
+  expect_close(attention.dv, 0x1p-7, "dv");
 }
 
 TEST_F(GpuAttention, OfOneTokenIsItsValue) {  // cuDNN has no backward of it

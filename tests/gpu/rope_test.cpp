@@ -24,9 +24,9 @@ constexpr std::array<Case, 11> cases = {{{1, 1, 1, 1, 2},
 
 class GpuRope : public GpuTest {
  protected:
-  /// The same operations without contraction: the same bits.
+  /// The same operations without contraction: the same bits. `length`: tokens of each document; 0: a row is one.
   template <typename T>
-  void compare(const Case& c, bool inverse) {
+  void compare(const Case& c, bool inverse, std::int64_t length = 0) {
     SCOPED_TRACE(
         fmt::format("{} x {} x {}:{} x {}, offset {}", c.batch, c.seq, c.heads, c.kv_heads, c.head_dim, c.offset));
     const std::int64_t of_head = c.batch * c.seq * c.head_dim, half = c.head_dim / 2;
@@ -37,6 +37,11 @@ class GpuRope : public GpuTest {
       cos_values.push_back(std::cos(static_cast<float>(i) * 0.7f));
       sin_values.push_back(std::sin(static_cast<float>(i) * 0.7f));
     }
+    std::vector<std::int32_t> beginnings;
+    for (std::int64_t i = 0; length > 0 && i < c.batch * c.seq; ++i) {
+      beginnings.push_back(static_cast<std::int32_t>(i % c.seq / length * length));
+    }
+    Both<std::int32_t> begin(*gpu_stream, beginnings);
     Both<float> cos(*gpu_stream, cos_values), sin(*gpu_stream, sin_values);
     Both<float> amax(*gpu_stream, {-1.0f, -2.0f});
     Both<std::uint32_t> count(*gpu_stream, {2, 3});
@@ -51,11 +56,13 @@ class GpuRope : public GpuTest {
               .head_dim = c.head_dim,
               .cos = cos.cpu(),
               .sin = sin.cpu(),
-              .inverse = inverse};
+              .inverse = inverse,
+              .document_begin = length > 0 ? begin.cpu() : nullptr};
     cpu.rope(*cpu_stream, args);
     args.q = heads(q.gpu() + c.offset, c.heads, amax.gpu(), count.gpu());
     args.k = heads(k.gpu() + c.offset, c.kv_heads, amax.gpu() + 1, count.gpu() + 1);
     args.cos = cos.gpu(), args.sin = sin.gpu();
+    if (length > 0) args.document_begin = begin.gpu();
     gpu().rope(*gpu_stream, args);
     expect_same_bits(q, "q");
     expect_same_bits(k, "k");
@@ -69,6 +76,7 @@ TEST_F(GpuRope, SameBitsAsTheCpu) {
     for (const bool inverse : {false, true}) {
       compare<float>(c, inverse);
       compare<bf16>(c, inverse);
+      compare<bf16>(c, inverse, 3);
     }
   }
 }
