@@ -148,7 +148,7 @@ std::string timeline_text(const DryTimeline& timeline, const DryMachine& m, cons
   if (!c.options.timeline.empty()) {
     write_file(c.options.timeline, chrome_trace(recording, static_cast<int>(c.options.rank), "dry run"));
   }
-  const double flops = c.run.config.model.flops_per_token(c.run.config.train.seq_len) *
+  const double flops = c.run.config.model.flops_per_token(static_cast<double>(c.run.config.train.seq_len)) *
                        static_cast<double>(c.run.config.train.global_batch * c.run.config.train.seq_len) /
                        static_cast<double>(c.options.ranks) / recording.wall;
   return fmt::format(

@@ -9,6 +9,7 @@ void Batch::resize(std::int64_t sequences, std::int64_t tokens_each) {
   seq_len = tokens_each;
   tokens.resize(static_cast<std::size_t>(sequences * tokens_each));
   targets.resize(static_cast<std::size_t>(sequences * tokens_each));
+  document_begin.clear();
 }
 
 std::int64_t micro_batches_of(std::int64_t global_batch, const BatchLayout& layout) {

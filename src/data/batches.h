@@ -20,8 +20,18 @@ struct Batch {
   std::int64_t seq_len = 0;
   std::vector<std::int32_t> tokens;
   std::vector<std::int32_t> targets;
+  /// [micro_batch, seq_len]: where in its row the document of a token begins (data.document_mask). Empty where every
+  /// row is one document.
+  std::vector<std::int32_t> document_begin{};
 
   void resize(std::int64_t sequences, std::int64_t tokens_each);
+};
+
+/// What a step computes, over all ranks.
+struct StepWork {
+  std::int64_t targets = 0;  ///< tokens that count towards the loss
+  std::int64_t pairs_of_tokens =
+      0;  ///< the sum of the squares of the documents' lengths; attention's work grows with it
 };
 
 /// Where a trainer's batches come from: a run's Sampler, or nowhere (dry_batches).
@@ -34,6 +44,9 @@ class Batches {
   /// Micro-batch m of the rank's part of global batch `step`; reuses the batch's memory. Usage error for a token id
   /// that is not in the vocabulary.
   virtual void train_batch(std::int64_t step, const BatchLayout& layout, std::int64_t m, Batch& batch) const = 0;
+
+  /// Of global batch `step`; every rank finds the same without communication.
+  virtual StepWork step_work(std::int64_t step) const = 0;
 
   /// Global batches that hold the validation split; the last is padded. Usage error when the split is empty.
   virtual std::int64_t validation_batches() const = 0;
@@ -51,6 +64,9 @@ class DryBatches final : public Batches {
 
   std::int64_t micro_batches(const BatchLayout& layout) const override;
   void train_batch(std::int64_t step, const BatchLayout& layout, std::int64_t m, Batch& batch) const override;
+  StepWork step_work(std::int64_t) const override {
+    return {global_batch_ * seq_len_, global_batch_ * seq_len_ * seq_len_};
+  }
   std::int64_t validation_batches() const override { return 1; }
   void validation_batch(std::int64_t index, const BatchLayout& layout, std::int64_t m, Batch& batch) const override;
   std::int64_t validation_targets(std::int64_t batches) const override { return batches * global_batch_ * seq_len_; }

@@ -45,6 +45,8 @@ struct DataConfig {
   std::vector<WeightChange> changes{};  ///< by rising step
   double validation_fraction = 0.01;    ///< of the samples of each source, set apart
   double max_passes = 4;                ///< over a source: a run that makes more is warned
+  bool document_mask = false;           ///< attention stays within documents, and positions begin with each
+  bool loss_on_first = true;            ///< with document_mask: the first token of a document counts as a target
   DataHistory history{};
 };
 

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "src/base/error.h"
+#include "src/data/window_documents.h"
 
 namespace octet {
 namespace {
@@ -29,6 +30,11 @@ std::vector<SampleOrder::Source> describe(const std::vector<TokenFile>& files, s
     described.push_back({file.bin_path(), windows});
   }
   return described;
+}
+
+/// Whether a document begins with that token of a window.
+bool is_first(const std::vector<std::int32_t>& begin, std::int64_t token) {
+  return begin[static_cast<std::size_t>(token)] == token;
 }
 
 /// What is wrong with a file is told with the option that names it.
@@ -111,6 +117,45 @@ void Sampler::put(const Sample& sample, std::int64_t row, Batch& batch, std::vec
   read_window(sample, scratch);
   std::copy(scratch.begin(), scratch.end() - 1, batch.tokens.begin() + row * config_.seq_len);
   std::copy(scratch.begin() + 1, scratch.end(), batch.targets.begin() + row * config_.seq_len);
+  if (config_.document_mask) put_documents(sample, row, batch, scratch);
+}
+
+void Sampler::find_window_documents(const Sample& sample, std::vector<std::int32_t>& begin) const {
+  begin.resize(static_cast<std::size_t>(config_.seq_len + 1));
+  find_documents(files_[static_cast<std::size_t>(sample.source)], sample.window * config_.seq_len, begin);
+}
+
+void Sampler::put_documents(const Sample& sample, std::int64_t row, Batch& batch,
+                            std::vector<std::int32_t>& scratch) const {
+  find_window_documents(sample, scratch);
+  const bool whole = scratch[static_cast<std::size_t>(config_.seq_len - 1)] == 0;
+  if (!whole) {
+    batch.document_begin.resize(batch.tokens.size(), 0);  // rows that are one document begin at 0
+    std::copy(scratch.begin(), scratch.end() - 1, batch.document_begin.begin() + row * config_.seq_len);
+  }
+  if (config_.loss_on_first) return;
+  for (std::int64_t i = 0; i < config_.seq_len; ++i) {
+    if (is_first(scratch, i + 1)) batch.targets[static_cast<std::size_t>(row * config_.seq_len + i)] = -1;
+  }
+}
+
+StepWork Sampler::work_of(const Sample& sample, std::vector<std::int32_t>& scratch) const {
+  find_window_documents(sample, scratch);
+  StepWork work{config_.seq_len, sum_of_squares({scratch.data(), static_cast<std::size_t>(config_.seq_len)})};
+  for (std::int64_t i = 0; !config_.loss_on_first && i < config_.seq_len; ++i) work.targets -= is_first(scratch, i + 1);
+  return work;
+}
+
+StepWork Sampler::step_work(std::int64_t step) const {
+  if (!config_.document_mask) return DryBatches(config_.global_batch, config_.seq_len).step_work(step);
+  StepWork sum;
+  std::vector<std::int32_t> scratch;
+  for (std::int64_t i = 0; i < config_.global_batch; ++i) {
+    const StepWork work = work_of(order_->train(step * config_.global_batch + i), scratch);
+    sum.targets += work.targets;
+    sum.pairs_of_tokens += work.pairs_of_tokens;
+  }
+  return sum;
 }
 
 void Sampler::train_batch(std::int64_t step, const BatchLayout& layout, std::int64_t m, Batch& batch) const {
@@ -146,7 +191,12 @@ void Sampler::validation_batch(std::int64_t index, const BatchLayout& layout, st
 }
 
 std::int64_t Sampler::validation_targets(std::int64_t batches) const {
-  return std::min(batches * config_.global_batch, order_->validation_samples()) * config_.seq_len;
+  const std::int64_t samples = std::min(batches * config_.global_batch, order_->validation_samples());
+  if (config_.loss_on_first) return samples * config_.seq_len;
+  std::int64_t targets = 0;
+  std::vector<std::int32_t> scratch;
+  for (std::int64_t v = 0; v < samples; ++v) targets += work_of(order_->validation(v), scratch).targets;
+  return targets;
 }
 
 std::uint64_t Sampler::fingerprint() const {

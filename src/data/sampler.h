@@ -17,6 +17,8 @@ struct SamplerConfig {
   std::int64_t vocab_size = 0;
   std::uint64_t seed = 0;
   double validation_fraction = 0;
+  bool document_mask = false;  ///< batches say where documents begin
+  bool loss_on_first = true;   ///< with document_mask: the first token of a document counts as a target
   std::vector<WeightChange> changes{};
   DataHistory history{};
 };
@@ -37,6 +39,7 @@ class Sampler final : public Batches {
   std::int64_t validation_batches() const override;
   void validation_batch(std::int64_t index, const BatchLayout& layout, std::int64_t m, Batch& batch) const override;
   std::int64_t validation_targets(std::int64_t batches) const override;
+  StepWork step_work(std::int64_t step) const override;
 
   const SampleOrder& order() const { return *order_; }
   const SamplerConfig& config() const { return config_; }
@@ -61,6 +64,10 @@ class Sampler final : public Batches {
   void check_sizes() const;
   std::int64_t first_sample(std::int64_t batch_index, const BatchLayout& layout, std::int64_t m) const;
   void put(const Sample& sample, std::int64_t row, Batch& batch, std::vector<std::int32_t>& scratch) const;
+  /// Of the seq_len + 1 tokens of a window.
+  void find_window_documents(const Sample& sample, std::vector<std::int32_t>& begin) const;
+  void put_documents(const Sample& sample, std::int64_t row, Batch& batch, std::vector<std::int32_t>& scratch) const;
+  StepWork work_of(const Sample& sample, std::vector<std::int32_t>& scratch) const;
 
   std::vector<DataSource> sources_;
   SamplerConfig config_;

@@ -63,6 +63,7 @@ std::string to_json(const StepMetrics& m) {
   line["tokens_per_second"] = m.tokens_per_second;
   line["tokens_per_second_per_rank"] = m.tokens_per_second_per_rank;
   line["tflops"] = m.tflops;
+  if (m.tflops_unmasked) line["tflops_unmasked"] = *m.tflops_unmasked;
   line["mfu"] = m.mfu ? nlohmann::ordered_json(*m.mfu) : nullptr;
   if (m.mfu_mixed) line["mfu_mixed"] = *m.mfu_mixed;
   line["memory_bytes"] = m.memory_bytes;
@@ -91,6 +92,7 @@ StepMetrics step_metrics_of(std::string_view text, const std::string& source) {
           .tokens_per_second = line.at("tokens_per_second").number_or_nan(),
           .tokens_per_second_per_rank = line.at("tokens_per_second_per_rank").number_or_nan(),
           .tflops = line.at("tflops").number_or_nan(),
+          .tflops_unmasked = optional_real(line, "tflops_unmasked"),
           .mfu = mfu_of(line.at("mfu")),
           .mfu_mixed = optional_real(line, "mfu_mixed"),
           .memory_bytes = line.integer("memory_bytes"),
@@ -108,9 +110,10 @@ std::string console_line(const StepMetrics& m) {
   std::string mfu = m.mfu ? fmt::format("{:.1f}%", *m.mfu) : "unknown";
   if (m.mfu_mixed) mfu += fmt::format(" (of mixed peak {:.1f}%)", *m.mfu_mixed);
   std::string line = fmt::format(
-      "step: {:>5}  loss: {:8.4f}  grad_norm: {:7.4f}  memory: {:.2f}GiB({:.2f}%)  tps: {}  tflops: {:.3f}  mfu: {}",
+      "step: {:>5}  loss: {:8.4f}  grad_norm: {:7.4f}  memory: {:.2f}GiB({:.2f}%)  tps: {}  tflops: {:.3f}{}  mfu: {}",
       m.step, m.loss, m.grad_norm, static_cast<double>(m.memory_bytes) / 0x1p30, m.memory_percent,
-      grouped(m.tokens_per_second_per_rank), m.tflops, mfu);
+      grouped(m.tokens_per_second_per_rank), m.tflops,
+      m.tflops_unmasked ? fmt::format(" (unmasked {:.3f})", *m.tflops_unmasked) : "", mfu);
   if (m.validation_loss) line += fmt::format("  validation_loss: {:.4f}", *m.validation_loss);
   if (m.validation_bits_per_byte) line += fmt::format(" ({:.4f} bits a byte)", *m.validation_bits_per_byte);
   if (m.non_finite > 0) line += fmt::format("  non_finite: {}", m.non_finite);

@@ -25,8 +25,9 @@ struct StepMetrics {
   std::vector<double> passes{};
   double tokens_per_second = 0;  ///< in the steps themselves, without pauses; so are the figures made of it
   double tokens_per_second_per_rank = 0;
-  double tflops = 0;          ///< model TFLOP/s of one rank (6·N rule, no recompute)
-  std::optional<double> mfu;  ///< percent of the dense bf16 peak; none: the device's peak is not known
+  double tflops = 0;  ///< model TFLOP/s of one rank (6·N rule, no recompute), of the attention that was done
+  std::optional<double> tflops_unmasked{};  ///< with data.document_mask: counting attention as if there were no mask
+  std::optional<double> mfu;                ///< percent of the dense bf16 peak; none: the device's peak is not known
   /// float8 runs: percent of the peak of the run's own mixture of fp8 and bf16 operations.
   std::optional<double> mfu_mixed;
   std::int64_t memory_bytes = 0;  ///< peak of this rank's buffers

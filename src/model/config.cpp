@@ -10,10 +10,10 @@ std::int64_t ModelConfig::parameters() const {
   return vocab_size * dim * (tied_embedding ? 1 : 2) + layers * block + dim;
 }
 
-double ModelConfig::flops_per_token(std::int64_t seq_len) const {
+double ModelConfig::flops_per_token(double keys) const {
   const std::int64_t computing = parameters() - (tied_embedding ? 0 : embedding_parameters());
   return 6.0 * static_cast<double>(computing) +
-         12.0 * static_cast<double>(layers) * static_cast<double>(q_dim()) * static_cast<double>(seq_len);
+         12.0 * static_cast<double>(layers) * static_cast<double>(q_dim()) * keys;
 }
 
 ModelConfig ModelConfig::part(int parts) const {

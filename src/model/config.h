@@ -24,9 +24,11 @@ struct ModelConfig {
   std::int64_t parameters() const;
   /// Parameters of the token embedding (what MFU leaves out). A tied model has it once, as embedding.
   std::int64_t embedding_parameters() const { return vocab_size * dim; }
-  /// 6 · (N - N_embedding) + 12 · layers · heads · head_dim · seq_len: forward and backward, full attention, no
-  /// recompute (torchtitan models/utils.py). A tied head computes with the embedding, so it is counted.
-  double flops_per_token(std::int64_t seq_len) const;
+  /// 6 · (N - N_embedding) + 12 · layers · heads · head_dim · keys: forward and backward, no recompute (torchtitan
+  /// models/utils.py). `keys`: tokens that attention is counted over, seq_len for all of it and, within documents,
+  /// their mean length as a token sees it (the sum of the squares by the sum). A tied head computes with the embedding,
+  /// so it is counted.
+  double flops_per_token(double keys) const;
 
   /// What one of `parts` tensor-parallel ranks computes with: its share of heads, ffn and vocabulary. Internal error
   /// when something does not divide (the configuration is refused before).

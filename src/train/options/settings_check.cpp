@@ -115,6 +115,7 @@ bool keeps_bits(const std::string& key, const RunConfig& config) {
 
 bool may_be_allowed(const std::string& key) {
   return key == "precision" || key == "parallel.gradient_wire" || key == "train.steps" || key == "data.changes" ||
+         key == "data.document_mask" || key == "data.loss_on_first" ||
          std::ranges::any_of(std::array{"optimizer.", "schedule.", "float8."},
                              [&](const char* section) { return key.starts_with(section); });
 }

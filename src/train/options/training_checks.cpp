@@ -40,6 +40,9 @@ void check_batch(const RunConfig& c, const Origins& at) {
 }
 
 void check_data(const RunConfig& c, const Origins& at) {
+  if (!c.data.loss_on_first && !c.data.document_mask) {
+    throw refuse(at, "data.loss_on_first", c.data.loss_on_first, "has no effect without data.document_mask = true");
+  }
   if (c.data.train.empty()) return;  // a required option
   try {
     check_mixture(c.data);

@@ -98,6 +98,15 @@ void declare_data(Schema& schema, DataConfig& c) {
       .at_least(0)
       .below(1)
       .help("Part of the samples of each source that is set apart for validation.");
+  schema.add("document_mask", c.document_mask)
+      .help(
+          "Keep attention within documents, as the index of the token files has them, and count positions from each "
+          "one's beginning; work on what is masked is skipped. A sample that begins inside a document begins one "
+          "there.");
+  schema.add("loss_on_first", c.loss_on_first)
+      .help(
+          "With document_mask: whether the first token of a document counts as a target, which what stands before it "
+          "in the sample cannot know.");
   schema.add("max_passes", c.max_passes)
       .above(0)
       .help(

@@ -165,7 +165,7 @@ class Loop {
     const StepResult& result = outcome.result;
     p_.log.non_finite(result.step, result);
     p_.log.passes(result.step);
-    p_.log.passed(result.spent, 1);
+    p_.log.passed(result.spent, 1, result.work);
     if (logs(p_.config, result.step, last) || outcome.validation_loss) p_.log.step(result, outcome.validation_loss);
     if (result.step == first_) p_.log.memory(p_.plan);
   }

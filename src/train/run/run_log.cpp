@@ -20,10 +20,10 @@
 namespace octet {
 namespace {
 
-/// Of the FLOPs that MFU counts those in fp8 GEMMs.
-double float8_share(const RunConfig& config, Stream& stream) {
+/// Those a token in fp8 GEMMs.
+double float8_flops(const RunConfig& config, Stream& stream) {
   if (config.precision != Precision::float8) return 0;
-  return step_flops(llama_settings(config, 0), stream).float8 / config.model.flops_per_token(config.train.seq_len);
+  return step_flops(llama_settings(config, 0), stream).float8;
 }
 
 }  // namespace
@@ -34,7 +34,7 @@ RunLog::RunLog(const RunConfig& config, const RunEnvironment& environment, RunDi
       environment_(environment),
       directory_(std::move(directory)),
       writes_(environment.control.rank() == 0),
-      float8_share_(float8_share(config, environment.stream)),
+      float8_flops_(float8_flops(config, environment.stream)),
       checkpoint_(from.checkpoint) {
   if (!writes_) return;
   directory_.owner.verify();
@@ -134,10 +134,11 @@ double RunLog::tokens_of(std::int64_t steps) const {
   return static_cast<double>(steps * config_.train.global_batch * config_.train.seq_len);
 }
 
-void RunLog::passed(const Spent& spent, std::int64_t steps) {
+void RunLog::passed(const Spent& spent, std::int64_t steps, const StepWork& work) {
   for (Interval* interval : {&since_line_, &all_}) {
     interval->spent += spent;
     interval->steps += steps;
+    interval->pairs_of_tokens += work.pairs_of_tokens;
   }
 }
 
@@ -153,7 +154,9 @@ StepMetrics RunLog::metrics_of(const StepResult& result, std::optional<double> v
   const Spent& spent = since_line_.spent;
   const double tokens_per_second = tokens_of(since_line_.steps) / spent[Activity::step];
   const double per_rank = tokens_per_second / environment_.control.size();
-  const double flops = per_rank * config_.model.flops_per_token(config_.train.seq_len);
+  const double all_keys = static_cast<double>(config_.train.seq_len);
+  const double keys = static_cast<double>(since_line_.pairs_of_tokens) / tokens_of(since_line_.steps);
+  const double flops_per_token = config_.model.flops_per_token(keys), flops = per_rank * flops_per_token;
   const std::int64_t memory = device.ledger().total().peak;
   const auto add = [](std::int64_t n, const TensorChecks::Finding& f) { return n + f.count; };
   return {.step = result.step,
@@ -170,9 +173,13 @@ StepMetrics RunLog::metrics_of(const StepResult& result, std::optional<double> v
           .tokens_per_second = tokens_per_second,
           .tokens_per_second_per_rank = per_rank,
           .tflops = flops / 1e12,
+          .tflops_unmasked = config_.data.document_mask
+                                 ? std::optional(per_rank * config_.model.flops_per_token(all_keys) / 1e12)
+                                 : std::nullopt,
           .mfu = mfu_percent(device.name(), flops),
-          .mfu_mixed = config_.precision == Precision::float8 ? mixed_peak_percent(device.name(), flops, float8_share_)
-                                                              : std::nullopt,
+          .mfu_mixed = config_.precision == Precision::float8
+                           ? mixed_peak_percent(device.name(), flops, float8_flops_ / flops_per_token)
+                           : std::nullopt,
           .memory_bytes = memory,
           .memory_percent = 100.0 * static_cast<double>(memory) / static_cast<double>(device.memory_bytes()),
           .interval_steps = since_line_.steps,

@@ -30,9 +30,9 @@ class RunLog {
   /// The bytes of text that a token of each source stands for, 0 where it is not known: from here on validation losses
   /// have bits per byte beside them, where all that is validated on is known. After start().
   void text_is(std::span<const double> bytes_per_token);
-  /// Time of the run's, and how many steps ended in it: every step's and every pause's, logged or not. What was passed
-  /// since the line before makes up a line's times, and all of it those of the end.
-  void passed(const Spent& spent, std::int64_t steps);
+  /// Time of the run's, and how many steps with what work ended in it: every step's and every pause's, logged or not.
+  /// What was passed since the line before makes up a line's times, and all of it those of the end.
+  void passed(const Spent& spent, std::int64_t steps, const StepWork& work = {});
   /// The line of a step whose time has been passed.
   void step(const StepResult& result, std::optional<double> validation_loss);
   /// Says which passes over the data begin in that step, and how their mixture changes with it. For every step, logged
@@ -69,13 +69,14 @@ class RunLog {
   struct Interval {
     Spent spent;
     std::int64_t steps = 0;
+    std::int64_t pairs_of_tokens = 0;  ///< of those steps
   };
 
   const RunConfig& config_;
   const RunEnvironment& environment_;
   RunDirectory directory_;
   bool writes_;
-  double float8_share_;
+  double float8_flops_;  ///< a token
   std::int64_t restarts_ = 0;
   std::string checkpoint_;         ///< newest committed
   double checkpoint_seconds_ = 0;  ///< that one took, or one of an earlier start

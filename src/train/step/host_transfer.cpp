@@ -8,12 +8,13 @@
 
 namespace octet {
 
-BatchUpload::BatchUpload(Stream& stream, std::int64_t micro_batch, std::int64_t seq_len)
+BatchUpload::BatchUpload(Stream& stream, std::int64_t micro_batch, std::int64_t seq_len, bool documents)
     : stream_(stream),
       tokens_(stream.device(), DType::i32, {micro_batch, seq_len}, Purpose::data),
       targets_(stream.device(), DType::i32, {micro_batch, seq_len}, Purpose::data) {
+  if (documents) document_begin_ = TensorBuffer(stream.device(), DType::i32, {micro_batch, seq_len}, Purpose::data);
   for (Slot& slot : slots_) {
-    slot.host = HostBuffer(stream.device(), tokens_.view().bytes() + targets_.view().bytes());
+    slot.host = HostBuffer(stream.device(), tokens_.view().bytes() * (documents ? 3 : 2));
     slot.taken = stream.device().make_event();
   }
 }
@@ -26,16 +27,18 @@ BatchUpload::OnDevice BatchUpload::upload(const Batch& batch) {
     const OperationScope operation("wait for the device");
     await(*slot.taken, operation);
   }
-  const std::int64_t bytes = tokens_.view().bytes();
-  char* tokens = slot.host.as<char>();
-  char* targets = tokens + bytes;
-  std::memcpy(tokens, batch.tokens.data(), static_cast<std::size_t>(bytes));
-  std::memcpy(targets, batch.targets.data(), static_cast<std::size_t>(bytes));
-  stream_.device().copy_from_host(tokens_.view().data, tokens, bytes, stream_);
-  stream_.device().copy_from_host(targets_.view().data, targets, bytes, stream_);
+  char* place = slot.host.as<char>();
+  const auto copy = [&](const std::vector<std::int32_t>& values, const Tensor& to) {
+    std::memcpy(place, values.data(), static_cast<std::size_t>(to.bytes()));
+    stream_.device().copy_from_host(to.data, place, to.bytes(), stream_);
+    place += to.bytes();
+  };
+  copy(batch.tokens, tokens_.view());
+  copy(batch.targets, targets_.view());
+  if (!batch.document_begin.empty()) copy(batch.document_begin, document_begin_.view());
   stream_.record(*slot.taken);
   slot.used = true;
-  return {tokens_, targets_};
+  return {tokens_, targets_, batch.document_begin.empty() ? Tensor{} : document_begin_.view()};
 }
 
 namespace {

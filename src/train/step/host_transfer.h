@@ -16,10 +16,12 @@ namespace octet {
 /// taken it.
 class BatchUpload {
  public:
-  BatchUpload(Stream& stream, std::int64_t micro_batch, std::int64_t seq_len);
+  /// `documents`: batches may have several documents in a row.
+  BatchUpload(Stream& stream, std::int64_t micro_batch, std::int64_t seq_len, bool documents);
 
   struct OnDevice {
     Tensor tokens, targets;  ///< [micro_batch, seq_len] int32, until the next call
+    Tensor document_begin;   ///< the same; without data where every row is one document
   };
   OnDevice upload(const Batch& batch);
 
@@ -31,7 +33,7 @@ class BatchUpload {
   };
 
   Stream& stream_;
-  TensorBuffer tokens_, targets_;
+  TensorBuffer tokens_, targets_, document_begin_;  ///< the last with documents alone
   std::array<Slot, 2> slots_;
   std::size_t next_ = 0;
 };

@@ -22,7 +22,8 @@ std::int64_t validation_batches(const RunConfig& c, const Batches& batches) {
 }
 
 MicroBatch micro_batch(const BatchUpload::OnDevice& batch, float loss_scale, float* loss_sum) {
-  return {batch.tokens.as<std::int32_t>(), batch.targets.as<std::int32_t>(), loss_scale, loss_sum, nullptr};
+  return {batch.tokens.as<std::int32_t>(), batch.targets.as<std::int32_t>(), loss_scale, loss_sum,
+          static_cast<const std::int32_t*>(batch.document_begin.data)};
 }
 
 }  // namespace
@@ -33,6 +34,8 @@ SamplerConfig sampler_config(const RunConfig& c) {
           .vocab_size = c.model.vocab_size,
           .seed = c.seed,
           .validation_fraction = c.data.validation_fraction,
+          .document_mask = c.data.document_mask,
+          .loss_on_first = c.data.loss_on_first,
           .changes = c.data.changes,
           .history = c.data.history};
 }
@@ -59,7 +62,8 @@ LlamaSettings llama_settings(const RunConfig& c, int tp_rank) {
           .tp = {tp_rank, static_cast<int>(c.parallel.tp)},
           .tp_keep_gathered = c.parallel.tp_keep_gathered,
           .async_tp = c.parallel.async_tp,
-          .recompute = c.recompute};
+          .recompute = c.recompute,
+          .documents = c.data.document_mask};
 }
 
 Trainer::Trainer(const RunConfig& config, Mesh& mesh, Communicator& control, Stream& stream, GemmTrace* gemms)
@@ -83,7 +87,7 @@ Trainer::Trainer(const RunConfig& config, std::unique_ptr<Sampler> sampler, cons
       validation_batches_(validation_batches(config, batches_)),
       model_(llama_settings(config, mesh.tp().rank()), config.optimizer, fsdp_options(config, mesh.shards().size()),
              mesh, stream, gemms),
-      upload_(stream, config.train.micro_batch, config.train.seq_len),
+      upload_(stream, config.train.micro_batch, config.train.seq_len, config.data.document_mask),
       graphs_(config.graphs, obstacle_to_graphs(config, mesh.shards().size(), mesh.tp().size()), stream),
       loss_sum_(device_, DType::f32, {1}, Purpose::workspace),
       reader_(model_, stream),
@@ -95,7 +99,8 @@ void Trainer::launch(std::int64_t step) {
   StepResult result;
   result.step = step;
   result.lr = learning_rate(config_.schedule, config_.optimizer.lr, step, config_.train.steps);
-  const float loss_scale = 1.0f / static_cast<float>(config_.train.global_batch * config_.train.seq_len);
+  result.work = batches_.step_work(step - 1);
+  const float loss_scale = 1.0f / static_cast<float>(std::max<std::int64_t>(result.work.targets, 1));
   auto* loss_sum = loss_sum_.view().as<float>();
   model_.begin_step();
   for (std::int64_t m = 0; m < batches_.micro_batches(batch_layout_); ++m) {
@@ -118,7 +123,7 @@ StepResult Trainer::collect() {
   StepResult result = std::move(launched_.front().result);
   result.spent = clock_.take(launched_.front().end);
   launched_.pop_front();
-  result.loss = reading.loss_sum / static_cast<double>(config_.train.global_batch * config_.train.seq_len);
+  result.loss = reading.loss_sum / static_cast<double>(std::max<std::int64_t>(result.work.targets, 1));
   result.grad_norm = reading.grad_norm;
   result.skipped = reading.skipped;
   result.counts = std::move(reading.counts);
@@ -159,7 +164,8 @@ double Trainer::validate() {
   reader_.take(loss_sum);
   Reading reading = reader_.read();
   clock_.mark(Activity::wait);
-  const double mean = reading.loss_sum / static_cast<double>(batches_.validation_targets(validation_batches_));
+  const std::int64_t targets = batches_.validation_targets(validation_batches_);
+  const double mean = reading.loss_sum / static_cast<double>(std::max<std::int64_t>(targets, 1));
   if (!std::isfinite(mean)) {
     for (const auto& f : agree_on_findings(std::move(reading.counts))) {
       if (control_.rank() == 0) {

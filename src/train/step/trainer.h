@@ -20,7 +20,8 @@ namespace octet {
 /// What a step tells; the same on every rank, but for the times.
 struct StepResult {
   std::int64_t step = 0;
-  double loss = 0;       ///< nats a token, over the global batch
+  StepWork work;         ///< over all ranks
+  double loss = 0;       ///< nats a target, over the global batch
   double grad_norm = 0;  ///< before clipping
   double lr = 0;
   Spent spent;           ///< up to the step's end, since that of the one before or what was taken of the clock then
