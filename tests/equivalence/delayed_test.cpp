@@ -151,7 +151,6 @@ TEST(Delayed, EvaluationLeavesNoTrace) {
   Harness plain(model(), seq_len, options("delayed")), looking(model(), seq_len, options("delayed"));
   const std::int64_t sequences = 2 * plain.mesh().dp().size();
   std::vector<std::int32_t> loud(static_cast<std::size_t>(seq_len), 63);
-  const Tensor batch{loud.data(), DType::i32, {1, seq_len}, nullptr};
   for (Harness* h : {&plain, &looking}) {
     h->sharded().initialize(3);
     for (const ParameterSpec& p : h->sharded().parameters().parameters) {
@@ -163,9 +162,9 @@ TEST(Delayed, EvaluationLeavesNoTrace) {
     h->sharded().weights_changed();
     for (std::int64_t number = 1; number <= 3; ++number) {
       float loss = 0;
-      if (h == &looking) h->sharded().evaluate(batch, batch, &loss);
+      if (h == &looking) h->sharded().evaluate({loud.data(), loud.data(), 1.0f, &loss});
       step(*h, number, sequences);
-      if (h == &looking) h->sharded().evaluate(batch, batch, &loss);
+      if (h == &looking) h->sharded().evaluate({loud.data(), loud.data(), 1.0f, &loss});
     }
   }
   EXPECT_EQ(state<float>(plain, "float8/amax_history"), state<float>(looking, "float8/amax_history"));

@@ -60,7 +60,8 @@ class Harness {
                         .tp = {mesh_.tp().rank(), mesh_.tp().size()},
                         .tp_keep_gathered = options.tp_keep_gathered,
                         .async_tp = options.async_tp,
-                        .recompute = options.recompute},
+                        .recompute = options.recompute,
+                        .documents = true},
         sharded_(llama_settings_, options.optimizer,
                  {.reshard_after_forward = options.reshard,
                   .float8_all_gather = recipe_of(options.precision, options.float8)->gathers_float8(),
@@ -112,7 +113,9 @@ class Harness {
   }
 
   /// Forward and backward of a global batch [sequences, seq_len]; every rank takes its part. Returns the mean loss.
-  double forward_backward(const std::vector<std::int32_t>& tokens, const std::vector<std::int32_t>& targets) {
+  /// `document_begin`: MicroBatch::document_begin of all, or empty.
+  double forward_backward(const std::vector<std::int32_t>& tokens, const std::vector<std::int32_t>& targets,
+                          const std::vector<std::int32_t>& document_begin = {}) {
     const auto total = static_cast<std::int64_t>(tokens.size());
     const std::int64_t mine = total / mesh_.dp().size(), micro = options_.micro_batch * seq_len_;
     if (mine % micro != 0 || mine * mesh_.dp().size() != total) {
@@ -121,7 +124,8 @@ class Harness {
     float loss = 0;
     sharded_.begin_step();
     for (std::int64_t begin = mesh_.dp().rank() * mine; begin < (mesh_.dp().rank() + 1) * mine; begin += micro) {
-      sharded_.accumulate({tokens.data() + begin, targets.data() + begin, 1.0f / static_cast<float>(total), &loss});
+      sharded_.accumulate({tokens.data() + begin, targets.data() + begin, 1.0f / static_cast<float>(total), &loss,
+                           document_begin.empty() ? nullptr : document_begin.data() + begin});
     }
     mesh_.dp().all_reduce(&loss, 1, DType::f32, ReduceOp::sum);
     return static_cast<double>(loss) / static_cast<double>(total);

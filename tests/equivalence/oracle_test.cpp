@@ -69,8 +69,12 @@ class Oracle : public testing::TestWithParam<std::string> {
     return {all.begin() + step * n, all.begin() + (step + 1) * n};
   }
 
+  std::vector<std::int32_t> documents(std::int64_t step) const {
+    return golden_.has("document_begin") ? batch("document_begin", step) : std::vector<std::int32_t>{};
+  }
+
   void expect_loss_and_gradients(Harness& h) {
-    const double loss = h.forward_backward(batch("tokens", 0), batch("targets", 0));
+    const double loss = h.forward_backward(batch("tokens", 0), batch("targets", 0), documents(0));
     const double expected = golden_.values<double>("loss")[0];
     EXPECT_NEAR(loss, expected, 1e-6 * expected);
     h.sharded().finish_step(1, 0.0);  // sums the replicas; a learning rate of 0 moves nothing
@@ -84,7 +88,7 @@ class Oracle : public testing::TestWithParam<std::string> {
     const auto losses = golden_.values<double>("adamw.losses"), norms = golden_.values<double>("adamw.grad_norms");
     for (std::int64_t t = 0; t < static_cast<std::int64_t>(losses.size()); ++t) {
       const auto i = static_cast<std::size_t>(t);
-      const double loss = h.forward_backward(batch("tokens", t), batch("targets", t));
+      const double loss = h.forward_backward(batch("tokens", t), batch("targets", t), documents(t));
       EXPECT_NEAR(loss, losses[i], 1e-5 * losses[i]) << "step " << t + 1;
       h.sharded().finish_step(t + 1, golden_.attribute<double>("lr"));
       EXPECT_NEAR(*h.sharded().norm().norm(), norms[i], 1e-5 * norms[i]) << "step " << t + 1;
@@ -117,7 +121,8 @@ TEST_P(Oracle, TwentyStepsWithReplicas) {
   expect_steps(*make(2, true, 1));
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, Oracle, testing::Values("llama_untied", "llama_tied", "llama_uneven"),
+INSTANTIATE_TEST_SUITE_P(Cases, Oracle,
+                         testing::Values("llama_untied", "llama_tied", "llama_uneven", "llama_documents"),
                          [](const auto& c) { return c.param; });
 
 }  // namespace

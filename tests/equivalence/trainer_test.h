@@ -55,6 +55,22 @@ class TrainerTest : public testing::Test {
     writer.finish();
   }
 
+  /// The same tokens in many documents, of which some have one token.
+  std::string write_documents() const {
+    if (world_->rank() == 0) {
+      TokenFileWriter writer(folder_ / "documents", TokenType::u8);
+      for (std::int32_t i = 0, length = 1; i < 1500; i += length, length = i * 7 % 23 + 1) {
+        std::vector<std::int32_t> ids;
+        for (std::int32_t j = i; j < std::min(i + length, 1500); ++j) ids.push_back(j * j % 47);
+        writer.append(ids);
+        writer.end_document();
+      }
+      writer.finish();
+    }
+    world_->barrier();
+    return folder_ / "documents";
+  }
+
   /// One step, and its result at once.
   static StepResult train_step(Trainer& trainer, std::int64_t step) {
     trainer.launch(step);

@@ -37,6 +37,7 @@ class Config:
     clip_norm: float = 1.0
     rope_theta: float = 500000.0
     norm_eps: float = 1e-5
+    documents: bool = False  # rows hold several, which attention does not cross, and positions begin with each
 
 
 CASES = {
@@ -45,6 +46,7 @@ CASES = {
     # No first dimension divides by 3; wk and wv have 4 rows, so of 3 ranks the last has none. head_dim != dim / heads.
     # The batch divides by 1, 2, 3 and 4 data-parallel ranks. Some of the steps are clipped and some are not.
     "llama_uneven": Config(20, 3, 2, 1, 4, 28, 50, tied_embedding=False, batch=12, seq_len=12, clip_norm=2.0),
+    "llama_documents": Config(20, 3, 2, 1, 4, 28, 50, tied_embedding=False, batch=12, seq_len=12, clip_norm=2.0, documents=True),
 }
 
 
@@ -95,34 +97,48 @@ def random_batches(c, seed):
     return sequence[..., :-1].contiguous(), sequence[..., 1:].contiguous()
 
 
+def random_documents(c, seed):
+    """Where in its row the document of each token begins [STEPS, batch, seq]: many of a single token, some whole rows."""
+    generator = torch.Generator().manual_seed(seed)
+    begin = torch.zeros(STEPS, c.batch, c.seq_len, dtype=torch.long)
+    ends = torch.rand(begin.shape, generator=generator) < torch.rand(STEPS, c.batch, 1, generator=generator)
+    ends[:, ::5] = False
+    for t in range(1, c.seq_len):
+        begin[..., t] = torch.where(ends[..., t - 1], t, begin[..., t - 1])
+    return begin
+
+
 def rms_norm(x, weight, eps):
     return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps) * weight
 
 
-def rotate(x, theta):
-    """x [batch, seq, heads, head_dim]: elements i and i + head_dim/2 are one pair, turned by t * theta^(-2i/head_dim)."""
+def rotate(x, theta, begin):
+    """x [batch, seq, heads, head_dim]: elements i and i + head_dim/2 are one pair, turned by t * theta^(-2i/head_dim),
+    where t counts from `begin` [batch, seq] on."""
     seq, head_dim = x.shape[1], x.shape[3]
     half = head_dim // 2
     frequency = theta ** (-2.0 * torch.arange(half, dtype=torch.float64) / head_dim)
-    angle = torch.arange(seq, dtype=torch.float64)[:, None] * frequency
-    cos, sin = angle.cos().to(x.dtype)[:, None, :], angle.sin().to(x.dtype)[:, None, :]
+    angle = (torch.arange(seq) - begin).double()[..., None] * frequency
+    cos, sin = angle.cos().to(x.dtype)[:, :, None, :], angle.sin().to(x.dtype)[:, :, None, :]
     first, second = x[..., :half], x[..., half:]
     return torch.cat([first * cos - second * sin, second * cos + first * sin], dim=-1)
 
 
-def attention(q, k, v):
-    """q [batch, seq, heads, head_dim]; k, v [batch, seq, kv_heads, head_dim]; query head h reads kv head h // group."""
+def attention(q, k, v, begin):
+    """q [batch, seq, heads, head_dim]; k, v [batch, seq, kv_heads, head_dim]; query head h reads kv head h // group. The
+    mask is block-diagonal: a query sees the keys from `begin` [batch, seq] on, up to itself."""
     seq, heads, head_dim = q.shape[1:]
     group = heads // k.shape[2]
     k, v = k.repeat_interleave(group, dim=2), v.repeat_interleave(group, dim=2)
     scores = torch.einsum("bqhd,bkhd->bhqk", q, k) / math.sqrt(head_dim)
-    future = torch.ones(seq, seq, dtype=torch.bool).triu(1)
-    probability = torch.softmax(scores.masked_fill(future, float("-inf")), dim=-1)
+    place = torch.arange(seq)
+    hidden = (place > place[:, None]) | (place < begin[..., None])
+    probability = torch.softmax(scores.masked_fill(hidden[:, None], float("-inf")), dim=-1)
     return torch.einsum("bhqk,bkhd->bqhd", probability, v)
 
 
-def forward(c, w, tokens):
-    """Logits [batch, seq, vocab]."""
+def forward(c, w, tokens, begin):
+    """Logits [batch, seq, vocab]; the document of each token begins at `begin`."""
     batch, seq = tokens.shape
     x = w["tok_embeddings.weight"][tokens]
     for i in range(c.layers):
@@ -131,7 +147,7 @@ def forward(c, w, tokens):
         q = (h @ p("attention.wq").T).view(batch, seq, c.heads, c.head_dim)
         k = (h @ p("attention.wk").T).view(batch, seq, c.kv_heads, c.head_dim)
         v = (h @ p("attention.wv").T).view(batch, seq, c.kv_heads, c.head_dim)
-        a = attention(rotate(q, c.rope_theta), rotate(k, c.rope_theta), v)
+        a = attention(rotate(q, c.rope_theta, begin), rotate(k, c.rope_theta, begin), v, begin)
         x = x + a.reshape(batch, seq, -1) @ p("attention.wo").T
         h = rms_norm(x, p("ffn_norm"), c.norm_eps)
         gate = h @ p("feed_forward.w1").T
@@ -145,21 +161,21 @@ def mean_loss(logits, targets):
     return (torch.logsumexp(logits, -1) - logits.gather(-1, targets[..., None])[..., 0]).mean()
 
 
-def loss_and_gradients(c, weights, tokens, targets):
+def loss_and_gradients(c, weights, tokens, targets, begin):
     w = {name: x.double().requires_grad_() for name, x in weights.items()}
-    logits = forward(c, w, tokens)
+    logits = forward(c, w, tokens, begin)
     loss = mean_loss(logits, targets)
     loss.backward()
     return logits.detach(), loss.detach(), {name: x.grad for name, x in w.items()}
 
 
-def train(c, weights, tokens, targets, dtype):
+def train(c, weights, tokens, targets, begin, dtype):
     """Losses and gradient norms (before clipping) of STEPS AdamW steps, and the weights after them."""
     w = {name: x.to(dtype).clone().requires_grad_() for name, x in weights.items()}
     optimizer = torch.optim.AdamW(w.values(), lr=LR, betas=BETAS, eps=EPS, weight_decay=WEIGHT_DECAY)
     losses, norms = [], []
     for step in range(STEPS):
-        loss = mean_loss(forward(c, w, tokens[step]), targets[step])
+        loss = mean_loss(forward(c, w, tokens[step], begin[step]), targets[step])
         optimizer.zero_grad()
         loss.backward()
         norms.append(torch.nn.utils.clip_grad_norm_(w.values(), c.clip_norm))
@@ -172,8 +188,16 @@ def relative(x, reference):
     return ((x.double() - reference.double()).norm() / reference.double().norm()).item()
 
 
-def check_transformers(c, weights, tokens, targets, loss, gradients):
-    """The oracle against Hugging Face's LlamaForCausalLM, whose norms compute in float32 whatever the model's dtype."""
+def documents_of(begin):
+    """(row, first token, end) of every document."""
+    for row, of_row in enumerate(begin.tolist()):
+        firsts = sorted(set(of_row)) + [len(of_row)]
+        yield from ((row, first, end) for first, end in zip(firsts, firsts[1:]))
+
+
+def check_transformers(c, weights, tokens, targets, begin, loss, gradients):
+    """The oracle against Hugging Face's LlamaForCausalLM, whose norms compute in float32 whatever the model's dtype; it is
+    given each document by itself."""
     import transformers
 
     config = transformers.LlamaConfig(
@@ -202,7 +226,10 @@ def check_transformers(c, weights, tokens, targets, loss, gradients):
     with torch.no_grad():
         for name, x in weights.items():
             named[hf_name(name)].copy_(x)
-    hf_loss = torch.nn.functional.cross_entropy(model(tokens).logits.flatten(0, 1), targets.flatten())
+    hf_loss = 0
+    for row, first, end in documents_of(begin):
+        logits = model(tokens[row : row + 1, first:end]).logits[0]
+        hf_loss = hf_loss + torch.nn.functional.cross_entropy(logits, targets[row, first:end], reduction="sum") / targets.numel()
     hf_loss.backward()
     loss_error = abs(hf_loss.item() / loss.item() - 1)
     errors = {name: relative(named[hf_name(name)].grad, g) for name, g in gradients.items()}
@@ -215,15 +242,18 @@ def check_transformers(c, weights, tokens, targets, loss, gradients):
 def make_case(name, c, check):
     weights = random_weights(c, seed=1)
     tokens, targets = random_batches(c, seed=2)
-    logits, loss, gradients = loss_and_gradients(c, weights, tokens[0], targets[0])
-    losses, norms, final = train(c, weights, tokens, targets, torch.float64)
-    losses32, norms32, final32 = train(c, weights, tokens, targets, torch.float32)
+    begin = random_documents(c, seed=3) if c.documents else torch.zeros_like(tokens)
+    logits, loss, gradients = loss_and_gradients(c, weights, tokens[0], targets[0], begin[0])
+    losses, norms, final = train(c, weights, tokens, targets, begin, torch.float64)
+    losses32, norms32, final32 = train(c, weights, tokens, targets, begin, torch.float32)
 
     golden = GoldenFile(
-        **dataclasses.asdict(c), steps=STEPS, lr=LR, beta1=BETAS[0], beta2=BETAS[1], eps=EPS,
+        **{key: value for key, value in dataclasses.asdict(c).items() if key != "documents"}, steps=STEPS, lr=LR, beta1=BETAS[0], beta2=BETAS[1], eps=EPS,
         weight_decay=WEIGHT_DECAY, torch=torch.__version__.split("+")[0])
     golden.add("tokens", tokens.int())
     golden.add("targets", targets.int())
+    if c.documents:
+        golden.add("document_begin", begin.int())
     golden.add("logits", logits.float())
     golden.add("loss", loss[None])
     golden.add("adamw.losses", losses)
@@ -241,16 +271,18 @@ def make_case(name, c, check):
     print(f"  loss {losses[0]:.4f} -> {losses[-1]:.4f}, gradient norms {norms.min():.2f}..{norms.max():.2f}; "
           f"float32 against float64: losses {drift:.1e}, final weights {worst:.1e}")
     if check:
-        check_transformers(c, weights, tokens[0], targets[0], loss, gradients)
+        check_transformers(c, weights, tokens[0], targets[0], begin[0], loss, gradients)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check-transformers", action="store_true", help="also compare with LlamaForCausalLM")
-    check = parser.parse_args().check_transformers
+    parser.add_argument("cases", nargs="*", default=list(CASES), help="by default all: " + ", ".join(CASES))
+    options = parser.parse_args()
     torch.set_num_threads(1)
-    for name, config in CASES.items():
-        make_case(name, config, check)
+    for name in options.cases:
+        print(name)
+        make_case(name, CASES[name], options.check_transformers)
 
 
 if __name__ == "__main__":
