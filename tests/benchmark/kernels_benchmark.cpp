@@ -110,9 +110,23 @@ void register_gemm() {
   }
 }
 
-/// The two products of the forward (five of the backward) over the lower triangle.
-double attention_flops(const AttentionShape& s, double products) {
-  const auto pairs = static_cast<double>(s.batch * s.heads) * static_cast<double>(s.seq * (s.seq + 1) / 2);
+/// Documents of `length` tokens, the last of a row as long as there is room for.
+std::vector<std::int32_t> documents_of(const AttentionShape& s, std::int64_t length) {
+  std::vector<std::int32_t> begin;
+  for (std::int64_t t = 0; t < s.batch * s.seq; ++t) {
+    begin.push_back(static_cast<std::int32_t>(t % s.seq / length * length));
+  }
+  return begin;
+}
+
+/// The two products of the forward (five of the backward) over the lower triangles of the documents.
+double attention_flops(const AttentionShape& s, std::int64_t length, double products) {
+  double of_row = 0;
+  for (std::int64_t first = 0; first < s.seq; first += length) {
+    const auto tokens = static_cast<double>(std::min(length, s.seq - first));
+    of_row += tokens * (tokens + 1) / 2;
+  }
+  const double pairs = static_cast<double>(s.batch * s.heads) * of_row;
   return 2.0 * products * pairs * static_cast<double>(s.head_dim);
 }
 
@@ -124,6 +138,9 @@ void attention(benchmark::State& state, DType dtype, bool with_backward) {
   AttentionForward forward{s, q.get(), k.get(), v.get(), o.get(), sums.get<float>(), nullptr};
   AttentionBackward backward{s,        q.get(),  k.get(),  v.get(), o.get(), d_o.get(), sums.get<float>(),
                              dq.get(), dk.get(), dv.get(), nullptr};
+  const std::int64_t length = state.range(5) == 0 ? s.seq : state.range(5);
+  const std::vector<std::int32_t> begin = documents_of(s, length);
+  if (state.range(5) != 0) forward.document_begin = backward.document_begin = begin.data();
   const Array forward_space(DType::u8, cpu::attention_forward_workspace(forward)),
       backward_space(DType::u8, cpu::attention_backward_workspace(backward));
   forward.workspace = forward_space.get();
@@ -136,7 +153,7 @@ void attention(benchmark::State& state, DType dtype, bool with_backward) {
       cpu::attention_forward(stream(), forward);
     }
   }
-  rate(state, "FLOPS", attention_flops(s, with_backward ? 5.0 : 2.0));
+  rate(state, "FLOPS", attention_flops(s, length, with_backward ? 5.0 : 2.0));
 }
 
 void register_attention() {
@@ -146,8 +163,10 @@ void register_attention() {
           std::string("attention/") + (backward ? "backward/" : "forward/") + std::string(name_of(dtype));
       auto* one = benchmark::RegisterBenchmark(name.c_str(),
                                                [=](benchmark::State& state) { attention(state, dtype, backward); });
-      one->ArgNames({"batch", "seq", "heads", "kv_heads", "head_dim"});
-      one->Args({2, 1024, 12, 4, 64})->Args({4, 512, 4, 4, 64})->Args({1, 2048, 8, 2, 128})->Args({8, 128, 4, 2, 32});
+      one->ArgNames({"batch", "seq", "heads", "kv_heads", "head_dim", "documents"});
+      one->Args({2, 1024, 12, 4, 64, 0})->Args({4, 512, 4, 4, 64, 0})->Args({1, 2048, 8, 2, 128, 0});
+      one->Args({8, 128, 4, 2, 32, 0});
+      for (const std::int64_t length : {4096, 2048, 1024, 512, 256, 128}) one->Args({1, 4096, 4, 2, 64, length});
       if (omp_get_max_threads() > 1) one->UseRealTime();
     }
   }

@@ -1,5 +1,6 @@
 #include "src/metrics/step_metrics.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -80,6 +81,10 @@ TEST(Json, WhatNotEveryLineHasIsThereWhenMeasured) {
   m.mfu = 41.5;
   EXPECT_FALSE(json::parse(to_json(m)).contains("mfu_mixed"));
   m.mfu_mixed = 25.5;
+  EXPECT_FALSE(json::parse(to_json(m)).contains("tflops_unmasked"));
+  m.tflops_unmasked = 0.25;
+  EXPECT_EQ(step_metrics_of(to_json(m), "m").tflops_unmasked, 0.25);
+  EXPECT_THAT(console_line(m), testing::HasSubstr("tflops: 0.130 (unmasked 0.250)  mfu: 41.5%"));
   EXPECT_FALSE(json::parse(to_json(m)).contains("passes"));
   m.passes = {0.25, 3.5};
   const json line = json::parse(to_json(m));

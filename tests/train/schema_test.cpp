@@ -127,6 +127,8 @@ TEST(Schema, WrongFiles) {
       {"model: 5m\ndata: {train: a, validation_fraction: 1}\n", {":2: data.validation_fraction = 1", "< 1"}},
       {"model: 5m\ndata: {train: a, validation_fraction: 0}\ntrain: {validate_every: 5}\n",
        {":3: train.validate_every = 5", "validation_fraction = 0"}},
+      {"model: 5m\ndata: {train: a, loss_on_first: false}\n",
+       {":2: data.loss_on_first = false", "no effect without data.document_mask = true"}},
       {"model: 5m\ndata: {train: []}\n", {":2: data.train = []", "expected at least one"}},
       {"model: 5m\ndata:\n  train: [{path: a, weight: 0}]\n", {":3: data.train: from step 1 on all weights are 0"}},
       {"model: 5m\ndata:\n  train: [{path: a, weight: -1}]\n", {":3: data.train[0].weight = -1", ">= 0"}},

@@ -47,6 +47,8 @@ TEST(Settings, WhatDecidesTheResultIsRefusedWithKeyAndBothValues) {
       {"train.seq_len", [](RunConfig& c) { c.train.seq_len *= 2; }},
       {"train.global_batch", [](RunConfig& c) { c.train.global_batch *= 2; }},
       {"data.validation_fraction", [](RunConfig& c) { c.data.validation_fraction = 0.5; }},
+      {"data.document_mask", [](RunConfig& c) { c.data.document_mask = true; }},
+      {"data.loss_on_first", [](RunConfig& c) { c.data.loss_on_first = false; }},
       {"optimizer.lr", [](RunConfig& c) { c.optimizer.lr *= 2; }},
       {"optimizer.no_decay", [](RunConfig& c) { c.optimizer.no_decay = {"norm"}; }},
       {"schedule.kind", [](RunConfig& c) { c.schedule.kind = ScheduleKind::constant; }},
@@ -100,7 +102,8 @@ TEST(Settings, AllowChangesLetsThoseOfTheOptimizerPass) {
 }
 
 TEST(Settings, WhatMayBeAllowed) {
-  for (const char* key : {"precision", "optimizer.lr", "optimizer.no_decay", "schedule.kind", "float8.recipe"}) {
+  for (const char* key : {"precision", "data.document_mask", "data.loss_on_first", "optimizer.lr", "optimizer.no_decay",
+                          "schedule.kind", "float8.recipe"}) {
     EXPECT_TRUE(may_be_allowed(key)) << key;
   }
   for (const char* key : {"run.seed", "train.global_batch", "train.seq_len", "data.validation_fraction",
