@@ -108,14 +108,17 @@ def linear_gemm(outputs, inputs, form, mode, add=False, tokens=TOKENS):
     return gemm(m, n, k, form, mode, add)
 
 
-def attention(m, direction, seq=TOKENS):
-    """Causal FLOPs: half the square; two products forward, five backward."""
+def attention(m, direction, seq=TOKENS, documents=None):
+    """Causal FLOPs: half the square, or half the squares of documents of so many tokens; two products forward, five
+    backward."""
     products = 2 if direction == "forward" else 5
     q, k = q_dim(m) * seq, kv_dim(m) * seq
     tensors = 2 * q + 2 * k if direction == "forward" else 4 * q + 4 * k
-    return dict(row=f"attention/{m['heads']}:{m['kv_heads']}x{m['head_dim']}x{seq}/{direction}",
+    within = {} if documents is None else {"documents": documents}
+    return dict(row=f"attention/{m['heads']}:{m['kv_heads']}x{m['head_dim']}x{seq}/{direction}" +
+                (f"/documents-{documents}" if within else ""),
                 op=f"attention_{direction}", batch=1, seq=seq, heads=m["heads"], kv_heads=m["kv_heads"],
-                head_dim=m["head_dim"], flops=products * q * seq, bytes=2 * tensors + 4 * m["heads"] * seq)
+                head_dim=m["head_dim"], **within, flops=products * q * (documents or seq), bytes=2 * tensors + 4 * m["heads"] * seq)
 
 
 def kernel(op, traffic, **sizes):
@@ -412,10 +415,16 @@ def attention_rows():
     return unique([attention(m, d) for m in MODELS.values() for d in ("forward", "backward")])
 
 
+def documents_rows():
+    """Attention within documents of these lengths, by the kernels that serve them; one of 8,192 is the whole row, so that
+    it shows what they cost beside cuDNN's."""
+    return [attention(MODELS["8b"], d, documents=length) for length in (512, 2048, 8192) for d in ("forward", "backward")]
+
+
 def groups(memory=80e9):
     """(group, program, rows), in the order in which they run. Both programs' rows of a kind stand next to each other,
     so that they meet the same machine; a group is one process."""
-    out = [("kernels", "octet", kernel_rows()), ("attention", "octet", attention_rows()),
+    out = [("kernels", "octet", kernel_rows()), ("attention", "octet", attention_rows() + documents_rows()),
            ("attention", "torch", [copy()] + attention_rows()), ("gemm", "octet", gemm_rows() + adding_gemm_rows() + recipe_gemm_rows()),
            ("gemm", "torch", gemm_rows())]
     by_run = {}

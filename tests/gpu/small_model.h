@@ -41,7 +41,8 @@ class SmallModel {
   void accumulate() {
     device_.zero(loss_.view().data, 4, *stream_);
     model_.begin_step();
-    model_.accumulate(tokens_, targets_, 1.0f / tokens, loss_.view().as<float>());
+    model_.accumulate({tokens_.view().as<std::int32_t>(), targets_.view().as<std::int32_t>(), 1.0f / tokens,
+                       loss_.view().as<float>()});
   }
   void finish_step(std::int64_t step) { model_.finish_step(step, 1e-3); }
 
