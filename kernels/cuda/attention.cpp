@@ -1,12 +1,14 @@
 #include "kernels/attention.h"
 
 #include <algorithm>
+#include <mutex>
 
 #include "kernels/cuda/attention_fallback.h"
 #include "kernels/cuda/attention_plan.h"
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/settings.h"
+#include "src/base/log.h"
 
 /// cuDNN's kernels where it has a plan, our own where it has not. Bytes that must move, at least: forward reads q, k, v
 /// and writes o and log_sum_exp; backward reads those five and d_o and writes dq, dk and dv. Both are bound by
@@ -30,6 +32,16 @@ std::int64_t workspace(const AttentionPlanKey& key, std::int64_t fallback) {
   return key.deterministic ? plan->workspace() : std::max(plan->workspace(), bound);
 }
 
+void tell_of_documents() {
+  static std::once_flag told;
+  std::call_once(told, [] {
+    log::shared_warning(
+        "attention within documents (data.document_mask): Octet's own kernels serve for rows of several documents; "
+        "they "
+        "are not on the tensor cores, so attention takes many times as long as without (docs/data.md, \"Documents\")");
+  });
+}
+
 }  // namespace
 
 std::int64_t attention_forward_workspace(const AttentionForward& args) {
@@ -39,7 +51,10 @@ std::int64_t attention_forward_workspace(const AttentionForward& args) {
 
 void attention_forward(Stream& stream, const AttentionForward& args) {
   check_attention_addresses(args);
-  if (args.document_begin != nullptr) return fallback_attention_forward(stream, args);
+  if (args.document_begin != nullptr) {
+    tell_of_documents();
+    return fallback_attention_forward(stream, args);
+  }
   const AttentionPlan* plan = plan_of(args.shape, AttentionPass::forward, stream);
   if (plan == nullptr) return fallback_attention_forward(stream, args);
   plan->execute(native(stream), operands_of(args), args.workspace);
