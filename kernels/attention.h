@@ -43,6 +43,34 @@ struct AttentionProblem {
 /// "backward b1 s8192 h32/8 d128 scale 0.088388346 bf16"
 std::string text_of(const AttentionProblem& problem);
 
+/// Documents that rows of tokens hold, [batch, seq], on the device. A query sees keys of its document alone, and tiles
+/// that it does not see are skipped.
+struct PackedDocuments {
+  /// [batch, seq]: where in its row the document of a token begins, at most the token's own place. Null: a row is one.
+  const std::int32_t* begin = nullptr;
+  /// [places + 1]: the same as a list, of the tokens of all rows, [batch · seq], with which documents begin; behind the
+  /// last one batch · seq, as often as there is room.
+  const std::int32_t* starts = nullptr;
+  std::int64_t places = 0;   ///< at least as many as there are documents
+  std::int64_t longest = 0;  ///< no document has more tokens
+
+  bool operator==(const PackedDocuments&) const = default;
+};
+
+/// Few sizes of such lists, since a library's plan is for one: powers of 4.
+constexpr std::int64_t document_places(std::int64_t documents) {
+  std::int64_t places = 4;
+  while (places < documents) places *= 4;
+  return places;
+}
+/// Few lengths: that of a row, a quarter and a sixteenth of it.
+constexpr std::int64_t document_length(std::int64_t longest, std::int64_t seq) {
+  for (const std::int64_t part : {16, 4}) {
+    if (longest <= seq / part) return seq / part;
+  }
+  return seq;
+}
+
 /// o = softmax(scale · q kᵀ + causal mask) v, by tiles with an online softmax (Dao et al., FlashAttention,
 /// arXiv:2205.14135): the score matrix is never held. Softmax and sums in fp32.
 struct AttentionForward {
@@ -51,11 +79,11 @@ struct AttentionForward {
   const void* k = nullptr;
   const void* v = nullptr;
   void* o = nullptr;
-  float* log_sum_exp = nullptr;  ///< [batch, heads, seq], of the scaled scores; kept for backward
-  void* workspace = nullptr;     ///< KernelTable::attention_forward_workspace bytes
-  /// [batch, seq], on the device: where in its row the document of a token begins, at most the token's own place.
-  /// A query sees keys of its document alone, and tiles that it does not see are skipped. Null: a row is one document.
-  const std::int32_t* document_begin = nullptr;
+  /// [batch, heads, seq], of the scaled scores; kept for backward, which alone knows the order of its elements where
+  /// there are documents.
+  float* log_sum_exp = nullptr;
+  void* workspace = nullptr;  ///< KernelTable::attention_forward_workspace bytes
+  PackedDocuments documents{};
 
   bool operator==(const AttentionForward&) const = default;
 };
@@ -72,8 +100,8 @@ struct AttentionBackward {
   void* dq = nullptr;
   void* dk = nullptr;
   void* dv = nullptr;
-  void* workspace = nullptr;                     ///< KernelTable::attention_backward_workspace bytes
-  const std::int32_t* document_begin = nullptr;  ///< as in AttentionForward
+  void* workspace = nullptr;  ///< KernelTable::attention_backward_workspace bytes
+  PackedDocuments documents{};
 
   bool operator==(const AttentionBackward&) const = default;
 };

@@ -17,6 +17,12 @@ constexpr auto names_of(CudaPlanChoice) {
   return std::to_array<std::string_view>({"auto", "heuristic", "timed"});
 }
 
+/// What computes attention of rows that hold several documents: Octet's own kernels, or cuDNN's where they can.
+enum class DocumentAttention : std::uint8_t { own, cudnn };
+constexpr auto names_of(DocumentAttention) {
+  return std::to_array<std::string_view>({"own", "cudnn"});
+}
+
 /// How the CUDA kernels choose among equals. The defaults are what a build without CUDA has as well.
 struct CudaSettings {
   /// Makes the bits the same from run to run on the same kind of GPU with the same libraries: no order of summation is
@@ -29,6 +35,7 @@ struct CudaSettings {
 
   /// Of cuDNN's attention. Its choices have no file but the run's own: a run that is deterministic replays none.
   CudaPlanChoice attention = CudaPlanChoice::automatic;
+  DocumentAttention document_attention = DocumentAttention::own;
 
   /// Says whether GEMMs may be timed.
   bool may_time_gemms() const { return may_time(gemm); }

@@ -48,7 +48,7 @@ class HeadBackward {
       : args_(args),
         s_(args.shape),
         packing_(s_),
-        documents_(args.document_begin, s_, batch),
+        documents_(args.documents.begin, s_, batch),
         batch_(batch),
         head_(head),
         t_(scratch) {}

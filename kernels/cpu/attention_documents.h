@@ -13,7 +13,7 @@ namespace octet::cpu::attention {
 /// documents follow each other, the first keys that queries see never fall.
 class Documents {
  public:
-  /// `begin` is AttentionForward::document_begin.
+  /// `begin` is PackedDocuments::begin.
   Documents(const std::int32_t* begin, const AttentionShape& shape, std::int64_t batch)
       : begin_(begin == nullptr ? nullptr : begin + batch * shape.seq), seq_(shape.seq) {}
 

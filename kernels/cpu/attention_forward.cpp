@@ -76,7 +76,7 @@ void forward_tile(const AttentionForward& args, const float* k, const float* v, 
   std::fill(t.max, t.max + tile, -std::numeric_limits<float>::infinity());
   std::fill(t.sum, t.sum + tile, 0.0f);
   std::fill(t.o, t.o + depth * tile, 0.0f);
-  const Documents documents(args.document_begin, s, batch);
+  const Documents documents(args.documents.begin, s, batch);
   for (std::int64_t j = documents.first_tile(query_tile); j <= query_tile; ++j) {
     const float* k_tile = k + j * packing.tile_floats();
     const float* v_tile = v + j * packing.tile_floats();

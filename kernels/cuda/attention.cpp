@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <mutex>
+#include <vector>
 
+#include "kernels/cuda/attention_documents.h"
 #include "kernels/cuda/attention_fallback.h"
 #include "kernels/cuda/attention_plan.h"
 #include "kernels/cuda/cuda_kernels.h"
@@ -16,6 +18,11 @@
 /// many backward, half of them masked.
 namespace octet::cuda {
 namespace {
+
+/// cuDNN's backward pass over documents is made for no order of summation.
+bool documents_by_cudnn() {
+  return settings().document_attention == DocumentAttention::cudnn && !settings().deterministic;
+}
 
 const AttentionPlan* plan_of(const AttentionShape& shape, AttentionPass pass, Stream& stream) {
   return device_attention_plans().find({shape, pass, settings().deterministic}, &stream).plan.get();
@@ -32,6 +39,21 @@ std::int64_t workspace(const AttentionPlanKey& key, std::int64_t fallback) {
   return key.deterministic ? plan->workspace() : std::max(plan->workspace(), bound);
 }
 
+/// The plan for rows of several documents, if both passes have one: they agree on how log-sum-exps lie. Null where our
+/// own kernels serve.
+const AttentionPlan* plan_of(const AttentionShape& shape, const PackedDocuments& documents, AttentionPass pass,
+                             Stream& stream) {
+  if (!documents_by_cudnn() || documents.starts == nullptr || documents.places > most_document_places) return nullptr;
+  const AttentionPlan* of_pass = nullptr;
+  for (const AttentionPass p : {AttentionPass::forward, AttentionPass::backward}) {
+    const AttentionPlanKey key{shape, p, false, documents.places, documents.longest};
+    const AttentionPlan* plan = device_attention_plans().find(key, &stream).plan.get();
+    if (plan == nullptr || plan->workspace() > document_workspace_bound(key.problem(), key.documents)) return nullptr;
+    if (p == pass) of_pass = plan;
+  }
+  return of_pass;
+}
+
 void tell_of_documents() {
   static std::once_flag told;
   std::call_once(told, [] {
@@ -42,18 +64,41 @@ void tell_of_documents() {
   });
 }
 
+/// By cuDNN, if it can; the offsets come before its workspace.
+template <typename Args, typename Fallback>
+void run_documents(Stream& stream, const Args& args, AttentionPass pass, const Fallback& fallback) {
+  const AttentionPlan* plan = plan_of(args.shape, args.documents, pass, stream);
+  if (plan == nullptr) {
+    if (!documents_by_cudnn()) tell_of_documents();
+    return fallback(stream, args);
+  }
+  const DocumentOffsets offsets(args.workspace, args.shape, args.documents);
+  offsets.make(stream);
+  std::vector<void*> operands;
+  for (void* operand : operands_of(args)) operands.push_back(operand);
+  for (void* operand : offsets.operands()) operands.push_back(operand);
+  plan->execute(native(stream), operands,
+                static_cast<char*>(args.workspace) + DocumentOffsets::bytes(args.documents.places));
+}
+
+/// Bytes for as many documents as a plan is made for, or for our own kernels.
+std::int64_t document_workspace(const AttentionProblem& problem, std::int64_t fallback) {
+  if (!documents_by_cudnn()) return fallback;
+  return std::max(
+      fallback, DocumentOffsets::bytes(most_document_places) + document_workspace_bound(problem, most_document_places));
+}
+
 }  // namespace
 
 std::int64_t attention_forward_workspace(const AttentionForward& args) {
-  if (args.document_begin != nullptr) return 0;
+  if (args.documents.begin != nullptr) return document_workspace({args.shape, AttentionPass::forward}, 0);
   return workspace({args.shape, AttentionPass::forward, false}, 0);
 }
 
 void attention_forward(Stream& stream, const AttentionForward& args) {
   check_attention_addresses(args);
-  if (args.document_begin != nullptr) {
-    tell_of_documents();
-    return fallback_attention_forward(stream, args);
+  if (args.documents.begin != nullptr) {
+    return run_documents(stream, args, AttentionPass::forward, fallback_attention_forward);
   }
   const AttentionPlan* plan = plan_of(args.shape, AttentionPass::forward, stream);
   if (plan == nullptr) return fallback_attention_forward(stream, args);
@@ -61,14 +106,18 @@ void attention_forward(Stream& stream, const AttentionForward& args) {
 }
 
 std::int64_t attention_backward_workspace(const AttentionBackward& args) {
-  if (args.document_begin != nullptr) return fallback_attention_backward_workspace(args.shape);
+  if (args.documents.begin != nullptr) {
+    return document_workspace({args.shape, AttentionPass::backward}, fallback_attention_backward_workspace(args.shape));
+  }
   return workspace({args.shape, AttentionPass::backward, settings().deterministic},
                    fallback_attention_backward_workspace(args.shape));
 }
 
 void attention_backward(Stream& stream, const AttentionBackward& args) {
   check_attention_addresses(args);
-  if (args.document_begin != nullptr) return fallback_attention_backward(stream, args);
+  if (args.documents.begin != nullptr) {
+    return run_documents(stream, args, AttentionPass::backward, fallback_attention_backward);
+  }
   const AttentionPlan* plan = plan_of(args.shape, AttentionPass::backward, stream);
   if (plan == nullptr) return fallback_attention_backward(stream, args);
   plan->execute(native(stream), operands_of(args), args.workspace);

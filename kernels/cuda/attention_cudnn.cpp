@@ -53,26 +53,58 @@ Handle& handle() {
 
 /// The sizes and strides that cuDNN wants, [batch, heads, seq, head_dim], of arrays that are [batch, seq, heads,
 /// head_dim]. Operands have the numbers 1, 2, 3, ... in the order of AttentionPlan::execute.
+///
+/// With documents a batch entry is a document, which begins at its offset in elements ("ragged"), and log_sum_exp is
+/// [batch · seq, heads]: cuDNN before 9.26 reads it ragged or packed, and packed has no place for documents.
 class Operands {
  public:
-  explicit Operands(const AttentionShape& shape) : s_(shape) {}
+  /// `operands`: how many come before the offsets.
+  Operands(const AttentionPlanKey& key, Graph& graph, std::int64_t operands)
+      : s_(key.shape),
+        batch_(key.documents > 0 ? key.documents : s_.batch),
+        seq_(key.documents > 0 ? key.longest : s_.seq) {
+    if (key.documents == 0) return;
+    const auto add = [&](std::int64_t n, fe::DataType_t type) {
+      fe::graph::Tensor_attributes made;
+      made.set_uid(++operands).set_dim({n, 1, 1, 1}).set_stride({1, 1, 1, 1}).set_data_type(type);
+      return graph.tensor(made);
+    };
+    query_offsets_ = add(batch_ + 1, fe::DataType_t::INT64);
+    key_offsets_ = add(batch_ + 1, fe::DataType_t::INT64);
+    sum_offsets_ = add(batch_ + 1, fe::DataType_t::INT64);
+    lengths_ = add(batch_, fe::DataType_t::INT32);
+  }
 
   fe::graph::Tensor_attributes heads(std::int64_t heads) {
     const std::int64_t row = heads * s_.head_dim;
-    return tensor({s_.batch, heads, s_.seq, s_.head_dim}, {s_.seq * row, s_.head_dim, row, 1},
-                  fe::DataType_t::BFLOAT16);
+    auto made = tensor({batch_, heads, seq_, s_.head_dim}, {seq_ * row, s_.head_dim, row, 1}, fe::DataType_t::BFLOAT16);
+    if (lengths_) made.set_ragged_offset(heads == s_.heads ? query_offsets_ : key_offsets_);
+    return made;
   }
   fe::graph::Tensor_attributes log_sum_exp() {
-    return tensor({s_.batch, s_.heads, s_.seq, 1}, {s_.heads * s_.seq, s_.seq, 1, 1}, fe::DataType_t::FLOAT);
+    if (!lengths_) {
+      return tensor({batch_, s_.heads, seq_, 1}, {s_.heads * seq_, seq_, 1, 1}, fe::DataType_t::FLOAT);
+    }
+    auto made = tensor({batch_, s_.heads, seq_, 1}, {s_.heads * seq_, 1, s_.heads, 1}, fe::DataType_t::FLOAT);
+    made.set_ragged_offset(sum_offsets_);
+    return made;
   }
   /// The next number, for an output that the graph has made.
-  void output(const TensorPointer& made, const fe::graph::Tensor_attributes& as) {
+  void output(const TensorPointer& made, fe::graph::Tensor_attributes as) {
     made->set_output(true)
         .set_uid(as.get_uid())
         .set_dim(as.get_dim())
         .set_stride(as.get_stride())
         .set_data_type(as.get_data_type());
+    if (lengths_) made->set_ragged_offset(as.get_ragged_offset());
   }
+  /// The documents' lengths, where there are documents.
+  template <typename Attributes>
+  void describe(Attributes& attributes) const {
+    if (!lengths_) return;
+    attributes.set_padding_mask(true).set_seq_len_q(lengths_).set_seq_len_kv(lengths_);
+  }
+  bool has_documents() const { return lengths_ != nullptr; }
 
  private:
   fe::graph::Tensor_attributes tensor(std::vector<std::int64_t> dim, std::vector<std::int64_t> stride,
@@ -83,40 +115,49 @@ class Operands {
   }
 
   const AttentionShape& s_;
+  std::int64_t batch_, seq_;
   std::int64_t last_ = 0;
+  TensorPointer query_offsets_, key_offsets_, sum_offsets_, lengths_;
 };
 
-void add_forward(Graph& graph, const AttentionShape& s) {
-  Operands operands(s);
+void add_forward(Graph& graph, const AttentionPlanKey& key) {
+  const AttentionShape& s = key.shape;
+  Operands operands(key, graph, 5);
   const TensorPointer q = graph.tensor(operands.heads(s.heads));
   const TensorPointer k = graph.tensor(operands.heads(s.kv_heads));
   const TensorPointer v = graph.tensor(operands.heads(s.kv_heads));
-  const auto [o, log_sum_exp] = graph.sdpa(q, k, v,
-                                           fe::graph::SDPA_attributes()
-                                               .set_name("attention")
-                                               .set_generate_stats(true)  // natural logarithm, of the scaled scores
-                                               .set_attn_scale(s.scale)
-                                               .set_diagonal_alignment(fe::DiagonalAlignment_t::TOP_LEFT)
-                                               .set_diagonal_band_right_bound(0));
+  auto attributes = fe::graph::SDPA_attributes();
+  attributes.set_name("attention")
+      .set_generate_stats(true)  // natural logarithm, of the scaled scores
+      .set_attn_scale(s.scale)
+      .set_diagonal_alignment(fe::DiagonalAlignment_t::TOP_LEFT)
+      .set_diagonal_band_right_bound(0);
+  operands.describe(attributes);
+  const auto [o, log_sum_exp] = graph.sdpa(q, k, v, attributes);
   operands.output(o, operands.heads(s.heads));
   operands.output(log_sum_exp, operands.log_sum_exp());
 }
 
-void add_backward(Graph& graph, const AttentionShape& s, bool deterministic) {
-  Operands operands(s);
+void add_backward(Graph& graph, const AttentionPlanKey& key) {
+  const AttentionShape& s = key.shape;
+  Operands operands(key, graph, 9);
   const TensorPointer q = graph.tensor(operands.heads(s.heads));
   const TensorPointer k = graph.tensor(operands.heads(s.kv_heads));
   const TensorPointer v = graph.tensor(operands.heads(s.kv_heads));
   const TensorPointer o = graph.tensor(operands.heads(s.heads));
   const TensorPointer d_o = graph.tensor(operands.heads(s.heads));
   const TensorPointer log_sum_exp = graph.tensor(operands.log_sum_exp());
-  const auto [dq, dk, dv] = graph.sdpa_backward(q, k, v, o, d_o, log_sum_exp,
-                                                fe::graph::SDPA_backward_attributes()
-                                                    .set_name("attention_backward")
-                                                    .set_attn_scale(s.scale)
-                                                    .set_diagonal_alignment(fe::DiagonalAlignment_t::TOP_LEFT)
-                                                    .set_diagonal_band_right_bound(0)
-                                                    .set_deterministic_algorithm(deterministic));
+  auto attributes = fe::graph::SDPA_backward_attributes();
+  attributes.set_name("attention_backward")
+      .set_attn_scale(s.scale)
+      .set_diagonal_alignment(fe::DiagonalAlignment_t::TOP_LEFT)
+      .set_diagonal_band_right_bound(0)
+      .set_deterministic_algorithm(key.deterministic);
+  operands.describe(attributes);
+  if (operands.has_documents()) {  // without it the workspace would be that of as many documents of the longest kind
+    attributes.set_max_total_seq_len_q(s.batch * s.seq).set_max_total_seq_len_kv(s.batch * s.seq);
+  }
+  const auto [dq, dk, dv] = graph.sdpa_backward(q, k, v, o, d_o, log_sum_exp, attributes);
   operands.output(dq, operands.heads(s.heads));
   operands.output(dk, operands.heads(s.kv_heads));
   operands.output(dv, operands.heads(s.kv_heads));
@@ -151,7 +192,7 @@ class CudnnPlan final : public AttentionPlan {
 
   void execute(cudaStream_t stream, std::span<void* const> operands, void* workspace) const override {
     if (!executable_) throw internal_error("kernels", "attention: a plan for a device that is not here");
-    std::array<void*, 9> pointers{};  // in the order of their numbers, as cudnn-frontend wants them
+    std::array<void*, 13> pointers{};  // in the order of their numbers, as cudnn-frontend wants them
     std::copy(operands.begin(), operands.end(), pointers.begin());
     const std::scoped_lock lock(handle().mutex());
     if (const cudnnStatus_t status = fe::detail::set_stream(handle().get(), stream); status != CUDNN_STATUS_SUCCESS) {
@@ -178,9 +219,9 @@ class CudnnGraph final : public AttentionGraph {
         .set_compute_data_type(fe::DataType_t::FLOAT);
     if (device != nullptr) describe(*graph_, *device);
     if (key.pass == AttentionPass::forward) {
-      add_forward(*graph_, key.shape);
+      add_forward(*graph_, key);
     } else {
-      add_backward(*graph_, key.shape, key.deterministic);
+      add_backward(*graph_, key);
     }
     require(graph_->validate());
     if (executable_) {

@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(threads, 1) forward_tiles(AttentionForward arg
   const Head<const T> v_head(static_cast<const T*>(args.v), s, s.kv_heads, batch, kv_head);
   read_tile<D, rows>(Head<const T>(static_cast<const T*>(args.q), s, s.heads, batch, head), first, s.scale * log2_e, q);
 
-  const Documents documents(args.document_begin, s, batch);
+  const Documents documents(args.documents.begin, s, batch);
   std::int64_t begin[Rows::M];  // rows beyond the sequence count as its last one
 #pragma unroll
   for (int i = 0; i < Rows::M; ++i) begin[i] = documents.of(min(first + Rows::own(i), s.seq - 1));

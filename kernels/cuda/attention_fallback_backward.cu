@@ -69,7 +69,7 @@ __global__ void __launch_bounds__(threads, 1) query_gradients(AttentionBackward 
                         q);
   read_tile<D, rows<D>>(Head<const T>(static_cast<const T*>(args.d_o), s, s.heads, batch, head), first, 1.0f, d_o);
 
-  const Documents documents(args.document_begin, s, batch);
+  const Documents documents(args.documents.begin, s, batch);
   typename Rows::Accumulator dq = {};
   for (std::int64_t key_tile = documents.of(first) / rows<D>; key_tile <= query_tile; ++key_tile) {
     __syncthreads();  // the last tiles have been read
@@ -117,7 +117,7 @@ __global__ void __launch_bounds__(threads, 1) key_gradients(AttentionBackward ar
   read_tile<D, rows<D>>(Head<const T>(static_cast<const T*>(args.k), s, s.kv_heads, batch, kv_head), first, 1.0f, k);
   read_tile<D, rows<D>>(Head<const T>(static_cast<const T*>(args.v), s, s.kv_heads, batch, kv_head), first, 1.0f, v);
 
-  const Documents documents(args.document_begin, s, batch);
+  const Documents documents(args.documents.begin, s, batch);
   typename Rows::Accumulator dk = {}, dv = {};
   for (std::int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head) {
     const Head<const T> q_head(static_cast<const T*>(args.q), s, s.heads, batch, head);

@@ -15,7 +15,8 @@ namespace {
 
 auto tie(const AttentionPlanKey& key) {
   const AttentionShape& s = key.shape;
-  return std::tie(s.batch, s.seq, s.heads, s.kv_heads, s.head_dim, s.scale, s.dtype, key.pass, key.deterministic);
+  return std::tie(s.batch, s.seq, s.heads, s.kv_heads, s.head_dim, s.scale, s.dtype, key.pass, key.deterministic,
+                  key.documents, key.longest);
 }
 
 /// cuDNN's operands are not const; it writes to the outputs alone.
@@ -25,8 +26,10 @@ void* operand(const void* pointer) {
 
 std::string describe(const AttentionPlanKey& key) {
   const AttentionShape& s = key.shape;
-  return fmt::format("{} of batch {}, sequence {}, heads {}/{}, head dimension {}{}", key.pass, s.batch, s.seq, s.heads,
-                     s.kv_heads, s.head_dim, key.deterministic ? ", deterministic" : "");
+  const std::string documents =
+      key.documents == 0 ? "" : fmt::format(", {} documents of {} tokens at most", key.documents, key.longest);
+  return fmt::format("{} of batch {}, sequence {}, heads {}/{}, head dimension {}{}{}", key.pass, s.batch, s.seq,
+                     s.heads, s.kv_heads, s.head_dim, documents, key.deterministic ? ", deterministic" : "");
 }
 
 /// The first of the proposals that can be built, and which one it is; else why none can.
@@ -80,6 +83,9 @@ bool operator<(const AttentionPlanKey& a, const AttentionPlanKey& b) {
 std::string why_no_attention_plan(const AttentionPlanKey& key) {
   const AttentionShape& s = key.shape;
   if (s.dtype != DType::bf16) return fmt::format("{} is not among its types", name_of(s.dtype));
+  if (key.documents > 0 && s.head_dim % 16 != 0) {
+    return "with documents the head dimension is to be a multiple of 16";  // else its workspace is not bounded
+  }
   if (key.pass == AttentionPass::backward && s.batch * s.heads * s.seq % 4 != 0) {
     // cudnn-frontend puts its own batch · heads · seq floats before cuDNN's part of the workspace, unpadded.
     return "batch x heads x sequence is not a multiple of 4, so its workspace would not be aligned";
@@ -131,7 +137,7 @@ AttentionPlanResult AttentionPlans::make(const AttentionPlanKey& key) const {
 }
 
 std::string AttentionPlans::choice_for(const AttentionPlanKey& key) const {
-  if (key.deterministic || choices_.by_problem.empty()) return "";
+  if (key.deterministic || key.documents > 0 || choices_.by_problem.empty()) return "";
   const std::string problem = text_of(key.problem());
   if (const auto known = choices_.by_problem.find(problem); known != choices_.by_problem.end())
     return known->second.plan;

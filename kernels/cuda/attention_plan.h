@@ -26,6 +26,8 @@ struct AttentionPlanKey {
   AttentionPass pass = AttentionPass::forward;
   /// This concerns the backward pass alone; the forward pass always gives the same bits.
   bool deterministic = false;
+  /// Of rows of several documents, else 0: how many the plan has places for, and the longest that it takes.
+  std::int64_t documents = 0, longest = 0;
 
   AttentionProblem problem() const { return {shape, pass}; }
 };
@@ -47,7 +49,8 @@ class AttentionPlan {
   virtual std::string engine() const = 0;      ///< cuDNN's name of what was chosen
   /// Puts the kernels on the stream; nothing waits and nothing is allocated on the device, so it may be captured.
   /// `operands`: forward q, k, v, o, log_sum_exp; backward q, k, v, o, d_o, log_sum_exp, dq, dk, dv, each aligned to
-  /// 16 bytes. `workspace` is aligned to 256. Throws internal_error with cuDNN's own words.
+  /// 16 bytes; with documents then those of DocumentOffsets. `workspace` is aligned to 256. Throws internal_error with
+  /// cuDNN's own words.
   virtual void execute(cudaStream_t stream, std::span<void* const> operands, void* workspace) const = 0;
 };
 

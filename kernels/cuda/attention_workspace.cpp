@@ -32,4 +32,13 @@ std::int64_t attention_workspace_bound(const AttentionProblem& problem, bool det
   return with_its_own <= logits_bytes_on(DeviceType::cuda) ? with_its_own : sums + rest;
 }
 
+/// As above, but the gradients of keys and values of each query head are in fp32, and every place takes some bytes.
+std::int64_t document_workspace_bound(const AttentionProblem& problem, std::int64_t places) {
+  const std::int64_t of_places = 512 * places + 16 * beside;
+  if (problem.pass == AttentionPass::forward) return of_places;
+  const AttentionShape& s = problem.shape;
+  const std::int64_t rows = s.batch * s.heads * s.seq, sums = rows * s.head_dim * size_of(DType::f32);
+  return (s.heads == s.kv_heads ? 1 : 3) * sums + rows * size_of(DType::f32) + of_places;
+}
+
 }  // namespace octet::cuda

@@ -84,7 +84,7 @@ BlockPass Llama::pass(const Slot& slot, std::int64_t layer) {
   return {op_,
           part_,
           shape_,
-          {settings_.documents, slot.document_begin},
+          {settings_.documents, slot.documents},
           blocks_[static_cast<std::size_t>(layer)],
           rope_,
           checks_,
@@ -259,7 +259,7 @@ void Llama::head_backward(const MicroBatch& batch, const Slot& slot, WeightProvi
 void Llama::forward(int index, const MicroBatch& batch, WeightProvider& weights, GradientSink* gradients) {
   Slot& slot = this->slot(index, Progress::begun);
   slot.tokens = batch.tokens;
-  slot.document_begin = batch.document_begin;
+  slot.documents = batch.documents;
   recomputed_of_ = slot.trains ? index : nobody;
   forward_blocks(slot, weights);
   if (has_head() && slot.trains) head_backward(batch, slot, weights, *gradients);

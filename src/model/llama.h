@@ -34,9 +34,7 @@ struct MicroBatch {
   const std::int32_t* targets = nullptr;  ///< read in forward where the head is; negative ones are not counted
   float loss_scale = 1;                   ///< gradients are those of loss_scale · sum of token losses
   float* loss_sum = nullptr;              ///< where the head is: the sum is added to it
-  /// Where in its row each token's document begins (AttentionForward::document_begin), read until the end of backward;
-  /// only with LlamaSettings::documents. Null: every row is one document.
-  const std::int32_t* document_begin = nullptr;
+  PackedDocuments documents{};  ///< read until the end of backward; only with LlamaSettings::documents
 };
 
 /// Forward and backward of micro-batches, written out as a straight list of op calls. It holds activations, not
@@ -117,7 +115,7 @@ class Llama {
     Progress progress = Progress::free;
     bool trains = false;
     const std::int32_t* tokens = nullptr;
-    const std::int32_t* document_begin = nullptr;
+    PackedDocuments documents{};
     Tensor branch{};           ///< of the last block so far; its result is h_middle + branch
     Tensor dh{};               ///< gradient of the residual stream; see out()
     void* dh_codes = nullptr;  ///< its place in fp8, while the scale is known before

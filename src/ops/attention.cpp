@@ -21,10 +21,10 @@ void* allocate_for(Arena& scratch, Args& args, RowDocuments documents, const Byt
   std::int64_t most = bytes(args);
   if (documents.possible) {
     static const std::int32_t some = 0;
-    args.document_begin = &some;  // that there are any is all that the question is about
+    args.documents.begin = &some;  // that there are any is all that the question is about
     most = std::max(most, bytes(args));
   }
-  args.document_begin = documents.begin;
+  args.documents = documents.packed;
   return scratch.allocate(most);
 }
 
@@ -96,7 +96,7 @@ void rope(OpContext& context, const RopeTable& table, const Rotated& q, const Ro
                                         .cos = table.cos.view().as<float>(),
                                         .sin = table.sin.view().as<float>(),
                                         .inverse = inverse,
-                                        .document_begin = documents.begin});
+                                        .document_begin = documents.packed.begin});
 }
 
 }  // namespace octet

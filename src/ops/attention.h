@@ -7,8 +7,8 @@ namespace octet {
 
 /// The documents of a micro-batch's rows.
 struct RowDocuments {
-  bool possible = false;                ///< a row of another micro-batch may hold several: scratch is that for both
-  const std::int32_t* begin = nullptr;  ///< AttentionForward::document_begin; null: every row is one document
+  bool possible = false;  ///< a row of another micro-batch may hold several: scratch is that for both
+  PackedDocuments packed{};
 };
 
 /// Causal grouped-query attention over [batch · seq, heads · head_dim] tensors, within documents, with its scratch.

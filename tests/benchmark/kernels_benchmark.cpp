@@ -140,7 +140,7 @@ void attention(benchmark::State& state, DType dtype, bool with_backward) {
                              dq.get(), dk.get(), dv.get(), nullptr};
   const std::int64_t length = state.range(5) == 0 ? s.seq : state.range(5);
   const std::vector<std::int32_t> begin = documents_of(s, length);
-  if (state.range(5) != 0) forward.document_begin = backward.document_begin = begin.data();
+  if (state.range(5) != 0) forward.documents.begin = backward.documents.begin = begin.data();
   const Array forward_space(DType::u8, cpu::attention_forward_workspace(forward)),
       backward_space(DType::u8, cpu::attention_backward_workspace(backward));
   forward.workspace = forward_space.get();

@@ -145,6 +145,48 @@ TEST_F(CudnnPlans, SeveralAreProposed) {
 }
 
 /// What is chosen is found again by its name, in a process that asks cuDNN anew.
+/// Rows of several documents, forward and backward, within what is planned for them.
+TEST_F(CudnnPlans, DocumentsHaveThemToo) {
+  const std::vector<std::tuple<std::int64_t, std::int64_t, std::int64_t>> models = {
+      {32, 8, 128}, {12, 4, 64}, {16, 16, 64}};
+  for (const auto& [heads, kv_heads, head_dim] : models) {
+    for (const auto& [documents, longest] : {std::pair{4, 8192}, {64, 2048}, {1024, 512}}) {
+      for (const AttentionPass pass : {AttentionPass::forward, AttentionPass::backward}) {
+        AttentionPlanKey key = key_of(8192, heads, kv_heads, head_dim, pass);
+        key.documents = documents;
+        key.longest = longest;
+        const AttentionPlanResult& found = plans().find(key);
+        ASSERT_NE(found.plan, nullptr) << found.why_not;
+        EXPECT_LE(found.plan->workspace(), document_workspace_bound(key.problem(), documents))
+            << text_of(key.problem()) << ", " << documents << " documents";
+      }
+      if (heads != 32) break;
+    }
+  }
+}
+
+TEST(CudaAttention, DocumentsOfAnOddHeadDimensionGoToOurKernels) {
+  AttentionPlans plans(h100);
+  AttentionPlanKey key = key_of(256, 4, 2, 72);
+  key.documents = 4;
+  key.longest = 256;
+  const log::SharedWarnings shared;
+  EXPECT_EQ(plans.find(key).plan, nullptr);
+  EXPECT_NE(plans.find(key).why_not.find("multiple of 16"), std::string::npos);
+}
+
+TEST(CudaAttention, ListsOfDocumentsHaveFewSizes) {
+  EXPECT_EQ(document_places(1), 4);
+  EXPECT_EQ(document_places(4), 4);
+  EXPECT_EQ(document_places(5), 16);
+  EXPECT_EQ(document_places(1025), 4096);
+  EXPECT_EQ(document_length(8192, 8192), 8192);
+  EXPECT_EQ(document_length(2048, 8192), 2048);
+  EXPECT_EQ(document_length(2049, 8192), 8192);
+  EXPECT_EQ(document_length(100, 8192), 512);
+  EXPECT_EQ(document_length(1, 3), 3);
+}
+
 TEST_F(CudnnPlans, AChoiceIsFoundByItsName) {
   const AttentionPlanKey key = key_of(1024, 4, 2, 64);
   const AttentionGraphResult made = make_attention_graph(key, &h100);

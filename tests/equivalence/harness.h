@@ -113,7 +113,7 @@ class Harness {
   }
 
   /// Forward and backward of a global batch [sequences, seq_len]; every rank takes its part. Returns the mean loss.
-  /// `document_begin`: MicroBatch::document_begin of all, or empty.
+  /// `document_begin`: PackedDocuments::begin of all, or empty.
   double forward_backward(const std::vector<std::int32_t>& tokens, const std::vector<std::int32_t>& targets,
                           const std::vector<std::int32_t>& document_begin = {}) {
     const auto total = static_cast<std::int64_t>(tokens.size());
@@ -124,8 +124,11 @@ class Harness {
     float loss = 0;
     sharded_.begin_step();
     for (std::int64_t begin = mesh_.dp().rank() * mine; begin < (mesh_.dp().rank() + 1) * mine; begin += micro) {
-      sharded_.accumulate({tokens.data() + begin, targets.data() + begin, 1.0f / static_cast<float>(total), &loss,
-                           document_begin.empty() ? nullptr : document_begin.data() + begin});
+      sharded_.accumulate({tokens.data() + begin,
+                           targets.data() + begin,
+                           1.0f / static_cast<float>(total),
+                           &loss,
+                           {.begin = document_begin.empty() ? nullptr : document_begin.data() + begin}});
     }
     mesh_.dp().all_reduce(&loss, 1, DType::f32, ReduceOp::sum);
     return static_cast<double>(loss) / static_cast<double>(total);

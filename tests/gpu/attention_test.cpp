@@ -28,6 +28,7 @@ class Attention {
       : gpu_stream_(gpu_stream),
         s_(s),
         begin_(gpu_stream, begin),
+        starts_(gpu_stream, starts_of(begin)),
         q_(gpu_stream, normal<T>(queries(), 1)),
         k_(gpu_stream, normal<T>(keys(), 2)),
         v_(gpu_stream, normal<T>(keys(), 3)),
@@ -35,7 +36,7 @@ class Attention {
 
   void forward_cpu(const KernelTable& table, Stream& stream) {
     AttentionForward args = {s_,      q_.cpu(),          k_.cpu(), v_.cpu(),
-                             o.cpu(), log_sum_exp.cpu(), nullptr,  documents(begin_.cpu())};
+                             o.cpu(), log_sum_exp.cpu(), nullptr,  documents(begin_.cpu(), starts_.cpu())};
     const Buffer space = workspace(table.attention_forward_workspace(args));
     args.workspace = space.data();
     table.attention_forward(stream, args);
@@ -43,7 +44,7 @@ class Attention {
   void backward_cpu(const KernelTable& table, Stream& stream) {
     AttentionBackward args{s_,       q_.cpu(),   k_.cpu(),          v_.cpu(),
                            o.cpu(),  d_o_.cpu(), log_sum_exp.cpu(), dq.cpu(),
-                           dk.cpu(), dv.cpu(),   nullptr,           documents(begin_.cpu())};
+                           dk.cpu(), dv.cpu(),   nullptr,           documents(begin_.cpu(), starts_.cpu())};
     const Buffer space = workspace(table.attention_backward_workspace(args));
     args.workspace = space.data();
     table.attention_backward(stream, args);
@@ -98,14 +99,32 @@ class Attention {
   }
   std::int64_t queries() const { return s_.batch * s_.seq * s_.heads * s_.head_dim; }
   std::int64_t keys() const { return s_.batch * s_.seq * s_.kv_heads * s_.head_dim; }
-  const std::int32_t* documents(const std::int32_t* begin) { return begin_.host().empty() ? nullptr : begin; }
+  PackedDocuments documents(const std::int32_t* begin, const std::int32_t* starts) {
+    if (begin_.host().empty()) return {};
+    return {begin, starts, static_cast<std::int64_t>(starts_.host().size()) - 1, document_length(longest_, s_.seq)};
+  }
+  /// PackedDocuments::starts, of as many places as there are documents or a few more.
+  std::vector<std::int32_t> starts_of(const std::vector<std::int32_t>& begin) {
+    std::vector<std::int32_t> starts;
+    for (std::size_t t = 0; t < begin.size(); ++t) {
+      const auto in_row = static_cast<std::int64_t>(t) % s_.seq;
+      if (begin[t] == in_row) starts.push_back(static_cast<std::int32_t>(t));
+      longest_ = std::max(longest_, in_row - begin[t] + 1);
+    }
+    if (!starts.empty()) {
+      const std::int64_t places = document_places(static_cast<std::int64_t>(starts.size()));
+      starts.resize(static_cast<std::size_t>(places + 1), static_cast<std::int32_t>(begin.size()));
+    }
+    return starts;
+  }
   AttentionForward forward_args() {
-    return {s_, q_.gpu(), k_.gpu(), v_.gpu(), o.gpu(), log_sum_exp.gpu(), nullptr, documents(begin_.gpu())};
+    return {s_,      q_.gpu(),          k_.gpu(), v_.gpu(),
+            o.gpu(), log_sum_exp.gpu(), nullptr,  documents(begin_.gpu(), starts_.gpu())};
   }
   AttentionBackward backward_args() {
     return {s_,       q_.gpu(),   k_.gpu(),          v_.gpu(),
             o.gpu(),  d_o_.gpu(), log_sum_exp.gpu(), dq.gpu(),
-            dk.gpu(), dv.gpu(),   nullptr,           documents(begin_.gpu())};
+            dk.gpu(), dv.gpu(),   nullptr,           documents(begin_.gpu(), starts_.gpu())};
   }
   std::vector<std::pair<void*, std::size_t>> outputs() {
     const auto extent = [](auto& array) {
@@ -116,7 +135,8 @@ class Attention {
 
   Stream& gpu_stream_;
   AttentionShape s_;
-  Both<std::int32_t> begin_;
+  std::int64_t longest_ = 0;  ///< document
+  Both<std::int32_t> begin_, starts_;
   Both<T> q_, k_, v_, d_o_;
   std::optional<Both<unsigned char>> forward_, backward_;
 
@@ -188,6 +208,28 @@ TEST_F(GpuAttention, StaysWithinItsDocuments) {
     }
     const AttentionShape s = shape(2, 200, 4, 2, 64, DType::f32);
     compare<float>(s, 1e-5, 1e-5, 1e-6, documents_of(s, lengths));
+  }
+}
+
+/// By cuDNN, whose log-sum-exps lie otherwise: they are for its backward pass alone.
+TEST_F(GpuAttention, StaysWithinItsDocumentsByCudnn) {
+  CudaSettings settings;
+  settings.document_attention = DocumentAttention::cudnn;
+  set_cuda_settings(settings);
+  for (const std::vector<std::int64_t>& lengths :
+       std::vector<std::vector<std::int64_t>>{{2, 3, 70, 1, 7}, {64}, {63, 65}, {500, 1}, {100, 900, 31}}) {
+    for (const AttentionShape& s : {shape(2, 256, 12, 4, 64), shape(1, 1000, 8, 2, 128), shape(4, 512, 4, 4, 64)}) {
+      Attention<bf16> attention(*gpu_stream, s, documents_of(s, lengths));
+      attention.forward_cpu(cpu, *cpu_stream);
+      attention.backward_cpu(cpu, *cpu_stream);
+      attention.prepare_gpu(gpu());
+      attention.run_gpu(gpu(), *gpu_stream);
+      expect_close(attention.o, 0x1p-7, "o");
+      expect_close(attention.dq, 0x1p-6, "dq");
+      expect_close(attention.dk, 0x1p-6, "dk");
+      expect_close(attention.dv, 0x1p-6, "dv");
+      attention.check_guards();
+    }
   }
 }
 

@@ -80,15 +80,15 @@ Result<T> run(AttentionShape s, const std::vector<T>& q, const std::vector<T>& k
   r.dk.resize(k.size());
   r.dv.resize(k.size());
   r.log_sum_exp.resize(static_cast<std::size_t>(s.batch * s.heads * s.seq));
-  AttentionForward forward{s, q.data(), k.data(), v.data(), r.o.data(), r.log_sum_exp.data(), nullptr, nullptr};
-  if (!begin.empty()) forward.document_begin = begin.data();
+  AttentionForward forward{s, q.data(), k.data(), v.data(), r.o.data(), r.log_sum_exp.data(), nullptr};
+  if (!begin.empty()) forward.documents.begin = begin.data();
   const auto forward_space = make_workspace(cpu::attention_forward_workspace(forward));
   forward.workspace = forward_space.get();
   cpu::attention_forward(stream(), forward);
   AttentionBackward backward{
       s,           q.data(),    k.data(),    v.data(), r.o.data(), d_o.data(), r.log_sum_exp.data(),
-      r.dq.data(), r.dk.data(), r.dv.data(), nullptr,  nullptr};
-  backward.document_begin = forward.document_begin;
+      r.dq.data(), r.dk.data(), r.dv.data(), nullptr};
+  backward.documents.begin = forward.documents.begin;
   const auto backward_space = make_workspace(cpu::attention_backward_workspace(backward));
   backward.workspace = backward_space.get();
   cpu::attention_backward(stream(), backward);

@@ -146,7 +146,11 @@ struct LocalModel {
   }
 
   MicroBatch batch(float loss_scale, float& sum) {
-    return {tokens.data(), targets.data(), loss_scale, &sum, document_begin.empty() ? nullptr : document_begin.data()};
+    return {tokens.data(),
+            targets.data(),
+            loss_scale,
+            &sum,
+            {.begin = document_begin.empty() ? nullptr : document_begin.data()}};
   }
 
   std::unique_ptr<Stream> stream = cpu_device().make_stream();

@@ -33,6 +33,7 @@ void check_device(const RunConfig& c, const Origins& at) {
   unused("cuda.graphs", c.graphs, RunConfig().graphs);
   unused("cuda.gemm_plans", c.cuda.gemm_plans, none.gemm_plans);
   unused("cuda.attention", c.cuda.attention, none.attention);
+  unused("cuda.document_attention", c.cuda.document_attention, none.document_attention);
   const NcclSettings defaults;
   unused("nccl.tuning_file", c.nccl.tuning_file, defaults.tuning_file);
   unused("nccl.ranks_per_gpu", c.nccl.ranks_per_gpu, defaults.ranks_per_gpu);

@@ -109,6 +109,12 @@ void declare_cuda(Schema& schema, RunConfig& config) {
       .help(
           "The same of cuDNN's attention, forward and backward: its first proposals, or the fastest of them, kept in "
           "attention-plans in the run's folder.");
+  schema.add_choice("document_attention", c.document_attention)
+      .help(
+          "With data.document_mask, what computes attention of rows that hold several documents: Octet's own kernels, "
+          "which are slow; or cuDNN's, for up to 1024 documents a micro-batch and not with cuda.deterministic, which "
+          "no "
+          "test on a GPU has held to the right numbers yet.");
   schema.add_choice("graphs", config.graphs)
       .help(
           "Whether forward and backward of a micro-batch are given to the GPU as one CUDA graph where they repeat: the "

@@ -17,7 +17,7 @@ struct Changeable {
   bool same_bits = true;  ///< with another value every number comes out the same; else within rounding
 };
 
-constexpr std::array<Changeable, 44> changeable = {{{"model"},  // a name or a path; the shape is in model_shape
+constexpr std::array<Changeable, 45> changeable = {{{"model"},  // a name or a path; the shape is in model_shape
                                                     {"device", false},
                                                     {"run.dir"},
                                                     {"run.tensorboard"},
@@ -59,6 +59,7 @@ constexpr std::array<Changeable, 44> changeable = {{{"model"},  // a name or a p
                                                     {"cuda.gemm", false},
                                                     {"cuda.gemm_plans", false},
                                                     {"cuda.attention", false},
+                                                    {"cuda.document_attention", false},
                                                     {"cuda.graphs"},
                                                     {"nccl.", false}}};
 

@@ -1,5 +1,6 @@
 #include "src/train/step/host_transfer.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "src/base/error.h"
@@ -12,9 +13,15 @@ BatchUpload::BatchUpload(Stream& stream, std::int64_t micro_batch, std::int64_t 
     : stream_(stream),
       tokens_(stream.device(), DType::i32, {micro_batch, seq_len}, Purpose::data),
       targets_(stream.device(), DType::i32, {micro_batch, seq_len}, Purpose::data) {
-  if (documents) document_begin_ = TensorBuffer(stream.device(), DType::i32, {micro_batch, seq_len}, Purpose::data);
+  std::int64_t bytes = 2 * tokens_.view().bytes();
+  if (documents) {
+    const std::int64_t tokens = micro_batch * seq_len;
+    document_begin_ = TensorBuffer(stream.device(), DType::i32, {tokens}, Purpose::data);
+    document_starts_ = TensorBuffer(stream.device(), DType::i32, {document_places(tokens) + 1}, Purpose::data);
+    bytes += document_begin_.view().bytes() + document_starts_.view().bytes();
+  }
   for (Slot& slot : slots_) {
-    slot.host = HostBuffer(stream.device(), tokens_.view().bytes() * (documents ? 3 : 2));
+    slot.host = HostBuffer(stream.device(), bytes);
     slot.taken = stream.device().make_event();
   }
 }
@@ -35,10 +42,32 @@ BatchUpload::OnDevice BatchUpload::upload(const Batch& batch) {
   };
   copy(batch.tokens, tokens_.view());
   copy(batch.targets, targets_.view());
-  if (!batch.document_begin.empty()) copy(batch.document_begin, document_begin_.view());
+  OnDevice on_device{tokens_, targets_, {}};
+  if (!batch.document_begin.empty()) {
+    copy(batch.document_begin, document_begin_.view());
+    on_device.documents = upload_documents(batch, reinterpret_cast<std::int32_t*>(place));
+  }
   stream_.record(*slot.taken);
   slot.used = true;
-  return {tokens_, targets_, batch.document_begin.empty() ? Tensor{} : document_begin_.view()};
+  return on_device;
+}
+
+/// Lists the documents in `host` and on the device.
+PackedDocuments BatchUpload::upload_documents(const Batch& batch, std::int32_t* host) {
+  std::int64_t count = 0, longest = 0;
+  const auto tokens = static_cast<std::int64_t>(batch.document_begin.size());
+  for (std::int64_t t = 0; t < tokens; ++t) {
+    const std::int64_t in_row = t % batch.seq_len, begin = batch.document_begin[static_cast<std::size_t>(t)];
+    if (begin == in_row) host[count++] = static_cast<std::int32_t>(t);
+    longest = std::max(longest, in_row - begin + 1);
+  }
+  const std::int64_t places = document_places(count);
+  std::fill(host + count, host + places + 1, static_cast<std::int32_t>(tokens));
+  stream_.device().copy_from_host(document_starts_.view().data, host, 4 * (places + 1), stream_);
+  return {.begin = document_begin_.view().as<std::int32_t>(),
+          .starts = document_starts_.view().as<std::int32_t>(),
+          .places = places,
+          .longest = document_length(longest, batch.seq_len)};
 }
 
 namespace {

@@ -20,8 +20,8 @@ class BatchUpload {
   BatchUpload(Stream& stream, std::int64_t micro_batch, std::int64_t seq_len, bool documents);
 
   struct OnDevice {
-    Tensor tokens, targets;  ///< [micro_batch, seq_len] int32, until the next call
-    Tensor document_begin;   ///< the same; without data where every row is one document
+    Tensor tokens, targets;       ///< [micro_batch, seq_len] int32, until the next call
+    PackedDocuments documents{};  ///< likewise
   };
   OnDevice upload(const Batch& batch);
 
@@ -33,7 +33,10 @@ class BatchUpload {
   };
 
   Stream& stream_;
-  TensorBuffer tokens_, targets_, document_begin_;  ///< the last with documents alone
+  PackedDocuments upload_documents(const Batch& batch, std::int32_t* host);
+
+  TensorBuffer tokens_, targets_;
+  TensorBuffer document_begin_, document_starts_;  ///< with documents alone
   std::array<Slot, 2> slots_;
   std::size_t next_ = 0;
 };

@@ -22,8 +22,7 @@ std::int64_t validation_batches(const RunConfig& c, const Batches& batches) {
 }
 
 MicroBatch micro_batch(const BatchUpload::OnDevice& batch, float loss_scale, float* loss_sum) {
-  return {batch.tokens.as<std::int32_t>(), batch.targets.as<std::int32_t>(), loss_scale, loss_sum,
-          static_cast<const std::int32_t*>(batch.document_begin.data)};
+  return {batch.tokens.as<std::int32_t>(), batch.targets.as<std::int32_t>(), loss_scale, loss_sum, batch.documents};
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ AttentionForward attention(Case& c, const Row& row) {
   args.v = c.random(DType::bf16, k);
   args.o = c.output(2 * q);
   args.log_sum_exp = c.output<float>(rows * s.heads);
-  if (row.contains("documents")) args.document_begin = documents(c, s, row.at("documents"));
+  if (row.contains("documents")) args.documents.begin = documents(c, s, row.at("documents"));
   args.workspace = c.output(c.place().kernels.attention_forward_workspace(args));
   return args;
 }
@@ -59,7 +59,7 @@ void make_attention_backward(Case& c, const Row& row) {
   args.dq = c.output(2 * q);
   args.dk = c.output(2 * k);
   args.dv = c.output(2 * k);
-  args.document_begin = forward.document_begin;
+  args.documents = forward.documents;
   args.workspace = c.output(c.place().kernels.attention_backward_workspace(args));
   c.set([p = c.place(), args] { p.kernels.attention_backward(p.stream, args); });
 }
