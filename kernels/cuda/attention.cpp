@@ -4,10 +4,10 @@
 #include <mutex>
 #include <vector>
 
-#include "kernels/cuda/attention_documents.h"
 #include "kernels/cuda/attention_fallback.h"
 #include "kernels/cuda/attention_plan.h"
 #include "kernels/cuda/cuda_kernels.h"
+#include "kernels/cuda/document_offsets.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/settings.h"
 #include "src/base/log.h"

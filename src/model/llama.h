@@ -34,7 +34,7 @@ struct MicroBatch {
   const std::int32_t* targets = nullptr;  ///< read in forward where the head is; negative ones are not counted
   float loss_scale = 1;                   ///< gradients are those of loss_scale · sum of token losses
   float* loss_sum = nullptr;              ///< where the head is: the sum is added to it
-  PackedDocuments documents{};  ///< read until the end of backward; only with LlamaSettings::documents
+  PackedDocuments documents{};            ///< read until the end of backward; only with LlamaSettings::documents
 };
 
 /// Forward and backward of micro-batches, written out as a straight list of op calls. It holds activations, not

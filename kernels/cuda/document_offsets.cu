@@ -1,4 +1,4 @@
-#include "kernels/cuda/attention_documents.h"
+#include "kernels/cuda/document_offsets.h"
 #include "kernels/cuda/launch.h"
 
 namespace octet::cuda {
