@@ -248,7 +248,8 @@ TEST(Attention, OneKeyIsCopiedAndEqualKeysAreAveraged) {
   AttentionShape s = shape(1, 4, 1, 1, 16);
   const std::vector<float> zero(64, 0.0f);
   std::vector<float> v(64);
-  for (std::size_t i = 0; i < 64; ++i) v[i] = static_cast<float>(i / 16 * 12);
+  for (std::size_t row = 0; row < 4; ++row)
+    std::fill_n(v.begin() + static_cast<std::ptrdiff_t>(16 * row), 16, 12.0f * static_cast<float>(row));
   const Result<float> r = run(s, zero, zero, v, zero);
   const float means[] = {0, 6, 12, 18};
   for (std::size_t i = 0; i < 64; ++i) EXPECT_FLOAT_EQ(r.o[i], means[i / 16]);

@@ -11,7 +11,7 @@ using test::LocalModel;
 const std::vector<std::int64_t> lengths = {5, 1, 10, 1, 1, 14};  // of two rows of 16
 
 /// The model of those documents packed, in the order of `lengths`.
-std::unique_ptr<LocalModel> packed(Precision precision, RecomputeConfig recompute = {}) {
+std::unique_ptr<LocalModel> packed(Precision precision, const RecomputeConfig& recompute = {}) {
   auto model = std::make_unique<LocalModel>(precision, false, Float8Config{}, recompute);
   for (const std::int64_t length : lengths) {
     const auto first = static_cast<std::int32_t>(model->document_begin.size()) % 16;
