@@ -113,6 +113,11 @@ def main():
                         f"{tokenizer.get_vocab_size()} entries, {name}{', control' if control else ''}", sample,
                         ours(arguments.program, path, f"{folder}/{name}", folder, control),
                         theirs(lambda text: tokenizer.encode(text, add_special_tokens=False).ids, sample))
+        encoding = rank_file(tokenizer, f"{folder}/ranks.tiktoken")
+        for name, sample in (("texts", texts), ("fuzzed", fuzzed)):
+            different += compare(f"{encoding.n_vocab} ranks, {name}", sample,
+                                 ours(arguments.program, f"{folder}/ranks.tiktoken", f"{folder}/{name}", folder, False),
+                                 theirs(encoding.encode_ordinary, sample))
     sys.exit(1 if different else 0)
 
 
