@@ -10,6 +10,7 @@
 #include "src/data/data_facts.h"
 #include "src/data/entropy.h"
 #include "src/data/sampler.h"
+#include "src/data/window_documents.h"
 #include "src/tokenizer/make_tokenizer.h"
 #include "src/train/run/token_ranges.h"
 
@@ -22,7 +23,8 @@ constexpr std::string_view usage =
     "Checks the token files PATH.bin and PATH.idx and prints what they hold: documents, tokens, the first text,\n"
     "the fingerprint that resuming compares, and, for byte tokens, the entropies of orders 0, 1 and 2 in nats:\n"
     "what a model scores that knows byte frequencies, pairs or triples, and nothing else. Give the run's\n"
-    "--seq_len and --validation_fraction to have them for its validation split too. The smallest and the largest\n"
+    "--seq_len and --validation_fraction to have them for its validation split too, and the share of attention that\n"
+    "crosses the ends of documents, which data.document_mask would take away. The smallest and the largest\n"
     "id are found too; --remember writes them to PATH.data.json, so that no run has to scan the data for them.\n"
     "PATH may stand for the parts PATH-00001-of-00004 and so on. --documents shows the first documents as text, and\n"
     "--scan reads all tokens and counts control tokens and documents that occur more than once.\n";
@@ -159,6 +161,10 @@ int run_inspect(const std::vector<std::string>& arguments) {
     print_scan(file, facts && facts->tokenizer ? facts->tokenizer->special : std::map<std::string, std::int64_t>());
   log::out("fingerprint  {:016x}", file.fingerprint());
   if (const auto entropies = stream_entropies(file)) print("entropy", *entropies);
+  if (seq_len > 0) {
+    log::out("across       {:.1f} % of attention over {} tokens goes to other documents (data.document_mask)",
+             100 * attention_across_documents(file, seq_len), seq_len);
+  }
   if (seq_len > 0 && file.type() == TokenType::u8) print_split(path, seq_len, fraction);
   return 0;
 }

@@ -1,6 +1,7 @@
 #include "src/data/window_documents.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "src/base/error.h"
 
@@ -43,6 +44,23 @@ std::int64_t sum_of_squares(std::span<const std::int32_t> begin) {
   // A token adds 2 n + 1 to the square of its document's n tokens so far.
   for (std::size_t i = 0; i < begin.size(); ++i) sum += 2 * (static_cast<std::int64_t>(i) - begin[i]) + 1;
   return sum;
+}
+
+double attention_across_documents(const TokenFile& file, std::int64_t seq_len) {
+  constexpr std::int64_t most_windows = 4096;
+  const std::int64_t windows = file.tokens() / seq_len, looked_at = std::min(windows, most_windows);
+  std::vector<std::int32_t> begin(static_cast<std::size_t>(seq_len));
+  double within = 0;
+  for (std::int64_t i = 0; i < looked_at; ++i) {
+    const auto window = static_cast<std::int64_t>(static_cast<double>(i) / static_cast<double>(looked_at) *
+                                                  static_cast<double>(windows));
+    find_documents(file, window * seq_len, begin);
+    for (std::int64_t t = 0; t < seq_len; ++t)
+      within += static_cast<double>(t - begin[static_cast<std::size_t>(t)] + 1);
+  }
+  const double all =
+      static_cast<double>(looked_at) * static_cast<double>(seq_len) * static_cast<double>(seq_len + 1) / 2;
+  return looked_at == 0 ? 0 : 1 - within / all;
 }
 
 }  // namespace octet

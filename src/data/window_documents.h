@@ -16,4 +16,8 @@ void find_documents(const TokenFile& file, std::int64_t position, std::span<std:
 /// the whole window costs the square of its length.
 std::int64_t sum_of_squares(std::span<const std::int32_t> begin);
 
+/// The share of causal attention over windows of seq_len tokens, one behind the other, that goes from a token to one of
+/// another document: what data.document_mask takes away. Of up to 4,096 windows, evenly spaced; 0 without a window.
+double attention_across_documents(const TokenFile& file, std::int64_t seq_len);
+
 }  // namespace octet

@@ -12,7 +12,7 @@ class WindowDocuments : public testing::Test {
  protected:
   /// A file with documents of these lengths.
   TokenFile write(const std::vector<std::int64_t>& lengths) {
-    TokenFileWriter writer(folder_ / "x", TokenType::u8);
+    TokenFileWriter writer(folder_ / "x", TokenType::u8, {.overwrite = true});
     for (const std::int64_t length : lengths) {
       writer.append(std::vector<std::int32_t>(static_cast<std::size_t>(length), 1));
       writer.end_document();
@@ -61,6 +61,14 @@ TEST_F(WindowDocuments, CostTheSumOfTheSquaresOfTheirLengths) {
   EXPECT_EQ(sum_of_squares(Begins{0, 0, 0, 3, 4, 4, 4, 4}), 9 + 1 + 16);
   EXPECT_EQ(sum_of_squares(Begins(100, 0)), 10000);
   EXPECT_EQ(sum_of_squares(Begins{}), 0);
+}
+
+TEST_F(WindowDocuments, AttentionAcrossThemIsWhatAMaskTakesAway) {
+  EXPECT_DOUBLE_EQ(attention_across_documents(write({100}), 10), 0);
+  EXPECT_DOUBLE_EQ(attention_across_documents(write(std::vector<std::int64_t>(100, 10)), 10), 0);
+  // Two documents of 2 tokens a window: 6 of its 10 pairs are within them.
+  EXPECT_DOUBLE_EQ(attention_across_documents(write(std::vector<std::int64_t>(40, 2)), 4), 0.4);
+  EXPECT_DOUBLE_EQ(attention_across_documents(write({3}), 4), 0);
 }
 
 }  // namespace

@@ -50,8 +50,8 @@ constexpr const char* tiny = "dim: 64\nlayers: 1\nheads: 2\nkv_heads: 1\nffn_dim
 // Published: torchtitan and Meta for 8b, 70b and 405b, IBM's fms-fsdp for 1.8b and 3.2b. Ours by the formula.
 TEST_F(ModelFile, ParameterCounts) {
   const std::vector<std::pair<std::string, std::int64_t>> counts = {
-      {"1.8b", 1884391424},   {"3.2b", 3204074496}, {"8b", 8030261248}, {"70b", 70553706496},
-      {"405b", 405853388800}, {"5m", 4852992},      {"10m", 9771264},   {"160m", 152783616}};
+      {"1.8b", 1884391424}, {"3.2b", 3204074496}, {"8b", 8030261248}, {"70b", 70553706496}, {"405b", 405853388800},
+      {"5m", 4852992},      {"5m-bpe", 6819072},  {"10m", 9771264},   {"160m", 152783616}};
   for (const auto& [name, parameters] : counts) {
     const ModelConfig m = read_model(models + name + ".yaml");
     EXPECT_EQ(m.parameters(), parameters) << name;
@@ -73,7 +73,7 @@ TEST_F(ModelFile, EveryFileOfTheSourceTreeReadsBack) {
     EXPECT_EQ(copy.parameters(), m.parameters()) << entry.path();
     ++files;
   }
-  EXPECT_EQ(files, 8);
+  EXPECT_EQ(files, 9);
 }
 
 TEST_F(ModelFile, WrongFiles) {
@@ -120,7 +120,8 @@ TEST_F(ModelFile, UnknownNamesListTheKnown) {
     FAIL() << "no error";
   } catch (const Error& error) {
     const std::string message = error.what();
-    for (const char* part : {"a.yaml:1: model = \"8bb\"", "10m, 160m, 3.2b, 405b, 5m, 70b, 8b", "nearest: 8b"}) {
+    for (const char* part :
+         {"a.yaml:1: model = \"8bb\"", "10m, 160m, 3.2b, 405b, 5m, 5m-bpe, 70b, 8b", "nearest: 8b"}) {
       EXPECT_NE(message.find(part), std::string::npos) << part << "\n" << message;
     }
   }

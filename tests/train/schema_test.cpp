@@ -246,7 +246,7 @@ TEST(Schema, PrintedConfigurationsReadBack) {
     EXPECT_EQ(second.config.seed, UINT64_MAX);
     ++files;
   }
-  EXPECT_EQ(files, 4);
+  EXPECT_EQ(files, 5);
 }
 
 TEST(Schema, EnglishRunIsWhatItSays) {
