@@ -136,7 +136,7 @@ nodes_now() {
 look_at_nodes() {
   local count look
   rm -rf "$work/preflight" && mkdir -p "$work/preflight"
-  count=$(nodes_now | wc -l)
+  count=$(wc -l <<<"$present")
   # shellcheck disable=SC2016  # for the node's shell
   look='to=$1/$SLURMD_NODENAME; shift; "$@" --env >"$to.env" 2>/dev/null; "$@" >"$to.json" 2>"$to.log"; echo $? >"$to.code"'
   local -a check=(true)
@@ -182,7 +182,7 @@ watcher=''
 watch_this_node() {
   local last watch n
   [[ -z $watcher ]] || ! kill -0 "$watcher" 2>/dev/null || return 0
-  last=$(nodes_now | tail -n 1)
+  last=$(tail -n 1 <<<"$present")
   # shellcheck disable=SC2016  # for the node's shell
   watch='trap : USR1; touch "$3"; limit=(timeout --kill-after="$4" "$4")
     while :; do sleep "$5"; ! "${limit[@]}" scontrol show node "$1" | grep -q "State=DOWN" || "${limit[@]}" scontrol requeue "$2"; done'
@@ -212,6 +212,7 @@ ask() {
 
 say "nodes $SLURM_JOB_NODELIST, start ${SLURM_RESTART_COUNT:-0} of this job; run directory $run_dir"
 while :; do
+  present=$(nodes_now) # asked once for both
   ((!spares)) || watch_this_node
   look_at_nodes
   ask before --nodes "$nodes" --steps "$steps" --min-lead "$min_lead_seconds" --hosts "$SLURM_JOB_NODELIST" \
