@@ -32,7 +32,9 @@ void check(const PrepareOptions& options, const TokenizerInfo& tokenizer) {
     throw usage_error("corpus", "--bos: the {} tokenizer has no token that begins a document", tokenizer.kind);
   }
   if (options.eos && !tokenizer.eos) {
-    throw usage_error("corpus", "the {} tokenizer has no token that ends a document; --no-eos writes documents without",
+    throw usage_error("corpus",
+                      "the {} tokenizer has no token that ends a document; --eos-token names one, and "
+                      "--no-eos writes documents without",
                       tokenizer.kind);
   }
   if (!(options.holdout >= 0 && options.holdout < 1)) {

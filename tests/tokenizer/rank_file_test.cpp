@@ -90,6 +90,16 @@ TEST(RankFile, Llama3HasItsSpecialTokens) {
   EXPECT_EQ(test::ids_of(*tokenizer, "<|eot_id|>").size(), 10u);
 }
 
+TEST(RankFile, Cl100kHasItsSpecialTokensInTiktokensNumbers) {
+  std::vector<std::string> tokens(100256 - 256);
+  for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = "t" + std::to_string(i) + ".";
+  const auto tokenizer = load_rank_file(rank_lines(tokens), "r", {.eos = "<|endoftext|>"});
+  EXPECT_EQ(tokenizer->info().vocab_size, 100277);
+  EXPECT_EQ(tokenizer->info().eos, 100257);
+  EXPECT_EQ(tokenizer->decode(Ids{100258, 100276}), "<|fim_prefix|><|endofprompt|>");
+  EXPECT_HAS(test::error_of([&] { (void)tokenizer->decode(Ids{100256}); }), "100256 is none of the vocabulary");
+}
+
 TEST(RankFile, IdsAreThoseOfTiktoken) {
   const auto tokenizer = make_tokenizer(test::golden_file("ranks-512.tiktoken"));
   std::ifstream file(test::golden_file("ids.jsonl"));

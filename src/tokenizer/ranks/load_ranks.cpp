@@ -17,6 +17,14 @@ namespace {
 constexpr std::int32_t largest_rank = (1 << 24) - 1;
 constexpr std::size_t longest_token = 1024;  // those of OpenAI and Meta have 128 bytes at most
 constexpr std::int32_t ranks_of_llama3 = 128000;
+constexpr std::int32_t ranks_of_cl100k = 100256;
+
+/// Those of cl100k_base, in tiktoken's numbers; some ids between have no token.
+constexpr std::pair<std::int32_t, const char*> special_of_cl100k[] = {{100257, "<|endoftext|>"},
+                                                                      {100258, "<|fim_prefix|>"},
+                                                                      {100259, "<|fim_middle|>"},
+                                                                      {100260, "<|fim_suffix|>"},
+                                                                      {100276, "<|endofprompt|>"}};
 
 struct OtherEncoding {
   std::int32_t ranks;
@@ -136,6 +144,13 @@ std::unique_ptr<Tokenizer> load_rank_file(std::string_view text, const std::stri
     for (const std::string& name : special_of_llama3()) named(name, "", parts);
     info.bos = count;
     info.eos = count + 1;
+  }
+  if (count == ranks_of_cl100k && parts.model.tokens.size() == count) {
+    for (const auto& [id, name] : special_of_cl100k) {
+      parts.model.tokens.add_named(id, name);
+      parts.added.push_back({.text = name, .id = id, .special = true});
+    }
+    info.eos = special_of_cl100k[0].first;
   }
   if (options.bos) info.bos = named(options.bos, "bos", parts);
   if (options.eos) info.eos = named(options.eos, "eos", parts);
