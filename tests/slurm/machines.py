@@ -158,6 +158,16 @@ exec @SRUN@ "${options[@]}" "${container[@]}" "$image" "$@"
 """
 
 
+def bring_libraries(program, image):
+    """An image has every library of its programs. The stand-in takes the system's from this machine; the others (Arrow's, of this
+    build) stand where the program looks for them."""
+    for library in re.findall(r"=> (/\S+)", output_of("ldd", program)):
+        if not library.startswith(("/usr/", "/lib")):
+            place = image / library.lstrip("/")
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(library, place)
+
+
 def contained(folder, runtime):
     """The preflight, octet job and the ranks, which are started again after one was killed."""
     if subprocess.run(["unshare", "--mount", "chroot", "/", "true"], capture_output=True).returncode:
@@ -168,6 +178,7 @@ def contained(folder, runtime):
     for program in ("octet", "octet-train"):
         shutil.copy(BIN / program, image / "opt/octet/bin")
     shutil.copytree(ROOT / "configs", image / "opt/octet/share/octet/configs")
+    bring_libraries(BIN / "octet", image)
     (place / "apptainer").write_text(APPTAINER.replace("@PLACE@", str(place)))
     (place / "apptainer").chmod(0o755)
     if runtime == "pyxis":
@@ -185,7 +196,7 @@ def contained(folder, runtime):
     run.wait_for_checkpoint()
     for pid in run.ranks().values():
         root = pathlib.Path(f"/proc/{pid}/root")
-        expect((root / "opt/octet/bin/octet-train").exists() and not (root / "root").exists(), "the ranks are not in the container")
+        expect((root / "opt/octet/bin/octet-train").exists() and not (root / "srv").exists(), "the ranks are not in the container")
     run.kill_rank(1)
     run.wait_for_end()
     run.expect_finished()

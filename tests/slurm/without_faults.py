@@ -55,9 +55,9 @@ def a_run_directory_has_every_character_that_a_job_can_take(folder):
 
 def restarts_on_other_sizes(folder, name, settings, cluster, sizes):
     """On as many nodes as `sizes` says, one after the other."""
-    whole = Run(folder, f"{name}-whole", 90, settings)
+    whole = Run(folder, f"{name}-whole", 300, settings)
     whole.mpiexec(4)
-    run = Run(folder, name, 90, settings)
+    run = Run(folder, name, 300, settings)
     run.cluster = cluster
     for nodes, stop_at in zip(sizes, (15, 45, None)):
         run.submit(nodes)
