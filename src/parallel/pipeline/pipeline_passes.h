@@ -1,0 +1,68 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/base/named_enum.h"
+
+namespace octet {
+
+/// The order in which the ranks of a pipeline do their passes. one_f_one_b: PipeDream-Flush. interleaved: the same over
+/// several stages a rank (Megatron-LM, arXiv:2104.04473, section 2.2). zb_h1: gradients of inputs and of weights apart,
+/// the latter where a rank would wait (Zero Bubble Pipeline Parallelism, arXiv:2401.10241, section 2).
+enum class PipelineOrder : std::uint8_t { one_f_one_b, interleaved, zb_h1 };
+constexpr auto names_of(PipelineOrder) {
+  return std::to_array<std::string_view>({"1f1b", "interleaved", "zb-h1"});
+}
+
+/// Work of one micro-batch in one stage. `backward` is input_gradient and weight_gradient at once.
+enum class PassKind : std::uint8_t { forward, backward, input_gradient, weight_gradient };
+constexpr auto names_of(PassKind) {
+  return std::to_array<std::string_view>({"F", "B", "I", "W"});
+}
+
+struct Pass {
+  PassKind kind = PassKind::forward;
+  int micro_batch = 0;
+  int chunk = 0;  ///< which of the rank's stages
+
+  bool operator==(const Pass&) const = default;
+};
+
+/// "F 3" or, where ranks have several stages, "F 3.1" for chunk 1.
+std::string text_of(const Pass& pass, int chunks);
+
+/// A pipeline in numbers. The stages go round the ranks: stage s is chunk s / ranks of rank s % ranks.
+struct PipelineShape {
+  PipelineOrder order = PipelineOrder::one_f_one_b;
+  int ranks = 1;
+  int chunks = 1;  ///< stages a rank
+  int micro_batches = 1;
+
+  int stages() const { return ranks * chunks; }
+  int stage(int rank, int chunk) const { return chunk * ranks + rank; }
+  int rank_of(int stage) const { return stage % ranks; }
+  int chunk_of(int stage) const { return stage / ranks; }
+  bool splits_backward() const { return order == PipelineOrder::zb_h1; }
+  bool operator==(const PipelineShape&) const = default;
+};
+
+/// Why there is no such pipeline and what to change, in words of the options; nothing where there is one.
+std::optional<std::string> obstacle_to(const PipelineShape& shape);
+
+/// Interleaved: micro-batches go through a rank's chunks in groups of this many, at least as many as there are ranks,
+/// so that the first of a group is back from the last rank when the rank begins the next chunk. The last group may be
+/// smaller, but has as many too. The smallest such number takes the least memory.
+int group_size(const PipelineShape& shape);
+
+/// The passes of each rank in their order: [rank][i].
+using PipelinePasses = std::vector<std::vector<Pass>>;
+
+/// A pure function of the shape, so that every rank knows what all do. Throws a usage error for obstacle_to(shape).
+PipelinePasses make_passes(const PipelineShape& shape);
+
+}  // namespace octet
