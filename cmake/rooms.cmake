@@ -29,7 +29,7 @@ function(octet_room name)
   target_link_libraries(room-${name} PUBLIC octet-flags ${ROOM_LIBRARIES})
   # libFuzzer finds its way through a reader by counters in its code (tests/fuzz).
   if(OCTET_SANITIZE MATCHES "address" AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND
-     name MATCHES "^(base|data|corpus|metrics|checkpoints|cluster|owner|report|tuning)$")
+     name MATCHES "^(base|data|tokenizer|corpus|metrics|checkpoints|cluster|owner|report|tuning)$")
     target_compile_options(room-${name} PRIVATE -fsanitize=fuzzer-no-link)
   endif()
   if(EXISTS ${folder}/room.cmake)

@@ -55,7 +55,11 @@ JsonReader::JsonReader(const nlohmann::json& value, std::string_view room, const
 std::string JsonReader::shown() const {
   if (value_ == nullptr) return "nothing";
   std::string text = value_->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  if (text.size() > most_of_a_value) text = text.substr(0, most_of_a_value) + "...";
+  if (text.size() > most_of_a_value) {
+    std::size_t end = most_of_a_value;
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // no half of a character
+    text = text.substr(0, end) + "...";
+  }
   return text;
 }
 

@@ -48,6 +48,15 @@ TEST(JsonReader, ReadsEveryKindOfValue) {
   r.finish();
 }
 
+TEST(JsonReader, LongValuesAreCutBetweenCharacters) {
+  std::string text = "a";
+  for (int i = 0; i < 50; ++i) text += "\u4E2D";
+  const nlohmann::json json = text;
+  EXPECT_EQ(JsonReader(json, "test", "f.json").shown(), "\"" + text.substr(0, 1 + 3 * 26) + "...");  // 80 bytes
+  const nlohmann::json longer = "bc" + text;
+  EXPECT_EQ(JsonReader(longer, "test", "f.json").shown(), "\"bc" + text.substr(0, 1 + 3 * 25) + "...");
+}
+
 TEST(JsonReader, ErrorsNameFileKeyValueAndWhatWasExpected) {
   const std::string text = R"({"rows":[{"us":1},{"us":"fast","more":1}],"big":9223372036854775808,"color":"blue"})";
   using R = const JsonReader&;

@@ -88,6 +88,7 @@ LIBRARIES = {
     "spdlog/": ["src/base/"],
     "Random123/": ["src/base/"],
     "xxhash.h": ["src/base/", "src/data/", "src/tokenizer/", "src/corpus/", "src/train/", "checkpoints/"],
+    "pcre2.h": ["src/tokenizer/pattern/"],
     "simdjson.h": ["src/corpus/"],
     "zlib.h": ["src/corpus/"],
     "zstd.h": ["src/corpus/"],

@@ -4,7 +4,8 @@
 Usage: tests/tokenizer/compare.py BUILD/bin/octet-tokenizer-alone [--megabytes 50] [--fuzzed 20000]
        (needs PyPI's tokenizers, tiktoken and numpy; cmake --build BUILD --target octet-tokenizer-alone)
 
-Trains vocabularies of 512, 4,096 and 32,768 entries, and makes a rank file of the last. Prints a line for each with the
+Trains vocabularies of 512, 4,096 and 32,768 entries, and makes a rank file of the last; for a tenth of the texts, the
+pre-tokenizers of golden/pre_tokenizers.py and the patterns of OpenAI's encodings too. Prints a line for each with the
 number of texts, how many differ, and MB/s of one thread each; exit 1 where something differs.
 """
 import argparse
@@ -18,10 +19,13 @@ import time
 
 import numpy
 import tiktoken
+from tiktoken_ext import openai_public
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "golden"))
+import pre_tokenizers  # noqa: E402
 import texts as made  # noqa: E402
 import train  # noqa: E402
+from tokenizers import Tokenizer  # noqa: E402
 
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
@@ -63,16 +67,19 @@ def compare(name, texts, our_result, their_result):
     return len(differ) + (len(our_ids) != len(texts))
 
 
-def rank_file(tokenizer, path):
-    """The bytes and merges of a tokenizer in the order of their ids, special tokens left out."""
+def rank_file(tokenizer, path, pattern=train.LLAMA3, count=0):
+    """The bytes and merges of a tokenizer in the order of their ids, special tokens left out, and words that occur nowhere
+    up to `count`."""
     vocab, ranks = tokenizer.get_vocab(), {}
     for token in sorted(vocab, key=vocab.get):
         if token not in train.SPECIAL:
             ranks[bytes(BYTE_OF[c] for c in token)] = len(ranks)
+    while len(ranks) < count:
+        ranks[b"\xff\xfe%d" % len(ranks)] = len(ranks)
     with open(path, "wb") as file:
         for token, rank in ranks.items():
             file.write(base64.b64encode(token) + f" {rank}\n".encode())
-    return tiktoken.Encoding("made", pat_str=train.LLAMA3, mergeable_ranks=ranks, special_tokens={})
+    return tiktoken.Encoding("made", pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
 
 
 def byte_alphabet():
@@ -82,6 +89,33 @@ def byte_alphabet():
 
 
 BYTE_OF = byte_alphabet()
+
+
+def compare_pre_tokenizers(program, tokenizer, samples, folder):
+    path, different = f"{folder}/tokenizer.json", 0
+    for name, section in pre_tokenizers.ALL.items():
+        if name in pre_tokenizers.LOSSY:
+            continue
+        changed = json.dumps({**json.loads(tokenizer.to_str()), "pre_tokenizer": section})
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(changed)
+        other = Tokenizer.from_str(changed)
+        other.encode_special_tokens = True
+        for kind, sample in samples.items():
+            different += compare(f"{name}, {kind}", sample, ours(program, path, f"{folder}/{kind}", folder, False),
+                                 theirs(lambda text: other.encode(text, add_special_tokens=False).ids, sample))
+    return different
+
+
+def compare_encodings(program, tokenizer, samples, folder):
+    path, different = f"{folder}/ranks.tiktoken", 0
+    for name, count, pattern in (("r50k_base", 50256, openai_public.r50k_pat_str), ("o200k_base", 199998, pre_tokenizers.O200K)):
+        encoding = rank_file(tokenizer, path, pattern, count)
+        for kind, sample in samples.items():
+            different += compare(f"{name}'s pattern, {kind}", sample,
+                                 ours(program, path, f"{folder}/{kind}", folder, False),
+                                 theirs(encoding.encode_ordinary, sample))
+    return different
 
 
 def main():
@@ -113,6 +147,10 @@ def main():
                         f"{tokenizer.get_vocab_size()} entries, {name}{', control' if control else ''}", sample,
                         ours(arguments.program, path, f"{folder}/{name}", folder, control),
                         theirs(lambda text: tokenizer.encode(text, add_special_tokens=False).ids, sample))
+        few = {"tenth": texts[::10], "fuzzed": fuzzed}
+        write_texts(f"{folder}/tenth", few["tenth"])
+        different += compare_pre_tokenizers(arguments.program, tokenizer, few, folder)
+        different += compare_encodings(arguments.program, tokenizer, few, folder)
         encoding = rank_file(tokenizer, f"{folder}/ranks.tiktoken")
         for name, sample in (("texts", texts), ("fuzzed", fuzzed)):
             different += compare(f"{encoding.n_vocab} ranks, {name}", sample,
@@ -121,4 +159,5 @@ def main():
     sys.exit(1 if different else 0)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -66,13 +66,35 @@ TEST(RankFile, WhatIsWrongIsNamedWithItsLine) {
     EXPECT_HAS(error(rank_lines({}) + line + "\n"), "r.tiktoken:257: expected base64") << line;
   }
   EXPECT_HAS(error("YWI= 5\n"), "r.tiktoken: byte 0 has no rank");
+  const test::TempFolder folder;
+  test::write_bytes(folder / "x", "YWI 5\n" + rank_lines({}));
+  EXPECT_HAS(test::error_of([&] { make_tokenizer(folder / "x"); }), "x:1: expected base64");
 }
 
-TEST(RankFile, OtherPatternsAreRefusedByTheNumberOfRanks) {
-  std::vector<std::string> tokens(50000);
-  for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = "t" + std::to_string(i) + ".";
-  EXPECT_HAS(test::error_of([&] { load_rank_file(rank_lines(tokens), "r", {}); }),
-             "50256 ranks are those of r50k_base");
+/// As many ranks as that, those above `gap` one further on; words of letters are none of them.
+std::string many_ranks(std::int32_t count, std::int32_t gap = INT32_MAX) {
+  std::string lines = rank_lines({});
+  for (std::int32_t i = 256; i < count; ++i) {
+    lines += in_base64("t" + std::to_string(i) + ".") + " " + std::to_string(i < gap ? i : i + 1) + "\n";
+  }
+  return lines;
+}
+
+TEST(RankFile, EncodingsOfOpenAiAreKnownByTheNumberOfRanks) {
+  // Their patterns put other pieces together than that of Llama 3, which the cut shows: it has none with PCRE2.
+  const auto r50k = load_rank_file(many_ranks(50256), "r", {});
+  EXPECT_EQ(r50k->info().vocab_size, 50257);
+  EXPECT_EQ(r50k->info().eos, 50256);
+  EXPECT_EQ(r50k->last_cut("a\nb"), 0u);
+  const auto p50k = load_rank_file(many_ranks(50280, 50256), "p", {});
+  EXPECT_EQ(p50k->info().vocab_size, 50281);
+  EXPECT_EQ(p50k->info().eos, 50256);
+  EXPECT_EQ(p50k->decode(Ids{50256, 50257}), "<|endoftext|>t50256.");
+  const auto o200k = load_rank_file(many_ranks(199998), "o", {.control_tokens = true});
+  EXPECT_EQ(o200k->info().vocab_size, 200019);
+  EXPECT_EQ(o200k->info().eos, 199999);
+  EXPECT_EQ(test::ids_of(*o200k, "<|endofprompt|>"), Ids{200018});
+  EXPECT_EQ(o200k->last_cut("a\nb"), 0u);
 }
 
 TEST(RankFile, Llama3HasItsSpecialTokens) {

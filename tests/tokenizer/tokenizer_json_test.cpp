@@ -111,7 +111,6 @@ const Refused refusals[] = {
      "pre_tokenizer.pretokenizers[1].add_prefix_space is true; expected false"},
     {"OtherBehavior", [](Json& j) { j["pre_tokenizer"]["pretokenizers"][0]["behavior"] = "MergedWithNext"; },
      R"(pre_tokenizer.pretokenizers[0].behavior is "MergedWithNext"; expected Isolated)"},
-    {"Inverted", [](Json& j) { j["pre_tokenizer"]["pretokenizers"][0]["invert"] = true; }, "invert is true"},
     {"OtherStep",
      [](Json& j) {
        j["pre_tokenizer"]["pretokenizers"][0] = {{"type", "Metaspace"}};

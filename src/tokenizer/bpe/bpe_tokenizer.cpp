@@ -5,6 +5,7 @@
 #include "src/base/error.h"
 #include "src/tokenizer/bpe/word_encoder.h"
 #include "src/tokenizer/split/llama3.h"
+#include "src/tokenizer/split/make_splitter.h"
 
 namespace octet {
 namespace {
@@ -22,10 +23,9 @@ class BpeEncoder final : public Encoder {
  private:
   void encode_plain(std::string_view text, std::vector<std::int32_t>& ids) {
     splitter_->start(text);
-    for (std::size_t begin = 0; begin < text.size();) {
-      const std::size_t end = splitter_->next();
-      words_.encode(text.substr(begin, end - begin), text.size() - begin, ids);
-      begin = end;
+    const char* end = text.data() + text.size();
+    for (std::string_view piece = splitter_->next(); !piece.empty(); piece = splitter_->next()) {
+      words_.encode(piece, static_cast<std::size_t>(end - piece.data()), ids);
     }
   }
 
@@ -62,7 +62,7 @@ class BpeTokenizer final : public Tokenizer {
   std::optional<std::size_t> find_refused(std::string_view) const override { return std::nullopt; }
 
   std::size_t last_cut(std::string_view text) const override {
-    if (split_.size() != 1 || split_[0].kind != SplitStep::Kind::llama3) return 0;
+    if (!can_be_cut(split_)) return 0;
     const Llama3Split split;
     std::size_t cut = split.last_cut(text);
     while (cut > 0 && added_.may_span(text, cut)) cut = split.last_cut(text.substr(0, cut));

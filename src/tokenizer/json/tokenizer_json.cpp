@@ -11,6 +11,14 @@ void expect_null(const JsonReader& file, const char* key, const char* what) {
   if (file.has(key)) throw file.at(key).refuse(what);
 }
 
+/// A Sequence of none is one, as DeepSeek's files have it.
+void check_normalizer(const JsonReader& file) {
+  const JsonReader normalizer = file.at("normalizer");
+  const bool none = file.has("normalizer") && normalizer.contains("normalizers") &&
+                    normalizer.text("type") == "Sequence" && normalizer.list("normalizers").empty();
+  if (!none) expect_null(file, "normalizer", "null: text is taken as it is");
+}
+
 void check_decoder(const JsonReader& decoder) {
   if (!decoder.is_there() || decoder.is_null()) return;
   if (decoder.text("type") != "ByteLevel") throw decoder.at("type").refuse("ByteLevel");
@@ -23,7 +31,7 @@ TokenizerJson read_tokenizer_json(std::string_view text, const std::string& file
   const JsonReader file(json, "tokenizer", file_name);
   expect_null(file, "truncation", "null: texts are taken whole");
   expect_null(file, "padding", "null: texts are not padded");
-  expect_null(file, "normalizer", "null: text is taken as it is");
+  check_normalizer(file);
   check_decoder(file.at("decoder"));
   TokenizerJson out;
   out.parts.model = read_bpe_model(file.at("model"), out.ids);

@@ -1,6 +1,5 @@
 #include "src/tokenizer/ranks/load_ranks.h"
 
-#include <fmt/format.h>
 #include <xxhash.h>
 
 #include <algorithm>
@@ -9,28 +8,15 @@
 
 #include "src/base/error.h"
 #include "src/tokenizer/bpe/bpe_tokenizer.h"
+#include "src/tokenizer/pattern/oniguruma_syntax.h"
 #include "src/tokenizer/ranks/base64.h"
+#include "src/tokenizer/ranks/known_encodings.h"
 
 namespace octet {
 namespace {
 
 constexpr std::int32_t largest_rank = (1 << 24) - 1;
 constexpr std::size_t longest_token = 1024;  // those of OpenAI and Meta have 128 bytes at most
-constexpr std::int32_t ranks_of_llama3 = 128000;
-constexpr std::int32_t ranks_of_cl100k = 100256;
-
-/// Those of cl100k_base, in tiktoken's numbers; some ids between have no token.
-constexpr std::pair<std::int32_t, const char*> special_of_cl100k[] = {{100257, "<|endoftext|>"},
-                                                                      {100258, "<|fim_prefix|>"},
-                                                                      {100259, "<|fim_middle|>"},
-                                                                      {100260, "<|fim_suffix|>"},
-                                                                      {100276, "<|endofprompt|>"}};
-
-struct OtherEncoding {
-  std::int32_t ranks;
-  const char* name;
-};
-constexpr OtherEncoding others[] = {{50256, "r50k_base"}, {50280, "p50k_base"}, {199998, "o200k_base"}};
 
 struct RankLine {
   std::string bytes;
@@ -94,18 +80,13 @@ void find_merges(BpeModel& model) {
   }
 }
 
-/// In the order of Meta's code for Llama 3; 3.1 and later give names to some that are reserved here.
-std::vector<std::string> special_of_llama3() {
-  std::vector<std::string> names = {"<|begin_of_text|>", "<|end_of_text|>"};
-  const auto reserve = [&](int first, int end) {
-    for (int i = first; i < end; ++i) names.push_back(fmt::format("<|reserved_special_token_{}|>", i));
-  };
-  reserve(0, 4);
-  names.insert(names.end(), {"<|start_header_id|>", "<|end_header_id|>"});
-  reserve(4, 5);
-  names.emplace_back("<|eot_id|>");
-  reserve(5, 251);
-  return names;
+SplitStep split_of(const KnownEncoding& known) {
+  if (known.pattern.empty()) return {.kind = SplitStep::Kind::llama3};
+  std::string refused;
+  SplitStep step{.kind = SplitStep::Kind::pattern};
+  step.pattern = CompiledPattern::compile(translate_oniguruma(known.pattern).pcre2, refused);
+  if (!step.pattern) throw internal_error("tokenizer", "PCRE2 refuses the pattern of {}: {}", known.name, refused);
+  return step;
 }
 
 /// The special token of that text, which is made where it is none yet.
@@ -124,33 +105,34 @@ std::optional<std::int32_t> named(const std::optional<std::string>& text, const 
 }  // namespace
 
 bool is_rank_file(std::string_view text) {
-  return read_line(text.substr(0, text.find('\n'))).has_value();
+  for (int lines = 0; lines < 3 && !text.empty(); ++lines) {  // one may be broken
+    const std::string_view line = text.substr(0, text.find('\n'));
+    if (read_line(line)) return true;
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+  }
+  return false;
 }
 
 std::unique_ptr<Tokenizer> load_rank_file(std::string_view text, const std::string& file,
                                           const TokenizerOptions& options) {
-  BpeParts parts{.model = {}, .split = {{SplitStep::Kind::llama3}}, .added = {}};
+  BpeParts parts;
   const std::int32_t count = read_ranks(text, file, parts.model.tokens);
-  for (const OtherEncoding& other : others) {
-    if (count != other.ranks) continue;
-    throw usage_error("tokenizer", "{}: {} ranks are those of {}, whose pattern is not done; expected that of Llama 3",
-                      file, count, other.name);
-  }
   find_bytes(file, parts.model);
   find_merges(parts.model);
   parts.model.whole_first = true;
   TokenizerInfo info{.kind = "tiktoken", .path = file, .fingerprint = XXH3_64bits(text.data(), text.size())};
-  if (count == ranks_of_llama3 && parts.model.tokens.size() == count) {
-    for (const std::string& name : special_of_llama3()) named(name, "", parts);
-    info.bos = count;
-    info.eos = count + 1;
-  }
-  if (count == ranks_of_cl100k && parts.model.tokens.size() == count) {
-    for (const auto& [id, name] : special_of_cl100k) {
-      parts.model.tokens.add_named(id, name);
-      parts.added.push_back({.text = name, .id = id, .special = true});
+  const auto known = known_encoding(count, parts.model.tokens.size());
+  parts.split.push_back(known ? split_of(*known) : SplitStep());
+  if (known) {
+    for (const SpecialToken& token : known->special) {
+      if (!parts.model.tokens.add_named(token.id, token.text)) {
+        throw usage_error("tokenizer", "{}: rank {} is that of {} in {}, which has as many ranks; expected it free",
+                          file, token.id, token.text, known->name);
+      }
+      parts.added.push_back({.text = token.text, .id = token.id, .special = true});
     }
-    info.eos = special_of_cl100k[0].first;
+    info.bos = known->bos;
+    info.eos = known->eos;
   }
   if (options.bos) info.bos = named(options.bos, "bos", parts);
   if (options.eos) info.eos = named(options.eos, "eos", parts);
