@@ -16,7 +16,7 @@ Device& open_device(DeviceType device, const MpiRuntime& mpi, const NcclSettings
 }
 
 std::unique_ptr<Communicator> make_world(Stream& stream, Communicator& hosts, const NcclSettings& settings) {
-  if (stream.device().type() == DeviceType::cpu) return hosts.split(0, hosts.rank(), "world");
+  if (stream.device().type() == DeviceType::cpu) return hosts.on_stream(stream, "world");
   if (hosts.size() == 1 && !settings.one_rank_groups) return make_self_communicator(stream, "world");
   return make_nccl_communicator(hosts.split(0, hosts.rank(), "world"), stream, settings);
 }

@@ -1,6 +1,7 @@
 // States that shrink with the number of shards. (That what is planned is what a run holds: dry_run_test.cpp.)
 #include <gtest/gtest.h>
 
+#include "src/base/error.h"
 #include "src/ops/recipe.h"
 #include "src/train/plan/memory_plan.h"
 #include "tests/equivalence/harness.h"
@@ -145,6 +146,15 @@ TEST_P(Memory, StatesShrinkWithTheNumberOfShards) {
   const std::int64_t unit = 4 * 300 * 64 + 4 * 50'000 * (GetParam().overlap ? 2 : 1);
   EXPECT_GE(m.peak[Purpose::gradients], share);
   EXPECT_LE(m.peak[Purpose::gradients], share + slack + (m.shards > 1 ? unit + unit / m.shards : 0));
+}
+
+TEST(MemoryOfStreams, GroupsOnAnotherStreamThanTheModelAreRefused) {
+  const auto stream = cpu_device().make_stream(), other = cpu_device().make_stream();
+  Mesh mesh(make_mpi_communicator(*other, "world"), {.dp_shard = 0});
+  const LlamaSettings settings{.model = model_of(false), .micro_batch = 1, .seq_len = seq_len};
+  EXPECT_THROW(ShardedModel(settings, {}, {}, mesh, *stream, nullptr), Error);
+  Mesh right(make_mpi_communicator(*stream, "world"), {.dp_shard = 0});
+  EXPECT_NO_THROW(ShardedModel(settings, {}, {}, right, *stream, nullptr));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "src/base/error.h"
 #include "src/comm/reductions.h"
 #include "src/profile/timeline.h"
 
@@ -34,6 +35,9 @@ ShardedModel::ShardedModel(const LlamaSettings& settings, const OptimizerConfig&
       sink_(model_.parameters(), gradients_, reduce_group(), reductions::gradients_of_replicas(mesh),
             reductions::gradients_not_cut(mesh), stream, fsdp),
       norm_(model_.parameters(), device_, stream) {
+  if (&mesh.shards().stream() != &stream) {  // it would be taken for one of its own, and its memory for two units'
+    throw internal_error("train", "the groups of the mesh work on another stream than the model");
+  }
   if (Timeline* timeline = Timeline::current(); timeline != nullptr) {
     if (gather_stream_) timeline->name_stream(*gather_stream_, "gathers");
     if (reduce_stream_) timeline->name_stream(*reduce_stream_, "reductions");

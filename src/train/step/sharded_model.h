@@ -17,6 +17,7 @@ namespace octet {
 /// sink around them, and the optimizer. It knows no data and no loop. Every method is collective over the mesh.
 class ShardedModel {
  public:
+  /// `mesh`: its groups on `stream`; those that work beside it are made from them here.
   ShardedModel(const LlamaSettings& settings, const OptimizerConfig& optimizer, const FsdpOptions& fsdp, Mesh& mesh,
                Stream& stream, GemmTrace* gemms);
 
