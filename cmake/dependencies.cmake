@@ -31,6 +31,12 @@ find_library(PCRE2_LIBRARY pcre2-8 REQUIRED)
 add_library(pcre2::pcre2 UNKNOWN IMPORTED)
 set_target_properties(pcre2::pcre2 PROPERTIES IMPORTED_LOCATION ${PCRE2_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${PCRE2_INCLUDE_DIR})
 
+find_path(SENTENCEPIECE_INCLUDE_DIR sentencepiece_processor.h REQUIRED)
+find_library(SENTENCEPIECE_LIBRARY sentencepiece REQUIRED)
+add_library(sentencepiece::sentencepiece UNKNOWN IMPORTED)
+set_target_properties(sentencepiece::sentencepiece PROPERTIES
+  IMPORTED_LOCATION ${SENTENCEPIECE_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${SENTENCEPIECE_INCLUDE_DIR})
+
 find_package(ZLIB REQUIRED)
 find_package(simdjson REQUIRED)
 find_path(ZSTD_INCLUDE_DIR zstd.h REQUIRED)

@@ -15,7 +15,7 @@ packages=(
   libhwloc-dev libpugixml-dev          # octet tune topology: what a node has, NCCL's XML files
   libsimgrid-dev                      # octet tune placement: traffic on shared links
   libxxhash-dev                       # fingerprints of data and replicas, hashes of checkpoints
-  libpcre2-dev                        # patterns of tokenizers
+  libpcre2-dev libsentencepiece-dev   # tokenizers: patterns, SentencePiece's models
   libsimdjson-dev zlib1g-dev libzstd-dev  # octet prepare: JSONL, .gz and .zst
   gnuplot-nox                         # the quickstart's plot
   libjs-dygraphs                      # the plots of octet report

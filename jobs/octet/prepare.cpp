@@ -98,7 +98,7 @@ int run_prepare(const std::vector<std::string>& arguments) {
       ("output,o", po::value(&options.output)->required(), "PREFIX of the files; its folder is created")  //
       ("tokenizer", po::value(&options.tokenizer)->default_value(options.tokenizer),
        "how text becomes tokens: bytes, or the path of a tokenizer.json, a rank file (.tiktoken, Llama 3's "
-       "tokenizer.model) or a folder with either")  //
+       "tokenizer.model), a SentencePiece model or a folder with one")  //
       ("format", po::value(&format)->default_value("auto"),
        "what files are: auto (by content and name), text, jsonl or parquet")                                          //
       ("field", po::value(&options.field)->default_value(options.field), "key or column that holds a record's text")  //

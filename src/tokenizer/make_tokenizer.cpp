@@ -10,11 +10,14 @@
 #include "src/tokenizer/bytes.h"
 #include "src/tokenizer/json/load_json.h"
 #include "src/tokenizer/ranks/load_ranks.h"
+#include "src/tokenizer/sentencepiece/load_sentencepiece.h"
+#include "src/tokenizer/sentencepiece/model_facts.h"
 
 namespace octet {
 namespace {
 
-constexpr const char* known = "bytes, or the path of a tokenizer.json, a rank file or a folder that has one";
+constexpr const char* known =
+    "bytes, or the path of a tokenizer.json, a rank file, a SentencePiece model or a folder that has one";
 
 /// The file that a path stands for.
 std::string file_at(const std::string& path) {
@@ -50,8 +53,9 @@ std::unique_ptr<Tokenizer> make_tokenizer(const std::string& name, const Tokeniz
   const auto bytes = read_text_file(file);
   if (!bytes) throw usage_error("tokenizer", "{}: cannot be read: {}", file, std::strerror(errno));
   if (is_rank_file(*bytes)) return load_rank_file(*bytes, file, options);
+  if (is_sentencepiece_model(*bytes)) return load_sentencepiece(*bytes, file, options);
   if (is_json(*bytes)) return load_tokenizer_json(*bytes, file, options);
-  throw usage_error("tokenizer", "{}: is neither JSON nor a rank file (SentencePiece's models are not read)", file);
+  throw usage_error("tokenizer", "{}: is neither JSON nor a rank file nor a SentencePiece model", file);
 }
 
 }  // namespace octet

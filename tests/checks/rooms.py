@@ -89,6 +89,7 @@ LIBRARIES = {
     "Random123/": ["src/base/"],
     "xxhash.h": ["src/base/", "src/data/", "src/tokenizer/", "src/corpus/", "src/train/", "checkpoints/"],
     "pcre2.h": ["src/tokenizer/pattern/"],
+    "sentencepiece_processor.h": ["src/tokenizer/sentencepiece/"],
     "simdjson.h": ["src/corpus/"],
     "zlib.h": ["src/corpus/"],
     "zstd.h": ["src/corpus/"],

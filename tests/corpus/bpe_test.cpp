@@ -1,4 +1,5 @@
 // With a tokenizer that is read from a file: documents in pieces and by several threads have the ids of the whole.
+#include <nlohmann/json.hpp>
 #include <random>
 
 #include "src/base/error.h"
@@ -87,6 +88,29 @@ TEST_F(Bpe, TheTokenizerStandsBesideTheDataAndInWhatIsKnownOfThem) {
   const auto seen = run_command(fmt::format("{}/octet inspect {} --documents 1", OCTET_BIN_DIR, folder_ / "out/x"));
   EXPECT_EQ(seen.exit_code, 0) << seen.all();
   EXPECT_HAS(seen.out, "the word \xC3\xA9");
+}
+
+TEST_F(Bpe, ASentencePieceModelIsCutBetweenDocumentsAndStandsBesideTheData) {
+  const std::string model = OCTET_SOURCE_DIR "/tests/tokenizer/golden/spm-bpe.model";
+  std::string lines;
+  std::vector<std::int32_t> expected;
+  const auto tokenizer = make_tokenizer(model);
+  for (unsigned seed = 0; seed < 40; ++seed) {
+    const std::string text = mixed_text(seed, 100);
+    lines += nlohmann::json{{"text", text}}.dump() + "\n";
+    tokenizer->make_encoder()->encode(text, expected);
+    expected.push_back(*tokenizer->info().eos);
+  }
+  write_bytes(folder_ / "a.jsonl", lines);
+  for (const int workers : {1, 3}) {
+    PrepareOptions o = options({"a.jsonl"});
+    o.tokenizer = model;
+    o.chunk_bytes = 200;
+    o.workers = workers;
+    EXPECT_EQ(prepare(o).written.back(), folder_ / "out/x.tokenizer.model");
+    ASSERT_TRUE(ids() == expected) << workers;
+  }
+  EXPECT_EQ(read_bytes(folder_ / "out/x.tokenizer.model"), read_bytes(model));
 }
 
 TEST_F(Bpe, TextThatIsNoUtf8IsRefusedWithItsPlaceOrReplaced) {

@@ -1,10 +1,12 @@
-// Files of tokenizers: a tokenizer.json, a rank file, and the patterns that cut texts.
+// Files of tokenizers: a tokenizer.json, a rank file, a SentencePiece model, and the patterns that cut texts.
 #include <nlohmann/json.hpp>
 
 #include "src/base/error.h"
 #include "src/tokenizer/json/load_json.h"
 #include "src/tokenizer/pattern/oniguruma_syntax.h"
 #include "src/tokenizer/ranks/load_ranks.h"
+#include "src/tokenizer/sentencepiece/load_sentencepiece.h"
+#include "src/tokenizer/sentencepiece/model_facts.h"
 #include "src/tokenizer/split/make_splitter.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -32,6 +34,15 @@ void read_json(const std::string& text) {
 
 void read_ranks(const std::string& text) {
   if (is_rank_file(text)) use(*load_rank_file(text, "r.tiktoken", {.eos = "<end>"}), false);
+}
+
+/// A model may stand for another text than it is given, whose ids it has to read nevertheless.
+void read_sentencepiece(const std::string& bytes) {
+  if (!is_sentencepiece_model(bytes)) return;
+  const auto tokenizer = load_sentencepiece(bytes, "tokenizer.model", {});
+  std::vector<std::int32_t> ids;
+  tokenizer->make_encoder()->encode(sample, ids);
+  (void)tokenizer->decode(ids);
 }
 
 /// A pattern that is done cuts a text into pieces that are all of it.
@@ -81,6 +92,7 @@ const std::vector<Reader>& readers() {
       {"tokenizer-json", read_json, json_seeds},
       {"rank-file", read_ranks, files({golden + "ranks-512.tiktoken"})},
       {"pattern", read_pattern, pattern_seeds},
+      {"sentencepiece", read_sentencepiece, files({golden + "spm-bpe.model", golden + "spm-unigram.model"})},
   };
   return all;
 }

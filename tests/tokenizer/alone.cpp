@@ -48,7 +48,9 @@ void run(int argc, char** argv) {
       encoder->encode(text, ids);
       seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
       bytes += static_cast<double>(text.size());
-      if (tokenizer->decode(ids) != text) throw internal_error("tests", "not the text again: {}", text.substr(0, 500));
+      // SentencePiece normalizes texts.
+      if (tokenizer->info().kind != "sentencepiece" && tokenizer->decode(ids) != text)
+        throw internal_error("tests", "not the text again: {}", text.substr(0, 500));
       const auto count = static_cast<std::uint32_t>(ids.size());
       append(out, &count, sizeof count);
       append(out, ids.data(), ids.size() * sizeof ids[0]);
