@@ -13,7 +13,8 @@ int run_decode(const std::vector<std::string>& arguments);
 int run_info(const std::vector<std::string>& arguments);
 
 inline constexpr std::string_view tokenizer_help =
-    "bytes, a Hugging Face tokenizer.json, a rank file (.tiktoken, Llama 3's tokenizer.model), a SentencePiece model, or "
+    "bytes, a Hugging Face tokenizer.json, a rank file (.tiktoken, Llama 3's tokenizer.model), a SentencePiece model, "
+    "or "
     "a folder with one";
 
 /// All of a file, or of standard input for "-". Usage error where it cannot be read.
