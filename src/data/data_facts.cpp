@@ -1,5 +1,8 @@
 #include "src/data/data_facts.h"
 
+#include <mutex>
+#include <set>
+
 #include "src/base/error.h"
 #include "src/base/files.h"
 #include "src/base/json_reader.h"
@@ -11,6 +14,15 @@ namespace octet {
 namespace {
 
 constexpr int format = 1;
+
+/// Says whether that was not told before. A start reads a side file several times: for the range of ids, for the
+/// tokenizer.
+bool is_news(const std::string& what) {
+  static std::mutex mutex;
+  static std::set<std::string> told;
+  const std::lock_guard lock(mutex);
+  return told.insert(what).second;
+}
 
 nlohmann::ordered_json json_of(const TokenAt& token) {
   return {{"id", token.id}, {"position", token.position}};
@@ -80,7 +92,8 @@ std::optional<DataFacts> read_data_facts(const std::string& path, const TokenFil
     const bool same = json.text("fingerprint") == fmt::format("{:016x}", file.fingerprint());
     const std::int64_t tokens = json.integer("tokens", 0);
     if (!same || tokens != file.tokens()) {
-      log::info("{}: is of other data than {} holds now; it is not used", path, file.bin_path());
+      const std::string what = fmt::format("{}: is of other data than {} holds now", path, file.bin_path());
+      if (is_news(what)) log::info("{}; it is not used", what);
       return std::nullopt;
     }
     DataFacts facts{
@@ -90,7 +103,7 @@ std::optional<DataFacts> read_data_facts(const std::string& path, const TokenFil
     json.finish();
     return facts;
   } catch (const Error& error) {
-    log::warning("{}; it is not used", error.what());
+    if (is_news(error.what())) log::warning("{}; it is not used", error.what());
     return std::nullopt;
   }
 }

@@ -27,6 +27,19 @@ TEST(DataFacts, WrittenDataRememberThem) {
             (DataFacts{.range = {.smallest = {9, 600'001}, .largest = {60000, 850'000}}}));
 }
 
+TEST(DataFacts, WhatIsWrongWithAFileIsToldOnce) {
+  const TempFolder folder;
+  write_tokens(folder / "x", 10, TokenType::u8, [](std::int64_t i) { return i; });
+  write_bytes(folder / "x.data.json", "{");
+  const TokenFile file(folder / "x");
+  testing::internal::CaptureStderr();
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(read_data_facts(folder / "x.data.json", file), std::nullopt);
+  const std::string logged = testing::internal::GetCapturedStderr();
+  const std::size_t first = logged.find("it is not used");
+  EXPECT_NE(first, std::string::npos) << logged;
+  EXPECT_EQ(logged.find("it is not used", first + 1), std::string::npos) << logged;
+}
+
 TokenizerIdentity some_tokenizer() {
   return {.kind = TokenizerKind::bpe,
           .file = "own.json",
