@@ -7,7 +7,10 @@
 namespace octet {
 namespace {
 
-/// In the order of Meta's code for Llama 3; 3.1 and later give names to some that are reserved here.
+/// In the order of Meta's code for Llama 3. That for 3.1 and later (llama_models/llama3/tokenizer.py of PyPI's
+/// llama-models 0.3.0) has five of these names at the same ids, calls 4, 5, 8, 10 and 11 <|finetune_right_pad_id|>,
+/// <|step_id|>, <|eom_id|>, <|python_tag|> and <|image|>, and counts the reserved ones on from there; the ranks of the
+/// file are the same, so that it does not say which it is.
 std::vector<SpecialToken> special_of_llama3(std::int32_t first) {
   std::vector<SpecialToken> tokens;
   const auto add = [&](std::string text) {
