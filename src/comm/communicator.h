@@ -11,6 +11,18 @@ namespace octet {
 
 enum class ReduceOp : std::uint8_t { sum, max };
 
+/// A message that is under way. It ends in wait() alone, and before its communicator does.
+class Transfer {
+ public:
+  virtual ~Transfer() = default;
+  /// What `stream` is given after this comes after the message has gone or come. On the CPU this waits for it, and
+  /// throws as the communicator's calls do.
+  virtual void wait(Stream& stream) = 0;
+  /// Lets the message get on. MPI moves large ones only while it is called: whoever computes meanwhile calls this from
+  /// time to time. Does nothing on a GPU.
+  virtual void poll() {}
+};
+
 /// A group of ranks that communicate, bound to a stream: every call is ordered on it like a kernel. All ranks of the
 /// group make the same calls in the same order. Counts are elements; buffers are device memory. On the CPU a call
 /// has completed when it returns, and sums are formed in fp32 in rank order, so that their bits do not depend on MPI;
@@ -43,6 +55,11 @@ class Communicator {
 
   virtual void send(const void* data, std::int64_t count, DType dtype, int to) = 0;
   virtual void recv(void* data, std::int64_t count, DType dtype, int from) = 0;
+  /// The same, which only begin: the caller computes on while the message is under way, and touches its memory after
+  /// Transfer::wait alone. On a GPU they are calls of stream() as all others, each after the one before. Not within a
+  /// group of calls.
+  virtual std::unique_ptr<Transfer> start_send(const void* data, std::int64_t count, DType dtype, int to);
+  virtual std::unique_ptr<Transfer> start_recv(void* data, std::int64_t count, DType dtype, int from);
   virtual void barrier() = 0;
 
   /// A group is the thread's, not a communicator's: from the first group_begin of any communicator to the group_end

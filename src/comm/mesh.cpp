@@ -27,7 +27,6 @@ MeshShape resolve(const MeshShape& shape, int ranks) {
   check_degree("dp_shard", shape.dp_shard, 0);
   check_degree("cp", shape.cp, 1);
   check_degree("tp", shape.tp, 1);
-  check_available("pp", shape.pp, "pipeline parallelism");
   check_available("cp", shape.cp, "context parallelism");
 
   const std::int64_t others = std::int64_t{shape.pp} * shape.dp_replicate * shape.cp * shape.tp;

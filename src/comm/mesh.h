@@ -34,7 +34,7 @@ struct MeshCoordinates {
 };
 
 /// `shape` with dp_shard filled in. Throws a usage error, with the numbers, when a degree is below 1, asks for what is
-/// not there yet (cp, pp above 1), or the product is not `ranks`.
+/// not there yet (cp above 1), or the product is not `ranks`.
 MeshShape resolve(const MeshShape& shape, int ranks);
 
 /// Row-major: pp outermost, tp innermost, so that the ranks of a tp group are neighbours (of one node).

@@ -15,6 +15,26 @@
 namespace octet {
 namespace {
 
+/// Tells what a message costs where its end is waited for, on the CPU; elsewhere its call has told it.
+class TracedTransfer final : public Transfer {
+ public:
+  TracedTransfer(std::unique_ptr<Transfer> inner, const SpanInfo& info, Stream& stream, WaitMeter* meter)
+      : inner_(std::move(inner)), info_(info), stream_(stream), meter_(meter) {}
+  void wait(Stream& stream) override {
+    if (stream.device().type() != DeviceType::cpu) return inner_->wait(stream);
+    if (meter_ != nullptr) meter_->begin(stream_);
+    timed(stream_, info_, [&] { inner_->wait(stream); });
+    if (meter_ != nullptr) meter_->end(stream_);
+  }
+  void poll() override { inner_->poll(); }
+
+ private:
+  std::unique_ptr<Transfer> inner_;
+  SpanInfo info_;
+  Stream& stream_;
+  WaitMeter* meter_;
+};
+
 class TracedCommunicator final : public Communicator, private GroupMember {
  public:
   TracedCommunicator(std::unique_ptr<Communicator> inner, CommTrace* trace, WaitMeter* meter)
@@ -46,6 +66,12 @@ class TracedCommunicator final : public Communicator, private GroupMember {
   }
   void recv(void* data, std::int64_t count, DType dtype, int from) override {
     run("recv", count, dtype, 1, [&] { inner_->recv(data, count, dtype, from); });
+  }
+  std::unique_ptr<Transfer> start_send(const void* data, std::int64_t count, DType dtype, int to) override {
+    return start("send", count, dtype, [&] { return inner_->start_send(data, count, dtype, to); });
+  }
+  std::unique_ptr<Transfer> start_recv(void* data, std::int64_t count, DType dtype, int from) override {
+    return start("recv", count, dtype, [&] { return inner_->start_recv(data, count, dtype, from); });
   }
   void barrier() override {
     run("barrier", 0, DType::u8, 1, [&] { inner_->barrier(); });
@@ -98,6 +124,16 @@ class TracedCommunicator final : public Communicator, private GroupMember {
     if (metered()) meter_->begin(stream());
     timed(stream(), whole, call);
     if (metered()) meter_->end(stream());
+  }
+
+  template <typename Call>
+  std::unique_ptr<Transfer> start(std::string_view operation, std::int64_t count, DType dtype, Call&& call) {
+    std::unique_ptr<Transfer> transfer;
+    run(operation, count, dtype, 1, [&] { transfer = call(); });
+    SpanInfo info{.name = operation, .kind = SpanKind::communication, .group = name()};
+    info.bytes = count * size_of(dtype);
+    info.bus_bytes = bus_bytes(operation, size(), info.bytes);
+    return std::make_unique<TracedTransfer>(std::move(transfer), info, stream(), metered() ? meter_ : nullptr);
   }
 
   bool metered() const { return meter_ != nullptr && size() > 1; }

@@ -10,16 +10,29 @@
 
 namespace octet {
 
+std::vector<Llama::Stage> Llama::stages_of(const LlamaSettings& s) {
+  std::vector<Stage> stages;
+  const std::vector<UnitRange> whole{{0, head_unit(s.model) + 1}};
+  for (const UnitRange& units : s.stages.empty() ? whole : s.stages) {
+    const std::int64_t first = std::max(units.begin - block_unit(0), 0);
+    const auto end = std::min<std::int64_t>(units.end - block_unit(0), s.model.layers);
+    if (first >= end) {
+      throw internal_error("model", "units {} to {} are no stage: it needs a block", units.begin, units.end - 1);
+    }
+    stages.push_back({units, first, end, RecomputePolicy::of(s.recompute, end)});
+  }
+  return stages;
+}
+
 Llama::Llama(const LlamaSettings& s, Stream& stream, Exchange& exchange, GemmTrace* gemms, const KernelTable& kernels,
              std::vector<Arena> activations, Arena scratch, Arena recomputed)
     : settings_(s),
-      units_(s.units()),
-      first_layer_(std::max(units_.begin - block_unit(0), 0)),
-      end_layer_(std::min<std::int64_t>(units_.end - block_unit(0), s.model.layers)),
       part_(s.model.part(s.tp.count)),
-      recompute_(RecomputePolicy::of(s.recompute, end_layer_)),
+      stages_(stages_of(s)),
       parameters_(llama_parameters(s.model, s.precision, s.float8, s.tp).part([&](int unit) {
-        return has(unit) || (unit == embedding_unit && s.model.tied_embedding && has_head());
+        return std::ranges::any_of(stages_, [&](const Stage& stage) {
+          return stage.units.has(unit) || (unit == embedding_unit && s.model.tied_embedding && has_head(stage));
+        });
       })),
       kernels_(kernels),
       scratch_(std::move(scratch)),
@@ -36,9 +49,6 @@ Llama::Llama(const LlamaSettings& s, Stream& stream, Exchange& exchange, GemmTra
   recipe_ = recipe_of(s.precision, s.float8);
   scaling_ = recipe_->make_scaling(cast_counts(s.model, parameters_), stream);
   for (Arena& arena : activations) slots_.push_back({.activations = std::move(arena)});
-  if (first_layer_ >= end_layer_) {
-    throw internal_error("model", "units {} to {} are no stage: it needs a block", units_.begin, units_.end - 1);
-  }
   if (s.slots > 1 && !scaling_->recorded().empty()) {
     throw internal_error("model", "a recipe with a memory has the abs-maxes of one micro-batch, not of {}", s.slots);
   }
@@ -92,7 +102,7 @@ BlockPass Llama::pass(const Slot& slot, std::int64_t layer) {
 }
 
 OutputGradient Llama::gradient_of(Slot& slot, std::int64_t layer) {
-  if (layer < first_layer_) return {.dy = slot.dh};
+  if (layer < slot.stage->first_layer) return {.dy = slot.dh};
   const BlockRecipes& recipes = blocks_[static_cast<std::size_t>(layer)].recipes;
   const BlockScales scales{scaling_.get(), layer};
   OutputGradient dh{slot.dh, scales.gradient(recipes, w2, slot.activations)};
@@ -102,18 +112,20 @@ OutputGradient Llama::gradient_of(Slot& slot, std::int64_t layer) {
   return dh;
 }
 
-std::vector<int> Llama::forward_units() const {
+std::vector<int> Llama::forward_units(int number) const {
+  const Stage& s = stage(number);
   std::vector<int> order;
-  if (has(embedding_unit)) order.push_back(embedding_unit);
-  for (std::int64_t i = first_layer_; i < end_layer_; ++i) order.push_back(block_unit(i));
-  if (has_head() && settings_.model.tied_embedding) order.push_back(embedding_unit);
-  if (has_head()) order.push_back(head_unit(settings_.model));
+  if (s.units.has(embedding_unit)) order.push_back(embedding_unit);
+  for (std::int64_t i = s.first_layer; i < s.end_layer; ++i) order.push_back(block_unit(i));
+  if (has_head(s) && settings_.model.tied_embedding) order.push_back(embedding_unit);
+  if (has_head(s)) order.push_back(head_unit(settings_.model));
   return order;
 }
 
-std::vector<int> Llama::backward_units() const {
+std::vector<int> Llama::backward_units(int number) const {
+  const Stage& s = stage(number);
   std::vector<int> order;
-  for (std::int64_t i = end_layer_; i-- > first_layer_;) order.push_back(block_unit(i));
+  for (std::int64_t i = s.end_layer; i-- > s.first_layer;) order.push_back(block_unit(i));
   return order;
 }
 
@@ -153,9 +165,10 @@ void Llama::embed_backward(const std::int32_t* tokens, const Tensor& dh, Gradien
 }
 
 BlockActivations Llama::allocate_block(Slot& slot, std::int64_t layer) {
-  const bool recomputes = !slot.trains || recompute_.applies(layer);
+  const RecomputePolicy& policy = slot.stage->recompute;
+  const bool recomputes = !slot.trains || policy.applies(layer);
   const ArenaScope in_turns(recomputed_);
-  return BlockActivations::allocate({slot.activations, recomputed_, recomputes ? recompute_.kept : ActivationSet::all(),
+  return BlockActivations::allocate({slot.activations, recomputed_, recomputes ? policy.kept : ActivationSet::all(),
                                      slot.trains && kernels_.float8_gemm_k_major},
                                     part_, shape_, blocks_[static_cast<std::size_t>(layer)], {scaling_.get(), layer});
 }
@@ -168,33 +181,35 @@ Llama::Slot& Llama::slot(int index, Progress expected) {
   return slot;
 }
 
-Tensor Llama::begin(int index, bool trains) {
+Tensor Llama::begin(int index, bool trains, int number) {
   Slot& slot = slots_.at(static_cast<std::size_t>(index));
   if (slot.progress == Progress::forwarded) {
     throw internal_error("model", "slot {} holds a micro-batch whose backward is not done", index);
   }
   slot.progress = Progress::begun;
   slot.trains = trains;
+  slot.stage = &stage(number);
   slot.activations.rewind(0);
   slot.blocks.clear();
   slot.branch = take(slot.activations, shape_.storage, shape_.rows(), part_.dim);
-  if (trains || !has_head()) slot.dh = take(slot.activations, shape_.storage, shape_.rows(), part_.dim);
+  if (trains || !has_head(*slot.stage)) slot.dh = take(slot.activations, shape_.storage, shape_.rows(), part_.dim);
   if (trains && scaling_->known()) slot.dh_codes = slot.activations.allocate(slot.dh.elements());
-  slot.top = trains ? gradient_of(slot, end_layer_ - 1) : OutputGradient{};
+  slot.top = trains ? gradient_of(slot, slot.stage->end_layer - 1) : OutputGradient{};
   slot.first = slot.activations.mark();
-  slot.blocks.push_back(allocate_block(slot, first_layer_));
+  slot.blocks.push_back(allocate_block(slot, slot.stage->first_layer));
   return slot.blocks.front().h;
 }
 
 /// Without training one set of activations serves every block.
 void Llama::forward_blocks(Slot& slot, WeightProvider& weights) {
   const StepPartScope part(StepPart::forward);
-  for (std::int64_t layer = first_layer_; layer < end_layer_; ++layer) {
-    const bool first = layer == first_layer_;
+  const Stage& stage = *slot.stage;
+  for (std::int64_t layer = stage.first_layer; layer < stage.end_layer; ++layer) {
+    const bool first = layer == stage.first_layer;
     if (!first && !slot.trains) slot.activations.rewind(slot.first);
     if (!first) slot.blocks.push_back(allocate_block(slot, layer));
     BlockActivations& a = slot.blocks.back();
-    if (first && has(embedding_unit)) embed(slot.tokens, weights, a.h);
+    if (first && stage.units.has(embedding_unit)) embed(slot.tokens, weights, a.h);
 
     const int unit = block_unit(layer);
     const UnitScope unit_scope = work_for(unit);
@@ -204,7 +219,7 @@ void Llama::forward_blocks(Slot& slot, WeightProvider& weights) {
     } else {
       block_forward(pass(slot, layer), unit, w, block(slot, layer - 1).h_middle, slot.branch, a, slot.branch);
     }
-    if (layer + 1 == end_layer_ && !has_head()) leave_stream(slot, w[slot_ffn_norm]);
+    if (layer + 1 == stage.end_layer && !has_head(stage)) leave_stream(slot, w[slot_ffn_norm]);
     weights.release(unit);
   }
 }
@@ -252,7 +267,7 @@ void Llama::head_backward(const MicroBatch& batch, const Slot& slot, WeightProvi
   head_.forward_backward(norm, output, d_norm, d_output, slot.blocks.back().h_middle, slot.branch, batch.targets,
                          batch.loss_scale, batch.loss_sum, slot.top);
   gradients.close(unit);
-  if (settings_.model.tied_embedding && !has(embedding_unit)) gradients.close(embedding_unit);
+  if (settings_.model.tied_embedding && !slot.stage->units.has(embedding_unit)) gradients.close(embedding_unit);
   release_head(weights);
 }
 
@@ -262,8 +277,9 @@ void Llama::forward(int index, const MicroBatch& batch, WeightProvider& weights,
   slot.documents = batch.documents;
   recomputed_of_ = slot.trains ? index : nobody;
   forward_blocks(slot, weights);
-  if (has_head() && slot.trains) head_backward(batch, slot, weights, *gradients);
-  if (has_head() && !slot.trains) head_forward(batch, slot, weights);
+  if (has_head(*slot.stage)) {
+    slot.trains ? head_backward(batch, slot, weights, *gradients) : head_forward(batch, slot, weights);
+  }
   slot.progress = slot.trains ? Progress::forwarded : Progress::free;
 }
 
@@ -271,28 +287,29 @@ void Llama::backward(int index, WeightProvider& weights, GradientSink& gradients
   const StepPartScope part(StepPart::backward);
   Slot& slot = this->slot(index, Progress::forwarded);
   slot.progress = Progress::free;
+  const Stage& stage = *slot.stage;
   const bool last_is_there = std::exchange(recomputed_of_, nobody) == index;
   OutputGradient dh = slot.top;
-  if (!has_head()) dh.quantized = {};  // the head would have written it, and the abs-max
-  if (!has_head() && dh.scale.amax != nullptr) {
-    const UnitScope unit_scope = work_for(block_unit(end_layer_ - 1));
+  if (!has_head(stage)) dh.quantized = {};  // the head would have written it, and the abs-max
+  if (!has_head(stage) && dh.scale.amax != nullptr) {
+    const UnitScope unit_scope = work_for(block_unit(stage.end_layer - 1));
     measure(op_, slot.dh, {.amax = dh.scale.amax, .non_finite = nullptr});
   }
-  for (std::int64_t layer = end_layer_; layer-- > first_layer_;) {
+  for (std::int64_t layer = stage.end_layer; layer-- > stage.first_layer;) {
     const int unit = block_unit(layer);
     const UnitScope unit_scope = work_for(unit);
     const auto w = weights.gather(unit);
     const OutputGradient below = gradient_of(slot, layer - 1);
     BlockActivations& a = block(slot, layer);
-    if (recompute_.again(layer) || (recompute_.applies(layer) && !last_is_there)) {
-      block_recompute(pass(slot, layer), unit, w, recompute_.kept, a, slot.branch);
+    if (stage.recompute.again(layer) || (stage.recompute.applies(layer) && !last_is_there)) {
+      block_recompute(pass(slot, layer), unit, w, stage.recompute.kept, a, slot.branch);
     }
     block_backward(pass(slot, layer), unit, w, weights.transposed(unit), gradients.open(unit), a, dh, below);
     dh = below;
     gradients.close(unit);
     weights.release(unit);
   }
-  if (has(embedding_unit)) embed_backward(slot.tokens, slot.dh, gradients);
+  if (stage.units.has(embedding_unit)) embed_backward(slot.tokens, slot.dh, gradients);
   scaling_->record(op_.stream, op_.kernels);
 }
 

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "src/model/block.h"
@@ -21,11 +20,9 @@ struct LlamaSettings {
   bool tp_keep_gathered = false;  ///< gathered inputs of linears stay until backward, else they are gathered again
   bool async_tp = false;          ///< the exchange is pipelined
   RecomputeConfig recompute{};
-  bool documents = false;            ///< rows may hold several
-  std::optional<UnitRange> stage{};  ///< the units that this rank computes: at least one block; none: all
-  int slots = 1;                     ///< micro-batches at most between their forward and the end of their backward
-
-  UnitRange units() const { return stage.value_or(UnitRange{0, head_unit(model) + 1}); }
+  bool documents = false;           ///< rows may hold several
+  std::vector<UnitRange> stages{};  ///< those that this rank computes, of at least one block each; none: all as one
+  int slots = 1;                    ///< micro-batches at most between their forward and the end of their backward
 };
 
 /// What a pass is given of a micro-batch: on the device, [micro_batch, seq_len] int32.
@@ -41,9 +38,10 @@ struct MicroBatch {
 /// weights: those come from a WeightProvider unit by unit, and gradients go to a GradientSink. Under tensor parallelism
 /// it is one rank's part of the model, and meets the others in its ops' Exchange alone.
 ///
-/// A micro-batch has a slot, which keeps its activations: begin, forward, backward, each of one slot after the other.
-/// With several slots forwards of others may lie between. A stage's residual stream, [rows of this rank, dim], is
-/// handed on by the caller: what `out` of one stage holds goes to where `begin` of the next one says, and back again.
+/// A micro-batch's pass through a stage has a slot, which keeps its activations: begin, forward, backward, each of one
+/// slot after the other. With several slots forwards of others may lie between. A stage's residual stream, [rows of
+/// this rank, dim], is handed on by the caller: what `out` of one stage holds goes to where `begin` of the next one
+/// says, and back again.
 class Llama {
  public:
   /// Bytes of the three arenas, found by a pass on a device without memory: the code that allocates is the code that
@@ -78,14 +76,14 @@ class Llama {
   /// The most that was in use of the arenas so far.
   MemoryNeeds used() const;
 
-  /// Units in the order in which a pass asks for their weights. Whoever calls the passes announces them all to the
-  /// provider first, in the order of the calls.
-  std::vector<int> forward_units() const;
-  std::vector<int> backward_units() const;
+  /// Units in the order in which a pass through the stage (by its number among `stages`) asks for their weights.
+  /// Whoever calls the passes announces them all to the provider first, in the order of the calls.
+  std::vector<int> forward_units(int stage = 0) const;
+  std::vector<int> backward_units(int stage = 0) const;
 
-  /// Takes the slot for a micro-batch, for forward and backward or (`trains` false) for forward alone. Returns the
-  /// place of the residual stream that a stage without the embedding gets.
-  Tensor begin(int slot, bool trains = true);
+  /// Takes the slot for a micro-batch and a stage, for forward and backward or (`trains` false) for forward alone.
+  /// Returns the place of the residual stream that a stage without the embedding gets.
+  Tensor begin(int slot, bool trains = true, int stage = 0);
   /// Runs the blocks. With the head it adds the losses and, where the slot trains, does the head's backward at once,
   /// which makes the loss whole chunk by chunk. `gradients` may be null where it does not train.
   void forward(int slot, const MicroBatch& batch, WeightProvider& weights, GradientSink* gradients);
@@ -110,10 +108,16 @@ class Llama {
 
  private:
   enum class Progress : std::uint8_t { free, begun, forwarded };
+  struct Stage {
+    UnitRange units;
+    std::int64_t first_layer, end_layer;
+    RecomputePolicy recompute;
+  };
   struct Slot {
     Arena activations;
     Progress progress = Progress::free;
     bool trains = false;
+    const Stage* stage = nullptr;
     const std::int32_t* tokens = nullptr;
     PackedDocuments documents{};
     Tensor branch{};           ///< of the last block so far; its result is h_middle + branch
@@ -127,11 +131,12 @@ class Llama {
   Llama(const LlamaSettings& settings, Stream& stream, Exchange& exchange, GemmTrace* gemms, const KernelTable& kernels,
         std::vector<Arena> activations, Arena scratch, Arena recomputed);
 
-  bool has(int unit) const { return units_.has(unit); }
-  bool has_head() const { return has(head_unit(settings_.model)); }
+  static std::vector<Stage> stages_of(const LlamaSettings& settings);
+  const Stage& stage(int number) const { return stages_.at(static_cast<std::size_t>(number)); }
+  bool has_head(const Stage& stage) const { return stage.units.has(head_unit(settings_.model)); }
   Slot& slot(int index, Progress expected);
-  BlockActivations& block(Slot& slot, std::int64_t layer) const {
-    return slot.blocks[static_cast<std::size_t>(layer - first_layer_)];
+  static BlockActivations& block(Slot& slot, std::int64_t layer) {
+    return slot.blocks[static_cast<std::size_t>(layer - slot.stage->first_layer)];
   }
   /// Names the unit to all that trace, until the scope ends.
   [[nodiscard]] UnitScope work_for(int unit);
@@ -151,10 +156,8 @@ class Llama {
   void head_backward(const MicroBatch& batch, const Slot& slot, WeightProvider& weights, GradientSink& gradients);
 
   LlamaSettings settings_;
-  UnitRange units_;
-  std::int64_t first_layer_, end_layer_;
   ModelConfig part_;  ///< what this rank computes with
-  RecomputePolicy recompute_;
+  std::vector<Stage> stages_;
   ParameterList parameters_;
   KernelTable kernels_;
   std::vector<Slot> slots_;

@@ -81,19 +81,23 @@ Llama::MemoryNeeds Llama::plan(const LlamaSettings& settings, Stream& stream, co
             Arena::measure("recomputed activations"));
   NoWeights weights(dry.parameters_);
   NoGradients gradients(dry.parameters_);
-  dry.begin(0);
-  dry.forward(0, {}, weights, &gradients);
-  if (settings.slots > 1) dry.recomputed_of_ = nobody;  // other slots have come between
-  dry.backward(0, weights, gradients);
+  const auto stages = static_cast<int>(dry.stages_.size());
+  const auto train = [&] {
+    for (int stage = 0; stage < stages; ++stage) {
+      dry.begin(0, true, stage);
+      dry.forward(0, {}, weights, &gradients);
+      if (settings.slots > 1) dry.recomputed_of_ = nobody;  // other slots have come between
+      dry.backward(0, weights, gradients);
+    }
+  };
+  train();
   gate.to = nullptr;
   dry.scaling_->finish_step(*nowhere, dry.kernels_);
-  if (dry.scaling_->known()) {  // casts are made elsewhere once scales are known before the values
-    dry.begin(0);
-    dry.forward(0, {}, weights, &gradients);
-    dry.backward(0, weights, gradients);
+  if (dry.scaling_->known()) train();  // casts are made elsewhere once scales are known before the values
+  for (int stage = 0; stage < stages; ++stage) {
+    dry.begin(0, false, stage);
+    dry.forward(0, {}, weights, nullptr);
   }
-  dry.begin(0, false);
-  dry.forward(0, {}, weights, nullptr);
   return dry.used();
 }
 

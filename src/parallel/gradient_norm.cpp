@@ -16,7 +16,7 @@ std::int64_t workspace_bytes(const ParameterList& list, const KernelTable& kerne
 
 }  // namespace
 
-GradientNorm::GradientNorm(const ParameterList& list, Device& device, Stream& stream)
+GradientNorm::GradientNorm(const ParameterList& list, bool counts_first, Device& device, Stream& stream)
     : device_(device),
       stream_(stream),
       kernels_(kernels_of(stream)),
@@ -29,6 +29,7 @@ GradientNorm::GradientNorm(const ParameterList& list, Device& device, Stream& st
     counted_.push_back(!p.cut.replicated() || p.cut.part.index == 0);
     ids_.push_back(p.id);
   }
+  if (!counts_first) counted_.front() = false;
   device.zero(values_.data(), values_.bytes(), stream);
   reset_counters();
 }

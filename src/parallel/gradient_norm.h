@@ -13,7 +13,8 @@ namespace octet {
 /// the skip flag, which stops every later optimizer step.
 class GradientNorm {
  public:
-  GradientNorm(const ParameterList& list, Device& device, Stream& stream);
+  /// `counts_first`: false where another stage has the list's first parameter too, a tied embedding, and counts it.
+  GradientNorm(const ParameterList& list, bool counts_first, Device& device, Stream& stream);
 
   /// `replica` is the group that holds one copy of the gradients between them; other replicas have equal ones. A
   /// parameter that every rank of a tensor-parallel group has whole counts on the first of them.

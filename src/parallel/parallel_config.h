@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "src/base/named_enum.h"
@@ -21,6 +22,14 @@ constexpr auto names_of(GradientWire) {
   return std::to_array<std::string_view>({"fp32", "bf16"});
 }
 
+/// The order in which the ranks of a pipeline do their passes. one_f_one_b: PipeDream-Flush. interleaved: the same over
+/// several stages a rank (Megatron-LM, arXiv:2104.04473, section 2.2). zb_h1: gradients of inputs and of weights apart,
+/// the latter where a rank would wait (Zero Bubble Pipeline Parallelism, arXiv:2401.10241, section 2).
+enum class PipelineOrder : std::uint8_t { one_f_one_b, interleaved, zb_h1 };
+constexpr auto names_of(PipelineOrder) {
+  return std::to_array<std::string_view>({"1f1b", "interleaved", "zb-h1"});
+}
+
 /// The mesh, outermost dimension first: pp, dp_replicate, dp_shard, cp, tp.
 struct ParallelConfig {
   std::int64_t dp_replicate = 1;
@@ -30,6 +39,9 @@ struct ParallelConfig {
   bool tp_keep_gathered = false;  ///< gathered inputs of linears stay until backward
   std::int64_t cp = 1;
   std::int64_t pp = 1;
+  PipelineOrder pp_schedule = PipelineOrder::one_f_one_b;
+  std::int64_t pp_chunks = 1;      ///< stages a rank
+  std::string pp_layout = "auto";  ///< or the blocks of each stage, from the first on: "7, 8, 8, 7"
   Reshard reshard_after_forward = Reshard::automatic;
   GradientWire gradient_wire = GradientWire::fp32;
   /// Gathers and reductions on streams of their own, beside the model's work. automatic: on a GPU with several shards.

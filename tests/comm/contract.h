@@ -311,6 +311,37 @@ TEST_P(Contract, SendAndReceiveAlongAChain) {
   }
 }
 
+/// As between the stages of a pipeline: what is to come has begun before what came is passed on.
+TEST_P(Contract, MessagesAreUnderWayBesideEachOther) {
+  for (const std::int64_t count : counts) {
+    std::vector<Bytes> data{pattern(0, 1, count), pattern(0, 2, count), pattern(0, 3, count)};
+    const std::vector<Bytes> expected = data;
+    std::vector<std::unique_ptr<Transfer>> coming, going;
+    for (Bytes& d : data) {
+      if (rank_ == 0) continue;
+      std::fill(d.begin(), d.end(), std::uint8_t{0});
+      coming.push_back(comm_->start_recv(d.data(), count, DType::u8, rank_ - 1));
+    }
+    for (std::size_t i = 0; i < data.size(); ++i) {
+      if (rank_ > 0) coming[i]->poll();
+      if (rank_ > 0) coming[i]->wait(comm_->stream());
+      if (rank_ + 1 < size_) going.push_back(comm_->start_send(data[i].data(), count, DType::u8, rank_ + 1));
+    }
+    for (const auto& transfer : going) transfer->wait(comm_->stream());
+    comm_->stream().synchronize();
+    EXPECT_EQ(data, expected) << count;
+  }
+}
+
+TEST_P(Contract, AMessageDoesNotBeginWithinAGroupOfCalls) {
+  if (size_ == 1) return;
+  const int other = rank_ == 0 ? 1 : 0;
+  comm_->group_begin();
+  EXPECT_THROW((void)comm_->start_send(nullptr, 0, DType::u8, other), Error);
+  EXPECT_THROW((void)comm_->start_recv(nullptr, 0, DType::u8, other), Error);
+  comm_->group_end();
+}
+
 TEST_P(Contract, GroupHoldsManyCalls) {
   // As FSDP's: the parameters of a unit, of several sizes and types; then their gradients, and a few others between.
   const std::vector<std::int64_t> sizes{1, 150'001, 0, 33, 4096};

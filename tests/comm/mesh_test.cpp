@@ -50,7 +50,6 @@ TEST(MeshShape, RefusesDegreesBelowOne) {
 
 TEST(MeshShape, RefusesWhatIsNotThereYet) {
   EXPECT_TRUE(contains(refusal({.cp = 2}, 2), "parallel.cp is 2, but context parallelism is not available yet"));
-  EXPECT_TRUE(contains(refusal({.pp = 2}, 2), "parallel.pp is 2, but pipeline parallelism is not available yet"));
 }
 
 TEST(MeshShape, CoordinatesAreRowMajorWithTpInnermost) {

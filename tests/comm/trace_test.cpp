@@ -51,6 +51,16 @@ TEST_F(Trace, RecordsEveryKindOfCall) {
   EXPECT_EQ(trace_.records(), expected);
 }
 
+TEST_F(Trace, RecordsMessagesWhereTheyBegin) {
+  if (size_ == 1) GTEST_SKIP() << "needs two ranks";
+  const int next = (comm_->rank() + 1) % size_, previous = (comm_->rank() + size_ - 1) % size_;
+  const auto coming = comm_->start_recv(b_.data(), 2, DType::bf16, previous);
+  const auto going = comm_->start_send(a_.data(), 2, DType::bf16, next);
+  for (Transfer* t : {coming.get(), going.get()}) t->wait(comm_->stream());
+  EXPECT_EQ(trace_.records(), (std::vector<CommRecord>{{"recv", "world", size_, DType::bf16, 2, 4, ""},
+                                                       {"send", "world", size_, DType::bf16, 2, 4, ""}}));
+}
+
 TEST_F(Trace, NamesTheUnitAndFollowsSplits) {
   const auto part = comm_->split(0, comm_->rank(), "dp_shard");
   {

@@ -49,7 +49,7 @@ class DryRuns : public TrainerTest, public testing::WithParamInterface<Layout> {
   /// need many.
   bool fits() const {
     const Layout& l = GetParam();
-    const int ranks = world_->size(), rest = l.replicas * l.tp;
+    const int ranks = world_->size(), rest = l.replicas * l.tp * static_cast<int>(l.parallel.pp);
     if (ranks % rest != 0 || (ranks > 4 && rest < 4)) return false;
     if (ranks / rest > 1) return !l.parallel.one_rank_exchange;
     return l.parallel.one_rank_exchange ||
@@ -82,12 +82,14 @@ class DryRuns : public TrainerTest, public testing::WithParamInterface<Layout> {
     config_.parallel.dp_replicate = l.replicas;
     config_.parallel.tp = l.tp;
     config_.train.micro_batch = l.micro_batch;
-    config_.train.global_batch = l.micro_batches * l.micro_batch * world_->size() / l.tp;
+    if (l.parallel.pp > 1) config_.model.layers = 5;
+    config_.train.global_batch = l.micro_batches * l.micro_batch * world_->size() / l.tp / l.parallel.pp;
     config_.train.validation_batches = 1;
   }
   MeshShape shape() const {
     const Layout& l = GetParam();
-    return {.dp_replicate = l.replicas, .dp_shard = world_->size() / l.replicas / l.tp, .tp = l.tp};
+    const int pp = static_cast<int>(l.parallel.pp);
+    return {.pp = pp, .dp_replicate = l.replicas, .dp_shard = world_->size() / l.replicas / l.tp / pp, .tp = l.tp};
   }
 
   /// Two steps, a validation and one more step.
@@ -201,6 +203,24 @@ INSTANTIATE_TEST_SUITE_P(
                .tp = 2,
                .recompute = ffn,
                .parallel = {.overlap = AutoBool::yes}},
+        Layout{.name = "pp_2", .parallel = {.pp = 2}, .micro_batches = 5},
+        Layout{.name = "pp_2_kept_tied",
+               .precision = Precision::bf16,
+               .recompute = full,
+               .parallel = {.pp = 2, .reshard_after_forward = Reshard::never},
+               .tied = true,
+               .micro_batches = 4},
+        Layout{.name = "pp_2_interleaved",
+               .recompute = every_2,
+               .parallel = {.pp = 2, .pp_schedule = PipelineOrder::interleaved, .pp_chunks = 2},
+               .micro_batches = 3},
+        Layout{.name = "pp_2_tp_2_overlap",
+               .tp = 2,
+               .micro_batch = 2,
+               .recipe = "rowwise",
+               .parallel = {.pp = 2, .pp_layout = "2, 3", .overlap = AutoBool::automatic},
+               .tied = true},
+        Layout{.name = "pp_4_replicas_2", .replicas = 2, .parallel = {.pp = 4}, .micro_batches = 6},
         Layout{.name = "replicas_2_tp_2_delayed", .replicas = 2, .tp = 2, .micro_batch = 2, .recipe = "delayed"}),
     [](const auto& layout) { return layout.param.name; });
 

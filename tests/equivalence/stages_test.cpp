@@ -117,7 +117,7 @@ TEST_P(Stages, InterleavedMicroBatchesGiveTheGradientsOfOneAfterTheOther) {
 }
 
 LlamaSettings stage(LlamaSettings s, int begin, int end) {
-  s.stage = UnitRange{begin, end};
+  s.stages = {{begin, end}};
   return s;
 }
 

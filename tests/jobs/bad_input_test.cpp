@@ -124,9 +124,19 @@ TEST_F(BadInput, Layouts) {
        "train.seq_len 32 would do, or parallel.async_tp false"});
   refuses("run.yaml --parallel.tp 2 --train.seq_len 31", {"parallel.tp = 2", "does not divide micro_batch x seq_len"});
   refuses("run.yaml --parallel.tp_keep_gathered true", {"parallel.tp_keep_gathered = true", "parallel.tp = 1"});
-  for (const std::string dimension : {"cp", "pp"}) {
-    refuses("run.yaml --parallel." + dimension + " 2", {"parallel." + dimension + " = 2", "not available yet"});
-  }
+  refuses("run.yaml --parallel.cp 2", {"parallel.cp = 2", "not available yet"});
+  refuses("run.yaml --parallel.pp 3", {"parallel.pp = 3", "3 stages", "2 blocks"});
+  refuses("run.yaml --parallel.pp 2 --parallel.dp_shard 2", {"parallel.dp_shard = 2", "pp 2 x", "but the job has 2"});
+  refuses("run.yaml --parallel.pp 2 --train.micro_batch 12",
+          {"parallel.pp = 2", "1 micro-batch", "train.global_batch"});
+  refuses("run.yaml --parallel.pp 2 --parallel.pp_schedule zb-h1", {"parallel.pp_schedule = zb-h1", "not available"});
+  refuses("run.yaml --parallel.pp 2 --parallel.pp_chunks 2", {"parallel.pp = 2: pp_chunks 2", "4 stages", "2 blocks"});
+  refuses("run.yaml --parallel.pp_chunks 2", {"parallel.pp_chunks = 2", "1f1b has one stage a rank"});
+  refuses("run.yaml --parallel.pp 2 --parallel.pp_layout 1,1,1", {"parallel.pp_layout = 1,1,1", "3 stages"});
+  refuses("run.yaml --parallel.pp 2 --parallel.pp_layout 2,2", {"parallel.pp_layout = 2,2", "has 4 blocks"});
+  refuses("run.yaml --parallel.pp 2 --parallel.pp_layout even", {"parallel.pp_layout = even", "expected auto"});
+  refuses("run.yaml --parallel.pp 2 --precision float8 --float8.recipe delayed",
+          {"float8.recipe = delayed", "parallel.pp = 2"});
   const std::string float8 = " --precision float8";
   refuses("run.yaml --train.seq_len 33" + float8,
           {"precision = float8", "m = 33 (tokens, train.micro_batch 1 x train.seq_len 33)", "multiples of 16",

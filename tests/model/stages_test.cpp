@@ -138,7 +138,7 @@ TEST_P(InFlight, ThePlanCountsEverySlot) {
 /// The whole model, and the same in two stages with the border before block `border`.
 struct TwoStages {
   static LlamaSettings stage(LlamaSettings s, int begin, int end) {
-    s.stage = UnitRange{begin, end};
+    s.stages = {{begin, end}};
     return s;
   }
   TwoStages(const LlamaSettings& s, std::int64_t border)
@@ -227,6 +227,38 @@ TEST_P(Stages, AreTogetherTheWholeModel) {
   }
 }
 
+/// As a rank has them whose stages are not neighbours.
+TEST_P(Stages, OneModelMayHaveSeveral) {
+  LlamaSettings s = settings_of(GetParam());
+  Model whole(s);
+  s.slots = 2;
+  s.stages = {{embedding_unit, block_unit(1)}, {block_unit(1), head_unit(s.model) + 1}};
+  Model both(s);
+  Llama& llama = both.llama;
+  EXPECT_EQ(llama.parameters().parameters.size(), whole.llama.parameters().parameters.size());
+  const Work expected = whole.run(0);
+  Work work(whole.llama, 0);
+  std::vector<int> order;
+  for (const auto& units :
+       {llama.forward_units(0), llama.forward_units(1), llama.backward_units(1), llama.backward_units(0)}) {
+    order.insert(order.end(), units.begin(), units.end());
+  }
+  work.state.begin_pass(order);
+  llama.begin(0, true, 0);
+  both.forward(0, work);
+  TwoStages::hand_over(llama.out(0), llama.begin(1, true, 1));
+  both.forward(1, work);
+  both.backward(1, work);
+  TwoStages::hand_over(llama.out(1), llama.out(0));
+  both.backward(0, work);
+  EXPECT_TRUE(work.state.pass_done());
+  expect_same(work, expected, whole.llama.parameters());
+  const Llama::MemoryNeeds planned = Llama::plan(s, *both.stream);
+  EXPECT_EQ(llama.used().activations, planned.activations);
+  EXPECT_EQ(llama.used().recomputed, planned.recomputed);
+  EXPECT_EQ(llama.used().scratch, planned.scratch);
+}
+
 TEST_P(Stages, ATiedEmbeddingsGradientIsTheSumOfBothEnds) {
   const LlamaSettings s = settings_of(GetParam(), true);
   Model whole(s);
@@ -255,7 +287,7 @@ TEST(StageOrder, WhatDoesNotFollowIsRefused) {
   EXPECT_THROW(model.llama.begin(1), std::out_of_range);
 
   LlamaSettings no_block = model.settings;
-  no_block.stage = UnitRange{0, 1};
+  no_block.stages = {{0, 1}};
   EXPECT_THROW(Model{no_block}, Error);
   LlamaSettings remembers = settings_of({"delayed", Precision::float8, {}, {.recipe = "delayed"}});
   remembers.slots = 2;

@@ -9,7 +9,7 @@ struct Norm : test::ParallelTest {
   void SetUp() override {
     use(test::example_list(DType::e4m3));
     gradients = std::make_unique<ShardedBuffer>(buffer(Purpose::gradients));
-    norm = std::make_unique<GradientNorm>(list_, cpu_device(), *stream_);
+    norm = std::make_unique<GradientNorm>(list_, true, cpu_device(), *stream_);
   }
   /// Random gradients; returns their norm.
   double fill(double scale) const {

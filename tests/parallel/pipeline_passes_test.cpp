@@ -9,6 +9,7 @@
 #include "src/parallel/pipeline/pipeline_clock.h"
 #include "src/parallel/pipeline/pipeline_passes.h"
 #include "src/parallel/pipeline/pipeline_steps.h"
+#include "src/parallel/pipeline/rendezvous.h"
 
 namespace octet {
 namespace {
@@ -42,6 +43,18 @@ TEST(PipelinePasses, EveryOrderIsProvenForEveryShape) {
   for_all_shapes([](const PipelineShape& shape) {
     const PipelineSteps steps = make_steps(shape);
     EXPECT_EQ(problems_of(steps), std::vector<std::string>{}) << name(shape);
+  });
+}
+
+/// As in validation, of any number of micro-batches.
+TEST(PipelinePasses, ForwardAloneTakesOneSlot) {
+  for_all_shapes([](PipelineShape shape) {
+    for (const int m : {1, shape.micro_batches}) {
+      shape.micro_batches = m;
+      const PipelineSteps steps = make_steps(shape, make_forward_passes(shape));
+      EXPECT_EQ(problems_of_transfers(steps), std::vector<std::string>{}) << name(shape);
+      EXPECT_EQ(steps.slots(), 1) << name(shape);
+    }
   });
 }
 
@@ -226,8 +239,8 @@ TEST(PipelinePasses, ShapesThatAreRefused) {
   const auto why = [](const PipelineShape& s) { return obstacle_to(s).value_or(""); };
   EXPECT_NE(why({one_f_one_b, 4, 2, 8}).find("1f1b has one stage a rank"), std::string::npos);
   EXPECT_NE(why({zb_h1, 4, 2, 8}).find("zb-h1 has one stage a rank"), std::string::npos);
-  EXPECT_NE(why({interleaved, 4, 1, 8}).find("pp_chunks to 2 or more"), std::string::npos);
-  EXPECT_NE(why({interleaved, 1, 2, 8}).find("pp 1"), std::string::npos);
+  EXPECT_NE(why({interleaved, 4, 1, 8}).find("pp_chunks of 2 or more"), std::string::npos);
+  EXPECT_NE(why({interleaved, 1, 2, 8}).find("no pipeline"), std::string::npos);
   EXPECT_NE(why({one_f_one_b, 4, 1, 3}).find("raise train.global_batch"), std::string::npos);
   EXPECT_THROW(make_passes({one_f_one_b, 4, 1, 3}), Error);
 }

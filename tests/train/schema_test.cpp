@@ -194,7 +194,7 @@ TEST(Schema, WrongFiles) {
       {base + "parallel: {tp: 3}\n", {":3: parallel.tp = 3", "does not divide heads"}},
       {base + "parallel: {tp_keep_gathered: true}\n", {"parallel.tp_keep_gathered = true", "no effect"}},
       {base + "parallel: {cp: 2}\n", {":3: parallel.cp = 2", "not available yet"}},
-      {base + "parallel: {pp: 2}\n", {":3: parallel.pp = 2", "not available yet"}},
+      {base + "parallel: {pp: 7}\n", {":3: parallel.pp = 7", "7 stages", "has 6 blocks"}},
       {base + "parallel: {dp_shard: -1}\n", {":3: parallel.dp_shard = -1", ">= 0"}},
       {base + "run: {seed: -1}\n", {":3: run.seed = \"-1\"", "from 0"}},
       {base + "comm: {timeout_seconds: 0}\n", {":3: comm.timeout_seconds = 0", "> 0", "seconds"}},

@@ -70,6 +70,29 @@ struct ReduceStep {
   float* result() const { return recv + offset; }
 };
 
+/// One send or receive. What is not over when an error ends the job is left to MPI.
+class MpiTransfer final : public Transfer {
+ public:
+  MpiTransfer(const char* name, const std::string& group, std::int64_t bytes)
+      : name_(name), group_(group), bytes_(bytes) {}
+  MPI_Request* post() { return &requests_.emplace_back(MPI_REQUEST_NULL); }
+  void wait(Stream&) override {
+    const OperationScope operation(name_, group_, bytes_);
+    wait_all(requests_, operation);
+  }
+  void poll() override {
+    int done = 0;
+    if (!requests_.empty()) check_mpi(MPI_Test(requests_.data(), &done, MPI_STATUS_IGNORE), "MPI_Test");
+    if (done != 0) requests_.clear();
+  }
+
+ private:
+  const char* name_;
+  const std::string& group_;
+  std::int64_t bytes_;
+  Requests requests_;
+};
+
 class MpiCommunicator final : public Communicator, private GroupMember {
  public:
   MpiCommunicator(Stream& stream, std::string name, MpiComm comm)
@@ -149,6 +172,22 @@ class MpiCommunicator final : public Communicator, private GroupMember {
       const MpiBytes all(count * size_of(dtype));
       check_mpi(MPI_Irecv(data, all.count(), all.type(), from, transfer_tag, mpi(), post()), "MPI_Irecv");
     });
+  }
+
+  std::unique_ptr<Transfer> start_send(const void* data, std::int64_t count, DType dtype, int to) override {
+    check_start("send", count, to);
+    const MpiBytes all(count * size_of(dtype));
+    auto transfer = std::make_unique<MpiTransfer>("send", name_, count * size_of(dtype));
+    check_mpi(MPI_Isend(data, all.count(), all.type(), to, transfer_tag, mpi(), transfer->post()), "MPI_Isend");
+    return transfer;
+  }
+
+  std::unique_ptr<Transfer> start_recv(void* data, std::int64_t count, DType dtype, int from) override {
+    check_start("recv", count, from);
+    const MpiBytes all(count * size_of(dtype));
+    auto transfer = std::make_unique<MpiTransfer>("recv", name_, count * size_of(dtype));
+    check_mpi(MPI_Irecv(data, all.count(), all.type(), from, transfer_tag, mpi(), transfer->post()), "MPI_Irecv");
+    return transfer;
   }
 
   void barrier() override {
@@ -260,6 +299,13 @@ class MpiCommunicator final : public Communicator, private GroupMember {
     if (peer == rank_ && !CallGroup::open()) {
       throw internal_error("comm", "{} with oneself outside group_begin/end never ends", operation);
     }
+  }
+
+  void check_start(const char* operation, std::int64_t count, int peer) const {
+    check_count(operation, name_, count);
+    check_peer(operation, name_, peer, size_);
+    if (CallGroup::open())
+      throw internal_error("comm", "start_{} of group {} within a group of calls", operation, name_);
   }
 
   /// Cuts a reduce-scatter of `count` elements a rank into steps that fit the scratch. `recv` may be this rank's own

@@ -23,19 +23,23 @@ RankPasses one_f_one_b(const PipelineShape& s, int rank) {
   return passes;
 }
 
-RankPasses interleaved(const PipelineShape& s, int rank) {
+RankPasses in_groups(const PipelineShape& s, PassKind kind) {
   const int group = group_size(s);
-  RankPasses forwards;
-  RankPasses backwards;
+  RankPasses passes;
   for (int first = 0; first < s.micro_batches; first += group) {
     const int end = std::min(first + group, s.micro_batches);
-    for (int chunk = 0; chunk < s.chunks; ++chunk) {
-      for (int m = first; m < end; ++m) {
-        forwards.push_back({PassKind::forward, m, chunk});
-        backwards.push_back({PassKind::backward, m, s.chunks - 1 - chunk});
-      }
+    for (int i = 0; i < s.chunks; ++i) {
+      const int chunk = kind == PassKind::forward ? i : s.chunks - 1 - i;
+      for (int m = first; m < end; ++m) passes.push_back({kind, m, chunk});
     }
   }
+  return passes;
+}
+
+RankPasses interleaved(const PipelineShape& s, int rank) {
+  const int group = group_size(s);
+  const RankPasses forwards = in_groups(s, PassKind::forward);
+  const RankPasses backwards = in_groups(s, PassKind::backward);
   const auto all = forwards.size();
   const auto ahead = std::min(static_cast<std::size_t>(2 * (s.ranks - 1 - rank) + (s.chunks - 1) * group), all);
   RankPasses passes(forwards.begin(), forwards.begin() + static_cast<std::ptrdiff_t>(ahead));
@@ -81,21 +85,22 @@ int group_size(const PipelineShape& s) {
 std::optional<std::string> obstacle_to(const PipelineShape& s) {
   if (s.order != PipelineOrder::interleaved && s.chunks > 1) {
     return fmt::format(
-        "parallel.pp_chunks is {}, but {} has one stage a rank; set pp_schedule: interleaved, or pp_chunks: 1",
-        s.chunks, s.order);
+        "parallel.pp_chunks = {}: {} has one stage a rank; expected pp_schedule interleaved, or pp_chunks 1", s.chunks,
+        s.order);
   }
   if (s.order == PipelineOrder::interleaved && s.chunks == 1) {
-    return "parallel.pp_schedule is interleaved, which is 1f1b with one stage a rank; set pp_chunks to 2 or more, or "
-           "pp_schedule: 1f1b";
+    return "parallel.pp_schedule = interleaved: with one stage a rank that is 1f1b; expected pp_chunks of 2 or more, "
+           "or "
+           "pp_schedule 1f1b";
   }
   if (s.ranks == 1 && s.chunks > 1) {
-    return fmt::format("parallel.pp_chunks is {}, but with pp 1 there is no pipeline; set pp_chunks: 1", s.chunks);
+    return fmt::format("parallel.pp_chunks = {}: with parallel.pp = 1 there is no pipeline; expected 1", s.chunks);
   }
   if (s.micro_batches < s.ranks) {
     return fmt::format(
-        "{} pipeline stages with {} micro-batch{} a step would wait most of the time; at least as many micro-batches "
-        "as "
-        "parallel.pp are needed: raise train.global_batch, or lower train.micro_batch or parallel.pp",
+        "parallel.pp = {}: a step has {} micro-batch{}, and ranks would wait most of the time; expected at least as "
+        "many "
+        "micro-batches as parallel.pp: raise train.global_batch, or lower train.micro_batch or parallel.pp",
         s.ranks, s.micro_batches, s.micro_batches == 1 ? "" : "es");
   }
   return std::nullopt;
@@ -118,6 +123,10 @@ PipelinePasses make_passes(const PipelineShape& shape) {
     }
   }
   return passes;
+}
+
+PipelinePasses make_forward_passes(const PipelineShape& shape) {
+  return PipelinePasses(static_cast<std::size_t>(shape.ranks), in_groups(shape, PassKind::forward));
 }
 
 }  // namespace octet

@@ -8,16 +8,9 @@
 #include <vector>
 
 #include "src/base/named_enum.h"
+#include "src/parallel/parallel_config.h"
 
 namespace octet {
-
-/// The order in which the ranks of a pipeline do their passes. one_f_one_b: PipeDream-Flush. interleaved: the same over
-/// several stages a rank (Megatron-LM, arXiv:2104.04473, section 2.2). zb_h1: gradients of inputs and of weights apart,
-/// the latter where a rank would wait (Zero Bubble Pipeline Parallelism, arXiv:2401.10241, section 2).
-enum class PipelineOrder : std::uint8_t { one_f_one_b, interleaved, zb_h1 };
-constexpr auto names_of(PipelineOrder) {
-  return std::to_array<std::string_view>({"1f1b", "interleaved", "zb-h1"});
-}
 
 /// Work of one micro-batch in one stage. `backward` is input_gradient and weight_gradient at once.
 enum class PassKind : std::uint8_t { forward, backward, input_gradient, weight_gradient };
@@ -51,6 +44,10 @@ struct PipelineShape {
   bool operator==(const PipelineShape&) const = default;
 };
 
+inline PipelineShape pipeline_shape(const ParallelConfig& p, int micro_batches) {
+  return {p.pp_schedule, static_cast<int>(p.pp), static_cast<int>(p.pp_chunks), micro_batches};
+}
+
 /// Why there is no such pipeline and what to change, in words of the options; nothing where there is one.
 std::optional<std::string> obstacle_to(const PipelineShape& shape);
 
@@ -64,5 +61,7 @@ using PipelinePasses = std::vector<std::vector<Pass>>;
 
 /// A pure function of the shape, so that every rank knows what all do. Throws a usage error for obstacle_to(shape).
 PipelinePasses make_passes(const PipelineShape& shape);
+/// Forward passes alone, of any number of micro-batches.
+PipelinePasses make_forward_passes(const PipelineShape& shape);
 
 }  // namespace octet

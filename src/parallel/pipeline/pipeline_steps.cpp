@@ -29,7 +29,7 @@ class FreeNumbers {
   std::vector<bool> taken_;
 };
 
-struct Transfer {
+struct TimedStep {
   double time;  ///< at which the message is made
   int stage;    ///< that makes it
   PipelineStep step;
@@ -40,9 +40,9 @@ struct Transfer {
 
 /// The transfers of all ranks, [rank]: for each pass whose input comes from another rank a send there and a receive
 /// here.
-std::vector<std::vector<Transfer>> transfers_of(const PipelineShape& shape, const PipelinePasses& passes,
-                                                const PipelineTimes& times) {
-  std::vector<std::vector<Transfer>> all(passes.size());
+std::vector<std::vector<TimedStep>> transfers_of(const PipelineShape& shape, const PipelinePasses& passes,
+                                                 const PipelineTimes& times) {
+  std::vector<std::vector<TimedStep>> all(passes.size());
   for (std::size_t r = 0; r < passes.size(); ++r) {
     for (const Pass& pass : passes[r]) {
       const auto producer = producer_of(shape, static_cast<int>(r), pass);
@@ -65,7 +65,7 @@ std::vector<std::vector<Transfer>> transfers_of(const PipelineShape& shape, cons
   }
   for (auto& of_rank : all) {
     std::sort(of_rank.begin(), of_rank.end(),
-              [](const Transfer& a, const Transfer& b) { return a.order() < b.order(); });
+              [](const TimedStep& a, const TimedStep& b) { return a.order() < b.order(); });
   }
   return all;
 }
@@ -73,7 +73,8 @@ std::vector<std::vector<Transfer>> transfers_of(const PipelineShape& shape, cons
 /// Gives micro-batches their slots and messages their landings, in the order of a rank's steps.
 class Places {
  public:
-  explicit Places(bool splits_backward) : last_(splits_backward ? PassKind::weight_gradient : PassKind::backward) {}
+  /// `last`: with which a micro-batch leaves its slot.
+  explicit Places(PassKind last) : last_(last) {}
 
   void fill(PipelineStep& step) {
     const std::pair work(step.pass.micro_batch, step.pass.chunk);
@@ -95,6 +96,13 @@ class Places {
   FreeNumbers slots_, landings_;
   std::map<std::pair<int, int>, int> slot_of_, landing_of_;
 };
+
+/// The kind of the passes that end a micro-batch's work in a stage.
+PassKind last_kind(const std::vector<Pass>& passes) {
+  PassKind last = PassKind::forward;
+  for (const Pass& p : passes) last = std::max(last, p.kind);
+  return last;
+}
 
 int most(const std::vector<PipelineStep>& steps, int PipelineStep::*number) {
   int count = 0;
@@ -131,7 +139,7 @@ PipelineSteps make_steps(const PipelineShape& shape, const PipelinePasses& passe
       const bool comes = producer && producer->rank != static_cast<int>(r);
       steps.push_back({.pass = passes[r][i], .peer = comes ? producer->rank : -1});
     }
-    Places places(shape.splits_backward());
+    Places places(last_kind(passes[r]));
     for (PipelineStep& step : steps) places.fill(step);
     all.ranks.push_back(std::move(steps));
   }

@@ -50,15 +50,26 @@ struct Sharing {
   std::vector<std::vector<int>> groups;  ///< the ranks with the same piece of each: a list for every piece
 };
 
-/// What tensor parallelism cuts is in every replica once, the rest once for each of its tp ranks too.
-std::array<Sharing, 2> sharings_of(const MeshShape& shape, const ParameterList& model, int ranks) {
-  std::array<Sharing, 2> sharings;
-  for (const ParameterSpec& p : model.parameters) sharings[p.cut.replicated() ? 1 : 0].parameters.push_back(p.id);
+/// A model's head has a weight of its own, or uses the embedding's.
+bool is_tied(const ParameterList& model) {
+  const auto [first, last] = model.range(static_cast<int>(model.units.size()) - 1);
+  return last - first == 1;
+}
+
+/// What tensor parallelism cuts is in every replica once, the rest once for each of its tp ranks too, and a tied
+/// embedding in the first and the last stage of a pipeline.
+std::array<Sharing, 3> sharings_of(const MeshShape& shape, const ParameterList& model, int ranks) {
+  std::array<Sharing, 3> sharings;
+  const bool tied = shape.pp > 1 && is_tied(model);
+  for (const ParameterSpec& p : model.parameters) {
+    sharings[tied && p.unit == 0 ? 2 : p.cut.replicated() ? 1 : 0].parameters.push_back(p.id);
+  }
   for (std::size_t s = 0; s < sharings.size(); ++s) {
     std::map<std::vector<int>, std::vector<int>> by_piece;
     for (int rank = 0; rank < ranks; ++rank) {
       const MeshCoordinates c = coordinates(shape, rank);
-      by_piece[{c.pp, c.dp_shard, c.cp, s == 0 ? c.tp : 0}].push_back(rank);
+      if (s == 2 && c.pp != 0 && c.pp != shape.pp - 1) continue;
+      by_piece[{s == 2 ? 0 : c.pp, c.dp_shard, c.cp, s == 1 ? 0 : c.tp}].push_back(rank);
     }
     for (auto& [piece, members] : by_piece) sharings[s].groups.push_back(std::move(members));
   }
@@ -148,10 +159,11 @@ std::optional<std::string> describe_difference(const MeshShape& shape, const Par
 std::optional<std::string> find_replica_difference(const ParameterList& model, const ParameterList& held,
                                                    const ShardedBuffer& master, const MeshShape& shape,
                                                    Communicator& control, Stream& stream, const std::string& node) {
-  if (shape.dp_replicate == 1 && shape.tp == 1) return std::nullopt;
+  if (shape.dp_replicate == 1 && shape.tp == 1 && (shape.pp == 1 || !is_tied(model))) return std::nullopt;
   const ShardHashes mine = hash_shards(held, master, stream.device(), stream);
   const auto sharings = sharings_of(shape, model, control.size());
-  const auto digests = gather_values({digest_of(mine, sharings[0]), digest_of(mine, sharings[1])}, control);
+  const auto digests = gather_values(
+      {digest_of(mine, sharings[0]), digest_of(mine, sharings[1]), digest_of(mine, sharings[2])}, control);
   // Judged by every rank on the same numbers, so that all go on or all stop.
   const auto equal = [&](std::size_t s) {
     const auto digest = [&](int rank) { return digests[static_cast<std::size_t>(rank)][s]; };
@@ -159,7 +171,7 @@ std::optional<std::string> find_replica_difference(const ParameterList& model, c
       return std::ranges::all_of(group, [&](int rank) { return digest(rank) == digest(group[0]); });
     });
   };
-  if (equal(0) && equal(1)) return std::nullopt;
+  if (equal(0) && equal(1) && equal(2)) return std::nullopt;
   return describe_difference(shape, model, gather_reports(mine, node, control));
 }
 

@@ -23,13 +23,13 @@ struct ReplicaReport {
 };
 
 /// Which of the ranks (index: rank in the world) hold other weights than the ranks with the same piece, those of the
-/// other replicas and, of what tensor parallelism does not cut, of the tp group: where more than half of those agree,
-/// the rest is named, else all of them. With the first parameter, in the model's order, that differs anywhere. None
-/// when all are equal.
+/// other replicas and, of what tensor parallelism does not cut, of the tp group, and of a tied embedding of both ends
+/// of a pipeline: where more than half of those agree, the rest is named, else all of them. With the first parameter,
+/// in the model's order, that differs anywhere. None when all are equal.
 std::optional<std::string> describe_difference(const MeshShape& shape, const ParameterList& model,
                                                const std::vector<ReplicaReport>& ranks);
 
-/// Compares the master weights that several ranks hold, copied to the host in pieces: 16 bytes of each rank are
+/// Compares the master weights that several ranks hold, copied to the host in pieces: 24 bytes of each rank are
 /// exchanged, everything else only when they differ. None when they are equal, else describe_difference(), the same
 /// text on every rank. `model` is the whole model's list, `held` this rank's, and `node` its node. Collective over
 /// `control`, the hosts of all ranks (src/comm/host_exchange.h).

@@ -9,6 +9,7 @@ std::string obstacle_to_graphs(const RunConfig& c, std::int64_t shards, std::int
     return fmt::format("{}, ranks exchange within the pass of a micro-batch, which is not captured", what);
   };
   if (shards > 1) return exchanges(fmt::format("with parallel.dp_shard = {}", shards));
+  if (c.parallel.pp > 1) return exchanges(fmt::format("with parallel.pp = {}", c.parallel.pp));
   if (tp > 1) return exchanges(fmt::format("with parallel.tp = {}", tp));
   if (c.parallel.one_rank_exchange) return exchanges("with parallel.one_rank_exchange");
   const auto takes_memory = [](std::string_view what) {

@@ -1,3 +1,4 @@
+#include "src/parallel/pipeline/pipeline_passes.h"
 #include "src/train/options/checks.h"
 #include "src/train/options/graphs.h"
 #include "src/train/options/validate.h"
@@ -6,22 +7,30 @@ namespace octet {
 
 ParallelConfig resolve_layout(const RunConfig& config, std::int64_t ranks, const Origins& origins) {
   ParallelConfig p = config.parallel;
-  const std::int64_t others = p.dp_replicate * p.tp;
+  const std::int64_t of_a_part = p.pp * p.tp;  // ranks that have the same data
+  const std::int64_t others = p.dp_replicate * of_a_part;
   if (p.dp_shard == 0 && ranks % p.tp != 0) {
     throw refuse(origins, "parallel.tp", p.tp, "the job has {} ranks, expected a divisor of that number", ranks);
   }
+  if (p.dp_shard == 0 && ranks % of_a_part != 0) {
+    throw refuse(origins, "parallel.pp", p.pp, "the job has {} ranks{}, expected a divisor of that number",
+                 ranks / p.tp, p.tp == 1 ? "" : fmt::format(" for each of {} tp ranks", p.tp));
+  }
   if (p.dp_shard == 0 && ranks % others != 0) {
     throw refuse(origins, "parallel.dp_replicate", p.dp_replicate,
-                 "the job has {} ranks{}, expected a divisor of that number", ranks / p.tp,
-                 p.tp == 1 ? "" : fmt::format(" for each of {} tp ranks", p.tp));
+                 "the job has {} ranks{}{}, expected a divisor of that number", ranks / of_a_part,
+                 p.tp == 1 ? "" : fmt::format(" for each of {} tp ranks", p.tp),
+                 p.pp == 1 ? "" : fmt::format(" in each of {} pipeline stages", p.pp));
   }
   if (p.dp_shard == 0) p.dp_shard = ranks / others;
   if (others * p.dp_shard != ranks) {
     const std::string tp = p.tp == 1 ? "" : fmt::format(" x tp {}", p.tp);
+    const std::string pp = p.pp == 1 ? "" : fmt::format("pp {} x ", p.pp);
     throw refuse(origins, "parallel.dp_shard", p.dp_shard,
-                 "dp_replicate {} x dp_shard {}{} = {} ranks, but the job has {}; start {} ranks (mpiexec -n {}) or "
+                 "{}dp_replicate {} x dp_shard {}{} = {} ranks, but the job has {}; start {} ranks (mpiexec -n {}) or "
                  "change the mesh (dp_shard 0 takes all)",
-                 p.dp_replicate, p.dp_shard, tp, others * p.dp_shard, ranks, others * p.dp_shard, others * p.dp_shard);
+                 pp, p.dp_replicate, p.dp_shard, tp, others * p.dp_shard, ranks, others * p.dp_shard,
+                 others * p.dp_shard);
   }
   if (p.gradient_wire != GradientWire::fp32 && p.dp_shard == 1) {
     throw refuse(
@@ -47,12 +56,16 @@ ParallelConfig resolve_layout(const RunConfig& config, std::int64_t ranks, const
                  "parallel.reshard_after_forward never");
   }
   check_nccl_groups(config, p, origins);
-  const std::int64_t data_parallel = ranks / p.tp;
+  const std::int64_t data_parallel = ranks / of_a_part;
   const std::int64_t sequences = config.train.micro_batch * data_parallel;
   if (config.train.global_batch % sequences != 0) {
     throw refuse(origins, "train.global_batch", config.train.global_batch,
                  "expected a multiple of micro_batch {} x {} data-parallel ranks = {}", config.train.micro_batch,
                  data_parallel, sequences);
+  }
+  const auto micro_batches = static_cast<int>(config.train.global_batch / sequences);
+  if (const auto why = obstacle_to(pipeline_shape(p, micro_batches))) {
+    throw usage_error("config", "{}", *why);
   }
   return p;
 }

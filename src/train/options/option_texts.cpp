@@ -44,6 +44,24 @@ std::optional<int> parse_writers(std::string_view text) {
   return static_cast<int>(writers);
 }
 
+std::optional<std::vector<std::int64_t>> parse_pp_layout(std::string_view text) {
+  std::vector<std::int64_t> blocks;
+  while (text != "auto") {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    std::string_view number = text.substr(0, comma);
+    while (number.starts_with(' ')) number.remove_prefix(1);
+    while (number.ends_with(' ')) number.remove_suffix(1);
+    if (std::int64_t n = 0; parse(number, n) && n >= 1) {
+      blocks.push_back(n);
+    } else {
+      return std::nullopt;
+    }
+    if (comma == text.size()) break;
+    text.remove_prefix(comma + 1);
+  }
+  return blocks;
+}
+
 checkpoint::Interval interval_of(const CheckpointConfig& config, int devices) {
   std::optional<checkpoint::Interval> interval = parse_interval(config.interval);
   if (!interval) throw internal_error("train", "checkpoint.interval = {}: not validated", config.interval);

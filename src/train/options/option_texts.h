@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "checkpoints/checkpoint_config.h"
 #include "src/train/options/run_config.h"
@@ -25,6 +26,10 @@ bool saves(const CheckpointConfig& config);
 /// The interval of a valid configuration on that many devices.
 checkpoint::Interval interval_of(const CheckpointConfig& config, int devices);
 checkpoint::Interval max_age_of(const CheckpointConfig& config);
+
+/// Reads parallel.pp_layout: "auto" as an empty list, or the blocks of each stage, at least 1, with commas between.
+/// Nothing for any other text.
+std::optional<std::vector<std::int64_t>> parse_pp_layout(std::string_view text);
 
 /// Steps that are profiled; none where `last` is 0.
 struct ProfileSteps {

@@ -1,6 +1,9 @@
 #include "src/train/options/checks.h"
 
+#include <numeric>
+
 #include "src/ops/recipe.h"
+#include "src/train/options/option_texts.h"
 
 namespace octet {
 namespace {
@@ -47,7 +50,43 @@ void check_parallel(const ParallelConfig& p, const Origins& at) {
     if (value != 1) throw refuse(at, key, value, "not available yet, expected 1");
   };
   one("parallel.cp", p.cp);
-  one("parallel.pp", p.pp);
+}
+
+/// What holds for any number of micro-batches; see resolve_layout for the rest.
+void check_pipeline(const RunConfig& c, const Origins& at) {
+  const ParallelConfig& p = c.parallel;
+  const std::int64_t stages = p.pp * p.pp_chunks;
+  if (p.pp_schedule == PipelineOrder::zb_h1) {
+    throw refuse(at, "parallel.pp_schedule", p.pp_schedule, "not available yet, expected 1f1b or interleaved");
+  }
+  const auto layout = parse_pp_layout(p.pp_layout);
+  if (!layout) {
+    throw refuse(at, "parallel.pp_layout", p.pp_layout, "expected auto or the blocks of each stage, as \"7, 8, 8, 7\"");
+  }
+  if (!layout->empty() && static_cast<std::int64_t>(layout->size()) != stages) {
+    throw refuse(at, "parallel.pp_layout", p.pp_layout, "is of {} stages, expected pp {} x pp_chunks {} = {}",
+                 layout->size(), p.pp, p.pp_chunks, stages);
+  }
+  const std::int64_t blocks = std::accumulate(layout->begin(), layout->end(), std::int64_t{0});
+  if (!layout->empty() && blocks != c.model.layers) {
+    throw refuse(at, "parallel.pp_layout", p.pp_layout, "has {} blocks, expected {}, as model {} has", blocks,
+                 c.model.layers, c.model.name);
+  }
+  if (stages > c.model.layers) {
+    throw refuse(at, "parallel.pp", p.pp,
+                 "pp_chunks {} makes {} stages, but model {} has {} blocks, and each stage needs one; expected "
+                 "fewer stages",
+                 p.pp_chunks, stages, c.model.name, c.model.layers);
+  }
+  if (p.pp == 1) return;
+  const RecipePtr recipe = recipe_of(c.precision, c.float8);
+  if (recipe->remembers()) {
+    throw refuse(
+        at, "float8.recipe", c.float8.recipe,
+        "does not go with parallel.pp = {} yet: its abs-maxes are those of one micro-batch at a time; expected "
+        "tensorwise, a rowwise recipe or blockwise",
+        p.pp);
+  }
 }
 
 void check_nccl(const RunConfig& c, const Origins& at) {

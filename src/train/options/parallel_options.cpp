@@ -36,7 +36,26 @@ void declare_parallel(Schema& schema, ParallelConfig& c) {
       .at_least(1)
       .at_most(most_ranks)
       .help("Context parallelism. Not available yet: 1.");
-  schema.add("pp", c.pp).unit("ranks").at_least(1).at_most(most_ranks).help("Pipeline stages. Not available yet: 1.");
+  schema.add("pp", c.pp)
+      .unit("ranks")
+      .at_least(1)
+      .at_most(most_ranks)
+      .help(
+          "Pipeline parallelism: the blocks are divided among so many groups of ranks, and micro-batches go through "
+          "them "
+          "one after the other. Needs at least as many micro-batches a step.");
+  schema.add_choice("pp_schedule", c.pp_schedule)
+      .help(
+          "Order of a pipeline's passes. 1f1b: one stage a rank, a backward after each forward. interleaved: pp_chunks "
+          "stages a rank, a smaller bubble for more messages and memory. zb-h1: gradients of weights apart, where a "
+          "rank "
+          "would wait.");
+  schema.add("pp_chunks", c.pp_chunks).at_least(1).at_most(1024).help("Stages a rank, with pp_schedule interleaved.");
+  schema.add("pp_layout", c.pp_layout)
+      .help(
+          "Blocks of each pipeline stage from the first on, as \"7, 8, 8, 7\"; stage s is on rank s modulo pp. The "
+          "embedding is with the first block, the head with the last. auto: as even as the FLOPs of blocks and head "
+          "allow.");
   schema.add_choice("reshard_after_forward", c.reshard_after_forward)
       .help(
           "always: gathered weights are freed after forward and gathered again in backward. never: they stay until the "

@@ -17,7 +17,7 @@ struct Changeable {
   bool same_bits = true;  ///< with another value every number comes out the same; else within rounding
 };
 
-constexpr std::array<Changeable, 45> changeable = {{{"model"},  // a name or a path; the shape is in model_shape
+constexpr std::array<Changeable, 48> changeable = {{{"model"},  // a name or a path; the shape is in model_shape
                                                     {"device", false},
                                                     {"run.dir"},
                                                     {"run.tensorboard"},
@@ -44,6 +44,9 @@ constexpr std::array<Changeable, 45> changeable = {{{"model"},  // a name or a p
                                                     {"parallel.async_tp", false},
                                                     {"parallel.cp", false},
                                                     {"parallel.pp", false},
+                                                    {"parallel.pp_schedule"},
+                                                    {"parallel.pp_chunks", false},
+                                                    {"parallel.pp_layout", false},
                                                     {"parallel.reshard_after_forward"},
                                                     {"parallel.overlap"},
                                                     {"parallel.one_rank_exchange"},

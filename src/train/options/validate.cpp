@@ -14,6 +14,7 @@ void validate(const RunConfig& config, const Origins& origins) {
   check_batch(config, origins);
   check_data(config, origins);
   check_parallel(config.parallel, origins);
+  check_pipeline(config, origins);
   check_tensor_parallel(config, origins);
   check_names(config, origins);
   check_float8_gather(config, origins);

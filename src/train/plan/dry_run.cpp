@@ -45,6 +45,7 @@ void DryRun::step() {
 }
 
 RunConfig with_two_micro_batches(const RunConfig& config, const MeshShape& mesh) {
+  if (mesh.pp > 1) return config;
   RunConfig few = config;
   const std::int64_t at_once = config.train.micro_batch * mesh.dp_replicate * mesh.dp_shard;
   few.train.global_batch = std::min(config.train.global_batch, 2 * at_once);

@@ -98,7 +98,8 @@ bool keeps_recipe(const std::vector<SettingChange>& changes) {
 }  // namespace
 
 std::string layout_text(const MeshShape& shape) {
-  return fmt::format("dp_replicate {} x dp_shard {} x tp {}", shape.dp_replicate, shape.dp_shard, shape.tp);
+  return fmt::format("{}dp_replicate {} x dp_shard {} x tp {}", shape.pp == 1 ? "" : fmt::format("pp {} x ", shape.pp),
+                     shape.dp_replicate, shape.dp_shard, shape.tp);
 }
 
 StartingPoint resume(RunConfig& config, const RunEnvironment& environment, const RunDirectory& run, Trainer& trainer) {

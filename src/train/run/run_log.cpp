@@ -71,8 +71,7 @@ void RunLog::start(const MemoryPlan& plan, const std::string& recompute, const T
   log::info("model {}: {:.2f}M parameters ({} layers, dim {}, {} heads, {} kv heads, ffn {}, vocabulary {})", m.name,
             static_cast<double>(m.parameters()) / 1e6, m.layers, m.dim, m.heads, m.kv_heads, m.ffn_dim, m.vocab_size);
   const FsdpOptions fsdp = fsdp_options(config_, mesh.dp_shard);
-  log::info("mesh: {} rank(s) = dp_replicate {} x dp_shard {} x tp {}; weights {} after forward",
-            environment_.control.size(), mesh.dp_replicate, mesh.dp_shard, mesh.tp,
+  log::info("mesh: {} rank(s) = {}; weights {} after forward", environment_.control.size(), layout_text(mesh),
             fsdp.reshard_after_forward ? "resharded" : "kept");
   if (fsdp.keep_transposed) log::info("8-bit weights: transposed copies are kept until the optimizer step");
   if (mesh.dp_shard > 1) {
@@ -83,6 +82,7 @@ void RunLog::start(const MemoryPlan& plan, const std::string& recompute, const T
     log::info("tensor parallelism: {}", config_.parallel.async_tp ? "parts of gathers and sums travel beside the GEMMs"
                                                                   : "gathers and sums in line");
   }
+  if (mesh.pp > 1) log::info("{}", pipeline_text(config_, mesh));
   if (reads_late(config_)) log::info("a step's numbers are read when the next one has been launched");
   log::info("batch: {} sequences of {} tokens a step, micro-batches of {} a rank; {} steps, {:.1f}M tokens in all",
             config_.train.global_batch, config_.train.seq_len, config_.train.micro_batch, config_.train.steps,

@@ -34,7 +34,8 @@ ShardedModel::ShardedModel(const LlamaSettings& settings, const OptimizerConfig&
                fsdp),
       sink_(model_.parameters(), gradients_, reduce_group(), reductions::gradients_of_replicas(mesh),
             reductions::gradients_not_cut(mesh), stream, fsdp),
-      norm_(model_.parameters(), device_, stream) {
+      tied_(model_.parameters(), settings.model.tied_embedding, gradients_, mesh.pp(), stream),
+      norm_(model_.parameters(), tied_.counts(), device_, stream) {
   if (&mesh.shards().stream() != &stream) {  // it would be taken for one of its own, and its memory for two units'
     throw internal_error("train", "the groups of the mesh work on another stream than the model");
   }
@@ -73,6 +74,7 @@ void ShardedModel::accumulate(const MicroBatch& batch) {
 void ShardedModel::finish_step(std::int64_t step, double lr) {
   const StepPartScope part(StepPart::optimizer);
   sink_.finish_step();
+  tied_.sum();
   norm_.compute(gradients_, reductions::gradient_norm(mesh_), static_cast<float>(optimizer_.clip_norm));
   finish_scales();
   adamw_step(stream_, kernels_, optimizer_, lr, step, slices_, norm_.factor(), norm_.skip());

@@ -9,6 +9,7 @@
 #include "src/parallel/fsdp_gradients.h"
 #include "src/parallel/fsdp_weights.h"
 #include "src/parallel/gradient_norm.h"
+#include "src/parallel/pipeline/tied_embedding.h"
 #include "src/parallel/tp_exchange.h"
 
 namespace octet {
@@ -85,6 +86,7 @@ class ShardedModel {
   WeightScales scales_;
   FsdpWeights weights_;
   FsdpGradients sink_;
+  TiedEmbedding tied_;
   GradientNorm norm_;
   std::vector<OptimizerSlice> slices_;
 };

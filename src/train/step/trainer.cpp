@@ -21,10 +21,6 @@ std::int64_t validation_batches(const RunConfig& c, const Batches& batches) {
   return c.train.validation_batches == 0 ? all : std::min(all, c.train.validation_batches);
 }
 
-MicroBatch micro_batch(const BatchUpload::OnDevice& batch, float loss_scale, float* loss_sum) {
-  return {batch.tokens.as<std::int32_t>(), batch.targets.as<std::int32_t>(), loss_scale, loss_sum, batch.documents};
-}
-
 }  // namespace
 
 SamplerConfig sampler_config(const RunConfig& c) {
@@ -65,6 +61,13 @@ LlamaSettings llama_settings(const RunConfig& c, int tp_rank) {
           .documents = c.data.document_mask};
 }
 
+LlamaSettings llama_settings(const RunConfig& config, const PipelinePlan& plan, int tp_rank) {
+  LlamaSettings settings = llama_settings(config, tp_rank);
+  settings.stages = plan.stages;
+  settings.slots = plan.slots;
+  return settings;
+}
+
 Trainer::Trainer(const RunConfig& config, Mesh& mesh, Communicator& control, Stream& stream, GemmTrace* gemms)
     : Trainer(config, std::make_unique<Sampler>(config.data.train, sampler_config(config)), nullptr, mesh, control,
               stream, gemms) {}
@@ -84,13 +87,21 @@ Trainer::Trainer(const RunConfig& config, std::unique_ptr<Sampler> sampler, cons
       sampler_(std::move(sampler)),
       batches_(batches == nullptr ? *sampler_ : *batches),
       validation_batches_(validation_batches(config, batches_)),
-      model_(llama_settings(config, mesh.tp().rank()), config.optimizer, fsdp_options(config, mesh.shards().size()),
-             mesh, stream, gemms),
-      upload_(stream, config.train.micro_batch, config.train.seq_len, config.data.document_mask),
+      pipeline_plan_(pipeline_plan(config, mesh.shape(), mesh.coordinates().pp)),
+      model_(llama_settings(config, pipeline_plan_, mesh.tp().rank()), config.optimizer,
+             fsdp_options(config, mesh.shards().size()), mesh, stream, gemms),
       graphs_(config.graphs, obstacle_to_graphs(config, mesh.shards().size(), mesh.tp().size()), stream),
       loss_sum_(device_, DType::f32, {1}, Purpose::workspace),
       reader_(model_, stream),
       clock_(stream) {
+  for (int slot = 0; slot < pipeline_plan_.slots; ++slot) {
+    uploads_.push_back(std::make_unique<BatchUpload>(stream, config.train.micro_batch, config.train.seq_len,
+                                                     config.data.document_mask));
+  }
+  if (mesh.shape().pp > 1) {
+    pipeline_ = std::make_unique<PipelinedPasses>(
+        pipeline_plan_, model_, llama_settings(config, pipeline_plan_, mesh.tp().rank()), mesh, stream);
+  }
   model_.initialize(config.seed);
 }
 
@@ -100,20 +111,13 @@ void Trainer::launch(std::int64_t step) {
   result.lr = learning_rate(config_.schedule, config_.optimizer.lr, step, config_.train.steps);
   result.work = batches_.step_work(step - 1);
   const float loss_scale = 1.0f / static_cast<float>(std::max<std::int64_t>(result.work.targets, 1));
-  auto* loss_sum = loss_sum_.view().as<float>();
   model_.begin_step();
-  for (std::int64_t m = 0; m < batches_.micro_batches(batch_layout_); ++m) {
-    const BatchUpload::OnDevice batch = upload([&] {
-      clock_.mark(Activity::data);
-      batches_.train_batch(step - 1, batch_layout_, m, batch_);
-      clock_.mark(Activity::step);
-    });
-    if (m == 0) device_.zero(loss_sum, 4, stream_);
-    graphs_.run([&] { model_.accumulate(micro_batch(batch, loss_scale, loss_sum)); });
-  }
+  device_.zero(loss_sum(), 4, stream_);
+  train_passes([&](std::int64_t m, Batch& batch) { batches_.train_batch(step - 1, batch_layout_, m, batch); },
+               loss_scale);
   model_.finish_step(step, result.lr);
-  reductions::loss(mesh_).all_reduce(loss_sum, 1, DType::f32, ReduceOp::sum);
-  reader_.take(loss_sum);
+  reductions::loss(mesh_).all_reduce(loss_sum(), 1, DType::f32, ReduceOp::sum);
+  reader_.take(loss_sum());
   launched_.push_back({std::move(result), clock_.mark(Activity::wait)});
 }
 
@@ -129,13 +133,44 @@ StepResult Trainer::collect() {
   return result;
 }
 
-BatchUpload::OnDevice Trainer::upload(const std::function<void()>& fill) {
+MicroBatch Trainer::upload(const ReadBatch& read, std::int64_t micro_batch, int slot, float loss_scale) {
   const StepPartScope part(StepPart::data);
   {
     const HostSpan span("read batch");
-    fill();
+    read(micro_batch, batch_);
   }
-  return upload_.upload(batch_);
+  const BatchUpload::OnDevice on_device = uploads_[static_cast<std::size_t>(slot)]->upload(batch_);
+  return {on_device.tokens.as<std::int32_t>(), on_device.targets.as<std::int32_t>(), loss_scale, loss_sum(),
+          on_device.documents};
+}
+
+void Trainer::train_passes(const ReadBatch& read, float loss_scale) {
+  const ReadBatch read_in_time = [&](std::int64_t m, Batch& batch) {
+    clock_.mark(Activity::data);
+    read(m, batch);
+    clock_.mark(Activity::step);
+  };
+  if (pipeline_) return pipeline_->train(pipeline_data(read_in_time, loss_scale));
+  for (std::int64_t m = 0; m < batches_.micro_batches(batch_layout_); ++m) {
+    const MicroBatch batch = upload(read_in_time, m, 0, loss_scale);
+    graphs_.run([&] { model_.accumulate(batch); });
+  }
+}
+
+void Trainer::validation_passes(const ReadBatch& read) {
+  if (pipeline_) return pipeline_->evaluate(pipeline_data(read, 1.0f));
+  for (std::int64_t m = 0; m < batches_.micro_batches(batch_layout_); ++m) {
+    model_.evaluate(upload(read, m, 0, 1.0f));
+  }
+}
+
+/// Stages between the first and the last need nothing of a batch but where its documents begin.
+PipelinedPasses::Data Trainer::pipeline_data(const ReadBatch& read, float loss_scale) {
+  return [this, read, loss_scale](int micro_batch, int chunk, int slot) -> MicroBatch {
+    const UnitRange& units = pipeline_plan_.stages[static_cast<std::size_t>(chunk)];
+    const bool reads = units.has(embedding_unit) || units.has(head_unit(config_.model)) || config_.data.document_mask;
+    return reads ? upload(read, micro_batch, slot, loss_scale) : MicroBatch{};
+  };
 }
 
 std::vector<TensorChecks::Finding> Trainer::agree_on_findings(std::vector<std::int32_t> counts) {
@@ -151,16 +186,12 @@ void Trainer::name_non_finite(StepResult& result) {
 
 double Trainer::validate() {
   clock_.mark(Activity::validation);
-  auto* loss_sum = loss_sum_.view().as<float>();
-  device_.zero(loss_sum, 4, stream_);
+  device_.zero(loss_sum(), 4, stream_);
   for (std::int64_t b = 0; b < validation_batches_; ++b) {
-    for (std::int64_t m = 0; m < batches_.micro_batches(batch_layout_); ++m) {
-      const BatchUpload::OnDevice batch = upload([&] { batches_.validation_batch(b, batch_layout_, m, batch_); });
-      model_.evaluate(micro_batch(batch, 1.0f, loss_sum));
-    }
+    validation_passes([&](std::int64_t m, Batch& batch) { batches_.validation_batch(b, batch_layout_, m, batch); });
   }
-  reductions::loss(mesh_).all_reduce(loss_sum, 1, DType::f32, ReduceOp::sum);
-  reader_.take(loss_sum);
+  reductions::loss(mesh_).all_reduce(loss_sum(), 1, DType::f32, ReduceOp::sum);
+  reader_.take(loss_sum());
   Reading reading = reader_.read();
   clock_.mark(Activity::wait);
   const std::int64_t targets = batches_.validation_targets(validation_batches_);

@@ -12,6 +12,7 @@
 #include "src/train/options/run_config.h"
 #include "src/train/step/host_transfer.h"
 #include "src/train/step/pass_graphs.h"
+#include "src/train/step/pipelined_passes.h"
 #include "src/train/step/sharded_model.h"
 #include "src/train/step/step_clock.h"
 
@@ -72,8 +73,14 @@ class Trainer {
  private:
   Trainer(const RunConfig& config, std::unique_ptr<Sampler> sampler, const Batches* batches, Mesh& mesh,
           Communicator& control, Stream& stream, GemmTrace* gemms);
-  /// `fill` reads the batch that is then brought to the device.
-  BatchUpload::OnDevice upload(const std::function<void()>& fill);
+  /// Reads a micro-batch of this rank and brings it to the slot's place on the device.
+  using ReadBatch = std::function<void(std::int64_t micro_batch, Batch&)>;
+  MicroBatch upload(const ReadBatch& read, std::int64_t micro_batch, int slot, float loss_scale);
+  /// The passes of a batch's micro-batches, which `read` gives.
+  void train_passes(const ReadBatch& read, float loss_scale);
+  void validation_passes(const ReadBatch& read);
+  PipelinedPasses::Data pipeline_data(const ReadBatch& read, float loss_scale);
+  float* loss_sum() { return loss_sum_.view().as<float>(); }
 
   /// What was not finite on any rank. Collective over the hosts.
   std::vector<TensorChecks::Finding> agree_on_findings(std::vector<std::int32_t> counts);
@@ -87,9 +94,11 @@ class Trainer {
   std::unique_ptr<Sampler> sampler_;
   const Batches& batches_;
   std::int64_t validation_batches_ = 0;
+  PipelinePlan pipeline_plan_;
   ShardedModel model_;
+  std::unique_ptr<PipelinedPasses> pipeline_;  ///< with several stages
   Batch batch_;
-  BatchUpload upload_;
+  std::vector<std::unique_ptr<BatchUpload>> uploads_;  ///< by slot
   PassGraphs graphs_;
   TensorBuffer loss_sum_;  ///< [1]
   DeviceReader reader_;
@@ -109,7 +118,9 @@ FsdpOptions fsdp_options(const RunConfig& config, int shards);
 /// What decides the order of the run's data.
 SamplerConfig sampler_config(const RunConfig& config);
 
-/// `tp_rank`: this rank's place in its tensor-parallel group.
+/// Of the whole model. `tp_rank`: this rank's place in its tensor-parallel group.
 LlamaSettings llama_settings(const RunConfig& config, int tp_rank);
+/// Of this rank's stages of a pipeline.
+LlamaSettings llama_settings(const RunConfig& config, const PipelinePlan& plan, int tp_rank);
 
 }  // namespace octet

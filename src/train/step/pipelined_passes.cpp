@@ -1,0 +1,159 @@
+#include "src/train/step/pipelined_passes.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "src/base/error.h"
+#include "src/model/stages.h"
+#include "src/parallel/pipeline/pipeline_check.h"
+#include "src/parallel/pipeline/pipeline_clock.h"
+#include "src/parallel/pipeline/rendezvous.h"
+#include "src/train/options/option_texts.h"
+
+namespace octet {
+
+/// Lets messages get on whenever the model asks for the weights of the next unit.
+class PipelinedPasses::PolledWeights final : public WeightProvider {
+ public:
+  PolledWeights(WeightProvider& inner, StageLinks& links) : inner_(inner), links_(links) {}
+  void begin_pass(std::span<const int> order) override { inner_.begin_pass(order); }
+  std::span<const Tensor> gather(int unit) override {
+    links_.poll();
+    return inner_.gather(unit);
+  }
+  std::span<const Tensor> transposed(int unit) override { return inner_.transposed(unit); }
+  void release(int unit) override { inner_.release(unit); }
+
+ private:
+  WeightProvider& inner_;
+  StageLinks& links_;
+};
+
+namespace {
+
+Shape stream_shape(const LlamaSettings& s) {
+  return {s.micro_batch * s.seq_len / s.tp.count, s.model.dim};
+}
+
+}  // namespace
+
+namespace {
+
+/// The whole model.
+std::vector<UnitRange> pipeline_stages(const RunConfig& config) {
+  const ParallelConfig& p = config.parallel;
+  const std::vector<std::int64_t> blocks = parse_pp_layout(p.pp_layout).value();
+  if (!blocks.empty()) return stages_of_blocks(config.model, blocks);
+  return even_stages(config.model, config.train.seq_len, static_cast<int>(p.pp * p.pp_chunks));
+}
+
+PipelineShape shape_of(const RunConfig& config, const MeshShape& mesh) {
+  const std::int64_t sequences = config.train.micro_batch * mesh.dp_replicate * mesh.dp_shard;
+  return pipeline_shape(config.parallel, static_cast<int>(config.train.global_batch / sequences));
+}
+
+/// With the head's part of the last one and times by FLOPs, which a backward pass has twice.
+std::vector<StageTimes> times_of(const RunConfig& config, const std::vector<UnitRange>& stages) {
+  const std::vector<double> flops = unit_flops(config.model, config.train.seq_len);
+  std::vector<StageTimes> times;
+  for (const UnitRange& s : stages) {
+    const double third = std::accumulate(flops.begin() + s.begin, flops.begin() + s.end, 0.0) / 3;
+    times.push_back({third, third, third});
+  }
+  return times;
+}
+
+}  // namespace
+
+std::string pipeline_text(const RunConfig& config, const MeshShape& mesh) {
+  const PipelineShape shape = shape_of(config, mesh);
+  const std::vector<UnitRange> stages = pipeline_stages(config);
+  std::vector<int> blocks;
+  blocks.reserve(stages.size());
+  for (const UnitRange& s : stages) {
+    blocks.push_back(std::min(s.end, head_unit(config.model)) - std::max(s.begin, block_unit(0)));
+  }
+  const PipelineTimes times = run_clock(shape, make_passes(shape), times_of(config, stages));
+  return fmt::format(
+      "pipeline: {} stages of {} blocks{}, {}, {} micro-batches a step; by FLOPs ranks wait {:.1f} % of the time",
+      stages.size(), fmt::join(blocks, ", "), shape.chunks == 1 ? "" : fmt::format(", {} a rank", shape.chunks),
+      shape.order, shape.micro_batches, 100 * times.bubble_share());
+}
+
+PipelinePlan pipeline_plan(const RunConfig& config, const MeshShape& mesh, int pp_rank) {
+  if (mesh.pp == 1) return {};
+  const PipelineShape shape = shape_of(config, mesh);
+  const PipelineSteps train = make_steps(shape);
+  const PipelineSteps evaluate = make_steps(shape, make_forward_passes(shape));
+  for (const auto& problems : {problems_of(train), problems_of_transfers(evaluate)}) {
+    if (!problems.empty()) throw internal_error("train", "{}", problems.front());
+  }
+  const std::vector<UnitRange> stages = pipeline_stages(config);
+  PipelinePlan plan;
+  for (int chunk = 0; chunk < shape.chunks; ++chunk) {
+    plan.stages.push_back(stages[static_cast<std::size_t>(shape.stage(pp_rank, chunk))]);
+  }
+  plan.train = train.ranks[static_cast<std::size_t>(pp_rank)];
+  plan.evaluate = evaluate.ranks[static_cast<std::size_t>(pp_rank)];
+  plan.slots = std::max(train.slots(pp_rank), evaluate.slots(pp_rank));
+  plan.landings = std::max(train.landings(pp_rank), evaluate.landings(pp_rank));
+  return plan;
+}
+
+PipelinedPasses::PipelinedPasses(const PipelinePlan& plan, ShardedModel& model, const LlamaSettings& settings,
+                                 Mesh& mesh, Stream& stream)
+    : plan_(plan),
+      model_(model),
+      links_(mesh.pp(), stream, plan.landings, stream_shape(settings), storage_dtype(settings.precision)) {}
+
+void PipelinedPasses::train(const Data& data) {
+  run(plan_.train, data, true);
+}
+
+void PipelinedPasses::evaluate(const Data& data) {
+  run(plan_.evaluate, data, false);
+}
+
+void PipelinedPasses::run(const std::vector<PipelineStep>& steps, const Data& data, bool trains) {
+  announce(steps);
+  Llama& llama = model_.llama();
+  PolledWeights weights(model_.weights(), links_);
+  for (const PipelineStep& step : steps) {
+    switch (step.kind) {
+      case PipelineStep::Kind::send:
+        links_.send(step, llama.out(step.slot));
+        break;
+      case PipelineStep::Kind::receive:
+        links_.receive(step, step.direction() == Direction::up ? llama.out(step.slot) : Tensor{});
+        break;
+      case PipelineStep::Kind::pass:
+        if (step.pass.kind == PassKind::forward) {
+          links_.await_sends(step.slot);
+          const Tensor input = llama.begin(step.slot, trains, step.pass.chunk);
+          if (step.peer >= 0) links_.take(step, input);
+          llama.forward(step.slot, data(step.pass.micro_batch, step.pass.chunk, step.slot), weights,
+                        trains ? &model_.sink() : nullptr);
+        } else {
+          if (step.peer >= 0) links_.take(step, llama.out(step.slot));
+          llama.backward(step.slot, weights, model_.sink());
+        }
+    }
+  }
+  links_.await_all_sends();
+}
+
+void PipelinedPasses::announce(const std::vector<PipelineStep>& steps) {
+  std::vector<int> order;
+  for (const PipelineStep& step : steps) {
+    if (step.kind != PipelineStep::Kind::pass) continue;
+    const Llama& llama = model_.llama();
+    const auto units = step.pass.kind == PassKind::forward ? llama.forward_units(step.pass.chunk)
+                                                           : llama.backward_units(step.pass.chunk);
+    order.insert(order.end(), units.begin(), units.end());
+  }
+  model_.weights().begin_pass(order);
+}
+
+}  // namespace octet

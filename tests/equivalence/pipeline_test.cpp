@@ -1,0 +1,229 @@
+// Training in a pipeline beside training on one rank.
+#include <cmath>
+
+#include "tests/equivalence/trainer_test.h"
+
+namespace octet {
+namespace {
+
+struct Layout {
+  const char* name;
+  ParallelConfig parallel{};
+  bool tied = false;
+  std::int64_t global_batch = 24;
+  Precision precision = Precision::fp32;
+  RecomputeConfig recompute{};
+  bool documents = false;
+  const char* recipe = "tensorwise";
+
+  int ranks() const {
+    const ParallelConfig& p = parallel;
+    return static_cast<int>(p.pp * p.tp * p.dp_replicate * p.dp_shard);
+  }
+};
+
+void PrintTo(const Layout& layout, std::ostream* out) {
+  *out << layout.name;
+}
+
+constexpr std::int64_t steps = 15;
+
+/// What a run of some steps tells.
+struct Trained {
+  std::vector<double> losses, norms;
+  double validation = 0;
+};
+
+class PipelineTest : public TrainerTest, public testing::WithParamInterface<Layout> {
+ protected:
+  /// Each layout runs with the smallest of the programs' numbers of ranks that is enough for it.
+  static bool runs_on(int world, int needed) {
+    const int enough = needed <= 2 ? 2 : needed <= 4 ? 4 : 8;
+    return world == enough;
+  }
+
+  void SetUp() override {
+    const Layout& l = GetParam();
+    if (!runs_on(world_->size(), l.ranks())) GTEST_SKIP() << "not with " << world_->size() << " ranks";
+    config_.model = {.name = "pipeline",
+                     .dim = 32,
+                     .layers = 6,
+                     .heads = 4,
+                     .kv_heads = 2,
+                     .head_dim = 8,
+                     .ffn_dim = 48,
+                     .vocab_size = 52,
+                     .tied_embedding = l.tied};
+    config_.precision = l.precision;
+    config_.float8.recipe = l.recipe;
+    config_.recompute = l.recompute;
+    config_.train.global_batch = l.global_batch;
+    config_.train.steps = steps;
+    config_.train.validation_batches = 1;
+    config_.optimizer.lr = 3e-3;
+    config_.schedule.warmup_steps = 2;
+    if (l.documents) {
+      config_.data.train = {{write_documents(), 1.0}};
+      config_.data.document_mask = true;
+    }
+  }
+
+  static Trained train(Trainer& trainer) {
+    Trained t;
+    for (std::int64_t step = 1; step <= steps; ++step) {
+      const StepResult result = train_step(trainer, step);
+      t.losses.push_back(result.loss);
+      t.norms.push_back(result.grad_norm);
+    }
+    t.validation = trainer.validate();
+    return t;
+  }
+
+  /// The same run on this rank alone.
+  struct Alone {
+    explicit Alone(const RunConfig& configured)
+        : config(without_layout(configured)),
+          control(make_self_communicator(*stream, "control")),
+          mesh(make_self_communicator(*stream, "world"), {}),
+          trainer(config, mesh, *control, *stream, nullptr) {}
+    static RunConfig without_layout(RunConfig config) {
+      config.parallel = {};
+      config.parallel.dp_shard = 1;
+      return config;
+    }
+    std::unique_ptr<Stream> stream = cpu_device().make_stream();
+    RunConfig config;
+    std::unique_ptr<Communicator> control;
+    Mesh mesh;
+    Trainer trainer;
+  };
+
+  /// The ranks that the layout needs; none on the others.
+  std::unique_ptr<Communicator> part_of_world() {
+    const int needed = GetParam().ranks();
+    auto part =
+        make_mpi_communicator(*stream_, "world")->split(world_->rank() < needed ? 0 : 1, world_->rank(), "world");
+    return world_->rank() < needed ? std::move(part) : nullptr;
+  }
+
+  MeshShape shape() const {
+    const ParallelConfig& p = config_.parallel;
+    return {.pp = static_cast<int>(p.pp),
+            .dp_replicate = static_cast<int>(p.dp_replicate),
+            .dp_shard = static_cast<int>(p.dp_shard),
+            .tp = static_cast<int>(p.tp)};
+  }
+
+  /// The distance of this rank's pieces of each parameter from the whole of `one`, as a part of its length.
+  static void expect_near(ShardedModel& model, const ShardedBuffer& mine, const ShardedBuffer& whole, double most) {
+    const auto& list = model.parameters().parameters;
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      const Shard& shard = mine.layout().shard(i);
+      const float* expected = whole.data(list[i].id);
+      double difference = 0, length = 0;
+      for (std::int64_t e = 0; e < shard.elements(); ++e) {
+        const double d = double{mine.data(i)[e]} - expected[shard.global_element(e)];
+        difference += d * d;
+      }
+      for (std::int64_t e = 0; e < list[i].global.elements(); ++e) length += double{expected[e]} * expected[e];
+      EXPECT_LE(std::sqrt(difference), most * std::sqrt(length)) << list[i].name;
+    }
+  }
+};
+
+struct LayoutsInFp32 : PipelineTest {};
+
+TEST_P(LayoutsInFp32, TrainAsOneRank) {
+  Trained expected;  // on rank 0; losses and norms are the same on all
+  if (world_->rank() == 0) {
+    Alone one(config_);
+    expected = train(one.trainer);
+  }
+  config_.parallel = GetParam().parallel;
+  auto world = part_of_world();
+  if (!world) return;
+  Mesh mesh(std::move(world), shape());
+  Trainer trainer(config_, mesh, mesh.world(), *stream_, nullptr);
+  const Trained mine = train(trainer);
+  if (world_->rank() != 0) return;
+  ASSERT_GT(expected.losses.front() - expected.losses.back(), 0.3) << "nothing is learned";
+  for (std::size_t i = 0; i < steps; ++i) {
+    EXPECT_NEAR(mine.losses[i], expected.losses[i], 2e-5) << "step " << i + 1;
+    EXPECT_NEAR(mine.norms[i], expected.norms[i], 1e-4 * expected.norms[i]) << "step " << i + 1;
+  }
+  EXPECT_NEAR(mine.validation, expected.validation, 2e-5);
+}
+
+/// Of the first step, where the weights are the same bits.
+TEST_P(LayoutsInFp32, HaveTheGradientsOfOneRank) {
+  Alone one(config_);
+  config_.parallel = GetParam().parallel;
+  auto world = part_of_world();
+  if (!world) return;
+  Mesh mesh(std::move(world), shape());
+  Trainer trainer(config_, mesh, mesh.world(), *stream_, nullptr);
+  train_step(one.trainer, 1);
+  train_step(trainer, 1);
+  expect_near(trainer.model(), trainer.model().gradients(), one.trainer.model().gradients(), 1e-5);
+}
+
+ParallelConfig parallel(int pp, int tp, int shards, int replicas, int chunks = 1, Reshard reshard = Reshard::never) {
+  ParallelConfig p{.dp_replicate = replicas, .dp_shard = shards, .tp = tp, .pp = pp};
+  p.pp_chunks = chunks;
+  if (chunks > 1) p.pp_schedule = PipelineOrder::interleaved;
+  p.reshard_after_forward = reshard;
+  return p;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Layouts, LayoutsInFp32,
+    testing::Values(Layout{"pp_2", parallel(2, 1, 1, 1)}, Layout{"pp_2_tied", parallel(2, 1, 1, 1), true},
+                    Layout{"pp_2_chunks_2_tied", parallel(2, 1, 1, 1, 2), true},
+                    Layout{"pp_2_chunks_3", parallel(2, 1, 1, 1, 3), false, 5},
+                    Layout{"pp_2_documents", parallel(2, 1, 1, 1, 2), false, 12, Precision::fp32, {}, true},
+                    Layout{"pp_2_tp_2", parallel(2, 2, 1, 1), true},
+                    Layout{"pp_2_shards_2", parallel(2, 1, 2, 1, 2, Reshard::always), true},
+                    Layout{"pp_2_replicas_2", parallel(2, 1, 1, 2), true},
+                    Layout{"pp_4", parallel(4, 1, 1, 1), true, 7},
+                    Layout{"pp_2_shards_3", parallel(2, 1, 3, 1, 1, Reshard::always), true},
+                    Layout{"pp_2_chunks_2_shards_3", parallel(2, 1, 3, 1, 2)},
+                    Layout{"pp_2_tp_2_shards_2", parallel(2, 2, 2, 1, 2), true},
+                    Layout{"pp_2_tp_2_replicas_2", parallel(2, 2, 1, 2, 1, Reshard::always)},
+                    Layout{"pp_2_shards_2_replicas_2", parallel(2, 1, 2, 2), true},
+                    Layout{"pp_4_tp_2", parallel(4, 2, 1, 1), false, 9},
+                    Layout{"pp_4_shards_2", parallel(4, 1, 2, 1), true},
+                    Layout{"pp_4_replicas_2", parallel(4, 1, 1, 2)}),
+    [](const auto& layout) { return layout.param.name; });
+
+struct PrecisionsAndRecipes : PipelineTest {};
+
+/// A pass has the bits of no pipeline, and without clipping nothing is summed over stages but what is told. So all
+/// comes out the same to the bit.
+TEST_P(PrecisionsAndRecipes, HaveTheBitsOfOneRank) {
+  config_.optimizer.clip_norm = 0;
+  Alone one(config_);
+  config_.parallel = GetParam().parallel;
+  Mesh mesh(part_of_world(), shape());
+  Trainer trainer(config_, mesh, mesh.world(), *stream_, nullptr);
+  const Trained expected = train(one.trainer), mine = train(trainer);
+  EXPECT_EQ(mine.losses, expected.losses);
+  EXPECT_EQ(mine.validation, expected.validation);
+  expect_near(trainer.model(), trainer.model().master(), one.trainer.model().master(), 0);
+}
+
+const RecomputeConfig full{.mode = RecomputeMode::full},
+    ffn{.mode = RecomputeMode::selective, .preset = RecomputePreset::ffn};
+
+INSTANTIATE_TEST_SUITE_P(
+    Runs, PrecisionsAndRecipes,
+    testing::Values(Layout{"fp32", parallel(2, 1, 1, 1)},
+                    Layout{"bf16_full", parallel(2, 1, 1, 1, 2), false, 24, Precision::bf16, full},
+                    Layout{"float8", parallel(2, 1, 1, 1), false, 24, Precision::float8},
+                    Layout{"float8_ffn_chunks_3", parallel(2, 1, 1, 1, 3), false, 8, Precision::float8, ffn},
+                    Layout{
+                        "rowwise_documents", parallel(2, 1, 1, 1), false, 12, Precision::float8, {}, true, "rowwise"},
+                    Layout{"float8_pp_4", parallel(4, 1, 1, 1), false, 24, Precision::float8}),
+    [](const auto& run) { return run.param.name; });
+
+}  // namespace
+}  // namespace octet
