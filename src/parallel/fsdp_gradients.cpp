@@ -1,7 +1,9 @@
 #include "src/parallel/fsdp_gradients.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "src/base/error.h"
 #include "src/profile/scopes.h"
 
 namespace octet {
@@ -36,17 +38,23 @@ FsdpGradients::FsdpGradients(const ParameterList& list, ShardedBuffer& shards, C
       stream_(stream),
       reduces_(shard_group.stream()),
       kernels_(kernels_of(stream)),
+      zero_(options.zero),
       wire_(options.gradient_wire),
+      whole_(options.whole_gradients),
       exchanges_(exchanges(shard_group.size(), options)),
       written_(stream.device().make_event()),
       unit_bytes_(unit_bytes(list, shard_group.size(), options)),
       pool_(shard_group.memory(), Purpose::gradients),
-      units_(list.units.size()),
-      first_micro_batch_(list.units.size(), true) {
+      units_(list.units.size()) {
   if (wire_ != DType::f32 && (wire_ != DType::bf16 || shard_group.size() == 1)) {
     throw internal_error("parallel", "gradients in {} between {} shard(s): expected f32, or bf16 between several",
                          name_of(wire_), shard_group.size());
   }
+}
+
+void FsdpGradients::begin_step(std::int64_t micro_batches) {
+  micro_batches_ = micro_batches;
+  for (Unit& unit : units_) unit.closed = 0;
 }
 
 std::span<const GradientTarget> FsdpGradients::open(int index) {
@@ -62,21 +70,16 @@ std::span<const GradientTarget> FsdpGradients::open(int index) {
 
 void FsdpGradients::place_targets(int index, Unit& unit) {
   const auto [first, last] = list_.range(index);
+  const bool adds = unit.closed > 0 && (!exchanges_ || keeps_fp32());
   unit.targets.clear();
-  if (exchanges_) {
-    await_reductions(1);
-    unit.buffer = pool_.acquire(unit_bytes_[static_cast<std::size_t>(index)]);
-  }
+  if (exchanges_ && !keeps_fp32()) await_reductions(1);
+  if (exchanges_ && unit.buffer.empty()) unit.buffer = pool_.acquire(unit_bytes_[static_cast<std::size_t>(index)]);
   auto* place = unit.buffer.as<float>();
   for (std::size_t i = first; i < last; ++i) {
     const Shape& shape = list_.parameters[i].shape;
-    if (!exchanges_) {
-      unit.targets.push_back(
-          {{shards_.data(i), DType::f32, shape, nullptr}, !first_micro_batch_[static_cast<std::size_t>(index)]});
-      continue;
-    }
-    unit.targets.push_back({{place, DType::f32, shape, nullptr}, false});
-    stream_.device().zero(place + shape.elements(), (place_elements(i) - shape.elements()) * 4, stream_);
+    unit.targets.push_back({{exchanges_ ? place : shards_.data(i), DType::f32, shape, nullptr}, adds});
+    if (!exchanges_) continue;
+    if (!adds) stream_.device().zero(place + shape.elements(), (place_elements(i) - shape.elements()) * 4, stream_);
     place += place_elements(i);
   }
 }
@@ -84,26 +87,52 @@ void FsdpGradients::place_targets(int index, Unit& unit) {
 void FsdpGradients::close(int index) {
   Unit& unit = units_[static_cast<std::size_t>(index)];
   if (!unit.open) throw internal_error("parallel", "gradients of unit {} closed, but not open", index);
-  const bool first = first_micro_batch_[static_cast<std::size_t>(index)];
-  if (exchanges_) {
-    if (overlaps()) {
-      stream_.record(*written_);
-      reduces_.wait(*written_);
-    }
-    reduce(index, unit, first);
-    reducing_.push_back({std::move(unit.buffer), stream_.device().make_event()});
-    reduces_.record(*reducing_.back().done);
-    unit.buffer = {};
-    if (!overlaps()) await_reductions(0);
+  if (unit.closed == micro_batches_) {
+    throw internal_error("parallel", "gradients of unit {} closed more than {} time(s) in a step", index,
+                         micro_batches_);
   }
   unit.open = false;
-  first_micro_batch_[static_cast<std::size_t>(index)] = false;
+  const bool first = ++unit.closed == 1, last = unit.closed == micro_batches_;
+  if (!exchanges_) return;
+  if (keeps() && whole_ != DType::f32) add_up(index, unit, last);
+  if (last || !keeps()) reduce_in_turn(index, unit, first || keeps());
+}
+
+/// To the sum of the micro-batches before, which is rounded, or with the last one goes into that one's gradients.
+void FsdpGradients::add_up(int index, Unit& unit, bool last) {
+  const std::int64_t n = unit_bytes_[static_cast<std::size_t>(index)] / 4;
+  if (unit.closed > 1) {
+    kernels_.sum_parts(
+        stream_,
+        {.parts = unit.sum.data(), .dtype = whole_, .count = 1, .n = n, .out = unit.buffer.data(), .accumulate = true});
+  }
+  if (last) return;
+  if (unit.sum.empty()) unit.sum = Buffer(stream_.device(), n * size_of(whole_), Purpose::gradients);
+  kernels_.convert(stream_, {.x = unit.buffer.data(), .y = unit.sum.data(), .to = whole_, .n = n});
+  pool_.give_back(std::exchange(unit.buffer, {}));  // whoever writes there next comes later on the same stream
+}
+
+/// On the stream of reductions, when the unit's gradients are there.
+void FsdpGradients::reduce_in_turn(int index, Unit& unit, bool first) {
+  if (overlaps()) {
+    stream_.record(*written_);
+    reduces_.wait(*written_);
+  }
+  reduce(index, unit, first);
+  reducing_.push_back({std::exchange(unit.buffer, {}), keeps_fp32() ? &unit : nullptr, stream_.device().make_event()});
+  reduces_.record(*reducing_.back().done);
+  if (!overlaps()) await_reductions(0);
 }
 
 void FsdpGradients::await_reductions(std::size_t left) {
   while (reducing_.size() > left) {
-    if (overlaps()) stream_.wait(*reducing_.front().done);
-    pool_.give_back(std::move(reducing_.front().buffer));
+    Reducing& oldest = reducing_.front();
+    if (overlaps()) stream_.wait(*oldest.done);
+    if (oldest.owner == nullptr) {
+      pool_.give_back(std::move(oldest.buffer));
+    } else {
+      oldest.owner->buffer = std::move(oldest.buffer);
+    }
     reducing_.pop_front();
   }
 }
@@ -176,6 +205,12 @@ std::int64_t FsdpGradients::place_elements(std::size_t parameter) const {
 }
 
 void FsdpGradients::finish_step() {
+  for (std::size_t u = 0; keeps() && u < units_.size(); ++u) {
+    const auto [first, last] = list_.range(static_cast<int>(u));
+    if (first == last || units_[u].closed == micro_batches_) continue;
+    throw internal_error("parallel", "{} of {} micro-batches closed unit {}, which waits for the last",
+                         units_[u].closed, micro_batches_, u);
+  }
   await_reductions(0);
   if (tp_.size() > 1) {
     tp_.group_begin();

@@ -14,13 +14,18 @@
 namespace octet {
 
 /// Fully sharded gradients: the model writes a unit's gradients in fp32, close() sums them over the shard group into
-/// the fp32 shard (adding over micro-batches), by one of two exchanges:
+/// the fp32 shard, after every micro-batch (adding to what is there) or, with Zero::one, after the last of a step, by
+/// one of two exchanges:
 ///   wire f32   a reduce-scatter;
 ///   wire bf16  the gradients are rounded to bf16, sent by an all-to-all of half the bytes, and summed in fp32, in rank
 ///              order, by their owner: one rounding of each rank's contribution, none of a sum.
 /// Sums over replicas and over the tensor-parallel group are of shards, once a step, and in fp32 always.
 /// Without sharding the GEMMs accumulate into the shard itself, unless FsdpOptions::one_rank_exchange is set, and the
 /// wire is refused if it is not f32.
+///
+/// With Zero::one and several micro-batches a unit is whole until the last: in fp32 it stays where the GEMMs add to it,
+/// in bf16 (FsdpOptions::whole_gradients) the sum so far stays apart, rounded after each micro-batch and added to the
+/// last one's in fp32. It takes its memory in the first step that needs it, for good.
 ///
 /// A unit is reduced on the stream of `shard_group`. Where that is not the compute stream, the model goes on with the
 /// next unit meanwhile: at most one unit is being reduced while another is written. The host waits for nothing.
@@ -29,8 +34,9 @@ class FsdpGradients final : public GradientSink {
   FsdpGradients(const ParameterList& list, ShardedBuffer& shards, Communicator& shard_group,
                 Communicator& replicate_group, Communicator& tp_group, Stream& stream, const FsdpOptions& options = {});
 
-  /// To be called before the first micro-batch of a step. What the shards hold is forgotten.
-  void begin_step() { first_micro_batch_.assign(units_.size(), true); }
+  /// To be called before the first micro-batch of a step. What the shards hold is forgotten. Every unit will be closed
+  /// `micro_batches` times, in whatever order.
+  void begin_step(std::int64_t micro_batches);
   std::span<const GradientTarget> open(int unit) override;
   void close(int unit) override;
   /// To be called after the last micro-batch. Sums over the replicas, and over the tensor-parallel group what each of
@@ -40,22 +46,30 @@ class FsdpGradients final : public GradientSink {
  private:
   struct Unit {
     bool open = false;
+    std::int64_t closed = 0;  ///< micro-batches of this step
     Buffer buffer;
+    Buffer sum;  ///< bf16, of the micro-batches before; empty: nothing is kept so
     std::vector<GradientTarget> targets;
   };
 
   /// A closed unit's memory until its reduction is done.
   struct Reducing {
     Buffer buffer;
+    Unit* owner;  ///< to which it goes back; null: to the pool
     std::unique_ptr<Event> done;
   };
 
+  /// Says whether units are whole until the step's last micro-batch.
+  bool keeps() const { return exchanges_ && zero_ == Zero::one && micro_batches_ > 1; }
+  bool keeps_fp32() const { return keeps() && whole_ == DType::f32; }
   bool overlaps() const { return &reduces_ != &stream_; }
   /// Makes the compute stream wait for all reductions but the last `left`. The memory of those it waits for is then
   /// free.
   void await_reductions(std::size_t left);
   void place_targets(int index, Unit& unit);
+  void add_up(int index, Unit& unit, bool last);
   void reduce(int index, Unit& unit, bool first);
+  void reduce_in_turn(int index, Unit& unit, bool first);
   void reduce_scatter(std::size_t begin, std::size_t end, const Unit& unit, bool first);
   void exchange_and_sum(std::size_t begin, std::size_t end, const Unit& unit, bool first);
   std::int64_t piece(std::size_t parameter) const { return shards_.layout().shard(parameter).padded_elements(); }
@@ -70,8 +84,10 @@ class FsdpGradients final : public GradientSink {
   Stream& stream_;   ///< the model's
   Stream& reduces_;  ///< the shard group's
   const KernelTable& kernels_;
-  DType wire_;
+  Zero zero_;
+  DType wire_, whole_;
   bool exchanges_;
+  std::int64_t micro_batches_ = 0;        ///< of the step
   std::unique_ptr<Event> written_;        ///< the end of a unit's gradients
   std::deque<Reducing> reducing_;         ///< in the order of their stream
   std::vector<std::int64_t> unit_bytes_;  ///< of each unit's gradients before they are reduced; 0 without sharding
@@ -80,7 +96,6 @@ class FsdpGradients final : public GradientSink {
   /// its rounded gradients, for which the unit's own memory then takes those of the other ranks.
   Buffer exchange_;
   std::vector<Unit> units_;
-  std::vector<bool> first_micro_batch_;
 };
 
 }  // namespace octet

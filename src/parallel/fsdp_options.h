@@ -1,15 +1,19 @@
 #pragma once
 
 #include "src/base/dtype.h"
+#include "src/parallel/parallel_config.h"
 
 namespace octet {
 
 /// What FsdpWeights and FsdpGradients do.
 struct FsdpOptions {
-  bool reshard_after_forward = true;
-  bool float8_all_gather = true;  ///< false: gather fp8 weights in bf16 and cast the whole weight afterwards
+  /// one, two or three: what is whole of a step beside a rank's pieces. Weights are, unless it is three, from their
+  /// first use after an update to the next update; gradients are with one, if the step has several micro-batches.
+  Zero zero = Zero::three;
+  DType whole_gradients = DType::f32;  ///< f32 or bf16, see FsdpGradients
+  bool float8_all_gather = true;       ///< false: gather fp8 weights in bf16 and cast the whole weight afterwards
   /// fp8 weights that stay gathered until the optimizer step have a transposed copy from their first backward on: as
-  /// many bytes again, for one transposition a step in place of one a micro-batch. Not with reshard_after_forward.
+  /// many bytes again, for one transposition a step in place of one a micro-batch. Not with Zero::three.
   bool keep_transposed = false;
   DType gradient_wire = DType::f32;  ///< f32 or bf16, see FsdpGradients
   bool overlap = false;              ///< gathers and reductions on streams of their own

@@ -61,7 +61,7 @@ FsdpWeights::FsdpWeights(const ParameterList& list, const ShardedBuffer& master,
       passed_(stream.device().make_event()),
       unit_bytes_(unit_bytes(list, shard_group.size(), options)),
       cast_after_bytes_(cast_after_bytes(list, shard_group.size(), options)),
-      schedule_(options.reshard_after_forward),
+      schedule_(options.zero == Zero::three),
       pool_(shard_group.memory(), Purpose::gathered),
       units_(list.units.size()) {
   if (exchanges(shard_group.size(), options) && shard_group.size() == 1) {

@@ -15,7 +15,7 @@ void GatherSchedule::advance(int unit) {
 }
 
 bool GatherSchedule::keep(int unit) const {
-  if (!reshard_) return true;
+  if (!lets_go_) return true;
   const auto from = order_.begin() + static_cast<std::ptrdiff_t>(std::min(position_, order_.size()));
   const auto to = order_.begin() + static_cast<std::ptrdiff_t>(std::min(position_ + 3, order_.size()));
   return std::find(from, to, unit) != to;

@@ -9,7 +9,8 @@ namespace octet {
 /// Which gathered units stay alive, from the announced order alone.
 class GatherSchedule {
  public:
-  explicit GatherSchedule(bool reshard) : reshard_(reshard) {}
+  /// `lets_go`: units are dropped when they are released (Zero::three).
+  explicit GatherSchedule(bool lets_go) : lets_go_(lets_go) {}
 
   void begin(std::span<const int> order) {
     order_.assign(order.begin(), order.end());
@@ -19,12 +20,12 @@ class GatherSchedule {
   void advance(int unit);
   /// The unit after the current one, or -1: the one to prefetch.
   int next() const { return position_ < order_.size() ? order_[position_] : -1; }
-  /// Says whether a released unit stays gathered: always without resharding, else when it comes back within three units
-  /// (the last block, whose backward follows the head and, when tied, the embedding).
+  /// Says whether a released unit stays gathered: always where nothing is let go, else when it comes back within three
+  /// units (the last block, whose backward follows the head and, when tied, the embedding).
   bool keep(int unit) const;
 
  private:
-  bool reshard_;
+  bool lets_go_;
   std::vector<int> order_;
   std::size_t position_ = 0;
 };

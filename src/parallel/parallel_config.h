@@ -9,11 +9,13 @@
 
 namespace octet {
 
-/// Whether gathered weights are freed after forward and gathered again in backward (always), or stay until the
-/// optimizer step (never). automatic: never for dp_shard = 1, else always.
-enum class Reshard : std::uint8_t { automatic, always, never };
-constexpr auto names_of(Reshard) {
-  return std::to_array<std::string_view>({"auto", "always", "never"});
+/// What the ranks of a shard group keep whole beside their pieces of masters and moments, as ZeRO counts it. 3:
+/// nothing, weights are gathered and let go around each use. 2: the weights of a step. 1: the weights of a step and its
+/// gradients. automatic: 2 for
+/// dp_shard = 1, where nothing is gathered, and in a pipeline; else 3.
+enum class Zero : std::uint8_t { automatic, one, two, three };
+constexpr auto names_of(Zero) {
+  return std::to_array<std::string_view>({"auto", "1", "2", "3"});
 }
 
 /// The form in which unreduced gradients travel between the ranks of a shard group; their sums are fp32.
@@ -30,6 +32,12 @@ constexpr auto names_of(PipelineOrder) {
   return std::to_array<std::string_view>({"1f1b", "interleaved", "zb-h1"});
 }
 
+/// The form in which Zero::one keeps the gradients of the micro-batches before the last.
+enum class WholeGradients : std::uint8_t { fp32, bf16 };
+constexpr auto names_of(WholeGradients) {
+  return std::to_array<std::string_view>({"fp32", "bf16"});
+}
+
 /// The mesh, outermost dimension first: pp, dp_replicate, dp_shard, cp, tp.
 struct ParallelConfig {
   std::int64_t dp_replicate = 1;
@@ -42,7 +50,8 @@ struct ParallelConfig {
   PipelineOrder pp_schedule = PipelineOrder::one_f_one_b;
   std::int64_t pp_chunks = 1;      ///< stages a rank
   std::string pp_layout = "auto";  ///< or the blocks of each stage, from the first on: "7, 8, 8, 7"
-  Reshard reshard_after_forward = Reshard::automatic;
+  Zero zero = Zero::automatic;
+  WholeGradients whole_gradients = WholeGradients::fp32;
   GradientWire gradient_wire = GradientWire::fp32;
   /// Gathers and reductions on streams of their own, beside the model's work. automatic: on a GPU with several shards.
   AutoBool overlap = AutoBool::automatic;
@@ -50,10 +59,11 @@ struct ParallelConfig {
   bool one_rank_exchange = false;
   std::int64_t check_replicas_every = 100;  ///< steps; 0: off. For master weights that ranks have in common.
 
-  /// Whether gathered weights are freed after forward and gathered again, with so many shards.
-  bool frees_weights(std::int64_t shards) const {
-    if (reshard_after_forward != Reshard::automatic) return reshard_after_forward == Reshard::always;
-    return shards > 1 || one_rank_exchange;
+  /// What `zero` is, with so many shards.
+  Zero zero_with(std::int64_t shards) const {
+    if (zero != Zero::automatic) return zero;
+    if (pp > 1) return Zero::two;  // or every micro-batch would gather the stages again
+    return shards > 1 || one_rank_exchange ? Zero::three : Zero::two;
   }
 };
 

@@ -49,7 +49,7 @@ void declare(Schema& schema, Sample& s) {
   schema.add_choice<Color>("color", s.color, {{"red", Color::red}, {"green", Color::green}});
   schema.section("other", "The rest.");
   schema.add_choice("kind", s.kind, {"wide", "narrow"});
-  schema.add_choice("size", s.size);
+  schema.add_choice("size", s.size).was("extent", {{"big", "wide"}, {"small", "narrow"}, {"high", "tall"}});
   schema.add_choice("overlap", s.overlap);
   schema.add("words", s.words);
   schema.add_list<Part>("parts", s.parts, [](Schema& item, Part& part) {
@@ -265,6 +265,45 @@ TEST(Arguments, WrongInputs) {
     SCOPED_TRACE(words.front());
     expect_parts(message_of([&, w = words] { read_arguments(w); }), parts);
   }
+}
+
+TEST(FormerNames, AreReadAndTold) {
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(read("other:\n  kind: wide\n  extent: high\n").size, Size::tall);
+  EXPECT_EQ(read_arguments({"--other.extent", "big"}).size, Size::wide);
+  const std::string told = testing::internal::GetCapturedStderr();
+  for (const char* line : {"a.yaml:3: other.extent = high is the old name of other.size = tall",
+                           "command line: other.extent = big is the old name of other.size = wide"}) {
+    EXPECT_NE(told.find(line), std::string::npos) << told;
+  }
+  Sample sample;
+  Schema schema;
+  declare(schema, sample);
+  std::vector<std::string> unknown;
+  testing::internal::CaptureStderr();
+  read_yaml_known(schema, "other: {extent: high, depth: 3}", "stored", unknown);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  EXPECT_EQ(sample.size, Size::tall);
+  EXPECT_EQ(unknown, (std::vector<std::string>{"other.depth"}));
+  EXPECT_EQ(schema.origins().at("other.size"), "stored:1");
+  EXPECT_EQ(to_yaml(schema).find("extent"), std::string::npos);
+}
+
+TEST(FormerNames, WrongInputs) {
+  expect_parts(message_of([&] { read("other: {extent: tall}"); }),
+               {"a.yaml:1: other.extent", "\"tall\"", "big | small | high", "new name is other.size"});
+  expect_parts(message_of([&] { read("other:\n  size: tall\n  extent: high\n"); }),
+               {"a.yaml:3: other.extent is the old name of other.size", "line 2", "expected once"});
+  expect_parts(message_of([&] { read("other:\n  extent: high\n  size: tall\n"); }),
+               {"a.yaml:3: other.size is given twice", "line 2"});
+  expect_parts(message_of([&] {
+                 read_arguments({"--other.size", "tall", "--other.extent", "high"});
+               }),
+               {"--other.extent is given twice"});
+  expect_parts(message_of([&] {
+                 read_arguments({"--other.extent", "wide"});
+               }),
+               {"command line", "--other.extent = \"wide\"", "big | small | high"});
 }
 
 TEST(Schema, OriginsRequiredAndChecks) {

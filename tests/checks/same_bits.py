@@ -61,6 +61,7 @@ RECOMPUTE = {
 VARIANTS = {
     "2 x 2 x 2": ("tensorwise", 8, "--parallel.dp_replicate 2 --parallel.dp_shard 2 --parallel.tp 2 --train.global_batch 8"),
     "delayed, 2 x 2 x 2": ("delayed", 8, "--parallel.dp_replicate 2 --parallel.dp_shard 2 --parallel.tp 2 --train.global_batch 8"),
+    # by the old name of parallel.zero 2, which builds before it know too
     "weights stay": ("tensorwise", 4, "--parallel.dp_shard 2 --parallel.tp 2 --parallel.reshard_after_forward never"),
     "weights stay, bf16": ("bf16", 2, "--parallel.dp_shard 2 --parallel.reshard_after_forward never"),
     "overlap": ("tensorwise", 2, "--parallel.dp_shard 2 --parallel.overlap true"),

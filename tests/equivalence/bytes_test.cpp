@@ -53,7 +53,7 @@ class Formula {
 
   /// Times that a unit is gathered in a step.
   std::int64_t gathers(const ParameterSpec& p) const {
-    if (!o_.reshard) return 1;
+    if (o_.zero != Zero::three) return 1;
     const bool block = p.unit != embedding_unit && p.unit != head_unit(m_);
     const bool last = p.unit == block_unit(m_.layers - 1);  // stays until its backward
     const bool twice = (block && !last) || (p.unit == embedding_unit && m_.tied_embedding);
@@ -68,7 +68,8 @@ class Formula {
       const std::int64_t size = float8 && !float8_recipe(o_.float8)->gathers_float8() ? 2 : size_of(p.gathered);
       add("dp_shard all_gather", gathers(p) * padded * size);
       const bool half = o_.gradient_wire == DType::bf16;
-      add(half ? "dp_shard all_to_all" : "dp_shard reduce_scatter", micro_batches_ * padded * (half ? 2 : 4));
+      add(half ? "dp_shard all_to_all" : "dp_shard reduce_scatter",
+          (o_.zero == Zero::one ? 1 : micro_batches_) * padded * (half ? 2 : 4));
     }
     if (float8 && !remembers_) add("replica all_reduce_max", 4);
     if (float8 && !remembers_ && !float8_recipe(o_.float8)->gathers_float8() && mesh_.tp > 1)
@@ -168,7 +169,15 @@ std::vector<Variant> variants() {
       ffn{.mode = RecomputeMode::selective, .preset = RecomputePreset::ffn};
   return {{"plain", true, {}},
           {"large micro-batches, kept", true, {.micro_batch = 2, .tp_keep_gathered = true}},
-          {"no resharding", true, {.reshard = false}},
+          {"zero 2", true, {.zero = Zero::two}},
+          {"zero 2, bf16 gradients", false, {.zero = Zero::two, .gradient_wire = DType::bf16}},
+          {"zero 1", true, {.zero = Zero::one}},
+          {"zero 1, whole in bf16", true, {.zero = Zero::one, .whole_gradients = DType::bf16}},
+          {"zero 1, bf16 gradients, delayed",
+           false,
+           {.float8 = delayed, .zero = Zero::one, .gradient_wire = DType::bf16},
+           2},
+          {"zero 1, replicas, recompute full", false, {.dp_replicate = 2, .zero = Zero::one, .recompute = full}},
           {"replicas, bf16 gather", true, {.float8 = bf16_gather, .dp_replicate = 2}},
           {"bf16 gradients", true, {.gradient_wire = DType::bf16}},
           {"recompute full", true, {.recompute = full}},

@@ -23,7 +23,8 @@ class Harness {
     int tp = 1;
     bool tp_keep_gathered = false;
     bool async_tp = false;
-    bool reshard = true;
+    Zero zero = Zero::three;
+    DType whole_gradients = DType::f32;
     DType gradient_wire = DType::f32;
     bool overlap = false;
     bool poison = false;
@@ -63,7 +64,8 @@ class Harness {
                         .recompute = options.recompute,
                         .documents = true},
         sharded_(llama_settings_, options.optimizer,
-                 {.reshard_after_forward = options.reshard,
+                 {.zero = options.zero,
+                  .whole_gradients = options.whole_gradients,
                   .float8_all_gather = recipe_of(options.precision, options.float8)->gathers_float8(),
                   .gradient_wire = options.gradient_wire,
                   .overlap = options.overlap,
@@ -122,7 +124,7 @@ class Harness {
       throw internal_error("tests", "{} tokens do not divide over {} ranks", total, mesh_.dp().size());
     }
     float loss = 0;
-    sharded_.begin_step();
+    sharded_.begin_step(mine / micro);
     for (std::int64_t begin = mesh_.dp().rank() * mine; begin < (mesh_.dp().rank() + 1) * mine; begin += micro) {
       sharded_.accumulate({tokens.data() + begin,
                            targets.data() + begin,

@@ -62,7 +62,7 @@ Measured run(const Harness::Options& options, bool tied) {
 struct Case {
   const char* name;
   Precision precision;
-  bool float8_all_gather, reshard, tied;
+  bool float8_all_gather, lets_go, tied;
   std::int64_t micro_batch;
   DType gradient_wire = DType::f32;
   RecomputeConfig recompute{};
@@ -93,7 +93,7 @@ class Memory : public testing::TestWithParam<Case> {
     options.float8.recipe = GetParam().recipe;
     options.float8.delayed_history = 16;
     options.float8.bf16_first_layers = options.float8.recipe == "delayed" ? 1 : 0;
-    options.reshard = GetParam().reshard;
+    options.zero = GetParam().lets_go ? Zero::three : Zero::two;
     options.micro_batch = GetParam().micro_batch;
     options.gradient_wire = GetParam().gradient_wire;
     options.overlap = GetParam().overlap;
@@ -106,7 +106,7 @@ INSTANTIATE_TEST_SUITE_P(
     Cases, Memory,
     testing::Values(
         Case{"fp32", Precision::fp32, true, true, false, 1}, Case{"bf16", Precision::bf16, true, true, false, 2},
-        Case{"bf16_never_reshard", Precision::bf16, true, false, false, 1},
+        Case{"bf16_kept", Precision::bf16, true, false, false, 1},
         Case{"float8", Precision::float8, true, true, false, 1},
         Case{"float8_tied", Precision::float8, true, true, true, 2},
         Case{"float8_tied_accumulating", Precision::float8, true, true, true, 1},

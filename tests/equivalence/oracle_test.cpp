@@ -48,11 +48,11 @@ class Oracle : public testing::TestWithParam<std::string> {
   }
 
   /// Null when each rank's part of the batch cannot be divided into such micro-batches.
-  std::unique_ptr<Harness> make(int dp_replicate, bool reshard, std::int64_t micro_batch) {
+  std::unique_ptr<Harness> make(int dp_replicate, Zero zero, std::int64_t micro_batch) {
     Harness::Options options;
     options.optimizer = optimizer_of(golden_);
     options.dp_replicate = dp_replicate;
-    options.reshard = reshard;
+    options.zero = zero;
     options.micro_batch = micro_batch;
     auto h = std::make_unique<Harness>(model_of(golden_, GetParam()), seq_, options);
     if (batch_ % (h->mesh().dp().size() * micro_batch) != 0) return nullptr;
@@ -107,18 +107,18 @@ class Oracle : public testing::TestWithParam<std::string> {
 TEST_P(Oracle, LossAndGradients) {
   if (const auto why = obstacle(1); !why.empty()) GTEST_SKIP() << why;
   for (const std::int64_t micro_batch : {1, 2}) {
-    if (const auto h = make(1, true, micro_batch)) expect_loss_and_gradients(*h);
+    if (const auto h = make(1, Zero::three, micro_batch)) expect_loss_and_gradients(*h);
   }
 }
 
 TEST_P(Oracle, TwentyStepsOfAdamW) {
   if (const auto why = obstacle(1); !why.empty()) GTEST_SKIP() << why;
-  for (const bool reshard : {true, false}) expect_steps(*make(1, reshard, 1));
+  for (const Zero zero : {Zero::one, Zero::two, Zero::three}) expect_steps(*make(1, zero, 1));
 }
 
 TEST_P(Oracle, TwentyStepsWithReplicas) {
   if (const auto why = obstacle(2); !why.empty()) GTEST_SKIP() << why;
-  expect_steps(*make(2, true, 1));
+  expect_steps(*make(2, Zero::three, 1));
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, Oracle,

@@ -90,12 +90,12 @@ TEST(CollectiveOrder, IsTheSameOnAllRanksAndInAllTimings) {
 TEST(PoisonedGathers, ChangeNoBit) {
   for (Harness::Options o : layouts()) {
     for (const Precision precision : {Precision::fp32, Precision::bf16, Precision::float8}) {
-      for (const bool reshard : {true, false}) {
+      for (const Zero zero : {Zero::one, Zero::two, Zero::three}) {
         o.precision = precision;
-        o.reshard = reshard;
-        o.tp_keep_gathered = o.tp > 1 && !reshard;
-        o.float8.all_gather = reshard ? AutoBool::yes : AutoBool::no;
-        SCOPED_TRACE(fmt::format("{} replicas, tp {}, {}, {}", o.dp_replicate, o.tp, name_of(precision), reshard));
+        o.zero = zero;
+        o.tp_keep_gathered = o.tp > 1 && zero != Zero::three;
+        o.float8.all_gather = zero == Zero::two ? AutoBool::no : AutoBool::yes;
+        SCOPED_TRACE(fmt::format("{} replicas, tp {}, {}, zero {}", o.dp_replicate, o.tp, name_of(precision), zero));
         o.poison = o.overlap = false;
         const Outcome plain = train(o);
         o.poison = o.overlap = true;

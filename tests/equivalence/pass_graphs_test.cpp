@@ -107,7 +107,7 @@ TEST_F(GraphedPasses, AreNoneWhereSomethingForbidsThem) {
   const RunConfig plain = config_;
   const std::vector<std::pair<const char*, std::function<void(RunConfig&)>>> obstacles = {
       {"parallel.one_rank_exchange", [](RunConfig& c) { c.parallel.one_rank_exchange = true; }},
-      {"parallel.reshard_after_forward", [](RunConfig& c) { c.parallel.reshard_after_forward = Reshard::always; }},
+      {"parallel.zero", [](RunConfig& c) { c.parallel.zero = Zero::three; }},
       {"float8.all_gather", [](RunConfig& c) {
          c.precision = Precision::float8;
          c.float8.all_gather = AutoBool::no;

@@ -167,11 +167,11 @@ TEST_P(LayoutsInFp32, HaveTheGradientsOfOneRank) {
   expect_near(trainer.model(), trainer.model().gradients(), one.trainer.model().gradients(), 1e-5);
 }
 
-ParallelConfig parallel(int pp, int tp, int shards, int replicas, int chunks = 1, Reshard reshard = Reshard::never) {
+ParallelConfig parallel(int pp, int tp, int shards, int replicas, int chunks = 1, Zero zero = Zero::two) {
   ParallelConfig p{.dp_replicate = replicas, .dp_shard = shards, .tp = tp, .pp = pp};
   p.pp_chunks = chunks;
   if (chunks > 1) p.pp_schedule = PipelineOrder::interleaved;
-  p.reshard_after_forward = reshard;
+  p.zero = zero;
   return p;
 }
 
@@ -182,14 +182,14 @@ INSTANTIATE_TEST_SUITE_P(
                     Layout{"pp_2_chunks_3", parallel(2, 1, 1, 1, 3), false, 5},
                     Layout{"pp_2_documents", parallel(2, 1, 1, 1, 2), false, 12, Precision::fp32, {}, true},
                     Layout{"pp_2_tp_2", parallel(2, 2, 1, 1), true},
-                    Layout{"pp_2_shards_2", parallel(2, 1, 2, 1, 2, Reshard::always), true},
+                    Layout{"pp_2_shards_2", parallel(2, 1, 2, 1, 2, Zero::three), true},
                     Layout{"pp_2_replicas_2", parallel(2, 1, 1, 2), true},
                     Layout{"pp_4", parallel(4, 1, 1, 1), true, 7},
-                    Layout{"pp_2_shards_3", parallel(2, 1, 3, 1, 1, Reshard::always), true},
-                    Layout{"pp_2_chunks_2_shards_3", parallel(2, 1, 3, 1, 2)},
+                    Layout{"pp_2_shards_3", parallel(2, 1, 3, 1, 1, Zero::three), true},
+                    Layout{"pp_2_chunks_2_shards_3", parallel(2, 1, 3, 1, 2, Zero::one)},
                     Layout{"pp_2_tp_2_shards_2", parallel(2, 2, 2, 1, 2), true},
-                    Layout{"pp_2_tp_2_replicas_2", parallel(2, 2, 1, 2, 1, Reshard::always)},
-                    Layout{"pp_2_shards_2_replicas_2", parallel(2, 1, 2, 2), true},
+                    Layout{"pp_2_tp_2_replicas_2", parallel(2, 2, 1, 2, 1, Zero::three)},
+                    Layout{"pp_2_shards_2_replicas_2", parallel(2, 1, 2, 2, 1, Zero::one), true},
                     Layout{"pp_4_tp_2", parallel(4, 2, 1, 1), false, 9},
                     Layout{"pp_4_shards_2", parallel(4, 1, 2, 1), true},
                     Layout{"pp_4_replicas_2", parallel(4, 1, 1, 2)}),

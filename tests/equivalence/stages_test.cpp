@@ -25,7 +25,7 @@ struct Case {
   Precision precision = Precision::fp32;
   Float8Config float8{};
   RecomputeConfig recompute{};
-  bool reshard = true;
+  Zero zero = Zero::three;
 };
 
 LlamaSettings settings_of(const Case& c) {
@@ -45,11 +45,9 @@ struct Mesh1 {
 /// A sharded model and the loss that it has summed; every rank has sequences of its own.
 struct Sharded {
   Sharded(const Case& c, const LlamaSettings& s, Mesh1& on)
-      : stream(*on.stream),
-        rank(on.mesh.dp().rank()),
-        model(s, {}, {.reshard_after_forward = c.reshard}, on.mesh, stream, nullptr) {
+      : stream(*on.stream), rank(on.mesh.dp().rank()), model(s, {}, {.zero = c.zero}, on.mesh, stream, nullptr) {
     model.initialize(7);
-    model.begin_step();
+    model.begin_step(2);
   }
   std::vector<std::int32_t> ids(int number, int kind) const {
     const auto of = static_cast<std::uint32_t>(100 * rank + 2 * number + kind);
@@ -190,7 +188,8 @@ const auto name_of_case = [](const auto& info) { return info.param.name; };
 const Case cases[] = {{"fp32"},
                       {"float8", Precision::float8},
                       {"float8_recompute", Precision::float8, {}, {.mode = RecomputeMode::full, .every = 2}},
-                      {"bf16_kept", Precision::bf16, {}, {}, false}};
+                      {"bf16_kept", Precision::bf16, {}, {}, Zero::two},
+                      {"float8_whole", Precision::float8, {}, {}, Zero::one}};
 INSTANTIATE_TEST_SUITE_P(Cases, Stages, testing::ValuesIn(cases), name_of_case);
 
 /// Scales that come from the steps before lie where the whole model's do, and are state of every rank.

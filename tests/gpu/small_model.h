@@ -28,7 +28,7 @@ class SmallModel {
         stream_(device.make_stream()),
         mesh_(make_self_communicator(*stream_, "world"), {}),
         model_({.model = config(), .precision = precision, .float8 = {}, .micro_batch = batch, .seq_len = seq}, {},
-               {.reshard_after_forward = false, .float8_all_gather = true}, mesh_, *stream_, nullptr),
+               {.zero = Zero::two, .float8_all_gather = true}, mesh_, *stream_, nullptr),
         tokens_(device, DType::i32, {batch, seq}, Purpose::data),
         targets_(device, DType::i32, {batch, seq}, Purpose::data),
         loss_(device, DType::f32, {1}, Purpose::workspace) {
@@ -40,7 +40,7 @@ class SmallModel {
   /// Forward and backward of the batch; issued, not waited for.
   void accumulate() {
     device_.zero(loss_.view().data, 4, *stream_);
-    model_.begin_step();
+    model_.begin_step(1);
     model_.accumulate({tokens_.view().as<std::int32_t>(), targets_.view().as<std::int32_t>(), 1.0f / tokens,
                        loss_.view().as<float>()});
   }

@@ -58,17 +58,35 @@ TEST(Layouts, Float8) {
   expect_layouts_close("--precision float8 --train.micro_batch 1", {2, 4}, 2e-3);
 }
 
-TEST(Layouts, ReshardingChangesNoBit) {
+TEST(Layouts, ZeroTwoAndThreeHaveTheSameBits) {
   for (const char* precision : {"bf16", "float8"}) {
     const std::string arguments = fmt::format("--precision {} --train.micro_batch 1", precision);
-    const TrainedRun& always = finished(2, arguments);  // auto is always for more than one shard
-    const TrainedRun& never = finished(2, arguments + " --parallel.reshard_after_forward never");
-    EXPECT_EQ(always.losses(), never.losses());
-    EXPECT_EQ(always.losses("grad_norm"), never.losses("grad_norm"));
-    EXPECT_EQ(always.losses("validation_loss"), never.losses("validation_loss"));
-    EXPECT_HAS(always.result.err, "weights resharded after forward");
-    EXPECT_HAS(never.result.err, "weights kept after forward");
+    const TrainedRun& three = finished(2, arguments);  // auto is 3 for more than one shard
+    const TrainedRun& two = finished(2, arguments + " --parallel.zero 2");
+    EXPECT_EQ(three.losses(), two.losses());
+    EXPECT_EQ(three.losses("grad_norm"), two.losses("grad_norm"));
+    EXPECT_EQ(three.losses("validation_loss"), two.losses("validation_loss"));
+    EXPECT_HAS(three.result.err, "zero 3: weights gathered and let go around each use");
+    EXPECT_HAS(two.result.err, "zero 2: weights whole during a step");
   }
+}
+
+TEST(Layouts, ZeroOneSumsInAnotherOrder) {
+  const std::string arguments = "--precision fp32 --train.micro_batch 1";
+  const TrainedRun& one = finished(2, arguments + " --parallel.zero 1");
+  expect_close(one, finished(2, arguments), 1e-6);
+  EXPECT_HAS(one.result.err, "zero 1: weights and gradients (fp32) whole during a step");
+  const TrainedRun& bf16 = finished(2, arguments + " --parallel.zero 1 --parallel.whole_gradients bf16");
+  expect_close(bf16, one, 1e-3);
+  EXPECT_HAS(bf16.result.err, "zero 1: weights and gradients (bf16) whole during a step");
+}
+
+TEST(Layouts, TheOldNameOfZeroIsReadAndTold) {
+  const std::string arguments = "--precision bf16 --train.micro_batch 1 ";
+  const TrainedRun& old = finished(2, arguments + "--parallel.reshard_after_forward never");
+  EXPECT_HAS(old.result.err, "zero 2: weights whole during a step");
+  EXPECT_HAS(old.result.err,
+             "command line: parallel.reshard_after_forward = never is the old name of parallel.zero = 2");
 }
 
 TEST(Layouts, OverlapChangesNoBit) {
@@ -103,7 +121,8 @@ TEST(Layouts, ThePlanIsThePeak) {
   write_bytes(workplace() / "wider.yaml",
               "dim: 128\nlayers: 3\nheads: 4\nkv_heads: 2\nhead_dim: 32\nffn_dim: 384\nvocab_size: 256\n");
   for (const int n : {1, 2, 3}) {
-    for (const char* arguments : {"", "--parallel.overlap true", "--precision float8 --parallel.gradient_wire bf16"}) {
+    for (const char* arguments : {"", "--parallel.overlap true", "--precision float8 --parallel.gradient_wire bf16",
+                                  "--parallel.zero 1 --parallel.whole_gradients bf16 --train.micro_batch 2"}) {
       if (n == 1 && *arguments != 0) continue;
       const TrainedRun& run =
           finished(n, fmt::format("--model ./wider.yaml --train.steps 2 --checkpoint.interval off {}", arguments));

@@ -17,7 +17,7 @@ FEATURES = {
     "tp": ["1", "2"],
     "recompute": ["none", "full", "selective"],
     "gradient_wire": ["fp32", "bf16"],
-    "reshard": ["always", "never"],
+    "zero": ["3", "2", "1"],
     "all_gather": ["auto", "true", "false"],
 }
 

@@ -10,7 +10,7 @@ namespace octet::test {
 namespace {
 
 struct Pair {
-  std::string numbers, recompute, gradient_wire, reshard, all_gather, refused;
+  std::string numbers, recompute, gradient_wire, zero, all_gather, refused;
   int dp_shard = 1, dp_replicate = 1, tp = 1;
 
   int ranks() const { return dp_shard * dp_replicate * tp; }
@@ -19,9 +19,9 @@ struct Pair {
     return (is_float8() ? "--precision float8 --float8.recipe " : "--precision ") + numbers +
            fmt::format(
                " --parallel.dp_shard {} --parallel.dp_replicate {} --parallel.tp {} --recompute.mode {}{} "
-               "--parallel.gradient_wire {} --parallel.reshard_after_forward {} --float8.all_gather {}",
+               "--parallel.gradient_wire {} --parallel.zero {} --float8.all_gather {}",
                dp_shard, dp_replicate, tp, recompute, recompute == "selective" ? " --recompute.preset ffn" : "",
-               gradient_wire, reshard, all_gather);
+               gradient_wire, zero, all_gather);
   }
 };
 
@@ -32,7 +32,7 @@ std::vector<Pair> pairs() {
     if (line.empty() || line[0] == '#') continue;
     std::istringstream words(line);
     Pair p;
-    words >> p.numbers >> p.dp_shard >> p.dp_replicate >> p.tp >> p.recompute >> p.gradient_wire >> p.reshard >>
+    words >> p.numbers >> p.dp_shard >> p.dp_replicate >> p.tp >> p.recompute >> p.gradient_wire >> p.zero >>
         p.all_gather >> p.refused;
     all.push_back(p);
   }

@@ -55,6 +55,27 @@ TrainedRun copy_of(const TrainedRun& run) {
 
 const std::string ten_steps = "--train.steps 10 --train.micro_batch 1 --precision fp32" + never_due;
 
+TEST(Resuming, WithAnotherZeroGoesOn) {
+  const std::string same = "--train.micro_batch 1 --precision bf16" + never_due;
+  const TrainedRun& first = finished(2, same + " --train.steps 10");
+  const TrainedRun& whole = finished(2, same + " --train.steps 20");
+  for (const char* zero : {"2", "1"}) {
+    SCOPED_TRACE(zero);
+    const TrainedRun run = copy_of(first);
+    const TrainedRun resumed = train_in(run.directory, 2, same + " --train.steps 20 --parallel.zero " + zero);
+    ASSERT_EQ(resumed.result.exit_code, 0) << resumed.result.all();
+    EXPECT_HAS(resumed.result.err, std::string("parallel.zero auto -> ") + zero);
+    expect_whole_until(resumed, 20);
+    if (zero == std::string("2")) {
+      EXPECT_EQ(resumed.losses(), whole.losses());
+      expect_same_tensors(checkpoints_of(resumed).front(), checkpoints_of(whole).front());
+    } else {
+      EXPECT_HAS(resumed.result.err, "with other values of parallel.zero losses go on within rounding");
+      EXPECT_LT(distance(resumed.losses(), whole.losses()), 5e-4);
+    }
+  }
+}
+
 TEST(Resuming, OfEightRanksOnOtherLayoutsGoesOnWithinRounding) {
   const std::string same = "--train.global_batch 24 --train.micro_batch 1 --precision fp32" + never_due;
   const TrainedRun& first = finished(8, same + " --train.steps 10");

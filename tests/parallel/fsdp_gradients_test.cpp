@@ -1,5 +1,8 @@
 #include "src/parallel/fsdp_gradients.h"
 
+#include <utility>
+
+#include "src/base/error.h"
 #include "src/comm/mesh.h"
 #include "tests/parallel/parallel_test.h"
 
@@ -55,20 +58,91 @@ struct Gradients : test::ParallelTest {
 
 TEST_F(Gradients, AreSummedOverRanksAndMicroBatches) {
   ShardedBuffer shards = buffer(Purpose::gradients);
-  FsdpGradients sink(list_, shards, *world_, *self_, *self_, *stream_);
-  for (int step = 0; step < 2; ++step) {  // a new step forgets the old
-    sink.begin_step();
-    for (const int b : {1, 2, 3}) micro_batch(sink, rank_, 10 * step + b);
-    sink.finish_step();
-    expect_sums(shards, ranks_, {10 * step + 1, 10 * step + 2, 10 * step + 3});
+  for (const Zero zero : {Zero::one, Zero::two, Zero::three}) {
+    FsdpGradients sink(list_, shards, *world_, *self_, *self_, *stream_, {.zero = zero});
+    for (int step = 0; step < 2; ++step) {  // a new step forgets the old
+      sink.begin_step(3);
+      for (const int b : {1, 2, 3}) micro_batch(sink, rank_, 10 * step + b);
+      sink.finish_step();
+      expect_sums(shards, ranks_, {10 * step + 1, 10 * step + 2, 10 * step + 3});
+    }
+    EXPECT_EQ(non_zero_padding(shards), 0);
   }
+}
+
+/// A pipeline closes units of several micro-batches in its own order.
+TEST_F(Gradients, UnitsThatAreWholeAreReducedWhenEachIsComplete) {
+  ShardedBuffer shards = buffer(Purpose::gradients);
+  FsdpGradients sink(list_, shards, *world_, *self_, *self_, *stream_, {.zero = Zero::one});
+  sink.begin_step(2);
+  trace_.clear();
+  for (const auto& [unit, b] : {std::pair{3, 1}, {3, 2}, {2, 1}, {1, 1}, {2, 2}, {0, 1}, {1, 2}}) {
+    write(sink, unit, rank_, b);
+    sink.close(unit);
+  }
+  EXPECT_EQ(trace_.calls("reduce_scatter"), ranks_ > 1 ? 10 : 0);  // all but the embedding's
+  if (ranks_ > 1) {
+    EXPECT_THROW(sink.finish_step(), Error) << "the embedding waits for its second micro-batch";
+  }
+  write(sink, 0, rank_, 2);
+  sink.close(0);
+  sink.finish_step();
+  expect_sums(shards, ranks_, {1, 2});
+  sink.open(0);
+  EXPECT_THROW(sink.close(0), Error) << "a third time";
+}
+
+/// In bf16 the sum of the micro-batches before the last is rounded after each.
+TEST_F(Gradients, WholeInBf16AreRoundedAfterEachMicroBatchButTheLast) {
+  if (ranks_ == 1) GTEST_SKIP() << "one rank sums in its fp32 pieces";
+  ShardedBuffer shards = buffer(Purpose::gradients);
+  FsdpGradients sink(list_, shards, *world_, *self_, *self_, *stream_,
+                     {.zero = Zero::one, .whole_gradients = DType::bf16});
+  int rounded = 0;
+  for (int step = 0; step < 2; ++step) {
+    sink.begin_step(3);
+    for (const int b : {1, 2, 3}) micro_batch(sink, rank_, b + step);
+    sink.finish_step();
+    for (std::size_t i = 0; i < count(); ++i) {
+      const Shard& s = shards.layout().shard(i);
+      for (std::size_t e = 0; e < static_cast<std::size_t>(s.elements()); ++e) {
+        const std::size_t at = e + static_cast<std::size_t>(s.global_element(0));
+        float expected = 0, exact = 0;
+        for (int r = 0; r < ranks_; ++r) {
+          const auto first = static_cast<bf16>(value(r, 1 + step, i, at));
+          const auto sum = static_cast<bf16>(static_cast<float>(first) + value(r, 2 + step, i, at));
+          expected += value(r, 3 + step, i, at) + static_cast<float>(sum);
+          for (const int b : {1, 2, 3}) exact += value(r, b + step, i, at);
+        }
+        ASSERT_EQ(shards.data(i)[e], expected) << spec(i).name;
+        rounded += expected != exact ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_GT(rounded, 0);
   EXPECT_EQ(non_zero_padding(shards), 0);
+}
+
+TEST_F(Gradients, TravelOnceAStepWhereTheyAreWhole) {
+  if (ranks_ == 1) GTEST_SKIP() << "one rank sends nothing";
+  std::int64_t padded = 0;
+  for (std::size_t i = 0; i < count(); ++i) padded += layout_->shard(i).padded_elements() * ranks_;
+  for (const DType whole : {DType::f32, DType::bf16}) {
+    ShardedBuffer shards = buffer(Purpose::gradients);
+    FsdpGradients sink(list_, shards, *world_, *self_, *self_, *stream_, {.zero = Zero::one, .whole_gradients = whole});
+    sink.begin_step(3);
+    trace_.clear();
+    for (const int b : {1, 2, 3}) micro_batch(sink, rank_, b);
+    sink.finish_step();
+    EXPECT_EQ(trace_.calls("reduce_scatter"), 11);
+    EXPECT_EQ(trace_.bytes("reduce_scatter"), 4 * padded);
+  }
 }
 
 TEST_F(Gradients, AReopenedUnitAccumulatesAndIsReducedOnce) {
   ShardedBuffer shards = buffer(Purpose::gradients);
   FsdpGradients sink(list_, shards, *world_, *self_, *self_, *stream_);
-  sink.begin_step();
+  sink.begin_step(1);
   EXPECT_FALSE(sink.open(0)[0].accumulate);
   write(sink, 0, rank_, 1);  // opened again: its target says accumulate
   EXPECT_TRUE(sink.open(0)[0].accumulate);
@@ -90,7 +164,7 @@ TEST_F(Gradients, AReopenedUnitAccumulatesAndIsReducedOnce) {
 TEST_F(Gradients, TravelInFp32OnceAMicroBatch) {
   ShardedBuffer shards = buffer(Purpose::gradients);
   FsdpGradients sink(list_, shards, *world_, *self_, *self_, *stream_);
-  sink.begin_step();
+  sink.begin_step(2);
   trace_.clear();
   micro_batch(sink, rank_, 1);
   micro_batch(sink, rank_, 2);
@@ -113,11 +187,11 @@ TEST_F(Gradients, PaddingIsZeroedInRecycledBuffers) {
   ShardedBuffer shards = buffer(Purpose::gradients);
   FsdpGradients sink(list_, shards, *world_, *self_, *self_, *stream_);
   const std::int64_t place = (layout_->shard(0).padded_elements() * ranks_ + 63) / 64 * 64;  // on 256 bytes
-  sink.begin_step();
+  sink.begin_step(1);
   float* whole = sink.open(0)[0].tensor.as<float>();
   std::fill_n(whole, ranks_ > 1 ? place : 50 * 12, NAN);
   sink.close(0);
-  sink.begin_step();
+  sink.begin_step(1);
   micro_batch(sink, rank_, 1);
   expect_sums(shards, ranks_, {1});
 }
@@ -129,7 +203,7 @@ TEST_F(Gradients, AreSummedOverReplicas) {
   const ShardLayout layout(list_, mesh.shards().rank(), mesh.shards().size());
   ShardedBuffer shards(layout, cpu_device(), *stream_, Purpose::gradients);
   FsdpGradients sink(list_, shards, mesh.shards(), mesh.dp_replicate(), mesh.tp(), *stream_);
-  sink.begin_step();
+  sink.begin_step(2);
   trace_.clear();
   for (const int b : {1, 2}) micro_batch(sink, rank_, b);
   EXPECT_EQ(trace_.calls("all_reduce_sum"), 0);  // once a step, not once a micro-batch

@@ -65,7 +65,7 @@ struct Weights : test::ParallelTest {
                         return !options.float8_all_gather && is_float8(p.gathered) ? 2 : 0;
                       }));
     }
-    return (options.reshard_after_forward ? two : all) + high;
+    return (options.zero == Zero::three ? two : all) + high;
   }
 
   /// What a gathered parameter must be, computed from the whole fp32 master: its bytes, and the inverse scale.
@@ -144,8 +144,8 @@ struct Weights : test::ParallelTest {
 };
 
 TEST_F(Weights, Float8BytesEqualTheCastOfTheWholeMaster) {
-  for (const bool reshard : {true, false}) {
-    make(test::example_list(DType::e4m3), {.reshard_after_forward = reshard, .float8_all_gather = true});
+  for (const Zero zero : {Zero::three, Zero::two}) {
+    make(test::example_list(DType::e4m3), {.zero = zero, .float8_all_gather = true});
     expect_pass(false);
     set_masters(1);  // new masters, new scales, nothing of the old
     expect_pass(false);
@@ -154,7 +154,7 @@ TEST_F(Weights, Float8BytesEqualTheCastOfTheWholeMaster) {
 
 /// Of fp8 weights alone, made once until the masters change.
 TEST_F(Weights, TransposedCopiesStayAsLongAsTheWeights) {
-  make(test::example_list(DType::e4m3), {.reshard_after_forward = false, .keep_transposed = true});
+  make(test::example_list(DType::e4m3), {.zero = Zero::two, .keep_transposed = true});
   for (std::uint32_t version = 0; version < 2; ++version) {
     set_masters(version);
     std::map<int, std::vector<void*>> places;
@@ -181,14 +181,14 @@ TEST_F(Weights, TransposedCopiesStayAsLongAsTheWeights) {
       }
     }
   }
-  make(test::example_list(DType::e4m3), {.reshard_after_forward = false});
+  make(test::example_list(DType::e4m3), {.zero = Zero::two});
   weights->begin_pass(pass);
   weights->gather(pass[0]);
   EXPECT_TRUE(weights->transposed(pass[0]).empty());
 }
 
 TEST_F(Weights, WithoutFloat8AllGatherWeightsAreRoundedTwice) {
-  make(test::example_list(DType::e4m3), {.reshard_after_forward = true, .float8_all_gather = false});
+  make(test::example_list(DType::e4m3), {.zero = Zero::three, .float8_all_gather = false});
   expect_pass(true);
   std::size_t differences = 0;
   for (std::size_t i = 0; i < count(); ++i) differences += expected(i, true).bytes != expected(i, false).bytes ? 1 : 0;
@@ -219,7 +219,7 @@ TEST_F(Weights, OneGatherAParameterInTheBytesOfItsFormat) {
   };
   for (const Case& c :
        {Case{DType::e4m3, true, "e4m3", 1}, Case{DType::e4m3, false, "bf16", 2}, Case{DType::bf16, true, "bf16", 2}}) {
-    make(test::example_list(c.linears), {.reshard_after_forward = false, .float8_all_gather = c.float8_all_gather});
+    make(test::example_list(c.linears), {.zero = Zero::two, .float8_all_gather = c.float8_all_gather});
     trace_.clear();
     run_pass();
     if (ranks_ == 1) {
@@ -239,8 +239,8 @@ TEST_F(Weights, OneGatherAParameterInTheBytesOfItsFormat) {
 
 /// Gathers of each unit in a step of two micro-batches: only blocks return in backward, the last one at once.
 TEST_F(Weights, GathersOfAStepWithAndWithoutResharding) {
-  for (const bool reshard : {true, false}) {
-    make(test::example_list(DType::e4m3), {.reshard_after_forward = reshard, .float8_all_gather = true});
+  for (const Zero zero : {Zero::three, Zero::two}) {
+    make(test::example_list(DType::e4m3), {.zero = zero, .float8_all_gather = true});
     for (int step = 0; step < 2; ++step) {
       trace_.clear();
       run_pass();
@@ -249,10 +249,10 @@ TEST_F(Weights, GathersOfAStepWithAndWithoutResharding) {
       std::map<std::string, int> calls;
       for (const CommRecord& r : trace_.records()) ++calls[r.unit];
       const auto times = [&](int parameters, int gathers) { return ranks_ == 1 ? 0 : parameters * gathers; };
-      EXPECT_EQ(calls["embedding"], times(1, reshard ? 2 : 1));
-      EXPECT_EQ(calls["block.0"], times(4, reshard ? 4 : 1));
-      EXPECT_EQ(calls["block.1"], times(4, reshard ? 2 : 1));
-      EXPECT_EQ(calls["head"], times(2, reshard ? 2 : 1));
+      EXPECT_EQ(calls["embedding"], times(1, zero == Zero::three ? 2 : 1));
+      EXPECT_EQ(calls["block.0"], times(4, zero == Zero::three ? 4 : 1));
+      EXPECT_EQ(calls["block.1"], times(4, zero == Zero::three ? 2 : 1));
+      EXPECT_EQ(calls["head"], times(2, zero == Zero::three ? 2 : 1));
     }
   }
 }
@@ -285,7 +285,10 @@ TEST_F(Weights, OrderViolationsThrow) {
 /// At once there are a unit and the next one of the pass, or all of them where they stay, and beside them the bf16
 /// forms of the unit that has most of them.
 TEST_F(Weights, MemoryIsThatOfTwoUnitsOrOfAll) {
-  for (const FsdpOptions& options : {FsdpOptions{true, true}, FsdpOptions{false, true}, FsdpOptions{true, false}}) {
+  for (const FsdpOptions& options : {FsdpOptions{.zero = Zero::three, .float8_all_gather = true},
+                                     FsdpOptions{.zero = Zero::two, .float8_all_gather = true},
+                                     FsdpOptions{.zero = Zero::one, .float8_all_gather = true},
+                                     FsdpOptions{.zero = Zero::three, .float8_all_gather = false}}) {
     weights.reset();  // an earlier provider's buffers
     const std::int64_t before = cpu_device().ledger().usage(Purpose::gathered).now;
     make(test::example_list(DType::e4m3), options);

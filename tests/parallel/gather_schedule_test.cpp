@@ -10,8 +10,8 @@ namespace {
 const std::vector<int> two_blocks{0, 1, 2, 3, 2, 1};  ///< embedding, blocks 1 and 2, head, and back
 
 /// Units that are alive after each step of the pass, as text.
-std::vector<std::string> alive(const std::vector<int>& order, bool reshard) {
-  GatherSchedule schedule(reshard);
+std::vector<std::string> alive(const std::vector<int>& order, bool lets_go) {
+  GatherSchedule schedule(lets_go);
   schedule.begin(order);
   std::vector<std::string> steps;
   std::vector<bool> now(10, false);

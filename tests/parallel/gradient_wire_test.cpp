@@ -67,7 +67,7 @@ TEST_F(GradientWire, Bf16SumsInFp32OverRanksAndMicroBatches) {
     ShardedBuffer shards = buffer(Purpose::gradients);
     const auto bf16_wire = sink(shards, DType::bf16);
     for (int step = 0; step < 2; ++step) {  // a new step forgets the old
-      bf16_wire->begin_step();
+      bf16_wire->begin_step(3);
       for (const int b : {1, 2, 3}) micro_batch(*bf16_wire, value, 4 * step + b);
       bf16_wire->finish_step();
       expect_ordered_sums(shards, value, {4 * step + 1, 4 * step + 2, 4 * step + 3});
@@ -79,6 +79,7 @@ TEST_F(GradientWire, Bf16SumsInFp32OverRanksAndMicroBatches) {
 TEST_F(GradientWire, IntegersAreSummedAsByTheFp32Wire) {
   ShardedBuffer narrow = buffer(Purpose::gradients), wide = buffer(Purpose::gradients);
   const auto bf16_wire = sink(narrow, DType::bf16), fp32_wire = sink(wide, DType::f32);
+  for (FsdpGradients* wire : {bf16_wire.get(), fp32_wire.get()}) wire->begin_step(2);
   for (const int b : {1, 2}) {
     micro_batch(*bf16_wire, exact_value, b);
     micro_batch(*fp32_wire, exact_value, b);
@@ -91,7 +92,7 @@ TEST_F(GradientWire, IntegersAreSummedAsByTheFp32Wire) {
 TEST_F(GradientWire, AReopenedUnitIsRoundedOnce) {
   ShardedBuffer shards = buffer(Purpose::gradients);
   const auto bf16_wire = sink(shards, DType::bf16);
-  bf16_wire->begin_step();
+  bf16_wire->begin_step(1);
   write(
       *bf16_wire, 0, [](int, int, std::size_t, std::size_t) { return 1.0f; }, 1);
   write(
@@ -110,6 +111,7 @@ TEST_F(GradientWire, Bf16TravelsInExactlyHalfTheBytes) {
   const auto traced = [&](DType wire) {
     const auto with = sink(shards, wire);
     trace_.clear();
+    with->begin_step(2);
     for (const int b : {1, 2}) micro_batch(*with, any_value, b);
     with->finish_step();
     return trace_.records();
@@ -133,6 +135,7 @@ TEST_F(GradientWire, SumsOverReplicasStayFp32) {
   ShardedBuffer shards(layout, cpu_device(), *stream_, Purpose::gradients);
   FsdpGradients gradients(list_, shards, mesh.shards(), mesh.dp_replicate(), mesh.tp(), *stream_,
                           {.gradient_wire = DType::bf16});
+  gradients.begin_step(1);
   trace_.clear();
   micro_batch(gradients, exact_value, 1);
   gradients.finish_step();

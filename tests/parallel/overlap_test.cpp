@@ -73,7 +73,7 @@ TEST_F(Overlap, AReductionRunsBesideTheNextUnitAndItsMemoryIsNotUsedBefore) {
   for (const DType wire : {DType::f32, DType::bf16}) {
     ShardedBuffer shards = buffer();
     FsdpGradients sink(list_, shards, group, *self_, *self_, *compute, {.gradient_wire = wire});
-    sink.begin_step();
+    sink.begin_step(1);
     const int units = static_cast<int>(list_.units.size());
     std::vector<int> written, reduced;
     std::vector<void*> memory;

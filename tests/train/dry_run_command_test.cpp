@@ -60,11 +60,11 @@ TEST(DryRunCommand, KeepsTransposedWeightsWhereThereIsRoom) {
     more.insert(more.end(), one.begin(), one.end());
     return dry(run_8b, more);
   };
-  EXPECT_TRUE(says(with({"--parallel.reshard_after_forward=auto"}), kept));
-  EXPECT_TRUE(says(with({"--parallel.reshard_after_forward=never"}), kept));
+  EXPECT_TRUE(says(with({"--parallel.zero=auto"}), kept));
+  EXPECT_TRUE(says(with({"--parallel.zero=2"}), kept));
   EXPECT_FALSE(says(with({}), kept)) << "the file frees them";
-  EXPECT_FALSE(says(with({"--parallel.reshard_after_forward=never", "--float8.keep_transposed_weights=false"}), kept));
-  EXPECT_FALSE(says(with({"--parallel.reshard_after_forward=never"}, "--model=8b"), kept)) << "too large without";
+  EXPECT_FALSE(says(with({"--parallel.zero=2", "--float8.keep_transposed_weights=false"}), kept));
+  EXPECT_FALSE(says(with({"--parallel.zero=2"}, "--model=8b"), kept)) << "too large without";
 }
 
 TEST(DryRunCommand, ShowsHowTheMixtureChanges) {

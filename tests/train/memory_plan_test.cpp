@@ -62,7 +62,7 @@ TEST(TransposedWeights, NobodyIsAskedWhereNothingIsLeftToThePlan) {
   EXPECT_EQ(plan(config, false).config.float8.keep_transposed_weights, AutoBool::yes);
   config = float8_on_a_gpu();
   EXPECT_EQ(plan(config, true).questions, 1);
-  config.parallel.reshard_after_forward = Reshard::always;
+  config.parallel.zero = Zero::three;
   EXPECT_EQ(plan(config, true).questions, 0);
   config = float8_on_a_gpu();
   config.float8.recipe = "rowwise";

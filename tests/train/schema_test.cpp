@@ -466,13 +466,12 @@ TEST(Layout, ResolvesAndRefuses) {
   c.train.micro_batch = 2;
   EXPECT_EQ(resolve_layout(c, 3).dp_shard, 3);
   c.float8.keep_transposed_weights = AutoBool::yes;
-  expect_parts(
-      message_of([&] { resolve_layout(c, 3); }),
-      {"float8.keep_transposed_weights = true", "weights are freed after forward", "reshard_after_forward never"});
-  c.parallel.reshard_after_forward = Reshard::never;
+  expect_parts(message_of([&] { resolve_layout(c, 3); }),
+               {"float8.keep_transposed_weights = true", "weights are let go after each use", "parallel.zero 1 or 2"});
+  c.parallel.zero = Zero::two;
   EXPECT_EQ(resolve_layout(c, 3).dp_shard, 3);
   c.float8.keep_transposed_weights = AutoBool::automatic;
-  c.parallel.reshard_after_forward = Reshard::automatic;
+  c.parallel.zero = Zero::automatic;
   c.parallel.dp_replicate = 2;
   EXPECT_EQ(resolve_layout(c, 4).dp_shard, 2);
   expect_parts(message_of([&] { resolve_layout(c, 3); }), {"parallel.dp_replicate = 2", "3 ranks"});
@@ -483,6 +482,30 @@ TEST(Layout, ResolvesAndRefuses) {
                {"command line: parallel.dp_shard = 4", "2 x dp_shard 4 = 8 ranks, but the job has 4", "mpiexec -n 8"});
   c.parallel = {};
   expect_parts(message_of([&] { resolve_layout(c, 8); }), {"train.global_batch = 24", "micro_batch 2 x 8", "= 16"});
+}
+
+TEST(Layout, RefusesWholeGradientsThatNobodyKeeps) {
+  RunConfig c = sample();
+  c.train.global_batch = 24;
+  c.train.micro_batch = 2;
+  c.parallel.whole_gradients = WholeGradients::bf16;
+  for (const Zero zero : {Zero::automatic, Zero::two, Zero::three}) {
+    c.parallel.zero = zero;
+    expect_parts(message_of([&] { validate(c); }),
+                 {"parallel.whole_gradients = bf16", fmt::format("has no effect with parallel.zero = {}", zero),
+                  "expected fp32, or parallel.zero 1"});
+  }
+  c.parallel.zero = Zero::one;
+  EXPECT_NO_THROW(validate(c));
+  EXPECT_EQ(resolve_layout(c, 3).dp_shard, 3);
+  expect_parts(message_of([&] { resolve_layout(c, 1); }),
+               {"parallel.whole_gradients = bf16", "parallel.dp_shard = 1", "expected fp32"});
+  expect_parts(message_of([&] { resolve_layout(c, 12); }),
+               {"parallel.whole_gradients = bf16", "one micro-batch a step", "expected fp32"});
+  c.parallel.one_rank_exchange = true;
+  EXPECT_NO_THROW(resolve_layout(c, 1));
+  c.parallel.whole_gradients = WholeGradients::fp32;
+  EXPECT_NO_THROW(resolve_layout(c, 1)) << "zero 1 of one shard is 2";
 }
 
 /// Replicas exchange after the passes alone.
@@ -512,8 +535,8 @@ TEST(Layout, RefusesGraphsOfPassesThatCannotBeOne) {
   other.parallel.one_rank_exchange = true;
   expect_refused(other, 1, "parallel.one_rank_exchange");
   other = c;
-  other.parallel.reshard_after_forward = Reshard::always;
-  expect_refused(other, 1, "parallel.reshard_after_forward = always");
+  other.parallel.zero = Zero::three;
+  expect_refused(other, 1, "parallel.zero = 3");
   other = c;
   other.float8.all_gather = AutoBool::no;
   expect_refused(other, 1, "float8.all_gather = false");

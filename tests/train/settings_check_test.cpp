@@ -141,6 +141,41 @@ TEST(Settings, WhatOnlySaysWhereAndHowFastMayChange) {
                       "checkpoint.interval", "comm.timeout_seconds", "cpu.threads", "cuda.deterministic"}));
 }
 
+TEST(Settings, TheOldNameOfZeroIsTheSameSetting) {
+  const RunConfig before = sample();
+  std::string stored = stored_yaml(before);
+  const std::string key = "zero: auto";
+  ASSERT_NE(stored.find(key), std::string::npos);
+  const auto changes_of = [&](const std::string& old, Zero zero) {
+    RunConfig now = before;
+    now.parallel.zero = zero;
+    std::string text = stored;
+    text.replace(text.find(key), key.size(), "reshard_after_forward: " + old);
+    testing::internal::CaptureStderr();
+    const Checked checked = check(text, now);
+    EXPECT_EQ(testing::internal::GetCapturedStderr(), "") << "nobody writes that file";
+    EXPECT_TRUE(checked.unknown.empty());
+    return checked.changes;
+  };
+  EXPECT_TRUE(changes_of("never", Zero::two).empty());
+  EXPECT_TRUE(changes_of("always", Zero::three).empty());
+  EXPECT_TRUE(changes_of("auto", Zero::automatic).empty());
+  for (const auto& [zero, same_bits] : {std::pair{Zero::two, true}, {Zero::one, false}}) {
+    const std::vector<SettingChange> changes = changes_of("always", zero);
+    ASSERT_EQ(changes.size(), 1u);
+    EXPECT_EQ(changes[0].key, "parallel.zero");
+    EXPECT_EQ(changes[0].then, "3");
+    EXPECT_EQ(changes[0].same_bits, same_bits);
+    EXPECT_FALSE(changes[0].decides);
+  }
+  RunConfig rounded = before;
+  rounded.parallel.zero = Zero::one;
+  rounded.parallel.whole_gradients = WholeGradients::bf16;
+  EXPECT_THROW(check(stored, rounded), Error);
+  rounded.checkpoint.allow_changes = {"parallel.whole_gradients"};
+  EXPECT_NO_THROW(check(stored, rounded));
+}
+
 TEST(Settings, WhatRoundsOtherwiseIsSaid) {
   const RunConfig before = sample();
   for (const char* key :

@@ -17,7 +17,12 @@ po::parsed_options split(const Schema& schema, const std::vector<std::string>& f
                          const std::vector<std::string>& words) {
   po::options_description known;
   for (const std::string& flag : flags) known.add_options()(flag.c_str(), "");
-  for (const std::string& name : schema.names()) known.add_options()(name.c_str(), po::value<std::string>(), "");
+  for (const Option& option : schema.options()) {
+    known.add_options()(option.name().c_str(), po::value<std::string>(), "");
+    if (const std::string former = option.former_name(); !former.empty()) {
+      known.add_options()(former.c_str(), po::value<std::string>(), "");
+    }
+  }
   known.add_options()(file_key, po::value<std::string>(), "");
   po::positional_options_description positional;
   positional.add(file_key, -1);
@@ -63,7 +68,7 @@ Arguments parse_arguments(const Schema& schema, const std::vector<std::string>& 
       continue;
     }
     const std::string& name = option.string_key;
-    if (!seen.insert(name).second)
+    if (!seen.insert(schema.current_name(name)).second)
       throw usage_error("config", "command line: --{} is given twice, expected once", name);
     if (std::find(flags.begin(), flags.end(), name) != flags.end()) {
       out.flags.insert(name);
@@ -80,7 +85,10 @@ Arguments parse_arguments(const Schema& schema, const std::vector<std::string>& 
 
 void apply(const Arguments& arguments, Schema& schema) {
   if (!arguments.file.empty()) read_yaml_file(schema, arguments.file);
-  for (const auto& [name, value] : arguments.overrides) read_argument(*schema.find(name), value);
+  for (const auto& [name, value] : arguments.overrides) {
+    Option& option = *schema.find(schema.current_name(name));
+    option.name() == name ? read_argument(option, value) : read_former_argument(option, value);
+  }
 }
 
 }  // namespace octet

@@ -1,6 +1,11 @@
 #include "src/base/options/option.h"
 
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
 #include <cmath>
+
+#include "src/base/log.h"
 
 namespace octet {
 
@@ -40,6 +45,17 @@ Option& Option::required() {
   return *this;
 }
 
+Option& Option::was(std::string key, std::vector<std::pair<std::string, std::string>> values) {
+  former_key_ = std::move(key);
+  former_values_ = std::move(values);
+  return *this;
+}
+
+std::string Option::former_name() const {
+  if (former_key_.empty()) return "";
+  return section_.empty() ? former_key_ : section_ + "." + former_key_;
+}
+
 std::string Option::range() const {
   std::string text;
   if (std::isfinite(low_)) text = fmt::format("{} {}", low_open_ ? ">" : ">=", low_);
@@ -53,6 +69,20 @@ void Option::read(const YAML::Node& node, const Place& place) {
   value_->read(node, place);
   check(place);
   origin_ = place.origin();
+}
+
+void Option::read_former(const YAML::Node& node, const Place& place, bool tells) {
+  std::string expected;
+  for (const auto& [then, now] : former_values_) expected += (expected.empty() ? "" : " | ") + then;
+  expected = fmt::format("one of {} (its new name is {}: {})", expected, name(), type());
+  const std::string& found = scalar_text(node, place, expected);
+  const auto value = std::ranges::find(former_values_, found, &std::pair<std::string, std::string>::first);
+  if (value == former_values_.end()) throw wrong_value(place, node, expected);
+  read(YAML::Node(value->second), place);
+  if (tells && log::rank() == 0) {
+    log::warning("{}: {} = {} is the old name of {} = {}: please write that", place.origin(), former_name(), found,
+                 name(), value->second);
+  }
 }
 
 void Option::check(const Place& place) const {

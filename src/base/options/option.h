@@ -3,6 +3,8 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "src/base/options/value.h"
 
@@ -26,6 +28,9 @@ class Option {
   Option& below(double bound);
   /// The option has no default: the file or the command line must give it.
   Option& required();
+  /// The key that the option had before, in its section, and the values that it had then with what each is called now.
+  /// Files and command lines may still say it so, and are told the new names.
+  Option& was(std::string key, std::vector<std::pair<std::string, std::string>> values);
 
   const std::string& section() const { return section_; }
   const std::string& key() const { return key_; }
@@ -35,6 +40,8 @@ class Option {
   const std::string& unit_text() const { return unit_; }
   const std::string& default_text() const { return default_; }
   bool is_required() const { return required_; }
+  /// As name(), of the former key; empty: there is none.
+  std::string former_name() const;
   std::string type() const { return value_->type(); }
   bool is_list() const { return value_->is_list(); }
   /// Declares what an element of a list of structs has; nothing for other types.
@@ -48,12 +55,16 @@ class Option {
 
   /// Sets the field; throws a usage error that names the place, the value and what was expected.
   void read(const YAML::Node& node, const Place& place);
+  /// The same of what the former key had for a value; `tells`: warns of the new name (rank 0).
+  void read_former(const YAML::Node& node, const Place& place, bool tells);
   /// Throws the same error where the field's current value is out of range or not a choice. NaN is out of any range.
   void check(const Place& place) const;
 
  private:
   std::string section_, key_, help_, unit_, default_, origin_;
   std::unique_ptr<Value> value_;
+  std::string former_key_;
+  std::vector<std::pair<std::string, std::string>> former_values_;  ///< and what they are now
   double low_ = -std::numeric_limits<double>::infinity();
   double high_ = std::numeric_limits<double>::infinity();
   bool low_open_ = true, high_open_ = true;  ///< open at infinity: finite numbers only

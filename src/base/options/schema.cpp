@@ -34,6 +34,12 @@ Option* Schema::find(const std::string& name) {
   return found == options_.end() ? nullptr : &*found;
 }
 
+std::string Schema::current_name(const std::string& name) const {
+  const auto found =
+      std::find_if(options_.begin(), options_.end(), [&](const Option& o) { return o.former_name() == name; });
+  return found == options_.end() || name.empty() ? name : found->name();
+}
+
 std::vector<std::string> Schema::names() const {
   std::vector<std::string> out;
   for (const Option& option : options_) out.push_back(option.name());

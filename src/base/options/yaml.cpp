@@ -54,6 +54,20 @@ Error unknown_key(const Schema& schema, const std::string& section, const Place&
                      place.origin(), known_as, describe(value), best);
 }
 
+/// Reads a key that is the former name of an option; says whether it was one. Stored settings are not told of it.
+bool read_former(Schema& schema, const YAML::Node& value, const Place& place, std::map<std::string, int>& seen,
+                 const std::vector<std::string>* unknown) {
+  Option* option = schema.find(schema.current_name(place.key));
+  if (option == nullptr) return false;
+  const auto [first, is_new] = seen.emplace(option->name(), place.line);
+  if (!is_new) {
+    throw usage_error("config", "{}: {} is the old name of {}, which line {} gives, expected once", place.origin(),
+                      place.key, option->name(), first->second);
+  }
+  option->read_former(value, place, unknown == nullptr);
+  return true;
+}
+
 /// `unknown`: null refuses unknown keys.
 void read_section(Schema& schema, const std::string& section, const YAML::Node& map, const Place& place,
                   std::vector<std::string>* unknown) {
@@ -64,6 +78,7 @@ void read_section(Schema& schema, const std::string& section, const YAML::Node& 
     const std::string name = unique_key(entry.first, place, seen);
     const Place at = place.at(line_of(entry.first), name);
     Option* option = schema.find(name);
+    if (option == nullptr && read_former(schema, entry.second, at, seen, unknown)) continue;
     if (option == nullptr && unknown == nullptr) throw unknown_key(schema, section, at, entry.second);
     option == nullptr ? unknown->push_back(name) : option->read(entry.second, at);
   }
@@ -134,6 +149,12 @@ void read_argument(Option& option, const std::string& text) {
     }
   }
   option.read(node, place);
+}
+
+void read_former_argument(Option& option, const std::string& text) {
+  const Place place = {"command line", 0, "--" + option.former_name()};
+  refuse_control_characters(text, place.key);
+  option.read_former(YAML::Node(text), place, true);
 }
 
 namespace {

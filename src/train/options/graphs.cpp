@@ -15,8 +15,7 @@ std::string obstacle_to_graphs(const RunConfig& c, std::int64_t shards, std::int
   const auto takes_memory = [](std::string_view what) {
     return fmt::format("with {}, the pass of a micro-batch takes memory, which is not captured", what);
   };
-  if (c.parallel.reshard_after_forward == Reshard::always)
-    return takes_memory("parallel.reshard_after_forward = always");
+  if (c.parallel.zero == Zero::three) return takes_memory("parallel.zero = 3");
   const bool casts_first = c.precision == Precision::float8 && float8_recipe(c.float8)->casts_first();
   if (casts_first && c.float8.all_gather == AutoBool::no) return takes_memory("float8.all_gather = false");
   return {};

@@ -38,6 +38,11 @@ ParallelConfig resolve_layout(const RunConfig& config, std::int64_t ranks, const
         "has no effect with parallel.dp_shard = 1: sums over replicas and tp are in fp32 always; expected fp32, "
         "or dp_shard above 1");
   }
+  const bool exchanges = p.dp_shard > 1 || p.one_rank_exchange;
+  if (p.whole_gradients != WholeGradients::fp32 && !exchanges) {
+    throw refuse(origins, "parallel.whole_gradients", p.whole_gradients,
+                 "has no effect with parallel.dp_shard = 1: gradients are summed in their fp32 pieces; expected fp32");
+  }
   if (p.one_rank_exchange && p.dp_shard > 1) {
     throw refuse(origins, "parallel.one_rank_exchange", "true",
                  "is for shard groups of one rank, this run has {} shards; expected false", p.dp_shard);
@@ -50,10 +55,10 @@ ParallelConfig resolve_layout(const RunConfig& config, std::int64_t ranks, const
       config.graphs == AutoBool::yes && !why.empty()) {
     throw refuse(origins, "cuda.graphs", config.graphs, "{}; expected auto or false", why);
   }
-  if (p.frees_weights(p.dp_shard) && config.float8.keep_transposed_weights == AutoBool::yes) {
+  if (p.zero_with(p.dp_shard) == Zero::three && config.float8.keep_transposed_weights == AutoBool::yes) {
     throw refuse(origins, "float8.keep_transposed_weights", true,
-                 "weights are freed after forward, and their copies with them; expected auto or false, or "
-                 "parallel.reshard_after_forward never");
+                 "weights are let go after each use, and their copies with them; expected auto or false, or "
+                 "parallel.zero 1 or 2");
   }
   check_nccl_groups(config, p, origins);
   const std::int64_t data_parallel = ranks / of_a_part;
@@ -62,6 +67,12 @@ ParallelConfig resolve_layout(const RunConfig& config, std::int64_t ranks, const
     throw refuse(origins, "train.global_batch", config.train.global_batch,
                  "expected a multiple of micro_batch {} x {} data-parallel ranks = {}", config.train.micro_batch,
                  data_parallel, sequences);
+  }
+  if (p.whole_gradients != WholeGradients::fp32 && config.train.global_batch == sequences) {
+    throw refuse(origins, "parallel.whole_gradients", p.whole_gradients,
+                 "has no effect with one micro-batch a step (train.global_batch {}): none is kept for a later one; "
+                 "expected fp32",
+                 config.train.global_batch);
   }
   const auto micro_batches = static_cast<int>(config.train.global_batch / sequences);
   if (const auto why = obstacle_to(pipeline_shape(p, micro_batches))) {

@@ -50,6 +50,12 @@ void check_parallel(const ParallelConfig& p, const Origins& at) {
     if (value != 1) throw refuse(at, key, value, "not available yet, expected 1");
   };
   one("parallel.cp", p.cp);
+  if (p.whole_gradients != WholeGradients::fp32 && p.zero != Zero::one) {
+    throw refuse(at, "parallel.whole_gradients", p.whole_gradients,
+                 "has no effect with parallel.zero = {}: gradients are reduced after every micro-batch; expected fp32, "
+                 "or parallel.zero 1",
+                 p.zero);
+  }
 }
 
 /// What holds for any number of micro-batches; see resolve_layout for the rest.

@@ -56,10 +56,19 @@ void declare_parallel(Schema& schema, ParallelConfig& c) {
           "Blocks of each pipeline stage from the first on, as \"7, 8, 8, 7\"; stage s is on rank s modulo pp. The "
           "embedding is with the first block, the head with the last. auto: as even as the FLOPs of blocks and head "
           "allow.");
-  schema.add_choice("reshard_after_forward", c.reshard_after_forward)
+  schema.add_choice("zero", c.zero)
+      .was("reshard_after_forward", {{"auto", "auto"}, {"always", "3"}, {"never", "2"}})
       .help(
-          "always: gathered weights are freed after forward and gathered again in backward. never: they stay until the "
-          "optimizer step. auto: never where dp_shard is 1, else always.");
+          "What each rank of dp_shard keeps whole. 3: nothing, weights are gathered and let go around each use. 2: "
+          "weights, gathered once a step, at their first use after the update. 1: as 2, and gradients in fp32, which "
+          "are reduced once a step in place of once a micro-batch. auto: 3, or 2 where dp_shard is 1 or pp is above 1. "
+          "2 and 3 have the "
+          "same bits, 1 sums micro-batches in another order.");
+  schema.add_choice("whole_gradients", c.whole_gradients)
+      .help(
+          "What zero 1 keeps the gradients of a step's earlier micro-batches in. bf16: half the memory, for one "
+          "rounding of their sum after each micro-batch; the last one is added in fp32. Needs several micro-batches a "
+          "step.");
   schema.add_choice("overlap", c.overlap)
       .help(
           "Gather the next block's weights and reduce the last one's gradients on streams of their own while the model "

@@ -47,7 +47,7 @@ constexpr std::array<Changeable, 48> changeable = {{{"model"},  // a name or a p
                                                     {"parallel.pp_schedule"},
                                                     {"parallel.pp_chunks", false},
                                                     {"parallel.pp_layout", false},
-                                                    {"parallel.reshard_after_forward"},
+                                                    {"parallel.zero"},
                                                     {"parallel.overlap"},
                                                     {"parallel.one_rank_exchange"},
                                                     {"parallel.check_replicas_every"},
@@ -71,6 +71,11 @@ const Changeable* find_changeable(const std::string& key) {
     return entry.name.ends_with('.') ? key.starts_with(entry.name) : key == entry.name;
   });
   return found == changeable.end() ? nullptr : &*found;
+}
+
+/// parallel.zero 1 adds up micro-batches before ranks, the others after them.
+bool sums_otherwise(const SettingChange& change) {
+  return change.key == "parallel.zero" && (change.then == "1" || change.now == "1");
 }
 
 }  // namespace
@@ -118,8 +123,8 @@ bool keeps_bits(const std::string& key, const RunConfig& config) {
 }
 
 bool may_be_allowed(const std::string& key) {
-  return key == "precision" || key == "parallel.gradient_wire" || key == "train.steps" || key == "data.changes" ||
-         key == "data.document_mask" || key == "data.loss_on_first" ||
+  return key == "precision" || key == "parallel.gradient_wire" || key == "parallel.whole_gradients" ||
+         key == "train.steps" || key == "data.changes" || key == "data.document_mask" || key == "data.loss_on_first" ||
          std::ranges::any_of(std::array{"optimizer.", "schedule.", "float8."},
                              [&](const char* section) { return key.starts_with(section); });
 }
@@ -129,7 +134,7 @@ std::vector<SettingChange> check_settings(const std::string& stored, const std::
   std::vector<SettingChange> changes = setting_changes(stored, source, config, unknown);
   for (SettingChange& change : changes) {
     if (may_change(change.key, config)) {
-      change.same_bits = keeps_bits(change.key, config);
+      change.same_bits = keeps_bits(change.key, config) && !sums_otherwise(change);
       continue;
     }
     const bool may = may_be_allowed(change.key);

@@ -27,8 +27,8 @@ class ShardedModel {
   /// To be called after the masters were written. Makes weight scales from scratch and forgets gathered weights.
   void weights_changed();
 
-  /// A training step is begin_step, any number of accumulate, finish_step.
-  void begin_step() { sink_.begin_step(); }
+  /// A training step is begin_step, that many times accumulate, finish_step.
+  void begin_step(std::int64_t micro_batches) { sink_.begin_step(micro_batches); }
   /// Forward and backward of one micro-batch; tokens and targets [micro_batch, seq_len] on the device.
   void accumulate(const MicroBatch& batch);
   /// Sums replicas, clips by the global norm, updates weights and their scales. `step` counts from 1.

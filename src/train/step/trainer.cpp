@@ -37,11 +37,12 @@ SamplerConfig sampler_config(const RunConfig& c) {
 
 FsdpOptions fsdp_options(const RunConfig& config, int shards) {
   const bool exchanges = shards > 1 || config.parallel.one_rank_exchange;
-  const bool frees = config.parallel.frees_weights(shards);
+  const Zero zero = config.parallel.zero_with(shards);
   const RecipePtr recipe = recipe_of(config.precision, config.float8);
-  return {.reshard_after_forward = frees,
+  return {.zero = zero,
+          .whole_gradients = config.parallel.whole_gradients == WholeGradients::bf16 ? DType::bf16 : DType::f32,
           .float8_all_gather = recipe->gathers_float8(),
-          .keep_transposed = recipe->casts_first() && !frees && float8_gemm_k_major_on(config.device) &&
+          .keep_transposed = recipe->casts_first() && zero != Zero::three && float8_gemm_k_major_on(config.device) &&
                              decided(config.float8.keep_transposed_weights, true),
           .gradient_wire = config.parallel.gradient_wire == GradientWire::bf16 ? DType::bf16 : DType::f32,
           .overlap = exchanges && decided(config.parallel.overlap, config.device == DeviceType::cuda),
@@ -111,7 +112,7 @@ void Trainer::launch(std::int64_t step) {
   result.lr = learning_rate(config_.schedule, config_.optimizer.lr, step, config_.train.steps);
   result.work = batches_.step_work(step - 1);
   const float loss_scale = 1.0f / static_cast<float>(std::max<std::int64_t>(result.work.targets, 1));
-  model_.begin_step();
+  model_.begin_step(batches_.micro_batches(batch_layout_));
   device_.zero(loss_sum(), 4, stream_);
   train_passes([&](std::int64_t m, Batch& batch) { batches_.train_batch(step - 1, batch_layout_, m, batch); },
                loss_scale);

@@ -110,7 +110,7 @@ class Trainer {
   std::deque<Launched> launched_;
 };
 
-/// parallel.reshard_after_forward `auto` frees gathered weights when there is more than one shard.
+/// parallel.zero `auto` is 3 when there is more than one shard and no pipeline, else 2.
 /// float8.keep_transposed_weights `auto` keeps copies wherever they are of use: whether there is room for them, the
 /// memory plan has said before (fit_transposed_weights).
 FsdpOptions fsdp_options(const RunConfig& config, int shards);
