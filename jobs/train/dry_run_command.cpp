@@ -23,7 +23,9 @@
 #include "src/train/plan/dry_run.h"
 #include "src/train/plan/dry_timeline.h"
 #include "src/train/plan/memory_plan.h"
+#include "src/train/plan/schedule_picture.h"
 #include "src/train/run/profiler.h"
+#include "src/train/run/resume.h"
 
 namespace octet {
 namespace {
@@ -93,7 +95,12 @@ std::string memory_text(DryCommand& c, const DryMachine& m) {
     text += "  with workspaces as large as those of the CPU's kernels; a GPU's are known with the GPU alone\n";
     if (config.cuda.deterministic) text += "  without what attention takes for cuda.deterministic\n";
   }
-  return text + fit_text(plan, m);
+  text += fit_text(plan, m);
+  if (c.mesh.pp > 1) {
+    text += fmt::format("memory of the pipeline's ranks:\n{}",
+                        pipeline_table(plan_pipeline(config, c.mesh, m.ranks_on_node, DeviceType::cpu)));
+  }
+  return text;
 }
 
 /// What the learning rate does, in a run that goes on from what is in run.dir if there is something.
@@ -141,6 +148,20 @@ std::string trace_text(const CommTrace& trace) {
 void write_file(const std::string& path, const std::string& text) {
   if (overwrite_text(path, text)) return;
   throw not_written("train", path);
+}
+
+/// Writes the picture that is asked for.
+std::string pipeline_lines(const DryCommand& c) {
+  if (c.mesh.pp == 1) {
+    if (c.options.schedule.empty()) return "";
+    throw usage_error("train", "--schedule {}: with parallel.pp = 1 there is no pipeline to draw", c.options.schedule);
+  }
+  const std::string text = pipeline_text(c.run.config, c.mesh);
+  if (!c.options.schedule.empty()) {
+    const auto [shape, passes, times] = clocked_passes(c.run.config, c.mesh);
+    write_file(c.options.schedule, schedule_picture(shape, passes, times, text));
+  }
+  return text + "\n";
 }
 
 std::string timeline_text(const DryTimeline& timeline, const DryMachine& m, const DryCommand& c) {
@@ -195,8 +216,9 @@ std::string dry_run(const std::vector<std::string>& words) {
   DryCommand c = parse(words);
   if (c.run.action != CommandLine::Action::run) return answer(c.run);
   const DryMachine m = machine_of(c.options, c.run.config);
-  std::string text = fmt::format("rank {} of {}, dp_replicate {} x dp_shard {} x tp {}, {} a node\n", c.options.rank,
-                                 c.options.ranks, c.mesh.dp_replicate, c.mesh.dp_shard, c.mesh.tp, m.ranks_on_node);
+  std::string text = fmt::format("rank {} of {}, {}, {} a node\n", c.options.rank, c.options.ranks, layout_text(c.mesh),
+                                 m.ranks_on_node);
+  text += pipeline_lines(c);
   const std::optional<SavedRun> saved = newest_saved(c.run.config);
   text += schedule_lines(c.run.config, saved);
   text += mixture_lines(c.run.config, saved);

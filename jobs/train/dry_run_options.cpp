@@ -19,6 +19,7 @@ void declare(Schema& schema, DryRunOptions& o) {
       .help("Ranks that share a node; default: the profile's, else 8.");
   schema.add("trace", o.trace)
       .help("Write there what comm.trace would of two steps: the rank's collectives and GEMMs.");
+  schema.add("schedule", o.schedule).help("Write there an SVG of the pipeline's passes over time (parallel.pp).");
   schema.add("timeline", o.timeline).help("Write there what train.profile would: a timeline for Perfetto.");
   schema.add("order", o.order)
       .help("Write there each kernel and collective of a step with its stream, and what it waits for.");

@@ -18,6 +18,7 @@ struct DryRunOptions {
   std::int64_t ranks_per_node = 0;  ///< 0: the profile's, else 8
   std::string trace;                ///< file for what comm.trace writes; empty: none
   std::string timeline;             ///< file for the timeline; empty: none
+  std::string schedule;             ///< file for the picture of a pipeline's passes; empty: none
   std::string order;                ///< file for what waits for what; empty: none
 };
 

@@ -17,6 +17,7 @@
 #include "src/train/options/option_texts.h"
 #include "src/train/options/validate.h"
 #include "src/train/plan/memory_plan.h"
+#include "src/train/run/resume.h"
 #include "src/train/run/token_ranges.h"
 #include "src/train/run/tokenizer_record.h"
 #include "src/train/step/trainer.h"
@@ -71,9 +72,11 @@ void check_not_finished(const RunConfig& c) {
                     c.run_dir, status->step);
 }
 
-/// Rank 0 stands for all: their plans are alike.
+/// Rank 0 stands for all, whose plans are alike; in a pipeline the one that needs most.
 void check_memory(RunConfig c, const MeshShape& mesh, const ClusterProfile& p) {
-  const MemoryPlan plan = plan_run(c, mesh, 0, static_cast<int>(p.ranks_per_node()), DeviceType::cpu,
+  const int ranks_on_node = static_cast<int>(p.ranks_per_node());
+  const std::size_t worst = mesh.pp == 1 ? 0 : plan_pipeline(c, mesh, ranks_on_node, DeviceType::cpu).worst();
+  const MemoryPlan plan = plan_run(c, mesh, rank_of_stage(mesh, worst), ranks_on_node, DeviceType::cpu,
                                    [&](const MemoryPlan& of) { return fit_of(of, p).gpu_fits(); });
   const auto refuse = [&](const char* what, double needs, double has) {
     throw usage_error("submit",
@@ -178,8 +181,8 @@ std::vector<std::string> check_submission(const CommandLine& run, const SubmitOp
         "submit", "parallel.tp = {}: expected a divisor of the {} ranks of a node, which tensor parallelism stays in",
         parallel.tp, profile.ranks_per_node());
   }
-  log::info("layout: {} nodes x {} ranks = dp_replicate {} x dp_shard {} x tp {}", options.nodes,
-            profile.ranks_per_node(), parallel.dp_replicate, parallel.dp_shard, parallel.tp);
+  log::info("layout: {} nodes x {} ranks = {}", options.nodes, profile.ranks_per_node(),
+            layout_text(mesh_shape(parallel)));
   RunConfig resolved = config;
   resolved.parallel = parallel;
   check_memory(resolved, mesh_shape(parallel), profile);

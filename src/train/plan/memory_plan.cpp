@@ -124,4 +124,34 @@ MemoryPlan plan_run(RunConfig& config, const MeshShape& mesh, int rank, int rank
   return keep ? plan : plan_run(config, mesh, rank, ranks_on_node, workspaces);
 }
 
+std::size_t PipelineMemory::worst() const {
+  const auto total = [](const MemoryPlan& plan) { return plan.total() + plan.nccl; };
+  return static_cast<std::size_t>(std::ranges::max_element(ranks, {}, total) - ranks.begin());
+}
+
+int rank_of_stage(const MeshShape& mesh, std::size_t pp) {
+  return static_cast<int>(pp) * mesh.dp_replicate * mesh.dp_shard * mesh.cp * mesh.tp;
+}
+
+PipelineMemory plan_pipeline(const RunConfig& config, const MeshShape& mesh, int ranks_on_node, DeviceType workspaces) {
+  PipelineMemory memory;
+  for (int pp = 0; pp < mesh.pp; ++pp) {
+    const int rank = rank_of_stage(mesh, static_cast<std::size_t>(pp));
+    memory.ranks.push_back(plan_run(config, mesh, rank, ranks_on_node, workspaces));
+  }
+  return memory;
+}
+
+std::string pipeline_table(const PipelineMemory& memory) {
+  std::string table =
+      fmt::format("  {:>13} {:>12} {:>12} {:>12}\n", "pipeline rank", "MiB in all", "state", "activations");
+  for (std::size_t pp = 0; pp < memory.ranks.size(); ++pp) {
+    const MemoryPlan& plan = memory.ranks[pp];
+    const std::int64_t state = plan[Purpose::parameters] + plan[Purpose::gradients] + plan[Purpose::optimizer];
+    table += fmt::format("  {:>13} {:>12} {:>12} {:>12}{}\n", pp, mebibytes(plan.total()), mebibytes(state),
+                         mebibytes(plan[Purpose::activations]), pp == memory.worst() ? "  the most" : "");
+  }
+  return table;
+}
+
 }  // namespace octet

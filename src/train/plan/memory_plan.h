@@ -48,4 +48,16 @@ MemoryPlan plan_run(const RunConfig& config, const MeshShape& mesh, int rank, in
 MemoryPlan plan_run(RunConfig& config, const MeshShape& mesh, int rank, int ranks_on_node, DeviceType workspaces,
                     const std::function<bool(const MemoryPlan&)>& there_is_room);
 
+/// The plans of the ranks of a pipeline, which have different stages: of one of each. Without a pipeline of one.
+struct PipelineMemory {
+  std::vector<MemoryPlan> ranks;  ///< by rank in the pipeline
+
+  std::size_t worst() const;  ///< the one whose device needs most
+};
+PipelineMemory plan_pipeline(const RunConfig& config, const MeshShape& mesh, int ranks_on_node, DeviceType workspaces);
+/// The rank of the world that is meant by that rank of the pipeline.
+int rank_of_stage(const MeshShape& mesh, std::size_t pp);
+/// A line a rank of the pipeline: total, and what differs most between them.
+std::string pipeline_table(const PipelineMemory& memory);
+
 }  // namespace octet

@@ -124,6 +124,10 @@ void RunLog::start(const MemoryPlan& plan, const std::string& recompute, const T
   }
   log::info("recompute, a rank:\n{}", recompute);
   log::info("memory plan:\n{}", memory_table(plan, nullptr));
+  if (mesh.pp > 1) {
+    log::info("memory plan of the pipeline's ranks:\n{}",
+              pipeline_table(plan_pipeline(config_, mesh, environment_.ranks_on_node, config_.device)));
+  }
   log::info("run directory: {}", directory_.path);
 }
 

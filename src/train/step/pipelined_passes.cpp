@@ -8,7 +8,6 @@
 #include "src/base/error.h"
 #include "src/model/stages.h"
 #include "src/parallel/pipeline/pipeline_check.h"
-#include "src/parallel/pipeline/pipeline_clock.h"
 #include "src/parallel/pipeline/rendezvous.h"
 #include "src/train/options/option_texts.h"
 
@@ -67,15 +66,21 @@ std::vector<StageTimes> times_of(const RunConfig& config, const std::vector<Unit
 
 }  // namespace
 
+ClockedPasses clocked_passes(const RunConfig& config, const MeshShape& mesh) {
+  ClockedPasses c{.shape = shape_of(config, mesh), .passes = {}, .times = {}};
+  c.passes = make_passes(c.shape);
+  c.times = run_clock(c.shape, c.passes, times_of(config, pipeline_stages(config)));
+  return c;
+}
+
 std::string pipeline_text(const RunConfig& config, const MeshShape& mesh) {
-  const PipelineShape shape = shape_of(config, mesh);
+  const auto [shape, passes, times] = clocked_passes(config, mesh);
   const std::vector<UnitRange> stages = pipeline_stages(config);
   std::vector<int> blocks;
   blocks.reserve(stages.size());
   for (const UnitRange& s : stages) {
     blocks.push_back(std::min(s.end, head_unit(config.model)) - std::max(s.begin, block_unit(0)));
   }
-  const PipelineTimes times = run_clock(shape, make_passes(shape), times_of(config, stages));
   return fmt::format(
       "pipeline: {} stages of {} blocks{}, {}, {} micro-batches a step; by FLOPs ranks wait {:.1f} % of the time",
       stages.size(), fmt::join(blocks, ", "), shape.chunks == 1 ? "" : fmt::format(", {} a rank", shape.chunks),

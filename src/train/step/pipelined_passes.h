@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "src/parallel/pipeline/pipeline_clock.h"
 #include "src/parallel/pipeline/stage_links.h"
 #include "src/train/options/run_config.h"
 #include "src/train/step/sharded_model.h"
@@ -21,6 +22,14 @@ struct PipelinePlan {
 /// Of a configuration whose layout is resolved, on a mesh of that shape; without a pipeline it has one slot and nothing
 /// else. Internal error where the steps are not proven (pipeline_check.h).
 PipelinePlan pipeline_plan(const RunConfig& config, const MeshShape& mesh, int pp_rank);
+
+/// A step's passes by the clock, with each stage's FLOPs as its time and twice that for backward.
+struct ClockedPasses {
+  PipelineShape shape;
+  PipelinePasses passes;
+  PipelineTimes times;
+};
+ClockedPasses clocked_passes(const RunConfig& config, const MeshShape& mesh);
 
 /// For the log: stages, order, micro-batches and the bubble of equal stages.
 std::string pipeline_text(const RunConfig& config, const MeshShape& mesh);
