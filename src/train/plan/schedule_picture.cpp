@@ -16,7 +16,6 @@ std::array<int, 3> color_of(PassKind kind) {
     case PassKind::forward:
       return {120, 170, 230};
     case PassKind::backward:
-      return {150, 205, 140};
     case PassKind::input_gradient:
       return {150, 205, 140};
     case PassKind::weight_gradient:
