@@ -40,7 +40,8 @@ struct NcclSettings {
 
   bool one_rank_groups = false;  ///< groups of one rank are NCCL's too; no key: parallel.one_rank_exchange asks for it
 
-  /// The settings of the group of that name; other groups carry next to nothing and have the defaults.
+  /// The settings of the group of that name; other groups have the defaults: they carry next to
+  /// nothing, or messages between two ranks (pp_down, pp_up).
   const NcclGroupSettings& of(std::string_view group) const {
     static const NcclGroupSettings none;
     return group == "dp_shard" || group == "dp_shard_cp" ? dp_shard

@@ -11,8 +11,7 @@ namespace octet {
 
 /// What the ranks of a shard group keep whole beside their pieces of masters and moments, as ZeRO counts it. 3:
 /// nothing, weights are gathered and let go around each use. 2: the weights of a step. 1: the weights of a step and its
-/// gradients. automatic: 2 for
-/// dp_shard = 1, where nothing is gathered, and in a pipeline; else 3.
+/// gradients. automatic: 2 for dp_shard = 1, where nothing is gathered, and in a pipeline; else 3.
 enum class Zero : std::uint8_t { automatic, one, two, three };
 constexpr auto names_of(Zero) {
   return std::to_array<std::string_view>({"auto", "1", "2", "3"});

@@ -36,11 +36,7 @@ Shape stream_shape(const LlamaSettings& s) {
   return {s.micro_batch * s.seq_len / s.tp.count, s.model.dim};
 }
 
-}  // namespace
-
-namespace {
-
-/// The whole model.
+/// All stages, in their order.
 std::vector<UnitRange> pipeline_stages(const RunConfig& config) {
   const ParallelConfig& p = config.parallel;
   const std::vector<std::int64_t> blocks = parse_pp_layout(p.pp_layout).value();
@@ -53,7 +49,7 @@ PipelineShape shape_of(const RunConfig& config, const MeshShape& mesh) {
   return pipeline_shape(config.parallel, static_cast<int>(config.train.global_batch / sequences));
 }
 
-/// With the head's part of the last one and times by FLOPs, which a backward pass has twice.
+/// Each stage's FLOPs as its times: a third forward, a third for each of the two gradients. The head is the last one's.
 std::vector<StageTimes> times_of(const RunConfig& config, const std::vector<UnitRange>& stages) {
   const std::vector<double> flops = unit_flops(config.model, config.train.seq_len);
   std::vector<StageTimes> times;
