@@ -38,8 +38,9 @@ BOXES = {
     "corpus": (9, 20, 200, HIGH, "text in, token files out"),
     "train": (9, 215, 580, HIGH, "a run: options, step, plan, health, loop"),
     "report": (9, 595, 720, HIGH, "runs read back"),
-    "jobs": (10, 20, 940, ROOF, "the programs octet, octet-train and octet-commbench; scripts"),
-    "tests": (11, 20, 940, ROOF, "a folder a room, and the checks of the source"),
+    "evaluate": (10, 20, 580, HIGH, "how likely texts are to a model, and tasks"),
+    "jobs": (11, 20, 940, ROOF, "the programs octet, octet-train, octet-evaluate and octet-commbench; scripts"),
+    "tests": (12, 20, 940, ROOF, "a folder a room, and the checks of the source"),
 }
 # Where an arrow goes down, when it is not the middle of what the boxes have above each other. An arrow whose place is
 # not below its box leaves the box at the side.

@@ -32,10 +32,11 @@ ROOMS = {
     "report": "owner",
     "checkpoints": LOWER,
     "train": "data optim owner checkpoints",
+    "evaluate": "train corpus",
     "cluster": "base",
     "tuning": "cluster",
     "planner": "tuning",  # and the pure headers of model and parallel, below
-    "jobs": "train corpus tuning planner report",
+    "jobs": "evaluate tuning planner report",
     "tests": "jobs",
 }
 OUTSIDE_SRC = ["kernels", "checkpoints", "jobs", "tests"]  # rooms at the top level; the others are src/ROOM
