@@ -13,8 +13,8 @@
 #include "src/base/seconds_since.h"
 #include "src/corpus/making.h"
 #include "src/corpus/outputs.h"
+#include "src/corpus/part_joiner.h"
 #include "src/corpus/pipeline.h"
-#include "src/data/token_join.h"
 #include "src/tokenizer/make_tokenizer.h"
 
 namespace octet {
@@ -140,23 +140,25 @@ class Preparation {
       report_.counts = *joined;
       report_.parts_before = report_.parts;
     } else {
-      make_parts(folder);
-      join(folder);
+      make_and_join(folder);
       folder.set_joined(report_.counts);
     }
     folder.remove();
   }
 
-  void make_parts(PartFolder& folder) {
+  void make_and_join(const PartFolder& folder) {
     std::vector<std::optional<PartCounts>> done;
     std::vector<std::size_t> todo;
+    std::vector<bool> finished_before;
     for (std::size_t part = 0; part < plan_.parts.size(); ++part) {
       done.push_back(folder.finished(part));
+      finished_before.push_back(done.back().has_value());
       if (!done.back()) todo.push_back(part);
       if (done.back()) broken_.add(done.back()->broken);
     }
     report_.parts_before = report_.parts - static_cast<std::int64_t>(todo.size());
     if (report_.parts_before > 0) log::info("{} of {} parts are finished already", report_.parts_before, report_.parts);
+    PartJoiner joiner(outputs_of_parts(folder), std::move(finished_before));
     const auto open = [&](std::size_t part) {
       const Outputs outputs{folder.prefix_of(part), outputs_.held_out.empty() ? "" : folder.holdout_of(part)};
       return std::make_unique<PartWriter>(plan_.parts[part], files(outputs, true), broken_);
@@ -164,25 +166,26 @@ class Preparation {
     const auto finished = [&](std::size_t part, const PartCounts& counts) {
       folder.set_finished(part, counts);
       done[part] = counts;
+      joiner.part_is_finished(part);
     };
     work_on_parts({.parts = plan_.parts, .todo = std::move(todo), .open = open, .finished = finished}, *tokenizer_,
                   pipeline());
     for (const auto& counts : done) report_.counts.add(*counts);
     refuse_no_text();
+    joiner.finish();
+    if (!outputs_.held_out.empty()) write_facts(outputs_.held_out, report_.counts.held_out, identity_);
+    write_facts(outputs_.kept, report_.counts.kept, identity_);
   }
 
-  void join(const PartFolder& folder) const {
-    std::vector<std::string> kept, held_out;
+  /// Held-out documents first, as they get their names first.
+  std::vector<PartJoiner::Output> outputs_of_parts(const PartFolder& folder) const {
+    PartJoiner::Output kept{.prefix = outputs_.kept, .parts = {}}, held_out{.prefix = outputs_.held_out, .parts = {}};
     for (std::size_t part = 0; part < plan_.parts.size(); ++part) {
-      kept.push_back(folder.prefix_of(part));
-      held_out.push_back(folder.holdout_of(part));
+      kept.parts.push_back(folder.prefix_of(part));
+      held_out.parts.push_back(folder.holdout_of(part));
     }
-    if (!outputs_.held_out.empty()) {
-      join_token_files(held_out, outputs_.held_out);
-      write_facts(outputs_.held_out, report_.counts.held_out, identity_);
-    }
-    join_token_files(kept, outputs_.kept);
-    write_facts(outputs_.kept, report_.counts.kept, identity_);
+    if (outputs_.held_out.empty()) return {std::move(kept)};
+    return {std::move(held_out), std::move(kept)};
   }
 
   void refuse_no_text() const {

@@ -19,10 +19,9 @@
 
 namespace octet {
 namespace fs = std::filesystem;
-namespace {
 
 /// A part's index, whose .bin file may have gone over already.
-class PartIndex {
+class TokenJoin::PartIndex {
  public:
   explicit PartIndex(const std::string& prefix) : prefix_(prefix), idx_(prefix + ".idx") {
     const auto bytes = idx_.bytes();
@@ -60,6 +59,8 @@ class PartIndex {
   TokenType type_ = TokenType::u8;
   std::int64_t sequences_ = 0, boundaries_ = 0, tokens_ = 0;
 };
+
+namespace {
 
 std::int64_t size_of_file(const std::string& path) {
   struct stat status {};
@@ -104,40 +105,59 @@ void copy_to(int to, std::int64_t offset, const std::string& from, const std::st
   }
 }
 
+}  // namespace
+
+TokenJoin::TokenJoin(std::string prefix)
+    : prefix_(std::move(prefix)), bin_(open_temporary(bin_path())), idx_(open_temporary(idx_path())) {}
+
+TokenJoin::~TokenJoin() = default;
+
+void TokenJoin::take(const std::string& part) {
+  const PartIndex& taken = parts_.emplace_back(part);
+  if (taken.type() != parts_.front().type()) {
+    throw usage_error("data", "{} has {} tokens, {} has {}", part, name_of(taken.type()), parts_.front().prefix(),
+                      name_of(parts_.front().type()));
+  }
+  take_over(taken);
+  bytes_ += taken.bytes();
+}
+
 /// Appends what is still in a part; what has gone over before must be there.
-void take_over(const PartIndex& part, std::int64_t offset, int bin, const std::string& path) {
+void TokenJoin::take_over(const PartIndex& part) const {
+  const std::string path = bin_path();
   const std::int64_t there = size_of_file(part.bin());
   if (there < 0) {
-    if (size_of_file(path) >= offset + part.bytes()) return;
+    if (size_of_file(path) >= bytes_ + part.bytes()) return;
     throw usage_error("data", "{} is gone; remove the folder of the parts to begin anew", part.bin());
   }
   if (there != part.bytes()) {
     throw usage_error("data", "{} has {} bytes; its index says {}: remove {}.idx to have the part made again",
                       part.bin(), there, part.bytes(), part.prefix());
   }
-  cut_to(bin, offset, path);
-  copy_to(bin, offset, part.bin(), path);
-  if (::fsync(bin) != 0 || !sync_folder_of(path)) throw not_written("data", path);
+  cut_to(bin_.get(), bytes_, path);
+  copy_to(bin_.get(), bytes_, part.bin(), path);
+  if (::fsync(bin_.get()) != 0 || !sync_folder_of(path)) throw not_written("data", path);
   if (::unlink(part.bin().c_str()) != 0) throw not_written("data", part.bin());
 }
 
-void write_index(const std::vector<PartIndex>& parts, TokenType type, int idx, const std::string& path) {
+void TokenJoin::write_index() const {
+  const TokenType type = parts_.front().type();
   std::int64_t sequences = 0, documents = 0;
-  for (const PartIndex& part : parts) {
+  for (const PartIndex& part : parts_) {
     sequences += part.sequences();
     documents += part.documents();
   }
-  BufferedOut out(idx, path);
+  BufferedOut out(idx_.get(), idx_path());
   out.put(megatron_index::magic);
   out.put(megatron_index::version);
   out.put(static_cast<std::uint8_t>(type));
   out.put(sequences);
   out.put(documents + 1);
-  for (const PartIndex& part : parts) {
+  for (const PartIndex& part : parts_) {
     for (std::int64_t i = 0; i < part.sequences(); ++i) out.put(part.size_at(i));
   }
   std::int64_t offset = 0;
-  for (const PartIndex& part : parts) {
+  for (const PartIndex& part : parts_) {
     for (std::int64_t i = 0; i < part.sequences(); ++i) {
       out.put(offset);
       offset += part.size_at(i) * size_of(type);
@@ -145,48 +165,33 @@ void write_index(const std::vector<PartIndex>& parts, TokenType type, int idx, c
   }
   std::int64_t before = 0;
   out.put(before);
-  for (const PartIndex& part : parts) {
+  for (const PartIndex& part : parts_) {
     for (std::int64_t i = 0; i < part.documents(); ++i) out.put(before + part.document_end(i));
     before += part.sequences();
   }
   out.flush();
 }
 
-/// Where all parts have gone over and the .bin file has its name, only the index can lack. False: nothing is left to
-/// do.
-bool is_left(const std::vector<PartIndex>& parts, std::int64_t bytes, const std::string& prefix) {
-  const bool gone = std::ranges::all_of(parts, [](const PartIndex& part) { return size_of_file(part.bin()) < 0; });
+void TokenJoin::finish() {
+  if (parts_.empty()) throw internal_error("data", "{}: a join of no parts", prefix_);
+  cut_to(bin_.get(), bytes_, bin_path());
+  cut_to(idx_.get(), 0, idx_path());
+  write_index();
+  commit_token_files(prefix_, bin_.get(), idx_.get());
+}
+
+bool TokenJoin::is_left(const std::vector<std::string>& parts, const std::string& prefix) {
+  std::int64_t bytes = 0;
+  for (const std::string& part : parts) {
+    const PartIndex index(part);
+    if (size_of_file(index.bin()) >= 0) return true;
+    bytes += index.bytes();
+  }
   const std::string temporary = prefix + ".bin.tmp";
-  if (!gone || size_of_file(temporary) >= 0 || size_of_file(prefix + ".bin") != bytes) return true;
+  if (size_of_file(temporary) >= 0 || size_of_file(prefix + ".bin") != bytes) return true;
   if (size_of_file(prefix + ".idx") >= 0) return false;
   if (::rename((prefix + ".bin").c_str(), temporary.c_str()) != 0) throw not_written("data", temporary);
   return true;
-}
-
-}  // namespace
-
-void join_token_files(const std::vector<std::string>& parts, const std::string& prefix) {
-  std::vector<PartIndex> indices;
-  std::int64_t bytes = 0;
-  for (const std::string& part : parts) {
-    indices.emplace_back(part);
-    bytes += indices.back().bytes();
-    if (indices.back().type() == indices.front().type()) continue;
-    throw usage_error("data", "{} has {} tokens, {} has {}", part, name_of(indices.back().type()), parts.front(),
-                      name_of(indices.front().type()));
-  }
-  if (!is_left(indices, bytes, prefix)) return;
-  const std::string bin_path = prefix + ".bin.tmp", idx_path = prefix + ".idx.tmp";
-  const FileHandle bin = open_temporary(bin_path), idx = open_temporary(idx_path);
-  std::int64_t offset = 0;
-  for (const PartIndex& part : indices) {
-    take_over(part, offset, bin.get(), bin_path);
-    offset += part.bytes();
-  }
-  cut_to(bin.get(), bytes, bin_path);
-  cut_to(idx.get(), 0, idx_path);
-  write_index(indices, indices.front().type(), idx.get(), idx_path);
-  commit_token_files(prefix, bin.get(), idx.get());
 }
 
 }  // namespace octet

@@ -1,15 +1,46 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
+
+#include "src/base/files.h"
 
 namespace octet {
 
 /// Makes one pair PREFIX.bin / PREFIX.idx of several, in their order, and takes the parts' .bin files away one by one
 /// as they go over, so that the disk needs room for one part more and not for all twice; where the file system shares
-/// blocks, copy_file_range copies nothing. Called again after it was interrupted, at any point, it goes on; the parts'
-/// .idx files stay until the caller removes them. As TokenFileWriter it goes by PREFIX.bin.tmp, and replaces what
-/// PREFIX was. Usage error for parts that are of several token types, or where one is gone or damaged.
-void join_token_files(const std::vector<std::string>& parts, const std::string& prefix);
+/// blocks, copy_file_range copies nothing. As TokenFileWriter it goes by PREFIX.bin.tmp, and replaces what PREFIX was.
+/// Made again after it was interrupted, at any point, it goes on; the parts' .idx files stay until the caller removes
+/// them. One thread at a time.
+class TokenJoin {
+ public:
+  /// Usage error where the file cannot be written or another process writes it.
+  explicit TokenJoin(std::string prefix);
+  ~TokenJoin();
+  TokenJoin(const TokenJoin&) = delete;
+  TokenJoin& operator=(const TokenJoin&) = delete;
+
+  /// The next part, by its prefix. Usage error for one of another token type, and for one that is gone or damaged.
+  void take(const std::string& part);
+  /// Writes the index and gives the files their names. At least one part was taken.
+  void finish();
+
+  /// Whether something is left to be joined; false where an interrupted one had come to its end. To be asked before
+  /// one of parts that are all finished is made.
+  static bool is_left(const std::vector<std::string>& parts, const std::string& prefix);
+
+ private:
+  class PartIndex;
+  std::string bin_path() const { return prefix_ + ".bin.tmp"; }
+  std::string idx_path() const { return prefix_ + ".idx.tmp"; }
+  void take_over(const PartIndex& part) const;
+  void write_index() const;
+
+  std::string prefix_;
+  FileHandle bin_, idx_;
+  std::vector<PartIndex> parts_;
+  std::int64_t bytes_ = 0;  ///< of what was taken
+};
 
 }  // namespace octet

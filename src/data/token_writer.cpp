@@ -175,6 +175,8 @@ void TokenFileWriter::flush() {
   scan.add({reinterpret_cast<const char*>(buffer_.data()), buffer_.size()});
   range_.merge(scan.range());
   write_or_throw(bin_, buffer_, bin_temporary(prefix_));
+  // The disk begins with it now, so that finish() has less to wait for. Only a hint: what fails there fails in fsync.
+  ::sync_file_range(bin_, 0, 0, SYNC_FILE_RANGE_WRITE);
   buffer_.clear();
 }
 

@@ -5,6 +5,7 @@
 #include "jobs/octet/tokenizer/tokenizer_tool.h"
 #include "src/base/error.h"
 #include "src/base/log.h"
+#include "src/corpus/utf8.h"
 #include "src/tokenizer/make_tokenizer.h"
 
 namespace octet::tokenizer_tool {
@@ -55,9 +56,15 @@ std::vector<std::int32_t> ids_of(std::string_view text) {
 }
 
 void expect_text(const Tokenizer& tokenizer, std::string_view text) {
+  const auto refuse = [&](std::size_t at, const std::string& why) {
+    throw usage_error("octet", "tokenizer encode: byte {} at offset {} is {}", static_cast<unsigned char>(text[at]), at,
+                      why);
+  };
   if (const auto bad = tokenizer.find_refused(text)) {
-    throw usage_error("octet", "tokenizer encode: byte {} at offset {} is not text for the {} tokenizer",
-                      static_cast<unsigned char>(text[*bad]), *bad, tokenizer.info().kind);
+    refuse(*bad, fmt::format("not text for the {} tokenizer", tokenizer.info().kind));
+  }
+  if (const auto bad = tokenizer.needs_utf8() ? find_bad_utf8(text) : std::nullopt) {
+    refuse(*bad, "no UTF-8; octet prepare --bad-utf8 replace takes such text");
   }
 }
 

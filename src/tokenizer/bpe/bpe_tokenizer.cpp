@@ -10,7 +10,8 @@
 namespace octet {
 namespace {
 
-class BpeEncoder final : public Encoder {
+/// On lines of the processor's cache of its own, away from what other threads change.
+class alignas(64) BpeEncoder final : public Encoder {
  public:
   BpeEncoder(const BpeModel& model, const AddedTokens& added, const std::vector<SplitStep>& split)
       : added_(added), splitter_(make_splitter(split)), words_(model) {}
