@@ -50,6 +50,8 @@ TEST_F(TokenizerCommand, TrainsAVocabularyThatEncodesAndDecodes) {
   EXPECT_EQ(octet("decode " + path + " " + ids.out.substr(0, ids.out.size() - 1)).out, "is yellow <|end_of_text|>");
   EXPECT_HAS(octet("encode " + path + " --text 'is yellow' --pieces").out, "   yellow\n");
   EXPECT_EQ(octet("encode " + path + " --text '<|end_of_text|>' --control-tokens").out, "1\n");
+  write_bytes(folder_ / "latin.txt", "caf\xE9\n");
+  EXPECT_HAS(octet("encode " + path + " " + (folder_ / "latin.txt")).err, "byte 233 at offset 3 is no UTF-8");
 }
 
 TEST_F(TokenizerCommand, MakesTheSameOfEveryFormatAndNumberOfWorkers) {
