@@ -23,6 +23,7 @@
 #include "src/train/plan/dry_run.h"
 #include "src/train/plan/dry_timeline.h"
 #include "src/train/plan/memory_plan.h"
+#include "src/train/plan/pipeline_timeline.h"
 #include "src/train/plan/schedule_picture.h"
 #include "src/train/run/profiler.h"
 #include "src/train/run/resume.h"
@@ -169,14 +170,22 @@ std::string timeline_text(const DryTimeline& timeline, const DryMachine& m, cons
   if (!c.options.timeline.empty()) {
     write_file(c.options.timeline, chrome_trace(recording, static_cast<int>(c.options.rank), "dry run"));
   }
+  const std::string table = profile_table(recording, {{"dry run", break_down(recording.spans, recording.wall)}});
+  double step = recording.wall;
+  std::string stages;
+  if (c.mesh.pp > 1) {
+    const PipelineEstimate estimate = estimate_pipeline(c.run.config, c.mesh, rates_of(m));
+    step = estimate.step;
+    stages = fmt::format("that was rank {} as if it waited for no other stage; with all stages:\n{}", c.options.rank,
+                         pipeline_times_text(estimate));
+  }
   const double flops = c.run.config.model.flops_per_token(static_cast<double>(c.run.config.train.seq_len)) *
                        static_cast<double>(c.run.config.train.global_batch * c.run.config.train.seq_len) /
-                       static_cast<double>(c.options.ranks) / recording.wall;
+                       static_cast<double>(c.options.ranks) / step;
   return fmt::format(
-      "timeline of a step at the rates of the data sheet of {} and links of {}; no run quite reaches them:\n{}\n"
+      "timeline of a step at the rates of the data sheet of {} and links of {}; no run quite reaches them:\n{}\n{}"
       "{:.1f} TFLOP/s a rank at most, {:.1f} % of the bf16 peak\n",
-      m.gpu->name, m.links, profile_table(recording, {{"dry run", break_down(recording.spans, recording.wall)}}),
-      flops / 1e12, 100 * flops / m.gpu->peak.bf16);
+      m.gpu->name, m.links, table, stages, flops / 1e12, 100 * flops / m.gpu->peak.bf16);
 }
 
 /// The step after the first, which is like all that follow.

@@ -42,12 +42,16 @@ MeshCoordinates coordinates(const MeshShape& shape, int rank);
 
 /// A kind of group: the ranks that differ in some coordinates alone, in their order.
 struct MeshGroup {
-  const char* name;           ///< where pp and cp are 1: what users see in traces and messages
-  MeshCoordinates along;      ///< 1 for these coordinates, 0 for the others
-  const char* name_of_all{};  ///< where pp or cp is larger; none: the same
+  const char* name;       ///< what users see in traces and messages
+  MeshCoordinates along;  ///< 1 for these coordinates, 0 for the others
+  /// The name where one of the dimensions marked in `apart` is larger than 1, which sets it apart from a group that has
+  /// the same ranks elsewhere; none: always `name`.
+  const char* name_apart{};
+  MeshCoordinates apart{};
 
   const char* name_in(const MeshShape& shape) const {
-    return shape.pp * shape.cp == 1 || name_of_all == nullptr ? name : name_of_all;
+    const bool is_apart = (apart.pp == 1 && shape.pp > 1) || (apart.cp == 1 && shape.cp > 1);
+    return is_apart ? name_apart : name;
   }
 };
 
@@ -58,13 +62,13 @@ inline constexpr std::array<MeshGroup, 10> mesh_groups{{
     {"world", {1, 1, 1, 1, 1}},
     {"pp", {.pp = 1}},
     {"dp_replicate", {.dp_replicate = 1}},
-    {"dp_shard", {.dp_shard = 1, .cp = 1}, "dp_shard_cp"},
+    {"dp_shard", {.dp_shard = 1, .cp = 1}, "dp_shard_cp", {.cp = 1}},
     {"cp", {.cp = 1}},
     {"tp", {.tp = 1}},
     {"dp", {.dp_replicate = 1, .dp_shard = 1}},
     {"replica", {.pp = 1, .dp_shard = 1, .cp = 1, .tp = 1}},
-    {"dp", {.pp = 1, .dp_replicate = 1, .dp_shard = 1, .cp = 1}, "losses"},
-    {"replica", {.dp_shard = 1, .cp = 1, .tp = 1}, "stage_replica"},
+    {"dp", {.pp = 1, .dp_replicate = 1, .dp_shard = 1, .cp = 1}, "losses", {.pp = 1, .cp = 1}},
+    {"replica", {.dp_shard = 1, .cp = 1, .tp = 1}, "stage_replica", {.pp = 1}},
 }};
 
 constexpr const MeshGroup& mesh_group(GroupKind kind) {

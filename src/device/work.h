@@ -35,6 +35,8 @@ struct Turn {
 class WorkLog {
  public:
   virtual ~WorkLog() = default;
+  /// Which stream is the model's; before any work.
+  virtual void set_model_stream(const Stream& /*stream*/) {}
   /// Returns how many seconds the work takes.
   virtual double add(const Stream& stream, const Work& work, const Turn& turn) = 0;
 };

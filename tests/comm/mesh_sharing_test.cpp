@@ -70,9 +70,12 @@ TEST(MeshSharing, ANameIsOneGroupInEveryShape) {
       for (const MeshGroup& group : mesh_groups) {
         const std::string name = group.name_in(shape);
         EXPECT_EQ(ranks_of(group, shape, 7), ranks_of(*find_group(name, shape), shape, 7)) << name;
-        EXPECT_EQ(group.name == name, pp * cp == 1 || group.name_of_all == nullptr) << name;
+        EXPECT_TRUE(pp * cp > 1 || name == group.name) << name;
       }
       EXPECT_EQ(find_group("of no mesh", shape), nullptr);
+      EXPECT_EQ(find_group("dp_shard_cp", shape) != nullptr, cp > 1);
+      EXPECT_EQ(find_group("losses", shape) != nullptr, pp * cp > 1);
+      EXPECT_EQ(find_group("stage_replica", shape) != nullptr, pp > 1);
     }
   }
 }

@@ -50,11 +50,18 @@ TEST_F(DryTimelines, ACollectiveTakesTheSlowestLinkOfItsRing) {
   EXPECT_EQ(seconds(alone, {.tp = 16}, 5), 0);
 }
 
+TEST_F(DryTimelines, AMessageTakesTheLinkBetweenStages) {
+  const Work work{.name = "send", .bytes = 100, .group = "pp_down", .ranks = 2, .bus_bytes = 100};
+  EXPECT_EQ(seconds(work, {.pp = 2, .tp = 2}), 2.0) << "within a node";
+  EXPECT_EQ(seconds(work, {.pp = 2, .tp = 4}), 0.25 + 10) << "the four ranks of a node send at a time";
+}
+
 TEST_F(DryTimelines, RecordStreamsUnitsAndSteps) {
   DryTimeline timeline(rates, {.dp_shard = 4}, 0);
   const auto device = make_dry_device(DeviceType::cpu, &timeline);
   const auto model = device->make_stream(), gathers = device->make_stream();
   const auto gathered = device->make_event();
+  timeline.set_model_stream(*model);
   const Work gather{.name = "all_gather", .group = "dp_shard", .ranks = 4, .bus_bytes = 100};  // two seconds
   model->skip({.name = "before", .bytes = 100});
   timeline.end_step(1);

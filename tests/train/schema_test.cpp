@@ -246,7 +246,7 @@ TEST(Schema, PrintedConfigurationsReadBack) {
     EXPECT_EQ(second.config.seed, UINT64_MAX);
     ++files;
   }
-  EXPECT_EQ(files, 5);
+  EXPECT_EQ(files, 6);
 }
 
 TEST(Schema, EnglishRunIsWhatItSays) {

@@ -7,6 +7,11 @@
 
 namespace octet {
 
+void DryOrder::set_model_stream(const Stream& stream) {
+  streams_ = {&stream};
+  if (times_ != nullptr) times_->set_model_stream(stream);
+}
+
 double DryOrder::add(const Stream& stream, const Work& work, const Turn& turn) {
   const auto place = std::ranges::find(streams_, &stream) - streams_.begin();
   if (place == std::ssize(streams_)) streams_.push_back(&stream);

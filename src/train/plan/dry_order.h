@@ -14,6 +14,7 @@ class DryOrder final : public WorkLog {
   /// `times`: says how long work takes, and is told of all of it too; null: no time.
   explicit DryOrder(WorkLog* times) : times_(times) {}
 
+  void set_model_stream(const Stream& stream) override;
   double add(const Stream& stream, const Work& work, const Turn& turn) override;
   /// Forgets what was recorded; numbers go on.
   void clear() { lines_.clear(); }

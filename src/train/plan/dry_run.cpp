@@ -29,12 +29,18 @@ RunConfig in_pieces(RunConfig config) {
   return config;
 }
 
+std::unique_ptr<Stream> make_model_stream(Device& device, WorkLog* log) {
+  auto stream = device.make_stream();
+  if (log != nullptr) log->set_model_stream(*stream);
+  return stream;
+}
+
 }  // namespace
 
 DryRun::DryRun(const RunConfig& config, const MeshShape& mesh, int rank, DeviceType workspaces, WorkLog* log)
     : config_(in_pieces(config)),
       device_(make_dry_device(config.device, workspaces, log)),
-      stream_(device_->make_stream()),
+      stream_(make_model_stream(*device_, log)),
       mesh_(make_traced(world_of(config_, mesh, rank, *stream_, groups_), &trace_), mesh),
       batches_(config.train.global_batch, config.train.seq_len),
       trainer_(config_, batches_, mesh_, mesh_.world(), *stream_, &gemms_) {}

@@ -20,19 +20,30 @@ DryTimeline::DryTimeline(const MachineRates& rates, const MeshShape& mesh, int r
   recording_.streams = {"host"};
 }
 
-/// A ring through all ranks of the group: within the node, or through the cards of the node that are these ranks'.
 const DryTimeline::Link& DryTimeline::link_of(std::string_view name) {
   const auto known = links_.find(name);
   if (known != links_.end()) return known->second;
   const MeshGroup* const group = find_group(name, mesh_);
-  const std::vector<int> ranks = ranks_of(*group, mesh_, rank_);
+  // A pipeline's messages are in groups that are no mesh's, one for each direction (stage_links.h).
+  return links_.emplace(name, group != nullptr ? ring_of(*group) : message_link()).first->second;
+}
+
+/// A ring through all ranks of the group: within the node, or through the cards of the node that are these ranks'.
+DryTimeline::Link DryTimeline::ring_of(const MeshGroup& group) const {
+  const std::vector<int> ranks = ranks_of(group, mesh_, rank_);
   const int node = rank_ / rates_.ranks_on_node;
   const auto here = std::ranges::count_if(ranks, [&](int r) { return r / rates_.ranks_on_node == node; });
+  if (here == static_cast<std::ptrdiff_t>(ranks.size())) return {rates_.in_node, 0};
   const double cards = rates_.network * static_cast<double>(here) / rates_.ranks_on_node;
-  Link link{cards, rates_.latency};
-  if (here > 1) link.bytes_per_second = std::min(cards, rates_.in_node);
-  if (here == static_cast<std::ptrdiff_t>(ranks.size())) link = {rates_.in_node, 0};
-  return links_.emplace(name, link).first->second;
+  return {here > 1 ? std::min(cards, rates_.in_node) : cards, rates_.latency};
+}
+
+/// All ranks of a node send at a time, each through its card.
+DryTimeline::Link DryTimeline::message_link() const {
+  const std::vector<int> ranks = ranks_of(mesh_group(GroupKind::pp), mesh_, rank_);
+  const int node = rank_ / rates_.ranks_on_node;
+  if (std::ranges::all_of(ranks, [&](int r) { return r / rates_.ranks_on_node == node; })) return {rates_.in_node, 0};
+  return {rates_.network / rates_.ranks_on_node, rates_.latency};
 }
 
 double DryTimeline::seconds_of(const Work& work) {
@@ -44,12 +55,17 @@ double DryTimeline::seconds_of(const Work& work) {
   return kernel_seconds(work, {rates_.fp8, rates_.bf16, rates_.fp32, rates_.memory});
 }
 
+void DryTimeline::set_model_stream(const Stream& stream) {
+  streams_ = {&stream};
+  recording_.streams = {"host", "model"};
+}
+
 /// Streams have the names of what they are for, as far as that has been seen.
 int DryTimeline::number_of(const Stream& stream, const Work& work) {
   const auto place = static_cast<std::size_t>(std::ranges::find(streams_, &stream) - streams_.begin());
   if (place == streams_.size()) {
     streams_.push_back(&stream);
-    recording_.streams.push_back(place == 0 ? "model" : "");
+    recording_.streams.emplace_back();
   }
   std::string& name = recording_.streams[place + 1];
   if (name.empty() && work.ranks > 0) name = std::string(work.group) + " " + std::string(work.name);

@@ -24,11 +24,13 @@ struct MachineRates {
 /// The timeline of a run that is run dry (DryRun): what each stream does when, if every kernel and every collective
 /// runs at the rates of the machine. A lower bound of the time, and the shape of what overlaps. A kernel takes the
 /// longer of its products and its bytes (attention half of its whole score matrix), a collective its bus bytes
-/// (trace.h) over the slowest link of its ring; the host costs nothing, and other ranks are where this one is.
+/// (trace.h) over the slowest link of its ring, a message between stages over the slowest link between neighbours; the
+/// host costs nothing, and other ranks are where this one is, also those of other stages (pipeline_timeline.h).
 class DryTimeline final : public WorkLog {
  public:
   DryTimeline(const MachineRates& rates, const MeshShape& mesh, int rank);
 
+  void set_model_stream(const Stream& stream) override;
   double add(const Stream& stream, const Work& work, const Turn& turn) override;
   /// What was recorded until now belongs to this step.
   void end_step(std::int64_t number);
@@ -45,6 +47,8 @@ class DryTimeline final : public WorkLog {
     double bytes_per_second, latency;
   };
   const Link& link_of(std::string_view group);
+  Link ring_of(const MeshGroup& group) const;
+  Link message_link() const;
   int number_of(const Stream& stream, const Work& work);
 
   MachineRates rates_;

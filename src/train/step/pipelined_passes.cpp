@@ -49,23 +49,22 @@ PipelineShape shape_of(const RunConfig& config, const MeshShape& mesh) {
   return pipeline_shape(config.parallel, static_cast<int>(config.train.global_batch / sequences));
 }
 
-/// Each stage's FLOPs as its times: a third forward, a third for each of the two gradients. The head is the last one's.
-std::vector<StageTimes> times_of(const RunConfig& config, const std::vector<UnitRange>& stages) {
+}  // namespace
+
+std::vector<StageTimes> stage_flops(const RunConfig& config) {
   const std::vector<double> flops = unit_flops(config.model, config.train.seq_len);
   std::vector<StageTimes> times;
-  for (const UnitRange& s : stages) {
+  for (const UnitRange& s : pipeline_stages(config)) {
     const double third = std::accumulate(flops.begin() + s.begin, flops.begin() + s.end, 0.0) / 3;
     times.push_back({third, third, third});
   }
   return times;
 }
 
-}  // namespace
-
 ClockedPasses clocked_passes(const RunConfig& config, const MeshShape& mesh) {
   ClockedPasses c{.shape = shape_of(config, mesh), .passes = {}, .times = {}};
   c.passes = make_passes(c.shape);
-  c.times = run_clock(c.shape, c.passes, times_of(config, pipeline_stages(config)));
+  c.times = run_clock(c.shape, c.passes, stage_flops(config));
   return c;
 }
 

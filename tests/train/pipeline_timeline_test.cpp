@@ -1,0 +1,72 @@
+// The time of a step whose ranks wait for each other, from steps of its stages that are run dry.
+#include "src/train/plan/pipeline_timeline.h"
+
+#include <gtest/gtest.h>
+
+#include "src/train/plan/memory_plan.h"
+
+namespace octet {
+namespace {
+
+TEST(PipelineTimeline, WhatTheModelsStreamWaitsForBelongsToWhatItDoesNext) {
+  const auto span = [](StepPart part, double begin, double end, int stream = 1) {
+    return Span{.name = "gemm", .part = part, .stream = stream, .begin = begin, .end = end};
+  };
+  Recording step;
+  step.spans = {span(StepPart::forward, 2, 3),    span(StepPart::forward, 0, 9, 2), span(StepPart::recompute, 3, 4),
+                span(StepPart::backward, 6, 7),   span(StepPart::forward, 7, 8),    span(StepPart::optimizer, 9, 10)};
+  step.wall = 11;
+  const RankSeconds seconds = rank_seconds(step);
+  EXPECT_EQ(seconds.forward, 3 + 1);
+  EXPECT_EQ(seconds.backward, 1 + 3);
+  EXPECT_EQ(seconds.rest, 3);
+}
+
+/// Rates at which kernels alone take time.
+constexpr MachineRates rates{.fp8 = 4e12,
+                             .bf16 = 2e12,
+                             .fp32 = 1e12,
+                             .memory = 1e12,
+                             .ranks_on_node = 8,
+                             .in_node = 1e18,
+                             .network = 1e18,
+                             .latency = 0};
+
+RunConfig run_of(std::int64_t pp, std::int64_t chunks, std::int64_t micro_batches) {
+  RunConfig config;
+  config.model = {.name = "even",
+                  .dim = 128,
+                  .layers = 16,
+                  .heads = 4,
+                  .kv_heads = 4,
+                  .head_dim = 32,
+                  .ffn_dim = 256,
+                  .vocab_size = 64};
+  config.precision = Precision::fp32;
+  config.train.seq_len = 64;
+  config.train.global_batch = micro_batches;
+  config.parallel.pp = pp;
+  config.parallel.pp_chunks = chunks;
+  config.parallel.pp_schedule = chunks > 1 ? PipelineOrder::interleaved : PipelineOrder::one_f_one_b;
+  config.parallel.dp_shard = 1;
+  return config;
+}
+
+TEST(PipelineTimeline, RanksOfEqualStagesWaitAsTheFormulaSays) {
+  for (const auto& [pp, chunks, micro_batches] : {std::tuple{2, 1, 2}, {4, 1, 4}, {4, 1, 16}, {4, 2, 8}}) {
+    const RunConfig config = run_of(pp, chunks, micro_batches);
+    const PipelineEstimate e = estimate_pipeline(config, mesh_shape(config.parallel), rates);
+    ASSERT_EQ(e.ranks.size(), static_cast<std::size_t>(pp));
+    const double formula = (pp - 1.0) / (chunks * micro_batches + pp - 1.0);
+    EXPECT_NEAR(e.times.bubble_share(), formula, 0.03) << pp << " " << chunks << " " << micro_batches;
+    for (const RankSeconds& rank : e.ranks) {
+      EXPECT_GT(rank.forward, 0);
+      EXPECT_GT(rank.backward, rank.forward);
+      EXPECT_GT(rank.rest, 0);
+      EXPECT_GT(e.step, rank.forward + rank.backward + rank.rest);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace octet
