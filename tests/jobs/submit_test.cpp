@@ -339,7 +339,7 @@ TEST_F(Submit, RefusesBeforeTheQueue) {
 /// The data are not here, which is looked at after layout and memory.
 TEST_F(Submit, LargeRunsFitTheNodesTheyAreFor) {
   const std::vector<std::pair<std::string, int>> table = {
-      {"llama-8b", 1}, {"llama-70b", 8}, {"llama-70b", 64}, {"llama-405b", 16},
+      {"llama-8b", 1},    {"llama-70b", 8},      {"llama-70b", 64},    {"llama-405b", 16},
       {"llama-405b", 64}, {"llama-405b-pp", 32}, {"llama-405b-pp", 64}};
   for (const auto& [run, nodes] : table) {
     for (const std::string cluster :

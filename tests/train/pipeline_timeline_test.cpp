@@ -13,8 +13,8 @@ TEST(PipelineTimeline, WhatTheModelsStreamWaitsForBelongsToWhatItDoesNext) {
     return Span{.name = "gemm", .part = part, .stream = stream, .begin = begin, .end = end};
   };
   Recording step;
-  step.spans = {span(StepPart::forward, 2, 3),    span(StepPart::forward, 0, 9, 2), span(StepPart::recompute, 3, 4),
-                span(StepPart::backward, 6, 7),   span(StepPart::forward, 7, 8),    span(StepPart::optimizer, 9, 10)};
+  step.spans = {span(StepPart::forward, 2, 3),  span(StepPart::forward, 0, 9, 2), span(StepPart::recompute, 3, 4),
+                span(StepPart::backward, 6, 7), span(StepPart::forward, 7, 8),    span(StepPart::optimizer, 9, 10)};
   step.wall = 11;
   const RankSeconds seconds = rank_seconds(step);
   EXPECT_EQ(seconds.forward, 3 + 1);
