@@ -16,7 +16,7 @@ struct ScoreRequest {
 
 struct Score {
   double log_likelihood = 0;  ///< natural log, summed over the continuation's tokens
-  bool greedy = true;         ///< each of them is the most likely one; of equally likely ones, that of the least id
+  bool greedy = true;         ///< none of them has a token in its place that is more likely
 };
 
 /// What is done so far, on all ranks: requests, and tokens that went through the model.

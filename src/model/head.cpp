@@ -1,6 +1,7 @@
 #include "src/model/head.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "src/model/tensors.h"
 #include "src/ops/cross_entropy.h"
@@ -43,6 +44,28 @@ void add_loss(const Head& head, const float* losses, float* loss_sum) {
 
 }  // namespace
 
+std::vector<TokenLikelihood> likelihoods(const float* stats, std::int64_t n, std::int64_t chunk, int parts) {
+  std::vector<TokenLikelihood> out;
+  out.reserve(static_cast<std::size_t>(n));
+  for (std::int64_t begin = 0; begin < n; begin += chunk) {
+    const std::int64_t rows = std::min(chunk, n - begin);
+    for (std::int64_t row = 0; row < rows; ++row) {
+      const auto of = [&](int part, std::int64_t number) {
+        return double{stats[(part * numbers_of_stats + number) * rows + row]};
+      };
+      double most = of(0, 0), sum = 0, target = 0;
+      for (int p = 1; p < parts; ++p) most = std::max(most, of(p, 0));
+      for (int p = 0; p < parts; ++p) {
+        sum += of(p, 1) * std::exp(of(p, 0) - most);
+        target += of(p, 2);
+      }
+      out.push_back({target - most - std::log(sum), target >= most});
+    }
+    stats += numbers_of_stats * parts * rows;
+  }
+  return out;
+}
+
 std::int64_t Head::chunk_tokens(std::int64_t vocab_size, std::int64_t logits_bytes) {
   return std::clamp<std::int64_t>(logits_bytes / 4 / vocab_size / 16 * 16, 16, logits_bytes >> 18);
 }
@@ -64,6 +87,35 @@ void Head::forward(const Tensor& norm, const Tensor& output, const Tensor& resid
                        .vocab = vocab});
   }
   add_loss(*this, losses, loss_sum);
+}
+
+void Head::score(const Tensor& norm, const Tensor& output, const Tensor& residual, const Tensor& branch,
+                 const ScoredTokens& scored) const {
+  const StepPartScope part(StepPart::forward);
+  const ArenaScope scope(op.scratch);
+  const Normed normed = normalise(*this, norm, residual, branch);
+  const std::int64_t vocab = model.vocab_size, chunk = scored_rows(scored.n), dim = model.dim;
+  const int parts = op.exchange.part().count;
+  const Tensor x = take(op.scratch, shape.storage, chunk, dim), logits = take(op.scratch, DType::f32, chunk, vocab);
+  float* to = scored.stats;
+  for (std::int64_t begin = 0; begin < scored.n; begin += chunk) {
+    const std::int64_t rows = std::min(chunk, scored.n - begin);
+    const auto at = [begin](const std::int32_t* list) { return list == nullptr ? nullptr : list + begin; };
+    op.kernels.embedding_forward(op.stream, {.tokens = at(scored.behind),  // rows of a table
+                                             .table = normed.all.data,
+                                             .out = x.data,
+                                             .dtype = x.dtype,
+                                             .n = rows,
+                                             .vocab = shape.tokens(),
+                                             .dim = dim});
+    linear_forward(op, output_recipe, x.rows(0, rows), output, logits.rows(0, rows));
+    cross_entropy_stats(op, {.logits = static_cast<float*>(logits.data),
+                             .targets = at(scored.targets),
+                             .rows = rows,
+                             .vocab = vocab,
+                             .stats = to});
+    if (to != nullptr) to += numbers_of_stats * parts * rows;
+  }
 }
 
 void Head::forward_backward(const Tensor& norm, const Tensor& output, const GradientTarget& d_norm,

@@ -1,12 +1,34 @@
 #pragma once
 
+#include <algorithm>
 #include <span>
+#include <vector>
 
 #include "src/model/activations.h"
 #include "src/ops/tensor_checks.h"
 #include "src/parallel/gradient_sink.h"
 
 namespace octet {
+
+/// Tokens whose likelihood is asked for, each behind a token of a micro-batch: on the device.
+struct ScoredTokens {
+  const std::int32_t* behind = nullptr;   ///< [n] number among all tokens of the micro-batch, in any order, also twice
+  const std::int32_t* targets = nullptr;  ///< [n] ids
+  std::int64_t n = 0;
+  /// [n · 3 · parts]: for one chunk of Head::scored_rows(n) tokens after the other (the last one has the rest), what
+  /// CrossEntropyStats says of each part of the vocabulary, [parts, 3, tokens of the chunk]. On every rank of a tp
+  /// group.
+  float* stats = nullptr;
+};
+
+/// How likely a token is behind those before it.
+struct TokenLikelihood {
+  double log_probability = 0;  ///< natural log
+  bool best = false;           ///< no token is more likely
+};
+
+/// Of every scored token, from the stats in host memory. `chunk`: Head::scored_rows.
+std::vector<TokenLikelihood> likelihoods(const float* stats, std::int64_t n, std::int64_t chunk, int parts);
 
 /// Final norm, output projection and cross-entropy, in chunks of tokens so that the logits never exist whole.
 struct Head {
@@ -25,8 +47,16 @@ struct Head {
   void forward(const Tensor& norm, const Tensor& output, const Tensor& residual, const Tensor& branch,
                const std::int32_t* targets, float* loss_sum) const;
 
-  /// The same, and the gradients of loss_scale · sum of losses: of the weights into the targets, of the residual
-  /// stream into dh [n, dim], as the block below wants it. One pass, because the loss is where backward starts.
+  /// Computes the logits of the scored tokens alone.
+  void score(const Tensor& norm, const Tensor& output, const Tensor& residual, const Tensor& branch,
+             const ScoredTokens& scored) const;
+  std::int64_t scored_rows(std::int64_t n) const {
+    return std::min({n, shape.tokens(), chunk_tokens(model.vocab_size, op.kernels.logits_bytes)});
+  }
+
+  /// The same as forward, and the gradients of loss_scale · sum of losses: of the weights into the targets, of the
+  /// residual stream into dh [n, dim], as the block below wants it. One pass, because the loss is where backward
+  /// starts.
   void forward_backward(const Tensor& norm, const Tensor& output, const GradientTarget& d_norm,
                         const GradientTarget& d_output, const Tensor& residual, const Tensor& branch,
                         const std::int32_t* targets, float loss_scale, float* loss_sum, const OutputGradient& dh) const;

@@ -255,6 +255,14 @@ void Llama::head_forward(const MicroBatch& batch, const Slot& slot, WeightProvid
   release_head(weights);
 }
 
+void Llama::head_score(const ScoredTokens& scored, const Slot& slot, WeightProvider& weights) {
+  const StepPartScope part(StepPart::forward);
+  const UnitScope unit = work_for(head_unit(settings_.model));
+  const auto [norm, output] = gather_head(weights);
+  head_.score(norm, output, slot.blocks.back().h_middle, slot.branch, scored);
+  release_head(weights);
+}
+
 void Llama::head_backward(const MicroBatch& batch, const Slot& slot, WeightProvider& weights, GradientSink& gradients) {
   const StepPartScope part(StepPart::backward);
   const int unit = head_unit(settings_.model);
@@ -278,7 +286,13 @@ void Llama::forward(int index, const MicroBatch& batch, WeightProvider& weights,
   recomputed_of_ = slot.trains ? index : nobody;
   forward_blocks(slot, weights);
   if (has_head(*slot.stage)) {
-    slot.trains ? head_backward(batch, slot, weights, *gradients) : head_forward(batch, slot, weights);
+    if (slot.trains) {
+      head_backward(batch, slot, weights, *gradients);
+    } else if (batch.scored.n > 0) {
+      head_score(batch.scored, slot, weights);
+    } else {
+      head_forward(batch, slot, weights);
+    }
   }
   slot.progress = slot.trains ? Progress::forwarded : Progress::free;
 }
@@ -326,6 +340,11 @@ void Llama::evaluate(const MicroBatch& batch, WeightProvider& weights) {
   begin(0, false);
   weights.begin_pass(forward_units());
   forward(0, batch, weights, nullptr);
+}
+
+void Llama::score(const MicroBatch& batch, WeightProvider& weights) {
+  if (batch.scored.n <= 0) throw internal_error("model", "no token is to be scored");
+  evaluate(batch, weights);
 }
 
 }  // namespace octet

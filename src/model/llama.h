@@ -21,6 +21,7 @@ struct LlamaSettings {
   bool async_tp = false;          ///< the exchange is pipelined
   RecomputeConfig recompute{};
   bool documents = false;           ///< rows may hold several
+  bool forward_only = false;        ///< no pass trains: memory is planned for score() and evaluate() alone
   std::vector<UnitRange> stages{};  ///< those that this rank computes, of at least one block each; none: all as one
   int slots = 1;                    ///< micro-batches at most between their forward and the end of their backward
 };
@@ -32,6 +33,7 @@ struct MicroBatch {
   float loss_scale = 1;                   ///< gradients are those of loss_scale · sum of token losses
   float* loss_sum = nullptr;              ///< where the head is: the sum is added to it
   PackedDocuments documents{};            ///< read until the end of backward; only with LlamaSettings::documents
+  ScoredTokens scored{};                  ///< of score() alone
 };
 
 /// Forward and backward of micro-batches, written out as a straight list of op calls. It holds activations, not
@@ -98,6 +100,11 @@ class Llama {
   /// Forward only: adds the sum of token losses to *batch.loss_sum.
   void evaluate(const MicroBatch& batch, WeightProvider& weights);
 
+  /// Forward only: writes what batch.scored asks for, of which the host makes likelihoods(). Targets are not read.
+  void score(const MicroBatch& batch, WeightProvider& weights);
+  /// Head::scored_rows.
+  std::int64_t scored_rows(std::int64_t n) const { return head_.scored_rows(n); }
+
   /// That of its linears which are not kept in bf16.
   const Recipe& recipe() const { return *recipe_; }
   /// Where the scales of its fp8 casts come from. backward records its abs-maxes there, forward alone does not.
@@ -153,6 +160,7 @@ class Llama {
   std::pair<Tensor, Tensor> gather_head(WeightProvider& weights);
   void release_head(WeightProvider& weights);
   void head_forward(const MicroBatch& batch, const Slot& slot, WeightProvider& weights);
+  void head_score(const ScoredTokens& scored, const Slot& slot, WeightProvider& weights);
   void head_backward(const MicroBatch& batch, const Slot& slot, WeightProvider& weights, GradientSink& gradients);
 
   LlamaSettings settings_;

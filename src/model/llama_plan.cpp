@@ -90,10 +90,13 @@ Llama::MemoryNeeds Llama::plan(const LlamaSettings& settings, Stream& stream, co
       dry.backward(0, weights, gradients);
     }
   };
-  train();
+  if (!settings.forward_only) train();
   gate.to = nullptr;
+  if (settings.forward_only) dry.score({.scored = {.n = dry.shape_.tokens()}}, weights);
   dry.scaling_->finish_step(*nowhere, dry.kernels_);
-  if (dry.scaling_->known()) train();  // casts are made elsewhere once scales are known before the values
+  if (dry.scaling_->known()) {  // casts are made elsewhere once scales are known before the values
+    settings.forward_only ? dry.score({.scored = {.n = dry.shape_.tokens()}}, weights) : train();
+  }
   for (int stage = 0; stage < stages; ++stage) {
     dry.begin(0, false, stage);
     dry.forward(0, {}, weights, nullptr);

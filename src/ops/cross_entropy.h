@@ -10,4 +10,10 @@ namespace octet {
 /// the gradient of its own columns. Arguments and result as kernels/cross_entropy.h.
 void cross_entropy(OpContext& context, const CrossEntropy& args);
 
+/// Numbers of CrossEntropyStats a row.
+inline constexpr std::int64_t numbers_of_stats = 3;
+
+/// The first half alone, of all parts: args.stats gets [parts, 3, rows] on every rank. args.vocab_begin is filled in.
+void cross_entropy_stats(OpContext& context, const CrossEntropyStats& args);
+
 }  // namespace octet

@@ -98,8 +98,7 @@ void load_scaling(Float8Scaling& scaling, const Source& source, Stream& stream) 
 }
 
 /// One kind after the other: the most host memory that a GPU's rank needs is that of one of them.
-void load_kind(ShardedModel& model, int kind, const Source& source, Stream& stream) {
-  const ShardedBuffer& buffer = buffer_of(model, kind);
+void load_kind(const ParameterList& list, const ShardedBuffer& buffer, int kind, const Source& source, Stream& stream) {
   const ShardLayout& layout = buffer.layout();
   Device& device = stream.device();
   const bool direct = device.type() == DeviceType::cpu;  // device memory is the host's
@@ -108,9 +107,8 @@ void load_kind(ShardedModel& model, int kind, const Source& source, Stream& stre
   std::vector<checkpoint::WantedPiece> wanted;
   for (std::size_t i = 0; i < layout.size(); ++i) {
     if (layout.shard(i).rows == 0) continue;
-    wanted.push_back({.tensor = stored(kind, model.parameters().parameters[i]).name,
-                      .box = box_of(layout.shard(i)),
-                      .data = place(i)});
+    wanted.push_back(
+        {.tensor = stored(kind, list.parameters[i]).name, .box = box_of(layout.shard(i)), .data = place(i)});
   }
   if (direct) stream.synchronize();
   source.read(wanted);
@@ -189,13 +187,26 @@ void load_state(ShardedModel& model, const std::string& directory, const checkpo
   const bool recipe_state = same_recipe && stored;
   check_tensors(stored_tensors(model.all_parameters(), scaling), directory, manifest, recipe_state);
   const Source source{directory, manifest, hosts};
-  for (int kind = 0; kind < kinds; ++kind) load_kind(model, kind, source, stream);
+  for (int kind = 0; kind < kinds; ++kind) load_kind(model.parameters(), buffer_of(model, kind), kind, source, stream);
   scaling.reset(stream);
   if (recipe_state) load_scaling(scaling, source, stream);
   if (wanted && !recipe_state)
     log::info("float8: a new history of abs-maxes begins; the first step scales dynamically");
   if (stored && !recipe_state) log::info("float8: the history of abs-maxes in {} is not used", directory);
   model.weights_changed();
+}
+
+void load_masters(const ParameterList& list, const ShardedBuffer& master, const std::string& directory,
+                  const checkpoint::Manifest& manifest, Stream& stream, Communicator* hosts) {
+  load_kind(list, master, 0, {directory, manifest, hosts}, stream);
+}
+
+bool load_recipe_state(Float8Scaling& scaling, const std::string& directory, const checkpoint::Manifest& manifest,
+                       Stream& stream, Communicator* hosts) {
+  scaling.reset(stream);
+  if (scaling.state().empty() || !std::ranges::any_of(manifest.tensors, is_recipe_state)) return false;
+  load_scaling(scaling, {directory, manifest, hosts}, stream);
+  return true;
 }
 
 }  // namespace octet

@@ -31,4 +31,12 @@ std::int64_t checkpoint_host_bytes(ShardedModel& model, const RunConfig& config,
 void load_state(ShardedModel& model, const std::string& directory, const checkpoint::Manifest& manifest, Stream& stream,
                 bool same_recipe = true, Communicator* hosts = nullptr);
 
+/// The masters alone, into a buffer of their own: for a model that does not train. Usage error as load_state where the
+/// checkpoint lacks one of them. Collective.
+void load_masters(const ParameterList& list, const ShardedBuffer& master, const std::string& directory,
+                  const checkpoint::Manifest& manifest, Stream& stream, Communicator* hosts);
+/// The state of a float8 recipe that has one; says whether the checkpoint has it. Collective.
+bool load_recipe_state(Float8Scaling& scaling, const std::string& directory, const checkpoint::Manifest& manifest,
+                       Stream& stream, Communicator* hosts);
+
 }  // namespace octet

@@ -1,0 +1,108 @@
+#include "src/evaluate/forward_model.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "src/base/error.h"
+#include "src/comm/reductions.h"
+#include "src/ops/cross_entropy.h"
+#include "src/ops/recipe.h"
+
+namespace octet {
+namespace {
+
+LlamaSettings forward_alone(LlamaSettings settings) {
+  settings.forward_only = settings.documents = true;
+  settings.recompute = {};
+  return settings;
+}
+
+/// Weights stay gathered: they never change.
+FsdpOptions fsdp_options_of(const LlamaSettings& s) {
+  return {.zero = Zero::two, .float8_all_gather = recipe_of(s.precision, s.float8)->gathers_float8()};
+}
+
+}  // namespace
+
+ForwardModel::ForwardModel(LlamaSettings settings, Mesh& mesh, Stream& stream)
+    : settings_(forward_alone(std::move(settings))),
+      mesh_(mesh),
+      stream_(stream),
+      kernels_(kernels_of(stream)),
+      exchange_(mesh.tp()),
+      llama_(settings_, stream, exchange_, nullptr),
+      layout_(llama_.parameters(), mesh.shards().rank(), mesh.shards().size()),
+      master_(layout_, stream.device(), stream, Purpose::parameters),
+      scales_(llama_.parameters(), layout_, stream.device(), stream, llama_.scaling(), llama_.recipe().power_of_two()),
+      weights_(llama_.parameters(), master_, scales_, mesh.shards(), reductions::gathered_weight_amax(mesh), stream,
+               fsdp_options_of(settings_)) {}
+
+void ForwardModel::weights_written() {
+  scales_.measure(master_, kernels_);
+  scales_.update(reductions::weight_amax(mesh_), kernels_);
+  const std::vector<int> order = llama_.forward_units();
+  weights_.begin_pass(order);
+  bool masters_are_used = false;
+  for (const int unit : order) {
+    for (const Tensor& t : weights_.gather(unit)) masters_are_used |= t.dtype == DType::f32;
+    weights_.release(unit);
+  }
+  if (!masters_are_used) {
+    stream_.synchronize();
+    const ShardedBuffer gone = std::move(master_);
+  }
+}
+
+const std::int32_t* ForwardModel::upload(Buffer& to, const std::vector<std::int32_t>& values) {
+  const auto bytes = static_cast<std::int64_t>(values.size() * sizeof(std::int32_t));
+  if (to.bytes() < bytes) to = Buffer(stream_.device(), bytes, Purpose::data);
+  stream_.device().copy_from_host(to.data(), values.data(), bytes, stream_);
+  return to.as<std::int32_t>();
+}
+
+PackedDocuments ForwardModel::upload_documents(const ScoreRow& row) {
+  std::int64_t longest = 0;
+  starts_on_host_.clear();
+  for (std::size_t t = 0; t < row.begin.size(); ++t) {
+    const auto place = static_cast<std::int32_t>(t);
+    if (row.begin[t] == place) starts_on_host_.push_back(place);
+    longest = std::max<std::int64_t>(longest, place - row.begin[t] + 1);
+  }
+  const std::int64_t places = document_places(static_cast<std::int64_t>(starts_on_host_.size()));
+  starts_on_host_.resize(static_cast<std::size_t>(places + 1), static_cast<std::int32_t>(row.begin.size()));
+  return {.begin = upload(begin_, row.begin),
+          .starts = upload(starts_, starts_on_host_),
+          .places = places,
+          .longest = document_length(longest, settings_.seq_len)};
+}
+
+std::vector<TokenLikelihood> ForwardModel::score(const ScoreRow& row) {
+  if (static_cast<std::int64_t>(row.tokens.size()) != row_tokens()) {
+    throw internal_error("evaluate", "a row of {} tokens, expected {}", row.tokens.size(), row_tokens());
+  }
+  // Few different numbers of rows, since libraries prepare a GEMM for each.
+  const std::size_t step = std::max<std::size_t>(16, row.tokens.size() / 16);
+  const std::size_t padded = (row.targets.size() + step - 1) / step * step;
+  std::vector<std::int32_t> behind = row.behind, targets = row.targets;
+  behind.resize(padded, 0);
+  targets.resize(padded, 0);
+  const int parts = settings_.tp.count;
+  stats_on_host_.resize(static_cast<std::size_t>(numbers_of_stats * parts) * padded);
+  const auto bytes = static_cast<std::int64_t>(stats_on_host_.size() * sizeof(float));
+  if (stats_.bytes() < bytes) stats_ = Buffer(stream_.device(), bytes, Purpose::data);
+  const auto n = static_cast<std::int64_t>(padded);
+  llama_.score({.tokens = upload(tokens_, row.tokens),
+                .documents = upload_documents(row),
+                .scored = {.behind = upload(behind_, behind),
+                           .targets = upload(targets_, targets),
+                           .n = n,
+                           .stats = stats_.as<float>()}},
+               weights_);
+  stream_.device().copy_to_host(stats_on_host_.data(), stats_.data(), bytes, stream_);
+  stream_.synchronize();
+  std::vector<TokenLikelihood> out = likelihoods(stats_on_host_.data(), n, llama_.scored_rows(n), parts);
+  out.resize(row.targets.size());
+  return out;
+}
+
+}  // namespace octet

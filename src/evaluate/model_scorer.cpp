@@ -1,0 +1,77 @@
+#include "src/evaluate/model_scorer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "src/base/error.h"
+#include "src/comm/host_exchange.h"
+
+namespace octet {
+namespace {
+
+/// A request's score as ranks tell it to each other.
+struct Told {
+  std::int64_t request = 0;
+  double log_likelihood = 0;
+  std::int64_t greedy = 1;
+};
+
+void tell(std::string& message, const ScoreRow& row, const std::vector<TokenLikelihood>& tokens,
+          std::span<const ScoreRequest> requests) {
+  auto token = tokens.begin();
+  for (const std::int64_t request : row.requests) {
+    Told told{.request = request};
+    for (std::size_t i = 0; i < requests[static_cast<std::size_t>(request)].continuation.size(); ++i, ++token) {
+      told.log_likelihood += token->log_probability;
+      told.greedy &= token->best ? 1 : 0;
+    }
+    message.append(reinterpret_cast<const char*>(&told), sizeof told);
+  }
+}
+
+void listen(const std::string& message, std::vector<Score>& scores) {
+  for (std::size_t at = 0; at < message.size(); at += sizeof(Told)) {
+    Told told;
+    std::memcpy(&told, message.data() + at, sizeof told);
+    if (!std::isfinite(told.log_likelihood)) {
+      throw usage_error("evaluate",
+                        "request {}: its log-likelihood is {}: the weights are not finite, or too large for the "
+                        "precision",
+                        told.request, told.log_likelihood);
+    }
+    scores[static_cast<std::size_t>(told.request)] = {told.log_likelihood, told.greedy != 0};
+  }
+}
+
+}  // namespace
+
+ModelScorer::ModelScorer(ForwardModel& model, std::int64_t window, Mesh& mesh, Communicator& hosts)
+    : model_(model), window_(window), mesh_(mesh), hosts_(hosts) {
+  if (window < 1 || window > model.row_tokens()) {
+    throw internal_error("evaluate", "a window of {} tokens in rows of {}", window, model.row_tokens());
+  }
+}
+
+std::vector<Score> ModelScorer::score(std::span<const ScoreRequest> requests, const ScoreProgress& progress) {
+  const ScorePlan plan = pack_requests(requests, window_, model_.row_tokens(), vocab_size());
+  const auto takers = static_cast<std::size_t>(mesh_.dp().size()), mine = static_cast<std::size_t>(mesh_.dp().rank());
+  std::string message;
+  std::int64_t done = 0, tokens = 0;
+  for (std::size_t turn = 0; turn < plan.rows.size(); turn += takers) {
+    if (const std::size_t row = turn + mine; row < plan.rows.size()) {
+      tell(message, plan.rows[row], model_.score(plan.rows[row]), requests);
+    }
+    for (std::size_t row = turn; row < std::min(turn + takers, plan.rows.size()); ++row) {
+      done += static_cast<std::int64_t>(plan.rows[row].requests.size());
+      tokens += plan.rows[row].used;
+    }
+    if (progress) progress(done, tokens);
+  }
+  if (mesh_.tp().rank() != 0) message.clear();  // the ranks of a tp group have the same
+  std::vector<Score> scores(requests.size());
+  for (const std::string& told : gather_bytes(message, hosts_)) listen(told, scores);
+  return scores;
+}
+
+}  // namespace octet

@@ -1,0 +1,132 @@
+#include "src/evaluate/model_source.h"
+
+#include <filesystem>
+
+#include "checkpoints/hugging_face.h"
+#include "checkpoints/import.h"
+#include "checkpoints/read_file.h"
+#include "checkpoints/restore.h"
+#include "src/base/error.h"
+#include "src/base/files.h"
+#include "src/base/json_reader.h"
+#include "src/base/options/yaml.h"
+#include "src/train/options/run_options.h"
+#include "src/train/run/tokenizer_record.h"
+
+namespace octet {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_there(const fs::path& path) {
+  std::error_code error;
+  return fs::exists(path, error);
+}
+
+std::string without_slash(std::string path) {
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return path;
+}
+
+/// The checkpoint of that directory, or the newest whole one of a run.
+ModelSource find_checkpoint(const std::string& path, Communicator& hosts) {
+  ModelSource source{.directory = path};
+  if (is_there(fs::path(path) / checkpoint::manifest_name) || checkpoint::step_of(path)) {
+    source.manifest = checkpoint::read_manifest(path);
+    const auto damage = checkpoint::verify(path, source.manifest, hosts);
+    if (damage) throw usage_error("evaluate", "{}: is damaged and was not used: {}", path, *damage);
+    return source;
+  }
+  const std::string root = is_there(fs::path(path) / "checkpoints") ? path + "/checkpoints" : path;
+  auto found = checkpoint::find_newest_valid(root, hosts);
+  if (!found) {
+    throw usage_error("evaluate",
+                      "{}: is no model; expected a checkpoint, a run that has one, or a Hugging Face folder "
+                      "(config.json and safetensors)",
+                      path);
+  }
+  source.directory = found->directory;
+  source.manifest = std::move(found->manifest);
+  return source;
+}
+
+void read_settings(ModelSource& source) {
+  RunConfig config;
+  Schema schema;
+  declare_stored_options(schema, config);
+  std::vector<std::string> unknown;
+  const std::string where = source.directory + " (configuration)";
+  read_yaml_known(schema, source.manifest.state.config, where, unknown);
+  if (!schema.find("model_shape.dim")->is_set()) throw usage_error("evaluate", "{}: has no section model_shape", where);
+  config.model.name = config.model_name.empty() ? "of the checkpoint" : config.model_name;
+  config.model.finish();
+  checkpoint::check_model(source.manifest.tensors, config.model, source.directory);
+  source.model = config.model;
+  if (schema.find("train.seq_len")->is_set()) source.window = config.train.seq_len;
+  source.precision = config.precision;
+  source.float8 = config.float8;
+  const std::string& tokenizer = config.data.history.tokenizer;
+  if (tokenizer.empty()) return;
+  source.identity = read_tokenizer_identity(tokenizer, source.directory + " (data_history.tokenizer)");
+  const fs::path run = fs::absolute(source.directory).lexically_normal().parent_path().parent_path();
+  source.tokenizer = source.identity->kind == TokenizerKind::bytes
+                         ? "bytes"
+                         : kept_tokenizer_path(run.string(), source.identity->kind);
+}
+
+ModelSource read_folder(const std::string& path) {
+  const std::string config = path + "/config.json";
+  const std::string text = checkpoint::read_file(config);
+  ModelSource source{.directory = path, .hugging_face = true};
+  source.model = checkpoint::parse_hugging_face_config(text, config);
+  const auto json = parse_json(text, "evaluate", config, "the configuration of a model");
+  const JsonReader reader(json, "evaluate", config);
+  constexpr std::int64_t most_positions = 1 << 24;
+  if (reader.has("max_position_embeddings")) {
+    source.window = reader.integer("max_position_embeddings", 1, most_positions);
+  }
+  if (is_there(path + "/tokenizer.json") || is_there(path + "/tokenizer.model")) source.tokenizer = path;
+  return source;
+}
+
+bool is_same(const TokenizerInfo& tokenizer, const TokenizerIdentity& identity) {
+  return tokenizer.kind == name_of(identity.kind) && tokenizer.fingerprint == identity.fingerprint;
+}
+
+}  // namespace
+
+ModelSource find_model(const std::string& path, Communicator& hosts) {
+  const std::string folder = without_slash(path);
+  std::error_code error;
+  if (!fs::is_directory(folder, error))
+    throw usage_error("evaluate", "{}: is no folder; expected that of a model", path);
+  if (is_there(folder + "/config.json")) return read_folder(folder);
+  ModelSource source = find_checkpoint(folder, hosts);
+  read_settings(source);
+  return source;
+}
+
+std::unique_ptr<Tokenizer> tokenizer_of(const ModelSource& source, const std::string& given,
+                                        const TokenizerOptions& options) {
+  const std::string& name = given.empty() ? source.tokenizer : given;
+  if (name.empty()) {
+    throw usage_error("evaluate", "{}: its tokenizer is not known; give --tokenizer", source.name());
+  }
+  if (given.empty() && name != "bytes" && !is_there(name)) {
+    throw usage_error("evaluate", "{}: {}, the copy of its tokenizer, is not there; give --tokenizer", source.name(),
+                      name);
+  }
+  auto tokenizer = make_tokenizer(name, options);
+  const TokenizerInfo& info = tokenizer->info();
+  if (source.identity && !is_same(info, *source.identity)) {
+    throw usage_error("evaluate", "{}: is another tokenizer than {}, with which the data of {} were made", name,
+                      text_of(*source.identity), source.name());
+  }
+  if (info.vocab_size > source.model.vocab_size) {
+    throw usage_error("evaluate", "{}: the tokenizer has {} ids, and the model {} has {}", name, info.vocab_size,
+                      source.name(), source.model.vocab_size);
+  }
+  return tokenizer;
+}
+
+}  // namespace octet

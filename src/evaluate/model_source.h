@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "checkpoints/manifest.h"
+#include "src/comm/communicator.h"
+#include "src/data/tokenizer_identity.h"
+#include "src/model/config.h"
+#include "src/ops/precision.h"
+#include "src/parallel/sharded_parameters.h"
+#include "src/tokenizer/make_tokenizer.h"
+
+namespace octet {
+
+/// A trained model on the disk, as far as it is known without its weights.
+struct ModelSource {
+  std::string directory;      ///< of the checkpoint, or the Hugging Face folder
+  bool hugging_face = false;  ///< else a checkpoint, every byte of which was compared with its manifest
+  checkpoint::Manifest manifest{};
+  ModelConfig model{};
+  std::int64_t window = 0;                      ///< tokens that it was trained to see at once; 0: not known
+  Precision precision = Precision::bf16;        ///< that it was trained in; of a Hugging Face folder not known: bf16
+  Float8Config float8{};                        ///< likewise, where that is float8
+  std::optional<TokenizerIdentity> identity{};  ///< of the tokenizer of its data, where the run knows it
+  std::string tokenizer{};                      ///< name or path for make_tokenizer; empty: it is not there
+
+  /// "runs/a/checkpoints/step-000120", for people and results.
+  const std::string& name() const { return directory; }
+};
+
+/// What `path` means: a checkpoint, a run (its newest whole checkpoint), or a Hugging Face folder of LlamaForCausalLM.
+/// Usage error where it is none of them, or damaged. Collective over `hosts`, a group of the hosts of all ranks.
+ModelSource find_model(const std::string& path, Communicator& hosts);
+
+/// The tokenizer of the model's texts: `given` (name or path), or where that is empty the model's own. Usage error
+/// where there is none, and for one that does not fit: another one than the model's data were made with, or with ids
+/// that the model does not have.
+std::unique_ptr<Tokenizer> tokenizer_of(const ModelSource& source, const std::string& given,
+                                        const TokenizerOptions& options = {});
+
+/// Writes this rank's pieces of the weights into `master`. Collective over `hosts`.
+void load_weights(const ModelSource& source, const ParameterList& list, const ShardedBuffer& master, Stream& stream,
+                  Communicator& hosts);
+
+}  // namespace octet
