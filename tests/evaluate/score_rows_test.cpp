@@ -1,4 +1,4 @@
-#include "src/evaluate/packing.h"
+#include "src/evaluate/score_rows.h"
 
 #include <gtest/gtest.h>
 
