@@ -20,4 +20,4 @@ set(bundle ${CMAKE_BINARY_DIR}/octet-${PROJECT_VERSION}-linux-x86_64.tar.xz)
 add_custom_target(bundle
   COMMAND ${PROJECT_SOURCE_DIR}/jobs/make-bundle.sh ${CMAKE_BINARY_DIR} ${PROJECT_VERSION} ${MPIEXEC_EXECUTABLE} ${bundle}
   COMMENT "Packing ${bundle}" VERBATIM USES_TERMINAL)
-add_dependencies(bundle octet octet-train octet-commbench ${bundled})
+add_dependencies(bundle octet octet-train octet-evaluate octet-commbench ${bundled})

@@ -158,7 +158,7 @@ compile() {
   fi
   if [[ $preset == cuda ]]; then
     # For this machine's processor, as the preset cpu: so the two share what they compile alike.
-    targets+=(octet octet-train octet-commbench) && options=(-DOCTET_CPU_ARCH=auto)
+    targets+=(octet octet-train octet-evaluate octet-commbench) && options=(-DOCTET_CPU_ARCH=auto)
     limited 1200 "$log.configure" jobs/install-cuda.sh || code=$?
   fi
   ((code)) || { limited 120 "$log.configure" bash -c "configure $preset ${options[*]}" &&

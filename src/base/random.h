@@ -12,6 +12,7 @@ enum class RandomPurpose : std::uint32_t {
   data_order = 2,
   data_mixture = 3,
   data_split = 4,
+  bootstrap = 5,
   test = 100
 };
 

@@ -106,13 +106,17 @@ ModelSource find_model(const std::string& path, Communicator& hosts) {
   return source;
 }
 
+bool has_tokenizer(const ModelSource& source) {
+  return source.tokenizer == "bytes" || (!source.tokenizer.empty() && is_there(source.tokenizer));
+}
+
 std::unique_ptr<Tokenizer> tokenizer_of(const ModelSource& source, const std::string& given,
                                         const TokenizerOptions& options) {
   const std::string& name = given.empty() ? source.tokenizer : given;
   if (name.empty()) {
     throw usage_error("evaluate", "{}: its tokenizer is not known; give --tokenizer", source.name());
   }
-  if (given.empty() && name != "bytes" && !is_there(name)) {
+  if (given.empty() && !has_tokenizer(source)) {
     throw usage_error("evaluate", "{}: {}, the copy of its tokenizer, is not there; give --tokenizer", source.name(),
                       name);
   }

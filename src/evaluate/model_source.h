@@ -35,6 +35,9 @@ struct ModelSource {
 /// Usage error where it is none of them, or damaged. Collective over `hosts`, a group of the hosts of all ranks.
 ModelSource find_model(const std::string& path, Communicator& hosts);
 
+/// Whether the model's own tokenizer is there.
+bool has_tokenizer(const ModelSource& source);
+
 /// The tokenizer of the model's texts: `given` (name or path), or where that is empty the model's own. Usage error
 /// where there is none, and for one that does not fit: another one than the model's data were made with, or with ids
 /// that the model does not have.

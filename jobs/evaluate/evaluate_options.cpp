@@ -1,0 +1,157 @@
+#include "jobs/evaluate/evaluate_options.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "src/base/error.h"
+#include "src/base/options/arguments.h"
+#include "src/base/options/document.h"
+#include "src/train/options/sections.h"
+
+namespace octet::evaluate {
+namespace {
+
+const std::vector<std::string> flags = {"help", "control-tokens"};
+
+/// As written on the command line.
+struct Texts {
+  Precision compare_precision = Precision::bf16;
+  std::string format = "auto", split = "none";
+  std::int64_t seed = 1234;
+  Float8Config float8{};
+};
+
+void declare_models(Schema& schema, Options& o, Texts& t) {
+  ModelOptions& m = o.models;
+  schema.add_choice("device", m.device).help("Where models compute.");
+  schema.add_choice("precision", m.precision)
+      .help("What they compute in. float8 is bf16 with 8-bit GEMMs, by the recipe that the model was trained with.");
+  schema.add("tp", m.tp)
+      .at_least(1)
+      .at_most(1024)
+      .help("Ranks between which a model is cut. The others, ranks / tp, divide the texts.");
+  schema.add("window", m.window)
+      .unit("tokens")
+      .at_least(0)
+      .at_most(most_sequences)
+      .help("The most that a model sees at once. 0: train.seq_len of its run, or max_position_embeddings.");
+  schema.add("row-tokens", m.row_tokens)
+      .unit("tokens")
+      .at_least(0)
+      .at_most(most_sequences)
+      .help("What goes through the model at once, from as many texts as fit. 0: the window, or 2048 where it is less.");
+  schema.add("tokenizer", m.tokenizer)
+      .help("Name or file of the tokenizer. Empty: that of the run, or of the Hugging Face folder.");
+  schema.add("compare", o.compare)
+      .help("Another model: the same texts, and the difference of the two with its interval, document by document.");
+  schema.add_choice("compare-precision", t.compare_precision).help("What that one computes in, if it is another.");
+}
+
+void declare_texts(Schema& schema, Options& o, Texts& t) {
+  schema.add("data", o.data).help("PATH of a token file PATH.bin, PATH.idx.");
+  schema.add("text", o.text.input)
+      .help(
+          "Texts: a file, a folder, a pattern or @LIST of plain text, JSONL or Parquet, as octet prepare reads them.");
+  schema.add_choice("format", t.format, {"auto", "text", "jsonl", "parquet"}).help("What the files of --text are.");
+  schema.add("field", o.text.field).help("Key or column of --text that holds a document.");
+  schema.add_choice("split-documents", t.split, {"none", "blank-lines"})
+      .help("What a document of plain text is: a file, or the lines between blank lines.");
+  schema.add("stride", o.stride)
+      .unit("tokens")
+      .at_least(0)
+      .at_most(most_sequences)
+      .help(
+          "Tokens that a window predicts behind those of the one before; it sees as many more as fit. 0: all of the "
+          "window, so that windows share no token.");
+  schema.add("documents", o.documents).at_least(0).at_most(1e15).help("Only the first so many. 0: all.");
+  schema.add("bootstrap", o.bootstrap.samples).at_least(1).at_most(1e6).help("Draws behind the 95 % intervals.");
+  schema.add("seed", t.seed).at_least(0).at_most(1e15).help("Of those draws.");
+  schema.add("output", o.output).help("Folder for results.json and documents.jsonl, which is made.");
+  schema.add("threads", o.cpu.threads)
+      .at_least(0)
+      .at_most(4096)
+      .help("OpenMP threads a rank. 0: OMP_NUM_THREADS, else the cores of the node over its ranks.");
+  schema.add("timeout", o.timeout).unit("s").above(0).help("Limit of one operation between ranks.");
+}
+
+void declare(Schema& schema, Options& o, Texts& t) {
+  declare_models(schema, o, t);
+  declare_texts(schema, o, t);
+  declare_float8(schema, t.float8);
+}
+
+/// Options of what is not done, which would change nothing.
+void refuse_idle(Schema& schema, const Options& o) {
+  const auto refuse = [&](const std::string& name, const char* expected) {
+    if (schema.find(name)->is_set()) {
+      throw usage_error("evaluate", "--{} changes nothing here: it is for {}", name, expected);
+    }
+  };
+  if (o.text.input.empty()) {
+    for (const char* name : {"format", "field", "split-documents"}) refuse(name, "--text");
+  }
+  if (o.compare.empty()) refuse("compare-precision", "--compare");
+  const bool float8 = o.models.precision == Precision::float8 || o.compare_precision == Precision::float8;
+  for (const std::string& name : schema.names()) {
+    if (!float8 && name.starts_with("float8.")) refuse(name, "--precision float8");
+  }
+}
+
+}  // namespace
+
+Options parse_options(int argc, const char* const* argv) {
+  Options o;
+  Texts t;
+  Schema schema;
+  declare(schema, o, t);
+  const Arguments arguments = [&] {
+    Arguments a = parse_arguments(schema, flags, argc, argv);
+    o.model = std::exchange(a.file, "");  // no file of options
+    return a;
+  }();
+  o.help = arguments.has("help");
+  if (o.help) return o;
+  apply(arguments, schema);
+  if (o.model.empty()) {
+    throw usage_error("evaluate", "no MODEL given; expected a checkpoint, a run or a Hugging Face folder (see --help)");
+  }
+  if (o.data.empty() == o.text.input.empty()) {
+    throw usage_error("evaluate", "{}",
+                      o.data.empty() ? "nothing to evaluate on; expected --data or --text"
+                                     : "--data and --text: expected one of both");
+  }
+  o.models.control_tokens = arguments.has("control-tokens");
+  if (t.format != "auto") o.text.format = value_named<TextFormat>(t.format);
+  o.text.split = split_documents_from(t.split);
+  o.bootstrap.seed = static_cast<std::uint64_t>(t.seed);
+  if (schema.find("compare-precision")->is_set()) o.compare_precision = t.compare_precision;
+  const auto names = schema.names();
+  if (std::ranges::any_of(
+          names, [&](const std::string& name) { return name.starts_with("float8.") && schema.find(name)->is_set(); })) {
+    o.models.float8 = t.float8;
+  }
+  refuse_idle(schema, o);
+  return o;
+}
+
+std::string usage_text() {
+  Options o;
+  Texts t;
+  Schema schema;
+  declare(schema, o, t);
+  return "Says what a trained model is worth: how likely it finds texts, with intervals, and how that differs from\n"
+         "another model. docs/evaluation.md says what is computed.\n\n"
+         "Usage: mpiexec -n N octet-evaluate MODEL --data PATH | --text TEXT [OPTIONS]\n\n"
+         "MODEL is a checkpoint, a run (its newest whole checkpoint) or a Hugging Face folder of LlamaForCausalLM.\n\n"
+         "  octet-evaluate runs/a --data data/english-holdout                 loss, perplexity, bits per byte\n"
+         "  mpiexec -n 2 octet-evaluate runs/float8 --compare runs/bf16 --text held-out/    is one better?\n\n"
+         "  -h, --help        this text\n"
+         "  --version         commit, build and libraries\n"
+         "  --control-tokens  text that spells a control token is that token, and not plain text\n\n" +
+         help_text(schema) +
+         "\nExit codes: 0; 64 for a wrong command, model or text; 71 when a rank was lost or an operation took longer\n"
+         "than --timeout; 70 for what the machine refused.\n";
+}
+
+}  // namespace octet::evaluate

@@ -1,0 +1,96 @@
+#include "jobs/evaluate/evaluated_model.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "src/base/error.h"
+#include "src/base/progress.h"
+#include "src/train/options/checks.h"
+
+namespace octet::evaluate {
+namespace {
+
+constexpr std::int64_t usual_row = 2048;
+
+std::int64_t window_of(const ModelSource& source, std::int64_t asked) {
+  if (asked > 0) return asked;
+  if (source.window > 0) return source.window;
+  throw usage_error("evaluate", "{}: was not trained here, so the length of its sequences is not known; give --window",
+                    source.name());
+}
+
+std::int64_t row_of(const ModelOptions& options, std::int64_t window) {
+  if (options.row_tokens > 0 && options.row_tokens < window) {
+    throw usage_error("evaluate", "--row-tokens is {}; expected at least the window of {} tokens", options.row_tokens,
+                      window);
+  }
+  const std::int64_t row = options.row_tokens > 0 ? options.row_tokens : std::max(window, usual_row);
+  return (row + options.tp - 1) / options.tp * options.tp;
+}
+
+Float8Config float8_of(const ModelSource& source, const ModelOptions& options) {
+  if (options.precision != Precision::float8) return {};
+  if (options.float8) return *options.float8;
+  return source.precision == Precision::float8 ? source.float8 : Float8Config{};
+}
+
+/// What a run of that model, device and precision is refused for.
+void check(const LlamaSettings& settings, const ModelOptions& options, Device& device) {
+  RunConfig config;
+  config.model = settings.model;
+  config.precision = settings.precision;
+  config.float8 = settings.float8;
+  config.device = options.device;
+  config.parallel.tp = options.tp;
+  config.train.seq_len = settings.seq_len;
+  const Origins at{{"parallel.tp", "--tp"}, {"precision", "--precision"}, {"model", "MODEL"}};
+  check_tensor_parallel(config, at);
+  check_attention(config, at);
+  check_device(config, at);
+  if (settings.precision == Precision::float8) {
+    check_names(config, at);
+    check_float8_gather(config, at);
+    check_float8(config, at);
+  }
+  if (device.type() == DeviceType::cuda) check_gpu(config, device.compute_capability(), at);
+}
+
+}  // namespace
+
+EvaluatedModel::EvaluatedModel(const std::string& path, const ModelOptions& options, Mesh& mesh, Stream& stream,
+                               Communicator& hosts)
+    : source_(find_model(path, hosts)), window_(window_of(source_, options.window)) {
+  settings_ = {.model = source_.model,
+               .precision = options.precision,
+               .float8 = float8_of(source_, options),
+               .micro_batch = 1,
+               .seq_len = row_of(options, window_),
+               .tp = {mesh.tp().rank(), mesh.tp().size()}};
+  check(settings_, options, stream.device());
+  model_ = std::make_unique<ForwardModel>(settings_, mesh, stream);
+  load_weights(source_, model_->parameters(), model_->master(), stream, hosts);
+  model_->weights_written();
+  scorer_ = std::make_unique<ModelScorer>(*model_, window_, mesh, hosts);
+}
+
+std::string EvaluatedModel::text() const {
+  const bool float8 = settings_.precision == Precision::float8;
+  return fmt::format("{}: {:.4g} M parameters, {}{}, window {}", source_.name(),
+                     static_cast<double>(source_.model.parameters()) / 1e6, name_of(settings_.precision),
+                     float8 ? " " + settings_.float8.recipe : "", window_);
+}
+
+std::string memory_text(Device& device) {
+  const MemoryLedger& ledger = device.ledger();
+  std::string text = fmt::format("memory: {} at most", format_bytes(ledger.total().peak));
+  const char* separator = ", now ";
+  for (int i = 0; i < static_cast<int>(Purpose::count); ++i) {
+    const auto purpose = static_cast<Purpose>(i);
+    if (const std::int64_t bytes = ledger.usage(purpose).now; bytes > 0) {
+      text += fmt::format("{}{} {}", std::exchange(separator, ", "), name_of(purpose), format_bytes(bytes));
+    }
+  }
+  return text;
+}
+
+}  // namespace octet::evaluate

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "src/evaluate/text_scores.h"
+
+namespace octet::evaluate {
+
+/// Lines for people: loss, perplexity and bits per byte, each with its interval.
+std::string text_of(const TextSummary& summary);
+std::string text_of(const TextDifference& difference);
+
+/// The same for results.json: "loss", "loss_interval": [low, high], ...; what is not known is null.
+nlohmann::ordered_json json_of(const TextSummary& summary);
+nlohmann::ordered_json json_of(const TextDifference& difference);
+
+/// documents.jsonl: a line a document, with its number, tokens, bytes, loss, perplexity and bits_per_byte.
+std::string document_lines(const std::vector<DocumentScore>& scores);
+
+/// Writes a file of the folder of results. Usage error where it cannot be made.
+void write_result(const std::string& folder, const std::string& name, const std::string& text);
+
+}  // namespace octet::evaluate

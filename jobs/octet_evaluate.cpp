@@ -1,0 +1,63 @@
+// octet-evaluate: one rank of an evaluation. `mpiexec -n N octet-evaluate MODEL [OPTIONS]`, --help says more.
+#include <chrono>
+#include <filesystem>
+#include <optional>
+
+#include "checkpoints/durable.h"
+#include "jobs/evaluate/evaluate_texts.h"
+#include "jobs/train/rank_binding.h"
+#include "jobs/train/world.h"
+#include "jobs/version.h"
+#include "src/base/log.h"
+#include "src/comm/mpi/mpi_communicator.h"
+#include "src/comm/mpi/mpi_runtime.h"
+#include "src/comm/watchdog.h"
+#include "src/train/run/cpu_setup.h"
+
+namespace octet::evaluate {
+namespace {
+
+MeshShape shape_of(std::int64_t tp, int ranks) {
+  if (ranks % tp != 0) {
+    throw usage_error("evaluate", "--tp {}: the job has {} ranks, expected a divisor of that number", tp, ranks);
+  }
+  return {.dp_shard = ranks / static_cast<int>(tp), .tp = static_cast<int>(tp)};
+}
+
+int evaluate(const Options& options, MpiRuntime& mpi) {
+  const MeshShape shape = shape_of(options.models.tp, mpi.size());
+  if (!options.output.empty() && mpi.rank() == 0) checkpoint::make_directories(options.output);
+  const auto host_stream = cpu_device().make_stream();
+  const auto hosts = make_mpi_communicator(*host_stream, "control");
+  const NcclSettings nccl;
+  const Binding binding = bind_rank(options.cpu, options.models.device, nccl, mpi, *hosts);
+  log::info("{}", set_up_cpu(options.cpu, binding.ranks_on_same_cores));
+  Device& device = open_device(options.models.device, mpi, nccl);
+  const auto stream = device.make_stream();
+  Mesh mesh(make_world(*stream, *hosts, nccl), shape);
+  evaluate_texts(options, {.mesh = mesh, .stream = *stream, .hosts = *hosts});
+  hosts->barrier();  // MPICH over UCX can hang in MPI_Finalize where one rank comes much later
+  return log::after_output(0);
+}
+
+int body(Watchdog& watchdog, MpiRuntime& mpi, int argc, char** argv) {
+  const Options options = parse_options(argc, argv);
+  watchdog.set_limits({.start = options.timeout, .step = options.timeout, .checkpoint = options.timeout});
+  if (!options.help) return evaluate(options, mpi);
+  if (mpi.rank() == 0) fmt::print("{}", usage_text());
+  return log::after_output(0);
+}
+
+}  // namespace
+}  // namespace octet::evaluate
+
+int main(int argc, char** argv) {
+  if (octet::asks_for_version({argv, argv + argc})) {
+    fmt::print("{}", octet::version_text("octet-evaluate"));
+    return octet::log::after_output(0);
+  }
+  octet::Watchdog watchdog;  // lives until MPI has ended
+  return octet::run_main(argc, argv, [&](octet::MpiRuntime& mpi, int n, char** arguments) {
+    return octet::evaluate::body(watchdog, mpi, n, arguments);
+  });
+}

@@ -1,0 +1,186 @@
+#include "src/evaluate/text_scores.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <numbers>
+
+#include "src/base/error.h"
+#include "src/base/random.h"
+#include "src/data/token_writer.h"
+#include "src/tokenizer/make_tokenizer.h"
+
+namespace octet {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Every token of id i costs (i + 1) / 8 nats, and 1 more for each token that is seen before it within the window.
+class CountingScorer final : public Scorer {
+ public:
+  std::int64_t window() const override { return 4; }
+  std::int64_t vocab_size() const override { return 256; }
+  std::vector<Score> score(std::span<const ScoreRequest> requests, const ScoreProgress& progress) override {
+    std::vector<Score> scores;
+    for (const ScoreRequest& r : requests) {
+      double cost = 0;
+      for (std::size_t i = 0; i < r.continuation.size(); ++i) {
+        cost += (r.continuation[i] + 1) / 8.0 + static_cast<double>(r.context.size() + i);
+      }
+      scores.push_back({-cost, false});
+    }
+    if (progress) progress(static_cast<std::int64_t>(requests.size()), 1);
+    return scores;
+  }
+};
+
+class ListReader final : public DocumentReader {
+ public:
+  explicit ListReader(std::vector<EvaluatedDocument> documents) : documents_(std::move(documents)) {}
+  bool next(EvaluatedDocument& document) override {
+    if (next_ == documents_.size()) return false;
+    document = documents_[next_++];
+    return true;
+  }
+
+ private:
+  std::vector<EvaluatedDocument> documents_;
+  std::size_t next_ = 0;
+};
+
+std::vector<DocumentScore> scored(const std::vector<EvaluatedDocument>& documents, const RollingOptions& options) {
+  ListReader reader(documents);
+  CountingScorer scorer;
+  return score_documents(reader, scorer, options, nullptr);
+}
+
+TEST(ScoreDocuments, SumsTheWindowsOfEachDocumentAndLeavesOutEmptyOnes) {
+  const std::vector<EvaluatedDocument> documents{{{7, 7, 7, 7, 7, 7}, 6}, {{}, 0}, {{15}, 3}};
+  // Places 0 to 3 see 1 to 4 tokens; the last two, in a window that keeps its context, 3 and 4.
+  const auto scores = scored(documents, {.start = 0, .stride = 0});
+  ASSERT_EQ(scores.size(), 2u);
+  EXPECT_EQ(scores[0], (DocumentScore{6, 6, 6 * 1.0 + (1 + 2 + 3 + 4) + (3 + 4)}));
+  EXPECT_EQ(scores[1], (DocumentScore{1, 3, 2.0 + 1}));
+  EXPECT_EQ(scored(documents, {.start = 0, .stride = 1})[0].loss_sum, 6 + (1 + 2 + 3 + 4) + 4 + 4);
+  EXPECT_EQ(scored(documents, {.start = 0, .tokens_at_once = 1}), scores);
+  EXPECT_EQ(scored(documents, {.start = 0, .documents = 1}).size(), 1u);
+  EXPECT_TRUE(scored({{{}, 0}}, {}).empty());
+}
+
+TEST(Summarise, GivesRatiosOfSums) {
+  const std::vector<DocumentScore> scores{{10, 40, 20.0}, {30, 50, 40.0}};
+  const TextSummary s = summarise(scores, {});
+  EXPECT_EQ(s.documents, 2);
+  EXPECT_EQ(s.tokens, 40);
+  EXPECT_EQ(s.bytes, 90);
+  EXPECT_DOUBLE_EQ(s.loss.value, 1.5);
+  EXPECT_DOUBLE_EQ(s.perplexity.value, std::exp(1.5));
+  EXPECT_DOUBLE_EQ(s.bits_per_byte->value, 60 / (90 * std::numbers::ln2));
+  EXPECT_FALSE(summarise({{10, {}, 20.0}}, {}).bits_per_byte);
+  EXPECT_FALSE(summarise({{10, {}, 20.0}}, {}).loss.interval);  // of one document
+}
+
+TEST(Bootstrap, CoversTheMeanAsOftenAsItSays) {
+  int covered = 0;
+  constexpr int trials = 200, documents = 100;
+  for (int trial = 0; trial < trials; ++trial) {
+    std::vector<double> x, ones(documents, 1.0);
+    for (std::uint64_t d = 0; d < documents; ++d) {
+      x.push_back(random_normal({.seed = 9, .stream = static_cast<std::uint32_t>(trial)}, d, 8.0));
+    }
+    const auto interval = bootstrap_ratio(x, ones, {.samples = 400, .seed = static_cast<std::uint64_t>(trial)});
+    covered += interval->low <= 0 && 0 <= interval->high ? 1 : 0;
+    EXPECT_NEAR(interval->high - interval->low, 2 * 1.96 / std::sqrt(double{documents}), 0.15);
+  }
+  EXPECT_GE(covered, trials * 88 / 100);
+  EXPECT_LE(covered, trials * 99 / 100);
+}
+
+TEST(Bootstrap, IsTheSameForTheSameSeed) {
+  const std::vector<double> x{1, 5, 2, 8, 3}, n{1, 2, 1, 3, 1};
+  EXPECT_EQ(bootstrap_ratio(x, n, {.seed = 1}), bootstrap_ratio(x, n, {.seed = 1}));
+  EXPECT_NE(bootstrap_ratio(x, n, {.seed = 1}), bootstrap_ratio(x, n, {.seed = 2}));
+}
+
+// What documents have in common is no part of a difference: its interval is far narrower than those of the two.
+TEST(Compare, IsPaired) {
+  std::vector<DocumentScore> a, b;
+  for (std::uint64_t d = 0; d < 200; ++d) {
+    const double loss = 300 + 50 * random_normal({.seed = 4}, d, 8.0);
+    a.push_back({100, 400, loss});
+    b.push_back({100, 400, loss - 2 + 0.5 * random_normal({.seed = 5}, d, 8.0)});
+  }
+  const TextDifference difference = compare(a, b, {});
+  EXPECT_NEAR(difference.loss->value, 0.02, 0.002);
+  EXPECT_GT(difference.loss->interval->low, 0.0);
+  EXPECT_LT(difference.loss->interval->high - difference.loss->interval->low, 0.004);
+  const auto own = summarise(a, {}).loss.interval;
+  EXPECT_GT(own->high - own->low, 0.1);
+  EXPECT_NEAR(difference.bits_per_byte->value, difference.loss->value / 4 / std::numbers::ln2, 1e-12);
+  b.front().tokens = 99;  // another tokenizer
+  EXPECT_FALSE(compare(a, b, {}).loss);
+  EXPECT_TRUE(compare(a, b, {}).bits_per_byte);
+  b.pop_back();
+  EXPECT_THROW(compare(a, b, {}), Error);
+}
+
+class DocumentsTest : public testing::Test {
+ protected:
+  void SetUp() override { fs::create_directories(folder_); }
+  void TearDown() override { fs::remove_all(folder_); }
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ / name) << text;
+    return folder_ / name;
+  }
+  static std::vector<EvaluatedDocument> all(DocumentReader& reader) {
+    std::vector<EvaluatedDocument> out;
+    for (EvaluatedDocument d; reader.next(d);) out.push_back(d);
+    return out;
+  }
+  const fs::path folder_ = fs::temp_directory_path() / fmt::format("octet-documents-{}", getpid());
+  const std::unique_ptr<Tokenizer> bytes_ = make_tokenizer("bytes");
+};
+
+TEST_F(DocumentsTest, TextsAndTokensOfThemAreTheSameDocuments) {
+  const std::string path = write("a.jsonl", "{\"text\": \"abc\"}\n{\"text\": \"\"}\n{\"text\": \"de\"}\n");
+  const auto reader = read_texts({.input = path}, *bytes_);
+  const auto texts = all(*reader);
+  TokenFileWriter writer(folder_ / "data", TokenType::u8);
+  for (const std::vector<std::int32_t>& document : {std::vector<std::int32_t>{97, 98, 99, 0}, {100, 101, 0}}) {
+    writer.append(document);
+    writer.end_document();
+  }
+  writer.finish();
+  const auto tokens = read_token_documents(
+      {.path = folder_ / "data", .vocab_size = 256, .eos = bytes_->info().eos, .tokenizer = bytes_.get()});
+  const auto documents = all(*tokens);
+  ASSERT_EQ(texts.size(), documents.size());
+  for (std::size_t d = 0; d < texts.size(); ++d) {
+    EXPECT_EQ(texts[d].tokens, documents[d].tokens);
+    EXPECT_EQ(texts[d].bytes, documents[d].bytes);
+  }
+  EXPECT_EQ(texts.at(0).tokens, (std::vector<std::int32_t>{97, 98, 99}));
+  EXPECT_EQ(texts.at(0).bytes, 3);
+}
+
+TEST_F(DocumentsTest, BlankLinesDivideAText) {
+  const auto reader =
+      read_texts({.input = write("a.txt", "one\n\ntwo\nthree\n"), .split = SplitDocuments::blank_lines}, *bytes_);
+  EXPECT_EQ(all(*reader).size(), 2u);
+}
+
+TEST_F(DocumentsTest, ABrokenLineIsNamed) {
+  const auto reader = read_texts({.input = write("a.jsonl", "{\"text\": \"abc\"}\n{\"other\": 1}\n")}, *bytes_);
+  try {
+    all(*reader);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("a.jsonl: line 2: "), std::string::npos) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace octet

@@ -1,0 +1,130 @@
+// octet-evaluate on a trained run: what it prints and writes, in every layout and of every form of the model.
+#include "tests/jobs/job.h"
+
+namespace octet::test {
+namespace {
+
+const std::string program = OCTET_BIN_DIR "/octet-evaluate ";
+
+CommandResult evaluate(const std::string& arguments, int ranks = 1) {
+  return in_workplace((ranks > 1 ? fmt::format("mpiexec -n {} ", ranks) : "") + program + arguments);
+}
+
+/// results.json of a run of the program that ended well.
+nlohmann::json results(const std::string& arguments, int ranks = 1) {
+  static int number = 0;
+  const std::string folder = fmt::format("evaluated/{}", ++number);
+  const CommandResult r = evaluate(arguments + " --output " + folder, ranks);
+  EXPECT_EQ(r.exit_code, 0) << r.all();
+  return nlohmann::json::parse(read_bytes(workplace() / (folder + "/results.json")));
+}
+
+const TrainedRun& trained() {
+  return finished(1, "--checkpoint.interval auto");
+}
+
+/// Ten documents, of which no window takes a whole one.
+std::string held_out() {
+  std::string lines;
+  const std::string text = simple_text();
+  for (std::size_t d = 0; d < 10; ++d) {
+    lines += nlohmann::json{{"text", text.substr(d * 1000, 100 + d * 13)}}.dump() + "\n";
+  }
+  write_bytes(workplace() / "held-out.jsonl", lines);
+  return "held-out.jsonl";
+}
+
+double loss_of(const nlohmann::json& json) {
+  return json["results"].begin().value()["loss"];
+}
+
+TEST(Evaluate, TextsAndTokenFilesOfThemGiveTheSameNumbers) {
+  const std::string run = trained().directory, text = held_out();
+  const CommandResult prepared =
+      in_workplace(OCTET_BIN_DIR "/octet prepare --input " + text + " --output data/held-out");
+  ASSERT_EQ(prepared.exit_code, 0) << prepared.all();
+  const nlohmann::json of_text = results(run + " --precision fp32 --text " + text);
+  const nlohmann::json of_data = results(run + " --precision fp32 --data data/held-out");
+  EXPECT_EQ(of_text["results"]["text"], of_data["results"]["data"]);
+  const nlohmann::json& r = of_text["results"]["text"];
+  EXPECT_EQ(r["documents"], 10);
+  EXPECT_EQ(r["tokens"], r["bytes"]);  // the tokenizer is that of bytes
+  EXPECT_LT(r["loss"], 4.0);           // it has learnt something
+  EXPECT_NEAR(r["perplexity"].get<double>(), std::exp(r["loss"].get<double>()), 1e-9);
+  EXPECT_NEAR(r["bits_per_byte"].get<double>(), r["loss"].get<double>() / std::log(2.0), 1e-9);
+  EXPECT_LT(r["loss_interval"][0], r["loss"]);
+  EXPECT_GT(r["loss_interval"][1], r["loss"]);
+}
+
+TEST(Evaluate, EveryLayoutAndExportGivesTheSameNumbers) {
+  const std::string run = trained().directory, text = " --precision fp32 --text " + held_out();
+  const CommandResult exported = in_workplace(OCTET_BIN_DIR "/octet checkpoint export " + run + " for-evaluation");
+  ASSERT_EQ(exported.exit_code, 0) << exported.all();
+  const double loss = loss_of(results(run + text));
+  EXPECT_NEAR(loss_of(results(run + text, 2)), loss, 1e-12);
+  EXPECT_NEAR(loss_of(results(run + text + " --tp 2", 2)), loss, 1e-5);
+  EXPECT_NEAR(loss_of(results(run + text + " --tp 2 --row-tokens 32", 4)), loss, 1e-5);
+  EXPECT_NEAR(loss_of(results("for-evaluation --tokenizer bytes" + text)), loss, 1e-12);
+  EXPECT_GT(std::abs(loss_of(results(run + text + " --stride 8")) - loss), 1e-4);  // other tokens are seen
+}
+
+TEST(Evaluate, ComparesAModelWithItselfAndInAnotherPrecision) {
+  const std::string run = trained().directory, text = " --text " + held_out();
+  const nlohmann::json same = results(run + text + " --compare " + run);
+  EXPECT_EQ(same["difference"]["loss"], 0.0);
+  EXPECT_EQ(same["difference"]["loss_interval"], nlohmann::json({0.0, 0.0}));
+  const nlohmann::json other = results(run + text + " --precision float8 --compare-precision bf16 --compare " + run);
+  EXPECT_NE(other["difference"]["loss"], 0.0);
+  EXPECT_NEAR(other["difference"]["loss"].get<double>(), loss_of(other) - loss_of(other["compare"]), 1e-9);
+}
+
+TEST(Evaluate, DocumentsAddUpToTheWhole) {
+  const CommandResult r =
+      evaluate(trained().directory + " --documents 4 --text " + held_out() + " --output evaluated/documents");
+  ASSERT_EQ(r.exit_code, 0) << r.all();
+  EXPECT_HAS(r.out, "bits per byte");
+  EXPECT_HAS(r.err, "tokens/s; memory: ");
+  const nlohmann::json json = nlohmann::json::parse(read_bytes(workplace() / "evaluated/documents/results.json"));
+  std::istringstream lines(read_bytes(workplace() / "evaluated/documents/documents.jsonl"));
+  double sum = 0, tokens = 0;
+  int count = 0;
+  for (std::string line; std::getline(lines, line); ++count) {
+    const auto document = nlohmann::json::parse(line);
+    EXPECT_EQ(document["doc_id"], count);
+    sum -= document["log_likelihood"].get<double>();
+    tokens += document["tokens"].get<double>();
+  }
+  EXPECT_EQ(count, 4);
+  EXPECT_NEAR(sum / tokens, loss_of(json), 1e-12);
+}
+
+TEST(Evaluate, RefusesInOneMessage) {
+  const std::string run = trained().directory, text = held_out();
+  const auto refused = [](const std::string& arguments, const std::string& message) {
+    const CommandResult r = evaluate(arguments);
+    EXPECT_EQ(r.exit_code, 64) << r.all();
+    EXPECT_HAS(r.err, message);
+  };
+  refused("nothing --text " + text, "nothing: is no folder; expected that of a model");
+  refused("data --text " + text, "data: is no model; expected a checkpoint, a run that has one");
+  refused(run, "nothing to evaluate on; expected --data or --text");
+  refused(run + " --text " + text + " --data data/text", "expected one of both");
+  write_bytes(workplace() / "empty.txt", "");
+  refused(run + " --text empty.txt", "empty.txt: has no text");
+  refused(run + " --text missing.txt", "missing.txt");
+  refused(run + " --text " + text + " --stride 33", "--stride is 33; expected at most the window of 32 tokens");
+  refused(run + " --text " + text + " --row-tokens 8", "--row-tokens is 8; expected at least the window of 32 tokens");
+  refused(run + " --text " + text + " --tp 2", "--tp 2: the job has 1 ranks, expected a divisor");
+  refused(run + " --text " + text + " --float8.recipe rowwise", "--float8.recipe changes nothing here");
+  refused(run + " --data data/text --field x", "--field changes nothing here: it is for --text");
+}
+
+TEST(Evaluate, HelpNamesExitCodes) {
+  const CommandResult r = evaluate("--help");
+  EXPECT_EQ(r.exit_code, 0);
+  EXPECT_HAS(r.out, "Usage: mpiexec -n N octet-evaluate MODEL");
+  EXPECT_HAS(r.out, "Exit codes: 0; 64");
+}
+
+}  // namespace
+}  // namespace octet::test
