@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Checks several ranks that share this machine's GPU and speak through NCCL, in at most 5 minutes: every collective's
-# contract at 2 and 4 ranks, trainers of every layout (FSDP, replicas, tensor parallelism and both) whose losses must be
-# the CPU's, that a rank that is killed or stopped ends the other within 10 s, that NCCL loads the tuner plugin and obeys
-# its file, and every byte of what octet-commbench's collectives bring (its times are those of sockets). Needs no
-# network. Skips with a reason where there is no GPU.
+# contract at 2 and 4 ranks, trainers of every layout (FSDP, replicas, tensor parallelism, pipelines, and two of them)
+# whose losses must be the CPU's, that a rank that is killed or stopped ends the other within 10 s, that NCCL loads the
+# tuner plugin and obeys its file, and every byte of what octet-commbench's collectives bring (its times are those of
+# sockets). Needs no network. Skips with a reason where there is no GPU.
 # Usage: jobs/gpu/ranks.sh [--output DIR] [--minutes N]
 #   --output DIR   where logs go (default runs/gpu-ranks-DATE)
 #   --minutes N    the end of all parts (default 5); what has not run by then fails

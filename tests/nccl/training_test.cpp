@@ -17,6 +17,9 @@ struct Layout {
   const char* name;
   int ranks, replicas, tp;
   bool async_tp = false;
+  int pp = 1;
+
+  int shards() const { return ranks / replicas / tp / pp; }
 };
 
 class Training : public TrainerTest, public testing::WithParamInterface<Layout> {
@@ -35,12 +38,14 @@ class Training : public TrainerTest, public testing::WithParamInterface<Layout> 
                      .vocab_size = 64};
     config_.parallel.tp = GetParam().tp;
     config_.parallel.async_tp = GetParam().async_tp;
+    config_.parallel.pp = GetParam().pp;
     config_.parallel.overlap = AutoBool::yes;
     config_.optimizer.lr = 1e-3;
   }
 
   Mesh mesh_of(std::unique_ptr<Communicator> world) {
-    return Mesh(std::move(world), {.dp_replicate = GetParam().replicas, .dp_shard = 0, .tp = GetParam().tp});
+    return Mesh(std::move(world),
+                {.pp = GetParam().pp, .dp_replicate = GetParam().replicas, .dp_shard = 0, .tp = GetParam().tp});
   }
   std::vector<double> losses(std::unique_ptr<Communicator> world, Stream& stream) {
     Mesh mesh = mesh_of(std::move(world));
@@ -64,7 +69,7 @@ TEST_P(Training, OverTheStandInIsThatOverMpiToTheBit) {
     stand_in() = {};
     const std::vector<double> found = losses(make_on_stand_in(*stream_), *stream_);
     EXPECT_EQ(found, expected()) << name_of(precision);
-    EXPECT_EQ(stand_in().outside["dp_shard"] > 0, GetParam().ranks > GetParam().replicas * GetParam().tp);
+    EXPECT_EQ(stand_in().outside["dp_shard"] > 0, GetParam().shards() > 1);
     EXPECT_EQ(stand_in().alive, 0);
     EXPECT_EQ(stand_in().destroyed, static_cast<int>(stand_in().made.size()));
     EXPECT_NE(found.front(), found.back());
@@ -74,7 +79,7 @@ TEST_P(Training, OverTheStandInIsThatOverMpiToTheBit) {
 /// What the memory plan counts: the communicators that trainers make, each used for what was planned alone.
 TEST_P(Training, EveryCommunicatorIsInTheMemoryPlan) {
   for (const AutoBool overlap : {AutoBool::yes, AutoBool::no}) {
-    if (GetParam().ranks == GetParam().replicas * GetParam().tp && overlap == AutoBool::yes) continue;
+    if (GetParam().shards() == 1 && overlap == AutoBool::yes) continue;
     stand_in() = {};
     config_.parallel.overlap = overlap;
     config_.train.steps = 1;
@@ -105,7 +110,7 @@ TEST_P(Training, EveryCommunicatorIsInTheMemoryPlan) {
 
 /// On one rank too where that is asked for: for measurements on one GPU.
 TEST_P(Training, AGroupOfOneRankSpeaksThroughNcclWhereItIsAsked) {
-  if (GetParam().tp > 1) GTEST_SKIP() << "the groups of one rank of other layouts suffice";
+  if (GetParam().tp * GetParam().pp > 1) GTEST_SKIP() << "the groups of one rank of other layouts suffice";
   stand_in() = {};
   config_.parallel.one_rank_exchange = GetParam().ranks == GetParam().replicas;
   config_.train.micro_batch = batch / GetParam().ranks;  // sums over micro-batches round in another order
@@ -129,13 +134,13 @@ TEST_P(Training, BuffersOfTheShardGroupAreRegistered) {
     ledger.reset_peaks();
     const std::int64_t gathered = ledger.usage(Purpose::gathered).now, gradients = ledger.usage(Purpose::gradients).now;
     const std::vector<double> found = losses(make_on_stand_in(*stream_, settings), *stream_);
-    const int shards = GetParam().ranks / GetParam().replicas / GetParam().tp;
+    const int shards = GetParam().shards();
     const bool sharded = shards > 1;
     RunConfig like_it = config_;
     like_it.nccl = settings;
-    const MemoryPlan plan =
-        plan_run(like_it, {.dp_replicate = GetParam().replicas, .dp_shard = shards, .tp = GetParam().tp},
-                 world_->rank(), world_->size(), DeviceType::cpu);
+    const MemoryPlan plan = plan_run(
+        like_it, {.pp = GetParam().pp, .dp_replicate = GetParam().replicas, .dp_shard = shards, .tp = GetParam().tp},
+        world_->rank(), world_->size(), DeviceType::cpu);
     EXPECT_EQ(ledger.usage(Purpose::gathered).peak - gathered, plan[Purpose::gathered]);
     EXPECT_EQ(ledger.usage(Purpose::gradients).peak - gradients, plan[Purpose::gradients]);
     EXPECT_EQ(stand_in().outside["dp_shard"], 0) << name_of(buffers);
@@ -169,7 +174,7 @@ TEST_P(Training, OnTheGpuLossesAreThoseOfTheCpu) {
     compare(mesh, Precision::bf16, 1e-2);
     compare(mesh, Precision::float8, 1e-2);
   }
-  if (GetParam().ranks == GetParam().replicas * GetParam().tp) return;
+  if (GetParam().shards() == 1) return;
   Mesh mesh = mesh_with(NcclBuffers::registered);
   compare(mesh, Precision::fp32, 1e-4);
 }
@@ -178,7 +183,9 @@ INSTANTIATE_TEST_SUITE_P(Layouts, Training,
                          testing::Values(Layout{"fsdp_2", 2, 1, 1}, Layout{"replicas_2", 2, 2, 1},
                                          Layout{"tp_2", 2, 1, 2}, Layout{"async_tp_2", 2, 1, 2, true},
                                          Layout{"fsdp_4", 4, 1, 1}, Layout{"hsdp_2x2", 4, 2, 1},
-                                         Layout{"fsdp_2_tp_2", 4, 1, 2}, Layout{"fsdp_2_async_tp_2", 4, 1, 2, true}),
+                                         Layout{"fsdp_2_tp_2", 4, 1, 2}, Layout{"fsdp_2_async_tp_2", 4, 1, 2, true},
+                                         Layout{"pp_2", 2, 1, 1, false, 2}, Layout{"pp_2_tp_2", 4, 1, 2, false, 2},
+                                         Layout{"pp_2_fsdp_2", 4, 1, 1, false, 2}),
                          [](const auto& layout) { return layout.param.name; });
 
 }  // namespace

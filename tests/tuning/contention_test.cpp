@@ -37,7 +37,7 @@ std::vector<NodePlace> in_turn(const FlowNetwork& shape, int nodes) {
   const std::vector<NodePlace> all = numbered_nodes(shape, 2 * shape.leaf_nodes);
   for (int i = 0; i < nodes / 2; ++i) {
     out.push_back(all[static_cast<std::size_t>(i)]);
-    out.push_back(all[static_cast<std::size_t>(i + shape.leaf_nodes)]);
+    out.push_back(all[static_cast<std::size_t>(i) + static_cast<std::size_t>(shape.leaf_nodes)]);
   }
   return out;
 }
@@ -70,6 +70,41 @@ TEST(Contention, RingsOfSeveralRailsAreTheirClosedForm) {
       }
     }
   }
+}
+
+TEST(Contention, GroupsOfAMeshWithStages) {
+  const MeshDegrees mesh{.pp = 2, .dp_replicate = 2, .tp = 2};
+  using Groups = std::vector<std::vector<int>>;
+  EXPECT_EQ(groups_of(Dimension::pp, mesh, 8), (Groups{{0, 4}, {1, 5}, {2, 6}, {3, 7}}));
+  EXPECT_EQ(groups_of(Dimension::dp_replicate, mesh, 16),
+            (Groups{{0, 4}, {1, 5}, {2, 6}, {3, 7}, {8, 12}, {9, 13}, {10, 14}, {11, 15}}));
+  EXPECT_EQ(groups_of(Dimension::dp_shard, mesh, 16),
+            (Groups{{0, 2}, {1, 3}, {4, 6}, {5, 7}, {8, 10}, {9, 11}, {12, 14}, {13, 15}}));
+  EXPECT_EQ(groups_of(Dimension::dp, mesh, 8), (Groups{{0, 2}, {1, 3}, {4, 6}, {5, 7}}));
+  EXPECT_EQ(groups_of(Dimension::tp, mesh, 8), (Groups{{0, 1}, {2, 3}, {4, 5}, {6, 7}}));
+  EXPECT_THROW(groups_of(Dimension::pp, mesh, 12), Error);
+}
+
+TEST(Contention, MessagesBetweenStagesShareWhatIsBetweenThem) {
+  const auto messages = [](MeshDegrees mesh) {
+    return Workload{.collective = {}, .bytes = 32'000'000, .dimension = Dimension::pp, .mesh = mesh};
+  };
+  FlowNetwork shape = shape_with(8);
+  const double alone = 32e6 / 50e3 + 5;
+  EXPECT_NEAR(us_of(shape, numbered_nodes(shape, 4), messages({.pp = 4, .tp = 8})), 2 * alone - 5, 1)
+      << "a stage between two others sends to both by one card";
+  EXPECT_NEAR(us_of(shape, numbered_nodes(shape, 2), messages({.pp = 2, .tp = 8})), alone, 1);
+  EXPECT_NEAR(us_of(shape, numbered_nodes(shape, 1), messages({.pp = 2, .tp = 4})), 32e6 / 1000e3, 2) << "over NVLink";
+  shape.leaf_nodes = 2;
+  shape.rails = false;
+  shape.oversubscription = 4;
+  const Workload across = messages({.pp = 2, .tp = 8});
+  EXPECT_NEAR(us_of(shape, in_turn(shape, 2), across), 4 * 32e6 / 50e3 / 2 + 5, 30)
+      << "8 messages through a quarter of the leaf's 16 wires";
+  EXPECT_THROW(us_of(shape, numbered_nodes(shape, 2), gather(1e6, {.pp = 2, .tp = 16})), Error);
+  Workload wrong = across;
+  wrong.dimension = Dimension::dp_shard;
+  EXPECT_THROW(check(wrong), Error);
 }
 
 TEST(Contention, LatencyIsPaidANodeAndNotAStep) {

@@ -29,6 +29,7 @@ FlowNetwork leaves_of_four() {
 
 std::vector<std::string> hosts_of(const std::vector<NodePlace>& nodes) {
   std::vector<std::string> hosts;
+  hosts.reserve(nodes.size());
   for (const NodePlace& node : nodes) hosts.push_back(node.host);
   return hosts;
 }
@@ -248,9 +249,12 @@ TEST(PlacementCommand, MistakesAreNamed) {
            {"--nodes 4 --node-list n1", "expected one of --nodes and --node-list"},
            {"--nodes 400", "a job of 400 nodes on a cluster of 127"},
            {"--nodes 4 --collective broadcast",
-            "collective \"broadcast\" is not simulated; expected all_gather, reduce_scatter, all_reduce "
+            "collective \"broadcast\" is not simulated; expected all_gather, reduce_scatter, all_reduce, send "
             "(--collective)"},
-           {"--nodes 4 --collective all_to_all", "expected all_gather, reduce_scatter, all_reduce (--collective)"},
+           {"--nodes 4 --collective send", "groups of pp have one rank with pp 1"},
+           {"--nodes 4 --pp 2 --dimension pp", "all_gather in groups of pp; ranks of pp send messages (send)"},
+           {"--nodes 4 --collective all_to_all",
+            "expected all_gather, reduce_scatter, all_reduce, send (--collective)"},
            {"--nodes 4 --order best", "unknown order \"best\""},
            {"--nodes 4 --lost-rails n5", "expected COUNT@HOST"},
            {"--nodes 4 --lost-rails 1@m5", "no placement has a node m5"},

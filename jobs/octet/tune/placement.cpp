@@ -25,7 +25,8 @@ constexpr std::string_view usage =
     "       octet tune placement --cluster NAME --size SIZE --node-list HOSTS [--node-list HOSTS]... [OPTIONS]\n\n"
     "What the choice and the order of nodes cost where rings share links: the collective of all groups of one "
     "dimension\n"
-    "of the mesh dp_replicate x dp_shard x tp at once, simulated flow by flow on the network of the cluster's profile\n"
+    "of the mesh pp x dp_replicate x dp_shard x tp at once, simulated flow by flow on the network of the cluster's "
+    "profile\n"
     "(section network).\n\n"
     "With --nodes the nodes are those that Slurm might choose: packed (the fewest leaves), split (half of them at "
     "each\n"
@@ -41,7 +42,7 @@ struct Options {
   ProfileOverrides overrides;
   std::string cluster, topology, collective = "all_gather", algorithm = "ring", dimension, size;
   std::vector<std::string> set, node_lists, orders, lost;
-  Count nodes, tp{1}, dp_replicate{1};
+  Count nodes, tp{1}, dp_replicate{1}, pp{1};
   std::int64_t seed = 1;
   std::int64_t most_blocks = SimulateOptions{}.most_blocks;
   bool json = false;
@@ -61,14 +62,15 @@ std::optional<Options> parse(const std::vector<std::string>& arguments) {
        "several lists of one length are compared")                                              //
       ("topology", po::value(&o.topology), "what `scontrol show topology` printed, in a file")  //
       ("collective", po::value(&o.collective)->default_value(o.collective),
-       "all_gather, reduce_scatter, all_reduce")                                                                     //
-      ("size", po::value(&o.size), "bytes of a group, as nccl-tests count them: 256M, 1GiB, 500MB")                  //
-      ("algo", po::value(&o.algorithm)->default_value(o.algorithm), "ring; tree, for all_reduce")                    //
-      ("tp", po::value(&o.tp)->default_value(o.tp), "degree of tensor parallelism")                                  //
-      ("dp-replicate", po::value(&o.dp_replicate)->default_value(o.dp_replicate), "replicas; dp_shard is the rest")  //
+       "all_gather, reduce_scatter, all_reduce; send: what neighbouring stages of a pipeline send each other")        //
+      ("size", po::value(&o.size), "bytes of a group, as nccl-tests count them, or of a message: 256M, 1GiB, 500MB")  //
+      ("algo", po::value(&o.algorithm)->default_value(o.algorithm), "ring; tree, for all_reduce")                     //
+      ("tp", po::value(&o.tp)->default_value(o.tp), "degree of tensor parallelism")                                   //
+      ("dp-replicate", po::value(&o.dp_replicate)->default_value(o.dp_replicate), "replicas; dp_shard is the rest")   //
+      ("pp", po::value(&o.pp)->default_value(o.pp), "degree of pipeline parallelism")                                 //
       ("dimension", po::value(&o.dimension),
-       "whose groups: world, dp_replicate, dp_shard, dp, tp; default: "
-       "dp_shard, and for all_reduce with replicas dp_replicate")  //
+       "whose groups: world, pp, dp_replicate, dp_shard, dp, tp; default: dp_shard, for all_reduce with replicas "
+       "dp_replicate, for send pp")  //
       ("order", po::value(&o.orders)->composing(),
        "of the nodes: slurm (as listed), topology (leaf by leaf), "
        "random; may be repeated; default: all three")                                                  //
@@ -109,9 +111,10 @@ Workload workload_of(const Options& o) {
   w.collective = value_of("--collective", o.collective, parse_simulated_collective);
   w.algorithm = value_of("--algo", o.algorithm, parse_simulated_algorithm);
   w.bytes = parse_bytes(o.size, "--size");
-  w.mesh = {.dp_replicate = o.dp_replicate, .tp = o.tp};
+  w.mesh = {.pp = o.pp, .dp_replicate = o.dp_replicate, .tp = o.tp};
   const bool replicas = w.collective == Collective::all_reduce && o.dp_replicate > 1;
   w.dimension = !o.dimension.empty() ? value_of("--dimension", o.dimension, parse_dimension)
+                : !w.collective      ? Dimension::pp
                 : replicas           ? Dimension::dp_replicate
                                      : Dimension::dp_shard;
   return w;

@@ -77,8 +77,9 @@ nlohmann::json json_of(const PlacementRow& row, const PlacementReport& report, d
 std::string to_text(const PlacementReport& report) {
   const Workload& w = report.workload;
   const std::vector<PlacementRow> rows = quickest_first(report);
-  std::string text = fmt::format("{} of {} by {}, {} at once; {}: {}\n\n", name_of(w.collective), format_bytes(w.bytes),
-                                 name_of(w.algorithm), groups_text(report), report.cluster, network_text(report.shape));
+  const std::string by = w.collective ? fmt::format(" by {}", name_of(w.algorithm)) : " both ways";
+  std::string text = fmt::format("{} of {}{}, {} at once; {}: {}\n\n", name_of_traffic(w), format_bytes(w.bytes), by,
+                                 groups_text(report), report.cluster, network_text(report.shape));
   std::size_t nodes = 5, order = 5;
   for (const PlacementRow& row : rows) {
     nodes = std::max(nodes, row.placement.name.size());
@@ -117,10 +118,11 @@ std::string to_json(const PlacementReport& report) {
   const std::vector<PlacementRow> rows = quickest_first(report);
   nlohmann::json placements = nlohmann::json::array();
   for (const PlacementRow& row : rows) placements.push_back(json_of(row, report, rows.front().cost.simulation.us));
-  const nlohmann::json object = {
-      {"cluster", report.cluster}, {"collective", name_of(w.collective)}, {"algorithm", name_of(w.algorithm)},
-      {"bytes", w.bytes},          {"dimension", name_of(w.dimension)},   {"dp_replicate", w.mesh.dp_replicate},
-      {"tp", w.mesh.tp},           {"healthy_us", report.healthy_us},     {"placements", placements}};
+  const nlohmann::json object = {{"cluster", report.cluster},           {"collective", name_of_traffic(w)},
+                                 {"algorithm", name_of(w.algorithm)},   {"bytes", w.bytes},
+                                 {"dimension", name_of(w.dimension)},   {"pp", w.mesh.pp},
+                                 {"dp_replicate", w.mesh.dp_replicate}, {"tp", w.mesh.tp},
+                                 {"healthy_us", report.healthy_us},     {"placements", placements}};
   return object.dump();
 }
 

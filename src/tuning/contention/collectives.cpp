@@ -1,6 +1,7 @@
 #include "src/tuning/contention/collectives.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "src/tuning/contention/fabric.h"
 #include "src/tuning/contention/segments.h"
@@ -20,6 +21,10 @@ class Builder {
   Traffic build() {
     const int ranks = static_cast<int>(nodes_.size()) * shape_.gpus;
     for (const std::vector<int>& group : groups_of(workload_.dimension, workload_.mesh, ranks)) {
+      if (!workload_.collective) {
+        add_messages(group);
+        continue;
+      }
       const std::vector<Segment> segments = segments_of(group, shape_, nodes_);
       const int members = static_cast<int>(group.size());
       if (segments.size() == 1) {
@@ -43,6 +48,24 @@ class Builder {
     std::vector<int> out = fabric_.route(from.node, from.cards[channel], to.node, to.cards[channel]);
     if (from.gpus.size() > 1) out.push_back(fabric_.nvlink(from.node, from.gpus.front()));
     return out;
+  }
+
+  /// Between the neighbours of a group, both ways.
+  void add_messages(const std::vector<int>& group) {
+    for (std::size_t i = 0; i + 1 < group.size(); ++i) {
+      const Segment upper = segments_of({group[i]}, shape_, nodes_).front();
+      const Segment lower = segments_of({group[i + 1]}, shape_, nodes_).front();
+      for (const auto& [from, to] : {std::pair(upper, lower), std::pair(lower, upper)}) {
+        const bool within = from.node == to.node;
+        lanes_.push_back({from.node,
+                          to.node,
+                          within ? std::vector{fabric_.nvlink(from.node, from.gpus.front())} : path(from, to, 0),
+                          static_cast<double>(workload_.bytes),
+                          1,
+                          within ? shape_.nvlink_latency_us : latency_into(to),
+                          {}});
+      }
+    }
   }
 
   /// A group within a node: one ring over its NVLinks.

@@ -17,7 +17,8 @@ namespace octet {
 /// share, and the latency are counted, not every hop. Ring: n-1 blocks of bytes/n over each hop (all_reduce: twice as
 /// many), each sent on as soon as it has come. Trees: two a card, each with half, where inner nodes of one are leaves
 /// of the other (P. Sanders, J. Speck, J. L. Traeff, "Two-tree algorithms for full bandwidth broadcast, reduction and
-/// scan", 2009), in chunks, up and down at once.
+/// scan", 2009), in chunks, up and down at once. Messages between stages go from the first card that is near to the
+/// sending GPU to the first that is near to the receiving one, or over NVLink.
 ///
 /// Throws what check() and groups_of() throw, and a usage error for a node without cards.
 Traffic traffic_of(const FlowNetwork& shape, const std::vector<NodePlace>& nodes, const Workload& workload);

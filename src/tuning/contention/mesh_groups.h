@@ -8,17 +8,19 @@
 
 namespace octet {
 
-/// Whose groups communicate: those of one dimension of the mesh, all at the same time. `dp` is dp_replicate x dp_shard.
-enum class Dimension { world, dp_replicate, dp_shard, dp, tp };
+/// Whose groups communicate: those of one dimension of the mesh, all at the same time. `dp` is dp_replicate x dp_shard
+/// of a stage.
+enum class Dimension { world, pp, dp_replicate, dp_shard, dp, tp };
 
 constexpr auto names_of(Dimension) {
-  return std::to_array<std::string_view>({"world", "dp_replicate", "dp_shard", "dp", "tp"});
+  return std::to_array<std::string_view>({"world", "pp", "dp_replicate", "dp_shard", "dp", "tp"});
 }
 /// Throws a usage error that lists the names.
 Dimension parse_dimension(std::string_view text);
 
-/// Degrees of the mesh dp_replicate x dp_shard x tp, tp innermost; dp_shard is what the ranks leave.
+/// Degrees of the mesh pp x dp_replicate x dp_shard x tp, tp innermost; dp_shard is what the ranks leave.
 struct MeshDegrees {
+  int pp = 1;
   int dp_replicate = 1;
   int tp = 1;
 };

@@ -140,8 +140,8 @@ PlacementCost cost_of(const FlowNetwork& shape, const Placement& placement, cons
   cost.simulation = simulate(traffic, options);
   const int ranks = static_cast<int>(placement.nodes.size()) * shape.gpus;
   const auto members = static_cast<int>(groups_of(workload.dimension, workload.mesh, ranks).front().size());
-  cost.bus_gbs =
-      static_cast<double>(workload.bytes) * bus_factor(workload.collective, members) / cost.simulation.us / 1e3;
+  const double factor = workload.collective ? bus_factor(*workload.collective, members) : 1;
+  cost.bus_gbs = static_cast<double>(workload.bytes) * factor / cost.simulation.us / 1e3;
   cost.leaves = static_cast<int>(leaves.leaves.size());
   cost.crossings = leaf_crossings(hosts_of(placement.nodes), leaves);
   const LinkLoad load = link_loads(traffic).front();

@@ -49,7 +49,7 @@ std::vector<Placement> placements(const std::vector<NodeSet>& sets, const std::v
 /// What a workload costs on a placement.
 struct PlacementCost {
   Simulation simulation;
-  double bus_gbs = 0;                                      ///< of a group, as bus_factor() counts
+  double bus_gbs = 0;                                      ///< of a group, as bus_factor() counts, or of a message
   int leaves = 0;                                          ///< on which the nodes are
   std::size_t crossings = 0;                               ///< from leaf to leaf of a ring over all nodes
   Link link;                                               ///< the most loaded one
