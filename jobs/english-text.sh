@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # Writes about 8 MB of English prose: every third entry of the GNU Collaborative International Dictionary of English
 # (Debian's dict-gcide: definitions, usage notes and quotations), as paragraphs of one line.
-# Usage: jobs/english-text.sh FILE
+# Usage: jobs/english-text.sh FILE [THIRD]
+#   THIRD   which third of the entries: 1 (default), or 2 or 3, whose texts no model has seen that was trained on another
 set -euo pipefail
-if (($# != 1)) || [[ $1 == -* ]]; then
+third=${2:-1}
+if (($# < 1 || $# > 2)) || [[ $1 == -* || $third != [123] ]]; then
   sed -n '2,/^set /{/^set /!s/^# \{0,1\}//p}' "$0" >&2
   [[ ${1:-} == --help ]] && exit
   exit 64
@@ -15,10 +17,10 @@ mkdir -p "$(dirname "$target")"
 # An entry starts with the word, its syllables between backslashes, pronunciation, class and etymology:
 #   Coal \Coal\ (k[=o]l), n. [AS. col; akin to D. kool, ...]
 # What goes: the syllables, brackets (etymologies, marks of source), pronunciations, and the braces of references.
-zcat </usr/share/dictd/gcide.dict.dz | LC_ALL=C awk '
+zcat </usr/share/dictd/gcide.dict.dz | LC_ALL=C awk -v third="$third" '
   BEGIN { RS = "" }
   /\\[^\\]*\\/ { entry++ }
-  entry % 3 == 1 {
+  entry % 3 == third % 3 {
     gsub(/[ \t\n]+/, " ")
     gsub(/ *\\[^\\]*\\/, "")
     gsub(/\([^()]*[][\\"`*^=][^()]*\)/, "")

@@ -40,7 +40,10 @@ void declare_models(Schema& schema, Options& o, Texts& t) {
       .unit("tokens")
       .at_least(0)
       .at_most(most_sequences)
-      .help("What goes through the model at once, from as many texts as fit. 0: the window, or 2048 where it is less.");
+      .help(
+          "What goes through the model at once, from as many texts as fit. 0: the window, or where it is less 512 on "
+          "cpu and 8192 on "
+          "cuda.");
   schema.add("tokenizer", m.tokenizer)
       .help("Name or file of the tokenizer. Empty: that of the run, or of the Hugging Face folder.");
   schema.add("compare", o.compare)

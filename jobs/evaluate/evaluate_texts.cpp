@@ -48,12 +48,12 @@ Language language_of(const Options& o, const ModelSource& source) {
   std::string given = o.models.tokenizer;
   if (given.empty() && source.tokenizer.empty() && of_data && of_data->kind == TokenizerKind::bytes) given = "bytes";
   if (!o.data.empty() && given.empty() && !has_tokenizer(source)) {
-    if (!identity) {
+    if (!identity && !source.bos && !source.eos) {
       throw usage_error("evaluate", "{}: which tokenizer made it is not known, nor {}'s; give --tokenizer", o.data,
                         source.name());
     }
-    language.bos = id_of(identity->bos);
-    language.eos = id_of(identity->eos);
+    language.bos = identity ? id_of(identity->bos) : source.bos;
+    language.eos = identity ? id_of(identity->eos) : source.eos;
   } else {
     language.tokenizer = tokenizer_of(source, given, {.control_tokens = o.models.control_tokens});
     language.bos = language.tokenizer->info().bos;

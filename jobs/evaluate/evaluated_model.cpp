@@ -10,7 +10,10 @@
 namespace octet::evaluate {
 namespace {
 
-constexpr std::int64_t usual_row = 2048;
+/// On a CPU what stays near the caches was fastest (docs/benchmarks.md); a GPU wants larger GEMMs.
+std::int64_t usual_row(DeviceType device) {
+  return device == DeviceType::cpu ? 512 : 8192;
+}
 
 std::int64_t window_of(const ModelSource& source, std::int64_t asked) {
   if (asked > 0) return asked;
@@ -24,7 +27,7 @@ std::int64_t row_of(const ModelOptions& options, std::int64_t window) {
     throw usage_error("evaluate", "--row-tokens is {}; expected at least the window of {} tokens", options.row_tokens,
                       window);
   }
-  const std::int64_t row = options.row_tokens > 0 ? options.row_tokens : std::max(window, usual_row);
+  const std::int64_t row = options.row_tokens > 0 ? options.row_tokens : std::max(window, usual_row(options.device));
   return (row + options.tp - 1) / options.tp * options.tp;
 }
 

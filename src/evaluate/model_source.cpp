@@ -74,6 +74,12 @@ void read_settings(ModelSource& source) {
                          : kept_tokenizer_path(run.string(), source.identity->kind);
 }
 
+std::optional<std::int32_t> token_of(const JsonReader& config, const char* key) {
+  if (!config.has(key)) return std::nullopt;
+  const JsonReader value = config.at(key).is_list() ? config.at(key).element(0) : config.at(key);
+  return static_cast<std::int32_t>(value.integer(std::int64_t{0}, std::int64_t{INT32_MAX}));
+}
+
 ModelSource read_folder(const std::string& path) {
   const std::string config = path + "/config.json";
   const std::string text = checkpoint::read_file(config);
@@ -85,6 +91,8 @@ ModelSource read_folder(const std::string& path) {
   if (reader.has("max_position_embeddings")) {
     source.window = reader.integer("max_position_embeddings", 1, most_positions);
   }
+  source.bos = token_of(reader, "bos_token_id");
+  source.eos = token_of(reader, "eos_token_id");
   if (is_there(path + "/tokenizer.json") || is_there(path + "/tokenizer.model")) source.tokenizer = path;
   return source;
 }

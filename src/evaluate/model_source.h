@@ -25,7 +25,9 @@ struct ModelSource {
   Precision precision = Precision::bf16;        ///< that it was trained in; of a Hugging Face folder not known: bf16
   Float8Config float8{};                        ///< likewise, where that is float8
   std::optional<TokenizerIdentity> identity{};  ///< of the tokenizer of its data, where the run knows it
-  std::string tokenizer{};                      ///< name or path for make_tokenizer; empty: it is not there
+  /// What a Hugging Face folder's config.json says begins and ends a text; the first, where several may.
+  std::optional<std::int32_t> bos{}, eos{};
+  std::string tokenizer{};  ///< name or path for make_tokenizer; empty: it is not there
 
   /// "runs/a/checkpoints/step-000120", for people and results.
   const std::string& name() const { return directory; }

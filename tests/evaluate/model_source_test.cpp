@@ -78,7 +78,10 @@ TEST_F(ModelSourceTest, AFolderACheckpointAndARunAreOneModel) {
       EXPECT_EQ(scores[i].log_likelihood, expected[i].log_likelihood) << i;
     }
   }
-  EXPECT_TRUE(LoadedModel(tied_, {}).source().hugging_face);
+  const ModelSource folder = find_model(tied_, *hosts_);
+  EXPECT_TRUE(folder.hugging_face);
+  EXPECT_EQ(folder.bos, 1);  // config.json
+  EXPECT_EQ(folder.eos, 2);
 }
 
 TEST_F(ModelSourceTest, ADamagedCheckpointOfARunIsPassedOver) {

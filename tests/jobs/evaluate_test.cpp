@@ -68,6 +68,18 @@ TEST(Evaluate, EveryLayoutAndExportGivesTheSameNumbers) {
   EXPECT_GT(std::abs(loss_of(results(run + text + " --stride 8")) - loss), 1e-4);  // other tokens are seen
 }
 
+// The ids that begin and end texts are in config.json; how many bytes a token stands for is not.
+TEST(Evaluate, AFolderWithoutATokenizerTakesTokenFiles) {
+  const std::string run = trained().directory, text = held_out();
+  const CommandResult made = in_workplace("sh -c '" OCTET_BIN_DIR "/octet checkpoint export " + run +
+                                          " without-tokenizer && " OCTET_BIN_DIR "/octet prepare --input " + text +
+                                          " --output data/foreign && rm data/foreign.data.json'");
+  ASSERT_EQ(made.exit_code, 0) << made.all();
+  const nlohmann::json json = results("without-tokenizer --precision fp32 --data data/foreign")["results"]["data"];
+  EXPECT_TRUE(json["bits_per_byte"].is_null());
+  EXPECT_NEAR(json["loss"].get<double>(), loss_of(results(run + " --precision fp32 --text " + text)), 1e-12);
+}
+
 TEST(Evaluate, ComparesAModelWithItselfAndInAnotherPrecision) {
   const std::string run = trained().directory, text = " --text " + held_out();
   const nlohmann::json same = results(run + text + " --compare " + run);

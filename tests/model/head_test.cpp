@@ -1,6 +1,7 @@
 // The head's loop over chunks of tokens, on micro-batches of more than one chunk.
 #include <gtest/gtest.h>
 
+#include "src/ops/cross_entropy.h"
 #include "tests/model/local_state.h"
 
 namespace octet {
@@ -68,6 +69,46 @@ TEST(HeadChunks, OneMicroBatchOfSeveralChunksEqualsSeveralOfOneChunk) {
       }
     }
   }
+}
+
+// The logits of some tokens, in any order and also twice, in more than one chunk.
+TEST(HeadScores, AreTheLossesOfTheTokens) {
+  ModelConfig config = test::small_model(false);
+  config.layers = 1;
+  const auto stream = cpu_device().make_stream();
+  NoExchange exchange;
+  Llama llama({.model = config,
+               .precision = Precision::fp32,
+               .micro_batch = sequences,
+               .seq_len = seq_len,
+               .forward_only = true},
+              *stream, exchange, nullptr);
+  LocalState state(llama.parameters());
+  std::vector<std::int32_t> tokens, targets, behind, asked;
+  for (std::uint64_t i = 0; i < tokens_count; ++i) {
+    tokens.push_back(static_cast<std::int32_t>(random_bits({.seed = 3, .stream = 0}, i) % 48));
+    targets.push_back(static_cast<std::int32_t>(random_bits({.seed = 3, .stream = 1}, i) % 48));
+  }
+  for (std::int32_t i = tokens_count; i-- > 0;) behind.push_back(i);
+  behind.push_back(5);
+  for (const std::int32_t i : behind) asked.push_back(targets[static_cast<std::size_t>(i)]);
+  const auto n = static_cast<std::int64_t>(behind.size());
+  ASSERT_LT(llama.scored_rows(n), n);
+  std::vector<float> stats(static_cast<std::size_t>(numbers_of_stats * n));
+  llama.score({.tokens = tokens.data(),
+               .scored = {.behind = behind.data(), .targets = asked.data(), .n = n, .stats = stats.data()}},
+              state);
+  const auto scores = likelihoods(stats.data(), n, llama.scored_rows(n), 1);
+  double sum = 0;
+  for (std::int64_t i = 0; i < tokens_count; ++i) sum -= scores[static_cast<std::size_t>(i)].log_probability;
+  float loss = 0, of_five = 0;
+  llama.evaluate({tokens.data(), targets.data(), 1.0f, &loss}, state);
+  EXPECT_NEAR(sum, double{loss}, 1e-6 * sum);
+  std::vector<std::int32_t> one(targets.size(), -1);
+  one[5] = targets[5];
+  llama.evaluate({tokens.data(), one.data(), 1.0f, &of_five}, state);
+  EXPECT_NEAR(-scores.back().log_probability, double{of_five}, 1e-5);
+  EXPECT_EQ(scores.back().log_probability, scores[static_cast<std::size_t>(tokens_count - 6)].log_probability);
 }
 
 }  // namespace
