@@ -46,15 +46,51 @@ void expect_only(const JsonReader& json, const char* key, const std::string& val
   if (json.has(key) && json.at(key).shown() != value) throw json.at(key).refuse(value);
 }
 
-/// Under rope_parameters since transformers 5, before that rope_theta, with a scaling of its own.
-double rope_theta(const JsonReader& config) {
-  if (config.has("rope_scaling")) throw config.at("rope_scaling").refuse("null: scaled RoPE is not known here");
-  const double plain = number_or(config, "rope_theta", llama_rope_theta);
-  if (!config.has("rope_parameters")) return plain;
-  const JsonReader parameters = config.at("rope_parameters");
-  expect_only(parameters, "rope_type", "\"default\"");
-  expect_only(parameters, "type", "\"default\"");
-  return number_or(parameters, "rope_theta", plain);
+struct RotaryEmbedding {
+  double theta = llama_rope_theta;
+  RopeScaling scaling{};
+
+  bool operator==(const RotaryEmbedding&) const = default;
+};
+
+/// Of rope_parameters or rope_scaling, in which older files say "type" for "rope_type". llama3 has no defaults.
+RotaryEmbedding rotary_embedding(const JsonReader& of, double theta) {
+  RotaryEmbedding rope{.theta = number_or(of, "rope_theta", theta)};
+  const char* key = of.has("rope_type") ? "rope_type" : "type";
+  const std::string type = of.has(key) ? of.text(key) : "default";
+  if (type == "default") return rope;
+  if (type != "llama3") throw of.at(key).refuse("\"default\" or \"llama3\"");
+  rope.scaling = {.kind = RopeScalingKind::llama3,
+                  .factor = of.number("factor"),
+                  .low_freq_factor = of.number("low_freq_factor"),
+                  .high_freq_factor = of.number("high_freq_factor"),
+                  .original_positions = of.integer("original_max_position_embeddings", 1, INT32_MAX)};
+  return rope;
+}
+
+/// Under rope_parameters since transformers 5; before that rope_theta, with rope_scaling beside it. Files that say both
+/// have to say the same.
+RotaryEmbedding rotary_embedding(const JsonReader& config) {
+  const double theta = number_or(config, "rope_theta", llama_rope_theta);
+  const bool older = config.has("rope_scaling"), newer = config.has("rope_parameters");
+  if (!older && !newer) return {.theta = theta};
+  const RotaryEmbedding rope = rotary_embedding(config.at(newer ? "rope_parameters" : "rope_scaling"), theta);
+  if (older && newer && rotary_embedding(config.at("rope_scaling"), theta) != rope) {
+    throw config.at("rope_scaling").refuse("what rope_parameters says");
+  }
+  return rope;
+}
+
+/// What rope_parameters and rope_scaling say.
+Json rope_json(const ModelConfig& model) {
+  const RopeScaling& scaling = model.rope_scaling;
+  if (scaling.kind == RopeScalingKind::none) return {{"rope_type", "default"}, {"rope_theta", model.rope_theta}};
+  return {{"rope_type", name_of(scaling.kind)},
+          {"rope_theta", model.rope_theta},
+          {"factor", scaling.factor},
+          {"low_freq_factor", scaling.low_freq_factor},
+          {"high_freq_factor", scaling.high_freq_factor},
+          {"original_max_position_embeddings", scaling.original_positions}};
 }
 
 }  // namespace
@@ -128,7 +164,8 @@ std::string hugging_face_config(const ModelConfig& model, std::int64_t max_posit
   json["max_position_embeddings"] = max_positions;
   json["rms_norm_eps"] = model.norm_eps;
   json["rope_theta"] = model.rope_theta;  // transformers 4
-  json["rope_parameters"] = {{"rope_type", "default"}, {"rope_theta", model.rope_theta}};
+  json["rope_parameters"] = rope_json(model);
+  if (model.rope_scaling.kind != RopeScalingKind::none) json["rope_scaling"] = rope_json(model);  // transformers 4
   json["tie_word_embeddings"] = model.tied_embedding;
   json["hidden_act"] = "silu";
   json["attention_bias"] = false;
@@ -149,7 +186,9 @@ ModelConfig parse_hugging_face_config(const std::string& text, const std::string
   expect_only(config, "hidden_act", "\"silu\"");
   expect_only(config, "attention_bias", "false");
   expect_only(config, "mlp_bias", "false");
+  if (config.has("sliding_window")) throw config.at("sliding_window").refuse("null: attention is over all of a text");
   // The bounds of model files (docs/configuration.md), which keep every product of these numbers within 63 bits.
+  const RotaryEmbedding rope = rotary_embedding(config);
   constexpr std::int64_t most_dim = 1 << 20, most_heads = 1 << 16;
   ModelConfig model{.name = path,
                     .dim = config.integer("hidden_size", 1, most_dim),
@@ -159,7 +198,8 @@ ModelConfig parse_hugging_face_config(const std::string& text, const std::string
                     .head_dim = integer_or(config, "head_dim", 4096, 0),
                     .ffn_dim = config.integer("intermediate_size", 1, 1 << 24),
                     .vocab_size = config.integer("vocab_size", 1, INT32_MAX),
-                    .rope_theta = rope_theta(config),
+                    .rope_theta = rope.theta,
+                    .rope_scaling = rope.scaling,
                     .norm_eps = number_or(config, "rms_norm_eps", 1e-6),
                     .tied_embedding = config.contains("tie_word_embeddings") && config.boolean("tie_word_embeddings")};
   model.kv_heads = integer_or(config, "num_key_value_heads", most_heads, model.heads);

@@ -34,7 +34,8 @@ std::string hugging_face_config(const ModelConfig& model, std::int64_t max_posit
                                 std::optional<std::int64_t> eos = std::nullopt);
 
 /// The model of a config.json. Throws a usage error that names `path`, the key and what was expected for what is no
-/// Llama, or computes something that we do not (other activations, biases, scaled RoPE).
+/// Llama, or computes something that we do not (other activations, biases, sliding windows, another scaling of RoPE
+/// than llama3).
 ModelConfig parse_hugging_face_config(const std::string& json, const std::string& path);
 
 }  // namespace octet::checkpoint

@@ -3,6 +3,33 @@
 #include "src/base/error.h"
 
 namespace octet {
+namespace {
+
+void check_scaling(const std::string& name, const RopeScaling& scaling) {
+  if (scaling.kind == RopeScalingKind::none) {
+    if (scaling != RopeScaling{}) {
+      throw usage_error("model",
+                        "{}: rope_scaling = none, but a number of it is set (rope_factor, rope_low_freq_factor, "
+                        "rope_high_freq_factor, rope_original_positions); expected rope_scaling = llama3",
+                        name);
+    }
+    return;
+  }
+  if (!(scaling.factor >= 1)) throw usage_error("model", "{}: rope_factor = {}, expected >= 1", name, scaling.factor);
+  if (!(scaling.low_freq_factor > 0)) {
+    throw usage_error("model", "{}: rope_low_freq_factor = {}, expected > 0", name, scaling.low_freq_factor);
+  }
+  if (!(scaling.high_freq_factor > scaling.low_freq_factor)) {
+    throw usage_error("model", "{}: rope_high_freq_factor = {}, expected > rope_low_freq_factor = {}", name,
+                      scaling.high_freq_factor, scaling.low_freq_factor);
+  }
+  if (scaling.original_positions <= 0) {
+    throw usage_error("model", "{}: rope_original_positions = {}, expected a positive integer", name,
+                      scaling.original_positions);
+  }
+}
+
+}  // namespace
 
 std::int64_t ModelConfig::parameters() const {
   const std::int64_t attention = dim * (2 * q_dim() + 2 * kv_dim());
@@ -47,6 +74,7 @@ void ModelConfig::finish() {
     throw usage_error("model", "{}: heads = {} is not a multiple of kv_heads = {}", name, heads, kv_heads);
   }
   if (!(rope_theta > 0)) throw usage_error("model", "{}: rope_theta = {}, expected > 0", name, rope_theta);
+  check_scaling(name, rope_scaling);
   if (!(norm_eps > 0)) throw usage_error("model", "{}: norm_eps = {}, expected > 0", name, norm_eps);
 }
 

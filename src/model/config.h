@@ -2,6 +2,9 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
+
+#include "src/model/rope_scaling.h"
 
 namespace octet {
 
@@ -16,11 +19,13 @@ struct ModelConfig {
   std::int64_t ffn_dim = 0;
   std::int64_t vocab_size = 0;
   double rope_theta = 500000.0;
+  RopeScaling rope_scaling{};
   double norm_eps = 1e-5;
   bool tied_embedding = false;
 
   std::int64_t q_dim() const { return heads * head_dim; }
   std::int64_t kv_dim() const { return kv_heads * head_dim; }
+  std::vector<double> rope_frequencies() const { return octet::rope_frequencies(head_dim, rope_theta, rope_scaling); }
   std::int64_t parameters() const;
   /// Parameters of the token embedding (what MFU leaves out). A tied model has it once, as embedding.
   std::int64_t embedding_parameters() const { return vocab_size * dim; }

@@ -37,7 +37,7 @@ Llama::Llama(const LlamaSettings& s, Stream& stream, Exchange& exchange, GemmTra
       kernels_(kernels),
       scratch_(std::move(scratch)),
       recomputed_(std::move(recomputed)),
-      rope_(stream.device(), stream, s.seq_len, s.model.head_dim, s.model.rope_theta),
+      rope_(stream.device(), stream, s.seq_len, s.model.rope_frequencies()),
       checks_(stream.device(), stream, parameters_.units, checked_tensor_names()),
       op_{stream, kernels_, scratch_, exchange, gemms},
       shape_{s.micro_batch, s.seq_len, storage_dtype(s.precision), s.tp, s.tp_keep_gathered && s.tp.count > 1},

@@ -60,16 +60,15 @@ void attention_backward(OpContext& context, const AttentionShape& shape, RowDocu
   context.kernels.attention_backward(context.stream, args);
 }
 
-RopeTable::RopeTable(Device& device, Stream& stream, std::int64_t seq, std::int64_t head_dim, double theta)
-    : cos(device, DType::f32, {seq, head_dim / 2}, Purpose::workspace),
-      sin(device, DType::f32, {seq, head_dim / 2}, Purpose::workspace) {
+RopeTable::RopeTable(Device& device, Stream& stream, std::int64_t seq, const std::vector<double>& frequencies)
+    : cos(device, DType::f32, {seq, std::ssize(frequencies)}, Purpose::workspace),
+      sin(device, DType::f32, {seq, std::ssize(frequencies)}, Purpose::workspace) {
   if (!device.has_memory()) return;
-  const std::int64_t half = head_dim / 2;
+  const std::int64_t half = std::ssize(frequencies);
   std::vector<float> c(static_cast<std::size_t>(seq * half)), s(c.size());
   for (std::int64_t t = 0; t < seq; ++t) {
     for (std::int64_t i = 0; i < half; ++i) {
-      const double angle =
-          static_cast<double>(t) * std::pow(theta, -2.0 * static_cast<double>(i) / static_cast<double>(head_dim));
+      const double angle = static_cast<double>(t) * frequencies[static_cast<std::size_t>(i)];
       c[static_cast<std::size_t>(t * half + i)] = static_cast<float>(std::cos(angle));
       s[static_cast<std::size_t>(t * half + i)] = static_cast<float>(std::sin(angle));
     }

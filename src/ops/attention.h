@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include "src/ops/context.h"
 #include "src/tensor/tensor.h"
 
@@ -20,9 +22,10 @@ void attention_backward(OpContext& context, const AttentionShape& shape, RowDocu
                         const Tensor& k, const Tensor& v, const Tensor& o, const Tensor& d_o, const float* log_sum_exp,
                         const Tensor& dq, const Tensor& dk, const Tensor& dv);
 
-/// cos and sin [seq, head_dim / 2] of the rotary embedding, computed in double on the host.
+/// cos and sin [seq, head_dim / 2] of the rotary embedding, computed in double on the host from the radians by which
+/// each pair of a head turns from one position to the next.
 struct RopeTable {
-  RopeTable(Device& device, Stream& stream, std::int64_t seq, std::int64_t head_dim, double theta);
+  RopeTable(Device& device, Stream& stream, std::int64_t seq, const std::vector<double>& frequencies);
   TensorBuffer cos, sin;
 };
 

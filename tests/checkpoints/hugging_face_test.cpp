@@ -77,6 +77,15 @@ std::vector<SafetensorsEntry> small_entries(const std::string& dtype = "F32") {
   return entries;
 }
 
+/// rope_scaling of Llama 3.1's config.json.
+json llama31() {
+  return {{"factor", 8.0},
+          {"low_freq_factor", 1.0},
+          {"high_freq_factor", 4.0},
+          {"original_max_position_embeddings", 8192},
+          {"rope_type", "llama3"}};
+}
+
 TEST_F(HuggingFace, NamesOfParameters) {
   EXPECT_EQ(hugging_face_name("tok_embeddings.weight"), "model.embed_tokens.weight");
   EXPECT_EQ(hugging_face_name("layers.12.attention.wq.weight"), "model.layers.12.self_attn.q_proj.weight");
@@ -155,6 +164,25 @@ TEST_F(HuggingFace, ConfigGoesRound) {
   EXPECT_EQ(json::parse(text)["max_position_embeddings"], 8192);
 }
 
+TEST_F(HuggingFace, Llama31sScalingOfRopeGoesRound) {
+  ModelConfig model = test::small_model();
+  model.rope_scaling = {.kind = RopeScalingKind::llama3,
+                        .factor = 32,
+                        .low_freq_factor = 1,
+                        .high_freq_factor = 4,
+                        .original_positions = 8192};
+  json config = json::parse(hugging_face_config(model, 131072, "float32"));
+  EXPECT_EQ(config["rope_scaling"], config["rope_parameters"]);
+  EXPECT_TRUE(config["rope_scaling"]["factor"].is_number_float());  // transformers refuses an integer
+  const auto read = [&] { return parse_hugging_face_config(config.dump(), "x"); };
+  EXPECT_EQ(read().rope_scaling, model.rope_scaling);
+  EXPECT_EQ(read().rope_theta, model.rope_theta);
+  config.erase("rope_parameters");  // as transformers 4 has it
+  config["rope_scaling"] = llama31();
+  EXPECT_EQ(read().rope_scaling.factor, 8);
+  EXPECT_EQ(read().rope_theta, model.rope_theta);
+}
+
 TEST_F(HuggingFace, ConfigDefaults) {
   const json minimal = {{"model_type", "llama"},    {"hidden_size", 64},        {"num_hidden_layers", 2},
                         {"num_attention_heads", 4}, {"intermediate_size", 128}, {"vocab_size", 100}};
@@ -181,8 +209,10 @@ TEST_F(HuggingFace, ConfigsOfOtherModelsAreRefusedByKey) {
       {with("hidden_act", "gelu"), "hidden_act is \"gelu\""},
       {with("attention_bias", true), "attention_bias is true"},
       {with("mlp_bias", true), "mlp_bias is true"},
-      {with("rope_scaling", {{"rope_type", "llama3"}}), "scaled RoPE is not known here"},
-      {with("rope_parameters", {{"rope_type", "llama3"}}), "rope_type is \"llama3\"; expected \"default\""},
+      {with("sliding_window", 4096), "sliding_window is 4096"},
+      {with("rope_scaling", {{"rope_type", "llama3"}, {"factor", 8.0}}), "rope_scaling.low_freq_factor is missing"},
+      {with("rope_scaling", llama31()), "expected what rope_parameters says"},
+      {with("rope_parameters", {{"rope_type", "yarn"}}), "rope_type is \"yarn\"; expected \"default\" or \"llama3\""},
       {with("hidden_size", nullptr), "hidden_size is null"},
       {with("hidden_size", 20.5), "hidden_size is 20.5"},
       {with("hidden_size", -1), "hidden_size is -1"},

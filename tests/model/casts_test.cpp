@@ -66,7 +66,7 @@ struct BlockCasts : testing::Test {
     by_row = by_column = 0;
     const ParameterList list = llama_parameters(model, precision, float8);
     const TensorChecks checks(cpu_device(), *stream, list.units, checked_tensor_names());
-    const RopeTable rope(cpu_device(), *stream, shape.seq, model.head_dim, model.rope_theta);
+    const RopeTable rope(cpu_device(), *stream, shape.seq, model.rope_frequencies());
     OpContext op{*stream, kernels, scratch, exchange};
     const BlockLinears linears(block_recipes(model, precision, float8, 0));
     const BlockPass pass{op, model, shape, {}, linears, rope, checks};

@@ -110,7 +110,12 @@ TEST_F(Attention, ScratchIsTakenAndGivenBack) {
 
 struct Rope : test::OpsTest {
   static constexpr std::int64_t seq = 300, head_dim = 16, half = head_dim / 2;
-  RopeTable table{cpu_device(), *stream_, seq, head_dim, 500000.0};
+  static std::vector<double> frequencies() {
+    std::vector<double> f;
+    for (std::int64_t i = 0; i < half; ++i) f.push_back(std::pow(500000.0, -static_cast<double>(i) / half));
+    return f;
+  }
+  RopeTable table{cpu_device(), *stream_, seq, frequencies()};
 };
 
 TEST_F(Rope, TableHoldsTheRoundedAngles) {

@@ -90,6 +90,22 @@ TEST_F(ModelFile, WrongFiles) {
   EXPECT_NE(huge.find("a.yaml:1: dim = 99999999999: expected integer >= 1, <= 1048576"), std::string::npos) << huge;
 }
 
+TEST_F(ModelFile, ScalingOfRope) {
+  const std::string text = std::string(tiny) + "rope_scaling: llama3\nrope_factor: 32\n";
+  const ModelConfig m = read_model(write("a.yaml", text));
+  EXPECT_EQ(m.rope_scaling, (RopeScaling{.kind = RopeScalingKind::llama3, .factor = 32}));
+  ModelConfig copy;
+  Schema schema;
+  declare_model_options(schema, copy);
+  read_yaml_text(schema, to_yaml(m), "printed");
+  EXPECT_EQ(copy.rope_scaling, m.rope_scaling);
+  const std::string unused = refusal(write("a.yaml", std::string(tiny) + "rope_factor: 32\n"));
+  EXPECT_NE(unused.find("rope_scaling = none, but a number of it is set"), std::string::npos) << unused;
+  const std::string crossed = refusal(write("a.yaml", text + "rope_low_freq_factor: 4\n"));
+  EXPECT_NE(crossed.find("rope_high_freq_factor = 4, expected > rope_low_freq_factor = 4"), std::string::npos)
+      << crossed;
+}
+
 TEST_F(ModelFile, NamesAreFoundBesideTheRunsFileFirst) {
   write("configs/models/5m.yaml", tiny);
   RunConfig config;

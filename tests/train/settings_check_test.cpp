@@ -61,6 +61,7 @@ TEST(Settings, WhatDecidesTheResultIsRefusedWithKeyAndBothValues) {
       {"float8.bf16_linears", [](RunConfig& c) { c.float8.bf16_linears = {"w2"}; }},
       {"model_shape.layers", [](RunConfig& c) { c.model.layers += 1; }},
       {"model_shape.rope_theta", [](RunConfig& c) { c.model.rope_theta = 10000; }},
+      {"model_shape.rope_scaling", [](RunConfig& c) { c.model.rope_scaling.kind = RopeScalingKind::llama3; }},
       {"model_shape.kv_heads", [](RunConfig& c) { c.model.kv_heads *= 2; }},
   };
   const RunConfig before = sample();
@@ -240,6 +241,19 @@ TEST(Settings, EveryOptionIsOneOrTheOther) {
                                              "float8", "model_shape"}));
   EXPECT_FALSE(may_change("parallel.gradient_wire", config));  // rounds gradients
   EXPECT_TRUE(may_change("parallel.tp", config));
+}
+
+TEST(Settings, AKeyOfTheModelThatIsNewerThanTheCheckpointHadItsDefault) {
+  const RunConfig before = sample();
+  std::string stored = stored_yaml(before);
+  const std::string key = "  rope_scaling: none\n";
+  const std::size_t at = stored.find(key);
+  ASSERT_NE(at, std::string::npos);
+  stored.erase(at, key.size());
+  EXPECT_TRUE(check(stored, before).changes.empty());
+  RunConfig now = before;
+  now.model.rope_scaling.kind = RopeScalingKind::llama3;
+  EXPECT_THROW(check(stored, now), Error);
 }
 
 TEST(Settings, OtherVersionsSayMoreOrLess) {

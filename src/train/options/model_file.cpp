@@ -84,6 +84,21 @@ void declare_model_options(Schema& schema, ModelConfig& m) {
       .at_most(2147483647)
       .help("Tokens of the vocabulary; ids of the data must be below it.");
   schema.add("rope_theta", m.rope_theta).above(0).help("Base of the rotary position embedding.");
+  schema.add_choice("rope_scaling", m.rope_scaling.kind)
+      .help("llama3: Llama 3.1's and 3.2's scaling of RoPE's frequencies for long contexts, by the four keys below.");
+  schema.add("rope_factor", m.rope_scaling.factor)
+      .at_least(1)
+      .help("Low frequencies are divided by it (8 in Llama 3.1, 32 in 3.2). Only with rope_scaling llama3.");
+  schema.add("rope_low_freq_factor", m.rope_scaling.low_freq_factor)
+      .above(0)
+      .help("Frequencies with fewer turns than this in rope_original_positions are low. Only with llama3.");
+  schema.add("rope_high_freq_factor", m.rope_scaling.high_freq_factor)
+      .above(0)
+      .help("Those with more turns than this stay; above rope_low_freq_factor. Only with llama3.");
+  schema.add("rope_original_positions", m.rope_scaling.original_positions)
+      .unit("tokens")
+      .at_least(1)
+      .help("Context that the model was trained with before. Only with llama3.");
   schema.add("norm_eps", m.norm_eps).above(0).help("Added to the mean square in RMSNorm.");
   schema.add("tied_embedding", m.tied_embedding).help("The output head uses the embedding's weights.");
 }

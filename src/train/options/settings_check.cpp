@@ -88,10 +88,13 @@ std::vector<SettingChange> setting_changes(const std::string& stored, const std:
   declare_stored_options(present, now);
   read_yaml_known(old, stored, source, unknown);
   std::vector<SettingChange> changes;
+  // A shape is stored whole, so a key that it lacks is newer than the checkpoint, which was made with the default.
+  const bool has_shape = old.find("model_shape.dim")->is_set();
   for (const Option& option : present.options()) {
     if (option.section() == schedule_history || option.section() == data_history) continue;  // no settings
     const Option* before = old.find(option.name());
-    if (before->is_set() && before->text() != option.text()) {
+    const bool known = before->is_set() || (has_shape && option.section() == "model_shape");
+    if (known && before->text() != option.text()) {
       changes.push_back({option.name(), before->text(), option.text()});
     }
   }
