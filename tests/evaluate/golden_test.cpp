@@ -63,7 +63,7 @@ std::vector<ScoreRequest> windows_of(const Golden& golden, std::vector<std::size
 }
 
 class GoldenModel : public testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Cases, GoldenModel, testing::Values("odd", "tied"));
+INSTANTIATE_TEST_SUITE_P(Cases, GoldenModel, testing::Values("odd", "tied", "scaled"));
 
 TEST_P(GoldenModel, LogLikelihoodsAndArgmaxAreThoseOfTransformers) {
   const Golden golden = read_golden(GetParam());
