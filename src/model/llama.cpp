@@ -49,9 +49,6 @@ Llama::Llama(const LlamaSettings& s, Stream& stream, Exchange& exchange, GemmTra
   recipe_ = recipe_of(s.precision, s.float8);
   scaling_ = recipe_->make_scaling(cast_counts(s.model, parameters_), stream);
   for (Arena& arena : activations) slots_.push_back({.activations = std::move(arena)});
-  if (s.slots > 1 && !scaling_->recorded().empty()) {
-    throw internal_error("model", "a recipe with a memory has the abs-maxes of one micro-batch, not of {}", s.slots);
-  }
   if (exchange.part() != s.tp) throw internal_error("model", "the exchange is of another part than the model");
   if (shape_.tokens() % s.tp.count != 0) {
     throw internal_error("model", "{} tokens cannot be cut into {} parts", shape_.tokens(), s.tp.count);
@@ -110,6 +107,21 @@ OutputGradient Llama::gradient_of(Slot& slot, std::int64_t layer) {
     dh.quantized = {slot.dh_codes, recipes[w2]->grad_output_format(), slot.dh.shape, dh.scale.inverse};
   }
   return dh;
+}
+
+/// The head does its backward in forward, and with it measures the last block's output gradient.
+void Llama::record_forward(const Stage& stage) {
+  const std::int64_t blocks = stage.end_layer - stage.first_layer;
+  scaling_->record(op_.stream, op_.kernels, CastKind::input, stage.first_layer * block_inputs, blocks * block_inputs);
+  if (!has_head(stage)) return;
+  scaling_->record(op_.stream, op_.kernels, CastKind::gradient, (stage.end_layer - 1) * block_linears + w2, 1);
+}
+
+void Llama::record_backward(const Stage& stage) {
+  const std::int64_t blocks = stage.end_layer - stage.first_layer;
+  scaling_->record(op_.stream, op_.kernels, CastKind::gradient, stage.first_layer * block_linears,
+                   blocks * block_linears);
+  scaling_->record(op_.stream, op_.kernels, CastKind::weight, 0, parameters_.casts);
 }
 
 std::vector<int> Llama::forward_units(int number) const {
@@ -294,6 +306,7 @@ void Llama::forward(int index, const MicroBatch& batch, WeightProvider& weights,
       head_forward(batch, slot, weights);
     }
   }
+  if (slot.trains) record_forward(*slot.stage);
   slot.progress = slot.trains ? Progress::forwarded : Progress::free;
 }
 
@@ -324,7 +337,7 @@ void Llama::backward(int index, WeightProvider& weights, GradientSink& gradients
     weights.release(unit);
   }
   if (stage.units.has(embedding_unit)) embed_backward(slot.tokens, slot.dh, gradients);
-  scaling_->record(op_.stream, op_.kernels);
+  record_backward(stage);
 }
 
 void Llama::forward_backward(const MicroBatch& batch, WeightProvider& weights, GradientSink& gradients) {

@@ -107,7 +107,7 @@ class Llama {
 
   /// That of its linears which are not kept in bf16.
   const Recipe& recipe() const { return *recipe_; }
-  /// Where the scales of its fp8 casts come from. backward records its abs-maxes there, forward alone does not.
+  /// Where the scales of its fp8 casts come from. Passes of training record their abs-maxes there.
   Float8Scaling& scaling() { return *scaling_; }
 
   TensorChecks& checks() { return checks_; }
@@ -150,6 +150,8 @@ class Llama {
   BlockPass pass(const Slot& slot, std::int64_t layer);
   /// The gradient that reaches a block from above, which is its w2's. Nobody asks for it below the first block.
   OutputGradient gradient_of(Slot& slot, std::int64_t layer);
+  void record_forward(const Stage& stage);
+  void record_backward(const Stage& stage);
   void embed(const std::int32_t* tokens, WeightProvider& weights, const Tensor& out);
   void embed_backward(const std::int32_t* tokens, const Tensor& dh, GradientSink& gradients);
   /// What `recomputes` says is made again lies in the memory of the block that was allocated before.

@@ -23,8 +23,10 @@ struct CastCounts {
 /// Where the scales of a run's fp8 casts come from, and what is remembered of its abs-maxes. Recipes of one scale a
 /// tensor differ in nothing else. The defaults are those of a recipe without memory.
 ///
-/// A training step is: any number of forward and backward passes, each followed by record(); MAX over all ranks of
-/// recorded(), in place; finish_step(), before the weights change. Passes without record() leave no trace.
+/// A training step is: any number of forward and backward passes, each followed by record() of the casts whose tensors
+/// it has measured; MAX over all ranks of recorded(), in place; finish_step(), before the weights change. Passes
+/// without record() leave no trace. A cast has one place for its abs-max, so what a pass has measured is recorded
+/// before another micro-batch's pass measures it.
 class Float8Scaling {
  public:
   /// A tensor of the recipe's state, equal on all ranks, and the name under which checkpoints hold it.
@@ -45,7 +47,8 @@ class Float8Scaling {
   /// inverse_scale_stride floats apart. No memory: the caller's.
   virtual QuantScale weights() const { return {}; }
 
-  virtual void record(Stream&, const KernelTable&) {}
+  /// Of casts [first, first + count) of a kind.
+  virtual void record(Stream&, const KernelTable&, CastKind, std::int64_t /*first*/, std::int64_t /*count*/) {}
   /// Device memory.
   virtual std::span<float> recorded() const { return {}; }
   virtual void finish_step(Stream&, const KernelTable&) {}

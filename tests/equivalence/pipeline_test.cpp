@@ -220,13 +220,16 @@ const RecomputeConfig full{.mode = RecomputeMode::full},
 
 INSTANTIATE_TEST_SUITE_P(
     Runs, PrecisionsAndRecipes,
-    testing::Values(Layout{"fp32", parallel(2, 1, 1, 1)},
-                    Layout{"bf16_full", parallel(2, 1, 1, 1, 2), false, 24, Precision::bf16, full},
-                    Layout{"float8", parallel(2, 1, 1, 1), false, 24, Precision::float8},
-                    Layout{"float8_ffn_chunks_3", parallel(2, 1, 1, 1, 3), false, 8, Precision::float8, ffn},
-                    Layout{
-                        "rowwise_documents", parallel(2, 1, 1, 1), false, 12, Precision::float8, {}, true, "rowwise"},
-                    Layout{"float8_pp_4", parallel(4, 1, 1, 1), false, 24, Precision::float8}),
+    testing::Values(
+        Layout{"fp32", parallel(2, 1, 1, 1)},
+        Layout{"bf16_full", parallel(2, 1, 1, 1, 2), false, 24, Precision::bf16, full},
+        Layout{"float8", parallel(2, 1, 1, 1), false, 24, Precision::float8},
+        Layout{"float8_ffn_chunks_3", parallel(2, 1, 1, 1, 3), false, 8, Precision::float8, ffn},
+        Layout{"rowwise_documents", parallel(2, 1, 1, 1), false, 12, Precision::float8, {}, true, "rowwise"},
+        Layout{"delayed_full", parallel(2, 1, 1, 1), false, 24, Precision::float8, full, false, "delayed"},
+        Layout{"delayed_chunks_3", parallel(2, 1, 1, 1, 3), true, 8, Precision::float8, {}, false, "delayed"},
+        Layout{"delayed_pp_4", parallel(4, 1, 1, 1), false, 8, Precision::float8, ffn, false, "delayed"},
+        Layout{"float8_pp_4", parallel(4, 1, 1, 1), false, 24, Precision::float8}),
     [](const auto& run) { return run.param.name; });
 
 /// A run of a tied model in a pipeline, and its checkpoint.

@@ -135,8 +135,6 @@ TEST_F(BadInput, Layouts) {
   refuses("run.yaml --parallel.pp 2 --parallel.pp_layout 1,1,1", {"parallel.pp_layout = 1,1,1", "3 stages"});
   refuses("run.yaml --parallel.pp 2 --parallel.pp_layout 2,2", {"parallel.pp_layout = 2,2", "has 4 blocks"});
   refuses("run.yaml --parallel.pp 2 --parallel.pp_layout even", {"parallel.pp_layout = even", "expected auto"});
-  refuses("run.yaml --parallel.pp 2 --precision float8 --float8.recipe delayed",
-          {"float8.recipe = delayed", "parallel.pp = 2"});
   const std::string float8 = " --precision float8";
   refuses("run.yaml --train.seq_len 33" + float8,
           {"precision = float8", "m = 33 (tokens, train.micro_batch 1 x train.seq_len 33)", "multiples of 16",

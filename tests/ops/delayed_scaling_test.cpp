@@ -13,9 +13,11 @@ class DelayedScalingTest : public OpsTest {
   void step(float amax) {
     for (const CastKind kind : {CastKind::input, CastKind::gradient}) *scaling.values(kind, 0, scratch_).amax = amax;
     *scaling.weights().amax = amax;
-    scaling.record(*stream_, op_.kernels);
+    for (const CastKind kind : {CastKind::input, CastKind::weight, CastKind::gradient}) record(kind);
     scaling.finish_step(*stream_, op_.kernels);
   }
+
+  void record(CastKind kind) { scaling.record(*stream_, op_.kernels, kind, 0, 1); }
 
   DelayedScaling scaling{{.inputs = 1, .weights = 1, .gradients = 1}, {.history = 2}, *stream_};
 };
@@ -27,6 +29,25 @@ TEST_F(DelayedScalingTest, EachKindHasItsFormat) {
   EXPECT_EQ(*scaling.values(CastKind::input, 0, scratch_).scale, 224.0f);
   EXPECT_EQ(*scaling.weights().scale, 224.0f);
   EXPECT_EQ(*scaling.values(CastKind::gradient, 0, scratch_).scale, 28672.0f);
+}
+
+/// As of two micro-batches, the second's forward before the first's backward.
+TEST_F(DelayedScalingTest, SeveralUnderWayHaveTheirOwnFirstScales) {
+  const QuantScale a = scaling.values(CastKind::input, 0, scratch_), b = scaling.values(CastKind::input, 0, scratch_);
+  EXPECT_NE(a.scale, b.scale);
+  EXPECT_NE(a.inverse, b.inverse);
+  EXPECT_EQ(a.amax, b.amax);
+  for (const float amax : {4.0f, 2.0f}) {
+    *a.amax = amax;
+    record(CastKind::input);
+  }
+  EXPECT_EQ(scaling.recorded()[0], 4.0f);
+}
+
+TEST_F(DelayedScalingTest, RecordsWhatItIsToldAlone) {
+  for (const CastKind kind : {CastKind::input, CastKind::gradient}) *scaling.values(kind, 0, scratch_).amax = 3.0f;
+  record(CastKind::gradient);
+  EXPECT_EQ(std::vector<float>(scaling.recorded().begin(), scaling.recorded().end()), (std::vector<float>{0, 0, 3}));
 }
 
 /// An exchange that must not be used.
@@ -74,7 +95,9 @@ TEST_F(DelayedScalingTest, StateIsAllThereIs) {
     EXPECT_EQ(*s->weights().scale, 224.0f);
     EXPECT_EQ(*s->weights().inverse, 1.0f / 224.0f);
     *s->weights().amax = 0.25f;
-    s->record(*stream_, op_.kernels);
+    for (const CastKind kind : {CastKind::input, CastKind::weight, CastKind::gradient}) {
+      s->record(*stream_, op_.kernels, kind, 0, 1);
+    }
     s->finish_step(*stream_, op_.kernels);
     EXPECT_EQ(*s->weights().scale, 896.0f) << "the 2 of the first step has left a history of two";
   }

@@ -38,13 +38,22 @@ QuantScale DelayedScaling::at(std::int64_t cast) const {
   return {row(row_amax) + cast, row(row_scale) + cast, inverse(cast), known()};
 }
 
-QuantScale DelayedScaling::values(CastKind kind, std::int64_t index, Arena&) const {
-  const std::int64_t first = kind == CastKind::input ? 0 : casts_.inputs;
-  return at(first + (kind == CastKind::gradient ? casts_.weights : 0) + index);
+std::int64_t DelayedScaling::first_of(CastKind kind) const {
+  const std::int64_t weights = casts_.inputs;
+  return kind == CastKind::input ? 0 : kind == CastKind::weight ? weights : weights + casts_.weights;
 }
 
-void DelayedScaling::record(Stream& stream, const KernelTable& kernels) {
-  kernels.record_amax(stream, {.amax = row(row_amax), .recorded = row(row_recorded), .n = casts_.total()});
+QuantScale DelayedScaling::values(CastKind kind, std::int64_t index, Arena& arena) const {
+  const QuantScale remembered = at(first_of(kind) + index);
+  if (known()) return remembered;
+  const QuantScale own = QuantScale::allocate(arena);
+  return {remembered.amax, own.scale, own.inverse};
+}
+
+void DelayedScaling::record(Stream& stream, const KernelTable& kernels, CastKind kind, std::int64_t first,
+                            std::int64_t count) {
+  const std::int64_t at = first_of(kind) + first;
+  kernels.record_amax(stream, {.amax = row(row_amax) + at, .recorded = row(row_recorded) + at, .n = count});
 }
 
 void DelayedScaling::finish_step(Stream& stream, const KernelTable& kernels) {

@@ -17,6 +17,7 @@ struct DelayedSettings {
 /// TransformerEngine's delayed scaling: a cast takes the scale that the abs-maxes of the steps before say (the formulas
 /// stand in kernels/delayed.h), and what is larger than that allows saturates. The first step scales dynamically. The
 /// abs-max of a step is that of all its recorded passes and of all ranks; of a weight, that of the step's own weights.
+/// The scales of the first step are each micro-batch's own, in memory of its own: several may be under way.
 ///
 /// One row a value for all casts of the model: inputs, weights, gradients.
 class DelayedScaling final : public Float8Scaling {
@@ -27,7 +28,8 @@ class DelayedScaling final : public Float8Scaling {
   QuantScale values(CastKind kind, std::int64_t index, Arena& arena) const override;
   QuantScale weights() const override { return at(casts_.inputs); }
 
-  void record(Stream& stream, const KernelTable& kernels) override;
+  void record(Stream& stream, const KernelTable& kernels, CastKind kind, std::int64_t first,
+              std::int64_t count) override;
   std::span<float> recorded() const override { return {row(row_recorded), static_cast<std::size_t>(casts_.total())}; }
   void finish_step(Stream& stream, const KernelTable& kernels) override;
 
@@ -42,6 +44,7 @@ class DelayedScaling final : public Float8Scaling {
   float* inverse(std::int64_t cast) const;
   float* row(int index) const;
   QuantScale at(std::int64_t cast) const;
+  std::int64_t first_of(CastKind kind) const;
   std::int32_t* device_steps() const;
 
   CastCounts casts_;

@@ -84,15 +84,6 @@ void check_pipeline(const RunConfig& c, const Origins& at) {
                  "fewer stages",
                  p.pp_chunks, stages, c.model.name, c.model.layers);
   }
-  if (p.pp == 1) return;
-  const RecipePtr recipe = recipe_of(c.precision, c.float8);
-  if (recipe->remembers()) {
-    throw refuse(
-        at, "float8.recipe", c.float8.recipe,
-        "does not go with parallel.pp = {} yet: its abs-maxes are those of one micro-batch at a time; expected "
-        "tensorwise, a rowwise recipe or blockwise",
-        p.pp);
-  }
 }
 
 void check_nccl(const RunConfig& c, const Origins& at) {
