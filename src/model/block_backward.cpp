@@ -14,15 +14,31 @@ struct Backward {
   int unit;
   std::span<const Tensor> weights, transposed;
   std::span<const GradientTarget> gradients;
+  LateGradients* late;  ///< null: weight gradients are made here
 
   OpContext& op() const { return pass.op; }
-  /// The linear's output gradient, whose producer writes the transposed fp8 form too if it `turns`.
+  /// The linear's output gradient, whose producer writes the transposed fp8 form too if it `turns`. One that is read
+  /// again later is kept in the storage dtype, and cast each time.
   OutputGradient gradient(BlockLinear l, const Tensor& dy, bool turns) const {
+    if (late != nullptr) return {dy, scale(l)};
     return output_gradient(pass.linears.recipes[static_cast<std::size_t>(l)], dy, scale(l), op().scratch,
                            turns && op().kernels.float8_gemm_k_major);
   }
   std::uint32_t* counter(CheckedTensor t) const { return pass.checks.counter(unit, t); }
-  QuantScale scale(BlockLinear l) const { return pass.scales.gradient(pass.linears.recipes, l, op().scratch); }
+  QuantScale scale(BlockLinear l) const {
+    return pass.scales.gradient(pass.linears.recipes, l, late != nullptr ? *late->arena : op().scratch);
+  }
+  /// What is left for later lies in `place`, else where it is.
+  Tensor kept(const Tensor& dy, const Tensor& place) const {
+    if (late == nullptr) return dy;
+    op().stream.device().copy(place.data, dy.data, dy.bytes(), op().stream);
+    return place;
+  }
+  void leave(OutputGradient LateGradients::*of, const Tensor& dy, QuantScale scale) const {
+    if (late == nullptr) return;
+    scale.known = true;
+    late->*of = {dy, scale};
+  }
   /// Of all tokens.
   Tensor scratch(std::int64_t columns) const {
     return take(op().scratch, pass.shape.storage, pass.shape.tokens(), columns);
@@ -34,7 +50,7 @@ struct Backward {
   WeightOperand weight(std::size_t i) const { return {weights[i], transposed.empty() ? Tensor{} : transposed[i]}; }
   void linear(const RowLinear& linear, BlockLinear l, LinearInput& x, const OutputGradient& dy,
               const Tensor& dx) const {
-    linear.backward(op(), x, dy, weight(at(l)), gradients[at(l)], dx);
+    linear.backward(op(), x, dy, weight(at(l)), late != nullptr ? GradientTarget{} : gradients[at(l)], dx);
   }
   /// `first`: of the group's linears, whose weights stand side by side.
   void group(const ColumnGroup& group, BlockLinear first, LinearInput& x, std::initializer_list<OutputGradient> dys,
@@ -42,13 +58,16 @@ struct Backward {
     std::array<WeightOperand, 3> of;
     for (std::size_t i = 0; i < dys.size(); ++i) of.at(i) = weight(at(first) + i);
     group.backward(op(), x, std::span(dys.begin(), dys.size()), std::span(of).first(dys.size()),
-                   gradients.subspan(at(first), dys.size()), dx);
+                   late != nullptr ? gradients : gradients.subspan(at(first), dys.size()), dx);
   }
 
   void norm(BlockSlot slot, const Tensor& dy, const Tensor& x, const float* inverse_rms, const Tensor& dh,
             const OutputGradient& of, CheckedTensor checked) const {
-    rmsnorm_backward(op(), dy, x, weights[slot], inverse_rms, dh, false, gradients[slot].tensor,
-                     gradients[slot].accumulate, {.amax = of.scale.amax, .non_finite = counter(checked)}, of.float8());
+    const GradientTarget target = late == nullptr         ? gradients[slot]
+                                  : slot == slot_ffn_norm ? GradientTarget{late->ffn_norm, false}
+                                                          : GradientTarget{late->attention_norm, false};
+    rmsnorm_backward(op(), dy, x, weights[slot], inverse_rms, dh, false, target.tensor, target.accumulate,
+                     {.amax = of.scale.amax, .non_finite = counter(checked)}, of.float8());
   }
 };
 
@@ -56,6 +75,7 @@ struct Backward {
 void ffn_part(const Backward& b, BlockActivations& a, const OutputGradient& dh, const OutputGradient& of_wo) {
   const ArenaScope scope(b.op().scratch);
   // In place: gate and up are not read again.
+  if (b.late != nullptr) b.leave(&LateGradients::w2, b.kept(dh.dy, b.late->w2.dy), dh.scale);
   const OutputGradient d_gate = b.gradient(w1, a.gate, true), d_up = b.gradient(w3, a.up, true);
   const Tensor d_product = b.scratch(b.pass.model.ffn_dim);
   b.linear(b.pass.linears.w2, w2, a.x_w2, dh, d_product);
@@ -75,6 +95,9 @@ void ffn_part(const Backward& b, BlockActivations& a, const OutputGradient& dh, 
   const Tensor dx = b.scratch_rows();
   b.group(b.pass.linears.w1_w3, w1, a.x_ffn, {d_gate, d_up}, dx);
   b.norm(slot_ffn_norm, dx, a.h_middle, a.inverse_rms_ffn, dh.dy, of_wo, checked_grad_wo);
+  b.leave(&LateGradients::gate, a.gate, d_gate.scale);
+  b.leave(&LateGradients::up, a.up, d_up.scale);
+  b.leave(&LateGradients::wo, b.kept(dh.dy, a.h_middle), of_wo.scale);
 }
 
 void attention_part(const Backward& b, BlockActivations& a, const OutputGradient& dh, const OutputGradient& below) {
@@ -84,9 +107,10 @@ void attention_part(const Backward& b, BlockActivations& a, const OutputGradient
   const Tensor d_o = b.scratch(m.q_dim());
   b.linear(b.pass.linears.wo, wo, a.x_wo, dh, d_o);
 
-  const Tensor dq = b.scratch(m.q_dim()), dk = b.scratch(m.kv_dim()), dv = b.scratch(m.kv_dim());
+  const Tensor made_q = b.scratch(m.q_dim()), made_k = b.scratch(m.kv_dim()), made_v = b.scratch(m.kv_dim());
   attention_backward(b.op(), attention_shape(m, b.pass.shape), b.pass.documents, a.q, a.k, a.v, a.x_wo.high, d_o,
-                     a.log_sum_exp, dq, dk, dv);
+                     a.log_sum_exp, made_q, made_k, made_v);
+  const Tensor dq = b.kept(made_q, a.q), dk = b.kept(made_k, a.k), dv = b.kept(made_v, a.v);
   const std::int64_t batch = b.pass.shape.batch;
   rope(b.op(), b.pass.rope, {dq, {.amax = q_scale.amax, .non_finite = b.counter(checked_grad_q)}},
        {dk, {.amax = k_scale.amax, .non_finite = b.counter(checked_grad_k)}}, batch, m.head_dim, b.pass.documents,
@@ -98,6 +122,19 @@ void attention_part(const Backward& b, BlockActivations& a, const OutputGradient
   const Tensor dx = b.scratch_rows();
   b.group(b.pass.linears.qkv, wq, a.x_attention, {{dq, q_scale}, {dk, k_scale}, {dv, v_scale}}, dx);
   b.norm(slot_attention_norm, dx, a.h, a.inverse_rms_attention, dh.dy, below, checked_grad);
+  b.leave(&LateGradients::q, dq, q_scale);
+  b.leave(&LateGradients::k, dk, k_scale);
+  b.leave(&LateGradients::v, dv, v_scale);
+}
+
+/// As the kernel that makes a norm's gradient adds it.
+void add(const BlockPass& pass, const Tensor& gradient, const GradientTarget& target) {
+  if (!target.accumulate) {
+    return pass.op.stream.device().copy(target.tensor.data, gradient.data, gradient.bytes(), pass.op.stream);
+  }
+  pass.op.kernels.accumulate(pass.op.stream, {.x = static_cast<const float*>(gradient.data),
+                                              .y = static_cast<float*>(target.tensor.data),
+                                              .n = gradient.elements()});
 }
 
 }  // namespace
@@ -115,12 +152,25 @@ OutputGradient output_gradient(const LinearRecipe& linear, const Tensor& dy, con
 
 void block_backward(const BlockPass& pass, int unit, std::span<const Tensor> weights,
                     std::span<const Tensor> transposed, std::span<const GradientTarget> gradients, BlockActivations& a,
-                    const OutputGradient& dh, const OutputGradient& below) {
-  const Backward b{pass, unit, weights, transposed, gradients};
+                    const OutputGradient& dh, const OutputGradient& below, LateGradients* late) {
+  const Backward b{pass, unit, weights, transposed, gradients, late};
   const ArenaScope scope(pass.op.scratch);
   const OutputGradient of_wo = b.gradient(wo, dh.dy, false);
   ffn_part(b, a, dh, of_wo);
   attention_part(b, a, of_wo, below);
+}
+
+void block_weight_gradients(const BlockPass& pass, std::span<const GradientTarget> gradients, BlockActivations& a,
+                            const LateGradients& late) {
+  const auto at = [](BlockLinear l) { return static_cast<std::size_t>(slot_of(l)); };
+  const BlockLinears& linears = pass.linears;
+  linears.w2.weight_gradient(pass.op, a.x_w2, late.w2, gradients[at(w2)]);
+  linears.w1_w3.weight_gradients(pass.op, a.x_ffn, std::array{late.gate, late.up}, gradients.subspan(at(w1), 2));
+  add(pass, late.ffn_norm, gradients[slot_ffn_norm]);
+  linears.wo.weight_gradient(pass.op, a.x_wo, late.wo, gradients[at(wo)]);
+  linears.qkv.weight_gradients(pass.op, a.x_attention, std::array{late.q, late.k, late.v},
+                               gradients.subspan(at(wq), 3));
+  add(pass, late.attention_norm, gradients[slot_attention_norm]);
 }
 
 }  // namespace octet

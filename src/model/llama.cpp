@@ -195,7 +195,7 @@ Llama::Slot& Llama::slot(int index, Progress expected) {
 
 Tensor Llama::begin(int index, bool trains, int number) {
   Slot& slot = slots_.at(static_cast<std::size_t>(index));
-  if (slot.progress == Progress::forwarded) {
+  if (slot.progress == Progress::forwarded || slot.progress == Progress::weights_left) {
     throw internal_error("model", "slot {} holds a micro-batch whose backward is not done", index);
   }
   slot.progress = Progress::begun;
@@ -203,6 +203,7 @@ Tensor Llama::begin(int index, bool trains, int number) {
   slot.stage = &stage(number);
   slot.activations.rewind(0);
   slot.blocks.clear();
+  slot.late.clear();
   slot.branch = take(slot.activations, shape_.storage, shape_.rows(), part_.dim);
   if (trains || !has_head(*slot.stage)) slot.dh = take(slot.activations, shape_.storage, shape_.rows(), part_.dim);
   if (trains && scaling_->known()) slot.dh_codes = slot.activations.allocate(slot.dh.elements());
@@ -311,14 +312,58 @@ void Llama::forward(int index, const MicroBatch& batch, WeightProvider& weights,
 }
 
 void Llama::backward(int index, WeightProvider& weights, GradientSink& gradients) {
+  backward_blocks(index, weights, gradients, false);
+  Slot& slot = this->slot(index, Progress::free);
+  const StepPartScope part(StepPart::backward);
+  if (slot.stage->units.has(embedding_unit)) embed_backward(slot.tokens, slot.dh, gradients);
+}
+
+void Llama::backward_of_inputs(int index, WeightProvider& weights, GradientSink& gradients) {
+  backward_blocks(index, weights, gradients, true);
+}
+
+void Llama::backward_of_weights(int index, GradientSink& gradients) {
+  const StepPartScope part(StepPart::backward);
+  Slot& slot = this->slot(index, Progress::weights_left);
+  slot.progress = Progress::free;
+  const Stage& stage = *slot.stage;
+  for (std::int64_t layer = stage.end_layer; layer-- > stage.first_layer;) {
+    if (stage.recompute.applies(layer)) continue;
+    const int unit = block_unit(layer);
+    const UnitScope unit_scope = work_for(unit);
+    block_weight_gradients(pass(slot, layer), gradients.open(unit), block(slot, layer),
+                           slot.late[static_cast<std::size_t>(layer - stage.first_layer)]);
+    gradients.close(unit);
+  }
+  if (stage.units.has(embedding_unit)) embed_backward(slot.tokens, slot.dh, gradients);
+}
+
+/// The output gradient of the block's w2 goes where the block above has read its input for the last time.
+LateGradients* Llama::late_of(Slot& slot, std::int64_t layer, bool split) {
+  const Stage& stage = *slot.stage;
+  if (!split || stage.recompute.applies(layer)) return nullptr;
+  LateGradients& late = slot.late[static_cast<std::size_t>(layer - stage.first_layer)];
+  late.arena = &slot.activations;
+  late.w2.dy = layer + 1 < stage.end_layer ? block(slot, layer + 1).h
+                                           : take(slot.activations, shape_.storage, shape_.rows(), part_.dim);
+  for (Tensor* norm : {&late.ffn_norm, &late.attention_norm}) {
+    *norm = {slot.activations.allocate(part_.dim * 4), DType::f32, {part_.dim}, nullptr};
+  }
+  return &late;
+}
+
+void Llama::backward_blocks(int index, WeightProvider& weights, GradientSink& gradients, bool split) {
   const StepPartScope part(StepPart::backward);
   Slot& slot = this->slot(index, Progress::forwarded);
-  slot.progress = Progress::free;
+  slot.progress = split ? Progress::weights_left : Progress::free;
+  slot.late.resize(split ? slot.blocks.size() : 0);
   const Stage& stage = *slot.stage;
   const bool last_is_there = std::exchange(recomputed_of_, nobody) == index;
   OutputGradient dh = slot.top;
   if (!has_head(stage)) dh.quantized = {};  // the head would have written it, and the abs-max
-  if (!has_head(stage) && dh.scale.amax != nullptr) {
+  // A cast that is remembered has one abs-max for all slots: that of the head may be another micro-batch's by now.
+  const bool overwritten = settings_.slots > 1 && !scaling_->known() && !scaling_->recorded().empty();
+  if ((!has_head(stage) || overwritten) && dh.scale.amax != nullptr) {
     const UnitScope unit_scope = work_for(block_unit(stage.end_layer - 1));
     measure(op_, slot.dh, {.amax = dh.scale.amax, .non_finite = nullptr});
   }
@@ -331,12 +376,13 @@ void Llama::backward(int index, WeightProvider& weights, GradientSink& gradients
     if (stage.recompute.again(layer) || (stage.recompute.applies(layer) && !last_is_there)) {
       block_recompute(pass(slot, layer), unit, w, stage.recompute.kept, a, slot.branch);
     }
-    block_backward(pass(slot, layer), unit, w, weights.transposed(unit), gradients.open(unit), a, dh, below);
+    LateGradients* late = late_of(slot, layer, split);
+    block_backward(pass(slot, layer), unit, w, weights.transposed(unit),
+                   late == nullptr ? gradients.open(unit) : std::span<const GradientTarget>{}, a, dh, below, late);
     dh = below;
-    gradients.close(unit);
+    if (late == nullptr) gradients.close(unit);
     weights.release(unit);
   }
-  if (stage.units.has(embedding_unit)) embed_backward(slot.tokens, slot.dh, gradients);
   record_backward(stage);
 }
 

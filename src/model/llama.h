@@ -24,6 +24,7 @@ struct LlamaSettings {
   bool forward_only = false;        ///< no pass trains: memory is planned for score() and evaluate() alone
   std::vector<UnitRange> stages{};  ///< those that this rank computes, of at least one block each; none: all as one
   int slots = 1;                    ///< micro-batches at most between their forward and the end of their backward
+  bool split_backward = false;      ///< memory is planned for backward in two parts
 };
 
 /// What a pass is given of a micro-batch: on the device, [micro_batch, seq_len] int32.
@@ -90,6 +91,12 @@ class Llama {
   /// which makes the loss whole chunk by chunk. `gradients` may be null where it does not train.
   void forward(int slot, const MicroBatch& batch, WeightProvider& weights, GradientSink* gradients);
   void backward(int slot, WeightProvider& weights, GradientSink& gradients);
+  /// The same in two parts, of which the second may come after those of other slots: the first leaves the gradient for
+  /// the stage below. Between them the slot keeps inputs and output gradients of the linears, the latter in the memory
+  /// of activations that are done with. Blocks that recompute do all in the first part: their inputs do not stay. The
+  /// bits are those of backward() where the second parts of micro-batches follow each other as the first ones do.
+  void backward_of_inputs(int slot, WeightProvider& weights, GradientSink& gradients);
+  void backward_of_weights(int slot, GradientSink& gradients);
   /// A stage without the head leaves the residual stream here in forward, and the gradient of it is to be put here
   /// before backward. A stage without the embedding leaves here, in backward, the gradient of what it got. Valid until
   /// the slot's next begin().
@@ -114,7 +121,7 @@ class Llama {
   const TensorChecks& checks() const { return checks_; }
 
  private:
-  enum class Progress : std::uint8_t { free, begun, forwarded };
+  enum class Progress : std::uint8_t { free, begun, forwarded, weights_left };
   struct Stage {
     UnitRange units;
     std::int64_t first_layer, end_layer;
@@ -133,6 +140,7 @@ class Llama {
     OutputGradient top{};      ///< dh as the output gradient of the last block's w2
     std::int64_t first = 0;    ///< mark before the first block
     std::vector<BlockActivations> blocks{};
+    std::vector<LateGradients> late{};  ///< by block, between the two parts of backward
   };
 
   Llama(const LlamaSettings& settings, Stream& stream, Exchange& exchange, GemmTrace* gemms, const KernelTable& kernels,
@@ -150,6 +158,9 @@ class Llama {
   BlockPass pass(const Slot& slot, std::int64_t layer);
   /// The gradient that reaches a block from above, which is its w2's. Nobody asks for it below the first block.
   OutputGradient gradient_of(Slot& slot, std::int64_t layer);
+  void backward_blocks(int index, WeightProvider& weights, GradientSink& gradients, bool split);
+  /// Places for what the block's backward leaves for later; null where it makes all at once.
+  LateGradients* late_of(Slot& slot, std::int64_t layer, bool split);
   void record_forward(const Stage& stage);
   void record_backward(const Stage& stage);
   void embed(const std::int32_t* tokens, WeightProvider& weights, const Tensor& out);

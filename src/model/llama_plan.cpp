@@ -87,7 +87,12 @@ Llama::MemoryNeeds Llama::plan(const LlamaSettings& settings, Stream& stream, co
       dry.begin(0, true, stage);
       dry.forward(0, {}, weights, &gradients);
       if (settings.slots > 1) dry.recomputed_of_ = nobody;  // other slots have come between
-      dry.backward(0, weights, gradients);
+      if (!settings.split_backward) {
+        dry.backward(0, weights, gradients);
+      } else {
+        dry.backward_of_inputs(0, weights, gradients);
+        dry.backward_of_weights(0, gradients);
+      }
     }
   };
   if (!settings.forward_only) train();

@@ -103,16 +103,25 @@ void ColumnGroup::forward(OpContext& op, LinearInput& x, std::span<const Tensor>
   }
 }
 
+namespace {
+
+/// Not in parts: backward reads all of it.
+void gather_where_not_kept(OpContext& op, LinearInput& x) {
+  if (x.all_there) return;
+  const InputGathers gathers(op, x);
+  for (const Exchange::Gather& g : gathers.calls()) gather_rows(op, g);
+}
+
+}  // namespace
+
 void ColumnGroup::backward(OpContext& op, LinearInput& x, std::span<const OutputGradient> dys,
                            std::span<const WeightOperand> weights, std::span<const GradientTarget> dws,
                            const Tensor& dx) const {
   const ArenaScope all(op.scratch);
-  if (!x.all_there) {
-    const InputGathers gathers(op, x);
-    for (const Exchange::Gather& g : gathers.calls()) gather_rows(op, g);  // not in parts: backward reads all of it
-  }
+  const bool makes_weights = !dws.empty();
+  if (makes_weights) gather_where_not_kept(op, x);
   const Tensor partial = partial_of(op, dx);
-  const Tensor x_float8 = for_grad_weight(op, x);
+  const Tensor x_float8 = makes_weights ? for_grad_weight(op, x) : Tensor{};
   for (std::size_t i = 0; i < linears_.size(); ++i) {
     const LinearRecipe& l = linears_[i];
     const ArenaScope scope(op.scratch);
@@ -130,7 +139,18 @@ void ColumnGroup::backward(OpContext& op, LinearInput& x, std::span<const Output
         grad_input(0, partial.shape[0]);
       }
     }
-    grad_weight(op, l, dy, x, x_float8, dws[i]);
+    if (makes_weights) grad_weight(op, l, dy, x, x_float8, dws[i]);
+  }
+}
+
+void ColumnGroup::weight_gradients(OpContext& op, LinearInput& x, std::span<const OutputGradient> dys,
+                                   std::span<const GradientTarget> dws) const {
+  const ArenaScope all(op.scratch);
+  gather_where_not_kept(op, x);
+  const Tensor x_float8 = for_grad_weight(op, x);
+  for (std::size_t i = 0; i < linears_.size(); ++i) {
+    const ArenaScope scope(op.scratch);
+    grad_weight(op, linears_[i], operands(op, linears_[i], dys[i]), x, x_float8, dws[i]);
   }
 }
 
@@ -149,7 +169,8 @@ void RowLinear::backward(OpContext& op, LinearInput& x, const OutputGradient& dy
                          const GradientTarget& dw, const Tensor& dx) const {
   const LinearRecipe& l = linears_.front();
   const ArenaScope scope(op.scratch);
-  const Tensor x_float8 = for_grad_weight(op, x);
+  const bool makes_weight = dw.tensor.shape.rank() != 0;
+  const Tensor x_float8 = makes_weight ? for_grad_weight(op, x) : Tensor{};
   // For one GEMM the weight is made for its length, for several before them.
   const bool parts = op.exchange.pipelined();
   const Tensor w_of_parts = parts ? for_grad_input(op, l, weight) : Tensor{};
@@ -158,7 +179,15 @@ void RowLinear::backward(OpContext& op, LinearInput& x, const OutputGradient& dy
     const Tensor w = parts ? w_of_parts : for_grad_input(op, l, weight);
     linear_grad_input(op, l, rows, w, dx.rows(first, rows.shape[0]), false);
   });
-  grad_weight(op, l, all, x, x_float8, dw);
+  if (makes_weight) grad_weight(op, l, all, x, x_float8, dw);
+}
+
+void RowLinear::weight_gradient(OpContext& op, LinearInput& x, const OutputGradient& dy,
+                                const GradientTarget& dw) const {
+  const ArenaScope scope(op.scratch);
+  const Tensor x_float8 = for_grad_weight(op, x);
+  const GradOperand all = gather(op, dy, [](const Tensor&, std::int64_t) {});
+  grad_weight(op, linears_.front(), all, x, x_float8, dw);
 }
 
 GradOperand RowLinear::gather(OpContext& op, const OutputGradient& dy, const RowsGradientWork& work) const {

@@ -108,9 +108,13 @@ class ColumnGroup : public LinearGroup {
   void forward(OpContext& op, LinearInput& x, std::span<const Tensor> weights, std::span<const Tensor> ys) const;
 
   /// dx, of this rank's rows, and the weight gradients, all in the order of the linears. Gathers the input again where
-  /// it was not kept. With an exchange in parts, parts of dx leave while the last linear makes the others.
+  /// it was not kept. With an exchange in parts, parts of dx leave while the last linear makes the others. Without
+  /// `dws` weight gradients are left to weight_gradients().
   void backward(OpContext& op, LinearInput& x, std::span<const OutputGradient> dys,
                 std::span<const WeightOperand> weights, std::span<const GradientTarget> dws, const Tensor& dx) const;
+  /// The weight gradients alone. The scales of dys that were cast before are known: they give the same bytes.
+  void weight_gradients(OpContext& op, LinearInput& x, std::span<const OutputGradient> dys,
+                        std::span<const GradientTarget> dws) const;
 };
 
 /// A row-parallel linear (wo, w2). Under tensor parallelism each rank has its columns of the input, of all tokens, and
@@ -121,9 +125,11 @@ class RowLinear : public LinearGroup {
 
   void forward(OpContext& op, LinearInput& x, const Tensor& weight, const Tensor& y) const;
   /// dy is of this rank's rows: it is gathered, as fp8 bytes where the recipe casts first, and dx [n, in] is made as
-  /// its parts come.
+  /// its parts come. A dw of rank 0 is left to weight_gradient().
   void backward(OpContext& op, LinearInput& x, const OutputGradient& dy, const WeightOperand& weight,
                 const GradientTarget& dw, const Tensor& dx) const;
+  /// As ColumnGroup::weight_gradients. Gathers dy again.
+  void weight_gradient(OpContext& op, LinearInput& x, const OutputGradient& dy, const GradientTarget& dw) const;
 
  private:
   using RowsGradientWork = std::function<void(const Tensor& rows, std::int64_t first)>;

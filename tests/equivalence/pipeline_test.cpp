@@ -1,5 +1,9 @@
 // Training in a pipeline beside training on one rank.
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstring>
+#include <set>
 
 #include "checkpoints/restore.h"
 #include "checkpoints/saver.h"
@@ -51,7 +55,7 @@ class PipelineTest : public TrainerTest, public testing::WithParamInterface<Layo
     if (!runs_on(world_->size(), l.ranks())) GTEST_SKIP() << "not with " << world_->size() << " ranks";
     config_.model = {.name = "pipeline",
                      .dim = 32,
-                     .layers = 6,
+                     .layers = std::max<std::int64_t>(6, l.parallel.pp * l.parallel.pp_chunks),
                      .heads = 4,
                      .kv_heads = 2,
                      .head_dim = 8,
@@ -171,33 +175,101 @@ TEST_P(LayoutsInFp32, HaveTheGradientsOfOneRank) {
   expect_near(trainer.model(), trainer.model().gradients(), one.trainer.model().gradients(), 1e-5);
 }
 
-ParallelConfig parallel(int pp, int tp, int shards, int replicas, int chunks = 1, Zero zero = Zero::two) {
+ParallelConfig parallel(int pp, int tp, int shards, int replicas, int chunks = 1, Zero zero = Zero::two,
+                        PipelineOrder order = PipelineOrder::one_f_one_b) {
   ParallelConfig p{.dp_replicate = replicas, .dp_shard = shards, .tp = tp, .pp = pp};
   p.pp_chunks = chunks;
-  if (chunks > 1) p.pp_schedule = PipelineOrder::interleaved;
+  p.pp_schedule = chunks > 1 ? PipelineOrder::interleaved : order;
   p.zero = zero;
   return p;
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Layouts, LayoutsInFp32,
-    testing::Values(Layout{"pp_2", parallel(2, 1, 1, 1)}, Layout{"pp_2_tied", parallel(2, 1, 1, 1), true},
-                    Layout{"pp_2_chunks_2_tied", parallel(2, 1, 1, 1, 2), true},
-                    Layout{"pp_2_chunks_3", parallel(2, 1, 1, 1, 3), false, 5},
-                    Layout{"pp_2_documents", parallel(2, 1, 1, 1, 2), false, 12, Precision::fp32, {}, true},
-                    Layout{"pp_2_tp_2", parallel(2, 2, 1, 1), true},
-                    Layout{"pp_2_shards_2", parallel(2, 1, 2, 1, 2, Zero::three), true},
-                    Layout{"pp_2_replicas_2", parallel(2, 1, 1, 2), true},
-                    Layout{"pp_4", parallel(4, 1, 1, 1), true, 7},
-                    Layout{"pp_2_shards_3", parallel(2, 1, 3, 1, 1, Zero::three), true},
-                    Layout{"pp_2_chunks_2_shards_3", parallel(2, 1, 3, 1, 2, Zero::one)},
-                    Layout{"pp_2_tp_2_shards_2", parallel(2, 2, 2, 1, 2), true},
-                    Layout{"pp_2_tp_2_replicas_2", parallel(2, 2, 1, 2, 1, Zero::three)},
-                    Layout{"pp_2_shards_2_replicas_2", parallel(2, 1, 2, 2, 1, Zero::one), true},
-                    Layout{"pp_4_tp_2", parallel(4, 2, 1, 1), false, 9},
-                    Layout{"pp_4_shards_2", parallel(4, 1, 2, 1), true},
-                    Layout{"pp_4_replicas_2", parallel(4, 1, 1, 2)}),
-    [](const auto& layout) { return layout.param.name; });
+constexpr auto zb_h1 = PipelineOrder::zb_h1;
+
+/// Chosen so that the few ranks that most pairs need are enough; PairsOfLayouts says that none is missing.
+std::vector<Layout> layouts() {
+  return {{"pp_2", parallel(2, 1, 1, 1, 1, Zero::three)},
+          {"pp_2_tied", parallel(2, 1, 1, 1), true},
+          {"pp_2_chunks_2_tied", parallel(2, 1, 1, 1, 2), true},
+          {"pp_2_chunks_3", parallel(2, 1, 1, 1, 3), false, 5},
+          {"pp_2_documents", parallel(2, 1, 1, 1, 2), false, 12, Precision::fp32, {}, true},
+          {"shards_2_replicas_2_zero_1", parallel(1, 1, 2, 2, 1, Zero::one)},
+          {"tp_2_shards_2", parallel(1, 2, 2, 1), true},
+          {"tp_2_replicas_2", parallel(1, 2, 1, 2, 1, Zero::three)},
+          {"pp_2_chunks_2_replicas_2", parallel(2, 1, 1, 2, 2), true},
+          {"pp_2_chunks_2_shards_2_zero_3", parallel(2, 1, 2, 1, 2, Zero::three), true},
+          {"pp_2_tp_2_zb", parallel(2, 2, 1, 1, 1, Zero::one, zb_h1), true},
+          {"pp_2_replicas_2_zb", parallel(2, 1, 1, 2, 1, Zero::three, zb_h1)},
+          {"shards_3_replicas_2", parallel(1, 1, 3, 2)},
+          {"tp_2_shards_3", parallel(1, 2, 3, 1)},
+          {"pp_2_chunks_2_shards_3_zero_1", parallel(2, 1, 3, 1, 2, Zero::one)},
+          {"pp_2_shards_3_zb_zero_3", parallel(2, 1, 3, 1, 1, Zero::three, zb_h1), true},
+          {"pp_4_chunks_2_tp_2", parallel(4, 2, 1, 1, 2, Zero::three), false, 9},
+          {"pp_4_shards_2_zb", parallel(4, 1, 2, 1, 1, Zero::two, zb_h1), true, 14},
+          {"pp_4_replicas_2_zero_1", parallel(4, 1, 1, 2, 1, Zero::one)}};
+}
+
+INSTANTIATE_TEST_SUITE_P(Layouts, LayoutsInFp32, testing::ValuesIn(layouts()),
+                         [](const auto& layout) { return layout.param.name; });
+
+/// What a layout has of each dimension.
+using Choices = std::array<std::int64_t, 7>;
+
+Choices choices_of(const ParallelConfig& p) {
+  return {p.pp,
+          p.tp,
+          p.dp_shard,
+          p.dp_replicate,
+          p.pp_chunks,
+          static_cast<std::int64_t>(p.zero),
+          static_cast<std::int64_t>(p.pp_schedule)};
+}
+
+using Pair = std::array<std::int64_t, 4>;  ///< two dimensions and what is chosen of each
+
+std::set<Pair> pairs_of(const std::vector<ParallelConfig>& all) {
+  std::set<Pair> pairs;
+  for (const ParallelConfig& p : all) {
+    const Choices chosen = choices_of(p);
+    for (std::size_t a = 0; a < chosen.size(); ++a) {
+      for (std::size_t b = 0; b < a; ++b) {
+        pairs.insert({static_cast<std::int64_t>(a), chosen.at(a), static_cast<std::int64_t>(b), chosen.at(b)});
+      }
+    }
+  }
+  return pairs;
+}
+
+/// Every layout of up to 8 ranks that no option refuses.
+std::vector<ParallelConfig> feasible() {
+  std::vector<ParallelConfig> all;
+  const auto add = [&](const ParallelConfig& p) {
+    if (p.pp * p.tp * p.dp_shard * p.dp_replicate <= 8) all.push_back(p);
+  };
+  for (const int pp : {1, 2, 4}) {
+    for (const int tp : {1, 2}) {
+      for (const int shards : {1, 2, 3}) {
+        for (const int replicas : {1, 2}) {
+          for (const Zero zero : {Zero::one, Zero::two, Zero::three}) {
+            add(parallel(pp, tp, shards, replicas, 1, zero));
+            if (pp == 1) continue;
+            add(parallel(pp, tp, shards, replicas, 2, zero));
+            add(parallel(pp, tp, shards, replicas, 1, zero, zb_h1));
+          }
+        }
+      }
+    }
+  }
+  return all;
+}
+
+TEST(PairsOfLayouts, AreAllTrained) {
+  std::vector<ParallelConfig> trained;
+  for (const Layout& l : layouts()) trained.push_back(l.parallel);
+  const std::set<Pair> mine = pairs_of(trained), all = pairs_of(feasible());
+  EXPECT_EQ(all.size(), 131U);
+  for (const Pair& pair : all) EXPECT_TRUE(mine.contains(pair)) << testing::PrintToString(pair);
+}
 
 struct PrecisionsAndRecipes : PipelineTest {};
 
@@ -227,9 +299,58 @@ INSTANTIATE_TEST_SUITE_P(
         Layout{"float8_ffn_chunks_3", parallel(2, 1, 1, 1, 3), false, 8, Precision::float8, ffn},
         Layout{"rowwise_documents", parallel(2, 1, 1, 1), false, 12, Precision::float8, {}, true, "rowwise"},
         Layout{"delayed_full", parallel(2, 1, 1, 1), false, 24, Precision::float8, full, false, "delayed"},
-        Layout{"delayed_chunks_3", parallel(2, 1, 1, 1, 3), true, 8, Precision::float8, {}, false, "delayed"},
+        Layout{"delayed_chunks_3", parallel(2, 1, 1, 1, 3), false, 8, Precision::float8, {}, false, "delayed"},
         Layout{"delayed_pp_4", parallel(4, 1, 1, 1), false, 8, Precision::float8, ffn, false, "delayed"},
         Layout{"float8_pp_4", parallel(4, 1, 1, 1), false, 24, Precision::float8}),
+    [](const auto& run) { return run.param.name; });
+
+struct ZbH1 : PipelineTest {};
+
+/// Gradients are added in the same order, wherever they are made.
+TEST_P(ZbH1, HasTheBitsOf1F1B) {
+  config_.parallel = GetParam().parallel;
+  RunConfig split = config_;
+  split.parallel.pp_schedule = PipelineOrder::zb_h1;
+  auto world = part_of_world();
+  if (!world) return;
+  Mesh mesh(std::move(world), shape());
+  Trainer expected(config_, mesh, mesh.world(), *stream_, nullptr);
+  Trainer mine(split, mesh, mesh.world(), *stream_, nullptr);
+  for (std::int64_t step = 1; step <= 4; ++step) {
+    const StepResult a = train_step(expected, step), b = train_step(mine, step);
+    EXPECT_EQ(b.loss, a.loss) << "step " << step;
+    EXPECT_EQ(b.grad_norm, a.grad_norm) << "step " << step;
+    const ShardedBuffer &of_a = expected.model().gradients(), &of_b = mine.model().gradients();
+    for (std::size_t i = 0; i < mine.model().parameters().parameters.size(); ++i) {
+      const auto n = static_cast<std::size_t>(of_a.layout().shard(i).elements());
+      EXPECT_EQ(std::memcmp(of_a.data(i), of_b.data(i), n * 4), 0)
+          << mine.model().parameters().parameters[i].name << ", step " << step;
+    }
+  }
+  EXPECT_EQ(mine.validate(), expected.validate());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Runs, ZbH1,
+    testing::Values(Layout{"fp32_tied", parallel(2, 1, 1, 1), true},
+                    Layout{"bf16_every_2",
+                           parallel(2, 1, 1, 1),
+                           false,
+                           24,
+                           Precision::bf16,
+                           {.mode = RecomputeMode::full, .every = 2}},
+                    Layout{"float8_documents", parallel(2, 1, 1, 1), false, 12, Precision::float8, {}, true},
+                    Layout{"rowwise", parallel(2, 1, 1, 1), false, 12, Precision::float8, {}, false, "rowwise"},
+                    Layout{"delayed", parallel(2, 1, 1, 1), false, 12, Precision::float8, {}, false, "delayed"},
+                    Layout{"fp32_pp_4", parallel(4, 1, 1, 1), true, 9},
+                    Layout{"bf16_pp_4", parallel(4, 1, 1, 1), false, 7, Precision::bf16},
+                    Layout{"float8_pp_4", parallel(4, 1, 1, 1), false, 9, Precision::float8},
+                    Layout{"rowwise_pp_4", parallel(4, 1, 1, 1), false, 9, Precision::float8, {}, false, "rowwise"},
+                    Layout{"float8_tp_2", parallel(2, 2, 1, 1), true, 12, Precision::float8},
+                    Layout{"rowwise_tp_2", parallel(2, 2, 1, 1), false, 12, Precision::float8, {}, false, "rowwise"},
+                    Layout{"bf16_shards_2", parallel(2, 1, 2, 1), true, 24, Precision::bf16},
+                    Layout{"float8_shards_2_zero_1", parallel(2, 1, 2, 1, 1, Zero::one), false, 24, Precision::float8},
+                    Layout{"fp32_shards_2_zero_3", parallel(2, 1, 2, 1, 1, Zero::three)}),
     [](const auto& run) { return run.param.name; });
 
 /// A run of a tied model in a pipeline, and its checkpoint.
@@ -277,9 +398,11 @@ TEST_F(PipelineState, GoesOnInEveryLayout) {
   for (const auto& tensor : found.manifest.tensors) expected += tensor.shape.elements();
   EXPECT_EQ(stored, expected) << "every piece once, also the embedding of both ends";
   const StepResult next = train_step(first.trainer, 4);
+  ParallelConfig split = two;
+  split.pp_schedule = PipelineOrder::zb_h1;
   for (const ParallelConfig& layout :
-       {two, parallel(1, 1, 0, 1), parallel(world_->size(), 1, 0, 1), parallel(2, 1, 0, 1, 2)}) {
-    SCOPED_TRACE(fmt::format("pp {} chunks {}", layout.pp, layout.pp_chunks));
+       {two, split, parallel(1, 1, 0, 1), parallel(world_->size(), 1, 0, 1), parallel(2, 1, 0, 1, 2)}) {
+    SCOPED_TRACE(fmt::format("pp {} chunks {} {}", layout.pp, layout.pp_chunks, layout.pp_schedule));
     RunConfig config = config_;
     Rank second(config, *stream_, layout);
     load_state(second.trainer.model(), found.directory, found.manifest, *stream_);

@@ -114,6 +114,36 @@ TEST_P(InFlight, TwoMicroBatchesHaveTheirOwnBits) {
   }
 }
 
+/// Weight gradients come when another micro-batch has done its own, and what inputs' gradients need none of them.
+TEST_P(InFlight, BackwardInTwoPartsHasTheBitsOfOne) {
+  Model alone(settings_of(GetParam()));
+  LlamaSettings two = settings_of(GetParam());
+  two.slots = 2;
+  two.split_backward = true;
+  Model both(two);
+  const Work first = alone.run(0), second = alone.run(1);
+  Work a(both.llama, 0), b(both.llama, 1);
+  both.llama.begin(0);
+  both.forward(0, a);
+  both.llama.begin(1);
+  both.forward(1, b);
+  both.llama.backward_of_inputs(0, a.state, a.state);
+  EXPECT_THROW(both.llama.begin(0), Error);
+  EXPECT_THROW(both.backward(0, a), Error);
+  both.llama.backward_of_inputs(1, b.state, b.state);
+  both.llama.backward_of_weights(0, a.state);
+  both.llama.backward_of_weights(1, b.state);
+  expect_same(a, first, alone.llama.parameters());
+  expect_same(b, second, alone.llama.parameters());
+  const Llama::MemoryNeeds planned = Llama::plan(two, *both.stream), used = both.llama.used();
+  EXPECT_EQ(used.activations, planned.activations);
+  EXPECT_LE(used.scratch, planned.scratch);
+  EXPECT_EQ(used.recomputed, planned.recomputed);
+  // A place of the residual stream's size, and small ones for scales and norms.
+  const std::int64_t stream = sequences * seq_len * 32 * 4, small = 3 * 9 * 256;
+  EXPECT_LE(planned.activations, Llama::plan(settings_of(GetParam()), *both.stream).activations + stream + small);
+}
+
 TEST_P(InFlight, ThePlanCountsEverySlot) {
   LlamaSettings three = settings_of(GetParam());
   const auto stream = cpu_device().make_stream();

@@ -11,6 +11,7 @@ class DelayedScalingTest : public OpsTest {
  protected:
   /// A step in which every cast has this abs-max.
   void step(float amax) {
+    const ArenaScope scope(scratch_);
     for (const CastKind kind : {CastKind::input, CastKind::gradient}) *scaling.values(kind, 0, scratch_).amax = amax;
     *scaling.weights().amax = amax;
     for (const CastKind kind : {CastKind::input, CastKind::weight, CastKind::gradient}) record(kind);
@@ -33,6 +34,7 @@ TEST_F(DelayedScalingTest, EachKindHasItsFormat) {
 
 /// As of two micro-batches, the second's forward before the first's backward.
 TEST_F(DelayedScalingTest, SeveralUnderWayHaveTheirOwnFirstScales) {
+  const ArenaScope scope(scratch_);
   const QuantScale a = scaling.values(CastKind::input, 0, scratch_), b = scaling.values(CastKind::input, 0, scratch_);
   EXPECT_NE(a.scale, b.scale);
   EXPECT_NE(a.inverse, b.inverse);
@@ -45,6 +47,7 @@ TEST_F(DelayedScalingTest, SeveralUnderWayHaveTheirOwnFirstScales) {
 }
 
 TEST_F(DelayedScalingTest, RecordsWhatItIsToldAlone) {
+  const ArenaScope scope(scratch_);
   for (const CastKind kind : {CastKind::input, CastKind::gradient}) *scaling.values(kind, 0, scratch_).amax = 3.0f;
   record(CastKind::gradient);
   EXPECT_EQ(std::vector<float>(scaling.recorded().begin(), scaling.recorded().end()), (std::vector<float>{0, 0, 3}));

@@ -62,8 +62,8 @@ void check_parallel(const ParallelConfig& p, const Origins& at) {
 void check_pipeline(const RunConfig& c, const Origins& at) {
   const ParallelConfig& p = c.parallel;
   const std::int64_t stages = p.pp * p.pp_chunks;
-  if (p.pp_schedule == PipelineOrder::zb_h1) {
-    throw refuse(at, "parallel.pp_schedule", p.pp_schedule, "not available yet, expected 1f1b or interleaved");
+  if (p.pp_schedule == PipelineOrder::zb_h1 && p.pp == 1) {
+    throw refuse(at, "parallel.pp_schedule", p.pp_schedule, "with parallel.pp = 1 there is no pipeline; expected 1f1b");
   }
   const auto layout = parse_pp_layout(p.pp_layout);
   if (!layout) {

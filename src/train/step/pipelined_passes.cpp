@@ -129,25 +129,38 @@ void PipelinedPasses::run(const std::vector<PipelineStep>& steps, const Data& da
         links_.receive(step, step.direction() == Direction::up ? llama.out(step.slot) : Tensor{});
         break;
       case PipelineStep::Kind::pass:
-        if (step.pass.kind == PassKind::forward) {
-          links_.await_sends(step.slot);
-          const Tensor input = llama.begin(step.slot, trains, step.pass.chunk);
-          if (step.peer >= 0) links_.take(step, input);
-          llama.forward(step.slot, data(step.pass.micro_batch, step.pass.chunk, step.slot), weights,
-                        trains ? &model_.sink() : nullptr);
-        } else {
-          if (step.peer >= 0) links_.take(step, llama.out(step.slot));
-          llama.backward(step.slot, weights, model_.sink());
-        }
+        run_pass(step, data, trains, weights);
     }
   }
   links_.await_all_sends();
 }
 
+void PipelinedPasses::run_pass(const PipelineStep& step, const Data& data, bool trains, WeightProvider& weights) {
+  Llama& llama = model_.llama();
+  const bool gets_gradient = step.pass.kind == PassKind::backward || step.pass.kind == PassKind::input_gradient;
+  if (gets_gradient && step.peer >= 0) links_.take(step, llama.out(step.slot));
+  switch (step.pass.kind) {
+    case PassKind::forward: {
+      links_.await_sends(step.slot);
+      const Tensor input = llama.begin(step.slot, trains, step.pass.chunk);
+      if (step.peer >= 0) links_.take(step, input);
+      return llama.forward(step.slot, data(step.pass.micro_batch, step.pass.chunk, step.slot), weights,
+                           trains ? &model_.sink() : nullptr);
+    }
+    case PassKind::backward:
+      return llama.backward(step.slot, weights, model_.sink());
+    case PassKind::input_gradient:
+      return llama.backward_of_inputs(step.slot, weights, model_.sink());
+    case PassKind::weight_gradient:
+      return llama.backward_of_weights(step.slot, model_.sink());
+  }
+}
+
+/// Weight gradients ask for no weights.
 void PipelinedPasses::announce(const std::vector<PipelineStep>& steps) {
   std::vector<int> order;
   for (const PipelineStep& step : steps) {
-    if (step.kind != PipelineStep::Kind::pass) continue;
+    if (step.kind != PipelineStep::Kind::pass || step.pass.kind == PassKind::weight_gradient) continue;
     const Llama& llama = model_.llama();
     const auto units = step.pass.kind == PassKind::forward ? llama.forward_units(step.pass.chunk)
                                                            : llama.backward_units(step.pass.chunk);

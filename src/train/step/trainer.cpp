@@ -66,6 +66,7 @@ LlamaSettings llama_settings(const RunConfig& config, const PipelinePlan& plan, 
   LlamaSettings settings = llama_settings(config, tp_rank);
   settings.stages = plan.stages;
   settings.slots = plan.slots;
+  settings.split_backward = config.parallel.pp_schedule == PipelineOrder::zb_h1;
   return settings;
 }
 
