@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "checkpoints/durable.h"
+#include "jobs/evaluate/evaluate_tasks.h"
 #include "jobs/evaluate/evaluate_texts.h"
 #include "jobs/train/rank_binding.h"
 #include "jobs/train/world.h"
@@ -35,7 +36,8 @@ int evaluate(const Options& options, MpiRuntime& mpi) {
   Device& device = open_device(options.models.device, mpi, nccl);
   const auto stream = device.make_stream();
   Mesh mesh(make_world(*stream, *hosts, nccl), shape);
-  evaluate_texts(options, {.mesh = mesh, .stream = *stream, .hosts = *hosts});
+  const Ranks ranks{.mesh = mesh, .stream = *stream, .hosts = *hosts};
+  options.tasks.empty() ? evaluate_texts(options, ranks) : evaluate_tasks(options, ranks);
   hosts->barrier();  // MPICH over UCX can hang in MPI_Finalize where one rank comes much later
   return log::after_output(0);
 }

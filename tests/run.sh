@@ -124,7 +124,7 @@ collect() {
 # what takes no whole training run, of the rooms that have changed themselves; --long takes them all.
 asan_rooms() { rooms | if ((long)); then cat; else grep -vxE 'train|jobs|commbench' | changed; fi; }
 fuzz_rooms() {
-  local rooms=(base checkpoints cluster corpus data report tokenizer train tuning)
+  local rooms=(base checkpoints cluster corpus data evaluate report tokenizer train tuning)
   if ((long)); then printf '%s\n' "${rooms[@]}"; else tests/support/changed.py fuzz "${rooms[@]}"; fi
 }
 clang_rooms() { rooms | if ((long)); then cat; else grep -xE 'base|device|tensor|kernels' | changed; fi; }

@@ -78,9 +78,20 @@ void declare_texts(Schema& schema, Options& o, Texts& t) {
   schema.add("timeout", o.timeout).unit("s").above(0).help("Limit of one operation between ranks.");
 }
 
+void declare_tasks(Schema& schema, Options& o) {
+  schema.add("tasks", o.tasks)
+      .help(
+          "Tasks of lm-eval-harness, between commas: arc_challenge, arc_easy, hellaswag, mmlu (or a part or subject of "
+          "it), openbookqa, piqa, sciq, winogrande; and own ones as FILE.yaml.");
+  schema.add("task-data", o.task_data)
+      .help("Folder of their datasets: NAME/SPLIT.jsonl in each dataset's own columns, mmlu/SUBJECT/SPLIT.jsonl.");
+  schema.add("shots", o.shots).at_least(0).at_most(1000).help("Examples before each question, chosen as lm-eval does.");
+}
+
 void declare(Schema& schema, Options& o, Texts& t) {
   declare_models(schema, o, t);
   declare_texts(schema, o, t);
+  declare_tasks(schema, o);
   declare_float8(schema, t.float8);
 }
 
@@ -95,6 +106,11 @@ void refuse_idle(Schema& schema, const Options& o) {
     for (const char* name : {"format", "field", "split-documents"}) refuse(name, "--text");
   }
   if (o.compare.empty()) refuse("compare-precision", "--compare");
+  if (o.tasks.empty()) {
+    for (const char* name : {"task-data", "shots"}) refuse(name, "--tasks");
+  } else {
+    for (const char* name : {"compare", "stride", "documents", "bootstrap", "seed"}) refuse(name, "--data and --text");
+  }
   const bool float8 = o.models.precision == Precision::float8 || o.compare_precision == Precision::float8;
   for (const std::string& name : schema.names()) {
     if (!float8 && name.starts_with("float8.")) refuse(name, "--precision float8");
@@ -119,10 +135,10 @@ Options parse_options(int argc, const char* const* argv) {
   if (o.model.empty()) {
     throw usage_error("evaluate", "no MODEL given; expected a checkpoint, a run or a Hugging Face folder (see --help)");
   }
-  if (o.data.empty() == o.text.input.empty()) {
-    throw usage_error("evaluate", "{}",
-                      o.data.empty() ? "nothing to evaluate on; expected --data or --text"
-                                     : "--data and --text: expected one of both");
+  const int asked = (o.data.empty() ? 0 : 1) + (o.text.input.empty() ? 0 : 1) + (o.tasks.empty() ? 0 : 1);
+  if (asked != 1) {
+    throw usage_error("evaluate", "{}; expected one of --data, --text and --tasks",
+                      asked == 0 ? "nothing to evaluate on" : "more than one thing to evaluate on");
   }
   o.models.control_tokens = arguments.has("control-tokens");
   if (t.format != "auto") o.text.format = value_named<TextFormat>(t.format);
@@ -144,11 +160,13 @@ std::string usage_text() {
   Schema schema;
   declare(schema, o, t);
   return "Says what a trained model is worth: how likely it finds texts, with intervals, and how that differs from\n"
-         "another model. docs/evaluation.md says what is computed.\n\n"
-         "Usage: mpiexec -n N octet-evaluate MODEL --data PATH | --text TEXT [OPTIONS]\n\n"
+         "another model; and how many questions of lm-eval's tasks it answers. docs/evaluation.md says what is "
+         "computed.\n\n"
+         "Usage: mpiexec -n N octet-evaluate MODEL --data PATH | --text TEXT | --tasks NAMES [OPTIONS]\n\n"
          "MODEL is a checkpoint, a run (its newest whole checkpoint) or a Hugging Face folder of LlamaForCausalLM.\n\n"
          "  octet-evaluate runs/a --data data/english-holdout                 loss, perplexity, bits per byte\n"
-         "  mpiexec -n 2 octet-evaluate runs/float8 --compare runs/bf16 --text held-out/    is one better?\n\n"
+         "  mpiexec -n 2 octet-evaluate runs/float8 --compare runs/bf16 --text held-out/    is one better?\n"
+         "  octet-evaluate runs/a --tasks piqa,arc_easy --task-data datasets --output results/a    accuracies\n\n"
          "  -h, --help        this text\n"
          "  --version         commit, build and libraries\n"
          "  --control-tokens  text that spells a control token is that token, and not plain text\n\n" +

@@ -30,8 +30,11 @@ struct Options {
   ModelOptions models;
   std::string compare;  ///< another model; empty: none
   std::optional<Precision> compare_precision{};
-  std::string data;         ///< a token file
-  TextDocuments text{};     ///< with an input, or none
+  std::string data;       ///< a token file
+  TextDocuments text{};   ///< with an input, or none
+  std::string tasks;      ///< names between commas; empty: none
+  std::string task_data;  ///< folder of their datasets
+  std::int64_t shots = 0;
   std::int64_t stride = 0;  ///< 0: the window
   std::int64_t documents = 0;
   BootstrapOptions bootstrap{};

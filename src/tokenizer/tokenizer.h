@@ -27,6 +27,8 @@ struct TokenizerInfo {
   std::optional<std::int32_t> bos{};  ///< what may stand before a document
   std::optional<std::int32_t> eos{};  ///< what may stand behind one
   std::vector<SpecialToken> special{};
+  /// Whether the library that the file is made for puts them around every text unless it is told otherwise.
+  bool adds_bos = false, adds_eos = false;
 };
 
 /// Turns text into ids, with the caches that make it fast. It belongs to one thread.

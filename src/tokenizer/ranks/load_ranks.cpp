@@ -136,6 +136,7 @@ std::unique_ptr<Tokenizer> load_rank_file(std::string_view text, const std::stri
   }
   if (options.bos) info.bos = named(options.bos, "bos", parts);
   if (options.eos) info.eos = named(options.eos, "eos", parts);
+  info.adds_bos = info.bos.has_value();  // as Llama 3's own code and its tokenizer.json do
   info.vocab_size = parts.model.tokens.size();
   for (const AddedToken& token : parts.added) info.special.push_back({token.text, token.id});
   return make_bpe_tokenizer(std::move(parts), std::move(info), options.control_tokens);

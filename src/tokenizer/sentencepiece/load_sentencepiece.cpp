@@ -120,6 +120,7 @@ std::unique_ptr<Tokenizer> load_sentencepiece(std::string_view bytes, const std:
   info.vocab_size = processor->GetPieceSize();
   info.bos = end_of(options.bos, "bos", processor->bos_id(), facts, file);
   info.eos = end_of(options.eos, "eos", processor->eos_id(), facts, file);
+  info.adds_bos = info.bos.has_value();  // as Llama 2's tokenizer does
   for (std::size_t id = 0; id < facts.pieces.size(); ++id) {
     const SentencePieceFacts::Piece& piece = facts.pieces[id];
     if (piece.type != Type::control && piece.type != Type::unknown) continue;

@@ -1,0 +1,158 @@
+#include "jobs/evaluate/evaluate_tasks.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "jobs/evaluate/text_report.h"
+#include "src/base/error.h"
+#include "src/base/log.h"
+#include "src/base/progress.h"
+#include "src/base/seconds_since.h"
+#include "src/comm/host_exchange.h"
+#include "src/evaluate/tasks/task_files.h"
+
+namespace octet::evaluate {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Tasks {
+  std::vector<LoadedTask> tasks;
+  std::vector<TaskGroup> groups;
+};
+
+/// "a, b,c"
+std::vector<std::string> names_in(const std::string& list) {
+  std::vector<std::string> names;
+  for (std::size_t at = 0; at <= list.size();) {
+    const std::size_t comma = std::min(list.find(',', at), list.size());
+    std::string name = list.substr(at, comma - at);
+    std::erase(name, ' ');
+    if (name.empty()) throw usage_error("evaluate", "--tasks is \"{}\"; expected names between commas", list);
+    names.push_back(std::move(name));
+    at = comma + 1;
+  }
+  return names;
+}
+
+Tasks load(const Options& o) {
+  std::vector<std::string> known, own;
+  for (const std::string& name : names_in(o.tasks)) {
+    (name.ends_with(".yaml") || name.ends_with(".yml") ? own : known).push_back(name);
+  }
+  if (!known.empty() && o.task_data.empty()) {
+    throw usage_error("evaluate", "--tasks {}: no --task-data; expected the folder of the datasets", known[0]);
+  }
+  if (known.empty() && o.shots > 0) throw usage_error("evaluate", "--shots {}: own tasks have no examples", o.shots);
+  if (known.empty() && !o.task_data.empty()) {
+    throw usage_error("evaluate", "--task-data changes nothing here: own tasks name their files");
+  }
+  const TaskSelection selection = find_tasks(known);
+  Tasks out{.tasks = {}, .groups = selection.groups};
+  for (const KnownTask& task : selection.tasks) out.tasks.push_back(load_task(task, o.task_data, o.shots));
+  for (const std::string& yaml : own) {
+    out.tasks.push_back(load_own_task(yaml));
+    if (std::ranges::count(out.tasks, out.tasks.back().name, &LoadedTask::name) > 1) {
+      throw usage_error("evaluate", "{}: name is \"{}\", as that of another task; expected each once", yaml,
+                        out.tasks.back().name);
+    }
+  }
+  return out;
+}
+
+/// The files of a model as they are now: size and time of change of each.
+Json files_of(const std::string& directory) {
+  Json files = Json::object();
+  std::vector<std::filesystem::directory_entry> entries;
+  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+    if (entry.is_regular_file()) entries.push_back(entry);
+  }
+  std::ranges::sort(entries);
+  for (const auto& entry : entries) {
+    files[entry.path().filename().string()] = {entry.file_size(), entry.last_write_time().time_since_epoch().count()};
+  }
+  return files;
+}
+
+/// Which tasks are done, as the first rank finds them in the folder.
+std::vector<std::optional<LogLikelihoods>> find_done(const DoneTasks& done, const Tasks& all, const Json& model,
+                                                     Communicator& hosts) {
+  Json found = Json::array();
+  for (const LoadedTask& task : all.tasks) {
+    if (log::rank() != 0) break;
+    const auto scores = done.find(task, {{"model", model}, {"shots", task.shots}, {"data", task.fingerprint}});
+    found.push_back(scores ? Json(*scores) : Json());
+  }
+  const Json told = Json::parse(broadcast_bytes(found.dump(), 0, hosts));
+  std::vector<std::optional<LogLikelihoods>> out;
+  for (const Json& one : told) out.push_back(one.is_null() ? std::nullopt : std::optional(one.get<LogLikelihoods>()));
+  return out;
+}
+
+LogLikelihoods ask(const LoadedTask& task, ItemEncoder& encoder, Scorer& scorer) {
+  StatusLine status;
+  const auto start = StatusLine::Clock::now();
+  std::int64_t all_tokens = 0;
+  LogLikelihoods scores = score_task(task, encoder, scorer, [&](std::int64_t questions, std::int64_t tokens) {
+    all_tokens = tokens;
+    if (log::rank() != 0 || !status.due()) return;
+    const double seconds = std::max(seconds_since(start), 1e-9);
+    status.show(fmt::format("{}: {} of {} questions, {:.0f} tokens/s", task.name, questions, task.items.size(),
+                            static_cast<double>(tokens) / seconds));
+  });
+  status.show("");
+  const double seconds = std::max(seconds_since(start), 1e-9);
+  log::info("{}: {} questions in {:.2f} s, {:.0f} tokens/s", task.name, scores.size(), seconds,
+            static_cast<double>(all_tokens) / seconds);
+  return scores;
+}
+
+void print(const TaskResult& r) {
+  const auto shown = [](const Accuracy& a) {
+    return a.error ? fmt::format("{:.4f} +- {:.4f}", a.value, *a.error) : fmt::format("{:.4f}          ", a.value);
+  };
+  log::out("{:<38} {:>2}-shot {:>6}   {}   {}", r.name, r.shots, r.acc.questions, shown(r.acc),
+           r.normalised ? shown(r.acc_norm) : "");
+}
+
+}  // namespace
+
+void evaluate_tasks(const Options& o, const Ranks& ranks) {
+  const Tasks all = load(o);
+  EvaluatedModel model(o.model, o.models, ranks.mesh, ranks.stream, ranks.hosts);
+  const auto tokenizer = tokenizer_of(model.source(), o.models.tokenizer, {.control_tokens = o.models.control_tokens});
+  ItemEncoder encoder(*tokenizer);
+  log::out("model          {}", model.text());
+  log::out("BOS            {}", encoder.adds_bos() ? fmt::format("{} before each context", *tokenizer->info().bos)
+                                                   : "none, as the tokenizer's file has it");
+  const Json facts{{"model", model.text()},
+                   {"files", files_of(model.source().directory)},
+                   {"row_tokens", o.models.row_tokens},
+                   {"tokenizer", tokenizer->info().fingerprint},
+                   {"bos", encoder.adds_bos()},
+                   {"control_tokens", o.models.control_tokens}};
+  DoneTasks done(log::rank() == 0 ? o.output : "");
+  const auto found = find_done(done, all, facts, ranks.hosts);
+  std::vector<TaskResult> results, groups;
+  for (std::size_t i = 0; i < all.tasks.size(); ++i) {
+    const LoadedTask& task = all.tasks[i];
+    if (found[i]) log::info("{}: done before", task.name);
+    const LogLikelihoods scores = found[i] ? *found[i] : ask(task, encoder, model.scorer());
+    if (!found[i]) done.add(task, {{"model", facts}, {"shots", task.shots}, {"data", task.fingerprint}}, scores);
+    results.push_back(result_of(task, scores));
+  }
+  for (const TaskGroup& group : all.groups) groups.push_back(result_of(group, results));
+  log::out("\n{:<38} {:>7} {:>6}   {:<16}   {}", "task", "", "rows", "acc", "acc_norm");
+  for (const TaskResult& result : groups) print(result);
+  for (const TaskResult& result : results) print(result);
+  if (o.output.empty() || log::rank() != 0) return;
+  Json json = task_results_json(results, groups);
+  json["model"] = model.source().name();
+  json["precision"] = name_of(o.models.precision);
+  json["window"] = model.scorer().window();
+  json["bos"] = encoder.adds_bos();
+  write_result(o.output, "results.json", json.dump(2) + "\n");
+  log::info("written: {0}/results.json, {0}/samples_TASK.jsonl", o.output);
+}
+
+}  // namespace octet::evaluate

@@ -1,0 +1,73 @@
+#include "src/evaluate/tasks/score_task.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "src/base/error.h"
+
+namespace octet {
+namespace {
+
+constexpr std::int64_t tokens_at_once = 1 << 18;
+
+}  // namespace
+
+LogLikelihoods score_task(const LoadedTask& task, ItemEncoder& encoder, Scorer& scorer, const TaskProgress& progress) {
+  LogLikelihoods out;
+  std::int64_t done = 0;
+  for (std::size_t next = 0; next < task.items.size();) {
+    std::vector<ScoreRequest> requests;
+    std::vector<std::size_t> counts;
+    for (std::int64_t tokens = 0; next < task.items.size() && tokens < tokens_at_once; ++next) {
+      auto choices = encoder.encode(task.items[next], scorer.window());
+      counts.push_back(choices.size());
+      for (ScoreRequest& request : choices) {
+        tokens += std::ssize(request.context) + std::ssize(request.continuation);
+        requests.push_back(std::move(request));
+      }
+    }
+    std::int64_t now = 0;
+    const auto scores = scorer.score(requests, [&](std::int64_t, std::int64_t tokens) {
+      now = tokens;
+      if (progress) progress(std::ssize(out), done + now);
+    });
+    done += now;
+    for (std::size_t at = 0; const std::size_t count : counts) {
+      auto& one = out.emplace_back();
+      for (std::size_t i = 0; i < count; ++i) one.push_back(scores[at++].log_likelihood);
+    }
+    if (progress) progress(std::ssize(out), done);
+  }
+  return out;
+}
+
+TaskResult result_of(const LoadedTask& task, const LogLikelihoods& scores) {
+  std::vector<bool> acc, acc_norm, acc_bytes;
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    const ItemScore score = judge(task.items[i], scores[i]);
+    acc.push_back(score.acc);
+    acc_norm.push_back(score.acc_norm);
+    acc_bytes.push_back(score.acc_bytes);
+  }
+  return {.name = task.name,
+          .shots = task.shots,
+          .normalised = task.normalised,
+          .acc = accuracy_of(acc),
+          .acc_norm = accuracy_of(acc_norm),
+          .acc_bytes = accuracy_of(acc_bytes)};
+}
+
+TaskResult result_of(const TaskGroup& group, const std::vector<TaskResult>& results) {
+  TaskResult out{.name = group.name, .normalised = false};
+  std::vector<Accuracy> parts;
+  for (const TaskResult& result : results) {
+    if (std::ranges::find(group.tasks, result.name) == group.tasks.end()) continue;
+    parts.push_back(result.acc);
+    out.shots = result.shots;
+  }
+  if (parts.empty()) throw internal_error("evaluate", "the group {} has no task", group.name);
+  out.acc = pooled(parts);
+  return out;
+}
+
+}  // namespace octet

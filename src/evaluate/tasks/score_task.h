@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "src/evaluate/scorer.h"
+#include "src/evaluate/tasks/accuracy.h"
+#include "src/evaluate/tasks/encode_item.h"
+#include "src/evaluate/tasks/known_tasks.h"
+#include "src/evaluate/tasks/load_task.h"
+
+namespace octet {
+
+/// By question and choice.
+using LogLikelihoods = std::vector<std::vector<double>>;
+
+/// What is done so far of a task.
+using TaskProgress = std::function<void(std::int64_t questions, std::int64_t tokens)>;
+
+/// Asks a task's questions, some 256Ki tokens of them at once. Collective, as Scorer::score.
+LogLikelihoods score_task(const LoadedTask& task, ItemEncoder& encoder, Scorer& scorer, const TaskProgress& progress);
+
+/// The numbers of a task, or of a group.
+struct TaskResult {
+  std::string name;
+  std::int64_t shots = 0;
+  bool normalised = true;  ///< acc_norm and acc_bytes are there
+  Accuracy acc{}, acc_norm{}, acc_bytes{};
+};
+TaskResult result_of(const LoadedTask& task, const LogLikelihoods& scores);
+/// Of the tasks among `results` that the group has.
+TaskResult result_of(const TaskGroup& group, const std::vector<TaskResult>& results);
+
+}  // namespace octet

@@ -1,0 +1,106 @@
+#include "src/evaluate/tasks/task_files.h"
+
+#include "src/base/error.h"
+#include "src/base/files.h"
+#include "src/base/json_reader.h"
+#include "src/base/replace_file.h"
+
+namespace octet {
+namespace {
+
+using Json = nlohmann::ordered_json;
+constexpr const char* state_file = "tasks.json";
+
+void put(Json& json, const std::string& key, const Accuracy& accuracy) {
+  json[key + ",none"] = accuracy.value;
+  json[key + "_stderr,none"] = accuracy.error ? Json(*accuracy.error) : Json("N/A");
+  json[key] = accuracy.value;
+  json[key + "_stderr"] = accuracy.error ? Json(*accuracy.error) : Json();
+}
+
+Json json_of(const TaskResult& result) {
+  Json json{{"alias", result.name}, {"sample_len", result.acc.questions}};
+  put(json, "acc", result.acc);
+  if (result.normalised) {
+    put(json, "acc_norm", result.acc_norm);
+    put(json, "acc_bytes", result.acc_bytes);
+  }
+  return json;
+}
+
+}  // namespace
+
+Json task_results_json(const std::vector<TaskResult>& tasks, const std::vector<TaskResult>& groups) {
+  Json json{{"results", Json::object()},
+            {"groups", Json::object()},
+            {"n-shot", Json::object()},
+            {"n-samples", Json::object()}};
+  for (const TaskResult& group : groups) json["results"][group.name] = json["groups"][group.name] = json_of(group);
+  for (const TaskResult& task : tasks) {
+    json["results"][task.name] = json_of(task);
+    json["n-shot"][task.name] = task.shots;
+    json["n-samples"][task.name] = {{"original", task.acc.questions}, {"effective", task.acc.questions}};
+  }
+  return json;
+}
+
+std::string sample_lines(const LoadedTask& task, const LogLikelihoods& scores) {
+  std::string lines;
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    const ItemScore score = judge(task.items[i], scores[i]);
+    Json json{
+        {"doc_id", i}, {"loglikelihoods", scores[i]}, {"gold", task.items[i].gold}, {"acc", score.acc ? 1.0 : 0.0}};
+    if (task.normalised) {
+      json["acc_norm"] = score.acc_norm ? 1.0 : 0.0;
+      json["acc_bytes"] = score.acc_bytes ? 1.0 : 0.0;
+    }
+    lines += json.dump() + "\n";
+  }
+  return lines;
+}
+
+std::optional<LogLikelihoods> read_sample_lines(std::string_view text, const LoadedTask& task) {
+  LogLikelihoods out;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    const nlohmann::json json = parse_json(line, "evaluate", "samples", "an object");
+    const JsonReader list = JsonReader(json, "evaluate", "samples").at("loglikelihoods");
+    auto& one = out.emplace_back();
+    for (const JsonReader& value : list.elements()) one.push_back(value.number());
+    if (out.size() > task.items.size() || one.size() != task.items[out.size() - 1].choices.size()) return std::nullopt;
+  }
+  if (out.size() != task.items.size()) return std::nullopt;
+  return out;
+}
+
+DoneTasks::DoneTasks(std::string folder) : folder_(std::move(folder)) {
+  if (folder_.empty()) return;
+  const std::string path = path_of(state_file);
+  const auto text = read_text_file(path);
+  if (!text) return;
+  done_ = parse_json(*text, "evaluate", path, "what octet-evaluate wrote");
+  if (!done_.is_object()) throw usage_error("evaluate", "{}: expected an object, as octet-evaluate writes", path);
+}
+
+std::optional<LogLikelihoods> DoneTasks::find(const LoadedTask& task, const Json& identity) const {
+  const auto found = done_.find(task.name);
+  if (found == done_.end() || *found != nlohmann::json(identity)) return std::nullopt;
+  const auto text = read_text_file(path_of("samples_" + task.name + ".jsonl"));
+  if (!text) return std::nullopt;
+  return read_sample_lines(*text, task);
+}
+
+void DoneTasks::add(const LoadedTask& task, const Json& identity, const LogLikelihoods& scores) {
+  if (folder_.empty()) return;
+  const auto keep = [&](const std::string& name, const std::string& text) {
+    if (!replace_file(path_of(name), text)) throw not_written("evaluate", path_of(name));
+  };
+  done_.erase(task.name);
+  keep(state_file, done_.dump(2) + "\n");  // the samples of another model are replaced
+  keep("samples_" + task.name + ".jsonl", sample_lines(task, scores));
+  done_[task.name] = identity;
+  keep(state_file, done_.dump(2) + "\n");
+}
+
+}  // namespace octet
