@@ -38,12 +38,13 @@ std::unique_ptr<Tokenizer> small_tokenizer() {
 /// As the script's likelihood().
 double likelihood(const std::string& context, const std::string& continuation) {
   std::uint64_t value = 0xCBF29CE484222325;
-  for (const char c : context + '\0' + continuation) {
+  for (const char c : fmt::format("{}{}{}", context, '\0', continuation)) {
     value = (value ^ static_cast<unsigned char>(c)) * 0x100000001B3;
   }
   return -static_cast<double>(value % 997) / 64;
 }
 
+// NOLINTNEXTLINE(bugprone-exception-escape): moving JSON does not throw
 struct Golden {
   std::map<std::string, std::vector<json>> questions;  ///< "piqa 2": in order
   json metrics;

@@ -80,7 +80,7 @@ void put_examples(const TaskFormat& format, const Split& pool, std::int64_t shot
   for (std::size_t i = 0; i < items.size(); ++i) {
     std::string before;
     for (const std::size_t example : chooser.next(asked.rows[i])) before += pool.items[example].example;
-    for (std::string& context : items[i].contexts) context = before + context;
+    for (std::string& context : items[i].contexts) context.insert(0, before);
   }
 }
 
@@ -100,7 +100,7 @@ LoadedTask load_task(const KnownTask& task, const std::string& data, std::int64_
   }
   if (!task.description.empty()) {
     for (TaskItem& item : out.items) {
-      for (std::string& context : item.contexts) context = task.description + context;
+      for (std::string& context : item.contexts) context.insert(0, task.description);
     }
   }
   return out;

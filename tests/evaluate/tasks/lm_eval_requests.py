@@ -70,7 +70,7 @@ def task_of(name, folder, shots):
     place = folder / "data" / (f"mmlu/{subject}" if name.startswith("mmlu_") else name)
     config |= {"dataset_path": "json", "dataset_name": None, "num_fewshot": shots,
                "dataset_kwargs": {"data_files": {f.stem: str(f) for f in sorted(place.glob("*.jsonl"))}}}
-    if not name.startswith("mmlu_"):
+    if any(metric["metric"] == "acc_norm" for metric in config["metric_list"]):
         config["metric_list"] = config["metric_list"] + [{"metric": "acc_bytes", "aggregation": "mean",
                                                           "higher_is_better": True}]
     config.pop("tag", None)
