@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The bubble of a pipeline of two ranks with equal stages, measured beside its formula (p - 1) / (m + p - 1): a model of
+"""The bubble of a pipeline of two ranks with equal stages, measured beside its formula, (p - 1) / (m + p - 1), and of
+zb-h1 (p - 1) / (3 m + p - 1): a model of
 eight equal blocks and a vocabulary of 256, on one core a rank, with m micro-batches a step.
 
 Usage: tests/benchmark/bubble.py OCTET_TRAIN TOKENS [--micro-batches 2 4 8 16] [--order 1f1b] [--repeat 3]
@@ -54,7 +55,7 @@ def main():
     for m in options.micro_batches:
         runs = [(profile(options, 1, m)[0], *profile(options, 2, m)) for _ in range(options.repeat)]
         one, two, waits = (statistics.median(column) for column in zip(*runs))
-        print(f"| {m} | {100 / (m + 1):.1f} % | {100 * waits:.1f} % | {one:.0f} | {two:.0f} | {one / two:.2f} |", flush=True)
+        print(f"| {m} | {100 / ((3 if options.order == 'zb-h1' else 1) * m + 1):.1f} % | {100 * waits:.1f} % | {one:.0f} | {two:.0f} | {one / two:.2f} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ alone hides most of them (AdamW does not notice gradients of another scale, a ti
 Usage: tests/equivalence/planted_faults.py FOLDER [--only NAME] [--ranks 2]
 FOLDER gets a copy of the source as it is committed and its build (minutes at the first time); the tests of pipelines are built and
 run there with each fault on that many ranks, and without any. Ends with 1 where a fault is found by no test, where its
-place in the source is no longer there, or where the tests fail without one. Takes about two minutes a fault on two cores.
+place in the source is no longer there, or where the tests fail without one. Takes half a minute to two a fault on two cores.
 """
 import argparse
 import os
@@ -96,7 +96,7 @@ def main():
         finally:
             (source / path).write_text(text)
         missed += code == 0
-        print(f"{name}: {'found by no test' if code == 0 else f'{len(found)} tests: {chr(32).join(found[:3])}'}", flush=True)
+        print(f"{name}: {'found by no test' if code == 0 else f'found by {len(found)}: {chr(32).join(found[:3])}'}", flush=True)
     sys.exit(1 if missed else 0)
 
 
