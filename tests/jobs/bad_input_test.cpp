@@ -128,10 +128,10 @@ TEST_F(BadInput, Layouts) {
   refuses("run.yaml --parallel.pp 3", {"parallel.pp = 3", "3 stages", "2 blocks"});
   refuses("run.yaml --parallel.pp 2 --parallel.dp_shard 2", {"parallel.dp_shard = 2", "pp 2 x", "but the job has 2"});
   refuses("run.yaml --parallel.pp 2 --train.micro_batch 12",
-          {"parallel.pp = 2", "1 micro-batch", "train.global_batch"});
+          {"command line: parallel.pp = 2", "1 micro-batch", "train.global_batch"});
   refuses("run.yaml --parallel.pp_schedule zb-h1", {"parallel.pp_schedule = zb-h1", "parallel.pp = 1"});
   refuses("run.yaml --parallel.pp 2 --parallel.pp_chunks 2", {"parallel.pp = 2: pp_chunks 2", "4 stages", "2 blocks"});
-  refuses("run.yaml --parallel.pp_chunks 2", {"parallel.pp_chunks = 2", "1f1b has one stage a rank"});
+  refuses("run.yaml --parallel.pp_chunks 2", {"command line: parallel.pp_chunks = 2", "1f1b has one stage a rank"});
   refuses("run.yaml --parallel.pp 2 --parallel.pp_layout 1,1,1", {"parallel.pp_layout = 1,1,1", "3 stages"});
   refuses("run.yaml --parallel.pp 2 --parallel.pp_layout 2,2", {"parallel.pp_layout = 2,2", "has 4 blocks"});
   refuses("run.yaml --parallel.pp 2 --parallel.pp_layout even", {"parallel.pp_layout = even", "expected auto"});

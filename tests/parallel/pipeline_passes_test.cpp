@@ -236,7 +236,10 @@ TEST(PipelineCheck, FindsASlotThatIsTakenTwice) {
 }
 
 TEST(PipelinePasses, ShapesThatAreRefused) {
-  const auto why = [](const PipelineShape& s) { return obstacle_to(s).value_or(""); };
+  const auto why = [](const PipelineShape& s) {
+    const auto obstacle = obstacle_to(s);
+    return obstacle ? obstacle->text() : "";
+  };
   EXPECT_NE(why({one_f_one_b, 4, 2, 8}).find("1f1b has one stage a rank"), std::string::npos);
   EXPECT_NE(why({zb_h1, 4, 2, 8}).find("zb-h1 has one stage a rank"), std::string::npos);
   EXPECT_NE(why({interleaved, 4, 1, 8}).find("pp_chunks of 2 or more"), std::string::npos);

@@ -82,32 +82,30 @@ int group_size(const PipelineShape& s) {
   return n;
 }
 
-std::optional<std::string> obstacle_to(const PipelineShape& s) {
+std::optional<PipelineObstacle> obstacle_to(const PipelineShape& s) {
   if (s.order != PipelineOrder::interleaved && s.chunks > 1) {
-    return fmt::format(
-        "parallel.pp_chunks = {}: {} has one stage a rank; expected pp_schedule interleaved, or pp_chunks 1", s.chunks,
-        s.order);
+    return {{"parallel.pp_chunks", std::to_string(s.chunks),
+             fmt::format("{} has one stage a rank; expected pp_schedule interleaved, or pp_chunks 1", s.order)}};
   }
   if (s.order == PipelineOrder::interleaved && s.chunks == 1) {
-    return "parallel.pp_schedule = interleaved: with one stage a rank that is 1f1b; expected pp_chunks of 2 or more, "
-           "or "
-           "pp_schedule 1f1b";
+    return {{"parallel.pp_schedule", "interleaved",
+             "with one stage a rank that is 1f1b; expected pp_chunks of 2 or more, or pp_schedule 1f1b"}};
   }
   if (s.ranks == 1 && s.chunks > 1) {
-    return fmt::format("parallel.pp_chunks = {}: with parallel.pp = 1 there is no pipeline; expected 1", s.chunks);
+    return {{"parallel.pp_chunks", std::to_string(s.chunks), "with parallel.pp = 1 there is no pipeline; expected 1"}};
   }
   if (s.micro_batches < s.ranks) {
-    return fmt::format(
-        "parallel.pp = {}: a step has {} micro-batch{}, and ranks would wait most of the time; expected at least as "
-        "many "
-        "micro-batches as parallel.pp: raise train.global_batch, or lower train.micro_batch or parallel.pp",
-        s.ranks, s.micro_batches, s.micro_batches == 1 ? "" : "es");
+    return {{"parallel.pp", std::to_string(s.ranks),
+             fmt::format("a step has {} micro-batch{}, and ranks would wait most of the time; expected at least as "
+                         "many micro-batches as parallel.pp: raise train.global_batch, or lower train.micro_batch or "
+                         "parallel.pp",
+                         s.micro_batches, s.micro_batches == 1 ? "" : "es")}};
   }
   return std::nullopt;
 }
 
 PipelinePasses make_passes(const PipelineShape& shape) {
-  if (const auto obstacle = obstacle_to(shape)) throw usage_error("parallel", "{}", *obstacle);
+  if (const auto obstacle = obstacle_to(shape)) throw usage_error("parallel", "{}", obstacle->text());
   PipelinePasses passes;
   for (int rank = 0; rank < shape.ranks; ++rank) {
     switch (shape.order) {

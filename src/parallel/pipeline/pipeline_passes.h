@@ -48,8 +48,14 @@ inline PipelineShape pipeline_shape(const ParallelConfig& p, int micro_batches) 
   return {p.pp_schedule, static_cast<int>(p.pp), static_cast<int>(p.pp_chunks), micro_batches};
 }
 
-/// Why there is no such pipeline and what to change, in words of the options; nothing where there is one.
-std::optional<std::string> obstacle_to(const PipelineShape& shape);
+/// Why there is no such pipeline: the option, its value, and what is wrong with it and to be changed.
+struct PipelineObstacle {
+  std::string key, value, why;
+
+  std::string text() const { return key + " = " + value + ": " + why; }
+};
+/// Nothing where there is such a pipeline.
+std::optional<PipelineObstacle> obstacle_to(const PipelineShape& shape);
 
 /// Interleaved: micro-batches go through a rank's chunks in groups of this many, at least as many as there are ranks,
 /// so that the first of a group is back from the last rank when the rank begins the next chunk. The last group may be

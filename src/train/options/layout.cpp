@@ -75,8 +75,8 @@ ParallelConfig resolve_layout(const RunConfig& config, std::int64_t ranks, const
                  config.train.global_batch);
   }
   const auto micro_batches = static_cast<int>(config.train.global_batch / sequences);
-  if (const auto why = obstacle_to(pipeline_shape(p, micro_batches))) {
-    throw usage_error("config", "{}", *why);
+  if (const auto obstacle = obstacle_to(pipeline_shape(p, micro_batches))) {
+    throw refuse(origins, obstacle->key, obstacle->value, "{}", obstacle->why);
   }
   return p;
 }
