@@ -1,12 +1,11 @@
 #include "checkpoints/import.h"
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "checkpoints/half.h"
 #include "checkpoints/hugging_face.h"
 #include "checkpoints/read_file.h"
 #include "src/base/json_reader.h"
@@ -31,17 +30,6 @@ std::set<std::string> files_of_index(const fs::path& path) {
     }
   }
   return names;
-}
-
-/// IEEE half precision; every value is a float.
-float from_half(std::uint16_t h) {
-  const std::uint32_t sign = std::uint32_t{h & 0x8000u} << 16, exponent = (h >> 10) & 31u, fraction = h & 0x3FFu;
-  if (exponent == 0) {  // zero and subnormal numbers: multiples of 2^-24
-    const float magnitude = static_cast<float>(fraction) * 0x1p-24f;
-    return std::bit_cast<float>(std::bit_cast<std::uint32_t>(magnitude) | sign);
-  }
-  const std::uint32_t widened = exponent == 31 ? 255 : exponent + 112;
-  return std::bit_cast<float>(sign | widened << 23 | fraction << 13);
 }
 
 void widen(const std::string& dtype, const std::vector<std::uint16_t>& from, float* to) {

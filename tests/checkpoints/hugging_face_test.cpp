@@ -18,11 +18,12 @@ using test::error_of;
 
 #define EXPECT_HAS(text, part) EXPECT_PRED_FORMAT2(testing::IsSubstring, part, text)
 
-ExportOptions small_options(DType dtype = DType::f32, std::int64_t max_shard_bytes = 5'000'000'000, bool tied = false) {
+ExportOptions small_options(WeightType type = WeightType::fp32, std::int64_t max_shard_bytes = 5'000'000'000,
+                            bool tied = false) {
   ExportOptions options;
   options.model = test::small_model(tied);
   options.max_positions = 32;
-  options.dtype = dtype;
+  options.type = type;
   options.max_shard_bytes = max_shard_bytes;
   options.program = "octet test";
   return options;
@@ -31,8 +32,9 @@ ExportOptions small_options(DType dtype = DType::f32, std::int64_t max_shard_byt
 class HuggingFace : public testing::Test {
  protected:
   ExportReport export_to(const std::string& name, const ExportOptions& options) {
-    return export_hugging_face(root_ / "c", read_manifest(root_ / "c"), root_ / name, options);
+    return export_hugging_face({whole("c")}, root_ / name, options);
   }
+  WholeCheckpoint whole(const std::string& name) const { return {root_ / name, read_manifest(root_ / name)}; }
   /// Imports a folder and gives back all values.
   test::Values import_from(const std::string& name, int writers = 2) {
     const std::string to = root_ / (name + "-imported");
@@ -106,7 +108,7 @@ TEST_F(HuggingFace, Fp32ComesBackToTheBit) {
     fs::remove_all(root_ / "c");
     const auto values = test::write_small(root_ / "c", 9, 1, tied);
     const std::string folder = tied ? "tied" : "untied";
-    const ExportReport report = export_to(folder, small_options(DType::f32, 5'000'000'000, tied));
+    const ExportReport report = export_to(folder, small_options(WeightType::fp32, 5'000'000'000, tied));
     EXPECT_EQ(report.files, 1);
     EXPECT_EQ(report.bytes, test::small_model(tied).parameters() * 4);
     EXPECT_EQ(HuggingFaceModel(root_ / folder).model().tied_embedding, tied);
@@ -116,22 +118,21 @@ TEST_F(HuggingFace, Fp32ComesBackToTheBit) {
 
 TEST_F(HuggingFace, Bf16ComesBackRoundedToNearestEven) {
   test::Values values = weights_alone(test::write_small(root_ / "c", 9));
-  export_to("bf16", small_options(DType::bf16));
+  export_to("bf16", small_options(WeightType::bf16));
   for (auto& [name, x] : values) {
     for (float& v : x) v = static_cast<float>(bf16(v));
   }
   EXPECT_EQ(bf16::encode(std::bit_cast<float>(0x3F808000u)), 0x3F80);  // a tie, to even
   EXPECT_TRUE(test::same_bits(import_from("bf16"), values));
   // What is bf16 already goes round without a change.
-  export_hugging_face(root_ / "bf16-imported", read_manifest(root_ / "bf16-imported"), root_ / "again",
-                      small_options(DType::bf16));
+  export_hugging_face({whole("bf16-imported")}, root_ / "again", small_options(WeightType::bf16));
   EXPECT_EQ(test::content_of(root_ / "again/model-00001-of-00001.safetensors"),
             test::content_of(root_ / "bf16/model-00001-of-00001.safetensors"));
 }
 
 TEST_F(HuggingFace, FilesAreAsLargeAsAskedFor) {
   const auto values = test::write_small(root_ / "c", 9);
-  const ExportReport report = export_to("many", small_options(DType::f32, 4000));
+  const ExportReport report = export_to("many", small_options(WeightType::fp32, 4000));
   EXPECT_GT(report.files, 3);
   const json index = json::parse(test::content_of(root_ / "many/model.safetensors.index.json"));
   EXPECT_EQ(index["metadata"]["total_size"], report.bytes);
@@ -231,7 +232,7 @@ TEST_F(HuggingFace, ConfigsOfOtherModelsAreRefusedByKey) {
 
 TEST_F(HuggingFace, FoldersThatAreNotWholeAreRefused) {
   test::write_small(root_ / "c", 9);
-  const ExportReport report = export_to("f", small_options(DType::f32, 4000));
+  const ExportReport report = export_to("f", small_options(WeightType::fp32, 4000));
   const std::string last = fmt::format("f/model-{0:05}-of-{0:05}.safetensors", report.files);
   const auto refusal = [&](const std::string& folder = "f") {
     return error_of([&] { HuggingFaceModel model(root_ / folder); });
@@ -311,16 +312,16 @@ TEST_F(HuggingFace, AnotherModelThanTheCheckpointsIsRefused) {
   EXPECT_HAS(error_of([&] { export_to("x", options); }), "parameters, but model small has");
   options.model.layers = 3;
   EXPECT_HAS(error_of([&] { export_to("x", options); }), "has no master/layers.2.");
-  EXPECT_HAS(error_of([&] { export_to("x", small_options(DType::f32, 1000, true)); }), "parameters, but model");
+  EXPECT_HAS(error_of([&] { export_to("x", small_options(WeightType::fp32, 1000, true)); }), "parameters, but model");
   EXPECT_FALSE(fs::exists(root_ / "x"));
   EXPECT_FALSE(fs::exists(root_ / "x.tmp"));
 }
 
 TEST_F(HuggingFace, AnExportThatFailsLeavesNothing) {
   test::write_small(root_ / "c", 9);
-  const Manifest manifest = read_manifest(root_ / "c");
+  const WholeCheckpoint damaged = whole("c");
   fs::remove(root_ / "c/writer-00001.h5");
-  EXPECT_THROW(export_hugging_face(root_ / "c", manifest, root_ / "out", small_options()), Error);
+  EXPECT_THROW(export_hugging_face({damaged}, root_ / "out", small_options()), Error);
   EXPECT_FALSE(fs::exists(root_ / "out"));
   EXPECT_FALSE(fs::exists(root_ / "out.tmp"));
 }

@@ -75,7 +75,10 @@ TEST_F(CheckpointCommand, WrongUseIsOneMessageAndExitCode64) {
       {"prune " + run() + " --keep 1 --keep-every -1", "--keep-every is -1"},
       {"prune " + (folder_ / "none") + " --keep 1", "is no folder"},
       {"export " + c, "expected CHECKPOINT and DIR"},
-      {"export " + c + out + " --dtype fp16", "--dtype is fp16; expected fp32 or bf16"},
+      {"export " + c + out + " --dtype float16", "--dtype is float16; expected fp32, bf16 or fp16"},
+      {"export " + run() + out + " --average 0", "--average is 0; expected at least 1"},
+      {"export " + c + out + " --average 2", c + ": is one checkpoint; expected a run"},
+      {"export " + run() + out + " --average 4", "has 3 whole checkpoint(s), and 4 are asked for: " + at(30) + ", "},
       {"export " + c + out + " --max-shard-size 5XB", "--max-shard-size = \"5XB\""},
       {"export " + c + out + " --max-shard-size 0", "--max-shard-size = \"0\""},
       {"export " + c + out + " --max-shard-size -5GB", "--max-shard-size"},
@@ -243,6 +246,32 @@ TEST_F(CheckpointCommand, ExportAndImport) {
   expect(0, "export " + run() + " " + (folder_ / "bf16") + " --dtype bf16 --max-shard-size 1MiB", {"in 1 file(s)"});
   expect(64, "export " + run() + " " + out, {out + ": exists"});
   expect(64, "import " + out + " " + back, {back + ": exists"});
+}
+
+TEST_F(CheckpointCommand, ExportAsFp16) {
+  // Each tensor of these checkpoints has the largest float among its first eight.
+  expect(64, "export " + run() + " " + (folder_ / "half") + " --dtype fp16",
+         {"tok_embeddings.weight[0,5] is 3.4028235e+38", "beyond the largest value of fp16"});
+  EXPECT_FALSE(fs::exists(folder_ / "half"));
+  EXPECT_FALSE(fs::exists(folder_ / "half.tmp"));
+}
+
+TEST_F(CheckpointCommand, ExportOfTheMean) {
+  const std::string mean = folder_ / "mean", newest = folder_ / "newest";
+  expect(0, "export " + run() + " " + mean + " --average 2", {"mean of 2 checkpoints: steps 20, 30"});
+  expect(0, "export " + run() + " " + newest, {"fp32"});
+  EXPECT_NE(read_bytes(mean + "/model-00001-of-00001.safetensors"),
+            read_bytes(newest + "/model-00001-of-00001.safetensors"));
+  // One that is damaged is passed over, and the next older one is taken.
+  flip(at(20) + "/writer-00000.h5");
+  expect(0, "export " + run() + " " + (folder_ / "other") + " --average 2",
+         {at(20) + ": is damaged and passed over", "steps 10, 30"});
+  expect(64, "export " + run() + " " + (folder_ / "third") + " --average 3",
+         {"has 2 whole checkpoint(s), and 3 are asked for: " + at(30) + ", " + at(10)});
+  fs::remove_all(at(20));
+  write_small(at(20), 20, 1, true);
+  expect(64, "export " + run() + " " + (folder_ / "third") + " --average 2",
+         {at(20) + " and " + at(30) + " are of different models, which have no mean: tied_embedding"});
 }
 
 TEST_F(CheckpointCommand, AKilledExportOrImportIsNeverTakenForAWholeOne) {

@@ -20,16 +20,42 @@ constexpr std::string_view usage =
     "usage: octet checkpoint export CHECKPOINT DIR [OPTIONS]\n\n"
     "Writes the weights to the new folder DIR for LlamaForCausalLM of Hugging Face: config.json, safetensors files "
     "and\n"
-    "their index. fp32 are the master weights to the bit; bf16 is rounded to nearest even, half the size. The\n"
-    "checkpoint is verified first, and DIR comes into being whole or not at all. The file of the tokenizer goes with "
-    "it,\n"
-    "where the run has a copy.\n";
+    "their index. fp32 are the master weights to the bit; bf16 and fp16 are rounded to nearest even, half the size, "
+    "and\n"
+    "a weight that fp16 cannot hold is refused by name. With --average K it is the mean of the run's newest K "
+    "checkpoints,\n"
+    "summed in double. All are verified first, and DIR comes into being whole or not at all. The file of the "
+    "tokenizer\n"
+    "goes with it, where the run has a copy.\n";
 
-DType dtype_from(const std::string& name) {
-  const std::map<std::string, DType> known = {{"fp32", DType::f32}, {"bf16", DType::bf16}};
-  const auto found = known.find(name);
-  if (found == known.end()) throw usage_error("octet", "--dtype is {}; expected fp32 or bf16", name);
-  return found->second;
+checkpoint::WeightType type_from(const std::string& name) {
+  const auto type = checkpoint::weight_type_of(name);
+  if (!type) throw usage_error("octet", "--dtype is {}; expected fp32, bf16 or fp16", name);
+  return *type;
+}
+
+/// The checkpoints of whose weights the mean is exported, the newest first.
+std::vector<OpenCheckpoint> open_inputs(const std::string& path, int average, int threads) {
+  if (average < 1) throw usage_error("octet", "--average is {}; expected at least 1", average);
+  if (average == 1) return {open_verified(path, threads)};
+  return newest_whole(path, average, threads);
+}
+
+/// "mean of 2 checkpoints: steps 10, 20".
+std::string mean_text(const std::vector<OpenCheckpoint>& inputs) {
+  std::string steps;
+  for (auto in = inputs.rbegin(); in != inputs.rend(); ++in) {
+    steps += fmt::format("{}{}", steps.empty() ? "" : ", ", in->manifest.state.step);
+  }
+  return fmt::format("mean of {} checkpoints: steps {}", inputs.size(), steps);
+}
+
+/// What fp16 could not hold in full.
+void report_small(const checkpoint::SmallWeights& small, std::int64_t weights) {
+  if (small.subnormal + small.zero == 0) return;
+  log::info(
+      "fp16: {} of {} weights are below 2^-14 and have fewer than 11 bits; {} more are too small for it and became 0",
+      small.subnormal, weights, small.zero);
 }
 
 std::int64_t positions(std::int64_t asked, const RunConfig& config, bool has_seq_len, const std::string& directory) {
@@ -74,24 +100,26 @@ int run_export(const std::vector<std::string>& arguments) {
   std::vector<std::string> paths;
   std::string dtype, shard_size;
   std::int64_t max_positions = 0;
-  int threads = 0;
+  int threads = 0, average = 1;
   po::options_description described("options");
   described.add_options()                                                                                        //
       ("checkpoint", po::value(&paths)->required(), "a checkpoint, or a run: its newest; and the new folder")    //
-      ("dtype", po::value(&dtype)->default_value("fp32"), "fp32 or bf16")                                        //
+      ("dtype", po::value(&dtype)->default_value("fp32"), "fp32, bf16 or fp16")                                  //
       ("max-shard-size", po::value(&shard_size)->default_value("5GB"), "most data in a file: 5GB, 500MB, 2GiB")  //
       ("max-positions", po::value(&max_positions)->default_value(0),
-       "max_position_embeddings of config.json, in tokens; 0: train.seq_len of the run")  //
+       "max_position_embeddings of config.json, in tokens; 0: train.seq_len of the run")                         //
+      ("average", po::value(&average)->default_value(1), "the mean of the newest so many checkpoints of a run")  //
       ("threads", po::value(&threads)->default_value(0), "threads that hash; 0: as many as there are cores");
   if (!parse_arguments(arguments, usage, described, "checkpoint", 2)) return 0;
   if (paths.size() != 2)
     throw usage_error("octet", "export: {} folder given; expected CHECKPOINT and DIR", paths.size());
   checkpoint::ExportOptions options;
-  options.dtype = dtype_from(dtype);
+  options.type = type_from(dtype);
   options.max_shard_bytes = parse_bytes(shard_size, "--max-shard-size");
   options.program = "octet " OCTET_VERSION;
 
-  const OpenCheckpoint in = open_verified(paths[0], hashing_threads(threads));
+  const std::vector<OpenCheckpoint> inputs = open_inputs(paths[0], average, hashing_threads(threads));
+  const OpenCheckpoint& in = inputs.front();
   bool has_seq_len = false;
   const RunConfig config = config_of(in, &has_seq_len);
   options.model = config.model;
@@ -100,11 +128,13 @@ int run_export(const std::vector<std::string>& arguments) {
   checkpoint::ExportReport report;
   {
     Progress progress("exporting", config.model.parameters() * 4);
-    report = checkpoint::export_hugging_face(in.directory, in.manifest, paths[1], options,
+    report = checkpoint::export_hugging_face(inputs, paths[1], options,
                                              [&](std::int64_t bytes) { progress.advance(bytes); });
   }
   log::out("{}: {} tensors in {}, {} in {} file(s)", paths[1], report.tensors, dtype, format_bytes(report.bytes),
            report.files);
+  if (average > 1) log::out("{}", mean_text(inputs));
+  report_small(report.small, config.model.parameters());
   if (!missing.empty()) log::warning("{}", missing);
   if (config.model.dim % config.model.heads != 0) {
     log::warning("transformers refuses a hidden_size ({}) that is not a multiple of the heads ({})", config.model.dim,

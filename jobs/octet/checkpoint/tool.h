@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "checkpoints/manifest.h"
+#include "checkpoints/mean_reader.h"
 #include "src/train/options/run_config.h"
 
 namespace octet::tool {
@@ -26,14 +26,15 @@ std::string checkpoints_folder(const std::string& run);
 /// The checkpoint that a path means: itself, or the newest one of a run. Usage error when it is neither.
 std::string checkpoint_at(const std::string& path);
 
-struct OpenCheckpoint {
-  std::string directory;
-  checkpoint::Manifest manifest;
-};
+using OpenCheckpoint = checkpoint::WholeCheckpoint;
 
-/// A checkpoint every byte of which was compared with its manifest, with a progress bar; only such may be given to
-/// HDF5. Usage error that names the first damaged file, after a line for each.
+/// A checkpoint every byte of which was compared with its manifest, with a progress bar. Usage error that names the
+/// first damaged file, after a line for each.
 OpenCheckpoint open_verified(const std::string& path, int threads);
+
+/// The newest `count` whole checkpoints of a run, the newest first; damaged ones are passed over with a warning. Usage
+/// error that names those that there are where they are fewer, or two that are of different models.
+std::vector<OpenCheckpoint> newest_whole(const std::string& run, int count, int threads);
 
 /// The checks of open_verified for a checkpoint whose manifest is known: a line to the log for each damaged file; the
 /// exit code to end with, 0 when it is whole.

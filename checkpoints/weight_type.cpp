@@ -1,0 +1,70 @@
+#include "checkpoints/weight_type.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "checkpoints/half.h"
+#include "src/base/bfloat16.h"
+#include "src/base/error.h"
+
+namespace octet::checkpoint {
+namespace {
+
+constexpr std::array<WeightTypeNames, 3> names = {{
+    {"fp32", "F32", "float32"},
+    {"bf16", "BF16", "bfloat16"},
+    {"fp16", "F16", "float16"},
+}};
+
+/// "layers.0.attention.wq.weight[3,17]".
+std::string place_of(std::int64_t element, const StoredTensor& tensor, const Part& part) {
+  constexpr std::string_view master = "master/";
+  const std::string name = tensor.name.starts_with(master) ? tensor.name.substr(master.size()) : tensor.name;
+  const std::int64_t columns = tensor.shape.row_elements(), row = part.box.offset[0] + element / columns;
+  return tensor.shape.rank() == 1 ? fmt::format("{}[{}]", name, row)
+                                  : fmt::format("{}[{},{}]", name, row, element % columns);
+}
+
+}  // namespace
+
+const WeightTypeNames& names_of(WeightType type) {
+  return names[static_cast<std::size_t>(type)];
+}
+
+std::optional<WeightType> weight_type_of(std::string_view name) {
+  const auto found = std::ranges::find(names, name, &WeightTypeNames::ours);
+  return found == names.end() ? std::nullopt : std::optional(static_cast<WeightType>(found - names.begin()));
+}
+
+std::int64_t size_of(WeightType type) {
+  return type == WeightType::fp32 ? 4 : 2;
+}
+
+std::uint16_t Rounding::half(float x, std::int64_t i, const StoredTensor& tensor, const Part& part) {
+  constexpr std::uint16_t infinity = 0x7C00, smallest_normal = 0x0400;
+  const std::uint16_t rounded = to_half(x), magnitude = rounded & 0x7FFF;
+  if (magnitude == infinity && std::isfinite(x)) {
+    throw usage_error("checkpoints", "{} is {}, beyond the largest value of fp16, 65504; bf16 and fp32 hold it",
+                      place_of(i, tensor, part), x);
+  }
+  if (magnitude < smallest_normal && x != 0) ++(magnitude == 0 ? small_.zero : small_.subnormal);
+  return rounded;
+}
+
+const void* Rounding::operator()(const void* master, const StoredTensor& tensor, const Part& part) {
+  if (to_ == WeightType::fp32) return master;
+  const auto* from = static_cast<const float*>(master);
+  const std::int64_t elements = part.box.extent.elements();
+  rounded_.resize(static_cast<std::size_t>(elements));
+  if (to_ == WeightType::bf16) {
+    std::transform(from, from + elements, rounded_.begin(), bf16::encode);
+  } else {
+    for (std::int64_t i = 0; i < elements; ++i) {
+      rounded_[static_cast<std::size_t>(i)] = half(from[i], i, tensor, part);
+    }
+  }
+  return rounded_.data();
+}
+
+}  // namespace octet::checkpoint

@@ -1,0 +1,67 @@
+#include <algorithm>
+#include <filesystem>
+#include <sstream>
+
+#include "checkpoints/restore.h"
+#include "checkpoints/verification.h"
+#include "jobs/octet/checkpoint/tool.h"
+#include "src/base/log.h"
+#include "src/train/options/run_options.h"
+
+namespace octet::tool {
+namespace {
+
+std::string names_of(const std::vector<OpenCheckpoint>& checkpoints) {
+  std::string text;
+  for (const OpenCheckpoint& c : checkpoints) text += (text.empty() ? "" : ", ") + c.directory;
+  return text;
+}
+
+/// The lines of the model's file.
+std::vector<std::string> keys_of(const OpenCheckpoint& checkpoint) {
+  std::vector<std::string> lines;
+  std::istringstream text(to_yaml(config_of(checkpoint).model));
+  for (std::string line; std::getline(text, line);) lines.push_back(line);
+  return lines;
+}
+
+void check_same_model(const OpenCheckpoint& a, const OpenCheckpoint& b) {
+  const auto ours = keys_of(a), theirs = keys_of(b);
+  const auto [mine, other] = std::ranges::mismatch(ours, theirs);
+  if (mine == ours.end() && other == theirs.end()) return;
+  throw usage_error("octet", "{} and {} are of different models, which have no mean: {} and {}", a.directory,
+                    b.directory, mine == ours.end() ? "nothing" : *mine, other == theirs.end() ? "nothing" : *other);
+}
+
+}  // namespace
+
+std::vector<OpenCheckpoint> newest_whole(const std::string& run, int count, int threads) {
+  std::error_code error;
+  if (std::filesystem::exists(std::filesystem::path(run) / checkpoint::manifest_name, error)) {
+    throw usage_error("octet", "{}: is one checkpoint; expected a run, of which the newest {} are taken", run, count);
+  }
+  std::vector<OpenCheckpoint> found;
+  for (const std::string& path : checkpoint::list_checkpoints(checkpoints_folder(run))) {
+    if (found.size() == static_cast<std::size_t>(count)) break;
+    OpenCheckpoint candidate{path, {}};
+    try {
+      candidate.manifest = checkpoint::read_manifest(path);
+    } catch (const Error& damage) {
+      log::warning("{}; it is passed over", damage.what());
+      continue;
+    }
+    if (report_damage(candidate, threads) != 0) {
+      log::warning("{}: is damaged and passed over", path);
+      continue;
+    }
+    found.push_back(std::move(candidate));
+  }
+  if (found.size() < static_cast<std::size_t>(count)) {
+    throw usage_error("octet", "{}: has {} whole checkpoint(s), and {} are asked for{}{}", run, found.size(), count,
+                      found.empty() ? "" : ": ", names_of(found));
+  }
+  for (const OpenCheckpoint& c : found) check_same_model(c, found.front());
+  return found;
+}
+
+}  // namespace octet::tool
