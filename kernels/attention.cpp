@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "kernels/addresses.h"
+#include "kernels/span_attention.h"
 
 namespace octet {
 namespace {
@@ -38,6 +39,10 @@ void check_attention_addresses(const AttentionBackward& args) {
                                {"dq", args.dq},
                                {"dk", args.dk},
                                {"dv", args.dv}});
+}
+
+void check_attention_addresses(const SpanAttention& args) {
+  check("attention to spans", {{"q", args.q}, {"k", args.k}, {"v", args.v}, {"o", args.o}, {"spans", args.spans}});
 }
 
 }  // namespace octet

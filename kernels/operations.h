@@ -27,6 +27,7 @@
   PLAIN(rope, Rope, memory_bound)                                     \
   WITH_WORKSPACE(attention_forward, AttentionForward, attention)      \
   WITH_WORKSPACE(attention_backward, AttentionBackward, attention)    \
+  WITH_WORKSPACE(span_attention, SpanAttention, attention)            \
   PLAIN(swiglu_forward, SwigluForward, memory_bound)                  \
   PLAIN(swiglu_backward, SwigluBackward, memory_bound)                \
   PLAIN(cross_entropy, CrossEntropy, memory_bound)                    \

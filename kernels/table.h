@@ -14,6 +14,7 @@
 #include "kernels/rmsnorm.h"
 #include "kernels/rope.h"
 #include "kernels/rowwise.h"
+#include "kernels/span_attention.h"
 #include "kernels/stats.h"
 #include "kernels/sum_parts.h"
 #include "kernels/swiglu.h"

@@ -41,6 +41,9 @@ void check_addresses(const AttentionForward& args) {
 void check_addresses(const AttentionBackward& args) {
   check_attention_addresses(args);
 }
+void check_addresses(const SpanAttention& args) {
+  check_attention_addresses(args);
+}
 
 enum class Twin { watched, timed, dry };
 

@@ -60,6 +60,25 @@ void attention_backward(OpContext& context, const AttentionShape& shape, RowDocu
   context.kernels.attention_backward(context.stream, args);
 }
 
+void span_attention(OpContext& context, const SpanAttentionShape& shape, const Tensor& q, const Tensor& k,
+                    const Tensor& v, const Tensor& o, const std::int32_t* spans, std::int64_t longest) {
+  expect_whole_sequences(context);
+  const Shape of_queries{shape.queries, shape.heads * shape.head_dim},
+      of_keys{shape.keys, shape.kv_heads * shape.head_dim};
+  const auto fits = [&](const Tensor& t, const Shape& expected) {
+    return t.shape == expected && t.dtype == shape.dtype;
+  };
+  if (!fits(q, of_queries) || !fits(o, of_queries) || !fits(k, of_keys) || !fits(v, of_keys)) {
+    throw internal_error("ops", "attention to spans: tensors that are not {} of {} queries and {} keys",
+                         name_of(shape.dtype), shape.queries, shape.keys);
+  }
+  ArenaScope scope(context.scratch);
+  SpanAttention args{
+      .shape = shape, .q = q.data, .k = k.data, .v = v.data, .o = o.data, .spans = spans, .longest = longest};
+  args.workspace = context.scratch.allocate(context.kernels.span_attention_workspace(args));
+  context.kernels.span_attention(context.stream, args);
+}
+
 RopeTable::RopeTable(Device& device, Stream& stream, std::int64_t seq, const std::vector<double>& frequencies)
     : cos(device, DType::f32, {seq, std::ssize(frequencies)}, Purpose::workspace),
       sin(device, DType::f32, {seq, std::ssize(frequencies)}, Purpose::workspace) {

@@ -22,6 +22,11 @@ void attention_backward(OpContext& context, const AttentionShape& shape, RowDocu
                         const Tensor& k, const Tensor& v, const Tensor& o, const Tensor& d_o, const float* log_sum_exp,
                         const Tensor& dq, const Tensor& dk, const Tensor& dv);
 
+/// Attention of q [queries, heads · head_dim] to the keys that its spans name, of k and v [keys, kv_heads · head_dim];
+/// `spans` and `longest` as in SpanAttention.
+void span_attention(OpContext& context, const SpanAttentionShape& shape, const Tensor& q, const Tensor& k,
+                    const Tensor& v, const Tensor& o, const std::int32_t* spans, std::int64_t longest);
+
 /// cos and sin [seq, head_dim / 2] of the rotary embedding, computed in double on the host from the radians by which
 /// each pair of a head turns from one position to the next.
 struct RopeTable {

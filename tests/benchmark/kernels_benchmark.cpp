@@ -156,6 +156,38 @@ void attention(benchmark::State& state, DType dtype, bool with_backward) {
   rate(state, "FLOPS", attention_flops(s, length, with_backward ? 5.0 : 2.0));
 }
 
+/// `queries` behind a prefix of keys that all see, each with its own past behind that. One query and no past of its own
+/// is a token that is generated: its rate is that of the bytes of keys and values.
+void span_attention(benchmark::State& state, DType dtype) {
+  const std::int64_t queries = state.range(0), prefix = state.range(1), own = queries > 1 ? queries : 0;
+  const SpanAttentionShape s{queries, prefix + own, state.range(2), state.range(3), state.range(4), 0.125f, dtype};
+  const std::int64_t n_q = queries * s.heads * s.head_dim, n_k = s.keys * s.kv_heads * s.head_dim;
+  const Array q(dtype, n_q), k(dtype, n_k), v(dtype, n_k), o(dtype, n_q);
+  std::vector<std::int32_t> spans;
+  const auto end = static_cast<std::int32_t>(prefix);
+  for (std::int32_t i = 0; i < queries; ++i) spans.insert(spans.end(), {0, end, end, own == 0 ? end : end + i + 1});
+  SpanAttention args{s, q.get(), k.get(), v.get(), o.get(), spans.data(), s.keys, nullptr};
+  const Array space(DType::u8, cpu::span_attention_workspace(args));
+  args.workspace = space.get();
+  for (auto _ : state) cpu::span_attention(stream(), args);
+  double keys = static_cast<double>(prefix);
+  if (own > 0) keys += static_cast<double>(own + 1) / 2;
+  rate(state, "FLOPS", 4.0 * static_cast<double>(n_q) * keys);
+  rate(state, "bytes", static_cast<double>(2 * n_k * size_of(dtype)));
+}
+
+void register_span_attention() {
+  for (const DType dtype : {DType::f32, DType::bf16}) {
+    const std::string name = "span_attention/" + std::string(name_of(dtype));
+    auto* one =
+        benchmark::RegisterBenchmark(name.c_str(), [=](benchmark::State& state) { span_attention(state, dtype); });
+    one->ArgNames({"queries", "prefix", "heads", "kv_heads", "head_dim"});
+    one->Args({1, 256, 12, 4, 64})->Args({1, 4096, 12, 4, 64})->Args({1, 8192, 32, 8, 128});
+    one->Args({128, 1900, 12, 4, 64})->Args({128, 1900, 12, 12, 64});
+    if (omp_get_max_threads() > 1) one->UseRealTime();
+  }
+}
+
 void register_attention() {
   for (const DType dtype : {DType::f32, DType::bf16}) {
     for (const bool backward : {false, true}) {
@@ -216,6 +248,7 @@ void register_passes() {
 int main(int argc, char** argv) {
   octet::register_gemm();
   octet::register_attention();
+  octet::register_span_attention();
   octet::register_passes();
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 64;

@@ -26,7 +26,8 @@ void expect_every_launch_and_no_workspace_size(const KernelTable& timed) {
   EXPECT_EQ(kept, (std::set<std::uintptr_t>{
                       address(plain.gemm_workspace), address(plain.embedding_backward_workspace),
                       address(plain.rmsnorm_backward_workspace), address(plain.attention_forward_workspace),
-                      address(plain.attention_backward_workspace), address(plain.sum_of_squares_workspace)}));
+                      address(plain.attention_backward_workspace), address(plain.span_attention_workspace),
+                      address(plain.sum_of_squares_workspace)}));
   EXPECT_EQ(replaced.size(), a.size() - first - kept.size()) << "an entry stands in two places";
   EXPECT_EQ(timed.float8_gemm_k_major, plain.float8_gemm_k_major);
   EXPECT_EQ(timed.logits_bytes, plain.logits_bytes);

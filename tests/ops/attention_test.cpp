@@ -74,6 +74,25 @@ TEST_F(Attention, ForwardEqualsTheDefinition) {
   EXPECT_LT(test::distance(o, reference()), 1e-6);
 }
 
+/// Two rows as queries that see their own row's past, in two pieces.
+TEST_F(Attention, ToSpansEqualsTheDefinitionAndGivesItsScratchBack) {
+  std::vector<std::int32_t> spans;
+  for (std::int32_t t = 0; t < 40; ++t) {
+    const std::int32_t begin = t / 20 * 20, middle = begin + (t - begin) / 3;
+    spans.insert(spans.end(), {begin, middle, middle, t + 1});
+  }
+  const SpanAttentionShape to_spans{n, n, s.heads, s.kv_heads, s.head_dim, s.scale, s.dtype};
+  const std::int64_t mark = scratch_.mark();
+  const auto run = [&](const Tensor& keys) {
+    span_attention(op_, to_spans, view(q, {n, q_dim}), keys, view(v, {n, kv_dim}), view(o, {n, q_dim}), spans.data(),
+                   20);
+  };
+  run(view(k, {n, kv_dim}));
+  EXPECT_LT(test::distance(o, reference()), 1e-6);
+  EXPECT_EQ(scratch_.mark(), mark);
+  EXPECT_THROW(run(view(k, {n / 2, 2 * kv_dim})), Error);
+}
+
 TEST_F(Attention, BackwardHandsOnEveryTensor) {
   forward();
   const auto d_o = random_values(n * q_dim, 4);
