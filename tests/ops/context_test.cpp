@@ -25,7 +25,8 @@ TEST(DryRun, ReplacesEveryLaunchAndNoWorkspaceSize) {
   EXPECT_EQ(kept, (std::set<std::uintptr_t>{
                       address(real.gemm_workspace), address(real.embedding_backward_workspace),
                       address(real.rmsnorm_backward_workspace), address(real.attention_forward_workspace),
-                      address(real.attention_backward_workspace), address(real.sum_of_squares_workspace)}));
+                      address(real.attention_backward_workspace), address(real.span_attention_workspace),
+                      address(real.sum_of_squares_workspace)}));
 }
 
 /// One pass over the ops without memory; returns the scratch that they asked for.
