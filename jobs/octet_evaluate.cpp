@@ -6,6 +6,7 @@
 #include "checkpoints/durable.h"
 #include "jobs/evaluate/evaluate_tasks.h"
 #include "jobs/evaluate/evaluate_texts.h"
+#include "jobs/evaluate/generate.h"
 #include "jobs/train/rank_binding.h"
 #include "jobs/train/world.h"
 #include "jobs/version.h"
@@ -37,7 +38,11 @@ int evaluate(const Options& options, MpiRuntime& mpi) {
   const auto stream = device.make_stream();
   Mesh mesh(make_world(*stream, *hosts, nccl), shape);
   const Ranks ranks{.mesh = mesh, .stream = *stream, .hosts = *hosts};
-  options.tasks.empty() ? evaluate_texts(options, ranks) : evaluate_tasks(options, ranks);
+  if (options.generates) {
+    generate(options.model, options.generate, options.models, ranks);
+  } else {
+    options.tasks.empty() ? evaluate_texts(options, ranks) : evaluate_tasks(options, ranks);
+  }
   hosts->barrier();  // MPICH over UCX can hang in MPI_Finalize where one rank comes much later
   return log::after_output(0);
 }

@@ -12,7 +12,7 @@
 namespace octet::evaluate {
 namespace {
 
-const std::vector<std::string> flags = {"help", "control-tokens"};
+const std::vector<std::string> flags = {"help", "control-tokens", "generate"};
 
 /// As written on the command line.
 struct Texts {
@@ -22,21 +22,12 @@ struct Texts {
   Float8Config float8{};
 };
 
-void declare_models(Schema& schema, Options& o, Texts& t) {
-  ModelOptions& m = o.models;
-  schema.add_choice("device", m.device).help("Where models compute.");
-  schema.add_choice("precision", m.precision)
-      .help("What they compute in. float8 is bf16 with 8-bit GEMMs, by the recipe that the model was trained with.");
-  schema.add("tp", m.tp)
+void declare_layout(Schema& schema, Options& o, Texts& t) {
+  schema.add("tp", o.models.tp)
       .at_least(1)
       .at_most(1024)
       .help("Ranks between which a model is cut. The others, ranks / tp, divide the texts.");
-  schema.add("window", m.window)
-      .unit("tokens")
-      .at_least(0)
-      .at_most(most_sequences)
-      .help("The most that a model sees at once. 0: train.seq_len of its run, or max_position_embeddings.");
-  schema.add("row-tokens", m.row_tokens)
+  schema.add("row-tokens", o.models.row_tokens)
       .unit("tokens")
       .at_least(0)
       .at_most(most_sequences)
@@ -44,8 +35,6 @@ void declare_models(Schema& schema, Options& o, Texts& t) {
           "What goes through the model at once, from as many texts as fit. 0: the window, or where it is less 512 on "
           "cpu and 8192 on "
           "cuda.");
-  schema.add("tokenizer", m.tokenizer)
-      .help("Name or file of the tokenizer. Empty: that of the run, or of the Hugging Face folder.");
   schema.add("compare", o.compare)
       .help("Another model: the same texts, and the difference of the two with its interval, document by document.");
   schema.add_choice("compare-precision", t.compare_precision).help("What that one computes in, if it is another.");
@@ -69,12 +58,9 @@ void declare_texts(Schema& schema, Options& o, Texts& t) {
           "window, so that windows share no token.");
   schema.add("documents", o.documents).at_least(0).at_most(1e15).help("Only the first so many. 0: all.");
   schema.add("bootstrap", o.bootstrap.samples).at_least(1).at_most(1e6).help("Draws behind the 95 % intervals.");
-  schema.add("seed", t.seed).at_least(0).at_most(1e15).help("Of those draws.");
+  schema.add("seed", t.seed).at_least(0).at_most(1e15).help("Of those draws, and of those of --generate.");
   schema.add("output", o.output).help("Folder for results.json and documents.jsonl, which is made.");
-  schema.add("threads", o.cpu.threads)
-      .at_least(0)
-      .at_most(4096)
-      .help("OpenMP threads a rank. 0: OMP_NUM_THREADS, else the cores of the node over its ranks.");
+  declare_threads(schema, o.cpu);
   schema.add("timeout", o.timeout).unit("s").above(0).help("Limit of one operation between ranks.");
 }
 
@@ -89,9 +75,11 @@ void declare_tasks(Schema& schema, Options& o) {
 }
 
 void declare(Schema& schema, Options& o, Texts& t) {
-  declare_models(schema, o, t);
+  declare_model(schema, o.models);
+  declare_layout(schema, o, t);
   declare_texts(schema, o, t);
   declare_tasks(schema, o);
+  declare_generate(schema, o.generate);
   declare_float8(schema, t.float8);
 }
 
@@ -106,15 +94,21 @@ void refuse_idle(Schema& schema, const Options& o) {
     for (const char* name : {"format", "field", "split-documents"}) refuse(name, "--text");
   }
   if (o.compare.empty()) refuse("compare-precision", "--compare");
+  if (!o.generates) {
+    for (const char* name : {"prompt", "prompt-file", "tokens", "temperature", "top-p"}) refuse(name, "--generate");
+  } else {
+    for (const char* name : {"compare", "stride", "documents", "bootstrap", "output", "row-tokens"}) {
+      refuse(name, "--data, --text and --tasks");
+    }
+    refuse_drawing(schema, o.generate);
+  }
   if (o.tasks.empty()) {
     for (const char* name : {"task-data", "shots"}) refuse(name, "--tasks");
   } else {
     for (const char* name : {"compare", "stride", "documents", "bootstrap", "seed"}) refuse(name, "--data and --text");
   }
   const bool float8 = o.models.precision == Precision::float8 || o.compare_precision == Precision::float8;
-  for (const std::string& name : schema.names()) {
-    if (!float8 && name.starts_with("float8.")) refuse(name, "--precision float8");
-  }
+  if (!float8) refuse_float8(schema);
 }
 
 }  // namespace
@@ -135,21 +129,19 @@ Options parse_options(int argc, const char* const* argv) {
   if (o.model.empty()) {
     throw usage_error("evaluate", "no MODEL given; expected a checkpoint, a run or a Hugging Face folder (see --help)");
   }
-  const int asked = (o.data.empty() ? 0 : 1) + (o.text.input.empty() ? 0 : 1) + (o.tasks.empty() ? 0 : 1);
+  o.generates = arguments.has("generate");
+  const int asked =
+      (o.data.empty() ? 0 : 1) + (o.text.input.empty() ? 0 : 1) + (o.tasks.empty() ? 0 : 1) + (o.generates ? 1 : 0);
   if (asked != 1) {
-    throw usage_error("evaluate", "{}; expected one of --data, --text and --tasks",
+    throw usage_error("evaluate", "{}; expected one of --data, --text, --tasks and --generate",
                       asked == 0 ? "nothing to evaluate on" : "more than one thing to evaluate on");
   }
   o.models.control_tokens = arguments.has("control-tokens");
   if (t.format != "auto") o.text.format = value_named<TextFormat>(t.format);
   o.text.split = split_documents_from(t.split);
-  o.bootstrap.seed = static_cast<std::uint64_t>(t.seed);
+  o.bootstrap.seed = o.generate.sampling.seed = static_cast<std::uint64_t>(t.seed);
   if (schema.find("compare-precision")->is_set()) o.compare_precision = t.compare_precision;
-  const auto names = schema.names();
-  if (std::ranges::any_of(
-          names, [&](const std::string& name) { return name.starts_with("float8.") && schema.find(name)->is_set(); })) {
-    o.models.float8 = t.float8;
-  }
+  if (any_float8_is_set(schema)) o.models.float8 = t.float8;
   refuse_idle(schema, o);
   return o;
 }
@@ -162,14 +154,17 @@ std::string usage_text() {
   return "Says what a trained model is worth: how likely it finds texts, with intervals, and how that differs from\n"
          "another model; and how many questions of lm-eval's tasks it answers. docs/evaluation.md says what is "
          "computed.\n\n"
-         "Usage: mpiexec -n N octet-evaluate MODEL --data PATH | --text TEXT | --tasks NAMES [OPTIONS]\n\n"
+         "Usage: mpiexec -n N octet-evaluate MODEL --data PATH | --text TEXT | --tasks NAMES | --generate [OPTIONS]\n\n"
          "MODEL is a checkpoint, a run (its newest whole checkpoint) or a Hugging Face folder of LlamaForCausalLM.\n\n"
          "  octet-evaluate runs/a --data data/english-holdout                 loss, perplexity, bits per byte\n"
          "  mpiexec -n 2 octet-evaluate runs/float8 --compare runs/bf16 --text held-out/    is one better?\n"
-         "  octet-evaluate runs/a --tasks piqa,arc_easy --task-data datasets --output results/a    accuracies\n\n"
+         "  octet-evaluate runs/a --tasks piqa,arc_easy --task-data datasets --output results/a    accuracies\n"
+         "  mpiexec -n 2 octet-evaluate runs/a --tp 2 --generate --prompt 'Once upon a time'    what comes behind "
+         "it\n\n"
          "  -h, --help        this text\n"
          "  --version         commit, build and libraries\n"
-         "  --control-tokens  text that spells a control token is that token, and not plain text\n\n" +
+         "  --control-tokens  text that spells a control token is that token, and not plain text\n"
+         "  --generate        write on behind --prompt; one process needs no mpiexec: octet generate\n\n" +
          help_text(schema) +
          "\nExit codes: 0; 64 for a wrong command, model or text; 71 when a rank was lost or an operation took longer\n"
          "than --timeout; 70 for what the machine refused.\n";

@@ -4,24 +4,13 @@
 #include <optional>
 #include <string>
 
+#include "jobs/evaluate/model_options.h"
 #include "src/corpus/document_splitter.h"
 #include "src/evaluate/bootstrap.h"
 #include "src/evaluate/documents.h"
 #include "src/train/options/run_config.h"
 
 namespace octet::evaluate {
-
-/// How models compute and on what.
-struct ModelOptions {
-  DeviceType device = DeviceType::cpu;
-  Precision precision = Precision::bf16;
-  std::optional<Float8Config> float8{};  ///< none: as the model was trained, where that was in float8
-  std::int64_t tp = 1;
-  std::int64_t window = 0;      ///< 0: the model's own
-  std::int64_t row_tokens = 0;  ///< 0: as suits device and window
-  std::string tokenizer{};      ///< empty: the model's own
-  bool control_tokens = false;
-};
 
 /// What octet-evaluate was asked to do.
 struct Options {
@@ -38,6 +27,8 @@ struct Options {
   std::int64_t stride = 0;  ///< 0: the window
   std::int64_t documents = 0;
   BootstrapOptions bootstrap{};
+  bool generates = false;
+  GenerateOptions generate{};
   std::string output;  ///< folder; empty: none
   CpuConfig cpu{};
   double timeout = 600;  ///< seconds of one operation

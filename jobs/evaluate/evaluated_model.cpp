@@ -15,13 +15,6 @@ std::int64_t usual_row(DeviceType device) {
   return device == DeviceType::cpu ? 512 : 8192;
 }
 
-std::int64_t window_of(const ModelSource& source, std::int64_t asked) {
-  if (asked > 0) return asked;
-  if (source.window > 0) return source.window;
-  throw usage_error("evaluate", "{}: was not trained here, so the length of its sequences is not known; give --window",
-                    source.name());
-}
-
 std::int64_t row_of(const ModelOptions& options, std::int64_t window) {
   if (options.row_tokens > 0 && options.row_tokens < window) {
     throw usage_error("evaluate", "--row-tokens is {}; expected at least the window of {} tokens", options.row_tokens,
@@ -60,27 +53,45 @@ void check(const LlamaSettings& settings, const ModelOptions& options, Device& d
 
 }  // namespace
 
-EvaluatedModel::EvaluatedModel(const std::string& path, const ModelOptions& options, Mesh& mesh, Stream& stream,
-                               Communicator& hosts)
-    : source_(find_model(path, hosts)), window_(window_of(source_, options.window)) {
-  settings_ = {.model = source_.model,
-               .precision = options.precision,
-               .float8 = float8_of(source_, options),
-               .micro_batch = 1,
-               .seq_len = row_of(options, window_),
-               .tp = {mesh.tp().rank(), mesh.tp().size()}};
-  check(settings_, options, stream.device());
-  model_ = std::make_unique<ForwardModel>(settings_, mesh, stream);
-  load_weights(source_, model_->parameters(), model_->master(), stream, hosts);
-  model_->weights_written();
-  scorer_ = std::make_unique<ModelScorer>(*model_, window_, mesh, hosts);
+std::int64_t window_of(const ModelSource& source, std::int64_t asked) {
+  if (asked > 0) return asked;
+  if (source.window > 0) return source.window;
+  throw usage_error("evaluate", "{}: was not trained here, so the length of its sequences is not known; give --window",
+                    source.name());
 }
 
-std::string EvaluatedModel::text() const {
-  const bool float8 = settings_.precision == Precision::float8;
-  return fmt::format("{}: {:.4g} M parameters, {}{}, window {}", source_.name(),
-                     static_cast<double>(source_.model.parameters()) / 1e6, name_of(settings_.precision),
-                     float8 ? " " + settings_.float8.recipe : "", window_);
+LlamaSettings settings_of(const ModelSource& source, const ModelOptions& options, Mesh& mesh) {
+  return {.model = source.model,
+          .precision = options.precision,
+          .float8 = float8_of(source, options),
+          .micro_batch = 1,
+          .tp = {mesh.tp().rank(), mesh.tp().size()}};
+}
+
+std::unique_ptr<ForwardModel> load_model(const ModelSource& source, const LlamaSettings& settings,
+                                         const ModelOptions& options, Mesh& mesh, Stream& stream, Communicator& hosts) {
+  check(settings, options, stream.device());
+  auto model = std::make_unique<ForwardModel>(settings, mesh, stream);
+  load_weights(source, model->parameters(), model->master(), stream, hosts);
+  model->weights_written();
+  return model;
+}
+
+std::string text_of(const ModelSource& source, const LlamaSettings& settings, std::int64_t window) {
+  const bool float8 = settings.precision == Precision::float8;
+  return fmt::format("{}: {:.4g} M parameters, {}{}, window {}", source.name(),
+                     static_cast<double>(source.model.parameters()) / 1e6, name_of(settings.precision),
+                     float8 ? " " + settings.float8.recipe : "", window);
+}
+
+EvaluatedModel::EvaluatedModel(const std::string& path, const ModelOptions& options, Mesh& mesh, Stream& stream,
+                               Communicator& hosts)
+    : source_(find_model(path, hosts)),
+      settings_(settings_of(source_, options, mesh)),
+      window_(window_of(source_, options.window)) {
+  settings_.seq_len = row_of(options, window_);
+  model_ = load_model(source_, settings_, options, mesh, stream, hosts);
+  scorer_ = std::make_unique<ModelScorer>(*model_, window_, mesh, hosts);
 }
 
 std::string memory_text(Device& device) {

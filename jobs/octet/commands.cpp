@@ -23,6 +23,7 @@ constexpr std::array table{
     Command{"submit", "a run as a job of Slurm: check, write the script, submit, follow", run_submit},
     Command{"tune", "what collectives cost on a cluster: predict, measure, fit, and tune NCCL", run_tune},
     Command{"checkpoint", "list, check, compare, convert and remove checkpoints", run_checkpoint},
+    Command{"generate", "text by a trained model, behind a prompt", run_generate},
     Command{"doctor", "what is wrong with a node, or with the environment variables of a job", run_doctor},
 };
 

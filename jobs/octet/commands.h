@@ -35,6 +35,7 @@ int run_prepare(const std::vector<std::string>& arguments);
 int run_inspect(const std::vector<std::string>& arguments);
 int run_checkpoint(const std::vector<std::string>& arguments);
 int run_doctor(const std::vector<std::string>& arguments);
+int run_generate(const std::vector<std::string>& arguments);
 int run_job(const std::vector<std::string>& arguments);
 int run_report(const std::vector<std::string>& arguments);
 int run_submit(const std::vector<std::string>& arguments);

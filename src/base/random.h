@@ -13,6 +13,7 @@ enum class RandomPurpose : std::uint32_t {
   data_mixture = 3,
   data_split = 4,
   bootstrap = 5,
+  generated_tokens = 6,
   test = 100
 };
 

@@ -9,6 +9,14 @@
 
 namespace octet {
 
+/// A block's part of a cache, and which of its rows the queries of a pass see. `keys` of rank 0: there is no cache, and
+/// attention is causal within the rows of the pass.
+struct CachedKeys {
+  Tensor keys{}, values{};              ///< [rows, kv_heads · head_dim]
+  const std::int32_t* spans = nullptr;  ///< as SpanAttention has them
+  std::int64_t longest = 0;
+};
+
 /// What a block's pass works with; `linears` are the block's, all else is the same for all blocks.
 struct BlockPass {
   OpContext& op;
@@ -19,6 +27,7 @@ struct BlockPass {
   const RopeTable& rope;
   const TensorChecks& checks;
   BlockScales scales{};
+  CachedKeys cached{};  ///< the a.k and a.v of the pass lie in it
 };
 
 /// h = residual + branch_in;  h_middle = h + attention(norm(h));  branch_out = ffn(norm(h_middle)).

@@ -108,6 +108,11 @@ void Head::score(const Tensor& norm, const Tensor& output, const Tensor& residua
                                              .n = rows,
                                              .vocab = shape.tokens(),
                                              .dim = dim});
+    if (scored.logits != nullptr) {
+      const Tensor to_caller{scored.logits + begin * vocab, DType::f32, {rows, vocab}, nullptr};
+      linear_forward(op, output_recipe, x.rows(0, rows), output, to_caller);
+      continue;
+    }
     linear_forward(op, output_recipe, x.rows(0, rows), output, logits.rows(0, rows));
     cross_entropy_stats(op, {.logits = static_cast<float*>(logits.data),
                              .targets = at(scored.targets),

@@ -19,6 +19,8 @@ struct ScoredTokens {
   /// CrossEntropyStats says of each part of the vocabulary, [parts, 3, tokens of the chunk]. On every rank of a tp
   /// group.
   float* stats = nullptr;
+  /// [n, vocab of this rank] fp32: the logits themselves, and no stats. Null: they are not wanted.
+  float* logits = nullptr;
 };
 
 /// How likely a token is behind those before it.

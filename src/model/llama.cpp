@@ -10,6 +10,25 @@
 
 namespace octet {
 
+std::int64_t LlamaSettings::cached_multiple(DeviceType device) const {
+  const RecipePtr recipe = recipe_of(precision, float8);
+  if (!recipe->float8()) return tp.count;
+  // 16 is a rule of cuBLASLt; where scales lie along sums, they are for whole blocks on every device.
+  const bool everywhere = recipe->multiple() > plain_recipe()->multiple();
+  return tp.count * (everywhere || device == DeviceType::cuda ? recipe->multiple() : 1);
+}
+
+std::vector<std::int64_t> LlamaSettings::cached_passes(DeviceType device) const {
+  const std::int64_t multiple = cached_multiple(device), most = micro_batch * seq_len;
+  const std::int64_t step = (most / 16 + multiple - 1) / multiple * multiple;
+  std::vector<std::int64_t> passes{multiple};
+  for (std::int64_t tokens = std::max(step, 2 * multiple); tokens < most; tokens += std::max(step, multiple)) {
+    passes.push_back(tokens);
+  }
+  if (most > passes.back()) passes.push_back(most);
+  return passes;
+}
+
 std::vector<Llama::Stage> Llama::stages_of(const LlamaSettings& s) {
   std::vector<Stage> stages;
   const std::vector<UnitRange> whole{{0, head_unit(s.model) + 1}};
@@ -37,11 +56,10 @@ Llama::Llama(const LlamaSettings& s, Stream& stream, Exchange& exchange, GemmTra
       kernels_(kernels),
       scratch_(std::move(scratch)),
       recomputed_(std::move(recomputed)),
-      rope_(stream.device(), stream, s.seq_len, s.model.rope_frequencies()),
+      rope_(stream.device(), stream, std::max(s.seq_len, s.cache_rows), s.model.rope_frequencies()),
       checks_(stream.device(), stream, parameters_.units, checked_tensor_names()),
       op_{stream, kernels_, scratch_, exchange, gemms},
-      shape_{s.micro_batch, s.seq_len, storage_dtype(s.precision), s.tp, s.tp_keep_gathered && s.tp.count > 1},
-      head_{op_, part_, shape_, checks_} {
+      shape_{s.micro_batch, s.seq_len, storage_dtype(s.precision), s.tp, s.tp_keep_gathered && s.tp.count > 1} {
   blocks_.reserve(static_cast<std::size_t>(s.model.layers));
   for (std::int64_t layer = 0; layer < s.model.layers; ++layer) {
     blocks_.emplace_back(block_recipes(s.model, s.precision, s.float8, layer));
@@ -88,14 +106,18 @@ UnitScope Llama::work_for(int unit) {
 }
 
 BlockPass Llama::pass(const Slot& slot, std::int64_t layer) {
-  return {op_,
-          part_,
-          shape_,
-          {settings_.documents, slot.documents},
-          blocks_[static_cast<std::size_t>(layer)],
-          rope_,
-          checks_,
-          {scaling_.get(), layer}};
+  BlockPass pass{op_,
+                 part_,
+                 slot.shape,
+                 {settings_.documents, slot.documents},
+                 blocks_[static_cast<std::size_t>(layer)],
+                 rope_,
+                 checks_,
+                 {scaling_.get(), layer}};
+  if (const CachedTokens& c = slot.cached; c.cache != nullptr) {
+    pass.cached = {c.cache->keys(layer), c.cache->values(layer), c.spans, c.longest};
+  }
+  return pass;
 }
 
 OutputGradient Llama::gradient_of(Slot& slot, std::int64_t layer) {
@@ -141,16 +163,16 @@ std::vector<int> Llama::backward_units(int number) const {
   return order;
 }
 
-void Llama::embed(const std::int32_t* tokens, WeightProvider& weights, const Tensor& out) {
+void Llama::embed(const Slot& slot, WeightProvider& weights, const Tensor& out) {
   const UnitScope unit = work_for(embedding_unit);
   const Tensor table = weights.gather(embedding_unit)[0];
   const ArenaScope scope(scratch_);
   const Tensor partial = partial_of(op_, out);  // a row comes from the one rank that has the token
-  op_.kernels.embedding_forward(op_.stream, {.tokens = tokens,
+  op_.kernels.embedding_forward(op_.stream, {.tokens = slot.tokens,
                                              .table = table.data,
                                              .out = partial.data,
                                              .dtype = table.dtype,
-                                             .n = shape_.tokens(),
+                                             .n = slot.shape.tokens(),
                                              .vocab = part_.vocab_size,
                                              .dim = part_.dim,
                                              .vocab_begin = settings_.tp.index * part_.vocab_size});
@@ -180,9 +202,15 @@ BlockActivations Llama::allocate_block(Slot& slot, std::int64_t layer) {
   const RecomputePolicy& policy = slot.stage->recompute;
   const bool recomputes = !slot.trains || policy.applies(layer);
   const ArenaScope in_turns(recomputed_);
-  return BlockActivations::allocate({slot.activations, recomputed_, recomputes ? policy.kept : ActivationSet::all(),
-                                     slot.trains && kernels_.float8_gemm_k_major},
-                                    part_, shape_, blocks_[static_cast<std::size_t>(layer)], {scaling_.get(), layer});
+  BlockActivations a =
+      BlockActivations::allocate({slot.activations, recomputed_, recomputes ? policy.kept : ActivationSet::all(),
+                                  slot.trains && kernels_.float8_gemm_k_major},
+                                 part_, slot.shape, blocks_[static_cast<std::size_t>(layer)], {scaling_.get(), layer});
+  if (const CachedTokens& c = slot.cached; c.cache != nullptr) {
+    a.k = c.cache->keys(layer).rows(c.first, c.tokens);
+    a.v = c.cache->values(layer).rows(c.first, c.tokens);
+  }
+  return a;
 }
 
 Llama::Slot& Llama::slot(int index, Progress expected) {
@@ -194,6 +222,10 @@ Llama::Slot& Llama::slot(int index, Progress expected) {
 }
 
 Tensor Llama::begin(int index, bool trains, int number) {
+  return begin(index, trains, number, shape_, {});
+}
+
+Tensor Llama::begin(int index, bool trains, int number, const BatchShape& shape, const CachedTokens& cached) {
   Slot& slot = slots_.at(static_cast<std::size_t>(index));
   if (slot.progress == Progress::forwarded || slot.progress == Progress::weights_left) {
     throw internal_error("model", "slot {} holds a micro-batch whose backward is not done", index);
@@ -201,11 +233,13 @@ Tensor Llama::begin(int index, bool trains, int number) {
   slot.progress = Progress::begun;
   slot.trains = trains;
   slot.stage = &stage(number);
+  slot.shape = shape;
+  slot.cached = cached;
   slot.activations.rewind(0);
   slot.blocks.clear();
   slot.late.clear();
-  slot.branch = take(slot.activations, shape_.storage, shape_.rows(), part_.dim);
-  if (trains || !has_head(*slot.stage)) slot.dh = take(slot.activations, shape_.storage, shape_.rows(), part_.dim);
+  slot.branch = take(slot.activations, shape.storage, shape.rows(), part_.dim);
+  if (trains || !has_head(*slot.stage)) slot.dh = take(slot.activations, shape.storage, shape.rows(), part_.dim);
   if (trains && scaling_->known()) slot.dh_codes = slot.activations.allocate(slot.dh.elements());
   slot.top = trains ? gradient_of(slot, slot.stage->end_layer - 1) : OutputGradient{};
   slot.first = slot.activations.mark();
@@ -222,7 +256,7 @@ void Llama::forward_blocks(Slot& slot, WeightProvider& weights) {
     if (!first && !slot.trains) slot.activations.rewind(slot.first);
     if (!first) slot.blocks.push_back(allocate_block(slot, layer));
     BlockActivations& a = slot.blocks.back();
-    if (first && stage.units.has(embedding_unit)) embed(slot.tokens, weights, a.h);
+    if (first && stage.units.has(embedding_unit)) embed(slot, weights, a.h);
 
     const int unit = block_unit(layer);
     const UnitScope unit_scope = work_for(unit);
@@ -264,7 +298,7 @@ void Llama::head_forward(const MicroBatch& batch, const Slot& slot, WeightProvid
   const StepPartScope part(StepPart::forward);
   const UnitScope unit = work_for(head_unit(settings_.model));
   const auto [norm, output] = gather_head(weights);
-  head_.forward(norm, output, slot.blocks.back().h_middle, slot.branch, batch.targets, batch.loss_sum);
+  head(slot.shape).forward(norm, output, slot.blocks.back().h_middle, slot.branch, batch.targets, batch.loss_sum);
   release_head(weights);
 }
 
@@ -272,7 +306,7 @@ void Llama::head_score(const ScoredTokens& scored, const Slot& slot, WeightProvi
   const StepPartScope part(StepPart::forward);
   const UnitScope unit = work_for(head_unit(settings_.model));
   const auto [norm, output] = gather_head(weights);
-  head_.score(norm, output, slot.blocks.back().h_middle, slot.branch, scored);
+  head(slot.shape).score(norm, output, slot.blocks.back().h_middle, slot.branch, scored);
   release_head(weights);
 }
 
@@ -285,8 +319,9 @@ void Llama::head_backward(const MicroBatch& batch, const Slot& slot, WeightProvi
   const GradientTarget d_norm = head_gradients[0];
   const GradientTarget d_output =
       settings_.model.tied_embedding ? gradients.open(embedding_unit)[0] : head_gradients[1];
-  head_.forward_backward(norm, output, d_norm, d_output, slot.blocks.back().h_middle, slot.branch, batch.targets,
-                         batch.loss_scale, batch.loss_sum, slot.top);
+  head(slot.shape)
+      .forward_backward(norm, output, d_norm, d_output, slot.blocks.back().h_middle, slot.branch, batch.targets,
+                        batch.loss_scale, batch.loss_sum, slot.top);
   gradients.close(unit);
   if (settings_.model.tied_embedding && !slot.stage->units.has(embedding_unit)) gradients.close(embedding_unit);
   release_head(weights);
@@ -404,6 +439,21 @@ void Llama::evaluate(const MicroBatch& batch, WeightProvider& weights) {
 void Llama::score(const MicroBatch& batch, WeightProvider& weights) {
   if (batch.scored.n <= 0) throw internal_error("model", "no token is to be scored");
   evaluate(batch, weights);
+}
+
+void Llama::extend(const MicroBatch& batch, WeightProvider& weights) {
+  const CachedTokens& c = batch.cached;
+  if (c.tokens < 1 || c.tokens > shape_.tokens() || c.tokens % shape_.part.count != 0 || c.first < 0 ||
+      c.first + c.tokens > c.cache->rows()) {
+    throw internal_error("model", "{} tokens at row {} of a cache of {}, in passes of {}", c.tokens, c.first,
+                         c.cache->rows(), shape_.tokens());
+  }
+  BatchShape shape = shape_;
+  shape.batch = 1;
+  shape.seq = c.tokens;
+  begin(0, false, 0, shape, c);
+  weights.begin_pass(forward_units());
+  forward(0, batch, weights, nullptr);
 }
 
 }  // namespace octet

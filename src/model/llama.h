@@ -5,6 +5,7 @@
 
 #include "src/model/block.h"
 #include "src/model/head.h"
+#include "src/model/kv_cache.h"
 #include "src/parallel/weight_provider.h"
 #include "src/profile/scopes.h"
 
@@ -22,9 +23,17 @@ struct LlamaSettings {
   RecomputeConfig recompute{};
   bool documents = false;           ///< rows may hold several
   bool forward_only = false;        ///< no pass trains: memory is planned for score() and evaluate() alone
+  std::int64_t cache_rows = 0;      ///< tokens that extend() gives a text, for which alone memory is planned then
   std::vector<UnitRange> stages{};  ///< those that this rank computes, of at least one block each; none: all as one
   int slots = 1;                    ///< micro-batches at most between their forward and the end of their backward
   bool split_backward = false;      ///< memory is planned for backward in two parts
+
+  /// What the tokens of a pass of extend() are a multiple of. The number of such passes' tokens that are worth a pass,
+  /// rising: few, since libraries prepare a GEMM for each. The first is one token, and the last a micro-batch.
+  std::int64_t cached_multiple(DeviceType device) const;
+  std::vector<std::int64_t> cached_passes(DeviceType device) const;
+  /// Rows of the cache: the last pass may have more tokens than are left.
+  std::int64_t rows_of_cache(DeviceType device) const { return cache_rows + cached_passes(device).back(); }
 };
 
 /// What a pass is given of a micro-batch: on the device, [micro_batch, seq_len] int32.
@@ -34,7 +43,8 @@ struct MicroBatch {
   float loss_scale = 1;                   ///< gradients are those of loss_scale · sum of token losses
   float* loss_sum = nullptr;              ///< where the head is: the sum is added to it
   PackedDocuments documents{};            ///< read until the end of backward; only with LlamaSettings::documents
-  ScoredTokens scored{};                  ///< of score() alone
+  ScoredTokens scored{};                  ///< of score() and extend() alone
+  CachedTokens cached{};                  ///< of extend() alone
 };
 
 /// Forward and backward of micro-batches, written out as a straight list of op calls. It holds activations, not
@@ -109,8 +119,13 @@ class Llama {
 
   /// Forward only: writes what batch.scored asks for, of which the host makes likelihoods(). Targets are not read.
   void score(const MicroBatch& batch, WeightProvider& weights);
+  /// The same of cached.tokens tokens behind those of a cache, which gets their keys and values. They are one row:
+  /// documents.begin says of each its number in the row less its position, and cached.spans what it sees.
+  void extend(const MicroBatch& batch, WeightProvider& weights);
+  /// What this rank computes with of the model.
+  const ModelConfig& part() const { return part_; }
   /// Head::scored_rows.
-  std::int64_t scored_rows(std::int64_t n) const { return head_.scored_rows(n); }
+  std::int64_t scored_rows(std::int64_t n) { return head(shape_).scored_rows(n); }
 
   /// That of its linears which are not kept in bf16.
   const Recipe& recipe() const { return *recipe_; }
@@ -134,6 +149,8 @@ class Llama {
     const Stage* stage = nullptr;
     const std::int32_t* tokens = nullptr;
     PackedDocuments documents{};
+    CachedTokens cached{};
+    BatchShape shape{};        ///< of the pass
     Tensor branch{};           ///< of the last block so far; its result is h_middle + branch
     Tensor dh{};               ///< gradient of the residual stream; see out()
     void* dh_codes = nullptr;  ///< its place in fp8, while the scale is known before
@@ -155,7 +172,9 @@ class Llama {
   }
   /// Names the unit to all that trace, until the scope ends.
   [[nodiscard]] UnitScope work_for(int unit);
+  Tensor begin(int slot, bool trains, int stage, const BatchShape& shape, const CachedTokens& cached);
   BlockPass pass(const Slot& slot, std::int64_t layer);
+  Head head(const BatchShape& shape) { return {op_, part_, shape, checks_}; }
   /// The gradient that reaches a block from above, which is its w2's. Nobody asks for it below the first block.
   OutputGradient gradient_of(Slot& slot, std::int64_t layer);
   void backward_blocks(int index, WeightProvider& weights, GradientSink& gradients, bool split);
@@ -163,7 +182,7 @@ class Llama {
   LateGradients* late_of(Slot& slot, std::int64_t layer, bool split);
   void record_forward(const Stage& stage);
   void record_backward(const Stage& stage);
-  void embed(const std::int32_t* tokens, WeightProvider& weights, const Tensor& out);
+  void embed(const Slot& slot, WeightProvider& weights, const Tensor& out);
   void embed_backward(const std::int32_t* tokens, const Tensor& dh, GradientSink& gradients);
   /// What `recomputes` says is made again lies in the memory of the block that was allocated before.
   BlockActivations allocate_block(Slot& slot, std::int64_t layer);
@@ -189,11 +208,10 @@ class Llama {
   RopeTable rope_;
   TensorChecks checks_;
   OpContext op_;
-  BatchShape shape_;
+  BatchShape shape_;                  ///< of a micro-batch
   std::vector<BlockLinears> blocks_;  ///< by block
   RecipePtr recipe_;
   std::unique_ptr<Float8Scaling> scaling_;
-  Head head_;
 };
 
 }  // namespace octet

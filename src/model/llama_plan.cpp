@@ -95,13 +95,24 @@ Llama::MemoryNeeds Llama::plan(const LlamaSettings& settings, Stream& stream, co
       }
     }
   };
+  // Scratch does not grow with a pass's tokens throughout: kernels divide their work otherwise when it is little.
+  const auto extend = [&] {
+    const KeyValueCache cache(*device, dry.part_, dry.shape_.storage, settings.rows_of_cache(stream.device().type()));
+    for (const std::int64_t tokens : settings.cached_passes(stream.device().type())) {
+      dry.extend({.scored = {.n = 1}, .cached = {.cache = &cache, .tokens = tokens, .longest = cache.rows()}}, weights);
+    }
+  };
+  const auto forward_alone = [&] {
+    settings.cache_rows > 0 ? extend() : dry.score({.scored = {.n = dry.shape_.tokens()}}, weights);
+  };
   if (!settings.forward_only) train();
   gate.to = nullptr;
-  if (settings.forward_only) dry.score({.scored = {.n = dry.shape_.tokens()}}, weights);
+  if (settings.forward_only) forward_alone();
   dry.scaling_->finish_step(*nowhere, dry.kernels_);
   if (dry.scaling_->known()) {  // casts are made elsewhere once scales are known before the values
-    settings.forward_only ? dry.score({.scored = {.n = dry.shape_.tokens()}}, weights) : train();
+    settings.forward_only ? forward_alone() : train();
   }
+  if (settings.cache_rows > 0) return dry.used();
   for (int stage = 0; stage < stages; ++stage) {
     dry.begin(0, false, stage);
     dry.forward(0, {}, weights, nullptr);

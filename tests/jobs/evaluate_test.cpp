@@ -119,8 +119,8 @@ TEST(Evaluate, RefusesInOneMessage) {
   };
   refused("nothing --text " + text, "nothing: is no folder; expected that of a model");
   refused("data --text " + text, "data: is no model; expected a checkpoint, a run that has one");
-  refused(run, "nothing to evaluate on; expected one of --data, --text and --tasks");
-  refused(run + " --text " + text + " --data data/text", "expected one of --data, --text and --tasks");
+  refused(run, "nothing to evaluate on; expected one of --data, --text, --tasks and --generate");
+  refused(run + " --text " + text + " --data data/text", "expected one of --data, --text, --tasks and --generate");
   write_bytes(workplace() / "empty.txt", "");
   refused(run + " --text empty.txt", "empty.txt: has no text");
   refused(run + " --text missing.txt", "missing.txt");

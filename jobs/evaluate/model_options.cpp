@@ -1,0 +1,74 @@
+#include "jobs/evaluate/model_options.h"
+
+#include <algorithm>
+#include <string>
+
+#include "src/base/error.h"
+#include "src/train/options/sections.h"
+
+namespace octet::evaluate {
+namespace {
+
+bool is_set(Schema& schema, const std::string& name) {
+  return name.starts_with("float8.") && schema.find(name)->is_set();
+}
+
+}  // namespace
+
+void declare_model(Schema& schema, ModelOptions& m) {
+  schema.add_choice("device", m.device).help("Where models compute.");
+  schema.add_choice("precision", m.precision)
+      .help("What they compute in. float8 is bf16 with 8-bit GEMMs, by the recipe that the model was trained with.");
+  schema.add("window", m.window)
+      .unit("tokens")
+      .at_least(0)
+      .at_most(most_sequences)
+      .help("The most that a model sees at once. 0: train.seq_len of its run, or max_position_embeddings.");
+  schema.add("tokenizer", m.tokenizer)
+      .help("Name or file of the tokenizer. Empty: that of the run, or of the Hugging Face folder.");
+}
+
+void declare_threads(Schema& schema, CpuConfig& cpu) {
+  schema.add("threads", cpu.threads)
+      .at_least(0)
+      .at_most(4096)
+      .help("OpenMP threads a rank. 0: OMP_NUM_THREADS, else the cores of the node over its ranks.");
+}
+
+void declare_generate(Schema& schema, GenerateOptions& g) {
+  schema.add("prompt", g.prompt).help("The text that stands before what is generated.");
+  schema.add("prompt-file", g.prompt_file).help("The file that holds it, which is read as it is.");
+  schema.add("tokens", g.tokens)
+      .unit("tokens")
+      .at_least(1)
+      .at_most(most_sequences)
+      .help("The most that are generated: fewer where the text ends, or the window.");
+  schema.add("temperature", g.sampling.temperature)
+      .at_least(0)
+      .at_most(1000)
+      .help("Logits are divided by it before a token is drawn. 0: always the most likely token.");
+  schema.add("top-p", g.sampling.top_p)
+      .above(0)
+      .at_most(1)
+      .help("Only the most likely tokens that have this much of the probability between them are drawn.");
+}
+
+void refuse_drawing(Schema& schema, const GenerateOptions& g) {
+  for (const char* name : {"top-p", "seed"}) {
+    if (g.sampling.temperature > 0 || !schema.find(name)->is_set()) continue;
+    throw usage_error("evaluate", "--{} changes nothing here: without --temperature no token is drawn", name);
+  }
+}
+
+bool any_float8_is_set(Schema& schema) {
+  return std::ranges::any_of(schema.names(), [&](const std::string& name) { return is_set(schema, name); });
+}
+
+void refuse_float8(Schema& schema) {
+  for (const std::string& name : schema.names()) {
+    if (!is_set(schema, name)) continue;
+    throw usage_error("evaluate", "--{} changes nothing here: it is for --precision float8", name);
+  }
+}
+
+}  // namespace octet::evaluate

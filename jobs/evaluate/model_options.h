@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "src/base/options/schema.h"
+#include "src/evaluate/sampling.h"
+#include "src/train/options/run_config.h"
+
+namespace octet::evaluate {
+
+/// A text that the model is to write.
+struct GenerateOptions {
+  std::string prompt;
+  std::string prompt_file;  ///< in place of it
+  std::int64_t tokens = 128;
+  Sampling sampling{};
+};
+
+/// How models compute and on what.
+struct ModelOptions {
+  DeviceType device = DeviceType::cpu;
+  Precision precision = Precision::bf16;
+  std::optional<Float8Config> float8{};  ///< none: as the model was trained, where that was in float8
+  std::int64_t tp = 1;
+  std::int64_t window = 0;      ///< 0: the model's own
+  std::int64_t row_tokens = 0;  ///< 0: as suits device and window
+  std::string tokenizer{};      ///< empty: the model's own
+  bool control_tokens = false;
+};
+
+// Options that octet-evaluate and octet generate share.
+
+/// Where and in what a model computes, and what it sees.
+void declare_model(Schema& schema, ModelOptions& options);
+void declare_threads(Schema& schema, CpuConfig& cpu);
+/// What is generated, without the seed.
+void declare_generate(Schema& schema, GenerateOptions& options);
+
+/// The usage error for options of drawing, where the most likely token is taken.
+void refuse_drawing(Schema& schema, const GenerateOptions& options);
+
+/// Whether an option of the section float8 is given; and the usage error for it where nothing computes in float8.
+bool any_float8_is_set(Schema& schema);
+void refuse_float8(Schema& schema);
+
+}  // namespace octet::evaluate

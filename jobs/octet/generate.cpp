@@ -1,0 +1,84 @@
+#include "jobs/evaluate/generate.h"
+
+#include "jobs/evaluate/model_options.h"
+#include "jobs/octet/commands.h"
+#include "src/base/error.h"
+#include "src/base/log.h"
+#include "src/base/options/arguments.h"
+#include "src/base/options/document.h"
+#include "src/train/options/sections.h"
+#include "src/train/run/cpu_setup.h"
+
+namespace octet {
+namespace {
+
+const std::vector<std::string> flags = {"help", "control-tokens"};
+
+struct Generation {
+  std::string model;
+  evaluate::ModelOptions models;
+  evaluate::GenerateOptions generate;
+  std::int64_t seed = 1234;
+  CpuConfig cpu;
+  Float8Config float8;
+
+  void declare(Schema& schema) {
+    evaluate::declare_model(schema, models);
+    evaluate::declare_generate(schema, generate);
+    schema.add("seed", seed).at_least(0).at_most(1e15).help("Of the tokens that are drawn.");
+    evaluate::declare_threads(schema, cpu);
+    declare_float8(schema, float8);
+  }
+};
+
+constexpr std::string_view usage =
+    "usage: octet generate MODEL --prompt TEXT [OPTIONS]\n\n"
+    "Writes on behind a text, one process on a CPU or a GPU, until the model ends it. The text comes on standard\n"
+    "output, how fast it came on standard error. MODEL is a checkpoint, a run (its newest whole checkpoint) or a "
+    "Hugging\n"
+    "Face folder of LlamaForCausalLM. Models that are cut: mpiexec -n N octet-evaluate MODEL --tp N --generate.\n\n"
+    "  octet generate runs/a --prompt 'Once upon a time'                       the most likely text\n"
+    "  octet generate runs/a --prompt-file a.txt --temperature 0.8 --top-p 0.9 --seed 7\n\n"
+    "  -h, --help        this text\n"
+    "  --control-tokens  text that spells a control token is that token, and not plain text\n\n";
+
+/// False after --help.
+bool parse(const std::vector<std::string>& words, Generation& g) {
+  Schema schema;
+  g.declare(schema);
+  std::vector<const char*> argv{"octet generate"};
+  for (const std::string& word : words) argv.push_back(word.c_str());
+  Arguments arguments = parse_arguments(schema, flags, static_cast<int>(argv.size()), argv.data());
+  if (arguments.has("help")) {
+    fmt::print("{}{}", usage, help_text(schema));
+    return false;
+  }
+  g.model = std::exchange(arguments.file, "");  // no file of options
+  apply(arguments, schema);
+  if (g.model.empty()) {
+    throw usage_error("octet", "generate: no MODEL given; expected a checkpoint, a run or a Hugging Face folder");
+  }
+  g.models.control_tokens = arguments.has("control-tokens");
+  g.generate.sampling.seed = static_cast<std::uint64_t>(g.seed);
+  evaluate::refuse_drawing(schema, g.generate);
+  if (g.models.precision != Precision::float8) evaluate::refuse_float8(schema);
+  if (evaluate::any_float8_is_set(schema)) g.models.float8 = g.float8;
+  return true;
+}
+
+}  // namespace
+
+int run_generate(const std::vector<std::string>& arguments) {
+  Generation g;
+  if (!parse(arguments, g)) return 0;
+  log::info("{}", set_up_cpu(g.cpu, 1));
+  const auto host_stream = cpu_device().make_stream();
+  const auto hosts = make_self_communicator(*host_stream, "control");
+  Device& device = g.models.device == DeviceType::cuda ? cuda_device(0) : cpu_device();
+  const auto stream = device.make_stream();
+  Mesh mesh(make_self_communicator(*stream, "world"), {});
+  evaluate::generate(g.model, g.generate, g.models, {.mesh = mesh, .stream = *stream, .hosts = *hosts});
+  return 0;
+}
+
+}  // namespace octet

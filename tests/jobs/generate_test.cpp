@@ -1,0 +1,87 @@
+// octet generate, and octet-evaluate --generate, on a trained run: the same text in every layout and of every form of
+// the model, what is refused, and what is printed where.
+#include "tests/jobs/job.h"
+
+namespace octet::test {
+namespace {
+
+const std::string octet = OCTET_BIN_DIR "/octet ", octet_evaluate = OCTET_BIN_DIR "/octet-evaluate ";
+
+const TrainedRun& trained() {
+  return finished(1, "--checkpoint.interval auto");
+}
+
+CommandResult generate(const std::string& arguments) {
+  return in_workplace(octet + "generate " + arguments);
+}
+
+/// What is on standard output of a command that ended well.
+std::string text_of(const CommandResult& r) {
+  EXPECT_EQ(r.exit_code, 0) << r.all();
+  return r.out;
+}
+
+TEST(Generate, WritesTheSameTextInEveryLayoutAndOfAnExport) {
+  const std::string run = trained().directory, what = " --precision fp32 --prompt 'a text' --tokens 20";
+  const CommandResult first = generate(run + what);
+  const std::string text = text_of(first);
+  EXPECT_GE(text.size(), 2u);
+  EXPECT_EQ(text.back(), '\n');
+  EXPECT_HAS(first.err, "prompt: 6 tokens in ");
+  EXPECT_HAS(first.err, "generated: ");
+  EXPECT_HAS(first.err, " tokens/s");
+  EXPECT_EQ(text_of(in_workplace("mpiexec -n 2 " + octet_evaluate + run + what + " --tp 2 --generate")), text);
+  EXPECT_EQ(text_of(in_workplace(octet_evaluate + run + what + " --generate")), text);
+  ASSERT_EQ(in_workplace(octet + "checkpoint export " + run + " to-generate").exit_code, 0);
+  EXPECT_EQ(text_of(generate("to-generate --tokenizer bytes --window 32" + what)), text);
+  write_bytes(workplace() / "prompt.txt", "a text");
+  EXPECT_EQ(text_of(generate(run + " --precision fp32 --prompt-file prompt.txt --tokens 20")), text);
+  EXPECT_EQ(text_of(generate(run + " --precision fp32 --prompt 'a text' --tokens 5")), text.substr(0, 5) + "\n");
+}
+
+TEST(Generate, DrawsBySeed) {
+  const std::string drawn = trained().directory + " --prompt 'a text' --tokens 26 --temperature 2 --top-p 0.99 --seed ";
+  const std::string text = text_of(generate(drawn + "1"));
+  EXPECT_EQ(text_of(generate(drawn + "1")), text);
+  EXPECT_NE(text_of(generate(drawn + "2")), text);
+}
+
+TEST(Generate, FillsTheWindowAndNoMore) {
+  const std::string of_nothing = trained().directory + " --temperature 0.5 --tokens 500";
+  EXPECT_LE(text_of(generate(of_nothing)).size(), 3u * 33u);  // EOS stands before: 32 tokens behind it
+  EXPECT_HAS(generate(of_nothing).err, "prompt: 1 tokens");
+}
+
+TEST(Generate, RefusesInOneMessage) {
+  const std::string run = trained().directory;
+  const auto refused = [](const CommandResult& r, const std::string& message) {
+    EXPECT_EQ(r.exit_code, 64) << r.all();
+    EXPECT_EQ(r.out, "");
+    EXPECT_HAS(r.err, message);
+  };
+  refused(generate(""), "generate: no MODEL given");
+  refused(generate("nothing --prompt a"), "nothing: is no folder; expected that of a model");
+  refused(generate(run + " --prompt " + std::string(32, 'a')), "the prompt has 32 tokens, and " + run);
+  refused(generate(run + " --prompt a --prompt-file b"), "--prompt and --prompt-file; expected one of them");
+  refused(generate(run + " --prompt-file missing"), "--prompt-file missing: there is no such file");
+  refused(generate(run + " --prompt a --top-p 0.5"), "--top-p changes nothing here: without --temperature");
+  refused(generate(run + " --prompt a --top-p 0 --temperature 1"), "top-p");
+  refused(generate(run + " --prompt a --float8.recipe rowwise"), "--float8.recipe changes nothing here");
+  write_bytes(workplace() / "nul.txt", std::string("a\0b", 3));
+  refused(generate(run + " --prompt-file nul.txt"), "byte 1 of the prompt, 0, is one that the tokenizer bytes");
+  refused(in_workplace("mpiexec -n 2 " + octet_evaluate + run + " --generate --prompt a"),
+          "--generate with 2 ranks and --tp 1: 2 groups would write the same text; expected --tp 2");
+  refused(in_workplace(octet_evaluate + run + " --generate --prompt a --stride 4"), "--stride changes nothing here");
+  refused(in_workplace(octet_evaluate + run + " --text a --prompt a"), "--prompt changes nothing here");
+  refused(in_workplace(octet_evaluate + run + " --generate --text a"), "more than one thing to evaluate on");
+}
+
+TEST(Generate, IsExplained) {
+  const CommandResult r = in_workplace(octet + "help generate");
+  EXPECT_EQ(r.exit_code, 0);
+  EXPECT_HAS(r.out, "usage: octet generate MODEL");
+  EXPECT_HAS(r.out, "--temperature number");
+}
+
+}  // namespace
+}  // namespace octet::test
