@@ -122,6 +122,31 @@ void HuggingFaceModel::read_rows(const std::string& parameter, std::int64_t firs
   widen(entry->dtype, narrow, to);
 }
 
+void HuggingFaceModel::read_box(const std::string& parameter, const Box& box, float* to, ReadProgress& progress) const {
+  constexpr std::int64_t most_floats = 1 << 22;
+  const auto& [file, entry] = parameters_.at(parameter);
+  const std::int64_t columns = box.extent.row_elements();
+  const std::int64_t row = entry->shape.size() == 1 ? 1 : entry->shape[1];
+  const std::int64_t at_once = std::max<std::int64_t>(1, most_floats / row);
+  std::vector<float> whole;
+  progress.begin(file->path());
+  for (std::int64_t first = 0; first < box.extent[0]; first += at_once) {
+    const std::int64_t rows = std::min(at_once, box.extent[0] - first);
+    float* const place = to + first * columns;
+    if (columns == row) {
+      read_rows(parameter, box.offset[0] + first, rows, place);
+    } else {
+      whole.resize(static_cast<std::size_t>(rows * row));
+      read_rows(parameter, box.offset[0] + first, rows, whole.data());
+      for (std::int64_t r = 0; r < rows; ++r) {
+        const float* begin = whole.data() + r * row + box.offset[1];
+        std::copy(begin, begin + columns, place + r * columns);
+      }
+    }
+    progress.add(rows * row * 4);
+  }
+}
+
 Manifest import_hugging_face(const HuggingFaceModel& from, const std::string& to, const RunState& state, int writers,
                              const ByteProgress& progress) {
   constexpr std::string_view master = "master/";

@@ -6,6 +6,7 @@
 
 #include "checkpoints/manifest.h"
 #include "checkpoints/offline_writer.h"
+#include "checkpoints/reading.h"
 #include "checkpoints/safetensors.h"
 #include "src/model/config.h"
 
@@ -24,6 +25,8 @@ class HuggingFaceModel {
   const std::vector<std::string>& ignored() const { return ignored_; }
   /// Rows of a parameter, by our name, as fp32: exact from F32, BF16 and F16.
   void read_rows(const std::string& parameter, std::int64_t first_row, std::int64_t rows, float* to) const;
+  /// A rectangle of a parameter, dense and row-major, likewise; takes 16 MiB, or a row, beside it. Throws ReadError.
+  void read_box(const std::string& parameter, const Box& box, float* to, ReadProgress& progress) const;
 
  private:
   struct Place {

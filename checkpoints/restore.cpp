@@ -171,4 +171,16 @@ std::optional<Found> find_newest_valid(const std::string& root, Communicator& wo
                     root, paths.size(), damages);
 }
 
+std::optional<Found> find_checkpoint(const std::string& path, Communicator& world) {
+  std::error_code error;
+  if (!step_of(path) && !fs::exists(fs::path(path) / manifest_name, error)) {
+    const fs::path below = fs::path(path) / "checkpoints";
+    return find_newest_valid(fs::exists(below, error) ? below.string() : path, world);
+  }
+  Found found{.directory = path, .manifest = {}};
+  const auto damage = verify(path, found.manifest, world);
+  if (damage) throw usage_error("checkpoints", "{}: is damaged and was not used: {}", path, *damage);
+  return found;
+}
+
 }  // namespace octet::checkpoint

@@ -35,6 +35,10 @@ std::vector<std::string> list_checkpoints(const std::string& root);
 /// is valid. Collective over `world`, a group of the hosts (src/comm/host_exchange.h).
 std::optional<Found> find_newest_valid(const std::string& root, Communicator& world);
 
+/// What `path` means: that checkpoint, by its manifest or its name, or the newest valid one of a run's folder, or of a
+/// folder of checkpoints. Nothing where there is none; a usage error for one that is damaged. Collective.
+std::optional<Found> find_checkpoint(const std::string& path, Communicator& world);
+
 /// Checks one directory in the same way. Returns what is wrong with it, or nothing. Collective.
 std::optional<std::string> verify(const std::string& directory, Manifest& manifest, Communicator& world);
 

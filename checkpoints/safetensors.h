@@ -59,7 +59,7 @@ class SafetensorsReader {
 
   const SafetensorsHeader& header() const { return header_; }
   const std::string& path() const { return path_; }
-  /// Bytes [first, first + bytes) of a tensor. Throws internal_error with path and the system's reason.
+  /// Bytes [first, first + bytes) of a tensor. Throws ReadError (read_file.h).
   void read(const SafetensorsEntry& tensor, std::int64_t first, std::int64_t bytes, void* to) const;
 
  private:

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "checkpoints/read_file.h"
 #include "checkpoints/safetensors.h"
 #include "src/base/error.h"
 #include "src/base/files.h"
@@ -25,8 +26,8 @@ void read_at(int file, std::int64_t offset, std::int64_t bytes, void* to, const 
   while (bytes > 0) {
     const ssize_t n = pread(file, out, static_cast<std::size_t>(bytes), offset);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) throw refused(path, "cannot be read");
-    if (n == 0) throw internal_error("checkpoints", "{}: ends at byte {}: it was cut while it was read", path, offset);
+    if (n < 0) throw ReadError(path, errno, offset);
+    if (n == 0) throw ReadError(path, fmt::format("ends at byte {}: it was cut while it was read", offset));
     out += n;
     offset += n;
     bytes -= n;

@@ -25,6 +25,7 @@
 #include "src/train/plan/memory_plan.h"
 #include "src/train/plan/pipeline_timeline.h"
 #include "src/train/plan/schedule_picture.h"
+#include "src/train/run/initial_weights.h"
 #include "src/train/run/profiler.h"
 #include "src/train/run/resume.h"
 
@@ -119,6 +120,13 @@ std::string mixture_lines(RunConfig config, const std::optional<SavedRun>& saved
   std::string text;
   for (const std::string& change : stage_texts(config.data)) text += fmt::format("data: {}\n", change);
   return text;
+}
+
+/// Where a new run's weights come from; the folder is looked at, without the data.
+std::string weights_lines(const RunConfig& config, const std::optional<SavedRun>& saved) {
+  if (config.init.from.empty() || saved) return "";
+  check_initial_weights(config, std::nullopt);
+  return fmt::format("initial weights: those of {}\n", config.init.from);
 }
 
 /// Calls and bytes of a step, by group and operation.
@@ -231,6 +239,7 @@ std::string dry_run(const std::vector<std::string>& words) {
   const std::optional<SavedRun> saved = newest_saved(c.run.config);
   text += schedule_lines(c.run.config, saved);
   text += mixture_lines(c.run.config, saved);
+  text += weights_lines(c.run.config, saved);
   text += memory_text(c, m);
   return text + step_text(c, m);
 }

@@ -9,7 +9,6 @@
 #include "src/base/error.h"
 #include "src/base/files.h"
 #include "src/base/json_reader.h"
-#include "src/base/options/yaml.h"
 #include "src/train/options/run_options.h"
 #include "src/train/run/tokenizer_record.h"
 
@@ -28,38 +27,21 @@ std::string without_slash(std::string path) {
   return path;
 }
 
-/// The checkpoint of that directory, or the newest whole one of a run.
 ModelSource find_checkpoint(const std::string& path, Communicator& hosts) {
-  ModelSource source{.directory = path};
-  if (is_there(fs::path(path) / checkpoint::manifest_name) || checkpoint::step_of(path)) {
-    source.manifest = checkpoint::read_manifest(path);
-    const auto damage = checkpoint::verify(path, source.manifest, hosts);
-    if (damage) throw usage_error("evaluate", "{}: is damaged and was not used: {}", path, *damage);
-    return source;
-  }
-  const std::string root = is_there(fs::path(path) / "checkpoints") ? path + "/checkpoints" : path;
-  auto found = checkpoint::find_newest_valid(root, hosts);
+  auto found = checkpoint::find_checkpoint(path, hosts);
   if (!found) {
     throw usage_error("evaluate",
                       "{}: is no model; expected a checkpoint, a run that has one, or a Hugging Face folder "
                       "(config.json and safetensors)",
                       path);
   }
-  source.directory = found->directory;
-  source.manifest = std::move(found->manifest);
-  return source;
+  return {.directory = std::move(found->directory), .manifest = std::move(found->manifest)};
 }
 
 void read_settings(ModelSource& source) {
   RunConfig config;
   Schema schema;
-  declare_stored_options(schema, config);
-  std::vector<std::string> unknown;
-  const std::string where = source.directory + " (configuration)";
-  read_yaml_known(schema, source.manifest.state.config, where, unknown);
-  if (!schema.find("model_shape.dim")->is_set()) throw usage_error("evaluate", "{}: has no section model_shape", where);
-  config.model.name = config.model_name.empty() ? "of the checkpoint" : config.model_name;
-  config.model.finish();
+  read_stored_options(schema, config, source.manifest.state.config, source.directory);
   checkpoint::check_model(source.manifest.tensors, config.model, source.directory);
   source.model = config.model;
   if (schema.find("train.seq_len")->is_set()) source.window = config.train.seq_len;

@@ -302,6 +302,28 @@ TEST_F(HuggingFace, HalfPrecisionIsExact) {
   EXPECT_TRUE(octet::test::same_bits(std::vector(values.begin(), values.begin() + 7), expected));
 }
 
+TEST_F(HuggingFace, RectanglesOfAParameter) {
+  const auto values = test::write_small(root_ / "c", 9);
+  export_to("f", small_options());
+  const HuggingFaceModel model(root_ / "f");
+  const auto& whole = values.at("master/output.weight");  // 45 x 20
+  ReadProgress progress;
+  std::vector<float> part(7 * 5);
+  Box box;
+  box.offset = {11, 3};
+  box.extent = {7, 5};
+  model.read_box("output.weight", box, part.data(), progress);
+  for (std::size_t r = 0; r < 7; ++r) {
+    for (std::size_t c = 0; c < 5; ++c) EXPECT_EQ(part[r * 5 + c], whole[(11 + r) * 20 + 3 + c]) << r << " " << c;
+  }
+  EXPECT_EQ(progress.bytes(), 7 * 20 * 4);
+  box.offset = {4};
+  box.extent = {6};
+  model.read_box("norm.weight", box, part.data(), progress);
+  const auto& norm = values.at("master/norm.weight");
+  EXPECT_TRUE(std::equal(part.begin(), part.begin() + 6, norm.begin() + 4));
+}
+
 TEST_F(HuggingFace, AnotherModelThanTheCheckpointsIsRefused) {
   test::write_small(root_ / "c", 9);
   ExportOptions options = small_options();

@@ -134,6 +134,13 @@ TEST_F(Submit, DryRunGoesOnWithoutTheDataAndSaysSo) {
   EXPECT_EQ(submit_run("--data.train data/none").exit_code, 64);
 }
 
+TEST_F(Submit, InitialWeightsAreLookedAtBeforeTheQueue) {
+  const CommandResult r = submit_run("--init.from nowhere");
+  EXPECT_EQ(r.exit_code, 64) << r.all();
+  expect_in("init.from = nowhere: has no weights; expected a Hugging Face folder", r.err);
+  expect_in("not checked: init.from: [train] init.from = nowhere", submit_run("--dry-run --init.from nowhere").err);
+}
+
 TEST_F(Submit, TokenIdsAboveTheVocabularyAreFoundBeforeTheQueue) {
   write_bytes(workplace() / "small.yaml",
               std::string(tiny_model).replace(std::string(tiny_model).find("256"), 3, "120"));

@@ -10,7 +10,6 @@
 #include "checkpoints/restore.h"
 #include "checkpoints/verification.h"
 #include "src/base/log.h"
-#include "src/base/options/yaml.h"
 #include "src/base/progress.h"
 #include "src/train/options/run_options.h"
 
@@ -81,15 +80,7 @@ OpenCheckpoint open_verified(const std::string& path, int threads) {
 RunConfig config_of(const OpenCheckpoint& checkpoint, bool* has_seq_len) {
   RunConfig config;
   Schema schema;
-  declare_stored_options(schema, config);
-  std::vector<std::string> unknown;
-  const std::string source = checkpoint.directory + " (configuration)";
-  read_yaml_known(schema, checkpoint.manifest.state.config, source, unknown);
-  if (!schema.find("model_shape.dim")->is_set()) {
-    throw usage_error("octet", "{}: has no section model_shape", source);
-  }
-  config.model.name = config.model_name.empty() ? "of the checkpoint" : config.model_name;
-  config.model.finish();
+  read_stored_options(schema, config, checkpoint.manifest.state.config, checkpoint.directory);
   if (has_seq_len != nullptr) *has_seq_len = schema.find("train.seq_len")->is_set();
   return config;
 }

@@ -17,6 +17,7 @@
 #include "src/train/options/option_texts.h"
 #include "src/train/options/validate.h"
 #include "src/train/plan/memory_plan.h"
+#include "src/train/run/initial_weights.h"
 #include "src/train/run/resume.h"
 #include "src/train/run/token_ranges.h"
 #include "src/train/run/tokenizer_record.h"
@@ -97,12 +98,13 @@ void check_memory(RunConfig c, const MeshShape& mesh, const ClusterProfile& p) {
 /// rest.
 constexpr std::int64_t most_scanned = std::int64_t{2} << 30;
 
-void check_data(RunConfig c) {
+/// Returns the tokenizer that made them, where they say it.
+std::optional<TokenizerIdentity> check_data(RunConfig c) {
   const std::optional<SavedRun> saved = newest_saved(c);
   c.data.history = saved ? data_history_after(saved->then, c, saved->step, saved->directory) : DataHistory{};
   check_changes(c.data);
   const Sampler sampler(c.data.train, sampler_config(c));
-  identify_data(sampler);
+  const DataIdentity identity = identify_data(sampler);
   check_token_ranges(sampler, c.run_dir, most_scanned);
   const std::int64_t samples = c.train.steps * c.train.global_batch;
   log::info("data: {} source(s), {} samples of {} tokens are asked for", c.data.train.size(), samples, c.train.seq_len);
@@ -112,6 +114,14 @@ void check_data(RunConfig c) {
   for (const std::string& text : stage_texts(c.data)) log::info("data: {}", text);
   for (const std::string& text : too_many_passes(sampler, c.train.steps, c.data.max_passes)) log::warning("{}", text);
   for (const std::string& text : without_effect(sampler, c.train.steps)) log::warning("{}", text);
+  return identity.tokenizer;
+}
+
+/// Those of a run that is new.
+void check_weights(const RunConfig& c, const std::optional<TokenizerIdentity>& data) {
+  if (c.init.from.empty() || newest_saved(c)) return;
+  check_initial_weights(c, data);
+  log::info("initial weights: those of {}", c.init.from);
 }
 
 /// The line "devices    cpu, cuda ..." of what octet-train --version prints; empty where there is none.
@@ -189,7 +199,9 @@ std::vector<std::string> check_submission(const CommandLine& run, const SubmitOp
   std::vector<std::string> unchecked;
   check_where_it_is(options.dry_run, "program", unchecked,
                     [&] { check_program(config, profile, job.octet_train, unchecked); });
-  check_where_it_is(options.dry_run, "data", unchecked, [&] { check_data(config); });
+  std::optional<TokenizerIdentity> tokenizer;
+  check_where_it_is(options.dry_run, "data", unchecked, [&] { tokenizer = check_data(config); });
+  check_where_it_is(options.dry_run, "init.from", unchecked, [&] { check_weights(config, tokenizer); });
   const FileSystem* files = profile.file_system_of(config.run_dir);
   if (files != nullptr && !files->advice.empty()) log::info("{} is {}: {}", files->path, files->kind, files->advice);
   return unchecked;

@@ -54,6 +54,10 @@ struct CpuConfig {
   CoreBinding bind = CoreBinding::automatic;
 };
 
+struct InitConfig {
+  std::string from;  ///< folder of weights that a new run begins with (initial_weights.h); empty: random ones
+};
+
 /// Everything that decides a run. Declared to the option schema in src/train/options.
 struct RunConfig {
   std::string model_name;  ///< name under configs/models or a path
@@ -63,6 +67,7 @@ struct RunConfig {
   std::string run_dir;      ///< empty: runs/<config name>-<date>
   bool tensorboard = true;  ///< event files beside metrics.jsonl
   std::uint64_t seed = 1;
+  InitConfig init;
   TrainConfig train;
   DataConfig data;
   OptimizerConfig optimizer;

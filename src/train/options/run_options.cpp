@@ -1,6 +1,7 @@
 #include "src/train/options/run_options.h"
 
 #include "src/base/options/document.h"
+#include "src/base/options/yaml.h"
 #include "src/train/options/sections.h"
 
 namespace octet {
@@ -33,6 +34,7 @@ void declare_run(Schema& schema, RunConfig& c) {
 void declare_options(Schema& schema, RunConfig& config) {
   declare_top(schema, config);
   declare_run(schema, config);
+  declare_init(schema, config.init);
   declare_train(schema, config.train);
   declare_data(schema, config.data);
   declare_optimizer(schema, config.optimizer);
@@ -71,6 +73,18 @@ void declare_stored_options(Schema& schema, RunConfig& config) {
                              })
       .help("Sources that were added to the run after it had begun.");
   schema.add("tokenizer", config.data.history.tokenizer).help("Which one made the data; empty where it is not known.");
+}
+
+void read_stored_options(Schema& schema, RunConfig& config, const std::string& text, const std::string& directory) {
+  declare_stored_options(schema, config);
+  std::vector<std::string> unknown;
+  const std::string source = directory + " (configuration)";
+  read_yaml_known(schema, text, source, unknown);
+  if (!schema.find("model_shape.dim")->is_set()) {
+    throw usage_error("config", "{}: has no section model_shape", source);
+  }
+  config.model.name = config.model_name.empty() ? "of the checkpoint" : config.model_name;
+  config.model.finish();
 }
 
 std::string stored_yaml(RunConfig config) {

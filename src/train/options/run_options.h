@@ -25,6 +25,9 @@ inline constexpr const char* data_history = "data_history";
 /// file, so that the checkpoint needs no other file to be understood, schedule_history and data_history.
 void declare_stored_options(Schema& schema, RunConfig& config);
 std::string stored_yaml(RunConfig config);
+/// Reads what a checkpoint in `directory` stores of its run; `schema`, empty before, says which of the options it had.
+/// The model is finished. Usage error that names the checkpoint where it lacks the model's shape.
+void read_stored_options(Schema& schema, RunConfig& config, const std::string& text, const std::string& directory);
 
 /// The model's shape as the text of a model file.
 std::string to_yaml(ModelConfig model);

@@ -12,6 +12,7 @@ inline constexpr double most_sequences = 1 << 24;
 inline constexpr double most_ranks = 1 << 20;
 inline constexpr double most_ctas = 64;  // NCCL's MAXCHANNELS
 
+void declare_init(Schema& schema, InitConfig& c);
 void declare_train(Schema& schema, TrainConfig& c);
 void declare_data(Schema& schema, DataConfig& c);
 void declare_optimizer(Schema& schema, OptimizerConfig& c);

@@ -17,10 +17,11 @@ struct Changeable {
   bool same_bits = true;  ///< with another value every number comes out the same; else within rounding
 };
 
-constexpr std::array<Changeable, 48> changeable = {{{"model"},  // a name or a path; the shape is in model_shape
+constexpr std::array<Changeable, 49> changeable = {{{"model"},  // a name or a path; the shape is in model_shape
                                                     {"device", false},
                                                     {"run.dir"},
                                                     {"run.tensorboard"},
+                                                    {"init.from"},    // is not read again
                                                     {"train.steps"},  // as schedule_check.h lets it
                                                     {"train.micro_batch", false},
                                                     {"train.validate_every"},

@@ -2,6 +2,15 @@
 
 namespace octet {
 
+void declare_init(Schema& schema, InitConfig& c) {
+  schema.section("init", "What a new run begins with.");
+  schema.add("from", c.from)
+      .help(
+          "A folder of weights: of Hugging Face (LlamaForCausalLM, safetensors), a checkpoint, or a run, whose newest "
+          "checkpoint counts. The weights alone are taken, into any layout; the moments are zero, the step is 0. A run "
+          "that goes on from its own checkpoints does not read it. Empty: random weights, by run.seed.");
+}
+
 void declare_train(Schema& schema, TrainConfig& c) {
   schema.section("train", "Length and size of the training.");
   schema.add("steps", c.steps).unit("steps").at_least(1).at_most(most_steps).help("Optimizer steps.");

@@ -12,6 +12,7 @@
 #include "src/train/options/data_check.h"
 #include "src/train/options/schedule_check.h"
 #include "src/train/options/settings_check.h"
+#include "src/train/run/initial_weights.h"
 #include "src/train/step/model_state.h"
 
 namespace octet {
@@ -105,6 +106,8 @@ std::string layout_text(const MeshShape& shape) {
 StartingPoint resume(RunConfig& config, const RunEnvironment& environment, const RunDirectory& run, Trainer& trainer) {
   if (!run.resumes) {
     check_changes(config.data);
+    const PhaseScope phase(Phase::checkpoint);
+    load_initial_weights(config, environment, trainer);
     return {};
   }
   const PhaseScope phase(Phase::checkpoint);

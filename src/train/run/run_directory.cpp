@@ -45,10 +45,10 @@ void check_begins_again(const RunDirectory& run, const RunConfig& config) {
   if (!text) throw refuse_used(run, "there is no config.yaml that says which");
   std::vector<std::string> unknown;
   const auto changes = check_settings(*text, run.config(), config, unknown);
-  for (const SettingChange& c : changes) {  // the shape of a model is in checkpoints alone
-    if (c.key != "model") continue;
-    throw usage_error("train", "{}: model = {} there, {} now; the run can only begin again with the same", run.config(),
-                      c.then, c.now);
+  for (const SettingChange& c : changes) {  // what these name is in checkpoints alone
+    if (c.key != "model" && c.key != "init.from") continue;
+    throw usage_error("train", "{}: {} = {} there, {} now; the run can only begin again with the same", run.config(),
+                      c.key, c.then, c.now);
   }
   log::warning(
       "run.dir = {}: an earlier start of this run ended before its first checkpoint; BEGINNING AGAIN AT STEP 0",

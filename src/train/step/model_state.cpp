@@ -8,6 +8,7 @@
 #include "checkpoints/snapshot.h"
 #include "src/base/log.h"
 #include "src/train/options/option_texts.h"
+#include "src/train/step/fill_pieces.h"
 
 namespace octet {
 namespace {
@@ -21,15 +22,6 @@ ShardedBuffer& buffer_of(ShardedModel& model, int kind) {
 
 checkpoint::StoredTensor stored(int kind, const ParameterSpec& p) {
   return {.name = fmt::format("{}/{}", kind_names[kind], p.name), .dtype = DType::f32, .shape = p.global};
-}
-
-/// What the shard covers of its tensor.
-checkpoint::Box box_of(const Shard& shard) {
-  checkpoint::Box box;
-  box.offset[0] = shard.offset;
-  box.offset[1] = shard.column;
-  box.extent = shard.cut.with_rows(shard.rows);
-  return box;
 }
 
 bool is_recipe_state(const checkpoint::StoredTensor& t) {
@@ -99,23 +91,14 @@ void load_scaling(Float8Scaling& scaling, const Source& source, Stream& stream) 
 
 /// One kind after the other: the most host memory that a GPU's rank needs is that of one of them.
 void load_kind(const ParameterList& list, const ShardedBuffer& buffer, int kind, const Source& source, Stream& stream) {
-  const ShardLayout& layout = buffer.layout();
-  Device& device = stream.device();
-  const bool direct = device.type() == DeviceType::cpu;  // device memory is the host's
-  std::vector<float> staging(direct ? 0 : static_cast<std::size_t>(layout.elements()));
-  const auto place = [&](std::size_t i) { return direct ? buffer.data(i) : staging.data() + layout.offset(i); };
-  std::vector<checkpoint::WantedPiece> wanted;
-  for (std::size_t i = 0; i < layout.size(); ++i) {
-    if (layout.shard(i).rows == 0) continue;
-    wanted.push_back(
-        {.tensor = stored(kind, list.parameters[i]).name, .box = box_of(layout.shard(i)), .data = place(i)});
-  }
-  if (direct) stream.synchronize();
-  source.read(wanted);
-  for (std::size_t i = 0; i < layout.size() && !direct; ++i) {
-    device.copy_from_host(buffer.data(i), place(i), layout.shard(i).elements() * 4, stream);
-  }
-  stream.synchronize();  // the staging memory ends here
+  fill_pieces(list, buffer, stream, [&](std::span<const HostPiece> pieces) {
+    std::vector<checkpoint::WantedPiece> wanted;
+    wanted.reserve(pieces.size());
+    for (const HostPiece& p : pieces) {
+      wanted.push_back({.tensor = stored(kind, p.parameter).name, .box = p.box, .data = p.data});
+    }
+    source.read(wanted);
+  });
 }
 
 /// The snapshot of the rank that saves most of those that hold these pieces, one of each replica. They share them as
@@ -174,8 +157,8 @@ std::vector<checkpoint::DevicePiece> held_pieces(ShardedModel& model) {
 
 std::int64_t checkpoint_host_bytes(ShardedModel& model, const RunConfig& config, const MeshShape& mesh) {
   const std::int64_t bytes = !saves(config.checkpoint) ? 0 : snapshot_bytes(held_pieces(model), mesh);
-  if (config.checkpoint.resume == Resume::never) return bytes;
-  const bool direct = config.device == DeviceType::cpu;  // see load_kind
+  if (config.checkpoint.resume == Resume::never && config.init.from.empty()) return bytes;
+  const bool direct = config.device == DeviceType::cpu;  // see fill_pieces
   const std::int64_t staging = direct ? 0 : model.master().layout().bytes();
   return std::max(bytes, staging + checkpoint::read_buffer_bytes);
 }
@@ -199,6 +182,19 @@ void load_state(ShardedModel& model, const std::string& directory, const checkpo
 void load_masters(const ParameterList& list, const ShardedBuffer& master, const std::string& directory,
                   const checkpoint::Manifest& manifest, Stream& stream, Communicator* hosts) {
   load_kind(list, master, 0, {directory, manifest, hosts}, stream);
+}
+
+void load_masters(const ParameterList& list, const ShardedBuffer& master, const checkpoint::HuggingFaceModel& from,
+                  Stream& stream, Communicator& hosts) {
+  fill_pieces(list, master, stream, [&](std::span<const HostPiece> pieces) {
+    checkpoint::ReadProgress progress;
+    const auto read_all = [&] {
+      for (const HostPiece& p : pieces) from.read_box(p.parameter.name, p.box, p.data, progress);
+    };
+    const auto absent = checkpoint::read_together("read of a Hugging Face folder", hosts, progress,
+                                                  [&] { checkpoint::with_retries(progress, read_all); });
+    if (absent) throw usage_error("train", "{} any more", *absent);
+  });
 }
 
 bool load_recipe_state(Float8Scaling& scaling, const std::string& directory, const checkpoint::Manifest& manifest,

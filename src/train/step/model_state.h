@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "checkpoints/import.h"
 #include "checkpoints/manifest.h"
 #include "checkpoints/saver.h"
 #include "src/comm/mesh.h"
@@ -35,6 +36,10 @@ void load_state(ShardedModel& model, const std::string& directory, const checkpo
 /// checkpoint lacks one of them. Collective.
 void load_masters(const ParameterList& list, const ShardedBuffer& master, const std::string& directory,
                   const checkpoint::Manifest& manifest, Stream& stream, Communicator* hosts);
+/// Likewise out of a Hugging Face folder: each rank reads the rows that it has a piece of. Throws as
+/// checkpoint::read_together. Collective.
+void load_masters(const ParameterList& list, const ShardedBuffer& master, const checkpoint::HuggingFaceModel& from,
+                  Stream& stream, Communicator& hosts);
 /// The state of a float8 recipe that has one; says whether the checkpoint has it. Collective.
 bool load_recipe_state(Float8Scaling& scaling, const std::string& directory, const checkpoint::Manifest& manifest,
                        Stream& stream, Communicator* hosts);

@@ -1,0 +1,129 @@
+// init.from: a new run that begins with weights which are there already.
+#include "tests/jobs/saved.h"
+
+namespace octet::test {
+namespace {
+
+const std::string tool = OCTET_BIN_DIR "/octet checkpoint ";
+/// Of the runs that are compared; another seed than that of the run whose weights they take.
+const std::string few = "--train.steps 3 --run.seed 5 ";
+
+/// A trained run with a checkpoint of its last step, and the folder that it was exported to.
+struct Origin {
+  const TrainedRun& run;
+  std::string folder = "to-begin-with";
+};
+const Origin& origin() {
+  static const Origin made = [] {
+    Origin o{finished(1, "--checkpoint.interval auto")};
+    const CommandResult r = in_workplace(tool + "export " + o.run.directory + " " + o.folder);
+    if (r.exit_code != 0) throw std::runtime_error(r.all());
+    return o;
+  }();
+  return made;
+}
+
+/// The independent way to the same weights: a checkpoint of step 0 that the folder was imported to, and resumed from.
+TrainedRun imported(int ranks, const std::string& arguments) {
+  const std::string directory = new_run_directory();
+  const CommandResult r =
+      in_workplace(tool + "import " + origin().folder + " " + directory + "/checkpoints/step-000000");
+  if (r.exit_code != 0) throw std::runtime_error(r.all());
+  return train_in(directory, ranks, few + arguments);
+}
+
+TrainedRun begun_with(const std::string& folder, int ranks, const std::string& arguments = "") {
+  return train(ranks, few + arguments + " --init.from " + folder);
+}
+
+TEST(InitialWeights, AreThoseOfTheFolderTheCheckpointOrTheRunToTheBit) {
+  const TrainedRun expected = imported(1, "");
+  ASSERT_EQ(expected.losses().size(), 3u) << expected.result.all();
+  // It goes on where the first run ended, not where one begins.
+  const auto before = origin().run.losses();
+  EXPECT_LT(std::abs(expected.losses().front() - before.back()), std::abs(expected.losses().front() - before.front()));
+
+  const std::string checkpoint = checkpoints_of(origin().run).front();
+  for (const std::string& from : {origin().folder, origin().run.directory, checkpoint}) {
+    const TrainedRun run = begun_with(from, 1);
+    EXPECT_EQ(run.losses(), expected.losses()) << run.result.all();
+    EXPECT_HAS(run.result.err, "initial weights: those of ");
+    EXPECT_HAS(run.result.err, "the moments are zero, and the run begins at step 0");
+    EXPECT_HAS(read_bytes(run.file("config.yaml")), "from: " + from);
+  }
+}
+
+TEST(InitialWeights, AreReadIntoAnyLayout) {
+  const double alone = begun_with(origin().folder, 1).losses().at(0);
+  for (const char* layout : {"--parallel.dp_shard 2", "--parallel.tp 2", "--parallel.pp 2 --train.micro_batch 6",
+                             "--parallel.dp_shard 2 --parallel.zero 2"}) {
+    SCOPED_TRACE(layout);
+    const TrainedRun folder = begun_with(origin().folder, 2, layout);
+    const auto expected = imported(2, layout).losses();
+    ASSERT_EQ(expected.size(), 3u) << folder.result.all();
+    EXPECT_EQ(folder.losses(), expected);
+    EXPECT_EQ(begun_with(origin().run.directory, 2, layout).losses(), expected);
+    EXPECT_NEAR(expected.front(), alone, 1e-5 * alone);
+  }
+}
+
+TEST(InitialWeights, Float8BeginsANewHistory) {
+  const std::string delayed = "--precision float8 --float8.recipe delayed";
+  EXPECT_EQ(begun_with(origin().folder, 1, delayed).losses(), imported(1, delayed).losses());
+}
+
+TEST(InitialWeights, AreNotReadAgainByARunThatGoesOn) {
+  const std::string copy = "read-once", saving = "--checkpoint.interval 1 ";
+  ASSERT_EQ(in_workplace("cp -r " + origin().folder + " " + copy).exit_code, 0);
+  const TrainedRun run = begun_with(copy, 1, saving);
+  ASSERT_EQ(run.losses().size(), 3u) << run.result.all();
+  std::filesystem::remove_all(workplace() / copy);
+  const TrainedRun on = train_in(run.directory, 1, saving + "--run.seed 5 --train.steps 4 --init.from " + copy);
+  EXPECT_EQ(on.result.exit_code, 0) << on.result.all();
+  EXPECT_HAS(on.result.err, "resumed from ");
+  EXPECT_EQ(on.result.err.find("initial weights"), std::string::npos);
+  expect_whole_until(on, 4);
+}
+
+/// The one message of a run on two ranks that is refused before it leaves anything.
+void refuses(const std::string& arguments, const std::vector<std::string>& parts) {
+  SCOPED_TRACE(arguments);
+  const TrainedRun run = train(2, few + arguments);
+  EXPECT_EQ(run.result.exit_code, 64) << run.result.all();
+  for (const std::string& part : parts) EXPECT_HAS(run.result.err, part);
+  EXPECT_EQ(occurrences(run.result.err, "[train] init.from"), 1) << run.result.err;
+  EXPECT_FALSE(run.has("metrics.jsonl"));
+}
+
+TEST(InitialWeights, ThatDoNotFitAreRefusedWithEachKey) {
+  write_bytes(workplace() / "wide.yaml",
+              "dim: 48\nlayers: 2\nheads: 4\nkv_heads: 4\nhead_dim: 16\nffn_dim: 64\nvocab_size: 256\n");
+  const std::string& folder = origin().folder;
+  refuses("--model ./wide.yaml --init.from " + folder,
+          {"init.from = " + folder, "dim = 32 there, 48 in the run's model, kv_heads = 2 there, 4 in the run's model"});
+  refuses("--model ./wide.yaml --init.from " + origin().run.directory, {"step-000020: is of another model than wide"});
+  refuses("--init.from nowhere", {"nowhere: has no weights; expected a Hugging Face folder"});
+  refuses("--init.from data", {"data: has no weights"});
+  ASSERT_EQ(in_workplace("cp -r " + folder + " other-tokens").exit_code, 0);
+  write_bytes(workplace() / "other-tokens/tokenizer.json", "{}");
+  refuses("--init.from other-tokens", {"has tokenizer.json, and the data were made with bytes (256 ids)"});
+}
+
+TEST(InitialWeights, OfAModelThatComputesOtherwiseAreWarnedOf) {
+  write_bytes(workplace() / "turned.yaml", std::string(tiny_model) + "rope_theta: 10000\n");
+  const TrainedRun run = begun_with(origin().folder, 1, "--model ./turned.yaml");
+  EXPECT_EQ(run.result.exit_code, 0) << run.result.all();
+  EXPECT_HAS(run.result.err, "were made for a model that computes otherwise: rope_theta = 500000 there, 10000 in");
+}
+
+TEST(InitialWeights, ADryRunLooksAtTheFolder) {
+  const std::string dry = octet_train + " run.yaml --dry-run --ranks 2 --init.from ";
+  const CommandResult good = in_workplace(dry + origin().folder), bad = in_workplace(dry + "nowhere");
+  EXPECT_EQ(good.exit_code, 0) << good.all();
+  EXPECT_HAS(good.out, "initial weights: those of " + origin().folder);
+  EXPECT_EQ(bad.exit_code, 64);
+  EXPECT_HAS(bad.err, "nowhere: has no weights");
+}
+
+}  // namespace
+}  // namespace octet::test
