@@ -92,7 +92,11 @@ ExportReport export_hugging_face(const std::vector<WholeCheckpoint>& from, const
   write_file(folder + "/config.json",
              hugging_face_config(options.model, options.max_positions, std::string(names_of(options.type).torch),
                                  options.bos, options.eos));
+  if (options.bos || options.eos) {
+    write_file(folder + "/generation_config.json", hugging_face_generation_config(options.bos, options.eos));
+  }
   if (!options.tokenizer_name.empty()) write_file(folder + "/" + options.tokenizer_name, options.tokenizer_file);
+  if (!options.tokenizer_config.empty()) write_file(folder + "/tokenizer_config.json", options.tokenizer_config);
   pending.commit();
   return report;
 }

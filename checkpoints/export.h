@@ -21,6 +21,7 @@ struct ExportOptions {
   std::optional<std::int64_t> bos{}, eos{};      ///< ids for config.json
   std::string tokenizer_name{};                  ///< of the tokenizer's file in the folder; empty: none goes there
   std::string tokenizer_file{};                  ///< its bytes
+  std::string tokenizer_config{};                ///< tokenizer_config.json; empty: none goes there
 };
 
 struct ExportReport {

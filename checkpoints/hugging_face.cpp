@@ -179,13 +179,33 @@ std::string hugging_face_config(const ModelConfig& model, std::int64_t max_posit
   return json.dump(2) + "\n";
 }
 
+std::string hugging_face_generation_config(std::optional<std::int64_t> bos, std::optional<std::int64_t> eos) {
+  Json json = {{"_from_model_config", true}};
+  if (bos) json["bos_token_id"] = *bos;
+  if (eos) json["eos_token_id"] = *eos;
+  return json.dump(2) + "\n";
+}
+
+std::string hugging_face_tokenizer_config(const std::optional<std::string>& bos, const std::optional<std::string>& eos,
+                                          std::int64_t max_positions) {
+  Json json = {{"tokenizer_class", "PreTrainedTokenizerFast"}, {"model_max_length", max_positions}};
+  if (bos) json["bos_token"] = *bos;
+  if (eos) json["eos_token"] = *eos;
+  json["clean_up_tokenization_spaces"] = false;
+  return json.dump(2) + "\n";
+}
+
 ModelConfig parse_hugging_face_config(const std::string& text, const std::string& path) {
   const auto json = parse_json(text, "checkpoints", path, "the configuration of a model");
   const JsonReader config(json, "checkpoints", path);
   if (config.text("model_type") != "llama") throw config.at("model_type").refuse("\"llama\"");
+  expect_only(config, "architectures", "[\"LlamaForCausalLM\"]");
   expect_only(config, "hidden_act", "\"silu\"");
   expect_only(config, "attention_bias", "false");
   expect_only(config, "mlp_bias", "false");
+  if (config.has("quantization_config")) {
+    throw config.at("quantization_config").refuse("null: weights in F32, BF16 or F16");
+  }
   if (config.has("sliding_window")) throw config.at("sliding_window").refuse("null: attention is over all of a text");
   // The bounds of model files (docs/configuration.md), which keep every product of these numbers within 63 bits.
   const RotaryEmbedding rope = rotary_embedding(config);
@@ -201,7 +221,8 @@ ModelConfig parse_hugging_face_config(const std::string& text, const std::string
                     .rope_theta = rope.theta,
                     .rope_scaling = rope.scaling,
                     .norm_eps = number_or(config, "rms_norm_eps", 1e-6),
-                    .tied_embedding = config.contains("tie_word_embeddings") && config.boolean("tie_word_embeddings")};
+                    .tied_embedding = config.contains("tie_word_embeddings") && config.boolean("tie_word_embeddings"),
+                    .max_positions = integer_or(config, "max_position_embeddings", 1 << 30, 0)};
   model.kv_heads = integer_or(config, "num_key_value_heads", most_heads, model.heads);
   model.finish();
   return model;

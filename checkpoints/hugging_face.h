@@ -33,9 +33,17 @@ std::string hugging_face_config(const ModelConfig& model, std::int64_t max_posit
                                 std::optional<std::int64_t> bos = std::nullopt,
                                 std::optional<std::int64_t> eos = std::nullopt);
 
-/// The model of a config.json. Throws a usage error that names `path`, the key and what was expected for what is no
-/// Llama, or computes something that we do not (other activations, biases, sliding windows, another scaling of RoPE
-/// than llama3).
+/// generation_config.json: the ids of config.json, of which those that are not known are left out.
+std::string hugging_face_generation_config(std::optional<std::int64_t> bos, std::optional<std::int64_t> eos);
+
+/// tokenizer_config.json beside a tokenizer.json, for AutoTokenizer of transformers: which of the file's tokens begin
+/// and end a text. Whether the first is put before every text, tokenizer.json itself says.
+std::string hugging_face_tokenizer_config(const std::optional<std::string>& bos, const std::optional<std::string>& eos,
+                                          std::int64_t max_positions);
+
+/// The model of a config.json, with its max_position_embeddings. Throws a usage error that names `path`, the key and
+/// what was expected for what is no Llama, or computes something that we do not (other activations, biases, sliding
+/// windows, another scaling of RoPE than llama3), and for weights that are quantized.
 ModelConfig parse_hugging_face_config(const std::string& json, const std::string& path);
 
 }  // namespace octet::checkpoint

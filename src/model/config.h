@@ -22,6 +22,9 @@ struct ModelConfig {
   RopeScaling rope_scaling{};
   double norm_eps = 1e-5;
   bool tied_embedding = false;
+  /// Tokens: the longest context that the model is for, which exports tell others; nothing here depends on it. 0: not
+  /// said.
+  std::int64_t max_positions = 0;
 
   std::int64_t q_dim() const { return heads * head_dim; }
   std::int64_t kv_dim() const { return kv_heads * head_dim; }

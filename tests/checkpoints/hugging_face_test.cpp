@@ -157,6 +157,7 @@ TEST_F(HuggingFace, ConfigGoesRound) {
   ModelConfig back = parse_hugging_face_config(text, "x");
   back.name = model.name;
   EXPECT_EQ(back.head_dim, 6);
+  EXPECT_EQ(back.max_positions, 8192);
   EXPECT_EQ(hugging_face_config(back, 8192, "bfloat16"), text);
   EXPECT_TRUE(json::parse(text).at("eos_token_id").is_null());
   const json with = json::parse(hugging_face_config(back, 8192, "bfloat16", std::nullopt, 128001));
@@ -193,6 +194,16 @@ TEST_F(HuggingFace, ConfigDefaults) {
   EXPECT_EQ(m.rope_theta, 10000);
   EXPECT_EQ(m.norm_eps, 1e-6);
   EXPECT_FALSE(m.tied_embedding);
+  EXPECT_EQ(m.max_positions, 0);
+}
+
+TEST_F(HuggingFace, FilesBesideTheWeightsSayWhatIsKnownAndNothingElse) {
+  const json generation = json::parse(hugging_face_generation_config(std::nullopt, 128001));
+  EXPECT_EQ(generation, json({{"_from_model_config", true}, {"eos_token_id", 128001}}));
+  const json tokenizer = json::parse(hugging_face_tokenizer_config("<s>", std::nullopt, 64));
+  EXPECT_EQ(tokenizer.at("bos_token"), "<s>");
+  EXPECT_FALSE(tokenizer.contains("eos_token"));
+  EXPECT_EQ(tokenizer.at("model_max_length"), 64);
 }
 
 TEST_F(HuggingFace, ConfigsOfOtherModelsAreRefusedByKey) {
@@ -207,6 +218,10 @@ TEST_F(HuggingFace, ConfigsOfOtherModelsAreRefusedByKey) {
       {"[1]", "is [1]; expected an object"},
       {"{}", "model_type is missing"},
       {with("model_type", "mistral"), "model_type is \"mistral\"; expected \"llama\""},
+      {with("architectures", {"LlamaForSequenceClassification"}),
+       "architectures is [\"LlamaForSequenceClassification\"]; expected [\"LlamaForCausalLM\"]"},
+      {with("quantization_config", {{"quant_method", "fp8"}}), "quantization_config is {\"quant_method\":\"fp8\"}"},
+      {with("max_position_embeddings", 0), "max_position_embeddings is 0"},
       {with("hidden_act", "gelu"), "hidden_act is \"gelu\""},
       {with("attention_bias", true), "attention_bias is true"},
       {with("mlp_bias", true), "mlp_bias is true"},

@@ -34,7 +34,7 @@ TEST(CommandLine, HelpHasTopics) {
   EXPECT_HAS(help("run.yaml --help").out, "Usage: octet-train");
   const CommandResult unknown = help("--help dat");
   EXPECT_EQ(unknown.exit_code, 64);
-  EXPECT_HAS(unknown.err, "--help dat: expected one of all, dry-run, run, train");
+  EXPECT_HAS(unknown.err, "--help dat: expected one of all, dry-run, run, init, train");
   EXPECT_HAS(unknown.err, "nearest: data");
 }
 

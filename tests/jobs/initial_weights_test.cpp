@@ -85,6 +85,19 @@ TEST(InitialWeights, AreNotReadAgainByARunThatGoesOn) {
   expect_whole_until(on, 4);
 }
 
+TEST(InitialWeights, OfAStartThatDiedBeforeItsFirstCheckpointHaveToBeTheSame) {
+  const TrainedRun run = begun_with(origin().folder, 1);
+  std::string status = read_bytes(run.file("status.json"));
+  status.replace(status.find("finished"), 8, "stopped");
+  write_bytes(run.file("status.json"), status);
+  const TrainedRun other = train_in(run.directory, 1, few);
+  EXPECT_EQ(other.result.exit_code, 64) << other.result.all();
+  EXPECT_HAS(other.result.err, "init.from = " + origin().folder + " there, \"\" now; the run can only begin again");
+  const TrainedRun again = train_in(run.directory, 1, few + "--init.from " + origin().folder);
+  EXPECT_EQ(again.result.exit_code, 0) << again.result.all();
+  EXPECT_HAS(again.result.err, "initial weights: those of ");
+}
+
 /// The one message of a run on two ranks that is refused before it leaves anything.
 void refuses(const std::string& arguments, const std::vector<std::string>& parts) {
   SCOPED_TRACE(arguments);

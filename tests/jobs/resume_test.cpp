@@ -272,7 +272,6 @@ TEST(BeginningAgain, AnotherRunAFinishedOneAndAnUnknownOneAreRefused) {
   expect_refused(killed.directory, more + " --optimizer.lr 0.5",
                  {killed.directory + "/config.yaml: optimizer.lr = 0.003 there, 0.5 now"});
   expect_refused(killed.directory, more + " --run.seed 3", {"run.seed = 1 there, 3 now"});
-  expect_refused(killed.directory, more + " --init.from elsewhere", {"init.from = \"\" there, elsewhere now"});
   write_bytes(workplace() / "same.yaml", tiny_model);
   expect_refused(killed.directory, more + " --model ./same.yaml",
                  {"config.yaml: model = ", "tiny.yaml there, ", "same.yaml now"});

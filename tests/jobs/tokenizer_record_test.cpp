@@ -53,6 +53,9 @@ TEST(TokenizerRecord, GoesIntoTheRunItsCheckpointsAndExports) {
   EXPECT_EQ(read_bytes(workplace() / "export-own/tokenizer.json"), tokenizer_file);
   EXPECT_HAS(read_bytes(workplace() / "export-own/config.json"), "\"eos_token_id\": 249");
   EXPECT_HAS(read_bytes(workplace() / "export-own/config.json"), "\"bos_token_id\": null");
+  EXPECT_HAS(read_bytes(workplace() / "export-own/generation_config.json"), "\"eos_token_id\": 249");
+  EXPECT_HAS(read_bytes(workplace() / "export-own/tokenizer_config.json"), "\"eos_token\": \"<|end|>\"");
+  EXPECT_EQ(read_bytes(workplace() / "export-own/tokenizer_config.json").find("bos_token"), std::string::npos);
   write_bytes(run.file("tokenizer/tokenizer.json"), "{}");
   const CommandResult without = exported("export-without");
   ASSERT_EQ(without.exit_code, 0) << without.all();

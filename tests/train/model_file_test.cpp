@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "checkpoints/hugging_face.h"
 #include "src/base/options/yaml.h"
 #include "src/train/options/run_options.h"
 
@@ -61,6 +62,34 @@ TEST_F(ModelFile, ParameterCounts) {
   }
 }
 
+/// Against what Meta's config.json on Hugging Face says.
+TEST_F(ModelFile, PublishedModelsWithScaledRope) {
+  const char* published =
+      R"({{"architectures": ["LlamaForCausalLM"], "model_type": "llama", "attention_bias": false, "mlp_bias": false,
+       "hidden_act": "silu", "hidden_size": {}, "num_hidden_layers": {}, "num_attention_heads": {},
+       "num_key_value_heads": 8, "intermediate_size": {}, "vocab_size": 128256, "max_position_embeddings": 131072,
+       "rms_norm_eps": 1e-05, "rope_theta": 500000.0, "rope_scaling": {{"factor": {:.1f}, "low_freq_factor": 1.0,
+       "high_freq_factor": 4.0, "original_max_position_embeddings": 8192, "rope_type": "llama3"}},
+       "tie_word_embeddings": {}}})";
+  struct Model {
+    const char* name;
+    std::int64_t parameters;
+    int dim, layers, heads, ffn;
+    double factor;
+    bool tied;
+  };
+  for (const Model& m : {Model{"llama3.1-8b", 8030261248, 4096, 32, 32, 14336, 8, false},
+                         Model{"llama3.1-70b", 70553706496, 8192, 80, 64, 28672, 8, false},
+                         Model{"llama3.1-405b", 405853388800, 16384, 126, 128, 53248, 8, false},
+                         Model{"llama3.2-1b", 1235814400, 2048, 16, 32, 8192, 32, true},
+                         Model{"llama3.2-3b", 3212749824, 3072, 28, 24, 8192, 32, true}}) {
+    const ModelConfig ours = read_model(models + m.name + ".yaml");
+    const std::string config = fmt::format(fmt::runtime(published), m.dim, m.layers, m.heads, m.ffn, m.factor, m.tied);
+    EXPECT_EQ(to_yaml(ours), to_yaml(checkpoint::parse_hugging_face_config(config, m.name))) << m.name;
+    EXPECT_EQ(ours.parameters(), m.parameters) << m.name;
+  }
+}
+
 TEST_F(ModelFile, EveryFileOfTheSourceTreeReadsBack) {
   int files = 0;
   for (const auto& entry : fs::directory_iterator(models)) {
@@ -73,7 +102,7 @@ TEST_F(ModelFile, EveryFileOfTheSourceTreeReadsBack) {
     EXPECT_EQ(copy.parameters(), m.parameters()) << entry.path();
     ++files;
   }
-  EXPECT_EQ(files, 9);
+  EXPECT_EQ(files, 14);
 }
 
 TEST_F(ModelFile, WrongFiles) {

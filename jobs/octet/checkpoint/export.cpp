@@ -1,8 +1,9 @@
 #include "checkpoints/export.h"
 
 #include <filesystem>
-#include <map>
+#include <optional>
 
+#include "checkpoints/hugging_face.h"
 #include "jobs/octet/checkpoint/tool.h"
 #include "jobs/octet/commands.h"
 #include "src/base/files.h"
@@ -61,9 +62,18 @@ void report_small(const checkpoint::SmallWeights& small, std::int64_t weights) {
 std::int64_t positions(std::int64_t asked, const RunConfig& config, bool has_seq_len, const std::string& directory) {
   if (asked < 0) throw usage_error("octet", "--max-positions is {}; expected at least 1", asked);
   if (asked > 0) return asked;
+  if (config.model.max_positions > 0) return config.model.max_positions;
   if (has_seq_len) return config.train.seq_len;
   throw usage_error("octet", "{}: was not trained here, so the length of sequences is not known; give --max-positions",
                     directory);
+}
+
+/// The name of the control token of that id.
+std::optional<std::string> name_of(const TokenizerIdentity& tokenizer, std::optional<std::int64_t> id) {
+  for (const auto& [name, its] : tokenizer.special) {
+    if (its == id) return name;
+  }
+  return std::nullopt;
 }
 
 /// The tokenizer as the checkpoint knows it, with its file out of the folder of the run. A text of what is missing.
@@ -91,6 +101,10 @@ std::string add_tokenizer(checkpoint::ExportOptions& options, const RunConfig& c
                                ? tokenizer.file
                                : std::string(tokenizer_file_name(tokenizer.kind));
   options.tokenizer_file = *file;
+  if (tokenizer.kind == TokenizerKind::bpe) {
+    options.tokenizer_config = checkpoint::hugging_face_tokenizer_config(
+        name_of(tokenizer, tokenizer.bos), name_of(tokenizer, tokenizer.eos), options.max_positions);
+  }
   return "";
 }
 
@@ -107,7 +121,8 @@ int run_export(const std::vector<std::string>& arguments) {
       ("dtype", po::value(&dtype)->default_value("fp32"), "fp32, bf16 or fp16")                                  //
       ("max-shard-size", po::value(&shard_size)->default_value("5GB"), "most data in a file: 5GB, 500MB, 2GiB")  //
       ("max-positions", po::value(&max_positions)->default_value(0),
-       "max_position_embeddings of config.json, in tokens; 0: train.seq_len of the run")                         //
+       "max_position_embeddings of config.json, in tokens; 0: max_positions of the model's file, else train.seq_len of "
+       "the run")                                                                                                //
       ("average", po::value(&average)->default_value(1), "the mean of the newest so many checkpoints of a run")  //
       ("threads", po::value(&threads)->default_value(0), "threads that hash; 0: as many as there are cores");
   if (!parse_arguments(arguments, usage, described, "checkpoint", 2)) return 0;

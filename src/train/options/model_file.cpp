@@ -101,6 +101,14 @@ void declare_model_options(Schema& schema, ModelConfig& m) {
       .help("Context that the model was trained with before. Only with llama3.");
   schema.add("norm_eps", m.norm_eps).above(0).help("Added to the mean square in RMSNorm.");
   schema.add("tied_embedding", m.tied_embedding).help("The output head uses the embedding's weights.");
+  schema.add("max_positions", m.max_positions)
+      .unit("tokens")
+      .at_least(0)
+      .at_most(1 << 30)
+      .help(
+          "Longest context that the model is for: max_position_embeddings of an export's config.json. A run's "
+          "sequences "
+          "do not depend on it. 0: train.seq_len of the run.");
 }
 
 std::string to_yaml(ModelConfig model) {

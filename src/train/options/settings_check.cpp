@@ -17,7 +17,8 @@ struct Changeable {
   bool same_bits = true;  ///< with another value every number comes out the same; else within rounding
 };
 
-constexpr std::array<Changeable, 49> changeable = {{{"model"},  // a name or a path; the shape is in model_shape
+constexpr std::array<Changeable, 50> changeable = {{{"model"},  // a name or a path; the shape is in model_shape
+                                                    {"model_shape.max_positions"},
                                                     {"device", false},
                                                     {"run.dir"},
                                                     {"run.tensorboard"},

@@ -42,7 +42,7 @@ void check_same_model(ModelConfig there, ModelConfig here, const std::string& fr
   std::vector<std::string> refused, warned;
   for (const Option& option : ours.options()) {
     const std::string then = theirs.find(option.name())->text(), now = option.text();
-    if (then == now) continue;
+    if (then == now || option.name() == "max_positions") continue;
     auto& list = std::ranges::find(sizes, option.name()) == sizes.end() ? warned : refused;
     list.push_back(fmt::format("{} = {} there, {} in the run's model", option.name(), then, now));
   }
