@@ -93,7 +93,7 @@ struct Speed {
 
 /// The first token comes with the prompt: the others are what is timed as generation.
 Speed write_on(const std::vector<std::int32_t>& ids, std::int64_t tokens, const Sampling& sampling,
-               const Tokenizer& tokenizer, std::optional<std::int32_t> eos, Generator& generator) {
+               const Tokenizer& tokenizer, const std::vector<std::int32_t>& ends, Generator& generator) {
   Speed speed{.prompt = std::ssize(ids)};
   TextStream text(tokenizer, ids.back());
   auto start = Clock::now();
@@ -104,7 +104,7 @@ Speed write_on(const std::vector<std::int32_t>& ids, std::int64_t tokens, const 
     // Ids that the tokenizer lacks (a padded vocabulary) have no text.
     const auto known = std::min<std::size_t>(logits.size(), static_cast<std::size_t>(tokenizer.info().vocab_size));
     const std::int32_t token = choose_token(logits.first(known), sampling, generator.tokens());
-    if (eos && token == *eos) {
+    if (std::ranges::find(ends, token) != ends.end()) {
       speed.end = ", the end of the text behind them,";
       break;
     }
@@ -137,8 +137,9 @@ void generate(const std::string& path, const GenerateOptions& o, const ModelOpti
   const auto model = load_model(source, settings, models, ranks.mesh, ranks.stream, ranks.hosts);
   log::info("{}", text_of(source, settings, window));
   Generator generator(*model, ranks.mesh, ranks.stream);
-  const std::optional<std::int32_t> eos = tokenizer->info().eos ? tokenizer->info().eos : source.eos;
-  write_on(ids, tokens, o.sampling, *tokenizer, eos, generator).tell();
+  std::vector<std::int32_t> ends = source.ends;
+  if (tokenizer->info().eos) ends.push_back(*tokenizer->info().eos);
+  write_on(ids, tokens, o.sampling, *tokenizer, ends, generator).tell();
   log::info("{}", memory_text(ranks.stream.device()));
 }
 

@@ -56,10 +56,29 @@ void read_settings(ModelSource& source) {
                          : kept_tokenizer_path(run.string(), source.identity->kind);
 }
 
-std::optional<std::int32_t> token_of(const JsonReader& config, const char* key) {
-  if (!config.has(key)) return std::nullopt;
-  const JsonReader value = config.at(key).is_list() ? config.at(key).element(0) : config.at(key);
-  return static_cast<std::int32_t>(value.integer(std::int64_t{0}, std::int64_t{INT32_MAX}));
+/// An id, or a list of ids.
+std::vector<std::int32_t> ids_at(const JsonReader& config, const char* key) {
+  if (!config.has(key)) return {};
+  const JsonReader value = config.at(key);
+  std::vector<std::int32_t> ids;
+  for (const JsonReader& id : value.is_list() ? value.elements() : std::vector{value}) {
+    ids.push_back(static_cast<std::int32_t>(id.integer(std::int64_t{0}, std::int64_t{INT32_MAX})));
+  }
+  return ids;
+}
+
+std::optional<std::int32_t> first_of(const std::vector<std::int32_t>& ids) {
+  return ids.empty() ? std::nullopt : std::optional(ids.front());
+}
+
+std::vector<std::int32_t> ends_of(const std::string& folder, const JsonReader& config) {
+  constexpr const char* key = "eos_token_id";
+  const std::string path = folder + "/generation_config.json";
+  if (is_there(path)) {
+    const auto json = parse_json(checkpoint::read_file(path), "evaluate", path, "how a model generates");
+    if (auto ids = ids_at(JsonReader(json, "evaluate", path), key); !ids.empty()) return ids;
+  }
+  return ids_at(config, key);
 }
 
 ModelSource read_folder(const std::string& path) {
@@ -73,8 +92,9 @@ ModelSource read_folder(const std::string& path) {
   if (reader.has("max_position_embeddings")) {
     source.window = reader.integer("max_position_embeddings", 1, most_positions);
   }
-  source.bos = token_of(reader, "bos_token_id");
-  source.eos = token_of(reader, "eos_token_id");
+  source.bos = first_of(ids_at(reader, "bos_token_id"));
+  source.eos = first_of(ids_at(reader, "eos_token_id"));
+  source.ends = ends_of(path, reader);
   if (is_there(path + "/tokenizer.json") || is_there(path + "/tokenizer.model")) source.tokenizer = path;
   return source;
 }

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "checkpoints/manifest.h"
 #include "src/comm/communicator.h"
@@ -27,6 +28,9 @@ struct ModelSource {
   std::optional<TokenizerIdentity> identity{};  ///< of the tokenizer of its data, where the run knows it
   /// What a Hugging Face folder's config.json says begins and ends a text; the first, where several may.
   std::optional<std::int32_t> bos{}, eos{};
+  /// Ids of which each ends a generated text, where a Hugging Face folder says them: those of generation_config.json,
+  /// else those of config.json. Models that hold conversations have several.
+  std::vector<std::int32_t> ends{};
   std::string tokenizer{};  ///< name or path for make_tokenizer; empty: it is not there
 
   /// "runs/a/checkpoints/step-000120", for people and results.

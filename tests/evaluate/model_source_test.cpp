@@ -82,6 +82,7 @@ TEST_F(ModelSourceTest, AFolderACheckpointAndARunAreOneModel) {
   EXPECT_TRUE(folder.hugging_face);
   EXPECT_EQ(folder.bos, 1);  // config.json
   EXPECT_EQ(folder.eos, 2);
+  EXPECT_EQ(folder.ends, std::vector<std::int32_t>{2});
 }
 
 TEST_F(ModelSourceTest, ADamagedCheckpointOfARunIsPassedOver) {

@@ -39,6 +39,22 @@ TEST(Generate, WritesTheSameTextInEveryLayoutAndOfAnExport) {
   EXPECT_EQ(text_of(generate(run + " --precision fp32 --prompt 'a text' --tokens 5")), text.substr(0, 5) + "\n");
 }
 
+TEST(Generate, EndsAtAnyTokenThatTheFolderNames) {
+  const std::string folder = "ends-early";
+  const std::string what =
+      " --tokenizer bytes --window 32 --precision fp32 --prompt 'a text' --temperature 1 --top-p 0.9 --seed 1 ";
+  ASSERT_EQ(in_workplace(octet + "checkpoint export " + trained().directory + " " + folder).exit_code, 0);
+  const std::string whole = text_of(generate(folder + what + "--tokens 20"));
+  std::size_t at = 0;  // of a byte that is text by itself
+  while (at < whole.size() && (whole[at] < ' ' || whole[at] > '~')) ++at;
+  ASSERT_LT(at, whole.size()) << whole;
+  write_bytes(workplace() / (folder + "/generation_config.json"),
+              fmt::format("{{\"eos_token_id\": [255, {}]}}", static_cast<int>(whole[at])));
+  const CommandResult r = generate(folder + what + "--tokens 20");
+  EXPECT_EQ(text_of(r), whole.substr(0, at) + "\n");
+  EXPECT_HAS(r.err, "the end of the text behind them");
+}
+
 TEST(Generate, DrawsBySeed) {
   const std::string drawn = trained().directory + " --prompt 'a text' --tokens 26 --temperature 2 --top-p 0.99 --seed ";
   const std::string text = text_of(generate(drawn + "1"));
