@@ -358,7 +358,7 @@ void Llama::backward_of_inputs(int index, WeightProvider& weights, GradientSink&
 }
 
 void Llama::backward_of_weights(int index, GradientSink& gradients) {
-  const StepPartScope part(StepPart::backward);
+  const StepPartScope part(StepPart::weight_gradients);
   Slot& slot = this->slot(index, Progress::weights_left);
   slot.progress = Progress::free;
   const Stage& stage = *slot.stage;

@@ -21,12 +21,14 @@ class UnitScope {
   std::string_view outer_;
 };
 
-/// What a training step does with a unit; `phase` in the timeline's files. (Phase of src/comm/watchdog.h is another
-/// matter: parts of a run that differ in how long an operation may take.)
-enum class StepPart : std::uint8_t { other, data, forward, recompute, backward, optimizer };
+/// What a training step does with a unit; weight_gradients where a pass makes them apart. `phase` in the timeline's
+/// files. (Phase of src/comm/watchdog.h is another matter: parts of a run that differ in how long an operation may
+/// take.)
+enum class StepPart : std::uint8_t { other, data, forward, recompute, backward, weight_gradients, optimizer };
 
 constexpr std::string_view name_of(StepPart part) {
-  constexpr std::string_view names[] = {"other", "data", "forward", "recompute", "backward", "optimizer"};
+  constexpr std::string_view names[] = {"other",    "data", "forward", "recompute", "backward", "weight gradients",
+                                        "optimizer"};
   return names[static_cast<int>(part)];
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "src/train/plan/memory_plan.h"
+#include "src/train/step/pipelined_passes.h"
 
 namespace octet {
 namespace {
@@ -66,6 +67,30 @@ TEST(PipelineTimeline, RanksOfEqualStagesWaitAsTheFormulaSays) {
       EXPECT_GT(e.step, rank.forward + rank.backward + rank.rest);
     }
   }
+}
+
+TEST(PipelineTimeline, RanksThatRecomputeHaveNoWeightGradientsToWaitWith) {
+  RunConfig config = run_of(4, 1, 8);
+  const auto shares = [&](PipelineOrder order) {
+    config.parallel.pp_schedule = order;
+    const MeshShape mesh = mesh_shape(config.parallel);
+    return std::pair{estimate_pipeline(config, mesh, rates), clocked_passes(config, mesh)};
+  };
+  const auto late_seconds = [](const PipelineEstimate& e) { return e.ranks.at(1).weight_gradients; };
+  const auto [plain, plain_flops] = shares(PipelineOrder::one_f_one_b);
+  const auto [split, split_flops] = shares(PipelineOrder::zb_h1);
+  EXPECT_EQ(late_seconds(plain), 0);
+  EXPECT_GT(late_seconds(split), 0);
+  EXPECT_LT(split.times.bubble_share(), 0.6 * plain.times.bubble_share());
+  EXPECT_NEAR(split.times.bubble_share(), 3.0 / (3 * 8 + 3), 0.04);
+
+  config.recompute.mode = RecomputeMode::full;
+  const auto [plain_again, plain_again_flops] = shares(PipelineOrder::one_f_one_b);
+  const auto [split_again, split_again_flops] = shares(PipelineOrder::zb_h1);
+  EXPECT_EQ(late_seconds(split_again), 0);
+  EXPECT_NEAR(split_again.times.bubble_share(), plain_again.times.bubble_share(), 0.01);
+  EXPECT_NEAR(split_again_flops.times.bubble_share(), plain_again_flops.times.bubble_share(), 0.01);
+  EXPECT_LT(split_flops.times.bubble_share(), 0.6 * plain_flops.times.bubble_share());
 }
 
 }  // namespace

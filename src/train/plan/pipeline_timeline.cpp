@@ -13,8 +13,19 @@ namespace {
 
 constexpr int model_stream = 1;
 
-bool is_of_passes(StepPart part) {
-  return part == StepPart::forward || part == StepPart::recompute || part == StepPart::backward;
+/// Where the time of a part of the step belongs.
+double& seconds_of(RankSeconds& seconds, StepPart part) {
+  switch (part) {
+    case StepPart::forward:
+      return seconds.forward;
+    case StepPart::recompute:
+    case StepPart::backward:
+      return seconds.backward;
+    case StepPart::weight_gradients:
+      return seconds.weight_gradients;
+    default:
+      return seconds.rest;
+  }
 }
 
 /// The step after the first, which is like all that follow.
@@ -32,16 +43,13 @@ Recording second_step(const RunConfig& config, const MeshShape& mesh, int rank, 
 
 RankSeconds rank_seconds(const Recording& step) {
   RankSeconds seconds;
-  double before = 0, passes = 0;
+  double before = 0;
   for (const Span& span : step.spans) {
     if (span.stream != model_stream) continue;
-    if (is_of_passes(span.part)) {
-      (span.part == StepPart::forward ? seconds.forward : seconds.backward) += span.end - before;
-      passes += span.end - before;
-    }
+    seconds_of(seconds, span.part) += span.end - before;
     before = span.end;
   }
-  seconds.rest = step.wall - passes;
+  seconds.rest = step.wall - seconds.forward - seconds.backward - seconds.weight_gradients;
   return seconds;
 }
 
@@ -59,7 +67,7 @@ PipelineEstimate estimate_pipeline(const RunConfig& config, const MeshShape& mes
     for (int chunk = 0; chunk < shape.chunks; ++chunk) {
       StageTimes& stage = stages[static_cast<std::size_t>(shape.stage(pp, chunk))];
       const double share = stage.forward / flops / shape.micro_batches;
-      stage = {seconds.forward * share, seconds.backward * share / 2, seconds.backward * share / 2};
+      stage = {seconds.forward * share, seconds.backward * share, seconds.weight_gradients * share};
     }
   }
   out.times = run_clock(shape, passes, stages);
@@ -73,8 +81,9 @@ std::string pipeline_times_text(const PipelineEstimate& e) {
                                  "rest ms", "waits %");
   for (std::size_t r = 0; r < e.ranks.size(); ++r) {
     const RankSeconds& s = e.ranks[r];
-    text += fmt::format("  {:>13} {:>12.3f} {:>12.3f} {:>12.3f} {:>12.1f}\n", r, 1e3 * s.forward, 1e3 * s.backward,
-                        1e3 * s.rest, 100 * e.times.waiting_share(static_cast<int>(r)));
+    text += fmt::format("  {:>13} {:>12.3f} {:>12.3f} {:>12.3f} {:>12.1f}\n", r, 1e3 * s.forward,
+                        1e3 * (s.backward + s.weight_gradients), 1e3 * s.rest,
+                        100 * e.times.waiting_share(static_cast<int>(r)));
   }
   return text + fmt::format("  a step of {:.3f} ms, in whose passes ranks wait {:.1f} % of the time\n", 1e3 * e.step,
                             100 * e.times.bubble_share());

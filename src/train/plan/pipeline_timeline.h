@@ -11,9 +11,10 @@
 namespace octet {
 
 /// Where the time of a rank's step goes if it never waits for another stage: seconds of all its forward passes, of all
-/// its backward passes (with what is computed again), and of the rest, such as the optimizer.
+/// its backward passes (with what is computed again), of those that make weight gradients apart, and of the rest, such
+/// as the optimizer.
 struct RankSeconds {
-  double forward = 0, backward = 0, rest = 0;
+  double forward = 0, backward = 0, weight_gradients = 0, rest = 0;
 };
 
 /// Of the recording of one dry step. What the model's stream waits for belongs to what it does next.

@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "src/base/error.h"
 #include "src/model/stages.h"
@@ -49,14 +48,27 @@ PipelineShape shape_of(const RunConfig& config, const MeshShape& mesh) {
   return pipeline_shape(config.parallel, static_cast<int>(config.train.global_batch / sequences));
 }
 
+/// Whether a unit's backward leaves no weight gradients for later: a block whose inputs of linears do not stay.
+bool makes_all_at_once(const RecomputePolicy& recompute, const ModelConfig& model, int unit) {
+  const std::int64_t layer = unit - block_unit(0);
+  return layer >= 0 && layer < model.layers && recompute.applies(layer);
+}
+
 }  // namespace
 
 std::vector<StageTimes> stage_flops(const RunConfig& config) {
   const std::vector<double> flops = unit_flops(config.model, config.train.seq_len);
+  const RecomputePolicy recompute = RecomputePolicy::of(config.recompute, config.model.layers);
   std::vector<StageTimes> times;
   for (const UnitRange& s : pipeline_stages(config)) {
-    const double third = std::accumulate(flops.begin() + s.begin, flops.begin() + s.end, 0.0) / 3;
-    times.push_back({third, third, third});
+    StageTimes& stage = times.emplace_back(0, 0, 0);
+    for (int unit = s.begin; unit < s.end; ++unit) {
+      const double third = flops[static_cast<std::size_t>(unit)] / 3;
+      const bool at_once = makes_all_at_once(recompute, config.model, unit);
+      stage.forward += third;
+      stage.input_gradient += at_once ? 2 * third : third;
+      stage.weight_gradient += at_once ? 0 : third;
+    }
   }
   return times;
 }

@@ -23,8 +23,8 @@ struct PipelinePlan {
 /// else. Internal error where the steps are not proven (pipeline_check.h).
 PipelinePlan pipeline_plan(const RunConfig& config, const MeshShape& mesh, int pp_rank);
 
-/// The FLOPs of each stage's passes of a micro-batch: a third forward, a third for each of the two gradients. The head
-/// is the last one's.
+/// The FLOPs of each stage's passes of a micro-batch: a third forward, a third for each of the two gradients, which
+/// blocks that recompute make both with the first. What these compute again is not counted. The head is the last one's.
 std::vector<StageTimes> stage_flops(const RunConfig& config);
 
 /// A step's passes by the clock, with each stage's FLOPs as its time and twice that for backward.
