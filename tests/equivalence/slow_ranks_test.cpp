@@ -49,5 +49,29 @@ TEST_F(SlowRanksWatched, AreNamedOnceAndCleared) {
       << well;
 }
 
+/// As stages of a pipeline do: each rank computes and sends to the next one, which waits for it.
+TEST_F(SlowRanksWatched, AStageThatSendsLateIsNamed) {
+  const int rank = group_->rank(), size = group_->size();
+  if (size == 1) GTEST_SKIP() << "one rank holds nobody up";
+  const auto steps = [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t step = first; step <= last; ++step) {
+      float got = 0, sent = 1;
+      auto from = group_->start_recv(&got, 1, DType::f32, (rank + size - 1) % size);
+      if (rank == 0) std::this_thread::sleep_for(std::chrono::milliseconds(120));
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      auto to = group_->start_send(&sent, 1, DType::f32, (rank + 1) % size);
+      from->wait(*stream_);
+      to->wait(*stream_);
+      group_->all_reduce(&got, 1, DType::f32, ReduceOp::sum);
+      watch_.step(step);
+    }
+  };
+  steps(1, 1);
+  testing::internal::CaptureStderr();
+  steps(2, 5);
+  const std::string named = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(named.find("slower than the others: rank 0 on node-0 (") != std::string::npos, rank == 0) << named;
+}
+
 }  // namespace
 }  // namespace octet

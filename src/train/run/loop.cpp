@@ -70,6 +70,13 @@ std::optional<Ending> ending_of(const RunConfig& config, const Outcome& outcome,
       .state = "stopped", .reason = std::string(name_of(stop)), .exit_code = exit_code_unsaved(stop), .stop = stop};
 }
 
+/// Who a slow rank is. A stage that costs more than the others is one too.
+std::string place_of(const RunEnvironment& environment) {
+  const int ranks = environment.mesh.shape().pp, rank = environment.mesh.coordinates().pp;
+  return ranks == 1 ? environment.node
+                    : fmt::format("{}, rank {} of {} of its pipeline,", environment.node, rank, ranks);
+}
+
 /// The loop's state between two steps.
 class Loop {
  public:
@@ -80,7 +87,7 @@ class Loop {
         late_(reads_late(parts.config)),
         pipeline_(parts.trainer, parts.environment.control, late_),
         paces_(parts.config.train.slow_rank_every, parts.config.train.slow_rank_factor, parts.environment.waits,
-               parts.environment.control, parts.environment.node) {}
+               parts.environment.control, place_of(parts.environment)) {}
 
   int run() {
     if (first_ > p_.config.train.steps) return nothing_left();
