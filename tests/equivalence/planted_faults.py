@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-FILTER = "*LayoutsInFp32*:PipelineState*"
+FILTER = "*LayoutsInFp32*:*PipelineState*"
 
 # What is wrong, where, and how it is written.
 FAULTS = {
