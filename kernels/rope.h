@@ -29,7 +29,7 @@ struct Rope {
   const float* sin = nullptr;  ///< [seq, head_dim / 2]
   bool inverse = false;
   /// [batch, seq], on the device: where in its row the document of a token begins; its position is counted from there.
-  /// Null: a row is one document.
+  /// It may be before the row, and positions are below seq. Null: a row is one document.
   const std::int32_t* document_begin = nullptr;
 
   /// Of both tensors, where they are.

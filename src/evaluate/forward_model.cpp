@@ -76,6 +76,11 @@ PackedDocuments ForwardModel::upload_documents(const ScoreRow& row) {
           .longest = document_length(longest, settings_.seq_len)};
 }
 
+SharedPrefixes ForwardModel::upload_shared(const ScoreRow& row) {
+  if (row.spans.empty()) return {};
+  return {.spans = upload(spans_, row.spans), .origin = upload(origin_, row.origin)};
+}
+
 std::vector<TokenLikelihood> ForwardModel::score(const ScoreRow& row) {
   if (static_cast<std::int64_t>(row.tokens.size()) != row_tokens()) {
     throw internal_error("evaluate", "a row of {} tokens, expected {}", row.tokens.size(), row_tokens());
@@ -96,7 +101,8 @@ std::vector<TokenLikelihood> ForwardModel::score(const ScoreRow& row) {
                 .scored = {.behind = upload(behind_, behind),
                            .targets = upload(targets_, targets),
                            .n = n,
-                           .stats = stats_.as<float>()}},
+                           .stats = stats_.as<float>()},
+                .shared = upload_shared(row)},
                weights_);
   stream_.device().copy_to_host(stats_on_host_.data(), stats_.data(), bytes, stream_);
   stream_.synchronize();

@@ -39,6 +39,7 @@ class ForwardModel {
   /// On the device, where it stays until the next call.
   const std::int32_t* upload(Buffer& to, const std::vector<std::int32_t>& values);
   PackedDocuments upload_documents(const ScoreRow& row);
+  SharedPrefixes upload_shared(const ScoreRow& row);
 
   LlamaSettings settings_;
   Mesh& mesh_;
@@ -50,7 +51,7 @@ class ForwardModel {
   ShardedBuffer master_;
   WeightScales scales_;
   FsdpWeights weights_;
-  Buffer tokens_, begin_, starts_, behind_, targets_, stats_;
+  Buffer tokens_, begin_, starts_, spans_, origin_, behind_, targets_, stats_;
   std::vector<std::int32_t> starts_on_host_;
   std::vector<float> stats_on_host_;
 };

@@ -54,7 +54,8 @@ ModelScorer::ModelScorer(ForwardModel& model, std::int64_t window, Mesh& mesh, C
 }
 
 std::vector<Score> ModelScorer::score(std::span<const ScoreRequest> requests, const ScoreProgress& progress) {
-  const ScorePlan plan = pack_requests(requests, window_, model_.row_tokens(), vocab_size());
+  const ScorePlan plan =
+      pack_requests(requests, {.window = window_, .row_tokens = model_.row_tokens(), .vocab_size = vocab_size()});
   const auto takers = static_cast<std::size_t>(mesh_.dp().size()), mine = static_cast<std::size_t>(mesh_.dp().rank());
   std::string message;
   std::int64_t done = 0, tokens = 0;

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "src/base/error.h"
+#include "src/evaluate/share_prefixes.h"
 
 namespace octet {
 namespace {
@@ -62,58 +63,117 @@ std::vector<Shared> share(std::vector<Input>& inputs) {
   return out;
 }
 
-void append(ScoreRow& row, const Shared& shared, std::span<const ScoreRequest> requests) {
-  const auto start = static_cast<std::int32_t>(row.tokens.size());
-  const auto& tokens = shared.longest->tokens;
-  row.tokens.insert(row.tokens.end(), tokens.begin(), tokens.end());
-  row.begin.resize(row.tokens.size(), start);
-  for (const Input* input : shared.all) {
-    const auto& continuation = requests[static_cast<std::size_t>(input->request)].continuation;
-    std::int32_t behind = start + static_cast<std::int32_t>(input->tokens.size() - continuation.size());
-    for (const std::int32_t target : continuation) {
-      row.behind.push_back(behind++);
-      row.targets.push_back(target);
-    }
-    row.requests.push_back(input->request);
+/// What stands together in a row: what inputs begin with, and the rest of each.
+struct Group {
+  std::span<const Shared> members;
+  std::int64_t prefix = 0;
+  std::int64_t tokens = 0;
+  std::int64_t request = 0;  ///< the first of the longest input: its place among groups of the same length
+};
+
+std::vector<Group> group(std::span<const Shared> inputs, const PackOptions& options) {
+  std::vector<const std::vector<std::int32_t>*> texts;
+  for (const Shared& input : inputs) texts.push_back(&input.longest->tokens);
+  std::vector<Group> out;
+  for (const PrefixGroup& g : share_prefixes(texts, options.least_shared, options.row_tokens)) {
+    Group& group = out.emplace_back();
+    group.members = inputs.subspan(g.first, g.count);
+    group.prefix = group.tokens = g.shared;
+    group.request = group.members.front().longest->request;
+    for (const Shared& s : group.members) group.tokens += std::ssize(s.longest->tokens) - g.shared;
   }
+  return out;
+}
+
+/// Puts documents and what is read from them behind what a row has.
+class RowWriter {
+ public:
+  RowWriter(ScoreRow& row, std::span<const ScoreRequest> requests) : row_(row), requests_(requests) {}
+
+  void append(const Group& group) {
+    const auto start = static_cast<std::int32_t>(row_.tokens.size()), prefix = static_cast<std::int32_t>(group.prefix);
+    if (prefix > 0) {
+      const auto& tokens = group.members.front().longest->tokens;
+      append_document({tokens.data(), static_cast<std::size_t>(prefix)}, start);
+    }
+    for (const Shared& member : group.members) {
+      const auto own = static_cast<std::int32_t>(row_.tokens.size());
+      append_document(std::span(member.longest->tokens).subspan(static_cast<std::size_t>(prefix)), own - prefix);
+      if (prefix > 0) append_spans(start, prefix, own);
+      for (const Input* input : member.all) read(*input, prefix, start, own);
+    }
+  }
+
+ private:
+  void append_document(std::span<const std::int32_t> tokens, std::int32_t origin) {
+    const auto start = static_cast<std::int32_t>(row_.tokens.size());
+    row_.tokens.insert(row_.tokens.end(), tokens.begin(), tokens.end());
+    row_.begin.resize(row_.tokens.size(), start);
+    row_.origin.resize(row_.tokens.size(), origin);
+  }
+  void append_spans(std::int32_t start, std::int32_t prefix, std::int32_t own) {
+    row_.spans.resize(4 * static_cast<std::size_t>(own), 0);
+    const auto end = static_cast<std::int32_t>(row_.tokens.size());
+    for (std::int32_t t = own; t < end; ++t) row_.spans.insert(row_.spans.end(), {start, start + prefix, own, t + 1});
+  }
+  void read(const Input& input, std::int32_t prefix, std::int32_t start, std::int32_t own) {
+    const auto& continuation = requests_[static_cast<std::size_t>(input.request)].continuation;
+    auto place = static_cast<std::int32_t>(input.tokens.size() - continuation.size());
+    for (const std::int32_t target : continuation) {
+      row_.behind.push_back(place < prefix ? start + place : own + place - prefix);
+      row_.targets.push_back(target);
+      ++place;
+    }
+    row_.requests.push_back(input.request);
+  }
+
+  ScoreRow& row_;
+  std::span<const ScoreRequest> requests_;
+};
+
+void fill_up(ScoreRow& row, std::int64_t row_tokens) {
+  const auto all = static_cast<std::size_t>(row_tokens);
+  row.used = static_cast<std::int64_t>(row.tokens.size());
+  row.begin.resize(all, static_cast<std::int32_t>(row.used));
+  row.origin.resize(all, static_cast<std::int32_t>(row.used));
+  row.tokens.resize(all, 0);
+  if (!row.spans.empty()) row.spans.resize(4 * all, 0);
 }
 
 }  // namespace
 
-ScorePlan pack_requests(std::span<const ScoreRequest> requests, std::int64_t window, std::int64_t row_tokens,
-                        std::int64_t vocab_size) {
-  if (row_tokens < window) throw internal_error("evaluate", "rows of {} tokens for {}", row_tokens, window);
+ScorePlan pack_requests(std::span<const ScoreRequest> requests, const PackOptions& options) {
+  if (options.row_tokens < options.window) {
+    throw internal_error("evaluate", "rows of {} tokens for {}", options.row_tokens, options.window);
+  }
+  ScorePlan plan;
   std::vector<Input> inputs;
   for (std::size_t i = 0; i < requests.size(); ++i) {
     const auto number = static_cast<std::int64_t>(i);
-    check(requests[i], number, window, vocab_size);
-    if (!requests[i].continuation.empty()) inputs.push_back({number, input_of(requests[i], window)});
+    check(requests[i], number, options.window, options.vocab_size);
+    if (requests[i].continuation.empty()) continue;
+    inputs.push_back({number, input_of(requests[i], options.window)});
+    plan.asked_for += std::ssize(inputs.back().tokens);
   }
-  std::vector<Shared> shared = share(inputs);
-  std::ranges::stable_sort(shared, [](const Shared& a, const Shared& b) {
-    const auto length = [](const Shared& s) { return s.longest->tokens.size(); };
-    return length(a) != length(b) ? length(a) > length(b) : a.longest->request < b.longest->request;
+  const std::vector<Shared> shared = share(inputs);
+  std::vector<Group> groups = group(shared, options);
+  std::ranges::stable_sort(groups, [](const Group& a, const Group& b) {
+    return a.tokens != b.tokens ? a.tokens > b.tokens : a.request < b.request;
   });
-  ScorePlan plan;
   std::multimap<std::int64_t, std::size_t> rooms;  // room that is left in a row, and its number
-  for (const Shared& s : shared) {
-    const auto length = static_cast<std::int64_t>(s.longest->tokens.size());
-    auto room = rooms.lower_bound(length);
+  for (const Group& g : groups) {
+    auto room = rooms.lower_bound(g.tokens);
     if (room == rooms.end()) {
-      room = rooms.emplace(row_tokens, plan.rows.size());
+      room = rooms.emplace(options.row_tokens, plan.rows.size());
       plan.rows.emplace_back();
     }
     const auto [left, number] = *room;
     rooms.erase(room);
-    append(plan.rows[number], s, requests);
-    if (left > length) rooms.emplace(left - length, number);
-    plan.tokens += length;
+    RowWriter(plan.rows[number], requests).append(g);
+    if (left > g.tokens) rooms.emplace(left - g.tokens, number);
+    plan.tokens += g.tokens;
   }
-  for (ScoreRow& row : plan.rows) {
-    row.used = static_cast<std::int64_t>(row.tokens.size());
-    row.begin.resize(static_cast<std::size_t>(row_tokens), static_cast<std::int32_t>(row.used));
-    row.tokens.resize(static_cast<std::size_t>(row_tokens), 0);
-  }
+  for (ScoreRow& row : plan.rows) fill_up(row, options.row_tokens);
   return plan;
 }
 

@@ -9,27 +9,42 @@
 namespace octet {
 
 /// A row of tokens that the model sees at once, in which the inputs of several requests stand one behind the other,
-/// each a document of its own.
+/// each a document of its own. Inputs that begin alike may stand there as one document with what they share and one for
+/// the rest of each, whose tokens see both.
 struct ScoreRow {
   std::vector<std::int32_t> tokens;  ///< as long as all rows: the rest are zeros, a document too
   std::vector<std::int32_t> begin;   ///< where the document of each token begins
+  /// Where position 0 of the token's input would stand: `begin`, but for the rest of an input as far before it as what
+  /// it shares is long, which may be before the row.
+  std::vector<std::int32_t> origin;
+  /// 4 numbers a token, or none where nothing is shared: the two stretches of the row that a token of a rest sees,
+  /// [first, end) of what is shared and of its own document; zeros for all other tokens.
+  std::vector<std::int32_t> spans;
   std::int64_t used = 0;             ///< tokens of requests
   std::vector<std::int32_t> behind;  ///< of each token that is scored: the place of the one before it
   std::vector<std::int32_t> targets;
   std::vector<std::int64_t> requests;  ///< whose continuations the targets are, one after the other
 };
 
-/// What goes through the model for some requests. It is a function of requests, window and length of a row alone.
-struct ScorePlan {
-  std::vector<ScoreRow> rows;
-  std::int64_t tokens = 0;  ///< used, of all rows
+struct PackOptions {
+  std::int64_t window = 0;      ///< tokens that the model sees of a request at most
+  std::int64_t row_tokens = 0;  ///< of a row, >= window
+  std::int64_t vocab_size = 0;
+  std::int64_t least_shared = 16;  ///< fewer tokens are not worth an attention of their own
 };
 
-/// Packs requests into rows of `row_tokens` >= window tokens. Of inputs of which one is the beginning of another the
-/// longer is computed alone: choices of one token behind the same context go through the model once. The inputs are
-/// laid out by length, the longest first, each where the least room is left behind it. Requests without a continuation
-/// are in no row. Usage errors as Scorer::score.
-ScorePlan pack_requests(std::span<const ScoreRequest> requests, std::int64_t window, std::int64_t row_tokens,
-                        std::int64_t vocab_size);
+/// What goes through the model for some requests. It is a function of requests and options alone.
+struct ScorePlan {
+  std::vector<ScoreRow> rows;
+  std::int64_t tokens = 0;     ///< used, of all rows
+  std::int64_t asked_for = 0;  ///< what they would be if each request went through the model by itself
+};
+
+/// Packs requests into rows. Of inputs of which one is the beginning of another the longer is computed alone: choices
+/// of one token behind the same context go through the model once. What others have in common at their beginning goes
+/// through it once a row, in the groups that leave the fewest tokens (share_prefixes.h). They are laid out by length,
+/// the longest first, each where the least room is left behind it. Requests without a continuation are in no row. Usage
+/// errors as Scorer::score.
+ScorePlan pack_requests(std::span<const ScoreRequest> requests, const PackOptions& options);
 
 }  // namespace octet

@@ -109,7 +109,7 @@ BlockPass Llama::pass(const Slot& slot, std::int64_t layer) {
   BlockPass pass{op_,
                  part_,
                  slot.shape,
-                 {settings_.documents, slot.documents},
+                 slot.documents,
                  blocks_[static_cast<std::size_t>(layer)],
                  rope_,
                  checks_,
@@ -330,7 +330,7 @@ void Llama::head_backward(const MicroBatch& batch, const Slot& slot, WeightProvi
 void Llama::forward(int index, const MicroBatch& batch, WeightProvider& weights, GradientSink* gradients) {
   Slot& slot = this->slot(index, Progress::begun);
   slot.tokens = batch.tokens;
-  slot.documents = batch.documents;
+  slot.documents = {settings_.documents, settings_.documents && settings_.forward_only, batch.documents, batch.shared};
   recomputed_of_ = slot.trains ? index : nobody;
   forward_blocks(slot, weights);
   if (has_head(*slot.stage)) {

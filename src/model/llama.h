@@ -45,6 +45,7 @@ struct MicroBatch {
   PackedDocuments documents{};            ///< read until the end of backward; only with LlamaSettings::documents
   ScoredTokens scored{};                  ///< of score() and extend() alone
   CachedTokens cached{};                  ///< of extend() alone
+  SharedPrefixes shared{};                ///< of score() alone
 };
 
 /// Forward and backward of micro-batches, written out as a straight list of op calls. It holds activations, not
@@ -148,7 +149,7 @@ class Llama {
     bool trains = false;
     const Stage* stage = nullptr;
     const std::int32_t* tokens = nullptr;
-    PackedDocuments documents{};
+    RowDocuments documents{};
     CachedTokens cached{};
     BatchShape shape{};        ///< of the pass
     Tensor branch{};           ///< of the last block so far; its result is h_middle + branch

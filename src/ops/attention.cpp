@@ -38,6 +38,16 @@ void attention_forward(OpContext& context, const AttentionShape& shape, RowDocum
   const auto bytes = [&](const AttentionForward& a) { return context.kernels.attention_forward_workspace(a); };
   args.workspace = allocate_for(context.scratch, args, documents, bytes);
   context.kernels.attention_forward(context.stream, args);
+  if (!documents.may_share) return;
+  const std::int64_t tokens = shape.batch * shape.seq;
+  const SpanAttentionShape spans{.queries = tokens,
+                                 .keys = tokens,
+                                 .heads = shape.heads,
+                                 .kv_heads = shape.kv_heads,
+                                 .head_dim = shape.head_dim,
+                                 .scale = shape.scale,
+                                 .dtype = shape.dtype};
+  span_attention(context, spans, q, k, v, o, documents.shared.spans, shape.seq);
 }
 
 void attention_backward(OpContext& context, const AttentionShape& shape, RowDocuments documents, const Tensor& q,
@@ -76,7 +86,7 @@ void span_attention(OpContext& context, const SpanAttentionShape& shape, const T
   SpanAttention args{
       .shape = shape, .q = q.data, .k = k.data, .v = v.data, .o = o.data, .spans = spans, .longest = longest};
   args.workspace = context.scratch.allocate(context.kernels.span_attention_workspace(args));
-  context.kernels.span_attention(context.stream, args);
+  if (spans != nullptr) context.kernels.span_attention(context.stream, args);
 }
 
 RopeTable::RopeTable(Device& device, Stream& stream, std::int64_t seq, const std::vector<double>& frequencies)
@@ -114,7 +124,8 @@ void rope(OpContext& context, const RopeTable& table, const Rotated& q, const Ro
                                         .cos = table.cos.view().as<float>(),
                                         .sin = table.sin.view().as<float>(),
                                         .inverse = inverse,
-                                        .document_begin = documents.packed.begin});
+                                        .document_begin = documents.shared.origin != nullptr ? documents.shared.origin
+                                                                                             : documents.packed.begin});
 }
 
 }  // namespace octet

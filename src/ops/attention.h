@@ -7,13 +7,25 @@
 
 namespace octet {
 
+/// What tokens of a row see that is no document of their own: a beginning that stands elsewhere and is theirs too.
+/// On the device.
+struct SharedPrefixes {
+  const std::int32_t* spans = nullptr;   ///< SpanAttention::spans of these tokens; null: there are none
+  const std::int32_t* origin = nullptr;  ///< [batch, seq]: where position 0 of each token's text would stand in its row
+
+  bool operator==(const SharedPrefixes&) const = default;
+};
+
 /// The documents of a micro-batch's rows.
 struct RowDocuments {
-  bool possible = false;  ///< a row of another micro-batch may hold several: scratch is that for both
+  bool possible = false;   ///< a row of another micro-batch may hold several: scratch is that for both
+  bool may_share = false;  ///< likewise for prefixes
   PackedDocuments packed{};
+  SharedPrefixes shared{};  ///< in forward alone
 };
 
 /// Causal grouped-query attention over [batch · seq, heads · head_dim] tensors, within documents, with its scratch.
+/// Tokens that share a prefix see that and their own document, in place of the latter alone.
 void attention_forward(OpContext& context, const AttentionShape& shape, RowDocuments documents, const Tensor& q,
                        const Tensor& k, const Tensor& v, const Tensor& o, float* log_sum_exp);
 
@@ -23,7 +35,7 @@ void attention_backward(OpContext& context, const AttentionShape& shape, RowDocu
                         const Tensor& dq, const Tensor& dk, const Tensor& dv);
 
 /// Attention of q [queries, heads · head_dim] to the keys that its spans name, of k and v [keys, kv_heads · head_dim];
-/// `spans` and `longest` as in SpanAttention.
+/// `spans` and `longest` as in SpanAttention; without spans only its scratch is taken.
 void span_attention(OpContext& context, const SpanAttentionShape& shape, const Tensor& q, const Tensor& k,
                     const Tensor& v, const Tensor& o, const std::int32_t* spans, std::int64_t longest);
 

@@ -113,6 +113,21 @@ TEST(ScorerLayouts, TensorParallelScoresAreOneRanksWithin1e5) {
   }
 }
 
+/// Requests one by one share nothing; together choices stand behind their context's only copy.
+TEST_P(GoldenModel, SharedContextsChangeLikelihoodsByRoundingAlone) {
+  const Golden golden = read_golden(GetParam());
+  const ScorePlan plan =
+      pack_requests(golden.requests, {.window = golden.window, .row_tokens = 64, .vocab_size = 1000});
+  ASSERT_LT(plan.tokens, plan.asked_for * 3 / 4) << "nothing is shared";
+  LoadedModel model(folder_of(GetParam()), {.alone = true});
+  const auto together = model.scorer().score(golden.requests, nullptr);
+  for (std::size_t i = 0; i < together.size(); i += 3) {
+    const Score alone = model.scorer().score(std::span(golden.requests).subspan(i, 1), nullptr).front();
+    EXPECT_NEAR(together[i].log_likelihood, alone.log_likelihood, 1e-5 * std::abs(alone.log_likelihood)) << i;
+    EXPECT_EQ(together[i].greedy, alone.greedy) << i;
+  }
+}
+
 /// Mean of what `precision` changes of a token's log-likelihood in "tied", in nats.
 double mean_change(const LoadedModel::Options& options) {
   const Golden golden = read_golden("tied");
