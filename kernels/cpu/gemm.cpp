@@ -6,6 +6,7 @@
 
 #include "kernels/cpu/blocks.h"
 #include "kernels/cpu/cpu_kernels.h"
+#include "kernels/cpu/few_rows.h"
 #include "kernels/cpu/gemm_input.h"
 #include "kernels/cpu/hopper_multiply.h"
 #include "kernels/cpu/multiply.h"
@@ -248,8 +249,7 @@ void multiply_nothing(const Gemm& args) {
 
 std::int64_t gemm_workspace(const Gemm& args) {
   if (args.m == 0 || args.n == 0 || args.k == 0) return 0;
-  const Plan plan = plan_of(args);
-  return plan.workspace();
+  return is_few_rows(args) ? few_rows_workspace(args) : plan_of(args).workspace();
 }
 
 void gemm(Stream&, const Gemm& args) {
@@ -257,11 +257,12 @@ void gemm(Stream&, const Gemm& args) {
   if (args.k == 0) return multiply_nothing(args);
   check_gemm_scales(args);
   check_gemm_addresses(args);
-  const Plan plan = plan_of(args);
-  if (args.workspace_bytes < plan.workspace()) {
+  if (const std::int64_t needed = gemm_workspace(args); args.workspace_bytes < needed) {
     throw internal_error("kernels", "gemm of m {} n {} k {} has {} bytes of workspace and needs {}", args.m, args.n,
-                         args.k, args.workspace_bytes, plan.workspace());
+                         args.k, args.workspace_bytes, needed);
   }
+  if (is_few_rows(args)) return few_rows_gemm(args);
+  const Plan plan = plan_of(args);
   auto* a_wide = static_cast<std::byte*>(args.workspace);
   std::byte* b_wide = a_wide + plan.a_bytes;
   auto* sums = reinterpret_cast<float*>(b_wide + plan.b_bytes);

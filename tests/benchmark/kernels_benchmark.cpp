@@ -11,6 +11,7 @@
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cpu/gemm_input.h"
 #include "kernels/cpu/multiply.h"
+#include "kernels/scale_layout.h"
 
 namespace octet {
 namespace {
@@ -66,7 +67,7 @@ void gemm(benchmark::State& state, Product product, DType a, DType b, DType c, b
   args.n = product == Product::forward ? out : in;
   args.k = product == Product::forward ? in : product == Product::input_gradient ? out : tokens;
   const Array x(a, args.m * args.k), w(b, args.k * args.n), y(c, args.m * args.n);
-  const float one = 0.5f;
+  alignas(gemm_scale_alignment) const float one = 0.5f;
   args.a = {x.get(), a, product == Product::weight_gradient, &one};
   args.b = {w.get(), b, product == Product::forward, &one};
   args.c = y.get();
@@ -107,6 +108,19 @@ void register_gemm() {
       add("input_gradient", Product::input_gradient, kind.dy, kind.w, y);
       add("weight_gradient", Product::weight_gradient, kind.dy, kind.x, DType::f32);
     }
+  }
+}
+
+/// A token that is generated: the bytes of weights that are read a second.
+void register_few_rows() {
+  for (const DType dtype : {DType::f32, DType::bf16, DType::e4m3}) {
+    const std::string name = "gemm/few_rows/" + std::string(name_of(dtype));
+    auto* one = benchmark::RegisterBenchmark(name.c_str(), [=](benchmark::State& state) {
+      gemm(state, Product::forward, dtype, dtype, dtype == DType::f32 ? DType::f32 : DType::bf16, false);
+      rate(state, "bytes", static_cast<double>(state.range(1) * state.range(2) * size_of(dtype)));
+    });
+    one->ArgNames({"tokens", "out", "in"})->Args({1, 32768, 2048})->Args({4, 32768, 2048})->Args({1, 768, 768});
+    if (omp_get_max_threads() > 1) one->UseRealTime();
   }
 }
 
@@ -247,6 +261,7 @@ void register_passes() {
 
 int main(int argc, char** argv) {
   octet::register_gemm();
+  octet::register_few_rows();
   octet::register_attention();
   octet::register_span_attention();
   octet::register_passes();

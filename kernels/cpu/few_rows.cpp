@@ -1,0 +1,165 @@
+#include "kernels/cpu/few_rows.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "kernels/cpu/attention_tiles.h"
+#include "kernels/cpu/blocks.h"
+#include "kernels/cpu/vector.h"
+
+namespace octet::cpu {
+namespace few_rows {
+namespace {
+
+using attention::lanes;
+using attention::Vector;
+
+constexpr std::int64_t most_rows = 4;
+/// Rows of the weight that are read side by side.
+constexpr int side_by_side = 4;
+
+/// `lanes` elements as fp32.
+inline Vector load(const float* p) {
+  using Anywhere = float __attribute__((vector_size(lanes * sizeof(float)), may_alias, aligned(4)));
+  return *reinterpret_cast<const Anywhere*>(p);
+}
+using Words = std::uint32_t __attribute__((vector_size(lanes * sizeof(float)), may_alias));
+inline Vector load(const bf16* p) {
+  using Halves = std::uint16_t __attribute__((vector_size(lanes * sizeof(bf16)), may_alias, aligned(2)));
+  const Words bits = __builtin_convertvector(*reinterpret_cast<const Halves*>(p), Words) << 16;
+  return reinterpret_cast<const Vector&>(bits);
+}
+
+/// The sum of the lanes, by halves.
+inline float total(Vector v) {
+  alignas(64) float lane[lanes];
+  attention::store(lane, v);
+  for (int width = lanes / 2; width > 0; width /= 2) {
+    for (int j = 0; j < width; ++j) lane[j] += lane[j + width];
+  }
+  return lane[0];
+}
+
+/// sum[M][W] += rows of x [M, ...] · rows of w [W, ...] over whole vectors of n elements; their rests to `rest`. What
+/// lies `ahead` elements behind is read next.
+template <int M, int W, typename T>
+inline void add_products(const float* x, std::int64_t x_row, const T* w, std::int64_t w_row, std::int64_t n,
+                         std::int64_t ahead, Vector (&sum)[M][W], float (&rest)[M][W]) {
+  std::int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    Vector left[M];
+    for (int m = 0; m < M; ++m) left[m] = load(x + m * x_row + i);
+    for (int j = 0; j < W; ++j) {
+      const T* from = w + j * w_row + i;
+      // The processor's own prefetching begins anew with each page, which a row may be: the next rows are fetched here.
+      __builtin_prefetch(from + ahead);
+      const Vector right = load(from);
+      for (int m = 0; m < M; ++m) sum[m][j] += left[m] * right;
+    }
+  }
+  for (; i < n; ++i) {
+    for (int m = 0; m < M; ++m) {
+      for (int j = 0; j < W; ++j) rest[m][j] += x[m * x_row + i] * static_cast<float>(w[j * w_row + i]);
+    }
+  }
+}
+
+/// sums[M][W] = rows of x [M, k] · rows of w [W, k]. 8-bit values are widened piece by piece.
+template <int M, int W, typename T>
+inline void products(const float* x, const T* w, std::int64_t k, float (&sums)[M][W]) {
+  Vector sum[M][W] = {};
+  float rest[M][W] = {};
+  if constexpr (sizeof(T) > 1) {
+    add_products<M, W>(x, k, w, k, k, W * k, sum, rest);
+  } else {
+    constexpr std::int64_t piece = 512;
+    alignas(64) float wide[W * piece];
+    for (std::int64_t i = 0; i < k; i += piece) {
+      const std::int64_t n = std::min(piece, k - i);
+      for (int j = 0; j < W; ++j) convert_loop(w + j * k + i, wide + j * piece, n);
+      add_products<M, W>(x + i, k, wide, piece, n, 0, sum, rest);
+    }
+  }
+  for (int m = 0; m < M; ++m) {
+    for (int j = 0; j < W; ++j) sums[m][j] = total(sum[m][j]) + rest[m][j];
+  }
+}
+
+struct Factors {
+  const float *rows = nullptr, *columns = nullptr;  ///< one for each, or null
+  float all = 1.0f;
+
+  explicit Factors(const Gemm& args) {
+    take(args.a, rows);
+    take(args.b, columns);
+  }
+  float at(std::int64_t row, std::int64_t column) const {
+    return all * (rows == nullptr ? 1.0f : rows[row]) * (columns == nullptr ? 1.0f : columns[column]);
+  }
+
+ private:
+  void take(const GemmOperand& x, const float*& each) {
+    if (!is_float8(x.dtype) || x.inverse_scale == nullptr) return;
+    x.scales == ScaleForm::each ? void(each = x.inverse_scale) : void(all *= *x.inverse_scale);
+  }
+};
+
+template <int M, int W, typename T, typename C>
+inline void columns_of(const Gemm& args, const Factors& factors, const float* x, std::int64_t column) {
+  float sums[M][W];
+  products<M, W>(x, static_cast<const T*>(args.b.data) + column * args.k, args.k, sums);
+  for (int m = 0; m < M; ++m) {
+    C* c = static_cast<C*>(args.c) + m * args.n + column;
+    for (int j = 0; j < W; ++j) {
+      const float y = factors.at(m, column + j) * sums[m][j];
+      cpu::store(c[j], args.beta == 0.0f ? y : y + static_cast<float>(c[j]));
+    }
+  }
+}
+
+template <int M, typename T, typename C>
+void run(const Gemm& args, const float* x) {
+  const Factors factors(args);
+  const std::int64_t blocks = args.n / side_by_side;
+#pragma omp parallel for schedule(static) if (args.n * args.k > 65536)
+  for (std::int64_t b = 0; b < blocks; ++b) columns_of<M, side_by_side, T, C>(args, factors, x, b * side_by_side);
+  for (std::int64_t n = blocks * side_by_side; n < args.n; ++n) columns_of<M, 1, T, C>(args, factors, x, n);
+}
+
+template <typename T, typename C>
+void run_rows(const Gemm& args, const float* x) {
+  switch (args.m) {
+    case 1:
+      return run<1, T, C>(args, x);
+    case 2:
+      return run<2, T, C>(args, x);
+    case 3:
+      return run<3, T, C>(args, x);
+    default:
+      return run<4, T, C>(args, x);
+  }
+}
+
+}  // namespace
+}  // namespace few_rows
+
+bool is_few_rows(const Gemm& args) {
+  const bool emulated = args.emulate_hopper && is_float8(args.a.dtype);
+  return args.m <= few_rows::most_rows && !args.a.transposed && args.b.transposed && !emulated &&
+         !along_contraction(args.a.scales) && !along_contraction(args.b.scales);
+}
+
+std::int64_t few_rows_workspace(const Gemm& args) {
+  return args.m * args.k * size_of(DType::f32);
+}
+
+void few_rows_gemm(const Gemm& args) {
+  auto* x = static_cast<float*>(args.workspace);
+  dispatch_storage_or_float8(
+      args.a.dtype, [&]<typename A>(A) { convert_loop(static_cast<const A*>(args.a.data), x, args.m * args.k); });
+  dispatch_storage_or_float8(args.b.dtype, [&]<typename T>(T) {
+    args.c_dtype == DType::f32 ? few_rows::run_rows<T, float>(args, x) : few_rows::run_rows<T, bf16>(args, x);
+  });
+}
+
+}  // namespace octet::cpu

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "kernels/gemm.h"
+
+namespace octet::cpu {
+
+/// Whether few_rows_gemm takes the product: a few rows of A against a weight as it is stored, for one or some tokens
+/// that are generated. Its time is that of reading the weight, which oneDNN's kernels, made for many rows, and widened
+/// copies of 16- and 8-bit weights are far from.
+bool is_few_rows(const Gemm& args);
+
+/// C = A · Bᵀ, read once as stored, each product and sum in fp32. The order of a sum depends on k and the processor's
+/// vectors alone. Takes the rows of A in fp32 in the workspace: few_rows_workspace bytes.
+void few_rows_gemm(const Gemm& args);
+std::int64_t few_rows_workspace(const Gemm& args);
+
+}  // namespace octet::cpu
