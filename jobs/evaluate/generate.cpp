@@ -66,7 +66,8 @@ LlamaSettings settings_for(const ModelSource& source, const ModelOptions& option
   LlamaSettings settings = settings_of(source, options, ranks.mesh);
   settings.forward_only = true;
   settings.cache_rows = tokens;
-  const std::int64_t multiple = settings.cached_multiple(options.device);
+  // A whole pass is what a float8 run's micro-batch may be, on every device.
+  const std::int64_t multiple = settings.cached_multiple(DeviceType::cuda);
   const auto whole = [&](std::int64_t n) { return (n + multiple - 1) / multiple * multiple; };
   settings.seq_len = std::min(whole(usual_pass(options.device)), whole(tokens));
   return settings;

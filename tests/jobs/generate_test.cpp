@@ -55,6 +55,13 @@ TEST(Generate, EndsAtAnyTokenThatTheFolderNames) {
   EXPECT_HAS(r.err, "the end of the text behind them");
 }
 
+TEST(Generate, InFloat8TakesTextsOfAnyLength) {
+  const std::string run = trained().directory + " --precision float8 --prompt 'a text' --tokens ";
+  const std::string text = text_of(generate(run + "13"));
+  EXPECT_EQ(text_of(generate(run + "7")), text.substr(0, 7) + "\n");
+  EXPECT_EQ(text_of(generate(run + "11 --float8.recipe rowwise")).size(), 12u);
+}
+
 TEST(Generate, DrawsBySeed) {
   const std::string drawn = trained().directory + " --prompt 'a text' --tokens 26 --temperature 2 --top-p 0.99 --seed ";
   const std::string text = text_of(generate(drawn + "1"));
