@@ -309,7 +309,7 @@ class AllTest(ScriptTest):
         with contextlib.suppress(FileNotFoundError):
             os.remove(self.path("calls"))
         done = subprocess.run([self.path("tree/jobs/gpu/all.sh"), "--python", self.path("torch-python"), *arguments], text=True,
-                              env={**os.environ, **environment}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120,
+                              env={**os.environ, **environment}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300,
                               check=False)
         return done.returncode, done.stdout, done.stdout.splitlines()[-1] if done.stdout else ""
 
