@@ -4,12 +4,12 @@
 #include <chrono>
 #include <cstdio>
 #include <optional>
-#include <utility>
 
 #include "src/base/error.h"
 #include "src/base/files.h"
 #include "src/base/log.h"
 #include "src/base/seconds_since.h"
+#include "src/comm/host_exchange.h"
 #include "src/corpus/utf8.h"
 #include "src/evaluate/generator.h"
 #include "src/evaluate/text_stream.h"
@@ -24,12 +24,14 @@ std::int64_t usual_pass(DeviceType device) {
   return device == DeviceType::cpu ? 512 : 2048;
 }
 
-std::string prompt_of(const GenerateOptions& o) {
+/// The first rank's file, since others may see another one.
+std::string prompt_of(const GenerateOptions& o, Communicator& hosts) {
   if (o.prompt_file.empty()) return o.prompt;
   if (!o.prompt.empty()) throw usage_error("evaluate", "--prompt and --prompt-file; expected one of them");
-  std::optional<std::string> text = read_text_file(o.prompt_file);
-  if (!text) throw usage_error("evaluate", "--prompt-file {}: there is no such file", o.prompt_file);
-  return std::move(*text);
+  const auto text = log::rank() == 0 ? read_text_file(o.prompt_file) : std::nullopt;
+  const std::string told = broadcast_bytes(text ? "t" + *text : "", 0, hosts);
+  if (told.empty()) throw usage_error("evaluate", "--prompt-file {}: there is no such file", o.prompt_file);
+  return told.substr(1);
 }
 
 /// The text's ids, behind a BOS where the tokenizer's file puts one; of no text what may stand before one.
@@ -81,19 +83,20 @@ void show(const std::string& text) {
 }
 
 struct Speed {
-  std::int64_t prompt = 0, generated = 0;
+  std::int64_t prompt = 0, generated = 0, timed = 0;
   double prompt_seconds = 0, seconds = 0;
   const char* end = "";
 
   void tell() const {
     const auto rate = [](std::int64_t tokens, double s) { return static_cast<double>(tokens) / std::max(s, 1e-9); };
     log::info("prompt: {} tokens in {:.3f} s, {:.1f} tokens/s", prompt, prompt_seconds, rate(prompt, prompt_seconds));
-    log::info("generated: {} tokens{} in {:.3f} s, {:.1f} tokens/s", generated, end, seconds, rate(generated, seconds));
+    log::info("generated: {} tokens{}; behind the first {} in {:.3f} s, {:.1f} tokens/s", generated, end, timed,
+              seconds, rate(timed, seconds));
   }
 };
 
 /// The first token comes with the prompt: the others are what is timed as generation.
-Speed write_on(const std::vector<std::int32_t>& ids, std::int64_t tokens, const Sampling& sampling,
+Speed write_on(const std::vector<std::int32_t>& ids, std::int64_t tokens, bool fills_window, const Sampling& sampling,
                const Tokenizer& tokenizer, const std::vector<std::int32_t>& ends, Generator& generator) {
   Speed speed{.prompt = std::ssize(ids)};
   TextStream text(tokenizer, ids.back());
@@ -101,18 +104,22 @@ Speed write_on(const std::vector<std::int32_t>& ids, std::int64_t tokens, const 
   std::span<const float> logits = generator.extend(ids);
   speed.prompt_seconds = seconds_since(start);
   start = Clock::now();
-  for (std::int64_t n = 0;; ++n) {
+  for (;;) {
     // Ids that the tokenizer lacks (a padded vocabulary) have no text.
     const auto known = std::min<std::size_t>(logits.size(), static_cast<std::size_t>(tokenizer.info().vocab_size));
     const std::int32_t token = choose_token(logits.first(known), sampling, generator.tokens());
     if (std::ranges::find(ends, token) != ends.end()) {
-      speed.end = ", the end of the text behind them,";
+      speed.end = ", and the end of the text";
       break;
     }
     show(text.add(token));
-    if (n + 1 == tokens) break;
-    logits = generator.extend({&token, 1});
     ++speed.generated;
+    if (speed.generated == tokens) {
+      if (fills_window) speed.end = ", which fill the window";
+      break;
+    }
+    logits = generator.extend({&token, 1});
+    ++speed.timed;
   }
   speed.seconds = seconds_since(start);
   show(text.finish() + "\n");
@@ -123,7 +130,7 @@ Speed write_on(const std::vector<std::int32_t>& ids, std::int64_t tokens, const 
 
 void generate(const std::string& path, const GenerateOptions& o, const ModelOptions& models, const Ranks& ranks) {
   check_layout(ranks.mesh);
-  const std::string prompt = prompt_of(o);
+  const std::string prompt = prompt_of(o, ranks.hosts);
   const ModelSource source = find_model(path, ranks.hosts);
   const std::int64_t window = window_of(source, models.window);
   const auto tokenizer = tokenizer_of(source, models.tokenizer, {.control_tokens = models.control_tokens});
@@ -140,7 +147,7 @@ void generate(const std::string& path, const GenerateOptions& o, const ModelOpti
   Generator generator(*model, ranks.mesh, ranks.stream);
   std::vector<std::int32_t> ends = source.ends;
   if (tokenizer->info().eos) ends.push_back(*tokenizer->info().eos);
-  write_on(ids, tokens, o.sampling, *tokenizer, ends, generator).tell();
+  write_on(ids, tokens, tokens < o.tokens, o.sampling, *tokenizer, ends, generator).tell();
   log::info("{}", memory_text(ranks.stream.device()));
 }
 

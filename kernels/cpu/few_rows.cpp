@@ -144,19 +144,28 @@ void run_rows(const Gemm& args, const float* x) {
 }  // namespace few_rows
 
 bool is_few_rows(const Gemm& args) {
+  return args.m <= few_rows::most_rows && could_be_few_rows(args);
+}
+
+bool could_be_few_rows(const Gemm& args) {
   const bool emulated = args.emulate_hopper && is_float8(args.a.dtype);
-  return args.m <= few_rows::most_rows && !args.a.transposed && args.b.transposed && !emulated &&
-         !along_contraction(args.a.scales) && !along_contraction(args.b.scales);
+  return !args.a.transposed && args.b.transposed && !emulated && !along_contraction(args.a.scales) &&
+         !along_contraction(args.b.scales);
 }
 
 std::int64_t few_rows_workspace(const Gemm& args) {
-  return args.m * args.k * size_of(DType::f32);
+  if (args.a.dtype == DType::f32) return 0;
+  return std::min(args.m, few_rows::most_rows) * args.k * size_of(DType::f32);
 }
 
 void few_rows_gemm(const Gemm& args) {
-  auto* x = static_cast<float*>(args.workspace);
-  dispatch_storage_or_float8(
-      args.a.dtype, [&]<typename A>(A) { convert_loop(static_cast<const A*>(args.a.data), x, args.m * args.k); });
+  const auto* x = static_cast<const float*>(args.a.data);
+  if (args.a.dtype != DType::f32) {
+    auto* wide = static_cast<float*>(args.workspace);
+    dispatch_storage_or_float8(
+        args.a.dtype, [&]<typename A>(A) { convert_loop(static_cast<const A*>(args.a.data), wide, args.m * args.k); });
+    x = wide;
+  }
   dispatch_storage_or_float8(args.b.dtype, [&]<typename T>(T) {
     args.c_dtype == DType::f32 ? few_rows::run_rows<T, float>(args, x) : few_rows::run_rows<T, bf16>(args, x);
   });

@@ -249,7 +249,9 @@ void multiply_nothing(const Gemm& args) {
 
 std::int64_t gemm_workspace(const Gemm& args) {
   if (args.m == 0 || args.n == 0 || args.k == 0) return 0;
-  return is_few_rows(args) ? few_rows_workspace(args) : plan_of(args).workspace();
+  if (is_few_rows(args)) return few_rows_workspace(args);
+  // Enough for the same product with fewer rows: what remains of rows that are computed in chunks.
+  return std::max(plan_of(args).workspace(), could_be_few_rows(args) ? few_rows_workspace(args) : 0);
 }
 
 void gemm(Stream&, const Gemm& args) {

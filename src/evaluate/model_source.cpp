@@ -44,7 +44,7 @@ void read_settings(ModelSource& source) {
   read_stored_options(schema, config, source.manifest.state.config, source.directory);
   checkpoint::check_model(source.manifest.tensors, config.model, source.directory);
   source.model = config.model;
-  if (schema.find("train.seq_len")->is_set()) source.window = config.train.seq_len;
+  source.window = schema.find("train.seq_len")->is_set() ? config.train.seq_len : config.model.max_positions;
   source.precision = config.precision;
   source.float8 = config.float8;
   const std::string& tokenizer = config.data.history.tokenizer;

@@ -42,9 +42,9 @@ struct ScorePlan {
 
 /// Packs requests into rows. Of inputs of which one is the beginning of another the longer is computed alone: choices
 /// of one token behind the same context go through the model once. What others have in common at their beginning goes
-/// through it once a row, in the groups that leave the fewest tokens (share_prefixes.h). They are laid out by length,
-/// the longest first, each where the least room is left behind it. Requests without a continuation are in no row. Usage
-/// errors as Scorer::score.
+/// through it once a group, as large as a row at most, in the groups that leave the fewest tokens (share_prefixes.h).
+/// They are laid out by length, the longest first, each where the least room is left behind it. Requests without a
+/// continuation are in no row. Usage errors as Scorer::score.
 ScorePlan pack_requests(std::span<const ScoreRequest> requests, const PackOptions& options);
 
 }  // namespace octet

@@ -29,7 +29,8 @@ struct LlamaSettings {
   bool split_backward = false;      ///< memory is planned for backward in two parts
 
   /// What the tokens of a pass of extend() are a multiple of. The number of such passes' tokens that are worth a pass,
-  /// rising: few, since libraries prepare a GEMM for each. The first is one token, and the last a micro-batch.
+  /// rising: few, since libraries prepare a GEMM for each. The first is the least that a pass can have, and the last a
+  /// micro-batch.
   std::int64_t cached_multiple(DeviceType device) const;
   std::vector<std::int64_t> cached_passes(DeviceType device) const;
   /// Rows of the cache: the last pass may have more tokens than are left.

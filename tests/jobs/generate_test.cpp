@@ -52,7 +52,7 @@ TEST(Generate, EndsAtAnyTokenThatTheFolderNames) {
               fmt::format("{{\"eos_token_id\": [255, {}]}}", static_cast<int>(whole[at])));
   const CommandResult r = generate(folder + what + "--tokens 20");
   EXPECT_EQ(text_of(r), whole.substr(0, at) + "\n");
-  EXPECT_HAS(r.err, "the end of the text behind them");
+  EXPECT_HAS(r.err, "and the end of the text");
 }
 
 TEST(Generate, InFloat8TakesTextsOfAnyLength) {

@@ -123,5 +123,18 @@ TEST(FewRows, AreNoMoreThanFourOfAWeightAsStored) {
   EXPECT_FALSE(cpu::is_few_rows(emulated.args));
 }
 
+/// A plan that has room for the whole chunks of some rows has it for what remains of them.
+TEST(FewRows, NeedNoMoreWorkspaceThanManyRows) {
+  const auto workspace = [](Few<bf16> few, std::int64_t rows) {
+    few.args.m = rows;
+    return cpu::gemm_workspace(few.args);
+  };
+  const Few<bf16> few(8, 48, 96, ScaleForm::tensor);
+  EXPECT_GT(workspace(few, 4), 0);
+  for (const std::int64_t rows : {1, 2, 3, 4}) {
+    for (const std::int64_t many : {5, 16, 300}) EXPECT_LE(workspace(few, rows), workspace(few, many)) << rows << many;
+  }
+}
+
 }  // namespace
 }  // namespace octet
