@@ -56,7 +56,8 @@ void check(const LlamaSettings& settings, const ModelOptions& options, Device& d
 std::int64_t window_of(const ModelSource& source, std::int64_t asked) {
   if (asked > 0) return asked;
   if (source.window > 0) return source.window;
-  throw usage_error("evaluate", "{}: was not trained here, and its config.json had no max_position_embeddings; give --window",
+  throw usage_error("evaluate",
+                    "{}: was not trained here, and its config.json had no max_position_embeddings; give --window",
                     source.name());
 }
 

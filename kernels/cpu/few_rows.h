@@ -12,8 +12,8 @@ bool is_few_rows(const Gemm& args);
 bool could_be_few_rows(const Gemm& args);
 
 /// C = A · Bᵀ, read once as stored, each product and sum in fp32. The order of a sum depends on k and the processor's
-/// vectors alone. Rows of A that are not fp32 it takes so in the workspace: few_rows_workspace bytes, which of more rows
-/// than it takes are those of the most.
+/// vectors alone. Rows of A that are not fp32 it takes so in the workspace: few_rows_workspace bytes, which of more
+/// rows than it takes are those of the most.
 void few_rows_gemm(const Gemm& args);
 std::int64_t few_rows_workspace(const Gemm& args);
 
