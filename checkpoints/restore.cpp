@@ -79,6 +79,19 @@ std::optional<std::string> verify_files(const std::string& directory, const Mani
   return all.wrong.empty() ? std::nullopt : std::optional(all.wrong);
 }
 
+/// The folder of checkpoints that `path` means; empty where it is a checkpoint itself. Rank 0 decides: another host may
+/// still see what was there before.
+std::string root_together(const std::string& path, Communicator& world) {
+  std::string root;
+  look_together(world, [&] {
+    if (world.rank() != 0) return;
+    const std::string below = (fs::path(path) / "checkpoints").string();
+    const bool is_one = step_of(path) || is_there((fs::path(path) / manifest_name).string());
+    root = is_one ? "" : is_there(below) ? below : path;
+  });
+  return broadcast_bytes(root, 0, world);
+}
+
 /// list_checkpoints on rank 0, for all.
 std::vector<std::string> list_together(const std::string& root, Communicator& world) {
   expect_same_files({root}, world);
@@ -172,11 +185,8 @@ std::optional<Found> find_newest_valid(const std::string& root, Communicator& wo
 }
 
 std::optional<Found> find_checkpoint(const std::string& path, Communicator& world) {
-  std::error_code error;
-  if (!step_of(path) && !fs::exists(fs::path(path) / manifest_name, error)) {
-    const fs::path below = fs::path(path) / "checkpoints";
-    return find_newest_valid(fs::exists(below, error) ? below.string() : path, world);
-  }
+  const std::string root = root_together(path, world);
+  if (!root.empty()) return find_newest_valid(root, world);
   Found found{.directory = path, .manifest = {}};
   const auto damage = verify(path, found.manifest, world);
   if (damage) throw usage_error("checkpoints", "{}: is damaged and was not used: {}", path, *damage);

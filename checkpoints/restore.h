@@ -36,7 +36,8 @@ std::vector<std::string> list_checkpoints(const std::string& root);
 std::optional<Found> find_newest_valid(const std::string& root, Communicator& world);
 
 /// What `path` means: that checkpoint, by its manifest or its name, or the newest valid one of a run's folder, or of a
-/// folder of checkpoints. Nothing where there is none; a usage error for one that is damaged. Collective.
+/// folder of checkpoints: which of these it is, rank 0 says. Nothing where there is none; a usage error for one that is
+/// damaged. Collective.
 std::optional<Found> find_checkpoint(const std::string& path, Communicator& world);
 
 /// Checks one directory in the same way. Returns what is wrong with it, or nothing. Collective.

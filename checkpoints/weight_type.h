@@ -34,7 +34,7 @@ class Rounding {
   explicit Rounding(WeightType to) : to_(to) {}
 
   /// The part's elements, valid until the next call. Usage error that names the tensor, the place and the value where
-  /// one is finite and beyond what fp16 holds.
+  /// one is NaN or infinite, or beyond what fp16 holds.
   const void* operator()(const void* master, const StoredTensor& tensor, const Part& part);
   const SmallWeights& small() const { return small_; }
 

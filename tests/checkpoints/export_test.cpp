@@ -105,10 +105,37 @@ TEST_F(Export, Fp16RefusesWhatItDoesNotHoldByNameAndLeavesNothing) {
   write("d", 1, [](test::Values& v) {
     without_the_largest(v);
     v["master/norm.weight"][19] = 1e38f;
-    v["master/norm.weight"][18] = 65519.0f;   // rounds to the largest
-    v["master/norm.weight"][17] = HUGE_VALF;  // fp16 has infinities
+    v["master/norm.weight"][18] = 65519.0f;  // rounds to the largest
   });
   EXPECT_HAS(error_of([&] { export_to("half", {"d"}, WeightType::fp16); }), "norm.weight[19] is ");
+}
+
+TEST_F(Export, WhatIsNoNumberIsRefusedByNameInEveryType) {
+  write("nan", 1, [](test::Values& v) {
+    without_the_largest(v);
+    v["master/layers.1.attention.wk.weight"][2 * 20 + 7] = NAN;
+    v["master/layers.1.attention.wk.weight"][2 * 20 + 9] = HUGE_VALF;
+  });
+  write("infinite", 1, [](test::Values& v) {
+    without_the_largest(v);
+    v["master/norm.weight"][17] = -HUGE_VALF;
+    v["first_moment/norm.weight"][3] = NAN;  // goes nowhere
+  });
+  write("whole", 2, [](test::Values& v) {
+    without_the_largest(v);
+    v["first_moment/norm.weight"][3] = NAN;
+  });
+  for (const WeightType type : {WeightType::fp32, WeightType::bf16, WeightType::fp16}) {
+    SCOPED_TRACE(names_of(type).ours);
+    EXPECT_HAS(error_of([&] { export_to("out", {"nan"}, type); }),
+               "layers.1.attention.wk.weight[2,7] is nan, and so are 1 more near it; expected finite weights");
+    EXPECT_HAS(error_of([&] { export_to("out", {"infinite"}, type); }), "norm.weight[17] is -inf; expected finite");
+    EXPECT_HAS(error_of([&] { export_to("out", {"whole", "infinite"}, type); }), "norm.weight[17] is -inf");
+    EXPECT_FALSE(fs::exists(root_ / "out"));
+    EXPECT_FALSE(fs::exists(root_ / "out.tmp"));
+    EXPECT_EQ(error_of([&] { export_to("out", {"whole"}, type); }), "");
+    fs::remove_all(root_ / "out");
+  }
 }
 
 TEST_F(Export, TheMeanIsThatOfNumpy) {

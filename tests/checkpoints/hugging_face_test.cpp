@@ -117,7 +117,13 @@ TEST_F(HuggingFace, Fp32ComesBackToTheBit) {
 }
 
 TEST_F(HuggingFace, Bf16ComesBackRoundedToNearestEven) {
-  test::Values values = weights_alone(test::write_small(root_ / "c", 9));
+  const auto tensors = training_tensors(test::small_model());
+  test::Values values = test::values_of(tensors);
+  for (auto& [name, x] : values) {
+    for (float& v : x) v = v > 1e38f ? 1.5f : v;  // would round to infinity, which is not exported again
+  }
+  test::write_values(root_ / "c", test::small_state(9), tensors, values, 3);
+  values = weights_alone(values);
   export_to("bf16", small_options(WeightType::bf16));
   for (auto& [name, x] : values) {
     for (float& v : x) v = static_cast<float>(bf16(v));

@@ -130,6 +130,22 @@ TEST_F(Restore, AllDamagedIsAnErrorThatNamesEach) {
   for (const int step : {1, 2, 3}) EXPECT_PRED2(contains, error, path_of(step) + "/" + file_name(0));
 }
 
+TEST_F(Restore, Rank0SaysWhatAPathMeans) {
+  // Every rank has its own view of one path; those of the others still lack the manifest.
+  const fs::path view = fs::path(root_).parent_path() / fmt::format("view-{}", rank()), before = fs::current_path();
+  fs::create_directories(view / "here");
+  for (const fs::directory_entry& file : fs::directory_iterator(path_of(3))) {
+    const fs::path name = file.path().filename();
+    if (rank() == 0 || name != manifest_name) fs::create_symlink(file.path(), view / "here" / name);
+  }
+  fs::current_path(view);
+  const std::optional<Found> found = find_checkpoint("here", *world_);
+  fs::current_path(before);
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->directory, "here");
+  EXPECT_EQ(found->manifest.state.step, 3);
+}
+
 TEST_F(Restore, VerifyNamesEveryDamagedFile) {
   on_rank_0([&] {
     for (int r = 0; r < size(); ++r) test::flip_bit(path_of(3) + "/" + file_name(r), 8);

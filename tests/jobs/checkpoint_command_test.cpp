@@ -275,8 +275,18 @@ TEST_F(CheckpointCommand, ExportOfTheMean) {
          {"has 2 whole checkpoint(s), and 3 are asked for: " + at(30) + ", " + at(10)});
   fs::remove_all(at(20));
   write_small(at(20), 20, 1, true);
-  expect(64, "export " + run() + " " + (folder_ / "third") + " --average 2",
-         {at(20) + " and " + at(30) + " are of different models, which have no mean: tied_embedding"});
+  expect(
+      64, "export " + run() + " " + (folder_ / "third") + " --average 2",
+      {at(20) + " and " + at(30) + " are of different models, which have no mean: tied_embedding is true and false"});
+}
+
+TEST_F(CheckpointCommand, TheMeanOfARunThatChangedMaxPositions) {
+  const auto tensors = checkpoint::training_tensors(checkpoint::test::small_model());
+  checkpoint::RunState state = checkpoint::test::small_state(40);
+  state.config += "  max_positions: 64\n";
+  checkpoint::test::write_values(at(40), state, tensors, checkpoint::test::values_of(tensors, 4), 3);
+  expect(0, "export " + run() + " " + (folder_ / "mean") + " --average 2", {"mean of 2 checkpoints: steps 30, 40"});
+  EXPECT_HAS(read_bytes(folder_ / "mean/config.json"), "\"max_position_embeddings\": 64");
 }
 
 TEST_F(CheckpointCommand, AKilledExportOrImportIsNeverTakenForAWholeOne) {

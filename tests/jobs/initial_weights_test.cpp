@@ -129,6 +129,25 @@ TEST(InitialWeights, OfAModelThatComputesOtherwiseAreWarnedOf) {
   EXPECT_HAS(run.result.err, "were made for a model that computes otherwise: rope_theta = 500000 there, 10000 in");
 }
 
+TEST(InitialWeights, AreThoseOfTheNewestWholeCheckpointOfARun) {
+  const TrainedRun expected = imported(1, "");
+  const std::string whole = checkpoints_of(origin().run).front(), manifest = "/manifest.json";
+  // A manifest that nobody can read, and one that reads well over a checkpoint that is none.
+  for (const std::string& broken : {std::string("{}"), read_bytes(whole + manifest)}) {
+    const std::string run = new_run_directory(), checkpoints = workplace() / (run + "/checkpoints/");
+    std::filesystem::create_directories(checkpoints);
+    std::filesystem::copy(whole, checkpoints + "step-000020", std::filesystem::copy_options::recursive);
+    write_bytes(checkpoints + "step-000030" + manifest, broken);
+    const CommandResult dry = in_workplace(octet_train + " run.yaml --dry-run --ranks 1 --init.from " + run);
+    EXPECT_EQ(dry.exit_code, 0) << dry.all();
+    EXPECT_EQ(occurrences(dry.err, "it is passed over"), broken == "{}" ? 1 : 0) << dry.err;
+    const TrainedRun begun = begun_with(run, 1);
+    EXPECT_EQ(begun.losses(), expected.losses()) << begun.result.all();
+    EXPECT_HAS(begun.result.err, "step-000030 is DAMAGED and not used");
+    EXPECT_HAS(begun.result.err, "initial weights: those of " + run + "/checkpoints/step-000020, step 20");
+  }
+}
+
 TEST(InitialWeights, ADryRunLooksAtTheFolder) {
   const std::string dry = octet_train + " run.yaml --dry-run --ranks 2 --init.from ";
   const CommandResult good = in_workplace(dry + origin().folder), bad = in_workplace(dry + "nowhere");

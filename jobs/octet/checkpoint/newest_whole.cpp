@@ -1,12 +1,10 @@
-#include <algorithm>
 #include <filesystem>
-#include <sstream>
 
 #include "checkpoints/restore.h"
 #include "checkpoints/verification.h"
 #include "jobs/octet/checkpoint/tool.h"
 #include "src/base/log.h"
-#include "src/train/options/run_options.h"
+#include "src/train/options/model_file.h"
 
 namespace octet::tool {
 namespace {
@@ -17,20 +15,12 @@ std::string names_of(const std::vector<OpenCheckpoint>& checkpoints) {
   return text;
 }
 
-/// The lines of the model's file.
-std::vector<std::string> keys_of(const OpenCheckpoint& checkpoint) {
-  std::vector<std::string> lines;
-  std::istringstream text(to_yaml(config_of(checkpoint).model));
-  for (std::string line; std::getline(text, line);) lines.push_back(line);
-  return lines;
-}
-
 void check_same_model(const OpenCheckpoint& a, const OpenCheckpoint& b) {
-  const auto ours = keys_of(a), theirs = keys_of(b);
-  const auto [mine, other] = std::ranges::mismatch(ours, theirs);
-  if (mine == ours.end() && other == theirs.end()) return;
-  throw usage_error("octet", "{} and {} are of different models, which have no mean: {} and {}", a.directory,
-                    b.directory, mine == ours.end() ? "nothing" : *mine, other == theirs.end() ? "nothing" : *other);
+  const auto differences = model_differences(config_of(a).model, config_of(b).model);
+  if (differences.empty()) return;
+  const ModelDifference& first = differences.front();
+  throw usage_error("octet", "{} and {} are of different models, which have no mean: {} is {} and {}", a.directory,
+                    b.directory, first.key, first.there, first.here);
 }
 
 }  // namespace

@@ -111,6 +111,18 @@ void declare_model_options(Schema& schema, ModelConfig& m) {
           "do not depend on it. 0: train.seq_len of the run.");
 }
 
+std::vector<ModelDifference> model_differences(ModelConfig there, ModelConfig here) {
+  Schema theirs, ours;
+  declare_model_options(theirs, there);
+  declare_model_options(ours, here);
+  std::vector<ModelDifference> differences;
+  for (const Option& option : ours.options()) {
+    const std::string then = theirs.find(option.name())->text(), now = option.text();
+    if (then != now && option.name() != "max_positions") differences.push_back({option.name(), then, now});
+  }
+  return differences;
+}
+
 std::string to_yaml(ModelConfig model) {
   Schema schema;
   declare_model_options(schema, model);

@@ -11,6 +11,13 @@ namespace octet {
 /// errors that name the file.
 ModelConfig read_model(const std::string& path);
 
+/// A key of the model's file with another value.
+struct ModelDifference {
+  std::string key, there, here;
+};
+/// Those of two models, in the file's order. max_positions is none: weights do not depend on it.
+std::vector<ModelDifference> model_differences(ModelConfig there, ModelConfig here);
+
 /// Folders in which a model's name is looked up, in this order: ../models from the folder of the run's file (none if
 /// `run_file` is empty), configs/models in the current directory, share/octet/configs/models beside the folder of the
 /// installed program, configs/models in the source tree.

@@ -7,8 +7,8 @@ void declare_init(Schema& schema, InitConfig& c) {
   schema.add("from", c.from)
       .help(
           "A folder of weights: of Hugging Face (LlamaForCausalLM, safetensors), a checkpoint, or a run, whose newest "
-          "checkpoint counts. The weights alone are taken, into any layout; the moments are zero, the step is 0. A run "
-          "that goes on from its own checkpoints does not read it. Empty: random weights, by run.seed.");
+          "whole checkpoint counts. The weights alone are taken, into any layout; the moments are zero, the step is 0. "
+          "A run that goes on from its own checkpoints does not read it. Empty: random weights, by run.seed.");
 }
 
 void declare_train(Schema& schema, TrainConfig& c) {

@@ -3,17 +3,25 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <exception>
 #include <filesystem>
+#include <functional>
+#include <optional>
 #include <string_view>
 
+#include "checkpoints/agreement.h"
 #include "checkpoints/hugging_face.h"
 #include "checkpoints/import.h"
+#include "checkpoints/packing.h"
+#include "checkpoints/read_together.h"
 #include "checkpoints/restore.h"
+#include "src/base/error.h"
 #include "src/base/files.h"
 #include "src/base/log.h"
 #include "src/base/options/text.h"
 #include "src/base/seconds_since.h"
 #include "src/comm/host_exchange.h"
+#include "src/train/options/model_file.h"
 #include "src/train/options/run_options.h"
 #include "src/train/step/model_state.h"
 
@@ -35,16 +43,11 @@ bool is_hugging_face(const std::string& folder) {
 constexpr std::array<std::string_view, 8> sizes = {"dim",      "layers",  "heads",      "kv_heads",
                                                    "head_dim", "ffn_dim", "vocab_size", "tied_embedding"};
 
-void check_same_model(ModelConfig there, ModelConfig here, const std::string& from) {
-  Schema theirs, ours;
-  declare_model_options(theirs, there);
-  declare_model_options(ours, here);
+void check_same_model(const ModelConfig& there, const ModelConfig& here, const std::string& from) {
   std::vector<std::string> refused, warned;
-  for (const Option& option : ours.options()) {
-    const std::string then = theirs.find(option.name())->text(), now = option.text();
-    if (then == now || option.name() == "max_positions") continue;
-    auto& list = std::ranges::find(sizes, option.name()) == sizes.end() ? warned : refused;
-    list.push_back(fmt::format("{} = {} there, {} in the run's model", option.name(), then, now));
+  for (const auto& [key, then, now] : model_differences(there, here)) {
+    auto& list = std::ranges::find(sizes, key) == sizes.end() ? warned : refused;
+    list.push_back(fmt::format("{} = {} there, {} in the run's model", key, then, now));
   }
   if (!refused.empty()) {
     throw usage_error("train", "init.from = {}: is of another model than {}: {}", from, here.name, joined(refused));
@@ -86,21 +89,41 @@ void check_checkpoints_tokenizer(const RunConfig& then, const std::string& direc
   }
 }
 
-/// The checkpoint itself, or the newest of a run, whole or not.
-std::string newest_at(const std::string& from) {
-  if (checkpoint::step_of(from) || is_there(fs::path(from) / checkpoint::manifest_name)) return from;
-  const fs::path below = fs::path(from) / "checkpoints";
-  const auto found = checkpoint::list_checkpoints(is_there(below) ? below.string() : from);
-  if (!found.empty()) return found.front();
-  throw usage_error("train",
-                    "init.from = {}: has no weights; expected a Hugging Face folder (config.json and safetensors), a "
-                    "checkpoint, or a run that has one",
-                    from);
+Error no_weights(const std::string& from) {
+  return usage_error("train",
+                     "init.from = {}: has no weights; expected a Hugging Face folder (config.json and safetensors), a "
+                     "checkpoint, or a run that has one",
+                     from);
 }
 
-void check_checkpoint(const RunConfig& config, const std::optional<TokenizerIdentity>& data) {
-  const std::string directory = newest_at(config.init.from);
-  const checkpoint::Manifest manifest = checkpoint::read_manifest(directory);
+/// A checkpoint of which the manifest alone was read.
+struct Candidate {
+  std::string directory;
+  checkpoint::Manifest manifest;
+};
+
+/// The checkpoint itself, or the newest of a run whose manifest can be read: the run that begins passes over those that
+/// cannot. Nobody looks at the files.
+Candidate newest_at(const std::string& from) {
+  if (checkpoint::step_of(from) || is_there(fs::path(from) / checkpoint::manifest_name)) {
+    return {from, checkpoint::read_manifest(from)};
+  }
+  const fs::path below = fs::path(from) / "checkpoints";
+  const auto found = checkpoint::list_checkpoints(is_there(below) ? below.string() : from);
+  for (const std::string& path : found) {
+    try {
+      return {path, checkpoint::read_manifest(path)};
+    } catch (const Error& damage) {
+      log::warning("init.from: {}; it is passed over", damage.what());
+    }
+  }
+  if (found.empty()) throw no_weights(from);
+  throw usage_error("train", "init.from = {}: found {} checkpoint(s), of none of which the manifest can be read", from,
+                    found.size());
+}
+
+void check_checkpoint(const RunConfig& config, const std::optional<TokenizerIdentity>& data,
+                      const std::string& directory, const checkpoint::Manifest& manifest) {
   RunConfig then;
   Schema schema;
   read_stored_options(schema, then, manifest.state.config, directory);
@@ -109,57 +132,110 @@ void check_checkpoint(const RunConfig& config, const std::optional<TokenizerIden
   if (data) check_checkpoints_tokenizer(then, directory, *data);
 }
 
-/// Rank 0's look, of which all ranks hear.
-void check_for_all(const RunConfig& config, Communicator& hosts) {
+std::optional<TokenizerIdentity> tokenizer_of_data(const RunConfig& config) {
   const std::string& text = config.data.history.tokenizer;
-  std::string failure;
-  auto code = static_cast<std::int32_t>(ExitCode::finished);
-  if (hosts.rank() == 0) {
-    try {
-      std::optional<TokenizerIdentity> data;
-      if (!text.empty()) data = read_tokenizer_identity(text, "the tokenizer of the data");
-      check_initial_weights(config, data);
-    } catch (const Error& error) {
-      failure = error.what();
-      code = static_cast<std::int32_t>(error.code());
-    }
-  }
-  hosts.broadcast(&code, 1, DType::i32, 0);
-  failure = broadcast_bytes(failure, 0, hosts);
-  if (code != 0) throw Error(static_cast<ExitCode>(code), failure, true);
+  if (text.empty()) return std::nullopt;
+  return read_tokenizer_identity(text, "the tokenizer of the data");
 }
 
-/// Returns what they are, for the log.
-std::string load(const std::string& from, const RunEnvironment& environment, ShardedModel& model) {
-  Communicator& control = environment.control;
-  if (is_hugging_face(from)) {
-    const checkpoint::HuggingFaceModel folder(from);
-    for (const std::string& name : folder.ignored()) log::info("not needed: {}", name);
-    load_masters(model.parameters(), model.master(), folder, environment.stream, control);
-    return fmt::format("of the Hugging Face folder {}", from);
+/// Rank 0's look, of whose result, or failure, all ranks hear: what it sees in the file system is what they do.
+std::string look_for_all(const std::string& from, Communicator& hosts, const std::function<std::string()>& look) {
+  checkpoint::Packer packer;
+  if (hosts.rank() == 0) {
+    std::string seen;
+    auto code = ExitCode::finished;
+    try {
+      seen = look();
+    } catch (const Error& error) {
+      code = error.code();
+      seen = error.what();
+    } catch (const std::exception& error) {
+      const Error internal = internal_error("train", "init.from = {}: {}", from, error.what());
+      code = internal.code();
+      seen = internal.what();
+    }
+    packer.put(code);
+    packer.put(seen);
   }
+  const std::string bytes = broadcast_bytes(packer.bytes(), 0, hosts);
+  checkpoint::Unpacker unpacker(bytes);
+  const auto code = unpacker.take<ExitCode>();
+  std::string seen = unpacker.take_text();
+  if (code != ExitCode::finished) throw Error(code, seen, true);
+  return seen;
+}
+
+/// Every rank reads the headers for itself; where one cannot, all end together. Returns what they are, for the log.
+std::string load_folder(const std::string& from, const RunEnvironment& environment, ShardedModel& model) {
+  Communicator& control = environment.control;
+  std::optional<checkpoint::HuggingFaceModel> folder;
+  std::optional<checkpoint::Failure> failure;
+  checkpoint::ReadProgress progress;
+  const auto open = [&] {
+    try {
+      folder.emplace(from);
+    } catch (const checkpoint::ReadError&) {
+      throw;
+    } catch (const Error& error) {
+      failure = checkpoint::Failure{error.code(), error.what()};
+    } catch (const std::exception& error) {
+      failure = checkpoint::Failure{ExitCode::internal, error.what()};
+    }
+  };
+  const auto absent = checkpoint::read_together("look at a Hugging Face folder", control, progress,
+                                                [&] { checkpoint::with_retries(progress, open); });
+  if (absent) throw usage_error("train", "{} any more", *absent);
+  checkpoint::agree(fmt::format("init.from = {}", from), failure, control);
+  for (const std::string& name : folder->ignored()) log::info("not needed: {}", name);
+  load_masters(model.parameters(), model.master(), *folder, environment.stream, control);
+  return fmt::format("of the Hugging Face folder {}", from);
+}
+
+/// Of a run the newest whole checkpoint, which may be an older one than `looked_at`. Returns as load_folder.
+std::string load_checkpoint(const RunConfig& config, const std::string& looked_at, const RunEnvironment& environment,
+                            ShardedModel& model) {
+  const std::string& from = config.init.from;
+  Communicator& control = environment.control;
   const auto found = checkpoint::find_checkpoint(from, control);
   if (!found) throw usage_error("train", "init.from = {}: its checkpoints are gone", from);
+  if (found->directory != looked_at) {
+    look_for_all(from, control, [&] {
+      check_checkpoint(config, tokenizer_of_data(config), found->directory, found->manifest);
+      return found->directory;
+    });
+  }
   load_masters(model.parameters(), model.master(), found->directory, found->manifest, environment.stream, &control);
   return fmt::format("of {}, step {}", found->directory, found->manifest.state.step);
+}
+
+/// Returns the checkpoint that was looked at; empty for a Hugging Face folder.
+std::string look_at_weights(const RunConfig& config, const std::optional<TokenizerIdentity>& data) {
+  const std::string& from = config.init.from;
+  if (!is_hugging_face(from)) {
+    const Candidate newest = newest_at(from);
+    check_checkpoint(config, data, newest.directory, newest.manifest);
+    return newest.directory;
+  }
+  const checkpoint::HuggingFaceModel folder(from);
+  check_same_model(folder.model(), config.model, from);
+  if (data) check_folders_tokenizer(from, *data);
+  return "";
 }
 
 }  // namespace
 
 void check_initial_weights(const RunConfig& config, const std::optional<TokenizerIdentity>& data) {
-  const std::string& from = config.init.from;
-  if (from.empty()) return;
-  if (!is_hugging_face(from)) return check_checkpoint(config, data);
-  const checkpoint::HuggingFaceModel folder(from);
-  check_same_model(folder.model(), config.model, from);
-  if (data) check_folders_tokenizer(from, *data);
+  if (!config.init.from.empty()) look_at_weights(config, data);
 }
 
 void load_initial_weights(const RunConfig& config, const RunEnvironment& environment, Trainer& trainer) {
-  if (config.init.from.empty()) return;
+  const std::string& from = config.init.from;
+  if (from.empty()) return;
   const auto start = std::chrono::steady_clock::now();
-  check_for_all(config, environment.control);
-  const std::string what = load(config.init.from, environment, trainer.model());
+  const std::string looked_at =
+      look_for_all(from, environment.control, [&] { return look_at_weights(config, tokenizer_of_data(config)); });
+  const std::string what = looked_at.empty() ? load_folder(from, environment, trainer.model())
+                                             : load_checkpoint(config, looked_at, environment, trainer.model());
   trainer.model().weights_changed();
   environment.control.barrier();  // no rank begins a step, with its shorter deadline, while another still reads
   log::info("initial weights: those {}, read in {:.2f} s; the moments are zero, and the run begins at step 0", what,
