@@ -69,18 +69,25 @@ std::uint16_t Rounding::half(float x, std::int64_t i, const StoredTensor& tensor
   return rounded;
 }
 
+std::uint16_t Rounding::brain(float x, std::int64_t i, const StoredTensor& tensor, const Part& part) {
+  constexpr std::uint16_t infinity = 0x7F80;
+  const std::uint16_t rounded = bf16::encode(x);
+  if ((rounded & 0x7FFF) == infinity) {
+    throw usage_error("checkpoints", "{} is {}, beyond the largest value of bf16, 3.39e38; fp32 holds it",
+                      place_of(i, tensor, part), x);
+  }
+  return rounded;
+}
+
 const void* Rounding::operator()(const void* master, const StoredTensor& tensor, const Part& part) {
   const auto* from = static_cast<const float*>(master);
   const std::int64_t elements = part.box.extent.elements();
   expect_numbers({from, static_cast<std::size_t>(elements)}, tensor, part);
   if (to_ == WeightType::fp32) return master;
   rounded_.resize(static_cast<std::size_t>(elements));
-  if (to_ == WeightType::bf16) {
-    std::transform(from, from + elements, rounded_.begin(), bf16::encode);
-  } else {
-    for (std::int64_t i = 0; i < elements; ++i) {
-      rounded_[static_cast<std::size_t>(i)] = half(from[i], i, tensor, part);
-    }
+  for (std::int64_t i = 0; i < elements; ++i) {
+    rounded_[static_cast<std::size_t>(i)] =
+        to_ == WeightType::bf16 ? brain(from[i], i, tensor, part) : half(from[i], i, tensor, part);
   }
   return rounded_.data();
 }

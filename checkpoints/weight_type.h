@@ -34,12 +34,13 @@ class Rounding {
   explicit Rounding(WeightType to) : to_(to) {}
 
   /// The part's elements, valid until the next call. Usage error that names the tensor, the place and the value where
-  /// one is NaN or infinite, or beyond what fp16 holds.
+  /// one is NaN or infinite, or beyond what fp16 or bf16 holds.
   const void* operator()(const void* master, const StoredTensor& tensor, const Part& part);
   const SmallWeights& small() const { return small_; }
 
  private:
   std::uint16_t half(float x, std::int64_t i, const StoredTensor& tensor, const Part& part);
+  std::uint16_t brain(float x, std::int64_t i, const StoredTensor& tensor, const Part& part);
 
   WeightType to_;
   std::vector<std::uint16_t> rounded_;

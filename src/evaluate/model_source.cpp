@@ -6,9 +6,11 @@
 #include "checkpoints/import.h"
 #include "checkpoints/read_file.h"
 #include "checkpoints/restore.h"
+#include "checkpoints/same_files.h"
 #include "src/base/error.h"
 #include "src/base/files.h"
 #include "src/base/json_reader.h"
+#include "src/comm/host_exchange.h"
 #include "src/train/options/run_options.h"
 #include "src/train/run/tokenizer_record.h"
 
@@ -25,6 +27,15 @@ bool is_there(const fs::path& path) {
 std::string without_slash(std::string path) {
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   return path;
+}
+
+/// As rank 0 sees it: another host may not see the folder's files yet, and all have to go the same way.
+bool is_hugging_face(const std::string& folder, Communicator& hosts) {
+  bool there = false;
+  checkpoint::look_together(hosts, [&] {
+    if (hosts.rank() == 0) there = checkpoint::is_there(folder + "/config.json");
+  });
+  return !broadcast_bytes(there ? "there" : "", 0, hosts).empty();
 }
 
 ModelSource find_checkpoint(const std::string& path, Communicator& hosts) {
@@ -110,7 +121,7 @@ ModelSource find_model(const std::string& path, Communicator& hosts) {
   std::error_code error;
   if (!fs::is_directory(folder, error))
     throw usage_error("evaluate", "{}: is no folder; expected that of a model", path);
-  if (is_there(folder + "/config.json")) return read_folder(folder);
+  if (is_hugging_face(folder, hosts)) return read_folder(folder);
   ModelSource source = find_checkpoint(folder, hosts);
   read_settings(source);
   return source;

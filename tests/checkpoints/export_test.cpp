@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cfloat>
 #include <cmath>
 #include <functional>
 
@@ -55,13 +56,6 @@ class Export : public testing::Test {
   test::TemporaryDirectory root_;
 };
 
-/// fp16 does not hold the largest of the test's numbers.
-void without_the_largest(test::Values& values) {
-  for (auto& [name, x] : values) {
-    for (float& v : x) v = std::abs(v) > 1e30f ? 1.5f : v;
-  }
-}
-
 test::Values masters_of(test::Values values) {
   std::erase_if(values, [](const auto& entry) { return !entry.first.starts_with("master/"); });
   return values;
@@ -69,7 +63,7 @@ test::Values masters_of(test::Values values) {
 
 TEST_F(Export, Fp16ComesBackRoundedAndCountsWhatIsSmall) {
   test::Values values = masters_of(write("c", 1, [](test::Values& v) {
-    without_the_largest(v);
+    test::without_the_largest(v);
     v["master/norm.weight"] = std::vector<float>(20, 1.0f);
     v["master/norm.weight"][3] = 0x1p-15f;  // subnormal
     v["master/norm.weight"][4] = 0x1p-30f;  // nothing is left
@@ -95,7 +89,7 @@ TEST_F(Export, Fp16ComesBackRoundedAndCountsWhatIsSmall) {
 
 TEST_F(Export, Fp16RefusesWhatItDoesNotHoldByNameAndLeavesNothing) {
   write("c", 1, [](test::Values& v) {
-    without_the_largest(v);
+    test::without_the_largest(v);
     v["master/layers.1.attention.wk.weight"][2 * 20 + 7] = -65520.0f;
   });
   EXPECT_HAS(error_of([&] { export_to("half", {"c"}, WeightType::fp16); }),
@@ -103,7 +97,7 @@ TEST_F(Export, Fp16RefusesWhatItDoesNotHoldByNameAndLeavesNothing) {
   EXPECT_FALSE(fs::exists(root_ / "half"));
   EXPECT_FALSE(fs::exists(root_ / "half.tmp"));
   write("d", 1, [](test::Values& v) {
-    without_the_largest(v);
+    test::without_the_largest(v);
     v["master/norm.weight"][19] = 1e38f;
     v["master/norm.weight"][18] = 65519.0f;  // rounds to the largest
   });
@@ -112,17 +106,17 @@ TEST_F(Export, Fp16RefusesWhatItDoesNotHoldByNameAndLeavesNothing) {
 
 TEST_F(Export, WhatIsNoNumberIsRefusedByNameInEveryType) {
   write("nan", 1, [](test::Values& v) {
-    without_the_largest(v);
+    test::without_the_largest(v);
     v["master/layers.1.attention.wk.weight"][2 * 20 + 7] = NAN;
     v["master/layers.1.attention.wk.weight"][2 * 20 + 9] = HUGE_VALF;
   });
   write("infinite", 1, [](test::Values& v) {
-    without_the_largest(v);
+    test::without_the_largest(v);
     v["master/norm.weight"][17] = -HUGE_VALF;
     v["first_moment/norm.weight"][3] = NAN;  // goes nowhere
   });
   write("whole", 2, [](test::Values& v) {
-    without_the_largest(v);
+    test::without_the_largest(v);
     v["first_moment/norm.weight"][3] = NAN;
   });
   for (const WeightType type : {WeightType::fp32, WeightType::bf16, WeightType::fp16}) {
@@ -136,6 +130,17 @@ TEST_F(Export, WhatIsNoNumberIsRefusedByNameInEveryType) {
     EXPECT_EQ(error_of([&] { export_to("out", {"whole"}, type); }), "");
     fs::remove_all(root_ / "out");
   }
+}
+
+TEST_F(Export, WhatRoundsToInfinityIsRefused) {
+  write("large", 3, [](test::Values& v) {
+    test::without_the_largest(v);
+    v["master/norm.weight"][5] = FLT_MAX;
+  });
+  EXPECT_HAS(error_of([&] { export_to("out", {"large"}, WeightType::bf16); }),
+             "norm.weight[5] is 3.4028235e+38, beyond the largest value of bf16");
+  EXPECT_FALSE(fs::exists(root_ / "out"));
+  EXPECT_EQ(error_of([&] { export_to("out", {"large"}, WeightType::fp32); }), "");
 }
 
 TEST_F(Export, TheMeanIsThatOfNumpy) {

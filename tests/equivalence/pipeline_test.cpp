@@ -3,7 +3,9 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "checkpoints/restore.h"
 #include "checkpoints/saver.h"
@@ -122,6 +124,23 @@ class PipelineTest : public TrainerTest, public testing::WithParamInterface<Layo
             .tp = static_cast<int>(p.tp)};
   }
 
+  /// The run on one rank and in the layout. On rank 0 alone: losses and norms are the same on all.
+  std::optional<std::pair<Trained, Trained>> train_both() {
+    Trained expected;
+    if (world_->rank() == 0) {
+      Alone one(config_);
+      expected = train(one.trainer);
+    }
+    config_.parallel = GetParam().parallel;
+    auto world = part_of_world();
+    if (!world) return {};
+    Mesh mesh(std::move(world), shape());
+    Trainer trainer(config_, mesh, mesh.world(), *stream_, nullptr);
+    Trained mine = train(trainer);
+    if (world_->rank() != 0) return {};
+    return std::pair(std::move(expected), std::move(mine));
+  }
+
   /// The distance of this rank's pieces of each parameter from the whole of `one`, as a part of its length.
   static void expect_near(ShardedModel& model, const ShardedBuffer& mine, const ShardedBuffer& whole, double most) {
     const auto& list = model.parameters().parameters;
@@ -142,18 +161,9 @@ class PipelineTest : public TrainerTest, public testing::WithParamInterface<Layo
 struct LayoutsInFp32 : PipelineTest {};
 
 TEST_P(LayoutsInFp32, TrainAsOneRank) {
-  Trained expected;  // on rank 0; losses and norms are the same on all
-  if (world_->rank() == 0) {
-    Alone one(config_);
-    expected = train(one.trainer);
-  }
-  config_.parallel = GetParam().parallel;
-  auto world = part_of_world();
-  if (!world) return;
-  Mesh mesh(std::move(world), shape());
-  Trainer trainer(config_, mesh, mesh.world(), *stream_, nullptr);
-  const Trained mine = train(trainer);
-  if (world_->rank() != 0) return;
+  const auto both = train_both();
+  if (!both) return;
+  const auto& [expected, mine] = *both;
   ASSERT_GT(expected.losses.front() - expected.losses.back(), 0.3) << "nothing is learned";
   for (std::size_t i = 0; i < steps; ++i) {
     EXPECT_NEAR(mine.losses[i], expected.losses[i], 2e-5) << "step " << i + 1;
@@ -309,18 +319,9 @@ struct DividedLowPrecision : PipelineTest {};
 /// Where data are divided too, gradients are summed in another order, and a rounding more or less to 16 or 8 bits makes
 /// losses differ by more than in fp32.
 TEST_P(DividedLowPrecision, StaysNearOneRank) {
-  Trained expected;
-  if (world_->rank() == 0) {
-    Alone one(config_);
-    expected = train(one.trainer);
-  }
-  config_.parallel = GetParam().parallel;
-  auto world = part_of_world();
-  if (!world) return;
-  Mesh mesh(std::move(world), shape());
-  Trainer trainer(config_, mesh, mesh.world(), *stream_, nullptr);
-  const Trained mine = train(trainer);
-  if (world_->rank() != 0) return;
+  const auto both = train_both();
+  if (!both) return;
+  const auto& [expected, mine] = *both;
   const double most = config_.precision == Precision::float8 ? 2e-3 : 1e-3;
   for (std::size_t i = 0; i < steps; ++i) {
     EXPECT_NEAR(mine.losses[i], expected.losses[i], most) << "step " << i + 1;

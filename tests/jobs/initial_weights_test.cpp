@@ -136,8 +136,8 @@ TEST(InitialWeights, AreThoseOfTheNewestWholeCheckpointOfARun) {
   for (const std::string& broken : {std::string("{}"), read_bytes(whole + manifest)}) {
     const std::string run = new_run_directory(), checkpoints = workplace() / (run + "/checkpoints/");
     std::filesystem::create_directories(checkpoints);
-    std::filesystem::copy(whole, checkpoints + "step-000020", std::filesystem::copy_options::recursive);
-    write_bytes(checkpoints + "step-000030" + manifest, broken);
+    std::filesystem::copy(whole, fmt::format("{}step-000020", checkpoints), std::filesystem::copy_options::recursive);
+    write_bytes(fmt::format("{}step-000030{}", checkpoints, manifest), broken);
     const CommandResult dry = in_workplace(octet_train + " run.yaml --dry-run --ranks 1 --init.from " + run);
     EXPECT_EQ(dry.exit_code, 0) << dry.all();
     EXPECT_EQ(occurrences(dry.err, "it is passed over"), broken == "{}" ? 1 : 0) << dry.err;

@@ -19,16 +19,11 @@ namespace {
 
 constexpr std::string_view usage =
     "usage: octet checkpoint export CHECKPOINT DIR [OPTIONS]\n\n"
-    "Writes the weights to the new folder DIR for LlamaForCausalLM of Hugging Face: config.json, safetensors files "
-    "and\n"
-    "their index. fp32 are the master weights to the bit; bf16 and fp16 are rounded to nearest even, half the size, "
-    "and\n"
-    "a weight that is NaN or infinite, or that fp16 cannot hold, is refused by name. With --average K it is the mean\n"
-    "of the run's newest K "
-    "checkpoints,\n"
-    "summed in double. All are verified first, and DIR comes into being whole or not at all. The file of the "
-    "tokenizer\n"
-    "goes with it, where the run has a copy.\n";
+    "Writes the weights to the new folder DIR for LlamaForCausalLM of Hugging Face: config.json, safetensors\n"
+    "files and their index. fp32 are the master weights to the bit; bf16 and fp16 are rounded to nearest even,\n"
+    "half the size. A weight that is NaN or infinite, or beyond what the type holds, is refused by name. With\n"
+    "--average K it is the mean of the run's newest K checkpoints, summed in double. All are verified first, and\n"
+    "DIR comes into being whole or not at all. The file of the tokenizer goes with it, where the run has a copy.\n";
 
 checkpoint::WeightType type_from(const std::string& name) {
   const auto type = checkpoint::weight_type_of(name);
