@@ -138,7 +138,8 @@ TEST(InitialWeights, AreThoseOfTheNewestWholeCheckpointOfARun) {
     std::filesystem::create_directories(checkpoints);
     std::filesystem::copy(whole, fmt::format("{}step-000020", checkpoints), std::filesystem::copy_options::recursive);
     write_bytes(fmt::format("{}step-000030{}", checkpoints, manifest), broken);
-    const CommandResult dry = in_workplace(octet_train + " run.yaml --dry-run --ranks 1 --init.from " + run);
+    const CommandResult dry =
+        in_workplace(fmt::format("{} run.yaml --dry-run --ranks 1 --init.from {}", octet_train, run));
     EXPECT_EQ(dry.exit_code, 0) << dry.all();
     EXPECT_EQ(occurrences(dry.err, "it is passed over"), broken == "{}" ? 1 : 0) << dry.err;
     const TrainedRun begun = begun_with(run, 1);
