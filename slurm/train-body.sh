@@ -120,6 +120,7 @@ facts() {
   slurm scontrol show job "$SLURM_JOB_ID" >"$work/slurm-job.txt" 2>/dev/null || true
   # shellcheck disable=SC2086  # either is one word or none
   "$octet" job "$1" --run-dir "$run_dir" --job "$SLURM_JOB_ID" --slurm-job "$work/slurm-job.txt" \
+    --restarts "${SLURM_RESTART_COUNT:-0}" \
     --successors "$(successors | wc -l)" --max-restarts "$max_restarts" --seconds-needed "$((grace_seconds + 60))" $terminated $time_over "${@:2}"
 }
 

@@ -79,6 +79,7 @@ JobDecision decide(const JobFacts& f) {
   if (f.last.state == "finished") return {JobAction::finish, "all steps done"};
   if (f.preempted) return {JobAction::wait, "preempted; Slurm requeues the job"};
   if (f.terminated && f.node_failed) return {JobAction::wait, "a node of the job failed; Slurm requeues the job"};
+  if (f.terminated && f.requeued) return {JobAction::wait, "Slurm has put the job back into the queue"};
   if (told_to_end(f) && !f.slurm_answers) {
     return {JobAction::look_again, "the job was told to end, and Slurm does not say why"};
   }

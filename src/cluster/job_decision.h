@@ -29,6 +29,7 @@ struct JobFacts {
   bool terminated = false;    ///< the batch shell itself was told to end (scancel)
   bool preempted = false;     ///< Slurm's PreemptTime has come
   bool node_failed = false;   ///< Slurm ends the job since a node of it failed
+  bool requeued = false;      ///< Slurm has already put the job back into the queue, and ends what is left of it
   bool slurm_answers = true;  ///< false: what Slurm could have said of the job is not known
   bool time_is_over = false;  ///< the batch shell has got the signal before the time limit
   int successors = 0;         ///< jobs in the queue that wait for this one's end to go on with the same run
@@ -67,9 +68,9 @@ struct JobDecision {
 
 /// What a job does next. A pure function: the job script carries it out and decides nothing. The rules, first match:
 ///  1. finished: finish.
-///  2. It is preempted, or told to end since a node of it failed: wait, since Slurm requeues it. Told to end, itself or
-///     its ranks, while Slurm does not say why: look again, since it may be either. Told to end at its time limit:
-///     as 5. Told to end before: it was cancelled, stop, whatever else is true.
+///  2. It is preempted, or told to end since a node of it failed or since it is back in the queue: wait, since Slurm
+///     starts it again. Told to end, itself or its ranks, while Slurm does not say why: look again, since it may be
+///     either. Told to end at its time limit: as 5. Told to end before: it was cancelled, stop, whatever else is true.
 ///  3. A usage error (64), something not finite (77), a stop file, SIGINT: stop; another start would end the same way,
 ///     or was not asked for. So does SIGTERM from whomever.
 ///  4. More launches without a new checkpoint than are allowed: stop (crash loop).

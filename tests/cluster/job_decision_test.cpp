@@ -88,6 +88,13 @@ INSTANTIATE_TEST_SUITE_P(
                    f.node_failed = true;
                  }),
             JobAction::wait, "a node of the job failed"},
+        Row{"requeued_by_slurm",
+            with(after(lost),
+                 [](auto& f) {
+                   f.terminated = true;
+                   f.requeued = true;
+                 }),
+            JobAction::wait, "back into the queue"},
         Row{"terminated_by_neither", after(terminated), JobAction::stop, "SIGTERM"},
         Row{"terminated_while_slurm_is_silent",
             with(after(lost),

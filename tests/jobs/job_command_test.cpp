@@ -70,6 +70,19 @@ TEST_F(JobCommand, AsksAgainWhereSlurmDoesNotSayWhyTheRanksWereToldToEnd) {
   EXPECT_EQ(launches(), 1) << "it was one launch";
 }
 
+// While Slurm ends a job whose node failed, scontrol shows "COMPLETING Reason=None" and one restart more, and nothing
+// else that tells it from a cancelled one.
+TEST_F(JobCommand, WaitsWhereSlurmHasPutTheJobBackIntoTheQueue) {
+  const std::string shown = run_ + "/slurm-job.txt";
+  write_bytes(workplace() / shown, "JobState=COMPLETING Reason=None Dependency=(null)\n   Requeue=1 Restarts=2\n");
+  for (const auto& [began_with, action] : {std::pair{1, "wait"}, {2, "stop"}}) {
+    before();
+    write_status(workplace() / (run_ + "/status.json"), {.state = "failed", .reason = "lost", .exit_code = 71});
+    EXPECT_HAS(ask(fmt::format("after --terminated --restarts {} --launcher-code 134", began_with), shown),
+               fmt::format("action={}", action));
+  }
+}
+
 TEST_F(JobCommand, LooksAtNodesAgainWhereNeitherTheyNorSlurmAnswer) {
   EXPECT_HAS(ask("before --nodes 2 --hosts n[7-8] --preflight " + run_ + "/job/preflight"), "action=look_again");
   EXPECT_EQ(launches(), 0) << "nothing was tried";

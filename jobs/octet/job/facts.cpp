@@ -25,6 +25,8 @@ po::options_description job_options() {
   options.add_options()("run-dir", po::value<std::string>()->required(), "the run's directory")(
       "job", po::value<std::string>()->default_value(""), "Slurm's id of the job")(
       "slurm-job", po::value<std::string>()->default_value(""), "file with what `scontrol show job` printed")(
+      "restarts", po::value<int>()->default_value(-1),
+      "how often the job had been requeued when this script began (SLURM_RESTART_COUNT)")(
       "max-restarts", po::value<int>()->default_value(3), "launches without a new checkpoint that are tried again")(
       "seconds-needed", po::value<double>()->default_value(0), "what must be left of the time limit to start again")(
       "successors", po::value<int>()->default_value(0), "jobs in the queue that go on with this run")(
@@ -42,6 +44,8 @@ JobFacts facts_of(const po::variables_map& values) {
   facts.successors = values["successors"].as<int>();
   facts.preempted = slurm.preempted;
   facts.node_failed = slurm.node_failed;
+  const int restarts = values["restarts"].as<int>();
+  facts.requeued = restarts >= 0 && slurm.restarts > restarts;
   facts.slurm_answers = slurm.known;
   facts.seconds_left = slurm.seconds_left;
   facts.seconds_needed = values["seconds-needed"].as<double>();
