@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fetches Arrow's C++ libraries and headers, by which octet prepare reads Parquet, into build/arrow of the source tree:
+# Fetches Arrow's C++ libraries and headers, by which octet prepare and octet-evaluate read Parquet, into build/arrow of the source tree:
 # they stand in PyPI's package pyarrow (55 MB; 75 MB stay), since Debian 12 has none. The build takes them when they are
 # there (-DOCTET_ARROW=ON|OFF says so). Does nothing when they are.
 # x86-64 Linux; needs python3 with pip and unzip, which it installs on Debian.

@@ -70,7 +70,9 @@ void declare_tasks(Schema& schema, Options& o) {
           "Tasks of lm-eval-harness, between commas: arc_challenge, arc_easy, hellaswag, mmlu (or a part or subject of "
           "it), openbookqa, piqa, sciq, winogrande; and own ones as FILE.yaml.");
   schema.add("task-data", o.task_data)
-      .help("Folder of their datasets: NAME/SPLIT.jsonl in each dataset's own columns, mmlu/SUBJECT/SPLIT.jsonl.");
+      .help(
+          "Folder of their datasets: NAME/SPLIT.jsonl or .parquet in each dataset's own columns, "
+          "mmlu/SUBJECT/SPLIT.jsonl.");
   schema.add("shots", o.shots).at_least(0).at_most(1000).help("Examples before each question, chosen as lm-eval does.");
 }
 

@@ -98,7 +98,7 @@ LIBRARIES = {
     "zstd.h": ["src/corpus/"],
     "parquet/": ["src/corpus/arrow/", "tests/"],
     "arrow/": ["src/corpus/arrow/", "tests/"],
-    "nlohmann/": ["src/base/json_reader", "src/data/data_facts", "src/data/tokenizer_identity", "src/tokenizer/", "src/corpus/part_folder", "src/comm/trace", "src/profile/", "src/metrics/", "src/owner/", "src/report/", "src/train/", "src/cluster/", "src/tuning/", "src/planner/", "src/evaluate/tasks/", "checkpoints/", "jobs/",
+    "nlohmann/": ["src/base/json_reader", "src/data/data_facts", "src/data/tokenizer_identity", "src/tokenizer/", "src/corpus/part_folder", "src/corpus/parquet_rows.h", "src/comm/trace", "src/profile/", "src/metrics/", "src/owner/", "src/report/", "src/train/", "src/cluster/", "src/tuning/", "src/planner/", "src/evaluate/tasks/", "checkpoints/", "jobs/",
                   "tests/"],
     "pugixml": ["src/tuning/topology/"],
     "hwloc": ["src/tuning/topology/", "src/cluster/cores/"],

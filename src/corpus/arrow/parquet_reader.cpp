@@ -9,6 +9,7 @@
 #include <array>
 
 #include "src/base/error.h"
+#include "src/corpus/arrow/readable.h"
 #include "src/corpus/chunk_reader.h"
 
 namespace octet {
@@ -16,24 +17,12 @@ namespace {
 
 constexpr int rows_at_once = 64;
 
-/// What the library throws names no file.
-template <typename Call>
-auto readable(const std::string& path, const Call& call) {
-  try {
-    return call();
-  } catch (const Error&) {
-    throw;
-  } catch (const std::exception& error) {
-    throw usage_error("corpus", "{}: cannot be read as Parquet: {}", path, error.what());
-  }
-}
-
 /// Reads by the library's lower interface, whose values lie in the decoded pages: a column of long texts never stands
 /// in memory as a whole, however well it was packed.
 class ParquetReader final : public ChunkReader {
  public:
   ParquetReader(const Unit& unit, const ReaderOptions& options) : unit_(unit), options_(options) {
-    readable(unit_.path, [&] {
+    readable("corpus", unit_.path, [&] {
       parquet::ReaderProperties properties;
       properties.enable_buffered_stream();
       file_ = parquet::ParquetFileReader::OpenFile(unit_.path, false, properties);
@@ -42,7 +31,7 @@ class ParquetReader final : public ChunkReader {
   }
 
   bool next(Chunk& chunk) override {
-    return readable(unit_.path, [&] {
+    return readable("corpus", unit_.path, [&] {
       chunk.records = Records::rows;
       const auto chunk_bytes = static_cast<std::size_t>(options_.chunk_bytes);
       while (chunk.size() < chunk_bytes && chunk.pieces.size() < chunk_bytes / 64 + 1) {

@@ -14,18 +14,23 @@ constexpr std::uint32_t seed = 1234;  // lm-eval's of few-shot examples
 
 /// Rows as questions, and which rows are the same: `rows` has the columns of each in one order.
 struct Split {
+  std::string path{};  ///< the first of its files
   std::vector<TaskItem> items{};
   std::vector<std::string> rows{};
   std::uint64_t fingerprint = 0;
 };
 
-Split read_split(const std::string& path, const TaskFormat& format, bool keep_rows) {
+Split read_split(const std::string& folder, std::string_view name, const TaskFormat& format, bool keep_rows) {
   Split split;
-  split.fingerprint = read_dataset_file(path, [&](const JsonReader& row, std::string_view text) {
-    split.items.push_back(format.read(row));
-    split.items.back().place = row.where();
-    if (keep_rows) split.rows.push_back(nlohmann::json::parse(text).dump());
-  });
+  for (const std::string& path : dataset_files(folder, name)) {
+    if (split.path.empty()) split.path = path;
+    const std::uint64_t bytes = read_dataset_file(path, [&](const JsonReader& row, const nlohmann::json& json) {
+      split.items.push_back(format.read(row));
+      split.items.back().place = row.where();
+      if (keep_rows) split.rows.push_back(json.dump());
+    });
+    split.fingerprint = split.fingerprint * 3 + bytes;
+  }
   return split;
 }
 
@@ -70,11 +75,11 @@ class ExampleChooser {
   PythonRandom random_{seed};
 };
 
-void put_examples(const TaskFormat& format, const Split& pool, std::int64_t shots, const std::string& path,
-                  const Split& asked, std::vector<TaskItem>& items) {
+void put_examples(const TaskFormat& format, const Split& pool, std::int64_t shots, const Split& asked,
+                  std::vector<TaskItem>& items) {
   const std::size_t least = static_cast<std::size_t>(shots) + (format.how == Examples::drawn_others ? 1 : 0);
   if (pool.items.size() < least) {
-    throw usage_error("evaluate", "{}: has {} rows; --shots {} needs {}", path, pool.items.size(), shots, least);
+    throw usage_error("evaluate", "{}: has {} rows; --shots {} needs {}", pool.path, pool.items.size(), shots, least);
   }
   ExampleChooser chooser(format, pool, static_cast<std::size_t>(shots));
   for (std::size_t i = 0; i < items.size(); ++i) {
@@ -87,15 +92,14 @@ void put_examples(const TaskFormat& format, const Split& pool, std::int64_t shot
 }  // namespace
 
 LoadedTask load_task(const KnownTask& task, const std::string& data, std::int64_t shots) {
-  const auto path_of = [&](std::string_view split) { return fmt::format("{}/{}/{}.jsonl", data, task.folder, split); };
-  Split asked = read_split(path_of(task.format.split), task.format, shots > 0);
+  const std::string folder = fmt::format("{}/{}", data, task.folder);
+  Split asked = read_split(folder, task.format.split, task.format, shots > 0);
   LoadedTask out{
       .name = task.name, .shots = shots, .normalised = task.format.normalised, .fingerprint = asked.fingerprint};
   out.items = std::move(asked.items);
   if (shots > 0) {
-    const std::string path = path_of(task.format.examples);
-    const Split pool = read_split(path, task.format, true);
-    put_examples(task.format, pool, shots, path, asked, out.items);
+    const Split pool = read_split(folder, task.format.examples, task.format, true);
+    put_examples(task.format, pool, shots, asked, out.items);
     out.fingerprint = out.fingerprint * 3 + pool.fingerprint;
   }
   if (!task.description.empty()) {

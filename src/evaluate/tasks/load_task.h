@@ -18,15 +18,15 @@ struct LoadedTask {
   std::vector<TaskItem> items{};
 };
 
-/// Reads DATA/FOLDER/SPLIT.jsonl, a row a line in the dataset's columns (others may stand beside them; empty lines are
-/// passed over), and the split of the examples where `shots` asks for some. Usage error, with file, line, column and
-/// what was expected, for a file that is missing or has no row, for a row that is otherwise, and for more examples than
-/// there are.
+/// Reads a split of DATA/FOLDER, JSONL or Parquet (dataset_file.h), in the dataset's columns (others may stand beside
+/// them; empty lines are passed over), and the split of the examples where `shots` asks for some. Usage error, with
+/// file, line, column and what was expected, for a file that is missing or has no row, for a row that is otherwise, and
+/// for more examples than there are.
 LoadedTask load_task(const KnownTask& task, const std::string& data, std::int64_t shots);
 
-/// A multiple choice task of the user's own, FILE.yaml: name, path (JSONL, relative to the YAML file), and the columns
-/// context, choices and gold (the right one's number from 0). A choice is appended to its context as it stands. Usage
-/// error as above.
+/// A multiple choice task of the user's own, FILE.yaml: name, path (JSONL or Parquet, relative to the YAML file), and
+/// the columns context, choices and gold (the right one's number from 0). A choice is appended to its context as it
+/// stands. Usage error as above.
 LoadedTask load_own_task(const std::string& yaml);
 
 }  // namespace octet

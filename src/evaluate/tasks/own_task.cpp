@@ -39,7 +39,7 @@ LoadedTask load_own_task(const std::string& yaml) {
   const OwnTask task = read_own_task(yaml);
   const std::string path = (std::filesystem::path(yaml).parent_path() / task.path).string();
   LoadedTask out{.name = task.name};
-  out.fingerprint = read_dataset_file(path, [&](const JsonReader& row, std::string_view) {
+  out.fingerprint = read_dataset_file(path, [&](const JsonReader& row, const nlohmann::json&) {
     TaskItem item{.contexts = {row.text(task.context.c_str())}};
     const JsonReader choices = row.at(task.choices.c_str());
     item.choices = choices.texts();

@@ -13,7 +13,7 @@ struct TaskItem {
   std::vector<std::string> continuations{};  ///< one a choice, or one; with the blank before
   std::vector<std::string> choices{};        ///< by whose length acc_norm and acc_bytes divide
   std::size_t gold = 0;                      ///< the right choice
-  std::string place{};                       ///< FILE:LINE
+  std::string place{};                       ///< FILE:LINE, or the row of Parquet
   std::string example{};                     ///< the question with its answer, as it stands before others
 
   const std::string& context(std::size_t choice) const { return contexts[contexts.size() > 1 ? choice : 0]; }
