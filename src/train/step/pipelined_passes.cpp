@@ -12,21 +12,35 @@
 
 namespace octet {
 
-/// Lets messages get on whenever the model asks for the weights of the next unit.
+/// Lets messages get on whenever the model asks for the weights of the next unit. A forward pass writes what it leaves
+/// for the next stage, or the gradient that its head makes, with its last unit: there it waits for the messages that
+/// still leave from the same place, which travel beside all units before.
 class PipelinedPasses::PolledWeights final : public WeightProvider {
  public:
   PolledWeights(WeightProvider& inner, StageLinks& links) : inner_(inner), links_(links) {}
+  void begin_forward(int slot, int last_unit) {
+    slot_ = slot;
+    last_unit_ = last_unit;
+  }
   void begin_pass(std::span<const int> order) override { inner_.begin_pass(order); }
   std::span<const Tensor> gather(int unit) override {
     links_.poll();
+    if (unit == last_unit_) {
+      links_.await_sends(slot_);
+      last_unit_ = nothing;
+    }
     return inner_.gather(unit);
   }
   std::span<const Tensor> transposed(int unit) override { return inner_.transposed(unit); }
   void release(int unit) override { inner_.release(unit); }
 
  private:
+  static constexpr int nothing = -1;
+
   WeightProvider& inner_;
   StageLinks& links_;
+  int slot_ = 0;
+  int last_unit_ = nothing;
 };
 
 namespace {
@@ -147,13 +161,17 @@ void PipelinedPasses::run(const std::vector<PipelineStep>& steps, const Data& da
   links_.await_all_sends();
 }
 
-void PipelinedPasses::run_pass(const PipelineStep& step, const Data& data, bool trains, WeightProvider& weights) {
+void PipelinedPasses::run_pass(const PipelineStep& step, const Data& data, bool trains, PolledWeights& weights) {
   Llama& llama = model_.llama();
   const bool gets_gradient = step.pass.kind == PassKind::backward || step.pass.kind == PassKind::input_gradient;
   if (gets_gradient && step.peer >= 0) links_.take(step, llama.out(step.slot));
   switch (step.pass.kind) {
     case PassKind::forward: {
-      links_.await_sends(step.slot);
+      if (trains) {
+        weights.begin_forward(step.slot, plan_.stages[static_cast<std::size_t>(step.pass.chunk)].end - 1);
+      } else {
+        links_.await_sends(step.slot);  // with the head it leaves nothing, and has other activations in that place
+      }
       const Tensor input = llama.begin(step.slot, trains, step.pass.chunk);
       if (step.peer >= 0) links_.take(step, input);
       return llama.forward(step.slot, data(step.pass.micro_batch, step.pass.chunk, step.slot), weights,

@@ -60,7 +60,7 @@ class PipelinedPasses {
   class PolledWeights;
 
   void run(const std::vector<PipelineStep>& steps, const Data& data, bool trains);
-  void run_pass(const PipelineStep& step, const Data& data, bool trains, WeightProvider& weights);
+  void run_pass(const PipelineStep& step, const Data& data, bool trains, PolledWeights& weights);
   void announce(const std::vector<PipelineStep>& steps);
 
   const PipelinePlan& plan_;
