@@ -259,7 +259,7 @@ selected 'build cpu' && build cpu
 collect 'gpu scripts'
 for room in $(rooms); do run_room "$room" cpu 600; done
 # Meshes of 2 x 2 x 2 and 2 x 1 x 4, and pipelines with other dimensions.
-GTEST_FILTER='*LayoutsInFp32*:Layouts/DryRuns.*pp_4*:TensorParallelGradients.*:*TensorParallel.*/fp32:*TensorParallel.*/float8:*TensorParallel.*/delayed:*TensorParallel.*/rowwise' \
+GTEST_FILTER='*LayoutsInFp32*:StateOfFourStages.*:Layouts/DryRuns.*pp_4*:TensorParallelGradients.*:*TensorParallel.*/fp32:*TensorParallel.*/float8:*TensorParallel.*/delayed:*TensorParallel.*/rowwise' \
   run_room equivalence cpu 300 8
 # What runs on a GPU too: a killed run that goes on to the bit.
 ! selected 'resume script' >/dev/null || build cpu

@@ -7,10 +7,6 @@
 #include <set>
 #include <utility>
 
-#include "checkpoints/restore.h"
-#include "checkpoints/saver.h"
-#include "src/train/health/replica_check.h"
-#include "src/train/step/model_state.h"
 #include "tests/equivalence/trainer_test.h"
 
 namespace octet {
@@ -393,86 +389,6 @@ INSTANTIATE_TEST_SUITE_P(
                     Layout{"float8_shards_2_zero_1", parallel(2, 1, 2, 1, 1, Zero::one), false, 24, Precision::float8},
                     Layout{"fp32_shards_2_zero_3", parallel(2, 1, 2, 1, 1, Zero::three)}),
     [](const auto& run) { return run.param.name; });
-
-/// A run of a tied model in a pipeline, and its checkpoint.
-class PipelineState : public TrainerTest {
- protected:
-  void SetUp() override {
-    if (world_->size() != 2 && world_->size() != 4) GTEST_SKIP() << "not with " << world_->size() << " ranks";
-    config_.model.layers = 4;
-    config_.model.tied_embedding = true;
-    config_.precision = Precision::bf16;
-    config_.optimizer.lr = 3e-3;
-    config_.schedule.warmup_steps = 2;
-  }
-
-  struct Rank {
-    Rank(RunConfig& config, Stream& stream, const ParallelConfig& layout)
-        : mesh(make_mpi_communicator(stream, "world"), {.pp = static_cast<int>(layout.pp), .dp_shard = 0}),
-          trainer(laid_out(config, layout), mesh, mesh.world(), stream, nullptr) {}
-    static const RunConfig& laid_out(RunConfig& config, const ParallelConfig& layout) {
-      config.parallel = layout;
-      return config;
-    }
-    Mesh mesh;
-    Trainer trainer;
-  };
-
-  checkpoint::Found save(Rank& rank, std::int64_t step) {
-    checkpoint::Saver saver({.root = folder_ / "checkpoints"}, rank.mesh.world(), *stream_);
-    saver.start({.step = step, .seed = 1, .config = "a: 1\n", .layout = "", .program = "test"},
-                held_pieces(rank.trainer.model()));
-    EXPECT_TRUE(saver.finish());
-    auto found = checkpoint::find_newest_valid(folder_ / "checkpoints", rank.mesh.world());
-    if (!found) throw internal_error("tests", "nothing saved");
-    return *found;
-  }
-};
-
-/// Saved in one order of passes, resumed in every layout.
-class PipelineStateOf : public PipelineState, public testing::WithParamInterface<PipelineOrder> {};
-
-TEST_P(PipelineStateOf, GoesOnInEveryLayout) {
-  ParallelConfig saved = parallel(2, 1, 0, 1), other = saved;
-  saved.pp_schedule = GetParam();
-  other.pp_schedule = GetParam() == PipelineOrder::zb_h1 ? PipelineOrder::one_f_one_b : PipelineOrder::zb_h1;
-  Rank first(config_, *stream_, saved);
-  for (int step = 1; step <= 3; ++step) train_step(first.trainer, step);
-  const checkpoint::Found found = save(first, 3);
-  std::int64_t stored = 0, expected = 0;
-  for (const auto& piece : found.manifest.pieces) stored += piece.box.extent.elements();
-  for (const auto& tensor : found.manifest.tensors) expected += tensor.shape.elements();
-  EXPECT_EQ(stored, expected) << "every piece once, also the embedding of both ends";
-  const StepResult next = train_step(first.trainer, 4);
-  for (const ParallelConfig& layout :
-       {saved, other, parallel(1, 1, 0, 1), parallel(world_->size(), 1, 0, 1), parallel(2, 1, 0, 1, 2)}) {
-    SCOPED_TRACE(fmt::format("pp {} chunks {} {}", layout.pp, layout.pp_chunks, layout.pp_schedule));
-    RunConfig config = config_;
-    Rank second(config, *stream_, layout);
-    load_state(second.trainer.model(), found.directory, found.manifest, *stream_);
-    const StepResult result = train_step(second.trainer, 4);
-    EXPECT_NEAR(result.loss, next.loss, layout.pp == 2 ? 0 : 2e-5);
-    EXPECT_NEAR(result.grad_norm, next.grad_norm, 1e-3 * next.grad_norm);
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(Orders, PipelineStateOf, testing::Values(PipelineOrder::one_f_one_b, PipelineOrder::zb_h1),
-                         [](const auto& order) {
-                           return order.param == PipelineOrder::zb_h1 ? "zb_h1" : "one_f_one_b";
-                         });
-
-TEST_F(PipelineState, BothEndsOfATiedEmbeddingAreCompared) {
-  Rank rank(config_, *stream_, parallel(2, 1, 0, 1));
-  for (int step = 1; step <= 3; ++step) train_step(rank.trainer, step);
-  ShardedModel& model = rank.trainer.model();
-  const auto difference = [&] {
-    return find_replica_difference(model.all_parameters(), model.parameters(), model.master(), rank.mesh.shape(),
-                                   *world_, *stream_, "here");
-  };
-  EXPECT_EQ(difference(), std::nullopt);
-  if (rank.mesh.coordinates().pp == 1) model.master().data(0)[0] += 1e-3f;
-  EXPECT_NE(difference().value_or("").find("tok_embeddings.weight"), std::string::npos) << difference().value_or("");
-}
 
 }  // namespace
 }  // namespace octet
