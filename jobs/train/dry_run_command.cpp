@@ -97,12 +97,10 @@ std::string memory_text(DryCommand& c, const DryMachine& m) {
     text += "  with workspaces as large as those of the CPU's kernels; a GPU's are known with the GPU alone\n";
     if (config.cuda.deterministic) text += "  without what attention takes for cuda.deterministic\n";
   }
-  text += fit_text(plan, m);
-  if (c.mesh.pp > 1) {
-    text += fmt::format("memory of the pipeline's ranks:\n{}",
-                        pipeline_table(plan_pipeline(config, c.mesh, m.ranks_on_node, DeviceType::cpu)));
-  }
-  return text;
+  if (c.mesh.pp == 1) return text + fit_text(plan, m);
+  const PipelineMemory pipeline = plan_pipeline(config, c.mesh, m.ranks_on_node, DeviceType::cpu);
+  return text + fmt::format("memory of the pipeline's ranks:\n{}", pipeline_table(pipeline)) +
+         fit_text(pipeline.ranks[pipeline.worst()], m);
 }
 
 /// What the learning rate does, in a run that goes on from what is in run.dir if there is something.

@@ -15,7 +15,7 @@ import sys
 FIRST = ["README.md", "jobs/bundle-readme.md"]
 QUOTING = ["docs/one-step.md"]
 PAGES = ["README.md", "CONTRIBUTING.md", "jobs/bundle-readme.md"] + [f"docs/{name}.md" for name in (
-    "architecture", "run-directories", "numerics", "cuda-backend", "communication", "dry-run", "checkpoints",
+    "architecture", "run-directories", "numerics", "cuda-backend", "communication", "parallelism", "dry-run", "checkpoints",
     "one-step", "gpu", "gpu-results", "bundle", "benchmarks", "clusters", "kernel-resources", "report", "timeline", "doctor", "problems", "tuning",
     "tuning/model", "tuning/commbench", "tuning/fit", "tuning/plugin", "tuning/topology", "tuning/contention",
     "tuning/infiniband", "tuning/roce", "tuning/custom")]

@@ -60,6 +60,22 @@ TEST(DryRunCommand, ShowsTheStagesOfAPipelineAndWhatTheyWaitFor) {
                            "in whose passes ranks wait 5.", "TFLOP/s a rank at most"}) {
     EXPECT_TRUE(says(text, part)) << part << "\n" << text;
   }
+  const std::size_t most = text.find("  the most\n"), fit = text.find(" GiB of one H100 SXM: fits");
+  EXPECT_LT(most, fit) << "it is that rank which has to fit, not the one that is shown";
+  const auto of_first = dry(run, {"--ranks", "512", "--cluster", "dgx-h100-infiniband"});
+  EXPECT_TRUE(says(of_first, text.substr(fit - 12, 12))) << of_first;
+}
+
+/// docs/parallelism.md shows them, and the command.
+TEST(DryRunCommand, DrawsTheSchedulesOfTheDocumentation) {
+  const test::TempFolder folder;
+  for (const auto& [order, chunks] : {std::pair{"1f1b", "1"}, {"interleaved", "2"}, {"zb-h1", "1"}}) {
+    const std::string path = folder / "schedule.svg";
+    dry(OCTET_SOURCE_DIR "/configs/runs/llama-405b-pp.yaml",
+        {"--ranks", "32", "--parallel.pp", "4", "--train.global_batch", "8", "--recompute.mode", "none",
+         "--parallel.pp_schedule", order, "--parallel.pp_chunks", chunks, "--schedule", path});
+    EXPECT_EQ(read_bytes(path), read_bytes(fmt::format("{}/docs/schedules/{}.svg", OCTET_SOURCE_DIR, order))) << order;
+  }
 }
 
 /// Where weights stay gathered and there is room: a byte for each weight that feeds a GEMM in 8 bits.
