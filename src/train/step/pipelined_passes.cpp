@@ -75,7 +75,7 @@ std::vector<StageTimes> stage_flops(const RunConfig& config) {
   const RecomputePolicy recompute = RecomputePolicy::of(config.recompute, config.model.layers);
   std::vector<StageTimes> times;
   for (const UnitRange& s : pipeline_stages(config)) {
-    StageTimes& stage = times.emplace_back(0, 0, 0);
+    StageTimes& stage = times.emplace_back(StageTimes{.forward = 0, .input_gradient = 0, .weight_gradient = 0});
     for (int unit = s.begin; unit < s.end; ++unit) {
       const double third = flops[static_cast<std::size_t>(unit)] / 3;
       const bool at_once = makes_all_at_once(recompute, config.model, unit);
