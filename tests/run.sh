@@ -8,8 +8,8 @@
 #   --list         print the names of the steps and stop
 # Installs missing packages first (Debian 12; as root or with sudo). Logs are in build/test-logs, what it builds in
 # build/suite: in batches of sources (OCTET_UNITY), which takes a third of the time from nothing. --long compiles every
-# source alone. The sanitizers and clang take the rooms that have changed themselves (tests/support/changed.py), clang-tidy
-# and the check of headers the files; --long takes all.
+# source alone. All readers are fuzzed; the tests under the sanitizers and with clang are those of the rooms that have
+# changed themselves (tests/support/changed.py), clang-tidy and the check of headers take the files; --long takes all.
 set -euo pipefail
 shopt -s nullglob
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -63,11 +63,12 @@ finish() {
 }
 
 log_of() { echo "$logs/$(tr -cs 'a-zA-Z0-9-\n' '-' <<<"$1").log"; }
+report_of() { local log && log=$(log_of "$1") && echo "${log%.log}.json"; }
 
 # limited SECONDS LOG COMMAND...: runs it within the time. All that came of it ends with it, and with this script, however
 # that ends.
 running=0
-declare -A beside=()
+declare -A beside=() reports=()
 end_all() {
   for process in "$running" "$@"; do ((process == 0)) || kill "$process" 2>/dev/null; done
   wait
@@ -95,12 +96,12 @@ check() {
   finish "$name" $((SECONDS - start)) $((code == 0)) $((code != 0)) 0 "$log"
 }
 
-# check_beside NAME SECONDS COMMAND...: as check, but it begins now, in the background, and counts when `collect NAME` asks
-# for it. For what waits more than it computes: tests on several ranks suffer from anything beside them.
-check_beside() {
+# Long steps of one process at a time begin in the background, and count when `collect NAME` asks for them; tests on
+# several ranks suffer from anything beside them.
+# start_beside NAME SECONDS COMMAND...
+start_beside() {
   local name=$1 limit=$2 log start=$SECONDS
   shift 2
-  selected "$name" || return 0
   log=$(log_of "$name")
   (
     trap end_all INT TERM
@@ -110,23 +111,33 @@ check_beside() {
   ) &
   beside[$name]=$!
 }
+check_beside() {  # as check
+  ! selected "$1" || start_beside "$@"
+}
+program_beside() {  # as program
+  local name=$1 preset=$2 limit=$3
+  shift 3
+  selected "$name" || return 0
+  build "$preset"
+  reports[$name]=$(report_of "$name")
+  start_beside "$name" "$limit" "$@" --gtest_output=json:"${reports[$name]}"
+}
 collect() {
-  local log code=1 seconds=0
+  local log code=1 seconds=0 counts
   [[ -n ${beside[$1]:-} ]] || return 0
   log=$(log_of "$1")
   wait "${beside[$1]}" || true
   unset "beside[$1]"  # its number may become another process's
   [[ ! -e $log.end ]] || read -r code seconds <"$log.end"
-  finish "$1" "$seconds" $((code == 0)) $((code != 0)) 0 "$log"
+  counts=($((code == 0)) $((code != 0)) 0)
+  [[ -z ${reports[$1]:-} ]] || read -ra counts < <(tests/support/count.py "${reports[$1]}" "$code")
+  finish "$1" "$seconds" "${counts[@]}" "$log"
 }
 
 # The rooms whose tests run under the sanitizers, and those that are compiled and tested with clang's optimiser too:
 # what takes no whole training run, of the rooms that have changed themselves; --long takes them all.
 asan_rooms() { rooms | if ((long)); then cat; else grep -vxE 'train|jobs|commbench' | changed; fi; }
-fuzz_rooms() {
-  local rooms=(base checkpoints cluster corpus data evaluate report tokenizer train tuning)
-  if ((long)); then printf '%s\n' "${rooms[@]}"; else tests/support/changed.py fuzz "${rooms[@]}"; fi
-}
+fuzz_rooms=(base checkpoints cluster corpus data evaluate report tokenizer train tuning)
 clang_rooms() { rooms | if ((long)); then cat; else grep -xE 'base|device|tensor|kernels' | changed; fi; }
 changed() { xargs tests/support/changed.py own; }
 
@@ -144,13 +155,16 @@ compile() {
   log=$(log_of "build-$preset")
   case $preset in
     cpu) targets=(all) ;;
+    fuzz)
+      for room in "${fuzz_rooms[@]}"; do targets+=("octet-fuzz-$room"); done
+      ((long)) || options=(-DOCTET_UNITY=40)
+      ;;
     tsan)
       targets=(octet-tuner-stress octet-saver-alone)
       ! has_nvcc || { targets+=(octet-nccl-alone) && options=(-DOCTET_CUDA=ON); } # with CUDA comes NCCL's header
       ;;
     *)
       for room in $("${preset}_rooms"); do targets+=("octet-test-$room"); done
-      [[ $preset != asan ]] || for room in $(fuzz_rooms); do targets+=("octet-fuzz-$room"); done
       ;;
   esac
   if [[ $preset == cpu ]] && limited 600 "$log.configure" jobs/install-arrow.sh; then
@@ -184,8 +198,7 @@ program() {
   shift 3
   selected "$name" || return 0
   build "$preset"
-  start=$SECONDS log=$(log_of "$name") report=${log%.log}.json
-  rm -f "$report"
+  start=$SECONDS log=$(log_of "$name") report=$(report_of "$name")
   [[ -x ${*: -1} ]] || set -- echo "${*: -1} was not built:"
   limited "$limit" "$log" "$@" --gtest_output=json:"$report" || code=$?
   read -ra counts < <(tests/support/count.py "$report" "$code")
@@ -257,7 +270,11 @@ check 'pairs' 60 tests/jobs/pairs.py --check
 check_beside 'gpu scripts' 600 tests/checks/gpu_scripts_test.py
 selected 'build cpu' && build cpu
 collect 'gpu scripts'
-for room in $(rooms); do run_room "$room" cpu 600; done
+# Programs of one process are run beside the longest of them, those of several ranks alone.
+program_beside octet-test-jobs cpu 600 env OMP_NUM_THREADS=1 "$bins/cpu/bin/octet-test-jobs"
+for room in $(rooms); do is_mpi "$room" || [[ $room == jobs ]] || run_room "$room" cpu 600; done
+collect octet-test-jobs
+for room in $(rooms); do ! is_mpi "$room" || run_room "$room" cpu 600; done
 # Meshes of 2 x 2 x 2 and 2 x 1 x 4, and pipelines with other dimensions.
 GTEST_FILTER='*LayoutsInFp32*:StateOfFourStages.*:Layouts/DryRuns.*pp_4*:TensorParallelGradients.*:*TensorParallel.*/fp32:*TensorParallel.*/float8:*TensorParallel.*/delayed:*TensorParallel.*/rowwise' \
   run_room equivalence cpu 300 8
@@ -303,23 +320,17 @@ elif selected 'build cuda'; then
 fi
 
 if ((!quick)); then
-  [[ -z $(asan_rooms)$(fuzz_rooms) ]] || { selected 'build asan' && build asan; }
+  # Readers of what comes from outside, given broken copies of good files.
+  ! selected 'fuzz' >/dev/null || build fuzz
+  check 'fuzz' 900 tests/fuzz/run.py "$bins/fuzz/bin" "${fuzz_rooms[@]}" --runs "$( ((long)) && echo 10000 || echo 500)"
+
+  [[ -z $(asan_rooms) ]] || { selected 'build asan' && build asan; }
   for room in $(asan_rooms); do
     case $room in
       comm | parallel | equivalence | checkpoints) run_room "$room" asan 600 "$( ((long)) && ranks_of "$room" || echo 1 3)" ;;
       *) run_room "$room" asan 900 ;;
     esac
   done
-
-  # Readers of what comes from outside, given broken copies of good files.
-  fuzz() {
-    local rooms
-    mapfile -t rooms < <(fuzz_rooms)
-    ((${#rooms[@]})) || return 0
-    ! selected 'fuzz' >/dev/null || build asan
-    check 'fuzz' 900 tests/fuzz/run.py "$bins/asan/bin" "${rooms[@]}" --runs "$( ((long)) && echo 10000 || echo 500)"
-  }
-  fuzz
 
   # The plugin answers NCCL in any of its threads; threads write, hash, read and remove checkpoints beside the main thread
   # and the watchdog; and these two are over the stand-in for NCCL.

@@ -7,9 +7,6 @@ Usage: tests/support/changed.py files              the changed files
        tests/support/changed.py own ROOM...        those of the rooms that have a changed file of their own; of the test
                                                    programs that are of several rooms, those whose own test has changed,
                                                    and `equivalence`, which trains, with every room that training needs
-       tests/support/changed.py fuzz ROOM...       those of the rooms whose readers have changed, which octet-fuzz-ROOM
-                                                   holds: the room itself, or what tests/fuzz/ROOM.cpp includes of rooms
-                                                   that have no such program; all, where a file of tests/fuzz has changed
 """
 import functools
 import os
@@ -98,18 +95,6 @@ def is_made_of(test, changed, rooms, tests, above=True):
     return any((path.startswith(top) and not path.endswith(".md")) or path in included for path in changed)
 
 
-def is_fuzzed(room, changed):
-    """A reader counts with the header that declares it and the source of the same name; what they stand on does not."""
-    def has_own(path):
-        name = path.split("/")[1 if path.startswith("src/") else 0]
-        return os.path.exists(os.path.join(ROOT, "tests/fuzz", name + ".cpp"))
-
-    readers = {os.path.splitext(path)[0] for path in includes_of(f"tests/fuzz/{room}.cpp") if not has_own(path)}
-    own = (f"src/{room}/", f"{room}/", "tests/fuzz/") + tuple(path for path in BUILD if "make" in path.lower())
-    return any((path.startswith(own) and not path.endswith(".md")) or os.path.splitext(path)[0] in readers
-               for path in changed)
-
-
 def print_lines(lines):
     for line in lines:  # no line where there is none: a caller reads each as a name
         print(line)
@@ -118,8 +103,6 @@ def print_lines(lines):
 def main():
     if sys.argv[1:] == ["files"]:
         print_lines(changed_files())
-    elif len(sys.argv) > 2 and sys.argv[1] == "fuzz":
-        print_lines(r for r in sys.argv[2:] if is_fuzzed(r, changed_files()))
     elif len(sys.argv) > 2 and sys.argv[1] in ("tests", "own"):
         rooms, tests = linked_rooms()
         above = sys.argv[1] == "tests"
