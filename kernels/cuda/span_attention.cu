@@ -10,8 +10,9 @@
 
 /// A block takes eight rows (the query heads of a key/value head, and of neighbouring queries) over a part of the keys,
 /// so that a token that is generated keeps the whole device reading (Dao et al., Flash-Decoding). Parts are put
-/// together by a second kernel, in their order. Each key and value is read once for all query heads of its head where
-/// those are at most eight; 2 · keys · kv_heads · head_dim elements bound the time.
+/// together by a second kernel, in their order. Where rows are enough for the device, all keys are one part, which is
+/// the output. Each key and value is read once for all query heads of its head where those are at most eight; 2 · keys
+/// · kv_heads · head_dim elements bound the time.
 namespace octet::cuda {
 namespace attention {
 namespace {
@@ -33,8 +34,8 @@ SpanDivision division_of(const SpanAttentionShape& s) {
   return {group, row_tiles, std::max<std::int64_t>(1, ceil_div(steps, steps_of_part)), steps_of_part * span_keys};
 }
 
-/// What a part of the keys gives to a row: [queries, heads, parts] of {max, sum, o[head_dim]}, o not yet divided. Where
-/// the row sees no key of the part, sum is 0 and o is not written.
+/// What a part of the keys gives to a row, where there are several: [queries, heads, parts] of {max, sum, o[head_dim]},
+/// o not yet divided. Where the row sees no key of the part, sum is 0 and o is not written.
 __device__ __forceinline__ float* partial_row(const SpanAttention& args, std::int64_t row, std::int64_t part,
                                               std::int64_t parts) {
   return static_cast<float*>(args.workspace) + (row * parts + part) * (args.shape.head_dim + 2);
@@ -196,12 +197,12 @@ __global__ void __launch_bounds__(span_threads) span_parts(SpanAttention args, S
   for (int r = 0; r < span_rows; ++r) {
     const std::int64_t row = row_of(r);
     if (row < 0) break;  // all threads together
-    float* out = partial_row(args, row, blockIdx.z, by.parts);
-    if (thread == 0) {
-      out[0] = largest[r];
-      out[1] = total[r];
+    float* partial = by.parts > 1 ? partial_row(args, row, blockIdx.z, by.parts) : nullptr;
+    if (partial != nullptr && thread == 0) {
+      partial[0] = largest[r];
+      partial[1] = total[r];
     }
-    if (total[r] == 0.0f) continue;
+    if (total[r] == 0.0f) continue;  // it sees no key of the part
     __syncthreads();
 #pragma unroll
     for (int e = 0; e < 8; ++e) gathered[first_key * D + element + e] = o[r][e];
@@ -209,7 +210,11 @@ __global__ void __launch_bounds__(span_threads) span_parts(SpanAttention args, S
     for (int d = thread; d < head_dim; d += span_threads) {
       float sum = 0.0f;
       for (int i = 0; i < at_once; ++i) sum += gathered[i * D + d];
-      out[2 + d] = sum;
+      if (partial != nullptr) {
+        partial[2 + d] = sum;
+      } else {
+        static_cast<T*>(args.o)[row * head_dim + d] = from_float<T>(sum / total[r]);
+      }
     }
   }
 }
@@ -253,7 +258,8 @@ void dispatch_span_dim(const SpanAttentionShape& s, F&& f) {
 
 std::int64_t span_attention_workspace(const SpanAttention& args) {
   const SpanAttentionShape& s = args.shape;
-  return s.queries * s.heads * attention::division_of(s).parts * (s.head_dim + 2) * size_of(DType::f32);
+  const std::int64_t parts = attention::division_of(s).parts;
+  return parts == 1 ? 0 : s.queries * s.heads * parts * (s.head_dim + 2) * size_of(DType::f32);
 }
 
 void span_attention(Stream& stream, const SpanAttention& args) {
@@ -270,9 +276,10 @@ void span_attention(Stream& stream, const SpanAttention& args) {
       span_parts<T, D><<<blocks, span_threads, 0, native(stream)>>>(args, by, full);
     });
     check_launch("span_attention");
+    if (by.parts == 1) return;
     join_spans<T><<<static_cast<unsigned>(s.queries * s.heads), span_threads, 0, native(stream)>>>(args, by.parts);
+    check_launch("span_attention: parts");
   });
-  check_launch("span_attention: parts");
 }
 
 }  // namespace octet::cuda

@@ -33,11 +33,14 @@ void* allocate_for(Arena& scratch, Args& args, RowDocuments documents, const Byt
 void attention_forward(OpContext& context, const AttentionShape& shape, RowDocuments documents, const Tensor& q,
                        const Tensor& k, const Tensor& v, const Tensor& o, float* log_sum_exp) {
   expect_whole_sequences(context);
-  ArenaScope scope(context.scratch);
-  AttentionForward args{.shape = shape, .q = q.data, .k = k.data, .v = v.data, .o = o.data, .log_sum_exp = log_sum_exp};
-  const auto bytes = [&](const AttentionForward& a) { return context.kernels.attention_forward_workspace(a); };
-  args.workspace = allocate_for(context.scratch, args, documents, bytes);
-  context.kernels.attention_forward(context.stream, args);
+  {
+    const ArenaScope scope(context.scratch);
+    AttentionForward args{
+        .shape = shape, .q = q.data, .k = k.data, .v = v.data, .o = o.data, .log_sum_exp = log_sum_exp};
+    const auto bytes = [&](const AttentionForward& a) { return context.kernels.attention_forward_workspace(a); };
+    args.workspace = allocate_for(context.scratch, args, documents, bytes);
+    context.kernels.attention_forward(context.stream, args);
+  }
   if (!documents.may_share) return;
   const std::int64_t tokens = shape.batch * shape.seq;
   const SpanAttentionShape spans{.queries = tokens,

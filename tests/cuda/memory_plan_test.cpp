@@ -59,5 +59,33 @@ TEST_P(CudaMemoryPlan, LargerChunksOfLogitsAreCounted) {
   EXPECT_GE(plan(settings, cuda_kernels()).scratch - plan(settings, small).scratch, std::int64_t{100} << 20);
 }
 
+/// Parts of the keys are put together from fp32 copies of the output, which few rows have and those of scoring do not.
+TEST(CudaSpanWorkspace, IsThatOfDividedKeysAlone) {
+  const auto bytes = [](std::int64_t queries, std::int64_t keys, std::int64_t heads, std::int64_t kv_heads) {
+    return cuda_kernels().span_attention_workspace(
+        {.shape = {.queries = queries, .keys = keys, .heads = heads, .kv_heads = kv_heads, .head_dim = 128}});
+  };
+  constexpr std::int64_t of_part = (128 + 2) * 4;
+  EXPECT_EQ(bytes(4096, 4096, 32, 8), 0);
+  EXPECT_EQ(bytes(1024, 8192, 32, 8), 0);
+  EXPECT_EQ(bytes(1, 128, 32, 8), 0) << "one step of a block";
+  EXPECT_EQ(bytes(1, 129, 32, 8), 32 * 2 * of_part);
+  EXPECT_EQ(bytes(1, 4096, 32, 8), 32 * 32 * of_part);
+  EXPECT_EQ(bytes(128, 4096, 32, 8), 128 * 32 * 2 * of_part) << "512 blocks, twice";
+  for (std::int64_t queries = 1; queries <= 4096; queries *= 2) {
+    EXPECT_LE(bytes(queries, 1 << 17, 32, 8), 1024 * 8 * of_part) << queries << ": as many blocks as are enough";
+  }
+}
+
+TEST_P(CudaMemoryPlan, OfRowsThatMayShareABeginningIsThatOfOthers) {
+  LlamaSettings settings = one_block(GetParam(), Precision::bf16);
+  settings.documents = settings.forward_only = true;
+  KernelTable none = cuda_kernels();
+  none.logits_bytes = 1 << 20;  // so that the block, not the head, decides
+  KernelTable some = none;
+  none.span_attention_workspace = [](const SpanAttention&) { return std::int64_t{0}; };
+  EXPECT_EQ(plan(settings, some).scratch, plan(settings, none).scratch);
+}
+
 }  // namespace
 }  // namespace octet::cuda

@@ -127,6 +127,21 @@ TEST_F(Attention, ScratchIsTakenAndGivenBack) {
   scratch_.rewind(0);
 }
 
+/// Where rows may share a beginning and do not, nothing is computed for it, and its scratch is not beside attention's.
+TEST_F(Attention, WithoutASharedBeginningIsTheOrdinaryOne) {
+  KernelTable kernels = op_.kernels;
+  kernels.attention_forward_workspace = [](const AttentionForward&) { return std::int64_t{4096}; };
+  kernels.attention_forward = [](Stream&, const AttentionForward&) {};
+  kernels.span_attention_workspace = [](const SpanAttention&) { return std::int64_t{8192}; };
+  kernels.span_attention = [](Stream&, const SpanAttention&) { ADD_FAILURE() << "no token sees a span"; };
+  Arena scratch(cpu_device(), 1 << 14, Purpose::workspace, "scratch");
+  OpContext op{.stream = op_.stream, .kernels = kernels, .scratch = scratch, .exchange = op_.exchange};
+  const Tensor rows = view(q, {n, q_dim}), keys = view(k, {n, kv_dim}), values = view(v, {n, kv_dim});
+  attention_forward(op, s, {.may_share = true}, rows, keys, values, view(o, {n, q_dim}), lse.data());
+  EXPECT_EQ(scratch.high_water(), 8192);
+  EXPECT_EQ(scratch.mark(), 0);
+}
+
 struct Rope : test::OpsTest {
   static constexpr std::int64_t seq = 300, head_dim = 16, half = head_dim / 2;
   static std::vector<double> frequencies() {
