@@ -1,5 +1,6 @@
 #include "checkpoints/export.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "checkpoints/durable.h"
@@ -89,14 +90,13 @@ ExportReport export_hugging_face(const std::vector<WholeCheckpoint>& from, const
   }
   report.small = rounded.small();
   write_file(folder + "/model.safetensors.index.json", index_json(files, report.bytes));
-  write_file(folder + "/config.json",
-             hugging_face_config(options.model, options.max_positions, std::string(names_of(options.type).torch),
-                                 options.bos, options.eos));
-  if (options.bos || options.eos) {
-    write_file(folder + "/generation_config.json", hugging_face_generation_config(options.bos, options.eos));
+  write_file(folder + "/config.json", hugging_face_config(options.model, options.max_positions,
+                                                          std::string(names_of(options.type).torch), options.ids));
+  for (const PlainFile& file : options.beside) write_file(folder + "/" + file.name, file.bytes);
+  const bool has_generation = std::ranges::count(options.beside, generation_config, &PlainFile::name) > 0;
+  if (!has_generation && !options.ids.empty()) {
+    write_file(folder + "/" + generation_config, hugging_face_generation_config(options.ids));
   }
-  if (!options.tokenizer_name.empty()) write_file(folder + "/" + options.tokenizer_name, options.tokenizer_file);
-  if (!options.tokenizer_config.empty()) write_file(folder + "/tokenizer_config.json", options.tokenizer_config);
   pending.commit();
   return report;
 }

@@ -1,10 +1,10 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "checkpoints/hugging_face_files.h"
 #include "checkpoints/mean_reader.h"
 #include "checkpoints/offline_writer.h"
 #include "checkpoints/weight_type.h"
@@ -18,10 +18,8 @@ struct ExportOptions {
   WeightType type = WeightType::fp32;            ///< fp32: the master weights to the bit; else rounded to nearest even
   std::int64_t max_shard_bytes = 5'000'000'000;  ///< of data a file; a larger tensor has a file of its own
   std::string program;                           ///< version, noted in the files
-  std::optional<std::int64_t> bos{}, eos{};      ///< ids for config.json
-  std::string tokenizer_name{};                  ///< of the tokenizer's file in the folder; empty: none goes there
-  std::string tokenizer_file{};                  ///< its bytes
-  std::string tokenizer_config{};                ///< tokenizer_config.json; empty: none goes there
+  SpecialIds ids{};                              ///< for config.json
+  std::vector<PlainFile> beside{};               ///< that go there too: the tokenizer's
 };
 
 struct ExportReport {
@@ -33,9 +31,9 @@ struct ExportReport {
 
 /// Writes the master weights of a verified checkpoint, or the mean of several of one model (MeanReader), as a Hugging
 /// Face directory of LlamaForCausalLM: config.json, model-00001-of-0000N.safetensors and
-/// model.safetensors.index.json. It comes into being whole or not at all. One thread of the process calls it (HDF5).
-/// Usage error when `to` exists, has no room, a model is another, or a weight is NaN, infinite, or beyond
-/// what fp16 holds.
+/// model.safetensors.index.json, and what goes beside them. It comes into being whole or not at all. One thread of the
+/// process calls it (HDF5). Usage error when `to` exists, has no room, a model is another, or a weight is NaN,
+/// infinite, or beyond what fp16 holds.
 ExportReport export_hugging_face(const std::vector<WholeCheckpoint>& from, const std::string& to,
                                  const ExportOptions& options, const ByteProgress& progress = nullptr);
 

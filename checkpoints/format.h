@@ -14,6 +14,8 @@ namespace octet::checkpoint {
 /// Name and version of the format, docs/checkpoint-format.md. Readers refuse what they do not know.
 inline constexpr const char* format_name = "octet-checkpoint";
 inline constexpr int format_version = 1;
+/// Of a checkpoint that has other files than those of tensors, which a reader of version 1 would take for damaged.
+inline constexpr int format_version_with_files = 2;
 
 /// A rectangle of a global tensor: elements [offset, offset + extent) of each dimension.
 struct Box {
@@ -82,6 +84,14 @@ struct DevicePiece {
   StoredTensor tensor;
   Box box;
   const void* data = nullptr;  ///< device memory
+};
+
+/// A file that lies in a checkpoint as it is, beside those of tensors.
+struct PlainFile {
+  std::string name;
+  std::string bytes;
+
+  bool operator==(const PlainFile&) const = default;
 };
 
 /// A file of a checkpoint with its size and the XXH3-128 of its bytes, 32 hexadecimal digits.

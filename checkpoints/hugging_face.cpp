@@ -93,6 +93,12 @@ Json rope_json(const ModelConfig& model) {
           {"original_max_position_embeddings", scaling.original_positions}};
 }
 
+/// null, one id, or a list of several.
+Json ids_json(const std::vector<std::int64_t>& ids) {
+  if (ids.empty()) return nullptr;
+  return ids.size() == 1 ? Json(ids.front()) : Json(ids);
+}
+
 }  // namespace
 
 std::string hugging_face_name(const std::string& parameter) {
@@ -149,8 +155,7 @@ void check_model(const std::vector<StoredTensor>& tensors, const ModelConfig& mo
 }
 
 std::string hugging_face_config(const ModelConfig& model, std::int64_t max_positions, const std::string& dtype,
-                                std::optional<std::int64_t> bos, std::optional<std::int64_t> eos) {
-  const auto id = [](std::optional<std::int64_t> token) { return token ? Json(*token) : Json(nullptr); };
+                                const SpecialIds& ids) {
   Json json;
   json["architectures"] = {"LlamaForCausalLM"};
   json["model_type"] = "llama";
@@ -173,16 +178,16 @@ std::string hugging_face_config(const ModelConfig& model, std::int64_t max_posit
   json["attention_dropout"] = 0.0;
   json["initializer_range"] = 0.02;
   json["use_cache"] = true;
-  json["bos_token_id"] = id(bos);
-  json["eos_token_id"] = id(eos);
+  json["bos_token_id"] = ids_json(ids.bos);
+  json["eos_token_id"] = ids_json(ids.eos);
   json["torch_dtype"] = dtype;
   return json.dump(2) + "\n";
 }
 
-std::string hugging_face_generation_config(std::optional<std::int64_t> bos, std::optional<std::int64_t> eos) {
+std::string hugging_face_generation_config(const SpecialIds& ids) {
   Json json = {{"_from_model_config", true}};
-  if (bos) json["bos_token_id"] = *bos;
-  if (eos) json["eos_token_id"] = *eos;
+  if (!ids.bos.empty()) json["bos_token_id"] = ids_json(ids.bos);
+  if (!ids.eos.empty()) json["eos_token_id"] = ids_json(ids.eos);
   return json.dump(2) + "\n";
 }
 

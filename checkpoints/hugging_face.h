@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "checkpoints/format.h"
+#include "checkpoints/hugging_face_files.h"
 #include "src/model/config.h"
 
 namespace octet::checkpoint {
@@ -27,14 +28,13 @@ std::vector<StoredTensor> training_tensors(const ModelConfig& model);
 /// Throws a usage error that names the first tensor in which the checkpoint is not of this model.
 void check_model(const std::vector<StoredTensor>& tensors, const ModelConfig& model, const std::string& path);
 
-/// config.json for LlamaForCausalLM. `dtype` as PyTorch names it; `max_positions` in tokens.
-/// The ids are of the tokenizer's tokens that begin and end a text; null where there is none, or it is not known.
+/// config.json for LlamaForCausalLM. `dtype` as PyTorch names it; `max_positions` in tokens; null for an id that is not
+/// known.
 std::string hugging_face_config(const ModelConfig& model, std::int64_t max_positions, const std::string& dtype,
-                                std::optional<std::int64_t> bos = std::nullopt,
-                                std::optional<std::int64_t> eos = std::nullopt);
+                                const SpecialIds& ids = {});
 
 /// generation_config.json: the ids of config.json, of which those that are not known are left out.
-std::string hugging_face_generation_config(std::optional<std::int64_t> bos, std::optional<std::int64_t> eos);
+std::string hugging_face_generation_config(const SpecialIds& ids);
 
 /// tokenizer_config.json beside a tokenizer.json, for AutoTokenizer of transformers: which of the file's tokens begin
 /// and end a text. Whether the first is put before every text, tokenizer.json itself says.

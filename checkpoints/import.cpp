@@ -148,7 +148,7 @@ void HuggingFaceModel::read_box(const std::string& parameter, const Box& box, fl
 }
 
 Manifest import_hugging_face(const HuggingFaceModel& from, const std::string& to, const RunState& state, int writers,
-                             const ByteProgress& progress) {
+                             const ByteProgress& progress, const std::vector<PlainFile>& beside) {
   constexpr std::string_view master = "master/";
   const auto tensors = training_tensors(from.model());
   std::vector<float> data;
@@ -160,7 +160,7 @@ Manifest import_hugging_face(const HuggingFaceModel& from, const std::string& to
     }
     return data.data();
   };
-  return write_checkpoint(to, state, tensors, plan_writers(tensors, writers), source, progress);
+  return write_checkpoint(to, state, tensors, plan_writers(tensors, writers), source, progress, beside);
 }
 
 }  // namespace octet::checkpoint

@@ -44,8 +44,8 @@ class HuggingFaceModel {
 };
 
 /// Writes a checkpoint with these weights, zero moments and the given state, with the files of `writers` writers;
-/// committed as write_checkpoint does.
+/// committed as write_checkpoint does; `beside` are plain files of it, such as files_beside of the folder.
 Manifest import_hugging_face(const HuggingFaceModel& from, const std::string& to, const RunState& state, int writers,
-                             const ByteProgress& progress = nullptr);
+                             const ByteProgress& progress = nullptr, const std::vector<PlainFile>& beside = {});
 
 }  // namespace octet::checkpoint

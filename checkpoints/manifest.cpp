@@ -83,6 +83,7 @@ void expect_distinct(std::vector<std::string> names, const std::string& path, co
 
 Manifest from_json(const JsonReader& json, const std::string& path) {
   Manifest manifest;
+  manifest.version = static_cast<int>(json.integer("version", format_version, format_version_with_files));
   manifest.state = read_state(json.at("state"));
   std::vector<std::string> tensors, files;
   for (const JsonReader& tensor : json.list("tensors")) {
@@ -98,13 +99,24 @@ Manifest from_json(const JsonReader& json, const std::string& path) {
   const JsonReader pieces = json.at("pieces");  // there can be millions
   manifest.pieces.reserve(pieces.size());
   for (std::size_t i = 0; i < pieces.size(); ++i) manifest.pieces.push_back(read_piece(pieces.element(i), manifest));
-  for (const char* checked : {"format", "version", "xxh3_128"}) json.at(checked);
+  for (const char* checked : {"format", "xxh3_128"}) json.at(checked);
   json.finish();
   check_coverage(manifest, path);
   return manifest;
 }
 
 }  // namespace
+
+std::vector<std::string> plain_files(const Manifest& manifest) {
+  std::vector<std::string> names;
+  if (manifest.version < format_version_with_files) return names;
+  std::vector<bool> has_pieces(manifest.files.size(), false);
+  for (const StoredPiece& piece : manifest.pieces) has_pieces[static_cast<std::size_t>(piece.file)] = true;
+  for (std::size_t f = 0; f < has_pieces.size(); ++f) {
+    if (!has_pieces[f]) names.push_back(manifest.files[f].name);
+  }
+  return names;
+}
 
 std::string manifest_last_line(const std::string& hash) {
   return "\"xxh3_128\": \"" + hash + "\"}\n";
@@ -128,9 +140,10 @@ Manifest parse_manifest(const std::string& text, const std::string& path) {
   if (json.value("format", nlohmann::json()) != format_name) {
     throw usage_error("checkpoints", "{} has no \"format\": \"{}\"", path, format_name);
   }
-  if (json.value("version", nlohmann::json()) != format_version) {
-    throw usage_error("checkpoints", "{} is of version {}; this program reads version {}", path,
-                      json.value("version", nlohmann::json()).dump(), format_version);
+  if (const auto version = json.value("version", nlohmann::json());
+      version != format_version && version != format_version_with_files) {
+    throw usage_error("checkpoints", "{} is of version {}; this program reads versions {} and {}", path, version.dump(),
+                      format_version, format_version_with_files);
   }
   return from_json(JsonReader(json, "checkpoints", path), path);
 }

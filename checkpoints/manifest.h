@@ -19,6 +19,9 @@ struct Manifest {
   bool operator==(const Manifest&) const = default;
 };
 
+/// The names of the files that are none of tensors: of these the manifest knows size and hash alone.
+std::vector<std::string> plain_files(const Manifest& manifest);
+
 /// The text of manifest.json, ending with the hash of itself. Throws an internal error for what parse_manifest would
 /// refuse in names or text; does not check coverage.
 std::string to_json(const Manifest& manifest);

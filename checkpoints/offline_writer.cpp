@@ -1,6 +1,8 @@
 #include "checkpoints/offline_writer.h"
 
 #include "checkpoints/durable.h"
+#include "checkpoints/hash.h"
+#include "checkpoints/read_file.h"
 #include "checkpoints/restore.h"
 #include "checkpoints/shard_file.h"
 #include "src/base/error.h"
@@ -56,19 +58,26 @@ std::vector<std::vector<Part>> plan_writers(const std::vector<StoredTensor>& ten
 
 Manifest write_checkpoint(const std::string& directory, const RunState& state, const std::vector<StoredTensor>& tensors,
                           const std::vector<std::vector<Part>>& plan, const PartSource& source,
-                          const ByteProgress& progress) {
+                          const ByteProgress& progress, const std::vector<PlainFile>& plain) {
   if (const auto named = step_of(directory); named && *named != state.step) {
     throw usage_error("checkpoints", "{}: this is a checkpoint of step {}; expected {} or a name of another form",
                       directory, state.step, directory_name(state.step));
   }
-  PendingDirectory pending(directory, bytes_with_metadata(tensors, count_parts(plan)));
+  std::int64_t needed = bytes_with_metadata(tensors, count_parts(plan));
+  for (const PlainFile& file : plain) needed += std::ssize(file.bytes);
+  PendingDirectory pending(directory, needed);
   Manifest manifest;
+  manifest.version = plain.empty() ? format_version : format_version_with_files;
   manifest.state = state;
   manifest.tensors = tensors;
   for (std::size_t w = 0; w < plan.size(); ++w) {
     // More writers than rows leave some of them without anything to write.
     if (plan[w].empty()) continue;
     write_file_of(pending.temporary(), static_cast<int>(w), plan[w], source, progress, manifest);
+  }
+  for (const PlainFile& file : plain) {
+    write_file(pending.temporary() + "/" + file.name, file.bytes);
+    manifest.files.push_back({file.name, std::ssize(file.bytes), hash_of(file.bytes)});
   }
   check_coverage(manifest, directory);
   write_file(pending.temporary() + "/" + manifest_name, to_json(manifest));
@@ -82,8 +91,11 @@ Manifest reshard(const std::string& from, const Manifest& manifest, const std::s
   std::vector<Part> in_order;
   for (const auto& parts : plan) in_order.insert(in_order.end(), parts.begin(), parts.end());
   PartReader reader(from, manifest, std::move(in_order));
+  std::vector<PlainFile> plain;
+  for (const std::string& name : plain_files(manifest))
+    plain.push_back({name, read_file(fmt::format("{}/{}", from, name))});
   return write_checkpoint(
-      to, manifest.state, manifest.tensors, plan, [&](const Part&) { return reader.next(); }, progress);
+      to, manifest.state, manifest.tensors, plan, [&](const Part&) { return reader.next(); }, progress, plain);
 }
 
 }  // namespace octet::checkpoint

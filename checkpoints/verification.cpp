@@ -79,12 +79,13 @@ std::vector<Damage> inspect_pieces(const std::string& path, const InputFile& inp
 /// Everything about one file; its pieces while the kernel still has it in memory.
 std::vector<Damage> examine(const std::string& directory, const Manifest& manifest, const StoredFile& file,
                             const Pieces& pieces, const Progressed& progress) {
+  const bool plain = pieces.empty() && manifest.version >= format_version_with_files;
   const std::string path = directory + "/" + file.name;
   if (auto seen = glance(directory, file)) return {*seen};
   try {
     const InputFile input(path);
     if (auto wrong = inspect(input, file, progress)) return {*wrong};
-    return inspect_pieces(path, input, manifest, file, pieces, progress);
+    return plain ? std::vector<Damage>() : inspect_pieces(path, input, manifest, file, pieces, progress);
   } catch (const std::exception& error) {
     return {Damage{file.name, error.what(), ExitCode::internal}};
   }

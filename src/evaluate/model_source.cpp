@@ -1,8 +1,10 @@
 #include "src/evaluate/model_source.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "checkpoints/hugging_face.h"
+#include "checkpoints/hugging_face_files.h"
 #include "checkpoints/import.h"
 #include "checkpoints/read_file.h"
 #include "checkpoints/restore.h"
@@ -49,6 +51,32 @@ ModelSource find_checkpoint(const std::string& path, Communicator& hosts) {
   return {.directory = std::move(found->directory), .manifest = std::move(found->manifest)};
 }
 
+std::optional<std::int32_t> first_of(const std::vector<std::int64_t>& ids) {
+  return ids.empty() ? std::nullopt : std::optional(static_cast<std::int32_t>(ids.front()));
+}
+
+/// What config.json and a generation_config.json in the folder say.
+void take_ids(ModelSource& source, const std::string& config) {
+  const checkpoint::SpecialIds ids = checkpoint::read_special_ids(config);
+  source.bos = first_of(ids.bos);
+  source.eos = first_of(ids.eos);
+  std::vector<std::int64_t> ends = ids.eos;
+  const std::string generation = source.directory + "/" + checkpoint::generation_config;
+  if (is_there(generation)) {
+    if (const auto its = checkpoint::read_special_ids(generation).eos; !its.empty()) ends = its;
+  }
+  source.ends.assign(ends.begin(), ends.end());
+}
+
+/// What an imported checkpoint has kept of its folder.
+void read_kept(ModelSource& source) {
+  const std::vector<std::string> kept = checkpoint::plain_files(source.manifest);
+  if (checkpoint::has_tokenizer(kept)) source.tokenizer = source.directory;
+  if (std::ranges::find(kept, checkpoint::kept_config) != kept.end()) {
+    take_ids(source, source.directory + "/" + checkpoint::kept_config);
+  }
+}
+
 void read_settings(ModelSource& source) {
   RunConfig config;
   Schema schema;
@@ -58,38 +86,15 @@ void read_settings(ModelSource& source) {
   source.window = schema.find("train.seq_len")->is_set() ? config.train.seq_len : config.model.max_positions;
   source.precision = config.precision;
   source.float8 = config.float8;
+  read_kept(source);
   const std::string& tokenizer = config.data.history.tokenizer;
   if (tokenizer.empty()) return;
   source.identity = read_tokenizer_identity(tokenizer, source.directory + " (data_history.tokenizer)");
+  if (!source.tokenizer.empty()) return;
   const fs::path run = fs::absolute(source.directory).lexically_normal().parent_path().parent_path();
   source.tokenizer = source.identity->kind == TokenizerKind::bytes
                          ? "bytes"
                          : kept_tokenizer_path(run.string(), source.identity->kind);
-}
-
-/// An id, or a list of ids.
-std::vector<std::int32_t> ids_at(const JsonReader& config, const char* key) {
-  if (!config.has(key)) return {};
-  const JsonReader value = config.at(key);
-  std::vector<std::int32_t> ids;
-  for (const JsonReader& id : value.is_list() ? value.elements() : std::vector{value}) {
-    ids.push_back(static_cast<std::int32_t>(id.integer(std::int64_t{0}, std::int64_t{INT32_MAX})));
-  }
-  return ids;
-}
-
-std::optional<std::int32_t> first_of(const std::vector<std::int32_t>& ids) {
-  return ids.empty() ? std::nullopt : std::optional(ids.front());
-}
-
-std::vector<std::int32_t> ends_of(const std::string& folder, const JsonReader& config) {
-  constexpr const char* key = "eos_token_id";
-  const std::string path = folder + "/generation_config.json";
-  if (is_there(path)) {
-    const auto json = parse_json(checkpoint::read_file(path), "evaluate", path, "how a model generates");
-    if (auto ids = ids_at(JsonReader(json, "evaluate", path), key); !ids.empty()) return ids;
-  }
-  return ids_at(config, key);
 }
 
 ModelSource read_folder(const std::string& path) {
@@ -103,9 +108,7 @@ ModelSource read_folder(const std::string& path) {
   if (reader.has("max_position_embeddings")) {
     source.window = reader.integer("max_position_embeddings", 1, most_positions);
   }
-  source.bos = first_of(ids_at(reader, "bos_token_id"));
-  source.eos = first_of(ids_at(reader, "eos_token_id"));
-  source.ends = ends_of(path, reader);
+  take_ids(source, config);
   if (is_there(path + "/tokenizer.json") || is_there(path + "/tokenizer.model")) source.tokenizer = path;
   return source;
 }

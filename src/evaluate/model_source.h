@@ -26,10 +26,11 @@ struct ModelSource {
   Precision precision = Precision::bf16;        ///< that it was trained in; of a Hugging Face folder not known: bf16
   Float8Config float8{};                        ///< likewise, where that is float8
   std::optional<TokenizerIdentity> identity{};  ///< of the tokenizer of its data, where the run knows it
-  /// What a Hugging Face folder's config.json says begins and ends a text; the first, where several may.
+  /// What the config.json of a Hugging Face folder, or of the one that a checkpoint was imported from, says begins and
+  /// ends a text; the first, where several may.
   std::optional<std::int32_t> bos{}, eos{};
-  /// Ids of which each ends a generated text, where a Hugging Face folder says them: those of generation_config.json,
-  /// else those of config.json. Models that hold conversations have several.
+  /// Ids of which each ends a generated text, where such a folder says them: those of generation_config.json, else
+  /// those of config.json. Models that hold conversations have several.
   std::vector<std::int32_t> ends{};
   std::string tokenizer{};  ///< name or path for make_tokenizer; empty: it is not there
 

@@ -166,7 +166,7 @@ TEST_F(HuggingFace, ConfigGoesRound) {
   EXPECT_EQ(back.max_positions, 8192);
   EXPECT_EQ(hugging_face_config(back, 8192, "bfloat16"), text);
   EXPECT_TRUE(json::parse(text).at("eos_token_id").is_null());
-  const json with = json::parse(hugging_face_config(back, 8192, "bfloat16", std::nullopt, 128001));
+  const json with = json::parse(hugging_face_config(back, 8192, "bfloat16", {.bos = {}, .eos = {128001}}));
   EXPECT_TRUE(with.at("bos_token_id").is_null());
   EXPECT_EQ(with.at("eos_token_id"), 128001);
   EXPECT_EQ(json::parse(text)["max_position_embeddings"], 8192);
@@ -204,7 +204,7 @@ TEST_F(HuggingFace, ConfigDefaults) {
 }
 
 TEST_F(HuggingFace, FilesBesideTheWeightsSayWhatIsKnownAndNothingElse) {
-  const json generation = json::parse(hugging_face_generation_config(std::nullopt, 128001));
+  const json generation = json::parse(hugging_face_generation_config({.bos = {}, .eos = {128001}}));
   EXPECT_EQ(generation, json({{"_from_model_config", true}, {"eos_token_id", 128001}}));
   const json tokenizer = json::parse(hugging_face_tokenizer_config("<s>", std::nullopt, 64));
   EXPECT_EQ(tokenizer.at("bos_token"), "<s>");

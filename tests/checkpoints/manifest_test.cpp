@@ -113,7 +113,7 @@ TEST_F(ManifestTest, EveryWrongFieldIsRefusedBehindAGoodHash) {
   const std::vector<Wrong> table = {
       {"/format", "other", "no \"format\": \"octet-checkpoint\""},
       {"/format", removed, "no \"format\": \"octet-checkpoint\""},
-      {"/version", 2, "is of version 2; this program reads version 1"},
+      {"/version", 3, "is of version 3; this program reads versions 1 and 2"},
       {"/version", removed, "is of version null"},
       {"/extra", 1, "unknown key extra"},
       {"/state", removed, "state is missing"},

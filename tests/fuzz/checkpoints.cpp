@@ -128,6 +128,10 @@ const std::vector<Reader>& readers() {
       {"safetensors", read_safetensors, safetensors_seed},
       {"hugging-face", [](const std::string& text) { parse_hugging_face_config(text, "config.json"); },
        [] { return std::vector{hugging_face_config(llama(), 8192, "bfloat16")}; }},
+      {"special-ids", [](const std::string& text) { parse_special_ids(text, "config.json"); },
+       [] {
+         return std::vector{hugging_face_config(llama(), 8192, "bfloat16", {.bos = {1}, .eos = {2, 3}})};
+       }},
   };
   return all;
 }

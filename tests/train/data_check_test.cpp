@@ -123,6 +123,9 @@ TEST(DataCheck, TheTokenizerStaysTheSame) {
   tokenizer.fingerprint = 8;
   now.data.history.tokenizer = json_of(tokenizer).dump();
   EXPECT_REFUSED(then, now, "(0000000000000007, 300 ids) there, bpe a \"b\".json (0000000000000008, 300 ids) now");
+  EXPECT_THROW(data_history_after(then, now, 0, "step-0"), Error) << "nor is it that of imported weights";
+  now.data.history.tokenizer.clear();
+  EXPECT_EQ(data_history_after(then, now, 0, "step-0").tokenizer, then.data.history.tokenizer);
 }
 
 TEST(DataCheck, OnlyChangesToComeMayBeAllowed) {

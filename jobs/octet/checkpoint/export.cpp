@@ -1,17 +1,11 @@
 #include "checkpoints/export.h"
 
-#include <filesystem>
-#include <optional>
-
-#include "checkpoints/hugging_face.h"
+#include "jobs/octet/checkpoint/exported_tokenizer.h"
 #include "jobs/octet/checkpoint/tool.h"
 #include "jobs/octet/commands.h"
-#include "src/base/files.h"
 #include "src/base/log.h"
 #include "src/base/options/byte_size.h"
 #include "src/base/progress.h"
-#include "src/data/tokenizer_identity.h"
-#include "src/train/run/tokenizer_record.h"
 
 namespace octet::tool {
 namespace po = boost::program_options;
@@ -23,7 +17,9 @@ constexpr std::string_view usage =
     "files and their index. fp32 are the master weights to the bit; bf16 and fp16 are rounded to nearest even,\n"
     "half the size. A weight that is NaN or infinite, or beyond what the type holds, is refused by name. With\n"
     "--average K it is the mean of the run's newest K checkpoints, summed in double. All are verified first, and\n"
-    "DIR comes into being whole or not at all. The file of the tokenizer goes with it, where the run has a copy.\n";
+    "DIR comes into being whole or not at all. The file of the tokenizer goes with it, where the run has a copy or "
+    "the\n"
+    "checkpoint was imported with it.\n";
 
 checkpoint::WeightType type_from(const std::string& name) {
   const auto type = checkpoint::weight_type_of(name);
@@ -34,7 +30,7 @@ checkpoint::WeightType type_from(const std::string& name) {
 /// The checkpoints of whose weights the mean is exported, the newest first.
 std::vector<OpenCheckpoint> open_inputs(const std::string& path, int average, int threads) {
   if (average < 1) throw usage_error("octet", "--average is {}; expected at least 1", average);
-  if (average == 1) return {open_verified(path, threads)};
+  if (average == 1) return {open_verified(path, threads)};  // a checkpoint will do
   return newest_whole(path, average, threads);
 }
 
@@ -62,46 +58,6 @@ std::int64_t positions(std::int64_t asked, const RunConfig& config, bool has_seq
   if (has_seq_len) return config.train.seq_len;
   throw usage_error("octet", "{}: was not trained here, so the length of sequences is not known; give --max-positions",
                     directory);
-}
-
-/// The name of the control token of that id.
-std::optional<std::string> name_of(const TokenizerIdentity& tokenizer, std::optional<std::int64_t> id) {
-  for (const auto& [name, its] : tokenizer.special) {
-    if (its == id) return name;
-  }
-  return std::nullopt;
-}
-
-/// The tokenizer as the checkpoint knows it, with its file out of the folder of the run. A text of what is missing.
-std::string add_tokenizer(checkpoint::ExportOptions& options, const RunConfig& config, const std::string& directory) {
-  const std::string& text = config.data.history.tokenizer;
-  if (text.empty()) {
-    return directory +
-           " does not say which tokenizer its data were made with: bos_token_id and eos_token_id of config.json "
-           "are null, and no tokenizer is exported";
-  }
-  const TokenizerIdentity tokenizer = read_tokenizer_identity(text, directory + " (data_history.tokenizer)");
-  options.bos = tokenizer.bos;
-  options.eos = tokenizer.eos;
-  if (tokenizer.kind == TokenizerKind::bytes) return "";
-  const std::filesystem::path run = std::filesystem::absolute(directory).lexically_normal().parent_path().parent_path();
-  const std::string kept = kept_tokenizer_path(run.string(), tokenizer.kind);
-  const auto file = read_text_file(kept);
-  if (!file || tokenizer_fingerprint(*file) != tokenizer.fingerprint) {
-    return fmt::format("{} {}: the file of the tokenizer {} is not exported", kept,
-                       file ? "is of another one" : "is not there", text_of(tokenizer));
-  }
-  // A rank file is known by the name that it had; Llama 3's is tokenizer.model.
-  const bool is_its_own = tokenizer.file.ends_with(".model") || tokenizer.file.ends_with(".tiktoken");
-  options.tokenizer_name = tokenizer.kind == TokenizerKind::tiktoken && is_its_own
-                               ? tokenizer.file
-                               : std::string(tokenizer_file_name(tokenizer.kind));
-  options.tokenizer_file = *file;
-  if (tokenizer.kind == TokenizerKind::bpe) {
-    options.tokenizer_config = checkpoint::hugging_face_tokenizer_config(
-        name_of(tokenizer, tokenizer.bos), name_of(tokenizer, tokenizer.eos), options.max_positions);
-  }
-  return "";
 }
 
 }  // namespace
@@ -135,7 +91,7 @@ int run_export(const std::vector<std::string>& arguments) {
   const RunConfig config = config_of(in, &has_seq_len);
   options.model = config.model;
   options.max_positions = positions(max_positions, config, has_seq_len, in.directory);
-  const std::string missing = add_tokenizer(options, config, in.directory);
+  const std::string missing = add_tokenizer(options, config, in);
   checkpoint::ExportReport report;
   {
     Progress progress("exporting", config.model.parameters() * 4);

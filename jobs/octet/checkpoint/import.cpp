@@ -1,10 +1,14 @@
 #include "checkpoints/import.h"
 
 #include "checkpoints/durable.h"
+#include "checkpoints/hugging_face_files.h"
 #include "jobs/octet/checkpoint/tool.h"
 #include "jobs/octet/commands.h"
 #include "src/base/log.h"
+#include "src/base/options/text.h"
 #include "src/base/progress.h"
+#include "src/corpus/outputs.h"
+#include "src/tokenizer/make_tokenizer.h"
 #include "src/train/options/run_options.h"
 
 namespace octet::tool {
@@ -14,18 +18,35 @@ namespace {
 constexpr std::string_view usage =
     "usage: octet checkpoint import DIR CHECKPOINT [OPTIONS]\n\n"
     "Makes a checkpoint of step 0 from a Hugging Face folder of LlamaForCausalLM: config.json and safetensors in F32,\n"
-    "BF16 or F16, all of which fp32 holds exactly; the moments are zero. CHECKPOINT is a new folder. To train from\n"
-    "it, call it RUN/checkpoints/step-000000 and start octet-train with the model file that --model-file writes and\n"
-    "with RUN as run.dir.\n";
+    "BF16 or F16, all of which fp32 holds exactly; the moments are zero. The files of the tokenizer are kept in it.\n"
+    "CHECKPOINT is a new folder. To train from it, call it RUN/checkpoints/step-000000 and start octet-train with the\n"
+    "model file that --model-file writes and with RUN as run.dir.\n";
 
-/// As a run stores its own: the section model_shape alone, so that nothing else of a configuration is compared.
-std::string stored_config(const ModelConfig& model) {
+/// Which tokenizer the folder has, so that other ones are refused. One that is not understood here is kept as it is.
+std::string tokenizer_text(const std::string& folder, const ModelConfig& model) {
+  std::string why;
+  try {
+    const auto tokenizer = make_tokenizer(folder);
+    const TokenizerIdentity identity = identity_of(tokenizer->info());
+    if (identity.vocab_size <= model.vocab_size) return json_of(identity).dump();
+    why = fmt::format("{}: the tokenizer has {} ids, and the model {}", folder, identity.vocab_size, model.vocab_size);
+  } catch (const Error& error) {
+    why = error.what();
+  }
+  log::warning("{}; its files are kept, and no other tokenizer will be refused", why);
+  return "";
+}
+
+/// As a run stores its own: the section model_shape and which tokenizer there is, so that nothing else of a
+/// configuration is compared.
+std::string stored_config(const ModelConfig& model, const std::string& tokenizer) {
   std::string text = "model_shape:\n", file = to_yaml(model);
   for (std::size_t begin = 0; begin < file.size();) {
     const std::size_t end = std::min(file.find('\n', begin), file.size());
     text += "  " + file.substr(begin, end - begin) + "\n";
     begin = end + 1;
   }
+  if (!tokenizer.empty()) text += "data_history:\n  tokenizer: " + in_quotes(tokenizer) + "\n";
   return text;
 }
 
@@ -47,22 +68,28 @@ int run_import(const std::vector<std::string>& arguments) {
 
   const checkpoint::HuggingFaceModel in(paths[0]);
   for (const std::string& name : in.ignored()) log::info("not needed: {}", name);
+  const auto beside = checkpoint::files_beside(paths[0]);
+  std::vector<std::string> kept;
+  kept.reserve(beside.size());
+  for (const checkpoint::PlainFile& file : beside) kept.push_back(file.name);
+  const std::string tokenizer = checkpoint::has_tokenizer(kept) ? tokenizer_text(paths[0], in.model()) : "";
   if (!model_file.empty()) checkpoint::write_file(model_file, to_yaml(in.model()));
   const checkpoint::RunState state{.step = 0,
                                    .seed = 0,
                                    .data_fingerprint = 0,
                                    .loss = 0,
-                                   .config = stored_config(in.model()),
+                                   .config = stored_config(in.model(), tokenizer),
                                    .layout = fmt::format("imported, {} writer(s)", writers),
                                    .program = "octet " OCTET_VERSION};
   checkpoint::Manifest out;
   {
     Progress progress("importing", in.model().parameters() * 12);  // fp32 and two moments
-    out = checkpoint::import_hugging_face(in, paths[1], state, writers,
-                                          [&](std::int64_t bytes) { progress.advance(bytes); });
+    out = checkpoint::import_hugging_face(
+        in, paths[1], state, writers, [&](std::int64_t bytes) { progress.advance(bytes); }, beside);
   }
   log::out("{}: {} parameters, {} in {} file(s)", paths[1], in.model().parameters(), format_bytes(bytes_of(out)),
            out.files.size());
+  if (!kept.empty()) log::out("kept beside the weights: {}", joined(kept));
   return 0;
 }
 

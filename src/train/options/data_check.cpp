@@ -83,7 +83,9 @@ std::vector<WeightChange> passed_changes(const DataConfig& data, std::int64_t do
 DataHistory data_history_after(const RunConfig& then, const RunConfig& now, std::int64_t done,
                                const std::string& source) {
   DataHistory history;
+  expect_same_tokenizer(then, now, source);
   history.tokenizer = now.data.history.tokenizer;
+  if (done == 0 && history.tokenizer.empty()) history.tokenizer = then.data.history.tokenizer;  // of imported weights
   if (done > 0) {
     const std::size_t old = then.data.train.size(), present = now.data.train.size();
     if (present < old) {
@@ -95,7 +97,6 @@ DataHistory data_history_after(const RunConfig& then, const RunConfig& now, std:
     }
     expect_same_weights(then, now, source);
     expect_same_past(then, now, done, source);
-    expect_same_tokenizer(then, now, source);
     history = then.data.history;
     if (history.tokenizer.empty()) history.tokenizer = now.data.history.tokenizer;
     const auto& allowed = now.checkpoint.allow_changes;

@@ -64,7 +64,10 @@ int train(RunConfig& config, const RunEnvironment& environment, const MemoryPlan
   const StartingPoint from = resume(config, environment, directory, trainer);
   write_run_directory(directory, environment.resolved_yaml, control);
   write_bindings(environment);
-  if (control.rank() == 0 && identity.tokenizer) keep_tokenizer(directory, trainer.sampler(), *identity.tokenizer);
+  if (const std::string& made_data = config.data.history.tokenizer; control.rank() == 0 && !made_data.empty()) {
+    keep_tokenizer(directory, trainer.sampler(), read_tokenizer_identity(made_data, "data_history.tokenizer"),
+                   from.checkpoint.empty() ? config.init.from : from.checkpoint);
+  }
   RunLog log(config, environment, directory, from);
   FailureStatus& failure = *environment.failure;
   failure.done() = from.step;

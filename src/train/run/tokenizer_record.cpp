@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "checkpoints/hugging_face_files.h"
 #include "src/base/error.h"
 #include "src/base/files.h"
 #include "src/base/json_reader.h"
@@ -78,6 +79,13 @@ std::optional<std::string> file_beside(const Sampler& sampler, const TokenizerId
   return std::nullopt;
 }
 
+/// The file of that tokenizer in a Hugging Face folder, or in a checkpoint that one was imported to.
+std::optional<std::string> file_in(const std::string& folder, const TokenizerIdentity& tokenizer) {
+  const char* name = tokenizer.kind == TokenizerKind::bpe ? "tokenizer.json" : "tokenizer.model";
+  auto text = folder.empty() ? std::nullopt : read_text_file(folder + "/" + name);
+  return text && tokenizer_fingerprint(*text) == tokenizer.fingerprint ? text : std::nullopt;
+}
+
 }  // namespace
 
 DataIdentity identify_data(const Sampler& sampler, Communicator& hosts) {
@@ -99,25 +107,34 @@ std::string kept_tokenizer_path(const std::string& run_directory, TokenizerKind 
   return name.empty() ? "" : fmt::format("{}/tokenizer/{}", run_directory, name);
 }
 
-void keep_tokenizer(const RunDirectory& run, const Sampler& sampler, const TokenizerIdentity& tokenizer) {
+void keep_tokenizer(const RunDirectory& run, const Sampler& sampler, const TokenizerIdentity& tokenizer,
+                    const std::string& began_with) {
   run.owner.verify();
-  const auto write = [](const std::string& path, const std::string& text) {
-    if (replace_file(path, text)) return;
-    log::warning("{}: cannot be written: {}", path, std::strerror(errno));
+  const auto write = [&](const std::string& name, const std::string& text) {
+    const std::string path = run.path + "/tokenizer/" + name;
+    if (!replace_file(path, text)) log::warning("{}: cannot be written: {}", path, std::strerror(errno));
   };
   std::error_code ignored;
   std::filesystem::create_directories(run.path + "/tokenizer", ignored);
-  write(run.path + "/tokenizer/identity.json", json_of(tokenizer).dump(2) + "\n");
+  write("identity.json", json_of(tokenizer).dump(2) + "\n");
   const std::string kept = kept_tokenizer_path(run.path, tokenizer.kind);
   if (kept.empty()) return;
-  const auto before = read_text_file(kept);
-  if (before && tokenizer_fingerprint(*before) == tokenizer.fingerprint) return;
-  if (const auto text = file_beside(sampler, tokenizer)) {
-    write(kept, *text);
+  if (const auto before = read_text_file(kept); before && tokenizer_fingerprint(*before) == tokenizer.fingerprint) {
     return;
   }
-  log::warning("the file of the tokenizer {} is not beside the data ({}): the run has no copy, nor will exports",
-               text_of(tokenizer), tokenizer_copy_path(sampler.files().front().prefix(), tokenizer.kind));
+  const auto of_weights = file_in(began_with, tokenizer);
+  const auto of_data = file_beside(sampler, tokenizer);
+  if (!of_data && !of_weights) {
+    log::warning("the file of the tokenizer {} is not beside the data ({}): the run has no copy, nor will exports",
+                 text_of(tokenizer), tokenizer_copy_path(sampler.files().front().prefix(), tokenizer.kind));
+    return;
+  }
+  write(std::string(tokenizer_file_name(tokenizer.kind)), of_data ? *of_data : *of_weights);
+  for (const char* name : checkpoint::tokenizer_companions) {
+    std::filesystem::remove(fmt::format("{}/tokenizer/{}", run.path, name), ignored);  // another tokenizer's
+    const auto text = of_weights ? read_text_file(fmt::format("{}/{}", began_with, name)) : std::nullopt;
+    if (text) write(name, *text);
+  }
 }
 
 }  // namespace octet

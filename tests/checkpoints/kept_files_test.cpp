@@ -1,0 +1,109 @@
+// What an imported checkpoint keeps of its Hugging Face folder beside the weights.
+#include "checkpoints/hugging_face_files.h"
+
+#include <gtest/gtest.h>
+
+#include "checkpoints/export.h"
+#include "checkpoints/import.h"
+#include "checkpoints/verification.h"
+#include "tests/checkpoints/directory.h"
+#include "tests/checkpoints/small_checkpoint.h"
+
+namespace octet::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+using test::error_of;
+
+#define EXPECT_HAS(text, part) EXPECT_PRED_FORMAT2(testing::IsSubstring, part, text)
+
+class KeptFiles : public testing::Test {
+ protected:
+  KeptFiles() {
+    test::write_small(root_ / "c", 9);
+    ExportOptions options;
+    options.model = test::small_model();
+    options.max_positions = 32;
+    export_hugging_face({{root_ / "c", read_manifest(root_ / "c")}}, root_ / "folder", options);
+  }
+  void put(const std::string& name, const std::string& text) { test::put_file(root_ / ("folder/" + name), text); }
+  Manifest import_to(const std::string& name) {
+    return import_hugging_face(HuggingFaceModel(root_ / "folder"), root_ / name, test::small_state(0), 2, nullptr,
+                               files_beside(root_ / "folder"));
+  }
+  /// As "FILE: WHAT" of each.
+  std::string damage_of(const std::string& name) const {
+    std::string text;
+    for (const Damage& d : find_damage(root_ / name, read_manifest(root_ / name), 2)) text += d.file + ": " + d.what;
+    return text;
+  }
+  test::TemporaryDirectory root_;
+};
+
+TEST_F(KeptFiles, AreThoseOfTheTokenizerAndTheConfigWithItsIds) {
+  EXPECT_TRUE(files_beside(root_ / "folder").empty());
+  EXPECT_EQ(import_to("alone").version, format_version) << "as programs before this read it";
+
+  std::string config = test::content_of(root_ / "folder/config.json");
+  config.replace(config.find("\"eos_token_id\": null"), 20, "\"eos_token_id\": [3, 4]");
+  put("config.json", config);
+  EXPECT_EQ(files_beside(root_ / "folder"), (std::vector<PlainFile>{{kept_config, config}}));
+  put("tokenizer.json", "{}");
+  put("tokenizer_config.json", "{\"a\": 1}");
+  put("README.md", "no");
+  const Manifest manifest = import_to("kept");
+  EXPECT_EQ(manifest.version, format_version_with_files);
+  EXPECT_EQ(read_manifest(root_ / "kept"), manifest);
+  const std::vector<std::string> names = plain_files(manifest);
+  EXPECT_EQ(names, (std::vector<std::string>{"tokenizer.json", "tokenizer_config.json", kept_config}));
+  EXPECT_TRUE(has_tokenizer(names));
+  EXPECT_EQ(test::content_of(root_ / "kept/tokenizer_config.json"), "{\"a\": 1}");
+  EXPECT_EQ(read_special_ids(root_ / ("kept/" + std::string(kept_config))).eos, (std::vector<std::int64_t>{3, 4}));
+  EXPECT_EQ(damage_of("kept"), "");
+}
+
+TEST_F(KeptFiles, ArePartsOfTheCheckpoint) {
+  put("tokenizer.model", "pieces");
+  import_to("kept");
+  test::put_file(root_ / "kept/tokenizer.model", "pieceS");
+  EXPECT_HAS(damage_of("kept"), "tokenizer.model: 6 bytes with hash ");
+  fs::remove(root_ / "kept/tokenizer.model");
+  EXPECT_HAS(damage_of("kept"), "tokenizer.model: is missing");
+}
+
+TEST_F(KeptFiles, GoWithACopyForOtherWriters) {
+  put("tokenizer.model", "pieces");
+  const Manifest manifest = import_to("kept"), copy = reshard(root_ / "kept", manifest, root_ / "copy", 5);
+  EXPECT_EQ(plain_files(copy), plain_files(manifest));
+  EXPECT_EQ(copy.files.size(), 5u + 2u);
+  EXPECT_EQ(test::content_of(root_ / "copy/tokenizer.model"), "pieces");
+  EXPECT_EQ(damage_of("copy"), "");
+  EXPECT_TRUE(test::same_bits(test::read_values(root_ / "copy"), test::read_values(root_ / "kept")));
+}
+
+// Version 1 has files of tensors alone.
+TEST_F(KeptFiles, AreNothingThatAnOlderManifestMayHave) {
+  put("tokenizer.model", "pieces");
+  Manifest manifest = import_to("kept");
+  manifest.version = format_version;
+  EXPECT_TRUE(plain_files(manifest).empty());
+  const auto damage = find_damage(root_ / "kept", manifest, 1);
+  ASSERT_EQ(damage.size(), 2u);
+  EXPECT_EQ(damage[0].file, "tokenizer.model");
+}
+
+TEST_F(KeptFiles, IdsAreOneOrSeveralOrNone) {
+  const std::string path = root_ / "ids.json";
+  const auto of = [&](const std::string& text) {
+    test::put_file(path, text);
+    return read_special_ids(path);
+  };
+  EXPECT_TRUE(of("{}").empty());
+  EXPECT_TRUE(of(R"({"bos_token_id": null, "eos_token_id": []})").empty());
+  EXPECT_EQ(of(R"({"bos_token_id": 1})").bos, std::vector<std::int64_t>{1});
+  EXPECT_EQ(of(R"({"eos_token_id": [2, 7]})").eos, (std::vector<std::int64_t>{2, 7}));
+  EXPECT_HAS(error_of([&] { of(R"({"eos_token_id": "</s>"})"); }), "eos_token_id is \"</s>\"; expected");
+}
+
+}  // namespace
+}  // namespace octet::checkpoint

@@ -1,0 +1,149 @@
+// The tokenizer of a Hugging Face folder goes with its weights: into imported checkpoints, runs that begin with them,
+// and exports of both, and evaluation finds it there.
+#include "tests/jobs/saved.h"
+
+namespace octet::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string octet = OCTET_BIN_DIR "/octet ", evaluate = OCTET_BIN_DIR "/octet-evaluate ";
+const std::string tokenizer_file = OCTET_SOURCE_DIR "/tests/tokenizer/golden/bpe-512.json";
+const std::string few = "--model ./wide-tokens.yaml --train.steps 2 --checkpoint.interval 2 --data.train ";
+
+CommandResult done(const std::string& command) {
+  CommandResult r = in_workplace(command);
+  if (r.exit_code != 0) throw std::runtime_error(command + ": " + r.all());
+  return r;
+}
+
+std::string at(const std::string& path) {
+  return workplace() / path;
+}
+
+/// A folder as others make them: with more beside the weights than our exports have, and several ids that end a text.
+const std::string& folder() {
+  static const std::string name = [] {
+    std::string model = tiny_model;
+    model.replace(model.find("256"), 3, "512");
+    write_bytes(at("wide-tokens.yaml"), model);
+    done(octet + "prepare --input text --tokenizer " + tokenizer_file + " --output data/wide");
+    const TrainedRun run = train(1, few + "data/wide");
+    if (run.result.exit_code != 0) throw std::runtime_error(run.result.all());
+    done(octet + "checkpoint export " + run.directory + " folder");
+    auto config = nlohmann::ordered_json::parse(read_bytes(at("folder/config.json")));
+    config["bos_token_id"] = 5;
+    config["eos_token_id"] = {6, 7};
+    write_bytes(at("folder/config.json"), config.dump(2) + "\n");
+    write_bytes(at("folder/generation_config.json"), R"({"eos_token_id": [6, 7, 8], "top_p": 0.9})");
+    write_bytes(at("folder/special_tokens_map.json"), R"({"eos_token": "<|end_of_text|>"})");
+    write_bytes(at("folder/chat_template.jinja"), "{{ messages }}");
+    write_bytes(at("folder/README.md"), "no part of the model");
+    return std::string("folder");
+  }();
+  return name;
+}
+
+const std::string& imported() {
+  static const std::string name = [] {
+    const CommandResult r = done(octet + "checkpoint import " + folder() + " imported --writers 2");
+    EXPECT_HAS(r.all(), "kept beside the weights: tokenizer.json, tokenizer_config.json, special_tokens_map.json");
+    return std::string("imported");
+  }();
+  return name;
+}
+
+void expect_same_file(const std::string& a, const std::string& b, const std::string& name) {
+  ASSERT_TRUE(fs::exists(at(b + "/" + name))) << name;
+  EXPECT_EQ(read_bytes(at(a + "/" + name)), read_bytes(at(b + "/" + name))) << name;
+}
+
+TEST(KeptTokenizer, GoesThroughACheckpointAndBackToTheByte) {
+  done(octet + "checkpoint export " + imported() + " again");
+  for (const auto& entry : fs::directory_iterator(at(folder()))) {
+    const std::string name = entry.path().filename().string();
+    if (name != "README.md") expect_same_file(folder(), "again", name);
+  }
+  EXPECT_FALSE(fs::exists(at("again/README.md")));
+  EXPECT_FALSE(fs::exists(at("again/hugging_face_config.json")));
+  done(octet + "checkpoint reshard " + imported() + " resharded --writers 3");
+  done(octet + "checkpoint export resharded of-resharded");
+  expect_same_file(folder(), "of-resharded", "tokenizer.json");
+  EXPECT_HAS(done(octet + "checkpoint show " + imported()).out, "format 2");
+}
+
+TEST(KeptTokenizer, IsFoundByEvaluationAndGeneration) {
+  const auto result = [](const std::string& model) {
+    const std::string out = "evaluated/kept-" + model;
+    done(evaluate + model + " --precision fp32 --documents 3 --text text/simple.txt --output " + out);
+    return nlohmann::json::parse(read_bytes(at(out + "/results.json")))["results"]["text"];
+  };
+  EXPECT_EQ(result(imported()), result(folder()));
+  const std::string text = " --precision fp32 --tokens 12 --prompt 'the water'";
+  EXPECT_EQ(done(octet + "generate " + imported() + text).out, done(octet + "generate " + folder() + text).out);
+  const CommandResult other = in_workplace(octet + "generate " + imported() + text + " --tokenizer bytes");
+  EXPECT_EQ(other.exit_code, 64);
+  EXPECT_HAS(other.err, "bytes: is another tokenizer than bpe tokenizer.json");
+}
+
+TEST(KeptTokenizer, ADamagedFileIsNotUsed) {
+  done("cp -r " + imported() + " damaged");
+  write_bytes(at("damaged/tokenizer.json"), "{}");
+  const CommandResult exported = in_workplace(octet + "checkpoint export damaged of-damaged");
+  EXPECT_EQ(exported.exit_code, 64);
+  EXPECT_HAS(exported.err, "damaged/tokenizer.json: has 2 bytes, expected ");
+  const CommandResult generated = in_workplace(octet + "generate damaged --prompt a");
+  EXPECT_EQ(generated.exit_code, 64);
+  EXPECT_HAS(generated.err, "is damaged and was not used");
+}
+
+/// A run that begins with the weights of the folder keeps what stands beside its tokenizer; how texts end is what the
+/// run's data say.
+TEST(KeptTokenizer, GoesWithARunThatBeginsWithTheWeights) {
+  const TrainedRun direct = train(1, few + "data/wide --init.from " + folder());
+  ASSERT_EQ(direct.result.exit_code, 0) << direct.result.all();
+  const std::string resumed = new_run_directory();
+  done(octet + "checkpoint import " + folder() + " " + resumed + "/checkpoints/step-000000");
+  const TrainedRun second = train_in(resumed, 1, few + "data/wide");
+  ASSERT_EQ(second.result.exit_code, 0) << second.result.all();
+  for (const TrainedRun& run : {direct, second}) {
+    const std::string out = run.directory + "-exported";
+    const CommandResult exported = done(fmt::format("{}checkpoint export {} {}", octet, run.directory, out));
+    EXPECT_HAS(exported.err, "step-000002");
+    for (const char* name : {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"}) {
+      expect_same_file(folder(), out, name);
+    }
+    expect_same_file(folder(), out, "chat_template.jinja");
+    const auto config = nlohmann::json::parse(read_bytes(at(out + "/config.json")));
+    const auto identity = nlohmann::json::parse(read_bytes(run.file("tokenizer/identity.json")));
+    EXPECT_EQ(config["eos_token_id"], identity["eos"]);
+    EXPECT_TRUE(identity["eos"].is_number());
+  }
+}
+
+TEST(KeptTokenizer, ARunGoesOnFromAnImportWithDataOfItsTokenizerAlone) {
+  const std::string run = new_run_directory();
+  done(octet + "checkpoint import " + folder() + " " + run + "/checkpoints/step-000000");
+  const TrainedRun refused = train_in(run, 1, few + "data/text");
+  EXPECT_EQ(refused.result.exit_code, 64) << refused.result.all();
+  EXPECT_HAS(refused.result.err, "step-000000: the data were made with the tokenizer bpe tokenizer.json");
+  // Of data that do not say it, it is taken from the weights.
+  for (const char* end : {".bin", ".idx"})
+    fs::copy(at(std::string("data/wide") + end), at(std::string("data/silent") + end));
+  const TrainedRun silent = train_in(run, 1, few + "data/silent");
+  ASSERT_EQ(silent.result.exit_code, 0) << silent.result.all();
+  EXPECT_EQ(read_bytes(silent.file("tokenizer/tokenizer.json")), read_bytes(tokenizer_file));
+}
+
+TEST(KeptTokenizer, OneThatIsNotUnderstoodIsKeptWithAWarning) {
+  done("cp -r " + folder() + " strange");
+  write_bytes(at("strange/tokenizer.json"), R"({"model": {"type": "WordPiece"}})");
+  const CommandResult r = done(octet + "checkpoint import strange of-strange");
+  EXPECT_HAS(r.err, "its files are kept, and no other tokenizer will be refused");
+  done(octet + "checkpoint export of-strange strange-again");
+  expect_same_file("strange", "strange-again", "tokenizer.json");
+  expect_same_file("strange", "strange-again", "config.json");
+}
+
+}  // namespace
+}  // namespace octet::test
