@@ -53,6 +53,22 @@ TEST(SentencePiece, KnowsWhatItsFileSays) {
   EXPECT_NE(bpe->info().fingerprint, unigram->info().fingerprint);
 }
 
+// As transformers does where there is no tokenizer.json.
+TEST(SentencePiece, AConfigBesideItSaysWhatStandsAroundTexts) {
+  const test::TempFolder folder;
+  test::write_bytes(folder / "tokenizer.model", test::read_bytes(golden_file("spm-bpe.model")));
+  const auto with = [&](const std::string& config) {
+    test::write_bytes(folder / "tokenizer_config.json", config);
+    return make_tokenizer(folder.path())->info();
+  };
+  EXPECT_TRUE(make_tokenizer(folder.path())->info().adds_bos);
+  EXPECT_TRUE(with("{}").adds_bos);
+  EXPECT_FALSE(with("{}").adds_eos);
+  EXPECT_FALSE(with(R"({"add_bos_token": false})").adds_bos);
+  EXPECT_TRUE(with(R"({"add_bos_token": true, "add_eos_token": true})").adds_eos);
+  EXPECT_THROW(with(R"({"add_bos_token": "yes"})"), Error);
+}
+
 TEST(SentencePiece, ControlTokensComeAsTheirTextAndAreNeverFoundInText) {
   const auto tokenizer = make_tokenizer(golden_file("spm-bpe.model"));
   Ids ids = test::ids_of(*tokenizer, "</s>");
@@ -71,6 +87,7 @@ TEST(SentencePiece, ThreadsShareATokenizer) {
   std::vector<int> wrong(4);
   {
     std::vector<std::jthread> threads;
+    threads.reserve(wrong.size());
     for (int& count : wrong) {
       threads.emplace_back([&] {
         const auto encoder = tokenizer->make_encoder();

@@ -12,7 +12,8 @@ ItemEncoder::ItemEncoder(const Tokenizer& tokenizer) : tokenizer_(tokenizer), en
   const TokenizerInfo& info = tokenizer.info();
   if (info.adds_eos) {
     throw usage_error("evaluate",
-                      "{}: its post-processor puts a token behind every text; expected none, since choices "
+                      "{}: its file, or tokenizer_config.json beside it, puts a token behind every text; expected "
+                      "none, since choices "
                       "go on where their context ends",
                       info.path);
   }

@@ -72,4 +72,13 @@ DocumentEnds find_document_ends(const std::string& file, const TokenizerOptions&
   return known;
 }
 
+AddedEnds read_added_ends(const std::string& file) {
+  AddedEnds added;
+  with_neighbour(file, "tokenizer_config.json", [&](const JsonReader& config) {
+    if (config.has("add_bos_token")) added.bos = config.boolean("add_bos_token");
+    if (config.has("add_eos_token")) added.eos = config.boolean("add_eos_token");
+  });
+  return added;
+}
+
 }  // namespace octet

@@ -25,4 +25,11 @@ using IdOf = std::function<std::optional<std::int32_t>(const std::string&)>;
 DocumentEnds find_document_ends(const std::string& file, const TokenizerOptions& asked, DocumentEnds known,
                                 const IdOf& id_of, const IdOf& special);
 
+/// What add_bos_token and add_eos_token of a tokenizer_config.json beside the file say. Hugging Face's library goes by
+/// them where there is no tokenizer.json; of one it takes the post-processor and leaves them out (transformers 5.24).
+struct AddedEnds {
+  std::optional<bool> bos, eos;
+};
+AddedEnds read_added_ends(const std::string& file);
+
 }  // namespace octet

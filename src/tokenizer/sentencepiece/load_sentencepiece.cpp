@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "src/base/error.h"
+#include "src/tokenizer/json/document_ends.h"
 #include "src/tokenizer/sentencepiece/model_facts.h"
 
 namespace octet {
@@ -120,7 +121,9 @@ std::unique_ptr<Tokenizer> load_sentencepiece(std::string_view bytes, const std:
   info.vocab_size = processor->GetPieceSize();
   info.bos = end_of(options.bos, "bos", processor->bos_id(), facts, file);
   info.eos = end_of(options.eos, "eos", processor->eos_id(), facts, file);
-  info.adds_bos = info.bos.has_value();  // as Llama 2's tokenizer does
+  const AddedEnds added = read_added_ends(file);
+  info.adds_bos = info.bos && added.bos.value_or(true);  // as Llama 2's tokenizer does
+  info.adds_eos = info.eos && added.eos.value_or(false);
   for (std::size_t id = 0; id < facts.pieces.size(); ++id) {
     const SentencePieceFacts::Piece& piece = facts.pieces[id];
     if (piece.type != Type::control && piece.type != Type::unknown) continue;
