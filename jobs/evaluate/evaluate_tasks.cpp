@@ -9,7 +9,9 @@
 #include "src/base/progress.h"
 #include "src/base/seconds_since.h"
 #include "src/comm/host_exchange.h"
+#include "src/evaluate/tasks/begun_task.h"
 #include "src/evaluate/tasks/task_files.h"
+#include "src/train/options/sections.h"
 
 namespace octet::evaluate {
 namespace {
@@ -74,13 +76,29 @@ Json files_of(const std::string& directory) {
   return files;
 }
 
+/// The options of float8 that the model computes with; null in another precision.
+Json float8_of(const LlamaSettings& settings) {
+  if (settings.precision != Precision::float8) return nullptr;
+  Float8Config float8 = settings.float8;
+  Schema schema;
+  declare_float8(schema, float8);
+  Json options;
+  for (const Option& option : schema.options()) options[option.name()] = option.text();
+  return options;
+}
+
+/// What a task is computed of.
+Json identity_of(const LoadedTask& task, const Json& model) {
+  return {{"model", model}, {"shots", task.shots}, {"data", task.fingerprint}};
+}
+
 /// Which tasks are done, as the first rank finds them in the folder.
 std::vector<std::optional<LogLikelihoods>> find_done(const DoneTasks& done, const Tasks& all, const Json& model,
                                                      Communicator& hosts) {
   Json found = Json::array();
   for (const LoadedTask& task : all.tasks) {
     if (log::rank() != 0) break;
-    const auto scores = done.find(task, {{"model", model}, {"shots", task.shots}, {"data", task.fingerprint}});
+    const auto scores = done.find(task, identity_of(task, model));
     found.push_back(scores ? Json(*scores) : Json());
   }
   const Json told = Json::parse(broadcast_bytes(found.dump(), 0, hosts));
@@ -89,17 +107,23 @@ std::vector<std::optional<LogLikelihoods>> find_done(const DoneTasks& done, cons
   return out;
 }
 
-LogLikelihoods ask(const LoadedTask& task, ItemEncoder& encoder, Scorer& scorer) {
+/// The first rank finds in the folder what was scored before, and keeps there what comes.
+LogLikelihoods ask(const LoadedTask& task, ItemEncoder& encoder, Scorer& scorer, BegunTask& begun,
+                   Communicator& hosts) {
+  const KeptRows kept{
+      .before = Json::parse(broadcast_bytes(Json(begun.before()).dump(), 0, hosts)).get<LogLikelihoods>(),
+      .add = [&](const LogLikelihoods& rows, std::size_t first) { begun.add(rows, first); }};
   StatusLine status;
   const auto start = StatusLine::Clock::now();
   std::int64_t all_tokens = 0;
-  LogLikelihoods scores = score_task(task, encoder, scorer, [&](std::int64_t questions, std::int64_t tokens) {
+  const auto progress = [&](std::int64_t questions, std::int64_t tokens) {
     all_tokens = tokens;
     if (log::rank() != 0 || !status.due()) return;
     const double seconds = std::max(seconds_since(start), 1e-9);
     status.show(fmt::format("{}: {} of {} questions, {:.0f} tokens/s", task.name, questions, task.items.size(),
                             static_cast<double>(tokens) / seconds));
-  });
+  };
+  LogLikelihoods scores = score_task(task, encoder, scorer, progress, kept);
   status.show("");
   const double seconds = std::max(seconds_since(start), 1e-9);
   log::info("{}: {} questions in {:.2f} s, {:.0f} tokens/s", task.name, scores.size(), seconds,
@@ -127,18 +151,29 @@ void evaluate_tasks(const Options& o, const Ranks& ranks) {
                                                    : "none, as the tokenizer's file has it");
   const Json facts{{"model", model.text()},
                    {"files", files_of(model.source().directory)},
+                   {"float8", float8_of(model.settings())},
+                   {"device", name_of(o.models.device)},
+                   {"tp", o.models.tp},
                    {"row_tokens", o.models.row_tokens},
                    {"tokenizer", tokenizer->info().fingerprint},
                    {"bos", encoder.adds_bos()},
                    {"control_tokens", o.models.control_tokens}};
-  DoneTasks done(log::rank() == 0 ? o.output : "");
+  const std::string folder = log::rank() == 0 ? o.output : "";
+  DoneTasks done(folder);
   const auto found = find_done(done, all, facts, ranks.hosts);
   std::vector<TaskResult> results, groups;
   for (std::size_t i = 0; i < all.tasks.size(); ++i) {
     const LoadedTask& task = all.tasks[i];
     if (found[i]) log::info("{}: done before", task.name);
-    const LogLikelihoods scores = found[i] ? *found[i] : ask(task, encoder, model.scorer());
-    if (!found[i]) done.add(task, {{"model", facts}, {"shots", task.shots}, {"data", task.fingerprint}}, scores);
+    if (found[i]) {
+      results.push_back(result_of(task, *found[i]));
+      continue;
+    }
+    const Json identity = identity_of(task, facts);
+    BegunTask begun(folder, task, identity);
+    const LogLikelihoods scores = ask(task, encoder, model.scorer(), begun, ranks.hosts);
+    done.add(task, identity, scores);
+    begun.done();
     results.push_back(result_of(task, scores));
   }
   for (const TaskGroup& group : all.groups) groups.push_back(result_of(group, results));

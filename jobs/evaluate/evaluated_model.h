@@ -30,6 +30,7 @@ class EvaluatedModel {
   EvaluatedModel(const std::string& path, const ModelOptions& options, Mesh& mesh, Stream& stream, Communicator& hosts);
 
   const ModelSource& source() const { return source_; }
+  const LlamaSettings& settings() const { return settings_; }
   ForwardModel& model() { return *model_; }
   Scorer& scorer() { return *scorer_; }
   std::string text() const { return text_of(source_, settings_, window_); }

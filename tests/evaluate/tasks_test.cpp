@@ -11,6 +11,7 @@
 
 #include "src/base/error.h"
 #include "src/base/files.h"
+#include "src/evaluate/tasks/begun_task.h"
 #include "src/evaluate/tasks/dataset_file.h"
 #include "src/evaluate/tasks/hellaswag_text.h"
 #include "src/evaluate/tasks/python_random.h"
@@ -265,6 +266,40 @@ TEST_F(TaskFolder, DoneTasksAreFoundAgainWithTheSameModelAndData) {
   put("samples_piqa.jsonl", "");
   EXPECT_EQ(DoneTasks(folder_.string()).find(task, model), std::nullopt);
   EXPECT_EQ(DoneTasks("").find(task, model), std::nullopt);
+}
+
+TEST_F(TaskFolder, ABegunTaskHasItsWholeRowsOfTheSameModel) {
+  put("piqa/validation.jsonl", fmt::format("{0}\n{0}\n{0}\n{0}\n", good));
+  const LoadedTask task = load_task(find_tasks({"piqa"}).tasks[0], folder_.string(), 0);
+  const LogLikelihoods rows{{-1.0 / 3, -2.5}, {-1, -2}, {-3, -4}, {-5, -6}};
+  const nlohmann::ordered_json a{{"model", "a"}}, b{{"model", "b"}};
+  const auto before = [&](const nlohmann::ordered_json& model) {
+    return BegunTask(folder_.string(), task, model).before();
+  };
+  const auto first = [&](std::size_t n) {
+    return LogLikelihoods(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(n));
+  };
+  EXPECT_TRUE(before(a).empty());
+  BegunTask begun(folder_.string(), task, a);
+  begun.add(first(2), 0);
+  begun.add({rows[2], rows[3]}, 2);
+  EXPECT_EQ(before(a), rows);
+  EXPECT_TRUE(before(b).empty());
+  const std::string name = "samples_piqa.jsonl.part", whole = *read_text_file((folder_ / name).string());
+  for (std::size_t size = 0; size < whole.size(); ++size) {  // wherever a write was torn
+    put(name, whole.substr(0, size));
+    const auto lines = static_cast<std::size_t>(std::ranges::count(whole.substr(0, size), '\n'));
+    ASSERT_EQ(before(a), first(lines == 0 ? 0 : lines - 1)) << size;
+  }
+  BegunTask again(folder_.string(), task, a);
+  ASSERT_EQ(again.before(), first(3));
+  again.add({rows[1]}, 1);  // what was asked with the rest is asked again
+  EXPECT_EQ(before(a), first(2));
+  again.add({rows[2], rows[3]}, 2);
+  EXPECT_EQ(before(a), rows);
+  again.done();
+  EXPECT_TRUE(before(a).empty());
+  EXPECT_FALSE(fs::exists(folder_ / name));
 }
 
 TEST(TaskNames, UnknownOnesAreToldTheNearest) {

@@ -10,9 +10,20 @@ namespace {
 
 constexpr std::int64_t tokens_at_once = 1 << 18;
 
+/// The likelihoods by question, of which each has so many choices.
+LogLikelihoods by_question(const std::vector<Score>& scores, const std::vector<std::size_t>& counts) {
+  LogLikelihoods rows;
+  for (std::size_t at = 0; const std::size_t count : counts) {
+    auto& one = rows.emplace_back();
+    for (std::size_t i = 0; i < count; ++i) one.push_back(scores[at++].log_likelihood);
+  }
+  return rows;
+}
+
 }  // namespace
 
-LogLikelihoods score_task(const LoadedTask& task, ItemEncoder& encoder, Scorer& scorer, const TaskProgress& progress) {
+LogLikelihoods score_task(const LoadedTask& task, ItemEncoder& encoder, Scorer& scorer, const TaskProgress& progress,
+                          const KeptRows& kept) {
   LogLikelihoods out;
   std::int64_t done = 0;
   for (std::size_t next = 0; next < task.items.size();) {
@@ -26,16 +37,20 @@ LogLikelihoods score_task(const LoadedTask& task, ItemEncoder& encoder, Scorer& 
         requests.push_back(std::move(request));
       }
     }
+    const std::size_t first = out.size();
+    if (next <= kept.before.size()) {
+      for (std::size_t i = first; i < next; ++i) out.push_back(kept.before[i]);
+      continue;
+    }
     std::int64_t now = 0;
     const auto scores = scorer.score(requests, [&](std::int64_t, std::int64_t tokens) {
       now = tokens;
       if (progress) progress(std::ssize(out), done + now);
     });
     done += now;
-    for (std::size_t at = 0; const std::size_t count : counts) {
-      auto& one = out.emplace_back();
-      for (std::size_t i = 0; i < count; ++i) one.push_back(scores[at++].log_likelihood);
-    }
+    const LogLikelihoods rows = by_question(scores, counts);
+    out.insert(out.end(), rows.begin(), rows.end());
+    if (kept.add) kept.add(rows, first);
     if (progress) progress(std::ssize(out), done);
   }
   return out;

@@ -19,8 +19,17 @@ using LogLikelihoods = std::vector<std::vector<double>>;
 /// What is done so far of a task.
 using TaskProgress = std::function<void(std::int64_t questions, std::int64_t tokens)>;
 
-/// Asks a task's questions, some 256Ki tokens of them at once. Collective, as Scorer::score.
-LogLikelihoods score_task(const LoadedTask& task, ItemEncoder& encoder, Scorer& scorer, const TaskProgress& progress);
+/// The first rows of a task, where an earlier call has scored them, and who is told of those that come.
+struct KeptRows {
+  LogLikelihoods before{};
+  std::function<void(const LogLikelihoods& rows, std::size_t first)> add{};
+};
+
+/// Asks a task's questions, some 256Ki tokens of them at once. Which are asked together depends on the task alone, so
+/// that a call which finds rows `before` gives the same bits as one that does not: it asks those again of which a part
+/// is missing of what was asked with them. Collective, as Scorer::score.
+LogLikelihoods score_task(const LoadedTask& task, ItemEncoder& encoder, Scorer& scorer, const TaskProgress& progress,
+                          const KeptRows& kept = {});
 
 /// The numbers of a task, or of a group.
 struct TaskResult {

@@ -3,6 +3,7 @@
 #include "src/base/error.h"
 #include "src/base/files.h"
 #include "src/base/json_reader.h"
+#include "src/base/log.h"
 #include "src/base/replace_file.h"
 
 namespace octet {
@@ -28,6 +29,20 @@ Json json_of(const TaskResult& result) {
   return json;
 }
 
+/// The likelihoods of a line that was written whole, of that question with so many choices.
+std::optional<std::vector<double>> read_sample(std::string_view line, std::size_t question, std::size_t choices) {
+  try {
+    const nlohmann::json json = parse_json(line, "evaluate", "samples", "an object");
+    const JsonReader sample(json, "evaluate", "samples");
+    std::vector<double> row;
+    for (const JsonReader& value : sample.list("loglikelihoods")) row.push_back(value.number());
+    const bool is_its = sample.at("doc_id").unsigned_integer() == question && row.size() == choices;
+    return is_its ? std::optional(std::move(row)) : std::nullopt;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
 }  // namespace
 
 Json task_results_json(const std::vector<TaskResult>& tasks, const std::vector<TaskResult>& groups) {
@@ -44,12 +59,13 @@ Json task_results_json(const std::vector<TaskResult>& tasks, const std::vector<T
   return json;
 }
 
-std::string sample_lines(const LoadedTask& task, const LogLikelihoods& scores) {
+std::string sample_lines(const LoadedTask& task, const LogLikelihoods& scores, std::size_t first) {
   std::string lines;
   for (std::size_t i = 0; i < scores.size(); ++i) {
-    const ItemScore score = judge(task.items[i], scores[i]);
+    const TaskItem& item = task.items[first + i];
+    const ItemScore score = judge(item, scores[i]);
     Json json{
-        {"doc_id", i}, {"loglikelihoods", scores[i]}, {"gold", task.items[i].gold}, {"acc", score.acc ? 1.0 : 0.0}};
+        {"doc_id", first + i}, {"loglikelihoods", scores[i]}, {"gold", item.gold}, {"acc", score.acc ? 1.0 : 0.0}};
     if (task.normalised) {
       json["acc_norm"] = score.acc_norm ? 1.0 : 0.0;
       json["acc_bytes"] = score.acc_bytes ? 1.0 : 0.0;
@@ -59,18 +75,15 @@ std::string sample_lines(const LoadedTask& task, const LogLikelihoods& scores) {
   return lines;
 }
 
-std::optional<LogLikelihoods> read_sample_lines(std::string_view text, const LoadedTask& task) {
+LogLikelihoods read_sample_lines(std::string_view text, const LoadedTask& task) {
   LogLikelihoods out;
-  while (!text.empty()) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(line.size() + 1, text.size()));
-    const nlohmann::json json = parse_json(line, "evaluate", "samples", "an object");
-    const JsonReader list = JsonReader(json, "evaluate", "samples").at("loglikelihoods");
-    auto& one = out.emplace_back();
-    for (const JsonReader& value : list.elements()) one.push_back(value.number());
-    if (out.size() > task.items.size() || one.size() != task.items[out.size() - 1].choices.size()) return std::nullopt;
+  for (std::size_t end = text.find('\n'); end != std::string_view::npos && out.size() < task.items.size();
+       end = text.find('\n')) {
+    auto row = read_sample(text.substr(0, end), out.size(), task.items[out.size()].choices.size());
+    if (!row) break;
+    out.push_back(std::move(*row));
+    text.remove_prefix(end + 1);
   }
-  if (out.size() != task.items.size()) return std::nullopt;
   return out;
 }
 
@@ -85,10 +98,15 @@ DoneTasks::DoneTasks(std::string folder) : folder_(std::move(folder)) {
 
 std::optional<LogLikelihoods> DoneTasks::find(const LoadedTask& task, const Json& identity) const {
   const auto found = done_.find(task.name);
-  if (found == done_.end() || *found != nlohmann::json(identity)) return std::nullopt;
+  if (found == done_.end()) return std::nullopt;
+  if (*found != nlohmann::json(identity)) {
+    log::info("{}: {} has it of another model, layout, tokenizer or data: it is asked anew", task.name, folder_);
+    return std::nullopt;
+  }
   const auto text = read_text_file(path_of("samples_" + task.name + ".jsonl"));
   if (!text) return std::nullopt;
-  return read_sample_lines(*text, task);
+  LogLikelihoods rows = read_sample_lines(*text, task);
+  return rows.size() == task.items.size() ? std::optional(std::move(rows)) : std::nullopt;
 }
 
 void DoneTasks::add(const LoadedTask& task, const Json& identity, const LogLikelihoods& scores) {

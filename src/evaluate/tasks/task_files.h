@@ -14,11 +14,11 @@ namespace octet {
 /// ... (null) beside them.
 nlohmann::ordered_json task_results_json(const std::vector<TaskResult>& tasks, const std::vector<TaskResult>& groups);
 
-/// samples_NAME.jsonl: a line a question with doc_id, loglikelihoods, gold, acc and, where the task has them, acc_norm
-/// and acc_bytes.
-std::string sample_lines(const LoadedTask& task, const LogLikelihoods& scores);
-/// Back from there; none where the text is not of that task.
-std::optional<LogLikelihoods> read_sample_lines(std::string_view text, const LoadedTask& task);
+/// samples_NAME.jsonl: a line a question, from the `first` on, with doc_id, loglikelihoods, gold, acc and, where the
+/// task has them, acc_norm and acc_bytes.
+std::string sample_lines(const LoadedTask& task, const LogLikelihoods& scores, std::size_t first = 0);
+/// Back from there: the first rows of the task, up to a line that is torn or none of it.
+LogLikelihoods read_sample_lines(std::string_view text, const LoadedTask& task);
 
 /// The tasks of a folder of results that are done, so that an evaluation goes on where it was interrupted: tasks.json
 /// says of each what it was computed of (`identity`), and its samples have the rest. One process.
@@ -26,7 +26,7 @@ class DoneTasks {
  public:
   /// `folder` empty: nothing is kept.
   explicit DoneTasks(std::string folder);
-  /// The likelihoods of a task that was done with the same identity.
+  /// The likelihoods of a task that was done with the same identity; says where it was done with another.
   std::optional<LogLikelihoods> find(const LoadedTask& task, const nlohmann::ordered_json& identity) const;
   /// Writes a task's samples, and that it is done. Usage error where that cannot be.
   void add(const LoadedTask& task, const nlohmann::ordered_json& identity, const LogLikelihoods& scores);

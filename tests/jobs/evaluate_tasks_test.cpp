@@ -1,0 +1,179 @@
+// octet-evaluate --tasks, the whole program with its files: the same results in every layout, and of an evaluation that
+// ended within a task.
+#include <optional>
+
+#include "tests/jobs/job.h"
+
+namespace octet::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string program = OCTET_BIN_DIR "/octet-evaluate ";
+
+/// own.yaml: questions whose contexts are longer than the model's window, so that many tokens are asked for and few are
+/// computed: some 210 are asked at once.
+std::string own_task() {
+  static const bool written = [] {
+    const std::string text = simple_text();
+    std::string rows;
+    for (std::size_t i = 0; i < 600; ++i) {
+      nlohmann::json row{{"q", text.substr(i * 37, 300)}, {"gold", i % 4}};
+      for (std::size_t c = 0; c < 4; ++c) row["choices"].push_back(text.substr(i * 41 + c * 9, 5 + (i + c) % 7));
+      rows += row.dump() + "\n";
+    }
+    write_bytes(workplace() / "rows.jsonl", rows);
+    write_bytes(workplace() / "own.yaml", "name: own\npath: rows.jsonl\ncontext: q\nchoices: choices\ngold: gold\n");
+    return true;
+  }();
+  (void)written;
+  return " --tasks own.yaml";
+}
+
+/// piqa below the folder datasets.
+std::string known_task() {
+  const std::string text = simple_text();
+  for (const char* part : {"validation", "train"}) {
+    std::string rows;
+    for (std::size_t i = 0; i < 30; ++i) {
+      rows += nlohmann::json{{"goal", text.substr(i * 50, 9)},
+                             {"sol1", text.substr(i * 31 + 7, 4 + i % 5)},
+                             {"sol2", text.substr(i * 17, 9 - i % 5)},
+                             {"label", i % 2}}
+                  .dump() +
+              "\n";
+    }
+    write_bytes(workplace() / fmt::format("datasets/piqa/{}.jsonl", part), rows);
+  }
+  return ",piqa --task-data datasets --shots 1";
+}
+
+std::string command(const std::string& arguments, const std::string& output) {
+  static const TrainedRun& run = finished(1, "--checkpoint.interval auto");
+  return program + run.directory + own_task() + arguments + " --output evaluated/" + output;
+}
+
+/// Of a run of the program that ended well.
+struct Written {
+  std::string results, own, piqa;
+
+  explicit Written(const std::string& output) {
+    const fs::path folder = workplace() / ("evaluated/" + output);
+    results = read_bytes(folder / "results.json");
+    own = read_bytes(folder / "samples_own.jsonl");
+    if (fs::exists(folder / "samples_piqa.jsonl")) piqa = read_bytes(folder / "samples_piqa.jsonl");
+  }
+  bool operator==(const Written&) const = default;
+};
+
+Written evaluated(const std::string& arguments, const std::string& output, int ranks = 1) {
+  const std::string launcher = ranks > 1 ? fmt::format("mpiexec -n {} ", ranks) : "";
+  const CommandResult r = in_workplace(launcher + command(arguments, output));
+  EXPECT_EQ(r.exit_code, 0) << r.all();
+  return Written(output);
+}
+
+std::vector<double> likelihoods(const std::string& samples) {
+  std::vector<double> all;
+  std::istringstream lines(samples);
+  for (std::string line; std::getline(lines, line);) {
+    const auto sample = nlohmann::json::parse(line);
+    for (const double value : sample["loglikelihoods"]) all.push_back(value);
+  }
+  return all;
+}
+
+TEST(EvaluateTasks, AnyNumberOfRanksGivesTheResultsOfOne) {
+  const std::string tasks = known_task() + " --precision fp32";
+  const Written alone = evaluated(tasks, "one");
+  EXPECT_EQ(likelihoods(alone.own).size(), 600u * 4);
+  EXPECT_EQ(likelihoods(alone.piqa).size(), 30u * 2);
+  for (const int ranks : {2, 3}) {
+    EXPECT_TRUE(evaluated(tasks, fmt::format("dp-{}", ranks), ranks) == alone) << ranks;
+  }
+  for (const int ranks : {2, 4}) {
+    SCOPED_TRACE(ranks);
+    const Written cut = evaluated(tasks + " --tp 2", fmt::format("tp-{}", ranks), ranks);
+    EXPECT_LT(distance(likelihoods(cut.own), likelihoods(alone.own)), 1e-5);
+    EXPECT_LT(distance(likelihoods(cut.piqa), likelihoods(alone.piqa)), 1e-5);
+    const auto a = nlohmann::json::parse(cut.results), b = nlohmann::json::parse(alone.results);
+    EXPECT_NEAR(a["results"]["own"]["acc"].get<double>(), b["results"]["own"]["acc"].get<double>(), 1e-5);
+  }
+}
+
+/// The folder of an evaluation that ended within a task, as a kill in the middle of a write leaves it.
+class EndedEvaluation : public testing::TestWithParam<int> {
+ protected:
+  void end_early(const std::string& name) {
+    whole_.emplace(evaluated("", name, GetParam()));
+    name_ = name;
+    const std::string folder = workplace() / ("evaluated/" + name);
+    const auto done = nlohmann::ordered_json::parse(read_bytes(folder + "/tasks.json"));
+    for (const char* file : {"/tasks.json", "/samples_own.jsonl", "/results.json"}) fs::remove(folder + file);
+    part_ = folder + "/samples_own.jsonl.part";
+    // In the second of three parts of the task.
+    write_bytes(part_, done["own"].dump() + "\n" + whole_->own.substr(0, whole_->own.size() / 2));
+  }
+  CommandResult go_on(const std::string& arguments = "") const {
+    const std::string launcher = GetParam() > 1 ? fmt::format("mpiexec -n {} ", GetParam()) : "";
+    CommandResult r = in_workplace(launcher + command(arguments, name_));
+    EXPECT_EQ(r.exit_code, 0) << r.all();
+    return r;
+  }
+  /// Changes what was kept of a question.
+  void tamper(std::size_t question) {
+    std::string text = read_bytes(part_);
+    std::size_t at = text.find(fmt::format("{{\"doc_id\":{},", question));
+    at = text.find("[-", at) + 2;
+    text[at] = text[at] == '9' ? '8' : '9';
+    write_bytes(part_, text);
+  }
+  std::optional<Written> whole_;
+  std::string part_, name_;
+};
+
+TEST_P(EndedEvaluation, GoesOnToTheSameBits) {
+  end_early(fmt::format("ended-{}", GetParam()));
+  const CommandResult r = go_on();
+  EXPECT_HAS(r.err, " of 600 questions were scored before");
+  EXPECT_TRUE(Written(name_) == *whole_);
+  EXPECT_FALSE(fs::exists(part_));
+  EXPECT_HAS(go_on().err, "own: done before");
+}
+
+// What was whole is not asked again; what was begun is, with all that belongs to it.
+TEST_P(EndedEvaluation, KeepsWhatItHas) {
+  end_early(fmt::format("tampered-{}", GetParam()));
+  tamper(0);
+  go_on();
+  const auto found = likelihoods(Written(name_).own), expected = likelihoods(whole_->own);
+  ASSERT_EQ(found.size(), expected.size());
+  EXPECT_NE(found[0], expected[0]);
+  EXPECT_TRUE(std::equal(found.begin() + 1, found.end(), expected.begin() + 1));
+  fs::remove_all(workplace() / ("evaluated/" + name_));
+  end_early(name_);
+  tamper(250);
+  go_on();
+  EXPECT_TRUE(Written(name_) == *whole_);
+}
+
+TEST_P(EndedEvaluation, BeginsAnewWithAnotherModelOrOtherData) {
+  end_early(fmt::format("changed-{}", GetParam()));
+  const CommandResult r = go_on(" --precision fp32");
+  EXPECT_HAS(r.err, "is of another model, layout, tokenizer or data: the task begins anew");
+  EXPECT_TRUE(Written(name_) == evaluated(" --precision fp32", name_ + "-other"));
+  EXPECT_HAS(go_on().err, "has it of another model, layout, tokenizer or data: it is asked anew");
+  EXPECT_TRUE(Written(name_) == *whole_);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, EndedEvaluation, testing::Values(1, 2));
+
+TEST(EvaluateTasks, WhatCannotBeKeptIsOneMessage) {
+  fs::create_directories(workplace() / "evaluated/refused/samples_own.jsonl.part");
+  const CommandResult r = in_workplace(command("", "refused"));
+  EXPECT_EQ(r.exit_code, 64) << r.all();
+  EXPECT_HAS(r.err, "evaluated/refused/samples_own.jsonl.part: cannot be written: Is a directory");
+}
+
+}  // namespace
+}  // namespace octet::test
