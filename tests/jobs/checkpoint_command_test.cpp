@@ -288,6 +288,23 @@ TEST_F(CheckpointCommand, ExportOfTheMean) {
       {at(20) + " and " + at(30) + " are of different models, which have no mean: tied_embedding is true and false"});
 }
 
+// Of a run the newest that is whole, whatever reads its weights; one that is named has to be whole itself.
+TEST_F(CheckpointCommand, ADamagedNewestOfARunIsPassedOver) {
+  flip(at(30) + "/writer-00001.h5");
+  const std::string passed = at(30) + ": is damaged and passed over";
+  expect(0, "export " + run() + " " + (folder_ / "whole"),
+         {passed, "newest whole checkpoint of " + run() + ": " + at(20)});
+  expect(0, "export " + at(20) + " " + (folder_ / "named"));
+  expect(0, "export " + run() + " " + (folder_ / "mean") + " --average 2", {passed, "steps 10, 20"});
+  const std::string weights = "/model-00001-of-00001.safetensors";
+  EXPECT_EQ(read_bytes(folder_ / ("whole" + weights)), read_bytes(folder_ / ("named" + weights)));
+  expect(0, "reshard " + run() + " " + (folder_ / "step-000020") + " --writers 2", {passed});
+  expect(0, "diff " + run() + " " + at(20), {passed, "63 of 63 tensors identical"});
+  expect(64, "export " + at(30) + " " + (folder_ / "none"), {"is damaged and was not used"});
+  for (const int step : {10, 20}) fs::remove(at(step) + "/manifest.json");
+  expect(64, "export " + run() + " " + (folder_ / "none"), {"has 0 whole checkpoint(s), and 1 are asked for"});
+}
+
 TEST_F(CheckpointCommand, TheMeanOfARunThatChangedMaxPositions) {
   const auto tensors = checkpoint::training_tensors(checkpoint::test::small_model());
   checkpoint::RunState state = checkpoint::test::small_state(40);

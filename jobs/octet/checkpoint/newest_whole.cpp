@@ -1,6 +1,3 @@
-#include <filesystem>
-
-#include "checkpoints/restore.h"
 #include "checkpoints/verification.h"
 #include "jobs/octet/checkpoint/tool.h"
 #include "src/base/log.h"
@@ -26,12 +23,11 @@ void check_same_model(const OpenCheckpoint& a, const OpenCheckpoint& b) {
 }  // namespace
 
 std::vector<OpenCheckpoint> newest_whole(const std::string& run, int count, int threads) {
-  std::error_code error;
-  if (std::filesystem::exists(std::filesystem::path(run) / checkpoint::manifest_name, error)) {
+  if (is_checkpoint(run)) {
     throw usage_error("octet", "{}: is one checkpoint; expected a run, of which the newest {} are taken", run, count);
   }
   std::vector<OpenCheckpoint> found;
-  for (const std::string& path : checkpoint::list_checkpoints(checkpoints_folder(run))) {
+  for (const std::string& path : checkpoints_of(run)) {
     if (found.size() == static_cast<std::size_t>(count)) break;
     OpenCheckpoint candidate{path, {}};
     try {

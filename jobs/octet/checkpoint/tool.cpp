@@ -36,17 +36,24 @@ std::string checkpoints_folder(const std::string& run) {
   throw usage_error("octet", "{}: is no folder; expected that of a run", run);
 }
 
-std::string checkpoint_at(const std::string& path) {
+bool is_checkpoint(const std::string& path) {
   std::error_code error;
-  const bool has_manifest = fs::exists(fs::path(path) / checkpoint::manifest_name, error);
-  if (has_manifest || (checkpoint::step_of(path) && is_folder(path))) return without_slash(path);
-  if (!is_folder(path)) throw usage_error("octet", "{}: is no folder; expected a checkpoint", path);
-  const auto found = checkpoint::list_checkpoints(checkpoints_folder(path));
-  if (found.empty()) {
-    throw usage_error("octet", "{}: is no checkpoint (no {}) and no run that has one", path, checkpoint::manifest_name);
-  }
-  log::info("newest checkpoint of {}: {}", path, found.front());
-  return found.front();
+  return fs::exists(fs::path(path) / checkpoint::manifest_name, error) ||
+         (checkpoint::step_of(path) && is_folder(path));
+}
+
+std::vector<std::string> checkpoints_of(const std::string& run) {
+  if (!is_folder(run)) throw usage_error("octet", "{}: is no folder; expected a checkpoint, or a run", run);
+  auto found = checkpoint::list_checkpoints(checkpoints_folder(run));
+  if (!found.empty()) return found;
+  throw usage_error("octet", "{}: is no checkpoint (no {}) and no run that has one", run, checkpoint::manifest_name);
+}
+
+std::string checkpoint_at(const std::string& path) {
+  if (is_checkpoint(path)) return without_slash(path);
+  std::string newest = checkpoints_of(path).front();
+  log::info("newest checkpoint of {}: {}", path, newest);
+  return newest;
 }
 
 int hashing_threads(int asked) {
@@ -68,7 +75,12 @@ int report_damage(const OpenCheckpoint& checkpoint, int threads) {
 }
 
 OpenCheckpoint open_verified(const std::string& path, int threads) {
-  OpenCheckpoint checkpoint{checkpoint_at(path), {}};
+  if (!is_checkpoint(path)) {
+    OpenCheckpoint newest = newest_whole(path, 1, threads).front();
+    log::info("newest whole checkpoint of {}: {}", path, newest.directory);
+    return newest;
+  }
+  OpenCheckpoint checkpoint{without_slash(path), {}};
   checkpoint.manifest = checkpoint::read_manifest(checkpoint.directory);
   if (const int code = report_damage(checkpoint, threads); code != 0) {
     throw Error(static_cast<ExitCode>(code),

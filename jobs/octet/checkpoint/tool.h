@@ -28,8 +28,14 @@ std::string checkpoint_at(const std::string& path);
 
 using OpenCheckpoint = checkpoint::WholeCheckpoint;
 
-/// A checkpoint every byte of which was compared with its manifest, with a progress bar. Usage error that names the
-/// first damaged file, after a line for each.
+/// Whether the path is that of a checkpoint, by its manifest or its name; else it may be that of a run.
+bool is_checkpoint(const std::string& path);
+
+/// The paths of a run's checkpoints, the newest first. Usage error where there is none.
+std::vector<std::string> checkpoints_of(const std::string& run);
+
+/// A checkpoint every byte of which was compared with its manifest, with a progress bar; of a run the newest that is
+/// whole. Usage error for a checkpoint that is damaged, after a line for each of its files that is.
 OpenCheckpoint open_verified(const std::string& path, int threads);
 
 /// The newest `count` whole checkpoints of a run, the newest first; damaged ones are passed over with a warning. Usage
