@@ -6,6 +6,7 @@
 #include "kernels/cpu/attention_tiles.h"
 #include "kernels/cpu/blocks.h"
 #include "kernels/cpu/vector.h"
+#include "kernels/cpu/widen_codes.h"
 
 namespace octet::cpu {
 namespace few_rows {
@@ -18,17 +19,29 @@ constexpr std::int64_t most_rows = 4;
 /// Rows of the weight that are read side by side.
 constexpr int side_by_side = 4;
 
-/// `lanes` elements as fp32.
-inline Vector load(const float* p) {
+/// Vectors that are read at once: 8-bit values are widened two by two.
+template <typename T>
+constexpr int vectors_at_once = sizeof(T) == 1 ? 2 : 1;
+
+inline void read_vectors(const float* p, Vector (&to)[1]) {
   using Anywhere = float __attribute__((vector_size(lanes * sizeof(float)), may_alias, aligned(4)));
-  return *reinterpret_cast<const Anywhere*>(p);
+  to[0] = *reinterpret_cast<const Anywhere*>(p);
 }
 using Words = std::uint32_t __attribute__((vector_size(lanes * sizeof(float)), may_alias));
-inline Vector load(const bf16* p) {
+inline void read_vectors(const bf16* p, Vector (&to)[1]) {
   using Halves = std::uint16_t __attribute__((vector_size(lanes * sizeof(bf16)), may_alias, aligned(2)));
   const Words bits = __builtin_convertvector(*reinterpret_cast<const Halves*>(p), Words) << 16;
-  return reinterpret_cast<const Vector&>(bits);
+  to[0] = reinterpret_cast<const Vector&>(bits);
 }
+template <typename T>
+requires(sizeof(T) == 1) inline void read_vectors(const T* p, Vector (&to)[2]) {
+  widen_codes(p, to);
+}
+/// What a sum of the vectors' products is in units of.
+template <typename T>
+constexpr float unit_of = 1.0f;
+template <typename T>
+requires(sizeof(T) == 1) constexpr float unit_of<T> = code_unit<T>;
 
 /// The sum of the lanes, by halves.
 inline float total(Vector v) {
@@ -40,48 +53,36 @@ inline float total(Vector v) {
   return lane[0];
 }
 
-/// sum[M][W] += rows of x [M, ...] · rows of w [W, ...] over whole vectors of n elements; their rests to `rest`. What
-/// lies `ahead` elements behind is read next.
-template <int M, int W, typename T>
-inline void add_products(const float* x, std::int64_t x_row, const T* w, std::int64_t w_row, std::int64_t n,
-                         std::int64_t ahead, Vector (&sum)[M][W], float (&rest)[M][W]) {
-  std::int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) {
-    Vector left[M];
-    for (int m = 0; m < M; ++m) left[m] = load(x + m * x_row + i);
-    for (int j = 0; j < W; ++j) {
-      const T* from = w + j * w_row + i;
-      // The processor's own prefetching begins anew with each page, which a row may be: the next rows are fetched here.
-      __builtin_prefetch(from + ahead);
-      const Vector right = load(from);
-      for (int m = 0; m < M; ++m) sum[m][j] += left[m] * right;
-    }
-  }
-  for (; i < n; ++i) {
-    for (int m = 0; m < M; ++m) {
-      for (int j = 0; j < W; ++j) rest[m][j] += x[m * x_row + i] * static_cast<float>(w[j * w_row + i]);
-    }
-  }
-}
-
-/// sums[M][W] = rows of x [M, k] · rows of w [W, k]. 8-bit values are widened piece by piece.
+/// sums[M][W] = rows of x [M, k] · rows of w [W, k]. What lies behind the rows of w is read next.
 template <int M, int W, typename T>
 inline void products(const float* x, const T* w, std::int64_t k, float (&sums)[M][W]) {
+  constexpr int vectors = vectors_at_once<T>, step = vectors * lanes;
   Vector sum[M][W] = {};
   float rest[M][W] = {};
-  if constexpr (sizeof(T) > 1) {
-    add_products<M, W>(x, k, w, k, k, W * k, sum, rest);
-  } else {
-    constexpr std::int64_t piece = 512;
-    alignas(64) float wide[W * piece];
-    for (std::int64_t i = 0; i < k; i += piece) {
-      const std::int64_t n = std::min(piece, k - i);
-      for (int j = 0; j < W; ++j) convert_loop(w + j * k + i, wide + j * piece, n);
-      add_products<M, W>(x + i, k, wide, piece, n, 0, sum, rest);
+  std::int64_t i = 0;
+  for (; i + step <= k; i += step) {
+    Vector left[M][vectors][1];
+    for (int m = 0; m < M; ++m) {
+      for (int v = 0; v < vectors; ++v) read_vectors(x + m * k + i + v * lanes, left[m][v]);
+    }
+    for (int j = 0; j < W; ++j) {
+      const T* from = w + j * k + i;
+      // The processor's own prefetching begins anew with each page, which a row may be: the next rows are fetched here.
+      __builtin_prefetch(from + W * k);
+      Vector right[vectors];
+      read_vectors(from, right);
+      for (int m = 0; m < M; ++m) {
+        for (int v = 0; v < vectors; ++v) sum[m][j] += left[m][v][0] * right[v];
+      }
+    }
+  }
+  for (; i < k; ++i) {
+    for (int m = 0; m < M; ++m) {
+      for (int j = 0; j < W; ++j) rest[m][j] += x[m * k + i] * static_cast<float>(w[j * k + i]);
     }
   }
   for (int m = 0; m < M; ++m) {
-    for (int j = 0; j < W; ++j) sums[m][j] = total(sum[m][j]) + rest[m][j];
+    for (int j = 0; j < W; ++j) sums[m][j] = unit_of<T> * total(sum[m][j]) + rest[m][j];
   }
 }
 

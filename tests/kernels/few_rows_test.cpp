@@ -87,20 +87,29 @@ TEST(FewRows, OfFloat8AreScaledByTensorAndByRow) {
   compare<e5m2>(ScaleForm::tensor);
 }
 
-/// Every code of a weight, one at a time, and its NaNs.
-TEST(FewRows, KnowEveryCodeOfE4m3) {
-  Few<e4m3> few(1, 256, 40, ScaleForm::tensor);
-  for (std::size_t i = 0; i < few.x.size(); ++i) few.x[i] = e4m3(i == 17 ? 1.0f : 0.0f);
-  for (std::size_t c = 0; c < 256; ++c) few.w[c * 40 + 17] = e4m3::from_bits(static_cast<std::uint8_t>(c));
-  const std::vector<float> y = few.run<float>(0);
-  for (std::size_t c = 0; c < 256; ++c) {
-    const auto value = static_cast<float>(few.w[c * 40 + 17]) * few.row_scales[0] * few.column_scales[0];
-    if (std::isnan(value)) {
-      EXPECT_TRUE(std::isnan(y[c])) << c;
-    } else {
-      EXPECT_EQ(y[c], value) << c;
+/// Every code of a weight, one at a time: among whole vectors, and behind them. Infinities and NaNs too.
+template <typename T>
+void expect_every_code() {
+  for (const std::size_t place : {0, 17, 31, 38}) {
+    Few<T> few(1, 256, 39, ScaleForm::tensor);
+    for (std::size_t i = 0; i < few.x.size(); ++i) few.x[i] = T(i == place ? 1.0f : 0.0f);
+    few.w.assign(few.w.size(), T(1.0f));
+    for (std::size_t c = 0; c < 256; ++c) few.w[c * 39 + place] = T::from_bits(static_cast<std::uint8_t>(c));
+    const std::vector<float> y = few.template run<float>(0);
+    for (std::size_t c = 0; c < 256; ++c) {
+      const auto value = static_cast<float>(few.w[c * 39 + place]) * few.row_scales[0] * few.column_scales[0];
+      if (std::isnan(value)) {
+        EXPECT_TRUE(std::isnan(y[c])) << c << " at " << place;
+      } else {
+        EXPECT_EQ(y[c], value) << c << " at " << place;
+      }
     }
   }
+}
+
+TEST(FewRows, KnowEveryCode) {
+  expect_every_code<e4m3>();
+  expect_every_code<e5m2>();
 }
 
 TEST(FewRows, ARowHasTheSameBitsAloneAndForAnyThreads) {
