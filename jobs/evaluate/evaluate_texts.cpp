@@ -8,6 +8,7 @@
 #include "src/base/progress.h"
 #include "src/base/seconds_since.h"
 #include "src/data/data_facts.h"
+#include "src/train/run/token_ranges.h"
 
 namespace octet::evaluate {
 namespace {
@@ -94,6 +95,7 @@ Evaluated evaluate_one(const std::string& path, const Options& o, Precision prec
                       model.scorer().window());
   }
   const Language language = language_of(o, model.source());
+  if (!o.data.empty()) check_token_range(TokenFile(o.data), model.source().model.vocab_size, ranks.hosts);
   const auto reader = reader_of(o, model.source(), language);
   StatusLine status;
   const auto start = StatusLine::Clock::now();

@@ -137,7 +137,7 @@ void add_shell(const JobScript& job, Lines& out) {
   out.add(unset_lines(job.profile));
 }
 
-void add_refusals(Lines& out) {
+void add_refusals(const JobScript& job, Lines& out) {
   out.line("");
   out.line("# --- what sbatch has taken before the lines above");
   out.add(
@@ -146,7 +146,7 @@ void add_refusals(Lines& out) {
       "  \"$octet\" job refused --run-dir \"$run_dir\" --job \"$SLURM_JOB_ID\" --reason \"$1\"\n"
       "  exit 64\n"
       "}\n");
-  out.add(refusing_lines());
+  out.add(refusing_lines(job.profile.slurm));
   out.line("");
 }
 
@@ -206,7 +206,7 @@ std::string render(const JobScript& job, std::string_view body) {
   add_shell(job, out);
   add_environment(job, out);
   add_settings(job, out);
-  add_refusals(out);
+  add_refusals(job, out);
   return std::move(out).text() + std::string(body);
 }
 

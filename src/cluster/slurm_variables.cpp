@@ -6,6 +6,7 @@
 #include <array>
 
 #include "src/base/options/text.h"
+#include "src/cluster/shell_text.h"
 #include "src/cluster/slurm_options.h"
 
 namespace octet {
@@ -207,6 +208,15 @@ const SlurmVariable* find_slurm_variable(std::string_view name) {
   return nullptr;
 }
 
+std::string SlurmProfile::*choice_field(std::string_view name) {
+  if (name == "SBATCH_ACCOUNT") return &SlurmProfile::account;
+  if (name == "SBATCH_PARTITION") return &SlurmProfile::partition;
+  if (name == "SBATCH_QOS") return &SlurmProfile::qos;
+  if (name == "SBATCH_CONSTRAINT") return &SlurmProfile::constraint;
+  if (name == "SBATCH_RESERVATION") return &SlurmProfile::reservation;
+  return nullptr;
+}
+
 bool is_left_out(std::string_view name) {
   if (name.starts_with("SLURM_")) return std::ranges::find(access, name) == access.end();
   if (name.starts_with("SBATCH_")) {
@@ -231,14 +241,17 @@ std::string unset_lines(const ClusterProfile& profile) {
   return out + "\n";
 }
 
-std::string refusing_lines() {
+std::string refusing_lines(const SlurmProfile& profile) {
   std::vector<std::string> stays;
   for (const SlurmVariable& v : sbatch_table) {
-    if (v.kind != fights) stays.emplace_back(v.name);
+    if (v.kind == fights) continue;
+    const auto field = choice_field(v.name);
+    const bool any = field == nullptr || (profile.*field).empty();
+    stays.push_back(fmt::format("{}={}", v.name, any ? "*" : shell_word(profile.*field)));
   }
   return fmt::format(
       "for name in \"${{!SBATCH_@}}\"; do\n"
-      "  case $name in {}) continue ;; esac\n"
+      "  case $name=${{!name}} in {}) continue ;; esac\n"
       "  refuse \"sbatch took $name=${{!name}} before what this script says (man sbatch, INPUT ENVIRONMENT VARIABLES):"
       " unset it and submit again, or use octet submit, which leaves it out\"\n"
       "done\n",

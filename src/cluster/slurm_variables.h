@@ -14,7 +14,7 @@ namespace octet {
 /// environment, hands SLURM_* on to its srun.
 enum class ShellVariable {
   fights,    ///< changes what the script asks for or rests on: left out or unset, and refused where sbatch has used it
-  choice,    ///< whose account, which partition: taken over where the profile says nothing
+  choice,    ///< whose account, which partition: taken over where the profile says nothing, refused where it says other
   slurms,    ///< Slurm gives it to the job itself, or the script's command line comes before it
   harmless,  ///< changes nothing that a run notices
 };
@@ -34,6 +34,9 @@ std::span<const SlurmVariable> srun_variables();
 /// The row of a variable in either table; null where it has none.
 const SlurmVariable* find_slurm_variable(std::string_view name);
 
+/// Where a profile says what a choice stands for; null for every other variable.
+std::string SlurmProfile::*choice_field(std::string_view name);
+
 /// Says whether a job must not inherit this variable of the shell that submits, nor sbatch see it: SBATCH_* that is no
 /// choice and not harmless, whether the table has it or not, what an enclosing job or launcher has left (SLURM_*,
 /// SRUN_*, PMI_*), and settings of squeue and scancel. What Slurm's commands need to find the cluster stays.
@@ -41,8 +44,8 @@ bool is_left_out(std::string_view name);
 
 /// Lines of a job's script that unset the same, but for what the profile's slurm.options ask for.
 std::string unset_lines(const ClusterProfile& profile);
-/// Lines that end a job by whose shell sbatch was told something else than the script says: they call the function
-/// `refuse REASON`.
-std::string refusing_lines();
+/// Lines that end a job by whose shell sbatch was told something else than the script says, a choice of the profile's
+/// among it: they call the function `refuse REASON`.
+std::string refusing_lines(const SlurmProfile& profile);
 
 }  // namespace octet

@@ -66,18 +66,18 @@ bool is_in_vocabulary(const TokenRange& range, std::int64_t vocab_size) {
   return range.is_empty() || (range.smallest.id >= 0 && range.largest.id < vocab_size);
 }
 
-void expect_in_vocabulary(const TokenFile& file, const TokenRange& range, std::int64_t vocab_size) {
+void expect_in_vocabulary(const TokenFile& file, const TokenRange& range, std::int64_t vocab_size,
+                          std::string_view key) {
   if (is_in_vocabulary(range, vocab_size)) return;
   const bool negative = range.smallest.id < 0;
   const TokenAt& bad = negative ? range.smallest : range.largest;
   throw Error(
       ExitCode::usage,
-      fmt::format(
-          "[data] data.train: {}: its {} token id is {}, at position {} of {}; expected ids from 0 to {}, below "
-          "the vocab_size {} of the model: prepare the data with the model's tokenizer, or take the model that "
-          "they were made for (docs/problems.md, \"Token ids are not in the vocabulary\")",
-          file.bin_path(), negative ? "smallest" : "largest", bad.id, bad.position, file.tokens(), vocab_size - 1,
-          vocab_size),
+      fmt::format("[data] {}: {}: its {} token id is {}, at position {} of {}; expected ids from 0 to {}, below "
+                  "the vocab_size {} of the model: prepare the data with the model's tokenizer, or take the model that "
+                  "they were made for (docs/problems.md, \"Token ids are not in the vocabulary\")",
+                  key, file.bin_path(), negative ? "smallest" : "largest", bad.id, bad.position, file.tokens(),
+                  vocab_size - 1, vocab_size),
       true);
 }
 

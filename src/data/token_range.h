@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "src/data/token_file.h"
@@ -52,7 +53,8 @@ bool may_leave_vocabulary(TokenType type, std::int64_t vocab_size);
 bool is_in_vocabulary(const TokenRange& range, std::int64_t vocab_size);
 
 /// Usage error, the same on all ranks that have the same range: names the file, the id and its position, the size of
-/// the vocabulary and what to do.
-void expect_in_vocabulary(const TokenFile& file, const TokenRange& range, std::int64_t vocab_size);
+/// the vocabulary and what to do. `key`: what the user named the file by.
+void expect_in_vocabulary(const TokenFile& file, const TokenRange& range, std::int64_t vocab_size,
+                          std::string_view key = "data.train");
 
 }  // namespace octet

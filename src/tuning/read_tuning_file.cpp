@@ -110,9 +110,17 @@ std::pair<std::int64_t, std::int64_t> read_range(const JsonReader& row, const ch
   return {range[0], range[1]};
 }
 
+/// As a command line has it: `allreduce` too.
+Collective read_collective(const JsonReader& row) {
+  for (const std::string_view name : names_of(Collective{})) {
+    if (same_name(name, row.text("collective"))) return *value_named<Collective>(name);
+  }
+  return row.choice<Collective>("collective");
+}
+
 TunedFit read_fit(const JsonReader& row) {
   TunedFit fit;
-  fit.collective = row.choice<Collective>("collective"), fit.algorithm = row.choice<Algorithm>("algorithm"),
+  fit.collective = read_collective(row), fit.algorithm = row.choice<Algorithm>("algorithm"),
   fit.protocol = row.choice<Protocol>("protocol");
   require_kernel(row, fit.collective, fit.algorithm, fit.protocol);
   fit.shape.nodes = static_cast<int>(row.integer("nodes", 1, most_nodes));
@@ -131,7 +139,7 @@ TunedFit read_fit(const JsonReader& row) {
 
 TunedChoice read_choice(const JsonReader& row) {
   TunedChoice choice;
-  choice.collective = row.choice<Collective>("collective");
+  choice.collective = read_collective(row);
   const auto [nodes_from, nodes_to] = read_range(row, "nodes", most_nodes);
   const auto [bytes_from, bytes_to] = read_range(row, "bytes", most_bytes);
   if (nodes_from < 1 || (nodes_to != 0 && nodes_to <= nodes_from)) {

@@ -243,12 +243,24 @@ TEST(Arguments, ListsAndEmptyTexts) {
   EXPECT_EQ(read_arguments({"--other.words", "a, b"}).words, (std::vector<std::string>{"a, b"}));
 }
 
+TEST(Arguments, HelpHasItsLetterWhereItIsAFlag) {
+  Sample sample;
+  Schema schema;
+  declare(schema, sample);
+  const std::vector<const char*> words{"program", "a.yaml", "-h"};
+  const Arguments help = parse_arguments(schema, {"help"}, 3, words.data());
+  EXPECT_TRUE(help.has("help"));
+  EXPECT_EQ(help.file, "a.yaml");
+  EXPECT_THROW(parse_arguments(schema, {}, 3, words.data()), Error);
+  EXPECT_EQ(read_arguments({"--name", "-h"}).name, "-h") << "a value is one";
+}
+
 TEST(Arguments, WrongInputs) {
   const std::vector<std::pair<std::vector<const char*>, std::vector<std::string>>> table = {
       {{"--box.cuont", "3"}, {"unknown option --box.cuont", "nearest: --box.count"}},
       {{"--box.coun=3"}, {"unknown option --box.coun=3", "nearest: --box.count"}},
       {{"--hepl"}, {"unknown option --hepl", "nearest: --help"}},
-      {{"-h"}, {"unknown option -h"}},
+      {{"-x"}, {"unknown option -x"}},
       {{"--box.count", "3", "--box.count=4"}, {"--box.count is given twice"}},
       {{"--help", "--help"}, {"--help is given twice"}},
       {{"--box.count"}, {"--box.count", "missing"}},

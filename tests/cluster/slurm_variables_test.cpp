@@ -102,7 +102,10 @@ TEST(SlurmVariables, TheScriptUnsetsThem) {
 
 TEST(SlurmVariables, AJobWhoseSbatchWasToldSomethingElseIsRefusedByName) {
   const test::TempFolder folder;
-  test::write_bytes(folder / "s.sh", "refuse() { echo \"$1\"; exit 64; }\n" + refusing_lines() + "echo goes on\n");
+  SlurmProfile profile;
+  profile.partition = "main";
+  test::write_bytes(folder / "s.sh",
+                    "refuse() { echo \"$1\"; exit 64; }\n" + refusing_lines(profile) + "echo goes on\n");
   const auto with = [&](const std::string& variables) {
     return run_command("env -i PATH=/usr/bin:/bin " + variables + " bash -u " + (folder / "s.sh"));
   };
@@ -112,6 +115,10 @@ TEST(SlurmVariables, AJobWhoseSbatchWasToldSomethingElseIsRefusedByName) {
   EXPECT_NE(array.out.find("sbatch took SBATCH_ARRAY_INX=1-4 before what this script says"), std::string::npos)
       << array.all();
   EXPECT_EQ(with("SBATCH_OF_A_LATER_SLURM=").exit_code, 64);
+  EXPECT_EQ(with("SBATCH_PARTITION=main").out, "goes on\n") << "it is what the script says";
+  const auto partition = with("SBATCH_PARTITION=low");
+  EXPECT_EQ(partition.exit_code, 64);
+  EXPECT_NE(partition.out.find("sbatch took SBATCH_PARTITION=low before"), std::string::npos) << partition.all();
 }
 
 TEST(SlurmOptions, AreReadAsSbatchReadsThem) {

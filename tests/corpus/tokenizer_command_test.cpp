@@ -52,6 +52,8 @@ TEST_F(TokenizerCommand, TrainsAVocabularyThatEncodesAndDecodes) {
   EXPECT_EQ(octet("encode " + path + " --text '<|end_of_text|>' --control-tokens").out, "1\n");
   write_bytes(folder_ / "latin.txt", "caf\xE9\n");
   EXPECT_HAS(octet("encode " + path + " " + (folder_ / "latin.txt")).err, "byte 233 at offset 3 is no UTF-8");
+  write_bytes(folder_ / "packed.gz", "\x1F\x8B\x08");
+  EXPECT_HAS(octet("encode " + path + " " + (folder_ / "packed.gz")).err, "packed.gz is packed with gzip; unpack it");
 }
 
 TEST_F(TokenizerCommand, MakesTheSameOfEveryFormatAndNumberOfWorkers) {

@@ -128,12 +128,15 @@ TEST(Evaluate, RefusesInOneMessage) {
   refused(run + " --text " + text + " --row-tokens 8", "--row-tokens is 8; expected at least the window of 32 tokens");
   refused(run + " --text " + text + " --tp 2", "--tp 2: the job has 1 ranks, expected a divisor");
   refused(run + " --text " + text + " --float8.recipe rowwise", "--float8.recipe changes nothing here");
+  write_tokens(workplace() / "data/wide", 2000, TokenType::i32, [](std::int64_t i) { return i == 1500 ? 300 : 7; });
+  refused(run + " --data data/wide", "--data: data/wide.bin: its largest token id is 300, at position 1500 of 2000");
   refused(run + " --data data/text --field x", "--field changes nothing here: it is for --text");
 }
 
 TEST(Evaluate, HelpNamesExitCodes) {
-  const CommandResult r = evaluate("--help");
+  const CommandResult r = evaluate("-h");
   EXPECT_EQ(r.exit_code, 0);
+  EXPECT_EQ(r.out, evaluate("--help").out);
   EXPECT_HAS(r.out, "Usage: mpiexec -n N octet-evaluate MODEL");
   EXPECT_HAS(r.out, "Exit codes: 0; 64");
 }

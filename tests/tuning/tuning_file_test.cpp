@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "src/base/error.h"
 #include "tests/tuning/plugin/fake_world.h"
@@ -49,6 +50,19 @@ TEST(TuningFile, WhatIsWrittenReadsBack) {
   EXPECT_EQ(back.constants.hw_latency.at(0).link, TunedLink::pci);
   EXPECT_EQ(back.choices.at(0).bytes_to, 1'000'000'000'000);
   EXPECT_EQ(back.provenance.notes, full().provenance.notes);
+}
+
+TEST(TuningFile, ACollectiveMayBeSpelledAsACommandLineHasIt) {
+  const test::Folder folder;
+  const std::string file = folder.path() + "/tuning.json";
+  std::string text = to_json(full());
+  const std::string name = "\"all_reduce\"", spelled = "\"allreduce\"";
+  for (std::size_t at; (at = text.find(name)) != std::string::npos;) text.replace(at, name.size(), spelled);
+  std::ofstream(file) << text;
+  EXPECT_EQ(to_json(read_tuning_file(file)), to_json(full()));
+  text.replace(text.find(spelled), spelled.size(), "\"allreuse\"");
+  std::ofstream(file) << text;
+  EXPECT_THROW(read_tuning_file(file), Error);
 }
 
 TEST(TuningFile, ARowIsALine) {

@@ -23,18 +23,8 @@ std::vector<std::pair<std::string, std::string>> variables() {
   return out;
 }
 
-std::string* key_of(ClusterProfile& profile, const std::string& name) {
-  SlurmProfile& s = profile.slurm;
-  if (name == "SBATCH_ACCOUNT") return &s.account;
-  if (name == "SBATCH_PARTITION") return &s.partition;
-  if (name == "SBATCH_QOS") return &s.qos;
-  if (name == "SBATCH_CONSTRAINT") return &s.constraint;
-  if (name == "SBATCH_RESERVATION") return &s.reservation;
-  return nullptr;
-}
-
 void choose(ClusterProfile& profile, const std::string& name, const std::string& value, std::string_view option) {
-  std::string& key = *key_of(profile, name);
+  std::string& key = profile.slurm.*choice_field(name);
   if (key.empty()) {
     key = value;
     log::info("{}={} of this shell: the script asks for {}={}", name, value, option, value);

@@ -5,6 +5,7 @@
 #include "jobs/octet/tokenizer/tokenizer_tool.h"
 #include "src/base/error.h"
 #include "src/base/log.h"
+#include "src/corpus/file_format.h"
 #include "src/corpus/utf8.h"
 #include "src/tokenizer/make_tokenizer.h"
 
@@ -55,7 +56,11 @@ std::vector<std::int32_t> ids_of(std::string_view text) {
   return ids;
 }
 
-void expect_text(const Tokenizer& tokenizer, std::string_view text) {
+/// `name`: of the file that the text is from.
+void expect_text(const Tokenizer& tokenizer, std::string_view text, const std::string& name) {
+  if (const Packing packing = packing_by_content(text, name); packing != Packing::none) {
+    throw usage_error("octet", "tokenizer encode: {} is packed with {}; unpack it first", name, name_of(packing));
+  }
   const auto refuse = [&](std::size_t at, const std::string& why) {
     throw usage_error("octet", "tokenizer encode: byte {} at offset {} is {}", static_cast<unsigned char>(text[at]), at,
                       why);
@@ -83,13 +88,16 @@ int run_encode(const std::vector<std::string>& arguments) {
       ("control-tokens", po::bool_switch(&options.control_tokens), "text that spells a control token is that token");
   const auto values = parse_arguments(arguments, encode_usage, described, "tokenizer", 2);
   if (!values) return 0;
+  std::string name = "--text";
   if (!values->contains("text")) {
-    text = read_input(words.size() > 1 ? words[1] : "-");
+    name = words.size() > 1 ? words[1] : "-";
+    text = read_input(name);
+    if (name == "-") name = "standard input";
   } else if (words.size() > 1) {
     throw usage_error("octet", "tokenizer encode: give a FILE or --text, not both");
   }
   const auto tokenizer = make_tokenizer(words[0], options);
-  expect_text(*tokenizer, text);
+  expect_text(*tokenizer, text, name);
   std::vector<std::int32_t> ids;
   tokenizer->make_encoder()->encode(text, ids);
   if (pieces) {

@@ -60,6 +60,10 @@ Arguments parse_arguments(const Schema& schema, const std::vector<std::string>& 
     if (option.unregistered) throw unknown_option(schema, flags, word);
     if (option.position_key >= 0) {
       const std::string& file = option.value.at(0);
+      if (file == "-h" && std::find(flags.begin(), flags.end(), "help") != flags.end()) {
+        out.flags.insert("help");
+        continue;
+      }
       if (file.starts_with('-')) throw unknown_option(schema, flags, file);
       if (!out.file.empty()) {
         throw usage_error("config", "command line: two configuration files, {} and {}, expected one", out.file, file);

@@ -18,9 +18,9 @@ struct Arguments {
   bool has(const std::string& flag) const { return flags.contains(flag); }
 };
 
-/// Parses against the schema's names and the given flags (words without a value, such as "help"). Throws a usage error
-/// for an unknown option (with the nearest known one), an option given twice or without a value, and more than one
-/// file. Sets nothing.
+/// Parses against the schema's names and the given flags (words without a value, such as "help", which is -h too).
+/// Throws a usage error for an unknown option (with the nearest known one), an option given twice or without a value,
+/// and more than one file. Sets nothing.
 Arguments parse_arguments(const Schema& schema, const std::vector<std::string>& flags, int argc,
                           const char* const* argv);
 

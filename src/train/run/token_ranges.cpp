@@ -68,6 +68,7 @@ std::string path_in(const std::string& run_directory, const TokenFile& file) {
 std::optional<TokenRange> recall(const TokenFile& file, const std::string& run_directory) {
   for (const std::string& path : {data_facts_path(file.prefix()), path_in(run_directory, file)}) {
     if (const auto facts = read_data_facts(path, file)) return facts->range;
+    if (run_directory.empty()) break;
   }
   return std::nullopt;
 }
@@ -156,6 +157,12 @@ void check_token_ranges(const Sampler& sampler, const RunDirectory& run, Communi
     }
     expect_in_vocabulary(file, range, vocab_size);
   }
+}
+
+void check_token_range(const TokenFile& file, std::int64_t vocab_size, Communicator& hosts) {
+  if (!may_leave_vocabulary(file.type(), vocab_size)) return;
+  const auto known = recalled_by_rank0({&file}, RunDirectory{}, hosts).front();
+  expect_in_vocabulary(file, known ? *known : scan_together(file, hosts), vocab_size, "--data");
 }
 
 void check_token_ranges(const Sampler& sampler, const std::string& run_directory, std::int64_t most_scanned) {
