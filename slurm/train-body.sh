@@ -4,8 +4,9 @@
 # RUN/job/launches.jsonl. Slurm's facts behind it are in docs/slurm.md.
 set -uo pipefail
 
-work=$run_dir/job/$SLURM_JOB_ID # of this job
-mkdir -p "$work"
+# Of this job, made anew: where others share the run directory, nothing is written through a link that they left.
+work=$run_dir/job/$SLURM_JOB_ID
+rm -rf "$work" && mkdir -p "$work"
 # What a launch said, on this node: the run's own disk may be full.
 said=$(mktemp /tmp/octet-srun.XXXXXX) || said=$work/srun.log
 trap 'rm -f "$said"' EXIT
