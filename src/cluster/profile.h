@@ -167,7 +167,8 @@ struct ClusterProfile {
 /// Every key of a profile, bound to the fields of `profile`, whose values are the defaults.
 void declare_profile(Schema& schema, ClusterProfile& profile);
 
-/// Throws a usage error that names file, line and key for combinations that no cluster could have.
+/// Throws a usage error that names file, line and key for combinations that no cluster could have, of all parts at
+/// once.
 void validate(const ClusterProfile& profile, const Origins& origins);
 
 /// Reads and validates a profile. `cluster` is a name under configs/clusters (share_folder.h) or the path of a YAML

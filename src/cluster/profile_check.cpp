@@ -23,11 +23,26 @@ Error refuse(const Origins& origins, const std::string& key, const V& value, fmt
                      fmt::format(text, std::forward<Args>(args)...));
 }
 
-void check_hardware(const ClusterProfile& p, const Origins& at) {
+/// "[cluster] text" without the room that found it.
+std::string without_room(const std::string& message) {
+  return message.substr(message.find("] ") + 2);
+}
+
+/// It stands in comments of the script.
+void check_name(const ClusterProfile& p, const Origins&) {
+  if (p.name.find_first_of("\n\r") == std::string::npos) return;
+  throw usage_error("config", "{}: found a line break, expected the name of a profile's file in one line",
+                    in_quotes(p.name));
+}
+
+void check_gpus(const ClusterProfile& p, const Origins& at) {
   if (p.gpus.per_node > 0 && p.gpus.memory_gib <= p.gpus.reserved_gib) {
     throw refuse(at, "gpus.memory_gib", p.gpus.memory_gib, "expected more than gpus.reserved_gib = {}",
                  p.gpus.reserved_gib);
   }
+}
+
+void check_ranks(const ClusterProfile& p, const Origins& at) {
   if (p.ranks_per_node() == 0) {
     throw refuse(at, "launcher.ranks_per_node", 0, "with gpus.per_node = 0, expected at least 1");
   }
@@ -39,6 +54,9 @@ void check_hardware(const ClusterProfile& p, const Origins& at) {
     throw refuse(at, "cpu.cores", p.cpu.cores, "expected at least one for each of {} ranks of a node",
                  p.ranks_per_node());
   }
+}
+
+void check_nics(const ClusterProfile& p, const Origins& at) {
   const bool has_fabric = p.fabric != Fabric::none && p.fabric != Fabric::ethernet;
   if (has_fabric != (p.nics.per_node > 0)) {
     throw refuse(at, "nics.per_node", p.nics.per_node, "expected {} with fabric = {}",
@@ -91,8 +109,7 @@ void check_option(const std::string& text, const SlurmProfile& s, const Origins&
     option = parse_slurm_option(text);
     sbatch_line(option);
   } catch (const Error& e) {
-    const std::string why = e.what();
-    throw refuse(at, key, in_quotes(text), "{}", why.substr(why.find("] ") + 2));  // without its room
+    throw refuse(at, key, in_quotes(text), "{}", without_room(e.what()));
   }
   const std::string problem = sbatch_option_problem(option, s.exclusive);
   if (!problem.empty()) throw refuse(at, key, in_quotes(text), "{} fights the job: {}", option.name, problem);
@@ -121,8 +138,7 @@ void check_srun(const ClusterProfile& p, const Origins& at) {
     try {
       option = parse_slurm_option(text);
     } catch (const Error& e) {
-      const std::string why = e.what();
-      throw refuse(at, key, in_quotes(text), "{}", why.substr(why.find("] ") + 2));  // without its room
+      throw refuse(at, key, in_quotes(text), "{}", without_room(e.what()));
     }
     const std::string problem = srun_option_problem(option);
     if (!problem.empty()) throw refuse(at, key, in_quotes(text), "{} fights the launch: {}", option.name, problem);
@@ -167,8 +183,8 @@ void check_software(const ClusterProfile& p, const Origins& at) {
     const char* key = "environment.variables";
     if (!is_variable_name(v.name)) throw refuse(at, key, in_quotes(v.name), "expected the name of a variable");
     if (v.reason.empty()) throw refuse(at, key, v.name, "its reason is empty, expected why it has that value");
-    if ((v.value + v.reason).find('\n') != std::string::npos) {
-      throw refuse(at, key, v.name, "found a line break, expected value and reason in one line each");
+    if ((v.value + v.reason + v.review).find('\n') != std::string::npos) {
+      throw refuse(at, key, v.name, "found a line break, expected value, reason and review in one line each");
     }
     if (!names.insert(v.name).second) throw refuse(at, key, v.name, "is there twice, expected once");
   }
@@ -182,12 +198,18 @@ void check_software(const ClusterProfile& p, const Origins& at) {
 }  // namespace
 
 void validate(const ClusterProfile& profile, const Origins& origins) {
-  check_hardware(profile, origins);
-  check_network(profile, origins);
-  check_slurm(profile, origins);
-  check_srun(profile, origins);
-  check_container(profile, origins);
-  check_software(profile, origins);
+  std::vector<std::string> problems;  // the first one of each part
+  for (const auto check : {check_name, check_gpus, check_ranks, check_nics, check_network, check_slurm, check_srun,
+                           check_container, check_software}) {
+    try {
+      check(profile, origins);
+    } catch (const Error& e) {
+      problems.push_back(without_room(e.what()));
+    }
+  }
+  if (problems.empty()) return;
+  if (problems.size() == 1) throw usage_error("config", "{}", problems[0]);
+  throw usage_error("config", "{} keys are refused:\n  {}", problems.size(), joined(problems, "\n  "));
 }
 
 }  // namespace octet

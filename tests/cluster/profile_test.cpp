@@ -149,7 +149,7 @@ TEST(Profile, RefusesWhatNoClusterCouldBe) {
   expect_in("slurm.options", refusal(small, {{"slurm.options", "[rm]"}}));
   expect_in("--nodes fights the job: use --nodes", refusal(small, {{"slurm.options", "[--nodes=4]"}}));
   expect_in("--array fights the job", refusal(small, {{"slurm.options", "[-a 1-4]"}}));
-  expect_in("found a line break, a quote", refusal(small, {{"slurm.options", "[\"--comment=a\\\\b\"]"}}));
+  expect_in("expected an option like", refusal(small, {{"slurm.options", "[\"--comment=a\\nb\"]"}}));
   expect_in("nics.hca = mlx5_0, mlx5_1: are 2 devices, expected nics.per_node = 4",
             refusal(small, {{"nics.hca", "[mlx5_0, mlx5_1]"}}));
   expect_in("slurm.switch_wait_minutes", refusal(small, {{"slurm.switch_wait_minutes", "4"}}));
@@ -158,6 +158,29 @@ TEST(Profile, RefusesWhatNoClusterCouldBe) {
       refusal(small, {{"environment.variables", "[{name: A, value: b, reason: c}, {name: A, value: d, reason: e}]"}}));
   expect_in("name of a variable", refusal(small, {{"environment.variables", "[{name: 1A, value: b, reason: c}]"}}));
   expect_in("absolute path", refusal(small, {{"storage.file_systems", "[{path: a, kind: nfs}]"}}));
+}
+
+TEST(Profile, SaysAtOnceWhatItRefuses) {
+  const std::string all = refusal(
+      "description: a\nfabric: infiniband\nnodes:\n  memory_gib: 64\ngpus:\n  per_node: 8\ncpu:\n  cores: 32\n"
+      "slurm:\n  topology: block\n");
+  expect_in("3 keys are refused:\n  default: gpus.memory_gib = 0: expected more than", all);
+  expect_in("\n  default: nics.per_node = 0: expected at least 1 with fabric = infiniband", all);
+  expect_in("\n  default: slurm.leaf_nodes = 0: expected the nodes of a block", all);
+}
+
+/// Names and texts stand in comments of the job's script, where a line of its own would be an order.
+TEST(Profile, RefusesLineBreaksInWhatTheScriptQuotes) {
+  const TempFolder folder;
+  const std::string path = folder / "c\n#SBATCH --uid=0.yaml";
+  write_bytes(path, small);
+  expect_in("\"c\\x0A#SBATCH --uid=0\": found a line break", test::error_of([&] { read_profile(path); }));
+  for (const char* key : {"value", "reason", "review"}) {
+    std::string text = "[{name: A, value: b, reason: c, review: \"2.30\"}]";
+    const std::size_t at = text.find(": ", text.find(key)) + 2;
+    text.replace(at, text.find_first_of(",}", at) - at, "\"x\\ny\"");
+    expect_in("environment.variables = A: found a line break", refusal(small, {{"environment.variables", text}}));
+  }
 }
 
 TEST(Profile, OverridesComeFromTheCommandLine) {
