@@ -484,6 +484,20 @@ TEST_F(Submit, FindsItsProgramsInTheContainerAlone) {
   expect_in("container.image = /nowhere.sif: is not there", submit_run("--cluster.container.image /nowhere.sif").err);
 }
 
+TEST_F(Submit, MountsTheFoldersOfWeightsAndPlansInTheContainer) {
+  write_bytes(fake / "octet.sif", "");
+  const CommandResult r = submit(
+      fmt::format("run.yaml --cluster ibm-roce --nodes 1 --device cuda --train.global_batch 16 --run.dir {} --dry-run "
+                  "--cluster.container.image {}/octet.sif --init.from /usr/share --nccl.tuning_file /etc/a.conf "
+                  "--cuda.gemm_plans /var/lib/gemm",
+                  directory, fake.path()));
+  ASSERT_EQ(r.exit_code, 0) << r.all();
+  const std::string octet = printed_file(r.out, "octet.sh");
+  for (const char* folder : {"/usr/share", "/etc", "/var/lib"}) {  // /tmp is mounted anyway
+    expect_in(fmt::format(" --bind {}:{} ", folder, folder), octet);
+  }
+}
+
 TEST_F(Submit, StartsStepsInAContainerOfPyxis) {
   ASSERT_EQ(
       submit_run("--cluster.container.image registry#octet --cluster.container.runtime pyxis "

@@ -72,11 +72,15 @@ std::string container_script(const std::vector<std::string>& words, const std::s
       command_text(words), command_text({program}));
 }
 
-/// What a run reads and writes.
+/// What a run reads and writes: whole folders, since programs write beside a file before they rename.
 ContainerUse container_use(const RunConfig& c, const std::string& working_dir) {
   ContainerUse use{.folders = {working_dir, c.run_dir}, .workdir = working_dir};
   for (const DataSource& source : c.data.train) use.folders.push_back(fs::path(source.path).parent_path());
   if (fs::exists(c.model_name)) use.folders.push_back(fs::path(absolute(c.model_name)).parent_path());
+  if (fs::exists(c.init.from)) use.folders.push_back(absolute(c.init.from));  // a run that goes on does not read it
+  for (const std::string& file : {c.nccl.tuning_file, c.cuda.gemm_plans}) {
+    if (!file.empty()) use.folders.push_back(fs::path(absolute(file)).parent_path());
+  }
   use.folders.emplace_back("/tmp");
   std::ranges::sort(use.folders);
   use.folders.erase(std::unique(use.folders.begin(), use.folders.end()), use.folders.end());
