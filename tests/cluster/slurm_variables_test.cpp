@@ -161,6 +161,13 @@ TEST(SlurmOptions, ThatFightTheJobAreNamedWithWhatToUse) {
       {"--time=5", "slurm.time"},
       {"-p main", "slurm.partition"},
       {"--exclusive", "slurm.exclusive"},
+      {"-s", "slurm.exclusive"},
+      {"-S2", "cpu.cores"},
+      {"-B 2:8:1", "cpu.cores"},
+      {"-W", "octet submit status"},
+      {"-Q", "octet submit reads"},
+      {"-h", "no option of a job"},
+      {"-V", "no option of a job"},
   };
   for (const auto& [option, use] : table) {
     EXPECT_NE(why(option).find(use), std::string::npos) << option << ": " << why(option);
@@ -169,6 +176,34 @@ TEST(SlurmOptions, ThatFightTheJobAreNamedWithWhatToUse) {
     EXPECT_EQ(why(fine), "") << fine;
   }
   EXPECT_EQ(sbatch_option_problem(parse_slurm_option("--mem=4G"), false), "");
+}
+
+TEST(SlurmOptions, ThatFightTheLaunchAreNamedWithWhatToUse) {
+  const auto why = [](const std::string& text) { return srun_option_problem(parse_slurm_option(text)); };
+  const std::vector<std::pair<std::string, std::string>> table = {
+      {"-l", "what its ranks say"},
+      {"-K0", "the script has it"},
+      {"-W 5", "the script has it"},
+      {"-Q", "what srun says"},
+      {"-S 1", "cpu.cores"},
+      {"-B 2:8:1", "cpu.cores"},
+      {"-s", "share cores"},
+      {"-h", "nothing would run"},
+      {"-V", "nothing would run"},
+      {"--open-mode=truncate", "the job's log"},
+      {"--mem-per-cpu=2G", "slurm.exclusive"},
+      {"--mem-per-gpu=2G", "slurm.exclusive"},
+      {"--task-prolog=/site/prolog.sh", "environment.variables"},
+      {"--hint=nomultithread", "cpu.threads_per_core"},
+      {"--threads-per-core=1", "cpu.threads_per_core"},
+      {"--thread-spec=2", "cpu.cores"},
+  };
+  for (const auto& [option, use] : table) {
+    EXPECT_NE(why(option).find(use), std::string::npos) << option << ": " << why(option);
+  }
+  for (const char* fine : {"--network=job_vni", "--slurmd-debug=verbose", "-v", "--cpu-freq=high", "--profile=task"}) {
+    EXPECT_EQ(why(fine), "") << fine;
+  }
 }
 
 }  // namespace
