@@ -26,13 +26,17 @@ std::string shell_word(std::string_view text) {
 }
 
 std::string sbatch_value(std::string_view text) {
-  if (text.find_first_of("\n\r\"\\") != std::string_view::npos) {
-    throw usage_error("cluster",
-                      "{}: found a line break, a quote or a backslash, expected a text that a line of #SBATCH can hold",
+  if (text.find_first_of("\n\r") != std::string_view::npos) {
+    throw usage_error("cluster", "{}: found a line break, expected a text that a line of #SBATCH can hold",
                       in_quotes(text));
   }
-  return is_plain(text) || text.find_first_of(" \t#'") == std::string_view::npos ? std::string(text)
-                                                                                 : fmt::format("\"{}\"", text);
+  if (is_plain(text) || text.find_first_of(" \t#'\"\\") == std::string_view::npos) return std::string(text);
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + "\"";
 }
 
 }  // namespace octet

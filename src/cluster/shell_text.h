@@ -9,7 +9,7 @@ namespace octet {
 std::string shell_word(std::string_view text);
 
 /// The text as a value in a #SBATCH line, whose words sbatch splits at spaces and whose # begins a comment: as it
-/// stands or in double quotes. Usage error for line breaks and double quotes.
+/// stands, or in double quotes with a backslash before double quotes and backslashes. Usage error for line breaks.
 std::string sbatch_value(std::string_view text);
 
 }  // namespace octet

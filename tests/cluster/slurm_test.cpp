@@ -65,7 +65,8 @@ TEST(ShellText, QuotesWhereItMust) {
   EXPECT_EQ(sbatch_value("a&b"), "a&b");
   EXPECT_EQ(sbatch_value("/a b#c"), "\"/a b#c\"");
   EXPECT_THROW(sbatch_value("a\nb"), Error);
-  EXPECT_THROW(sbatch_value("a\"b"), Error);
+  EXPECT_EQ(sbatch_value("/a\"b"), R"("/a\"b")");
+  EXPECT_EQ(sbatch_value("a\\b"), R"("a\\b")");
 }
 
 }  // namespace

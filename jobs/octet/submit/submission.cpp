@@ -125,14 +125,17 @@ std::string body() {
                     fmt::join(shared_folders("slurm"), ", "));
 }
 
-/// What a line of #SBATCH cannot hold; the job's name comes from it too.
+/// The job's log is in the run directory, and the job's name comes from it.
 void check_characters(const std::string& run_dir) {
-  if (run_dir.find_first_of("\n\r\"\\") == std::string::npos) return;
-  throw usage_error(
-      "submit",
-      "run.dir = {}: has a line break, a double quote or a backslash, which a line of #SBATCH cannot hold; "
-      "expected another name",
-      in_quotes(run_dir));
+  const auto refuse = [&](const char* why) {
+    throw usage_error("submit", "run.dir = {}: has {}; expected another name", in_quotes(run_dir), why);
+  };
+  if (run_dir.find_first_of("\n\r") != std::string::npos) {
+    refuse("a line break, which a line of #SBATCH cannot hold");
+  }
+  if (run_dir.find('\\') != std::string::npos) {
+    refuse("a backslash, by which sbatch no longer puts the job's number for %j into --output");
+  }
 }
 
 JobScript job_of(const SubmitOptions& o, const ClusterProfile& profile, const std::string& run_dir) {
