@@ -35,7 +35,7 @@ constexpr std::string_view usage =
     "leaf. With --node-list they are given; without --topology the last number in a name tells the leaf.\n\n"
     "slow-down: against as many nodes with all their cards on one leaf, where no link between nodes is shared.\n\n"
     "Example, a 2:1 oversubscribed cluster and a node without two of its cards:\n"
-    "  octet tune placement --cluster dgx-h100-infiniband --set network.oversubscription=2 --nodes 64 \\\n"
+    "  octet tune placement --cluster dgx-h100-infiniband --cluster.network.oversubscription 2 --nodes 64 \\\n"
     "      --collective all_gather --size 1G --tp 8 --lost-rails 2@n5\n";
 
 struct Options {
