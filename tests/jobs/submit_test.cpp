@@ -394,17 +394,22 @@ TEST_F(Submit, FromWithinAJobItsVariablesAreLeftOut) {
 /// Beside an octet-train that says what it was built for.
 TEST_F(Submit, RefusesAProgramWithoutCudaForGpus) {
   std::filesystem::copy_file(OCTET_BIN_DIR "/octet", fake / "bin/octet");
-  const auto says = [&](const std::string& devices) {
+  const auto says = [&](const std::string& devices, const std::string& more = "") {
     program("octet-train", "#!/bin/bash\nprintf 'octet-train 1\\n" + devices + "\\n'\n");
     return run_command(fmt::format(
         "cd {} && FAKE={} PATH={}/bin:/usr/bin:/bin OMP_NUM_THREADS=1 {}/bin/octet submit run.yaml --cluster ibm-roce "
-        "--nodes 1 --device cuda --train.global_batch 16 --run.dir {}",
-        workplace().path(), fake.path(), fake.path(), fake.path(), directory));
+        "--nodes 1 --device cuda --train.global_batch 16 --run.dir {} {}",
+        workplace().path(), fake.path(), fake.path(), fake.path(), directory, more));
   };
   const CommandResult cpu = says("devices    cpu");
   EXPECT_EQ(cpu.exit_code, 64) << cpu.all();
   expect_in("/octet-train: was built for cpu alone, and ibm-roce has GPUs", cpu.err);
   EXPECT_FALSE(std::filesystem::exists(workplace() / directory));
+  const CommandResult dry = says("devices    cpu", "--dry-run");
+  EXPECT_EQ(dry.exit_code, 0) << dry.all();
+  expect_in("without --dry-run this is refused: program: ", dry.err);
+  expect_in("/octet-train: was built for cpu alone, and ibm-roce has GPUs", dry.err);
+  expect_not_in("not checked: program", dry.err);
   const CommandResult unknown = says("nothing");
   EXPECT_EQ(unknown.exit_code, 0) << unknown.all();
   expect_in("not checked: program: ", unknown.err);

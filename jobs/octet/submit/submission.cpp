@@ -173,7 +173,7 @@ Submission prepare(const SubmitCommand& command, const ClusterProfile& profile, 
   for (const std::string& finding : environment_findings(profile, config.run_dir, effective_environment(Machine()))) {
     log::warning("{}", finding);
   }
-  out.unchecked = check_submission(out.run, command.options, profile, out.job);
+  out.notes = check_submission(out.run, command.options, profile, out.job);
 
   const std::string before = read_text_file(out.job.run_config).value_or("");
   if (before.empty()) {

@@ -20,11 +20,11 @@ struct PlannedFile {
 struct Submission {
   CommandLine run;  ///< with an absolute run.dir and absolute paths of data
   JobScript job;
-  std::string script;                  ///< job.sh
-  std::string run_yaml;                ///< submitted.yaml, if it is not there yet
-  std::string container;               ///< octet-train.sh, which starts the program in its container; empty: none
-  std::string container_octet;         ///< octet.sh, the same for octet
-  std::vector<std::string> unchecked;  ///< what could not be checked, and why, a sentence each
+  std::string script;              ///< job.sh
+  std::string run_yaml;            ///< submitted.yaml, if it is not there yet
+  std::string container;           ///< octet-train.sh, which starts the program in its container; empty: none
+  std::string container_octet;     ///< octet.sh, the same for octet
+  std::vector<std::string> notes;  ///< of check_submission
 
   /// What write_run_directory writes, and what sbatch's answers add to: jobs.jsonl and job/chains.txt.
   std::vector<PlannedFile> files(std::int64_t chain) const;

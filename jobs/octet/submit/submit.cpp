@@ -118,10 +118,10 @@ int submit(const SubmitCommand& command) {
   if (slurm.answers) test_script(submission.script);
   if (o.dry_run) {
     print_files(submission, o);
-    for (const std::string& text : submission.unchecked) log::warning("not checked: {}", text);
+    for (const std::string& text : submission.notes) log::warning("{}", text);
     return 0;
   }
-  for (const std::string& text : submission.unchecked) log::warning("not checked: {}", text);
+  for (const std::string& text : submission.notes) log::warning("{}", text);
   write_run_directory(submission);
   print_where(submission, submit_jobs(submission, o));
   return 0;

@@ -133,16 +133,16 @@ std::string devices_of(const std::string& text) {
   return "";
 }
 
-/// octet-train as the job starts it; what it does not say is noted in `unchecked`.
-void check_program(const RunConfig& c, const ClusterProfile& p, const std::string& program,
-                   std::vector<std::string>& unchecked) {
+/// octet-train as the job starts it; what it does not say is noted, and of a dry run that it is the wrong one.
+void check_program(const RunConfig& c, const ClusterProfile& p, const std::string& program, bool dry_run,
+                   std::vector<std::string>& notes) {
   const std::string& image = p.container.image;
   std::error_code ignored;
   if (image.starts_with('/') && !std::filesystem::exists(image, ignored)) {
     throw usage_error("submit", "container.image = {}: is not there, expected an image that all nodes see", image);
   }
   if (!p.software.container.empty() || !image.empty()) {
-    unchecked.emplace_back("program: the one in the container cannot be asked here what it was built for");
+    notes.emplace_back("not checked: program: the one in the container cannot be asked here what it was built for");
     return;
   }
   std::error_code error;
@@ -153,24 +153,27 @@ void check_program(const RunConfig& c, const ClusterProfile& p, const std::strin
   const ProgramResult said = run_program({program, "--version"}, 60);
   const std::string devices = devices_of(said.out);
   if (!said.succeeded() || devices.empty()) {
-    unchecked.push_back(fmt::format("program: {} --version does not say what it was built for", program));
+    notes.push_back(fmt::format("not checked: program: {} --version does not say what it was built for", program));
   } else if (devices.find("cuda") == std::string::npos) {
-    throw usage_error("submit",
-                      "{}: was built for {} alone, and {} has GPUs; expected a build of the preset cuda (octet-train "
-                      "--version)",
-                      program, devices, p.name);
+    const Error wrong =
+        usage_error("submit",
+                    "{}: was built for {} alone, and {} has GPUs; expected a build of the preset cuda (octet-train "
+                    "--version)",
+                    program, devices, p.name);
+    if (!dry_run) throw wrong;
+    notes.push_back(fmt::format("without --dry-run this is refused: program: {}", wrong.what()));
   }
 }
 
 /// Throws what a check throws, or notes it where a dry run goes on without. What the ranks of the job would agree on is
 /// true of the run, wherever it is asked.
 template <typename Check>
-void check_where_it_is(bool dry_run, const char* what, std::vector<std::string>& unchecked, const Check& check) {
+void check_where_it_is(bool dry_run, const char* what, std::vector<std::string>& notes, const Check& check) {
   try {
     check();
   } catch (const Error& error) {
     if (!dry_run || error.agreed()) throw;
-    unchecked.push_back(fmt::format("{}: {}", what, error.what()));
+    notes.push_back(fmt::format("not checked: {}: {}", what, error.what()));
   }
 }
 
@@ -196,15 +199,15 @@ std::vector<std::string> check_submission(const CommandLine& run, const SubmitOp
   RunConfig resolved = config;
   resolved.parallel = parallel;
   check_memory(resolved, mesh_shape(parallel), profile);
-  std::vector<std::string> unchecked;
-  check_where_it_is(options.dry_run, "program", unchecked,
-                    [&] { check_program(config, profile, job.octet_train, unchecked); });
+  std::vector<std::string> notes;
+  check_where_it_is(options.dry_run, "program", notes,
+                    [&] { check_program(config, profile, job.octet_train, options.dry_run, notes); });
   std::optional<TokenizerIdentity> tokenizer;
-  check_where_it_is(options.dry_run, "data", unchecked, [&] { tokenizer = check_data(config); });
-  check_where_it_is(options.dry_run, "init.from", unchecked, [&] { check_weights(config, tokenizer); });
+  check_where_it_is(options.dry_run, "data", notes, [&] { tokenizer = check_data(config); });
+  check_where_it_is(options.dry_run, "init.from", notes, [&] { check_weights(config, tokenizer); });
   const FileSystem* files = profile.file_system_of(config.run_dir);
   if (files != nullptr && !files->advice.empty()) log::info("{} is {}: {}", files->path, files->kind, files->advice);
-  return unchecked;
+  return notes;
 }
 
 }  // namespace octet::submit

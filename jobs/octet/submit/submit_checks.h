@@ -9,9 +9,9 @@ namespace octet::submit {
 /// not fit the nodes, more memory than GPUs or nodes have, data that cannot be read or are too few, a device that is
 /// not the cluster's, a program that was built without it, a run that could not be resumed, a finished one, and a time
 /// limit that is shorter than the lead. Of a dry run, which may be made elsewhere, data and programs that are not there
-/// are no errors: returns a sentence for each check that could not be made.
-/// Prints the layout, the planned memory and what is advised for the file system of the run directory. `run.config` has
-/// absolute paths.
+/// are no errors. Returns a sentence for each check that could not be made, and of a dry run for a program without
+/// CUDA. Prints the layout, the planned memory and what is advised for the file system of the run directory.
+/// `run.config` has absolute paths.
 std::vector<std::string> check_submission(const CommandLine& run, const SubmitOptions& options,
                                           const ClusterProfile& profile, const JobScript& job);
 
