@@ -25,9 +25,9 @@ mkdir -p data
 [[ -s data/held-out.txt ]] || jobs/english-text.sh data/held-out.txt 2
 
 for seed in $seeds; do
-  for run in "$output"/*-seed"$seed"; do
-    [[ $run != */bf16-seed* ]] || continue
-    name=$(basename "$run")
+  for recipe in tensorwise rowwise rowwise_with_gw_hp delayed blockwise; do
+    name=$recipe-seed$seed run=$output/$recipe-seed$seed
+    [[ -d $run ]] || { echo "$name is not there" && continue; }
     "$program" "$run" --compare "$output/bf16-seed$seed" --text data/held-out.txt --split-documents blank-lines \
       --documents "$documents" --output "$output/evaluated/$name" >"$output/evaluated-$name.log" 2>&1 ||
       { echo "$name ended with exit code $?: $output/evaluated-$name.log" && exit 1; }

@@ -7,6 +7,7 @@
 #include "src/base/log.h"
 #include "src/base/progress.h"
 #include "src/base/seconds_since.h"
+#include "src/corpus/outputs.h"
 #include "src/data/data_facts.h"
 #include "src/train/run/token_ranges.h"
 
@@ -57,6 +58,12 @@ Language language_of(const Options& o, const ModelSource& source) {
     language.eos = identity ? id_of(identity->eos) : source.eos;
   } else {
     language.tokenizer = tokenizer_of(source, given, {.control_tokens = o.models.control_tokens});
+    // What made the ids is known, where the model's own is not, as of a Hugging Face folder.
+    const TokenizerIdentity its = identity_of(language.tokenizer->info());
+    if (of_data && !same_tokenizer(*of_data, its)) {
+      throw usage_error("evaluate", "{}: was made with {}, and the tokenizer of {} is {}", o.data,
+                        octet::text_of(*of_data), source.name(), octet::text_of(its));
+    }
     language.bos = language.tokenizer->info().bos;
     language.eos = language.tokenizer->info().eos;
   }

@@ -128,8 +128,9 @@ TEST(Evaluate, RefusesInOneMessage) {
   refused(run + " --text " + text + " --row-tokens 8", "--row-tokens is 8; expected at least the window of 32 tokens");
   refused(run + " --text " + text + " --tp 2", "--tp 2: the job has 1 ranks, expected a divisor");
   refused(run + " --text " + text + " --float8.recipe rowwise", "--float8.recipe changes nothing here");
-  write_tokens(workplace() / "data/wide", 2000, TokenType::i32, [](std::int64_t i) { return i == 1500 ? 300 : 7; });
-  refused(run + " --data data/wide", "--data: data/wide.bin: its largest token id is 300, at position 1500 of 2000");
+  write_tokens(workplace() / "data/too-high", 2000, TokenType::i32, [](std::int64_t i) { return i == 1500 ? 300 : 7; });
+  refused(run + " --data data/too-high",
+          "--data: data/too-high.bin: its largest token id is 300, at position 1500 of 2000");
   refused(run + " --data data/text --field x", "--field changes nothing here: it is for --text");
 }
 

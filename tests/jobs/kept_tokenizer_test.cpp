@@ -86,6 +86,31 @@ TEST(KeptTokenizer, IsFoundByEvaluationAndGeneration) {
   EXPECT_HAS(other.err, "bytes: is another tokenizer than bpe tokenizer.json");
 }
 
+TEST(KeptTokenizer, DataOfAnotherTokenizerAreRefused) {
+  for (const std::string& model : {folder(), imported()}) {
+    const CommandResult other = in_workplace(evaluate + model + " --data data/text");
+    EXPECT_EQ(other.exit_code, 64) << other.all();
+    EXPECT_HAS(other.err, "data/text: was made with bytes");
+  }
+}
+
+TEST(KeptTokenizer, ARankFileHasANameThatAllReadersKnow) {
+  std::string model = tiny_model;
+  model.replace(model.find("256"), 3, "1024");
+  write_bytes(at("ranks.yaml"), model);
+  const std::string ranks = OCTET_SOURCE_DIR "/tests/tokenizer/golden/ranks-512.tiktoken";
+  done(octet + "prepare --input text --tokenizer " + ranks + " --no-eos --output data/ranks");
+  const TrainedRun run =
+      train(1, "--model ./ranks.yaml --train.steps 2 --checkpoint.interval 2 --data.train data/ranks");
+  ASSERT_EQ(run.result.exit_code, 0) << run.result.all();
+  done(octet + "checkpoint export " + run.directory + " with-ranks");
+  EXPECT_EQ(read_bytes(at("with-ranks/tokenizer.model")), read_bytes(ranks));
+  done(octet + "generate with-ranks --tokens 3 --prompt 'the water'");
+  done(octet + "checkpoint import with-ranks ranks-imported");
+  done(octet + "checkpoint export ranks-imported ranks-again");
+  expect_same_file("with-ranks", "ranks-again", "tokenizer.model");
+}
+
 TEST(KeptTokenizer, ADamagedFileIsNotUsed) {
   done("cp -r " + imported() + " damaged");
   write_bytes(at("damaged/tokenizer.json"), "{}");

@@ -61,12 +61,10 @@ std::string add_tokenizer(checkpoint::ExportOptions& options, const RunConfig& c
     return fmt::format("{} {}: the file of the tokenizer {} is not exported", kept,
                        file ? "is of another one" : "is not there", text_of(tokenizer));
   }
-  // A rank file is known by the name that it had; Llama 3's is tokenizer.model.
-  const bool is_its_own = tokenizer.file.ends_with(".model") || tokenizer.file.ends_with(".tiktoken");
-  options.beside.push_back({tokenizer.kind == TokenizerKind::tiktoken && is_its_own
-                                ? tokenizer.file
-                                : std::string(tokenizer_file_name(tokenizer.kind)),
-                            *file});
+  // A rank file has the name that Llama 3's has, by which import, evaluation and transformers find it.
+  options.beside.push_back(
+      {tokenizer.kind == TokenizerKind::tiktoken ? "tokenizer.model" : std::string(tokenizer_file_name(tokenizer.kind)),
+       *file});
   bool has_config = false;
   for (const char* name : checkpoint::tokenizer_companions) {
     auto companion = read_text_file((std::filesystem::path(kept).parent_path() / name).string());

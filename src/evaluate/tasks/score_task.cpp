@@ -43,9 +43,10 @@ LogLikelihoods score_task(const LoadedTask& task, ItemEncoder& encoder, Scorer& 
       continue;
     }
     std::int64_t now = 0;
-    const auto scores = scorer.score(requests, [&](std::int64_t, std::int64_t tokens) {
+    const auto scores = scorer.score(requests, [&](std::int64_t scored, std::int64_t tokens) {
       now = tokens;
-      if (progress) progress(std::ssize(out), done + now);
+      // Requests go by length: of the questions there are about as many done as of the requests.
+      if (progress) progress(std::ssize(out) + std::ssize(counts) * scored / std::ssize(requests), done + now);
     });
     done += now;
     const LogLikelihoods rows = by_question(scores, counts);
