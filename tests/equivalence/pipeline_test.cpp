@@ -60,6 +60,11 @@ class PipelineTest : public TrainerTest, public testing::WithParamInterface<Layo
                      .ffn_dim = 48,
                      .vocab_size = 52,
                      .tied_embedding = l.tied};
+    if (std::string(l.recipe) == "blockwise") {  // its extents are multiples of 128
+      config_.model.dim = config_.model.ffn_dim = config_.train.seq_len = 128;
+      config_.model.kv_heads = config_.model.heads;
+      config_.model.head_dim = 32;
+    }
     config_.precision = l.precision;
     config_.float8.recipe = l.recipe;
     config_.recompute = l.recompute;
@@ -304,6 +309,8 @@ INSTANTIATE_TEST_SUITE_P(
         Layout{"float8", parallel(2, 1, 1, 1), false, 24, Precision::float8},
         Layout{"float8_ffn_chunks_3", parallel(2, 1, 1, 1, 3), false, 8, Precision::float8, ffn},
         Layout{"rowwise_documents", parallel(2, 1, 1, 1), false, 12, Precision::float8, {}, true, "rowwise"},
+        Layout{"gw_hp_full", parallel(2, 1, 1, 1), false, 24, Precision::float8, full, false, "rowwise_with_gw_hp"},
+        Layout{"blockwise_chunks_2", parallel(2, 1, 1, 1, 2), false, 8, Precision::float8, {}, false, "blockwise"},
         Layout{"delayed_full", parallel(2, 1, 1, 1), false, 24, Precision::float8, full, false, "delayed"},
         Layout{"delayed_chunks_3", parallel(2, 1, 1, 1, 3), false, 8, Precision::float8, {}, false, "delayed"},
         Layout{"delayed_pp_4", parallel(4, 1, 1, 1), false, 8, Precision::float8, ffn, false, "delayed"},
@@ -379,6 +386,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Layout{"float8_documents", parallel(2, 1, 1, 1), false, 12, Precision::float8, {}, true},
                     Layout{"rowwise", parallel(2, 1, 1, 1), false, 12, Precision::float8, {}, false, "rowwise"},
                     Layout{"delayed", parallel(2, 1, 1, 1), false, 12, Precision::float8, {}, false, "delayed"},
+                    Layout{
+                        "gw_hp", parallel(2, 1, 1, 1), false, 12, Precision::float8, {}, false, "rowwise_with_gw_hp"},
+                    Layout{"blockwise", parallel(2, 1, 1, 1), true, 8, Precision::float8, {}, false, "blockwise"},
                     Layout{"fp32_pp_4", parallel(4, 1, 1, 1), true, 9},
                     Layout{"bf16_pp_4", parallel(4, 1, 1, 1), false, 7, Precision::bf16},
                     Layout{"float8_pp_4", parallel(4, 1, 1, 1), false, 9, Precision::float8},

@@ -37,8 +37,10 @@ class Replicas : public TrainerTest {
   Ended run(int replicas, const char* corrupted = nullptr) {
     CommTrace trace;
     const auto control = make_traced(make_mpi_communicator(*stream_, "control"), &trace);
-    Mesh mesh(make_mpi_communicator(*stream_, "world"),
-              {.dp_replicate = replicas, .dp_shard = 0, .tp = static_cast<int>(config_.parallel.tp)});
+    Mesh mesh(make_mpi_communicator(*stream_, "world"), {.pp = static_cast<int>(config_.parallel.pp),
+                                                         .dp_replicate = replicas,
+                                                         .dp_shard = 0,
+                                                         .tp = static_cast<int>(config_.parallel.tp)});
     config_.run_dir = folder_ / fmt::format("run-{}", runs_++);
     const RunEnvironment environment{.mesh = mesh,
                                      .control = *control,
@@ -165,6 +167,27 @@ TEST_F(Replicas, NoCheckpointIsTakenOfThoseThatDiffer) {
   world_->barrier();
   EXPECT_EQ(checkpoint::list_checkpoints(config_.run_dir + "/checkpoints").size(), 2u);  // of steps 3 and 5
   world_->barrier();
+}
+
+/// The ends of a pipeline have a copy each, which every checkpoint takes for one.
+TEST_F(Replicas, ATiedEmbeddingIsComparedBeforeEachCheckpoint) {
+  config_.model.tied_embedding = true;
+  config_.parallel.pp = 2;
+  config_.parallel.zero = Zero::two;
+  config_.train.micro_batch = 3;
+  config_.parallel.check_replicas_every = 0;
+  const Ended none = run(1, "tok_embeddings.weight");
+  EXPECT_EQ(none.code, 0);
+  EXPECT_EQ(none.comparisons, 0) << "without checkpoints nothing is taken for one";
+  config_.checkpoint.interval = "2";
+  const Ended intact = run(1);
+  EXPECT_EQ(intact.code, 0);
+  EXPECT_EQ(intact.done, 5);
+  const int last = world_->size() - 1, peer = last - world_->size() / 2;
+  expect_named(run(1, "tok_embeddings.weight"),
+               fmt::format("rank {} on node-{}, rank {} on node-{} against each other, with no majority", peer, peer,
+                           last, last),
+               "tok_embeddings.weight");
 }
 
 TEST_F(Replicas, NobodyComparesWhenOffOrAlone) {

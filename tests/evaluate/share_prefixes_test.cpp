@@ -15,6 +15,7 @@ using Ids = std::vector<std::int32_t>;
 
 std::vector<PrefixGroup> groups_of(const std::vector<Ids>& texts, std::int64_t least, std::int64_t room) {
   std::vector<const Ids*> places;
+  places.reserve(texts.size());
   for (const Ids& text : texts) places.push_back(&text);
   return share_prefixes(places, least, room);
 }
@@ -60,7 +61,7 @@ TEST(SharePrefixes, NoDivisionHasFewerTokens) {
       texts.push_back(text);
     }
     std::ranges::sort(texts);
-    texts.erase(std::ranges::unique(texts).begin(), texts.end());
+    texts.erase(std::unique(texts.begin(), texts.end()), texts.end());  // clang 14 has no ranges::unique
     const auto least = static_cast<std::int64_t>(1 + random(3)), room = static_cast<std::int64_t>(7 + random(10));
 
     std::int64_t tokens = 0;

@@ -43,6 +43,14 @@ TEST(Stopping, SigintToOneRankEndsAllAtAStep) {
   expect_stopped(run.end_by(SIGINT, "0"), 130, "SIGINT");
 }
 
+TEST(Stopping, SigtermToOneStageEndsAllOfAPipelineAtAStep) {
+  for (const char* stage : {"0", "1"}) {
+    EndlessRun run("--parallel.pp 2 --train.micro_batch 6");
+    expect_stopped(run.end_by(SIGTERM, stage), 143, "SIGTERM");
+    EXPECT_TRUE(run.processes().empty());
+  }
+}
+
 TEST(Stopping, AKilledRankEndsTheJob) {
   for (const char* rank : {"0", "1"}) {
     EndlessRun run;

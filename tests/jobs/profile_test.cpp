@@ -113,6 +113,31 @@ TEST(ProfileRun, TheListIsThatOfTheSpans) {
   EXPECT_LE(gathered, traced / 2);  // the trace has the validation's too
 }
 
+/// Both stages of a pipeline have their passes and their messages, and the time that they wait for one another.
+TEST(ProfileRun, OfAPipelineHasItsStages) {
+  const TrainedRun& run = finished(2, profiled + " --parallel.pp 2 --train.micro_batch 3");
+  const std::set<std::string> units[] = {{"block.0"}, {"block.1", "head"}};
+  for (int rank = 0; rank < 2; ++rank) {
+    std::set<std::string> forward, backward, messages;
+    for (const Json& event : events_of(run, rank, "X")) {
+      if (event["cat"] == "step") continue;
+      const std::string phase = event["args"]["phase"];
+      if (event["cat"] == "gemm") (phase == "forward" ? forward : backward).insert(event["args"]["unit"]);
+      const std::string group = event["args"]["group"];
+      if (event["args"]["bytes"] > 0 && group.starts_with("pp_")) messages.insert(group);
+    }
+    EXPECT_EQ(forward, units[rank]);
+    EXPECT_EQ(backward, units[rank]);
+    EXPECT_EQ(messages, (std::set<std::string>{"pp_down", "pp_up"}));
+    const Json one = read_json(run, "profile.json")["ranks"][static_cast<std::size_t>(rank)];
+    double sum = 0;
+    for (const auto& [name, seconds] : one["seconds"].items()) {
+      if (name != "overlapped_communication") sum += seconds.get<double>();
+    }
+    EXPECT_NEAR(sum, one["wall"], 1e-9);
+  }
+}
+
 TEST(ProfileRun, PrintsATable) {
   const CommandResult& r = finished(2, profiled).result;
   EXPECT_HAS(r.err, "profile of steps 3 to 5, 2 rank(s)");

@@ -93,7 +93,10 @@ void declare_parallel(Schema& schema, ParallelConfig& c) {
       .at_most(most_steps)
       .help(
           "Steps between comparisons of the fp32 master weights that ranks have in common: replicas all of theirs, a "
-          "tp group what it does not cut. Those that differ end the run. 0: never.");
+          "tp group what it does not cut, the ends of a pipeline a tied embedding. They are compared before each "
+          "checkpoint "
+          "too. Those that differ end the run. 0: never, but for a tied embedding in a pipeline, before each "
+          "checkpoint.");
 }
 
 void declare_nccl(Schema& schema, NcclSettings& c) {

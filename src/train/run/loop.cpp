@@ -163,8 +163,10 @@ class Loop {
   /// Pieces that ranks have in common are saved once: a checkpoint would hide that they differ.
   bool compares_replicas(std::int64_t step, StopReason stop) const {
     const std::int64_t every = p_.config.parallel.check_replicas_every;
+    const bool tied_over_stages = p_.config.model.tied_embedding && p_.environment.mesh.shape().pp > 1;
     const bool last = is_last(step) || stop != StopReason::none;
-    return is_due(every, step) || (every > 0 && p_.checkpoints.on() && (wanted_ || last));
+    const bool saves = p_.checkpoints.on() && (wanted_ || last);
+    return is_due(every, step) || (saves && (every > 0 || tied_over_stages));
   }
 
   void report(const Outcome& outcome, bool last) {
