@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 
 #include "kernels/cpu/attention_tiles.h"
 #include "kernels/cpu/blocks.h"
@@ -24,13 +25,14 @@ template <typename T>
 constexpr int vectors_at_once = sizeof(T) == 1 ? 2 : 1;
 
 inline void read_vectors(const float* p, Vector (&to)[1]) {
-  using Anywhere = float __attribute__((vector_size(lanes * sizeof(float)), may_alias, aligned(4)));
-  to[0] = *reinterpret_cast<const Anywhere*>(p);
+  std::memcpy(&to[0], p, sizeof to[0]);  // rows begin anywhere, and clang takes a pointer to a vector to be aligned
 }
 using Words = std::uint32_t __attribute__((vector_size(lanes * sizeof(float)), may_alias));
 inline void read_vectors(const bf16* p, Vector (&to)[1]) {
-  using Halves = std::uint16_t __attribute__((vector_size(lanes * sizeof(bf16)), may_alias, aligned(2)));
-  const Words bits = __builtin_convertvector(*reinterpret_cast<const Halves*>(p), Words) << 16;
+  using Halves = std::uint16_t __attribute__((vector_size(lanes * sizeof(bf16))));
+  Halves halves;
+  std::memcpy(&halves, p, sizeof halves);
+  const Words bits = __builtin_convertvector(halves, Words) << 16;
   to[0] = reinterpret_cast<const Vector&>(bits);
 }
 template <typename T>

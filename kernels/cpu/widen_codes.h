@@ -23,9 +23,11 @@ inline constexpr float code_unit = std::is_same_v<T, e4m3> ? 256.0f : 1.0f;
 
 template <typename T>
 inline void widen_codes(const T* codes, attention::Vector (&to)[2]) {
-  using Codes = std::int8_t __attribute__((vector_size(codes_at_once), may_alias, aligned(1)));
+  using Codes = std::int8_t __attribute__((vector_size(codes_at_once)));
   using Halves = std::int16_t __attribute__((vector_size(2 * codes_at_once), may_alias));
-  Halves h = __builtin_convertvector(*reinterpret_cast<const Codes*>(codes), Halves);
+  Codes read;  // clang takes a pointer to a vector to be aligned, whatever its type says
+  std::memcpy(&read, codes, sizeof read);
+  Halves h = __builtin_convertvector(read, Halves);
   if constexpr (std::is_same_v<T, e4m3>) {
     h = (h << 7) & std::int16_t{-0x4001};                                                // all but the sign's copy
     h |= ((h | std::int16_t{-0x8000}) == std::int16_t{-0x4080}) & std::int16_t{0x7E00};  // NaN, which is finite in fp16
