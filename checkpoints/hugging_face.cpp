@@ -180,6 +180,7 @@ std::string hugging_face_config(const ModelConfig& model, std::int64_t max_posit
   json["use_cache"] = true;
   json["bos_token_id"] = ids_json(ids.bos);
   json["eos_token_id"] = ids_json(ids.eos);
+  if (ids.pad) json["pad_token_id"] = *ids.pad;
   json["torch_dtype"] = dtype;
   return json.dump(2) + "\n";
 }
@@ -188,6 +189,7 @@ std::string hugging_face_generation_config(const SpecialIds& ids) {
   Json json = {{"_from_model_config", true}};
   if (!ids.bos.empty()) json["bos_token_id"] = ids_json(ids.bos);
   if (!ids.eos.empty()) json["eos_token_id"] = ids_json(ids.eos);
+  if (ids.pad) json["pad_token_id"] = *ids.pad;
   return json.dump(2) + "\n";
 }
 

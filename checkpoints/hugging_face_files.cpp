@@ -25,7 +25,9 @@ std::vector<std::int64_t> ids_at(const JsonReader& json, const char* key) {
 SpecialIds parse_special_ids(const std::string& text, const std::string& path) {
   const auto json = parse_json(text, "checkpoints", path, "a configuration of Hugging Face");
   const JsonReader reader(json, "checkpoints", path);
-  return {.bos = ids_at(reader, "bos_token_id"), .eos = ids_at(reader, "eos_token_id")};
+  SpecialIds ids{.bos = ids_at(reader, "bos_token_id"), .eos = ids_at(reader, "eos_token_id")};
+  if (reader.has("pad_token_id")) ids.pad = reader.integer("pad_token_id", -1, INT32_MAX);  // -1: Llama 1 had none
+  return ids;
 }
 
 SpecialIds read_special_ids(const std::string& path) {

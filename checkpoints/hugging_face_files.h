@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,11 +24,13 @@ inline constexpr const char* generation_config = "generation_config.json";
 inline constexpr std::array tokenizer_companions = {"tokenizer_config.json", "special_tokens_map.json",
                                                     "added_tokens.json", "chat_template.jinja"};
 
-/// Ids that begin and end a text; Hugging Face has one or a list of them.
+/// Ids that begin and end a text, of which Hugging Face has one or a list, and the one that fills up batches, which
+/// nothing here needs: exports say it as the folder did.
 struct SpecialIds {
-  std::vector<std::int64_t> bos, eos;
+  std::vector<std::int64_t> bos{}, eos{};
+  std::optional<std::int64_t> pad{};
 
-  bool empty() const { return bos.empty() && eos.empty(); }
+  bool empty() const { return bos.empty() && eos.empty() && !pad; }
 };
 
 /// Those that a config.json or generation_config.json says. Usage error that names the file and the key.

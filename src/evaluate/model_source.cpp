@@ -12,6 +12,7 @@
 #include "src/base/error.h"
 #include "src/base/files.h"
 #include "src/base/json_reader.h"
+#include "src/base/log.h"
 #include "src/comm/host_exchange.h"
 #include "src/train/options/run_options.h"
 #include "src/train/run/tokenizer_record.h"
@@ -146,6 +147,10 @@ std::unique_ptr<Tokenizer> tokenizer_of(const ModelSource& source, const std::st
   }
   auto tokenizer = make_tokenizer(name, options);
   const TokenizerInfo& info = tokenizer->info();
+  if (!given.empty() && has_tokenizer(source) && given != source.tokenizer) {
+    log::info("tokenizer: {} ({}, {} ids), as --tokenizer says; {}, that of the model, is set aside", name, info.kind,
+              info.vocab_size, source.tokenizer);
+  }
   if (source.identity && !is_same(info, *source.identity)) {
     throw usage_error("evaluate", "{}: is another tokenizer than {}, with which the data of {} were made", name,
                       text_of(*source.identity), source.name());

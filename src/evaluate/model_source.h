@@ -45,9 +45,9 @@ ModelSource find_model(const std::string& path, Communicator& hosts);
 /// Whether the model's own tokenizer is there.
 bool has_tokenizer(const ModelSource& source);
 
-/// The tokenizer of the model's texts: `given` (name or path), or where that is empty the model's own. Usage error
-/// where there is none, and for one that does not fit: another one than the model's data were made with, or with ids
-/// that the model does not have.
+/// The tokenizer of the model's texts: `given` (name or path), or where that is empty the model's own; that `given`
+/// takes its place is logged. Usage error where there is none, and for one that does not fit: another one than the
+/// model's data were made with, or with ids that the model does not have.
 std::unique_ptr<Tokenizer> tokenizer_of(const ModelSource& source, const std::string& given,
                                         const TokenizerOptions& options = {});
 

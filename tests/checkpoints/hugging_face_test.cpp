@@ -204,8 +204,8 @@ TEST_F(HuggingFace, ConfigDefaults) {
 }
 
 TEST_F(HuggingFace, FilesBesideTheWeightsSayWhatIsKnownAndNothingElse) {
-  const json generation = json::parse(hugging_face_generation_config({.bos = {}, .eos = {128001}}));
-  EXPECT_EQ(generation, json({{"_from_model_config", true}, {"eos_token_id", 128001}}));
+  const json generation = json::parse(hugging_face_generation_config({.bos = {}, .eos = {128001}, .pad = 4}));
+  EXPECT_EQ(generation, json({{"_from_model_config", true}, {"eos_token_id", 128001}, {"pad_token_id", 4}}));
   const json tokenizer = json::parse(hugging_face_tokenizer_config("<s>", std::nullopt, 64));
   EXPECT_EQ(tokenizer.at("bos_token"), "<s>");
   EXPECT_FALSE(tokenizer.contains("eos_token"));

@@ -103,6 +103,9 @@ TEST_F(KeptFiles, IdsAreOneOrSeveralOrNone) {
   EXPECT_EQ(of(R"({"bos_token_id": 1})").bos, std::vector<std::int64_t>{1});
   EXPECT_EQ(of(R"({"eos_token_id": [2, 7]})").eos, (std::vector<std::int64_t>{2, 7}));
   EXPECT_HAS(error_of([&] { of(R"({"eos_token_id": "</s>"})"); }), "eos_token_id is \"</s>\"; expected");
+  EXPECT_EQ(of(R"({"pad_token_id": -1})").pad, -1);
+  EXPECT_FALSE(of(R"({"pad_token_id": null})").pad);
+  EXPECT_HAS(error_of([&] { of(R"({"pad_token_id": [2]})"); }), "pad_token_id");
 }
 
 }  // namespace

@@ -130,7 +130,7 @@ const std::vector<Reader>& readers() {
        [] { return std::vector{hugging_face_config(llama(), 8192, "bfloat16")}; }},
       {"special-ids", [](const std::string& text) { parse_special_ids(text, "config.json"); },
        [] {
-         return std::vector{hugging_face_config(llama(), 8192, "bfloat16", {.bos = {1}, .eos = {2, 3}})};
+         return std::vector{hugging_face_config(llama(), 8192, "bfloat16", {.bos = {1}, .eos = {2, 3}, .pad = 0})};
        }},
   };
   return all;

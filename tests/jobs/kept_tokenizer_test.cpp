@@ -34,6 +34,9 @@ const std::string& folder() {
     auto config = nlohmann::ordered_json::parse(read_bytes(at("folder/config.json")));
     config["bos_token_id"] = 5;
     config["eos_token_id"] = {6, 7};
+    config.erase("torch_dtype");  // to where exports have it
+    config["pad_token_id"] = 9;
+    config["torch_dtype"] = "float32";
     write_bytes(at("folder/config.json"), config.dump(2) + "\n");
     write_bytes(at("folder/generation_config.json"), R"({"eos_token_id": [6, 7, 8], "top_p": 0.9})");
     write_bytes(at("folder/special_tokens_map.json"), R"({"eos_token": "<|end_of_text|>"})");
@@ -84,6 +87,36 @@ TEST(KeptTokenizer, IsFoundByEvaluationAndGeneration) {
   const CommandResult other = in_workplace(octet + "generate " + imported() + text + " --tokenizer bytes");
   EXPECT_EQ(other.exit_code, 64);
   EXPECT_HAS(other.err, "bytes: is another tokenizer than bpe tokenizer.json");
+}
+
+TEST(KeptTokenizer, SaysWhetherBosStandsBeforeContexts) {
+  write_bytes(at("bos.jsonl"), R"({"q": "the water", "choices": [" was", " is"], "gold": 0})"
+                               "\n");
+  write_bytes(at("bos.yaml"), "name: bos\npath: bos.jsonl\ncontext: q\nchoices: choices\ngold: gold\n");
+  const std::string tasks = " --precision fp32 --tasks bos.yaml --output evaluated/bos-";
+  EXPECT_HAS(done(evaluate + folder() + tasks + "with").out, "BOS            0 before each context\n");
+  done("cp -r " + folder() + " without-bos");
+  auto json = nlohmann::ordered_json::parse(read_bytes(at("without-bos/tokenizer.json")));
+  json["post_processor"] = nullptr;
+  write_bytes(at("without-bos/tokenizer.json"), json.dump());
+  EXPECT_HAS(done(evaluate + "without-bos" + tasks + "without").out,
+             "BOS            none, as the tokenizer's file has it\n");
+  const auto likelihood = [](const std::string& name) {
+    return nlohmann::json::parse(read_bytes(at("evaluated/bos-" + name + "/samples_bos.jsonl")))["loglikelihoods"];
+  };
+  EXPECT_NE(likelihood("with"), likelihood("without"));  // what is printed is what was done
+}
+
+// In a folder, whose data nobody knows, the given one takes the place of its own, which is said.
+TEST(KeptTokenizer, OfAFolderIsSetAsideForAGivenOneThatFits) {
+  const std::string text = octet + "generate " + folder() + " --precision fp32 --tokens 3 --prompt 'the water'";
+  EXPECT_HAS(done(text + " --tokenizer bytes").err,
+             "tokenizer: bytes (bytes, 256 ids), as --tokenizer says; folder, that of the model, is set aside");
+  EXPECT_EQ(done(text).err.find("set aside"), std::string::npos);
+  const CommandResult wide =
+      in_workplace(text + " --tokenizer " OCTET_SOURCE_DIR "/tests/tokenizer/golden/bpe-4096.json");
+  EXPECT_EQ(wide.exit_code, 64);
+  EXPECT_HAS(wide.err, "the tokenizer has 4096 ids, and the model folder has 512");
 }
 
 TEST(KeptTokenizer, DataOfAnotherTokenizerAreRefused) {
@@ -144,6 +177,16 @@ TEST(KeptTokenizer, GoesWithARunThatBeginsWithTheWeights) {
     EXPECT_EQ(config["eos_token_id"], identity["eos"]);
     EXPECT_TRUE(identity["eos"].is_number());
   }
+}
+
+TEST(KeptTokenizer, ThatARunOfSilentDataCannotKeepItIsOneWarning) {
+  for (const char* end : {".bin", ".idx"})
+    fs::copy(at(std::string("data/wide") + end), at(std::string("data/mute") + end));
+  const TrainedRun run = train(1, few + "data/mute --init.from " + folder());
+  ASSERT_EQ(run.result.exit_code, 0) << run.result.all();
+  EXPECT_EQ(occurrences(run.result.err, "init.from = folder: has a tokenizer, and the data do not say theirs"), 1);
+  EXPECT_FALSE(run.has("tokenizer"));
+  EXPECT_EQ(train(1, few + "data/wide --init.from " + folder()).result.err.find("has a tokenizer"), std::string::npos);
 }
 
 TEST(KeptTokenizer, ARunGoesOnFromAnImportWithDataOfItsTokenizerAlone) {

@@ -208,6 +208,17 @@ std::string load_checkpoint(const RunConfig& config, const std::string& looked_a
   return fmt::format("of {}, step {}", found->directory, found->manifest.state.step);
 }
 
+/// Where the data do not say which tokenizer made them, neither does the run: only theirs is read here.
+void warn_of_unknown_tokenizer(const RunConfig& config) {
+  const fs::path folder = config.init.from;
+  if (!config.data.history.tokenizer.empty()) return;
+  if (!is_there(folder / "tokenizer.json") && !is_there(folder / "tokenizer.model")) return;
+  log::warning(
+      "init.from = {0}: has a tokenizer, and the data do not say theirs (no .data.json): the run keeps none, and what "
+      "evaluates it needs --tokenizer {0}",
+      config.init.from);
+}
+
 /// Returns the checkpoint that was looked at; empty for a Hugging Face folder.
 std::string look_at_weights(const RunConfig& config, const std::optional<TokenizerIdentity>& data) {
   const std::string& from = config.init.from;
@@ -236,6 +247,7 @@ void load_initial_weights(const RunConfig& config, const RunEnvironment& environ
       look_for_all(from, environment.control, [&] { return look_at_weights(config, tokenizer_of_data(config)); });
   const std::string what = looked_at.empty() ? load_folder(from, environment, trainer.model())
                                              : load_checkpoint(config, looked_at, environment, trainer.model());
+  if (looked_at.empty() && environment.control.rank() == 0) warn_of_unknown_tokenizer(config);
   trainer.model().weights_changed();
   environment.control.barrier();  // no rank begins a step, with its shorter deadline, while another still reads
   log::info("initial weights: those {}, read in {:.2f} s; the moments are zero, and the run begins at step 0", what,
