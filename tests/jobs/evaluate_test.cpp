@@ -90,6 +90,26 @@ TEST(Evaluate, ComparesAModelWithItselfAndInAnotherPrecision) {
   EXPECT_NEAR(other["difference"]["loss"].get<double>(), loss_of(other) - loss_of(other["compare"]), 1e-9);
 }
 
+// The limits that docs/evaluation.md states, of a trained model that is wide enough for every recipe.
+TEST(Evaluate, LowPrecisionsStayNearFp32) {
+  write_bytes(workplace() / "blocks.yaml",
+              "dim: 128\nlayers: 2\nheads: 4\nkv_heads: 4\nhead_dim: 32\nffn_dim: 256\nvocab_size: 256\n");
+  const TrainedRun run = train(1, "--model ./blocks.yaml --checkpoint.interval auto");
+  ASSERT_EQ(run.result.exit_code, 0) << run.result.all();
+  const std::string with = run.directory + " --text " + held_out() + " --compare-precision fp32 --compare " +
+                           run.directory + " --precision ";
+  const auto change = [&](const std::string& precision) {
+    const double loss = results(with + precision)["difference"]["loss"];
+    EXPECT_NE(loss, 0.0) << precision;
+    return std::abs(loss);
+  };
+  EXPECT_LT(results(run.directory + " --precision fp32 --text " + held_out())["results"]["text"]["loss"], 3.0);
+  EXPECT_LT(change("bf16"), 1e-3);
+  for (const char* recipe : {"tensorwise", "rowwise", "rowwise_with_gw_hp", "delayed", "blockwise"}) {
+    EXPECT_LT(change(std::string("float8 --float8.recipe ") + recipe), 5e-3) << recipe;
+  }
+}
+
 TEST(Evaluate, DocumentsAddUpToTheWhole) {
   const CommandResult r =
       evaluate(trained().directory + " --documents 4 --text " + held_out() + " --output evaluated/documents");
