@@ -281,6 +281,7 @@ GTEST_FILTER='*LayoutsInFp32*:StateOfFourStages.*:Layouts/DryRuns.*pp_4*:TensorP
 # What runs on a GPU too: a killed run that goes on to the bit.
 ! selected 'resume script' >/dev/null || build cpu
 check 'resume script' 240 tests/checks/resume_on_cpu.sh "$bins/cpu/bin"
+check 'evaluate script' 240 tests/checks/evaluate_on_cpu.sh "$bins/cpu/bin"
 if selected 'report page'; then
   if tests/checks/report_page.py --find >/dev/null; then
     build cpu

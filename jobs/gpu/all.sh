@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Says all that this machine's GPU can say of Octet, the most valuable first: check.sh, resume.sh, training steps beside
+# Says all that this machine's GPU can say of Octet, the most valuable first: check.sh, resume.sh, evaluate.sh, training steps beside
 # PyTorch's, ranks.sh, sanitize.sh, the other rows of bench.sh. 10 minutes answer what matters most, 25 nearly all. What
 # is there for this commit and device is not done again, so another call goes on where the time ran out.
 # Usage: jobs/gpu/all.sh [--minutes N] [--only REGEX] [--output DIR] [--python PYTHON] [--list]

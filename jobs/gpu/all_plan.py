@@ -18,12 +18,13 @@ class Part:
 
 
 # Seconds of rows are from the dates of docs/gpu-results/h100-2026-11-22.jsonl (one H100, 16 cores, a process's start
-# included), those of the scripts are estimates. In 10 minutes: is it right, does it resume, how fast is a step beside
+# included), those of the scripts are estimates. In 10 minutes: is it right, does it resume and evaluate, how fast is a step beside
 # PyTorch's. In 25: all but what varies a theme (several micro-batches, the other recipes of the larger models).
 PARTS = (
     Part("kernels", 90, "every kernel against the CPU's", "check.sh", ("--kernels",)),
     Part("training", 70, "losses of the GPU against the CPU's: fp32, bf16, float8", "check.sh", ("--training",)),
     Part("resume", 50, "killed and resumed to the bit: bf16, float8", "resume.sh"),
+    Part("evaluate", 40, "octet-evaluate's losses and octet generate's text against the CPU's", "evaluate.sh"),
     Part("steps-8b", 110, "steps of 8B blocks, float8 and bf16, beside PyTorch", rows=r":step/8b/(bf16|float8)/\d+-blocks$"),
     Part("memory", 35, "copy rate, memory-bound kernels, attention", rows=r":(copy$|kernel/|attention/)"),
     Part("ranks", 300, "2 and 4 ranks over NCCL on one GPU", "ranks.sh"),

@@ -109,6 +109,29 @@ with open(run + "/metrics.jsonl", "w") as file:
         time.sleep(0.002 if steps > 1000 else 0)
 """
 
+# octet with `generate` and octet-evaluate: another text or loss on the GPU where they are asked for it.
+GENERATING_OCTET = """
+import os, sys
+get = lambda key: sys.argv[sys.argv.index(key) + 1]
+if sys.argv[1] == "prepare":
+    sys.exit(open(get("--output") + ".bin", "w").write("tokens") and 0)
+assert os.path.exists(sys.argv[2] + "/metrics.jsonl")
+print(get("--prompt"), "behind it", os.environ.get("OTHER_TEXT", "") if get("--device") == "cuda" else "")
+"""
+
+EVALUATE = """
+import json, os, sys
+get = lambda key: sys.argv[sys.argv.index(key) + 1]
+assert os.path.getsize(get("--text")) == 20000 and os.path.exists(sys.argv[1] + "/metrics.jsonl")
+gpu = get("--device") == "cuda"
+if gpu and os.environ.get("EVALUATE_FAILS"):
+    sys.exit(print("no such luck", file=sys.stderr) or 70)
+loss = None if gpu and os.environ.get("NOT_FINITE") else 3.5 * (1 + (float(os.environ.get("GPU_ERROR", 0)) if gpu else 0))
+os.makedirs(get("--output"))
+json.dump({"results": {"text": {"tokens": 100 + (gpu and int(os.environ.get("MORE_TOKENS", 0))), "loss": loss}}},
+          open(get("--output") + "/results.json", "w"))
+"""
+
 # A script of jobs/gpu but bench.sh, of the part PART of all.sh: NAME or, of sanitize, its tool, of check, its option.
 PART_SCRIPT = """
 import os, subprocess, sys, time
@@ -147,7 +170,7 @@ for line in open(sys.argv[sys.argv.index("--rows") + 1]):
 """
 
 
-SCRIPTS = ("check", "resume", "sanitize", "bench", "ranks", "exchange", "ctas", "all")
+SCRIPTS = ("check", "resume", "evaluate", "sanitize", "bench", "ranks", "exchange", "ctas", "all")
 
 
 class ScriptTest(unittest.TestCase):
@@ -192,6 +215,8 @@ class WithoutGpuTest(ScriptTest):
                                          ("all", ["--olny"], "--olny"),
                                          ("all", ["--minutes", "0"], "above 0"), ("all", ["--only", "nope"], "no part's name matches"),
                                          ("resume", ["--olny"], "--olny"), ("resume", ["--device", "tpu"], "cuda or cpu"),
+                                         ("evaluate", ["--olny"], "--olny"), ("evaluate", ["--device", "tpu"], "cuda or cpu"),
+                                         ("evaluate", ["--model"], "needs a value"),
                                          ("resume", ["--precisions", "fp8"], "fp32, bf16 and float8")):
             with self.subTest(script + " " + " ".join(arguments)):
                 code, text, _ = self.run_script(f"{script}.sh", *arguments, NO_GPU="none here", OCTET_BIN="/nowhere")
@@ -295,13 +320,46 @@ class ResumeTest(ScriptTest):
         self.assertRegex(self.resume("--device", "cpu", "--precisions", "fp32", NO_GPU="none here")[2], "^resume: PASSED: fp32 on cpu")
 
 
+class EvaluateTest(ScriptTest):
+    def setUp(self):
+        super().setUp()
+        self.program("octet", GENERATING_OCTET)
+        self.program("octet-evaluate", EVALUATE)
+
+    def evaluate(self, *arguments, **environment):
+        with tempfile.TemporaryDirectory() as out:
+            return self.run_script("evaluate.sh", "--output", out + "/new", *arguments, **environment)
+
+    def test_passes_with_a_table(self):
+        code, text, last = self.evaluate(GPU_ERROR="5e-5")
+        self.assertEqual(code, 0, text)
+        self.assertRegex(last, r"^evaluate: PASSED: losses and generated text of the CPU and of cuda \(\d+ s\)$")
+        self.assertEqual(len(re.findall(r"^(fp32|bf16|float8) .* ok$", text, re.M)), 3)
+        self.assertRegex(text, r"(?m)^generated: \d\d+ bytes, the same on both$")
+
+    def test_failures_are_named(self):
+        for environment, named, said in (({"GPU_ERROR": "1e-3"}, "the loss in fp32 ", "too far apart"),
+                                         ({"NOT_FINITE": "1"}, "the loss in fp32; the loss in bf16; the loss in float8 ", "not finite"),
+                                         ({"MORE_TOKENS": "1"}, "the loss in fp32; ", "100 and 101 tokens"),
+                                         ({"EVALUATE_FAILS": "1"}, "the loss in fp32; ", "no such luck"),
+                                         ({"OTHER_TEXT": "x"}, "the generated text ", "differ")):
+            with self.subTest(environment):
+                code, text, last = self.evaluate(**environment)
+                self.assertEqual(code, 1, text)
+                self.assertRegex(last, f"^evaluate: FAILED: {named}")
+                self.assertIn(said, text)
+
+    def test_the_cpu_needs_no_gpu(self):
+        self.assertRegex(self.evaluate("--device", "cpu", NO_GPU="none here")[2], "^evaluate: PASSED: .* of cpu ")
+
+
 class AllTest(ScriptTest):
     """all.sh in a tree of its own, with its own bench.sh and other scripts that are made up."""
 
     def setUp(self):
         super().setUp()
         shutil.copytree(GPU, self.path("tree/jobs/gpu"), ignore=shutil.ignore_patterns("__pycache__"))
-        for script in ("check", "resume", "ranks", "sanitize", "exchange", "ctas"):
+        for script in ("check", "resume", "evaluate", "ranks", "sanitize", "exchange", "ctas"):
             self.program(f"tree/jobs/gpu/{script}.sh", PART_SCRIPT)
 
     def all(self, *arguments, **environment):
@@ -331,7 +389,7 @@ class AllTest(ScriptTest):
     def begun(text):
         return re.findall(r"^=== (?!summary)([\w.-]+):", text, re.M)
 
-    scripts = ["kernels", "training", "resume", "ranks", "memcheck", "racecheck", "synccheck", "exchange", "ctas"]
+    scripts = ["kernels", "training", "resume", "evaluate", "ranks", "memcheck", "racecheck", "synccheck", "exchange", "ctas"]
     few = "kernels|resume|memory|ranks"
 
     def test_parts_run_once_for_a_commit_and_device_in_their_order(self):
