@@ -2,7 +2,7 @@
 """octet-evaluate --tasks against the real lm-eval-harness with its `hf` model, on the same Hugging Face folders.
 
 Usage: tests/evaluate/tasks/against_lm_eval.py OCTET_EVALUATE FOLDER [--rows N] [--shots N,...] [--shapes NAME,...]
-           [--batch N] [--float64]                       (needs PyPI's lm-eval, torch, transformers)
+           [--tasks REGEX] [--batch N] [--float64]       (needs PyPI's lm-eval, torch, transformers)
 
 Makes in FOLDER datasets (make_datasets.py) and small Llamas with random weights in float32, one of each shape below, imports
 each and exports it again with `octet checkpoint`. On that export it compares acc, acc_norm, acc_bytes, their standard errors,
@@ -18,6 +18,7 @@ these packages.
 import argparse
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -133,6 +134,7 @@ def arguments():
     parser.add_argument("--rows", type=int, default=500)
     parser.add_argument("--shots", type=lambda s: [int(n) for n in s.split(",")], default=[0])
     parser.add_argument("--shapes", type=lambda s: s.split(","), default=list(SHAPES))
+    parser.add_argument("--tasks", type=re.compile, default=re.compile(""))
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--float64", action="store_true")
     return parser.parse_args()
@@ -150,6 +152,7 @@ def main():
         model = through_a_checkpoint(o.program.with_name("octet"), folder / shape)
         for shots in o.shots:
             names = [*lm_eval_requests.TASKS, *(f"mmlu_{s}" for s in subjects), *["own"] * (shots == 0)]
+            names = [name for name in names if o.tasks.search(name)]
             tasks = lambda: [own_task(folder) if n == "own" else lm_eval_requests.task_of(n, folder, shots) for n in names]
             ours, lines = ask_ours(o.program, model, folder / "data", names, shots, folder / shape / f"octet-{shots}")
             theirs, samples = ask_lm_eval(model, "float32", o.batch, tasks())
