@@ -9,7 +9,8 @@
 # Installs missing packages first (Debian 12; as root or with sudo). Logs are in build/test-logs, what it builds in
 # build/suite: in batches of sources (OCTET_UNITY), which takes a third of the time from nothing. --long compiles every
 # source alone. All readers are fuzzed; the tests under the sanitizers and with clang are those of the rooms that have
-# changed themselves (tests/support/changed.py), clang-tidy and the check of headers take the files; --long takes all.
+# changed themselves (tests/support/changed.py), clang-tidy and the check of headers take the files, and GPUs other than
+# Hopper are compiled for where a kernel has changed; --long takes all.
 set -euo pipefail
 shopt -s nullglob
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -155,9 +156,10 @@ compile() {
   log=$(log_of "build-$preset")
   case $preset in
     cpu) targets=(all) ;;
-    fuzz)
+    asan)
       for room in "${fuzz_rooms[@]}"; do targets+=("octet-fuzz-$room"); done
-      ((long)) || options=(-DOCTET_UNITY=40)
+      for room in $(asan_rooms); do targets+=("octet-test-$room"); done
+      ((long)) || options=(-DOCTET_UNITY=40) # larger batches cost nothing where nothing is optimised
       ;;
     tsan)
       targets=(octet-tuner-stress octet-saver-alone)
@@ -172,7 +174,10 @@ compile() {
   fi
   if [[ $preset == cuda ]]; then
     # For this machine's processor, as the preset cpu: so the two share what they compile alike.
-    targets+=(octet octet-train octet-evaluate octet-commbench) && options=(-DOCTET_CPU_ARCH=auto)
+    # With ptxas' report, which the check of kernel resources reads.
+    targets+=(octet octet-train octet-evaluate octet-commbench) && options=(-DOCTET_CPU_ARCH=auto -DCMAKE_CUDA_FLAGS=-Xptxas=-v)
+    # Code for other GPUs than Hopper takes two thirds of the time: where a kernel has changed, and in --long.
+    ((long)) || [[ -n $(changed <<<kernels) ]] || options+=(-DOCTET_CUDA_ARCHITECTURES=90a-real)
     limited 1200 "$log.configure" jobs/install-cuda.sh || code=$?
   fi
   ((code)) || { limited 120 "$log.configure" bash -c "configure $preset ${options[*]}" &&
@@ -321,11 +326,11 @@ elif selected 'build cuda'; then
 fi
 
 if ((!quick)); then
-  # Readers of what comes from outside, given broken copies of good files.
-  ! selected 'fuzz' >/dev/null || build fuzz
-  check 'fuzz' 900 tests/fuzz/run.py "$bins/fuzz/bin" "${fuzz_rooms[@]}" --runs "$( ((long)) && echo 10000 || echo 500)"
+  # Readers of what comes from outside, given broken copies of good files; and the tests of what changed.
+  ! selected 'fuzz' >/dev/null || build asan
+  check 'fuzz' 900 tests/fuzz/run.py "$bins/asan/bin" "${fuzz_rooms[@]}" --runs "$( ((long)) && echo 10000 || echo 500)"
 
-  [[ -z $(asan_rooms) ]] || { selected 'build asan' && build asan; }
+  selected 'build asan' && build asan
   for room in $(asan_rooms); do
     case $room in
       comm | parallel | equivalence | checkpoints) run_room "$room" asan 600 "$( ((long)) && ranks_of "$room" || echo 1 3)" ;;

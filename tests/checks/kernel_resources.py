@@ -3,7 +3,8 @@
 dynamic shared memory of its launches, from the code.
 
 Usage: tests/checks/kernel_resources.py [--check] [BUILD_FOLDER]      default build/cuda; it must be configured
-Compiles each kernels/cuda/*.cu with the build's own command for sm_90a alone and writes docs/kernel-resources.md.
+Compiles each kernels/cuda/*.cu with the build's own command for sm_90a alone and writes docs/kernel-resources.md. In a
+build for 90a-real alone with CMAKE_CUDA_FLAGS=-Xptxas=-v ccache has done it already.
 --check writes nothing: it fails when a kernel spills or has a stack frame, and when the committed page is not what
 would be written (under another release of nvcc, whose figures differ, only spills are looked at).
 """
@@ -23,19 +24,37 @@ PAGE = "docs/kernel-resources.md"
 # Flags of the build that do not belong here: the other GPUs, and what makes an error of a spill that is to be listed.
 DROPPED = re.compile(r"^--generate-code=|^--Werror=|^-arch=|^-gencode")
 
+REPORT = "-Xptxas=-v"
+HOPPER_ALONE = "--generate-code=arch=compute_90a,code=[sm_90a]"  # as CMake writes it for OCTET_CUDA_ARCHITECTURES 90a-real
+
 
 def command_for(entry, output):
-    """The build's command for one file, for sm_90a, with ptxas' report."""
+    """The build's command for one file, for sm_90a, with ptxas' report. One that has both stays: ccache has its output."""
     words, out = shlex.split(entry["command"]), []
+    if HOPPER_ALONE in words and REPORT in words:
+        for option, file in (("-o", output), ("-MF", output + ".d")):
+            if option in words:
+                words[words.index(option) + 1] = file
+        return words
     while words:
         word = words.pop(0)
         if word == "-o":
             words.pop(0)
         elif not DROPPED.match(word):
             out.append(word.replace(",--warning-as-error", "").replace(",--warn-on-spills", ""))
-    out += ["--generate-code=arch=compute_90a,code=[sm_90a]", "-Xptxas=-v", "-o", output]
+    out += [HOPPER_ALONE, REPORT, "-o", output]
     ccache = shutil.which("ccache")
     return (["env", "CCACHE_BASEDIR=" + ROOT, "CCACHE_NOHASHDIR=1", ccache] if ccache else []) + out
+
+
+def as_built(entry, commands):
+    """The entry with the command that the build itself runs, through ccache, where it is among its `commands`."""
+    return entry | {"command": next((c for c in commands if f" -c {entry['file']} " in c + " "), entry["command"])}
+
+
+def commands_of(build):
+    done = subprocess.run(["ninja", "-C", build, "-t", "commands", "room-kernels"], capture_output=True, text=True, check=False)
+    return done.stdout.splitlines() if done.returncode == 0 else []
 
 
 def compile_report(entry):
@@ -174,7 +193,8 @@ def measure(build):
         entries = [e for e in json.load(file) if re.search(r"/kernels/cuda/.+\.cu$", e["file"])]
     if not entries:
         sys.exit(f"{database} has no kernels/cuda/*.cu: is it a build with CUDA?")
-    entries.sort(key=lambda e: e["file"])
+    commands = commands_of(build)
+    entries = [as_built(e, commands) for e in sorted(entries, key=lambda e: e["file"])]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         reports = list(pool.map(compile_report, entries))
     rows = []
@@ -183,7 +203,7 @@ def measure(build):
         names = readable([k["name"] for k in kernels]) if kernels else []
         file = os.path.relpath(entry["file"], ROOT)
         rows += sorted(((file, name, k) for name, k in zip(names, kernels)), key=lambda row: (row[1], str(row[2])))
-    nvcc = shlex.split(entries[0]["command"])[0]
+    nvcc = next(word for word in shlex.split(entries[0]["command"]) if os.path.basename(word) == "nvcc")
     add_dynamic_shared(rows, nvcc)
     return rows, release_of(nvcc)
 

@@ -89,6 +89,14 @@ class KernelResources(unittest.TestCase):
         self.assertFalse([w for w in command if "warning-as-error" in w or "Werror" in w], "a spill is to be listed")
         self.assertIn("-O3", command)
 
+    def test_what_the_build_ran_for_hopper_alone_is_run_again_as_it_was(self):
+        built = "ccache nvcc -Xptxas=-v -Xptxas=--warning-as-error --generate-code=arch=compute_90a,code=[sm_90a] -MD -MF a.o.d -c /a.cu -o a.o"
+        entry = {"command": "nvcc -c /a.cu -o a.o", "file": "/a.cu", "directory": "/"}
+        self.assertEqual(checked.as_built(entry, ["ccache c++ -c /b.cpp -o b.o"]), entry)
+        entry = checked.as_built(entry, ["ccache c++ -c /b.cpp -o b.o", built])
+        expected = built.replace("-MF a.o.d", "-MF out.o.d").replace("-o a.o", "-o out.o")
+        self.assertEqual(checked.command_for(entry, "out.o"), expected.split())
+
 
 if __name__ == "__main__":
     unittest.main()
