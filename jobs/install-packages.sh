@@ -28,11 +28,14 @@ tests=(
   iproute2                            # networks of namespaces, one link of which is slow
   chromium-headless-shell             # opens the page of octet report
 )
-if [[ "${1:-}" == --tests ]]; then
-  packages+=("${tests[@]}")
-  shift
-fi
-packages+=("$@")
+for word; do
+  case $word in
+    --tests) packages+=("${tests[@]}") ;;
+    -h | --help) sed -n '2,/^set /{/^set /!s/^# \{0,1\}//p}' "$0" && exit ;;
+    -*) echo "jobs/install-packages.sh: unknown option $word (see --help)" >&2 && exit 64 ;;
+    *) packages+=("$word") ;;
+  esac
+done
 
 missing=()
 for package in "${packages[@]}"; do

@@ -34,7 +34,9 @@ stage() { printf '\n== %s  [%d:%02d]\n' "$1" $((SECONDS / 60)) $((SECONDS % 60))
 config=configs/runs/english-5m.yaml
 
 stage 'Installing what is missing'
-jobs/install-packages.sh
+text_packages=()  # of jobs/english-text.sh: a user without root hears of it before the build, not behind it
+[[ -n $text || -s data/english.txt ]] || text_packages=(dict-gcide)
+jobs/install-packages.sh "${text_packages[@]}"
 
 stage 'Building'
 mkdir -p build data

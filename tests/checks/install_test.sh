@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# What jobs/install-packages.sh and the quickstart ask of apt, with an apt-get that notes it and installs nothing.
+# Usage: tests/checks/install_test.sh
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+mkdir "$folder"/{bin,jobs}
+cp jobs/install-packages.sh jobs/quickstart.sh "$folder/jobs"
+echo "some text" >"$folder/mine.txt"
+printf '#!/bin/sh\nexec "$@"\n' >"$folder/bin/sudo"
+printf '#!/bin/sh\nexit 1\n' >"$folder/bin/dpkg-query" # nothing is installed
+cat >"$folder/bin/apt-get" <<EOF
+#!/bin/sh
+echo "\$@" >>"$folder/asked"
+case " \$* " in *" update "*) ;; *) exit 1 ;; esac
+EOF
+chmod +x "$folder"/bin/*
+
+# ask CODE COMMAND...: `asked` is what apt-get was asked to install by the command, which has to end with that code.
+ask() {
+  local expected=$1 code=0
+  shift
+  : >"$folder/asked"
+  (cd "$folder" && PATH=$folder/bin:$PATH "$@") >"$folder/said" 2>&1 || code=$?
+  ((code == expected)) || { echo "$*: ended with $code, expected $expected" && cat "$folder/said" && exit 1; } >&2
+  asked=$(grep ' install ' "$folder/asked" || true)
+}
+has() { [[ $asked == *"$1"* ]] || { echo "no $1 in: $asked" >&2 && exit 1; }; }
+lacks() { [[ $asked != *"$1"* ]] || { echo "$1 in: $asked" >&2 && exit 1; }; }
+says() { grep -qF "$1" "$folder/said" || { echo "no $1 in:" && cat "$folder/said" && exit 1; } >&2; }
+
+ask 1 jobs/install-packages.sh
+has ' g++ cmake ' && lacks libgtest-dev
+ask 1 jobs/install-packages.sh --tests binutils
+has libgtest-dev && has ' binutils'
+ask 64 jobs/install-packages.sh --test
+lacks install && says 'unknown option --test (see --help)'
+ask 0 jobs/install-packages.sh --help
+lacks install && says 'Usage: jobs/install-packages.sh'
+
+# All that a quickstart takes is asked for before the build, which is when a user without root has to ask for it.
+ask 1 jobs/quickstart.sh
+has ' g++ cmake ' && has dict-gcide
+ask 1 jobs/quickstart.sh --text mine.txt
+has ' g++ cmake ' && lacks dict-gcide
+echo 'apt is asked for what is needed'
