@@ -1,7 +1,6 @@
 // octet: the toolkit around a training run, one subcommand a file in jobs/octet/.
 #include <fmt/format.h>
 
-#include <boost/program_options/errors.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -67,9 +66,6 @@ int main(int argc, char** argv) {
   } catch (const octet::Error& error) {
     octet::log::error("{}", error.what());
     return static_cast<int>(error.code());
-  } catch (const boost::program_options::error& error) {
-    octet::log::error("[octet] {}; --help lists the options", error.what());
-    return static_cast<int>(ExitCode::usage);
   } catch (const std::exception& error) {
     octet::log::error("[octet] {}", error.what());
     return static_cast<int>(ExitCode::internal);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <iostream>
+#include <typeinfo>
 
 #include "src/base/error.h"
 #include "src/base/options/text.h"
@@ -31,6 +32,40 @@ void print_group_help(std::string_view name, std::span<const Command> group, std
   fmt::print("usage: octet {} COMMAND [OPTIONS]\n\n", name);
   for (const Command& command : group) fmt::print("  {:<10} {}\n", command.name, command.help);
   fmt::print("\n\"octet {} COMMAND --help\" explains a command. {}\n", name, closing);
+}
+
+/// What an option takes, for the message about a value that it does not take.
+std::string_view kind_of(const po::option_description* option) {
+  const auto* typed = option ? dynamic_cast<const po::typed_value_base*>(option->semantic().get()) : nullptr;
+  const std::type_info& type = typed ? typed->value_type() : typeid(void);
+  if (type == typeid(double)) return "a number";
+  const bool whole = type == typeid(int) || type == typeid(std::int32_t) || type == typeid(std::int64_t) ||
+                     type == typeid(std::uint32_t) || type == typeid(std::uint64_t);
+  return whole ? "a whole number" : "another value";
+}
+
+/// Boost's error as Octet's: an argument without a name is asked for by the usage line, a mistyped option has the
+/// nearest one named, and a value has what was expected.
+Error told(const po::error& error, std::string_view usage, const po::options_description& options,
+           std::string_view positional) {
+  if (const auto* missing = dynamic_cast<const po::required_option*>(&error)) {
+    const std::string name = missing->get_option_name();
+    return usage_error("octet", "{} is missing; {} (--help explains it)",
+                       name == fmt::format("--{}", positional) ? "what to work on" : name,
+                       usage.substr(0, usage.find('\n')));
+  }
+  if (const auto* unknown = dynamic_cast<const po::unknown_option*>(&error)) {
+    std::vector<std::string> names;
+    for (const auto& option : options.options()) names.push_back("--" + option->long_name());
+    const std::string name = unknown->get_option_name();
+    return usage_error("octet", "unknown option {}; nearest: {} (--help lists all)", name, nearest(name, names));
+  }
+  if (const auto* value = dynamic_cast<const po::validation_error*>(&error)) {
+    const std::string name = value->get_option_name();
+    const auto* option = options.find_nothrow(name.substr(std::min(name.size(), name.find_first_not_of('-'))), false);
+    return usage_error("octet", "{}; expected {} (--help explains it)", error.what(), kind_of(option));
+  }
+  return usage_error("octet", "{}; --help lists the options", error.what());
 }
 
 }  // namespace
@@ -74,12 +109,16 @@ std::optional<po::variables_map> parse_arguments(const std::vector<std::string>&
   po::positional_options_description places;
   places.add(positional, max_positional);
   po::variables_map values;
-  po::store(po::command_line_parser(arguments).options(options).positional(places).style(style).run(), values);
-  if (values.contains("help")) {
-    std::cout << usage << "\n" << options;
-    return std::nullopt;
+  try {
+    po::store(po::command_line_parser(arguments).options(options).positional(places).style(style).run(), values);
+    if (values.contains("help")) {
+      std::cout << usage << "\n" << options;
+      return std::nullopt;
+    }
+    po::notify(values);
+  } catch (const po::error& error) {
+    throw told(error, usage, options, positional);
   }
-  po::notify(values);
   return values;
 }
 

@@ -21,7 +21,7 @@ std::span<const Command> commands();
 std::string_view nearest_command(std::string_view name);
 
 /// Parses a subcommand's arguments; after --help, which prints `usage` and the options, there is nothing to do.
-/// Throws boost::program_options::error for unknown or missing options.
+/// Throws Error for options that are unknown or missing, or whose values are wrong.
 std::optional<boost::program_options::variables_map> parse_arguments(
     const std::vector<std::string>& arguments, std::string_view usage,
     boost::program_options::options_description options, const char* positional, int max_positional);

@@ -146,7 +146,7 @@ TEST_F(OctetCommand, WrongUseIsOneMessageAndExitCode64) {
       {"inspekt", "did you mean \"inspect\"?"},
       {"prepare", "--input"},
       {"prepare --input x", "--output"},
-      {"prepare --inputs x" + out, "--inputs"},
+      {"prepare --inputs x" + out, "unknown option --inputs; nearest: --input (--help lists all)"},
       {"prepare --inp x" + out, "--inp"},
       {"prepare --input " + (folder_ / "missing") + out, "cannot read input"},
       {"prepare --input " + (folder_ / "text") + out + " --tokenizer bpe", "unknown tokenizer \"bpe\"; known: bytes"},
@@ -155,7 +155,14 @@ TEST_F(OctetCommand, WrongUseIsOneMessageAndExitCode64) {
       {"prepare --input " + (folder_ / "text") + " --output /proc/octet/x", "cannot create the folder"},
       {"prepare --input " + (folder_ / "text") + " --output " + (folder_ / "bad.idx") + "/x",
        "cannot create the folder"},
-      {"inspect", "--path"},
+      {"prepare --input x --workers many" + out, "--workers' is invalid; expected a whole number"},
+      {"prepare --input x --holdout half" + out, "--holdout' is invalid; expected a number"},
+      {"inspect", "what to work on is missing; usage: octet inspect PATH"},
+      {"report", "what to work on is missing; usage: octet report RUN..."},
+      {"submit status", "what to work on is missing; usage: octet submit status RUN_DIR"},
+      {"tune explain", "--collective is missing; usage: octet tune explain --collective NAME"},
+      {"tokenizer train --input x --vocab-size 300 --output " + (folder_ / "missing/t.json"),
+       "missing/t.json: cannot be written: No such file or directory"},
       {"inspect " + (folder_ / "missing"), "cannot open"},
       {"inspect " + (folder_ / "bad"), "7 bytes is too short"},
       {"inspect " + (folder_ / "bad") + " --seq_len abc", "abc"},
@@ -180,6 +187,18 @@ TEST_F(OctetCommand, AFullDiskLeavesNothing) {
   EXPECT_EQ(result.exit_code, 70);
   EXPECT_HAS(result.all(), (folder_ / "out/x.bin.tmp") + ": cannot be written");
   EXPECT_TRUE(fs::is_empty(folder_ / "out"));
+}
+
+TEST_F(OctetCommand, AFullDiskLeavesTheOldTokenizer) {
+  const std::string file = folder_ / "t.json";
+  write_bytes(file, "the old one");
+  const CommandResult result =
+      run_command(fmt::format("trap '' XFSZ; ulimit -f 1; {}tokenizer train --input {} --vocab-size 300 --output {} "
+                              "--overwrite",
+                              octet, folder_ / "text", file));
+  EXPECT_EQ(result.exit_code, 70) << result.all();
+  EXPECT_HAS(result.all(), "--output: " + file + ": cannot be written");
+  EXPECT_EQ(test::read_bytes(file), "the old one");
 }
 
 /// Some file systems say so by writing nothing.

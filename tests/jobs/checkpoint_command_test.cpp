@@ -58,9 +58,9 @@ TEST_F(CheckpointCommand, WrongUseIsOneMessageAndExitCode64) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"", "which command?"},
       {"verfy", "did you mean \"verify\"?"},
-      {"list", "--run"},
+      {"list", "usage: octet checkpoint list RUN"},
       {"list " + none, none + ": is no folder"},
-      {"show", "--checkpoint"},
+      {"show", "usage: octet checkpoint show CHECKPOINT"},
       {"show " + none, none + ": is no folder"},
       {"show " + (folder_ / "file"), "is no folder"},
       {"show " + folder_.path(), "is no checkpoint (no manifest.json) and no run that has one"},

@@ -31,7 +31,7 @@ TEST(Report, RefusesWhatIsNoRunAndNeverWritesOverOtherFiles) {
   EXPECT_EQ(read_bytes(run.file("metrics.jsonl")), metrics);
   const CommandResult nothing = report("");
   EXPECT_EQ(nothing.exit_code, 64);
-  EXPECT_HAS(nothing.err, "--run");
+  EXPECT_HAS(nothing.err, "usage: octet report RUN...");
   const CommandResult missing = report("nowhere --output n.html");
   EXPECT_EQ(missing.exit_code, 64);
   EXPECT_HAS(missing.err, "nowhere: is no run directory");

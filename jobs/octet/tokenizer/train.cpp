@@ -7,6 +7,7 @@
 #include "src/base/log.h"
 #include "src/base/options/byte_size.h"
 #include "src/base/progress.h"
+#include "src/base/replace_file.h"
 #include "src/base/seconds_since.h"
 #include "src/corpus/count_words.h"
 #include "src/tokenizer/training/tokenizer_file.h"
@@ -37,6 +38,8 @@ void complete(Options& options, std::vector<std::string> more) {
   if (!options.overwrite && ::access(options.output.c_str(), F_OK) == 0) {
     throw usage_error("octet", "{} exists; --overwrite replaces it", options.output);
   }
+  // A large corpus takes hours, at whose end it would be late to hear of a folder that is not there.
+  if (!can_replace_file(options.output)) throw not_written("octet", "--output: " + options.output);
 }
 
 bool read_options(const std::vector<std::string>& arguments, Options& options) {
@@ -87,7 +90,7 @@ int run_train(const std::vector<std::string>& arguments) {
   const std::vector<WordCount> words = counter.counts();
   log::out("text         {}, {} words, {} different", format_bytes(counter.bytes()), counter.pieces(), words.size());
   const TrainedBpe trained = merge_words(words, options.training);
-  if (!overwrite_text(options.output, tokenizer_json(trained, options.bos))) {
+  if (!replace_file(options.output, tokenizer_json(trained, options.bos))) {
     throw not_written("octet", "--output: " + options.output);
   }
   if (static_cast<std::int32_t>(trained.tokens.size()) < options.training.vocab_size) {
