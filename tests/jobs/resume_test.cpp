@@ -325,6 +325,22 @@ TEST(Extending, WhatMayBeLongerHasTheBitsOfARunThatWas) {
   }
 }
 
+TEST(Extending, ADryRunRefusesWhatTheRunWould) {
+  const TrainedRun& run = finished(2, short_wsd + "--train.steps 10 --checkpoint.interval 5");
+  const std::vector<std::pair<std::string, std::string>> table = {
+      {"--train.steps 10", ""},
+      {"--train.steps 10 --run.seed 7", "step-000010: run.seed = 1 there, 7 now; the run can only go on with the same"},
+      {"--train.steps 7", "step-000010: is of step 10, beyond train.steps = 7"},
+  };
+  for (const auto& [options, part] : table) {
+    SCOPED_TRACE(options);
+    const CommandResult dry = in_workplace(octet_train + " run.yaml --run.dir " + run.directory + " " + short_wsd +
+                                           options + " --dry-run --ranks 2");
+    EXPECT_EQ(dry.exit_code, part.empty() ? 0 : 64) << dry.all();
+    EXPECT_HAS(dry.err, part);
+  }
+}
+
 TEST(Extending, AFinishedOneGoesOnAsScheduleExtendHasItAndLaterStartsKnow) {
   const std::string saves = " --checkpoint.interval 4";
   TrainedRun run = copy_of(finished(2, short_wsd + "--train.steps 10 --checkpoint.interval 5"));

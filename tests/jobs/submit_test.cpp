@@ -275,6 +275,20 @@ TEST_F(Submit, ALaterSubmissionKeepsTheFileAndPassesWhatDiffers) {
   expect_in(name, read("job-102.sh"));
 }
 
+TEST_F(Submit, SettingsWithWhichTheRunWouldNotGoOnAreRefusedBeforeTheQueue) {
+  const TrainedRun& run = finished(1, "--train.steps 4 --checkpoint.interval 4");
+  const std::string again = "run.yaml --cluster local --nodes 1 --run.dir " + run.directory;
+  for (const char* dry : {"", " --dry-run"}) {
+    const CommandResult other = submit(again + " --train.steps 6 --optimizer.lr 0.5" + dry);
+    EXPECT_EQ(other.exit_code, 64) << other.all();
+    expect_in("optimizer.lr = 0.003 there, 0.5 now; the run can only go on with the same", other.err);
+  }
+  EXPECT_EQ(read("calls").find("--parsable"), std::string::npos);
+  const CommandResult meant =
+      submit(again + " --train.steps 6 --optimizer.lr 0.5 --checkpoint.allow_changes optimizer.lr --dry-run");
+  EXPECT_EQ(meant.exit_code, 0) << meant.all();
+}
+
 TEST_F(Submit, ChainsJobsOfOneName) {
   const CommandResult r = submit_run("--chain 3 --hold --checkpoint.interval 5");
   ASSERT_EQ(r.exit_code, 0) << r.all();

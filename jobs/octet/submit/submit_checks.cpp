@@ -198,13 +198,14 @@ std::vector<std::string> check_submission(const CommandLine& run, const SubmitOp
             layout_text(mesh_shape(parallel)));
   RunConfig resolved = config;
   resolved.parallel = parallel;
+  newest_saved(resolved);  // refuses settings with which the job would refuse to go on, when its turn comes
   check_memory(resolved, mesh_shape(parallel), profile);
   std::vector<std::string> notes;
   check_where_it_is(options.dry_run, "program", notes,
                     [&] { check_program(config, profile, job.octet_train, options.dry_run, notes); });
   std::optional<TokenizerIdentity> tokenizer;
-  check_where_it_is(options.dry_run, "data", notes, [&] { tokenizer = check_data(config); });
-  check_where_it_is(options.dry_run, "init.from", notes, [&] { check_weights(config, tokenizer); });
+  check_where_it_is(options.dry_run, "data", notes, [&] { tokenizer = check_data(resolved); });
+  check_where_it_is(options.dry_run, "init.from", notes, [&] { check_weights(resolved, tokenizer); });
   const FileSystem* files = profile.file_system_of(config.run_dir);
   if (files != nullptr && !files->advice.empty()) log::info("{} is {}: {}", files->path, files->kind, files->advice);
   return notes;

@@ -156,6 +156,11 @@ std::vector<SettingChange> check_settings(const std::string& stored, const std::
   return changes;
 }
 
+void check_length(std::int64_t step, const RunConfig& config, const std::string& source) {
+  if (step <= config.train.steps) return;
+  throw usage_error("train", "{}: is of step {}, beyond train.steps = {}", source, step, config.train.steps);
+}
+
 void log_changes(const std::vector<SettingChange>& changes, const std::vector<std::string>& unknown,
                  const std::string& directory) {
   std::vector<std::string> texts, rounding;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,9 @@ bool may_be_allowed(const std::string& key);
 /// with what they decide.
 std::vector<SettingChange> check_settings(const std::string& stored, const std::string& source, const RunConfig& config,
                                           std::vector<std::string>& unknown);
+
+/// Throws a usage error for a checkpoint of a step that lies beyond the run's last one.
+void check_length(std::int64_t step, const RunConfig& config, const std::string& source);
 
 /// Tells what check_settings let pass, what of it changes bits, and loudly what decides the result.
 void log_changes(const std::vector<SettingChange>& changes, const std::vector<std::string>& unknown,

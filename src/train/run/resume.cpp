@@ -73,11 +73,6 @@ void go_on_with_data(RunConfig& config, const checkpoint::RunState& state, Train
   }
 }
 
-void check_length(const checkpoint::RunState& state, const RunConfig& config, const std::string& directory) {
-  if (state.step <= config.train.steps) return;
-  throw usage_error("train", "{}: is of step {}, beyond train.steps = {}", directory, state.step, config.train.steps);
-}
-
 /// Steps that were added, now or before, are in the schedule from here on.
 void extend_schedule(RunConfig& config, const checkpoint::RunState& state, const std::string& directory) {
   const RunConfig then = stored_config(state.config, directory, config);
@@ -120,7 +115,7 @@ StartingPoint resume(RunConfig& config, const RunEnvironment& environment, const
   std::vector<std::string> unknown;
   const auto changes = check_settings(state.config, found->directory, config, unknown);
   go_on_with_data(config, state, trainer, found->directory);
-  check_length(state, config, found->directory);
+  check_length(state.step, config, found->directory);
   extend_schedule(config, state, found->directory);
   const auto reading = std::chrono::steady_clock::now();
   load_state(trainer.model(), found->directory, found->manifest, environment.stream, keeps_recipe(changes), &control);
