@@ -170,6 +170,7 @@ TEST(Yaml, WrongInputs) {
       {"name:\n", {"a.yaml:1", "name = nothing", "expected text"}},
       {"name: [a]\n", {"a.yaml:1", "name = a list", "expected text"}},
       {"box:\n  count: 1.5\n", {"a.yaml:2", "box.count = \"1.5\"", "decimal integer"}},
+      {"box:\n  count: \"15\"\n", {"a.yaml:2", "box.count = \"15\"", "decimal integer", ", without quotes"}},
       {"box:\n  count: 1e3\n", {"a.yaml:2", "box.count", "decimal integer"}},
       {"box:\n  count: 1_000\n", {"a.yaml:2", "box.count", "decimal integer"}},
       {"box:\n  count: '7'\n", {"a.yaml:2", "box.count", "decimal integer"}},

@@ -214,7 +214,7 @@ TEST(Schema, WrongCommandLines) {
   const std::string run = source + "/configs/runs/english-5m.yaml";
   const std::vector<std::pair<std::vector<std::string>, std::vector<std::string>>> table = {
       {{}, {"command line: model is missing"}},
-      {{"none.yaml"}, {"none.yaml: cannot be read"}},
+      {{"none.yaml"}, {"none.yaml: cannot be read: No such file or directory; expected a YAML file"}},
       {{run, "--optimizer.lrr", "1"}, {"unknown option --optimizer.lrr", "nearest: --optimizer.lr"}},
       {{run, "--checkpoint.intervall", "1"}, {"unknown option --checkpoint.intervall", "--checkpoint.interval"}},
       {{run, "--checkpoint.interval", "soon"}, {"command line: checkpoint.interval = \"soon\"", "\"off\", \"auto\""}},

@@ -58,7 +58,8 @@ class ScalarValue : public Value {
     const std::string& text = scalar_text(node, place, expected());
     T value{};
     // Quotes say that a string is meant, so "100" is no number; yaml-cpp tags quoted scalars with "!".
-    if (node.Tag() == "!" || !parse(text, value)) throw wrong_value(place, node, expected());
+    if (!parse(text, value)) throw wrong_value(place, node, expected());
+    if (node.Tag() == "!") throw wrong_value(place, node, expected() + ", without quotes");
     field_ = value;
   }
   std::string text() const override { return fmt::format("{}", field_); }

@@ -2,6 +2,8 @@
 
 #include <yaml-cpp/yaml.h>
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 
 #include "src/base/files.h"
@@ -112,7 +114,7 @@ std::string read_text(const std::string& path) {
     throw usage_error("config", "{}: is a folder, expected a YAML file", path);
   }
   if (auto text = read_text_file(path)) return *std::move(text);
-  throw usage_error("config", "{}: cannot be read, expected a YAML file", path);
+  throw usage_error("config", "{}: cannot be read: {}; expected a YAML file", path, std::strerror(errno));
 }
 
 }  // namespace
