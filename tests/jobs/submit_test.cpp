@@ -212,6 +212,17 @@ TEST_F(Submit, ChangesOfTheMixtureAreCountedAndShownBeforeTheQueue) {
   expect_in("data.changes[0].weights has 1 number(s); expected one for each source", few.all());
 }
 
+/// The first submission that a reader of docs/slurm.md makes, as it is printed there.
+TEST_F(Submit, TakesTheCommandOfItsPage) {
+  const std::string page = read_bytes(OCTET_SOURCE_DIR "/docs/slurm.md"), head = "octet submit configs/runs/";
+  const std::size_t from = page.find(head), to = page.find("\nI layout", from);
+  ASSERT_NE(to, std::string::npos);
+  const std::string words = page.substr(from + head.size(), to - from - head.size());
+  const CommandResult r = submit(fmt::format("{}/configs/runs/{} --dry-run", OCTET_SOURCE_DIR, words));
+  EXPECT_EQ(r.exit_code, 0) << r.all();
+  expect_in("layout: 4 nodes x 1 ranks", r.err);
+}
+
 TEST_F(Submit, DryRunNeedsNoSlurm) {
   std::filesystem::remove(fake / "bin/sbatch");
   program("sbatch", "#!/bin/bash\necho 'sbatch: fatal: Could not establish a configuration source' >&2\nexit 1\n");
