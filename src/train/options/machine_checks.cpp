@@ -13,9 +13,27 @@ void check_attention(const RunConfig& c, const Origins& at) {
                c.device, max_head_dim);
 }
 
+namespace {
+
+/// Nothing asks for cuDNN's attention over documents where there are none, nor where its chance order of summation is
+/// not wanted.
+void check_document_attention(const RunConfig& c, const Origins& at) {
+  if (c.cuda.document_attention == DocumentAttention::own) return;
+  const auto refused = [&](const char* why) {
+    return refuse(at, "cuda.document_attention", c.cuda.document_attention, "{}", why);
+  };
+  if (!c.data.document_mask) throw refused("has no effect without data.document_mask = true");
+  if (c.cuda.deterministic) {
+    throw refused("has no effect with cuda.deterministic = true: its backward pass has no fixed order of summation");
+  }
+}
+
+}  // namespace
+
 /// An option of the other device would be ignored.
 void check_device(const RunConfig& c, const Origins& at) {
   if (c.device == DeviceType::cuda) {
+    check_document_attention(c, at);
     const Float8Accumulate accumulate = c.float8.accumulate;
     if (accumulate == Float8Config().accumulate) return;
     throw refuse(at, "float8.accumulate", accumulate,
