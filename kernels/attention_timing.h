@@ -1,6 +1,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 
 #include "kernels/attention.h"
 #include "kernels/plan_choices.h"
@@ -16,6 +17,11 @@ PlanPlatform attention_platform(Stream& stream);
 
 /// Says whether cuDNN has a plan, so that there is something to choose. Asking takes it up to a second.
 bool has_attention_plan(Stream& stream, const AttentionProblem& problem);
+
+/// Why Octet's own kernels serve for rows of several documents, with `places` and `longest` as of PackedDocuments;
+/// empty where cuDNN does. Asking takes it up to two seconds.
+std::string why_no_document_plan(Stream& stream, const AttentionProblem& problem, std::int64_t places,
+                                 std::int64_t longest);
 
 /// The fastest plan of each of these, which have one: of at most timed_proposals that cuDNN's heuristics propose and
 /// whose workspace is no larger than attention_workspace_bound. Timed on operands made for it: normally distributed,

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <mutex>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "kernels/cuda/attention_fallback.h"
 #include "kernels/cuda/attention_plan.h"
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/document_offsets.h"
+#include "kernels/cuda/document_plans.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/settings.h"
 #include "src/base/log.h"
@@ -18,11 +21,6 @@
 /// many backward, half of them masked.
 namespace octet::cuda {
 namespace {
-
-/// cuDNN's backward pass over documents is made for no order of summation.
-bool documents_by_cudnn() {
-  return settings().document_attention == DocumentAttention::cudnn && !settings().deterministic;
-}
 
 const AttentionPlan* plan_of(const AttentionShape& shape, AttentionPass pass, Stream& stream) {
   return device_attention_plans().find({shape, pass, settings().deterministic}, &stream).plan.get();
@@ -39,37 +37,27 @@ std::int64_t workspace(const AttentionPlanKey& key, std::int64_t fallback) {
   return key.deterministic ? plan->workspace() : std::max(plan->workspace(), bound);
 }
 
-/// The plan for rows of several documents, if both passes have one: they agree on how log-sum-exps lie. Null where our
-/// own kernels serve.
-const AttentionPlan* plan_of(const AttentionShape& shape, const PackedDocuments& documents, AttentionPass pass,
-                             Stream& stream) {
-  if (!documents_by_cudnn() || documents.starts == nullptr || documents.places > most_document_places) return nullptr;
-  const AttentionPlan* of_pass = nullptr;
-  for (const AttentionPass p : {AttentionPass::forward, AttentionPass::backward}) {
-    const AttentionPlanKey key{shape, p, false, documents.places, documents.longest};
-    const AttentionPlan* plan = device_attention_plans().find(key, &stream).plan.get();
-    if (plan == nullptr || plan->workspace() > document_workspace_bound(key.problem(), key.documents)) return nullptr;
-    if (p == pass) of_pass = plan;
-  }
-  return of_pass;
-}
-
-void tell_of_documents() {
-  static std::once_flag told;
-  std::call_once(told, [] {
-    log::shared_warning(
-        "attention within documents (data.document_mask): Octet's own kernels serve for rows of several documents; "
-        "they "
-        "are not on the tensor cores, so attention takes many times as long as without (docs/data.md, \"Documents\")");
-  });
+/// Once for each reason.
+void tell_of_documents(const std::string& reason) {
+  static std::mutex mutex;
+  static std::set<std::string> told;
+  const std::scoped_lock lock(mutex);
+  if (!told.insert(reason).second) return;
+  log::shared_warning(
+      "attention within documents (data.document_mask): Octet's own kernels serve for rows of several documents ({}); "
+      "they are not on the tensor cores, so attention takes many times as long as without (docs/data.md, "
+      "\"Documents\")",
+      reason);
 }
 
 /// By cuDNN, if it can; the offsets come before its workspace.
 template <typename Args, typename Fallback>
 void run_documents(Stream& stream, const Args& args, AttentionPass pass, const Fallback& fallback) {
-  const AttentionPlan* plan = plan_of(args.shape, args.documents, pass, stream);
+  if (args.documents.starts == nullptr) return fallback(stream, args);  // there is no list to give to cuDNN
+  const auto [plan, why_not] = document_plan(device_attention_plans(), {args.shape, pass}, args.documents.places,
+                                             args.documents.longest, &stream);
   if (plan == nullptr) {
-    if (!documents_by_cudnn()) tell_of_documents();
+    tell_of_documents(why_not);
     return fallback(stream, args);
   }
   const DocumentOffsets offsets(args.workspace, args.shape, args.documents);

@@ -3,6 +3,7 @@
 #include "kernels/cuda/attention_plan.h"
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/cudnn_loading.h"
+#include "kernels/cuda/document_plans.h"
 #include "kernels/cuda/gemm_operands.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/settings.h"
@@ -100,6 +101,11 @@ PlanPlatform attention_platform(Stream& stream) {
 
 bool has_attention_plan(Stream& stream, const AttentionProblem& problem) {
   return cuda::device_attention_plans().find(cuda::key_of(problem), &stream).plan != nullptr;
+}
+
+std::string why_no_document_plan(Stream& stream, const AttentionProblem& problem, std::int64_t places,
+                                 std::int64_t longest) {
+  return cuda::document_plan(cuda::device_attention_plans(), problem, places, longest, &stream).why_not;
 }
 
 PlanChoices time_attention(Stream& stream, std::span<const AttentionProblem> problems) {

@@ -19,6 +19,10 @@ bool has_attention_plan(Stream&, const AttentionProblem&) {
   throw no_cuda();
 }
 
+std::string why_no_document_plan(Stream&, const AttentionProblem&, std::int64_t, std::int64_t) {
+  throw no_cuda();
+}
+
 PlanChoices time_attention(Stream&, std::span<const AttentionProblem>) {
   throw no_cuda();
 }

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <functional>
 
+#include "kernels/cuda/document_plans.h"
+#include "kernels/cuda_settings.h"
 #include "src/base/error.h"
 #include "src/base/log.h"
 
@@ -189,6 +191,36 @@ TEST_F(AttentionPlanChoice, ChoicesComeIntoForceAtOnce) {
   EXPECT_EQ(all.find(other).plan->engine(), "first");
   all.use({});
   EXPECT_EQ(all.find(key).plan->engine(), "first");
+}
+
+/// Whatever keeps cuDNN from rows of several documents is said, and where nothing does, there is a plan.
+TEST_F(AttentionPlanChoice, OfDocumentsOurKernelsTakeThePlaceForAReason) {
+  const auto why_not = [&](const CudaSettings& settings, std::int64_t places = 64) {
+    set_cuda_settings(settings);
+    AttentionPlans fresh = plans();
+    const log::SharedWarnings shared;
+    const DocumentPlan found = document_plan(fresh, key.problem(), places, 256);
+    log::SharedWarnings::take();
+    set_cuda_settings({});
+    EXPECT_EQ(found.plan == nullptr, !found.why_not.empty());
+    return found.why_not;
+  };
+  const CudaSettings cudnn{.document_attention = DocumentAttention::cudnn};
+  EXPECT_EQ(why_not({}), "cuda.document_attention is own");
+  EXPECT_EQ(why_not({.deterministic = true, .document_attention = DocumentAttention::cudnn}),
+            "cuda.deterministic is true");
+  EXPECT_EQ(why_not(cudnn), "");
+  EXPECT_EQ(why_not(cudnn, 4096), "a micro-batch has more than 1024 documents");
+
+  const std::int64_t bound = document_workspace_bound({key.shape, AttentionPass::forward}, 64);
+  proposals[0].workspace = bound;
+  EXPECT_EQ(why_not(cudnn), "");
+  proposals[0].workspace = bound + 1;
+  EXPECT_EQ(why_not(cudnn), fmt::format("cuDNN's plan for {} and 64 documents wants {} bytes of workspace, and {} are "
+                                        "planned",
+                                        text_of({key.shape, AttentionPass::forward}), bound + 1, bound));
+  for (Proposal& p : proposals) p.can_be_built = false;
+  EXPECT_TRUE(why_not(cudnn).starts_with("cuDNN has no plan for forward: first: ")) << why_not(cudnn);
 }
 
 }  // namespace
