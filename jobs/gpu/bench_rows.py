@@ -108,15 +108,17 @@ def linear_gemm(outputs, inputs, form, mode, add=False, tokens=TOKENS):
     return gemm(m, n, k, form, mode, add)
 
 
-def attention(m, direction, seq=TOKENS, documents=None):
-    """Causal FLOPs: half the square, or half the squares of documents of so many tokens; two products forward, five
-    backward."""
+def attention(m, direction, seq=TOKENS, documents=None, by=None):
+    """Causal FLOPs: half the square, or half the squares of documents of so many tokens, which `by` computes
+    (cuda.document_attention, "own" if None); two products forward, five backward."""
     products = 2 if direction == "forward" else 5
     q, k = q_dim(m) * seq, kv_dim(m) * seq
     tensors = 2 * q + 2 * k if direction == "forward" else 4 * q + 4 * k
     within = {} if documents is None else {"documents": documents}
+    if by is not None:
+        within["document_attention"] = by
     return dict(row=f"attention/{m['heads']}:{m['kv_heads']}x{m['head_dim']}x{seq}/{direction}" +
-                (f"/documents-{documents}" if within else ""),
+                (f"/documents-{documents}" if within else "") + (f"/{by}" if by else ""),
                 op=f"attention_{direction}", batch=1, seq=seq, heads=m["heads"], kv_heads=m["kv_heads"],
                 head_dim=m["head_dim"], **within, flops=products * q * (documents or seq), bytes=2 * tensors + 4 * m["heads"] * seq)
 
@@ -416,9 +418,10 @@ def attention_rows():
 
 
 def documents_rows():
-    """Attention within documents of these lengths, by the kernels that serve them; one of 8,192 is the whole row, so that
-    it shows what they cost beside cuDNN's."""
-    return [attention(MODELS["8b"], d, documents=length) for length in (512, 2048, 8192) for d in ("forward", "backward")]
+    """Attention within documents of these lengths, by our own kernels and by cuDNN's; one of 8,192 is the whole row, so
+    that it shows what they cost beside attention without documents."""
+    return [attention(MODELS["8b"], d, documents=length, by=by) for length in (512, 2048, 8192) for by in (None, "cudnn")
+            for d in ("forward", "backward")]
 
 
 def groups(memory=80e9):

@@ -1,23 +1,50 @@
 // Rows of attention.
+#include <algorithm>
 #include <cmath>
+#include <string>
 #include <vector>
 
+#include "kernels/attention_timing.h"
+#include "kernels/cuda_settings.h"
+#include "src/base/error.h"
 #include "tests/benchmark/gpu/cases.h"
 
 namespace octet::bench {
 namespace {
 
-/// Where documents of `length` tokens begin.
-const std::int32_t* documents(Case& c, const AttentionShape& s, std::int64_t length) {
-  std::vector<std::int32_t> begin;
-  for (std::int64_t t = 0; t < s.batch * s.seq; ++t) {
-    begin.push_back(static_cast<std::int32_t>(t % s.seq / length * length));
-  }
-  auto* on_device = c.output<std::int32_t>(s.batch * s.seq);
+const std::int32_t* on_device(Case& c, const std::vector<std::int32_t>& values) {
+  const auto n = static_cast<std::int64_t>(values.size());
+  auto* to = c.output<std::int32_t>(n);
   Stream& stream = c.place().stream;
-  stream.device().copy_from_host(on_device, begin.data(), 4 * s.batch * s.seq, stream);
+  stream.device().copy_from_host(to, values.data(), 4 * n, stream);
   stream.synchronize();
-  return on_device;
+  return to;
+}
+
+/// Documents of `length` tokens, as a training step lists them.
+PackedDocuments documents(Case& c, const AttentionShape& s, std::int64_t length) {
+  std::vector<std::int32_t> begin, starts;
+  for (std::int64_t t = 0; t < s.batch * s.seq; ++t) {
+    const std::int64_t first = t % s.seq / length * length;
+    begin.push_back(static_cast<std::int32_t>(first));
+    if (t % s.seq == first) starts.push_back(static_cast<std::int32_t>(t));
+  }
+  const std::int64_t places = document_places(static_cast<std::int64_t>(starts.size()));
+  starts.resize(static_cast<std::size_t>(places + 1), static_cast<std::int32_t>(s.batch * s.seq));
+  return {on_device(c, begin), on_device(c, starts), places, document_length(std::min(length, s.seq), s.seq)};
+}
+
+/// What the row asks for; others come between the launches of one.
+CudaSettings settings(const Row& row) {
+  const std::string wanted = row.value("document_attention", "own");
+  return {.document_attention = wanted == "cudnn" ? DocumentAttention::cudnn : DocumentAttention::own};
+}
+
+/// A row of cuDNN's is not to show the times of what takes its place.
+void check_plan(Case& c, const AttentionForward& args, AttentionPass pass) {
+  const PackedDocuments& of = args.documents;
+  const std::string why = why_no_document_plan(c.place().stream, {args.shape, pass}, of.places, of.longest);
+  if (!why.empty()) throw usage_error("benchmark", "document_attention cudnn: {}", why);
 }
 
 AttentionForward attention(Case& c, const Row& row) {
@@ -35,17 +62,25 @@ AttentionForward attention(Case& c, const Row& row) {
   args.v = c.random(DType::bf16, k);
   args.o = c.output(2 * q);
   args.log_sum_exp = c.output<float>(rows * s.heads);
-  if (row.contains("documents")) args.documents.begin = documents(c, s, row.at("documents"));
+  if (row.contains("documents")) args.documents = documents(c, s, row.at("documents"));
+  set_cuda_settings(settings(row));
+  if (row.contains("document_attention") && c.place().stream.native() != nullptr) {
+    for (const AttentionPass pass : {AttentionPass::forward, AttentionPass::backward}) check_plan(c, args, pass);
+  }
   args.workspace = c.output(c.place().kernels.attention_forward_workspace(args));
   return args;
 }
 
 }  // namespace
 
-/// "batch", "seq", "heads", "kv_heads", "head_dim"; causal, bf16. "documents": their length, or it is not there.
+/// "batch", "seq", "heads", "kv_heads", "head_dim"; causal, bf16. "documents": their length, or it is not there;
+/// with them "document_attention": "cudnn" where it is not our own kernels that are to serve.
 void make_attention_forward(Case& c, const Row& row) {
   const AttentionForward args = attention(c, row);
-  c.set([p = c.place(), args] { p.kernels.attention_forward(p.stream, args); });
+  c.set([p = c.place(), args, by = settings(row)] {
+    set_cuda_settings(by);
+    p.kernels.attention_forward(p.stream, args);
+  });
 }
 
 void make_attention_backward(Case& c, const Row& row) {
@@ -61,7 +96,10 @@ void make_attention_backward(Case& c, const Row& row) {
   args.dv = c.output(2 * k);
   args.documents = forward.documents;
   args.workspace = c.output(c.place().kernels.attention_backward_workspace(args));
-  c.set([p = c.place(), args] { p.kernels.attention_backward(p.stream, args); });
+  c.set([p = c.place(), args, by = settings(row)] {
+    set_cuda_settings(by);
+    p.kernels.attention_backward(p.stream, args);
+  });
 }
 
 }  // namespace octet::bench
