@@ -188,10 +188,14 @@ std::string timeline_text(const DryTimeline& timeline, const DryMachine& m, cons
   const double flops = c.run.config.model.flops_per_token(static_cast<double>(c.run.config.train.seq_len)) *
                        static_cast<double>(c.run.config.train.global_batch * c.run.config.train.seq_len) /
                        static_cast<double>(c.options.ranks) / step;
+  const std::string documents = c.run.config.data.document_mask
+                                    ? "data.document_mask: attention is counted across documents, at cuDNN's rates "
+                                      "without a mask; Octet's own kernels take longer\n"
+                                    : "";
   return fmt::format(
-      "timeline of a step at the rates of the data sheet of {} and links of {}; no run quite reaches them:\n{}\n{}"
+      "timeline of a step at the rates of the data sheet of {} and links of {}; no run quite reaches them:\n{}\n{}{}"
       "{:.1f} TFLOP/s a rank at most, {:.1f} % of the bf16 peak\n",
-      m.gpu->name, m.links, table, stages, flops / 1e12, 100 * flops / m.gpu->peak.bf16);
+      m.gpu->name, m.links, table, stages, documents, flops / 1e12, 100 * flops / m.gpu->peak.bf16);
 }
 
 /// The step after the first, which is like all that follow.

@@ -110,6 +110,15 @@ TEST(DryRunCommand, KnowsNoTimelineWithoutAGpu) {
   EXPECT_TRUE(says(h200, " GiB of one H200: fits")) << h200;
 }
 
+TEST(DryRunCommand, SaysThatItDoesNotKnowTheDocuments) {
+  const std::string line =
+      "data.document_mask: attention is counted across documents, at cuDNN's rates without a mask; Octet's own kernels "
+      "take longer\n";
+  const std::vector<std::string> eight{"--ranks=8", "--gpu=H100"};
+  EXPECT_FALSE(says(dry(run_8b, eight), "document_mask"));
+  EXPECT_TRUE(says(dry(run_8b, {"--ranks=8", "--gpu=H100", "--data.document_mask=true"}), line));
+}
+
 TEST(DryRunCommand, ARunThatIsTooLargeDoesNotFit) {
   EXPECT_TRUE(says(dry(run_405b, {"--ranks", "8", "--gpu", "H100"}), "does NOT fit"));
 }
