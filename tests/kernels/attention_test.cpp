@@ -257,12 +257,13 @@ TEST(Attention, OneKeyIsCopiedAndEqualKeysAreAveraged) {
 }
 
 template <typename T>
-void same_bits_for_any_thread_count() {
+void same_bits_for_any_thread_count(const std::vector<std::int64_t>& documents = {}) {
   const AttentionShape s = shape(1, 150, 3, 1, 32);
   const Inputs<T> in(s);
+  const std::vector<std::int32_t> begin = documents.empty() ? std::vector<std::int32_t>() : documents_of(s, documents);
   const auto with = [&](int n) {
     const Threads threads(n);
-    return run(s, in.q, in.k, in.v, in.d_o);
+    return run(s, in.q, in.k, in.v, in.d_o, begin);
   };
   const Result<T> one = with(1);
   for (const int n : {2, 3}) {
@@ -278,6 +279,11 @@ void same_bits_for_any_thread_count() {
 TEST(Attention, SameBitsForAnyThreadCount) {
   same_bits_for_any_thread_count<float>();
   same_bits_for_any_thread_count<bf16>();
+}
+
+TEST(Attention, SameBitsForAnyThreadCountWithinDocuments) {
+  same_bits_for_any_thread_count<float>({3, 1, 70, 11});
+  same_bits_for_any_thread_count<bf16>({3, 1, 70, 11});
 }
 
 TEST(Attention, TheFutureHasNoInfluence) {
