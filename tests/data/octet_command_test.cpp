@@ -111,6 +111,22 @@ TEST_F(OctetCommand, PrepareAndInspect) {
   EXPECT_HAS(seen.all(), prepared.all().substr(entropy, 50));  // the same numbers from both
 }
 
+TEST_F(OctetCommand, InspectTellsHowMuchAttentionCrossesDocuments) {
+  const auto across = [&](std::int64_t length) {
+    TokenFileWriter writer(folder_ / "documents", TokenType::u8, {.overwrite = true});
+    for (std::int64_t document = 0; document < 120 / length; ++document) {
+      writer.append(std::vector<std::int32_t>(static_cast<std::size_t>(length), 7));
+      writer.end_document();
+    }
+    writer.finish();
+    return run_command(octet + "inspect " + (folder_ / "documents") + " --seq_len 4").all();
+  };
+  // Of the 10 pairs of a window 6 are within two documents of 2 tokens, 4 within four of one.
+  EXPECT_HAS(across(2), "across       40.0 % of attention over 4 tokens goes to other documents (data.document_mask)");
+  EXPECT_HAS(across(1), "across       60.0 % of attention over 4 tokens");
+  EXPECT_HAS(across(4), "across       0.0 % of attention over 4 tokens");
+}
+
 TEST_F(OctetCommand, InspectFindsTheRangeOfIdsAndRemembersItWhenAsked) {
   test::write_tokens(folder_ / "ids", 70, TokenType::i32, [](std::int64_t i) { return i == 65 ? 70000 : 5; });
   const std::string side = folder_ / "ids.data.json", inspect = octet + "inspect " + (folder_ / "ids");
