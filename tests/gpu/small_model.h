@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "src/comm/mesh.h"
+#include "src/train/step/host_transfer.h"
 #include "src/train/step/sharded_model.h"
 
 namespace octet::gpu_test {
@@ -23,15 +24,23 @@ class SmallModel {
   }
   static constexpr std::int64_t batch = 2, seq = 128, tokens = batch * seq;
 
-  SmallModel(Device& device, Precision precision)
+  /// `documents`: their lengths, which fill the rows; none: a row is one.
+  SmallModel(Device& device, Precision precision, const std::vector<std::int64_t>& documents = {})
       : device_(device),
         stream_(device.make_stream()),
         mesh_(make_self_communicator(*stream_, "world"), {}),
-        model_({.model = config(), .precision = precision, .float8 = {}, .micro_batch = batch, .seq_len = seq}, {},
-               {.zero = Zero::two, .float8_all_gather = true}, mesh_, *stream_, nullptr),
+        model_({.model = config(),
+                .precision = precision,
+                .float8 = {},
+                .micro_batch = batch,
+                .seq_len = seq,
+                .documents = !documents.empty()},
+               {}, {.zero = Zero::two, .float8_all_gather = true}, mesh_, *stream_, nullptr),
         tokens_(device, DType::i32, {batch, seq}, Purpose::data),
         targets_(device, DType::i32, {batch, seq}, Purpose::data),
-        loss_(device, DType::f32, {1}, Purpose::workspace) {
+        loss_(device, DType::f32, {1}, Purpose::workspace),
+        upload_(*stream_, batch, seq, !documents.empty()) {
+    if (!documents.empty()) upload(documents);
     model_.initialize(1);
     fill(tokens_, 2);
     fill(targets_, 3);
@@ -42,7 +51,7 @@ class SmallModel {
     device_.zero(loss_.view().data, 4, *stream_);
     model_.begin_step(1);
     model_.accumulate({tokens_.view().as<std::int32_t>(), targets_.view().as<std::int32_t>(), 1.0f / tokens,
-                       loss_.view().as<float>()});
+                       loss_.view().as<float>(), documents_});
   }
   void finish_step(std::int64_t step) { model_.finish_step(step, 1e-3); }
 
@@ -59,6 +68,16 @@ class SmallModel {
   Stream& stream() { return *stream_; }
 
  private:
+  void upload(const std::vector<std::int64_t>& lengths) {
+    Batch whole;
+    whole.resize(batch, seq);
+    for (const std::int64_t length : lengths) {
+      const auto first = static_cast<std::int32_t>(static_cast<std::int64_t>(whole.document_begin.size()) % seq);
+      whole.document_begin.insert(whole.document_begin.end(), static_cast<std::size_t>(length), first);
+    }
+    documents_ = upload_.upload(whole).documents;
+    stream_->synchronize();
+  }
   void fill(const TensorBuffer& buffer, unsigned seed) {
     std::mt19937 generator(seed);
     std::uniform_int_distribution<std::int32_t> token(0, static_cast<std::int32_t>(config().vocab_size) - 1);
@@ -79,6 +98,8 @@ class SmallModel {
   Mesh mesh_;
   ShardedModel model_;
   TensorBuffer tokens_, targets_, loss_;
+  BatchUpload upload_;  ///< holds the lists of documents
+  PackedDocuments documents_{};
 };
 
 }  // namespace octet::gpu_test

@@ -39,6 +39,24 @@ TEST_P(GpuStep, LossAndGradientsOfTheCpu) {
   }
 }
 
+/// By our own kernels; documents of one token, of a tile of attention and of more.
+TEST_P(GpuStep, LossAndGradientsOfTheCpuWithinDocuments) {
+  const auto [precision, loss, gradient] = GetParam();
+  const std::vector<std::int64_t> documents = {5, 1, 99, 1, 22, 64, 64};
+  SmallModel cpu_model(cpu_device(), precision, documents), gpu_model(cuda_device(0), precision, documents);
+  SmallModel across(cpu_device(), precision);
+  cpu_model.accumulate();
+  gpu_model.accumulate();
+  across.accumulate();
+  EXPECT_NE(across.loss(), cpu_model.loss());
+  EXPECT_NEAR(gpu_model.loss(), cpu_model.loss(), loss * cpu_model.loss());
+  for (std::size_t i = 0; i < cpu_model.parameters().parameters.size(); ++i) {
+    EXPECT_LE(distance(gpu_model.gradient(i), cpu_model.gradient(i)), gradient)
+        << cpu_model.parameters().parameters[i].name;
+    EXPECT_GT(distance(across.gradient(i), cpu_model.gradient(i)), 0) << cpu_model.parameters().parameters[i].name;
+  }
+}
+
 TEST_P(GpuStep, LossesOverTheStepsOfTheCpu) {
   const auto [precision, loss, gradient] = GetParam();
   SmallModel cpu_model(cpu_device(), precision), gpu_model(cuda_device(0), precision);
