@@ -11,8 +11,9 @@ using test::LocalModel;
 const std::vector<std::int64_t> lengths = {5, 1, 10, 1, 1, 14};  // of two rows of 16
 
 /// The model of those documents packed, in the order of `lengths`.
-std::unique_ptr<LocalModel> packed(Precision precision, const RecomputeConfig& recompute = {}) {
-  auto model = std::make_unique<LocalModel>(precision, false, Float8Config{}, recompute);
+std::unique_ptr<LocalModel> packed(Precision precision, const RecomputeConfig& recompute = {},
+                                   const Float8Config& float8 = {}) {
+  auto model = std::make_unique<LocalModel>(precision, false, float8, recompute);
   for (const std::int64_t length : lengths) {
     const auto first = static_cast<std::int32_t>(model->document_begin.size()) % 16;
     model->document_begin.insert(model->document_begin.end(), static_cast<std::size_t>(length), first);
@@ -76,11 +77,31 @@ TEST(Documents, OnlyOneARowHaveTheBitsOfNone) {
   }
 }
 
+/// In every mode of recompute and every recipe whose GEMMs this model's sizes suit.
 TEST(Documents, AreTheSameWhenRecomputed) {
-  for (const Precision precision : {Precision::fp32, Precision::bf16, Precision::float8}) {
-    const auto kept = packed(precision), again = packed(precision, {.mode = RecomputeMode::full});
-    EXPECT_EQ(kept->forward_backward(), again->forward_backward());
-    EXPECT_EQ(kept->state.gradients, again->state.gradients) << name_of(precision);
+  const auto selective = [](RecomputePreset preset) {
+    return RecomputeConfig{.mode = RecomputeMode::selective, .preset = preset};
+  };
+  const std::vector<RecomputeConfig> ways = {
+      {.mode = RecomputeMode::full},           {.mode = RecomputeMode::full, .every = 2},
+      selective(RecomputePreset::elementwise), selective(RecomputePreset::ffn),
+      selective(RecomputePreset::linears),     {.mode = RecomputeMode::selective, .keep = {"attention_output"}}};
+  std::vector<std::pair<Precision, std::string>> kinds = {{Precision::fp32, "tensorwise"},
+                                                          {Precision::bf16, "tensorwise"}};
+  for (const char* recipe : {"tensorwise", "rowwise", "rowwise_with_gw_hp", "delayed"}) {
+    kinds.emplace_back(Precision::float8, recipe);
+  }
+  for (const auto& [precision, recipe] : kinds) {
+    Float8Config float8;
+    float8.recipe = recipe;
+    const auto kept = packed(precision, {}, float8);
+    const double loss = kept->forward_backward();
+    for (const RecomputeConfig& way : ways) {
+      SCOPED_TRACE(fmt::format("{} {}, {} {} every {}", precision, recipe, way.mode, way.preset, way.every));
+      const auto again = packed(precision, way, float8);
+      EXPECT_EQ(again->forward_backward(), loss);
+      EXPECT_EQ(again->state.gradients, kept->state.gradients);
+    }
   }
 }
 
