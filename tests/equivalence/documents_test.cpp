@@ -67,6 +67,20 @@ TEST_F(Documents, TrainTheSameOnEveryLayout) {
   }
 }
 
+/// The kernels without a mask are the faster ones.
+TEST_F(Documents, ThatFillTheirWindowsAreNotListed) {
+  const BatchLayout layout{0, 1, batch};
+  Batch used;
+  Sampler(config_.data.train, sampler_config(config_)).train_batch(0, layout, 0, used);
+  EXPECT_EQ(used.document_begin.size(), used.tokens.size());
+  const Sampler whole({{folder_ / "data", 1.0}}, sampler_config(config_));
+  whole.train_batch(0, layout, 0, used);
+  EXPECT_TRUE(used.document_begin.empty());
+  whole.validation_batch(0, layout, 0, used);
+  EXPECT_TRUE(used.document_begin.empty());
+  EXPECT_EQ(whole.step_work(0).pairs_of_tokens, batch * seq * seq);
+}
+
 TEST_F(Documents, ChangeWhatIsTrained) {
   const Trained within = train_alone();
   config_.data.document_mask = false;

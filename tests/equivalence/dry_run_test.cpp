@@ -22,6 +22,7 @@ struct Layout {
   bool tied = false;
   AutoBool all_gather = AutoBool::automatic;
   std::int64_t micro_batches = 2;  ///< a step
+  bool documents = false;          ///< data.document_mask
 };
 
 void PrintTo(const Layout& layout, std::ostream* out) {
@@ -85,6 +86,10 @@ class DryRuns : public TrainerTest, public testing::WithParamInterface<Layout> {
     if (l.parallel.pp > 1) config_.model.layers = 5;
     config_.train.global_batch = l.micro_batches * l.micro_batch * world_->size() / l.tp / l.parallel.pp;
     config_.train.validation_batches = 1;
+    if (l.documents) {
+      config_.data.train = {{write_documents(), 1.0}};
+      config_.data.document_mask = true;
+    }
   }
   MeshShape shape() const {
     const Layout& l = GetParam();
@@ -170,8 +175,11 @@ const RecomputeConfig full{.mode = RecomputeMode::full}, every_2{.mode = Recompu
 INSTANTIATE_TEST_SUITE_P(
     Layouts, DryRuns,
     testing::Values(
-        Layout{"fp32", Precision::fp32}, Layout{.name = "bf16", .precision = Precision::bf16, .micro_batches = 3},
-        Layout{"tensorwise"}, Layout{.name = "kept", .parallel = {.zero = Zero::two}},
+        Layout{"fp32", Precision::fp32}, Layout{.name = "documents", .precision = Precision::bf16, .documents = true},
+        Layout{.name = "documents_tp_2", .tp = 2, .micro_batch = 2, .recompute = full, .documents = true},
+        Layout{.name = "documents_pp_2", .parallel = {.pp = 2}, .micro_batches = 3, .documents = true},
+        Layout{.name = "bf16", .precision = Precision::bf16, .micro_batches = 3}, Layout{"tensorwise"},
+        Layout{.name = "kept", .parallel = {.zero = Zero::two}},
         Layout{.name = "whole", .parallel = {.zero = Zero::one}, .micro_batches = 3},
         Layout{.name = "whole_tied_bf16",
                .recipe = "delayed",
