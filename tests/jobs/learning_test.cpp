@@ -89,6 +89,41 @@ TEST(RunFiles, MetricsHaveTheAgreedKeys) {
   }
 }
 
+/// Documents of one token each.
+std::string lone_tokens() {
+  TokenFileWriter writer(workplace() / "data/lone", TokenType::u8, {.overwrite = true});
+  for (std::int32_t i = 0; i < 2000; ++i) {
+    writer.append(std::vector<std::int32_t>{i % 90});
+    writer.end_document();
+  }
+  writer.finish();
+  return "--data.train data/lone --data.document_mask true --train.steps 3 ";
+}
+
+/// Of the tiny model: 6 P + 12 layers q_dim keys a token, where keys are 1 and not 32.
+TEST(RunFiles, FlopsAreThoseThatDocumentsAskFor) {
+  const TrainedRun run = train(1, lone_tokens());
+  ASSERT_EQ(run.result.exit_code, 0) << run.result.all();
+  constexpr double block = 2 * 32 * 64 + 2 * 32 * 32 + 3 * 32 * 64 + 2 * 32;
+  constexpr double parameters = 2 * block + 32 + 256 * 32, attention = 12 * 2 * 64;
+  for (const auto& line : run.metrics()) {
+    EXPECT_NEAR(line["tflops"].get<double>() / line["tflops_unmasked"].get<double>(),
+                (6 * parameters + attention) / (6 * parameters + attention * 32), 1e-9);
+    const double tokens = line["tokens_per_second_per_rank"];
+    EXPECT_NEAR(line["tflops"].get<double>(), tokens * (6 * parameters + attention) / 1e12,
+                1e-9 * line["tflops"].get<double>());
+  }
+  EXPECT_EQ(occurrences(run.result.err, "no token counts towards the loss"), 0) << run.result.err;
+}
+
+TEST(RunFiles, AStepWithoutATargetIsWarnedOfOnce) {
+  const TrainedRun run = train(2, lone_tokens() + "--data.loss_on_first false");
+  ASSERT_EQ(run.result.exit_code, 0) << run.result.all();
+  EXPECT_EQ(run.losses(), (std::vector<double>{0, 0, 0}));
+  EXPECT_EQ(occurrences(run.result.err, "step 1: no token counts towards the loss"), 1) << run.result.err;
+  EXPECT_EQ(occurrences(run.result.err, "no token counts towards the loss"), 1) << run.result.err;
+}
+
 TEST(RunFiles, PassesOverTheDataAreWarnedOfLoggedAndCounted) {
   write_tokens(workplace() / "data/few", 1601, TokenType::u8, [](std::int64_t i) { return i % 90; });  // 50 samples
   const std::string few = "--data.train data/few --data.validation_fraction 0 --train.validation_batches 0 ";

@@ -174,6 +174,7 @@ class Loop {
     const StepResult& result = outcome.result;
     p_.log.non_finite(result.step, result);
     p_.log.passes(result.step);
+    p_.log.targets(result.step, result.work);
     p_.log.passed(result.spent, 1, result.work);
     if (logs(p_.config, result.step, last) || outcome.validation_loss) p_.log.step(result, outcome.validation_loss);
     if (result.step == first_) p_.log.memory(p_.plan);

@@ -153,6 +153,15 @@ void RunLog::passed(const Spent& spent, std::int64_t steps, const StepWork& work
   }
 }
 
+void RunLog::targets(std::int64_t step, const StepWork& work) {
+  if (!writes_ || work.targets > 0 || told_of_targets_) return;
+  told_of_targets_ = true;
+  log::warning(
+      "step {}: no token counts towards the loss, which is told as 0: with data.loss_on_first = false documents of one "
+      "token teach nothing; said once",
+      step);
+}
+
 std::vector<double> RunLog::passes_made(std::int64_t step) const {
   std::vector<double> made;
   if (sampler_ == nullptr) return made;

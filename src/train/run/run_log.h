@@ -33,6 +33,8 @@ class RunLog {
   /// Time of the run's, and how many steps with what work ended in it: every step's and every pause's, logged or not.
   /// What was passed since the line before makes up a line's times, and all of it those of the end.
   void passed(const Spent& spent, std::int64_t steps, const StepWork& work = {});
+  /// Warns, once, of a step with nothing to learn from: its loss of 0 is no success. For every step, logged or not.
+  void targets(std::int64_t step, const StepWork& work);
   /// The line of a step whose time has been passed.
   void step(const StepResult& result, std::optional<double> validation_loss);
   /// Says which passes over the data begin in that step, and how their mixture changes with it. For every step, logged
@@ -82,6 +84,7 @@ class RunLog {
   double checkpoint_seconds_ = 0;  ///< that one took, or one of an earlier start
   Interval since_line_, all_;      ///< since this start
   bool disk_refuses_ = false;      ///< the last record
+  bool told_of_targets_ = false;
   std::optional<double> validation_bytes_per_token_{};
   const Sampler* sampler_ = nullptr;  ///< since start()
   std::unique_ptr<MetricsWriter> metrics_;
