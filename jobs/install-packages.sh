@@ -6,6 +6,7 @@ set -euo pipefail
 
 packages=(
   g++ cmake ninja-build pkg-config
+  python3-minimal                     # puts sources into batches for the quickstart's build
   mpich libmpich-dev                  # MPI
   libdnnl-dev                         # oneDNN: GEMM on the CPU
   librandom123-dev                    # counter-based random numbers

@@ -272,6 +272,7 @@ check 'changes self-test' 60 tests/checks/changed_test.py
 check 'batches self-test' 60 tests/checks/unity_test.py
 check 'kernel resources self-test' 60 tests/checks/kernel_resources_test.py
 check 'pairs' 60 tests/jobs/pairs.py --check
+check 'planted faults' 60 tests/equivalence/planted_faults.py --check
 
 check_beside 'gpu scripts' 600 tests/checks/gpu_scripts_test.py
 selected 'build cpu' && build cpu

@@ -237,6 +237,7 @@ std::string dry_run(const std::vector<std::string>& words) {
   const DryMachine m = machine_of(c.options, c.run.config);
   std::string text = fmt::format("rank {} of {}, {}, {} a node\n", c.options.rank, c.options.ranks, layout_text(c.mesh),
                                  m.ranks_on_node);
+  text += zero_text(fsdp_options(c.run.config, c.mesh.dp_shard), c.mesh.dp_shard) + "\n";
   text += pipeline_lines(c);
   const std::optional<SavedRun> saved = newest_saved(c.run.config);
   text += schedule_lines(c.run.config, saved);

@@ -3,6 +3,7 @@
 alone hides most of them (AdamW does not notice gradients of another scale, a tied embedding learns from one end too).
 
 Usage: tests/equivalence/planted_faults.py FOLDER [--only NAME] [--ranks 2]
+       tests/equivalence/planted_faults.py --check        only whether each place is still in the source, once
 FOLDER gets a copy of the source as it is committed and its build (minutes at the first time); the tests of pipelines are built and
 run there with each fault on that many ranks, and without any. Ends with 1 where a fault is found by no test, where its
 place in the source is no longer there, or where the tests fail without one. Takes half a minute to two a fault on two cores.
@@ -68,12 +69,24 @@ def tests_that_fail(source, ranks):
     return code, sorted(found), output
 
 
+def place_of(name, text, path, before):
+    if text.count(before) != 1:
+        sys.exit(f"{path} has {text.count(before)} places for \"{name}\", expected one: {before}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("folder", type=pathlib.Path, nargs="?")
+    parser.add_argument("--check", action="store_true")
     parser.add_argument("--only", choices=sorted(FAULTS))
     parser.add_argument("--ranks", default="2")
     options = parser.parse_args()
+    if options.check:
+        for name, (path, before, _) in FAULTS.items():
+            place_of(name, (ROOT / path).read_text(), path, before)
+        return
+    if options.folder is None:
+        parser.error("FOLDER is missing")
     source = options.folder.resolve()
     if not source.exists():
         must(["git", "clone", "--quiet", ROOT, source], ROOT)
@@ -88,8 +101,7 @@ def main():
         if options.only not in (None, name):
             continue
         text = (source / path).read_text()
-        if text.count(before) != 1:
-            sys.exit(f"{path} has {text.count(before)} places for \"{name}\", expected one: {before}")
+        place_of(name, text, path, before)
         try:
             (source / path).write_text(text.replace(before, after))
             code, found, _ = tests_that_fail(source, options.ranks)

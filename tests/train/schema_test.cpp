@@ -227,6 +227,8 @@ TEST(Schema, WrongCommandLines) {
       {{run, "--checkpoint.interval", "soon"}, {"command line: checkpoint.interval = \"soon\"", "\"off\", \"auto\""}},
       {{run, "--train.max_wall_time", "2h"}, {"command line: train.max_wall_time = \"2h\"", "23:50:00"}},
       {{run, "--train.steps", "1", "--train.steps", "2"}, {"--train.steps is given twice"}},
+      {{run, "--parallel.reshard_after_forward", "never", "--parallel.zero", "3"},
+       {"--parallel.reshard_after_forward and --parallel.zero are one option", "expected --parallel.zero alone"}},
       {{run, "--optimizer.lr", "nan"}, {"command line: --optimizer.lr = \"nan\"", "finite number"}},
       {{run, "--train.steps", "99"}, {"schedule.decay_steps = 100", "20", "100", "train.steps = 99", ".yaml:"}},
       {{run, "--train.global_batch", "7"}, {"command line: train.global_batch = 7", "micro_batch = 2"}},

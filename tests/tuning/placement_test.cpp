@@ -242,6 +242,16 @@ TEST(PlacementCommand, CommandsOfThePagesWork) {
   }
 }
 
+/// With tp 8 a stage is a node's: a card has the message of the stage before, and that of the stage behind.
+TEST(PlacementCommand, MessagesOfStagesArePlaced) {
+  const CommandResult r = run_command(placement +
+                                      "--cluster dgx-h100-infiniband --nodes 16 --tp 8 --pp 8 "
+                                      "--collective send --size 32M --most-blocks 1 --order topology");
+  EXPECT_EQ(r.exit_code, 0) << r.all();
+  expect_in("send of 32.0 MiB both ways, 16 groups of pp with 8 ranks at once", r.all());
+  expect_in("1400.1      24.0", r.all());  // 64 MiB at 48 GB/s
+}
+
 TEST(PlacementCommand, MistakesAreNamed) {
   const std::string job = placement + "--cluster dgx-h100-infiniband --size 1M ";
   for (const auto& [options, part] : std::vector<std::pair<std::string, std::string>>{

@@ -54,7 +54,7 @@ Error unknown_option(const Schema& schema, const std::vector<std::string>& flags
 Arguments parse_arguments(const Schema& schema, const std::vector<std::string>& flags, int argc,
                           const char* const* argv) {
   Arguments out;
-  std::set<std::string> seen;
+  std::map<std::string, std::string> seen;  // by its name of today, as it was given
   for (const auto& option : split(schema, flags, {argv + std::min(argc, 1), argv + argc}).options) {
     const std::string word = option.original_tokens.empty() ? option.string_key : option.original_tokens[0];
     if (option.unregistered) throw unknown_option(schema, flags, word);
@@ -72,8 +72,14 @@ Arguments parse_arguments(const Schema& schema, const std::vector<std::string>& 
       continue;
     }
     const std::string& name = option.string_key;
-    if (!seen.insert(schema.current_name(name)).second)
+    const auto [before, is_new] = seen.emplace(schema.current_name(name), name);
+    if (!is_new && before->second == name) {
       throw usage_error("config", "command line: --{} is given twice, expected once", name);
+    }
+    if (!is_new) {
+      throw usage_error("config", "command line: --{} and --{} are one option, expected --{} alone", before->second,
+                        name, before->first);
+    }
     if (std::find(flags.begin(), flags.end(), name) != flags.end()) {
       out.flags.insert(name);
     } else {

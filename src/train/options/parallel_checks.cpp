@@ -67,7 +67,8 @@ void check_pipeline(const RunConfig& c, const Origins& at) {
   }
   const auto layout = parse_pp_layout(p.pp_layout);
   if (!layout) {
-    throw refuse(at, "parallel.pp_layout", p.pp_layout, "expected auto or the blocks of each stage, as \"7, 8, 8, 7\"");
+    throw refuse(at, "parallel.pp_layout", p.pp_layout,
+                 "expected auto or the blocks of each stage, at least 1, as \"7, 8, 8, 7\"");
   }
   if (!layout->empty() && static_cast<std::int64_t>(layout->size()) != stages) {
     throw refuse(at, "parallel.pp_layout", p.pp_layout, "is of {} stages, expected pp {} x pp_chunks {} = {}",

@@ -26,14 +26,6 @@ double float8_flops(const RunConfig& config, Stream& stream) {
   return step_flops(llama_settings(config, 0), stream).float8;
 }
 
-/// What parallel.zero means.
-std::string zero_text(const FsdpOptions& fsdp) {
-  if (fsdp.zero == Zero::three) return "zero 3: weights gathered and let go around each use";
-  if (fsdp.zero == Zero::two) return "zero 2: weights whole during a step";
-  return fmt::format("zero 1: weights and gradients ({}) whole during a step",
-                     fsdp.whole_gradients == DType::f32 ? "fp32" : "bf16");
-}
-
 }  // namespace
 
 RunLog::RunLog(const RunConfig& config, const RunEnvironment& environment, RunDirectory directory,
@@ -79,7 +71,8 @@ void RunLog::start(const MemoryPlan& plan, const std::string& recompute, const T
   log::info("model {}: {:.2f}M parameters ({} layers, dim {}, {} heads, {} kv heads, ffn {}, vocabulary {})", m.name,
             static_cast<double>(m.parameters()) / 1e6, m.layers, m.dim, m.heads, m.kv_heads, m.ffn_dim, m.vocab_size);
   const FsdpOptions fsdp = fsdp_options(config_, mesh.dp_shard);
-  log::info("mesh: {} rank(s) = {}; {}", environment_.control.size(), layout_text(mesh), zero_text(fsdp));
+  log::info("mesh: {} rank(s) = {}; {}", environment_.control.size(), layout_text(mesh),
+            zero_text(fsdp, mesh.dp_shard));
   if (fsdp.keep_transposed) log::info("8-bit weights: transposed copies are kept until the optimizer step");
   if (mesh.dp_shard > 1) {
     log::info("gradients between shards: {}, summed in fp32; gathers and reductions {}", config_.parallel.gradient_wire,

@@ -49,6 +49,14 @@ FsdpOptions fsdp_options(const RunConfig& config, int shards) {
           .one_rank_exchange = config.parallel.one_rank_exchange};
 }
 
+std::string zero_text(const FsdpOptions& fsdp, int shards) {
+  if (!exchanges(shards, fsdp)) return fmt::format("zero {}: all is whole, there is one shard", fsdp.zero);
+  if (fsdp.zero == Zero::three) return "zero 3: weights gathered and let go around each use";
+  if (fsdp.zero == Zero::two) return "zero 2: weights whole during a step";
+  return fmt::format("zero 1: weights and gradients ({}) whole during a step",
+                     fsdp.whole_gradients == DType::f32 ? "fp32" : "bf16");
+}
+
 LlamaSettings llama_settings(const RunConfig& c, int tp_rank) {
   return {.model = c.model,
           .precision = c.precision,

@@ -115,6 +115,9 @@ class Trainer {
 /// memory plan has said before (fit_transposed_weights).
 FsdpOptions fsdp_options(const RunConfig& config, int shards);
 
+/// What these mean for weights and gradients, "zero 2: weights whole during a step".
+std::string zero_text(const FsdpOptions& fsdp, int shards);
+
 /// What decides the order of the run's data.
 SamplerConfig sampler_config(const RunConfig& config);
 
