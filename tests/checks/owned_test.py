@@ -2,6 +2,7 @@
 """slurm/owned.py: what it runs ends with its owner, with all that came of it, also what has left its session."""
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -9,9 +10,13 @@ import tempfile
 import time
 import unittest
 
-OWNED = pathlib.Path(__file__).resolve().parents[2] / "slurm/owned.py"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+OWNED = ROOT / "slurm/owned.py"
 # Its child, and a daemon's grandchild that nobody waits for; neither hears SIGTERM. Their numbers go to the file.
 STUBBORN = "trap '' TERM; (setsid bash -c 'echo $$ >>$0; sleep 1000; true' $0 &) ; echo $$ >>$0; sleep 1000; true"
+
+# The same with $1 for the file, of a script that hears SIGTERM.
+DAEMON = "(setsid bash -c 'echo $$ >>$0; sleep 1000; true' $1 &)\necho $$ >>$1\nsleep 1000\ntrue"
 
 
 def runs(pid):
@@ -97,6 +102,30 @@ class OwnedTest(unittest.TestCase):
     def test_what_cannot_run(self):
         done = subprocess.run([OWNED, "/no/such/program"], timeout=20, check=False, capture_output=True, text=True)
         self.assertEqual((done.returncode, done.stderr), (127, "owned.py: /no/such/program: No such file or directory\n"))
+
+    def copy_of_the_suite(self):
+        """tests/run.sh with a shellcheck that starts a daemon and goes on for ever."""
+        suite = self.folder / "suite"
+        for file in ("tests/run.sh", "slurm/owned.py"):
+            (suite / file).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / file, suite / file)
+        for file, text in (("jobs/install-packages.sh", "true"), ("bin/shellcheck", f"set -- {self.file}\n{DAEMON}")):
+            (suite / file).parent.mkdir(exist_ok=True)
+            (suite / file).write_text(f"#!/bin/bash\n{text}\n")
+            (suite / file).chmod(0o755)
+        return suite
+
+    def test_an_interrupted_run_of_the_suite(self):
+        suite = self.copy_of_the_suite()
+        environment = dict(os.environ, PATH=f"{suite}/bin:{os.environ['PATH']}")
+        for number, code in ((signal.SIGTERM, 130), (signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)):
+            self.file.unlink(missing_ok=True)
+            with subprocess.Popen([suite / "tests/run.sh", "--only", "^shellcheck$"], env=environment,
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as run:
+                pids = self.started()
+                run.send_signal(number)
+                self.assertEqual(run.wait(20), code)
+            self.expect_gone(pids)
 
     def test_nobodys(self):
         with subprocess.Popen([OWNED, "--owner", "0", "sleep", "0.2"]) as owned:
