@@ -312,7 +312,7 @@ TEST(FormerNames, WrongInputs) {
   expect_parts(message_of([&] {
                  read_arguments({"--other.size", "tall", "--other.extent", "high"});
                }),
-               {"--other.extent is given twice"});
+               {"--other.size and --other.extent are one option", "expected --other.size alone"});
   expect_parts(message_of([&] {
                  read_arguments({"--other.extent", "wide"});
                }),

@@ -508,7 +508,7 @@ class PlanTest(unittest.TestCase):
         ten, most = all_plan.calls(all_plan.PARTS, 600), all_plan.calls(all_plan.PARTS, 1500)
         self.assertEqual({ten[name] for name in ("kernels", "training", "resume", "steps-8b", "memory")}, {1})
         self.assertEqual([name for name in most if most[name] > 1],
-                         ["graphs", "micro-batches-8b", "recipes", "exchange", "ctas", "micro-batches"])
+                         ["synccheck", "graphs", "micro-batches-8b", "recipes", "exchange", "ctas", "micro-batches"])
 
 
 # mpiexec starts so many of a program; the ranks of a run that lasts for ever end when they see that another has ended or
