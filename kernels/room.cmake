@@ -11,8 +11,7 @@ if(OCTET_CUDA)
     COMPILE_DEFINITIONS "NV_CUDNN_FRONTEND_USE_DYNAMIC_LOADING;CUDNN_FRONTEND_SKIP_JSON_LIB")
 endif()
 
-# Under the sanitizers, where all else is compiled without optimising, which takes a third of the time, only the kernels
-# are slow enough for it. Their loops are not vectorised, of which clang warns.
+# Sanitized loops are not vectorised, of which clang warns.
 if(OCTET_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-  target_compile_options(room-kernels PRIVATE -O1 -Wno-pass-failed)
+  target_compile_options(room-kernels PRIVATE -Wno-pass-failed)
 endif()

@@ -3,7 +3,7 @@
 1 GiB in one allocation, or throw what is no refusal (tests/fuzz/fuzz.h).
 
 Usage: tests/fuzz/run.py BIN [ROOM...] [--runs N] [--reader NAME] [--hdf5] [--folder FOLDER]
-BIN holds octet-fuzz-ROOM of a build with the preset asan. What was once found is tried first: the files of
+BIN holds octet-fuzz-ROOM of a build with the preset fuzz. What was once found is tried first: the files of
 tests/fuzz/cases/READER. The inputs follow from the seed 1, so a run repeats; --runs of them each. A finding is kept
 below FOLDER (build/fuzz) with the command that repeats it; put it under cases when it is mended. --hdf5 tries instead
 what HDF5 does with a damaged shard whose hashes fit, which no reader of a checkpoint gets to see: it counts crashes and
