@@ -169,6 +169,18 @@ class GpuAttention : public GpuTest {
     set_cuda_settings(settings);
   }
 
+  /// Both passes, again and again.
+  void expect_same_bits(Attention<bf16>& attention) {
+    attention.prepare_gpu(gpu());
+    attention.run_gpu(gpu(), *gpu_stream);
+    const std::vector<unsigned char> first = attention.bytes();
+    for (int repetition = 0; repetition < 3; ++repetition) {
+      attention.poison(*gpu_stream);
+      attention.run_gpu(gpu(), *gpu_stream);
+      EXPECT_EQ(attention.bytes(), first);
+    }
+  }
+
   template <typename T>
   void compare(const AttentionShape& s, double output, double gradients, double log_sums,
                const std::vector<std::int32_t>& begin = {}) {
@@ -284,14 +296,7 @@ TEST_F(GpuAttention, DeterministicModeAgreesWithTheCpu) {
 TEST_F(GpuAttention, DeterministicModeGivesTheSameBitsTwice) {
   be_deterministic();
   Attention<bf16> attention(*gpu_stream, shape(2, 2048, 8, 2, 128));
-  attention.prepare_gpu(gpu());
-  attention.run_gpu(gpu(), *gpu_stream);
-  const std::vector<unsigned char> first = attention.bytes();
-  for (int repetition = 0; repetition < 3; ++repetition) {
-    attention.poison(*gpu_stream);
-    attention.run_gpu(gpu(), *gpu_stream);
-    EXPECT_EQ(attention.bytes(), first);
-  }
+  expect_same_bits(attention);
 }
 
 /// Our own kernels leave no order of summation to chance, with cuda.deterministic or without.
@@ -299,14 +304,7 @@ TEST_F(GpuAttention, GivesTheSameBitsTwiceWithinDocuments) {
   const AttentionShape s = shape(2, 1024, 8, 2, 128);
   Attention<bf16> attention(*gpu_stream, s, documents_of(s, {3, 1, 70, 300, 64}));
   ASSERT_NE(attention.why_not_by_cudnn(), "");
-  attention.prepare_gpu(gpu());
-  attention.run_gpu(gpu(), *gpu_stream);
-  const std::vector<unsigned char> first = attention.bytes();
-  for (int repetition = 0; repetition < 3; ++repetition) {
-    attention.poison(*gpu_stream);
-    attention.run_gpu(gpu(), *gpu_stream);
-    EXPECT_EQ(attention.bytes(), first);
-  }
+  expect_same_bits(attention);
 }
 
 /// Every pass of a run is timed on operands of its own; what was chosen gives the CPU's results, in workspaces of the
