@@ -259,6 +259,7 @@ mapfile -t scripts < <(git ls-files '*.sh' .ci/run)
 check 'format' 120 clang-format --dry-run -Werror "${cpp[@]}"
 check 'shellcheck' 60 shellcheck "${scripts[@]}"
 check 'job scripts' 60 tests/checks/job_scripts.sh
+check 'parity runs' 60 tests/checks/parity_test.sh
 check 'packages' 60 tests/checks/install_test.sh
 check 'rooms' 60 tests/checks/rooms.py
 check 'rooms self-test' 60 tests/checks/rooms_test.py

@@ -1,18 +1,20 @@
 #!/usr/bin/env bash
 # Trains the runs of docs/parity: the same model on the same data in bf16 and with each float8 recipe, or with each way
 # of summing fp8 products, from several seeds. Ended or interrupted, the same command goes on from the checkpoints.
-# Usage: docs/parity/run.sh [--table recipes|rounding|accumulators] [--seeds "1 2 3"] [--at-once N] OUTPUT
+# Usage: docs/parity/run.sh [--table recipes|rounding|accumulators] [--seeds "1 2 3"] [--steps N] [--at-once N] OUTPUT
 #   --table     which runs (default recipes: about half an hour each on one core)
+#   --steps     shorter runs of the recipes or of rounding: warm-up of a sixth of the steps, decay over the last third
 #   --at-once   runs side by side, each with its share of the cores (default 2)
 #   OUTPUT      a folder for the run directories; `docs/parity/collect.py OUTPUT` makes the tables from it
 set -euo pipefail
 
-table=recipes seeds='1 2 3' at_once=2 output=''
+table=recipes seeds='1 2 3' steps='' at_once=2 output=''
 while (($#)); do
   case $1 in
     -h | --help) sed -n '2,/^set /{/^set /!s/^# \{0,1\}//p}' "$0" && exit ;;
     --table) table=${2:?--table needs recipes, rounding or accumulators} && shift ;;
     --seeds) seeds=${2:?--seeds needs whole numbers} && shift ;;
+    --steps) steps=${2:?--steps needs a number} && shift ;;
     --at-once) at_once=${2:?--at-once needs a number} && shift ;;
     -*) echo "run.sh: unknown option $1 (see --help)" >&2 && exit 64 ;;
     *) output=$(realpath -m "$1") ;;
@@ -21,6 +23,13 @@ while (($#)); do
 done
 [[ -n $output ]] || { echo 'run.sh: name a folder for the runs (see --help)' >&2 && exit 64; }
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+shorter=()
+if [[ -n $steps ]]; then
+  [[ $steps =~ ^[1-9][0-9]*$ && $steps -ge 6 && $table != accumulators ]] ||
+    { echo "run.sh: --steps '$steps' of table $table, expected a number from 6 on, of recipes or rounding" >&2 && exit 64; }
+  shorter=(--train.steps "$steps" --schedule.warmup_steps $((steps / 6)) --schedule.decay_steps $((steps / 3)))
+fi
 
 # NAME and what sets the run apart.
 case $table in
@@ -63,6 +72,6 @@ one() {  # DIRECTORY ARGUMENTS: a run that has finished is left alone
 export -f one
 for seed in $seeds; do
   for ((i = 0; i < ${#variants[@]}; i += 2)); do
-    printf '%s\0' "$output/${variants[i]}-seed$seed ${variants[i + 1]} --run.seed $seed"
+    printf '%s\0' "$output/${variants[i]}-seed$seed ${variants[i + 1]} --run.seed $seed ${shorter[*]}"
   done
 done | xargs -0 -P "$at_once" -I{} bash -c 'one {}'

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# docs/parity/run.sh with another program in octet-train's place: the commands that docs/parity/README.md shows start
+# their runs, and --steps shortens those that it is for. Usage: tests/checks/parity_test.sh
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+mkdir -p "$folder"/{docs,build/cpu/bin,data}
+cp -r docs/parity "$folder/docs"
+cd "$folder"
+echo text | tee data/english.txt >data/english.idx
+cat >build/cpu/bin/octet-train <<'PROGRAM'
+#!/usr/bin/env bash
+echo "$@" >>started
+PROGRAM
+chmod +x build/cpu/bin/octet-train
+
+wrong() { echo "parity_test.sh: $*" >&2 && exit 1; }
+started() {  # RUNS PART COMMAND...: the command starts so many runs, all with this part in their arguments
+  local runs=$1 part=$2
+  shift 2  # the rest is the command
+  rm -f started
+  "$@" >said || wrong "$*: exit code $?: $(cat said)"
+  [[ $(wc -l <started) == "$runs" ]] || wrong "$*: $(wc -l <started) runs, expected $runs"
+  [[ $(grep -c -e "$part" started) == "$runs" ]] || wrong "$*: not all have '$part': $(cat started)"
+}
+refused() {
+  local code=0
+  "$@" 2>said || code=$?
+  [[ $code == 64 ]] || wrong "$*: exit code $code, expected 64"
+}
+
+mapfile -t shown < <(sed -n 's/ *#.*//; /^docs\/parity\/run.sh/p' docs/parity/README.md)
+runs=(18 15 3 6)  # of three seeds: six recipes, five ways to sum, one of rounding; of one seed: the recipes
+((${#shown[@]} == ${#runs[@]})) || wrong "README.md shows ${#shown[@]} commands, expected ${#runs[@]}"
+for i in "${!shown[@]}"; do started "${runs[i]}" --run.seed bash -c "${shown[i]}"; done
+
+started 6 '--train.steps 60 --schedule.warmup_steps 10 --schedule.decay_steps 20' \
+  docs/parity/run.sh --steps 60 --seeds 1 out
+started 5 '--train.steps 100 ' docs/parity/run.sh --table accumulators --seeds 1 out
+started 12 '' docs/parity/run.sh --seeds '1 2' out
+! grep -q -e '--train.steps' started || wrong 'whole runs are shortened'
+refused docs/parity/run.sh --steps 5 out
+refused docs/parity/run.sh --steps many out
+refused docs/parity/run.sh --table accumulators --steps 60 out
+refused docs/parity/run.sh --train.steps 60 out
+echo 'the runs of docs/parity are started as README.md has it'
