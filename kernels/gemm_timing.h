@@ -19,8 +19,8 @@ constexpr int timed_proposals = 8, uncounted_runs = 2, timed_runs = 5;
 
 /// What choices of this process are valid for. Loads cuBLASLt, as all that follows.
 PlanPlatform gemm_platform(Stream& stream);
-/// "cuBLASLt 13.1.0, cuDNN 9.16.0": what else than the code decides the bits of a step. Loads both libraries; one that
-/// is not found is "none".
+/// "cuBLASLt 13.1.0, cuDNN 9.16.0, NVRTC 13.0.0": what else than the code decides the bits of a step; NVRTC compiles
+/// cuDNN's attention. Loads all; cuDNN and NVRTC are "none" where they are not found.
 std::string library_versions(Stream& stream);
 
 /// The products that the library multiplies for a GEMM: the GEMM itself, or, where its scales are applied apart, the

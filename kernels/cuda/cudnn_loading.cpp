@@ -37,16 +37,37 @@ std::size_t cudnn_version() {
   return reinterpret_cast<std::size_t (*)()>(dlsym(cudnn_library(), "cudnnGetVersion"))();
 }
 
-const std::string& why_no_nvrtc() {
-  static const std::string why = []() -> std::string {
+namespace {
+
+struct Nvrtc {
+  std::size_t version = 0;
+  std::string why_not;
+};
+
+const Nvrtc& nvrtc() {
+  static const Nvrtc loaded = []() -> Nvrtc {
     try {
-      DynamicLibrary(nvrtc_name().file, nvrtc_name().package, LibraryChoice::newest);
-      return "";
+      const DynamicLibrary library(nvrtc_name().file, nvrtc_name().package, LibraryChoice::newest);
+      int major = 0, minor = 0;
+      library.function<int(int*, int*)>("nvrtcVersion")(&major, &minor);
+      const auto version = static_cast<std::size_t>(major * 10000 + minor * 100);
+      library.log_version("NVRTC", version);
+      return {version, ""};
     } catch (const Error& error) {
-      return error.what();
+      return {0, error.what()};
     }
   }();
-  return why;
+  return loaded;
+}
+
+}  // namespace
+
+const std::string& why_no_nvrtc() {
+  return nvrtc().why_not;
+}
+
+std::size_t nvrtc_version() {
+  return nvrtc().version;
 }
 
 void* open_for_cudnn(const char* file, int flags) {

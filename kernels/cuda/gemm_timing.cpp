@@ -24,8 +24,9 @@ PlanPlatform gemm_platform(Stream& stream) {
 }
 
 std::string library_versions(Stream& stream) {
-  return fmt::format("cuBLASLt {}, cuDNN {}", cuda::version_text(gemm_platform(stream).library_version),
-                     cudnn_version_text());
+  const std::size_t nvrtc = cuda::nvrtc_version();
+  return fmt::format("cuBLASLt {}, cuDNN {}, NVRTC {}", cuda::version_text(gemm_platform(stream).library_version),
+                     cudnn_version_text(), nvrtc == 0 ? "none" : cuda::version_text(nvrtc));
 }
 
 std::vector<Gemm> library_products(Stream& stream, const Gemm& args) {

@@ -170,9 +170,10 @@ class Trainer:
 
 # --- which libraries -------------------------------------------------------------------------------------------------
 
-# Library, how its file begins, the function that tells its version: MAJOR * 10000 + MINOR * 100 + PATCH in all of them.
+# Library, how its file begins, the function that tells its version: MAJOR * 10000 + MINOR * 100 + PATCH in all of them
+# but NVRTC, which has no PATCH.
 LIBRARIES = (("cuBLASLt", "libcublasLt.so", "cublasLtGetVersion"), ("cuDNN", "libcudnn.so", "cudnnGetVersion"),
-             ("NCCL", "libnccl.so", "ncclGetVersion"))
+             ("NCCL", "libnccl.so", "ncclGetVersion"), ("NVRTC", "libnvrtc.so", "nvrtcVersion"))
 
 
 def version_of(path, function):
@@ -182,6 +183,10 @@ def version_of(path, function):
         version = ctypes.c_int()
         function(ctypes.byref(version))
         number = version.value
+    elif function.__name__ == "nvrtcVersion":
+        major, minor = ctypes.c_int(), ctypes.c_int()
+        function(ctypes.byref(major), ctypes.byref(minor))
+        number = major.value * 10000 + minor.value * 100
     else:
         function.restype = ctypes.c_size_t
         number = function()

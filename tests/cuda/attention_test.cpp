@@ -86,6 +86,11 @@ std::vector<std::tuple<std::int64_t, std::int64_t, std::int64_t>> configured_sha
   return shapes;
 }
 
+/// Its kernels are NVRTC's work: of the CUDA that this build is for, whatever other copies there are.
+TEST_F(CudnnPlans, NvrtcTellsItsVersion) {
+  EXPECT_EQ(nvrtc_version() / 10000, static_cast<std::size_t>(cuda_major));
+}
+
 TEST_F(CudnnPlans, EveryConfiguredModelHasThemOnAnH100) {
   const bool all = std::getenv("OCTET_TEST_LONG") != nullptr;  // a minute and a half instead of half of one
   const auto shapes = configured_shapes();
