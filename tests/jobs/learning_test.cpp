@@ -1,4 +1,6 @@
 // A run learns, and leaves the files that its owner and scripts rely on.
+#include <regex>
+
 #include "tests/jobs/job.h"
 
 namespace octet::test {
@@ -38,6 +40,13 @@ TEST(RunFiles, Bf16AndFloat8EndAtTheSamePlace) {
   const double bf16 = finished(2, longer + "bf16").losses("validation_loss").back();
   const double float8 = finished(2, longer + "float8").losses("validation_loss").back();
   EXPECT_LT(std::abs(float8 - bf16) / bf16, 0.02);
+}
+
+/// jobs/gpu/bench.py reads this line (STARTED).
+TEST(RunFiles, TheLogSaysWhatTheStartTakes) {
+  const std::string& log = finished(2, longer + "bf16").result.err;
+  const std::regex line("[^\n] buffers taken and weights made in [0-9]+\\.[0-9][0-9] s\n");
+  EXPECT_EQ(std::distance(std::sregex_iterator(log.begin(), log.end(), line), std::sregex_iterator()), 1) << log;
 }
 
 TEST(RunFiles, MetricsHaveTheAgreedKeys) {

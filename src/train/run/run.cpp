@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <functional>
 #include <optional>
@@ -11,6 +12,7 @@
 #include "src/base/files.h"
 #include "src/base/log.h"
 #include "src/base/replace_file.h"
+#include "src/base/seconds_since.h"
 #include "src/comm/reductions.h"
 #include "src/comm/watchdog.h"
 #include "src/data/token_file.h"
@@ -136,7 +138,10 @@ int run_training(const RunConfig& configured, const RunEnvironment& environment)
   return told(environment.audience(), [&] {
     checkpoint::expect_same_files(token_files(config.data), environment.control);
     choose_library_plans(config, environment);  // while the device's memory is free
+    const auto begin = std::chrono::steady_clock::now();
     trainer.emplace(config, environment.mesh, environment.control, environment.stream, environment.traces.gemms);
+    environment.stream.synchronize();  // the weights are made there
+    log::info("buffers taken and weights made in {:.2f} s", seconds_since(begin));
     const DataIdentity identity = identify_data(trainer->sampler(), environment.control);
     config.data.history.tokenizer = tokenizer_text(identity);
     check_token_ranges(trainer->sampler(), environment.directory, environment.control);
