@@ -194,6 +194,10 @@ inline octet::cuda::CublasLt fake_cublas_lt() {
         broken_rule(product_of(operation, first, second, c, d),
                     {number_of(a), number_of(b), number_of(c_data), number_of(d_data), number_of(workspace)},
                     FakeLibrary::get().version, FakeLibrary::get().hopper);
+    // "C: Must be provided if beta != 0" (cublasLtMatmul's parameters).
+    if (*static_cast<const float*>(beta) != 0 && c_data == nullptr) {
+      FakeLibrary::get().broken_rule = "a sum with a C that is not there";
+    }
     return FakeLibrary::get().broken_rule.empty() ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
   };
   return t;
