@@ -288,6 +288,8 @@ GTEST_FILTER='*LayoutsInFp32*:StateOfFourStages.*:Layouts/DryRuns.*pp_4*:TensorP
 # What runs on a GPU too: a killed run that goes on to the bit.
 ! selected 'resume script' >/dev/null || build cpu
 check 'resume script' 240 tests/checks/resume_on_cpu.sh "$bins/cpu/bin"
+! selected 'block ops' >/dev/null || build cpu
+check 'block ops' 120 tests/checks/block_ops_test.py "$bins/cpu/bin/octet-train"
 check 'evaluate script' 240 tests/checks/evaluate_on_cpu.sh "$bins/cpu/bin"
 if selected 'report page'; then
   if tests/checks/report_page.py --find >/dev/null; then

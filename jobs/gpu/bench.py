@@ -9,7 +9,6 @@ import re
 import shlex
 import shutil
 import signal
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -21,6 +20,7 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, HERE)
 import bench_rows  # noqa: E402
 import bench_table  # noqa: E402
+import bench_train  # noqa: E402
 
 NO_DEVICE = 3  # exit code of octet-bench-gpu and torch_gpu.py where they cannot run
 DEVICE_IN_ERROR = 70  # and of octet-bench-gpu after a fault of a kernel
@@ -124,16 +124,6 @@ class Results:
         self.ends_clean = True
 
 
-# The lines of DynamicLibrary::log_version: what the dynamic loader gave to a program of Octet.
-LOADED = re.compile(r"\b(cuBLASLt|cuDNN|NCCL) (\d+\.\d+\.\d+), (/.*)$", re.MULTILINE)
-
-
-def libraries_of(log):
-    """{name: {version, path}} of the libraries that a program of Octet says it has loaded."""
-    with open(log, encoding="utf-8", errors="replace") as file:
-        return {name: {"version": version, "path": path} for name, version, path in LOADED.findall(file.read())}
-
-
 # --- running programs ------------------------------------------------------------------------------------------------
 
 
@@ -199,9 +189,9 @@ class Runner:
         return code == TIMED_OUT and time.monotonic() >= self.deadline
 
     def run(self, by, rows):
-        if by == "octet" and rows[0]["op"] == "step":
+        if by == "octet" and rows[0]["op"] in ("step", "start"):
             for row in rows:
-                self.octet_step(row)
+                self.octet_train(row)
         elif by == "torch" and self.no_torch is not None:
             return
         else:
@@ -257,7 +247,7 @@ class Runner:
             if row is not None:
                 result.update(flops=row["flops"], bytes=row["bytes"])
                 if by == "octet":
-                    result["libraries"] = libraries_of(self.log)
+                    result["libraries"] = bench_train.libraries_of(self.log)
                 self.results.add(by, result, self.shown(command, row["row"]))
 
         return self.start(command + ["--rows", file], on_line)
@@ -273,21 +263,16 @@ class Runner:
         self.prepared = True
         return 0
 
-    def octet_step(self, row):
+    def octet_train(self, row):
         if self.seconds() <= 0:
             self.left += 1
             return None
         model = os.path.join(self.work, "model.yaml")
         with open(model, "w", encoding="utf-8") as file:
-            file.writelines(f"{key}: {value}\n" for key, value in row["model"].items())
+            file.write(bench_train.model_file(row))
         run = tempfile.mkdtemp(dir=self.work)
-        command = [os.path.join(self.bin, "octet-train"), "--model", model, "--precision", row["precision"], "--device",
-                   "cuda", "--train.seq_len", str(row["seq_len"]), "--train.micro_batch", "1", "--train.global_batch",
-                   str(row["micro_batches"]), "--train.steps", str(row["warmup"] + row["steps"]),
-                   "--data.train", self.tokens, "--data.validation_fraction", "0",
-                   "--schedule.kind", "constant", "--checkpoint.interval", "off", "--run.dir", run]
-        command += ["--float8.recipe", row["recipe"]] if row["recipe"] else []
-        command += ["--cuda.graphs", row["graphs"]] if row["graphs"] else []
+        command = [os.path.join(self.bin, "octet-train"), *bench_train.train_options(row, model, self.tokens, run)]
+        bench_train.copy_plans(row, self.work, run)
         with open(self.log + ".out", "w", encoding="utf-8") as out:
             code = self.prepare_tokens() or self.start(command, out.write)
         if self.cut(code):
@@ -298,33 +283,8 @@ class Runner:
             why = f"ended after {GROUP_SECONDS} s" if code == TIMED_OUT else f"exit code {code}"
             why += ": " + (tail(self.log) + " " + tail(self.log + ".out", 300)).strip()
             return self.results.add("octet", {"row": row["row"], "error": why}, shown)
-        with open(os.path.join(run, "metrics.jsonl"), encoding="utf-8") as file:
-            steps = [json.loads(line) for line in file]
-        result = step_result(row, [whole_step(s) for s in steps], [s["loss"] for s in steps])
-        if "error" in result:
-            return self.results.add("octet", result, shown)
-        result["memory_bytes"] = steps[-1]["memory_bytes"]
-        result["libraries"] = libraries_of(self.log)
-        return self.results.add("octet", {**result, "flops": row["flops"], "bytes": 0}, shown)
-
-
-def whole_step(line):
-    """Seconds from one step's end to the next one's, as PyTorch's rows are timed: with the device's waiting for data and
-    for the host. None: the line of metrics.jsonl has no time."""
-    if line["step_seconds"] is None:
-        return None
-    waiting = line.get("data_seconds", 0) + line.get("wait_seconds", 0)
-    return line["step_seconds"] + waiting / line.get("interval_steps", 1)
-
-
-def step_result(row, seconds, losses):
-    """Of the steps after the warm-up that have a time (null: none was taken)."""
-    measured = [s for s in seconds[row["warmup"]:] if s is not None]
-    if not measured:
-        return {"row": row["row"], "error": f"metrics.jsonl has no step_seconds after step {row['warmup']}"}
-    return {"row": row["row"], "seconds": statistics.median(measured), "lowest": min(measured), "highest": max(measured),
-            "repeats": len(measured), "tokens": row["seq_len"] * row["micro_batches"], "loss_first": losses[0],
-            "loss_last": losses[-1]}
+        bench_train.copy_plans(row, run, self.work)
+        return self.results.add("octet", bench_train.result_of(row, run, self.log), shown)
 
 
 # --- the command -----------------------------------------------------------------------------------------------------

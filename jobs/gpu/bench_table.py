@@ -3,68 +3,12 @@
 import os
 import re
 
+import bench_aims
+import bench_gemm_tables
 import bench_rows
-from bench_rows import FORMS, MODELS, PRECISIONS, STACKS, TOKENS
-
-# fp8 over bf16 and tokens/s a GPU in bf16 and fp8, as published for PyTorch FSDP2 with torchao float8 on 128 to 512
-# H100 (PyTorch blog, 2024-11-25), sequence 8192.
-PUBLISHED = {"1.8b": (1.18, 29000, 35000), "8b": (1.28, 8000, 10000), "70b": (1.50, 956, 1430),
-             "405b-tp4": (1.52, 149, 227)}
-
-
-def ratio(a, b, digits=2):
-    return f"{a / b:.{digits}f}" if a and b else "-"
-
-
-def percent(a, b):
-    return f"{100 * a / b:.0f} %" if a and b else "-"
-
-
-def table(head, rows):
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    return "\n".join(lines + ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]) + "\n"
-
-
-class Measured:
-    """The last result of each (program, row); of several devices, that of the last line."""
-
-    def __init__(self, results):
-        self.device = results[-1]["device"]
-        self.results = {(r["by"], r["row"]): r for r in results if r["device"] == self.device and "error" not in r}
-        self.errors = {(r["by"], r["row"]): r["error"] for r in results if r["device"] == self.device and "error" in r}
-        for key in self.results:
-            self.errors.pop(key, None)
-        # As octet-bench-gpu gave them: dense, in FLOP/s, from the table that octet-train has.
-        self.bf16_peak, self.fp8_peak = next((r["peaks"] for r in reversed(results) if r["device"] == self.device
-                                              and r.get("peaks")), (None, None))
-        self.commits = set()
-        copy = self.get("octet", "copy")
-        self.copy = copy["bytes"] / copy["seconds"] if copy else None
-
-    def get(self, by, row):
-        found = self.results.get((by, row))
-        if found:
-            self.commits.add(found.get("code", found["commit"]))
-        return found
-
-    def table(self, make, *arguments):
-        """What `make` writes, and the builds where its rows are of several."""
-        self.commits = set()
-        text = make(self, *arguments)
-        if text and len(self.commits) > 1:
-            text += f"Rows of several builds: {'; '.join(sorted(self.commits))}.\n\n"
-        return text
-
-    def seconds(self, by, row):
-        found = self.get(by, row)
-        return found["seconds"] if found else None
-
-    def floor(self, row):
-        """Seconds that FLOPs and bytes allow; None where peak or copy rate is not known."""
-        peak = self.fp8_peak if row.get("mode", "bf16") != "bf16" else self.bf16_peak
-        if peak is None or self.copy is None:
-            return None
-        return max(row["flops"] / peak, row["bytes"] / self.copy)
+import bench_step_tables
+from bench_measured import Measured, percent, ratio, table
+from bench_rows import MODELS
 
 
 def copies(m):
@@ -120,158 +64,7 @@ def header(m, results):
     return text + (f"\nMeasured by\n\n{commands}" if commands else "")
 
 
-# --- training steps --------------------------------------------------------------------------------------------------
-
-
-def block_seconds(m, by, model, precision, micro_batches=1):
-    """Seconds of a block of one sequence from the two heights of a stack, and the memory of the higher one."""
-    prefix = f"step/{model}/{precision}/"
-    suffix = f"-blocks/{micro_batches}-micro-batches" if micro_batches > 1 else "-blocks"
-    heights = {}
-    for program, row in m.results:
-        middle = row[len(prefix):-len(suffix)]
-        if program == by and row == prefix + middle + suffix and middle.isdigit():
-            heights[int(middle)] = m.get(program, row)
-    if len(heights) < 2:
-        return None
-    low, high = min(heights), max(heights)
-    seconds = (heights[high]["seconds"] - heights[low]["seconds"]) / (high - low) / micro_batches
-    return {"seconds": seconds, "memory": heights[high].get("memory_bytes"), "blocks": high}
-
-
-def recipe_steps(m):
-    """Of each stack a block in every recipe, against tensorwise and bf16 of the same program."""
-    rows = []
-    for model in STACKS:
-        seconds = {label: (block_seconds(m, "octet", model, label) or {}).get("seconds")
-                   for label in PRECISIONS + [bench_rows.label_of("float8", r) for r in bench_rows.RECIPES]}
-        for recipe in bench_rows.RECIPES:
-            mine = seconds[bench_rows.label_of("float8", recipe)]
-            if mine:
-                rows.append([model, recipe, f"{mine * 1e3:.2f}", ratio(seconds["float8"], mine), ratio(seconds["bf16"], mine)])
-    if not rows:
-        return ""
-    head = ["model", "recipe", "ms", "speed, of tensorwise", "speed, of bf16"]
-    return "### Training step of the other recipes, Octet, one block\n\n" + table(head, rows) + "\n"
-
-
-def whole_seconds(m, by, model, precision, micro_batches):
-    layers = MODELS[model]["layers"]
-    found = m.get(by, bench_rows.step(model, precision, layers, micro_batches)["row"])
-    if found is None:
-        return None
-    return {"seconds": found["seconds"] / micro_batches, "memory": found.get("memory_bytes"), "blocks": layers}
-
-
-def step_entry(m, by, model, precision, micro_batches):
-    """Seconds, FLOPs of them, and tokens/s of a GPU that has the whole model's blocks to do."""
-    shape = MODELS[model]
-    if model in STACKS:
-        found = block_seconds(m, by, model, precision, micro_batches)
-        flops, times = TOKENS * bench_rows.block_flops(shape), shape["layers"] * bench_rows.TENSOR_PARALLEL.get(model, 1)
-    else:
-        found = whole_seconds(m, by, model, precision, micro_batches)
-        flops, times = TOKENS * bench_rows.model_flops(shape), 1
-    if found is None or found["seconds"] <= 0:
-        return None
-    return {**found, "tokens": TOKENS / found["seconds"] / times, "rate": flops / found["seconds"]}
-
-
-def gibibytes(entry):
-    return f"{entry['memory'] / 2**30:.1f}" if entry and entry["memory"] else "-"
-
-
-def steps(m, micro_batches):
-    speed, gains = [], []
-    for model in ["1.8b"] + STACKS:
-        entries = {(by, p): step_entry(m, by, model, p, micro_batches) for by in ("octet", "torch") for p in PRECISIONS}
-        if not any(entries.values()):
-            continue
-        show = lambda e, text: text(e) if e else "-"
-        for p in PRECISIONS:
-            octet, torch = entries["octet", p], entries["torch", p]
-            speed.append([model, p, show(octet or torch, lambda e: e["blocks"])] +
-                         [show(e, lambda e: f"{e['seconds'] * 1e3:.2f}") for e in (octet, torch)] +
-                         [show(e, lambda e: f"{e['tokens']:,.0f}") for e in (octet, torch)] +
-                         [percent(e and e["rate"], m.bf16_peak) for e in (octet, torch)] +
-                         [gibibytes(octet), gibibytes(torch)] +
-                         [ratio(torch and torch["seconds"], octet and octet["seconds"]), "1.10" if p == "float8" else "1.00"])
-        gain = lambda by: ratio(*(entries[by, p] and entries[by, p]["seconds"] for p in PRECISIONS))
-        published = PUBLISHED[model]
-        gains.append([model, gain("octet"), gain("torch"), published[0], f"{published[1]:,} to {published[2]:,}"])
-    if not speed:
-        return ""
-    several = f", {micro_batches} micro-batches a step" if micro_batches > 1 else ""
-    text = f"### Training step, sequence {TOKENS}{several}\n\n"
-    text += table(["model", "precision", "blocks", "ms, Octet", "ms, PyTorch", "tokens/s, Octet", "tokens/s, PyTorch",
-                   "MFU, Octet", "MFU, PyTorch", "GiB, Octet", "GiB, PyTorch", "Octet / PyTorch", "aim"], speed)
-    text += ("\nms: of one block and one sequence, from stacks of 1 and of so many blocks; 1.8b: of the whole model and one sequence. "
-             "tokens/s: of the whole model's blocks on one GPU (405b-tp4: a quarter of each, on each of four), without "
-             "embedding, head and communication; 1.8b: with all. MFU: against the dense bf16 peak, also for float8.\n\n")
-    return text + table(["model", "float8 / bf16, Octet", "float8 / bf16, PyTorch", "published gain",
-                         "published tokens/s a GPU, bf16 to float8"], gains) + "\n"
-
-
-# --- GEMM, attention, kernels ----------------------------------------------------------------------------------------
-
-
-def gemm_cells(m, row):
-    """TFLOP/s and fraction of peak of both programs."""
-    peak = m.fp8_peak if row["mode"] != "bf16" else m.bf16_peak
-    cells = []
-    for by in ("octet", "torch"):
-        seconds = m.seconds(by, row["row"])
-        cells.append(f"{row['flops'] / seconds / 1e12:,.0f} ({percent(row['flops'] / seconds, peak)})" if seconds else "-")
-    return cells
-
-
-def gemm_shapes():
-    """(label, form, the row of a mode)."""
-    shapes = [(f"square {n}", "forward", lambda mode, n=n: bench_rows.gemm(n, n, n, "forward", mode))
-              for n in bench_rows.SQUARES]
-    for model in STACKS:
-        seen = {}
-        for name, o, i in bench_rows.linears(MODELS[model]):
-            seen.setdefault((o, i), []).append(name)
-        for (o, i), names in seen.items():
-            for form in FORMS:
-                shapes.append((f"{model} {', '.join(names)}", form,
-                               lambda mode, o=o, i=i, form=form: bench_rows.linear_gemm(o, i, form, mode)))
-    return shapes
-
-
-def gemms(m):
-    rows = []
-    for label, form, of in gemm_shapes():
-        cells = [cell for mode in bench_rows.MODES for cell in gemm_cells(m, of(mode))]
-        if any(cell != "-" for cell in cells):
-            g = of("bf16")
-            rows.append([label, form, f"{g['m']} x {g['n']} x {g['k']}"] + cells)
-    if not rows:
-        return ""
-    head = ["linear", "GEMM", "m x n x k"] + [f"{mode}, {by}" for mode in ("bf16", "fp8", "fp8 with casts")
-                                              for by in ("Octet", "PyTorch")]
-    return "### GEMM, TFLOP/s (fraction of the peak of its format)\n\n" + table(head, rows) + (
-        "\nfp8 with casts: the abs-max, scale and cast of both bf16 operands and the product. grad_weight is stored in "
-        "fp32 by Octet and in bf16 by PyTorch.\n\n")
-
-
-def recipe_gemms(m):
-    modes = ["fp8", "fp8_casts"] + bench_rows.RECIPE_MODES["grad_input"]
-    rows = []
-    for label, form, of in gemm_shapes():
-        cells = [gemm_cells(m, of(mode))[0] for mode in modes]
-        if any(cell != "-" for cell in cells[2:]):
-            g = of("fp8")
-            rows.append([label, form, f"{g['m']} x {g['n']} x {g['k']}"] + cells)
-    if not rows:
-        return ""
-    head = ["linear", "GEMM", "m x n x k", "one scale", "tensorwise with casts", "delayed with casts", "rowwise",
-            "rowwise with casts", "gw_hp", "gw_hp with casts", "blockwise", "blockwise with casts"]
-    return "### GEMM of the recipes, Octet, TFLOP/s (fraction of the fp8 peak)\n\n" + table(head, rows) + (
-        "\nCasts: of both bf16 operands; delayed has its scales before, so no pass for an abs-max. gw_hp: rowwise_with_gw_hp, "
-        "whose forward is rowwise's and whose gradient of the weight bf16's. blockwise: 1 x 128 by 128 x 128, its gradient of the "
-        "weight 1 x 128 by 1 x 128.\n\n")
+# --- attention, kernels ----------------------------------------------------------------------------------------
 
 
 def attentions(m):
@@ -288,6 +81,24 @@ def attentions(m):
         return ""
     head = ["model", "direction", "Octet", "PyTorch", "Octet / PyTorch"]
     return "### Causal attention, TFLOP/s (fraction of the bf16 peak)\n\n" + table(head, rows) + "\n"
+
+
+def documents(m):
+    """Against the same row without documents, of whose work they leave the share that the squares of lengths have."""
+    rows = []
+    for length in bench_rows.DOCUMENTS:
+        for direction in ("forward", "backward"):
+            times = [m.seconds("octet", bench_rows.attention(MODELS["8b"], direction, documents=length, by=by)["row"])
+                     for by in (None, "cudnn")]
+            whole = m.seconds("octet", bench_rows.attention(MODELS["8b"], direction)["row"])
+            if any(times):
+                shown = [cell for s in times for cell in (f"{s * 1e6:,.0f}" if s else "-", ratio(s, whole, 3))]
+                rows.append([f"{length:,}", direction, f"{length / bench_rows.TOKENS:.3f}"] + shown)
+    if not rows:
+        return ""
+    return ("### Attention within documents of one length, 8b, rows of 8,192 tokens\n\n" + table(
+        ["length", "direction", "share of the squares", "us, our kernels", "of the time without documents", "us, cuDNN",
+         "of the time without documents"], rows) + "\nWithout documents cuDNN computes.\n\n")
 
 
 def kernels(m):
@@ -307,41 +118,6 @@ def kernels(m):
         "embedding_backward: `first` zeroes the table, for the first micro-batch of a step; `add` is the others'.\n\n")
 
 
-# --- where the time goes ---------------------------------------------------------------------------------------------
-
-
-def where(m, model, precision, micro_batches):
-    parts, missing = {}, False
-    for label, row, count in bench_rows.block_ops(MODELS[model], precision, micro_batches):
-        seconds, floor = m.seconds("octet", row["row"]), m.floor(row)
-        missing = missing or seconds is None or floor is None
-        part = parts.setdefault(label, [0, 0])
-        part[0] += count * (seconds or 0)
-        part[1] += count * (floor or 0)
-    if missing:
-        return ""
-    total, floors = (sum(p[i] for p in parts.values()) for i in (0, 1))
-    rows = [[label, f"{s * 1e3:.3f}", percent(s, total), f"{f * 1e3:.3f}", ratio(f, s)]
-            for label, (s, f) in sorted(parts.items(), key=lambda item: -item[1][0])]
-    rows.append(["all", f"{total * 1e3:.3f}", "100 %", f"{floors * 1e3:.3f}", ratio(floors, total)])
-    whole = block_seconds(m, "octet", model, precision, micro_batches)
-    if whole:
-        rows.append(["a block of the training step", f"{whole['seconds'] * 1e3:.3f}", percent(whole["seconds"], total),
-                     "", ratio(floors, whole["seconds"])])
-    several = f", {micro_batches} micro-batches a step" if micro_batches > 1 else ""
-    return f"#### {model}, {precision}{several}\n\n" + table(["part", "ms", "of all", "floor, ms", "floor / time"], rows) + "\n"
-
-
-def where_all(m):
-    text = "".join(where(m, model, precision, micro_batches) for model in STACKS for precision in PRECISIONS
-                   for micro_batches in (1, 4))
-    if not text:
-        return ""
-    return ("### Where the time of a block goes\n\nEach op timed alone at its shape; its floor is the larger of FLOPs over "
-            "peak and bytes over the copy's rate. One block, one sequence, with the sequence's share of what is done once a "
-            "step: the optimizer and the casts of weights.\n\n" + text)
-
-
 def failures(m):
     if not m.errors:
         return ""
@@ -351,8 +127,11 @@ def failures(m):
 
 def render(results):
     m = Measured(results)
-    parts = [header(m, results) + "\n", m.table(steps, 1), m.table(steps, 4), m.table(recipe_steps), m.table(gemms), m.table(recipe_gemms), m.table(attentions),
-             m.table(kernels), m.table(where_all), failures(m)]
+    steps, gemm = bench_step_tables, bench_gemm_tables
+    parts = [header(m, results) + "\n", m.table(bench_aims.table_of), m.table(steps.steps, 1), m.table(steps.steps, 4),
+             m.table(steps.variants), m.table(steps.recipe_steps), m.table(gemm.gemms), m.table(gemm.ways),
+             m.table(gemm.fast_gemms), m.table(gemm.recipe_gemms), m.table(attentions), m.table(documents), m.table(kernels),
+             m.table(steps.where_all), failures(m)]
     return "".join(parts).rstrip("\n")
 
 

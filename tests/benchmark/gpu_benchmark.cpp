@@ -104,8 +104,16 @@ nlohmann::ordered_json measure(const Place& place, const Row& row) {
   for (std::size_t w = 0; w < ways.size(); ++w) {
     std::vector<Launch> rotation;
     for (const auto& c : cases) rotation.push_back(c->ways()[w].launch);
-    const Timing timing = time_launches(place.stream, rotation, seconds_a_row, ways[w].in_graph);
-    place.stream.synchronize();
+    Timing timing;
+    try {
+      timing = time_launches(place.stream, rotation, seconds_a_row, ways[w].in_graph);
+      place.stream.synchronize();
+    } catch (const Error& error) {
+      if (w == 0) throw;
+      std::cerr << row.at("row") << ": " << ways[w].name << ": " << error.what() << '\n';
+      of_way[ways[w].name] = nullptr;  // refused: the others are worth having
+      continue;
+    }
     of_way[ways[w].name] = timing.seconds;
     if (w > 0 && timing.seconds >= best.seconds) continue;
     best = timing;

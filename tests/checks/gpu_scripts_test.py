@@ -62,22 +62,46 @@ import sys
 open(sys.argv[sys.argv.index("--output") + 1] + ".bin", "w").write("tokens")
 """
 
+# octet-train with rules of the real one: an option once, with a value that it takes, where it has an effect; algorithms
+# that are timed are kept in the run's folder, and those that stand there are used again.
 TRAIN = """
 import json, os, sys
-get = lambda key: sys.argv[sys.argv.index(key) + 1]
+options = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+get = lambda key: options[key]
+names = [a for a in sys.argv if a.startswith("--")]
+assert len(names) == len(set(names)) and len(sys.argv) == 1 + 2 * len(names), sys.argv
 assert os.path.exists(get("--data.train") + ".bin")
 assert not [name for name in os.environ if name.startswith("PMI")]
+takes = {"--cuda.gemm": "auto heuristic timed", "--cuda.attention": "auto heuristic timed", "--cuda.graphs": "auto true false",
+         "--float8.recipe": "tensorwise rowwise rowwise_with_gw_hp delayed blockwise", "--float8.fast_accumulate": "forward all",
+         "--precision": "fp32 bf16 float8", "--device": "cpu cuda"}
+for key, values in takes.items():
+    if options.get(key, values.split()[0]) not in values.split():
+        sys.exit(print(key, get(key), "is none of", values, file=sys.stderr) or 64)
+for section, where in (("--cuda.", get("--device") == "cuda"), ("--float8.", get("--precision") == "float8")):
+    if not where and any(key.startswith(section) for key in options):
+        sys.exit(print(section, "has no effect here", file=sys.stderr) or 64)
 if os.environ.get("TRAIN_HANGS"):
     import time
     time.sleep(100)
 if get("--device") == "cuda" and os.environ.get("TRAIN_FAILS"):
     sys.exit(print("no such luck", file=sys.stderr) or 70)
 print("10:00:00 I cuDNN 9.19.0, /x/libcudnn.so.9", file=sys.stderr)
-factor = 1 + (float(os.environ.get("GPU_ERROR", 0)) if get("--device") == "cuda" else 0)
+print("10:00:00 I NVRTC 13.0.0, /x/libnvrtc.so.13", file=sys.stderr)
 os.makedirs(get("--run.dir"), exist_ok=True)
+shape = get("--precision") + open(get("--model")).read().split("layers")[0] if os.path.exists(get("--model")) else ""
+for kind, many in (("gemm", "GEMMs"), ("attention", "attention passes")):
+    file = get("--run.dir") + f"/{kind}-plans"
+    there = open(file).read() if os.path.exists(file) else ""
+    if options.get("--cuda." + kind) == "timed" and shape not in there:
+        open(file, "w").write(there + shape)
+        print(f"10:00:00 I timed the algorithms of 3 {many} in 1.5 s, for {file}", file=sys.stderr)
+if not os.environ.get("NO_START"):
+    print("10:00:00 I buffers taken and weights made in 4.50 s", file=sys.stderr)
+factor = 1 + (float(os.environ.get("GPU_ERROR", 0)) if get("--device") == "cuda" else 0)
 with open(get("--run.dir") + "/metrics.jsonl", "w") as file:
     for step in range(1, int(get("--train.steps")) + 1):
-        seconds = None if str(step) in os.environ.get("UNTIMED", "").split() else 0.1
+        seconds = None if str(step) in os.environ.get("UNTIMED", "").split() else 50 if step == 1 else 0.1
         line = {"step": step, "loss": 5.5 / step * factor, "step_seconds": seconds, "mfu": None, "memory_bytes": 2**30}
         file.write(json.dumps(line) + "\\n")
 """
@@ -389,14 +413,14 @@ class AllTest(ScriptTest):
     def begun(text):
         return re.findall(r"^=== (?!summary)([\w.-]+):", text, re.M)
 
-    scripts = ["kernels", "training", "resume", "evaluate", "ranks", "memcheck", "racecheck", "synccheck", "exchange", "ctas"]
+    scripts = ["kernels", "training", "resume", "evaluate", "memcheck", "ranks", "racecheck", "synccheck", "exchange", "ctas"]
     few = "kernels|resume|memory|ranks"
 
     def test_parts_run_once_for_a_commit_and_device_in_their_order(self):
         code, text, last = self.all("--only", self.few)
         self.assertEqual(code, 0, text)
         self.assertRegex(last, r"^all: PASSED: 4 of 4 parts passed \(\d+ s\)$")
-        self.assertEqual(self.begun(text), ["kernels", "resume", "memory", "ranks"])
+        self.assertEqual(self.begun(text), ["kernels", "memory", "resume", "ranks"])
         self.assertEqual(self.calls(), ["kernels", "resume", "ranks"])
         rows = os.path.join(self.path("tree"), "runs/gpu-all-c1/results.jsonl")
         self.assertGreater(os.path.getsize(rows), 0)
@@ -476,7 +500,7 @@ class AllTest(ScriptTest):
         self.all("--only", "kernels")
         text = self.all("--list", "--minutes", "10")[1]
         self.assertRegex(text, r"(?m)^kernels +90 s +PASSED ")
-        self.assertRegex(text, r"(?m)^resume +\d+ s +1 ")
+        self.assertRegex(text, r"(?m)^training +\d+ s +1 ")
         self.assertRegex(self.all("--list", "--minutes", "10", OCTET_BIN="/nowhere")[1], r"(?m)^kernels +90 s +1 ")
 
 
@@ -504,11 +528,18 @@ class PlanTest(unittest.TestCase):
         self.assertEqual(all_plan.calls([script], 50), {"script": 1})
 
     def test_what_matters_fits(self):
-        """10 and 25 minutes, by the estimates."""
-        ten, most = all_plan.calls(all_plan.PARTS, 600), all_plan.calls(all_plan.PARTS, 1500)
-        self.assertEqual({ten[name] for name in ("kernels", "training", "resume", "steps-8b", "memory")}, {1})
-        self.assertEqual([name for name in most if most[name] > 1],
-                         ["synccheck", "graphs", "micro-batches-8b", "recipes", "exchange", "ctas", "micro-batches"])
+        """10, 15 and 25 minutes, by the estimates."""
+        in_one_call = lambda minutes: [name for name, call in all_plan.calls(all_plan.PARTS, 60 * minutes).items() if call == 1]
+        self.assertEqual(in_one_call(10), ["kernels", "training", "steps-8b", "gains", "gemm", "gemm-ways", "steps-70b"])
+        aims = ["kernels", "training", "steps-8b", "gains", "gemm", "steps-70b", "steps-405b-tp4", "memory", "steps-1.8b"]
+        self.assertEqual(set(aims) - set(in_one_call(15)), set())
+        self.assertEqual(set(aims + ["resume", "evaluate", "ranks", "memcheck", "recipes-8b"]) - set(in_one_call(25)), set())
+
+    def test_a_gain_needs_rows_of_octet_alone(self):
+        part = next(p for p in all_plan.PARTS if p.name == "gains")
+        rows = [f"{by}:{row['row']}" for _, by, of in bench_rows.groups() for row in of if re.search(part.rows, f"{by}:{row['row']}")]
+        self.assertEqual(len(rows), len(bench_rows.STACKS) * 2 * 2)
+        self.assertEqual({row.split(":")[0] for row in rows}, {"octet"})
 
 
 # mpiexec starts so many of a program; the ranks of a run that lasts for ever end when they see that another has ended or
@@ -784,7 +815,8 @@ class BenchTest(ScriptTest):
         libraries = {(r["by"], r["row"]): r["libraries"] for r in self.results()}
         cublas = {"version": "13.1.0", "path": "/with a space/libcublasLt.so.13"}
         self.assertEqual(libraries["octet", "copy"], {"cuBLASLt": cublas})
-        self.assertEqual(libraries["octet", "step/8b/bf16/1-blocks"], {"cuDNN": {"version": "9.19.0", "path": "/x/libcudnn.so.9"}})
+        self.assertEqual(libraries["octet", "step/8b/bf16/1-blocks"], {"cuDNN": {"version": "9.19.0", "path": "/x/libcudnn.so.9"},
+                                                                       "NVRTC": {"version": "13.0.0", "path": "/x/libnvrtc.so.13"}})
         self.assertEqual(libraries["torch", "copy"], {"cuBLASLt": {"version": "12.9.1", "path": "/t/libcublasLt.so.12"}})
 
     def test_a_step_of_a_recipe_asks_for_it(self):
@@ -797,6 +829,32 @@ class BenchTest(ScriptTest):
         self.assertRegex(last, "^bench: PASSED: 2 rows measured", text)
         asked = {r["row"].rsplit("/")[-1]: r["command"].split("--cuda.graphs ")[1].split()[0] for r in self.results()}
         self.assertEqual(asked, {"graphs-true": "true", "graphs-false": "false"})
+
+    def test_algorithms_are_timed_once_before_the_first_step(self):
+        """Both stacks of a precision run the same, and no step's time has the choice in it."""
+        _, text, last = self.bench("--only", "octet:step/8b/bf16/([0-9]+-blocks$|.*micro-batches)")
+        self.assertRegex(last, "^bench: PASSED: 4 rows measured", text)
+        for result in self.results():
+            self.assertIn("--cuda.gemm timed --cuda.attention timed", result["command"])
+            self.assertEqual(result["seconds"], 0.1)
+        self.assertEqual([r["choice_seconds"] for r in self.results()], [3.0, 0, 0, 0])
+
+    def test_a_step_with_other_choices_asks_for_them(self):
+        _, text, last = self.bench("--only", "step/8b/.*/(heuristic|fast-all)$")
+        self.assertRegex(last, "^bench: PASSED: 3 rows measured", text)
+        commands = {r["row"].split("/", 2)[2]: r["command"] for r in self.results()}
+        for name in ("float8/12-blocks/heuristic", "bf16/12-blocks/heuristic"):
+            self.assertIn("--cuda.gemm heuristic --cuda.attention heuristic", commands[name])
+        fast = commands["float8/12-blocks/fast-all"]
+        self.assertIn("--cuda.gemm timed --cuda.attention timed --float8.fast_accumulate all", fast)
+        self.assertEqual([r.get("choice_seconds") for r in self.results()], [0, 3.0, 0])
+
+    def test_the_start_is_what_the_log_says(self):
+        _, text, last = self.bench("--only", "octet:start/")
+        self.assertRegex(last, "^bench: PASSED: 1 rows measured", text)
+        self.assertEqual((self.results()[0]["row"], self.results()[0]["seconds"]), ("start/8b/12-blocks", 4.5))
+        self.assertIn("--train.steps 1 ", self.results()[0]["command"])
+        self.assertIn("does not say in how long", self.bench("--only", "octet:start/", NO_START="1", OCTET_COMMIT="c2")[1])
 
     def test_without_torch_its_rows_are_skipped(self):
         code, _, last = self.bench("--only", "copy|^torch:gemm/1024x", NO_TORCH="1")
@@ -860,7 +918,7 @@ class RowsTest(unittest.TestCase):
     def test_every_op_is_known_to_the_program(self):
         with open(os.path.join(ROOT, "tests/benchmark/gpu/memory_cases.cpp"), encoding="utf-8") as file:
             known = set(re.findall(r'\{"(\w+)", \w+\}', file.read()))
-        asked = {r["op"] for _, by, rows in bench_rows.groups() for r in rows if by == "octet" and r["op"] != "step"}
+        asked = {r["op"] for _, by, rows in bench_rows.groups() for r in rows if by == "octet" and r["op"] not in ("step", "start")}
         self.assertEqual(asked - known, set())
         self.assertEqual(known - asked - {"accumulate"}, set())
 
@@ -914,8 +972,101 @@ class TableTest(unittest.TestCase):
         results += [self.result("torch", step("70b", "bf16", n), 0.050 + n * 0.110) for n in (1, 3)]
         text = bench_table.render(results)
         tokens = 8192 / 0.100 / 80
-        self.assertRegex(text, rf"\| 70b \| bf16 \| 3 \| 100.00 \| 110.00 \| {tokens:,.0f} \| .*\| 3.0 \| - \| 1.10 \| 1.00 \|")
+        self.assertRegex(text, rf"\| 70b \| bf16 \| 3 \| 100.00 \| 110.00 \| {tokens:,.0f} \| .*\| 3.0 \| - \| 1.10 \|")
         self.assertRegex(text, r"\| 70b \| 1.56 \| - \| 1.5 \| 956 to 1,430 \|")
+
+    @staticmethod
+    def aims(text):
+        """{what: (measured, aim, reached)}."""
+        part = text.split("### Aims\n")[1].split("\n### ")[0]
+        return {what: rest for what, *rest in re.findall(r"(?m)^\| (.+?) \| (.+?) \| (.+?) \| (.+?) \|$", part)[1:]}
+
+    def test_each_figure_stands_beside_its_aim(self):
+        step, octet, torch = bench_rows.step, [], []
+        blocks = {("8b", "float8"): (20, 25), ("8b", "bf16"): (30, 32.7), ("70b", "float8"): (40, 49)}  # ms of both programs
+        for (model, precision), times in blocks.items():
+            for n in (1, 3):
+                octet.append(self.result("octet", step(model, precision, n), 0.01 + n * times[0] * 1e-3))
+                torch.append(self.result("torch", step(model, precision, n), 0.01 + n * times[1] * 1e-3))
+        whole = step("1.8b", "float8", 24)
+        results = octet + torch + [self.result("octet", whole, 0.1), self.result("torch", whole, 0.1216)]
+        for model, gain in (("8b", 1.40), ("70b", 1.59), ("405b-tp4", 1.66)):
+            results += [self.result("octet", step(model, p, n, 4), 0.02 + n * 0.04 * slower) for n in (1, 3)
+                        for p, slower in (("float8", 1), ("bf16", gain))]
+        results.append(self.result("octet", bench_rows.start_row(), 4.5))
+        aims = self.aims(bench_table.render(results))
+        self.assertEqual(aims["a block of 8b, float8: speed, of PyTorch's"], ["1.25", "1.25", "yes"])
+        self.assertEqual(aims["a block of 8b, bf16: speed, of PyTorch's"], ["1.09", "1.10", "**no**"])
+        self.assertEqual(aims["a block of 70b, float8: speed, of PyTorch's"], ["1.23", "1.25", "**no**"])
+        self.assertEqual(aims["a block of 405b-tp4, float8: speed, of PyTorch's"], ["not measured", "1.25", "-"])
+        self.assertEqual(aims["1.8b whole, float8: speed, of PyTorch's"], ["1.22", "1.22", "yes"])
+        gains = [aims[f"a block of {model}, 4 micro-batches: float8's speed, of bf16's"] for model in bench_rows.STACKS]
+        self.assertEqual(gains, [["1.40", "1.40", "yes"], ["1.59", "1.60", "**no**"], ["1.66", "1.64", "yes"]])
+        self.assertEqual(aims["a run of 12 blocks of 8b with embedding and head: buffers and initial weights"],
+                         ["4.50 s", "at most 5 s", "yes"])
+
+    def test_the_aim_of_gemms_is_of_the_median(self):
+        rows = [bench_rows.linear_gemm(4096, 4096, form, mode) for form in bench_rows.FORMS for mode in ("bf16", "fp8")]
+        results = [self.result("torch", row, 1e-3) for row in rows]
+        results += [self.result("octet", row, 1e-3 / speed) for row, speed in zip(rows, (0.9, 0.97, 1.01, 1.2, 9, 9))]
+        what = "GEMM, forward and grad_input in bf16 and fp8: speed, of PyTorch's"  # weights' gradients are stored otherwise
+        self.assertEqual(self.aims(bench_table.render(results))[what], ["0.99 (median of 4; 0.90 to 1.20)", "1.00", "**no**"])
+
+    def test_aims_of_casts_count_a_micro_batch_of_the_step(self):
+        results = [self.result("octet", bench_rows.copy(), 1e-3)]
+        for recipe in (None, "delayed"):
+            ops = bench_rows.block_ops(bench_rows.MODELS["8b"], "float8", 4, recipe)
+            results += [self.result("octet", row, 1e-5) for _, row, _ in ops]
+        aims = self.aims(bench_table.render(results))
+        # 2 abs-maxes, 4 inputs, 7 gradients, and 7 weights cast and transposed once in 4; delayed: 1, 3 and 4 transposes.
+        self.assertEqual(aims["casts of 12 blocks of 8b, tensorwise, a micro-batch of 4"], ["2.0 ms", "at most 12.5 ms", "yes"])
+        self.assertEqual(aims["casts of 12 blocks of 8b, delayed, a micro-batch of 4"], ["1.6 ms", "at most 4 ms", "yes"])
+        self.assertEqual(aims["memory-bound kernels that move over 50 MB: the slowest's rate, of the copy's"][2], "yes")
+
+    def test_the_slowest_kernel_is_named(self):
+        norm, small = bench_rows.add_rmsnorm(4096), bench_rows.transpose(1024, 4096)
+        results = [self.result("octet", bench_rows.copy(), 2 * 2**30 / 3e12), self.result("octet", norm, norm["bytes"] / 2.4e12),
+                   self.result("octet", small, small["bytes"] / 1e12)]  # which the cache holds
+        what = "memory-bound kernels that move over 50 MB: the slowest's rate, of the copy's"
+        self.assertEqual(self.aims(bench_table.render(results))[what],
+                         ["0.80 (add_rmsnorm/8192x4096; 0 of 1 reach it)", "0.85", "**no**"])
+
+    def test_steps_with_other_options_stand_beside_the_default(self):
+        step = bench_rows.step
+        results = [self.result("octet", step("8b", "float8", 12), 0.2, choice_seconds=5.25),
+                   self.result("octet", step("8b", "float8", 12, plans="heuristic"), 0.204),
+                   self.result("octet", step("8b", "float8", 12, fast="all"), 0.196),
+                   self.result("octet", step("1.8b", "bf16", 24, graphs="true"), 0.1)]
+        text = bench_table.render(results)
+        self.assertIn("| 8b/float8/12-blocks | cuda.gemm and cuda.attention heuristic | 204.00 | 200.00 | 0.980 |", text)
+        self.assertIn("| 8b/float8/12-blocks | float8.fast_accumulate all | 196.00 | 200.00 | 1.020 |", text)
+        self.assertIn("| 1.8b/bf16/24-blocks | cuda.graphs true | 100.00 | - | - |", text)
+        self.assertIn("timed before the first step, which took 5.2 s at most", text)
+
+    def test_ways_of_a_gemm_stand_beside_pytorchs(self):
+        way = bench_rows.ways_rows()[0]
+        seconds = {"as a run": 1e-3, "bigger workspace": 0.9e-3, "refused": None}
+        results = [self.result("octet", way, 0.9e-3, way="bigger workspace", seconds_of_way=seconds),
+                   self.result("torch", bench_rows.linear_gemm(14336, 4096, "forward", "fp8"), 0.8e-3)]
+        text = bench_table.render(results)
+        self.assertIn("| GEMM | us, as a run | bigger workspace: times as fast | refused: times as fast | PyTorch: times as fast |", text)
+        self.assertIn("| 8192x14336x4096/forward/fp8 | 1000.0 | 1.111 | - | 1.250 |", text)
+        self.assertNotIn("one thing changed", bench_table.render(results[1:]))
+
+    def test_fast_gradients_and_timed_choices(self):
+        row, fast = (bench_rows.linear_gemm(4096, 4096, "grad_input", "fp8", fast=f) for f in (False, True))
+        results = [self.result("octet", row, 1e-3, way="timed", seconds_of_way={"heuristic": 1.1e-3, "timed": 1e-3}),
+                   self.result("octet", fast, 0.95e-3)]
+        text = bench_table.render(results)
+        self.assertIn("| 8192 x 4096 x 4096 | grad_input | 275 | 289 | 1.053 |", text)
+        self.assertIn("timed is 1.100 times as fast in the median of 1, 1.100 at most.", text)
+
+    def test_attention_within_documents(self):
+        of = lambda **more: bench_rows.attention(bench_rows.MODELS["8b"], "backward", **more)
+        results = [self.result("octet", of(), 2e-3), self.result("octet", of(documents=2048), 1.5e-3),
+                   self.result("octet", of(documents=2048, by="cudnn"), 0.6e-3)]
+        self.assertIn("| 2,048 | backward | 0.250 | 1,500 | 0.750 | 600 | 0.300 |", bench_table.render(results))
+        self.assertNotIn("within documents", bench_table.render(results[:1]))
 
     def test_rates_and_fractions(self):
         copy, norm = bench_rows.copy(), bench_rows.add_rmsnorm(4096)

@@ -69,6 +69,7 @@ MakeCase case_of(const std::string& op);
 std::vector<std::string> known_ops();
 
 void make_gemm(Case&, const Row&);
+void make_gemm_ways(Case&, const Row&);
 void make_attention_forward(Case&, const Row&);
 void make_attention_backward(Case&, const Row&);
 

@@ -1,5 +1,6 @@
 // Rows of GEMM: the product alone, and with the casts that a recipe of float8 makes in front of it.
 #include "src/base/error.h"
+#include "tests/benchmark/gpu/gemm_ways.h"
 #include "tests/benchmark/gpu/operands.h"
 
 namespace octet::bench {
@@ -54,12 +55,12 @@ Operands operands(Case& c, const std::string& mode, const Form& form, std::int64
                     mode);
 }
 
-}  // namespace
+struct Product {
+  Gemm args;
+  Operand a, b;
+};
 
-/// "m", "n", "k", "form"; "beta": 1 adds to c; "mode": bf16, or fp8, rowwise, gw_hp or blockwise (the product alone, by
-/// its scales), and with _casts behind the casts of both operands from bf16, too; delayed_casts: those of fp8 without
-/// the abs-max.
-void make_gemm(Case& c, const Row& row) {
+Product product(Case& c, const Row& row) {
   const Form form = form_named(row.at("form"));
   const std::string mode = row.at("mode");
   Gemm args;
@@ -70,18 +71,41 @@ void make_gemm(Case& c, const Row& row) {
   args.c = c.zeros(args.m * args.n * size_of(form.c));
   args.beta = row.value("beta", 0.0f);
   // Where the library has it; with scales along k sums are promoted.
-  args.fast_accumulate = mode != "bf16" && !mode.starts_with("blockwise") && row.at("form") == "forward";
-  const auto [a, b] = operands(c, mode, form, args.m, args.n, args.k);
+  const bool fast = row.at("form") == "forward" || row.value("fast", false);
+  args.fast_accumulate = mode != "bf16" && !mode.starts_with("blockwise") && fast;
+  auto [a, b] = operands(c, mode, form, args.m, args.n, args.k);
   args.a = a.operand;
   args.b = b.operand;
   if (mode != "bf16") args.b.transposed = true;
   args.workspace_bytes = c.place().kernels.gemm_workspace(args);
   args.workspace = c.output(args.workspace_bytes);
-  c.set([p = c.place(), args, before_a = a.prepare, before_b = b.prepare] {
-    before_a(p);
-    before_b(p);
-    p.kernels.gemm(p.stream, args);
-  });
+  return {args, std::move(a), std::move(b)};
+}
+
+}  // namespace
+
+/// "m", "n", "k", "form"; "beta": 1 adds to c; "fast": a gradient has fast accumulation, as the forward product has;
+/// "mode": bf16, or fp8, rowwise, gw_hp or blockwise (the product alone, by its scales), and with _casts behind the
+/// casts of both operands from bf16, too; delayed_casts: those of fp8 without the abs-max. By the algorithm that a run
+/// times, and by cuBLASLt's first proposal, beside it where there are no casts: the faster counts.
+void make_gemm(Case& c, const Row& row) {
+  const Product made = product(c, row);
+  std::vector<Way> ways = chosen_ways(c.place(), made.args);
+  const std::string mode = row.at("mode");
+  if (mode.ends_with("_casts")) ways.erase(ways.begin(), ways.end() - 1);
+  for (Way& way : ways) {
+    c.add({.name = way.name,
+           .launch = [p = c.place(), before_a = made.a.prepare, before_b = made.b.prepare, multiply = way.launch] {
+             before_a(p);
+             before_b(p);
+             multiply();
+           }});
+  }
+}
+
+/// The same keys, of modes without casts: as a run makes the product, and with one thing changed at a time.
+void make_gemm_ways(Case& c, const Row& row) {
+  for (Way& way : compared_ways(c, product(c, row).args)) c.add(std::move(way));
 }
 
 }  // namespace octet::bench

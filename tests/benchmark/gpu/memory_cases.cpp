@@ -13,6 +13,16 @@ StatsOut stats_of(Case& c) {
   return {.amax = c.output<float>(1), .non_finite = static_cast<std::uint32_t*>(c.zeros(4))};
 }
 
+/// Places for the 8-bit forms of a tensor [rows, columns] where the row wants them written ("writes": "float8"), as
+/// recipe delayed does, whose scale is there before.
+Float8Out float8_of(Case& c, const Row& row, DType format, bool transposed) {
+  if (!row.contains("writes")) return {};
+  if (row.at("writes") != "float8") throw usage_error("benchmark", "writes: expected float8");
+  const std::int64_t n = row.at("rows").get<std::int64_t>() * row.at("columns").get<std::int64_t>();
+  return {
+      .y = c.output(n), .y_transposed = transposed ? c.output(n) : nullptr, .format = format, .scale = c.values(64.0f)};
+}
+
 /// Memory of a kernel that wants some in this version of its interface, and nothing where it does not.
 template <typename Arguments, typename Bytes>
 void give_workspace(Case& c, Arguments& args, Bytes bytes) {
@@ -47,8 +57,15 @@ void cast(Case& c, const Row& row) {
   CastToFloat8 args{.from = dtype_named(row.at("from")), .to = dtype_named(row.at("to")), .n = n, .columns = columns};
   args.x = c.random(args.from, n);
   args.y = c.output(n);
-  args.scale = c.values(64.0f);
   if (row.at("transposed").get<bool>()) args.y_transposed = c.output(n);
+  // As in recipe tensorwise: of weights the scales are there before, other casts form them from the abs-max.
+  if (args.from == DType::f32) {
+    args.scale = c.values(64.0f);
+  } else {
+    args.amax = c.values(7.0f);
+    args.scale_out = c.output<float>(1);
+    args.inverse_scale_out = c.output<float>(1);
+  }
   c.set([p = c.place(), args] { p.kernels.cast_to_float8(p.stream, args); });
 }
 
@@ -145,7 +162,8 @@ void add_rmsnorm(Case& c, const Row& row) {
   args.branch = c.random(DType::bf16, n);
   args.weight = c.random(DType::bf16, args.dim);
   args.sum = c.output(2 * n);
-  args.y = c.output(2 * n);
+  args.float8 = float8_of(c, row, DType::e4m3, false);
+  if (!args.float8.wanted()) args.y = c.output(2 * n);
   args.inverse_rms = c.output<float>(args.rows);
   args.stats = stats_of(c);
   c.set([p = c.place(), args] { p.kernels.add_rmsnorm_forward(p.stream, args); });
@@ -163,6 +181,7 @@ void rmsnorm_backward(Case& c, const Row& row) {
   args.inverse_rms = c.random<float>(args.rows);
   args.d_residual = c.random(DType::bf16, n);
   args.dx = c.output(2 * n);
+  args.float8 = float8_of(c, row, DType::e5m2, false);
   args.d_weight = c.output<float>(args.dim);
   args.stats = stats_of(c);
   args.workspace = c.output(c.place().kernels.rmsnorm_backward_workspace(args));
@@ -195,13 +214,21 @@ void rope(Case& c, const Row& row) {
   c.set([p = c.place(), args] { p.kernels.rope(p.stream, args); });
 }
 
+/// "n", or "rows" and "columns".
+std::int64_t elements(const Row& row) {
+  if (row.contains("n")) return row.at("n");
+  return row.at("rows").get<std::int64_t>() * row.at("columns").get<std::int64_t>();
+}
+
 void swiglu_forward(Case& c, const Row& row) {
   SwigluForward args;
   args.dtype = DType::bf16;
-  args.n = row.at("n");
+  args.n = elements(row);
+  args.columns = row.value("columns", std::int64_t{0});
   args.gate = c.random(DType::bf16, args.n);
   args.up = c.random(DType::bf16, args.n);
-  args.y = c.output(2 * args.n);
+  args.float8 = float8_of(c, row, DType::e4m3, true);
+  if (!args.float8.wanted()) args.y = c.output(2 * args.n);
   args.stats = stats_of(c);
   c.set([p = c.place(), args] { p.kernels.swiglu_forward(p.stream, args); });
 }
@@ -209,12 +236,17 @@ void swiglu_forward(Case& c, const Row& row) {
 void swiglu_backward(Case& c, const Row& row) {
   SwigluBackward args;
   args.dtype = DType::bf16;
-  args.n = row.at("n");
+  args.n = elements(row);
+  args.columns = row.value("columns", std::int64_t{0});
   args.gate = c.random(DType::bf16, args.n);
   args.up = c.random(DType::bf16, args.n);
   args.dy = c.random(DType::bf16, args.n);
-  args.d_gate = c.output(2 * args.n);
-  args.d_up = c.output(2 * args.n);
+  args.gate_float8 = float8_of(c, row, DType::e5m2, true);
+  args.up_float8 = float8_of(c, row, DType::e5m2, true);
+  if (!args.gate_float8.wanted()) {
+    args.d_gate = c.output(2 * args.n);
+    args.d_up = c.output(2 * args.n);
+  }
   args.gate_stats = stats_of(c);
   args.up_stats = stats_of(c);
   c.set([p = c.place(), args] { p.kernels.swiglu_backward(p.stream, args); });
@@ -313,6 +345,7 @@ const std::map<std::string, MakeCase>& cases() {
       {"accumulate", accumulate},
       {"fill_normal", fill_normal},
       {"gemm", make_gemm},
+      {"gemm_ways", make_gemm_ways},
       {"attention_forward", make_attention_forward},
       {"attention_backward", make_attention_backward},
   };

@@ -1,0 +1,97 @@
+"""What jobs/gpu/bench.sh has measured, as its tables read it."""
+
+import bench_rows
+from bench_rows import MODELS, STACKS, TOKENS
+
+
+def ratio(a, b, digits=2):
+    return f"{a / b:.{digits}f}" if a and b else "-"
+
+
+def percent(a, b):
+    return f"{100 * a / b:.0f} %" if a and b else "-"
+
+
+def table(head, rows):
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    return "\n".join(lines + ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]) + "\n"
+
+
+class Measured:
+    """The last result of each (program, row); of several devices, that of the last line."""
+
+    def __init__(self, results):
+        self.device = results[-1]["device"]
+        self.results = {(r["by"], r["row"]): r for r in results if r["device"] == self.device and "error" not in r}
+        self.errors = {(r["by"], r["row"]): r["error"] for r in results if r["device"] == self.device and "error" in r}
+        for key in self.results:
+            self.errors.pop(key, None)
+        # As octet-bench-gpu gave them: dense, in FLOP/s, from the table that octet-train has.
+        self.bf16_peak, self.fp8_peak = next((r["peaks"] for r in reversed(results) if r["device"] == self.device
+                                              and r.get("peaks")), (None, None))
+        self.commits = set()
+        copy = self.get("octet", "copy")
+        self.copy = copy["bytes"] / copy["seconds"] if copy else None
+
+    def get(self, by, row):
+        found = self.results.get((by, row))
+        if found:
+            self.commits.add(found.get("code", found["commit"]))
+        return found
+
+    def table(self, make, *arguments):
+        """What `make` writes, and the builds where its rows are of several."""
+        self.commits = set()
+        text = make(self, *arguments)
+        if text and len(self.commits) > 1:
+            text += f"Rows of several builds: {'; '.join(sorted(self.commits))}.\n\n"
+        return text
+
+    def seconds(self, by, row):
+        found = self.get(by, row)
+        return found["seconds"] if found else None
+
+    def floor(self, row):
+        """Seconds that FLOPs and bytes allow; None where peak or copy rate is not known."""
+        peak = self.fp8_peak if row.get("mode", "bf16") != "bf16" else self.bf16_peak
+        if peak is None or self.copy is None:
+            return None
+        return max(row["flops"] / peak, row["bytes"] / self.copy)
+
+
+def block_seconds(m, by, model, precision, micro_batches=1):
+    """Seconds of a block of one sequence from the two heights of a stack, and the memory of the higher one."""
+    prefix = f"step/{model}/{precision}/"
+    suffix = f"-blocks/{micro_batches}-micro-batches" if micro_batches > 1 else "-blocks"
+    heights = {}
+    for program, row in m.results:
+        middle = row[len(prefix):-len(suffix)]
+        if program == by and row == prefix + middle + suffix and middle.isdigit():
+            heights[int(middle)] = m.get(program, row)
+    if len(heights) < 2:
+        return None
+    low, high = min(heights), max(heights)
+    seconds = (heights[high]["seconds"] - heights[low]["seconds"]) / (high - low) / micro_batches
+    return {"seconds": seconds, "memory": heights[high].get("memory_bytes"), "blocks": high}
+
+
+def whole_seconds(m, by, model, precision, micro_batches):
+    layers = MODELS[model]["layers"]
+    found = m.get(by, bench_rows.step(model, precision, layers, micro_batches)["row"])
+    if found is None:
+        return None
+    return {"seconds": found["seconds"] / micro_batches, "memory": found.get("memory_bytes"), "blocks": layers}
+
+
+def step_entry(m, by, model, precision, micro_batches):
+    """Seconds, FLOPs of them, and tokens/s of a GPU that has the whole model's blocks to do."""
+    shape = MODELS[model]
+    if model in STACKS:
+        found = block_seconds(m, by, model, precision, micro_batches)
+        flops, times = TOKENS * bench_rows.block_flops(shape), shape["layers"] * bench_rows.TENSOR_PARALLEL.get(model, 1)
+    else:
+        found = whole_seconds(m, by, model, precision, micro_batches)
+        flops, times = TOKENS * bench_rows.model_flops(shape), 1
+    if found is None or found["seconds"] <= 0:
+        return None
+    return {**found, "tokens": TOKENS / found["seconds"] / times, "rate": flops / found["seconds"]}

@@ -1,0 +1,117 @@
+"""Tables of training steps, and of where the time of a block goes."""
+
+import re
+
+import bench_rows
+from bench_measured import block_seconds, percent, ratio, step_entry, table
+from bench_rows import MODELS, PRECISIONS, STACKS, TOKENS
+
+# fp8 over bf16 and tokens/s a GPU in bf16 and fp8, as published for PyTorch FSDP2 with torchao float8 on 128 to 512
+# H100 (PyTorch blog, 2024-11-25), sequence 8192.
+PUBLISHED = {"1.8b": (1.18, 29000, 35000), "8b": (1.28, 8000, 10000), "70b": (1.50, 956, 1430),
+             "405b-tp4": (1.52, 149, 227)}
+VARIANT = re.compile(r"(?P<default>step/.*-blocks)/(?P<which>graphs|heuristic|fast)(-(?P<value>\w+))?$")
+OPTIONS = {"graphs": "cuda.graphs {}", "heuristic": "cuda.gemm and cuda.attention heuristic", "fast": "float8.fast_accumulate {}"}
+
+
+def recipe_steps(m):
+    """Of each stack a block in every recipe, against tensorwise and bf16 of the same program."""
+    rows = []
+    for model in STACKS:
+        seconds = {label: (block_seconds(m, "octet", model, label) or {}).get("seconds")
+                   for label in PRECISIONS + [bench_rows.label_of("float8", r) for r in bench_rows.RECIPES]}
+        for recipe in bench_rows.RECIPES:
+            mine = seconds[bench_rows.label_of("float8", recipe)]
+            if mine:
+                rows.append([model, recipe, f"{mine * 1e3:.2f}", ratio(seconds["float8"], mine), ratio(seconds["bf16"], mine)])
+    if not rows:
+        return ""
+    head = ["model", "recipe", "ms", "speed, of tensorwise", "speed, of bf16"]
+    return "### Training step of the other recipes, Octet, one block\n\n" + table(head, rows) + "\n"
+
+
+def gibibytes(entry):
+    return f"{entry['memory'] / 2**30:.1f}" if entry and entry["memory"] else "-"
+
+
+def steps(m, micro_batches):
+    speed, gains = [], []
+    for model in ["1.8b"] + STACKS:
+        entries = {(by, p): step_entry(m, by, model, p, micro_batches) for by in ("octet", "torch") for p in PRECISIONS}
+        if not any(entries.values()):
+            continue
+        show = lambda e, text: text(e) if e else "-"
+        for p in PRECISIONS:
+            octet, torch = entries["octet", p], entries["torch", p]
+            speed.append([model, p, show(octet or torch, lambda e: e["blocks"])] +
+                         [show(e, lambda e: f"{e['seconds'] * 1e3:.2f}") for e in (octet, torch)] +
+                         [show(e, lambda e: f"{e['tokens']:,.0f}") for e in (octet, torch)] +
+                         [percent(e and e["rate"], m.bf16_peak) for e in (octet, torch)] +
+                         [gibibytes(octet), gibibytes(torch)] +
+                         [ratio(torch and torch["seconds"], octet and octet["seconds"])])
+        gain = lambda by: ratio(*(entries[by, p] and entries[by, p]["seconds"] for p in PRECISIONS))
+        published = PUBLISHED[model]
+        gains.append([model, gain("octet"), gain("torch"), published[0], f"{published[1]:,} to {published[2]:,}"])
+    if not speed:
+        return ""
+    several = f", {micro_batches} micro-batches a step" if micro_batches > 1 else ""
+    text = f"### Training step, sequence {TOKENS}{several}\n\n"
+    text += table(["model", "precision", "blocks", "ms, Octet", "ms, PyTorch", "tokens/s, Octet", "tokens/s, PyTorch",
+                   "MFU, Octet", "MFU, PyTorch", "GiB, Octet", "GiB, PyTorch", "Octet / PyTorch"], speed)
+    text += ("\nms: of one block and one sequence, from stacks of 1 and of so many blocks; 1.8b: of the whole model and one sequence. "
+             "tokens/s: of the whole model's blocks on one GPU (405b-tp4: a quarter of each, on each of four), without "
+             "embedding, head and communication; 1.8b: with all. MFU: against the dense bf16 peak, also for float8.\n\n")
+    return text + table(["model", "float8 / bf16, Octet", "float8 / bf16, PyTorch", "published gain",
+                         "published tokens/s a GPU, bf16 to float8"], gains) + "\n"
+
+
+def variants(m):
+    """Steps with another value of one option beside the same step with its default."""
+    rows, choosing = [], []
+    for (by, name), result in m.results.items():
+        found = VARIANT.match(name)
+        choosing.append(result.get("choice_seconds", 0))
+        if by != "octet" or not found:
+            continue
+        mine, default = m.seconds(by, name), m.seconds(by, found["default"])
+        rows.append([found["default"].removeprefix("step/"), OPTIONS[found["which"]].format(found["value"]), f"{mine * 1e3:.2f}",
+                     f"{default * 1e3:.2f}" if default else "-", ratio(default, mine, 3)])
+    if not rows:
+        return ""
+    text = "### Training step with other options, Octet, the whole step\n\n"
+    text += table(["step", "option", "ms", "ms, default", "speed, of the default's"], rows)
+    return text + (f"\nDefault: algorithms timed before the first step, which took {max(choosing):.1f} s at most and is in no "
+                   "step's time.\n\n" if any(choosing) else "\n")
+
+
+def where(m, model, precision, recipe, micro_batches):
+    parts, missing = {}, False
+    for label, row, count in bench_rows.block_ops(MODELS[model], precision, micro_batches, recipe):
+        seconds, floor = m.seconds("octet", row["row"]), m.floor(row)
+        missing = missing or seconds is None or floor is None
+        part = parts.setdefault(label, [0, 0])
+        part[0] += count * (seconds or 0)
+        part[1] += count * (floor or 0)
+    if missing:
+        return ""
+    total, floors = (sum(p[i] for p in parts.values()) for i in (0, 1))
+    rows = [[label, f"{s * 1e3:.3f}", percent(s, total), f"{f * 1e3:.3f}", ratio(f, s)]
+            for label, (s, f) in sorted(parts.items(), key=lambda item: -item[1][0])]
+    rows.append(["all", f"{total * 1e3:.3f}", "100 %", f"{floors * 1e3:.3f}", ratio(floors, total)])
+    label = bench_rows.label_of(precision, recipe)
+    whole = block_seconds(m, "octet", model, label, micro_batches)
+    if whole:
+        rows.append(["a block of the training step", f"{whole['seconds'] * 1e3:.3f}", percent(whole["seconds"], total),
+                     "", ratio(floors, whole["seconds"])])
+    several = f", {micro_batches} micro-batches a step" if micro_batches > 1 else ""
+    return f"#### {model}, {label}{several}\n\n" + table(["part", "ms", "of all", "floor, ms", "floor / time"], rows) + "\n"
+
+
+def where_all(m):
+    text = "".join(where(m, model, precision, recipe, micro_batches) for model in STACKS
+                   for precision, recipe in bench_rows.TIMED_BLOCKS for micro_batches in (1, 4))
+    if not text:
+        return ""
+    return ("### Where the time of a block goes\n\nEach op timed alone at its shape; its floor is the larger of FLOPs over "
+            "peak and bytes over the copy's rate. One block, one sequence, with the sequence's share of what is done once a "
+            "step: the optimizer and the casts of weights.\n\n" + text)

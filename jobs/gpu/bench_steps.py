@@ -1,0 +1,137 @@
+"""Rows of training steps, and the ops of a block of one. bench_rows.py says what a row is."""
+
+from bench_ops import *  # noqa: F403
+
+# (precision, recipe) of the blocks that are taken apart into their ops.
+TIMED_BLOCKS = [("bf16", None), ("float8", None), ("float8", "delayed")]
+# Steps of a row: the first ones load and warm the chip. One of several micro-batches is as many times as long.
+WARMUP, STEPS = 3, 8
+WARMUP_OF_SEVERAL, STEPS_OF_SEVERAL = 2, 5
+
+
+def block_ops(m, precision, micro_batches=1, recipe=None):
+    """(label, row, count) of a block's forward and backward and of its weights' part of a step, for one of the step's
+    micro-batches: what is done once a step counts as its share. `recipe`: of float8, tensorwise (None) or delayed. What
+    moves less than a megabyte is left out. tests/checks/block_ops_test.py holds this against the program's dry run."""
+    ops, once = [], 1 / micro_batches
+    add = lambda label, row, count=1: ops.append((label, row, count))
+    dim, ffn, q, kv = m["dim"], m["ffn_dim"], q_dim(m), kv_dim(m)
+    float8, delayed = precision == "float8", recipe == "delayed"
+    for name, o, i in linears(m):
+        of = lambda form, added: linear_gemm(o, i, form, "fp8" if float8 else "bf16", added)
+        add("GEMM forward", of("forward", False))
+        # The gradient of an input that several linears read is summed by their GEMMs, in the order w1, w3 and wq, wk,
+        # wv; weight gradients are from the second micro-batch on.
+        add("GEMM grad_input", of("grad_input", name in ("wk", "wv", "w3")))
+        add("GEMM grad_weight", of("grad_weight", False), once)
+        if micro_batches > 1:
+            add("GEMM grad_weight", of("grad_weight", True), 1 - once)
+    add("attention forward", attention(m, "forward"))
+    add("attention backward", attention(m, "backward"))
+    add("RMSNorm", add_rmsnorm(dim, delayed), 2)
+    add("RMSNorm backward", rmsnorm_backward(dim, delayed), 2)
+    add("RoPE", rope(m), 2)
+    add("SwiGLU", swiglu_forward(m, delayed))
+    add("SwiGLU backward", swiglu_backward(m, delayed))
+    if float8:
+        add("abs-max of attention's outputs", stats(q))
+        add("abs-max of attention's outputs", stats(kv))
+        # Norms and SwiGLU write the 8-bit forms themselves where the scale is there before: norms not the transposed.
+        for columns in (q,) if delayed else (dim, dim, q, ffn):
+            add("casts of inputs", cast(columns, both=True))
+        for columns in (q, kv, kv) if delayed else (dim, dim, ffn, ffn, q, kv, kv):  # of w2, wo, w1, w3, wq, wk, wv
+            add("casts of output gradients", cast(columns, "e5m2", both=True))
+        if delayed:
+            add("transposes of norms' outputs and gradients", transpose(TOKENS, dim), 4)
+        for _, o, i in linears(m):
+            add("casts of weights", cast_weight(o, i), once)
+            add("transposes of weights", transpose(o, i), once)
+    else:
+        for _, o, i in linears(m):
+            add("casts of weights", convert_weight(o, i), once)
+    for _, o, i in linears(m):
+        add("gradient norm", sum_of_squares(o * i), once)
+        add("AdamW", adamw(o * i), once)
+    return ops
+
+
+# --- training steps --------------------------------------------------------------------------------------------------
+
+
+def blocks_that_fit(m, memory, micro_batches=1):
+    """Blocks of a stack that train in `memory` bytes: fp32 masters, gradients and moments, weights in bf16, and about
+    what either program keeps from forward to backward; a fifth is left for scratch and libraries."""
+    parameters = block_parameters(m)
+    kept = 2 * TOKENS * (7 * m["dim"] + 2 * q_dim(m) + 2 * kv_dim(m) + 4 * m["ffn_dim"])
+    one = 18 * parameters + kept
+    return int((0.8 * memory - 4 * parameters) // one)
+
+
+def label_of(precision, recipe=None):
+    return f"{precision}-{recipe}" if recipe else precision
+
+
+def step(model, precision, layers, micro_batches=1, recipe=None, graphs=None, plans="timed", fast=None):
+    """A training step of one sequence a micro-batch: the blocks on a vocabulary of bytes, or the 1.8B model whole.
+    `graphs`: a value of cuda.graphs in place of the default. `plans`: cuda.gemm and cuda.attention; timed is what auto
+    is in a run of more than some hundred steps, and heuristic what it would be in the few of a row. `fast`: a value of
+    float8.fast_accumulate in place of the default."""
+    m = MODELS[model]
+    shape = dict(m, layers=layers)
+    if model in STACKS:
+        shape["vocab_size"] = 256
+    suffix = f"/{micro_batches}-micro-batches" if micro_batches > 1 else ""
+    suffix += f"/graphs-{graphs}" if graphs else ""
+    suffix += f"/{plans}" if plans != "timed" else ""
+    suffix += f"/fast-{fast}" if fast else ""
+    warmup, steps = (WARMUP, STEPS) if micro_batches == 1 else (WARMUP_OF_SEVERAL, STEPS_OF_SEVERAL)
+    return dict(row=f"step/{model}/{label_of(precision, recipe)}/{layers}-blocks{suffix}", op="step", name=model, model=shape,
+                precision=precision, recipe=recipe, graphs=graphs, plans=plans, fast=fast, seq_len=TOKENS,
+                micro_batches=micro_batches, warmup=warmup, steps=steps,
+                flops=TOKENS * micro_batches * model_flops(shape), bytes=0)
+
+
+def tallest(model, memory):
+    """Blocks of the higher of the two stacks."""
+    return min(max(blocks_that_fit(MODELS[model], memory), 2), MODELS[model]["layers"])
+
+
+def step_rows(memory):
+    """Most important first. 1 block and as many as fit: their difference is the time of a block, without embedding,
+    head and what a step costs once. With several micro-batches the optimizer's share is as small as on a cluster."""
+    rows = []
+    for micro_batches in (1, 4):
+        for model in STACKS:
+            for precision in reversed(PRECISIONS):
+                rows += [step(model, precision, n, micro_batches) for n in (1, tallest(model, memory))]
+        rows += [step("1.8b", precision, MODELS["1.8b"]["layers"], micro_batches) for precision in reversed(PRECISIONS)]
+    return rows
+
+
+def recipe_step_rows(memory):
+    """The stacks again in the other recipes of float8: Octet's alone, beside its tensorwise steps."""
+    rows = []
+    for model in STACKS:
+        rows += [step(model, "float8", n, recipe=recipe) for recipe in RECIPES for n in (1, tallest(model, memory))]
+    return rows
+
+
+def choice_step_rows(memory):
+    """The higher stack of 8B again with another choice than the default: Octet's alone."""
+    most = tallest("8b", memory)
+    return [step("8b", "float8", most, plans="heuristic"), step("8b", "float8", most, fast="all"),
+            step("8b", "bf16", most, plans="heuristic")]
+
+
+def start_row():
+    """Until a run of 12 blocks of 8B with embedding and head has its buffers and initial weights, 3.7e9 values; how
+    long a sequence is does not matter to it."""
+    layers = 12
+    return dict(row=f"start/8b/{layers}-blocks", op="start", model=dict(MODELS["8b"], layers=layers), precision="bf16",
+                recipe=None, graphs=None, plans="heuristic", fast=None, seq_len=1024, micro_batches=1, flops=0, bytes=0)
+
+
+def graph_step_rows():
+    """The smallest whole model with CUDA graphs and without: Octet's alone."""
+    return [step("1.8b", precision, MODELS["1.8b"]["layers"], graphs=graphs) for precision in reversed(PRECISIONS)
+            for graphs in ("true", "false")]
