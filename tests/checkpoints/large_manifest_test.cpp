@@ -22,20 +22,21 @@ thread_local std::int64_t allocations = 0;  // of this thread
 }  // namespace
 
 // In place of the library's. What looks at every piece of a manifest allocates for it: text, a JSON value, a box.
-void* operator new(std::size_t bytes) {
+// Not inlined, else gcc takes new and free for a pair that does not match.
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
   ++allocations;
   if (void* memory = std::malloc(bytes == 0 ? 1 : bytes)) return memory;
   throw std::bad_alloc();
 }
-void* operator new(std::size_t bytes,
-                   const std::nothrow_t&) noexcept {  // or a sanitizer's own, which delete must match
+[[gnu::noinline]] void* operator new(std::size_t bytes,
+                                     const std::nothrow_t&) noexcept {  // or a sanitizer's own, which delete must match
   ++allocations;
   return std::malloc(bytes == 0 ? 1 : bytes);
 }
-void operator delete(void* memory) noexcept {
+[[gnu::noinline]] void operator delete(void* memory) noexcept {
   std::free(memory);
 }
-void operator delete(void* memory, std::size_t) noexcept {
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept {
   std::free(memory);
 }
 
