@@ -1,5 +1,6 @@
 # OCTET_UNITY: sources of a target are compiled in batches, which cmake/unity.py chooses. It is called at the end of each
-# folder that has targets. A source without a batch, or with options of its own, is compiled alone.
+# folder that has targets. A source without a batch, or with options of its own, is compiled alone. With gcc, what most of
+# them include is read once, into a precompiled header; clang compares more options than the targets have in common.
 function(octet_unity)
   if(NOT OCTET_UNITY GREATER 1)  # OFF too
     return()
@@ -32,5 +33,43 @@ function(octet_unity)
       set_source_files_properties(${CMAKE_MATCH_2} PROPERTIES UNITY_GROUP ${target}-${CMAKE_MATCH_1})
     endforeach()
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+    octet_precompiled(${target})
+  endforeach()
+endfunction()
+
+set(octet_often algorithm array chrono cmath cstdint cstdlib cstring filesystem fstream functional map memory mutex
+  numeric optional random set span sstream string string_view thread tuple utility vector fmt/format.h nlohmann/json.hpp)
+list(TRANSFORM octet_often PREPEND <)
+list(TRANSFORM octet_often APPEND >)
+
+# octet_precompiled(TARGET): it starts from the header that rooms and programs share, or from that of the tests.
+function(octet_precompiled target)
+  get_target_property(type ${target} TYPE)
+  get_target_property(libraries ${target} LINK_LIBRARIES)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU" OR NOT type MATCHES "^(STATIC_LIBRARY|EXECUTABLE)$" OR
+     NOT "${target};${libraries}" MATCHES "room-|octet-.*-parts")  # what has no fmt
+    return()
+  endif()
+  set(owner octet-often-included)
+  if(target MATCHES "^octet-test-")
+    set(owner octet-often-included-by-tests)
+  endif()
+  if(NOT TARGET ${owner})
+    file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/${owner}.cpp CONTENT "")
+    add_library(${owner} STATIC ${CMAKE_BINARY_DIR}/${owner}.cpp)
+    target_link_libraries(${owner} PRIVATE octet-flags fmt::fmt nlohmann_json::nlohmann_json)
+    target_precompile_headers(${owner} PRIVATE ${octet_often})
+    if(owner MATCHES "tests$")
+      target_link_libraries(${owner} PRIVATE GTest::gtest)
+      target_precompile_headers(${owner} PRIVATE <gtest/gtest.h>)
+    endif()
+  endif()
+  target_precompile_headers(${target} REUSE_FROM ${owner})
+  get_target_property(sources ${target} SOURCES)
+  foreach(source ${sources})
+    get_source_file_property(options ${source} TARGET_DIRECTORY ${target} COMPILE_OPTIONS)
+    if(options)
+      set_source_files_properties(${source} TARGET_DIRECTORY ${target} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+    endif()
   endforeach()
 endfunction()
