@@ -11,13 +11,15 @@ struct RopeHeads {
   void* x = nullptr;  ///< [batch, seq, count, head_dim]; null: there is nothing to rotate, and stats are left alone
   std::int64_t count = 0;
   StatsOut stats;  ///< of the result
+  /// Of the result, in its place: x is read alone then. No transposed form.
+  Float8Out float8{};
 
   bool operator==(const RopeHeads&) const = default;
 };
 
 /// Rotary position embedding in place, half-split (Hugging Face): elements i and i + head_dim/2 of a head are a pair,
 /// rotated by position · theta^(-2i/head_dim); `inverse` rotates back (backward). Queries and keys in one pass, which
-/// moves both twice and the tables once.
+/// reads and writes both once and reads the tables once.
 struct Rope {
   RopeHeads q{};
   RopeHeads k{};
@@ -39,7 +41,10 @@ struct Rope {
 };
 
 inline std::int64_t bytes_moved(const Rope& a) {
-  return 2 * a.batch * a.seq * a.heads() * a.head_dim * size_of(a.dtype) + a.seq * a.head_dim * 4;
+  const auto heads = [&](const RopeHeads& of) {
+    return of.x == nullptr ? 0 : of.count * (size_of(a.dtype) + (of.float8.wanted() ? 1 : size_of(a.dtype)));
+  };
+  return a.batch * a.seq * a.head_dim * (heads(a.q) + heads(a.k)) + a.seq * a.head_dim * 4;
 }
 
 }  // namespace octet

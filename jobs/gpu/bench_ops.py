@@ -188,8 +188,8 @@ def transpose(rows, columns):
 
 
 def add_rmsnorm(dim, float8=False):
-    """`float8`, here and below: what recipe delayed has the kernel write. A norm's output is then written in 8 bits
-    alone, its gradient in both."""
+    """`float8`, here and below: what recipe delayed has the kernel write. A norm's output and the rotated gradients are
+    then written in 8 bits alone, a norm's gradient in both."""
     return kernel("add_rmsnorm", (7 if float8 else 8) * TOKENS * dim, rows=TOKENS, columns=dim, **writes(float8))
 
 
@@ -201,11 +201,11 @@ def writes(float8):
     return {"writes": "float8"} if float8 else {}
 
 
-def rope(m):
+def rope(m, float8=False):
     """Queries and keys in one launch, which share the tables of cosines and sines."""
     half, heads = m["head_dim"] // 2, m["heads"] + m["kv_heads"]
-    return kernel("rope", 4 * TOKENS * heads * m["head_dim"] + 8 * TOKENS * half, seq=TOKENS, heads=m["heads"],
-                  kv_heads=m["kv_heads"], head_dim=m["head_dim"])
+    return kernel("rope", (3 if float8 else 4) * TOKENS * heads * m["head_dim"] + 8 * TOKENS * half, seq=TOKENS,
+                  heads=m["heads"], kv_heads=m["kv_heads"], head_dim=m["head_dim"], **writes(float8))
 
 
 def swiglu_forward(m, float8=False):

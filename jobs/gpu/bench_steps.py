@@ -30,19 +30,23 @@ def block_ops(m, precision, micro_batches=1, recipe=None):
     add("attention backward", attention(m, "backward"))
     add("RMSNorm", add_rmsnorm(dim, delayed), 2)
     add("RMSNorm backward", rmsnorm_backward(dim, delayed), 2)
-    add("RoPE", rope(m), 2)
+    add("RoPE", rope(m))
+    add("RoPE", rope(m, delayed))
     add("SwiGLU", swiglu_forward(m, delayed))
     add("SwiGLU backward", swiglu_backward(m, delayed))
     if float8:
         add("abs-max of attention's outputs", stats(q))
         add("abs-max of attention's outputs", stats(kv))
-        # Norms and SwiGLU write the 8-bit forms themselves where the scale is there before: norms not the transposed.
+        # Norms, RoPE and SwiGLU write the 8-bit forms themselves where the scale is there before, but for SwiGLU not
+        # the transposed.
         for columns in (q,) if delayed else (dim, dim, q, ffn):
             add("casts of inputs", cast(columns, both=True))
-        for columns in (q, kv, kv) if delayed else (dim, dim, ffn, ffn, q, kv, kv):  # of w2, wo, w1, w3, wq, wk, wv
+        for columns in (kv,) if delayed else (dim, dim, ffn, ffn, q, kv, kv):  # of w2, wo, w1, w3, wq, wk, wv
             add("casts of output gradients", cast(columns, "e5m2", both=True))
         if delayed:
-            add("transposes of norms' outputs and gradients", transpose(TOKENS, dim), 4)
+            add("transposes of what norms and RoPE wrote", transpose(TOKENS, dim), 4)
+            add("transposes of what norms and RoPE wrote", transpose(TOKENS, q))
+            add("transposes of what norms and RoPE wrote", transpose(TOKENS, kv))
         for _, o, i in linears(m):
             add("casts of weights", cast_weight(o, i), once)
             add("transposes of weights", transpose(o, i), once)

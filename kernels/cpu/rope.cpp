@@ -1,5 +1,7 @@
 #include "kernels/rope.h"
 
+#include <vector>
+
 #include "kernels/cpu/blocks.h"
 #include "kernels/cpu/cpu_kernels.h"
 #include "kernels/cpu/vector.h"
@@ -7,15 +9,15 @@
 namespace octet::cpu {
 namespace {
 
-/// Rotates the pairs (x[i], x[i + half]) of one head by the angle whose sine has the sign `direction`.
+/// Rotates the pairs (x[i], x[i + half]) of one head by the angle whose sine has the sign `direction`; y may be x.
 template <typename T>
-void rotate_head(T* x, const float* cos, const float* sin, float direction, std::int64_t half) {
+void rotate_head(const T* x, T* y, const float* cos, const float* sin, float direction, std::int64_t half) {
 #pragma omp simd
   for (std::int64_t i = 0; i < half; ++i) {
     const float a = static_cast<float>(x[i]), b = static_cast<float>(x[i + half]);
     const float c = cos[i], s = direction * sin[i];
-    store(x[i], a * c - b * s);
-    store(x[i + half], b * c + a * s);
+    store(y[i], a * c - b * s);
+    store(y[i + half], b * c + a * s);
   }
 }
 
@@ -28,12 +30,17 @@ void rotate(const Rope& args, const RopeHeads& of) {
   const bool stats = of.stats.wanted();
   const auto fold = fold_blocks(args.batch * args.seq, 1, [&](std::int64_t token, std::int64_t, StatsFold& f) {
     T* heads = x + token * row;
+    thread_local std::vector<T> row_of_thread;
+    if (of.float8.wanted()) row_of_thread.resize(static_cast<std::size_t>(row));
+    T* turned = of.float8.wanted() ? row_of_thread.data() : heads;
     const std::int64_t begin = args.document_begin == nullptr ? 0 : args.document_begin[token];
     const std::int64_t angle = (token % args.seq - begin) * half;
     for (std::int64_t h = 0; h < of.count; ++h) {
-      rotate_head(heads + h * args.head_dim, args.cos + angle, args.sin + angle, direction, half);
+      const std::int64_t head = h * args.head_dim;
+      rotate_head(heads + head, turned + head, args.cos + angle, args.sin + angle, direction, half);
     }
-    if (stats) f.add(heads, row);
+    if (stats) f.add(turned, row);
+    cast_part(of.float8, turned, token * row, row);
   });
   fold.publish(of.stats);
 }

@@ -1,6 +1,7 @@
 #include "kernels/rope.h"
 
 #include "kernels/cuda/cuda_kernels.h"
+#include "kernels/cuda/float8.cuh"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/packs.cuh"
 #include "kernels/cuda/stats_fold.cuh"
@@ -56,18 +57,31 @@ __device__ __forceinline__ StatsFold rotate(Chunk<T, size>& a, Chunk<T, size>& b
   return fold;
 }
 
-/// The first of the thread's pairs in one head.
+/// Where a head of q or of k begins in its tensor.
+__device__ __forceinline__ std::int64_t head_at(const Rope& args, unsigned q_heads, std::int64_t token, unsigned head) {
+  const std::int64_t row = head < q_heads ? token * q_heads + head : token * args.k.count + (head - q_heads);
+  return row * args.head_dim;
+}
 template <typename T>
-__device__ __forceinline__ T* pairs_at(const Rope& args, unsigned q_heads, std::int64_t token, unsigned head) {
-  const bool in_q = head < q_heads;
-  const std::int64_t row = in_q ? token * q_heads + head : token * args.k.count + (head - q_heads);
-  return static_cast<T*>(in_q ? args.q.x : args.k.x) + row * args.head_dim;
+__device__ __forceinline__ T* tensor_of(const Rope& args, unsigned q_heads, unsigned head) {
+  return static_cast<T*>(head < q_heads ? args.q.x : args.k.x);
+}
+
+/// The codes of neighbouring elements, to y.
+template <typename T, int size>
+__device__ __forceinline__ void write_cast(std::uint8_t* y, const Float8Cast& cast, const Chunk<T, size>& x) {
+  if constexpr (size >= 4) {
+    write_codes<true, size>(y, cast(x), size);
+  } else {
+    static_assert(size == 1);
+    *y = static_cast<std::uint8_t>(float8_codes(to_float(x.v[0]) * cast.scale, 0.0f, 0.0f, 0.0f, cast.to_e4m3));
+  }
 }
 
 /// Reads and writes every element once, and the tables once a token and `heads_per_thread` heads, mostly from the
 /// caches: 2 · sizeof(T) bytes an element and 8 bytes a position and pair. `size` pairs a thread and head: those of
-/// 16 bytes, or 1 where they cannot be read at once.
-template <typename T, int size>
+/// 16 bytes, or 1 where they cannot be read at once. `casts`: of q or k the float8 form is written in place of itself.
+template <typename T, int size, bool casts>
 __global__ void __launch_bounds__(threads) rope_kernel(Rope args, std::int64_t work, unsigned head_step) {
   const std::int64_t half = args.head_dim / 2;
   const auto packs = static_cast<unsigned>(half / size), heads = static_cast<unsigned>(args.heads());
@@ -75,6 +89,8 @@ __global__ void __launch_bounds__(threads) rope_kernel(Rope args, std::int64_t w
   const float direction = args.inverse ? -1.0f : 1.0f;
   const std::int64_t stride = std::int64_t{gridDim.x} * threads;
   StatsFold q_fold, k_fold;
+  Float8Cast q_cast, k_cast;
+  if constexpr (casts) q_cast = float8_cast(args.q.float8), k_cast = float8_cast(args.k.float8);
   for (std::int64_t index = std::int64_t{blockIdx.x} * threads + threadIdx.x; index < work; index += stride) {
     const Work w = work_of(index, packs, head_step);
     unsigned position = static_cast<unsigned>(w.token) % static_cast<unsigned>(args.seq);
@@ -90,7 +106,7 @@ __global__ void __launch_bounds__(threads) rope_kernel(Rope args, std::int64_t w
     for (int k = 0; k < heads_per_thread; ++k) {
       const unsigned head = w.head + static_cast<unsigned>(k) * head_step;
       if (head < heads) {
-        const T* x = pairs_at<T>(args, q_heads, w.token, head) + w.pair * size;
+        const T* x = tensor_of<T>(args, q_heads, head) + head_at(args, q_heads, w.token, head) + w.pair * size;
         a[k] = read<(size > 1), size>(x, size);
         b[k] = read<(size > 1), size>(x + half, size);
       }
@@ -99,10 +115,21 @@ __global__ void __launch_bounds__(threads) rope_kernel(Rope args, std::int64_t w
     for (int k = 0; k < heads_per_thread; ++k) {
       const unsigned head = w.head + static_cast<unsigned>(k) * head_step;
       if (head < heads) {
-        T* x = pairs_at<T>(args, q_heads, w.token, head) + w.pair * size;
+        const bool in_q = head < q_heads;
+        const std::int64_t at = head_at(args, q_heads, w.token, head) + w.pair * size;
         const StatsFold fold = rotate(a[k], b[k], by);
-        q_fold.add(fold, head < q_heads);
-        k_fold.add(fold, head >= q_heads);
+        q_fold.add(fold, in_q);
+        k_fold.add(fold, !in_q);
+        if constexpr (casts) {
+          auto* y = static_cast<std::uint8_t*>(in_q ? args.q.float8.y : args.k.float8.y);
+          const Float8Cast cast{in_q ? q_cast.scale : k_cast.scale, in_q ? q_cast.to_e4m3 : k_cast.to_e4m3};
+          if (y != nullptr) {
+            write_cast(y + at, cast, a[k]);
+            write_cast(y + at + half, cast, b[k]);
+            continue;
+          }
+        }
+        T* x = tensor_of<T>(args, q_heads, head) + at;
         write<(size > 1)>(x, a[k], size);
         write<(size > 1)>(x + half, b[k], size);
       }
@@ -117,8 +144,9 @@ void launch(Stream& stream, const Rope& args) {
   const std::int64_t head_step = ceil_div(args.heads(), heads_per_thread);
   const std::int64_t work = args.batch * args.seq * head_step * (args.head_dim / 2 / size);
   if (work >= std::int64_t{1} << 32) throw internal_error("kernels", "rope: {} units of work in one call", work);
-  rope_kernel<T, size>
-      <<<blocks_for(work, threads), threads, 0, native(stream)>>>(args, work, static_cast<unsigned>(head_step));
+  const auto kernel = args.q.float8.wanted() || args.k.float8.wanted() ? rope_kernel<T, size, true>
+                                                                       : rope_kernel<T, size, false>;
+  kernel<<<blocks_for(work, threads), threads, 0, native(stream)>>>(args, work, static_cast<unsigned>(head_step));
 }
 
 }  // namespace
@@ -130,7 +158,8 @@ void rope(Stream& stream, const Rope& args) {
   if (args.batch * args.seq * args.heads() * args.head_dim == 0) return;
   dispatch_storage(args.dtype, [&]<typename T>(T) {
     constexpr int size = Pack<T>::size;
-    const bool wide = args.head_dim / 2 % size == 0 && aligned(16, args.q.x, args.k.x, args.cos, args.sin);
+    const bool wide = args.head_dim / 2 % size == 0 && aligned(16, args.q.x, args.k.x, args.cos, args.sin) &&
+                      aligned(size, args.q.float8.y, args.k.float8.y);
     wide ? launch<T, size>(stream, args) : launch<T, 1>(stream, args);
   });
   check_launch("rope");

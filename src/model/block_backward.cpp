@@ -103,7 +103,7 @@ void ffn_part(const Backward& b, BlockActivations& a, const OutputGradient& dh, 
 void attention_part(const Backward& b, BlockActivations& a, const OutputGradient& dh, const OutputGradient& below) {
   const ArenaScope scope(b.op().scratch);
   const ModelConfig& m = b.pass.model;
-  const QuantScale q_scale = b.scale(wq), k_scale = b.scale(wk), v_scale = b.scale(wv);
+  const QuantScale v_scale = b.scale(wv);
   const Tensor d_o = b.scratch(m.q_dim());
   b.linear(b.pass.linears.wo, wo, a.x_wo, dh, d_o);
 
@@ -111,19 +111,19 @@ void attention_part(const Backward& b, BlockActivations& a, const OutputGradient
   attention_backward(b.op(), attention_shape(m, b.pass.shape), b.pass.documents, a.q, a.k, a.v, a.x_wo.high, d_o,
                      a.log_sum_exp, made_q, made_k, made_v);
   const Tensor dq = b.kept(made_q, a.q), dk = b.kept(made_k, a.k), dv = b.kept(made_v, a.v);
-  const std::int64_t batch = b.pass.shape.batch;
-  rope(b.op(), b.pass.rope, {dq, {.amax = q_scale.amax, .non_finite = b.counter(checked_grad_q)}},
-       {dk, {.amax = k_scale.amax, .non_finite = b.counter(checked_grad_k)}}, batch, m.head_dim, b.pass.documents,
-       true);
+  const OutputGradient d_q = b.gradient(wq, dq, false), d_k = b.gradient(wk, dk, false);
+  rope(b.op(), b.pass.rope, {dq, {.amax = d_q.scale.amax, .non_finite = b.counter(checked_grad_q)}, d_q.float8()},
+       {dk, {.amax = d_k.scale.amax, .non_finite = b.counter(checked_grad_k)}, d_k.float8()}, b.pass.shape.batch,
+       m.head_dim, b.pass.documents, true);
   // No pass of its own but where its abs-max is asked for.
   if (b.pass.linears.recipes[wv]->casts_first())
     measure(b.op(), dv, {.amax = v_scale.amax, .non_finite = b.counter(checked_grad_v)});
 
   const Tensor dx = b.scratch_rows();
-  b.group(b.pass.linears.qkv, wq, a.x_attention, {{dq, q_scale}, {dk, k_scale}, {dv, v_scale}}, dx);
+  b.group(b.pass.linears.qkv, wq, a.x_attention, {d_q, d_k, {dv, v_scale}}, dx);
   b.norm(slot_attention_norm, dx, a.h, a.inverse_rms_attention, dh.dy, below, checked_grad);
-  b.leave(&LateGradients::q, dq, q_scale);
-  b.leave(&LateGradients::k, dk, k_scale);
+  b.leave(&LateGradients::q, dq, d_q.scale);
+  b.leave(&LateGradients::k, dk, d_k.scale);
   b.leave(&LateGradients::v, dv, v_scale);
 }
 

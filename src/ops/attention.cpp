@@ -114,7 +114,7 @@ void rope(OpContext& context, const RopeTable& table, const Rotated& q, const Ro
           std::int64_t head_dim, RowDocuments documents, bool inverse) {
   const auto heads = [&](const Rotated& of) -> RopeHeads {
     if (of.x.data == nullptr) return {};
-    return {.x = of.x.data, .count = of.x.shape[1] / head_dim, .stats = of.stats};
+    return {.x = of.x.data, .count = of.x.shape[1] / head_dim, .stats = of.stats, .float8 = of.float8};
   };
   const Tensor& any = q.x.data == nullptr ? k.x : q.x;
   if (any.data == nullptr) return;

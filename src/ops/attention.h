@@ -46,10 +46,11 @@ struct RopeTable {
   TensorBuffer cos, sin;
 };
 
-/// What rope turns: x [batch · seq, heads · head_dim] in place. Without data: nothing.
+/// What rope turns: x [batch · seq, heads · head_dim] in place, or into its float8 form alone. Without data: nothing.
 struct Rotated {
   Tensor x;
-  StatsOut stats{};  ///< of the result
+  StatsOut stats{};    ///< of the result
+  Float8Out float8{};  ///< likewise
 };
 
 /// Rotates queries and keys, or their gradients back with `inverse`, by positions that begin with each document.

@@ -25,8 +25,9 @@ constexpr std::array<Case, 11> cases = {{{1, 1, 1, 1, 2},
 class GpuRope : public GpuTest {
  protected:
   /// The same operations without contraction: the same bits. `length`: tokens of each document; 0: a row is one.
+  /// `float8`: queries are written in that form, and keys as they are.
   template <typename T>
-  void compare(const Case& c, bool inverse, std::int64_t length = 0) {
+  void compare(const Case& c, bool inverse, std::int64_t length = 0, bool float8 = false) {
     SCOPED_TRACE(
         fmt::format("{} x {} x {}:{} x {}, offset {}", c.batch, c.seq, c.heads, c.kv_heads, c.head_dim, c.offset));
     const std::int64_t of_head = c.batch * c.seq * c.head_dim, half = c.head_dim / 2;
@@ -45,6 +46,9 @@ class GpuRope : public GpuTest {
     Both<float> cos(*gpu_stream, cos_values), sin(*gpu_stream, sin_values);
     Both<float> amax(*gpu_stream, {-1.0f, -2.0f});
     Both<std::uint32_t> count(*gpu_stream, {2, 3});
+    Both<std::uint8_t> codes(*gpu_stream,
+                             std::vector<std::uint8_t>(static_cast<std::size_t>(of_head * c.heads + c.offset)));
+    Both<float> scale(*gpu_stream, {30.0f});
     const auto heads = [&](void* x, std::int64_t n, float* max, std::uint32_t* non_finite) -> RopeHeads {
       return {.x = n == 0 ? nullptr : x, .count = n, .stats = {max, non_finite}};
     };
@@ -58,14 +62,17 @@ class GpuRope : public GpuTest {
               .sin = sin.cpu(),
               .inverse = inverse,
               .document_begin = length > 0 ? begin.cpu() : nullptr};
+    if (float8) args.q.float8 = {.y = codes.cpu() + c.offset, .format = DType::e5m2, .scale = scale.cpu()};
     cpu.rope(*cpu_stream, args);
     args.q = heads(q.gpu() + c.offset, c.heads, amax.gpu(), count.gpu());
     args.k = heads(k.gpu() + c.offset, c.kv_heads, amax.gpu() + 1, count.gpu() + 1);
+    if (float8) args.q.float8 = {.y = codes.gpu() + c.offset, .format = DType::e5m2, .scale = scale.gpu()};
     args.cos = cos.gpu(), args.sin = sin.gpu();
     if (length > 0) args.document_begin = begin.gpu();
     gpu().rope(*gpu_stream, args);
     expect_same_bits(q, "q");
     expect_same_bits(k, "k");
+    expect_same_bits(codes, "float8 of q");
     expect_same_bits(amax, "amax");
     expect_same_bits(count, "non-finite");
   }
@@ -77,6 +84,8 @@ TEST_F(GpuRope, SameBitsAsTheCpu) {
       compare<float>(c, inverse);
       compare<bf16>(c, inverse);
       compare<bf16>(c, inverse, 3);
+      compare<float>(c, inverse, 0, true);
+      compare<bf16>(c, inverse, 0, true);
     }
   }
 }

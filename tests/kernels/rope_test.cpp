@@ -117,6 +117,38 @@ TYPED_TEST(RopeTest, QueriesAndKeysAtOnceAsEachAlone) {
   q_stats.expect_of(q);
 }
 
+TYPED_TEST(RopeTest, TheFloat8FormIsWrittenInPlaceOfTheResult) {
+  using T = TypeParam;
+  const Sizes queries{2, 5, 3, 6}, keys{2, 5, 1, 6};
+  const Angles a = angles_of(queries);
+  const auto q_before = random_values<T>(queries.elements(), 1);
+  auto q = q_before, k = random_values<T>(keys.elements(), 2);
+  const auto k_alone = rotated(k, keys, a, true);
+  const float scale = 30.0f;
+  std::vector<e5m2> expected, codes(q.size());
+  StatsProbe plain_stats, stats;
+  for (const T y : rotated(q, queries, a, true, &plain_stats)) expected.push_back(e5m2(static_cast<float>(y) * scale));
+  const Rope args{.q = {.x = q.data(),
+                        .count = queries.heads,
+                        .stats = stats.out(),
+                        .float8 = {.y = codes.data(), .format = DType::e5m2, .scale = &scale}},
+                  .k = {.x = k.data(), .count = keys.heads, .stats = {}},
+                  .dtype = dtype_of<T>::value,
+                  .batch = queries.batch,
+                  .seq = queries.seq,
+                  .head_dim = queries.head_dim,
+                  .cos = a.cos.data(),
+                  .sin = a.sin.data(),
+                  .inverse = true};
+  cpu::rope(stream(), args);
+  EXPECT_TRUE(same_bits(codes, expected));
+  EXPECT_TRUE(same_bits(q, q_before)) << "it is read alone";
+  EXPECT_EQ(stats.amax, plain_stats.amax);
+  EXPECT_TRUE(same_bits(k, k_alone)) << "has no float8 form";
+  EXPECT_EQ(bytes_moved(args), queries.elements() * (size_of(args.dtype) + 1) +
+                                   keys.elements() * 2 * size_of(args.dtype) + queries.seq * queries.head_dim * 4);
+}
+
 TYPED_TEST(RopeTest, AgreesWithDoubleReferenceAndInverts) {
   using T = TypeParam;
   for (const Sizes& s : {Sizes{1, 1, 1, 2}, Sizes{2, 5, 3, 6}, Sizes{2, 9, 2, 64}, Sizes{1, 7, 1, 34}}) {

@@ -85,6 +85,16 @@ struct Model {
   Llama llama;
 };
 
+/// Of a recipe that remembers the second step needs most, in which scales are known before the values; tests here do
+/// one step (KMajor.MemoryIsPlannedAsUsed does two).
+void expect_planned_scratch(const Llama::MemoryNeeds& used, const Llama::MemoryNeeds& planned, const Case& c) {
+  if (c.float8.recipe == "delayed") {
+    EXPECT_LE(used.scratch, planned.scratch);
+  } else {
+    EXPECT_EQ(used.scratch, planned.scratch);
+  }
+}
+
 void expect_same(const Work& a, const Work& b, const ParameterList& list) {
   EXPECT_EQ(a.loss, b.loss);
   EXPECT_GT(a.loss, 0);
@@ -164,7 +174,7 @@ TEST_P(InFlight, ThePlanCountsEverySlot) {
   for (Work* work : {&c, &b, &a}) model.backward(--slot, *work);
   EXPECT_EQ(model.llama.used().activations, each.activations);
   EXPECT_EQ(model.llama.used().recomputed, each.recomputed);
-  EXPECT_EQ(model.llama.used().scratch, each.scratch);
+  expect_planned_scratch(model.llama.used(), each, GetParam());
 }
 
 /// The whole model, and the same in two stages with the border before block `border`.
@@ -252,7 +262,7 @@ TEST_P(Stages, AreTogetherTheWholeModel) {
     for (const Model* stage : {&stages.lower, &stages.upper}) {
       const Llama::MemoryNeeds planned = Llama::plan(stage->settings, *stage->stream), used = stage->llama.used();
       EXPECT_EQ(used.activations, planned.activations);
-      EXPECT_EQ(used.scratch, planned.scratch);
+      expect_planned_scratch(used, planned, GetParam());
       EXPECT_EQ(used.recomputed, planned.recomputed);
       EXPECT_LT(planned.activations, Llama::plan(settings_of(GetParam()), *stage->stream).activations);
     }
@@ -288,7 +298,7 @@ TEST_P(Stages, OneModelMayHaveSeveral) {
   const Llama::MemoryNeeds planned = Llama::plan(s, *both.stream);
   EXPECT_EQ(llama.used().activations, planned.activations);
   EXPECT_EQ(llama.used().recomputed, planned.recomputed);
-  EXPECT_EQ(llama.used().scratch, planned.scratch);
+  expect_planned_scratch(llama.used(), planned, GetParam());
 }
 
 TEST_P(Stages, ATiedEmbeddingsGradientIsTheSumOfBothEnds) {

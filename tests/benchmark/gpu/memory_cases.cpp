@@ -13,12 +13,11 @@ StatsOut stats_of(Case& c) {
   return {.amax = c.output<float>(1), .non_finite = static_cast<std::uint32_t*>(c.zeros(4))};
 }
 
-/// Places for the 8-bit forms of a tensor [rows, columns] where the row wants them written ("writes": "float8"), as
+/// Places for the 8-bit forms of a tensor of n elements where the row wants them written ("writes": "float8"), as
 /// recipe delayed does, whose scale is there before.
-Float8Out float8_of(Case& c, const Row& row, DType format, bool transposed) {
+Float8Out float8_of(Case& c, const Row& row, std::int64_t n, DType format, bool transposed) {
   if (!row.contains("writes")) return {};
   if (row.at("writes") != "float8") throw usage_error("benchmark", "writes: expected float8");
-  const std::int64_t n = row.at("rows").get<std::int64_t>() * row.at("columns").get<std::int64_t>();
   return {
       .y = c.output(n), .y_transposed = transposed ? c.output(n) : nullptr, .format = format, .scale = c.values(64.0f)};
 }
@@ -162,7 +161,7 @@ void add_rmsnorm(Case& c, const Row& row) {
   args.branch = c.random(DType::bf16, n);
   args.weight = c.random(DType::bf16, args.dim);
   args.sum = c.output(2 * n);
-  args.float8 = float8_of(c, row, DType::e4m3, false);
+  args.float8 = float8_of(c, row, n, DType::e4m3, false);
   if (!args.float8.wanted()) args.y = c.output(2 * n);
   args.inverse_rms = c.output<float>(args.rows);
   args.stats = stats_of(c);
@@ -181,7 +180,7 @@ void rmsnorm_backward(Case& c, const Row& row) {
   args.inverse_rms = c.random<float>(args.rows);
   args.d_residual = c.random(DType::bf16, n);
   args.dx = c.output(2 * n);
-  args.float8 = float8_of(c, row, DType::e5m2, false);
+  args.float8 = float8_of(c, row, n, DType::e5m2, false);
   args.d_weight = c.output<float>(args.dim);
   args.stats = stats_of(c);
   args.workspace = c.output(c.place().kernels.rmsnorm_backward_workspace(args));
@@ -195,7 +194,11 @@ void rope(Case& c, const Row& row) {
   args.seq = row.at("seq");
   args.head_dim = row.at("head_dim");
   const auto heads = [&](std::int64_t count) -> RopeHeads {
-    return {.x = c.random(DType::bf16, args.seq * count * args.head_dim), .count = count, .stats = stats_of(c)};
+    const std::int64_t n = args.seq * count * args.head_dim;
+    return {.x = c.random(DType::bf16, n),
+            .count = count,
+            .stats = stats_of(c),
+            .float8 = float8_of(c, row, n, DType::e5m2, false)};
   };
   args.q = heads(row.at("heads"));
   args.k = heads(row.at("kv_heads"));
@@ -227,7 +230,7 @@ void swiglu_forward(Case& c, const Row& row) {
   args.columns = row.value("columns", std::int64_t{0});
   args.gate = c.random(DType::bf16, args.n);
   args.up = c.random(DType::bf16, args.n);
-  args.float8 = float8_of(c, row, DType::e4m3, true);
+  args.float8 = float8_of(c, row, args.n, DType::e4m3, true);
   if (!args.float8.wanted()) args.y = c.output(2 * args.n);
   args.stats = stats_of(c);
   c.set([p = c.place(), args] { p.kernels.swiglu_forward(p.stream, args); });
@@ -241,8 +244,8 @@ void swiglu_backward(Case& c, const Row& row) {
   args.gate = c.random(DType::bf16, args.n);
   args.up = c.random(DType::bf16, args.n);
   args.dy = c.random(DType::bf16, args.n);
-  args.gate_float8 = float8_of(c, row, DType::e5m2, true);
-  args.up_float8 = float8_of(c, row, DType::e5m2, true);
+  args.gate_float8 = float8_of(c, row, args.n, DType::e5m2, true);
+  args.up_float8 = float8_of(c, row, args.n, DType::e5m2, true);
   if (!args.gate_float8.wanted()) {
     args.d_gate = c.output(2 * args.n);
     args.d_up = c.output(2 * args.n);
