@@ -105,5 +105,50 @@ TEST(Documents, AreTheSameWhenRecomputed) {
   }
 }
 
+/// Recipe blockwise, whose extents are multiples of 128.
+LlamaSettings blockwise(std::int64_t micro_batch, std::int64_t seq_len, const RecomputeConfig& recompute = {}) {
+  LlamaSettings settings{.model = {.name = "blocks",
+                                   .dim = 256,
+                                   .layers = 2,
+                                   .heads = 4,
+                                   .kv_heads = 2,
+                                   .head_dim = 64,
+                                   .ffn_dim = 256,
+                                   .vocab_size = 48},
+                         .precision = Precision::float8,
+                         .micro_batch = micro_batch,
+                         .seq_len = seq_len,
+                         .recompute = recompute,
+                         .documents = true};
+  settings.float8.recipe = "blockwise";
+  settings.model.finish();
+  return settings;
+}
+
+/// Blocks do not cross the borders of documents of 128 tokens, nor do tiles of attention.
+TEST(Documents, OfOneRowHaveTheBitsOfRowsWithBlockwise) {
+  LocalModel one(blockwise(1, 256)), apart(blockwise(2, 128));
+  one.document_begin.assign(128, 0);
+  one.document_begin.resize(256, 128);
+  EXPECT_EQ(one.forward_backward(), apart.forward_backward());
+  EXPECT_EQ(one.state.gradients, apart.state.gradients);
+  one.document_begin.clear();
+  EXPECT_NE(one.forward_backward(), apart.forward_backward());
+}
+
+TEST(Documents, AreTheSameWhenRecomputedWithBlockwise) {
+  const auto run = [](const RecomputeConfig& recompute) {
+    auto model = std::make_unique<LocalModel>(blockwise(1, 256, recompute));
+    for (const auto& [first, length] : {std::pair{0, 50}, {50, 1}, {51, 77}, {128, 100}, {228, 28}}) {
+      model->document_begin.insert(model->document_begin.end(), static_cast<std::size_t>(length), first);
+    }
+    const double loss = model->forward_backward();
+    return std::pair(loss, model->state.gradients);
+  };
+  const auto kept = run({});
+  EXPECT_EQ(run({.mode = RecomputeMode::full}), kept);
+  EXPECT_EQ(run({.mode = RecomputeMode::selective, .preset = RecomputePreset::ffn}), kept);
+}
+
 }  // namespace
 }  // namespace octet

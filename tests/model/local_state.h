@@ -117,14 +117,14 @@ inline ModelConfig small_model(bool tied = false) {
 struct LocalModel {
   explicit LocalModel(Precision precision, bool tied = false, Float8Config float8 = {}, RecomputeConfig recompute = {},
                       std::int64_t micro_batch = 2, std::int64_t seq_len = 16)
-      : settings{.model = small_model(tied),
-                 .precision = precision,
-                 .float8 = float8,
-                 .micro_batch = micro_batch,
-                 .seq_len = seq_len,
-                 .recompute = recompute,
-                 .documents = true},
-        llama(settings, *stream, exchange, &gemms) {
+      : LocalModel(LlamaSettings{.model = small_model(tied),
+                                 .precision = precision,
+                                 .float8 = float8,
+                                 .micro_batch = micro_batch,
+                                 .seq_len = seq_len,
+                                 .recompute = recompute,
+                                 .documents = true}) {}
+  explicit LocalModel(const LlamaSettings& of_model) : settings(of_model), llama(settings, *stream, exchange, &gemms) {
     for (std::int64_t i = 0; i < tokens_count(); ++i) {
       tokens.push_back(static_cast<std::int32_t>(random_bits({.seed = 3, .stream = 0}, std::uint64_t(i)) % 48));
       targets.push_back(static_cast<std::int32_t>(random_bits({.seed = 3, .stream = 1}, std::uint64_t(i)) % 48));
