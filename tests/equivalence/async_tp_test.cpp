@@ -2,6 +2,7 @@
 // where a GEMM of some rows gives the bits of one of all; else within rounding.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "tests/equivalence/harness.h"
@@ -44,7 +45,22 @@ struct Case {
   bool keep_gathered = false;
   RecomputeConfig recompute{};
   std::vector<std::string> bf16_linears{};
+  bool documents = false;
 };
+
+/// Where documents of 1 to 40 tokens begin in each row.
+std::vector<std::int32_t> documents() {
+  std::vector<std::int32_t> begin;
+  std::int32_t length = 1;
+  for (std::int64_t row = 0; row < sequences; ++row) {
+    for (std::int32_t first = 0; first < seq_len; length = length * 7 % 41) {
+      const std::int32_t end = std::min<std::int32_t>(first + length, seq_len);
+      begin.resize(begin.size() + static_cast<std::size_t>(end - first), first);
+      first = end;
+    }
+  }
+  return begin;
+}
 
 void PrintTo(const Case& c, std::ostream* out) {
   *out << c.name;
@@ -73,7 +89,8 @@ class AsyncTp : public testing::TestWithParam<Case> {
     h.sharded().initialize(11);
     Trained run;
     for (std::int64_t step = 1; step <= 4; ++step) {
-      run.losses.push_back(h.forward_backward(random_ids(0, step), random_ids(1, step)));
+      run.losses.push_back(h.forward_backward(random_ids(0, step), random_ids(1, step),
+                                              GetParam().documents ? documents() : std::vector<std::int32_t>()));
       h.sharded().finish_step(step, 1e-3);
     }
     for (const ParameterSpec& p : h.sharded().parameters().parameters) {
@@ -112,7 +129,13 @@ INSTANTIATE_TEST_SUITE_P(
                          Precision::float8,
                          "tensorwise",
                          false,
-                         {.mode = RecomputeMode::selective, .preset = RecomputePreset::ffn}}),
+                         {.mode = RecomputeMode::selective, .preset = RecomputePreset::ffn}},
+                    Case{.name = "bf16_documents", .tolerance = 1e-4, .documents = true},
+                    Case{.name = "float8_documents",
+                         .tolerance = 1e-3,
+                         .precision = Precision::float8,
+                         .recompute = {.mode = RecomputeMode::full},
+                         .documents = true}),
     [](const auto& c) { return c.param.name; });
 
 TEST_P(AsyncTp, TrainsAsThePlainKind) {

@@ -2,6 +2,7 @@
 // without tensor parallelism, and to the bit with and without recompute.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "tests/equivalence/harness.h"
@@ -38,11 +39,23 @@ struct Trained {
   std::vector<std::vector<float>> weights;  ///< this rank's pieces
 };
 
-Trained train(Harness h) {
+/// Where documents of 50 and 150 tokens begin in rows that they do not divide.
+std::vector<std::int32_t> documents() {
+  std::vector<std::int32_t> begin;
+  for (std::int64_t row = 0; row < sequences; ++row) {
+    for (std::int64_t t = 0; t < seq_len; ++t) {
+      const std::int64_t place = (row * seq_len + t) % 200, into = place < 50 ? place : place - 50;
+      begin.push_back(static_cast<std::int32_t>(std::max<std::int64_t>(0, t - into)));
+    }
+  }
+  return begin;
+}
+
+Trained train(Harness h, const std::vector<std::int32_t>& document_begin = {}) {
   Trained run;
   h.sharded().initialize(5);
   for (std::int64_t step = 1; step <= steps; ++step) {
-    run.losses.push_back(h.forward_backward(ids(0), ids(1)));
+    run.losses.push_back(h.forward_backward(ids(0), ids(1), document_begin));
     h.sharded().finish_step(step, 1e-3);
   }
   const ShardedBuffer& master = h.sharded().master();
@@ -68,6 +81,19 @@ TEST(BlockwiseTraining, EveryLayoutFollowsOneRank) {
     if (ranks() % tp != 0 || ranks() == 1) continue;
     SCOPED_TRACE(tp);
     const Trained run = train(Harness(model(), seq_len, options(tp)));
+    for (std::size_t i = 0; i < run.losses.size(); ++i) {
+      EXPECT_NEAR(run.losses[i], alone.losses[i], 1e-3 * alone.losses[i]) << "step " << i + 1;
+    }
+  }
+}
+
+TEST(BlockwiseTraining, OfDocumentsFollowsOneRankOnEveryLayout) {
+  const Trained alone = train(Harness::alone(model(), seq_len, options()), documents());
+  EXPECT_NE(alone.losses, train(Harness::alone(model(), seq_len, options())).losses);
+  for (const int tp : {1, 2}) {
+    if (ranks() % tp != 0 || ranks() == 1) continue;
+    SCOPED_TRACE(tp);
+    const Trained run = train(Harness(model(), seq_len, options(tp)), documents());
     for (std::size_t i = 0; i < run.losses.size(); ++i) {
       EXPECT_NEAR(run.losses[i], alone.losses[i], 1e-3 * alone.losses[i]) << "step " << i + 1;
     }
