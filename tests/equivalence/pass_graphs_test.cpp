@@ -87,6 +87,46 @@ TEST_F(GraphedPasses, OfFloat8RecipesAreOfThree) {
   }
 }
 
+/// Whose extents are multiples of 128.
+TEST_F(GraphedPasses, OfRecipeBlockwiseAreOfThree) {
+  config_.precision = Precision::float8;
+  config_.float8.recipe = "blockwise";
+  config_.model = {.name = "blocks",
+                   .dim = 128,
+                   .layers = 1,
+                   .heads = 2,
+                   .kv_heads = 2,
+                   .head_dim = 64,
+                   .ffn_dim = 128,
+                   .vocab_size = 64};
+  config_.train.seq_len = 128;
+  if (world_->rank() == 0) {
+    TokenFileWriter writer(folder_ / "long", TokenType::u8);
+    std::vector<std::int32_t> ids;
+    for (std::int32_t i = 0; i < 6000; ++i) ids.push_back(i * i % 47);
+    writer.append(ids);
+    writer.end_document();
+    writer.finish();
+  }
+  world_->barrier();
+  config_.data.train = {{folder_ / "long", 1.0}};
+  expect_same(3, 4);
+}
+
+/// The number of documents of a row decides the size of their list, so passes are of more kinds; the numbers
+/// themselves do not.
+TEST_F(GraphedPasses, OfDocumentsHaveTheSameBits) {
+  config_.precision = Precision::bf16;
+  config_.data.train = {{write_documents(), 1.0}};
+  config_.data.document_mask = true;
+  const Outcome without = run(AutoBool::no), with = run(AutoBool::yes);
+  EXPECT_EQ(with.numbers, without.numbers);
+  EXPECT_EQ(with.weights, without.weights);
+  EXPECT_EQ(with.gemms, without.gemms);
+  EXPECT_GT(with.made, 0);
+  EXPECT_GT(with.replayed, with.made);
+}
+
 /// A recipe that remembers has other casts in its first step.
 TEST_F(GraphedPasses, OfTheFirstStepOfDelayedAreOfAnotherKind) {
   config_.precision = Precision::float8;

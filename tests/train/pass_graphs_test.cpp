@@ -11,7 +11,6 @@
 #include "src/base/error.h"
 #include "src/device/buffer.h"
 #include "src/profile/timeline.h"
-#include "src/train/step/trainer.h"
 
 namespace octet {
 namespace {
@@ -98,6 +97,39 @@ TEST_F(PassGraphsTest, ForgetThePassThatCameLongestAgo) {
   EXPECT_EQ(graphs.made(), 1);
   EXPECT_EQ(y_[0], 40);
   EXPECT_EQ(y_[40], 1);
+}
+
+/// Each kind comes twice and never again: a graph is made at every second pass, and never pays.
+TEST_F(PassGraphsTest, AreGivenUpWhereTheyAreMadeAgainAndAgain) {
+  testing::internal::CaptureStderr();
+  PassGraphs graphs(AutoBool::yes, "", *stream_);
+  for (std::size_t kind = 0; kind < 40; ++kind) {
+    for (int i = 0; i < 2; ++i) graphs.run([&] { pass(kind); });
+    EXPECT_EQ(y_[kind], 2);
+    EXPECT_EQ(graphs.on(), kind < PassGraphs::most_passes);
+  }
+  EXPECT_EQ(graphs.made(), PassGraphs::most_passes);
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("cuda.graphs = true: off: passes are of too many kinds: 8 graphs were made for 8 replays, of "
+                      "late fewer than 16 a graph"),
+            std::string::npos)
+      << said;
+}
+
+/// A mixture that changes, or a recipe that remembers for longer, does not end them.
+TEST_F(PassGraphsTest, AreMadeAnewWhereEachPays) {
+  PassGraphs graphs(AutoBool::yes, "", *stream_);
+  for (std::size_t kind = 0; kind < 40; ++kind) {
+    for (int i = 0; i <= PassGraphs::replays_a_graph; ++i) graphs.run([&] { pass(kind); });
+  }
+  EXPECT_TRUE(graphs.on());
+  EXPECT_EQ(graphs.made(), 40);
+  // What they have earned ends too.
+  for (std::size_t kind = 0; kind < 40; ++kind) {
+    for (int i = 0; i < 2; ++i) graphs.run([&] { pass(kind); });
+  }
+  EXPECT_FALSE(graphs.on());
+  EXPECT_EQ(graphs.made(), 40 + PassGraphs::most_passes);
 }
 
 TEST_F(PassGraphsTest, AreOffWhereTheyAreNotWantedOrForbidden) {
@@ -196,70 +228,6 @@ TEST_F(PassGraphsTest, ThatCannotBeMadeLoseNoWork) {
   EXPECT_EQ(y_[0], 4);
   EXPECT_FALSE(graphs.on());
   EXPECT_NE(said.find("cuda.graphs = true: off: [device] CUDA: ending the capture"), std::string::npos) << said;
-}
-
-/// The name, bytes and FLOPs of all work that a device is given.
-class Given final : public WorkLog {
- public:
-  double add(const Stream&, const Work& work, const Turn&) override {
-    lines.push_back(fmt::format("{} {} {}", work.name, work.bytes, work.flops));
-    return 0;
-  }
-  std::vector<std::string> lines;
-};
-
-struct Recorded {
-  std::vector<std::string> lines;
-  std::int64_t replayed = 0, peak = 0;
-};
-
-/// Three steps of two micro-batches, a validation and three more steps, on a GPU without memory.
-Recorded steps_on_gpu(RunConfig config, AutoBool wanted) {
-  config.graphs = wanted;
-  Given given;
-  const auto gpu = make_dry_device(DeviceType::cuda, DeviceType::cpu, &given);
-  const auto stream = gpu->make_stream();
-  Mesh mesh(make_self_communicator(*stream, "world"), {});
-  const auto control = make_self_communicator(*stream, "control");
-  const DryBatches batches(config.train.global_batch, config.train.seq_len);
-  Trainer trainer(config, batches, mesh, *control, *stream, nullptr);
-  for (std::int64_t step = 1; step <= 6; ++step) {
-    if (step == 4) trainer.validate();
-    trainer.launch(step);
-    trainer.collect();
-  }
-  return {given.lines, trainer.graphs().replayed(), gpu->ledger().total().peak};
-}
-
-TEST(GraphsOnADryGpu, GiveTheWorkOfPassesWithoutInItsOrderAndTakeNoMemory) {
-  RunConfig config;
-  config.device = DeviceType::cuda;
-  config.model = {.name = "small",
-                  .dim = 256,
-                  .layers = 3,
-                  .heads = 4,
-                  .kv_heads = 2,
-                  .head_dim = 64,
-                  .ffn_dim = 768,
-                  .vocab_size = 512};
-  config.train.seq_len = 256;
-  config.train.global_batch = 4;
-  config.train.micro_batch = 2;
-  config.data.validation_fraction = 0.1;
-  for (const auto& [precision, recipe] : {std::pair{Precision::fp32, "tensorwise"},
-                                          {Precision::bf16, "tensorwise"},
-                                          {Precision::float8, "tensorwise"},
-                                          {Precision::float8, "rowwise"},
-                                          {Precision::float8, "delayed"}}) {
-    SCOPED_TRACE(fmt::format("{} {}", precision, recipe));
-    config.precision = precision;
-    config.float8.recipe = recipe;
-    const Recorded without = steps_on_gpu(config, AutoBool::no), with = steps_on_gpu(config, AutoBool::automatic);
-    EXPECT_EQ(with.lines, without.lines);
-    EXPECT_EQ(with.peak, without.peak);
-    EXPECT_EQ(without.replayed, 0);
-    EXPECT_GT(with.replayed, 3);
-  }
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ void PassGraphs::give() {
   const auto known = std::ranges::find_if(passes_, [&](const Pass& p) { return p.work == work_; });
   if (known == passes_.end()) {
     work_.give(stream_);
-    if (passes_.size() == most_passes) passes_.pop_back();
+    if (std::ssize(passes_) == most_passes) passes_.pop_back();
     passes_.insert(passes_.begin(), Pass{.work = work_, .graph = nullptr});
     return miss("each differs from those before");
   }
@@ -68,10 +68,17 @@ void PassGraphs::give() {
   if (pass.graph == nullptr && !make_graph(pass)) return work_.give(stream_);
   pass.graph->launch(stream_);
   ++replayed_;
+  credit_ = std::min(credit_ + 1, most_credit);
   misses_ = 0;
 }
 
 bool PassGraphs::make_graph(Pass& pass) {
+  if (credit_ < replays_a_graph) {
+    turn_off(
+        fmt::format("passes are of too many kinds: {} graphs were made for {} replays, of late fewer than {} a graph",
+                    made_, replayed_, replays_a_graph));
+    return false;
+  }
   Device& device = stream_.device();
   const std::int64_t before = device.used_bytes();
   try {
@@ -81,6 +88,7 @@ bool PassGraphs::make_graph(Pass& pass) {
     return false;
   }
   ++made_;
+  credit_ -= replays_a_graph;
   log::info("cuda.graphs = {}: {} launches of a micro-batch are one graph from now on, which takes {:.1f} MiB", wanted_,
             pass.work.size(), static_cast<double>(device.used_bytes() - before) / 0x1p20);
   return true;

@@ -21,8 +21,9 @@ namespace octet {
 /// the bits.
 ///
 /// The first time libraries choose and load what they need; the second time the graph is made. A pass that cannot be
-/// listed, and one that a Timeline records, is done as it is. Where a graph cannot be made, or passes do not repeat,
-/// the rest of the run is done without, and the log says why. Main thread; nothing collective.
+/// listed, and one that a Timeline records, is done as it is. Where a graph cannot be made, passes do not repeat, or
+/// are of so many kinds that graphs are made again and again (as where rows hold other numbers of documents every
+/// time), the rest of the run is done without, and the log says why. Main thread; nothing collective.
 class PassGraphs {
  public:
   /// `automatic`: on a GPU, where there is no `obstacle` (obstacle_to_graphs) and graphs pay, by the first pass that is
@@ -42,14 +43,18 @@ class PassGraphs {
   static constexpr double pays_below = 100e-6;
   /// Passes in a row without a replay after which no more are listed.
   static constexpr int most_misses = 16;
+  /// Of one run: by gradients, weights, and what follows a validation, with room for addresses that take turns.
+  static constexpr int most_passes = 8;
+  /// Replays by which a graph earns the making of another, beyond the first most_passes. To make one takes the host a
+  /// few microseconds for each launch of it, where a replay saves about two.
+  static constexpr int replays_a_graph = 16;
 
  private:
   struct Pass {
     WorkList work;
     std::unique_ptr<Graph> graph;
   };
-  /// Of one run: by gradients, weights, and what follows a validation, with room for addresses that take turns.
-  static constexpr std::size_t most_passes = 8;
+  static constexpr int most_credit = most_passes * replays_a_graph;
 
   void decide();
   void give();
@@ -65,6 +70,7 @@ class PassGraphs {
   std::vector<Pass> passes_;  ///< met before, the last one first
   std::int64_t replayed_ = 0, made_ = 0;
   int misses_ = 0;
+  int credit_ = most_credit;  ///< of replays; a graph that is made takes replays_a_graph of it
 };
 
 }  // namespace octet
