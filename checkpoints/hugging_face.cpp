@@ -181,7 +181,8 @@ std::string hugging_face_config(const ModelConfig& model, std::int64_t max_posit
   json["bos_token_id"] = ids_json(ids.bos);
   json["eos_token_id"] = ids_json(ids.eos);
   if (ids.pad) json["pad_token_id"] = *ids.pad;
-  json["torch_dtype"] = dtype;
+  json["dtype"] = dtype;
+  json["torch_dtype"] = dtype;  // transformers 4
   return json.dump(2) + "\n";
 }
 

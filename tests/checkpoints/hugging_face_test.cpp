@@ -170,6 +170,7 @@ TEST_F(HuggingFace, ConfigGoesRound) {
   EXPECT_TRUE(with.at("bos_token_id").is_null());
   EXPECT_EQ(with.at("eos_token_id"), 128001);
   EXPECT_EQ(json::parse(text)["max_position_embeddings"], 8192);
+  for (const char* key : {"dtype", "torch_dtype"}) EXPECT_EQ(json::parse(text)[key], "bfloat16") << key;
 }
 
 TEST_F(HuggingFace, Llama31sScalingOfRopeGoesRound) {

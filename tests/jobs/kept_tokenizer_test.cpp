@@ -34,9 +34,9 @@ const std::string& folder() {
     auto config = nlohmann::ordered_json::parse(read_bytes(at("folder/config.json")));
     config["bos_token_id"] = 5;
     config["eos_token_id"] = {6, 7};
-    config.erase("torch_dtype");  // to where exports have it
+    for (const char* key : {"dtype", "torch_dtype"}) config.erase(key);  // to where exports have them
     config["pad_token_id"] = 9;
-    config["torch_dtype"] = "float32";
+    for (const char* key : {"dtype", "torch_dtype"}) config[key] = "float32";
     write_bytes(at("folder/config.json"), config.dump(2) + "\n");
     write_bytes(at("folder/generation_config.json"), R"({"eos_token_id": [6, 7, 8], "top_p": 0.9})");
     write_bytes(at("folder/special_tokens_map.json"), R"({"eos_token": "<|end_of_text|>"})");
