@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
 #include "jobs/evaluate/text_report.h"
 #include "src/base/error.h"
@@ -10,6 +11,7 @@
 #include "src/base/seconds_since.h"
 #include "src/comm/host_exchange.h"
 #include "src/evaluate/tasks/begun_task.h"
+#include "src/evaluate/tasks/python_text.h"
 #include "src/evaluate/tasks/task_files.h"
 #include "src/train/options/sections.h"
 
@@ -28,13 +30,29 @@ std::vector<std::string> names_in(const std::string& list) {
   std::vector<std::string> names;
   for (std::size_t at = 0; at <= list.size();) {
     const std::size_t comma = std::min(list.find(',', at), list.size());
-    std::string name = list.substr(at, comma - at);
-    std::erase(name, ' ');
+    std::string name(stripped(std::string_view(list).substr(at, comma - at)));
     if (name.empty()) throw usage_error("evaluate", "--tasks is \"{}\"; expected names between commas", list);
     names.push_back(std::move(name));
     at = comma + 1;
   }
   return names;
+}
+
+/// The user's own, each with a name that nothing else in the results has.
+std::vector<LoadedTask> load_own(const std::vector<std::string>& files, const TaskSelection& others) {
+  std::vector<LoadedTask> out;
+  for (const std::string& yaml : files) {
+    LoadedTask task = load_own_task(yaml);
+    if (std::ranges::count(out, task.name, &LoadedTask::name) +
+            std::ranges::count(others.tasks, task.name, &KnownTask::name) +
+            std::ranges::count(others.groups, task.name, &TaskGroup::name) >
+        0) {
+      throw usage_error("evaluate", "{}: name is \"{}\", as that of another task or group; expected each once", yaml,
+                        task.name);
+    }
+    out.push_back(std::move(task));
+  }
+  return out;
 }
 
 Tasks load(const Options& o) {
@@ -50,15 +68,10 @@ Tasks load(const Options& o) {
     throw usage_error("evaluate", "--task-data changes nothing here: own tasks name their files");
   }
   const TaskSelection selection = find_tasks(known);
+  const std::vector<LoadedTask> of_user = load_own(own, selection);
   Tasks out{.tasks = {}, .groups = selection.groups};
   for (const KnownTask& task : selection.tasks) out.tasks.push_back(load_task(task, o.task_data, o.shots));
-  for (const std::string& yaml : own) {
-    out.tasks.push_back(load_own_task(yaml));
-    if (std::ranges::count(out.tasks, out.tasks.back().name, &LoadedTask::name) > 1) {
-      throw usage_error("evaluate", "{}: name is \"{}\", as that of another task; expected each once", yaml,
-                        out.tasks.back().name);
-    }
-  }
+  out.tasks.insert(out.tasks.end(), of_user.begin(), of_user.end());
   return out;
 }
 

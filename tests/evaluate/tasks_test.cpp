@@ -252,6 +252,20 @@ TEST_F(TaskFolder, OwnTasksAppendChoicesAsTheyStand) {
   expect_in(own(), "name is \"a/b\"");
 }
 
+// Results of the columns that a task named before are not those of the ones that it names now.
+TEST_F(TaskFolder, OtherColumnsAreOtherDataOfAnOwnTask) {
+  put("rows.jsonl", R"({"q": "a", "p": "a", "c": ["3", "2"], "d": ["3", "2"], "g": 1, "h": 1})");
+  const auto fingerprint = [&](const char* columns) {
+    put("own.yaml", fmt::format("name: own\npath: rows.jsonl\n{}\n", columns));
+    return load_own_task((folder_ / "own.yaml").string()).fingerprint;
+  };
+  const std::uint64_t first = fingerprint("context: q\nchoices: c\ngold: g");
+  EXPECT_EQ(fingerprint("gold: g\nchoices: c\ncontext: q"), first);
+  EXPECT_NE(fingerprint("context: p\nchoices: c\ngold: g"), first);
+  EXPECT_NE(fingerprint("context: q\nchoices: d\ngold: g"), first);
+  EXPECT_NE(fingerprint("context: q\nchoices: c\ngold: h"), first);
+}
+
 TEST_F(TaskFolder, DoneTasksAreFoundAgainWithTheSameModelAndData) {
   put("piqa/validation.jsonl", good);
   const LoadedTask task = load_task(find_tasks({"piqa"}).tasks[0], folder_.string(), 0);

@@ -168,6 +168,55 @@ TEST_P(EndedEvaluation, BeginsAnewWithAnotherModelOrOtherData) {
 
 INSTANTIATE_TEST_SUITE_P(Ranks, EndedEvaluation, testing::Values(1, 2));
 
+/// Twelve short questions of the folder, in columns of two names each: FOLDER/own.yaml names them.
+void write_short_task(const std::string& folder, const std::string& name = "own", const std::string& choices = "c") {
+  std::string rows;
+  for (int i = 0; i < 12; ++i) {
+    rows += fmt::format(R"({{"q": "the {}", "c": ["house", "of"], "d": ["and", "night"], "g": {}}})", i, i % 2) + "\n";
+  }
+  write_bytes(workplace() / (folder + "/short.jsonl"), rows);
+  write_bytes(workplace() / (folder + "/own.yaml"),
+              fmt::format("name: {}\npath: short.jsonl\ncontext: q\nchoices: {}\ngold: g\n", name, choices));
+}
+
+CommandResult ask(const std::string& arguments, int ranks = 1) {
+  const std::string launcher = ranks > 1 ? fmt::format("mpiexec -n {} ", ranks) : "";
+  return in_workplace(launcher + program + finished(1, "--checkpoint.interval auto").directory + " " + arguments);
+}
+
+TEST(EvaluateTasks, AnOwnTaskIsAskedAnewWhereItNamesOtherColumns) {
+  const std::string arguments = "--tasks 'with blanks/own.yaml' --output evaluated/columns";
+  write_short_task("with blanks");
+  ASSERT_EQ(ask(arguments).exit_code, 0);
+  const auto first = likelihoods(Written("columns").own);
+  EXPECT_HAS(ask(arguments).err, "own: done before");
+  write_short_task("with blanks", "own", "d");
+  const CommandResult again = ask(arguments);
+  EXPECT_HAS(again.err, "it is asked anew");
+  const auto second = likelihoods(Written("columns").own);
+  ASSERT_EQ(second.size(), first.size());
+  EXPECT_NE(second[0], first[0]);
+}
+
+TEST(EvaluateTasks, RefusesInOneMessage) {
+  const auto refused = [](const std::string& arguments, const std::string& message) {
+    const CommandResult r = ask(arguments);
+    EXPECT_EQ(r.exit_code, 64) << r.all();
+    EXPECT_EQ(r.out, "");
+    EXPECT_EQ(occurrences(r.err, message), 1) << r.err;
+  };
+  own_task();
+  known_task();
+  refused("--tasks piqa", "--tasks piqa: no --task-data; expected the folder of the datasets");
+  refused("--tasks own.yaml --shots 2", "--shots 2: own tasks have no examples");
+  refused("--tasks own.yaml --task-data datasets", "--task-data changes nothing here: own tasks name their files");
+  refused("--tasks 'own.yaml, own.yaml'", "own.yaml: name is \"own\", as that of another task or group");
+  refused("--tasks own.yaml,", "--tasks is \"own.yaml,\"; expected names between commas");
+  write_short_task("group", "mmlu_stem");
+  refused("--tasks mmlu,group/own.yaml --task-data datasets",
+          "group/own.yaml: name is \"mmlu_stem\", as that of another task or group; expected each once");
+}
+
 TEST(EvaluateTasks, WhatCannotBeKeptIsOneMessage) {
   fs::create_directories(workplace() / "evaluated/refused/samples_own.jsonl.part");
   const CommandResult r = in_workplace(command("", "refused"));

@@ -14,7 +14,7 @@ struct LoadedTask {
   std::string name;
   std::int64_t shots = 0;         ///< examples before each question
   bool normalised = true;         ///< acc_norm and acc_bytes beside acc
-  std::uint64_t fingerprint = 0;  ///< of the bytes of its files
+  std::uint64_t fingerprint = 0;  ///< of the bytes of its files, and of the names of an own one's columns
   std::vector<TaskItem> items{};
 };
 

@@ -1,3 +1,5 @@
+#include <xxhash.h>
+
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
@@ -33,6 +35,12 @@ OwnTask read_own_task(const std::string& yaml) {
   return task;
 }
 
+/// Other columns of the same file are other questions.
+std::uint64_t columns_of(const OwnTask& task) {
+  const std::string columns = fmt::format("{}\n{}\n{}", task.context, task.choices, task.gold);
+  return XXH3_64bits(columns.data(), columns.size());
+}
+
 }  // namespace
 
 LoadedTask load_own_task(const std::string& yaml) {
@@ -52,6 +60,7 @@ LoadedTask load_own_task(const std::string& yaml) {
     item.gold = static_cast<std::size_t>(row.integer(task.gold.c_str(), 0, last));
     out.items.push_back(std::move(item));
   });
+  out.fingerprint = out.fingerprint * 3 + columns_of(task);
   return out;
 }
 
