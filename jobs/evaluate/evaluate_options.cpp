@@ -95,6 +95,9 @@ void refuse_idle(Schema& schema, const Options& o) {
   if (o.text.input.empty()) {
     for (const char* name : {"format", "field", "split-documents"}) refuse(name, "--text");
   }
+  if (o.models.control_tokens && !o.data.empty()) {
+    throw usage_error("evaluate", "--control-tokens changes nothing here: it is for --text, --tasks and --generate");
+  }
   if (o.compare.empty()) refuse("compare-precision", "--compare");
   if (!o.generates) {
     for (const char* name : {"prompt", "prompt-file", "tokens", "temperature", "top-p"}) refuse(name, "--generate");
@@ -121,7 +124,8 @@ Options parse_options(int argc, const char* const* argv) {
   Schema schema;
   declare(schema, o, t);
   const Arguments arguments = [&] {
-    Arguments a = parse_arguments(schema, flags, argc, argv);
+    Arguments a =
+        parse_arguments(schema, flags, argc, argv, {"models", "; another to compare with is that of --compare"});
     o.model = std::exchange(a.file, "");  // no file of options
     return a;
   }();

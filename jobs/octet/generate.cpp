@@ -48,7 +48,8 @@ bool parse(const std::vector<std::string>& words, Generation& g) {
   g.declare(schema);
   std::vector<const char*> argv{"octet generate"};
   for (const std::string& word : words) argv.push_back(word.c_str());
-  Arguments arguments = parse_arguments(schema, flags, static_cast<int>(argv.size()), argv.data());
+  Arguments arguments = parse_arguments(schema, flags, static_cast<int>(argv.size()), argv.data(),
+                                        {"models", "; the text is that of --prompt"});
   if (arguments.has("help")) {
     fmt::print("{}{}", usage, help_text(schema));
     return false;

@@ -141,6 +141,9 @@ TEST(Evaluate, RefusesInOneMessage) {
   refused("data --text " + text, "data: is no model; expected a checkpoint, a run that has one");
   refused(run, "nothing to evaluate on; expected one of --data, --text, --tasks and --generate");
   refused(run + " --text " + text + " --data data/text", "expected one of --data, --text, --tasks and --generate");
+  refused(run + " " + run + " --text " + text,
+          fmt::format("two models, {0} and {0}, expected one; another to compare with is that of --compare", run));
+  refused(run + " --data data/text --control-tokens", "--control-tokens changes nothing here: it is for --text");
   write_bytes(workplace() / "empty.txt", "");
   refused(run + " --text empty.txt", "empty.txt: has no text");
   refused(run + " --text missing.txt", "missing.txt");

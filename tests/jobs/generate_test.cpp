@@ -39,6 +39,13 @@ TEST(Generate, WritesTheSameTextInEveryLayoutAndOfAnExport) {
   EXPECT_EQ(text_of(generate(run + " --precision fp32 --prompt 'a text' --tokens 5")), text.substr(0, 5) + "\n");
 }
 
+TEST(Generate, TakesAPromptThatBeginsLikeAnOption) {
+  const std::string run = trained().directory, what = " --precision fp32 --tokens 5 ";
+  write_bytes(workplace() / "dashes.txt", "--a b");
+  EXPECT_EQ(text_of(generate(run + what + "'--prompt=--a b'")),
+            text_of(generate(run + what + "--prompt-file dashes.txt")));
+}
+
 TEST(Generate, EndsAtAnyTokenThatTheFolderNames) {
   const std::string folder = "ends-early";
   const std::string what =
@@ -85,6 +92,10 @@ TEST(Generate, RefusesInOneMessage) {
   refused(generate(""), "generate: no MODEL given");
   refused(generate("nothing --prompt a"), "nothing: is no folder; expected that of a model");
   refused(generate(run + " --prompt " + std::string(32, 'a')), "the prompt has 32 tokens, and " + run);
+  refused(generate(run + " 'Once upon'"),
+          "two models, " + run + " and Once upon, expected one; the text is that of --prompt");
+  refused(generate(run + " --prompt --x"),
+          "the value of --prompt is missing, found --x; if that is it: '--prompt=--x'");
   refused(generate(run + " --prompt a --prompt-file b"), "--prompt and --prompt-file; expected one of them");
   refused(generate(run + " --prompt-file missing"), "--prompt-file missing: there is no such file");
   refused(generate(run + " --prompt a --top-p 0.5"), "--top-p changes nothing here: without --temperature");

@@ -52,7 +52,7 @@ Error unknown_option(const Schema& schema, const std::vector<std::string>& flags
 }  // namespace
 
 Arguments parse_arguments(const Schema& schema, const std::vector<std::string>& flags, int argc,
-                          const char* const* argv) {
+                          const char* const* argv, const Positional& positional) {
   Arguments out;
   std::map<std::string, std::string> seen;  // by its name of today, as it was given
   for (const auto& option : split(schema, flags, {argv + std::min(argc, 1), argv + argc}).options) {
@@ -66,7 +66,8 @@ Arguments parse_arguments(const Schema& schema, const std::vector<std::string>& 
       }
       if (file.starts_with('-')) throw unknown_option(schema, flags, file);
       if (!out.file.empty()) {
-        throw usage_error("config", "command line: two configuration files, {} and {}, expected one", out.file, file);
+        throw usage_error("config", "command line: two {}, {} and {}, expected one{}", positional.plural, out.file,
+                          file, positional.hint);
       }
       out.file = file;
       continue;
@@ -85,7 +86,9 @@ Arguments parse_arguments(const Schema& schema, const std::vector<std::string>& 
     } else {
       const std::string& value = option.value.at(0);
       if (word == "--" + name && value.starts_with("--")) {  // Boost would take the next option for the value
-        throw usage_error("config", "command line: the value of --{} is missing, found {}", name, value);
+        throw usage_error("config",
+                          "command line: the value of --{0} is missing, found {1}; if that is it: '--{0}={1}'", name,
+                          value);
       }
       out.overrides.emplace_back(name, value);
     }
