@@ -147,7 +147,7 @@ Options parse_options(int argc, const char* const* argv) {
   o.text.split = split_documents_from(t.split);
   o.bootstrap.seed = o.generate.sampling.seed = static_cast<std::uint64_t>(t.seed);
   if (schema.find("compare-precision")->is_set()) o.compare_precision = t.compare_precision;
-  if (any_float8_is_set(schema)) o.models.float8 = t.float8;
+  o.models.float8 = float8_given(schema);
   refuse_idle(schema, o);
   return o;
 }

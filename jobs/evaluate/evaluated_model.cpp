@@ -4,8 +4,10 @@
 #include <utility>
 
 #include "src/base/error.h"
+#include "src/base/options/yaml.h"
 #include "src/base/progress.h"
 #include "src/train/options/checks.h"
+#include "src/train/options/sections.h"
 
 namespace octet::evaluate {
 namespace {
@@ -26,8 +28,25 @@ std::int64_t row_of(const ModelOptions& options, std::int64_t window) {
 
 Float8Config float8_of(const ModelSource& source, const ModelOptions& options) {
   if (options.precision != Precision::float8) return {};
-  if (options.float8) return *options.float8;
-  return source.precision == Precision::float8 ? source.float8 : Float8Config{};
+  Float8Config float8 = source.precision == Precision::float8 ? source.float8 : Float8Config{};
+  Schema schema;
+  declare_float8(schema, float8);
+  for (const auto& [name, value] : options.float8) read_argument(*schema.find(name), value);
+  return float8;
+}
+
+/// "float8 rowwise, bf16_linears [attention.wo]": all that is not the default.
+std::string float8_text(const Float8Config& config) {
+  Float8Config float8;
+  Schema schema;
+  declare_float8(schema, float8);
+  float8 = config;
+  std::string text = "float8 " + config.recipe;
+  for (const Option& option : schema.options()) {
+    if (option.key() == "recipe" || option.text() == option.default_text()) continue;
+    text += fmt::format(", {} {}", option.key(), option.text());
+  }
+  return text;
 }
 
 /// What a run of that model, device and precision is refused for.
@@ -80,9 +99,9 @@ std::unique_ptr<ForwardModel> load_model(const ModelSource& source, const LlamaS
 
 std::string text_of(const ModelSource& source, const LlamaSettings& settings, std::int64_t window) {
   const bool float8 = settings.precision == Precision::float8;
-  return fmt::format("{}: {:.4g} M parameters, {}{}, window {}", source.name(),
-                     static_cast<double>(source.model.parameters()) / 1e6, name_of(settings.precision),
-                     float8 ? " " + settings.float8.recipe : "", window);
+  return fmt::format("{}: {:.4g} M parameters, {}, window {}", source.name(),
+                     static_cast<double>(source.model.parameters()) / 1e6,
+                     float8 ? float8_text(settings.float8) : std::string(name_of(settings.precision)), window);
 }
 
 EvaluatedModel::EvaluatedModel(const std::string& path, const ModelOptions& options, Mesh& mesh, Stream& stream,

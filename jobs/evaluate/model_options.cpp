@@ -1,19 +1,9 @@
 #include "jobs/evaluate/model_options.h"
 
-#include <algorithm>
-#include <string>
-
 #include "src/base/error.h"
 #include "src/train/options/sections.h"
 
 namespace octet::evaluate {
-namespace {
-
-bool is_set(Schema& schema, const std::string& name) {
-  return name.starts_with("float8.") && schema.find(name)->is_set();
-}
-
-}  // namespace
 
 void declare_model(Schema& schema, ModelOptions& m) {
   schema.add_choice("device", m.device).help("Where models compute.");
@@ -60,13 +50,16 @@ void refuse_drawing(Schema& schema, const GenerateOptions& g) {
   }
 }
 
-bool any_float8_is_set(Schema& schema) {
-  return std::ranges::any_of(schema.names(), [&](const std::string& name) { return is_set(schema, name); });
+Float8Options float8_given(Schema& schema) {
+  Float8Options given;
+  for (const Option& option : schema.options()) {
+    if (option.section() == "float8" && option.is_set()) given.emplace_back(option.name(), option.text());
+  }
+  return given;
 }
 
 void refuse_float8(Schema& schema) {
-  for (const std::string& name : schema.names()) {
-    if (!is_set(schema, name)) continue;
+  for (const auto& [name, value] : float8_given(schema)) {
     throw usage_error("evaluate", "--{} changes nothing here: it is for --precision float8", name);
   }
 }

@@ -1,8 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "src/base/options/schema.h"
 #include "src/evaluate/sampling.h"
@@ -18,11 +19,14 @@ struct GenerateOptions {
   Sampling sampling{};
 };
 
+/// Options of the section float8 that are given, by name, as text: they go onto what a model was trained with.
+using Float8Options = std::vector<std::pair<std::string, std::string>>;
+
 /// How models compute and on what.
 struct ModelOptions {
   DeviceType device = DeviceType::cpu;
   Precision precision = Precision::bf16;
-  std::optional<Float8Config> float8{};  ///< none: as the model was trained, where that was in float8
+  Float8Options float8{};
   std::int64_t tp = 1;
   std::int64_t window = 0;      ///< 0: the model's own
   std::int64_t row_tokens = 0;  ///< 0: as suits device and window
@@ -41,8 +45,8 @@ void declare_generate(Schema& schema, GenerateOptions& options);
 /// The usage error for options of drawing, where the most likely token is taken.
 void refuse_drawing(Schema& schema, const GenerateOptions& options);
 
-/// Whether an option of the section float8 is given; and the usage error for it where nothing computes in float8.
-bool any_float8_is_set(Schema& schema);
+/// What is given of the section float8; and the usage error for it where nothing computes in float8.
+Float8Options float8_given(Schema& schema);
 void refuse_float8(Schema& schema);
 
 }  // namespace octet::evaluate

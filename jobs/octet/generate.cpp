@@ -63,7 +63,7 @@ bool parse(const std::vector<std::string>& words, Generation& g) {
   g.generate.sampling.seed = static_cast<std::uint64_t>(g.seed);
   evaluate::refuse_drawing(schema, g.generate);
   if (g.models.precision != Precision::float8) evaluate::refuse_float8(schema);
-  if (evaluate::any_float8_is_set(schema)) g.models.float8 = g.float8;
+  g.models.float8 = evaluate::float8_given(schema);
   return true;
 }
 

@@ -90,6 +90,26 @@ TEST(Evaluate, ComparesAModelWithItselfAndInAnotherPrecision) {
   EXPECT_NEAR(other["difference"]["loss"].get<double>(), loss_of(other) - loss_of(other["compare"]), 1e-9);
 }
 
+// One option of float8 leaves the others as the run was trained with.
+TEST(Evaluate, OptionsOfFloat8GoOntoThoseOfTheRun) {
+  const TrainedRun run = train(1,
+                               "--checkpoint.interval auto --precision float8 --float8.recipe rowwise "
+                               "--float8.bf16_linears attention.wo --train.steps 5");
+  ASSERT_EQ(run.result.exit_code, 0) << run.result.all();
+  const std::string in_float8 = run.directory + " --precision float8 --text " + held_out();
+  const auto model = [&](const std::string& options) {
+    const std::string out = evaluate(in_float8 + options).out;
+    return out.substr(0, out.find('\n'));
+  };
+  EXPECT_HAS(model(""), " parameters, float8 rowwise, bf16_linears [attention.wo], window 32");
+  EXPECT_HAS(model(" --float8.accumulate hopper"),
+             " parameters, float8 rowwise, accumulate hopper, bf16_linears [attention.wo], window 32");
+  EXPECT_HAS(model(" --float8.recipe tensorwise --float8.bf16_linears []"), " parameters, float8 tensorwise, window");
+  const auto loss = [&](const std::string& options) { return loss_of(results(in_float8 + options)); };
+  EXPECT_EQ(loss(" --float8.accumulate fp32"), loss(""));
+  EXPECT_NE(loss(" --float8.bf16_linears []"), loss(""));
+}
+
 // The limits that docs/evaluation.md states, of a trained model that is wide enough for every recipe.
 TEST(Evaluate, LowPrecisionsStayNearFp32) {
   write_bytes(workplace() / "blocks.yaml",
