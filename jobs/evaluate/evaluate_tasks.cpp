@@ -156,15 +156,17 @@ void print(const TaskResult& r) {
 
 void evaluate_tasks(const Options& o, const Ranks& ranks) {
   const Tasks all = load(o);
-  EvaluatedModel model(o.model, o.models, ranks.mesh, ranks.stream, ranks.hosts);
-  const auto tokenizer = tokenizer_of(model.source(), o.models.tokenizer, {.control_tokens = o.models.control_tokens});
+  const FoundModel found_model(o.model, o.models, ranks.mesh, ranks.stream.device(), ranks.hosts);
+  const auto tokenizer =
+      tokenizer_of(found_model.source, o.models.tokenizer, {.control_tokens = o.models.control_tokens});
   ItemEncoder encoder(*tokenizer);
-  log::out("model          {}", model.text());
+  EvaluatedModel model(found_model, ranks.mesh, ranks.stream, ranks.hosts);
+  log::out("model          {}", found_model.text());
   log::out("BOS            {}", encoder.adds_bos() ? fmt::format("{} before each context", *tokenizer->info().bos)
                                                    : "none, as the tokenizer's file has it");
-  const Json facts{{"model", model.text()},
-                   {"files", files_of(model.source().directory)},
-                   {"float8", float8_of(model.settings())},
+  const Json facts{{"model", found_model.text()},
+                   {"files", files_of(found_model.source.directory)},
+                   {"float8", float8_of(found_model.settings)},
                    {"device", name_of(o.models.device)},
                    {"tp", o.models.tp},
                    {"row_tokens", o.models.row_tokens},
@@ -195,7 +197,7 @@ void evaluate_tasks(const Options& o, const Ranks& ranks) {
   for (const TaskResult& result : results) print(result);
   if (o.output.empty() || log::rank() != 0) return;
   Json json = task_results_json(results, groups);
-  json["model"] = model.source().name();
+  json["model"] = found_model.source.name();
   json["precision"] = name_of(o.models.precision);
   json["window"] = model.scorer().window();
   json["bos"] = encoder.adds_bos();

@@ -1,6 +1,8 @@
 #include "jobs/evaluate/evaluate_texts.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "jobs/evaluate/text_report.h"
 #include "src/base/error.h"
@@ -85,74 +87,118 @@ std::unique_ptr<DocumentReader> reader_of(const Options& o, const ModelSource& s
                                .tokenizer = language.tokenizer.get()});
 }
 
+/// A model that is to score the texts, and they as its tokenizer has them.
+struct Subject {
+  FoundModel found;
+  Language language;
+  std::unique_ptr<DocumentReader> reader;
+
+  std::int32_t start() const { return language.bos ? *language.bos : *language.eos; }
+};
+
+/// All that can be wrong with it is found here, before any model has computed.
+Subject find_subject(const std::string& path, const Options& o, Precision precision, const Ranks& ranks) {
+  ModelOptions options = o.models;
+  options.precision = precision;
+  FoundModel found(path, options, ranks.mesh, ranks.stream.device(), ranks.hosts);
+  if (o.stride > found.window) {
+    throw usage_error("evaluate", "--stride is {}; expected at most the window of {} tokens of {}", o.stride,
+                      found.window, found.source.name());
+  }
+  Language language = language_of(o, found.source);
+  if (!o.data.empty()) check_token_range(TokenFile(o.data), found.source.model.vocab_size, ranks.hosts);
+  auto reader = reader_of(o, found.source, language);
+  return {std::move(found), std::move(language), std::move(reader)};
+}
+
+struct Scored {
+  std::vector<DocumentScore> scores;
+  double seconds = 0, tokens_per_second = 0;
+};
+
+/// All documents, with a line for people that says how far it is.
+Scored score(Subject& subject, Scorer& scorer, const Options& o) {
+  StatusLine status;
+  TextProgress last;
+  const auto start = StatusLine::Clock::now();
+  const auto rate = [&](double seconds) { return static_cast<double>(last.tokens) / seconds; };
+  const auto progress = [&](const TextProgress& now) {
+    last = now;
+    if (log::rank() != 0 || !status.due()) return;
+    const double seconds = std::max(seconds_since(start), 1e-9);
+    status.show(fmt::format("{:.0f} % of the texts: {} windows, {} tokens, {:.0f} tokens/s{}", 100 * now.share,
+                            now.windows, now.tokens, rate(seconds), time_left(now.share, seconds)));
+  };
+  Scored out{.scores =
+                 score_documents(*subject.reader, scorer,
+                                 {.start = subject.start(), .stride = o.stride, .documents = o.documents}, progress)};
+  out.seconds = std::max(seconds_since(start), 1e-9);
+  out.tokens_per_second = rate(out.seconds);
+  status.show("");
+  if (out.scores.empty()) throw usage_error("evaluate", "{}: has no text", input_of(o));
+  return out;
+}
+
 // NOLINTNEXTLINE(bugprone-exception-escape): moving JSON does not throw
 struct Evaluated {
   std::vector<DocumentScore> scores;
   Json json;
-  double tokens_per_second = 0;
 };
 
-Evaluated evaluate_one(const std::string& path, const Options& o, Precision precision, const Ranks& ranks) {
-  ModelOptions options = o.models;
-  options.precision = precision;
-  EvaluatedModel model(path, options, ranks.mesh, ranks.stream, ranks.hosts);
-  log::out("model          {}", model.text());
-  if (o.stride > model.scorer().window()) {
-    throw usage_error("evaluate", "--stride is {}; expected at most the window of {} tokens", o.stride,
-                      model.scorer().window());
-  }
-  const Language language = language_of(o, model.source());
-  if (!o.data.empty()) check_token_range(TokenFile(o.data), model.source().model.vocab_size, ranks.hosts);
-  const auto reader = reader_of(o, model.source(), language);
-  StatusLine status;
-  const auto start = StatusLine::Clock::now();
-  std::int64_t tokens = 0;
-  const auto progress = [&](std::int64_t windows, std::int64_t now) {
-    tokens = now;
-    if (log::rank() != 0 || !status.due()) return;
-    const double seconds = std::max(seconds_since(start), 1e-9);
-    status.show(
-        fmt::format("{} windows, {} tokens, {:.0f} tokens/s", windows, tokens, static_cast<double>(tokens) / seconds));
-  };
-  Evaluated out;
-  out.scores = score_documents(
-      *reader, model.scorer(),
-      {.start = language.bos ? *language.bos : *language.eos, .stride = o.stride, .documents = o.documents}, progress);
-  const double seconds = std::max(seconds_since(start), 1e-9);
-  out.tokens_per_second = static_cast<double>(tokens) / seconds;
-  status.show("");
-  if (out.scores.empty()) throw usage_error("evaluate", "{}: has no text", input_of(o));
-  const TextSummary summary = summarise(out.scores, o.bootstrap);
+Evaluated evaluate_subject(Subject subject, const Options& o, const Ranks& ranks) {
+  EvaluatedModel model(subject.found, ranks.mesh, ranks.stream, ranks.hosts);
+  const std::int64_t window = subject.found.window;
+  log::out("model          {}", subject.found.text());
+  log::out("before each    {}, id {}", subject.language.bos ? "BOS" : "EOS, as there is no BOS", subject.start());
+  const Scored scored = score(subject, model.scorer(), o);
+  const TextSummary summary = summarise(scored.scores, o.bootstrap);
   log::out("{}", text_of(summary));
-  log::info("{:.2f} s, {:.0f} tokens/s; {}", seconds, out.tokens_per_second, memory_text(ranks.stream.device()));
-  out.json = {{"model", model.source().name()},
-              {"precision", name_of(precision)},
-              {"window", model.scorer().window()},
-              {"stride", o.stride == 0 ? model.scorer().window() : o.stride},
-              {"tokens_per_second", out.tokens_per_second}};
-  out.json["results"][o.data.empty() ? "text" : "data"] = json_of(summary);
-  return out;
+  log::info("{:.2f} s, {:.0f} tokens/s; {}", scored.seconds, scored.tokens_per_second,
+            memory_text(ranks.stream.device()));
+  Json json{{"model", subject.found.source.name()},
+            {"precision", name_of(subject.found.options.precision)},
+            {"window", window},
+            {"stride", o.stride == 0 ? window : o.stride},
+            {"before_each_document", {{"token", subject.language.bos ? "bos" : "eos"}, {"id", subject.start()}}},
+            {"tokens_per_second", scored.tokens_per_second}};
+  json["results"][o.data.empty() ? "text" : "data"] = json_of(summary);
+  return {scored.scores, std::move(json)};
+}
+
+void write(const Options& o, const Json& json, const Evaluated& first) {
+  if (o.output.empty() || log::rank() != 0) return;
+  write_result(o.output, "results.json", json.dump(2) + "\n");
+  write_result(o.output, "documents.jsonl", document_lines(first.scores));
+  log::info("written: {0}/results.json, {0}/documents.jsonl", o.output);
 }
 
 }  // namespace
 
 void evaluate_texts(const Options& o, const Ranks& ranks) {
-  const Evaluated first = evaluate_one(o.model, o, o.models.precision, ranks);
+  Subject one = find_subject(o.model, o, o.models.precision, ranks);
+  std::optional<Subject> other;
+  if (!o.compare.empty()) {
+    other = find_subject(o.compare, o, o.compare_precision.value_or(o.models.precision), ranks);
+    if (one.found.window != other->found.window && log::rank() == 0) {
+      log::warning(
+          "the models see {} and {} tokens at once: the difference is that of their windows too; --window N "
+          "gives both the same",
+          one.found.window, other->found.window);
+    }
+  }
+  const Evaluated first = evaluate_subject(std::move(one), o, ranks);
   Json json = first.json;
   json["input"] = input_of(o);
   json["bootstrap"] = {{"samples", o.bootstrap.samples}, {"seed", o.bootstrap.seed}};
-  if (!o.compare.empty()) {
-    log::out("");
-    const Evaluated second = evaluate_one(o.compare, o, o.compare_precision.value_or(o.models.precision), ranks);
-    const TextDifference difference = compare(first.scores, second.scores, o.bootstrap);
-    log::out("\nthe first less the second, document by document\n{}", text_of(difference));
-    json["compare"] = second.json;
-    json["difference"] = json_of(difference);
-  }
-  if (o.output.empty() || log::rank() != 0) return;
-  write_result(o.output, "results.json", json.dump(2) + "\n");
-  write_result(o.output, "documents.jsonl", document_lines(first.scores));
-  log::info("written: {0}/results.json, {0}/documents.jsonl", o.output);
+  write(o, json, first);
+  if (!other) return;
+  log::out("");
+  const Evaluated second = evaluate_subject(std::move(*other), o, ranks);
+  const TextDifference difference = compare(first.scores, second.scores, o.bootstrap);
+  log::out("\nthe first less the second, document by document\n{}", text_of(difference));
+  json["compare"] = second.json;
+  json["difference"] = json_of(difference);
+  write(o, json, first);
 }
 
 }  // namespace octet::evaluate

@@ -104,15 +104,19 @@ std::string text_of(const ModelSource& source, const LlamaSettings& settings, st
                      float8 ? float8_text(settings.float8) : std::string(name_of(settings.precision)), window);
 }
 
-EvaluatedModel::EvaluatedModel(const std::string& path, const ModelOptions& options, Mesh& mesh, Stream& stream,
-                               Communicator& hosts)
-    : source_(find_model(path, hosts)),
-      settings_(settings_of(source_, options, mesh)),
-      window_(window_of(source_, options.window)) {
-  settings_.seq_len = row_of(options, window_);
-  model_ = load_model(source_, settings_, options, mesh, stream, hosts);
-  scorer_ = std::make_unique<ModelScorer>(*model_, window_, mesh, hosts);
+FoundModel::FoundModel(const std::string& path, const ModelOptions& asked, Mesh& mesh, Device& device,
+                       Communicator& hosts)
+    : options(asked),
+      source(find_model(path, hosts)),
+      settings(settings_of(source, options, mesh)),
+      window(window_of(source, options.window)) {
+  settings.seq_len = row_of(options, window);
+  check(settings, options, device);
 }
+
+EvaluatedModel::EvaluatedModel(const FoundModel& found, Mesh& mesh, Stream& stream, Communicator& hosts)
+    : model_(load_model(found.source, found.settings, found.options, mesh, stream, hosts)),
+      scorer_(std::make_unique<ModelScorer>(*model_, found.window, mesh, hosts)) {}
 
 std::string memory_text(Device& device) {
   const MemoryLedger& ledger = device.ledger();

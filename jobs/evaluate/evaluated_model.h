@@ -23,22 +23,30 @@ std::unique_ptr<ForwardModel> load_model(const ModelSource& source, const LlamaS
 /// "runs/a/checkpoints/step-000120: 5.1 M parameters, bf16, window 256"
 std::string text_of(const ModelSource& source, const LlamaSettings& settings, std::int64_t window);
 
-/// A model that was found and loaded as the options say, ready to score.
+/// A model that is to score as the options say, as far as it is known without its weights: what is wrong is found
+/// before any work is done.
+struct FoundModel {
+  /// Usage error where there is none, or it cannot compute so. Collective; `hosts`: all ranks.
+  FoundModel(const std::string& path, const ModelOptions& asked, Mesh& mesh, Device& device, Communicator& hosts);
+
+  std::string text() const { return text_of(source, settings, window); }
+
+  ModelOptions options;
+  ModelSource source;
+  LlamaSettings settings;
+  std::int64_t window;  ///< what the model may see of a text
+};
+
+/// That model with its weights, ready to score.
 class EvaluatedModel {
  public:
-  /// Usage error where the model cannot compute so. Collective; `hosts`: all ranks.
-  EvaluatedModel(const std::string& path, const ModelOptions& options, Mesh& mesh, Stream& stream, Communicator& hosts);
+  /// Collective; `hosts`: all ranks.
+  EvaluatedModel(const FoundModel& found, Mesh& mesh, Stream& stream, Communicator& hosts);
 
-  const ModelSource& source() const { return source_; }
-  const LlamaSettings& settings() const { return settings_; }
   ForwardModel& model() { return *model_; }
   Scorer& scorer() { return *scorer_; }
-  std::string text() const { return text_of(source_, settings_, window_); }
 
  private:
-  ModelSource source_;
-  LlamaSettings settings_;
-  std::int64_t window_ = 0;
   std::unique_ptr<ForwardModel> model_;
   std::unique_ptr<ModelScorer> scorer_;
 };

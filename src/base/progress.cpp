@@ -29,6 +29,10 @@ std::string format_bytes(std::int64_t bytes) {
   return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, units[unit]);
 }
 
+std::string time_left(double share, double seconds) {
+  return share > 0 && share < 1 ? fmt::format(", {:.0f} s left", seconds * (1 - share) / share) : "";
+}
+
 StatusLine::StatusLine() : terminal_(isatty(STDERR_FILENO) != 0) {}
 
 StatusLine::~StatusLine() {
@@ -63,8 +67,7 @@ std::string Progress::status() const {
                         100.0 * static_cast<double>(done_) / static_cast<double>(total_));
   }
   text += fmt::format(", {}/s", format_bytes(static_cast<std::int64_t>(rate)));
-  if (total_ > done_ && rate > 0) text += fmt::format(", {:.0f} s left", static_cast<double>(total_ - done_) / rate);
-  return text;
+  return total_ > 0 ? text + time_left(static_cast<double>(done_) / static_cast<double>(total_), seconds) : text;
 }
 
 std::string Progress::bar() const {

@@ -1,5 +1,8 @@
 #include "src/evaluate/documents.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "src/base/error.h"
 #include "src/corpus/part_plan.h"
 #include "src/data/token_file.h"
@@ -27,6 +30,11 @@ class TokenReader final : public DocumentReader {
     return true;
   }
 
+  double share() const override {
+    if (next_ == file_.documents()) return 1;
+    return static_cast<double>(file_.document_begin(next_)) / static_cast<double>(file_.tokens());
+  }
+
  private:
   TokenDocuments options_;
   TokenFile file_;
@@ -41,6 +49,7 @@ class TextReader final : public DocumentReader {
         read_{.split = options.split, .field = options.field},
         encoder_(tokenizer, {.field = options.field, .eos = false}) {
     const InputPlan plan = plan_input(find_input_files({options.input}), options.format, 256 << 20, {});
+    bytes_ = plan.bytes;
     for (const InputPart& part : plan.parts) units_.insert(units_.end(), part.units.begin(), part.units.end());
   }
 
@@ -61,13 +70,26 @@ class TextReader final : public DocumentReader {
     }
   }
 
+  double share() const override {
+    const double pieces = static_cast<double>(encoded_.pieces.size());
+    const double of_chunk = pieces == 0 ? 1 : static_cast<double>(piece_) / pieces;
+    const double read =
+        static_cast<double>(before_chunk_) + of_chunk * static_cast<double>(behind_chunk_ - before_chunk_);
+    return std::min(read / std::max(static_cast<double>(bytes_), 1.0), 1.0);
+  }
+
  private:
   bool read_chunk() {
     while (!reader_ || !reader_->next(chunk_)) {
-      if (unit_ == units_.size()) return false;
+      if (unit_ == units_.size()) {
+        behind_chunk_ = bytes_;
+        return false;
+      }
+      if (unit_ > 0) before_unit_ += units_[unit_ - 1].end - units_[unit_ - 1].begin;
       lines_ = 0;
       reader_ = read_unit(units_[unit_++], read_, tokenizer_);
     }
+    before_chunk_ = std::exchange(behind_chunk_, before_unit_ + reader_->used());
     encoded_ = encoder_.encode(chunk_);
     piece_ = ids_ = 0;
     if (encoded_.refused) refuse(*encoded_.refused);
@@ -92,6 +114,8 @@ class TextReader final : public DocumentReader {
   EncodedChunk encoded_;
   std::size_t unit_ = 0, piece_ = 0, ids_ = 0;
   std::int64_t lines_ = 0;
+  /// Bytes on the disk: all, of the units before this one, and those before and behind the chunk.
+  std::int64_t bytes_ = 0, before_unit_ = 0, before_chunk_ = 0, behind_chunk_ = 0;
 };
 
 }  // namespace

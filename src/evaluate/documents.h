@@ -25,6 +25,8 @@ class DocumentReader {
   virtual ~DocumentReader() = default;
   /// False at the end. Usage error for a file that is broken or changed.
   virtual bool next(EvaluatedDocument& document) = 0;
+  /// How much of the input was read so far, 0 to 1.
+  virtual double share() const = 0;
 };
 
 /// Those of a token file (src/data/token_file.h). A first token `bos` and a last one `eos` are left out: likelihoods

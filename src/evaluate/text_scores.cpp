@@ -31,6 +31,7 @@ class WindowBatch {
     tokens_ += static_cast<std::int64_t>(tokens.size());
   }
   std::int64_t tokens() const { return tokens_; }
+  std::int64_t windows() const { return std::ssize(requests_); }
 
   void score(std::vector<DocumentScore>& scores, const ScoreProgress& progress) {
     if (requests_.empty()) return;
@@ -87,19 +88,22 @@ bool has_bytes(const std::vector<DocumentScore>& scores) {
 }  // namespace
 
 std::vector<DocumentScore> score_documents(DocumentReader& documents, Scorer& scorer, const RollingOptions& options,
-                                           const ScoreProgress& progress) {
+                                           const std::function<void(const TextProgress&)>& progress) {
   std::vector<DocumentScore> scores;
   WindowBatch batch(scorer, options);
-  std::int64_t requests_before = 0, tokens_before = 0, requests_now = 0, tokens_now = 0;
-  const ScoreProgress together = [&](std::int64_t requests, std::int64_t tokens) {
-    requests_now = requests;
-    tokens_now = tokens;
-    if (progress) progress(requests_before + requests, tokens_before + tokens);
+  TextProgress before, now;
+  const auto share_read = [&] {
+    const auto limit = static_cast<double>(options.documents);
+    return limit > 0 ? std::max(documents.share(), static_cast<double>(scores.size()) / limit) : documents.share();
   };
   const auto score = [&] {
-    batch.score(scores, together);
-    requests_before += std::exchange(requests_now, 0);
-    tokens_before += std::exchange(tokens_now, 0);
+    const double read = share_read();
+    batch.score(scores, [&](std::int64_t windows, std::int64_t tokens) {
+      const double part = static_cast<double>(windows) / static_cast<double>(batch.windows());
+      now = {before.windows + windows, before.tokens + tokens, before.share + (read - before.share) * part};
+      if (progress) progress(now);
+    });
+    before = now;
   };
   EvaluatedDocument document;
   while ((options.documents == 0 || static_cast<std::int64_t>(scores.size()) < options.documents) &&

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -25,10 +26,17 @@ struct RollingOptions {
   std::int64_t tokens_at_once = 1 << 20;  ///< about so many are scored together; the numbers depend on it by rounding
 };
 
+/// What is done so far: windows, tokens that went through the model, and the share of all that there is to do, as far
+/// as that is known.
+struct TextProgress {
+  std::int64_t windows = 0, tokens = 0;
+  double share = 0;
+};
+
 /// Every token of every document given those before it, in windows. Documents without tokens are left out.
-/// Collective, as Scorer::score.
+/// Collective, as Scorer::score. `progress` (may be empty) is called on every rank.
 std::vector<DocumentScore> score_documents(DocumentReader& documents, Scorer& scorer, const RollingOptions& options,
-                                           const ScoreProgress& progress);
+                                           const std::function<void(const TextProgress&)>& progress);
 
 /// Numbers over all documents, each with its interval where there are at least two.
 struct Estimate {

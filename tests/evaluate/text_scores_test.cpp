@@ -32,7 +32,7 @@ class CountingScorer final : public Scorer {
       }
       scores.push_back({-cost, false});
     }
-    if (progress) progress(static_cast<std::int64_t>(requests.size()), 1);
+    for (std::int64_t done = 1; progress && done <= std::ssize(requests); ++done) progress(done, 10 * done);
     return scores;
   }
 };
@@ -45,6 +45,7 @@ class ListReader final : public DocumentReader {
     document = documents_[next_++];
     return true;
   }
+  double share() const override { return static_cast<double>(next_) / static_cast<double>(documents_.size()); }
 
  private:
   std::vector<EvaluatedDocument> documents_;
@@ -68,6 +69,25 @@ TEST(ScoreDocuments, SumsTheWindowsOfEachDocumentAndLeavesOutEmptyOnes) {
   EXPECT_EQ(scored(documents, {.start = 0, .tokens_at_once = 1}), scores);
   EXPECT_EQ(scored(documents, {.start = 0, .documents = 1}).size(), 1u);
   EXPECT_TRUE(scored({{{}, 0}}, {}).empty());
+}
+
+std::vector<double> shares(const std::vector<EvaluatedDocument>& documents, const RollingOptions& options) {
+  ListReader reader(documents);
+  CountingScorer scorer;
+  std::vector<double> out;
+  score_documents(reader, scorer, options, [&](const TextProgress& p) {
+    out.push_back(p.share);
+    EXPECT_EQ(p.windows, std::ssize(out));
+    EXPECT_EQ(p.tokens, 10 * p.windows);
+  });
+  return out;
+}
+
+TEST(ScoreDocuments, SaysWhichShareIsDone) {
+  const std::vector<EvaluatedDocument> documents{{{7, 7, 7, 7, 7, 7}, 6}, {{}, 0}, {{15}, 3}, {{15}, 3}};
+  EXPECT_EQ(shares(documents, {}), (std::vector{0.25, 0.5, 0.75, 1.0}));  // of the windows, all scored together
+  EXPECT_EQ(shares(documents, {.tokens_at_once = 1}), (std::vector{0.125, 0.25, 0.75, 1.0}));
+  EXPECT_EQ(shares(documents, {.documents = 2}), (std::vector{1.0 / 3, 2.0 / 3, 1.0}));
 }
 
 TEST(Summarise, GivesRatiosOfSums) {
@@ -164,6 +184,24 @@ TEST_F(DocumentsTest, TextsAndTokensOfThemAreTheSameDocuments) {
   }
   EXPECT_EQ(texts.at(0).tokens, (std::vector<std::int32_t>{97, 98, 99}));
   EXPECT_EQ(texts.at(0).bytes, 3);
+}
+
+TEST_F(DocumentsTest, ReadersSayHowMuchTheyHaveRead) {
+  const std::string path = write("a.jsonl", "{\"text\": \"abc\"}\n{\"text\": \"def\"}\n");
+  write("b.jsonl", "{\"text\": \"ghi\"}\n{\"text\": \"jkl\"}\n");
+  TokenFileWriter writer(folder_ / "data", TokenType::u8);
+  for (int document = 0; document < 4; ++document) {
+    writer.append(std::vector<std::int32_t>{97, 98, 99, 0});
+    writer.end_document();
+  }
+  writer.finish();
+  const auto texts = read_texts({.input = folder_ / "*.jsonl"}, *bytes_);
+  const auto tokens = read_token_documents({.path = folder_ / "data", .vocab_size = 256});
+  for (const auto& reader : {texts.get(), tokens.get()}) {
+    EvaluatedDocument document;
+    for (int read = 1; reader->next(document); ++read) EXPECT_EQ(reader->share(), read / 4.0);
+    EXPECT_EQ(reader->share(), 1.0);
+  }
 }
 
 TEST_F(DocumentsTest, BlankLinesDivideAText) {

@@ -90,6 +90,63 @@ TEST(Evaluate, ComparesAModelWithItselfAndInAnotherPrecision) {
   EXPECT_NEAR(other["difference"]["loss"].get<double>(), loss_of(other) - loss_of(other["compare"]), 1e-9);
 }
 
+/// An export of the trained run, which sees so many tokens at once.
+std::string exported(std::int64_t window) {
+  std::string folder = fmt::format("sees-{}", window);
+  if (std::filesystem::exists(workplace() / folder)) return folder;
+  const CommandResult r = in_workplace(fmt::format("{}/octet checkpoint export {} {} --max-positions {}", OCTET_BIN_DIR,
+                                                   trained().directory, folder, window));
+  EXPECT_EQ(r.exit_code, 0) << r.all();
+  return folder;
+}
+
+TEST(Evaluate, WhatIsWrongWithTheOtherModelIsFoundFirst) {
+  const std::string with = trained().directory + " --text " + held_out() + " --tokenizer bytes --compare ";
+  const auto refused = [&](const std::string& arguments, const std::string& message, int ranks = 1) {
+    const CommandResult r = evaluate(with + arguments, ranks);
+    EXPECT_EQ(r.exit_code, 64) << r.all();
+    EXPECT_EQ(r.out, "") << "a model was evaluated";
+    EXPECT_EQ(occurrences(r.err, message), 1) << r.err;
+  };
+  refused("nothing", "nothing: is no folder; expected that of a model", 2);
+  refused(exported(16) + " --stride 20", "--stride is 20; expected at most the window of 16 tokens of " + exported(16));
+  refused(exported(600) + " --row-tokens 64", "--row-tokens is 64; expected at least the window of 600 tokens");
+  refused(exported(16) + " --compare-precision float8 --float8.delayed_margin 1", "has no effect with float8.recipe");
+  const CommandResult r = evaluate(trained().directory + " --text " + held_out() + " --compare " + exported(16));
+  EXPECT_EQ(r.exit_code, 64) << r.all();
+  EXPECT_EQ(r.out, "");
+  EXPECT_HAS(r.err, exported(16) + ": its tokenizer is not known; give --tokenizer");
+}
+
+TEST(Evaluate, TheFirstModelsResultsAreThereWhereTheOtherCannotBeRead) {
+  const std::string broken = exported(32);
+  for (const auto& file : std::filesystem::directory_iterator(workplace() / broken)) {
+    if (file.path().extension() == ".safetensors") std::filesystem::resize_file(file, file.file_size() - 1);
+  }
+  const CommandResult r = evaluate(trained().directory + " --tokenizer bytes --text " + held_out() + " --compare " +
+                                   broken + " --output evaluated/first");
+  EXPECT_NE(r.exit_code, 0);
+  EXPECT_HAS(r.err, ".safetensors");
+  const auto json = nlohmann::json::parse(read_bytes(workplace() / "evaluated/first/results.json"));
+  EXPECT_EQ(json["results"]["text"]["documents"], 10);
+  EXPECT_FALSE(json.contains("compare"));
+  std::filesystem::remove_all(workplace() / broken);
+}
+
+TEST(Evaluate, SaysOnceThatTheOtherModelSeesAnotherWindow) {
+  const std::string with = trained().directory + " --tokenizer bytes --text " + held_out() + " --compare ";
+  const std::string warned = "the models see 32 and 16 tokens at once: the difference is that of their windows too";
+  EXPECT_EQ(occurrences(evaluate(with + exported(16), 2).err, warned), 1);
+  EXPECT_EQ(occurrences(evaluate(with + exported(16) + " --window 16").err, "the models see"), 0);
+}
+
+TEST(Evaluate, SaysWhatStandsBeforeADocument) {
+  const CommandResult r = evaluate(trained().directory + " --text " + held_out() + " --output evaluated/before");
+  EXPECT_HAS(r.out, "before each    EOS, as there is no BOS, id 0\n");
+  const auto json = nlohmann::json::parse(read_bytes(workplace() / "evaluated/before/results.json"));
+  EXPECT_EQ(json["before_each_document"], nlohmann::json({{"token", "eos"}, {"id", 0}}));
+}
+
 // One option of float8 leaves the others as the run was trained with.
 TEST(Evaluate, OptionsOfFloat8GoOntoThoseOfTheRun) {
   const TrainedRun run = train(1,
@@ -174,6 +231,8 @@ TEST(Evaluate, RefusesInOneMessage) {
   write_tokens(workplace() / "data/too-high", 2000, TokenType::i32, [](std::int64_t i) { return i == 1500 ? 300 : 7; });
   refused(run + " --data data/too-high",
           "--data: data/too-high.bin: its largest token id is 300, at position 1500 of 2000");
+  { TokenFileWriter(workplace() / "data/empty", TokenType::u8).finish(); }
+  refused(run + " --data data/empty", "data/empty.bin: has no documents");
   refused(run + " --data data/text --field x", "--field changes nothing here: it is for --text");
 }
 
