@@ -73,6 +73,11 @@ void declare_tasks(Schema& schema, Options& o) {
       .help(
           "Folder of their datasets: NAME/SPLIT.jsonl or .parquet in each dataset's own columns, "
           "mmlu/SUBJECT/SPLIT.jsonl.");
+  schema.add("limit", o.limit)
+      .unit("questions")
+      .at_least(0)
+      .at_most(1e15)
+      .help("Only the first so many of each task, as lm-eval's --limit. 0: all.");
   schema.add("shots", o.shots).at_least(0).at_most(1000).help("Examples before each question, chosen as lm-eval does.");
 }
 
@@ -108,7 +113,7 @@ void refuse_idle(Schema& schema, const Options& o) {
     refuse_drawing(schema, o.generate);
   }
   if (o.tasks.empty()) {
-    for (const char* name : {"task-data", "shots"}) refuse(name, "--tasks");
+    for (const char* name : {"task-data", "shots", "limit"}) refuse(name, "--tasks");
   } else {
     for (const char* name : {"compare", "stride", "documents", "bootstrap", "seed"}) refuse(name, "--data and --text");
   }

@@ -24,6 +24,7 @@ struct Options {
   std::string tasks;      ///< names between commas; empty: none
   std::string task_data;  ///< folder of their datasets
   std::int64_t shots = 0;
+  std::int64_t limit = 0;   ///< questions of a task; 0: all
   std::int64_t stride = 0;  ///< 0: the window
   std::int64_t documents = 0;
   BootstrapOptions bootstrap{};

@@ -72,6 +72,20 @@ Tasks load(const Options& o) {
   Tasks out{.tasks = {}, .groups = selection.groups};
   for (const KnownTask& task : selection.tasks) out.tasks.push_back(load_task(task, o.task_data, o.shots));
   out.tasks.insert(out.tasks.end(), of_user.begin(), of_user.end());
+  for (LoadedTask& task : out.tasks) {
+    if (o.limit > 0) keep_first(task, o.limit);
+  }
+  return out;
+}
+
+std::vector<EncodedTask> encode(const Tasks& all, ItemEncoder& encoder, std::int64_t window) {
+  std::vector<EncodedTask> out;
+  for (const LoadedTask& task : all.tasks) {
+    out.push_back(encode_task(task, encoder, window));
+    if (out.back().cut == 0) continue;
+    log::info("{}: {} of {} questions lost tokens at their left, to fit into the window of {}", task.name,
+              out.back().cut, task.items.size(), window);
+  }
   return out;
 }
 
@@ -100,9 +114,22 @@ Json float8_of(const LlamaSettings& settings) {
   return options;
 }
 
+/// What all tasks are computed of.
+Json facts_of(const Options& o, const FoundModel& model, const Tokenizer& tokenizer) {
+  return {{"model", model.text()},
+          {"files", files_of(model.source.directory)},
+          {"float8", float8_of(model.settings)},
+          {"device", name_of(o.models.device)},
+          {"tp", o.models.tp},
+          {"row_tokens", o.models.row_tokens},
+          {"tokenizer", tokenizer.info().fingerprint},
+          {"bos", tokenizer.info().adds_bos},
+          {"control_tokens", o.models.control_tokens}};
+}
+
 /// What a task is computed of.
 Json identity_of(const LoadedTask& task, const Json& model) {
-  return {{"model", model}, {"shots", task.shots}, {"data", task.fingerprint}};
+  return {{"model", model}, {"shots", task.shots}, {"data", task.fingerprint}, {"questions", task.items.size()}};
 }
 
 /// Which tasks are done, as the first rank finds them in the folder.
@@ -121,22 +148,25 @@ std::vector<std::optional<LogLikelihoods>> find_done(const DoneTasks& done, cons
 }
 
 /// The first rank finds in the folder what was scored before, and keeps there what comes.
-LogLikelihoods ask(const LoadedTask& task, ItemEncoder& encoder, Scorer& scorer, BegunTask& begun,
+LogLikelihoods ask(const LoadedTask& task, const EncodedTask& encoded, EvaluatedModel& model, BegunTask& begun,
                    Communicator& hosts) {
   const KeptRows kept{
       .before = Json::parse(broadcast_bytes(Json(begun.before()).dump(), 0, hosts)).get<LogLikelihoods>(),
       .add = [&](const LogLikelihoods& rows, std::size_t first) { begun.add(rows, first); }};
   StatusLine status;
   const auto start = StatusLine::Clock::now();
+  const std::int64_t all = std::ssize(task.items), before = std::ssize(kept.before);
   std::int64_t all_tokens = 0;
   const auto progress = [&](std::int64_t questions, std::int64_t tokens) {
     all_tokens = tokens;
     if (log::rank() != 0 || !status.due()) return;
     const double seconds = std::max(seconds_since(start), 1e-9);
-    status.show(fmt::format("{}: {} of {} questions, {:.0f} tokens/s", task.name, questions, task.items.size(),
-                            static_cast<double>(tokens) / seconds));
+    const auto now = static_cast<double>(questions - before), to_ask = static_cast<double>(all - before);
+    status.show(fmt::format("{}: {} of {} questions, {:.0f} tokens/s{}", task.name, questions, all,
+                            static_cast<double>(tokens) / seconds, time_left(now / to_ask, seconds)));
   };
-  LogLikelihoods scores = score_task(task, encoder, scorer, progress, kept);
+  LogLikelihoods scores =
+      score_task(encoded, model.scorer(), tokens_at_once(model.model().row_tokens()), progress, kept);
   status.show("");
   const double seconds = std::max(seconds_since(start), 1e-9);
   log::info("{}: {} questions in {:.2f} s, {:.0f} tokens/s", task.name, scores.size(), seconds,
@@ -156,51 +186,49 @@ void print(const TaskResult& r) {
 
 void evaluate_tasks(const Options& o, const Ranks& ranks) {
   const Tasks all = load(o);
-  const FoundModel found_model(o.model, o.models, ranks.mesh, ranks.stream.device(), ranks.hosts);
+  FoundModel found_model(o.model, o.models, ranks.mesh, ranks.stream.device(), ranks.hosts);
   const auto tokenizer =
       tokenizer_of(found_model.source, o.models.tokenizer, {.control_tokens = o.models.control_tokens});
   ItemEncoder encoder(*tokenizer);
-  EvaluatedModel model(found_model, ranks.mesh, ranks.stream, ranks.hosts);
-  log::out("model          {}", found_model.text());
+  std::vector<EncodedTask> encoded = encode(all, encoder, found_model.window);
+  found_model.see_at_most(std::ranges::max_element(encoded, {}, &EncodedTask::longest)->longest);
+  const FoundModel& found = found_model;
+  EvaluatedModel model(found, ranks.mesh, ranks.stream, ranks.hosts);
+  log::out("model          {}", found.text());
   log::out("BOS            {}", encoder.adds_bos() ? fmt::format("{} before each context", *tokenizer->info().bos)
                                                    : "none, as the tokenizer's file has it");
-  const Json facts{{"model", found_model.text()},
-                   {"files", files_of(found_model.source.directory)},
-                   {"float8", float8_of(found_model.settings)},
-                   {"device", name_of(o.models.device)},
-                   {"tp", o.models.tp},
-                   {"row_tokens", o.models.row_tokens},
-                   {"tokenizer", tokenizer->info().fingerprint},
-                   {"bos", encoder.adds_bos()},
-                   {"control_tokens", o.models.control_tokens}};
+  const Json facts = facts_of(o, found, *tokenizer);
   const std::string folder = log::rank() == 0 ? o.output : "";
   DoneTasks done(folder);
-  const auto found = find_done(done, all, facts, ranks.hosts);
+  const auto before = find_done(done, all, facts, ranks.hosts);
   std::vector<TaskResult> results, groups;
   for (std::size_t i = 0; i < all.tasks.size(); ++i) {
     const LoadedTask& task = all.tasks[i];
-    if (found[i]) log::info("{}: done before", task.name);
-    if (found[i]) {
-      results.push_back(result_of(task, *found[i]));
+    const EncodedTask its = std::move(encoded[i]);
+    if (before[i]) log::info("{}: done before", task.name);
+    if (before[i]) {
+      results.push_back(result_of(task, its, *before[i]));
       continue;
     }
     const Json identity = identity_of(task, facts);
     BegunTask begun(folder, task, identity);
-    const LogLikelihoods scores = ask(task, encoder, model.scorer(), begun, ranks.hosts);
+    const LogLikelihoods scores = ask(task, its, model, begun, ranks.hosts);
     done.add(task, identity, scores);
     begun.done();
-    results.push_back(result_of(task, scores));
+    results.push_back(result_of(task, its, scores));
   }
   for (const TaskGroup& group : all.groups) groups.push_back(result_of(group, results));
   log::out("\n{:<38} {:>7} {:>6}   {:<16}   {}", "task", "", "rows", "acc", "acc_norm");
   for (const TaskResult& result : groups) print(result);
   for (const TaskResult& result : results) print(result);
+  log::info("{}", memory_text(ranks.stream.device()));
   if (o.output.empty() || log::rank() != 0) return;
   Json json = task_results_json(results, groups);
-  json["model"] = found_model.source.name();
+  json["model"] = found.source.name();
   json["precision"] = name_of(o.models.precision);
-  json["window"] = model.scorer().window();
+  json["window"] = found.window;
   json["bos"] = encoder.adds_bos();
+  json["limit"] = o.limit > 0 ? Json(o.limit) : Json();
   write_result(o.output, "results.json", json.dump(2) + "\n");
   log::info("written: {0}/results.json, {0}/samples_TASK.jsonl", o.output);
 }

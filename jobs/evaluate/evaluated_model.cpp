@@ -1,6 +1,7 @@
 #include "jobs/evaluate/evaluated_model.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "src/base/error.h"
@@ -109,14 +110,23 @@ FoundModel::FoundModel(const std::string& path, const ModelOptions& asked, Mesh&
     : options(asked),
       source(find_model(path, hosts)),
       settings(settings_of(source, options, mesh)),
-      window(window_of(source, options.window)) {
+      window(window_of(source, options.window)),
+      sees(window) {
   settings.seq_len = row_of(options, window);
   check(settings, options, device);
 }
 
+void FoundModel::see_at_most(std::int64_t tokens) {
+  sees = std::clamp<std::int64_t>(tokens, 1, window);
+  if (options.row_tokens > 0) return;
+  const std::int64_t multiple = std::lcm(std::int64_t{128}, options.tp);  // suits every recipe
+  const std::int64_t row = std::max(sees, usual_row(options.device));
+  settings.seq_len = std::min(settings.seq_len, (row + multiple - 1) / multiple * multiple);
+}
+
 EvaluatedModel::EvaluatedModel(const FoundModel& found, Mesh& mesh, Stream& stream, Communicator& hosts)
     : model_(load_model(found.source, found.settings, found.options, mesh, stream, hosts)),
-      scorer_(std::make_unique<ModelScorer>(*model_, found.window, mesh, hosts)) {}
+      scorer_(std::make_unique<ModelScorer>(*model_, found.sees, mesh, hosts)) {}
 
 std::string memory_text(Device& device) {
   const MemoryLedger& ledger = device.ledger();

@@ -29,12 +29,16 @@ struct FoundModel {
   /// Usage error where there is none, or it cannot compute so. Collective; `hosts`: all ranks.
   FoundModel(const std::string& path, const ModelOptions& asked, Mesh& mesh, Device& device, Communicator& hosts);
 
+  /// Where nothing longer is asked for, rows need not hold a window: those of a model that sees 131,072 tokens would be
+  /// empty but for a question.
+  void see_at_most(std::int64_t tokens);
   std::string text() const { return text_of(source, settings, window); }
 
   ModelOptions options;
   ModelSource source;
   LlamaSettings settings;
   std::int64_t window;  ///< what the model may see of a text
+  std::int64_t sees;    ///< what it sees of those that are asked for
 };
 
 /// That model with its weights, ready to score.

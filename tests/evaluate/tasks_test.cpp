@@ -126,7 +126,7 @@ TEST(TasksGolden, MetricsAreThoseOfLmEval) {
   std::vector<TaskResult> mmlu;
   for (const auto& [key, questions] : recorded().questions) {
     const LoadedTask task = load_golden(key);
-    const TaskResult result = result_of(task, likelihoods_of(task));
+    const TaskResult result = result_of(task, {}, likelihoods_of(task));
     const json& expected = recorded().metrics[key];
     expect_number(expected, "acc,none", result.acc.value, key);
     expect_number(expected, "acc_stderr,none", *result.acc.error, key);

@@ -198,6 +198,62 @@ TEST(EvaluateTasks, AnOwnTaskIsAskedAnewWhereItNamesOtherColumns) {
   EXPECT_NE(second[0], first[0]);
 }
 
+TEST(EvaluateTasks, ALimitAsksTheFirstQuestionsAlone) {
+  const Written all = evaluated(" --precision fp32", "limit-all"),
+                few = evaluated(" --precision fp32 --limit 50", "few");
+  const auto expected = likelihoods(all.own), found = likelihoods(few.own);
+  ASSERT_EQ(found.size(), 50u * 4);
+  EXPECT_LT(distance(found, {expected.begin(), expected.begin() + 200}), 1e-5);
+  const auto json = nlohmann::json::parse(few.results);
+  EXPECT_EQ(json["n-samples"]["own"], nlohmann::json({{"original", 600}, {"effective", 50}}));
+  EXPECT_EQ(json["limit"], 50);
+  EXPECT_EQ(json["results"]["own"]["sample_len"], 50);
+  const CommandResult more = in_workplace(command(" --precision fp32", "few"));
+  EXPECT_HAS(more.err, "it is asked anew");
+  EXPECT_EQ(likelihoods(Written("few").own), expected);
+}
+
+TEST(EvaluateTasks, SaysHowManyQuestionsLostTokensAtTheirLeft) {
+  write_short_task("short");
+  const CommandResult r = in_workplace(command(",short/own.yaml", "cut"));
+  EXPECT_EQ(r.exit_code, 64);
+  EXPECT_HAS(r.err, "short/own.yaml: name is \"own\", as that of another task or group; expected each once");
+  write_short_task("short", "short");
+  const CommandResult cut = in_workplace("mpiexec -n 2 " + command(",short/own.yaml --limit 20", "cut"));
+  ASSERT_EQ(cut.exit_code, 0) << cut.all();
+  EXPECT_EQ(occurrences(cut.err, "own: 20 of 20 questions lost tokens at their left, to fit into the window of 32"), 1);
+  EXPECT_EQ(occurrences(cut.err, "lost tokens at their left"), 1);
+  const auto results = nlohmann::json::parse(Written("cut").results)["results"];
+  EXPECT_EQ(results["own"]["cut_at_left"], 20);
+  EXPECT_EQ(results["short"]["cut_at_left"], 0);
+}
+
+// A model that may see far more than questions are long.
+TEST(EvaluateTasks, RowsAreNoLongerThanTheQuestionsNeed) {
+  write_short_task("rows");
+  const auto memory = [](const std::string& window) {
+    const CommandResult r = ask("--tasks rows/own.yaml --window " + window);
+    EXPECT_EQ(r.exit_code, 0) << r.all();
+    const std::size_t at = r.err.find("memory: ");
+    return r.err.substr(at, r.err.find('\n', at) - at);
+  };
+  EXPECT_HAS(memory("100000"), "memory: ");
+  EXPECT_EQ(memory("100000"), memory("512"));
+}
+
+TEST(EvaluateTasks, AChoiceThatCannotBeAskedIsFoundBeforeAnyIs) {
+  write_short_task("long", "long");
+  std::string rows = read_bytes(workplace() / "long/short.jsonl");
+  rows += nlohmann::json{{"q", "the 12"}, {"c", {"of", std::string(40, 'a')}}, {"g", 0}}.dump() + "\n";
+  write_bytes(workplace() / "long/short.jsonl", rows);
+  own_task();
+  const CommandResult r = ask("--tasks own.yaml,long/own.yaml --output evaluated/long", 2);
+  EXPECT_EQ(r.exit_code, 64) << r.all();
+  EXPECT_EQ(r.out, "");
+  EXPECT_EQ(occurrences(r.err, "long/short.jsonl:13: choice 1 has 40 tokens; expected at most the window of 32"), 1);
+  EXPECT_TRUE(fs::is_empty(workplace() / "evaluated/long"));
+}
+
 TEST(EvaluateTasks, RefusesInOneMessage) {
   const auto refused = [](const std::string& arguments, const std::string& message) {
     const CommandResult r = ask(arguments);
@@ -212,6 +268,7 @@ TEST(EvaluateTasks, RefusesInOneMessage) {
   refused("--tasks own.yaml --task-data datasets", "--task-data changes nothing here: own tasks name their files");
   refused("--tasks 'own.yaml, own.yaml'", "own.yaml: name is \"own\", as that of another task or group");
   refused("--tasks own.yaml,", "--tasks is \"own.yaml,\"; expected names between commas");
+  refused("--data data/text --limit 3", "--limit changes nothing here: it is for --tasks");
   write_short_task("group", "mmlu_stem");
   refused("--tasks mmlu,group/own.yaml --task-data datasets",
           "group/own.yaml: name is \"mmlu_stem\", as that of another task or group; expected each once");

@@ -65,4 +65,19 @@ std::vector<ScoreRequest> ItemEncoder::encode(const TaskItem& item, std::int64_t
   return requests;
 }
 
+EncodedTask encode_task(const LoadedTask& task, ItemEncoder& encoder, std::int64_t window) {
+  EncodedTask out;
+  for (const TaskItem& item : task.items) {
+    out.questions.push_back(encoder.encode(item, window));
+    bool cut = false;
+    for (const ScoreRequest& choice : out.questions.back()) {
+      const auto tokens = std::ssize(choice.context) + std::ssize(choice.continuation) - 1;  // the last is not seen
+      out.longest = std::max(out.longest, std::min<std::int64_t>(tokens, window));
+      cut |= tokens > window;
+    }
+    out.cut += cut ? 1 : 0;
+  }
+  return out;
+}
+
 }  // namespace octet

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "src/evaluate/scorer.h"
-#include "src/evaluate/tasks/task_item.h"
+#include "src/evaluate/tasks/load_task.h"
 #include "src/tokenizer/tokenizer.h"
 
 namespace octet {
@@ -34,5 +34,15 @@ class ItemEncoder {
   std::unique_ptr<Encoder> encoder_;
   std::string bos_text_{};
 };
+
+/// A task's questions as a model is asked them.
+struct EncodedTask {
+  std::vector<std::vector<ScoreRequest>> questions{};  ///< a request a choice
+  std::int64_t longest = 0;                            ///< the most tokens that the model sees of a choice
+  std::int64_t cut = 0;  ///< questions of which a choice loses tokens at its left, to fit into the window
+};
+/// All of them at once, so that one that cannot be asked is found before the first is. Usage errors of
+/// ItemEncoder::encode.
+EncodedTask encode_task(const LoadedTask& task, ItemEncoder& encoder, std::int64_t window);
 
 }  // namespace octet

@@ -1,5 +1,6 @@
 #include "src/evaluate/tasks/load_task.h"
 
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
@@ -108,6 +109,11 @@ LoadedTask load_task(const KnownTask& task, const std::string& data, std::int64_
     }
   }
   return out;
+}
+
+void keep_first(LoadedTask& task, std::int64_t questions) {
+  task.left_out = std::max<std::int64_t>(std::ssize(task.items) - questions, 0);
+  task.items.erase(task.items.end() - task.left_out, task.items.end());
 }
 
 }  // namespace octet

@@ -16,6 +16,7 @@ struct LoadedTask {
   bool normalised = true;         ///< acc_norm and acc_bytes beside acc
   std::uint64_t fingerprint = 0;  ///< of the bytes of its files, and of the names of an own one's columns
   std::vector<TaskItem> items{};
+  std::int64_t left_out = 0;  ///< questions behind these, which are not asked
 };
 
 /// Reads a split of DATA/FOLDER, JSONL or Parquet (dataset_file.h), in the dataset's columns (others may stand beside
@@ -28,5 +29,8 @@ LoadedTask load_task(const KnownTask& task, const std::string& data, std::int64_
 /// the columns context, choices and gold (the right one's number from 0). A choice is appended to its context as it
 /// stands. Usage error as above.
 LoadedTask load_own_task(const std::string& yaml);
+
+/// Leaves out all questions but the first so many.
+void keep_first(LoadedTask& task, std::int64_t questions);
 
 }  // namespace octet

@@ -1,14 +1,11 @@
 #include "src/evaluate/tasks/score_task.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "src/base/error.h"
 
 namespace octet {
 namespace {
-
-constexpr std::int64_t tokens_at_once = 1 << 18;
 
 /// The likelihoods by question, of which each has so many choices.
 LogLikelihoods by_question(const std::vector<Score>& scores, const std::vector<std::size_t>& counts) {
@@ -22,20 +19,22 @@ LogLikelihoods by_question(const std::vector<Score>& scores, const std::vector<s
 
 }  // namespace
 
-LogLikelihoods score_task(const LoadedTask& task, ItemEncoder& encoder, Scorer& scorer, const TaskProgress& progress,
+std::int64_t tokens_at_once(std::int64_t row_tokens) {
+  return std::max(std::int64_t{1} << 18, 64 * row_tokens);
+}
+
+LogLikelihoods score_task(const EncodedTask& task, Scorer& scorer, std::int64_t at_once, const TaskProgress& progress,
                           const KeptRows& kept) {
   LogLikelihoods out;
   std::int64_t done = 0;
-  for (std::size_t next = 0; next < task.items.size();) {
+  for (std::size_t next = 0; next < task.questions.size();) {
     std::vector<ScoreRequest> requests;
     std::vector<std::size_t> counts;
-    for (std::int64_t tokens = 0; next < task.items.size() && tokens < tokens_at_once; ++next) {
-      auto choices = encoder.encode(task.items[next], scorer.window());
+    for (std::int64_t tokens = 0; next < task.questions.size() && tokens < at_once; ++next) {
+      const std::vector<ScoreRequest>& choices = task.questions[next];
       counts.push_back(choices.size());
-      for (ScoreRequest& request : choices) {
-        tokens += std::ssize(request.context) + std::ssize(request.continuation);
-        requests.push_back(std::move(request));
-      }
+      requests.insert(requests.end(), choices.begin(), choices.end());
+      for (const ScoreRequest& choice : choices) tokens += std::ssize(choice.context) + std::ssize(choice.continuation);
     }
     const std::size_t first = out.size();
     if (next <= kept.before.size()) {
@@ -57,7 +56,7 @@ LogLikelihoods score_task(const LoadedTask& task, ItemEncoder& encoder, Scorer& 
   return out;
 }
 
-TaskResult result_of(const LoadedTask& task, const LogLikelihoods& scores) {
+TaskResult result_of(const LoadedTask& task, const EncodedTask& encoded, const LogLikelihoods& scores) {
   std::vector<bool> acc, acc_norm, acc_bytes;
   for (std::size_t i = 0; i < scores.size(); ++i) {
     const ItemScore score = judge(task.items[i], scores[i]);
@@ -68,6 +67,8 @@ TaskResult result_of(const LoadedTask& task, const LogLikelihoods& scores) {
   return {.name = task.name,
           .shots = task.shots,
           .normalised = task.normalised,
+          .left_out = task.left_out,
+          .cut = encoded.cut,
           .acc = accuracy_of(acc),
           .acc_norm = accuracy_of(acc_norm),
           .acc_bytes = accuracy_of(acc_bytes)};
@@ -80,6 +81,8 @@ TaskResult result_of(const TaskGroup& group, const std::vector<TaskResult>& resu
     if (std::ranges::find(group.tasks, result.name) == group.tasks.end()) continue;
     parts.push_back(result.acc);
     out.shots = result.shots;
+    out.left_out += result.left_out;
+    out.cut += result.cut;
   }
   if (parts.empty()) throw internal_error("evaluate", "the group {} has no task", group.name);
   out.acc = pooled(parts);

@@ -25,20 +25,26 @@ struct KeptRows {
   std::function<void(const LogLikelihoods& rows, std::size_t first)> add{};
 };
 
-/// Asks a task's questions, some 256Ki tokens of them at once. Which are asked together depends on the task alone, so
-/// that a call which finds rows `before` gives the same bits as one that does not: it asks those again of which a part
-/// is missing of what was asked with them. Collective, as Scorer::score.
-LogLikelihoods score_task(const LoadedTask& task, ItemEncoder& encoder, Scorer& scorer, const TaskProgress& progress,
+/// How many tokens of questions are asked at once, with rows of so many: 256Ki, or 64 rows where that is more, so that
+/// no rank of several waits for the others.
+std::int64_t tokens_at_once(std::int64_t row_tokens);
+
+/// Asks a task's questions, about so many tokens of them at once. Which are asked together depends on the task and that
+/// number alone, so that a call which finds rows `before` gives the same bits as one that does not: it asks those again
+/// of which a part is missing of what was asked with them. Collective, as Scorer::score.
+LogLikelihoods score_task(const EncodedTask& task, Scorer& scorer, std::int64_t at_once, const TaskProgress& progress,
                           const KeptRows& kept = {});
 
 /// The numbers of a task, or of a group.
 struct TaskResult {
   std::string name;
   std::int64_t shots = 0;
-  bool normalised = true;  ///< acc_norm and acc_bytes are there
+  bool normalised = true;     ///< acc_norm and acc_bytes are there
+  std::int64_t left_out = 0;  ///< LoadedTask::left_out
+  std::int64_t cut = 0;       ///< EncodedTask::cut
   Accuracy acc{}, acc_norm{}, acc_bytes{};
 };
-TaskResult result_of(const LoadedTask& task, const LogLikelihoods& scores);
+TaskResult result_of(const LoadedTask& task, const EncodedTask& encoded, const LogLikelihoods& scores);
 /// Of the tasks among `results` that the group has.
 TaskResult result_of(const TaskGroup& group, const std::vector<TaskResult>& results);
 

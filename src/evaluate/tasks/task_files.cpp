@@ -20,7 +20,7 @@ void put(Json& json, const std::string& key, const Accuracy& accuracy) {
 }
 
 Json json_of(const TaskResult& result) {
-  Json json{{"alias", result.name}, {"sample_len", result.acc.questions}};
+  Json json{{"alias", result.name}, {"sample_len", result.acc.questions}, {"cut_at_left", result.cut}};
   put(json, "acc", result.acc);
   if (result.normalised) {
     put(json, "acc_norm", result.acc_norm);
@@ -54,7 +54,8 @@ Json task_results_json(const std::vector<TaskResult>& tasks, const std::vector<T
   for (const TaskResult& task : tasks) {
     json["results"][task.name] = json_of(task);
     json["n-shot"][task.name] = task.shots;
-    json["n-samples"][task.name] = {{"original", task.acc.questions}, {"effective", task.acc.questions}};
+    json["n-samples"][task.name] = {{"original", task.acc.questions + task.left_out},
+                                    {"effective", task.acc.questions}};
   }
   return json;
 }

@@ -11,7 +11,7 @@ namespace octet {
 
 /// The members "results", "groups", "n-shot" and "n-samples" of lm-eval-harness' results, with its keys ("acc,none",
 /// "acc_stderr,none"; "N/A" for a standard error that is not known), and the same as plain acc, acc_stderr, acc_norm,
-/// ... (null) beside them.
+/// ... (null) and cut_at_left, the questions that lost tokens at their left, beside them.
 nlohmann::ordered_json task_results_json(const std::vector<TaskResult>& tasks, const std::vector<TaskResult>& groups);
 
 /// samples_NAME.jsonl: a line a question, from the `first` on, with doc_id, loglikelihoods, gold, acc and, where the

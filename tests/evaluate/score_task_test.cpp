@@ -1,0 +1,124 @@
+// From a task's texts to what is asked at once: choices that cannot be asked, what is cut, how much goes together.
+#include "src/evaluate/tasks/score_task.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "src/base/error.h"
+#include "src/base/files.h"
+#include "src/tokenizer/make_tokenizer.h"
+
+namespace octet {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string tokenizer_file = OCTET_SOURCE_DIR "/tests/tokenizer/golden/bpe-512.json";
+
+/// What is wrong with an item, or "".
+std::string refusal(const TaskItem& item, std::int64_t window) {
+  const auto tokenizer = make_tokenizer(tokenizer_file, {});
+  try {
+    ItemEncoder(*tokenizer).encode(item, window);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ExitCode::usage);
+    return error.what();
+  }
+  return "";
+}
+
+void expect_in(const std::string& text, const std::string& part) {
+  EXPECT_NE(text.find(part), std::string::npos) << text << "\nlacks: " << part;
+}
+
+TEST(ItemEncoder, RefusesChoicesThatCannotBeAsked) {
+  const TaskItem item{.contexts = {"a"}, .continuations = {" a", " a b c d e"}, .place = "FILE:7"};
+  expect_in(refusal(item, 4), "FILE:7: choice 1 has 5 tokens; expected at most the window of 4");
+  EXPECT_EQ(refusal(item, 5), "");
+  const TaskItem nothing{.contexts = {"a"}, .continuations = {" a", ""}, .place = "FILE:8"};
+  expect_in(refusal(nothing, 9), "FILE:8: choice 1: it has no token of its own");
+}
+
+TEST(ItemEncoder, RefusesATokenizerThatEndsEveryText) {
+  const auto folder = fs::temp_directory_path() / fmt::format("octet-ends-{}", getpid());
+  fs::create_directories(folder);
+  auto file = nlohmann::json::parse(*read_text_file(tokenizer_file));
+  auto& processor = file["post_processor"]["processors"][1];
+  const std::string end = "<|end_of_text|>";
+  processor["single"].push_back({{"SpecialToken", {{"id", end}, {"type_id", 0}}}});
+  processor["special_tokens"][end] = {{"id", end}, {"ids", {1}}, {"tokens", {end}}};
+  ASSERT_TRUE(overwrite_text((folder / "tokenizer.json").string(), file.dump()));
+  const auto tokenizer = make_tokenizer(folder.string(), {});
+  try {
+    const ItemEncoder encoder(*tokenizer);
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    expect_in(error.what(), "puts a token behind every text; expected none, since choices go on where their context");
+  }
+  fs::remove_all(folder);
+}
+
+TEST(EncodeTask, KnowsTheLongestQuestionAndHowManyAreCut) {
+  LoadedTask task{.name = "t"};
+  for (const int words : {3, 20, 1}) {
+    std::string context;
+    for (int i = 0; i < words; ++i) context += " a";
+    task.items.push_back({.contexts = {context}, .continuations = {" a", " a a"}, .choices = {" a", " a a"}});
+  }
+  const auto tokenizer = make_tokenizer(tokenizer_file, {});
+  ItemEncoder encoder(*tokenizer);
+  const EncodedTask whole = encode_task(task, encoder, 500);
+  ASSERT_EQ(whole.questions.size(), 3u);
+  EXPECT_EQ(whole.cut, 0);
+  EXPECT_EQ(whole.longest, 1 + 20 + 2 - 1);  // BOS, context and choice, whose last token is not seen
+  EXPECT_EQ(encode_task(task, encoder, whole.longest).cut, 0);
+  EXPECT_EQ(encode_task(task, encoder, whole.longest - 1).cut, 1);
+  const EncodedTask cut = encode_task(task, encoder, 4);
+  EXPECT_EQ(cut.cut, 2);
+  EXPECT_EQ(cut.longest, 4);
+}
+
+/// Scores by the number of tokens, and remembers how many requests came at once.
+class CountingRequests final : public Scorer {
+ public:
+  std::int64_t window() const override { return 8; }
+  std::int64_t vocab_size() const override { return 512; }
+  std::vector<Score> score(std::span<const ScoreRequest> requests, const ScoreProgress&) override {
+    at_once.push_back(requests.size());
+    std::vector<Score> scores;
+    for (const ScoreRequest& r : requests) scores.push_back({-static_cast<double>(r.continuation.size()), false});
+    return scores;
+  }
+  std::vector<std::size_t> at_once;
+};
+
+TEST(ScoreTask, AsksAsManyTokensAtOnceAsAreSaid) {
+  EncodedTask task;
+  for (int i = 0; i < 5; ++i) task.questions.push_back({{{1, 2}, {3}}, {{1, 2}, {4, 5}}});  // of 7 tokens
+  CountingRequests scorer;
+  const LogLikelihoods all = score_task(task, scorer, 14, nullptr);
+  EXPECT_EQ(scorer.at_once, (std::vector<std::size_t>{4, 4, 2}));
+  EXPECT_EQ(all, LogLikelihoods(5, {-1, -2}));
+  EXPECT_EQ(tokens_at_once(512), 256 * 1024);
+  EXPECT_EQ(tokens_at_once(8192), 64 * 8192);
+}
+
+TEST(KeepFirst, LeavesOutTheRest) {
+  LoadedTask task{.name = "t"};
+  for (const char* place : {"a", "b", "c"}) task.items.push_back({.place = place});
+  LoadedTask all = task;
+  keep_first(all, 3);
+  EXPECT_EQ(all.items.size(), 3u);
+  keep_first(all, 4);
+  EXPECT_EQ(all.left_out, 0);
+  keep_first(task, 2);
+  ASSERT_EQ(task.items.size(), 2u);
+  EXPECT_EQ(task.items[1].place, "b");
+  EXPECT_EQ(task.left_out, 1);
+}
+
+}  // namespace
+}  // namespace octet
