@@ -301,7 +301,7 @@ if selected 'report page'; then
   fi
 fi
 can_skip 'lm-eval' cpu 600 env HF_HUB_OFFLINE=1 HF_DATASETS_OFFLINE=1 OMP_NUM_THREADS=1 "${OCTET_PYTHON:-python3}" \
-  tests/evaluate/tasks/against_lm_eval.py "$bins/cpu/bin/octet-evaluate" "$logs/lm-eval" --rows 6 --shots 0,2
+  tests/evaluate/tasks/against_lm_eval.py "$bins/cpu/bin/octet-evaluate" "$logs/lm-eval" --rows 8 --limit 6 --shots 0,2
 can_skip 'slow link' cpu 150 tests/tuning/slow_link.sh "$bins/cpu/bin/octet-commbench"
 if [[ -x $(PATH=$PATH:/usr/sbin command -v slurmctld) ]]; then
   program 'slurm scenarios' cpu 900 env OCTET_BIN="$PWD/$bins/cpu/bin" OCTET_TEST_PATIENCE="$patience" tests/slurm/scenarios.py

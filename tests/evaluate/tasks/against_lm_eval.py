@@ -2,12 +2,15 @@
 """octet-evaluate --tasks against the real lm-eval-harness with its `hf` model, on the same Hugging Face folders.
 
 Usage: tests/evaluate/tasks/against_lm_eval.py OCTET_EVALUATE FOLDER [--rows N] [--shots N,...] [--shapes NAME,...]
-           [--tasks REGEX] [--batch N] [--float64]       (needs PyPI's lm-eval, torch, transformers)
+           [--tasks REGEX] [--limit N] [--batch N] [--float64]       (needs PyPI's lm-eval, torch, transformers)
 
 Makes in FOLDER datasets (make_datasets.py) and small Llamas with random weights in float32, one of each shape below, imports
 each and exports it again with `octet checkpoint`. On that export it compares acc, acc_norm, acc_bytes, their standard errors,
 the likeliest choice of every question and every log-likelihood, of lm-eval's eight tasks and an own one (without examples).
 Random choices are near each other in likelihood, so that a wrong token would show.
+
+Beside the tasks stand documents and their rolling log-likelihood (`rolling`, rolling_texts.py). --limit asks the first N questions
+of each task alone, in both.
 
 Prints a row of a table for each shape, count of examples and task: questions, choices, the largest difference of two
 log-likelihoods; with --float64 also the largest distance of either from transformers in float64. Exit 1 where ours is more than
@@ -36,6 +39,7 @@ except ImportError as missing:
 import float64_llama
 import lm_eval_requests
 import make_datasets
+import rolling_texts
 
 WINDOW = 256
 SCALING = {"rope_type": "llama3", "rope_theta": 10000.0, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
@@ -86,19 +90,21 @@ def through_a_checkpoint(octet, folder):
     return folder / "export"
 
 
-def ask_ours(program, model, data, names, shots, out):
+def ask_ours(program, model, data, names, shots, limit, out):
+    """results.json, and the samples of each task."""
     known, own = [n for n in names if n != "own"], [str(data / "own.yaml")] * ("own" in names)
     subprocess.run([program, model, "--precision", "fp32", "--tasks", ",".join(known + own), "--task-data", data, "--shots",
-                    str(shots), "--output", out], check=True)
+                    str(shots), "--limit", str(limit), "--output", out], check=True)
     lines = {n: [json.loads(line) for line in open(out / f"samples_{n}.jsonl")] for n in names}
-    return json.loads((out / "results.json").read_text())["results"], lines
+    return json.loads((out / "results.json").read_text()), lines
 
 
-def ask_lm_eval(model, dtype, batch, tasks):
+def ask_lm_eval(model, dtype, batch, limit, tasks):
+    """Its results, and the log-likelihoods of each task."""
     hf = HFLM(pretrained=str(model), dtype=dtype, device="cpu", batch_size=batch, max_length=WINDOW)
-    answers = simple_evaluate(hf, tasks=tasks, log_samples=True, bootstrap_iters=100)
+    answers = simple_evaluate(hf, tasks=tasks, log_samples=True, bootstrap_iters=100, limit=limit or None)
     ordered = {n: sorted(s, key=lambda sample: sample["doc_id"]) for n, s in answers["samples"].items()}
-    return answers["results"], {n: [[float(r[0]) for r in s["filtered_resps"]] for s in ss] for n, ss in ordered.items()}
+    return answers, {n: [[float(r[0]) for r in s["filtered_resps"]] for s in ss] for n, ss in ordered.items()}
 
 
 def furthest(a, b):
@@ -114,7 +120,9 @@ def same_choice(a, b):
 def compare(name, ours, lines, theirs, samples, exact):
     """A row's numbers, and what is wrong with them."""
     found = [line["loglikelihoods"] for line in lines]
-    wrong = [k for k, v in theirs.items() if k.startswith("acc") and abs(ours[k] - v) > 1e-9]
+    wrong = ["n-samples"] * (ours["n-samples"][name] != theirs["n-samples"][name])
+    ours, theirs = ours["results"][name], theirs["results"][name]
+    wrong += [k for k, v in theirs.items() if k.startswith("acc") and abs(ours[k] - v) > 1e-9]
     wrong += [f"question {i}" for i, (a, b) in enumerate(zip(found, samples, strict=True)) if not same_choice(a, b)]
     distance = furthest(found, samples)
     row = [name, str(len(found)), str(sum(map(len, found))), f"{distance:.1e}"]
@@ -135,6 +143,7 @@ def arguments():
     parser.add_argument("--shots", type=lambda s: [int(n) for n in s.split(",")], default=[0])
     parser.add_argument("--shapes", type=lambda s: s.split(","), default=list(SHAPES))
     parser.add_argument("--tasks", type=re.compile, default=re.compile(""))
+    parser.add_argument("--limit", type=int, default=0)
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--float64", action="store_true")
     return parser.parse_args()
@@ -147,23 +156,32 @@ def main():
     make_datasets.make(folder / "data", o.rows, subjects)
     make_own(folder / "data", o.rows)
     failed = False
+
+    def tell(labels, row, wrong):
+        nonlocal failed
+        failed |= bool(wrong)
+        print("|", " | ".join([*labels, *row]), "|" + f" different: {', '.join(wrong)}" * bool(wrong), flush=True)
+
     for shape in o.shapes:
         make_model(folder / shape / "model", shape)
         model = through_a_checkpoint(o.program.with_name("octet"), folder / shape)
         for shots in o.shots:
             names = [*lm_eval_requests.TASKS, *(f"mmlu_{s}" for s in subjects), *["own"] * (shots == 0)]
             names = [name for name in names if o.tasks.search(name)]
+            if not names:
+                continue
             tasks = lambda: [own_task(folder) if n == "own" else lm_eval_requests.task_of(n, folder, shots) for n in names]
-            ours, lines = ask_ours(o.program, model, folder / "data", names, shots, folder / shape / f"octet-{shots}")
-            theirs, samples = ask_lm_eval(model, "float32", o.batch, tasks())
+            ours, lines = ask_ours(o.program, model, folder / "data", names, shots, o.limit, folder / shape / f"octet-{shots}")
+            theirs, samples = ask_lm_eval(model, "float32", o.batch, o.limit, tasks())
             exact = {}
             if o.float64:
                 with float64_llama.Float64():
-                    exact = ask_lm_eval(model, "float64", o.batch, tasks())[1]
+                    exact = ask_lm_eval(model, "float64", o.batch, o.limit, tasks())[1]
             for name in names:
-                row, wrong = compare(name, ours[name], lines[name], theirs[name], samples[name], exact.get(name))
-                failed |= bool(wrong)
-                print("|", " | ".join([shape, str(shots), *row]), "|" + f" different: {', '.join(wrong)}" * bool(wrong), flush=True)
+                tell([shape, str(shots)], *compare(name, ours, lines[name], theirs, samples[name], exact.get(name)))
+        if o.tasks.search("rolling"):
+            for row, wrong in rolling_texts.compare(o.program, model, WINDOW, folder / shape / "rolling", make_datasets.Maker(400)):
+                tell([shape, "rolling"], row, wrong)
     sys.exit(failed)
 
 
