@@ -1,0 +1,70 @@
+// Training within documents over a run that is cut off.
+#include "src/data/token_writer.h"
+#include "tests/jobs/saved.h"
+
+namespace octet::test {
+namespace {
+
+const std::string masked = "--data.document_mask true ";
+
+/// Options of a run on documents of 1 to 23 tokens, which rows of 32 cut.
+std::string on_short_documents(const std::string& steps) {
+  static const bool written = [] {
+    TokenFileWriter writer(workplace() / "data/short", TokenType::u8);
+    for (std::int32_t i = 0, length = 1; i < 8000; i += length, length = i * 7 % 23 + 1) {
+      std::vector<std::int32_t> ids;
+      for (std::int32_t j = i; j < i + length; ++j) ids.push_back(j * j % 47);
+      writer.append(ids);
+      writer.end_document();
+    }
+    writer.finish();
+    return true;
+  }();
+  static_cast<void>(written);
+  return "--data.train data/short --train.micro_batch 1 --precision bf16 --checkpoint.interval 10 --train.steps " +
+         steps + " ";
+}
+
+TEST(DocumentMask, GoesOnToTheSameBits) {
+  for (const std::string& options : {masked, masked + "--data.loss_on_first false "}) {
+    SCOPED_TRACE(options);
+    const TrainedRun& whole = finished(2, options + on_short_documents("20"));
+    const TrainedRun run = train(2, options + on_short_documents("10"));
+    ASSERT_EQ(run.result.exit_code, 0) << run.result.all();
+    const TrainedRun resumed = train_in(run.directory, 2, options + on_short_documents("20"));
+    ASSERT_EQ(resumed.result.exit_code, 0) << resumed.result.all();
+    EXPECT_HAS(resumed.result.err, "step-000010: step 10, loss ");
+    for (const char* key : {"loss", "grad_norm", "tokens"}) EXPECT_EQ(resumed.losses(key), whole.losses(key)) << key;
+    EXPECT_EQ(resumed.losses("validation_loss").back(), whole.losses("validation_loss").back());
+    expect_same_tensors(checkpoints_of(resumed).front(), checkpoints_of(whole).front());
+  }
+}
+
+TEST(DocumentMask, IsAnotherResultAndChangesAtAResumeOnlyWhereItIsAllowed) {
+  const TrainedRun& within = finished(2, masked + on_short_documents("20"));
+  EXPECT_NE(within.losses(), finished(2, on_short_documents("20")).losses());
+
+  const TrainedRun run = train(2, masked + on_short_documents("10"));
+  ASSERT_EQ(run.result.exit_code, 0) << run.result.all();
+  const auto expect_not_without = [&](const std::string& options, const std::string& reason) {
+    const TrainedRun refused = train_in(run.directory, 2, options + on_short_documents("20"));
+    EXPECT_EQ(refused.result.exit_code, 64) << refused.result.all();
+    EXPECT_HAS(refused.result.err, reason);
+    EXPECT_EQ(run.losses().size(), 10u);
+  };
+  expect_not_without("", "data.document_mask = true there, false now");
+  expect_not_without("", "--checkpoint.allow_changes data.document_mask");
+  expect_not_without(masked + "--data.loss_on_first false ", "data.loss_on_first = true there, false now");
+
+  const TrainedRun across =
+      train_in(run.directory, 2, "--checkpoint.allow_changes data.document_mask " + on_short_documents("20"));
+  ASSERT_EQ(across.result.exit_code, 0) << across.result.all();
+  EXPECT_HAS(across.result.err, "checkpoint.allow_changes: data.document_mask = true there, false now");
+  const auto losses = across.losses(), expected = within.losses();
+  ASSERT_EQ(losses.size(), 20u);
+  EXPECT_TRUE(std::equal(losses.begin(), losses.begin() + 10, expected.begin()));
+  EXPECT_NE(losses[10], expected[10]) << "attention crosses borders from here on";
+}
+
+}  // namespace
+}  // namespace octet::test
