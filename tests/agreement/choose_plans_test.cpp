@@ -55,6 +55,7 @@ class ChosenPlans : public testing::Test {
             .may_time = config_.cuda.may_time_gemms(),
             .path = config_.cuda.gemm_plans.empty() ? directory_.gemm_plans() : config_.cuda.gemm_plans,
             .path_is_named = !config_.cuda.gemm_plans.empty(),
+            .used_path = directory_.gemm_plans_used(),
             .many = "GEMMs",
             .step_flops = 1e7};
   }
@@ -213,6 +214,22 @@ TEST_F(ChosenPlans, TheEndOfARunKeepsItsChoices) {
   EXPECT_TRUE(used_.by_problem.empty());
 }
 
+/// The file is lost when timing no longer pays: without a word the bits would be others.
+TEST_F(ChosenPlans, AFileThatIsLostNearTheEndIsAWarning) {
+  choose(1);
+  directory_.resumes = true;
+  on_disk([&] {
+    fs::create_directories(directory_.checkpoints() + "/step-001000");
+    fs::remove(directory_.gemm_plans());
+  });
+  for (const int start : {2, 3}) {  // the earlier steps stay what they are
+    expect_said(choose(start),
+                directory_.gemm_plans() + " is not there: GEMMs are chosen by heuristic; losses go on within rounding");
+    EXPECT_TRUE(used_.by_problem.empty());
+    EXPECT_EQ(timed(), 0);
+  }
+}
+
 /// A rank with another library neither times nor takes what others have timed.
 TEST_F(ChosenPlans, ARankWithAnotherGpuUsesTheHeuristic) {
   if (control_->size() == 1) GTEST_SKIP() << "one rank is not another";
@@ -265,6 +282,7 @@ TEST_F(ChosenPlans, AttentionIsChosenLikewise) {
                   .how = CudaPlanChoice::automatic,
                   .may_time = true,
                   .path = directory_.attention_plans(),
+                  .used_path = directory_.attention_plans_used(),
                   .many = "attention passes",
                   .step_flops = 1e9};
   PlanLibrary cudnn = library();

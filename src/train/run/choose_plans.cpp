@@ -1,6 +1,8 @@
 #include "src/train/run/choose_plans.h"
 
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <map>
 #include <optional>
 #include <sstream>
@@ -10,6 +12,7 @@
 #include "checkpoints/restore.h"
 #include "checkpoints/same_files.h"
 #include "src/base/log.h"
+#include "src/base/replace_file.h"
 #include "src/base/seconds_since.h"
 #include "src/comm/host_exchange.h"
 #include "src/comm/watchdog.h"
@@ -26,6 +29,7 @@ using Problems = std::map<std::string, double>;  // with FLOPs; by their texts, 
 struct Stored {
   PlanChoices choices;    ///< for all; empty, of rank 0's platform, where there are none to use
   bool is_there = false;  ///< a file of choices
+  bool used = false;      ///< earlier starts had choices, whatever became of them
   std::string doubt{};    ///< why earlier choices, if there were any, cannot be used
   std::int64_t step = 0;  ///< from which the run goes on, as far as names of checkpoints say
 };
@@ -54,6 +58,7 @@ class Choosing {
     const bool timed = !who.empty() && worth_timing(missing);
     warn_of_others(who.size(), timed);
     if (timed) time(missing, who);
+    if (!stored_.choices.by_problem.empty()) keep_in_mind();
     if (same && !stored_.choices.by_problem.empty()) {
       log::info("{} {} take the algorithms of {}", all.size() - (timed ? 0 : missing.size()), rules_.many, rules_.path);
     }
@@ -81,6 +86,7 @@ class Choosing {
       const auto saved = checkpoint::list_checkpoints(directory_.checkpoints());
       if (!saved.empty()) stored_.step = checkpoint::step_of(saved.front()).value_or(0);
     }
+    stored_.used = checkpoint::is_there(rules_.used_path);
     if (!checkpoint::is_there(rules_.path)) {
       if (directory_.resumes) stored_.doubt = fmt::format("{} is not there", rules_.path);
       return;
@@ -144,7 +150,7 @@ class Choosing {
     if (control_.rank() != 0 || missing == 0) return;
     const char* const how = timed ? "timed anew" : "chosen by heuristic";
     if (!stored_.doubt.empty()) {
-      if (timed || stored_.is_there)
+      if (timed || stored_.is_there || stored_.used)
         log::warning("{}: {} are {}; {}", stored_.doubt, rules_.many, how, within_rounding);
     } else if (stored_.is_there && directory_.resumes) {
       log::warning("{} has no algorithm for {} {}: they are {}; {}", rules_.path, missing, rules_.many, how,
@@ -168,6 +174,15 @@ class Choosing {
     }
     log::info("timed the algorithms of {} {} in {:.1f} s, for {}", who.size(), rules_.many, seconds_since(start),
               rules_.path);
+  }
+
+  /// That the run's bits are those of choices, which a later start that no longer has them could not know.
+  void keep_in_mind() const {
+    if (control_.rank() != 0 || stored_.used) return;
+    directory_.owner.verify();
+    if (!replace_file(rules_.used_path, fmt::format("The steps of this run have algorithms of {}.\n", rules_.path))) {
+      throw usage_error("train", "cannot write {}: {}", rules_.used_path, std::strerror(errno));
+    }
   }
 
   const RunConfig& config_;

@@ -30,16 +30,17 @@ struct PlanRules {
   bool may_time = false;       ///< CudaSettings::may_time_gemms or may_time_attention
   std::string path;            ///< of the file of choices
   bool path_is_named = false;  ///< by a person
+  std::string used_path;       ///< of a file that says that choices have been used; it stays when theirs is lost
   std::string_view many;       ///< what messages call the problems
   double step_flops = 0;       ///< of a training step
 };
 
 /// Chooses what a library does for each problem of a run, before the run takes its memory. What an earlier start of it
 /// chose, or stands in the named file, is used again. What is missing is timed, a share of it on each rank; rank 0 then
-/// writes the file. So all ranks have the same choices, and a resumed run those that it had. Where it has others, a
-/// warning says so: losses go on within rounding. A rank whose library or GPU is not rank 0's leaves the choice to the
-/// library's heuristic, with a shared warning. Usage errors: a named file that is none, a file that cannot be written.
-/// Collective over the hosts.
+/// writes the file, and beside it that there were choices. So all ranks have the same choices, and a resumed run those
+/// that it had. Where it has others, or none any more, a warning says so: losses go on within rounding. A rank whose
+/// library or GPU is not rank 0's leaves the choice to the library's heuristic, with a shared warning. Usage errors: a
+/// named file that is none, a file that cannot be written. Collective over the hosts.
 void choose_plans(const RunConfig& config, const PlanRules& rules, const RunDirectory& directory, Communicator& control,
                   const PlanLibrary& library);
 

@@ -54,6 +54,7 @@ PlanRules gemm_rules(const RunConfig& config, const RunDirectory& directory, con
           .may_time = config.cuda.may_time_gemms(),
           .path = named.empty() ? directory.gemm_plans() : named,
           .path_is_named = !named.empty(),
+          .used_path = directory.gemm_plans_used(),
           .many = "GEMMs",
           .step_flops = work.step_flops()};
 }
@@ -81,6 +82,7 @@ PlanRules attention_rules(const RunConfig& config, const RunDirectory& directory
           .how = config.cuda.attention,
           .may_time = config.cuda.may_time_attention(),
           .path = directory.attention_plans(),
+          .used_path = directory.attention_plans_used(),
           .many = "attention passes",
           .step_flops = work.step_flops()};
 }

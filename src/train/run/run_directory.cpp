@@ -190,7 +190,8 @@ void write_run_directory(const RunDirectory& run, const std::string& resolved_ya
   } catch (const Error& error) {
     throw usage_error("train", "run.dir = {}: cannot be made: {}", run.path, error.what());
   }
-  for (const std::string& file : {run.config(), run.status(), run.gemm_plans(), run.attention_plans(), run.bindings()})
+  for (const std::string& file : {run.config(), run.status(), run.gemm_plans(), run.attention_plans(),
+                                  run.gemm_plans_used(), run.attention_plans_used(), run.bindings()})
     remove_replacements(file);
   if (!replace_file(run.config(), resolved_yaml)) {  // a resumed run never has half a file
     throw not_written("train", "run.dir: " + run.config());

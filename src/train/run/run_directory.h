@@ -24,6 +24,9 @@ struct RunDirectory {
   std::string status() const { return path + "/status.json"; }
   std::string gemm_plans() const { return path + "/gemm-plans"; }
   std::string attention_plans() const { return path + "/attention-plans"; }
+  /// That says that algorithms of gemm_plans() or attention_plans() have been used.
+  std::string gemm_plans_used() const { return path + "/used-gemm-plans"; }
+  std::string attention_plans_used() const { return path + "/used-attention-plans"; }
   std::string bindings() const { return path + "/bindings.txt"; }
   std::string stop_file() const { return path + "/stop"; }
   std::string trace(int rank) const { return path + "/trace-rank" + std::to_string(rank) + ".jsonl"; }
