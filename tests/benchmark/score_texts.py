@@ -2,11 +2,12 @@
 """Tokens/s of scoring texts: octet-evaluate beside transformers in fp32 and bf16, by turns, on the CPU.
 
     python3 -m venv venv && venv/bin/pip install torch transformers
-    venv/bin/python tests/benchmark/score_texts.py --octet build/cpu/bin/octet-evaluate [--rounds 3] [--threads 2]
+    venv/bin/python tests/benchmark/score_texts.py --octet build/cpu/bin/octet-evaluate [--rounds 3] [--threads 2] [--ranks 2]
 
 A Llama with random weights scores made-up documents of two kinds: `short`, as long as a question with a choice
 (20 to 140 tokens), and `long`, in windows of the model's length. transformers computes as lm-eval-harness's `hf` model
 does: sorted by length, padded batches, log-softmax of all logits in float32; of several batch sizes the best one counts.
+Both have `--threads` threads: Octet's are shared out over `--ranks` ranks (1), which deal the documents between them.
 Loading is not counted on either side. The likelihoods of the two are compared. Prints medians and ratios.
 """
 import argparse
@@ -68,7 +69,9 @@ def by_transformers(model, requests, batch):
 
 
 def by_octet(arguments, folder, prefix, precision):
-    command = [arguments.octet, str(folder), "--data", prefix, "--window", str(WINDOW), "--precision", precision, "--threads", str(arguments.threads), "--output", str(folder / "out")]
+    ranks = ["mpiexec", "-n", str(arguments.ranks)] if arguments.ranks > 1 else []
+    command = [*ranks, arguments.octet, str(folder), "--data", prefix, "--window", str(WINDOW), "--precision", precision,
+               "--threads", str(arguments.threads // arguments.ranks), "--output", str(folder / "out")]
     subprocess.run(command, check=True, capture_output=True)
     results = json.loads((folder / "out" / "results.json").read_text(encoding="utf-8"))
     r = results["results"]["data"]
@@ -80,9 +83,12 @@ def main():
     parser.add_argument("--octet", required=True)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--ranks", type=int, default=1)
     parser.add_argument("--short", type=int, default=300, help="number of documents")
     parser.add_argument("--long", type=int, default=12, help="documents of four windows")
     arguments = parser.parse_args()
+    if arguments.threads % arguments.ranks != 0:
+        parser.error(f"--threads {arguments.threads} cannot be shared out evenly over --ranks {arguments.ranks}")
     torch.set_num_threads(arguments.threads)
     torch.manual_seed(1)
     random.seed(1)
