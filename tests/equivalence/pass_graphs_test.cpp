@@ -102,8 +102,8 @@ TEST_F(GraphedPasses, OfRecipeBlockwiseAreOfThree) {
   config_.train.seq_len = 128;
   if (world_->rank() == 0) {
     TokenFileWriter writer(folder_ / "long", TokenType::u8);
-    std::vector<std::int32_t> ids;
-    for (std::int32_t i = 0; i < 6000; ++i) ids.push_back(i * i % 47);
+    std::vector<std::int32_t> ids(6000);
+    for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int32_t>(i * i % 47);
     writer.append(ids);
     writer.end_document();
     writer.finish();
