@@ -1,4 +1,6 @@
 // Training within documents over a run that is cut off.
+#include <fmt/format.h>
+
 #include "src/data/token_writer.h"
 #include "tests/jobs/saved.h"
 
@@ -7,8 +9,8 @@ namespace {
 
 const std::string masked = "--data.document_mask true ";
 
-/// Options of a run on documents of 1 to 23 tokens, which rows of 32 cut.
-std::string on_short_documents(const std::string& steps) {
+/// Documents of 1 to 23 tokens, which rows of 32 cut.
+std::string short_documents() {
   static const bool written = [] {
     TokenFileWriter writer(workplace() / "data/short", TokenType::u8);
     for (std::int32_t i = 0, length = 1; i < 8000; i += length, length = i * 7 % 23 + 1) {
@@ -21,8 +23,22 @@ std::string on_short_documents(const std::string& steps) {
     return true;
   }();
   static_cast<void>(written);
-  return "--data.train data/short --train.micro_batch 1 --precision bf16 --checkpoint.interval 10 --train.steps " +
-         steps + " ";
+  return "--data.train data/short --train.micro_batch 1 ";
+}
+
+std::string on_short_documents(const std::string& steps) {
+  return short_documents() + "--precision bf16 --checkpoint.interval 10 --train.steps " + steps + " ";
+}
+
+TEST(DocumentMask, AsynchronousTensorParallelismLearnsWhatOneRankLearns) {
+  const std::string options = masked + short_documents() + "--train.steps 10 ";
+  const std::vector<double> one = finished(1, options).losses();
+  for (const char* recompute : {"none", "full"}) {
+    const std::string layout = fmt::format("--parallel.tp 2 --parallel.async_tp true --recompute.mode {} ", recompute);
+    const std::vector<double> cut = finished(2, options + layout).losses();
+    ASSERT_EQ(cut.size(), one.size());
+    for (std::size_t step = 0; step < one.size(); ++step) EXPECT_NEAR(cut[step], one[step], 2e-5 * one[step]) << step;
+  }
 }
 
 TEST(DocumentMask, GoesOnToTheSameBits) {
