@@ -289,7 +289,7 @@ check 'kernel resources self-test' 60 tests/checks/kernel_resources_test.py
 check 'pairs' 60 tests/jobs/pairs.py --check
 check 'planted faults' 60 tests/equivalence/planted_faults.py --check
 
-check_beside 'gpu scripts' 600 tests/checks/gpu_scripts_test.py
+check_beside 'gpu scripts' 600 python3 -m unittest discover -s tests/checks/gpu_scripts -p '*_test.py'
 selected 'build cpu' && build cpu
 collect 'gpu scripts'
 # Programs of one process are run beside the longest of them, those of several ranks alone.

@@ -1,0 +1,234 @@
+"""What the scripts of jobs/gpu say with and without a GPU, and which nvcc jobs/install-cuda.sh takes."""
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+
+from stand_ins import EVALUATE, GENERATING_OCTET, RESUMING_TRAIN, ROOT, SANITIZER, SCRIPTS, ScriptTest  # with it, jobs/gpu is on the path
+
+import compare_losses
+
+
+class WithoutGpuTest(ScriptTest):
+    def test_every_script_skips_with_the_reason(self):
+        for script in SCRIPTS:
+            with self.subTest(script):
+                code, _, last = self.run_script(f"{script}.sh", NO_GPU="no CUDA device: none here")
+                self.assertEqual((code, last), (0, f"{script}: SKIPPED: no CUDA device: none here"))
+
+    def test_check_says_which_libraries_are_found(self):
+        self.assertIn("libcudnn.so.9: not found\n", self.run_script("check.sh", NO_GPU="none here")[1])
+
+    def test_wrong_options_are_told_before_anything_else(self):
+        for script, arguments, words in (("bench", ["--olny", "gemm"], "--olny"), ("bench", ["--only", "gemm("], "not a regular expression"),
+                                         ("bench", ["--minutes", "-1"], "at least 0"), ("bench", ["--by", "jax"], "jax"),
+                                         ("bench", ["--python", "/no/python"], "not a program"), ("bench", ["extra"], "extra"),
+                                         ("check", ["--olny"], "--olny"), ("sanitize", ["--olny"], "--olny"),
+                                         ("ranks", ["--olny"], "--olny"), ("ranks", ["--minutes", "x"], "expected a number"),
+                                         ("all", ["--olny"], "--olny"),
+                                         ("all", ["--minutes", "0"], "above 0"), ("all", ["--only", "nope"], "no part's name matches"),
+                                         ("resume", ["--olny"], "--olny"), ("resume", ["--device", "tpu"], "cuda or cpu"),
+                                         ("evaluate", ["--olny"], "--olny"), ("evaluate", ["--device", "tpu"], "cuda or cpu"),
+                                         ("evaluate", ["--model"], "needs a value"),
+                                         ("resume", ["--precisions", "fp8"], "fp32, bf16 and float8")):
+            with self.subTest(script + " " + " ".join(arguments)):
+                code, text, _ = self.run_script(f"{script}.sh", *arguments, NO_GPU="none here", OCTET_BIN="/nowhere")
+                self.assertEqual(code, 64, text)
+                self.assertIn(words, text)
+                self.assertNotIn("none here", text)
+
+    def test_a_gpu_that_cuda_cannot_use_is_a_failure(self):
+        for script in SCRIPTS:
+            with self.subTest(script):
+                code, _, last = self.run_script(f"{script}.sh", NO_GPU="old driver", OCTET_GPU_FILES=self.path("octet*"))
+                self.assertEqual(code, 1)
+                self.assertRegex(last, f"^{script}: FAILED: .*cannot use: old driver")
+
+    def test_help_needs_nothing(self):
+        for script in SCRIPTS:
+            code, text, _ = self.run_script(f"{script}.sh", "--help", OCTET_BIN="/nowhere")
+            self.assertEqual(code, 0)
+            self.assertIn("Usage: ", text)
+            self.assertNotIn("set -euo", text)
+
+
+class CheckTest(ScriptTest):
+    def check(self, *arguments, **environment):
+        return self.run_script("check.sh", "--output", self.path("out"), *arguments, **environment)
+
+    def test_passes_with_a_table(self):
+        code, text, last = self.check(GPU_ERROR="5e-5", PMI_FD="5", PMIX_RANK="0")
+        self.assertEqual(code, 0, text)
+        self.assertRegex(last, r"^check: PASSED: kernels training \(\d+ s\)$")
+        self.assertEqual(len(re.findall(r"^(fp32|bf16|float8) .* ok$", text, re.MULTILINE)), 3)
+
+    def test_says_how_many_sums_are_as_emulated(self):
+        text = self.check("--kernels")[1]
+        self.assertIn("\nsums of fp8 products, fast accumulation: 9 of 10 have the emulation's bits (90.0000 %)\n", text)
+        self.assertNotIn("noise", text)
+
+    def test_tolerances(self):
+        code, text, last = self.check("--training", GPU_ERROR="1e-3")  # within 1e-2, not within 1e-4
+        self.assertEqual(code, 1)
+        self.assertRegex(last, "^check: FAILED: training in fp32 ")
+        self.assertEqual(len(re.findall(r"^(bf16|float8) .* ok$", text, re.MULTILINE)), 2)
+        self.assertIn("too far apart", text)
+
+    def test_failures_are_named(self):
+        for environment, pattern in (({"TESTS": "FAILED"}, "kernels"), ({"TESTS": "SKIPPED"}, "kernels"),
+                                     ({"TRAIN_FAILS": "1"}, "training in fp32; training in bf16; training in float8")):
+            with self.subTest(environment), tempfile.TemporaryDirectory() as out:
+                code, text, last = self.run_script("check.sh", "--output", out + "/new", **environment)
+                self.assertEqual(code, 1, text)
+                self.assertRegex(last, f"^check: FAILED: {pattern}")
+
+    def test_compare(self):
+        run = {1: 5.0, 2: 4.0}
+        self.assertEqual(compare_losses.compare(run, {1: 5.0, 2: 4.04}, 2, 0.02)[1:], (2, None))
+        self.assertEqual(compare_losses.compare(run, {1: 5.0, 2: 4.04}, 2, 0.001)[2], "too far apart")
+        self.assertIn("not finite", compare_losses.compare(run, {1: 5.0, 2: float("nan")}, 2, 1)[2])
+        self.assertIn("1 of 2 steps", compare_losses.compare(run, {1: 5.0}, 2, 1)[2])
+        self.assertIn("CPU logged 0", compare_losses.compare({}, {}, 2, 1)[2])
+
+
+class ResumeTest(ScriptTest):
+    def setUp(self):
+        super().setUp()
+        self.program("octet-train", RESUMING_TRAIN)
+
+    def resume(self, *arguments, **environment):
+        with tempfile.TemporaryDirectory() as out:
+            return self.run_script("resume.sh", "--output", out + "/new", *arguments, **environment)
+
+    def test_passes_where_every_loss_is_the_same(self):
+        for device in ("cuda", "cpu"):
+            code, text, last = self.resume("--device", device)
+            self.assertEqual(code, 0, text)
+            self.assertRegex(last, rf"^resume: PASSED: bf16,float8 on {device}, to the bit \(\d+ s\)$")
+            for precision, killed, saved, steps, twice in re.findall(
+                    r"^(\w+) +killed at step (\d+), went on from (\d+): .* of (\d+) steps, (\d+) of them done twice  ok$", text, re.M):
+                self.assertEqual(int(saved), int(killed) // 10 * 10, precision)
+                self.assertEqual((int(steps), int(twice)), (int(killed) + 10, int(killed) - int(saved)))
+                self.assertGreaterEqual(int(killed), 15)
+            self.assertEqual(len(re.findall(" ok$", text, re.M)), 2)
+
+    def test_one_bit_is_a_failure(self):
+        code, text, last = self.resume("--precisions", "bf16", RESUME_ERROR="1e-15")
+        self.assertEqual(code, 1)
+        self.assertRegex(last, "^resume: FAILED: bf16 ")
+        self.assertRegex(text, r"FAILED: loss of step \d+ is 0.\d+, 0.\d+ in the whole run")
+
+    def test_a_run_that_begins_anew_has_not_resumed(self):
+        code, text, _ = self.resume("--precisions", "bf16", BEGINS_ANEW="1")
+        self.assertEqual(code, 1)
+        self.assertIn("FAILED: the killed run did not go on from a checkpoint", text)
+
+    def test_a_run_that_ends_by_itself(self):
+        code, text, last = self.resume(ENDS_EARLY="1")
+        self.assertEqual(code, 1)
+        self.assertIn("bf16: the run ended before it could be killed", text)
+        self.assertRegex(last, "^resume: FAILED: bf16; float8 ")
+
+    def test_the_cpu_needs_no_gpu(self):
+        self.assertRegex(self.resume("--device", "cpu", "--precisions", "fp32", NO_GPU="none here")[2], "^resume: PASSED: fp32 on cpu")
+
+
+class EvaluateTest(ScriptTest):
+    def setUp(self):
+        super().setUp()
+        self.program("octet", GENERATING_OCTET)
+        self.program("octet-evaluate", EVALUATE)
+
+    def evaluate(self, *arguments, **environment):
+        with tempfile.TemporaryDirectory() as out:
+            return self.run_script("evaluate.sh", "--output", out + "/new", *arguments, **environment)
+
+    def test_passes_with_a_table(self):
+        code, text, last = self.evaluate(GPU_ERROR="5e-5")
+        self.assertEqual(code, 0, text)
+        self.assertRegex(last, r"^evaluate: PASSED: losses and generated text of the CPU and of cuda \(\d+ s\)$")
+        self.assertEqual(len(re.findall(r"^(fp32|bf16|float8) .* ok$", text, re.M)), 3)
+        self.assertRegex(text, r"(?m)^generated: \d\d+ bytes, the same on both$")
+
+    def test_failures_are_named(self):
+        for environment, named, said in (({"GPU_ERROR": "1e-3"}, "the loss in fp32 ", "too far apart"),
+                                         ({"NOT_FINITE": "1"}, "the loss in fp32; the loss in bf16; the loss in float8 ", "not finite"),
+                                         ({"MORE_TOKENS": "1"}, "the loss in fp32; ", "100 and 101 tokens"),
+                                         ({"EVALUATE_FAILS": "1"}, "the loss in fp32; ", "no such luck"),
+                                         ({"OTHER_TEXT": "x"}, "the generated text ", "differ")):
+            with self.subTest(environment):
+                code, text, last = self.evaluate(**environment)
+                self.assertEqual(code, 1, text)
+                self.assertRegex(last, f"^evaluate: FAILED: {named}")
+                self.assertIn(said, text)
+
+    def test_the_cpu_needs_no_gpu(self):
+        self.assertRegex(self.evaluate("--device", "cpu", NO_GPU="none here")[2], "^evaluate: PASSED: .* of cpu ")
+
+
+class SanitizeTest(ScriptTest):
+    def setUp(self):
+        super().setUp()
+        self.environment = {"PATH": self.work.name + ":" + os.environ["PATH"]}
+
+    def test_skips_without_the_tool(self):
+        code, _, last = self.run_script("sanitize.sh", CUDA_HOME="/nowhere")
+        if "SKIPPED" not in last:
+            self.skipTest("this machine has a compute-sanitizer")
+        self.assertEqual(code, 0)
+        self.assertIn("no compute-sanitizer", last)
+
+    def test_runs_the_tools_that_were_asked_for(self):
+        self.program("compute-sanitizer", SANITIZER)
+        arguments = ("--tools", "memcheck,initcheck", "--filter", "A*", "--output", self.path("out"))
+        code, text, last = self.run_script("sanitize.sh", *arguments, **self.environment)
+        self.assertEqual(code, 0, text)
+        self.assertRegex(last, "^sanitize: PASSED: memcheck,initcheck ")
+        with open(self.path("out/initcheck.log"), encoding="utf-8") as file:
+            self.assertRegex(file.read(), "--tool initcheck --kernel-name kns=octet .*--gtest_filter=A")
+        code, _, last = self.run_script("sanitize.sh", *arguments, HAZARD="initcheck", **self.environment)
+        self.assertEqual(code, 1)
+        self.assertRegex(last, "^sanitize: FAILED: initcheck ")
+
+    def test_unknown_tool(self):
+        self.assertEqual(self.run_script("sanitize.sh", "--tools", "magic")[0], 64)
+
+
+NVCC = """
+import os
+print("Cuda compilation tools, release " + os.environ["RELEASE"] + ", V" + os.environ["RELEASE"] + ".1")
+"""
+
+
+class InstallTest(ScriptTest):
+    def find(self, release, fetched=False, arguments=("--find",)):
+        os.makedirs(self.path("tree/jobs"), exist_ok=True)
+        shutil.copy(os.path.join(ROOT, "jobs/install-cuda.sh"), self.path("tree/jobs"))
+        self.program("nvcc", NVCC)
+        if fetched:
+            os.makedirs(self.path("tree/build/cuda-packages/toolkit/bin"))
+            self.program("tree/build/cuda-packages/toolkit/bin/nvcc", NVCC)
+        path = self.work.name + ":" + os.environ["PATH"]
+        return subprocess.run([self.path("tree/jobs/install-cuda.sh"), *arguments], text=True, capture_output=True, check=False,
+                              env={**os.environ, "PATH": path, "RELEASE": release, "CXX": "false"})  # sees no header
+
+    def test_takes_an_nvcc_that_is_new_enough(self):
+        for release in ("12.9", "13.0", "13.10"):
+            self.assertEqual(self.find(release).stdout, self.path("nvcc") + "\n")
+
+    def test_leaves_an_old_one_out_and_says_so(self):
+        for release in ("12.4", "12.0", "9.2"):
+            done = self.find(release)
+            self.assertNotIn(self.path("nvcc"), done.stdout)
+            self.assertIn(f"{self.path('nvcc')} is left out: release {release}, needed 12.9 or newer", done.stderr)
+
+    def test_newer_headers_do_not_go_beside_an_older_toolkit(self):
+        self.program("python3", "raise SystemExit('no pip')")  # so nothing is fetched: the script says what it wants and fails
+        for release, toolkit in (("12.9", True), ("13.0", False)):
+            done = self.find(release, arguments=())
+            self.assertEqual(done.returncode, 1)
+            self.assertIs("does not go beside it: fetching a toolkit" in done.stdout, toolkit, done.stdout + done.stderr)
+
+    def test_what_was_fetched_comes_first(self):
+        self.assertEqual(self.find("13.0", fetched=True).stdout, self.path("tree/build/cuda-packages/toolkit/bin/nvcc") + "\n")

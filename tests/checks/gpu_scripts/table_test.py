@@ -1,0 +1,218 @@
+"""The tables that jobs/gpu makes of rows: bench_table.py."""
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from stand_ins import GPU, ROOT  # with it, jobs/gpu is on the path
+
+import bench_rows
+import bench_table
+
+
+class TableTest(unittest.TestCase):
+    common = {"device": "NVIDIA H100 80GB HBM3", "driver": "1", "commit": "c", "date": "2026-01-02T03:04:05Z",
+              "run": "jobs/gpu/bench.sh --by octet", "peaks": [989e12, 1979e12]}
+
+    def result(self, by, row, seconds, commit=None, **more):
+        return {"by": by, "row": row["row"], "seconds": seconds, "bytes": row["bytes"], "flops": row["flops"], **more,
+                **{**self.common, **({"commit": commit} if commit else {})}}
+
+    def test_block_time_is_the_slope_and_gains_stand_beside_the_published(self):
+        step = bench_rows.step
+        results = [self.result("octet", step("70b", p, n), 0.010 + n * block, memory_bytes=2**30 * n)
+                   for p, block in (("bf16", 0.100), ("float8", 0.064)) for n in (1, 3)]
+        results += [self.result("torch", step("70b", "bf16", n), 0.050 + n * 0.110) for n in (1, 3)]
+        text = bench_table.render(results)
+        tokens = 8192 / 0.100 / 80
+        self.assertRegex(text, rf"\| 70b \| bf16 \| 3 \| 100.00 \| 110.00 \| {tokens:,.0f} \| .*\| 3.0 \| - \| 1.10 \|")
+        self.assertRegex(text, r"\| 70b \| 1.56 \| - \| 1.5 \| 956 to 1,430 \|")
+
+    @staticmethod
+    def aims(text):
+        """{what: (measured, aim, reached)}."""
+        part = text.split("### Aims\n")[1].split("\n### ")[0]
+        return {what: rest for what, *rest in re.findall(r"(?m)^\| (.+?) \| (.+?) \| (.+?) \| (.+?) \|$", part)[1:]}
+
+    def test_each_figure_stands_beside_its_aim(self):
+        step, octet, torch = bench_rows.step, [], []
+        blocks = {("8b", "float8"): (20, 25), ("8b", "bf16"): (30, 32.7), ("70b", "float8"): (40, 49)}  # ms of both programs
+        for (model, precision), times in blocks.items():
+            for n in (1, 3):
+                octet.append(self.result("octet", step(model, precision, n), 0.01 + n * times[0] * 1e-3))
+                torch.append(self.result("torch", step(model, precision, n), 0.01 + n * times[1] * 1e-3))
+        whole = step("1.8b", "float8", 24)
+        results = octet + torch + [self.result("octet", whole, 0.1), self.result("torch", whole, 0.1216)]
+        for model, gain in (("8b", 1.40), ("70b", 1.59), ("405b-tp4", 1.66)):
+            results += [self.result("octet", step(model, p, n, 4), 0.02 + n * 0.04 * slower) for n in (1, 3)
+                        for p, slower in (("float8", 1), ("bf16", gain))]
+        results.append(self.result("octet", bench_rows.start_row(), 4.5))
+        aims = self.aims(bench_table.render(results))
+        self.assertEqual(aims["a block of 8b, float8: speed, of PyTorch's"], ["1.25", "1.25", "yes"])
+        self.assertEqual(aims["a block of 8b, bf16: speed, of PyTorch's"], ["1.09", "1.10", "**no**"])
+        self.assertEqual(aims["a block of 70b, float8: speed, of PyTorch's"], ["1.23", "1.25", "**no**"])
+        self.assertEqual(aims["a block of 405b-tp4, float8: speed, of PyTorch's"], ["not measured", "1.25", "-"])
+        self.assertEqual(aims["1.8b whole, float8: speed, of PyTorch's"], ["1.22", "1.22", "yes"])
+        gains = [aims[f"a block of {model}, 4 micro-batches: float8's speed, of bf16's"] for model in bench_rows.STACKS]
+        self.assertEqual(gains, [["1.40", "1.40", "yes"], ["1.59", "1.60", "**no**"], ["1.66", "1.64", "yes"]])
+        self.assertEqual(aims["a run of 12 blocks of 8b with embedding and head: buffers and initial weights"],
+                         ["4.50 s", "at most 5 s", "yes"])
+
+    def test_the_aim_of_gemms_is_of_the_median(self):
+        rows = [bench_rows.linear_gemm(4096, 4096, form, mode) for form in bench_rows.FORMS for mode in ("bf16", "fp8")]
+        results = [self.result("torch", row, 1e-3) for row in rows]
+        results += [self.result("octet", row, 1e-3 / speed) for row, speed in zip(rows, (0.9, 0.97, 1.01, 1.2, 9, 9))]
+        what = "GEMM, forward and grad_input in bf16 and fp8: speed, of PyTorch's"  # weights' gradients are stored otherwise
+        self.assertEqual(self.aims(bench_table.render(results))[what], ["0.99 (median of 4; 0.90 to 1.20)", "1.00", "**no**"])
+
+    def test_aims_of_casts_count_a_micro_batch_of_the_step(self):
+        results = [self.result("octet", bench_rows.copy(), 1e-3)]
+        for recipe in (None, "delayed"):
+            ops = bench_rows.block_ops(bench_rows.MODELS["8b"], "float8", 4, recipe)
+            results += [self.result("octet", row, 1e-5) for _, row, _ in ops]
+        aims = self.aims(bench_table.render(results))
+        # 2 abs-maxes, 4 inputs, 7 gradients, and 7 weights cast and transposed once in 4; delayed: 1, 3 and 4 transposes.
+        self.assertEqual(aims["casts of 12 blocks of 8b, tensorwise, a micro-batch of 4"], ["2.0 ms", "at most 12.5 ms", "yes"])
+        self.assertEqual(aims["casts of 12 blocks of 8b, delayed, a micro-batch of 4"], ["1.6 ms", "at most 4 ms", "yes"])
+        self.assertEqual(aims["memory-bound kernels that move over 50 MB: the slowest's rate, of the copy's"][2], "yes")
+
+    def test_the_slowest_kernel_is_named(self):
+        norm, small = bench_rows.add_rmsnorm(4096), bench_rows.transpose(1024, 4096)
+        results = [self.result("octet", bench_rows.copy(), 2 * 2**30 / 3e12), self.result("octet", norm, norm["bytes"] / 2.4e12),
+                   self.result("octet", small, small["bytes"] / 1e12)]  # which the cache holds
+        what = "memory-bound kernels that move over 50 MB: the slowest's rate, of the copy's"
+        self.assertEqual(self.aims(bench_table.render(results))[what],
+                         ["0.80 (add_rmsnorm/8192x4096; 0 of 1 reach it)", "0.85", "**no**"])
+
+    def test_steps_with_other_options_stand_beside_the_default(self):
+        step = bench_rows.step
+        results = [self.result("octet", step("8b", "float8", 12), 0.2, choice_seconds=5.25),
+                   self.result("octet", step("8b", "float8", 12, plans="heuristic"), 0.204),
+                   self.result("octet", step("8b", "float8", 12, fast="all"), 0.196),
+                   self.result("octet", step("1.8b", "bf16", 24, graphs="true"), 0.1)]
+        text = bench_table.render(results)
+        self.assertIn("| 8b/float8/12-blocks | cuda.gemm and cuda.attention heuristic | 204.00 | 200.00 | 0.980 |", text)
+        self.assertIn("| 8b/float8/12-blocks | float8.fast_accumulate all | 196.00 | 200.00 | 1.020 |", text)
+        self.assertIn("| 1.8b/bf16/24-blocks | cuda.graphs true | 100.00 | - | - |", text)
+        self.assertIn("timed before the first step, which took 5.2 s at most", text)
+
+    def test_ways_of_a_gemm_stand_beside_pytorchs(self):
+        way = bench_rows.ways_rows()[0]
+        seconds = {"as a run": 1e-3, "bigger workspace": 0.9e-3, "refused": None}
+        results = [self.result("octet", way, 0.9e-3, way="bigger workspace", seconds_of_way=seconds),
+                   self.result("torch", bench_rows.linear_gemm(14336, 4096, "forward", "fp8"), 0.8e-3)]
+        text = bench_table.render(results)
+        self.assertIn("| GEMM | us, as a run | bigger workspace: times as fast | refused: times as fast | PyTorch: times as fast |", text)
+        self.assertIn("| 8192x14336x4096/forward/fp8 | 1000.0 | 1.111 | - | 1.250 |", text)
+        self.assertNotIn("one thing changed", bench_table.render(results[1:]))
+
+    def test_fast_gradients_and_timed_choices(self):
+        row, fast = (bench_rows.linear_gemm(4096, 4096, "grad_input", "fp8", fast=f) for f in (False, True))
+        results = [self.result("octet", row, 1e-3, way="timed", seconds_of_way={"heuristic": 1.1e-3, "timed": 1e-3}),
+                   self.result("octet", fast, 0.95e-3)]
+        text = bench_table.render(results)
+        self.assertIn("| 8192 x 4096 x 4096 | grad_input | 275 | 289 | 1.053 |", text)
+        self.assertIn("timed is 1.100 times as fast in the median of 1, 1.100 at most.", text)
+
+    def test_attention_within_documents(self):
+        of = lambda **more: bench_rows.attention(bench_rows.MODELS["8b"], "backward", **more)
+        results = [self.result("octet", of(), 2e-3), self.result("octet", of(documents=2048), 1.5e-3),
+                   self.result("octet", of(documents=2048, by="cudnn"), 0.6e-3)]
+        self.assertIn("| 2,048 | backward | 0.250 | 1,500 | 0.750 | 600 | 0.300 |", bench_table.render(results))
+        self.assertNotIn("within documents", bench_table.render(results[:1]))
+
+    def test_rates_and_fractions(self):
+        copy, norm = bench_rows.copy(), bench_rows.add_rmsnorm(4096)
+        gemm = bench_rows.gemm(8192, 8192, 8192, "forward", "fp8")
+        results = [self.result("octet", copy, copy["bytes"] / 3e12), self.result("octet", norm, norm["bytes"] / 2.7e12),
+                   self.result("torch", gemm, gemm["flops"] / 1e15)]
+        text = bench_table.render(results)
+        self.assertIn("copy 3,000 GB/s", text)
+        self.assertIn("dense peaks 989 TFLOP/s in bf16, 1,979 in fp8", text)
+        self.assertIn("    jobs/gpu/bench.sh --by octet\n", text)
+        self.assertNotIn("Rows of several builds", text)
+        mixed = [self.result("octet", bench_rows.rmsnorm_backward(4096), 1e-4, commit="d")] + results
+        self.assertIn("Rows of several builds: c; d.", bench_table.render(mixed))
+        self.assertRegex(text, r"\| add_rmsnorm/8192x4096 \| 268.4 \| 99.4 \| 2,700 \| 0.90 \|")
+        self.assertRegex(text, r"\| square 8192 \| forward \| 8192 x 8192 x 8192 \| - \| - \| - \| 1,000 \(51 %\) \| - \| - \|")
+
+    def test_recipes_stand_beside_the_tensorwise_product(self):
+        of = lambda mode: bench_rows.gemm(8192, 8192, 8192, "forward", mode)
+        results = [self.result("octet", of(mode), of(mode)["flops"] / rate)
+                   for mode, rate in (("fp8", 1e15), ("rowwise", 8e14), ("delayed_casts", 6e14))]
+        text = bench_table.render(results)
+        self.assertRegex(text, r"\| square 8192 \| forward \| 8192 x 8192 x 8192 \| 1,000 \(51 %\) \| - \| 600 \(30 %\) \| 800 \(40 %\) \|")
+        self.assertNotIn("of the recipes", bench_table.render(results[:1]))
+
+    def test_steps_of_recipes_stand_beside_tensorwise_and_bf16(self):
+        results = [self.result("octet", bench_rows.step("8b", p, n, recipe=recipe), 0.010 + n * block)
+                   for p, recipe, block in (("bf16", None, 0.120), ("float8", None, 0.080), ("float8", "rowwise", 0.100))
+                   for n in (1, 3)]
+        self.assertRegex(bench_table.render(results), r"\| 8b \| rowwise \| 100.00 \| 0.80 \| 1.20 \|")
+        self.assertNotIn("other recipes", bench_table.render(results[:4]))
+
+    def test_where_the_time_goes_needs_every_op(self):
+        copy = bench_rows.copy()
+        ops = [row for _, row, _ in bench_rows.block_ops(bench_rows.MODELS["8b"], "float8")]
+        results = [self.result("octet", copy, 1e-3)] + [self.result("octet", row, 1e-3) for row in ops]
+        self.assertIn("#### 8b, float8", bench_table.render(results))
+        self.assertNotIn("#### 8b, bf16", bench_table.render(results))
+        self.assertNotIn("#### 8b", bench_table.render([r for r in results if "adamw" not in r["row"]]))
+        # With several micro-batches a sequence has its share of the optimizer, and weight gradients that add.
+        self.assertNotIn("#### 8b, float8, 4 micro-batches", bench_table.render(results))
+        ops = [row for _, row, _ in bench_rows.block_ops(bench_rows.MODELS["8b"], "float8", 4)]
+        text = bench_table.render([self.result("octet", row, 1e-3) for row in [copy] + ops])
+        self.assertRegex(text, r"#### 8b, float8, 4 micro-batches(.|\n)*\| AdamW \| 1.750 \|")
+
+    def test_libraries_stand_once_and_differences_are_said(self):
+        library = lambda version, path: {"cuBLASLt": {"version": version, "path": path}}
+        copy, norm = bench_rows.copy(), bench_rows.add_rmsnorm(4096)
+        mine = [self.result("octet", row, 1e-3, libraries=library("13.1.0", "/a/lt")) for row in (copy, norm)]
+        other = [self.result("torch", copy, 1e-3, libraries={**library("13.0.2", "/b/lt"), "NCCL": {"version": "2.28.9", "path": "/b/nccl"}})]
+        text = bench_table.render(mine + other)
+        self.assertIn("| cuBLASLt | 13.1.0 `/a/lt` (2 rows) | 13.0.2 `/b/lt` (1 rows) | **yes** |\n", text)
+        self.assertIn("| NCCL | not loaded | 2.28.9 `/b/nccl` (1 rows) | - |\n", text)
+        self.assertIn("Times of rows whose libraries differ compare the libraries too.", text)
+        same = bench_table.render(mine + [self.result("torch", copy, 1e-3, libraries=library("13.1.0", "/b/lt"))])
+        self.assertIn("| 13.1.0 `/b/lt` (1 rows) | no |\n", same)
+        self.assertNotIn("compare the libraries too", same)
+        self.assertIn("had loaded was not recorded", bench_table.render([self.result("octet", copy, 1e-3)]))
+
+    def test_the_copy_names_its_way_and_every_fraction_is_of_it(self):
+        copy, norm = bench_rows.copy(), bench_rows.add_rmsnorm(4096)
+        ways = {"way": "kernel", "seconds_of_way": {"cudaMemcpyAsync": 2e-3, "kernel": 1e-3}}
+        text = bench_table.render([self.result("octet", copy, copy["bytes"] / 2.9e12, **ways),
+                                   self.result("torch", copy, copy["bytes"] / 2.8e12),
+                                   self.result("octet", norm, norm["bytes"] / 2.32e12)])
+        self.assertIn("; copy 2,900 GB/s (bytes read and written; fastest: kernel); PyTorch's copy 2,800 GB/s", text)
+        self.assertRegex(text, r"\| add_rmsnorm/8192x4096 \| .* \| 0.80 \|")
+
+    def test_rows_of_several_builds_of_a_commit_are_told_apart(self):
+        rows = [bench_rows.add_rmsnorm(4096), bench_rows.rmsnorm_backward(4096)]
+        results = [self.result("octet", row, 1e-4, code=code) for row, code in zip(rows, ("c", "c with a patch"))]
+        self.assertIn("Rows of several builds: c; c with a patch.", bench_table.render(results))
+
+    def test_the_page_of_results_is_what_its_rows_give(self):
+        with tempfile.TemporaryDirectory() as work:
+            page = os.path.join(work, "gpu-results.md")
+            shutil.copy(os.path.join(ROOT, "docs/gpu-results.md"), page)
+            rows = os.path.join(ROOT, "docs/gpu-results/h100-2026-11-22.jsonl")
+            bench = [os.path.join(GPU, "bench.sh"), "--table", "--out", rows, "--into"]
+            subprocess.run(bench + [page], check=True, capture_output=True)
+            with open(os.path.join(ROOT, "docs/gpu-results.md"), encoding="utf-8") as committed, open(page, encoding="utf-8") as made:
+                self.assertEqual(made.read(), committed.read())
+            with open(page, "w", encoding="utf-8") as file:
+                file.write("no marks\n")
+            done = subprocess.run(bench + [page], check=False, capture_output=True, text=True)
+            self.assertEqual(done.returncode, 64)
+            self.assertIn(f"expected a page with a line {bench_table.BEGIN}", done.stderr)
+
+    def test_the_last_result_counts_and_failures_are_listed(self):
+        norm = bench_rows.add_rmsnorm(4096)
+        failed = {"by": "octet", "row": norm["row"], "error": "broken | twice\nmore", **self.common}
+        self.assertIn("| octet | kernel/add_rmsnorm/8192x4096 | broken / twice |", bench_table.render([failed]))
+        text = bench_table.render([failed, self.result("octet", norm, 1.0), self.result("octet", norm, 1e-4)])
+        self.assertIn("| 100.0 |", text)
+        self.assertNotIn("broken", text)
