@@ -144,6 +144,18 @@ fs::path place_of(const std::string& path) {
   return place;
 }
 
+/// A run writes its status first. The folder of several runs is a likely mistake.
+void expect_status(const std::string& path) {
+  if (fs::exists(fs::path(path) / "status.json")) return;
+  std::set<std::string> runs;
+  std::error_code unreadable;
+  for (const auto& entry : fs::directory_iterator(path, unreadable)) {
+    if (fs::exists(entry.path() / "status.json")) runs.insert(entry.path().filename().string());
+  }
+  const std::string hint = runs.empty() ? "" : fmt::format("; {} is one: name the runs themselves", *runs.begin());
+  throw usage_error("report", "{}: is no run directory: there is no status.json in it{}", path, hint);
+}
+
 /// The last `parts` parts of a path.
 std::string end_of(const fs::path& path, int parts) {
   fs::path end = path.filename(), rest = path.parent_path();
@@ -168,8 +180,10 @@ std::string RunFiles::option(const std::string& key) const {
 RunFiles read_run(const std::string& path) {
   const auto file = [&](const char* name) { return (fs::path(path) / name).string(); };
   const auto there = [&](const char* name) { return fs::exists(file(name)); };
+  const fs::path place = place_of(path);
+  expect_status(path);
   RunFiles run{.path = path,
-               .name = place_of(path).filename().string(),
+               .name = place.filename().string(),
                .status = believed(status_of(file("status.json")), ask_owner(path)),
                .config = flat_yaml(text_of_run(file("config.yaml")), file("config.yaml")),
                .metrics = read_metrics(file("metrics.jsonl")),

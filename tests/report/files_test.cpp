@@ -80,7 +80,14 @@ TEST_F(Files, WhatIsMissingOrDamagedIsNamed) {
   write("a/status.json", "{}");
   EXPECT_EQ(message(), "[report] " + run + "/status.json: expected state, reason, exit_code, step and steps of a run");
   std::filesystem::remove(folder / "a/status.json");
-  EXPECT_EQ(message(), "[report] " + run + "/status.json: cannot be read: No such file or directory");
+  EXPECT_EQ(message(), "[report] " + run + ": is no run directory: there is no status.json in it");
+  EXPECT_EQ(refusal([&] { read_run(folder.string()); }),
+            "[report] " + folder.string() + ": is no run directory: there is no status.json in it");
+  test::ReportTest::run("b", "model: 5m\n", {3});
+  test::ReportTest::run("c", "model: 5m\n", {3});
+  EXPECT_EQ(refusal([&] { read_run(folder.string()); }),
+            "[report] " + folder.string() +
+                ": is no run directory: there is no status.json in it; b is one: name the runs themselves");
   test::ReportTest::run("a", "model: 5m\ntrain: [\n", {3});
   EXPECT_TRUE(message().starts_with("[config] " + run + "/config.yaml:3: no valid YAML")) << message();
   test::ReportTest::run("a", "- 5m\n", {3});
