@@ -186,18 +186,19 @@ compile() {
 }
 has_nvcc() { jobs/install-cuda.sh --find >/dev/null; }
 
-# build_beside PRESET: begins it beside steps that mostly wait, with the time that nothing else wants; `build` collects it.
+# build_beside PRESET...: begins them beside steps that mostly wait, with the time that nothing else wants; `build` collects
+# them.
 build_beside() {
-  local log start=$SECONDS
-  log=$(log_of "build-$1")
   (
     trap end_all INT TERM
-    chrt --idle --pid 0 "$BASHPID"
-    code=0
-    compile "$1" || code=$?
-    echo "$code $((SECONDS - start))" >"$log.end"
+    chrt --idle --pid 0 "$BASHPID" || true  # where that is not allowed, beside them as they are
+    for preset in "$@"; do
+      code=0 start=$SECONDS
+      compile "$preset" || code=$?
+      echo "$code $((SECONDS - start))" >"$(log_of "build-$preset").end"
+    done
   ) &
-  beside["build $1"]=$!
+  for preset in "$@"; do beside["build $preset"]=$!; done
 }
 
 # build PRESET: once, when the first step needs it.
@@ -292,11 +293,12 @@ check 'planted faults' 60 tests/equivalence/planted_faults.py --check
 check_beside 'gpu scripts' 600 python3 -m unittest discover -s tests/checks/gpu_scripts -p '*_test.py'
 selected 'build cpu' && build cpu
 collect 'gpu scripts'
-# Programs of one process are run beside the longest of them, those of several ranks alone.
+# Programs of one process, and of one rank, are run beside the longest of them, those of several ranks alone.
 program_beside octet-test-jobs cpu 600 env OMP_NUM_THREADS=1 "$bins/cpu/bin/octet-test-jobs"
 for room in $(rooms); do is_mpi "$room" || [[ $room == jobs ]] || run_room "$room" cpu 600; done
+for room in $(rooms); do [[ ! " $(ranks_of "$room") " =~ ' 1 ' ]] || ! is_mpi "$room" || run_room "$room" cpu 600 1; done
 collect octet-test-jobs
-for room in $(rooms); do ! is_mpi "$room" || run_room "$room" cpu 600; done
+for room in $(rooms); do ! is_mpi "$room" || run_room "$room" cpu 600 "$(ranks_of "$room" | sed 's/^1 //')"; done
 # Meshes of 2 x 2 x 2 and 2 x 1 x 4, and pipelines with other dimensions.
 GTEST_FILTER='*LayoutsInFp32*:StateOfFourStages.*:Layouts/DryRuns.*pp_4*:TensorParallelGradients.*:*TensorParallel.*/fp32:*TensorParallel.*/float8:*TensorParallel.*/delayed:*TensorParallel.*/rowwise' \
   run_room equivalence cpu 300 8
@@ -318,7 +320,12 @@ fi
 can_skip 'lm-eval' cpu 600 env HF_HUB_OFFLINE=1 HF_DATASETS_OFFLINE=1 OMP_NUM_THREADS=1 "${OCTET_PYTHON:-python3}" \
   tests/evaluate/tasks/against_lm_eval.py "$bins/cpu/bin/octet-evaluate" "$logs/lm-eval" --rows 8 --limit 6 --shots 0,2
 can_skip 'slow link' cpu 150 tests/tuning/slow_link.sh "$bins/cpu/bin/octet-commbench"
-((list)) || [[ $only ]] || ! has_nvcc || build_beside cuda  # Slurm's steps wait for it
+if ! ((list)) && [[ -z $only ]]; then  # Slurm's steps mostly wait
+  later=()
+  ! has_nvcc || later+=(cuda)
+  ((quick)) || later+=(fuzz)
+  build_beside "${later[@]}"
+fi
 if [[ -x $(PATH=$PATH:/usr/sbin command -v slurmctld) ]]; then
   program 'slurm scenarios' cpu 900 env OCTET_BIN="$PWD/$bins/cpu/bin" OCTET_TEST_PATIENCE="$patience" tests/slurm/scenarios.py
   grep -hs 'second try$' "$(log_of 'slurm scenarios')" | sed 's/^/    /' || true
