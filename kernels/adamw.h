@@ -26,8 +26,8 @@ struct AdamWUpdate {
   double bias1 = 1;                       ///< 1 - beta1^step
   double bias2 = 1;                       ///< 1 - beta2^step
   const float* gradient_scale = nullptr;  ///< device: the clip factor
-  const std::uint32_t* skip = nullptr;    ///< device: when non-zero nothing is written, amax included
-  StatsOut stats;                         ///< of the new parameter; non_finite is not used
+  const std::uint32_t* skip = nullptr;    ///< device: when non-zero nothing is changed
+  StatsOut stats;                         ///< of the parameter as it is left; non_finite is not used
 
   bool operator==(const AdamWUpdate&) const = default;
 };

@@ -11,7 +11,8 @@ namespace octet {
 /// "not asked". Kernels that produce the input of an fp8 cast fill this in the pass that writes the tensor, which saves
 /// a read.
 struct StatsOut {
-  /// max |x|, over the values as stored. One float, overwritten. NaN if any element is NaN (as torch.amax).
+  /// max |x|, over the values as stored. One float, not negative, which is raised to it: zero before, so that one
+  /// launch can zero the places of many tensors. NaN if any element is NaN (as torch.amax), and stays so.
   float* amax = nullptr;
   /// Number of NaN and infinite elements. Added to what is there.
   std::uint32_t* non_finite = nullptr;

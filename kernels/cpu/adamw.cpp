@@ -24,13 +24,16 @@ void update_block(float* parameter, float* first, float* second, const float* gr
 }  // namespace
 
 void adamw(Stream&, const AdamWUpdate& args) {
-  if (args.skip != nullptr && *args.skip != 0) return;
+  const bool skips = args.skip != nullptr && *args.skip != 0;
   const AdamWFactors by = factors_of(args);
   const float gradient_scale = args.gradient_scale == nullptr ? 1.0f : *args.gradient_scale;
   const bool amax = args.stats.amax != nullptr;
+  if (skips && !amax) return;
   const auto fold = fold_blocks(args.n, block_elements, [&](std::int64_t begin, std::int64_t end, StatsFold& f) {
-    update_block(args.parameter + begin, args.first_moment + begin, args.second_moment + begin, args.gradient + begin,
-                 end - begin, gradient_scale, by);
+    if (!skips) {
+      update_block(args.parameter + begin, args.first_moment + begin, args.second_moment + begin, args.gradient + begin,
+                   end - begin, gradient_scale, by);
+    }
     if (amax) f.add(args.parameter + begin, end - begin);
   });
   fold.publish({.amax = args.stats.amax});

@@ -55,9 +55,10 @@ struct StatsFold {
     return std::bit_cast<float>(max_bits);
   }
 
-  /// Overwrites *amax, adds to *non_finite; null pointers are skipped.
+  /// Raises *amax, adds to *non_finite; null pointers are skipped.
   void publish(const StatsOut& out) const {
-    if (out.amax != nullptr) *out.amax = amax();
+    if (out.amax != nullptr)
+      *out.amax = std::bit_cast<float>(std::max(std::bit_cast<std::uint32_t>(*out.amax), max_bits));
     if (out.non_finite != nullptr) *out.non_finite += non_finite;
   }
 };

@@ -125,7 +125,6 @@ void forward(const AddRmsNormForward& args, cudaStream_t stream) {
 }  // namespace
 
 void add_rmsnorm_forward(Stream& stream, const AddRmsNormForward& args) {
-  prepare(args.stats, native(stream));
   if (args.rows == 0) return;
   dispatch_storage(args.dtype, [&]<typename T>(T) { forward<T>(args, native(stream)); });
 }

@@ -233,7 +233,6 @@ std::int64_t rmsnorm_backward_workspace(const RmsNormBackward& args) {
 /// Must move rows · dim · sizeof(dtype) · (3 reads + 1 write), 2 + 1 without d_residual; the partials add one float
 /// written and read for every rows_of_block rows.
 void rmsnorm_backward(Stream& stream, const RmsNormBackward& args) {
-  prepare(args.stats, native(stream));
   if (args.rows > 0) {
     dispatch_storage(args.dtype, [&]<typename T>(T) { backward_rows<T>(args, native(stream)); });
   }

@@ -152,9 +152,6 @@ void launch(Stream& stream, const Rope& args) {
 }  // namespace
 
 void rope(Stream& stream, const Rope& args) {
-  for (const RopeHeads& heads : {args.q, args.k}) {
-    if (heads.x != nullptr) prepare(heads.stats, native(stream));
-  }
   if (args.batch * args.seq * args.heads() * args.head_dim == 0) return;
   dispatch_storage(args.dtype, [&]<typename T>(T) {
     constexpr int size = Pack<T>::size;

@@ -29,9 +29,7 @@ __global__ void __launch_bounds__(threads)
 }  // namespace
 
 void stats(Stream& stream, const Stats& args) {
-  if (!args.out.wanted()) return;
-  prepare(args.out, native(stream));
-  if (args.n == 0) return;
+  if (!args.out.wanted() || args.n == 0) return;
   dispatch_storage(args.dtype, [&]<typename T>(T) {
     const std::int64_t vectors = aligned_to_16(16, args.x) ? args.n / Pack<T>::size : 0;
     stats_kernel<T><<<blocks_for(args.n, threads * Pack<T>::size), threads, 0, native(stream)>>>(

@@ -28,9 +28,9 @@ struct StatsFold {
     non_finite += counts ? other.non_finite : 0;
   }
 
-  /// All threads of the block call it, at the end; blocks are one-dimensional, of whole warps. *amax must be zero
-  /// before the kernel (see prepare). A block has one number to tell, and only tells what raises *amax: atomics on one
-  /// address go one after the other, about a nanosecond each, which a warp of every block at once would feel.
+  /// All threads of the block call it, at the end; blocks are one-dimensional, of whole warps. A block has one number
+  /// to tell, and only tells what raises *amax: atomics on one address go one after the other, about a nanosecond each,
+  /// which a warp of every block at once would feel.
   __device__ __forceinline__ void publish(const StatsOut& out) const {
     __shared__ unsigned maxima[32], counts[32];
     if (!out.wanted()) return;
@@ -52,10 +52,5 @@ struct StatsFold {
     if (out.non_finite != nullptr && block_count != 0) atomicAdd(out.non_finite, block_count);
   }
 };
-
-/// Zeroes *amax on the stream; before the launch of every kernel that publishes.
-inline void prepare(const StatsOut& out, cudaStream_t stream) {
-  if (out.amax != nullptr) check(cudaMemsetAsync(out.amax, 0, sizeof(float), stream), "zeroing an abs-max");
-}
 
 }  // namespace octet::cuda

@@ -6,6 +6,7 @@
 
 #include "src/base/error.h"
 #include "src/device/device.h"
+#include "src/device/listed_zero.h"
 #include "src/device/work_list.h"
 
 namespace octet {
@@ -111,14 +112,17 @@ class DryDevice final : public Device {
   }
   void deallocate_host(void* memory) noexcept override { std::free(memory); }
 
-  void zero(void*, std::int64_t bytes, Stream&) override { settle_transfer(bytes); }
+  void zero(void* memory, std::int64_t bytes, Stream& stream) override {
+    if (bytes == 0 || lists_zero(memory, bytes, stream)) return;
+    settle_transfer(bytes);
+  }
   void copy(void*, const void*, std::int64_t bytes, Stream&) override { settle_transfer(bytes); }
   void copy_from_host(void*, const void*, std::int64_t bytes, Stream&) override { settle_transfer(bytes); }
   void copy_to_host(void*, const void*, std::int64_t bytes, Stream&) override { settle_transfer(bytes); }
 
  private:
   static void settle_transfer(std::int64_t bytes) noexcept {
-    if (bytes > 0) Listing::settle("memory is copied or zeroed");
+    if (bytes > 0) Listing::settle("memory is copied");
   }
 
   DeviceType type_, workspaces_;

@@ -59,8 +59,8 @@ class WorkList {
   std::vector<std::byte> arguments_;
 };
 
-/// While it lives, the kernels that the calling thread gives to `stream` by a kernel table go to `list` and are not
-/// done. One at a time.
+/// While it lives, the kernels that the calling thread gives to `stream` by a kernel table, and what it zeroes there,
+/// go to `list` and are not done. One at a time.
 ///
 /// What cannot be listed must still come behind what was: a wait, an event, a copy, memory that is taken or freed, or a
 /// library that wants the stream's handle. Devices and streams call settle() before it. The work of the list is then

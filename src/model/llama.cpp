@@ -106,14 +106,8 @@ UnitScope Llama::work_for(int unit) {
 }
 
 BlockPass Llama::pass(const Slot& slot, std::int64_t layer) {
-  BlockPass pass{op_,
-                 part_,
-                 slot.shape,
-                 slot.documents,
-                 blocks_[static_cast<std::size_t>(layer)],
-                 rope_,
-                 checks_,
-                 {scaling_.get(), layer}};
+  BlockPass pass{op_,   part_,   slot.shape,         slot.documents, blocks_[static_cast<std::size_t>(layer)],
+                 rope_, checks_, scales(slot, layer)};
   if (const CachedTokens& c = slot.cached; c.cache != nullptr) {
     pass.cached = {c.cache->keys(layer), c.cache->values(layer), c.spans, c.longest};
   }
@@ -123,27 +117,43 @@ BlockPass Llama::pass(const Slot& slot, std::int64_t layer) {
 OutputGradient Llama::gradient_of(Slot& slot, std::int64_t layer) {
   if (layer < slot.stage->first_layer) return {.dy = slot.dh};
   const BlockRecipes& recipes = blocks_[static_cast<std::size_t>(layer)].recipes;
-  const BlockScales scales{scaling_.get(), layer};
-  OutputGradient dh{slot.dh, scales.gradient(recipes, w2, slot.activations)};
+  OutputGradient dh{slot.dh, scales(slot, layer).gradient(recipes, w2, slot.activations)};
   if (dh.scale.known) {
     dh.quantized = {slot.dh_codes, recipes[w2]->grad_output_format(), slot.dh.shape, dh.scale.inverse};
   }
   return dh;
 }
 
-/// The head does its backward in forward, and with it measures the last block's output gradient.
-void Llama::record_forward(const Stage& stage) {
-  const std::int64_t blocks = stage.end_layer - stage.first_layer;
-  scaling_->record(op_.stream, op_.kernels, CastKind::input, stage.first_layer * block_inputs, blocks * block_inputs);
-  if (!has_head(stage)) return;
-  scaling_->record(op_.stream, op_.kernels, CastKind::gradient, (stage.end_layer - 1) * block_linears + w2, 1);
+std::int64_t Llama::amax_bytes(const Slot& slot) const {
+  if (!recipe_->casts_first()) return 0;
+  return 4 * (slot.stage->end_layer - slot.stage->first_layer) * (block_inputs + (slot.trains ? block_linears : 0));
 }
 
-void Llama::record_backward(const Stage& stage) {
-  const std::int64_t blocks = stage.end_layer - stage.first_layer;
-  scaling_->record(op_.stream, op_.kernels, CastKind::gradient, stage.first_layer * block_linears,
-                   blocks * block_linears);
-  scaling_->record(op_.stream, op_.kernels, CastKind::weight, 0, parameters_.casts);
+float* Llama::gradient_amaxes(const Slot& slot) {
+  if (slot.amaxes == nullptr) return nullptr;
+  return slot.amaxes + (slot.stage->end_layer - slot.stage->first_layer) * block_inputs;
+}
+
+BlockScales Llama::scales(const Slot& slot, std::int64_t layer) const {
+  BlockScales of{scaling_.get(), layer};
+  if (slot.amaxes == nullptr) return of;
+  const std::int64_t block = layer - slot.stage->first_layer;
+  of.input_amax = slot.amaxes + block * block_inputs;
+  if (slot.trains) of.gradient_amax = gradient_amaxes(slot) + block * block_linears;
+  return of;
+}
+
+void Llama::record_forward(const Slot& slot) {
+  const auto [first, end] = std::pair{slot.stage->first_layer, slot.stage->end_layer};
+  scaling_->record(op_.stream, op_.kernels, CastKind::input, first * block_inputs, (end - first) * block_inputs,
+                   slot.amaxes);
+}
+
+void Llama::record_backward(const Slot& slot) {
+  const auto [first, end] = std::pair{slot.stage->first_layer, slot.stage->end_layer};
+  scaling_->record(op_.stream, op_.kernels, CastKind::gradient, first * block_linears, (end - first) * block_linears,
+                   gradient_amaxes(slot));
+  scaling_->record(op_.stream, op_.kernels, CastKind::weight, 0, parameters_.casts, scaling_->weights().amax);
 }
 
 std::vector<int> Llama::forward_units(int number) const {
@@ -205,7 +215,7 @@ BlockActivations Llama::allocate_block(Slot& slot, std::int64_t layer) {
   BlockActivations a =
       BlockActivations::allocate({slot.activations, recomputed_, recomputes ? policy.kept : ActivationSet::all(),
                                   slot.trains && kernels_.float8_gemm_k_major},
-                                 part_, slot.shape, blocks_[static_cast<std::size_t>(layer)], {scaling_.get(), layer});
+                                 part_, slot.shape, blocks_[static_cast<std::size_t>(layer)], scales(slot, layer));
   if (const CachedTokens& c = slot.cached; c.cache != nullptr) {
     a.k = c.cache->keys(layer).rows(c.first, c.tokens);
     a.v = c.cache->values(layer).rows(c.first, c.tokens);
@@ -238,6 +248,11 @@ Tensor Llama::begin(int index, bool trains, int number, const BatchShape& shape,
   slot.activations.rewind(0);
   slot.blocks.clear();
   slot.late.clear();
+  slot.amaxes = nullptr;
+  if (const std::int64_t bytes = amax_bytes(slot); bytes > 0) {
+    slot.amaxes = static_cast<float*>(slot.activations.allocate(bytes));
+    if (slot.amaxes != nullptr) op_.stream.device().zero(slot.amaxes, bytes, op_.stream);
+  }
   slot.branch = take(slot.activations, shape.storage, shape.rows(), part_.dim);
   if (trains || !has_head(*slot.stage)) slot.dh = take(slot.activations, shape.storage, shape.rows(), part_.dim);
   if (trains && scaling_->known()) slot.dh_codes = slot.activations.allocate(slot.dh.elements());
@@ -342,7 +357,7 @@ void Llama::forward(int index, const MicroBatch& batch, WeightProvider& weights,
       head_forward(batch, slot, weights);
     }
   }
-  if (slot.trains) record_forward(*slot.stage);
+  if (slot.trains) record_forward(slot);
   slot.progress = slot.trains ? Progress::forwarded : Progress::free;
 }
 
@@ -396,9 +411,7 @@ void Llama::backward_blocks(int index, WeightProvider& weights, GradientSink& gr
   const bool last_is_there = std::exchange(recomputed_of_, nobody) == index;
   OutputGradient dh = slot.top;
   if (!has_head(stage)) dh.quantized = {};  // the head would have written it, and the abs-max
-  // A cast that is remembered has one abs-max for all slots: that of the head may be another micro-batch's by now.
-  const bool overwritten = settings_.slots > 1 && !scaling_->known() && !scaling_->recorded().empty();
-  if ((!has_head(stage) || overwritten) && dh.scale.amax != nullptr) {
+  if (!has_head(stage) && dh.scale.amax != nullptr) {
     const UnitScope unit_scope = work_for(block_unit(stage.end_layer - 1));
     measure(op_, slot.dh, {.amax = dh.scale.amax, .non_finite = nullptr});
   }
@@ -418,7 +431,7 @@ void Llama::backward_blocks(int index, WeightProvider& weights, GradientSink& gr
     if (late == nullptr) gradients.close(unit);
     weights.release(unit);
   }
-  record_backward(stage);
+  record_backward(slot);
 }
 
 void Llama::forward_backward(const MicroBatch& batch, WeightProvider& weights, GradientSink& gradients) {

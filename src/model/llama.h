@@ -157,6 +157,7 @@ class Llama {
     Tensor dh{};               ///< gradient of the residual stream; see out()
     void* dh_codes = nullptr;  ///< its place in fp8, while the scale is known before
     OutputGradient top{};      ///< dh as the output gradient of the last block's w2
+    float* amaxes = nullptr;   ///< that the pass takes: of the stage's inputs, then of its gradients; null: of none
     std::int64_t first = 0;    ///< mark before the first block
     std::vector<BlockActivations> blocks{};
     std::vector<LateGradients> late{};  ///< by block, between the two parts of backward
@@ -177,13 +178,17 @@ class Llama {
   Tensor begin(int slot, bool trains, int stage, const BatchShape& shape, const CachedTokens& cached);
   BlockPass pass(const Slot& slot, std::int64_t layer);
   Head head(const BatchShape& shape) { return {op_, part_, shape, checks_}; }
+  /// Bytes of slot.amaxes, which one launch zeroes.
+  std::int64_t amax_bytes(const Slot& slot) const;
+  static float* gradient_amaxes(const Slot& slot);
+  BlockScales scales(const Slot& slot, std::int64_t layer) const;
   /// The gradient that reaches a block from above, which is its w2's. Nobody asks for it below the first block.
   OutputGradient gradient_of(Slot& slot, std::int64_t layer);
   void backward_blocks(int index, WeightProvider& weights, GradientSink& gradients, bool split);
   /// Places for what the block's backward leaves for later; null where it makes all at once.
   LateGradients* late_of(Slot& slot, std::int64_t layer, bool split);
-  void record_forward(const Stage& stage);
-  void record_backward(const Stage& stage);
+  void record_forward(const Slot& slot);
+  void record_backward(const Slot& slot);
   void embed(const Slot& slot, WeightProvider& weights, const Tensor& out);
   void embed_backward(const std::int32_t* tokens, const Tensor& dh, GradientSink& gradients);
   /// What `recomputes` says is made again lies in the memory of the block that was allocated before.

@@ -23,10 +23,9 @@ struct CastCounts {
 /// Where the scales of a run's fp8 casts come from, and what is remembered of its abs-maxes. Recipes of one scale a
 /// tensor differ in nothing else. The defaults are those of a recipe without memory.
 ///
-/// A training step is: any number of forward and backward passes, each followed by record() of the casts whose tensors
-/// it has measured; MAX over all ranks of recorded(), in place; finish_step(), before the weights change. Passes
-/// without record() leave no trace. A cast has one place for its abs-max, so what a pass has measured is recorded
-/// before another micro-batch's pass measures it.
+/// A training step is: any number of forward and backward passes, each followed by record() of the abs-maxes that it
+/// has taken; MAX over all ranks of recorded(), in place; finish_step(), before the weights change. Passes without
+/// record() leave no trace.
 class Float8Scaling {
  public:
   /// A tensor of the recipe's state, equal on all ranks, and the name under which checkpoints hold it.
@@ -40,15 +39,15 @@ class Float8Scaling {
   /// The scales of this step's casts are there before the values: nothing needs to be measured, exchanged or computed
   /// first. Changes in finish_step(), reset() and state_loaded() alone.
   virtual bool known() const { return false; }
-  /// The three values of an input's or gradient's cast, `arena`'s or the recipe's own. Whoever writes the tensor leaves
-  /// its abs-max there.
+  /// Scale and inverse of an input's or gradient's cast, `arena`'s or the recipe's own. The abs-max is the pass's own.
   virtual QuantScale values(CastKind kind, std::int64_t index, Arena& arena) const = 0;
-  /// The same of weight 0; the others' follow it, each of the three in a row of its own, inverse scales
+  /// All three values of weight 0; the others' follow it, each of the three in a row of its own, inverse scales
   /// inverse_scale_stride floats apart. No memory: the caller's.
   virtual QuantScale weights() const { return {}; }
 
-  /// Of casts [first, first + count) of a kind.
-  virtual void record(Stream&, const KernelTable&, CastKind, std::int64_t /*first*/, std::int64_t /*count*/) {}
+  /// Of casts [first, first + count) of a kind, whose abs-maxes stand in `amax`.
+  virtual void record(Stream&, const KernelTable&, CastKind, std::int64_t /*first*/, std::int64_t /*count*/,
+                      const float* /*amax*/) {}
   /// Device memory.
   virtual std::span<float> recorded() const { return {}; }
   virtual void finish_step(Stream&, const KernelTable&) {}

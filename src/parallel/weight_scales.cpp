@@ -37,7 +37,12 @@ WeightScales::WeightScales(const ParameterList& list, const ShardLayout& layout,
   device.zero(values_.data(), values_.bytes(), stream);
 }
 
+void WeightScales::clear() {
+  device_.zero(first_.amax, count_ * 4, stream_);
+}
+
 void WeightScales::measure(const ShardedBuffer& master, const KernelTable& kernels) {
+  clear();
   for (std::size_t i = 0; i < casts_.size(); ++i) {
     if (amax(i) == nullptr) continue;
     kernels.stats(stream_, {.x = master.data(i),
@@ -48,12 +53,7 @@ void WeightScales::measure(const ShardedBuffer& master, const KernelTable& kerne
 }
 
 void WeightScales::update(Communicator& replica, const KernelTable& kernels) {
-  if (count_ == 0) return;
-  // A rank without rows has no abs-max of its own, only the old global one, which must not survive.
-  for (std::size_t i = 0; i < casts_.size(); ++i) {
-    if (amax(i) != nullptr && layout_.shard(i).rows == 0) device_.zero(amax(i), 4, stream_);
-  }
-  if (scaling_.known()) return;
+  if (count_ == 0 || scaling_.known()) return;
   replica.all_reduce(first_.amax, count_, DType::f32, ReduceOp::max);
   kernels.compute_scales(stream_, {.amax = first_.amax,
                                    .scale = first_.scale,
@@ -66,6 +66,7 @@ void WeightScales::update(Communicator& replica, const KernelTable& kernels) {
 void WeightScales::measure_gathered(std::size_t i, const Tensor& gathered, Communicator& tp,
                                     const KernelTable& kernels) {
   if (values_.empty()) return;  // a recipe that remembers: scales of the masters, in its first step too
+  device_.zero(amax(i), 4, stream_);
   kernels.stats(stream_, {.x = gathered.data,
                           .dtype = gathered.dtype,
                           .n = gathered.elements(),

@@ -17,11 +17,13 @@ class WeightScales {
   WeightScales(const ParameterList& list, const ShardLayout& layout, Device& device, Stream& stream,
                const Float8Scaling& scaling = dynamic_scaling(), bool power_of_two = false);
 
-  /// The place where parameter i's local abs-max is to be written; null when it is not an fp8 weight.
+  /// The place that parameter i's local abs-max is to raise; null when it is not an fp8 weight.
   float* amax(std::size_t i) const { return at(first_.amax, i); }
   const float* scale(std::size_t i) const { return at(first_.scale, i); }
   const float* inverse(std::size_t i) const { return at(first_.inverse, i, inverse_scale_stride); }
 
+  /// Zeroes all abs-maxes: before each pass that takes them anew.
+  void clear();
   /// Abs-maxes from the masters in a pass of its own: at start and after a load. The same bits as the optimizer's.
   void measure(const ShardedBuffer& master, const KernelTable& kernels);
   /// MAX over the ranks that hold pieces of one copy of the weights, then all scales: a weight has the same scale

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <vector>
@@ -104,6 +105,37 @@ TEST_F(WorkLists, AreOfOneStream) {
   EXPECT_EQ(Listing::of(*stream_), nullptr);
 }
 
+TEST_F(WorkLists, HoldWhatIsZeroed) {
+  Device& cpu = cpu_device();
+  const auto stream = cpu.make_stream(), other = cpu.make_stream();
+  const Buffer memory(cpu, 64, Purpose::data);
+  auto* bytes = memory.as<char>();
+  std::fill_n(bytes, 64, 'x');
+  const auto zeroing = [&](std::int64_t count) {
+    WorkList list;
+    Listing listing(*stream, list);
+    cpu.zero(bytes, 0, *stream);
+    cpu.zero(bytes, count, *stream);
+    EXPECT_EQ(listing.end(), nullptr);
+    return list;
+  };
+  const WorkList list = zeroing(32);
+  EXPECT_EQ(list.size(), 1) << "nothing to zero is no work";
+  EXPECT_EQ(bytes[0], 'x') << "done before its turn";
+  EXPECT_EQ(list, zeroing(32));
+  EXPECT_NE(list, zeroing(33));
+  list.describe([](const Work& work) { EXPECT_EQ(work.bytes, 32); });
+  list.give(*stream);
+  EXPECT_EQ(std::count(bytes, bytes + 64, 0), 32);
+
+  WorkList settled;
+  Listing listing(*stream, settled);
+  note(*stream, 'a');
+  cpu.zero(bytes, 64, *other);
+  EXPECT_EQ(done, "a") << "of another stream";
+  EXPECT_EQ(std::count(bytes, bytes + 64, 0), 64);
+}
+
 /// All that has to come behind the work before it, and cannot be listed.
 TEST_F(WorkLists, AreSettledBeforeWhatCannotBeListed) {
   Device& cpu = cpu_device();
@@ -122,10 +154,9 @@ TEST_F(WorkLists, AreSettledBeforeWhatCannotBeListed) {
         {"the host waits for a stream", [&] { s.synchronize(); }},
         {"memory of the device is taken", [&] { const Buffer taken(d, 64, Purpose::data); }},
         {"memory of the device is freed", [&] { freed.reset(); }},
-        {"memory is copied or zeroed", [&] { d.zero(memory.data(), 64, s); }},
-        {"memory is copied or zeroed", [&] { d.copy(memory.data(), memory.as<char>() + 32, 32, s); }},
-        {"memory is copied or zeroed", [&] { d.copy_from_host(memory.data(), host, 64, s); }},
-        {"memory is copied or zeroed", [&] { d.copy_to_host(host, memory.data(), 64, s); }},
+        {"memory is copied", [&] { d.copy(memory.data(), memory.as<char>() + 32, 32, s); }},
+        {"memory is copied", [&] { d.copy_from_host(memory.data(), host, 64, s); }},
+        {"memory is copied", [&] { d.copy_to_host(host, memory.data(), 64, s); }},
     };
     for (const auto& [why, act] : cases) {
       done.clear();

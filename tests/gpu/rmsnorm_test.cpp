@@ -27,7 +27,8 @@ class GpuRmsNorm : public GpuTest {
     Both<T> residual(*gpu_stream, values), other(*gpu_stream, normal<T>(n + c.offset, 2));
     Both<T> weight(*gpu_stream, normal<T>(c.dim + c.offset, 3));
     auto sum = Both<T>::output(*gpu_stream, n + c.offset), y = Both<T>::output(*gpu_stream, n + c.offset);
-    auto inverse_rms = Both<float>::output(*gpu_stream, c.rows), amax = Both<float>::output(*gpu_stream, 1);
+    auto inverse_rms = Both<float>::output(*gpu_stream, c.rows);
+    Both<float> amax(*gpu_stream, {0.0f});
     Both<std::uint32_t> count(*gpu_stream, {7});
     Both<float> scale(*gpu_stream, {30.0f});
     auto y8 = Both<std::uint8_t>::output(*gpu_stream, n + c.offset);
@@ -93,7 +94,7 @@ class GpuRmsNorm : public GpuTest {
     std::vector<float> r = normal<float>(c.rows, 5, 0.02);
     for (float& v : r) v += 0.33f;
     Both<float> inverse_rms(*gpu_stream, r), d_weight(*gpu_stream, normal<float>(c.dim, 6));
-    auto amax = Both<float>::output(*gpu_stream, 1);
+    Both<float> amax(*gpu_stream, {0.0f});
     Both<std::uint32_t> count(*gpu_stream, {0});
     Both<float> scale(*gpu_stream, {90.0f});
     auto dx8 = Both<std::uint8_t>::output(*gpu_stream, n + c.offset);

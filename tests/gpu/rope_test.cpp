@@ -44,7 +44,7 @@ class GpuRope : public GpuTest {
     }
     Both<std::int32_t> begin(*gpu_stream, beginnings);
     Both<float> cos(*gpu_stream, cos_values), sin(*gpu_stream, sin_values);
-    Both<float> amax(*gpu_stream, {-1.0f, -2.0f});
+    Both<float> amax(*gpu_stream, {0.5f, 100.0f});  // raised
     Both<std::uint32_t> count(*gpu_stream, {2, 3});
     Both<std::uint8_t> codes(*gpu_stream,
                              std::vector<std::uint8_t>(static_cast<std::size_t>(of_head * c.heads + c.offset)));

@@ -6,11 +6,11 @@ namespace {
 class GpuStats : public GpuTest {
  protected:
   template <typename T>
-  void compare(std::int64_t n, std::int64_t offset) {
+  void compare(std::int64_t n, std::int64_t offset, float raised_from) {
     auto values = normal<T>(n + offset, 1);
     if (n > 700) values[700] = T(INFINITY);
     Both<T> x(*gpu_stream, values);
-    Both<float> amax = Both<float>::output(*gpu_stream, 1);
+    Both<float> amax(*gpu_stream, {raised_from});
     Both<std::uint32_t> count(*gpu_stream, {5});
     const Stats args{.x = x.cpu() + offset, .dtype = dtype_of<T>::value, .n = n, .out = {amax.cpu(), count.cpu()}};
     cpu.stats(*cpu_stream, args);
@@ -23,8 +23,10 @@ class GpuStats : public GpuTest {
 TEST_F(GpuStats, SameBitsAsTheCpu) {
   for (const std::int64_t n : {0, 1, 31, 257, 4096, 100003}) {
     for (const std::int64_t offset : {0, 1}) {
-      compare<float>(n, offset);
-      compare<bf16>(n, offset);
+      for (const float raised_from : {0.0f, 3.0f}) {
+        compare<float>(n, offset, raised_from);
+        compare<bf16>(n, offset, raised_from);
+      }
     }
   }
 }

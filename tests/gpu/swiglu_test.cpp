@@ -27,7 +27,7 @@ enum class Forms { none, plain, transposed };
 struct Beside {
   Beside(Stream& stream, std::int64_t n, DType fp8_format)
       : format(fp8_format),
-        amax(Both<float>::output(stream, 1)),
+        amax(stream, {0.0f}),
         non_finite(stream, {7}),
         scale(stream, {50.0f}),
         y(Both<std::uint8_t>::output(stream, n)),

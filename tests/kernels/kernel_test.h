@@ -141,7 +141,7 @@ void expect_same_bits_for_any_threads(F f) {
 
 /// Asks for statistics and compares them with a slow count over the stored values.
 struct StatsProbe {
-  float amax = -1.0f;            // overwritten
+  float amax = 0.0f;             // raised
   std::uint32_t non_finite = 5;  // added to
 
   StatsOut out() { return {.amax = &amax, .non_finite = &non_finite}; }

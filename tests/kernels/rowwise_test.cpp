@@ -23,7 +23,7 @@ template <typename From>
 Cast expected(const std::vector<From>& x, DType to, bool power_of_two) {
   const auto n = static_cast<std::int64_t>(x.size());
   Cast c(n, 1);
-  float amax = -1;
+  float amax = 0;
   cpu::stats(stream(), {x.data(), dtype_of<From>::value, n, {&amax, nullptr}});
   cpu::compute_scales(stream(), {&amax, c.scale.data(), c.inverse.data(), 1, to, power_of_two});
   cpu::cast_to_float8(

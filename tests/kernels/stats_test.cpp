@@ -11,7 +11,7 @@ constexpr float infinity = std::numeric_limits<float>::infinity();
 constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 
 struct Found {
-  float amax = -1.0f;
+  float amax = 0.0f;
   std::uint32_t non_finite = 0;
 };
 
@@ -67,18 +67,23 @@ TYPED_TEST(StatsTest, SameForAnyThreadCount) {
   }
 }
 
-TEST(Stats, CountIsAddedAmaxIsOverwrittenNullIsSkipped) {
-  const std::vector<float> x = {1.0f, -2.0f, infinity};
-  float amax = 1e30f;
+TEST(Stats, CountIsAddedAmaxIsRaisedNullIsSkipped) {
+  const std::vector<float> x = {1.0f, -2.0f, infinity, nan};
+  float amax = 1.5f;
   std::uint32_t count = 40;
+  cpu::stats(stream(), {x.data(), DType::f32, 1, {&amax, nullptr}});
+  EXPECT_EQ(amax, 1.5f);
   cpu::stats(stream(), {x.data(), DType::f32, 2, {&amax, nullptr}});
   EXPECT_EQ(amax, 2.0f);
   cpu::stats(stream(), {x.data(), DType::f32, 3, {nullptr, &count}});
   EXPECT_EQ(count, 41u);
   cpu::stats(stream(), {x.data(), DType::f32, 3, {}});
   cpu::stats(stream(), {x.data(), DType::f32, 0, {&amax, &count}});
-  EXPECT_EQ(amax, 0.0f);
+  EXPECT_EQ(amax, 2.0f);
   EXPECT_EQ(count, 41u);
+  cpu::stats(stream(), {x.data(), DType::f32, 4, {&amax, nullptr}});
+  cpu::stats(stream(), {x.data(), DType::f32, 3, {&amax, nullptr}});
+  EXPECT_TRUE(std::isnan(amax)) << "NaN is above infinity";
 }
 
 TEST(Stats, FoldByValueIsFoldByArray) {

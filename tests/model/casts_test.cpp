@@ -69,13 +69,16 @@ struct BlockCasts : testing::Test {
     const RopeTable rope(cpu_device(), *stream, shape.seq, model.rope_frequencies());
     OpContext op{*stream, kernels, scratch, exchange};
     const BlockLinears linears(block_recipes(model, precision, float8, 0));
-    const BlockPass pass{op, model, shape, {}, linears, rope, checks};
+    std::array<float, block_inputs> input_amax{};
+    std::array<float, block_linears> gradient_amax{};
+    const BlockScales scales{.input_amax = input_amax.data(), .gradient_amax = gradient_amax.data()};
+    const BlockPass pass{op, model, shape, {}, linears, rope, checks, scales};
     test::LocalState state(list);
     const std::vector<int> order{1};
     state.begin_pass(order);
     const auto weights = state.gather(1);
 
-    auto a = BlockActivations::allocate({activations, activations}, model, shape, linears);
+    auto a = BlockActivations::allocate({activations, activations}, model, shape, linears, scales);
     const auto h = test::random_values<bf16>(shape.tokens() * model.dim, 100);
     const auto& dh = h;
     std::vector<bf16> branch(h.size());

@@ -16,8 +16,12 @@ class OpsTest : public testing::Test {
  protected:
   void TearDown() override { EXPECT_EQ(scratch_.mark(), 0) << "an op kept scratch"; }
 
-  /// Three fp32 places for one cast; valid as long as the fixture.
-  QuantScale new_scale() { return QuantScale::allocate(scales_); }
+  /// Three fp32 places for one cast, with an abs-max of zero; valid as long as the fixture.
+  QuantScale new_scale() {
+    const QuantScale scale = QuantScale::allocate(scales_);
+    *scale.amax = 0;
+    return scale;
+  }
 
   std::unique_ptr<Stream> stream_ = cpu_device().make_stream();
   Arena scratch_{cpu_device(), 16 << 20, Purpose::workspace, "scratch"};

@@ -70,6 +70,7 @@ TEST_F(Scales, FollowWeightsThatShrink) {
   scales->measure(*master, kernels_);
   scales->update(*world_, kernels_);
   const ShardedBuffer zero = buffer();
+  scales->clear();
   const float clip = 1;
   const std::uint32_t go = 0;
   for (std::size_t i = 0; i < count(); ++i) {
@@ -110,6 +111,7 @@ TEST_F(Scales, AfterAdamWEqualAFreshMeasurement) {
   const float clip = 1;
   std::uint32_t skip = 0;
   for (std::int64_t step = 1; step <= 3; ++step) {
+    scales->clear();
     adamw_step(*stream_, kernels_, {.lr = 0, .weight_decay = 0.9, .no_decay = {}}, 0.1, step, slices, &clip, &skip);
     scales->update(*world_, kernels_);
     EXPECT_TRUE(test::same_bits(all(*scales), fresh())) << "step " << step;

@@ -10,6 +10,7 @@
 #include "src/base/error.h"
 #include "src/device/cpu/stream_copy.h"
 #include "src/device/device.h"
+#include "src/device/listed_zero.h"
 #include "src/device/work_list.h"
 
 namespace octet {
@@ -93,9 +94,10 @@ class CpuDevice final : public Device {
   void deallocate_host(void* memory) noexcept override { std::free(memory); }
 
   // Nothing of a buffer without memory is a valid request, but null is none to memset and memcpy.
-  void zero(void* memory, std::int64_t bytes, Stream&) override {
+  void zero(void* memory, std::int64_t bytes, Stream& stream) override {
+    if (bytes == 0 || lists_zero(memory, bytes, stream)) return;
     settle_transfer(bytes);
-    if (bytes > 0) std::memset(memory, 0, static_cast<std::size_t>(bytes));
+    std::memset(memory, 0, static_cast<std::size_t>(bytes));
   }
   void copy(void* to, const void* from, std::int64_t bytes, Stream&) override {
     settle_transfer(bytes);
@@ -109,7 +111,7 @@ class CpuDevice final : public Device {
 
  private:
   static void settle_transfer(std::int64_t bytes) noexcept {
-    if (bytes > 0) Listing::settle("memory is copied or zeroed");
+    if (bytes > 0) Listing::settle("memory is copied");
   }
 };
 

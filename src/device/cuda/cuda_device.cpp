@@ -12,6 +12,7 @@
 #include "src/device/cuda/check.h"
 #include "src/device/cuda/cuda_graph.h"
 #include "src/device/device.h"
+#include "src/device/listed_zero.h"
 #include "src/device/work_list.h"
 
 namespace octet {
@@ -239,7 +240,7 @@ class CudaDevice final : public Device {
   void deallocate_host(void* memory) noexcept override { cudaFreeHost(memory); }
 
   void zero(void* memory, std::int64_t bytes, Stream& stream) override {
-    if (bytes == 0) return;
+    if (bytes == 0 || lists_zero(memory, bytes, stream)) return;
     heartbeat::begin("zeroing of device memory");
     check(cudaMemsetAsync(memory, 0, static_cast<std::size_t>(bytes), native(stream)), "zeroing memory");
   }

@@ -19,7 +19,7 @@ DelayedScaling::DelayedScaling(const CastCounts& casts, const DelayedSettings& s
 }
 
 std::int64_t DelayedScaling::bytes() const {
-  return 4 * ((inverse_scale_stride + row_history + settings_.history) * casts_.total() + 1);
+  return 4 * ((inverse_scale_stride + row_history + settings_.history) * casts_.total() + casts_.weights + 1);
 }
 
 float* DelayedScaling::inverse(std::int64_t cast) const {
@@ -35,7 +35,13 @@ std::int32_t* DelayedScaling::device_steps() const {
 }
 
 QuantScale DelayedScaling::at(std::int64_t cast) const {
-  return {row(row_amax) + cast, row(row_scale) + cast, inverse(cast), known()};
+  return {nullptr, row(row_scale) + cast, inverse(cast), known()};
+}
+
+QuantScale DelayedScaling::weights() const {
+  QuantScale first = at(casts_.inputs);
+  first.amax = row(row_history) + settings_.history * casts_.total();
+  return first;
 }
 
 std::int64_t DelayedScaling::first_of(CastKind kind) const {
@@ -44,16 +50,12 @@ std::int64_t DelayedScaling::first_of(CastKind kind) const {
 }
 
 QuantScale DelayedScaling::values(CastKind kind, std::int64_t index, Arena& arena) const {
-  const QuantScale remembered = at(first_of(kind) + index);
-  if (known()) return remembered;
-  const QuantScale own = QuantScale::allocate(arena);
-  return {remembered.amax, own.scale, own.inverse};
+  return known() ? at(first_of(kind) + index) : QuantScale::allocate(arena);
 }
 
 void DelayedScaling::record(Stream& stream, const KernelTable& kernels, CastKind kind, std::int64_t first,
-                            std::int64_t count) {
-  const std::int64_t at = first_of(kind) + first;
-  kernels.record_amax(stream, {.amax = row(row_amax) + at, .recorded = row(row_recorded) + at, .n = count});
+                            std::int64_t count, const float* amax) {
+  kernels.record_amax(stream, {.amax = amax, .recorded = row(row_recorded) + first_of(kind) + first, .n = count});
 }
 
 void DelayedScaling::finish_step(Stream& stream, const KernelTable& kernels) {

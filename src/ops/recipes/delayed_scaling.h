@@ -26,10 +26,10 @@ class DelayedScaling final : public Float8Scaling {
 
   bool known() const override { return steps_ > 0; }
   QuantScale values(CastKind kind, std::int64_t index, Arena& arena) const override;
-  QuantScale weights() const override { return at(casts_.inputs); }
+  QuantScale weights() const override;
 
-  void record(Stream& stream, const KernelTable& kernels, CastKind kind, std::int64_t first,
-              std::int64_t count) override;
+  void record(Stream& stream, const KernelTable& kernels, CastKind kind, std::int64_t first, std::int64_t count,
+              const float* amax) override;
   std::span<float> recorded() const override { return {row(row_recorded), static_cast<std::size_t>(casts_.total())}; }
   void finish_step(Stream& stream, const KernelTable& kernels) override;
 
@@ -38,19 +38,20 @@ class DelayedScaling final : public Float8Scaling {
   void state_loaded(Stream& stream) override;
 
  private:
-  enum Row : int { row_amax, row_recorded, row_scale, row_history };
+  enum Row : int { row_recorded, row_scale, row_history };
 
   std::int64_t bytes() const;
   float* inverse(std::int64_t cast) const;
   float* row(int index) const;
-  QuantScale at(std::int64_t cast) const;
+  QuantScale at(std::int64_t cast) const;  ///< without an abs-max
   std::int64_t first_of(CastKind kind) const;
   std::int32_t* device_steps() const;
 
   CastCounts casts_;
   DelayedSettings settings_;
   Device& device_;
-  Buffer values_;             ///< inverse scales [casts, stride], rows [3 + history, casts], and the number of steps
+  /// Inverse scales [casts, stride], rows [2 + history, casts], abs-maxes [weights] and the number of steps.
+  Buffer values_;
   std::int32_t steps_ = 0;    ///< finished steps that the history knows of
   HostBuffer steps_to_copy_;  ///< [2], in turns: two steps at most are under way
 };

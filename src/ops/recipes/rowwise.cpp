@@ -101,6 +101,7 @@ class RowwiseWithGwHpRecipe final : public RowwiseRecipe {
     const QuantScale scale = QuantScale::allocate(op.scratch);
     void* y = op.scratch.allocate(w.elements());
     const bool turn = op.kernels.float8_gemm_k_major;
+    op.stream.device().zero(scale.amax, 4, op.stream);
     measure(op, w, {.amax = scale.amax, .non_finite = nullptr});
     cast_by_amax(op, w, format, scale, power_of_two(), turn ? nullptr : y, turn ? y : nullptr);
     return {y, format, turn ? Shape{w.shape[1], w.shape[0]} : w.shape, scale.inverse};

@@ -77,6 +77,7 @@ void ShardedModel::finish_step(std::int64_t step, double lr) {
   tied_.sum();
   norm_.compute(gradients_, reductions::gradient_norm(mesh_), static_cast<float>(optimizer_.clip_norm));
   finish_scales();
+  scales_.clear();
   adamw_step(stream_, kernels_, optimizer_, lr, step, slices_, norm_.factor(), norm_.skip());
   scales_.update(reductions::weight_amax(mesh_), kernels_);
   weights_.invalidate();

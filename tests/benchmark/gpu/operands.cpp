@@ -36,7 +36,7 @@ Operand cast_dynamic(Case& c, const Source& x) {
   const std::int64_t n = x.rows * x.k;
   const void* from = c.random(DType::bf16, n);
   void* to = c.output(n);
-  auto *amax = c.output<float>(1), *scale = c.output<float>(1), *inverse = c.output<float>(1);
+  auto *amax = c.values(0.0f), *scale = c.output<float>(1), *inverse = c.output<float>(1);
   auto* counter = static_cast<std::uint32_t*>(c.zeros(4));
   const Stats stats{.x = from, .dtype = DType::bf16, .n = n, .out = {.amax = amax, .non_finite = counter}};
   CastToFloat8 cast = cast_of(x, from, to, scale);

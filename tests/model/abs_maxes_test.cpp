@@ -1,0 +1,42 @@
+// What a pass launches to take the abs-maxes of its casts: nothing for one number alone.
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "src/device/work_list.h"
+#include "tests/model/local_state.h"
+
+namespace octet {
+namespace {
+
+using Launches = std::map<std::string, int>;
+
+/// Of a pass, by the kernel's name.
+Launches launches(test::LocalModel& model) {
+  WorkList list;
+  Listing listing(*model.stream, list);
+  model.forward_backward();
+  EXPECT_EQ(listing.end(), nullptr);
+  Launches count;
+  list.describe([&](const Work& work) { ++count[std::string(work.name)]; });
+  return count;
+}
+
+/// All are zeroed at once, and only what attention writes is read for its abs-max alone, once forward and once
+/// backward.
+TEST(AbsMaxes, OfOnePassAreZeroedByOneLaunch) {
+  for (const int layers : {1, 3}) {
+    LlamaSettings settings = test::LocalModel(Precision::float8).settings;
+    settings.model.layers = layers;
+    test::LocalModel model(settings);
+    Launches count = launches(model);
+    EXPECT_EQ(count["zero"], 1);
+    EXPECT_EQ(count["stats"], 2 * layers);
+    EXPECT_EQ(count["cast_to_float8"], 11 * layers);
+  }
+  test::LocalModel plain(Precision::bf16);
+  EXPECT_EQ(launches(plain)["zero"], 0);
+}
+
+}  // namespace
+}  // namespace octet
