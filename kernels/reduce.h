@@ -23,7 +23,9 @@ struct SumOfSquares {
   std::int64_t n = 0;
   float* out = nullptr;
   std::uint32_t* non_finite = nullptr;
-  void* workspace = nullptr;  ///< KernelTable::sum_of_squares_workspace bytes, which more elements never make fewer
+  /// KernelTable::sum_of_squares_workspace bytes, which more elements never make fewer. Zero before the first call, and
+  /// for calls on one stream alone: each leaves it ready for the next.
+  void* workspace = nullptr;
 
   bool operator==(const SumOfSquares&) const = default;
 };

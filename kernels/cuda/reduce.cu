@@ -1,5 +1,7 @@
 #include "kernels/reduce.h"
 
+#include <cstddef>
+
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/packs.cuh"
@@ -12,7 +14,8 @@ constexpr int threads = 256;
 /// Elements of a block of sum_of_squares, at least: enough that a block's end costs little beside its reading.
 constexpr std::int64_t block_elements = threads * 4 * 4;
 
-/// Sum over the block, in thread 0; always in the same order. All `width` threads of the block call it, once a kernel.
+/// Sum over the block, in thread 0; always in the same order. All `width` threads of the block call it, a second time
+/// behind a barrier.
 template <int width>
 __device__ __forceinline__ double block_sum(double value) {
   constexpr int warps = width / 32;
@@ -30,9 +33,10 @@ __device__ __forceinline__ double block_sum(double value) {
   return value;
 }
 
-/// *out = sum of x, by one block of `width` threads: for a few thousand numbers, such as losses or partial sums.
-template <int width, typename T>
-__global__ void __launch_bounds__(width) sum_kernel(const T* __restrict__ x, std::int64_t n, float* __restrict__ out) {
+/// *out = sum of x, by one block: for a few thousand numbers, such as losses.
+template <int width>
+__global__ void __launch_bounds__(width)
+    sum_kernel(const float* __restrict__ x, std::int64_t n, float* __restrict__ out) {
   double sum = 0;
 #pragma unroll 8
   for (std::int64_t i = threadIdx.x; i < n; i += width) sum += static_cast<double>(x[i]);
@@ -40,29 +44,51 @@ __global__ void __launch_bounds__(width) sum_kernel(const T* __restrict__ x, std
   if (threadIdx.x == 0) *out = static_cast<float>(sum);
 }
 
-/// Reads 4 · n bytes. partial[block] = the block's sum of squares; without partial (one block only) it goes to *out.
+/// What the blocks of a sum leave for the one that ends last, which makes the whole of it: no second launch.
+struct BlockSums {
+  unsigned ended;  ///< blocks; zero before the launch and after it
+  double of_block[1];
+};
+
+/// Whether this block is the last of the grid to come here; then what all have written to `sums` can be read past the
+/// L1 cache. Thread 0 of each block has written its own. All threads call it.
+__device__ __forceinline__ bool is_last(BlockSums* sums) {
+  __shared__ bool last;
+  if (threadIdx.x == 0) {
+    __threadfence();                                                 // the block's sum is there before it is counted
+    last = atomicInc(&sums->ended, gridDim.x - 1) == gridDim.x - 1;  // from gridDim.x - 1 on to zero
+    __threadfence();                                                 // no sum is read before all are counted
+  }
+  __syncthreads();
+  return last;
+}
+
+/// Reads 4 · n bytes. Without `sums` there is one block only.
 __global__ void __launch_bounds__(threads)
-    squares_kernel(const float* __restrict__ x, std::int64_t n, std::int64_t packs, double* __restrict__ partial,
+    squares_kernel(const float* __restrict__ x, std::int64_t n, std::int64_t packs, BlockSums* sums,
                    float* __restrict__ out, std::uint32_t* non_finite) {
-  double sums[4] = {0, 0, 0, 0};
+  double squares[4] = {0, 0, 0, 0};
   StatsFold fold;
   for_packs<4>(n, packs, [&](auto full, std::int64_t at, int count) {
     const Chunk<float, 4> in = read<full, 4>(x + at, count);
 #pragma unroll
     for (int j = 0; j < 4; ++j) {
       const double v = static_cast<double>(in.v[j]);
-      sums[j] += v * v;
+      squares[j] += v * v;
       fold.add(in.v[j]);
     }
   });
   fold.publish({.amax = nullptr, .non_finite = non_finite});
-  const double sum = block_sum<threads>((sums[0] + sums[1]) + (sums[2] + sums[3]));
-  if (threadIdx.x != 0) return;
-  if (partial != nullptr) {
-    partial[blockIdx.x] = sum;
-  } else {
-    *out = static_cast<float>(sum);
+  double sum = block_sum<threads>((squares[0] + squares[1]) + (squares[2] + squares[3]));
+  if (sums != nullptr) {
+    if (threadIdx.x == 0) sums->of_block[blockIdx.x] = sum;
+    if (!is_last(sums)) return;
+    sum = 0;
+#pragma unroll 4
+    for (unsigned i = threadIdx.x; i < gridDim.x; i += threads) sum += __ldcg(sums->of_block + i);
+    sum = block_sum<threads>(sum);
   }
+  if (threadIdx.x == 0) *out = static_cast<float>(sum);
 }
 
 /// Reads 8 and writes 4 bytes an element.
@@ -95,19 +121,16 @@ void sum(Stream& stream, const Sum& args) {
 
 std::int64_t sum_of_squares_workspace(const SumOfSquares& args) {
   const unsigned blocks = blocks_for(args.n, block_elements);
-  return blocks == 1 ? 0 : static_cast<std::int64_t>(blocks * sizeof(double));
+  return blocks == 1 ? 0 : static_cast<std::int64_t>(offsetof(BlockSums, of_block) + blocks * sizeof(double));
 }
 
 void sum_of_squares(Stream& stream, const SumOfSquares& args) {
   const unsigned blocks = blocks_for(args.n, block_elements);
-  auto* partial = blocks == 1 ? nullptr : static_cast<double*>(args.workspace);
-  if (blocks > 1 && partial == nullptr) throw internal_error("kernels", "sum_of_squares: no workspace");
-  squares_kernel<<<blocks, threads, 0, native(stream)>>>(args.x, args.n, aligned(16, args.x) ? args.n / 4 : 0, partial,
+  auto* sums = blocks == 1 ? nullptr : static_cast<BlockSums*>(args.workspace);
+  if (blocks > 1 && sums == nullptr) throw internal_error("kernels", "sum_of_squares: no workspace");
+  squares_kernel<<<blocks, threads, 0, native(stream)>>>(args.x, args.n, aligned(16, args.x) ? args.n / 4 : 0, sums,
                                                          args.out, args.non_finite);
   check_launch("sum_of_squares");
-  if (blocks == 1) return;
-  sum_kernel<threads><<<1, threads, 0, native(stream)>>>(partial, std::int64_t{blocks}, args.out);
-  check_launch("sum_of_squares: partial sums");
 }
 
 void accumulate(Stream& stream, const Accumulate& args) {

@@ -31,6 +31,7 @@ GradientNorm::GradientNorm(const ParameterList& list, bool counts_first, Device&
   }
   if (!counts_first) counted_.front() = false;
   device.zero(values_.data(), values_.bytes(), stream);
+  device.zero(workspace_.data(), workspace_.bytes(), stream);
   reset_counters();
 }
 

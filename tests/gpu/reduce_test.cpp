@@ -16,11 +16,18 @@ class GpuReduce : public GpuTest {
     auto out = Both<float>::output(*gpu_stream, 1);
     Both<std::uint32_t> count(*gpu_stream, {9});
     SumOfSquares args{.x = x.gpu() + offset, .n = n, .out = out.gpu(), .non_finite = count.gpu()};
-    auto workspace = Both<std::uint8_t>::output(*gpu_stream, gpu().sum_of_squares_workspace(args));
+    const std::int64_t bytes = gpu().sum_of_squares_workspace(args);
+    Both<std::uint32_t> workspace(*gpu_stream, std::vector<std::uint32_t>(static_cast<std::size_t>(bytes / 4)));
     args.workspace = workspace.gpu();
     gpu().sum_of_squares(*gpu_stream, args);
-    workspace.download();  // its guards
-    return {out.download()[0], count.download()[0]};
+    const std::vector<std::uint32_t> left = workspace.download();  // and its guards
+    if (!left.empty()) {
+      EXPECT_EQ(left[0], 0u) << "not ready for the next call";
+    }
+    const Squares found{out.download()[0], count.download()[0]};
+    for (int again = 0; again < 3; ++again) gpu().sum_of_squares(*gpu_stream, args);
+    EXPECT_EQ(std::memcmp(out.download().data(), &found.sum, 4), 0) << "in a workspace that was used";
+    return found;
   }
 
   void compare_squares(const std::vector<float>& values, std::int64_t offset) {

@@ -306,7 +306,7 @@ void sum_of_squares(Case& c, const Row& row) {
   args.x = c.random<float>(args.n);
   args.out = c.output<float>(1);
   args.non_finite = static_cast<std::uint32_t*>(c.zeros(4));
-  give_workspace(c, args, [&](const auto& kernels) { return kernels.sum_of_squares_workspace(args); });
+  args.workspace = c.zeros(c.place().kernels.sum_of_squares_workspace(args));
   c.set([p = c.place(), args] { p.kernels.sum_of_squares(p.stream, args); });
 }
 
