@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "kernels/scale_layout.h"
+#include "kernels/stats.h"
 #include "src/base/dtype.h"
 #include "src/device/device.h"
 
@@ -41,6 +42,7 @@ struct CastToFloat8 {
   bool power_of_two = false;
   float* scale_out = nullptr;
   float* inverse_scale_out = nullptr;
+  StatsOut stats{};  ///< of x, in the same read; not with `amax`
 
   bool operator==(const CastToFloat8&) const = default;
 };

@@ -11,7 +11,7 @@ struct RopeHeads {
   void* x = nullptr;  ///< [batch, seq, count, head_dim]; null: there is nothing to rotate, and stats are left alone
   std::int64_t count = 0;
   StatsOut stats;  ///< of the result
-  /// Of the result, in its place: x is read alone then. No transposed form.
+  /// Of the result, in its place: x is read alone then. The transposed form is [count · head_dim, batch · seq].
   Float8Out float8{};
 
   bool operator==(const RopeHeads&) const = default;
@@ -42,7 +42,8 @@ struct Rope {
 
 inline std::int64_t bytes_moved(const Rope& a) {
   const auto heads = [&](const RopeHeads& of) {
-    return of.x == nullptr ? 0 : of.count * (size_of(a.dtype) + (of.float8.wanted() ? 1 : size_of(a.dtype)));
+    const std::int64_t written = of.float8.wanted() ? of.float8.forms() : size_of(a.dtype);
+    return of.x == nullptr ? 0 : of.count * (size_of(a.dtype) + written);
   };
   return a.batch * a.seq * a.head_dim * (heads(a.q) + heads(a.k)) + a.seq * a.head_dim * 4;
 }

@@ -136,11 +136,12 @@ def stats(columns):
     return kernel("stats", 2 * TOKENS * columns, n=TOKENS * columns)
 
 
-def cast(columns, to="e4m3", both=False):
-    """bf16 to 8 bits; `both`: with the transposed copy, for the two GEMMs of a backward pass."""
+def cast(columns, to="e4m3", both=False, measures=False):
+    """bf16 to 8 bits; `both`: with the transposed copy, for the two GEMMs of a backward pass. `measures`: with a scale
+    that was there before, and the abs-max in the same read, as recipe delayed casts what no producer has measured."""
     n = TOKENS * columns
     return kernel("cast", n * (4 if both else 3), rows=TOKENS, columns=columns, **{"from": "bf16", "to": to},
-                  transposed=both)
+                  transposed=both, **({"how": "measures"} if measures else {}))
 
 
 def cast_weight(o, i):
@@ -188,8 +189,8 @@ def transpose(rows, columns):
 
 
 def add_rmsnorm(dim, float8=False):
-    """`float8`, here and below: what recipe delayed has the kernel write. A norm's output and the rotated gradients are
-    then written in 8 bits alone, a norm's gradient in both."""
+    """`float8`, here and below: what recipe delayed has the kernel write. A norm's output is then written in 8 bits
+    alone, a norm's gradient in both, and rotated gradients in 8 bits, as stored and transposed."""
     return kernel("add_rmsnorm", (7 if float8 else 8) * TOKENS * dim, rows=TOKENS, columns=dim, **writes(float8))
 
 
@@ -204,8 +205,8 @@ def writes(float8):
 def rope(m, float8=False):
     """Queries and keys in one launch, which share the tables of cosines and sines."""
     half, heads = m["head_dim"] // 2, m["heads"] + m["kv_heads"]
-    return kernel("rope", (3 if float8 else 4) * TOKENS * heads * m["head_dim"] + 8 * TOKENS * half, seq=TOKENS,
-                  heads=m["heads"], kv_heads=m["kv_heads"], head_dim=m["head_dim"], **writes(float8))
+    return kernel("rope", 4 * TOKENS * heads * m["head_dim"] + 8 * TOKENS * half, seq=TOKENS, heads=m["heads"],
+                  kv_heads=m["kv_heads"], head_dim=m["head_dim"], **writes(float8))
 
 
 def swiglu_forward(m, float8=False):

@@ -35,18 +35,18 @@ def block_ops(m, precision, micro_batches=1, recipe=None):
     add("SwiGLU", swiglu_forward(m, delayed))
     add("SwiGLU backward", swiglu_backward(m, delayed))
     if float8:
-        add("abs-max of attention's outputs", stats(q))
-        add("abs-max of attention's outputs", stats(kv))
-        # Norms, RoPE and SwiGLU write the 8-bit forms themselves where the scale is there before, but for SwiGLU not
-        # the transposed.
-        for columns in (q,) if delayed else (dim, dim, q, ffn):
-            add("casts of inputs", cast(columns, both=True))
-        for columns in (kv,) if delayed else (dim, dim, ffn, ffn, q, kv, kv):  # of w2, wo, w1, w3, wq, wk, wv
-            add("casts of output gradients", cast(columns, "e5m2", both=True))
         if delayed:
-            add("transposes of what norms and RoPE wrote", transpose(TOKENS, dim), 4)
-            add("transposes of what norms and RoPE wrote", transpose(TOKENS, q))
-            add("transposes of what norms and RoPE wrote", transpose(TOKENS, kv))
+            # The others write the 8-bit forms themselves where the scale is there before; norms not the transposed.
+            add("casts of inputs", cast(q, both=True, measures=True))
+            add("casts of output gradients", cast(kv, "e5m2", both=True, measures=True))
+            add("transposes of what norms wrote", transpose(TOKENS, dim), 4)
+        else:
+            add("abs-max of attention's outputs", stats(q))
+            add("abs-max of attention's outputs", stats(kv))
+            for columns in (dim, dim, q, ffn):
+                add("casts of inputs", cast(columns, both=True))
+            for columns in (dim, dim, ffn, ffn, q, kv, kv):  # of w2, wo, w1, w3, wq, wk, wv
+                add("casts of output gradients", cast(columns, "e5m2", both=True))
         for _, o, i in linears(m):
             add("casts of weights", cast_weight(o, i), once)
             add("transposes of weights", transpose(o, i), once)

@@ -69,6 +69,7 @@ float scale_for(const CastToFloat8& args) {
 }  // namespace
 
 void cast_to_float8(Stream& stream, const CastToFloat8& args) {
+  stats(stream, {.x = args.x, .dtype = args.from, .n = args.n, .out = args.stats});
   const float scale = scale_for(args);
   const bool to_e4m3 = args.to == DType::e4m3;
   if (args.from == DType::f32) {

@@ -22,7 +22,7 @@ void rotate_head(const T* x, T* y, const float* cos, const float* sin, float dir
 }
 
 template <typename T>
-void rotate(const Rope& args, const RopeHeads& of) {
+void rotate(Stream& stream, const Rope& args, const RopeHeads& of) {
   if (of.x == nullptr) return;
   T* x = static_cast<T*>(of.x);
   const std::int64_t half = args.head_dim / 2, row = of.count * args.head_dim;
@@ -43,14 +43,15 @@ void rotate(const Rope& args, const RopeHeads& of) {
     cast_part(of.float8, turned, token * row, row);
   });
   fold.publish(of.stats);
+  transpose_parts(stream, of.float8, args.batch * args.seq * row, row);
 }
 
 }  // namespace
 
-void rope(Stream&, const Rope& args) {
+void rope(Stream& stream, const Rope& args) {
   dispatch_storage(args.dtype, [&]<typename T>(T) {
-    rotate<T>(args, args.q);
-    rotate<T>(args, args.k);
+    rotate<T>(stream, args, args.q);
+    rotate<T>(stream, args, args.k);
   });
 }
 

@@ -5,6 +5,7 @@
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/packs.cuh"
 #include "kernels/cuda/scale.cuh"
+#include "kernels/cuda/stats_fold.cuh"
 #include "kernels/cuda/transpose_tile.cuh"
 
 namespace octet::cuda {
@@ -51,24 +52,36 @@ struct ScaleSource {
   }
 };
 
-/// Reads n · sizeof(T) bytes, writes n: a thread 16 bytes and 16 / sizeof(T).
-template <typename T>
+template <bool measures, typename T, int size>
+__device__ __forceinline__ void measure(StatsFold& fold, const Chunk<T, size>& x) {
+  if constexpr (measures) {
+#pragma unroll
+    for (int j = 0; j < size; ++j) fold.add(to_float(x.v[j]));
+  }
+}
+
+/// Reads n · sizeof(T) bytes, writes n: a thread 16 bytes and 16 / sizeof(T). `measures`: for `stats`, here and below.
+template <typename T, bool measures>
 __global__ void __launch_bounds__(threads)
     cast_kernel(const T* __restrict__ x, std::uint8_t* __restrict__ y, std::int64_t n, std::int64_t packs,
-                ScaleSource scale, bool to_e4m3) {
+                ScaleSource scale, bool to_e4m3, StatsOut stats) {
   constexpr int size = Pack<T>::size;
   const Float8Cast cast{scale.get(), to_e4m3};
+  StatsFold fold;
   for_packs<size>(n, packs, [&](auto full, std::int64_t at, int count) {
-    write_codes<full, size>(y + at, cast(read<full, size>(x + at, count)), count);
+    const Chunk<T, size> in = read<full, size>(x + at, count);
+    measure<measures>(fold, in);
+    write_codes<full, size>(y + at, cast(in), count);
   });
+  if constexpr (measures) fold.publish(stats);
 }
 
 /// Reads n · sizeof(T) bytes, writes n for each of y (null: none) and y_transposed.
-template <typename T, bool wide>
+template <typename T, bool wide, bool measures>
 __global__ void __launch_bounds__(threads)
     cast_transposed_kernel(const T* __restrict__ x, std::uint8_t* __restrict__ y,
                            std::uint8_t* __restrict__ y_transposed, std::int64_t rows, std::int64_t columns,
-                           bool wide_transposed, ScaleSource scale, bool to_e4m3) {
+                           bool wide_transposed, ScaleSource scale, bool to_e4m3, StatsOut stats) {
   constexpr int size = Pack<T>::size;
   __shared__ TransposeTile<size> tile;
   const TilePlace<size> place(rows, columns);
@@ -77,14 +90,17 @@ __global__ void __launch_bounds__(threads)
 #pragma unroll
   for (int i = 0; i < 4; ++i) in[i] = place.template read_row<wide>(x, columns, i);
   Codes<size> codes[4];
+  StatsFold fold;  // elements beyond the matrix are zero, and leave no mark
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
+    measure<measures>(fold, in[i]);
     codes[i] = cast(in[i]);
     if (y != nullptr) place.template write_row<wide>(y, columns, i, codes[i]);
   }
   tile.put(place.patch, place.group, codes);
   __syncthreads();
   tile.write_transposed(y_transposed, rows, columns, place.tile_row, place.tile_column, wide_transposed);
+  if constexpr (measures) fold.publish(stats);
 }
 
 /// Reads and writes rows · columns bytes.
@@ -116,7 +132,7 @@ __global__ void __launch_bounds__(threads)
   });
 }
 
-template <typename T>
+template <typename T, bool measures>
 void cast_transposed(Stream& stream, const CastToFloat8& args) {
   constexpr int size = Pack<T>::size;
   const auto* x = static_cast<const T*>(args.x);
@@ -124,9 +140,21 @@ void cast_transposed(Stream& stream, const CastToFloat8& args) {
   auto* transposed = static_cast<std::uint8_t*>(args.y_transposed);
   const std::int64_t columns = args.columns, rows = args.n / columns;
   const bool wide = columns % size == 0 && aligned(16, x) && aligned(size, y);
-  const auto kernel = wide ? cast_transposed_kernel<T, true> : cast_transposed_kernel<T, false>;
+  const auto kernel = wide ? cast_transposed_kernel<T, true, measures> : cast_transposed_kernel<T, false, measures>;
   kernel<<<tiles_of<size>(rows, columns), threads, 0, native(stream)>>>(
-      x, y, transposed, rows, columns, aligned_to_16(rows, transposed), ScaleSource(args), args.to == DType::e4m3);
+      x, y, transposed, rows, columns, aligned_to_16(rows, transposed), ScaleSource(args), args.to == DType::e4m3,
+      args.stats);
+}
+
+template <typename T, bool measures>
+void cast(Stream& stream, const CastToFloat8& args) {
+  if (args.y_transposed != nullptr) return cast_transposed<T, measures>(stream, args);
+  constexpr int size = Pack<T>::size;
+  const auto* x = static_cast<const T*>(args.x);
+  auto* y = static_cast<std::uint8_t*>(args.y);
+  const std::int64_t packs = aligned(16, x) && aligned(size, y) ? args.n / size : 0;
+  cast_kernel<T, measures><<<blocks_for(args.n, threads * size), threads, 0, native(stream)>>>(
+      x, y, args.n, packs, ScaleSource(args), args.to == DType::e4m3, args.stats);
 }
 
 template <typename From, typename To>
@@ -152,13 +180,7 @@ void compute_scales(Stream& stream, const ComputeScales& args) {
 void cast_to_float8(Stream& stream, const CastToFloat8& args) {
   if (args.n == 0) return;
   dispatch_storage(args.from, [&]<typename T>(T) {
-    if (args.y_transposed != nullptr) return cast_transposed<T>(stream, args);
-    constexpr int size = Pack<T>::size;
-    const auto* x = static_cast<const T*>(args.x);
-    auto* y = static_cast<std::uint8_t*>(args.y);
-    const std::int64_t packs = aligned(16, x) && aligned(size, y) ? args.n / size : 0;
-    cast_kernel<<<blocks_for(args.n, threads * size), threads, 0, native(stream)>>>(
-        x, y, args.n, packs, ScaleSource(args), args.to == DType::e4m3);
+    args.stats.wanted() ? cast<T, true>(stream, args) : cast<T, false>(stream, args);
   });
   check_launch("cast_to_float8");
 }

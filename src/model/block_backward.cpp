@@ -24,6 +24,19 @@ struct Backward {
     return output_gradient(pass.linears.recipes[static_cast<std::size_t>(l)], dy, scale(l), op().scratch,
                            turns && op().kernels.float8_gemm_k_major);
   }
+  /// The same of dy that is there, measured by no producer: that has a pass of its own, which casts too where it can,
+  /// and none where no abs-max is asked for.
+  OutputGradient measured(BlockLinear l, const Tensor& dy, CheckedTensor checked) const {
+    const LinearRecipe& linear = pass.linears.recipes[static_cast<std::size_t>(l)];
+    const OutputGradient made = gradient(l, dy, true);
+    const StatsOut stats{.amax = made.scale.amax, .non_finite = counter(checked)};
+    if (made.is_cast()) {
+      cast(op(), dy, made.quantized.dtype, made.scale, made.quantized.data, made.transposed.data, stats);
+    } else if (linear->casts_first()) {
+      measure(op(), dy, stats);
+    }
+    return made;
+  }
   std::uint32_t* counter(CheckedTensor t) const { return pass.checks.counter(unit, t); }
   QuantScale scale(BlockLinear l) const {
     return pass.scales.gradient(pass.linears.recipes, l, late != nullptr ? *late->arena : op().scratch);
@@ -103,7 +116,6 @@ void ffn_part(const Backward& b, BlockActivations& a, const OutputGradient& dh, 
 void attention_part(const Backward& b, BlockActivations& a, const OutputGradient& dh, const OutputGradient& below) {
   const ArenaScope scope(b.op().scratch);
   const ModelConfig& m = b.pass.model;
-  const QuantScale v_scale = b.scale(wv);
   const Tensor d_o = b.scratch(m.q_dim());
   b.linear(b.pass.linears.wo, wo, a.x_wo, dh, d_o);
 
@@ -111,20 +123,18 @@ void attention_part(const Backward& b, BlockActivations& a, const OutputGradient
   attention_backward(b.op(), attention_shape(m, b.pass.shape), b.pass.documents, a.q, a.k, a.v, a.x_wo.high, d_o,
                      a.log_sum_exp, made_q, made_k, made_v);
   const Tensor dq = b.kept(made_q, a.q), dk = b.kept(made_k, a.k), dv = b.kept(made_v, a.v);
-  const OutputGradient d_q = b.gradient(wq, dq, false), d_k = b.gradient(wk, dk, false);
+  const OutputGradient d_q = b.gradient(wq, dq, true), d_k = b.gradient(wk, dk, true);
   rope(b.op(), b.pass.rope, {dq, {.amax = d_q.scale.amax, .non_finite = b.counter(checked_grad_q)}, d_q.float8()},
        {dk, {.amax = d_k.scale.amax, .non_finite = b.counter(checked_grad_k)}, d_k.float8()}, b.pass.shape.batch,
        m.head_dim, b.pass.documents, true);
-  // No pass of its own but where its abs-max is asked for.
-  if (b.pass.linears.recipes[wv]->casts_first())
-    measure(b.op(), dv, {.amax = v_scale.amax, .non_finite = b.counter(checked_grad_v)});
+  const OutputGradient d_v = b.measured(wv, dv, checked_grad_v);
 
   const Tensor dx = b.scratch_rows();
-  b.group(b.pass.linears.qkv, wq, a.x_attention, {d_q, d_k, {dv, v_scale}}, dx);
+  b.group(b.pass.linears.qkv, wq, a.x_attention, {d_q, d_k, d_v}, dx);
   b.norm(slot_attention_norm, dx, a.h, a.inverse_rms_attention, dh.dy, below, checked_grad);
   b.leave(&LateGradients::q, dq, d_q.scale);
   b.leave(&LateGradients::k, dk, d_k.scale);
-  b.leave(&LateGradients::v, dv, v_scale);
+  b.leave(&LateGradients::v, dv, d_v.scale);
 }
 
 /// As the kernel that makes a norm's gradient adds it.

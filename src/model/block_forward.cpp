@@ -40,10 +40,11 @@ struct Run {
   void place_high(LinearInput& x) const {
     if (!x.keep_high) x.high.data = op().scratch.allocate(x.high.bytes());
   }
-  /// Casts x. Of a turned input the form that forward's GEMMs read is scratch, and is made where one of them runs.
-  void cast(const LinearGroup& group, LinearInput& x, bool read) const {
+  /// Casts x, and takes the statistics that its producer has not. Of a turned input the form that forward's GEMMs read
+  /// is scratch, and is made where one of them runs.
+  void cast(const LinearGroup& group, LinearInput& x, bool read, const StatsOut& taken = {}) const {
     if (x.is_turned()) x.quantized.data = read ? op().scratch.allocate(x.quantized.bytes()) : nullptr;
-    group.cast(op(), x, again);
+    group.cast(op(), x, again, taken);
   }
   /// Makes x.high and casts it; `produce` writes it, or in fp8 what it is asked for, transposed too if it `turns`.
   template <typename Produce>
@@ -105,8 +106,7 @@ void attention_part(const Run& r, const Tensor& h, const Tensor& branch_in, cons
 
   if (r.makes(attention_output)) r.attention(a.x_wo.high);
   if (r.makes(attention_cast)) {
-    if (a.x_wo.is_cast() && !r.again) measure(r.op(), a.x_wo.high, r.stats(checked_attention_output, a.x_wo));
-    r.cast(linears.wo, a.x_wo, r.makes(residual));
+    r.cast(linears.wo, a.x_wo, r.makes(residual), r.stats(checked_attention_output, a.x_wo));
   }
   if (r.makes(residual)) linears.wo.forward(r.op(), a.x_wo, r.weight(wo), branch);
 }

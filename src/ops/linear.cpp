@@ -17,8 +17,10 @@ LinearGroup::LinearGroup(std::vector<LinearRecipe> linears) : linears_(std::move
   }
 }
 
-void LinearGroup::cast(OpContext& op, LinearInput& x, bool again) const {
-  if (casts_first()) x.quantized = float8_->cast_input(op, x.high, x.scale, again, x.quantized.data, x.turned.data);
+void LinearGroup::cast(OpContext& op, LinearInput& x, bool again, const StatsOut& stats) const {
+  if (casts_first()) {
+    x.quantized = float8_->cast_input(op, x.high, x.scale, again, x.quantized.data, x.turned.data, stats);
+  }
   if (x.is_turned()) x.turned.inverse_scale = x.quantized.inverse_scale;
   nothing_gathered(x);
 }

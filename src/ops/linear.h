@@ -61,8 +61,8 @@ class LinearGroup {
 
   /// Casts x.high, whose abs-max is in x.scale.amax, when the recipe casts first. `again`: of an input that was cast
   /// before and whose bytes are gone, with the scale of then: the same bytes. Of a turned one `quantized` may have no
-  /// data: then only the transposed copy is made.
-  void cast(OpContext& op, LinearInput& x, bool again) const;
+  /// data: then only the transposed copy is made. `stats`: of x.high, where they are to be taken here.
+  void cast(OpContext& op, LinearInput& x, bool again, const StatsOut& stats = {}) const;
   /// Its place when the producer of x.high writes the fp8 forms itself (LinearInput::is_written_cast): also of the
   /// turned one where the producer can.
   static Float8Out place(const LinearInput& x, bool turned);

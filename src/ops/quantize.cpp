@@ -24,8 +24,9 @@ CastToFloat8 cast_of(const Tensor& x, DType format, const QuantScale& scale, voi
 }  // namespace
 
 Tensor quantize(OpContext& context, const Tensor& x, DType format, const QuantScale& scale, bool power_of_two,
-                void* storage, void* transposed) {
-  if (scale.known) return cast(context, x, format, scale, storage, transposed);
+                void* storage, void* transposed, const StatsOut& stats) {
+  if (scale.known) return cast(context, x, format, scale, storage, transposed, stats);
+  if (stats.wanted()) measure(context, x, stats);
   context.exchange.reduce_max(scale.amax, 1);
   return cast_by_amax(context, x, format, scale, power_of_two, storage, transposed);
 }
@@ -41,9 +42,11 @@ Tensor cast_by_amax(OpContext& context, const Tensor& x, DType format, const Qua
   return {storage, format, x.shape, scale.inverse};
 }
 
-Tensor cast(OpContext& context, const Tensor& x, DType format, const QuantScale& scale, void* storage,
-            void* transposed) {
-  context.kernels.cast_to_float8(context.stream, cast_of(x, format, scale, storage, transposed));
+Tensor cast(OpContext& context, const Tensor& x, DType format, const QuantScale& scale, void* storage, void* transposed,
+            const StatsOut& stats) {
+  CastToFloat8 args = cast_of(x, format, scale, storage, transposed);
+  args.stats = stats;
+  context.kernels.cast_to_float8(context.stream, args);
   return {storage, format, x.shape, scale.inverse};
 }
 

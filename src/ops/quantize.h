@@ -18,9 +18,11 @@ struct QuantScale {
 /// Casts x to `format` with a scale that is known, or else with the tensorwise dynamic one: amax -> MAX over the
 /// exchange -> scale -> cast. `scale.amax` holds the local abs-max already (its producer wrote it). `storage` has
 /// x.elements() bytes. Returns the fp8 tensor, whose inverse_scale points into `scale`. With `transposed` (as many
-/// bytes) the same pass also writes the transposed tensor there. `power_of_two`: how the scale is rounded.
+/// bytes) the same pass also writes the transposed tensor there. `power_of_two`: how the scale is rounded. `stats`:
+/// what no producer has taken of x, the abs-max among it, is taken here; by the pass that casts where the scale is
+/// known.
 Tensor quantize(OpContext& context, const Tensor& x, DType format, const QuantScale& scale, bool power_of_two,
-                void* storage, void* transposed = nullptr);
+                void* storage, void* transposed = nullptr, const StatsOut& stats = {});
 
 /// The same with the abs-max that is in `scale`, of whatever that was taken; nothing is exchanged.
 Tensor cast_by_amax(OpContext& context, const Tensor& x, DType format, const QuantScale& scale, bool power_of_two,
@@ -28,7 +30,7 @@ Tensor cast_by_amax(OpContext& context, const Tensor& x, DType format, const Qua
 
 /// The same with the scale that is in `scale` already: no abs-max is asked for and none exchanged.
 Tensor cast(OpContext& context, const Tensor& x, DType format, const QuantScale& scale, void* storage,
-            void* transposed = nullptr);
+            void* transposed = nullptr, const StatsOut& stats = {});
 
 /// The transposed copy [columns, rows] of an fp8 matrix [rows, columns], with the same inverse scale: in scratch, or in
 /// `storage` (as many bytes).

@@ -76,9 +76,10 @@ class Recipe {
   // them are of all tokens unless it says otherwise. Results are the argument itself or scratch of the caller's scope.
 
   /// The input in fp8, into `storage`, and transposed into `turned`, each where it is not null; of a recipe that casts
-  /// first. The abs-max of x is in `scale`; `again`: the scale is there from a cast before, and gives the same bytes.
+  /// first. The abs-max of x is in `scale`, or is taken here (`stats`, as in quantize). `again`: the scale is there
+  /// from a cast before, and gives the same bytes.
   virtual Tensor cast_input(OpContext& op, const Tensor& x, const QuantScale& scale, bool again, void* storage,
-                            void* turned) const;
+                            void* turned, const StatsOut& stats) const;
   virtual Tensor input_for_output(OpContext&, const Tensor& x) const { return x; }
   virtual Tensor input_for_grad_weight(OpContext&, const Tensor& x) const { return x; }
   virtual Tensor weight_for_output(OpContext&, const Tensor& w) const { return w; }

@@ -38,9 +38,10 @@ constexpr std::array<Matrix, 12> matrices = {{{1, 1},
 class GpuCast : public GpuTest {
  protected:
   template <typename To, typename From>
-  void compare(const std::vector<From>& values, float scale_value, std::int64_t offset) {
+  void compare(const std::vector<From>& values, float scale_value, std::int64_t offset, bool measures = false) {
     Both<From> x(*gpu_stream, values);
-    Both<float> scale(*gpu_stream, {scale_value});
+    Both<float> scale(*gpu_stream, {scale_value}), amax(*gpu_stream, {0.5f});
+    Both<std::uint32_t> count(*gpu_stream, {3});
     auto y = Both<To>::output(*gpu_stream, x.size());
     CastToFloat8 args{.x = x.cpu() + offset,
                       .from = dtype_of<From>::value,
@@ -48,10 +49,14 @@ class GpuCast : public GpuTest {
                       .to = dtype_of<To>::value,
                       .n = x.size() - offset,
                       .scale = scale.cpu()};
+    if (measures) args.stats = {amax.cpu(), count.cpu()};
     cpu.cast_to_float8(*cpu_stream, args);
     args.x = x.gpu() + offset, args.y = y.gpu() + offset, args.scale = scale.gpu();
+    if (measures) args.stats = {amax.gpu(), count.gpu()};
     gpu().cast_to_float8(*gpu_stream, args);
     expect_same_values(y, "y");
+    expect_same_bits(amax, "amax");
+    expect_same_bits(count, "non-finite");
   }
 
   /// With a scale that the cast forms itself.
@@ -79,11 +84,12 @@ class GpuCast : public GpuTest {
   }
 
   template <typename To, typename From>
-  void compare_transposed(Matrix matrix, std::int64_t offset, bool plain) {
+  void compare_transposed(Matrix matrix, std::int64_t offset, bool plain, bool measures = false) {
     SCOPED_TRACE(fmt::format("{} x {}, offset {}", matrix.rows, matrix.columns, offset));
     const std::int64_t n = matrix.rows * matrix.columns;
     Both<From> x(*gpu_stream, values_to_cast<From>(n + offset, 3));
-    Both<float> scale(*gpu_stream, {0.37f});
+    Both<float> scale(*gpu_stream, {0.37f}), amax(*gpu_stream, {0.5f});
+    Both<std::uint32_t> count(*gpu_stream, {3});
     auto y = Both<To>::output(*gpu_stream, n + offset), transposed = Both<To>::output(*gpu_stream, n + offset);
     CastToFloat8 args{.x = x.cpu() + offset,
                       .from = dtype_of<From>::value,
@@ -93,12 +99,16 @@ class GpuCast : public GpuTest {
                       .scale = scale.cpu(),
                       .y_transposed = transposed.cpu() + offset,
                       .columns = matrix.columns};
+    if (measures) args.stats = {amax.cpu(), count.cpu()};
     cpu.cast_to_float8(*cpu_stream, args);
     args.x = x.gpu() + offset, args.scale = scale.gpu();
+    if (measures) args.stats = {amax.gpu(), count.gpu()};
     args.y = plain ? y.gpu() + offset : nullptr, args.y_transposed = transposed.gpu() + offset;
     gpu().cast_to_float8(*gpu_stream, args);
     if (plain) expect_same_values(y, "y");
     expect_same_values(transposed, "y_transposed");
+    expect_same_bits(amax, "amax");
+    expect_same_bits(count, "non-finite");
   }
 
   template <typename To, typename From>
@@ -135,6 +145,7 @@ TEST_F(GpuCast, ManySizesAndAlignments) {
       SCOPED_TRACE(fmt::format("n {}, offset {}", n, offset));
       compare<e4m3>(values_to_cast<float>(n + offset, 1), 1.0f, offset);
       compare<e5m2>(values_to_cast<bf16>(n + offset, 1), 300.0f, offset);
+      compare<e5m2>(values_to_cast<bf16>(n + offset, 1), 300.0f, offset, true);
     }
   }
 }
@@ -164,6 +175,8 @@ TEST_F(GpuCast, Transposed) {
       compare_transposed<e4m3, bf16>(matrix, offset, true);
       compare_transposed<e5m2, bf16>(matrix, offset, false);
       compare_transposed<e4m3, float>(matrix, offset, true);
+      compare_transposed<e5m2, bf16>(matrix, offset, true, true);
+      compare_transposed<e4m3, float>(matrix, offset, false, true);
     }
   }
 }

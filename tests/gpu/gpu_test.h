@@ -31,6 +31,9 @@ class GpuTest : public ::testing::Test {
   const KernelTable& gpu() const { return cuda_kernels(); }
 };
 
+/// Which float8 forms a kernel writes.
+enum class Forms { none, plain, transposed };
+
 /// One array on the host, for the CPU's kernel, and one of the same contents on the device. Around the device's lie
 /// guards, and what a kernel is to write is poisoned on both, so that an element not written or written outside shows.
 template <typename T>

@@ -25,9 +25,9 @@ constexpr std::array<Case, 11> cases = {{{1, 1, 1, 1, 2},
 class GpuRope : public GpuTest {
  protected:
   /// The same operations without contraction: the same bits. `length`: tokens of each document; 0: a row is one.
-  /// `float8`: queries are written in that form, and keys as they are.
+  /// Queries are written in these forms, and keys as they are.
   template <typename T>
-  void compare(const Case& c, bool inverse, std::int64_t length = 0, bool float8 = false) {
+  void compare(const Case& c, bool inverse, std::int64_t length = 0, Forms forms = Forms::none) {
     SCOPED_TRACE(
         fmt::format("{} x {} x {}:{} x {}, offset {}", c.batch, c.seq, c.heads, c.kv_heads, c.head_dim, c.offset));
     const std::int64_t of_head = c.batch * c.seq * c.head_dim, half = c.head_dim / 2;
@@ -48,7 +48,15 @@ class GpuRope : public GpuTest {
     Both<std::uint32_t> count(*gpu_stream, {2, 3});
     Both<std::uint8_t> codes(*gpu_stream,
                              std::vector<std::uint8_t>(static_cast<std::size_t>(of_head * c.heads + c.offset)));
+    Both<std::uint8_t> turned(*gpu_stream, codes.host());
     Both<float> scale(*gpu_stream, {30.0f});
+    const auto float8 = [&](std::uint8_t* y, std::uint8_t* transposed, const float* factor) -> Float8Out {
+      if (forms == Forms::none) return {};
+      return {.y = y + c.offset,
+              .y_transposed = forms == Forms::transposed ? transposed + c.offset : nullptr,
+              .format = DType::e5m2,
+              .scale = factor};
+    };
     const auto heads = [&](void* x, std::int64_t n, float* max, std::uint32_t* non_finite) -> RopeHeads {
       return {.x = n == 0 ? nullptr : x, .count = n, .stats = {max, non_finite}};
     };
@@ -62,17 +70,18 @@ class GpuRope : public GpuTest {
               .sin = sin.cpu(),
               .inverse = inverse,
               .document_begin = length > 0 ? begin.cpu() : nullptr};
-    if (float8) args.q.float8 = {.y = codes.cpu() + c.offset, .format = DType::e5m2, .scale = scale.cpu()};
+    args.q.float8 = float8(codes.cpu(), turned.cpu(), scale.cpu());
     cpu.rope(*cpu_stream, args);
     args.q = heads(q.gpu() + c.offset, c.heads, amax.gpu(), count.gpu());
     args.k = heads(k.gpu() + c.offset, c.kv_heads, amax.gpu() + 1, count.gpu() + 1);
-    if (float8) args.q.float8 = {.y = codes.gpu() + c.offset, .format = DType::e5m2, .scale = scale.gpu()};
+    args.q.float8 = float8(codes.gpu(), turned.gpu(), scale.gpu());
     args.cos = cos.gpu(), args.sin = sin.gpu();
     if (length > 0) args.document_begin = begin.gpu();
     gpu().rope(*gpu_stream, args);
     expect_same_bits(q, "q");
     expect_same_bits(k, "k");
     expect_same_bits(codes, "float8 of q");
+    expect_same_bits(turned, "float8 of q, transposed");
     expect_same_bits(amax, "amax");
     expect_same_bits(count, "non-finite");
   }
@@ -84,8 +93,11 @@ TEST_F(GpuRope, SameBitsAsTheCpu) {
       compare<float>(c, inverse);
       compare<bf16>(c, inverse);
       compare<bf16>(c, inverse, 3);
-      compare<float>(c, inverse, 0, true);
-      compare<bf16>(c, inverse, 0, true);
+      for (const Forms forms : {Forms::plain, Forms::transposed}) {
+        compare<float>(c, inverse, 0, forms);
+        compare<bf16>(c, inverse, 0, forms);
+      }
+      compare<bf16>(c, inverse, 3, Forms::transposed);
     }
   }
 }

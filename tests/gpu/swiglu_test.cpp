@@ -21,8 +21,6 @@ constexpr std::array<Case, 11> cases = {{{1, 1},
                                          {144, 80, 8},
                                          {9, 1000, 3}}};
 
-enum class Forms { none, plain, transposed };
-
 /// The statistics and float8 forms that a kernel left beside a tensor.
 struct Beside {
   Beside(Stream& stream, std::int64_t n, DType fp8_format)

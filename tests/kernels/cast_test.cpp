@@ -165,6 +165,30 @@ TEST(CastToFloat8, FormsItsScaleFromAnAbsMax) {
   }
 }
 
+TEST(CastToFloat8, TakesStatisticsInTheSameRead) {
+  std::vector<float> x = random_values(64 * 48, 4, 100.0f);
+  x[77] = -infinity;
+  const float scale = 3.0f;
+  for (const bool transposed : {false, true}) {
+    std::vector<e5m2> plain(x.size()), y(x.size()), turned(x.size());
+    CastToFloat8 args{.x = x.data(),
+                      .from = DType::f32,
+                      .y = plain.data(),
+                      .to = DType::e5m2,
+                      .n = 64 * 48,
+                      .scale = &scale,
+                      .y_transposed = transposed ? turned.data() : nullptr,
+                      .columns = 48};
+    cpu::cast_to_float8(stream(), args);
+    StatsProbe stats;
+    args.y = y.data();
+    args.stats = stats.out();
+    cpu::cast_to_float8(stream(), args);
+    stats.expect_of(x);
+    EXPECT_TRUE(same_bits(y, plain));
+  }
+}
+
 TEST(CastToFloat8, ShortAndUnalignedRanges) {
   const std::vector<float> x = random_values(80, 4, 100.0f);
   for (std::size_t begin = 0; begin < 9; ++begin) {

@@ -125,21 +125,21 @@ TYPED_TEST(RopeTest, TheFloat8FormIsWrittenInPlaceOfTheResult) {
   auto q = q_before, k = random_values<T>(keys.elements(), 2);
   const auto k_alone = rotated(k, keys, a, true);
   const float scale = 30.0f;
-  std::vector<e5m2> expected, codes(q.size());
+  std::vector<e5m2> expected, codes(q.size()), turned(q.size()), expected_turned(q.size());
   StatsProbe plain_stats, stats;
   for (const T y : rotated(q, queries, a, true, &plain_stats)) expected.push_back(e5m2(static_cast<float>(y) * scale));
-  const Rope args{.q = {.x = q.data(),
-                        .count = queries.heads,
-                        .stats = stats.out(),
-                        .float8 = {.y = codes.data(), .format = DType::e5m2, .scale = &scale}},
-                  .k = {.x = k.data(), .count = keys.heads, .stats = {}},
-                  .dtype = dtype_of<T>::value,
-                  .batch = queries.batch,
-                  .seq = queries.seq,
-                  .head_dim = queries.head_dim,
-                  .cos = a.cos.data(),
-                  .sin = a.sin.data(),
-                  .inverse = true};
+  Rope args{.q = {.x = q.data(),
+                  .count = queries.heads,
+                  .stats = stats.out(),
+                  .float8 = {.y = codes.data(), .format = DType::e5m2, .scale = &scale}},
+            .k = {.x = k.data(), .count = keys.heads, .stats = {}},
+            .dtype = dtype_of<T>::value,
+            .batch = queries.batch,
+            .seq = queries.seq,
+            .head_dim = queries.head_dim,
+            .cos = a.cos.data(),
+            .sin = a.sin.data(),
+            .inverse = true};
   cpu::rope(stream(), args);
   EXPECT_TRUE(same_bits(codes, expected));
   EXPECT_TRUE(same_bits(q, q_before)) << "it is read alone";
@@ -147,6 +147,15 @@ TYPED_TEST(RopeTest, TheFloat8FormIsWrittenInPlaceOfTheResult) {
   EXPECT_TRUE(same_bits(k, k_alone)) << "has no float8 form";
   EXPECT_EQ(bytes_moved(args), queries.elements() * (size_of(args.dtype) + 1) +
                                    keys.elements() * 2 * size_of(args.dtype) + queries.seq * queries.head_dim * 4);
+  const std::int64_t before = bytes_moved(args);
+  args.q.float8.y_transposed = turned.data();
+  args.k = {};
+  cpu::rope(stream(), args);
+  const std::size_t tokens = 10, columns = 18;
+  for (std::size_t i = 0; i < expected.size(); ++i) expected_turned[i % columns * tokens + i / columns] = expected[i];
+  EXPECT_TRUE(same_bits(codes, expected));
+  EXPECT_TRUE(same_bits(turned, expected_turned));
+  EXPECT_EQ(bytes_moved(args), before + queries.elements() - keys.elements() * 2 * size_of(args.dtype));
 }
 
 TYPED_TEST(RopeTest, AgreesWithDoubleReferenceAndInverts) {

@@ -38,5 +38,19 @@ TEST(AbsMaxes, OfOnePassAreZeroedByOneLaunch) {
   EXPECT_EQ(launches(plain)["zero"], 0);
 }
 
+/// What is known before is cast by its producer, or measured by the pass that casts it.
+TEST(AbsMaxes, OfKnownScalesCostNoRead) {
+  test::LocalModel model(Precision::float8, false, {.recipe = "delayed"});
+  const auto layers = static_cast<int>(model.settings.model.layers);
+  Launches first = launches(model);
+  EXPECT_EQ(first["zero"], 1);
+  EXPECT_EQ(first["stats"], 2 * layers);
+  model.llama.scaling().finish_step(*model.stream, cpu_kernels());
+  Launches count = launches(model);
+  EXPECT_EQ(count["zero"], 1);
+  EXPECT_EQ(count["stats"], 0);
+  EXPECT_EQ(count["cast_to_float8"], 2 * layers);
+}
+
 }  // namespace
 }  // namespace octet

@@ -57,9 +57,12 @@ void cast(Case& c, const Row& row) {
   args.x = c.random(args.from, n);
   args.y = c.output(n);
   if (row.at("transposed").get<bool>()) args.y_transposed = c.output(n);
-  // As in recipe tensorwise: of weights the scales are there before, other casts form them from the abs-max.
-  if (args.from == DType::f32) {
+  // As in recipe tensorwise: of weights the scales are there before, other casts form them from the abs-max. In recipe
+  // delayed they are there, and what no producer has measured is measured here ("how": "measures").
+  const bool measures = row.contains("how");
+  if (args.from == DType::f32 || measures) {
     args.scale = c.values(64.0f);
+    if (measures) args.stats = stats_of(c);
   } else {
     args.amax = c.values(7.0f);
     args.scale_out = c.output<float>(1);
@@ -198,7 +201,7 @@ void rope(Case& c, const Row& row) {
     return {.x = c.random(DType::bf16, n),
             .count = count,
             .stats = stats_of(c),
-            .float8 = float8_of(c, row, n, DType::e5m2, false)};
+            .float8 = float8_of(c, row, n, DType::e5m2, true)};
   };
   args.q = heads(row.at("heads"));
   args.k = heads(row.at("kv_heads"));
