@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Registers, spills, stack and shared memory of every CUDA kernel, as ptxas reports them for Hopper (sm_90a), and the
-dynamic shared memory of its launches, from the code.
+"""Registers, spills, stack and shared memory of every CUDA kernel, as ptxas reports them for Hopper (sm_90a), and from
+the code the dynamic shared memory of its launches and its block, which give the warps that a multiprocessor can hold.
 
 Usage: tests/checks/kernel_resources.py [--check] [BUILD_FOLDER]      default build/cuda; it must be configured
 Compiles each kernels/cuda/*.cu with the build's own command for sm_90a alone and writes docs/kernel-resources.md. In a
@@ -72,7 +72,8 @@ def parse(report):
     kernels, current = [], None
     for line in report.splitlines():
         if entry := re.search(r"Compiling entry function '(\S+)' for", line):
-            current = {"name": entry[1], "registers": None, "stack": 0, "stores": 0, "loads": 0, "shared": 0, "dynamic": 0}
+            current = {"name": entry[1], "registers": None, "stack": 0, "stores": 0, "loads": 0, "shared": 0, "dynamic": 0,
+                       "threads": "", "warps": ""}
             kernels.append(current)
         # Of a function that was not inlined too: what it spills is counted with the kernel before it.
         elif spill := re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", line):
@@ -179,6 +180,75 @@ def evaluate(wanted, nvcc):
     return dict(zip(wanted, map(int, values)))
 
 
+def constants_of(text, folder=ROOT):
+    """{name: expression} of the integral constants of a source and of the headers of kernels/cuda that it includes; its
+    own come before theirs."""
+    found = {}
+    for declared in re.findall(r"\bconstexpr (?:int|unsigned|std::int64_t) (\w+ = [^;]+);", text):
+        for part in top_level_parts(declared):
+            name, _, value = part.partition(" = ")
+            found[name] = value
+    for header in re.findall(r'#include "(kernels/cuda/\w+\.cuh?)"', text):
+        with open(os.path.join(folder, header), encoding="utf-8") as file:
+            found = constants_of(file.read(), folder) | found
+    return found
+
+
+def value_of(expression, names):
+    """Of an integral expression of constants, or None where it has others."""
+    expression = re.sub(r"\w+<[^<>]*>::", "", expression)  # a constant of a template
+    for _ in range(10):
+        expression = re.sub(r"\b[A-Za-z_]\w*", lambda m: f"({names.get(m[0], m[0])})", expression)
+    if not re.fullmatch(r"[\d\s+*/()-]+", expression):
+        return None
+    return eval(expression.replace("/", "//"), {"__builtins__": {}})  # digits and operators alone
+
+
+KERNEL = re.compile(r"(?:template <([^>]*)>\s*)?__global__ void\s*(?:__launch_bounds__(\((?:[^()]|\([^()]*\))*\))\s*)?(\w+)\(")
+
+
+def blocks_of(text):
+    """{kernel: (its template parameters, threads of a block as an expression)}: of the launch bounds, or else of a launch
+    that names the kernel."""
+    found = {}
+    for parameters, bounds, kernel in KERNEL.findall(text):
+        threads = top_level_parts(bounds[1:-1])[0] if bounds else ""
+        if not threads:
+            launch = re.search(r"\b" + kernel + r"(?:<[\w, ]*>)?<<<(.*?)>>>", text, re.DOTALL)
+            threads = top_level_parts(launch[1])[1] if launch else ""
+        if block := re.fullmatch(r"dim3\((.*)\)", threads):
+            threads = " * ".join(f"({part})" for part in top_level_parts(block[1]))
+        found[kernel] = ([part.split()[-1] for part in parameters.split(", ") if part], threads)
+    return found
+
+
+def threads_of(name, text, folder=ROOT):
+    """Threads of the largest block of a kernel with these template arguments, or None where the code leaves it open."""
+    plain, _, arguments = name.partition("<")
+    parameters, threads = blocks_of(text).get(plain.split("::")[-1], ([], ""))
+    return value_of(threads, constants_of(text, folder) | dict(zip(parameters, top_level_parts(arguments[:-1]))))
+
+
+def warps_of(registers, shared, threads):
+    """Warps of such blocks that a multiprocessor of compute capability 9.0 holds at once, of 64 (CUDA programming guide,
+    technical specifications): registers go to warps by 256 and to its four parts, shared memory by 128 bytes, of which
+    a block takes 1024 beside its own."""
+    of_block = -(-threads // 32)
+    by_registers = 65536 // (-(-max(registers, 1) * 32 // 256) * 256) // 4 * 4 // of_block
+    by_shared = 233472 // (-(-(shared + 1024) // 128) * 128)
+    return min(by_registers, by_shared, 64 // of_block, 32) * of_block
+
+
+def add_warps(rows):
+    """Sets `warps`: as many as fit, "at most" where shared memory depends on the shape, or "" where the block does."""
+    for file, name, k in rows:
+        with open(os.path.join(ROOT, file), encoding="utf-8") as source:
+            threads = threads_of(name, source.read())
+        by_shape = k["dynamic"] == "by shape"
+        warps = "" if threads is None else warps_of(k["registers"], k["shared"] + (0 if by_shape else k["dynamic"]), threads)
+        k["threads"], k["warps"] = threads or "", f"at most {warps}" if by_shape and warps else warps
+
+
 def release_of(nvcc):
     words = subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=True).stdout
     return re.search(r"\bV(\d+\.\d+\.\d+)", words)[1]
@@ -205,6 +275,7 @@ def measure(build):
         rows += sorted(((file, name, k) for name, k in zip(names, kernels)), key=lambda row: (row[1], str(row[2])))
     nvcc = next(word for word in shlex.split(entries[0]["command"]) if os.path.basename(word) == "nvcc")
     add_dynamic_shared(rows, nvcc)
+    add_warps(rows)
     return rows, release_of(nvcc)
 
 
@@ -213,14 +284,16 @@ def render(rows, release):
 
 Written by `tests/checks/kernel_resources.py` from ptxas' report for sm_90a, nvcc {release}; `--check` holds it to the code.
 Dynamic shared memory is what the launch asks for, beside the static. A spill or a stack frame fails the build.
+Threads are those of the largest block that the code allows, and warps how many of such blocks a multiprocessor can hold
+at once, of 64, by registers, shared memory and the block's size.
 """
     file = None
     for row_file, name, k in rows:
         if row_file != file:
             file = row_file
-            text += f"\n`{file}`\n\n| Kernel | Registers | Shared memory, bytes | Dynamic | Stack, bytes | Spill stores, loads, bytes |\n"
-            text += "|---|---:|---:|---:|---:|---:|\n"
-        text += f"| `{name}` | {k['registers']} | {k['shared']} | {k['dynamic']} | {k['stack']} | {k['stores']}, {k['loads']} |\n"
+            text += f"\n`{file}`\n\n| Kernel | Registers | Shared memory, bytes | Dynamic | Threads | Warps of 64 | Stack, bytes | Spill stores, loads, bytes |\n"
+            text += "|---|---:|---:|---:|---:|---:|---:|---:|\n"
+        text += f"| `{name}` | {k['registers']} | {k['shared']} | {k['dynamic']} | {k['threads']} | {k['warps']} | {k['stack']} | {k['stores']}, {k['loads']} |\n"
     return text
 
 

@@ -65,6 +65,49 @@ class KernelResources(unittest.TestCase):
             checked.add_dynamic_shared(rows, "nvcc")
             self.assertEqual([k["dynamic"] for _, _, k in rows], ["by shape", 0])
 
+    def test_the_block_of_a_kernel(self):
+        text = """#include "kernels/cuda/tiles.cuh"
+                  constexpr std::int64_t most = few * 4, other = 3;
+                  template <typename T, int width>
+                  __global__ void __launch_bounds__(width, width <= few(2) ? 2 : 1) a_kernel(Arguments args) {}
+                  __global__ void __launch_bounds__(Tile<T>::threads) b_kernel(Arguments args) {}
+                  __global__ void __launch_bounds__(most / 2) c_kernel(Arguments args) {}
+                  __global__ void d_kernel(Arguments args) {}
+                  __global__ void e_kernel(Arguments args) {}
+                  d_kernel<<<f(1, 2), dim3(few, 2 + other), 0, stream>>>(args);
+                  e_kernel<<<f(1, 2), n, 0, stream>>>(args);"""
+        with tempfile.TemporaryDirectory() as folder:
+            os.makedirs(os.path.join(folder, "kernels/cuda"))
+            with open(os.path.join(folder, "kernels/cuda/tiles.cuh"), "w", encoding="utf-8") as out:
+                out.write("constexpr int few = 32, other = 8; struct Tile { static constexpr int threads = 8 * few; };")
+            threads = {name: checked.threads_of(name, text, folder)
+                       for name in ("a_kernel<bf16, 512>", "n::b_kernel", "c_kernel", "d_kernel", "e_kernel", "f_kernel")}
+        self.assertEqual(threads, {"a_kernel<bf16, 512>": 512, "n::b_kernel": 256, "c_kernel": 64, "d_kernel": 160,
+                                   "e_kernel": None, "f_kernel": None})
+
+    def test_warps_of_a_multiprocessor(self):
+        self.assertEqual(checked.warps_of(32, 0, 256), 64, "all there are")
+        self.assertEqual(checked.warps_of(33, 0, 256), 48, "registers are given by eight a thread: six blocks of eight warps")
+        self.assertEqual(checked.warps_of(46, 8192, 256), 40)
+        self.assertEqual(checked.warps_of(63, 8192, 256), 32)
+        self.assertEqual(checked.warps_of(255, 0, 32), 8)
+        self.assertEqual(checked.warps_of(16, 0, 32), 32, "32 blocks at most")
+        self.assertEqual(checked.warps_of(16, 0, 1024), 64)
+        self.assertEqual(checked.warps_of(168, 104448, 256), 8, "one block by registers")
+        self.assertEqual(checked.warps_of(40, 227 * 1024, 256), 8, "one block by shared memory")
+        self.assertEqual(checked.warps_of(40, 113 * 1024, 256), 16, "two, with the kilobyte that each takes beside")
+        self.assertEqual(checked.warps_of(40, 113 * 1024 + 1, 256), 8)
+
+    def test_warps_depend_on_the_shape_where_shared_memory_does(self):
+        with tempfile.TemporaryDirectory(dir=checked.ROOT) as folder:
+            file = os.path.join(folder, "a.cu")
+            with open(file, "w", encoding="utf-8") as out:
+                out.write("__global__ void __launch_bounds__(128) a_kernel(int n) {}\n__global__ void b_kernel(int n) {}")
+            rows = [(os.path.relpath(file, checked.ROOT), name, {"registers": 128, "shared": 0, "dynamic": dynamic})
+                    for name, dynamic in (("a_kernel<float>", 0), ("a_kernel<bf16>", "by shape"), ("b_kernel", 0))]
+            checked.add_warps(rows)
+            self.assertEqual([(k["threads"], k["warps"]) for _, _, k in rows], [(128, 16), (128, "at most 16"), ("", "")])
+
     def test_a_spill_is_named(self):
         self.assertEqual(checked.spilled(rows()), ["kernels/cuda/a.cu: b_kernel: 16 bytes of stack, 8 of spill stores, 4 of spill loads"])
 
