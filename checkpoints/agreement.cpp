@@ -1,8 +1,13 @@
 #include "checkpoints/agreement.h"
 
+#include <cstddef>
+#include <cstdint>
 #include <exception>
+#include <filesystem>
+#include <system_error>
 
 #include "checkpoints/packing.h"
+#include "checkpoints/read_together.h"
 #include "src/base/hosts.h"
 #include "src/comm/host_exchange.h"
 
@@ -31,11 +36,7 @@ void agree(const std::string& what, const std::optional<Failure>& mine, Communic
   if (largest(mine ? 1 : 0, world) == 0) return;
   Packer packer;
   packer.put(static_cast<std::uint8_t>(mine.has_value()));
-  if (mine) {
-    packer.put(mine->code);
-    packer.put(mine->text);
-    packer.put(host_name());
-  }
+  if (mine) packer.put(mine->code, mine->text, host_name());
   int first = -1, more = 0;
   Failure failure;
   std::string host;
@@ -61,6 +62,33 @@ void agree(const std::string& what, const std::optional<Failure>& mine, Communic
 
 void together(const std::string& what, Communicator& world, const std::function<void()>& work) {
   agree(what, failure_of(work), world);
+}
+
+bool is_there(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  if (std::filesystem::status_known(status)) return std::filesystem::exists(status);
+  throw ReadError(path, error.value());
+}
+
+void look_together(Communicator& hosts, const std::function<void()>& look) {
+  ReadProgress progress;
+  read_together("look at the run's files", hosts, progress, [&] { with_retries(progress, look); });
+}
+
+void expect_same_files(const std::vector<std::string>& paths, Communicator& hosts) {
+  std::vector<std::int32_t> there(paths.size());
+  look_together(hosts, [&] {
+    for (std::size_t i = 0; i < paths.size(); ++i) there[i] = is_there(paths[i]) ? 1 : 0;
+  });
+  largest(there.data(), static_cast<std::int64_t>(there.size()), hosts);
+  look_together(hosts, [&] {
+    for (std::size_t i = 0; i < paths.size(); ++i) {
+      if (there[i] == 0) continue;
+      if (!is_there(paths[i])) throw ReadError(paths[i], "is not there, where others see it");
+      try_to_read(paths[i]);
+    }
+  });
 }
 
 }  // namespace octet::checkpoint

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -28,5 +27,17 @@ void agree(const std::string& what, const std::optional<Failure>& mine, Communic
 
 /// agree(what, failure_of(work)).
 void together(const std::string& what, Communicator& world, const std::function<void()>& work);
+
+// All hosts of a run see the same files. Where a mount is missing on one of them, it is that host's matter and no
+// mistake in what the run was asked to do. Collective over the hosts, main thread; throws as read_together.
+
+/// Says whether something has that name. What cannot be looked at (ReadError) must not pass for what is not there.
+bool is_there(const std::string& path);
+
+/// Runs `look` on every rank, again where it throws a ReadError.
+void look_together(Communicator& hosts, const std::function<void()>& look);
+
+/// What is there for one host has to be there for all, and readable. A path that none has is nobody's error here.
+void expect_same_files(const std::vector<std::string>& paths, Communicator& hosts);
 
 }  // namespace octet::checkpoint

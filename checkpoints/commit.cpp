@@ -34,11 +34,7 @@ void check_written(const std::string& directory, const Manifest& manifest) {
 }  // namespace
 
 std::string pack(const StoredFile& file) {
-  Packer packer;
-  packer.put(file.name);
-  packer.put(file.bytes);
-  packer.put(file.hash);
-  return packer.bytes();
+  return Packer().put(file.name, file.bytes, file.hash).bytes();
 }
 
 StoredFile unpack_file(const std::string& bytes) {

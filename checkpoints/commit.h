@@ -10,7 +10,7 @@
 #include "checkpoints/manifest.h"
 #include "checkpoints/owner.h"
 #include "checkpoints/save_plan.h"
-#include "checkpoints/verdicts.h"
+#include "checkpoints/verification.h"
 
 namespace octet::checkpoint {
 

@@ -1,6 +1,5 @@
 #include "checkpoints/compare_checkpoints.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <map>

@@ -21,12 +21,7 @@
 namespace octet::checkpoint {
 namespace {
 
-struct DirectoryTraits {
-  using type = DIR*;
-  static DIR* null() { return nullptr; }
-  static void close(DIR* directory) noexcept { closedir(directory); }
-};
-using DirectoryStream = Handle<DirectoryTraits>;
+using DirectoryStream = Handle<ClosedBy<DIR*, closedir>>;
 
 Error failed(const std::string& path, const std::string& what, int reason) {
   return internal_error("checkpoints", "{}: {}: {}", path, what, std::strerror(reason));

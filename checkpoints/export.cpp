@@ -10,13 +10,6 @@
 namespace octet::checkpoint {
 namespace {
 
-std::vector<std::int64_t> extents(const Shape& shape) {
-  std::vector<std::int64_t> out;
-  out.reserve(static_cast<std::size_t>(shape.rank()));
-  for (int i = 0; i < shape.rank(); ++i) out.push_back(shape[i]);
-  return out;
-}
-
 /// The model's tensors in files of at most max_shard_bytes.
 std::vector<std::vector<SafetensorsEntry>> plan_files(const ExportOptions& options) {
   std::vector<std::vector<SafetensorsEntry>> files(1);
@@ -30,7 +23,7 @@ std::vector<std::vector<SafetensorsEntry>> plan_files(const ExportOptions& optio
     in_file += bytes;
     files.back().push_back({.name = hugging_face_name(t.name),
                             .dtype = std::string(names_of(options.type).safetensors),
-                            .shape = extents(t.shape)});
+                            .shape = t.shape.list()});
   }
   return files;
 }

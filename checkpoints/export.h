@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "checkpoints/file_parts.h"
 #include "checkpoints/hugging_face_files.h"
-#include "checkpoints/mean_reader.h"
 #include "checkpoints/offline_writer.h"
 #include "checkpoints/weight_type.h"
 #include "src/model/config.h"

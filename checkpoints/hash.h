@@ -1,9 +1,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+
+#include "checkpoints/format.h"
+#include "checkpoints/read_file.h"
 
 namespace octet::checkpoint {
 
@@ -29,5 +34,14 @@ std::string hash_of(std::string_view text);
 
 /// Says whether `text` has the form of a hash: 32 lower-case hexadecimal digits.
 bool is_hash(std::string_view text);
+
+/// Size and XXH3-128 of a file, read in blocks; `progress` (may be null) is called with the bytes of each block.
+StoredFile hash_file(const InputFile& input, const std::string& name,
+                     const std::function<void(std::int64_t)>& progress = nullptr);
+StoredFile hash_file(const std::string& path, const std::function<void(std::int64_t)>& progress = nullptr);
+
+/// XXH3-128 of the bytes there (of fewer, where the file ends before); as above.
+std::string hash_data(const InputFile& input, std::int64_t offset, std::int64_t bytes,
+                      const std::function<void(std::int64_t)>& progress = nullptr);
 
 }  // namespace octet::checkpoint

@@ -10,9 +10,7 @@
 #include <new>
 #include <utility>
 
-#include "checkpoints/hdf5_support.h"
 #include "src/base/error.h"
-#include "src/base/files.h"
 
 namespace octet::checkpoint {
 namespace {

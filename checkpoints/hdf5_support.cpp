@@ -89,7 +89,7 @@ Hdf5Properties without_times(hid_t property_class, const std::string& path) {
 }
 
 Hdf5Space space_of(const Shape& shape, const std::string& path) {
-  const auto dims = sizes(list(shape));
+  const auto dims = sizes(shape.list());
   return Hdf5Space(checked(H5Screate_simple(shape.rank(), dims.data(), nullptr), path, "make a dataspace"));
 }
 
@@ -162,13 +162,6 @@ void create_groups(hid_t file, std::string_view name, const std::string& path) {
     const Hdf5Group made(checked(H5Gcreate2(file, group.c_str(), H5P_DEFAULT, creation.get(), H5P_DEFAULT), path,
                                  "create group " + group));
   }
-}
-
-std::vector<std::int64_t> list(const Shape& shape) {
-  std::vector<std::int64_t> extents;
-  extents.reserve(static_cast<std::size_t>(shape.rank()));
-  for (int i = 0; i < shape.rank(); ++i) extents.push_back(shape[i]);
-  return extents;
 }
 
 std::vector<hsize_t> sizes(std::span<const std::int64_t> values) {

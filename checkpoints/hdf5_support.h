@@ -14,20 +14,16 @@
 /// RAII for HDF5's identifiers. Closing is silent: what must not fail is flushed and checked before.
 namespace octet::checkpoint {
 
-template <herr_t (*close_function)(hid_t)>
-struct Hdf5Traits {
-  using type = hid_t;
-  static type null() { return H5I_INVALID_HID; }
-  static void close(type id) noexcept { close_function(id); }
-};
+template <auto function>
+using Hdf5Handle = Handle<ClosedBy<hid_t, function, H5I_INVALID_HID>>;
 
-using Hdf5File = Handle<Hdf5Traits<H5Fclose>>;
-using Hdf5Group = Handle<Hdf5Traits<H5Gclose>>;
-using Hdf5Dataset = Handle<Hdf5Traits<H5Dclose>>;
-using Hdf5Space = Handle<Hdf5Traits<H5Sclose>>;
-using Hdf5Type = Handle<Hdf5Traits<H5Tclose>>;
-using Hdf5Attribute = Handle<Hdf5Traits<H5Aclose>>;
-using Hdf5Properties = Handle<Hdf5Traits<H5Pclose>>;
+using Hdf5File = Hdf5Handle<H5Fclose>;
+using Hdf5Group = Hdf5Handle<H5Gclose>;
+using Hdf5Dataset = Hdf5Handle<H5Dclose>;
+using Hdf5Space = Hdf5Handle<H5Sclose>;
+using Hdf5Type = Hdf5Handle<H5Tclose>;
+using Hdf5Attribute = Hdf5Handle<H5Aclose>;
+using Hdf5Properties = Hdf5Handle<H5Pclose>;
 
 }  // namespace octet::checkpoint
 
@@ -70,7 +66,6 @@ void read_scalar(hid_t object, const char* name, hid_t type, void* value, const 
 /// Creates the groups that lead to `name` ("a/b" of "a/b/c") where they are not there.
 void create_groups(hid_t file, std::string_view name, const std::string& path);
 
-std::vector<std::int64_t> list(const Shape& shape);
 std::vector<hsize_t> sizes(std::span<const std::int64_t> values);
 
 }  // namespace octet::checkpoint::hdf5

@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "checkpoints/half.h"
 #include "checkpoints/hugging_face.h"
 #include "checkpoints/read_file.h"
+#include "checkpoints/weight_type.h"
 #include "src/base/json_reader.h"
 
 namespace octet::checkpoint {
@@ -88,9 +88,7 @@ void HuggingFaceModel::find_parameters(const std::string& directory) {
     const auto found = left.find(name);
     if (found == left.end()) throw usage_error("checkpoints", "{}: no file has tensor {}", directory, name);
     const SafetensorsEntry& entry = *found->second.entry;
-    std::vector<std::int64_t> expected;
-    expected.reserve(static_cast<std::size_t>(t.shape.rank()));
-    for (int i = 0; i < t.shape.rank(); ++i) expected.push_back(t.shape[i]);
+    const std::vector<std::int64_t> expected = t.shape.list();
     if (entry.shape != expected) {
       throw usage_error("checkpoints", "{}: tensor {} has shape {}; config.json makes it {}",
                         found->second.file->path(), name, text_of(entry.shape), text_of(expected));

@@ -6,7 +6,7 @@
 
 #include "checkpoints/manifest.h"
 #include "checkpoints/offline_writer.h"
-#include "checkpoints/reading.h"
+#include "checkpoints/read_file.h"
 #include "checkpoints/safetensors.h"
 #include "src/model/config.h"
 

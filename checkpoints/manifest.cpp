@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "checkpoints/box.h"
+#include "checkpoints/format.h"
 #include "checkpoints/hash.h"
 #include "checkpoints/read_file.h"
 #include "src/base/json_reader.h"
@@ -22,16 +22,8 @@ RunState read_state(const JsonReader& json) {
   return state;
 }
 
-DType read_dtype(const JsonReader& json) {
-  const std::string name = json.text();
-  for (const DType t : {DType::f32, DType::bf16, DType::e4m3, DType::e5m2, DType::i32, DType::u8}) {
-    if (name == name_of(t)) return t;
-  }
-  throw json.refuse("one of f32, bf16, e4m3, e5m2, i32, u8");
-}
-
 StoredTensor read_tensor(const JsonReader& json) {
-  StoredTensor tensor{json.text("name"), read_dtype(json.at("dtype")), {}};
+  StoredTensor tensor{json.text("name"), json.choice<DType>("dtype"), {}};
   if (!is_tensor_name(tensor.name)) throw json.at("name").refuse("the name of a tensor");
   const std::vector<std::int64_t> shape = json.at("shape").integers(0, INT64_MAX);
   if (shape.empty() || shape.size() > Shape::max_rank) {
@@ -151,6 +143,58 @@ Manifest parse_manifest(const std::string& text, const std::string& path) {
 Manifest read_manifest(const std::string& checkpoint_directory) {
   const std::string path = checkpoint_directory + "/" + manifest_name;
   return parse_manifest(read_file(path), path);
+}
+
+namespace {
+
+const StoredTensor& tensor_of(const Manifest& manifest, const StoredPiece& piece) {
+  return manifest.tensors[static_cast<std::size_t>(piece.tensor)];
+}
+
+void check_indices(const Manifest& manifest, const std::string& path) {
+  for (const StoredPiece& piece : manifest.pieces) {
+    const auto tensor = static_cast<std::size_t>(piece.tensor), file = static_cast<std::size_t>(piece.file);
+    if (tensor >= manifest.tensors.size() || file >= manifest.files.size()) {
+      throw usage_error("checkpoints", "{}: a piece of tensor {} in file {}; there are {} tensors and {} files", path,
+                        piece.tensor, piece.file, manifest.tensors.size(), manifest.files.size());
+    }
+    if (!lies_in(piece.box, manifest.tensors[tensor].shape)) {
+      throw usage_error("checkpoints", "{}: the piece {} of tensor {} does not lie in its shape {}", path,
+                        text(piece.box), manifest.tensors[tensor].name, manifest.tensors[tensor].shape.text());
+    }
+  }
+}
+
+}  // namespace
+
+// Pieces that lie in the tensor, that do not overlap, and that have as many elements as the tensor, are a partition of
+// it. Sorted by first row, a piece is compared with those alone that begin before it ends.
+void check_coverage(const Manifest& manifest, const std::string& path) {
+  check_indices(manifest, path);
+  std::vector<const StoredPiece*> order;
+  for (const StoredPiece& piece : manifest.pieces) order.push_back(&piece);
+  std::sort(order.begin(), order.end(), [](const StoredPiece* a, const StoredPiece* b) {
+    return a->tensor != b->tensor ? a->tensor < b->tensor : a->box.offset < b->box.offset;
+  });
+  std::vector<std::int64_t> elements(manifest.tensors.size(), 0);
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const StoredPiece& piece = *order[i];
+    const std::int64_t end = piece.box.offset[0] + piece.box.extent[0];
+    for (std::size_t j = i + 1; j < order.size() && order[j]->tensor == piece.tensor; ++j) {
+      if (order[j]->box.offset[0] >= end) break;
+      if (const auto common = intersection(piece.box, order[j]->box)) {
+        throw usage_error("checkpoints", "{}: {} of tensor {} is in two pieces, {} and {}", path, text(*common),
+                          tensor_of(manifest, piece).name, text(piece.box), text(order[j]->box));
+      }
+    }
+    elements[static_cast<std::size_t>(piece.tensor)] += piece.box.extent.elements();
+  }
+  for (std::size_t t = 0; t < elements.size(); ++t) {
+    const StoredTensor& tensor = manifest.tensors[t];
+    if (elements[t] == tensor.shape.elements()) continue;
+    throw usage_error("checkpoints", "{}: the pieces of tensor {} have {} elements, its shape {} has {}", path,
+                      tensor.name, elements[t], tensor.shape.text(), tensor.shape.elements());
+  }
 }
 
 }  // namespace octet::checkpoint

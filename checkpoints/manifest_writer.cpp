@@ -1,4 +1,5 @@
-#include <array>
+#include <fmt/ranges.h>
+
 #include <cmath>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -20,13 +21,6 @@ void append_list(std::string& out, const char* key, const std::vector<std::strin
   out += "\n],\n";
 }
 
-std::vector<std::int64_t> extents(const Shape& shape) {
-  std::vector<std::int64_t> list;
-  list.reserve(static_cast<std::size_t>(shape.rank()));
-  for (int i = 0; i < shape.rank(); ++i) list.push_back(shape[i]);
-  return list;
-}
-
 Json state_json(const RunState& state) {
   return {{"step", state.step},
           {"seed", state.seed},
@@ -37,20 +31,11 @@ Json state_json(const RunState& state) {
           {"program", state.program}};
 }
 
-void append_numbers(std::string& out, const std::int64_t* numbers, int count) {
-  for (int i = 0; i < count; ++i) fmt::format_to(std::back_inserter(out), "{}{}", i == 0 ? "[" : ",", numbers[i]);
-  out += ']';
-}
-
 /// "[TENSOR,FILE,[OFFSET],[EXTENT]]". There can be millions: without a JSON value for each.
 void append_piece(std::string& out, const StoredPiece& piece) {
-  fmt::format_to(std::back_inserter(out), "[{},{},", piece.tensor, piece.file);
-  append_numbers(out, piece.box.offset.data(), piece.box.extent.rank());
-  out += ',';
-  std::array<std::int64_t, Shape::max_rank> extent{};
-  for (int i = 0; i < piece.box.extent.rank(); ++i) extent[static_cast<std::size_t>(i)] = piece.box.extent[i];
-  append_numbers(out, extent.data(), piece.box.extent.rank());
-  out += ']';
+  const std::int64_t* offset = piece.box.offset.data();
+  fmt::format_to(std::back_inserter(out), "[{},{},[{}],[{}]]", piece.tensor, piece.file,
+                 fmt::join(offset, offset + piece.box.extent.rank(), ","), fmt::join(piece.box.extent.list(), ","));
 }
 
 }  // namespace
@@ -63,7 +48,7 @@ std::string to_json(const Manifest& manifest) {
     std::vector<std::string> lines;
     for (const StoredTensor& tensor : manifest.tensors) {
       lines.push_back(
-          Json{{"name", tensor.name}, {"dtype", name_of(tensor.dtype)}, {"shape", extents(tensor.shape)}}.dump());
+          Json{{"name", tensor.name}, {"dtype", name_of(tensor.dtype)}, {"shape", tensor.shape.list()}}.dump());
     }
     append_list(out, "tensors", lines);
     lines.clear();

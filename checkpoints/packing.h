@@ -13,16 +13,23 @@ namespace octet::checkpoint {
 /// Values laid end to end in a string of bytes, for an exchange between ranks of one job (no format of files).
 class Packer {
  public:
-  template <typename T>
-  requires std::is_arithmetic_v<T> || std::is_enum_v<T>
-  void put(T value) { bytes_.append(reinterpret_cast<const char*>(&value), sizeof value); }
-  void put(std::string_view text) {
-    put(static_cast<std::int64_t>(text.size()));
-    bytes_.append(text);
+  /// Numbers, enums and texts.
+  template <typename... Values>
+  Packer& put(const Values&... values) {
+    (add(values), ...);
+    return *this;
   }
   const std::string& bytes() const { return bytes_; }
 
  private:
+  template <typename T>
+  requires std::is_arithmetic_v<T> || std::is_enum_v<T>
+  void add(T value) { bytes_.append(reinterpret_cast<const char*>(&value), sizeof value); }
+  void add(std::string_view text) {
+    add(static_cast<std::int64_t>(text.size()));
+    bytes_.append(text);
+  }
+
   std::string bytes_;
 };
 

@@ -1,10 +1,14 @@
 #include "checkpoints/pruner.h"
 
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
 #include <thread>
 
+#include "checkpoints/durable.h"
+#include "checkpoints/format.h"
 #include "checkpoints/packing.h"
 #include "checkpoints/restore.h"
-#include "checkpoints/retention.h"
 #include "checkpoints/verification.h"
 #include "src/base/log.h"
 #include "src/comm/host_exchange.h"
@@ -65,13 +69,8 @@ constexpr auto in_background = std::launch::async | std::launch::deferred;
 
 std::string packed(const Question& question) {
   Packer packer;
-  packer.put(question.directory);
-  packer.put(static_cast<std::int64_t>(question.files.size()));
-  for (const StoredFile& file : question.files) {
-    packer.put(file.name);
-    packer.put(file.bytes);
-    packer.put(file.hash);
-  }
+  packer.put(question.directory, static_cast<std::int64_t>(question.files.size()));
+  for (const StoredFile& file : question.files) packer.put(file.name, file.bytes, file.hash);
   return packer.bytes();
 }
 
@@ -191,6 +190,39 @@ void Pruner::finish() {
   }
   progress_.go_on();
   late_ = false;
+}
+
+std::vector<std::int64_t> steps_to_prune(std::span<const std::int64_t> steps, std::int64_t verified, int keep_last,
+                                         std::int64_t keep_every, const std::function<bool(std::int64_t)>& is_whole) {
+  std::vector<std::int64_t> older;
+  std::ranges::copy_if(steps, std::back_inserter(older), [&](std::int64_t s) { return s < verified; });
+  std::ranges::sort(older);
+  const auto may_go = [&](std::int64_t s) { return keep_every == 0 || s % keep_every != 0; };
+  for (int whole = 1; whole < keep_last; older.pop_back()) {  // `verified` is the first
+    const auto rest = std::span(older).first(older.empty() ? 0 : older.size() - 1);
+    if (std::ranges::none_of(rest, may_go)) return {};
+    if (is_whole(older.back())) ++whole;
+  }
+  std::erase_if(older, [&](std::int64_t s) { return !may_go(s); });
+  return older;
+}
+
+void remove_checkpoint(const std::string& root, std::int64_t step, const Owner& owner) {
+  const std::string hidden = root + "/" + temporary_name(step, owner.name);
+  owner.check();
+  rename_durably(root + "/" + directory_name(step), hidden);
+  remove_tree(hidden);
+}
+
+int remove_leftovers(const std::string& root, const Owner& owner) {
+  std::vector<std::string> leftovers;
+  for (const auto& entry : std::filesystem::directory_iterator(root)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("step-") && name.ends_with(".tmp")) leftovers.push_back(entry.path().string());
+  }
+  if (!leftovers.empty()) owner.check();
+  for (const std::string& path : leftovers) remove_tree(path);
+  return static_cast<int>(leftovers.size());
 }
 
 }  // namespace octet::checkpoint

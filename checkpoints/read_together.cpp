@@ -33,10 +33,7 @@ struct Place {
 Place place_of_lowest(const std::optional<ReadError>& mine, Communicator& world) {
   Packer packer;
   packer.put(static_cast<std::uint8_t>(mine.has_value()));
-  if (mine) {
-    packer.put(mine->path());
-    packer.put(mine->offset());
-  }
+  if (mine) packer.put(mine->path(), mine->offset());
   for (const std::string& bytes : gather_bytes(packer.bytes(), world)) {
     Unpacker unpacker(bytes);
     if (unpacker.take<std::uint8_t>() == 0) continue;
@@ -90,13 +87,7 @@ struct Answer {
 };
 
 std::string packed(const Answer& answer) {
-  Packer packer;
-  packer.put(answer.host);
-  packer.put(answer.error);
-  packer.put(answer.reason);
-  packer.put(static_cast<std::uint8_t>(answer.sees));
-  packer.put(static_cast<std::uint8_t>(answer.sees_folder));
-  return packer.bytes();
+  return Packer().put(answer.host, answer.error, answer.reason, answer.sees, answer.sees_folder).bytes();
 }
 
 Answer unpacked(const std::string& bytes) {
@@ -104,8 +95,8 @@ Answer unpacked(const std::string& bytes) {
   Answer answer{.host = unpacker.take_text()};
   answer.error = unpacker.take<int>();
   answer.reason = unpacker.take_text();
-  answer.sees = unpacker.take<std::uint8_t>() != 0;
-  answer.sees_folder = unpacker.take<std::uint8_t>() != 0;
+  answer.sees = unpacker.take<bool>();
+  answer.sees_folder = unpacker.take<bool>();
   return answer;
 }
 

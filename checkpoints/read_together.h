@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "checkpoints/reading.h"
+#include "checkpoints/read_file.h"
 #include "src/comm/communicator.h"
 
 namespace octet::checkpoint {

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "checkpoints/box.h"
+#include "checkpoints/format.h"
 #include "checkpoints/shard_file.h"
 
 namespace octet::checkpoint {
@@ -137,11 +137,8 @@ std::vector<ReadStep> plan_reads(const Manifest& manifest, std::span<const Wante
     throw usage_error("checkpoints", "the checkpoint's pieces have {} elements of {} of tensor {}, expected {}",
                       elements, text(wanted[w].box), wanted[w].tensor, wanted[w].box.extent.elements());
   }
-  std::sort(steps.begin(), steps.end(), [&](const ReadStep& a, const ReadStep& b) {
-    const auto key = [&](const ReadStep& s) {
-      return std::tuple(manifest.pieces[index(s.piece)].file, s.piece, s.wanted);
-    };
-    return key(a) < key(b);
+  std::ranges::sort(steps, {}, [&](const ReadStep& s) {
+    return std::tuple(manifest.pieces[index(s.piece)].file, s.piece, s.wanted);
   });
   return steps;
 }

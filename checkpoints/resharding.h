@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "checkpoints/manifest.h"
-#include "checkpoints/reading.h"
+#include "checkpoints/read_file.h"
 
 namespace octet::checkpoint {
 
@@ -30,17 +30,6 @@ struct ReadStep {
 /// usage error for a tensor that is not there, of another dtype or shape than wanted, or not all of whose wanted
 /// elements are in pieces.
 std::vector<ReadStep> plan_reads(const Manifest& manifest, std::span<const WantedPiece> wanted);
-
-/// Which of the ranks that hold a copy of each piece writes it: the pieces that each rank holds in, and for each rank
-/// the indices of those of its pieces that it writes out, ascending. Every distinct (tensor, box) is written exactly
-/// once, balanced by bytes over the ranks that have it; pieces without elements are written by nobody. Pure and the
-/// same on every rank. Throws an internal error when copies of one piece differ in bytes.
-struct HeldPiece {
-  std::int32_t tensor = 0;
-  Box box;
-  std::int64_t bytes = 0;
-};
-std::vector<std::vector<std::int32_t>> assign_writers(const std::vector<std::vector<HeldPiece>>& held_by_rank);
 
 /// What read_pieces takes beside the destinations, but for a row that is longer.
 inline constexpr std::int64_t read_buffer_bytes = std::int64_t{4} << 20;

@@ -2,7 +2,6 @@
 
 #include <charconv>
 #include <chrono>
-#include <exception>
 #include <filesystem>
 #include <map>
 #include <system_error>
@@ -10,7 +9,6 @@
 #include "checkpoints/agreement.h"
 #include "checkpoints/packing.h"
 #include "checkpoints/read_together.h"
-#include "checkpoints/same_files.h"
 #include "checkpoints/shared_hashing.h"
 #include "src/base/error.h"
 #include "src/base/log.h"
@@ -51,8 +49,7 @@ std::optional<std::string> share_manifest(const std::string& directory, Manifest
         throw usage_error("checkpoints", "{}: its manifest is of step {}", directory, manifest.state.step);
       }
     });
-    packer.put(static_cast<std::uint8_t>(failure.has_value()));
-    packer.put(failure ? failure->text : text_there);
+    packer.put(static_cast<std::uint8_t>(failure.has_value()), failure ? failure->text : text_there);
   }
   const std::string message = broadcast_bytes(packer.bytes(), 0, world);
   Unpacker unpacker(message);

@@ -2,12 +2,11 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "checkpoints/manifest.h"
-#include "checkpoints/verdicts.h"
+#include "checkpoints/verification.h"
 #include "src/comm/communicator.h"
 
 namespace octet::checkpoint {

@@ -1,13 +1,17 @@
 #include "checkpoints/save_plan.h"
 
+#include <algorithm>
 #include <map>
 #include <numeric>
+#include <tuple>
 
-#include "checkpoints/box.h"
+#include "checkpoints/agreement.h"
+#include "checkpoints/format.h"
 #include "checkpoints/manifest.h"
 #include "checkpoints/packing.h"
-#include "checkpoints/resharding.h"
 #include "src/base/error.h"
+#include "src/base/log.h"
+#include "src/comm/host_exchange.h"
 
 namespace octet::checkpoint {
 namespace {
@@ -88,8 +92,7 @@ std::string describe_pieces(std::span<const DevicePiece> pieces) {
   Packer packer;
   packer.put(static_cast<std::int64_t>(pieces.size()));
   for (const DevicePiece& piece : pieces) {
-    packer.put(piece.tensor.name);
-    packer.put(piece.tensor.dtype);
+    packer.put(piece.tensor.name, piece.tensor.dtype);
     put_shape(packer, piece.tensor.shape);
     for (const std::int64_t offset : piece.box.offset) packer.put(offset);
     put_shape(packer, piece.box.extent);
@@ -134,6 +137,97 @@ SavePlan plan_save(const std::vector<std::string>& descriptions, int rank, std::
   }
   check_whole(plan);
   return plan;
+}
+
+namespace {
+
+struct Holder {
+  std::size_t rank;
+  std::int32_t index;
+};
+
+struct Candidate {
+  const HeldPiece* piece;
+  std::vector<Holder> holders;  ///< ascending by rank, one a rank
+};
+
+struct Before {
+  static auto key(const HeldPiece& p) { return std::tuple(p.tensor, p.box.offset, p.box.extent); }
+  bool operator()(const HeldPiece* a, const HeldPiece* b) const { return key(*a) < key(*b); }
+};
+
+std::vector<Candidate> distinct_pieces(const std::vector<std::vector<HeldPiece>>& held_by_rank) {
+  std::map<const HeldPiece*, Candidate, Before> found;
+  for (std::size_t rank = 0; rank < held_by_rank.size(); ++rank) {
+    for (std::size_t i = 0; i < held_by_rank[rank].size(); ++i) {
+      const HeldPiece& piece = held_by_rank[rank][i];
+      if (piece.box.extent.elements() == 0) continue;
+      Candidate& candidate = found.try_emplace(&piece, Candidate{&piece, {}}).first->second;
+      if (candidate.piece->bytes != piece.bytes) {
+        throw internal_error("checkpoints", "{} of tensor {} has {} bytes on rank {} and {} on another",
+                             text(piece.box), piece.tensor, piece.bytes, rank, candidate.piece->bytes);
+      }
+      if (!candidate.holders.empty() && candidate.holders.back().rank == rank) continue;
+      candidate.holders.push_back({rank, static_cast<std::int32_t>(i)});
+    }
+  }
+  std::vector<Candidate> candidates;
+  candidates.reserve(found.size());
+  for (auto& [ignored, candidate] : found) candidates.push_back(std::move(candidate));
+  return candidates;
+}
+
+}  // namespace
+
+// Greedy: first what few ranks hold, then the largest first; each to the rank with the least so far.
+std::vector<std::vector<std::int32_t>> assign_writers(const std::vector<std::vector<HeldPiece>>& held_by_rank) {
+  std::vector<Candidate> candidates = distinct_pieces(held_by_rank);
+  std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+    return std::tuple(a.holders.size(), -a.piece->bytes) < std::tuple(b.holders.size(), -b.piece->bytes);
+  });
+  std::vector<std::int64_t> load(held_by_rank.size(), 0);
+  std::vector<std::vector<std::int32_t>> writes(held_by_rank.size());
+  for (const Candidate& candidate : candidates) {
+    const auto least = std::min_element(candidate.holders.begin(), candidate.holders.end(),
+                                        [&](const Holder& a, const Holder& b) { return load[a.rank] < load[b.rank]; });
+    load[least->rank] += candidate.piece->bytes;
+    writes[least->rank].push_back(least->index);
+  }
+  for (auto& indices : writes) std::sort(indices.begin(), indices.end());
+  return writes;
+}
+
+namespace {
+
+/// A rank's number, from the first of its group, and that of every rank of the world.
+std::string packed(int rank) {
+  Packer packer;
+  packer.put(static_cast<std::int32_t>(rank));
+  return packer.bytes();
+}
+int unpacked(const std::string& bytes) {
+  return Unpacker(bytes).take<std::int32_t>();
+}
+
+}  // namespace
+
+int group_of(int local_rank, int local_size, int writers) {
+  return static_cast<int>(std::int64_t{local_rank} * std::min(writers, local_size) / local_size);
+}
+
+WriterGroup make_writer_group(int writers_per_node, Communicator& world) {
+  WriterGroup group;
+  if (writers_per_node == 0) return group;
+  const auto node = world.split_by_node("node");
+  if (writers_per_node > node->size()) {
+    log::shared_warning("checkpoint.writers_per_node = {}, but this node has {} rank(s): each writes its own file",
+                        writers_per_node, node->size());
+  }
+  group.ranks = node->split(group_of(node->rank(), node->size(), writers_per_node), node->rank(), "checkpoint writers");
+  const int first = unpacked(broadcast_bytes(packed(world.rank()), 0, *group.ranks));
+  for (const std::string& writer : gather_bytes(packed(first), world)) group.writer.push_back(unpacked(writer));
+  if (group.ranks->size() == 1) group.ranks.reset();
+  return group;
 }
 
 }  // namespace octet::checkpoint

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "checkpoints/format.h"
+#include "src/comm/communicator.h"
 
 namespace octet::checkpoint {
 
@@ -34,5 +36,32 @@ std::string describe_pieces(std::span<const DevicePiece> pieces);
 /// empty one by none. `writer` as in the plan; empty where every rank writes its own. Throws a usage error for a tensor
 /// that has two shapes or dtypes, or is not covered exactly once.
 SavePlan plan_save(const std::vector<std::string>& descriptions, int rank, std::vector<int> writer = {});
+
+/// Which of the ranks that hold a copy of each piece writes it: the pieces that each rank holds in, and for each rank
+/// the indices of those of its pieces that it writes out, ascending. Every distinct (tensor, box) is written exactly
+/// once, balanced by bytes over the ranks that have it; pieces without elements are written by nobody. Pure and the
+/// same on every rank. Throws an internal error when copies of one piece differ in bytes.
+struct HeldPiece {
+  std::int32_t tensor = 0;
+  Box box;
+  std::int64_t bytes = 0;
+};
+std::vector<std::vector<std::int32_t>> assign_writers(const std::vector<std::vector<HeldPiece>>& held_by_rank);
+
+/// Which of `writers` groups of neighbours rank `local_rank` of a node is in: groups of equal size, or one apart. With
+/// at least as many writers as ranks every rank is a group.
+int group_of(int local_rank, int local_size, int writers);
+
+/// Who writes whose pieces to a file.
+struct WriterGroup {
+  /// The ranks that share memory and a file with this one, the writer first; null where this rank writes its own alone.
+  std::unique_ptr<Communicator> ranks;
+  /// The rank that writes for each rank of the world; empty where every rank writes its own.
+  std::vector<int> writer;
+};
+
+/// Splits the ranks of each node into `writers_per_node` groups; 0: every rank writes. More than a node has ranks is
+/// that number of ranks, and rank 0 says so of its node. Collective.
+WriterGroup make_writer_group(int writers_per_node, Communicator& world);
 
 }  // namespace octet::checkpoint

@@ -5,7 +5,6 @@
 #include <deque>
 #include <functional>
 #include <future>
-#include <memory>
 #include <thread>
 
 #include "checkpoints/agreement.h"
@@ -13,12 +12,10 @@
 #include "checkpoints/durable.h"
 #include "checkpoints/pruner.h"
 #include "checkpoints/restore.h"
-#include "checkpoints/retention.h"
 #include "checkpoints/save_plan.h"
 #include "checkpoints/shard_file.h"
 #include "checkpoints/snapshot.h"
 #include "checkpoints/view.h"
-#include "checkpoints/writer_group.h"
 #include "src/base/log.h"
 #include "src/base/seconds_since.h"
 #include "src/comm/host_exchange.h"

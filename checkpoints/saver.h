@@ -9,7 +9,7 @@
 #include "checkpoints/checkpoint_config.h"
 #include "checkpoints/format.h"
 #include "checkpoints/owner.h"
-#include "checkpoints/verdicts.h"
+#include "checkpoints/verification.h"
 #include "src/comm/communicator.h"
 
 namespace octet::checkpoint {

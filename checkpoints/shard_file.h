@@ -1,10 +1,8 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "checkpoints/format.h"
 #include "checkpoints/read_file.h"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <type_traits>
 
-#include "checkpoints/box.h"
+#include "checkpoints/format.h"
 #include "checkpoints/hdf5_support.h"
 #include "checkpoints/shard_file.h"
 
@@ -88,7 +88,7 @@ void expect_box(hid_t dataset, hid_t space, const StoredPiece& piece, const std:
   const auto rank = static_cast<std::size_t>(piece.box.extent.rank());
   const std::vector<std::int64_t> offset(piece.box.offset.begin(), piece.box.offset.begin() + rank);
   const auto found = hdf5::read_integers(dataset, "offset", path);
-  if (extent != hdf5::list(piece.box.extent) || found != offset) {
+  if (extent != piece.box.extent.list() || found != offset) {
     throw usage_error("checkpoints", "{}: dataset {} holds [{}] + [{}], the manifest says {}", path, name,
                       fmt::join(found, ", "), fmt::join(extent, ", "), text(piece.box));
   }
@@ -154,7 +154,7 @@ void ShardReader::read(const StoredPiece& piece, const StoredTensor& tensor, con
                       piece.box.extent.text());
   }
   const auto rank = static_cast<std::size_t>(from.extent.rank());
-  const auto offset = hdf5::sizes(std::span(from.offset).first(rank)), count = hdf5::sizes(hdf5::list(from.extent));
+  const auto offset = hdf5::sizes(std::span(from.offset).first(rank)), count = hdf5::sizes(from.extent.list());
   hdf5::check(H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, offset.data(), nullptr, count.data(), nullptr), path,
               "select a part of " + name);
   const Hdf5Space memory = hdf5::space_of(from.extent, path);
@@ -185,7 +185,7 @@ StoredData ShardReader::locate(const StoredPiece& piece, const StoredTensor& ten
   expect_box(dataset.get(), space.get(), piece, name, path);
   expect_text(dataset.get(), "tensor", tensor.name, where);
   const auto shape = hdf5::read_integers(dataset.get(), "global_shape", where);
-  if (shape != hdf5::list(tensor.shape)) {
+  if (shape != tensor.shape.list()) {
     throw says_otherwise(where, "global_shape", fmt::format("[{}]", fmt::join(shape, ", ")), tensor.shape.text());
   }
   return {static_cast<std::int64_t>(H5Dget_offset(dataset.get())),

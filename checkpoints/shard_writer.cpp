@@ -1,8 +1,7 @@
 #include <cstddef>
 
-#include "checkpoints/box.h"
+#include "checkpoints/format.h"
 #include "checkpoints/hash.h"
-#include "checkpoints/hash_file.h"
 #include "checkpoints/hdf5_output.h"
 #include "checkpoints/hdf5_support.h"
 #include "checkpoints/shard_file.h"
@@ -68,7 +67,7 @@ void write_piece(hid_t file, hid_t creation, const PieceData& piece, const std::
   const auto rank = static_cast<std::size_t>(piece.box.extent.rank());
   hdf5::write_attribute(dataset.get(), "tensor", piece.tensor.name, path);
   hdf5::write_attribute(dataset.get(), "dtype", name_of(dtype), path);
-  hdf5::write_attribute(dataset.get(), "global_shape", hdf5::list(piece.tensor.shape), path);
+  hdf5::write_attribute(dataset.get(), "global_shape", piece.tensor.shape.list(), path);
   hdf5::write_attribute(dataset.get(), "offset", std::span(piece.box.offset).first(rank), path);
   hdf5::write_attribute(dataset.get(), "xxh3_128", hash_of(data, bytes), path);
   hdf5::check(H5Dwrite(dataset.get(), type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data), path, "write dataset " + name);

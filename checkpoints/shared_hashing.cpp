@@ -4,7 +4,7 @@
 #include <functional>
 #include <numeric>
 
-#include "checkpoints/hash_file.h"
+#include "checkpoints/hash.h"
 #include "checkpoints/packing.h"
 #include "checkpoints/shard_file.h"
 #include "src/comm/host_exchange.h"

@@ -1,11 +1,10 @@
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "checkpoints/manifest.h"
-#include "checkpoints/reading.h"
+#include "checkpoints/read_file.h"
 #include "src/comm/communicator.h"
 
 namespace octet::checkpoint {

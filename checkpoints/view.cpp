@@ -7,9 +7,8 @@
 #include <cstring>
 #include <limits>
 
-#include "checkpoints/box.h"
+#include "checkpoints/format.h"
 #include "checkpoints/hash.h"
-#include "checkpoints/hash_file.h"
 #include "checkpoints/hdf5_output.h"
 #include "checkpoints/hdf5_support.h"
 #include "checkpoints/manifest.h"
@@ -41,7 +40,7 @@ Hdf5Properties virtual_creation(const Manifest& manifest, const std::vector<cons
   const auto rank = static_cast<std::size_t>(tensor.shape.rank());
   for (const StoredPiece* piece : pieces) {
     const auto offset = hdf5::sizes(std::span(piece->box.offset).first(rank));
-    const auto count = hdf5::sizes(hdf5::list(piece->box.extent));
+    const auto count = hdf5::sizes(piece->box.extent.list());
     hdf5::check(H5Sselect_hyperslab(space.get(), H5S_SELECT_SET, offset.data(), nullptr, count.data(), nullptr), path,
                 "select a piece");
     const Hdf5Space source = hdf5::space_of(piece->box.extent, path);

@@ -10,7 +10,7 @@ namespace octet {
 /// One decoupled-weight-decay Adam update of a parameter shard (Loshchilov & Hutter, arXiv:1711.05101), in the order
 /// of torch.optim.AdamW:  g = gradient · *gradient_scale;  p *= 1 - lr·wd;  m += (g - m)·(1 - beta1);
 /// v = beta2·v + (1 - beta2)·g²;  p -= lr/bias1 · m / (sqrt(v)/sqrt(bias2) + eps).
-/// Moves 4 reads + 3 writes of n fp32. Elements beyond n (padding) are never touched.
+/// Elements beyond n (padding) are never touched.
 struct AdamWUpdate {
   float* parameter = nullptr;       ///< [n]
   float* first_moment = nullptr;    ///< [n]
@@ -29,6 +29,7 @@ struct AdamWUpdate {
   const std::uint32_t* skip = nullptr;    ///< device: when non-zero nothing is changed
   StatsOut stats;                         ///< of the parameter as it is left; non_finite is not used
 
+  std::int64_t bytes_moved() const { return n * 28; }
   bool operator==(const AdamWUpdate&) const = default;
 };
 
@@ -46,10 +47,6 @@ inline AdamWFactors factors_of(const AdamWUpdate& args) {
           .step = static_cast<float>(args.lr / args.bias1),
           .root_bias2 = static_cast<float>(std::sqrt(args.bias2)),
           .eps = static_cast<float>(args.eps)};
-}
-
-inline std::int64_t bytes_moved(const AdamWUpdate& a) {
-  return a.n * 28;
 }
 
 }  // namespace octet

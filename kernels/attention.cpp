@@ -25,11 +25,11 @@ std::string text_of(const AttentionProblem& problem) {
                      s.head_dim, s.scale, name_of(s.dtype));
 }
 
-void check_attention_addresses(const AttentionForward& args) {
+void check_operands(const AttentionForward& args) {
   check("attention", {{"q", args.q}, {"k", args.k}, {"v", args.v}, {"o", args.o}, {"log_sum_exp", args.log_sum_exp}});
 }
 
-void check_attention_addresses(const AttentionBackward& args) {
+void check_operands(const AttentionBackward& args) {
   check("attention backward", {{"q", args.q},
                                {"k", args.k},
                                {"v", args.v},
@@ -41,7 +41,7 @@ void check_attention_addresses(const AttentionBackward& args) {
                                {"dv", args.dv}});
 }
 
-void check_attention_addresses(const SpanAttention& args) {
+void check_operands(const SpanAttention& args) {
   check("attention to spans", {{"q", args.q}, {"k", args.k}, {"v", args.v}, {"o", args.o}, {"spans", args.spans}});
 }
 

@@ -27,6 +27,10 @@ struct AttentionShape {
     return batch * seq * ((of_queries * heads + of_keys * kv_heads) * head_dim * size_of(dtype) + 4 * heads);
   }
 
+  /// The FLOPs as ModelConfig::flops_per_token counts them: two GEMMs over the whole score matrix forward, and twice
+  /// that backward.
+  double flops() const { return 4.0 * static_cast<double>(batch * heads * head_dim) * static_cast<double>(seq * seq); }
+
   bool operator==(const AttentionShape&) const = default;
 };
 
@@ -39,6 +43,8 @@ constexpr auto names_of(AttentionPass) {
 struct AttentionProblem {
   AttentionShape shape;
   AttentionPass pass = AttentionPass::forward;
+
+  double flops() const { return shape.flops() * (pass == AttentionPass::forward ? 1 : 2); }
 };
 /// "backward b1 s8192 h32/8 d128 scale 0.088388346 bf16"
 std::string text_of(const AttentionProblem& problem);
@@ -85,6 +91,9 @@ struct AttentionForward {
   void* workspace = nullptr;  ///< KernelTable::attention_forward_workspace bytes
   PackedDocuments documents{};
 
+  double flops() const { return shape.flops(); }
+  DType multiplied() const { return shape.dtype; }
+  std::int64_t bytes_moved() const { return shape.bytes(2, 2); }
   bool operator==(const AttentionForward&) const = default;
 };
 
@@ -103,40 +112,16 @@ struct AttentionBackward {
   void* workspace = nullptr;  ///< KernelTable::attention_backward_workspace bytes
   PackedDocuments documents{};
 
+  double flops() const { return 2.0 * shape.flops(); }
+  DType multiplied() const { return shape.dtype; }
+  std::int64_t bytes_moved() const { return shape.bytes(4, 4); }
   bool operator==(const AttentionBackward&) const = default;
 };
-
-/// The FLOPs as ModelConfig::flops_per_token counts them: two GEMMs over the whole score matrix forward, and twice that
-/// backward.
-inline double flops_of(const AttentionForward& a) {
-  const AttentionShape& s = a.shape;
-  return 4.0 * static_cast<double>(s.batch * s.heads * s.head_dim) * static_cast<double>(s.seq * s.seq);
-}
-inline double flops_of(const AttentionBackward& a) {
-  return 2.0 * flops_of(AttentionForward{.shape = a.shape});
-}
-inline double flops_of(const AttentionProblem& p) {
-  return p.pass == AttentionPass::forward ? flops_of(AttentionForward{.shape = p.shape})
-                                          : flops_of(AttentionBackward{.shape = p.shape});
-}
-inline DType multiplied(const AttentionForward& a) {
-  return a.shape.dtype;
-}
-inline DType multiplied(const AttentionBackward& a) {
-  return a.shape.dtype;
-}
 
 /// The alignment in bytes of each of q, k, v, o, log_sum_exp and the gradients, which cudnn-frontend's
 /// Tensor_attributes promise to cuDNN by default. It is checked on every device; the internal error names the operand.
 constexpr std::int64_t attention_alignment = 16;
-void check_attention_addresses(const AttentionForward& args);
-void check_attention_addresses(const AttentionBackward& args);
-
-inline std::int64_t bytes_moved(const AttentionForward& a) {
-  return a.shape.bytes(2, 2);
-}
-inline std::int64_t bytes_moved(const AttentionBackward& a) {
-  return a.shape.bytes(4, 4);
-}
+void check_operands(const AttentionForward& args);
+void check_operands(const AttentionBackward& args);
 
 }  // namespace octet

@@ -24,7 +24,7 @@ void check_matrix(const char* operation, const Args& a) {
 
 }  // namespace
 
-void check_blockwise(const QuantizeVectors& args) {
+void check_operands(const QuantizeVectors& args) {
   constexpr const char* operation = "quantize_vectors";
   check_matrix(operation, args);
   for (const BlockwiseForm* form : {&args.by_row, &args.by_column}) {
@@ -37,7 +37,7 @@ void check_blockwise(const QuantizeVectors& args) {
   }
 }
 
-void check_blockwise(const QuantizeBlocks& args) {
+void check_operands(const QuantizeBlocks& args) {
   constexpr const char* operation = "quantize_blocks";
   check_matrix(operation, args);
   const auto text = [&] { return text_of(operation, args); };

@@ -43,6 +43,11 @@ struct QuantizeVectors {
   BlockwiseForm by_column{};       ///< y [rows, columns], or [columns, rows] when transposed; kept are the columns
   bool column_transposed = false;  ///< for kernels that read fp8 operands along k only
 
+  std::int64_t bytes_moved() const {
+    const std::int64_t values = rows * columns, vectors = scale_count(ScaleForm::vectors, rows, columns);
+    const std::int64_t forms = (by_row.wanted() ? 1 : 0) + (by_column.wanted() ? 1 : 0);
+    return values * size_of(from) + forms * (values + 4 * vectors);
+  }
   bool operator==(const QuantizeVectors&) const = default;
 };
 
@@ -61,25 +66,19 @@ struct QuantizeBlocks {
   float* inverse_scale_by_row = nullptr;     ///< scale_count(ScaleForm::blocks, rows, columns): contracts the columns
   float* inverse_scale_by_column = nullptr;  ///< scale_count(ScaleForm::blocks, columns, rows): contracts the rows
 
+  std::int64_t bytes_moved() const {
+    const std::int64_t forms = (y != nullptr ? 1 : 0) + (y_transposed != nullptr ? 1 : 0);
+    const auto scales = [](const float* wanted, std::int64_t kept, std::int64_t contracted) {
+      return wanted != nullptr ? 4 * scale_count(ScaleForm::blocks, kept, contracted) : 0;
+    };
+    return rows * columns * (size_of(from) + forms) + scales(inverse_scale_by_row, rows, columns) +
+           scales(inverse_scale_by_column, columns, rows);
+  }
   bool operator==(const QuantizeBlocks&) const = default;
 };
 
 /// The rules on extents and addresses, which hold on every device; an internal error with the numbers.
-void check_blockwise(const QuantizeVectors& args);
-void check_blockwise(const QuantizeBlocks& args);
-
-inline std::int64_t bytes_moved(const QuantizeVectors& a) {
-  const std::int64_t values = a.rows * a.columns, vectors = scale_count(ScaleForm::vectors, a.rows, a.columns);
-  const std::int64_t forms = (a.by_row.wanted() ? 1 : 0) + (a.by_column.wanted() ? 1 : 0);
-  return values * size_of(a.from) + forms * (values + 4 * vectors);
-}
-inline std::int64_t bytes_moved(const QuantizeBlocks& a) {
-  const std::int64_t forms = (a.y != nullptr ? 1 : 0) + (a.y_transposed != nullptr ? 1 : 0);
-  const auto scales = [](const float* wanted, std::int64_t kept, std::int64_t contracted) {
-    return wanted != nullptr ? 4 * scale_count(ScaleForm::blocks, kept, contracted) : 0;
-  };
-  return a.rows * a.columns * (size_of(a.from) + forms) + scales(a.inverse_scale_by_row, a.rows, a.columns) +
-         scales(a.inverse_scale_by_column, a.columns, a.rows);
-}
+void check_operands(const QuantizeVectors& args);
+void check_operands(const QuantizeBlocks& args);
 
 }  // namespace octet

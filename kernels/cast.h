@@ -22,6 +22,7 @@ struct ComputeScales {
   DType format = DType::e4m3;
   bool power_of_two = false;
 
+  std::int64_t bytes_moved() const { return n * 12; }
   bool operator==(const ComputeScales&) const = default;
 };
 
@@ -44,16 +45,20 @@ struct CastToFloat8 {
   float* inverse_scale_out = nullptr;
   StatsOut stats{};  ///< of x, in the same read; not with `amax`
 
+  std::int64_t bytes_moved() const {
+    return n * (size_of(from) + (y != nullptr ? 1 : 0) + (y_transposed != nullptr ? 1 : 0));
+  }
   bool operator==(const CastToFloat8&) const = default;
 };
 
-/// y[c, r] = x[r, c] of one-byte elements. Reads and writes rows · columns bytes.
+/// y[c, r] = x[r, c] of one-byte elements.
 struct TransposeFloat8 {
   const void* x = nullptr;  ///< [rows, columns]
   void* y = nullptr;        ///< [columns, rows]
   std::int64_t rows = 0;
   std::int64_t columns = 0;
 
+  std::int64_t bytes_moved() const { return rows * columns * 2; }
   bool operator==(const TransposeFloat8&) const = default;
 };
 
@@ -65,20 +70,8 @@ struct Convert {
   DType to = DType::bf16;
   std::int64_t n = 0;
 
+  std::int64_t bytes_moved() const { return n * (size_of(from) + size_of(to)); }
   bool operator==(const Convert&) const = default;
 };
-
-inline std::int64_t bytes_moved(const ComputeScales& a) {
-  return a.n * 12;
-}
-inline std::int64_t bytes_moved(const CastToFloat8& a) {
-  return a.n * (size_of(a.from) + (a.y != nullptr ? 1 : 0) + (a.y_transposed != nullptr ? 1 : 0));
-}
-inline std::int64_t bytes_moved(const TransposeFloat8& a) {
-  return a.rows * a.columns * 2;
-}
-inline std::int64_t bytes_moved(const Convert& a) {
-  return a.n * (size_of(a.from) + size_of(a.to));
-}
 
 }  // namespace octet

@@ -9,7 +9,7 @@ namespace octet {
 
 /// Token losses of a chunk of rows and, when asked, the gradient of the logits:
 ///   loss[i] = logsumexp(logits[i]) - logits[i, target[i]];   d_logits = (softmax(logits) - onehot(target)) · scale.
-/// Rows whose target is negative are not counted: loss and gradient are zero. Moves logits and d_logits.
+/// Rows whose target is negative are not counted: loss and gradient are zero.
 struct CrossEntropy {
   const float* logits = nullptr;          ///< [rows, vocab]
   const std::int32_t* targets = nullptr;  ///< [rows]
@@ -20,6 +20,7 @@ struct CrossEntropy {
   std::int64_t vocab = 0;
   float scale = 1.0f;  ///< 1 / valid tokens of the global batch
 
+  std::int64_t bytes_moved() const { return rows * (vocab * (4 + (d_logits == nullptr ? 0 : size_of(d_dtype))) + 8); }
   bool operator==(const CrossEntropy&) const = default;
 };
 
@@ -36,13 +37,14 @@ struct CrossEntropyStats {
   std::int64_t vocab = 0;  ///< columns of this part
   float* stats = nullptr;  ///< [3, rows]
 
+  std::int64_t bytes_moved() const { return rows * (vocab * 4 + 16); }
   bool operator==(const CrossEntropyStats&) const = default;
 };
 
 /// Then, from the stats of all parts in their order, losses (the same for every part) and this part's gradient:
 ///   M = max m_p;   S = Σ s_p · exp(m_p - M);   loss = M + log S - Σ target_p;
 ///   d_logits = (exp(logits - M) / S - onehot(target)) · scale.
-/// One part gives the bits of CrossEntropy. Without d_logits, the logits are not read; else moves both.
+/// One part gives the bits of CrossEntropy. Without d_logits, the logits are not read.
 struct CrossEntropyFinish {
   const float* logits = nullptr;          ///< [rows, vocab]
   const std::int32_t* targets = nullptr;  ///< [rows], ids of the whole vocabulary
@@ -56,17 +58,10 @@ struct CrossEntropyFinish {
   DType d_dtype = DType::f32;  ///< f32 or bf16
   float scale = 1.0f;          ///< 1 / valid tokens of the global batch
 
+  std::int64_t bytes_moved() const {
+    return rows * ((d_logits == nullptr ? 0 : vocab * (4 + size_of(d_dtype))) + parts * 12 + 8);
+  }
   bool operator==(const CrossEntropyFinish&) const = default;
 };
-
-inline std::int64_t bytes_moved(const CrossEntropy& a) {
-  return a.rows * (a.vocab * (4 + (a.d_logits == nullptr ? 0 : size_of(a.d_dtype))) + 8);
-}
-inline std::int64_t bytes_moved(const CrossEntropyStats& a) {
-  return a.rows * (a.vocab * 4 + 16);
-}
-inline std::int64_t bytes_moved(const CrossEntropyFinish& a) {
-  return a.rows * ((a.d_logits == nullptr ? 0 : a.vocab * (4 + size_of(a.d_dtype))) + a.parts * 12 + 8);
-}
 
 }  // namespace octet

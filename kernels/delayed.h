@@ -7,12 +7,13 @@
 
 namespace octet {
 
-/// recorded[i] = max(recorded[i], amax[i]); NaN of either wins. Moves 12 n bytes.
+/// recorded[i] = max(recorded[i], amax[i]); NaN of either wins.
 struct RecordAmax {
   const float* amax = nullptr;  ///< [n], not negative
   float* recorded = nullptr;    ///< [n]
   std::int64_t n = 0;
 
+  std::int64_t bytes_moved() const { return n * 12; }
   bool operator==(const RecordAmax&) const = default;
 };
 
@@ -23,7 +24,7 @@ struct RecordAmax {
 ///   scale.
 /// A tensor whose recorded abs-max is 0, infinite or NaN keeps history and scale (of `first`: 1) as they were: it was
 /// not used, or says nothing. (TransformerEngine lets an infinity into the history, where it would keep the scale from
-/// changing for as long as it stays.) Moves about 8 · length · n bytes.
+/// changing for as long as it stays.)
 struct DelayedScales {
   float* recorded = nullptr;       ///< [n]: the step's abs-maxes; zero afterwards
   float* history = nullptr;        ///< [length, n], newest first; 0: no step yet
@@ -37,14 +38,8 @@ struct DelayedScales {
   bool power_of_two = false;  ///< the scale is then rounded down to a power of two, as ComputeScales does
   bool first = false;         ///< what `scale` holds is none of this recipe's
 
+  std::int64_t bytes_moved() const { return n * length * 8; }
   bool operator==(const DelayedScales&) const = default;
 };
-
-inline std::int64_t bytes_moved(const RecordAmax& a) {
-  return a.n * 12;
-}
-inline std::int64_t bytes_moved(const DelayedScales& a) {
-  return a.n * a.length * 8;
-}
 
 }  // namespace octet

@@ -9,7 +9,7 @@ namespace octet {
 
 /// out[i, :] = table[tokens[i] - vocab_begin, :]: the table may hold a part of the vocabulary, the rows of the ids
 /// [vocab_begin, vocab_begin + vocab); a token of another id gives a row of zeros. Tokens are checked before they reach
-/// the device. Moves 2 · n · dim elements.
+/// the device.
 struct EmbeddingForward {
   const std::int32_t* tokens = nullptr;  ///< [n]
   const void* table = nullptr;           ///< [vocab, dim]
@@ -20,11 +20,12 @@ struct EmbeddingForward {
   std::int64_t dim = 0;
   std::int64_t vocab_begin = 0;
 
+  std::int64_t bytes_moved() const { return n * (2 * dim * size_of(dtype) + 4); }
   bool operator==(const EmbeddingForward&) const = default;
 };
 
 /// d_table[tokens[i] - vocab_begin, :] += d_out[i, :] in the order of i, for any threads; nothing for a token whose row
-/// the table does not hold. Moves d_out and, twice, the tokens' rows.
+/// the table does not hold.
 struct EmbeddingBackward {
   const std::int32_t* tokens = nullptr;  ///< [n]
   const void* d_out = nullptr;           ///< [n, dim]
@@ -37,14 +38,8 @@ struct EmbeddingBackward {
   std::int64_t vocab_begin = 0;
   void* workspace = nullptr;  ///< KernelTable::embedding_backward_workspace bytes
 
+  std::int64_t bytes_moved() const { return n * (dim * (size_of(dtype) + 8) + 4) + (accumulate ? 0 : vocab * dim * 4); }
   bool operator==(const EmbeddingBackward&) const = default;
 };
-
-inline std::int64_t bytes_moved(const EmbeddingForward& a) {
-  return a.n * (2 * a.dim * size_of(a.dtype) + 4);
-}
-inline std::int64_t bytes_moved(const EmbeddingBackward& a) {
-  return a.n * (a.dim * (size_of(a.dtype) + 8) + 4) + (a.accumulate ? 0 : a.vocab * a.dim * 4);
-}
 
 }  // namespace octet

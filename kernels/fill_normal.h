@@ -22,12 +22,9 @@ struct FillNormal {
   double std = 1;
   double below = 0;  ///< below_cutoff(cutoff), which the host computes for every device
 
+  std::int64_t bytes_moved() const { return 4 * n; }
   bool operator==(const FillNormal&) const = default;
 };
-
-inline std::int64_t bytes_moved(const FillNormal& a) {
-  return 4 * a.n;
-}
 
 /// Element i of the piece.
 constexpr float normal_value(const FillNormal& a, std::int64_t i) {

@@ -13,7 +13,9 @@ std::string text_of(const Gemm& g) {
                      name_of(g.c_dtype));
 }
 
-void check_gemm_scales(const Gemm& g) {
+namespace {
+
+void check_scales(const Gemm& g) {
   const auto require = [&](bool condition, const char* text) {
     if (!condition) throw internal_error("kernels", "{}: {}", text_of(g), text);
   };
@@ -33,7 +35,7 @@ void check_gemm_scales(const Gemm& g) {
           "with scales of vectors or blocks m, n and k are multiples of 128");
 }
 
-void check_gemm_addresses(const Gemm& args) {
+void check_addresses(const Gemm& args) {
   const auto check = [&](const char* operand, const void* pointer, std::int64_t alignment) {
     check_address(pointer, alignment, operand, [&] { return text_of(args); });
   };
@@ -44,6 +46,13 @@ void check_gemm_addresses(const Gemm& args) {
   check("a", args.a.data, float8_matrix_alignment);
   check("b", args.b.data, float8_matrix_alignment);
   check("c", args.c, float8_matrix_alignment);
+}
+
+}  // namespace
+
+void check_operands(const Gemm& args) {
+  check_scales(args);
+  check_addresses(args);
 }
 
 }  // namespace octet

@@ -50,36 +50,28 @@ struct Gemm {
   void* workspace = nullptr;  ///< KernelTable::gemm_workspace bytes, on gemm_workspace_alignment
   std::int64_t workspace_bytes = 0;
 
+  double flops() const { return 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k); }
+  DType multiplied() const { return a.dtype; }
+  /// Scales count where there is one for each 128 values; one for each of m or n is next to nothing.
+  std::int64_t bytes_moved() const {
+    const auto scales = [&](const GemmOperand& x, std::int64_t kept) {
+      return along_contraction(x.scales) ? 4 * scale_count(x.scales, kept, k) : 0;
+    };
+    return m * k * size_of(a.dtype) + k * n * size_of(b.dtype) + scales(a, m) + scales(b, n) +
+           m * n * size_of(c_dtype) * (beta == 0 ? 1 : 2);
+  }
   bool operator==(const Gemm&) const = default;
 };
-
-inline double flops_of(const Gemm& g) {
-  return 2.0 * static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k);
-}
-inline DType multiplied(const Gemm& g) {
-  return g.a.dtype;
-}
 
 /// What cuBLASLt's documentation asks of the workspace of cublasLtMatmul.
 constexpr std::int64_t gemm_workspace_alignment = 256;
 /// The same for the three matrices of an fp8 product.
 constexpr std::int64_t float8_matrix_alignment = 16;
 
-/// The rules on addresses, which hold on every device: those of inverse scales, of fp8 operands with their result, and
-/// of the workspace. Throws an internal error that names the product, the pointer and its alignment.
-void check_gemm_addresses(const Gemm& args);
-/// The rules on scales, which hold on every device too; an internal error with the numbers.
-void check_gemm_scales(const Gemm& args);
+/// The rules on scales and on addresses (of inverse scales, of fp8 operands with their result, and of the workspace),
+/// which hold on every device. Throws an internal error with the numbers, or with the pointer and its alignment.
+void check_operands(const Gemm& args);
 /// "gemm of m 64 n 96 k 128, e4m3 x e4m3' > bf16"; ' says transposed.
 std::string text_of(const Gemm& args);
-
-/// Scales count where there is one for each 128 values; one for each of m or n is next to nothing.
-inline std::int64_t bytes_moved(const Gemm& g) {
-  const auto scales = [&](const GemmOperand& x, std::int64_t kept) {
-    return along_contraction(x.scales) ? 4 * scale_count(x.scales, kept, g.k) : 0;
-  };
-  return g.m * g.k * size_of(g.a.dtype) + g.k * g.n * size_of(g.b.dtype) + scales(g.a, g.m) + scales(g.b, g.n) +
-         g.m * g.n * size_of(g.c_dtype) * (g.beta == 0 ? 1 : 2);
-}
 
 }  // namespace octet

@@ -7,7 +7,7 @@
 ///
 /// PLAIN(name, Arguments, kind) is `void name(Stream&, const Arguments&)`, of that SpanKind in timelines. What
 /// WITH_WORKSPACE lists has beside it `std::int64_t name_workspace(const Arguments&)`: the bytes that the call needs.
-/// The header of each has bytes_moved(const Arguments&); flops_of() and multiplied() those that multiply matrices.
+/// The arguments of each have bytes_moved(); those that multiply matrices have flops() and multiplied() too.
 #define OCTET_OPERATIONS(PLAIN, WITH_WORKSPACE)                       \
   PLAIN(stats, Stats, memory_bound)                                   \
   PLAIN(compute_scales, ComputeScales, memory_bound)                  \

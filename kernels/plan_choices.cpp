@@ -1,6 +1,5 @@
 #include "kernels/plan_choices.h"
 
-#include <algorithm>
 #include <sstream>
 
 #include "src/base/error.h"

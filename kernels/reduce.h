@@ -13,11 +13,12 @@ struct Sum {
   std::int64_t n = 0;
   float* out = nullptr;
 
+  std::int64_t bytes_moved() const { return n * 4; }
   bool operator==(const Sum&) const = default;
 };
 
 /// *out = sum of x², and the number of non-finite elements added to *non_finite (may be null).
-/// In double over fixed blocks: same bits for any number of threads. Reads 4 · n bytes.
+/// In double over fixed blocks: same bits for any number of threads.
 struct SumOfSquares {
   const float* x = nullptr;  ///< [n]
   std::int64_t n = 0;
@@ -27,6 +28,7 @@ struct SumOfSquares {
   /// for calls on one stream alone: each leaves it ready for the next.
   void* workspace = nullptr;
 
+  std::int64_t bytes_moved() const { return n * 4; }
   bool operator==(const SumOfSquares&) const = default;
 };
 
@@ -36,6 +38,7 @@ struct Accumulate {
   float* y = nullptr;        ///< [n]
   std::int64_t n = 0;
 
+  std::int64_t bytes_moved() const { return n * 12; }
   bool operator==(const Accumulate&) const = default;
 };
 
@@ -49,20 +52,8 @@ struct ClipFactor {
   float* factor = nullptr;
   std::uint32_t* skip = nullptr;
 
+  std::int64_t bytes_moved() const { return 16; }
   bool operator==(const ClipFactor&) const = default;
 };
-
-inline std::int64_t bytes_moved(const Sum& a) {
-  return a.n * 4;
-}
-inline std::int64_t bytes_moved(const SumOfSquares& a) {
-  return a.n * 4;
-}
-inline std::int64_t bytes_moved(const Accumulate& a) {
-  return a.n * 12;
-}
-inline std::int64_t bytes_moved(const ClipFactor&) {
-  return 16;
-}
 
 }  // namespace octet

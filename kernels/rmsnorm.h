@@ -22,6 +22,10 @@ struct AddRmsNormForward {
   StatsOut stats;      ///< of y
   Float8Out float8{};  ///< of y; no transposed form
 
+  std::int64_t bytes_moved() const {
+    const int tensors = (branch == nullptr ? 2 : 4) - (y == nullptr && float8.wanted() ? 1 : 0);
+    return rows * dim * (size_of(dtype) * tensors + float8.forms()) + rows * 4;
+  }
   bool operator==(const AddRmsNormForward&) const = default;
 };
 
@@ -44,15 +48,10 @@ struct RmsNormBackward {
   Float8Out float8{};         ///< of dx; no transposed form
   void* workspace = nullptr;  ///< KernelTable::rmsnorm_backward_workspace bytes
 
+  std::int64_t bytes_moved() const {
+    return rows * dim * (size_of(dtype) * (d_residual == nullptr ? 3 : 4) + float8.forms()) + rows * 4;
+  }
   bool operator==(const RmsNormBackward&) const = default;
 };
-
-inline std::int64_t bytes_moved(const AddRmsNormForward& a) {
-  const int tensors = (a.branch == nullptr ? 2 : 4) - (a.y == nullptr && a.float8.wanted() ? 1 : 0);
-  return a.rows * a.dim * (size_of(a.dtype) * tensors + a.float8.forms()) + a.rows * 4;
-}
-inline std::int64_t bytes_moved(const RmsNormBackward& a) {
-  return a.rows * a.dim * (size_of(a.dtype) * (a.d_residual == nullptr ? 3 : 4) + a.float8.forms()) + a.rows * 4;
-}
 
 }  // namespace octet

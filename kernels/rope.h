@@ -37,15 +37,14 @@ struct Rope {
   /// Of both tensors, where they are.
   constexpr std::int64_t heads() const { return (q.x == nullptr ? 0 : q.count) + (k.x == nullptr ? 0 : k.count); }
 
+  std::int64_t bytes_moved() const {
+    const auto heads = [&](const RopeHeads& of) {
+      const std::int64_t written = of.float8.wanted() ? of.float8.forms() : size_of(dtype);
+      return of.x == nullptr ? 0 : of.count * (size_of(dtype) + written);
+    };
+    return batch * seq * head_dim * (heads(q) + heads(k)) + seq * head_dim * 4;
+  }
   bool operator==(const Rope&) const = default;
 };
-
-inline std::int64_t bytes_moved(const Rope& a) {
-  const auto heads = [&](const RopeHeads& of) {
-    const std::int64_t written = of.float8.wanted() ? of.float8.forms() : size_of(a.dtype);
-    return of.x == nullptr ? 0 : of.count * (size_of(a.dtype) + written);
-  };
-  return a.batch * a.seq * a.head_dim * (heads(a.q) + heads(a.k)) + a.seq * a.head_dim * 4;
-}
 
 }  // namespace octet

@@ -37,11 +37,10 @@ struct QuantizeRowwise {
   RowwiseForm by_column{};         ///< y [rows, columns], or [columns, rows] when transposed; scales [columns]
   bool column_transposed = false;  ///< for kernels that read fp8 operands along k only
 
+  std::int64_t bytes_moved() const {
+    return rows * columns * (size_of(from) + (by_row.wanted() ? 1 : 0) + (by_column.wanted() ? 1 : 0));
+  }
   bool operator==(const QuantizeRowwise&) const = default;
 };
-
-inline std::int64_t bytes_moved(const QuantizeRowwise& a) {
-  return a.rows * a.columns * (size_of(a.from) + (a.by_row.wanted() ? 1 : 0) + (a.by_column.wanted() ? 1 : 0));
-}
 
 }  // namespace octet

@@ -37,26 +37,22 @@ struct SpanAttention {
   std::int64_t longest = 0;
   void* workspace = nullptr;  ///< KernelTable::span_attention_workspace bytes
 
+  /// Two products with `longest` keys for each query.
+  double flops() const {
+    const SpanAttentionShape& s = shape;
+    return 4.0 * static_cast<double>(s.queries * s.heads * s.head_dim) * static_cast<double>(longest);
+  }
+  DType multiplied() const { return shape.dtype; }
+  /// Queries and spans in, o out, and `longest` keys and values once.
+  std::int64_t bytes_moved() const {
+    const SpanAttentionShape& s = shape;
+    const std::int64_t elements = 2 * (s.queries * s.heads + longest * s.kv_heads) * s.head_dim;
+    return elements * size_of(s.dtype) + s.queries * 4 * size_of(DType::i32);
+  }
   bool operator==(const SpanAttention&) const = default;
 };
 
-/// Two products with `longest` keys for each query.
-inline double flops_of(const SpanAttention& a) {
-  const SpanAttentionShape& s = a.shape;
-  return 4.0 * static_cast<double>(s.queries * s.heads * s.head_dim) * static_cast<double>(a.longest);
-}
-inline DType multiplied(const SpanAttention& a) {
-  return a.shape.dtype;
-}
-
-/// Queries and spans in, o out, and `longest` keys and values once.
-inline std::int64_t bytes_moved(const SpanAttention& a) {
-  const SpanAttentionShape& s = a.shape;
-  const std::int64_t elements = 2 * (s.queries * s.heads + a.longest * s.kv_heads) * s.head_dim;
-  return elements * size_of(s.dtype) + s.queries * 4 * size_of(DType::i32);
-}
-
 /// q, k, v, o and spans lie on attention_alignment bytes; the internal error names the operand.
-void check_attention_addresses(const SpanAttention& args);
+void check_operands(const SpanAttention& args);
 
 }  // namespace octet

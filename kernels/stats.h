@@ -37,20 +37,17 @@ struct Float8Out {
   bool operator==(const Float8Out&) const = default;
 };
 
-/// Statistics of a tensor in a pass of their own. Reads n · sizeof(dtype) bytes.
+/// Statistics of a tensor in a pass of their own.
 struct Stats {
   const void* x = nullptr;  ///< [n], f32 or bf16
   DType dtype = DType::f32;
   std::int64_t n = 0;
   StatsOut out;
 
+  /// The least that must be read and written: each operand once, without workspaces. Numbers of a tensor as a whole
+  /// (scales, statistics, counters) are left out where the tensor is there too.
+  std::int64_t bytes_moved() const { return n * size_of(dtype); }
   bool operator==(const Stats&) const = default;
 };
-
-/// The least that must be read and written: each operand once, without workspaces. Numbers of a tensor as a whole
-/// (scales, statistics, counters) are left out where the tensor is there too.
-inline std::int64_t bytes_moved(const Stats& a) {
-  return a.n * size_of(a.dtype);
-}
 
 }  // namespace octet

@@ -9,7 +9,7 @@ namespace octet {
 
 /// out[i] = Σ parts[p, i] over p = 0 ... count - 1, in that order and in fp32, rounded once to out's dtype; with
 /// `accumulate` out[i] + that sum. The second half of a reduce-scatter whose first half is an all-to-all: narrow on the
-/// wire, summed in fp32. Moves count · n elements of `dtype` and n of `out_dtype`, twice to accumulate.
+/// wire, summed in fp32.
 struct SumParts {
   const void* parts = nullptr;   ///< [count, n]
   DType dtype = DType::f32;      ///< of parts: f32 or bf16
@@ -19,11 +19,8 @@ struct SumParts {
   DType out_dtype = DType::f32;  ///< f32 or bf16
   bool accumulate = false;       ///< of out in f32 only
 
+  std::int64_t bytes_moved() const { return n * (count * size_of(dtype) + size_of(out_dtype) * (accumulate ? 2 : 1)); }
   bool operator==(const SumParts&) const = default;
 };
-
-inline std::int64_t bytes_moved(const SumParts& a) {
-  return a.n * (a.count * size_of(a.dtype) + size_of(a.out_dtype) * (a.accumulate ? 2 : 1));
-}
 
 }  // namespace octet

@@ -6,7 +6,7 @@
 
 namespace octet {
 
-/// y = silu(gate) · up, silu(x) = x / (1 + e^-x), in fp32. Moves 3 · n elements, backward 5; n bytes a float8 form.
+/// y = silu(gate) · up, silu(x) = x / (1 + e^-x), in fp32.
 struct SwigluForward {
   const void* gate = nullptr;  ///< [n]
   const void* up = nullptr;    ///< [n]
@@ -17,6 +17,10 @@ struct SwigluForward {
   StatsOut stats;            ///< of y
   Float8Out float8{};        ///< of y
 
+  std::int64_t bytes_moved() const {
+    const int written = y == nullptr && float8.wanted() ? 0 : 1;
+    return n * ((2 + written) * size_of(dtype) + float8.forms());
+  }
   bool operator==(const SwigluForward&) const = default;
 };
 
@@ -34,17 +38,12 @@ struct SwigluBackward {
   Float8Out gate_float8{};   ///< of d_gate
   Float8Out up_float8{};     ///< of d_up
 
+  std::int64_t bytes_moved() const {
+    const int gates = d_gate == nullptr && gate_float8.wanted() ? 0 : 1;
+    const int ups = d_up == nullptr && up_float8.wanted() ? 0 : 1;
+    return n * ((3 + gates + ups) * size_of(dtype) + gate_float8.forms() + up_float8.forms());
+  }
   bool operator==(const SwigluBackward&) const = default;
 };
-
-inline std::int64_t bytes_moved(const SwigluForward& a) {
-  const int written = a.y == nullptr && a.float8.wanted() ? 0 : 1;
-  return a.n * ((2 + written) * size_of(a.dtype) + a.float8.forms());
-}
-inline std::int64_t bytes_moved(const SwigluBackward& a) {
-  const int gate = a.d_gate == nullptr && a.gate_float8.wanted() ? 0 : 1;
-  const int up = a.d_up == nullptr && a.up_float8.wanted() ? 0 : 1;
-  return a.n * ((3 + gate + up) * size_of(a.dtype) + a.gate_float8.forms() + a.up_float8.forms());
-}
 
 }  // namespace octet

@@ -12,64 +12,41 @@ const KernelTable& plain_kernels(DeviceType device) {
   return device == DeviceType::cuda ? cuda_kernels() : cpu_kernels();
 }
 
-// What multiplies no matrices.
 template <typename Arguments>
-double flops_of(const Arguments&) {
-  return 0;
-}
-template <typename Arguments>
-DType multiplied(const Arguments&) {
-  return DType::f32;
+Work work_of(const char* name, const Arguments& a) {
+  Work work{.name = name, .bytes = a.bytes_moved(), .arguments = &a};
+  if constexpr (requires { a.flops(); }) {
+    work.flops = a.flops();
+    work.multiplied = a.multiplied();
+  }
+  return work;
 }
 
-// What a real kernel would refuse, a dry one refuses too.
+/// What a real kernel would refuse, a dry one refuses too.
 template <typename Arguments>
-void check_addresses(const Arguments&) {}
-void check_addresses(const Gemm& args) {
-  check_gemm_scales(args);
-  check_gemm_addresses(args);
-}
-void check_addresses(const QuantizeVectors& args) {
-  check_blockwise(args);
-}
-void check_addresses(const QuantizeBlocks& args) {
-  check_blockwise(args);
-}
-void check_addresses(const AttentionForward& args) {
-  check_attention_addresses(args);
-}
-void check_addresses(const AttentionBackward& args) {
-  check_attention_addresses(args);
-}
-void check_addresses(const SpanAttention& args) {
-  check_attention_addresses(args);
+void refuse_as_real(const Arguments& a) {
+  if constexpr (requires { check_operands(a); }) check_operands(a);
 }
 
 enum class Twin { watched, timed, dry };
 
-#define OCTET_TWIN(entry, Arguments, kind_of_span)                                                            \
-  struct entry##_twin {                                                                                       \
-    static Work work(const Arguments& arguments) {                                                            \
-      return {.name = #entry,                                                                                 \
-              .flops = flops_of(arguments),                                                                   \
-              .multiplied = multiplied(arguments),                                                            \
-              .bytes = bytes_moved(arguments),                                                                \
-              .arguments = &arguments};                                                                       \
-    }                                                                                                         \
-    static void watched(Stream& stream, const Arguments& arguments) {                                         \
-      if (WorkList* list = Listing::of(stream)) return list->add<&watched, &work>(arguments);                 \
-      heartbeat::begin(#entry);                                                                               \
-      plain_kernels(stream.device().type()).entry(stream, arguments);                                         \
-    }                                                                                                         \
-    static void timed(Stream& stream, const Arguments& arguments) {                                           \
-      octet::timed(stream, {.name = #entry, .kind = SpanKind::kind_of_span, .bytes = bytes_moved(arguments)}, \
-                   [&] { watched(stream, arguments); });                                                      \
-    }                                                                                                         \
-    static void dry(Stream& stream, const Arguments& arguments) {                                             \
-      check_addresses(arguments);                                                                             \
-      if (WorkList* list = Listing::of(stream)) return list->add<&dry, &work>(arguments);                     \
-      stream.skip(work(arguments));                                                                           \
-    }                                                                                                         \
+#define OCTET_TWIN(entry, Arguments, kind_of_span)                                                             \
+  struct entry##_twin {                                                                                        \
+    static Work work(const Arguments& arguments) { return work_of(#entry, arguments); }                        \
+    static void watched(Stream& stream, const Arguments& arguments) {                                          \
+      if (WorkList* list = Listing::of(stream)) return list->add<&watched, &work>(arguments);                  \
+      heartbeat::begin(#entry);                                                                                \
+      plain_kernels(stream.device().type()).entry(stream, arguments);                                          \
+    }                                                                                                          \
+    static void timed(Stream& stream, const Arguments& arguments) {                                            \
+      octet::timed(stream, {.name = #entry, .kind = SpanKind::kind_of_span, .bytes = arguments.bytes_moved()}, \
+                   [&] { watched(stream, arguments); });                                                       \
+    }                                                                                                          \
+    static void dry(Stream& stream, const Arguments& arguments) {                                              \
+      refuse_as_real(arguments);                                                                               \
+      if (WorkList* list = Listing::of(stream)) return list->add<&dry, &work>(arguments);                      \
+      stream.skip(work(arguments));                                                                            \
+    }                                                                                                          \
   };
 OCTET_OPERATIONS(OCTET_TWIN, OCTET_TWIN)
 #undef OCTET_TWIN

@@ -27,10 +27,10 @@ struct Texts {
 void declare(Schema& schema, Options& o, Texts& t) {
   schema.add("config", t.config).help("A run's YAML file: measure the collectives of its steps, in its groups.");
   schema.add_choice("device", o.device).help("cpu: MPI; cuda: NCCL. With --config the run's, unless given.");
-  schema.add("ranks-per-gpu", t.ranks_per_gpu).at_least(1).at_most(64).help("Ranks that share a GPU, for tests.");
+  schema.add("ranks-per-gpu", t.ranks_per_gpu).between(1, 64).help("Ranks that share a GPU, for tests.");
   schema.add("min", t.min).help("Smallest size of the sweep, in bytes: 8, 64K, 1.5M, 2G (powers of 1024), 5MB.");
   schema.add("max", t.max).help("Largest size of the sweep.");
-  schema.add("factor", o.factor).at_least(2).at_most(1024).help("From one size of the sweep to the next.");
+  schema.add("factor", o.factor).between(2, 1024).help("From one size of the sweep to the next.");
   schema.add("collective", t.collective)
       .help("Of the sweep: all, or names with commas between: " + joined(collective_names) + ".");
   schema
@@ -40,11 +40,10 @@ void declare(Schema& schema, Options& o, Texts& t) {
   schema.add_choice("columns", o.columns)
       .help("Of the sweep. nccl-tests: theirs, out of place and in place; octet: as training has it alone, with p95.");
   schema.add("check", o.measure.check)
-      .at_least(0)
-      .at_most(1000)
+      .between(0, 1000)
       .help("Passes whose results are compared, before the timed iterations and after them. 0: none.");
-  schema.add("warmup", o.measure.warmup).at_least(0).at_most(100000).help("Iterations before the timed ones.");
-  schema.add("iterations", o.measure.iterations).at_least(1).at_most(1000000).help("Timed iterations of a row.");
+  schema.add("warmup", o.measure.warmup).between(0, 100000).help("Iterations before the timed ones.");
+  schema.add("iterations", o.measure.iterations).between(1, 1000000).help("Timed iterations of a row.");
   schema.add("row-seconds", o.measure.row_seconds)
       .unit("s")
       .above(0)

@@ -24,13 +24,11 @@ struct Texts {
 
 void declare_layout(Schema& schema, Options& o, Texts& t) {
   schema.add("tp", o.models.tp)
-      .at_least(1)
-      .at_most(1024)
+      .between(1, 1024)
       .help("Ranks between which a model is cut. The others, ranks / tp, divide the texts.");
   schema.add("row-tokens", o.models.row_tokens)
       .unit("tokens")
-      .at_least(0)
-      .at_most(most_sequences)
+      .between(0, most_sequences)
       .help(
           "What goes through the model at once, from as many texts as fit. 0: the window, or where it is less 512 on "
           "cpu and 8192 on "
@@ -51,14 +49,13 @@ void declare_texts(Schema& schema, Options& o, Texts& t) {
       .help("What a document of plain text is: a file, or the lines between blank lines.");
   schema.add("stride", o.stride)
       .unit("tokens")
-      .at_least(0)
-      .at_most(most_sequences)
+      .between(0, most_sequences)
       .help(
           "Tokens that a window predicts behind those of the one before; it sees as many more as fit. 0: all of the "
           "window, so that windows share no token.");
-  schema.add("documents", o.documents).at_least(0).at_most(1e15).help("Only the first so many. 0: all.");
-  schema.add("bootstrap", o.bootstrap.samples).at_least(1).at_most(1e6).help("Draws behind the 95 % intervals.");
-  schema.add("seed", t.seed).at_least(0).at_most(1e15).help("Of those draws, and of those of --generate.");
+  schema.add("documents", o.documents).between(0, 1e15).help("Only the first so many. 0: all.");
+  schema.add("bootstrap", o.bootstrap.samples).between(1, 1e6).help("Draws behind the 95 % intervals.");
+  schema.add("seed", t.seed).between(0, 1e15).help("Of those draws, and of those of --generate.");
   schema.add("output", o.output).help("Folder for results.json and documents.jsonl, which is made.");
   declare_threads(schema, o.cpu);
   schema.add("timeout", o.timeout).unit("s").above(0).help("Limit of one operation between ranks.");
@@ -75,10 +72,9 @@ void declare_tasks(Schema& schema, Options& o) {
           "mmlu/SUBJECT/SPLIT.jsonl.");
   schema.add("limit", o.limit)
       .unit("questions")
-      .at_least(0)
-      .at_most(1e15)
+      .between(0, 1e15)
       .help("Only the first so many of each task, as lm-eval's --limit. 0: all.");
-  schema.add("shots", o.shots).at_least(0).at_most(1000).help("Examples before each question, chosen as lm-eval does.");
+  schema.add("shots", o.shots).between(0, 1000).help("Examples before each question, chosen as lm-eval does.");
 }
 
 void declare(Schema& schema, Options& o, Texts& t) {

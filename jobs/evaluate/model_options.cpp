@@ -11,8 +11,7 @@ void declare_model(Schema& schema, ModelOptions& m) {
       .help("What they compute in. float8 is bf16 with 8-bit GEMMs, by the recipe that the model was trained with.");
   schema.add("window", m.window)
       .unit("tokens")
-      .at_least(0)
-      .at_most(most_sequences)
+      .between(0, most_sequences)
       .help("The most that a model sees at once. 0: train.seq_len of its run, or max_position_embeddings.");
   schema.add("tokenizer", m.tokenizer)
       .help("Name or file of the tokenizer. Empty: that of the run, or of the Hugging Face folder.");
@@ -20,8 +19,7 @@ void declare_model(Schema& schema, ModelOptions& m) {
 
 void declare_threads(Schema& schema, CpuConfig& cpu) {
   schema.add("threads", cpu.threads)
-      .at_least(0)
-      .at_most(4096)
+      .between(0, 4096)
       .help("OpenMP threads a rank. 0: OMP_NUM_THREADS, else the cores of the node over its ranks.");
 }
 
@@ -30,12 +28,10 @@ void declare_generate(Schema& schema, GenerateOptions& g) {
   schema.add("prompt-file", g.prompt_file).help("The file that holds it, which is read as it is.");
   schema.add("tokens", g.tokens)
       .unit("tokens")
-      .at_least(1)
-      .at_most(most_sequences)
+      .between(1, most_sequences)
       .help("The most that are generated: fewer where the text ends, or the window.");
   schema.add("temperature", g.sampling.temperature)
-      .at_least(0)
-      .at_most(1000)
+      .between(0, 1000)
       .help("Logits are divided by it before a token is drawn. 0: always the most likely token.");
   schema.add("top-p", g.sampling.top_p)
       .above(0)

@@ -25,7 +25,7 @@ struct Generation {
   void declare(Schema& schema) {
     evaluate::declare_model(schema, models);
     evaluate::declare_generate(schema, generate);
-    schema.add("seed", seed).at_least(0).at_most(1e15).help("Of the tokens that are drawn.");
+    schema.add("seed", seed).between(0, 1e15).help("Of the tokens that are drawn.");
     evaluate::declare_threads(schema, cpu);
     declare_float8(schema, float8);
   }

@@ -6,16 +6,15 @@
 namespace octet {
 
 void declare(Schema& schema, DryRunOptions& o) {
-  schema.add("ranks", o.ranks).at_least(1).at_most(1 << 20).help("Ranks of the run; required.");
-  schema.add("rank", o.rank).at_least(0).at_most(1 << 20).help("The one whose part is shown.");
+  schema.add("ranks", o.ranks).between(1, 1 << 20).help("Ranks of the run; required.");
+  schema.add("rank", o.rank).between(0, 1 << 20).help("The one whose part is shown.");
   schema.add("cluster", o.cluster)
       .help(
           "Profile under configs/clusters, or path of one: its GPUs, nodes and links. "
           "--cluster.section.key VALUE changes a key of it.");
   schema.add("gpu", o.gpu).help("A GPU by its name, where no cluster is given: " + known_gpus() + ".");
   schema.add("ranks-per-node", o.ranks_per_node)
-      .at_least(1)
-      .at_most(1024)
+      .between(1, 1024)
       .help("Ranks that share a node; default: the profile's, else 8.");
   schema.add("trace", o.trace)
       .help("Write there what comm.trace would of two steps: the rank's collectives and GEMMs.");

@@ -2,7 +2,7 @@
 
 #include "src/base/log.h"
 #include "src/comm/nccl_communicator.h"
-#include "src/comm/nccl_host_id.h"
+#include "src/comm/nccl_settings.h"
 
 namespace octet {
 

@@ -175,7 +175,7 @@ std::int64_t attention_backward_workspace(const AttentionBackward& args) {
 }
 
 void attention_backward(Stream&, const AttentionBackward& args) {
-  check_attention_addresses(args);
+  check_operands(args);
   args.shape.dtype == DType::f32 ? attention::backward<float>(args) : attention::backward<bf16>(args);
 }
 

@@ -135,7 +135,7 @@ std::int64_t attention_forward_workspace(const AttentionForward& args) {
 }
 
 void attention_forward(Stream&, const AttentionForward& args) {
-  check_attention_addresses(args);
+  check_operands(args);
   args.shape.dtype == DType::f32 ? attention::forward<float>(args) : attention::forward<bf16>(args);
 }
 

@@ -138,12 +138,12 @@ void dispatch(const Args& args) {
 }  // namespace
 
 void quantize_vectors(Stream&, const QuantizeVectors& args) {
-  check_blockwise(args);
+  check_operands(args);
   dispatch(args);
 }
 
 void quantize_blocks(Stream&, const QuantizeBlocks& args) {
-  check_blockwise(args);
+  check_operands(args);
   clear_padding(args.inverse_scale_by_row, args.rows, args.columns);
   clear_padding(args.inverse_scale_by_column, args.columns, args.rows);
   dispatch(args);

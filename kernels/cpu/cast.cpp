@@ -71,12 +71,9 @@ float scale_for(const CastToFloat8& args) {
 void cast_to_float8(Stream& stream, const CastToFloat8& args) {
   stats(stream, {.x = args.x, .dtype = args.from, .n = args.n, .out = args.stats});
   const float scale = scale_for(args);
-  const bool to_e4m3 = args.to == DType::e4m3;
-  if (args.from == DType::f32) {
-    to_e4m3 ? cast_all<e4m3, float>(args, scale) : cast_all<e5m2, float>(args, scale);
-  } else {
-    to_e4m3 ? cast_all<e4m3, bf16>(args, scale) : cast_all<e5m2, bf16>(args, scale);
-  }
+  dispatch_storage(args.from, [&]<typename From>(From) {
+    args.to == DType::e4m3 ? cast_all<e4m3, From>(args, scale) : cast_all<e5m2, From>(args, scale);
+  });
   if (args.y != nullptr && args.y_transposed != nullptr) {
     transpose_float8(stream,
                      {.x = args.y, .y = args.y_transposed, .rows = args.n / args.columns, .columns = args.columns});
@@ -118,11 +115,9 @@ void transpose_float8(Stream&, const TransposeFloat8& args) {
 }
 
 void convert(Stream&, const Convert& args) {
-  if (args.from == DType::f32) {
-    args.to == DType::f32 ? convert_all<float, float>(args) : convert_all<bf16, float>(args);
-  } else {
-    args.to == DType::f32 ? convert_all<float, bf16>(args) : convert_all<bf16, bf16>(args);
-  }
+  dispatch_storage(args.from, [&]<typename From>(From) {
+    args.to == DType::f32 ? convert_all<float, From>(args) : convert_all<bf16, From>(args);
+  });
 }
 
 }  // namespace octet::cpu

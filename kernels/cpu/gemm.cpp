@@ -257,8 +257,7 @@ std::int64_t gemm_workspace(const Gemm& args) {
 void gemm(Stream&, const Gemm& args) {
   if (args.m == 0 || args.n == 0) return;
   if (args.k == 0) return multiply_nothing(args);
-  check_gemm_scales(args);
-  check_gemm_addresses(args);
+  check_operands(args);
   if (const std::int64_t needed = gemm_workspace(args); args.workspace_bytes < needed) {
     throw internal_error("kernels", "gemm of m {} n {} k {} has {} bytes of workspace and needs {}", args.m, args.n,
                          args.k, args.workspace_bytes, needed);

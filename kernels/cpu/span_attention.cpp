@@ -242,7 +242,7 @@ std::int64_t span_attention_workspace(const SpanAttention& args) {
 }
 
 void span_attention(Stream&, const SpanAttention& args) {
-  check_attention_addresses(args);
+  check_operands(args);
   args.shape.dtype == DType::f32 ? attention::attend<float>(args) : attention::attend<bf16>(args);
 }
 

@@ -84,7 +84,7 @@ std::int64_t attention_forward_workspace(const AttentionForward& args) {
 }
 
 void attention_forward(Stream& stream, const AttentionForward& args) {
-  check_attention_addresses(args);
+  check_operands(args);
   if (args.documents.begin != nullptr) {
     return run_documents(stream, args, AttentionPass::forward, fallback_attention_forward);
   }
@@ -102,7 +102,7 @@ std::int64_t attention_backward_workspace(const AttentionBackward& args) {
 }
 
 void attention_backward(Stream& stream, const AttentionBackward& args) {
-  check_attention_addresses(args);
+  check_operands(args);
   if (args.documents.begin != nullptr) {
     return run_documents(stream, args, AttentionPass::backward, fallback_attention_backward);
   }

@@ -226,7 +226,7 @@ unsigned blocks_of(const Args& args) {
 }  // namespace
 
 void quantize_vectors(Stream& stream, const QuantizeVectors& args) {
-  check_blockwise(args);
+  check_operands(args);
   if (args.rows == 0 || args.columns == 0 || (!args.by_row.wanted() && !args.by_column.wanted())) return;
   dispatch_storage(args.from, [&]<typename T>(T) {
     vectors_kernel<<<blocks_of(args), threads, 0, native(stream)>>>(
@@ -238,7 +238,7 @@ void quantize_vectors(Stream& stream, const QuantizeVectors& args) {
 }
 
 void quantize_blocks(Stream& stream, const QuantizeBlocks& args) {
-  check_blockwise(args);
+  check_operands(args);
   if (args.rows == 0 || args.columns == 0) return;
   dispatch_storage(args.from, [&]<typename T>(T) {
     blocks_kernel<<<blocks_of(args), threads, 0, native(stream)>>>(

@@ -3,7 +3,6 @@
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 
-#include <string>
 #include <string_view>
 #include <utility>
 

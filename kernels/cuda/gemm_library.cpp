@@ -6,9 +6,9 @@
 #include "kernels/cuda/capture.h"
 #include "kernels/cuda/gemm_operands.h"
 #include "kernels/cuda/gemm_scales.h"
-#include "kernels/cuda/gemm_timer.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/settings.h"
+#include "kernels/cuda/trial_timer.h"
 #include "src/base/heartbeat.h"
 
 namespace octet::cuda {
@@ -108,6 +108,16 @@ GemmPlans& GemmLibrary::plans() {
 GemmPlan GemmLibrary::plan_of(const Gemm& args) {
   const std::scoped_lock lock(mutex_);
   return plans().of(args);
+}
+
+std::vector<double> time_plans(const CublasLt& library, cublasLtHandle_t handle, Stream& stream, const Gemm& args,
+                               std::span<const GemmPlan> plans) {
+  std::vector<double> times;
+  for (const GemmPlan& plan : plans) {
+    times.push_back(least_microseconds(
+        stream, [&] { return run(library, handle, plan, args, native(stream)) == CUBLAS_STATUS_SUCCESS; }));
+  }
+  return times;
 }
 
 }  // namespace octet::cuda

@@ -32,14 +32,9 @@ class TrialValues {
   std::vector<std::byte> scales_;
 };
 
-struct TrialMemoryTraits {
-  using type = void*;
-  static type null() { return nullptr; }
-  static void close(type memory) noexcept { cudaFree(memory); }
-};
 /// Goes back to the driver when it is freed, where the device's pool would keep it from NCCL for the whole run. It is
 /// in no ledger either: the run's peak is what its own buffers take.
-using TrialMemory = Handle<TrialMemoryTraits>;
+using TrialMemory = Handle<ClosedBy<void*, cudaFree>>;
 
 /// Memory for a product of the library that is like another one: the same but for the pointers, which have the same
 /// alignments.

@@ -29,7 +29,7 @@ std::int64_t workspace_bytes_of(const Gemm& args);
 /// - operands that are not both f32, both bf16 or both fp8; e5m2 by e5m2; f32 operands with a bf16 result;
 /// - fp8 whose operands are not both k-contiguous (a [m, k], b transposed), extents that are not multiples of 16, a
 ///   missing inverse scale ("To use FP8 kernels", https://docs.nvidia.com/cuda/cublas/#cublasltmatmul);
-/// - scales that check_gemm_scales refuses, addresses that check_gemm_addresses refuses;
+/// - scales and addresses that check_operands refuses;
 /// - another beta than 0 and 1; a missing pointer; too little workspace.
 /// Extents must be positive.
 void check_gemm(const Gemm& args);

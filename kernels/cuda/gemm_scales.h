@@ -1,7 +1,5 @@
 #pragma once
 
-#include <cstdint>
-
 #include "kernels/gemm.h"
 
 namespace octet::cuda {

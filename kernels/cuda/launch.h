@@ -17,10 +17,6 @@ constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
   return (a + b - 1) / b;
 }
 
-inline cudaStream_t native(const Stream& stream) {
-  return static_cast<cudaStream_t>(stream.native());
-}
-
 /// Blocks of a grid-stride loop: enough for every multiprocessor to have several, and no more than there is work.
 /// The count does not depend on the device, so that block-wise sums have the same bits on all of them.
 constexpr std::int64_t most_blocks = 132 * 8;

@@ -1,7 +1,4 @@
-#include "kernels/rowwise.h"
-
 #include "kernels/cuda/cuda_kernels.h"
-#include "kernels/cuda/float8.cuh"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/packs.cuh"
 #include "kernels/cuda/rowwise.cuh"

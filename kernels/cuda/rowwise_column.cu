@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <new>
 
 #include "kernels/cuda/cluster.cuh"
 #include "kernels/cuda/launch.h"

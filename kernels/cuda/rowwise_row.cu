@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/rowwise.cuh"
 #include "kernels/cuda/scale.cuh"

@@ -264,7 +264,7 @@ std::int64_t span_attention_workspace(const SpanAttention& args) {
 
 void span_attention(Stream& stream, const SpanAttention& args) {
   using namespace attention;
-  check_attention_addresses(args);
+  check_operands(args);
   const SpanAttentionShape& s = args.shape;
   if (s.queries * s.heads == 0) return;
   const SpanDivision by = division_of(s);

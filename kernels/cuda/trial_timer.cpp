@@ -13,12 +13,7 @@ namespace {
 
 constexpr double worthwhile = 0.98;  ///< of the first one's time
 
-struct EventTraits {
-  using type = cudaEvent_t;
-  static type null() { return nullptr; }
-  static void close(type e) noexcept { cudaEventDestroy(e); }
-};
-using TimingEvent = Handle<EventTraits>;
+using TimingEvent = Handle<ClosedBy<cudaEvent_t, cudaEventDestroy>>;
 
 }  // namespace
 

@@ -2,8 +2,6 @@
 
 #include <cuda_bf16.h>
 
-#include <cstdint>
-
 namespace octet::cuda {
 
 /// 16 bytes of T in registers, read and written by one instruction.

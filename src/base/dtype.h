@@ -1,11 +1,14 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
+#include <type_traits>
 
 #include "src/base/bfloat16.h"
 #include "src/base/error.h"
 #include "src/base/float8.h"
+#include "src/base/named_enum.h"
 
 namespace octet {
 
@@ -26,22 +29,8 @@ constexpr std::int64_t size_of(DType t) {
   return 0;
 }
 
-constexpr std::string_view name_of(DType t) {
-  switch (t) {
-    case DType::f32:
-      return "f32";
-    case DType::bf16:
-      return "bf16";
-    case DType::e4m3:
-      return "e4m3";
-    case DType::e5m2:
-      return "e5m2";
-    case DType::i32:
-      return "i32";
-    case DType::u8:
-      return "u8";
-  }
-  return "?";
+constexpr auto names_of(DType) {
+  return std::to_array<std::string_view>({"f32", "bf16", "e4m3", "e5m2", "i32", "u8"});
 }
 
 constexpr bool is_float8(DType t) {
@@ -58,28 +47,16 @@ inline float float8_max(DType t) {
 template <typename T>
 struct dtype_of;
 template <>
-struct dtype_of<float> {
-  static constexpr DType value = DType::f32;
-};
+struct dtype_of<float> : std::integral_constant<DType, DType::f32> {};
 template <>
-struct dtype_of<bf16> {
-  static constexpr DType value = DType::bf16;
-};
+struct dtype_of<bf16> : std::integral_constant<DType, DType::bf16> {};
 template <>
-struct dtype_of<e4m3> {
-  static constexpr DType value = DType::e4m3;
-};
+struct dtype_of<e4m3> : std::integral_constant<DType, DType::e4m3> {};
 template <>
-struct dtype_of<e5m2> {
-  static constexpr DType value = DType::e5m2;
-};
+struct dtype_of<e5m2> : std::integral_constant<DType, DType::e5m2> {};
 template <>
-struct dtype_of<std::int32_t> {
-  static constexpr DType value = DType::i32;
-};
+struct dtype_of<std::int32_t> : std::integral_constant<DType, DType::i32> {};
 template <>
-struct dtype_of<std::uint8_t> {
-  static constexpr DType value = DType::u8;
-};
+struct dtype_of<std::uint8_t> : std::integral_constant<DType, DType::u8> {};
 
 }  // namespace octet

@@ -13,14 +13,8 @@
 
 namespace octet {
 
-struct FileTraits {
-  using type = int;
-  static type null() { return -1; }
-  static void close(type file) noexcept { ::close(file); }
-};
-
 /// Closes a POSIX file descriptor. open's -1 is its null.
-using FileHandle = Handle<FileTraits>;
+using FileHandle = Handle<ClosedBy<int, ::close, -1>>;
 
 /// Opens a file to be written and makes it where it is missing, with the permissions that the user's umask leaves
 /// (0666). `flags` are O_WRONLY or O_RDWR with O_APPEND, O_TRUNC or O_EXCL. A symbolic link of that name is not

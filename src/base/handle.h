@@ -4,6 +4,14 @@
 
 namespace octet {
 
+/// Traits of handles that a function closes.
+template <typename T, auto function, T none = T{}>
+struct ClosedBy {
+  using type = T;
+  static type null() { return none; }
+  static void close(type value) noexcept { function(value); }
+};
+
 /// Sole owner of a C library's handle. `Traits` has `type`, `static type null()` and `static void close(type)
 /// noexcept`, which is called once for every handle that is not null. Movable, not copyable.
 template <typename Traits>

@@ -1,7 +1,6 @@
 #include "src/base/json_reader.h"
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 
 namespace octet {

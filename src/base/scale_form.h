@@ -1,7 +1,10 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
+
+#include "src/base/named_enum.h"
 
 namespace octet {
 
@@ -15,18 +18,8 @@ enum class ScaleForm : std::uint8_t {
   blocks    ///< 128 x 128
 };
 
-constexpr std::string_view name_of(ScaleForm form) {
-  switch (form) {
-    case ScaleForm::tensor:
-      return "tensor";
-    case ScaleForm::each:
-      return "each";
-    case ScaleForm::vectors:
-      return "vectors";
-    case ScaleForm::blocks:
-      return "blocks";
-  }
-  return "?";
+constexpr auto names_of(ScaleForm) {
+  return std::to_array<std::string_view>({"tensor", "each", "vectors", "blocks"});
 }
 
 /// Says whether scales change along the contracted dimension too, so that a GEMM cannot apply them to its sums.

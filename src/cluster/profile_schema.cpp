@@ -9,13 +9,12 @@ void declare_hardware(Schema& schema, ClusterProfile& p) {
   schema.section("nodes", "The machines.");
   schema.add("count", p.nodes.count)
       .unit("nodes")
-      .at_least(0)
-      .at_most(most_nodes)
+      .between(0, most_nodes)
       .help("Most nodes that a job may have, with its spares. 0: no limit is known.");
   schema.add("memory_gib", p.nodes.memory_gib).required().unit("GiB").at_least(1).help("Memory of a node.");
 
   schema.section("gpus", "The accelerators of a node.");
-  schema.add("per_node", p.gpus.per_node).at_least(0).at_most(64).help("GPUs of a node. 0: it trains on its CPUs.");
+  schema.add("per_node", p.gpus.per_node).between(0, 64).help("GPUs of a node. 0: it trains on its CPUs.");
   schema.add("type", p.gpus.type).help("What they are, such as H100 SXM: for readers, and for the rates of a dry run.");
   schema.add("memory_gib", p.gpus.memory_gib)
       .unit("GiB")
@@ -29,7 +28,7 @@ void declare_hardware(Schema& schema, ClusterProfile& p) {
       .help("How sbatch is asked for them: --gpus-per-node=N, --gres=gpu:N, or not at all.");
 
   schema.section("nics", "The network cards of a node that carry the training's traffic.");
-  schema.add("per_node", p.nics.per_node).at_least(0).at_most(64).help("Cards of a node.");
+  schema.add("per_node", p.nics.per_node).between(0, 64).help("Cards of a node.");
   schema.add("gbps", p.nics.gbps).unit("Gb/s").at_least(0).help("Rate of one.");
   schema.add("hca", p.nics.hca)
       .help(
@@ -39,15 +38,13 @@ void declare_hardware(Schema& schema, ClusterProfile& p) {
   schema.add("frontend", p.nics.frontend)
       .help("Interface of the ordinary network, which NCCL's bootstrap and MPI use. Empty: they choose.");
   schema.add("traffic_class", p.nics.traffic_class)
-      .at_least(-1)
-      .at_most(255)
+      .between(-1, 255)
       .help("The fabric's lossless class (NCCL_IB_TC). -1: not set.");
 
   schema.section("cpu", "The processors of a node.");
-  schema.add("cores", p.cpu.cores).required().at_least(1).at_most(4096).help("Cores of a node.");
+  schema.add("cores", p.cpu.cores).required().between(1, 4096).help("Cores of a node.");
   schema.add("threads_per_core", p.cpu.threads_per_core)
-      .at_least(1)
-      .at_most(8)
+      .between(1, 8)
       .help("Hardware threads of a core as Slurm counts CPUs: 2 where it counts hyper-threads.");
   schema
       .add_choice<CpuBind>(
@@ -66,21 +63,17 @@ void declare_network(Schema& schema, NetworkProfile& n) {
           "cards of a node hang on the same leaf.");
   schema.add("leaf_nodes", n.leaf_nodes)
       .unit("nodes")
-      .at_least(0)
-      .at_most(most_nodes)
+      .between(0, most_nodes)
       .help("Nodes on the same leaf; with rails, on the same set of leaves. 0: unknown.");
   schema.add("oversubscription", n.oversubscription)
-      .at_least(1)
-      .at_most(1000)
+      .between(1, 1000)
       .help("Rate of a leaf down to the cards over its rate up. 1: as much up as down.");
   schema.add("pod_nodes", n.pod_nodes)
       .unit("nodes")
-      .at_least(0)
-      .at_most(most_nodes)
+      .between(0, most_nodes)
       .help("Nodes of a pod: leaves that reach each other without what joins pods. 0: all are one pod.");
   schema.add("pod_oversubscription", n.pod_oversubscription)
-      .at_least(1)
-      .at_most(1000)
+      .between(1, 1000)
       .help("Rate of a pod's leaves up over the pod's rate to other pods.");
   schema.add("latency_us", n.latency_us)
       .unit("us")
@@ -107,13 +100,11 @@ void declare_slurm(Schema& schema, SlurmProfile& s) {
       .help("The cluster's topology plugin; jobs ask for few leaves (--switches) or whole blocks (--segment).");
   schema.add("leaf_nodes", s.leaf_nodes)
       .unit("nodes")
-      .at_least(0)
-      .at_most(most_nodes)
+      .between(0, most_nodes)
       .help("Nodes below one leaf switch, or of a block. 0: unknown, and the job asks for no number of leaves.");
   schema.add("switch_wait_minutes", s.switch_wait_minutes)
       .unit("minutes")
-      .at_least(0)
-      .at_most(100000)
+      .between(0, 100000)
       .help("How long the job may wait for as few leaves as possible; it starts on more after that.");
   schema.add("options", s.options)
       .help(
@@ -126,20 +117,18 @@ void declare_launcher(Schema& schema, LauncherProfile& l) {
   schema.section("launcher", "How ranks are started, and what the job script does when they end.");
   schema.add_choice("mpi", l.mpi, {"pmi2", "pmix"})
       .help("srun --mpi. pmi2 works with MPICH as Debian has it; pmix needs one that was built with it.");
-  schema.add("ranks_per_node", l.ranks_per_node).at_least(0).at_most(1024).help("0: one a GPU.");
+  schema.add("ranks_per_node", l.ranks_per_node).between(0, 1024).help("0: one a GPU.");
   schema.add_choice("rank_order", l.rank_order)
       .help("Order of the nodes' ranks: leaf by leaf of Slurm's topology, or as Slurm lists the nodes.");
   schema.add("min_lead_seconds", l.min_lead_seconds)
       .unit("s")
-      .at_least(10)
-      .at_most(36000)
+      .between(10, 36000)
       .help(
           "Least time before the limit at which the job is told to save and stop. Where a run directory knows how long "
           "a "
           "checkpoint takes, the lead is twice that and 60 s, if that is more.");
   schema.add("max_restarts", l.max_restarts)
-      .at_least(0)
-      .at_most(1000)
+      .between(0, 1000)
       .help("Restarts without a new checkpoint after which the job stops.");
   schema.add("preflight", l.preflight).help("Check every node (octet doctor) before training.");
   schema.add("srun_options", l.srun_options)

@@ -1,7 +1,6 @@
 #include "src/comm/mesh.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <utility>
 
 #include "src/base/error.h"

@@ -1,6 +1,5 @@
 #include "src/comm/trace.h"
 
-#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>

@@ -1,5 +1,7 @@
 #include "src/data/data_identity.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "src/base/error.h"
@@ -31,10 +33,9 @@ DataIdentity identify(std::span<const TokenFile> files, std::span<const std::opt
     }
     const TokenizerIdentity& tokenizer = *facts[i]->tokenizer;
     if (tokenizer.kind != TokenizerKind::bytes && tokenizer.vocab_size > vocab_size) {
-      throw refused(
-          fmt::format("{} was made with the tokenizer {}, and the model's vocab_size is {}; expected a model of "
-                      "{} ids at least",
-                      path, text_of(tokenizer), vocab_size, tokenizer.vocab_size));
+      throw refused(fmt::format(
+          "{} was made with the tokenizer {}, and the model's vocab_size is {}; expected a model of {} ids at least",
+          path, text_of(tokenizer), vocab_size, tokenizer.vocab_size));
     }
     if (!identity.tokenizer) {
       identity.tokenizer = tokenizer;
@@ -49,13 +50,10 @@ DataIdentity identify(std::span<const TokenFile> files, std::span<const std::opt
 
 std::string unknown_tokenizer_text(const DataIdentity& identity) {
   if (identity.unknown.empty()) return "";
-  std::string paths;
-  for (const std::string& path : identity.unknown) paths += (paths.empty() ? "" : ", ") + path;
   return fmt::format(
       "data.train: {}: nothing beside it says which tokenizer made it; that it is the one of the model, and of the "
-      "other "
-      "sources, cannot be checked {}",
-      paths, and_read);
+      "other sources, cannot be checked {}",
+      fmt::join(identity.unknown, ", "), and_read);
 }
 
 std::optional<double> validation_bytes_per_token(const SampleOrder& order, std::int64_t samples,

@@ -3,37 +3,27 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 
 #include "src/base/error.h"
+#include "src/base/files.h"
 #include "src/base/heartbeat.h"
 
 namespace octet {
-namespace {
-
-struct OpenFile {
-  int file;
-  ~OpenFile() {
-    if (file >= 0) ::close(file);
-  }
-};
-
-}  // namespace
 
 MappedFile::MappedFile(const std::string& path) {
   heartbeat::begin("opening of token data");
   // Not blocking: opening a named pipe would wait for its writer.
-  const OpenFile opened{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
-  if (opened.file < 0) throw usage_error("data", "cannot open {}: {}", path, std::strerror(errno));
+  const FileHandle opened(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!opened) throw usage_error("data", "cannot open {}: {}", path, std::strerror(errno));
   struct stat status {};
-  if (::fstat(opened.file, &status) != 0) throw usage_error("data", "cannot read {}: {}", path, std::strerror(errno));
+  if (::fstat(opened.get(), &status) != 0) throw usage_error("data", "cannot read {}: {}", path, std::strerror(errno));
   if (!S_ISREG(status.st_mode)) throw usage_error("data", "{} is not a regular file", path);
   const auto size = static_cast<std::size_t>(status.st_size);
   if (size == 0) return;  // nothing to map, and mmap refuses it
-  void* at = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, opened.file, 0);
+  void* at = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, opened.get(), 0);
   if (at == MAP_FAILED) throw usage_error("data", "cannot map {}: {}", path, std::strerror(errno));
   bytes_ = {static_cast<const std::uint8_t*>(at), size};
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -29,6 +30,70 @@ class Mixture {
   /// Whole numbers that stand to each other as the sources' parts of the samples do: with the version all that decides
   /// the order.
   virtual std::span<const std::int64_t> shares() const = 0;
+};
+
+/// The mixture of that version of the order: 1 is PeriodMixture, 2 TreeMixture. Internal error for weights that are not
+/// positive and finite, or for none; usage error for those that the version cannot mix.
+std::unique_ptr<const Mixture> make_mixture(std::int64_t version, std::span<const double> weights);
+
+/// Version 1 of the order, for runs that began with it: O(sources) time and memory.
+///
+/// Over each period of 65,536 samples, counted from sample 0, a source gets exactly its count, which is its share of
+/// the weights times 65,536, rounded so that the counts add up (largest remainder). Inside a period the sources are
+/// interleaved by Bresenham's line, source by source among what the earlier ones left. What the earlier ones stray adds
+/// up: up to 19 samples in a window for 100 sources with weights 1/k in rising order.
+class PeriodMixture final : public Mixture {
+ public:
+  static constexpr std::int64_t period = 65536;
+
+  /// Positive weights. Usage error for one whose share rounds to no sample in a period.
+  explicit PeriodMixture(std::span<const double> weights);
+
+  Turn turn(std::int64_t sample) const override;
+  std::vector<std::int64_t> taken(std::int64_t samples) const override;
+  std::span<const std::int64_t> shares() const override { return counts_; }
+
+ private:
+  std::vector<std::int64_t> counts_;
+};
+
+/// Version 2 of the order: O(depth) time a sample, and a few numbers a source.
+///
+/// A tree of choices between two: each takes its samples, in their order, left or right by a line of the exact slope
+/// (left gets floor(n p + 1/2) of its first n). Such a choice holds both parts of any window of its samples to within
+/// one sample. So a source strays from its share in any window of the mixture by less than
+///
+///     1 + w / w_1 + w / w_2 + ...,   w its weight, w_j those of the nodes on its way up, without the root
+///
+/// and the tree is Huffman's: two lightest parts join until one is left. On a way up weights then grow as Fibonacci's
+/// numbers at least, which makes that sum 3.4 at most for any weights, and 2 for equal ones; a dominating source has
+/// the root above it, and 1. (No window's length comes in: shares are exact to one part in 2^52, not rounded to a
+/// period.)
+class TreeMixture final : public Mixture {
+ public:
+  /// Positive weights of any size: the order depends on what each is of their sum, in steps of 2^-52, one at least.
+  explicit TreeMixture(std::span<const double> weights);
+
+  Turn turn(std::int64_t sample) const override;
+  std::vector<std::int64_t> taken(std::int64_t samples) const override;
+  std::span<const std::int64_t> shares() const override { return shares_; }
+
+  /// What no source strays from its share in any window: the largest of the sums above, in samples.
+  double most_stray() const;
+
+ private:
+  struct Node {
+    std::int64_t weight = 0;
+    std::int32_t left = -1, right = -1;  ///< nodes; none for a source, which is node 0 to sources - 1
+    std::uint64_t slope = 0;             ///< of 2^63: the left part
+  };
+  bool is_source(std::int32_t node) const { return nodes_[static_cast<std::size_t>(node)].left < 0; }
+  const Node& at(std::int32_t node) const { return nodes_[static_cast<std::size_t>(node)]; }
+  std::int32_t root() const { return static_cast<std::int32_t>(nodes_.size()) - 1; }
+  void join(std::int32_t left, std::int32_t right);
+
+  std::vector<std::int64_t> shares_;
+  std::vector<Node> nodes_;  ///< children before their parents
 };
 
 }  // namespace octet

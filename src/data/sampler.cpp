@@ -85,12 +85,11 @@ void Sampler::check_sizes() const {
     const double share = order_->turns().largest_share(static_cast<std::int32_t>(i));
     const auto needed = static_cast<std::int64_t>(std::ceil(share * static_cast<double>(config_.global_batch)));
     if (split.train() < needed) {
-      throw usage_error(
-          "data",
-          "{}: {} tokens give {} training samples of train.seq_len {} (and {} for validation), fewer than "
-          "the {} that one batch of train.global_batch {} takes from it",
-          files_[i].bin_path(), files_[i].tokens(), split.train(), config_.seq_len, split.validation(), needed,
-          config_.global_batch);
+      throw usage_error("data",
+                        "{}: {} tokens give {} training samples of train.seq_len {} (and {} for validation), fewer "
+                        "than the {} that one batch of train.global_batch {} takes from it",
+                        files_[i].bin_path(), files_[i].tokens(), split.train(), config_.seq_len, split.validation(),
+                        needed, config_.global_batch);
     }
   }
 }

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <utility>
 
-#include "src/data/make_mixture.h"
+#include "src/data/mixture.h"
 
 namespace octet {
 

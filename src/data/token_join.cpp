@@ -8,10 +8,8 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <system_error>
 
 #include "src/base/error.h"
-#include "src/base/files.h"
 #include "src/data/buffered_out.h"
 #include "src/data/mapped_file.h"
 #include "src/data/token_type.h"

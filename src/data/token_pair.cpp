@@ -3,7 +3,6 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <memory>
 #include <string_view>
 #include <vector>
 

@@ -1,6 +1,6 @@
 #include "src/device/buffer.h"
 
-#include <utility>
+#include <algorithm>
 
 namespace octet {
 
@@ -23,6 +23,17 @@ void Buffer::swap(Buffer& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(bytes_, other.bytes_);
   std::swap(purpose_, other.purpose_);
+}
+
+Buffer BufferPool::acquire(std::int64_t bytes) {
+  const auto fit = std::find_if(idle_.begin(), idle_.end(), [&](const Buffer& b) { return b.bytes() == bytes; });
+  if (fit == idle_.end()) {
+    if (source_.cheap()) idle_.clear();
+    return {source_, bytes, purpose_};
+  }
+  Buffer found = std::move(*fit);
+  idle_.erase(fit);
+  return found;
 }
 
 }  // namespace octet

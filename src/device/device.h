@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "src/base/named_enum.h"
-#include "src/device/memory_source.h"
+#include "src/device/memory_ledger.h"
 #include "src/device/work.h"
 
 namespace octet {

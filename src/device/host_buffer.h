@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <utility>
+#include <memory>
 
 #include "src/device/device.h"
 
@@ -12,35 +12,22 @@ class HostBuffer {
  public:
   HostBuffer() = default;
   HostBuffer(Device& device, std::int64_t bytes)
-      : device_(&device), data_(bytes > 0 ? device.allocate_host(bytes) : nullptr), bytes_(bytes) {}
-  ~HostBuffer() {
-    if (data_ != nullptr) device_->deallocate_host(data_);
-  }
-  HostBuffer(HostBuffer&& other) noexcept { swap(other); }
-  HostBuffer& operator=(HostBuffer&& other) noexcept {
-    HostBuffer moved(std::move(other));
-    swap(moved);
-    return *this;
-  }
-  HostBuffer(const HostBuffer&) = delete;
-  HostBuffer& operator=(const HostBuffer&) = delete;
+      : data_(bytes > 0 ? device.allocate_host(bytes) : nullptr, {&device}), bytes_(bytes) {}
 
-  void* data() const { return data_; }
+  void* data() const { return data_.get(); }
   template <typename T>
   T* as() const {
-    return static_cast<T*>(data_);
+    return static_cast<T*>(data());
   }
   std::int64_t bytes() const { return bytes_; }
 
  private:
-  void swap(HostBuffer& other) noexcept {
-    std::swap(device_, other.device_);
-    std::swap(data_, other.data_);
-    std::swap(bytes_, other.bytes_);
-  }
+  struct Free {
+    Device* device;
+    void operator()(void* memory) const noexcept { device->deallocate_host(memory); }
+  };
 
-  Device* device_ = nullptr;
-  void* data_ = nullptr;
+  std::unique_ptr<void, Free> data_;
   std::int64_t bytes_ = 0;
 };
 

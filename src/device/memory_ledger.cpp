@@ -4,30 +4,6 @@
 
 namespace octet {
 
-std::string_view name_of(Purpose purpose) {
-  switch (purpose) {
-    case Purpose::parameters:
-      return "parameters";
-    case Purpose::gradients:
-      return "gradients";
-    case Purpose::optimizer:
-      return "optimizer";
-    case Purpose::gathered:
-      return "gathered weights";
-    case Purpose::activations:
-      return "activations";
-    case Purpose::workspace:
-      return "workspace";
-    case Purpose::communication:
-      return "communication";
-    case Purpose::data:
-      return "data";
-    case Purpose::count:
-      break;
-  }
-  return "?";
-}
-
 void MemoryLedger::add(Purpose purpose, std::int64_t bytes) {
   const std::lock_guard lock(mutex_);
   for (Usage* u : {&by_purpose_[static_cast<int>(purpose)], &total_}) {

@@ -5,6 +5,8 @@
 #include <mutex>
 #include <string_view>
 
+#include "src/base/named_enum.h"
+
 namespace octet {
 
 /// What a buffer is for; the rows of the memory plan.
@@ -19,8 +21,10 @@ enum class Purpose : int {
   data,
   count
 };
-
-std::string_view name_of(Purpose purpose);
+constexpr auto names_of(Purpose) {
+  return std::to_array<std::string_view>({"parameters", "gradients", "optimizer", "gathered weights", "activations",
+                                          "workspace", "communication", "data"});
+}
 
 /// Bytes held now and at the peak, by purpose. Thread-safe. One ledger per device; every Buffer reports to it.
 class MemoryLedger {
@@ -42,6 +46,18 @@ class MemoryLedger {
   mutable std::mutex mutex_;
   std::array<Usage, static_cast<int>(Purpose::count)> by_purpose_{};
   Usage total_;
+};
+
+/// Where a Buffer's memory comes from: a device, or a group of ranks that wants to know the memory it sends from.
+class MemorySource {
+ public:
+  virtual ~MemorySource() = default;
+  /// The memory is not initialised. Throws Error naming bytes asked and free.
+  virtual void* allocate(std::int64_t bytes) = 0;
+  virtual void deallocate(void* memory, std::int64_t bytes) noexcept = 0;
+  virtual MemoryLedger& ledger() = 0;
+  /// False where a call waits for the device or for other ranks: its users keep what they have got.
+  virtual bool cheap() const { return true; }
 };
 
 }  // namespace octet

@@ -4,7 +4,6 @@
 
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "src/base/error.h"
 #include "src/device/nvml_api.h"

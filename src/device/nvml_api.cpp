@@ -1,7 +1,5 @@
 #include "src/device/nvml_api.h"
 
-#include <dlfcn.h>
-
 #include <initializer_list>
 
 #include "src/base/error.h"
@@ -9,10 +7,10 @@
 namespace octet::nvml {
 namespace {
 
-Handle<LibraryTraits> open(const std::string& file) {
+LibraryHandle open(const std::string& file) {
   void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) throw usage_error("device", "{} cannot be loaded: {}", file, dlerror());
-  return Handle<LibraryTraits>(library);
+  return LibraryHandle(library);
 }
 
 /// The first of the names that the library has; newer ones stand first.
@@ -31,10 +29,6 @@ void need(void* library, const std::string& file, const char* name, Function*& f
 }
 
 }  // namespace
-
-void LibraryTraits::close(type library) noexcept {
-  dlclose(library);
-}
 
 Api::Api(const std::string& file) : library(open(file)) {
   void* const from = library.get();

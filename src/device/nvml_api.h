@@ -1,5 +1,7 @@
 #pragma once
 
+#include <dlfcn.h>
+
 #include <string>
 
 #include "src/base/handle.h"
@@ -32,18 +34,14 @@ struct EventData {
   unsigned compute_instance;
 };
 
-struct LibraryTraits {
-  using type = void*;
-  static type null() { return nullptr; }
-  static void close(type library) noexcept;
-};
+using LibraryHandle = Handle<ClosedBy<void*, dlclose>>;
 
 /// The functions of a loaded NVML. Those of the second part are null where the driver is too old for them.
 struct Api {
   /// Usage error when `file` cannot be loaded or lacks a function of the first part.
   explicit Api(const std::string& file);
 
-  Handle<LibraryTraits> library;
+  LibraryHandle library;
   Return (*init)() = nullptr;
   Return (*shutdown)() = nullptr;
   const char* (*error_string)(Return) = nullptr;

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "checkpoints/agreement.h"
 #include "checkpoints/hugging_face.h"
 #include "checkpoints/hugging_face_files.h"
 #include "checkpoints/import.h"
 #include "checkpoints/read_file.h"
 #include "checkpoints/restore.h"
-#include "checkpoints/same_files.h"
 #include "src/base/error.h"
 #include "src/base/files.h"
 #include "src/base/json_reader.h"

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "src/base/error.h"
-#include "src/base/files.h"
 
 namespace octet {
 

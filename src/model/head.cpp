@@ -1,6 +1,5 @@
 #include "src/model/head.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "src/model/tensors.h"

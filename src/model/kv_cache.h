@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "src/device/buffer.h"
 #include "src/model/config.h"

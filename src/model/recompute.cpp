@@ -2,8 +2,6 @@
 
 #include <fmt/ranges.h>
 
-#include <utility>
-
 #include "src/base/error.h"
 
 namespace octet {

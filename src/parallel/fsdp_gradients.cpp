@@ -1,6 +1,5 @@
 #include "src/parallel/fsdp_gradients.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "src/base/error.h"

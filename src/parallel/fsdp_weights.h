@@ -5,9 +5,9 @@
 
 #include "kernels/table.h"
 #include "src/comm/communicator.h"
-#include "src/device/buffer_pool.h"
-#include "src/parallel/fsdp_options.h"
+#include "src/device/buffer.h"
 #include "src/parallel/gather_schedule.h"
+#include "src/parallel/parallel_config.h"
 #include "src/parallel/weight_provider.h"
 #include "src/parallel/weight_scales.h"
 

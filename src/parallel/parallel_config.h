@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "src/base/dtype.h"
 #include "src/base/named_enum.h"
 
 namespace octet {
@@ -65,5 +66,27 @@ struct ParallelConfig {
     return shards > 1 || one_rank_exchange ? Zero::three : Zero::two;
   }
 };
+
+/// What FsdpWeights and FsdpGradients do.
+struct FsdpOptions {
+  /// one, two or three: what is whole of a step beside a rank's pieces. Weights are, unless it is three, from their
+  /// first use after an update to the next update; gradients are with one, if the step has several micro-batches.
+  Zero zero = Zero::three;
+  DType whole_gradients = DType::f32;  ///< f32 or bf16, see FsdpGradients
+  bool float8_all_gather = true;       ///< false: gather fp8 weights in bf16 and cast the whole weight afterwards
+  /// fp8 weights that stay gathered until the optimizer step have a transposed copy from their first backward on: as
+  /// many bytes again, for one transposition a step in place of one a micro-batch. Not with Zero::three.
+  bool keep_transposed = false;
+  DType gradient_wire = DType::f32;  ///< f32 or bf16, see FsdpGradients
+  bool overlap = false;              ///< gathers and reductions on streams of their own
+  /// A shard group of one gathers and reduces as a larger one does, through memory of its own: for measurements.
+  bool one_rank_exchange = false;
+  bool poison = false;  ///< gathered memory is NaN before every gather and after every release (poison.h)
+};
+
+/// Says whether a shard group of this size gathers and reduces.
+inline bool exchanges(int shards, const FsdpOptions& options) {
+  return shards > 1 || options.one_rank_exchange;
+}
 
 }  // namespace octet

@@ -1,7 +1,5 @@
 #include "src/parallel/sharded_parameters.h"
 
-#include <algorithm>
-
 #include "kernels/table.h"
 #include "src/base/random.h"
 

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
+
+#include "src/base/named_enum.h"
 
 namespace octet {
 
@@ -26,10 +29,9 @@ class UnitScope {
 /// take.)
 enum class StepPart : std::uint8_t { other, data, forward, recompute, backward, weight_gradients, optimizer };
 
-constexpr std::string_view name_of(StepPart part) {
-  constexpr std::string_view names[] = {"other",    "data", "forward", "recompute", "backward", "weight gradients",
-                                        "optimizer"};
-  return names[static_cast<int>(part)];
+constexpr auto names_of(StepPart) {
+  return std::to_array<std::string_view>(
+      {"other", "data", "forward", "recompute", "backward", "weight gradients", "optimizer"});
 }
 
 /// Says which part of the step the main thread is in; outside of any it is `other`. Nests. Main thread only.

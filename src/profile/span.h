@@ -11,9 +11,8 @@ namespace octet {
 enum class SpanKind : std::uint8_t { gemm, attention, memory_bound, communication, host };
 constexpr int span_kinds = 5;
 
-constexpr std::string_view name_of(SpanKind kind) {
-  constexpr std::string_view names[] = {"gemm", "attention", "memory_bound", "communication", "host"};
-  return names[static_cast<int>(kind)];
+constexpr auto names_of(SpanKind) {
+  return std::to_array<std::string_view>({"gemm", "attention", "memory_bound", "communication", "host"});
 }
 
 /// What is known of a span when it begins.

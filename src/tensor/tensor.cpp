@@ -4,7 +4,7 @@
 
 namespace octet {
 
-Shape::Shape(std::initializer_list<std::int64_t> extents) {
+Shape::Shape(std::span<const std::int64_t> extents) {
   if (extents.size() > max_rank) throw internal_error("tensor", "a shape of {} dimensions", extents.size());
   for (const std::int64_t e : extents) extents_[static_cast<std::size_t>(rank_++)] = e;
 }
@@ -23,7 +23,7 @@ Shape Shape::with_rows(std::int64_t rows) const {
 }
 
 std::string Shape::text() const {
-  return fmt::format("[{}]", fmt::join(extents_.begin(), extents_.begin() + rank_, ", "));
+  return fmt::format("[{}]", fmt::join(list(), ", "));
 }
 
 Tensor Tensor::rows(std::int64_t begin, std::int64_t count) const {

@@ -1,9 +1,12 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <initializer_list>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "src/base/dtype.h"
 #include "src/base/scale_form.h"
@@ -17,7 +20,8 @@ class Shape {
   static constexpr int max_rank = 4;
 
   Shape() = default;
-  Shape(std::initializer_list<std::int64_t> extents);
+  Shape(std::initializer_list<std::int64_t> extents) : Shape(std::span(extents.begin(), extents.size())) {}
+  explicit Shape(std::span<const std::int64_t> extents);
 
   int rank() const { return rank_; }
   std::int64_t operator[](int i) const { return extents_[static_cast<std::size_t>(i)]; }
@@ -25,7 +29,8 @@ class Shape {
   /// Elements of one index of dimension 0 (1 for vectors), also where there are none.
   std::int64_t row_elements() const { return with_rows(1).elements(); }
   Shape with_rows(std::int64_t rows) const;
-  bool operator==(const Shape&) const = default;
+  auto operator<=>(const Shape&) const = default;  // NOLINT(modernize-use-nullptr): of clang-tidy's own making
+  std::vector<std::int64_t> list() const { return {extents_.begin(), extents_.begin() + rank_}; }
   std::string text() const;  ///< "[2, 3]"
 
  private:

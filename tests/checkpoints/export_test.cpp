@@ -7,8 +7,8 @@
 #include <cmath>
 #include <functional>
 
-#include "checkpoints/half.h"
 #include "checkpoints/import.h"
+#include "checkpoints/weight_type.h"
 #include "tests/checkpoints/directory.h"
 #include "tests/checkpoints/small_checkpoint.h"
 

@@ -1,4 +1,4 @@
-#include "checkpoints/half.h"
+#include "checkpoints/weight_type.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "checkpoints/retention.h"
+#include "checkpoints/pruner.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <csignal>
 
 #include "checkpoints/commit.h"
-#include "checkpoints/retention.h"
+#include "checkpoints/pruner.h"
 #include "src/base/hosts.h"
 #include "tests/checkpoints/saver_fixture.h"
 

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "checkpoints/hash_file.h"
+#include "checkpoints/hash.h"
 #include "checkpoints/hdf5_support.h"
 #include "checkpoints/shard_file.h"
 #include "checkpoints/verification.h"

@@ -1,5 +1,4 @@
 #include "checkpoints/shard_file.h"
-#include "checkpoints/hash_file.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>

@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "checkpoints/hash_file.h"
+#include "checkpoints/hash.h"
 #include "checkpoints/hdf5_support.h"
 #include "checkpoints/shard_file.h"
 #include "checkpoints/verification.h"
@@ -105,7 +105,7 @@ TEST_F(Storage, VirtualDatasetsAreRefused) {
 
 TEST_F(Storage, ChunksAreRefused) {
   store([&](hid_t creation) {
-    const auto chunk = hdf5::sizes(hdf5::list(piece().box.extent));
+    const auto chunk = hdf5::sizes(piece().box.extent.list());
     H5Pset_chunk(creation, piece().box.extent.rank(), chunk.data());
     H5Pset_fletcher32(creation);
   });

@@ -11,9 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "checkpoints/box.h"
+#include "checkpoints/format.h"
 #include "checkpoints/manifest.h"
 #include "checkpoints/resharding.h"
+#include "checkpoints/save_plan.h"
 #include "checkpoints/shard_file.h"
 #include "src/tensor/shard.h"
 #include "tests/checkpoints/directory.h"

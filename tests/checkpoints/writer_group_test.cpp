@@ -1,5 +1,5 @@
 // A few ranks of a node write for all of it.
-#include "checkpoints/writer_group.h"
+#include "checkpoints/save_plan.h"
 
 #include <gtest/gtest.h>
 

@@ -48,7 +48,6 @@ INTERFACES = {
     "src/parallel/parameter.h": "model",
     "kernels/cpu/gemm_input.h": "train",  # the choice of the GEMM's input type, which the run logs
     "src/model/config.h": "planner",
-    "src/model/rope_scaling.h": "planner",  # by config.h
     "src/parallel/parallel_config.h": "planner",
 }
 # For that, these headers keep to less than their room may: what they may include.
@@ -57,7 +56,6 @@ PURE = {
     "src/parallel/gradient_sink.h": "tensor ops",
     "src/parallel/parameter.h": "tensor ops",
     "src/model/config.h": "base",
-    "src/model/rope_scaling.h": "base",
     "src/parallel/parallel_config.h": "base",
 }
 # Rooms that have folders with an order: room -> folder -> folders that it may include, transitive too. Every file of such

@@ -199,7 +199,7 @@ TEST(GemmDescribe, ScalesAlongTheSumAreInTheText) {
   EXPECT_EQ(describe(args).text(), "m64 n96 k128 e4m3 x e4m3' > bf16 beta0 scales vectors x blocks align 256 256 256");
 }
 
-/// The rules that a launch meets are those that the kernels of both devices ask (check_gemm_scales).
+/// The rules that a launch meets are those that the kernels of both devices ask (check_operands).
 TEST(GemmCheck, ScalesAlongTheSum) {
   const auto blockwise = [](ScaleForm a, ScaleForm b) {
     Gemm args = linear_gemm(DType::e4m3, DType::e4m3);

@@ -1,4 +1,4 @@
-#include "src/data/period_mixture.h"
+#include "src/data/mixture.h"
 
 #include <cmath>
 #include <numeric>

@@ -1,4 +1,4 @@
-#include "src/data/permutation.h"
+#include "src/data/sample_order.h"
 
 #include <algorithm>
 #include <set>

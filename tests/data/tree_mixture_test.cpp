@@ -1,4 +1,3 @@
-#include "src/data/tree_mixture.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,8 +5,7 @@
 #include <numeric>
 #include <random>
 
-#include "src/data/make_mixture.h"
-#include "src/data/period_mixture.h"
+#include "src/data/mixture.h"
 #include "tests/data/support.h"
 
 namespace octet {

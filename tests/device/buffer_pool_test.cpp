@@ -1,4 +1,4 @@
-#include "src/device/buffer_pool.h"
+#include "src/device/buffer.h"
 
 #include <gtest/gtest.h>
 

@@ -28,7 +28,7 @@ class CheckpointingTest : public TrainerTest {
     config_.checkpoint.interval = "100";
     config_.run_dir = folder_ / "run";
     trainer_ = std::make_unique<Trainer>(config_, mesh_, *world_, *stream_, nullptr);
-    const RunDirectory directory = find_run_directory(config_, "checkpointing", *world_);
+    const RunDirectory directory{.path = config_.run_dir};
     write_run_directory(directory, "", *world_);
     log_ = std::make_unique<RunLog>(config_, environment_, directory);
     checkpoints_ = std::make_unique<Checkpointing>(config_, environment_, *trainer_, *log_, StartingPoint{});

@@ -98,11 +98,11 @@ TEST(TimingCost, IsUnderOnePercentOfLongRuns) {
   config.train.global_batch = 64;
   const ProblemList list = problems_of_run(config, {.dp_shard = 8}, 0, DeviceType::cpu);
   std::vector<double> untimed;
-  for (const Gemm& gemm : list.gemms) untimed.push_back(flops_of(gemm));
+  for (const Gemm& gemm : list.gemms) untimed.push_back(gemm.flops());
   EXPECT_TRUE(timing_cost(untimed, 8, list.step_flops(), 1000).worthwhile());
   EXPECT_FALSE(timing_cost(untimed, 8, list.step_flops(), 1).worthwhile());
   untimed.clear();
-  for (const AttentionProblem& problem : list.attention) untimed.push_back(flops_of(problem));
+  for (const AttentionProblem& problem : list.attention) untimed.push_back(problem.flops());
   EXPECT_TRUE(timing_cost(untimed, 8, list.step_flops(), 1000).worthwhile());
   EXPECT_FALSE(timing_cost(untimed, 8, list.step_flops(), 1).worthwhile());
 }

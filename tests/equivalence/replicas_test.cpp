@@ -50,7 +50,7 @@ class Replicas : public TrainerTest {
                                      .node = fmt::format("node-{}", world_->rank()),
                                      .resolved_yaml = ""};
     Trainer trainer(config_, mesh, *control, *stream_, nullptr);
-    const RunDirectory directory = find_run_directory(config_, "replicas", *control);
+    const RunDirectory directory{.path = config_.run_dir};
     write_run_directory(directory, "", *control);
     RunLog log(config_, environment, directory);
     if (corrupted != nullptr && world_->rank() == world_->size() - 1) change_a_weight(trainer.model(), corrupted);

@@ -50,7 +50,7 @@ class StepTimes : public TrainerTest {
                                      .node = "node",
                                      .resolved_yaml = ""};
     Trainer trainer(config_, mesh, *world_, *stream, nullptr);
-    const RunDirectory directory = find_run_directory(config_, "times", *world_);
+    const RunDirectory directory{.path = config_.run_dir};
     write_run_directory(directory, "", *world_);
     RunLog log(config_, environment, directory);
     const StopSignal signal;

@@ -153,7 +153,7 @@ TEST(BlockwiseGemm, WhatIsRefused) {
     Gemm args = gemm_of(a, b);
     change(args);
     try {
-      check_gemm_scales(args);
+      check_operands(args);
     } catch (const Error& e) {
       EXPECT_EQ(e.code(), ExitCode::internal);
       return e.what();

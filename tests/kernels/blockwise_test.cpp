@@ -218,7 +218,7 @@ TEST(Blockwise, SameBitsForAnyThreads) {
 
 std::string refusal(const auto& args) {
   try {
-    check_blockwise(args);
+    check_operands(args);
   } catch (const Error& e) {
     EXPECT_EQ(e.code(), ExitCode::internal);
     return e.what();
@@ -275,24 +275,27 @@ TEST(Blockwise, BytesMoved) {
   char y = 0;
   float s = 0;
   const std::int64_t values = 256 * 384;
-  EXPECT_EQ(bytes_moved(QuantizeVectors{.rows = 256, .columns = 384, .by_row = {&y, &s}}),
+  EXPECT_EQ((QuantizeVectors{.rows = 256, .columns = 384, .by_row = {&y, &s}}).bytes_moved(),
             values * 3 + 4 * values / 128);
-  EXPECT_EQ(bytes_moved(QuantizeVectors{
-                .from = DType::f32, .rows = 256, .columns = 384, .by_row = {&y, &s}, .by_column = {&y, &s}}),
-            values * 6 + 8 * values / 128);
-  EXPECT_EQ(bytes_moved(QuantizeBlocks{.rows = 256,
-                                       .columns = 384,
-                                       .y = &y,
-                                       .y_transposed = &y,
-                                       .inverse_scale_by_row = &s,
-                                       .inverse_scale_by_column = &s}),
+  EXPECT_EQ(
+      (QuantizeVectors{.from = DType::f32, .rows = 256, .columns = 384, .by_row = {&y, &s}, .by_column = {&y, &s}})
+          .bytes_moved(),
+      values * 6 + 8 * values / 128);
+  EXPECT_EQ((QuantizeBlocks{.rows = 256,
+                            .columns = 384,
+                            .y = &y,
+                            .y_transposed = &y,
+                            .inverse_scale_by_row = &s,
+                            .inverse_scale_by_column = &s})
+                .bytes_moved(),
             values * 4 + 4 * (2 * 4 + 3 * 4));
-  EXPECT_EQ(bytes_moved(Gemm{.a = {.dtype = DType::e4m3, .scales = ScaleForm::vectors},
-                             .b = {.dtype = DType::e4m3, .scales = ScaleForm::blocks},
-                             .c_dtype = DType::bf16,
-                             .m = 256,
-                             .n = 384,
-                             .k = 128}),
+  EXPECT_EQ((Gemm{.a = {.dtype = DType::e4m3, .scales = ScaleForm::vectors},
+                  .b = {.dtype = DType::e4m3, .scales = ScaleForm::blocks},
+                  .c_dtype = DType::bf16,
+                  .m = 256,
+                  .n = 384,
+                  .k = 128})
+                .bytes_moved(),
             256 * 128 + 128 * 384 + 256 * 384 * 2 + 4 * (256 + 3 * 4));
 }
 

@@ -61,7 +61,7 @@ TEST_F(ListedKernels, OfADryDeviceAreTooAndSayWhatTheyAsk) {
     bytes += work.bytes;
   });
   EXPECT_EQ(names, (std::vector<std::string>{"accumulate", "sum"}));
-  EXPECT_EQ(bytes, bytes_moved(Accumulate{.n = 3}) + bytes_moved(Sum{.n = 3}));
+  EXPECT_EQ(bytes, (Accumulate{.n = 3}).bytes_moved() + (Sum{.n = 3}).bytes_moved());
 }
 
 }  // namespace

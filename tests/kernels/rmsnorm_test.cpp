@@ -95,7 +95,7 @@ TYPED_TEST(RmsNorm, Float8OfTheStoredValues) {
       EXPECT_TRUE(alone || same_bits(y, plain.y));
       EXPECT_EQ(stats.amax, plain.stats.amax);
       EXPECT_EQ(inverse_rms, plain.inverse_rms);
-      EXPECT_EQ(bytes_moved(args), rows * dim * ((alone ? 1 : 2) * size_of(args.dtype) + 1) + rows * 4);
+      EXPECT_EQ(args.bytes_moved(), rows * dim * ((alone ? 1 : 2) * size_of(args.dtype) + 1) + rows * 4);
     }
   }
 }

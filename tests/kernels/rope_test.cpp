@@ -102,8 +102,8 @@ TYPED_TEST(RopeTest, QueriesAndKeysAtOnceAsEachAlone) {
             .head_dim = queries.head_dim,
             .cos = a.cos.data(),
             .sin = a.sin.data()};
-  EXPECT_EQ(bytes_moved(args), 2 * (queries.elements() + keys.elements()) * static_cast<std::int64_t>(sizeof(T)) +
-                                   queries.seq * queries.head_dim * 4);
+  EXPECT_EQ(args.bytes_moved(), 2 * (queries.elements() + keys.elements()) * static_cast<std::int64_t>(sizeof(T)) +
+                                    queries.seq * queries.head_dim * 4);
   cpu::rope(stream(), args);
   EXPECT_TRUE(same_bits(q, q_alone));
   EXPECT_TRUE(same_bits(k, k_alone));
@@ -145,9 +145,9 @@ TYPED_TEST(RopeTest, TheFloat8FormIsWrittenInPlaceOfTheResult) {
   EXPECT_TRUE(same_bits(q, q_before)) << "it is read alone";
   EXPECT_EQ(stats.amax, plain_stats.amax);
   EXPECT_TRUE(same_bits(k, k_alone)) << "has no float8 form";
-  EXPECT_EQ(bytes_moved(args), queries.elements() * (size_of(args.dtype) + 1) +
-                                   keys.elements() * 2 * size_of(args.dtype) + queries.seq * queries.head_dim * 4);
-  const std::int64_t before = bytes_moved(args);
+  EXPECT_EQ(args.bytes_moved(), queries.elements() * (size_of(args.dtype) + 1) +
+                                    keys.elements() * 2 * size_of(args.dtype) + queries.seq * queries.head_dim * 4);
+  const std::int64_t before = args.bytes_moved();
   args.q.float8.y_transposed = turned.data();
   args.k = {};
   cpu::rope(stream(), args);
@@ -155,7 +155,7 @@ TYPED_TEST(RopeTest, TheFloat8FormIsWrittenInPlaceOfTheResult) {
   for (std::size_t i = 0; i < expected.size(); ++i) expected_turned[i % columns * tokens + i / columns] = expected[i];
   EXPECT_TRUE(same_bits(codes, expected));
   EXPECT_TRUE(same_bits(turned, expected_turned));
-  EXPECT_EQ(bytes_moved(args), before + queries.elements() - keys.elements() * 2 * size_of(args.dtype));
+  EXPECT_EQ(args.bytes_moved(), before + queries.elements() - keys.elements() * 2 * size_of(args.dtype));
 }
 
 TYPED_TEST(RopeTest, AgreesWithDoubleReferenceAndInverts) {

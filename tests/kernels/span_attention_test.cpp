@@ -192,8 +192,8 @@ TEST(SpanKeys, AreThoseThatAnyQuerySees) {
 TEST(SpanAttentionWork, IsThatOfTheLongest) {
   const SpanAttention args{.shape = {.queries = 3, .keys = 900, .heads = 4, .kv_heads = 2, .head_dim = 8},
                            .longest = 100};
-  EXPECT_EQ(flops_of(args), 4.0 * 3 * 4 * 8 * 100);
-  EXPECT_EQ(bytes_moved(args), 2 * (2 * 3 * 4 * 8 + 2 * 100 * 2 * 8) + 3 * 16);
+  EXPECT_EQ(args.flops(), 4.0 * 3 * 4 * 8 * 100);
+  EXPECT_EQ(args.bytes_moved(), 2 * (2 * 3 * 4 * 8 + 2 * 100 * 2 * 8) + 3 * 16);
 }
 
 }  // namespace

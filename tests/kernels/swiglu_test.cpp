@@ -108,7 +108,7 @@ TYPED_TEST(Swiglu, Float8OfTheStoredValues) {
         codes.expect_of(plain, columns, both);
         EXPECT_TRUE(alone || same_bits(y, plain));
         EXPECT_EQ(stats.amax, plain_stats.amax);
-        EXPECT_EQ(bytes_moved(args), n * ((alone ? 2 : 3) * size_of(args.dtype) + (both ? 2 : 1)));
+        EXPECT_EQ(args.bytes_moved(), n * ((alone ? 2 : 3) * size_of(args.dtype) + (both ? 2 : 1)));
         const SwigluBackward back{.gate = gate.data(),
                                   .up = up.data(),
                                   .dy = dy.data(),
@@ -127,7 +127,7 @@ TYPED_TEST(Swiglu, Float8OfTheStoredValues) {
         EXPECT_TRUE(alone || same_bits(d_gate, gradients.gate));
         EXPECT_TRUE(same_bits(d_up, gradients.up));
         EXPECT_EQ(gate_stats.amax, gradients.gate_stats.amax);
-        EXPECT_EQ(bytes_moved(back), n * ((alone ? 4 : 5) * size_of(args.dtype) + 3));
+        EXPECT_EQ(back.bytes_moved(), n * ((alone ? 4 : 5) * size_of(args.dtype) + 3));
       }
     }
   }

@@ -93,23 +93,24 @@ TEST(TimedKernels, DoTheSameAndAreSpans) {
 
 TEST(BytesMoved, AreThoseOfTheOperands) {
   EXPECT_EQ(
-      bytes_moved(Gemm{
-          .a = {.dtype = DType::e4m3}, .b = {.dtype = DType::e5m2}, .c_dtype = DType::bf16, .m = 2, .n = 3, .k = 5}),
+      (Gemm{.a = {.dtype = DType::e4m3}, .b = {.dtype = DType::e5m2}, .c_dtype = DType::bf16, .m = 2, .n = 3, .k = 5})
+          .bytes_moved(),
       10 + 15 + 12);
-  EXPECT_EQ(bytes_moved(Gemm{.a = {}, .b = {}, .m = 2, .n = 3, .k = 5, .beta = 1}), 40 + 60 + 2 * 24);
+  EXPECT_EQ((Gemm{.a = {}, .b = {}, .m = 2, .n = 3, .k = 5, .beta = 1}).bytes_moved(), 40 + 60 + 2 * 24);
   const AttentionShape shape{.batch = 2, .seq = 3, .heads = 4, .kv_heads = 2, .head_dim = 8, .dtype = DType::bf16};
   const std::int64_t q = 2 * 3 * 4 * 8 * 2, kv = q / 2, log_sum_exp = 2 * 3 * 4 * 4;
-  EXPECT_EQ(bytes_moved(AttentionForward{.shape = shape}), 2 * q + 2 * kv + log_sum_exp);
-  EXPECT_EQ(bytes_moved(AttentionBackward{.shape = shape}), 4 * q + 4 * kv + log_sum_exp);
+  EXPECT_EQ((AttentionForward{.shape = shape}).bytes_moved(), 2 * q + 2 * kv + log_sum_exp);
+  EXPECT_EQ((AttentionBackward{.shape = shape}).bytes_moved(), 4 * q + 4 * kv + log_sum_exp);
   char y = 0;
-  EXPECT_EQ(bytes_moved(CastToFloat8{.from = DType::f32, .y = &y, .n = 10}), 50);
-  EXPECT_EQ(bytes_moved(CastToFloat8{.from = DType::bf16, .y = &y, .n = 10, .y_transposed = &y}), 40);
-  EXPECT_EQ(bytes_moved(SwigluForward{.y = &y, .dtype = DType::bf16, .n = 10, .stats = {}, .float8 = {.y = &y}}), 70);
-  EXPECT_EQ(bytes_moved(SwigluBackward{.dtype = DType::bf16, .n = 10, .gate_stats = {}, .up_stats = {}}), 100);
-  EXPECT_EQ(bytes_moved(AddRmsNormForward{.dtype = DType::bf16, .rows = 3, .dim = 4, .stats = {}}), 3 * 4 * 4 + 12);
-  EXPECT_EQ(bytes_moved(AddRmsNormForward{.branch = &y, .dtype = DType::bf16, .rows = 3, .dim = 4, .stats = {}}),
+  EXPECT_EQ((CastToFloat8{.from = DType::f32, .y = &y, .n = 10}).bytes_moved(), 50);
+  EXPECT_EQ((CastToFloat8{.from = DType::bf16, .y = &y, .n = 10, .y_transposed = &y}).bytes_moved(), 40);
+  EXPECT_EQ((SwigluForward{.y = &y, .dtype = DType::bf16, .n = 10, .stats = {}, .float8 = {.y = &y}}).bytes_moved(),
+            70);
+  EXPECT_EQ((SwigluBackward{.dtype = DType::bf16, .n = 10, .gate_stats = {}, .up_stats = {}}).bytes_moved(), 100);
+  EXPECT_EQ((AddRmsNormForward{.dtype = DType::bf16, .rows = 3, .dim = 4, .stats = {}}).bytes_moved(), 3 * 4 * 4 + 12);
+  EXPECT_EQ((AddRmsNormForward{.branch = &y, .dtype = DType::bf16, .rows = 3, .dim = 4, .stats = {}}).bytes_moved(),
             3 * 4 * 8 + 12);
-  EXPECT_EQ(bytes_moved(AdamWUpdate{.n = 10, .stats = {}}), 280);
+  EXPECT_EQ((AdamWUpdate{.n = 10, .stats = {}}).bytes_moved(), 280);
 }
 
 }  // namespace

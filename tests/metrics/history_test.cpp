@@ -1,4 +1,4 @@
-#include "src/metrics/history.h"
+#include "src/metrics/step_metrics.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

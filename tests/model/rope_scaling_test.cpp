@@ -1,4 +1,4 @@
-#include "src/model/rope_scaling.h"
+#include "src/model/config.h"
 
 #include <gtest/gtest.h>
 

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "src/comm/in_flight.h"
-#include "src/comm/nccl/nccl_backend.h"
+#include "src/comm/nccl/nccl_api.h"
 #include "src/comm/watchdog.h"
 #include "tests/nccl/slow_device.h"
 #include "tests/nccl/stand_in_nccl.h"

@@ -1,7 +1,7 @@
 #include "tests/nccl/one_gpu.h"
 
 #include "src/comm/mpi/mpi_communicator.h"
-#include "src/comm/nccl_host_id.h"
+#include "src/comm/nccl_settings.h"
 
 namespace octet::test {
 

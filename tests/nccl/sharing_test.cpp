@@ -10,7 +10,7 @@
 #include "src/comm/in_flight.h"
 #include "src/comm/mesh.h"
 #include "src/comm/mpi/mpi_communicator.h"
-#include "src/comm/nccl/nccl_backend.h"
+#include "src/comm/nccl/nccl_api.h"
 #include "src/device/buffer.h"
 #include "tests/nccl/one_gpu.h"
 #include "tests/nccl/slow_device.h"

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "src/comm/mpi/mpi_communicator.h"
-#include "src/comm/nccl/nccl_backend.h"
+#include "src/comm/nccl/nccl_api.h"
 #include "tests/nccl/one_gpu.h"
 
 namespace octet::test {

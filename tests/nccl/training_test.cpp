@@ -2,7 +2,7 @@
 // NCCL, the losses of the CPU.
 #include <algorithm>
 
-#include "src/comm/nccl/nccl_backend.h"
+#include "src/comm/nccl/nccl_api.h"
 #include "src/comm/trace.h"
 #include "src/train/plan/dry_run.h"
 #include "src/train/plan/memory_plan.h"

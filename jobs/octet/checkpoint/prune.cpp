@@ -1,7 +1,7 @@
 #include <algorithm>
 
+#include "checkpoints/pruner.h"
 #include "checkpoints/restore.h"
-#include "checkpoints/retention.h"
 #include "jobs/octet/checkpoint/tool.h"
 #include "jobs/octet/commands.h"
 #include "src/base/log.h"

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "checkpoints/mean_reader.h"
+#include "checkpoints/file_parts.h"
 #include "src/train/options/run_config.h"
 
 namespace octet::tool {

@@ -45,13 +45,12 @@ std::vector<std::string> with_long_names(const std::vector<std::string>& words) 
 
 void declare(Schema& schema, SubmitOptions& o) {
   schema.add("cluster", o.cluster).help("Name of a profile under configs/clusters, or path of one.");
-  schema.add("nodes", o.nodes).at_least(1).at_most(65536).help("-N: nodes to train on.");
+  schema.add("nodes", o.nodes).between(1, 65536).help("-N: nodes to train on.");
   schema.add("spares", o.spares)
-      .at_least(0)
-      .at_most(65536)
+      .between(0, 65536)
       .help("Further nodes of the allocation, which take the place of lost ones.");
   schema.add("time", o.time).help("-t: time limit of a job, in sbatch's forms; default: the profile's.");
-  schema.add("chain", o.chain).at_least(1).at_most(1000).help("Jobs of this run, one after the other.");
+  schema.add("chain", o.chain).between(1, 1000).help("Jobs of this run, one after the other.");
   schema.add("exclude", o.exclude).help("-x: nodes not to be used: n[1-3],m7.");
   schema.add("after", o.after).help("Start after this job has ended.");
   schema.add("account", o.account).help("-A: who pays; slurm.account of the profile by default.");

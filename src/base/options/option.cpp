@@ -12,39 +12,6 @@ namespace octet {
 Option::Option(std::string section, std::string key, std::unique_ptr<Value> value)
     : section_(std::move(section)), key_(std::move(key)), default_(value->text()), value_(std::move(value)) {}
 
-Option& Option::help(std::string text) {
-  help_ = std::move(text);
-  return *this;
-}
-Option& Option::unit(std::string text) {
-  unit_ = std::move(text);
-  return *this;
-}
-Option& Option::at_least(double bound) {
-  low_ = bound;
-  low_open_ = false;
-  return *this;
-}
-Option& Option::above(double bound) {
-  low_ = bound;
-  low_open_ = true;
-  return *this;
-}
-Option& Option::at_most(double bound) {
-  high_ = bound;
-  high_open_ = false;
-  return *this;
-}
-Option& Option::below(double bound) {
-  high_ = bound;
-  high_open_ = true;
-  return *this;
-}
-Option& Option::required() {
-  required_ = true;
-  return *this;
-}
-
 Option& Option::was(std::string key, std::vector<std::pair<std::string, std::string>> values) {
   former_key_ = std::move(key);
   former_values_ = std::move(values);
@@ -58,9 +25,9 @@ std::string Option::former_name() const {
 
 std::string Option::range() const {
   std::string text;
-  if (std::isfinite(low_)) text = fmt::format("{} {}", low_open_ ? ">" : ">=", low_);
-  if (std::isfinite(high_)) {
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", high_open_ ? "<" : "<=", high_);
+  if (std::isfinite(low_.at)) text = fmt::format("{} {}", low_.open ? ">" : ">=", low_.at);
+  if (std::isfinite(high_.at)) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", high_.open ? "<" : "<=", high_.at);
   }
   return text;
 }
@@ -89,9 +56,9 @@ void Option::check(const Place& place) const {
   value_->check(place);
   const auto number = value_->number();
   if (!number) return;
-  const bool inside =
-      (low_open_ ? *number > low_ : *number >= low_) && (high_open_ ? *number < high_ : *number <= high_);
-  if (inside) return;
+  if ((low_.open ? *number > low_.at : *number >= low_.at) && (high_.open ? *number < high_.at : *number <= high_.at)) {
+    return;
+  }
   const std::string bounds = range();
   const std::string unit = unit_.empty() ? "" : fmt::format(" ({})", unit_);
   throw wrong_value(place, text(), bounds.empty() ? "a finite number" : fmt::format("{} {}{}", type(), bounds, unit));

@@ -3,6 +3,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -19,15 +20,16 @@ class Option {
   /// `section` is empty for options at the top of the file. The default is the field's value now.
   Option(std::string section, std::string key, std::unique_ptr<Value> value);
 
-  Option& help(std::string text);
-  Option& unit(std::string text);
+  Option& help(std::string text) { return set(help_, std::move(text)); }
+  Option& unit(std::string text) { return set(unit_, std::move(text)); }
   /// Bounds of a number (each element's own schema has the bounds of lists).
-  Option& at_least(double bound);
-  Option& above(double bound);
-  Option& at_most(double bound);
-  Option& below(double bound);
+  Option& at_least(double bound) { return set(low_, {bound, false}); }
+  Option& above(double bound) { return set(low_, {bound, true}); }
+  Option& at_most(double bound) { return set(high_, {bound, false}); }
+  Option& below(double bound) { return set(high_, {bound, true}); }
+  Option& between(double low, double high) { return at_least(low).at_most(high); }
   /// The option has no default: the file or the command line must give it.
-  Option& required();
+  Option& required() { return set(required_, true); }
   /// The key that the option had before, in its section, and the values that it had then with what each is called now.
   /// Files and command lines may still say it so, and are told the new names.
   Option& was(std::string key, std::vector<std::pair<std::string, std::string>> values);
@@ -61,13 +63,23 @@ class Option {
   void check(const Place& place) const;
 
  private:
+  struct Bound {
+    double at;
+    bool open;
+  };
+
+  template <typename T>
+  Option& set(T& field, std::type_identity_t<T> value) {
+    field = std::move(value);
+    return *this;
+  }
+
   std::string section_, key_, help_, unit_, default_, origin_;
   std::unique_ptr<Value> value_;
   std::string former_key_;
   std::vector<std::pair<std::string, std::string>> former_values_;  ///< and what they are now
-  double low_ = -std::numeric_limits<double>::infinity();
-  double high_ = std::numeric_limits<double>::infinity();
-  bool low_open_ = true, high_open_ = true;  ///< open at infinity: finite numbers only
+  Bound low_{-std::numeric_limits<double>::infinity(), true};       ///< open at infinity: finite numbers only
+  Bound high_{std::numeric_limits<double>::infinity(), true};
   bool required_ = false;
 };
 

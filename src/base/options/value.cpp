@@ -3,10 +3,6 @@
 #include <fmt/ranges.h>
 #include <yaml-cpp/yaml.h>
 
-#include <type_traits>
-
-#include "src/base/options/text.h"
-
 namespace octet {
 
 std::string Place::origin() const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "src/base/error.h"
+#include "src/base/options/text.h"
 
 namespace YAML {
 class Node;
@@ -83,36 +85,26 @@ class ChoiceValue : public Value {
  public:
   ChoiceValue(T& field, std::vector<std::pair<std::string, T>> choices) : field_(field), choices_(std::move(choices)) {}
 
-  std::string type() const override {
-    std::string text;
-    for (const auto& [name, value] : choices_) text += (text.empty() ? "" : " | ") + name;
-    return text;
-  }
+  std::string type() const override { return joined(names(), " | "); }
   void read(const YAML::Node& node, const Place& place) override {
     const std::string& found = scalar_text(node, place, "one of " + type());
-    for (const auto& [name, value] : choices_) {
-      if (name == found) {
-        field_ = value;
-        return;
-      }
-    }
-    refuse_choice(found, names(), place);
+    const auto choice = std::ranges::find(choices_, found, &std::pair<std::string, T>::first);
+    if (choice == choices_.end()) refuse_choice(found, names(), place);
+    field_ = choice->second;
   }
   std::string text() const override {
-    for (const auto& [name, value] : choices_) {
-      if (value == field_) return name;
-    }
-    return "?";
+    const auto choice = this_choice();
+    return choice == choices_.end() ? "?" : choice->first;
   }
   void check(const Place& place) const override {
-    for (const auto& choice : choices_) {
-      if (choice.second == field_) return;
-    }
+    if (this_choice() != choices_.end()) return;
     if constexpr (std::is_same_v<T, std::string>) refuse_choice(field_, names(), place);
     refuse_choice("?", names(), place);
   }
 
  private:
+  auto this_choice() const { return std::ranges::find(choices_, field_, &std::pair<std::string, T>::second); }
+
   std::vector<std::string> names() const {
     std::vector<std::string> out;
     for (const auto& choice : choices_) out.push_back(choice.first);

@@ -1,6 +1,5 @@
 #include "src/comm/mpi/host_reductions.h"
 
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>

@@ -17,7 +17,6 @@
 #include "src/comm/mpi/host_reductions.h"
 #include "src/comm/mpi/mpi_handles.h"
 #include "src/comm/mpi/mpi_runtime.h"
-#include "src/comm/mpi/node_ranks.h"
 #include "src/comm/watchdog.h"
 #include "src/device/buffer.h"
 
@@ -159,34 +158,26 @@ class MpiCommunicator final : public Communicator, private GroupMember {
   void send(const void* data, std::int64_t count, DType dtype, int to) override {
     check_transfer("send", count, to);
     const OperationScope operation("send", name_, count * size_of(dtype));
-    run(operation, [=, this] {
-      const MpiBytes all(count * size_of(dtype));
-      check_mpi(MPI_Isend(data, all.count(), all.type(), to, transfer_tag, mpi(), post()), "MPI_Isend");
-    });
+    run(operation, [=, this] { post_send(data, count * size_of(dtype), to, transfer_tag, post()); });
   }
 
   void recv(void* data, std::int64_t count, DType dtype, int from) override {
     check_transfer("recv", count, from);
     const OperationScope operation("recv", name_, count * size_of(dtype));
-    run(operation, [=, this] {
-      const MpiBytes all(count * size_of(dtype));
-      check_mpi(MPI_Irecv(data, all.count(), all.type(), from, transfer_tag, mpi(), post()), "MPI_Irecv");
-    });
+    run(operation, [=, this] { post_recv(data, count * size_of(dtype), from, transfer_tag, post()); });
   }
 
   std::unique_ptr<Transfer> start_send(const void* data, std::int64_t count, DType dtype, int to) override {
     check_start("send", count, to);
-    const MpiBytes all(count * size_of(dtype));
     auto transfer = std::make_unique<MpiTransfer>("send", name_, count * size_of(dtype));
-    check_mpi(MPI_Isend(data, all.count(), all.type(), to, transfer_tag, mpi(), transfer->post()), "MPI_Isend");
+    post_send(data, count * size_of(dtype), to, transfer_tag, transfer->post());
     return transfer;
   }
 
   std::unique_ptr<Transfer> start_recv(void* data, std::int64_t count, DType dtype, int from) override {
     check_start("recv", count, from);
-    const MpiBytes all(count * size_of(dtype));
     auto transfer = std::make_unique<MpiTransfer>("recv", name_, count * size_of(dtype));
-    check_mpi(MPI_Irecv(data, all.count(), all.type(), from, transfer_tag, mpi(), transfer->post()), "MPI_Irecv");
+    post_recv(data, count * size_of(dtype), from, transfer_tag, transfer->post());
     return transfer;
   }
 
@@ -201,20 +192,18 @@ class MpiCommunicator final : public Communicator, private GroupMember {
   void group_end() override { group_.end(name_); }
 
   std::unique_ptr<Communicator> split(int color, int key, std::string name) override {
-    if (CallGroup::open()) throw internal_error("comm", "split of group {} between group_begin and group_end", name_);
+    refuse_in_group("split");
     if (color < 0) throw internal_error("comm", "split of group {} with colour {}", name_, color);
     const OperationScope operation("split", name_);
     return std::make_unique<MpiCommunicator>(stream_, std::move(name), split_comm(color, key, operation));
   }
 
   std::unique_ptr<Communicator> split_by_node(std::string name) override {
-    if (CallGroup::open()) throw internal_error("comm", "split of group {} between group_begin and group_end", name_);
+    refuse_in_group("split");
     const OperationScope operation("split_by_node", name_);
     const NodeName mine = sendable(node_name(host_name(), [](const char* n) { return std::getenv(n); }));
     std::vector<NodeName> names(static_cast<std::size_t>(size_));
-    Requests gather;
-    gather.push_back(start_all_gather(mine.data(), names.data(), sizeof mine));
-    wait_all(gather, operation);
+    all_gather_now(mine.data(), names.data(), sizeof mine, operation);
     const int color = first_rank_of_node(names, rank_);
     return std::make_unique<MpiCommunicator>(stream_, std::move(name), split_comm(color, rank_, operation));
   }
@@ -224,8 +213,7 @@ class MpiCommunicator final : public Communicator, private GroupMember {
   }
 
   std::unique_ptr<Communicator> on_stream(Stream& stream, std::string name) override {
-    if (CallGroup::open())
-      throw internal_error("comm", "on_stream of group {} between group_begin and group_end", name_);
+    refuse_in_group("on_stream");
     const OperationScope operation("on_stream", name_);
     return std::make_unique<MpiCommunicator>(stream, std::move(name), duplicate(mpi(), operation));
   }
@@ -263,6 +251,26 @@ class MpiCommunicator final : public Communicator, private GroupMember {
     wait_all(pending_, operation);
   }
 
+  void refuse_in_group(const char* call) const {
+    if (CallGroup::open())
+      throw internal_error("comm", "{} of group {} between group_begin and group_end", call, name_);
+  }
+
+  void post_send(const void* data, std::int64_t bytes, int to, Tag tag, MPI_Request* request) const {
+    const MpiBytes all(bytes);
+    check_mpi(MPI_Isend(data, all.count(), all.type(), to, tag, mpi(), request), "MPI_Isend");
+  }
+
+  void post_recv(void* data, std::int64_t bytes, int from, Tag tag, MPI_Request* request) const {
+    const MpiBytes all(bytes);
+    check_mpi(MPI_Irecv(data, all.count(), all.type(), from, tag, mpi(), request), "MPI_Irecv");
+  }
+
+  void all_gather_now(const void* send, void* recv, std::int64_t bytes, const OperationScope& operation) {
+    Requests gather(1, start_all_gather(send, recv, bytes));
+    wait_all(gather, operation);
+  }
+
   MPI_Request start_all_gather(const void* send, void* recv, std::int64_t bytes) {
     const bool in_place = send == at(recv, rank_ * bytes);
     const MpiBytes part(bytes);
@@ -278,9 +286,7 @@ class MpiCommunicator final : public Communicator, private GroupMember {
   MpiComm split_comm(int color, int key, const OperationScope& operation) {
     const std::array<int, 2> mine{color, key};
     std::vector<std::array<int, 2>> all(static_cast<std::size_t>(size_));
-    Requests gather;
-    gather.push_back(start_all_gather(mine.data(), all.data(), sizeof mine));
-    wait_all(gather, operation);
+    all_gather_now(mine.data(), all.data(), sizeof mine, operation);
     const bool whole = std::is_sorted(all.begin(), all.end()) && all.front()[0] == all.back()[0];
     if (whole) return duplicate(mpi(), operation);
     std::sort(all.begin(), all.end());
@@ -338,19 +344,14 @@ class MpiCommunicator final : public Communicator, private GroupMember {
 
   /// Sends every peer its part and receives theirs of ours, into `to`, in rank order without our own.
   void start_step(const ReduceStep& step, char* to, Requests& requests) {
-    const MpiBytes part(step.bytes());
     for (int peer = 0; peer < size_; ++peer) {
       if (peer == rank_) continue;
-      check_mpi(
-          MPI_Irecv(to, part.count(), part.type(), peer, piece_tag, mpi(), &requests.emplace_back(MPI_REQUEST_NULL)),
-          "MPI_Irecv");
+      post_recv(to, step.bytes(), peer, piece_tag, &requests.emplace_back(MPI_REQUEST_NULL));
       to += step.bytes();
     }
     for (int distance = 1; distance < size_; ++distance) {  // not all at the same peer first
       const int peer = (rank_ + distance) % size_;
-      check_mpi(MPI_Isend(step.piece(peer), part.count(), part.type(), peer, piece_tag, mpi(),
-                          &requests.emplace_back(MPI_REQUEST_NULL)),
-                "MPI_Isend");
+      post_send(step.piece(peer), step.bytes(), peer, piece_tag, &requests.emplace_back(MPI_REQUEST_NULL));
     }
   }
 
@@ -384,9 +385,7 @@ class MpiCommunicator final : public Communicator, private GroupMember {
       float* const own = data + rank_ * piece;
       add_steps(data, own, piece);
       run_steps(operation);
-      Requests gather;
-      gather.push_back(start_all_gather(own, data, piece * size_of(DType::f32)));
-      wait_all(gather, operation);
+      all_gather_now(own, data, piece * size_of(DType::f32), operation);
     }
     const std::int64_t done = piece * size_;
     sum_all_small(data + done, count - done, operation);
@@ -396,9 +395,7 @@ class MpiCommunicator final : public Communicator, private GroupMember {
   void sum_all_small(float* data, std::int64_t count, const OperationScope& operation) {
     if (count == 0) return;
     auto* const all = reinterpret_cast<float*>(scratch(size_ * count * size_of(DType::f32)));
-    Requests gather;
-    gather.push_back(start_all_gather(data, all, count * size_of(DType::f32)));
-    wait_all(gather, operation);
+    all_gather_now(data, all, count * size_of(DType::f32), operation);
     inputs_.clear();
     for (int r = 0; r < size_; ++r) inputs_.push_back(all + r * count);
     sum_in_rank_order(inputs_, data, count);

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <cstdlib>
 #include <string_view>
 #include <utility>
@@ -16,7 +15,6 @@
 #include "src/base/hosts.h"
 #include "src/base/log.h"
 #include "src/comm/mpi/mpi_handles.h"
-#include "src/comm/mpi/node_ranks.h"
 #include "src/comm/watchdog.h"
 
 namespace octet {
@@ -120,6 +118,17 @@ MpiRuntime::~MpiRuntime() {
   enter(Phase::end);
   const OperationScope operation("MPI_Finalize");
   MPI_Finalize();
+}
+
+NodeName sendable(const std::string& name) {
+  NodeName out{};
+  name.copy(out.data(), out.size() - 1);
+  return out;
+}
+
+int first_rank_of_node(const std::vector<NodeName>& names, int rank) {
+  const NodeName& mine = names[static_cast<std::size_t>(rank)];
+  return static_cast<int>(std::ranges::find(names, mine) - names.begin());
 }
 
 }  // namespace octet

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <array>
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace octet {
 
@@ -64,5 +66,16 @@ std::string launch_contradiction(int mpi_size, const Environment& environment);
 /// SLURMD_NODENAME in a step of srun itself, else `host`. Under mpiexec within an allocation (MPI_LOCALNRANKS is
 /// hydra's) Slurm's variables can be those of another node.
 std::string node_name(const std::string& host, const Environment& environment);
+
+/// The name of a node as ranks send it to each other, with zeros behind it. Linux and Slurm have names of at most 64
+/// bytes.
+using NodeName = std::array<char, 256>;
+
+NodeName sendable(const std::string& name);
+
+/// The first rank whose node has the same name as that of `rank`: a colour by which to split the ranks by node.
+/// MPI_COMM_TYPE_SHARED does not serve. MPICH reads there what the launcher says of the placement of ranks, and where a
+/// host file names a node several times in a row, once for each of its ranks, it takes each line for a node.
+int first_rank_of_node(const std::vector<NodeName>& names, int rank);
 
 }  // namespace octet

@@ -4,6 +4,8 @@
 
 #include <cstddef>
 
+#include "src/comm/nccl_communicator.h"
+
 namespace octet {
 
 /// What is used of NCCL, by its own names and types. Tests put their own functions there.
@@ -38,5 +40,9 @@ struct NcclApi {
 /// That of libnccl.so.2, loaded when it is first asked for. Usage error when it is not found or older than 2.19:
 /// communicators cannot be polled before 2.18, nor memory be registered before 2.19.
 const NcclApi& nccl_api();
+
+/// make_nccl_communicator with the functions of `api`, which must outlive it; for tests also on a CPU stream.
+std::unique_ptr<Communicator> make_nccl_communicator(std::unique_ptr<Communicator> rendezvous, Stream& stream,
+                                                     const NcclSettings& settings, const NcclApi& api);
 
 }  // namespace octet

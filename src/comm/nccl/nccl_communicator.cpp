@@ -6,7 +6,7 @@
 #include "src/base/error.h"
 #include "src/comm/call_group.h"
 #include "src/comm/checked_arguments.h"
-#include "src/comm/nccl/nccl_backend.h"
+#include "src/comm/nccl/nccl_api.h"
 #include "src/comm/nccl/nccl_group.h"
 #include "src/comm/nccl/nccl_memory.h"
 #include "src/comm/watchdog.h"

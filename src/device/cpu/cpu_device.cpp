@@ -18,20 +18,22 @@ namespace {
 
 class CpuEvent final : public Event {
  public:
-  bool complete() const override { return true; }
-  void synchronize() const override {}
-};
+  explicit CpuEvent(bool timing) : timing_(timing) {}
 
-class CpuTimingEvent final : public Event {
- public:
   bool complete() const override { return true; }
   void synchronize() const override {}
-  void stamp() { at_ = std::chrono::steady_clock::now(); }
+
+  void stamp() {
+    if (timing_) at_ = std::chrono::steady_clock::now();
+  }
   double seconds_since(const Event& earlier) const override {
-    return std::chrono::duration<double>(at_ - dynamic_cast<const CpuTimingEvent&>(earlier).at_).count();
+    const auto& since = dynamic_cast<const CpuEvent&>(earlier);
+    if (!timing_ || !since.timing_) return Event::seconds_since(earlier);
+    return std::chrono::duration<double>(at_ - since.at_).count();
   }
 
  private:
+  bool timing_;
   std::chrono::steady_clock::time_point at_;
 };
 
@@ -41,7 +43,7 @@ class CpuStream final : public Stream {
   Device& device() const override { return device_; }
   void record(Event& event) override {
     Listing::settle("an event is recorded");
-    if (auto* timing = dynamic_cast<CpuTimingEvent*>(&event)) timing->stamp();
+    dynamic_cast<CpuEvent&>(event).stamp();
   }
   void wait(const Event&) override { Listing::settle("a stream waits for an event"); }
   void synchronize() override { Listing::settle("the host waits for a stream"); }
@@ -71,8 +73,8 @@ class CpuDevice final : public Device {
   }
 
   std::unique_ptr<Stream> make_stream() override { return std::make_unique<CpuStream>(*this); }
-  std::unique_ptr<Event> make_event() override { return std::make_unique<CpuEvent>(); }
-  std::unique_ptr<Event> make_timing_event() override { return std::make_unique<CpuTimingEvent>(); }
+  std::unique_ptr<Event> make_event() override { return std::make_unique<CpuEvent>(false); }
+  std::unique_ptr<Event> make_timing_event() override { return std::make_unique<CpuEvent>(true); }
 
   void* allocate(std::int64_t bytes) override {
     Listing::settle("memory of the device is taken");

@@ -18,20 +18,10 @@
 namespace octet {
 namespace {
 
-using cuda::check;
+using cuda::check, cuda::native;
 
-struct StreamTraits {
-  using type = cudaStream_t;
-  static type null() { return nullptr; }
-  static void close(type s) noexcept { cudaStreamDestroy(s); }
-};
-struct EventTraits {
-  using type = cudaEvent_t;
-  static type null() { return nullptr; }
-  static void close(type e) noexcept { cudaEventDestroy(e); }
-};
-using StreamHandle = Handle<StreamTraits>;
-using EventHandle = Handle<EventTraits>;
+using StreamHandle = Handle<ClosedBy<cudaStream_t, cudaStreamDestroy>>;
+using EventHandle = Handle<ClosedBy<cudaEvent_t, cudaEventDestroy>>;
 
 StreamHandle make_native_stream() {
   StreamHandle stream;
@@ -43,10 +33,6 @@ EventHandle make_native_event(unsigned flags = cudaEventDisableTiming) {
   EventHandle event;
   check(cudaEventCreateWithFlags(event.out(), flags), "creating an event");
   return event;
-}
-
-cudaStream_t native(const Stream& stream) {
-  return static_cast<cudaStream_t>(stream.native());
 }
 
 class CudaEvent final : public Event {

@@ -8,10 +8,6 @@
 namespace octet::cuda {
 namespace {
 
-cudaStream_t native(const Stream& stream) {
-  return static_cast<cudaStream_t>(stream.native());
-}
-
 class CudaGraph final : public Graph {
  public:
   CudaGraph(const GraphApi& api, cudaGraphExec_t executable) : api_(api), executable_(executable) {}

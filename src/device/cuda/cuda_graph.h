@@ -16,22 +16,16 @@ struct GraphApi {
     // Calls that a capture forbids are those of this thread alone: a checkpoint's may go on.
     return cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
   };
-  cudaError_t (*end)(cudaStream_t, cudaGraph_t*) = [](cudaStream_t stream, cudaGraph_t* graph) {
-    return cudaStreamEndCapture(stream, graph);
-  };
+  cudaError_t (*end)(cudaStream_t, cudaGraph_t*) = cudaStreamEndCapture;
   cudaError_t (*instantiate)(cudaGraphExec_t*, cudaGraph_t) = [](cudaGraphExec_t* executable, cudaGraph_t graph) {
     return cudaGraphInstantiate(executable, graph, 0);
   };
-  cudaError_t (*upload)(cudaGraphExec_t, cudaStream_t) = [](cudaGraphExec_t executable, cudaStream_t stream) {
-    return cudaGraphUpload(executable, stream);
-  };
-  cudaError_t (*launch)(cudaGraphExec_t, cudaStream_t) = [](cudaGraphExec_t executable, cudaStream_t stream) {
-    return cudaGraphLaunch(executable, stream);
-  };
-  cudaError_t (*wait)() = [] { return cudaDeviceSynchronize(); };
-  cudaError_t (*destroy)(cudaGraph_t) = [](cudaGraph_t graph) { return cudaGraphDestroy(graph); };
-  cudaError_t (*destroy_executable)(cudaGraphExec_t) = [](cudaGraphExec_t e) { return cudaGraphExecDestroy(e); };
-  cudaError_t (*forget_error)() = [] { return cudaGetLastError(); };
+  cudaError_t (*upload)(cudaGraphExec_t, cudaStream_t) = cudaGraphUpload;
+  cudaError_t (*launch)(cudaGraphExec_t, cudaStream_t) = cudaGraphLaunch;
+  cudaError_t (*wait)() = cudaDeviceSynchronize;
+  cudaError_t (*destroy)(cudaGraph_t) = cudaGraphDestroy;
+  cudaError_t (*destroy_executable)(cudaGraphExec_t) = cudaGraphExecDestroy;
+  cudaError_t (*forget_error)() = cudaGetLastError;
 };
 
 /// What `work` gives to `stream`, and to no other, as a graph: captured, not done. It is on the device when the stream

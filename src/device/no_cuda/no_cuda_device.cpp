@@ -1,5 +1,6 @@
 #include "src/base/error.h"
 #include "src/device/device.h"
+#include "src/device/ranges.h"
 
 namespace octet {
 
@@ -15,5 +16,8 @@ Device& cuda_device(int index) {
   throw usage_error("device", "cuda device {}: {}; use --device cpu (docs/problems.md, \"The program has no CUDA\")",
                     index, why_no_cuda());
 }
+
+void push_range(std::string_view) {}
+void pop_range() noexcept {}
 
 }  // namespace octet

@@ -28,10 +28,9 @@ class DelayedRecipe final : public TensorwiseRecipe {
 
 }  // namespace
 
-const RecipeEntry delayed_entry{
-    "delayed",
-    "one a tensor from the maxima of the steps before, as TransformerEngine; what is larger than they were saturates, "
-    "and the first step is dynamic",
-    make_recipe<DelayedRecipe>};
+const RecipeEntry delayed_entry{"delayed",
+                                "one a tensor from the maxima of the steps before, as TransformerEngine; what is "
+                                "larger than they were saturates, and the first step is dynamic",
+                                make_recipe<DelayedRecipe>};
 
 }  // namespace octet

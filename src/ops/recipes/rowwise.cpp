@@ -110,15 +110,14 @@ class RowwiseWithGwHpRecipe final : public RowwiseRecipe {
 
 }  // namespace
 
-const RecipeEntry rowwise_entry{"rowwise",
-                                "one for each row or column along which a GEMM sums, so that every operand is cast "
-                                "twice; weights travel in bf16",
-                                make_recipe<RowwiseRecipe>};
+const RecipeEntry rowwise_entry{
+    "rowwise",
+    "one for each row or column along which a GEMM sums, so that every operand is cast twice; weights travel in bf16",
+    make_recipe<RowwiseRecipe>};
 
-const RecipeEntry rowwise_with_gw_hp_entry{
-    "rowwise_with_gw_hp",
-    "rowwise, with the GEMM of the weight's gradient in bf16 and one scale for the weight in the GEMM of the input's "
-    "gradient",
-    make_recipe<RowwiseWithGwHpRecipe>};
+const RecipeEntry rowwise_with_gw_hp_entry{"rowwise_with_gw_hp",
+                                           "rowwise, with the GEMM of the weight's gradient in bf16 and one scale for "
+                                           "the weight in the GEMM of the input's gradient",
+                                           make_recipe<RowwiseWithGwHpRecipe>};
 
 }  // namespace octet

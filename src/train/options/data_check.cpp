@@ -65,10 +65,9 @@ void expect_same_tokenizer(const RunConfig& then, const RunConfig& now, const st
   if (old.empty() || present.empty() || old == present) return;
   const TokenizerIdentity a = read_tokenizer_identity(old, source), b = read_tokenizer_identity(present, "data.train");
   if (same_tokenizer(a, b)) return;
-  throw usage_error("train",
-                    "{}: the data were made with the tokenizer {} there, {} now; the run can only go on with the "
-                    "same {}",
-                    source, text_of(a), text_of(b), and_read);
+  throw usage_error(
+      "train", "{}: the data were made with the tokenizer {} there, {} now; the run can only go on with the same {}",
+      source, text_of(a), text_of(b), and_read);
 }
 
 }  // namespace
@@ -89,11 +88,10 @@ DataHistory data_history_after(const RunConfig& then, const RunConfig& now, std:
   if (done > 0) {
     const std::size_t old = then.data.train.size(), present = now.data.train.size();
     if (present < old) {
-      throw usage_error(
-          "train",
-          "{}: data.train has {} sources there, {} now; the run can only go on with all of them: a weight "
-          "of 0 in data.changes leaves one out from a step on {}",
-          source, old, present, and_read);
+      throw usage_error("train",
+                        "{}: data.train has {} sources there, {} now; the run can only go on with all of them: a "
+                        "weight of 0 in data.changes leaves one out from a step on {}",
+                        source, old, present, and_read);
     }
     expect_same_weights(then, now, source);
     expect_same_past(then, now, done, source);

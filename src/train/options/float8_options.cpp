@@ -9,13 +9,11 @@ void declare_float8(Schema& schema, Float8Config& c) {
   schema.add_choice("recipe", c.recipe, float8_recipe_names()).help("How scales are chosen. " + float8_recipe_help());
   schema.add("delayed_history", c.delayed_history)
       .unit("steps")
-      .at_least(1)
-      .at_most(1 << 20)
+      .between(1, 1 << 20)
       .help("Recipe delayed: absolute maxima that are remembered of each tensor.");
   schema.add("delayed_margin", c.delayed_margin)
       .unit("powers of two")
-      .at_least(0)
-      .at_most(16)
+      .between(0, 16)
       .help("Recipe delayed: how far below the format's maximum the largest remembered value is put.");
   schema.add_choice("delayed_algorithm", c.delayed_algorithm)
       .help("Recipe delayed: which of the remembered maxima gives the scale.");
@@ -26,9 +24,8 @@ void declare_float8(Schema& schema, Float8Config& c) {
   schema.add_choice("keep_transposed_weights", c.keep_transposed_weights)
       .help(
           "On a GPU, whose 8-bit GEMMs of backward read weights transposed: keep the transposed copies, a byte a "
-          "weight, "
-          "from the first micro-batch to the optimizer step, in place of making them in every one. For recipes of one "
-          "scale a tensor, and weights that stay gathered after forward. auto: where the memory plan has room.");
+          "weight, from the first micro-batch to the optimizer step, in place of making them in every one. For recipes "
+          "of one scale a tensor, and weights that stay gathered after forward. auto: where the memory plan has room.");
   schema.add_choice("round_scales_to_power_of_two", c.round_scales_to_power_of_two)
       .help(
           "Round scales down to a power of two, so that multiplying by them rounds nothing. auto: true for the rowwise "
@@ -43,10 +40,8 @@ void declare_float8(Schema& schema, Float8Config& c) {
       .help(
           "How the CPU sums the products of 8-bit GEMMs. fp32. hopper: as an H100's tensor cores do, with 13 fraction "
           "bits; with fast accumulation where fast_accumulate says so, the others promoted to fp32 every 128 products, "
-          "as "
-          "a run on the GPU has it. hopper_fast, hopper_slow: all three GEMMs fast, or all promoted. With device cuda "
-          "the "
-          "GPU's own way is the only one: fp32, the default.");
+          "as a run on the GPU has it. hopper_fast, hopper_slow: all three GEMMs fast, or all promoted. With device "
+          "cuda the GPU's own way is the only one: fp32, the default.");
   schema.add("bf16_linears", c.bf16_linears)
       .help(
           "Linears that stay in bf16, by any part of their weights' names (attention.wq, feed_forward.w2, layers.3., "
@@ -76,16 +71,15 @@ void declare_recompute(Schema& schema, RecomputeConfig& c) {
   schema.add_choice("preset", c.preset)
       .help(
           "For selective, what is made again. elementwise: outputs of the norms, SwiGLU's product and, in float8, the "
-          "cast of the attention output; no GEMM. ffn: gate and up too, most of the bytes. linears: everything but "
-          "the attention output.");
+          "cast of the attention output; no GEMM. ffn: gate and up too, most of the bytes. linears: everything but the "
+          "attention output.");
   schema.add("keep", c.keep)
       .help(
           "For selective, in place of a preset, what is kept: any of attention_input, q, k, v, attention_output, "
           "attention_cast (float8), residual (after attention), ffn_input, gate, up, ffn_product.");
   schema.add("every", c.every)
       .unit("blocks")
-      .at_least(1)
-      .at_most(1e6)
+      .between(1, 1e6)
       .help("Recompute in every N-th block only; the others keep everything.");
 }
 

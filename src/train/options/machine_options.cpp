@@ -19,13 +19,11 @@ void declare_checkpoint(Schema& schema, CheckpointConfig& c) {
           "tried, and when it fails too the run ends with 70. auto: twice the interval. off: the run goes on.");
   schema.add("keep", c.keep)
       .unit("checkpoints")
-      .at_least(1)
-      .at_most(1e6)
+      .between(1, 1e6)
       .help("The newest that stay, not counting damaged ones; older ones are removed after a newer one is committed.");
   schema.add("keep_every", c.keep_every)
       .unit("steps")
-      .at_least(0)
-      .at_most(most_steps)
+      .between(0, most_steps)
       .help("Checkpoints of multiples of this step stay as well. 0: none.");
   schema.add_choice("resume", c.resume)
       .help(
@@ -79,8 +77,7 @@ void declare_machine(Schema& schema, RunConfig& c) {
           "processor.");
   schema.add("threads", c.cpu.threads)
       .unit("threads")
-      .at_least(0)
-      .at_most(4096)
+      .between(0, 4096)
       .help("OpenMP threads a rank. 0: OMP_NUM_THREADS, else the cores of the node over its ranks.");
   schema.add_choice("bind", c.cpu.bind)
       .help(
@@ -113,8 +110,7 @@ void declare_cuda(Schema& schema, RunConfig& config) {
       .help(
           "With data.document_mask, what computes attention of rows that hold several documents: Octet's own kernels, "
           "which are slow; or cuDNN's, for up to 1024 documents a micro-batch and not with cuda.deterministic, which "
-          "no "
-          "test on a GPU has held to the right numbers yet.");
+          "no test on a GPU has held to the right numbers yet.");
   schema.add_choice("graphs", config.graphs)
       .help(
           "Whether forward and backward of a micro-batch are given to the GPU as one CUDA graph where they repeat: the "

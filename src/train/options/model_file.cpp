@@ -1,6 +1,5 @@
 #include "src/train/options/model_file.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <set>
 
@@ -68,20 +67,18 @@ Error no_model(const std::string& model, const std::string& run_file, const std:
 void declare_model_options(Schema& schema, ModelConfig& m) {
   // The bounds keep every product of these numbers within 63 bits.
   constexpr double dims = 1 << 20;
-  schema.add("dim", m.dim).required().at_least(1).at_most(dims).help("Width of the residual stream.");
-  schema.add("layers", m.layers).required().at_least(1).at_most(4096).help("Transformer blocks.");
-  schema.add("heads", m.heads).required().at_least(1).at_most(1 << 16).help("Query heads.");
+  schema.add("dim", m.dim).required().between(1, dims).help("Width of the residual stream.");
+  schema.add("layers", m.layers).required().between(1, 4096).help("Transformer blocks.");
+  schema.add("heads", m.heads).required().between(1, 1 << 16).help("Query heads.");
   schema.add("kv_heads", m.kv_heads)
       .required()
-      .at_least(1)
-      .at_most(1 << 16)
+      .between(1, 1 << 16)
       .help("Key and value heads; heads is a multiple of it (grouped-query attention).");
-  schema.add("head_dim", m.head_dim).at_least(0).at_most(4096).help("Width of a head, even. 0: dim / heads.");
-  schema.add("ffn_dim", m.ffn_dim).required().at_least(1).at_most(1 << 24).help("Inner width of the feed-forward.");
+  schema.add("head_dim", m.head_dim).between(0, 4096).help("Width of a head, even. 0: dim / heads.");
+  schema.add("ffn_dim", m.ffn_dim).required().between(1, 1 << 24).help("Inner width of the feed-forward.");
   schema.add("vocab_size", m.vocab_size)
       .required()
-      .at_least(1)
-      .at_most(2147483647)
+      .between(1, 2147483647)
       .help("Tokens of the vocabulary; ids of the data must be below it.");
   schema.add("rope_theta", m.rope_theta).above(0).help("Base of the rotary position embedding.");
   schema.add_choice("rope_scaling", m.rope_scaling.kind)
@@ -103,12 +100,10 @@ void declare_model_options(Schema& schema, ModelConfig& m) {
   schema.add("tied_embedding", m.tied_embedding).help("The output head uses the embedding's weights.");
   schema.add("max_positions", m.max_positions)
       .unit("tokens")
-      .at_least(0)
-      .at_most(1 << 30)
+      .between(0, 1 << 30)
       .help(
           "Longest context that the model is for: max_position_embeddings of an export's config.json. A run's "
-          "sequences "
-          "do not depend on it. 0: train.seq_len of the run.");
+          "sequences do not depend on it. 0: train.seq_len of the run.");
 }
 
 std::vector<ModelDifference> model_differences(ModelConfig there, ModelConfig here) {

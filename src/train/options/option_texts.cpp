@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
-#include <cstdint>
 
 #include "src/base/error.h"
 #include "src/base/options/text.h"
@@ -51,23 +50,29 @@ std::optional<std::vector<std::int64_t>> parse_pp_layout(std::string_view text) 
     std::string_view number = text.substr(0, comma);
     while (number.starts_with(' ')) number.remove_prefix(1);
     while (number.ends_with(' ')) number.remove_suffix(1);
-    if (std::int64_t n = 0; parse(number, n) && n >= 1) {
-      blocks.push_back(n);
-    } else {
-      return std::nullopt;
-    }
+    std::int64_t n = 0;
+    if (!parse(number, n) || n < 1) return std::nullopt;
+    blocks.push_back(n);
     if (comma == text.size()) break;
     text.remove_prefix(comma + 1);
   }
   return blocks;
 }
 
+namespace {
+
+checkpoint::Interval valid_interval(const char* key, const std::string& text) {
+  if (const auto interval = parse_interval(text)) return *interval;
+  throw internal_error("train", "checkpoint.{} = {}: not validated", key, text);
+}
+
+}  // namespace
+
 checkpoint::Interval interval_of(const CheckpointConfig& config, int devices) {
-  std::optional<checkpoint::Interval> interval = parse_interval(config.interval);
-  if (!interval) throw internal_error("train", "checkpoint.interval = {}: not validated", config.interval);
-  interval->failure_gpu_hours = config.failure_gpu_hours;
-  interval->devices = devices;
-  return *interval;
+  checkpoint::Interval interval = valid_interval("interval", config.interval);
+  interval.failure_gpu_hours = config.failure_gpu_hours;
+  interval.devices = devices;
+  return interval;
 }
 
 bool saves(const CheckpointConfig& config) {
@@ -75,9 +80,7 @@ bool saves(const CheckpointConfig& config) {
 }
 
 checkpoint::Interval max_age_of(const CheckpointConfig& config) {
-  const std::optional<checkpoint::Interval> age = parse_interval(config.max_age);
-  if (!age) throw internal_error("train", "checkpoint.max_age = {}: not validated", config.max_age);
-  return *age;
+  return valid_interval("max_age", config.max_age);
 }
 
 namespace {

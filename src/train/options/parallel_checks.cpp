@@ -14,10 +14,9 @@ void check_async_tp(const RunConfig& c, const Origins& at) {
   if (c.parallel.tp == 1) throw refused("has no effect with parallel.tp = 1");
   if (c.precision != Precision::float8) return;
   if (float8_recipe(c.float8)->casts_where_read()) {
-    throw refused(
-        fmt::format("float8.recipe = {} gathers in bf16 and casts all tokens at once; expected tensorwise or "
-                    "delayed, or false",
-                    c.float8.recipe));
+    throw refused(fmt::format(
+        "float8.recipe = {} gathers in bf16 and casts all tokens at once; expected tensorwise or delayed, or false",
+        c.float8.recipe));
   }
 }
 
@@ -29,8 +28,8 @@ void check_tensor_parallel(const RunConfig& c, const Origins& at) {
   const auto divides = [&](const char* what, std::int64_t extent) {
     if (extent % tp == 0) return;
     throw refuse(at, "parallel.tp", tp,
-                 "does not divide {} = {}; expected a common divisor of heads {}, kv_heads {}, "
-                 "ffn_dim {} and vocab_size {} of model {} and of micro_batch {} x seq_len {} tokens",
+                 "does not divide {} = {}; expected a common divisor of heads {}, kv_heads {}, ffn_dim {} and "
+                 "vocab_size {} of model {} and of micro_batch {} x seq_len {} tokens",
                  what, extent, c.model.heads, c.model.kv_heads, c.model.ffn_dim, c.model.vocab_size, c.model.name,
                  c.train.micro_batch, c.train.seq_len);
   };
@@ -80,10 +79,10 @@ void check_pipeline(const RunConfig& c, const Origins& at) {
                  c.model.layers, c.model.name);
   }
   if (stages > c.model.layers) {
-    throw refuse(at, "parallel.pp", p.pp,
-                 "pp_chunks {} makes {} stages, but model {} has {} blocks, and each stage needs one; expected "
-                 "fewer stages",
-                 p.pp_chunks, stages, c.model.name, c.model.layers);
+    throw refuse(
+        at, "parallel.pp", p.pp,
+        "pp_chunks {} makes {} stages, but model {} has {} blocks, and each stage needs one; expected fewer stages",
+        p.pp_chunks, stages, c.model.name, c.model.layers);
   }
 }
 
@@ -107,8 +106,7 @@ void check_nccl(const RunConfig& c, const Origins& at) {
     if (g.cta_policy != CtaPolicy::efficiency || c.nccl.tuning_file.empty()) continue;
     throw refuse(
         at, fmt::format("nccl.{}_cta_policy", group).c_str(), g.cta_policy,
-        "has no effect with nccl.tuning_file: NCCL applies it only where no tuner is loaded; expected default or "
-        "zero");
+        "has no effect with nccl.tuning_file: NCCL applies it only where no tuner is loaded; expected default or zero");
   }
 }
 

@@ -6,18 +6,15 @@ void declare_parallel(Schema& schema, ParallelConfig& c) {
   schema.section("parallel", "Mesh of ranks, outermost dimension first: pp, dp_replicate, dp_shard, cp, tp.");
   schema.add("dp_replicate", c.dp_replicate)
       .unit("ranks")
-      .at_least(1)
-      .at_most(most_ranks)
+      .between(1, most_ranks)
       .help("Replicas of the sharded model (HSDP).");
   schema.add("dp_shard", c.dp_shard)
       .unit("ranks")
-      .at_least(0)
-      .at_most(most_ranks)
+      .between(0, most_ranks)
       .help("Ranks that share one copy of parameters, gradients and optimizer states (FSDP). 0: all that are left.");
   schema.add("tp", c.tp)
       .unit("ranks")
-      .at_least(1)
-      .at_most(most_ranks)
+      .between(1, most_ranks)
       .help(
           "Tensor parallelism with sequence parallelism, over neighbouring ranks. Must divide the model's heads, "
           "kv_heads, ffn_dim and vocab_size, and the tokens of a micro-batch.");
@@ -28,29 +25,22 @@ void declare_parallel(Schema& schema, ParallelConfig& c) {
   schema.add("async_tp", c.async_tp)
       .help(
           "Asynchronous tensor parallelism: each rank's part of a gathered input and of a sum travels by itself, "
-          "beside "
-          "the GEMMs of the other parts, of the blocks' linears. The same numbers where a GEMM of some rows gives the "
-          "bits of one of all, as on the CPU. Not with the rowwise recipes; float8 needs parts of 16 tokens.");
-  schema.add("cp", c.cp)
-      .unit("ranks")
-      .at_least(1)
-      .at_most(most_ranks)
-      .help("Context parallelism. Not available yet: 1.");
+          "beside the GEMMs of the other parts, of the blocks' linears. The same numbers where a GEMM of some rows "
+          "gives the bits of one of all, as on the CPU. Not with the rowwise recipes; float8 needs parts of 16 "
+          "tokens.");
+  schema.add("cp", c.cp).unit("ranks").between(1, most_ranks).help("Context parallelism. Not available yet: 1.");
   schema.add("pp", c.pp)
       .unit("ranks")
-      .at_least(1)
-      .at_most(most_ranks)
+      .between(1, most_ranks)
       .help(
           "Pipeline parallelism: the blocks are divided among so many groups of ranks, and micro-batches go through "
-          "them "
-          "one after the other. Needs at least as many micro-batches a step.");
+          "them one after the other. Needs at least as many micro-batches a step.");
   schema.add_choice("pp_schedule", c.pp_schedule)
       .help(
           "Order of a pipeline's passes. 1f1b: one stage a rank, a backward after each forward. interleaved: pp_chunks "
           "stages a rank, a smaller bubble for more messages and memory. zb-h1: gradients of weights apart, where a "
-          "rank "
-          "would wait.");
-  schema.add("pp_chunks", c.pp_chunks).at_least(1).at_most(1024).help("Stages a rank, with pp_schedule interleaved.");
+          "rank would wait.");
+  schema.add("pp_chunks", c.pp_chunks).between(1, 1024).help("Stages a rank, with pp_schedule interleaved.");
   schema.add("pp_layout", c.pp_layout)
       .help(
           "Blocks of each pipeline stage from the first on, as \"7, 8, 8, 7\"; stage s is on rank s modulo pp. The "
@@ -62,8 +52,7 @@ void declare_parallel(Schema& schema, ParallelConfig& c) {
           "What each rank of dp_shard keeps whole. 3: nothing, weights are gathered and let go around each use. 2: "
           "weights, gathered once a step, at their first use after the update. 1: as 2, and gradients in fp32, which "
           "are reduced once a step in place of once a micro-batch. auto: 3, or 2 where dp_shard is 1 or pp is above 1. "
-          "2 and 3 have the "
-          "same bits, 1 sums micro-batches in another order.");
+          "2 and 3 have the same bits, 1 sums micro-batches in another order.");
   schema.add_choice("whole_gradients", c.whole_gradients)
       .help(
           "What zero 1 keeps the gradients of a step's earlier micro-batches in. bf16: half the memory, for one "
@@ -77,26 +66,21 @@ void declare_parallel(Schema& schema, ParallelConfig& c) {
   schema.add_choice("gradient_wire", c.gradient_wire)
       .help(
           "Form in which gradients travel between the ranks of dp_shard; they are summed in fp32 either way. bf16: "
-          "half "
-          "the bytes, for one rounding of each rank's gradients; needs dp_shard above 1. Sums over replicas and tp "
-          "stay "
-          "fp32.");
+          "half the bytes, for one rounding of each rank's gradients; needs dp_shard above 1. Sums over replicas and "
+          "tp stay fp32.");
   schema.add("one_rank_exchange", c.one_rank_exchange)
       .help(
           "For measurements: a shard group of one rank gathers and reduces as a larger one does, through NCCL on a "
-          "GPU, "
-          "so that a profile of one GPU shows what hides behind compute. Takes memory and time; sums over several "
+          "GPU, so that a profile of one GPU shows what hides behind compute. Takes memory and time; sums over several "
           "micro-batches round in another order.");
   schema.add("check_replicas_every", c.check_replicas_every)
       .unit("steps")
-      .at_least(0)
-      .at_most(most_steps)
+      .between(0, most_steps)
       .help(
           "Steps between comparisons of the fp32 master weights that ranks have in common: replicas all of theirs, a "
           "tp group what it does not cut, the ends of a pipeline a tied embedding. They are compared before each "
-          "checkpoint "
-          "too. Those that differ end the run. 0: never, but for a tied embedding in a pipeline, before each "
-          "checkpoint.");
+          "checkpoint too. Those that differ end the run. 0: never, but for a tied embedding in a pipeline, before "
+          "each checkpoint.");
 }
 
 void declare_nccl(Schema& schema, NcclSettings& c) {
@@ -104,13 +88,11 @@ void declare_nccl(Schema& schema, NcclSettings& c) {
   const auto group = [&](const std::string& name, NcclGroupSettings& g) {
     schema.add(name + "_min_ctas", g.min_ctas)
         .unit("thread blocks")
-        .at_least(0)
-        .at_most(most_ctas)
+        .between(0, most_ctas)
         .help("Of the GPU, that a collective of " + name + " takes at least. 0: NCCL's choice.");
     schema.add(name + "_max_ctas", g.max_ctas)
         .unit("thread blocks")
-        .at_least(0)
-        .at_most(most_ctas)
+        .between(0, most_ctas)
         .help("The same at most: fewer leave more of the GPU to what is computed beside it. 0: NCCL's choice.");
     schema.add_choice(name + "_cta_policy", g.cta_policy)
         .help("NCCL_CTA_POLICY of " + name +
@@ -121,8 +103,7 @@ void declare_nccl(Schema& schema, NcclSettings& c) {
   schema.add_choice("dp_shard_buffers", c.dp_shard.buffers)
       .help(
           "Memory of gathered weights and of gradients. plain: the device's pool. registered: NCCL's own, registered, "
-          "so "
-          "that network and NVLink reach it without a copy (NCCL 2.19). symmetric: as windows that are alike on all "
+          "so that network and NVLink reach it without a copy (NCCL 2.19). symmetric: as windows that are alike on all "
           "ranks, for NCCL's symmetric kernels and copy engines within an NVLink domain (2.27). Both keep every buffer "
           "until the end: see the memory plan.");
   group("dp_replicate", c.dp_replicate);
@@ -130,13 +111,11 @@ void declare_nccl(Schema& schema, NcclSettings& c) {
   schema.add("tuning_file", c.tuning_file)
       .help(
           "The cluster's tuning file, as octet tune fit writes it. Loads libnccl-tuner-octet.so into NCCL, which "
-          "applies "
-          "the file (it sets NCCL_TUNER_PLUGIN and OCTET_TUNING_FILE). The ranks compare what they have before NCCL "
-          "starts. Empty: what the environment says.");
+          "applies the file (it sets NCCL_TUNER_PLUGIN and OCTET_TUNING_FILE). The ranks compare what they have before "
+          "NCCL starts. Empty: what the environment says.");
   schema.add("ranks_per_gpu", c.ranks_per_gpu)
       .unit("ranks")
-      .at_least(1)
-      .at_most(64)
+      .between(1, 64)
       .help(
           "Ranks that share a GPU, for tests of several ranks on one: each gets an NCCL_HOSTID of its own, and they "
           "speak over the network.");

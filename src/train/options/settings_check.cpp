@@ -148,8 +148,7 @@ std::vector<SettingChange> check_settings(const std::string& stored, const std::
     if (may && std::ranges::find(allowed, change.key) != allowed.end()) continue;
     throw usage_error("train",
                       "{}: {} = {} there, {} now; the run can only go on with the same (or begin in another run.dir{}; "
-                      "docs/problems.md, "
-                      "\"Settings differ from those of the run\")",
+                      "docs/problems.md, \"Settings differ from those of the run\")",
                       source, change.key, change.then, change.now,
                       may ? ", or change it on purpose with --checkpoint.allow_changes " + change.key : "");
   }

@@ -13,43 +13,34 @@ void declare_init(Schema& schema, InitConfig& c) {
 
 void declare_train(Schema& schema, TrainConfig& c) {
   schema.section("train", "Length and size of the training.");
-  schema.add("steps", c.steps).unit("steps").at_least(1).at_most(most_steps).help("Optimizer steps.");
-  schema.add("seq_len", c.seq_len)
-      .unit("tokens")
-      .at_least(1)
-      .at_most(most_sequences)
-      .help("Length of a training sequence.");
+  schema.add("steps", c.steps).unit("steps").between(1, most_steps).help("Optimizer steps.");
+  schema.add("seq_len", c.seq_len).unit("tokens").between(1, most_sequences).help("Length of a training sequence.");
   schema.add("global_batch", c.global_batch)
       .unit("sequences")
-      .at_least(1)
-      .at_most(most_sequences)
+      .between(1, most_sequences)
       .help("Sequences a step over all ranks. A multiple of micro_batch x dp_replicate x dp_shard.");
   schema.add("micro_batch", c.micro_batch)
       .unit("sequences")
-      .at_least(1)
-      .at_most(most_sequences)
+      .between(1, most_sequences)
       .help("Sequences a forward pass of one data-parallel rank; what is left of global_batch is accumulated.");
   schema.add("validate_every", c.validate_every)
       .unit("steps")
-      .at_least(0)
-      .at_most(most_steps)
+      .between(0, most_steps)
       .help("Steps between validations. 0: only at the end.");
   schema.add("validation_batches", c.validation_batches)
       .unit("global batches")
-      .at_least(0)
-      .at_most(most_steps)
+      .between(0, most_steps)
       .help("Length of a validation. 0: the whole validation split.");
-  schema.add("log_every", c.log_every).unit("steps").at_least(1).at_most(most_steps).help("Steps between log lines.");
+  schema.add("log_every", c.log_every).unit("steps").between(1, most_steps).help("Steps between log lines.");
   schema.add("profile", c.profile)
       .unit("steps")
       .help(
           "off, or A-B: where the time of steps A to B goes is recorded, printed as a table and written to "
-          "profile.json "
-          "and, as a trace that Perfetto opens, profile-rankN.json in the run's folder. At most 20 steps.");
+          "profile.json and, as a trace that Perfetto opens, profile-rankN.json in the run's folder. At most 20 "
+          "steps.");
   schema.add("slow_rank_every", c.slow_rank_every)
       .unit("steps")
-      .at_least(0)
-      .at_most(most_steps)
+      .between(0, most_steps)
       .help(
           "Steps between comparisons of how long each rank waits in collectives: who hardly waits while the others do "
           "holds them up, and is named with its node. 0: never.");
@@ -58,8 +49,7 @@ void declare_train(Schema& schema, TrainConfig& c) {
       .help("By how much a rank must make the steps longer to be named.");
   schema.add("health_seconds", c.health_seconds)
       .unit("seconds")
-      .at_least(0)
-      .at_most(86400)
+      .between(0, 86400)
       .help(
           "Time between two readings of each rank's GPU by NVML, beside the steps: Xids, ECC errors, remapped rows, "
           "slowdowns and clocks are logged when they change. 0: never. On cuda only.");
@@ -88,21 +78,20 @@ void declare_data(Schema& schema, DataConfig& c) {
       .help(
           "PATH of the pair PATH.bin, PATH.idx, relative to the current directory; or a list of them, mixed in "
           "proportion to their weights (default 1). To a run that goes on, sources can be added at the end of the "
-          "list, "
-          "with checkpoint.allow_changes data.train.");
+          "list, with checkpoint.allow_changes data.train.");
   schema
       .add_list<WeightChange>(
           "changes", c.changes,
           [](Schema& item, WeightChange& change) {
-            item.add("step", change.step).at_least(2).at_most(most_steps).required().help("The first step with them.");
+            item.add("step", change.step).between(2, most_steps).required().help("The first step with them.");
             item.add("weights", change.weights)
                 .required()
                 .help("Shares in the mixture, in the order of data.train. 0: nothing is read of that source.");
           })
       .help(
           "Other weights from a step on: [{step: 9000, weights: [1, 4]}, ...], by rising step. A source goes on where "
-          "it "
-          "stood. What is to come can be changed in a run that goes on, with checkpoint.allow_changes data.changes.");
+          "it stood. What is to come can be changed in a run that goes on, with checkpoint.allow_changes "
+          "data.changes.");
   schema.add("validation_fraction", c.validation_fraction)
       .at_least(0)
       .below(1)
@@ -125,10 +114,10 @@ void declare_data(Schema& schema, DataConfig& c) {
 
 void declare_optimizer(Schema& schema, OptimizerConfig& c) {
   schema.section("optimizer", "AdamW with clipping by the global norm.");
-  schema.add("lr", c.lr).at_least(0).at_most(1e30).help("Peak learning rate.");
+  schema.add("lr", c.lr).between(0, 1e30).help("Peak learning rate.");
   schema.add("beta1", c.beta1).at_least(0).below(1).help("Decay of the first moment.");
   schema.add("beta2", c.beta2).at_least(0).below(1).help("Decay of the second moment.");
-  schema.add("eps", c.eps).at_least(1e-30).at_most(1).help("Added to the root of the second moment.");
+  schema.add("eps", c.eps).between(1e-30, 1).help("Added to the root of the second moment.");
   schema.add("weight_decay", c.weight_decay)
       .at_least(0)
       .help("Decoupled weight decay, multiplied by the learning rate.");
@@ -141,19 +130,13 @@ void declare_schedule(Schema& schema, ScheduleConfig& c) {
   schema.section("schedule", "Learning rate over the steps: a linear warm-up, then the kind's own shape.");
   schema.add_choice("kind", c.kind)
       .help("wsd: stable, then a linear decay over the last decay_steps. cosine: decays from the warm-up to the end.");
-  schema.add("warmup_steps", c.warmup_steps)
-      .unit("steps")
-      .at_least(0)
-      .at_most(most_steps)
-      .help("Length of the linear warm-up.");
+  schema.add("warmup_steps", c.warmup_steps).unit("steps").between(0, most_steps).help("Length of the linear warm-up.");
   schema.add("decay_steps", c.decay_steps)
       .unit("steps")
-      .at_least(0)
-      .at_most(most_steps)
+      .between(0, most_steps)
       .help("Length of the final decay of wsd; 0 for the other kinds.");
   schema.add("min_lr_ratio", c.min_lr_ratio)
-      .at_least(0)
-      .at_most(1)
+      .between(0, 1)
       .help("Learning rate at the end of the decay, as a part of the peak; 0 for constant.");
   schema.add_choice("extend", c.extend)
       .help(

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "src/base/options/schema.h"
 #include "src/train/options/run_config.h"
@@ -14,5 +15,9 @@ void validate(const RunConfig& config, const Origins& origins = {});
 /// The mesh for that many ranks: dp_shard is resolved, and dp_replicate x dp_shard is `ranks`. Throws a usage error
 /// where that is impossible or the global batch does not divide.
 ParallelConfig resolve_layout(const RunConfig& config, std::int64_t ranks, const Origins& origins = {});
+
+/// Why the pass of a micro-batch, on a mesh of so many shards and tensor-parallel ranks, cannot be a CUDA graph
+/// whatever its size; empty where it can.
+std::string obstacle_to_graphs(const RunConfig& config, std::int64_t shards, std::int64_t tp);
 
 }  // namespace octet

@@ -1,6 +1,7 @@
 #include "src/train/run/checkpointing.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "checkpoints/agreement.h"
 #include "src/base/log.h"
@@ -84,10 +85,6 @@ std::optional<Error> Checkpointing::failure_of(const Call& call) {
   return std::nullopt;
 }
 
-void Checkpointing::attempt(const Call& call) {
-  if (const std::optional<Error> error = failure_of(call)) failed(*error);
-}
-
 /// Rank 0's clock counts.
 void Checkpointing::failed(const Error& error) {
   const checkpoint::Interval limit = oldest();
@@ -112,7 +109,8 @@ void Checkpointing::failed(const Error& error) {
 }
 
 void Checkpointing::poll() {
-  if (on()) attempt([&] { return saver_->poll(); });
+  if (!on()) return;
+  if (const std::optional<Error> error = failure_of([&] { return saver_->poll(); })) failed(*error);
 }
 
 std::optional<Error> Checkpointing::begin(std::int64_t step, double loss) {
@@ -184,6 +182,21 @@ void Checkpointing::committed(const checkpoint::SaveReport& report) {
     log::info("checkpoint.interval auto: every {:.0f} min, by a stall of {:.3f} s and {:.0f} GPU-hours between stops",
               checkpoint::automatic_seconds(interval_, cost_) / 60, cost_.stall_seconds, interval_.failure_gpu_hours);
   }
+}
+
+void SaveTimes::committed(std::int64_t step) {
+  const auto taken = under_way_.find(step);
+  if (taken == under_way_.end()) return;
+  committed_ = {step, taken->second};
+  under_way_.erase(under_way_.begin(), std::next(taken));
+}
+
+checkpoint::Age SaveTimes::failed(std::int64_t step) {
+  if (under_way_.empty()) return age(step);
+  const auto first = under_way_.begin();
+  const checkpoint::Age then = age(first->first, first->second);
+  under_way_.erase(first);
+  return then;
 }
 
 }  // namespace octet

@@ -3,14 +3,13 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <map>
 #include <optional>
 #include <sstream>
 #include <utility>
 
+#include "checkpoints/agreement.h"
 #include "checkpoints/read_together.h"
 #include "checkpoints/restore.h"
-#include "checkpoints/same_files.h"
 #include "src/base/log.h"
 #include "src/base/replace_file.h"
 #include "src/base/seconds_since.h"

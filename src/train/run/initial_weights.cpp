@@ -6,7 +6,6 @@
 #include <exception>
 #include <filesystem>
 #include <functional>
-#include <optional>
 #include <string_view>
 
 #include "checkpoints/agreement.h"
@@ -154,8 +153,7 @@ std::string look_for_all(const std::string& from, Communicator& hosts, const std
       code = internal.code();
       seen = internal.what();
     }
-    packer.put(code);
-    packer.put(seen);
+    packer.put(code, seen);
   }
   const std::string bytes = broadcast_bytes(packer.bytes(), 0, hosts);
   checkpoint::Unpacker unpacker(bytes);

@@ -16,7 +16,7 @@ using ByText = std::map<std::string, Problem>;
 template <typename Problem>
 std::map<std::string, double> with_flops(const ByText<Problem>& problems) {
   std::map<std::string, double> all;
-  for (const auto& [text, problem] : problems) all.emplace(text, flops_of(problem));
+  for (const auto& [text, problem] : problems) all.emplace(text, problem.flops());
   return all;
 }
 

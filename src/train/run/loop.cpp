@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "src/base/log.h"
+#include "src/base/seconds_since.h"
 #include "src/comm/watchdog.h"
 #include "src/train/health/replica_check.h"
 #include "src/train/health/slow_ranks.h"
@@ -90,7 +91,10 @@ class Loop {
                parts.environment.control, place_of(parts.environment)) {}
 
   int run() {
-    if (first_ > p_.config.train.steps) return nothing_left();
+    if (first_ > p_.config.train.steps) {
+      p_.log.end("finished", "all steps done", 0, done_);
+      return 0;
+    }
     p_.trainer.clock().mark(Activity::wait);  // the run's time begins
     for (std::int64_t step = first_;; ++step) {
       const PhaseScope phase(done_ < first_ ? Phase::start : Phase::step);
@@ -118,15 +122,6 @@ class Loop {
   }
 
  private:
-  static double seconds_since(std::chrono::steady_clock::time_point start) {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  }
-
-  int nothing_left() {
-    p_.log.end("finished", "all steps done", 0, done_);
-    return 0;
-  }
-
   bool is_last(std::int64_t step) const { return step == p_.config.train.steps; }
   bool validates(std::int64_t step) const {
     return p_.trainer.has_validation() && (is_last(step) || is_due(p_.config.train.validate_every, step));

@@ -45,11 +45,10 @@ void check_data(const checkpoint::RunState& state, const RunConfig& then, const 
   }
   const std::uint64_t fingerprint = sampler.fingerprint_of(then.data);
   if (state.data_fingerprint != fingerprint) {
-    throw usage_error(
-        "train",
-        "{}: the data are not the same: fingerprint {:016x} there, {:016x} now, of data.train = {} (files, "
-        "weights) and its order; the run can only go on with the same",
-        directory, state.data_fingerprint, fingerprint, config.data.train.front().path);
+    throw usage_error("train",
+                      "{}: the data are not the same: fingerprint {:016x} there, {:016x} now, of data.train = {} "
+                      "(files, weights) and its order; the run can only go on with the same",
+                      directory, state.data_fingerprint, fingerprint, config.data.train.front().path);
   }
 }
 
@@ -67,8 +66,8 @@ void go_on_with_data(RunConfig& config, const checkpoint::RunState& state, Train
   for (const AddedSource& added : config.data.history.added) {
     if (added.after != state.step || static_cast<std::size_t>(added.source) < then.data.train.size()) continue;
     log::warning(
-        "checkpoint.allow_changes: data.train: {} is added from step {} on, to what is validated too: another "
-        "training from here on",
+        "checkpoint.allow_changes: data.train: {} is added from step {} on, to what is validated too: another training "
+        "from here on",
         config.data.train[static_cast<std::size_t>(added.source)].path, state.step + 1);
   }
 }

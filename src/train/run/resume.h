@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "checkpoints/verdicts.h"
+#include "checkpoints/verification.h"
 #include "src/train/run/run_directory.h"
 #include "src/train/run/run_environment.h"
 

@@ -1,14 +1,12 @@
 #include "src/train/run/run.h"
 
-#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <functional>
 #include <optional>
 #include <utility>
 
-#include "checkpoints/same_files.h"
+#include "checkpoints/agreement.h"
 #include "src/base/files.h"
 #include "src/base/log.h"
 #include "src/base/replace_file.h"

@@ -3,12 +3,11 @@
 #include <ctime>
 #include <filesystem>
 #include <set>
-#include <system_error>
 
+#include "checkpoints/agreement.h"
 #include "checkpoints/durable.h"
 #include "checkpoints/read_together.h"
 #include "checkpoints/restore.h"
-#include "checkpoints/same_files.h"
 #include "src/base/files.h"
 #include "src/base/log.h"
 #include "src/base/replace_file.h"
@@ -23,11 +22,10 @@ namespace {
 namespace fs = std::filesystem;
 
 Error refuse_used(const RunDirectory& run, const char* why) {
-  return usage_error(
-      "train",
-      "run.dir = {}: holds a run already (metrics.jsonl) and no checkpoint from which it could go on; {}; "
-      "choose another directory (docs/problems.md, \"The run directory holds a run\")",
-      run.path, why);
+  return usage_error("train",
+                     "run.dir = {}: holds a run already (metrics.jsonl) and no checkpoint from which it could go on; "
+                     "{}; choose another directory (docs/problems.md, \"The run directory holds a run\")",
+                     run.path, why);
 }
 
 /// A start that ended before its first checkpoint is begun again when it was of this run: a job that is requeued must
@@ -37,8 +35,8 @@ void check_begins_again(const RunDirectory& run, const RunConfig& config) {
   if (status && status->state == "finished") throw refuse_used(run, "it is finished");
   if (status && !status->checkpoint.empty()) {  // a file system that is not there today, for one
     throw usage_error("train",
-                      "run.dir = {}: status.json names {}, but there is no checkpoint in {}; bring it back, or "
-                      "choose another directory",
+                      "run.dir = {}: status.json names {}, but there is no checkpoint in {}; bring it back, or choose "
+                      "another directory",
                       run.path, status->checkpoint, run.checkpoints());
   }
   const std::optional<std::string> text = read_text_file(run.config());
@@ -160,12 +158,6 @@ void expect_seen(const RunDirectory& run, Communicator& control) {
 }
 
 }  // namespace
-
-RunDirectory find_run_directory(const RunConfig& config, const std::string& config_name, Communicator& control) {
-  RunDirectory run{.path = path_of(config, config_name)};
-  decide_together(run, config, control);
-  return run;
-}
 
 OwnedDirectory claim_run_directory(const RunConfig& config, const std::string& config_name, Communicator& control) {
   OwnedDirectory owned{.run = {.path = broadcast_bytes(path_of(config, config_name), 0, control)}};

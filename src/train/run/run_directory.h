@@ -37,22 +37,19 @@ struct RunDirectory {
 /// runs/NAME-DATE, with the local time.
 std::string default_run_directory(const std::string& config_name);
 
-/// Rank 0 chooses the directory (run.dir, else runs/<config name>-<date>) and looks what is there; all ranks learn it.
-/// Nothing is written. Usage error on rank 0 when checkpoint.resume and what is there do not fit: any run with `never`,
-/// no checkpoint with `must`; with `auto` a run without checkpoints that is finished, or not known to be this one (its
-/// config.yaml is not there, or decides another result). Collective over the hosts (src/comm/host_exchange.h).
-RunDirectory find_run_directory(const RunConfig& config, const std::string& config_name, Communicator& control);
-
 /// A run directory that is this run's own: nobody else starts there before rank 0 lets go of the lease.
 struct OwnedDirectory {
   RunDirectory run;
   std::unique_ptr<OwnerLease> lease{};  ///< rank 0's
 };
 
-/// Does what find_run_directory does, after rank 0 has made and claimed the directory: a second start is refused before
-/// it looks at anything else, or touches it. Throws as OwnerLease does too, and as checkpoint::read_together where a
-/// host cannot read the directory, does not have one that others have, or does not see there what rank 0 has written.
-/// Collective over the hosts.
+/// Rank 0 chooses the directory (run.dir, else runs/<config name>-<date>), makes and claims it, so that a second start
+/// is refused before it looks at anything else, or touches it, and looks what is there; all ranks learn it. Usage error
+/// on rank 0 when checkpoint.resume and what is there do not fit: any run with `never`, no checkpoint with `must`; with
+/// `auto` a run without checkpoints that is finished, or not known to be this one (its config.yaml is not there, or
+/// decides another result). Throws as OwnerLease does too, and as checkpoint::read_together where a host cannot read
+/// the directory, does not have one that others have, or does not see there what rank 0 has written. Collective over
+/// the hosts (src/comm/host_exchange.h).
 OwnedDirectory claim_run_directory(const RunConfig& config, const std::string& config_name, Communicator& control);
 
 /// Rank 0 makes the directory, durably, removes what a killed start left half written and writes config.yaml. Usage

@@ -9,12 +9,11 @@
 #include "src/data/data_identity.h"
 #include "src/data/data_stages.h"
 #include "src/data/passes.h"
-#include "src/metrics/history.h"
 #include "src/metrics/peak.h"
+#include "src/metrics/step_metrics.h"
 #include "src/model/exchange_table.h"
 #include "src/model/step_costs.h"
 #include "src/ops/recipe.h"
-#include "src/train/plan/memory_plan.h"
 #include "src/train/run/step_pipeline.h"
 
 namespace octet {
@@ -233,8 +232,7 @@ std::string RunLog::summary() const {
   const double tokens = tokens_of(all_.steps);
   return fmt::format(
       "; {} step(s) in {:.2f} s: {} tokens/s with pauses, {} training alone (pauses: data {:.2f} s, validation {:.2f} "
-      "s, "
-      "checkpoints {:.2f} s, waiting to start {:.2f} s)",
+      "s, checkpoints {:.2f} s, waiting to start {:.2f} s)",
       all_.steps, spent.total(), grouped(tokens / spent.total()), grouped(tokens / spent[Activity::step]),
       spent[Activity::data], spent[Activity::validation], spent[Activity::checkpoint], spent[Activity::wait]);
 }
@@ -270,8 +268,8 @@ void RunLog::committed(const checkpoint::SaveReport& report) {
   log::info("checkpoint of step {}: committed, {:.1f} MiB in {:.2f} s, {}", report.step,
             static_cast<double>(report.bytes) / 0x1p20, report.write_seconds, report.path);
   log::info(
-      "checkpoint of step {} by phase: {:.3f} s snapshot, {:.3f} s write, fsync and hash, {:.3f} s manifest, "
-      "{:.3f} s agreement and commit (training stood still for the first and the last)",
+      "checkpoint of step {} by phase: {:.3f} s snapshot, {:.3f} s write, fsync and hash, {:.3f} s manifest, {:.3f} s "
+      "agreement and commit (training stood still for the first and the last)",
       report.step, report.stall_seconds, report.file_seconds, report.manifest_seconds, report.commit_seconds);
   if (!writes_) return;
   directory_.owner.verify();

@@ -2,8 +2,6 @@
 
 #include <unistd.h>
 
-#include <array>
-#include <csignal>
 #include <ctime>
 #include <filesystem>
 #include <system_error>

@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "checkpoints/packing.h"
@@ -85,10 +84,7 @@ std::string remember(const TokenFile& file, const TokenRange& range, const RunDi
 }
 
 void put(const TokenRange& range, checkpoint::Packer& packer) {
-  for (const TokenAt& at : {range.smallest, range.largest}) {
-    packer.put(at.id);
-    packer.put(at.position);
-  }
+  for (const TokenAt& at : {range.smallest, range.largest}) packer.put(at.id, at.position);
 }
 
 TokenRange take(checkpoint::Unpacker& unpacker) {

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <map>
+#include <vector>
 
 #include "checkpoints/read_together.h"
 #include "checkpoints/resharding.h"
+#include "checkpoints/save_plan.h"
 #include "checkpoints/snapshot.h"
 #include "src/base/log.h"
 #include "src/train/options/option_texts.h"
-#include "src/train/step/fill_pieces.h"
 
 namespace octet {
 namespace {
@@ -26,12 +27,6 @@ checkpoint::StoredTensor stored(int kind, const ParameterSpec& p) {
 
 bool is_recipe_state(const checkpoint::StoredTensor& t) {
   return t.name.starts_with("float8/");
-}
-
-checkpoint::Box whole_box(const Shape& shape) {
-  checkpoint::Box box;
-  box.extent = shape;
-  return box;
 }
 
 /// Names what is missing, in the way or of another shape, before anything is read.
@@ -78,8 +73,10 @@ void load_scaling(Float8Scaling& scaling, const Source& source, Stream& stream) 
   std::vector<checkpoint::WantedPiece> wanted;
   for (const Float8Scaling::State& s : state) {
     staging.emplace_back(static_cast<std::size_t>(s.tensor.bytes()));
-    wanted.push_back(
-        {.tensor = s.name, .box = whole_box(s.tensor.shape), .data = staging.back().data(), .dtype = s.tensor.dtype});
+    wanted.push_back({.tensor = s.name,
+                      .box = checkpoint::whole(s.tensor.shape),
+                      .data = staging.back().data(),
+                      .dtype = s.tensor.dtype});
   }
   source.read(wanted);
   for (std::size_t i = 0; i < state.size(); ++i) {
@@ -149,7 +146,7 @@ std::vector<checkpoint::DevicePiece> held_pieces(ShardedModel& model) {
   }
   for (const Float8Scaling::State& s : model.scaling().state()) {
     pieces.push_back({.tensor = {.name = s.name, .dtype = s.tensor.dtype, .shape = s.tensor.shape},
-                      .box = whole_box(s.tensor.shape),
+                      .box = checkpoint::whole(s.tensor.shape),
                       .data = s.tensor.data});
   }
   return pieces;
@@ -203,6 +200,34 @@ bool load_recipe_state(Float8Scaling& scaling, const std::string& directory, con
   if (scaling.state().empty() || !std::ranges::any_of(manifest.tensors, is_recipe_state)) return false;
   load_scaling(scaling, {directory, manifest, hosts}, stream);
   return true;
+}
+
+checkpoint::Box box_of(const Shard& shard) {
+  checkpoint::Box box;
+  box.offset[0] = shard.offset;
+  box.offset[1] = shard.column;
+  box.extent = shard.cut.with_rows(shard.rows);
+  return box;
+}
+
+void fill_pieces(const ParameterList& list, const ShardedBuffer& buffer, Stream& stream,
+                 const std::function<void(std::span<const HostPiece>)>& read) {
+  const ShardLayout& layout = buffer.layout();
+  Device& device = stream.device();
+  const bool direct = device.type() == DeviceType::cpu;  // device memory is the host's
+  std::vector<float> staging(direct ? 0 : static_cast<std::size_t>(layout.elements()));
+  const auto place = [&](std::size_t i) { return direct ? buffer.data(i) : staging.data() + layout.offset(i); };
+  std::vector<HostPiece> pieces;
+  for (std::size_t i = 0; i < layout.size(); ++i) {
+    if (layout.shard(i).rows == 0) continue;
+    pieces.push_back({.parameter = list.parameters[i], .box = box_of(layout.shard(i)), .data = place(i)});
+  }
+  if (direct) stream.synchronize();
+  read(pieces);
+  for (std::size_t i = 0; i < layout.size() && !direct; ++i) {
+    device.copy_from_host(buffer.data(i), place(i), layout.shard(i).elements() * 4, stream);
+  }
+  stream.synchronize();  // the staging memory ends here
 }
 
 }  // namespace octet

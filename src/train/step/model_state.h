@@ -1,12 +1,17 @@
 #pragma once
 
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "checkpoints/format.h"
 #include "checkpoints/import.h"
 #include "checkpoints/manifest.h"
 #include "checkpoints/saver.h"
 #include "src/comm/mesh.h"
+#include "src/parallel/sharded_parameters.h"
+#include "src/tensor/shard.h"
 #include "src/train/options/run_config.h"
 #include "src/train/step/sharded_model.h"
 
@@ -43,5 +48,20 @@ void load_masters(const ParameterList& list, const ShardedBuffer& master, const 
 /// The state of a float8 recipe that has one; says whether the checkpoint has it. Collective.
 bool load_recipe_state(Float8Scaling& scaling, const std::string& directory, const checkpoint::Manifest& manifest,
                        Stream& stream, Communicator* hosts);
+
+/// What a shard covers of its tensor.
+checkpoint::Box box_of(const Shard& shard);
+
+/// A piece that this rank has of a parameter, and where its fp32 elements go in host memory, dense and row-major.
+struct HostPiece {
+  const ParameterSpec& parameter;
+  checkpoint::Box box;
+  float* data;
+};
+
+/// Calls `read` with all of this rank's pieces that have elements, and puts what it has read into the buffer. On a GPU
+/// they go through host memory of that size, which ends here; on the CPU `read` writes to the buffer itself.
+void fill_pieces(const ParameterList& list, const ShardedBuffer& buffer, Stream& stream,
+                 const std::function<void(std::span<const HostPiece>)>& read);
 
 }  // namespace octet

@@ -1,13 +1,11 @@
 #include "src/train/step/pass_graphs.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "src/base/error.h"
 #include "src/base/log.h"
 #include "src/metrics/peak.h"
 #include "src/profile/timeline.h"
-#include "src/train/step/kernel_time.h"
 
 namespace octet {
 namespace {

@@ -1,8 +1,5 @@
 #include "src/train/step/trainer.h"
 
-#include <algorithm>
-#include <cmath>
-#include <memory>
 #include <utility>
 
 #include "src/base/log.h"
@@ -10,7 +7,7 @@
 #include "src/ops/recipe.h"
 #include "src/optim/schedule.h"
 #include "src/profile/timeline.h"
-#include "src/train/options/graphs.h"
+#include "src/train/options/validate.h"
 
 namespace octet {
 namespace {

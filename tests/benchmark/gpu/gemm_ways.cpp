@@ -5,8 +5,8 @@
 #include <string>
 
 #include "kernels/cuda/cublas_lt.h"
+#include "kernels/cuda/gemm_library.h"
 #include "kernels/cuda/gemm_plans.h"
-#include "kernels/cuda/gemm_timer.h"
 #include "kernels/gemm_timing.h"
 #include "src/base/error.h"
 #include "tests/benchmark/gpu/changed_library.h"

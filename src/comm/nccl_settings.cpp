@@ -1,4 +1,4 @@
-#include "src/comm/nccl_host_id.h"
+#include "src/comm/nccl_settings.h"
 
 #include <dlfcn.h>
 
