@@ -10,7 +10,7 @@
 # build/suite: in batches of sources (OCTET_UNITY), which takes a third of the time from nothing. --long compiles every
 # source alone. All readers are fuzzed; the tests under the sanitizers and with clang are those of the rooms that have
 # changed themselves (tests/support/changed.py), clang-tidy and the check of headers take the files, and GPUs other than
-# Hopper are compiled for where a kernel has changed; --long takes all.
+# Hopper are compiled for where a kernel has changed in the last hours; --long takes all.
 set -euo pipefail
 shopt -s nullglob
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -141,6 +141,8 @@ asan_rooms() { rooms | if ((long)); then cat; else grep -vxE 'train|jobs|commben
 fuzz_rooms=(base checkpoints cluster corpus data evaluate report tokenizer train tuning)
 clang_rooms() { rooms | if ((long)); then cat; else grep -xE 'base|device|tensor|kernels' | changed; fi; }
 changed() { xargs tests/support/changed.py own; }
+# lately FOLDER: commits that changed it in the six hours before the last one, of which several may have come at once.
+lately() { git log --format=%h --since=$(($(git log -1 --format=%ct) - 21600)) -- "$1"; }
 
 # configure PRESET OPTION...: into its folder of build/suite.
 configure() {
@@ -175,8 +177,8 @@ compile() {
     # For this machine's processor, as the preset cpu: so the two share what they compile alike.
     # With ptxas' report, which the check of kernel resources reads.
     targets+=(octet octet-train octet-evaluate octet-commbench) && options=(-DOCTET_CPU_ARCH=auto -DCMAKE_CUDA_FLAGS=-Xptxas=-v)
-    # Code for other GPUs than Hopper takes two thirds of the time: where a kernel has changed, and in --long.
-    ((long)) || [[ -n $(changed <<<kernels) ]] || options+=(-DOCTET_CUDA_ARCHITECTURES=90a-real)
+    # Code for other GPUs than Hopper takes two thirds of the time: where a kernel has changed, lately too, and in --long.
+    ((long)) || [[ -n $(changed <<<kernels)$(lately kernels) ]] || options+=(-DOCTET_CUDA_ARCHITECTURES=90a-real)
     limited 1200 "$log.configure" jobs/install-cuda.sh || code=$?
   fi
   ((code)) || { limited 120 "$log.configure" bash -c "configure $preset ${options[*]}" &&

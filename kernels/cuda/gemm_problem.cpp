@@ -67,10 +67,10 @@ void check_gemm(const Gemm& g) {
   require(g.a.data != nullptr && g.b.data != nullptr && g.c != nullptr, g, "a, b or c is null");
   require(g.beta == 0.0f || g.beta == 1.0f, g, "beta is {}, expected 0 or 1", g.beta);
   if (is_float8(g.a.dtype)) check_float8(g);
+  check_operands(g);
   require(g.workspace != nullptr && g.workspace_bytes >= workspace_bytes_of(g), g,
           "has {} bytes of workspace and needs {}", g.workspace == nullptr ? 0 : g.workspace_bytes,
           workspace_bytes_of(g));
-  check_operands(g);
 }
 
 GemmProblem describe(const Gemm& g) {

@@ -11,8 +11,9 @@ namespace octet::cuda {
 namespace {
 
 constexpr int threads = 256;
-/// That share one read of the sines and cosines.
-constexpr int heads_per_thread = 4;
+/// That share one read of the sines and cosines; two where a cast takes registers too, which sm_80 has not for four.
+template <bool casts>
+constexpr int heads_per_thread = casts ? 2 : 4;
 
 /// A thread's work: `size` neighbouring pairs of one token, in every `head_step`-th head from `head` on. Heads are
 /// counted through, those of k behind those of q.
@@ -107,9 +108,9 @@ __global__ void __launch_bounds__(threads) rope_kernel(Rope args, std::int64_t w
     read_floats(args.sin + angle, by.sin);
 #pragma unroll
     for (int j = 0; j < size; ++j) by.sin[j] *= direction;
-    Chunk<T, size> a[heads_per_thread], b[heads_per_thread];
+    Chunk<T, size> a[heads_per_thread<casts>], b[heads_per_thread<casts>];
 #pragma unroll
-    for (int k = 0; k < heads_per_thread; ++k) {
+    for (int k = 0; k < heads_per_thread<casts>; ++k) {
       const unsigned head = w.head + static_cast<unsigned>(k) * head_step;
       if (head < heads) {
         const T* x = tensor_of<T>(args, q_heads, head) + head_at(args, q_heads, w.token, head) + w.pair * size;
@@ -118,7 +119,7 @@ __global__ void __launch_bounds__(threads) rope_kernel(Rope args, std::int64_t w
       }
     }
 #pragma unroll
-    for (int k = 0; k < heads_per_thread; ++k) {
+    for (int k = 0; k < heads_per_thread<casts>; ++k) {
       const unsigned head = w.head + static_cast<unsigned>(k) * head_step;
       if (head < heads) {
         const bool in_q = head < q_heads;
@@ -232,14 +233,19 @@ bool transposed(const RopeHeads& of) {
   return of.float8.wanted() && of.float8.y_transposed != nullptr;
 }
 
-template <typename T, int size>
+template <typename T, int size, bool casts>
 void launch(Stream& stream, const Rope& args) {
-  const std::int64_t head_step = ceil_div(args.heads(), heads_per_thread);
+  const std::int64_t head_step = ceil_div(args.heads(), heads_per_thread<casts>);
   const std::int64_t work = args.batch * args.seq * head_step * (args.head_dim / 2 / size);
   if (work >= std::int64_t{1} << 32) throw internal_error("kernels", "rope: {} units of work in one call", work);
-  const auto kernel =
-      args.q.float8.wanted() || args.k.float8.wanted() ? rope_kernel<T, size, true> : rope_kernel<T, size, false>;
-  kernel<<<blocks_for(work, threads), threads, 0, native(stream)>>>(args, work, static_cast<unsigned>(head_step));
+  rope_kernel<T, size, casts>
+      <<<blocks_for(work, threads), threads, 0, native(stream)>>>(args, work, static_cast<unsigned>(head_step));
+}
+
+template <typename T, int size>
+void launch_rows(Stream& stream, const Rope& args) {
+  const bool casts = args.q.float8.wanted() || args.k.float8.wanted();
+  casts ? launch<T, size, true>(stream, args) : launch<T, size, false>(stream, args);
 }
 
 }  // namespace
@@ -253,7 +259,7 @@ void rope(Stream& stream, const Rope& args) {
     if (transposed(args.q) || transposed(args.k)) {
       return wide ? launch_tiles<T, true>(stream, args) : launch_tiles<T, false>(stream, args);
     }
-    wide ? launch<T, size>(stream, args) : launch<T, 1>(stream, args);
+    wide ? launch_rows<T, size>(stream, args) : launch_rows<T, 1>(stream, args);
   });
   check_launch("rope");
 }

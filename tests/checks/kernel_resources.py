@@ -4,7 +4,7 @@ the code the dynamic shared memory of its launches and its block, which give the
 
 Usage: tests/checks/kernel_resources.py [--check] [BUILD_FOLDER]      default build/cuda; it must be configured
 Compiles each kernels/cuda/*.cu with the build's own command for sm_90a alone and writes docs/kernel-resources.md. In a
-build for 90a-real alone with CMAKE_CUDA_FLAGS=-Xptxas=-v ccache has done it already.
+build with CMAKE_CUDA_FLAGS=-Xptxas=-v ccache has done it already.
 --check writes nothing: it fails when a kernel spills or has a stack frame, and when the committed page is not what
 would be written (under another release of nvcc, whose figures differ, only spills are looked at).
 """
@@ -25,13 +25,13 @@ PAGE = "docs/kernel-resources.md"
 DROPPED = re.compile(r"^--generate-code=|^--Werror=|^-arch=|^-gencode")
 
 REPORT = "-Xptxas=-v"
-HOPPER_ALONE = "--generate-code=arch=compute_90a,code=[sm_90a]"  # as CMake writes it for OCTET_CUDA_ARCHITECTURES 90a-real
+HOPPER = "--generate-code=arch=compute_90a,code=[sm_90a]"  # as CMake writes it for 90a-real in OCTET_CUDA_ARCHITECTURES
 
 
 def command_for(entry, output):
     """The build's command for one file, for sm_90a, with ptxas' report. One that has both stays: ccache has its output."""
     words, out = shlex.split(entry["command"]), []
-    if HOPPER_ALONE in words and REPORT in words:
+    if HOPPER in words and REPORT in words:
         for option, file in (("-o", output), ("-MF", output + ".d")):
             if option in words:
                 words[words.index(option) + 1] = file
@@ -42,7 +42,7 @@ def command_for(entry, output):
             words.pop(0)
         elif not DROPPED.match(word):
             out.append(word.replace(",--warning-as-error", "").replace(",--warn-on-spills", ""))
-    out += [HOPPER_ALONE, REPORT, "-o", output]
+    out += [HOPPER, REPORT, "-o", output]
     ccache = shutil.which("ccache")
     return (["env", "CCACHE_BASEDIR=" + ROOT, "CCACHE_NOHASHDIR=1", ccache] if ccache else []) + out
 
@@ -68,10 +68,13 @@ def compile_report(entry):
 
 
 def parse(report):
-    """[{name (mangled), registers, stack, stores, loads, shared}] of one report."""
+    """[{name (mangled), registers, stack, stores, loads, shared}] of one report, whose build may be for other GPUs too."""
     kernels, current = [], None
     for line in report.splitlines():
-        if entry := re.search(r"Compiling entry function '(\S+)' for", line):
+        if entry := re.search(r"Compiling entry function '(\S+)' for '(\w+)'", line):
+            current = None
+            if entry[2] != "sm_90a":
+                continue
             current = {"name": entry[1], "registers": None, "stack": 0, "stores": 0, "loads": 0, "shared": 0, "dynamic": 0,
                        "threads": "", "warps": ""}
             kernels.append(current)

@@ -33,6 +33,10 @@ class KernelResources(unittest.TestCase):
         self.assertEqual((a["registers"], a["shared"], a["stack"], a["stores"], a["loads"]), (26, 1056, 0, 0, 0))
         self.assertEqual((b["registers"], b["shared"], b["stack"], b["stores"], b["loads"]), (255, 0, 16, 8, 4))
 
+    def test_other_gpus_of_the_same_build_are_left_out(self):
+        elsewhere = REPORT.replace("sm_90a", "sm_80").replace("26 registers", "40 registers")
+        self.assertEqual(checked.parse(elsewhere + REPORT + elsewhere), checked.parse(REPORT))
+
     def test_names_keep_their_template_arguments(self):
         self.assertEqual([name for _, name, _ in rows()], ["a_kernel<float, 4>", "b_kernel"])
         self.assertEqual(checked.shorten("void octet::cuda::(anonymous namespace)::k<__nv_bfloat16, (int)3>(octet::A, int)"),
