@@ -129,7 +129,7 @@ TEST_F(ShardFile, WhatIsNotAsTheManifestSaysIsRefused) {
     StoredTensor tensor = sample.pieces[0].tensor;
     tensor.dtype = dtype;
     tensor.name = name != nullptr ? name : tensor.name;
-    const std::string message = message_of(ExitCode::usage, [&] { reader.read(piece, tensor, from, to.data()); });
+    std::string message = message_of(ExitCode::usage, [&] { reader.read(piece, tensor, from, to.data()); });
     expect_in(sample.path, message);
     return message;
   };

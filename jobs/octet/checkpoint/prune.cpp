@@ -56,6 +56,7 @@ int run_prune(const std::vector<std::string>& arguments) {
   const auto directories = checkpoint::list_checkpoints(folder);
   if (directories.empty()) throw usage_error("octet", "{}: holds no checkpoint", folder);
   std::vector<std::int64_t> steps;
+  steps.reserve(directories.size());
   for (const std::string& directory : directories) steps.push_back(checkpoint::step_of(directory).value());
   std::ranges::sort(steps);
   threads = hashing_threads(threads);
