@@ -146,11 +146,11 @@ fs::path place_of(const std::string& path) {
 
 /// A run writes its status first. The folder of several runs is a likely mistake.
 void expect_status(const std::string& path) {
-  if (fs::exists(fs::path(path) / "status.json")) return;
-  std::set<std::string> runs;
   std::error_code unreadable;
+  if (fs::exists(fs::path(path) / "status.json", unreadable)) return;
+  std::set<std::string> runs;
   for (const auto& entry : fs::directory_iterator(path, unreadable)) {
-    if (fs::exists(entry.path() / "status.json")) runs.insert(entry.path().filename().string());
+    if (fs::exists(entry.path() / "status.json", unreadable)) runs.insert(entry.path().filename().string());
   }
   const std::string hint = runs.empty() ? "" : fmt::format("; {} is one: name the runs themselves", *runs.begin());
   throw usage_error("report", "{}: is no run directory: there is no status.json in it{}", path, hint);
