@@ -31,7 +31,7 @@ struct Generation {
   }
 };
 
-constexpr std::string_view usage =
+constexpr std::string_view generate_usage =
     "usage: octet generate MODEL --prompt TEXT [OPTIONS]\n\n"
     "Writes on behind a text, one process on a CPU or a GPU, until the model ends it. The text comes on standard\n"
     "output, how fast it came on standard error. MODEL is a checkpoint, a run (its newest whole checkpoint) or a "
@@ -51,7 +51,7 @@ bool parse(const std::vector<std::string>& words, Generation& g) {
   Arguments arguments = parse_arguments(schema, flags, static_cast<int>(argv.size()), argv.data(),
                                         {"models", "; the text is that of --prompt"});
   if (arguments.has("help")) {
-    fmt::print("{}{}", usage, help_text(schema));
+    fmt::print("{}{}", generate_usage, help_text(schema));
     return false;
   }
   g.model = std::exchange(arguments.file, "");  // no file of options

@@ -18,7 +18,7 @@ namespace octet {
 namespace po = boost::program_options;
 namespace {
 
-constexpr std::string_view usage =
+constexpr std::string_view inspect_usage =
     "usage: octet inspect PATH [OPTIONS]\n\n"
     "Checks the token files PATH.bin and PATH.idx and prints what they hold: documents, tokens, the first text,\n"
     "the fingerprint that resuming compares, and, for byte tokens, the entropies of orders 0, 1 and 2 in nats:\n"
@@ -139,7 +139,7 @@ int run_inspect(const std::vector<std::string>& arguments) {
        "that made the tokens, as octet prepare takes it; without it the copy beside the data")                   //
       ("scan", po::bool_switch(&scan), "read all tokens: count control tokens, and documents that occur again")  //
       ("remember", po::bool_switch(&remember), "write the range of ids to PATH.data.json, where it is not there yet");
-  const auto values = parse_arguments(arguments, usage, described, "path", 1);
+  const auto values = parse_arguments(arguments, inspect_usage, described, "path", 1);
   if (!values) return 0;
   if (values->contains("seq_len") && seq_len < 1) {
     throw usage_error("octet", "--seq_len is {}; expected at least 1", seq_len);

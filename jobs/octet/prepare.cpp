@@ -12,7 +12,7 @@ namespace octet {
 namespace po = boost::program_options;
 namespace {
 
-constexpr std::string_view usage =
+constexpr std::string_view prepare_usage =
     "usage: octet prepare --input TEXT... --output PREFIX [OPTIONS]\n\n"
     "Reads texts and writes PREFIX.bin and PREFIX.idx, token files in Megatron's format for data.train of\n"
     "octet-train, and PREFIX.data.json, which says which tokenizer made them, their smallest and largest token id and\n"
@@ -126,7 +126,7 @@ int run_prepare(const std::vector<std::string>& arguments) {
       ("workers", po::value(&options.workers)->default_value(0), "threads; 0: one for each core of this process")  //
       ("overwrite", po::bool_switch(&options.overwrite),
        "replace files that exist, and parts that were made otherwise");
-  const auto values = parse_arguments(arguments, usage, described, "input", -1);
+  const auto values = parse_arguments(arguments, prepare_usage, described, "input", -1);
   if (!values) return 0;
   if (values->contains("bos-token")) options.tokenizer_options.bos = (*values)["bos-token"].as<std::string>();
   if (values->contains("eos-token")) options.tokenizer_options.eos = (*values)["eos-token"].as<std::string>();

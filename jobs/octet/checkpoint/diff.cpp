@@ -14,7 +14,7 @@ namespace {
 using checkpoint::TensorDifference;
 using Kind = TensorDifference::Kind;
 
-constexpr std::string_view usage =
+constexpr std::string_view diff_usage =
     "usage: octet checkpoint diff A B [OPTIONS]\n\n"
     "Compares two checkpoints tensor by tensor, whatever the layouts that wrote them: identical to the bit, or the\n"
     "number of elements that differ, the largest |a - b|, and the norm of a - b, alone and over that of b. Both are\n"
@@ -63,7 +63,7 @@ int run_diff(const std::vector<std::string>& arguments) {
       ("checkpoint", po::value(&paths)->required(), "two checkpoints; a run stands for its newest")  //
       ("brief", po::bool_switch(&brief), "leave identical tensors out")                              //
       ("threads", po::value(&threads)->default_value(0), "threads that hash; 0: as many as there are cores");
-  if (!parse_arguments(arguments, usage, described, "checkpoint", 2)) return 0;
+  if (!parse_arguments(arguments, diff_usage, described, "checkpoint", 2)) return 0;
   if (paths.size() != 2) throw usage_error("octet", "diff: {} checkpoint given; expected two", paths.size());
 
   const OpenCheckpoint a = open_verified(paths[0], hashing_threads(threads));

@@ -11,7 +11,7 @@ namespace octet::tool {
 namespace po = boost::program_options;
 namespace {
 
-constexpr std::string_view usage =
+constexpr std::string_view export_usage =
     "usage: octet checkpoint export CHECKPOINT DIR [OPTIONS]\n\n"
     "Writes the weights to the new folder DIR for LlamaForCausalLM of Hugging Face: config.json, safetensors\n"
     "files and their index. fp32 are the master weights to the bit; bf16 and fp16 are rounded to nearest even,\n"
@@ -77,7 +77,7 @@ int run_export(const std::vector<std::string>& arguments) {
        "the run")                                                                                                //
       ("average", po::value(&average)->default_value(1), "the mean of the newest so many checkpoints of a run")  //
       ("threads", po::value(&threads)->default_value(0), "threads that hash; 0: as many as there are cores");
-  if (!parse_arguments(arguments, usage, described, "checkpoint", 2)) return 0;
+  if (!parse_arguments(arguments, export_usage, described, "checkpoint", 2)) return 0;
   if (paths.size() != 2)
     throw usage_error("octet", "export: {} folder given; expected CHECKPOINT and DIR", paths.size());
   checkpoint::ExportOptions options;

@@ -15,7 +15,7 @@ namespace octet::tool {
 namespace po = boost::program_options;
 namespace {
 
-constexpr std::string_view usage =
+constexpr std::string_view import_usage =
     "usage: octet checkpoint import DIR CHECKPOINT [OPTIONS]\n\n"
     "Makes a checkpoint of step 0 from a Hugging Face folder of LlamaForCausalLM: config.json and safetensors in F32,\n"
     "BF16 or F16, all of which fp32 holds exactly; the moments are zero. The files of the tokenizer are kept in it.\n"
@@ -61,7 +61,7 @@ int run_import(const std::vector<std::string>& arguments) {
       ("folder", po::value(&paths)->required(), "a Hugging Face folder, and the new folder of the checkpoint")  //
       ("writers", po::value(&writers)->default_value(1), "files that the tensors are split over")               //
       ("model-file", po::value(&model_file), "also write the model's shape to this new file, for octet-train");
-  if (!parse_arguments(arguments, usage, described, "folder", 2)) return 0;
+  if (!parse_arguments(arguments, import_usage, described, "folder", 2)) return 0;
   if (paths.size() != 2)
     throw usage_error("octet", "import: {} folder given; expected DIR and CHECKPOINT", paths.size());
   check_writers(writers);

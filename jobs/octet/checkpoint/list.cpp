@@ -14,7 +14,7 @@ namespace po = boost::program_options;
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::string_view usage =
+constexpr std::string_view list_usage =
     "usage: octet checkpoint list RUN\n\n"
     "Lists the checkpoints of a run, newest first: step, time of the commit (UTC), size, loss and state. It reads the\n"
     "manifests and the sizes of files; \"octet checkpoint verify\" reads every byte.\n"
@@ -58,7 +58,7 @@ int run_list(const std::vector<std::string>& arguments) {
   std::string run;
   po::options_description described("options");
   described.add_options()("run", po::value(&run)->required(), "folder of a run, or its folder checkpoints");
-  if (!parse_arguments(arguments, usage, described, "run", 1)) return 0;
+  if (!parse_arguments(arguments, list_usage, described, "run", 1)) return 0;
 
   const std::string folder = checkpoints_folder(run);
   const auto directories = checkpoint::list_checkpoints(folder);

@@ -10,7 +10,7 @@ namespace octet::tool {
 namespace po = boost::program_options;
 namespace {
 
-constexpr std::string_view usage =
+constexpr std::string_view prune_usage =
     "usage: octet checkpoint prune RUN --keep K [OPTIONS]\n\n"
     "Removes old checkpoints of a run. The newest one that is whole is found by reading every byte; of it and what is\n"
     "older, the newest K that are whole stay, and multiples of --keep-every. Nothing is removed when none is whole.\n";
@@ -48,7 +48,7 @@ int run_prune(const std::vector<std::string>& arguments) {
       ("keep-every", po::value(&keep_every)->default_value(0), "multiples of this step stay too; 0: none")  //
       ("dry-run", po::bool_switch(&dry_run), "say what would go, and remove nothing")                       //
       ("threads", po::value(&threads)->default_value(0), "threads that hash; 0: as many as there are cores");
-  if (!parse_arguments(arguments, usage, described, "run", 1)) return 0;
+  if (!parse_arguments(arguments, prune_usage, described, "run", 1)) return 0;
   if (keep < 1) throw usage_error("octet", "--keep is {}; expected at least 1", keep);
   if (keep_every < 0) throw usage_error("octet", "--keep-every is {}; expected at least 0", keep_every);
 

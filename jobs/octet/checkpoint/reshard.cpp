@@ -8,7 +8,7 @@ namespace octet::tool {
 namespace po = boost::program_options;
 namespace {
 
-constexpr std::string_view usage =
+constexpr std::string_view reshard_usage =
     "usage: octet checkpoint reshard IN OUT --writers N [OPTIONS]\n\n"
     "Copies a checkpoint to the new folder OUT as N writers would have written it, one file each. A run restarts on\n"
     "any layout without this; it is for fewer, larger files, or for ranks that read one file each. IN is verified\n"
@@ -25,7 +25,7 @@ int run_reshard(const std::vector<std::string>& arguments) {
       ("checkpoint", po::value(&paths)->required(), "a checkpoint, or a run: its newest; and the new folder")  //
       ("writers", po::value(&writers)->required(), "files that the tensors are split over")                    //
       ("threads", po::value(&threads)->default_value(0), "threads that hash; 0: as many as there are cores");
-  if (!parse_arguments(arguments, usage, described, "checkpoint", 2)) return 0;
+  if (!parse_arguments(arguments, reshard_usage, described, "checkpoint", 2)) return 0;
   if (paths.size() != 2) throw usage_error("octet", "reshard: {} folder given; expected IN and OUT", paths.size());
   check_writers(writers);
 

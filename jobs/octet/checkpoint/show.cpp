@@ -10,7 +10,7 @@ namespace octet::tool {
 namespace po = boost::program_options;
 namespace {
 
-constexpr std::string_view usage =
+constexpr std::string_view show_usage =
     "usage: octet checkpoint show CHECKPOINT [--config]\n\n"
     "Prints what a checkpoint's manifest says: the state of the run, the layout that wrote it, tensors with dtype,\n"
     "shape and the number of pieces that they are stored in, and files. The files themselves are not read.\n";
@@ -56,7 +56,7 @@ int run_show(const std::vector<std::string>& arguments) {
   described.add_options()                                                                              //
       ("checkpoint", po::value(&path)->required(), "folder of a checkpoint, or of a run: its newest")  //
       ("config", po::bool_switch(&config), "print the stored configuration instead, as YAML and no more");
-  if (!parse_arguments(arguments, usage, described, "checkpoint", 1)) return 0;
+  if (!parse_arguments(arguments, show_usage, described, "checkpoint", 1)) return 0;
 
   OpenCheckpoint checkpoint{checkpoint_at(path), {}};
   checkpoint.manifest = checkpoint::read_manifest(checkpoint.directory);

@@ -12,7 +12,7 @@ namespace octet::tool {
 namespace po = boost::program_options;
 namespace {
 
-constexpr std::string_view usage =
+constexpr std::string_view verify_usage =
     "usage: octet checkpoint verify CHECKPOINT... [OPTIONS]\n\n"
     "Reads every byte of every file and compares size and hash with the manifest, which holds a hash of itself; then\n"
     "compares every piece in the HDF5 files with the hash that it carries, and what a file says of itself with the\n"
@@ -63,7 +63,7 @@ int run_verify(const std::vector<std::string>& arguments) {
   described.add_options()                                                                               //
       ("checkpoint", po::value(&paths)->required(), "folder of a checkpoint, or of a run: its newest")  //
       ("threads", po::value(&threads)->default_value(0), "threads that hash; 0: as many as there are cores");
-  if (!parse_arguments(arguments, usage, described, "checkpoint", -1)) return 0;
+  if (!parse_arguments(arguments, verify_usage, described, "checkpoint", -1)) return 0;
   threads = hashing_threads(threads);
   int code = 0;
   for (const std::string& path : paths) code = std::max(code, verify_one(path, threads));

@@ -8,7 +8,7 @@ namespace octet::tool {
 namespace po = boost::program_options;
 namespace {
 
-constexpr std::string_view usage =
+constexpr std::string_view view_usage =
     "usage: octet checkpoint view CHECKPOINT\n\n"
     "Writes view.h5 into the checkpoint's folder, unless one is there and fits: every tensor whole, for h5py and\n"
     "HDFView. It refers to the other files and is no part of the checkpoint: for looking, never for restoring.\n";
@@ -20,7 +20,7 @@ int run_view(const std::vector<std::string>& arguments) {
   po::options_description described("options");
   described.add_options()("checkpoint", po::value(&path)->required(),
                           "folder of a checkpoint, or of a run: its newest");
-  if (!parse_arguments(arguments, usage, described, "checkpoint", 1)) return 0;
+  if (!parse_arguments(arguments, view_usage, described, "checkpoint", 1)) return 0;
   const std::string directory = checkpoint_at(path);
   const bool written = checkpoint::ensure_view(directory);
   log::out("{}/{}{}", directory, checkpoint::view_name, written ? "" : " was there");

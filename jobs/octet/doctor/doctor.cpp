@@ -17,7 +17,7 @@ namespace octet {
 namespace po = boost::program_options;
 namespace {
 
-constexpr std::string_view usage =
+constexpr std::string_view doctor_usage =
     "usage: octet doctor [OPTIONS]\n\n"
     "Looks at this node and says what would make training fail or go slow: GPUs, NVLink, network cards, PCIe, "
     "versions,\n"
@@ -59,7 +59,7 @@ std::optional<Options> parse(const std::vector<std::string>& arguments) {
   for (std::string& word : words) {
     if (word == "--profile" || word.starts_with("--profile=")) word.replace(2, 7, "cluster");
   }
-  const auto values = parse_arguments(words, usage, described, "", 0);
+  const auto values = parse_arguments(words, doctor_usage, described, "", 0);
   if (!values) return std::nullopt;
   check_overrides(o.profile, o.overrides);
   if (o.env && !o.allocation.empty()) throw usage_error("octet", "--env and --allocation exclude each other");

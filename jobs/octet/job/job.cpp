@@ -19,7 +19,7 @@ namespace octet {
 namespace po = boost::program_options;
 namespace {
 
-constexpr std::string_view usage =
+constexpr std::string_view job_usage =
     "usage: octet job before|after|refused --run-dir DIR [OPTIONS]\n"
     "       octet job hosts LIST\n\n"
     "For the scripts of octet submit. Before a launch: which nodes are healthy, in which order ranks go onto them, "
@@ -156,7 +156,7 @@ int run_job(const std::vector<std::string>& arguments) {
       "what", po::value<std::string>()->default_value("the job's next step"),
       "what Slurm refused, and why it was asked")("reason", po::value<std::string>()->default_value(""),
                                                   "what the script itself refuses, in place of --what");
-  const auto values = parse_arguments(arguments, usage, options, "when", 1);
+  const auto values = parse_arguments(arguments, job_usage, options, "when", 1);
   if (!values) return 0;
   const std::string when = (*values)["when"].as<std::string>();
   if (when == "before") return before(*values);

@@ -14,7 +14,7 @@ namespace octet {
 namespace po = boost::program_options;
 namespace {
 
-constexpr std::string_view usage =
+constexpr std::string_view report_usage =
     "usage: octet report RUN... [--output FILE]\n\n"
     "Writes one HTML page with the plots of training runs: loss, gradient norm, throughput, learning rate, times, "
     "memory,\n"
@@ -44,7 +44,7 @@ int run_report(const std::vector<std::string>& arguments) {
       ("run", po::value(&paths)->required(), "run directory (run.dir of octet-train)")  //
       ("output,o", po::value(&output)->default_value(output), "the page; an older one is replaced");
   const std::string text =
-      std::string(usage) + (can_draw ? "" : std::string("\n") + std::string(no_plot_library) + "\n");
+      std::string(report_usage) + (can_draw ? "" : std::string("\n") + std::string(no_plot_library) + "\n");
   if (!parse_arguments(arguments, text, described, "run", -1)) return 0;
   check_replaceable(output);
   const std::string page = make_page(report_parts(), report_data(read_runs(paths)));

@@ -9,7 +9,7 @@ namespace octet::tokenizer_tool {
 namespace po = boost::program_options;
 namespace {
 
-constexpr std::string_view usage =
+constexpr std::string_view info_usage =
     "usage: octet tokenizer info TOKENIZER\n\n"
     "Prints what a tokenizer is: its kind, the size of its vocabulary, bos and eos, its special tokens, and the\n"
     "fingerprint by which data, checkpoints and exports name it.\n";
@@ -33,7 +33,7 @@ int run_info(const std::vector<std::string>& arguments) {
   std::string name;
   po::options_description described("options");
   described.add_options()("tokenizer", po::value(&name)->required(), tokenizer_help.data());
-  if (!parse_arguments(arguments, usage, described, "tokenizer", 1)) return 0;
+  if (!parse_arguments(arguments, info_usage, described, "tokenizer", 1)) return 0;
   const auto tokenizer = make_tokenizer(name, {});
   const TokenizerInfo& info = tokenizer->info();
   log::out("kind         {}", info.kind);

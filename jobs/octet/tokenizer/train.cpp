@@ -16,14 +16,14 @@ namespace octet::tokenizer_tool {
 namespace po = boost::program_options;
 namespace {
 
-constexpr std::string_view usage =
+constexpr std::string_view train_usage =
     "usage: octet tokenizer train --input TEXT... --vocab-size N --output FILE [OPTIONS]\n\n"
     "Makes a vocabulary of byte-level BPE from texts: words as the Llama-3 pattern cuts them, and the merges that\n"
     "Hugging Face's BpeTrainer finds. Writes a tokenizer.json, which its library reads too. TEXT is what octet "
     "prepare\n"
     "takes: files, folders, patterns, @lists, of plain text, JSONL or Parquet.\n";
 
-struct Options {
+struct TrainOptions {
   PrepareOptions input;
   BpeTraining training{.vocab_size = 0, .special = {}};
   std::string output, bos = "<|begin_of_text|>", eos = "<|end_of_text|>";
@@ -31,7 +31,7 @@ struct Options {
 };
 
 /// The special tokens in the order of their ids: begin, end, and what the user wants besides.
-void complete(Options& options, std::vector<std::string> more) {
+void complete(TrainOptions& options, std::vector<std::string> more) {
   options.training.special = {options.bos, options.eos};
   options.training.special.insert(options.training.special.end(), more.begin(), more.end());
   check_training(options.training);
@@ -42,7 +42,7 @@ void complete(Options& options, std::vector<std::string> more) {
   if (!can_replace_file(options.output)) throw not_written("octet", "--output: " + options.output);
 }
 
-bool read_options(const std::vector<std::string>& arguments, Options& options) {
+bool read_options(const std::vector<std::string>& arguments, TrainOptions& options) {
   std::vector<std::string> special;
   std::string split, format, max_document;
   bool replace = false;
@@ -64,7 +64,7 @@ bool read_options(const std::vector<std::string>& arguments, Options& options) {
        "records without a text that may be left out")                                                               //
       ("workers", po::value(&options.input.workers)->default_value(0), "threads that count; 0: one for each core")  //
       ("overwrite", po::bool_switch(&options.overwrite), "replace a file that exists");
-  if (!parse_arguments(arguments, usage, described, "input", -1)) return false;
+  if (!parse_arguments(arguments, train_usage, described, "input", -1)) return false;
   if (options.input.workers < 0 || options.input.workers > 4096) {
     throw usage_error("octet", "--workers is {}; expected 0 to 4096", options.input.workers);
   }
@@ -83,7 +83,7 @@ TrainedBpe merge_words(const std::vector<WordCount>& words, const BpeTraining& t
 }  // namespace
 
 int run_train(const std::vector<std::string>& arguments) {
-  Options options;
+  TrainOptions options;
   if (!read_options(arguments, options)) return 0;
   const auto start = std::chrono::steady_clock::now();
   const WordCounter counter = count_words(options.input);

@@ -17,7 +17,7 @@ namespace octet::tune {
 namespace po = boost::program_options;
 namespace {
 
-constexpr std::string_view usage =
+constexpr std::string_view explain_usage =
     "usage: octet tune explain --collective NAME --size BYTES --nodes N [OPTIONS]\n\n"
     "Evaluates NCCL's own cost model: the algorithm and protocol that it would choose, what the others would cost and\n"
     "why some cannot be had, the bus bandwidth to expect as nccl-tests shows it, and what each NIC sends. With\n"
@@ -90,7 +90,7 @@ int run_explain(const std::vector<std::string>& arguments) {
   Options o;
   std::vector<std::string> words = arguments;
   o.overrides = take_profile_overrides(words);
-  if (!parse_arguments(words, usage, describe(o), "", 0)) return 0;
+  if (!parse_arguments(words, explain_usage, describe(o), "", 0)) return 0;
   check_overrides(o.cluster, o.overrides);
   std::optional<TuningFile> tuning;
   if (!o.tuning_file.empty()) tuning = read_tuning_file(o.tuning_file);

@@ -19,7 +19,7 @@ namespace octet::tune {
 namespace po = boost::program_options;
 namespace {
 
-constexpr std::string_view usage =
+constexpr std::string_view fit_usage =
     "usage: octet tune fit FILE... --cluster NAME [OPTIONS]\n\n"
     "Reads what nccl-tests printed or wrote with -J, and what octet-commbench printed or wrote over NCCL; fits a\n"
     "latency and a rate for each collective, algorithm, protocol and shape, robustly; derives the constants of\n"
@@ -92,7 +92,7 @@ int run_fit(const std::vector<std::string>& arguments) {
   Options o;
   std::vector<std::string> words = arguments;
   o.overrides = take_profile_overrides(words);
-  if (!parse_arguments(words, usage, describe(o), "files", -1)) return 0;
+  if (!parse_arguments(words, fit_usage, describe(o), "files", -1)) return 0;
   check_output(o);
   const ClusterProfile profile = read_profile(o.cluster, o.overrides);
   ClusterFit fit = fit_cluster(read_all(o), profile, o.nccl);

@@ -20,7 +20,7 @@ namespace octet::tune {
 namespace po = boost::program_options;
 namespace {
 
-constexpr std::string_view usage =
+constexpr std::string_view placement_usage =
     "usage: octet tune placement --cluster NAME --size SIZE --nodes N [--topology FILE] [OPTIONS]\n"
     "       octet tune placement --cluster NAME --size SIZE --node-list HOSTS [--node-list HOSTS]... [OPTIONS]\n\n"
     "What the choice and the order of nodes cost where rings share links: the collective of all groups of one "
@@ -81,7 +81,7 @@ std::optional<Options> parse(const std::vector<std::string>& arguments) {
       ("json", po::bool_switch(&o.json), "one JSON object");
   std::vector<std::string> words = arguments;
   o.overrides = take_profile_overrides(words);
-  const auto values = parse_arguments(words, usage, described, "", 0);
+  const auto values = parse_arguments(words, placement_usage, described, "", 0);
   if (!values) return std::nullopt;
   if (o.cluster.empty()) throw usage_error("octet", "which cluster? --cluster NAME (octet tune placement --help)");
   if (o.size.empty()) throw usage_error("octet", "how much? --size 256M");

@@ -24,7 +24,7 @@ namespace octet::tune {
 namespace po = boost::program_options;
 namespace {
 
-constexpr std::string_view usage =
+constexpr std::string_view topology_usage =
     "usage: octet tune topology FILE [--cluster NAME] [--graph FILE] [--compare FILE] [--svg FILE] [--xml FILE]\n"
     "       octet tune topology --node ...\n"
     "       octet tune topology --graph FILE [--cluster NAME] [--svg FILE]\n"
@@ -81,7 +81,7 @@ std::optional<Options> parse(const std::vector<std::string>& arguments) {
       ("quiet", po::bool_switch(&o.quiet), "findings alone, and of those what is not ok");
   std::vector<std::string> words = arguments;
   o.overrides = take_profile_overrides(words);
-  const auto values = parse_arguments(words, usage, described, "file", 1);
+  const auto values = parse_arguments(words, topology_usage, described, "file", 1);
   if (!values) return std::nullopt;
   check(o, *values);
   check_overrides(o.cluster, o.overrides);
