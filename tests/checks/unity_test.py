@@ -45,6 +45,9 @@ class Batches(unittest.TestCase):
         fixture = "namespace {\nclass Run : public ::testing::Test {};\nTEST_F(Run, A) {}\n}  // namespace\n"
         self.assertEqual(self.sizes(fixture, fixture.replace("A)", "B)")), [1, 1])
         self.assertEqual(self.sizes("namespace {\nTEST(S, A) {}\n}\n", "namespace {\nTEST(S, B) {}\n}\n"), [2])
+        printed = "namespace {\nstruct A {};\nvoid PrintTo(const A& a, std::ostream* out) {}\n}\n"
+        self.assertEqual(self.sizes(printed, printed.replace("A", "B")), [2])
+        self.assertEqual(self.sizes(printed, printed), [1, 1])
 
     def test_what_opens_a_namespace_stays_among_its_like(self):
         self.assertEqual(self.sizes("using namespace a;\nint f();\n", "int g();\n", "using namespace a;\nint h();\n"), [1, 2])

@@ -3,41 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "tests/equivalence/harness.h"
+#include "tests/equivalence/random_ids.h"
+#include "tests/support/numbers.h"
 
 namespace octet {
 namespace {
 
-constexpr std::int64_t seq_len = 64, sequences = 4;
-
-ModelConfig model_of(bool tied) {
-  ModelConfig m;
-  m.name = "async";
-  m.dim = 64;
-  m.layers = 2;
-  m.heads = 8;
-  m.kv_heads = 4;
-  m.head_dim = 16;
-  m.ffn_dim = 128;
-  m.vocab_size = 64;
-  m.tied_embedding = tied;
-  m.finish();
-  return m;
-}
-
-std::vector<std::int32_t> random_ids(std::uint32_t stream, std::int64_t step) {
-  std::vector<std::int32_t> ids;
-  const std::int64_t n = sequences * seq_len;
-  for (std::int64_t i = 0; i < n; ++i) {
-    const std::uint64_t bits = random_bits({.seed = 6, .stream = stream}, static_cast<std::uint64_t>(step * n + i));
-    ids.push_back(static_cast<std::int32_t>(bits % 64));
-  }
-  return ids;
-}
-
-struct Case {
+struct AsyncCase {
   const char* name;
   double tolerance;  ///< measured on one processor: fp32 and bf16 2e-8, float8 none
   Precision precision = Precision::bf16;
@@ -48,26 +22,47 @@ struct Case {
   bool documents = false;
 };
 
-/// Where documents of 1 to 40 tokens begin in each row.
-std::vector<std::int32_t> documents() {
-  std::vector<std::int32_t> begin;
-  std::int32_t length = 1;
-  for (std::int64_t row = 0; row < sequences; ++row) {
-    for (std::int32_t first = 0; first < seq_len; length = length * 7 % 41) {
-      const std::int32_t end = std::min<std::int32_t>(first + length, seq_len);
-      begin.resize(begin.size() + static_cast<std::size_t>(end - first), first);
-      first = end;
-    }
-  }
-  return begin;
-}
-
-void PrintTo(const Case& c, std::ostream* out) {
+void PrintTo(const AsyncCase& c, std::ostream* out) {
   *out << c.name;
 }
 
-class AsyncTp : public testing::TestWithParam<Case> {
+class AsyncTp : public testing::TestWithParam<AsyncCase> {
  protected:
+  static constexpr std::int64_t seq_len = 64, sequences = 4;
+
+  static ModelConfig model() {
+    ModelConfig m;
+    m.name = "async";
+    m.dim = 64;
+    m.layers = 2;
+    m.heads = 8;
+    m.kv_heads = 4;
+    m.head_dim = 16;
+    m.ffn_dim = 128;
+    m.vocab_size = 64;
+    m.finish();
+    return m;
+  }
+
+  static std::vector<std::int32_t> ids(std::uint32_t stream, std::int64_t step) {
+    constexpr std::int64_t n = sequences * seq_len;
+    return random_ids({.seed = 6, .stream = stream}, step * n, n);
+  }
+
+  /// Where documents of 1 to 40 tokens begin in each row.
+  static std::vector<std::int32_t> documents() {
+    std::vector<std::int32_t> begin;
+    std::int32_t length = 1;
+    for (std::int64_t row = 0; row < sequences; ++row) {
+      for (std::int32_t first = 0; first < seq_len; length = length * 7 % 41) {
+        const std::int32_t end = std::min<std::int32_t>(first + length, seq_len);
+        begin.resize(begin.size() + static_cast<std::size_t>(end - first), first);
+        first = end;
+      }
+    }
+    return begin;
+  }
+
   struct Trained {
     std::vector<double> losses;
     std::vector<float> weights;
@@ -85,11 +80,11 @@ class AsyncTp : public testing::TestWithParam<Case> {
     o.async_tp = async;
     o.poison = true;
     o.delays = delays;
-    Harness h(model_of(false), seq_len, o);
+    Harness h(model(), seq_len, o);
     h.sharded().initialize(11);
     Trained run;
     for (std::int64_t step = 1; step <= 4; ++step) {
-      run.losses.push_back(h.forward_backward(random_ids(0, step), random_ids(1, step),
+      run.losses.push_back(h.forward_backward(ids(0, step), ids(1, step),
                                               GetParam().documents ? documents() : std::vector<std::int32_t>()));
       h.sharded().finish_step(step, 1e-3);
     }
@@ -100,46 +95,33 @@ class AsyncTp : public testing::TestWithParam<Case> {
     run.sends = h.communication.calls("send", "tp");
     return run;
   }
-  /// |a - b| / |b|.
-  static double distance(const std::vector<float>& a, const std::vector<float>& b) {
-    double difference = 0, norm = 0;
-    for (std::size_t i = 0; i < b.size(); ++i) {
-      difference += (double{a[i]} - double{b[i]}) * (double{a[i]} - double{b[i]});
-      norm += double{b[i]} * double{b[i]};
-    }
-    return std::sqrt(difference / norm);
-  }
-  static int ranks() {
-    const auto stream = cpu_device().make_stream();
-    return make_mpi_communicator(*stream, "world")->size();
-  }
 };
 
 INSTANTIATE_TEST_SUITE_P(
     Cases, AsyncTp,
-    testing::Values(Case{"fp32", 1e-6, Precision::fp32}, Case{"bf16", 1e-4},
-                    Case{"bf16_kept", 1e-4, Precision::bf16, "tensorwise", true},
-                    Case{"float8", 1e-3, Precision::float8},
-                    Case{"float8_kept", 1e-3, Precision::float8, "tensorwise", true},
-                    Case{"float8_mixed", 1e-3, Precision::float8, "tensorwise", false, {}, {"wk", "w3"}},
-                    Case{"delayed", 1e-3, Precision::float8, "delayed"},
-                    Case{"bf16_full", 1e-4, Precision::bf16, "tensorwise", false, {.mode = RecomputeMode::full}},
-                    Case{"float8_ffn",
-                         1e-3,
-                         Precision::float8,
-                         "tensorwise",
-                         false,
-                         {.mode = RecomputeMode::selective, .preset = RecomputePreset::ffn}},
-                    Case{.name = "bf16_documents", .tolerance = 1e-4, .documents = true},
-                    Case{.name = "float8_documents",
-                         .tolerance = 1e-3,
-                         .precision = Precision::float8,
-                         .recompute = {.mode = RecomputeMode::full},
-                         .documents = true}),
+    testing::Values(AsyncCase{"fp32", 1e-6, Precision::fp32}, AsyncCase{"bf16", 1e-4},
+                    AsyncCase{"bf16_kept", 1e-4, Precision::bf16, "tensorwise", true},
+                    AsyncCase{"float8", 1e-3, Precision::float8},
+                    AsyncCase{"float8_kept", 1e-3, Precision::float8, "tensorwise", true},
+                    AsyncCase{"float8_mixed", 1e-3, Precision::float8, "tensorwise", false, {}, {"wk", "w3"}},
+                    AsyncCase{"delayed", 1e-3, Precision::float8, "delayed"},
+                    AsyncCase{"bf16_full", 1e-4, Precision::bf16, "tensorwise", false, {.mode = RecomputeMode::full}},
+                    AsyncCase{"float8_ffn",
+                              1e-3,
+                              Precision::float8,
+                              "tensorwise",
+                              false,
+                              {.mode = RecomputeMode::selective, .preset = RecomputePreset::ffn}},
+                    AsyncCase{.name = "bf16_documents", .tolerance = 1e-4, .documents = true},
+                    AsyncCase{.name = "float8_documents",
+                              .tolerance = 1e-3,
+                              .precision = Precision::float8,
+                              .recompute = {.mode = RecomputeMode::full},
+                              .documents = true}),
     [](const auto& c) { return c.param.name; });
 
 TEST_P(AsyncTp, TrainsAsThePlainKind) {
-  const int all = ranks();
+  const int all = world_size();
   if (all % 2 != 0) GTEST_SKIP() << "needs an even number of ranks";
   for (const int tp : {2, 4}) {
     if (all % tp != 0) continue;
@@ -149,7 +131,7 @@ TEST_P(AsyncTp, TrainsAsThePlainKind) {
     for (std::size_t i = 0; i < plain.losses.size(); ++i) {
       EXPECT_NEAR(async.losses[i], plain.losses[i], tolerance * plain.losses[i]);
     }
-    EXPECT_LT(distance(async.weights, plain.weights), tolerance);
+    EXPECT_LT(test::distance(async.weights, plain.weights), tolerance);
     EXPECT_LT(plain.losses.back(), plain.losses.front() * 1.2);  // and they are numbers
     EXPECT_EQ(plain.sends, 0);
     EXPECT_GT(async.sends, 0);
@@ -157,7 +139,7 @@ TEST_P(AsyncTp, TrainsAsThePlainKind) {
 }
 
 TEST_P(AsyncTp, AnyTimingGivesTheSame) {
-  if (ranks() % 2 != 0) GTEST_SKIP() << "needs an even number of ranks";
+  if (world_size() % 2 != 0) GTEST_SKIP() << "needs an even number of ranks";
   EXPECT_EQ(train(2, true, 7).losses, train(2, true).losses);
 }
 

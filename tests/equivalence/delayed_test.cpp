@@ -4,60 +4,59 @@
 #include <algorithm>
 #include <cmath>
 
-#include "src/base/random.h"
 #include "tests/equivalence/harness.h"
+#include "tests/equivalence/random_ids.h"
 
 namespace octet {
 namespace {
 
-constexpr std::int64_t seq_len = 16;
-constexpr double lr = 1e-2;
+class Delayed : public testing::Test {
+ protected:
+  static constexpr std::int64_t seq_len = 16;
+  static constexpr double lr = 1e-2;
 
-ModelConfig model() {
-  ModelConfig m{.name = "delayed", .dim = 32, .layers = 2, .heads = 2, .kv_heads = 2, .ffn_dim = 64, .vocab_size = 64};
-  m.finish();
-  return m;
-}
-
-std::vector<std::int32_t> random_ids(std::int64_t sequences, std::uint32_t stream, std::int64_t step) {
-  std::vector<std::int32_t> ids;
-  for (std::int64_t i = 0; i < sequences * seq_len; ++i) {
-    const auto at = static_cast<std::uint64_t>(step * 4096 + i);
-    ids.push_back(static_cast<std::int32_t>(random_bits({.seed = 5, .stream = stream}, at) % 64));
+  static ModelConfig model() {
+    ModelConfig m{
+        .name = "delayed", .dim = 32, .layers = 2, .heads = 2, .kv_heads = 2, .ffn_dim = 64, .vocab_size = 64};
+    m.finish();
+    return m;
   }
-  return ids;
-}
 
-Harness::Options options(const std::string& recipe) {
-  Harness::Options o;
-  o.precision = Precision::float8;
-  o.float8.recipe = recipe;
-  o.float8.delayed_history = 2;
-  return o;
-}
-
-/// A copy of a tensor of the recipe's state.
-template <typename T>
-std::vector<T> state(Harness& h, const std::string& name) {
-  for (const Float8Scaling::State& s : h.sharded().scaling().state()) {
-    if (s.name == name) return {s.tensor.as<T>(), s.tensor.as<T>() + s.tensor.elements()};
+  static std::vector<std::int32_t> ids(std::int64_t sequences, std::uint32_t stream, std::int64_t number) {
+    return random_ids({.seed = 5, .stream = stream}, number * 4096, sequences * seq_len);
   }
-  throw internal_error("tests", "no state {}", name);
-}
 
-std::vector<float> newest_amaxes(Harness& h) {
-  std::vector<float> all = state<float>(h, "float8/amax_history");
-  all.resize(all.size() / 2);
-  return all;
-}
+  static Harness::Options options(const std::string& recipe) {
+    Harness::Options o;
+    o.precision = Precision::float8;
+    o.float8.recipe = recipe;
+    o.float8.delayed_history = 2;
+    return o;
+  }
 
-double step(Harness& h, std::int64_t number, std::int64_t sequences) {
-  const double loss = h.forward_backward(random_ids(sequences, 0, number), random_ids(sequences, 1, number));
-  h.sharded().finish_step(number, lr);
-  return loss;
-}
+  /// A copy of a tensor of the recipe's state.
+  template <typename T>
+  static std::vector<T> state(Harness& h, const std::string& name) {
+    for (const Float8Scaling::State& s : h.sharded().scaling().state()) {
+      if (s.name == name) return {s.tensor.as<T>(), s.tensor.as<T>() + s.tensor.elements()};
+    }
+    throw internal_error("tests", "no state {}", name);
+  }
 
-TEST(Delayed, TheFirstStepIsTheDynamicOne) {
+  static std::vector<float> newest_amaxes(Harness& h) {
+    std::vector<float> all = state<float>(h, "float8/amax_history");
+    all.resize(all.size() / 2);
+    return all;
+  }
+
+  static double step(Harness& h, std::int64_t number, std::int64_t sequences) {
+    const double loss = h.forward_backward(ids(sequences, 0, number), ids(sequences, 1, number));
+    h.sharded().finish_step(number, lr);
+    return loss;
+  }
+};
+
+TEST_F(Delayed, TheFirstStepIsTheDynamicOne) {
   Harness dynamic(model(), seq_len, options("tensorwise")), delayed(model(), seq_len, options("delayed"));
   const std::int64_t sequences = 2 * dynamic.mesh().dp().size();
   dynamic.sharded().initialize(3);
@@ -74,7 +73,7 @@ TEST(Delayed, TheFirstStepIsTheDynamicOne) {
 }
 
 /// Weights are what can be looked at from outside: their abs-max in a step is that of the weights it computes with.
-TEST(Delayed, WeightsTakeTheScaleOfTheStepsBefore) {
+TEST_F(Delayed, WeightsTakeTheScaleOfTheStepsBefore) {
   for (const AutoBool all_gather : {AutoBool::yes, AutoBool::no}) {
     Harness::Options o = options("delayed");
     o.float8.all_gather = all_gather;
@@ -104,8 +103,8 @@ TEST(Delayed, WeightsTakeTheScaleOfTheStepsBefore) {
 }
 
 /// Two micro-batches beside each alone. A batch half as large doubles the gradients, which is exact.
-TEST(Delayed, AStepRecordsTheLargestOfItsMicroBatches) {
-  const auto tokens = random_ids(2, 0, 1), targets = random_ids(2, 1, 1);
+TEST_F(Delayed, AStepRecordsTheLargestOfItsMicroBatches) {
+  const auto tokens = ids(2, 0, 1), targets = ids(2, 1, 1);
   const auto amaxes = [&](std::int64_t begin, std::int64_t end) {
     Harness h = Harness::alone(model(), seq_len, options("delayed"));
     h.sharded().initialize(3);
@@ -127,7 +126,7 @@ TEST(Delayed, AStepRecordsTheLargestOfItsMicroBatches) {
 }
 
 /// All ranks have one history, which is that of one rank with all of the batch, up to what fp8 casts make of it.
-TEST(Delayed, RanksAgree) {
+TEST_F(Delayed, RanksAgree) {
   Harness one = Harness::alone(model(), seq_len, options("delayed"));
   Harness h(model(), seq_len, options("delayed"));
   const std::int64_t sequences = 12;
@@ -147,7 +146,7 @@ TEST(Delayed, RanksAgree) {
   EXPECT_EQ(state<std::int32_t>(h, "float8/steps"), std::vector<std::int32_t>{3});
 }
 
-TEST(Delayed, EvaluationLeavesNoTrace) {
+TEST_F(Delayed, EvaluationLeavesNoTrace) {
   Harness plain(model(), seq_len, options("delayed")), looking(model(), seq_len, options("delayed"));
   const std::int64_t sequences = 2 * plain.mesh().dp().size();
   std::vector<std::int32_t> loud(static_cast<std::size_t>(seq_len), 63);

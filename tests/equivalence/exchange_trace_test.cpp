@@ -12,43 +12,7 @@
 namespace octet {
 namespace {
 
-constexpr std::int64_t seq_len = 32;
-constexpr int tp = 2;
-
-ModelConfig model() {
-  ModelConfig m{.name = "traced", .dim = 64, .layers = 2, .heads = 4, .kv_heads = 2, .ffn_dim = 128, .vocab_size = 64};
-  m.finish();
-  return m;
-}
-
-using Call = std::tuple<std::string, DType, std::int64_t>;  ///< operation, dtype, count
-using Calls = std::map<Call, int>;
-
-/// The calls in group tp of one unit, for one micro-batch forward and backward.
-Calls traced(const Harness& h, const std::string& unit) {
-  Calls calls;
-  for (const CommRecord& r : h.communication.records()) {
-    if (r.group == "tp" && r.unit == unit) ++calls[{r.operation, r.dtype, r.count}];
-  }
-  return calls;
-}
-
-Calls expected(const std::vector<OperandExchange>& block) {
-  Calls calls;
-  const std::int64_t rows = seq_len / tp * model().dim;
-  std::set<std::string> summed;  // dX of linears that share an input is one sum
-  for (const OperandExchange& x : block) {
-    if (x.reduced) ++calls[{"all_reduce_max", DType::f32, 1}];
-    if (x.travels && !x.shared) calls[{"all_gather", *x.travels, rows}] += x.gathered_again ? 2 : 1;
-    if (!x.scattered) continue;
-    const std::string part = x.linears.front().substr(0, x.linears.front().find('.'));
-    if (x.gradient && !summed.insert(part).second) continue;
-    ++calls[{*x.scattered == DType::f32 ? "reduce_scatter" : "all_to_all", *x.scattered, rows}];
-  }
-  return calls;
-}
-
-struct Case {
+struct ExchangeCase {
   const char* name;
   Precision precision;
   bool keep_gathered;
@@ -56,25 +20,63 @@ struct Case {
   std::string recipe = "tensorwise";
 };
 
-void PrintTo(const Case& c, std::ostream* out) {
+void PrintTo(const ExchangeCase& c, std::ostream* out) {
   *out << c.name;
 }
 
-class ExchangeTrace : public testing::TestWithParam<Case> {};
+class ExchangeTrace : public testing::TestWithParam<ExchangeCase> {
+ protected:
+  static constexpr std::int64_t seq_len = 32;
+  static constexpr int tp = 2;
 
-INSTANTIATE_TEST_SUITE_P(Cases, ExchangeTrace,
-                         testing::Values(Case{"fp32", Precision::fp32, false, {}},
-                                         Case{"bf16", Precision::bf16, false, {}},
-                                         Case{"float8", Precision::float8, false, {}},
-                                         Case{"float8_kept", Precision::float8, true, {}},
-                                         Case{"float8_mixed", Precision::float8, false, {"wk", "w2"}},
-                                         Case{"delayed", Precision::float8, false, {}, "delayed"},
-                                         Case{"delayed_mixed", Precision::float8, true, {"wk", "w2"}, "delayed"},
-                                         Case{"rowwise", Precision::float8, false, {}, "rowwise"},
-                                         Case{"rowwise_kept", Precision::float8, true, {}, "rowwise"},
-                                         Case{"rowwise_mixed", Precision::float8, false, {"wk", "w2"}, "rowwise"},
-                                         Case{"gw_hp", Precision::float8, false, {}, "rowwise_with_gw_hp"}),
-                         [](const auto& c) { return c.param.name; });
+  static ModelConfig model() {
+    ModelConfig m{
+        .name = "traced", .dim = 64, .layers = 2, .heads = 4, .kv_heads = 2, .ffn_dim = 128, .vocab_size = 64};
+    m.finish();
+    return m;
+  }
+
+  using Call = std::tuple<std::string, DType, std::int64_t>;  ///< operation, dtype, count
+  using Calls = std::map<Call, int>;
+
+  /// The calls in group tp of one unit, for one micro-batch forward and backward.
+  static Calls traced(const Harness& h, const std::string& unit) {
+    Calls calls;
+    for (const CommRecord& r : h.communication.records()) {
+      if (r.group == "tp" && r.unit == unit) ++calls[{r.operation, r.dtype, r.count}];
+    }
+    return calls;
+  }
+
+  static Calls expected(const std::vector<OperandExchange>& block) {
+    Calls calls;
+    const std::int64_t rows = seq_len / tp * model().dim;
+    std::set<std::string> summed;  // dX of linears that share an input is one sum
+    for (const OperandExchange& x : block) {
+      if (x.reduced) ++calls[{"all_reduce_max", DType::f32, 1}];
+      if (x.travels && !x.shared) calls[{"all_gather", *x.travels, rows}] += x.gathered_again ? 2 : 1;
+      if (!x.scattered) continue;
+      const std::string part = x.linears.front().substr(0, x.linears.front().find('.'));
+      if (x.gradient && !summed.insert(part).second) continue;
+      ++calls[{*x.scattered == DType::f32 ? "reduce_scatter" : "all_to_all", *x.scattered, rows}];
+    }
+    return calls;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    Cases, ExchangeTrace,
+    testing::Values(ExchangeCase{"fp32", Precision::fp32, false, {}}, ExchangeCase{"bf16", Precision::bf16, false, {}},
+                    ExchangeCase{"float8", Precision::float8, false, {}},
+                    ExchangeCase{"float8_kept", Precision::float8, true, {}},
+                    ExchangeCase{"float8_mixed", Precision::float8, false, {"wk", "w2"}},
+                    ExchangeCase{"delayed", Precision::float8, false, {}, "delayed"},
+                    ExchangeCase{"delayed_mixed", Precision::float8, true, {"wk", "w2"}, "delayed"},
+                    ExchangeCase{"rowwise", Precision::float8, false, {}, "rowwise"},
+                    ExchangeCase{"rowwise_kept", Precision::float8, true, {}, "rowwise"},
+                    ExchangeCase{"rowwise_mixed", Precision::float8, false, {"wk", "w2"}, "rowwise"},
+                    ExchangeCase{"gw_hp", Precision::float8, false, {}, "rowwise_with_gw_hp"}),
+    [](const auto& c) { return c.param.name; });
 
 TEST_P(ExchangeTrace, IsWhatTheTableSays) {
   Harness::Options o;
@@ -84,9 +86,7 @@ TEST_P(ExchangeTrace, IsWhatTheTableSays) {
   o.float8.recipe = GetParam().recipe;
   o.tp = tp;
   o.tp_keep_gathered = GetParam().keep_gathered;
-  const auto stream = cpu_device().make_stream();
-  const auto world = make_mpi_communicator(*stream, "world");
-  if (world->size() % tp != 0) GTEST_SKIP() << "pairs of ranks";
+  if (world_size() % tp != 0) GTEST_SKIP() << "pairs of ranks";
   Harness h(model(), seq_len, o);
   h.sharded().initialize(1);
   const std::vector<std::int32_t> tokens(static_cast<std::size_t>(seq_len * h.mesh().dp().size()), 3);
@@ -96,7 +96,7 @@ TEST_P(ExchangeTrace, IsWhatTheTableSays) {
   h.forward_backward(tokens, tokens);
 
   const LlamaSettings settings = h.llama_settings();
-  const Calls block = expected(block_exchanges(settings, 0, *stream));
+  const Calls block = expected(block_exchanges(settings, 0, h.stream()));
   EXPECT_EQ(traced(h, "block.0"), block);
   EXPECT_EQ(traced(h, "block.1"), block);
   // fp8 gathers carry one byte a value.
@@ -104,7 +104,7 @@ TEST_P(ExchangeTrace, IsWhatTheTableSays) {
     if (r.operation != "all_gather") continue;
     EXPECT_EQ(r.bytes, r.count * r.ranks * size_of(r.dtype));
   }
-  const std::string table = exchange_table(settings, 0, *stream);
+  const std::string table = exchange_table(settings, 0, h.stream());
   const bool reduced = o.precision == Precision::float8 && o.float8.recipe == "tensorwise";
   EXPECT_EQ(table.find("MAX over tp") != std::string::npos, reduced) << table;
   EXPECT_EQ(table.find("once a step") != std::string::npos, o.float8.recipe == "delayed") << table;

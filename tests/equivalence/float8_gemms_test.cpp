@@ -11,49 +11,52 @@
 namespace octet {
 namespace {
 
-using Gemm = std::tuple<std::string, std::string, std::int64_t, std::int64_t, std::int64_t>;
+class Float8Gemms : public testing::Test {
+ protected:
+  using Gemm = std::tuple<std::string, std::string, std::int64_t, std::int64_t, std::int64_t>;
 
-/// No two extents are equal, so that one in another's place shows. All are multiples of `multiple`, also on 4 ranks.
-ModelConfig model(std::int64_t multiple) {
-  ModelConfig m;
-  m.name = "shapes";
-  m.dim = 6 * multiple;
-  m.layers = 2;
-  m.heads = 8;
-  m.kv_heads = 4;
-  m.head_dim = multiple;
-  m.ffn_dim = 20 * multiple;
-  m.vocab_size = 64;
-  m.finish();
-  return m;
-}
-
-std::set<Gemm> run(const ModelConfig& model, const Harness::Options& options, std::int64_t seq_len) {
-  Harness h(model, seq_len, options);
-  h.sharded().initialize(11);
-  const auto n = static_cast<std::size_t>(seq_len * h.mesh().dp().size());
-  const std::vector<std::int32_t> ids(n, 3);
-  h.forward_backward(ids, ids);
-  std::set<Gemm> all;
-  for (const GemmTrace::Record& r : h.gemms.records()) {
-    if (is_float8(r.a)) all.insert({r.linear, r.gemm, r.m, r.n, r.k});
+  /// No two extents are equal, so that one in another's place shows. All are multiples of `multiple`, also on 4 ranks.
+  static ModelConfig model(std::int64_t multiple) {
+    ModelConfig m;
+    m.name = "shapes";
+    m.dim = 6 * multiple;
+    m.layers = 2;
+    m.heads = 8;
+    m.kv_heads = 4;
+    m.head_dim = multiple;
+    m.ffn_dim = 20 * multiple;
+    m.vocab_size = 64;
+    m.finish();
+    return m;
   }
-  return all;
-}
 
-std::set<Gemm> table(const ModelConfig& model, const Harness::Options& o, std::int64_t tokens) {
-  std::set<Gemm> all;
-  for (const EqualBlocks& blocks : equal_blocks(model, o.precision, o.float8)) {
-    for (const Float8Gemm& g : float8_gemms(model.part(o.tp), blocks.recipes, tokens, o.async_tp ? o.tp : 1)) {
-      const std::string_view name = blocks.recipes[static_cast<std::size_t>(g.linear)].name;
-      all.insert({std::string(name), std::string(g.gemm), g.m.value, g.n.value, g.k.value});
+  static std::set<Gemm> run(const ModelConfig& model, const Harness::Options& options, std::int64_t seq_len) {
+    Harness h(model, seq_len, options);
+    h.sharded().initialize(11);
+    const auto n = static_cast<std::size_t>(seq_len * h.mesh().dp().size());
+    const std::vector<std::int32_t> ids(n, 3);
+    h.forward_backward(ids, ids);
+    std::set<Gemm> all;
+    for (const GemmTrace::Record& r : h.gemms.records()) {
+      if (is_float8(r.a)) all.insert({r.linear, r.gemm, r.m, r.n, r.k});
     }
+    return all;
   }
-  return all;
-}
 
-TEST(Float8Gemms, AreThoseOfAStep) {
-  const int ranks = make_mpi_communicator(*cpu_device().make_stream(), "world")->size();
+  static std::set<Gemm> table(const ModelConfig& model, const Harness::Options& o, std::int64_t tokens) {
+    std::set<Gemm> all;
+    for (const EqualBlocks& blocks : equal_blocks(model, o.precision, o.float8)) {
+      for (const Float8Gemm& g : float8_gemms(model.part(o.tp), blocks.recipes, tokens, o.async_tp ? o.tp : 1)) {
+        const std::string_view name = blocks.recipes[static_cast<std::size_t>(g.linear)].name;
+        all.insert({std::string(name), std::string(g.gemm), g.m.value, g.n.value, g.k.value});
+      }
+    }
+    return all;
+  }
+};
+
+TEST_F(Float8Gemms, AreThoseOfAStep) {
+  const int ranks = world_size();
   for (const std::string& recipe : float8_recipe_names()) {
     for (const int tp : {1, 2, 4}) {
       if (ranks % tp != 0) continue;

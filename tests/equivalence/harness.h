@@ -12,6 +12,11 @@
 
 namespace octet {
 
+/// How many ranks this test program has.
+inline int world_size() {
+  return make_mpi_communicator(*cpu_device().make_stream(), "world")->size();
+}
+
 /// A small ShardedModel on all ranks of the test program, fed with given weights and batches.
 class Harness {
  public:

@@ -6,21 +6,21 @@
 namespace octet {
 namespace {
 
-struct Case {
+struct LaunchCase {
   const char* name;
   Precision precision;
   const char* recipe = "tensorwise";
   int replicas = 1, tp = 1;
 };
 
-void PrintTo(const Case& c, std::ostream* out) {
+void PrintTo(const LaunchCase& c, std::ostream* out) {
   *out << c.name;
 }
 
-class Launch : public TrainerTest, public testing::WithParamInterface<Case> {
+class Launch : public TrainerTest, public testing::WithParamInterface<LaunchCase> {
  protected:
   void SetUp() override {
-    const Case& c = GetParam();
+    const LaunchCase& c = GetParam();
     if (world_->size() % (c.replicas * c.tp) != 0) GTEST_SKIP() << "does not fit so many ranks";
     config_.model = {.name = "even",
                      .dim = 32,
@@ -44,12 +44,14 @@ class Launch : public TrainerTest, public testing::WithParamInterface<Case> {
   test::RecordingDevice device_{recording_};
 };
 
-INSTANTIATE_TEST_SUITE_P(
-    Cases, Launch,
-    testing::Values(Case{"fp32", Precision::fp32}, Case{"bf16_replicas", Precision::bf16, "tensorwise", 2},
-                    Case{"float8", Precision::float8}, Case{"float8_tp", Precision::float8, "tensorwise", 1, 2},
-                    Case{"delayed", Precision::float8, "delayed"}, Case{"rowwise", Precision::float8, "rowwise"}),
-    [](const auto& c) { return c.param.name; });
+INSTANTIATE_TEST_SUITE_P(Cases, Launch,
+                         testing::Values(LaunchCase{"fp32", Precision::fp32},
+                                         LaunchCase{"bf16_replicas", Precision::bf16, "tensorwise", 2},
+                                         LaunchCase{"float8", Precision::float8},
+                                         LaunchCase{"float8_tp", Precision::float8, "tensorwise", 1, 2},
+                                         LaunchCase{"delayed", Precision::float8, "delayed"},
+                                         LaunchCase{"rowwise", Precision::float8, "rowwise"}),
+                         [](const auto& c) { return c.param.name; });
 
 TEST_P(Launch, WaitsForNothing) {
   const auto stream = device_.make_stream();

@@ -9,57 +9,60 @@
 namespace octet {
 namespace {
 
-constexpr std::int64_t seq_len = 32, sequences_a_rank = 2;
+class MemoryTest : public testing::Test {
+ protected:
+  static constexpr std::int64_t seq_len = 32, sequences_a_rank = 2;
 
-ModelConfig model_of(bool tied) {
-  ModelConfig m;
-  m.name = "memory";
-  m.dim = 64;
-  m.layers = 3;
-  m.heads = 4;
-  m.kv_heads = 2;
-  m.ffn_dim = 160;
-  m.vocab_size = 300;
-  m.tied_embedding = tied;
-  m.finish();
-  return m;
-}
+  static ModelConfig model_of(bool tied) {
+    ModelConfig m;
+    m.name = "memory";
+    m.dim = 64;
+    m.layers = 3;
+    m.heads = 4;
+    m.kv_heads = 2;
+    m.ffn_dim = 160;
+    m.vocab_size = 300;
+    m.tied_embedding = tied;
+    m.finish();
+    return m;
+  }
 
-struct Measured {
-  MemoryPlan peak;
-  std::int64_t parameters = 0;  ///< of the model
-  int shards = 1;
+  struct Measured {
+    MemoryPlan peak;
+    std::int64_t parameters = 0;  ///< of the model
+    int shards = 1;
+  };
+
+  /// Two training steps and a validation on all ranks.
+  static Measured run(const Harness::Options& options, bool tied) {
+    MemoryLedger& ledger = cpu_device().ledger();
+    MemoryPlan before;
+    for (int p = 0; p < static_cast<int>(Purpose::count); ++p) {
+      before.bytes[static_cast<std::size_t>(p)] = ledger.usage(static_cast<Purpose>(p)).now;
+    }
+    Measured m;
+    Harness h(model_of(tied), seq_len, options);
+    ledger.reset_peaks();
+    h.sharded().initialize(1);
+    const std::vector<std::int32_t> tokens(static_cast<std::size_t>(sequences_a_rank * seq_len * h.mesh().dp().size()),
+                                           7);
+    for (std::int64_t step = 1; step <= 2; ++step) {
+      h.forward_backward(tokens, tokens);
+      h.sharded().finish_step(step, 1e-3);
+    }
+    float loss = 0;
+    h.sharded().evaluate({tokens.data(), tokens.data(), 1.0f, &loss});
+
+    for (std::size_t p = 0; p < before.bytes.size(); ++p) {
+      m.peak.bytes[p] = ledger.usage(static_cast<Purpose>(p)).peak - before.bytes[p];
+    }
+    m.parameters = model_of(tied).parameters();
+    m.shards = h.mesh().shards().size();
+    return m;
+  }
 };
 
-/// Two training steps and a validation on all ranks.
-Measured run(const Harness::Options& options, bool tied) {
-  MemoryLedger& ledger = cpu_device().ledger();
-  MemoryPlan before;
-  for (int p = 0; p < static_cast<int>(Purpose::count); ++p) {
-    before.bytes[static_cast<std::size_t>(p)] = ledger.usage(static_cast<Purpose>(p)).now;
-  }
-  Measured m;
-  Harness h(model_of(tied), seq_len, options);
-  ledger.reset_peaks();
-  h.sharded().initialize(1);
-  const std::vector<std::int32_t> tokens(static_cast<std::size_t>(sequences_a_rank * seq_len * h.mesh().dp().size()),
-                                         7);
-  for (std::int64_t step = 1; step <= 2; ++step) {
-    h.forward_backward(tokens, tokens);
-    h.sharded().finish_step(step, 1e-3);
-  }
-  float loss = 0;
-  h.sharded().evaluate({tokens.data(), tokens.data(), 1.0f, &loss});
-
-  for (std::size_t p = 0; p < before.bytes.size(); ++p) {
-    m.peak.bytes[p] = ledger.usage(static_cast<Purpose>(p)).peak - before.bytes[p];
-  }
-  m.parameters = model_of(tied).parameters();
-  m.shards = h.mesh().shards().size();
-  return m;
-}
-
-struct Case {
+struct MemoryCase {
   const char* name;
   Precision precision;
   bool float8_all_gather, lets_go, tied;
@@ -70,21 +73,18 @@ struct Case {
   bool overlap = false;
 };
 
-Case recomputing(const char* name, const RecomputeConfig& recompute) {
+MemoryCase recomputing(const char* name, const RecomputeConfig& recompute) {
   return {name, Precision::float8, true, true, false, 1, DType::f32, recompute};
 }
 
-void PrintTo(const Case& c, std::ostream* out) {
+void PrintTo(const MemoryCase& c, std::ostream* out) {
   *out << c.name;
 }
 
-class Memory : public testing::TestWithParam<Case> {
+class Memory : public MemoryTest, public testing::WithParamInterface<MemoryCase> {
  protected:
   void SetUp() override {
-    const auto stream = cpu_device().make_stream();
-    if (GetParam().gradient_wire == DType::bf16 && make_mpi_communicator(*stream, "world")->size() == 1) {
-      GTEST_SKIP() << "one rank: nothing travels";
-    }
+    if (GetParam().gradient_wire == DType::bf16 && world_size() == 1) GTEST_SKIP() << "one rank: nothing travels";
   }
   Measured measure() const {
     Harness::Options options;
@@ -105,32 +105,33 @@ class Memory : public testing::TestWithParam<Case> {
 INSTANTIATE_TEST_SUITE_P(
     Cases, Memory,
     testing::Values(
-        Case{"fp32", Precision::fp32, true, true, false, 1}, Case{"bf16", Precision::bf16, true, true, false, 2},
-        Case{"bf16_kept", Precision::bf16, true, false, false, 1},
-        Case{"float8", Precision::float8, true, true, false, 1},
-        Case{"float8_tied", Precision::float8, true, true, true, 2},
-        Case{"float8_tied_accumulating", Precision::float8, true, true, true, 1},
-        Case{"delayed", Precision::float8, true, true, true, 1, DType::f32, {}, "delayed"},
-        Case{"delayed_full",
-             Precision::float8,
-             true,
-             true,
-             false,
-             1,
-             DType::f32,
-             {.mode = RecomputeMode::full},
-             "delayed"},
-        Case{"bf16_wire", Precision::bf16, true, true, false, 1, DType::bf16},
-        Case{"bf16_wire_tied", Precision::bf16, true, true, true, 2, DType::bf16},
+        MemoryCase{"fp32", Precision::fp32, true, true, false, 1},
+        MemoryCase{"bf16", Precision::bf16, true, true, false, 2},
+        MemoryCase{"bf16_kept", Precision::bf16, true, false, false, 1},
+        MemoryCase{"float8", Precision::float8, true, true, false, 1},
+        MemoryCase{"float8_tied", Precision::float8, true, true, true, 2},
+        MemoryCase{"float8_tied_accumulating", Precision::float8, true, true, true, 1},
+        MemoryCase{"delayed", Precision::float8, true, true, true, 1, DType::f32, {}, "delayed"},
+        MemoryCase{"delayed_full",
+                   Precision::float8,
+                   true,
+                   true,
+                   false,
+                   1,
+                   DType::f32,
+                   {.mode = RecomputeMode::full},
+                   "delayed"},
+        MemoryCase{"bf16_wire", Precision::bf16, true, true, false, 1, DType::bf16},
+        MemoryCase{"bf16_wire_tied", Precision::bf16, true, true, true, 2, DType::bf16},
         recomputing("full", {.mode = RecomputeMode::full}),
         recomputing("full_every_2", {.mode = RecomputeMode::full, .every = 2}),
         recomputing("ffn", {.mode = RecomputeMode::selective, .preset = RecomputePreset::ffn}),
-        Case{"float8_bf16_gather", Precision::float8, false, true, false, 1},
-        Case{"rowwise", Precision::float8, false, true, false, 1, DType::f32, {}, "rowwise"},
-        Case{"rowwise_kept", Precision::float8, false, false, true, 2, DType::f32, {}, "rowwise"},
-        Case{"overlap", Precision::bf16, true, true, true, 1, DType::f32, {}, "tensorwise", true},
-        Case{"overlap_bf16_wire", Precision::float8, false, true, false, 2, DType::bf16, {}, "tensorwise", true},
-        Case{"gw_hp", Precision::float8, false, true, false, 1, DType::f32, {}, "rowwise_with_gw_hp"}),
+        MemoryCase{"float8_bf16_gather", Precision::float8, false, true, false, 1},
+        MemoryCase{"rowwise", Precision::float8, false, true, false, 1, DType::f32, {}, "rowwise"},
+        MemoryCase{"rowwise_kept", Precision::float8, false, false, true, 2, DType::f32, {}, "rowwise"},
+        MemoryCase{"overlap", Precision::bf16, true, true, true, 1, DType::f32, {}, "tensorwise", true},
+        MemoryCase{"overlap_bf16_wire", Precision::float8, false, true, false, 2, DType::bf16, {}, "tensorwise", true},
+        MemoryCase{"gw_hp", Precision::float8, false, true, false, 1, DType::f32, {}, "rowwise_with_gw_hp"}),
     [](const auto& c) { return c.param.name; });
 
 /// Alignment adds at most 256 bytes a parameter, padding at most a row of 160 elements; all else is divided.
@@ -148,7 +149,9 @@ TEST_P(Memory, StatesShrinkWithTheNumberOfShards) {
   EXPECT_LE(m.peak[Purpose::gradients], share + slack + (m.shards > 1 ? unit + unit / m.shards : 0));
 }
 
-TEST(MemoryOfStreams, GroupsOnAnotherStreamThanTheModelAreRefused) {
+using MemoryOfStreams = MemoryTest;
+
+TEST_F(MemoryOfStreams, GroupsOnAnotherStreamThanTheModelAreRefused) {
   const auto stream = cpu_device().make_stream(), other = cpu_device().make_stream();
   Mesh mesh(make_mpi_communicator(*other, "world"), {.dp_shard = 0});
   const LlamaSettings settings{.model = model_of(false), .micro_batch = 1, .seq_len = seq_len};

@@ -8,36 +8,36 @@
 namespace octet {
 namespace {
 
-ModelConfig model_of(const Golden& golden, const std::string& name) {
-  ModelConfig m;
-  m.name = name;
-  m.dim = golden.attribute<std::int64_t>("dim");
-  m.layers = golden.attribute<std::int64_t>("layers");
-  m.heads = golden.attribute<std::int64_t>("heads");
-  m.kv_heads = golden.attribute<std::int64_t>("kv_heads");
-  m.head_dim = golden.attribute<std::int64_t>("head_dim");
-  m.ffn_dim = golden.attribute<std::int64_t>("ffn_dim");
-  m.vocab_size = golden.attribute<std::int64_t>("vocab_size");
-  m.tied_embedding = golden.attribute<bool>("tied_embedding");
-  m.rope_theta = golden.attribute<double>("rope_theta");
-  m.norm_eps = golden.attribute<double>("norm_eps");
-  m.finish();
-  return m;
-}
-
-OptimizerConfig optimizer_of(const Golden& golden) {
-  OptimizerConfig o;
-  o.lr = golden.attribute<double>("lr");
-  o.beta1 = golden.attribute<double>("beta1");
-  o.beta2 = golden.attribute<double>("beta2");
-  o.eps = golden.attribute<double>("eps");
-  o.weight_decay = golden.attribute<double>("weight_decay");
-  o.clip_norm = golden.attribute<double>("clip_norm");
-  return o;
-}
-
 class Oracle : public testing::TestWithParam<std::string> {
  protected:
+  ModelConfig model() const {
+    ModelConfig m;
+    m.name = GetParam();
+    m.dim = golden_.attribute<std::int64_t>("dim");
+    m.layers = golden_.attribute<std::int64_t>("layers");
+    m.heads = golden_.attribute<std::int64_t>("heads");
+    m.kv_heads = golden_.attribute<std::int64_t>("kv_heads");
+    m.head_dim = golden_.attribute<std::int64_t>("head_dim");
+    m.ffn_dim = golden_.attribute<std::int64_t>("ffn_dim");
+    m.vocab_size = golden_.attribute<std::int64_t>("vocab_size");
+    m.tied_embedding = golden_.attribute<bool>("tied_embedding");
+    m.rope_theta = golden_.attribute<double>("rope_theta");
+    m.norm_eps = golden_.attribute<double>("norm_eps");
+    m.finish();
+    return m;
+  }
+
+  OptimizerConfig optimizer() const {
+    OptimizerConfig o;
+    o.lr = golden_.attribute<double>("lr");
+    o.beta1 = golden_.attribute<double>("beta1");
+    o.beta2 = golden_.attribute<double>("beta2");
+    o.eps = golden_.attribute<double>("eps");
+    o.weight_decay = golden_.attribute<double>("weight_decay");
+    o.clip_norm = golden_.attribute<double>("clip_norm");
+    return o;
+  }
+
   /// Why this case cannot run with this many ranks and replicas; empty when it can.
   std::string obstacle(int replicas) const {
     int ranks = 0;
@@ -50,11 +50,11 @@ class Oracle : public testing::TestWithParam<std::string> {
   /// Null when each rank's part of the batch cannot be divided into such micro-batches.
   std::unique_ptr<Harness> make(int dp_replicate, Zero zero, std::int64_t micro_batch) {
     Harness::Options options;
-    options.optimizer = optimizer_of(golden_);
+    options.optimizer = optimizer();
     options.dp_replicate = dp_replicate;
     options.zero = zero;
     options.micro_batch = micro_batch;
-    auto h = std::make_unique<Harness>(model_of(golden_, GetParam()), seq_, options);
+    auto h = std::make_unique<Harness>(model(), seq_, options);
     if (batch_ % (h->mesh().dp().size() * micro_batch) != 0) return nullptr;
     for (const ParameterSpec& p : h->sharded().parameters().parameters) {
       h->set_weight(p.name, golden_.values<float>("weight." + p.name));

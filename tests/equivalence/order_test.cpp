@@ -10,70 +10,75 @@
 namespace octet {
 namespace {
 
-constexpr std::int64_t seq_len = 32, sequences_a_rank = 2;
+class TracedTraining : public testing::Test {
+ protected:
+  static constexpr std::int64_t seq_len = 32, sequences_a_rank = 2;
 
-/// 3 ranks pad; what tp cuts divides by 4.
-ModelConfig model() {
-  ModelConfig m{.name = "order", .dim = 64, .layers = 3, .heads = 4, .kv_heads = 4, .ffn_dim = 128, .vocab_size = 76};
-  m.finish();
-  return m;
-}
+  /// 3 ranks pad; what tp cuts divides by 4.
+  static ModelConfig model() {
+    ModelConfig m{.name = "order", .dim = 64, .layers = 3, .heads = 4, .kv_heads = 4, .ffn_dim = 128, .vocab_size = 76};
+    m.finish();
+    return m;
+  }
 
-struct Outcome {
-  std::vector<double> losses;
-  std::vector<CommRecord> calls;
+  struct Outcome {
+    std::vector<double> losses;
+    std::vector<CommRecord> calls;
+  };
+
+  static Outcome train(const Harness::Options& options) {
+    Harness h(model(), seq_len, options);
+    h.sharded().initialize(3);
+    h.communication.clear();
+    std::vector<std::int32_t> tokens;
+    for (std::int64_t i = 0; i < sequences_a_rank * seq_len * h.mesh().dp().size(); ++i) {
+      tokens.push_back(static_cast<std::int32_t>(i * i % 71));
+    }
+    Outcome outcome;
+    for (std::int64_t step = 1; step <= 2; ++step) {
+      outcome.losses.push_back(h.forward_backward(tokens, tokens));
+      h.sharded().finish_step(step, 1e-3);
+    }
+    outcome.calls = h.communication.records();
+    return outcome;
+  }
+
+  /// The layouts of this program's ranks.
+  static std::vector<Harness::Options> layouts() {
+    const int ranks = world_size();
+    std::vector<Harness::Options> all;
+    for (const int tp : {1, 2, 4}) {
+      for (const int replicas : {1, 2}) {
+        if (ranks % (tp * replicas) != 0) continue;
+        Harness::Options o;
+        o.precision = Precision::float8;
+        o.tp = tp;
+        o.dp_replicate = replicas;
+        all.push_back(o);
+      }
+    }
+    return all;
+  }
+
+  /// Every rank's sequence of calls (groups of equal name have equal calls in all their instances).
+  static bool same_on_all_ranks(const std::vector<CommRecord>& calls) {
+    std::string text;
+    for (const CommRecord& r : calls) {
+      text += fmt::format("{} {} {} {} {}\n", r.operation, r.group, r.count, name_of(r.dtype), r.unit);
+    }
+    const auto stream = cpu_device().make_stream();
+    const auto world = make_mpi_communicator(*stream, "compare");
+    const auto mine = static_cast<std::int32_t>(std::hash<std::string>()(text));
+    std::vector<std::int32_t> all(static_cast<std::size_t>(world->size()));
+    world->all_gather(&mine, all.data(), 1, DType::i32);
+    return std::equal(all.begin() + 1, all.end(), all.begin());
+  }
 };
 
-Outcome train(const Harness::Options& options) {
-  Harness h(model(), seq_len, options);
-  h.sharded().initialize(3);
-  h.communication.clear();
-  std::vector<std::int32_t> tokens;
-  for (std::int64_t i = 0; i < sequences_a_rank * seq_len * h.mesh().dp().size(); ++i) {
-    tokens.push_back(static_cast<std::int32_t>(i * i % 71));
-  }
-  Outcome outcome;
-  for (std::int64_t step = 1; step <= 2; ++step) {
-    outcome.losses.push_back(h.forward_backward(tokens, tokens));
-    h.sharded().finish_step(step, 1e-3);
-  }
-  outcome.calls = h.communication.records();
-  return outcome;
-}
+using CollectiveOrder = TracedTraining;
+using PoisonedGathers = TracedTraining;
 
-/// The layouts of this program's ranks.
-std::vector<Harness::Options> layouts() {
-  const auto stream = cpu_device().make_stream();
-  const int ranks = make_mpi_communicator(*stream, "world")->size();
-  std::vector<Harness::Options> all;
-  for (const int tp : {1, 2, 4}) {
-    for (const int replicas : {1, 2}) {
-      if (ranks % (tp * replicas) != 0) continue;
-      Harness::Options o;
-      o.precision = Precision::float8;
-      o.tp = tp;
-      o.dp_replicate = replicas;
-      all.push_back(o);
-    }
-  }
-  return all;
-}
-
-/// Every rank's sequence of calls (groups of equal name have equal calls in all their instances).
-bool same_on_all_ranks(const std::vector<CommRecord>& calls) {
-  std::string text;
-  for (const CommRecord& r : calls) {
-    text += fmt::format("{} {} {} {} {}\n", r.operation, r.group, r.count, name_of(r.dtype), r.unit);
-  }
-  const auto stream = cpu_device().make_stream();
-  const auto world = make_mpi_communicator(*stream, "compare");
-  const auto mine = static_cast<std::int32_t>(std::hash<std::string>()(text));
-  std::vector<std::int32_t> all(static_cast<std::size_t>(world->size()));
-  world->all_gather(&mine, all.data(), 1, DType::i32);
-  return std::equal(all.begin() + 1, all.end(), all.begin());
-}
-
-TEST(CollectiveOrder, IsTheSameOnAllRanksAndInAllTimings) {
+TEST_F(CollectiveOrder, IsTheSameOnAllRanksAndInAllTimings) {
   for (Harness::Options o : layouts()) {
     SCOPED_TRACE(fmt::format("{} replicas, tp {}", o.dp_replicate, o.tp));
     const Outcome plain = train(o);
@@ -87,7 +92,7 @@ TEST(CollectiveOrder, IsTheSameOnAllRanksAndInAllTimings) {
   }
 }
 
-TEST(PoisonedGathers, ChangeNoBit) {
+TEST_F(PoisonedGathers, ChangeNoBit) {
   for (Harness::Options o : layouts()) {
     for (const Precision precision : {Precision::fp32, Precision::bf16, Precision::float8}) {
       for (const Zero zero : {Zero::one, Zero::two, Zero::three}) {

@@ -9,25 +9,24 @@
 namespace octet {
 namespace {
 
-struct Case {
+struct PipelineCase {
   const char* name;
   Precision precision = Precision::fp32;
   ParallelConfig parallel{};
   bool tied = false;
 };
 
-void PrintTo(const Case& c, std::ostream* out) {
+void PrintTo(const PipelineCase& c, std::ostream* out) {
   *out << c.name;
 }
 
-using Bytes = std::map<std::string, std::int64_t>;  ///< by "group operation"
-
-constexpr std::int64_t micro_batches = 4;
-
-class PipelineBytes : public TrainerTest, public testing::WithParamInterface<Case> {
+class PipelineBytes : public TrainerTest, public testing::WithParamInterface<PipelineCase> {
  protected:
+  static constexpr std::int64_t micro_batches = 4;
+  using Bytes = std::map<std::string, std::int64_t>;  ///< by "group operation"
+
   void SetUp() override {
-    const Case& c = GetParam();
+    const PipelineCase& c = GetParam();
     const int others = static_cast<int>(c.parallel.pp * c.parallel.tp);
     if (world_->size() % others != 0) GTEST_SKIP() << "not with " << world_->size() << " ranks";
     config_.model = {.name = "bytes",
@@ -116,13 +115,14 @@ ParallelConfig parallel(int pp, int tp = 1, int chunks = 1, Zero zero = Zero::au
 
 INSTANTIATE_TEST_SUITE_P(
     Cases, PipelineBytes,
-    testing::Values(Case{"fp32_tied", Precision::fp32, parallel(2), true},
-                    Case{"bf16_interleaved", Precision::bf16, parallel(2, 1, 2, Zero::one)},
-                    Case{"float8", Precision::float8, parallel(2)},
-                    Case{"float8_tied_zb", Precision::float8, parallel(2, 1, 1, Zero::one, PipelineOrder::zb_h1), true},
-                    Case{"fp32_tp_2_tied_interleaved", Precision::fp32, parallel(2, 2, 2), true},
-                    Case{"float8_tp_2_zb", Precision::float8, parallel(2, 2, 1, Zero::two, PipelineOrder::zb_h1)},
-                    Case{"bf16_pp_4", Precision::bf16, parallel(4), true}),
+    testing::Values(
+        PipelineCase{"fp32_tied", Precision::fp32, parallel(2), true},
+        PipelineCase{"bf16_interleaved", Precision::bf16, parallel(2, 1, 2, Zero::one)},
+        PipelineCase{"float8", Precision::float8, parallel(2)},
+        PipelineCase{"float8_tied_zb", Precision::float8, parallel(2, 1, 1, Zero::one, PipelineOrder::zb_h1), true},
+        PipelineCase{"fp32_tp_2_tied_interleaved", Precision::fp32, parallel(2, 2, 2), true},
+        PipelineCase{"float8_tp_2_zb", Precision::float8, parallel(2, 2, 1, Zero::two, PipelineOrder::zb_h1)},
+        PipelineCase{"bf16_pp_4", Precision::bf16, parallel(4), true}),
     [](const auto& c) { return c.param.name; });
 
 }  // namespace

@@ -32,16 +32,16 @@ void PrintTo(const Layout& layout, std::ostream* out) {
   *out << layout.name;
 }
 
-constexpr std::int64_t steps = 15;
-
-/// What a run of some steps tells.
-struct Trained {
-  std::vector<double> losses, norms;
-  double validation = 0;
-};
-
 class PipelineTest : public TrainerTest, public testing::WithParamInterface<Layout> {
  protected:
+  static constexpr std::int64_t steps = 15;
+
+  /// What a run of some steps tells.
+  struct Trained {
+    std::vector<double> losses, norms;
+    double validation = 0;
+  };
+
   /// Each layout runs with the smallest of the programs' numbers of ranks that is enough for it.
   static bool runs_on(int world, int needed) {
     const int enough = needed <= 2 ? 2 : needed <= 4 ? 4 : 8;

@@ -5,86 +5,92 @@
 #include <tuple>
 
 #include "tests/equivalence/harness.h"
+#include "tests/equivalence/random_ids.h"
 #include "tests/support/numbers.h"
 
 namespace octet {
 namespace {
 
-constexpr std::int64_t seq_len = 32, sequences_a_rank = 2, steps = 2;
+class Recomputing : public testing::Test {
+ protected:
+  static constexpr std::int64_t seq_len = 32, sequences_a_rank = 2, steps = 2;
 
-ModelConfig model() {
-  ModelConfig m{.name = "recomputing",
-                .dim = 64,
-                .layers = 4,
-                .heads = 8,
-                .kv_heads = 4,
-                .head_dim = 16,
-                .ffn_dim = 128,
-                .vocab_size = 64};
-  m.finish();
-  return m;
-}
-
-std::vector<std::int32_t> random_ids(std::int64_t n, std::uint32_t stream, std::int64_t step) {
-  std::vector<std::int32_t> ids;
-  for (std::int64_t i = 0; i < n; ++i) {
-    const std::uint64_t bits = random_bits({.seed = 7, .stream = stream}, static_cast<std::uint64_t>(step * n + i));
-    ids.push_back(static_cast<std::int32_t>(bits % 64));
+  static ModelConfig model() {
+    ModelConfig m{.name = "recomputing",
+                  .dim = 64,
+                  .layers = 4,
+                  .heads = 8,
+                  .kv_heads = 4,
+                  .head_dim = 16,
+                  .ffn_dim = 128,
+                  .vocab_size = 64};
+    m.finish();
+    return m;
   }
-  return ids;
-}
 
-struct Trained {
-  std::vector<double> losses;
-  std::vector<std::vector<float>> gradients, weights;
+  struct Trained {
+    std::vector<double> losses;
+    std::vector<std::vector<float>> gradients, weights;
+  };
+
+  /// Micro-batches of one sequence: several a step.
+  static Trained train(const Harness::Options& options) {
+    Harness h(model(), seq_len, options);
+    h.sharded().initialize(11);
+    Trained run;
+    const auto pieces = [&](ShardedBuffer& buffer) {
+      std::vector<std::vector<float>> all;
+      for (std::size_t i = 0; i < buffer.layout().size(); ++i) {
+        all.emplace_back(buffer.data(i), buffer.data(i) + buffer.layout().shard(i).elements());
+      }
+      return all;
+    };
+    const std::int64_t n = sequences_a_rank * seq_len * h.mesh().dp().size();
+    for (std::int64_t step = 1; step <= steps; ++step) {
+      run.losses.push_back(h.forward_backward(random_ids({.seed = 7, .stream = 0}, step * n, n),
+                                              random_ids({.seed = 7, .stream = 1}, step * n, n)));
+      h.sharded().finish_step(step, 1e-3);
+    }
+    run.gradients = pieces(h.sharded().gradients());
+    run.weights = pieces(h.sharded().master());
+    return run;
+  }
+
+  static void expect_same(const Trained& run, const Trained& expected) {
+    EXPECT_EQ(run.losses, expected.losses);
+    for (std::size_t i = 0; i < expected.weights.size(); ++i) {
+      EXPECT_TRUE(test::same_bits(run.gradients[i], expected.gradients[i])) << "parameter " << i;
+      EXPECT_TRUE(test::same_bits(run.weights[i], expected.weights[i])) << "parameter " << i;
+    }
+  }
+
+  static std::vector<std::pair<std::string, RecomputeConfig>> ways() {
+    return {{"full", {.mode = RecomputeMode::full}},
+            {"full, every 2", {.mode = RecomputeMode::full, .every = 2}},
+            {"elementwise", {.mode = RecomputeMode::selective, .preset = RecomputePreset::elementwise}},
+            {"ffn", {.mode = RecomputeMode::selective, .preset = RecomputePreset::ffn}},
+            {"linears", {.mode = RecomputeMode::selective, .preset = RecomputePreset::linears}},
+            {"inputs", {.mode = RecomputeMode::selective, .keep = {"attention_input", "ffn_input", "ffn_product"}}},
+            {"linears, every 2", {.mode = RecomputeMode::selective, .preset = RecomputePreset::linears, .every = 2}}};
+  }
+
+  /// What travels: (group, operation, unit) -> times, of one micro-batch.
+  using Calls = std::map<std::tuple<std::string, std::string, std::string>, int>;
+
+  static Calls calls(Harness::Options options) {
+    options.tp = 2;
+    Harness h(model(), seq_len, options);
+    h.sharded().initialize(1);
+    h.communication.clear();
+    const std::vector<std::int32_t> tokens(static_cast<std::size_t>(seq_len * h.mesh().dp().size()), 3);
+    h.forward_backward(tokens, tokens);
+    Calls all;
+    for (const CommRecord& r : h.communication.records()) ++all[{r.group, r.operation, r.unit}];
+    return all;
+  }
 };
 
-/// Micro-batches of one sequence: several a step.
-Trained train(const Harness::Options& options) {
-  Harness h(model(), seq_len, options);
-  h.sharded().initialize(11);
-  Trained run;
-  const auto pieces = [&](ShardedBuffer& buffer) {
-    std::vector<std::vector<float>> all;
-    for (std::size_t i = 0; i < buffer.layout().size(); ++i) {
-      all.emplace_back(buffer.data(i), buffer.data(i) + buffer.layout().shard(i).elements());
-    }
-    return all;
-  };
-  const std::int64_t n = sequences_a_rank * seq_len * h.mesh().dp().size();
-  for (std::int64_t step = 1; step <= steps; ++step) {
-    run.losses.push_back(h.forward_backward(random_ids(n, 0, step), random_ids(n, 1, step)));
-    h.sharded().finish_step(step, 1e-3);
-  }
-  run.gradients = pieces(h.sharded().gradients());
-  run.weights = pieces(h.sharded().master());
-  return run;
-}
-
-void expect_same(const Trained& run, const Trained& expected) {
-  EXPECT_EQ(run.losses, expected.losses);
-  for (std::size_t i = 0; i < expected.weights.size(); ++i) {
-    EXPECT_TRUE(test::same_bits(run.gradients[i], expected.gradients[i])) << "parameter " << i;
-    EXPECT_TRUE(test::same_bits(run.weights[i], expected.weights[i])) << "parameter " << i;
-  }
-}
-
-std::vector<std::pair<std::string, RecomputeConfig>> ways() {
-  return {{"full", {.mode = RecomputeMode::full}},
-          {"full, every 2", {.mode = RecomputeMode::full, .every = 2}},
-          {"elementwise", {.mode = RecomputeMode::selective, .preset = RecomputePreset::elementwise}},
-          {"ffn", {.mode = RecomputeMode::selective, .preset = RecomputePreset::ffn}},
-          {"linears", {.mode = RecomputeMode::selective, .preset = RecomputePreset::linears}},
-          {"inputs", {.mode = RecomputeMode::selective, .keep = {"attention_input", "ffn_input", "ffn_product"}}},
-          {"linears, every 2", {.mode = RecomputeMode::selective, .preset = RecomputePreset::linears, .every = 2}}};
-}
-
-int ranks() {
-  const auto stream = cpu_device().make_stream();
-  return make_mpi_communicator(*stream, "world")->size();
-}
-
-struct Case {
+struct RecomputeCase {
   const char* name;
   Precision precision;
   bool keep_gathered, float8_all_gather;
@@ -93,30 +99,32 @@ struct Case {
   Float8Accumulate accumulate = Float8Accumulate::fp32;
 };
 
-void PrintTo(const Case& c, std::ostream* out) {
+void PrintTo(const RecomputeCase& c, std::ostream* out) {
   *out << c.name;
 }
 
-class RecomputeTraining : public testing::TestWithParam<Case> {};
+class RecomputeTraining : public Recomputing, public testing::WithParamInterface<RecomputeCase> {};
 
-INSTANTIATE_TEST_SUITE_P(
-    Cases, RecomputeTraining,
-    testing::Values(Case{"fp32", Precision::fp32, false, true}, Case{"bf16", Precision::bf16, false, true},
-                    Case{"bf16_kept", Precision::bf16, true, true}, Case{"float8", Precision::float8, false, true},
-                    Case{"float8_kept", Precision::float8, true, true},
-                    Case{"float8_bf16_gather", Precision::float8, false, false},
-                    Case{"delayed", Precision::float8, false, true, "delayed"},
-                    Case{"delayed_mixed", Precision::float8, true, true, "delayed", 1},
-                    Case{"rowwise", Precision::float8, false, false, "rowwise"},
-                    Case{"rowwise_kept", Precision::float8, true, false, "rowwise"},
-                    Case{"gw_hp", Precision::float8, false, false, "rowwise_with_gw_hp"},
-                    Case{"hopper", Precision::float8, false, true, "tensorwise", 0, Float8Accumulate::hopper}),
-    [](const auto& c) { return c.param.name; });
+INSTANTIATE_TEST_SUITE_P(Cases, RecomputeTraining,
+                         testing::Values(RecomputeCase{"fp32", Precision::fp32, false, true},
+                                         RecomputeCase{"bf16", Precision::bf16, false, true},
+                                         RecomputeCase{"bf16_kept", Precision::bf16, true, true},
+                                         RecomputeCase{"float8", Precision::float8, false, true},
+                                         RecomputeCase{"float8_kept", Precision::float8, true, true},
+                                         RecomputeCase{"float8_bf16_gather", Precision::float8, false, false},
+                                         RecomputeCase{"delayed", Precision::float8, false, true, "delayed"},
+                                         RecomputeCase{"delayed_mixed", Precision::float8, true, true, "delayed", 1},
+                                         RecomputeCase{"rowwise", Precision::float8, false, false, "rowwise"},
+                                         RecomputeCase{"rowwise_kept", Precision::float8, true, false, "rowwise"},
+                                         RecomputeCase{"gw_hp", Precision::float8, false, false, "rowwise_with_gw_hp"},
+                                         RecomputeCase{"hopper", Precision::float8, false, true, "tensorwise", 0,
+                                                       Float8Accumulate::hopper}),
+                         [](const auto& c) { return c.param.name; });
 
 /// More than two ranks, which wait for each other on a small machine, take one layout and two ways.
 TEST_P(RecomputeTraining, HasTheSameBits) {
-  const Case& c = GetParam();
-  const int world = ranks();
+  const RecomputeCase& c = GetParam();
+  const int world = world_size();
   const bool many = world > 2;
   const auto all = many ? std::vector{ways().front(), ways().back()} : ways();
   for (const int tp : many ? std::vector{world % 4 == 0 ? 4 : 1} : std::vector{1, 2}) {
@@ -138,26 +146,13 @@ TEST_P(RecomputeTraining, HasTheSameBits) {
   }
 }
 
-/// What travels: (group, operation, unit) -> times, of one micro-batch.
-using Calls = std::map<std::tuple<std::string, std::string, std::string>, int>;
-
-Calls calls(Harness::Options options) {
-  options.tp = 2;
-  Harness h(model(), seq_len, options);
-  h.sharded().initialize(1);
-  h.communication.clear();
-  const std::vector<std::int32_t> tokens(static_cast<std::size_t>(seq_len * h.mesh().dp().size()), 3);
-  h.forward_backward(tokens, tokens);
-  Calls all;
-  for (const CommRecord& r : h.communication.records()) ++all[{r.group, r.operation, r.unit}];
-  return all;
-}
+using RecomputeTraffic = Recomputing;
 
 /// Blocks 0 to 2 of 4 are made again: in each the inputs of q, k, v and of w1, w3 are gathered once more, unless they
 /// are kept or no linear that reads them runs again, and the result of wo is scattered once more where it is not kept.
 /// Nothing else travels: no abs-max, no weights, no result of w2.
-TEST(RecomputeTraffic, IsWhatIsMissing) {
-  if (ranks() != 2) GTEST_SKIP() << "two ranks show it";
+TEST_F(RecomputeTraffic, IsWhatIsMissing) {
+  if (world_size() != 2) GTEST_SKIP() << "two ranks show it";
   struct Expected {
     const char* way;
     int gathers, scatters, gathers_kept;  ///< more than without; with tp_keep_gathered

@@ -12,7 +12,7 @@
 namespace octet {
 namespace {
 
-constexpr std::int64_t seq_len = 16;
+constexpr std::int64_t row_tokens = 16;
 
 ModelConfig small_model() {
   ModelConfig m{.name = "small", .dim = 32, .layers = 4, .heads = 4, .kv_heads = 2, .ffn_dim = 64, .vocab_size = 48};
@@ -20,7 +20,7 @@ ModelConfig small_model() {
   return m;
 }
 
-struct Case {
+struct StageCase {
   std::string name;
   Precision precision = Precision::fp32;
   Float8Config float8{};
@@ -28,12 +28,12 @@ struct Case {
   Zero zero = Zero::three;
 };
 
-LlamaSettings settings_of(const Case& c) {
+LlamaSettings settings_of(const StageCase& c) {
   return {.model = small_model(),
           .precision = c.precision,
           .float8 = c.float8,
           .micro_batch = 1,
-          .seq_len = seq_len,
+          .seq_len = row_tokens,
           .recompute = c.recompute};
 }
 
@@ -44,7 +44,7 @@ struct Mesh1 {
 
 /// A sharded model and the loss that it has summed; every rank has sequences of its own.
 struct Sharded {
-  Sharded(const Case& c, const LlamaSettings& s, Mesh1& on)
+  Sharded(const StageCase& c, const LlamaSettings& s, Mesh1& on)
       : stream(*on.stream), rank(on.mesh.dp().rank()), model(s, {}, {.zero = c.zero}, on.mesh, stream, nullptr) {
     model.initialize(7);
     model.begin_step(2);
@@ -52,7 +52,7 @@ struct Sharded {
   std::vector<std::int32_t> ids(int number, int kind) const {
     const auto of = static_cast<std::uint32_t>(100 * rank + 2 * number + kind);
     std::vector<std::int32_t> all;
-    for (std::uint64_t i = 0; i < seq_len; ++i) {
+    for (std::uint64_t i = 0; i < row_tokens; ++i) {
       all.push_back(static_cast<std::int32_t>(random_bits({.seed = 11, .stream = of}, i) % 48));
     }
     return all;
@@ -65,7 +65,7 @@ struct Sharded {
   void forward(int slot, int number) {
     tokens[slot] = ids(number, 0);
     targets[slot] = ids(number, 1);
-    model.llama().forward(slot, {tokens[slot].data(), targets[slot].data(), 1.0f / seq_len, &loss}, model.weights(),
+    model.llama().forward(slot, {tokens[slot].data(), targets[slot].data(), 1.0f / row_tokens, &loss}, model.weights(),
                           &model.sink());
   }
   void backward(int slot) { model.llama().backward(slot, model.weights(), model.sink()); }
@@ -86,7 +86,7 @@ struct Sharded {
   float loss = 0;
 };
 
-struct Stages : testing::TestWithParam<Case> {};
+struct Stages : testing::TestWithParam<StageCase> {};
 
 TEST_P(Stages, InterleavedMicroBatchesGiveTheGradientsOfOneAfterTheOther) {
   Mesh1 on;
@@ -185,17 +185,17 @@ TEST_P(Stages, HoldThePiecesOfTheSameNames) {
 }
 
 const auto name_of_case = [](const auto& info) { return info.param.name; };
-const Case cases[] = {{"fp32"},
-                      {"float8", Precision::float8},
-                      {"float8_recompute", Precision::float8, {}, {.mode = RecomputeMode::full, .every = 2}},
-                      {"bf16_kept", Precision::bf16, {}, {}, Zero::two},
-                      {"float8_whole", Precision::float8, {}, {}, Zero::one}};
+const StageCase cases[] = {{"fp32"},
+                           {"float8", Precision::float8},
+                           {"float8_recompute", Precision::float8, {}, {.mode = RecomputeMode::full, .every = 2}},
+                           {"bf16_kept", Precision::bf16, {}, {}, Zero::two},
+                           {"float8_whole", Precision::float8, {}, {}, Zero::one}};
 INSTANTIATE_TEST_SUITE_P(Cases, Stages, testing::ValuesIn(cases), name_of_case);
 
 /// Scales that come from the steps before lie where the whole model's do, and are state of every rank.
 TEST(StageOfARecipeThatRemembers, HasTheScalesOfTheWhole) {
   Mesh1 on;
-  const Case delayed{"delayed", Precision::float8, {.recipe = "delayed", .delayed_history = 4}};
+  const StageCase delayed{"delayed", Precision::float8, {.recipe = "delayed", .delayed_history = 4}};
   const LlamaSettings s = settings_of(delayed);
   Sharded whole(delayed, s, on), upper(delayed, stage(s, 3, 6), on);
   EXPECT_EQ(upper.model.scaling().recorded().size(), whole.model.scaling().recorded().size());

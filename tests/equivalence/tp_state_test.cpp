@@ -9,74 +9,10 @@
 #include "checkpoints/saver.h"
 #include "src/train/step/model_state.h"
 #include "tests/equivalence/harness.h"
+#include "tests/equivalence/random_ids.h"
 
 namespace octet {
 namespace {
-
-constexpr std::int64_t seq_len = 32, sequences = 8, steps = 3;
-constexpr double lr = 1e-3;
-
-ModelConfig model() {
-  ModelConfig m{.name = "saved",
-                .dim = 64,
-                .layers = 2,
-                .heads = 8,
-                .kv_heads = 4,
-                .head_dim = 16,
-                .ffn_dim = 128,
-                .vocab_size = 64};
-  m.finish();
-  return m;
-}
-
-std::vector<std::int32_t> random_ids(std::uint32_t stream, std::int64_t step) {
-  std::vector<std::int32_t> ids;
-  for (std::int64_t i = 0; i < sequences * seq_len; ++i) {
-    const auto at = static_cast<std::uint64_t>(step * 65536 + i);
-    ids.push_back(static_cast<std::int32_t>(random_bits({.seed = 9, .stream = stream}, at) % 64));
-  }
-  return ids;
-}
-
-double step(Harness& h, std::int64_t number) {
-  const double loss = h.forward_backward(random_ids(0, number), random_ids(1, number));
-  h.sharded().finish_step(number, lr);
-  return loss;
-}
-
-/// Every number of a model that decides about a cast and is the same on all ranks of every layout.
-struct Scales {
-  std::vector<float> weights;                 ///< scale and inverse of each fp8 weight
-  std::vector<std::vector<float>> histories;  ///< of recipe delayed: its state, tensor by tensor
-
-  bool operator==(const Scales&) const = default;
-};
-
-Scales scales_of(Harness& h) {
-  Scales all;
-  ShardedModel& model = h.sharded();
-  for (std::size_t i = 0; i < model.parameters().parameters.size(); ++i) {
-    if (model.scales().scale(i) == nullptr) continue;
-    all.weights.push_back(*model.scales().scale(i));
-    all.weights.push_back(*model.scales().inverse(i));
-  }
-  for (const Float8Scaling::State& s : model.scaling().state()) {
-    auto& values = all.histories.emplace_back();
-    for (std::int64_t i = 0; i < s.tensor.elements(); ++i) {
-      values.push_back(s.tensor.dtype == DType::f32 ? s.tensor.as<float>()[i]
-                                                    : static_cast<float>(s.tensor.as<std::int32_t>()[i]));
-    }
-  }
-  return all;
-}
-
-std::vector<std::vector<float>> masters_of(Harness& h) {
-  std::vector<std::vector<float>> all;
-  for (const ParameterSpec& p : h.sharded().parameters().parameters) {
-    all.push_back(h.whole(h.sharded().master(), p.name));
-  }
-  return all;
-}
 
 class TensorParallelState : public testing::TestWithParam<const char*> {
  public:
@@ -87,6 +23,66 @@ class TensorParallelState : public testing::TestWithParam<const char*> {
   }
 
  protected:
+  static constexpr std::int64_t seq_len = 32, sequences = 8, steps = 3;
+  static constexpr double lr = 1e-3;
+
+  static ModelConfig model() {
+    ModelConfig m{.name = "saved",
+                  .dim = 64,
+                  .layers = 2,
+                  .heads = 8,
+                  .kv_heads = 4,
+                  .head_dim = 16,
+                  .ffn_dim = 128,
+                  .vocab_size = 64};
+    m.finish();
+    return m;
+  }
+
+  static std::vector<std::int32_t> ids(std::uint32_t stream, std::int64_t number) {
+    return random_ids({.seed = 9, .stream = stream}, number * 65536, sequences * seq_len);
+  }
+
+  static double step(Harness& h, std::int64_t number) {
+    const double loss = h.forward_backward(ids(0, number), ids(1, number));
+    h.sharded().finish_step(number, lr);
+    return loss;
+  }
+
+  /// Every number of a model that decides about a cast and is the same on all ranks of every layout.
+  struct Scales {
+    std::vector<float> weights;                 ///< scale and inverse of each fp8 weight
+    std::vector<std::vector<float>> histories;  ///< of recipe delayed: its state, tensor by tensor
+
+    bool operator==(const Scales&) const = default;
+  };
+
+  static Scales scales_of(Harness& h) {
+    Scales all;
+    ShardedModel& model = h.sharded();
+    for (std::size_t i = 0; i < model.parameters().parameters.size(); ++i) {
+      if (model.scales().scale(i) == nullptr) continue;
+      all.weights.push_back(*model.scales().scale(i));
+      all.weights.push_back(*model.scales().inverse(i));
+    }
+    for (const Float8Scaling::State& s : model.scaling().state()) {
+      auto& values = all.histories.emplace_back();
+      for (std::int64_t i = 0; i < s.tensor.elements(); ++i) {
+        values.push_back(s.tensor.dtype == DType::f32 ? s.tensor.as<float>()[i]
+                                                      : static_cast<float>(s.tensor.as<std::int32_t>()[i]));
+      }
+    }
+    return all;
+  }
+
+  static std::vector<std::vector<float>> masters_of(Harness& h) {
+    std::vector<std::vector<float>> all;
+    for (const ParameterSpec& p : h.sharded().parameters().parameters) {
+      all.push_back(h.whole(h.sharded().master(), p.name));
+    }
+    return all;
+  }
+
   TensorParallelState() : stream_(cpu_device().make_stream()), world_(make_mpi_communicator(*stream_, "files")) {
     std::int32_t id = getpid();
     world_->broadcast(&id, 1, DType::i32, 0);

@@ -3,16 +3,14 @@
 
 #include <cmath>
 
-#include "src/base/random.h"
 #include "tests/equivalence/harness.h"
+#include "tests/equivalence/random_ids.h"
 #include "tests/support/numbers.h"
 
 namespace octet {
 namespace {
 
-constexpr std::int64_t sequences_a_shard = 4;
-
-struct Case {
+struct ZeroCase {
   const char* name;
   Precision precision;
   const char* recipe = "tensorwise";
@@ -23,63 +21,55 @@ struct Case {
   int replicas = 1, tp = 1;
 };
 
-void PrintTo(const Case& c, std::ostream* out) {
+void PrintTo(const ZeroCase& c, std::ostream* out) {
   *out << c.name;
 }
 
-/// Blockwise scaling wants multiples of 128, of tokens too.
-bool in_blocks(const Case& c) {
-  return c.recipe == std::string_view("blockwise");
-}
-
-std::int64_t seq_len_of(const Case& c) {
-  return in_blocks(c) ? 128 : 16;
-}
-
-/// Else odd extents, so that 3 and 4 shards pad.
-ModelConfig model_of(const Case& c) {
-  const bool blocks = in_blocks(c);
-  ModelConfig m;
-  m.name = "zero";
-  m.dim = blocks ? 128 : 48;
-  m.layers = blocks ? 2 : 3;
-  m.heads = 4;
-  m.kv_heads = 2;
-  m.head_dim = blocks ? 64 : 12;
-  m.ffn_dim = blocks ? 128 : 112;
-  m.vocab_size = 70;
-  m.tied_embedding = c.tied;
-  m.finish();
-  return m;
-}
-
-std::vector<std::int32_t> ids_of(std::uint32_t stream, std::int64_t step, std::int64_t tokens) {
-  std::vector<std::int32_t> ids;
-  for (std::int64_t i = 0; i < tokens; ++i) {
-    const auto bits = random_bits({.seed = 3, .stream = stream}, static_cast<std::uint64_t>(step * tokens + i));
-    ids.push_back(static_cast<std::int32_t>(bits % 2 == 0 ? i % 13 : bits / 2 % 70));
-  }
-  return ids;
-}
-
-/// PackedDocuments::begin of two documents in every row, of which the first has 5 tokens.
-std::vector<std::int32_t> documents_of(std::int64_t tokens, std::int64_t seq_len) {
-  std::vector<std::int32_t> begin;
-  for (std::int64_t i = 0; i < tokens; ++i) begin.push_back(i % seq_len < 5 ? 0 : 5);
-  return begin;
-}
-
-struct Outcome {
-  std::vector<double> losses, norms;
-  std::vector<std::vector<float>> gradients;  ///< of the first step, this rank's pieces
-  std::vector<float> masters;                 ///< after the last step
-};
-
-class ZeroLevels : public testing::TestWithParam<Case> {
+class ZeroLevels : public testing::TestWithParam<ZeroCase> {
  protected:
+  static constexpr std::int64_t sequences_a_shard = 4;
+
+  /// Blockwise scaling wants multiples of 128, of tokens too.
+  static bool in_blocks(const ZeroCase& c) { return c.recipe == std::string_view("blockwise"); }
+
+  static std::int64_t seq_len_of(const ZeroCase& c) { return in_blocks(c) ? 128 : 16; }
+
+  /// Else odd extents, so that 3 and 4 shards pad.
+  static ModelConfig model_of(const ZeroCase& c) {
+    const bool blocks = in_blocks(c);
+    ModelConfig m;
+    m.name = "zero";
+    m.dim = blocks ? 128 : 48;
+    m.layers = blocks ? 2 : 3;
+    m.heads = 4;
+    m.kv_heads = 2;
+    m.head_dim = blocks ? 64 : 12;
+    m.ffn_dim = blocks ? 128 : 112;
+    m.vocab_size = 70;
+    m.tied_embedding = c.tied;
+    m.finish();
+    return m;
+  }
+
+  static std::vector<std::int32_t> ids_of(std::uint32_t stream, std::int64_t step, std::int64_t tokens) {
+    return learnable_ids({.seed = 3, .stream = stream}, step * tokens, tokens, 13, 70);
+  }
+
+  /// PackedDocuments::begin of two documents in every row, of which the first has 5 tokens.
+  static std::vector<std::int32_t> documents_of(std::int64_t tokens, std::int64_t seq_len) {
+    std::vector<std::int32_t> begin;
+    for (std::int64_t i = 0; i < tokens; ++i) begin.push_back(i % seq_len < 5 ? 0 : 5);
+    return begin;
+  }
+
+  struct Outcome {
+    std::vector<double> losses, norms;
+    std::vector<std::vector<float>> gradients;  ///< of the first step, this rank's pieces
+    std::vector<float> masters;                 ///< after the last step
+  };
+
   void SetUp() override {
-    const auto stream = cpu_device().make_stream();
-    const int ranks = make_mpi_communicator(*stream, "world")->size(), others = GetParam().replicas * GetParam().tp;
+    const int ranks = world_size(), others = GetParam().replicas * GetParam().tp;
     const bool plain = GetParam().precision == Precision::fp32 || GetParam().tied;
     if (ranks % others != 0 || ranks > 4 || (ranks == 4 && others == 1 && !plain)) {  // fewer show it in less time
       GTEST_SKIP() << "not with " << ranks << " ranks";
@@ -89,7 +79,7 @@ class ZeroLevels : public testing::TestWithParam<Case> {
   }
 
   static Outcome train(Zero zero, std::int64_t micro_batch, bool overlap = false, DType whole = DType::f32) {
-    const Case& c = GetParam();
+    const ZeroCase& c = GetParam();
     Harness::Options o;
     o.precision = c.precision;
     o.float8.recipe = c.recipe;
@@ -134,24 +124,24 @@ class ZeroLevels : public testing::TestWithParam<Case> {
     EXPECT_TRUE(test::same_bits(a.masters, b.masters));
   }
 
+  /// Within `of_loss` of each loss and `of_gradient` of the norm of each gradient.
+  static void expect_near(const Outcome& a, const Outcome& b, double of_loss, double of_gradient) {
+    for (std::size_t s = 0; s < b.losses.size(); ++s) {
+      EXPECT_NEAR(a.losses[s], b.losses[s], of_loss * b.losses[s]) << "step " << s + 1;
+    }
+    for (std::size_t i = 0; i < b.gradients.size(); ++i) {
+      double difference = 0, norm = 0;
+      for (std::size_t e = 0; e < b.gradients[i].size(); ++e) {
+        const double x = double{a.gradients[i][e]}, y = double{b.gradients[i][e]};
+        difference += (x - y) * (x - y);
+        norm += y * y;
+      }
+      EXPECT_LE(std::sqrt(difference), of_gradient * std::sqrt(norm)) << "parameter " << i;
+    }
+  }
+
   int shards_ = 1;
 };
-
-/// Within `of_loss` of each loss and `of_gradient` of the norm of each gradient.
-void expect_near(const Outcome& a, const Outcome& b, double of_loss, double of_gradient) {
-  for (std::size_t s = 0; s < b.losses.size(); ++s) {
-    EXPECT_NEAR(a.losses[s], b.losses[s], of_loss * b.losses[s]) << "step " << s + 1;
-  }
-  for (std::size_t i = 0; i < b.gradients.size(); ++i) {
-    double difference = 0, norm = 0;
-    for (std::size_t e = 0; e < b.gradients[i].size(); ++e) {
-      const double x = double{a.gradients[i][e]}, y = double{b.gradients[i][e]};
-      difference += (x - y) * (x - y);
-      norm += y * y;
-    }
-    EXPECT_LE(std::sqrt(difference), of_gradient * std::sqrt(norm)) << "parameter " << i;
-  }
-}
 
 TEST_P(ZeroLevels, TwoAndThreeHaveTheSameBits) {
   for (const std::int64_t micro_batch : {1, 2}) {
@@ -190,25 +180,26 @@ TEST_P(ZeroLevels, WholeGradientsInBf16AreRoundedAndNoMore) {
 INSTANTIATE_TEST_SUITE_P(
     Cases, ZeroLevels,
     testing::Values(
-        Case{"fp32", Precision::fp32}, Case{.name = "fp32_tied", .precision = Precision::fp32, .tied = true},
-        Case{.name = "fp32_recompute",
-             .precision = Precision::fp32,
-             .recompute = {.mode = RecomputeMode::selective, .preset = RecomputePreset::ffn}},
-        Case{.name = "fp32_tp_2", .precision = Precision::fp32, .tied = true, .tp = 2},
-        Case{.name = "fp32_replicas_2", .precision = Precision::fp32, .replicas = 2}, Case{"bf16", Precision::bf16},
-        Case{.name = "bf16_wire", .precision = Precision::bf16, .tied = true, .wire = DType::bf16},
-        Case{"tensorwise", Precision::float8},
-        Case{.name = "tensorwise_tied_full",
-             .precision = Precision::float8,
-             .tied = true,
-             .recompute = {.mode = RecomputeMode::full}},
-        Case{.name = "tensorwise_bf16_gather", .precision = Precision::float8, .all_gather = AutoBool::no},
-        Case{.name = "tensorwise_tp_2", .precision = Precision::float8, .tp = 2},
-        Case{"delayed", Precision::float8, "delayed"},
-        Case{.name = "delayed_replicas_2", .precision = Precision::float8, .recipe = "delayed", .replicas = 2},
-        Case{"rowwise", Precision::float8, "rowwise"},
-        Case{"rowwise_with_gw_hp", Precision::float8, "rowwise_with_gw_hp"},
-        Case{"blockwise", Precision::float8, "blockwise"}),
+        ZeroCase{"fp32", Precision::fp32}, ZeroCase{.name = "fp32_tied", .precision = Precision::fp32, .tied = true},
+        ZeroCase{.name = "fp32_recompute",
+                 .precision = Precision::fp32,
+                 .recompute = {.mode = RecomputeMode::selective, .preset = RecomputePreset::ffn}},
+        ZeroCase{.name = "fp32_tp_2", .precision = Precision::fp32, .tied = true, .tp = 2},
+        ZeroCase{.name = "fp32_replicas_2", .precision = Precision::fp32, .replicas = 2},
+        ZeroCase{"bf16", Precision::bf16},
+        ZeroCase{.name = "bf16_wire", .precision = Precision::bf16, .tied = true, .wire = DType::bf16},
+        ZeroCase{"tensorwise", Precision::float8},
+        ZeroCase{.name = "tensorwise_tied_full",
+                 .precision = Precision::float8,
+                 .tied = true,
+                 .recompute = {.mode = RecomputeMode::full}},
+        ZeroCase{.name = "tensorwise_bf16_gather", .precision = Precision::float8, .all_gather = AutoBool::no},
+        ZeroCase{.name = "tensorwise_tp_2", .precision = Precision::float8, .tp = 2},
+        ZeroCase{"delayed", Precision::float8, "delayed"},
+        ZeroCase{.name = "delayed_replicas_2", .precision = Precision::float8, .recipe = "delayed", .replicas = 2},
+        ZeroCase{"rowwise", Precision::float8, "rowwise"},
+        ZeroCase{"rowwise_with_gw_hp", Precision::float8, "rowwise_with_gw_hp"},
+        ZeroCase{"blockwise", Precision::float8, "blockwise"}),
     [](const auto& c) { return c.param.name; });
 
 }  // namespace
