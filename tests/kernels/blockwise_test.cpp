@@ -216,7 +216,7 @@ TEST(Blockwise, SameBitsForAnyThreads) {
   });
 }
 
-std::string refusal(const auto& args) {
+std::string refusal_of(const auto& args) {
   try {
     check_operands(args);
   } catch (const Error& e) {
@@ -232,28 +232,28 @@ TEST(Blockwise, RefusesOtherExtentsAndAddresses) {
   const auto scales = [](std::uintptr_t a) { return reinterpret_cast<float*>(a); };
   // NOLINTEND(performance-no-int-to-ptr)
   QuantizeVectors vectors{.x = at(0x1000), .rows = 256, .columns = 128, .by_row = {at(0x2000), scales(0x3000)}};
-  EXPECT_EQ(refusal(vectors), "");
+  EXPECT_EQ(refusal_of(vectors), "");
   vectors.rows = 64;
-  EXPECT_EQ(refusal(vectors),
+  EXPECT_EQ(refusal_of(vectors),
             "[kernels] quantize_vectors of [64, 128], bf16 > e4m3: rows and columns must be multiples of 128");
   vectors.rows = 256;
   vectors.by_row.inverse_scale = nullptr;
-  EXPECT_EQ(refusal(vectors),
+  EXPECT_EQ(refusal_of(vectors),
             "[kernels] quantize_vectors of [256, 128], bf16 > e4m3: codes without their inverse scales");
   vectors.by_row.inverse_scale = scales(0x3004);
-  EXPECT_NE(refusal(vectors).find("inverse_scale must lie on 16 bytes"), std::string::npos) << refusal(vectors);
+  EXPECT_NE(refusal_of(vectors).find("inverse_scale must lie on 16 bytes"), std::string::npos) << refusal_of(vectors);
 
   QuantizeBlocks blocks{.x = at(0x1000), .from = DType::f32, .rows = 256, .columns = 128, .y = at(0x2000)};
-  EXPECT_EQ(refusal(blocks), "");
+  EXPECT_EQ(refusal_of(blocks), "");
   blocks.columns = 200;
-  EXPECT_EQ(refusal(blocks),
+  EXPECT_EQ(refusal_of(blocks),
             "[kernels] quantize_blocks of [256, 200], f32 > e4m3: rows and columns must be multiples of 128");
   blocks.columns = 128;
   blocks.y_transposed = at(0x4008);
-  EXPECT_NE(refusal(blocks).find("y_transposed must lie on 16 bytes"), std::string::npos) << refusal(blocks);
+  EXPECT_NE(refusal_of(blocks).find("y_transposed must lie on 16 bytes"), std::string::npos) << refusal_of(blocks);
   blocks.y_transposed = nullptr;
   blocks.inverse_scale_by_column = scales(0x5008);
-  EXPECT_NE(refusal(blocks).find("inverse_scale_by_column must lie on 16 bytes"), std::string::npos);
+  EXPECT_NE(refusal_of(blocks).find("inverse_scale_by_column must lie on 16 bytes"), std::string::npos);
 }
 
 /// cuBLASLt's words: vectors M-major, blocks K-major with a stride of a multiple of 4.

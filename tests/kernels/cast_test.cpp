@@ -1,5 +1,4 @@
 #include <cstring>
-#include <limits>
 #include <random>
 
 #include "tests/kernels/kernel_test.h"
@@ -8,14 +7,12 @@ namespace octet {
 namespace {
 
 using namespace test;
-constexpr float infinity = std::numeric_limits<float>::infinity();
-constexpr float nan = std::numeric_limits<float>::quiet_NaN();
 
 struct Scales {
   float scale, inverse;
 };
 
-Scales scales(float amax, DType format, bool power_of_two = false) {
+Scales scales_of(float amax, DType format, bool power_of_two = false) {
   Scales s{};
   cpu::compute_scales(stream(), {&amax, &s.scale, &s.inverse, 1, format, power_of_two});
   return s;
@@ -27,8 +24,8 @@ TEST(ComputeScales, AreTheFormula) {
     for (const float a : amax) {
       const double clamped = std::max(static_cast<double>(std::abs(a)), 1e-12);
       const auto want = static_cast<float>((format == DType::e4m3 ? 448.0 : 57344.0) / clamped);
-      EXPECT_EQ(scales(std::abs(a), format).scale, want);
-      EXPECT_EQ(scales(std::abs(a), format).inverse, 1.0f / want);
+      EXPECT_EQ(scales_of(std::abs(a), format).scale, want);
+      EXPECT_EQ(scales_of(std::abs(a), format).inverse, 1.0f / want);
     }
   }
 }
@@ -38,29 +35,29 @@ TEST(ComputeScales, PowersOfTwoAreTheFormula) {
   std::vector<float> amax = random_values(1000, 1, 30.0f);
   for (int k = -20; k < 20; ++k) {
     const float exact = std::ldexp(7.0f, k);
-    for (const float a : {exact, std::nextafter(exact, 0.0f), std::nextafter(exact, infinity)}) amax.push_back(a);
+    for (const float a : {exact, std::nextafter(exact, 0.0f), std::nextafter(exact, infinity_f32)}) amax.push_back(a);
   }
   for (const DType format : {DType::e4m3, DType::e5m2}) {
     for (const float a : amax) {
-      const double exact = static_cast<double>(scales(std::abs(a), format).scale);
-      const Scales s = scales(std::abs(a), format, true);
+      const double exact = static_cast<double>(scales_of(std::abs(a), format).scale);
+      const Scales s = scales_of(std::abs(a), format, true);
       EXPECT_EQ(s.scale, static_cast<float>(std::exp2(std::floor(std::log2(exact))))) << a;
       EXPECT_EQ(s.inverse * s.scale, 1.0f);
     }
-    EXPECT_EQ(scales(infinity, format, true).scale, 0.0f);
-    EXPECT_TRUE(std::isnan(scales(nan, format, true).scale));
+    EXPECT_EQ(scales_of(infinity_f32, format, true).scale, 0.0f);
+    EXPECT_TRUE(std::isnan(scales_of(nan_f32, format, true).scale));
   }
-  EXPECT_EQ(scales(0.0f, DType::e4m3, true).scale, 0x1p48f);
+  EXPECT_EQ(scales_of(0.0f, DType::e4m3, true).scale, 0x1p48f);
 }
 
 TEST(ComputeScales, Ends) {
-  EXPECT_EQ(scales(448.0f, DType::e4m3).scale, 1.0f);
-  EXPECT_EQ(scales(0.0f, DType::e4m3).scale, 448e12f);
-  EXPECT_EQ(scales(0.0f, DType::e5m2).scale, static_cast<float>(57344e12));
-  EXPECT_EQ(scales(1e-30f, DType::e4m3).scale, 448e12f);
-  EXPECT_EQ(scales(infinity, DType::e4m3).scale, 0.0f);
-  EXPECT_TRUE(std::isnan(scales(nan, DType::e5m2).scale));
-  EXPECT_TRUE(std::isnan(scales(nan, DType::e5m2).inverse));
+  EXPECT_EQ(scales_of(448.0f, DType::e4m3).scale, 1.0f);
+  EXPECT_EQ(scales_of(0.0f, DType::e4m3).scale, 448e12f);
+  EXPECT_EQ(scales_of(0.0f, DType::e5m2).scale, static_cast<float>(57344e12));
+  EXPECT_EQ(scales_of(1e-30f, DType::e4m3).scale, 448e12f);
+  EXPECT_EQ(scales_of(infinity_f32, DType::e4m3).scale, 0.0f);
+  EXPECT_TRUE(std::isnan(scales_of(nan_f32, DType::e5m2).scale));
+  EXPECT_TRUE(std::isnan(scales_of(nan_f32, DType::e5m2).inverse));
 }
 
 /// Values around every rounding case of the three formats: random bits, all bf16 codes, and ties with neighbours.
@@ -71,7 +68,7 @@ std::vector<float> awkward_values() {
   for (int i = 0; i < 300000; ++i) x.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(random())));
   for (std::uint32_t code = 0; code < 65536; ++code) x.push_back(std::bit_cast<float>(code << 16));
   const auto with_neighbours = [&](float v) {
-    for (const float w : {v, std::nextafter(v, infinity), std::nextafter(v, -infinity)}) {
+    for (const float w : {v, std::nextafter(v, infinity_f32), std::nextafter(v, -infinity_f32)}) {
       x.push_back(w);
       x.push_back(-w);
     }
@@ -84,7 +81,8 @@ std::vector<float> awkward_values() {
       with_neighbours((a + b) / 2);
     }
   }
-  for (const float v : {0.0f, 448.0f, 464.0f, 480.0f, 57344.0f, 61440.0f, 65536.0f, infinity, nan}) with_neighbours(v);
+  for (const float v : {0.0f, 448.0f, 464.0f, 480.0f, 57344.0f, 61440.0f, 65536.0f, infinity_f32, nan_f32})
+    with_neighbours(v);
   for (std::uint32_t i = 0; i < 20000; ++i) {  // ties of bf16, odd and even
     with_neighbours(std::bit_cast<float>((static_cast<std::uint32_t>(random()) & 0xFFFF0000u) | 0x8000u));
   }
@@ -113,16 +111,16 @@ TEST(CastToFloat8, EveryValueAsTheScalarTypeDoes) {
 }
 
 TEST(CastToFloat8, NanScaleGivesNan) {
-  const std::vector<float> x = {1.0f, 0.0f, -3.0f, infinity, nan};
+  const std::vector<float> x = {1.0f, 0.0f, -3.0f, infinity_f32, nan_f32};
   std::vector<e5m2> y(x.size());
-  cpu::cast_to_float8(stream(), {x.data(), DType::f32, y.data(), DType::e5m2, 5, &nan});
+  cpu::cast_to_float8(stream(), {x.data(), DType::f32, y.data(), DType::e5m2, 5, &nan_f32});
   for (const e5m2 v : y) EXPECT_TRUE(std::isnan(float(v)));
 }
 
 /// A cast that forms its scale has the bits of one whose scale ComputeScales made, in each of its three forms.
 TEST(CastToFloat8, FormsItsScaleFromAnAbsMax) {
   const std::vector<float> x = random_values(64 * 48, 4, 100.0f);
-  for (const float amax : {0.0f, 3.7f, 448e5f, nan}) {
+  for (const float amax : {0.0f, 3.7f, 448e5f, nan_f32}) {
     for (const bool power_of_two : {false, true}) {
       for (const bool rows : {true, false}) {
         for (const bool transposed : {true, false}) {
@@ -167,7 +165,7 @@ TEST(CastToFloat8, FormsItsScaleFromAnAbsMax) {
 
 TEST(CastToFloat8, TakesStatisticsInTheSameRead) {
   std::vector<float> x = random_values(64 * 48, 4, 100.0f);
-  x[77] = -infinity;
+  x[77] = -infinity_f32;
   const float scale = 3.0f;
   for (const bool transposed : {false, true}) {
     std::vector<e5m2> plain(x.size()), y(x.size()), turned(x.size());
@@ -201,7 +199,7 @@ TEST(CastToFloat8, ShortAndUnalignedRanges) {
 }
 
 TEST(CastToFloat8, SaturatesRoundsAndKeepsNan) {
-  const std::vector<float> x = {1000.0f, -infinity, 1.0625f, 1.1875f, nan, 0x1p-10f, 0x1.8p-10f, -0.0f};
+  const std::vector<float> x = {1000.0f, -infinity_f32, 1.0625f, 1.1875f, nan_f32, 0x1p-10f, 0x1.8p-10f, -0.0f};
   std::vector<e4m3> y(x.size());
   const float one = 1.0f;
   cpu::cast_to_float8(stream(), {x.data(), DType::f32, y.data(), DType::e4m3, 8, &one});

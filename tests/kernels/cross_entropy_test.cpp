@@ -16,8 +16,8 @@ struct Result {
 };
 
 template <typename T = float>
-Result<T> run(const std::vector<float>& logits, const std::vector<std::int32_t>& targets, float scale,
-              bool gradient = true) {
+Result<T> run_loss(const std::vector<float>& logits, const std::vector<std::int32_t>& targets, float scale,
+                   bool gradient = true) {
   Result<T> r{std::vector<float>(targets.size(), nan_f32), std::vector<T>(logits.size(), T(nan_f32))};
   const auto rows = static_cast<std::int64_t>(targets.size());
   cpu::cross_entropy(stream(), {.logits = logits.data(),
@@ -41,7 +41,8 @@ std::vector<std::int32_t> some_targets(std::int64_t rows, std::int64_t vocab) {
 }
 
 /// Losses and gradients in double.
-Result<double> reference(const std::vector<float>& logits, const std::vector<std::int32_t>& targets, double scale) {
+Result<double> reference_loss(const std::vector<float>& logits, const std::vector<std::int32_t>& targets,
+                              double scale) {
   const std::size_t vocab = logits.size() / targets.size();
   Result<double> r{{}, std::vector<double>(logits.size(), 0.0)};
   for (std::size_t row = 0; row < targets.size(); ++row) {
@@ -73,21 +74,21 @@ TYPED_TEST(CrossEntropyTest, AgreesWithDoubleReference) {
   for (const auto& [rows, vocab] : shapes) {
     const auto logits = random_values(rows * vocab, 1, 3.0);
     const auto targets = some_targets(rows, vocab);
-    const auto r = run<T>(logits, targets, 0.25f);
-    const auto expected = reference(logits, targets, 0.25);
+    const auto r = run_loss<T>(logits, targets, 0.25f);
+    const auto expected = reference_loss(logits, targets, 0.25);
     for (std::size_t i = 0; i < r.losses.size(); ++i) EXPECT_NEAR(r.losses[i], expected.losses[i], 2e-6f);
     if (vocab > 1) {
       EXPECT_LT(relative_error(r.d_logits, expected.d_logits), storage_tolerance<T>()) << rows << " x " << vocab;
     } else {
       EXPECT_EQ(static_cast<float>(r.d_logits[0]), 0.0f);
     }
-    EXPECT_TRUE(same_bits(run<T>(logits, targets, 0.25f, false).losses, r.losses));
+    EXPECT_TRUE(same_bits(run_loss<T>(logits, targets, 0.25f, false).losses, r.losses));
   }
 }
 
 TYPED_TEST(CrossEntropyTest, UncountedRowsAreZero) {
   using T = TypeParam;
-  const auto r = run<T>({1, 2, nan_f32, infinity_f32, 5, 6}, {-1, -100, 0}, 1.0f);
+  const auto r = run_loss<T>({1, 2, nan_f32, infinity_f32, 5, 6}, {-1, -100, 0}, 1.0f);
   EXPECT_EQ(r.losses[0], 0.0f);
   EXPECT_EQ(r.losses[1], 0.0f);
   EXPECT_GT(r.losses[2], 1.0f);
@@ -95,19 +96,19 @@ TYPED_TEST(CrossEntropyTest, UncountedRowsAreZero) {
 }
 
 TEST(CrossEntropyExact, UniformAndOneSidedLogits) {
-  const auto uniform = run({7, 7, 7, 7}, {2}, 8.0f);
+  const auto uniform = run_loss({7, 7, 7, 7}, {2}, 8.0f);
   EXPECT_NEAR(uniform.losses[0], std::log(4.0f), 2e-7f);
   EXPECT_EQ(uniform.d_logits, (std::vector<float>{2, 2, -6, 2}));
-  const auto sure = run({1000, -1000, -infinity_f32, 0}, {0}, 1.0f);
+  const auto sure = run_loss({1000, -1000, -infinity_f32, 0}, {0}, 1.0f);
   EXPECT_EQ(sure.losses[0], 0.0f);
   EXPECT_EQ(sure.d_logits, (std::vector<float>{0, 0, 0, 0}));
-  const auto wrong = run({1000, -1000, -infinity_f32, 0}, {1}, 1.0f);
+  const auto wrong = run_loss({1000, -1000, -infinity_f32, 0}, {1}, 1.0f);
   EXPECT_EQ(wrong.losses[0], 2000.0f);
   EXPECT_EQ(wrong.d_logits, (std::vector<float>{1, -1, 0, 0}));
 }
 
 TEST(CrossEntropyExact, NonFiniteLogitsGiveNonFiniteLoss) {
-  const auto r = run({1, nan_f32, 2, 1, infinity_f32, 2, 1, 2, 3}, {0, 0, 0}, 1.0f);
+  const auto r = run_loss({1, nan_f32, 2, 1, infinity_f32, 2, 1, 2, 3}, {0, 0, 0}, 1.0f);
   EXPECT_TRUE(std::isnan(r.losses[0]));
   EXPECT_FALSE(std::isfinite(r.losses[1]));
   EXPECT_TRUE(std::isfinite(r.losses[2]));
@@ -117,7 +118,7 @@ TEST(CrossEntropyExact, NonFiniteLogitsGiveNonFiniteLoss) {
 TEST(CrossEntropyExact, GradientInPlace) {
   auto logits = random_values(7 * 53, 1, 3.0);
   const auto targets = some_targets(7, 53);
-  const auto apart = run(logits, targets, 0.5f);
+  const auto apart = run_loss(logits, targets, 0.5f);
   std::vector<float> losses(7);
   cpu::cross_entropy(stream(), {.logits = logits.data(),
                                 .targets = targets.data(),
@@ -134,13 +135,13 @@ TEST(CrossEntropyExact, GradientInPlace) {
 TEST(CrossEntropyExact, SameBitsForAnyThreads) {
   const auto logits = random_values(29 * 307, 1, 3.0);
   const auto targets = some_targets(29, 307);
-  expect_same_bits_for_any_threads([&] { return run(logits, targets, 0.1f).losses; });
-  expect_same_bits_for_any_threads([&] { return run<bf16>(logits, targets, 0.1f).d_logits; });
+  expect_same_bits_for_any_threads([&] { return run_loss(logits, targets, 0.1f).losses; });
+  expect_same_bits_for_any_threads([&] { return run_loss<bf16>(logits, targets, 0.1f).d_logits; });
 }
 
 /// The columns [begin, begin + count) of every row.
-std::vector<float> columns(const std::vector<float>& logits, std::int64_t vocab, std::int64_t begin,
-                           std::int64_t count) {
+std::vector<float> part_of_vocab(const std::vector<float>& logits, std::int64_t vocab, std::int64_t begin,
+                                 std::int64_t count) {
   std::vector<float> part;
   for (auto row = logits.begin(); row != logits.end(); row += vocab) {
     part.insert(part.end(), row + begin, row + begin + count);
@@ -158,7 +159,7 @@ Result<T> run_in_parts(const std::vector<float>& logits, const std::vector<std::
   std::vector<float> stats(static_cast<std::size_t>(parts * 3 * rows), nan_f32);
   std::int64_t begin = 0;
   for (std::size_t p = 0; p < counts.size(); begin += counts[p++]) {
-    const auto part = columns(logits, vocab, begin, counts[p]);
+    const auto part = part_of_vocab(logits, vocab, begin, counts[p]);
     cpu::cross_entropy_stats(stream(), {.logits = part.data(),
                                         .targets = targets.data(),
                                         .vocab_begin = begin,
@@ -169,7 +170,7 @@ Result<T> run_in_parts(const std::vector<float>& logits, const std::vector<std::
   Result<T> r{{}, std::vector<T>(logits.size(), T(nan_f32))};
   begin = 0;
   for (const std::int64_t count : counts) {
-    const auto part = columns(logits, vocab, begin, count);
+    const auto part = part_of_vocab(logits, vocab, begin, count);
     std::vector<float> losses(targets.size(), nan_f32);
     std::vector<T> d(part.size(), T(nan_f32));
     cpu::cross_entropy_finish(stream(), {.logits = gradient ? part.data() : nullptr,
@@ -202,7 +203,7 @@ TYPED_TEST(CrossEntropyTest, OnePartGivesTheBitsOfTheWhole) {
   for (const auto& [rows, vocab] : shapes) {
     const auto logits = random_values(rows * vocab, 1, 3.0);
     const auto targets = some_targets(rows, vocab);
-    const auto whole = run<T>(logits, targets, 0.25f), part = run_in_parts<T>(logits, targets, 0.25f, {vocab});
+    const auto whole = run_loss<T>(logits, targets, 0.25f), part = run_in_parts<T>(logits, targets, 0.25f, {vocab});
     EXPECT_TRUE(same_bits(part.losses, whole.losses)) << rows << " x " << vocab;
     EXPECT_TRUE(same_bits(part.d_logits, whole.d_logits)) << rows << " x " << vocab;
   }
@@ -214,7 +215,7 @@ TYPED_TEST(CrossEntropyTest, PartsAgreeWithDoubleReference) {
     const auto logits = random_values(11 * 37, 1, 3.0);
     const auto targets = some_targets(11, 37);
     const auto r = run_in_parts<T>(logits, targets, 0.25f, counts);
-    const auto expected = reference(logits, targets, 0.25);
+    const auto expected = reference_loss(logits, targets, 0.25);
     for (std::size_t i = 0; i < r.losses.size(); ++i) EXPECT_NEAR(r.losses[i], expected.losses[i], 2e-6f);
     EXPECT_LT(relative_error(r.d_logits, expected.d_logits), storage_tolerance<T>()) << counts.size() << " parts";
     EXPECT_TRUE(same_bits(run_in_parts<T>(logits, targets, 0.25f, counts, false).losses, r.losses));
@@ -224,7 +225,7 @@ TYPED_TEST(CrossEntropyTest, PartsAgreeWithDoubleReference) {
 TEST(CrossEntropyParts, ExtremeLogits) {
   const std::vector<float> masked = {1000, -infinity_f32, -infinity_f32, -infinity_f32, 998, 1000};
   const auto r = run_in_parts(masked, {4}, 1.0f, {1, 3, 2});  // the middle part is -inf throughout
-  const auto whole = run(masked, {4}, 1.0f);
+  const auto whole = run_loss(masked, {4}, 1.0f);
   EXPECT_NEAR(r.losses[0], whole.losses[0], 1e-6f);
   EXPECT_LT(relative_error(r.d_logits, whole.d_logits), 1e-6);
   const auto wrong = run_in_parts({1000, -1000, -infinity_f32, 0}, {1}, 1.0f, {1, 3});
@@ -236,7 +237,7 @@ TEST(CrossEntropyParts, ExtremeLogits) {
 TEST(CrossEntropyParts, EmptyPartsAreExact) {
   const std::vector<float> rows[] = {{1, -2}, {3e38f, -3e38f}, {-3e38f, -3e38f}, {-infinity_f32, 5}, {0, infinity_f32}};
   for (const std::vector<float>& logits : rows) {
-    const auto whole = run(logits, {1}, 0.5f);
+    const auto whole = run_loss(logits, {1}, 0.5f);
     for (const auto& [first, second] : {std::pair<std::size_t, std::size_t>{0, 1}, {1, 3}, {2, 3}}) {
       std::vector<std::int64_t> counts(4);
       counts[first] = counts[second] = 1;
@@ -294,7 +295,7 @@ TEST(CrossEntropyParts, NonFiniteLogitsGiveNonFiniteLoss) {
     for (const std::size_t at : {0u, 2u, 3u}) {
       std::vector<float> logits = {1, 2, 3, 4, 1, 2, 3, 4};
       logits[at] = bad;
-      const auto r = run_in_parts(logits, {1, 1}, 1.0f, {2, 2}), whole = run(logits, {1, 1}, 1.0f);
+      const auto r = run_in_parts(logits, {1, 1}, 1.0f, {2, 2}), whole = run_loss(logits, {1, 1}, 1.0f);
       EXPECT_FALSE(std::isfinite(r.losses[0]));
       EXPECT_EQ(std::isnan(r.losses[0]), std::isnan(whole.losses[0]));
       for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(std::isnan(r.d_logits[i]), std::isnan(whole.d_logits[i])) << i;
@@ -302,7 +303,7 @@ TEST(CrossEntropyParts, NonFiniteLogitsGiveNonFiniteLoss) {
     }
   }
   const std::vector<float> nothing(4, -infinity_f32);
-  EXPECT_TRUE(std::isnan(run(nothing, {1}, 1.0f).losses[0]));
+  EXPECT_TRUE(std::isnan(run_loss(nothing, {1}, 1.0f).losses[0]));
   EXPECT_TRUE(std::isnan(run_in_parts(nothing, {1}, 1.0f, {2, 2}).losses[0]));
   EXPECT_TRUE(std::isnan(run_in_parts(nothing, {1}, 1.0f, {2, 2}).d_logits[0]));
 }
@@ -323,16 +324,16 @@ TEST(CrossEntropyParts, GradientInPlaceAndSameBitsForAnyThreads) {
                                        .losses = losses.data(),
                                        .d_logits = d.data(),
                                        .scale = 0.1f});
-  EXPECT_TRUE(same_bits(d, run(logits, targets, 0.1f).d_logits));
+  EXPECT_TRUE(same_bits(d, run_loss(logits, targets, 0.1f).d_logits));
 }
 
 TEST(CrossEntropyGradient, AgreesWithFiniteDifferences) {
   auto logits = random_values(4 * 11, 1, 2.0);
   const std::vector<std::int32_t> targets = {3, -1, 0, 10};
   const float scale = 0.5f;
-  const auto analytic = run(logits, targets, scale).d_logits;
+  const auto analytic = run_loss(logits, targets, scale).d_logits;
   const auto numeric = central_differences(logits, 0x1p-6f, [&] {
-    return weighted_sum(run(logits, targets, scale, false).losses, std::vector<float>(targets.size(), scale));
+    return weighted_sum(run_loss(logits, targets, scale, false).losses, std::vector<float>(targets.size(), scale));
   });
   EXPECT_LT(relative_error(analytic, numeric), 5e-4);
 }

@@ -13,8 +13,8 @@ class Embedding : public testing::Test {};
 TYPED_TEST_SUITE(Embedding, Storages);
 
 template <typename T>
-std::vector<T> forward(const std::vector<std::int32_t>& tokens, const std::vector<T>& table, std::int64_t vocab,
-                       std::int64_t vocab_begin = 0) {
+std::vector<T> embed(const std::vector<std::int32_t>& tokens, const std::vector<T>& table, std::int64_t vocab,
+                     std::int64_t vocab_begin = 0) {
   const auto n = static_cast<std::int64_t>(tokens.size()), dim = static_cast<std::int64_t>(table.size()) / vocab;
   std::vector<T> out(static_cast<std::size_t>(n * dim), T(nan_f32));
   cpu::embedding_forward(stream(), {.tokens = tokens.data(),
@@ -29,8 +29,8 @@ std::vector<T> forward(const std::vector<std::int32_t>& tokens, const std::vecto
 }
 
 template <typename T>
-void backward(const std::vector<std::int32_t>& tokens, const std::vector<T>& d_out, std::vector<float>& d_table,
-              std::int64_t vocab, bool accumulate, std::int64_t vocab_begin = 0) {
+void embed_backward(const std::vector<std::int32_t>& tokens, const std::vector<T>& d_out, std::vector<float>& d_table,
+                    std::int64_t vocab, bool accumulate, std::int64_t vocab_begin = 0) {
   cpu::embedding_backward(stream(), {.tokens = tokens.data(),
                                      .d_out = d_out.data(),
                                      .dtype = dtype_of<T>::value,
@@ -53,17 +53,17 @@ std::vector<std::int32_t> random_tokens(std::int64_t n, std::int64_t vocab) {
 TYPED_TEST(Embedding, ForwardCopiesRows) {
   using T = TypeParam;
   const auto table = stored<T>({0, 1, 2, 10, 11, 12, 20, nan_f32, -infinity_f32});
-  const auto out = forward<T>({2, 0, 2, 1}, table, 3);
+  const auto out = embed<T>({2, 0, 2, 1}, table, 3);
   const auto expected = stored<T>({20, nan_f32, -infinity_f32, 0, 1, 2, 20, nan_f32, -infinity_f32, 10, 11, 12});
   EXPECT_TRUE(same_bits(out, expected));
-  EXPECT_TRUE(same_bits(forward<T>({1}, stored<T>({5, 6}), 2), stored<T>({6})));
-  EXPECT_TRUE(forward<T>({}, table, 3).empty());
+  EXPECT_TRUE(same_bits(embed<T>({1}, stored<T>({5, 6}), 2), stored<T>({6})));
+  EXPECT_TRUE(embed<T>({}, table, 3).empty());
 }
 
 TYPED_TEST(Embedding, ForwardOfAPartGivesZeroRowsElsewhere) {
   using T = TypeParam;
   const auto table = stored<T>({20, nan_f32, 30, -infinity_f32});  // ids 2 and 3
-  const auto out = forward<T>({3, 1, 2, 4, 0, -1, 2147483647}, table, 2, 2);
+  const auto out = embed<T>({3, 1, 2, 4, 0, -1, 2147483647}, table, 2, 2);
   EXPECT_TRUE(same_bits(out, stored<T>({30, -infinity_f32, 0, 0, 20, nan_f32, 0, 0, 0, 0, 0, 0, 0, 0})));
 }
 
@@ -75,11 +75,11 @@ TYPED_TEST(Embedding, PartsTogetherAreTheWhole) {
   for (const bool accumulate : {false, true}) {
     const auto before = random_values(vocab * dim, 2);
     auto whole = before;
-    backward(tokens, d_out, whole, vocab, accumulate);
+    embed_backward(tokens, d_out, whole, vocab, accumulate);
     std::vector<float> joined;
     for (const auto& [begin, count] : {std::pair{0, 4}, std::pair{4, 6}, std::pair{10, 1}}) {
       std::vector<float> part(before.begin() + begin * dim, before.begin() + (begin + count) * dim);
-      backward(tokens, d_out, part, count, accumulate, begin);
+      embed_backward(tokens, d_out, part, count, accumulate, begin);
       joined.insert(joined.end(), part.begin(), part.end());
     }
     EXPECT_TRUE(same_bits(joined, whole));
@@ -92,9 +92,9 @@ TYPED_TEST(Embedding, BackwardSumsRepeatedTokensInTheirOrder) {
   // In token order (2^26 + 1) - 2^26 + 1 = 1 in fp32; any other order of the four gives 2 or 0.
   const auto d_out = stored<T>({0x1p26f, 2, 1, 2, 7, 8, -0x1p26f, 2, 1, 2});
   std::vector<float> d_table = {9, 9, 9, 9, 9, 9};
-  backward(tokens, d_out, d_table, 3, false);
+  embed_backward(tokens, d_out, d_table, 3, false);
   EXPECT_EQ(d_table, (std::vector<float>{7, 8, 1, 8, 0, 0}));
-  backward(tokens, d_out, d_table, 3, true);
+  embed_backward(tokens, d_out, d_table, 3, true);
   EXPECT_EQ(d_table[0], 14.0f);
   EXPECT_EQ(d_table[3], 16.0f);
   EXPECT_EQ(d_table[5], 0.0f);
@@ -115,7 +115,7 @@ TYPED_TEST(Embedding, BackwardIsTheOrderedSumForAnyShapeAndThreads) {
     }
     expect_same_bits_for_any_threads([&] {
       std::vector<float> d_table(expected.size(), nan_f32);
-      backward(tokens, d_out, d_table, vocab, false);
+      embed_backward(tokens, d_out, d_table, vocab, false);
       EXPECT_TRUE(same_bits(d_table, expected)) << "dim " << dim;
       return d_table;
     });
@@ -128,9 +128,9 @@ TEST(EmbeddingGradient, AgreesWithFiniteDifferences) {
   auto table = random_values(vocab * dim, 1);
   const auto d_out = random_values(n * dim, 2);
   std::vector<float> d_table(table.size());
-  backward(tokens, d_out, d_table, vocab, false);
+  embed_backward(tokens, d_out, d_table, vocab, false);
   const auto numeric =
-      central_differences(table, 0.125f, [&] { return weighted_sum(forward(tokens, table, vocab), d_out); });
+      central_differences(table, 0.125f, [&] { return weighted_sum(embed(tokens, table, vocab), d_out); });
   EXPECT_LT(relative_error(d_table, numeric), 1e-6);
 }
 

@@ -27,14 +27,14 @@ struct Matrix {
   }
 };
 
-struct Case {
+struct GemmCase {
   std::int64_t m, n, k;
   bool ta, tb;
   DType a, b, c;
   float beta;
 };
 
-Gemm gemm_of(const Case& t, const Matrix& a, const Matrix& b, Matrix& c, const GemmScales& scales) {
+Gemm gemm_of(const GemmCase& t, const Matrix& a, const Matrix& b, Matrix& c, const GemmScales& scales) {
   Gemm args;
   args.a = {a.bytes.data(), t.a, t.ta, is_float8(t.a) ? &scales.a : nullptr};
   args.b = {b.bytes.data(), t.b, t.tb, is_float8(t.b) ? &scales.b : nullptr};
@@ -47,7 +47,7 @@ Gemm gemm_of(const Case& t, const Matrix& a, const Matrix& b, Matrix& c, const G
   return args;
 }
 
-void run(Gemm args) {
+void run_gemm(Gemm args) {
   args.workspace_bytes = cpu::gemm_workspace(args);
   const auto workspace = make_workspace(args.workspace_bytes);
   args.workspace = workspace.get();
@@ -70,7 +70,7 @@ std::vector<double> values_of(const Matrix& c) {
   return y;
 }
 
-void check(const Case& t) {
+void check_gemm(const GemmCase& t) {
   SCOPED_TRACE(testing::Message() << "m " << t.m << " n " << t.n << " k " << t.k << (t.ta ? " T" : " N")
                                   << (t.tb ? "T " : "N ") << name_of(t.a) << " " << name_of(t.b) << " " << name_of(t.c)
                                   << " beta " << t.beta);
@@ -92,7 +92,7 @@ void check(const Case& t) {
   }
   // Without a sum to add C must not be read: NaN there must not come through.
   if (t.beta == 0.0f) std::fill(c.bytes.begin(), c.bytes.end(), std::uint8_t{0xFF});
-  run(gemm_of(t, a, b, c, scales));
+  run_gemm(gemm_of(t, a, b, c, scales));
   if (t.m * t.n == 0) return;
   const double tolerance = t.c == DType::bf16 ? 4e-3 : 1e-6;
   if (t.k == 0 && t.beta == 0.0f) {
@@ -105,16 +105,16 @@ void check(const Case& t) {
   }
 }
 
-constexpr std::pair<DType, DType> operands[] = {{DType::f32, DType::f32},   {DType::bf16, DType::bf16},
-                                                {DType::e4m3, DType::e4m3}, {DType::e5m2, DType::e4m3},
-                                                {DType::e4m3, DType::e5m2}, {DType::e5m2, DType::e5m2}};
+constexpr std::pair<DType, DType> operand_types[] = {{DType::f32, DType::f32},   {DType::bf16, DType::bf16},
+                                                     {DType::e4m3, DType::e4m3}, {DType::e5m2, DType::e4m3},
+                                                     {DType::e4m3, DType::e5m2}, {DType::e5m2, DType::e5m2}};
 
 void check_all(std::int64_t m, std::int64_t n, std::int64_t k) {
-  for (const auto& [a, b] : operands) {
+  for (const auto& [a, b] : operand_types) {
     for (const DType c : {DType::f32, DType::bf16}) {
       for (const float beta : {0.0f, 1.0f}) {
         for (const int transposed : {0, 1, 2, 3})
-          check({m, n, k, (transposed & 1) != 0, (transposed & 2) != 0, a, b, c, beta});
+          check_gemm({m, n, k, (transposed & 1) != 0, (transposed & 2) != 0, a, b, c, beta});
       }
     }
   }
@@ -141,22 +141,22 @@ TEST(Gemm, ZeroExtents) {
 TEST(Gemm, InSeveralChunks) {
   for (const bool ta : {false, true}) {
     for (const bool tb : {false, true}) {
-      check({70000, 16, 48, ta, tb, DType::bf16, DType::bf16, DType::bf16, 1.0f});
-      check({24, 40, 70001, ta, tb, DType::e5m2, DType::e4m3, DType::f32, 1.0f});
+      check_gemm({70000, 16, 48, ta, tb, DType::bf16, DType::bf16, DType::bf16, 1.0f});
+      check_gemm({24, 40, 70001, ta, tb, DType::e5m2, DType::e4m3, DType::f32, 1.0f});
     }
   }
-  check({600, 4200, 4096, false, true, DType::e4m3, DType::e4m3, DType::bf16, 0.0f});
+  check_gemm({600, 4200, 4096, false, true, DType::e4m3, DType::e4m3, DType::bf16, 0.0f});
 }
 
 TEST(Gemm, ExactOnSmallIntegers) {
-  const Case t{64, 48, 32, false, true, DType::e4m3, DType::e5m2, DType::f32, 0.0f};
+  const GemmCase t{64, 48, 32, false, true, DType::e4m3, DType::e5m2, DType::f32, 0.0f};
   std::vector<float> x, y;
   for (int i = 0; i < 64 * 32; ++i) x.push_back(static_cast<float>(i * 7 % 15 - 7));
   for (int i = 0; i < 48 * 32; ++i) y.push_back(static_cast<float>(i * 5 % 9 - 4));
   const Matrix a(t.a, x), b(t.b, y);
   Matrix c(t.c, std::vector<float>(64 * 48));
   const GemmScales scales{0.1f, 0.3f};
-  run(gemm_of(t, a, b, c, scales));
+  run_gemm(gemm_of(t, a, b, c, scales));
   const std::vector<double> got = values_of(c);
   for (std::size_t i = 0; i < 64; ++i) {
     for (std::size_t j = 0; j < 48; ++j) {
@@ -172,12 +172,12 @@ TEST(Gemm, ExactOnSmallIntegers) {
 
 TEST(Gemm, SameThreadsSameBits) {
   const Matrix a(DType::bf16, random_values(300 * 200, 1)), b(DType::bf16, random_values(200 * 100, 2));
-  const Case t{300, 100, 200, false, false, DType::bf16, DType::bf16, DType::f32, 0.0f};
+  const GemmCase t{300, 100, 200, false, false, DType::bf16, DType::bf16, DType::f32, 0.0f};
   for (const int n : {1, 2, 3}) {
     const Threads threads(n);
     Matrix c(t.c, std::vector<float>(300 * 100)), again = c;
-    run(gemm_of(t, a, b, c, {}));
-    run(gemm_of(t, a, b, again, {}));
+    run_gemm(gemm_of(t, a, b, c, {}));
+    run_gemm(gemm_of(t, a, b, again, {}));
     EXPECT_EQ(c.bytes, again.bytes) << n << " threads";
   }
 }
@@ -233,7 +233,7 @@ TEST(Gemm, Bf16InputGivesTheSameProducts) {
   if (!machine.avx512_bf16 && !machine.amx_bf16) GTEST_SKIP() << "no AVX-512 bf16 on this processor";
   cpu::set_gemm_input(cpu::GemmInputChoice::bf16);
   check_all(48, 33, 80);
-  check({3000, 64, 48, false, true, DType::e4m3, DType::e4m3, DType::bf16, 1.0f});
+  check_gemm({3000, 64, 48, false, true, DType::e4m3, DType::e4m3, DType::bf16, 1.0f});
   cpu::set_gemm_input(cpu::GemmInputChoice::automatic);
 }
 

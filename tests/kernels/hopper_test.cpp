@@ -14,7 +14,7 @@ namespace {
 using namespace test;
 using Codes = std::vector<std::uint8_t>;
 
-Codes transposed(const Codes& x, std::int64_t rows, std::int64_t columns) {
+Codes transposed_codes(const Codes& x, std::int64_t rows, std::int64_t columns) {
   Codes y(x.size());
   for (std::int64_t i = 0; i < rows; ++i) {
     for (std::int64_t j = 0; j < columns; ++j) {
@@ -39,7 +39,8 @@ struct Operands {
 
 /// Stored as asked for; C is poisoned first.
 std::vector<float> multiply(const Operands& x, bool fast, bool a_transposed = false, bool b_transposed = true) {
-  const Codes a = a_transposed ? transposed(x.a, x.m, x.k) : x.a, b = b_transposed ? x.b : transposed(x.b, x.n, x.k);
+  const Codes a = a_transposed ? transposed_codes(x.a, x.m, x.k) : x.a,
+              b = b_transposed ? x.b : transposed_codes(x.b, x.n, x.k);
   std::vector<float> c(static_cast<std::size_t>(x.m * x.n), nan_f32);
   cpu::hopper_multiply({.a = {a.data(), a_transposed ? x.m : x.k, a_transposed},
                         .b = {b.data(), b_transposed ? x.k : x.n, b_transposed},

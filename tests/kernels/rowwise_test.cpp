@@ -20,7 +20,7 @@ struct Cast {
 
 /// What a vector's own abs-max, scale and cast by the tensorwise kernels are.
 template <typename From>
-Cast expected(const std::vector<From>& x, DType to, bool power_of_two) {
+Cast expected_cast(const std::vector<From>& x, DType to, bool power_of_two) {
   const auto n = static_cast<std::int64_t>(x.size());
   Cast c(n, 1);
   float amax = 0;
@@ -33,7 +33,7 @@ Cast expected(const std::vector<From>& x, DType to, bool power_of_two) {
 }
 
 template <typename From>
-void check(std::int64_t rows, std::int64_t columns, DType to, bool power_of_two, bool transposed) {
+void check_cast(std::int64_t rows, std::int64_t columns, DType to, bool power_of_two, bool transposed) {
   SCOPED_TRACE(fmt::format("{} x {}, {}", rows, columns, transposed ? "transposed" : "as stored"));
   std::vector<From> x;
   for (const float v : random_values(rows * columns, 5, 3.0f)) x.push_back(From(v));
@@ -61,7 +61,7 @@ void check(std::int64_t rows, std::int64_t columns, DType to, bool power_of_two,
   EXPECT_EQ(column.y, column_alone.y);
 
   for (std::int64_t r = 0; r < rows; ++r) {
-    const Cast want = expected<From>({x.begin() + r * columns, x.begin() + (r + 1) * columns}, to, power_of_two);
+    const Cast want = expected_cast<From>({x.begin() + r * columns, x.begin() + (r + 1) * columns}, to, power_of_two);
     ASSERT_TRUE(same_bits({row.scale[static_cast<std::size_t>(r)]}, want.scale)) << "row " << r;
     ASSERT_TRUE(same_bits({row.inverse[static_cast<std::size_t>(r)]}, want.inverse)) << "row " << r;
     for (std::int64_t c = 0; c < columns; ++c) ASSERT_EQ(row.y[at(r, c)], want.y[static_cast<std::size_t>(c)]);
@@ -69,7 +69,7 @@ void check(std::int64_t rows, std::int64_t columns, DType to, bool power_of_two,
   for (std::int64_t c = 0; c < columns; ++c) {
     std::vector<From> vector;
     for (std::int64_t r = 0; r < rows; ++r) vector.push_back(x[at(r, c)]);
-    const Cast want = expected<From>(vector, to, power_of_two);
+    const Cast want = expected_cast<From>(vector, to, power_of_two);
     ASSERT_TRUE(same_bits({column.scale[static_cast<std::size_t>(c)]}, want.scale)) << "column " << c;
     ASSERT_TRUE(same_bits({column.inverse[static_cast<std::size_t>(c)]}, want.inverse)) << "column " << c;
     for (std::int64_t r = 0; r < rows; ++r) {
@@ -82,9 +82,9 @@ void check(std::int64_t rows, std::int64_t columns, DType to, bool power_of_two,
 TEST(QuantizeRowwise, EveryVectorIsCastAsIfAlone) {
   for (const bool transposed : {false, true}) {
     for (const auto& [rows, columns] : {std::pair<std::int64_t, std::int64_t>{1, 1}, {3, 5}, {48, 64}, {67, 129}}) {
-      check<bf16>(rows, columns, DType::e4m3, true, transposed);
-      check<float>(rows, columns, DType::e4m3, false, transposed);
-      check<bf16>(rows, columns, DType::e5m2, false, transposed);
+      check_cast<bf16>(rows, columns, DType::e4m3, true, transposed);
+      check_cast<float>(rows, columns, DType::e4m3, false, transposed);
+      check_cast<bf16>(rows, columns, DType::e5m2, false, transposed);
     }
   }
 }

@@ -14,15 +14,15 @@ namespace {
 using namespace test;
 using Spans = std::vector<std::int32_t>;
 
-SpanAttentionShape shape(std::int64_t queries, std::int64_t keys, std::int64_t heads, std::int64_t kv_heads,
-                         std::int64_t head_dim) {
+SpanAttentionShape span_shape(std::int64_t queries, std::int64_t keys, std::int64_t heads, std::int64_t kv_heads,
+                              std::int64_t head_dim) {
   return {queries,   keys, heads, kv_heads, head_dim, static_cast<float>(1 / std::sqrt(static_cast<double>(head_dim))),
           DType::f32};
 }
 
 /// The definition in double, over the keys that spans name. NaN where a query sees none: its output is left alone.
-std::vector<double> reference(const SpanAttentionShape& s, const std::vector<double>& q, const std::vector<double>& k,
-                              const std::vector<double>& v, const Spans& spans) {
+std::vector<double> span_reference(const SpanAttentionShape& s, const std::vector<double>& q,
+                                   const std::vector<double>& k, const std::vector<double>& v, const Spans& spans) {
   std::vector<double> o(q.size(), std::numeric_limits<double>::quiet_NaN());
   for (std::int64_t i = 0; i < s.queries; ++i) {
     const std::int32_t* span = spans.data() + 4 * i;
@@ -92,7 +92,7 @@ struct Case {
   void expect_as_defined(double tolerance = sizeof(T) == 4 ? 2e-6 : 0x1p-8) const {
     SCOPED_TRACE(fmt::format("{}: {} queries, {} keys, heads {}/{}, dim {}", name_of(s.dtype), s.queries, s.keys,
                              s.heads, s.kv_heads, s.head_dim));
-    const std::vector<double> want = reference(s, widened(q), widened(k), widened(v), spans), got = widened(run());
+    const std::vector<double> want = span_reference(s, widened(q), widened(k), widened(v), spans), got = widened(run());
     double difference = 0, norm = 0;
     for (std::size_t i = 0; i < want.size(); ++i) {
       ASSERT_EQ(std::isnan(got[i]), std::isnan(want[i])) << "element " << i;
@@ -118,36 +118,38 @@ Spans behind_a_prefix(std::int64_t queries, std::int32_t prefix, std::int32_t fi
 
 TEST(SpanAttention, OneQueryAgainstACache) {
   for (const std::int32_t seen : {1, 64, 65, 512, 1200}) {
-    expect_as_defined(shape(1, 1300, 4, 2, 64), {0, seen, 0, 0});
-    expect_as_defined(shape(1, 1300, 4, 2, 64), {0, 0, 1300 - seen, 1300});
+    expect_as_defined(span_shape(1, 1300, 4, 2, 64), {0, seen, 0, 0});
+    expect_as_defined(span_shape(1, 1300, 4, 2, 64), {0, 0, 1300 - seen, 1300});
   }
-  expect_as_defined(shape(1, 5000, 8, 1, 40), {0, 4800, 4900, 4999});
+  expect_as_defined(span_shape(1, 5000, 8, 1, 40), {0, 4800, 4900, 4999});
 }
 
 TEST(SpanAttention, OddSizes) {
-  expect_as_defined(shape(1, 1, 1, 1, 1), {0, 1, 0, 0});
-  expect_as_defined(shape(2, 7, 3, 1, 7), {0, 2, 3, 7, 1, 6, 0, 0});
-  expect_as_defined(shape(3, 70, 6, 2, 35), {0, 70, 0, 0, 5, 6, 69, 70, 0, 1, 2, 3});
-  expect_as_defined(shape(2, 600, 70, 1, 12), {0, 100, 300, 600, 0, 600, 0, 0});  // more heads than rows of a tile
-  expect_as_defined(shape(1, 40, 2, 1, 256), {3, 40, 0, 2});                      // the second span lies before
+  expect_as_defined(span_shape(1, 1, 1, 1, 1), {0, 1, 0, 0});
+  expect_as_defined(span_shape(2, 7, 3, 1, 7), {0, 2, 3, 7, 1, 6, 0, 0});
+  expect_as_defined(span_shape(3, 70, 6, 2, 35), {0, 70, 0, 0, 5, 6, 69, 70, 0, 1, 2, 3});
+  expect_as_defined(span_shape(2, 600, 70, 1, 12), {0, 100, 300, 600, 0, 600, 0, 0});  // more heads than rows of a tile
+  expect_as_defined(span_shape(1, 40, 2, 1, 256), {3, 40, 0, 2});                      // the second span lies before
 }
 
 TEST(SpanAttention, QueriesBehindASharedPrefix) {
-  expect_as_defined(shape(100, 700, 4, 2, 32), behind_a_prefix(100, 500, 550));
-  expect_as_defined(shape(100, 700, 4, 4, 24), behind_a_prefix(100, 500, 500));
-  expect_as_defined(shape(90, 300, 48, 24, 8), behind_a_prefix(90, 120, 150));  // enough tiles: keys are not in parts
+  expect_as_defined(span_shape(100, 700, 4, 2, 32), behind_a_prefix(100, 500, 550));
+  expect_as_defined(span_shape(100, 700, 4, 4, 24), behind_a_prefix(100, 500, 500));
+  expect_as_defined(span_shape(90, 300, 48, 24, 8),
+                    behind_a_prefix(90, 120, 150));  // enough tiles: keys are not in parts
 }
 
 TEST(SpanAttention, QueriesThatSeeNothingAreLeftAlone) {
-  expect_as_defined(shape(5, 900, 4, 2, 16), {7, 7, 9, 9, 0, 800, 0, 0, 0, 0, 0, 0, 600, 601, 0, 0, 0, 0, 899, 900});
-  expect_as_defined(shape(2, 10, 2, 2, 16), Spans(8, 0));
+  expect_as_defined(span_shape(5, 900, 4, 2, 16),
+                    {7, 7, 9, 9, 0, 800, 0, 0, 0, 0, 0, 0, 600, 601, 0, 0, 0, 0, 899, 900});
+  expect_as_defined(span_shape(2, 10, 2, 2, 16), Spans(8, 0));
   Spans mostly_none(4 * 200, 0);
   for (const std::size_t i : {3u, 4u, 150u}) mostly_none[4 * i + 1] = 20 + static_cast<std::int32_t>(i);
-  expect_as_defined(shape(200, 200, 32, 16, 8), mostly_none);
+  expect_as_defined(span_shape(200, 200, 32, 16, 8), mostly_none);
 }
 
 TEST(SpanAttention, LargeScoresDoNotOverflow) {
-  Case<float> c(shape(2, 300, 2, 1, 32), {0, 300, 0, 0, 10, 20, 100, 250});
+  Case<float> c(span_shape(2, 300, 2, 1, 32), {0, 300, 0, 0, 10, 20, 100, 250});
   for (float& x : c.q) x *= 200.0f;
   c.expect_as_defined(1e-3);  // the last bit of a score of 2,000 is 1e-4
 }
@@ -168,13 +170,14 @@ TEST(SpanAttention, AsCausalAttention) {
 }
 
 TEST(SpanAttention, SameBitsForAnyThreads) {
-  expect_same_bits_for_any_threads([c = Case<bf16>(shape(1, 3000, 8, 2, 64), {0, 2900, 0, 0})] { return c.run(); });
   expect_same_bits_for_any_threads(
-      [c = Case<float>(shape(90, 300, 48, 24, 8), behind_a_prefix(90, 120, 150))] { return c.run(); });
+      [c = Case<bf16>(span_shape(1, 3000, 8, 2, 64), {0, 2900, 0, 0})] { return c.run(); });
+  expect_same_bits_for_any_threads(
+      [c = Case<float>(span_shape(90, 300, 48, 24, 8), behind_a_prefix(90, 120, 150))] { return c.run(); });
 }
 
 TEST(SpanAttention, RefusesAHeadThatIsTooWide) {
-  EXPECT_THROW(cpu::span_attention_workspace({.shape = shape(1, 4, 1, 1, 257)}), Error);
+  EXPECT_THROW(cpu::span_attention_workspace({.shape = span_shape(1, 4, 1, 1, 257)}), Error);
 }
 
 TEST(SpanKeys, AreThoseThatAnyQuerySees) {
