@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <string>
 #include <system_error>
+#include <vector>
 
 namespace octet::checkpoint::test {
 
@@ -43,6 +44,8 @@ class TemporaryDirectory {
  private:
   std::string path_;
 };
+
+using Steps = std::vector<std::int64_t>;  ///< of checkpoints
 
 inline bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;

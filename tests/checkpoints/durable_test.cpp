@@ -6,20 +6,13 @@
 
 #include "src/base/error.h"
 #include "tests/checkpoints/directory.h"
+#include "tests/checkpoints/small_checkpoint.h"
 
 namespace octet::checkpoint {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string error_of(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return {};
-}
+using test::error_of;
 
 class Durable : public testing::Test {
  protected:
@@ -30,7 +23,8 @@ TEST_F(Durable, WriteFileMakesANewFile) {
   const std::string path = root_ / "file", content(100'000, 'x');
   write_file(path, content);
   EXPECT_EQ(test::content_of(path), content);
-  EXPECT_EQ(error_of([&] { write_file(path, "other"); }), "[checkpoints] " + path + ": cannot be opened: File exists");
+  EXPECT_EQ(error_of([&] { write_file(path, "other"); }, ExitCode::internal),
+            "[checkpoints] " + path + ": cannot be opened: File exists");
   EXPECT_EQ(test::content_of(path), content);
 }
 
@@ -39,15 +33,17 @@ TEST_F(Durable, MakeDirectoriesMakesParentsAndAcceptsWhatIsThere) {
   make_directories(root_ / "a/b/c");
   EXPECT_TRUE(fs::is_directory(root_ / "a/b/c"));
   test::put_file(root_ / "file");
-  EXPECT_NE(error_of([&] { make_directories(root_ / "file"); }).find("cannot be made: File exists"), std::string::npos);
-  EXPECT_NE(error_of([&] { make_directories(root_ / "file/x"); }).find(root_ / "file"), std::string::npos);
+  EXPECT_NE(error_of([&] { make_directories(root_ / "file"); }, ExitCode::internal).find("cannot be made: File exists"),
+            std::string::npos);
+  EXPECT_NE(error_of([&] { make_directories(root_ / "file/x"); }, ExitCode::internal).find(root_ / "file"),
+            std::string::npos);
 }
 
 TEST_F(Durable, RenameRefusesAFullDirectory) {
   make_directory(root_ / "from");
   make_directory(root_ / "to");
   test::put_file(root_ / "to/file");
-  EXPECT_EQ(error_of([&] { rename_durably(root_ / "from", root_ / "to"); }),
+  EXPECT_EQ(error_of([&] { rename_durably(root_ / "from", root_ / "to"); }, ExitCode::internal),
             "[checkpoints] " + (root_ / "from") + ": cannot be renamed to " + (root_ / "to") + ": Directory not empty");
 }
 
@@ -64,8 +60,9 @@ TEST_F(Durable, ReplaceTakesTheNameWithAndWithoutAnOldOne) {
 TEST_F(Durable, ReplaceLeavesAFileInTheWayAlone) {
   make_directory(root_ / "new");
   test::put_file(root_ / "name", "precious");
-  EXPECT_NE(error_of([&] { replace_directory(root_ / "new", root_ / "name"); }).find("is in the way"),
-            std::string::npos);
+  EXPECT_NE(
+      error_of([&] { replace_directory(root_ / "new", root_ / "name"); }, ExitCode::internal).find("is in the way"),
+      std::string::npos);
   EXPECT_EQ(test::content_of(root_ / "name"), "precious");
   EXPECT_TRUE(fs::exists(root_ / "new"));
 }
@@ -84,7 +81,7 @@ TEST_F(Durable, RemoveTreeDoesNotFollowLinks) {
 
 TEST_F(Durable, FreeBytesAreOfAPathThatExists) {
   EXPECT_GT(free_bytes(root_.path()), 0);
-  EXPECT_NE(error_of([&] { free_bytes(root_ / "none"); }).find("No such file"), std::string::npos);
+  EXPECT_NE(error_of([&] { free_bytes(root_ / "none"); }, ExitCode::internal).find("No such file"), std::string::npos);
 }
 
 }  // namespace

@@ -11,14 +11,13 @@
 #include "checkpoints/weight_type.h"
 #include "tests/checkpoints/directory.h"
 #include "tests/checkpoints/small_checkpoint.h"
+#include "tests/support/expect_has.h"
 
 namespace octet::checkpoint {
 namespace {
 
 namespace fs = std::filesystem;
 using test::error_of;
-
-#define EXPECT_HAS(text, part) EXPECT_PRED_FORMAT2(testing::IsSubstring, part, text)
 
 class Export : public testing::Test {
  protected:

@@ -8,6 +8,7 @@
 #include "checkpoints/import.h"
 #include "tests/checkpoints/directory.h"
 #include "tests/checkpoints/small_checkpoint.h"
+#include "tests/support/expect_has.h"
 
 namespace octet::checkpoint {
 namespace {
@@ -15,8 +16,6 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 using test::error_of;
-
-#define EXPECT_HAS(text, part) EXPECT_PRED_FORMAT2(testing::IsSubstring, part, text)
 
 ExportOptions small_options(WeightType type = WeightType::fp32, std::int64_t max_shard_bytes = 5'000'000'000,
                             bool tied = false) {

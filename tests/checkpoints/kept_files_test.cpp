@@ -8,14 +8,13 @@
 #include "checkpoints/verification.h"
 #include "tests/checkpoints/directory.h"
 #include "tests/checkpoints/small_checkpoint.h"
+#include "tests/support/expect_has.h"
 
 namespace octet::checkpoint {
 namespace {
 
 namespace fs = std::filesystem;
 using test::error_of;
-
-#define EXPECT_HAS(text, part) EXPECT_PRED_FORMAT2(testing::IsSubstring, part, text)
 
 class KeptFiles : public testing::Test {
  protected:

@@ -43,18 +43,20 @@ thread_local std::int64_t allocations = 0;  // of this thread
 namespace octet::checkpoint {
 namespace {
 
-constexpr int ranks = 512;
-constexpr std::int64_t tensors = 2735;
+constexpr int many_ranks = 512;
+constexpr std::int64_t many_tensors = 2735;
 
 /// Every rank has a row of every tensor.
 std::shared_ptr<const SavePlan> large_plan() {
   auto plan = std::make_shared<SavePlan>();
-  for (std::int64_t t = 0; t < tensors; ++t) {
-    plan->tensors.push_back({fmt::format("second_moment/layers.{}.feed_forward.weight", t), DType::f32, {ranks, 4}});
+  for (std::int64_t t = 0; t < many_tensors; ++t) {
+    plan->tensors.push_back(
+        {fmt::format("second_moment/layers.{}.feed_forward.weight", t), DType::f32, {many_ranks, 4}});
   }
-  plan->copies.resize(ranks);
-  for (std::int32_t r = 0; r < ranks; ++r) {
-    for (std::int32_t t = 0; t < tensors; ++t) plan->copies[static_cast<std::size_t>(r)].push_back({t, {{r}, {1, 4}}});
+  plan->copies.resize(many_ranks);
+  for (std::int32_t r = 0; r < many_ranks; ++r) {
+    for (std::int32_t t = 0; t < many_tensors; ++t)
+      plan->copies[static_cast<std::size_t>(r)].push_back({t, {{r}, {1, 4}}});
     plan->writer.push_back(r);
   }
   return plan;
@@ -64,7 +66,7 @@ class LargeManifest : public testing::Test {
  protected:
   LargeManifest() {
     make_temporary(root_.path(), 7, {});
-    for (int r = 0; r < ranks; ++r) {
+    for (int r = 0; r < many_ranks; ++r) {
       const std::string content = "the file of " + std::to_string(r);
       test::put_file(root_ / (temporary_name(7) + "/" + file_name(r)), content);
       files_.push_back({file_name(r), static_cast<std::int64_t>(content.size()), hash_of(content)});
@@ -94,15 +96,15 @@ TEST_F(LargeManifest, IsMadeWrittenAndReadBackOffTheMainThread) {
   while (!timed([&] { return manifest_thread.is_done(); })) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   const WrittenManifest done = timed([&] { return manifest_thread.get(); });
   const std::int64_t of_this_thread = allocations - before;
-  EXPECT_LT(of_this_thread, 10 * ranks) << "a few for each file, none for each piece";
+  EXPECT_LT(of_this_thread, 10 * many_ranks) << "a few for each file, none for each piece";
 
-  EXPECT_EQ(done.files.size(), static_cast<std::size_t>(ranks) + 1);
+  EXPECT_EQ(done.files.size(), static_cast<std::size_t>(many_ranks) + 1);
   commit(root_.path(), 7, {});
   const std::string directory = root_ / directory_name(7);
   const std::int64_t before_reading = allocations;
   const Manifest manifest = read_manifest(directory);
-  EXPECT_EQ(manifest.pieces.size(), static_cast<std::size_t>(ranks * tensors));
-  EXPECT_GT(allocations - before_reading, ranks * tensors) << "who does look at each piece is seen";
+  EXPECT_EQ(manifest.pieces.size(), static_cast<std::size_t>(many_ranks * many_tensors));
+  EXPECT_GT(allocations - before_reading, many_ranks * many_tensors) << "who does look at each piece is seen";
   std::printf("%zu pieces: the main thread stood still for %.4f s at most, the manifest took %.2f s beside it\n",
               manifest.pieces.size(), longest, done.seconds);
   if (std::getenv("OCTET_TEST_LONG") != nullptr) {
@@ -113,11 +115,11 @@ TEST_F(LargeManifest, IsMadeWrittenAndReadBackOffTheMainThread) {
 TEST_F(LargeManifest, AFailureIsThrownToTheMainThread) {
   std::filesystem::remove(root_ / (temporary_name(7) + "/" + file_name(3)));
   auto plan = std::make_shared<SavePlan>();
-  plan->tensors.push_back({"a", DType::f32, {ranks, 4}});
-  plan->copies.resize(ranks);
-  plan->writer.resize(ranks);
+  plan->tensors.push_back({"a", DType::f32, {many_ranks, 4}});
+  plan->copies.resize(many_ranks);
+  plan->writer.resize(many_ranks);
   std::iota(plan->writer.begin(), plan->writer.end(), 0);
-  for (int r = 0; r < ranks; ++r) plan->copies[static_cast<std::size_t>(r)].push_back({0, {{r}, {1, 4}}});
+  for (int r = 0; r < many_ranks; ++r) plan->copies[static_cast<std::size_t>(r)].push_back({0, {{r}, {1, 4}}});
   BackgroundManifest manifest_thread;
   EXPECT_TRUE(manifest_thread.is_done()) << "none was begun";
   manifest_thread.start(root_.path(), test::state_at(7), plan, files_, {});

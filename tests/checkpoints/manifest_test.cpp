@@ -32,7 +32,7 @@ Manifest small_manifest() {
 }
 
 /// What parse_manifest says of it; empty when nothing.
-std::string refusal(const std::string& text) {
+std::string refusal_of(const std::string& text) {
   try {
     parse_manifest(text, "dir/manifest.json");
   } catch (const Error& e) {
@@ -82,21 +82,21 @@ TEST_F(ManifestTest, ExampleOfTheFormatPage) {
 
 TEST_F(ManifestTest, EveryFlippedBitIsSeen) {
   const std::string good = to_json(small_manifest());
-  ASSERT_EQ(refusal(good), "");
+  ASSERT_EQ(refusal_of(good), "");
   for (std::size_t byte = 0; byte < good.size(); ++byte) {
     for (int bit = 0; bit < 8; ++bit) {
       std::string bad = good;
       bad[byte] = static_cast<char>(bad[byte] ^ (1 << bit));
-      ASSERT_NE(refusal(bad), "") << "byte " << byte << " bit " << bit;
+      ASSERT_NE(refusal_of(bad), "") << "byte " << byte << " bit " << bit;
     }
   }
 }
 
 TEST_F(ManifestTest, EveryTruncationAndTailIsSeen) {
   const std::string good = to_json(small_manifest());
-  for (std::size_t size = 0; size < good.size(); ++size) ASSERT_NE(refusal(good.substr(0, size)), "") << size;
-  EXPECT_NE(refusal(good + "\n"), "");
-  EXPECT_NE(refusal(good + good), "");
+  for (std::size_t size = 0; size < good.size(); ++size) ASSERT_NE(refusal_of(good.substr(0, size)), "") << size;
+  EXPECT_NE(refusal_of(good + "\n"), "");
+  EXPECT_NE(refusal_of(good + good), "");
 }
 
 struct Wrong {
@@ -107,7 +107,7 @@ struct Wrong {
 
 TEST_F(ManifestTest, EveryWrongFieldIsRefusedBehindAGoodHash) {
   const Json good = Json::parse(to_json(small_manifest()));
-  ASSERT_EQ(refusal(sealed(good)), "");
+  ASSERT_EQ(refusal_of(sealed(good)), "");
   const Json removed(Json::value_t::discarded);
   const Json huge = Json::parse("9223372036854775808");
   const std::vector<Wrong> table = {
@@ -178,16 +178,16 @@ TEST_F(ManifestTest, EveryWrongFieldIsRefusedBehindAGoodHash) {
     } else {
       parent.erase(static_cast<std::size_t>(std::stoi(at.back())));
     }
-    const std::string found = refusal(sealed(bad));
+    const std::string found = refusal_of(sealed(bad));
     EXPECT_NE(found.find(wrong.message), std::string::npos) << wrong.pointer << " gave: " << found;
     EXPECT_NE(found.find("dir/manifest.json"), std::string::npos) << found;
   }
 }
 
 TEST_F(ManifestTest, WhatIsNoJsonIsRefusedBehindAGoodHash) {
-  EXPECT_NE(refusal(sealed(std::string("{\"format\": nonsense,\n"))).find("not a JSON object"), std::string::npos);
-  EXPECT_NE(refusal(sealed(std::string())).find("not a JSON object"), std::string::npos);
-  EXPECT_NE(refusal(sealed("[" + std::string(100000, '['))).find("not a JSON object"), std::string::npos);
+  EXPECT_NE(refusal_of(sealed(std::string("{\"format\": nonsense,\n"))).find("not a JSON object"), std::string::npos);
+  EXPECT_NE(refusal_of(sealed(std::string())).find("not a JSON object"), std::string::npos);
+  EXPECT_NE(refusal_of(sealed("[" + std::string(100000, '['))).find("not a JSON object"), std::string::npos);
 }
 
 TEST_F(ManifestTest, MissingFileIsNamed) {

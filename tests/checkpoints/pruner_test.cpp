@@ -12,7 +12,7 @@
 namespace octet::checkpoint {
 namespace {
 
-using Steps = std::vector<std::int64_t>;
+using test::Steps;
 
 /// Checkpoints of steps 10, 20, 30 and 40, of which two shall stay.
 class Pruning : public testing::Test {

@@ -11,7 +11,7 @@ namespace octet::checkpoint {
 namespace {
 
 namespace fs = std::filesystem;
-using Steps = std::vector<std::int64_t>;
+using test::Steps;
 
 class ReadingTogether : public test::SaverTest {
  protected:

@@ -14,7 +14,7 @@ namespace {
 using Resharding = OneProcess;
 
 /// Rows that few numbers of ranks divide; fewer rows than ranks; columns and rows that TP splits; a vector.
-const std::vector<ModelTensor>& model() {
+const std::vector<ModelTensor>& odd_tensors() {
   static const std::vector<ModelTensor> tensors = {
       {{"master/embedding", DType::f32, {1003, 8}}, -1}, {{"master/wq", DType::f32, {528, 16}}, 0},
       {{"master/wo", DType::f32, {130, 48}}, 1},         {{"master/norm", DType::f32, {100}}, -1},
@@ -33,16 +33,16 @@ std::int64_t elements_of(const std::vector<ModelTensor>& tensors) {
 void expect_resharding(const VirtualLayout& from, const std::vector<VirtualLayout>& to) {
   const TemporaryDirectory directory;
   const std::string path = directory / directory_name(1);
-  const Manifest manifest = save(path, from, model());
+  const Manifest manifest = save(path, from, odd_tensors());
   for (const VirtualLayout& layout : to) {
     SCOPED_TRACE(fmt::format("{}x{}x{} to {}x{}x{}", from.replicate, from.shard, from.tp, layout.replicate,
                              layout.shard, layout.tp));
     // Split tensors once a replica, the others once a TP rank too.
     std::int64_t expected = 0;
-    for (const ModelTensor& t : model()) {
+    for (const ModelTensor& t : odd_tensors()) {
       expected += t.stored.shape.elements() * layout.replicate * (t.tp_dimension < 0 ? layout.tp : 1);
     }
-    EXPECT_EQ(expect_loads(path, manifest, layout, model()), expected);
+    EXPECT_EQ(expect_loads(path, manifest, layout, odd_tensors()), expected);
   }
 }
 
@@ -87,16 +87,16 @@ TEST_F(Resharding, ColumnsOfMoreThanOneBuffer) {
 
 TEST_F(Resharding, ReplicasAreWrittenOnce) {
   const TemporaryDirectory directory;
-  const Manifest manifest = save(directory / "step-000001", {4, 2, 2}, model());  // checks coverage
+  const Manifest manifest = save(directory / "step-000001", {4, 2, 2}, odd_tensors());  // checks coverage
   std::int64_t elements = 0;
   for (const StoredPiece& piece : manifest.pieces) elements += piece.box.extent.elements();
-  EXPECT_EQ(elements, elements_of(model()));
+  EXPECT_EQ(elements, elements_of(odd_tensors()));
   EXPECT_EQ(manifest.files.size(), 16u) << "every rank of every replica writes";
 }
 
 TEST_F(Resharding, PlanIsInTheOrderOfFilesAndFillsAll) {
   const TemporaryDirectory directory;
-  const Manifest manifest = save(directory / "step-000001", {1, 5, 1}, model());
+  const Manifest manifest = save(directory / "step-000001", {1, 5, 1}, odd_tensors());
   std::vector<WantedPiece> wanted;
   for (auto t = manifest.tensors.rbegin(); t != manifest.tensors.rend(); ++t) {
     wanted.push_back({t->name, whole(t->shape), nullptr, t->dtype, t->shape});
@@ -110,12 +110,12 @@ TEST_F(Resharding, PlanIsInTheOrderOfFilesAndFillsAll) {
     elements += step.in_piece.extent.elements();
   }
   EXPECT_TRUE(std::is_sorted(files.begin(), files.end()));
-  EXPECT_EQ(elements, elements_of(model()));
+  EXPECT_EQ(elements, elements_of(odd_tensors()));
 }
 
 TEST_F(Resharding, WhatTheCheckpointHasNotIsRefused) {
   const TemporaryDirectory directory;
-  Manifest manifest = save(directory / "step-000001", {1, 2, 1}, model());
+  Manifest manifest = save(directory / "step-000001", {1, 2, 1}, odd_tensors());
   const auto refusal = [&](const WantedPiece& wanted) {
     try {
       plan_reads(manifest, {&wanted, 1});

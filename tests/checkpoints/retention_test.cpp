@@ -12,7 +12,7 @@ namespace octet::checkpoint {
 namespace {
 
 namespace fs = std::filesystem;
-using Steps = std::vector<std::int64_t>;
+using test::Steps;
 
 Steps steps_to_prune(const Steps& steps, std::int64_t verified, int keep_last, std::int64_t keep_every) {
   return checkpoint::steps_to_prune(steps, verified, keep_last, keep_every, [](std::int64_t) { return true; });

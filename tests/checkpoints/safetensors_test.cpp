@@ -4,13 +4,12 @@
 
 #include "tests/checkpoints/directory.h"
 #include "tests/checkpoints/small_checkpoint.h"
+#include "tests/support/expect_has.h"
 
 namespace octet::checkpoint {
 namespace {
 
 using test::error_of;
-
-#define EXPECT_HAS(text, part) EXPECT_PRED_FORMAT2(testing::IsSubstring, part, text)
 
 /// What Python's safetensors 0.8 writes for b = [1, -2.5] in bf16, a = [[1.5, 2.5, -0.0]] in fp32 and h = [0.5] in
 /// fp16.

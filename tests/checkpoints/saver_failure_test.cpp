@@ -1,41 +1,20 @@
 // A rank that cannot write: every rank hears of it, none hangs, earlier checkpoints stay.
 #include <gtest/gtest.h>
-#include <sys/resource.h>
-
-#include <csignal>
 
 #include "checkpoints/commit.h"
 #include "checkpoints/pruner.h"
 #include "src/base/hosts.h"
+#include "tests/checkpoints/file_size_limit.h"
 #include "tests/checkpoints/saver_fixture.h"
 
 namespace octet::checkpoint {
 namespace {
 
 namespace fs = std::filesystem;
-using Steps = std::vector<std::int64_t>;
 using test::contains;
+using test::FileSizeLimit;
 using test::state_at;
-
-/// This process cannot make files larger than `bytes`: a disk that is full for this rank alone.
-class FileSizeLimit {
- public:
-  explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
-    getrlimit(RLIMIT_FSIZE, &old_);
-    const rlimit limit{bytes, old_.rlim_max};
-    setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~FileSizeLimit() {
-    setrlimit(RLIMIT_FSIZE, &old_);
-    std::signal(SIGXFSZ, handler_);
-  }
-  FileSizeLimit(const FileSizeLimit&) = delete;
-  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
-
- private:
-  rlimit old_{};
-  void (*handler_)(int);
-};
+using test::Steps;
 
 class SaverFailure : public test::SaverTest {
  protected:

@@ -50,9 +50,9 @@ class SaverTest : public testing::Test {
   std::string path_of(std::int64_t step) const { return root_ + "/" + directory_name(step); }
 
   /// Steps of the committed checkpoints, newest first; between barriers, so that all ranks see the same.
-  std::vector<std::int64_t> steps() {
+  Steps steps() {
     world_->barrier();
-    std::vector<std::int64_t> found;
+    Steps found;
     for (const std::string& path : list_checkpoints(root_)) found.push_back(step_of(path).value());
     world_->barrier();
     return found;

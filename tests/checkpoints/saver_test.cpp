@@ -11,9 +11,9 @@
 namespace octet::checkpoint {
 namespace {
 
-using Steps = std::vector<std::int64_t>;
 using test::contains;
 using test::state_at;
+using test::Steps;
 
 class SaverTest : public test::SaverTest {};
 

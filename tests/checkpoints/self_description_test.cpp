@@ -9,11 +9,10 @@
 #include "checkpoints/verification.h"
 #include "tests/checkpoints/directory.h"
 #include "tests/checkpoints/small_checkpoint.h"
+#include "tests/support/expect_has.h"
 
 namespace octet::checkpoint {
 namespace {
-
-#define EXPECT_HAS(text, part) EXPECT_PRED_FORMAT2(testing::IsSubstring, part, text)
 
 class SelfDescription : public testing::Test {
  protected:

@@ -1,12 +1,10 @@
 #include "checkpoints/shard_file.h"
 
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
-#include <csignal>
-
 #include "checkpoints/hash.h"
+#include "tests/checkpoints/file_size_limit.h"
 #include "tests/checkpoints/virtual_ranks.h"
 
 namespace octet::checkpoint::test {
@@ -205,25 +203,6 @@ TEST_F(ShardFile, AFileInTheWayStays) {
   EXPECT_EQ(test::content_of(directory / "x.h5"), "mine");
   expect_in("No such file or directory", write(directory / "no/x.h5"));
 }
-
-/// Files of this process cannot grow beyond a size: writes are cut short there, and then fail, as on a full disk.
-class FileSizeLimit {
- public:
-  explicit FileSizeLimit(rlim_t bytes) : old_handler_(std::signal(SIGXFSZ, SIG_IGN)) {
-    getrlimit(RLIMIT_FSIZE, &old_);
-    rlimit limit = old_;
-    limit.rlim_cur = bytes;
-    setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~FileSizeLimit() {
-    setrlimit(RLIMIT_FSIZE, &old_);
-    std::signal(SIGXFSZ, old_handler_);
-  }
-
- private:
-  rlimit old_{};
-  void (*old_handler_)(int);
-};
 
 // HDF5 by itself would take the process down here, at the latest at its exit.
 TEST_F(ShardFile, FullDiskAtEveryPointIsAnErrorAndNoMore) {

@@ -9,6 +9,7 @@
 #include "checkpoints/verification.h"
 #include "tests/checkpoints/directory.h"
 #include "tests/checkpoints/small_checkpoint.h"
+#include "tests/support/expect_has.h"
 
 namespace octet::checkpoint {
 namespace {
@@ -16,8 +17,6 @@ namespace {
 namespace fs = std::filesystem;
 using test::error_of;
 using Kind = TensorDifference::Kind;
-
-#define EXPECT_HAS(text, part) EXPECT_PRED_FORMAT2(testing::IsSubstring, part, text)
 
 class Tools : public testing::Test {
  protected:

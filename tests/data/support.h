@@ -13,6 +13,7 @@
 
 #include "src/base/error.h"
 #include "src/data/token_writer.h"
+#include "tests/support/expect_has.h"
 
 namespace octet::test {
 
@@ -62,8 +63,6 @@ std::string error_of(const Call& call, ExitCode code = ExitCode::usage) {
   ADD_FAILURE() << "nothing thrown";
   return "";
 }
-
-#define EXPECT_HAS(text, part) EXPECT_PRED_FORMAT2(testing::IsSubstring, part, text)
 
 /// One document of `tokens` ids, id i = value(i).
 template <typename Value>
