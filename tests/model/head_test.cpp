@@ -18,7 +18,7 @@ struct Result {
 constexpr std::int64_t sequences = 5, seq_len = 250, tokens_count = sequences * seq_len;
 
 /// All sequences in micro-batches of `micro_batch`; gradients of the micro-batches are summed in double.
-Result run(Precision precision, bool tied, std::int64_t micro_batch) {
+Result run_head(Precision precision, bool tied, std::int64_t micro_batch) {
   ModelConfig config = test::small_model(tied);
   config.layers = 1;
   std::vector<std::int32_t> tokens, targets;
@@ -60,7 +60,7 @@ TEST(HeadChunks, OneMicroBatchOfSeveralChunksEqualsSeveralOfOneChunk) {
   for (const Precision precision : {Precision::fp32, Precision::bf16}) {
     for (const bool tied : {false, true}) {
       SCOPED_TRACE(fmt::format("{}{}", name_of(precision), tied ? ", tied" : ""));
-      const Result whole = run(precision, tied, sequences), parts = run(precision, tied, 1);
+      const Result whole = run_head(precision, tied, sequences), parts = run_head(precision, tied, 1);
       EXPECT_NEAR(whole.loss, parts.loss, 1e-6 * parts.loss);
       EXPECT_NEAR(whole.evaluated, parts.evaluated, 1e-6 * parts.evaluated);
       EXPECT_NEAR(parts.evaluated, parts.loss, 1e-6 * parts.loss);

@@ -19,7 +19,7 @@ struct Expected {
   bool linear;  ///< one of the seven that float8 is for
 };
 
-const std::vector<Expected> expected = {
+const std::vector<Expected> expected_parameters = {
     {"tok_embeddings.weight", 0, {48, 32}, false},          {"layers.0.attention_norm.weight", 1, {32}, false},
     {"layers.0.ffn_norm.weight", 1, {32}, false},           {"layers.0.attention.wq.weight", 1, {32, 32}, true},
     {"layers.0.attention.wk.weight", 1, {16, 32}, true},    {"layers.0.attention.wv.weight", 1, {16, 32}, true},
@@ -34,10 +34,10 @@ TEST(Parameters, NamesOrderUnitsAndShapes) {
   std::int64_t total = 0;
   for (const ParameterSpec& p : list.parameters) total += p.shape.elements();
   EXPECT_EQ(total, small_model().parameters());
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    EXPECT_EQ(list.parameters[i].name, expected[i].name);
-    EXPECT_EQ(list.parameters[i].unit, expected[i].unit);
-    EXPECT_EQ(list.parameters[i].shape, expected[i].shape) << expected[i].name;
+  for (std::size_t i = 0; i < expected_parameters.size(); ++i) {
+    EXPECT_EQ(list.parameters[i].name, expected_parameters[i].name);
+    EXPECT_EQ(list.parameters[i].unit, expected_parameters[i].unit);
+    EXPECT_EQ(list.parameters[i].shape, expected_parameters[i].shape) << expected_parameters[i].name;
   }
   EXPECT_EQ(list.parameters[10].name, "layers.1.attention_norm.weight");
   EXPECT_EQ(list.parameters[27].name, "layers.2.feed_forward.w2.weight");
@@ -66,8 +66,8 @@ TEST(Parameters, GatheredDtypeFollowsThePrecision) {
     EXPECT_EQ(f32.parameters[i].gathered, DType::f32);
     EXPECT_EQ(half.parameters[i].gathered, DType::bf16);
     EXPECT_EQ(fp8.parameters[i].gathered, linear ? DType::e4m3 : DType::bf16) << f32.parameters[i].name;
-    if (i < expected.size()) {
-      EXPECT_EQ(linear, expected[i].linear);
+    if (i < expected_parameters.size()) {
+      EXPECT_EQ(linear, expected_parameters[i].linear);
     }
   }
 }

@@ -12,7 +12,7 @@
 namespace octet {
 namespace {
 
-constexpr std::int64_t sequences = 2, seq_len = 16, tokens_count = sequences * seq_len;
+constexpr std::int64_t sequences = 2, row_tokens = 16, tokens_count = sequences * row_tokens;
 constexpr float loss_scale = 1.0f / static_cast<float>(tokens_count);
 
 struct Case {
@@ -39,7 +39,7 @@ LlamaSettings settings_of(const Case& c, bool tied = false) {
           .precision = c.precision,
           .float8 = c.float8,
           .micro_batch = sequences,
-          .seq_len = seq_len,
+          .seq_len = row_tokens,
           .recompute = c.recompute};
 }
 
@@ -150,7 +150,7 @@ TEST_P(InFlight, BackwardInTwoPartsHasTheBitsOfOne) {
   EXPECT_LE(used.scratch, planned.scratch);
   EXPECT_EQ(used.recomputed, planned.recomputed);
   // A place of the residual stream's size, and small ones for scales and norms.
-  const std::int64_t stream = sequences * seq_len * 32 * 4, small = 3 * 9 * 256;
+  const std::int64_t stream = sequences * row_tokens * 32 * 4, small = 3 * 9 * 256;
   EXPECT_LE(planned.activations, Llama::plan(settings_of(GetParam()), *both.stream).activations + stream + small);
 }
 

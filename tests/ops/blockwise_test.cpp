@@ -9,9 +9,8 @@ namespace {
 
 using test::view;
 
-constexpr std::int64_t n = 256, in = 256, out = 128;
-
 struct Blockwise : test::OpsTest, testing::WithParamInterface<bool> {
+  static constexpr std::int64_t n = 256, in = 256, out = 128;
   Golden golden{"float8_blockwise"};
   LinearRecipe linear = test::float8_linear("attention.wq", {.recipe = "blockwise"});
   LinearRecipe unrounded =

@@ -9,9 +9,8 @@ namespace {
 
 using test::view;
 
-const LinearRecipe recipe = test::float8_linear("attention.wq");
-
 struct Float8Linear : test::OpsTest, testing::WithParamInterface<std::string> {
+  const LinearRecipe recipe = test::float8_linear("attention.wq");
   Golden golden{"float8_linear_" + GetParam()};
   Shape x_shape{64, 48}, w_shape{32, 48}, dy_shape{64, 32};
   std::vector<bf16> x = golden.values<bf16>("x"), dy = golden.values<bf16>("dy");

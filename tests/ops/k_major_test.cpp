@@ -7,10 +7,9 @@ namespace {
 
 using test::view;
 
-constexpr std::int64_t n = 48, in = 80, out = 32;
-const LinearRecipe recipe = test::float8_linear("feed_forward.w1");
-
 struct KMajorLinear : test::OpsTest {
+  static constexpr std::int64_t n = 48, in = 80, out = 32;
+  const LinearRecipe recipe = test::float8_linear("feed_forward.w1");
   KernelTable k_major = test::k_major_kernels();
   OpContext turned{*stream_, k_major, scratch_, exchange_, &trace_};
   std::vector<bf16> x = test::random_values<bf16>(n * in, 1), dy = test::random_values<bf16>(n * out, 2);

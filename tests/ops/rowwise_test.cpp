@@ -8,14 +8,13 @@ namespace {
 
 using test::view;
 
-constexpr std::int64_t n = 64, in = 48, out = 32;
-
 struct Case {
   const char* recipe;
   bool k_major;
 };
 
 struct Rowwise : test::OpsTest, testing::WithParamInterface<Case> {
+  static constexpr std::int64_t n = 64, in = 48, out = 32;
   Golden golden{std::string("float8_") + GetParam().recipe};
   LinearRecipe recipe = test::float8_linear("attention.wq", {.recipe = GetParam().recipe});
   KernelTable kernels = GetParam().k_major ? test::k_major_kernels() : cpu_kernels();

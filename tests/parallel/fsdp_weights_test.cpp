@@ -9,7 +9,7 @@
 namespace octet {
 namespace {
 
-const std::vector<int> pass{0, 1, 2, 3, 2, 1};
+const std::vector<int> pass_units{0, 1, 2, 3, 2, 1};
 
 struct Weights : test::ParallelTest {
   std::unique_ptr<ShardedBuffer> master;
@@ -36,8 +36,8 @@ struct Weights : test::ParallelTest {
     weights->invalidate();
   }
   void run_pass() {
-    weights->begin_pass(pass);
-    for (const int unit : pass) {
+    weights->begin_pass(pass_units);
+    for (const int unit : pass_units) {
       weights->gather(unit);
       weights->release(unit);
     }
@@ -58,7 +58,8 @@ struct Weights : test::ParallelTest {
       return bytes_of(unit, [](const ParameterSpec& p) { return size_of(p.gathered); });
     };
     std::int64_t two = 0, all = 0, high = 0;
-    for (std::size_t i = 0; i + 1 < pass.size(); ++i) two = std::max(two, gathered(pass[i]) + gathered(pass[i + 1]));
+    for (std::size_t i = 0; i + 1 < pass_units.size(); ++i)
+      two = std::max(two, gathered(pass_units[i]) + gathered(pass_units[i + 1]));
     for (int unit = 0; unit < static_cast<int>(list_.units.size()); ++unit) {
       all += gathered(unit);
       high = std::max(high, bytes_of(unit, [&](const ParameterSpec& p) {
@@ -110,8 +111,8 @@ struct Weights : test::ParallelTest {
     }
   }
   void expect_pass(bool through_bf16) {
-    weights->begin_pass(pass);
-    for (const int unit : pass) {
+    weights->begin_pass(pass_units);
+    for (const int unit : pass_units) {
       expect_unit(unit, weights->gather(unit), through_bf16);
       weights->release(unit);
     }
@@ -159,8 +160,8 @@ TEST_F(Weights, TransposedCopiesStayAsLongAsTheWeights) {
     set_masters(version);
     std::map<int, std::vector<void*>> places;
     for (int micro_batch = 0; micro_batch < 2; ++micro_batch) {
-      weights->begin_pass(pass);
-      for (const int unit : pass) {
+      weights->begin_pass(pass_units);
+      for (const int unit : pass_units) {
         const std::span<const Tensor> rows = weights->gather(unit), turned = weights->transposed(unit);
         ASSERT_EQ(turned.size(), rows.size());
         std::vector<void*> now;
@@ -182,9 +183,9 @@ TEST_F(Weights, TransposedCopiesStayAsLongAsTheWeights) {
     }
   }
   make(test::example_list(DType::e4m3), {.zero = Zero::two});
-  weights->begin_pass(pass);
-  weights->gather(pass[0]);
-  EXPECT_TRUE(weights->transposed(pass[0]).empty());
+  weights->begin_pass(pass_units);
+  weights->gather(pass_units[0]);
+  EXPECT_TRUE(weights->transposed(pass_units[0]).empty());
 }
 
 TEST_F(Weights, WithoutFloat8AllGatherWeightsAreRoundedTwice) {
@@ -205,7 +206,7 @@ TEST_F(Weights, Bf16AndFp32AreTheRoundedMaster) {
 TEST_F(Weights, ALoneRankComputesWithTheFp32MasterItself) {
   if (ranks_ > 1) GTEST_SKIP() << "for one rank";
   make(test::example_list(DType::f32, DType::f32), {});
-  weights->begin_pass(pass);
+  weights->begin_pass(pass_units);
   EXPECT_EQ(weights->gather(0)[0].data, master->data(0));
   EXPECT_EQ(cpu_device().ledger().usage(Purpose::gathered).now, 0);
 }
@@ -261,7 +262,7 @@ TEST_F(Weights, TheNextUnitIsGatheredBeforeThisOneIsUsed) {
   if (ranks_ == 1) GTEST_SKIP() << "one rank gathers nothing";
   make(test::example_list(DType::e4m3), {});
   trace_.clear();
-  weights->begin_pass(pass);
+  weights->begin_pass(pass_units);
   weights->gather(0);
   EXPECT_EQ(trace_.records().back().unit, "block.0");
   weights->gather(1);
@@ -278,7 +279,7 @@ TEST_F(Weights, ScalesTravelInOneMaxAllReduce) {
 TEST_F(Weights, OrderViolationsThrow) {
   make(test::example_list(DType::bf16), {});
   EXPECT_THROW(weights->gather(0), Error);
-  weights->begin_pass(pass);
+  weights->begin_pass(pass_units);
   EXPECT_THROW(weights->gather(2), Error);
 }
 

@@ -6,10 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "tests/tokenizer/tokenizer_support.h"
+
 namespace octet {
 namespace {
 
-using Ids = std::vector<std::int32_t>;
+using test::Ids;
 
 BpeModel bytes_alone() {
   BpeModel model;

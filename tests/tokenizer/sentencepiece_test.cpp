@@ -120,7 +120,7 @@ std::string field(int number, const std::string& bytes) {
 std::string field(int number, int value) {
   return std::string{static_cast<char>(number << 3), static_cast<char>(value)};
 }
-std::string piece(const std::string& text, int type) {
+std::string piece_field(const std::string& text, int type) {
   return field(1, field(1, text) + field(3, type));
 }
 
@@ -130,13 +130,13 @@ TEST(SentencePiece, WhatIsDamagedOrNotDoneIsNamed) {
   };
   const std::string golden = test::read_bytes(golden_file("spm-bpe.model"));
   EXPECT_HAS(error(golden.substr(0, golden.size() / 2)), "t.model: is no SentencePiece model: the file breaks off");
-  EXPECT_HAS(error(piece("<unk>", 2) + piece("a", 7)), "a piece is of the type 7");
-  EXPECT_HAS(error(piece("<unk>", 2) + piece("", 1)), "piece 1 is empty or has a NUL");
-  EXPECT_HAS(error(piece("<unk>", 2) + piece("a", 1) + piece("a", 3)), "piece 2 is there twice");
-  EXPECT_HAS(error(piece("a", 1)), "0 pieces stand for what is unknown; expected one");
-  EXPECT_HAS(error(piece("<unk>", 2) + piece("<0x00>", 6)), "1 pieces are bytes; expected 0");
-  EXPECT_HAS(error(piece("<unk>", 2) + field(2, field(3, 3))), "its model_type is WORD; expected BPE or UNIGRAM");
-  EXPECT_HAS(error(piece("<unk>", 2) + field(2, field(3, 9))), "its model_type is unknown");
+  EXPECT_HAS(error(piece_field("<unk>", 2) + piece_field("a", 7)), "a piece is of the type 7");
+  EXPECT_HAS(error(piece_field("<unk>", 2) + piece_field("", 1)), "piece 1 is empty or has a NUL");
+  EXPECT_HAS(error(piece_field("<unk>", 2) + piece_field("a", 1) + piece_field("a", 3)), "piece 2 is there twice");
+  EXPECT_HAS(error(piece_field("a", 1)), "0 pieces stand for what is unknown; expected one");
+  EXPECT_HAS(error(piece_field("<unk>", 2) + piece_field("<0x00>", 6)), "1 pieces are bytes; expected 0");
+  EXPECT_HAS(error(piece_field("<unk>", 2) + field(2, field(3, 3))), "its model_type is WORD; expected BPE or UNIGRAM");
+  EXPECT_HAS(error(piece_field("<unk>", 2) + field(2, field(3, 9))), "its model_type is unknown");
   EXPECT_HAS(error(golden, {.eos = "</e>"}), "eos \"</e>\": t.model has no such token");
   EXPECT_HAS(test::error_of([&] { load_sentencepiece(golden, "t.model", {})->decode(Ids{700}); }),
              "the token id 700 is none of the vocabulary, whose largest is 699");
