@@ -12,15 +12,15 @@ namespace octet::cpu {
 namespace {
 
 #if defined(__AVX512F__)
-constexpr int lanes = 16;
+constexpr int vector_lanes = 16;
 #elif defined(__AVX__)
-constexpr int lanes = 8;
+constexpr int vector_lanes = 8;
 #else
-constexpr int lanes = 4;
+constexpr int vector_lanes = 4;
 #endif
-constexpr int vectors = 4, group = vectors * lanes;  ///< columns that are summed together, in registers
-using Floats = float __attribute__((vector_size(lanes * sizeof(float)), may_alias));
-using Integers = std::int32_t __attribute__((vector_size(lanes * sizeof(float)), may_alias));
+constexpr int vectors = 4, group = vectors * vector_lanes;  ///< columns that are summed together, in registers
+using Floats = float __attribute__((vector_size(vector_lanes * sizeof(float)), may_alias));
+using Integers = std::int32_t __attribute__((vector_size(vector_lanes * sizeof(float)), may_alias));
 using Bytes = std::int8_t __attribute__((vector_size(group), may_alias));
 static_assert(vectors == sizeof(std::int32_t), "a vector of bytes is taken apart by shifts of its integers");
 
@@ -70,7 +70,7 @@ struct alignas(64) Tile {
 /// Where the exponent of a column stands: byte v of lane i of its group for lane i of vector v, so that a shift of
 /// integers widens it.
 constexpr std::int64_t byte_of(std::int64_t column) {
-  const std::int64_t v = column % group / lanes, lane = column % lanes;
+  const std::int64_t v = column % group / vector_lanes, lane = column % vector_lanes;
   return column / group * group + lane * vectors + v;
 }
 static_assert(tile_columns % group == 0);
@@ -130,7 +130,7 @@ void add_block(Tile& t, std::int64_t row, std::int64_t column) {
   Floats scale[vectors];
   Integers exponent[vectors], sum[vectors];
   for (int v = 0; v < vectors; ++v) {
-    const Floats c = load<Floats>(&t.c[row][column + v * lanes]);
+    const Floats c = load<Floats>(&t.c[row][column + v * vector_lanes]);
     const Integers of_c = (bits_of(c) >> 23 & 0xFF) - 127;
     const Integers of_product = of_products << (24 - 8 * v) >> 24;
     exponent[v] = larger(larger(of_product, of_c), Integers{} + lowest_exponent);
@@ -140,14 +140,14 @@ void add_block(Tile& t, std::int64_t row, std::int64_t column) {
   for (int k = 0; k < block; ++k) {
     const float a = t.a[row][k];
     for (int v = 0; v < vectors; ++v) {
-      const Floats product = a * load<Floats>(&t.b[k][column + v * lanes]);
+      const Floats product = a * load<Floats>(&t.b[k][column + v * vector_lanes]);
       sum[v] += __builtin_convertvector(product * scale[v], Integers);
     }
   }
   for (int v = 0; v < vectors; ++v) {
     const Floats c = __builtin_convertvector(sum[v], Floats) * power_of_two(exponent[v] - fraction_bits);
     const Integers cut = bits_of(c) & ~((1 << (23 - fraction_bits)) - 1);
-    *reinterpret_cast<Floats*>(&t.c[row][column + v * lanes]) = float_of(cut);
+    *reinterpret_cast<Floats*>(&t.c[row][column + v * vector_lanes]) = float_of(cut);
   }
 }
 
