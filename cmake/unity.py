@@ -11,7 +11,8 @@ import sys
 WORDS = re.compile(r"(?<![\w.])(?<!->)(?<!::)[A-Za-z_]\w*")
 TOKENS = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)+\'', re.S)
 KEYWORD = re.compile(r"^(?:template <.*?> )?(?:struct|class|union|enum class|enum|using|concept)\s+(?:\[\[.*?\]\]\s*)?(\w+)")
-DECLARED = re.compile(r"(\w+)\s*(?:\(|=|\{|;|\[|$)")
+ATTRIBUTE = re.compile(r"\b(?:alignas|requires|__attribute__)\s*\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\s*")
+DECLARED = re.compile(r"(\boperator\W+?(?=\()|\w+)\s*(?:\(|=|\{|;|\[|$)")
 TEST = re.compile(r"^(?:TEST|TEST_F|TEST_P|TYPED_TEST\w*|INSTANTIATE_\w+)\((\w+), *(\w+)")
 
 
@@ -23,7 +24,7 @@ def stripped(text):
 def own_names(text):
     """What the source declares for itself: clang-format puts what is in a namespace at the beginning of the line."""
     names, anonymous, depth = set(), False, 0
-    for line in text.splitlines():
+    for line in ATTRIBUTE.sub("", text).splitlines():
         macro = re.match(r"#\s*define\s+(\w+)", line)
         if macro:
             names.add(macro.group(1))
@@ -33,15 +34,15 @@ def own_names(text):
         if anonymous and depth == 0 and line.startswith("}"):
             anonymous = False
             continue
-        if re.match(r"template <|namespace |using (?!\w+ =)", line):
+        if re.match(r"template <|namespace |static_assert|using (?!\w+ =)", line):
             continue
-        if (anonymous or re.match(r"static |using |constexpr |const ", line)) and re.match(r"\w|\[", line):
+        if (anonymous or re.match(r"static |using |constexpr |const (?![^=({]*[&*] [\w:]+\()", line)) and re.match(r"\w|\[", line):
             test = TEST.match(line)
             keyword = KEYWORD.match(line)
             if test:
                 names.add("_".join(test.groups()) + "_Test")
             elif re.match(r"(?:static |inline )*const(?:expr)? ", line):
-                names.update(re.findall(r"\b(\w+)(?: =|\{|\(|\[)", line)[: 1 + line.count(",")])
+                names.update(re.findall(r"(?<!::)\b(\w+)(?: =|\{|\(|\[)", line)[: 1 + line.count(",")])
             elif keyword:
                 names.add(keyword.group(1))
             else:

@@ -41,6 +41,24 @@ class Batches(unittest.TestCase):
                      'const char* f() { return "parse"; }\n', 'const char* f() { return R"(parse)"; }\n'):
             self.assertEqual(self.sizes(own, text), [2], text)
 
+    def test_what_stands_before_a_name_is_none(self):
+        for own, word in (("struct alignas(64) parse {\n  int a;\n};", "alignas"), ("static_assert(sizeof(int) == 4);", "static_assert"),
+                          ("template <class T>\nrequires(sizeof(T) == 1) T parse(T x) {\n  return x;\n}", "requires"),
+                          ("bool operator==(const A& a, const A& b) {\n  return true;\n}", "operator"),
+                          ("using parse = float __attribute__((vector_size(n * sizeof(float))));", "__attribute__")):
+            source = f"namespace octet {{\nnamespace {{\n\n{own}\n\n}}  // namespace\n}}\n"
+            self.assertEqual(self.sizes(source, f"void f() {{ {word}(x); }}\n"), [2], own)
+            self.assertEqual(self.sizes(source, source), [1, 1] if word != "static_assert" else [2], own)
+            if "parse" in own:
+                self.assertEqual(self.sizes(source, "int f() { return parse(1); }\n"), [1, 1], own)
+
+    def test_what_all_may_call_is_nobodys_own(self):
+        for text in ("const A& parse(int x) {\n  return a;\n}\n", "const A* const* parse(int x) {\n  return a;\n}\n",
+                     "const A B::parse = 1;\n", "const A& B::parse() const {\n  return a_;\n}\n"):
+            self.assertEqual(self.sizes(text, "int f() { return parse(1); }\n"), [2], text)
+        text = "namespace {\nconst A& parse(int x) {\n  return a;\n}\n}\n"
+        self.assertEqual(self.sizes(text, "int f() { return parse(1); }\n"), [1, 1])
+
     def test_tests_and_fixtures(self):
         fixture = "namespace {\nclass Run : public ::testing::Test {};\nTEST_F(Run, A) {}\n}  // namespace\n"
         self.assertEqual(self.sizes(fixture, fixture.replace("A)", "B)")), [1, 1])
