@@ -18,8 +18,6 @@
 namespace octet::evaluate {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 struct Tasks {
   std::vector<LoadedTask> tasks;
   std::vector<TaskGroup> groups;
@@ -104,7 +102,7 @@ Json files_of(const std::string& directory) {
 }
 
 /// The options of float8 that the model computes with; null in another precision.
-Json float8_of(const LlamaSettings& settings) {
+Json float8_options(const LlamaSettings& settings) {
   if (settings.precision != Precision::float8) return nullptr;
   Float8Config float8 = settings.float8;
   Schema schema;
@@ -118,7 +116,7 @@ Json float8_of(const LlamaSettings& settings) {
 Json facts_of(const Options& o, const FoundModel& model, const Tokenizer& tokenizer) {
   return {{"model", model.text()},
           {"files", files_of(model.source.directory)},
-          {"float8", float8_of(model.settings)},
+          {"float8", float8_options(model.settings)},
           {"device", name_of(o.models.device)},
           {"tp", o.models.tp},
           {"row_tokens", o.models.row_tokens},
@@ -128,7 +126,7 @@ Json facts_of(const Options& o, const FoundModel& model, const Tokenizer& tokeni
 }
 
 /// What a task is computed of.
-Json identity_of(const LoadedTask& task, const Json& model) {
+Json task_identity(const LoadedTask& task, const Json& model) {
   return {{"model", model}, {"shots", task.shots}, {"data", task.fingerprint}, {"questions", task.items.size()}};
 }
 
@@ -138,7 +136,7 @@ std::vector<std::optional<LogLikelihoods>> find_done(const DoneTasks& done, cons
   Json found = Json::array();
   for (const LoadedTask& task : all.tasks) {
     if (log::rank() != 0) break;
-    const auto scores = done.find(task, identity_of(task, model));
+    const auto scores = done.find(task, task_identity(task, model));
     found.push_back(scores ? Json(*scores) : Json());
   }
   const Json told = Json::parse(broadcast_bytes(found.dump(), 0, hosts));
@@ -175,11 +173,11 @@ LogLikelihoods ask(const LoadedTask& task, const EncodedTask& encoded, Evaluated
 }
 
 void print(const TaskResult& r) {
-  const auto shown = [](const Accuracy& a) {
+  const auto with_error = [](const Accuracy& a) {
     return a.error ? fmt::format("{:.4f} +- {:.4f}", a.value, *a.error) : fmt::format("{:.4f}          ", a.value);
   };
-  log::out("{:<38} {:>2}-shot {:>6}   {}   {}", r.name, r.shots, r.acc.questions, shown(r.acc),
-           r.normalised ? shown(r.acc_norm) : "");
+  log::out("{:<38} {:>2}-shot {:>6}   {}   {}", r.name, r.shots, r.acc.questions, with_error(r.acc),
+           r.normalised ? with_error(r.acc_norm) : "");
 }
 
 }  // namespace
@@ -210,7 +208,7 @@ void evaluate_tasks(const Options& o, const Ranks& ranks) {
       results.push_back(result_of(task, its, *before[i]));
       continue;
     }
-    const Json identity = identity_of(task, facts);
+    const Json identity = task_identity(task, facts);
     BegunTask begun(folder, task, identity);
     const LogLikelihoods scores = ask(task, its, model, begun, ranks.hosts);
     done.add(task, identity, scores);

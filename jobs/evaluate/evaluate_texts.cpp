@@ -16,8 +16,6 @@
 namespace octet::evaluate {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 const std::string& input_of(const Options& o) {
   return o.data.empty() ? o.text.input : o.data;
 }

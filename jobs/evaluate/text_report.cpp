@@ -11,8 +11,6 @@
 namespace octet::evaluate {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 std::string shown(const Estimate& e, bool sign) {
   const auto number = [sign](double x) { return sign ? fmt::format("{:+.6f}", x) : fmt::format("{:.6f}", x); };
   if (!e.interval) return number(e.value) + "  (one document: no interval)";

@@ -8,13 +8,16 @@
 
 namespace octet::evaluate {
 
+/// Of results: keys stay in the order in which they are told.
+using Json = nlohmann::ordered_json;
+
 /// Lines for people: loss, perplexity and bits per byte, each with its interval.
 std::string text_of(const TextSummary& summary);
 std::string text_of(const TextDifference& difference);
 
 /// The same for results.json: "loss", "loss_interval": [low, high], ...; what is not known is null.
-nlohmann::ordered_json json_of(const TextSummary& summary);
-nlohmann::ordered_json json_of(const TextDifference& difference);
+Json json_of(const TextSummary& summary);
+Json json_of(const TextDifference& difference);
 
 /// documents.jsonl: a line a document, with its number, tokens, bytes, loss, perplexity and bits_per_byte.
 std::string document_lines(const std::vector<DocumentScore>& scores);
