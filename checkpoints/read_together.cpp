@@ -22,7 +22,6 @@ namespace octet::checkpoint {
 namespace {
 
 using std::chrono::milliseconds;
-using Clock = std::chrono::steady_clock;
 
 /// Where to look for what the lowest rank with an error could not read.
 struct Place {
@@ -162,8 +161,8 @@ void watch(const char* what, const ReadingThread& thread, const ReadProgress& pr
 
 /// Whether it ends within that time.
 bool ends(const ReadingThread& thread, std::chrono::seconds patience) {
-  for (const auto end = Clock::now() + patience; !thread.ended();) {
-    if (Clock::now() >= end) return false;
+  for (const auto end = std::chrono::steady_clock::now() + patience; !thread.ended();) {
+    if (std::chrono::steady_clock::now() >= end) return false;
     std::this_thread::sleep_for(milliseconds(1));
   }
   return true;

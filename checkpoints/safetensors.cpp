@@ -51,7 +51,7 @@ std::vector<std::int64_t> integers(const Json& list, const char* what, const std
 }
 
 /// Bytes of a shape; throws where they are beyond 63 bits.
-std::int64_t bytes_of(const SafetensorsEntry& t, std::int64_t element_bytes, const std::string& where) {
+std::int64_t bytes_of_shape(const SafetensorsEntry& t, std::int64_t element_bytes, const std::string& where) {
   // With an extent of 0 the others may be anything.
   if (std::ranges::find(t.shape, 0) != t.shape.end()) return 0;
   std::int64_t bytes = element_bytes;
@@ -78,7 +78,7 @@ SafetensorsEntry parse_entry(const std::string& name, const Json& json, const st
   }
   t.begin = offsets[0];
   t.end = offsets[1];
-  const std::int64_t expected = bytes_of(t, *element_bytes, where);
+  const std::int64_t expected = bytes_of_shape(t, *element_bytes, where);
   if (t.bytes() != expected) {
     throw usage_error("checkpoints", "{} has {} bytes between its offsets; shape {} of {} needs {}", where, t.bytes(),
                       json["shape"].dump(), t.dtype, expected);
@@ -137,7 +137,7 @@ SafetensorsHeader lay_out_safetensors(std::vector<SafetensorsEntry> tensors,
       throw internal_error("checkpoints", "safetensors: tensor {} of {} cannot begin at byte {}", t.name, t.dtype, end);
     }
     t.begin = end;
-    t.end = end += bytes_of(t, element_bytes, t.name);
+    t.end = end += bytes_of_shape(t, element_bytes, t.name);
   }
   return {std::move(tensors), std::move(metadata)};
 }

@@ -13,11 +13,11 @@ namespace octet {
 namespace {
 
 /// A piece of a stream's work.
-struct Piece {
+struct StreamPiece {
   const Stream* stream;
   std::int64_t number;
 
-  bool operator==(const Piece&) const = default;
+  bool operator==(const StreamPiece&) const = default;
 };
 
 class DryEvent final : public Event {
@@ -27,16 +27,16 @@ class DryEvent final : public Event {
   double seconds_since(const Event& earlier) const override { return at_ - dynamic_cast<const DryEvent&>(earlier).at_; }
 
   /// `after`: the pieces of work that must be done when it is reached; those before them on their streams are too.
-  void set(double at, std::vector<Piece> after) {
+  void set(double at, std::vector<StreamPiece> after) {
     at_ = at;
     after_ = std::move(after);
   }
   double at() const { return at_; }
-  const std::vector<Piece>& after() const { return after_; }
+  const std::vector<StreamPiece>& after() const { return after_; }
 
  private:
   double at_ = 0;
-  std::vector<Piece> after_;
+  std::vector<StreamPiece> after_;
 };
 
 /// All work of a device.
@@ -51,7 +51,7 @@ class DryStream final : public Stream {
   Device& device() const override { return device_; }
   void record(Event& event) override {
     Listing::settle("an event is recorded");
-    std::vector<Piece> after = after_;
+    std::vector<StreamPiece> after = after_;
     if (last_) after.push_back({this, *last_});
     dynamic_cast<DryEvent&>(event).set(now_, std::move(after));
   }
@@ -59,7 +59,7 @@ class DryStream final : public Stream {
     Listing::settle("a stream waits for an event");
     const auto& e = dynamic_cast<const DryEvent&>(event);
     now_ = std::max(now_, e.at());
-    for (const Piece& piece : e.after()) {
+    for (const StreamPiece& piece : e.after()) {
       if (piece.stream != this && std::ranges::find(after_, piece) == after_.end()) after_.push_back(piece);
     }
   }
@@ -69,7 +69,7 @@ class DryStream final : public Stream {
     if (queue_.log == nullptr) return;
     last_ = queue_.pieces++;
     std::vector<std::int64_t> after;
-    for (const Piece& piece : after_) after.push_back(piece.number);
+    for (const StreamPiece& piece : after_) after.push_back(piece.number);
     now_ += queue_.log->add(*this, work, {*last_, now_, after});
     after_.clear();
   }
@@ -79,7 +79,7 @@ class DryStream final : public Stream {
   DryQueue& queue_;
   double now_ = 0;  ///< seconds since the device was made, when all that it was given is done
   std::optional<std::int64_t> last_;
-  std::vector<Piece> after_;  ///< what the next piece waits for
+  std::vector<StreamPiece> after_;  ///< what the next piece waits for
 };
 
 class DryDevice final : public Device {

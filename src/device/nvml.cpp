@@ -8,10 +8,8 @@
 #include "src/base/error.h"
 #include "src/device/nvml_api.h"
 
-namespace octet {
+namespace octet::nvml {
 namespace {
-
-using namespace nvml;
 
 class Session {
  public:
@@ -105,15 +103,18 @@ class Questions {
 };
 
 }  // namespace
+}  // namespace octet::nvml
+
+namespace octet {
 
 struct NvmlDevice::Opened {
   Opened(const std::string& pci_bus_id, const std::string& library)
-      : api(library), session(api), device(find_device(api, pci_bus_id)), events(api, device) {}
+      : api(library), session(api), device(nvml::find_device(api, pci_bus_id)), events(api, device) {}
 
-  Api api;
-  Session session;
-  DeviceHandle device;
-  XidEvents events;
+  nvml::Api api;
+  nvml::Session session;
+  nvml::DeviceHandle device;
+  nvml::XidEvents events;
 };
 
 NvmlDevice::NvmlDevice(const std::string& pci_bus_id, const std::string& library)
@@ -121,6 +122,7 @@ NvmlDevice::NvmlDevice(const std::string& pci_bus_id, const std::string& library
 NvmlDevice::~NvmlDevice() = default;
 
 DeviceReadings NvmlDevice::read() {
+  using namespace nvml;
   const Api& api = opened_->api;
   Questions nvml(api, opened_->device);
   DeviceReadings now;

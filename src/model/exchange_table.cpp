@@ -144,24 +144,24 @@ std::string short_names(const OperandExchange& x) {
   return fmt::format("{}", fmt::join(names, " "));
 }
 
-std::string amax(const OperandExchange& x) {
+std::string amax_text(const OperandExchange& x) {
   if (!x.float8()) return "-";
   if (x.reduced) return "MAX over tp";
   return x.several_scales ? "own vectors" : "once a step";
 }
 
-std::string cast(const OperandExchange& x) {
+std::string cast_text(const OperandExchange& x) {
   if (!x.float8()) return "-";
   if (!x.travels) return fmt::format("{} locally", name_of(x.format));
   return fmt::format("{} {} gather", name_of(x.format), x.cast_first() ? "before" : "after");
 }
 
-std::string travel(const OperandExchange& x) {
+std::string travel_text(const OperandExchange& x) {
   if (!x.travels) return "-";
   return x.shared ? "with the above" : fmt::format("{} gathered", name_of(*x.travels));
 }
 
-std::string kept(const OperandExchange& x) {
+std::string kept_text(const OperandExchange& x) {
   if (x.gradient) return "nothing";
   if (!x.travels) return "as it is";
   return x.gathered_again ? "own rows, gathered again" : "gathered";
@@ -185,7 +185,7 @@ std::string exchange_table(const LlamaSettings& settings, std::int64_t layer, St
   std::string table = row("linear", "operand", "abs-max", "cast", "travels", "kept for backward", "result");
   for (const OperandExchange& x : block_exchanges(settings, layer, stream)) {
     table +=
-        row(short_names(x), x.gradient ? "dY" : "X", amax(x), cast(x), travel(x), kept(x),
+        row(short_names(x), x.gradient ? "dY" : "X", amax_text(x), cast_text(x), travel_text(x), kept_text(x),
             x.scattered ? fmt::format("partial {}, scattered in {}", x.gradient ? "dX" : "Y", name_of(*x.scattered))
                         : std::string("-"));
   }

@@ -19,7 +19,7 @@ namespace {
 
 constexpr double slurm_seconds = 2;  // for each of two questions
 
-double seconds(const timespec& time) {
+double seconds_of(const timespec& time) {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
@@ -28,7 +28,7 @@ std::optional<double> time_of(const std::string& file) {
   const FileHandle opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat info {};
   if (!opened || ::fstat(opened.get(), &info) != 0) return std::nullopt;
-  return seconds(info.st_mtim);
+  return seconds_of(info.st_mtim);
 }
 
 std::optional<double> time_now_beside(const std::string& file) {
@@ -38,7 +38,7 @@ std::optional<double> time_now_beside(const std::string& file) {
   struct stat info {};
   const bool known = ::futimens(made.get(), nullptr) == 0 && ::fstat(made.get(), &info) == 0;  // null: the server's now
   ::unlink(probe.c_str());
-  return known ? std::optional(seconds(info.st_mtim)) : std::nullopt;
+  return known ? std::optional(seconds_of(info.st_mtim)) : std::nullopt;
 }
 
 /// The Slurm that answers here may be another's.

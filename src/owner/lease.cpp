@@ -54,7 +54,7 @@ void make_folders(const std::string& path, const std::string& topmost) {
   }
 }
 
-Claim claim(const std::string& run_dir, const std::string& topmost_missing, double patience) {
+Claim claim_run_dir(const std::string& run_dir, const std::string& topmost_missing, double patience) {
   make_folders(run_dir, topmost_missing);
   OwnerRecord me = this_process();
   const JobLaunch mine = me.job;
@@ -77,7 +77,7 @@ void remove_empty(fs::path folder, const std::string& top) {
 OwnerLease::OwnerLease(const std::string& run_dir, double patience)
     : made_(topmost_missing(run_dir)),
       patience_(patience),
-      claim_(claim(run_dir, made_, patience)),
+      claim_(claim_run_dir(run_dir, made_, patience)),
       mark_{run_dir, claim_.mine.name},
       renewed_(seconds_of_machine()) {
   if (claim_.before && claim_.before->state != OwnerState::released) {

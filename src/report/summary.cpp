@@ -26,7 +26,7 @@ std::string state(const RunFiles& run) {
   return s.state == "failed" ? fmt::format("failed, exit code {}", s.exit_code) : s.state;
 }
 
-std::string steps(const RunFiles& run) {
+std::string steps_done(const RunFiles& run) {
   const std::int64_t logged = run.metrics.empty() ? 0 : run.metrics.back().step;
   return fmt::format("{} of {}", grouped(static_cast<double>(std::max(logged, run.status.step))),
                      grouped(static_cast<double>(run.status.steps)));
@@ -151,7 +151,7 @@ std::vector<TableRow> summary_table(const std::vector<RunFiles>& runs) {
       {"State", state},
       {"Reason", [](const RunFiles& run) { return run.status.reason.empty() ? none : run.status.reason; }},
       {"Status written", [](const RunFiles& run) { return run.status.time; }},
-      {"Steps", steps},
+      {"Steps", steps_done},
       {"Model", [](const RunFiles& run) { return run.option("model"); }},
       {"Precision", precision},
       {"Layout", layout},

@@ -3,9 +3,7 @@
 namespace octet {
 namespace {
 
-constexpr DType format = DType::e4m3;
-
-BlockwiseForm take_form(OpContext& op, const Tensor& x, std::int64_t kept, std::int64_t contracted) {
+BlockwiseForm take_vectors(OpContext& op, const Tensor& x, std::int64_t kept, std::int64_t contracted) {
   return {.y = op.scratch.allocate(x.elements()),
           .inverse_scale = op.scratch.allocate<float>(scale_count(ScaleForm::vectors, kept, contracted))};
 }
@@ -30,18 +28,18 @@ class BlockwiseRecipe final : public Float8Recipe {
   bool may_sum_fast() const override { return false; }
 
   Tensor input_for_output(OpContext& op, const Tensor& x) const override {
-    const BlockwiseForm rows = take_form(op, x, x.shape[0], x.shape[1]);
+    const BlockwiseForm rows = take_vectors(op, x, x.shape[0], x.shape[1]);
     quantize_vectors(op, x, rows, {});
     return by_row(x, rows);
   }
   Tensor input_for_grad_weight(OpContext& op, const Tensor& x) const override {
-    const BlockwiseForm columns = take_form(op, x, x.shape[1], x.shape[0]);
+    const BlockwiseForm columns = take_vectors(op, x, x.shape[1], x.shape[0]);
     quantize_vectors(op, x, {}, columns);
     return by_column(op, x, columns);
   }
   GradOperand grad_output(OpContext& op, const Tensor& dy, const QuantScale&) const override {
-    const BlockwiseForm rows = take_form(op, dy, dy.shape[0], dy.shape[1]);
-    const BlockwiseForm columns = take_form(op, dy, dy.shape[1], dy.shape[0]);
+    const BlockwiseForm rows = take_vectors(op, dy, dy.shape[0], dy.shape[1]);
+    const BlockwiseForm columns = take_vectors(op, dy, dy.shape[1], dy.shape[0]);
     quantize_vectors(op, dy, rows, columns);
     return {by_row(dy, rows), by_column(op, dy, columns)};
   }
@@ -51,7 +49,7 @@ class BlockwiseRecipe final : public Float8Recipe {
     args.y = op.scratch.allocate(w.elements());
     args.inverse_scale_by_row = take_scales(op, w.shape[0], w.shape[1]);
     op.kernels.quantize_blocks(op.stream, args);
-    return {args.y, format, w.shape, args.inverse_scale_by_row, 0, ScaleForm::blocks};
+    return {args.y, DType::e4m3, w.shape, args.inverse_scale_by_row, 0, ScaleForm::blocks};
   }
   Tensor weight_for_grad_input(OpContext& op, const Tensor& w) const override {
     const bool turn = op.kernels.float8_gemm_k_major;
@@ -61,16 +59,17 @@ class BlockwiseRecipe final : public Float8Recipe {
     args.inverse_scale_by_column = take_scales(op, w.shape[1], w.shape[0]);
     op.kernels.quantize_blocks(op.stream, args);
     const Shape shape = turn ? Shape{w.shape[1], w.shape[0]} : w.shape;
-    return {y, format, shape, args.inverse_scale_by_column, turn ? 0 : 1, ScaleForm::blocks};
+    return {y, DType::e4m3, shape, args.inverse_scale_by_column, turn ? 0 : 1, ScaleForm::blocks};
   }
 
  private:
   static Tensor by_row(const Tensor& x, const BlockwiseForm& form) {
-    return {form.y, format, x.shape, form.inverse_scale, 0, ScaleForm::vectors};
+    return {form.y, DType::e4m3, x.shape, form.inverse_scale, 0, ScaleForm::vectors};
   }
   static Tensor by_column(const OpContext& op, const Tensor& x, const BlockwiseForm& form) {
-    if (!op.kernels.float8_gemm_k_major) return {form.y, format, x.shape, form.inverse_scale, 1, ScaleForm::vectors};
-    return {form.y, format, {x.shape[1], x.shape[0]}, form.inverse_scale, 0, ScaleForm::vectors};
+    if (!op.kernels.float8_gemm_k_major)
+      return {form.y, DType::e4m3, x.shape, form.inverse_scale, 1, ScaleForm::vectors};
+    return {form.y, DType::e4m3, {x.shape[1], x.shape[0]}, form.inverse_scale, 0, ScaleForm::vectors};
   }
   static float* take_scales(OpContext& op, std::int64_t kept, std::int64_t contracted) {
     return op.scratch.allocate<float>(scale_count(ScaleForm::blocks, kept, contracted));
@@ -81,7 +80,7 @@ class BlockwiseRecipe final : public Float8Recipe {
             .from = w.dtype,
             .rows = w.shape[0],
             .columns = w.shape[1],
-            .to = format,
+            .to = DType::e4m3,
             .power_of_two = power_of_two()};
   }
   void quantize_vectors(OpContext& op, const Tensor& x, const BlockwiseForm& rows, const BlockwiseForm& columns) const {
@@ -89,7 +88,7 @@ class BlockwiseRecipe final : public Float8Recipe {
                                             .from = x.dtype,
                                             .rows = x.shape[0],
                                             .columns = x.shape[1],
-                                            .to = format,
+                                            .to = DType::e4m3,
                                             .power_of_two = power_of_two(),
                                             .by_row = rows,
                                             .by_column = columns,

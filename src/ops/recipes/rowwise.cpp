@@ -3,8 +3,6 @@
 namespace octet {
 namespace {
 
-constexpr DType format = DType::e4m3;
-
 /// A place in scratch for one form, and the tensor that will be there.
 RowwiseForm take_form(OpContext& op, std::int64_t scales, const Tensor& x) {
   RowwiseForm form;
@@ -61,12 +59,12 @@ class RowwiseRecipe : public Float8Recipe {
 
  private:
   static Tensor by_row_of(const Tensor& x, const RowwiseForm& form) {
-    return {form.y, format, x.shape, form.inverse_scale, 0, ScaleForm::each};
+    return {form.y, DType::e4m3, x.shape, form.inverse_scale, 0, ScaleForm::each};
   }
 
   static Tensor by_column_of(const OpContext& op, const Tensor& x, const RowwiseForm& form) {
-    if (!op.kernels.float8_gemm_k_major) return {form.y, format, x.shape, form.inverse_scale, 1, ScaleForm::each};
-    return {form.y, format, {x.shape[1], x.shape[0]}, form.inverse_scale, 0, ScaleForm::each};
+    if (!op.kernels.float8_gemm_k_major) return {form.y, DType::e4m3, x.shape, form.inverse_scale, 1, ScaleForm::each};
+    return {form.y, DType::e4m3, {x.shape[1], x.shape[0]}, form.inverse_scale, 0, ScaleForm::each};
   }
 
   void quantize(OpContext& op, const Tensor& x, const RowwiseForm& by_row, const RowwiseForm& by_column) const {
@@ -74,7 +72,7 @@ class RowwiseRecipe : public Float8Recipe {
                                             .from = x.dtype,
                                             .rows = x.shape[0],
                                             .columns = x.shape[1],
-                                            .to = format,
+                                            .to = DType::e4m3,
                                             .power_of_two = power_of_two(),
                                             .by_row = by_row,
                                             .by_column = by_column,
@@ -103,8 +101,8 @@ class RowwiseWithGwHpRecipe final : public RowwiseRecipe {
     const bool turn = op.kernels.float8_gemm_k_major;
     op.stream.device().zero(scale.amax, 4, op.stream);
     measure(op, w, {.amax = scale.amax, .non_finite = nullptr});
-    cast_by_amax(op, w, format, scale, power_of_two(), turn ? nullptr : y, turn ? y : nullptr);
-    return {y, format, turn ? Shape{w.shape[1], w.shape[0]} : w.shape, scale.inverse};
+    cast_by_amax(op, w, DType::e4m3, scale, power_of_two(), turn ? nullptr : y, turn ? y : nullptr);
+    return {y, DType::e4m3, turn ? Shape{w.shape[1], w.shape[0]} : w.shape, scale.inverse};
   }
 };
 

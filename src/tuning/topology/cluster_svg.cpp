@@ -6,10 +6,8 @@
 #include "src/tuning/topology/draw.h"
 #include "src/tuning/topology/svg.h"
 
-namespace octet {
+namespace octet::parts {
 namespace {
-
-using namespace parts;
 
 class ClusterDrawing {
  public:
@@ -120,10 +118,13 @@ class ClusterDrawing {
 };
 
 }  // namespace
+}  // namespace octet::parts
+
+namespace octet {
 
 std::string cluster_svg(const ClusterProfile& profile, std::int64_t nodes) {
   const NetworkShape shape = network_shape(profile, nodes);
-  return ClusterDrawing(profile, shape).draw();
+  return parts::ClusterDrawing(profile, shape).draw();
 }
 
 }  // namespace octet

@@ -5,9 +5,8 @@
 
 namespace octet {
 
-using namespace parts;
-
 std::string cluster_text(const ClusterProfile& profile, std::int64_t nodes) {
+  using namespace parts;
   const NetworkShape s = network_shape(profile, nodes);
   const NetworkProfile& n = profile.network;
   const auto card = static_cast<double>(profile.nics.gbps);
