@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/data/support.h"
+#include "tests/support/expect_has.h"
 #include "tests/support/run_command.h"
 
 namespace octet::test {
@@ -12,10 +13,6 @@ namespace {
 
 const std::string doctor = OCTET_BIN_DIR "/octet doctor ";
 const std::string fixtures = OCTET_SOURCE_DIR "/tests/cluster/doctor/";
-
-void expect_in(const std::string& part, const std::string& text) {
-  EXPECT_NE(text.find(part), std::string::npos) << "no " << part << " in: " << text;
-}
 
 // The machine of the tests, whatever it has: one object on one line, and an exit code that agrees with it.
 TEST(DoctorCommand, ThisMachine) {
@@ -35,12 +32,12 @@ TEST(DoctorCommand, ANodeThatIsNotWhatItsProfileSays) {
   const CommandResult good =
       run_command(doctor + "--cluster ibm-infiniband --run-dir /gpfs/run --root " + fixtures + "good");
   EXPECT_EQ(good.exit_code, 0) << good.all();
-  expect_in("0 warning, 0 bad, 0 not present", good.out);
+  EXPECT_HAS(good.out, "0 warning, 0 bad, 0 not present");
   const CommandResult bad =
       run_command(doctor + "--profile ibm-infiniband --run-dir /gpfs/run --root " + fixtures + "bad");
   EXPECT_EQ(bad.exit_code, 76) << bad.all();
-  expect_in("bad         gpu.count             7 (NVIDIA H100 80GB HBM3)\n", bad.out);
-  expect_in("expected: 8, as ibm-infiniband says\n", bad.out);
+  EXPECT_HAS(bad.out, "bad         gpu.count             7 (NVIDIA H100 80GB HBM3)\n");
+  EXPECT_HAS(bad.out, "expected: 8, as ibm-infiniband says\n");
   const CommandResult other = run_command(doctor + "--cluster grand-teton --json --root " + fixtures + "bad");
   EXPECT_EQ(other.exit_code, 76) << other.all();
   EXPECT_FALSE(nlohmann::json::parse(other.out).at("healthy"));
@@ -50,31 +47,31 @@ TEST(DoctorCommand, AProfileIsChangedAsInEveryCommand) {
   const std::string machine = " --run-dir /gpfs/run --root " + fixtures + "good";
   const CommandResult other = run_command(doctor + "--cluster ibm-infiniband --cluster.gpus.per_node 9" + machine);
   EXPECT_EQ(other.exit_code, 76) << other.all();
-  expect_in("expected: 9, as ibm-infiniband says", other.out);
+  EXPECT_HAS(other.out, "expected: 9, as ibm-infiniband says");
   const CommandResult memory =
       run_command(doctor + "--cluster ibm-infiniband --cluster.nodes.memory_gib=9999" + machine);
   EXPECT_EQ(memory.exit_code, 76) << memory.all();
-  expect_in("9999", memory.out);
-  expect_in("expected --cluster NAME", run_command(doctor + "--cluster.nodes.memory_gib 9").err);
+  EXPECT_HAS(memory.out, "9999");
+  EXPECT_HAS(run_command(doctor + "--cluster.nodes.memory_gib 9").err, "expected --cluster NAME");
   for (const std::string command :
        {"tune topology --cluster ibm-infiniband", "tune placement --cluster ibm-infiniband --nodes 8 --size 1M",
         "tune explain --cluster ibm-infiniband --collective all_reduce --size 1M --nodes 8",
         "tune fit none.json --cluster ibm-infiniband"}) {
     const CommandResult r = run_command(fmt::format("{}/octet {} --cluster.nics.gpbs 100", OCTET_BIN_DIR, command));
     EXPECT_EQ(r.exit_code, 64) << r.all();
-    expect_in("unknown key nics.gpbs of a cluster's profile; nearest: nics.gbps", r.err);
+    EXPECT_HAS(r.err, "unknown key nics.gpbs of a cluster's profile; nearest: nics.gbps");
   }
 }
 
 TEST(DoctorCommand, Environment) {
   const CommandResult r = run_command(doctor + "--env --profile ibm-infiniband --root " + fixtures + "bad");
   EXPECT_EQ(r.exit_code, 76) << r.all();
-  expect_in("8 variables are set; NCCL 2.28.5\n", r.out);
-  expect_in("bad         NCCL_ALGO                  Tree\n", r.out);
+  EXPECT_HAS(r.out, "8 variables are set; NCCL 2.28.5\n");
+  EXPECT_HAS(r.out, "bad         NCCL_ALGO                  Tree\n");
   const CommandResult good = run_command(doctor + "--env --root " + fixtures + "good");
   EXPECT_EQ(good.exit_code, 0) << good.all();
   const CommandResult given = run_command("env -i NCCL_SOCKET_MAGIC=1 " + doctor + "--env --nccl 2.30.7");
-  expect_in("ok          NCCL_SOCKET_MAGIC", given.out);
+  EXPECT_HAS(given.out, "ok          NCCL_SOCKET_MAGIC");
 }
 
 // Two tasks as srun starts them on two nodes, the first of which waits for the other.
@@ -86,9 +83,9 @@ TEST(DoctorCommand, AllNodesOfAStep) {
   };
   const CommandResult r = run_command(task("0", "n1") + " & " + task("1", "n2") + "; wait $!");
   EXPECT_EQ(r.exit_code, run_command(doctor).exit_code) << r.all();
-  expect_in("n1    ", r.out);
-  expect_in("n2    ", r.out);
-  expect_in("clock.skew", r.out);
+  EXPECT_HAS(r.out, "n1    ");
+  EXPECT_HAS(r.out, "n2    ");
+  EXPECT_HAS(r.out, "clock.skew");
   const CommandResult again = run_command(doctor + "--allocation " + (folder / "all"));
   EXPECT_EQ(again.out, r.out);
   write_bytes(folder / "all/n3.json", "");
@@ -100,7 +97,7 @@ TEST(DoctorCommand, ANodeThatDoesNotReportIsMissed) {
   const CommandResult r = run_command(fmt::format(
       "SLURM_STEP_NUM_NODES=2 SLURM_PROCID=0 SLURMD_NODENAME=n1 {} --allocation {} --wait 1", doctor, folder / "all"));
   EXPECT_EQ(r.exit_code, 76) << r.all();
-  expect_in("1 reported", r.out);
+  EXPECT_HAS(r.out, "1 reported");
 }
 
 TEST(DoctorCommand, Usage) {

@@ -8,6 +8,7 @@
 #include "src/base/error.h"
 #include "src/cluster/environment.h"
 #include "tests/data/support.h"
+#include "tests/support/expect_has.h"
 
 namespace octet {
 namespace {
@@ -29,9 +30,6 @@ JobScript job_on(const std::string& cluster, std::int64_t nodes) {
   return job;
 }
 
-void expect_in(const std::string& part, const std::string& text) {
-  EXPECT_NE(text.find(part), std::string::npos) << "no " << part << " in:\n" << text;
-}
 void expect_not_in(const std::string& part, const std::string& text) {
   EXPECT_EQ(text.find(part), std::string::npos) << part << " in:\n" << text;
 }
@@ -115,13 +113,13 @@ TEST(JobScript, EndsWithTheBodyAsItStands) {
 
 TEST(JobScript, AsksOnlyForWhatTheReleaseHas) {
   JobScript job = job_on("dgx-h100-infiniband", 48);
-  expect_in("#SBATCH --segment=24\n", render(job, ""));
+  EXPECT_HAS(render(job, ""), "#SBATCH --segment=24\n");
   expect_not_in("SRUN_CPUS_PER_TASK", render(job, ""));
   job.slurm = {23, 11};
   expect_not_in("--segment", render(job, ""));
   job.slurm = {22, 5};
   expect_not_in("--segment", render(job, ""));
-  expect_in("export SRUN_CPUS_PER_TASK=28", render(job, ""));
+  EXPECT_HAS(render(job, ""), "export SRUN_CPUS_PER_TASK=28");
 }
 
 TEST(JobScript, NeverHidesGpusFromNccl) {
@@ -137,8 +135,8 @@ TEST(JobScript, QuotesPathsOfAnyKind) {
   JobScript job = job_on("local", 1);
   job.run_dir = "/my runs/100% it's";
   const std::string text = render(job, "");
-  expect_in("#SBATCH --output=\"/my runs/100%% it's/job-%j.out\"\n", text);
-  expect_in("run_dir='/my runs/100% it'\\''s'\n", text);
+  EXPECT_HAS(text, "#SBATCH --output=\"/my runs/100%% it's/job-%j.out\"\n");
+  EXPECT_HAS(text, "run_dir='/my runs/100% it'\\''s'\n");
   job.run_dir = "/a\n#SBATCH --uid=0";
   EXPECT_THROW(render(job, ""), Error);
 }

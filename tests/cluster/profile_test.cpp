@@ -10,6 +10,7 @@
 #include "src/cluster/network_shape.h"
 #include "src/cluster/share_folder.h"
 #include "tests/data/support.h"
+#include "tests/support/expect_has.h"
 
 namespace octet {
 namespace {
@@ -39,27 +40,24 @@ std::string refusal(const std::string& text, const std::vector<std::pair<std::st
   return test::error_of([&] { read_profile(folder / "c.yaml", overrides); });
 }
 
-void expect_in(const std::string& part, const std::string& text) {
-  EXPECT_NE(text.find(part), std::string::npos) << "no " << part << " in: " << text;
-}
-
 TEST(Profile, ContainersAndStepsAreSaidInOneWay) {
   const auto with = [](const char* key, const char* value) {
     return refusal(small, {{"container.image", "/images/octet.sqsh"}, {key, value}});
   };
-  expect_in("software.container = in image: container.image says how programs start",
-            with("software.container", "[in, image]"));
-  expect_in("container.image = \"\": the other keys of container have no effect without it",
-            refusal(small, {{"container.mounts", "[/a:/b]"}}));
-  expect_in("container.mounts = \"/a\": expected SOURCE:TARGET", with("container.mounts", "[/a]"));
-  expect_in("container.workdir = \"work\": expected an absolute path", with("container.workdir", "work"));
-  expect_in(
-      "container.options = \"--mem=0\": expected an option of pyxis",
-      refusal(small, {{"container.image", "i"}, {"container.runtime", "pyxis"}, {"container.options", "[--mem=0]"}}));
-  expect_in("launcher.srun_options = \"--cpu-bind=cores\": --cpu-bind fights the launch: use cpu.bind",
-            refusal(small, {{"launcher.srun_options", "[--cpu-bind=cores]"}}));
-  expect_in("launcher.srun_options = \"--container-image=x\": --container-image fights the launch: use container.image",
-            refusal(small, {{"launcher.srun_options", "[--container-image=x]"}}));
+  EXPECT_HAS(with("software.container", "[in, image]"),
+             "software.container = in image: container.image says how programs start");
+  EXPECT_HAS(refusal(small, {{"container.mounts", "[/a:/b]"}}),
+             "container.image = \"\": the other keys of container have no effect without it");
+  EXPECT_HAS(with("container.mounts", "[/a]"), "container.mounts = \"/a\": expected SOURCE:TARGET");
+  EXPECT_HAS(with("container.workdir", "work"), "container.workdir = \"work\": expected an absolute path");
+  EXPECT_HAS(
+      refusal(small, {{"container.image", "i"}, {"container.runtime", "pyxis"}, {"container.options", "[--mem=0]"}}),
+      "container.options = \"--mem=0\": expected an option of pyxis");
+  EXPECT_HAS(refusal(small, {{"launcher.srun_options", "[--cpu-bind=cores]"}}),
+             "launcher.srun_options = \"--cpu-bind=cores\": --cpu-bind fights the launch: use cpu.bind");
+  EXPECT_HAS(
+      refusal(small, {{"launcher.srun_options", "[--container-image=x]"}}),
+      "launcher.srun_options = \"--container-image=x\": --container-image fights the launch: use container.image");
 }
 
 TEST(Profile, BindingHasOldNames) {
@@ -115,58 +113,58 @@ TEST(Profile, NetworksHaveThePublishedShape) {
   EXPECT_EQ(meta.pod_of(384), 1);
   EXPECT_DOUBLE_EQ(meta.pod_up_gbps, 384 * 8 * 400 / 7.0);
   EXPECT_EQ(network_shape(read_profile("ibm-roce"), 6).leaf_groups, 1);
-  expect_in("nics.per_node is 0", test::error_of([] { network_shape(read_profile("local"), 4); }));
+  EXPECT_HAS(test::error_of([] { network_shape(read_profile("local"), 4); }), "nics.per_node is 0");
 }
 
 TEST(Profile, ErrorsNameFileLineAndKey) {
-  expect_in("c.yaml:2: unknown key fabrik", refusal("description: a\nfabrik: roce\n"));
-  expect_in("nearest: fabric", refusal("description: a\nfabrik: roce\n"));
-  expect_in("c.yaml:4: nodes.memory_gib", refusal("description: a\nfabric: none\nnodes:\n  memory_gib: many\n"));
-  expect_in("c.yaml:2: fabric = \"rose\"", refusal("description: a\nfabric: rose\n"));
-  expect_in("cpu.cores", refusal("description: a\nfabric: none\nnodes:\n  memory_gib: 4\n"));
-  expect_in("environment.variables", refusal(small + "environment:\n  variables:\n    - {name: A, value: b}\n"));
+  EXPECT_HAS(refusal("description: a\nfabrik: roce\n"), "c.yaml:2: unknown key fabrik");
+  EXPECT_HAS(refusal("description: a\nfabrik: roce\n"), "nearest: fabric");
+  EXPECT_HAS(refusal("description: a\nfabric: none\nnodes:\n  memory_gib: many\n"), "c.yaml:4: nodes.memory_gib");
+  EXPECT_HAS(refusal("description: a\nfabric: rose\n"), "c.yaml:2: fabric = \"rose\"");
+  EXPECT_HAS(refusal("description: a\nfabric: none\nnodes:\n  memory_gib: 4\n"), "cpu.cores");
+  EXPECT_HAS(refusal(small + "environment:\n  variables:\n    - {name: A, value: b}\n"), "environment.variables");
 }
 
 TEST(Profile, RefusesWhatNoClusterCouldBe) {
-  expect_in("c.yaml:12: cpu.cores = 3",
-            refusal(small.substr(0, small.find("cpu:")) + "# one more line\ncpu:\n  cores: 3\n"));
-  expect_in("nics.per_node", refusal(small, {{"fabric", "ethernet"}}));
-  expect_in("gpus.memory_gib", refusal(small, {{"gpus.memory_gib", "2"}}));
-  expect_in("launcher.ranks_per_node = 2", refusal(small, {{"launcher.ranks_per_node", "2"}}));
-  expect_in("launcher.ranks_per_node = 0", refusal(small, {{"gpus.per_node", "0"}}));
-  expect_in("nics.hca", refusal(small, {{"fabric", "efa"}, {"nics.hca", "[mlx5_0]"}}));
-  expect_in("network.rails", refusal(small, {{"nics.per_node", "1"}, {"network.rails", "true"}}));
-  expect_in("network.oversubscription = 2", refusal(small, {{"network.oversubscription", "2"}}));
-  expect_in("expected number >= 1", refusal(small, {{"network.oversubscription", "0.5"}}));
-  expect_in("network.pod_oversubscription", refusal(small, {{"network.pod_oversubscription", "7"}}));
-  expect_in("multiple of network.leaf_nodes = 4",
-            refusal(small, {{"network.leaf_nodes", "4"}, {"network.pod_nodes", "6"}}));
-  expect_in("nics.per_node = 0",
-            refusal(small, {{"fabric", "ethernet"}, {"nics.per_node", "0"}, {"network.leaf_nodes", "4"}}));
-  expect_in("slurm.time", refusal(small, {{"slurm.time", "soon"}}));
-  expect_in("slurm.leaf_nodes", refusal(small, {{"slurm.topology", "block"}}));
-  expect_in("slurm.leaf_nodes", refusal(small, {{"slurm.leaf_nodes", "4"}}));
-  expect_in("slurm.options", refusal(small, {{"slurm.options", "[rm]"}}));
-  expect_in("--nodes fights the job: use --nodes", refusal(small, {{"slurm.options", "[--nodes=4]"}}));
-  expect_in("--array fights the job", refusal(small, {{"slurm.options", "[-a 1-4]"}}));
-  expect_in("expected an option like", refusal(small, {{"slurm.options", "[\"--comment=a\\nb\"]"}}));
-  expect_in("nics.hca = mlx5_0, mlx5_1: are 2 devices, expected nics.per_node = 4",
-            refusal(small, {{"nics.hca", "[mlx5_0, mlx5_1]"}}));
-  expect_in("slurm.switch_wait_minutes", refusal(small, {{"slurm.switch_wait_minutes", "4"}}));
-  expect_in(
-      "is there twice",
-      refusal(small, {{"environment.variables", "[{name: A, value: b, reason: c}, {name: A, value: d, reason: e}]"}}));
-  expect_in("name of a variable", refusal(small, {{"environment.variables", "[{name: 1A, value: b, reason: c}]"}}));
-  expect_in("absolute path", refusal(small, {{"storage.file_systems", "[{path: a, kind: nfs}]"}}));
+  EXPECT_HAS(refusal(small.substr(0, small.find("cpu:")) + "# one more line\ncpu:\n  cores: 3\n"),
+             "c.yaml:12: cpu.cores = 3");
+  EXPECT_HAS(refusal(small, {{"fabric", "ethernet"}}), "nics.per_node");
+  EXPECT_HAS(refusal(small, {{"gpus.memory_gib", "2"}}), "gpus.memory_gib");
+  EXPECT_HAS(refusal(small, {{"launcher.ranks_per_node", "2"}}), "launcher.ranks_per_node = 2");
+  EXPECT_HAS(refusal(small, {{"gpus.per_node", "0"}}), "launcher.ranks_per_node = 0");
+  EXPECT_HAS(refusal(small, {{"fabric", "efa"}, {"nics.hca", "[mlx5_0]"}}), "nics.hca");
+  EXPECT_HAS(refusal(small, {{"nics.per_node", "1"}, {"network.rails", "true"}}), "network.rails");
+  EXPECT_HAS(refusal(small, {{"network.oversubscription", "2"}}), "network.oversubscription = 2");
+  EXPECT_HAS(refusal(small, {{"network.oversubscription", "0.5"}}), "expected number >= 1");
+  EXPECT_HAS(refusal(small, {{"network.pod_oversubscription", "7"}}), "network.pod_oversubscription");
+  EXPECT_HAS(refusal(small, {{"network.leaf_nodes", "4"}, {"network.pod_nodes", "6"}}),
+             "multiple of network.leaf_nodes = 4");
+  EXPECT_HAS(refusal(small, {{"fabric", "ethernet"}, {"nics.per_node", "0"}, {"network.leaf_nodes", "4"}}),
+             "nics.per_node = 0");
+  EXPECT_HAS(refusal(small, {{"slurm.time", "soon"}}), "slurm.time");
+  EXPECT_HAS(refusal(small, {{"slurm.topology", "block"}}), "slurm.leaf_nodes");
+  EXPECT_HAS(refusal(small, {{"slurm.leaf_nodes", "4"}}), "slurm.leaf_nodes");
+  EXPECT_HAS(refusal(small, {{"slurm.options", "[rm]"}}), "slurm.options");
+  EXPECT_HAS(refusal(small, {{"slurm.options", "[--nodes=4]"}}), "--nodes fights the job: use --nodes");
+  EXPECT_HAS(refusal(small, {{"slurm.options", "[-a 1-4]"}}), "--array fights the job");
+  EXPECT_HAS(refusal(small, {{"slurm.options", "[\"--comment=a\\nb\"]"}}), "expected an option like");
+  EXPECT_HAS(refusal(small, {{"nics.hca", "[mlx5_0, mlx5_1]"}}),
+             "nics.hca = mlx5_0, mlx5_1: are 2 devices, expected nics.per_node = 4");
+  EXPECT_HAS(refusal(small, {{"slurm.switch_wait_minutes", "4"}}), "slurm.switch_wait_minutes");
+  EXPECT_HAS(
+      refusal(small, {{"environment.variables", "[{name: A, value: b, reason: c}, {name: A, value: d, reason: e}]"}}),
+      "is there twice");
+  EXPECT_HAS(refusal(small, {{"environment.variables", "[{name: 1A, value: b, reason: c}]"}}), "name of a variable");
+  EXPECT_HAS(refusal(small, {{"storage.file_systems", "[{path: a, kind: nfs}]"}}), "absolute path");
 }
 
 TEST(Profile, SaysAtOnceWhatItRefuses) {
   const std::string all = refusal(
       "description: a\nfabric: infiniband\nnodes:\n  memory_gib: 64\ngpus:\n  per_node: 8\ncpu:\n  cores: 32\n"
       "slurm:\n  topology: block\n");
-  expect_in("3 keys are refused:\n  default: gpus.memory_gib = 0: expected more than", all);
-  expect_in("\n  default: nics.per_node = 0: expected at least 1 with fabric = infiniband", all);
-  expect_in("\n  default: slurm.leaf_nodes = 0: expected the nodes of a block", all);
+  EXPECT_HAS(all, "3 keys are refused:\n  default: gpus.memory_gib = 0: expected more than");
+  EXPECT_HAS(all, "\n  default: nics.per_node = 0: expected at least 1 with fabric = infiniband");
+  EXPECT_HAS(all, "\n  default: slurm.leaf_nodes = 0: expected the nodes of a block");
 }
 
 /// Names and texts stand in comments of the job's script, where a line of its own would be an order.
@@ -174,12 +172,12 @@ TEST(Profile, RefusesLineBreaksInWhatTheScriptQuotes) {
   const TempFolder folder;
   const std::string path = folder / "c\n#SBATCH --uid=0.yaml";
   write_bytes(path, small);
-  expect_in("\"c\\x0A#SBATCH --uid=0\": found a line break", test::error_of([&] { read_profile(path); }));
+  EXPECT_HAS(test::error_of([&] { read_profile(path); }), "\"c\\x0A#SBATCH --uid=0\": found a line break");
   for (const char* key : {"value", "reason", "review"}) {
     std::string text = "[{name: A, value: b, reason: c, review: \"2.30\"}]";
     const std::size_t at = text.find(": ", text.find(key)) + 2;
     text.replace(at, text.find_first_of(",}", at) - at, "\"x\\ny\"");
-    expect_in("environment.variables = A: found a line break", refusal(small, {{"environment.variables", text}}));
+    EXPECT_HAS(refusal(small, {{"environment.variables", text}}), "environment.variables = A: found a line break");
   }
 }
 
@@ -189,10 +187,10 @@ TEST(Profile, OverridesComeFromTheCommandLine) {
   const ClusterProfile p = read_profile(folder / "c.yaml", {{"slurm.account", "project"}});
   EXPECT_EQ(p.slurm.account, "project");
   EXPECT_EQ(p.cpus_per_rank(), 16);
-  expect_in("nearest: slurm.account", refusal(small, {{"slurm.acount", "x"}}));
+  EXPECT_HAS(refusal(small, {{"slurm.acount", "x"}}), "nearest: slurm.account");
   const std::string unknown = test::error_of([] { read_profile("grand-tetons"); });
-  expect_in("nearest: grand-teton ", unknown);
-  expect_in("ibm-roce", unknown);
+  EXPECT_HAS(unknown, "nearest: grand-teton ");
+  EXPECT_HAS(unknown, "ibm-roce");
 }
 
 TEST(Profile, FindsTheFileSystemOfAPath) {
@@ -240,7 +238,7 @@ TEST(Environment, TheProfileWins) {
   EXPECT_TRUE(environment_findings(p, "/runs/a").empty());
   p.environment.variables[0].value = "16";
   ASSERT_EQ(environment_findings(p, "/runs/a").size(), 1U);
-  expect_in("NCCL_IB_QPS_PER_CONNECTION = 16", environment_findings(p, "/runs/a")[0]);
+  EXPECT_HAS(environment_findings(p, "/runs/a")[0], "NCCL_IB_QPS_PER_CONNECTION = 16");
   p.environment.generate = false;
   EXPECT_EQ(job_environment(p, "/runs/a").size(), 2U);
 }
@@ -254,10 +252,10 @@ TEST(Environment, WhatAJobInheritsAndItsProfileDoesNotSetIsTold) {
                              {"PATH", "/bin"}};
   const auto told = environment_findings(p, "/runs/a", shell);
   ASSERT_EQ(told.size(), 3U) << "NCCL_NET is the job's own";
-  expect_in("inherits a variable of this shell: NCCL_DEBUG_FILE = /tmp/n", told[0]);
-  expect_in("NCCL_IB_DISABLE = 1: bad: ", told[1]);
-  expect_in("the job of ibm-roce does not set it: unset it, or say why in environment.variables", told[1]);
-  expect_in("UCX_LOG_LEVEL = info", told[2]);
+  EXPECT_HAS(told[0], "inherits a variable of this shell: NCCL_DEBUG_FILE = /tmp/n");
+  EXPECT_HAS(told[1], "NCCL_IB_DISABLE = 1: bad: ");
+  EXPECT_HAS(told[1], "the job of ibm-roce does not set it: unset it, or say why in environment.variables");
+  EXPECT_HAS(told[2], "UCX_LOG_LEVEL = info");
 }
 
 TEST(Environment, HasAReasonForEachValueAndLocksByTheFileSystem) {
