@@ -15,7 +15,7 @@ using test::run_command;
 using test::TempFolder;
 using test::write_bytes;
 
-const std::string octet = std::string(OCTET_BIN_DIR) + "/octet ";
+const std::string octet_tool = std::string(OCTET_BIN_DIR) + "/octet ";
 
 std::int64_t lines_with(std::string_view part, const std::string& text) {
   std::istringstream in(text);
@@ -33,47 +33,47 @@ class OctetCommand : public testing::Test {
     write_bytes(folder_ / "text/b.txt", "To be, or not to be\n");
   }
   std::string prepare(const std::string& more = "") {
-    return octet + "prepare --input " + (folder_ / "text") + " --output " + (folder_ / "out/x") + " " + more;
+    return octet_tool + "prepare --input " + (folder_ / "text") + " --output " + (folder_ / "out/x") + " " + more;
   }
   TempFolder folder_;
 };
 
 TEST_F(OctetCommand, HelpAndVersion) {
-  const CommandResult help = run_command(octet + "--help");
+  const CommandResult help = run_command(octet_tool + "--help");
   EXPECT_EQ(help.exit_code, 0);
   EXPECT_HAS(help.all(), "prepare");
   EXPECT_HAS(help.all(), "inspect");
   for (const char* word : {"commit     ", "built      ", "devices    cpu", "libraries  MPICH ", "HDF5 1."}) {
-    EXPECT_HAS(run_command(octet + "--version").out, word);
+    EXPECT_HAS(run_command(octet_tool + "--version").out, word);
   }
-  const CommandResult prepare_help = run_command(octet + "prepare --help");
+  const CommandResult prepare_help = run_command(octet_tool + "prepare --help");
   EXPECT_EQ(prepare_help.exit_code, 0);
   for (const char* option : {"--input", "--output", "--tokenizer", "--split-documents", "--overwrite"}) {
     EXPECT_HAS(prepare_help.all(), option);
   }
-  EXPECT_EQ(run_command(octet + "inspect --help").exit_code, 0);
+  EXPECT_EQ(run_command(octet_tool + "inspect --help").exit_code, 0);
 }
 
 TEST_F(OctetCommand, HelpXIsTheHelpOfX) {
   for (const std::string name : {"prepare", "inspect", "tune fit", "checkpoint verify", "submit", "doctor", "tune"}) {
     SCOPED_TRACE(name);
-    const CommandResult help = run_command(fmt::format("{}help {}", octet, name));
+    const CommandResult help = run_command(fmt::format("{}help {}", octet_tool, name));
     EXPECT_EQ(help.exit_code, 0);
     EXPECT_HAS(help.out, name);
-    EXPECT_EQ(help.out, run_command(octet + name + " --help").out);
+    EXPECT_EQ(help.out, run_command(octet_tool + name + " --help").out);
   }
-  EXPECT_EQ(run_command(octet + "tune help fit").out, run_command(octet + "tune fit --help").out);
-  const CommandResult unknown = run_command(octet + "help prepair");
+  EXPECT_EQ(run_command(octet_tool + "tune help fit").out, run_command(octet_tool + "tune fit --help").out);
+  const CommandResult unknown = run_command(octet_tool + "help prepair");
   EXPECT_EQ(unknown.exit_code, 64);
   EXPECT_HAS(unknown.err, "did you mean \"prepare\"?");
-  EXPECT_EQ(run_command(octet + "help tune fitt").exit_code, 64);
+  EXPECT_EQ(run_command(octet_tool + "help tune fitt").exit_code, 64);
 }
 
 TEST_F(OctetCommand, ResultsThatAFullDiskTookArePrintedNowhere) {
-  const CommandResult full = run_command(octet + "--help >/dev/full");
+  const CommandResult full = run_command(octet_tool + "--help >/dev/full");
   EXPECT_EQ(full.exit_code, 70);
   EXPECT_HAS(full.err, "standard output did not take all that was printed: No space left on device");
-  EXPECT_EQ(run_command(octet + "help tune fit >/dev/full").exit_code, 70);
+  EXPECT_EQ(run_command(octet_tool + "help tune fit >/dev/full").exit_code, 70);
 }
 
 TEST_F(OctetCommand, PackedTextIsNamed) {
@@ -84,7 +84,7 @@ TEST_F(OctetCommand, PackedTextIsNamed) {
     const CommandResult made = run_command(fmt::format("{} -c {} >{}", packer, folder_ / "text/a.txt", packed));
     if (made.exit_code == 127) continue;  // this machine has not got it
     const CommandResult result =
-        run_command(fmt::format("{}prepare --input {} --output {}", octet, packed, folder_ / "out/y"));
+        run_command(fmt::format("{}prepare --input {} --output {}", octet_tool, packed, folder_ / "out/y"));
     EXPECT_EQ(result.exit_code, 64);
     EXPECT_HAS(result.all(), fmt::format("{}: is packed by {}", packed, packer));
   }
@@ -99,7 +99,7 @@ TEST_F(OctetCommand, PrepareAndInspect) {
   const TokenFile file(folder_ / "out/x");
 
   const CommandResult seen =
-      run_command(octet + "inspect " + (folder_ / "out/x") + " --seq_len 64 --validation_fraction 0.1");
+      run_command(octet_tool + "inspect " + (folder_ / "out/x") + " --seq_len 64 --validation_fraction 0.1");
   EXPECT_EQ(seen.exit_code, 0) << seen.all();
   EXPECT_HAS(seen.all(), "documents    2 in 2 sequences");
   EXPECT_HAS(seen.all(), fmt::format("tokens       {} of uint8", file.tokens()));
@@ -119,7 +119,7 @@ TEST_F(OctetCommand, InspectTellsHowMuchAttentionCrossesDocuments) {
       writer.end_document();
     }
     writer.finish();
-    return run_command(octet + "inspect " + (folder_ / "documents") + " --seq_len 4").all();
+    return run_command(octet_tool + "inspect " + (folder_ / "documents") + " --seq_len 4").all();
   };
   // Of the 10 pairs of a window 6 are within two documents of 2 tokens, 4 within four of one.
   EXPECT_HAS(across(2), "across       40.0 % of attention over 4 tokens goes to other documents (data.document_mask)");
@@ -129,7 +129,7 @@ TEST_F(OctetCommand, InspectTellsHowMuchAttentionCrossesDocuments) {
 
 TEST_F(OctetCommand, InspectFindsTheRangeOfIdsAndRemembersItWhenAsked) {
   test::write_tokens(folder_ / "ids", 70, TokenType::i32, [](std::int64_t i) { return i == 65 ? 70000 : 5; });
-  const std::string side = folder_ / "ids.data.json", inspect = octet + "inspect " + (folder_ / "ids");
+  const std::string side = folder_ / "ids.data.json", inspect = octet_tool + "inspect " + (folder_ / "ids");
   const std::string written = test::read_bytes(side);
   std::filesystem::remove(side);
   for (const std::string option : {"", " --remember", ""}) {
@@ -187,7 +187,7 @@ TEST_F(OctetCommand, WrongUseIsOneMessageAndExitCode64) {
   };
   for (const auto& [arguments, expected] : cases) {
     SCOPED_TRACE(arguments);
-    const CommandResult result = run_command(octet + arguments);
+    const CommandResult result = run_command(octet_tool + arguments);
     EXPECT_EQ(result.exit_code, 64);
     EXPECT_HAS(result.all(), expected);
     // What files were taken for is said before.
@@ -211,7 +211,7 @@ TEST_F(OctetCommand, AFullDiskLeavesTheOldTokenizer) {
   const CommandResult result =
       run_command(fmt::format("trap '' XFSZ; ulimit -f 1; {}tokenizer train --input {} --vocab-size 300 --output {} "
                               "--overwrite",
-                              octet, folder_ / "text", file));
+                              octet_tool, folder_ / "text", file));
   EXPECT_EQ(result.exit_code, 70) << result.all();
   EXPECT_HAS(result.all(), "--output: " + file + ": cannot be written");
   EXPECT_EQ(test::read_bytes(file), "the old one");

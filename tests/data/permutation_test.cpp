@@ -8,7 +8,7 @@
 namespace octet {
 namespace {
 
-RandomKey key(std::uint64_t seed) {
+RandomKey key_of(std::uint64_t seed) {
   return {seed, RandomPurpose::test, 0};
 }
 
@@ -26,7 +26,7 @@ TEST(Permutation, IsABijectionForEverySize) {
   }
   for (const std::uint64_t size : sizes) {
     std::vector<bool> seen(size, false);
-    for (const std::uint64_t value : whole(Permutation(key(size), size))) {
+    for (const std::uint64_t value : whole(Permutation(key_of(size), size))) {
       ASSERT_LT(value, size);
       ASSERT_FALSE(seen[value]) << "size " << size << " maps two to " << value;
       seen[value] = true;
@@ -37,7 +37,7 @@ TEST(Permutation, IsABijectionForEverySize) {
 TEST(Permutation, StaysInRangeAndInjectiveBeyondThirtyTwoBits) {
   for (const std::uint64_t size : {(std::uint64_t{1} << 32) + 1, std::uint64_t{1} << 40, (std::uint64_t{1} << 45) - 55,
                                    std::uint64_t{1'000'000'000'039}, ~std::uint64_t{0}}) {
-    const Permutation order(key(3), size);
+    const Permutation order(key_of(3), size);
     std::set<std::uint64_t> seen;
     bool high = false;
     for (std::uint64_t i = 0; i < 2000; ++i) {
@@ -59,10 +59,10 @@ TEST(Permutation, StaysInRangeAndInjectiveBeyondThirtyTwoBits) {
 }
 
 TEST(Permutation, DependsOnTheKeyAndOnNothingElse) {
-  const auto a = whole(Permutation(key(1), 1000));
-  EXPECT_EQ(a, whole(Permutation(key(1), 1000)));
-  EXPECT_NE(a, whole(Permutation(key(2), 1000)));
-  RandomKey other = key(1);
+  const auto a = whole(Permutation(key_of(1), 1000));
+  EXPECT_EQ(a, whole(Permutation(key_of(1), 1000)));
+  EXPECT_NE(a, whole(Permutation(key_of(2), 1000)));
+  RandomKey other = key_of(1);
   other.stream = 1;
   EXPECT_NE(a, whole(Permutation(other, 1000)));
 }
@@ -74,7 +74,7 @@ TEST(Permutation, ReachesAllPermutationsOfFiveEvenly) {
   std::vector<int> counts;
   std::vector<std::vector<std::uint64_t>> kinds;
   for (int seed = 0; seed < draws; ++seed) {
-    const auto p = whole(Permutation(key(static_cast<std::uint64_t>(seed)), 5));
+    const auto p = whole(Permutation(key_of(static_cast<std::uint64_t>(seed)), 5));
     const auto at = std::find(kinds.begin(), kinds.end(), p);
     if (at == kinds.end()) {
       kinds.push_back(p);
@@ -96,9 +96,9 @@ TEST(Permutation, KeepsItsValues) {
 }
 
 TEST(Permutation, RefusesWhatItCannotMap) {
-  EXPECT_THROW(Permutation(key(1), 0), Error);
-  EXPECT_THROW(Permutation(key(1), 10)(10), Error);
-  EXPECT_EQ(Permutation(key(1), 1)(0), 0u);
+  EXPECT_THROW(Permutation(key_of(1), 0), Error);
+  EXPECT_THROW(Permutation(key_of(1), 10)(10), Error);
+  EXPECT_EQ(Permutation(key_of(1), 1)(0), 0u);
 }
 
 }  // namespace

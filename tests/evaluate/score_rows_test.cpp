@@ -30,7 +30,7 @@ Ids seen_at(const ScoreRow& row, std::int32_t place) {
   return seen;
 }
 
-std::string refused(const ScoreRequest& request, std::int64_t window = 4) {
+std::string refusal_of(const ScoreRequest& request, std::int64_t window = 4) {
   try {
     pack_requests(std::vector<ScoreRequest>{{{1}, {2}}, request},
                   {.window = window, .row_tokens = 8, .vocab_size = 10});
@@ -70,12 +70,12 @@ TEST(ScoreRows, RequestsWithoutContinuationAreInNoRow) {
 }
 
 TEST(ScoreRows, RefusesWhatTheModelCannotScore) {
-  EXPECT_NE(refused({{}, {1}}).find("request 1: its context is empty"), std::string::npos);
-  EXPECT_NE(refused({{1}, {1, 2, 3, 4, 5}}).find("request 1: its continuation has 5 tokens, and the model sees 4"),
+  EXPECT_NE(refusal_of({{}, {1}}).find("request 1: its context is empty"), std::string::npos);
+  EXPECT_NE(refusal_of({{1}, {1, 2, 3, 4, 5}}).find("request 1: its continuation has 5 tokens, and the model sees 4"),
             std::string::npos);
-  EXPECT_NE(refused({{1}, {10}}).find("request 1: token id 10 is not in the model's vocabulary of 10"),
+  EXPECT_NE(refusal_of({{1}, {10}}).find("request 1: token id 10 is not in the model's vocabulary of 10"),
             std::string::npos);
-  EXPECT_NE(refused({{-1}, {1}}).find("token id -1"), std::string::npos);
+  EXPECT_NE(refusal_of({{-1}, {1}}).find("token id -1"), std::string::npos);
 }
 
 TEST(ScoreRows, WhatChoicesShareStandsThereOnce) {

@@ -12,12 +12,12 @@
 namespace octet {
 namespace {
 
-constexpr int ranks = 8;
+constexpr int all_ranks = 8;
 constexpr std::int64_t saved_step = 3, last_step = 6;
 
 /// The rest of the ranks is dp_shard.
-struct Layout {
-  int ranks = octet::ranks;
+struct RankLayout {
+  int ranks = all_ranks;
   int replicas = 1;
   int tp = 1;
 };
@@ -75,7 +75,7 @@ Tensors whole(ShardedModel& model, Mesh& mesh) {
 class SavedByEight : public TrainerTest {
  protected:
   void SetUp() override {
-    if (world_->size() != ranks) GTEST_SKIP() << "needs " << ranks << " ranks";
+    if (world_->size() != all_ranks) GTEST_SKIP() << "needs " << all_ranks << " ranks";
     config_.train.global_batch = 24;  // of any number of ranks that is tried
     config_.train.micro_batch = 1;
   }
@@ -89,13 +89,13 @@ class SavedByEight : public TrainerTest {
     return losses;
   }
 
-  Mesh mesh_of(std::unique_ptr<Communicator> group, const Layout& layout) {
+  Mesh mesh_of(std::unique_ptr<Communicator> group, const RankLayout& layout) {
     config_.parallel.tp = layout.tp;
     return Mesh(std::move(group), {.dp_replicate = layout.replicas, .dp_shard = 0, .tp = layout.tp});
   }
 
   /// Trains, saves, and goes on in that layout of all ranks.
-  void save(const Layout& layout) {
+  void save(const RankLayout& layout) {
     Mesh mesh = mesh_of(make_mpi_communicator(*stream_, "world"), layout);
     Trainer trainer(config_, mesh, mesh.world(), *stream_, nullptr);
     train(trainer, 1, saved_step);
@@ -114,7 +114,7 @@ class SavedByEight : public TrainerTest {
   }
 
   /// On the ranks of `group`.
-  void expect_goes_on(std::unique_ptr<Communicator> group, const Layout& layout) {
+  void expect_goes_on(std::unique_ptr<Communicator> group, const RankLayout& layout) {
     Mesh mesh = mesh_of(std::move(group), layout);
     Trainer trainer(config_, mesh, mesh.world(), *stream_, nullptr);
     for (const auto& [name, tensor] : whole(trainer.model(), mesh)) {
@@ -122,7 +122,7 @@ class SavedByEight : public TrainerTest {
     }
     const auto found = checkpoint::find_newest_valid(root(), mesh.world());
     ASSERT_TRUE(found);
-    EXPECT_EQ(found->manifest.files.size(), static_cast<std::size_t>(ranks));
+    EXPECT_EQ(found->manifest.files.size(), static_cast<std::size_t>(all_ranks));
     load_state(trainer.model(), found->directory, found->manifest, *stream_);
     expect_saved(trainer.model(), mesh);
     const std::vector<double> losses = train(trainer, saved_step + 1, last_step);
@@ -130,7 +130,7 @@ class SavedByEight : public TrainerTest {
   }
 
   /// The first so many ranks of the program load it; the others wait.
-  void expect_loaded_by(const Layout& layout) {
+  void expect_loaded_by(const RankLayout& layout) {
     SCOPED_TRACE(fmt::format("{} ranks, {} replicas, tp {}", layout.ranks, layout.replicas, layout.tp));
     const bool loads = world_->rank() < layout.ranks;
     std::unique_ptr<Communicator> group = world_->split(loads ? 0 : 1, world_->rank(), "loading");

@@ -27,15 +27,15 @@ RunConfig run_of(std::vector<DataSource> train, std::vector<WeightChange> change
 }
 
 /// What a checkpoint keeps of those settings.
-RunConfig stored(const RunConfig& config) {
+RunConfig stored_and_read(const RunConfig& config) {
   return stored_config(stored_yaml(config), "step-10", english());
 }
 
 DataHistory after_10(const RunConfig& then, const RunConfig& now) {
-  return data_history_after(stored(then), now, 10, "step-10");
+  return data_history_after(stored_and_read(then), now, 10, "step-10");
 }
 
-std::string refusal(const RunConfig& then, const RunConfig& now) {
+std::string refusal_of(const RunConfig& then, const RunConfig& now) {
   try {
     after_10(then, now);
   } catch (const Error& error) {
@@ -45,14 +45,14 @@ std::string refusal(const RunConfig& then, const RunConfig& now) {
   return "";
 }
 
-#define EXPECT_REFUSED(then, now, part) EXPECT_PRED_FORMAT2(testing::IsSubstring, part, refusal(then, now))
+#define EXPECT_REFUSED(then, now, part) EXPECT_PRED_FORMAT2(testing::IsSubstring, part, refusal_of(then, now))
 
 const std::vector<DataSource> two = {{"a", 2.0}, {"b", 1.0}};
 
 TEST(DataCheck, ACheckpointKeepsChangesAndHistory) {
   RunConfig config = run_of(two, {{7, {0.1, 1e-7}}, {9, {0, 1}}});
   config.data.history.added = {{1, 3}};
-  const RunConfig read = stored(config);
+  const RunConfig read = stored_and_read(config);
   EXPECT_EQ(read.data.changes, config.data.changes);
   EXPECT_EQ(read.data.history, config.data.history);
   EXPECT_EQ(to_yaml(config).find("data_history"), std::string::npos) << "no option of a run";
@@ -97,7 +97,7 @@ TEST(DataCheck, SourcesComeInWhereTheyAreAllowed) {
   EXPECT_EQ(came, (DataHistory{.order = newest_data_order, .added = {{2, 10}}, .tokenizer = {}}));
   now.data.history = came;
   now.checkpoint.allow_changes = {};
-  EXPECT_EQ(data_history_after(stored(now), now, 30, "step-30"), came) << "it goes on with it";
+  EXPECT_EQ(data_history_after(stored_and_read(now), now, 30, "step-30"), came) << "it goes on with it";
 
   RunConfig short_one = now;
   short_one.data.history = {};
@@ -107,14 +107,14 @@ TEST(DataCheck, SourcesComeInWhereTheyAreAllowed) {
                  "data.changes[1].weights has 2 number(s); expected one for each source of data.train");
   RunConfig padded = now;
   padded.data.changes[0].weights = {1, 1, 0};
-  EXPECT_EQ(data_history_after(stored(now), padded, 30, "step-30"), came) << "0 before it came";
+  EXPECT_EQ(data_history_after(stored_and_read(now), padded, 30, "step-30"), came) << "0 before it came";
 }
 
 TEST(DataCheck, TheTokenizerStaysTheSame) {
   RunConfig then = run_of(two), now = then;
   TokenizerIdentity tokenizer{.kind = TokenizerKind::bpe, .file = "a \"b\".json", .fingerprint = 7, .vocab_size = 300};
   then.data.history.tokenizer = json_of(tokenizer).dump();
-  EXPECT_EQ(stored(then).data.history, then.data.history);
+  EXPECT_EQ(stored_and_read(then).data.history, then.data.history);
   EXPECT_EQ(after_10(then, now), then.data.history) << "what was known stays so";
   tokenizer.eos = 299;
   now.data.history.tokenizer = json_of(tokenizer).dump();

@@ -10,7 +10,7 @@
 namespace octet {
 namespace {
 
-RunConfig sample() {
+RunConfig some_settings() {
   const std::string file = OCTET_SOURCE_DIR "/configs/runs/english-5m.yaml";
   const char* words[] = {"octet-train", file.c_str(), "--precision", "float8"};
   return parse_command_line(4, words).config;
@@ -30,7 +30,7 @@ Checked check(const std::string& stored, const RunConfig& now) {
 using Change = std::function<void(RunConfig&)>;
 
 TEST(Settings, TheSameAreNoChange) {
-  const RunConfig config = sample();
+  const RunConfig config = some_settings();
   const Checked c = check(stored_yaml(config), config);
   EXPECT_TRUE(c.changes.empty());
   EXPECT_TRUE(c.unknown.empty());
@@ -64,7 +64,7 @@ TEST(Settings, WhatDecidesTheResultIsRefusedWithKeyAndBothValues) {
       {"model_shape.rope_scaling", [](RunConfig& c) { c.model.rope_scaling.kind = RopeScalingKind::llama3; }},
       {"model_shape.kv_heads", [](RunConfig& c) { c.model.kv_heads *= 2; }},
   };
-  const RunConfig before = sample();
+  const RunConfig before = some_settings();
   for (const auto& [key, change] : table) {
     SCOPED_TRACE(key);
     RunConfig now = before;
@@ -83,7 +83,7 @@ TEST(Settings, WhatDecidesTheResultIsRefusedWithKeyAndBothValues) {
 }
 
 TEST(Settings, AllowChangesLetsThoseOfTheOptimizerPass) {
-  const RunConfig before = sample();
+  const RunConfig before = some_settings();
   RunConfig now = before;
   now.optimizer.lr *= 2;
   now.precision = Precision::bf16;
@@ -114,7 +114,7 @@ TEST(Settings, WhatMayBeAllowed) {
 }
 
 TEST(Settings, WhatOnlySaysWhereAndHowFastMayChange) {
-  const RunConfig before = sample();
+  const RunConfig before = some_settings();
   RunConfig now = before;
   now.model_name = "/elsewhere/5m.yaml";
   now.device = DeviceType::cuda;
@@ -143,7 +143,7 @@ TEST(Settings, WhatOnlySaysWhereAndHowFastMayChange) {
 }
 
 TEST(Settings, TheOldNameOfZeroIsTheSameSetting) {
-  const RunConfig before = sample();
+  const RunConfig before = some_settings();
   std::string stored = stored_yaml(before);
   const std::string key = "zero: auto";
   ASSERT_NE(stored.find(key), std::string::npos);
@@ -178,7 +178,7 @@ TEST(Settings, TheOldNameOfZeroIsTheSameSetting) {
 }
 
 TEST(Settings, WhatRoundsOtherwiseIsSaid) {
-  const RunConfig before = sample();
+  const RunConfig before = some_settings();
   for (const char* key :
        {"device", "parallel.tp", "train.micro_batch", "cpu.gemm", "float8.recipe", "parallel.async_tp"}) {
     EXPECT_FALSE(keeps_bits(key, before)) << key;
@@ -213,11 +213,11 @@ TEST(Settings, WhatRoundsOtherwiseIsSaid) {
 
 /// One that a section gets later has to be put into the table too, or is refused.
 TEST(Settings, SectionsOfBackendsMayNotChangeAsAWhole) {
-  for (const char* key : {"cpu.other", "cuda.other"}) EXPECT_FALSE(may_change(key, sample())) << key;
+  for (const char* key : {"cpu.other", "cuda.other"}) EXPECT_FALSE(may_change(key, some_settings())) << key;
 }
 
 TEST(Settings, ThoseOfFloat8MatterInFloat8Alone) {
-  RunConfig before = sample();
+  RunConfig before = some_settings();
   before.precision = Precision::bf16;
   RunConfig now = before;
   now.float8.all_gather = AutoBool::no;
@@ -228,7 +228,7 @@ TEST(Settings, ThoseOfFloat8MatterInFloat8Alone) {
 
 /// A new option must be put into the table of what may change, or be refused: nothing else is possible.
 TEST(Settings, EveryOptionIsOneOrTheOther) {
-  RunConfig config = sample();
+  RunConfig config = some_settings();
   Schema schema;
   declare_stored_options(schema, config);
   std::vector<std::string> fixed;
@@ -244,7 +244,7 @@ TEST(Settings, EveryOptionIsOneOrTheOther) {
 }
 
 TEST(Settings, AKeyOfTheModelThatIsNewerThanTheCheckpointHadItsDefault) {
-  const RunConfig before = sample();
+  const RunConfig before = some_settings();
   std::string stored = stored_yaml(before);
   const std::string key = "  rope_scaling: none\n";
   const std::size_t at = stored.find(key);
@@ -257,7 +257,7 @@ TEST(Settings, AKeyOfTheModelThatIsNewerThanTheCheckpointHadItsDefault) {
 }
 
 TEST(Settings, OtherVersionsSayMoreOrLess) {
-  const RunConfig now = sample();
+  const RunConfig now = some_settings();
   const Checked less = check("train:\n  global_batch: 8\n", now);
   EXPECT_TRUE(less.changes.empty());
   const Checked more = check("old: 1\ntrain:\n  older: 2\n  global_batch: 8\noldest:\n  key: 3\n", now);
