@@ -4,11 +4,12 @@
 #include <gtest/gtest.h>
 
 #include "src/base/error.h"
+#include "tests/support/mib.h"
 
 namespace octet {
 namespace {
 
-constexpr std::int64_t mib = std::int64_t{1} << 20;
+using test::mib;
 
 AlgorithmCost cost_of(int nodes, Algorithm algorithm, Protocol protocol, const NcclVersion& version = {}) {
   return algorithm_costs(version, NcclMachine{}, default_constants(version), Collective::all_reduce, {nodes, 8})

@@ -8,12 +8,12 @@
 
 #include "src/tuning/fit/cluster_fit.h"
 #include "src/tuning/fit/fit_constants.h"
+#include "tests/tuning/fit_support.h"
 #include "tests/tuning/plugin/fake_world.h"
 
 namespace octet {
 namespace {
 
-const NcclVersion version{2, 28, 9};
 constexpr auto hopper = TunedGeneration::hopper;
 
 struct Pair {
@@ -32,10 +32,11 @@ class Cluster {
   /// has.
   void run(Pair pair, int nodes, double rate = 1, std::int64_t most = std::int64_t{16} << 30) {
     BenchmarkFile& file = files_.emplace_back();
-    file.path = "made-up.txt", file.nccl = to_text(version);
+    file.path = "made-up.txt", file.nccl = to_text(nccl_2_28_9);
     const auto a = static_cast<std::size_t>(pair.algorithm), p = static_cast<std::size_t>(pair.protocol);
     for (std::int64_t bytes = 1024; bytes <= most; bytes *= 2) {
-      const auto cost = costs_at(version, machine_, constants_, Collective::all_reduce, {nodes, 8}, bytes).at(a).at(p);
+      const auto cost =
+          costs_at(nccl_2_28_9, machine_, constants_, Collective::all_reduce, {nodes, 8}, bytes).at(a).at(p);
       const double us = cost.latency_us + static_cast<double>(bytes) / (1e3 * cost.algorithm_gbs * rate);
       for (int repeat = 0; repeat < 4; ++repeat) {
         const double wrong = uniform_(random_) < .1 ? 3 + 7 * uniform_(random_) : 1;
@@ -66,12 +67,6 @@ double& entry(ModelConstants& constants, TunedLimit limit, TunedGeneration row, 
   return limit_table(constants, limit).at(static_cast<std::size_t>(row)).at(static_cast<std::size_t>(nodes - 1));
 }
 
-bool has_note(const ClusterFit& fit, const std::string& part) {
-  const auto& notes = fit.tuning.provenance.notes;
-  return std::any_of(notes.begin(), notes.end(),
-                     [&](const auto& note) { return note.find(part) != std::string::npos; });
-}
-
 std::string all_notes(const ClusterFit& fit) {
   std::string text;
   for (const std::string& note : fit.tuning.provenance.notes) text += note + "\n";
@@ -89,7 +84,7 @@ const Truth truths[] = {{TunedLimit::tree, hopper, 3, 26},       {TunedLimit::tr
                         {TunedLimit::nvls_tree, hopper, 2, 40},  {TunedLimit::ll, TunedGeneration::volta, 3, 14}};
 
 ClusterFit other_bandwidths() {
-  ModelConstants constants = default_constants(version);
+  ModelConstants constants = default_constants(nccl_2_28_9);
   for (const Truth& truth : truths) entry(constants, truth.limit, truth.row, truth.nodes) = truth.gbs;
   Cluster cluster(constants);
   for (const int nodes : {2, 4, 8, 16}) {
@@ -101,7 +96,7 @@ ClusterFit other_bandwidths() {
 TEST(FitBandwidths, OtherLimitsAreRecoveredWithinFivePercent) {
   const ClusterFit fit = other_bandwidths();
   EXPECT_EQ(fit.tuning.constants.bandwidth.size(), std::size(truths)) << all_notes(fit);
-  ModelConstants found = with_tuned(default_constants(version), fit.tuning.constants);
+  ModelConstants found = with_tuned(default_constants(nccl_2_28_9), fit.tuning.constants);
   for (const Truth& truth : truths) {
     EXPECT_NEAR(entry(found, truth.limit, truth.row, truth.nodes) / truth.gbs, 1, .05)
         << name_of(truth.limit) << " on " << truth.nodes << "\n"
@@ -120,7 +115,7 @@ TEST(FitBandwidths, ThePluginWritesThemIntoNcclsTable) {
   const test::TuningFileSet set(file);
   const test::Library plugin(OCTET_TUNER_PLUGIN);
   const test::StandInNccl nccl;
-  tuner_abi::Constants constants = test::as_abi(default_constants(version));
+  tuner_abi::Constants constants = test::as_abi(default_constants(nccl_2_28_9));
   const test::Tuner tuner(plugin, 5, 64, 8, nccl.logger(), &constants);
   EXPECT_NEAR(constants.per_channel_max_tree_bws[2][2] / 26, 1, .05);
   EXPECT_NEAR(constants.per_channel_max_tree_ll128_bws[2][2] / 19, 1, .05);
@@ -132,7 +127,7 @@ TEST(FitBandwidths, ThePluginWritesThemIntoNcclsTable) {
 }
 
 TEST(FitBandwidths, AClusterAsModelledNeedsNone) {
-  Cluster cluster(default_constants(version));
+  Cluster cluster(default_constants(nccl_2_28_9));
   for (const int nodes : {1, 2, 8}) {
     for (const Pair pair : limited) {
       if (nodes > 1 || pair.algorithm != Algorithm::nvls_tree) cluster.run(pair, nodes);
@@ -145,14 +140,14 @@ TEST(FitBandwidths, AClusterAsModelledNeedsNone) {
 }
 
 TEST(FitBandwidths, WithoutLargeSizesNothingIsSaid) {
-  Cluster cluster(default_constants(version));
+  Cluster cluster(default_constants(nccl_2_28_9));
   cluster.run({Algorithm::nvls_tree, Protocol::simple}, 8, .5, std::int64_t{64} << 20);
   EXPECT_TRUE(cluster.fit().tuning.constants.bandwidth.empty());
 }
 
 TEST(FitBandwidths, WhatTheTableCannotExpressIsSaidAndNotWritten) {
-  Cluster no_limit(default_constants(version)), too_fast(default_constants(version)), apart(default_constants(version)),
-      bounds_others(default_constants(version));
+  Cluster no_limit(default_constants(nccl_2_28_9)), too_fast(default_constants(nccl_2_28_9)),
+      apart(default_constants(nccl_2_28_9)), bounds_others(default_constants(nccl_2_28_9));
   no_limit.run({Algorithm::ring, Protocol::simple}, 2, .7);
   too_fast.run({Algorithm::tree, Protocol::ll128}, 8, 2);
   apart.run({Algorithm::tree, Protocol::ll}, 8, .5);  // both by the one limit of ll

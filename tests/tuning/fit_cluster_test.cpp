@@ -7,11 +7,10 @@
 #include "src/base/error.h"
 #include "src/tuning/cost_model/model.h"
 #include "src/tuning/fit/fit_constants.h"
+#include "tests/tuning/fit_support.h"
 
 namespace octet {
 namespace {
-
-const NcclVersion version{2, 28, 9};
 
 /// Makes up the runs of one shape: what NCCL's model says with these constants, with noise.
 class MadeUpCluster {
@@ -24,10 +23,10 @@ class MadeUpCluster {
   BenchmarkFile run(Collective collective, Algorithm algorithm, Protocol protocol, int nodes, double faster = 1) {
     BenchmarkFile file;
     file.path = fmt::format("{}-{}-{}-{}.txt", name_of(collective), name_of(algorithm), name_of(protocol), nodes);
-    file.nccl = to_text(version);
+    file.nccl = to_text(nccl_2_28_9);
     std::normal_distribution<double> normal;
     for (std::int64_t bytes = 1024; bytes <= std::int64_t{8} << 30; bytes *= 2) {
-      const auto table = predicted_us(version, machine_, constants_, collective, {nodes, 8}, bytes);
+      const auto table = predicted_us(nccl_2_28_9, machine_, constants_, collective, {nodes, 8}, bytes);
       const double us = table.at(static_cast<std::size_t>(algorithm)).at(static_cast<std::size_t>(protocol)) / faster;
       for (int repeat = 0; repeat < 2; ++repeat) {
         file.rows.push_back({collective,
@@ -70,7 +69,7 @@ std::vector<BenchmarkFile> all_runs(MadeUpCluster& cluster, double faster_tree =
 }
 
 TEST(ClusterFit, AClusterThatBehavesAsModelledNeedsNothing) {
-  MadeUpCluster cluster(default_constants(version));
+  MadeUpCluster cluster(default_constants(nccl_2_28_9));
   const ClusterFit fit = fit_cluster(all_runs(cluster), cluster.profile(), "");
   EXPECT_EQ(fit.tuning.fits.size(), 15U);
   EXPECT_TRUE(fit.tuning.constants.hw_latency.empty()) << fit.constants.front();
@@ -88,7 +87,7 @@ double hw_latency(const TunedConstants& constants, Algorithm algorithm, Protocol
 }
 
 TEST(ClusterFit, ASlowerNetworkIsFoundInItsLatencies) {
-  ModelConstants constants = default_constants(version);
+  ModelConstants constants = default_constants(nccl_2_28_9);
   auto& net = constants.hw_latency.at(static_cast<std::size_t>(LinkKind::net));
   for (auto& of_algorithm : net) {
     for (double& us : of_algorithm) us += 30;
@@ -108,7 +107,7 @@ TEST(ClusterFit, ASlowerNetworkIsFoundInItsLatencies) {
 }
 
 TEST(ClusterFit, WhatContradictsTheModelIsPinned) {
-  MadeUpCluster cluster(default_constants(version));
+  MadeUpCluster cluster(default_constants(nccl_2_28_9));
   const ClusterFit fit = fit_cluster(all_runs(cluster, 2.5), cluster.profile(), "");
   ASSERT_FALSE(fit.tuning.choices.empty());
   bool sixteen = false;
@@ -132,7 +131,7 @@ TEST(ClusterFit, WhatContradictsTheModelIsPinned) {
 }
 
 TEST(ClusterFit, WithoutTheModelsChoiceMeasuredNothingIsPinned) {
-  MadeUpCluster cluster(default_constants(version));
+  MadeUpCluster cluster(default_constants(nccl_2_28_9));
   const std::vector<BenchmarkFile> one{cluster.run(Collective::all_reduce, Algorithm::ring, Protocol::simple, 16, 10)};
   const ClusterFit fit = fit_cluster(one, cluster.profile(), "");
   EXPECT_TRUE(fit.tuning.choices.empty());
@@ -140,7 +139,7 @@ TEST(ClusterFit, WithoutTheModelsChoiceMeasuredNothingIsPinned) {
 }
 
 TEST(ClusterFit, TheLibrarysOwnChoiceIsAReferenceToo) {
-  MadeUpCluster cluster(default_constants(version));
+  MadeUpCluster cluster(default_constants(nccl_2_28_9));
   std::vector<BenchmarkFile> files{cluster.run(Collective::all_reduce, Algorithm::tree, Protocol::ll128, 16, 1.0)};
   BenchmarkFile library = files.front();
   for (Measurement& row : library.rows) {
@@ -153,14 +152,8 @@ TEST(ClusterFit, TheLibrarysOwnChoiceIsAReferenceToo) {
   EXPECT_NE(fit.tuning.choices.front().reason.find("what the library chose"), std::string::npos);
 }
 
-bool has_note(const ClusterFit& fit, const std::string& part) {
-  const auto& notes = fit.tuning.provenance.notes;
-  return std::any_of(notes.begin(), notes.end(),
-                     [&](const std::string& n) { return n.find(part) != std::string::npos; });
-}
-
 TEST(ClusterFit, WhatATunerChoseIsSetAside) {
-  MadeUpCluster cluster(default_constants(version));
+  MadeUpCluster cluster(default_constants(nccl_2_28_9));
   std::vector<BenchmarkFile> files{cluster.run(Collective::all_reduce, Algorithm::tree, Protocol::ll128, 16)};
   BenchmarkFile library = files.front();
   library.path = "tuned.json";
@@ -183,7 +176,7 @@ TEST(ClusterFit, WhatATunerChoseIsSetAside) {
 }
 
 TEST(ClusterFit, GroupsThatTheFileCannotHoldAreListedWithTheReason) {
-  MadeUpCluster cluster(default_constants(version));
+  MadeUpCluster cluster(default_constants(nccl_2_28_9));
   std::vector<BenchmarkFile> files(4, cluster.run(Collective::all_reduce, Algorithm::ring, Protocol::ll128, 8));
   for (Measurement& row : files[0].rows) row.protocol = std::nullopt;
   for (Measurement& row : files[1].rows) row.algorithm = std::nullopt;
@@ -210,7 +203,7 @@ TEST(ClusterFit, Nccl227KeepsItsConstants) {
 }
 
 TEST(ClusterFit, VersionsMustAgree) {
-  MadeUpCluster cluster(default_constants(version));
+  MadeUpCluster cluster(default_constants(nccl_2_28_9));
   std::vector<BenchmarkFile> files{cluster.run(Collective::all_reduce, Algorithm::ring, Protocol::simple, 8)};
   EXPECT_THROW(fit_cluster(files, cluster.profile(), "2.27.7"), Error);
   files.front().nccl.clear();
@@ -219,7 +212,7 @@ TEST(ClusterFit, VersionsMustAgree) {
 }
 
 TEST(ClusterFit, RunsOnTwoNodesNameTheSick) {
-  MadeUpCluster cluster(default_constants(version));
+  MadeUpCluster cluster(default_constants(nccl_2_28_9));
   std::vector<BenchmarkFile> files;
   for (int i = 0; i < 5; ++i) {
     for (int j = i + 1; j < 5; ++j) {
@@ -240,7 +233,7 @@ TEST(ClusterFit, RunsOnTwoNodesNameTheSick) {
 }
 
 TEST(ClusterFit, AFileGivenTwiceCountsOnce) {
-  MadeUpCluster cluster(default_constants(version));
+  MadeUpCluster cluster(default_constants(nccl_2_28_9));
   std::vector<BenchmarkFile> files{cluster.run(Collective::all_reduce, Algorithm::ring, Protocol::simple, 2)};
   files.front().hash = "1";
   files.push_back(files.front());
@@ -253,7 +246,7 @@ TEST(ClusterFit, AFileGivenTwiceCountsOnce) {
 }
 
 TEST(ClusterFit, ASweepOfTooFewNodesIsNoted) {
-  MadeUpCluster cluster(default_constants(version));
+  MadeUpCluster cluster(default_constants(nccl_2_28_9));
   std::vector<BenchmarkFile> files{cluster.run(Collective::all_reduce, Algorithm::ring, Protocol::simple, 2)};
   const auto noted = [&] {
     const auto notes = fit_cluster(files, cluster.profile(), "").tuning.provenance.notes;

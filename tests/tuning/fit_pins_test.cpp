@@ -7,13 +7,15 @@
 #include <random>
 
 #include "src/base/error.h"
+#include "tests/support/mib.h"
 
 namespace octet {
 namespace {
 
-const NcclVersion version;
-const CommShape shape{16, 8};
-constexpr std::int64_t mib = std::int64_t{1} << 20;
+using test::mib;
+
+const NcclVersion any_version;
+const CommShape two_nodes{16, 8};
 
 /// What is fastest at a size; none: all are alike.
 using Fastest = std::optional<Algorithm>;
@@ -27,7 +29,7 @@ std::vector<FittedGroup> measured(const std::vector<std::int64_t>& sizes, const 
       if (!nccl_has(Collective::all_reduce, algorithm, protocol)) continue;
       FittedGroup group{.algorithm = algorithm,
                         .protocol = protocol,
-                        .shape = shape,
+                        .shape = two_nodes,
                         .points = {},
                         .sources = {},
                         .fit = AlphaBeta{},
@@ -45,7 +47,7 @@ std::vector<FittedGroup> measured(const std::vector<std::int64_t>& sizes, const 
 }
 
 std::vector<TunedChoice> pins_of(const std::vector<std::int64_t>& sizes, const std::vector<Fastest>& fastest) {
-  return find_pins(version, {}, default_constants(version), false, measured(sizes, fastest)).choices;
+  return find_pins(any_version, {}, default_constants(any_version), false, measured(sizes, fastest)).choices;
 }
 
 TEST(Pins, NeighboursMeetHalfWay) {

@@ -6,14 +6,13 @@
 #include "src/base/error.h"
 #include "src/tuning/fit/benchmark_file.h"
 #include "src/tuning/fit/nccl_environment.h"
+#include "tests/tuning/fit_support.h"
 
 namespace octet {
 namespace {
 
-const std::string folder = OCTET_SOURCE_DIR "/tests/tuning/fit/";
-
 std::string text_of(const std::string& name) {
-  std::ifstream in(folder + name, std::ios::binary);
+  std::ifstream in(fit_samples + name, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
@@ -46,7 +45,7 @@ void expect_within(const std::string& text, const std::string& part) {
 }
 
 TEST(FitReaders, Version29HasErrorsInsteadOfCounts) {
-  const BenchmarkFile file = read_measurements(folder + "v2.9-all_reduce_perf.txt");
+  const BenchmarkFile file = read_measurements(fit_samples + "v2.9-all_reduce_perf.txt");
   EXPECT_EQ(file.format, "nccl-tests text");
   EXPECT_EQ(file.nccl, "");
   ASSERT_EQ(file.rows.size(), 25U);  // 13 sizes, in place and out of place, one wrong
@@ -69,7 +68,7 @@ TEST(FitReaders, ALineOfAnotherProgramMayBeOfAnyLength) {
 }
 
 TEST(FitReaders, ALogOfSeveralRunsOfVersion213) {
-  const BenchmarkFile file = read_measurements(folder + "v2.13-log.txt");
+  const BenchmarkFile file = read_measurements(fit_samples + "v2.13-log.txt");
   ASSERT_EQ(file.rows.size(), 22U + 26U);
   const Measurement& gather = file.rows.front();
   EXPECT_EQ(gather.collective, Collective::all_gather);
@@ -92,7 +91,7 @@ TEST(FitReaders, ALogOfSeveralRunsOfVersion213) {
 }
 
 TEST(FitReaders, Version217WithTimestampsAndWrongResults) {
-  const BenchmarkFile file = read_measurements(folder + "v2.17.10-reduce_scatter.txt");
+  const BenchmarkFile file = read_measurements(fit_samples + "v2.17.10-reduce_scatter.txt");
   EXPECT_EQ(file.nccl, "2.28.9");
   EXPECT_EQ(file.rows.size(), 19U);
   EXPECT_EQ(file.rows.front().collective, Collective::reduce_scatter);
@@ -117,7 +116,7 @@ TEST(FitReaders, NcclSaysItsVersionItself) {
 }
 
 TEST(FitReaders, Version219WithColumnsOfEachIteration) {
-  const BenchmarkFile file = read_measurements(folder + "v2.19.6-per-iteration.txt");
+  const BenchmarkFile file = read_measurements(fit_samples + "v2.19.6-per-iteration.txt");
   EXPECT_EQ(file.nccl, "2.29.7");
   ASSERT_EQ(file.rows.size(), 30U);
   EXPECT_EQ(file.rows.back().bytes, std::int64_t{8} << 30);
@@ -126,7 +125,7 @@ TEST(FitReaders, Version219WithColumnsOfEachIteration) {
 }
 
 TEST(FitReaders, JsonOfBothEnds) {
-  const BenchmarkFile old = read_measurements(folder + "v1.json");
+  const BenchmarkFile old = read_measurements(fit_samples + "v1.json");
   EXPECT_EQ(old.format, "nccl-tests JSON");
   EXPECT_EQ(old.nccl, "2.28.9");
   EXPECT_EQ(old.rows.size(), 25U);
@@ -136,7 +135,7 @@ TEST(FitReaders, JsonOfBothEnds) {
   ASSERT_EQ(old.notes.size(), 1U);
   expect_within(old.notes[0], "v1.json: results[5].out_of_place: left out: wrong results (3)");
 
-  const BenchmarkFile recent = read_measurements(folder + "v3.json");
+  const BenchmarkFile recent = read_measurements(fit_samples + "v3.json");
   EXPECT_EQ(recent.nccl, "2.29.7");
   EXPECT_EQ(recent.rows.front().shape, (CommShape{2, 8})) << "a process of 8 GPUs a node";
   EXPECT_EQ(recent.rows.front().collective, Collective::all_gather);
@@ -146,7 +145,7 @@ TEST(FitReaders, JsonOfBothEnds) {
 
 TEST(FitReaders, WhatLoadsATunerIsKept) {
   const std::string algorithm = "\"NCCL_ALGO\": \"Ring\",";
-  EXPECT_EQ(read_measurements(folder + "commbench.json").rows.front().tuner, "");
+  EXPECT_EQ(read_measurements(fit_samples + "commbench.json").rows.front().tuner, "");
   const auto commbench = [&](const std::string& environment) {
     return read_text("tuned.json", changed("commbench.json", algorithm, environment)).rows.front();
   };
@@ -172,7 +171,7 @@ TEST(FitReaders, WhatLoadsATunerIsKept) {
 }
 
 TEST(FitReaders, Commbench) {
-  const BenchmarkFile file = read_measurements(folder + "commbench.json");
+  const BenchmarkFile file = read_measurements(fit_samples + "commbench.json");
   EXPECT_EQ(file.format, "octet-commbench JSON");
   EXPECT_EQ(file.nccl, "2.28.9");
   ASSERT_EQ(file.rows.size(), 12U);
@@ -233,7 +232,7 @@ TEST(FitReaders, DamagedJsonIsRefused) {
 TEST(FitReaders, WhatIsNoMeasurementIsRefused) {
   expect_within(refusal("nothing.txt", "hello\nworld\n"), "no rows of measurements");
   expect_within(refusal("empty.txt", " \n"), "the file is empty");
-  EXPECT_THROW(read_measurements(folder + "missing.txt"), Error);
+  EXPECT_THROW(read_measurements(fit_samples + "missing.txt"), Error);
 }
 
 TEST(FitReaders, AnUnfinishedRunIsNoted) {

@@ -1,13 +1,27 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <random>
+#include <string>
 #include <vector>
 
+#include "src/tuning/cost_model/nccl_release.h"
 #include "src/tuning/fit/alpha_beta.h"
+#include "src/tuning/fit/cluster_fit.h"
 
 namespace octet {
+
+inline const std::string fit_samples = OCTET_SOURCE_DIR "/tests/tuning/fit/";
+
+/// Of the made-up benchmarks.
+inline const NcclVersion nccl_2_28_9{2, 28, 9};
+
+inline bool has_note(const ClusterFit& fit, const std::string& part) {
+  const auto& notes = fit.tuning.provenance.notes;
+  return std::ranges::any_of(notes, [&](const std::string& note) { return note.find(part) != std::string::npos; });
+}
 
 /// How a made-up benchmark errs.
 struct Noise {

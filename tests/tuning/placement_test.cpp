@@ -9,6 +9,7 @@
 #include "src/base/error.h"
 #include "src/cluster/profile.h"
 #include "src/cluster/slurm_topology.h"
+#include "tests/support/expect_has.h"
 #include "tests/support/run_command.h"
 
 namespace octet {
@@ -32,10 +33,6 @@ std::vector<std::string> hosts_of(const std::vector<NodePlace>& nodes) {
   hosts.reserve(nodes.size());
   for (const NodePlace& node : nodes) hosts.push_back(node.host);
   return hosts;
-}
-
-void expect_in(const std::string& part, const std::string& text) {
-  EXPECT_NE(text.find(part), std::string::npos) << "no \"" << part << "\" in: " << text;
 }
 
 TEST(Placement, AProfileGivesTheShape) {
@@ -131,9 +128,9 @@ TEST(PlacementCommand, ATableAndAnObject) {
                           "--nodes 8 --size 256M --tp 8 --seed 3 ";
   const CommandResult table = run_command(job);
   ASSERT_EQ(table.exit_code, 0) << table.all();
-  expect_in("all_gather of 256.0 MiB by ring, 8 groups of dp_shard with 8 ranks at once", table.out);
-  expect_in("packed", table.out);
-  expect_in("spread", table.out);
+  EXPECT_HAS(table.out, "all_gather of 256.0 MiB by ring, 8 groups of dp_shard with 8 ranks at once");
+  EXPECT_HAS(table.out, "packed");
+  EXPECT_HAS(table.out, "spread");
   const CommandResult json = run_command(job + "--json");
   ASSERT_EQ(json.exit_code, 0) << json.all();
   const auto report = nlohmann::json::parse(json.out);
@@ -186,8 +183,8 @@ TEST(PlacementCommand, UnknownLeavesAreNotCounted) {
   const std::string job = placement + "--cluster ibm-roce --nodes 4 --size 64M --tp 8 ";
   const CommandResult table = run_command(job);
   ASSERT_EQ(table.exit_code, 0) << table.all();
-  expect_in("leaves not known (network.leaf_nodes, --topology FILE): taken as one", table.out);
-  expect_in("     ?          ?", table.out);
+  EXPECT_HAS(table.out, "leaves not known (network.leaf_nodes, --topology FILE): taken as one");
+  EXPECT_HAS(table.out, "     ?          ?");
   const CommandResult json = run_command(job + "--json");
   ASSERT_EQ(json.exit_code, 0) << json.all();
   const auto row = nlohmann::json::parse(json.out).at("placements").front();
@@ -210,10 +207,10 @@ TEST(PlacementCommand, ATopologyGivesTheLeavesThatAProfileDoesNotKnow) {
   EXPECT_EQ(row.at("leaf_crossings"), 8);
   // Four flows of 48 GB/s on a rail's way up of 8 x 50 / 4 GB/s.
   EXPECT_NEAR(row.at("slow_down"), 4 * 48.0 / 100, 0.1);
-  expect_in("leaves of 8 nodes, 4:1", table.out);
+  EXPECT_HAS(table.out, "leaves of 8 nodes, 4:1");
   const CommandResult without = run_command(job);
   EXPECT_EQ(without.exit_code, 64);
-  expect_in("network.oversubscription = 4: needs network.leaf_nodes", without.err);
+  EXPECT_HAS(without.err, "network.oversubscription = 4: needs network.leaf_nodes");
 }
 
 /// The commands with arguments that a page of docs/ has between backticks or after a $, for a cluster that there is.
@@ -248,8 +245,8 @@ TEST(PlacementCommand, MessagesOfStagesArePlaced) {
                                       "--cluster dgx-h100-infiniband --nodes 16 --tp 8 --pp 8 "
                                       "--collective send --size 32M --most-blocks 1 --order topology");
   EXPECT_EQ(r.exit_code, 0) << r.all();
-  expect_in("send of 32.0 MiB both ways, 16 groups of pp with 8 ranks at once", r.all());
-  expect_in("1400.1      24.0", r.all());  // 64 MiB at 48 GB/s
+  EXPECT_HAS(r.all(), "send of 32.0 MiB both ways, 16 groups of pp with 8 ranks at once");
+  EXPECT_HAS(r.all(), "1400.1      24.0");  // 64 MiB at 48 GB/s
 }
 
 TEST(PlacementCommand, MistakesAreNamed) {
@@ -283,7 +280,7 @@ TEST(PlacementCommand, MistakesAreNamed) {
            {"--nodes 4 --topology /nowhere", "/nowhere"}}) {
     const CommandResult r = run_command(job + options);
     EXPECT_EQ(r.exit_code, 64) << options << "\n" << r.all();
-    expect_in(part, r.err);
+    EXPECT_HAS(r.err, part);
   }
 }
 

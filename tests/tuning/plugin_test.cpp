@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "src/tuning/tuning_file.h"
+#include "tests/support/mib.h"
 #include "tests/support/run_command.h"
 #include "tests/tuning/plugin/fake_world.h"
 
@@ -10,8 +11,6 @@ namespace octet {
 namespace {
 
 using namespace test;
-
-constexpr std::int64_t mib = std::int64_t{1} << 20;
 
 /// Pins all_reduce of 1 to 2 MiB on 4 to 7 nodes of 8 to ring/simple, all_gather from 1 GiB likewise, and has one
 /// constant of each kind.

@@ -67,7 +67,7 @@ Alternative predicted(const Figure& figure) {
   return {};
 }
 
-double error_of(const Figure& figure) {
+double relative_error(const Figure& figure) {
   const Alternative x = predicted(figure);
   return std::abs((figure.time() ? x.us : x.bus_gbs) / figure.number() - 1);
 }
@@ -78,20 +78,21 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-std::string row(const Figure& figure) {
+std::string row_of(const Figure& figure) {
   const Alternative x = predicted(figure);
   const Question& asked = figure.question;
   return fmt::format("| {} | {}{} | {} x {} | {} {} | {}/{} | {} | {:.4g} | {:.1f} % | {} | {} |\n", figure.system,
                      to_text(asked.version), figure.published_version.empty() ? "?" : "", asked.shape.nodes,
                      asked.shape.ranks_per_node, name_of(asked.collective), size_text(asked.bytes),
                      name_of(x.algorithm), name_of(x.protocol), figure.value, figure.time() ? x.us : x.bus_gbs,
-                     100 * error_of(figure), figure.excluded.empty() ? "healthy" : figure.excluded, figure.source);
+                     100 * relative_error(figure), figure.excluded.empty() ? "healthy" : figure.excluded,
+                     figure.source);
 }
 
 std::vector<double> errors_of(const std::vector<Figure>& figures, bool (*counts)(const Figure&)) {
   std::vector<double> errors;
   for (const Figure& f : figures) {
-    if (counts(f)) errors.push_back(error_of(f));
+    if (counts(f)) errors.push_back(relative_error(f));
   }
   return errors;
 }
@@ -120,18 +121,18 @@ std::string summary(const std::vector<Figure>& figures) {
       percent(neither_sick_nor_foreign));
 }
 
-std::string table(const std::vector<Figure>& figures) {
+std::string table_of(const std::vector<Figure>& figures) {
   std::string text = summary(figures);
   text +=
       "\n| system | NCCL of the model | nodes x ranks | collective | algorithm | published | model | error | state | "
       "source |\n|---|---|---|---|---|---|---|---|---|---|\n";
-  for (const Figure& f : figures) text += row(f);
+  for (const Figure& f : figures) text += row_of(f);
   return text;
 }
 
 TEST(Published, MedianErrorOfHealthyFiguresIsAtMostTenPercent) {
   const std::vector<Figure> figures = read_figures();
-  std::cout << table(figures);
+  std::cout << table_of(figures);
   const std::vector<double> errors = errors_of(figures, healthy);
   ASSERT_GE(errors.size(), 30U);
   EXPECT_LE(median(errors), .10);
@@ -158,7 +159,7 @@ TEST(Published, HealthyOnesAreJudgedHealthyAndSickOnesSick) {
   for (const Figure& f : read_figures()) {
     if (healthy(f) && !judged_healthy(f)) slow.push_back(f.source + " " + std::string(name_of(f.question.collective)));
     if (f.excluded.starts_with("sick") || f.excluded.starts_with("unstable")) {
-      EXPECT_FALSE(judged_healthy(f)) << row(f);
+      EXPECT_FALSE(judged_healthy(f)) << row_of(f);
     }
   }
   EXPECT_EQ(slow, std::vector<std::string>{"NVIDIA/nccl#1218 all_gather"});
@@ -168,7 +169,7 @@ TEST(Published, TheTableInTheDocumentationIsThis) {
   std::ifstream file(OCTET_SOURCE_DIR "/docs/tuning/model.md");
   std::stringstream page;
   page << file.rdbuf();
-  const std::string wanted = table(read_figures());
+  const std::string wanted = table_of(read_figures());
   EXPECT_NE(page.str().find(wanted), std::string::npos)
       << "docs/tuning/model.md should hold what MedianErrorOfHealthyFiguresIsAtMostTenPercent prints";
 }

@@ -10,8 +10,6 @@
 namespace octet {
 namespace {
 
-constexpr double mib = 1 << 20;
-
 std::string name_of_choice(const Choice& choice) {
   return fmt::format("{}/{}", name_of(choice.algorithm), name_of(choice.protocol));
 }
@@ -32,7 +30,7 @@ TEST(SwitchPoints, OfAllReduceAreThoseEvaluatedFromTheSource) {
     for (std::size_t i = 0; i <= row.from_mib.size(); ++i) {
       EXPECT_EQ(name_of_choice(ranges[i].choice), names[i]) << row.nodes << " nodes";
       if (i == 0) continue;
-      const double from = static_cast<double>(ranges[i].from) / mib;
+      const double from = static_cast<double>(ranges[i].from) / 0x1p20;  // MiB
       EXPECT_NEAR(from, row.from_mib[i - 1], .10 * row.from_mib[i - 1]) << row.nodes << " nodes, " << names[i];
     }
   }

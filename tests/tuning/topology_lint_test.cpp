@@ -43,21 +43,21 @@ TEST(TopologyLint, SickDevicesAreNamedWithWhatIsExpected) {
 TEST(TopologyLint, AFlatTreeOfAVirtualMachineIsFound) {
   const Findings f = lint(topology_text("vm-flat.xml"));
   EXPECT_EQ(complaints(f), "topology.locality topology.gpu_direct");
-  expect_in("16 of 16 devices reach the other kind across the CPU, and there is no PCIe switch",
-            find(f, "topology.locality").seen);
-  expect_in("NCCL_TOPO_FILE", find(f, "topology.locality").advice);
+  EXPECT_HAS(find(f, "topology.locality").seen,
+             "16 of 16 devices reach the other kind across the CPU, and there is no PCIe switch");
+  EXPECT_HAS(find(f, "topology.locality").advice, "NCCL_TOPO_FILE");
 }
 
 TEST(TopologyLint, ABridgeSlowerThanWhatHangsOnIt) {
   const Findings f = lint(topology_text("vm-slow-bridges.xml"));
-  expect_in("bridge (0000:a0:00.0) \"2.5 GT/s PCIe\" x1: 0.2 GB/s to NCCL", find(f, "topology.pci_links").seen);
-  expect_in("and 4 more", find(f, "topology.pci_links").seen);
+  EXPECT_HAS(find(f, "topology.pci_links").seen, "bridge (0000:a0:00.0) \"2.5 GT/s PCIe\" x1: 0.2 GB/s to NCCL");
+  EXPECT_HAS(find(f, "topology.pci_links").seen, "and 4 more");
 }
 
 // As dumps of other programs have it: NCCL knows "32 GT/s" and "32.0 GT/s PCIe", and takes 8 GT/s for this.
 TEST(TopologyLint, ASpeedThatNcclDoesNotKnow) {
   const Findings f = lint(with(topology_text("dgx-h100.xml"), "\"32.0 GT/s PCIe\"", "\"32.0 GT/s\""));
-  expect_in("bridge (0000:15:00.0) \"32.0 GT/s\" x16: 12.0 GB/s to NCCL", find(f, "topology.pci_links").seen);
+  EXPECT_HAS(find(f, "topology.pci_links").seen, "bridge (0000:15:00.0) \"32.0 GT/s\" x16: 12.0 GB/s to NCCL");
 }
 
 TEST(TopologyLint, AGpuWithoutNvlinksAmongSiblings) {
@@ -74,8 +74,8 @@ TEST(TopologyLint, DevicesThatTheProfileHasAndTheFileLacks) {
   const Findings f = lint(text, "dgx-h100-infiniband");
   EXPECT_EQ(find(f, "topology.gpus").seen, "7 GPUs");
   EXPECT_EQ(find(f, "topology.gpus").expected, "8 (dgx-h100-infiniband)");
-  expect_in("topology.numa", complaints(f));
-  expect_in("topology.locality", complaints(f));  // its card has no GPU nearby now
+  EXPECT_HAS(complaints(f), "topology.numa");
+  EXPECT_HAS(complaints(f), "topology.locality");  // its card has no GPU nearby now
   EXPECT_EQ(find(f, "topology.sharing").state, State::warning);
 }
 
@@ -93,8 +93,8 @@ TEST(TopologyLint, CpusAndKeepsThatNcclDoesNotKnow) {
   EXPECT_EQ(find(lint(with(text, "GenuineIntel", "KVMKVMKVM")), "topology.cpus").seen,
             "NUMA node 0: vendor \"KVMKVMKVM\"");
   EXPECT_EQ(find(lint(with(text, "x86_64", "riscv64")), "topology.cpus").seen, "NUMA node 0: arch \"riscv64\"");
-  expect_in("modelid 6, which is older", find(lint(with(text, "\"143\"", "\"6\"")), "topology.cpus").seen);
-  expect_in("keep=\"yes\"", find(lint(with(text, "class=", "keep=\"yes\" class=")), "topology.keep").seen);
+  EXPECT_HAS(find(lint(with(text, "\"143\"", "\"6\"")), "topology.cpus").seen, "modelid 6, which is older");
+  EXPECT_HAS(find(lint(with(text, "class=", "keep=\"yes\" class=")), "topology.keep").seen, "keep=\"yes\"");
 }
 
 TEST(TopologyLint, PathsBetweenDevices) {
@@ -148,11 +148,12 @@ TEST(Graphs, AreReadWhole) {
 TEST(Graphs, ErrorsNameFileLineAndAttribute) {
   const std::string text = topology_text("graph-8x400.xml");
   const auto refusal = [](const std::string& t) { return error_of([&] { parse_graphs(t, "g.xml"); }); };
-  expect_in("g.xml:2: <graph> nchannels = 9: expected 8", refusal(with(text, "nchannels=\"8\"", "nchannels=\"9\"")));
-  expect_in("g.xml:4: <net> dev = \"q\": expected a hexadecimal number", refusal(with(text, "dev=\"0\"", "dev=\"q\"")));
-  expect_in("g.xml:2: <graph> speedintra = \"fast\": expected a number",
-            refusal(with(text, "speedintra=\"48\"", "speedintra=\"fast\"")));
-  expect_in("begins with <system>, expected <graphs>", refusal(topology_text("dgx-h100.xml")));
+  EXPECT_HAS(refusal(with(text, "nchannels=\"8\"", "nchannels=\"9\"")), "g.xml:2: <graph> nchannels = 9: expected 8");
+  EXPECT_HAS(refusal(with(text, "dev=\"0\"", "dev=\"q\"")),
+             "g.xml:4: <net> dev = \"q\": expected a hexadecimal number");
+  EXPECT_HAS(refusal(with(text, "speedintra=\"48\"", "speedintra=\"fast\"")),
+             "g.xml:2: <graph> speedintra = \"fast\": expected a number");
+  EXPECT_HAS(refusal(topology_text("dgx-h100.xml")), "begins with <system>, expected <graphs>");
 }
 
 TEST(Graphs, AreDrawnAsTheyRun) {
@@ -201,7 +202,7 @@ TEST(Graphs, OfASickNodeSayWhatIsSlow) {
   EXPECT_EQ(find(f, "graph.crossing").state, State::warning);
   EXPECT_EQ(find(f, "graph.cards").seen, "3 cards carry rings or trees");
   EXPECT_EQ(find(f, "graph.nvls").state, State::warning);
-  expect_in("ring 0: GPU 4 and net 0 SYS", find(f, "graph.nearest").seen);
+  EXPECT_HAS(find(f, "graph.nearest").seen, "ring 0: GPU 4 and net 0 SYS");
   EXPECT_EQ(find(lint_graphs(dump, nullptr, nullptr), "graph.nvls").state, State::absent);
 }
 

@@ -15,7 +15,6 @@ namespace {
 using test::CommandResult;
 using test::complaints;
 using test::error_of;
-using test::expect_in;
 using test::find;
 using test::read_bytes;
 using test::run_command;
@@ -160,20 +159,18 @@ TEST(TopologyNode, TheSlowerEndOfALinkCounts) {
 
 TEST(TopologyNode, ASnapshotWithoutHwlocIsRefused) {
   const TempFolder folder;
-  expect_in("expected commands/hwloc.xml", error_of([&] { discover(Machine(folder.path())); }));
+  EXPECT_HAS(error_of([&] { discover(Machine(folder.path())); }), "expected commands/hwloc.xml");
 }
 
 TEST(TopologyDrawing, TextOfANode) {
   const std::string text = to_text(topology("dgx-h100-sick.xml"));
-  expect_in(
-      "dgx-h100-sick.xml: 8 GPUs, 8 network ports, 2 NUMA nodes\n"
-      "NUMA node 0  x86_64 GenuineIntel family 6 model 143  22 GB/s to the others\n"
-      "├─ switch             0000:15:00.0  48.0 GB/s (32.0 GT/s PCIe x16)\n",
-      text);
-  expect_in(
-      "GPU 2              0000:52:00.0  48.0 GB/s (32.0 GT/s PCIe x16)  17 NVLinks to 4 NVSwitches, 350.2 GB/s  "
-      "!! 17 NVLinks, expected 18\n",
-      text);
+  EXPECT_HAS(text,
+             "dgx-h100-sick.xml: 8 GPUs, 8 network ports, 2 NUMA nodes\n"
+             "NUMA node 0  x86_64 GenuineIntel family 6 model 143  22 GB/s to the others\n"
+             "├─ switch             0000:15:00.0  48.0 GB/s (32.0 GT/s PCIe x16)\n");
+  EXPECT_HAS(text,
+             "GPU 2              0000:52:00.0  48.0 GB/s (32.0 GT/s PCIe x16)  17 NVLinks to 4 NVSwitches, 350.2 GB/s  "
+             "!! 17 NVLinks, expected 18\n");
 }
 
 std::size_t count(const std::string& text, const std::string& part) {
@@ -194,24 +191,24 @@ TEST(TopologyDrawing, SvgOfNodesIsXmlWithAllDevicesAndMarks) {
   EXPECT_EQ(count(good, "class=\"sick\""), 0U);
   EXPECT_EQ(count(sick, "<g class=\"sick\">"), 4U);
   EXPECT_EQ(count(sick, "class=\"bad\""), 2U);  // a PCI link and NVLinks
-  expect_in("NVLink, 4 NVSwitches", good);
+  EXPECT_HAS(good, "NVLink, 4 NVSwitches");
   EXPECT_EQ(count(to_svg(topology("p5-efa.xml")), "<g class=\"nic\">"), 32U);
 }
 
 TEST(TopologyDrawing, Networks) {
   const std::string vela = cluster_text(read_profile("ibm-infiniband"), 64);
-  expect_in("ibm-infiniband: 64 nodes, 512 GPUs H100 SXM\n", vela);
-  expect_in("32 nodes on 8 leaves, one a card; 12.8 Tb/s down, 12.8 Tb/s up (1:1)", vela);
-  expect_in("└─ nodes 32 to 63  (leaves 8 to 15)\n", vela);
+  EXPECT_HAS(vela, "ibm-infiniband: 64 nodes, 512 GPUs H100 SXM\n");
+  EXPECT_HAS(vela, "32 nodes on 8 leaves, one a card; 12.8 Tb/s down, 12.8 Tb/s up (1:1)");
+  EXPECT_HAS(vela, "└─ nodes 32 to 63  (leaves 8 to 15)\n");
   const std::string teton = cluster_text(read_profile("grand-teton"), 800);
-  expect_in("175.5 Tb/s to other pods (7:1)", teton);
-  expect_in("400 Gb/s below its leaf, 400 between leaves, 57 between pods", teton);
-  expect_in("pod 2: nodes 768 to 799 on 16 groups of leaves", teton);
-  expect_in("├─ ... 185 more\n", teton);
+  EXPECT_HAS(teton, "175.5 Tb/s to other pods (7:1)");
+  EXPECT_HAS(teton, "400 Gb/s below its leaf, 400 between leaves, 57 between pods");
+  EXPECT_HAS(teton, "pod 2: nodes 768 to 799 on 16 groups of leaves");
+  EXPECT_HAS(teton, "├─ ... 185 more\n");
   for (const char* name : {"ibm-infiniband", "grand-teton", "ibm-roce", "aws-p5-efa", "dgx-h100-infiniband"}) {
     const std::string svg = cluster_svg(read_profile(name), 100);
     XmlFile(svg, name).root("svg");
-    expect_in(std::string(name) + ": 100 nodes", svg);
+    EXPECT_HAS(svg, std::string(name) + ": 100 nodes");
   }
   EXPECT_EQ(count(cluster_svg(read_profile("ibm-infiniband"), 64), "<g class=\"leaf\">"), 16U);
 }
@@ -225,18 +222,18 @@ TEST(TopologyCommand, ExitCodesAndFiles) {
       run_command(tool + fixtures + "dgx-h100.xml --cluster dgx-h100-infiniband --graph " + fixtures +
                   "graph-8x400.xml --svg " + (folder / "a.svg") + " --xml " + (folder / "a.xml"));
   EXPECT_EQ(good.exit_code, 0) << good.all();
-  expect_in("ring: 8 channels of 48 GB/s over NVL, 48 GB/s over PXN to the cards\n", good.out);
-  expect_in(" 0 warning, 0 bad, 0 not present", good.out);
+  EXPECT_HAS(good.out, "ring: 8 channels of 48 GB/s over NVL, 48 GB/s over PXN to the cards\n");
+  EXPECT_HAS(good.out, " 0 warning, 0 bad, 0 not present");
   XmlFile(read_bytes(folder / "a.svg"), "a.svg").root("svg");
   EXPECT_EQ(run_command(tool + (folder / "a.xml") + " --quiet --compare " + fixtures + "dgx-h100.xml").exit_code, 0);
   const CommandResult sick =
       run_command(tool + fixtures + "dgx-h100-sick.xml --quiet --compare " + fixtures + "dgx-h100.xml");
   EXPECT_EQ(sick.exit_code, 76);
-  expect_in("bad         topology.same", sick.out);
+  EXPECT_HAS(sick.out, "bad         topology.same");
   EXPECT_EQ(sick.out.find("ok          "), std::string::npos);
   const CommandResult json = run_command(tool + fixtures + "vm-flat.xml --json");
   EXPECT_EQ(json.exit_code, 76);
-  expect_in("\"check\":\"topology.locality\"", json.out);
+  EXPECT_HAS(json.out, "\"check\":\"topology.locality\"");
 }
 
 TEST(TopologyCommand, GraphsAreDrawn) {
@@ -246,14 +243,14 @@ TEST(TopologyCommand, GraphsAreDrawn) {
   const std::string good = read_bytes(drawn);
   XmlFile(good, drawn).root("svg");
   EXPECT_EQ(good.find("http", good.find("<style>")), std::string::npos) << "nothing from outside";
-  expect_in(">ring: 8 channels of 48 GB/s over NVL, 48 GB/s over PXN to the cards<", good);
+  EXPECT_HAS(good, ">ring: 8 channels of 48 GB/s over NVL, 48 GB/s over PXN to the cards<");
   EXPECT_EQ(count(good, "class=\"bad\"") + count(good, "class=\"warn\""), 0U);
   EXPECT_EQ(run_command(tool + "--graph " + fixtures + "graph-sick.xml --svg " + drawn).exit_code, 76);
   const std::string sick = read_bytes(drawn);
   XmlFile(sick, drawn).root("svg");
   EXPECT_GT(count(sick, "class=\"bad\""), 0U);
-  expect_in(">graph.ring.path: SYS to the cards, expected PIX or PXB<", sick);
-  expect_in(">net 5<", sick);  // a ring that leaves by another card
+  EXPECT_HAS(sick, ">graph.ring.path: SYS to the cards, expected PIX or PXB<");
+  EXPECT_HAS(sick, ">net 5<");  // a ring that leaves by another card
 }
 
 TEST(TopologyCommand, AGraphDumpGivenAsATopologyIsNamed) {
@@ -262,7 +259,7 @@ TEST(TopologyCommand, AGraphDumpGivenAsATopologyIsNamed) {
   for (const std::string& arguments : {graph, compared}) {
     const CommandResult r = run_command(tool + arguments);
     EXPECT_EQ(r.exit_code, 64) << r.all();
-    expect_in("begins with <graphs>, expected a topology (<system>); for graphs: --graph " + graph, r.err);
+    EXPECT_HAS(r.err, "begins with <graphs>, expected a topology (<system>); for graphs: --graph " + graph);
   }
 }
 
@@ -270,17 +267,17 @@ TEST(TopologyCommand, NodesAndNetworks) {
   const TwoNodes machine;
   const CommandResult node = run_command(tool + "--node --root " + machine.path());
   EXPECT_EQ(node.exit_code, 0) << node.all();
-  expect_in("node-17: 2 GPUs, 2 network ports, 2 NUMA nodes", node.out);
+  EXPECT_HAS(node.out, "node-17: 2 GPUs, 2 network ports, 2 NUMA nodes");
   const CommandResult lacking = run_command(tool + "--node --cluster ibm-infiniband --root " + machine.path());
   EXPECT_EQ(lacking.exit_code, 76);
-  expect_in("expected: 8 (ibm-infiniband)", lacking.out);
+  EXPECT_HAS(lacking.out, "expected: 8 (ibm-infiniband)");
   const CommandResult here = run_command("HWLOC_SYNTHETIC='pack:2 [numa] core:4 pu:1' " + tool + "--node");
   EXPECT_EQ(here.exit_code, 0) << here.all();
-  expect_in("0 GPUs, 0 network ports, 2 NUMA nodes", here.out);
-  expect_in("not present topology.gpus         no GPU", here.out);
+  EXPECT_HAS(here.out, "0 GPUs, 0 network ports, 2 NUMA nodes");
+  EXPECT_HAS(here.out, "not present topology.gpus         no GPU");
   const CommandResult network = run_command(tool + "--cluster grand-teton --nodes 8");
   EXPECT_EQ(network.exit_code, 0) << network.all();
-  expect_in("grand-teton: 8 nodes, 64 GPUs", network.out);
+  EXPECT_HAS(network.out, "grand-teton: 8 nodes, 64 GPUs");
 }
 
 TEST(TopologyCommand, OptionsThatDoNotGoTogetherAreRefused) {

@@ -8,6 +8,7 @@
 #include "src/cluster/doctor/finding.h"
 #include "src/tuning/topology/nccl_xml.h"
 #include "src/tuning/topology/xml_fields.h"
+#include "tests/support/expect_has.h"
 
 namespace octet::test {
 
@@ -41,10 +42,6 @@ inline std::string complaints(const Findings& findings) {
     if (f.state == State::bad || f.state == State::warning) out += (out.empty() ? "" : " ") + f.check;
   }
   return out;
-}
-
-inline void expect_in(const std::string& part, const std::string& text) {
-  EXPECT_NE(text.find(part), std::string::npos) << "no " << part << " in: " << text;
 }
 
 }  // namespace octet::test

@@ -13,8 +13,8 @@
 namespace octet::test {
 namespace {
 
-const char* const files[] = {"dgx-h100.xml",        "dgx-h100-sick.xml", "vm-flat.xml",   "vm-dual-port.xml",
-                             "vm-slow-bridges.xml", "p5-efa.xml",        "cloud-file.xml"};
+const char* const node_files[] = {"dgx-h100.xml",        "dgx-h100-sick.xml", "vm-flat.xml",   "vm-dual-port.xml",
+                                  "vm-slow-bridges.xml", "p5-efa.xml",        "cloud-file.xml"};
 
 TEST(TopologyXml, ADgxIsReadWhole) {
   const NodeTopology t = topology("dgx-h100.xml");
@@ -50,7 +50,7 @@ TEST(TopologyXml, ClassesTellDevicesOfAFileThatIsNoDump) {
 }
 
 TEST(TopologyXml, WhatIsWrittenReadsBackAndIsAsNcclWantsIt) {
-  for (const char* file : files) {
+  for (const char* file : node_files) {
     const NodeTopology before = topology(file);
     const std::string text = to_nccl_xml(before);
     const NodeTopology after = parse_topology(text, file);
@@ -65,22 +65,24 @@ TEST(TopologyXml, WhatIsWrittenReadsBackAndIsAsNcclWantsIt) {
 TEST(TopologyXml, ErrorsNameFileLineAndAttribute) {
   const std::string text = topology_text("dgx-h100.xml");
   const auto refusal = [](const std::string& t) { return error_of([&] { parse_topology(t, "a.xml"); }); };
-  expect_in("a.xml:1: <system> version = 2: expected 1", refusal(with(text, "version=\"1\"", "version=\"2\"")));
-  expect_in("a.xml:1: <system> has no attribute version", refusal(with(text, " version=\"1\"", "")));
-  expect_in("a.xml:3: <pci> link_width = \"wide\": expected an integer",
-            refusal(with(text, "link_width=\"16\"", "link_width=\"wide\"")));
-  expect_in("a.xml:3: <pci> has no attribute busid", refusal(with(text, "busid=\"0000:15:00.0\" ", "")));
-  expect_in("a.xml:6: <net> gdr = 7: expected 0 or 1", refusal(with(text, "gdr=\"1\"", "gdr=\"7\"")));
-  expect_in("a.xml: begins with <topology>, expected <system>", refusal("<topology version=\"1\"/>"));
-  expect_in("has no <cpu>", refusal("<system version=\"1\"/>"));
-  expect_in("a.xml:18: not XML", refusal(text.substr(0, 1400)));
-  expect_in("not XML", refusal(""));
-  expect_in("deep, expected at most 64", [&] {
-    std::string deep = "<system version=\"1\">";
-    for (int i = 0; i < 100; ++i) deep += "<cpu numaid=\"0\">";
-    for (int i = 0; i < 100; ++i) deep += "</cpu>";
-    return refusal(deep + "</system>");
-  }());
+  EXPECT_HAS(refusal(with(text, "version=\"1\"", "version=\"2\"")), "a.xml:1: <system> version = 2: expected 1");
+  EXPECT_HAS(refusal(with(text, " version=\"1\"", "")), "a.xml:1: <system> has no attribute version");
+  EXPECT_HAS(refusal(with(text, "link_width=\"16\"", "link_width=\"wide\"")),
+             "a.xml:3: <pci> link_width = \"wide\": expected an integer");
+  EXPECT_HAS(refusal(with(text, "busid=\"0000:15:00.0\" ", "")), "a.xml:3: <pci> has no attribute busid");
+  EXPECT_HAS(refusal(with(text, "gdr=\"1\"", "gdr=\"7\"")), "a.xml:6: <net> gdr = 7: expected 0 or 1");
+  EXPECT_HAS(refusal("<topology version=\"1\"/>"), "a.xml: begins with <topology>, expected <system>");
+  EXPECT_HAS(refusal("<system version=\"1\"/>"), "has no <cpu>");
+  EXPECT_HAS(refusal(text.substr(0, 1400)), "a.xml:18: not XML");
+  EXPECT_HAS(refusal(""), "not XML");
+  EXPECT_HAS(
+      [&] {
+        std::string deep = "<system version=\"1\">";
+        for (int i = 0; i < 100; ++i) deep += "<cpu numaid=\"0\">";
+        for (int i = 0; i < 100; ++i) deep += "</cpu>";
+        return refusal(deep + "</system>");
+      }(),
+      "deep, expected at most 64");
 }
 
 // NCCL reads its files by a parser of its own, which stops at what any other takes.
@@ -164,11 +166,11 @@ TEST(TopologyFuzz, WrongFilesAreRefusedAndNeverCrash) {
       ++accepted;
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ExitCode::usage) << error.what();
-      expect_in("[tuning] ", error.what());
+      EXPECT_HAS(error.what(), "[tuning] ");
       ++refused;
     }
   };
-  for (const char* file : files) {
+  for (const char* file : node_files) {
     const std::string text = topology_text(file);
     for (int i = 0; i < 300; ++i) try_one(use, mutated(text, random));
   }

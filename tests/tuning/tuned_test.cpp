@@ -4,11 +4,12 @@
 #include <gtest/gtest.h>
 
 #include "src/base/error.h"
+#include "tests/support/mib.h"
 
 namespace octet {
 namespace {
 
-constexpr std::int64_t mib = std::int64_t{1} << 20;
+using test::mib;
 
 Question question_of(std::int64_t bytes, std::string_view version = "2.28.9") {
   const NcclVersion nccl = parse_nccl_version(version);
