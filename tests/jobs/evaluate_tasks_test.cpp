@@ -9,8 +9,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::string program = OCTET_BIN_DIR "/octet-evaluate ";
-
 /// own.yaml: questions whose contexts are longer than the model's window, so that many tokens are asked for and few are
 /// computed: some 210 are asked at once.
 std::string own_task() {
@@ -50,7 +48,7 @@ std::string known_task() {
 
 std::string command(const std::string& arguments, const std::string& output) {
   static const TrainedRun& run = finished(1, "--checkpoint.interval auto");
-  return program + run.directory + own_task() + arguments + " --output evaluated/" + output;
+  return octet_evaluate + run.directory + own_task() + arguments + " --output evaluated/" + output;
 }
 
 /// Of a run of the program that ended well.
@@ -181,7 +179,7 @@ void write_short_task(const std::string& folder, const std::string& name = "own"
 
 CommandResult ask(const std::string& arguments, int ranks = 1) {
   const std::string launcher = ranks > 1 ? fmt::format("mpiexec -n {} ", ranks) : "";
-  return in_workplace(launcher + program + finished(1, "--checkpoint.interval auto").directory + " " + arguments);
+  return in_workplace(launcher + octet_evaluate + saved_run().directory + " " + arguments);
 }
 
 TEST(EvaluateTasks, AnOwnTaskIsAskedAnewWhereItNamesOtherColumns) {

@@ -4,10 +4,8 @@
 namespace octet::test {
 namespace {
 
-const std::string program = OCTET_BIN_DIR "/octet-evaluate ";
-
 CommandResult evaluate(const std::string& arguments, int ranks = 1) {
-  return in_workplace((ranks > 1 ? fmt::format("mpiexec -n {} ", ranks) : "") + program + arguments);
+  return in_workplace((ranks > 1 ? fmt::format("mpiexec -n {} ", ranks) : "") + octet_evaluate + arguments);
 }
 
 /// results.json of a run of the program that ended well.
@@ -17,10 +15,6 @@ nlohmann::json results(const std::string& arguments, int ranks = 1) {
   const CommandResult r = evaluate(arguments + " --output " + folder, ranks);
   EXPECT_EQ(r.exit_code, 0) << r.all();
   return nlohmann::json::parse(read_bytes(workplace() / (folder + "/results.json")));
-}
-
-const TrainedRun& trained() {
-  return finished(1, "--checkpoint.interval auto");
 }
 
 /// Ten documents, of which no window takes a whole one.
@@ -39,7 +33,7 @@ double loss_of(const nlohmann::json& json) {
 }
 
 TEST(Evaluate, TextsAndTokenFilesOfThemGiveTheSameNumbers) {
-  const std::string run = trained().directory, text = held_out();
+  const std::string run = saved_run().directory, text = held_out();
   const CommandResult prepared =
       in_workplace(OCTET_BIN_DIR "/octet prepare --input " + text + " --output data/held-out");
   ASSERT_EQ(prepared.exit_code, 0) << prepared.all();
@@ -57,7 +51,7 @@ TEST(Evaluate, TextsAndTokenFilesOfThemGiveTheSameNumbers) {
 }
 
 TEST(Evaluate, EveryLayoutAndExportGivesTheSameNumbers) {
-  const std::string run = trained().directory, text = " --precision fp32 --text " + held_out();
+  const std::string run = saved_run().directory, text = " --precision fp32 --text " + held_out();
   const CommandResult exported = in_workplace(OCTET_BIN_DIR "/octet checkpoint export " + run + " for-evaluation");
   ASSERT_EQ(exported.exit_code, 0) << exported.all();
   const double loss = loss_of(results(run + text));
@@ -70,7 +64,7 @@ TEST(Evaluate, EveryLayoutAndExportGivesTheSameNumbers) {
 
 // The ids that begin and end texts are in config.json; how many bytes a token stands for is not.
 TEST(Evaluate, AFolderWithoutATokenizerTakesTokenFiles) {
-  const std::string run = trained().directory, text = held_out();
+  const std::string run = saved_run().directory, text = held_out();
   const CommandResult made = in_workplace("sh -c '" OCTET_BIN_DIR "/octet checkpoint export " + run +
                                           " without-tokenizer && " OCTET_BIN_DIR "/octet prepare --input " + text +
                                           " --output data/foreign && rm data/foreign.data.json'");
@@ -81,7 +75,7 @@ TEST(Evaluate, AFolderWithoutATokenizerTakesTokenFiles) {
 }
 
 TEST(Evaluate, ComparesAModelWithItselfAndInAnotherPrecision) {
-  const std::string run = trained().directory, text = " --text " + held_out();
+  const std::string run = saved_run().directory, text = " --text " + held_out();
   const nlohmann::json same = results(run + text + " --compare " + run);
   EXPECT_EQ(same["difference"]["loss"], 0.0);
   EXPECT_EQ(same["difference"]["loss_interval"], nlohmann::json({0.0, 0.0}));
@@ -95,13 +89,13 @@ std::string exported(std::int64_t window) {
   std::string folder = fmt::format("sees-{}", window);
   if (std::filesystem::exists(workplace() / folder)) return folder;
   const CommandResult r = in_workplace(fmt::format("{}/octet checkpoint export {} {} --max-positions {}", OCTET_BIN_DIR,
-                                                   trained().directory, folder, window));
+                                                   saved_run().directory, folder, window));
   EXPECT_EQ(r.exit_code, 0) << r.all();
   return folder;
 }
 
 TEST(Evaluate, WhatIsWrongWithTheOtherModelIsFoundFirst) {
-  const std::string with = trained().directory + " --text " + held_out() + " --tokenizer bytes --compare ";
+  const std::string with = saved_run().directory + " --text " + held_out() + " --tokenizer bytes --compare ";
   const auto refused = [&](const std::string& arguments, const std::string& message, int ranks = 1) {
     const CommandResult r = evaluate(with + arguments, ranks);
     EXPECT_EQ(r.exit_code, 64) << r.all();
@@ -112,7 +106,7 @@ TEST(Evaluate, WhatIsWrongWithTheOtherModelIsFoundFirst) {
   refused(exported(16) + " --stride 20", "--stride is 20; expected at most the window of 16 tokens of " + exported(16));
   refused(exported(600) + " --row-tokens 64", "--row-tokens is 64; expected at least the window of 600 tokens");
   refused(exported(16) + " --compare-precision float8 --float8.delayed_margin 1", "has no effect with float8.recipe");
-  const CommandResult r = evaluate(trained().directory + " --text " + held_out() + " --compare " + exported(16));
+  const CommandResult r = evaluate(saved_run().directory + " --text " + held_out() + " --compare " + exported(16));
   EXPECT_EQ(r.exit_code, 64) << r.all();
   EXPECT_EQ(r.out, "");
   EXPECT_HAS(r.err, exported(16) + ": its tokenizer is not known; give --tokenizer");
@@ -123,7 +117,7 @@ TEST(Evaluate, TheFirstModelsResultsAreThereWhereTheOtherCannotBeRead) {
   for (const auto& file : std::filesystem::directory_iterator(workplace() / broken)) {
     if (file.path().extension() == ".safetensors") std::filesystem::resize_file(file, file.file_size() - 1);
   }
-  const CommandResult r = evaluate(trained().directory + " --tokenizer bytes --text " + held_out() + " --compare " +
+  const CommandResult r = evaluate(saved_run().directory + " --tokenizer bytes --text " + held_out() + " --compare " +
                                    broken + " --output evaluated/first");
   EXPECT_NE(r.exit_code, 0);
   EXPECT_HAS(r.err, ".safetensors");
@@ -134,14 +128,14 @@ TEST(Evaluate, TheFirstModelsResultsAreThereWhereTheOtherCannotBeRead) {
 }
 
 TEST(Evaluate, SaysOnceThatTheOtherModelSeesAnotherWindow) {
-  const std::string with = trained().directory + " --tokenizer bytes --text " + held_out() + " --compare ";
+  const std::string with = saved_run().directory + " --tokenizer bytes --text " + held_out() + " --compare ";
   const std::string warned = "the models see 32 and 16 tokens at once: the difference is that of their windows too";
   EXPECT_EQ(occurrences(evaluate(with + exported(16), 2).err, warned), 1);
   EXPECT_EQ(occurrences(evaluate(with + exported(16) + " --window 16").err, "the models see"), 0);
 }
 
 TEST(Evaluate, SaysWhatStandsBeforeADocument) {
-  const CommandResult r = evaluate(trained().directory + " --text " + held_out() + " --output evaluated/before");
+  const CommandResult r = evaluate(saved_run().directory + " --text " + held_out() + " --output evaluated/before");
   EXPECT_HAS(r.out, "before each    EOS, as there is no BOS, id 0\n");
   const auto json = nlohmann::json::parse(read_bytes(workplace() / "evaluated/before/results.json"));
   EXPECT_EQ(json["before_each_document"], nlohmann::json({{"token", "eos"}, {"id", 0}}));
@@ -189,7 +183,7 @@ TEST(Evaluate, LowPrecisionsStayNearFp32) {
 
 TEST(Evaluate, DocumentsAddUpToTheWhole) {
   const CommandResult r =
-      evaluate(trained().directory + " --documents 4 --text " + held_out() + " --output evaluated/documents");
+      evaluate(saved_run().directory + " --documents 4 --text " + held_out() + " --output evaluated/documents");
   ASSERT_EQ(r.exit_code, 0) << r.all();
   EXPECT_HAS(r.out, "bits per byte");
   EXPECT_HAS(r.err, "tokens/s; memory: ");
@@ -208,7 +202,7 @@ TEST(Evaluate, DocumentsAddUpToTheWhole) {
 }
 
 TEST(Evaluate, RefusesInOneMessage) {
-  const std::string run = trained().directory, text = held_out();
+  const std::string run = saved_run().directory, text = held_out();
   const auto refused = [](const std::string& arguments, const std::string& message) {
     const CommandResult r = evaluate(arguments);
     EXPECT_EQ(r.exit_code, 64) << r.all();

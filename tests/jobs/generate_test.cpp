@@ -5,14 +5,8 @@
 namespace octet::test {
 namespace {
 
-const std::string octet = OCTET_BIN_DIR "/octet ", octet_evaluate = OCTET_BIN_DIR "/octet-evaluate ";
-
-const TrainedRun& trained() {
-  return finished(1, "--checkpoint.interval auto");
-}
-
 CommandResult generate(const std::string& arguments) {
-  return in_workplace(octet + "generate " + arguments);
+  return in_workplace(octet_tool + "generate " + arguments);
 }
 
 /// What is on standard output of a command that ended well.
@@ -22,7 +16,7 @@ std::string text_of(const CommandResult& r) {
 }
 
 TEST(Generate, WritesTheSameTextInEveryLayoutAndOfAnExport) {
-  const std::string run = trained().directory, what = " --precision fp32 --prompt 'a text' --tokens 20";
+  const std::string run = saved_run().directory, what = " --precision fp32 --prompt 'a text' --tokens 20";
   const CommandResult first = generate(run + what);
   const std::string text = text_of(first);
   EXPECT_GE(text.size(), 2u);
@@ -32,7 +26,7 @@ TEST(Generate, WritesTheSameTextInEveryLayoutAndOfAnExport) {
   EXPECT_HAS(first.err, " tokens/s");
   EXPECT_EQ(text_of(in_workplace("mpiexec -n 2 " + octet_evaluate + run + what + " --tp 2 --generate")), text);
   EXPECT_EQ(text_of(in_workplace(octet_evaluate + run + what + " --generate")), text);
-  ASSERT_EQ(in_workplace(octet + "checkpoint export " + run + " to-generate").exit_code, 0);
+  ASSERT_EQ(in_workplace(octet_tool + "checkpoint export " + run + " to-generate").exit_code, 0);
   EXPECT_EQ(text_of(generate("to-generate --tokenizer bytes --window 32" + what)), text);
   write_bytes(workplace() / "prompt.txt", "a text");
   EXPECT_EQ(text_of(generate(run + " --precision fp32 --prompt-file prompt.txt --tokens 20")), text);
@@ -40,7 +34,7 @@ TEST(Generate, WritesTheSameTextInEveryLayoutAndOfAnExport) {
 }
 
 TEST(Generate, TakesAPromptThatBeginsLikeAnOption) {
-  const std::string run = trained().directory, what = " --precision fp32 --tokens 5 ";
+  const std::string run = saved_run().directory, what = " --precision fp32 --tokens 5 ";
   write_bytes(workplace() / "dashes.txt", "--a b");
   EXPECT_EQ(text_of(generate(run + what + "'--prompt=--a b'")),
             text_of(generate(run + what + "--prompt-file dashes.txt")));
@@ -50,7 +44,7 @@ TEST(Generate, EndsAtAnyTokenThatTheFolderNames) {
   const std::string folder = "ends-early";
   const std::string what =
       " --tokenizer bytes --window 32 --precision fp32 --prompt 'a text' --temperature 1 --top-p 0.9 --seed 1 ";
-  ASSERT_EQ(in_workplace(octet + "checkpoint export " + trained().directory + " " + folder).exit_code, 0);
+  ASSERT_EQ(in_workplace(octet_tool + "checkpoint export " + saved_run().directory + " " + folder).exit_code, 0);
   const std::string whole = text_of(generate(folder + what + "--tokens 20"));
   std::size_t at = 0;  // of a byte that is text by itself
   while (at < whole.size() && (whole[at] < ' ' || whole[at] > '~')) ++at;
@@ -63,27 +57,28 @@ TEST(Generate, EndsAtAnyTokenThatTheFolderNames) {
 }
 
 TEST(Generate, InFloat8TakesTextsOfAnyLength) {
-  const std::string run = trained().directory + " --precision float8 --prompt 'a text' --tokens ";
+  const std::string run = saved_run().directory + " --precision float8 --prompt 'a text' --tokens ";
   const std::string text = text_of(generate(run + "13"));
   EXPECT_EQ(text_of(generate(run + "7")), text.substr(0, 7) + "\n");
   EXPECT_EQ(text_of(generate(run + "11 --float8.recipe rowwise")).size(), 12u);
 }
 
 TEST(Generate, DrawsBySeed) {
-  const std::string drawn = trained().directory + " --prompt 'a text' --tokens 26 --temperature 2 --top-p 0.99 --seed ";
+  const std::string drawn =
+      saved_run().directory + " --prompt 'a text' --tokens 26 --temperature 2 --top-p 0.99 --seed ";
   const std::string text = text_of(generate(drawn + "1"));
   EXPECT_EQ(text_of(generate(drawn + "1")), text);
   EXPECT_NE(text_of(generate(drawn + "2")), text);
 }
 
 TEST(Generate, FillsTheWindowAndNoMore) {
-  const std::string of_nothing = trained().directory + " --temperature 0.5 --tokens 500";
+  const std::string of_nothing = saved_run().directory + " --temperature 0.5 --tokens 500";
   EXPECT_LE(text_of(generate(of_nothing)).size(), 3u * 33u);  // EOS stands before: 32 tokens behind it
   EXPECT_HAS(generate(of_nothing).err, "prompt: 1 tokens");
 }
 
 TEST(Generate, RefusesInOneMessage) {
-  const std::string run = trained().directory;
+  const std::string run = saved_run().directory;
   const auto refused = [](const CommandResult& r, const std::string& message) {
     EXPECT_EQ(r.exit_code, 64) << r.all();
     EXPECT_EQ(r.out, "");
@@ -111,7 +106,7 @@ TEST(Generate, RefusesInOneMessage) {
 }
 
 TEST(Generate, IsExplained) {
-  const CommandResult r = in_workplace(octet + "help generate");
+  const CommandResult r = in_workplace(octet_tool + "help generate");
   EXPECT_EQ(r.exit_code, 0);
   EXPECT_HAS(r.out, "usage: octet generate MODEL");
   EXPECT_HAS(r.out, "--temperature number");

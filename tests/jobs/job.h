@@ -23,6 +23,8 @@
 namespace octet::test {
 
 inline const std::string octet_train = OCTET_BIN_DIR "/octet-train";
+/// With a space for their arguments.
+inline const std::string octet_tool = OCTET_BIN_DIR "/octet ", octet_evaluate = OCTET_BIN_DIR "/octet-evaluate ";
 
 constexpr const char* tiny_model =
     "dim: 32\nlayers: 2\nheads: 4\nkv_heads: 2\nhead_dim: 16\nffn_dim: 64\nvocab_size: 256\n";
@@ -138,6 +140,11 @@ inline const TrainedRun& finished(int ranks, const std::string& arguments) {
   if (is_new) place->second = train(ranks, arguments);
   if (place->second.result.exit_code != 0) throw std::runtime_error(arguments + ": " + place->second.result.all());
   return place->second;
+}
+
+/// One with a checkpoint of its end.
+inline const TrainedRun& saved_run() {
+  return finished(1, "--checkpoint.interval auto");
 }
 
 /// Largest |a - b| / |b|; infinite for series of different lengths, or none at all.

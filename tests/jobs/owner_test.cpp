@@ -27,7 +27,7 @@ std::map<std::string, fs::file_time_type> times_of(const std::string& directory)
   return times;
 }
 
-void expect_refused(const TrainedRun& second) {
+void expect_turned_away(const TrainedRun& second) {
   EXPECT_EQ(second.result.exit_code, 64) << second.result.all();
   EXPECT_EQ(occurrences(second.result.err, " E "), 1) << second.result.err;
   EXPECT_HAS(second.result.err, "another run is at work there: process ");
@@ -40,10 +40,10 @@ TEST(SecondStart, BesideARunIsRefusedAndTouchesNothing) {
   const auto processes = first.processes("0");
   ASSERT_EQ(processes.size(), 1u);
   const TrainedRun second = train_in(first.run().directory, 2, saving);
-  expect_refused(second);
+  expect_turned_away(second);
   EXPECT_HAS(second.result.err, fmt::format("process {} on ", processes[0]));
   fs::create_directory_symlink(fs::path(first.run().directory).filename(), workplace() / "runs/link");
-  expect_refused(train_in("runs/link", 3, saving));
+  expect_turned_away(train_in("runs/link", 3, saving));
   write_bytes(first.run().file("stop"), "");
   const TrainedRun& run = first.end();
   EXPECT_EQ(run.result.exit_code, 75) << run.result.all();
@@ -58,7 +58,7 @@ TEST(SecondStart, BesideAStoppedRunLeavesEveryFileAsItIs) {
   for (const pid_t rank : first.processes()) ::kill(rank, SIGSTOP);
   const std::string directory = workplace() / first.run().directory;
   const auto before = times_of(directory);
-  expect_refused(train_in(first.run().directory, 2, saving));
+  expect_turned_away(train_in(first.run().directory, 2, saving));
   EXPECT_EQ(times_of(directory), before);
   for (const pid_t rank : first.processes()) ::kill(rank, SIGKILL);
   first.end();
@@ -79,7 +79,7 @@ TEST(SecondStart, AtOnceWithTheFirstOneOfThemWins) {
       ++won;
       expect_whole_until(run, run.status()["step"]);
     } else {
-      expect_refused(run);
+      expect_turned_away(run);
     }
   }
   EXPECT_EQ(won, 1);

@@ -7,7 +7,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::string saving = "--checkpoint.interval 1000000";
+const std::string saved_when_stopped = "--checkpoint.interval 1000000";
 
 /// The run has stopped with exit code 75, its last step's checkpoint is there, and it goes on from that.
 void expect_resumable(const TrainedRun& run, const std::string& reason) {
@@ -24,7 +24,7 @@ void expect_resumable(const TrainedRun& run, const std::string& reason) {
   EXPECT_HAS(run.result.err, "--run.dir " + run.directory);
   expect_whole_until(run, step);
 
-  const TrainedRun next = train_in(run.directory, 2, fmt::format("{} --train.steps {}", saving, step + 2));
+  const TrainedRun next = train_in(run.directory, 2, fmt::format("{} --train.steps {}", saved_when_stopped, step + 2));
   EXPECT_EQ(next.result.exit_code, 0) << next.result.all();
   EXPECT_EQ(next.status()["state"], "finished");
   EXPECT_EQ(next.status()["restarts"], 1);
@@ -35,20 +35,20 @@ TEST(StoppingWithCheckpoints, BySignals) {
   for (const auto& [signal, name] :
        std::vector<std::pair<int, std::string>>{{SIGTERM, "SIGTERM"}, {SIGUSR1, "SIGUSR1"}, {SIGINT, "SIGINT"}}) {
     SCOPED_TRACE(name);
-    EndlessRun run(saving);
+    EndlessRun run(saved_when_stopped);
     expect_resumable(run.end_by(signal, signal == SIGINT ? "0" : "1"), name);
   }
 }
 
 TEST(StoppingWithCheckpoints, ByAFileInTheRunDirectory) {
-  EndlessRun run(saving);
+  EndlessRun run(saved_when_stopped);
   write_bytes(run.run().file("stop"), "");
   expect_resumable(run.end(), "stop file");
   EXPECT_FALSE(run.run().has("stop"));
 }
 
 TEST(StoppingWithCheckpoints, ByTheTimeLimit) {
-  const TrainedRun run = train(2, saving + " --train.steps 1000000 --train.max_wall_time 0:00:02");
+  const TrainedRun run = train(2, saved_when_stopped + " --train.steps 1000000 --train.max_wall_time 0:00:02");
   expect_resumable(run, "train.max_wall_time");
 }
 

@@ -9,7 +9,7 @@
 namespace octet::test {
 namespace {
 
-const std::string saving = "--train.steps 4 --train.micro_batch 1 --checkpoint.interval 4 ";
+const std::string four_steps = "--train.steps 4 --train.micro_batch 1 --checkpoint.interval 4 ";
 const std::string tokenizer_file = "{\"made\": \"up\"}";
 
 /// data/NAME of 8,000 tokens that stand for 20,000 bytes, with the file of its tokenizer beside it.
@@ -34,7 +34,7 @@ std::string prepared(const std::string& name, std::int64_t vocab_size) {
 }
 
 TEST(TokenizerRecord, GoesIntoTheRunItsCheckpointsAndExports) {
-  const TrainedRun run = train(2, saving + prepared("own", 250));
+  const TrainedRun run = train(2, four_steps + prepared("own", 250));
   ASSERT_EQ(run.result.exit_code, 0) << run.result.all();
   EXPECT_HAS(run.result.err, "data: made with the tokenizer bpe own.json (");
   EXPECT_EQ(read_bytes(run.file("tokenizer/tokenizer.json")), tokenizer_file);
@@ -64,7 +64,7 @@ TEST(TokenizerRecord, GoesIntoTheRunItsCheckpointsAndExports) {
 }
 
 TEST(TokenizerRecord, BytesHaveNoFileAndTheirLossInBitsToo) {
-  const TrainedRun& run = finished(2, saving);
+  const TrainedRun& run = finished(2, four_steps);
   EXPECT_FALSE(run.has("tokenizer/tokenizer.json"));
   EXPECT_HAS(read_bytes(run.file("tokenizer/identity.json")), "\"kind\": \"bytes\"");
   EXPECT_TRUE(run.metrics().back().contains("validation_bits_per_byte"));
@@ -73,7 +73,7 @@ TEST(TokenizerRecord, BytesHaveNoFileAndTheirLossInBitsToo) {
 TEST(TokenizerRecord, DataOfAnotherTokenizerAreRefusedAtTheStart) {
   const std::string own = prepared("own", 250), large = prepared("large", 300);
   const auto refused = [&](const std::string& arguments, const std::string& reason) {
-    const TrainedRun run = train(2, saving + arguments);
+    const TrainedRun run = train(2, four_steps + arguments);
     EXPECT_EQ(run.result.exit_code, 64) << run.result.all();
     EXPECT_HAS(run.result.err, reason);
     EXPECT_FALSE(run.has("tokenizer"));
@@ -81,7 +81,7 @@ TEST(TokenizerRecord, DataOfAnotherTokenizerAreRefusedAtTheStart) {
   refused(large, "and the model's vocab_size is 256; expected a model of 300 ids at least");
   refused("--data.train [data/own,data/text]", "text.bin with bytes (256 ids); a run reads data of one tokenizer");
   std::filesystem::remove(workplace() / "data/own.data.json");
-  const TrainedRun unknown = train(2, saving + own);
+  const TrainedRun unknown = train(2, four_steps + own);
   ASSERT_EQ(unknown.result.exit_code, 0) << unknown.result.all();
   EXPECT_HAS(unknown.result.err, "own.bin: nothing beside it says which tokenizer made it");
   EXPECT_FALSE(unknown.metrics().back().contains("validation_bits_per_byte"));
