@@ -60,29 +60,29 @@ struct ChangedLibraryTest : GemmPlansTest {
   }
 };
 
-using Words = std::vector<std::string>;
+using Differences = std::vector<std::string>;
 
 TEST_F(ChangedLibraryTest, ChangesNothingUnlessTold) {
   const Gemm args = linear_gemm(DType::e4m3, DType::e4m3);
   const Asked changed = ask({}, args);
   GemmPlans plain = plans();
   EXPECT_EQ(run(fake_cublas_lt(), nullptr, plain.of(args), args, nullptr), CUBLAS_STATUS_SUCCESS);
-  EXPECT_EQ(differences(changed, {fake.heuristics.back(), fake.launches.back()}), Words());
+  EXPECT_EQ(differences(changed, {fake.heuristics.back(), fake.launches.back()}), Differences());
 }
 
 TEST_F(ChangedLibraryTest, ChangesOneThing) {
   const Gemm args = linear_gemm(DType::e4m3, DType::e4m3);
   const Asked plain = ask({}, args);
   const auto of = [&](const LibraryChange& change) { return differences(plain, ask(change, args)); };
-  EXPECT_EQ(of({.least_alignment = 16}), (Words{"alignment a", "alignment b", "alignment c", "alignment d"}));
+  EXPECT_EQ(of({.least_alignment = 16}), (Differences{"alignment a", "alignment b", "alignment c", "alignment d"}));
   EXPECT_EQ(preferred(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES), 16u);
   EXPECT_EQ(of({.workspace = address(0x700000), .workspace_bytes = 256 << 20}),
-            (Words{"workspace", "workspace given"}));
+            (Differences{"workspace", "workspace given"}));
   EXPECT_EQ(fake.launches.back().workspace_bytes, 256u << 20);
-  EXPECT_EQ(of({.other_c = true, .c = address(0x90000)}), Words{"C"});
+  EXPECT_EQ(of({.other_c = true, .c = address(0x90000)}), Differences{"C"});
   EXPECT_EQ(fake.launches.back().c_data, address(0x90000));
   EXPECT_EQ(of({.workspace_alone = true}),
-            (Words{"reduction", "alignment a", "alignment b", "alignment c", "alignment d"}));
+            (Differences{"reduction", "alignment a", "alignment b", "alignment c", "alignment d"}));
   EXPECT_EQ(preferred(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES), 0u);  // left to the library's default
   EXPECT_EQ(of({.workspace_alone = true, .other_c = true}).back(), "C");
   EXPECT_EQ(fake.launches.back().c_data, nullptr);

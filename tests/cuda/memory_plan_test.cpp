@@ -20,7 +20,7 @@ LlamaSettings one_block(const std::string& model, Precision precision) {
   return settings;
 }
 
-Llama::MemoryNeeds plan(const LlamaSettings& settings, const KernelTable& kernels) {
+Llama::MemoryNeeds memory_of(const LlamaSettings& settings, const KernelTable& kernels) {
   return Llama::plan(settings, *cpu_device().make_stream(), kernels);
 }
 
@@ -33,7 +33,7 @@ INSTANTIATE_TEST_SUITE_P(Models, CudaMemoryPlan, ::testing::Values("1.8b", "8b",
 TEST_P(CudaMemoryPlan, KeepsTheSameActivations) {
   for (const Precision precision : {Precision::bf16, Precision::float8}) {
     const LlamaSettings settings = one_block(GetParam(), precision);
-    EXPECT_EQ(plan(settings, cuda_kernels()).activations, plan(settings, cpu_kernels()).activations);
+    EXPECT_EQ(memory_of(settings, cuda_kernels()).activations, memory_of(settings, cpu_kernels()).activations);
   }
 }
 
@@ -48,15 +48,15 @@ TEST_P(CudaMemoryPlan, CountsTransposedCopiesAndWorkspaces) {
   as_stored.logits_bytes = 1 << 20;  // so that the block, not the head, decides
   KernelTable k_major = as_stored;
   k_major.float8_gemm_k_major = true;
-  EXPECT_GE(plan(settings, k_major).scratch, of_w1);
-  EXPECT_GT(plan(settings, k_major).scratch, plan(settings, as_stored).scratch);
+  EXPECT_GE(memory_of(settings, k_major).scratch, of_w1);
+  EXPECT_GT(memory_of(settings, k_major).scratch, memory_of(settings, as_stored).scratch);
 }
 
 TEST_P(CudaMemoryPlan, LargerChunksOfLogitsAreCounted) {
   const LlamaSettings settings = one_block(GetParam(), Precision::bf16);
   KernelTable small = cuda_kernels();
   small.logits_bytes /= 4;
-  EXPECT_GE(plan(settings, cuda_kernels()).scratch - plan(settings, small).scratch, std::int64_t{100} << 20);
+  EXPECT_GE(memory_of(settings, cuda_kernels()).scratch - memory_of(settings, small).scratch, std::int64_t{100} << 20);
 }
 
 /// Parts of the keys are put together from fp32 copies of the output, which few rows have and those of scoring do not.
@@ -84,7 +84,7 @@ TEST_P(CudaMemoryPlan, OfRowsThatMayShareABeginningIsThatOfOthers) {
   none.logits_bytes = 1 << 20;  // so that the block, not the head, decides
   KernelTable some = none;
   none.span_attention_workspace = [](const SpanAttention&) { return std::int64_t{0}; };
-  EXPECT_EQ(plan(settings, some).scratch, plan(settings, none).scratch);
+  EXPECT_EQ(memory_of(settings, some).scratch, memory_of(settings, none).scratch);
 }
 
 }  // namespace

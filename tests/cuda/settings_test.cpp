@@ -11,7 +11,7 @@ namespace {
 
 using namespace octet::cuda;
 
-std::string refusal(const CudaSettings& settings) {
+std::string refusal_of(const CudaSettings& settings) {
   return error_of(ExitCode::usage, [&] { set_cuda_settings(settings); });
 }
 
@@ -28,11 +28,11 @@ TEST_F(Settings, AreInForceAndCounted) {
 
 TEST_F(Settings, ImpossibleOnesAreRefusedAndLeaveWhatWas) {
   set_cuda_settings({.gemm = CudaPlanChoice::timed});
-  EXPECT_NE(refusal({.deterministic = true, .gemm = CudaPlanChoice::timed}).find("not deterministic"),
+  EXPECT_NE(refusal_of({.deterministic = true, .gemm = CudaPlanChoice::timed}).find("not deterministic"),
             std::string::npos);
-  EXPECT_EQ(refusal({.gemm = CudaPlanChoice::heuristic, .gemm_plans = "/nowhere/plans"}),
+  EXPECT_EQ(refusal_of({.gemm = CudaPlanChoice::heuristic, .gemm_plans = "/nowhere/plans"}),
             "[kernels] cuda.gemm_plans: /nowhere/plans does not exist; a run with cuda.gemm: timed writes it");
-  EXPECT_EQ(refusal({.deterministic = true, .attention = CudaPlanChoice::timed}),
+  EXPECT_EQ(refusal_of({.deterministic = true, .attention = CudaPlanChoice::timed}),
             "[kernels] cuda.attention: timed chooses anew in every run, which is not deterministic; use heuristic");
   EXPECT_EQ(settings(), (CudaSettings{.gemm = CudaPlanChoice::timed}));
 }
@@ -40,14 +40,14 @@ TEST_F(Settings, ImpossibleOnesAreRefusedAndLeaveWhatWas) {
 TEST_F(Settings, AFileThatIsNoneIsRefusedAtOnce) {
   const TemporaryFile file;
   std::ofstream(file.path()) << "lr: 3\n";
-  EXPECT_EQ(refusal({.gemm = CudaPlanChoice::timed, .gemm_plans = file.path()}),
+  EXPECT_EQ(refusal_of({.gemm = CudaPlanChoice::timed, .gemm_plans = file.path()}),
             fmt::format("[kernels] {}:1: expected \"octet gemm plans, version 1\"; delete the file or name another",
                         file.path()));
 }
 
 TEST_F(Settings, AFileToBeWrittenNeedNotExist) {
   const TemporaryFile file;
-  EXPECT_EQ(refusal({.gemm = CudaPlanChoice::timed, .gemm_plans = file.path()}), "");
+  EXPECT_EQ(refusal_of({.gemm = CudaPlanChoice::timed, .gemm_plans = file.path()}), "");
 }
 
 TEST_F(Settings, ChoicesAreInForceAndCounted) {
@@ -68,7 +68,8 @@ TEST_F(Settings, WhatIsDeterministicTimesNothing) {
   EXPECT_TRUE(CudaSettings{.gemm = CudaPlanChoice::heuristic}.may_time_attention());
   EXPECT_FALSE(CudaSettings{.attention = CudaPlanChoice::heuristic}.may_time_attention());
   EXPECT_FALSE(CudaSettings{.deterministic = true}.may_time_attention());
-  EXPECT_NE(refusal({.deterministic = true, .gemm_plans = "/nowhere/plans"}).find("does not exist"), std::string::npos);
+  EXPECT_NE(refusal_of({.deterministic = true, .gemm_plans = "/nowhere/plans"}).find("does not exist"),
+            std::string::npos);
 }
 
 }  // namespace

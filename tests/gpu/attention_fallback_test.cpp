@@ -5,8 +5,8 @@
 namespace octet::gpu_test {
 namespace {
 
-AttentionShape shape(std::int64_t batch, std::int64_t seq, std::int64_t heads, std::int64_t kv_heads,
-                     std::int64_t head_dim) {
+AttentionShape fallback_shape(std::int64_t batch, std::int64_t seq, std::int64_t heads, std::int64_t kv_heads,
+                              std::int64_t head_dim) {
   return {.batch = batch,
           .seq = seq,
           .heads = heads,
@@ -16,10 +16,11 @@ AttentionShape shape(std::int64_t batch, std::int64_t seq, std::int64_t heads, s
 }
 
 /// Tiles whole, broken and single; groups of 1, 2, 3 and all; each of the three tile widths, filled and not.
-const AttentionShape shapes[] = {shape(1, 1, 1, 1, 8),     shape(2, 33, 4, 2, 16),  shape(1, 64, 2, 1, 64),
-                                 shape(2, 65, 3, 1, 64),   shape(1, 130, 4, 4, 48), shape(1, 97, 2, 2, 128),
-                                 shape(1, 129, 6, 2, 128), shape(1, 70, 2, 1, 256), shape(1, 40, 2, 1, 200),
-                                 shape(1, 31, 1, 1, 7),    shape(1, 256, 4, 1, 72), shape(3, 32, 2, 2, 1)};
+const AttentionShape shapes[] = {
+    fallback_shape(1, 1, 1, 1, 8),     fallback_shape(2, 33, 4, 2, 16),  fallback_shape(1, 64, 2, 1, 64),
+    fallback_shape(2, 65, 3, 1, 64),   fallback_shape(1, 130, 4, 4, 48), fallback_shape(1, 97, 2, 2, 128),
+    fallback_shape(1, 129, 6, 2, 128), fallback_shape(1, 70, 2, 1, 256), fallback_shape(1, 40, 2, 1, 200),
+    fallback_shape(1, 31, 1, 1, 7),    fallback_shape(1, 256, 4, 1, 72), fallback_shape(3, 32, 2, 2, 1)};
 
 class GpuAttentionFallback : public GpuTest {
  protected:
@@ -122,7 +123,7 @@ TEST_F(GpuAttentionFallback, AsOnTheCpu) {
 }
 
 TEST_F(GpuAttentionFallback, BackwardHasTheSameBitsEachRun) {
-  AttentionShape s = shape(2, 200, 8, 2, 64);
+  AttentionShape s = fallback_shape(2, 200, 8, 2, 64);
   Tensors<bf16> t(*gpu_stream, s);
   cuda::fallback_attention_forward(*gpu_stream, t.forward(s, &Both<bf16>::gpu, &Both<float>::gpu));
   std::vector<std::vector<bf16>> runs;
@@ -136,7 +137,7 @@ TEST_F(GpuAttentionFallback, BackwardHasTheSameBitsEachRun) {
 /// Needs no device.
 TEST(AttentionFallback, RefusesAHeadThatIsTooWide) {
   const auto stream = cpu_device().make_stream();
-  EXPECT_THROW(cuda::fallback_attention_forward(*stream, {.shape = shape(1, 4, 1, 1, 257)}), Error);
+  EXPECT_THROW(cuda::fallback_attention_forward(*stream, {.shape = fallback_shape(1, 4, 1, 1, 257)}), Error);
 }
 
 }  // namespace

@@ -9,11 +9,8 @@
 namespace octet::gpu_test {
 namespace {
 
-struct Matrix {
-  std::int64_t rows, columns;
-};
 /// One block, several in each direction, and more than 4 of them, so that lines of scales are padded.
-constexpr std::array<Matrix, 4> matrices = {{{128, 128}, {256, 384}, {640, 256}, {1024, 4096}}};
+constexpr std::array<Matrix, 4> block_matrices = {{{128, 128}, {256, 384}, {640, 256}, {1024, 4096}}};
 
 template <typename From>
 std::vector<From> values_of(const Matrix& matrix) {
@@ -89,7 +86,7 @@ class GpuBlockwise : public GpuTest {
 };
 
 TEST_F(GpuBlockwise, CastsOfVectorsHaveTheBitsOfTheCpu) {
-  for (const Matrix& matrix : matrices) {
+  for (const Matrix& matrix : block_matrices) {
     for (const bool transposed : {true, false}) {
       compare_vectors<bf16>(matrix, transposed, true, DType::e4m3);
       compare_vectors<float>(matrix, transposed, false, DType::e4m3);
@@ -99,7 +96,7 @@ TEST_F(GpuBlockwise, CastsOfVectorsHaveTheBitsOfTheCpu) {
 }
 
 TEST_F(GpuBlockwise, CastsOfBlocksHaveTheBitsOfTheCpu) {
-  for (const Matrix& matrix : matrices) {
+  for (const Matrix& matrix : block_matrices) {
     compare_blocks<bf16>(matrix, true, DType::e4m3);
     compare_blocks<float>(matrix, false, DType::e4m3);
     compare_blocks<float>(matrix, true, DType::e5m2);

@@ -18,22 +18,19 @@ std::vector<T> values_to_cast(std::int64_t n, unsigned seed) {
   return values;
 }
 
-struct Matrix {
-  std::int64_t rows, columns;
-};
 /// Smaller than, equal to and beyond the tiles; multiples of 16 and not.
-constexpr std::array<Matrix, 12> matrices = {{{1, 1},
-                                              {3, 5},
-                                              {16, 16},
-                                              {128, 64},
-                                              {129, 65},
-                                              {144, 272},
-                                              {256, 96},
-                                              {1000, 24},
-                                              {40, 4096},
-                                              {7, 160},
-                                              {130, 128},
-                                              {385, 33}}};
+constexpr std::array<Matrix, 12> cast_matrices = {{{1, 1},
+                                                   {3, 5},
+                                                   {16, 16},
+                                                   {128, 64},
+                                                   {129, 65},
+                                                   {144, 272},
+                                                   {256, 96},
+                                                   {1000, 24},
+                                                   {40, 4096},
+                                                   {7, 160},
+                                                   {130, 128},
+                                                   {385, 33}}};
 
 class GpuCast : public GpuTest {
  protected:
@@ -170,7 +167,7 @@ TEST_F(GpuCast, EveryBf16AndFloatsFromTheWholeRange) {
 }
 
 TEST_F(GpuCast, Transposed) {
-  for (const Matrix& matrix : matrices) {
+  for (const Matrix& matrix : cast_matrices) {
     for (const std::int64_t offset : {0, 1, 8}) {
       compare_transposed<e4m3, bf16>(matrix, offset, true);
       compare_transposed<e5m2, bf16>(matrix, offset, false);
@@ -182,7 +179,7 @@ TEST_F(GpuCast, Transposed) {
 }
 
 TEST_F(GpuCast, TransposeOfBytes) {
-  for (const Matrix& matrix : matrices) {
+  for (const Matrix& matrix : cast_matrices) {
     for (const std::int64_t offset : {0, 1, 16}) {
       SCOPED_TRACE(fmt::format("{} x {}, offset {}", matrix.rows, matrix.columns, offset));
       const std::int64_t n = matrix.rows * matrix.columns;

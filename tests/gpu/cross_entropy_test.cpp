@@ -7,19 +7,19 @@ namespace {
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
-struct Case {
+struct LossCase {
   std::int64_t rows, vocab;
   std::int64_t offset = 0;  ///< of the logits and of d_logits, in elements
 };
 
 /// The last one has more rows than an H100 has clusters of blocks.
-const Case cases[] = {{1, 1},         {3, 5},      {7, 256},   {65, 257},    {9, 1000},
-                      {4, 2048},      {5, 256, 1}, {3, 16384}, {3, 50304},   {2, 128256},
-                      {2, 128256, 1}, {2, 20003},  {0, 256},   {3, 2052, 2}, {300, 16388}};
+const LossCase loss_cases[] = {{1, 1},         {3, 5},      {7, 256},   {65, 257},    {9, 1000},
+                               {4, 2048},      {5, 256, 1}, {3, 16384}, {3, 50304},   {2, 128256},
+                               {2, 128256, 1}, {2, 20003},  {0, 256},   {3, 2052, 2}, {300, 16388}};
 
 class GpuCrossEntropy : public GpuTest {
  protected:
-  std::vector<std::int32_t> targets_for(const Case& c) {
+  std::vector<std::int32_t> targets_for(const LossCase& c) {
     std::vector<std::int32_t> targets(static_cast<std::size_t>(c.rows));
     for (std::int64_t i = 0; i < c.rows; ++i) {  // the first and the last of the vocabulary among them; none in row 2
       targets[static_cast<std::size_t>(i)] =
@@ -29,7 +29,7 @@ class GpuCrossEntropy : public GpuTest {
   }
 
   template <typename T>
-  void compare(const Case& c, std::vector<float> values, bool in_place) {
+  void compare(const LossCase& c, std::vector<float> values, bool in_place) {
     Both<float> logits(*gpu_stream, std::move(values));
     Both<std::int32_t> targets(*gpu_stream, targets_for(c));
     auto losses = Both<float>::output(*gpu_stream, c.rows);
@@ -70,7 +70,8 @@ class GpuCrossEntropy : public GpuTest {
 /// The two halves over parts of `counts` columns, each part with a copy of its own columns on both devices.
 class GpuCrossEntropyParts : public GpuCrossEntropy {
  protected:
-  std::vector<float> columns(const Case& c, const std::vector<float>& values, std::int64_t begin, std::int64_t count) {
+  std::vector<float> columns(const LossCase& c, const std::vector<float>& values, std::int64_t begin,
+                             std::int64_t count) {
     std::vector<float> part;
     for (std::int64_t row = 0; row < c.rows; ++row) {
       const auto first = values.begin() + row * c.vocab + begin;
@@ -112,7 +113,7 @@ class GpuCrossEntropyParts : public GpuCrossEntropy {
   }
 
   template <typename T>
-  void compare_parts(const Case& c, const std::vector<float>& values, const std::vector<std::int64_t>& counts) {
+  void compare_parts(const LossCase& c, const std::vector<float>& values, const std::vector<std::int64_t>& counts) {
     SCOPED_TRACE(fmt::format("{} x {} in {} parts", c.rows, c.vocab, counts.size()));
     Both<std::int32_t> targets(*gpu_stream, targets_for(c));
     const auto parts = static_cast<std::int64_t>(counts.size());
@@ -145,7 +146,7 @@ class GpuCrossEntropyParts : public GpuCrossEntropy {
   }
 
   /// What both devices' halves make of one part, against their whole.
-  void one_part(const Case& c, const std::vector<float>& values) {
+  void one_part(const LossCase& c, const std::vector<float>& values) {
     Both<float> logits(*gpu_stream, values);
     Both<std::int32_t> targets(*gpu_stream, targets_for(c));
     auto all = Both<float>::output(*gpu_stream, 3 * c.rows), losses = Both<float>::output(*gpu_stream, c.rows);
@@ -166,7 +167,7 @@ class GpuCrossEntropyParts : public GpuCrossEntropy {
 };
 
 TEST_F(GpuCrossEntropyParts, AsOnTheCpu) {
-  for (const auto& [c, counts] : {std::pair<Case, std::vector<std::int64_t>>{{7, 37}, {20, 17}},
+  for (const auto& [c, counts] : {std::pair<LossCase, std::vector<std::int64_t>>{{7, 37}, {20, 17}},
                                   {{9, 40}, {1, 0, 30, 9}},
                                   {{5, 256}, {64, 64, 64, 64}},
                                   {{3, 50304}, {25152, 25152}},
@@ -178,7 +179,7 @@ TEST_F(GpuCrossEntropyParts, AsOnTheCpu) {
 }
 
 TEST_F(GpuCrossEntropyParts, OnePartHasTheBitsOfTheWhole) {
-  for (const Case& c : {Case{1, 1}, {7, 37}, {65, 256}, {4, 2048}, {2, 20003}, {2, 128256}, {20, 16388}}) {
+  for (const LossCase& c : {LossCase{1, 1}, {7, 37}, {65, 256}, {4, 2048}, {2, 20003}, {2, 128256}, {20, 16388}}) {
     SCOPED_TRACE(fmt::format("{} x {}", c.rows, c.vocab));
     one_part(c, normal<float>(c.rows * c.vocab, 1, 4.0));
   }
@@ -186,7 +187,7 @@ TEST_F(GpuCrossEntropyParts, OnePartHasTheBitsOfTheWhole) {
 
 /// A part of -infinity throughout beside others, NaN, and infinity.
 TEST_F(GpuCrossEntropyParts, ExtremeLogits) {
-  const Case c{4, 3000};
+  const LossCase c{4, 3000};
   auto logits = normal<float>(c.rows * c.vocab, 3, 50.0);
   for (std::int64_t row = 0; row < c.rows; ++row) {
     std::fill_n(logits.begin() + row * c.vocab + 1500, 1500, -infinity);
@@ -199,7 +200,7 @@ TEST_F(GpuCrossEntropyParts, ExtremeLogits) {
 }
 
 TEST_F(GpuCrossEntropy, AsOnTheCpu) {
-  for (const Case& c : cases) {
+  for (const LossCase& c : loss_cases) {
     SCOPED_TRACE(fmt::format("{} x {}, offset {}", c.rows, c.vocab, c.offset));
     const auto logits = normal<float>(c.rows * c.vocab + c.offset, 1, 4.0);
     compare<float>(c, logits, false);
@@ -210,7 +211,7 @@ TEST_F(GpuCrossEntropy, AsOnTheCpu) {
 
 /// Logits that are large, rise along the row (each step a new maximum), or are masked by -infinity.
 TEST_F(GpuCrossEntropy, ExtremeLogits) {
-  const Case c{5, 3000};
+  const LossCase c{5, 3000};
   std::vector<float> logits(static_cast<std::size_t>(c.rows * c.vocab));
   for (std::size_t i = 0; i < logits.size(); ++i) {
     const auto column = static_cast<float>(i % 3000);
@@ -225,7 +226,7 @@ TEST_F(GpuCrossEntropy, ExtremeLogits) {
 
 TEST_F(GpuCrossEntropy, NonFiniteLogitsShow) {
   for (const std::int64_t vocab : {2048, 16384}) {
-    const Case c{4, vocab};
+    const LossCase c{4, vocab};
     auto logits = normal<float>(c.rows * vocab, 3);
     logits[5] = std::numeric_limits<float>::quiet_NaN();
     logits[static_cast<std::size_t>(2 * vocab - 1)] = infinity;

@@ -3,7 +3,7 @@
 namespace octet::gpu_test {
 namespace {
 
-struct Case {
+struct EmbeddingCase {
   std::int64_t n, vocab, dim;
   std::int64_t offset = 0;    ///< of table, out and d_out, in elements
   std::int64_t distinct = 0;  ///< tokens come from the last so many of the vocabulary; 0: from all
@@ -11,28 +11,28 @@ struct Case {
 };
 
 /// One and two digits of the sort, several chunks, tokens that repeat never, often, and in all places.
-const Case cases[] = {{1, 1, 8},
-                      {31, 5, 64},
-                      {300, 256, 40},
-                      {5000, 256, 16},
-                      {2049, 512, 8},
-                      {4096, 513, 8},
-                      {6000, 128256, 24},
-                      {2500, 7, 256, 1},
-                      {777, 50304, 5},
-                      {100, 3, 1},
-                      {4100, 128256, 64, 0, 1},
-                      {0, 300, 16},
-                      {3000, 300, 264, 0, 2},
-                      {9, 300000, 8},
-                      {2048, 100000, 520},
-                      {3000, 300, 24, 0, 0, 200},
-                      {3000, 512, 24, 0, 0, 512},
-                      {3000, 64128, 40, 1, 0, 64128},
-                      {3000, 64128, 40, 0, 0, 1},
-                      {500, 1, 8, 0, 0, 3}};
+const EmbeddingCase embedding_cases[] = {{1, 1, 8},
+                                         {31, 5, 64},
+                                         {300, 256, 40},
+                                         {5000, 256, 16},
+                                         {2049, 512, 8},
+                                         {4096, 513, 8},
+                                         {6000, 128256, 24},
+                                         {2500, 7, 256, 1},
+                                         {777, 50304, 5},
+                                         {100, 3, 1},
+                                         {4100, 128256, 64, 0, 1},
+                                         {0, 300, 16},
+                                         {3000, 300, 264, 0, 2},
+                                         {9, 300000, 8},
+                                         {2048, 100000, 520},
+                                         {3000, 300, 24, 0, 0, 200},
+                                         {3000, 512, 24, 0, 0, 512},
+                                         {3000, 64128, 40, 1, 0, 64128},
+                                         {3000, 64128, 40, 0, 0, 1},
+                                         {500, 1, 8, 0, 0, 3}};
 
-std::vector<std::int32_t> random_tokens(const Case& c) {
+std::vector<std::int32_t> random_tokens(const EmbeddingCase& c) {
   std::mt19937 generator(11);
   const std::int64_t first = c.distinct == 0 ? 0 : c.vocab - c.distinct;
   const std::int64_t last = c.begin == 0 ? c.vocab - 1 : 2 * c.begin + c.vocab;
@@ -46,7 +46,7 @@ std::vector<std::int32_t> random_tokens(const Case& c) {
 class GpuEmbedding : public GpuTest {
  protected:
   template <typename T>
-  void forward(const Case& c) {
+  void forward(const EmbeddingCase& c) {
     Both<std::int32_t> tokens(*gpu_stream, random_tokens(c));
     Both<T> table(*gpu_stream, normal<T>(c.vocab * c.dim + c.offset, 1));
     auto out = Both<T>::output(*gpu_stream, c.n * c.dim + c.offset);
@@ -68,7 +68,7 @@ class GpuEmbedding : public GpuTest {
 
   /// The sums are in the order of the CPU's.
   template <typename T>
-  void backward(const Case& c, bool accumulate) {
+  void backward(const EmbeddingCase& c, bool accumulate) {
     Both<std::int32_t> tokens(*gpu_stream, random_tokens(c));
     Both<T> d_out(*gpu_stream, normal<T>(c.n * c.dim + c.offset, 1));
     Both<float> d_table = accumulate ? Both<float>(*gpu_stream, normal<float>(c.vocab * c.dim, 2))
@@ -96,7 +96,7 @@ class GpuEmbedding : public GpuTest {
 };
 
 TEST_F(GpuEmbedding, ForwardCopiesRows) {
-  for (const Case& c : cases) {
+  for (const EmbeddingCase& c : embedding_cases) {
     SCOPED_TRACE(fmt::format("{} tokens of {} from {}, dim {}, offset {}", c.n, c.vocab, c.begin, c.dim, c.offset));
     forward<float>(c);
     forward<bf16>(c);
@@ -104,7 +104,7 @@ TEST_F(GpuEmbedding, ForwardCopiesRows) {
 }
 
 TEST_F(GpuEmbedding, BackwardHasTheBitsOfTheOrderedSum) {
-  for (const Case& c : cases) {
+  for (const EmbeddingCase& c : embedding_cases) {
     SCOPED_TRACE(fmt::format("{} tokens of {} from {}, dim {}, offset {}", c.n, c.vocab, c.begin, c.dim, c.offset));
     for (const bool accumulate : {false, true}) {
       backward<float>(c, accumulate);

@@ -31,6 +31,10 @@ class GpuTest : public ::testing::Test {
   const KernelTable& gpu() const { return cuda_kernels(); }
 };
 
+struct Matrix {
+  std::int64_t rows, columns;
+};
+
 /// Which float8 forms a kernel writes.
 enum class Forms { none, plain, transposed };
 

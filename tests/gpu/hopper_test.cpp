@@ -13,13 +13,13 @@
 namespace octet::gpu_test {
 namespace {
 
-struct Case {
+struct HopperCase {
   std::int64_t m, n, k;
   DType a, b;
   bool all_codes;  ///< every finite code as likely as any other; else normal values
 };
 
-constexpr Case cases[] = {
+constexpr HopperCase hopper_cases[] = {
     {128, 256, 128, DType::e4m3, DType::e4m3, false},  {512, 512, 512, DType::e4m3, DType::e4m3, false},
     {512, 512, 4096, DType::e4m3, DType::e4m3, false}, {512, 512, 4096, DType::e4m3, DType::e4m3, true},
     {512, 768, 2064, DType::e5m2, DType::e4m3, false}, {256, 512, 2048, DType::e5m2, DType::e4m3, true},
@@ -60,7 +60,7 @@ struct Agreement {
   }
 };
 
-Agreement compare(const std::vector<float>& x, const std::vector<float>& y) {
+Agreement agreement_of(const std::vector<float>& x, const std::vector<float>& y) {
   Agreement same{.equal = 0, .all = static_cast<std::int64_t>(x.size())};
   for (std::size_t i = 0; i < x.size(); ++i) {
     same.equal += std::bit_cast<std::uint32_t>(x[i]) == std::bit_cast<std::uint32_t>(y[i]) ? 1 : 0;
@@ -80,7 +80,7 @@ class GpuHopperSums : public GpuTest {
     stream.synchronize();
   }
 
-  Agreement agreement(const Case& of, bool fast) {
+  Agreement agreement(const HopperCase& of, bool fast) {
     Both<std::uint8_t> a(*gpu_stream, codes(of.m * of.k, of.a, of.all_codes, 1));
     Both<std::uint8_t> b(*gpu_stream, codes(of.n * of.k, of.b, of.all_codes, 2));
     Both<float> one(*gpu_stream, {1.0f}), c = Both<float>::output(*gpu_stream, of.m * of.n);
@@ -97,7 +97,7 @@ class GpuHopperSums : public GpuTest {
     run(gpu(), *gpu_stream, gemm(a.gpu(), b.gpu(), one.gpu(), c.gpu()));
     run(cpu, *cpu_stream, gemm(a.cpu(), b.cpu(), one.cpu(), c.cpu()));
     const std::vector<float> got = c.download();
-    const Agreement same = compare(got, c.host());
+    const Agreement same = agreement_of(got, c.host());
     const double apart = distance(got, c.host());
     std::cout << fmt::format("  m {} n {} k {}, {} x {}, {}, {}: {}, relative distance {:.1e}\n", of.m, of.n, of.k,
                              name_of(of.a), name_of(of.b), of.all_codes ? "all codes" : "normal values",
@@ -114,7 +114,7 @@ class GpuHopperSums : public GpuTest {
       settings.deterministic = deterministic;
       set_cuda_settings(settings);
       Agreement all;
-      for (const Case& of : cases) all.add(agreement(of, fast));
+      for (const HopperCase& of : hopper_cases) all.add(agreement(of, fast));
       std::cout << fmt::format("sums of fp8 products, {}{}: {}\n", fast ? "fast accumulation" : "promoted every 128",
                                deterministic ? ", deterministic" : "", all.text());
       RecordProperty(deterministic ? "as_emulated_deterministic" : "as_emulated", all.text());

@@ -3,16 +3,16 @@
 namespace octet::gpu_test {
 namespace {
 
-struct Case {
+struct NormCase {
   std::int64_t rows, dim;
   std::int64_t offset = 0;  ///< of the tensors, in elements: not aligned to 16 bytes when it is 1
 };
 
 /// Narrow and wide rows, threads with and without work, one and several packs a thread; the last ones element by
 /// element.
-const Case cases[] = {{1, 8},    {3, 16},     {37, 256},   {5, 768},   {700, 64},  {2, 4096},     {3, 8192},
-                      {2, 8200}, {2, 16384},  {2, 16392},  {9, 1},     {33, 7},    {4, 257},      {6, 256, 1},
-                      {0, 64},   {2200, 512}, {401, 1024}, {13, 2056}, {2, 12296}, {3, 16384, 1}, {2, 32768}};
+const NormCase norm_cases[] = {{1, 8},    {3, 16},     {37, 256},   {5, 768},   {700, 64},  {2, 4096},     {3, 8192},
+                               {2, 8200}, {2, 16384},  {2, 16392},  {9, 1},     {33, 7},    {4, 257},      {6, 256, 1},
+                               {0, 64},   {2200, 512}, {401, 1024}, {13, 2056}, {2, 12296}, {3, 16384, 1}, {2, 32768}};
 
 class GpuRmsNorm : public GpuTest {
  protected:
@@ -20,7 +20,7 @@ class GpuRmsNorm : public GpuTest {
   static constexpr double tolerance = sizeof(T) == 4 ? 2e-6 : 1e-3;  // bf16: rarely another rounding
 
   template <typename T>
-  void forward(const Case& c, bool branch, bool in_place, bool float8, bool poisoned) {
+  void forward(const NormCase& c, bool branch, bool in_place, bool float8, bool poisoned) {
     const std::int64_t n = c.rows * c.dim;
     auto values = normal<T>(n + c.offset, 1);
     if (poisoned && n > 0) values[static_cast<std::size_t>(n / 2 + c.offset)] = T(INFINITY);
@@ -85,7 +85,7 @@ class GpuRmsNorm : public GpuTest {
   }
 
   template <typename T>
-  void backward(const Case& c, bool residual, bool in_place, bool accumulate) {
+  void backward(const NormCase& c, bool residual, bool in_place, bool accumulate) {
     const std::int64_t n = c.rows * c.dim;
     Both<T> dy(*gpu_stream, normal<T>(n + c.offset, 1)), x(*gpu_stream, normal<T>(n + c.offset, 2, 3.0));
     Both<T> weight(*gpu_stream, normal<T>(c.dim + c.offset, 3));
@@ -137,7 +137,7 @@ class GpuRmsNorm : public GpuTest {
 };
 
 TEST_F(GpuRmsNorm, ForwardAsOnTheCpu) {
-  for (const Case& c : cases) {
+  for (const NormCase& c : norm_cases) {
     SCOPED_TRACE(fmt::format("{} x {}, offset {}", c.rows, c.dim, c.offset));
     for (const bool branch : {false, true}) {
       forward<float>(c, branch, false, false, false);
@@ -149,7 +149,7 @@ TEST_F(GpuRmsNorm, ForwardAsOnTheCpu) {
 }
 
 TEST_F(GpuRmsNorm, BackwardAsOnTheCpu) {
-  for (const Case& c : cases) {
+  for (const NormCase& c : norm_cases) {
     SCOPED_TRACE(fmt::format("{} x {}, offset {}", c.rows, c.dim, c.offset));
     for (const bool residual : {false, true}) {
       backward<float>(c, residual, false, residual);

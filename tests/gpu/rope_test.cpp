@@ -6,28 +6,28 @@ namespace octet::gpu_test {
 namespace {
 
 /// Without heads there is no such tensor.
-struct Case {
+struct RopeCase {
   std::int64_t batch, seq, heads, kv_heads, head_dim;
   std::int64_t offset = 0;
 };
-constexpr std::array<Case, 11> cases = {{{1, 1, 1, 1, 2},
-                                         {2, 7, 3, 1, 6},
-                                         {2, 5, 8, 2, 16},
-                                         {3, 33, 5, 5, 64},
-                                         {2, 130, 32, 8, 128},
-                                         {1, 9, 9, 3, 24},
-                                         {2, 5, 4, 4, 128, 1},
-                                         {1, 6, 2, 1, 32, 4},
-                                         {2, 7, 3, 0, 16},
-                                         {2, 7, 0, 3, 16},
-                                         {0, 4, 2, 2, 16, 1}}};
+constexpr std::array<RopeCase, 11> rope_cases = {{{1, 1, 1, 1, 2},
+                                                  {2, 7, 3, 1, 6},
+                                                  {2, 5, 8, 2, 16},
+                                                  {3, 33, 5, 5, 64},
+                                                  {2, 130, 32, 8, 128},
+                                                  {1, 9, 9, 3, 24},
+                                                  {2, 5, 4, 4, 128, 1},
+                                                  {1, 6, 2, 1, 32, 4},
+                                                  {2, 7, 3, 0, 16},
+                                                  {2, 7, 0, 3, 16},
+                                                  {0, 4, 2, 2, 16, 1}}};
 
 class GpuRope : public GpuTest {
  protected:
   /// The same operations without contraction: the same bits. `length`: tokens of each document; 0: a row is one.
   /// Queries are written in these forms, and keys as they are.
   template <typename T>
-  void compare(const Case& c, bool inverse, std::int64_t length = 0, Forms forms = Forms::none) {
+  void compare(const RopeCase& c, bool inverse, std::int64_t length = 0, Forms forms = Forms::none) {
     SCOPED_TRACE(
         fmt::format("{} x {} x {}:{} x {}, offset {}", c.batch, c.seq, c.heads, c.kv_heads, c.head_dim, c.offset));
     const std::int64_t of_head = c.batch * c.seq * c.head_dim, half = c.head_dim / 2;
@@ -88,7 +88,7 @@ class GpuRope : public GpuTest {
 };
 
 TEST_F(GpuRope, SameBitsAsTheCpu) {
-  for (const Case& c : cases) {
+  for (const RopeCase& c : rope_cases) {
     for (const bool inverse : {false, true}) {
       compare<float>(c, inverse);
       compare<bf16>(c, inverse);

@@ -9,9 +9,6 @@
 namespace octet::gpu_test {
 namespace {
 
-struct Matrix {
-  std::int64_t rows, columns;
-};
 /// Smaller than, equal to and beyond the tiles; multiples of 16 and not.
 constexpr std::array<Matrix, 10> matrices = {
     {{1, 1}, {3, 5}, {16, 16}, {64, 256}, {65, 257}, {129, 65}, {144, 272}, {1000, 24}, {40, 4096}, {385, 33}}};

@@ -10,8 +10,8 @@ namespace {
 
 using Spans = std::vector<std::int32_t>;
 
-SpanAttentionShape shape(std::int64_t queries, std::int64_t keys, std::int64_t heads, std::int64_t kv_heads,
-                         std::int64_t head_dim) {
+SpanAttentionShape span_shape(std::int64_t queries, std::int64_t keys, std::int64_t heads, std::int64_t kv_heads,
+                              std::int64_t head_dim) {
   return {.queries = queries,
           .keys = keys,
           .heads = heads,
@@ -71,31 +71,31 @@ class GpuSpanAttention : public GpuTest {
 };
 
 TEST_F(GpuSpanAttention, OneQueryAgainstACache) {
-  for (const std::int32_t seen : {1, 127, 128, 129, 1200}) compare_both(shape(1, 1300, 4, 1, 64), {0, seen, 0, 0});
-  compare_both(shape(1, 5000, 32, 8, 128), {0, 4800, 4900, 4999});
-  compare_both(shape(1, 700, 2, 1, 256), {3, 650, 0, 2});
+  for (const std::int32_t seen : {1, 127, 128, 129, 1200}) compare_both(span_shape(1, 1300, 4, 1, 64), {0, seen, 0, 0});
+  compare_both(span_shape(1, 5000, 32, 8, 128), {0, 4800, 4900, 4999});
+  compare_both(span_shape(1, 700, 2, 1, 256), {3, 650, 0, 2});
 }
 
 TEST_F(GpuSpanAttention, OddSizes) {
-  compare_both(shape(1, 1, 1, 1, 1), {0, 1, 0, 0});
-  compare_both(shape(2, 7, 3, 1, 7), {0, 2, 3, 7, 1, 6, 0, 0});
-  compare_both(shape(3, 70, 6, 2, 35), {0, 70, 0, 0, 5, 6, 69, 70, 0, 1, 2, 3});
-  compare_both(shape(2, 600, 70, 1, 136), {0, 100, 300, 600, 0, 600, 0, 0});
+  compare_both(span_shape(1, 1, 1, 1, 1), {0, 1, 0, 0});
+  compare_both(span_shape(2, 7, 3, 1, 7), {0, 2, 3, 7, 1, 6, 0, 0});
+  compare_both(span_shape(3, 70, 6, 2, 35), {0, 70, 0, 0, 5, 6, 69, 70, 0, 1, 2, 3});
+  compare_both(span_shape(2, 600, 70, 1, 136), {0, 100, 300, 600, 0, 600, 0, 0});
 }
 
 TEST_F(GpuSpanAttention, QueriesBehindASharedPrefixAndWithoutAny) {
   Spans spans;
   for (std::int32_t i = 0; i < 150; ++i)
     spans.insert(spans.end(), {0, i < 20 ? 0 : 500, i < 20 ? 0 : 550, i < 20 ? 0 : 551 + i});
-  compare_both(shape(150, 701, 4, 2, 40), spans);
-  compare_both(shape(150, 701, 48, 16, 64), spans);  // several steps for a part
+  compare_both(span_shape(150, 701, 4, 2, 40), spans);
+  compare_both(span_shape(150, 701, 48, 16, 64), spans);  // several steps for a part
 }
 
 /// Needs no device.
 TEST(SpanAttentionOnCuda, RefusesAHeadThatIsTooWide) {
   if (!why_no_cuda().empty()) GTEST_SKIP() << "no CUDA device: " << why_no_cuda();
   const auto stream = cuda_device(0).make_stream();
-  EXPECT_THROW(cuda_kernels().span_attention(*stream, {.shape = shape(1, 4, 1, 1, 257)}), Error);
+  EXPECT_THROW(cuda_kernels().span_attention(*stream, {.shape = span_shape(1, 4, 1, 1, 257)}), Error);
 }
 
 }  // namespace

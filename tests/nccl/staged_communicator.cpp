@@ -145,7 +145,7 @@ struct World final : testing::Environment {
   std::shared_ptr<Communicator> nccl;
 };
 
-World& world() {
+World& gpu_world() {
   static World& instance = []() -> World& {
     auto* const made = new World;  // GoogleTest's, which deletes it
     testing::AddGlobalTestEnvironment(made);
@@ -159,7 +159,7 @@ World& world() {
 }  // namespace
 
 std::unique_ptr<Communicator> make_staged(Stream& stream) {
-  return std::make_unique<Staged>(world().nccl, stream, world().gpu_stream);
+  return std::make_unique<Staged>(gpu_world().nccl, stream, gpu_world().gpu_stream);
 }
 
 }  // namespace octet::test

@@ -8,7 +8,7 @@
 namespace octet::bench {
 namespace {
 
-cuda::CublasLt real;
+cuda::CublasLt real_library;
 LibraryChange change;
 
 bool is_alignment(cublasLtMatmulPreferenceAttributes_t attribute) {
@@ -21,17 +21,17 @@ bool is_alignment(cublasLtMatmulPreferenceAttributes_t attribute) {
 cublasStatus_t set_preference(cublasLtMatmulPreference_t preference, cublasLtMatmulPreferenceAttributes_t attribute,
                               const void* value, std::size_t bytes) {
   if (attribute == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES) {
-    if (change.workspace == nullptr) return real.set_preference(preference, attribute, value, bytes);
-    return real.set_preference(preference, attribute, &change.workspace_bytes, sizeof change.workspace_bytes);
+    if (change.workspace == nullptr) return real_library.set_preference(preference, attribute, value, bytes);
+    return real_library.set_preference(preference, attribute, &change.workspace_bytes, sizeof change.workspace_bytes);
   }
   if (change.workspace_alone) return CUBLAS_STATUS_SUCCESS;
   if (!is_alignment(attribute) || change.least_alignment == 0) {
-    return real.set_preference(preference, attribute, value, bytes);
+    return real_library.set_preference(preference, attribute, value, bytes);
   }
   std::uint32_t alignment = 0;
   std::memcpy(&alignment, value, sizeof alignment);
   alignment = std::min(alignment, change.least_alignment);
-  return real.set_preference(preference, attribute, &alignment, sizeof alignment);
+  return real_library.set_preference(preference, attribute, &alignment, sizeof alignment);
 }
 
 cublasStatus_t heuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t operation, cublasLtMatrixLayout_t first,
@@ -39,7 +39,7 @@ cublasStatus_t heuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t operation
                          cublasLtMatmulPreference_t preference, int count, cublasLtMatmulHeuristicResult_t* results,
                          int* found) {
   const cublasStatus_t status =
-      real.heuristic(handle, operation, first, second, c, d, preference, count, results, found);
+      real_library.heuristic(handle, operation, first, second, c, d, preference, count, results, found);
   // GemmPlans would leave out what wants more than its own workspace.
   if (status != CUBLAS_STATUS_SUCCESS || change.workspace == nullptr) return status;
   constexpr auto own = static_cast<std::size_t>(cuda::gemm_workspace_bytes);
@@ -49,7 +49,7 @@ cublasStatus_t heuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t operation
 
 cublasStatus_t get_algorithm(const cublasLtMatmulAlgo_t* algorithm, cublasLtMatmulAlgoConfigAttributes_t attribute,
                              void* value, std::size_t bytes, std::size_t* written) {
-  const cublasStatus_t status = real.get_algorithm(algorithm, attribute, value, bytes, written);
+  const cublasStatus_t status = real_library.get_algorithm(algorithm, attribute, value, bytes, written);
   // GemmPlans would leave out what sums in parts that its own preference does not allow.
   if (status == CUBLAS_STATUS_SUCCESS && change.workspace_alone) std::memset(value, 0, bytes);
   return status;
@@ -65,14 +65,14 @@ cublasStatus_t matmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t operation, c
     workspace = change.workspace;
     workspace_bytes = change.workspace_bytes;
   }
-  return real.matmul(handle, operation, alpha, a, first, b, second, beta, c_data, c, d_data, d, algorithm, workspace,
-                     workspace_bytes, stream);
+  return real_library.matmul(handle, operation, alpha, a, first, b, second, beta, c_data, c, d_data, d, algorithm,
+                             workspace, workspace_bytes, stream);
 }
 
 }  // namespace
 
 cuda::CublasLt changed(const cuda::CublasLt& library) {
-  real = library;
+  real_library = library;
   cuda::CublasLt t = library;
   t.set_preference = set_preference;
   t.heuristic = heuristic;
