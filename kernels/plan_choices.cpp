@@ -106,9 +106,7 @@ PlanChoices parse_plan_choices(PlanKind kind, const std::string& text, const std
 }
 
 PlanChoices read_plan_choices(PlanKind kind, const std::string& path) {
-  const std::optional<std::string> text = read_text_file(path);
-  if (!text) throw usage_error("kernels", "{}: cannot be opened", path);
-  return parse_plan_choices(kind, *text, path);
+  return parse_plan_choices(kind, text_of_file("kernels", path), path);
 }
 
 void write_plan_choices(const std::string& path, const PlanChoices& choices) {

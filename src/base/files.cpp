@@ -91,6 +91,12 @@ std::optional<std::string> read_text_file(const std::string& path) {
   }
 }
 
+std::string text_of_file(std::string_view room, const std::string& path, std::string_view expected) {
+  if (auto text = read_text_file(path)) return *std::move(text);
+  const char* reason = std::strerror(errno);
+  throw usage_error(room, "{}: cannot be read: {}{}{}", path, reason, expected.empty() ? "" : "; expected ", expected);
+}
+
 bool sync_folder(const std::string& path) {
   const FileHandle folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!folder) return false;

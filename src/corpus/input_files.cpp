@@ -68,11 +68,10 @@ void add_input(const std::string& input, InputFiles& found) {
 }
 
 void add_list(const std::string& list, InputFiles& found) {
-  const std::optional<std::string> text = read_text_file(list);
-  if (!text) throw usage_error("corpus", "cannot read the list of inputs {}: {}", list, std::strerror(errno));
-  for (std::size_t begin = 0; begin < text->size();) {
-    const std::size_t end = std::min(text->find('\n', begin), text->size());
-    std::string line = text->substr(begin, end - begin);
+  const std::string text = text_of_file("corpus", list, "a list of inputs");
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    std::string line = text.substr(begin, end - begin);
     if (line.ends_with('\r')) line.pop_back();
     if (!line.empty()) add_input(line, found);
     begin = end + 1;

@@ -52,12 +52,11 @@ std::string copy_tokenizer(const std::string& prefix, const TokenizerInfo& info)
   const TokenizerIdentity identity = identity_of(info);
   std::string path = tokenizer_copy_path(prefix, identity.kind);
   if (path.empty()) return path;
-  const std::optional<std::string> text = read_text_file(info.path);
-  if (!text) throw usage_error("corpus", "cannot read the tokenizer {}: {}", info.path, std::strerror(errno));
-  if (tokenizer_fingerprint(*text) != info.fingerprint) {
+  const std::string text = text_of_file("corpus", info.path, "the tokenizer");
+  if (tokenizer_fingerprint(text) != info.fingerprint) {
     throw usage_error("corpus", "{} has changed since its tokens were made", info.path);
   }
-  if (!replace_file(path, *text)) throw not_written("corpus", path);
+  if (!replace_file(path, text)) throw not_written("corpus", path);
   return path;
 }
 

@@ -1,8 +1,6 @@
 #include "src/report/run_files.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -16,12 +14,6 @@
 
 namespace octet {
 namespace {
-
-std::string text_of_run(const std::string& path) {
-  errno = 0;
-  if (auto text = read_text_file(path)) return *std::move(text);
-  throw usage_error("report", "{}: cannot be read: {}", path, std::strerror(errno));
-}
 
 /// Calls `use(line, number)` for every line that has its end.
 template <typename Use>
@@ -53,7 +45,7 @@ std::vector<std::int64_t> starts_of_blocks(const std::vector<StepMetrics>& disca
 }  // namespace
 
 std::vector<StepMetrics> read_metrics(const std::string& path) {
-  const std::string text = text_of_run(path);
+  const std::string text = text_of_file("report", path);
   std::vector<StepMetrics> metrics;
   each_line(text, [&](std::string_view line, std::int64_t number) {
     metrics.push_back(step_metrics_of(line, fmt::format("{}:{}", path, number)));
@@ -67,7 +59,7 @@ std::vector<StepMetrics> read_metrics(const std::string& path) {
 }
 
 std::vector<StepMetrics> read_discarded_metrics(const std::string& path) {
-  const std::string text = text_of_run(path);
+  const std::string text = text_of_file("report", path);
   std::vector<StepMetrics> metrics;
   each_line(text, [&](std::string_view line, std::int64_t) {
     try {
@@ -117,7 +109,7 @@ Profile::Kernel kernel_of(const JsonReader& entry) {
 }  // namespace
 
 Profile read_profile(const std::string& path) {
-  const auto json = parse_json(text_of_run(path), "report", path, "JSON");
+  const auto json = parse_json(text_of_file("report", path), "report", path, "JSON");
   const JsonReader file(json, "report", path);
   const std::vector<std::int64_t> steps = file.at("steps").integers(0, INT64_MAX, 2);
   Profile profile{.first_step = steps[0], .last_step = steps[1], .ranks = {}, .kernels = {}};
@@ -131,7 +123,7 @@ namespace {
 namespace fs = std::filesystem;
 
 RunStatus status_of(const std::string& path) {
-  parse_json(text_of_run(path), "report", path, "JSON");  // whose message says where it is damaged
+  parse_json(text_of_file("report", path), "report", path, "JSON");  // whose message says where it is damaged
   if (auto status = read_status(path)) return *std::move(status);
   throw usage_error("report", "{}: expected state, reason, exit_code, step and steps of a run", path);
 }
@@ -185,7 +177,7 @@ RunFiles read_run(const std::string& path) {
   RunFiles run{.path = path,
                .name = place.filename().string(),
                .status = believed(status_of(file("status.json")), ask_owner(path)),
-               .config = flat_yaml(text_of_run(file("config.yaml")), file("config.yaml")),
+               .config = flat_yaml(text_of_file("report", file("config.yaml")), file("config.yaml")),
                .metrics = read_metrics(file("metrics.jsonl")),
                .discarded = {},
                .profile = {}};

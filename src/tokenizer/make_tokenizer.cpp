@@ -1,7 +1,5 @@
 #include "src/tokenizer/make_tokenizer.h"
 
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <string_view>
 
@@ -50,11 +48,10 @@ std::unique_ptr<Tokenizer> make_tokenizer(const std::string& name, const Tokeniz
     throw usage_error("tokenizer", "unknown tokenizer \"{}\"; known: {}; there is no such file", name, known);
   }
   const std::string file = file_at(name);
-  const auto bytes = read_text_file(file);
-  if (!bytes) throw usage_error("tokenizer", "{}: cannot be read: {}", file, std::strerror(errno));
-  if (is_rank_file(*bytes)) return load_rank_file(*bytes, file, options);
-  if (is_sentencepiece_model(*bytes)) return load_sentencepiece(*bytes, file, options);
-  if (is_json(*bytes)) return load_tokenizer_json(*bytes, file, options);
+  const std::string bytes = text_of_file("tokenizer", file);
+  if (is_rank_file(bytes)) return load_rank_file(bytes, file, options);
+  if (is_sentencepiece_model(bytes)) return load_sentencepiece(bytes, file, options);
+  if (is_json(bytes)) return load_tokenizer_json(bytes, file, options);
   throw usage_error("tokenizer", "{}: is neither JSON nor a rank file nor a SentencePiece model", file);
 }
 

@@ -206,8 +206,8 @@ std::string tuning_text(const std::string& file) {
   if (!std::filesystem::is_regular_file(file, error)) {
     throw usage_error("tuning", "{}: there is no such file; expected a tuning file", file);
   }
-  std::string text = read_text_file(file).value_or("");
-  if (text.empty()) throw usage_error("tuning", "{}: is empty or cannot be read; expected a tuning file", file);
+  std::string text = text_of_file("tuning", file, "a tuning file");
+  if (text.empty()) throw usage_error("tuning", "{}: is empty; expected a tuning file", file);
   return text;
 }
 

@@ -96,7 +96,7 @@ TEST(PlanChoices, AFolderThatIsNotThereIsNamed) {
   EXPECT_EQ(error_of([] { write_plan_choices("/nowhere/plans", {}); }),
             "[kernels] /nowhere/plans: cannot be written: No such file or directory");
   EXPECT_EQ(error_of([] { read_plan_choices(PlanKind::gemm, "/nowhere/plans"); }),
-            "[kernels] /nowhere/plans: cannot be opened");
+            "[kernels] /nowhere/plans: cannot be read: No such file or directory");
 }
 
 }  // namespace

@@ -120,7 +120,7 @@ void set_container(Submission& out) {
 
 std::string body() {
   const std::string file = find_shared("slurm/train-body.sh");
-  if (!file.empty()) return read_text_file(file).value_or("");
+  if (!file.empty()) return text_of_file("submit", file);
   throw usage_error("submit", "slurm/train-body.sh is not there, expected it in one of {}",
                     fmt::join(shared_folders("slurm"), ", "));
 }

@@ -26,9 +26,7 @@ int run_tokenizer(const std::vector<std::string>& arguments) {
 
 std::string tokenizer_tool::read_input(const std::string& path) {
   if (path == "-") return {std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()};
-  const auto text = read_text_file(path);
-  if (!text) throw usage_error("octet", "cannot read {}: {}", path, std::strerror(errno));
-  return *text;
+  return text_of_file("octet", path);
 }
 
 }  // namespace octet

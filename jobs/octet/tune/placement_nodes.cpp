@@ -1,8 +1,6 @@
 #include "jobs/octet/tune/placement_nodes.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 
 #include "src/base/error.h"
 #include "src/base/files.h"
@@ -78,9 +76,7 @@ void lose(const std::string& text, std::vector<NodeSet>& sets) {
 
 std::optional<SlurmTopology> read_slurm_topology(const std::string& path) {
   if (path.empty()) return std::nullopt;
-  const auto text = read_text_file(path);
-  if (!text) throw usage_error("octet", "{}: cannot be read: {}", path, std::strerror(errno));
-  SlurmTopology topology = parse_topology(*text);
+  SlurmTopology topology = parse_topology(text_of_file("octet", path));
   if (topology.leaves.empty()) {
     throw usage_error("octet", "{}: found no leaf or block, expected what scontrol show topology prints", path);
   }

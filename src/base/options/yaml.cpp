@@ -2,8 +2,6 @@
 
 #include <yaml-cpp/yaml.h>
 
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 
 #include "src/base/files.h"
@@ -113,8 +111,7 @@ std::string read_text(const std::string& path) {
   if (std::filesystem::is_directory(path, error)) {
     throw usage_error("config", "{}: is a folder, expected a YAML file", path);
   }
-  if (auto text = read_text_file(path)) return *std::move(text);
-  throw usage_error("config", "{}: cannot be read: {}; expected a YAML file", path, std::strerror(errno));
+  return text_of_file("config", path, "a YAML file");
 }
 
 }  // namespace

@@ -3,8 +3,6 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
 
 #include "src/base/files.h"
@@ -84,13 +82,9 @@ void read_dataset_parquet(std::string_view bytes, const std::string& path, const
 }
 
 std::uint64_t read_dataset_file(const std::string& path, const TakeRow& take) {
-  const auto text = read_text_file(path);
-  if (!text) {
-    throw usage_error("evaluate", "{}: cannot be read: {}; expected a JSON object a line, or Parquet by its name", path,
-                      std::strerror(errno));
-  }
-  (path.ends_with(".parquet") ? read_dataset_parquet : read_dataset_text)(*text, path, take);
-  return XXH3_64bits(text->data(), text->size());
+  const std::string text = text_of_file("evaluate", path, "a JSON object a line, or Parquet by its name");
+  (path.ends_with(".parquet") ? read_dataset_parquet : read_dataset_text)(text, path, take);
+  return XXH3_64bits(text.data(), text.size());
 }
 
 }  // namespace octet

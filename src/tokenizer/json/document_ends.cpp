@@ -18,9 +18,7 @@ template <typename Read>
 void with_neighbour(const std::string& file, const char* name, const Read& read) {
   const std::string path = (std::filesystem::path(file).parent_path() / name).string();
   if (!std::filesystem::exists(path)) return;
-  const auto text = read_text_file(path);
-  if (!text) throw usage_error("tokenizer", "{}: cannot be read", path);
-  const nlohmann::json json = parse_json(*text, "tokenizer", path, "an object");
+  const nlohmann::json json = parse_json(text_of_file("tokenizer", path), "tokenizer", path, "an object");
   read(JsonReader(json, "tokenizer", path));
 }
 

@@ -131,12 +131,11 @@ std::int64_t XmlFile::required_hex(pugi::xml_node node, const char* name) const 
 }
 
 std::string read_xml_text(const std::string& path) {
-  std::optional<std::string> text = read_text_file(path);
-  if (!text) throw usage_error("tuning", "{}: cannot be read", path);
-  if (text->size() > largest_file) {
-    throw usage_error("tuning", "{}: {} bytes, expected at most {}", path, text->size(), largest_file);
+  std::string text = text_of_file("tuning", path);
+  if (text.size() > largest_file) {
+    throw usage_error("tuning", "{}: {} bytes, expected at most {}", path, text.size(), largest_file);
   }
-  return *std::move(text);
+  return text;
 }
 
 }  // namespace octet
