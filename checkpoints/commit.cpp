@@ -1,5 +1,6 @@
 #include "checkpoints/commit.h"
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <system_error>
@@ -47,11 +48,23 @@ StoredFile unpack_file(const std::string& bytes) {
 }
 
 void check_free_space(const std::string& root, std::int64_t bytes) {
-  const std::int64_t needed = bytes + bytes / 100 + reserve_bytes, found = free_bytes(root);
-  if (found < needed) {
-    throw internal_error("checkpoints", "{}: {} free, but a checkpoint of {} needs {} there; make room or keep fewer",
-                         root, format_bytes(found), format_bytes(bytes), format_bytes(needed));
+  if (const std::string lack = lack_of_space(root, free_bytes(root), bytes, 0, 0); !lack.empty()) {
+    throw internal_error("checkpoints", "{}; make room or keep fewer", lack);
   }
+}
+
+std::string lack_of_space(const std::string& root, std::int64_t free, std::int64_t bytes, std::int64_t keep,
+                          std::int64_t there) {
+  const std::int64_t each = bytes + bytes / 100,
+                     fit = std::max<std::int64_t>(0, free - reserve_bytes) / std::max<std::int64_t>(1, each);
+  if (fit < 1) {
+    return fmt::format("{}: {} free, but a checkpoint of {} needs {} there", root, format_bytes(free),
+                       format_bytes(bytes), format_bytes(each + reserve_bytes));
+  }
+  if (fit >= keep + 1 - there) return "";
+  return fmt::format(
+      "{}: {} free, room for {} more of {}, but checkpoint.keep {} takes {} while one is written ({} there now)", root,
+      format_bytes(free), fit, format_bytes(bytes), keep, keep + 1, there);
 }
 
 std::string make_temporary(const std::string& root, std::int64_t step, const Owner& owner) {

@@ -22,6 +22,11 @@ StoredFile unpack_file(const std::string& bytes);
 /// many bytes beside a reserve for the files' own structure and the run's logs.
 void check_free_space(const std::string& root, std::int64_t bytes);
 
+/// What a start has to say where `free` bytes under `root` will not do for the checkpoints of `bytes` each that are to
+/// come: `keep` that stay, one more while it is written, less the `there` that are there. Empty where they will.
+std::string lack_of_space(const std::string& root, std::int64_t free, std::int64_t bytes, std::int64_t keep,
+                          std::int64_t there);
+
 /// An empty folder temporary_name(step, owner.name); what an unfinished write left under that name goes. Returns its
 /// path. Rank 0 only.
 std::string make_temporary(const std::string& root, std::int64_t step, const Owner& owner);

@@ -112,6 +112,17 @@ struct Saver::Impl {
     agree(what, failure_of([&] { snapshot.reserve(*plan, world.rank(), stream); }), world);
   }
 
+  /// A run should not learn at its first save, or at its fourth, that the disk is too small.
+  void warn_of_lack_of_space() const {
+    try {
+      const std::string lack = lack_of_space(options.root, free_bytes(options.root), plan->bytes, options.keep_last,
+                                             static_cast<std::int64_t>(list_checkpoints(options.root).size()));
+      if (!lack.empty()) log::warning("{}: saves will fail; make room, or let the run keep fewer", lack);
+    } catch (const Error& error) {
+      log::warning("{}", error.what());
+    }
+  }
+
   void take_snapshot(const std::string& what, const std::string& temporary, std::span<const DevicePiece> pieces) {
     try {
       reserve(what);
@@ -265,6 +276,7 @@ void Saver::prepare(std::span<const DevicePiece> pieces) {
   }
   self.make_plan(pieces);
   self.reserve("checkpoints cannot be taken");
+  if (self.leads()) self.warn_of_lack_of_space();
 }
 
 void Saver::start(const RunState& state, std::span<const DevicePiece> pieces) {

@@ -45,8 +45,8 @@ Error not_written(std::string_view room, std::string_view what);
 
 /// All that the file at `path` has; nothing, with errno, where it cannot be read.
 std::optional<std::string> read_text_file(const std::string& path);
-/// The same of a file that the user named: where it cannot be read a usage error, "[room] PATH: cannot be read: REASON",
-/// and "; expected EXPECTED" behind it where that is given.
+/// The same of a file that the user named: where it cannot be read a usage error, "[room] PATH: cannot be read:
+/// REASON", and "; expected EXPECTED" behind it where that is given.
 std::string text_of_file(std::string_view room, const std::string& path, std::string_view expected = "");
 
 /// Waits until the entries of a folder are on the disk: the names of files that were made or renamed there. False, with

@@ -47,7 +47,8 @@ TEST_F(InputFilesTest, AFileWhoseNameIsAPatternGoesFirst) {
 TEST_F(InputFilesTest, AListHasAnInputALineAndKeepsItsOrder) {
   write_bytes(folder_ / "list", (folder_ / "a/b/c") + "\r\n\n" + (folder_ / "a/*.jsonl"));
   EXPECT_EQ(found({"@" + (folder_ / "list")}), (Names{"a/b/c/3.jsonl", "a/b/c/3.txt", "a/1.jsonl"}));
-  EXPECT_HAS(error_of([&] { found({"@" + (folder_ / "none")}); }), "none: cannot be read: No such file or directory; expected a list of inputs");
+  EXPECT_HAS(error_of([&] { found({"@" + (folder_ / "none")}); }),
+             "none: cannot be read: No such file or directory; expected a list of inputs");
   EXPECT_HAS(error_of([&] { found({"@" + (folder_ / "list"), folder_ / "a/1.jsonl"}); }), "given twice");
 }
 
