@@ -8,9 +8,9 @@
 #   --list         print the names of the steps and stop
 # Installs missing packages first (Debian 12; as root or with sudo). Logs are in build/test-logs, what it builds in
 # build/suite: in batches of sources (OCTET_UNITY), which takes a third of the time from nothing. --long compiles every
-# source alone. All readers are fuzzed; the tests under the sanitizers and with clang are those of the rooms that have
-# changed themselves (tests/support/changed.py), clang-tidy and the check of headers take the files, and GPUs other than
-# Hopper are compiled for where a kernel has changed in the last hours; --long takes all.
+# source alone. The tests under the sanitizers and with clang are those of the rooms that have changed themselves
+# (tests/support/changed.py), clang-tidy and the check of headers take the files; readers are fuzzed that have changed in
+# the last hours, and GPUs other than Hopper compiled for where a kernel for them has; --long takes all.
 set -euo pipefail
 shopt -s nullglob
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -138,11 +138,14 @@ collect() {
 # The rooms whose tests run under the sanitizers, and those that are compiled and tested with clang's optimiser too:
 # what takes no whole training run, of the rooms that have changed themselves; --long takes them all.
 asan_rooms() { rooms | if ((long)); then cat; else grep -vxE 'train|jobs|commbench' | changed; fi; }
-fuzz_rooms=(base checkpoints cluster corpus data evaluate report tokenizer train tuning)
+lately=(tests/support/changed.py --hours 6)  # of which several commits may have come at once
+fuzz_rooms() {
+  local rooms=(base checkpoints cluster corpus data evaluate report tokenizer train tuning)
+  if ((long)); then printf '%s\n' "${rooms[@]}"; else "${lately[@]}" fuzz "${rooms[@]}"; fi
+}
+cuda_changed() { "${lately[@]}" files | grep -E '^(kernels/([^/]*\.h|cuda/.*)|cmake/cuda\.cmake)$' >/dev/null; }
 clang_rooms() { rooms | if ((long)); then cat; else grep -xE 'base|device|tensor|kernels' | changed; fi; }
 changed() { xargs tests/support/changed.py own; }
-# lately FOLDER: commits that changed it in the six hours before the last one, of which several may have come at once.
-lately() { git log --format=%h --since=$(($(git log -1 --format=%ct) - 21600)) -- "$1"; }
 
 # configure PRESET OPTION...: into its folder of build/suite.
 configure() {
@@ -159,7 +162,7 @@ compile() {
   case $preset in
     cpu) targets=(all) ;;
     fuzz)
-      for room in "${fuzz_rooms[@]}"; do targets+=("octet-fuzz-$room"); done
+      for room in $(fuzz_rooms); do targets+=("octet-fuzz-$room"); done
       ((long)) || options=(-DOCTET_UNITY=40)
       ;;
     tsan)
@@ -177,8 +180,8 @@ compile() {
     # For this machine's processor, as the preset cpu: so the two share what they compile alike.
     # With ptxas' report, which the check of kernel resources reads.
     targets+=(octet octet-train octet-evaluate octet-commbench) && options=(-DOCTET_CPU_ARCH=auto -DCMAKE_CUDA_FLAGS=-Xptxas=-v)
-    # Code for other GPUs than Hopper takes two thirds of the time: where a kernel has changed, lately too, and in --long.
-    ((long)) || [[ -n $(changed <<<kernels)$(lately kernels) ]] || options+=(-DOCTET_CUDA_ARCHITECTURES=90a-real)
+    # Code for other GPUs than Hopper takes two thirds of the time: where a kernel has changed, and in --long.
+    ((long)) || cuda_changed || options+=(-DOCTET_CUDA_ARCHITECTURES=90a-real)
     limited 1200 "$log.configure" jobs/install-cuda.sh || code=$?
   fi
   ((code)) || { limited 120 "$log.configure" bash -c "configure $preset ${options[*]}" &&
@@ -325,8 +328,8 @@ can_skip 'slow link' cpu 150 tests/tuning/slow_link.sh "$bins/cpu/bin/octet-comm
 if ! ((list)) && [[ -z $only ]]; then  # Slurm's steps mostly wait
   later=()
   ! has_nvcc || later+=(cuda)
-  ((quick)) || later+=(fuzz)
-  build_beside "${later[@]}"
+  ((quick)) || [[ -z $(fuzz_rooms) ]] || later+=(fuzz)
+  ((${#later[@]} == 0)) || build_beside "${later[@]}"
 fi
 if [[ -x $(PATH=$PATH:/usr/sbin command -v slurmctld) ]]; then
   program 'slurm scenarios' cpu 900 env OCTET_BIN="$PWD/$bins/cpu/bin" OCTET_TEST_PATIENCE="$patience" tests/slurm/scenarios.py
@@ -357,8 +360,9 @@ fi
 if ((!quick)); then
   # Readers of what comes from outside, given broken copies of good files. Nothing in it is optimised, which takes a
   # third of the time; tests, which compute, would take seven times as long for it.
-  ! selected 'fuzz' >/dev/null || build fuzz
-  check 'fuzz' 900 tests/fuzz/run.py "$bins/fuzz/bin" "${fuzz_rooms[@]}" --runs "$( ((long)) && echo 10000 || echo 500)"
+  mapfile -t fuzzed < <(fuzz_rooms)
+  ((${#fuzzed[@]} == 0)) || ! selected 'fuzz' >/dev/null || build fuzz
+  ((${#fuzzed[@]} == 0)) || check 'fuzz' 900 tests/fuzz/run.py "$bins/fuzz/bin" "${fuzzed[@]}" --runs "$( ((long)) && echo 10000 || echo 500)"
 
   [[ -z $(asan_rooms) ]] || { selected 'build asan' && build asan; }
   for room in $(asan_rooms); do

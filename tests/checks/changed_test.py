@@ -17,6 +17,11 @@ def programs(*paths, above=True):
     return {test for test in TESTS if changed.is_made_of(test, paths, ROOMS, TESTS, above)}
 
 
+def fuzzed(*paths):
+    names = {name[:-4] for name in os.listdir(os.path.join(changed.ROOT, "tests/fuzz")) if name.endswith(".cpp")} - {"main"}
+    return {room for room in names if changed.is_fuzzed(room, paths)}
+
+
 class Changed(unittest.TestCase):
     def test_what_all_stands_on_is_in_every_program(self):
         for path in ("src/base/error.h", "cmake/compiler.cmake", "tests/support/mpi_main.cpp"):
@@ -38,6 +43,18 @@ class Changed(unittest.TestCase):
         self.assertLessEqual({"comm", "equivalence"}, own("src/comm/nccl/nccl_api.cpp"))
         self.assertEqual(own("cmake/compiler.cmake"), set(TESTS))
 
+    def test_readers_are_fuzzed_where_they_or_their_room_changed(self):
+        self.assertEqual(fuzzed("src/data/token_file.cpp"), {"data"})
+        self.assertEqual(fuzzed("src/metrics/step_metrics.cpp"), {"report"})
+        for path in ("kernels/plan_choices.cpp", "kernels/plan_choices.h", "src/metrics/status.cpp", "src/owner/record.cpp",
+                     "src/train/options/model_file.cpp"):
+            self.assertEqual(fuzzed(path), {"train"}, path)
+        self.assertEqual(fuzzed("src/base/options/yaml.cpp", "src/base/error.h"), {"base"})
+        self.assertEqual(fuzzed("src/base/log.h"), {"base"}, "training is not built for what all stands on")
+        self.assertLessEqual({"base", "train"}, fuzzed("cmake/rooms.cmake"))
+        self.assertEqual(fuzzed("kernels/cpu/gemm.cpp", "src/ops/linear.cpp", "docs/numerics.md"), set())
+        self.assertLessEqual({"base", "report", "train", "tuning"}, fuzzed("tests/fuzz/main.cpp"))
+
     def test_tests_are_of_their_own_program_and_of_those_that_include_them(self):
         self.assertEqual(programs("tests/tuning/sick_test.cpp"), {"tuning"})
         shared = programs("tests/data/support.h")
@@ -49,7 +66,7 @@ class Changed(unittest.TestCase):
         self.assertLessEqual({"cuda", "gpu"}, programs("kernels/cuda/cast.cu"))
 
     def test_where_nothing_counts_nothing_is_printed(self):
-        for kind in ("own", "tests"):
+        for kind in ("fuzz", "own", "tests"):
             with contextlib.redirect_stdout(io.StringIO()) as out, mock.patch.object(changed, "changed_files", list), \
                     mock.patch.object(sys, "argv", ["changed.py", kind, "base", "data"]):
                 changed.main()

@@ -2,11 +2,16 @@
 """What has changed against the merge base with main or, on main itself, against the commit before the last; uncommitted
 and untracked files too. Without history everything has.
 
-Usage: tests/support/changed.py files              the changed files
+Usage: tests/support/changed.py [--hours N] WHAT      N: on main, against the last commit before the N hours that ended
+                                                   with the last one, as several may have come at once
+       tests/support/changed.py files              the changed files
        tests/support/changed.py tests ROOM...      those of the rooms whose test program is made of a changed file
        tests/support/changed.py own ROOM...        those of the rooms that have a changed file of their own; of the test
                                                    programs that are of several rooms, those whose own test has changed,
                                                    and `equivalence`, which trains, with every room that training needs
+       tests/support/changed.py fuzz ROOM...       those of the rooms whose readers have changed, which octet-fuzz-ROOM
+                                                   holds: the room itself, or what tests/fuzz/ROOM.cpp includes of rooms
+                                                   that have no such program; all, where a file of tests/fuzz has changed
 """
 import functools
 import os
@@ -27,12 +32,18 @@ def git(*words):
     return result.stdout.split() if result.returncode == 0 else None
 
 
+HOURS = 0
+
+
 def base_commit():
     head = git("rev-parse", "HEAD")
     for main in ("origin/main", "main"):
         base = git("merge-base", main, "HEAD")
         if base and base != head:
             return base[0]
+    if HOURS and (last := git("log", "-1", "--format=%ct")):
+        before = git("log", "-1", "--format=%H", f"--before={int(last[0]) - 3600 * HOURS}")
+        return before[0] if before else None
     return (git("rev-parse", "--verify", "--quiet", "HEAD~1") or [None])[0]
 
 
@@ -95,14 +106,32 @@ def is_made_of(test, changed, rooms, tests, above=True):
     return any((path.startswith(top) and not path.endswith(".md")) or path in included for path in changed)
 
 
+def is_fuzzed(room, changed):
+    """A reader counts with the header that declares it and the source of the same name; what they stand on does not."""
+    def has_own(path):
+        name = path.split("/")[1 if path.startswith("src/") else 0]
+        return os.path.exists(os.path.join(ROOT, "tests/fuzz", name + ".cpp"))
+
+    readers = {os.path.splitext(path)[0] for path in includes_of(f"tests/fuzz/{room}.cpp") if not has_own(path)}
+    own = (f"src/{room}/", f"{room}/", "tests/fuzz/") + tuple(path for path in BUILD if "make" in path.lower())
+    return any((path.startswith(own) and not path.endswith(".md")) or os.path.splitext(path)[0] in readers
+               for path in changed)
+
+
 def print_lines(lines):
     for line in lines:  # no line where there is none: a caller reads each as a name
         print(line)
 
 
 def main():
+    global HOURS
+    if sys.argv[1:2] == ["--hours"] and len(sys.argv) > 2:
+        HOURS = int(sys.argv[2])
+        del sys.argv[1:3]
     if sys.argv[1:] == ["files"]:
         print_lines(changed_files())
+    elif len(sys.argv) > 2 and sys.argv[1] == "fuzz":
+        print_lines(r for r in sys.argv[2:] if is_fuzzed(r, changed_files()))
     elif len(sys.argv) > 2 and sys.argv[1] in ("tests", "own"):
         rooms, tests = linked_rooms()
         above = sys.argv[1] == "tests"
