@@ -117,7 +117,7 @@ struct Saver::Impl {
     try {
       const std::string lack = lack_of_space(options.root, free_bytes(options.root), plan->bytes, options.keep_last,
                                              static_cast<std::int64_t>(list_checkpoints(options.root).size()));
-      if (!lack.empty()) log::warning("{}: saves will fail; make room, or let the run keep fewer", lack);
+      if (!lack.empty()) log::warning("{}; make room, or let the run keep fewer, before a save fails", lack);
     } catch (const Error& error) {
       log::warning("{}", error.what());
     }
