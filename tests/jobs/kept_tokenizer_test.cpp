@@ -167,7 +167,7 @@ TEST(KeptTokenizer, GoesWithARunThatBeginsWithTheWeights) {
   ASSERT_EQ(second.result.exit_code, 0) << second.result.all();
   for (const TrainedRun& run : {direct, second}) {
     const std::string out = run.directory + "-exported";
-    const CommandResult exported = done(fmt::format("{}checkpoint export {} {}", octet, run.directory, out));
+    const CommandResult exported = done(fmt::format("{}checkpoint export {} {}", octet_tool, run.directory, out));
     EXPECT_HAS(exported.err, "step-000002");
     for (const char* name : {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"}) {
       expect_same_file(foreign_folder(), out, name);
