@@ -138,7 +138,7 @@ collect() {
 # The rooms whose tests run under the sanitizers, and those that are compiled and tested with clang's optimiser too:
 # what takes no whole training run, of the rooms that have changed themselves; --long takes them all.
 asan_rooms() { rooms | if ((long)); then cat; else grep -vxE 'train|jobs|commbench' | changed; fi; }
-lately=(tests/support/changed.py --hours 6)  # of which several commits may have come at once
+lately=(tests/support/changed.py --hours 4)  # of which several commits may have come at once
 fuzz_rooms() {
   local rooms=(base checkpoints cluster corpus data evaluate report tokenizer train tuning)
   if ((long)); then printf '%s\n' "${rooms[@]}"; else "${lately[@]}" fuzz "${rooms[@]}"; fi
