@@ -23,7 +23,8 @@ StoredFile unpack_file(const std::string& bytes);
 void check_free_space(const std::string& root, std::int64_t bytes);
 
 /// What a start has to say where `free` bytes under `root` will not do for the checkpoints of `bytes` each that are to
-/// come: `keep` that stay, one more while it is written, less the `there` that are there. Empty where they will.
+/// come: `keep` that stay, one more while it is written, less the `there` that will go for them. Empty where they will
+/// do; those that checkpoint.keep_every adds with time are not foreseen.
 std::string lack_of_space(const std::string& root, std::int64_t free, std::int64_t bytes, std::int64_t keep,
                           std::int64_t there);
 

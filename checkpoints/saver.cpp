@@ -112,11 +112,18 @@ struct Saver::Impl {
     agree(what, failure_of([&] { snapshot.reserve(*plan, world.rank(), stream); }), world);
   }
 
+  /// Of the checkpoints that are there, those that make room for newer ones.
+  std::int64_t that_will_go() const {
+    return std::ranges::count_if(list_checkpoints(options.root), [&](const std::string& path) {
+      return options.keep_every == 0 || *step_of(path) % options.keep_every != 0;
+    });
+  }
+
   /// A run should not learn at its first save, or at its fourth, that the disk is too small.
   void warn_of_lack_of_space() const {
     try {
-      const std::string lack = lack_of_space(options.root, free_bytes(options.root), plan->bytes, options.keep_last,
-                                             static_cast<std::int64_t>(list_checkpoints(options.root).size()));
+      const std::string lack =
+          lack_of_space(options.root, free_bytes(options.root), plan->bytes, options.keep_last, that_will_go());
       if (!lack.empty()) log::warning("{}; make room, or let the run keep fewer, before a save fails", lack);
     } catch (const Error& error) {
       log::warning("{}", error.what());

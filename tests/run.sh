@@ -138,12 +138,6 @@ collect() {
 # The rooms whose tests run under the sanitizers, and those that are compiled and tested with clang's optimiser too:
 # what takes no whole training run, of the rooms that have changed themselves; --long takes them all.
 asan_rooms() { rooms | if ((long)); then cat; else grep -vxE 'train|jobs|commbench' | changed; fi; }
-lately=(tests/support/changed.py --hours 4)  # of which several commits may have come at once
-fuzz_rooms() {
-  local rooms=(base checkpoints cluster corpus data evaluate report tokenizer train tuning)
-  if ((long)); then printf '%s\n' "${rooms[@]}"; else "${lately[@]}" fuzz "${rooms[@]}"; fi
-}
-cuda_changed() { "${lately[@]}" files | grep -E '^(kernels/([^/]*\.h|cuda/.*)|cmake/cuda\.cmake)$' >/dev/null; }
 clang_rooms() { rooms | if ((long)); then cat; else grep -xE 'base|device|tensor|kernels' | changed; fi; }
 changed() { xargs tests/support/changed.py own; }
 
@@ -162,7 +156,7 @@ compile() {
   case $preset in
     cpu) targets=(all) ;;
     fuzz)
-      for room in $(fuzz_rooms); do targets+=("octet-fuzz-$room"); done
+      for room in "${fuzzed[@]}"; do targets+=("octet-fuzz-$room"); done
       ((long)) || options=(-DOCTET_UNITY=40)
       ;;
     tsan)
@@ -181,7 +175,7 @@ compile() {
     # With ptxas' report, which the check of kernel resources reads.
     targets+=(octet octet-train octet-evaluate octet-commbench) && options=(-DOCTET_CPU_ARCH=auto -DCMAKE_CUDA_FLAGS=-Xptxas=-v)
     # Code for other GPUs than Hopper takes two thirds of the time: where a kernel has changed, and in --long.
-    ((long)) || cuda_changed || options+=(-DOCTET_CUDA_ARCHITECTURES=90a-real)
+    ((long)) || grep -E "$device_code" <<<"$lately" >/dev/null || options+=(-DOCTET_CUDA_ARCHITECTURES=90a-real)
     limited 1200 "$log.configure" jobs/install-cuda.sh || code=$?
   fi
   ((code)) || { limited 120 "$log.configure" bash -c "configure $preset ${options[*]}" &&
@@ -275,6 +269,15 @@ run_room() {
 
 ((list)) || { jobs/install-packages.sh --tests && rm -rf "$logs" && mkdir -p "$logs"; }
 
+# Of what changed lately several commits may have come at once.
+lately=$(tests/support/changed.py --hours 4 files)
+device_code='^(kernels/([^/]*\.h|cuda/.*)|src/(base|device)/[^/]*\.h|src/device/cuda/.*|cmake/.*|CMakeLists\.txt|CMakePresets\.json)$'
+fuzzed=(base checkpoints cluster corpus data evaluate report tokenizer train tuning)
+if ((!long && !list)) && [[ -z $only ]]; then
+  names=$(tests/support/changed.py --hours 4 fuzz "${fuzzed[@]}")
+  mapfile -t fuzzed < <(printf '%s' "$names")
+fi
+
 mapfile -t cpp < <(git ls-files '*.h' '*.cpp')
 mapfile -t scripts < <(git ls-files '*.sh' .ci/run)
 check 'format' 120 clang-format --dry-run -Werror "${cpp[@]}"
@@ -328,7 +331,7 @@ can_skip 'slow link' cpu 150 tests/tuning/slow_link.sh "$bins/cpu/bin/octet-comm
 if ! ((list)) && [[ -z $only ]]; then  # Slurm's steps mostly wait
   later=()
   ! has_nvcc || later+=(cuda)
-  ((quick)) || [[ -z $(fuzz_rooms) ]] || later+=(fuzz)
+  ((quick)) || ((${#fuzzed[@]} == 0)) || later+=(fuzz)
   ((${#later[@]} == 0)) || build_beside "${later[@]}"
 fi
 if [[ -x $(PATH=$PATH:/usr/sbin command -v slurmctld) ]]; then
@@ -360,7 +363,6 @@ fi
 if ((!quick)); then
   # Readers of what comes from outside, given broken copies of good files. Nothing in it is optimised, which takes a
   # third of the time; tests, which compute, would take seven times as long for it.
-  mapfile -t fuzzed < <(fuzz_rooms)
   ((${#fuzzed[@]} == 0)) || ! selected 'fuzz' >/dev/null || build fuzz
   ((${#fuzzed[@]} == 0)) || check 'fuzz' 900 tests/fuzz/run.py "$bins/fuzz/bin" "${fuzzed[@]}" --runs "$( ((long)) && echo 10000 || echo 500)"
 

@@ -43,6 +43,19 @@ TEST_F(SaverTest, PreparedItSavesTheSame) {
   EXPECT_EQ(test::wrong_tensor(*found, 2), std::nullopt);
 }
 
+TEST_F(SaverTest, TellsAtTheStartWhatTheDiskHasNoRoomFor) {
+  for (const int keep : {1'000'000'000, 3}) {
+    Saver saver = make_saver(keep);
+    testing::internal::CaptureStderr();
+    saver.prepare(mine_->pieces());
+    const std::string said = testing::internal::GetCapturedStderr();
+    EXPECT_EQ(
+        contains(said, "but checkpoint.keep 1000000000 takes 1000000001 while one is written (0 there now); make room"),
+        keep != 3 && rank() == 0)
+        << said;
+  }
+}
+
 TEST_F(SaverTest, WhatIsBeingWrittenIsNotPreparedAnew) {
   Saver saver = make_saver();
   start(saver, 4);

@@ -43,6 +43,18 @@ class Changed(unittest.TestCase):
         self.assertLessEqual({"comm", "equivalence"}, own("src/comm/nccl/nccl_api.cpp"))
         self.assertEqual(own("cmake/compiler.cmake"), set(TESTS))
 
+    def test_hours_reach_back_on_main_alone(self):
+        def said(*words):
+            if words[0] == "rev-parse":
+                return ["head" if words[-1] == "HEAD" else "before"]
+            if words[0] == "merge-base":
+                return [base]
+            return ["100000"] if words[-1] == "--format=%ct" else {"--before=85600": ["older"], "--before=64000": []}[words[-1]]
+
+        for base, hours, expected in (("head", 0, "before"), ("head", 4, "older"), ("head", 10, None), ("left", 4, "left")):
+            with mock.patch.object(changed, "git", said), mock.patch.object(changed, "HOURS", hours):
+                self.assertEqual(changed.base_commit(), expected, (base, hours))
+
     def test_readers_are_fuzzed_where_they_or_their_room_changed(self):
         self.assertEqual(fuzzed("src/data/token_file.cpp"), {"data"})
         self.assertEqual(fuzzed("src/metrics/step_metrics.cpp"), {"report"})

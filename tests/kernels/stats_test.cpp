@@ -1,4 +1,3 @@
-
 #include "kernels/cpu/stats_fold.h"
 #include "tests/kernels/kernel_test.h"
 

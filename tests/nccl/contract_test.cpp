@@ -6,17 +6,17 @@
 namespace octet {
 namespace {
 
-std::unique_ptr<Communicator> make_stand_in(Stream& stream) {
+std::unique_ptr<Communicator> make_over_stand_in(Stream& stream) {
   return test::make_on_stand_in(stream);
 }
 
 std::unique_ptr<Communicator> make_split(Stream& stream) {
-  const auto world = make_stand_in(stream);
+  const auto world = make_over_stand_in(stream);
   return world->split(0, -world->rank(), "reversed");
 }
 
 INSTANTIATE_TEST_SUITE_P(StandIn, Contract,
-                         testing::Values(Backend{"nccl", make_stand_in}, Backend{"split", make_split}),
+                         testing::Values(Backend{"nccl", make_over_stand_in}, Backend{"split", make_split}),
                          [](const auto& backend) { return backend.param.name; });
 
 std::unique_ptr<Communicator> make_on_gpu(Stream& stream) {

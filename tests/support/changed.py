@@ -24,15 +24,13 @@ CMAKE = re.compile(r"^ *octet_(room|test)\((\w+)([^)]*)\)", re.M)
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.M)
 # What every program is built by.
 BUILD = ("cmake/", "CMakeLists.txt", "CMakePresets.json", "tests/CMakeLists.txt", "tests/support/", "tests/golden/")
+HOURS = 0  # of --hours
 CODE = (".h", ".cpp", ".cu", ".cuh", ".inc")
 
 
 def git(*words):
     result = subprocess.run(["git", *words], cwd=ROOT, text=True, capture_output=True)
     return result.stdout.split() if result.returncode == 0 else None
-
-
-HOURS = 0
 
 
 def base_commit():
@@ -42,7 +40,7 @@ def base_commit():
         if base and base != head:
             return base[0]
     if HOURS and (last := git("log", "-1", "--format=%ct")):
-        before = git("log", "-1", "--format=%H", f"--before={int(last[0]) - 3600 * HOURS}")
+        before = git("log", "-1", "--first-parent", "--format=%H", f"--before={int(last[0]) - 3600 * HOURS}")
         return before[0] if before else None
     return (git("rev-parse", "--verify", "--quiet", "HEAD~1") or [None])[0]
 

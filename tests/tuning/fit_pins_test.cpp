@@ -15,7 +15,7 @@ namespace {
 using test::mib;
 
 const NcclVersion any_version;
-const CommShape two_nodes{16, 8};
+const CommShape sixteen_nodes{16, 8};
 
 /// What is fastest at a size; none: all are alike.
 using Fastest = std::optional<Algorithm>;
@@ -29,7 +29,7 @@ std::vector<FittedGroup> measured(const std::vector<std::int64_t>& sizes, const 
       if (!nccl_has(Collective::all_reduce, algorithm, protocol)) continue;
       FittedGroup group{.algorithm = algorithm,
                         .protocol = protocol,
-                        .shape = two_nodes,
+                        .shape = sixteen_nodes,
                         .points = {},
                         .sources = {},
                         .fit = AlphaBeta{},
