@@ -173,7 +173,7 @@ compile() {
   if [[ $preset == cuda ]]; then
     # For this machine's processor, as the preset cpu: so the two share what they compile alike.
     # With ptxas' report, which the check of kernel resources reads.
-    targets+=(octet octet-train octet-evaluate octet-commbench) && options=(-DOCTET_CPU_ARCH=auto -DCMAKE_CUDA_FLAGS=-Xptxas=-v)
+    targets+=(octet octet-train octet-evaluate octet-commbench octet-bench-gpu) && options=(-DOCTET_CPU_ARCH=auto -DCMAKE_CUDA_FLAGS=-Xptxas=-v)
     # Code for other GPUs than Hopper takes two thirds of the time: where a kernel has changed, and in --long.
     ((long)) || grep -E "$device_code" <<<"$lately" >/dev/null || options+=(-DOCTET_CUDA_ARCHITECTURES=90a-real)
     limited 1200 "$log.configure" jobs/install-cuda.sh || code=$?
@@ -271,7 +271,8 @@ run_room() {
 
 # Of what changed lately several commits may have come at once.
 lately=$(tests/support/changed.py --hours 4 files)
-device_code='^(kernels/([^/]*\.h|cuda/.*)|src/(base|device)/[^/]*\.h|src/device/cuda/.*|cmake/.*|CMakeLists\.txt|CMakePresets\.json)$'
+device_code='^(kernels/([^/]*\.h|cuda/.*)|src/device/.*\.h|cmake/(compiler|cuda|rooms)\.cmake|CMake(Lists\.txt|Presets\.json)'
+device_code+='|src/base/(bfloat16|dtype|float8|normal_quantile|philox|random|scale_form)\.h)$'  # what it is made of
 fuzzed=(base checkpoints cluster corpus data evaluate report tokenizer train tuning)
 if ((!long && !list)) && [[ -z $only ]]; then
   names=$(tests/support/changed.py --hours 4 fuzz "${fuzzed[@]}")
@@ -298,9 +299,7 @@ check 'kernel resources self-test' 60 tests/checks/kernel_resources_test.py
 check 'pairs' 60 tests/jobs/pairs.py --check
 check 'planted faults' 60 tests/equivalence/planted_faults.py --check
 
-check_beside 'gpu scripts' 600 python3 -m unittest discover -s tests/checks/gpu_scripts -p '*_test.py'
 selected 'build cpu' && build cpu
-collect 'gpu scripts'
 # Programs of one process, and of one rank, are run beside the longest of them, those of several ranks alone.
 program_beside octet-test-jobs cpu 600 env OMP_NUM_THREADS=1 "$bins/cpu/bin/octet-test-jobs"
 for room in $(rooms); do is_mpi "$room" || [[ $room == jobs ]] || run_room "$room" cpu 600; done
@@ -334,6 +333,7 @@ if ! ((list)) && [[ -z $only ]]; then  # Slurm's steps mostly wait
   ((quick)) || ((${#fuzzed[@]} == 0)) || later+=(fuzz)
   ((${#later[@]} == 0)) || build_beside "${later[@]}"
 fi
+check_beside 'gpu scripts' 600 python3 -m unittest discover -s tests/checks/gpu_scripts -p '*_test.py'
 if [[ -x $(PATH=$PATH:/usr/sbin command -v slurmctld) ]]; then
   program 'slurm scenarios' cpu 900 env OCTET_BIN="$PWD/$bins/cpu/bin" OCTET_TEST_PATIENCE="$patience" tests/slurm/scenarios.py
   grep -hs 'second try$' "$(log_of 'slurm scenarios')" | sed 's/^/    /' || true
@@ -341,6 +341,8 @@ elif selected 'slurm scenarios'; then
   finish 'slurm scenarios' 0 0 0 1 ''
   echo '    skipped: no Slurm; jobs/install-packages.sh --tests installs it'
 fi
+
+collect 'gpu scripts'
 
 # The CUDA backend wherever there is an nvcc; its tests skip, with a reason, where there is no GPU.
 make_bundle() {
