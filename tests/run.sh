@@ -151,7 +151,7 @@ export -f configure
 
 # compile PRESET: configures and builds what the preset's steps run. A failure leaves the rest to be built and tested.
 compile() {
-  local preset=$1 code=0 log targets=() options=()
+  local preset=$1 code=0 log files targets=() options=()
   log=$(log_of "build-$preset")
   case $preset in
     cpu) targets=(all) ;;
@@ -175,8 +175,9 @@ compile() {
     # With ptxas' report, which the check of kernel resources reads.
     targets+=(octet octet-train octet-evaluate octet-commbench octet-bench-gpu) && options=(-DOCTET_CPU_ARCH=auto -DCMAKE_CUDA_FLAGS=-Xptxas=-v)
     # Code for other GPUs than Hopper takes two thirds of the time: where a kernel has changed, and in --long.
-    ((long)) || grep -E "$device_code" <<<"$lately" >/dev/null || options+=(-DOCTET_CUDA_ARCHITECTURES=90a-real)
-    limited 1200 "$log.configure" jobs/install-cuda.sh || code=$?
+    files=$("${lately[@]}" files 2>"$log.configure") || code=$?
+    ((long)) || grep -E "$device_code" <<<"$files" >/dev/null || options+=(-DOCTET_CUDA_ARCHITECTURES=90a-real)
+    ((code)) || limited 1200 "$log.configure" jobs/install-cuda.sh || code=$?
   fi
   ((code)) || { limited 120 "$log.configure" bash -c "configure $preset ${options[*]}" &&
     limited 2400 "$log" cmake --build "$bins/$preset" --target "${targets[@]}" -- -k 0; } || code=$?
@@ -269,13 +270,12 @@ run_room() {
 
 ((list)) || { jobs/install-packages.sh --tests && rm -rf "$logs" && mkdir -p "$logs"; }
 
-# Of what changed lately several commits may have come at once.
-lately=$(tests/support/changed.py --hours 4 files)
+lately=(tests/support/changed.py --hours 4)  # of which several commits may have come at once
 device_code='^(kernels/([^/]*\.h|cuda/.*)|src/device/.*\.h|cmake/(compiler|cuda|rooms)\.cmake|CMake(Lists\.txt|Presets\.json)'
 device_code+='|src/base/(bfloat16|dtype|float8|normal_quantile|philox|random|scale_form)\.h)$'  # what it is made of
 fuzzed=(base checkpoints cluster corpus data evaluate report tokenizer train tuning)
 if ((!long && !list)) && [[ -z $only ]]; then
-  names=$(tests/support/changed.py --hours 4 fuzz "${fuzzed[@]}")
+  names=$("${lately[@]}" fuzz "${fuzzed[@]}")
   mapfile -t fuzzed < <(printf '%s' "$names")
 fi
 
