@@ -1,6 +1,7 @@
 // Two starts of one run directory: the second is refused, or follows the first, and none undoes what the other does.
 #include <sys/stat.h>
 
+#include <array>
 #include <csignal>
 
 #include "src/owner/evidence.h"
@@ -66,11 +67,11 @@ TEST(SecondStart, BesideAStoppedRunLeavesEveryFileAsItIs) {
 
 TEST(SecondStart, AtOnceWithTheFirstOneOfThemWins) {
   const std::string directory = new_run_directory();
-  std::vector<std::future<TrainedRun>> starts;
-  for (int i = 0; i < 3; ++i) {
-    starts.push_back(std::async(std::launch::async, [&] {
+  std::array<std::future<TrainedRun>, 3> starts;
+  for (auto& start : starts) {
+    start = std::async(std::launch::async, [&] {
       return train_in(directory, 1, "--train.steps 1000000 --train.max_wall_time 0:00:10 --checkpoint.interval 100000");
-    }));
+    });
   }
   int won = 0;
   for (auto& start : starts) {

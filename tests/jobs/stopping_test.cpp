@@ -120,7 +120,7 @@ TEST(Saving, NoStateIsKeptThatIsNotFinite) {
 
 /// The commit of each of these steps finds a file in its way.
 std::string with_files_in_the_way(std::initializer_list<int> steps) {
-  const std::string directory = new_run_directory();
+  std::string directory = new_run_directory();
   for (const int step : steps) {
     write_bytes(workplace() / fmt::format("{}/checkpoints/step-{:06}", directory, step), "a file in the way");
   }
