@@ -90,7 +90,8 @@ TEST_F(GpuRowwise, CastsHaveTheBitsOfTheCpu) {
 }
 
 /// Rows in registers, 4 and 8 packs a thread, and longer ones; columns in clusters of blocks of which some have no
-/// rows, one stripe and several, rows beyond what shared memory holds at 128 and at 64 bytes a row, and too few rows.
+/// rows, one stripe and several, rows beyond what shared memory holds at 128 and at 64 bytes a row, and too few rows;
+/// at last one that needs more shared memory than the one before it, and is known from before.
 TEST_F(GpuRowwise, OneFormAloneHasTheBitsOfTheCpu) {
   for (const Matrix& matrix : {Matrix{1, 8}, {3, 24}, {5, 4096}, {2, 16392}, {2, 32768}, {2, 40000}, {4, 33}}) {
     for (const std::int64_t offset : {0, 1}) {
@@ -98,8 +99,16 @@ TEST_F(GpuRowwise, OneFormAloneHasTheBitsOfTheCpu) {
       compare_alone<float>(matrix, offset, true, offset == 0);
     }
   }
-  for (const Matrix& matrix :
-       {Matrix{1024, 64}, {1025, 200}, {2064, 72}, {3000, 16}, {13312, 40}, {40000, 8}, {1500, 33}, {900, 64}}) {
+  for (const Matrix& matrix : {Matrix{1024, 64},
+                               {1025, 200},
+                               {2064, 72},
+                               {3000, 16},
+                               {13312, 40},
+                               {40000, 8},
+                               {1500, 33},
+                               {900, 64},
+                               {1100, 40},
+                               {13312, 40}}) {
     for (const std::int64_t offset : {0, 1}) {
       compare_alone<bf16>(matrix, offset, false, offset == 1);
       compare_alone<float>(matrix, offset, false, offset == 0);
