@@ -75,12 +75,10 @@ class Operands {
     lengths_ = add(batch_, fe::DataType_t::INT32);
   }
 
-  fe::graph::Tensor_attributes heads(std::int64_t heads) {
-    const std::int64_t row = heads * s_.head_dim;
-    auto made = tensor({batch_, heads, seq_, s_.head_dim}, {seq_ * row, s_.head_dim, row, 1}, fe::DataType_t::BFLOAT16);
-    if (lengths_) made.set_ragged_offset(heads == s_.heads ? query_offsets_ : key_offsets_);
-    return made;
-  }
+  /// By role, not by size: cudnn-frontend refuses a pointer to offsets that no operand has, as those of keys would be
+  /// where there are as many keys as queries.
+  fe::graph::Tensor_attributes queries() { return heads(s_.heads, query_offsets_); }
+  fe::graph::Tensor_attributes keys() { return heads(s_.kv_heads, key_offsets_); }
   fe::graph::Tensor_attributes log_sum_exp() {
     if (!lengths_) {
       return tensor({batch_, s_.heads, seq_, 1}, {s_.heads * seq_, seq_, 1, 1}, fe::DataType_t::FLOAT);
@@ -107,6 +105,12 @@ class Operands {
   bool has_documents() const { return lengths_ != nullptr; }
 
  private:
+  fe::graph::Tensor_attributes heads(std::int64_t heads, const TensorPointer& offsets) {
+    const std::int64_t row = heads * s_.head_dim;
+    auto made = tensor({batch_, heads, seq_, s_.head_dim}, {seq_ * row, s_.head_dim, row, 1}, fe::DataType_t::BFLOAT16);
+    if (offsets) made.set_ragged_offset(offsets);
+    return made;
+  }
   fe::graph::Tensor_attributes tensor(std::vector<std::int64_t> dim, std::vector<std::int64_t> stride,
                                       fe::DataType_t type) {
     fe::graph::Tensor_attributes made;
@@ -123,9 +127,9 @@ class Operands {
 void add_forward(Graph& graph, const AttentionPlanKey& key) {
   const AttentionShape& s = key.shape;
   Operands operands(key, graph, 5);
-  const TensorPointer q = graph.tensor(operands.heads(s.heads));
-  const TensorPointer k = graph.tensor(operands.heads(s.kv_heads));
-  const TensorPointer v = graph.tensor(operands.heads(s.kv_heads));
+  const TensorPointer q = graph.tensor(operands.queries());
+  const TensorPointer k = graph.tensor(operands.keys());
+  const TensorPointer v = graph.tensor(operands.keys());
   auto attributes = fe::graph::SDPA_attributes();
   attributes.set_name("attention")
       .set_generate_stats(true)  // natural logarithm, of the scaled scores
@@ -134,18 +138,18 @@ void add_forward(Graph& graph, const AttentionPlanKey& key) {
       .set_diagonal_band_right_bound(0);
   operands.describe(attributes);
   const auto [o, log_sum_exp] = graph.sdpa(q, k, v, attributes);
-  operands.output(o, operands.heads(s.heads));
+  operands.output(o, operands.queries());
   operands.output(log_sum_exp, operands.log_sum_exp());
 }
 
 void add_backward(Graph& graph, const AttentionPlanKey& key) {
   const AttentionShape& s = key.shape;
   Operands operands(key, graph, 9);
-  const TensorPointer q = graph.tensor(operands.heads(s.heads));
-  const TensorPointer k = graph.tensor(operands.heads(s.kv_heads));
-  const TensorPointer v = graph.tensor(operands.heads(s.kv_heads));
-  const TensorPointer o = graph.tensor(operands.heads(s.heads));
-  const TensorPointer d_o = graph.tensor(operands.heads(s.heads));
+  const TensorPointer q = graph.tensor(operands.queries());
+  const TensorPointer k = graph.tensor(operands.keys());
+  const TensorPointer v = graph.tensor(operands.keys());
+  const TensorPointer o = graph.tensor(operands.queries());
+  const TensorPointer d_o = graph.tensor(operands.queries());
   const TensorPointer log_sum_exp = graph.tensor(operands.log_sum_exp());
   auto attributes = fe::graph::SDPA_backward_attributes();
   attributes.set_name("attention_backward")
@@ -158,9 +162,9 @@ void add_backward(Graph& graph, const AttentionPlanKey& key) {
     attributes.set_max_total_seq_len_q(s.batch * s.seq).set_max_total_seq_len_kv(s.batch * s.seq);
   }
   const auto [dq, dk, dv] = graph.sdpa_backward(q, k, v, o, d_o, log_sum_exp, attributes);
-  operands.output(dq, operands.heads(s.heads));
-  operands.output(dk, operands.heads(s.kv_heads));
-  operands.output(dv, operands.heads(s.kv_heads));
+  operands.output(dq, operands.queries());
+  operands.output(dk, operands.keys());
+  operands.output(dv, operands.keys());
 }
 
 /// Throws what cuDNN says, in one line of bounded length: it may be its whole search.
