@@ -167,8 +167,7 @@ PlanChoice AttentionPlans::time(const AttentionPlanKey& key, const AttentionTime
     } catch (const Error&) {  // one proposal less
     }
   }
-  std::vector<double> times;
-  for (const auto& plan : plans) times.push_back(timer(*plan));
+  const std::vector<double> times = timer(plans);
   const std::size_t best = worth_taking(times);
   if (std::isinf(times[best])) {
     throw internal_error("kernels", "none of {} plans ran for attention {}", times.size(), problem);

@@ -83,8 +83,8 @@ AttentionGraphResult make_attention_graph(const AttentionPlanKey& key, const Dev
 /// make_attention_graph of one device, or a test's in its place.
 using AttentionLibrary = std::function<AttentionGraphResult(const AttentionPlanKey&)>;
 
-/// Microseconds of a plan; infinite for one that does not run.
-using AttentionTimer = std::function<double(const AttentionPlan&)>;
+/// Microseconds of each plan, infinite for one that does not run.
+using AttentionTimer = std::function<std::vector<double>(std::span<const std::unique_ptr<AttentionPlan>>)>;
 
 /// The plans of one device. The first use of a key builds its plan.
 class AttentionPlans {

@@ -19,9 +19,10 @@ AttentionPlanKey key_of(const AttentionProblem& problem) {
 }
 
 /// Memory for one attention. In no ledger, as TrialMemory says.
-class Trial {
+class TimedAttention {
  public:
-  Trial(Stream& stream, const AttentionProblem& problem, TrialValues& values) : stream_(stream), problem_(problem) {
+  TimedAttention(Stream& stream, const AttentionProblem& problem, TrialValues& values)
+      : stream_(stream), problem_(problem) {
     const AttentionShape& s = problem.shape;
     const std::int64_t queries = s.bytes(1, 0) - log_sums(), keys = s.bytes(0, 1) - log_sums();
     forward_ = {.shape = s,
@@ -45,29 +46,34 @@ class Trial {
                  .dv = take(keys)};
   }
 
-  double time(const AttentionPlan& plan) {
+  std::vector<double> time(std::span<const std::unique_ptr<AttentionPlan>> plans) {
     heartbeat::begin("timing of attention's plans");
-    void* const workspace = take(plan.workspace());
-    const auto execute = [&](std::span<void* const> operands) {
-      return least_microseconds(stream_, [&] {
-        try {
-          plan.execute(native(stream_), operands, workspace);
-        } catch (const Error&) {
-          return false;
-        }
-        return true;
-      });
-    };
-    const double microseconds =
-        problem_.pass == AttentionPass::forward ? execute(operands_of(forward_)) : execute(operands_of(backward_));
-    memory_.pop_back();  // the workspace; the stream has been waited for
-    return microseconds;
+    std::int64_t bytes = 0;
+    for (const auto& plan : plans) bytes = std::max(bytes, plan->workspace());
+    void* const workspace = take(bytes);
+    std::vector<Trial> trials;
+    for (const auto& plan : plans) {
+      trials.emplace_back([this, &plan, workspace] { return execute(*plan, workspace); });
+    }
+    return least_microseconds(stream_, trials);
   }
 
  private:
   std::int64_t log_sums() const {
     const AttentionShape& s = problem_.shape;
     return s.batch * s.heads * s.seq * static_cast<std::int64_t>(sizeof(float));
+  }
+  bool execute(const AttentionPlan& plan, void* workspace) const {
+    try {
+      if (problem_.pass == AttentionPass::forward) {
+        plan.execute(native(stream_), operands_of(forward_), workspace);
+      } else {
+        plan.execute(native(stream_), operands_of(backward_), workspace);
+      }
+    } catch (const Error&) {
+      return false;
+    }
+    return true;
   }
   void* take(std::int64_t bytes) {
     const auto size = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1));
@@ -113,9 +119,9 @@ PlanChoices time_attention(Stream& stream, std::span<const AttentionProblem> pro
   cuda::TrialValues values(stream);
   for (const AttentionProblem& problem : problems) {
     heartbeat::begin("timing of attention's plans");
-    cuda::Trial trial(stream, problem, values);
-    choices.by_problem[text_of(problem)] = cuda::device_attention_plans().time(
-        cuda::key_of(problem), [&](const cuda::AttentionPlan& plan) { return trial.time(plan); });
+    cuda::TimedAttention timed(stream, problem, values);
+    choices.by_problem[text_of(problem)] =
+        cuda::device_attention_plans().time(cuda::key_of(problem), [&](const auto plans) { return timed.time(plans); });
     stream.synchronize();
   }
   return choices;

@@ -112,12 +112,11 @@ GemmPlan GemmLibrary::plan_of(const Gemm& args) {
 
 std::vector<double> time_plans(const CublasLt& library, cublasLtHandle_t handle, Stream& stream, const Gemm& args,
                                std::span<const GemmPlan> plans) {
-  std::vector<double> times;
+  std::vector<Trial> trials;
   for (const GemmPlan& plan : plans) {
-    times.push_back(least_microseconds(
-        stream, [&] { return run(library, handle, plan, args, native(stream)) == CUBLAS_STATUS_SUCCESS; }));
+    trials.emplace_back([&] { return run(library, handle, plan, args, native(stream)) == CUBLAS_STATUS_SUCCESS; });
   }
-  return times;
+  return least_microseconds(stream, trials);
 }
 
 }  // namespace octet::cuda

@@ -1,7 +1,6 @@
 #include "kernels/cuda/trial_timer.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 
 #include "kernels/cuda/launch.h"
@@ -13,33 +12,53 @@ namespace {
 
 constexpr double worthwhile = 0.98;  ///< of the first one's time
 
+constexpr double never = std::numeric_limits<double>::infinity();
+
 using TimingEvent = Handle<ClosedBy<cudaEvent_t, cudaEventDestroy>>;
+
+bool runs(const Trial& trial, int times) {
+  for (int i = 0; i < times; ++i) {
+    if (trial()) continue;
+    cudaGetLastError();  // or the next launch would report it
+    return false;
+  }
+  return true;
+}
+
+/// One run between two events.
+class TimedRun {
+ public:
+  void record(Stream& stream, const Trial& trial) {
+    for (TimingEvent* event : {&begin_, &end_}) check(cudaEventCreate(event->out()), "creating an event");
+    check(cudaEventRecord(begin_.get(), native(stream)), "recording an event");
+    ran_ = runs(trial, 1);
+    check(cudaEventRecord(end_.get(), native(stream)), "recording an event");
+  }
+  /// After the stream has been waited for.
+  double microseconds() const {
+    float milliseconds = 0;
+    check(cudaEventElapsedTime(&milliseconds, begin_.get(), end_.get()), "reading a time");
+    return ran_ ? 1e3 * static_cast<double>(milliseconds) : never;
+  }
+
+ private:
+  TimingEvent begin_, end_;
+  bool ran_ = false;
+};
 
 }  // namespace
 
-double least_microseconds(Stream& stream, const std::function<bool()>& run) {
-  constexpr std::size_t runs = timed_runs;
-  constexpr double never = std::numeric_limits<double>::infinity();
-  const auto refused = [] {
-    cudaGetLastError();  // or the next launch would report it
-    return never;
-  };
-  for (int i = 0; i < uncounted_runs; ++i) {
-    if (!run()) return refused();
+std::vector<double> least_microseconds(Stream& stream, std::span<const Trial> trials) {
+  std::vector<double> least(trials.size(), never);
+  std::vector<std::size_t> running;
+  for (std::size_t t = 0; t < trials.size(); ++t) {
+    if (runs(trials[t], uncounted_runs)) running.push_back(t);
   }
-  std::array<TimingEvent, runs + 1> events;
-  for (TimingEvent& e : events) check(cudaEventCreate(e.out()), "creating an event");
-  check(cudaEventRecord(events[0].get(), native(stream)), "recording an event");
-  for (std::size_t i = 1; i <= runs; ++i) {
-    if (!run()) return refused();
-    check(cudaEventRecord(events[i].get(), native(stream)), "recording an event");
-  }
-  check(cudaEventSynchronize(events[runs].get()), "timed runs");
-  double least = never;
-  for (std::size_t i = 1; i <= runs; ++i) {
-    float milliseconds = 0;
-    check(cudaEventElapsedTime(&milliseconds, events[i - 1].get(), events[i].get()), "reading a time");
-    least = std::min(least, 1e3 * static_cast<double>(milliseconds));
+  for (int round = 0; round < timed_runs; ++round) {
+    std::vector<TimedRun> timed(trials.size());
+    for (const std::size_t t : running) timed[t].record(stream, trials[t]);
+    stream.synchronize();
+    for (const std::size_t t : running) least[t] = std::min(least[t], timed[t].microseconds());
   }
   return least;
 }

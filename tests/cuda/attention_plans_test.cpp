@@ -63,9 +63,13 @@ struct AttentionPlanChoice : testing::Test {
   }
   PlanChoice time() {
     AttentionPlans fresh = plans();
-    return fresh.time(key, [this](const AttentionPlan& plan) {
-      timed.push_back(plan.engine());
-      return times.at(plan.engine());
+    return fresh.time(key, [this](const auto plans) {
+      std::vector<double> of_plan;
+      for (const auto& plan : plans) {
+        timed.push_back(plan->engine());
+        of_plan.push_back(times.at(plan->engine()));
+      }
+      return of_plan;
     });
   }
   PlanChoices choice(const std::string& plan) const {

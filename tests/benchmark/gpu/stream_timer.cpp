@@ -7,6 +7,7 @@
 #include <memory>
 #include <type_traits>
 
+#include "src/base/error.h"
 #include "src/device/cuda/check.h"
 
 namespace octet::bench {
@@ -75,39 +76,90 @@ double seconds_of(Stream& stream, const Launch& all) {
   return stream.native() == nullptr ? seconds_on_cpu(all) : seconds_on_gpu(stream, all);
 }
 
+/// A repeat of one way, ready to be timed.
+class Repeat {
+ public:
+  /// Makes plans and loads modules, which a capture would forbid. Throws what the launches throw.
+  Repeat(Stream& stream, const Rotation& way)
+      : stream_(stream), rounds_([&way](int rounds) {
+          for (int r = 0; r < rounds; ++r) {
+            for (const Launch& launch : way.launches) launch();
+          }
+        }) {
+    rounds_(1);
+    stream.synchronize();
+    const double round = std::max(seconds_of(stream, [&] { rounds_(1); }), 1e-6);
+    // A repeat of 2 ms makes the events' own microsecond small; more than 100 launches make a graph slow to build.
+    const int most_rounds = std::max(1, 100 / static_cast<int>(way.launches.size()));
+    const int rounds = std::clamp(static_cast<int>(2e-3 / round), 1, most_rounds);
+    launches_ = rounds * static_cast<int>(way.launches.size());
+    seconds_ = round * rounds;
+    all_ = [this, rounds] { rounds_(rounds); };
+    if (way.in_graph && stream.native() != nullptr) graph_ = capture(stream, all_);
+    if (!graph_) return;
+    all_ = [this] { check(cudaGraphLaunch(graph_.get(), native(stream_)), "launching a graph"); };
+    all_();  // the first launch uploads it
+    stream.synchronize();
+  }
+  Repeat(const Repeat&) = delete;
+  Repeat& operator=(const Repeat&) = delete;
+
+  double run() const { return seconds_of(stream_, all_); }
+  double about() const { return seconds_; }
+  int launches() const { return launches_; }
+  bool is_graph() const { return graph_ != nullptr; }
+
+ private:
+  Stream& stream_;
+  std::function<void(int)> rounds_;
+  ExecutableGraph graph_;
+  Launch all_;
+  int launches_ = 0;
+  double seconds_ = 0;
+};
+
+Timing timing_of(const Repeat& repeat, std::vector<double> seconds) {
+  std::sort(seconds.begin(), seconds.end());
+  for (double& s : seconds) s /= repeat.launches();
+  return {.seconds = seconds[seconds.size() / 2],
+          .lowest = seconds.front(),
+          .highest = seconds.back(),
+          .repeats = static_cast<int>(seconds.size()),
+          .launches = repeat.launches(),
+          .graph = repeat.is_graph()};
+}
+
 }  // namespace
 
-Timing time_launches(Stream& stream, const std::vector<Launch>& rotation, double budget, bool in_graph) {
-  const auto rounds_of = [&](int rounds) {
-    for (int r = 0; r < rounds; ++r) {
-      for (const Launch& launch : rotation) launch();
+std::vector<Outcome> time_in_turns(Stream& stream, const std::vector<Rotation>& ways, double budget, double settle) {
+  std::vector<Outcome> outcomes(ways.size());
+  std::vector<std::unique_ptr<Repeat>> repeats(ways.size());
+  double turn = 0;
+  for (std::size_t w = 0; w < ways.size(); ++w) {
+    try {
+      repeats[w] = std::make_unique<Repeat>(stream, ways[w]);
+      turn += repeats[w]->about();
+    } catch (const Error& error) {
+      outcomes[w].refused = error.what();
+    }
+  }
+  std::vector<std::vector<double>> seconds(ways.size());
+  const auto take_turns = [&](int turns) {
+    for (int i = 0; i < turns; ++i) {
+      for (std::size_t w = 0; w < ways.size(); ++w) {
+        if (repeats[w]) seconds[w].push_back(repeats[w]->run());
+      }
     }
   };
-  rounds_of(1);  // plans are made and modules loaded here, where a capture would forbid it
-  stream.synchronize();
-  const double round = std::max(seconds_of(stream, [&] { rounds_of(1); }), 1e-6);
-
-  // A repeat of 2 ms makes the events' own microsecond small; more than 100 launches make a graph slow to build.
-  const int most_rounds = std::max(1, 100 / static_cast<int>(rotation.size()));
-  const int rounds = std::clamp(static_cast<int>(2e-3 / round), 1, most_rounds);
-  Timing timing{.launches = rounds * static_cast<int>(rotation.size())};
-  Launch all = [&] { rounds_of(rounds); };
-  ExecutableGraph graph;
-  if (in_graph && stream.native() != nullptr) graph = capture(stream, all);
-  if (graph) {
-    timing.graph = true;
-    all = [&] { check(cudaGraphLaunch(graph.get(), native(stream)), "launching a graph"); };
-    all();  // the first launch uploads it
+  if (turn == 0) return outcomes;
+  take_turns(static_cast<int>(settle / turn));
+  for (auto& of_way : seconds) of_way.clear();
+  const auto running = std::count_if(repeats.begin(), repeats.end(), [](const auto& r) { return r != nullptr; });
+  take_turns(std::clamp(static_cast<int>(budget * static_cast<double>(running) / turn), 5, 25));
+  for (std::size_t w = 0; w < ways.size(); ++w) {
+    if (repeats[w]) outcomes[w].timing = timing_of(*repeats[w], std::move(seconds[w]));
   }
-
-  timing.repeats = std::clamp(static_cast<int>(budget / (round * rounds)), 5, 25);
-  std::vector<double> seconds;
-  for (int i = 0; i < timing.repeats; ++i) seconds.push_back(seconds_of(stream, all) / timing.launches);
-  std::sort(seconds.begin(), seconds.end());
-  timing.seconds = seconds[seconds.size() / 2];
-  timing.lowest = seconds.front();
-  timing.highest = seconds.back();
-  return timing;
+  return outcomes;
 }
 
 }  // namespace octet::bench

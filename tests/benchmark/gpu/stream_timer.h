@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "src/device/device.h"
@@ -20,10 +21,23 @@ struct Timing {
   bool graph = false;  ///< a repeat was one CUDA graph, so that the host's launches are not what was measured
 };
 
-/// Times `rotation`, launches of the same work on different memory, one after the other in its order, so that no
-/// launch finds in the cache what the one before it left there. A repeat is several rounds of it between two events of
-/// the stream, captured as a CUDA graph with `in_graph`, where the launches can be. On the CPU the clock takes the
-/// events' place. `budget`: about how many seconds all repeats may take.
-Timing time_launches(Stream& stream, const std::vector<Launch>& rotation, double budget, bool in_graph);
+/// One way to do a row's work: `rotation` is launches of the same on different memory, one after the other in their
+/// order, so that no launch finds in the cache what the one before it left there.
+struct Rotation {
+  std::vector<Launch> launches;
+  bool in_graph = true;  ///< captured as a CUDA graph, where the launches can be
+};
+
+/// A way's times, or why it was refused.
+struct Outcome {
+  Timing timing;
+  std::string refused;
+};
+
+/// Times the ways in turns: one after the other they would not meet the same GPU, whose clock falls as it gets hot and
+/// reaches its power limit. A repeat is several rounds of a rotation between two events of the stream; on the CPU the
+/// clock takes the events' place. `budget`: about how many seconds all repeats of a way may take. `settle`: seconds of
+/// the same work before them, until the clock is what it stays at.
+std::vector<Outcome> time_in_turns(Stream& stream, const std::vector<Rotation>& ways, double budget, double settle);
 
 }  // namespace octet::bench
