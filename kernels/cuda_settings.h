@@ -17,10 +17,11 @@ constexpr auto names_of(CudaPlanChoice) {
   return std::to_array<std::string_view>({"auto", "heuristic", "timed"});
 }
 
-/// What computes attention of rows that hold several documents: Octet's own kernels, or cuDNN's where they can.
-enum class DocumentAttention : std::uint8_t { own, cudnn };
+/// What computes attention of rows that hold several documents: cuDNN where it can, else Octet's own kernels; or those
+/// alone.
+enum class DocumentAttention : std::uint8_t { cudnn, own };
 constexpr auto names_of(DocumentAttention) {
-  return std::to_array<std::string_view>({"own", "cudnn"});
+  return std::to_array<std::string_view>({"cudnn", "own"});
 }
 
 /// How the CUDA kernels choose among equals. The defaults are what a build without CUDA has as well.
@@ -35,7 +36,7 @@ struct CudaSettings {
 
   /// Of cuDNN's attention. Its choices have no file but the run's own: a run that is deterministic replays none.
   CudaPlanChoice attention = CudaPlanChoice::automatic;
-  DocumentAttention document_attention = DocumentAttention::own;
+  DocumentAttention document_attention = DocumentAttention::cudnn;
 
   /// Says whether GEMMs may be timed.
   bool may_time_gemms() const { return may_time(gemm); }

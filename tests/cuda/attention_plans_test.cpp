@@ -209,22 +209,20 @@ TEST_F(AttentionPlanChoice, OfDocumentsOurKernelsTakeThePlaceForAReason) {
     EXPECT_EQ(found.plan == nullptr, !found.why_not.empty());
     return found.why_not;
   };
-  const CudaSettings cudnn{.document_attention = DocumentAttention::cudnn};
-  EXPECT_EQ(why_not({}), "cuda.document_attention is own");
-  EXPECT_EQ(why_not({.deterministic = true, .document_attention = DocumentAttention::cudnn}),
-            "cuda.deterministic is true");
-  EXPECT_EQ(why_not(cudnn), "");
-  EXPECT_EQ(why_not(cudnn, 4096), "a micro-batch has more than 1024 documents");
+  EXPECT_EQ(why_not({.document_attention = DocumentAttention::own}), "cuda.document_attention is own");
+  EXPECT_EQ(why_not({.deterministic = true}), "cuda.deterministic is true");
+  EXPECT_EQ(why_not({}), "");
+  EXPECT_EQ(why_not({}, 4096), "a micro-batch has more than 1024 documents");
 
   const std::int64_t bound = document_workspace_bound({key.shape, AttentionPass::forward}, 64);
   proposals[0].workspace = bound;
-  EXPECT_EQ(why_not(cudnn), "");
+  EXPECT_EQ(why_not({}), "");
   proposals[0].workspace = bound + 1;
-  EXPECT_EQ(why_not(cudnn), fmt::format("cuDNN's plan for {} and 64 documents wants {} bytes of workspace, and {} are "
-                                        "planned",
-                                        text_of({key.shape, AttentionPass::forward}), bound + 1, bound));
+  EXPECT_EQ(why_not({}), fmt::format("cuDNN's plan for {} and 64 documents wants {} bytes of workspace, and {} are "
+                                     "planned",
+                                     text_of({key.shape, AttentionPass::forward}), bound + 1, bound));
   for (Proposal& p : proposals) p.can_be_built = false;
-  EXPECT_TRUE(why_not(cudnn).starts_with("cuDNN has no plan for forward: first: ")) << why_not(cudnn);
+  EXPECT_TRUE(why_not({}).starts_with("cuDNN has no plan for forward: first: ")) << why_not({});
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "kernels/cuda_settings.h"
 #include "tests/gpu/gpu_test.h"
 
 namespace octet::gpu_test {
@@ -28,6 +29,12 @@ struct Outputs {
 
 class GpuDocuments : public GpuTest {
  protected:
+  void SetUp() override {
+    GpuTest::SetUp();
+    set_cuda_settings({.document_attention = DocumentAttention::own});
+  }
+  void TearDown() override { set_cuda_settings({}); }
+
   /// Both passes on the device, with NaN in the tokens of a tile, or in none where it is negative.
   template <typename T>
   Outputs<T> run(const std::vector<std::int32_t>& begin, std::int64_t bad) {

@@ -221,7 +221,8 @@ std::vector<std::int32_t> documents_of(const AttentionShape& s, const std::vecto
   return begin;
 }
 
-TEST_F(GpuAttention, StaysWithinItsDocuments) {
+TEST_F(GpuAttention, StaysWithinItsDocumentsByOurKernels) {
+  set_cuda_settings({.document_attention = DocumentAttention::own});
   for (const std::vector<std::int64_t>& lengths :
        std::vector<std::vector<std::int64_t>>{{2, 3, 70, 1, 7}, {64}, {63, 65}, {500, 1}, {100, 900, 31}}) {
     for (const AttentionShape& s : {shape(2, 256, 12, 4, 64), shape(1, 1000, 8, 2, 128), shape(2, 67, 3, 1, 96)}) {
@@ -232,11 +233,9 @@ TEST_F(GpuAttention, StaysWithinItsDocuments) {
   }
 }
 
-/// By cuDNN, whose log-sum-exps lie otherwise: they are for its backward pass alone.
+/// By cuDNN, whose log-sum-exps lie otherwise: they are for its backward pass alone. With as many heads of keys as of
+/// queries, too.
 TEST_F(GpuAttention, StaysWithinItsDocumentsByCudnn) {
-  CudaSettings settings;
-  settings.document_attention = DocumentAttention::cudnn;
-  set_cuda_settings(settings);
   for (const std::vector<std::int64_t>& lengths :
        std::vector<std::vector<std::int64_t>>{{2, 3, 70, 1, 7}, {64}, {63, 65}, {500, 1}, {100, 900, 31}}) {
     for (const AttentionShape& s : {shape(2, 256, 12, 4, 64), shape(1, 1000, 8, 2, 128), shape(4, 512, 4, 4, 64)}) {
@@ -300,7 +299,8 @@ TEST_F(GpuAttention, DeterministicModeGivesTheSameBitsTwice) {
 }
 
 /// Our own kernels leave no order of summation to chance, with cuda.deterministic or without.
-TEST_F(GpuAttention, GivesTheSameBitsTwiceWithinDocuments) {
+TEST_F(GpuAttention, GivesTheSameBitsTwiceWithinDocumentsByOurKernels) {
+  set_cuda_settings({.document_attention = DocumentAttention::own});
   const AttentionShape s = shape(2, 1024, 8, 2, 128);
   Attention<bf16> attention(*gpu_stream, s, documents_of(s, {3, 1, 70, 300, 64}));
   ASSERT_NE(attention.why_not_by_cudnn(), "");

@@ -15,17 +15,15 @@ void check_attention(const RunConfig& c, const Origins& at) {
 
 namespace {
 
-/// Nothing asks for cuDNN's attention over documents where there are none, nor where its chance order of summation is
-/// not wanted.
+/// Nothing keeps cuDNN from attention over documents where there are none, nor where the chance order of summation of
+/// its backward pass is not wanted anyway.
 void check_document_attention(const RunConfig& c, const Origins& at) {
-  if (c.cuda.document_attention == DocumentAttention::own) return;
+  if (c.cuda.document_attention == CudaSettings().document_attention) return;
   const auto refused = [&](const char* why) {
-    return refuse(at, "cuda.document_attention", c.cuda.document_attention, "{}", why);
+    return refuse(at, "cuda.document_attention", c.cuda.document_attention, "has no effect {}", why);
   };
-  if (!c.data.document_mask) throw refused("has no effect without data.document_mask = true");
-  if (c.cuda.deterministic) {
-    throw refused("has no effect with cuda.deterministic = true: its backward pass has no fixed order of summation");
-  }
+  if (!c.data.document_mask) throw refused("without data.document_mask = true");
+  if (c.cuda.deterministic) throw refused("with cuda.deterministic = true, which takes Octet's own kernels anyway");
 }
 
 }  // namespace

@@ -108,9 +108,9 @@ void declare_cuda(Schema& schema, RunConfig& config) {
           "attention-plans in the run's folder.");
   schema.add_choice("document_attention", c.document_attention)
       .help(
-          "With data.document_mask, what computes attention of rows that hold several documents: Octet's own kernels, "
-          "which are slow; or cuDNN's, for up to 1024 documents a micro-batch and not with cuda.deterministic, which "
-          "no test on a GPU has held to the right numbers yet.");
+          "With data.document_mask, what computes attention of rows that hold several documents: cuDNN, for up to 1024 "
+          "documents a micro-batch and not with cuda.deterministic, where Octet's own kernels take its place; or those "
+          "alone, which do not use the tensor cores: many times slower, with the same bits in every run.");
   schema.add_choice("graphs", config.graphs)
       .help(
           "Whether forward and backward of a micro-batch are given to the GPU as one CUDA graph where they repeat: the "
