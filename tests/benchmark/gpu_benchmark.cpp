@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iostream>
 #include <memory>
+#include <utility>
 
 #include "kernels/cuda/libraries.h"
 #include "src/base/error.h"
@@ -24,8 +25,9 @@ namespace {
 
 constexpr int no_device_code = 3;
 constexpr double seconds_a_row = 0.25;  // of each way
-/// Before what draws power is timed; tests/benchmark/torch_gpu.py does the same.
-constexpr double settle_seconds = 0.15;
+/// Of the same work before what draws power is timed, until the GPU is as hot, and its clock as low, as they stay: of
+/// the first such row of a process, and of the others. tests/benchmark/torch_gpu.py does the same.
+constexpr double first_settle_seconds = 8, settle_seconds = 0.15;
 
 int print_device() {
   if (const std::string reason = why_no_cuda(); !reason.empty()) {
@@ -96,9 +98,11 @@ std::vector<std::unique_ptr<Case>> make_cases(const Place& place, const Row& row
   return cases;
 }
 
-/// Whether the GPU's power limit may bear on how fast it is: not where the memory is the limit.
-bool draws_power(const std::string& op) {
-  return op.starts_with("gemm") || op.starts_with("attention");
+/// Seconds of work before a row is timed: none where the memory, and not the GPU's power, is the limit.
+double settle_before(const std::string& op) {
+  static bool first = true;
+  if (!op.starts_with("gemm") && !op.starts_with("attention")) return 0;
+  return std::exchange(first, false) ? first_settle_seconds : settle_seconds;
 }
 
 /// The fastest of the case's ways, and what each of them took.
@@ -110,7 +114,7 @@ nlohmann::ordered_json measure(const Place& place, const Row& row) {
     rotations.push_back({.launches = {}, .in_graph = ways[w].in_graph});
     for (const auto& c : cases) rotations.back().launches.push_back(c->ways()[w].launch);
   }
-  const double settle = draws_power(row.at("op")) ? settle_seconds : 0.0;
+  const double settle = place.stream.native() == nullptr ? 0.0 : settle_before(row.at("op"));
   const std::vector<Outcome> outcomes = time_in_turns(place.stream, rotations, seconds_a_row, settle);
   if (!outcomes.front().refused.empty()) throw internal_error("benchmark", "{}", outcomes.front().refused);
   std::size_t best = 0;
