@@ -19,48 +19,44 @@ class Part:
 
 # A lent GPU may be gone after 15 minutes, so what nobody has measured comes first, each part for a reason:
 # - kernels, training: what a wrong step takes says nothing.
-# - steps-8b: the aim against PyTorch, for the model that is trained most. gains: float8 against bf16 with a quarter of the
-#   optimizer, as on a cluster, which no run has ever measured; Octet's rows are enough for a gain, so that three models
-#   take little more than one beside PyTorch.
-# - gemm, gemm-ways: more than half of a step, slower than PyTorch's, and only a GPU says why.
-# - steps-70b, steps-405b-tp4: the aim against PyTorch for the larger blocks. choices: what the timed choice and fast
-#   accumulation are worth. memory: each kernel against its floor, the casts of a step, attention, the start.
-#   gemm-adding: without these a block cannot be taken apart into its ops.
-# - steps-1.8b, recipes-8b: the rest of the aims, and what delayed gains now.
-# - resume, evaluate, ranks: worked at dd20a42, and have tests without a GPU. Sanitizers and variations last.
-# Seconds of rows are from the dates of docs/gpu-results/h100-2026-11-22.jsonl (one H100, 16 cores, a process's start
-# included), less the 11 to 15 s that initial weights of a stack took there on the CPU (on the GPU 4 s are taken for
-# them), and with 8 s a model for the choice of its algorithms, which is in no step's time: 16 to 30 GEMMs, 8 proposals
-# and 7 launches each, are 1 to 3 s, and cuDNN builds each of the two or more plans that it proposes for a pass in about a
-# second. Those of the scripts are estimates.
+# - steps: the aims against PyTorch, for the model that is trained most and then the larger blocks, which no commit after
+#   dd20a42 has been held to. gains: float8 against bf16 with a quarter of the optimizer, as on a cluster; Octet's rows are
+#   enough for a gain, so that three models take little more than one beside PyTorch.
+# - memory: each kernel against its floor, the casts of a step, attention, the start. gemm, gemm-ways: more than half of a
+#   step. choices: what the timed choice and fast accumulation are worth.
+# - steps-1.8b, recipes-8b: the rest of the aims. gemm-adding: without these a block cannot be taken apart into its ops.
+# - resume, evaluate, memcheck: worked at d18e4ad. ranks: its 4 ranks have never been run to the end. Variations last.
+# Seconds are from the dates of docs/gpu-results/h100-2026-11-26.jsonl and the logs of that day (one H100, 16 cores, a
+# process's start included); of what did not run then, estimates by it. GEMMs and attention begin with 8 s that heat the
+# GPU, in each program. A step's row of Octet's takes 3 to 8 s, one of PyTorch's 15, most of it compiling.
 PARTS = (
-    Part("kernels", 90, "every kernel against the CPU's", "check.sh", ("--kernels",)),
-    Part("training", 70, "losses of the GPU against the CPU's: fp32, bf16, float8", "check.sh", ("--training",)),
-    Part("steps-8b", 100, "steps of 8B blocks, float8 and bf16, beside PyTorch", rows=r":step/8b/(bf16|float8)/\d+-blocks$"),
-    Part("gains", 140, "float8 against bf16 in steps of 4 micro-batches, blocks of all sizes",
+    Part("kernels", 80, "every kernel against the CPU's", "check.sh", ("--kernels",)),
+    Part("training", 15, "losses of the GPU against the CPU's: fp32, bf16, float8", "check.sh", ("--training",)),
+    Part("steps-8b", 85, "steps of 8B blocks, float8 and bf16, beside PyTorch", rows=r":step/8b/(bf16|float8)/\d+-blocks$"),
+    Part("gains", 75, "float8 against bf16 in steps of 4 micro-batches, blocks of all sizes",
          rows=r"^octet:step/(8b|70b|405b-tp4)/(bf16|float8)/\d+-blocks/4-micro-batches$"),
-    Part("gemm", 60, "GEMMs of all shapes in bf16 and fp8, beside PyTorch's", rows=r":gemm/[^/]+/\w+/(bf16|fp8)$"),
-    Part("gemm-ways", 35, "why GEMMs are slower, one thing changed at a time; gradients with fast accumulation",
-         rows=r":gemm/.*/(ways|fast)$"),
     Part("steps-70b", 100, "steps of 70B blocks", rows=r":step/70b/(bf16|float8)/\d+-blocks$"),
     Part("steps-405b-tp4", 100, "steps of a rank's part of 405B blocks", rows=r":step/405b-tp4/(bf16|float8)/\d+-blocks$"),
-    Part("choices", 30, "steps of 8B blocks with algorithms of the heuristic, and with fast accumulation everywhere",
+    Part("memory", 60, "copy rate, memory-bound kernels, attention, the start", rows=r":(copy$|kernel/|attention/|start/)"),
+    Part("gemm", 100, "GEMMs of all shapes in bf16 and fp8, beside PyTorch's", rows=r":gemm/[^/]+/\w+/(bf16|fp8)$"),
+    Part("gemm-ways", 20, "why GEMMs are slower, one thing changed at a time; gradients with fast accumulation",
+         rows=r":gemm/.*/(ways|fast)$"),
+    Part("choices", 25, "steps of 8B blocks with algorithms of the heuristic, and with fast accumulation everywhere",
          rows=r":step/8b/.*/(heuristic|fast-all)$"),
-    Part("memory", 45, "copy rate, memory-bound kernels, attention, the start", rows=r":(copy$|kernel/|attention/|start/)"),
-    Part("gemm-adding", 15, "GEMMs that add to their output, for where the time of a block goes", rows=r":gemm/.*/add$"),
     Part("steps-1.8b", 90, "steps of the whole 1.8B model", rows=r":step/1\.8b/(bf16|float8)/\d+-blocks$"),
-    Part("recipes-8b", 60, "steps of 8B blocks in the other recipes", rows=r":step/8b/float8-"),
-    Part("resume", 50, "killed and resumed to the bit: bf16, float8", "resume.sh"),
-    Part("evaluate", 40, "octet-evaluate's losses and octet generate's text against the CPU's", "evaluate.sh"),
+    Part("recipes-8b", 35, "steps of 8B blocks in the other recipes", rows=r":step/8b/float8-"),
+    Part("gemm-adding", 25, "GEMMs that add to their output, for where the time of a block goes", rows=r":gemm/.*/add$"),
+    Part("resume", 20, "killed and resumed to the bit: bf16, float8", "resume.sh"),
+    Part("evaluate", 20, "octet-evaluate's losses and octet generate's text against the CPU's", "evaluate.sh"),
     Part("memcheck", 100, "kernels' addresses, by compute-sanitizer", "sanitize.sh", ("--tools", "memcheck")),
     Part("ranks", 300, "2 and 4 ranks over NCCL on one GPU", "ranks.sh"),
-    Part("racecheck", 120, "kernels' shared memory", "sanitize.sh", ("--tools", "racecheck")),
-    Part("gemm-casts", 150, "GEMMs behind the casts of their operands, and those of the other recipes",
+    Part("racecheck", 300, "kernels' shared memory", "sanitize.sh", ("--tools", "racecheck")),
+    Part("gemm-casts", 120, "GEMMs behind the casts of their operands, and those of the other recipes",
          rows=r":gemm/[^/]+/\w+/(\w+_casts|rowwise|gw_hp|blockwise)$"),
-    Part("synccheck", 60, "kernels' barriers", "sanitize.sh", ("--tools", "synccheck")),
-    Part("graphs", 80, "steps of the 1.8B model with CUDA graphs and without", rows=r":step/1\.8b/.*/graphs-(true|false)$"),
-    Part("recipes", 130, "steps of the larger blocks in the other recipes", rows=r":step/(70b|405b-tp4)/float8-"),
-    Part("exchange", 90, "what gathers and reductions cost the kernels beside them", "exchange.sh"),
+    Part("graphs", 40, "steps of the 1.8B model with CUDA graphs and without", rows=r":step/1\.8b/.*/graphs-(true|false)$"),
+    Part("recipes", 90, "steps of the larger blocks in the other recipes", rows=r":step/(70b|405b-tp4)/float8-"),
+    Part("exchange", 60, "what gathers and reductions cost the kernels beside them", "exchange.sh"),
+    Part("synccheck", 200, "kernels' barriers", "sanitize.sh", ("--tools", "synccheck")),
     Part("ctas", 150, "a step on fewer thread blocks of NCCL (needs two GPUs)", "ctas.sh"),
     Part("micro-batches", 400, "PyTorch's steps of 4 micro-batches, and those of the 1.8B model",
          rows=r"^(torch:step/.*|octet:step/1\.8b/.*)-micro-batches$"),

@@ -33,7 +33,7 @@ export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}  # cores may be shared: a spi
 # within SECONDS COMMAND...: no longer than that, and than what is left of the 5 minutes.
 within() {
   local left=$((290 - SECONDS))
-  timeout --kill-after=5 "$((left > $1 ? $1 : left > 1 ? left : 1))" "${@:2}"
+  bounded "$((left > $1 ? $1 : left > 1 ? left : 1))" "${@:2}"
 }
 
 check_kernels() {

@@ -16,6 +16,18 @@ verdict() {
   exit 1
 }
 
+# bounded SECONDS COMMAND...: ends it after so many seconds (exit code 124), and when the script itself is ended: timeout
+# has a process group of its own, so that what it runs would stay on the GPU beside whatever comes next.
+bounded() {
+  local child code=0
+  timeout --kill-after=5 "$@" &
+  child=$!
+  trap 'kill "$child" 2>/dev/null; exit 143' INT TERM HUP
+  wait "$child" || code=$?
+  trap - INT TERM HUP
+  return "$code"
+}
+
 # usage_of FILE: its head comment.
 usage_of() { sed -n '2,/^[^#]/{/^[^#]/!s/^# \{0,1\}//p}' "$1"; }
 
@@ -97,7 +109,7 @@ begin_profiles() {
 profile_run() {
   local code=0 log=$output/$2.log
   echo "== $2 (log: $log)"
-  (cd "$root" && timeout --kill-after=5 "$3" "${@:4}" --model "$model" --precision float8 --device cuda --cuda.graphs false \
+  (cd "$root" && bounded "$3" "${@:4}" --model "$model" --precision float8 --device cuda --cuda.graphs false \
     --train.seq_len 4096 --train.micro_batch 1 --train.steps 10 --train.profile 8-10 --data.train "$output/tokens" \
     --data.validation_fraction 0 --schedule.kind constant --checkpoint.interval off --run.dir "$output/$2") >"$log" 2>&1 ||
     code=$?

@@ -39,7 +39,7 @@ export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}
 # run LOG COMMAND...: within what is left of the time; says the log's end where it fails.
 run() {
   local code=0 left=$((SECONDS < 175 ? 175 - SECONDS : 1))
-  timeout --kill-after=5 "$left" "${@:2}" 2>>"$1" || code=$?
+  bounded "$left" "${@:2}" 2>>"$1" || code=$?
   ((code)) || return 0
   echo "$(basename "$2"): exit code $code, end of $1:" >&2 && tail -n 5 "$1" | sed 's/^/    /' >&2
   return 1

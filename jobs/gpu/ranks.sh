@@ -42,7 +42,7 @@ limited() {
   local most=$1 rest
   rest=$(left)
   ((rest > 0)) || return 124
-  timeout --kill-after=5 "$((rest < most ? rest : most))" "${@:2}"
+  bounded "$((rest < most ? rest : most))" "${@:2}"
 }
 
 # suite TITLE NAME MOST RANKS FILTER: some tests of octet-test-nccl.

@@ -53,7 +53,7 @@ cd "$root"
 for tool in ${tools//,/ }; do
   log=$output/$tool.log report=$output/$tool.json code=0
   echo "== $tool (log: $log)"
-  timeout --kill-after=10 $((minutes * 60)) "$sanitizer" --tool "$tool" "${only[@]}" --error-exitcode 86 \
+  bounded $((minutes * 60)) "$sanitizer" --tool "$tool" "${only[@]}" --error-exitcode 86 \
     "$bin/octet-test-gpu" --gtest_filter="$filter" --gtest_output=json:"$report" >"$log" 2>&1 || code=$?
   grep -aE '^========= (ERROR|RACECHECK) SUMMARY' "$log" | tail -n 1 || true
   python3 "$here/count_tests.py" "$report" "$code" || failures+=("$tool (see $log)")

@@ -4,8 +4,9 @@ import re
 import shutil
 import subprocess
 import tempfile
+import time
 
-from stand_ins import EVALUATE, GENERATING_OCTET, RESUMING_TRAIN, ROOT, SANITIZER, SCRIPTS, ScriptTest  # with it, jobs/gpu is on the path
+from stand_ins import EVALUATE, GENERATING_OCTET, GPU, RESUMING_TRAIN, ROOT, SANITIZER, SCRIPTS, ScriptTest  # with it, jobs/gpu is on the path
 
 import compare_losses
 
@@ -167,6 +168,14 @@ class EvaluateTest(ScriptTest):
         self.assertRegex(self.evaluate("--device", "cpu", NO_GPU="none here")[2], "^evaluate: PASSED: .* of cpu ")
 
 
+def wait_until(condition, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {seconds} s")
+        time.sleep(0.05)
+
+
 class SanitizeTest(ScriptTest):
     def setUp(self):
         super().setUp()
@@ -193,6 +202,24 @@ class SanitizeTest(ScriptTest):
 
     def test_unknown_tool(self):
         self.assertEqual(self.run_script("sanitize.sh", "--tools", "magic")[0], 64)
+
+    def test_what_it_runs_ends_with_it(self):
+        """A tool that went on would share the GPU with what comes next."""
+        running = self.path("running")
+        self.program("compute-sanitizer", f"""
+import os, time
+open({running!r} + ".new", "w").write(str(os.getpid()))
+os.rename({running!r} + ".new", {running!r})
+time.sleep(100)
+""")
+        script = subprocess.Popen([os.path.join(GPU, "sanitize.sh"), "--output", self.path("out")], stdout=subprocess.DEVNULL,
+                                  env={**os.environ, **self.environment, "OCTET_BIN": self.work.name})
+        wait_until(lambda: os.path.exists(running))
+        script.terminate()
+        self.assertEqual(script.wait(timeout=60), 143)
+        with open(running, encoding="utf-8") as file:
+            tool = file.read()
+        wait_until(lambda: not os.path.exists(f"/proc/{tool}"))
 
 
 NVCC = """

@@ -198,7 +198,7 @@ class TableTest(unittest.TestCase):
         with tempfile.TemporaryDirectory() as work:
             page = os.path.join(work, "gpu-results.md")
             shutil.copy(os.path.join(ROOT, "docs/gpu-results.md"), page)
-            rows = os.path.join(ROOT, "docs/gpu-results/h100-2026-11-22.jsonl")
+            rows = os.path.join(ROOT, "docs/gpu-results/h100-2026-11-26.jsonl")
             bench = [os.path.join(GPU, "bench.sh"), "--table", "--out", rows, "--into"]
             subprocess.run(bench + [page], check=True, capture_output=True)
             with open(os.path.join(ROOT, "docs/gpu-results.md"), encoding="utf-8") as committed, open(page, encoding="utf-8") as made:
