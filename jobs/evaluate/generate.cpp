@@ -28,10 +28,7 @@ std::int64_t usual_pass(DeviceType device) {
 std::string prompt_of(const GenerateOptions& o, Communicator& hosts) {
   if (o.prompt_file.empty()) return o.prompt;
   if (!o.prompt.empty()) throw usage_error("evaluate", "--prompt and --prompt-file; expected one of them");
-  const auto text = log::rank() == 0 ? read_text_file(o.prompt_file) : std::nullopt;
-  const std::string told = broadcast_bytes(text ? "t" + *text : "", 0, hosts);
-  if (told.empty()) throw usage_error("evaluate", "--prompt-file {}: there is no such file", o.prompt_file);
-  return told.substr(1);
+  return broadcast_bytes(log::rank() == 0 ? text_of_file("evaluate", o.prompt_file, "a prompt") : "", 0, hosts);
 }
 
 /// The text's ids, behind a BOS where the tokenizer's file puts one; of no text what may stand before one.

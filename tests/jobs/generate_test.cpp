@@ -92,7 +92,10 @@ TEST(Generate, RefusesInOneMessage) {
   refused(generate(run + " --prompt --x"),
           "the value of --prompt is missing, found --x; if that is it: '--prompt=--x'");
   refused(generate(run + " --prompt a --prompt-file b"), "--prompt and --prompt-file; expected one of them");
-  refused(generate(run + " --prompt-file missing"), "--prompt-file missing: there is no such file");
+  refused(generate(run + " --prompt-file missing"),
+          "missing: cannot be read: No such file or directory; expected a prompt");
+  refused(in_workplace("mpiexec -n 2 " + octet_evaluate + run + " --tp 2 --generate --prompt-file runs"),
+          "runs: cannot be read: Is a directory; expected a prompt");
   refused(generate(run + " --prompt a --top-p 0.5"), "--top-p changes nothing here: without --temperature");
   refused(generate(run + " --prompt a --top-p 0 --temperature 1"), "top-p");
   refused(generate(run + " --prompt a --float8.recipe rowwise"), "--float8.recipe changes nothing here");
