@@ -28,7 +28,9 @@ MeshShape shape_of(std::int64_t tp, int ranks) {
 
 int evaluate(const Options& options, MpiRuntime& mpi) {
   const MeshShape shape = shape_of(options.models.tp, mpi.size());
-  if (!options.output.empty() && mpi.rank() == 0) checkpoint::make_directories(options.output);
+  for (const std::string& folder : {options.output, compared_folder(options)}) {
+    if (!folder.empty() && mpi.rank() == 0) checkpoint::make_directories(folder);
+  }
   const auto host_stream = cpu_device().make_stream();
   const auto hosts = make_mpi_communicator(*host_stream, "control");
   const NcclSettings nccl;

@@ -56,7 +56,11 @@ void declare_texts(Schema& schema, Options& o, Texts& t) {
   schema.add("documents", o.documents).between(0, 1e15).help("Only the first so many. 0: all.");
   schema.add("bootstrap", o.bootstrap.samples).between(1, 1e6).help("Draws behind the 95 % intervals.");
   schema.add("seed", t.seed).between(0, 1e15).help("Of those draws, and of those of --generate.");
-  schema.add("output", o.output).help("Folder for results.json and documents.jsonl, which is made.");
+  schema.add("output", o.output)
+      .help(
+          "Folder for results.json, documents.jsonl and the samples of tasks, which is made; those of --compare's "
+          "model "
+          "go to compare/ in it.");
   declare_threads(schema, o.cpu);
   schema.add("timeout", o.timeout).unit("s").above(0).help("Limit of one operation between ranks.");
 }
@@ -151,6 +155,10 @@ Options parse_options(int argc, const char* const* argv) {
   o.models.float8 = float8_given(schema);
   refuse_idle(schema, o);
   return o;
+}
+
+std::string compared_folder(const Options& options) {
+  return options.compare.empty() || options.output.empty() ? "" : options.output + "/compare";
 }
 
 std::string usage_text() {

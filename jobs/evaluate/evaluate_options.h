@@ -38,6 +38,9 @@ struct Options {
 /// `MODEL [OPTIONS]`. Throws usage errors.
 Options parse_options(int argc, const char* const* argv);
 
+/// Where the other model's documents and samples go; empty: nowhere.
+std::string compared_folder(const Options& options);
+
 /// Text of --help.
 std::string usage_text();
 

@@ -143,12 +143,14 @@ struct Evaluated {
   Json json;
 };
 
-Evaluated evaluate_subject(Subject subject, const Options& o, const Ranks& ranks) {
+/// Its documents are in `folder` before anything is compared.
+Evaluated evaluate_subject(Subject subject, const Options& o, const std::string& folder, const Ranks& ranks) {
   EvaluatedModel model(subject.found, ranks.mesh, ranks.stream, ranks.hosts);
   const std::int64_t window = subject.found.window;
   log::out("model          {}", subject.found.text());
   log::out("before each    {}, id {}", subject.language.bos ? "BOS" : "EOS, as there is no BOS", subject.start());
   const Scored scored = score(subject, model.scorer(), o);
+  if (!folder.empty() && log::rank() == 0) write_result(folder, "documents.jsonl", document_lines(scored.scores));
   const TextSummary summary = summarise(scored.scores, o.bootstrap);
   log::out("{}", text_of(summary));
   log::info("{:.2f} s, {:.0f} tokens/s; {}", scored.seconds, scored.tokens_per_second,
@@ -163,11 +165,10 @@ Evaluated evaluate_subject(Subject subject, const Options& o, const Ranks& ranks
   return {scored.scores, std::move(json)};
 }
 
-void write(const Options& o, const Json& json, const Evaluated& first) {
+void write(const Options& o, const Json& json, const std::string& folder) {
   if (o.output.empty() || log::rank() != 0) return;
   write_result(o.output, "results.json", json.dump(2) + "\n");
-  write_result(o.output, "documents.jsonl", document_lines(first.scores));
-  log::info("written: {0}/results.json, {0}/documents.jsonl", o.output);
+  log::info("written: {}/results.json, {}/documents.jsonl", o.output, folder);
 }
 
 }  // namespace
@@ -184,19 +185,19 @@ void evaluate_texts(const Options& o, const Ranks& ranks) {
           one.found.window, other->found.window);
     }
   }
-  const Evaluated first = evaluate_subject(std::move(one), o, ranks);
+  const Evaluated first = evaluate_subject(std::move(one), o, o.output, ranks);
   Json json = first.json;
   json["input"] = input_of(o);
   json["bootstrap"] = {{"samples", o.bootstrap.samples}, {"seed", o.bootstrap.seed}};
-  write(o, json, first);
+  write(o, json, o.output);
   if (!other) return;
   log::out("");
-  const Evaluated second = evaluate_subject(std::move(*other), o, ranks);
+  const Evaluated second = evaluate_subject(std::move(*other), o, compared_folder(o), ranks);
   const TextDifference difference = compare(first.scores, second.scores, o.bootstrap);
   log::out("\nthe first less the second, document by document\n{}", text_of(difference));
   json["compare"] = second.json;
   json["difference"] = json_of(difference);
-  write(o, json, first);
+  write(o, json, compared_folder(o));
 }
 
 }  // namespace octet::evaluate

@@ -84,6 +84,24 @@ TEST(Evaluate, ComparesAModelWithItselfAndInAnotherPrecision) {
   EXPECT_NEAR(other["difference"]["loss"].get<double>(), loss_of(other) - loss_of(other["compare"]), 1e-9);
 }
 
+// What was written of each document, from which a script computes the difference and its intervals again.
+TEST(Evaluate, WritesTheDocumentsOfBothModels) {
+  const std::string folder = workplace() / "evaluated/both";
+  const CommandResult r =
+      evaluate(saved_run().directory + " --precision fp32 --bootstrap 200 --seed 7 --text " + held_out() +
+               " --compare-precision bf16 --compare " + saved_run().directory + " --output evaluated/both");
+  ASSERT_EQ(r.exit_code, 0) << r.all();
+  EXPECT_HAS(r.err, "written: evaluated/both/results.json, evaluated/both/compare/documents.jsonl");
+  const std::string first = read_bytes(folder + "/documents.jsonl"),
+                    other = read_bytes(folder + "/compare/documents.jsonl");
+  EXPECT_EQ(std::ranges::count(other, '\n'), 10);
+  EXPECT_NE(first, other);
+  const CommandResult again =
+      run_command("python3 " OCTET_SOURCE_DIR "/tests/evaluate/paired_differences.py " + folder);
+  EXPECT_EQ(again.exit_code, 0) << again.all();
+  EXPECT_EQ(again.out, "2\n");
+}
+
 /// An export of the trained run, which sees so many tokens at once.
 std::string exported(std::int64_t window) {
   std::string folder = fmt::format("sees-{}", window);
