@@ -34,7 +34,9 @@ void declare_layout(Schema& schema, Options& o, Texts& t) {
           "cpu and 8192 on "
           "cuda.");
   schema.add("compare", o.compare)
-      .help("Another model: the same texts, and the difference of the two with its interval, document by document.");
+      .help(
+          "Another model: the same texts or tasks, and the difference of the two with its interval, by document "
+          "or question.");
   schema.add_choice("compare-precision", t.compare_precision).help("What that one computes in, if it is another.");
 }
 
@@ -115,7 +117,10 @@ void refuse_idle(Schema& schema, const Options& o) {
   if (o.tasks.empty()) {
     for (const char* name : {"task-data", "shots", "limit"}) refuse(name, "--tasks");
   } else {
-    for (const char* name : {"compare", "stride", "documents", "bootstrap", "seed"}) refuse(name, "--data and --text");
+    for (const char* name : {"stride", "documents"}) refuse(name, "--data and --text");
+    if (o.compare.empty()) {
+      for (const char* name : {"bootstrap", "seed"}) refuse(name, "--data, --text and --compare");
+    }
   }
   const bool float8 = o.models.precision == Precision::float8 || o.compare_precision == Precision::float8;
   if (!float8) refuse_float8(schema);

@@ -1,19 +1,16 @@
 #include "jobs/evaluate/evaluate_tasks.h"
 
 #include <algorithm>
-#include <filesystem>
+#include <optional>
 #include <utility>
 
+#include "jobs/evaluate/ask_tasks.h"
 #include "jobs/evaluate/text_report.h"
 #include "src/base/error.h"
 #include "src/base/log.h"
-#include "src/base/progress.h"
-#include "src/base/seconds_since.h"
-#include "src/comm/host_exchange.h"
-#include "src/evaluate/tasks/begun_task.h"
+#include "src/evaluate/tasks/paired_answers.h"
 #include "src/evaluate/tasks/python_text.h"
 #include "src/evaluate/tasks/task_files.h"
-#include "src/train/options/sections.h"
 
 namespace octet::evaluate {
 namespace {
@@ -76,102 +73,6 @@ Tasks load(const Options& o) {
   return out;
 }
 
-std::vector<EncodedTask> encode(const Tasks& all, ItemEncoder& encoder, std::int64_t window) {
-  std::vector<EncodedTask> out;
-  for (const LoadedTask& task : all.tasks) {
-    out.push_back(encode_task(task, encoder, window));
-    if (out.back().cut == 0) continue;
-    log::info("{}: {} of {} questions lost tokens at their left, to fit into the window of {}", task.name,
-              out.back().cut, task.items.size(), window);
-  }
-  return out;
-}
-
-/// The files of a model as they are now: size and time of change of each.
-Json files_of(const std::string& directory) {
-  Json files = Json::object();
-  std::vector<std::filesystem::directory_entry> entries;
-  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
-    if (entry.is_regular_file()) entries.push_back(entry);
-  }
-  std::ranges::sort(entries);
-  for (const auto& entry : entries) {
-    files[entry.path().filename().string()] = {entry.file_size(), entry.last_write_time().time_since_epoch().count()};
-  }
-  return files;
-}
-
-/// The options of float8 that the model computes with; null in another precision.
-Json float8_options(const LlamaSettings& settings) {
-  if (settings.precision != Precision::float8) return nullptr;
-  Float8Config float8 = settings.float8;
-  Schema schema;
-  declare_float8(schema, float8);
-  Json options;
-  for (const Option& option : schema.options()) options[option.name()] = option.text();
-  return options;
-}
-
-/// What all tasks are computed of.
-Json facts_of(const Options& o, const FoundModel& model, const Tokenizer& tokenizer) {
-  return {{"model", model.text()},
-          {"files", files_of(model.source.directory)},
-          {"float8", float8_options(model.settings)},
-          {"device", name_of(o.models.device)},
-          {"tp", o.models.tp},
-          {"row_tokens", o.models.row_tokens},
-          {"tokenizer", tokenizer.info().fingerprint},
-          {"bos", tokenizer.info().adds_bos},
-          {"control_tokens", o.models.control_tokens}};
-}
-
-/// What a task is computed of.
-Json task_identity(const LoadedTask& task, const Json& model) {
-  return {{"model", model}, {"shots", task.shots}, {"data", task.fingerprint}, {"questions", task.items.size()}};
-}
-
-/// Which tasks are done, as the first rank finds them in the folder.
-std::vector<std::optional<LogLikelihoods>> find_done(const DoneTasks& done, const Tasks& all, const Json& model,
-                                                     Communicator& hosts) {
-  Json found = Json::array();
-  for (const LoadedTask& task : all.tasks) {
-    if (log::rank() != 0) break;
-    const auto scores = done.find(task, task_identity(task, model));
-    found.push_back(scores ? Json(*scores) : Json());
-  }
-  const Json told = Json::parse(broadcast_bytes(found.dump(), 0, hosts));
-  std::vector<std::optional<LogLikelihoods>> out;
-  for (const Json& one : told) out.push_back(one.is_null() ? std::nullopt : std::optional(one.get<LogLikelihoods>()));
-  return out;
-}
-
-/// The first rank finds in the folder what was scored before, and keeps there what comes.
-LogLikelihoods ask(const LoadedTask& task, const EncodedTask& encoded, EvaluatedModel& model, BegunTask& begun,
-                   Communicator& hosts) {
-  const KeptRows kept{
-      .before = Json::parse(broadcast_bytes(Json(begun.before()).dump(), 0, hosts)).get<LogLikelihoods>(),
-      .add = [&](const LogLikelihoods& rows, std::size_t first) { begun.add(rows, first); }};
-  StatusLine status;
-  const auto start = StatusLine::Clock::now();
-  const std::int64_t all = std::ssize(task.items), before = std::ssize(kept.before);
-  std::int64_t all_tokens = 0;
-  const auto progress = [&](std::int64_t questions, std::int64_t tokens) {
-    all_tokens = tokens;
-    if (log::rank() != 0 || !status.due()) return;
-    const double seconds = std::max(seconds_since(start), 1e-9);
-    const auto now = static_cast<double>(questions - before), to_ask = static_cast<double>(all - before);
-    status.show(fmt::format("{}: {} of {} questions, {:.0f} tokens/s{}", task.name, questions, all,
-                            static_cast<double>(tokens) / seconds, time_left(now / to_ask, seconds)));
-  };
-  LogLikelihoods scores =
-      score_task(encoded, model.scorer(), tokens_at_once(model.model().row_tokens()), progress, kept);
-  status.show("");
-  const double seconds = std::max(seconds_since(start), 1e-9);
-  log::info("{}: {} questions in {:.2f} s, {:.0f} tokens/s", task.name, scores.size(), seconds,
-            static_cast<double>(all_tokens) / seconds);
-  return scores;
-}
-
 void print(const TaskResult& r) {
   const auto with_error = [](const Accuracy& a) {
     return a.error ? fmt::format("{:.4f} +- {:.4f}", a.value, *a.error) : fmt::format("{:.4f}          ", a.value);
@@ -180,55 +81,103 @@ void print(const TaskResult& r) {
            r.normalised ? with_error(r.acc_norm) : "");
 }
 
-}  // namespace
+constexpr const char* difference_row = "{:<46} {:>6}   {:<26}   {:<26}   {}";
 
-void evaluate_tasks(const Options& o, const Ranks& ranks) {
-  const Tasks all = load(o);
-  FoundModel found_model(o.model, o.models, ranks.mesh, ranks.stream.device(), ranks.hosts);
-  const auto tokenizer =
-      tokenizer_of(found_model.source, o.models.tokenizer, {.control_tokens = o.models.control_tokens});
-  ItemEncoder encoder(*tokenizer);
-  std::vector<EncodedTask> encoded = encode(all, encoder, found_model.window);
-  found_model.see_at_most(std::ranges::max_element(encoded, {}, &EncodedTask::longest)->longest);
-  const FoundModel& found = found_model;
-  EvaluatedModel model(found, ranks.mesh, ranks.stream, ranks.hosts);
+void print(const PairedAnswers& pair, const TaskDifference& difference) {
+  const auto shown = [](const std::optional<Estimate>& e) {
+    if (!e) return std::string();
+    if (!e->interval) return fmt::format("{:+.4f}", e->value);
+    return fmt::format("{:+.4f} [{:+.4f}, {:+.4f}]", e->value, e->interval->low, e->interval->high);
+  };
+  log::out(difference_row, pair.name, pair.acc.size(), shown(difference.acc), shown(difference.acc_norm),
+           shown(difference.acc_bytes));
+}
+
+Json json_of(const PairedAnswers& pair, const TaskDifference& difference) {
+  Json json{{"questions", pair.acc.size()}};
+  put(json, "acc", difference.acc);
+  if (difference.acc_norm) put(json, "acc_norm", difference.acc_norm);
+  if (difference.acc_bytes) put(json, "acc_bytes", difference.acc_bytes);
+  return json;
+}
+
+// NOLINTNEXTLINE(bugprone-exception-escape): moving JSON does not throw
+struct Asked {
+  std::vector<LogLikelihoods> answers;
+  Json json;
+};
+
+/// One model: asks it, prints its table and says what belongs into results.json.
+Asked ask_model(AskedModel model, const Tasks& all, const std::string& folder, const Ranks& ranks) {
+  const FoundModel& found = model.found;
+  const TokenizerInfo& info = model.tokenizer->info();
   log::out("model          {}", found.text());
-  log::out("BOS            {}", encoder.adds_bos() ? fmt::format("{} before each context", *tokenizer->info().bos)
-                                                   : "none, as the tokenizer's file has it");
-  const Json facts = facts_of(o, found, *tokenizer);
-  const std::string folder = log::rank() == 0 ? o.output : "";
-  DoneTasks done(folder);
-  const auto before = find_done(done, all, facts, ranks.hosts);
+  log::out("BOS            {}",
+           info.adds_bos ? fmt::format("{} before each context", *info.bos) : "none, as the tokenizer's file has it");
+  Asked out{.answers = ask_tasks(model, all.tasks, folder, ranks), .json = {}};
   std::vector<TaskResult> results, groups;
   for (std::size_t i = 0; i < all.tasks.size(); ++i) {
-    const LoadedTask& task = all.tasks[i];
-    const EncodedTask its = std::move(encoded[i]);
-    if (before[i]) log::info("{}: done before", task.name);
-    if (before[i]) {
-      results.push_back(result_of(task, its, *before[i]));
-      continue;
-    }
-    const Json identity = task_identity(task, facts);
-    BegunTask begun(folder, task, identity);
-    const LogLikelihoods scores = ask(task, its, model, begun, ranks.hosts);
-    done.add(task, identity, scores);
-    begun.done();
-    results.push_back(result_of(task, its, scores));
+    results.push_back(result_of(all.tasks[i], model.encoded[i], out.answers[i]));
   }
   for (const TaskGroup& group : all.groups) groups.push_back(result_of(group, results));
   log::out("\n{:<38} {:>7} {:>6}   {:<16}   {}", "task", "", "rows", "acc", "acc_norm");
   for (const TaskResult& result : groups) print(result);
   for (const TaskResult& result : results) print(result);
-  log::info("{}", memory_text(ranks.stream.device()));
+  out.json = task_results_json(results, groups);
+  out.json["model"] = found.source.name();
+  out.json["precision"] = name_of(found.options.precision);
+  out.json["window"] = found.window;
+  out.json["bos"] = info.adds_bos;
+  return out;
+}
+
+/// The first model less the second, by task and group.
+Json compare_answers(const Tasks& all, const Asked& first, const Asked& second, const BootstrapOptions& bootstrap) {
+  std::vector<PairedAnswers> pairs, shown;
+  for (std::size_t i = 0; i < all.tasks.size(); ++i) {
+    pairs.push_back(pair_answers(all.tasks[i], first.answers[i], second.answers[i]));
+  }
+  for (const TaskGroup& group : all.groups) shown.push_back(pair_answers(group, pairs));
+  shown.insert(shown.end(), pairs.begin(), pairs.end());
+  log::out("\nthe first less the second, question by question");
+  log::out(difference_row, "task", "rows", "acc", "acc_norm", "acc_bytes");
+  Json json;
+  for (const PairedAnswers& pair : shown) {
+    const TaskDifference difference = difference_of(pair, bootstrap);
+    print(pair, difference);
+    json[pair.name] = json_of(pair, difference);
+  }
+  return json;
+}
+
+void write(const Options& o, const Json& json, const std::string& folder) {
   if (o.output.empty() || log::rank() != 0) return;
-  Json json = task_results_json(results, groups);
-  json["model"] = found.source.name();
-  json["precision"] = name_of(o.models.precision);
-  json["window"] = found.window;
-  json["bos"] = encoder.adds_bos();
-  json["limit"] = o.limit > 0 ? Json(o.limit) : Json();
   write_result(o.output, "results.json", json.dump(2) + "\n");
-  log::info("written: {0}/results.json, {0}/samples_TASK.jsonl", o.output);
+  log::info("written: {}/results.json, {}/samples_TASK.jsonl", o.output, folder);
+}
+
+}  // namespace
+
+void evaluate_tasks(const Options& o, const Ranks& ranks) {
+  const Tasks all = load(o);
+  AskedModel one(o.model, o.models, all.tasks, ranks);
+  std::optional<AskedModel> other;
+  if (!o.compare.empty()) {
+    ModelOptions options = o.models;
+    options.precision = o.compare_precision.value_or(options.precision);
+    other.emplace(o.compare, options, all.tasks, ranks);
+  }
+  const Asked first = ask_model(std::move(one), all, o.output, ranks);
+  Json json = first.json;
+  json["limit"] = o.limit > 0 ? Json(o.limit) : Json();
+  write(o, json, o.output);
+  if (!other) return;
+  log::out("");
+  const Asked second = ask_model(*std::move(other), all, compared_folder(o), ranks);
+  json["bootstrap"] = {{"samples", o.bootstrap.samples}, {"seed", o.bootstrap.seed}};
+  json["compare"] = second.json;
+  json["difference"] = compare_answers(all, first, second, o.bootstrap);
+  write(o, json, compared_folder(o));
 }
 
 }  // namespace octet::evaluate

@@ -4,8 +4,8 @@
 
 namespace octet::evaluate {
 
-/// --tasks: asks the model the questions of tasks, prints a table and writes results.json and the samples of each task.
-/// Tasks that the folder of results has from the same model and data are not asked again. Collective.
+/// --tasks by the model and, with --compare, by the other one, which is loaded when the first is gone. Prints tables
+/// and writes results.json and the samples of each task. Collective.
 void evaluate_tasks(const Options& options, const Ranks& ranks);
 
 }  // namespace octet::evaluate

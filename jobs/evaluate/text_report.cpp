@@ -17,17 +17,17 @@ std::string shown(const Estimate& e, bool sign) {
   return fmt::format("{}  [{}, {}]", number(e.value), number(e.interval->low), number(e.interval->high));
 }
 
-void put(Json& json, const std::string& key, const std::optional<Estimate>& e) {
-  json[key] = e ? Json(e->value) : Json();
-  json[key + "_interval"] = e && e->interval ? Json({e->interval->low, e->interval->high}) : Json();
-}
-
 template <typename T>
 Json or_null(const std::optional<T>& value) {
   return value ? Json(*value) : Json();
 }
 
 }  // namespace
+
+void put(Json& json, const std::string& key, const std::optional<Estimate>& e) {
+  json[key] = e ? Json(e->value) : Json();
+  json[key + "_interval"] = e && e->interval ? Json({e->interval->low, e->interval->high}) : Json();
+}
 
 std::string text_of(const TextSummary& s) {
   std::string text = fmt::format("documents      {}: {} tokens", s.documents, s.tokens);

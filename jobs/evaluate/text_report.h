@@ -1,6 +1,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,9 @@ std::string text_of(const TextDifference& difference);
 /// The same for results.json: "loss", "loss_interval": [low, high], ...; what is not known is null.
 Json json_of(const TextSummary& summary);
 Json json_of(const TextDifference& difference);
+
+/// Members KEY and KEY_interval, [low, high]; null where they are not known.
+void put(Json& json, const std::string& key, const std::optional<Estimate>& estimate);
 
 /// documents.jsonl: a line a document, with its number, tokens, bytes, loss, perplexity and bits_per_byte.
 std::string document_lines(const std::vector<DocumentScore>& scores);

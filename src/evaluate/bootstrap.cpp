@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "src/base/error.h"
@@ -41,6 +42,12 @@ std::optional<Interval> bootstrap_ratio(std::span<const double> numerators, std:
   }
   std::ranges::sort(ratios);
   return Interval{percentile(ratios, 0.025), percentile(ratios, 0.975)};
+}
+
+Estimate estimate_ratio(std::span<const double> numerators, std::span<const double> denominators,
+                        const BootstrapOptions& options) {
+  const auto sum = [](std::span<const double> x) { return std::accumulate(x.begin(), x.end(), 0.0); };
+  return {sum(numerators) / sum(denominators), bootstrap_ratio(numerators, denominators, options)};
 }
 
 }  // namespace octet

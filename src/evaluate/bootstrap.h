@@ -24,4 +24,13 @@ struct BootstrapOptions {
 std::optional<Interval> bootstrap_ratio(std::span<const double> numerators, std::span<const double> denominators,
                                         const BootstrapOptions& options);
 
+/// A number over all documents, with its interval where there are at least two.
+struct Estimate {
+  double value = 0;
+  std::optional<Interval> interval{};
+};
+/// That ratio itself, with the interval.
+Estimate estimate_ratio(std::span<const double> numerators, std::span<const double> denominators,
+                        const BootstrapOptions& options);
+
 }  // namespace octet

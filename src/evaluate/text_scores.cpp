@@ -57,17 +57,6 @@ std::vector<double> numbers(std::span<const DocumentScore> scores, F&& number) {
   return out;
 }
 
-double sum(const std::vector<double>& x) {
-  double total = 0;
-  for (const double value : x) total += value;
-  return total;
-}
-
-Estimate ratio(const std::vector<double>& numerators, const std::vector<double>& denominators,
-               const BootstrapOptions& options) {
-  return {sum(numerators) / sum(denominators), bootstrap_ratio(numerators, denominators, options)};
-}
-
 Estimate exponential(const Estimate& e) {
   Estimate out{std::exp(e.value)};
   if (e.interval) out.interval = Interval{std::exp(e.interval->low), std::exp(e.interval->high)};
@@ -121,12 +110,12 @@ TextSummary summarise(const std::vector<DocumentScore>& scores, const BootstrapO
   TextSummary out{.documents = static_cast<std::int64_t>(scores.size()), .loss = {}, .perplexity = {}};
   for (const DocumentScore& s : scores) out.tokens += s.tokens;
   const auto losses = numbers(scores, [](const DocumentScore& s) { return s.loss_sum; });
-  out.loss = ratio(losses, numbers(scores, tokens_of), options);
+  out.loss = estimate_ratio(losses, numbers(scores, tokens_of), options);
   out.perplexity = exponential(out.loss);
   if (!has_bytes(scores)) return out;
   out.bytes = 0;
   for (const DocumentScore& s : scores) *out.bytes += *s.bytes;
-  out.bits_per_byte = ratio(losses, numbers(scores, bytes_of), options);
+  out.bits_per_byte = estimate_ratio(losses, numbers(scores, bytes_of), options);
   return out;
 }
 
@@ -143,8 +132,8 @@ TextDifference compare(const std::vector<DocumentScore>& first, const std::vecto
     same_tokens &= first[i].tokens == second[i].tokens;
   }
   TextDifference out;
-  if (same_tokens) out.loss = ratio(differences, numbers(first, tokens_of), options);
-  if (has_bytes(first)) out.bits_per_byte = ratio(differences, numbers(first, bytes_of), options);
+  if (same_tokens) out.loss = estimate_ratio(differences, numbers(first, tokens_of), options);
+  if (has_bytes(first)) out.bits_per_byte = estimate_ratio(differences, numbers(first, bytes_of), options);
   return out;
 }
 

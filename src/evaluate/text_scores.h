@@ -38,11 +38,7 @@ struct TextProgress {
 std::vector<DocumentScore> score_documents(DocumentReader& documents, Scorer& scorer, const RollingOptions& options,
                                            const std::function<void(const TextProgress&)>& progress);
 
-/// Numbers over all documents, each with its interval where there are at least two.
-struct Estimate {
-  double value = 0;
-  std::optional<Interval> interval{};
-};
+/// Numbers over all documents.
 struct TextSummary {
   std::int64_t documents = 0, tokens = 0;
   std::optional<std::int64_t> bytes{};

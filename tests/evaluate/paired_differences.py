@@ -77,8 +77,31 @@ class Check:
         self.hold(found, "loss", losses, [a["tokens"] for a, _ in pairs], "texts")
         self.hold(found, "bits_per_byte", losses, [a["bytes"] * math.log(2) for a, _ in pairs], "texts")
 
+    def task(self, name, members):
+        pairs, found = [pair for member in members for pair in self.pairs(f"samples_{member}.jsonl")], self.results["difference"][name]
+        assert found["questions"] == len(pairs), name
+        for key in ("acc", "acc_norm", "acc_bytes"):
+            assert (key in found) == (key in self.results["results"][name]), f"{name}: {key}"
+            if key in found:
+                self.hold(found, key, [a[key] - b[key] for a, b in pairs], [1] * len(pairs), name)
+
+    def tasks(self):
+        names, groups = list(self.results["n-shot"]), list(self.results["groups"])
+        assert set(self.results["difference"]) == {*names, *groups}
+        for name in names:
+            self.task(name, [name])
+        if "mmlu" in groups:
+            self.task("mmlu", [name for name in names if name.startswith("mmlu_")])
+            whole, *parts = [self.results["difference"][group] for group in groups]
+            assert sum(part["questions"] for part in parts) == whole["questions"]
+            of_parts = sum(part["acc"] * part["questions"] for part in parts)
+            assert abs(of_parts - whole["acc"] * whole["questions"]) < 1e-9, "the parts of mmlu"
+
     def run(self):
-        self.texts()
+        if "n-shot" in self.results:
+            self.tasks()
+        else:
+            self.texts()
         print(self.held)
 
 

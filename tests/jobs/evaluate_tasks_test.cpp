@@ -2,6 +2,7 @@
 // ended within a task.
 #include <optional>
 
+#include "src/evaluate/tasks/mmlu_subjects.h"
 #include "tests/jobs/job.h"
 
 namespace octet::test {
@@ -29,7 +30,7 @@ std::string own_task() {
 }
 
 /// piqa below the folder datasets.
-std::string known_task() {
+std::string known_task(const std::string& more = "") {
   const std::string text = simple_text();
   for (const char* part : {"validation", "train"}) {
     std::string rows;
@@ -43,7 +44,7 @@ std::string known_task() {
     }
     write_bytes(workplace() / fmt::format("datasets/piqa/{}.jsonl", part), rows);
   }
-  return ",piqa --task-data datasets --shots 1";
+  return ",piqa" + more + " --task-data datasets --shots 1";
 }
 
 std::string command(const std::string& arguments, const std::string& output) {
@@ -57,7 +58,7 @@ struct Written {
 
   explicit Written(const std::string& output) {
     const fs::path folder = workplace() / ("evaluated/" + output);
-    results = read_bytes(folder / "results.json");
+    if (fs::exists(folder / "results.json")) results = read_bytes(folder / "results.json");
     own = read_bytes(folder / "samples_own.jsonl");
     if (fs::exists(folder / "samples_piqa.jsonl")) piqa = read_bytes(folder / "samples_piqa.jsonl");
   }
@@ -182,6 +183,87 @@ CommandResult ask(const std::string& arguments, int ranks = 1) {
   return in_workplace(launcher + octet_evaluate + saved_run().directory + " " + arguments);
 }
 
+/// The 57 subjects of MMLU below the folder datasets, of one to four questions each.
+void write_mmlu() {
+  const std::string text = simple_text();
+  std::size_t next = 0;
+  for (const MmluPart& part : mmlu_parts()) {
+    for (const std::string_view subject : part.subjects) {
+      std::string rows;
+      for (std::size_t i = 0; i <= next % 4; ++i) {
+        rows += nlohmann::json{{"question", text.substr(next * 90 + i * 20, 12)},
+                               {"choices", {"of", "the", "was", "and"}},
+                               {"answer", (next + i) % 4}}
+                    .dump() +
+                "\n";
+      }
+      for (const char* split : {"test", "dev"}) {
+        write_bytes(workplace() / fmt::format("datasets/mmlu/{}/{}.jsonl", subject, split), rows);
+      }
+      ++next;
+    }
+  }
+}
+
+/// A model that has learnt less.
+std::string less_trained() {
+  return finished(1, "--train.steps 2 --checkpoint.interval auto").directory;
+}
+
+// A script computes the differences and their intervals again, from the samples.
+TEST(EvaluateTasks, ComparesTwoModelsQuestionByQuestion) {
+  write_mmlu();
+  const std::string tasks = known_task(",mmlu") + " --limit 100 --precision fp32";
+  const std::string comparing = tasks + " --bootstrap 50 --seed 5 --compare " + less_trained();
+  const Written alone = evaluated(tasks, "first-alone"), first = evaluated(comparing, "both", 2);
+  const std::string folder = workplace() / "evaluated/both";
+  const CommandResult again =
+      run_command("python3 " OCTET_SOURCE_DIR "/tests/evaluate/paired_differences.py " + folder);
+  EXPECT_EQ(again.exit_code, 0) << again.all();
+  EXPECT_EQ(again.out, "64\n");  // three of piqa and of own, and acc of mmlu and of its subjects
+  auto both = nlohmann::json::parse(first.results);
+  EXPECT_NE(both["difference"]["own"]["acc_norm"], 0.0);
+  // What the model's own results are does not depend on the comparison, nor the other's.
+  ASSERT_EQ(
+      in_workplace(octet_evaluate + less_trained() + own_task() + tasks + " --output evaluated/other-alone").exit_code,
+      0);
+  const Written other = Written("other-alone"), compared = Written("both/compare");
+  EXPECT_EQ(first.own, alone.own);
+  EXPECT_EQ(compared.own, other.own);
+  EXPECT_EQ(compared.piqa, other.piqa);
+  EXPECT_NE(compared.own, alone.own);
+  auto its = nlohmann::json::parse(other.results);
+  its.erase("limit");
+  EXPECT_EQ(both["compare"], its);
+  for (const char* key : {"bootstrap", "compare", "difference"}) EXPECT_EQ(both.erase(key), 1u) << key;
+  EXPECT_EQ(both, nlohmann::json::parse(alone.results));
+}
+
+TEST(EvaluateTasks, AComparisonGoesOnWithinEitherModel) {
+  const std::string folder = workplace() / "evaluated/resumed", comparing = " --compare " + less_trained();
+  const Written whole = evaluated(comparing, "resumed");
+  const std::string samples = read_bytes(folder + "/compare/samples_own.jsonl");
+  const auto done = nlohmann::ordered_json::parse(read_bytes(folder + "/compare/tasks.json"));
+  fs::remove(folder + "/compare/tasks.json");
+  write_bytes(folder + "/compare/samples_own.jsonl.part",
+              done["own"].dump() + "\n" + samples.substr(0, samples.size() / 2));
+  const CommandResult r = in_workplace(command(comparing, "resumed"));
+  ASSERT_EQ(r.exit_code, 0) << r.all();
+  EXPECT_EQ(occurrences(r.err, "own: done before"), 1);
+  EXPECT_EQ(occurrences(r.err, " of 600 questions were scored before"), 1);
+  EXPECT_TRUE(Written("resumed") == whole);
+  EXPECT_EQ(read_bytes(folder + "/compare/samples_own.jsonl"), samples);
+  EXPECT_EQ(occurrences(in_workplace(command(comparing, "resumed")).err, "own: done before"), 2);
+}
+
+TEST(EvaluateTasks, WhatIsWrongWithTheOtherModelIsFoundBeforeAnyIsAsked) {
+  own_task();
+  const CommandResult r = ask("--tasks own.yaml --compare nothing --output evaluated/no-other", 2);
+  EXPECT_EQ(r.exit_code, 64) << r.all();
+  EXPECT_EQ(r.out, "");
+  EXPECT_EQ(occurrences(r.err, "nothing: is no folder; expected that of a model"), 1);
+}
+
 TEST(EvaluateTasks, AnOwnTaskIsAskedAnewWhereItNamesOtherColumns) {
   const std::string arguments = "--tasks 'with blanks/own.yaml' --output evaluated/columns";
   write_short_task("with blanks");
@@ -266,6 +348,8 @@ TEST(EvaluateTasks, RefusesInOneMessage) {
   refused("--tasks own.yaml --task-data datasets", "--task-data changes nothing here: own tasks name their files");
   refused("--tasks 'own.yaml, own.yaml'", "own.yaml: name is \"own\", as that of another task or group");
   refused("--tasks own.yaml,", "--tasks is \"own.yaml,\"; expected names between commas");
+  refused("--tasks own.yaml --seed 3", "--seed changes nothing here: it is for --data, --text and --compare");
+  refused("--tasks own.yaml --stride 3 --compare data", "--stride changes nothing here: it is for --data and --text");
   refused("--data data/text --limit 3", "--limit changes nothing here: it is for --tasks");
   write_short_task("group", "mmlu_stem");
   refused("--tasks mmlu,group/own.yaml --task-data datasets",
