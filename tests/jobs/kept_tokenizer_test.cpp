@@ -165,7 +165,12 @@ TEST(KeptTokenizer, GoesWithARunThatBeginsWithTheWeights) {
   done(octet_tool + "checkpoint import " + foreign_folder() + " " + resumed + "/checkpoints/step-000000");
   const TrainedRun second = train_in(resumed, 1, two_steps + "data/wide");
   ASSERT_EQ(second.result.exit_code, 0) << second.result.all();
-  for (const TrainedRun& run : {direct, second}) {
+  // And on to a run that begins with the weights of that run, or of a checkpoint of it.
+  const TrainedRun third = train(1, two_steps + "data/wide --init.from " + direct.directory);
+  ASSERT_EQ(third.result.exit_code, 0) << third.result.all();
+  const TrainedRun fourth = train(1, two_steps + "data/wide --init.from " + checkpoints_of(third).front());
+  ASSERT_EQ(fourth.result.exit_code, 0) << fourth.result.all();
+  for (const TrainedRun& run : {direct, second, third, fourth}) {
     const std::string out = run.directory + "-exported";
     const CommandResult exported = done(fmt::format("{}checkpoint export {} {}", octet_tool, run.directory, out));
     EXPECT_HAS(exported.err, "step-000002");

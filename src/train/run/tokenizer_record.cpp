@@ -4,6 +4,7 @@
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <utility>
 #include <vector>
 
 #include "checkpoints/hugging_face_files.h"
@@ -79,11 +80,22 @@ std::optional<std::string> file_beside(const Sampler& sampler, const TokenizerId
   return std::nullopt;
 }
 
-/// The file of that tokenizer in a Hugging Face folder, or in a checkpoint that one was imported to.
-std::optional<std::string> file_in(const std::string& folder, const TokenizerIdentity& tokenizer) {
-  const char* name = tokenizer.kind == TokenizerKind::bpe ? "tokenizer.json" : "tokenizer.model";
-  auto text = folder.empty() ? std::nullopt : read_text_file(folder + "/" + name);
-  return text && tokenizer_fingerprint(*text) == tokenizer.fingerprint ? text : std::nullopt;
+struct FileOfWeights {
+  std::string folder, text;
+};
+
+/// The file of that tokenizer in a Hugging Face folder, or in a checkpoint that one was imported to; or the copy of the
+/// run that the weights, or their checkpoint, are of.
+std::optional<FileOfWeights> file_of_weights(const std::string& from, const TokenizerIdentity& tokenizer) {
+  if (from.empty()) return std::nullopt;
+  const std::string_view copy = tokenizer_file_name(tokenizer.kind);
+  const std::string_view its = tokenizer.kind == TokenizerKind::bpe ? "tokenizer.json" : "tokenizer.model";
+  for (const auto& [below, name] : {std::pair("", its), {"/tokenizer", copy}, {"/../../tokenizer", copy}}) {
+    const std::string folder = from + below;
+    auto text = read_text_file(fmt::format("{}/{}", folder, name));
+    if (text && tokenizer_fingerprint(*text) == tokenizer.fingerprint) return FileOfWeights{folder, *std::move(text)};
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -122,17 +134,17 @@ void keep_tokenizer(const RunDirectory& run, const Sampler& sampler, const Token
   if (const auto before = read_text_file(kept); before && tokenizer_fingerprint(*before) == tokenizer.fingerprint) {
     return;
   }
-  const auto of_weights = file_in(began_with, tokenizer);
+  const auto of_weights = file_of_weights(began_with, tokenizer);
   const auto of_data = file_beside(sampler, tokenizer);
   if (!of_data && !of_weights) {
     log::warning("the file of the tokenizer {} is not beside the data ({}): the run has no copy, nor will exports",
                  text_of(tokenizer), tokenizer_copy_path(sampler.files().front().prefix(), tokenizer.kind));
     return;
   }
-  write(std::string(tokenizer_file_name(tokenizer.kind)), of_data ? *of_data : *of_weights);
+  write(std::string(tokenizer_file_name(tokenizer.kind)), of_data ? *of_data : of_weights->text);
   for (const char* name : checkpoint::tokenizer_companions) {
     std::filesystem::remove(fmt::format("{}/tokenizer/{}", run.path, name), ignored);  // another tokenizer's
-    const auto text = of_weights ? read_text_file(fmt::format("{}/{}", began_with, name)) : std::nullopt;
+    const auto text = of_weights ? read_text_file(fmt::format("{}/{}", of_weights->folder, name)) : std::nullopt;
     if (text) write(name, *text);
   }
 }

@@ -24,9 +24,9 @@ std::string tokenizer_text(const DataIdentity& identity);
 /// Where a run keeps the copy of its tokenizer's file; empty for bytes.
 std::string kept_tokenizer_path(const std::string& run_directory, TokenizerKind kind);
 /// Writes RUN/tokenizer/identity.json and beside it the tokenizer's file, from the copy beside the data or from
-/// `began_with`, the folder whose weights the run begins or goes on with (may be empty); where neither has it, with a
-/// warning. What Hugging Face's library reads beside that file comes from there too, where it is the same tokenizer's.
-/// For rank 0, once the directory is made.
+/// `began_with`, the folder or run whose weights the run begins or goes on with (may be empty); where neither has it,
+/// with a warning. What Hugging Face's library reads beside that file comes from there too, where it is the same
+/// tokenizer's. For rank 0, once the directory is made.
 void keep_tokenizer(const RunDirectory& run, const Sampler& sampler, const TokenizerIdentity& tokenizer,
                     const std::string& began_with);
 
