@@ -175,8 +175,8 @@ compile() {
     # With ptxas' report, which the check of kernel resources reads.
     targets+=(octet octet-train octet-evaluate octet-commbench octet-bench-gpu) && options=(-DOCTET_CPU_ARCH=auto -DCMAKE_CUDA_FLAGS=-Xptxas=-v)
     # Code for other GPUs than Hopper takes two thirds of the time: where a kernel has changed, and in --long.
-    files=$("${lately[@]}" files 2>"$log.configure") || code=$?
-    ((long)) || grep -E "$device_code" <<<"$files" >/dev/null || options+=(-DOCTET_CUDA_ARCHITECTURES=90a-real)
+    files=$("${lately[@]}" device 2>"$log.configure") || code=$?
+    ((long)) || [[ -n $files ]] || options+=(-DOCTET_CUDA_ARCHITECTURES=90a-real)
     ((code)) || limited 1200 "$log.configure" jobs/install-cuda.sh || code=$?
   fi
   ((code)) || { limited 120 "$log.configure" bash -c "configure $preset ${options[*]}" &&
@@ -186,12 +186,11 @@ compile() {
 }
 has_nvcc() { jobs/install-cuda.sh --find >/dev/null; }
 
-# build_beside PRESET...: begins them beside steps that mostly wait, with the time that nothing else wants; `build` collects
-# them.
+# build_beside PRESET...: begins them beside other steps, with the time that nothing else wants; `build` collects them.
 build_beside() {
   (
     trap end_all INT TERM
-    chrt --idle --pid 0 "$BASHPID" || true  # where that is not allowed, beside them as they are
+    chrt --idle --pid 0 "$BASHPID"
     for preset in "$@"; do
       code=0 start=$SECONDS
       compile "$preset" || code=$?
@@ -271,8 +270,6 @@ run_room() {
 ((list)) || { jobs/install-packages.sh --tests && rm -rf "$logs" && mkdir -p "$logs"; }
 
 lately=(tests/support/changed.py --hours 4)  # of which several commits may have come at once
-device_code='^(kernels/([^/]*\.h|cuda/.*)|src/device/.*\.h|cmake/(compiler|cuda|rooms)\.cmake|CMake(Lists\.txt|Presets\.json)'
-device_code+='|src/base/(bfloat16|dtype|float8|normal_quantile|philox|random|scale_form)\.h)$'  # what it is made of
 fuzzed=(base checkpoints cluster corpus data evaluate report tokenizer train tuning)
 if ((!long && !list)) && [[ -z $only ]]; then
   names=$("${lately[@]}" fuzz "${fuzzed[@]}")
@@ -300,6 +297,13 @@ check 'pairs' 60 tests/jobs/pairs.py --check
 check 'planted faults' 60 tests/equivalence/planted_faults.py --check
 
 selected 'build cpu' && build cpu
+# What is left to build takes the time that tests leave: those of jobs wait for half of it, Slurm's for nearly all.
+if ((!list)) && [[ -z $only ]] && chrt --idle 0 true; then
+  later=()
+  ! has_nvcc || later+=(cuda)
+  ((quick)) || ((${#fuzzed[@]} == 0)) || later+=(fuzz)
+  ((${#later[@]} == 0)) || build_beside "${later[@]}"
+fi
 # Programs of one process, and of one rank, are run beside the longest of them, those of several ranks alone.
 program_beside octet-test-jobs cpu 600 env OMP_NUM_THREADS=1 "$bins/cpu/bin/octet-test-jobs"
 for room in $(rooms); do is_mpi "$room" || [[ $room == jobs ]] || run_room "$room" cpu 600; done
@@ -327,12 +331,6 @@ fi
 can_skip 'lm-eval' cpu 600 env HF_HUB_OFFLINE=1 HF_DATASETS_OFFLINE=1 OMP_NUM_THREADS=1 "${OCTET_PYTHON:-python3}" \
   tests/evaluate/tasks/against_lm_eval.py "$bins/cpu/bin/octet-evaluate" "$logs/lm-eval" --rows 8 --limit 6 --shots 0,2
 can_skip 'slow link' cpu 150 tests/tuning/slow_link.sh "$bins/cpu/bin/octet-commbench"
-if ! ((list)) && [[ -z $only ]]; then  # Slurm's steps mostly wait
-  later=()
-  ! has_nvcc || later+=(cuda)
-  ((quick)) || ((${#fuzzed[@]} == 0)) || later+=(fuzz)
-  ((${#later[@]} == 0)) || build_beside "${later[@]}"
-fi
 check_beside 'gpu scripts' 600 python3 -m unittest discover -s tests/checks/gpu_scripts -p '*_test.py'
 if [[ -x $(PATH=$PATH:/usr/sbin command -v slurmctld) ]]; then
   program 'slurm scenarios' cpu 900 env OCTET_BIN="$PWD/$bins/cpu/bin" OCTET_TEST_PATIENCE="$patience" tests/slurm/scenarios.py

@@ -5,6 +5,7 @@ and untracked files too. Without history everything has.
 Usage: tests/support/changed.py [--hours N] WHAT      N: on main, against the last commit before the N hours that ended
                                                    with the last one, as several may have come at once
        tests/support/changed.py files              the changed files
+       tests/support/changed.py device             those that code for GPUs is made of or compiled by
        tests/support/changed.py tests ROOM...      those of the rooms whose test program is made of a changed file
        tests/support/changed.py own ROOM...        those of the rooms that have a changed file of their own; of the test
                                                    programs that are of several rooms, those whose own test has changed,
@@ -116,6 +117,12 @@ def is_fuzzed(room, changed):
                for path in changed)
 
 
+def is_device_code(path):
+    sources = [source for source in git("ls-files", "*.cu") if source.startswith("kernels/")]
+    compiled_by = ("cmake/compiler.cmake", "cmake/cuda.cmake", "cmake/rooms.cmake", "CMakeLists.txt", "CMakePresets.json")
+    return path in closure(sources) or path in compiled_by
+
+
 def print_lines(lines):
     for line in lines:  # no line where there is none: a caller reads each as a name
         print(line)
@@ -128,6 +135,8 @@ def main():
         del sys.argv[1:3]
     if sys.argv[1:] == ["files"]:
         print_lines(changed_files())
+    elif sys.argv[1:] == ["device"]:
+        print_lines(filter(is_device_code, changed_files()))
     elif len(sys.argv) > 2 and sys.argv[1] == "fuzz":
         print_lines(r for r in sys.argv[2:] if is_fuzzed(r, changed_files()))
     elif len(sys.argv) > 2 and sys.argv[1] in ("tests", "own"):
