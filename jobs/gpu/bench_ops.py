@@ -250,7 +250,7 @@ def embedding_backward(m, how):
                   vocab=vocab)
 
 
-def cross_entropy(m, rows=2080):
+def cross_entropy(m, rows=2048):
     """A chunk of the head: as many rows as have 1 GiB of fp32 logits (Head::chunk_tokens). At least 6 bytes an element
     move, the logits once and their bf16 gradient: a row stays in the shared memory of a cluster of blocks."""
     return kernel("cross_entropy", rows * m["vocab_size"] * 6, rows=rows, vocab=m["vocab_size"])

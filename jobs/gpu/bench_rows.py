@@ -79,7 +79,7 @@ def kernel_rows():
 
 def former_kernel_rows():
     """Rows of earlier commits, for tables of what was measured then: queries and keys were rotated one after the other,
-    and inputs of linears cast as stored and then transposed."""
+    and inputs of linears cast as stored and then transposed; chunks of the head were 2,080 tokens."""
     def rope_of(m, heads):
         n = TOKENS * m["head_dim"]
         return kernel("rope", 4 * n * heads + 4 * n, seq=TOKENS, heads=heads, head_dim=m["head_dim"])
@@ -88,6 +88,7 @@ def former_kernel_rows():
     for model in STACKS:
         for columns in (MODELS[model]["dim"], MODELS[model]["ffn_dim"]):
             rows += [cast(columns), transpose(TOKENS, columns)]
+    rows += [cross_entropy(MODELS["8b"], rows=2080)]
     return unique(rows)
 
 

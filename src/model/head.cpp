@@ -66,7 +66,8 @@ std::vector<TokenLikelihood> likelihoods(const float* stats, std::int64_t n, std
 }
 
 std::int64_t Head::chunk_tokens(std::int64_t vocab_size, std::int64_t logits_bytes) {
-  return std::clamp<std::int64_t>(logits_bytes / 4 / vocab_size / 16 * 16, 16, logits_bytes >> 18);
+  const std::int64_t rows = logits_bytes / 4 / vocab_size, multiple = rows < 1024 ? 16 : 256;
+  return std::clamp<std::int64_t>(rows / multiple * multiple, 16, logits_bytes >> 18);
 }
 
 void Head::forward(const Tensor& norm, const Tensor& output, const Tensor& residual, const Tensor& branch,

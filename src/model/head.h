@@ -38,8 +38,9 @@ struct Head {
   BatchShape shape;
   const TensorChecks& checks;
 
-  /// Tokens of a chunk: as many as `logits_bytes` hold fp32 logits of, in multiples of 16; of a small vocabulary
-  /// no more than keeps the chunk in the caches (1024 for the CPU's 256 MiB).
+  /// Tokens of a chunk: as many as `logits_bytes` hold fp32 logits of, in multiples of 16, of many in multiples of 256,
+  /// in which GPUs multiply: 2048 for a vocabulary of 128,256 and a GPU's 1 GiB, four for 8192 tokens. Of a small
+  /// vocabulary no more than keeps the chunk in the caches (1024 for the CPU's 256 MiB).
   static std::int64_t chunk_tokens(std::int64_t vocab_size, std::int64_t logits_bytes);
 
   /// Adds the sum of the token losses (natural log) to *loss_sum. `norm` [dim], `output` [vocab, dim].

@@ -50,6 +50,16 @@ Result run_head(Precision precision, bool tied, std::int64_t micro_batch) {
   return result;
 }
 
+TEST(HeadChunks, OfManyTokensAreMultiplesOfAGpusTiles) {
+  constexpr std::int64_t gpu = std::int64_t{1} << 30, cpu = std::int64_t{1} << 28;
+  EXPECT_EQ(Head::chunk_tokens(128256, gpu), 2048);  // 2093 have room
+  EXPECT_EQ(Head::chunk_tokens(256000, gpu), 1024);
+  EXPECT_EQ(Head::chunk_tokens(256, gpu), 4096);
+  EXPECT_EQ(Head::chunk_tokens(128256, cpu), 512);
+  EXPECT_EQ(Head::chunk_tokens(100000, cpu), 656);  // a multiple of 16
+  EXPECT_EQ(Head::chunk_tokens(1 << 30, cpu), 16);
+}
+
 // Every value of a token is computed from its own sequence alone, so that in bf16, too, the roundings are the same and
 // only fp32 sums over tokens have another order.
 TEST(HeadChunks, OneMicroBatchOfSeveralChunksEqualsSeveralOfOneChunk) {
