@@ -11,7 +11,9 @@ MODELS = {
 }
 STACKS = ["8b", "70b", "405b-tp4"]  # measured as blocks alone; 1.8b fits whole
 TENSOR_PARALLEL = {"405b-tp4": 4}
-DOCUMENTS = [512, 2048, 8192]  # lengths, for attention within them
+# Lengths of documents, again and again until a row is full, for attention within them. Mixed ones have the same mean.
+DOCUMENTS = {"512": [512], "2048": [2048], "8192": [8192], "512-mixed": [64, 128, 256, 512, 1600],
+             "2048-mixed": [256, 512, 1024, 2048, 6400]}
 SQUARES = [1024, 2048, 4096, 8192, 16384]
 FORMS = ["forward", "grad_input", "grad_weight"]
 MODES = ["bf16", "fp8", "fp8_casts"]
@@ -112,18 +114,27 @@ def ways_of(row):
 
 
 def attention(m, direction, seq=TOKENS, documents=None, by=None):
-    """Causal FLOPs: half the square, or half the squares of documents of so many tokens, which `by` computes
+    """Causal FLOPs: half the square, or half the squares of documents (a key of DOCUMENTS), which `by` computes
     (cuda.document_attention, "own" if None); two products forward, five backward."""
     products = 2 if direction == "forward" else 5
     q, k = q_dim(m) * seq, kv_dim(m) * seq
     tensors = 2 * q + 2 * k if direction == "forward" else 4 * q + 4 * k
-    within = {} if documents is None else {"documents": documents}
+    within = {} if documents is None else {"documents": DOCUMENTS[documents]}
     if by is not None:
         within["document_attention"] = by
     return dict(row=f"attention/{m['heads']}:{m['kv_heads']}x{m['head_dim']}x{seq}/{direction}" +
                 (f"/documents-{documents}" if within else "") + (f"/{by}" if by else ""),
                 op=f"attention_{direction}", batch=1, seq=seq, heads=m["heads"], kv_heads=m["kv_heads"],
-                head_dim=m["head_dim"], **within, flops=products * q * (documents or seq), bytes=2 * tensors + 4 * m["heads"] * seq)
+                head_dim=m["head_dim"], **within, flops=int(products * q * seq * share_of_squares(documents, seq)), bytes=2 * tensors + 4 * m["heads"] * seq)
+
+
+def share_of_squares(documents, seq=TOKENS):
+    """What documents (a key of DOCUMENTS) leave of attention's work on a row; 1 where there are none."""
+    lengths, left = [], seq
+    while documents is not None and left > 0:
+        lengths.append(min(left, DOCUMENTS[documents][len(lengths) % len(DOCUMENTS[documents])]))
+        left -= lengths[-1]
+    return sum(length * length for length in lengths) / seq**2 if lengths else 1
 
 
 def kernel(op, traffic, **sizes):

@@ -97,9 +97,9 @@ def attention_rows():
 
 
 def documents_rows():
-    """Attention within documents of these lengths, by our own kernels and by cuDNN's; one of 8,192 is the whole row, so
-    that it shows what they cost beside attention without documents."""
-    return [attention(MODELS["8b"], d, documents=length, by=by) for length in DOCUMENTS for by in (None, "cudnn")
+    """Attention within documents, by our own kernels and by cuDNN's; one of 8,192 is the whole row, so that it shows what
+    they cost beside attention without documents."""
+    return [attention(MODELS["8b"], d, documents=lengths, by=by) for lengths in DOCUMENTS for by in (None, "cudnn")
             for d in ("forward", "backward")]
 
 

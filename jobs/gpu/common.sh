@@ -97,8 +97,9 @@ read_profile_options() {
   [[ ! -e $output ]] || { echo "$script: --output $output exists; name a new folder" >&2 && exit 64; }
 }
 
-# begin_profiles SCRIPT: the folder, and tokens in it.
+# begin_profiles SCRIPT: the folder, and tokens in it; models are found from where it goes.
 begin_profiles() {
+  cd "$root" || exit
   mkdir -p "$output"
   prepare_tokens "$output" || verdict "$1" FAILED 'octet prepare'
   export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive} OMP_NUM_THREADS=${OMP_NUM_THREADS:-4}
@@ -109,9 +110,9 @@ begin_profiles() {
 profile_run() {
   local code=0 log=$output/$2.log
   echo "== $2 (log: $log)"
-  (cd "$root" && bounded "$3" "${@:4}" --model "$model" --precision float8 --device cuda --cuda.graphs false \
+  bounded "$3" "${@:4}" --model "$model" --precision float8 --device cuda --cuda.graphs false \
     --train.seq_len 4096 --train.micro_batch 1 --train.steps 10 --train.profile 8-10 --data.train "$output/tokens" \
-    --data.validation_fraction 0 --schedule.kind constant --checkpoint.interval off --run.dir "$output/$2") >"$log" 2>&1 ||
+    --data.validation_fraction 0 --schedule.kind constant --checkpoint.interval off --run.dir "$output/$2" >"$log" 2>&1 ||
     code=$?
   ((code == 0)) || verdict "$1" FAILED "$2: exit code $code (see $log)"
 }

@@ -187,8 +187,8 @@ std::string timeline_text(const DryTimeline& timeline, const DryMachine& m, cons
                        static_cast<double>(c.run.config.train.global_batch * c.run.config.train.seq_len) /
                        static_cast<double>(c.options.ranks) / step;
   const std::string documents = c.run.config.data.document_mask
-                                    ? "data.document_mask: attention is counted across documents, at cuDNN's rates "
-                                      "without a mask; Octet's own kernels take longer\n"
+                                    ? "data.document_mask: attention is counted across documents; within them it takes "
+                                      "less by cuDNN, more by Octet's own kernels\n"
                                     : "";
   return fmt::format(
       "timeline of a step at the rates of the data sheet of {} and links of {}; no run quite reaches them:\n{}\n{}{}"

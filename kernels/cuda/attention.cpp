@@ -44,9 +44,9 @@ void tell_of_documents(const std::string& reason) {
   const std::scoped_lock lock(mutex);
   if (!told.insert(reason).second) return;
   log::shared_warning(
-      "attention within documents (data.document_mask): Octet's own kernels serve for rows of several documents ({}); "
-      "they are not on the tensor cores, so attention takes many times as long as without (docs/data.md, "
-      "\"Documents\")",
+      "attention within documents: Octet's own kernels serve for rows that hold several ({}); they are not on the "
+      "tensor "
+      "cores, so attention takes many times as long (docs/data.md, \"Documents\")",
       reason);
 }
 
@@ -71,7 +71,8 @@ void run_documents(Stream& stream, const Args& args, AttentionPass pass, const F
 
 /// Bytes for as many documents as a plan is made for, or for our own kernels.
 std::int64_t document_workspace(const AttentionProblem& problem, std::int64_t fallback) {
-  if (!documents_by_cudnn()) return fallback;
+  if (!documents_by_cudnn() || !why_no_attention_plan({problem.shape, problem.pass, false, 1, 1}).empty())
+    return fallback;
   return std::max(
       fallback, DocumentOffsets::bytes(most_document_places) + document_workspace_bound(problem, most_document_places));
 }

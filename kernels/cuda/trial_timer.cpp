@@ -58,7 +58,11 @@ std::vector<double> least_microseconds(Stream& stream, std::span<const Trial> tr
     std::vector<TimedRun> timed(trials.size());
     for (const std::size_t t : running) timed[t].record(stream, trials[t]);
     stream.synchronize();
-    for (const std::size_t t : running) least[t] = std::min(least[t], timed[t].microseconds());
+    std::erase_if(running, [&](std::size_t t) {
+      const double microseconds = timed[t].microseconds();
+      least[t] = microseconds == never ? never : std::min(least[t], microseconds);
+      return microseconds == never;
+    });
   }
   return least;
 }

@@ -149,7 +149,6 @@ TEST_F(CudnnPlans, SeveralAreProposed) {
   EXPECT_TRUE(longer.front());
 }
 
-/// What is chosen is found again by its name, in a process that asks cuDNN anew.
 /// Rows of several documents, forward and backward, within what is planned for them.
 TEST_F(CudnnPlans, DocumentsHaveThemToo) {
   const std::vector<std::tuple<std::int64_t, std::int64_t, std::int64_t>> models = {
@@ -168,6 +167,18 @@ TEST_F(CudnnPlans, DocumentsHaveThemToo) {
       if (heads != 32) break;
     }
   }
+}
+
+TEST(CudaAttention, OfDocumentsNothingIsPlannedThatCudnnCannotUse) {
+  const std::int32_t begin = 0;
+  const auto planned = [&](const AttentionShape& shape) {
+    return attention_forward_workspace({.shape = shape, .documents = {.begin = &begin}});
+  };
+  AttentionShape shape = key_of(256, 4, 2, 64).shape;
+  EXPECT_GT(planned(shape), 0);
+  shape.dtype = DType::f32;
+  EXPECT_EQ(planned(shape), 0);
+  EXPECT_EQ(planned(key_of(256, 4, 2, 72).shape), 0);
 }
 
 TEST(CudaAttention, DocumentsOfAnOddHeadDimensionGoToOurKernels) {

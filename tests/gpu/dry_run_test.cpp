@@ -11,8 +11,10 @@ class DryRunOnGpu : public GpuTest {};
 
 TEST_F(DryRunOnGpu, ThePlanIsWhatTheLedgerHolds) {
   Device& device = cuda_device(0);
-  for (const Precision precision : {Precision::bf16, Precision::float8}) {
+  for (const auto& [precision, documents] :
+       {std::pair{Precision::bf16, false}, {Precision::float8, false}, {Precision::bf16, true}}) {
     RunConfig config;
+    config.data.document_mask = documents;
     config.device = DeviceType::cuda;
     config.precision = precision;
     config.model = {.name = "small",

@@ -173,13 +173,6 @@ TEST(Schema, WrongFiles) {
        {":3: float8.accumulate = \"hopper_quick\"", "fp32, hopper, hopper_fast, hopper_slow"}},
       {base + "device: cuda\nprecision: float8\nfloat8: {accumulate: hopper}\n",
        {":5: float8.accumulate = hopper", "the GPU's tensor cores", "expected fp32 with device = cuda"}},
-      {base + "device: cuda\ncuda: {document_attention: own}\n",
-       {":4: cuda.document_attention = own", "no effect without data.document_mask = true"}},
-      {"model: 5m\ndata: {train: a, document_mask: true}\ndevice: cuda\n"
-       "cuda: {document_attention: own, deterministic: true}\n",
-       {":4: cuda.document_attention = own", "no effect with cuda.deterministic = true"}},
-      {"model: 5m\ndata: {train: a, document_mask: true}\ncuda: {document_attention: own}\n",
-       {":3: cuda.document_attention = own", "no effect with device = cpu"}},
       {base + "precision: float8\nfloat8: {fast_accumulate: all}\n",
        {":4: float8.fast_accumulate = all", "no effect with device = cpu and float8.accumulate = fp32"}},
       {base + "precision: float8\nfloat8: {fast_accumulate: all, accumulate: hopper_slow}\n",

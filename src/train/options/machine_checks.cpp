@@ -13,25 +13,9 @@ void check_attention(const RunConfig& c, const Origins& at) {
                c.device, max_head_dim);
 }
 
-namespace {
-
-/// Nothing keeps cuDNN from attention over documents where there are none, nor where the chance order of summation of
-/// its backward pass is not wanted anyway.
-void check_document_attention(const RunConfig& c, const Origins& at) {
-  if (c.cuda.document_attention == CudaSettings().document_attention) return;
-  const auto refused = [&](const char* why) {
-    return refuse(at, "cuda.document_attention", c.cuda.document_attention, "has no effect {}", why);
-  };
-  if (!c.data.document_mask) throw refused("without data.document_mask = true");
-  if (c.cuda.deterministic) throw refused("with cuda.deterministic = true, which takes Octet's own kernels anyway");
-}
-
-}  // namespace
-
 /// An option of the other device would be ignored.
 void check_device(const RunConfig& c, const Origins& at) {
   if (c.device == DeviceType::cuda) {
-    check_document_attention(c, at);
     const Float8Accumulate accumulate = c.float8.accumulate;
     if (accumulate == Float8Config().accumulate) return;
     throw refuse(at, "float8.accumulate", accumulate,
@@ -49,7 +33,6 @@ void check_device(const RunConfig& c, const Origins& at) {
   unused("cuda.graphs", c.graphs, RunConfig().graphs);
   unused("cuda.gemm_plans", c.cuda.gemm_plans, none.gemm_plans);
   unused("cuda.attention", c.cuda.attention, none.attention);
-  unused("cuda.document_attention", c.cuda.document_attention, none.document_attention);
   const NcclSettings defaults;
   unused("nccl.tuning_file", c.nccl.tuning_file, defaults.tuning_file);
   unused("nccl.ranks_per_gpu", c.nccl.ranks_per_gpu, defaults.ranks_per_gpu);

@@ -104,8 +104,8 @@ void declare_cuda(Schema& schema, RunConfig& config) {
           "Empty: none.");
   schema.add_choice("attention", c.attention)
       .help(
-          "The same of cuDNN's attention, forward and backward: its first proposals, or the fastest of them, kept in "
-          "attention-plans in the run's folder.");
+          "The same of cuDNN's attention, forward and backward, of rows that are one document: its first proposals, or "
+          "the fastest of them, kept in attention-plans in the run's folder.");
   schema.add_choice("document_attention", c.document_attention)
       .help(
           "With data.document_mask, what computes attention of rows that hold several documents: cuDNN, for up to 1024 "

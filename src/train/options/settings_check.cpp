@@ -123,6 +123,7 @@ bool may_change(const std::string& key, const RunConfig& config) {
 bool keeps_bits(const std::string& key, const RunConfig& config) {
   if (key.starts_with("float8.")) return config.precision != Precision::float8;
   if (key.starts_with("cuda.") && config.device == DeviceType::cpu) return may_change(key, config);  // has no effect
+  if (key == "cuda.document_attention") return !config.data.document_mask || config.cuda.deterministic;
   const Changeable* entry = find_changeable(key);
   return entry != nullptr && entry->same_bits;
 }

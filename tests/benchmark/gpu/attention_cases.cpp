@@ -21,17 +21,22 @@ const std::int32_t* on_device(Case& c, const std::vector<std::int32_t>& values) 
   return to;
 }
 
-/// Documents of `length` tokens, as a training step lists them.
-PackedDocuments documents(Case& c, const AttentionShape& s, std::int64_t length) {
+/// Documents of these lengths, again and again until a row is full, as a training step lists them.
+PackedDocuments documents(Case& c, const AttentionShape& s, const std::vector<std::int64_t>& lengths) {
   std::vector<std::int32_t> begin, starts;
-  for (std::int64_t t = 0; t < s.batch * s.seq; ++t) {
-    const std::int64_t first = t % s.seq / length * length;
-    begin.push_back(static_cast<std::int32_t>(first));
-    if (t % s.seq == first) starts.push_back(static_cast<std::int32_t>(t));
+  std::int64_t longest = 0;
+  for (std::int64_t row = 0; row < s.batch; ++row) {
+    std::size_t next = 0;
+    for (std::int64_t first = 0, end = 0; first < s.seq; first = end) {
+      end = std::min(s.seq, first + lengths[next++ % lengths.size()]);
+      starts.push_back(static_cast<std::int32_t>(row * s.seq + first));
+      begin.resize(static_cast<std::size_t>(row * s.seq + end), static_cast<std::int32_t>(first));
+      longest = std::max(longest, end - first);
+    }
   }
   const std::int64_t places = document_places(static_cast<std::int64_t>(starts.size()));
   starts.resize(static_cast<std::size_t>(places + 1), static_cast<std::int32_t>(s.batch * s.seq));
-  return {on_device(c, begin), on_device(c, starts), places, document_length(std::min(length, s.seq), s.seq)};
+  return {on_device(c, begin), on_device(c, starts), places, document_length(longest, s.seq)};
 }
 
 /// What the row asks for; others come between the launches of one.
@@ -62,7 +67,7 @@ AttentionForward attention(Case& c, const Row& row) {
   args.v = c.random(DType::bf16, k);
   args.o = c.output(2 * q);
   args.log_sum_exp = c.output<float>(rows * s.heads);
-  if (row.contains("documents")) args.documents = documents(c, s, row.at("documents"));
+  if (row.contains("documents")) args.documents = documents(c, s, row.at("documents").get<std::vector<std::int64_t>>());
   set_cuda_settings(settings(row));
   if (row.contains("document_attention") && c.place().stream.native() != nullptr) {
     for (const AttentionPass pass : {AttentionPass::forward, AttentionPass::backward}) check_plan(c, args, pass);
@@ -73,7 +78,7 @@ AttentionForward attention(Case& c, const Row& row) {
 
 }  // namespace
 
-/// "batch", "seq", "heads", "kv_heads", "head_dim"; causal, bf16. "documents": their length, or it is not there;
+/// "batch", "seq", "heads", "kv_heads", "head_dim"; causal, bf16. "documents": their lengths, or it is not there;
 /// with them "document_attention": "cudnn" where it is not our own kernels that are to serve.
 void make_attention_forward(Case& c, const Row& row) {
   const AttentionForward args = attention(c, row);

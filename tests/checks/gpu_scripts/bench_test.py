@@ -186,7 +186,7 @@ class RowsTest(unittest.TestCase):
         self.assertEqual(bench_rows.quantize_vectors(256, "both", 640)["bytes"], 640 * 256 * 4 + 8 * 640 * 2)
         self.assertEqual(bench_rows.quantize_blocks(640, 256, "both")["bytes"], 640 * 256 * 4 + 4 * (5 * 4 + 2 * 8))
         self.assertEqual(bench_rows.quantize_rowwise(128, "both", 64)["bytes"], 4 * 64 * 128 + 8 * (64 + 128))
-        self.assertEqual(bench_rows.cross_entropy(m)["rows"], (1 << 30) // 4 // m["vocab_size"] // 16 * 16)
+        self.assertEqual(bench_rows.cross_entropy(m)["rows"], (1 << 30) // 4 // m["vocab_size"] // 256 * 256)
         fit = {name: bench_rows.blocks_that_fit(bench_rows.MODELS[name], 84942979072) for name in bench_rows.STACKS}
         self.assertEqual(fit, {"8b": 12, "70b": 3, "405b-tp4": 3})
 

@@ -118,9 +118,9 @@ class TableTest(unittest.TestCase):
 
     def test_attention_within_documents(self):
         of = lambda **more: bench_rows.attention(bench_rows.MODELS["8b"], "backward", **more)
-        results = [self.result("octet", of(), 2e-3), self.result("octet", of(documents=2048), 1.5e-3),
-                   self.result("octet", of(documents=2048, by="cudnn"), 0.6e-3)]
-        self.assertIn("| 2,048 | backward | 0.250 | 1,500 | 0.750 | 600 | 0.300 |", bench_table.render(results))
+        results = [self.result("octet", of(), 2e-3), self.result("octet", of(documents="2048"), 1.5e-3),
+                   self.result("octet", of(documents="2048", by="cudnn"), 0.6e-3)]
+        self.assertIn("| 2048 | backward | 0.250 | 1,500 | 0.750 | 600 | 0.300 |", bench_table.render(results))
         self.assertNotIn("within documents", bench_table.render(results[:1]))
 
     def test_rates_and_fractions(self):
