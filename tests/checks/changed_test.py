@@ -70,6 +70,8 @@ class Changed(unittest.TestCase):
         self.assertEqual(fuzzed("src/base/options/yaml.cpp", "src/base/error.h"), {"base"})
         self.assertEqual(fuzzed("src/base/log.h"), {"base"}, "training is not built for what all stands on")
         self.assertLessEqual({"base", "train"}, fuzzed("cmake/rooms.cmake"))
+        self.assertLessEqual({"base", "train"}, fuzzed("tests/fuzz/targets.cmake"))
+        self.assertFalse(fuzzed("tests/CMakeLists.txt"))
         self.assertEqual(fuzzed("kernels/cpu/gemm.cpp", "src/ops/linear.cpp", "docs/numerics.md"), set())
         self.assertLessEqual({"base", "report", "train", "tuning"}, fuzzed("tests/fuzz/main.cpp"))
 
