@@ -52,6 +52,11 @@ struct Machine {
 void set_up(Machine& machine, const CommandLine& command, const RunConfig& config, const MpiRuntime& mpi,
             Communicator& hosts) {
   Device& device = open_device(config.device, mpi, config.nccl);
+  // Earlier builds wrote it into every run's config.yaml, so that it is no error.
+  const bool serves = config.device == DeviceType::cuda && config.data.document_mask;
+  if (hosts.rank() == 0 && !serves && config.cuda.document_attention == DocumentAttention::own) {
+    log::warning("cuda.document_attention = own has no effect without device = cuda and data.document_mask = true");
+  }
   if (device.type() == DeviceType::cuda) {
     log::info("{}", device.description());
     check_gpu(config, device.compute_capability(), command.origins);

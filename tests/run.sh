@@ -59,7 +59,7 @@ finish() {
   if (($4)); then
     printf -- '--- end of %s\n' "$6"
     { grep -aE -m 20 '^\[  FAILED  \]|error:|ERROR: |Failure$' "$6" || true; } | sed 's/^/    /'
-    echo '    ...' && tail -n 40 "$6" | sed 's/^/    /'
+    echo '    ...' && { tail -n 40 "$6" || true; } | sed 's/^/    /'
   fi
 }
 
@@ -176,7 +176,7 @@ compile() {
     targets+=(octet octet-train octet-evaluate octet-commbench octet-bench-gpu) && options=(-DOCTET_CPU_ARCH=auto -DCMAKE_CUDA_FLAGS=-Xptxas=-v)
     # Code for other GPUs than Hopper takes two thirds of the time: where a kernel has changed, and in --long.
     files=$("${lately[@]}" device 2>"$log.configure") || code=$?
-    ((long)) || [[ -n $files ]] || options+=(-DOCTET_CUDA_ARCHITECTURES=90a-real)
+    if ((long)) || [[ -n $files ]]; then options+=(-UOCTET_CUDA_ARCHITECTURES); else options+=(-DOCTET_CUDA_ARCHITECTURES=90a-real); fi
     ((code)) || limited 1200 "$log.configure" jobs/install-cuda.sh || code=$?
   fi
   ((code)) || { limited 120 "$log.configure" bash -c "configure $preset ${options[*]}" &&
@@ -188,9 +188,10 @@ has_nvcc() { jobs/install-cuda.sh --find >/dev/null; }
 
 # build_beside PRESET...: begins them beside other steps, with the time that nothing else wants; `build` collects them.
 build_beside() {
+  local patience=$((patience * 4)) # they may have to wait for long
   (
     trap end_all INT TERM
-    chrt --idle --pid 0 "$BASHPID"
+    chrt --idle --pid 0 "$BASHPID" || true
     for preset in "$@"; do
       code=0 start=$SECONDS
       compile "$preset" || code=$?
@@ -298,7 +299,7 @@ check 'planted faults' 60 tests/equivalence/planted_faults.py --check
 
 selected 'build cpu' && build cpu
 # What is left to build takes the time that tests leave: those of jobs wait for half of it, Slurm's for nearly all.
-if ((!list)) && [[ -z $only ]] && chrt --idle 0 true; then
+if ((!list)) && [[ -z $only ]] && chrt --idle 0 true 2>/dev/null; then
   later=()
   ! has_nvcc || later+=(cuda)
   ((quick)) || ((${#fuzzed[@]} == 0)) || later+=(fuzz)

@@ -77,7 +77,7 @@ end_one() {
     --train.steps 1000000 --train.seq_len 128 --train.global_batch 2 --train.micro_batch 1 \
     --data.train "$output/tokens" --comm.timeout_seconds 5 --checkpoint.interval off --run.dir "$run" >"$log" 2>&1 &
   launcher=$!
-  trap 'kill -9 "$launcher"; ranks_of "$run" | xargs -r kill -9; exit 143' INT TERM HUP
+  trap 'kill -9 "$launcher" 2>/dev/null || true; ranks_of "$run" | xargs -r kill -9; exit 143' INT TERM HUP
   while ((SECONDS - begun < 40 && $(left) > 15)); do
     [[ ! -s $run/metrics.jsonl ]] || break
     kill -0 "$launcher" 2>/dev/null || break

@@ -128,6 +128,9 @@ TextDifference compare(const std::vector<DocumentScore>& first, const std::vecto
   std::vector<double> differences;
   bool same_tokens = true;
   for (std::size_t i = 0; i < first.size(); ++i) {
+    if (first[i].bytes != second[i].bytes) {
+      throw usage_error("evaluate", "document {} of those that are not empty is another for each model's tokenizer", i);
+    }
     differences.push_back(first[i].loss_sum - second[i].loss_sum);
     same_tokens &= first[i].tokens == second[i].tokens;
   }

@@ -92,7 +92,7 @@ class Check:
             self.task(name, [name])
         if "mmlu" in groups:
             self.task("mmlu", [name for name in names if name.startswith("mmlu_")])
-            whole, *parts = [self.results["difference"][group] for group in groups]
+            whole, *parts = [self.results["difference"][group] for group in groups]  # which subjects a part has, no file says
             assert sum(part["questions"] for part in parts) == whole["questions"]
             of_parts = sum(part["acc"] * part["questions"] for part in parts)
             assert abs(of_parts - whole["acc"] * whole["questions"]) < 1e-9, "the parts of mmlu"

@@ -143,6 +143,9 @@ TEST(Compare, IsPaired) {
   b.front().tokens = 99;  // another tokenizer
   EXPECT_FALSE(compare(a, b, {}).loss);
   EXPECT_TRUE(compare(a, b, {}).bits_per_byte);
+  b[7].bytes = 399;  // another text: each model's tokenizer may leave out other ones as empty
+  EXPECT_THROW(compare(a, b, {}), Error);
+  b[7].bytes = 400;
   b.pop_back();
   EXPECT_THROW(compare(a, b, {}), Error);
 }

@@ -41,6 +41,14 @@ TEST(DocumentMask, AsynchronousTensorParallelismLearnsWhatOneRankLearns) {
   }
 }
 
+/// A run's config.yaml has every option, so that it is no error.
+TEST(DocumentMask, WhatServesNoDocumentsIsWarnedOf) {
+  const TrainedRun run = train(2, short_documents() + "--train.steps 1 --cuda.document_attention own ");
+  ASSERT_EQ(run.result.exit_code, 0) << run.result.all();
+  EXPECT_EQ(occurrences(run.result.err, "cuda.document_attention = own has no effect"), 1);
+  EXPECT_EQ(occurrences(finished(2, masked + on_short_documents("20")).result.err, "has no effect"), 0);
+}
+
 TEST(DocumentMask, GoesOnToTheSameBits) {
   for (const std::string& options : {masked, masked + "--data.loss_on_first false "}) {
     SCOPED_TRACE(options);

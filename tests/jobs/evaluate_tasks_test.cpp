@@ -239,12 +239,13 @@ TEST(EvaluateTasks, ComparesTwoModelsQuestionByQuestion) {
   EXPECT_EQ(both, nlohmann::json::parse(alone.results));
 }
 
-TEST(EvaluateTasks, AComparisonGoesOnWithinEitherModel) {
+TEST(EvaluateTasks, AComparisonGoesOnWithinTheOtherModel) {
   const std::string folder = workplace() / "evaluated/resumed", comparing = " --compare " + less_trained();
   const Written whole = evaluated(comparing, "resumed");
   const std::string samples = read_bytes(folder + "/compare/samples_own.jsonl");
   const auto done = nlohmann::ordered_json::parse(read_bytes(folder + "/compare/tasks.json"));
   fs::remove(folder + "/compare/tasks.json");
+  fs::remove(folder + "/compare/samples_own.jsonl");
   write_bytes(folder + "/compare/samples_own.jsonl.part",
               done["own"].dump() + "\n" + samples.substr(0, samples.size() / 2));
   const CommandResult r = in_workplace(command(comparing, "resumed"));

@@ -75,7 +75,7 @@ def main():
     parser.add_argument("names", nargs="*")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--keep", action="store_true", help="leave folder and cluster as they are")
-    parser.add_argument("--jobs", type=int, default=3)
+    parser.add_argument("--jobs", type=int, default=5)
     parser.add_argument("--report")
     parser.add_argument("--gtest_output", help="json:FILE, as GoogleTest has it")
     options = parser.parse_args()
@@ -98,7 +98,7 @@ def main():
 
     signal.signal(signal.SIGTERM, end)
     try:
-        print(output_of(CLUSTER, "start", "--nodes", 12), flush=True)
+        print(output_of(CLUSTER, "start", "--nodes", 4 * options.jobs), flush=True)
         prepare_data(folder)
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
             results = list(pool.map(lambda n: attempts(n, folder), names))

@@ -117,10 +117,11 @@ def is_fuzzed(room, changed):
                for path in changed)
 
 
-def is_device_code(path):
+@functools.cache
+def device_code():
     sources = [source for source in git("ls-files", "*.cu") if source.startswith("kernels/")]
-    compiled_by = ("cmake/compiler.cmake", "cmake/cuda.cmake", "cmake/rooms.cmake", "CMakeLists.txt", "CMakePresets.json")
-    return path in closure(sources) or path in compiled_by
+    return closure(sources) | {"cmake/compiler.cmake", "cmake/cuda.cmake", "cmake/rooms.cmake", "CMakeLists.txt", "CMakePresets.json",
+                               "jobs/install-cuda.sh"}
 
 
 def print_lines(lines):
@@ -136,7 +137,7 @@ def main():
     if sys.argv[1:] == ["files"]:
         print_lines(changed_files())
     elif sys.argv[1:] == ["device"]:
-        print_lines(filter(is_device_code, changed_files()))
+        print_lines(path for path in changed_files() if path in device_code())
     elif len(sys.argv) > 2 and sys.argv[1] == "fuzz":
         print_lines(r for r in sys.argv[2:] if is_fuzzed(r, changed_files()))
     elif len(sys.argv) > 2 and sys.argv[1] in ("tests", "own"):
