@@ -21,9 +21,10 @@ struct Timing {
   bool graph = false;  ///< a repeat was one CUDA graph, so that the host's launches are not what was measured
 };
 
-/// One way to do a row's work: `rotation` is launches of the same on different memory, one after the other in their
-/// order, so that no launch finds in the cache what the one before it left there.
+/// One way to do a row's work.
 struct Rotation {
+  /// Of the same on different memory, one after the other in their order, so that none finds in the cache what the one
+  /// before it left there.
   std::vector<Launch> launches;
   bool in_graph = true;  ///< captured as a CUDA graph, where the launches can be
 };
