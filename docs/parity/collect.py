@@ -23,6 +23,9 @@ TABLES = {
     "recipes": ("bf16", ["bf16_reordered", "tensorwise", "rowwise", "rowwise_with_gw_hp", "delayed"]),
     # Its own bf16, since both ran on another kind of processor than the runs above.
     "blockwise": ("bf16_beside_blockwise", ["blockwise"]),
+    # On one H100, whose tensor cores multiply fp8.
+    "gpu": ("gpu-bf16", ["gpu-bf16_again", "gpu-tensorwise", "gpu-tensorwise_fast_all", "gpu-rowwise", "gpu-rowwise_with_gw_hp",
+                         "gpu-delayed", "gpu-blockwise"]),
     "accumulators": ("short-bf16", ["sums-fp32", "sums-hopper", "sums-hopper_fast", "sums-hopper_slow"]),
 }
 

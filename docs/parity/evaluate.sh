@@ -1,16 +1,21 @@
 #!/usr/bin/env bash
 # Evaluates the runs of docs/parity on text that none of them has seen, in 16-bit weights: bits per byte with its 95 %
 # interval, and each recipe's difference from bf16 of the same seed, document by document (docs/evaluation.md).
-# Usage: docs/parity/evaluate.sh [--seeds "1 2 3"] [--documents N] OUTPUT
+# Usage: docs/parity/evaluate.sh [--table recipes|gpu] [--seeds "1 2 3"] [--documents N] [--at-once N] OUTPUT
+#   --table       which of run.sh's runs (default recipes); gpu: on a GPU
 #   --documents   dictionary entries that are scored (default 5000)
+#   --at-once     runs that are evaluated side by side (default 1)
 #   OUTPUT        the folder that run.sh filled; results go to OUTPUT/evaluated
+# OCTET_BIN names the folder of the programs (default build/cpu/bin; for gpu build/cuda/bin).
 set -euo pipefail
 
-seeds='1 2 3' documents=5000 output=''
+table=recipes seeds='1 2 3' documents=5000 at_once=1 output=''
 while (($#)); do
   case $1 in
     -h | --help) sed -n '2,/^set /{/^set /!s/^# \{0,1\}//p}' "$0" && exit ;;
+    --table) table=${2:?--table needs recipes or gpu} && shift ;;
     --seeds) seeds=${2:?--seeds needs whole numbers} && shift ;;
+    --at-once) at_once=${2:?--at-once needs a number} && shift ;;
     --documents) documents=${2:?--documents needs a number} && shift ;;
     -*) echo "evaluate.sh: unknown option $1 (see --help)" >&2 && exit 64 ;;
     *) output=$(realpath -m "$1") ;;
@@ -19,20 +24,29 @@ while (($#)); do
 done
 [[ -n $output ]] || { echo 'evaluate.sh: name the folder of the runs (see --help)' >&2 && exit 64; }
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-program=${OCTET_EVALUATE:-build/cpu/bin/octet-evaluate}
-[[ -x $program ]] || { echo "evaluate.sh: build first: there is no $program" >&2 && exit 64; }
-mkdir -p data
+recipes='tensorwise rowwise rowwise_with_gw_hp delayed blockwise'
+case $table in
+  recipes) programs=${OCTET_BIN:-build/cpu/bin} device=cpu prefix='' ;;
+  gpu) programs=${OCTET_BIN:-build/cuda/bin} device=cuda prefix=gpu- recipes="bf16_again $recipes tensorwise_fast_all" ;;
+  *) echo "evaluate.sh: --table '$table', expected recipes or gpu" >&2 && exit 64 ;;
+esac
+export program=$programs/octet-evaluate output documents device prefix
+[[ -x $program ]] ||
+  { echo "evaluate.sh: build first (README.md), or name the folder of the programs in OCTET_BIN: no $program" >&2 && exit 64; }
+mkdir -p data "$output/evaluated"
 [[ -s data/held-out.txt ]] || jobs/english-text.sh data/held-out.txt 2
 
+one() {  # RECIPE SEED: beside bf16 of its seed; again from where an interrupted call left off
+  local name=$prefix$1-seed$2
+  [[ -d $output/$name ]] || { echo "$name is not there" && return; }
+  "$program" "$output/$name" --compare "$output/${prefix}bf16-seed$2" --text data/held-out.txt --split-documents blank-lines \
+    --documents "$documents" --device "$device" --output "$output/evaluated/$name" >"$output/evaluated-$name.log" 2>&1 ||
+    { echo "$name ended with exit code $?: $output/evaluated-$name.log" && return 1; }
+}
+export -f one
 for seed in $seeds; do
-  for recipe in tensorwise rowwise rowwise_with_gw_hp delayed blockwise; do
-    name=$recipe-seed$seed run=$output/$recipe-seed$seed
-    [[ -d $run ]] || { echo "$name is not there" && continue; }
-    "$program" "$run" --compare "$output/bf16-seed$seed" --text data/held-out.txt --split-documents blank-lines \
-      --documents "$documents" --output "$output/evaluated/$name" >"$output/evaluated-$name.log" 2>&1 ||
-      { echo "$name ended with exit code $?: $output/evaluated-$name.log" && exit 1; }
-  done
-done
+  for recipe in $recipes; do printf '%s %s\0' "$recipe" "$seed"; done
+done | xargs -0 -P "$at_once" -I{} bash -c 'one {}'
 
 python3 - "$output/evaluated" <<'PYTHON'
 import json, pathlib, sys

@@ -53,7 +53,7 @@ PARTS = (
     Part("racecheck", 300, "kernels' shared memory", "sanitize.sh", ("--tools", "racecheck")),
     Part("gemm-casts", 120, "GEMMs behind the casts of their operands, and those of the other recipes",
          rows=r":gemm/[^/]+/\w+/(\w+_casts|rowwise|gw_hp|blockwise)$"),
-    Part("graphs", 40, "steps of the 1.8B model with CUDA graphs and without", rows=r":step/1\.8b/.*/graphs-(true|false)$"),
+    Part("graphs", 50, "steps of the 1.8B model and of 8B blocks with CUDA graphs and without", rows=r":step/.*/graphs-(true|false)$"),
     Part("recipes", 90, "steps of the larger blocks in the other recipes", rows=r":step/(70b|405b-tp4)/float8-"),
     Part("exchange", 60, "what gathers and reductions cost the kernels beside them", "exchange.sh"),
     Part("synccheck", 200, "kernels' barriers", "sanitize.sh", ("--tools", "synccheck")),

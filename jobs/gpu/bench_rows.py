@@ -116,4 +116,4 @@ def groups(memory=80e9):
         label = f"step/{name}/{precision}" + (f"/{micro_batches}" if micro_batches > 1 else "")
         out += [(label, "octet", rows), (label, "torch", rows)]
     return out + [("step/choices", "octet", choice_step_rows(memory)), ("step/recipes", "octet", recipe_step_rows(memory)),
-                  ("step/graphs", "octet", graph_step_rows()), ("start", "octet", [start_row()])]
+                  ("step/graphs", "octet", graph_step_rows(memory)), ("start", "octet", [start_row()])]

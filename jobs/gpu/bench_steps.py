@@ -135,7 +135,9 @@ def start_row():
                 recipe=None, graphs=None, plans="heuristic", fast=None, seq_len=1024, micro_batches=1, flops=0, bytes=0)
 
 
-def graph_step_rows():
-    """The smallest whole model with CUDA graphs and without: Octet's alone."""
-    return [step("1.8b", precision, MODELS["1.8b"]["layers"], graphs=graphs) for precision in reversed(PRECISIONS)
-            for graphs in ("true", "false")]
+def graph_step_rows(memory):
+    """The smallest whole model with CUDA graphs and without, and the higher stack of 8B, where auto leaves them out, with:
+    Octet's alone."""
+    rows = [step("8b", precision, tallest("8b", memory), graphs="true") for precision in reversed(PRECISIONS)]
+    return rows + [step("1.8b", precision, MODELS["1.8b"]["layers"], graphs=graphs) for precision in reversed(PRECISIONS)
+                   for graphs in ("true", "false")]

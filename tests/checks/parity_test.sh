@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# docs/parity/run.sh with another program in octet-train's place: the commands that docs/parity/README.md shows start
-# their runs, and --steps shortens those that it is for. Usage: tests/checks/parity_test.sh
+# docs/parity/run.sh and evaluate.sh with other programs in the place of octet-train and octet-evaluate: the commands that
+# docs/parity/README.md shows start their runs, --steps shortens those that it is for, and each run that is there is
+# evaluated. Usage: tests/checks/parity_test.sh
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -41,8 +42,17 @@ started 6 '--train.steps 60 --schedule.warmup_steps 10 --schedule.decay_steps 20
 started 5 '--train.steps 100 ' docs/parity/run.sh --table accumulators --seeds 1 out
 started 12 '' docs/parity/run.sh --seeds '1 2' out
 ! grep -q -e '--train.steps' started || wrong 'whole runs are shortened'
+mkdir gpu && cp build/cpu/bin/octet-train gpu && cp build/cpu/bin/octet-train gpu/octet-evaluate
+OCTET_BIN=gpu started 16 '--device cuda' docs/parity/run.sh --table gpu --seeds '1 2' out
+refused docs/parity/run.sh --table gpu out  # no program for GPUs is there
+refused docs/parity/run.sh --table tpu out
 refused docs/parity/run.sh --steps 5 out
 refused docs/parity/run.sh --steps many out
 refused docs/parity/run.sh --table accumulators --steps 60 out
 refused docs/parity/run.sh --train.steps 60 out
+mkdir -p out/gpu-{bf16,bf16_again,tensorwise,blockwise}-seed{1,2} && echo text >data/held-out.txt
+OCTET_BIN=gpu started 6 '--compare .*/out/gpu-bf16-seed[12] .*--device cuda' \
+  docs/parity/evaluate.sh --table gpu --seeds '1 2' --at-once 2 out
+grep -q 'gpu-delayed-seed1 is not there' said || wrong 'a run that is not there is not named'
+refused docs/parity/evaluate.sh out  # no octet-evaluate for the CPU is there
 echo 'the runs of docs/parity are started as README.md has it'
