@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Every path in backticks and every link in the pages below leads somewhere, the first commands that a reader copies
-name a run directory, the blocks of code in docs/one-step.md stand in the source, and docs/rooms.svg is what
+name a run directory, blocks of code begin and end, those in docs/one-step.md stand in the source, and docs/rooms.svg is what
 docs/draw_rooms.py draws.
 
 Usage: tests/checks/docs.py [ROOT]      A page that is not there is a violation too.
@@ -14,13 +14,12 @@ import sys
 
 FIRST = ["README.md", "jobs/bundle-readme.md"]
 QUOTING = ["docs/one-step.md"]
-PAGES = ["README.md", "CONTRIBUTING.md", "jobs/bundle-readme.md"] + [f"docs/{name}.md" for name in (
-    "architecture", "run-directories", "numerics", "cuda-backend", "communication", "parallelism", "dry-run", "checkpoints",
-    "one-step", "gpu", "gpu-results", "bundle", "benchmarks", "clusters", "kernel-resources", "report", "timeline", "doctor", "problems", "tuning",
-    "tuning/model", "tuning/commbench", "tuning/fit", "tuning/plugin", "tuning/topology", "tuning/contention",
-    "tuning/infiniband", "tuning/roce", "tuning/custom")]
+PAGES = ["README.md", "CONTRIBUTING.md", "jobs/bundle-readme.md"]  # and all of docs/
 MADE = ("build/", "runs/", "data/", "text/")
-OF_A_RUN = ("bindings.txt", "config.yaml", "config.json", "owner.json", "status.json", "failure.txt", "profile.json", "profile-rankN.json", "job.sh", "octet-train.sh", "octet.sh")
+OF_A_RUN = ("bindings.txt", "config.yaml", "config.json", "owner.json", "status.json", "failure.txt", "profile.json",
+            "profile-rankN.json", "job.sh", "octet-train.sh", "octet.sh", "manifest.json", "results.json", "tasks.json")
+OF_A_MODEL = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
+              "generation_config.json", "hugging_face_config.json")
 CODE = re.compile(r"^```.*?^```|`([^`\n]+)`", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([\w./-]+)(?:#[^)\s]*)?\)")  # within the repository, from the page's own folder
 TOP = ("src/", "kernels/", "jobs/", "slurm/", "configs/", "checkpoints/", "tests/", "docs/", "cmake/", ".ci/")
@@ -39,12 +38,20 @@ def paths(text):
         for word in re.finditer(r"[^\s`]+", match[0]):
             line = text.count("\n", 0, match.start() + word.start()) + 1
             for path in alternatives(word[0].strip(",;:()\"'").removeprefix("./")):
-                if path.startswith(MADE) or re.search(r"[*<>$…]|NAME|ROOM", path):
+                if path.startswith(MADE) or re.search(r"[*<>$…]|NAME|ROOM|PREFIX", path):
                     continue
                 if path.startswith(TOP):
                     yield line, re.sub(r"(:\d+|#.*)$", "", path)
-                elif match[1] is not None and NAMED.match(path) and path not in OF_A_RUN:
+                elif match[1] is not None and NAMED.match(path) and path not in OF_A_RUN + OF_A_MODEL:
                     yield line, path
+
+
+def pages_of(root):
+    """The pages by name, and every page below docs/."""
+    found = []
+    for folder, _, files in os.walk(os.path.join(root, "docs")):
+        found += [os.path.relpath(os.path.join(folder, file), root) for file in files if file.endswith(".md")]
+    return PAGES + sorted(found)
 
 
 def check(root, pages):
@@ -65,6 +72,23 @@ def check(root, pages):
             if not os.path.exists(os.path.join(root, os.path.dirname(page), link[1])):
                 problems.append(f"{page}:{text.count(chr(10), 0, link.start()) + 1}: the link {link[1]} leads nowhere")
     return count, problems
+
+
+def torn_blocks(root, pages):
+    """Blocks of code whose first or last line of ``` is gone: what follows is shown as code, and code as text."""
+    problems = []
+    for page in pages:
+        opened = None  # the line of the block that is open
+        with open(os.path.join(root, page), encoding="utf-8") as file:
+            for number, line in enumerate(file, 1):
+                if not line.startswith("```"):
+                    continue
+                if opened is not None and line.strip() != "```":
+                    problems.append(f"{page}:{number}: a block of code begins within that of line {opened}")
+                opened = number if opened is None or line.strip() != "```" else None
+        if opened is not None:
+            problems.append(f"{page}:{opened}: a block of code without an end")
+    return problems
 
 
 def unnamed_runs(root, pages):
@@ -185,7 +209,9 @@ def picture(root):
 
 def main():
     root = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
-    count, problems = check(root, PAGES)
+    pages = pages_of(root)
+    count, problems = check(root, pages)
+    problems += torn_blocks(root, [page for page in pages if os.path.exists(os.path.join(root, page))])
     problems += unnamed_runs(root, [page for page in FIRST if os.path.exists(os.path.join(root, page))])
     lines, misquoted = quotes(root, [page for page in QUOTING if os.path.exists(os.path.join(root, page))])
     problems += misquoted + picture(root) + problems_named(root)

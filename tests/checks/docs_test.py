@@ -36,6 +36,16 @@ class DocsTest(unittest.TestCase):
             self.assertEqual(docs.check(root, ["README.md", "docs/b.md"]),
                              (4, ["README.md:2: the link b.md leads nowhere", "docs/b.md:1: the link c.md leads nowhere"]))
 
+    def test_finds_blocks_of_code_that_are_torn(self):
+        with tempfile.TemporaryDirectory() as root:
+            for name, text in (("whole.md", "```\na\n```\n\n```cpp\nb\n```\n"), ("headless.md", "a\n```\n\n```cpp\nb\n```\n"),
+                               ("endless.md", "```\na\n```\n```sh\nb\n")):
+                with open(os.path.join(root, name), "w", encoding="utf-8") as file:
+                    file.write(text)
+            self.assertEqual(docs.torn_blocks(root, ["whole.md", "headless.md", "endless.md"]),
+                             ["headless.md:4: a block of code begins within that of line 2",
+                              "endless.md:4: a block of code without an end"])
+
     def test_finds_runs_without_a_directory(self):
         with tempfile.TemporaryDirectory() as root:
             with open(os.path.join(root, "README.md"), "w", encoding="utf-8") as file:
