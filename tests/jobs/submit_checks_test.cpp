@@ -1,0 +1,205 @@
+// What octet submit finds before a job is in the queue.
+#include "tests/jobs/submit_fixture.h"
+
+namespace octet::test {
+namespace {
+
+TEST_F(Submit, DryRunGoesOnWithoutTheDataAndSaysSo) {
+  const CommandResult r = submit_run("--dry-run --data.train data/none");
+  ASSERT_EQ(r.exit_code, 0) << r.all();
+  expect_in("not checked: data: [data] data.train: cannot open", r.err);
+  EXPECT_NE(printed_file(r.out, "job.sh"), "");
+  EXPECT_EQ(submit_run("--data.train data/none").exit_code, 64);
+}
+
+TEST_F(Submit, InitialWeightsAreLookedAtBeforeTheQueue) {
+  const CommandResult r = submit_run("--init.from nowhere");
+  EXPECT_EQ(r.exit_code, 64) << r.all();
+  expect_in("init.from = nowhere: has no weights; expected a Hugging Face folder", r.err);
+  expect_in("not checked: init.from: [train] init.from = nowhere", submit_run("--dry-run --init.from nowhere").err);
+}
+
+TEST_F(Submit, TokenIdsAboveTheVocabularyAreFoundBeforeTheQueue) {
+  write_bytes(workplace() / "small.yaml",
+              std::string(tiny_model).replace(std::string(tiny_model).find("256"), 3, "120"));
+  const std::string name = "data/above-" + std::filesystem::path(fake.path()).filename().string();
+  write_tokens(workplace() / name, 9000, TokenType::u8, [](std::int64_t i) { return i == 8998 ? 120 : 7; });
+  const std::string side = workplace() / (name + ".data.json");
+  std::filesystem::remove(side);
+  const std::string options = "--model ./small.yaml --data.train " + name;
+  for (const char* dry : {"--dry-run", ""}) {
+    const CommandResult r = submit_run(options + " " + dry);
+    EXPECT_EQ(r.exit_code, 64) << r.all();
+    expect_in(name + ".bin: its largest token id is 120, at position 8998 of 9000; expected ids from 0 to 119", r.err);
+    EXPECT_FALSE(std::filesystem::exists(side)) << "nothing is written beside the data";
+  }
+  EXPECT_FALSE(std::filesystem::exists(workplace() / directory));
+  expect_not_in("--parsable", read("calls"));
+}
+
+TEST_F(Submit, LargeDataAreLeftToTheRun) {
+  const std::string name = "data/large-" + std::filesystem::path(fake.path()).filename().string();
+  write_tokens(workplace() / name, 9000, TokenType::i32, [](std::int64_t) { return 0; });
+  std::filesystem::remove(workplace() / (name + ".data.json"));
+  // As of 4 bytes above 2 GiB, all zeros that take no space: one sequence, whose length is the first number behind the
+  // 34 bytes of the index's header.
+  const std::int32_t tokens = (std::int32_t{1} << 29) + 1;
+  std::string index = read_bytes(workplace() / (name + ".idx"));
+  index.replace(34, sizeof tokens, reinterpret_cast<const char*>(&tokens), sizeof tokens);
+  write_bytes(workplace() / (name + ".idx"), index);
+  std::filesystem::resize_file(workplace() / (name + ".bin"), std::uintmax_t{tokens} * sizeof tokens);
+  const CommandResult r = submit_run("--dry-run --data.train " + name);
+  EXPECT_EQ(r.exit_code, 0) << r.all();
+  expect_in(name + ".bin has 2.0 GiB, whose token ids are not looked at here, where 2.0 GiB are scanned at most",
+            r.err);
+  std::filesystem::remove(workplace() / (name + ".bin"));
+}
+
+TEST_F(Submit, ManyPassesOverTheDataAreWarnedOfBeforeTheQueue) {
+  const std::string name = "data/few-" + std::filesystem::path(fake.path()).filename().string();
+  write_tokens(workplace() / name, 1601, TokenType::u8, [](std::int64_t i) { return i % 90; });  // 50 samples
+  const std::string path = workplace() / name + ".bin";
+  const std::string options = "--dry-run --data.train " + name + " --data.validation_fraction 0 --train.steps ";
+  const CommandResult many = submit_run(options + "17");
+  EXPECT_EQ(many.exit_code, 0) << many.all();
+  expect_in("data: 4.08 passes over " + path, many.err);
+  expect_in(" W data.train: " + path + ": 17 steps ask for 6528 tokens of it, and 1600 are there to train on",
+            many.err);
+  const CommandResult few = submit_run(options + "16");
+  expect_in("data: 3.84 passes over " + path, few.err);
+  expect_not_in("data.max_passes", few.err);
+}
+
+TEST_F(Submit, ChangesOfTheMixtureAreCountedAndShownBeforeTheQueue) {
+  const std::string name = "data/late-" + std::filesystem::path(fake.path()).filename().string();
+  write_tokens(workplace() / name, 1601, TokenType::u8, [](std::int64_t i) { return i % 90; });  // 50 samples
+  const std::string options =
+      "--dry-run --data.validation_fraction 0 --train.steps 20 --data.train '[data/text, {path: " + name +
+      ", weight: 0}]' --data.changes ";
+  const CommandResult all = submit_run(options + "'[{step: 3, weights: [0, 1]}]'");
+  EXPECT_EQ(all.exit_code, 0) << all.all();
+  expect_in("data: 4.32 passes over " + (workplace() / name), all.err);  // 18 steps of 12
+  expect_in("data/text 100.00 -> 0.00 %, ", all.err.substr(all.err.find("data: from step 3 on: ")));
+  expect_in(name + " 0.00 -> 100.00 %", all.err);
+  expect_in("20 steps ask for 6912 tokens of it, and 1600 are there to train on", all.err);
+  const CommandResult late = submit_run(options + "'[{step: 21, weights: [0, 1]}]'");
+  expect_in(" W data.changes: the one from step 21 on comes after the last step, 20", late.err);
+  expect_in(".bin: by its weights, 20 steps read nothing of it", late.err);
+  const CommandResult few = submit_run(options + "'[{step: 3, weights: [1]}]'");
+  EXPECT_EQ(few.exit_code, 0) << "a dry run goes on without data: " << few.all();
+  expect_in("data.changes[0].weights has 1 number(s); expected one for each source", few.all());
+}
+
+TEST_F(Submit, SettingsWithWhichTheRunWouldNotGoOnAreRefusedBeforeTheQueue) {
+  const TrainedRun& run = finished(1, "--train.steps 4 --checkpoint.interval 4");
+  const std::string again = "run.yaml --cluster local --nodes 1 --run.dir " + run.directory;
+  for (const char* dry : {"", " --dry-run"}) {
+    const CommandResult other = submit(again + " --train.steps 6 --optimizer.lr 0.5" + dry);
+    EXPECT_EQ(other.exit_code, 64) << other.all();
+    expect_in("optimizer.lr = 0.003 there, 0.5 now; the run can only go on with the same", other.err);
+  }
+  EXPECT_EQ(read("calls").find("--parsable"), std::string::npos);
+  const CommandResult meant =
+      submit(again + " --train.steps 6 --optimizer.lr 0.5 --checkpoint.allow_changes optimizer.lr --dry-run");
+  EXPECT_EQ(meant.exit_code, 0) << meant.all();
+}
+
+TEST_F(Submit, RefusesBeforeTheQueue) {
+  const std::vector<std::pair<std::string, std::string>> table = {
+      {"run.yaml --nodes 2", "which cluster?"},
+      {"run.yaml --cluster local", "how many nodes?"},
+      {"run.yaml --cluster nowhere --nodes 2", "expected one of aws-p5-efa, "},
+      {"run.yaml --cluster local --nodes 5", "at most 4 nodes"},
+      {"run.yaml --cluster local --nodes 3 --spares 2", "at most 4 nodes"},
+      {"run.yaml --cluster local --nodes 0", "--nodes"},
+      {"run.yaml --cluster local --nodes 2 --train.global_batch 5", "train.global_batch = 5"},
+      {"run.yaml --cluster local --nodes 2 --train.setps 5", "nearest: --train.steps"},
+      {"run.yaml --cluster local --nodes 2 --chian 3", "nearest: --chain"},
+      {"run.yaml --cluster local --nodes 2 --parallel.tp 2", "parallel.tp = 2: expected a divisor of the 1 ranks"},
+      {"run.yaml --cluster local --nodes 2 --data.train data/none", "data/none"},
+      {"run.yaml --cluster local --nodes 2 --train.seq_len 100000", "data/text"},
+      {"run.yaml --cluster local --nodes 2 --cluster.nodes.memory_gib 1 --model 160m", "GiB of a node"},
+      {"run.yaml --cluster local --nodes 2 --cluster.nodes.memry_gib 1", "nearest: nodes.memory_gib"},
+      {"run.yaml --cluster local --nodes 2 --cluster.nodes.memory_gib", "is missing"},
+      {"run.yaml --cluster ibm-roce --nodes 2", "device = cpu"},
+      {"run.yaml --cluster local --nodes 2 --device cuda", "device = cuda"},
+      {"run.yaml --cluster ibm-roce --nodes 2 --device cuda --cluster.gpus.memory_gib 3 --train.global_batch 16",
+       "NCCL, estimated"},
+      {"run.yaml --cluster local --nodes 2 --checkpoint.resume never", "checkpoint.resume = never"},
+      {"run.yaml --cluster local --nodes 2 --chain 2", "checkpoint.interval = off"},
+      {"run.yaml --cluster local --nodes 2 --time 1", "a time limit of 60 s"},
+      {"run.yaml --cluster local --nodes 2 --time tomorrow", "--time: \"tomorrow\""},
+      {"run.yaml --cluster local --nodes 2 --exclude 'v[1-'", "host list"},
+      {"run.yaml --cluster local --nodes 2 --after x", "--after"},
+      {"data --cluster local --nodes 2", "a folder without submitted.yaml"},
+      {"none.yaml --cluster local --nodes 2", "none.yaml"},
+  };
+  for (const auto& [arguments, part] : table) {
+    const CommandResult r = submit(arguments + " --run.dir " + directory);
+    EXPECT_EQ(r.exit_code, 64) << arguments << "\n" << r.all();
+    expect_in(part, r.err);
+  }
+  EXPECT_FALSE(std::filesystem::exists(workplace() / directory));
+  expect_not_in("--parsable", read("calls"));
+}
+
+/// The data are not here, which is looked at after layout and memory.
+TEST_F(Submit, LargeRunsFitTheNodesTheyAreFor) {
+  const std::vector<std::pair<std::string, int>> table = {
+      {"llama-8b", 1},    {"llama-70b", 8},      {"llama-70b", 64},    {"llama-405b", 16},
+      {"llama-405b", 64}, {"llama-405b-pp", 32}, {"llama-405b-pp", 64}};
+  for (const auto& [run, nodes] : table) {
+    for (const std::string cluster :
+         {"aws-p5-efa", "dgx-h100-infiniband", "grand-teton", "ibm-infiniband", "ibm-roce"}) {
+      const CommandResult r = submit(fmt::format("{}/configs/runs/{}.yaml --cluster {} --nodes {} --dry-run",
+                                                 OCTET_SOURCE_DIR, run, cluster, nodes));
+      EXPECT_EQ(r.exit_code, 0) << r.all();
+      expect_in("GiB of a GPU", r.err);
+      expect_in("not checked: data: [data] data.train: cannot open", r.err);
+    }
+  }
+}
+
+/// Beside an octet-train that says what it was built for.
+TEST_F(Submit, RefusesAProgramWithoutCudaForGpus) {
+  std::filesystem::copy_file(OCTET_BIN_DIR "/octet", fake / "bin/octet");
+  const auto says = [&](const std::string& devices, const std::string& more = "") {
+    program("octet-train", "#!/bin/bash\nprintf 'octet-train 1\\n" + devices + "\\n'\n");
+    return run_command(fmt::format(
+        "cd {} && FAKE={} PATH={}/bin:/usr/bin:/bin OMP_NUM_THREADS=1 {}/bin/octet submit run.yaml --cluster ibm-roce "
+        "--nodes 1 --device cuda --train.global_batch 16 --run.dir {} {}",
+        workplace().path(), fake.path(), fake.path(), fake.path(), directory, more));
+  };
+  const CommandResult cpu = says("devices    cpu");
+  EXPECT_EQ(cpu.exit_code, 64) << cpu.all();
+  expect_in("/octet-train: was built for cpu alone, and ibm-roce has GPUs", cpu.err);
+  EXPECT_FALSE(std::filesystem::exists(workplace() / directory));
+  const CommandResult dry = says("devices    cpu", "--dry-run");
+  EXPECT_EQ(dry.exit_code, 0) << dry.all();
+  expect_in("without --dry-run this is refused: program: ", dry.err);
+  expect_in("/octet-train: was built for cpu alone, and ibm-roce has GPUs", dry.err);
+  expect_not_in("not checked: program", dry.err);
+  const CommandResult unknown = says("nothing");
+  EXPECT_EQ(unknown.exit_code, 0) << unknown.all();
+  expect_in("not checked: program: ", unknown.err);
+  const CommandResult cuda = says("devices    cpu, cuda 12.9 (80, 90a)");
+  EXPECT_EQ(cuda.exit_code, 0) << cuda.all();
+  expect_not_in("not checked", cuda.err);
+}
+
+TEST_F(Submit, AnIncompleteProfileIsToldAllThatIsMissing) {
+  write_bytes(workplace() / "part.yaml",
+              "fabric: none\nenvironment:\n  variables:\n    - {name: A, value: b}\n    - {value: c}\n"
+              "storage:\n  file_systems: [{path: /a}]\n");
+  const CommandResult r = submit("--cluster part.yaml --print-profile");
+  EXPECT_EQ(r.exit_code, 64);
+  for (const char* key : {"part.yaml:4: environment.variables[0].reason (text): Why", "environment.variables[1].name",
+                          "environment.variables[1].reason", "storage.file_systems[0].kind", "description (text)",
+                          "nodes.memory_gib (integer): Memory of a node.", "cpu.cores", "7 required key(s)"}) {
+    expect_in(key, r.err);
+  }
+  EXPECT_EQ(occurrences(r.err, " E "), 1);
+}
+
+}  // namespace
+}  // namespace octet::test

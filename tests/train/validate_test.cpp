@@ -1,0 +1,280 @@
+// Values that do not go together, in memory: what validate() and the layout refuse.
+#include <array>
+#include <limits>
+
+#include "jobs/train/command_line.h"
+#include "src/ops/recipe.h"
+#include "src/train/options/checks.h"
+#include "src/train/options/validate.h"
+#include "tests/train/usage_message.h"
+
+namespace octet {
+namespace {
+
+RunConfig sample() {
+  const std::array words{"octet-train", OCTET_SOURCE_DIR "/configs/runs/english-5m.yaml"};
+  return parse_command_line(static_cast<int>(words.size()), words.data()).config;
+}
+
+TEST(Validate, ChecksValuesSetInMemory) {
+  RunConfig c = sample();
+  validate(c);
+  c.optimizer.lr = std::numeric_limits<double>::quiet_NaN();
+  expect_parts(message_of([&] { validate(c); }), {"optimizer.lr = nan", ">= 0"});
+  c = sample();
+  c.schedule.kind = static_cast<ScheduleKind>(3);
+  expect_parts(message_of([&] { validate(c); }), {"schedule.kind = ", "constant, wsd, cosine"});
+  c = sample();
+  c.train.micro_batch = 0;
+  expect_parts(message_of([&] { validate(c); }), {"train.micro_batch = 0"});
+}
+
+TEST(Validate, RecomputeNeedsTwoBlocks) {
+  RunConfig c = sample();
+  c.recompute.mode = RecomputeMode::full;
+  validate(c);
+  c.recompute.every = c.model.layers / 2;
+  validate(c);
+  ++c.recompute.every;
+  expect_parts(message_of([&] { validate(c); }), {"recompute.every", "fewer than two"});
+  c.recompute.every = 1;
+  c.model.layers = 1;
+  expect_parts(message_of([&] { validate(c); }), {"recompute.mode = full", "fewer than two of 1 blocks"});
+}
+
+TEST(Validate, RecomputeKeepsTheCastWhereThereIsOne) {
+  RunConfig c = sample();
+  c.recompute = {.mode = RecomputeMode::selective, .keep = {"attention_output", "attention_cast"}};
+  c.precision = Precision::float8;
+  validate(c);
+  c.float8.bf16_linears = {"attention.wo"};
+  expect_parts(message_of([&] { validate(c); }), {"recompute.keep = \"attention_cast\"", "no effect"});
+}
+
+/// Each extent that a layout can make odd, under each recipe, is named with its linear, its GEMM and what would do.
+TEST(Validate, Float8NeedsMultiplesOf16) {
+  struct Row {
+    void (*change)(RunConfig&);
+    std::vector<std::string> parts;  ///< of the message; none: allowed
+    bool async = false;              ///< a row of parallel.async_tp, which rowwise recipes have not
+  };
+  const std::vector<Row> table = {
+      {[](RunConfig&) {}, {}},
+      {[](RunConfig& c) { c.model.ffn_dim = 700; },
+       {"precision = float8: linear feed_forward.w1, GEMM output of m", "n = 700 (outputs of model 5m)",
+        "multiples of 16",
+        "float8.bf16_linears [feed_forward.w1, feed_forward.w3, feed_forward.w2] would do, or a model of another "
+        "shape"}},
+      {[](RunConfig& c) {
+         c.model.ffn_dim = 700, c.float8.bf16_linears = {"w1", "w3"};
+       },
+       {"linear feed_forward.w2, GEMM output of m", "k = 700 (inputs of model 5m)", "[feed_forward.w2] would do"}},
+      {[](RunConfig& c) { c.model.ffn_dim = 700, c.float8.bf16_linears = {"feed_forward"}; }, {}},
+      {[](RunConfig& c) { c.model.head_dim = 66; }, {"linear attention.wq", "n = 264 (outputs of model 5m)"}},
+      {[](RunConfig& c) { c.model.ffn_dim = 784, c.parallel.tp = 2; },
+       {"linear feed_forward.w1", "n = 392 (outputs of model 5m a rank with parallel.tp 2)", "or parallel.tp 1"}},
+      {[](RunConfig& c) { c.train.micro_batch = 1, c.train.seq_len = 40; },
+       {"linear attention.wq", "m = 40 (tokens, train.micro_batch 1 x train.seq_len 40)", "train.seq_len 48 would do"}},
+      {[](RunConfig& c) { c.train.micro_batch = 2, c.train.seq_len = 40; }, {}},
+      {[](RunConfig& c) { c.train.micro_batch = 1, c.train.seq_len = 48, c.parallel.tp = 2; }, {}},
+      {[](RunConfig& c) {
+         c.train.micro_batch = 1, c.train.seq_len = 48, c.parallel.tp = 2, c.parallel.async_tp = true;
+       },
+       {"parallel.async_tp = true: linear attention.wq, GEMM output of m 24", "m = 24 (tokens of a part, ",
+        "train.seq_len 48 / parallel.tp 2)", "train.seq_len 64 would do, or parallel.async_tp false"},
+       true},
+      {[](RunConfig& c) {
+         c.train.micro_batch = 1, c.train.seq_len = 64, c.parallel.tp = 2, c.parallel.async_tp = true;
+       },
+       {},
+       true},
+  };
+  for (const std::string& recipe : float8_recipe_names()) {
+    if (float8_recipe({.recipe = recipe})->multiple() != 16) continue;  // blockwise, below
+    for (std::size_t i = 0; i < table.size(); ++i) {
+      if (table[i].async && float8_recipe({.recipe = recipe})->casts_where_read()) continue;
+      SCOPED_TRACE(fmt::format("{}, row {}", recipe, i));
+      RunConfig c = sample();
+      c.precision = Precision::float8;
+      c.float8.recipe = recipe;
+      table[i].change(c);
+      if (table[i].parts.empty()) {
+        validate(c);
+        c.precision = Precision::bf16;
+        c.float8 = {};
+        validate(c);
+      } else {
+        expect_parts(message_of([&] { validate(c); }), table[i].parts);
+      }
+    }
+  }
+}
+
+/// Scales of 128 values: the 5m model has multiples of 128 but for what tensor parallelism makes of its kv heads.
+TEST(Validate, BlockwiseNeedsMultiplesOf128) {
+  RunConfig c = sample();
+  c.precision = Precision::float8;
+  c.float8.recipe = "blockwise";
+  c.train.micro_batch = 1;
+  c.train.seq_len = 256;
+  validate(c);
+  const RunConfig allowed = c;
+  c.train.seq_len = 192;
+  expect_parts(message_of([&] { validate(c); }), {"m = 192 (tokens", "multiples of 128", "train.seq_len 256 would do"});
+  c = allowed;
+  c.parallel.tp = 2;
+  expect_parts(message_of([&] { validate(c); }), {"linear attention.wk", "n = 64 (outputs of model 5m a rank", "128"});
+  c = allowed;
+  c.float8.accumulate = Float8Accumulate::hopper_fast;
+  expect_parts(message_of([&] { validate(c); }), {"float8.accumulate = hopper_fast", "promotes every 128 products"});
+  c.float8.accumulate = Float8Accumulate::hopper;
+  validate(c);
+  c.float8.fast_accumulate = FastAccumulate::all;
+  expect_parts(message_of([&] { validate(c); }), {"float8.fast_accumulate = all", "promotes every 128 products"});
+  c.float8.recipe = "tensorwise";
+  validate(c);
+  c.float8.accumulate = Float8Accumulate::fp32;
+  c.device = DeviceType::cuda;
+  validate(c);
+}
+
+TEST(Validate, GpusThatHaveTheGemmsOfARecipe) {
+  RunConfig c = sample();
+  struct Row {
+    const char* recipe;
+    std::vector<int> has, has_not;
+  };
+  for (const Row& row : {Row{"tensorwise", {89, 90, 100}, {80, 86}}, Row{"delayed", {89, 90, 120}, {75}},
+                         Row{"rowwise", {90, 100}, {80}}, Row{"blockwise", {90}, {80, 89, 100, 120}}}) {
+    c.precision = Precision::float8;
+    c.float8.recipe = row.recipe;
+    for (const int capability : row.has) EXPECT_NO_THROW(check_gpu(c, capability, {})) << row.recipe << capability;
+    for (const int capability : row.has_not) {
+      expect_parts(message_of([&] { check_gpu(c, capability, {}); }),
+                   {fmt::format("float8.recipe = {}: ", row.recipe),
+                    fmt::format("this GPU has {}.{}", capability / 10, capability % 10), "expected another recipe"});
+    }
+    c.precision = Precision::bf16;
+    EXPECT_NO_THROW(check_gpu(c, 80, {}));
+  }
+}
+
+TEST(Validate, Float8Choices) {
+  RunConfig c = sample();
+  using enum AutoBool;
+  struct Row {
+    const char* recipe;
+    AutoBool all_gather, power;
+    bool gathers, rounds;
+  };
+  for (const Row& row :
+       {Row{"tensorwise", automatic, automatic, true, false}, Row{"tensorwise", no, yes, false, true},
+        Row{"tensorwise", yes, no, true, false}, Row{"rowwise", automatic, automatic, false, true},
+        Row{"rowwise", no, no, false, false}, Row{"rowwise_with_gw_hp", automatic, automatic, false, true}}) {
+    c.float8.recipe = row.recipe;
+    c.float8.all_gather = row.all_gather;
+    c.float8.round_scales_to_power_of_two = row.power;
+    validate(c);
+    EXPECT_EQ(float8_recipe(c.float8)->gathers_float8(), row.gathers) << row.recipe << " " << name_of(row.all_gather);
+    EXPECT_EQ(float8_recipe(c.float8)->power_of_two(), row.rounds) << row.recipe << " " << name_of(row.power);
+  }
+}
+
+TEST(Validate, AttentionEndsAtItsWidestHead) {
+  RunConfig c = sample();
+  c.model.head_dim = 256;
+  validate(c);
+  c.model.head_dim = 288;
+  for (const DeviceType device : {DeviceType::cpu, DeviceType::cuda}) {
+    c.device = device;
+    expect_parts(message_of([&] { validate(c); }),
+                 {"model = 5m", "head_dim 288", fmt::format("on device {} serves at most 256", device)});
+  }
+}
+
+TEST(Layout, ResolvesAndRefuses) {
+  RunConfig c = sample();
+  c.train.global_batch = 24;
+  c.train.micro_batch = 2;
+  EXPECT_EQ(resolve_layout(c, 3).dp_shard, 3);
+  c.float8.keep_transposed_weights = AutoBool::yes;
+  expect_parts(message_of([&] { resolve_layout(c, 3); }),
+               {"float8.keep_transposed_weights = true", "weights are let go after each use", "parallel.zero 1 or 2"});
+  c.parallel.zero = Zero::two;
+  EXPECT_EQ(resolve_layout(c, 3).dp_shard, 3);
+  c.float8.keep_transposed_weights = AutoBool::automatic;
+  c.parallel.zero = Zero::automatic;
+  c.parallel.dp_replicate = 2;
+  EXPECT_EQ(resolve_layout(c, 4).dp_shard, 2);
+  expect_parts(message_of([&] { resolve_layout(c, 3); }), {"parallel.dp_replicate = 2", "3 ranks"});
+  c.parallel.dp_shard = 4;
+  expect_parts(message_of([&] {
+                 resolve_layout(c, 4, {{"parallel.dp_shard", "command line"}});
+               }),
+               {"command line: parallel.dp_shard = 4", "2 x dp_shard 4 = 8 ranks, but the job has 4", "mpiexec -n 8"});
+  c.parallel = {};
+  expect_parts(message_of([&] { resolve_layout(c, 8); }), {"train.global_batch = 24", "micro_batch 2 x 8", "= 16"});
+}
+
+TEST(Layout, RefusesWholeGradientsThatNobodyKeeps) {
+  RunConfig c = sample();
+  c.train.global_batch = 24;
+  c.train.micro_batch = 2;
+  c.parallel.whole_gradients = WholeGradients::bf16;
+  for (const Zero zero : {Zero::automatic, Zero::two, Zero::three}) {
+    c.parallel.zero = zero;
+    expect_parts(message_of([&] { validate(c); }),
+                 {"parallel.whole_gradients = bf16", fmt::format("has no effect with parallel.zero = {}", zero),
+                  "expected fp32, or parallel.zero 1"});
+  }
+  c.parallel.zero = Zero::one;
+  EXPECT_NO_THROW(validate(c));
+  EXPECT_EQ(resolve_layout(c, 3).dp_shard, 3);
+  expect_parts(message_of([&] { resolve_layout(c, 1); }),
+               {"parallel.whole_gradients = bf16", "parallel.dp_shard = 1", "expected fp32"});
+  expect_parts(message_of([&] { resolve_layout(c, 12); }),
+               {"parallel.whole_gradients = bf16", "one micro-batch a step", "expected fp32"});
+  c.parallel.one_rank_exchange = true;
+  EXPECT_NO_THROW(resolve_layout(c, 1));
+  c.parallel.whole_gradients = WholeGradients::fp32;
+  EXPECT_NO_THROW(resolve_layout(c, 1)) << "zero 1 of one shard is 2";
+}
+
+/// Replicas exchange after the passes alone.
+TEST(Layout, RefusesGraphsOfPassesThatCannotBeOne) {
+  RunConfig c = sample();
+  c.device = DeviceType::cuda;
+  c.precision = Precision::float8;
+  c.graphs = AutoBool::yes;
+  EXPECT_NO_THROW(resolve_layout(c, 1));
+  c.parallel.dp_replicate = 4;
+  EXPECT_NO_THROW(resolve_layout(c, 4));
+  const auto expect_refused = [&](const RunConfig& config, int ranks, const std::string& why) {
+    expect_parts(message_of([&] {
+                   resolve_layout(config, ranks, {{"cuda.graphs", "command line"}});
+                 }),
+                 {"command line: cuda.graphs = true", why, "expected auto or false"});
+    RunConfig automatic = config;
+    automatic.graphs = AutoBool::automatic;
+    EXPECT_NO_THROW(resolve_layout(automatic, ranks));
+  };
+  c.parallel = {};
+  expect_refused(c, 2, "parallel.dp_shard = 2");
+  RunConfig other = c;
+  other.parallel.tp = 2;
+  expect_refused(other, 2, "parallel.tp = 2");
+  other = c;
+  other.parallel.one_rank_exchange = true;
+  expect_refused(other, 1, "parallel.one_rank_exchange");
+  other = c;
+  other.parallel.zero = Zero::three;
+  expect_refused(other, 1, "parallel.zero = 3");
+  other = c;
+  other.float8.all_gather = AutoBool::no;
+  expect_refused(other, 1, "float8.all_gather = false");
+  other.precision = Precision::bf16;
+  EXPECT_NO_THROW(resolve_layout(other, 1)) << "of no effect there";
+}
+
+}  // namespace
+}  // namespace octet
