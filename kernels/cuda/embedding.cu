@@ -9,7 +9,8 @@ namespace octet::cuda {
 namespace {
 
 constexpr int threads = 256, warps = threads / 32;
-constexpr int unroll = 4;  // rows of one token under way in a warp
+constexpr int slices = 2;  // of 32 packs of a row, that a warp adds
+constexpr int unroll = 2;  // rows of one token under way in a warp
 
 template <typename Arguments>
 TokenRange rows_of(const Arguments& args) {
@@ -82,10 +83,10 @@ __device__ __forceinline__ void write_sum(float* p, const float (&sum)[V]) {
   }
 }
 
-/// `order` holds the positions by row and position. A warp for each of them and each slice of 32 · V columns; the
+/// `order` holds the positions by row and position. A warp for each of them and each `slices` · 32 · V columns; the
 /// first position of a token adds all of the token's rows to d_table, the others have nothing to do. All lanes of a
 /// warp take the same way, those beyond dim without reading or writing. What a warp adds is known after two loads that
-/// wait for each other, as every lane looks at a position of its own.
+/// wait for each other, as every lane looks at a position of its own; so it shall have much to add then.
 template <typename T, int V>
 __global__ void __launch_bounds__(threads, 3)
     add_rows(EmbeddingBackward args, TokenRange range, const std::int32_t* order) {
@@ -100,28 +101,37 @@ __global__ void __launch_bounds__(threads, 3)
   const std::int32_t token = __shfl_sync(~0u, seen, 1), row = range.row(token);
   if (row == range.count || __shfl_sync(~0u, seen, 0) == token) return;
 
-  const std::int64_t column = (std::int64_t{blockIdx.y} * 32 + lane) * V;
-  const bool inside = column < args.dim;
+  const std::int64_t column = (std::int64_t{blockIdx.y} * slices * 32 + lane) * V;
+  const auto inside = [&](int s) { return column + s * 32 * V < args.dim; };
   const T* d_out = static_cast<const T*>(args.d_out) + column;
   float* d_row = args.d_table + row * args.dim + column;
-  float sum[V] = {};
-  if (inside && args.accumulate) read_sum<V>(d_row, sum);
+  float sum[slices][V] = {};
+#pragma unroll
+  for (int s = 0; s < slices; ++s) {
+    if (inside(s) && args.accumulate) read_sum<V>(d_row + s * 32 * V, sum[s]);
+  }
   position = __shfl_down_sync(~0u, position, 1);
   // How many of the lanes' positions, which are the first ones, as they are sorted.
   int looked_at = 31, count = __popc(__ballot_sync(~0u, lane > 0 && seen == token));
   for (std::int64_t next = head + 31;; next += 32) {
     for (int r = 0; r < count; r += unroll) {
-      Values<T, V> rows[unroll];
+      Values<T, V> rows[unroll][slices];
 #pragma unroll
       for (int j = 0; j < unroll; ++j) {
         const std::int64_t source = __shfl_sync(~0u, position, r + j);
-        if (inside && r + j < count) rows[j] = Values<T, V>::read(d_out + source * args.dim);
+#pragma unroll
+        for (int s = 0; s < slices; ++s) {
+          if (inside(s) && r + j < count) rows[j][s] = Values<T, V>::read(d_out + source * args.dim + s * 32 * V);
+        }
       }
 #pragma unroll
       for (int j = 0; j < unroll; ++j) {
-        if (!inside || r + j >= count) continue;
 #pragma unroll
-        for (int k = 0; k < V; ++k) sum[k] += to_float(rows[j].v[k]);
+        for (int s = 0; s < slices; ++s) {
+          if (!inside(s) || r + j >= count) continue;
+#pragma unroll
+          for (int k = 0; k < V; ++k) sum[s][k] += to_float(rows[j][s].v[k]);
+        }
       }
     }
     if (count < looked_at) break;
@@ -130,12 +140,16 @@ __global__ void __launch_bounds__(threads, 3)
     position = there ? order[next + lane] : 0;
     count = __popc(__ballot_sync(~0u, there && args.tokens[position] == token));
   }
-  if (inside) write_sum<V>(d_row, sum);
+#pragma unroll
+  for (int s = 0; s < slices; ++s) {
+    if (inside(s)) write_sum<V>(d_row + s * 32 * V, sum[s]);
+  }
 }
 
 template <typename T, int V>
 void add(const EmbeddingBackward& args, const std::int32_t* order, cudaStream_t stream) {
-  const dim3 blocks(static_cast<unsigned>(ceil_div(args.n, warps)), static_cast<unsigned>(ceil_div(args.dim, 32 * V)));
+  const dim3 blocks(static_cast<unsigned>(ceil_div(args.n, warps)),
+                    static_cast<unsigned>(ceil_div(args.dim, slices * 32 * V)));
   add_rows<T, V><<<blocks, threads, 0, stream>>>(args, rows_of(args), order);
   check_launch("embedding_backward");
 }
