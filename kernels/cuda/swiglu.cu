@@ -2,6 +2,7 @@
 
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/launch.h"
+#include "kernels/cuda/own_places.cuh"
 #include "kernels/cuda/stats_fold.cuh"
 #include "kernels/cuda/transpose_tile.cuh"
 
@@ -127,16 +128,6 @@ __global__ void __launch_bounds__(threads)
   fold.publish(args.stats);
 }
 
-/// One gradient's float8 forms; the transposed one, if asked for, stays in the tile.
-template <bool wide, int size>
-__device__ __forceinline__ void put_codes(const Float8Out& out, TransposeTile<size>& tile, const TilePlace<size>& place,
-                                          std::int64_t columns, const Codes<size> (&codes)[4]) {
-  if (out.y == nullptr) return;
-#pragma unroll
-  for (int i = 0; i < 4; ++i) place.template write_row<wide>(bytes(out.y), columns, i, codes[i]);
-  if (out.y_transposed != nullptr) tile.put(place.patch, place.group, codes);
-}
-
 template <int size>
 __device__ __forceinline__ void write_tile(const Float8Out& out, const TransposeTile<size>& tile,
                                            const TilePlace<size>& place, std::int64_t rows, std::int64_t columns,
@@ -145,37 +136,58 @@ __device__ __forceinline__ void write_tile(const Float8Out& out, const Transpose
   tile.write_transposed(bytes(out.y_transposed), rows, columns, place.tile_row, place.tile_column, wide);
 }
 
-/// As backward_kernel, by tiles: n · (5 · sizeof(T) + 4) bytes with all float8 forms.
+/// Blocks that stay, of which an H100's multiprocessors hold two: they go along the rows of tiles side by side.
+constexpr unsigned most_tile_blocks = 132 * 2;
+constexpr int operands = 3;
+
+/// As backward_kernel, by tiles: n · (5 · sizeof(T) + 4) bytes with all float8 forms. As a thread works on a row of its
+/// patch, it has that of the block's next tile brought to the places that become free, so that loads never stop.
 template <typename T, bool wide>
-__global__ void __launch_bounds__(threads)
-    backward_tiles_kernel(SwigluBackward args, std::int64_t rows, bool wide_transposed) {
+__global__ void __launch_bounds__(threads, wide ? 2 : 1)
+    backward_tiles_kernel(SwigluBackward args, std::int64_t rows, unsigned tiles, bool wide_transposed) {
   constexpr int size = Pack<T>::size;
   __shared__ TransposeTile<size> gate_tile, up_tile;
+  const OwnPlaces<threads, wide> own(dynamic_shared<int4>());
   const std::int64_t columns = args.columns;
-  const TilePlace<size> place(rows, columns);
   const Float8Cast gate_cast = float8_cast(args.gate_float8), up_cast = float8_cast(args.up_float8);
+  const auto fetch = [&](unsigned tile, int i) {
+    if (tile >= tiles) return;
+    const TilePlace<size> place(rows, columns, tile);
+    const int count = i < place.rows ? place.columns : 0;
+    own.bring(operands * i, place.at(static_cast<const T*>(args.gate), columns, i), count);
+    own.bring(operands * i + 1, place.at(static_cast<const T*>(args.up), columns, i), count);
+    own.bring(operands * i + 2, place.at(static_cast<const T*>(args.dy), columns, i), count);
+  };
+#pragma unroll
+  for (int i = 0; i < 4; ++i) fetch(blockIdx.x, i);
+  commit_copies();
   StatsFold gate_fold, up_fold;
-  Chunk<T, size> gate[4], up[4], dy[4];
+  for (unsigned tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+    const TilePlace<size> place(rows, columns, tile);
+    Codes<size> gate_codes[4], up_codes[4];
+    wait_for_copies<0>();
 #pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    gate[i] = place.template read_row<wide>(static_cast<const T*>(args.gate), columns, i);
-    up[i] = place.template read_row<wide>(static_cast<const T*>(args.up), columns, i);
-    dy[i] = place.template read_row<wide>(static_cast<const T*>(args.dy), columns, i);
+    for (int i = 0; i < 4; ++i) {
+      const Gradients<T, size> d =
+          backward_pack(own.template get<T>(operands * i), own.template get<T>(operands * i + 1),
+                        own.template get<T>(operands * i + 2), gate_fold, up_fold);
+      fetch(tile + gridDim.x, i);
+      if (args.d_gate != nullptr) place.template write_row<wide>(static_cast<T*>(args.d_gate), columns, i, d.gate);
+      if (args.d_up != nullptr) place.template write_row<wide>(static_cast<T*>(args.d_up), columns, i, d.up);
+      gate_codes[i] = gate_cast(d.gate);
+      up_codes[i] = up_cast(d.up);
+      if (args.gate_float8.y != nullptr)
+        place.template write_row<wide>(bytes(args.gate_float8.y), columns, i, gate_codes[i]);
+      if (args.up_float8.y != nullptr) place.template write_row<wide>(bytes(args.up_float8.y), columns, i, up_codes[i]);
+    }
+    commit_copies();
+    __syncthreads();  // the tiles before have been read
+    gate_tile.put(place.patch, place.group, gate_codes);
+    up_tile.put(place.patch, place.group, up_codes);
+    __syncthreads();
+    write_tile(args.gate_float8, gate_tile, place, rows, columns, wide_transposed);
+    write_tile(args.up_float8, up_tile, place, rows, columns, wide_transposed);
   }
-  Codes<size> gate_codes[4], up_codes[4];
-#pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    const Gradients<T, size> d = backward_pack(gate[i], up[i], dy[i], gate_fold, up_fold);
-    if (args.d_gate != nullptr) place.template write_row<wide>(static_cast<T*>(args.d_gate), columns, i, d.gate);
-    if (args.d_up != nullptr) place.template write_row<wide>(static_cast<T*>(args.d_up), columns, i, d.up);
-    gate_codes[i] = gate_cast(d.gate);
-    up_codes[i] = up_cast(d.up);
-  }
-  put_codes<wide>(args.gate_float8, gate_tile, place, columns, gate_codes);
-  put_codes<wide>(args.up_float8, up_tile, place, columns, up_codes);
-  __syncthreads();
-  write_tile(args.gate_float8, gate_tile, place, rows, columns, wide_transposed);
-  write_tile(args.up_float8, up_tile, place, rows, columns, wide_transposed);
   gate_fold.publish(args.gate_stats);
   up_fold.publish(args.up_stats);
 }
@@ -218,9 +230,12 @@ void swiglu_backward(Stream& stream, const SwigluBackward& args) {
     }
     const bool wide = can_be_wide && args.columns % size == 0;
     const std::int64_t rows = args.n / args.columns;
+    const unsigned tiles = tiles_of<size>(rows, args.columns);
     const auto kernel = wide ? backward_tiles_kernel<T, true> : backward_tiles_kernel<T, false>;
-    kernel<<<tiles_of<size>(rows, args.columns), threads, 0, native(stream)>>>(
-        args, rows, aligned_to_16(rows, args.gate_float8.y_transposed, args.up_float8.y_transposed));
+    constexpr int shared = OwnPlaces<threads, true>::bytes_of(4 * operands);
+    allow_shared_memory(kernel, shared);
+    kernel<<<std::min(tiles, most_tile_blocks), threads, shared, native(stream)>>>(
+        args, rows, tiles, aligned_to_16(rows, args.gate_float8.y_transposed, args.up_float8.y_transposed));
   });
   check_launch("swiglu_backward");
 }
