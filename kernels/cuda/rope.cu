@@ -3,12 +3,12 @@
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/float8.cuh"
 #include "kernels/cuda/launch.h"
-#include "kernels/cuda/packs.cuh"
-#include "kernels/cuda/stats_fold.cuh"
-#include "kernels/cuda/transpose_tile.cuh"
+#include "kernels/cuda/rope.cuh"
 
 namespace octet::cuda {
 namespace {
+
+using namespace rope_parts;
 
 constexpr int threads = 256;
 /// That share one read of the sines and cosines; two where a cast takes registers too, which sm_80 has not for four.
@@ -29,11 +29,6 @@ __device__ __forceinline__ Work work_of(std::int64_t index, unsigned packs, unsi
 }
 
 template <int size>
-struct Angles {
-  float cos[size], sin[size];
-};
-
-template <int size>
 __device__ __forceinline__ void read_floats(const float* p, float (&v)[size]) {
   constexpr int step = size < 4 ? size : 4;
 #pragma unroll
@@ -42,28 +37,6 @@ __device__ __forceinline__ void read_floats(const float* p, float (&v)[size]) {
 #pragma unroll
     for (int k = 0; k < step; ++k) v[j + k] = part.v[k];
   }
-}
-
-/// (a, b) -> (a · cos - b · sin, b · cos + a · sin), rounded to T; returns their statistics.
-template <typename T, int size>
-__device__ __forceinline__ StatsFold rotate(Chunk<T, size>& a, Chunk<T, size>& b, const Angles<size>& by) {
-  StatsFold fold;
-#pragma unroll
-  for (int j = 0; j < size; ++j) {
-    const float x = to_float(a.v[j]), y = to_float(b.v[j]);
-    a.v[j] = from_float<T>(x * by.cos[j] - y * by.sin[j]);
-    b.v[j] = from_float<T>(y * by.cos[j] + x * by.sin[j]);
-    fold.add(to_float(a.v[j]));
-    fold.add(to_float(b.v[j]));
-  }
-  return fold;
-}
-
-/// The angle's row of a token in the tables.
-__device__ __forceinline__ std::int64_t position_of(const Rope& args, std::int64_t token) {
-  unsigned position = static_cast<unsigned>(token) % static_cast<unsigned>(args.seq);
-  if (args.document_begin != nullptr) position -= static_cast<unsigned>(args.document_begin[token]);
-  return position;
 }
 
 /// Where a head of q or of k begins in its tensor.
@@ -94,7 +67,7 @@ template <typename T, int size, bool casts>
 __global__ void __launch_bounds__(threads) rope_kernel(Rope args, std::int64_t work, unsigned head_step) {
   const std::int64_t half = args.head_dim / 2;
   const auto packs = static_cast<unsigned>(half / size), heads = static_cast<unsigned>(args.heads());
-  const auto q_heads = static_cast<unsigned>(args.q.x == nullptr ? 0 : args.q.count);
+  const unsigned q_heads = q_heads_of(args);
   const float direction = args.inverse ? -1.0f : 1.0f;
   const std::int64_t stride = std::int64_t{gridDim.x} * threads;
   StatsFold q_fold, k_fold;
@@ -146,89 +119,6 @@ __global__ void __launch_bounds__(threads) rope_kernel(Rope args, std::int64_t w
   if (args.k.x != nullptr) k_fold.publish(args.k.stats);
 }
 
-/// The sines or cosines of a thread's patch of a tile, of which `count` pairs are there.
-template <bool wide, int size>
-__device__ __forceinline__ void read_angles(const float* p, float (&v)[size], int count) {
-  if constexpr (wide) {
-    read_floats(p, v);
-  } else {
-    const auto some = read<false, size>(p, count);
-#pragma unroll
-    for (int j = 0; j < size; ++j) v[j] = some.v[j];
-  }
-}
-
-/// As rope_kernel, by tiles of one head: 128 tokens by 8 · size pairs. 2 · sizeof(T) bytes an element where it is
-/// written as it is, sizeof(T) + 2 where both float8 forms are. Elements beyond the matrix are zero in and zero out,
-/// and so leave no mark on the statistics. Blocks of the same tokens follow each other: they share sines and cosines.
-template <typename T, bool wide>
-__global__ void __launch_bounds__(threads)
-    rope_tiles_kernel(Rope args, unsigned heads, unsigned q_heads, bool wide_transposed) {
-  constexpr int size = Pack<T>::size;
-  __shared__ TransposeTile<size> a_tile, b_tile;
-  const std::int64_t half = args.head_dim / 2, tokens = args.batch * args.seq;
-  const unsigned across = static_cast<unsigned>((half + a_tile.columns - 1) / a_tile.columns);
-  const unsigned head = blockIdx.x / across % heads;
-  const RopeHeads of = head < q_heads ? args.q : args.k;
-  const std::int64_t columns = of.count * args.head_dim;
-  const std::int64_t begin = (head < q_heads ? head : head - q_heads) * args.head_dim;
-  // In a matrix of the first half of this head alone.
-  const TilePlace<size> place(tokens, half, blockIdx.x / (across * heads) * across + blockIdx.x % across);
-  const float direction = args.inverse ? -1.0f : 1.0f;
-  const Float8Cast cast = float8_cast(of.float8);
-  T* x = static_cast<T*>(of.x) + begin;
-  Chunk<T, size> a[4], b[4];
-#pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    a[i] = place.template read_row<wide>(x, columns, i);
-    b[i] = place.template read_row<wide>(x + half, columns, i);
-  }
-  StatsFold fold;
-  Codes<size> a_codes[4], b_codes[4];
-#pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    Angles<size> by{};
-    if (i < place.rows && place.columns > 0) {
-      const std::int64_t angle = position_of(args, place.row + i) * half + place.column;
-      read_angles<wide>(args.cos + angle, by.cos, place.columns);
-      read_angles<wide>(args.sin + angle, by.sin, place.columns);
-    }
-#pragma unroll
-    for (int j = 0; j < size; ++j) by.sin[j] *= direction;
-    fold.add(rotate(a[i], b[i], by), true);
-    a_codes[i] = cast(a[i]);
-    b_codes[i] = cast(b[i]);
-    if (of.float8.y == nullptr) {
-      place.template write_row<wide>(x, columns, i, a[i]);
-      place.template write_row<wide>(x + half, columns, i, b[i]);
-    } else {
-      auto* y = static_cast<std::uint8_t*>(of.float8.y) + begin;
-      place.template write_row<wide>(y, columns, i, a_codes[i]);
-      place.template write_row<wide>(y + half, columns, i, b_codes[i]);
-    }
-  }
-  if (of.float8.y != nullptr && of.float8.y_transposed != nullptr) {
-    a_tile.put(place.patch, place.group, a_codes);
-    b_tile.put(place.patch, place.group, b_codes);
-    __syncthreads();
-    auto* turned = static_cast<std::uint8_t*>(of.float8.y_transposed) + begin * tokens;
-    a_tile.write_transposed(turned, tokens, half, place.tile_row, place.tile_column, wide_transposed);
-    b_tile.write_transposed(turned + half * tokens, tokens, half, place.tile_row, place.tile_column, wide_transposed);
-  }
-  fold.publish(of.stats);
-}
-
-template <typename T, bool wide>
-void launch_tiles(Stream& stream, const Rope& args) {
-  constexpr int size = Pack<T>::size;
-  const auto heads = static_cast<unsigned>(args.heads());
-  const auto q_heads = static_cast<unsigned>(args.q.x == nullptr ? 0 : args.q.count);
-  const std::int64_t tokens = args.batch * args.seq;
-  const unsigned blocks = tiles_of<size>(tokens, args.head_dim / 2) * heads;
-  rope_tiles_kernel<T, wide><<<blocks, threads, 0, native(stream)>>>(
-      args, heads, q_heads, aligned_to_16(tokens, args.q.float8.y_transposed, args.k.float8.y_transposed));
-}
-
 bool transposed(const RopeHeads& of) {
   return of.float8.wanted() && of.float8.y_transposed != nullptr;
 }
@@ -257,7 +147,7 @@ void rope(Stream& stream, const Rope& args) {
     const bool wide = args.head_dim / 2 % size == 0 && aligned(16, args.q.x, args.k.x, args.cos, args.sin) &&
                       aligned(size, args.q.float8.y, args.k.float8.y);
     if (transposed(args.q) || transposed(args.k)) {
-      return wide ? launch_tiles<T, true>(stream, args) : launch_tiles<T, false>(stream, args);
+      return launch_tiles<T>(native(stream), args, wide);
     }
     wide ? launch_rows<T, size>(stream, args) : launch_rows<T, 1>(stream, args);
   });
