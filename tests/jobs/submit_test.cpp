@@ -66,6 +66,22 @@ TEST_F(Submit, DryRunNeedsNoSlurm) {
   expect_in("--dry-run prints the script on any", real.err);
 }
 
+/// Slurm's commands would look for it for a minute.
+TEST_F(Submit, AConfigurationOfSlurmThatIsNotThereIsToldAtOnce) {
+  const std::string lost = "&& export SLURM_CONF=/nowhere/slurm.conf";
+  const CommandResult dry = submit_run("--dry-run", lost);
+  EXPECT_EQ(dry.exit_code, 0) << dry.all();
+  expect_in("SLURM_CONF is \"/nowhere/slurm.conf\", where there is no file", dry.err);
+  EXPECT_EQ(read("calls"), "");
+  ASSERT_EQ(submit_run().exit_code, 0);
+  std::filesystem::remove(fake / "calls");
+  for (const CommandResult& r : {submit_run("", lost), submit("cancel " + directory, lost)}) {
+    EXPECT_EQ(r.exit_code, 64) << r.all();
+    expect_in("SLURM_CONF is \"/nowhere/slurm.conf\"", r.err);
+  }
+  EXPECT_EQ(read("calls"), "");
+}
+
 TEST_F(Submit, WritesTheRunDirectoryAndSaysWhereToLook) {
   const CommandResult r = submit_run("--train.steps 3");
   ASSERT_EQ(r.exit_code, 0) << r.all();
@@ -164,15 +180,17 @@ TEST_F(Submit, VariablesThatWouldOverrideTheScriptAreLeftOutByName) {
 }
 
 TEST_F(Submit, FromWithinAJobItsVariablesAreLeftOut) {
-  const CommandResult r = submit_run(
-      "", "SLURM_JOB_ID=77 SLURM_NTASKS=9 SLURM_MEM_PER_CPU=5 SLURM_CONF=/etc/slurm.conf PMI_FD=5 SLURM_STEP_ID=0");
+  const std::string conf = "SLURM_CONF=" + fake.path() + "/slurm.conf";
+  write_bytes(fake / "slurm.conf", "");
+  const CommandResult r =
+      submit_run("", "SLURM_JOB_ID=77 SLURM_NTASKS=9 SLURM_MEM_PER_CPU=5 " + conf + " PMI_FD=5 SLURM_STEP_ID=0");
   ASSERT_EQ(r.exit_code, 0) << r.all();
   expect_in("this shell is of job 77: its SLURM_* and PMI_* variables are left out", r.err);
   expect_not_in("SLURM_NTASKS=9 of this shell", r.err);  // one line for all
   for (const char* name : {"SLURM_JOB_ID", "SLURM_NTASKS", "SLURM_MEM_PER_CPU", "PMI_FD"}) {
     expect_not_in(name, read("environment"));
   }
-  expect_in("SLURM_CONF=/etc/slurm.conf", read("environment"));
+  expect_in(conf, read("environment"));
 }
 
 TEST_F(Submit, TakesWhatSbatchTakes) {

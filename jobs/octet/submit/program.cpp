@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <sstream>
 
 #include "src/base/error.h"
@@ -20,6 +21,13 @@ std::string find_program(const std::string& name) {
   return "";
 }
 
+std::string why_no_slurm_conf() {
+  const char* conf = std::getenv("SLURM_CONF");
+  if (conf == nullptr || *conf == '\0' || std::filesystem::exists(conf)) return "";
+  return fmt::format("SLURM_CONF is \"{}\", where there is no file; expected Slurm's configuration, or no SLURM_CONF",
+                     conf);
+}
+
 std::string command_text(const std::vector<std::string>& words) {
   std::string out;
   for (const std::string& word : words) {
@@ -35,6 +43,7 @@ std::string ending(const ProgramResult& result, const std::string& program) {
 }
 
 std::string run_or_throw(const std::vector<std::string>& words) {
+  if (const std::string why = why_no_slurm_conf(); !why.empty()) throw usage_error("submit", "{}", why);
   const ProgramResult result = run_program(words, slurm_patience);
   if (result.succeeded()) return result.out;
   throw usage_error("submit", "{}\n  it was run as: {}\n  it said: {}{}", ending(result, words.at(0)),

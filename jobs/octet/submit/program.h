@@ -13,6 +13,10 @@ std::string find_program(const std::string& name);
 /// Seconds that Slurm's commands are waited for: a controller that restarts or is overloaded takes minutes to answer.
 inline constexpr double slurm_patience = 900;
 
+/// What is wrong with SLURM_CONF, if it names no file: Slurm's commands look for it for a minute before they say so.
+/// Empty where nothing is wrong.
+std::string why_no_slurm_conf();
+
 /// The words as a person would type them.
 std::string command_text(const std::vector<std::string>& words);
 

@@ -25,8 +25,8 @@ struct Slurm {
 /// A dry run needs no Slurm.
 Slurm find_slurm(const SubmitOptions& o) {
   Slurm slurm;
-  std::string why = "sbatch is not on PATH";
-  if (!find_program("sbatch").empty()) {
+  std::string why = find_program("sbatch").empty() ? "sbatch is not on PATH" : why_no_slurm_conf();
+  if (why.empty()) {
     const ProgramResult result =
         run_program({"sbatch", "--version"}, slurm_patience);  // which reads its configuration, too
     slurm.answers = result.succeeded();
