@@ -9,6 +9,8 @@
 namespace octet::cuda {
 namespace {
 
+constexpr unsigned portable_cluster = 8;
+
 /// Of one kernel and shape. What the kernel is allowed is the device's most, and not the shape's: that is kept with the
 /// kernel, where the shape asked for last would take from one asked for before.
 int ask(const void* kernel, const ClusterShape& shape, int device) {
@@ -24,9 +26,18 @@ int ask(const void* kernel, const ClusterShape& shape, int device) {
         "asking for shared memory");
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared),
         "asking for shared memory before L1");
+  if (shape.blocks > portable_cluster) {
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
+          "asking for clusters of more than eight blocks");
+  }
   const ClusterConfig config(shape, 1, nullptr);
   int clusters = 0;
-  check(cudaOccupancyMaxActiveClusters(&clusters, kernel, &config.get()), "asking how many clusters run at once");
+  const cudaError_t status = cudaOccupancyMaxActiveClusters(&clusters, kernel, &config.get());
+  if (status == cudaErrorInvalidClusterSize) {
+    cudaGetLastError();
+    return 0;
+  }
+  check(status, "asking how many clusters run at once");
   return clusters;
 }
 

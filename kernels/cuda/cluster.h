@@ -6,7 +6,7 @@ namespace octet::cuda {
 
 /// A launch in clusters: groups of blocks that run at once and reach each other's shared memory (Hopper and later).
 struct ClusterShape {
-  unsigned blocks;   ///< of a cluster; 8 is the most that every such GPU takes
+  unsigned blocks;   ///< of a cluster; 8 is the most that every such GPU takes, 16 an H100
   unsigned threads;  ///< of a block
   int shared;        ///< bytes of dynamic shared memory of a block
 };

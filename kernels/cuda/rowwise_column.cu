@@ -2,6 +2,7 @@
 
 #include "kernels/cuda/cluster.cuh"
 #include "kernels/cuda/launch.h"
+#include "kernels/cuda/magnitude.cuh"
 #include "kernels/cuda/rowwise.cuh"
 #include "kernels/cuda/scale.cuh"
 #include "kernels/cuda/shared_memory.cuh"
@@ -10,121 +11,155 @@
 namespace octet::cuda::rowwise {
 namespace {
 
-constexpr unsigned cluster_blocks = 8;
+/// 128 bytes of a row side by side: with 64, a kernel with as many bytes under way had 0.6 of the copy's rate on an
+/// H100.
+template <typename T>
+using StripeTile = TransposeTile<Pack<T>::size>;
+constexpr int threads = 256;
+static_assert(threads == StripeTile<float>::threads && threads == StripeTile<__nv_bfloat16>::threads);
 
-/// What of a stripe of columns lies in the shared memory of one of the cluster's blocks, beside its values. `width`:
-/// neighbouring columns of a thread.
-template <int width>
+/// What of a stripe of columns lies in the shared memory of one of the cluster's blocks, before its values.
+template <typename T>
 struct StripeMemory {
-  using Tile = TransposeTile<width>;
-  static constexpr int warps = Tile::threads / 32;
+  static constexpr int columns = StripeTile<T>::columns;
 
-  Tile tiles[2];  ///< one is filled while the other is written
-  unsigned of_warp[warps][Tile::columns];
-  unsigned of_block[2][Tile::columns];  ///< of this stripe, and of the one before, which others may be reading still
-  float scale[Tile::columns];
+  unsigned of_warp[threads / 32][columns];
+  unsigned of_block[2][columns];  ///< of this stripe, and of the one before, which others may be reading still
+  float scale[columns];
 };
 
-/// Sweeps of 128 rows that each block of the cluster makes.
-constexpr std::int64_t sweeps_of(std::int64_t rows) {
-  return ceil_div(rows, std::int64_t{cluster_blocks} * TransposeTile<4>::rows);
+/// A sweep's values, a pack for each of the four rows of a thread's patch; once they are codes, their tile.
+template <typename T>
+union Sweep {
+  Pack<T> packs[4][threads];
+  StripeTile<T> tile;
+};
+
+/// Sweeps of 128 rows that each block of a cluster makes.
+constexpr std::int64_t sweeps_of(std::int64_t rows, unsigned cluster) {
+  return ceil_div(rows, std::int64_t{cluster} * StripeTile<float>::rows);
 }
-template <typename T, int width>
-constexpr std::int64_t shared_bytes(std::int64_t rows) {
-  return static_cast<std::int64_t>(sizeof(StripeMemory<width>)) +
-         sweeps_of(rows) * 4 * TransposeTile<width>::threads * width * static_cast<std::int64_t>(sizeof(T));
+template <typename T>
+constexpr std::int64_t shared_bytes(std::int64_t rows, unsigned cluster) {
+  return static_cast<std::int64_t>(sizeof(StripeMemory<T>) + sizeof(Sweep<T>) * sweeps_of(rows, cluster));
 }
 
-/// A cluster has all rows of a stripe of columns in shared memory, each thread its own values, from the abs-max to the
-/// cast; as it casts, the next stripe's values are brought to the places that become free. Reads
-/// rows · columns · sizeof(T) bytes, writes rows · columns. columns is a multiple of width, x aligned to a row of a
-/// patch.
-template <typename T, int width>
-__global__ void __launch_bounds__(TransposeTile<width>::threads)
-    column_clusters(const T* __restrict__ x, std::int64_t rows, std::int64_t columns, RowwiseForm form, int sweeps,
-                    double max_of_format, bool power_of_two, bool wide_transposed, bool to_e4m3) {
-  using Tile = TransposeTile<width>;
-  struct alignas(width * sizeof(T)) Slot {
-    Chunk<T, width> values;
-  };
-  auto& memory = *dynamic_shared<StripeMemory<width>>();
-  Slot* own = reinterpret_cast<Slot*>(&memory + 1) + threadIdx.x;
-  const auto slot = [own](int sweep, int i) { return own + (sweep * 4 + i) * Tile::threads; };
-  const int patch = static_cast<int>(threadIdx.x % 8), group = static_cast<int>(threadIdx.x / 8);
+/// Until all but the thread's `newest` groups of copies are there; more than six are not told apart.
+__device__ __forceinline__ void wait_for_all_but(int newest) {
+  switch (newest) {
+    case 0:
+      return wait_for_copies<0>();
+    case 1:
+      return wait_for_copies<1>();
+    case 2:
+      return wait_for_copies<2>();
+    case 3:
+      return wait_for_copies<3>();
+    case 4:
+      return wait_for_copies<4>();
+    case 5:
+      return wait_for_copies<5>();
+    default:
+      return wait_for_copies<6>();
+  }
+}
+
+/// A cluster has all rows of a stripe of columns in shared memory, each thread its own values, from the abs-max, which
+/// is taken as they come, to the cast; as it casts, the next stripe's values are brought to the places that become
+/// free. Reads rows · columns · sizeof(T) bytes, writes rows · columns. columns is a multiple of a pack, x aligned to
+/// one.
+template <typename T>
+__global__ void __launch_bounds__(threads)
+    column_clusters(const T* __restrict__ x, std::int64_t rows, std::int64_t columns, RowwiseForm form,
+                    unsigned cluster_blocks, int sweeps, float max_of_format, bool power_of_two, bool wide_transposed,
+                    bool to_e4m3) {
+  using Tile = StripeTile<T>;
+  constexpr int size = Pack<T>::size, words = 4, in_word = size / words;
+  auto& memory = *dynamic_shared<StripeMemory<T>>();
+  auto* own = reinterpret_cast<Sweep<T>*>(&memory + 1);
+  const int thread = static_cast<int>(threadIdx.x), patch = thread % 8, group = thread / 8;
   const std::int64_t first_row = std::int64_t{cluster_rank()} * sweeps * Tile::rows;
   const std::int64_t stripes = (columns + Tile::columns - 1) / Tile::columns, step = gridDim.x / cluster_blocks;
-  const auto row_of = [&](int sweep, int i) { return first_row + sweep * Tile::rows + 4 * group + i; };
+  const T* of_thread = x + (first_row + 4 * group) * columns + patch * size;
+  const int rows_left = static_cast<int>(rows - first_row) - 4 * group;
+  const auto there = [&](int sweep, int i) { return sweep * Tile::rows + i < rows_left; };
   const auto fetch = [&](std::int64_t stripe, int sweep) {
-    const std::int64_t column = stripe * Tile::columns + patch * width;
-    if (column >= columns) return;
+    const std::int64_t column = stripe * Tile::columns;
+    if (column + patch * size < columns) {
+      const T* from = of_thread + sweep * Tile::rows * columns + column;
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      if (row_of(sweep, i) < rows)
-        copy_async<width * sizeof(T)>(slot(sweep, i), x + row_of(sweep, i) * columns + column);
+      for (int i = 0; i < 4; ++i) {
+        if (there(sweep, i)) copy_async(&own[sweep].packs[i][thread], from + i * columns);
+      }
     }
+    commit_copies();
   };
   std::int64_t stripe = blockIdx.x / cluster_blocks;
   for (int sweep = 0; sweep < sweeps; ++sweep) fetch(stripe, sweep);
-  commit_copies();
   for (int parity = 0; stripe < stripes; stripe += step, parity ^= 1) {
     const std::int64_t first_column = stripe * Tile::columns;
-    const bool inside = first_column + patch * width < columns;
+    const bool inside = first_column + patch * size < columns;
     const auto values = [&](int sweep, int i) {
-      Chunk<T, width> chunk{};
-      if (inside && row_of(sweep, i) < rows) chunk = slot(sweep, i)->values;
+      Chunk<T, size> chunk{};
+      if (inside && there(sweep, i)) chunk = read<true, size>(own[sweep].packs[i][thread].v, size);
       return chunk;
     };
-    wait_for_copies<0>();
-    unsigned most[width] = {};  // the bits of |x| order like the values, NaN above all
+    Chunk<unsigned, words> most{};
     for (int sweep = 0; sweep < sweeps; ++sweep) {
+      wait_for_all_but(sweeps - 1 - sweep);
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        const Chunk<T, width> chunk = values(sweep, i);
+        const auto of_row = words_of(values(sweep, i));
 #pragma unroll
-        for (int j = 0; j < width; ++j) most[j] = max(most[j], __float_as_uint(to_float(chunk.v[j])) & 0x7FFFFFFFu);
+        for (int w = 0; w < words; ++w) most.v[w] = larger<T>(most.v[w], of_row.v[w]);
       }
     }
 #pragma unroll
-    for (int j = 0; j < width; ++j) {  // lanes 8 and 16 apart have the same columns
-      most[j] = max(most[j], __shfl_xor_sync(~0u, most[j], 8));
-      most[j] = max(most[j], __shfl_xor_sync(~0u, most[j], 16));
-      if (threadIdx.x % 32 < 8) memory.of_warp[threadIdx.x / 32][patch * width + j] = most[j];
+    for (int w = 0; w < words; ++w) {  // lanes 8 and 16 apart have the same columns
+      most.v[w] = larger<T>(most.v[w], __shfl_xor_sync(~0u, most.v[w], 8));
+      most.v[w] = larger<T>(most.v[w], __shfl_xor_sync(~0u, most.v[w], 16));
+      if (thread % 32 >= 8) continue;
+#pragma unroll
+      for (int j = 0; j < in_word; ++j)
+        memory.of_warp[thread / 32][patch * size + w * in_word + j] = magnitude<T>(most.v[w], j);
     }
     __syncthreads();
-    const int c = static_cast<int>(threadIdx.x);
-    if (c < Tile::columns) {
+    if (thread < Tile::columns) {
       unsigned all = 0;
-      for (int w = 0; w < memory.warps; ++w) all = max(all, memory.of_warp[w][c]);
-      memory.of_block[parity][c] = all;
+#pragma unroll
+      for (int w = 0; w < threads / 32; ++w) all = max(all, memory.of_warp[w][thread]);
+      memory.of_block[parity][thread] = all;
     }
     cluster_barrier();
-    if (c < Tile::columns) {
+    if (thread < Tile::columns) {
       unsigned all = 0;
-      for (unsigned b = 0; b < cluster_blocks; ++b) all = max(all, *in_block(&memory.of_block[parity][c], b));
+#pragma unroll 8
+      for (unsigned b = 0; b < cluster_blocks; ++b) all = max(all, *in_block(&memory.of_block[parity][thread], b));
       const float scale = scale_of(__uint_as_float(all), max_of_format, power_of_two);
-      memory.scale[c] = scale;
-      if (cluster_rank() == 0 && first_column + c < columns) {
-        form.scale[first_column + c] = scale;
-        form.inverse_scale[first_column + c] = 1.0f / scale;
+      memory.scale[thread] = scale;
+      if (cluster_rank() == 0 && first_column + thread < columns) {
+        form.scale[first_column + thread] = scale;
+        form.inverse_scale[first_column + thread] = 1.0f / scale;
       }
     }
     __syncthreads();
-    Chunk<float, width> scale;
+    Chunk<float, size> scale;
 #pragma unroll
-    for (int j = 0; j < width; ++j) scale.v[j] = memory.scale[patch * width + j];
+    for (int j = 0; j < size; ++j) scale.v[j] = memory.scale[patch * size + j];
     for (int sweep = 0; sweep < sweeps; ++sweep) {
-      const std::int64_t row = first_row + sweep * Tile::rows;
-      if (row >= rows) break;  // the same for the block
-      Tile& tile = memory.tiles[sweep % 2];
-      Codes<width> codes[4];
+      Codes<size> codes[4];
 #pragma unroll
       for (int i = 0; i < 4; ++i) codes[i] = cast_each(values(sweep, i), scale, to_e4m3);
+      __syncthreads();  // the sweep's values have been read, and the tile before has been written
+      if (sweep > 0) fetch(stripe + step, sweep - 1);
+      Tile& tile = own[sweep].tile;
       tile.put(patch, group, codes);
-      fetch(stripe + step, sweep);  // what was there has been used
       __syncthreads();
-      tile.write_transposed(static_cast<std::uint8_t*>(form.y), rows, columns, row, first_column, wide_transposed);
+      tile.write_transposed(static_cast<std::uint8_t*>(form.y), rows, columns, first_row + sweep * Tile::rows,
+                            first_column, wide_transposed);
     }
-    commit_copies();
+    __syncthreads();
+    fetch(stripe + step, sweeps - 1);
   }
   cluster_barrier();  // others may be reading this block's abs-maxes
 }
@@ -133,27 +168,29 @@ __global__ void __launch_bounds__(TransposeTile<width>::threads)
 
 template <typename T>
 bool by_column_alone(const QuantizeRowwise& args, cudaStream_t stream) {
-  // Below that, most of a cluster would have nothing to do.
-  constexpr std::int64_t least_rows = 1024;
-  const auto launch = [&]<int width>() {
-    const std::int64_t bytes = shared_bytes<T, width>(args.rows);
-    if (args.columns % width != 0 || !aligned(width * sizeof(T), args.x) || bytes > std::int64_t{1} << 20) return false;
-    const auto kernel = column_clusters<T, width>;
-    const ClusterShape shape{cluster_blocks, TransposeTile<width>::threads, static_cast<int>(bytes)};
+  // From `least_rows` on a cluster of eight has enough to do, from `many_rows` on one of sixteen. Two blocks share a
+  // multiprocessor up to `half_shared` bytes each (228 KiB on Hopper, of which each block costs one more): while one
+  // waits, the other reads. For that clusters are of sixteen, up to 12288 rows; beyond, of eight, which leave fewer
+  // multiprocessors without a cluster; and beyond 14336 rows of sixteen again.
+  constexpr std::int64_t least_rows = 1024, many_rows = 4096, half_shared = 113 << 10;
+  if (!args.column_transposed || args.rows < least_rows) return false;
+  if (args.columns % Pack<T>::size != 0 || !aligned(16, args.x)) return false;
+  const auto launch = [&](unsigned blocks) {
+    const std::int64_t bytes = shared_bytes<T>(args.rows, blocks);
+    if (bytes > std::int64_t{1} << 20) return false;
+    const auto kernel = column_clusters<T>;
+    const ClusterShape shape{blocks, threads, static_cast<int>(bytes)};
     const int clusters = resident_clusters(reinterpret_cast<const void*>(kernel), shape);
     if (clusters == 0) return false;
-    const std::int64_t stripes = ceil_div(args.columns, TransposeTile<width>::columns);
+    const std::int64_t stripes = ceil_div(args.columns, StripeTile<T>::columns);
     launch_clusters(kernel, shape, static_cast<unsigned>(std::min<std::int64_t>(clusters, stripes)), stream,
-                    static_cast<const T*>(args.x), args.rows, args.columns, args.by_column,
-                    static_cast<int>(sweeps_of(args.rows)), static_cast<double>(float8_max(args.to)), args.power_of_two,
+                    static_cast<const T*>(args.x), args.rows, args.columns, args.by_column, blocks,
+                    static_cast<int>(sweeps_of(args.rows, blocks)), float8_max(args.to), args.power_of_two,
                     aligned_to_16(args.rows, args.by_column.y), args.to == DType::e4m3);
     return true;
   };
-  if (!args.column_transposed || args.rows < least_rows) return false;
-  if constexpr (sizeof(T) == 2) {
-    if (launch.template operator()<8>()) return true;  // 128 bytes of a row side by side
-  }
-  return launch.template operator()<4>();
+  const bool two_share = args.rows >= many_rows && shared_bytes<T>(args.rows, 16) <= half_shared;
+  return (two_share && launch(16)) || launch(8) || launch(16);
 }
 template bool by_column_alone<float>(const QuantizeRowwise&, cudaStream_t);
 template bool by_column_alone<__nv_bfloat16>(const QuantizeRowwise&, cudaStream_t);

@@ -89,9 +89,10 @@ TEST_F(GpuRowwise, CastsHaveTheBitsOfTheCpu) {
   }
 }
 
-/// Rows in registers, 4 and 8 packs a thread, and longer ones; columns in clusters of blocks of which some have no
-/// rows, one stripe and several, rows beyond what shared memory holds at 128 and at 64 bytes a row, and too few rows;
-/// at last one that needs more shared memory than the one before it, and is known from before.
+/// Rows in registers, 4 and 8 packs a thread, and longer ones; columns in clusters of eight and of sixteen blocks of
+/// which some have no rows, one stripe and several, blocks that share a multiprocessor and that have one to themselves,
+/// rows beyond what shared memory holds, too few rows, and rows that are not whole packs; at last one that needs more
+/// shared memory than the one before it, and is known from before.
 TEST_F(GpuRowwise, OneFormAloneHasTheBitsOfTheCpu) {
   for (const Matrix& matrix : {Matrix{1, 8}, {3, 24}, {5, 4096}, {2, 16392}, {2, 32768}, {2, 40000}, {4, 33}}) {
     for (const std::int64_t offset : {0, 1}) {
@@ -103,7 +104,9 @@ TEST_F(GpuRowwise, OneFormAloneHasTheBitsOfTheCpu) {
                                {1025, 200},
                                {2064, 72},
                                {3000, 16},
+                               {4100, 1400},
                                {13312, 40},
+                               {28672, 24},
                                {40000, 8},
                                {1500, 33},
                                {900, 64},
