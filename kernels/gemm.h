@@ -47,8 +47,6 @@ struct Gemm {
   /// fp8 on the CPU: the sums of Hopper's tensor cores, bit for bit (kernels/cpu/hopper_multiply.h), instead of fp32.
   /// No effect on other operands, nor on a GPU, which has its own.
   bool emulate_hopper = false;
-  /// Of a model that only evaluates: on the CPU the order of a sum may be another than training's where that is faster.
-  bool evaluates = false;
   void* workspace = nullptr;  ///< KernelTable::gemm_workspace bytes, on gemm_workspace_alignment
   std::int64_t workspace_bytes = 0;
 

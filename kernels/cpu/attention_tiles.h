@@ -4,7 +4,6 @@
 #include <cstdint>
 
 #include "kernels/attention.h"
-#include "kernels/cpu/transpose_eight.h"
 #include "kernels/cpu/vector.h"
 
 /// What attention forward and backward share: vectors, exp2, products of small fp32 tiles, packing.
@@ -154,9 +153,13 @@ void pack_rows(const T* x, std::int64_t stride, std::int64_t valid, std::int64_t
 
 /// to[columns, rows] = from[rows, columns]ᵀ, both extents multiples of 16.
 inline void transpose(const float* from, std::int64_t rows, std::int64_t columns, float* to) {
-  for (std::int64_t r = 0; r < rows; r += 8) {
-    for (std::int64_t c = 0; c < columns; c += 8)
-      transpose_eight(from + r * columns + c, columns, to + c * rows + r, rows);
+  constexpr std::int64_t step = 8;
+  for (std::int64_t r = 0; r < rows; r += step) {
+    for (std::int64_t c = 0; c < columns; c += step) {
+      for (std::int64_t i = 0; i < step; ++i) {
+        for (std::int64_t j = 0; j < step; ++j) to[(c + i) * rows + r + j] = from[(r + j) * columns + c + i];
+      }
+    }
   }
 }
 

@@ -10,7 +10,6 @@
 #include "kernels/cpu/gemm_input.h"
 #include "kernels/cpu/hopper_multiply.h"
 #include "kernels/cpu/multiply.h"
-#include "kernels/cpu/multiply_panels.h"
 #include "kernels/cpu/vector.h"
 
 namespace octet::cpu {
@@ -239,12 +238,6 @@ void add_scaled(const Gemm& args, const float* part, float* total, std::int64_t 
   }
 }
 
-void multiply_for(const Gemm& args, const Multiply& product) {
-  static const bool panels = panels_are_faster(read_cpu_features());
-  if (args.evaluates && panels && could_be_panels(product)) return multiply_panels(product);
-  multiply(product);
-}
-
 /// Without a sum to add, C is cleared or left alone.
 void multiply_nothing(const Gemm& args) {
   if (args.beta != 0.0f) return;
@@ -295,7 +288,7 @@ void gemm(Stream&, const Gemm& args) {
         }
         product.beta = depth > 0 ? 1.0f : plan.result_apart ? 0.0f : args.beta;
         if (!plan.hopper) {
-          multiply_for(args, product);
+          multiply(product);
         } else if (!plan.scaled) {
           hopper_multiply(as_hopper(product, plan, args.fast_accumulate));
         } else {

@@ -49,7 +49,6 @@ CpuFeatures read_cpu_features() {
   constexpr std::uint64_t avx512_state = 0xE6, tile_state = 0x60000;
   const std::uint64_t saved = saved_registers();
   if ((saved & avx512_state) != avx512_state) return cpu;
-  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) != 0) cpu.avx512 = (b >> 16 & 1u) != 0;
   if (__get_cpuid_count(7, 1, &a, &b, &c, &d) != 0) cpu.avx512_bf16 = (a >> 5 & 1u) != 0;
   if ((saved & tile_state) != tile_state) return cpu;
   if (__get_cpuid_count(7, 0, &a, &b, &c, &d) != 0) cpu.amx_bf16 = (d >> 22 & 1u) != 0 && (d >> 24 & 1u) != 0;

@@ -28,7 +28,6 @@ struct CpuFeatures {
   CpuVendor vendor = CpuVendor::other;
   bool avx512_bf16 = false;  ///< with the operating system's support for AVX-512 registers
   bool amx_bf16 = false;     ///< likewise for tile registers
-  bool avx512 = false;       ///< its foundation, likewise
 };
 
 /// The features of the processor that we run on, by cpuid. On other architectures no feature is set.

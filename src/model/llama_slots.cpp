@@ -55,7 +55,7 @@ Llama::Llama(const LlamaSettings& s, Stream& stream, Exchange& exchange, GemmTra
       recomputed_(std::move(recomputed)),
       rope_(stream.device(), stream, std::max(s.seq_len, s.cache_rows), s.model.rope_frequencies()),
       checks_(stream.device(), stream, parameters_.units, checked_tensor_names()),
-      op_{stream, kernels_, scratch_, exchange, gemms, s.forward_only},
+      op_{stream, kernels_, scratch_, exchange, gemms},
       shape_{s.micro_batch, s.seq_len, storage_dtype(s.precision), s.tp, s.tp_keep_gathered && s.tp.count > 1} {
   blocks_.reserve(static_cast<std::size_t>(s.model.layers));
   for (std::int64_t layer = 0; layer < s.model.layers; ++layer) {

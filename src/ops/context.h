@@ -14,7 +14,6 @@ struct OpContext {
   Arena& scratch;                ///< ops rewind what they take
   Exchange& exchange;            ///< of the tensor-parallel group
   GemmTrace* gemms = nullptr;    ///< null: not traced
-  bool evaluates = false;        ///< the model is never trained: Gemm::evaluates
   Exchange& cp = no_exchange();  ///< of the context-parallel group, between whose ranks sequences are cut
 };
 

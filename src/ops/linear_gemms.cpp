@@ -54,7 +54,6 @@ GemmOperand operand_b(const Tensor& t, bool transposed) {
 
 void run(OpContext& op, const LinearRecipe& linear, const char* name, Gemm gemm) {
   const ArenaScope scope(op.scratch);
-  gemm.evaluates = op.evaluates;
   gemm.emulate_hopper = linear->sums().emulate_hopper;
   gemm.workspace_bytes = op.kernels.gemm_workspace(gemm);
   gemm.workspace = op.scratch.allocate(gemm.workspace_bytes);

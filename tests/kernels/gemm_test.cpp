@@ -32,7 +32,6 @@ struct GemmCase {
   bool ta, tb;
   DType a, b, c;
   float beta;
-  bool evaluates = false;
 };
 
 Gemm gemm_of(const GemmCase& t, const Matrix& a, const Matrix& b, Matrix& c, const GemmScales& scales) {
@@ -45,7 +44,6 @@ Gemm gemm_of(const GemmCase& t, const Matrix& a, const Matrix& b, Matrix& c, con
   args.n = t.n;
   args.k = t.k;
   args.beta = t.beta;
-  args.evaluates = t.evaluates;
   return args;
 }
 
@@ -223,20 +221,6 @@ TEST(Multiply, ThePrimitiveScalesAddsAndTransposes) {
           const auto at = static_cast<std::size_t>(i * n + j);
           const double want = static_cast<double>(scale) * sum + (add ? static_cast<double>(c0[at]) : 0.0);
           ASSERT_NEAR(static_cast<double>(c[at]), want, 2e-5) << "mode " << mode << " scale " << scale;
-        }
-      }
-    }
-  }
-}
-
-// By multiply_panels, where that is faster; chunks of rows and of columns too.
-TEST(Gemm, OfAModelThatOnlyEvaluatesGivesTheSameProducts) {
-  for (const auto& [a, b] : operand_types) {
-    for (const DType c : {DType::f32, DType::bf16}) {
-      for (const float beta : {0.0f, 1.0f}) {
-        for (const bool transposed : {false, true}) {
-          check_gemm({48, 33, 80, false, transposed, a, b, c, beta, true});
-          check_gemm({3000, 64, 48, false, transposed, a, b, c, beta, true});
         }
       }
     }
