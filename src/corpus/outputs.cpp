@@ -44,6 +44,7 @@ TokenizerIdentity identity_of(const TokenizerInfo& info) {
 void write_facts(const std::string& prefix, const TokenCounts& counts, const TokenizerIdentity& tokenizer) {
   const std::string path = data_facts_path(prefix);
   const DataFacts facts{.range = counts.range, .tokenizer = tokenizer, .text_bytes = counts.text_bytes};
+  remove_replacements(path);  // of a process that was killed
   if (write_data_facts(path, TokenFile(prefix), facts)) return;
   log::warning("{}: cannot be written: {}; whoever opens the data will scan them", path, std::strerror(errno));
 }
@@ -56,6 +57,7 @@ std::string copy_tokenizer(const std::string& prefix, const TokenizerInfo& info)
   if (tokenizer_fingerprint(text) != info.fingerprint) {
     throw usage_error("corpus", "{} has changed since its tokens were made", info.path);
   }
+  remove_replacements(path);
   if (!replace_file(path, text)) throw not_written("corpus", path);
   return path;
 }

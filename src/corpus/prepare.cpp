@@ -70,6 +70,7 @@ class Preparation {
       make_in_parts(making);
     } else {
       make_at_once();
+      copy_tokenizers();
     }
     for (const std::string& prefix : {outputs_.kept, outputs_.held_out}) {
       if (!prefix.empty()) name_files(prefix);
@@ -143,6 +144,7 @@ class Preparation {
       make_and_join(folder);
       folder.set_joined(report_.counts);
     }
+    copy_tokenizers();  // before the folder goes, which says that something is left to do
     folder.remove();
   }
 
@@ -194,8 +196,14 @@ class Preparation {
     throw usage_error("corpus", "the {} input files hold no text", plan_.files);
   }
 
+  void copy_tokenizers() const {
+    for (const std::string& prefix : {outputs_.kept, outputs_.held_out}) {
+      if (!prefix.empty()) copy_tokenizer(prefix, tokenizer_->info());
+    }
+  }
+
   void name_files(const std::string& prefix) {
-    const std::string copy = copy_tokenizer(prefix, tokenizer_->info());
+    const std::string copy = tokenizer_copy_path(prefix, identity_.kind);
     for (std::string& file : files_of(prefix)) report_.written.push_back(std::move(file));
     if (!copy.empty()) report_.written.push_back(copy);
   }

@@ -14,6 +14,7 @@
 #include "src/base/error.h"
 #include "src/base/files.h"
 #include "src/base/log.h"
+#include "src/base/replace_file.h"
 #include "src/data/buffered_out.h"
 #include "src/data/data_facts.h"
 #include "src/data/token_file.h"
@@ -217,6 +218,7 @@ void TokenFileWriter::finish() {
 void TokenFileWriter::remember_facts() const {
   const std::string path = data_facts_path(prefix_);
   const DataFacts facts{.range = range_, .tokenizer = options_.tokenizer, .text_bytes = text_bytes_};
+  remove_replacements(path);  // of a process that was killed
   if (write_data_facts(path, TokenFile(prefix_), facts)) return;
   log::warning("{}: cannot be written: {}; whoever opens the data will scan them", path, std::strerror(errno));
 }

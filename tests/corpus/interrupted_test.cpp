@@ -91,6 +91,17 @@ TEST_F(Interrupted, KilledAtAnyCallItGoesOnToTheSameBytes) {
   }
 }
 
+/// A side file is written under a name of its process: one that is killed there leaves it.
+TEST_F(Interrupted, WhatAKilledOneLeftBesideItsFilesIsTakenAway) {
+  EXPECT_EQ(run(folder_ / "left", "OCTET_FAULT=kill:40").exit_code, 137);
+  for (const char* name : {"x.data.json.0-4194305.tmp", "x-holdout.data.json.3-17.tmp"}) {
+    write_bytes(folder_ / fmt::format("left/{}", name), "{");
+  }
+  const CommandResult gone_on = run(folder_ / "left");
+  EXPECT_EQ(gone_on.exit_code, 0) << gone_on.all();
+  EXPECT_TRUE(files_in("left") == expected_);
+}
+
 TEST_F(Interrupted, AFullDiskIsOneMessageAndItGoesOnWhenThereIsRoom) {
   const long calls = calls_of_a_run();
   int refused = 0;
