@@ -25,8 +25,8 @@ struct RowwiseForm {
 /// by_row is for GEMMs that contract over the columns, by_column for those that contract over the rows; a gradient
 /// wants both. The least that must be moved is one read of x and a byte a value and form; the CPU reads x again for the
 /// second form, CUDA for both forms (once for the abs-maxes and once for the casts) and for one alone where it must:
-/// rows of more than 32768 bf16 values (half as many in fp32), columns of more than 28672, rows that are no multiple of
-/// 16 bytes, no clusters of blocks.
+/// rows of more than 32768 bf16 values (half as many in fp32), columns of fewer than 1024 or more than 28672, what
+/// is not on 16 bytes, codes of columns that stay in rows, no clusters of blocks.
 struct QuantizeRowwise {
   const void* x = nullptr;  ///< [rows, columns], f32 or bf16
   DType from = DType::bf16;

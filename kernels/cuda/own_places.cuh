@@ -6,8 +6,8 @@
 namespace octet::cuda {
 
 /// A thread's own places of 16 bytes in shared memory, one behind the others' of its block. It reads what it
-/// brought itself, which needs no barrier. `wide`: packs are whole and aligned, and on their way while the thread does
-/// something else, until it waits for its copies; else they are read at once.
+/// brought itself, which needs no barrier. `wide`: packs are aligned, and come whole, or not at all, while the thread
+/// does something else, until it waits for its copies; else what there is of them is read at once.
 template <int threads, bool wide>
 class OwnPlaces {
  public:

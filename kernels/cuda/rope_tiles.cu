@@ -3,6 +3,7 @@
 #include "kernels/cuda/own_places.cuh"
 #include "kernels/cuda/rope.cuh"
 #include "kernels/cuda/transpose_tile.cuh"
+#include "src/base/error.h"
 
 namespace octet::cuda::rope_parts {
 namespace {
@@ -16,14 +17,14 @@ constexpr int least_blocks = 1;
 constexpr int least_blocks = 2;
 #endif
 
-/// A thread's places, of its four tokens: both halves of their pairs of one tile, and the cosines and sines of these,
-/// which stay from head to head.
-template <typename T, bool wide>
+/// A thread's places, of its four tokens: both halves of their pairs of one tile, and, if it `keeps` them from head to
+/// head, the cosines and sines of these.
+template <typename T, bool wide, bool keeps>
 class Places {
  public:
   static constexpr int size = Pack<T>::size;
   static constexpr int packs = size / 4;  // of a token's cosines
-  static constexpr int count = 4 * (2 + 2 * packs);
+  static constexpr int count = 4 * (2 + (keeps ? 2 * packs : 0));
 
   __device__ __forceinline__ explicit Places(int4* shared) : own_(shared) {}
 
@@ -32,20 +33,24 @@ class Places {
     own_.bring(2 * i + 1, a + half, there);
   }
   __device__ __forceinline__ void bring_angles(int i, const float* cos, const float* sin, int there) const {
+    if constexpr (keeps) {
 #pragma unroll
-    for (int p = 0; p < packs; ++p) {
-      own_.bring(table(i, 0, p), cos + 4 * p, there - 4 * p);
-      own_.bring(table(i, 1, p), sin + 4 * p, there - 4 * p);
+      for (int p = 0; p < packs; ++p) {
+        own_.bring(table(i, 0, p), cos + 4 * p, there - 4 * p);
+        own_.bring(table(i, 1, p), sin + 4 * p, there - 4 * p);
+      }
     }
   }
   __device__ __forceinline__ Chunk<T, size> pairs(int i, int half) const {
     return own_.template get<T>(2 * i + half);
   }
-  __device__ __forceinline__ Angles<size> angles(int i, float direction) const {
+  __device__ __forceinline__ Angles<size> angles(int i, const float* cos, const float* sin, int there,
+                                                 float direction) const {
     Angles<size> by;
 #pragma unroll
     for (int p = 0; p < packs; ++p) {
-      const auto c = own_.template get<float>(table(i, 0, p)), s = own_.template get<float>(table(i, 1, p));
+      const auto c = four(table(i, 0, p), cos + 4 * p, there - 4 * p);
+      const auto s = four(table(i, 1, p), sin + 4 * p, there - 4 * p);
 #pragma unroll
       for (int j = 0; j < 4; ++j) by.cos[4 * p + j] = c.v[j], by.sin[4 * p + j] = s.v[j] * direction;
     }
@@ -55,6 +60,13 @@ class Places {
  private:
   OwnPlaces<threads, wide> own_;
 
+  __device__ __forceinline__ Chunk<float, 4> four(int place, const float* from, int there) const {
+    if constexpr (keeps) {
+      return own_.template get<float>(place);
+    } else {
+      return there > 0 ? read<wide, 4>(from, there) : Chunk<float, 4>{};
+    }
+  }
   __device__ __forceinline__ static int table(int i, int of_sines, int p) {
     return 4 * 2 + (2 * i + of_sines) * packs + p;
   }
@@ -77,13 +89,13 @@ struct Head {
 /// on the statistics.
 ///
 /// A block has the same tile of every head_step-th head: cosines and sines, twice as many bytes as a head's data, are
-/// read once for all of them. Blocks of neighbouring heads and tokens go side by side, so that what they read and write
-/// lies side by side too. As a thread rotates a token's pairs, it has those of the next head brought to the places that
-/// become free.
-template <typename T, bool wide>
-__global__ void __launch_bounds__(threads, wide ? least_blocks : 1)
+/// read once for all of them if it `keeps` them. Blocks of neighbouring heads and tokens go side by side, so that what
+/// they read and write lies side by side too. As a thread rotates a token's pairs, it has those of the next head
+/// brought to the places that become free.
+template <typename T, bool wide, bool keeps>
+__global__ void __launch_bounds__(threads, wide&& keeps ? least_blocks : 1)
     rope_tiles_kernel(Rope args, unsigned heads, unsigned q_heads, unsigned head_step, bool wide_transposed) {
-  using Own = Places<T, wide>;
+  using Own = Places<T, wide, keeps>;
   constexpr int size = Own::size;
   __shared__ TransposeTile<size> a_tile, b_tile;
   const Own own(dynamic_shared<int4>());
@@ -96,11 +108,11 @@ __global__ void __launch_bounds__(threads, wide ? least_blocks : 1)
     const Head head(args, q_heads, number);
     own.bring_pairs(i, place.at(static_cast<const T*>(head.of.x) + head.begin, head.columns, i), half, there(i));
   };
+  const auto angle = [&](int i) { return there(i) <= 0 ? 0 : position_of(args, place.row + i) * half + place.column; };
   const unsigned first = blockIdx.x % head_step;
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    const std::int64_t angle = there(i) <= 0 ? 0 : position_of(args, place.row + i) * half + place.column;
-    own.bring_angles(i, args.cos + angle, args.sin + angle, there(i));
+    own.bring_angles(i, args.cos + angle(i), args.sin + angle(i), there(i));
     fetch(first, i);
   }
   commit_copies();
@@ -118,7 +130,8 @@ __global__ void __launch_bounds__(threads, wide ? least_blocks : 1)
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       Chunk<T, size> a = own.pairs(i, 0), b = own.pairs(i, 1);
-      fold.add(rotate(a, b, own.angles(i, direction)), true);
+      const auto by = own.angles(i, args.cos + angle(i), args.sin + angle(i), there(i), direction);
+      fold.add(rotate(a, b, by), true);
       fetch(number + head_step, i);
       a_codes[i] = cast(a);
       b_codes[i] = cast(b);
@@ -146,18 +159,32 @@ __global__ void __launch_bounds__(threads, wide ? least_blocks : 1)
   if (args.k.x != nullptr) k_fold.publish(args.k.stats);
 }
 
-template <typename T, bool wide>
-void launch(cudaStream_t stream, const Rope& args) {
-  constexpr int shared = OwnPlaces<threads, wide>::bytes_of(Places<T, wide>::count);
+/// False where a block cannot have the shared memory.
+template <typename T, bool wide, bool keeps>
+bool launch(cudaStream_t stream, const Rope& args) {
+  constexpr int size = Pack<T>::size, tile_bytes = 2 * static_cast<int>(sizeof(TransposeTile<size>));
+  constexpr int shared = OwnPlaces<threads, wide>::bytes_of(Places<T, wide, keeps>::count);
+  if (shared + tile_bytes > most_shared_memory()) return false;
   const auto heads = static_cast<unsigned>(args.heads());
   const std::int64_t tokens = args.batch * args.seq;
-  const unsigned tiles = tiles_of<Pack<T>::size>(tokens, args.head_dim / 2);
+  const unsigned tiles = tiles_of<size>(tokens, args.head_dim / 2);
   const unsigned head_step = std::clamp(resident_blocks / tiles, 1u, heads);
-  auto* kernel = rope_tiles_kernel<T, wide>;
+  auto* kernel = rope_tiles_kernel<T, wide, keeps>;
   allow_shared_memory(kernel, shared);
   kernel<<<tiles * head_step, threads, shared, stream>>>(
       args, heads, q_heads_of(args), head_step,
       aligned_to_16(tokens, args.q.float8.y_transposed, args.k.float8.y_transposed));
+  return true;
+}
+
+/// Blocks of GPUs of compute capability 8.6 and 8.9 have 99 KiB, too few for the angles of bf16.
+template <typename T, bool wide>
+void launch(cudaStream_t stream, const Rope& args) {
+  if (launch<T, wide, true>(stream, args)) return;
+  if constexpr (sizeof(T) == 2) {
+    if (launch<T, wide, false>(stream, args)) return;
+  }
+  throw internal_error("kernels", "rope: a block of this GPU has {} bytes of shared memory", most_shared_memory());
 }
 
 }  // namespace

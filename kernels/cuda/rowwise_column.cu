@@ -168,10 +168,10 @@ __global__ void __launch_bounds__(threads)
 
 template <typename T>
 bool by_column_alone(const QuantizeRowwise& args, cudaStream_t stream) {
-  // From `least_rows` on a cluster of eight has enough to do, from `many_rows` on one of sixteen. Two blocks share a
-  // multiprocessor up to `half_shared` bytes each (228 KiB on Hopper, of which each block costs one more): while one
-  // waits, the other reads. For that clusters are of sixteen, up to 12288 rows; beyond, of eight, which leave fewer
-  // multiprocessors without a cluster; and beyond 14336 rows of sixteen again.
+  // From `least_rows` on a cluster of eight has enough to do, from `many_rows` on one of sixteen. Two blocks or more
+  // share a multiprocessor up to `half_shared` bytes each (228 KiB on Hopper, of which each block costs one more):
+  // while one waits, the other reads. For that clusters are of sixteen, up to 12288 rows; beyond, of eight, which leave
+  // fewer multiprocessors without a cluster; and beyond 14336 rows of sixteen again.
   constexpr std::int64_t least_rows = 1024, many_rows = 4096, half_shared = 113 << 10;
   if (!args.column_transposed || args.rows < least_rows) return false;
   if (args.columns % Pack<T>::size != 0 || !aligned(16, args.x)) return false;

@@ -136,7 +136,8 @@ __device__ __forceinline__ void write_tile(const Float8Out& out, const Transpose
   tile.write_transposed(bytes(out.y_transposed), rows, columns, place.tile_row, place.tile_column, wide);
 }
 
-/// Blocks that stay, of which an H100's multiprocessors hold two: they go along the rows of tiles side by side.
+/// Blocks that stay, of which an H100's multiprocessors hold two where packs are aligned: they go along the rows of
+/// tiles side by side.
 constexpr unsigned most_tile_blocks = 132 * 2;
 constexpr int operands = 3;
 

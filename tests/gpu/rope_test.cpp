@@ -10,7 +10,8 @@ struct RopeCase {
   std::int64_t batch, seq, heads, kv_heads, head_dim;
   std::int64_t offset = 0;
 };
-constexpr std::array<RopeCase, 11> rope_cases = {{{1, 1, 1, 1, 2},
+/// Of the last two a block of tiles has several heads, of queries and of keys.
+constexpr std::array<RopeCase, 13> rope_cases = {{{1, 1, 1, 1, 2},
                                                   {2, 7, 3, 1, 6},
                                                   {2, 5, 8, 2, 16},
                                                   {3, 33, 5, 5, 64},
@@ -20,7 +21,9 @@ constexpr std::array<RopeCase, 11> rope_cases = {{{1, 1, 1, 1, 2},
                                                   {1, 6, 2, 1, 32, 4},
                                                   {2, 7, 3, 0, 16},
                                                   {2, 7, 0, 3, 16},
-                                                  {0, 4, 2, 2, 16, 1}}};
+                                                  {0, 4, 2, 2, 16, 1},
+                                                  {1, 5712, 10, 4, 16},
+                                                  {1, 5700, 10, 4, 12}}};
 
 class GpuRope : public GpuTest {
  protected:

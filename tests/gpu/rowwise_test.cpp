@@ -94,7 +94,8 @@ TEST_F(GpuRowwise, CastsHaveTheBitsOfTheCpu) {
 /// rows beyond what shared memory holds, too few rows, and rows that are not whole packs; at last one that needs more
 /// shared memory than the one before it, and is known from before.
 TEST_F(GpuRowwise, OneFormAloneHasTheBitsOfTheCpu) {
-  for (const Matrix& matrix : {Matrix{1, 8}, {3, 24}, {5, 4096}, {2, 16392}, {2, 32768}, {2, 40000}, {4, 33}}) {
+  for (const Matrix& matrix :
+       {Matrix{1, 8}, {3, 24}, {5, 4096}, {3, 12296}, {2, 16384}, {2, 16392}, {2, 32768}, {2, 40000}, {4, 33}}) {
     for (const std::int64_t offset : {0, 1}) {
       compare_alone<bf16>(matrix, offset, true, offset == 1);
       compare_alone<float>(matrix, offset, true, offset == 0);
@@ -104,7 +105,8 @@ TEST_F(GpuRowwise, OneFormAloneHasTheBitsOfTheCpu) {
                                {1025, 200},
                                {2064, 72},
                                {3000, 16},
-                               {4100, 1400},
+                               {4100, 2824},
+                               {1024, 6408},
                                {13312, 40},
                                {28672, 24},
                                {40000, 8},

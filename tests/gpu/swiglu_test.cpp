@@ -9,7 +9,8 @@ struct Case {
   std::int64_t rows, columns;
   std::int64_t offset = 0;  ///< of every array from an aligned address, in elements
 };
-constexpr std::array<Case, 11> cases = {{{1, 1},
+/// The last two have more tiles than there are blocks.
+constexpr std::array<Case, 13> cases = {{{1, 1},
                                          {3, 5},
                                          {16, 32},
                                          {128, 64},
@@ -19,7 +20,9 @@ constexpr std::array<Case, 11> cases = {{{1, 1},
                                          {1024, 1408},
                                          {16, 32, 1},
                                          {144, 80, 8},
-                                         {9, 1000, 3}}};
+                                         {9, 1000, 3},
+                                         {34000, 8},
+                                         {34001, 9}}};
 
 /// The statistics and float8 forms that a kernel left beside a tensor.
 struct Beside {
