@@ -40,7 +40,7 @@ case $table in
     variants=(bf16 "--precision bf16")
     for recipe in "${recipes[@]}"; do variants+=("$recipe" "--precision float8 --float8.recipe $recipe"); done
     ;;
-  gpu)  # bf16 again: attention's backward adds in another order each time, so that two runs of a seed differ
+  gpu)  # bf16 twice, to see whether two runs of a seed differ: attention's backward may add in another order
     programs=${OCTET_BIN:-build/cuda/bin}
     variants=(gpu-bf16 "--precision bf16 --device cuda" gpu-bf16_again "--precision bf16 --device cuda")
     for recipe in "${recipes[@]}"; do
