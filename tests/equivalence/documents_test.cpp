@@ -78,6 +78,15 @@ TEST_F(Documents, TrainTheSameOnEveryLayoutInLowPrecision) {
   }
 }
 
+TEST_F(Documents, TrainTheSameOnEveryLayoutInEveryRecipe) {
+  config_.precision = Precision::float8;
+  for (const char* recipe : {"rowwise", "rowwise_with_gw_hp", "delayed"}) {  // tensorwise above, blockwise is wider
+    SCOPED_TRACE(recipe);
+    config_.float8.recipe = recipe;
+    expect_the_same_on_every_layout(1e-3, 5e-2);
+  }
+}
+
 /// The kernels without a mask are the faster ones.
 TEST_F(Documents, ThatFillTheirWindowsAreNotListed) {
   const BatchLayout layout{0, 1, batch};
