@@ -7,6 +7,7 @@
 #include "src/base/options/document.h"
 #include "src/base/options/text.h"
 #include "src/base/options/yaml.h"
+#include "tests/support/usage_message.h"
 
 namespace octet {
 namespace {
@@ -73,24 +74,6 @@ Sample read_arguments(std::vector<const char*> words) {
   declare(schema, sample);
   apply(parse_arguments(schema, {"help"}, static_cast<int>(words.size()), words.data()), schema);
   return sample;
-}
-
-/// The message of the usage error that `action` throws.
-template <typename F>
-std::string message_of(const F& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ExitCode::usage);
-    return error.what();
-  }
-  ADD_FAILURE() << "no error";
-  return "";
-}
-
-void expect_parts(const std::string& message, const std::vector<std::string>& parts) {
-  for (const std::string& part : parts) EXPECT_NE(message.find(part), std::string::npos) << part << "\n in " << message;
-  EXPECT_EQ(message.find('\n'), std::string::npos) << message;
 }
 
 TEST(Text, IntegersAreStrict) {

@@ -12,7 +12,7 @@
 #include "src/ops/recipe.h"
 #include "src/train/options/checks.h"
 #include "src/train/options/validate.h"
-#include "tests/train/usage_message.h"
+#include "tests/support/usage_message.h"
 
 namespace octet {
 namespace {
