@@ -42,12 +42,12 @@ export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}
 
 seconds_left() { echo $((SECONDS < 175 ? 175 - SECONDS : 1)); }
 
-# train PRECISION RUN STEPS OPTION...: takes this process's place; adds to RUN.log. cuda.deterministic: without it
-# cuBLASLt and cuDNN may sum in another order from run to run.
+# train PRECISION RUN STEPS OPTION...: adds to RUN.log; ended with this script. cuda.deterministic: without it cuBLASLt
+# and cuDNN may sum in another order from run to run.
 train() {
   local options=("${@:4}")
   [[ $device != cuda ]] || options+=(--cuda.deterministic true)
-  exec timeout --kill-after=5 "$(seconds_left)" "$bin/octet-train" --model "$model" --precision "$1" --device "$device" \
+  bounded "$(seconds_left)" "$bin/octet-train" --model "$model" --precision "$1" --device "$device" \
     --train.steps "$3" "${small_run[@]}" --train.micro_batch 1 --data.train "$output/tokens" --run.dir "$2" \
     "${options[@]}" >>"$2.log" 2>&1
 }
@@ -61,13 +61,15 @@ kill_at() {
   local process victim
   (train "$2" "$3" 1000000 --checkpoint.interval 10) &
   process=$!
+  trap 'kill "$process" 2>/dev/null; exit 143' INT TERM HUP
   until (($(lines_of "$3") >= $1)) && has_checkpoint "$3"; do
     kill -0 "$process" 2>/dev/null || return 1
     sleep 0.02
   done
-  victim=$(pgrep -P "$process" || true)  # the child of timeout
-  kill -9 "${victim:-$process}"
+  victim=$(pgrep -P "$(pgrep -P "$process")")  # the child of timeout, which is a child of the subshell
+  kill -9 "$victim"
   wait "$process" 2>/dev/null || true
+  trap - INT TERM HUP
 }
 
 said() { sed 's/^/    /' <(tail -n 5 "$1.log"); }
@@ -78,9 +80,9 @@ check_precision() {
     echo "$precision: the run ended before it could be killed at step $step:" && said "$killed" && return 1
   fi
   steps=$(($(lines_of "$killed") + 10))
-  (train "$precision" "$killed" "$steps" --checkpoint.interval 10 --checkpoint.resume must) ||
+  train "$precision" "$killed" "$steps" --checkpoint.interval 10 --checkpoint.resume must ||
     { echo "$precision: the run does not go on:" && said "$killed" && return 1; }
-  (train "$precision" "$whole" "$steps" --checkpoint.interval off) ||
+  train "$precision" "$whole" "$steps" --checkpoint.interval off ||
     { echo "$precision: the run that nothing happens to fails:" && said "$whole" && return 1; }
   python3 "$here/same_losses.py" "$precision" "$steps" "$whole" "$killed"
 }

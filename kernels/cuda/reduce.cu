@@ -59,7 +59,7 @@ __device__ __forceinline__ bool is_last(BlockSums* sums) {
     unsigned before = 0;  // of blocks; from gridDim.x - 1 on to zero
     asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;"
                  : "=r"(before)
-                 : "l"(&sums->ended), "r"(gridDim.x - 1)
+                 : "l"(__cvta_generic_to_global(&sums->ended)), "r"(gridDim.x - 1)
                  : "memory");
     last = before == gridDim.x - 1;
   }

@@ -25,10 +25,12 @@ __device__ __forceinline__ void copy_async(void* shared, const void* global) {
 __device__ __forceinline__ void commit_copies() {
   __pipeline_commit();
 }
-/// Until all but the thread's `newest` groups are there, for this thread itself; others need a barrier.
+/// Until all but the thread's `newest` groups are there, for this thread itself; others need a barrier. The compiler may
+/// not read shared memory before it either, which the primitive does not say to it.
 template <int newest>
 __device__ __forceinline__ void wait_for_copies() {
   __pipeline_wait_prior(newest);
+  asm volatile("" ::: "memory");
 }
 
 /// Host side: what a block may ask for on the current device.
