@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "kernels/stats.h"
+#include "src/base/dtype.h"
 
 namespace octet {
 
@@ -12,10 +13,11 @@ namespace octet {
 /// v = beta2·v + (1 - beta2)·g²;  p -= lr/bias1 · m / (sqrt(v)/sqrt(bias2) + eps).
 /// Elements beyond n (padding) are never touched.
 struct AdamWUpdate {
-  float* parameter = nullptr;       ///< [n]
-  float* first_moment = nullptr;    ///< [n]
-  float* second_moment = nullptr;   ///< [n]
-  const float* gradient = nullptr;  ///< [n]
+  float* parameter = nullptr;         ///< [n]
+  float* first_moment = nullptr;      ///< [n]
+  float* second_moment = nullptr;     ///< [n]
+  const void* gradient = nullptr;     ///< [n]
+  DType gradient_dtype = DType::f32;  ///< f32 or bf16, which has the bits of the same values in f32
   std::int64_t n = 0;
   // Host scalars in double, as torch's are: 1 - beta2 from a float beta2 of 0.999 would be wrong by 1e-5.
   double lr = 0;
@@ -29,7 +31,7 @@ struct AdamWUpdate {
   const std::uint32_t* skip = nullptr;    ///< device: when non-zero nothing is changed
   StatsOut stats;                         ///< of the parameter as it is left; non_finite is not used
 
-  std::int64_t bytes_moved() const { return n * 28; }
+  std::int64_t bytes_moved() const { return n * (24 + size_of(gradient_dtype)); }
   bool operator==(const AdamWUpdate&) const = default;
 };
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "src/base/dtype.h"
 #include "src/device/device.h"
 
 namespace octet {
@@ -18,9 +19,10 @@ struct Sum {
 };
 
 /// *out = sum of x², and the number of non-finite elements added to *non_finite (may be null).
-/// In double over fixed blocks: same bits for any number of threads.
+/// In double over fixed blocks: same bits for any number of threads, and for bf16 those of the same values in fp32.
 struct SumOfSquares {
-  const float* x = nullptr;  ///< [n]
+  const void* x = nullptr;   ///< [n]
+  DType dtype = DType::f32;  ///< of x: f32 or bf16
   std::int64_t n = 0;
   float* out = nullptr;
   std::uint32_t* non_finite = nullptr;
@@ -28,7 +30,7 @@ struct SumOfSquares {
   /// for calls on one stream alone: each leaves it ready for the next.
   void* workspace = nullptr;
 
-  std::int64_t bytes_moved() const { return n * 4; }
+  std::int64_t bytes_moved() const { return n * size_of(dtype); }
   bool operator==(const SumOfSquares&) const = default;
 };
 

@@ -8,11 +8,12 @@
 namespace octet::cpu {
 namespace {
 
-void update_block(float* parameter, float* first, float* second, const float* gradient, std::int64_t n,
+template <typename G>
+void update_block(float* parameter, float* first, float* second, const G* gradient, std::int64_t n,
                   float gradient_scale, AdamWFactors by) {
 #pragma omp simd
   for (std::int64_t i = 0; i < n; ++i) {
-    const float g = gradient[i] * gradient_scale;
+    const float g = static_cast<float>(gradient[i]) * gradient_scale;
     const float m = first[i] + by.first * (g - first[i]);
     const float v = second[i] * by.beta2 + by.second * g * g;
     first[i] = m;
@@ -31,8 +32,10 @@ void adamw(Stream&, const AdamWUpdate& args) {
   if (skips && !amax) return;
   const auto fold = fold_blocks(args.n, block_elements, [&](std::int64_t begin, std::int64_t end, StatsFold& f) {
     if (!skips) {
-      update_block(args.parameter + begin, args.first_moment + begin, args.second_moment + begin, args.gradient + begin,
-                   end - begin, gradient_scale, by);
+      dispatch_storage(args.gradient_dtype, [&]<typename G>(G) {
+        update_block(args.parameter + begin, args.first_moment + begin, args.second_moment + begin,
+                     static_cast<const G*>(args.gradient) + begin, end - begin, gradient_scale, by);
+      });
     }
     if (amax) f.add(args.parameter + begin, end - begin);
   });

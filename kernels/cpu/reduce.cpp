@@ -28,9 +28,10 @@ double sum_of(const float* x, std::int64_t n) {
   return sum_lanes<double>(n, [x](std::int64_t i) { return static_cast<double>(x[i]); });
 }
 
-double squares_of(const float* x, std::int64_t n) {
+template <typename X>
+double squares_of(const X* x, std::int64_t n) {
   return sum_lanes<double>(n, [x](std::int64_t i) {
-    const double v = static_cast<double>(x[i]);
+    const double v = static_cast<double>(static_cast<float>(x[i]));
     return v * v;
   });
 }
@@ -43,14 +44,17 @@ void sum(Stream&, const Sum& args) {
 }
 
 void sum_of_squares(Stream&, const SumOfSquares& args) {
-  *args.out = static_cast<float>(
-      sum_blocks(args.n, [&](std::int64_t begin, std::int64_t n) { return squares_of(args.x + begin, n); }));
-  if (args.non_finite == nullptr || std::isfinite(*args.out)) return;
-  // Only a sum that is not finite can hide such elements: the pass that counts them is rarely paid.
-  const auto fold = fold_blocks(args.n, block_elements, [&](std::int64_t begin, std::int64_t end, StatsFold& f) {
-    f.add(args.x + begin, end - begin);
+  dispatch_storage(args.dtype, [&]<typename X>(X) {
+    const X* x = static_cast<const X*>(args.x);
+    *args.out = static_cast<float>(
+        sum_blocks(args.n, [&](std::int64_t begin, std::int64_t n) { return squares_of(x + begin, n); }));
+    if (args.non_finite == nullptr || std::isfinite(*args.out)) return;
+    // Only a sum that is not finite can hide such elements: the pass that counts them is rarely paid.
+    const auto fold = fold_blocks(args.n, block_elements, [&](std::int64_t begin, std::int64_t end, StatsFold& f) {
+      f.add(x + begin, end - begin);
+    });
+    *args.non_finite += fold.non_finite;
   });
-  *args.non_finite += fold.non_finite;
 }
 
 std::int64_t sum_of_squares_workspace(const SumOfSquares&) {

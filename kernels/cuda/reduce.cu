@@ -52,7 +52,8 @@ struct BlockSums {
 
 /// Whether this block is the last of the grid to come here; then what all have written to `sums` can be read past the
 /// L1 cache. Thread 0 of each block has written its own. All threads call it. The atomic has the order that two fences
-/// around it would make (the block's sum is there before it is counted, none is read before all are), half a us earlier.
+/// around it would make (the block's sum is there before it is counted, none is read before all are), half a us
+/// earlier.
 __device__ __forceinline__ bool is_last(BlockSums* sums) {
   __shared__ bool last;
   if (threadIdx.x == 0) {
@@ -67,19 +68,21 @@ __device__ __forceinline__ bool is_last(BlockSums* sums) {
   return last;
 }
 
-/// Reads 4 · n bytes. Without `sums` there is one block only.
+/// Reads n elements. Without `sums` there is one block only. Which thread adds what does not depend on the dtype.
+template <typename X>
 __global__ void __launch_bounds__(threads)
-    squares_kernel(const float* __restrict__ x, std::int64_t n, std::int64_t packs, BlockSums* sums,
+    squares_kernel(const X* __restrict__ x, std::int64_t n, std::int64_t packs, BlockSums* sums,
                    float* __restrict__ out, std::uint32_t* non_finite) {
   double squares[4] = {0, 0, 0, 0};
   StatsFold fold;
   for_packs<4>(n, packs, [&](auto full, std::int64_t at, int count) {
-    const Chunk<float, 4> in = read<full, 4>(x + at, count);
+    const Chunk<X, 4> in = read<full, 4>(x + at, count);
 #pragma unroll
     for (int j = 0; j < 4; ++j) {
-      const double v = static_cast<double>(in.v[j]);
+      const float value = to_float(in.v[j]);
+      const double v = static_cast<double>(value);
       squares[j] += v * v;
-      fold.add(in.v[j]);
+      fold.add(value);
     }
   });
   fold.publish({.amax = nullptr, .non_finite = non_finite});
@@ -132,9 +135,12 @@ void sum_of_squares(Stream& stream, const SumOfSquares& args) {
   const unsigned blocks = blocks_for(args.n, block_elements);
   auto* sums = blocks == 1 ? nullptr : static_cast<BlockSums*>(args.workspace);
   if (blocks > 1 && sums == nullptr) throw internal_error("kernels", "sum_of_squares: no workspace");
-  squares_kernel<<<blocks, threads, 0, native(stream)>>>(args.x, args.n, aligned(16, args.x) ? args.n / 4 : 0, sums,
-                                                         args.out, args.non_finite);
-  check_launch("sum_of_squares");
+  dispatch_storage(args.dtype, [&]<typename X>(X) {
+    const auto* x = static_cast<const X*>(args.x);
+    squares_kernel<X><<<blocks, threads, 0, native(stream)>>>(x, args.n, aligned(4 * sizeof(X), x) ? args.n / 4 : 0,
+                                                              sums, args.out, args.non_finite);
+    check_launch("sum_of_squares");
+  });
 }
 
 void accumulate(Stream& stream, const Accumulate& args) {

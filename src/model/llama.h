@@ -21,12 +21,13 @@ struct LlamaSettings {
   bool tp_keep_gathered = false;  ///< gathered inputs of linears stay until backward, else they are gathered again
   bool async_tp = false;          ///< the exchange is pipelined
   RecomputeConfig recompute{};
-  bool documents = false;           ///< rows may hold several
-  bool forward_only = false;        ///< no pass trains: memory is planned for score() and evaluate() alone
-  std::int64_t cache_rows = 0;      ///< tokens that extend() gives a text, for which alone memory is planned then
-  std::vector<UnitRange> stages{};  ///< those that this rank computes, of at least one block each; none: all as one
-  int slots = 1;                    ///< micro-batches at most between their forward and the end of their backward
-  bool split_backward = false;      ///< memory is planned for backward in two parts
+  bool documents = false;             ///< rows may hold several
+  bool forward_only = false;          ///< no pass trains: memory is planned for score() and evaluate() alone
+  std::int64_t cache_rows = 0;        ///< tokens that extend() gives a text, for which alone memory is planned then
+  std::vector<UnitRange> stages{};    ///< those that this rank computes, of at least one block each; none: all as one
+  int slots = 1;                      ///< micro-batches at most between their forward and the end of their backward
+  bool split_backward = false;        ///< memory is planned for backward in two parts
+  DType gemm_gradients = DType::f32;  ///< of the sink's targets that one GEMM writes whole, for the plan: f32 or bf16
 
   /// What the tokens of a pass of extend() are a multiple of. The number of such passes' tokens that are worth a pass,
   /// rising: few, since libraries prepare a GEMM for each. The first is the least that a pass can have, and the last a

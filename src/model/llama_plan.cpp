@@ -28,12 +28,14 @@ class NoWeights final : public WeightProvider {
 
 class NoGradients final : public GradientSink {
  public:
-  explicit NoGradients(const ParameterList& list) : list_(list) {}
+  /// `of_gemms`: dtype of the targets that one GEMM writes whole, which bears on the scratch of a GEMM.
+  NoGradients(const ParameterList& list, DType of_gemms) : list_(list), of_gemms_(of_gemms) {}
   std::span<const GradientTarget> open(int unit) override {
     auto& targets = units_.emplace_back();
     const auto [first, last] = list_.range(unit);
     for (std::size_t i = first; i < last; ++i) {
-      targets.push_back({{nullptr, DType::f32, list_.parameters[i].shape, nullptr}, false});
+      const ParameterSpec& p = list_.parameters[i];
+      targets.push_back({{nullptr, p.one_gemm_gradient ? of_gemms_ : DType::f32, p.shape, nullptr}, false});
     }
     return targets;
   }
@@ -41,6 +43,7 @@ class NoGradients final : public GradientSink {
 
  private:
   const ParameterList& list_;
+  DType of_gemms_;
   std::vector<std::vector<GradientTarget>> units_;
 };
 
@@ -64,7 +67,7 @@ void Llama::run_dry(const LlamaSettings& settings, Stream& stream, Exchange& exc
   Llama dry(settings, *nowhere, exchange, &gemms, kernels, std::move(slot), Arena::measure("scratch"),
             Arena::measure("recomputed activations"));
   NoWeights weights(dry.parameters_);
-  NoGradients gradients(dry.parameters_);
+  NoGradients gradients(dry.parameters_, settings.gemm_gradients);
   dry.scaling_->finish_step(*nowhere, kernels);  // a recipe that remembers scales otherwise in its first step
   dry.forward_backward({}, weights, gradients);
 }
@@ -80,7 +83,7 @@ Llama::MemoryNeeds Llama::plan(const LlamaSettings& settings, Stream& stream, co
   Llama dry(settings, *nowhere, exchange, nullptr, dry_run(kernels), std::move(slot), Arena::measure("scratch"),
             Arena::measure("recomputed activations"));
   NoWeights weights(dry.parameters_);
-  NoGradients gradients(dry.parameters_);
+  NoGradients gradients(dry.parameters_, settings.gemm_gradients);
   const auto stages = static_cast<int>(dry.stages_.size());
   const auto train = [&] {
     for (int stage = 0; stage < stages; ++stage) {

@@ -97,7 +97,8 @@ ParameterList llama_parameters(const ModelConfig& m, Precision precision, const 
   const DType storage = storage_dtype(precision);
   const double head_std = 1.0 / std::sqrt(static_cast<double>(m.dim));
   ParameterList list;
-  const auto add = [&](std::string name, Shape shape, int cut_dim, DType gathered, double std_dev, double cutoff) {
+  const auto add = [&](std::string name, Shape shape, int cut_dim, DType gathered, double std_dev, double cutoff,
+                       bool one_gemm_gradient = false) {
     const TensorCut cut{cut_dim, tp};
     list.add({.name = std::move(name),
               .unit = static_cast<int>(list.units.size()) - 1,
@@ -106,7 +107,8 @@ ParameterList llama_parameters(const ModelConfig& m, Precision precision, const 
               .shape = cut.shape(shape),
               .gathered = gathered,
               .init_std = std_dev,
-              .init_cutoff = cutoff});
+              .init_cutoff = cutoff,
+              .one_gemm_gradient = one_gemm_gradient});
   };
 
   list.units.push_back("embedding");
@@ -122,7 +124,7 @@ ParameterList llama_parameters(const ModelConfig& m, Precision precision, const 
       const auto linear = static_cast<BlockLinear>(l);
       const LinearRecipe& recipe = recipes[static_cast<std::size_t>(l)];
       add(weight_name(layer, linear), weight_shape(m, linear), is_row_parallel(linear) ? inputs : outputs,
-          recipe->casts_first() ? Recipe::weight_format : storage, init_std(linear, layer), no_cutoff);
+          recipe->casts_first() ? Recipe::weight_format : storage, init_std(linear, layer), no_cutoff, true);
     }
   }
   list.units.push_back("head");

@@ -127,6 +127,10 @@ void linear_grad_weight(OpContext& op, const LinearRecipe& linear, const Tensor&
   check.same("tokens", dy.shape[tokens], x.shape[tokens]);
   check.format("dy", dy, linear->float8_grad_weight());
   check.format("x", x, linear->float8_grad_weight());
+  if (dw.dtype != DType::f32 && (dw.dtype != DType::bf16 || accumulate)) {
+    throw internal_error("ops", "linear {} {}: dw is {}{}; expected f32, or bf16 that is written once", linear.name,
+                         check.gemm, name_of(dw.dtype), accumulate ? " and added to" : "");
+  }
   run(op, linear, check.gemm,
       {.a = operand_a(dy, !turned),
        .b = operand_b(x, turned),

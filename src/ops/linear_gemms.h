@@ -9,7 +9,7 @@ namespace octet {
 /// mismatch is an internal error with the numbers, as is a transposed copy that is missing.
 ///   forward       y = x wᵀ                [n, out]
 ///   grad_input    dx (+)= dy w            [n, in]
-///   grad_weight   dw (+)= dyᵀ x, fp32     [out, in]
+///   grad_weight   dw (+)= dyᵀ x           [out, in], fp32, or bf16 where nothing is added to
 void linear_forward(OpContext& op, const LinearRecipe& linear, const Tensor& x, const Tensor& w, const Tensor& y);
 void linear_grad_input(OpContext& op, const LinearRecipe& linear, const Tensor& dy, const Tensor& w, const Tensor& dx,
                        bool accumulate);

@@ -18,6 +18,7 @@ void adamw_step(Stream& stream, const KernelTable& kernels, const OptimizerConfi
                            .first_moment = s.first_moment,
                            .second_moment = s.second_moment,
                            .gradient = s.gradient,
+                           .gradient_dtype = s.gradient_dtype,
                            .n = s.n,
                            .lr = lr,
                            .beta1 = config.beta1,

@@ -8,10 +8,12 @@
 
 namespace octet {
 
-/// One parameter's shard as the optimizer sees it: n fp32 elements on the device.
+/// One parameter's shard as the optimizer sees it: n elements on the device, fp32 but for the gradient's, which may be
+/// bf16.
 struct OptimizerSlice {
   float* parameter = nullptr;
-  const float* gradient = nullptr;
+  const void* gradient = nullptr;
+  DType gradient_dtype = DType::f32;
   float* first_moment = nullptr;
   float* second_moment = nullptr;
   std::int64_t n = 0;

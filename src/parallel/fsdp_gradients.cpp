@@ -8,20 +8,21 @@
 namespace octet {
 namespace {
 
-/// Elements of a parameter's place among its unit's gradients: the pieces of all ranks, and the room up to the next
-/// 256 bytes. A GEMM writes there, and cuBLASLt takes no fp8 product at an odd address (kernels/gemm.h).
-std::int64_t place_of(std::int64_t piece, int shards) {
-  constexpr std::int64_t alignment = 64;
-  return (piece * shards + alignment - 1) / alignment * alignment;
-}
-
-std::vector<std::int64_t> unit_bytes(const ParameterList& list, int shards, const FsdpOptions& options) {
-  std::vector<std::int64_t> bytes(list.units.size(), 0);
-  if (!exchanges(shards, options)) return bytes;
-  for (const ParameterSpec& p : list.parameters) {
-    bytes[static_cast<std::size_t>(p.unit)] += place_of(Shard::of(p.shape, 0, shards).padded_elements(), shards) * 4;
+void check_wire(const ShardedBuffer& shards, const UnitPlaces& places, int ranks, int replicas,
+                const FsdpOptions& options) {
+  const bool narrow = options.gemm_gradients != DType::f32, alone = !exchanges(ranks, options);
+  const bool known = options.gradient_wire == DType::f32 || options.gradient_wire == DType::bf16;
+  if (!known || (narrow && options.gemm_gradients != options.gradient_wire) ||
+      (alone && options.gradient_wire != options.gemm_gradients) || (alone && narrow && replicas > 1)) {
+    throw internal_error("parallel",
+                         "gradients that GEMMs leave in {} and that travel in {}, between {} shard(s) and {} "
+                         "replica(s): expected f32, or a wire of bf16 between several shards, or both bf16",
+                         name_of(options.gemm_gradients), name_of(options.gradient_wire), ranks, replicas);
   }
-  return bytes;
+  for (std::size_t i = 0; i < shards.layout().size(); ++i) {
+    if (shards.dtype(i) == (alone ? places.dtype(i) : DType::f32)) continue;
+    throw internal_error("parallel", "piece {} of the gradients is {}", i, name_of(shards.dtype(i)));
+  }
 }
 
 }  // namespace
@@ -40,19 +41,21 @@ FsdpGradients::FsdpGradients(const ParameterList& list, ShardedBuffer& shards, C
       zero_(options.zero),
       wire_(options.gradient_wire),
       whole_(options.whole_gradients),
+      of_gemms_(options.gemm_gradients),
       exchanges_(exchanges(shard_group.size(), options)),
       written_(stream.device().make_event()),
-      unit_bytes_(unit_bytes(list, shard_group.size(), options)),
+      places_(list, shard_group.size(), options),
       pool_(shard_group.memory(), Purpose::gradients),
       units_(list.units.size()) {
-  if (wire_ != DType::f32 && (wire_ != DType::bf16 || shard_group.size() == 1)) {
-    throw internal_error("parallel", "gradients in {} between {} shard(s): expected f32, or bf16 between several",
-                         name_of(wire_), shard_group.size());
-  }
+  check_wire(shards, places_, shard_group.size(), replicate_group.size(), options);
 }
 
 void FsdpGradients::begin_step(std::int64_t micro_batches) {
   micro_batches_ = micro_batches;
+  if (of_gemms_ != DType::f32 && micro_batches > 1 && (keeps() || !exchanges_)) {
+    throw internal_error("parallel", "gradients that GEMMs leave in {} are not for sums of {} micro-batches",
+                         name_of(of_gemms_), micro_batches);
+  }
   for (Unit& unit : units_) unit.closed = 0;
 }
 
@@ -72,14 +75,13 @@ void FsdpGradients::place_targets(int index, Unit& unit) {
   const bool adds = unit.closed > 0 && (!exchanges_ || keeps_fp32());
   unit.targets.clear();
   if (exchanges_ && !keeps_fp32()) await_reductions(1);
-  if (exchanges_ && unit.buffer.empty()) unit.buffer = pool_.acquire(unit_bytes_[static_cast<std::size_t>(index)]);
-  auto* place = unit.buffer.as<float>();
+  if (exchanges_ && unit.buffer.empty()) unit.buffer = pool_.acquire(places_.unit_bytes(index));
   for (std::size_t i = first; i < last; ++i) {
     const Shape& shape = list_.parameters[i].shape;
-    unit.targets.push_back({{exchanges_ ? place : shards_.data(i), DType::f32, shape, nullptr}, adds});
-    if (!exchanges_) continue;
-    if (!adds) stream_.device().zero(place + shape.elements(), (place_elements(i) - shape.elements()) * 4, stream_);
-    place += place_elements(i);
+    std::byte* place = unit.buffer.as<std::byte>() + places_.offset(i);
+    unit.targets.push_back({{exchanges_ ? place : shards_.piece(i), places_.dtype(i), shape, nullptr}, adds});
+    const std::int64_t written = shape.elements() * size_of(places_.dtype(i));
+    if (exchanges_ && !adds) stream_.device().zero(place + written, places_.bytes(i) - written, stream_);
   }
 }
 
@@ -99,7 +101,7 @@ void FsdpGradients::close(int index) {
 
 /// To the sum of the micro-batches before, which is rounded, or with the last one goes into that one's gradients.
 void FsdpGradients::add_up(int index, Unit& unit, bool last) {
-  const std::int64_t n = unit_bytes_[static_cast<std::size_t>(index)] / 4;
+  const std::int64_t n = places_.unit_bytes(index) / 4;
   if (unit.closed > 1) {
     kernels_.sum_parts(
         stream_,
@@ -140,7 +142,7 @@ void FsdpGradients::reduce(int index, Unit& unit, bool first) {
   const UnitScope scope(list_.units[static_cast<std::size_t>(index)]);  // for traces and the watchdog
   const auto [begin, end] = list_.range(index);
   if (wire_ == DType::bf16) {
-    exchange_and_sum(begin, end, unit, first);
+    exchange_and_sum(index, unit, first);
   } else {
     reduce_scatter(begin, end, unit, first);
   }
@@ -171,36 +173,39 @@ void FsdpGradients::reduce_scatter(std::size_t begin, std::size_t end, const Uni
   }
 }
 
-/// Once rounded, the unit's fp32 gradients are not needed again: what the other ranks send lands on them.
-void FsdpGradients::exchange_and_sum(std::size_t begin, std::size_t end, const Unit& unit, bool first) {
-  const std::int64_t elements = unit.buffer.bytes() / 4;
-  reserve(elements * 2);
-  kernels_.convert(reduces_, {.x = unit.buffer.data(), .y = exchange_.data(), .n = elements});
+/// Once rounded, the unit's fp32 gradients are not needed again: what the other ranks send lands on them. What is bf16
+/// is sent from where it is, and what the other ranks send lands beside.
+void FsdpGradients::exchange_and_sum(int index, const Unit& unit, bool first) {
+  const auto [begin, end] = list_.range(index);
+  reserve(places_.bytes_in_bf16(index));
+  if (const std::int64_t n = places_.fp32_bytes(index) / 4; n > 0) {
+    kernels_.convert(reduces_, {.x = unit.buffer.data(), .y = exchange_.data(), .n = n});
+  }
+  struct Ends {
+    std::byte *sent, *received;
+  };
+  const auto ends_of = [&](std::size_t i) -> Ends {
+    std::byte* beside = exchange_.as<std::byte>() + places_.offset_in_bf16(index, i);
+    auto* in_unit = unit.buffer.as<std::byte>();
+    if (places_.dtype(i) == DType::f32) return {beside, in_unit + places_.offset_in_bf16(index, i)};
+    return {in_unit + places_.offset(i), beside};
+  };
 
   group_.group_begin();
-  auto* rounded = exchange_.as<bf16>();
-  auto* received = unit.buffer.as<bf16>();
   for (std::size_t i = begin; i < end; ++i) {
-    group_.all_to_all(rounded, received, piece(i), DType::bf16);
-    rounded += place_elements(i);
-    received += place_elements(i);
+    const auto [sent, received] = ends_of(i);
+    group_.all_to_all(sent, received, piece(i), DType::bf16);
   }
   group_.group_end();
 
-  const auto* parts = unit.buffer.as<bf16>();
   for (std::size_t i = begin; i < end; ++i) {
-    kernels_.sum_parts(reduces_, {.parts = parts,
+    kernels_.sum_parts(reduces_, {.parts = ends_of(i).received,
                                   .dtype = DType::bf16,
                                   .count = group_.size(),
                                   .n = piece(i),
                                   .out = shards_.data(i),
                                   .accumulate = !first});
-    parts += place_elements(i);
   }
-}
-
-std::int64_t FsdpGradients::place_elements(std::size_t parameter) const {
-  return place_of(piece(parameter), group_.size());
 }
 
 void FsdpGradients::finish_step() {

@@ -10,18 +10,22 @@
 #include "src/parallel/gradient_sink.h"
 #include "src/parallel/parallel_config.h"
 #include "src/parallel/sharded_parameters.h"
+#include "src/parallel/unit_places.h"
 
 namespace octet {
 
-/// Fully sharded gradients: the model writes a unit's gradients in fp32, close() sums them over the shard group into
-/// the fp32 shard, after every micro-batch (adding to what is there) or, with Zero::one, after the last of a step, by
-/// one of two exchanges:
+/// Fully sharded gradients: the model writes a unit's gradients, close() sums them over the shard group into the fp32
+/// shard, after every micro-batch (adding to what is there) or, with Zero::one, after the last of a step, by one of two
+/// exchanges:
 ///   wire f32   a reduce-scatter;
 ///   wire bf16  the gradients are rounded to bf16, sent by an all-to-all of half the bytes, and summed in fp32, in rank
 ///              order, by their owner: one rounding of each rank's contribution, none of a sum.
+/// The model writes fp32. With FsdpOptions::gemm_gradients of bf16 the GEMMs that write a gradient alone round it
+/// themselves, once as well, and the wire takes it as it is.
 /// Sums over replicas and over the tensor-parallel group are of shards, once a step, and in fp32 always.
-/// Without sharding the GEMMs accumulate into the shard itself, unless FsdpOptions::one_rank_exchange is set, and the
-/// wire is refused if it is not f32.
+/// Without sharding the GEMMs write into the shard itself and add to it, unless FsdpOptions::one_rank_exchange is set.
+/// A wire of bf16 means there that those pieces of the shard are bf16 which one GEMM writes (gradient_piece_dtypes): in
+/// a step of one micro-batch, without replicas. All other combinations are internal errors.
 ///
 /// With Zero::one and several micro-batches a unit is whole until the last: in fp32 it stays where the GEMMs add to it,
 /// in bf16 (FsdpOptions::whole_gradients) the sum so far stays apart, rounded after each micro-batch and added to the
@@ -71,9 +75,8 @@ class FsdpGradients final : public GradientSink {
   void reduce(int index, Unit& unit, bool first);
   void reduce_in_turn(int index, Unit& unit, bool first);
   void reduce_scatter(std::size_t begin, std::size_t end, const Unit& unit, bool first);
-  void exchange_and_sum(std::size_t begin, std::size_t end, const Unit& unit, bool first);
+  void exchange_and_sum(int index, const Unit& unit, bool first);
   std::int64_t piece(std::size_t parameter) const { return shards_.layout().shard(parameter).padded_elements(); }
-  std::int64_t place_elements(std::size_t parameter) const;
   void reserve(std::int64_t bytes);
 
   const ParameterList& list_;
@@ -85,15 +88,16 @@ class FsdpGradients final : public GradientSink {
   Stream& reduces_;  ///< the shard group's
   const KernelTable& kernels_;
   Zero zero_;
-  DType wire_, whole_;
+  DType wire_, whole_, of_gemms_;
   bool exchanges_;
-  std::int64_t micro_batches_ = 0;        ///< of the step
-  std::unique_ptr<Event> written_;        ///< the end of a unit's gradients
-  std::deque<Reducing> reducing_;         ///< in the order of their stream
-  std::vector<std::int64_t> unit_bytes_;  ///< of each unit's gradients before they are reduced; 0 without sharding
+  std::int64_t micro_batches_ = 0;  ///< of the step
+  std::unique_ptr<Event> written_;  ///< the end of a unit's gradients
+  std::deque<Reducing> reducing_;   ///< in the order of their stream
+  UnitPlaces places_;
   BufferPool pool_;
   /// Memory beside a unit while it is reduced. wire f32: its reduced pieces, from the second micro-batch on. wire bf16:
-  /// its rounded gradients, for which the unit's own memory then takes those of the other ranks.
+  /// its fp32 gradients rounded, for which their own memory then takes those of the other ranks, and what the other
+  /// ranks send for the gradients that are bf16.
   Buffer exchange_;
   std::vector<Unit> units_;
 };

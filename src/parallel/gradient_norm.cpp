@@ -39,7 +39,8 @@ void GradientNorm::compute(const ShardedBuffer& gradients, Communicator& replica
   auto* values = values_.as<float>();
   for (std::int64_t i = 0; i < parameters_; ++i) {
     const auto index = static_cast<std::size_t>(i);
-    kernels_.sum_of_squares(stream_, {.x = gradients.data(index),
+    kernels_.sum_of_squares(stream_, {.x = gradients.piece(index),
+                                      .dtype = gradients.dtype(index),
                                       .n = counted_[index] ? gradients.layout().shard(index).elements() : 0,
                                       .out = sums_.as<float>() + i,
                                       .non_finite = non_finite() + ids_[index],

@@ -18,7 +18,8 @@ constexpr auto names_of(Zero) {
   return std::to_array<std::string_view>({"auto", "1", "2", "3"});
 }
 
-/// The form in which unreduced gradients travel between the ranks of a shard group; their sums are fp32.
+/// The form of unreduced gradients: in which they travel between the ranks of a shard group, and in which a GEMM leaves
+/// those that it alone writes. Their sums are fp32.
 enum class GradientWire : std::uint8_t { fp32, bf16 };
 constexpr auto names_of(GradientWire) {
   return std::to_array<std::string_view>({"fp32", "bf16"});
@@ -78,7 +79,11 @@ struct FsdpOptions {
   /// many bytes again, for one transposition a step in place of one a micro-batch. Not with Zero::three.
   bool keep_transposed = false;
   DType gradient_wire = DType::f32;  ///< f32 or bf16, see FsdpGradients
-  bool overlap = false;              ///< gathers and reductions on streams of their own
+  /// What a GEMM leaves where it writes a gradient of a micro-batch alone (ParameterSpec::one_gemm_gradient): f32 or
+  /// bf16. bf16 is for a gradient_wire of bf16, and not where anything is added to a micro-batch's gradients before
+  /// they travel: with Zero::one, or without an exchange, a step has one micro-batch.
+  DType gemm_gradients = DType::f32;
+  bool overlap = false;  ///< gathers and reductions on streams of their own
   /// A shard group of one gathers and reduces as a larger one does, through memory of its own: for measurements.
   bool one_rank_exchange = false;
   bool poison = false;  ///< gathered memory is NaN before every gather and after every release (poison.h)

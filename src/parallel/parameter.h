@@ -24,6 +24,8 @@ struct ParameterSpec {
   /// scales go by it, and checkpoints by the name, which is one with it.
   std::size_t id = 0;
   std::int64_t cast = -1;  ///< its number among the model's fp8 weights (CastKind::weight); -1: it is none
+  /// One GEMM writes the whole gradient of a micro-batch and nothing is added to it, so that it may be written in bf16.
+  bool one_gemm_gradient = false;
 };
 
 /// The parameters that a rank has a part in, those of a unit side by side and the units in forward order: all of the

@@ -1,6 +1,10 @@
 #include "src/parallel/sharded_parameters.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "kernels/table.h"
+#include "src/base/error.h"
 #include "src/base/random.h"
 
 namespace octet {
@@ -15,8 +19,34 @@ ShardLayout::ShardLayout(const ParameterList& list, int rank, int ranks) : ranks
 }
 
 ShardedBuffer::ShardedBuffer(const ShardLayout& layout, MemorySource& source, Stream& stream, Purpose purpose)
-    : layout_(&layout), buffer_(source, layout.bytes(), purpose) {
+    : ShardedBuffer(layout, source, stream, purpose, std::vector<DType>(layout.size(), DType::f32)) {}
+
+ShardedBuffer::ShardedBuffer(const ShardLayout& layout, MemorySource& source, Stream& stream, Purpose purpose,
+                             std::vector<DType> dtypes)
+    : layout_(&layout), dtypes_(std::move(dtypes)) {
+  constexpr std::int64_t alignment = 256;
+  std::int64_t bytes = 0;
+  for (std::size_t i = 0; i < layout.size(); ++i) {
+    offsets_.push_back(bytes);
+    const std::int64_t piece = layout.shard(i).padded_elements() * size_of(dtypes_.at(i));
+    bytes += (piece + alignment - 1) / alignment * alignment;
+  }
+  buffer_ = Buffer(source, bytes, purpose);
   stream.device().zero(buffer_.data(), buffer_.bytes(), stream);
+}
+
+float* ShardedBuffer::data(std::size_t i) const {
+  if (dtypes_[i] != DType::f32) {
+    throw internal_error("parallel", "piece {} of a sharded buffer, {}, read as f32", i, name_of(dtypes_[i]));
+  }
+  return static_cast<float*>(piece(i));
+}
+
+float* ShardedBuffer::all() const {
+  if (std::ranges::any_of(dtypes_, [](DType d) { return d != DType::f32; })) {
+    throw internal_error("parallel", "a sharded buffer with pieces in bf16 read as one of f32");
+  }
+  return buffer_.as<float>();
 }
 
 namespace {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -33,13 +34,22 @@ class ShardLayout {
 class ShardedBuffer {
  public:
   ShardedBuffer(const ShardLayout& layout, MemorySource& source, Stream& stream, Purpose purpose);
+  /// The same with pieces of these dtypes, f32 or bf16: in the layout's order, each on 256 bytes.
+  ShardedBuffer(const ShardLayout& layout, MemorySource& source, Stream& stream, Purpose purpose,
+                std::vector<DType> dtypes);
 
-  float* data(std::size_t i) const { return buffer_.as<float>() + layout_->offset(i); }
-  float* all() const { return buffer_.as<float>(); }
+  /// Of fp32 pieces; another is an internal error, as is all() of a buffer that has one.
+  float* data(std::size_t i) const;
+  float* all() const;
+  DType dtype(std::size_t i) const { return dtypes_[i]; }
+  void* piece(std::size_t i) const { return buffer_.as<std::byte>() + offsets_[i]; }
+  std::int64_t bytes() const { return buffer_.bytes(); }
   const ShardLayout& layout() const { return *layout_; }
 
  private:
   const ShardLayout* layout_;
+  std::vector<DType> dtypes_;
+  std::vector<std::int64_t> offsets_;  ///< bytes
   Buffer buffer_;
 };
 

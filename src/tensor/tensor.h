@@ -63,7 +63,8 @@ struct Tensor {
   Tensor rows(std::int64_t begin, std::int64_t count) const;
 };
 
-/// The place where a parameter's gradient is to be written: fp32, of the parameter's shape.
+/// The place where a parameter's gradient is to be written, of the parameter's shape: fp32, or bf16 where one GEMM
+/// writes all of it.
 struct GradientTarget {
   Tensor tensor;
   bool accumulate = false;  ///< add to what is there; false: overwrite, contents are undefined

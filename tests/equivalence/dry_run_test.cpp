@@ -53,8 +53,8 @@ class DryRuns : public TrainerTest, public testing::WithParamInterface<Layout> {
     const int ranks = world_->size(), rest = l.replicas * l.tp * static_cast<int>(l.parallel.pp);
     if (ranks % rest != 0 || (ranks > 4 && rest < 4)) return false;
     if (ranks / rest > 1) return !l.parallel.one_rank_exchange;
-    return l.parallel.one_rank_exchange ||
-           (l.parallel.gradient_wire == GradientWire::fp32 && l.parallel.overlap != AutoBool::yes);
+    return l.parallel.one_rank_exchange || ((l.parallel.gradient_wire == GradientWire::fp32 || l.micro_batches == 1) &&
+                                            l.parallel.overlap != AutoBool::yes);
   }
 
   void SetUp() override {
@@ -210,12 +210,35 @@ INSTANTIATE_TEST_SUITE_P(
         Layout{.name = "blockwise", .micro_batch = 8, .recipe = "blockwise", .recompute = ffn},
         Layout{.name = "tp_2_blockwise", .tp = 2, .micro_batch = 8, .recipe = "blockwise"},
         Layout{.name = "bf16_wire", .recompute = every_2, .parallel = {.gradient_wire = GradientWire::bf16}},
+        Layout{
+            .name = "bf16_wire_fp32", .precision = Precision::fp32, .parallel = {.gradient_wire = GradientWire::bf16}},
+        Layout{.name = "bf16_gradients",
+               .precision = Precision::bf16,
+               .parallel = {.gradient_wire = GradientWire::bf16},
+               .micro_batches = 1},
+        Layout{.name = "bf16_gradients_whole",
+               .micro_batch = 2,
+               .parallel = {.zero = Zero::one, .gradient_wire = GradientWire::bf16},
+               .tied = true,
+               .micro_batches = 1},
+        Layout{.name = "bf16_gradients_tp_2",
+               .tp = 2,
+               .recipe = "rowwise",
+               .recompute = full,
+               .parallel = {.gradient_wire = GradientWire::bf16},
+               .micro_batches = 1},
+        Layout{.name = "bf16_gradients_pp_2",
+               .recipe = "delayed",
+               .parallel = {.pp = 2, .pp_schedule = PipelineOrder::zb_h1, .gradient_wire = GradientWire::bf16},
+               .micro_batches = 3},
         Layout{.name = "overlap", .parallel = {.overlap = AutoBool::yes}, .tied = true, .micro_batches = 3},
         Layout{.name = "overlap_bf16_wire",
                .recompute = elementwise,
                .parallel = {.gradient_wire = GradientWire::bf16, .overlap = AutoBool::yes},
                .all_gather = AutoBool::no},
         Layout{.name = "one_rank_exchange", .parallel = {.overlap = AutoBool::yes, .one_rank_exchange = true}},
+        Layout{.name = "one_rank_exchange_bf16_wire",
+               .parallel = {.gradient_wire = GradientWire::bf16, .overlap = AutoBool::yes, .one_rank_exchange = true}},
         Layout{.name = "replicas", .replicas = 2}, Layout{.name = "tp_2", .tp = 2, .tied = true},
         Layout{.name = "tp_2_fp32", .precision = Precision::fp32, .tp = 2},
         Layout{

@@ -31,6 +31,7 @@ class Harness {
     Zero zero = Zero::three;
     DType whole_gradients = DType::f32;
     DType gradient_wire = DType::f32;
+    DType gemm_gradients = DType::f32;
     bool overlap = false;
     bool poison = false;
     std::uint64_t delays = 0;  ///< seed of random delays before collectives; 0: none
@@ -45,7 +46,7 @@ class Harness {
   static Harness alone(const ModelConfig& model, std::int64_t seq_len, Options options) {
     options.dp_replicate = options.tp = 1;
     options.tp_keep_gathered = options.async_tp = false;
-    options.gradient_wire = DType::f32;
+    options.gradient_wire = options.gemm_gradients = DType::f32;
     options.overlap = false;
     return Harness(model, seq_len, options, cpu_device().make_stream(), true);
   }
@@ -67,12 +68,14 @@ class Harness {
                         .tp_keep_gathered = options.tp_keep_gathered,
                         .async_tp = options.async_tp,
                         .recompute = options.recompute,
-                        .documents = true},
+                        .documents = true,
+                        .gemm_gradients = options.gemm_gradients},
         sharded_(llama_settings_, options.optimizer,
                  {.zero = options.zero,
                   .whole_gradients = options.whole_gradients,
                   .float8_all_gather = recipe_of(options.precision, options.float8)->gathers_float8(),
                   .gradient_wire = options.gradient_wire,
+                  .gemm_gradients = options.gemm_gradients,
                   .overlap = options.overlap,
                   .poison = options.poison},
                  mesh_, *stream_, &gemms) {}

@@ -90,6 +90,28 @@ TEST(AdamW, HasTheBitsOfTorchsOrderAndStaysNearDouble) {
   }
 }
 
+TEST(AdamW, GradientsInBf16HaveTheBitsOfTheSameValuesInFp32) {
+  for (const std::int64_t n : {1, 13, 2048, 5003}) {
+    State s = random_state(n), expected = s;
+    const auto narrow = random_values<bf16>(n, 10, 0.5);
+    std::vector<float> wide;
+    for (const bf16 v : narrow) wide.push_back(static_cast<float>(v));
+    const float clip = 0.37f;
+    auto of_wide = update_of(expected, wide, 2, {}), of_narrow = update_of(s, wide, 2, {});
+    of_narrow.gradient = narrow.data();
+    of_narrow.gradient_dtype = DType::bf16;
+    of_wide.gradient_scale = of_narrow.gradient_scale = &clip;
+    float amax = 0;
+    of_narrow.stats.amax = &amax;
+    cpu::adamw(stream(), of_wide);
+    cpu::adamw(stream(), of_narrow);
+    EXPECT_TRUE(same_bits(s.first, expected.first));
+    EXPECT_TRUE(same_bits(s.second, expected.second));
+    EXPECT_TRUE(same_bits(s.parameter, expected.parameter));
+    StatsProbe{.amax = amax}.expect_of(s.parameter);
+  }
+}
+
 TEST(AdamW, FirstStepMovesByTheLearningRate) {
   State s{{1, 1, 1, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}};
   cpu::adamw(stream(), update_of(s, {1e-3f, -5.0f, 0.0f, 100.0f}, 1,

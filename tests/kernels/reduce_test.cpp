@@ -38,6 +38,27 @@ TEST(Reduce, SumsAgreeWithLongDouble) {
   }
 }
 
+TEST(Reduce, SquaresOfBf16AreThoseOfTheSameValuesInFp32) {
+  for (const std::int64_t n : sizes) {
+    const auto narrow = random_values<bf16>(n, 1);
+    std::vector<float> wide;
+    for (const bf16 v : narrow) wide.push_back(static_cast<float>(v));
+    float out = nan_f32;
+    cpu::sum_of_squares(stream(), {.x = narrow.data(), .dtype = DType::bf16, .n = n, .out = &out});
+    EXPECT_EQ(out, squares_of(wide)) << n;
+  }
+  std::vector<bf16> bad(70000, bf16(1.0f));
+  bad[0] = bf16(nan_f32);
+  bad[69999] = bf16(infinity_f32);
+  float out = 0;
+  std::uint32_t non_finite = 4;
+  cpu::sum_of_squares(stream(),
+                      {.x = bad.data(), .dtype = DType::bf16, .n = 70000, .out = &out, .non_finite = &non_finite});
+  EXPECT_FALSE(std::isfinite(out));
+  EXPECT_EQ(non_finite, 6u);
+  EXPECT_EQ((SumOfSquares{.dtype = DType::bf16, .n = 10}).bytes_moved(), 20);
+}
+
 TEST(Reduce, SumsInDouble) {
   std::vector<float> x(100000, 1.0f);  // in fp32 the small ones would vanish beside 2^30
   x[7] = 0x1p30f;

@@ -111,6 +111,7 @@ TEST(BytesMoved, AreThoseOfTheOperands) {
   EXPECT_EQ((AddRmsNormForward{.branch = &y, .dtype = DType::bf16, .rows = 3, .dim = 4, .stats = {}}).bytes_moved(),
             3 * 4 * 8 + 12);
   EXPECT_EQ((AdamWUpdate{.n = 10, .stats = {}}).bytes_moved(), 280);
+  EXPECT_EQ((AdamWUpdate{.gradient_dtype = DType::bf16, .n = 10, .stats = {}}).bytes_moved(), 260);
 }
 
 }  // namespace

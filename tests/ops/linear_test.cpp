@@ -43,6 +43,26 @@ TYPED_TEST(Linear, ThreeGemmsAgainstDouble) {
   EXPECT_LT(distance(dw, this->dw_reference), 5e-7);  // fp32 whatever the inputs are
 }
 
+/// The GEMM rounds its fp32 sums once, to nearest even.
+TYPED_TEST(Linear, GradientOfTheWeightInBf16IsThatInFp32Rounded) {
+  std::vector<float> wide(this->w.size(), NAN);
+  std::vector<bf16> narrow(this->w.size(), bf16(NAN));
+  linear_grad_weight(this->op_, recipe, this->dy_view, this->x_view, view(wide, {out, in}), false);
+  linear_grad_weight(this->op_, recipe, this->dy_view, this->x_view, view(narrow, {out, in}), false);
+  for (std::size_t i = 0; i < wide.size(); ++i) {
+    ASSERT_EQ(static_cast<float>(narrow[i]), static_cast<float>(bf16(wide[i]))) << i;
+  }
+}
+
+TYPED_TEST(Linear, GradientsInBf16AreNotAddedTo) {
+  std::vector<bf16> narrow(this->w.size());
+  EXPECT_EQ(test::internal_error_of([&] {
+              linear_grad_weight(this->op_, recipe, this->dy_view, this->x_view, view(narrow, {out, in}), true);
+            }),
+            "[ops] linear feed_forward.w2 grad_weight: dw is bf16 and added to; expected f32, or bf16 that is written "
+            "once");
+}
+
 TYPED_TEST(Linear, GradientsAccumulate) {
   using T = TypeParam;
   auto dx = test::random_values<T>(n * in, 4);

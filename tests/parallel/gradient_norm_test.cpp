@@ -1,5 +1,6 @@
 #include "src/parallel/gradient_norm.h"
 
+#include "src/parallel/unit_places.h"
 #include "tests/parallel/parallel_test.h"
 
 namespace octet {
@@ -81,6 +82,35 @@ TEST_F(Norm, NonFiniteElementsStopTheOptimizerAndAreCountedByParameter) {
   EXPECT_EQ(counted(2), 2);
   norm->reset_counters();
   EXPECT_EQ(counted(2), 0);
+}
+
+/// Pieces in bf16 have the norm, and the counts, of the same values in fp32, to the bit.
+TEST_F(Norm, OfBf16PiecesIsThatOfTheSameValues) {
+  ShardedBuffer narrow(*layout_, cpu_device(), *stream_, Purpose::gradients,
+                       gradient_piece_dtypes(list_, 1, {.gemm_gradients = DType::bf16}));
+  GradientNorm of_narrow(list_, true, cpu_device(), *stream_);
+  fill(0.5);
+  for (std::size_t i = 0; i < count(); ++i) {
+    const Shard& s = layout_->shard(i);
+    for (std::int64_t e = 0; e < s.elements(); ++e) {
+      float& wide = gradients->data(i)[e];
+      if (narrow.dtype(i) == DType::f32) {
+        narrow.data(i)[e] = wide;
+      } else {
+        const bf16 rounded(wide);
+        static_cast<bf16*>(narrow.piece(i))[e] = rounded;
+        wide = static_cast<float>(rounded);
+      }
+    }
+  }
+  norm->compute(*gradients, *world_, 1.0f);
+  of_narrow.compute(narrow, *world_, 1.0f);
+  EXPECT_EQ(*of_narrow.norm(), *norm->norm());
+  EXPECT_EQ(*of_narrow.factor(), *norm->factor());
+  if (layout_->shard(2).elements() > 0) static_cast<bf16*>(narrow.piece(2))[0] = bf16(INFINITY);
+  of_narrow.compute(narrow, *world_, 1.0f);
+  EXPECT_EQ(*of_narrow.skip(), 1u);
+  EXPECT_EQ(of_narrow.non_finite()[2], layout_->shard(2).elements() > 0 ? 1u : 0u);
 }
 
 TEST_F(Norm, OverflowOfTheSumStopsTheOptimizerToo) {

@@ -17,7 +17,8 @@ float any_value(int rank, int micro_batch, std::size_t i, std::size_t e) {
   return 1.0f / static_cast<float>(3 + rank + 17 * micro_batch + static_cast<int>((e + i) % 101));
 }
 
-struct GradientWire : test::ParallelTest {
+/// The parameter is what GEMMs leave: with bf16 what has to be rounded is rounded before the sink sees it.
+struct GradientWire : test::ParallelTest, testing::WithParamInterface<DType> {
   using Value = float (*)(int rank, int micro_batch, std::size_t i, std::size_t e);
 
   void SetUp() override {
@@ -25,15 +26,23 @@ struct GradientWire : test::ParallelTest {
     use(test::example_list(DType::e4m3));
   }
   std::unique_ptr<FsdpGradients> sink(ShardedBuffer& shards, DType wire) {
-    return std::make_unique<FsdpGradients>(list_, shards, *world_, *self_, *self_, *stream_,
-                                           FsdpOptions{.gradient_wire = wire});
+    return std::make_unique<FsdpGradients>(
+        list_, shards, *world_, *self_, *self_, *stream_,
+        FsdpOptions{.gradient_wire = wire, .gemm_gradients = wire == DType::f32 ? DType::f32 : GetParam()});
   }
   void write(FsdpGradients& to, int unit, Value value, int micro_batch) const {
     const auto targets = to.open(unit);
     const std::size_t first = list_.range(unit).first;
     for (std::size_t t = 0; t < targets.size(); ++t) {
+      const auto n = static_cast<std::size_t>(targets[t].tensor.elements());
+      if (targets[t].tensor.dtype == DType::bf16) {
+        ASSERT_FALSE(targets[t].accumulate);
+        bf16* g = targets[t].tensor.as<bf16>();
+        for (std::size_t e = 0; e < n; ++e) g[e] = bf16(value(rank_, micro_batch, first + t, e));
+        continue;
+      }
       float* g = targets[t].tensor.as<float>();
-      for (std::size_t e = 0; e < static_cast<std::size_t>(targets[t].tensor.elements()); ++e) {
+      for (std::size_t e = 0; e < n; ++e) {
         g[e] = (targets[t].accumulate ? g[e] : 0.0f) + value(rank_, micro_batch, first + t, e);
       }
     }
@@ -62,7 +71,7 @@ struct GradientWire : test::ParallelTest {
   }
 };
 
-TEST_F(GradientWire, Bf16SumsInFp32OverRanksAndMicroBatches) {
+TEST_P(GradientWire, Bf16SumsInFp32OverRanksAndMicroBatches) {
   for (const Value value : {exact_value, any_value}) {
     ShardedBuffer shards = buffer(Purpose::gradients);
     const auto bf16_wire = sink(shards, DType::bf16);
@@ -76,7 +85,7 @@ TEST_F(GradientWire, Bf16SumsInFp32OverRanksAndMicroBatches) {
   }
 }
 
-TEST_F(GradientWire, IntegersAreSummedAsByTheFp32Wire) {
+TEST_P(GradientWire, IntegersAreSummedAsByTheFp32Wire) {
   ShardedBuffer narrow = buffer(Purpose::gradients), wide = buffer(Purpose::gradients);
   const auto bf16_wire = sink(narrow, DType::bf16), fp32_wire = sink(wide, DType::f32);
   for (FsdpGradients* wire : {bf16_wire.get(), fp32_wire.get()}) wire->begin_step(2);
@@ -89,7 +98,7 @@ TEST_F(GradientWire, IntegersAreSummedAsByTheFp32Wire) {
 }
 
 /// A tied embedding: both its gradients are added in fp32 before they are rounded.
-TEST_F(GradientWire, AReopenedUnitIsRoundedOnce) {
+TEST_P(GradientWire, AReopenedUnitIsRoundedOnce) {
   ShardedBuffer shards = buffer(Purpose::gradients);
   const auto bf16_wire = sink(shards, DType::bf16);
   bf16_wire->begin_step(1);
@@ -106,7 +115,7 @@ TEST_F(GradientWire, AReopenedUnitIsRoundedOnce) {
   }
 }
 
-TEST_F(GradientWire, Bf16TravelsInExactlyHalfTheBytes) {
+TEST_P(GradientWire, Bf16TravelsInExactlyHalfTheBytes) {
   ShardedBuffer shards = buffer(Purpose::gradients);
   const auto traced = [&](DType wire) {
     const auto with = sink(shards, wire);
@@ -127,14 +136,14 @@ TEST_F(GradientWire, Bf16TravelsInExactlyHalfTheBytes) {
   }
 }
 
-TEST_F(GradientWire, SumsOverReplicasStayFp32) {
+TEST_P(GradientWire, SumsOverReplicasStayFp32) {
   if (ranks_ % 2 != 0 || ranks_ == 2) GTEST_SKIP() << "two replicas of several shards need 4 or 8 ranks";
   Mesh mesh(make_traced(make_mpi_communicator(*stream_, "world"), &trace_),
             {.dp_replicate = 2, .dp_shard = ranks_ / 2});
   const ShardLayout layout(list_, mesh.shards().rank(), mesh.shards().size());
   ShardedBuffer shards(layout, cpu_device(), *stream_, Purpose::gradients);
   FsdpGradients gradients(list_, shards, mesh.shards(), mesh.dp_replicate(), mesh.tp(), *stream_,
-                          {.gradient_wire = DType::bf16});
+                          {.gradient_wire = DType::bf16, .gemm_gradients = GetParam()});
   gradients.begin_step(1);
   trace_.clear();
   micro_batch(gradients, exact_value, 1);
@@ -143,14 +152,140 @@ TEST_F(GradientWire, SumsOverReplicasStayFp32) {
   EXPECT_EQ(trace_.bytes("all_reduce_sum", "dp_replicate"), layout.bytes());
 }
 
-TEST(GradientWireRefused, WhereNothingTravels) {
-  const auto stream = cpu_device().make_stream();
-  const auto self = make_self_communicator(*stream, "self");
-  const ParameterList list = test::example_list(DType::bf16);
-  const ShardLayout layout(list, 0, 1);
-  ShardedBuffer shards(layout, cpu_device(), *stream, Purpose::gradients);
-  EXPECT_THROW(FsdpGradients(list, shards, *self, *self, *self, *stream, {.gradient_wire = DType::bf16}), Error);
-  EXPECT_THROW(FsdpGradients(list, shards, *self, *self, *self, *stream, {.gradient_wire = DType::e5m2}), Error);
+INSTANTIATE_TEST_SUITE_P(GemmsLeave, GradientWire, testing::Values(DType::f32, DType::bf16),
+                         [](const auto& c) { return std::string(name_of(c.param)); });
+
+TEST_P(GradientWire, MatricesOfBlocksAreWrittenAsTheirGemmsLeaveThem) {
+  ShardedBuffer shards = buffer(Purpose::gradients);
+  const auto bf16_wire = sink(shards, DType::bf16);
+  bf16_wire->begin_step(1);
+  for (const int unit : {3, 2, 1, 0}) {
+    const std::size_t first = list_.range(unit).first;
+    const auto targets = bf16_wire->open(unit);
+    for (std::size_t t = 0; t < targets.size(); ++t) {
+      const bool matrix_of_block = (unit == 1 || unit == 2) && spec(first + t).shape.rank() == 2;
+      EXPECT_EQ(targets[t].tensor.dtype, matrix_of_block ? GetParam() : DType::f32) << spec(first + t).name;
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(targets[t].tensor.data) % 64, 0u);  // as a host's memory begins
+    }
+  }
+}
+
+/// 2 bytes in place of 4 for each element of a block's matrices, with the padding of their rows; all else is the same.
+TEST_P(GradientWire, AUnitTakesWhatItsGradientsTake) {
+  const FsdpOptions options{.gradient_wire = DType::bf16, .gemm_gradients = GetParam()};
+  const UnitPlaces places(list_, ranks_, options);
+  for (int unit = 0; unit < 4; ++unit) {
+    std::int64_t bytes = 0, in_bf16 = 0;
+    const auto [first, last] = list_.range(unit);
+    for (std::size_t i = first; i < last; ++i) {
+      const std::int64_t n = layout_->shard(i).padded_elements() * ranks_;
+      const std::int64_t size = spec(i).one_gemm_gradient ? size_of(GetParam()) : 4;
+      const std::int64_t place = (n * size + 255) / 256 * 256;
+      bytes += place;
+      in_bf16 += size == 4 ? place / 2 : place;
+    }
+    EXPECT_EQ(places.unit_bytes(unit), bytes);
+    EXPECT_EQ(places.bytes_in_bf16(unit), in_bf16);
+  }
+}
+
+/// One shard that exchanges nothing: the pieces themselves are written.
+struct OneShard : testing::Test {
+  const std::unique_ptr<Stream> stream = cpu_device().make_stream();
+  const std::unique_ptr<Communicator> self = make_self_communicator(*stream, "self");
+  const ParameterList list = test::example_list(DType::e4m3);
+  const ShardLayout layout{list, 0, 1};
+
+  ShardedBuffer pieces(const FsdpOptions& options) const {
+    return ShardedBuffer(layout, cpu_device(), *stream, Purpose::gradients, gradient_piece_dtypes(list, 1, options));
+  }
+  bool refuses(const FsdpOptions& of_pieces, const FsdpOptions& options, Communicator* replicas = nullptr) const {
+    ShardedBuffer shards = pieces(of_pieces);
+    try {
+      FsdpGradients(list, shards, *self, replicas == nullptr ? *self : *replicas, *self, *stream, options);
+    } catch (const Error&) {
+      return true;
+    }
+    return false;
+  }
+};
+
+TEST_F(OneShard, HoldsInBf16WhatOneGemmWritesAndInFp32AllElse) {
+  const FsdpOptions narrow{.gradient_wire = DType::bf16, .gemm_gradients = DType::bf16};
+  ShardedBuffer shards = pieces(narrow);
+  std::int64_t bytes = 0;
+  for (std::size_t i = 0; i < layout.size(); ++i) {
+    const ParameterSpec& p = list.parameters[i];
+    bytes += (p.shape.elements() * (p.one_gemm_gradient ? 2 : 4) + 255) / 256 * 256;
+  }
+  EXPECT_EQ(shards.bytes(), bytes);
+  EXPECT_THROW(shards.all(), Error);
+  EXPECT_THROW(shards.data(2), Error);
+  EXPECT_NO_THROW(shards.data(0));
+  FsdpGradients sink(list, shards, *self, *self, *self, *stream, narrow);
+  EXPECT_THROW(sink.begin_step(2), Error);  // nothing can be added to what is rounded
+  sink.begin_step(1);
+  for (const int unit : {3, 2, 1, 0}) {
+    const std::size_t first = list.range(unit).first;
+    const auto targets = sink.open(unit);
+    for (std::size_t t = 0; t < targets.size(); ++t) {
+      EXPECT_EQ(targets[t].tensor.data, shards.piece(first + t));
+      EXPECT_EQ(targets[t].tensor.dtype, shards.dtype(first + t));
+      EXPECT_EQ(targets[t].tensor.dtype, list.parameters[first + t].one_gemm_gradient ? DType::bf16 : DType::f32);
+    }
+    sink.close(unit);
+  }
+  sink.finish_step();
+}
+
+/// As in a larger group, each gradient is rounded once.
+TEST_F(OneShard, ExchangesWithItselfWhereItIsTold) {
+  for (const DType gemms : {DType::f32, DType::bf16}) {
+    const FsdpOptions options{.gradient_wire = DType::bf16, .gemm_gradients = gemms, .one_rank_exchange = true};
+    ShardedBuffer shards = pieces(options);
+    FsdpGradients sink(list, shards, *self, *self, *self, *stream, options);
+    sink.begin_step(2);
+    for (int b = 0; b < 2; ++b) {
+      const GradientTarget target = sink.open(1)[1];
+      for (std::int64_t e = 0; e < target.tensor.elements(); ++e) {
+        const float value = any_value(0, b, 2, static_cast<std::size_t>(e));
+        gemms == DType::f32 ? void(target.tensor.as<float>()[e] = value)
+                            : void(target.tensor.as<bf16>()[e] = bf16(value));
+      }
+      sink.close(1);
+    }
+    for (std::int64_t e = 0; e < layout.shard(2).elements(); ++e) {
+      const auto rounded = [&](int b) {
+        return static_cast<float>(bf16(any_value(0, b, 2, static_cast<std::size_t>(e))));
+      };
+      ASSERT_EQ(shards.data(2)[e], rounded(0) + rounded(1)) << e;
+    }
+  }
+}
+
+TEST_F(OneShard, RefusesWhatNothingIsMeantBy) {
+  const FsdpOptions wide, narrow{.gradient_wire = DType::bf16, .gemm_gradients = DType::bf16};
+  EXPECT_FALSE(refuses(wide, wide));
+  EXPECT_FALSE(refuses(narrow, narrow));
+  EXPECT_TRUE(refuses(wide, narrow));
+  EXPECT_TRUE(refuses(narrow, wide));
+  EXPECT_TRUE(refuses(wide, {.gradient_wire = DType::bf16}));  // nothing travels, and nothing is rounded
+  EXPECT_TRUE(refuses(wide, {.gradient_wire = DType::e5m2}));
+  EXPECT_TRUE(refuses(narrow, {.gemm_gradients = DType::bf16}));
+  const auto world = make_mpi_communicator(*stream, "world");
+  if (world->size() > 1) {
+    EXPECT_TRUE(refuses(narrow, narrow, world.get()));  // sums over replicas are of fp32
+  }
+}
+
+/// With Zero::one a unit's gradients are added up until the last micro-batch.
+TEST_F(OneShard, KeepsNothingThatIsRounded) {
+  const FsdpOptions kept{
+      .zero = Zero::one, .gradient_wire = DType::bf16, .gemm_gradients = DType::bf16, .one_rank_exchange = true};
+  ShardedBuffer shards = pieces(kept);
+  FsdpGradients sink(list, shards, *self, *self, *self, *stream, kept);
+  EXPECT_NO_THROW(sink.begin_step(1));
+  EXPECT_THROW(sink.begin_step(2), Error);
 }
 
 }  // namespace

@@ -70,9 +70,10 @@ TEST_F(Overlap, AGatherRunsBesideTheUnitBeforeAndBehindTheOneThatHadItsMemory) {
 
 TEST_F(Overlap, AReductionRunsBesideTheNextUnitAndItsMemoryIsNotUsedBefore) {
   if (ranks_ == 1) GTEST_SKIP() << "one rank reduces nothing";
-  for (const DType wire : {DType::f32, DType::bf16}) {
+  for (const FsdpOptions& options : {FsdpOptions{}, FsdpOptions{.gradient_wire = DType::bf16},
+                                     FsdpOptions{.gradient_wire = DType::bf16, .gemm_gradients = DType::bf16}}) {
     ShardedBuffer shards = buffer();
-    FsdpGradients sink(list_, shards, group, *self_, *self_, *compute, {.gradient_wire = wire});
+    FsdpGradients sink(list_, shards, group, *self_, *self_, *compute, options);
     sink.begin_step(1);
     const int units = static_cast<int>(list_.units.size());
     std::vector<int> written, reduced;

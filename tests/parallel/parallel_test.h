@@ -15,11 +15,19 @@
 namespace octet::test {
 
 /// Shapes that divide by no number of ranks, of two rows (so that the third rank has none), vectors, and of one unit
-/// of each kind. Units 1 and 2 are blocks.
+/// of each kind. Units 1 and 2 are blocks, whose matrices have gradients of one GEMM each.
 inline ParameterList example_list(DType linears, DType storage = DType::bf16) {
   ParameterList list;
   const auto add = [&](std::string name, Shape shape, DType gathered, double init_std) {
-    list.add({std::move(name), static_cast<int>(list.units.size()) - 1, shape, {}, shape, gathered, init_std, 3.0});
+    const int unit = static_cast<int>(list.units.size()) - 1;
+    list.add({.name = std::move(name),
+              .unit = unit,
+              .global = shape,
+              .shape = shape,
+              .gathered = gathered,
+              .init_std = init_std,
+              .init_cutoff = 3.0,
+              .one_gemm_gradient = shape.rank() == 2 && list.units.back().starts_with("block")});
   };
   list.units.push_back("embedding");
   add("tok_embeddings.weight", {50, 12}, storage, 1.0);

@@ -34,6 +34,8 @@ void check_profile(const RunConfig& c, const Origins& at);
 void check_checkpoint(const RunConfig& c, const Origins& at);
 void check_tensor_parallel(const RunConfig& c, const Origins& at);
 void check_parallel(const ParallelConfig& p, const Origins& at);
+/// `p`: the resolved layout.
+void check_gradient_wire(const RunConfig& c, const ParallelConfig& p, int micro_batches, const Origins& at);
 void check_pipeline(const RunConfig& c, const Origins& at);
 void check_nccl(const RunConfig& c, const Origins& at);
 void check_nccl_groups(const RunConfig& c, const ParallelConfig& p, const Origins& at);

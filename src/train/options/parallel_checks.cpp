@@ -57,6 +57,23 @@ void check_parallel(const ParallelConfig& p, const Origins& at) {
   }
 }
 
+/// One shard that exchanges nothing has the gradients as their GEMMs leave them.
+void check_gradient_wire(const RunConfig& c, const ParallelConfig& p, int micro_batches, const Origins& at) {
+  if (p.gradient_wire == GradientWire::fp32 || p.dp_shard > 1 || p.one_rank_exchange) return;
+  const auto refused = [&](const std::string& why, const std::string& instead) {
+    return refuse(at, "parallel.gradient_wire", p.gradient_wire,
+                  "with parallel.dp_shard = 1 gradients are what their GEMMs leave, and {}; expected fp32, or {}", why,
+                  instead);
+  };
+  if (c.precision == Precision::fp32) throw refused("those of precision fp32 leave fp32", "precision bf16 or float8");
+  if (p.dp_replicate > 1) throw refused("sums over replicas are of fp32", "parallel.dp_shard above 1");
+  if (p.pp > 1) throw refused("the micro-batches of a pipeline are added up in fp32", "parallel.dp_shard above 1");
+  if (micro_batches > 1) {
+    throw refused(fmt::format("the {} micro-batches of a step are added up in fp32", micro_batches),
+                  fmt::format("train.micro_batch {}, one micro-batch a step", c.train.micro_batch * micro_batches));
+  }
+}
+
 /// What holds for any number of micro-batches; see resolve_layout for the rest.
 void check_pipeline(const RunConfig& c, const Origins& at) {
   const ParallelConfig& p = c.parallel;

@@ -66,8 +66,9 @@ void declare_parallel(Schema& schema, ParallelConfig& c) {
   schema.add_choice("gradient_wire", c.gradient_wire)
       .help(
           "Form in which gradients travel between the ranks of dp_shard; they are summed in fp32 either way. bf16: "
-          "half the bytes, for one rounding of each rank's gradients; needs dp_shard above 1. Sums over replicas and "
-          "tp stay fp32.");
+          "half the bytes, for one rounding of each rank's gradients, which the GEMMs of the blocks' linears do "
+          "themselves. With one shard nothing travels, and those gradients stay in bf16 for the optimizer: it needs "
+          "one micro-batch a step, and no replicas, pipeline or precision fp32. Sums over replicas and tp stay fp32.");
   schema.add("one_rank_exchange", c.one_rank_exchange)
       .help(
           "For measurements: a shard group of one rank gathers and reduces as a larger one does, through NCCL on a "

@@ -34,11 +34,6 @@ ParallelConfig resolve_layout(const RunConfig& config, std::int64_t ranks, const
                  pp, p.dp_replicate, p.dp_shard, tp, others * p.dp_shard, ranks, others * p.dp_shard,
                  others * p.dp_shard);
   }
-  if (p.gradient_wire != GradientWire::fp32 && p.dp_shard == 1) {
-    throw refuse(origins, "parallel.gradient_wire", p.gradient_wire,
-                 "has no effect with parallel.dp_shard = 1: sums over replicas and tp are in fp32 always; expected "
-                 "fp32, or dp_shard above 1");
-  }
   const bool exchanges = p.dp_shard > 1 || p.one_rank_exchange;
   if (p.whole_gradients != WholeGradients::fp32 && !exchanges) {
     throw refuse(origins, "parallel.whole_gradients", p.whole_gradients,
@@ -76,6 +71,7 @@ ParallelConfig resolve_layout(const RunConfig& config, std::int64_t ranks, const
                  config.train.global_batch);
   }
   const auto micro_batches = static_cast<int>(config.train.global_batch / sequences);
+  check_gradient_wire(config, p, micro_batches, origins);
   if (const auto obstacle = obstacle_to(pipeline_shape(p, micro_batches))) {
     throw refuse(origins, obstacle->key, obstacle->value, "{}", obstacle->why);
   }

@@ -77,6 +77,7 @@ void RunLog::start(const MemoryPlan& plan, const std::string& recompute, const T
     log::info("gradients between shards: {}, summed in fp32; gathers and reductions {}", config_.parallel.gradient_wire,
               fsdp.overlap ? "on streams of their own" : "in line");
   }
+  if (fsdp.gemm_gradients != DType::f32) log::info("gradients of the blocks' linears leave their GEMMs in bf16");
   if (mesh.tp > 1) {
     log::info("tensor parallelism: {}", config_.parallel.async_tp ? "parts of gathers and sums travel beside the GEMMs"
                                                                   : "gathers and sums in line");

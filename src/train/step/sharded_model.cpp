@@ -26,7 +26,8 @@ ShardedModel::ShardedModel(const LlamaSettings& settings, const OptimizerConfig&
       all_parameters_(llama_parameters(settings.model, settings.precision, settings.float8, settings.tp)),
       layout_(model_.parameters(), mesh.shards().rank(), mesh.shards().size()),
       master_(layout_, device_, stream, Purpose::parameters),
-      gradients_(layout_, reduce_group().memory(), stream, Purpose::gradients),
+      gradients_(layout_, reduce_group().memory(), stream, Purpose::gradients,
+                 gradient_piece_dtypes(model_.parameters(), mesh.shards().size(), fsdp)),
       first_moment_(layout_, device_, stream, Purpose::optimizer),
       second_moment_(layout_, device_, stream, Purpose::optimizer),
       scales_(model_.parameters(), layout_, device_, stream, model_.scaling(), model_.recipe().power_of_two()),
@@ -46,7 +47,8 @@ ShardedModel::ShardedModel(const LlamaSettings& settings, const OptimizerConfig&
   }
   for (std::size_t i = 0; i < layout_.size(); ++i) {
     slices_.push_back({.parameter = master_.data(i),
-                       .gradient = gradients_.data(i),
+                       .gradient = gradients_.piece(i),
+                       .gradient_dtype = gradients_.dtype(i),
                        .first_moment = first_moment_.data(i),
                        .second_moment = second_moment_.data(i),
                        .n = layout_.shard(i).elements(),

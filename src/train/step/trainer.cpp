@@ -18,6 +18,14 @@ std::int64_t validation_batches(const RunConfig& c, const Batches& batches) {
   return c.train.validation_batches == 0 ? all : std::min(all, c.train.validation_batches);
 }
 
+/// Those of fp32 operands leave a GEMM in fp32 on a GPU, and gradients that are kept for a later micro-batch stay fp32.
+DType gemm_gradients(const RunConfig& c, int shards) {
+  const std::int64_t at_once = c.train.micro_batch * c.parallel.dp_replicate * shards;
+  const bool kept = c.parallel.zero == Zero::one && c.train.global_batch > at_once;
+  const bool narrow = c.parallel.gradient_wire == GradientWire::bf16 && c.precision != Precision::fp32 && !kept;
+  return narrow ? DType::bf16 : DType::f32;
+}
+
 }  // namespace
 
 SamplerConfig sampler_config(const RunConfig& c) {
@@ -42,6 +50,7 @@ FsdpOptions fsdp_options(const RunConfig& config, int shards) {
           .keep_transposed = recipe->casts_first() && zero != Zero::three && float8_gemm_k_major_on(config.device) &&
                              decided(config.float8.keep_transposed_weights, true),
           .gradient_wire = config.parallel.gradient_wire == GradientWire::bf16 ? DType::bf16 : DType::f32,
+          .gemm_gradients = gemm_gradients(config, shards),
           .overlap = exchanges && decided(config.parallel.overlap, config.device == DeviceType::cuda),
           .one_rank_exchange = config.parallel.one_rank_exchange};
 }
@@ -67,8 +76,9 @@ LlamaSettings llama_settings(const RunConfig& c, int tp_rank) {
           .documents = c.data.document_mask};
 }
 
-LlamaSettings llama_settings(const RunConfig& config, const PipelinePlan& plan, int tp_rank) {
+LlamaSettings llama_settings(const RunConfig& config, const PipelinePlan& plan, const FsdpOptions& fsdp, int tp_rank) {
   LlamaSettings settings = llama_settings(config, tp_rank);
+  settings.gemm_gradients = fsdp.gemm_gradients;
   settings.stages = plan.stages;
   settings.slots = plan.slots;
   settings.split_backward = config.parallel.pp_schedule == PipelineOrder::zb_h1;
@@ -95,8 +105,9 @@ Trainer::Trainer(const RunConfig& config, std::unique_ptr<Sampler> sampler, cons
       batches_(batches == nullptr ? *sampler_ : *batches),
       validation_batches_(validation_batches(config, batches_)),
       pipeline_plan_(pipeline_plan(config, mesh.shape(), mesh.coordinates().pp)),
-      model_(llama_settings(config, pipeline_plan_, mesh.tp().rank()), config.optimizer,
-             fsdp_options(config, mesh.shards().size()), mesh, stream, gemms),
+      fsdp_(fsdp_options(config, mesh.shards().size())),
+      model_(llama_settings(config, pipeline_plan_, fsdp_, mesh.tp().rank()), config.optimizer, fsdp_, mesh, stream,
+             gemms),
       graphs_(config.graphs, obstacle_to_graphs(config, mesh.shards().size(), mesh.tp().size()), stream),
       loss_sum_(device_, DType::f32, {1}, Purpose::workspace),
       reader_(model_, stream),
@@ -107,7 +118,7 @@ Trainer::Trainer(const RunConfig& config, std::unique_ptr<Sampler> sampler, cons
   }
   if (mesh.shape().pp > 1) {
     pipeline_ = std::make_unique<PipelinedPasses>(
-        pipeline_plan_, model_, llama_settings(config, pipeline_plan_, mesh.tp().rank()), mesh, stream);
+        pipeline_plan_, model_, llama_settings(config, pipeline_plan_, fsdp_, mesh.tp().rank()), mesh, stream);
   }
   model_.initialize(config.seed);
 }

@@ -95,6 +95,7 @@ class Trainer {
   const Batches& batches_;
   std::int64_t validation_batches_ = 0;
   PipelinePlan pipeline_plan_;
+  FsdpOptions fsdp_;
   ShardedModel model_;
   std::unique_ptr<PipelinedPasses> pipeline_;  ///< with several stages
   Batch batch_;
@@ -110,7 +111,8 @@ class Trainer {
   std::deque<Launched> launched_;
 };
 
-/// parallel.zero `auto` is 3 when there is more than one shard and no pipeline, else 2.
+/// With parallel.gradient_wire `bf16` GEMMs leave gradients in bf16 where nothing is added to them, but for fp32
+/// operands. parallel.zero `auto` is 3 when there is more than one shard and no pipeline, else 2.
 /// float8.keep_transposed_weights `auto` keeps copies wherever they are of use: whether there is room for them, the
 /// memory plan has said before (fit_transposed_weights).
 FsdpOptions fsdp_options(const RunConfig& config, int shards);
@@ -123,7 +125,7 @@ SamplerConfig sampler_config(const RunConfig& config);
 
 /// Of the whole model. `tp_rank`: this rank's place in its tensor-parallel group.
 LlamaSettings llama_settings(const RunConfig& config, int tp_rank);
-/// Of this rank's stages of a pipeline.
-LlamaSettings llama_settings(const RunConfig& config, const PipelinePlan& plan, int tp_rank);
+/// Of this rank's stages of a pipeline, and of what its gradient sink takes.
+LlamaSettings llama_settings(const RunConfig& config, const PipelinePlan& plan, const FsdpOptions& fsdp, int tp_rank);
 
 }  // namespace octet
