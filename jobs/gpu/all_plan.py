@@ -27,20 +27,22 @@ class Part:
 # - steps-1.8b, recipes-8b: the rest of the aims. gemm-adding: without these a block cannot be taken apart into its ops.
 # - resume, evaluate, memcheck: worked at d18e4ad. ranks: its 4 ranks have never been run to the end. Variations last.
 # Seconds are from the dates of docs/gpu-results/h100-2026-11-26.jsonl and the logs of that day (one H100, 16 cores, a
-# process's start included); of what did not run then, estimates by it. GEMMs and attention begin with 8 s that heat the
+# process's start included); of what did not run then (rows with gradients in bf16), estimates by it. GEMMs and attention begin with 8 s that heat the
 # GPU, in each program. A step's row of Octet's takes 3 to 8 s, one of PyTorch's 15, most of it compiling.
 PARTS = (
     Part("kernels", 80, "every kernel against the CPU's", "check.sh", ("--kernels",)),
     Part("training", 15, "losses of the GPU against the CPU's: fp32, bf16, float8", "check.sh", ("--training",)),
-    Part("steps-8b", 85, "steps of 8B blocks, float8 and bf16, beside PyTorch", rows=r":step/8b/(bf16|float8)/\d+-blocks$"),
+    Part("steps-8b", 105, "steps of 8B blocks, float8 and bf16, with gradients in fp32 and bf16, beside PyTorch",
+         rows=r":step/8b/(bf16|float8)/\d+-blocks(/bf16-gradients)?$"),
     Part("gains", 75, "float8 against bf16 in steps of 4 micro-batches, blocks of all sizes",
          rows=r"^octet:step/(8b|70b|405b-tp4)/(bf16|float8)/\d+-blocks/4-micro-batches$"),
-    Part("steps-70b", 100, "steps of 70B blocks", rows=r":step/70b/(bf16|float8)/\d+-blocks$"),
-    Part("steps-405b-tp4", 100, "steps of a rank's part of 405B blocks", rows=r":step/405b-tp4/(bf16|float8)/\d+-blocks$"),
-    Part("memory", 60, "copy rate, memory-bound kernels, attention, the start", rows=r":(copy$|kernel/|attention/|start/)"),
+    Part("steps-70b", 125, "steps of 70B blocks", rows=r":step/70b/(bf16|float8)/\d+-blocks(/bf16-gradients)?$"),
+    Part("steps-405b-tp4", 125, "steps of a rank's part of 405B blocks",
+         rows=r":step/405b-tp4/(bf16|float8)/\d+-blocks(/bf16-gradients)?$"),
+    Part("memory", 65, "copy rate, memory-bound kernels, attention, the start", rows=r":(copy$|kernel/|attention/|start/)"),
     Part("gemm", 100, "GEMMs of all shapes in bf16 and fp8, beside PyTorch's", rows=r":gemm/[^/]+/\w+/(bf16|fp8)$"),
-    Part("gemm-ways", 20, "why GEMMs are slower, one thing changed at a time; gradients with fast accumulation",
-         rows=r":gemm/.*/(ways|fast)$"),
+    Part("gemm-ways", 30, "why GEMMs are slower, one thing changed at a time; gradients with fast accumulation, and in bf16",
+         rows=r":gemm/.*/(ways|fast|bf16-gradients)$"),
     Part("choices", 25, "steps of 8B blocks with algorithms of the heuristic, and with fast accumulation everywhere",
          rows=r":step/8b/.*/(heuristic|fast-all)$"),
     Part("steps-1.8b", 90, "steps of the whole 1.8B model", rows=r":step/1\.8b/(bf16|float8)/\d+-blocks$"),

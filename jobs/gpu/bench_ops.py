@@ -90,21 +90,27 @@ def scales(m, n, k, form, mode):
     return m + n if mode.startswith("rowwise") else m if mode.startswith("gw_hp") else 0
 
 
-def gemm(m, n, k, form, mode, add=False, fast=False):
+def gemm(m, n, k, form, mode, add=False, fast=False, gradient=None):
     """`add`: to what c holds (beta = 1), which is read, too. `fast`: a gradient's with fast accumulation, which the
-    forward product in fp8 always has (float8.fast_accumulate all)."""
+    forward product in fp8 always has (float8.fast_accumulate all). `gradient`: bf16 is what a weight's gradient is
+    stored in then, in place of fp32 (parallel.gradient_wire)."""
     width = 2 if mode == "bf16" else 1
-    c = m * n * (4 if form == "grad_weight" else 2) * (2 if add else 1)
-    return dict(row=f"gemm/{m}x{n}x{k}/{form}/{mode}" + ("/add" if add else "") + ("/fast" if fast else ""), op="gemm",
+    c = m * n * (4 if form == "grad_weight" and not gradient else 2) * (2 if add else 1)
+    suffix = ("/add" if add else "") + ("/fast" if fast else "") + (f"/{gradient}-gradients" if gradient else "")
+    return dict(row=f"gemm/{m}x{n}x{k}/{form}/{mode}" + suffix, op="gemm",
                 m=m, n=n, k=k, form=form, mode=mode, **({"beta": 1} if add else {}), **({"fast": True} if fast else {}),
-                flops=2 * m * n * k,
+                **stored_in(gradient), flops=2 * m * n * k,
                 bytes=width * (m + n) * k + c + 4 * scales(m, n, k, form, mode) + cast_bytes(m, n, k, form, mode))
 
 
-def linear_gemm(outputs, inputs, form, mode, add=False, tokens=TOKENS, fast=False):
+def stored_in(gradient):
+    return {"gradient": gradient} if gradient else {}
+
+
+def linear_gemm(outputs, inputs, form, mode, add=False, tokens=TOKENS, fast=False, gradient=None):
     m, n, k = {"forward": (tokens, outputs, inputs), "grad_input": (tokens, inputs, outputs),
                "grad_weight": (outputs, inputs, tokens)}[form]
-    return gemm(m, n, k, form, mode, add, fast)
+    return gemm(m, n, k, form, mode, add, fast, gradient)
 
 
 def ways_of(row):
@@ -233,8 +239,8 @@ def swiglu_sizes(m, float8):
     return dict(rows=TOKENS, columns=m["ffn_dim"], **writes(True)) if float8 else dict(n=TOKENS * m["ffn_dim"])
 
 
-def adamw(n):
-    return kernel("adamw", 28 * n, n=n)
+def adamw(n, gradient=None):
+    return kernel("adamw", (26 if gradient else 28) * n, n=n, **stored_in(gradient))
 
 
 def fill_normal(n):
@@ -242,8 +248,8 @@ def fill_normal(n):
     return kernel("fill_normal", 4 * n, n=n)
 
 
-def sum_of_squares(n):
-    return kernel("sum_of_squares", 4 * n, n=n)
+def sum_of_squares(n, gradient=None):
+    return kernel("sum_of_squares", (2 if gradient else 4) * n, n=n, **stored_in(gradient))
 
 
 def embedding_forward(m):

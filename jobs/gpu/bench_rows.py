@@ -26,6 +26,12 @@ def fast_gemm_rows():
                    for form in ("grad_input", "grad_weight")])
 
 
+def narrow_gemm_rows():
+    """Gradients of weights that are left in bf16, as PyTorch's are: Octet's alone, since PyTorch's rows are of them."""
+    return unique([linear_gemm(o, i, "grad_weight", mode, gradient="bf16") for model in STACKS
+                   for _, o, i in linears(MODELS[model]) for mode in ("bf16", "fp8")])
+
+
 def ways_rows():
     """Of the products that were the furthest behind PyTorch's on the H100, and others of an 8B block: Octet's alone."""
     wq, w1, w2 = ((o, i) for name, o, i in linears(MODELS["8b"]) if name in ("wq", "w1", "w2"))
@@ -69,8 +75,9 @@ def kernel_rows():
     rows = [copy()]
     for model in STACKS:
         for precision, recipe in TIMED_BLOCKS:
-            rows += [row for _, row, _ in block_ops(MODELS[model], precision, recipe=recipe) if row["op"] not in
-                     ("gemm", "attention_forward", "attention_backward")]
+            rows += [row for gradients in (None, "bf16")
+                     for _, row, _ in block_ops(MODELS[model], precision, recipe=recipe, gradients=gradients)
+                     if row["op"] not in ("gemm", "attention_forward", "attention_backward")]
     for model in ("8b", "70b"):
         m = MODELS[model]
         rows += [fill_normal(m["ffn_dim"] * m["dim"]), embedding_forward(m), embedding_backward(m, "add"), embedding_backward(m, "first"), cross_entropy(m)]
@@ -108,12 +115,15 @@ def groups(memory=80e9):
     so that they meet the same machine; a group is one process."""
     out = [("kernels", "octet", kernel_rows()), ("attention", "octet", attention_rows() + documents_rows()),
            ("attention", "torch", [copy()] + attention_rows()), ("gemm", "octet", gemm_rows()), ("gemm", "torch", gemm_rows()),
-           ("gemm/more", "octet", ways_rows() + fast_gemm_rows() + adding_gemm_rows() + recipe_gemm_rows())]
+           ("gemm/more", "octet", ways_rows() + fast_gemm_rows() + narrow_gemm_rows() + adding_gemm_rows() +
+            recipe_gemm_rows())]
     by_run = {}
     for row in step_rows(memory):
         by_run.setdefault((row["name"], row["precision"], row["micro_batches"]), []).append(row)
     for (name, precision, micro_batches), rows in by_run.items():
         label = f"step/{name}/{precision}" + (f"/{micro_batches}" if micro_batches > 1 else "")
         out += [(label, "octet", rows), (label, "torch", rows)]
+        if micro_batches == 1 and name in STACKS:
+            out.append((f"{label}/bf16-gradients", "octet", [narrow_step(row) for row in rows]))
     return out + [("step/choices", "octet", choice_step_rows(memory)), ("step/recipes", "octet", recipe_step_rows(memory)),
                   ("step/graphs", "octet", graph_step_rows(memory)), ("start", "octet", [start_row()])]

@@ -65,6 +65,25 @@ def steps(m, micro_batches):
                          "published tokens/s a GPU, bf16 to float8"], gains) + "\n"
 
 
+def narrow_gradients(m):
+    """Of each stack a block with its weights' gradients in bf16, beside the same with fp32 and PyTorch's, which are bf16."""
+    rows = []
+    for precision in reversed(PRECISIONS):
+        for model in STACKS:
+            narrow, wide, torch = (block_seconds(m, by, model, precision, gradients=gradients)
+                                   for by, gradients in (("octet", "bf16"), ("octet", None), ("torch", None)))
+            if not narrow:
+                continue
+            ms = lambda e: f"{e['seconds'] * 1e3:.2f}" if e else "-"
+            rows.append([model, precision, ms(narrow), ms(wide), ms(torch), gibibytes(narrow), gibibytes(wide),
+                         ratio(wide and wide["seconds"], narrow["seconds"], 3), ratio(torch and torch["seconds"], narrow["seconds"])])
+    if not rows:
+        return ""
+    return "### Training step with gradients of weights in bf16, one block\n\n" + table(
+        ["model", "precision", "ms", "ms, gradients in fp32", "ms, PyTorch", "GiB", "GiB, gradients in fp32",
+         "speed, of that with fp32", "Octet / PyTorch"], rows) + "\n`parallel.gradient_wire: bf16`, one micro-batch a step.\n\n"
+
+
 def variants(m):
     """Steps with another value of one option beside the same step with its default."""
     rows, choosing = [], []
@@ -84,9 +103,9 @@ def variants(m):
                    "step's time.\n\n" if any(choosing) else "\n")
 
 
-def where(m, model, precision, recipe, micro_batches):
+def where(m, model, precision, recipe, micro_batches, gradients=None):
     parts, missing = {}, False
-    for label, row, count in bench_rows.block_ops(MODELS[model], precision, micro_batches, recipe):
+    for label, row, count in bench_rows.block_ops(MODELS[model], precision, micro_batches, recipe, gradients):
         seconds, floor = m.seconds("octet", row["row"]), m.floor(row)
         missing = missing or seconds is None or floor is None
         part = parts.setdefault(label, [0, 0])
@@ -99,17 +118,19 @@ def where(m, model, precision, recipe, micro_batches):
             for label, (s, f) in sorted(parts.items(), key=lambda item: -item[1][0])]
     rows.append(["all", f"{total * 1e3:.3f}", "100 %", f"{floors * 1e3:.3f}", ratio(floors, total)])
     label = bench_rows.label_of(precision, recipe)
-    whole = block_seconds(m, "octet", model, label, micro_batches)
+    whole = block_seconds(m, "octet", model, label, micro_batches, gradients)
     if whole:
         rows.append(["a block of the training step", f"{whole['seconds'] * 1e3:.3f}", percent(whole["seconds"], total),
                      "", ratio(floors, whole["seconds"])])
     several = f", {micro_batches} micro-batches a step" if micro_batches > 1 else ""
+    several += f", gradients in {gradients}" if gradients else ""
     return f"#### {model}, {label}{several}\n\n" + table(["part", "ms", "of all", "floor, ms", "floor / time"], rows) + "\n"
 
 
 def where_all(m):
-    text = "".join(where(m, model, precision, recipe, micro_batches) for model in STACKS
-                   for precision, recipe in bench_rows.TIMED_BLOCKS for micro_batches in (1, 4))
+    text = "".join(where(m, model, precision, recipe, micro_batches, gradients) for model in STACKS
+                   for precision, recipe in bench_rows.TIMED_BLOCKS
+                   for micro_batches, gradients in ((1, None), (1, "bf16"), (4, None)))
     if not text:
         return ""
     return ("### Where the time of a block goes\n\nEach op timed alone at its shape; its floor is the larger of FLOPs over "

@@ -9,10 +9,10 @@ WARMUP, STEPS = 3, 8
 WARMUP_OF_SEVERAL, STEPS_OF_SEVERAL = 2, 5
 
 
-def block_ops(m, precision, micro_batches=1, recipe=None):
+def block_ops(m, precision, micro_batches=1, recipe=None, gradients=None):
     """(label, row, count) of a block's forward and backward and of its weights' part of a step, for one of the step's
-    micro-batches: what is done once a step counts as its share. `recipe`: of float8, tensorwise (None) or delayed. What
-    moves less than a megabyte is left out. tests/checks/block_ops_test.py holds this against the program's dry run."""
+    micro-batches: what is done once a step counts as its share. `recipe`: of float8, tensorwise (None) or delayed.
+    `gradients`: bf16 is what the weights' are in then, in steps of one micro-batch, in place of fp32. What moves less than a megabyte is left out. tests/checks/block_ops_test.py holds this against the program's dry run."""
     ops, once = [], 1 / micro_batches
     add = lambda label, row, count=1: ops.append((label, row, count))
     dim, ffn, q, kv = m["dim"], m["ffn_dim"], q_dim(m), kv_dim(m)
@@ -23,7 +23,7 @@ def block_ops(m, precision, micro_batches=1, recipe=None):
         # The gradient of an input that several linears read is summed by their GEMMs, in the order w1, w3 and wq, wk,
         # wv; weight gradients are from the second micro-batch on.
         add("GEMM grad_input", of("grad_input", name in ("wk", "wv", "w3")))
-        add("GEMM grad_weight", of("grad_weight", False), once)
+        add("GEMM grad_weight", linear_gemm(o, i, "grad_weight", "fp8" if float8 else "bf16", gradient=gradients), once)
         if micro_batches > 1:
             add("GEMM grad_weight", of("grad_weight", True), 1 - once)
     add("attention forward", attention(m, "forward"))
@@ -54,8 +54,8 @@ def block_ops(m, precision, micro_batches=1, recipe=None):
         for _, o, i in linears(m):
             add("casts of weights", convert_weight(o, i), once)
     for _, o, i in linears(m):
-        add("gradient norm", sum_of_squares(o * i), once)
-        add("AdamW", adamw(o * i), once)
+        add("gradient norm", sum_of_squares(o * i, gradients), once)
+        add("AdamW", adamw(o * i, gradients), once)
     return ops
 
 
@@ -75,11 +75,11 @@ def label_of(precision, recipe=None):
     return f"{precision}-{recipe}" if recipe else precision
 
 
-def step(model, precision, layers, micro_batches=1, recipe=None, graphs=None, plans="timed", fast=None):
+def step(model, precision, layers, micro_batches=1, recipe=None, graphs=None, plans="timed", fast=None, gradients=None):
     """A training step of one sequence a micro-batch: the blocks on a vocabulary of bytes, or the 1.8B model whole.
     `graphs`: a value of cuda.graphs in place of the default. `plans`: cuda.gemm and cuda.attention; timed is what auto
     is in a run of more than some hundred steps, and heuristic what it would be in the few of a row. `fast`: a value of
-    float8.fast_accumulate in place of the default."""
+    float8.fast_accumulate in place of the default, and `gradients` one of parallel.gradient_wire."""
     m = MODELS[model]
     shape = dict(m, layers=layers)
     if model in STACKS:
@@ -88,9 +88,10 @@ def step(model, precision, layers, micro_batches=1, recipe=None, graphs=None, pl
     suffix += f"/graphs-{graphs}" if graphs else ""
     suffix += f"/{plans}" if plans != "timed" else ""
     suffix += f"/fast-{fast}" if fast else ""
+    suffix += f"/{gradients}-gradients" if gradients else ""
     warmup, steps = (WARMUP, STEPS) if micro_batches == 1 else (WARMUP_OF_SEVERAL, STEPS_OF_SEVERAL)
     return dict(row=f"step/{model}/{label_of(precision, recipe)}/{layers}-blocks{suffix}", op="step", name=model, model=shape,
-                precision=precision, recipe=recipe, graphs=graphs, plans=plans, fast=fast, seq_len=TOKENS,
+                precision=precision, recipe=recipe, graphs=graphs, plans=plans, fast=fast, gradients=gradients, seq_len=TOKENS,
                 micro_batches=micro_batches, warmup=warmup, steps=steps,
                 flops=TOKENS * micro_batches * model_flops(shape), bytes=0)
 
@@ -127,12 +128,17 @@ def choice_step_rows(memory):
             step("8b", "bf16", most, plans="heuristic")]
 
 
+def narrow_step(row):
+    """The step of a row of step_rows with its weights' gradients in bf16, as PyTorch's are."""
+    return step(row["name"], row["precision"], row["model"]["layers"], gradients="bf16")
+
+
 def start_row():
     """Until a run of 12 blocks of 8B with embedding and head has its buffers and initial weights, 3.7e9 values; how
     long a sequence is does not matter to it."""
     layers = 12
     return dict(row=f"start/8b/{layers}-blocks", op="start", model=dict(MODELS["8b"], layers=layers), precision="bf16",
-                recipe=None, graphs=None, plans="heuristic", fast=None, seq_len=1024, micro_batches=1, flops=0, bytes=0)
+                recipe=None, graphs=None, plans="heuristic", fast=None, gradients=None, seq_len=1024, micro_batches=1, flops=0, bytes=0)
 
 
 def graph_step_rows(memory):

@@ -40,6 +40,7 @@ def train_options(row, model, tokens, run):
     options += ["--float8.recipe", row["recipe"]] if row["recipe"] else []
     options += ["--float8.fast_accumulate", row["fast"]] if row["fast"] else []
     options += ["--cuda.graphs", row["graphs"]] if row["graphs"] else []
+    options += ["--parallel.gradient_wire", row["gradients"]] if row["gradients"] else []
     return options
 
 

@@ -40,30 +40,31 @@ class DryRunTest(unittest.TestCase):
         with open(order, encoding="utf-8") as file:
             return [json.loads(line) for line in file]
 
-    def launched_by_a_block(self, model, precision, recipe, micro_batches):
+    def launched_by_a_block(self, model, precision, recipe, micro_batches, gradients):
         """Counter of (kernel, bytes, FLOPs of a GEMM): what a stack of two blocks has more than one of one."""
         stacks = []
         for layers in (1, 2):
-            ops = self.dry_run(bench_rows.step(model, precision, layers, micro_batches, recipe))
+            ops = self.dry_run(bench_rows.step(model, precision, layers, micro_batches, recipe, gradients=gradients))
             stacks.append(collections.Counter((op["name"], op["bytes"], op["flops"] if op["name"] == "gemm" else 0)
                                               for op in ops if op["bytes"] >= MEGABYTE))
         low, high = stacks
         self.assertEqual(low - high, collections.Counter())
         return high - low
 
-    def listed(self, model, precision, recipe, micro_batches):
+    def listed(self, model, precision, recipe, micro_batches, gradients):
         ops = collections.Counter()
-        for _, row, count in bench_rows.block_ops(bench_rows.MODELS[model], precision, micro_batches, recipe):
+        for _, row, count in bench_rows.block_ops(bench_rows.MODELS[model], precision, micro_batches, recipe, gradients):
             ops[NAMES.get(row["op"], row["op"]), row["bytes"], row["flops"] if row["op"] == "gemm" else 0] += count * micro_batches
         return ops
 
     def test_a_block_is_what_the_program_launches(self):
         for model in bench_rows.STACKS:
             for precision, recipe in bench_rows.TIMED_BLOCKS:
-                for micro_batches in (1, 4):
-                    with self.subTest(f"{model} {precision} {recipe} {micro_batches}"):
-                        there = sorted(self.launched_by_a_block(model, precision, recipe, micro_batches).items())
-                        listed = sorted(self.listed(model, precision, recipe, micro_batches).items())
+                for micro_batches, gradients in ((1, None), (1, "bf16"), (4, None)):
+                    with self.subTest(f"{model} {precision} {recipe} {micro_batches} {gradients}"):
+                        of = (model, precision, recipe, micro_batches, gradients)
+                        there = sorted(self.launched_by_a_block(*of).items())
+                        listed = sorted(self.listed(*of).items())
                         text = lambda ops: "\n".join(f"{count:g} {name} {size:,} bytes {flops:g}" for (name, size, flops), count in ops)
                         message = f"launched:\n{text(there)}\nlisted:\n{text(listed)}"
                         self.assertEqual([(key[0], key[2], count) for key, count in there],

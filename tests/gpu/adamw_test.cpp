@@ -10,6 +10,7 @@ struct State {
         first(stream, normal<float>(n, 32, 1e-3)),
         second(stream, squares(n)),
         gradient(stream, normal<float>(n, 34, 1e-2)),
+        narrow(stream, normal<bf16>(n, 34, 1e-2)),
         amax(stream, {raised_from}) {}
 
   static constexpr float raised_from = 1.5f;  ///< above some shards' abs-max and below others'
@@ -20,7 +21,9 @@ struct State {
     return values;
   }
 
-  Both<float> parameter, first, second, gradient, amax;
+  Both<float> parameter, first, second, gradient;
+  Both<bf16> narrow;  ///< the gradient in bf16
+  Both<float> amax;
 };
 
 class GpuAdamW : public GpuTest {
@@ -73,6 +76,49 @@ class GpuAdamW : public GpuTest {
     expect_same_bits(s.amax, "amax");
   }
 };
+
+/// Gradients in bf16 against the CPU with the same, and against the same values in fp32 on the GPU, these to the bit.
+TEST_F(GpuAdamW, OfGradientsInBf16) {
+  for (const std::int64_t n : {1, 3, 4, 1023, 4096, 1100003}) {
+    for (const std::int64_t offset : {0, 1}) {
+      SCOPED_TRACE(fmt::format("n {}, offset {}", n, offset));
+      State s(*gpu_stream, n + offset), wide(*gpu_stream, n + offset);
+      std::vector<float> values;
+      for (const bf16 v : s.narrow.host()) values.push_back(static_cast<float>(v));
+      Both<float> widened(*gpu_stream, values);
+      const auto update = [&](State& state, const void* gradient, DType dtype, bool on_gpu) {
+        const auto of = [&](Both<float>& x) { return (on_gpu ? x.gpu() : x.cpu()) + offset; };
+        const AdamWUpdate args{.parameter = of(state.parameter),
+                               .first_moment = of(state.first),
+                               .second_moment = of(state.second),
+                               .gradient = gradient,
+                               .gradient_dtype = dtype,
+                               .n = n,
+                               .lr = 3e-4,
+                               .beta1 = 0.9,
+                               .beta2 = 0.95,
+                               .eps = 1e-8,
+                               .weight_decay = 0.1,
+                               .bias1 = 1 - std::pow(0.9, 3),
+                               .bias2 = 1 - std::pow(0.95, 3)};
+        on_gpu ? gpu().adamw(*gpu_stream, args) : cpu.adamw(*cpu_stream, args);
+      };
+      update(s, s.narrow.cpu() + offset, DType::bf16, false);
+      update(s, s.narrow.gpu() + offset, DType::bf16, true);
+      update(wide, widened.gpu() + offset, DType::f32, true);
+      expect_close(s.parameter, 1e-6, "parameter");
+      expect_close(s.first, 1e-6, "first moment");
+      expect_close(s.second, 1e-6, "second moment");
+      const auto same = [](Both<float>& a, Both<float>& b) {
+        const std::vector<float> x = a.download(), y = b.download();
+        return std::memcmp(x.data(), y.data(), x.size() * sizeof(float)) == 0;
+      };
+      EXPECT_TRUE(same(s.parameter, wide.parameter));
+      EXPECT_TRUE(same(s.first, wide.first));
+      EXPECT_TRUE(same(s.second, wide.second));
+    }
+  }
+}
 
 TEST_F(GpuAdamW, AsTheCpu) {
   for (const std::int64_t n : {0, 1, 3, 4, 1023, 4096, 1100003}) {

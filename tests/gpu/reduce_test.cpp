@@ -12,10 +12,12 @@ class GpuReduce : public GpuTest {
     float sum;
     std::uint32_t non_finite;
   };
-  Squares squares_on_gpu(Both<float>& x, std::int64_t n, std::int64_t offset) {
+  template <typename X>
+  Squares squares_on_gpu(Both<X>& x, std::int64_t n, std::int64_t offset) {
     auto out = Both<float>::output(*gpu_stream, 1);
     Both<std::uint32_t> count(*gpu_stream, {9});
-    SumOfSquares args{.x = x.gpu() + offset, .n = n, .out = out.gpu(), .non_finite = count.gpu()};
+    SumOfSquares args{
+        .x = x.gpu() + offset, .dtype = dtype_of<X>::value, .n = n, .out = out.gpu(), .non_finite = count.gpu()};
     const std::int64_t bytes = gpu().sum_of_squares_workspace(args);
     Both<std::uint32_t> workspace(*gpu_stream, std::vector<std::uint32_t>(static_cast<std::size_t>(bytes / 4)));
     args.workspace = workspace.gpu();
@@ -30,13 +32,17 @@ class GpuReduce : public GpuTest {
     return found;
   }
 
-  void compare_squares(const std::vector<float>& values, std::int64_t offset) {
-    SCOPED_TRACE(fmt::format("n {}, offset {}", values.size(), offset));
-    Both<float> x(*gpu_stream, values);
+  template <typename X>
+  void compare_squares(const std::vector<X>& values, std::int64_t offset) {
+    SCOPED_TRACE(fmt::format("{}, n {}, offset {}", name_of(dtype_of<X>::value), values.size(), offset));
+    Both<X> x(*gpu_stream, values);
     const std::int64_t n = x.size() - offset;
     Squares cpu_result{0, 9};
-    cpu.sum_of_squares(*cpu_stream,
-                       {.x = x.cpu() + offset, .n = n, .out = &cpu_result.sum, .non_finite = &cpu_result.non_finite});
+    cpu.sum_of_squares(*cpu_stream, {.x = x.cpu() + offset,
+                                     .dtype = dtype_of<X>::value,
+                                     .n = n,
+                                     .out = &cpu_result.sum,
+                                     .non_finite = &cpu_result.non_finite});
     const Squares first = squares_on_gpu(x, n, offset), second = squares_on_gpu(x, n, offset);
     EXPECT_EQ(std::memcmp(&first.sum, &second.sum, 4), 0) << "another sum from the same numbers";
     if (std::isfinite(cpu_result.sum)) {
@@ -63,7 +69,24 @@ TEST_F(GpuReduce, Sum) {
 
 TEST_F(GpuReduce, SumOfSquares) {
   for (const std::int64_t n : {0, 1, 31, 4096, 4097, 100003, 5000000}) {
-    for (const std::int64_t offset : {0, 1}) compare_squares(normal<float>(n + offset, 42), offset);
+    for (const std::int64_t offset : {0, 1}) {
+      compare_squares(normal<float>(n + offset, 42), offset);
+      compare_squares(normal<bf16>(n + offset, 42), offset);
+    }
+  }
+}
+
+/// Which thread adds what depends on the number of elements alone.
+TEST_F(GpuReduce, SquaresOfBf16AreThoseOfTheSameValuesInFp32) {
+  for (const std::int64_t n : {1, 31, 4097, 100003, 5000001}) {
+    const auto narrow = normal<bf16>(n + 1, 48);
+    std::vector<float> wide;
+    for (const bf16 v : narrow) wide.push_back(static_cast<float>(v));
+    Both<bf16> x(*gpu_stream, narrow);
+    Both<float> y(*gpu_stream, wide);
+    for (const std::int64_t offset : {0, 1}) {
+      EXPECT_EQ(squares_on_gpu(x, n, offset).sum, squares_on_gpu(y, n, offset).sum) << n << " from " << offset;
+    }
   }
 }
 
@@ -85,6 +108,10 @@ TEST_F(GpuReduce, SumOfSquaresCountsWhatIsNotFinite) {
     compare_squares(values, 0);
     values = normal<float>(n, 45, 1e25);  // all finite, their sum is not
     compare_squares(values, 0);
+    auto narrow = normal<bf16>(n, 44);
+    narrow[17] = bf16(INFINITY);
+    narrow[99] = bf16(NAN);
+    compare_squares(narrow, 0);
   }
 }
 

@@ -24,8 +24,9 @@ class SmallModel {
   }
   static constexpr std::int64_t batch = 2, seq = 128, tokens = batch * seq;
 
-  /// `documents`: their lengths, which fill the rows; none: a row is one.
-  SmallModel(Device& device, Precision precision, const std::vector<std::int64_t>& documents = {})
+  /// `documents`: their lengths, which fill the rows; none: a row is one. `gradients`: of the blocks' linears.
+  SmallModel(Device& device, Precision precision, const std::vector<std::int64_t>& documents = {},
+             DType gradients = DType::f32)
       : device_(device),
         stream_(device.make_stream()),
         mesh_(make_self_communicator(*stream_, "world"), {}),
@@ -34,8 +35,11 @@ class SmallModel {
                 .float8 = {},
                 .micro_batch = batch,
                 .seq_len = seq,
-                .documents = !documents.empty()},
-               {}, {.zero = Zero::two, .float8_all_gather = true}, mesh_, *stream_, nullptr),
+                .documents = !documents.empty(),
+                .gemm_gradients = gradients},
+               {},
+               {.zero = Zero::two, .float8_all_gather = true, .gradient_wire = gradients, .gemm_gradients = gradients},
+               mesh_, *stream_, nullptr),
         tokens_(device, DType::i32, {batch, seq}, Purpose::data),
         targets_(device, DType::i32, {batch, seq}, Purpose::data),
         loss_(device, DType::f32, {1}, Purpose::workspace),
@@ -53,11 +57,17 @@ class SmallModel {
     model_.accumulate({tokens_.view().as<std::int32_t>(), targets_.view().as<std::int32_t>(), 1.0f / tokens,
                        loss_.view().as<float>(), documents_});
   }
+  double norm() { return static_cast<double>(download(model_.norm().norm(), 1)[0]); }
   void finish_step(std::int64_t step) { model_.finish_step(step, 1e-3); }
 
   double loss() { return static_cast<double>(download(loss_.view().as<float>(), 1)[0]) / tokens; }
   std::vector<float> gradient(std::size_t parameter) {
-    return download(model_.gradients().data(parameter), model_.gradients().layout().shard(parameter).elements());
+    const std::int64_t n = model_.gradients().layout().shard(parameter).elements();
+    if (model_.gradients().dtype(parameter) == DType::f32) return download(model_.gradients().data(parameter), n);
+    const auto narrow = download(static_cast<const bf16*>(model_.gradients().piece(parameter)), n);
+    std::vector<float> values;
+    for (const bf16 v : narrow) values.push_back(static_cast<float>(v));
+    return values;
   }
   std::vector<float> all_gradients() {
     return download(model_.gradients().all(), model_.gradients().layout().elements());
@@ -86,9 +96,10 @@ class SmallModel {
     device_.copy_from_host(buffer.view().data, values.data(), buffer.view().bytes(), *stream_);
     stream_->synchronize();
   }
-  std::vector<float> download(const float* from, std::int64_t n) {
-    std::vector<float> values(static_cast<std::size_t>(n));
-    device_.copy_to_host(values.data(), from, n * 4, *stream_);
+  template <typename T>
+  std::vector<T> download(const T* from, std::int64_t n) {
+    std::vector<T> values(static_cast<std::size_t>(n));
+    device_.copy_to_host(values.data(), from, n * static_cast<std::int64_t>(sizeof(T)), *stream_);
     stream_->synchronize();
     return values;
   }

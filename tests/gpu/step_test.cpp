@@ -69,6 +69,28 @@ TEST_P(GpuStep, LossesOverTheStepsOfTheCpu) {
   }
 }
 
+/// With the gradients of the blocks' linears in bf16 (not of fp32 operands): they are those in fp32, rounded, within
+/// what another algorithm of the GEMM sums otherwise, and the norm and the optimizer read them.
+TEST_P(GpuStep, GradientsInBf16) {
+  const auto [precision, loss, gradient] = GetParam();
+  if (precision == Precision::fp32) GTEST_SKIP() << "a GEMM of fp32 leaves fp32";
+  SmallModel cpu_model(cpu_device(), precision, {}, DType::bf16), gpu_model(cuda_device(0), precision, {}, DType::bf16);
+  SmallModel wide(cuda_device(0), precision);
+  for (std::int64_t step = 1; step <= 5; ++step) {
+    for (SmallModel* model : {&cpu_model, &gpu_model, &wide}) model->accumulate();
+    EXPECT_NEAR(gpu_model.loss(), cpu_model.loss(), 3 * loss * cpu_model.loss()) << "step " << step;
+    for (std::size_t i = 0; step == 1 && i < cpu_model.parameters().parameters.size(); ++i) {
+      const ParameterSpec& p = cpu_model.parameters().parameters[i];
+      EXPECT_LE(distance(gpu_model.gradient(i), cpu_model.gradient(i)), gradient) << p.name;
+      EXPECT_LE(distance(gpu_model.gradient(i), wide.gradient(i)), p.one_gemm_gradient ? 0x1p-8 : 1e-5) << p.name;
+    }
+    for (SmallModel* model : {&cpu_model, &gpu_model, &wide}) model->finish_step(step);
+    if (step == 1) {
+      EXPECT_NEAR(gpu_model.norm(), wide.norm(), 0x1p-8 * wide.norm());
+    }
+  }
+}
+
 /// Forward and backward make no call that a capture forbids: no wait, no allocation, nothing that depends on what the
 /// device computes. The replay gives the bits of the eager pass.
 TEST_P(GpuStep, ForwardAndBackwardAreCapturedAsAGraph) {

@@ -61,7 +61,8 @@ struct Product {
 };
 
 Product product(Case& c, const Row& row) {
-  const Form form = form_named(row.at("form"));
+  Form form = form_named(row.at("form"));
+  if (row.value("gradient", "") == "bf16") form.c = DType::bf16;
   const std::string mode = row.at("mode");
   Gemm args;
   args.c_dtype = form.c;
@@ -84,10 +85,11 @@ Product product(Case& c, const Row& row) {
 
 }  // namespace
 
-/// "m", "n", "k", "form"; "beta": 1 adds to c; "fast": a gradient has fast accumulation, as the forward product has;
-/// "mode": bf16, or fp8, rowwise, gw_hp or blockwise (the product alone, by its scales), and with _casts behind the
-/// casts of both operands from bf16, too; delayed_casts: those of fp8 without the abs-max. By the algorithm that a run
-/// times, and by cuBLASLt's first proposal, beside it where there are no casts: the faster counts.
+/// "m", "n", "k", "form"; "gradient": bf16 stores a weight's gradient in that; "beta": 1 adds to c; "fast": a gradient
+/// has fast accumulation, as the forward product has; "mode": bf16, or fp8, rowwise, gw_hp or blockwise (the product
+/// alone, by its scales), and with _casts behind the casts of both operands from bf16, too; delayed_casts: those of fp8
+/// without the abs-max. By the algorithm that a run times, and by cuBLASLt's first proposal, beside it where there are
+/// no casts: the faster counts.
 void make_gemm(Case& c, const Row& row) {
   const Product made = product(c, row);
   std::vector<Way> ways = chosen_ways(c.place(), made.args);

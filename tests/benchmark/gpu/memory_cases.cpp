@@ -285,6 +285,11 @@ void cross_entropy(Case& c, const Row& row) {
   c.set([p = c.place(), args] { p.kernels.cross_entropy(p.stream, args); });
 }
 
+/// "gradient": bf16, of the weights'; without the key fp32.
+DType gradient_of(const Row& row) {
+  return row.contains("gradient") ? dtype_named(row.at("gradient")) : DType::f32;
+}
+
 void adamw(Case& c, const Row& row) {
   AdamWUpdate args;
   args.n = row.at("n");
@@ -297,7 +302,8 @@ void adamw(Case& c, const Row& row) {
   args.parameter = c.random<float>(args.n);
   args.first_moment = static_cast<float*>(c.zeros(4 * args.n));
   args.second_moment = static_cast<float*>(c.zeros(4 * args.n));
-  args.gradient = c.random<float>(args.n);
+  args.gradient_dtype = gradient_of(row);
+  args.gradient = c.random(args.gradient_dtype, args.n);
   args.gradient_scale = c.values(1.0f);
   args.skip = static_cast<const std::uint32_t*>(c.zeros(4));
   args.stats = {.amax = c.values(0.0f)};
@@ -305,8 +311,8 @@ void adamw(Case& c, const Row& row) {
 }
 
 void sum_of_squares(Case& c, const Row& row) {
-  SumOfSquares args{.n = row.at("n")};
-  args.x = c.random<float>(args.n);
+  SumOfSquares args{.dtype = gradient_of(row), .n = row.at("n")};
+  args.x = c.random(args.dtype, args.n);
   args.out = c.output<float>(1);
   args.non_finite = static_cast<std::uint32_t*>(c.zeros(4));
   args.workspace = c.zeros(c.place().kernels.sum_of_squares_workspace(args));

@@ -129,6 +129,14 @@ class BenchTest(ScriptTest):
         self.assertIn("--cuda.gemm timed --cuda.attention timed --float8.fast_accumulate all", fast)
         self.assertEqual([r.get("choice_seconds") for r in self.results()], [0, 3.0, 0])
 
+    def test_a_step_with_gradients_in_bf16_asks_for_them_beside_pytorchs(self):
+        _, text, last = self.bench("--only", "step/8b/float8/[0-9]+-blocks(/bf16-gradients)?$")
+        self.assertRegex(last, "^bench: PASSED: 6 rows measured", text)
+        asked = [(r["by"], r["row"].split("/", 4)[3:], "--parallel.gradient_wire bf16" in r["command"]) for r in self.results()]
+        heights = ("1-blocks", "12-blocks")
+        self.assertEqual(asked, [("octet", [n], False) for n in heights] + [("torch", [n], False) for n in heights] +
+                         [("octet", [n, "bf16-gradients"], True) for n in heights])
+
     def test_the_start_is_what_the_log_says(self):
         _, text, last = self.bench("--only", "octet:start/")
         self.assertRegex(last, "^bench: PASSED: 1 rows measured", text)
@@ -174,6 +182,10 @@ class RowsTest(unittest.TestCase):
         self.assertEqual(g["bytes"], (14336 + 4096) * 8192 + 4 * 14336 * 4096)
         added = bench_rows.linear_gemm(14336, 4096, "grad_weight", "fp8", True)
         self.assertEqual((added["beta"], added["bytes"] - g["bytes"]), (1, 4 * 14336 * 4096))
+        narrow = bench_rows.linear_gemm(14336, 4096, "grad_weight", "fp8", gradient="bf16")
+        self.assertEqual((narrow["row"], g["bytes"] - narrow["bytes"]), (g["row"] + "/bf16-gradients", 2 * 14336 * 4096))
+        for of in (bench_rows.adamw, bench_rows.sum_of_squares):
+            self.assertEqual((of(64)["bytes"] - of(64, "bf16")["bytes"], of(64, "bf16")["gradient"]), (2 * 64, "bf16"))
         self.assertNotIn("beta", {key for _, by, rows in bench_rows.groups() for r in rows if by == "torch" for key in r})
         casts = {mode: bench_rows.gemm(64, 32, 16, "forward", mode)["bytes"] - bench_rows.gemm(64, 32, 16, "forward", "fp8")["bytes"]
                  for modes in ({"fp8_casts"}, *bench_rows.RECIPE_MODES.values()) for mode in modes}

@@ -98,6 +98,15 @@ class TableTest(unittest.TestCase):
         self.assertIn("| 1.8b/bf16/24-blocks | cuda.graphs true | 100.00 | - | - |", text)
         self.assertIn("timed before the first step, which took 5.2 s at most", text)
 
+    def test_steps_with_gradients_in_bf16_stand_beside_fp32_and_pytorchs(self):
+        step = bench_rows.step
+        of = lambda by, block, **more: [self.result(by, step("8b", "float8", n, **more), 0.010 + n * block, memory_bytes=2**30 * n)
+                                        for n in (1, 3)]
+        text = bench_table.render(of("octet", 0.020) + of("octet", 0.019, gradients="bf16") + of("torch", 0.024))
+        self.assertIn("| 8b | float8 | 19.00 | 20.00 | 24.00 | 3.0 | 3.0 | 1.053 | 1.26 |", text)
+        self.assertRegex(text, r"\| 8b \| float8 \| 3 \| 20.00 \| 24.00 \|")  # the others' table has fp32 alone
+        self.assertNotIn("gradients of weights in bf16", bench_table.render(of("octet", 0.020) + of("torch", 0.024)))
+
     def test_ways_of_a_gemm_stand_beside_pytorchs(self):
         way = bench_rows.ways_rows()[0]
         seconds = {"as a run": 1e-3, "bigger workspace": 0.9e-3, "refused": None}
@@ -160,6 +169,9 @@ class TableTest(unittest.TestCase):
         self.assertIn("#### 8b, float8", bench_table.render(results))
         self.assertNotIn("#### 8b, bf16", bench_table.render(results))
         self.assertNotIn("#### 8b", bench_table.render([r for r in results if "adamw" not in r["row"]]))
+        narrow = bench_rows.block_ops(bench_rows.MODELS["8b"], "float8", gradients="bf16")
+        text = bench_table.render(results + [self.result("octet", row, 1e-3) for _, row, _ in narrow])
+        self.assertIn("#### 8b, float8, gradients in bf16", text)
         # With several micro-batches a sequence has its share of the optimizer, and weight gradients that add.
         self.assertNotIn("#### 8b, float8, 4 micro-batches", bench_table.render(results))
         ops = [row for _, row, _ in bench_rows.block_ops(bench_rows.MODELS["8b"], "float8", 4)]
