@@ -101,7 +101,16 @@ TEST_F(BadInput, Layouts) {
   refuses("run.yaml --parallel.dp_shard 4", {"parallel.dp_shard = 4", "but the job has 2", "mpiexec -n 4"});
   refuses("run.yaml --parallel.dp_shard 1", {"parallel.dp_shard = 1", "but the job has 2"});
   refuses("run.yaml --parallel.dp_replicate 2 --parallel.gradient_wire bf16",
-          {"parallel.gradient_wire = bf16", "dp_shard = 1", "expected fp32"});
+          {"parallel.gradient_wire = bf16", "dp_shard = 1", "precision fp32 leave fp32", "expected fp32"});
+  const std::string narrow = "run.yaml --precision bf16 --parallel.gradient_wire bf16 ";
+  refuses(narrow + "--parallel.dp_replicate 2 --train.micro_batch 6",
+          {"parallel.gradient_wire = bf16", "dp_shard = 1", "sums over replicas are of fp32", "dp_shard above 1"});
+  refuses(narrow + "--parallel.pp 2 --train.micro_batch 6", {"dp_shard = 1", "micro-batches of a pipeline"});
+  refuses(
+      narrow + "--parallel.tp 2 --train.micro_batch 4",
+      {"dp_shard = 1", "the 3 micro-batches of a step are added up", "train.micro_batch 12, one micro-batch a step"});
+  refuses(narrow + "--train.micro_batch 6",
+          {"parallel.gradient_wire = bf16", "the 2 micro-batches of a step", "train.micro_batch 12"}, 1);
   refuses("run.yaml --parallel.dp_replicate 2 --parallel.overlap true",
           {"parallel.overlap = true", "dp_shard = 1", "expected auto or false"});
   refuses("run.yaml --nccl.dp_shard_max_ctas 8", {"nccl.dp_shard_max_ctas = 8", "no effect with device = cpu"});

@@ -76,6 +76,26 @@ TEST(Resuming, WithAnotherZeroGoesOn) {
   }
 }
 
+/// Of one shard, whose gradients stay in bf16 for the optimizer, and of several. Checkpoints hold none of them.
+TEST(Resuming, WithGradientsInBf16GoesOnToTheSameBits) {
+  for (const Layout& layout : {Layout{1, "--train.micro_batch 12"},
+                               {2, "--train.micro_batch 12 --parallel.tp 2"},
+                               {2, "--train.micro_batch 3"}}) {
+    SCOPED_TRACE(fmt::format("{} rank(s) {}", layout.ranks, layout.arguments));
+    const std::string same = layout.arguments + " --precision float8 --parallel.gradient_wire bf16" + never_due;
+    const TrainedRun& first = finished(layout.ranks, same + " --train.steps 10");
+    const TrainedRun& whole = finished(layout.ranks, same + " --train.steps 20");
+    EXPECT_HAS(first.result.err, "gradients of the blocks' linears leave their GEMMs in bf16");
+    const TrainedRun run = copy_of(first);
+    const TrainedRun resumed = train_in(run.directory, layout.ranks, same + " --train.steps 20");
+    ASSERT_EQ(resumed.result.exit_code, 0) << resumed.result.all();
+    expect_whole_until(resumed, 20);
+    EXPECT_EQ(resumed.losses(), whole.losses());
+    EXPECT_EQ(resumed.losses("grad_norm"), whole.losses("grad_norm"));
+    expect_same_tensors(checkpoints_of(resumed).front(), checkpoints_of(whole).front());
+  }
+}
+
 TEST(Resuming, OfEightRanksOnOtherLayoutsGoesOnWithinRounding) {
   const std::string same = "--train.global_batch 24 --train.micro_batch 1 --precision fp32" + never_due;
   const TrainedRun& first = finished(8, same + " --train.steps 10");
