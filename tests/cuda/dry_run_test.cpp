@@ -66,20 +66,28 @@ TEST(CudaDryRun, PlansTheWorkspaceOfAttention) {
   EXPECT_GE(workspace(true), scores);
 }
 
-/// Each has all that the library asks, and is told from the others by what an algorithm's choice depends on.
+/// Each has all that the library asks, and is told from the others by what an algorithm's choice depends on. Gradients
+/// of the seven linears are all in the dtype that they are to be left in.
 TEST(CudaDryRun, ListsGemmsThatTheLibraryTakes) {
   for (const char* recipe : {"tensorwise", "rowwise", "rowwise_with_gw_hp", "delayed", "blockwise"}) {
-    SCOPED_TRACE(recipe);
-    RunConfig config = run_8b();
-    config.float8.recipe = recipe;
-    const ProblemList list = problems_of_run(config, {.dp_shard = 8, .tp = 2}, 3, DeviceType::cuda);
-    EXPECT_GT(list.step_flops(), 0);
-    std::set<std::string> problems;
-    for (const Gemm& gemm : list.gemms) {
-      EXPECT_NO_THROW(check_gemm(gemm));
-      EXPECT_TRUE(problems.insert(gemm_problem(gemm)).second) << gemm_problem(gemm);
+    for (const GradientWire wire : {GradientWire::fp32, GradientWire::bf16}) {
+      SCOPED_TRACE(fmt::format("{}, gradients in {}", recipe, wire));
+      RunConfig config = run_8b();
+      config.float8.recipe = recipe;
+      config.parallel.gradient_wire = wire;
+      const ProblemList list = problems_of_run(config, {.dp_shard = 8, .tp = 2}, 3, DeviceType::cuda);
+      EXPECT_GT(list.step_flops(), 0);
+      std::set<std::string> problems;
+      std::int64_t left_in_fp32 = 0;
+      for (const Gemm& gemm : list.gemms) {
+        EXPECT_NO_THROW(check_gemm(gemm));
+        EXPECT_TRUE(problems.insert(gemm_problem(gemm)).second) << gemm_problem(gemm);
+        const bool of_block = gemm.m != config.model.vocab_size / 2 && gemm.n != config.model.vocab_size / 2;
+        left_in_fp32 += of_block && gemm.c_dtype == DType::f32 ? 1 : 0;
+      }
+      EXPECT_GT(problems.size(), 10u);
+      EXPECT_EQ(left_in_fp32 > 0, wire == GradientWire::fp32) << left_in_fp32;
     }
-    EXPECT_GT(problems.size(), 10u);
   }
 }
 

@@ -38,7 +38,9 @@ TEST(Parameters, NamesOrderUnitsAndShapes) {
     EXPECT_EQ(list.parameters[i].name, expected_parameters[i].name);
     EXPECT_EQ(list.parameters[i].unit, expected_parameters[i].unit);
     EXPECT_EQ(list.parameters[i].shape, expected_parameters[i].shape) << expected_parameters[i].name;
+    EXPECT_EQ(list.parameters[i].one_gemm_gradient, expected_parameters[i].linear) << expected_parameters[i].name;
   }
+  for (const std::size_t of_head : {28u, 29u}) EXPECT_FALSE(list.parameters[of_head].one_gemm_gradient);
   EXPECT_EQ(list.parameters[10].name, "layers.1.attention_norm.weight");
   EXPECT_EQ(list.parameters[27].name, "layers.2.feed_forward.w2.weight");
   EXPECT_EQ(list.parameters[28].name, "norm.weight");
