@@ -67,6 +67,7 @@ VARIANTS = {
     "overlap": ("tensorwise", 2, "--parallel.dp_shard 2 --parallel.overlap true"),
     "overlap, delayed": ("delayed", 2, "--parallel.dp_shard 2 --parallel.overlap true"),
     "bf16 gradient wire": ("bf16", 2, "--parallel.dp_shard 2 --parallel.gradient_wire bf16"),
+    "bf16 gradients of one shard": ("tensorwise", 1, "--parallel.gradient_wire bf16 --train.micro_batch 12"),
     "one-rank exchange": ("tensorwise", 1, "--parallel.one_rank_exchange true"),
     "async_tp, bf16": ("bf16", 2, "--parallel.tp 2 --parallel.async_tp true"),
     "async_tp, tensorwise": ("tensorwise", 4, "--parallel.dp_shard 2 --parallel.tp 2 --parallel.async_tp true"),
