@@ -100,7 +100,8 @@ TEST_F(GpuAdamW, OfGradientsInBf16) {
                                .eps = 1e-8,
                                .weight_decay = 0.1,
                                .bias1 = 1 - std::pow(0.9, 3),
-                               .bias2 = 1 - std::pow(0.95, 3)};
+                               .bias2 = 1 - std::pow(0.95, 3),
+                               .stats = {}};
         on_gpu ? gpu().adamw(*gpu_stream, args) : cpu.adamw(*cpu_stream, args);
       };
       update(s, s.narrow.cpu() + offset, DType::bf16, false);
