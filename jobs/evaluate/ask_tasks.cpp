@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "checkpoints/hash.h"
 #include "jobs/evaluate/text_report.h"
 #include "src/base/log.h"
 #include "src/base/progress.h"
@@ -30,11 +31,13 @@ std::vector<EncodedTask> encode(const std::vector<LoadedTask>& tasks, const Foun
   return out;
 }
 
-/// The files of a model as they are now: size and time of change of each.
-Json files_of(const std::string& directory) {
+/// What the weights are. A checkpoint's manifest has the hashes of its files, to which they were compared; what a run
+/// makes of them later (view.h5) is not in it. Of a Hugging Face folder: size and time of change of each file.
+Json weights_of(const ModelSource& source) {
+  if (!source.hugging_face) return checkpoint::hash_of(checkpoint::to_json(source.manifest));
   Json files = Json::object();
   std::vector<std::filesystem::directory_entry> entries;
-  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+  for (const auto& entry : std::filesystem::directory_iterator(source.directory)) {
     if (entry.is_regular_file()) entries.push_back(entry);
   }
   std::ranges::sort(entries);
@@ -58,7 +61,7 @@ Json float8_options(const LlamaSettings& settings) {
 /// What all tasks are computed of.
 Json facts_of(const FoundModel& model, const Tokenizer& tokenizer) {
   return {{"model", model.text()},
-          {"files", files_of(model.source.directory)},
+          {"files", weights_of(model.source)},
           {"float8", float8_options(model.settings)},
           {"device", name_of(model.options.device)},
           {"tp", model.options.tp},

@@ -94,6 +94,23 @@ struct Subject {
   std::int32_t start() const { return language.bos ? *language.bos : *language.eos; }
 };
 
+/// The longest text, or `enough`: of a longer one, and of texts that are too many to be read twice. Usage error for no
+/// text.
+std::int64_t longest_text(DocumentReader& texts, const Options& o, std::int64_t enough) {
+  constexpr std::int64_t most_tokens = 1 << 20;
+  EvaluatedDocument text;
+  std::int64_t longest = 0, documents = 0, tokens = 0;
+  while (longest < enough && (o.documents == 0 || documents < o.documents) && texts.next(text)) {
+    if (text.tokens.empty()) continue;
+    ++documents;
+    longest = std::max(longest, std::ssize(text.tokens));
+    tokens += std::ssize(text.tokens);
+    if (tokens > most_tokens) return enough;
+  }
+  if (documents == 0) throw usage_error("evaluate", "{}: has no text", input_of(o));
+  return std::min(longest, enough);
+}
+
 /// All that can be wrong with it is found here, before any model has computed.
 Subject find_subject(const std::string& path, const Options& o, Precision precision, const Ranks& ranks) {
   ModelOptions options = o.models;
@@ -105,6 +122,8 @@ Subject find_subject(const std::string& path, const Options& o, Precision precis
   }
   Language language = language_of(o, found.source);
   if (!o.data.empty()) check_token_range(TokenFile(o.data), found.source.model.vocab_size, ranks.hosts);
+  const auto read_ahead = reader_of(o, found.source, language);
+  found.see_at_most(longest_text(*read_ahead, o, found.matters_up_to()));
   auto reader = reader_of(o, found.source, language);
   return {std::move(found), std::move(language), std::move(reader)};
 }
@@ -127,9 +146,10 @@ Scored score(Subject& subject, Scorer& scorer, const Options& o) {
     status.show(fmt::format("{:.0f} % of the texts: {} windows, {} tokens, {:.0f} tokens/s{}", 100 * now.share,
                             now.windows, now.tokens, rate(seconds), time_left(now.share, seconds)));
   };
-  Scored out{.scores =
-                 score_documents(*subject.reader, scorer,
-                                 {.start = subject.start(), .stride = o.stride, .documents = o.documents}, progress)};
+  // Where no text is longer than what a row holds, each has one window, whatever the stride.
+  const RollingOptions rolling{
+      .start = subject.start(), .stride = std::min(o.stride, scorer.window()), .documents = o.documents};
+  Scored out{.scores = score_documents(*subject.reader, scorer, rolling, progress)};
   out.seconds = std::max(seconds_since(start), 1e-9);
   out.tokens_per_second = rate(out.seconds);
   status.show("");

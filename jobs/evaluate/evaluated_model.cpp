@@ -18,13 +18,23 @@ std::int64_t usual_row(DeviceType device) {
   return device == DeviceType::cpu ? 512 : 8192;
 }
 
-std::int64_t row_of(const ModelOptions& options, std::int64_t window) {
-  if (options.row_tokens > 0 && options.row_tokens < window) {
-    throw usage_error("evaluate", "--row-tokens is {}; expected at least the window of {} tokens", options.row_tokens,
-                      window);
+std::int64_t rounded_up(std::int64_t tokens, std::int64_t multiple) {
+  return (tokens + multiple - 1) / multiple * multiple;
+}
+
+/// A row is cut into equal parts under tp, and fp8 GEMMs want multiples of what they contract and keep.
+std::int64_t row_of(const LlamaSettings& settings, const ModelOptions& options, std::int64_t window) {
+  const std::int64_t multiple = std::lcm(settings.gemm_multiple(options.device), options.tp),
+                     asked = options.row_tokens;
+  if (asked == 0) return rounded_up(std::max(window, usual_row(options.device)), multiple);
+  if (asked < window) {
+    throw usage_error("evaluate", "--row-tokens is {}; expected at least the window of {} tokens", asked, window);
   }
-  const std::int64_t row = options.row_tokens > 0 ? options.row_tokens : std::max(window, usual_row(options.device));
-  return (row + options.tp - 1) / options.tp * options.tp;
+  if (asked % multiple != 0) {
+    throw usage_error("evaluate", "--row-tokens is {}; expected a multiple of {}, as --precision {} and --tp {} want",
+                      asked, multiple, options.precision, options.tp);
+  }
+  return asked;
 }
 
 Float8Config float8_of(const ModelSource& source, const ModelOptions& options) {
@@ -59,7 +69,8 @@ void check(const LlamaSettings& settings, const ModelOptions& options, Device& d
   config.device = options.device;
   config.parallel.tp = options.tp;
   config.train.seq_len = settings.seq_len;
-  const Origins at{{"parallel.tp", "--tp"}, {"precision", "--precision"}, {"model", "MODEL"}};
+  Origins at{{"parallel.tp", "--tp"}, {"precision", "--precision"}, {"model", "MODEL"}};
+  for (const auto& [name, value] : options.float8) at[name] = "--" + name;
   check_tensor_parallel(config, at);
   check_attention(config, at);
   check_device(config, at);
@@ -112,16 +123,19 @@ FoundModel::FoundModel(const std::string& path, const ModelOptions& asked, Mesh&
       settings(settings_of(source, options, mesh)),
       window(window_of(source, options.window)),
       sees(window) {
-  settings.seq_len = row_of(options, window);
+  settings.seq_len = row_of(settings, options, window);
   check(settings, options, device);
 }
 
+std::int64_t FoundModel::matters_up_to() const {
+  return options.row_tokens == 0 && window > usual_row(options.device) ? window : 1;
+}
+
 void FoundModel::see_at_most(std::int64_t tokens) {
+  if (matters_up_to() == 1) return;
   sees = std::clamp<std::int64_t>(tokens, 1, window);
-  if (options.row_tokens > 0) return;
   const std::int64_t multiple = std::lcm(std::int64_t{128}, options.tp);  // suits every recipe
-  const std::int64_t row = std::max(sees, usual_row(options.device));
-  settings.seq_len = std::min(settings.seq_len, (row + multiple - 1) / multiple * multiple);
+  settings.seq_len = std::min(settings.seq_len, rounded_up(std::max(sees, usual_row(options.device)), multiple));
 }
 
 EvaluatedModel::EvaluatedModel(const FoundModel& found, Mesh& mesh, Stream& stream, Communicator& hosts)

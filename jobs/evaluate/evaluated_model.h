@@ -30,8 +30,10 @@ struct FoundModel {
   FoundModel(const std::string& path, const ModelOptions& asked, Mesh& mesh, Device& device, Communicator& hosts);
 
   /// Where nothing longer is asked for, rows need not hold a window: those of a model that sees 131,072 tokens would be
-  /// empty but for a question.
+  /// empty but for a question or a short text.
   void see_at_most(std::int64_t tokens);
+  /// Up to which number of tokens see_at_most() changes anything: 1 where a row is not longer for the window's sake.
+  std::int64_t matters_up_to() const;
   std::string text() const { return text_of(source, settings, window); }
 
   ModelOptions options;

@@ -36,9 +36,9 @@ void listen(const std::string& message, std::vector<Score>& scores) {
     std::memcpy(&told, message.data() + at, sizeof told);
     if (!std::isfinite(told.log_likelihood)) {
       throw usage_error("evaluate",
-                        "request {}: its log-likelihood is {}: the weights are not finite, or too large for the "
-                        "precision",
-                        told.request, told.log_likelihood);
+                        "a log-likelihood is {} (request {}): the model's weights are not finite, or too large for the "
+                        "precision; --precision fp32 tells which",
+                        told.log_likelihood, told.request);
     }
     scores[static_cast<std::size_t>(told.request)] = {told.log_likelihood, told.greedy != 0};
   }

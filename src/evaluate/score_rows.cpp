@@ -134,8 +134,11 @@ class RowWriter {
 void fill_up(ScoreRow& row, std::int64_t row_tokens) {
   const auto all = static_cast<std::size_t>(row_tokens);
   row.used = static_cast<std::int64_t>(row.tokens.size());
-  row.begin.resize(all, static_cast<std::int32_t>(row.used));
-  row.origin.resize(all, static_cast<std::int32_t>(row.used));
+  for (std::size_t first = row.tokens.size(); first < all; first += filling_tokens) {
+    const std::size_t end = std::min(first + filling_tokens, all);
+    row.begin.resize(end, static_cast<std::int32_t>(first));
+    row.origin.resize(end, static_cast<std::int32_t>(first));
+  }
   row.tokens.resize(all, 0);
   if (!row.spans.empty()) row.spans.resize(4 * all, 0);
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -8,11 +9,15 @@
 
 namespace octet {
 
+/// What fills a row up are documents of this many tokens, the last one of fewer: attention to a document costs the
+/// square of its length, and a row may be as long as a window of 131,072 tokens.
+constexpr std::size_t filling_tokens = 128;
+
 /// A row of tokens that the model sees at once, in which the inputs of several requests stand one behind the other,
 /// each a document of its own. Inputs that begin alike may stand there as one document with what they share and one for
 /// the rest of each, whose tokens see both.
 struct ScoreRow {
-  std::vector<std::int32_t> tokens;  ///< as long as all rows: the rest are zeros, a document too
+  std::vector<std::int32_t> tokens;  ///< as long as all rows: the rest are zeros, in documents too
   std::vector<std::int32_t> begin;   ///< where the document of each token begins
   /// Where position 0 of the token's input would stand: `begin`, but for the rest of an input as far before it as what
   /// it shares is long, which may be before the row.

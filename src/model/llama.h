@@ -29,6 +29,8 @@ struct LlamaSettings {
   bool split_backward = false;        ///< memory is planned for backward in two parts
   DType gemm_gradients = DType::f32;  ///< of the sink's targets that one GEMM writes whole, for the plan: f32 or bf16
 
+  /// What an fp8 GEMM on this device asks of the tokens of a pass; 1 where there is none.
+  std::int64_t gemm_multiple(DeviceType device) const;
   /// What the tokens of a pass of extend() are a multiple of. The number of such passes' tokens that are worth a pass,
   /// rising: few, since libraries prepare a GEMM for each. The first is the least that a pass can have, and the last a
   /// micro-batch.

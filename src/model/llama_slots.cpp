@@ -7,12 +7,16 @@
 
 namespace octet {
 
-std::int64_t LlamaSettings::cached_multiple(DeviceType device) const {
+std::int64_t LlamaSettings::gemm_multiple(DeviceType device) const {
   const RecipePtr recipe = recipe_of(precision, float8);
-  if (!recipe->float8()) return tp.count;
+  if (!recipe->float8()) return 1;
   // 16 is a rule of cuBLASLt; where scales lie along sums, they are for whole blocks on every device.
   const bool everywhere = recipe->multiple() > plain_recipe()->multiple();
-  return tp.count * (everywhere || device == DeviceType::cuda ? recipe->multiple() : 1);
+  return everywhere || device == DeviceType::cuda ? recipe->multiple() : 1;
+}
+
+std::int64_t LlamaSettings::cached_multiple(DeviceType device) const {
+  return tp.count * gemm_multiple(device);
 }
 
 std::vector<std::int64_t> LlamaSettings::cached_passes(DeviceType device) const {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Every path in backticks and every link in the pages below leads somewhere, the first commands that a reader copies
-name a run directory, blocks of code begin and end, those in docs/one-step.md stand in the source, and docs/rooms.svg is what
-docs/draw_rooms.py draws.
+name a run directory, scripts that commands start are executable, blocks of code begin and end, those in docs/one-step.md
+stand in the source, and docs/rooms.svg is what docs/draw_rooms.py draws.
 
 Usage: tests/checks/docs.py [ROOT]      A page that is not there is a violation too.
 A path is a word with a slash whose first part stands at the top of the tree, or a file there by its name.
@@ -23,6 +23,8 @@ OF_A_MODEL = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.jso
 CODE = re.compile(r"^```.*?^```|`([^`\n]+)`", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([\w./-]+)(?:#[^)\s]*)?\)")  # within the repository, from the page's own folder
 TOP = ("src/", "kernels/", "jobs/", "slurm/", "configs/", "checkpoints/", "tests/", "docs/", "cmake/", ".ci/")
+# A command that starts a script of the tree, in a block of code or in backticks.
+STARTED = re.compile(r"(?:^ {0,4}|`)(?:[A-Z_]+=\S+ )*(?:\./)?((?:jobs|tests|docs|slurm)/[\w./-]+\.(?:py|sh))(?= )")
 NAMED = re.compile(r"^[\w.-]+\.(md|txt|json|cmake|sh|py)$|^LICENSE$")
 
 
@@ -100,6 +102,19 @@ def unnamed_runs(root, pages):
                 trains = re.match(r"(\S*mpiexec .*)?\S*octet-train ", line) and not re.search(r"--help|--print", line)
                 if trains and "--run.dir" not in line:
                     problems.append(f"{page}:{number}: a command that trains, without --run.dir")
+    return problems
+
+
+def not_startable(root, pages):
+    """Scripts that a page starts by their path, and that nobody may execute."""
+    problems = []
+    for page in pages:
+        with open(os.path.join(root, page), encoding="utf-8") as file:
+            for number, line in enumerate(file, 1):
+                for match in STARTED.finditer(line):
+                    script = os.path.join(root, match[1])
+                    if os.path.exists(script) and not os.access(script, os.X_OK):
+                        problems.append(f"{page}:{number}: {match[1]} is started, and is not executable")
     return problems
 
 
@@ -211,7 +226,8 @@ def main():
     root = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
     pages = pages_of(root)
     count, problems = check(root, pages)
-    problems += torn_blocks(root, [page for page in pages if os.path.exists(os.path.join(root, page))])
+    there = [page for page in pages if os.path.exists(os.path.join(root, page))]
+    problems += torn_blocks(root, there) + not_startable(root, there)
     problems += unnamed_runs(root, [page for page in FIRST if os.path.exists(os.path.join(root, page))])
     lines, misquoted = quotes(root, [page for page in QUOTING if os.path.exists(os.path.join(root, page))])
     problems += misquoted + picture(root) + problems_named(root)

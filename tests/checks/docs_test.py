@@ -46,6 +46,19 @@ class DocsTest(unittest.TestCase):
                              ["headless.md:4: a block of code begins within that of line 2",
                               "endless.md:4: a block of code without an end"])
 
+    def test_finds_scripts_that_nobody_may_execute(self):
+        with tempfile.TemporaryDirectory() as root:
+            os.mkdir(os.path.join(root, "jobs"))
+            for name, mode in (("may.sh", 0o755), ("not.sh", 0o644), ("not.py", 0o644)):
+                with open(os.path.join(root, "jobs", name), "w", encoding="utf-8") as file:
+                    file.write("#!/bin/sh\n")
+                os.chmod(file.name, mode)
+            with open(os.path.join(root, "page.md"), "w", encoding="utf-8") as file:
+                file.write("See `jobs/not.sh`, or run `jobs/not.sh --all`.\n\n    A=1 jobs/not.py 3\n    python3 jobs/not.py 3\n    jobs/may.sh 1\n")
+            self.assertEqual(docs.not_startable(root, ["page.md"]),
+                             ["page.md:1: jobs/not.sh is started, and is not executable",
+                              "page.md:3: jobs/not.py is started, and is not executable"])
+
     def test_finds_runs_without_a_directory(self):
         with tempfile.TemporaryDirectory() as root:
             with open(os.path.join(root, "README.md"), "w", encoding="utf-8") as file:

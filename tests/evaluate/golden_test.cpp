@@ -4,9 +4,10 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "src/base/error.h"
 #include "src/evaluate/windows.h"
 #include "tests/evaluate/evaluate_test.h"
+#include "tests/support/expect_has.h"
+#include "tests/support/usage_message.h"
 
 namespace octet {
 namespace {
@@ -155,7 +156,10 @@ TEST(ScorerPrecision, StaysWithinStatedLimits) {
 
 TEST(ScorerRefuses, ARequestWithItsNumber) {
   LoadedModel model(folder_of("odd"), {});
-  EXPECT_THROW(model.scorer().score(std::vector<ScoreRequest>{{{}, {1}}}, nullptr), Error);
+  EXPECT_HAS(message_of([&] {
+               model.scorer().score(std::vector<ScoreRequest>{{{1}, {1}}, {{}, {1}}}, nullptr);
+             }),
+             "request 1: its context is empty");
 }
 
 }  // namespace

@@ -65,6 +65,16 @@ TEST(ScoreRows, WhatIsTooLongLosesTokensAtTheLeft) {
   EXPECT_EQ(plan.rows.at(0).targets, (Ids{6, 7}));
 }
 
+// Attention to the rest of a long row would cost more than that to the texts.
+TEST(ScoreRows, FillingStandsInShortDocuments) {
+  const ScorePlan plan = pack_requests(std::vector<ScoreRequest>{{{1, 2}, {3}}}, options_of(300));
+  const ScoreRow& row = plan.rows.at(0);
+  ASSERT_EQ(row.begin.size(), 300u);
+  EXPECT_EQ(row.tokens.size(), 300u);
+  for (std::size_t t = 2; t < 300; ++t) EXPECT_EQ(row.begin[t], t < 130 ? 2 : t < 258 ? 130 : 258) << t;
+  EXPECT_TRUE(std::equal(row.begin.begin() + 2, row.begin.end(), row.origin.begin() + 2));
+}
+
 TEST(ScoreRows, RequestsWithoutContinuationAreInNoRow) {
   EXPECT_TRUE(pack_requests(std::vector<ScoreRequest>{{{1}, {}}}, options_of(4)).rows.empty());
 }

@@ -131,7 +131,8 @@ TEST_F(BadInput, Layouts) {
       "run.yaml --parallel.tp 2 --parallel.async_tp true --precision float8 --train.seq_len 16 --train.micro_batch 1",
       {"parallel.async_tp = true", "linear attention.wq, GEMM output of m 8 n 32 k 32: m = 8 (tokens of a part, ",
        "train.seq_len 32 would do, or parallel.async_tp false"});
-  refuses("run.yaml --parallel.tp 2 --train.seq_len 31", {"parallel.tp = 2", "does not divide micro_batch x seq_len"});
+  refuses("run.yaml --parallel.tp 2 --train.seq_len 31",
+          {"parallel.tp = 2", "does not divide the tokens of a micro-batch, train.micro_batch 1 x train.seq_len 31"});
   refuses("run.yaml --parallel.tp_keep_gathered true", {"parallel.tp_keep_gathered = true", "parallel.tp = 1"});
   refuses("run.yaml --parallel.cp 2", {"parallel.cp = 2", "not available yet"});
   refuses("run.yaml --parallel.pp 3", {"parallel.pp = 3", "3 stages", "2 blocks"});

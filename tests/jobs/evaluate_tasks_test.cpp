@@ -279,6 +279,21 @@ TEST(EvaluateTasks, AnOwnTaskIsAskedAnewWhereItNamesOtherColumns) {
   EXPECT_NE(second[0], first[0]);
 }
 
+// What a run makes of a checkpoint later, or a copy of one, are the same weights.
+TEST(EvaluateTasks, ACopyOfTheModelIsTheSameModel) {
+  write_short_task("copied");
+  const std::string arguments = "--tasks copied/own.yaml --output evaluated/copied";
+  ASSERT_EQ(ask(arguments).exit_code, 0);
+  int touched = 0;
+  for (const auto& file : std::filesystem::recursive_directory_iterator(workplace() / saved_run().directory)) {
+    if (!file.is_regular_file()) continue;
+    std::filesystem::last_write_time(file, std::filesystem::file_time_type::clock::now());
+    ++touched;
+  }
+  EXPECT_GT(touched, 3);
+  EXPECT_HAS(ask(arguments).err, "done before");
+}
+
 TEST(EvaluateTasks, ALimitAsksTheFirstQuestionsAlone) {
   const Written all = evaluated(" --precision fp32", "limit-all"),
                 few = evaluated(" --precision fp32 --limit 50", "few");

@@ -62,6 +62,24 @@ TEST(Evaluate, EveryLayoutAndExportGivesTheSameNumbers) {
   EXPECT_GT(std::abs(loss_of(results(run + text + " --stride 8")) - loss), 1e-4);  // other tokens are seen
 }
 
+// A model may see far more than texts are long: no row is as long as that, and none sees less than a text.
+TEST(Evaluate, RowsAreNoLongerThanTheTextsNeed) {
+  const std::string text = saved_run().directory + " --precision fp32 --text " + held_out();
+  const auto memory = [&](const std::string& window) {
+    const CommandResult r = evaluate(text + " --window " + window);
+    EXPECT_EQ(r.exit_code, 0) << r.all();
+    const std::size_t at = r.err.find("memory: ");
+    return r.err.substr(at, r.err.find('\n', at) - at);
+  };
+  EXPECT_HAS(memory("100000"), "memory: ");
+  EXPECT_EQ(memory("100000"), memory("512"));
+  const double loss = loss_of(results(text + " --window 512"));
+  EXPECT_NEAR(loss_of(results(text + " --window 100000")), loss, 1e-6);
+  EXPECT_NEAR(loss_of(results(text + " --window 100000 --stride 90000")), loss, 1e-6);
+  EXPECT_NEAR(loss_of(results(text + " --window 100000 --documents 3 --row-tokens 100000")),
+              loss_of(results(text + " --window 512 --documents 3")), 1e-6);
+}
+
 // The ids that begin and end texts are in config.json; how many bytes a token stands for is not.
 TEST(Evaluate, AFolderWithoutATokenizerTakesTokenFiles) {
   const std::string run = saved_run().directory, text = held_out();
@@ -197,6 +215,10 @@ TEST(Evaluate, LowPrecisionsStayNearFp32) {
   for (const char* recipe : {"tensorwise", "rowwise", "rowwise_with_gw_hp", "delayed", "blockwise"}) {
     EXPECT_LT(change(std::string("float8 --float8.recipe ") + recipe), 5e-3) << recipe;
   }
+  const std::string in_float8 = run.directory + " --precision float8 --text " + held_out();
+  const double loss = loss_of(results(in_float8));
+  EXPECT_NEAR(loss_of(results(in_float8, 2)), loss, 1e-5);
+  EXPECT_NEAR(loss_of(results(in_float8 + " --tp 2", 2)), loss, 1e-3);
 }
 
 TEST(Evaluate, DocumentsAddUpToTheWhole) {
@@ -225,6 +247,7 @@ TEST(Evaluate, RefusesInOneMessage) {
     const CommandResult r = evaluate(arguments);
     EXPECT_EQ(r.exit_code, 64) << r.all();
     EXPECT_HAS(r.err, message);
+    EXPECT_EQ(occurrences(r.err, " E "), 1) << r.err;
   };
   refused("nothing --text " + text, "nothing: is no folder; expected that of a model");
   refused("data --text " + text, "data: is no model; expected a checkpoint, a run that has one");
@@ -235,9 +258,13 @@ TEST(Evaluate, RefusesInOneMessage) {
   refused(run + " --data data/text --control-tokens", "--control-tokens changes nothing here: it is for --text");
   write_bytes(workplace() / "empty.txt", "");
   refused(run + " --text empty.txt", "empty.txt: has no text");
-  refused(run + " --text missing.txt", "missing.txt");
+  refused(run + " --text missing.txt", "cannot read input missing.txt: No such file");
   refused(run + " --text " + text + " --stride 33", "--stride is 33; expected at most the window of 32 tokens");
   refused(run + " --text " + text + " --row-tokens 8", "--row-tokens is 8; expected at least the window of 32 tokens");
+  refused(run + " --text " + text + " --row-tokens 200 --precision float8 --float8.recipe blockwise",
+          "--row-tokens is 200; expected a multiple of 128, as --precision float8 and --tp 1 want");
+  refused(run + " --text " + text + " --precision float8 --float8.fast_accumulate all",
+          "--float8.fast_accumulate: float8.fast_accumulate = all: has no effect");
   refused(run + " --text " + text + " --tp 2", "--tp 2: the job has 1 ranks, expected a divisor");
   refused(run + " --text " + text + " --float8.recipe rowwise", "--float8.recipe changes nothing here");
   write_tokens(workplace() / "data/too-high", 2000, TokenType::i32, [](std::int64_t i) { return i == 1500 ? 300 : 7; });

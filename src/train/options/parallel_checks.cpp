@@ -29,15 +29,19 @@ void check_tensor_parallel(const RunConfig& c, const Origins& at) {
     if (extent % tp == 0) return;
     throw refuse(at, "parallel.tp", tp,
                  "does not divide {} = {}; expected a common divisor of heads {}, kv_heads {}, ffn_dim {} and "
-                 "vocab_size {} of model {} and of micro_batch {} x seq_len {} tokens",
-                 what, extent, c.model.heads, c.model.kv_heads, c.model.ffn_dim, c.model.vocab_size, c.model.name,
-                 c.train.micro_batch, c.train.seq_len);
+                 "vocab_size {} of model {}",
+                 what, extent, c.model.heads, c.model.kv_heads, c.model.ffn_dim, c.model.vocab_size, c.model.name);
   };
   divides("heads", c.model.heads);
   divides("kv_heads", c.model.kv_heads);
   divides("ffn_dim", c.model.ffn_dim);
   divides("vocab_size", c.model.vocab_size);
-  divides("micro_batch x seq_len", c.train.micro_batch * c.train.seq_len);
+  if (c.train.micro_batch * c.train.seq_len % tp != 0) {
+    throw refuse(at, "parallel.tp", tp,
+                 "does not divide the tokens of a micro-batch, train.micro_batch {} x train.seq_len {}; expected a "
+                 "divisor of them, or other tokens",
+                 c.train.micro_batch, c.train.seq_len);
+  }
   if (tp == 1 && c.parallel.tp_keep_gathered) {
     throw refuse(at, "parallel.tp_keep_gathered", true, "has no effect with parallel.tp = 1");
   }
