@@ -22,6 +22,9 @@ struct StatsFold {
     non_finite += magnitude >= 0x7F800000u ? 1u : 0u;
   }
 
+  /// Likewise for the maximum alone.
+  __device__ __forceinline__ void raise(float x) { max_bits = max(max_bits, __float_as_uint(x) & 0x7FFFFFFFu); }
+
   /// Another's, if `counts`; without a branch.
   __device__ __forceinline__ void add(const StatsFold& other, bool counts) {
     max_bits = max(max_bits, counts ? other.max_bits : 0);

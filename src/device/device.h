@@ -69,6 +69,8 @@ class Device : public MemorySource {
   virtual std::string pci_bus_id() const { return {}; }
   /// The compute capability of a GPU as one number, 90 for 9.0; 0 for the CPU and for a dry device.
   virtual int compute_capability() const { return 0; }
+  /// Of a GPU; 0 for the CPU and for a dry device.
+  virtual int multiprocessors() const { return 0; }
   /// Total bytes of memory; for the CPU what the machine (or its cgroup) has.
   virtual std::int64_t memory_bytes() const = 0;
   /// The part of these that buffers can have: without what CUDA, its libraries and other processes hold when it is

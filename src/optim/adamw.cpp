@@ -11,7 +11,8 @@ bool decays(const OptimizerConfig& config, const std::string& parameter) {
 }
 
 void adamw_step(Stream& stream, const KernelTable& kernels, const OptimizerConfig& config, double lr, std::int64_t step,
-                std::span<const OptimizerSlice> slices, const float* clip_factor, const std::uint32_t* skip) {
+                std::span<const OptimizerSlice> slices, const float* clip_factor, const std::uint32_t* skip,
+                std::int64_t multiprocessors) {
   const auto bias = [&](double beta) { return 1.0 - std::pow(beta, static_cast<double>(step)); };
   for (const OptimizerSlice& s : slices) {
     kernels.adamw(stream, {.parameter = s.parameter,
@@ -29,8 +30,14 @@ void adamw_step(Stream& stream, const KernelTable& kernels, const OptimizerConfi
                            .bias2 = bias(config.beta2),
                            .gradient_scale = clip_factor,
                            .skip = skip,
-                           .stats = {.amax = s.amax, .non_finite = nullptr}});
+                           .stats = {.amax = s.amax, .non_finite = nullptr},
+                           .multiprocessors = multiprocessors});
   }
+}
+
+std::int64_t multiprocessors_beside(const OptimizerConfig& config, std::int64_t of_device) {
+  if (config.beside_multiprocessors > 0) return std::min(config.beside_multiprocessors, of_device);
+  return (of_device * 24 + 131) / 132;
 }
 
 }  // namespace octet

@@ -29,8 +29,8 @@ struct State {
 class GpuAdamW : public GpuTest {
  protected:
   /// `skip` < 0: no flag.
-  void compare(std::int64_t n, std::int64_t offset, int skip, bool clipped = true) {
-    SCOPED_TRACE(fmt::format("n {}, offset {}, skip {}", n, offset, skip));
+  void compare(std::int64_t n, std::int64_t offset, int skip, bool clipped = true, std::int64_t multiprocessors = 0) {
+    SCOPED_TRACE(fmt::format("n {}, offset {}, skip {}, {} multiprocessors", n, offset, skip, multiprocessors));
     State s(*gpu_stream, n + offset);
     Both<float> scale(*gpu_stream, {0.3f});
     Both<std::uint32_t> flag(*gpu_stream, {static_cast<std::uint32_t>(std::max(skip, 0))});
@@ -48,7 +48,8 @@ class GpuAdamW : public GpuTest {
                      .bias2 = 1 - std::pow(0.95, 3),
                      .gradient_scale = clipped ? scale.cpu() : nullptr,
                      .skip = skip < 0 ? nullptr : flag.cpu(),
-                     .stats = {.amax = s.amax.cpu(), .non_finite = nullptr}};
+                     .stats = {.amax = s.amax.cpu(), .non_finite = nullptr},
+                     .multiprocessors = multiprocessors};
     cpu.adamw(*cpu_stream, args);
     args.parameter = s.parameter.gpu() + offset, args.gradient = s.gradient.gpu() + offset;
     args.first_moment = s.first.gpu() + offset, args.second_moment = s.second.gpu() + offset;
@@ -130,8 +131,43 @@ TEST_F(GpuAdamW, AsTheCpu) {
   }
 }
 
+/// A block of 1,024 threads has 4,096 elements at a time, or twice as many: less than a round, one, several and tails.
+TEST_F(GpuAdamW, OnFewMultiprocessorsAsTheCpu) {
+  for (const std::int64_t n : {1, 4095, 4096, 4099, 8192, 12291, 16384, 1100003}) {
+    for (const std::int64_t multiprocessors : {1, 3, 24, 1000}) {
+      compare(n, 0, 0, true, multiprocessors);
+      compare(n, 1, -1, false, multiprocessors);
+    }
+  }
+}
+
+TEST_F(GpuAdamW, OnFewMultiprocessorsHasTheSameBits) {
+  constexpr std::int64_t n = 300007;
+  std::vector<std::vector<float>> found[2];
+  for (const int which : {0, 1}) {
+    State s(*gpu_stream, n);
+    gpu().adamw(*gpu_stream, {.parameter = s.parameter.gpu(),
+                              .first_moment = s.first.gpu(),
+                              .second_moment = s.second.gpu(),
+                              .gradient = s.gradient.gpu(),
+                              .n = n,
+                              .lr = 3e-4,
+                              .beta1 = 0.9,
+                              .beta2 = 0.95,
+                              .eps = 1e-8,
+                              .weight_decay = 0.1,
+                              .bias1 = 0.271,
+                              .bias2 = 0.142625,
+                              .stats = {.amax = s.amax.gpu(), .non_finite = nullptr},
+                              .multiprocessors = 2 * which});
+    found[which] = {s.parameter.download(), s.first.download(), s.second.download(), s.amax.download()};
+  }
+  EXPECT_EQ(found[1], found[0]);
+}
+
 TEST_F(GpuAdamW, SkippedLeavesEverything) {
   for (const std::int64_t n : {0, 5, 4096}) compare(n, 0, 1);
+  for (const std::int64_t n : {5, 20001}) compare(n, 0, 1, true, 2);
 }
 
 }  // namespace

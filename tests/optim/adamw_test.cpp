@@ -118,5 +118,17 @@ TEST_F(AdamW, ARaisedFlagStopsEveryGroup) {
   EXPECT_EQ(decayed.amax, amax) << "of the weights as they are";
 }
 
+TEST(MultiprocessorsBeside, AreTwentyFourOf132) {
+  OptimizerConfig config;
+  EXPECT_EQ(multiprocessors_beside(config, 132), 24);
+  EXPECT_EQ(multiprocessors_beside(config, 108), 20);
+  EXPECT_EQ(multiprocessors_beside(config, 148), 27);
+  EXPECT_EQ(multiprocessors_beside(config, 1), 1);
+  EXPECT_EQ(multiprocessors_beside(config, 0), 0) << "of a CPU";
+  config.beside_multiprocessors = 48;
+  EXPECT_EQ(multiprocessors_beside(config, 132), 48);
+  EXPECT_EQ(multiprocessors_beside(config, 16), 16);
+}
+
 }  // namespace
 }  // namespace octet

@@ -168,6 +168,7 @@ class CudaDevice final : public Device {
     check(cudaDeviceGetPCIBusId(id, sizeof(id), index), "reading the device's PCI bus id");
     pci_bus_id_ = id;
     compute_capability_ = 10 * properties.major + properties.minor;
+    multiprocessors_ = properties.multiProcessorCount;
     memory_bytes_ = static_cast<std::int64_t>(properties.totalGlobalMem);
     available_bytes_ = memory_now().free - reserve_bytes;
   }
@@ -185,6 +186,7 @@ class CudaDevice final : public Device {
   }
   std::string pci_bus_id() const override { return pci_bus_id_; }
   int compute_capability() const override { return compute_capability_; }
+  int multiprocessors() const override { return multiprocessors_; }
   std::int64_t memory_bytes() const override { return memory_bytes_; }
   std::int64_t available_bytes() const override { return available_bytes_; }
   std::int64_t used_bytes() const override { return memory_now().total - memory_now().free; }
@@ -264,6 +266,7 @@ class CudaDevice final : public Device {
   std::string name_;
   std::string pci_bus_id_;
   int compute_capability_ = 0;
+  int multiprocessors_ = 0;
   std::int64_t memory_bytes_ = 0;
   std::int64_t available_bytes_ = 0;
 };

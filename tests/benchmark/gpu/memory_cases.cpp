@@ -307,6 +307,7 @@ void adamw(Case& c, const Row& row) {
   args.gradient_scale = c.values(1.0f);
   args.skip = static_cast<const std::uint32_t*>(c.zeros(4));
   args.stats = {.amax = c.values(0.0f)};
+  args.multiprocessors = row.value("multiprocessors", 0);
   c.set([p = c.place(), args] { p.kernels.adamw(p.stream, args); });
 }
 
