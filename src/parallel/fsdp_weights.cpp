@@ -48,7 +48,8 @@ std::vector<std::int64_t> cast_after_bytes(const ParameterList& list, int shards
 }  // namespace
 
 FsdpWeights::FsdpWeights(const ParameterList& list, const ShardedBuffer& master, WeightScales& scales,
-                         Communicator& shard_group, Communicator& tp_group, Stream& stream, FsdpOptions options)
+                         Communicator& shard_group, Communicator& tp_group, Stream& stream, FsdpOptions options,
+                         UnitUpdates* updates)
     : list_(list),
       master_(master),
       scales_(scales),
@@ -58,6 +59,7 @@ FsdpWeights::FsdpWeights(const ParameterList& list, const ShardedBuffer& master,
       gathers_(shard_group.stream()),
       kernels_(kernels_of(stream)),
       options_(options),
+      updates_(updates),
       passed_(stream.device().make_event()),
       unit_bytes_(unit_bytes(list, shard_group.size(), options)),
       cast_after_bytes_(cast_after_bytes(list, shard_group.size(), options)),
@@ -75,8 +77,13 @@ std::span<const Tensor> FsdpWeights::gather(int unit) {
   schedule_.advance(unit);
   ensure(unit);
   await(unit);
-  if (schedule_.next() >= 0) ensure(schedule_.next());  // prefetch: issued before the model computes with `unit`
+  if (prefetches(schedule_.next())) ensure(schedule_.next());  // issued before the model computes with `unit`
   return units_[static_cast<std::size_t>(unit)].tensors;
+}
+
+/// On the model's own stream a unit that is still being updated would hold up the one before it.
+bool FsdpWeights::prefetches(int unit) const {
+  return unit >= 0 && (overlaps() || updates_ == nullptr || !updates_->pending(static_cast<std::size_t>(unit)));
 }
 
 std::span<const Tensor> FsdpWeights::transposed(int index) {
@@ -123,6 +130,7 @@ void FsdpWeights::ensure(int index) {
     stream_.record(*passed_);
     gathers_.wait(*passed_);
   }
+  if (updates_ != nullptr) updates_->await(static_cast<std::size_t>(index), gathers_);
   if (options_.poison) poison(gathers_.device(), gathers_, unit.buffer.data(), unit.buffer.bytes());
   gather_parameters(index, unit);
   if (overlaps()) gathers_.record(*unit.ready);

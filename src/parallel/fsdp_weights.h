@@ -8,6 +8,7 @@
 #include "src/device/buffer.h"
 #include "src/parallel/gather_schedule.h"
 #include "src/parallel/parallel_config.h"
+#include "src/parallel/unit_updates.h"
 #include "src/parallel/weight_provider.h"
 #include "src/parallel/weight_scales.h"
 
@@ -23,10 +24,12 @@ namespace octet {
 /// gathered while the model computes with the current one: a gather begins when the compute stream has passed all that
 /// it was given before, which is where the gathered memory's former use ends, and the model's work waits for its own
 /// unit alone. The host waits for nothing.
+///
+/// Where masters are updated beside the model, a unit is cast when its own update is done (UnitUpdates).
 class FsdpWeights final : public WeightProvider {
  public:
   FsdpWeights(const ParameterList& list, const ShardedBuffer& master, WeightScales& scales, Communicator& shard_group,
-              Communicator& tp_group, Stream& stream, FsdpOptions options);
+              Communicator& tp_group, Stream& stream, FsdpOptions options, UnitUpdates* updates = nullptr);
 
   void begin_pass(std::span<const int> order) override { schedule_.begin(order); }
   std::span<const Tensor> gather(int unit) override;
@@ -48,6 +51,7 @@ class FsdpWeights final : public WeightProvider {
   };
 
   bool overlaps() const { return &gathers_ != &stream_; }
+  bool prefetches(int unit) const;
   void ensure(int unit);
   void await(int unit);
   void gather_parameters(int index, Unit& unit);
@@ -64,6 +68,7 @@ class FsdpWeights final : public WeightProvider {
   Stream& gathers_;  ///< the group's
   const KernelTable& kernels_;
   FsdpOptions options_;
+  UnitUpdates* updates_;                        ///< null: the model's stream updates the masters
   std::unique_ptr<Event> passed_;               ///< what the model's stream was given before a gather
   std::vector<std::int64_t> unit_bytes_;        ///< of each unit while it is gathered
   std::vector<std::int64_t> cast_after_bytes_;  ///< of its bf16 forms, while it is gathered without fp8 all-gather

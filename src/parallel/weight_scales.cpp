@@ -53,14 +53,29 @@ void WeightScales::measure(const ShardedBuffer& master, const KernelTable& kerne
 }
 
 void WeightScales::update(Communicator& replica, const KernelTable& kernels) {
-  if (count_ == 0 || scaling_.known()) return;
+  if (!computes()) return;
   replica.all_reduce(first_.amax, count_, DType::f32, ReduceOp::max);
-  kernels.compute_scales(stream_, {.amax = first_.amax,
-                                   .scale = first_.scale,
-                                   .inverse_scale = first_.inverse,
-                                   .n = count_,
-                                   .format = DType::e4m3,
-                                   .power_of_two = power_of_two_});
+  compute(0, count_, stream_, kernels);
+}
+
+void WeightScales::update_whole(std::size_t begin, std::size_t end, Stream& stream, const KernelTable& kernels) {
+  if (!computes()) return;
+  std::int64_t first = count_, last = -1;
+  for (std::size_t i = begin; i < end; ++i) {
+    if (casts_[i] < 0) continue;
+    first = std::min(first, casts_[i]);
+    last = casts_[i];
+  }
+  if (last >= first) compute(first, last - first + 1, stream, kernels);
+}
+
+void WeightScales::compute(std::int64_t first, std::int64_t count, Stream& stream, const KernelTable& kernels) {
+  kernels.compute_scales(stream, {.amax = first_.amax + first,
+                                  .scale = first_.scale + first,
+                                  .inverse_scale = first_.inverse + first * inverse_scale_stride,
+                                  .n = count,
+                                  .format = DType::e4m3,
+                                  .power_of_two = power_of_two_});
 }
 
 void WeightScales::measure_gathered(std::size_t i, const Tensor& gathered, Communicator& tp,
@@ -72,12 +87,7 @@ void WeightScales::measure_gathered(std::size_t i, const Tensor& gathered, Commu
                           .n = gathered.elements(),
                           .out = {.amax = amax(i), .non_finite = nullptr}});
   if (tp.size() > 1) tp.all_reduce(amax(i), 1, DType::f32, ReduceOp::max);
-  kernels.compute_scales(stream_, {.amax = amax(i),
-                                   .scale = at(first_.scale, i),
-                                   .inverse_scale = at(first_.inverse, i, inverse_scale_stride),
-                                   .n = 1,
-                                   .format = DType::e4m3,
-                                   .power_of_two = power_of_two_});
+  compute(casts_[i], 1, stream_, kernels);
 }
 
 }  // namespace octet

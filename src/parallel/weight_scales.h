@@ -29,12 +29,19 @@ class WeightScales {
   /// MAX over the ranks that hold pieces of one copy of the weights, then all scales: a weight has the same scale
   /// whatever the layout. Does nothing where scales are known without.
   void update(Communicator& replica, const KernelTable& kernels);
+  /// Says whether update() would have ranks exchange abs-maxes.
+  bool exchanges(const Communicator& replica) const { return computes() && replica.size() > 1; }
+  /// Likewise of parameters [begin, end) alone, whose pieces are all here: on the stream on which their abs-maxes were
+  /// raised. Neighbours in the list are neighbours among the fp8 weights.
+  void update_whole(std::size_t begin, std::size_t end, Stream& stream, const KernelTable& kernels);
   /// The scale of one weight from its gathered bf16 form, the path without fp8 all-gather: nothing to communicate but
   /// for the MAX over the other tensor-parallel parts. Does nothing for a recipe that remembers,
   /// which measures the masters.
   void measure_gathered(std::size_t i, const Tensor& gathered, Communicator& tp, const KernelTable& kernels);
 
  private:
+  bool computes() const { return count_ > 0 && !scaling_.known(); }
+  void compute(std::int64_t first, std::int64_t count, Stream& stream, const KernelTable& kernels);
   float* at(float* row, std::size_t i, std::int64_t stride = 1) const {
     return casts_[i] < 0 ? nullptr : row + casts_[i] * stride;
   }

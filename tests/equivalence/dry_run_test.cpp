@@ -23,6 +23,7 @@ struct Layout {
   AutoBool all_gather = AutoBool::automatic;
   std::int64_t micro_batches = 2;  ///< a step
   bool documents = false;          ///< data.document_mask
+  bool beside = false;             ///< optimizer.beside_forward
 };
 
 void PrintTo(const Layout& layout, std::ostream* out) {
@@ -79,6 +80,7 @@ class DryRuns : public TrainerTest, public testing::WithParamInterface<Layout> {
       config_.model.head_dim = 64;
       config_.model.ffn_dim = 768;
     }
+    config_.optimizer.beside_forward = l.beside ? AutoBool::yes : AutoBool::automatic;
     config_.parallel = l.parallel;
     config_.parallel.dp_replicate = l.replicas;
     config_.parallel.tp = l.tp;
@@ -288,6 +290,17 @@ INSTANTIATE_TEST_SUITE_P(
                .recipe = "rowwise",
                .parallel = {.pp = 2, .pp_layout = "2, 3", .overlap = AutoBool::automatic},
                .tied = true},
+        Layout{.name = "beside", .precision = Precision::bf16, .beside = true},
+        Layout{.name = "beside_replicas_2", .replicas = 2, .recompute = full, .tied = true, .beside = true},
+        Layout{.name = "beside_overlap",
+               .recipe = "delayed",
+               .parallel = {.overlap = AutoBool::yes},
+               .micro_batches = 3,
+               .beside = true},
+        Layout{.name = "beside_one_rank_exchange",
+               .parallel = {.overlap = AutoBool::yes, .one_rank_exchange = true},
+               .beside = true},
+        Layout{.name = "beside_pp_2", .parallel = {.pp = 2}, .micro_batches = 5, .beside = true},
         Layout{.name = "pp_4_replicas_2", .replicas = 2, .parallel = {.pp = 4}, .micro_batches = 6},
         Layout{.name = "replicas_2_tp_2_delayed", .replicas = 2, .tp = 2, .micro_batch = 2, .recipe = "delayed"}),
     [](const auto& layout) { return layout.param.name; });

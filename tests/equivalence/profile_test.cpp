@@ -95,6 +95,21 @@ TEST_F(Profile, CollectivesOfTensorParallelismAreThoseOfTheTrace) {
   EXPECT_TRUE(groups.contains("tp"));
 }
 
+TEST_F(Profile, HasAnUpdateBesideTheForwardPassOnItsStreamByUnits) {
+  config_.optimizer.beside_forward = AutoBool::yes;
+  const Trained t = train(true);
+  const auto stream = std::ranges::find(t.recording.streams, "optimizer") - t.recording.streams.begin();
+  ASSERT_LT(stream, std::ssize(t.recording.streams));
+  std::set<std::string> units;
+  for (const Span& s : t.recording.spans) {
+    EXPECT_EQ(s.stream == stream, s.name == "adamw") << s.name;
+    if (s.name != "adamw") continue;
+    EXPECT_EQ(s.part, StepPart::optimizer);
+    units.insert(s.unit);
+  }
+  EXPECT_EQ(units.size(), 4u) << "embedding, two blocks and head";
+}
+
 TEST_F(Profile, HasAllKindsPartsAndUnits) {
   const Trained t = train(true);
   const std::map<std::string, StepPart> part_of = {

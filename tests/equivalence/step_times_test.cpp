@@ -82,6 +82,7 @@ class StepTimes : public TrainerTest {
     testing::internal::GetCapturedStdout();
     const std::string err = testing::internal::GetCapturedStderr();
     EXPECT_EQ(code, 0);
+    EXPECT_TRUE(trainer.model().settled()) << "the last update is a part of the run, and of what is saved";
     EXPECT_EQ(done.load(), config_.train.steps);
     if (world_->rank() != 0) return ended;
     ended.last_line = err.substr(err.find("finished after step"));
@@ -147,6 +148,17 @@ TEST_P(StepTimesOfResults, ALineHasTheMeanOfItsInterval) {
   }
   EXPECT_EQ(steps, (std::vector<std::int64_t>{1, 3, 4, 6, 8, 9, 10}));
   EXPECT_EQ(intervals, (std::vector<std::int64_t>{1, 2, 1, 2, 2, 1, 1}));
+}
+
+/// An update beside the forward pass takes its time from the next step, or, before what looks at the state, from its
+/// own.
+TEST_P(StepTimesOfResults, AddUpWithUpdatesBesideTheForwardPass) {
+  config_.optimizer.beside_forward = AutoBool::yes;
+  config_.parallel.check_replicas_every = 0;  // would take the masters, and settle them
+  const Ended ended = run(GetParam());
+  if (world_->rank() != 0) return;
+  EXPECT_EQ(ended.lines.size(), 10u);
+  EXPECT_EQ(sum(ended.lines) + ended.snapshot + 2 * of_a_mark, ended.wall);
 }
 
 /// The host's work between two steps costs nothing while the device has another step to do.

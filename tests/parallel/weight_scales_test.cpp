@@ -1,5 +1,7 @@
 #include "src/parallel/weight_scales.h"
 
+#include <algorithm>
+
 #include "src/optim/adamw.h"
 #include "tests/parallel/parallel_test.h"
 
@@ -126,12 +128,38 @@ TEST_F(Scales, AfterAdamWEqualAFreshMeasurement) {
   EXPECT_EQ(non_zero_padding(*master), 0);
 }
 
+/// Of one rank, which has every weight whole.
+TEST_F(Scales, UnitByUnitAreThoseOfAll) {
+  const ShardLayout layout(list_, 0, 1);
+  const ShardedBuffer whole(layout, cpu_device(), *stream_, Purpose::parameters);
+  for (std::size_t i = 0; i < count(); ++i) {
+    const auto values = test::random_values(spec(i).shape.elements(), 90 + static_cast<std::uint32_t>(i));
+    std::ranges::copy(values, whole.data(i));
+  }
+  WeightScales at_once(list_, layout, cpu_device(), *stream_), by_unit(list_, layout, cpu_device(), *stream_);
+  at_once.measure(whole, kernels_);
+  at_once.update(*self_, kernels_);
+  by_unit.measure(whole, kernels_);
+  for (int unit = static_cast<int>(list_.units.size()) - 1; unit >= 0; --unit) {
+    const auto [begin, end] = list_.range(unit);
+    for (std::size_t i = begin; i < end; ++i) {
+      if (!is_fp8(i)) continue;
+      EXPECT_EQ(*by_unit.scale(i), 0) << "before its unit's turn";
+    }
+    by_unit.update_whole(begin, end, *stream_, kernels_);
+  }
+  EXPECT_TRUE(test::same_bits(all(by_unit), all(at_once)));
+  EXPECT_FALSE(at_once.exchanges(*self_));
+  EXPECT_EQ(scales->exchanges(*world_), ranks_ > 1);
+}
+
 TEST_F(Scales, NothingIsSentWithoutFp8Weights) {
   use(test::example_list(DType::bf16));
   WeightScales none(list_, *layout_, cpu_device(), *stream_);
   trace_.clear();
   none.update(*world_, kernels_);
   EXPECT_TRUE(trace_.records().empty());
+  EXPECT_FALSE(none.exchanges(*world_));
 }
 
 }  // namespace

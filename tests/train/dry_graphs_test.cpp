@@ -4,6 +4,7 @@
 #include <array>
 #include <functional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -102,6 +103,7 @@ RunConfig small_run() {
   config.train.global_batch = 4;
   config.train.micro_batch = 2;
   config.data.validation_fraction = 0.1;
+  config.optimizer.beside_forward = AutoBool::no;  // so that runs give their work in the same order
   return config;
 }
 
@@ -129,6 +131,27 @@ TEST(GraphsOnADryGpu, GiveTheWorkOfPassesWithoutInItsOrderAndTakeNoMemory) {
       EXPECT_GT(with.replayed, 3);
       EXPECT_TRUE(with.on);
     }
+  }
+}
+
+/// By default where passes are no graphs; where it is asked for, they are none.
+TEST(GraphsOnADryGpu, LeaveNoUpdateBesideThem) {
+  using enum AutoBool;
+  for (const auto& [beside, graphs, expected] :
+       {std::tuple{automatic, automatic, false}, {automatic, no, true}, {yes, automatic, true}, {no, no, false}}) {
+    SCOPED_TRACE(fmt::format("{} beside, {} graphs", beside, graphs));
+    RunConfig config = small_run();
+    config.graphs = graphs;
+    config.optimizer.beside_forward = beside;
+    const auto gpu = make_dry_device(DeviceType::cuda, DeviceType::cpu, nullptr);
+    const auto stream = gpu->make_stream();
+    Mesh mesh(make_self_communicator(*stream, "world"), {});
+    const auto control = make_self_communicator(*stream, "control");
+    const BatchesOfDocuments batches(config, whole_rows);
+    Trainer trainer(config, batches, mesh, *control, *stream, nullptr);
+    trainer.launch(1);
+    EXPECT_EQ(trainer.model().settled(), !expected);
+    EXPECT_EQ(trainer.graphs().on(), !expected && graphs == automatic);
   }
 }
 

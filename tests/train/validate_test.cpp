@@ -274,6 +274,38 @@ TEST(Layout, RefusesGraphsOfPassesThatCannotBeOne) {
   expect_refused(other, 1, "float8.all_gather = false");
   other.precision = Precision::bf16;
   EXPECT_NO_THROW(resolve_layout(other, 1)) << "of no effect there";
+  other = c;
+  other.optimizer.beside_forward = AutoBool::yes;
+  expect_refused(other, 1, "optimizer.beside_forward = true");
+}
+
+/// Ranks with pieces of one weight exchange its abs-max after the update, where a recipe computes its scale then.
+TEST(Layout, RefusesAnUpdateBesideTheForwardPassBeforeAnExchange) {
+  RunConfig c = sample();
+  c.optimizer.beside_forward = AutoBool::yes;
+  const auto expect_refused = [&](const RunConfig& config, int ranks, const std::string& who) {
+    expect_parts(message_of([&] {
+                   resolve_layout(config, ranks, {{"optimizer.beside_forward", "command line"}});
+                 }),
+                 {"command line: optimizer.beside_forward = true", who, "expected auto or false, or another recipe"});
+    RunConfig automatic = config;
+    automatic.optimizer.beside_forward = AutoBool::automatic;
+    EXPECT_NO_THROW(resolve_layout(automatic, ranks));
+  };
+  c.precision = Precision::bf16;
+  EXPECT_NO_THROW(resolve_layout(c, 2));
+  c.precision = Precision::float8;
+  EXPECT_NO_THROW(resolve_layout(c, 1));
+  expect_refused(c, 2, "the 2 ranks that share a weight (dp_shard 2 x tp 1)");
+  c.parallel.tp = 2;
+  expect_refused(c, 4, "the 4 ranks that share a weight (dp_shard 2 x tp 2)");
+  for (const char* recipe : {"rowwise", "rowwise_with_gw_hp", "blockwise", "delayed"}) {
+    c.float8.recipe = recipe;
+    EXPECT_NO_THROW(resolve_layout(c, 4)) << recipe;
+  }
+  c.float8.recipe = "tensorwise";
+  c.parallel = {.dp_replicate = 4};
+  EXPECT_NO_THROW(resolve_layout(c, 4)) << "replicas share no weight's pieces";
 }
 
 }  // namespace

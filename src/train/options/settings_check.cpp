@@ -17,7 +17,7 @@ struct Changeable {
   bool same_bits = true;  ///< with another value every number comes out the same; else within rounding
 };
 
-constexpr std::array<Changeable, 50> changeable = {{{"model"},  // a name or a path; the shape is in model_shape
+constexpr std::array<Changeable, 52> changeable = {{{"model"},  // a name or a path; the shape is in model_shape
                                                     {"model_shape.max_positions"},
                                                     {"device", false},
                                                     {"run.dir"},
@@ -39,6 +39,8 @@ constexpr std::array<Changeable, 50> changeable = {{{"model"},  // a name or a p
                                                     {"schedule.extend"},
                                                     {"schedule_history."},
                                                     {"data_history."},
+                                                    {"optimizer.beside_forward"},
+                                                    {"optimizer.beside_multiprocessors"},
                                                     {"parallel.dp_replicate", false},
                                                     {"parallel.dp_shard", false},
                                                     {"parallel.tp", false},

@@ -124,6 +124,17 @@ void declare_optimizer(Schema& schema, OptimizerConfig& c) {
   schema.add("clip_norm", c.clip_norm).at_least(0).help("Largest global gradient norm. 0: no clipping.");
   schema.add("no_decay", c.no_decay)
       .help("Parameters without weight decay, by any part of their names. Empty: all decay, as in torchtitan.");
+  schema.add_choice("beside_forward", c.beside_forward)
+      .help(
+          "Update the weights beside the forward pass of the next step, unit by unit in its order, on part of the GPU. "
+          "No number changes. Not where the ranks that share a weight exchange its scale after the update "
+          "(float8.recipe tensorwise, several shards or tp). auto: true on cuda, but there and where passes are graphs "
+          "(cuda.graphs); true leaves graphs out.");
+  schema.add("beside_multiprocessors", c.beside_multiprocessors)
+      .between(0, 1024)
+      .help(
+          "With beside_forward: multiprocessors of the GPU that the update takes whole while others compute the "
+          "forward pass. 0: 24 of 132, and as many in proportion of others.");
 }
 
 void declare_schedule(Schema& schema, ScheduleConfig& c) {

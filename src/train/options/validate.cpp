@@ -51,6 +51,12 @@ ParallelConfig resolve_layout(const RunConfig& config, std::int64_t ranks, const
       config.graphs == AutoBool::yes && !why.empty()) {
     throw refuse(origins, "cuda.graphs", config.graphs, "{}; expected auto or false", why);
   }
+  if (const std::string why = obstacle_to_update_beside(config, p.dp_shard, p.tp);
+      config.optimizer.beside_forward == AutoBool::yes && !why.empty()) {
+    throw refuse(origins, "optimizer.beside_forward", config.optimizer.beside_forward,
+                 "{}; expected auto or false, or another recipe: rowwise, rowwise_with_gw_hp, blockwise or delayed",
+                 why);
+  }
   if (p.zero_with(p.dp_shard) == Zero::three && config.float8.keep_transposed_weights == AutoBool::yes) {
     throw refuse(origins, "float8.keep_transposed_weights", true,
                  "weights are let go after each use, and their copies with them; expected auto or false, or "
@@ -92,7 +98,20 @@ std::string obstacle_to_graphs(const RunConfig& c, std::int64_t shards, std::int
   if (c.parallel.zero == Zero::three) return takes_memory("parallel.zero = 3");
   const bool casts_first = c.precision == Precision::float8 && float8_recipe(c.float8)->casts_first();
   if (casts_first && c.float8.all_gather == AutoBool::no) return takes_memory("float8.all_gather = false");
+  if (c.optimizer.beside_forward == AutoBool::yes) {
+    return "with optimizer.beside_forward = true, the pass of a micro-batch waits for updates, which is not captured";
+  }
   return {};
+}
+
+std::string obstacle_to_update_beside(const RunConfig& c, std::int64_t shards, std::int64_t tp) {
+  if (c.precision != Precision::float8 || shards * tp == 1) return {};
+  const RecipePtr recipe = float8_recipe(c.float8);
+  if (!recipe->casts_first() || recipe->remembers()) return {};
+  return fmt::format(
+      "with float8.recipe = {} the {} ranks that share a weight (dp_shard {} x tp {}) take its scale from the largest "
+      "value of all of them, in one exchange after the last update",
+      c.float8.recipe, shards * tp, shards, tp);
 }
 
 void validate(const RunConfig& config, const Origins& origins) {

@@ -20,4 +20,7 @@ ParallelConfig resolve_layout(const RunConfig& config, std::int64_t ranks, const
 /// whatever its size; empty where it can.
 std::string obstacle_to_graphs(const RunConfig& config, std::int64_t shards, std::int64_t tp);
 
+/// Why the optimizer's update cannot be beside the next forward pass on such a mesh; empty where it can.
+std::string obstacle_to_update_beside(const RunConfig& config, std::int64_t shards, std::int64_t tp);
+
 }  // namespace octet

@@ -142,9 +142,10 @@ class Loop {
     return progress;
   }
 
-  /// All that looks at the state after a step. Its time is the step's line's.
+  /// All that looks at the state after a step, and comes after its update. Its time is the step's line's.
   Outcome examine(StepResult& result, StopReason stop) {
     Outcome outcome{result};
+    p_.trainer.settle();
     if (!outcome.bad() && compares_replicas(result.step, stop)) {
       outcome.replica_difference = find_replica_difference(
           p_.trainer.model().all_parameters(), p_.trainer.model().parameters(), p_.trainer.model().master(),

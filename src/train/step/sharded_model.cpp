@@ -31,8 +31,9 @@ ShardedModel::ShardedModel(const LlamaSettings& settings, const OptimizerConfig&
       first_moment_(layout_, device_, stream, Purpose::optimizer),
       second_moment_(layout_, device_, stream, Purpose::optimizer),
       scales_(model_.parameters(), layout_, device_, stream, model_.scaling(), model_.recipe().power_of_two()),
+      updates_(model_.parameters().units.size(), stream),
       weights_(model_.parameters(), master_, scales_, gather_group(), reductions::gathered_weight_amax(mesh), stream,
-               fsdp),
+               fsdp, &updates_),
       sink_(model_.parameters(), gradients_, reduce_group(), reductions::gradients_of_replicas(mesh),
             reductions::gradients_not_cut(mesh), stream, fsdp),
       tied_(model_.parameters(), settings.model.tied_embedding, gradients_, mesh.pp(), stream),
@@ -58,12 +59,13 @@ ShardedModel::ShardedModel(const LlamaSettings& settings, const OptimizerConfig&
 }
 
 void ShardedModel::initialize(std::uint64_t seed) {
-  octet::initialize(parameters(), master_, seed, device_, stream_);
+  octet::initialize(parameters(), master(), seed, device_, stream_);
   model_.scaling().reset(stream_);
   weights_changed();
 }
 
 void ShardedModel::weights_changed() {
+  settle();
   scales_.measure(master_, kernels_);
   scales_.update(reductions::weight_amax(mesh_), kernels_);
   weights_.invalidate();
@@ -73,16 +75,35 @@ void ShardedModel::accumulate(const MicroBatch& batch) {
   model_.forward_backward(batch, weights_, sink_);
 }
 
-void ShardedModel::finish_step(std::int64_t step, double lr) {
+void ShardedModel::finish_step(std::int64_t step, double lr, bool beside) {
   const StepPartScope part(StepPart::optimizer);
+  settle();
   sink_.finish_step();
   tied_.sum();
   norm_.compute(gradients_, reductions::gradient_norm(mesh_), static_cast<float>(optimizer_.clip_norm));
   finish_scales();
   scales_.clear();
-  adamw_step(stream_, kernels_, optimizer_, lr, step, slices_, norm_.factor(), norm_.skip());
-  scales_.update(reductions::weight_amax(mesh_), kernels_);
+  update(step, lr, beside && !scales_.exchanges(reductions::weight_amax(mesh_)));
   weights_.invalidate();
+}
+
+/// Unit by unit, in the order in which the next forward pass asks for them.
+void ShardedModel::update(std::int64_t step, double lr, bool beside) {
+  Stream& stream = updates_.begin(beside);
+  const std::int64_t few = beside ? multiprocessors_beside(optimizer_, device_.multiprocessors()) : 0;
+  bool awaited = true;  // the model has nothing to do before the embedding and the first block are updated
+  const std::span<const OptimizerSlice> slices = slices_;
+  for (std::size_t unit = 0; unit < parameters().units.size(); ++unit) {
+    const auto [begin, end] = parameters().range(static_cast<int>(unit));
+    if (begin == end) continue;  // another stage's
+    const UnitScope scope(parameters().units[unit]);
+    adamw_step(stream, kernels_, optimizer_, lr, step, slices.subspan(begin, end - begin), norm_.factor(), norm_.skip(),
+               awaited ? 0 : few);
+    awaited = awaited && static_cast<int>(unit) == embedding_unit;
+    if (beside) scales_.update_whole(begin, end, stream, kernels_);
+    updates_.end_unit(unit);
+  }
+  if (!beside) scales_.update(reductions::weight_amax(mesh_), kernels_);
 }
 
 void ShardedModel::finish_scales() {

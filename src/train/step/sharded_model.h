@@ -11,6 +11,7 @@
 #include "src/parallel/gradient_norm.h"
 #include "src/parallel/pipeline/tied_embedding.h"
 #include "src/parallel/tp_exchange.h"
+#include "src/parallel/unit_updates.h"
 
 namespace octet {
 
@@ -31,8 +32,13 @@ class ShardedModel {
   void begin_step(std::int64_t micro_batches) { sink_.begin_step(micro_batches); }
   /// Forward and backward of one micro-batch; tokens and targets [micro_batch, seq_len] on the device.
   void accumulate(const MicroBatch& batch);
-  /// Sums replicas, clips by the global norm, updates weights and their scales. `step` counts from 1.
-  void finish_step(std::int64_t step, double lr);
+  /// Sums replicas, clips by the global norm, updates weights and their scales. `step` counts from 1. `beside`: the
+  /// update is under way on a stream of its own when the model's stream is done with the step, and what comes next
+  /// waits for what it needs of it (UnitUpdates); where ranks must exchange abs-maxes after the update, it is not.
+  void finish_step(std::int64_t step, double lr, bool beside = false);
+  /// The model's stream comes after the update: for what reads or writes the state by addresses that it had before.
+  void settle() { updates_.settle(); }
+  bool settled() const { return updates_.settled(); }
   /// Forward only; adds the sum of token losses to *loss_sum.
   void evaluate(const MicroBatch& batch);
 
@@ -51,12 +57,13 @@ class ShardedModel {
   /// Those of the whole model, whose numbers are the ids.
   const ParameterList& all_parameters() const { return all_parameters_; }
   const GradientNorm& norm() const { return norm_; }
-  ShardedBuffer& master() { return master_; }
-  ShardedBuffer& gradients() { return gradients_; }
-  ShardedBuffer& first_moment() { return first_moment_; }
-  ShardedBuffer& second_moment() { return second_moment_; }
-  const WeightScales& scales() const { return scales_; }
-  Float8Scaling& scaling() { return model_.scaling(); }
+  // The state, for work that the model's stream is given from then on; the update is settled.
+  ShardedBuffer& master() { return at_rest(master_); }
+  ShardedBuffer& gradients() { return at_rest(gradients_); }
+  ShardedBuffer& first_moment() { return at_rest(first_moment_); }
+  ShardedBuffer& second_moment() { return at_rest(second_moment_); }
+  const WeightScales& scales() { return at_rest(scales_); }
+  Float8Scaling& scaling() { return at_rest(model_.scaling()); }
   FsdpWeights& weights() { return weights_; }
   /// The model, for passes in another order than accumulate's: several slots, or a stage's.
   Llama& llama() { return model_; }
@@ -66,6 +73,12 @@ class ShardedModel {
   /// The shard group on its own stream, or as it is.
   Communicator& gather_group() { return gather_group_ ? *gather_group_ : mesh_.shards(); }
   Communicator& reduce_group() { return reduce_group_ ? *reduce_group_ : mesh_.shards(); }
+  template <typename State>
+  State& at_rest(State& state) {
+    updates_.settle();
+    return state;
+  }
+  void update(std::int64_t step, double lr, bool beside);
   /// To be called before the optimizer, which replaces the weights' abs-maxes by those of the new weights.
   void finish_scales();
 
@@ -84,6 +97,7 @@ class ShardedModel {
   ShardLayout layout_;
   ShardedBuffer master_, gradients_, first_moment_, second_moment_;
   WeightScales scales_;
+  UnitUpdates updates_;
   FsdpWeights weights_;
   FsdpGradients sink_;
   TiedEmbedding tied_;

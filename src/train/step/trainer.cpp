@@ -12,6 +12,16 @@
 namespace octet {
 namespace {
 
+/// The log says why not, where it was asked for or is a GPU's default.
+bool may_update_beside(const RunConfig& c, Mesh& mesh, const Device& device) {
+  if (!decided(c.optimizer.beside_forward, device.type() == DeviceType::cuda)) return false;
+  const std::string obstacle = obstacle_to_update_beside(c, mesh.shards().size(), mesh.tp().size());
+  if (!obstacle.empty() && device.has_memory()) {
+    log::info("optimizer.beside_forward = {}: off: {}", c.optimizer.beside_forward, obstacle);
+  }
+  return obstacle.empty();
+}
+
 std::int64_t validation_batches(const RunConfig& c, const Batches& batches) {
   if (c.data.validation_fraction <= 0) return 0;
   const std::int64_t all = batches.validation_batches();
@@ -109,6 +119,7 @@ Trainer::Trainer(const RunConfig& config, std::unique_ptr<Sampler> sampler, cons
       model_(llama_settings(config, pipeline_plan_, fsdp_, mesh.tp().rank()), config.optimizer, fsdp_, mesh, stream,
              gemms),
       graphs_(config.graphs, obstacle_to_graphs(config, mesh.shards().size(), mesh.tp().size()), stream),
+      may_update_beside_(may_update_beside(config, mesh, device_)),
       loss_sum_(device_, DType::f32, {1}, Purpose::workspace),
       reader_(model_, stream),
       clock_(stream) {
@@ -133,10 +144,17 @@ void Trainer::launch(std::int64_t step) {
   device_.zero(loss_sum(), 4, stream_);
   train_passes([&](std::int64_t m, Batch& batch) { batches_.train_batch(step - 1, batch_layout_, m, batch); },
                loss_scale);
-  model_.finish_step(step, result.lr);
+  model_.finish_step(step, result.lr, updates_beside());
   reductions::loss(mesh_).all_reduce(loss_sum(), 1, DType::f32, ReduceOp::sum);
   reader_.take(loss_sum());
   launched_.push_back({std::move(result), clock_.mark(Activity::wait)});
+}
+
+void Trainer::settle() {
+  if (model_.settled()) return;
+  clock_.mark(Activity::step);
+  model_.settle();
+  clock_.mark(Activity::wait);
 }
 
 StepResult Trainer::collect() {

@@ -69,6 +69,10 @@ class Trainer {
   void go_on_with(const DataHistory& history) { sampler_->go_on_with(history); }
   ShardedModel& model() { return model_; }
   const PassGraphs& graphs() const { return graphs_; }
+  /// Says whether the next step's update will be beside the forward pass after it.
+  bool updates_beside() const { return may_update_beside_ && !graphs_.on(); }
+  /// What the stream is given from now on comes after the last update, whose time is the last step's.
+  void settle();
 
  private:
   Trainer(const RunConfig& config, std::unique_ptr<Sampler> sampler, const Batches* batches, Mesh& mesh,
@@ -101,6 +105,7 @@ class Trainer {
   Batch batch_;
   std::vector<std::unique_ptr<BatchUpload>> uploads_;  ///< by slot
   PassGraphs graphs_;
+  bool may_update_beside_;
   TensorBuffer loss_sum_;  ///< [1]
   DeviceReader reader_;
   StepClock clock_;

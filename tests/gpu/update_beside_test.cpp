@@ -1,0 +1,95 @@
+// Steps whose update is beside the next forward pass beside steps without, on the GPU: the same bits.
+#include "kernels/cuda_settings.h"
+#include "src/train/step/trainer.h"
+#include "tests/gpu/gpu_test.h"
+
+namespace octet::gpu_test {
+namespace {
+
+struct Kind {
+  Precision precision;
+  const char* recipe;
+};
+
+class UpdateBesideOnGpu : public GpuTest, public ::testing::WithParamInterface<Kind> {
+ protected:
+  struct Outcome {
+    std::vector<double> numbers;  ///< loss and norm of each step, and a validation
+    std::vector<float> state;     ///< masters and moments
+    bool beside = false;
+  };
+
+  /// Three steps of two micro-batches, a validation and three more steps, each read when the next was launched. The
+  /// model is large enough that the update of a unit is under way when the host is done with the step.
+  static Outcome run(const Kind& kind, AutoBool beside, std::int64_t multiprocessors) {
+    RunConfig config;
+    config.device = DeviceType::cuda;
+    config.precision = kind.precision;
+    config.float8.recipe = kind.recipe;
+    config.graphs = AutoBool::no;
+    config.optimizer.beside_forward = beside;
+    config.optimizer.beside_multiprocessors = multiprocessors;
+    config.model = {.name = "small",
+                    .dim = 1024,
+                    .layers = 4,
+                    .heads = 8,
+                    .kv_heads = 4,
+                    .head_dim = 128,
+                    .ffn_dim = 4096,
+                    .vocab_size = 2048};
+    config.train.seq_len = 256;
+    config.train.global_batch = 4;
+    config.train.micro_batch = 2;
+    config.data.validation_fraction = 0.1;
+    const auto stream = cuda_device(0).make_stream();
+    const DryBatches batches(config.train.global_batch, config.train.seq_len);
+    Mesh mesh(make_self_communicator(*stream, "world"), {});
+    const auto control_stream = cpu_device().make_stream();
+    const auto control = make_self_communicator(*control_stream, "control");
+    Trainer trainer(config, batches, mesh, *control, *stream, nullptr);
+    Outcome out;
+    const auto collect = [&] {
+      const StepResult result = trainer.collect();
+      out.numbers.insert(out.numbers.end(), {result.loss, result.grad_norm});
+    };
+    for (std::int64_t step = 1; step <= 6; ++step) {
+      trainer.launch(step);
+      out.beside = out.beside || !trainer.model().settled();
+      while (trainer.under_way() > (step == 3 || step == 6 ? 0 : 1)) collect();
+      if (step == 3) out.numbers.push_back(trainer.validate());
+    }
+    ShardedModel& model = trainer.model();
+    for (const ShardedBuffer* buffer : {&model.master(), &model.first_moment(), &model.second_moment()}) {
+      const auto n = static_cast<std::size_t>(buffer->layout().elements());
+      out.state.resize(out.state.size() + n);
+      cuda_device(0).copy_to_host(&*(out.state.end() - static_cast<std::ptrdiff_t>(n)), buffer->all(),
+                                  buffer->layout().bytes(), *stream);
+      stream->synchronize();
+    }
+    return out;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Kinds, UpdateBesideOnGpu,
+                         ::testing::Values(Kind{Precision::fp32, "tensorwise"}, Kind{Precision::bf16, "tensorwise"},
+                                           Kind{Precision::float8, "tensorwise"}, Kind{Precision::float8, "rowwise"},
+                                           Kind{Precision::float8, "delayed"}),
+                         [](const auto& tested) {
+                           return fmt::format("{}_{}", tested.param.precision, tested.param.recipe);
+                         });
+
+TEST_P(UpdateBesideOnGpu, TrainsToTheSameBits) {
+  set_cuda_settings({.deterministic = true});
+  const Outcome without = run(GetParam(), AutoBool::no, 0), with = run(GetParam(), AutoBool::automatic, 0),
+                slow = run(GetParam(), AutoBool::yes, 1);
+  set_cuda_settings({});
+  EXPECT_FALSE(without.beside);
+  for (const Outcome* beside : {&with, &slow}) {
+    EXPECT_TRUE(beside->beside);
+    EXPECT_EQ(beside->numbers, without.numbers);
+    EXPECT_TRUE(beside->state == without.state);
+  }
+}
+
+}  // namespace
+}  // namespace octet::gpu_test
