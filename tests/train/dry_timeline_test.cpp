@@ -94,5 +94,37 @@ TEST_F(DryTimelines, RecordStreamsUnitsAndSteps) {
   EXPECT_EQ(r.wall, 12);
 }
 
+/// An update of three seconds beside a forward pass of four, which the first two seconds of the update hold up.
+TEST_F(DryTimelines, AnUpdateBesideTheNextStepIsInItsTime) {
+  DryTimeline timeline(rates, {}, 0);
+  const auto device = make_dry_device(DeviceType::cpu, &timeline);
+  const auto model = device->make_stream(), optimizer = device->make_stream();
+  const auto normed = device->make_event(), updated = device->make_event();
+  timeline.set_model_stream(*model);
+  for (int i = 1; i <= 3; ++i) {
+    model->wait(*updated);
+    model->skip({.name = "forward", .bytes = 40});
+    model->skip({.name = "norm", .bytes = 10});
+    model->record(*normed);
+    optimizer->wait(*normed);
+    optimizer->skip({.name = "adamw", .bytes = 20});
+    optimizer->record(*updated);
+    optimizer->skip({.name = "adamw", .bytes = 10});
+    timeline.end_step(i);
+    if (i == 1) timeline.clear();
+  }
+  const Recording r = timeline.recording();
+  ASSERT_EQ(r.steps.size(), 2u);
+  EXPECT_EQ(r.steps[0].begin, 0);
+  EXPECT_EQ(r.steps[0].end, 7);
+  EXPECT_EQ(r.wall, 14);
+  ASSERT_EQ(r.spans.size(), 8u) << "two steps' of the model, and two updates: the last one is of a step to come";
+  EXPECT_EQ(r.spans[0].name, "adamw");
+  EXPECT_EQ(r.spans[0].begin, 0);
+  EXPECT_EQ(r.spans[1].begin, 2);
+  EXPECT_EQ(r.spans[2].name, "forward");
+  EXPECT_EQ(r.spans[2].begin, 2);
+}
+
 }  // namespace
 }  // namespace octet

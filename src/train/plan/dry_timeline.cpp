@@ -78,7 +78,7 @@ int DryTimeline::number_of(const Stream& stream, const Work& work) {
 double DryTimeline::add(const Stream& stream, const Work& work, const Turn& turn) {
   const double seconds = seconds_of(work);
   const int number = number_of(stream, work);
-  end_ = std::max(end_, turn.begin + seconds);
+  if (number == 1) end_ = std::max(end_, turn.begin + seconds);
   if (seconds == 0) return 0;
   recording_.spans.push_back({.name = std::string(work.name),
                               .kind = kind_of(work),
@@ -94,7 +94,7 @@ double DryTimeline::add(const Stream& stream, const Work& work, const Turn& turn
 }
 
 void DryTimeline::clear() {
-  recording_.spans.clear();
+  std::erase_if(recording_.spans, [&](const Span& s) { return s.end <= end_; });
   recording_.steps.clear();
   zero_ = begin_ = end_;
 }
@@ -106,6 +106,7 @@ void DryTimeline::end_step(std::int64_t number) {
 
 Recording DryTimeline::recording() const {
   Recording out = recording_;
+  std::erase_if(out.spans, [&](const Span& s) { return s.begin >= end_; });
   for (Span& s : out.spans) {
     s.begin -= zero_;
     s.end -= zero_;

@@ -25,7 +25,11 @@ struct MachineRates {
 /// runs at the rates of the machine. A lower bound of the time, and the shape of what overlaps. A kernel takes the
 /// longer of its products and its bytes (attention half of its whole score matrix), a collective its bus bytes
 /// (trace.h) over the slowest link of its ring, a message between stages over the slowest link between neighbours; the
-/// host costs nothing, and other ranks are where this one is, also those of other stages (pipeline_timeline.h).
+/// host costs nothing, and other ranks are where this one is, also those of other stages (pipeline_timeline.h). Work of
+/// several streams takes nothing from each other: an update beside a forward pass is free where its GEMMs are longer.
+///
+/// A step ends when the model's stream is done with it. What other streams then still do of it is in the next step's
+/// time.
 class DryTimeline final : public WorkLog {
  public:
   DryTimeline(const MachineRates& rates, const MeshShape& mesh, int rank);
