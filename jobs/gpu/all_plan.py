@@ -57,6 +57,8 @@ PARTS = (
          rows=r":gemm/[^/]+/\w+/(\w+_casts|rowwise|gw_hp|blockwise)$"),
     Part("graphs", 50, "steps of the 1.8B model and of 8B blocks with CUDA graphs and without", rows=r":step/.*/graphs-(true|false)$"),
     Part("recipes", 90, "steps of the larger blocks in the other recipes", rows=r":step/(70b|405b-tp4)/float8-"),
+    Part("beside", 100, "steps without the update beside the forward pass, and with it on other numbers of multiprocessors",
+         rows=r":step/.*/(beside-false|multiprocessors-\d+)$"),
     Part("exchange", 60, "what gathers and reductions cost the kernels beside them", "exchange.sh"),
     Part("synccheck", 200, "kernels' barriers", "sanitize.sh", ("--tools", "synccheck")),
     Part("ctas", 150, "a step on fewer thread blocks of NCCL (needs two GPUs)", "ctas.sh"),

@@ -239,8 +239,12 @@ def swiglu_sizes(m, float8):
     return dict(rows=TOKENS, columns=m["ffn_dim"], **writes(True)) if float8 else dict(n=TOKENS * m["ffn_dim"])
 
 
-def adamw(n, gradient=None):
-    return kernel("adamw", (26 if gradient else 28) * n, n=n, **stored_in(gradient))
+def adamw(n, gradient=None, multiprocessors=None):
+    """`multiprocessors`: of the GPU, that it takes at most, as beside a forward pass (optimizer.beside_multiprocessors)."""
+    row = kernel("adamw", (26 if gradient else 28) * n, n=n, **stored_in(gradient))
+    if multiprocessors:
+        row.update(row=f"{row['row']}/{multiprocessors}-multiprocessors", multiprocessors=multiprocessors)
+    return row
 
 
 def fill_normal(n):

@@ -84,6 +84,15 @@ def kernel_rows():
     return unique(rows + recipe_kernel_rows())
 
 
+MULTIPROCESSORS = (16, 24, 32, 48)  # of an H100's 132, that an update beside a forward pass may take
+
+
+def few_multiprocessors_rows():
+    """AdamW of the largest weight of an 8B block on part of the GPU."""
+    m = MODELS["8b"]
+    return [adamw(m["ffn_dim"] * m["dim"], multiprocessors=n) for n in MULTIPROCESSORS]
+
+
 def former_kernel_rows():
     """Rows of earlier commits, for tables of what was measured then: queries and keys were rotated one after the other,
     and inputs of linears cast as stored and then transposed; chunks of the head were 2,080 tokens."""
@@ -113,7 +122,7 @@ def documents_rows():
 def groups(memory=80e9):
     """(group, program, rows), in the order in which they run. Both programs' rows of a kind stand next to each other,
     so that they meet the same machine; a group is one process."""
-    out = [("kernels", "octet", kernel_rows()), ("attention", "octet", attention_rows() + documents_rows()),
+    out = [("kernels", "octet", kernel_rows() + few_multiprocessors_rows()), ("attention", "octet", attention_rows() + documents_rows()),
            ("attention", "torch", [copy()] + attention_rows()), ("gemm", "octet", gemm_rows()), ("gemm", "torch", gemm_rows()),
            ("gemm/more", "octet", ways_rows() + fast_gemm_rows() + narrow_gemm_rows() + adding_gemm_rows() +
             recipe_gemm_rows())]
@@ -126,4 +135,4 @@ def groups(memory=80e9):
         if micro_batches == 1 and name in STACKS:
             out.append((f"{label}/bf16-gradients", "octet", [narrow_step(row) for row in rows]))
     return out + [("step/choices", "octet", choice_step_rows(memory)), ("step/recipes", "octet", recipe_step_rows(memory)),
-                  ("step/graphs", "octet", graph_step_rows(memory)), ("start", "octet", [start_row()])]
+                  ("step/graphs", "octet", graph_step_rows(memory)), ("step/beside", "octet", beside_step_rows(memory)), ("start", "octet", [start_row()])]

@@ -75,11 +75,13 @@ def label_of(precision, recipe=None):
     return f"{precision}-{recipe}" if recipe else precision
 
 
-def step(model, precision, layers, micro_batches=1, recipe=None, graphs=None, plans="timed", fast=None, gradients=None):
+def step(model, precision, layers, micro_batches=1, recipe=None, graphs=None, plans="timed", fast=None, gradients=None,
+         beside=None, multiprocessors=None):
     """A training step of one sequence a micro-batch: the blocks on a vocabulary of bytes, or the 1.8B model whole.
     `graphs`: a value of cuda.graphs in place of the default. `plans`: cuda.gemm and cuda.attention; timed is what auto
     is in a run of more than some hundred steps, and heuristic what it would be in the few of a row. `fast`: a value of
-    float8.fast_accumulate in place of the default, and `gradients` one of parallel.gradient_wire."""
+    float8.fast_accumulate in place of the default, and `gradients`, `beside` and `multiprocessors` are of
+    parallel.gradient_wire, optimizer.beside_forward and optimizer.beside_multiprocessors."""
     m = MODELS[model]
     shape = dict(m, layers=layers)
     if model in STACKS:
@@ -89,9 +91,12 @@ def step(model, precision, layers, micro_batches=1, recipe=None, graphs=None, pl
     suffix += f"/{plans}" if plans != "timed" else ""
     suffix += f"/fast-{fast}" if fast else ""
     suffix += f"/{gradients}-gradients" if gradients else ""
+    suffix += f"/beside-{beside}" if beside else ""
+    suffix += f"/multiprocessors-{multiprocessors}" if multiprocessors else ""
     warmup, steps = (WARMUP, STEPS) if micro_batches == 1 else (WARMUP_OF_SEVERAL, STEPS_OF_SEVERAL)
     return dict(row=f"step/{model}/{label_of(precision, recipe)}/{layers}-blocks{suffix}", op="step", name=model, model=shape,
-                precision=precision, recipe=recipe, graphs=graphs, plans=plans, fast=fast, gradients=gradients, seq_len=TOKENS,
+                precision=precision, recipe=recipe, graphs=graphs, plans=plans, fast=fast, gradients=gradients,
+                beside=beside, multiprocessors=multiprocessors, seq_len=TOKENS,
                 micro_batches=micro_batches, warmup=warmup, steps=steps,
                 flops=TOKENS * micro_batches * model_flops(shape), bytes=0)
 
@@ -138,7 +143,8 @@ def start_row():
     long a sequence is does not matter to it."""
     layers = 12
     return dict(row=f"start/8b/{layers}-blocks", op="start", model=dict(MODELS["8b"], layers=layers), precision="bf16",
-                recipe=None, graphs=None, plans="heuristic", fast=None, gradients=None, seq_len=1024, micro_batches=1, flops=0, bytes=0)
+                recipe=None, graphs=None, plans="heuristic", fast=None, gradients=None,
+                beside=None, multiprocessors=None, seq_len=1024, micro_batches=1, flops=0, bytes=0)
 
 
 def graph_step_rows(memory):
@@ -147,3 +153,11 @@ def graph_step_rows(memory):
     rows = [step("8b", precision, tallest("8b", memory), graphs="true") for precision in reversed(PRECISIONS)]
     return rows + [step("1.8b", precision, MODELS["1.8b"]["layers"], graphs=graphs) for precision in reversed(PRECISIONS)
                    for graphs in ("true", "false")]
+
+
+def beside_step_rows(memory):
+    """The stacks of one micro-batch again without the update beside the next forward pass, which is the default, and the
+    higher ones of 8B and 70B in float8 with it on other numbers of multiprocessors: Octet's alone."""
+    rows = [step(model, precision, n, beside="false") for model in STACKS for precision in reversed(PRECISIONS)
+            for n in (1, tallest(model, memory))]
+    return rows + [step(model, "float8", tallest(model, memory), multiprocessors=n) for model in ("8b", "70b") for n in (16, 32, 48)]

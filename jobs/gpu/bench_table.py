@@ -104,7 +104,7 @@ def documents(m):
 
 def kernels(m):
     rows = []
-    for row in bench_rows.kernel_rows() + bench_rows.former_kernel_rows():
+    for row in bench_rows.kernel_rows() + bench_rows.few_multiprocessors_rows() + bench_rows.former_kernel_rows():
         seconds = m.seconds("octet", row["row"])
         if seconds and row["op"] != "copy":
             rate = row["bytes"] / seconds

@@ -91,10 +91,12 @@ class TableTest(unittest.TestCase):
         results = [self.result("octet", step("8b", "float8", 12), 0.2, choice_seconds=5.25),
                    self.result("octet", step("8b", "float8", 12, plans="heuristic"), 0.204),
                    self.result("octet", step("8b", "float8", 12, fast="all"), 0.196),
+                   self.result("octet", step("8b", "float8", 12, beside="false"), 0.210),
                    self.result("octet", step("1.8b", "bf16", 24, graphs="true"), 0.1)]
         text = bench_table.render(results)
         self.assertIn("| 8b/float8/12-blocks | cuda.gemm and cuda.attention heuristic | 204.00 | 200.00 | 0.980 |", text)
         self.assertIn("| 8b/float8/12-blocks | float8.fast_accumulate all | 196.00 | 200.00 | 1.020 |", text)
+        self.assertIn("| 8b/float8/12-blocks | optimizer.beside_forward false | 210.00 | 200.00 | 0.952 |", text)
         self.assertIn("| 1.8b/bf16/24-blocks | cuda.graphs true | 100.00 | - | - |", text)
         self.assertIn("timed before the first step, which took 5.2 s at most", text)
 
