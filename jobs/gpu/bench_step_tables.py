@@ -10,7 +10,7 @@ from bench_rows import MODELS, PRECISIONS, STACKS, TOKENS
 # H100 (PyTorch blog, 2024-11-25), sequence 8192.
 PUBLISHED = {"1.8b": (1.18, 29000, 35000), "8b": (1.28, 8000, 10000), "70b": (1.50, 956, 1430),
              "405b-tp4": (1.52, 149, 227)}
-VARIANT = re.compile(r"(?P<default>step/.*-blocks)/(?P<which>graphs|heuristic|fast|beside|multiprocessors)(-(?P<value>\w+))?$")
+VARIANT = re.compile(r"(?P<default>step/.*-blocks(/bf16-gradients)?)/(?P<which>graphs|heuristic|fast|beside|multiprocessors)(-(?P<value>\w+))?$")
 OPTIONS = {"graphs": "cuda.graphs {}", "heuristic": "cuda.gemm and cuda.attention heuristic", "fast": "float8.fast_accumulate {}",
            "beside": "optimizer.beside_forward {}", "multiprocessors": "optimizer.beside_multiprocessors {}"}
 
@@ -83,6 +83,25 @@ def narrow_gradients(m):
     return "### Training step with gradients of weights in bf16, one block\n\n" + table(
         ["model", "precision", "ms", "ms, gradients in fp32", "ms, PyTorch", "GiB", "GiB, gradients in fp32",
          "speed, of that with fp32", "Octet / PyTorch"], rows) + "\n`parallel.gradient_wire: bf16`, one micro-batch a step.\n\n"
+
+
+def updates_beside(m):
+    """Of each stack a block with the update beside the next forward pass, beside the same without and PyTorch's."""
+    rows = []
+    for gradients in (None, "bf16"):
+        for precision in reversed(PRECISIONS):
+            for model in STACKS:
+                mine, without = (block_seconds(m, "octet", model, precision, gradients=gradients, beside=b) for b in ("true", None))
+                torch = block_seconds(m, "torch", model, precision)
+                if mine:
+                    rows.append([model, precision, gradients or "fp32"] +
+                                [f"{e['seconds'] * 1e3:.2f}" if e else "-" for e in (mine, without, torch)] +
+                                [ratio(without and without["seconds"], mine["seconds"], 3), ratio(torch and torch["seconds"], mine["seconds"])])
+    if not rows:
+        return ""
+    return "### Training step with the update beside the next forward pass, one block\n\n" + table(
+        ["model", "precision", "gradients of weights", "ms", "ms, not beside", "ms, PyTorch", "speed, of not beside",
+         "Octet / PyTorch"], rows) + "\n`optimizer.beside_forward: true`, one micro-batch a step.\n\n"
 
 
 def variants(m):

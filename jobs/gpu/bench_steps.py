@@ -156,8 +156,8 @@ def graph_step_rows(memory):
 
 
 def beside_step_rows(memory):
-    """The stacks of one micro-batch again without the update beside the next forward pass, which is the default, and the
-    higher ones of 8B and 70B in float8 with it on other numbers of multiprocessors: Octet's alone."""
-    rows = [step(model, precision, n, beside="false") for model in STACKS for precision in reversed(PRECISIONS)
-            for n in (1, tallest(model, memory))]
+    """The stacks of one micro-batch again with the update beside the next forward pass, with gradients in fp32 and in bf16,
+    and the higher ones of 8B and 70B in float8 with it on other numbers of multiprocessors: Octet's alone."""
+    rows = [step(model, precision, n, gradients=gradients, beside="true") for gradients in ("bf16", None)
+            for model in STACKS for precision in reversed(PRECISIONS) for n in (1, tallest(model, memory))]
     return rows + [step(model, "float8", tallest(model, memory), multiprocessors=n) for model in ("8b", "70b") for n in (16, 32, 48)]

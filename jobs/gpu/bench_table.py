@@ -130,7 +130,7 @@ def render(results):
     m = Measured(results)
     steps, gemm = bench_step_tables, bench_gemm_tables
     parts = [header(m, results) + "\n", m.table(bench_aims.table_of), m.table(steps.steps, 1), m.table(steps.steps, 4),
-             m.table(steps.narrow_gradients),
+             m.table(steps.narrow_gradients), m.table(steps.updates_beside),
              m.table(steps.variants), m.table(steps.recipe_steps), m.table(gemm.gemms), m.table(gemm.ways),
              m.table(gemm.fast_gemms), m.table(gemm.recipe_gemms), m.table(attentions), m.table(documents), m.table(kernels),
              m.table(steps.where_all), failures(m)]

@@ -41,7 +41,7 @@ def train_options(row, model, tokens, run):
     options += ["--float8.fast_accumulate", row["fast"]] if row["fast"] else []
     options += ["--cuda.graphs", row["graphs"]] if row["graphs"] else []
     options += ["--parallel.gradient_wire", row["gradients"]] if row["gradients"] else []
-    options += ["--optimizer.beside_forward", row["beside"]] if row["beside"] else []
+    options += ["--optimizer.beside_forward", row["beside"] or "true"] if row["beside"] or row["multiprocessors"] else []
     options += ["--optimizer.beside_multiprocessors", str(row["multiprocessors"])] if row["multiprocessors"] else []
     return options
 

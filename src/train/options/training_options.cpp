@@ -129,7 +129,7 @@ void declare_optimizer(Schema& schema, OptimizerConfig& c) {
           "Update the weights beside the forward pass of the next step, unit by unit in its order, on part of the GPU. "
           "No number changes. Not where the ranks that share a weight exchange its scale after the update "
           "(float8.recipe tensorwise, several shards or tp). auto: true on cuda, but there and where passes are graphs "
-          "(cuda.graphs); true leaves graphs out.");
+          "(cuda.graphs); true leaves graphs out. false until a GPU has shown what it saves.");
   schema.add("beside_multiprocessors", c.beside_multiprocessors)
       .between(0, 1024)
       .help(

@@ -91,12 +91,12 @@ class TableTest(unittest.TestCase):
         results = [self.result("octet", step("8b", "float8", 12), 0.2, choice_seconds=5.25),
                    self.result("octet", step("8b", "float8", 12, plans="heuristic"), 0.204),
                    self.result("octet", step("8b", "float8", 12, fast="all"), 0.196),
-                   self.result("octet", step("8b", "float8", 12, beside="false"), 0.210),
+                   self.result("octet", step("8b", "float8", 12, beside="true"), 0.190),
                    self.result("octet", step("1.8b", "bf16", 24, graphs="true"), 0.1)]
         text = bench_table.render(results)
         self.assertIn("| 8b/float8/12-blocks | cuda.gemm and cuda.attention heuristic | 204.00 | 200.00 | 0.980 |", text)
         self.assertIn("| 8b/float8/12-blocks | float8.fast_accumulate all | 196.00 | 200.00 | 1.020 |", text)
-        self.assertIn("| 8b/float8/12-blocks | optimizer.beside_forward false | 210.00 | 200.00 | 0.952 |", text)
+        self.assertIn("| 8b/float8/12-blocks | optimizer.beside_forward true | 190.00 | 200.00 | 1.053 |", text)
         self.assertIn("| 1.8b/bf16/24-blocks | cuda.graphs true | 100.00 | - | - |", text)
         self.assertIn("timed before the first step, which took 5.2 s at most", text)
 
@@ -108,6 +108,16 @@ class TableTest(unittest.TestCase):
         self.assertIn("| 8b | float8 | 19.00 | 20.00 | 24.00 | 3.0 | 3.0 | 1.053 | 1.26 |", text)
         self.assertRegex(text, r"\| 8b \| float8 \| 3 \| 20.00 \| 24.00 \|")  # the others' table has fp32 alone
         self.assertNotIn("gradients of weights in bf16", bench_table.render(of("octet", 0.020) + of("torch", 0.024)))
+
+    def test_steps_with_the_update_beside_stand_beside_those_without(self):
+        step = bench_rows.step
+        of = lambda by, block, **more: [self.result(by, step("70b", "bf16", n, **more), 0.010 + n * block) for n in (1, 3)]
+        rows = (of("octet", 0.020) + of("torch", 0.024) + of("octet", 0.019, gradients="bf16") +
+                of("octet", 0.018, beside="true") + of("octet", 0.0152, gradients="bf16", beside="true"))
+        text = bench_table.render(rows)
+        self.assertIn("| 70b | bf16 | fp32 | 18.00 | 20.00 | 24.00 | 1.111 | 1.33 |", text)
+        self.assertIn("| 70b | bf16 | bf16 | 15.20 | 19.00 | 24.00 | 1.250 | 1.58 |", text)
+        self.assertIn("| 70b/bf16/3-blocks/bf16-gradients | optimizer.beside_forward true | 55.60 | 67.00 | 1.205 |", text)
 
     def test_ways_of_a_gemm_stand_beside_pytorchs(self):
         way = bench_rows.ways_rows()[0]
