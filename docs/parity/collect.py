@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Makes the tables of docs/parity from run directories, and keeps what they need in docs/parity/metrics.
 
-Usage: docs/parity/collect.py [OUTPUT]
+Usage: docs/parity/collect.py [OUTPUT | --check]
   OUTPUT   the folder that docs/parity/run.sh filled: its finished runs are copied to metrics/NAME-seedN.csv.
            Without it the tables are made from the metrics that are there.
-Prints the tables as Markdown and draws docs/parity/recipes.svg (gnuplot)."""
+  --check  says which rows of the tables docs/parity/README.md does not have, and ends with 1 where there are some.
+Prints the tables as Markdown and draws docs/parity/recipes.svg (gnuplot). Those of bits per byte come from evaluated.csv,
+which was copied from what docs/parity/evaluate.sh printed."""
 
 import csv
 import json
@@ -16,6 +18,7 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 METRICS = HERE / "metrics"
+EVALUATED = HERE / "evaluated.csv"  # bits per byte with the interval, and the difference from bf16 with its own
 WINDOW = 20  # steps over which training losses are averaged: one batch's is noisy
 STUDENT = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78}  # 97.5 % quantile of t, by the number of seeds
 
@@ -97,8 +100,29 @@ def table(reference_name, names):
             mean = f"{statistics.fmean(differences):+.4f} ± {half:.4f}"
         else:
             mean = f"{statistics.fmean(differences):+.4f}"
-        lines.append(f"| `{name}` | " + ", ".join(f"{d:+.4f}" for d in differences) + f" | {mean} | {gap:+.4f} (step {step}) |")
+        where = f" (step {step})" if gap else ""
+        lines.append(f"| `{name}` | " + ", ".join(f"{d:+.4f}" for d in differences) + f" | {mean} | {gap:+.4f}{where} |")
     return "\n".join(lines)
+
+
+def evaluated(table_name):
+    """Rows of a table of bits per byte: a run, and for each column (a seed, a processor) what was measured of it."""
+    with open(EVALUATED) as file:
+        rows = [row for row in csv.DictReader(file) if row["table"] == table_name]
+    columns = list(dict.fromkeys(row["column"] for row in rows))
+    shown = lambda row, key: f"{row[key]} [{row[key + '_low']}, {row[key + '_high']}]" if row and row[key] else ""
+    lines = []
+    for run in dict.fromkeys(row["run"] for row in rows):
+        of = {row["column"]: row for row in rows if row["run"] == run}
+        cells = [f"`{run}`"] + [shown(of.get(c), key) for c in columns for key in ("bits", "difference")]
+        lines.append(("| " + " | ".join(cells) + " |").replace("  ", " "))
+    return "\n".join(lines)
+
+
+def missing_rows(texts):
+    """Rows that the page does not have."""
+    page = (HERE / "README.md").read_text(encoding="utf-8")
+    return [line for text in texts for line in text.splitlines() if line.startswith("| `") and line not in page.splitlines()]
 
 
 def draw():
@@ -129,10 +153,16 @@ def draw():
 def main():
     if len(sys.argv) > 2 or sys.argv[1:] in (["-h"], ["--help"]):
         raise SystemExit(__doc__)
-    if len(sys.argv) == 2:
+    check = sys.argv[1:] == ["--check"]
+    if len(sys.argv) == 2 and not check:
         copy(pathlib.Path(sys.argv[1]))
-    for name, (reference, names) in TABLES.items():
-        text = table(reference, names)
+    texts = {name: table(reference, names) for name, (reference, names) in TABLES.items()}
+    texts |= {f"bits per byte, {name}": evaluated(name) for name in ("60-steps", "gpu")}
+    if check:
+        missing = missing_rows(text for text in texts.values() if text)
+        print("\n".join(f"docs/parity/README.md: has no row {line}" for line in missing), end="\n" if missing else "")
+        raise SystemExit(1 if missing else 0)
+    for name, text in texts.items():
         if text:
             print(f"## {name}\n\n{text}\n")
     draw()

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # docs/parity/run.sh and evaluate.sh with other programs in the place of octet-train and octet-evaluate: the commands that
 # docs/parity/README.md shows start their runs, --steps shortens those that it is for, and each run that is there is
-# evaluated. Usage: tests/checks/parity_test.sh
+# evaluated; and the page's tables are those of its data. Usage: tests/checks/parity_test.sh
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -31,6 +31,11 @@ refused() {
   "$@" 2>said || code=$?
   [[ $code == 64 ]] || wrong "$*: exit code $code, expected 64"
 }
+
+python3 docs/parity/collect.py --check || wrong 'README.md has other tables than metrics/ and evaluated.csv'
+sed -i 's/^60-steps,EPYC,blockwise,3.6034/60-steps,EPYC,blockwise,3.6035/' docs/parity/evaluated.csv
+! python3 docs/parity/collect.py --check >said || wrong 'collect.py --check does not see another figure'
+grep -q 'no row .*blockwise.* 3\.6035 ' said || wrong "collect.py --check names another row: $(cat said)"
 
 mapfile -t shown < <(sed -n 's/ *#.*//; /^docs\/parity\/run.sh/p' docs/parity/README.md)
 runs=(18 15 3 6)  # of three seeds: six recipes, five ways to sum, one of rounding; of one seed: the recipes
