@@ -51,6 +51,7 @@ struct Machine {
 
 void set_up(Machine& machine, const CommandLine& command, const RunConfig& config, const MpiRuntime& mpi,
             Communicator& hosts) {
+  check_plan_file(config, command.origins);
   Device& device = open_device(config.device, mpi, config.nccl);
   // Earlier builds wrote it into every run's config.yaml, so that it is no error.
   const bool serves = config.device == DeviceType::cuda && config.data.document_mask;

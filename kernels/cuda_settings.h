@@ -10,8 +10,8 @@
 namespace octet {
 
 /// How the algorithm of a GEMM or of attention is chosen: the library's first proposal; the fastest of its proposals,
-/// timed before the first step; or timed where that costs less than 1 % of the run, and the first proposal where it
-/// costs more or the run is to be deterministic.
+/// timed before the first step; or timed where that costs less than 1 % of the FLOPs that the run still has to do, and
+/// the first proposal where it costs more or the run is to be deterministic.
 enum class CudaPlanChoice : std::uint8_t { automatic, heuristic, timed };
 constexpr auto names_of(CudaPlanChoice) {
   return std::to_array<std::string_view>({"auto", "heuristic", "timed"});
@@ -50,9 +50,8 @@ struct CudaSettings {
   }
 };
 
-/// To be called at start, before any kernel. Usage errors: "timed" with `deterministic` (two runs would choose
-/// differently); a file that does not exist where nothing is timed; a file that cannot be read; in a build without CUDA
-/// anything but the defaults.
+/// To be called at start, before any kernel. What goes together the caller has checked (src/train/options). Usage error
+/// in a build without CUDA: anything but the defaults.
 void set_cuda_settings(const CudaSettings&);
 
 }  // namespace octet

@@ -16,6 +16,7 @@
 #include "src/base/options/document.h"
 #include "src/data/data_stages.h"
 #include "src/profile/chrome_trace.h"
+#include "src/train/options/checks.h"
 #include "src/train/options/data_check.h"
 #include "src/train/options/schedule_check.h"
 #include "src/train/options/validate.h"
@@ -232,6 +233,7 @@ bool asks_for_dry_run(const std::vector<std::string>& words) {
 std::string dry_run(const std::vector<std::string>& words) {
   DryCommand c = parse(words);
   if (c.run.action != CommandLine::Action::run) return answer(c.run);
+  check_plan_file(c.run.config, c.run.origins);
   const DryMachine m = machine_of(c.options, c.run.config);
   std::string text = fmt::format("rank {} of {}, {}, {} a node\n", c.options.rank, c.options.ranks, layout_text(c.mesh),
                                  m.ranks_on_node);

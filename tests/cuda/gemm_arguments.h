@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <string>
 
 #include "kernels/cuda/gemm_problem.h"
@@ -50,21 +49,5 @@ std::string error_of(ExitCode code, F f) {
   }
   return "";
 }
-
-/// A path of this test's own, removed before and after.
-class TemporaryFile {
- public:
-  TemporaryFile()
-      : path_(testing::TempDir() + "octet-" + testing::UnitTest::GetInstance()->current_test_info()->name()) {
-    std::filesystem::remove(path_);
-  }
-  ~TemporaryFile() { std::filesystem::remove(path_); }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 }  // namespace octet::cuda_test

@@ -125,6 +125,8 @@ TEST_F(Submit, RefusesBeforeTheQueue) {
       {"run.yaml --cluster local --nodes 2 --device cuda", "device = cuda"},
       {"run.yaml --cluster ibm-roce --nodes 2 --device cuda --cluster.gpus.memory_gib 3 --train.global_batch 16",
        "NCCL, estimated"},
+      {"run.yaml --cluster ibm-roce --nodes 2 --device cuda --cuda.deterministic true --cuda.gemm timed",
+       "cuda.gemm = timed: chooses anew in every run"},
       {"run.yaml --cluster local --nodes 2 --checkpoint.resume never", "checkpoint.resume = never"},
       {"run.yaml --cluster local --nodes 2 --chain 2", "checkpoint.interval = off"},
       {"run.yaml --cluster local --nodes 2 --time 1", "a time limit of 60 s"},
@@ -160,31 +162,47 @@ TEST_F(Submit, LargeRunsFitTheNodesTheyAreFor) {
   }
 }
 
-/// Beside an octet-train that says what it was built for.
-TEST_F(Submit, RefusesAProgramWithoutCudaForGpus) {
-  std::filesystem::copy_file(OCTET_BIN_DIR "/octet", fake / "bin/octet");
-  const auto says = [&](const std::string& devices, const std::string& more = "") {
+/// For GPUs, beside an octet-train that says what it was built for.
+struct SubmitForGpus : Submit {
+  CommandResult submit_beside(const std::string& devices, const std::string& more = "") {
+    const std::filesystem::path octet = fake / "bin/octet";
+    if (!std::filesystem::exists(octet)) std::filesystem::copy_file(OCTET_BIN_DIR "/octet", octet);
     program("octet-train", "#!/bin/bash\nprintf 'octet-train 1\\n" + devices + "\\n'\n");
     return run_command(fmt::format(
         "cd {} && FAKE={} PATH={}/bin:/usr/bin:/bin OMP_NUM_THREADS=1 {}/bin/octet submit run.yaml --cluster ibm-roce "
         "--nodes 1 --device cuda --train.global_batch 16 --run.dir {} {}",
         workplace().path(), fake.path(), fake.path(), fake.path(), directory, more));
-  };
-  const CommandResult cpu = says("devices    cpu");
+  }
+};
+
+TEST_F(SubmitForGpus, RefusesAProgramWithoutCuda) {
+  const CommandResult cpu = submit_beside("devices    cpu");
   EXPECT_EQ(cpu.exit_code, 64) << cpu.all();
   expect_in("/octet-train: was built for cpu alone, and ibm-roce has GPUs", cpu.err);
   EXPECT_FALSE(std::filesystem::exists(workplace() / directory));
-  const CommandResult dry = says("devices    cpu", "--dry-run");
+  const CommandResult dry = submit_beside("devices    cpu", "--dry-run");
   EXPECT_EQ(dry.exit_code, 0) << dry.all();
   expect_in("without --dry-run this is refused: program: ", dry.err);
   expect_in("/octet-train: was built for cpu alone, and ibm-roce has GPUs", dry.err);
   expect_not_in("not checked: program", dry.err);
-  const CommandResult unknown = says("nothing");
+  const CommandResult unknown = submit_beside("nothing");
   EXPECT_EQ(unknown.exit_code, 0) << unknown.all();
   expect_in("not checked: program: ", unknown.err);
-  const CommandResult cuda = says("devices    cpu, cuda 12.9 (80, 90a)");
+  const CommandResult cuda = submit_beside("devices    cpu, cuda 12.9 (80, 90a)");
   EXPECT_EQ(cuda.exit_code, 0) << cuda.all();
   expect_not_in("not checked", cuda.err);
+}
+
+TEST_F(SubmitForGpus, LooksForTheFileOfPlans) {
+  const std::string devices = "devices    cpu, cuda 12.9 (80, 90a)";
+  const std::string options = "--cuda.gemm heuristic --cuda.gemm_plans nowhere";
+  const CommandResult refused = submit_beside(devices, options);
+  EXPECT_EQ(refused.exit_code, 64) << refused.all();
+  expect_in("cuda.gemm_plans = nowhere: does not exist", refused.err);
+  EXPECT_FALSE(std::filesystem::exists(workplace() / directory));
+  const CommandResult dry = submit_beside(devices, options + " --dry-run");
+  EXPECT_EQ(dry.exit_code, 0) << dry.all();
+  expect_in("not checked: cuda.gemm_plans: ", dry.err);
 }
 
 TEST_F(Submit, AnIncompleteProfileIsToldAllThatIsMissing) {

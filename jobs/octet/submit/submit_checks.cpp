@@ -13,6 +13,7 @@
 #include "src/data/passes.h"
 #include "src/data/sampler.h"
 #include "src/metrics/status.h"
+#include "src/train/options/checks.h"
 #include "src/train/options/data_check.h"
 #include "src/train/options/option_texts.h"
 #include "src/train/options/validate.h"
@@ -206,6 +207,7 @@ std::vector<std::string> check_submission(const CommandLine& run, const SubmitOp
   std::optional<TokenizerIdentity> tokenizer;
   check_where_it_is(options.dry_run, "data", notes, [&] { tokenizer = check_data(resolved); });
   check_where_it_is(options.dry_run, "init.from", notes, [&] { check_weights(resolved, tokenizer); });
+  check_where_it_is(options.dry_run, "cuda.gemm_plans", notes, [&] { check_plan_file(resolved, run.origins); });
   const FileSystem* files = profile.file_system_of(config.run_dir);
   if (files != nullptr && !files->advice.empty()) log::info("{} is {}: {}", files->path, files->kind, files->advice);
   return notes;

@@ -1,3 +1,6 @@
+#include <filesystem>
+
+#include "kernels/plan_choices.h"
 #include "src/ops/recipe.h"
 #include "src/train/options/checks.h"
 
@@ -43,6 +46,37 @@ void check_device(const RunConfig& c, const Origins& at) {
     unused(fmt::format("nccl.{}_cta_policy", group).c_str(), is.cta_policy, expected.cta_policy);
     unused(fmt::format("nccl.{}_buffers", group).c_str(), is.buffers, expected.buffers);
   }
+}
+
+/// Two runs that time may choose differently.
+void check_cuda_choices(const RunConfig& c, const Origins& at) {
+  if (!c.cuda.deterministic) return;
+  const auto refuse_timed = [&](const char* key, CudaPlanChoice choice, const char* more) {
+    if (choice != CudaPlanChoice::timed) return;
+    throw refuse(at, key, choice,
+                 "chooses anew in every run, which is not deterministic; expected heuristic or auto with "
+                 "cuda.deterministic = true{}",
+                 more);
+  };
+  refuse_timed("cuda.gemm", c.cuda.gemm, ", and cuda.gemm_plans to replay choices timed before");
+  refuse_timed("cuda.attention", c.cuda.attention, "");
+}
+
+void check_plan_file(const RunConfig& c, const Origins& at) {
+  const std::string& path = c.cuda.gemm_plans;
+  if (path.empty()) return;
+  std::error_code ignored;
+  if (std::filesystem::exists(path, ignored)) {
+    read_plan_choices(PlanKind::gemm, path);
+    return;
+  }
+  if (!c.cuda.may_time_gemms()) {
+    throw refuse(at, "cuda.gemm_plans", path,
+                 "does not exist; expected a file that a run with cuda.gemm = timed wrote");
+  }
+  const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
+  if (std::filesystem::is_directory(folder, ignored)) return;
+  throw refuse(at, "cuda.gemm_plans", path, "the run would write it, and there is no folder {}", folder.string());
 }
 
 void check_gpu(const RunConfig& c, int compute_capability, const Origins& at) {

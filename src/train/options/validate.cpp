@@ -134,6 +134,7 @@ void validate(const RunConfig& config, const Origins& origins) {
   check_profile(config, origins);
   check_checkpoint(config, origins);
   check_device(config, origins);
+  check_cuda_choices(config, origins);
   check_nccl(config, origins);
 }
 
