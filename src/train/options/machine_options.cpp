@@ -97,7 +97,8 @@ void declare_cuda(Schema& schema, RunConfig& config) {
       .help(
           "How the algorithms of GEMMs are chosen: cuBLASLt's first proposals; or the fastest of its proposals, timed "
           "before the first step, kept in gemm-plans in the run's folder and used again at every resume. auto: timed "
-          "where that costs less than 1 % of the run, except with cuda.deterministic.");
+          "where the trials cost less than 1 % of the FLOPs that the run still has to do, except with "
+          "cuda.deterministic.");
   schema.add("gemm_plans", c.gemm_plans)
       .help(
           "File of choices in place of the run's own: read and used again; where GEMMs are timed, new ones are added. "
@@ -105,7 +106,9 @@ void declare_cuda(Schema& schema, RunConfig& config) {
   schema.add_choice("attention", c.attention)
       .help(
           "The same of cuDNN's attention, forward and backward, of rows that are one document: its first proposals, or "
-          "the fastest of them, kept in attention-plans in the run's folder.");
+          "the fastest of them, kept in attention-plans in the run's folder. auto counts with the trials of each pass "
+          "a "
+          "second in which cuDNN builds plans, as the FLOPs of the bf16 peak of the GPU's data sheet.");
   schema.add_choice("document_attention", c.document_attention)
       .help(
           "With data.document_mask, what computes attention of rows that hold several documents: cuDNN, for up to 1024 "

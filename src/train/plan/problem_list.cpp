@@ -7,10 +7,17 @@
 #include <tuple>
 
 #include "kernels/gemm_timing.h"
+#include "src/metrics/peak.h"
 #include "src/train/plan/dry_run.h"
 
 namespace octet {
 namespace {
+
+/// What cuDNN takes to build the plans of a problem that are timed beside its first: assumed, above what rows of
+/// docs/gpu-results/h100-2026-11-26*.jsonl leave for it. A step of 8B whose run chose for attention and GEMMs alike
+/// took 1.8 s in bf16 and 1.3 to 2.5 in float8; one that found attention's choices, and so chose for GEMMs alone, 0.9
+/// to 1.2 in bf16 and 0.5 in float8. Up to 2 s are those of two problems, with 0.3 of trials among them.
+constexpr double building_seconds = 1;
 
 /// The highest power of two on which a pointer lies, up to that of a buffer's begin.
 unsigned alignment(const void* pointer) {
@@ -72,14 +79,21 @@ ProblemList problems_of_run(const RunConfig& config, const MeshShape& mesh, int 
   return list;
 }
 
-TimingCost timing_cost(const std::vector<double>& untimed, int ranks, double step_flops, std::int64_t steps_left) {
+TimingCost timing_cost(const std::vector<double>& untimed, double building, int ranks, double step_flops,
+                       std::int64_t steps_left) {
   double sum = 0, largest = 0;
   for (const double flops : untimed) {
-    sum += flops;
-    largest = std::max(largest, flops);
+    const double all = flops * timed_proposals * (uncounted_runs + timed_runs) + building;
+    sum += all;
+    largest = std::max(largest, all);
   }
-  return {.timing = std::max(sum / ranks, largest) * timed_proposals * (uncounted_runs + timed_runs),
-          .left = step_flops * static_cast<double>(steps_left)};
+  return {.timing = std::max(sum / ranks, largest), .left = step_flops * static_cast<double>(steps_left)};
+}
+
+/// At the bf16 peak, which is above what steps reach, in float8 too.
+double attention_building_flops(std::string_view device) {
+  const auto sheet = gpu_sheet(device);
+  return building_seconds * (sheet ? *sheet : *gpu_sheet("H100")).peak.bf16;
 }
 
 }  // namespace octet

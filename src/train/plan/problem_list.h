@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "kernels/attention.h"
@@ -34,7 +35,12 @@ struct TimingCost {
 };
 
 /// `untimed`: FLOPs of each problem that is still to be timed, of which each of `ranks` takes its share, and of each
-/// problem all trials. The rank with the most to do decides.
-TimingCost timing_cost(const std::vector<double>& untimed, int ranks, double step_flops, std::int64_t steps_left);
+/// problem all trials and `building`, the FLOPs that the GPU misses while the problem's plans are built. The rank with
+/// the most to do decides.
+TimingCost timing_cost(const std::vector<double>& untimed, double building, int ranks, double step_flops,
+                       std::int64_t steps_left);
+
+/// `building` of an attention problem. `device`: the GPU's name; one whose data sheet is not known counts as an H100.
+double attention_building_flops(std::string_view device);
 
 }  // namespace octet

@@ -76,7 +76,8 @@ PlanLibrary attention_library(Stream& stream, const std::vector<AttentionProblem
       .use = use_attention_choices};
 }
 
-PlanRules attention_rules(const RunConfig& config, const RunDirectory& directory, const ProblemList& work) {
+PlanRules attention_rules(const RunConfig& config, const RunDirectory& directory, const ProblemList& work,
+                          std::string_view device) {
   return {.kind = PlanKind::attention,
           .option = "cuda.attention",
           .how = config.cuda.attention,
@@ -84,7 +85,8 @@ PlanRules attention_rules(const RunConfig& config, const RunDirectory& directory
           .path = directory.attention_plans(),
           .used_path = directory.attention_plans_used(),
           .many = "attention passes",
-          .step_flops = work.step_flops()};
+          .step_flops = work.step_flops(),
+          .building_flops = attention_building_flops(device)};
 }
 
 }  // namespace
@@ -102,7 +104,9 @@ void choose_library_plans(const RunConfig& config, const RunEnvironment& environ
     choose_plans(config, rules, directory, environment.control, library);
   };
   if (gemms) choose(gemm_rules(config, directory, work), gemm_library(stream, work.gemms));
-  if (attention) choose(attention_rules(config, directory, work), attention_library(stream, work.attention));
+  if (attention) {
+    choose(attention_rules(config, directory, work, stream.device().name()), attention_library(stream, work.attention));
+  }
 }
 
 }  // namespace octet
