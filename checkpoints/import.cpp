@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "checkpoints/finite.h"
 #include "checkpoints/hugging_face.h"
 #include "checkpoints/read_file.h"
 #include "checkpoints/weight_type.h"
@@ -110,6 +111,11 @@ void HuggingFaceModel::find_parameters(const std::string& directory) {
   }
 }
 
+std::string HuggingFaceModel::place(const std::string& parameter) const {
+  const auto& [file, entry] = parameters_.at(parameter);
+  return fmt::format("{}: tensor {}", file->path(), entry->name);
+}
+
 void HuggingFaceModel::read_rows(const std::string& parameter, std::int64_t first_row, std::int64_t rows,
                                  float* to) const {
   const auto& [file, entry] = parameters_.at(parameter);
@@ -154,7 +160,9 @@ Manifest import_hugging_face(const HuggingFaceModel& from, const std::string& to
     const StoredTensor& tensor = tensors[static_cast<std::size_t>(part.tensor)];
     data.assign(static_cast<std::size_t>(part.box.extent.elements()), 0.0f);
     if (tensor.name.starts_with(master)) {
-      from.read_rows(tensor.name.substr(master.size()), part.box.offset[0], part.box.extent[0], data.data());
+      const std::string parameter = tensor.name.substr(master.size());
+      from.read_rows(parameter, part.box.offset[0], part.box.extent[0], data.data());
+      expect_finite(data, from.place(parameter), part.box, nothing_to_learn_from);
     }
     return data.data();
   };

@@ -23,6 +23,8 @@ class HuggingFaceModel {
   const ModelConfig& model() const { return model_; }
   /// Names of tensors that are not needed: RoPE frequencies of old exports, the head of a model with a tied embedding.
   const std::vector<std::string>& ignored() const { return ignored_; }
+  /// "FILE: tensor NAME" of a parameter, by our name, for messages.
+  std::string place(const std::string& parameter) const;
   /// Rows of a parameter, by our name, as fp32: exact from F32, BF16 and F16.
   void read_rows(const std::string& parameter, std::int64_t first_row, std::int64_t rows, float* to) const;
   /// A rectangle of a parameter, dense and row-major, likewise; takes 16 MiB, or a row, beside it. Throws ReadError.
@@ -44,7 +46,8 @@ class HuggingFaceModel {
 };
 
 /// Writes a checkpoint with these weights, zero moments and the given state, with the files of `writers` writers;
-/// committed as write_checkpoint does; `beside` are plain files of it, such as files_beside of the folder.
+/// committed as write_checkpoint does; `beside` are plain files of it, such as files_beside of the folder. Usage error
+/// that names the tensor where a weight is NaN or infinite.
 Manifest import_hugging_face(const HuggingFaceModel& from, const std::string& to, const RunState& state, int writers,
                              const ByteProgress& progress = nullptr, const std::vector<PlainFile>& beside = {});
 

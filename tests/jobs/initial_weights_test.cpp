@@ -122,6 +122,21 @@ TEST(InitialWeights, ThatDoNotFitAreRefusedWithEachKey) {
   refuses("--init.from other-tokens", {"has tokenizer.json, and the data were made with bytes (256 ids)"});
 }
 
+/// The last value of the file, which the second of two ranks reads.
+TEST(InitialWeights, ThatAreNotFiniteAreRefusedByAllRanks) {
+  ASSERT_EQ(in_workplace("cp -r " + origin().folder + " not-finite").exit_code, 0);
+  const std::string path = workplace() / "not-finite/model.safetensors";
+  std::string bytes = read_bytes(path);
+  bytes.replace(bytes.size() - 4, 4, std::string("\x00\x00\xC0\x7F", 4));
+  write_bytes(path, bytes);
+  const TrainedRun run = begun_with("not-finite", 2);
+  EXPECT_EQ(run.result.exit_code, 64) << run.result.all();
+  EXPECT_HAS(run.result.err, "not-finite/model.safetensors: tensor ");
+  EXPECT_HAS(run.result.err, "] is nan; expected finite weights: a model that has diverged is nothing to train on");
+  EXPECT_EQ(occurrences(run.result.err, "expected finite weights"), 1) << run.result.err;
+  EXPECT_FALSE(run.has("metrics.jsonl"));
+}
+
 TEST(InitialWeights, OfAModelThatComputesOtherwiseAreWarnedOf) {
   write_bytes(workplace() / "turned.yaml", std::string(tiny_model) + "rope_theta: 10000\n");
   const TrainedRun run = begun_with(origin().folder, 1, "--model ./turned.yaml");

@@ -185,7 +185,7 @@ std::string load_folder(const std::string& from, const RunEnvironment& environme
   if (absent) throw usage_error("train", "{} any more", *absent);
   checkpoint::agree(fmt::format("init.from = {}", from), failure, control);
   for (const std::string& name : folder->ignored()) log::info("not needed: {}", name);
-  load_masters(model.parameters(), model.master(), *folder, environment.stream, control);
+  load_masters(model.parameters(), model.master(), *folder, environment.stream, control, Weights::finite);
   return fmt::format("of the Hugging Face folder {}", from);
 }
 
@@ -202,7 +202,8 @@ std::string load_checkpoint(const RunConfig& config, const std::string& looked_a
       return found->directory;
     });
   }
-  load_masters(model.parameters(), model.master(), found->directory, found->manifest, environment.stream, &control);
+  load_masters(model.parameters(), model.master(), found->directory, found->manifest, environment.stream, &control,
+               Weights::finite);
   return fmt::format("of {}, step {}", found->directory, found->manifest.state.step);
 }
 

@@ -4,6 +4,8 @@
 #include <map>
 #include <vector>
 
+#include "checkpoints/agreement.h"
+#include "checkpoints/finite.h"
 #include "checkpoints/read_together.h"
 #include "checkpoints/resharding.h"
 #include "checkpoints/save_plan.h"
@@ -86,8 +88,24 @@ void load_scaling(Float8Scaling& scaling, const Source& source, Stream& stream) 
   scaling.state_loaded(stream);
 }
 
+/// "DIRECTORY: tensor NAME" of a parameter.
+using PlaceOf = std::function<std::string(const std::string& parameter)>;
+
+/// Each rank looks at what it has read; all end together. `hosts`: null where no other rank is to hear of it.
+void expect_finite_pieces(std::span<const HostPiece> pieces, const PlaceOf& place_of, Communicator* hosts) {
+  const auto look = [&] {
+    for (const HostPiece& p : pieces) {
+      checkpoint::expect_finite({p.data, static_cast<std::size_t>(p.box.extent.elements())}, place_of(p.parameter.name),
+                                p.box, checkpoint::nothing_to_learn_from);
+    }
+  };
+  if (hosts == nullptr) return look();
+  checkpoint::together("initial weights", *hosts, look);
+}
+
 /// One kind after the other: the most host memory that a GPU's rank needs is that of one of them.
-void load_kind(const ParameterList& list, const ShardedBuffer& buffer, int kind, const Source& source, Stream& stream) {
+void load_kind(const ParameterList& list, const ShardedBuffer& buffer, int kind, const Source& source, Stream& stream,
+               Weights expected = Weights::any) {
   fill_pieces(list, buffer, stream, [&](std::span<const HostPiece> pieces) {
     std::vector<checkpoint::WantedPiece> wanted;
     wanted.reserve(pieces.size());
@@ -95,6 +113,11 @@ void load_kind(const ParameterList& list, const ShardedBuffer& buffer, int kind,
       wanted.push_back({.tensor = stored(kind, p.parameter).name, .box = p.box, .data = p.data});
     }
     source.read(wanted);
+    if (expected == Weights::any) return;
+    const auto place_of = [&](const std::string& parameter) {
+      return fmt::format("{}: tensor {}/{}", source.directory, kind_names[kind], parameter);
+    };
+    expect_finite_pieces(pieces, place_of, source.hosts);
   });
 }
 
@@ -177,12 +200,12 @@ void load_state(ShardedModel& model, const std::string& directory, const checkpo
 }
 
 void load_masters(const ParameterList& list, const ShardedBuffer& master, const std::string& directory,
-                  const checkpoint::Manifest& manifest, Stream& stream, Communicator* hosts) {
-  load_kind(list, master, 0, {directory, manifest, hosts}, stream);
+                  const checkpoint::Manifest& manifest, Stream& stream, Communicator* hosts, Weights expected) {
+  load_kind(list, master, 0, {directory, manifest, hosts}, stream, expected);
 }
 
 void load_masters(const ParameterList& list, const ShardedBuffer& master, const checkpoint::HuggingFaceModel& from,
-                  Stream& stream, Communicator& hosts) {
+                  Stream& stream, Communicator& hosts, Weights expected) {
   fill_pieces(list, master, stream, [&](std::span<const HostPiece> pieces) {
     checkpoint::ReadProgress progress;
     const auto read_all = [&] {
@@ -191,6 +214,9 @@ void load_masters(const ParameterList& list, const ShardedBuffer& master, const 
     const auto absent = checkpoint::read_together("read of a Hugging Face folder", hosts, progress,
                                                   [&] { checkpoint::with_retries(progress, read_all); });
     if (absent) throw usage_error("train", "{} any more", *absent);
+    if (expected == Weights::any) return;
+    expect_finite_pieces(
+        pieces, [&](const std::string& parameter) { return from.place(parameter); }, &hosts);
   });
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
@@ -37,14 +38,18 @@ std::int64_t checkpoint_host_bytes(ShardedModel& model, const RunConfig& config,
 void load_state(ShardedModel& model, const std::string& directory, const checkpoint::Manifest& manifest, Stream& stream,
                 bool same_recipe = true, Communicator* hosts = nullptr);
 
-/// The masters alone, into a buffer of their own: for a model that does not train. Usage error as load_state where the
-/// checkpoint lacks one of them. Collective.
+/// What weights have to be: those that a run begins with finite, those that are evaluated whatever they are.
+enum class Weights : std::uint8_t { any, finite };
+
+/// The masters alone, into a buffer of their own. Usage error as load_state where the checkpoint lacks one of them,
+/// and, of all ranks together, one that names the tensor where a weight is not finite that has to be. Collective.
 void load_masters(const ParameterList& list, const ShardedBuffer& master, const std::string& directory,
-                  const checkpoint::Manifest& manifest, Stream& stream, Communicator* hosts);
+                  const checkpoint::Manifest& manifest, Stream& stream, Communicator* hosts,
+                  Weights expected = Weights::any);
 /// Likewise out of a Hugging Face folder: each rank reads the rows that it has a piece of. Throws as
 /// checkpoint::read_together. Collective.
 void load_masters(const ParameterList& list, const ShardedBuffer& master, const checkpoint::HuggingFaceModel& from,
-                  Stream& stream, Communicator& hosts);
+                  Stream& stream, Communicator& hosts, Weights expected = Weights::any);
 /// The state of a float8 recipe that has one; says whether the checkpoint has it. Collective.
 bool load_recipe_state(Float8Scaling& scaling, const std::string& directory, const checkpoint::Manifest& manifest,
                        Stream& stream, Communicator* hosts);
