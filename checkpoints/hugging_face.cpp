@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "checkpoints/relatives.h"
 #include "src/base/json_reader.h"
 #include "src/model/parameters.h"
 
@@ -233,6 +234,7 @@ ModelConfig parse_hugging_face_config(const std::string& text, const std::string
                     .max_positions = integer_or(config, "max_position_embeddings", 1 << 30, 0)};
   model.kv_heads = integer_or(config, "num_key_value_heads", most_heads, model.heads);
   model.finish();
+  refuse_relatives(config, model.head_dim);
   return model;
 }
 

@@ -43,7 +43,7 @@ std::string hugging_face_tokenizer_config(const std::optional<std::string>& bos,
 
 /// The model of a config.json, with its max_position_embeddings. Throws a usage error that names `path`, the key and
 /// what was expected for what is no Llama, or computes something that we do not (other activations, biases, sliding
-/// windows, another scaling of RoPE than llama3), and for weights that are quantized.
+/// windows, another scaling of RoPE than llama3, keys of checkpoints/relatives.h), and for weights that are quantized.
 ModelConfig parse_hugging_face_config(const std::string& json, const std::string& path);
 
 }  // namespace octet::checkpoint

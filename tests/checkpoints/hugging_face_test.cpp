@@ -251,6 +251,45 @@ TEST_F(HuggingFace, ConfigsOfOtherModelsAreRefusedByKey) {
   }
 }
 
+TEST_F(HuggingFace, KeysOfRelativesAreRefusedUnlessTheyChangeNothing) {
+  const json good = json::parse(hugging_face_config(test::small_model(), 32, "float32"));
+  const double width = static_cast<double>(test::small_model().head_dim), scale = 1 / std::sqrt(width);
+  const auto refusal = [&](const std::string& key, const json& value) {
+    json config = good;
+    config[json::json_pointer(key)] = value;
+    return error_of([&] { parse_hugging_face_config(config.dump(), "the/config.json"); });
+  };
+  struct Row {
+    std::string key;
+    json neutral, other;
+    std::string message;
+  };
+  const std::vector<Row> rows = {
+      {"/partial_rotary_factor", 1.0, 0.5, "the/config.json: partial_rotary_factor is 0.5; expected 1"},
+      {"/rope_parameters/partial_rotary_factor", 1, 0.5, "rope_parameters.partial_rotary_factor is 0.5; expected 1"},
+      {"/attn_logit_softcapping", nullptr, 50.0, "attn_logit_softcapping is 50.0; expected null"},
+      {"/final_logit_softcapping", nullptr, 30.0, "final_logit_softcapping is 30.0; expected null"},
+      {"/use_qk_norm", false, true, "use_qk_norm is true; expected false"},
+      {"/residual_multiplier", 1.0, 0.22, "residual_multiplier is 0.22; expected 1"},
+      {"/embedding_multiplier", 1, 12, "embedding_multiplier is 12; expected 1"},
+      {"/logits_scaling", 1.0, 8.0, "logits_scaling is 8.0; expected 1"},
+      {"/attention_multiplier", scale, 1.0, "attention_multiplier is 1.0; expected "},
+      {"/query_pre_attn_scalar", width, 2 * width, "which head_dim gives"},
+      {"/no_rope_layers", {1, 1}, {1, 0}, "no_rope_layers[1] is 0; expected 1"},
+      {"/layer_types",
+       {"full_attention", "full_attention"},
+       {"full_attention", "sliding_attention"},
+       "layer_types[1] is \"sliding_attention\"; expected \"full_attention\""},
+  };
+  for (const auto& [key, neutral, other, message] : rows) {
+    SCOPED_TRACE(key);
+    EXPECT_EQ(refusal(key, neutral), "");
+    EXPECT_EQ(refusal(key, nullptr), "");
+    EXPECT_HAS(refusal(key, other), message);
+  }
+  EXPECT_EQ(refusal("/a_key_that_nobody_knows", 0.5), "");
+}
+
 TEST_F(HuggingFace, FoldersThatAreNotWholeAreRefused) {
   test::write_small(root_ / "c", 9);
   const ExportReport report = export_to("f", small_options(WeightType::fp32, 4000));
@@ -312,15 +351,40 @@ TEST_F(HuggingFace, HalfPrecisionIsExact) {
     SafetensorsWriter file(root_ / "half/model.safetensors", header);
     std::vector<std::uint16_t> halves(static_cast<std::size_t>(header.tensors.back().end / 2), 0);
     // The embedding comes first: one, the smallest and largest subnormal, the smallest normal and the largest number.
-    const std::vector<std::uint16_t> first = {0x3C00, 0x0001, 0x83FF, 0x0400, 0x7BFF, 0xFC00, 0x8000};
+    const std::vector<std::uint16_t> first = {0x3C00, 0x0001, 0x83FF, 0x0400, 0x7BFF, 0xFBFF, 0x8000};
     std::copy(first.begin(), first.end(), halves.begin());
     file.append(halves.data(), header.tensors.back().end);
     file.finish();
   }
   test::put_file(root_ / "half/config.json", hugging_face_config(test::small_model(), 32, "float16"));
   const auto values = import_from("half").at("master/tok_embeddings.weight");
-  const std::vector<float> expected = {1.0f, 0x1p-24f, -1023 * 0x1p-24f, 0x1p-14f, 65504.0f, -HUGE_VALF, -0.0f};
+  const std::vector<float> expected = {1.0f, 0x1p-24f, -1023 * 0x1p-24f, 0x1p-14f, 65504.0f, -65504.0f, -0.0f};
   EXPECT_TRUE(octet::test::same_bits(std::vector(values.begin(), values.begin() + 7), expected));
+}
+
+/// In each type, and whatever the place of the value; nothing is left of the checkpoint.
+TEST_F(HuggingFace, WeightsThatAreNotFiniteAreNotImported) {
+  struct Row {
+    std::string dtype, bytes;
+    const char* shown;
+  };
+  const std::vector<Row> rows = {{"F16", std::string("\x00\xFC", 2), "-inf"},
+                                 {"BF16", std::string("\xC0\x7F", 2), "nan"},
+                                 {"F32", std::string("\x00\x00\x80\x7F", 4), "inf"}};
+  for (const auto& [dtype, bytes, shown] : rows) {
+    SCOPED_TRACE(dtype);
+    write_single(dtype, small_entries(dtype));
+    const std::string path = root_ / (dtype + "/model.safetensors");
+    EXPECT_EQ(error_of([&] { import_from(dtype); }), "");
+    fs::remove_all(root_ / (dtype + "-imported"));
+    std::string content = test::content_of(path);
+    const std::size_t last = content.size() - bytes.size();
+    test::put_file(path, content.replace(last, bytes.size(), bytes));
+    const std::string message = error_of([&] { import_from(dtype); });
+    EXPECT_HAS(message, path + ": tensor " + small_entries().back().name + "[");
+    EXPECT_HAS(message, fmt::format("] is {}; expected finite weights", shown));
+    EXPECT_FALSE(fs::exists(root_ / (dtype + "-imported")));
+  }
 }
 
 TEST_F(HuggingFace, RectanglesOfAParameter) {
