@@ -125,14 +125,27 @@ TEST(InitialWeights, ThatDoNotFitAreRefusedWithEachKey) {
 /// The last value of the file, which the second of two ranks reads.
 TEST(InitialWeights, ThatAreNotFiniteAreRefusedByAllRanks) {
   ASSERT_EQ(in_workplace("cp -r " + origin().folder + " not-finite").exit_code, 0);
-  const std::string path = workplace() / "not-finite/model.safetensors";
+  const std::string path = workplace() / "not-finite/model-00001-of-00001.safetensors";
   std::string bytes = read_bytes(path);
   bytes.replace(bytes.size() - 4, 4, std::string("\x00\x00\xC0\x7F", 4));
   write_bytes(path, bytes);
   const TrainedRun run = begun_with("not-finite", 2);
   EXPECT_EQ(run.result.exit_code, 64) << run.result.all();
-  EXPECT_HAS(run.result.err, "not-finite/model.safetensors: tensor ");
+  EXPECT_HAS(run.result.err, "not-finite/model-00001-of-00001.safetensors: tensor ");
   EXPECT_HAS(run.result.err, "] is nan; expected finite weights: a model that has diverged is nothing to train on");
+  EXPECT_EQ(occurrences(run.result.err, "expected finite weights"), 1) << run.result.err;
+  EXPECT_FALSE(run.has("metrics.jsonl"));
+}
+
+/// The first step's loss is a number; what its update leaves is none.
+TEST(InitialWeights, OfACheckpointThatDivergedAreRefused) {
+  const TrainedRun diverged = train(1,
+                                    "--train.steps 1 --optimizer.lr 1e30 --optimizer.weight_decay 1e30 "
+                                    "--data.validation_fraction 0 --schedule.warmup_steps 0 --checkpoint.interval 1");
+  ASSERT_EQ(checkpoints_of(diverged).size(), 1u) << diverged.result.all();
+  const TrainedRun run = begun_with(diverged.directory, 2);
+  EXPECT_EQ(run.result.exit_code, 64) << run.result.all();
+  EXPECT_HAS(run.result.err, "step-000001: tensor master/");
   EXPECT_EQ(occurrences(run.result.err, "expected finite weights"), 1) << run.result.err;
   EXPECT_FALSE(run.has("metrics.jsonl"));
 }
