@@ -58,9 +58,10 @@ Json float8_options(const LlamaSettings& settings) {
   return options;
 }
 
-/// What all tasks are computed of.
+/// What all tasks are computed of. A copy of a checkpoint is the same model wherever it lies.
 Json facts_of(const FoundModel& model, const Tokenizer& tokenizer) {
-  return {{"model", model.text()},
+  const std::string name = model.source.name(), text = model.text();
+  return {{"model", model.source.hugging_face ? text : text.substr(name.size())},
           {"files", weights_of(model.source)},
           {"float8", float8_options(model.settings)},
           {"device", name_of(model.options.device)},

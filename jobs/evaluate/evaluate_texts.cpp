@@ -9,6 +9,7 @@
 #include "src/base/log.h"
 #include "src/base/progress.h"
 #include "src/base/seconds_since.h"
+#include "src/comm/host_exchange.h"
 #include "src/corpus/outputs.h"
 #include "src/data/data_facts.h"
 #include "src/train/run/token_ranges.h"
@@ -95,19 +96,21 @@ struct Subject {
 };
 
 /// The longest text, or `enough`: of a longer one, and of texts that are too many to be read twice. Usage error for no
-/// text.
-std::int64_t longest_text(DocumentReader& texts, const Options& o, std::int64_t enough) {
+/// text. Collective, so that all ranks have rows of one length, whatever each of them can see.
+std::int64_t longest_text(DocumentReader& texts, const Options& o, std::int64_t enough, Communicator& hosts) {
   constexpr std::int64_t most_tokens = 1 << 20;
   EvaluatedDocument text;
   std::int64_t longest = 0, documents = 0, tokens = 0;
   while (longest < enough && (o.documents == 0 || documents < o.documents) && texts.next(text)) {
     if (text.tokens.empty()) continue;
     ++documents;
-    longest = std::max(longest, std::ssize(text.tokens));
     tokens += std::ssize(text.tokens);
-    if (tokens > most_tokens) return enough;
+    longest = tokens > most_tokens ? enough : std::max(longest, std::ssize(text.tokens));
   }
   if (documents == 0) throw usage_error("evaluate", "{}: has no text", input_of(o));
+  for (const std::string& of_rank : gather_bytes(std::to_string(longest), hosts)) {
+    longest = std::max<std::int64_t>(longest, std::stoll(of_rank));
+  }
   return std::min(longest, enough);
 }
 
@@ -123,7 +126,7 @@ Subject find_subject(const std::string& path, const Options& o, Precision precis
   Language language = language_of(o, found.source);
   if (!o.data.empty()) check_token_range(TokenFile(o.data), found.source.model.vocab_size, ranks.hosts);
   const auto read_ahead = reader_of(o, found.source, language);
-  found.see_at_most(longest_text(*read_ahead, o, found.matters_up_to()));
+  found.see_at_most(longest_text(*read_ahead, o, found.matters_up_to(), ranks.hosts));
   auto reader = reader_of(o, found.source, language);
   return {std::move(found), std::move(language), std::move(reader)};
 }

@@ -67,6 +67,7 @@ kill_at() {
     sleep 0.02
   done
   victim=$(pgrep -P "$(pgrep -P "$process")")  # the child of timeout, which is a child of the subshell
+  [[ -n $victim ]] || return 1
   kill -9 "$victim"
   wait "$process" 2>/dev/null || true
   trap - INT TERM HUP

@@ -134,8 +134,9 @@ class RowWriter {
 void fill_up(ScoreRow& row, std::int64_t row_tokens) {
   const auto all = static_cast<std::size_t>(row_tokens);
   row.used = static_cast<std::int64_t>(row.tokens.size());
-  for (std::size_t first = row.tokens.size(); first < all; first += filling_tokens) {
-    const std::size_t end = std::min(first + filling_tokens, all);
+  const auto filling = static_cast<std::size_t>(filling_tokens(row_tokens));
+  for (std::size_t first = row.tokens.size(); first < all; first += filling) {
+    const std::size_t end = std::min(first + filling, all);
     row.begin.resize(end, static_cast<std::int32_t>(first));
     row.origin.resize(end, static_cast<std::int32_t>(first));
   }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cstddef>
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -10,8 +10,11 @@
 namespace octet {
 
 /// What fills a row up are documents of this many tokens, the last one of fewer: attention to a document costs the
-/// square of its length, and a row may be as long as a window of 131,072 tokens.
-constexpr std::size_t filling_tokens = 128;
+/// square of its length, and a row may be as long as a window of 131,072 tokens. They are 128 at most, since a GPU's
+/// attention within documents is for so many of them (kernels/attention.h).
+constexpr std::int64_t filling_tokens(std::int64_t row_tokens) {
+  return std::max<std::int64_t>(128, (row_tokens + 127) / 128);
+}
 
 /// A row of tokens that the model sees at once, in which the inputs of several requests stand one behind the other,
 /// each a document of its own. Inputs that begin alike may stand there as one document with what they share and one for

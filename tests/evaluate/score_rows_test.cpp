@@ -75,6 +75,14 @@ TEST(ScoreRows, FillingStandsInShortDocuments) {
   EXPECT_TRUE(std::equal(row.begin.begin() + 2, row.begin.end(), row.origin.begin() + 2));
 }
 
+// Attention within documents of a GPU is for 1,024 of them in a row at most.
+TEST(ScoreRows, FillingOfALongRowIsInFewDocuments) {
+  const ScorePlan plan = pack_requests(std::vector<ScoreRequest>{{{1, 2}, {3}}}, options_of(1 << 20));
+  std::int64_t documents = 0;
+  for (std::size_t t = 0; t < 1 << 20; ++t) documents += plan.rows[0].begin[t] == static_cast<std::int32_t>(t) ? 1 : 0;
+  EXPECT_EQ(documents, 1 + 128);
+}
+
 TEST(ScoreRows, RequestsWithoutContinuationAreInNoRow) {
   EXPECT_TRUE(pack_requests(std::vector<ScoreRequest>{{{1}, {}}}, options_of(4)).rows.empty());
 }

@@ -134,6 +134,8 @@ TEST_F(BadInput, Layouts) {
   refuses("run.yaml --parallel.tp 2 --train.seq_len 31",
           {"parallel.tp = 2", "does not divide the tokens of a micro-batch, train.micro_batch 1 x train.seq_len 31"});
   refuses("run.yaml --parallel.tp_keep_gathered true", {"parallel.tp_keep_gathered = true", "parallel.tp = 1"});
+  refuses("run.yaml --optimizer.beside_forward true --optimizer.beside_multiprocessors 8",
+          {"optimizer.beside_multiprocessors = 8", "has no effect with device = cpu; expected 0"});
   refuses("run.yaml --parallel.cp 2", {"parallel.cp = 2", "not available yet"});
   refuses("run.yaml --parallel.pp 3", {"parallel.pp = 3", "3 stages", "2 blocks"});
   refuses("run.yaml --parallel.pp 2 --parallel.dp_shard 2", {"parallel.dp_shard = 2", "pp 2 x", "but the job has 2"});

@@ -158,6 +158,7 @@ RunConfig config_of(const char* recipe) {
   c.train.seq_len = 128;
   c.train.validation_batches = 1;
   c.data.validation_fraction = 0.1;
+  c.optimizer.beside_forward = AutoBool::automatic;
   return c;
 }
 

@@ -26,6 +26,7 @@ Error refuse(const Origins& origins, const std::string& key, const V& value, fmt
 inline constexpr const char* nccl_groups[] = {"dp_shard", "dp_replicate", "tp"};
 
 void check_schedule(const RunConfig& c, const Origins& at);
+void check_optimizer(const RunConfig& c, const Origins& at);
 void check_batch(const RunConfig& c, const Origins& at);
 /// Weights and changes of the mixture.
 void check_data(const RunConfig& c, const Origins& at);
@@ -48,7 +49,7 @@ void check_attention(const RunConfig& c, const Origins& at);
 void check_device(const RunConfig& c, const Origins& at);
 void check_cuda_choices(const RunConfig& c, const Origins& at);
 /// To be called where the run's files are seen. Usage error where cuda.gemm_plans is not there and nothing is timed
-/// that would write it, cannot be written, or holds something else.
+/// that would write it, is in no folder, or holds something else.
 void check_plan_file(const RunConfig& c, const Origins& at);
 /// To be called once the GPU is known (Device::compute_capability). Usage error where it lacks the GEMMs of the recipe.
 void check_gpu(const RunConfig& c, int compute_capability, const Origins& at);

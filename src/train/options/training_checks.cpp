@@ -28,6 +28,14 @@ void check_schedule(const RunConfig& c, const Origins& at) {
   }
 }
 
+void check_optimizer(const RunConfig& c, const Origins& at) {
+  if (c.optimizer.beside_multiprocessors == 0) return;
+  const bool of_gpu = c.device == DeviceType::cuda;
+  if (of_gpu && c.optimizer.beside_forward != AutoBool::no) return;
+  throw refuse(at, "optimizer.beside_multiprocessors", c.optimizer.beside_multiprocessors,
+               "has no effect with {}; expected 0", of_gpu ? "optimizer.beside_forward = false" : "device = cpu");
+}
+
 void check_batch(const RunConfig& c, const Origins& at) {
   if (c.train.global_batch % c.train.micro_batch != 0) {
     throw refuse(at, "train.global_batch", c.train.global_batch, "expected a multiple of train.micro_batch = {}",

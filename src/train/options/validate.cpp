@@ -120,6 +120,7 @@ void validate(const RunConfig& config, const Origins& origins) {
   declare_options(schema, copy);
   schema.check(origins);
   check_schedule(config, origins);
+  check_optimizer(config, origins);
   check_batch(config, origins);
   check_data(config, origins);
   check_parallel(config.parallel, origins);

@@ -142,10 +142,15 @@ class Loop {
     return progress;
   }
 
-  /// All that looks at the state after a step, and comes after its update. Its time is the step's line's.
+  /// Says whether anything looks at the state after the step, which then comes after its update.
+  bool state_is_wanted(std::int64_t step, StopReason stop) const {
+    return is_last(step) || stop != StopReason::none || wanted_ || validates(step) || compares_replicas(step, stop);
+  }
+
+  /// All that looks at the state after a step. Its time is the step's line's.
   Outcome examine(StepResult& result, StopReason stop) {
     Outcome outcome{result};
-    p_.trainer.settle();
+    if (state_is_wanted(result.step, stop)) p_.trainer.settle();
     if (!outcome.bad() && compares_replicas(result.step, stop)) {
       outcome.replica_difference = find_replica_difference(
           p_.trainer.model().all_parameters(), p_.trainer.model().parameters(), p_.trainer.model().master(),

@@ -144,10 +144,25 @@ void Trainer::launch(std::int64_t step) {
   device_.zero(loss_sum(), 4, stream_);
   train_passes([&](std::int64_t m, Batch& batch) { batches_.train_batch(step - 1, batch_layout_, m, batch); },
                loss_scale);
+  tell_where_updates_are();
   model_.finish_step(step, result.lr, updates_beside());
   reductions::loss(mesh_).all_reduce(loss_sum(), 1, DType::f32, ReduceOp::sum);
   reader_.take(loss_sum());
   launched_.push_back({std::move(result), clock_.mark(Activity::wait)});
+}
+
+/// Once: whether passes are graphs is known with the first of them.
+void Trainer::tell_where_updates_are() {
+  if (!may_update_beside_ || std::exchange(told_where_updates_are_, true) || !device_.has_memory()) return;
+  if (!updates_beside()) {
+    log::info("optimizer.beside_forward = {}: off: passes are graphs", config_.optimizer.beside_forward);
+    return;
+  }
+  const std::int64_t all = device_.multiprocessors();
+  log::info("weights are updated beside the next step's forward pass{}",
+            all == 0
+                ? ""
+                : fmt::format(", on {} of {} multiprocessors", multiprocessors_beside(config_.optimizer, all), all));
 }
 
 void Trainer::settle() {

@@ -77,6 +77,7 @@ class Trainer {
  private:
   Trainer(const RunConfig& config, std::unique_ptr<Sampler> sampler, const Batches* batches, Mesh& mesh,
           Communicator& control, Stream& stream, GemmTrace* gemms);
+  void tell_where_updates_are();
   /// Reads a micro-batch of this rank and brings it to the slot's place on the device.
   using ReadBatch = std::function<void(std::int64_t micro_batch, Batch&)>;
   MicroBatch upload(const ReadBatch& read, std::int64_t micro_batch, int slot, float loss_scale);
@@ -105,7 +106,7 @@ class Trainer {
   Batch batch_;
   std::vector<std::unique_ptr<BatchUpload>> uploads_;  ///< by slot
   PassGraphs graphs_;
-  bool may_update_beside_;
+  bool may_update_beside_, told_where_updates_are_ = false;
   TensorBuffer loss_sum_;  ///< [1]
   DeviceReader reader_;
   StepClock clock_;
