@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Checks what octet-evaluate and octet generate say on the GPU against the CPU, in at most 3 minutes: a small run's loss of a
-# text in fp32 (within 1e-4 relative), bf16 and float8 (1e-2), and the text that fp32 writes on behind prompts, which must be
-# the same to the letter. Needs no network. Skips with a reason where there is no GPU.
+# text in fp32 (within 1e-4 relative), bf16 and float8 (1e-2), the log-likelihood of each choice of a task of 60 questions
+# (likewise), and the text that fp32 writes on behind prompts, which must be the same to the letter. Needs no network. Skips
+# with a reason where there is no GPU.
 # Usage: jobs/gpu/evaluate.sh [--output DIR] [--device cuda|cpu] [--model NAME]
 #   --output DIR      where logs and results go (default runs/gpu-evaluate-DATE); must not exist
 #   --device DEVICE   what is held against the CPU: cuda (default), or cpu: the same on a machine without a GPU
@@ -51,9 +52,17 @@ train() {
 }
 
 # score DEVICE PRECISION NAME: $output/NAME/results.json. In rows of the same tokens, which float8 scales together.
+# shellcheck disable=SC2317  # compare calls it by name
 score() {
   run "$output/$3.log" "$bin/octet-evaluate" "$output/run" --device "$1" --precision "$2" --text "$output/held-out.txt" \
     --split-documents blank-lines --row-tokens 512 --output "$output/$3" >"$output/$3.out"
+}
+
+# ask DEVICE PRECISION NAME: the same of the task.
+# shellcheck disable=SC2317  # likewise
+ask() {
+  run "$output/$3.log" "$bin/octet-evaluate" "$output/run" --device "$1" --precision "$2" --tasks "$output/own.yaml" \
+    --row-tokens 512 --output "$output/$3" >"$output/$3.out"
 }
 
 # write_on DEVICE NAME: $output/NAME.txt, what comes behind each prompt.
@@ -65,16 +74,26 @@ write_on() {
   done
 }
 
+# compare WHAT NAME PRECISION: `score` or `ask`, on the CPU and on the device, and a row about them.
+compare() {
+  local tolerance=1e-2
+  [[ $3 != fp32 ]] || tolerance=1e-4
+  "$1" cpu "$3" "$2-a" && "$1" "$device" "$3" "$2-b" &&
+    python3 "$here/compare_scores.py" "$2" "$tolerance" "$output/$2-a" "$output/$2-b"
+}
+
 check_scores() {
-  local precision tolerance
-  printf '%-8s %12s %12s %12s %9s\n' precision CPU "$device" difference tolerance
+  local precision
+  printf '%-10s %12s %12s %12s %9s\n' precision CPU "$device" difference tolerance
   for precision in fp32 bf16 float8; do
-    tolerance=1e-2
-    [[ $precision != fp32 ]] || tolerance=1e-4
-    if ! { score cpu "$precision" "$precision-a" && score "$device" "$precision" "$precision-b" &&
-      python3 "$here/compare_scores.py" "$precision" "$tolerance" "$output/$precision-a" "$output/$precision-b"; }; then
-      failures+=("the loss in $precision")
-    fi
+    compare score "$precision" "$precision" || failures+=("the loss in $precision")
+  done
+  if ! python3 "$here/make_task.py" "$output/text.txt" "$output" 60; then
+    failures+=('the task')
+    return
+  fi
+  for precision in fp32 bf16; do
+    compare ask "task-$precision" "$precision" || failures+=("the task in $precision")
   done
 }
 
@@ -99,4 +118,4 @@ fi
 if ((${#failures[@]})); then
   verdict evaluate FAILED "$(printf '%s; ' "${failures[@]}" | sed 's/; $//') (see $output) ($SECONDS s)"
 fi
-verdict evaluate PASSED "losses and generated text of the CPU and of $device ($SECONDS s)"
+verdict evaluate PASSED "losses, choices and generated text of the CPU and of $device ($SECONDS s)"

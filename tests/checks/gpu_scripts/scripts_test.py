@@ -148,8 +148,8 @@ class EvaluateTest(ScriptTest):
     def test_passes_with_a_table(self):
         code, text, last = self.evaluate(GPU_ERROR="5e-5")
         self.assertEqual(code, 0, text)
-        self.assertRegex(last, r"^evaluate: PASSED: losses and generated text of the CPU and of cuda \(\d+ s\)$")
-        self.assertEqual(len(re.findall(r"^(fp32|bf16|float8) .* ok$", text, re.M)), 3)
+        self.assertRegex(last, r"^evaluate: PASSED: losses, choices and generated text of the CPU and of cuda \(\d+ s\)$")
+        self.assertEqual(len(re.findall(r"^(fp32|bf16|float8|task-fp32|task-bf16) .* ok$", text, re.M)), 5)
         self.assertRegex(text, r"(?m)^generated: \d\d+ bytes, the same on both$")
 
     def test_failures_are_named(self):
@@ -157,6 +157,8 @@ class EvaluateTest(ScriptTest):
                                          ({"NOT_FINITE": "1"}, "the loss in fp32; the loss in bf16; the loss in float8 ", "not finite"),
                                          ({"MORE_TOKENS": "1"}, "the loss in fp32; ", "100 and 101 tokens"),
                                          ({"EVALUATE_FAILS": "1"}, "the loss in fp32; ", "no such luck"),
+                                         ({"CHOICE_ERROR": "1e-3"}, "the task in fp32 ", "too far apart"),
+                                         ({"OTHER_ANSWERS": "1"}, "the task in fp32; the task in bf16 ", "accuracies 0.500 and 0.600"),
                                          ({"OTHER_TEXT": "x"}, "the generated text ", "differ")):
             with self.subTest(environment):
                 code, text, last = self.evaluate(**environment)

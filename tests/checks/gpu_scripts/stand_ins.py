@@ -135,8 +135,19 @@ print(get("--prompt"), "behind it", os.environ.get("OTHER_TEXT", "") if get("--d
 EVALUATE = """
 import json, os, sys
 get = lambda key: sys.argv[sys.argv.index(key) + 1]
-assert os.path.getsize(get("--text")) == 20000 and os.path.exists(sys.argv[1] + "/metrics.jsonl")
+assert os.path.exists(sys.argv[1] + "/metrics.jsonl")
 gpu = get("--device") == "cuda"
+if "--tasks" in sys.argv:
+    rows = [json.loads(line) for line in open(get("--tasks").removesuffix("yaml") + "jsonl")]
+    assert all(q["choices"][q["gold"]] and len(q["choices"]) == 4 for q in rows) and len({q["context"][:20] for q in rows}) == len(rows) / 3
+    os.makedirs(get("--output"))
+    error = float(os.environ.get("CHOICE_ERROR", 0)) if gpu else 0
+    with open(get("--output") + "/samples_own.jsonl", "w") as file:
+        for number, q in enumerate(rows):
+            file.write(json.dumps({"loglikelihoods": [-20.0 * (1 + error * (number == 7)), -21.0, -22.0, -23.0]}) + "\\n")
+    right = 0.5 + 0.1 * (gpu and bool(os.environ.get("OTHER_ANSWERS")))
+    sys.exit(json.dump({"results": {"own": {"acc": right}}}, open(get("--output") + "/results.json", "w")))
+assert os.path.getsize(get("--text")) == 20000
 if gpu and os.environ.get("EVALUATE_FAILS"):
     sys.exit(print("no such luck", file=sys.stderr) or 70)
 loss = None if gpu and os.environ.get("NOT_FINITE") else 3.5 * (1 + (float(os.environ.get("GPU_ERROR", 0)) if gpu else 0))
