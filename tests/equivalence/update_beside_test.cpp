@@ -79,8 +79,8 @@ class UpdatedBeside : public TrainerTest {
   std::string write_tokens(const std::string& name, std::int32_t count) const {
     if (world_->rank() == 0) {
       TokenFileWriter writer(folder_ / name, TokenType::u8);
-      std::vector<std::int32_t> ids;
-      for (std::int32_t i = 0; i < count; ++i) ids.push_back(i * i % 47);
+      std::vector<std::int32_t> ids(static_cast<std::size_t>(count));
+      for (std::int32_t i = 0; i < count; ++i) ids[static_cast<std::size_t>(i)] = i * i % 47;
       writer.append(ids);
       writer.end_document();
       writer.finish();
