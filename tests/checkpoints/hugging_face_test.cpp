@@ -371,7 +371,8 @@ TEST_F(HuggingFace, WeightsThatAreNotFiniteAreNotImported) {
   const std::vector<Row> rows = {{"F16", std::string("\x00\xFC", 2), "-inf"},
                                  {"BF16", std::string("\xC0\x7F", 2), "nan"},
                                  {"F32", std::string("\x00\x00\x80\x7F", 4), "inf"}};
-  for (const auto& [dtype, bytes, shown] : rows) {
+  for (const Row& row : rows) {
+    const std::string &dtype = row.dtype, &bytes = row.bytes;
     SCOPED_TRACE(dtype);
     write_single(dtype, small_entries(dtype));
     const std::string path = root_ / (dtype + "/model.safetensors");
@@ -382,7 +383,7 @@ TEST_F(HuggingFace, WeightsThatAreNotFiniteAreNotImported) {
     test::put_file(path, content.replace(last, bytes.size(), bytes));
     const std::string message = error_of([&] { import_from(dtype); });
     EXPECT_HAS(message, path + ": tensor " + small_entries().back().name + "[");
-    EXPECT_HAS(message, fmt::format("] is {}; expected finite weights", shown));
+    EXPECT_HAS(message, fmt::format("] is {}; expected finite weights", row.shown));
     EXPECT_FALSE(fs::exists(root_ / (dtype + "-imported")));
   }
 }

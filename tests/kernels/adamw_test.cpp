@@ -94,8 +94,7 @@ TEST(AdamW, GradientsInBf16HaveTheBitsOfTheSameValuesInFp32) {
   for (const std::int64_t n : {1, 13, 2048, 5003}) {
     State s = random_state(n), expected = s;
     const auto narrow = random_values<bf16>(n, 10, 0.5);
-    std::vector<float> wide;
-    for (const bf16 v : narrow) wide.push_back(static_cast<float>(v));
+    const std::vector<float> wide(narrow.begin(), narrow.end());
     const float clip = 0.37f;
     auto of_wide = update_of(expected, wide, 2, {}), of_narrow = update_of(s, wide, 2, {});
     of_narrow.gradient = narrow.data();

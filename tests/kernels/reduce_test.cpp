@@ -41,8 +41,7 @@ TEST(Reduce, SumsAgreeWithLongDouble) {
 TEST(Reduce, SquaresOfBf16AreThoseOfTheSameValuesInFp32) {
   for (const std::int64_t n : sizes) {
     const auto narrow = random_values<bf16>(n, 1);
-    std::vector<float> wide;
-    for (const bf16 v : narrow) wide.push_back(static_cast<float>(v));
+    const std::vector<float> wide(narrow.begin(), narrow.end());
     float out = nan_f32;
     cpu::sum_of_squares(stream(), {.x = narrow.data(), .dtype = DType::bf16, .n = n, .out = &out});
     EXPECT_EQ(out, squares_of(wide)) << n;
