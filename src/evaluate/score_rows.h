@@ -10,8 +10,8 @@
 namespace octet {
 
 /// What fills a row up are documents of this many tokens, the last one of fewer: attention to a document costs the
-/// square of its length, and a row may be as long as a window of 131,072 tokens. They are 128 at most, since a GPU's
-/// attention within documents is for so many of them (kernels/attention.h).
+/// square of its length, and a row may be as long as a window of 131,072 tokens. They are 128 at most, since cuDNN's
+/// attention within documents is for 1,024 in a row (kernels/attention.h).
 constexpr std::int64_t filling_tokens(std::int64_t row_tokens) {
   return std::max<std::int64_t>(128, (row_tokens + 127) / 128);
 }

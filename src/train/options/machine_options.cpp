@@ -107,8 +107,7 @@ void declare_cuda(Schema& schema, RunConfig& config) {
       .help(
           "The same of cuDNN's attention, forward and backward, of rows that are one document: its first proposals, or "
           "the fastest of them, kept in attention-plans in the run's folder. auto counts with the trials of each pass "
-          "a "
-          "second in which cuDNN builds plans, as the FLOPs of the bf16 peak of the GPU's data sheet.");
+          "a second in which cuDNN builds plans, as the FLOPs of the bf16 peak of the GPU's data sheet.");
   schema.add_choice("document_attention", c.document_attention)
       .help(
           "With data.document_mask, what computes attention of rows that hold several documents: cuDNN, for up to 1024 "
