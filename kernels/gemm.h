@@ -47,6 +47,9 @@ struct Gemm {
   /// fp8 on the CPU: the sums of Hopper's tensor cores, bit for bit (kernels/cpu/hopper_multiply.h), instead of fp32.
   /// No effect on other operands, nor on a GPU, which has its own.
   bool emulate_hopper = false;
+  /// Of a GPU, that the algorithm is chosen for, where the others have work beside it; 0: all. The CPU has no use for
+  /// it.
+  std::int64_t multiprocessors = 0;
   void* workspace = nullptr;  ///< KernelTable::gemm_workspace bytes, on gemm_workspace_alignment
   std::int64_t workspace_bytes = 0;
 

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "kernels/cuda/cluster.cuh"
 #include "kernels/cuda/cuda_kernels.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/packs.cuh"
@@ -15,8 +16,10 @@ constexpr int threads = 256;
 /// Of an update that has few multiprocessors (AdamWUpdate::multiprocessors). A block of it takes a multiprocessor
 /// whole: its registers leave none for a block of a GEMM. So the blocks lie on as many multiprocessors as they are, and
 /// the GEMMs have the others whole. Blocks of 256 threads would lie on all, one or two on each, and no GEMM would have
-/// room anywhere.
+/// room anywhere. Where there are clusters the blocks go in pairs: those of a GEMM want their multiprocessors together
+/// in one of a GPU's clusters of multiprocessors (GPC), of which single blocks might leave each an odd number.
 constexpr int threads_beside = 1024;
+constexpr unsigned blocks_together = 2;
 
 /// What a thread reads of four neighbouring elements; gradients are stored as G.
 template <typename G>
@@ -125,9 +128,15 @@ void adamw(Stream& stream, const AdamWUpdate& args) {
       adamw_kernel<G, threads, 1>
           <<<blocks_for(args.n, threads * 4), threads, 0, native(stream)>>>(args, factors_of(args), packs);
     } else {
-      const auto blocks = std::min<std::int64_t>(args.multiprocessors, ceil_div(args.n, threads_beside * 4));
-      adamw_kernel<G, threads_beside, 2>
-          <<<static_cast<unsigned>(blocks), threads_beside, 0, native(stream)>>>(args, factors_of(args), packs);
+      const auto blocks =
+          static_cast<unsigned>(std::min<std::int64_t>(args.multiprocessors, ceil_div(args.n, threads_beside * 4)));
+      const auto kernel = adamw_kernel<G, threads_beside, 2>;
+      if (blocks % blocks_together == 0 && has_clusters()) {
+        const ClusterShape pair{.blocks = blocks_together, .threads = threads_beside, .shared = 0};
+        launch_clusters(kernel, pair, blocks / blocks_together, native(stream), args, factors_of(args), packs);
+      } else {
+        kernel<<<blocks, threads_beside, 0, native(stream)>>>(args, factors_of(args), packs);
+      }
     }
     check_launch("adamw");
   });

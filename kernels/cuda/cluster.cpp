@@ -14,14 +14,13 @@ constexpr unsigned portable_cluster = 8;
 /// Of one kernel and shape. What the kernel is allowed is the device's most, and not the shape's: that is kept with the
 /// kernel, where the shape asked for last would take from one asked for before.
 int ask(const void* kernel, const ClusterShape& shape, int device) {
-  int has_clusters = 0, most_shared = 0;
-  check(cudaDeviceGetAttribute(&has_clusters, cudaDevAttrClusterLaunch, device), "asking for clusters of blocks");
+  int most_shared = 0;
   check(cudaDeviceGetAttribute(&most_shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
         "asking how much shared memory a block may have");
   cudaFuncAttributes attributes{};
   check(cudaFuncGetAttributes(&attributes, kernel), "asking for a kernel's shared memory");
   most_shared -= static_cast<int>(attributes.sharedSizeBytes);
-  if (has_clusters == 0 || shape.shared > most_shared) return 0;
+  if (!has_clusters() || shape.shared > most_shared) return 0;
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most_shared),
         "asking for shared memory");
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared),
@@ -42,6 +41,13 @@ int ask(const void* kernel, const ClusterShape& shape, int device) {
 }
 
 }  // namespace
+
+bool has_clusters() {
+  int device = 0, has = 0;
+  check(cudaGetDevice(&device), "asking for the current device");
+  check(cudaDeviceGetAttribute(&has, cudaDevAttrClusterLaunch, device), "asking for clusters of blocks");
+  return has != 0;
+}
 
 int resident_clusters(const void* kernel, const ClusterShape& shape) {
   static std::mutex mutex;

@@ -34,6 +34,9 @@ class ClusterConfig {
   cudaLaunchConfig_t config_{};
 };
 
+/// Says whether the current device has clusters. Of any thread.
+bool has_clusters();
+
 /// How many clusters of a kernel the current device holds at once; 0 where it cannot run them. Asks for the shared
 /// memory too, as a launch needs it. Answers are remembered. Of any thread.
 int resident_clusters(const void* kernel, const ClusterShape& shape);

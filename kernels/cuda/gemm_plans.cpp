@@ -117,6 +117,10 @@ GemmPlan GemmPlans::describe_to_library(const Gemm& args, const GemmProblem& pro
     set(library_, plan.operation, CUBLASLT_MATMUL_DESC_FAST_ACCUM,
         static_cast<std::int8_t>(problem.fast_accumulate ? 1 : 0));
   }
+  if (problem.multiprocessors != 0) {
+    set(library_, plan.operation, CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET,
+        static_cast<std::int32_t>(problem.multiprocessors));
+  }
   set_scales(library_, plan.operation, args);  // that there are scales may bear on what is proposed
   plan.first = layout(library_, layouts.first);
   plan.second = layout(library_, layouts.second);

@@ -88,6 +88,7 @@ GemmProblem describe(const Gemm& g) {
           .fast_accumulate = g.fast_accumulate && is_float8(g.a.dtype),
           .a_scales = told(g.a.scales),
           .b_scales = told(g.b.scales),
+          .multiprocessors = g.multiprocessors,
           .a_alignment = alignment_of(g.a.data),
           .b_alignment = alignment_of(g.b.data),
           .c_alignment = alignment_of(g.c)};
@@ -98,9 +99,10 @@ std::string GemmProblem::text() const {
                              : along_contraction(a_scales)
                                  ? fmt::format(" scales {} x {}", name_of(a_scales), name_of(b_scales))
                                  : "";
-  return fmt::format("m{} n{} k{} {}{} x {}{} > {} beta{}{}{} align {} {} {}", m, n, k, name_of(a),
+  const std::string part = multiprocessors == 0 ? "" : fmt::format(" on {} multiprocessors", multiprocessors);
+  return fmt::format("m{} n{} k{} {}{} x {}{} > {} beta{}{}{}{} align {} {} {}", m, n, k, name_of(a),
                      a_transposed ? "'" : "", name_of(b), b_transposed ? "'" : "", name_of(c), accumulate ? 1 : 0,
-                     fast_accumulate ? " fast" : "", scales, a_alignment, b_alignment, c_alignment);
+                     fast_accumulate ? " fast" : "", scales, part, a_alignment, b_alignment, c_alignment);
 }
 
 LibraryLayouts layouts_of(const GemmProblem& p) {

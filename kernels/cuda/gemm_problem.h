@@ -42,6 +42,7 @@ struct GemmProblem {
   bool accumulate;  ///< beta is 1
   bool fast_accumulate;
   ScaleForm a_scales, b_scales;               ///< as the library is told: `each` of both or of none
+  std::int64_t multiprocessors;               ///< that it is chosen for; 0: all
   int a_alignment, b_alignment, c_alignment;  ///< of the pointers, in bytes: a power of two, at most 256
 
   auto operator<=>(const GemmProblem&) const = default;  // NOLINT(modernize-use-nullptr): of clang-tidy's own making
@@ -49,7 +50,7 @@ struct GemmProblem {
   bool outer_scales() const { return a_scales == ScaleForm::each; }
 
   /// "m8192 n4096 k1024 e4m3 x e4m3' > bf16 beta0 fast align 256 256 256"; ' says transposed. Behind "fast" may stand
-  /// "outer scales" or "scales vectors x blocks". Unique to the problem.
+  /// "outer scales" or "scales vectors x blocks", and then "on 108 multiprocessors". Unique to the problem.
   std::string text() const;
 };
 GemmProblem describe(const Gemm& args);

@@ -33,6 +33,11 @@ class Event {
   virtual double seconds_since(const Event& earlier) const;
 };
 
+/// Which of two kernels gets a multiprocessor of a GPU that is free for either: high ones before normal ones. The
+/// model's own stream is normal. What works beside it, and is soon waited for (collectives, an update), is high, as
+/// PyTorch's FSDP2 has it for its gathers and reductions. Another device has no use for it.
+enum class StreamPriority : std::uint8_t { normal, high };
+
 /// An ordered queue of work on one device. On the CPU work runs at once on the calling thread (and its OpenMP team).
 /// Not thread-safe: one thread issues to a stream.
 class Stream {
@@ -69,7 +74,7 @@ class Device : public MemorySource {
   virtual std::string pci_bus_id() const { return {}; }
   /// The compute capability of a GPU as one number, 90 for 9.0; 0 for the CPU and for a dry device.
   virtual int compute_capability() const { return 0; }
-  /// Of a GPU; 0 for the CPU and for a dry device.
+  /// Of a GPU, and of a dry device that was told so; 0 for others.
   virtual int multiprocessors() const { return 0; }
   /// Total bytes of memory; for the CPU what the machine (or its cgroup) has.
   virtual std::int64_t memory_bytes() const = 0;
@@ -84,7 +89,7 @@ class Device : public MemorySource {
   /// The bytes in use on the whole device now, by whomever; -1 where it cannot be told (CPU).
   virtual std::int64_t used_bytes() const { return -1; }
 
-  virtual std::unique_ptr<Stream> make_stream() = 0;
+  virtual std::unique_ptr<Stream> make_stream(StreamPriority priority = StreamPriority::normal) = 0;
   virtual std::unique_ptr<Event> make_event() = 0;
   /// An event that also keeps the time. To record one waits for nothing, but costs the stream a little more.
   virtual std::unique_ptr<Event> make_timing_event() = 0;
@@ -129,8 +134,8 @@ std::string cuda_bus_id(int index);
 /// nothing is computed or copied. Buffers have addresses that are aligned as CUDA's and lead nowhere; host memory is
 /// real, and zero. Kernels of its streams are dry (kernels/table.h), and tell `log`, which outlives the device, of
 /// their work; its streams, events and timing events keep the time that this would have taken, from 0.
-/// `workspaces`: Device::workspaces.
-std::unique_ptr<Device> make_dry_device(DeviceType type, DeviceType workspaces, WorkLog* log);
+/// `workspaces`, `multiprocessors`: as Device has them.
+std::unique_ptr<Device> make_dry_device(DeviceType type, DeviceType workspaces, WorkLog* log, int multiprocessors = 0);
 /// A dry device with workspaces of its own type's kernels.
 inline std::unique_ptr<Device> make_dry_device(DeviceType type, WorkLog* log = nullptr) {
   return make_dry_device(type, type, log);

@@ -84,15 +84,17 @@ class DryStream final : public Stream {
 
 class DryDevice final : public Device {
  public:
-  DryDevice(DeviceType type, DeviceType workspaces, WorkLog* log) : type_(type), workspaces_(workspaces), queue_{log} {}
+  DryDevice(DeviceType type, DeviceType workspaces, WorkLog* log, int multiprocessors)
+      : type_(type), workspaces_(workspaces), queue_{log}, multiprocessors_(multiprocessors) {}
 
   DeviceType type() const override { return type_; }
   std::string name() const override { return "no device"; }
+  int multiprocessors() const override { return multiprocessors_; }
   std::int64_t memory_bytes() const override { return std::int64_t{1} << 62; }
   bool has_memory() const override { return false; }
   DeviceType workspaces() const override { return workspaces_; }
 
-  std::unique_ptr<Stream> make_stream() override { return std::make_unique<DryStream>(*this, queue_); }
+  std::unique_ptr<Stream> make_stream(StreamPriority) override { return std::make_unique<DryStream>(*this, queue_); }
   std::unique_ptr<Event> make_event() override { return std::make_unique<DryEvent>(); }
   std::unique_ptr<Event> make_timing_event() override { return std::make_unique<DryEvent>(); }
 
@@ -127,13 +129,14 @@ class DryDevice final : public Device {
 
   DeviceType type_, workspaces_;
   DryQueue queue_;
+  int multiprocessors_;
   std::uintptr_t next_ = std::uintptr_t{1} << 40;
 };
 
 }  // namespace
 
-std::unique_ptr<Device> make_dry_device(DeviceType type, DeviceType workspaces, WorkLog* log) {
-  return std::make_unique<DryDevice>(type, workspaces, log);
+std::unique_ptr<Device> make_dry_device(DeviceType type, DeviceType workspaces, WorkLog* log, int multiprocessors) {
+  return std::make_unique<DryDevice>(type, workspaces, log, multiprocessors);
 }
 
 }  // namespace octet

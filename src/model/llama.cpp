@@ -83,6 +83,7 @@ void Llama::forward(int index, const MicroBatch& batch, WeightProvider& weights,
 /// Without training one set of activations serves every block.
 void Llama::forward_blocks(Slot& slot, WeightProvider& weights) {
   const StepPartScope part(StepPart::forward);
+  const GemmMultiprocessors of_forward(op_, slot.gemm_multiprocessors);
   const Stage& stage = *slot.stage;
   for (std::int64_t layer = stage.first_layer; layer < stage.end_layer; ++layer) {
     const bool first = layer == stage.first_layer;
@@ -230,6 +231,7 @@ void Llama::backward_blocks(int index, WeightProvider& weights, GradientSink& gr
     const OutputGradient below = gradient_of(slot, layer - 1);
     BlockActivations& a = block(slot, layer);
     if (stage.recompute.again(layer) || (stage.recompute.applies(layer) && !last_is_there)) {
+      const GemmMultiprocessors of_forward(op_, slot.gemm_multiprocessors);
       block_recompute(pass(slot, layer), unit, w, stage.recompute.kept, a, slot.branch);
     }
     LateGradients* late = late_of(slot, layer, split);

@@ -99,6 +99,11 @@ class Llama {
   std::vector<int> forward_units(int stage = 0) const;
   std::vector<int> backward_units(int stage = 0) const;
 
+  /// The next training forward of each stage, and what its backward makes again of it, leave a GPU's other
+  /// multiprocessors to work beside them: the GEMMs of its blocks are chosen for so many (Gemm::multiprocessors).
+  void leave_room(std::int64_t gemm_multiprocessors) {
+    gemm_multiprocessors_.assign(stages_.size(), gemm_multiprocessors);
+  }
   /// Takes the slot for a micro-batch and a stage, for forward and backward or (`trains` false) for forward alone.
   /// Returns the place of the residual stream that a stage without the embedding gets.
   Tensor begin(int slot, bool trains = true, int stage = 0);
@@ -155,13 +160,14 @@ class Llama {
     const std::int32_t* tokens = nullptr;
     RowDocuments documents{};
     CachedTokens cached{};
-    BatchShape shape{};        ///< of the pass
-    Tensor branch{};           ///< of the last block so far; its result is h_middle + branch
-    Tensor dh{};               ///< gradient of the residual stream; see out()
-    void* dh_codes = nullptr;  ///< its place in fp8, while the scale is known before
-    OutputGradient top{};      ///< dh as the output gradient of the last block's w2
-    float* amaxes = nullptr;   ///< that the pass takes: of the stage's inputs, then of its gradients; null: of none
-    std::int64_t first = 0;    ///< mark before the first block
+    BatchShape shape{};                     ///< of the pass
+    Tensor branch{};                        ///< of the last block so far; its result is h_middle + branch
+    Tensor dh{};                            ///< gradient of the residual stream; see out()
+    void* dh_codes = nullptr;               ///< its place in fp8, while the scale is known before
+    OutputGradient top{};                   ///< dh as the output gradient of the last block's w2
+    std::int64_t gemm_multiprocessors = 0;  ///< of the forward of its blocks
+    float* amaxes = nullptr;  ///< that the pass takes: of the stage's inputs, then of its gradients; null: of none
+    std::int64_t first = 0;   ///< mark before the first block
     std::vector<BlockActivations> blocks{};
     std::vector<LateGradients> late{};  ///< by block, between the two parts of backward
   };
@@ -218,8 +224,9 @@ class Llama {
   RopeTable rope_;
   TensorChecks checks_;
   OpContext op_;
-  BatchShape shape_;                  ///< of a micro-batch
-  std::vector<BlockLinears> blocks_;  ///< by block
+  BatchShape shape_;                                ///< of a micro-batch
+  std::vector<std::int64_t> gemm_multiprocessors_;  ///< by stage, of its next training forward
+  std::vector<BlockLinears> blocks_;                ///< by block
   RecipePtr recipe_;
   std::unique_ptr<Float8Scaling> scaling_;
 };

@@ -60,7 +60,8 @@ Llama::Llama(const LlamaSettings& s, Stream& stream, Exchange& exchange, GemmTra
       rope_(stream.device(), stream, std::max(s.seq_len, s.cache_rows), s.model.rope_frequencies()),
       checks_(stream.device(), stream, parameters_.units, checked_tensor_names()),
       op_{stream, kernels_, scratch_, exchange, gemms},
-      shape_{s.micro_batch, s.seq_len, storage_dtype(s.precision), s.tp, s.tp_keep_gathered && s.tp.count > 1} {
+      shape_{s.micro_batch, s.seq_len, storage_dtype(s.precision), s.tp, s.tp_keep_gathered && s.tp.count > 1},
+      gemm_multiprocessors_(stages_.size()) {
   blocks_.reserve(static_cast<std::size_t>(s.model.layers));
   for (std::int64_t layer = 0; layer < s.model.layers; ++layer) {
     blocks_.emplace_back(block_recipes(s.model, s.precision, s.float8, layer));
@@ -181,6 +182,8 @@ Tensor Llama::begin(int index, bool trains, int number, const BatchShape& shape,
   slot.stage = &stage(number);
   slot.shape = shape;
   slot.cached = cached;
+  slot.gemm_multiprocessors =
+      trains ? std::exchange(gemm_multiprocessors_[static_cast<std::size_t>(number)], std::int64_t{0}) : 0;
   slot.activations.rewind(0);
   slot.blocks.clear();
   slot.late.clear();

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstdint>
+#include <utility>
+
 #include "kernels/table.h"
 #include "src/device/arena.h"
 #include "src/ops/exchange.h"
@@ -11,10 +14,25 @@ namespace octet {
 struct OpContext {
   Stream& stream;
   const KernelTable& kernels;
-  Arena& scratch;                ///< ops rewind what they take
-  Exchange& exchange;            ///< of the tensor-parallel group
-  GemmTrace* gemms = nullptr;    ///< null: not traced
-  Exchange& cp = no_exchange();  ///< of the context-parallel group, between whose ranks sequences are cut
+  Arena& scratch;                         ///< ops rewind what they take
+  Exchange& exchange;                     ///< of the tensor-parallel group
+  GemmTrace* gemms = nullptr;             ///< null: not traced
+  Exchange& cp = no_exchange();           ///< of the context-parallel group, between whose ranks sequences are cut
+  std::int64_t gemm_multiprocessors = 0;  ///< Gemm::multiprocessors of its linears
+};
+
+/// GEMMs of linears are chosen for so many multiprocessors until the scope ends.
+class GemmMultiprocessors {
+ public:
+  GemmMultiprocessors(OpContext& op, std::int64_t multiprocessors)
+      : op_(op), before_(std::exchange(op.gemm_multiprocessors, multiprocessors)) {}
+  ~GemmMultiprocessors() { op_.gemm_multiprocessors = before_; }
+  GemmMultiprocessors(const GemmMultiprocessors&) = delete;
+  GemmMultiprocessors& operator=(const GemmMultiprocessors&) = delete;
+
+ private:
+  OpContext& op_;
+  std::int64_t before_;
 };
 
 }  // namespace octet

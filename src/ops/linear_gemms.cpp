@@ -55,6 +55,7 @@ GemmOperand operand_b(const Tensor& t, bool transposed) {
 void run(OpContext& op, const LinearRecipe& linear, const char* name, Gemm gemm) {
   const ArenaScope scope(op.scratch);
   gemm.emulate_hopper = linear->sums().emulate_hopper;
+  gemm.multiprocessors = op.gemm_multiprocessors;
   gemm.workspace_bytes = op.kernels.gemm_workspace(gemm);
   gemm.workspace = op.scratch.allocate(gemm.workspace_bytes);
   op.kernels.gemm(op.stream, gemm);

@@ -37,7 +37,11 @@ void adamw_step(Stream& stream, const KernelTable& kernels, const OptimizerConfi
 
 std::int64_t multiprocessors_beside(const OptimizerConfig& config, std::int64_t of_device) {
   if (config.beside_multiprocessors > 0) return std::min(config.beside_multiprocessors, of_device);
-  return (of_device * 24 + 131) / 132;
+  return std::min(of_device, (of_device * 24 + 131) / 132 / 2 * 2);
+}
+
+std::int64_t gemm_multiprocessors_beside(const OptimizerConfig& config, std::int64_t of_device) {
+  return config.beside_gemms == BesideGemms::all ? 0 : of_device - multiprocessors_beside(config, of_device);
 }
 
 }  // namespace octet

@@ -27,8 +27,12 @@ void adamw_step(Stream& stream, const KernelTable& kernels, const OptimizerConfi
                 std::int64_t multiprocessors = 0);
 
 /// Of a device with so many: what an update beside a forward pass takes, so that it keeps most of its speed and takes
-/// little from the GEMMs. 24 of the 132 of an H100, where that was measured.
+/// little from the GEMMs. 24 of the 132 of an H100, where that was measured, and as many in proportion of others; an
+/// even number, as the update's blocks go in pairs.
 std::int64_t multiprocessors_beside(const OptimizerConfig& config, std::int64_t of_device);
+
+/// Those that the GEMMs beside it are chosen for (Gemm::multiprocessors).
+std::int64_t gemm_multiprocessors_beside(const OptimizerConfig& config, std::int64_t of_device);
 
 /// False when the parameter's name contains one of `no_decay`.
 bool decays(const OptimizerConfig& config, const std::string& parameter);

@@ -10,6 +10,12 @@
 
 namespace octet {
 
+/// What multiprocessors of a GPU the GEMMs beside an update are chosen for: those that it leaves, or all.
+enum class BesideGemms : std::uint8_t { free, all };
+constexpr auto names_of(BesideGemms) {
+  return std::to_array<std::string_view>({"free", "all"});
+}
+
 struct OptimizerConfig {
   double lr = 3e-4;
   double beta1 = 0.9;
@@ -23,6 +29,7 @@ struct OptimizerConfig {
   /// (obstacle_to_update_beside) and passes are not graphs. Off until a GPU has shown that it pays.
   AutoBool beside_forward = AutoBool::no;
   std::int64_t beside_multiprocessors = 0;  ///< of the GPU, that it then takes; 0: multiprocessors_beside
+  BesideGemms beside_gemms = BesideGemms::free;
 };
 
 /// wsd: warm-up, stable, decay.

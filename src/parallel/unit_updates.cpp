@@ -10,7 +10,7 @@ Stream& UnitUpdates::begin(bool beside) {
   beside_ = beside;
   if (!beside) return stream_;
   if (!own_) {
-    own_ = stream_.device().make_stream();
+    own_ = stream_.device().make_stream(StreamPriority::high);
     for (Unit& unit : units_) unit.updated = stream_.device().make_event();
     begun_ = stream_.device().make_event();
     if (Timeline* timeline = Timeline::current(); timeline != nullptr) timeline->name_stream(*own_, "optimizer");

@@ -34,7 +34,7 @@ class Clocked final : public Device {
   DeviceType type() const override { return DeviceType::cuda; }
   std::string name() const override { return "clocked"; }
   std::int64_t memory_bytes() const override { return 0; }
-  std::unique_ptr<Stream> make_stream() override { return std::make_unique<Queue>(*this); }
+  std::unique_ptr<Stream> make_stream(StreamPriority) override { return std::make_unique<Queue>(*this); }
   std::unique_ptr<Event> make_event() override { return std::make_unique<At>(); }
   std::unique_ptr<Event> make_timing_event() override {
     ++made;

@@ -164,6 +164,19 @@ TEST_F(GemmPlansTest, Float8Attributes) {
   EXPECT_EQ(described(CUBLASLT_MATMUL_DESC_FAST_ACCUM), 1u);
 }
 
+/// The library is told when it proposes and at each launch: its kernels take no more blocks.
+TEST_F(GemmPlansTest, MultiprocessorsThatAreLeftForIt) {
+  Gemm args = linear_gemm();
+  GemmPlans cache = plans();
+  cache.of(args);
+  EXPECT_EQ(described(CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET), 0u) << "the library's default: all";
+  args.multiprocessors = 108;
+  const GemmPlan& plan = cache.of(args);
+  EXPECT_EQ(described(CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET), 108u);
+  EXPECT_EQ(run(fake_cublas_lt(), nullptr, plan, args, nullptr), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(FakeLibrary::at(fake.launches.back().operation, CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET), 108u);
+}
+
 TEST_F(GemmPlansTest, StorageTypesInEveryLayout) {
   for (const DType t : {DType::f32, DType::bf16}) {
     const std::uint64_t type = t == DType::f32 ? CUDA_R_32F : CUDA_R_16BF;

@@ -165,6 +165,8 @@ TEST(GemmDescribe, TheKeyTellsProblemsApart) {
   add([](Gemm& g) { g.a.data = address(0x10010); });
   add([](Gemm& g) { g.b.data = address(0x20010); });
   add([](Gemm& g) { g.c = address(0x30010); });
+  add([](Gemm& g) { g.multiprocessors = 108; });
+  add([](Gemm& g) { g.multiprocessors = 116; });
   all.push_back(linear_gemm(DType::e4m3, DType::e4m3));
   all.push_back(linear_gemm(DType::e5m2, DType::e4m3));
   all.push_back(linear_gemm(DType::e4m3, DType::e5m2));
@@ -190,6 +192,12 @@ TEST(GemmDescribe, TheKeyTellsProblemsApart) {
   }
   EXPECT_EQ(keys.size(), all.size());
   EXPECT_EQ(texts.size(), all.size());
+}
+
+TEST(GemmDescribe, MultiprocessorsAreInTheText) {
+  Gemm args = linear_gemm();
+  args.multiprocessors = 108;
+  EXPECT_EQ(describe(args).text(), "m64 n96 k128 bf16 x bf16' > bf16 beta0 on 108 multiprocessors align 256 256 256");
 }
 
 TEST(GemmDescribe, ScalesAlongTheSumAreInTheText) {

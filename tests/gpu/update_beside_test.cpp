@@ -1,4 +1,5 @@
-// Steps whose update is beside the next forward pass beside steps without, on the GPU: the same bits.
+// Steps whose update is beside the next forward pass beside steps without, on the GPU: the same bits, where GEMMs have
+// the same algorithms.
 #include "kernels/cuda_settings.h"
 #include "src/train/step/trainer.h"
 #include "tests/gpu/gpu_test.h"
@@ -21,7 +22,8 @@ class UpdateBesideOnGpu : public GpuTest, public ::testing::WithParamInterface<K
 
   /// Three steps of two micro-batches, a validation and three more steps, each read when the next was launched. The
   /// model is large enough that the update of a unit is under way when the host is done with the step.
-  static Outcome run(const Kind& kind, AutoBool beside, std::int64_t multiprocessors) {
+  static Outcome run(const Kind& kind, AutoBool beside, std::int64_t multiprocessors,
+                     BesideGemms gemms = BesideGemms::all) {
     RunConfig config;
     config.device = DeviceType::cuda;
     config.precision = kind.precision;
@@ -29,6 +31,7 @@ class UpdateBesideOnGpu : public GpuTest, public ::testing::WithParamInterface<K
     config.graphs = AutoBool::no;
     config.optimizer.beside_forward = beside;
     config.optimizer.beside_multiprocessors = multiprocessors;
+    config.optimizer.beside_gemms = gemms;
     config.model = {.name = "small",
                     .dim = 1024,
                     .layers = 4,
@@ -88,6 +91,21 @@ TEST_P(UpdateBesideOnGpu, TrainsToTheSameBits) {
     EXPECT_TRUE(beside->beside);
     EXPECT_EQ(beside->numbers, without.numbers);
     EXPECT_TRUE(beside->state == without.state);
+  }
+}
+
+/// GEMMs that are chosen for the multiprocessors that are left may sum otherwise, but the same way every time.
+TEST_P(UpdateBesideOnGpu, TrainsToItsOwnBitsWithGemmsThatLeaveRoom) {
+  set_cuda_settings({.deterministic = true});
+  const Outcome without = run(GetParam(), AutoBool::no, 0);
+  const Outcome first = run(GetParam(), AutoBool::yes, 0, BesideGemms::free),
+                second = run(GetParam(), AutoBool::yes, 0, BesideGemms::free);
+  set_cuda_settings({});
+  EXPECT_TRUE(first.beside);
+  EXPECT_EQ(first.numbers, second.numbers);
+  EXPECT_TRUE(first.state == second.state);
+  for (std::size_t i = 0; i < without.numbers.size(); ++i) {
+    EXPECT_NEAR(first.numbers[i], without.numbers[i], 0.02 * without.numbers[i]) << i;
   }
 }
 

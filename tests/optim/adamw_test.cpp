@@ -122,12 +122,22 @@ TEST(MultiprocessorsBeside, AreTwentyFourOf132) {
   OptimizerConfig config;
   EXPECT_EQ(multiprocessors_beside(config, 132), 24);
   EXPECT_EQ(multiprocessors_beside(config, 108), 20);
-  EXPECT_EQ(multiprocessors_beside(config, 148), 27);
-  EXPECT_EQ(multiprocessors_beside(config, 1), 1);
+  EXPECT_EQ(multiprocessors_beside(config, 148), 26) << "even";
   EXPECT_EQ(multiprocessors_beside(config, 0), 0) << "of a CPU";
   config.beside_multiprocessors = 48;
   EXPECT_EQ(multiprocessors_beside(config, 132), 48);
   EXPECT_EQ(multiprocessors_beside(config, 16), 16);
+}
+
+TEST(MultiprocessorsBeside, GemmsHaveTheOthers) {
+  OptimizerConfig config;
+  EXPECT_EQ(gemm_multiprocessors_beside(config, 132), 108);
+  EXPECT_EQ(gemm_multiprocessors_beside(config, 0), 0) << "of a CPU";
+  config.beside_multiprocessors = 40;
+  EXPECT_EQ(gemm_multiprocessors_beside(config, 132), 92);
+  EXPECT_EQ(gemm_multiprocessors_beside(config, 16), 0) << "none are left: all";
+  config.beside_gemms = BesideGemms::all;
+  EXPECT_EQ(gemm_multiprocessors_beside(config, 132), 0);
 }
 
 }  // namespace

@@ -98,7 +98,9 @@ class RecordingDevice final : public Device {
   DeviceType type() const override { return DeviceType::cpu; }
   std::string name() const override { return "recording"; }
   std::int64_t memory_bytes() const override { return cpu_device().memory_bytes(); }
-  std::unique_ptr<Stream> make_stream() override { return std::make_unique<RecordingStream>(*this, recording_); }
+  std::unique_ptr<Stream> make_stream(StreamPriority) override {
+    return std::make_unique<RecordingStream>(*this, recording_);
+  }
   std::unique_ptr<Event> make_event() override { return std::make_unique<RecordingEvent>(recording_, false); }
   std::unique_ptr<Event> make_timing_event() override { return std::make_unique<RecordingEvent>(recording_, true); }
   void* allocate(std::int64_t bytes) override { return cpu_device().allocate(bytes); }

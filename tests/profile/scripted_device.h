@@ -19,7 +19,9 @@ class ScriptedDevice final : public Device {
   DeviceType type() const override { return DeviceType::cpu; }
   std::string name() const override { return "scripted"; }
   std::int64_t memory_bytes() const override { return cpu_device().memory_bytes(); }
-  std::unique_ptr<Stream> make_stream() override { return std::make_unique<ScriptedStream>(*this, script_); }
+  std::unique_ptr<Stream> make_stream(StreamPriority) override {
+    return std::make_unique<ScriptedStream>(*this, script_);
+  }
   std::unique_ptr<Event> make_event() override { return make_timing_event(); }
   std::unique_ptr<Event> make_timing_event() override { return std::make_unique<ScriptedEvent>(script_); }
   void* allocate(std::int64_t bytes) override { return cpu_device().allocate(bytes); }

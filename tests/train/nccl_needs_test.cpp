@@ -112,7 +112,7 @@ class Gpu final : public Device {
   DeviceType type() const override { return DeviceType::cuda; }
   std::string name() const override { return "gpu"; }
   std::int64_t memory_bytes() const override { return 1000 * mib; }
-  std::unique_ptr<Stream> make_stream() override { return nullptr; }
+  std::unique_ptr<Stream> make_stream(StreamPriority) override { return nullptr; }
   std::unique_ptr<Event> make_event() override { return nullptr; }
   std::unique_ptr<Event> make_timing_event() override { return nullptr; }
   void* allocate(std::int64_t) override { return nullptr; }

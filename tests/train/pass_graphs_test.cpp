@@ -202,7 +202,7 @@ class NoGraphs final : public Device {
   DeviceType type() const override { return DeviceType::cpu; }
   std::string name() const override { return "no graphs"; }
   std::int64_t memory_bytes() const override { return 0; }
-  std::unique_ptr<Stream> make_stream() override { return std::make_unique<OwnStream>(*this); }
+  std::unique_ptr<Stream> make_stream(StreamPriority) override { return std::make_unique<OwnStream>(*this); }
   std::unique_ptr<Event> make_event() override { return nullptr; }
   std::unique_ptr<Event> make_timing_event() override { return nullptr; }
   void* allocate(std::int64_t) override { return nullptr; }

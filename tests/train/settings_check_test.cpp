@@ -190,6 +190,14 @@ TEST(Settings, WhatRoundsOtherwiseIsSaid) {
     EXPECT_TRUE(keeps_bits(key, before)) << key;
   }
   EXPECT_TRUE(keeps_bits("cuda.graphs", on_gpu));
+  for (const char* key : {"optimizer.beside_forward", "optimizer.beside_multiprocessors", "optimizer.beside_gemms"}) {
+    EXPECT_TRUE(keeps_bits(key, some_settings())) << key;
+    EXPECT_FALSE(keeps_bits(key, on_gpu)) << key << ": GEMMs are chosen for other multiprocessors";
+  }
+  on_gpu.optimizer.beside_gemms = BesideGemms::all;
+  EXPECT_TRUE(keeps_bits("optimizer.beside_forward", on_gpu));
+  EXPECT_TRUE(keeps_bits("optimizer.beside_multiprocessors", on_gpu));
+  EXPECT_FALSE(keeps_bits("optimizer.beside_gemms", on_gpu));
   EXPECT_TRUE(keeps_bits("cuda.document_attention", on_gpu)) << "rows are one document each";
   on_gpu.data.document_mask = true;
   EXPECT_FALSE(keeps_bits("cuda.document_attention", on_gpu));

@@ -72,7 +72,7 @@ class CpuDevice final : public Device {
     return cgroup >> limit ? std::min(limit, physical) : physical;
   }
 
-  std::unique_ptr<Stream> make_stream() override { return std::make_unique<CpuStream>(*this); }
+  std::unique_ptr<Stream> make_stream(StreamPriority) override { return std::make_unique<CpuStream>(*this); }
   std::unique_ptr<Event> make_event() override { return std::make_unique<CpuEvent>(false); }
   std::unique_ptr<Event> make_timing_event() override { return std::make_unique<CpuEvent>(true); }
 

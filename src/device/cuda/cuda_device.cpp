@@ -23,9 +23,13 @@ using cuda::check, cuda::native;
 using StreamHandle = Handle<ClosedBy<cudaStream_t, cudaStreamDestroy>>;
 using EventHandle = Handle<ClosedBy<cudaEvent_t, cudaEventDestroy>>;
 
-StreamHandle make_native_stream() {
+StreamHandle make_native_stream(StreamPriority priority) {
+  int least = 0, greatest = 0;
+  check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "asking for the priorities of streams");
   StreamHandle stream;
-  check(cudaStreamCreateWithFlags(stream.out(), cudaStreamNonBlocking), "creating a stream");
+  check(cudaStreamCreateWithPriority(stream.out(), cudaStreamNonBlocking,
+                                     priority == StreamPriority::high ? greatest : least),
+        "creating a stream");
   return stream;
 }
 
@@ -70,7 +74,8 @@ class CudaEvent final : public Event {
 /// used by no stream before that. A free therefore ties the streams together; steady states reuse their buffers.
 class StreamOrderedPool {
  public:
-  explicit StreamOrderedPool(int device) : order_(make_native_stream()), point_(make_native_event()) {
+  explicit StreamOrderedPool(int device)
+      : order_(make_native_stream(StreamPriority::normal)), point_(make_native_event()) {
     check(cudaDeviceGetDefaultMemPool(&pool_, device), "the device's memory pool");
     std::uint64_t keep = UINT64_MAX;  // giving memory back to the driver would wait for the device
     check(cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &keep), "the memory pool's threshold");
@@ -127,7 +132,10 @@ class StreamOrderedPool {
 
 class CudaStream final : public Stream {
  public:
-  CudaStream(Device& device, StreamOrderedPool& pool) : device_(device), pool_(pool) { pool_.add(stream_.get()); }
+  CudaStream(Device& device, StreamOrderedPool& pool, StreamPriority priority)
+      : device_(device), pool_(pool), stream_(make_native_stream(priority)) {
+    pool_.add(stream_.get());
+  }
   ~CudaStream() override { pool_.remove(stream_.get()); }
   Device& device() const override { return device_; }
   void record(Event& event) override {
@@ -154,7 +162,7 @@ class CudaStream final : public Stream {
  private:
   Device& device_;
   StreamOrderedPool& pool_;
-  StreamHandle stream_ = make_native_stream();
+  StreamHandle stream_;
 };
 
 /// One process uses one CUDA device, which is the current one of its main thread.
@@ -191,7 +199,9 @@ class CudaDevice final : public Device {
   std::int64_t available_bytes() const override { return available_bytes_; }
   std::int64_t used_bytes() const override { return memory_now().total - memory_now().free; }
 
-  std::unique_ptr<Stream> make_stream() override { return std::make_unique<CudaStream>(*this, pool_); }
+  std::unique_ptr<Stream> make_stream(StreamPriority priority) override {
+    return std::make_unique<CudaStream>(*this, pool_, priority);
+  }
   std::unique_ptr<Event> make_event() override { return std::make_unique<CudaEvent>(false); }
   std::unique_ptr<Event> make_timing_event() override { return std::make_unique<CudaEvent>(true); }
 

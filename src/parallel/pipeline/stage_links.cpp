@@ -10,7 +10,7 @@ StageLinks::StageLinks(Communicator& pipeline, Stream& compute, int landings, co
   Device& device = compute.device();
   for (const auto& [d, name] : {std::pair(Direction::down, "pp_down"), std::pair(Direction::up, "pp_up")}) {
     Link& l = link(d);
-    l.stream = device.make_stream();
+    l.stream = device.make_stream(StreamPriority::high);
     l.group = pipeline.on_stream(*l.stream, name);
     l.written = device.make_event();
     if (Timeline* timeline = Timeline::current(); timeline != nullptr) timeline->name_stream(*l.stream, name);

@@ -17,7 +17,7 @@ struct Changeable {
   bool same_bits = true;  ///< with another value every number comes out the same; else within rounding
 };
 
-constexpr std::array<Changeable, 52> changeable = {{{"model"},  // a name or a path; the shape is in model_shape
+constexpr std::array<Changeable, 53> changeable = {{{"model"},  // a name or a path; the shape is in model_shape
                                                     {"model_shape.max_positions"},
                                                     {"device", false},
                                                     {"run.dir"},
@@ -41,6 +41,7 @@ constexpr std::array<Changeable, 52> changeable = {{{"model"},  // a name or a p
                                                     {"data_history."},
                                                     {"optimizer.beside_forward"},
                                                     {"optimizer.beside_multiprocessors"},
+                                                    {"optimizer.beside_gemms"},
                                                     {"parallel.dp_replicate", false},
                                                     {"parallel.dp_shard", false},
                                                     {"parallel.tp", false},
@@ -126,6 +127,10 @@ bool keeps_bits(const std::string& key, const RunConfig& config) {
   if (key.starts_with("float8.")) return config.precision != Precision::float8;
   if (key.starts_with("cuda.") && config.device == DeviceType::cpu) return may_change(key, config);  // has no effect
   if (key == "cuda.document_attention") return !config.data.document_mask || config.cuda.deterministic;
+  // Of a GPU, GEMMs that are chosen for other multiprocessors may round otherwise.
+  if (key.starts_with("optimizer.beside_") && config.device == DeviceType::cuda) {
+    return key != "optimizer.beside_gemms" && config.optimizer.beside_gemms == BesideGemms::all;
+  }
   const Changeable* entry = find_changeable(key);
   return entry != nullptr && entry->same_bits;
 }

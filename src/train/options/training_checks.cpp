@@ -29,11 +29,15 @@ void check_schedule(const RunConfig& c, const Origins& at) {
 }
 
 void check_optimizer(const RunConfig& c, const Origins& at) {
-  if (c.optimizer.beside_multiprocessors == 0) return;
   const bool of_gpu = c.device == DeviceType::cuda;
   if (of_gpu && c.optimizer.beside_forward != AutoBool::no) return;
-  throw refuse(at, "optimizer.beside_multiprocessors", c.optimizer.beside_multiprocessors,
-               "has no effect with {}; expected 0", of_gpu ? "optimizer.beside_forward = false" : "device = cpu");
+  const auto refuse_where_set = [&](const char* key, const auto& value, const auto& expected) {
+    if (value == expected) return;
+    throw refuse(at, key, value, "has no effect with {}; expected {}",
+                 of_gpu ? "optimizer.beside_forward = false" : "device = cpu", expected);
+  };
+  refuse_where_set("optimizer.beside_multiprocessors", c.optimizer.beside_multiprocessors, std::int64_t{0});
+  refuse_where_set("optimizer.beside_gemms", c.optimizer.beside_gemms, BesideGemms::free);
 }
 
 void check_batch(const RunConfig& c, const Origins& at) {

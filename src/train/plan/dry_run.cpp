@@ -37,9 +37,10 @@ std::unique_ptr<Stream> make_model_stream(Device& device, WorkLog* log) {
 
 }  // namespace
 
-DryRun::DryRun(const RunConfig& config, const MeshShape& mesh, int rank, DeviceType workspaces, WorkLog* log)
+DryRun::DryRun(const RunConfig& config, const MeshShape& mesh, int rank, DeviceType workspaces, WorkLog* log,
+               int multiprocessors)
     : config_(in_pieces(config)),
-      device_(make_dry_device(config.device, workspaces, log)),
+      device_(make_dry_device(config.device, workspaces, log, multiprocessors)),
       stream_(make_model_stream(*device_, log)),
       mesh_(make_traced(world_of(config_, mesh, rank, *stream_, groups_), &trace_), mesh),
       batches_(config.train.global_batch, config.train.seq_len),

@@ -17,8 +17,10 @@ class DryRun {
  public:
   /// `config`: with its layout resolved (validate.h); `mesh`: of it, and `rank` of that mesh takes part. `workspaces`:
   /// of which device's kernels they are as large as (kernels/table.h): the CPU's, or the run's own. `log`: of the
-  /// device's work (make_dry_device).
-  DryRun(const RunConfig& config, const MeshShape& mesh, int rank, DeviceType workspaces, WorkLog* log = nullptr);
+  /// device's work (make_dry_device). `multiprocessors`: of the run's GPU, where it matters for what its GEMMs are
+  /// chosen (optimizer.beside_gemms).
+  DryRun(const RunConfig& config, const MeshShape& mesh, int rank, DeviceType workspaces, WorkLog* log = nullptr,
+         int multiprocessors = 0);
 
   /// The next training step.
   void step();

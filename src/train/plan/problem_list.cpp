@@ -28,7 +28,8 @@ auto kind_of(const GemmOperand& x) {
   return std::tuple(x.dtype, x.transposed, x.scales, alignment(x.data));
 }
 auto kind_of(const Gemm& g) {
-  return std::tuple(kind_of(g.a), kind_of(g.b), g.c_dtype, alignment(g.c), g.m, g.n, g.k, g.beta, g.fast_accumulate);
+  return std::tuple(kind_of(g.a), kind_of(g.b), g.c_dtype, alignment(g.c), g.m, g.n, g.k, g.beta, g.fast_accumulate,
+                    g.multiprocessors);
 }
 
 class CollectedProblems final : public WorkLog {
@@ -62,10 +63,11 @@ class CollectedProblems final : public WorkLog {
 
 }  // namespace
 
-ProblemList problems_of_run(const RunConfig& config, const MeshShape& mesh, int rank, DeviceType workspaces) {
+ProblemList problems_of_run(const RunConfig& config, const MeshShape& mesh, int rank, DeviceType workspaces,
+                            int multiprocessors) {
   CollectedProblems collected;
   const RunConfig few = with_two_micro_batches(config, mesh);
-  DryRun dry(few, mesh, rank, workspaces, &collected);
+  DryRun dry(few, mesh, rank, workspaces, &collected, multiprocessors);
   dry.step();
   const double gemm_flops = collected.list().gemm_flops, attention_flops = collected.list().attention_flops;
   dry.step();

@@ -22,7 +22,8 @@ struct ProblemList {
 };
 
 /// What a dry run meets (DryRun has the same arguments).
-ProblemList problems_of_run(const RunConfig& config, const MeshShape& mesh, int rank, DeviceType workspaces);
+ProblemList problems_of_run(const RunConfig& config, const MeshShape& mesh, int rank, DeviceType workspaces,
+                            int multiprocessors = 0);
 
 /// What timing would take, and what the run still has to do, in the same FLOPs of a rank.
 struct TimingCost {

@@ -15,11 +15,11 @@ ShardedModel::ShardedModel(const LlamaSettings& settings, const OptimizerConfig&
       device_(stream.device()),
       kernels_(kernels_of(stream)),
       optimizer_(optimizer),
-      gather_stream_(fsdp.overlap ? device_.make_stream() : nullptr),
-      reduce_stream_(fsdp.overlap ? device_.make_stream() : nullptr),
+      gather_stream_(fsdp.overlap ? device_.make_stream(StreamPriority::high) : nullptr),
+      reduce_stream_(fsdp.overlap ? device_.make_stream(StreamPriority::high) : nullptr),
       gather_group_(fsdp.overlap ? mesh.shards().on_stream(*gather_stream_, mesh.shards().name()) : nullptr),
       reduce_group_(fsdp.overlap ? mesh.shards().on_stream(*reduce_stream_, mesh.shards().name()) : nullptr),
-      tp_stream_(settings.async_tp ? device_.make_stream() : nullptr),
+      tp_stream_(settings.async_tp ? device_.make_stream(StreamPriority::high) : nullptr),
       tp_beside_(settings.async_tp ? mesh.tp().on_stream(*tp_stream_, "tp") : nullptr),
       exchange_(mesh.tp(), tp_beside_.get(), fsdp.poison),
       model_(settings, stream, exchange_, gemms),
@@ -69,6 +69,11 @@ void ShardedModel::weights_changed() {
   scales_.measure(master_, kernels_);
   scales_.update(reductions::weight_amax(mesh_), kernels_);
   weights_.invalidate();
+}
+
+void ShardedModel::begin_step(std::int64_t micro_batches, bool leaves_room) {
+  sink_.begin_step(micro_batches);
+  model_.leave_room(leaves_room ? gemm_multiprocessors_beside(optimizer_, device_.multiprocessors()) : 0);
 }
 
 void ShardedModel::accumulate(const MicroBatch& batch) {

@@ -28,8 +28,9 @@ class ShardedModel {
   /// To be called after the masters were written. Makes weight scales from scratch and forgets gathered weights.
   void weights_changed();
 
-  /// A training step is begin_step, that many times accumulate, finish_step.
-  void begin_step(std::int64_t micro_batches) { sink_.begin_step(micro_batches); }
+  /// A training step is begin_step, that many times accumulate, finish_step. `leaves_room`: its first forward pass,
+  /// beside which the update before may be, leaves that its part of a GPU.
+  void begin_step(std::int64_t micro_batches, bool leaves_room = false);
   /// Forward and backward of one micro-batch; tokens and targets [micro_batch, seq_len] on the device.
   void accumulate(const MicroBatch& batch);
   /// Sums replicas, clips by the global norm, updates weights and their scales. `step` counts from 1. `beside`: the

@@ -120,6 +120,7 @@ Trainer::Trainer(const RunConfig& config, std::unique_ptr<Sampler> sampler, cons
              gemms),
       graphs_(config.graphs, obstacle_to_graphs(config, mesh.shards().size(), mesh.tp().size()), stream),
       may_update_beside_(may_update_beside(config, mesh, device_)),
+      leaves_room_(updates_beside()),
       loss_sum_(device_, DType::f32, {1}, Purpose::workspace),
       reader_(model_, stream),
       clock_(stream) {
@@ -140,7 +141,7 @@ void Trainer::launch(std::int64_t step) {
   result.lr = learning_rate(config_.schedule, config_.optimizer.lr, step, config_.train.steps);
   result.work = batches_.step_work(step - 1);
   const float loss_scale = 1.0f / static_cast<float>(std::max<std::int64_t>(result.work.targets, 1));
-  model_.begin_step(batches_.micro_batches(batch_layout_));
+  model_.begin_step(batches_.micro_batches(batch_layout_), leaves_room_);
   device_.zero(loss_sum(), 4, stream_);
   train_passes([&](std::int64_t m, Batch& batch) { batches_.train_batch(step - 1, batch_layout_, m, batch); },
                loss_scale);
@@ -159,10 +160,11 @@ void Trainer::tell_where_updates_are() {
     return;
   }
   const std::int64_t all = device_.multiprocessors();
-  log::info("weights are updated beside the next step's forward pass{}",
-            all == 0
-                ? ""
-                : fmt::format(", on {} of {} multiprocessors", multiprocessors_beside(config_.optimizer, all), all));
+  const std::int64_t free = leaves_room_ ? gemm_multiprocessors_beside(config_.optimizer, all) : 0;
+  log::info(
+      "weights are updated beside the next step's forward pass{}{}",
+      all == 0 ? "" : fmt::format(", on {} of {} multiprocessors", multiprocessors_beside(config_.optimizer, all), all),
+      free == 0 ? "" : fmt::format("; its GEMMs are chosen for {}", free));
 }
 
 void Trainer::settle() {

@@ -107,6 +107,9 @@ class Trainer {
   std::vector<std::unique_ptr<BatchUpload>> uploads_;  ///< by slot
   PassGraphs graphs_;
   bool may_update_beside_, told_where_updates_are_ = false;
+  /// First forward passes leave room for updates, of a run's first step as well: whether one goes on with another must
+  /// bear on no number. Not where passes may still become graphs.
+  bool leaves_room_;
   TensorBuffer loss_sum_;  ///< [1]
   DeviceReader reader_;
   StepClock clock_;
