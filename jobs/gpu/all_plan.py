@@ -18,38 +18,44 @@ class Part:
 
 
 # A lent GPU may be gone after 15 minutes, so what nobody has measured comes first, each part for a reason:
-# - kernels, training: what a wrong step takes says nothing.
-# - steps: the aims against PyTorch, for the model that is trained most and then the larger blocks, which no commit after
-#   dd20a42 has been held to. gains: float8 against bf16 with a quarter of the optimizer, as on a cluster; Octet's rows are
-#   enough for a gain, so that three models take little more than one beside PyTorch.
-# - memory: each kernel against its floor, the casts of a step, attention, the start. gemm, gemm-ways: more than half of a
-#   step. choices: what the timed choice and fast accumulation are worth.
-# - steps-1.8b, recipes-8b: the rest of the aims. gemm-adding: without these a block cannot be taken apart into its ops.
-# - resume, evaluate, memcheck: worked at d18e4ad. ranks: its 4 ranks have never been run to the end. Variations last.
+# - kernels, training: what a wrong step takes says nothing. Kernels of SwiGLU, of AdamW and those that read gradients in
+#   bf16 have changed since they ran, GEMMs that leave room for an update have never run.
+# - steps: the aims against PyTorch, with what should reach them (gradients in bf16, the update beside the next forward
+#   pass, both) and without, in the same call. beside: how many multiprocessors, and GEMMs chosen for which.
+# - gains: float8 against bf16 with a quarter of the optimizer, as on a cluster; Octet's rows are enough for a gain, so
+#   that three models take little more than one beside PyTorch. evaluate: --tasks has not run on a GPU.
+# - steps-1.8b: its bf16 is not measured. gemm-ways: what bf16 and fewer multiprocessors do to GEMMs alone. gemm-adding:
+#   without these a block cannot be taken apart into its ops.
+# - memory, gemm, resume, memcheck, choices: worked or were measured at 66a4f65 or before. ranks: its 4 ranks have never
+#   been run to the end. Variations last.
 # Seconds are from the dates of docs/gpu-results/h100-2026-11-26.jsonl and the logs of that day (one H100, 16 cores, a
-# process's start included); of what did not run then (rows with gradients in bf16), estimates by it. GEMMs and attention begin with 8 s that heat the
-# GPU, in each program. A step's row of Octet's takes 3 to 8 s, one of PyTorch's 15, most of it compiling.
+# process's start included); of what did not run then (rows with gradients in bf16, or an update beside), estimates by it.
+# GEMMs and attention begin with 8 s that heat the GPU, in each program. A step's row of Octet's takes 3 to 8 s, one of
+# PyTorch's 15, most of it compiling.
 PARTS = (
     Part("kernels", 80, "every kernel against the CPU's", "check.sh", ("--kernels",)),
     Part("training", 15, "losses of the GPU against the CPU's: fp32, bf16, float8", "check.sh", ("--training",)),
-    Part("steps-8b", 105, "steps of 8B blocks, float8 and bf16, with gradients in fp32 and bf16, beside PyTorch",
-         rows=r":step/8b/(bf16|float8)/\d+-blocks(/bf16-gradients)?$"),
+    Part("steps-8b", 150, "steps of 8B blocks: plain, with gradients in bf16, with the update beside, with both, and PyTorch's",
+         rows=r":step/8b/(bf16|float8)/\d+-blocks(/bf16-gradients)?(/beside-true)?$"),
+    Part("steps-70b", 180, "steps of 70B blocks, likewise",
+         rows=r":step/70b/(bf16|float8)/\d+-blocks(/bf16-gradients)?(/beside-true)?$"),
+    Part("steps-405b-tp4", 180, "steps of a rank's part of 405B blocks, likewise",
+         rows=r":step/405b-tp4/(bf16|float8)/\d+-blocks(/bf16-gradients)?(/beside-true)?$"),
+    Part("beside", 45, "the update beside on other numbers of multiprocessors, and GEMMs chosen for all",
+         rows=r":step/.*/(multiprocessors-\d+|gemms-all)$"),
     Part("gains", 75, "float8 against bf16 in steps of 4 micro-batches, blocks of all sizes",
          rows=r"^octet:step/(8b|70b|405b-tp4)/(bf16|float8)/\d+-blocks/4-micro-batches$"),
-    Part("steps-70b", 125, "steps of 70B blocks", rows=r":step/70b/(bf16|float8)/\d+-blocks(/bf16-gradients)?$"),
-    Part("steps-405b-tp4", 125, "steps of a rank's part of 405B blocks",
-         rows=r":step/405b-tp4/(bf16|float8)/\d+-blocks(/bf16-gradients)?$"),
+    Part("evaluate", 20, "octet-evaluate's losses and octet generate's text against the CPU's", "evaluate.sh"),
+    Part("steps-1.8b", 90, "steps of the whole 1.8B model", rows=r":step/1\.8b/(bf16|float8)/\d+-blocks$"),
+    Part("gemm-ways", 60, "why GEMMs are slower, one thing changed at a time; gradients with fast accumulation, and in bf16; those "
+         "that leave room for an update", rows=r":gemm/.*/(ways|fast|bf16-gradients|\d+-multiprocessors)$"),
+    Part("gemm-adding", 25, "GEMMs that add to their output, for where the time of a block goes", rows=r":gemm/.*/add$"),
     Part("memory", 65, "copy rate, memory-bound kernels, attention, the start", rows=r":(copy$|kernel/|attention/|start/)"),
     Part("gemm", 100, "GEMMs of all shapes in bf16 and fp8, beside PyTorch's", rows=r":gemm/[^/]+/\w+/(bf16|fp8)$"),
-    Part("gemm-ways", 30, "why GEMMs are slower, one thing changed at a time; gradients with fast accumulation, and in bf16",
-         rows=r":gemm/.*/(ways|fast|bf16-gradients)$"),
     Part("choices", 25, "steps of 8B blocks with algorithms of the heuristic, and with fast accumulation everywhere",
          rows=r":step/8b/.*/(heuristic|fast-all)$"),
-    Part("steps-1.8b", 90, "steps of the whole 1.8B model", rows=r":step/1\.8b/(bf16|float8)/\d+-blocks$"),
     Part("recipes-8b", 35, "steps of 8B blocks in the other recipes", rows=r":step/8b/float8-"),
-    Part("gemm-adding", 25, "GEMMs that add to their output, for where the time of a block goes", rows=r":gemm/.*/add$"),
     Part("resume", 20, "killed and resumed to the bit: bf16, float8", "resume.sh"),
-    Part("evaluate", 20, "octet-evaluate's losses and octet generate's text against the CPU's", "evaluate.sh"),
     Part("memcheck", 100, "kernels' addresses, by compute-sanitizer", "sanitize.sh", ("--tools", "memcheck")),
     Part("ranks", 300, "2 and 4 ranks over NCCL on one GPU", "ranks.sh"),
     Part("racecheck", 300, "kernels' shared memory", "sanitize.sh", ("--tools", "racecheck")),
@@ -57,8 +63,6 @@ PARTS = (
          rows=r":gemm/[^/]+/\w+/(\w+_casts|rowwise|gw_hp|blockwise)$"),
     Part("graphs", 50, "steps of the 1.8B model and of 8B blocks with CUDA graphs and without", rows=r":step/.*/graphs-(true|false)$"),
     Part("recipes", 90, "steps of the larger blocks in the other recipes", rows=r":step/(70b|405b-tp4)/float8-"),
-    Part("beside", 150, "steps with the update beside the forward pass",
-         rows=r":step/.*/(beside-true|multiprocessors-\d+)$"),
     Part("exchange", 60, "what gathers and reductions cost the kernels beside them", "exchange.sh"),
     Part("synccheck", 200, "kernels' barriers", "sanitize.sh", ("--tools", "synccheck")),
     Part("ctas", 150, "a step on fewer thread blocks of NCCL (needs two GPUs)", "ctas.sh"),

@@ -38,14 +38,27 @@ class Aims:
         self.rows.append([what, measured, aim, "-" if value is None else "yes" if holds(value) else "**no**"])
 
 
+# With what a block is measured once more, where it was.
+WITH = {"gradients in bf16": {"gradients": "bf16"}, "the update beside": {"beside": "true"},
+        "both": {"gradients": "bf16", "beside": "true"}}
+
+
 def speeds(m, aims):
     def over_torch(model, precision):
         octet, torch = (step_entry(m, by, model, precision, 1) for by in ("octet", "torch"))
         return torch["seconds"] / octet["seconds"] if octet and torch else None
 
+    def block_over_torch(model, precision, options):
+        octet = block_seconds(m, "octet", model, precision, **options)
+        torch = block_seconds(m, "torch", model, precision)
+        return torch["seconds"] / octet["seconds"] if octet and torch else None
+
     for precision in reversed(bench_rows.PRECISIONS):
         for model in STACKS:
             aims.at_least(f"a block of {model}, {precision}: speed, of PyTorch's", over_torch(model, precision), SPEED[precision])
+            for name, options in WITH.items():
+                if (speed := block_over_torch(model, precision, options)) is not None:
+                    aims.at_least(f"the same with {name}", speed, SPEED[precision])
     aims.at_least("1.8b whole, float8: speed, of PyTorch's", over_torch("1.8b", "float8"), SPEED_OF_1_8B)
 
 

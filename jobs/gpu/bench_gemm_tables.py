@@ -93,6 +93,20 @@ def fast_gemms(m):
         ["m x n x k", "GEMM", "promoted", "fast", "fast / promoted"], rows) + "\n"
 
 
+def room_gemms(m):
+    rows = []
+    for row in bench_rows.room_gemm_rows():
+        whole, part = (m.seconds("octet", name) for name in (row["row"].rpartition("/")[0], row["row"]))
+        if whole and part:
+            rate = lambda s: f"{row['flops'] / s / 1e12:,.0f}"
+            rows.append([f"{row['m']} x {row['n']} x {row['k']}", row["mode"], rate(whole), rate(part), ratio(whole, part, 3)])
+    if not rows:
+        return ""
+    return f"### Forward GEMMs chosen for {bench_rows.LEFT} multiprocessors, TFLOP/s, Octet\n\n" + table(
+        ["m x n x k", "operands", "chosen for all", f"chosen for {bench_rows.LEFT}", "speed, of that for all"], rows) + (
+        "\nAlone on the GPU, as beside an update (`optimizer.beside_gemms`).\n\n")
+
+
 def ways(m):
     """Each way of a product over the run's own, and PyTorch's."""
     found = [(row, m.get("octet", row["row"]), m.seconds("torch", row["row"].removesuffix("/ways")))

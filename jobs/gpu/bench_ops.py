@@ -90,16 +90,18 @@ def scales(m, n, k, form, mode):
     return m + n if mode.startswith("rowwise") else m if mode.startswith("gw_hp") else 0
 
 
-def gemm(m, n, k, form, mode, add=False, fast=False, gradient=None):
+def gemm(m, n, k, form, mode, add=False, fast=False, gradient=None, multiprocessors=None):
     """`add`: to what c holds (beta = 1), which is read, too. `fast`: a gradient's with fast accumulation, which the
     forward product in fp8 always has (float8.fast_accumulate all). `gradient`: bf16 is what a weight's gradient is
-    stored in then, in place of fp32 (parallel.gradient_wire)."""
+    stored in then, in place of fp32 (parallel.gradient_wire). `multiprocessors`: of the GPU, that the algorithm is chosen
+    for, as beside an update (optimizer.beside_gemms)."""
     width = 2 if mode == "bf16" else 1
     c = m * n * (4 if form == "grad_weight" and not gradient else 2) * (2 if add else 1)
     suffix = ("/add" if add else "") + ("/fast" if fast else "") + (f"/{gradient}-gradients" if gradient else "")
+    suffix += f"/{multiprocessors}-multiprocessors" if multiprocessors else ""
     return dict(row=f"gemm/{m}x{n}x{k}/{form}/{mode}" + suffix, op="gemm",
                 m=m, n=n, k=k, form=form, mode=mode, **({"beta": 1} if add else {}), **({"fast": True} if fast else {}),
-                **stored_in(gradient), flops=2 * m * n * k,
+                **stored_in(gradient), **({"multiprocessors": multiprocessors} if multiprocessors else {}), flops=2 * m * n * k,
                 bytes=width * (m + n) * k + c + 4 * scales(m, n, k, form, mode) + cast_bytes(m, n, k, form, mode))
 
 
@@ -107,10 +109,10 @@ def stored_in(gradient):
     return {"gradient": gradient} if gradient else {}
 
 
-def linear_gemm(outputs, inputs, form, mode, add=False, tokens=TOKENS, fast=False, gradient=None):
+def linear_gemm(outputs, inputs, form, mode, add=False, tokens=TOKENS, fast=False, gradient=None, multiprocessors=None):
     m, n, k = {"forward": (tokens, outputs, inputs), "grad_input": (tokens, inputs, outputs),
                "grad_weight": (outputs, inputs, tokens)}[form]
-    return gemm(m, n, k, form, mode, add, fast, gradient)
+    return gemm(m, n, k, form, mode, add, fast, gradient, multiprocessors)
 
 
 def ways_of(row):

@@ -32,6 +32,15 @@ def narrow_gemm_rows():
                    for _, o, i in linears(MODELS[model]) for mode in ("bf16", "fp8")])
 
 
+LEFT = 132 - 24  # multiprocessors of an H100 that an update beside a forward pass leaves its GEMMs
+
+
+def room_gemm_rows():
+    """Forward products of algorithms that are chosen for what an update beside them leaves, alone on the GPU: Octet's alone."""
+    return unique([linear_gemm(o, i, "forward", mode, multiprocessors=LEFT) for model in STACKS
+                   for _, o, i in linears(MODELS[model]) for mode in ("bf16", "fp8")])
+
+
 def ways_rows():
     """Of the products that were the furthest behind PyTorch's on the H100, and others of an 8B block: Octet's alone."""
     wq, w1, w2 = ((o, i) for name, o, i in linears(MODELS["8b"]) if name in ("wq", "w1", "w2"))
@@ -124,7 +133,7 @@ def groups(memory=80e9):
     so that they meet the same machine; a group is one process."""
     out = [("kernels", "octet", kernel_rows() + few_multiprocessors_rows()), ("attention", "octet", attention_rows() + documents_rows()),
            ("attention", "torch", [copy()] + attention_rows()), ("gemm", "octet", gemm_rows()), ("gemm", "torch", gemm_rows()),
-           ("gemm/more", "octet", ways_rows() + fast_gemm_rows() + narrow_gemm_rows() + adding_gemm_rows() +
+           ("gemm/more", "octet", ways_rows() + fast_gemm_rows() + narrow_gemm_rows() + room_gemm_rows() + adding_gemm_rows() +
             recipe_gemm_rows())]
     by_run = {}
     for row in step_rows(memory):

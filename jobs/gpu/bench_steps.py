@@ -76,12 +76,12 @@ def label_of(precision, recipe=None):
 
 
 def step(model, precision, layers, micro_batches=1, recipe=None, graphs=None, plans="timed", fast=None, gradients=None,
-         beside=None, multiprocessors=None):
+         beside=None, multiprocessors=None, gemms=None):
     """A training step of one sequence a micro-batch: the blocks on a vocabulary of bytes, or the 1.8B model whole.
     `graphs`: a value of cuda.graphs in place of the default. `plans`: cuda.gemm and cuda.attention; timed is what auto
     is in a run of more than some hundred steps, and heuristic what it would be in the few of a row. `fast`: a value of
-    float8.fast_accumulate in place of the default, and `gradients`, `beside` and `multiprocessors` are of
-    parallel.gradient_wire, optimizer.beside_forward and optimizer.beside_multiprocessors."""
+    float8.fast_accumulate in place of the default, and `gradients`, `beside`, `multiprocessors` and `gemms` are of
+    parallel.gradient_wire and optimizer.beside_forward, beside_multiprocessors and beside_gemms."""
     m = MODELS[model]
     shape = dict(m, layers=layers)
     if model in STACKS:
@@ -93,10 +93,11 @@ def step(model, precision, layers, micro_batches=1, recipe=None, graphs=None, pl
     suffix += f"/{gradients}-gradients" if gradients else ""
     suffix += f"/beside-{beside}" if beside else ""
     suffix += f"/multiprocessors-{multiprocessors}" if multiprocessors else ""
+    suffix += f"/gemms-{gemms}" if gemms else ""
     warmup, steps = (WARMUP, STEPS) if micro_batches == 1 else (WARMUP_OF_SEVERAL, STEPS_OF_SEVERAL)
     return dict(row=f"step/{model}/{label_of(precision, recipe)}/{layers}-blocks{suffix}", op="step", name=model, model=shape,
                 precision=precision, recipe=recipe, graphs=graphs, plans=plans, fast=fast, gradients=gradients,
-                beside=beside, multiprocessors=multiprocessors, seq_len=TOKENS,
+                beside=beside, multiprocessors=multiprocessors, gemms=gemms, seq_len=TOKENS,
                 micro_batches=micro_batches, warmup=warmup, steps=steps,
                 flops=TOKENS * micro_batches * model_flops(shape), bytes=0)
 
@@ -144,7 +145,7 @@ def start_row():
     layers = 12
     return dict(row=f"start/8b/{layers}-blocks", op="start", model=dict(MODELS["8b"], layers=layers), precision="bf16",
                 recipe=None, graphs=None, plans="heuristic", fast=None, gradients=None,
-                beside=None, multiprocessors=None, seq_len=1024, micro_batches=1, flops=0, bytes=0)
+                beside=None, multiprocessors=None, gemms=None, seq_len=1024, micro_batches=1, flops=0, bytes=0)
 
 
 def graph_step_rows(memory):
@@ -157,7 +158,9 @@ def graph_step_rows(memory):
 
 def beside_step_rows(memory):
     """The stacks of one micro-batch again with the update beside the next forward pass, with gradients in fp32 and in bf16,
-    and the higher ones of 8B and 70B in float8 with it on other numbers of multiprocessors: Octet's alone."""
+    and the higher ones of 8B and 70B in float8 with it on other numbers of multiprocessors, and with GEMMs that are chosen for
+    the whole GPU: Octet's alone."""
     rows = [step(model, precision, n, gradients=gradients, beside="true") for gradients in ("bf16", None)
             for model in STACKS for precision in reversed(PRECISIONS) for n in (1, tallest(model, memory))]
-    return rows + [step(model, "float8", tallest(model, memory), multiprocessors=n) for model in ("8b", "70b") for n in (16, 32, 48)]
+    return rows + [step(model, "float8", tallest(model, memory), **choice) for model in ("8b", "70b")
+                   for choice in ({"multiprocessors": 16}, {"multiprocessors": 32}, {"multiprocessors": 48}, {"gemms": "all"})]

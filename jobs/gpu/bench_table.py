@@ -132,7 +132,7 @@ def render(results):
     parts = [header(m, results) + "\n", m.table(bench_aims.table_of), m.table(steps.steps, 1), m.table(steps.steps, 4),
              m.table(steps.narrow_gradients), m.table(steps.updates_beside),
              m.table(steps.variants), m.table(steps.recipe_steps), m.table(gemm.gemms), m.table(gemm.ways),
-             m.table(gemm.fast_gemms), m.table(gemm.recipe_gemms), m.table(attentions), m.table(documents), m.table(kernels),
+             m.table(gemm.fast_gemms), m.table(gemm.room_gemms), m.table(gemm.recipe_gemms), m.table(attentions), m.table(documents), m.table(kernels),
              m.table(steps.where_all), failures(m)]
     return "".join(parts).rstrip("\n")
 

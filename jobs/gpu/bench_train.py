@@ -41,8 +41,10 @@ def train_options(row, model, tokens, run):
     options += ["--float8.fast_accumulate", row["fast"]] if row["fast"] else []
     options += ["--cuda.graphs", row["graphs"]] if row["graphs"] else []
     options += ["--parallel.gradient_wire", row["gradients"]] if row["gradients"] else []
-    options += ["--optimizer.beside_forward", row["beside"] or "true"] if row["beside"] or row["multiprocessors"] else []
+    beside = row["beside"] or ("true" if row["multiprocessors"] or row["gemms"] else None)
+    options += ["--optimizer.beside_forward", beside] if beside else []
     options += ["--optimizer.beside_multiprocessors", str(row["multiprocessors"])] if row["multiprocessors"] else []
+    options += ["--optimizer.beside_gemms", row["gemms"]] if row["gemms"] else []
     return options
 
 

@@ -56,7 +56,7 @@ class Clocked final : public Device {
 
 TEST(WaitMeter, AddsWhatADeviceHasDoneAndWaitsForNothing) {
   Clocked device;
-  const auto stream = device.make_stream();
+  const auto stream = device.make_stream(StreamPriority::normal);
   WaitMeter meter;
   for (int i = 0; i < 3; ++i) {
     device.now = 10 * i;
@@ -79,7 +79,7 @@ TEST(WaitMeter, AddsWhatADeviceHasDoneAndWaitsForNothing) {
 /// As the communicators of one group of calls.
 TEST(WaitMeter, OfPairsThatNestTheOutermostCounts) {
   Clocked device;
-  const auto stream = device.make_stream(), beside = device.make_stream();
+  const auto stream = device.make_stream(StreamPriority::normal), beside = device.make_stream(StreamPriority::normal);
   WaitMeter meter;
   meter.begin(*stream);
   device.now = 1;

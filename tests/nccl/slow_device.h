@@ -18,7 +18,9 @@ class SlowDevice final : public Device {
   DeviceType type() const override { return DeviceType::cpu; }
   std::string name() const override { return "slow"; }
   std::int64_t memory_bytes() const override { return cpu_device().memory_bytes(); }
-  std::unique_ptr<Stream> make_stream(StreamPriority) override { return std::make_unique<SlowStream>(*this); }
+  std::unique_ptr<Stream> make_stream(StreamPriority = StreamPriority::normal) override {
+    return std::make_unique<SlowStream>(*this);
+  }
   std::unique_ptr<Event> make_event() override { return std::make_unique<SlowEvent>(*this); }
   std::unique_ptr<Event> make_timing_event() override { return make_event(); }
   void* allocate(std::int64_t bytes) override { return cpu_device().allocate(bytes); }

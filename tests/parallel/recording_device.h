@@ -98,7 +98,7 @@ class RecordingDevice final : public Device {
   DeviceType type() const override { return DeviceType::cpu; }
   std::string name() const override { return "recording"; }
   std::int64_t memory_bytes() const override { return cpu_device().memory_bytes(); }
-  std::unique_ptr<Stream> make_stream(StreamPriority) override {
+  std::unique_ptr<Stream> make_stream(StreamPriority = StreamPriority::normal) override {
     return std::make_unique<RecordingStream>(*this, recording_);
   }
   std::unique_ptr<Event> make_event() override { return std::make_unique<RecordingEvent>(recording_, false); }

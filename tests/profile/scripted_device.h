@@ -19,7 +19,7 @@ class ScriptedDevice final : public Device {
   DeviceType type() const override { return DeviceType::cpu; }
   std::string name() const override { return "scripted"; }
   std::int64_t memory_bytes() const override { return cpu_device().memory_bytes(); }
-  std::unique_ptr<Stream> make_stream(StreamPriority) override {
+  std::unique_ptr<Stream> make_stream(StreamPriority = StreamPriority::normal) override {
     return std::make_unique<ScriptedStream>(*this, script_);
   }
   std::unique_ptr<Event> make_event() override { return make_timing_event(); }

@@ -220,7 +220,7 @@ class NoGraphs final : public Device {
 
 TEST_F(PassGraphsTest, ThatCannotBeMadeLoseNoWork) {
   NoGraphs device;
-  stream_ = device.make_stream();
+  stream_ = device.make_stream(StreamPriority::normal);
   PassGraphs graphs(AutoBool::yes, "", *stream_);
   testing::internal::CaptureStderr();
   for (int i = 0; i < 4; ++i) graphs.run([&] { pass(); });

@@ -72,6 +72,7 @@ Product product(Case& c, const Row& row) {
   args.c = c.zeros(args.m * args.n * size_of(form.c));
   args.beta = row.value("beta", 0.0f);
   // Where the library has it; with scales along k sums are promoted.
+  args.multiprocessors = row.value("multiprocessors", 0);
   const bool fast = row.at("form") == "forward" || row.value("fast", false);
   args.fast_accumulate = mode != "bf16" && !mode.starts_with("blockwise") && fast;
   auto [a, b] = operands(c, mode, form, args.m, args.n, args.k);
@@ -86,7 +87,7 @@ Product product(Case& c, const Row& row) {
 }  // namespace
 
 /// "m", "n", "k", "form"; "gradient": bf16 stores a weight's gradient in that; "beta": 1 adds to c; "fast": a gradient
-/// has fast accumulation, as the forward product has; "mode": bf16, or fp8, rowwise, gw_hp or blockwise (the product
+/// has fast accumulation, as the forward product has; "multiprocessors": that the algorithm is chosen for; "mode": bf16, or fp8, rowwise, gw_hp or blockwise (the product
 /// alone, by its scales), and with _casts behind the casts of both operands from bf16, too; delayed_casts: those of fp8
 /// without the abs-max. By the algorithm that a run times, and by cuBLASLt's first proposal, beside it where there are
 /// no casts: the faster counts.

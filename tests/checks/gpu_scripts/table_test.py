@@ -54,6 +54,9 @@ class TableTest(unittest.TestCase):
         self.assertEqual(aims["a block of 8b, bf16: speed, of PyTorch's"], ["1.09", "1.10", "**no**"])
         self.assertEqual(aims["a block of 70b, float8: speed, of PyTorch's"], ["1.23", "1.25", "**no**"])
         self.assertEqual(aims["a block of 405b-tp4, float8: speed, of PyTorch's"], ["not measured", "1.25", "-"])
+        self.assertNotIn("the same with both", aims)
+        with_both = [self.result("octet", step("70b", "float8", n, gradients="bf16", beside="true"), 0.01 + n * 0.039) for n in (1, 3)]
+        self.assertEqual(self.aims(bench_table.render(results + with_both))["the same with both"], ["1.26", "1.25", "yes"])
         self.assertEqual(aims["1.8b whole, float8: speed, of PyTorch's"], ["1.22", "1.22", "yes"])
         gains = [aims[f"a block of {model}, 4 micro-batches: float8's speed, of bf16's"] for model in bench_rows.STACKS]
         self.assertEqual(gains, [["1.40", "1.40", "yes"], ["1.59", "1.60", "**no**"], ["1.66", "1.64", "yes"]])
@@ -118,6 +121,14 @@ class TableTest(unittest.TestCase):
         self.assertIn("| 70b | bf16 | fp32 | 18.00 | 20.00 | 24.00 | 1.111 | 1.33 |", text)
         self.assertIn("| 70b | bf16 | bf16 | 15.20 | 19.00 | 24.00 | 1.250 | 1.58 |", text)
         self.assertIn("| 70b/bf16/3-blocks/bf16-gradients | optimizer.beside_forward true | 55.60 | 67.00 | 1.205 |", text)
+
+    def test_gemms_that_leave_room_stand_beside_those_that_do_not(self):
+        row = bench_rows.room_gemm_rows()[0]
+        whole = bench_rows.linear_gemm(4096, 4096, "forward", row["mode"])
+        self.assertEqual(row["row"], whole["row"] + "/108-multiprocessors")
+        text = bench_table.render([self.result("octet", whole, 1e-3), self.result("octet", row, 1.25e-3)])
+        rate = whole["flops"] / 1e9
+        self.assertIn(f"| 8192 x 4096 x 4096 | bf16 | {rate:,.0f} | {rate / 1.25:,.0f} | 0.800 |", text)
 
     def test_ways_of_a_gemm_stand_beside_pytorchs(self):
         way = bench_rows.ways_rows()[0]
