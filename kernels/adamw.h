@@ -1,7 +1,10 @@
 #pragma once
 
+#include <array>
 #include <cmath>
 #include <cstdint>
+#include <numeric>
+#include <span>
 
 #include "kernels/stats.h"
 #include "src/base/dtype.h"
@@ -36,6 +39,26 @@ struct AdamWUpdate {
 
   std::int64_t bytes_moved() const { return n * (24 + size_of(gradient_dtype)); }
   bool operator==(const AdamWUpdate&) const = default;
+};
+
+/// Updates that go together, such as a unit's: they differ in their tensors and in weight_decay alone. A GPU whose
+/// multiprocessors they have a part of does them in one launch, since another launch's blocks would have to find room
+/// there again.
+struct AdamWUpdates {
+  static constexpr std::size_t most = 12;  ///< a block has nine parameters
+
+  AdamWUpdates() = default;
+  AdamWUpdates(const AdamWUpdate& one) : updates{one}, count(1) {}  // NOLINT(google-explicit-constructor)
+  std::array<AdamWUpdate, most> updates{};
+  std::size_t count = 0;
+
+  std::span<const AdamWUpdate> all() const { return std::span(updates).first(count); }
+  void add(const AdamWUpdate& update) { updates.at(count++) = update; }
+  std::int64_t bytes_moved() const {
+    return std::accumulate(updates.begin(), updates.begin() + count, std::int64_t{0},
+                           [](std::int64_t bytes, const AdamWUpdate& u) { return bytes + u.bytes_moved(); });
+  }
+  bool operator==(const AdamWUpdates&) const = default;
 };
 
 /// The scalars of one update, formed in double on the host and rounded once, as torch's arguments are: the same on

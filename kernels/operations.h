@@ -33,7 +33,7 @@
   PLAIN(cross_entropy, CrossEntropy, memory_bound)                    \
   PLAIN(cross_entropy_stats, CrossEntropyStats, memory_bound)         \
   PLAIN(cross_entropy_finish, CrossEntropyFinish, memory_bound)       \
-  PLAIN(adamw, AdamWUpdate, memory_bound)                             \
+  PLAIN(adamw, AdamWUpdates, memory_bound)                            \
   PLAIN(sum, Sum, memory_bound)                                       \
   WITH_WORKSPACE(sum_of_squares, SumOfSquares, memory_bound)          \
   PLAIN(accumulate, Accumulate, memory_bound)                         \

@@ -93,7 +93,7 @@ def kernel_rows():
     return unique(rows + recipe_kernel_rows())
 
 
-MULTIPROCESSORS = (16, 24, 32, 48)  # of an H100's 132, that an update beside a forward pass may take
+MULTIPROCESSORS = (16, 24, 32, 40, 48)  # of an H100's 132, that an update beside a forward pass may take
 
 
 def few_multiprocessors_rows():

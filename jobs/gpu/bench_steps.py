@@ -163,4 +163,4 @@ def beside_step_rows(memory):
     rows = [step(model, precision, n, gradients=gradients, beside="true") for gradients in ("bf16", None)
             for model in STACKS for precision in reversed(PRECISIONS) for n in (1, tallest(model, memory))]
     return rows + [step(model, "float8", tallest(model, memory), **choice) for model in ("8b", "70b")
-                   for choice in ({"multiprocessors": 16}, {"multiprocessors": 32}, {"multiprocessors": 48}, {"gemms": "all"})]
+                   for choice in ({"multiprocessors": 16}, {"multiprocessors": 32}, {"multiprocessors": 40}, {"multiprocessors": 48}, {"gemms": "all"})]

@@ -22,9 +22,7 @@ void update_block(float* parameter, float* first, float* second, const G* gradie
   }
 }
 
-}  // namespace
-
-void adamw(Stream&, const AdamWUpdate& args) {
+void update(const AdamWUpdate& args) {
   const bool skips = args.skip != nullptr && *args.skip != 0;
   const AdamWFactors by = factors_of(args);
   const float gradient_scale = args.gradient_scale == nullptr ? 1.0f : *args.gradient_scale;
@@ -40,6 +38,12 @@ void adamw(Stream&, const AdamWUpdate& args) {
     if (amax) f.add(args.parameter + begin, end - begin);
   });
   fold.publish({.amax = args.stats.amax});
+}
+
+}  // namespace
+
+void adamw(Stream&, const AdamWUpdates& args) {
+  for (const AdamWUpdate& one : args.all()) update(one);
 }
 
 }  // namespace octet::cpu

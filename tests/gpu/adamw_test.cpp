@@ -146,23 +146,76 @@ TEST_F(GpuAdamW, OnFewMultiprocessorsHasTheSameBits) {
   std::vector<std::vector<float>> found[2];
   for (const int which : {0, 1}) {
     State s(*gpu_stream, n);
-    gpu().adamw(*gpu_stream, {.parameter = s.parameter.gpu(),
-                              .first_moment = s.first.gpu(),
-                              .second_moment = s.second.gpu(),
-                              .gradient = s.gradient.gpu(),
-                              .n = n,
-                              .lr = 3e-4,
-                              .beta1 = 0.9,
-                              .beta2 = 0.95,
-                              .eps = 1e-8,
-                              .weight_decay = 0.1,
-                              .bias1 = 0.271,
-                              .bias2 = 0.142625,
-                              .stats = {.amax = s.amax.gpu(), .non_finite = nullptr},
-                              .multiprocessors = 2 * which});
+    gpu().adamw(*gpu_stream, AdamWUpdate{.parameter = s.parameter.gpu(),
+                                         .first_moment = s.first.gpu(),
+                                         .second_moment = s.second.gpu(),
+                                         .gradient = s.gradient.gpu(),
+                                         .n = n,
+                                         .lr = 3e-4,
+                                         .beta1 = 0.9,
+                                         .beta2 = 0.95,
+                                         .eps = 1e-8,
+                                         .weight_decay = 0.1,
+                                         .bias1 = 0.271,
+                                         .bias2 = 0.142625,
+                                         .stats = {.amax = s.amax.gpu(), .non_finite = nullptr},
+                                         .multiprocessors = 2 * which});
     found[which] = {s.parameter.download(), s.first.download(), s.second.download(), s.amax.download()};
   }
   EXPECT_EQ(found[1], found[0]);
+}
+
+/// A unit's, of very different sizes, alignments and dtypes of gradients, in one launch on few multiprocessors and one
+/// after the other on all: the bits of each alone.
+TEST_F(GpuAdamW, SeveralHaveTheBitsOfEachAlone) {
+  const std::int64_t sizes[] = {300007, 512, 0, 1100003, 5, 65536};
+  for (const std::int64_t multiprocessors : {0, 3, 24}) {
+    for (const std::uint32_t skipped : {0u, 1u}) {
+      SCOPED_TRACE(fmt::format("{} multiprocessors, skipped {}", multiprocessors, skipped));
+      Both<std::uint32_t> skip(*gpu_stream, {skipped});
+      std::vector<std::vector<float>> found[2];
+      for (const bool together : {false, true}) {
+        std::vector<std::unique_ptr<State>> states;
+        AdamWUpdates updates;
+        for (const std::int64_t n : sizes) {
+          State& s = *states.emplace_back(std::make_unique<State>(*gpu_stream, n + 1));
+          const auto i = static_cast<std::int64_t>(states.size());
+          const std::int64_t offset = i % 2;
+          const bool narrow = i % 3 == 0;
+          updates.add(
+              {.parameter = s.parameter.gpu() + offset,
+               .first_moment = s.first.gpu() + offset,
+               .second_moment = s.second.gpu() + offset,
+               .gradient = narrow ? static_cast<const void*>(s.narrow.gpu() + offset) : s.gradient.gpu() + offset,
+               .gradient_dtype = narrow ? DType::bf16 : DType::f32,
+               .n = n,
+               .lr = 3e-4,
+               .beta1 = 0.9,
+               .beta2 = 0.95,
+               .eps = 1e-8,
+               .weight_decay = i == 2 ? 0.0 : 0.1,
+               .bias1 = 0.271,
+               .bias2 = 0.142625,
+               .skip = skip.gpu(),
+               .stats = {.amax = i == 1 ? nullptr : s.amax.gpu(), .non_finite = nullptr},
+               .multiprocessors = multiprocessors});
+        }
+        if (together) {
+          gpu().adamw(*gpu_stream, updates);
+        } else {
+          for (AdamWUpdate one : updates.all()) {
+            one.multiprocessors = 0;
+            gpu().adamw(*gpu_stream, one);
+          }
+        }
+        for (const auto& s : states) {
+          for (Both<float>* x : {&s->parameter, &s->first, &s->second, &s->amax})
+            found[together].push_back(x->download());
+        }
+      }
+      EXPECT_EQ(found[1], found[0]);
+    }
+  }
 }
 
 TEST_F(GpuAdamW, SkippedLeavesEverything) {

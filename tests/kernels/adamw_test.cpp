@@ -162,6 +162,36 @@ TEST(AdamW, UpdatesWhenSkipIsZeroAndLeavesPaddingAndNonFiniteCountAlone) {
   EXPECT_EQ(non_finite, 9u);
 }
 
+TEST(AdamW, SeveralHaveTheBitsOfEachAlone) {
+  const auto updated = [](bool together) {
+    std::vector<State> states;
+    std::vector<std::vector<float>> gradients;
+    std::vector<float> amaxes(3);
+    AdamWUpdates updates;
+    for (const std::int64_t n : {100, 0, 2049}) {
+      states.push_back(random_state(n));
+      gradients.push_back(random_values(n, 4));
+    }
+    for (std::size_t i = 0; i < states.size(); ++i) {
+      updates.add(update_of(states[i], gradients[i], 2, {.weight_decay = i == 0 ? 0.0 : 0.1}));
+      updates.updates[i].stats.amax = &amaxes[i];
+    }
+    if (together) cpu::adamw(stream(), updates);
+    for (const AdamWUpdate& one : updates.all()) {
+      if (!together) cpu::adamw(stream(), one);
+    }
+    return std::tuple(states[0].parameter, states[2].parameter, states[2].second, amaxes);
+  };
+  EXPECT_EQ(updated(true), updated(false));
+  EXPECT_NE(std::get<0>(updated(true)), random_state(100).parameter);
+}
+
+TEST(AdamW, MoreThanGoTogetherAreAnError) {
+  AdamWUpdates updates;
+  for (std::size_t i = 0; i < AdamWUpdates::most; ++i) updates.add({});
+  EXPECT_THROW(updates.add({}), std::out_of_range);
+}
+
 TEST(AdamW, EmptyShardRaisesNothing) {
   State s;
   float amax = 0.5f;
