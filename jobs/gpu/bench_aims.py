@@ -67,6 +67,9 @@ def gains(m, aims):
         seconds = [(block_seconds(m, "octet", model, p, 4) or {}).get("seconds") for p in bench_rows.PRECISIONS]
         aims.at_least(f"a block of {model}, 4 micro-batches: float8's speed, of bf16's",
                       seconds[0] / seconds[1] if all(seconds) else None, GAIN[model])
+        beside = [block_seconds(m, "octet", model, p, 4, beside="true") for p in bench_rows.PRECISIONS]
+        if all(beside):
+            aims.at_least("the same with the update beside, in both", beside[0]["seconds"] / beside[1]["seconds"], GAIN[model])
 
 
 def gemm_ratios(m):

@@ -158,9 +158,10 @@ def graph_step_rows(memory):
 
 def beside_step_rows(memory):
     """The stacks of one micro-batch again with the update beside the next forward pass, with gradients in fp32 and in bf16,
-    and the higher ones of 8B and 70B in float8 with it on other numbers of multiprocessors, and with GEMMs that are chosen for
+    those of 70B with four micro-batches too, and the higher ones of 8B and 70B in float8 with it on other numbers of multiprocessors, and with GEMMs that are chosen for
     the whole GPU: Octet's alone."""
     rows = [step(model, precision, n, gradients=gradients, beside="true") for gradients in ("bf16", None)
             for model in STACKS for precision in reversed(PRECISIONS) for n in (1, tallest(model, memory))]
+    rows += [step("70b", precision, n, 4, beside="true") for precision in reversed(PRECISIONS) for n in (1, tallest("70b", memory))]
     return rows + [step(model, "float8", tallest(model, memory), **choice) for model in ("8b", "70b")
                    for choice in ({"multiprocessors": 16}, {"multiprocessors": 32}, {"multiprocessors": 40}, {"multiprocessors": 48}, {"gemms": "all"})]
