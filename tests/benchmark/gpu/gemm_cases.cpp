@@ -87,10 +87,10 @@ Product product(Case& c, const Row& row) {
 }  // namespace
 
 /// "m", "n", "k", "form"; "gradient": bf16 stores a weight's gradient in that; "beta": 1 adds to c; "fast": a gradient
-/// has fast accumulation, as the forward product has; "multiprocessors": that the algorithm is chosen for; "mode": bf16, or fp8, rowwise, gw_hp or blockwise (the product
-/// alone, by its scales), and with _casts behind the casts of both operands from bf16, too; delayed_casts: those of fp8
-/// without the abs-max. By the algorithm that a run times, and by cuBLASLt's first proposal, beside it where there are
-/// no casts: the faster counts.
+/// has fast accumulation, as the forward product has; "multiprocessors": that the algorithm is chosen for; "mode":
+/// bf16, or fp8, rowwise, gw_hp or blockwise (the product alone, by its scales), and with _casts behind the casts of
+/// both operands from bf16, too; delayed_casts: those of fp8 without the abs-max. By the algorithm that a run times,
+/// and by cuBLASLt's first proposal, beside it where there are no casts: the faster counts.
 void make_gemm(Case& c, const Row& row) {
   const Product made = product(c, row);
   std::vector<Way> ways = chosen_ways(c.place(), made.args);
