@@ -62,16 +62,6 @@ __device__ __forceinline__ Elements<G> read_elements(const Slice& slice, std::in
           .parameter = read<full, 4>(slice.parameter + at, count)};
 }
 
-/// What was read stands in registers here, as far as the compiler knows: it moves no read behind the arithmetic.
-template <typename T>
-__device__ __forceinline__ void keep_here(Chunk<T, 4>& chunk) {
-  unsigned words[sizeof(chunk) / 4];
-  std::memcpy(words, static_cast<const void*>(&chunk), sizeof(chunk));
-#pragma unroll
-  for (unsigned& word : words) asm volatile("" : "+r"(word));
-  std::memcpy(static_cast<void*>(&chunk), words, sizeof(chunk));
-}
-
 /// The arithmetic is the CPU's, operation by operation: nothing is contracted (--fmad=false), divisions and square
 /// roots are rounded correctly.
 template <typename G, bool full>

@@ -63,6 +63,16 @@ __device__ __forceinline__ void write(T* p, const Chunk<T, size>& chunk, int cou
   }
 }
 
+/// What was read stands in registers here, as far as the compiler knows: it moves no read behind the arithmetic.
+template <typename T, int size>
+__device__ __forceinline__ void keep_here(Chunk<T, size>& chunk) {
+  unsigned words[sizeof(chunk) / 4];
+  std::memcpy(words, static_cast<const void*>(&chunk), sizeof(chunk));
+#pragma unroll
+  for (unsigned& word : words) asm volatile("" : "+r"(word));
+  std::memcpy(static_cast<void*>(&chunk), words, sizeof(chunk));
+}
+
 /// f(full, at, count) for every pack of [0, n), grid-stride: std::true_type for the first `packs` of them (all their
 /// elements are there and aligned), std::false_type for the rest. Which thread takes which element, and in which order,
 /// depends on n and the grid only.

@@ -68,22 +68,48 @@ __device__ __forceinline__ bool is_last(BlockSums* sums) {
   return last;
 }
 
-/// Reads n elements. Without `sums` there is one block only. Which thread adds what does not depend on the dtype.
+/// Packs that a thread reads before it adds the first. for_packs tests for the end between any two reads, so that a
+/// thread has one under way: 16 bytes of fp32 are enough, the 8 of a pack in bf16 are not.
+template <typename X>
+constexpr int reads_at_once = 1;
+template <>
+constexpr int reads_at_once<__nv_bfloat16> = 4;
+
+/// Reads n elements. Without `sums` there is one block only. Which thread adds what, and in which order, does not
+/// depend on the dtype nor on how many packs are read at once: a thread has the same packs, added as they follow.
 template <typename X>
 __global__ void __launch_bounds__(threads)
     squares_kernel(const X* __restrict__ x, std::int64_t n, std::int64_t packs, BlockSums* sums,
                    float* __restrict__ out, std::uint32_t* non_finite) {
+  constexpr int at_once = reads_at_once<X>;
   double squares[4] = {0, 0, 0, 0};
   StatsFold fold;
-  for_packs<4>(n, packs, [&](auto full, std::int64_t at, int count) {
-    const Chunk<X, 4> in = read<full, 4>(x + at, count);
+  const auto add = [&](const Chunk<X, 4>& pack) {
 #pragma unroll
     for (int j = 0; j < 4; ++j) {
-      const float value = to_float(in.v[j]);
+      const float value = to_float(pack.v[j]);
       const double v = static_cast<double>(value);
       squares[j] += v * v;
       fold.add(value);
     }
+  };
+  std::int64_t done = 0;  // packs, in whole rounds of the grid
+  if constexpr (at_once > 1) {
+    const std::int64_t stride = std::int64_t{gridDim.x} * threads;
+    const std::int64_t thread = std::int64_t{blockIdx.x} * threads + threadIdx.x;
+#pragma unroll 1
+    for (; done + at_once * stride <= packs; done += at_once * stride) {
+      Chunk<X, 4> in[at_once];
+#pragma unroll
+      for (int k = 0; k < at_once; ++k) in[k] = read<true, 4>(x + (done + k * stride + thread) * 4, 4);
+#pragma unroll
+      for (Chunk<X, 4>& pack : in) keep_here(pack);
+#pragma unroll
+      for (const Chunk<X, 4>& pack : in) add(pack);
+    }
+  }
+  for_packs<4>(n - done * 4, packs - done, [&](auto full, std::int64_t from_there, int count) {
+    add(read<full, 4>(x + done * 4 + from_there, count));
   });
   fold.publish({.amax = nullptr, .non_finite = non_finite});
   double sum = block_sum<threads>((squares[0] + squares[1]) + (squares[2] + squares[3]));

@@ -76,9 +76,10 @@ TEST_F(GpuReduce, SumOfSquares) {
   }
 }
 
-/// Which thread adds what depends on the number of elements alone.
+/// Which thread adds what depends on the number of elements alone, also where bf16 is read several packs at once: in
+/// one round of the grid that leaves nothing (32768), in one and in two with a rest.
 TEST_F(GpuReduce, SquaresOfBf16AreThoseOfTheSameValuesInFp32) {
-  for (const std::int64_t n : {1, 31, 4097, 100003, 5000001}) {
+  for (const std::int64_t n : {1, 31, 4097, 32768, 100003, 5000001, 9000003}) {
     const auto narrow = normal<bf16>(n + 1, 48);
     std::vector<float> wide;
     for (const bf16 v : narrow) wide.push_back(static_cast<float>(v));
