@@ -70,10 +70,12 @@ TEST_P(GpuStep, LossesOverTheStepsOfTheCpu) {
 }
 
 /// With the gradients of the blocks' linears in bf16 (not of fp32 operands): they are those in fp32, rounded, within
-/// what another algorithm of the GEMM sums otherwise, and the norm and the optimizer read them.
+/// what another algorithm of the GEMM sums otherwise, and the norm and the optimizer read them. The kernels are
+/// deterministic, so that nothing else tells the two models apart.
 TEST_P(GpuStep, GradientsInBf16) {
   const auto [precision, loss, gradient] = GetParam();
   if (precision == Precision::fp32) GTEST_SKIP() << "a GEMM of fp32 leaves fp32";
+  const DeterministicKernels deterministic;
   SmallModel cpu_model(cpu_device(), precision, {}, DType::bf16), gpu_model(cuda_device(0), precision, {}, DType::bf16);
   SmallModel wide(cuda_device(0), precision);
   for (std::int64_t step = 1; step <= 5; ++step) {

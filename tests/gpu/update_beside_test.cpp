@@ -10,6 +10,7 @@ namespace {
 struct Kind {
   Precision precision;
   const char* recipe;
+  GradientWire gradients = GradientWire::fp32;  ///< in bf16 nothing is added to them: one micro-batch a step
 };
 
 class UpdateBesideOnGpu : public GpuTest, public ::testing::WithParamInterface<Kind> {
@@ -20,14 +21,16 @@ class UpdateBesideOnGpu : public GpuTest, public ::testing::WithParamInterface<K
     bool beside = false;
   };
 
-  /// Three steps of two micro-batches, a validation and three more steps, each read when the next was launched. The
-  /// model is large enough that the update of a unit is under way when the host is done with the step.
+  /// Three steps of two micro-batches (of one with gradients in bf16), a validation and three more steps, each read
+  /// when the next was launched. The model is large enough that the update of a unit is under way when the host is done
+  /// with the step.
   static Outcome run(const Kind& kind, AutoBool beside, std::int64_t multiprocessors,
                      BesideGemms gemms = BesideGemms::all) {
     RunConfig config;
     config.device = DeviceType::cuda;
     config.precision = kind.precision;
     config.float8.recipe = kind.recipe;
+    config.parallel.gradient_wire = kind.gradients;
     config.graphs = AutoBool::no;
     config.optimizer.beside_forward = beside;
     config.optimizer.beside_multiprocessors = multiprocessors;
@@ -41,8 +44,8 @@ class UpdateBesideOnGpu : public GpuTest, public ::testing::WithParamInterface<K
                     .ffn_dim = 4096,
                     .vocab_size = 2048};
     config.train.seq_len = 256;
-    config.train.global_batch = 4;
     config.train.micro_batch = 2;
+    config.train.global_batch = kind.gradients == GradientWire::bf16 ? 2 : 4;
     config.data.validation_fraction = 0.1;
     const auto stream = cuda_device(0).make_stream();
     const DryBatches batches(config.train.global_batch, config.train.seq_len);
@@ -62,6 +65,11 @@ class UpdateBesideOnGpu : public GpuTest, public ::testing::WithParamInterface<K
       if (step == 3) out.numbers.push_back(trainer.validate());
     }
     ShardedModel& model = trainer.model();
+    const std::vector<ParameterSpec>& parameters = model.parameters().parameters;
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      const bool narrow = kind.gradients == GradientWire::bf16 && parameters[i].one_gemm_gradient;
+      EXPECT_EQ(model.gradients().dtype(i), narrow ? DType::bf16 : DType::f32) << parameters[i].name;
+    }
     for (const ShardedBuffer* buffer : {&model.master(), &model.first_moment(), &model.second_moment()}) {
       const auto n = static_cast<std::size_t>(buffer->layout().elements());
       out.state.resize(out.state.size() + n);
@@ -76,9 +84,12 @@ class UpdateBesideOnGpu : public GpuTest, public ::testing::WithParamInterface<K
 INSTANTIATE_TEST_SUITE_P(Kinds, UpdateBesideOnGpu,
                          ::testing::Values(Kind{Precision::fp32, "tensorwise"}, Kind{Precision::bf16, "tensorwise"},
                                            Kind{Precision::float8, "tensorwise"}, Kind{Precision::float8, "rowwise"},
-                                           Kind{Precision::float8, "delayed"}),
+                                           Kind{Precision::float8, "delayed"},
+                                           Kind{Precision::bf16, "tensorwise", GradientWire::bf16},
+                                           Kind{Precision::float8, "tensorwise", GradientWire::bf16}),
                          [](const auto& tested) {
-                           return fmt::format("{}_{}", tested.param.precision, tested.param.recipe);
+                           return fmt::format("{}_{}_{}_gradients", tested.param.precision, tested.param.recipe,
+                                              tested.param.gradients);
                          });
 
 TEST_P(UpdateBesideOnGpu, TrainsToTheSameBits) {

@@ -112,9 +112,9 @@ std::vector<Place> places_of(ShardedModel& model) {
   const ParameterList& list = model.parameters();
   for (std::size_t i = 0; i < list.parameters.size(); ++i) {
     const std::string& name = list.parameters[i].name;
-    const std::int64_t bytes = model.master().layout().shard(i).elements() * 4;
+    const std::int64_t elements = model.master().layout().shard(i).elements(), bytes = elements * 4;
     add("master of " + name, model.master().data(i), bytes);
-    add("gradient of " + name, model.gradients().data(i), bytes);
+    add("gradient of " + name, model.gradients().piece(i), elements * size_of(model.gradients().dtype(i)));
     add("first moment of " + name, model.first_moment().data(i), bytes);
     add("second moment of " + name, model.second_moment().data(i), bytes);
     if (model.scales().scale(i) == nullptr) continue;
@@ -168,9 +168,11 @@ struct Ordered {
   std::set<std::string> loose;  ///< what a kernel and an update touch in no order
 };
 
-/// Two steps, a validation and two more.
+/// Two steps, a validation and two more; of one micro-batch where gradients in bf16 allow no second.
 Ordered ordered(RunConfig config, int ranks, int rank) {
-  config.train.global_batch = 2 * config.train.micro_batch * ranks / config.parallel.tp / config.parallel.pp;
+  const int micro_batches = config.parallel.gradient_wire == GradientWire::bf16 ? 1 : 2;
+  config.train.global_batch =
+      micro_batches * config.train.micro_batch * ranks / config.parallel.tp / config.parallel.pp;
   config.parallel = resolve_layout(config, ranks);
   const ParallelConfig& p = config.parallel;
   const MeshShape mesh{.pp = static_cast<int>(p.pp),
@@ -239,6 +241,7 @@ TEST_P(UpdateBeside, IsInOrderWithAllThatTouchesItsState) {
          c.parallel.overlap = AutoBool::no;
        }},
       {"zero 3", [](RunConfig& c) { c.parallel.zero = Zero::three; }},
+      {"gradients in bf16", [](RunConfig& c) { c.parallel.gradient_wire = GradientWire::bf16; }},
       {"documents", [](RunConfig& c) { c.data.document_mask = true; }},
       {"cast after the gather", [](RunConfig& c) {
          if (c.precision == Precision::float8 && float8_recipe(c.float8)->casts_first())
