@@ -20,6 +20,7 @@
 #include "src/comm/mpi/plain_mpi.h"
 #include "src/comm/nccl_communicator.h"
 #include "src/comm/watchdog.h"
+#include "src/device/hardware_queues.h"
 #include "src/train/options/validate.h"
 #include "src/train/plan/memory_plan.h"
 #include "src/train/run/cpu_setup.h"
@@ -35,13 +36,14 @@ std::string now_utc() {
                      parts.tm_hour, parts.tm_min, parts.tm_sec);
 }
 
-/// What libraries of communication are told by their environment.
+/// What libraries of communication and CUDA are told by their environment.
 nlohmann::ordered_json communication_environment() {
   auto out = nlohmann::ordered_json::object();
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string text = *entry;
     const std::size_t equals = text.find('=');
-    for (const char* prefix : {"NCCL_", "MPIR_CVAR_", "UCX_", "FI_", "OCTET_TUNING_FILE", "OMP_NUM_THREADS"}) {
+    for (const char* prefix :
+         {"NCCL_", "MPIR_CVAR_", "UCX_", "FI_", "OCTET_TUNING_FILE", "OMP_NUM_THREADS", hardware_queues_variable}) {
       if (text.starts_with(prefix) && equals != std::string::npos)
         out[text.substr(0, equals)] = text.substr(equals + 1);
     }
@@ -121,6 +123,7 @@ int body(Watchdog& watchdog, MpiRuntime& mpi, int argc, char** argv) {
 }  // namespace octet::commbench
 
 int main(int argc, char** argv) {
+  octet::ask_for_hardware_queues();
   if (octet::asks_for_version({argv, argv + argc})) {
     fmt::print("{}", octet::version_text("octet-commbench"));
     return octet::log::after_output(0);

@@ -14,6 +14,7 @@
 #include "src/comm/mpi/mpi_communicator.h"
 #include "src/comm/mpi/mpi_runtime.h"
 #include "src/comm/watchdog.h"
+#include "src/device/hardware_queues.h"
 #include "src/train/run/cpu_setup.h"
 
 namespace octet::evaluate {
@@ -61,6 +62,7 @@ int body(Watchdog& watchdog, MpiRuntime& mpi, int argc, char** argv) {
 }  // namespace octet::evaluate
 
 int main(int argc, char** argv) {
+  octet::ask_for_hardware_queues();
   if (octet::asks_for_version({argv, argv + argc})) {
     fmt::print("{}", octet::version_text("octet-evaluate"));
     return octet::log::after_output(0);

@@ -18,6 +18,7 @@
 #include "src/comm/mpi/mpi_communicator.h"
 #include "src/comm/mpi/mpi_runtime.h"
 #include "src/comm/watchdog.h"
+#include "src/device/hardware_queues.h"
 #include "src/train/options/checks.h"
 #include "src/train/options/run_options.h"
 #include "src/train/options/validate.h"
@@ -184,6 +185,7 @@ int run(Command& read, MpiRuntime& mpi) {
 }  // namespace octet
 
 int main(int argc, char** argv) {
+  octet::ask_for_hardware_queues();  // before there are other threads, and MPI, which may start CUDA
   const std::vector<std::string> words(argv, argv + argc);
   if (octet::asks_for_version(words)) {
     fmt::print("{}", octet::version_text("octet-train"));

@@ -6,6 +6,7 @@
 #include "src/base/log.h"
 #include "src/base/options/arguments.h"
 #include "src/base/options/document.h"
+#include "src/device/hardware_queues.h"
 #include "src/train/options/sections.h"
 #include "src/train/run/cpu_setup.h"
 
@@ -72,6 +73,7 @@ bool parse(const std::vector<std::string>& words, Generation& g) {
 int run_generate(const std::vector<std::string>& arguments) {
   Generation g;
   if (!parse(arguments, g)) return 0;
+  ask_for_hardware_queues();
   log::info("{}", set_up_cpu(g.cpu, 1));
   const auto host_stream = cpu_device().make_stream();
   const auto hosts = make_self_communicator(*host_stream, "control");

@@ -16,6 +16,7 @@
 #include "src/base/error.h"
 #include "src/device/cuda/check.h"
 #include "src/device/cuda/dynamic_library.h"
+#include "src/device/hardware_queues.h"
 #include "src/metrics/peak.h"
 #include "tests/benchmark/gpu/cases.h"
 #include "tests/benchmark/gpu/stream_timer.h"
@@ -187,6 +188,7 @@ int run(int argc, char** argv) {
 }  // namespace octet::bench
 
 int main(int argc, char** argv) {
+  octet::ask_for_hardware_queues();
   try {
     return octet::bench::run(argc, argv);
   } catch (const octet::Error& error) {

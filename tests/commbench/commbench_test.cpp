@@ -40,7 +40,9 @@ class Folder {
 
 CommandResult launch(int ranks, const std::string& arguments, double seconds = 240) {
   return run_command(
-      fmt::format("OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive exec mpiexec -n {} {} {}", ranks, program, arguments),
+      fmt::format(
+          "OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive exec env -u CUDA_DEVICE_MAX_CONNECTIONS mpiexec -n {} {} {}",
+          ranks, program, arguments),
       seconds);
 }
 
@@ -78,6 +80,7 @@ TEST_P(Sweep, IsExact) {
   EXPECT_EQ(file["provenance"]["ranks"], ranks);
   EXPECT_EQ(file["provenance"]["backend"], "MPI");
   EXPECT_EQ(file["provenance"]["environment"]["OMP_NUM_THREADS"], "1");
+  EXPECT_EQ(file["provenance"]["environment"]["CUDA_DEVICE_MAX_CONNECTIONS"], "32") << "where nobody set it";
   std::set<std::string> collectives;
   for (const auto& row : file["rows"]) {
     expect_whole(row);
