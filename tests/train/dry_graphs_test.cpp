@@ -69,6 +69,11 @@ std::int64_t whole_rows(std::int64_t, std::int64_t) {
   return 1 << 20;
 }
 
+/// Of more kinds than are kept.
+std::int64_t other_each_step(std::int64_t step, std::int64_t) {
+  return std::array{256, 128, 60, 30, 16, 12, 4, 2, 1}[static_cast<std::size_t>(step % 9)];
+}
+
 /// Steps of two micro-batches with a validation behind the third, on a GPU without memory.
 Recorded steps_on_gpu(RunConfig config, AutoBool wanted, const Length& length = whole_rows, std::int64_t steps = 6) {
   config.graphs = wanted;
@@ -155,6 +160,31 @@ TEST(GraphsOnADryGpu, LeaveNoUpdateBesideThem) {
   }
 }
 
+/// Updates go beside the forward pass with the step in which passes stop being graphs.
+TEST(GraphsOnADryGpu, ThatAreGivenUpLetUpdatesGoBeside) {
+  RunConfig config = small_run();
+  config.precision = Precision::bf16;
+  config.data.document_mask = true;
+  config.optimizer.beside_forward = AutoBool::automatic;
+  const auto gpu = make_dry_device(DeviceType::cuda, DeviceType::cpu, nullptr);
+  const auto stream = gpu->make_stream();
+  Mesh mesh(make_self_communicator(*stream, "world"), {});
+  const auto control = make_self_communicator(*stream, "control");
+  const BatchesOfDocuments batches(config, other_each_step);
+  Trainer trainer(config, batches, mesh, *control, *stream, nullptr);
+  EXPECT_TRUE(trainer.graphs().on());
+  int with_graphs = 0;
+  for (std::int64_t step = 1; step <= 40; ++step) {
+    trainer.launch(step);
+    trainer.collect();
+    EXPECT_EQ(trainer.model().settled(), trainer.graphs().on()) << "step " << step;
+    EXPECT_EQ(trainer.updates_beside(), !trainer.graphs().on());
+    with_graphs += trainer.graphs().on() ? 1 : 0;
+  }
+  EXPECT_GT(with_graphs, 0);
+  EXPECT_LT(with_graphs, 40);
+}
+
 /// Lists of documents have sizes of powers of 4, rows of one document none: two kinds of micro-batch of each.
 TEST(GraphsOnADryGpu, OfDocumentsAreOfAKindForEachSizeOfTheirList) {
   RunConfig config = small_run();
@@ -173,9 +203,6 @@ TEST(GraphsOnADryGpu, OfDocumentsOfEverySizeAreGivenUp) {
   config.precision = Precision::bf16;
   config.train.global_batch = 8;
   config.data.document_mask = true;
-  const Length other_each_step = [](std::int64_t step, std::int64_t) {
-    return std::array{256, 128, 60, 30, 16, 12, 4, 2, 1}[step % 9];
-  };
   testing::internal::CaptureStderr();
   const Recorded run = steps_on_gpu(config, AutoBool::yes, other_each_step, 40);
   const std::string said = testing::internal::GetCapturedStderr();

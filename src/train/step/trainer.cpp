@@ -1,7 +1,5 @@
 #include "src/train/step/trainer.h"
 
-#include <utility>
-
 #include "src/base/log.h"
 #include "src/comm/reductions.h"
 #include "src/ops/recipe.h"
@@ -11,16 +9,6 @@
 
 namespace octet {
 namespace {
-
-/// The log says why not, where it was asked for or is a GPU's default.
-bool may_update_beside(const RunConfig& c, Mesh& mesh, const Device& device) {
-  if (!decided(c.optimizer.beside_forward, device.type() == DeviceType::cuda)) return false;
-  const std::string obstacle = obstacle_to_update_beside(c, mesh.shards().size(), mesh.tp().size());
-  if (!obstacle.empty() && device.has_memory()) {
-    log::info("optimizer.beside_forward = {}: off: {}", c.optimizer.beside_forward, obstacle);
-  }
-  return obstacle.empty();
-}
 
 std::int64_t validation_batches(const RunConfig& c, const Batches& batches) {
   if (c.data.validation_fraction <= 0) return 0;
@@ -119,7 +107,8 @@ Trainer::Trainer(const RunConfig& config, std::unique_ptr<Sampler> sampler, cons
       model_(llama_settings(config, pipeline_plan_, fsdp_, mesh.tp().rank()), config.optimizer, fsdp_, mesh, stream,
              gemms),
       graphs_(config.graphs, obstacle_to_graphs(config, mesh.shards().size(), mesh.tp().size()), stream),
-      may_update_beside_(may_update_beside(config, mesh, device_)),
+      update_place_(config.optimizer, obstacle_to_update_beside(config, mesh.shards().size(), mesh.tp().size()),
+                    device_),
       leaves_room_(updates_beside()),
       loss_sum_(device_, DType::f32, {1}, Purpose::workspace),
       reader_(model_, stream),
@@ -145,26 +134,11 @@ void Trainer::launch(std::int64_t step) {
   device_.zero(loss_sum(), 4, stream_);
   train_passes([&](std::int64_t m, Batch& batch) { batches_.train_batch(step - 1, batch_layout_, m, batch); },
                loss_scale);
-  tell_where_updates_are();
+  update_place_.tell(updates_beside(), leaves_room_);
   model_.finish_step(step, result.lr, updates_beside());
   reductions::loss(mesh_).all_reduce(loss_sum(), 1, DType::f32, ReduceOp::sum);
   reader_.take(loss_sum());
   launched_.push_back({std::move(result), clock_.mark(Activity::wait)});
-}
-
-/// Once: whether passes are graphs is known with the first of them.
-void Trainer::tell_where_updates_are() {
-  if (!may_update_beside_ || std::exchange(told_where_updates_are_, true) || !device_.has_memory()) return;
-  if (!updates_beside()) {
-    log::info("optimizer.beside_forward = {}: off: passes are graphs", config_.optimizer.beside_forward);
-    return;
-  }
-  const std::int64_t all = device_.multiprocessors();
-  const std::int64_t free = leaves_room_ ? gemm_multiprocessors_beside(config_.optimizer, all) : 0;
-  log::info(
-      "weights are updated beside the next step's forward pass{}{}",
-      all == 0 ? "" : fmt::format(", on {} of {} multiprocessors", multiprocessors_beside(config_.optimizer, all), all),
-      free == 0 ? "" : fmt::format("; its GEMMs are chosen for {}", free));
 }
 
 void Trainer::settle() {

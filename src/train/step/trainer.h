@@ -15,6 +15,7 @@
 #include "src/train/step/pipelined_passes.h"
 #include "src/train/step/sharded_model.h"
 #include "src/train/step/step_clock.h"
+#include "src/train/step/update_place.h"
 
 namespace octet {
 
@@ -70,14 +71,13 @@ class Trainer {
   ShardedModel& model() { return model_; }
   const PassGraphs& graphs() const { return graphs_; }
   /// Says whether the next step's update will be beside the forward pass after it.
-  bool updates_beside() const { return may_update_beside_ && !graphs_.on(); }
+  bool updates_beside() const { return update_place_.may_be_beside() && !graphs_.on(); }
   /// What the stream is given from now on comes after the last update, whose time is the last step's.
   void settle();
 
  private:
   Trainer(const RunConfig& config, std::unique_ptr<Sampler> sampler, const Batches* batches, Mesh& mesh,
           Communicator& control, Stream& stream, GemmTrace* gemms);
-  void tell_where_updates_are();
   /// Reads a micro-batch of this rank and brings it to the slot's place on the device.
   using ReadBatch = std::function<void(std::int64_t micro_batch, Batch&)>;
   MicroBatch upload(const ReadBatch& read, std::int64_t micro_batch, int slot, float loss_scale);
@@ -106,7 +106,7 @@ class Trainer {
   Batch batch_;
   std::vector<std::unique_ptr<BatchUpload>> uploads_;  ///< by slot
   PassGraphs graphs_;
-  bool may_update_beside_, told_where_updates_are_ = false;
+  UpdatePlace update_place_;
   /// First forward passes leave room for updates, of a run's first step as well: whether one goes on with another must
   /// bear on no number. Not where passes may still become graphs.
   bool leaves_room_;

@@ -1,0 +1,129 @@
+// What the log says of where weights are updated.
+#include "src/train/step/update_place.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "src/train/step/trainer.h"
+
+namespace octet {
+namespace {
+
+/// A GPU for whoever asks what it is, and nothing more.
+class Gpu final : public Device {
+ public:
+  explicit Gpu(int multiprocessors = 0) : multiprocessors_(multiprocessors) {}
+  DeviceType type() const override { return DeviceType::cuda; }
+  std::string name() const override { return "GPU"; }
+  std::int64_t memory_bytes() const override { return 0; }
+  int multiprocessors() const override { return multiprocessors_; }
+  std::unique_ptr<Stream> make_stream(StreamPriority) override { return nullptr; }
+  std::unique_ptr<Event> make_event() override { return nullptr; }
+  std::unique_ptr<Event> make_timing_event() override { return nullptr; }
+  void* allocate(std::int64_t) override { return nullptr; }
+  void deallocate(void*, std::int64_t) noexcept override {}
+  void* allocate_host(std::int64_t) override { return nullptr; }
+  void deallocate_host(void*) noexcept override {}
+  void zero(void*, std::int64_t, Stream&) override {}
+  void copy(void*, const void*, std::int64_t, Stream&) override {}
+  void copy_from_host(void*, const void*, std::int64_t, Stream&) override {}
+  void copy_to_host(void*, const void*, std::int64_t, Stream&) override {}
+
+ private:
+  int multiprocessors_;
+};
+
+std::string said(const std::function<void()>& act) {
+  testing::internal::CaptureStderr();
+  act();
+  return testing::internal::GetCapturedStderr();
+}
+
+OptimizerConfig config_with(AutoBool beside_forward) {
+  OptimizerConfig config;
+  config.beside_forward = beside_forward;
+  return config;
+}
+const OptimizerConfig automatic = config_with(AutoBool::automatic), never = config_with(AutoBool::no);
+const std::string after = "optimizer.beside_forward = auto: off: passes are graphs\n";
+const std::string beside = "weights are updated beside the next step's forward pass";
+
+TEST(UpdatePlaceLog, SaysOnceWhatStays) {
+  const Gpu gpu(132);
+  for (const bool is_beside : {false, true}) {
+    UpdatePlace place(automatic, "", gpu);
+    const std::string first = said([&] { place.tell(is_beside, true); });
+    EXPECT_TRUE(
+        first.ends_with(is_beside ? beside + ", on 24 of 132 multiprocessors; its GEMMs are chosen for 108\n" : after))
+        << first;
+    EXPECT_EQ(said([&] { place.tell(is_beside, true); }), "");
+  }
+}
+
+/// Passes may stop being graphs in the middle of a run: the last word is where updates are from then on.
+TEST(UpdatePlaceLog, SaysWhereUpdatesGoWhenPassesAreNoGraphsAnyMore) {
+  const Gpu gpu(132);
+  UpdatePlace place(automatic, "", gpu);
+  EXPECT_TRUE(said([&] { place.tell(false, false); }).ends_with(after));
+  const std::string second = said([&] { place.tell(true, false); });
+  EXPECT_TRUE(
+      second.ends_with(beside + " from now on, since passes are no graphs any more, on 24 of 132 multiprocessors\n"))
+      << second;
+  EXPECT_EQ(said([&] { place.tell(true, false); }), "");
+}
+
+TEST(UpdatePlaceLog, SaysWhatIsInTheWay) {
+  const Gpu gpu;
+  const std::string first = said([&] { EXPECT_FALSE(UpdatePlace(automatic, "ranks wait", gpu).may_be_beside()); });
+  EXPECT_TRUE(first.ends_with("optimizer.beside_forward = auto: off: ranks wait\n")) << first;
+  UpdatePlace not_asked(never, "ranks wait", gpu);
+  EXPECT_EQ(said([&] { not_asked.tell(false, false); }), "");
+}
+
+TEST(UpdatePlaceLog, SaysNothingOfAPlan) {
+  const auto dry = make_dry_device(DeviceType::cuda);
+  EXPECT_EQ(said([&] {
+              EXPECT_FALSE(UpdatePlace(automatic, "ranks wait", *dry).may_be_beside());
+              UpdatePlace place(automatic, "", *dry);
+              EXPECT_TRUE(place.may_be_beside());
+              place.tell(true, true);
+            }),
+            "");
+}
+
+/// A trainer tells it for every step.
+TEST(UpdatePlaceLog, HasItOfARun) {
+  RunConfig config;
+  config.model = {.name = "small",
+                  .dim = 32,
+                  .layers = 1,
+                  .heads = 2,
+                  .kv_heads = 2,
+                  .head_dim = 16,
+                  .ffn_dim = 32,
+                  .vocab_size = 32};
+  config.precision = Precision::fp32;
+  config.train.seq_len = 16;
+  config.train.micro_batch = config.train.global_batch = 1;
+  config.optimizer.beside_forward = AutoBool::yes;
+  const auto stream = cpu_device().make_stream();
+  Mesh mesh(make_self_communicator(*stream, "world"), {});
+  const auto control = make_self_communicator(*stream, "control");
+  const DryBatches batches(1, config.train.seq_len);
+  const std::string log = said([&] {
+    Trainer trainer(config, batches, mesh, *control, *stream, nullptr);
+    for (std::int64_t step = 1; step <= 3; ++step) {
+      trainer.launch(step);
+      trainer.collect();
+    }
+  });
+  const std::size_t first = log.find(beside + "\n");
+  EXPECT_NE(first, std::string::npos) << log;
+  EXPECT_EQ(log.find(beside, first + 1), std::string::npos) << log;
+}
+
+}  // namespace
+}  // namespace octet
