@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <numeric>
 #include <span>
+#include <tuple>
 
 #include "kernels/stats.h"
 #include "src/base/dtype.h"
+#include "src/base/error.h"
 
 namespace octet {
 
@@ -41,9 +43,9 @@ struct AdamWUpdate {
   bool operator==(const AdamWUpdate&) const = default;
 };
 
-/// Updates that go together, such as a unit's: they differ in their tensors and in weight_decay alone. A GPU whose
-/// multiprocessors they have a part of does them in one launch, since another launch's blocks would have to find room
-/// there again.
+/// Updates that go together, such as a unit's: they differ in tensors, gradient_dtype and weight_decay alone. A GPU
+/// whose multiprocessors they have a part of does them in one launch, since another launch's blocks would have to find
+/// room there again.
 struct AdamWUpdates {
   static constexpr std::size_t most = 12;  ///< a block has nine parameters
 
@@ -53,13 +55,25 @@ struct AdamWUpdates {
   std::size_t count = 0;
 
   std::span<const AdamWUpdate> all() const { return std::span(updates).first(count); }
-  void add(const AdamWUpdate& update) { updates.at(count++) = update; }
+  /// An internal error for one more than there may be, and for one that does not go with the first.
+  void add(const AdamWUpdate& update);
   std::int64_t bytes_moved() const {
     return std::accumulate(updates.begin(), updates.begin() + count, std::int64_t{0},
                            [](std::int64_t bytes, const AdamWUpdate& u) { return bytes + u.bytes_moved(); });
   }
   bool operator==(const AdamWUpdates&) const = default;
 };
+
+inline void AdamWUpdates::add(const AdamWUpdate& update) {
+  const auto shared = [](const AdamWUpdate& u) {
+    return std::tuple(u.lr, u.beta1, u.beta2, u.eps, u.bias1, u.bias2, u.gradient_scale, u.skip, u.multiprocessors);
+  };
+  if (count == most) throw internal_error("kernels", "more than {} updates of AdamW at once", most);
+  if (count > 0 && shared(update) != shared(updates[0])) {
+    throw internal_error("kernels", "updates of AdamW at once with other numbers than the first");
+  }
+  updates[count++] = update;
+}
 
 /// The scalars of one update, formed in double on the host and rounded once, as torch's arguments are: the same on
 /// every device.

@@ -58,7 +58,7 @@ def speeds(m, aims):
             aims.at_least(f"a block of {model}, {precision}: speed, of PyTorch's", over_torch(model, precision), SPEED[precision])
             for name, options in WITH.items():
                 if (speed := block_over_torch(model, precision, options)) is not None:
-                    aims.at_least(f"the same with {name}", speed, SPEED[precision])
+                    aims.at_least(f"the same with {name} ({model}, {precision})", speed, SPEED[precision])
     aims.at_least("1.8b whole, float8: speed, of PyTorch's", over_torch("1.8b", "float8"), SPEED_OF_1_8B)
 
 
@@ -69,7 +69,7 @@ def gains(m, aims):
                       seconds[0] / seconds[1] if all(seconds) else None, GAIN[model])
         beside = [block_seconds(m, "octet", model, p, 4, beside="true") for p in bench_rows.PRECISIONS]
         if all(beside):
-            aims.at_least("the same with the update beside, in both", beside[0]["seconds"] / beside[1]["seconds"], GAIN[model])
+            aims.at_least(f"the same with the update beside, in both ({model})", beside[0]["seconds"] / beside[1]["seconds"], GAIN[model])
 
 
 def gemm_ratios(m):

@@ -104,7 +104,7 @@ def room_gemms(m):
         return ""
     return f"### Forward GEMMs chosen for {bench_rows.LEFT} multiprocessors, TFLOP/s, Octet\n\n" + table(
         ["m x n x k", "operands", "chosen for all", f"chosen for {bench_rows.LEFT}", "speed, of that for all"], rows) + (
-        "\nAlone on the GPU, as beside an update (`optimizer.beside_gemms`).\n\n")
+        "\nTimed alone on the GPU, by the library's first proposal, as beside an update (`optimizer.beside_gemms`).\n\n")
 
 
 def ways(m):

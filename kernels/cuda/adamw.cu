@@ -97,15 +97,16 @@ __device__ __forceinline__ void measure(const Slice& slice) {
 
 /// Reads 16 bytes an element, 14 with a gradient in bf16, and writes 12; four elements a thread at a time, or `at_once`
 /// times four, all of which are read before the first is computed: 64 bytes a thread under way, or 128.
+/// `now`: returns the slice.
 template <typename G, int block_threads, int at_once, typename SliceNow>
 __device__ __forceinline__ void update_slice(const Slice& slice, const SliceNow& now, const AdamWFactors& by,
                                              float gradient_scale) {
   StatsFold fold;
-  unsigned done = 0;  // packs, in whole rounds of the grid; a GPU's memory has none for 2^32 of them
+  unsigned done = 0;  // packs, in whole rounds of the grid; of more than 2^32 for_packs does the rest
   if constexpr (at_once > 1) {
     const unsigned stride = gridDim.x * block_threads, thread = blockIdx.x * block_threads + threadIdx.x;
 #pragma unroll 1
-    for (const auto packs = static_cast<unsigned>(slice.packs); done + at_once * stride <= packs;
+    for (const auto packs = static_cast<unsigned>(slice.packs); packs - done >= at_once * stride;
          done += at_once * stride) {
       Elements<G> elements[at_once];
 #pragma unroll
@@ -152,6 +153,7 @@ __global__ void __launch_bounds__(threads_beside)
     if (skips) {
       measure(slices.all[i]);
     } else {
+      // Anew whenever it is asked for: its pointers, held in registers through the loop, would spill.
       const auto now = [&]() -> const Slice& {
         int at = i;
         asm volatile("" : "+r"(at));
@@ -196,11 +198,13 @@ void launch_beside(Stream& stream, const AdamWUpdates& args, const Common& commo
     most = std::max(most, u.n);
   }
   if (most == 0) return;
-  const auto blocks = static_cast<unsigned>(
+  auto blocks = static_cast<unsigned>(
       std::min<std::int64_t>(args.updates[0].multiprocessors, ceil_div(most, threads_beside * 4)));
+  const bool pairs = blocks >= blocks_together && has_clusters();
+  if (pairs) blocks -= blocks % blocks_together;
   dispatch_storage(gradients, [&]<typename G>(G) {
     const auto kernel = adamw_beside_kernel<G>;
-    if (blocks % blocks_together == 0 && has_clusters()) {
+    if (pairs) {
       const ClusterShape pair{.blocks = blocks_together, .threads = threads_beside, .shared = 0};
       launch_clusters(kernel, pair, blocks / blocks_together, native(stream), slices, common);
     } else {

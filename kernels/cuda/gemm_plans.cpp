@@ -167,7 +167,7 @@ std::vector<cublasLtMatmulAlgo_t> GemmPlans::propose(GemmPlan& plan, const GemmP
 bool GemmPlans::replay(GemmPlan& plan, const GemmProblem& problem) const {
   const auto chosen = choices_.by_problem.find(problem.text());
   if (chosen == choices_.by_problem.end()) {
-    if (!choices_.by_problem.empty()) {
+    if (!choices_.by_problem.empty() && problem.multiprocessors == 0) {
       log::info("[kernels] gemm {}: no algorithm was chosen for it, the heuristic's first proposal is used",
                 problem.text());
     }

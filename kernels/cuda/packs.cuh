@@ -76,11 +76,11 @@ __device__ __forceinline__ void keep_here(Chunk<T, size>& chunk) {
 /// f(full, at, count) for every pack of [0, n), grid-stride: std::true_type for the first `packs` of them (all their
 /// elements are there and aligned), std::false_type for the rest. Which thread takes which element, and in which order,
 /// depends on n and the grid only.
-template <int size, int unroll = 2, typename F>
+template <int size, typename F>
 __device__ __forceinline__ void for_packs(std::int64_t n, std::int64_t packs, F&& f) {
   const std::int64_t stride = std::int64_t{gridDim.x} * blockDim.x;
   std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-#pragma unroll unroll
+#pragma unroll 2
   for (; i < packs; i += stride) f(std::true_type{}, i * size, size);
 #pragma unroll 1
   for (; i * size < n; i += stride) {

@@ -31,9 +31,9 @@ struct StatsFold {
     non_finite += counts ? other.non_finite : 0;
   }
 
-  /// All threads of the block call it, at the end; blocks are one-dimensional, of whole warps. A block has one number
-  /// to tell, and only tells what raises *amax: atomics on one address go one after the other, about a nanosecond each,
-  /// which a warp of every block at once would feel.
+  /// All threads of the block call it, at the end of what they fold; another fold may follow. Blocks are
+  /// one-dimensional, of whole warps. A block has one number to tell, and only tells what raises *amax: atomics on one
+  /// address go one after the other, about a nanosecond each, which a warp of every block at once would feel.
   __device__ __forceinline__ void publish(const StatsOut& out) const {
     __shared__ unsigned maxima[32], counts[32];
     if (!out.wanted()) return;

@@ -48,7 +48,13 @@ std::int64_t multiprocessors_beside(const OptimizerConfig& config, std::int64_t 
 }
 
 std::int64_t gemm_multiprocessors_beside(const OptimizerConfig& config, std::int64_t of_device) {
-  return config.beside_gemms == BesideGemms::all ? 0 : of_device - multiprocessors_beside(config, of_device);
+  const std::int64_t left = of_device - multiprocessors_beside(config, of_device);
+  return 2 * left < of_device ? 0 : left;
+}
+
+bool leaves_room(const OptimizerConfig& config, int shards) {
+  if (config.beside_forward != AutoBool::yes) return false;
+  return config.beside_gemms == BesideGemms::free || (config.beside_gemms == BesideGemms::automatic && shards == 1);
 }
 
 }  // namespace octet

@@ -31,8 +31,12 @@ void adamw_step(Stream& stream, const KernelTable& kernels, const OptimizerConfi
 /// even number, as the update's blocks go in pairs.
 std::int64_t multiprocessors_beside(const OptimizerConfig& config, std::int64_t of_device);
 
-/// Those that the GEMMs beside it are chosen for (Gemm::multiprocessors).
+/// Those that are left to GEMMs beside it (Gemm::multiprocessors); 0, all, where that would be less than half of them.
 std::int64_t gemm_multiprocessors_beside(const OptimizerConfig& config, std::int64_t of_device);
+
+/// Says whether a forward pass leaves an update its part of a GPU. It hangs on the configuration alone, so that a run
+/// that goes on has the GEMMs of one that never stopped.
+bool leaves_room(const OptimizerConfig& config, int shards);
 
 /// False when the parameter's name contains one of `no_decay`.
 bool decays(const OptimizerConfig& config, const std::string& parameter);

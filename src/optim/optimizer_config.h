@@ -10,10 +10,11 @@
 
 namespace octet {
 
-/// What multiprocessors of a GPU the GEMMs beside an update are chosen for: those that it leaves, or all.
-enum class BesideGemms : std::uint8_t { free, all };
+/// What multiprocessors of a GPU the GEMMs beside an update are chosen for: those that it leaves, or all. automatic:
+/// free where beside_forward is true and a rank updates weights whole; of several shards the update is short.
+enum class BesideGemms : std::uint8_t { automatic, free, all };
 constexpr auto names_of(BesideGemms) {
-  return std::to_array<std::string_view>({"free", "all"});
+  return std::to_array<std::string_view>({"auto", "free", "all"});
 }
 
 struct OptimizerConfig {
@@ -29,7 +30,7 @@ struct OptimizerConfig {
   /// (obstacle_to_update_beside) and passes are not graphs. Off until a GPU has shown that it pays.
   AutoBool beside_forward = AutoBool::no;
   std::int64_t beside_multiprocessors = 0;  ///< of the GPU, that it then takes; 0: multiprocessors_beside
-  BesideGemms beside_gemms = BesideGemms::free;
+  BesideGemms beside_gemms = BesideGemms::automatic;
 };
 
 /// wsd: warm-up, stable, decay.

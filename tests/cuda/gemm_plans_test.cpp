@@ -164,7 +164,7 @@ TEST_F(GemmPlansTest, Float8Attributes) {
   EXPECT_EQ(described(CUBLASLT_MATMUL_DESC_FAST_ACCUM), 1u);
 }
 
-/// The library is told when it proposes and at each launch: its kernels take no more blocks.
+/// The library is told when it proposes and at each launch.
 TEST_F(GemmPlansTest, MultiprocessorsThatAreLeftForIt) {
   Gemm args = linear_gemm();
   GemmPlans cache = plans();

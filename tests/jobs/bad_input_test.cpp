@@ -135,7 +135,7 @@ TEST_F(BadInput, Layouts) {
           {"parallel.tp = 2", "does not divide the tokens of a micro-batch, train.micro_batch 1 x train.seq_len 31"});
   refuses("run.yaml --parallel.tp_keep_gathered true", {"parallel.tp_keep_gathered = true", "parallel.tp = 1"});
   refuses("run.yaml --optimizer.beside_forward true --optimizer.beside_gemms all",
-          {"optimizer.beside_gemms = all", "has no effect with device = cpu; expected free"});
+          {"optimizer.beside_gemms = all", "has no effect with device = cpu; expected auto"});
   refuses("run.yaml --optimizer.beside_forward true --optimizer.beside_multiprocessors 8",
           {"optimizer.beside_multiprocessors = 8", "has no effect with device = cpu; expected 0"});
   refuses("run.yaml --parallel.cp 2", {"parallel.cp = 2", "not available yet"});

@@ -186,10 +186,15 @@ TEST(AdamW, SeveralHaveTheBitsOfEachAlone) {
   EXPECT_NE(std::get<0>(updated(true)), random_state(100).parameter);
 }
 
-TEST(AdamW, MoreThanGoTogetherAreAnError) {
+TEST(AdamW, WhatDoesNotGoTogetherIsAnError) {
   AdamWUpdates updates;
-  for (std::size_t i = 0; i < AdamWUpdates::most; ++i) updates.add({});
-  EXPECT_THROW(updates.add({}), std::out_of_range);
+  updates.add({.lr = 0.5, .stats = {}});
+  EXPECT_THROW(updates.add({.lr = 0.25, .stats = {}}), Error);
+  const std::uint32_t skip = 0;
+  EXPECT_THROW(updates.add({.lr = 0.5, .skip = &skip, .stats = {}}), Error);
+  EXPECT_NO_THROW(updates.add({.lr = 0.5, .weight_decay = 0.1, .stats = {}}));
+  while (updates.count < AdamWUpdates::most) updates.add({.lr = 0.5, .stats = {}});
+  EXPECT_THROW(updates.add({.lr = 0.5, .stats = {}}), Error);
 }
 
 TEST(AdamW, EmptyShardRaisesNothing) {

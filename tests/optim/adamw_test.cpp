@@ -133,11 +133,25 @@ TEST(MultiprocessorsBeside, GemmsHaveTheOthers) {
   OptimizerConfig config;
   EXPECT_EQ(gemm_multiprocessors_beside(config, 132), 108);
   EXPECT_EQ(gemm_multiprocessors_beside(config, 0), 0) << "of a CPU";
-  config.beside_multiprocessors = 40;
-  EXPECT_EQ(gemm_multiprocessors_beside(config, 132), 92);
-  EXPECT_EQ(gemm_multiprocessors_beside(config, 16), 0) << "none are left: all";
-  config.beside_gemms = BesideGemms::all;
-  EXPECT_EQ(gemm_multiprocessors_beside(config, 132), 0);
+  config.beside_multiprocessors = 66;
+  EXPECT_EQ(gemm_multiprocessors_beside(config, 132), 66);
+  config.beside_multiprocessors = 68;
+  EXPECT_EQ(gemm_multiprocessors_beside(config, 132), 0) << "less than half is left: all";
+}
+
+TEST(LeavesRoom, ByTheConfigurationAlone) {
+  const auto of = [](AutoBool beside, BesideGemms gemms, int shards) {
+    OptimizerConfig config;
+    config.beside_forward = beside;
+    config.beside_gemms = gemms;
+    return leaves_room(config, shards);
+  };
+  EXPECT_TRUE(of(AutoBool::yes, BesideGemms::automatic, 1));
+  EXPECT_FALSE(of(AutoBool::yes, BesideGemms::automatic, 2)) << "the update is short";
+  EXPECT_TRUE(of(AutoBool::yes, BesideGemms::free, 2));
+  EXPECT_FALSE(of(AutoBool::yes, BesideGemms::all, 1));
+  EXPECT_FALSE(of(AutoBool::automatic, BesideGemms::automatic, 1)) << "passes may be graphs";
+  EXPECT_FALSE(of(AutoBool::no, BesideGemms::automatic, 1));
 }
 
 }  // namespace

@@ -95,10 +95,13 @@ class RecordingDevice final : public Device {
  public:
   explicit RecordingDevice(Recording& recording) : recording_(recording) {}
 
+  StreamPriority last_priority = StreamPriority::normal;  ///< of the stream that was made last
+
   DeviceType type() const override { return DeviceType::cpu; }
   std::string name() const override { return "recording"; }
   std::int64_t memory_bytes() const override { return cpu_device().memory_bytes(); }
-  std::unique_ptr<Stream> make_stream(StreamPriority = StreamPriority::normal) override {
+  std::unique_ptr<Stream> make_stream(StreamPriority priority = StreamPriority::normal) override {
+    last_priority = priority;
     return std::make_unique<RecordingStream>(*this, recording_);
   }
   std::unique_ptr<Event> make_event() override { return std::make_unique<RecordingEvent>(recording_, false); }

@@ -33,6 +33,12 @@ struct UpdateOrder : test::ParallelTest {
 
 using SettledUpdates = UpdateOrder;
 
+TEST_F(UpdateOrder, TheStreamBesideTheModelsComesFirst) {
+  EXPECT_EQ(device.last_priority, StreamPriority::normal);
+  update(true);
+  EXPECT_EQ(device.last_priority, StreamPriority::high);
+}
+
 struct GathersAfterUpdates : UpdateOrder, testing::WithParamInterface<bool> {};
 
 INSTANTIATE_TEST_SUITE_P(Gathers, GathersAfterUpdates, testing::Bool(), [](const auto& overlap) {

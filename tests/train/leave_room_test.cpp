@@ -2,7 +2,6 @@
 // memory.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
@@ -10,7 +9,6 @@
 #include "kernels/gemm.h"
 #include "src/train/options/validate.h"
 #include "src/train/plan/dry_run.h"
-#include "src/train/plan/problem_list.h"
 
 namespace octet {
 namespace {
@@ -60,6 +58,7 @@ RunConfig run_of(int micro_batches, int ranks) {
   c.data.validation_fraction = 0.1;
   c.graphs = AutoBool::no;
   c.optimizer.beside_forward = AutoBool::yes;
+  c.optimizer.beside_gemms = BesideGemms::free;
   return c;
 }
 
@@ -124,45 +123,35 @@ TEST_F(LeaveRoom, WhatItsBackwardMakesAgain) {
   EXPECT_EQ(step.gradients.size(), 1u);
 }
 
-/// Of each of a rank's stages, which is updated up to its own first pass.
+/// Of each of a rank's stages, which is updated up to its own first pass. Passes of the first stage that come before
+/// the second one's leave none.
 TEST_F(LeaveRoom, TheFirstForwardPassOfEachStageOfAPipeline) {
   RunConfig config = run_of(4, 1);
   config.parallel.pp = 2;
   config.parallel.pp_chunks = 2;
   config.parallel.pp_schedule = PipelineOrder::interleaved;
-  const Counts step = counts(config, 2)[1];
   const int of_rank = blocks / 2;
-  EXPECT_EQ(step.forward, (std::map<std::int64_t, int>{{0, 3 * of_rank * linears}, {free, of_rank * linears}}));
+  const std::map<std::int64_t, int> expected{{0, 3 * of_rank * linears}, {free, of_rank * linears}};
+  EXPECT_EQ(counts(config, 2)[1].forward, expected);
+  config.parallel.pp_chunks = 1;
+  config.parallel.pp_schedule = PipelineOrder::zb_h1;
+  EXPECT_EQ(counts(config, 2)[1].forward, expected);
 }
 
-TEST_F(LeaveRoom, OnlyWhereItIsAskedFor) {
-  const auto forward_of = [&](auto change) {
-    RunConfig config = run_of(2, 2);
+TEST_F(LeaveRoom, OnlyWhereItIsOfUse) {
+  const auto forward_of = [&](int ranks, auto change) {
+    RunConfig config = run_of(2, ranks);
     change(config);
-    return counts(config, 2)[1].forward;
+    return counts(config, ranks)[1].forward;
   };
   const std::map<std::int64_t, int> all{{0, 2 * blocks * linears}};
-  EXPECT_EQ(forward_of([](RunConfig& c) { c.optimizer.beside_forward = AutoBool::no; }), all);
-  EXPECT_EQ(forward_of([](RunConfig& c) { c.optimizer.beside_gemms = BesideGemms::all; }), all);
-  const auto forty = forward_of([](RunConfig& c) { c.optimizer.beside_multiprocessors = 40; });
-  EXPECT_EQ(forty, (std::map<std::int64_t, int>{{0, blocks * linears}, {92, blocks * linears}}));
-}
-
-/// Both kinds are timed before the first step.
-TEST_F(LeaveRoom, BothKindsAreListed) {
-  RunConfig config = run_of(2, 2);
-  config.parallel = resolve_layout(config, 2);
-  const auto forward_of = [&](int multiprocessors) {
-    std::map<std::int64_t, int> found;
-    for (const Gemm& g : problems_of_run(config, {.dp_shard = 2}, 0, DeviceType::cpu, multiprocessors).gemms) {
-      if (is_forward(g) && !is_of_head(g)) ++found[g.multiprocessors];
-    }
-    return found;
-  };
-  const std::map<std::int64_t, int> found = forward_of(of_an_h100);
-  ASSERT_EQ(found.size(), 2u);
-  EXPECT_EQ(found.at(0), found.at(free));
-  EXPECT_EQ(forward_of(0), (std::map<std::int64_t, int>{{0, found.at(0)}}));
+  const std::map<std::int64_t, int> room{{0, blocks * linears}, {free, blocks * linears}};
+  EXPECT_EQ(forward_of(2, [](RunConfig& c) { c.optimizer.beside_forward = AutoBool::no; }), all);
+  EXPECT_EQ(forward_of(2, [](RunConfig& c) { c.optimizer.beside_gemms = BesideGemms::all; }), all);
+  EXPECT_EQ(forward_of(2, [](RunConfig& c) { c.optimizer.beside_gemms = BesideGemms::automatic; }), all);
+  EXPECT_EQ(forward_of(1, [](RunConfig& c) { c.optimizer.beside_gemms = BesideGemms::automatic; }), room);
+  EXPECT_EQ(forward_of(2, [](RunConfig& c) { c.optimizer.beside_multiprocessors = 40; }),
+            (std::map<std::int64_t, int>{{0, blocks * linears}, {92, blocks * linears}}));
 }
 
 }  // namespace

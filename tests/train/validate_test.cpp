@@ -279,6 +279,20 @@ TEST(Layout, RefusesGraphsOfPassesThatCannotBeOne) {
   expect_refused(other, 1, "optimizer.beside_forward = true");
 }
 
+TEST(Validate, RefusesRoomForAnUpdateThatMayStayWhereItIs) {
+  RunConfig c = sample();
+  c.device = DeviceType::cuda;
+  c.optimizer.beside_gemms = BesideGemms::free;
+  for (const AutoBool beside : {AutoBool::no, AutoBool::automatic}) {
+    c.optimizer.beside_forward = beside;
+    expect_parts(
+        message_of([&] { validate(c); }),
+        {"optimizer.beside_gemms = free", fmt::format("optimizer.beside_forward = {}", beside), "expected auto"});
+  }
+  c.optimizer.beside_forward = AutoBool::yes;
+  EXPECT_NO_THROW(validate(c));
+}
+
 /// Ranks with pieces of one weight exchange its abs-max after the update, where a recipe computes its scale then.
 TEST(Layout, RefusesAnUpdateBesideTheForwardPassBeforeAnExchange) {
   RunConfig c = sample();

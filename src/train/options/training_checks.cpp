@@ -29,15 +29,22 @@ void check_schedule(const RunConfig& c, const Origins& at) {
 }
 
 void check_optimizer(const RunConfig& c, const Origins& at) {
+  const OptimizerConfig& o = c.optimizer;
   const bool of_gpu = c.device == DeviceType::cuda;
-  if (of_gpu && c.optimizer.beside_forward != AutoBool::no) return;
-  const auto refuse_where_set = [&](const char* key, const auto& value, const auto& expected) {
-    if (value == expected) return;
-    throw refuse(at, key, value, "has no effect with {}; expected {}",
-                 of_gpu ? "optimizer.beside_forward = false" : "device = cpu", expected);
-  };
-  refuse_where_set("optimizer.beside_multiprocessors", c.optimizer.beside_multiprocessors, std::int64_t{0});
-  refuse_where_set("optimizer.beside_gemms", c.optimizer.beside_gemms, BesideGemms::free);
+  const bool has_effect = of_gpu && o.beside_forward != AutoBool::no;
+  const char* why = of_gpu ? "optimizer.beside_forward = false" : "device = cpu";
+  if (!has_effect && o.beside_multiprocessors != 0) {
+    throw refuse(at, "optimizer.beside_multiprocessors", o.beside_multiprocessors, "has no effect with {}; expected 0",
+                 why);
+  }
+  if (!has_effect && o.beside_gemms != BesideGemms::automatic) {
+    throw refuse(at, "optimizer.beside_gemms", o.beside_gemms, "has no effect with {}; expected auto", why);
+  }
+  if (has_effect && o.beside_gemms == BesideGemms::free && o.beside_forward != AutoBool::yes) {
+    throw refuse(at, "optimizer.beside_gemms", o.beside_gemms,
+                 "with optimizer.beside_forward = auto updates may stay where they are; expected auto or all, or "
+                 "optimizer.beside_forward = true");
+  }
 }
 
 void check_batch(const RunConfig& c, const Origins& at) {

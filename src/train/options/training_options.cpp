@@ -127,23 +127,25 @@ void declare_optimizer(Schema& schema, OptimizerConfig& c) {
   schema.add_choice("beside_forward", c.beside_forward)
       .help(
           "Update the weights beside the forward pass of the next step, unit by unit in its order, on part of the GPU. "
-          "No number changes but by beside_gemms. Not where the ranks that share a weight exchange its scale after the "
-          "update "
-          "(float8.recipe tensorwise, several shards or tp). auto: true on cuda, but there and where passes are graphs "
-          "(cuda.graphs); true leaves graphs out. false until a GPU has shown what it saves.");
+          "Not where the ranks that share a weight exchange its scale after the update (float8.recipe tensorwise, "
+          "several "
+          "shards or tp). auto: true on cuda, but there and where passes are graphs (cuda.graphs); true leaves graphs "
+          "out. No number changes, but on a GPU by beside_gemms free. false until a GPU has shown what it saves.");
   schema.add("beside_multiprocessors", c.beside_multiprocessors)
       .between(0, 1024)
       .help(
           "With beside_forward: multiprocessors of the GPU that the update takes whole while others compute the "
-          "forward pass. 0: 24 of 132, and as many in proportion of others.");
+          "forward "
+          "pass, in pairs. 0: 24 of 132, and as many in proportion of others.");
   schema.add_choice("beside_gemms", c.beside_gemms)
       .help(
           "With beside_forward: which multiprocessors of the GPU the GEMMs beside the update are chosen for, those "
           "that "
-          "it leaves free or all. One that is chosen for all may go round twice where some are taken, but has the bits "
-          "that it has without beside_forward. free is as all where passes may still become graphs (cuda.graphs auto "
-          "on "
-          "one GPU).");
+          "it leaves free, or all. One that is chosen for all may need a second round of blocks where some are taken, "
+          "up "
+          "to twice its time; one that is chosen for others may round otherwise. auto: free where beside_forward is "
+          "true "
+          "and a rank updates whole weights (one shard), else all: the update of several shards is short.");
 }
 
 void declare_schedule(Schema& schema, ScheduleConfig& c) {

@@ -28,8 +28,7 @@ auto kind_of(const GemmOperand& x) {
   return std::tuple(x.dtype, x.transposed, x.scales, alignment(x.data));
 }
 auto kind_of(const Gemm& g) {
-  return std::tuple(kind_of(g.a), kind_of(g.b), g.c_dtype, alignment(g.c), g.m, g.n, g.k, g.beta, g.fast_accumulate,
-                    g.multiprocessors);
+  return std::tuple(kind_of(g.a), kind_of(g.b), g.c_dtype, alignment(g.c), g.m, g.n, g.k, g.beta, g.fast_accumulate);
 }
 
 class CollectedProblems final : public WorkLog {
@@ -63,11 +62,10 @@ class CollectedProblems final : public WorkLog {
 
 }  // namespace
 
-ProblemList problems_of_run(const RunConfig& config, const MeshShape& mesh, int rank, DeviceType workspaces,
-                            int multiprocessors) {
+ProblemList problems_of_run(const RunConfig& config, const MeshShape& mesh, int rank, DeviceType workspaces) {
   CollectedProblems collected;
   const RunConfig few = with_two_micro_batches(config, mesh);
-  DryRun dry(few, mesh, rank, workspaces, &collected, multiprocessors);
+  DryRun dry(few, mesh, rank, workspaces, &collected);
   dry.step();
   const double gemm_flops = collected.list().gemm_flops, attention_flops = collected.list().attention_flops;
   dry.step();

@@ -14,7 +14,9 @@ namespace octet {
 /// What one rank's run multiplies, known before its first step: what libraries do in one of several ways. Each kind of
 /// problem stands there once, of training steps, be it the first or a later one, and of a validation.
 struct ProblemList {
-  std::vector<Gemm> gemms;  ///< pointers lead nowhere, but are aligned as in the run
+  /// Pointers lead nowhere, but are aligned as in the run. Without those that are chosen for part of the GPU: timed
+  /// with all of it to themselves, one that takes all would look the fastest.
+  std::vector<Gemm> gemms;
   std::vector<AttentionProblem> attention;
   double gemm_flops = 0, attention_flops = 0;  ///< of a training step
 
@@ -22,8 +24,7 @@ struct ProblemList {
 };
 
 /// What a dry run meets (DryRun has the same arguments).
-ProblemList problems_of_run(const RunConfig& config, const MeshShape& mesh, int rank, DeviceType workspaces,
-                            int multiprocessors = 0);
+ProblemList problems_of_run(const RunConfig& config, const MeshShape& mesh, int rank, DeviceType workspaces);
 
 /// What timing would take, and what the run still has to do, in the same FLOPs of a rank.
 struct TimingCost {

@@ -98,8 +98,7 @@ void choose_library_plans(const RunConfig& config, const RunEnvironment& environ
   const bool attention = config.cuda.may_time_attention();
   if (!gemms && !attention) return;  // nothing is in force: the heuristics choose
   Mesh& mesh = environment.mesh;
-  const ProblemList work =
-      problems_of_run(config, mesh.shape(), mesh.world().rank(), DeviceType::cuda, stream.device().multiprocessors());
+  const ProblemList work = problems_of_run(config, mesh.shape(), mesh.world().rank(), DeviceType::cuda);
   const RunDirectory& directory = environment.directory;
   const auto choose = [&](const PlanRules& rules, const PlanLibrary& library) {
     choose_plans(config, rules, directory, environment.control, library);

@@ -109,7 +109,7 @@ Trainer::Trainer(const RunConfig& config, std::unique_ptr<Sampler> sampler, cons
       graphs_(config.graphs, obstacle_to_graphs(config, mesh.shards().size(), mesh.tp().size()), stream),
       update_place_(config.optimizer, obstacle_to_update_beside(config, mesh.shards().size(), mesh.tp().size()),
                     device_),
-      leaves_room_(updates_beside()),
+      leaves_room_(leaves_room(config.optimizer, mesh.shards().size())),
       loss_sum_(device_, DType::f32, {1}, Purpose::workspace),
       reader_(model_, stream),
       clock_(stream) {

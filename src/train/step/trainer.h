@@ -107,8 +107,7 @@ class Trainer {
   std::vector<std::unique_ptr<BatchUpload>> uploads_;  ///< by slot
   PassGraphs graphs_;
   UpdatePlace update_place_;
-  /// First forward passes leave room for updates, of a run's first step as well: whether one goes on with another must
-  /// bear on no number. Not where passes may still become graphs.
+  /// First forward passes of steps leave room for updates, of a run's first step as well.
   bool leaves_room_;
   TensorBuffer loss_sum_;  ///< [1]
   DeviceReader reader_;

@@ -71,8 +71,8 @@ Product product(Case& c, const Row& row) {
   args.k = row.at("k");
   args.c = c.zeros(args.m * args.n * size_of(form.c));
   args.beta = row.value("beta", 0.0f);
-  // Where the library has it; with scales along k sums are promoted.
   args.multiprocessors = row.value("multiprocessors", 0);
+  // Where the library has it; with scales along k sums are promoted.
   const bool fast = row.at("form") == "forward" || row.value("fast", false);
   args.fast_accumulate = mode != "bf16" && !mode.starts_with("blockwise") && fast;
   auto [a, b] = operands(c, mode, form, args.m, args.n, args.k);
