@@ -16,8 +16,7 @@ const std::vector<std::string> flags = {"help", "control-tokens", "generate"};
 
 /// As written on the command line.
 struct Texts {
-  Precision compare_precision = Precision::bf16;
-  std::string format = "auto", split = "none";
+  std::string compare_precision = "same", format = "auto", split = "none";
   std::int64_t seed = 1234;
   Float8Config float8{};
 };
@@ -37,7 +36,10 @@ void declare_layout(Schema& schema, Options& o, Texts& t) {
       .help(
           "Another model: the same texts or tasks, and the difference of the two with its interval, by document "
           "or question.");
-  schema.add_choice("compare-precision", t.compare_precision).help("What that one computes in, if it is another.");
+  std::vector<std::string> precisions{"same"};
+  for (const std::string_view name : names_of(Precision{})) precisions.emplace_back(name);
+  schema.add_choice("compare-precision", t.compare_precision, precisions)
+      .help("What that one computes in. same: in the --precision of the first.");
 }
 
 void declare_texts(Schema& schema, Options& o, Texts& t) {
@@ -156,7 +158,7 @@ Options parse_options(int argc, const char* const* argv) {
   if (t.format != "auto") o.text.format = value_named<TextFormat>(t.format);
   o.text.split = split_documents_from(t.split);
   o.bootstrap.seed = o.generate.sampling.seed = static_cast<std::uint64_t>(t.seed);
-  if (schema.find("compare-precision")->is_set()) o.compare_precision = t.compare_precision;
+  if (t.compare_precision != "same") o.compare_precision = value_named<Precision>(t.compare_precision);
   o.models.float8 = float8_given(schema);
   refuse_idle(schema, o);
   return o;

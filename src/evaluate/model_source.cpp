@@ -139,7 +139,9 @@ std::unique_ptr<Tokenizer> tokenizer_of(const ModelSource& source, const std::st
                                         const TokenizerOptions& options) {
   const std::string& name = given.empty() ? source.tokenizer : given;
   if (name.empty()) {
-    throw usage_error("evaluate", "{}: its tokenizer is not known; give --tokenizer", source.name());
+    const bool bytes = source.model.vocab_size == 256;  // exports of such models have no file of a tokenizer
+    throw usage_error("evaluate", "{}: its tokenizer is not known; give --tokenizer{}", source.name(),
+                      bytes ? " bytes, if its 256 ids are bytes" : "");
   }
   if (given.empty() && !has_tokenizer(source)) {
     throw usage_error("evaluate", "{}: {}, the copy of its tokenizer, is not there; give --tokenizer", source.name(),

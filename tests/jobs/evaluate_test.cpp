@@ -145,7 +145,7 @@ TEST(Evaluate, WhatIsWrongWithTheOtherModelIsFoundFirst) {
   const CommandResult r = evaluate(saved_run().directory + " --text " + held_out() + " --compare " + exported(16));
   EXPECT_EQ(r.exit_code, 64) << r.all();
   EXPECT_EQ(r.out, "");
-  EXPECT_HAS(r.err, exported(16) + ": its tokenizer is not known; give --tokenizer");
+  EXPECT_HAS(r.err, exported(16) + ": its tokenizer is not known; give --tokenizer bytes, if its 256 ids are bytes");
 }
 
 TEST(Evaluate, TheFirstModelsResultsAreThereWhereTheOtherCannotBeRead) {
@@ -281,6 +281,7 @@ TEST(Evaluate, HelpNamesExitCodes) {
   EXPECT_EQ(r.out, evaluate("--help").out);
   EXPECT_HAS(r.out, "Usage: mpiexec -n N octet-evaluate MODEL");
   EXPECT_HAS(r.out, "Exit codes: 0; 64");
+  EXPECT_HAS(r.out, "[default same]");
 }
 
 }  // namespace
