@@ -20,8 +20,10 @@ void print_help() {
   fmt::print(
       "\n\"octet COMMAND --help\" or \"octet help COMMAND\" explains a command, \"octet --version\" says what this "
       "is.\n"
-      "Training itself is octet-train, measuring collectives is octet-commbench. Exit codes: 0; 64 for a wrong\n"
-      "command or input, 70 when the machine failed it (a full disk), 76 when something is unhealthy.\n");
+      "Training itself is octet-train, evaluating models is octet-evaluate, measuring collectives is\n"
+      "octet-commbench. Exit codes: 0; 1 of checkpoint diff where two differ; 64 for a wrong command or input, 70 "
+      "when\n"
+      "the machine failed it (a full disk), 76 when something is unhealthy.\n");
 }
 
 /// `octet help tune fit` is `octet tune fit --help`.
@@ -32,7 +34,7 @@ int help_of(std::vector<std::string> words) {
   for (const Command& command : commands()) {
     if (command.name == name) return command.run(words);
   }
-  throw usage_error("octet", "help {}: there is no such command; did you mean \"{}\"? \"octet --help\" lists all", name,
+  throw usage_error("octet", "help {}: there is no such command{}; \"octet --help\" lists all", name,
                     nearest_command(name));
 }
 
@@ -52,8 +54,7 @@ int dispatch(int argc, char** argv) {
   for (const Command& command : commands()) {
     if (command.name == name) return command.run(rest);
   }
-  throw usage_error("octet", "unknown command \"{}\"; did you mean \"{}\"? \"octet --help\" lists all", name,
-                    nearest_command(name));
+  throw usage_error("octet", "unknown command \"{}\"{}; \"octet --help\" lists all", name, nearest_command(name));
 }
 
 }  // namespace

@@ -56,9 +56,10 @@ Error told(const po::error& error, std::string_view usage, const po::options_des
   }
   if (const auto* unknown = dynamic_cast<const po::unknown_option*>(&error)) {
     std::vector<std::string> names;
-    for (const auto& option : options.options()) names.push_back("--" + option->long_name());
-    const std::string name = unknown->get_option_name();
-    return usage_error("octet", "unknown option {}; nearest: {} (--help lists all)", name, nearest(name, names));
+    for (const auto& option : options.options()) names.push_back(option->long_name());
+    const std::string word = unknown->get_option_name();
+    const std::string name = word.substr(std::min(word.size(), word.find_first_not_of('-')));
+    return usage_error("octet", "unknown option {}{} (--help lists all)", word, nearest_hint(name, names, "--"));
   }
   if (const auto* value = dynamic_cast<const po::validation_error*>(&error)) {
     const std::string name = value->get_option_name();
@@ -88,16 +89,18 @@ int run_group(std::string_view group, std::span<const Command> members, std::str
     if (command.name == name) return command.run(rest);
     names.emplace_back(command.name);
   }
-  throw usage_error("octet", "{0}: unknown command \"{1}\"; did you mean \"{2}\"? \"octet {0} --help\" lists all",
-                    group, name, nearest(name, names));
+  throw usage_error("octet", "{0}: unknown command \"{1}\"{2}; \"octet {0} --help\" lists all", group, name,
+                    nearest_hint(name, names));
 }
 
 std::span<const Command> commands() {
   return table;
 }
 
-std::string_view nearest_command(std::string_view name) {
-  return std::ranges::min_element(table, {}, [&](const Command& c) { return edit_distance(name, c.name); })->name;
+std::string nearest_command(std::string_view name) {
+  std::vector<std::string> names;
+  for (const Command& command : table) names.emplace_back(command.name);
+  return nearest_hint(name, names);
 }
 
 std::optional<po::variables_map> parse_arguments(const std::vector<std::string>& arguments, std::string_view usage,

@@ -17,8 +17,8 @@ struct Command {
 };
 
 std::span<const Command> commands();
-/// The command whose name needs the fewest letter changes to be `name`.
-std::string_view nearest_command(std::string_view name);
+/// "; nearest: NAME", of the command that may have been meant; empty: none.
+std::string nearest_command(std::string_view name);
 
 /// Parses a subcommand's arguments; after --help, which prints `usage` and the options, there is nothing to do.
 /// Throws Error for options that are unknown or missing, or whose values are wrong.

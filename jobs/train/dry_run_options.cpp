@@ -6,7 +6,7 @@
 namespace octet {
 
 void declare(Schema& schema, DryRunOptions& o) {
-  schema.add("ranks", o.ranks).between(1, 1 << 20).help("Ranks of the run; required.");
+  schema.add("ranks", o.ranks).required().between(1, 1 << 20).help("Ranks of the run.");
   schema.add("rank", o.rank).between(0, 1 << 20).help("The one whose part is shown.");
   schema.add("cluster", o.cluster)
       .help(

@@ -17,7 +17,7 @@ constexpr std::string_view start =
     "  octet-train RUN.yaml --precision float8 --print-config           what a run would be, checked\n"
     "  octet-train RUN.yaml --dry-run --ranks 512 --cluster aws-p5-efa  its memory, traffic and time, on no GPU\n"
     "octet submit writes the job of a whole run for Slurm.\n\n"
-    "  -h, --help [TOPIC]  this text; the options of a section, of dry-run, or all of them\n"
+    "  -h, --help [TOPIC]  this text; an option, the options of a section, of dry-run, or all of them\n"
     "  --version           commit, build and libraries\n"
     "  --print-config      the resolved configuration as YAML, after all checks that need no ranks\n"
     "  --print-reference   all options as Markdown (docs/configuration.md)\n"
@@ -57,8 +57,18 @@ std::string usage_text(const std::string& topic) {
     if (section.name == topic && !topic.empty()) return section_help(schema, topic);
     if (!section.name.empty()) topics.push_back(section.name);
   }
-  throw usage_error("config", "command line: --help {}: expected one of {}; nearest: {}", topic, joined(topics),
-                    nearest(topic, topics));
+  const std::string listed = joined(topics);
+  std::vector<const Option*> named;  // by the full name, or by what stands behind its dot
+  for (const Option& option : schema.options()) {
+    if (option.name() == topic) return option_help(option);
+    if (option.key() == topic) named.push_back(&option);
+    topics.push_back(option.name());
+  }
+  if (named.size() == 1) return option_help(*named.front());
+  std::string several;
+  for (const Option* option : named) several += (several.empty() ? "; options of that name: " : ", ") + option->name();
+  throw usage_error("config", "command line: --help {}: expected one of {}, or an option's name{}", topic, listed,
+                    several.empty() ? nearest_hint(topic, topics) : several);
 }
 
 }  // namespace octet

@@ -108,6 +108,12 @@ TEST(Text, Nearest) {
   EXPECT_EQ(nearest("train.step", names), "train.steps");
   EXPECT_EQ(nearest("lr", names), "optimizer.lr");
   EXPECT_EQ(nearest("x", {}), "");
+  EXPECT_EQ(nearest_hint("lr", names, "--"), "; nearest: --optimizer.lr");
+  EXPECT_EQ(nearest_hint("train.setps", names), "; nearest: train.steps");
+  EXPECT_EQ(nearest_hint("nonsense", names), "");
+  EXPECT_EQ(nearest_hint("foo", {"root", "help"}, "--"), "");
+  EXPECT_EQ(nearest_hint("fp8", {"bf16", "float8"}), "; nearest: float8");
+  EXPECT_EQ(nearest_hint("x", {}), "");
 }
 
 TEST(Yaml, ReadsEveryType) {

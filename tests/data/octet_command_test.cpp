@@ -65,7 +65,7 @@ TEST_F(OctetCommand, HelpXIsTheHelpOfX) {
   EXPECT_EQ(run_command(octet_tool + "tune help fit").out, run_command(octet_tool + "tune fit --help").out);
   const CommandResult unknown = run_command(octet_tool + "help prepair");
   EXPECT_EQ(unknown.exit_code, 64);
-  EXPECT_HAS(unknown.err, "did you mean \"prepare\"?");
+  EXPECT_HAS(unknown.err, "nearest: prepare");
   EXPECT_EQ(run_command(octet_tool + "help tune fitt").exit_code, 64);
 }
 
@@ -158,8 +158,8 @@ TEST_F(OctetCommand, WrongUseIsOneMessageAndExitCode64) {
   const std::string out = " --output " + (folder_ / "out/y");
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"", "which command?"},
-      {"prepar", "unknown command \"prepar\"; did you mean \"prepare\"?"},
-      {"inspekt", "did you mean \"inspect\"?"},
+      {"prepar", "unknown command \"prepar\"; nearest: prepare"},
+      {"inspekt", "nearest: inspect"},
       {"prepare", "--input"},
       {"prepare --input x", "--output"},
       {"prepare --inputs x" + out, "unknown option --inputs; nearest: --input (--help lists all)"},

@@ -57,7 +57,7 @@ TEST_F(CheckpointCommand, WrongUseIsOneMessageAndExitCode64) {
   write_bytes(folder_ / "file", "x");
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"", "which command?"},
-      {"verfy", "did you mean \"verify\"?"},
+      {"verfy", "nearest: verify"},
       {"list", "usage: octet checkpoint list RUN"},
       {"list " + none, none + ": is no folder"},
       {"show", "usage: octet checkpoint show CHECKPOINT"},

@@ -32,6 +32,13 @@ TEST(CommandLine, HelpHasTopics) {
     EXPECT_HAS(help("--help all").out, part);
   }
   EXPECT_HAS(help("run.yaml --help").out, "Usage: octet-train");
+  for (const char* name : {"optimizer.lr", "lr"}) {
+    const CommandResult one = help(fmt::format("--help {}", name));
+    EXPECT_TRUE(one.out.starts_with("  --optimizer.lr number\n")) << one.all();
+    EXPECT_EQ(one.out.find("--", 4), std::string::npos) << one.out;
+  }
+  EXPECT_HAS(help("--help keep").err, "; options of that name: recompute.keep, checkpoint.keep");
+  EXPECT_EQ(help("--help nonsense").err.find("nearest"), std::string::npos);
   const CommandResult unknown = help("--help dat");
   EXPECT_EQ(unknown.exit_code, 64);
   EXPECT_HAS(unknown.err, "--help dat: expected one of all, dry-run, run, init, train");

@@ -45,7 +45,7 @@ std::vector<std::string> with_long_names(const std::vector<std::string>& words) 
 
 void declare(Schema& schema, SubmitOptions& o) {
   schema.add("cluster", o.cluster).help("Name of a profile under configs/clusters, or path of one.");
-  schema.add("nodes", o.nodes).between(1, 65536).help("-N: nodes to train on.");
+  schema.add("nodes", o.nodes).required().between(1, 65536).help("-N: nodes to train on.");
   schema.add("spares", o.spares)
       .between(0, 65536)
       .help("Further nodes of the allocation, which take the place of lost ones.");
@@ -74,9 +74,9 @@ Error unknown_option(const std::string& word, const std::string& name, const std
   std::vector<std::string> known = own;
   known.insert(known.end(), flags.begin(), flags.end());
   known.insert(known.end(), run.begin(), run.end());
-  return usage_error(
-      "config", "command line: unknown option {}; nearest: --{} (octet submit --help and octet-train --help list all)",
-      word, nearest(name, known));
+  return usage_error("config",
+                     "command line: unknown option {}{} (octet submit --help and octet-train --help list all)", word,
+                     nearest_hint(name, known, "--"));
 }
 
 Words distribute(const Schema& own, const Schema& run, const std::vector<std::string>& arguments) {

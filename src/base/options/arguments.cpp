@@ -45,8 +45,8 @@ Error unknown_option(const Schema& schema, const std::vector<std::string>& flags
   candidates.insert(candidates.end(), flags.begin(), flags.end());
   const std::string name =
       word.substr(word.find_first_not_of('-') == std::string::npos ? 0 : word.find_first_not_of('-'));
-  return usage_error("config", "command line: unknown option {}; nearest: --{} (--help lists all)", word,
-                     nearest(name.substr(0, name.find('=')), candidates));
+  return usage_error("config", "command line: unknown option {}{} (--help lists all)", word,
+                     nearest_hint(name.substr(0, name.find('=')), candidates, "--"));
 }
 
 }  // namespace

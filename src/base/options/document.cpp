@@ -93,13 +93,15 @@ std::string help_text(const Schema& schema) {
   return out;
 }
 
+std::string option_help(const Option& option) {
+  return fmt::format("  --{} {}\n", option.name(), option.type()) +
+         wrapped(option.help_text() + " " + facts(option), 6, help_width);
+}
+
 std::string section_help(const Schema& schema, std::string_view name) {
   const auto section = std::ranges::find(schema.sections(), name, &Schema::Section::name);
   if (section == schema.sections().end()) return "";
-  std::string lines = each(schema, *section, [&](const Option& option) {
-    return fmt::format("  --{} {}\n", option.name(), option.type()) +
-           wrapped(option.help_text() + " " + facts(option), 6, help_width);
-  });
+  std::string lines = each(schema, *section, option_help);
   if (name.empty() || lines.empty()) return lines;
   return wrapped(section->name + ": " + section->help, 0, help_width) + lines;
 }
@@ -111,7 +113,8 @@ std::string section_list(const Schema& schema) {
     const std::size_t end = std::min(section.help.find(". "), section.help.find(';'));
     std::string sentence = section.help.substr(0, end);
     if (sentence.ends_with('.')) sentence.pop_back();
-    out += fmt::format("  {:<12} {}\n", section.name, sentence);
+    constexpr std::size_t indent = 15;
+    out += fmt::format("  {:<12} {}", section.name, wrapped(sentence, indent, help_width).substr(indent));
   }
   return out;
 }

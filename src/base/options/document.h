@@ -12,6 +12,8 @@ std::string to_yaml(const Schema& schema);
 
 /// The options for `--help`: by section, with type, unit, default and range, in lines of at most 100 characters.
 std::string help_text(const Schema& schema);
+/// The same for one of them.
+std::string option_help(const Option& option);
 /// The same for one section; "" has the options at the top of the file.
 std::string section_help(const Schema& schema, std::string_view section);
 /// A line for each section that has a name: the name and the first sentence of its help.

@@ -116,6 +116,27 @@ std::string nearest(std::string_view name, const std::vector<std::string>& candi
   return best;
 }
 
+namespace {
+
+std::string_view last_part(std::string_view name) {
+  return name.substr(name.rfind('.') + 1);
+}
+
+/// A third of the letters may differ, one even of two; or they have changed places.
+bool is_near(std::string_view a, std::string_view b) {
+  const std::size_t longer = std::max(a.size(), b.size());
+  return edit_distance(a, b) <= std::max<std::size_t>(1, longer / 3) || std::ranges::is_permutation(a, b);
+}
+
+}  // namespace
+
+std::string nearest_hint(std::string_view name, const std::vector<std::string>& candidates, std::string_view mark) {
+  const std::string best = nearest(name, candidates);
+  const bool means = std::ranges::find(other_names, std::pair{name, std::string_view(best)}) != std::end(other_names);
+  const bool near = means || is_near(name, best) || is_near(last_part(name), last_part(best));
+  return best.empty() || !near ? "" : fmt::format("; nearest: {}{}", mark, best);
+}
+
 std::string joined(const std::vector<std::string>& parts, std::string_view separator) {
   return fmt::format("{}", fmt::join(parts, separator));
 }

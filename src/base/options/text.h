@@ -26,6 +26,10 @@ std::size_t edit_distance(std::string_view a, std::string_view b);
 /// what follows its last dot; the first of equals. Empty if there are no candidates.
 std::string nearest(std::string_view name, const std::vector<std::string>& candidates);
 
+/// "; nearest: --lr", of the nearest candidate behind `mark`; empty where it has so little in common with `name` that
+/// it can hardly have been meant.
+std::string nearest_hint(std::string_view name, const std::vector<std::string>& candidates, std::string_view mark = "");
+
 /// "a, b, c".
 std::string joined(const std::vector<std::string>& parts, std::string_view separator = ", ");
 
