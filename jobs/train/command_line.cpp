@@ -62,6 +62,7 @@ CommandLine parse_command_line(int argc, const char* const* argv) {
   if (out.config.data.train.empty()) {
     throw usage_error("config", "{}: data.train = []: expected at least one path", out.origins.at("data.train"));
   }
+  out.config.data.origin = out.origins.at("data.train");
   resolve_model(out.config, out.config_file, out.origins.at("model"));
   validate(out.config, out.origins);
   return out;

@@ -48,6 +48,7 @@ struct DataConfig {
   bool document_mask = false;           ///< attention stays within documents, and positions begin with each
   bool loss_on_first = true;            ///< with document_mask: the first token of a document counts as a target
   DataHistory history{};
+  std::string origin{};  ///< where `train` was set, "run.yaml:7" or "command line", for messages; empty: not known
 };
 
 }  // namespace octet

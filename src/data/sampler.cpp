@@ -37,8 +37,8 @@ bool is_first(const std::vector<std::int32_t>& begin, std::int64_t token) {
   return begin[static_cast<std::size_t>(token)] == token;
 }
 
-/// What is wrong with a file is told with the option that names it.
-TokenFile open_source(const DataSource& source) {
+/// What is wrong with a file is told with the option that names it, and with the place where that is set.
+TokenFile open_source(const DataSource& source, const std::string& origin) {
   try {
     return TokenFile(source.path);
   } catch (const Error& error) {
@@ -46,7 +46,8 @@ TokenFile open_source(const DataSource& source) {
     constexpr std::string_view room = "[data] ";
     if (text.starts_with(room)) text.remove_prefix(room.size());
     throw Error(error.code(),
-                fmt::format("{}data.train: {} (docs/problems.md, \"The data cannot be read\")", room, text),
+                fmt::format("{}{}data.train: {} (docs/problems.md, \"The data cannot be read\")", room,
+                            origin.empty() ? "" : origin + ": ", text),
                 error.agreed());
   }
 }
@@ -57,7 +58,7 @@ Sampler::Sampler(const std::vector<DataSource>& sources, const SamplerConfig& co
     : sources_(sources), config_(config) {
   check(config_);
   check_mixture(data());
-  for (const DataSource& source : sources_) files_.push_back(open_source(source));
+  for (const DataSource& source : sources_) files_.push_back(open_source(source, config_.origin));
   make_order();
 }
 

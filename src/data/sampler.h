@@ -21,6 +21,7 @@ struct SamplerConfig {
   bool loss_on_first = true;   ///< with document_mask: the first token of a document counts as a target
   std::vector<WeightChange> changes{};
   DataHistory history{};
+  std::string origin{};  ///< DataConfig::origin
 };
 
 /// Samples of a training run: a pure function of (files, configuration, step), the same for every number of ranks.

@@ -171,7 +171,8 @@ TEST_F(BadInput, Models) {
 
 TEST_F(BadInput, Data) {
   const std::string bin = good("bin"), idx = good("idx");
-  refuses("run.yaml --data.train data/none", {"data/none.idx"});
+  refuses("run.yaml --data.train data/none", {"command line: data.train: ", "data/none.idx"});
+  refuses(run_with("train: data/text", "train: data/none"), {"bad.yaml:", ": data.train: ", "data/none.idx"});
   write("data/alone.idx", idx);
   refuses("run.yaml --data.train data/alone", {"data/alone.bin"});
   refuses(data_with(bin.substr(0, bin.size() / 2), idx), {"data/bad.bin has ", "expected at least ", "data/bad.idx"});

@@ -7,7 +7,7 @@ namespace {
 TEST_F(Submit, DryRunGoesOnWithoutTheDataAndSaysSo) {
   const CommandResult r = submit_run("--dry-run --data.train data/none");
   ASSERT_EQ(r.exit_code, 0) << r.all();
-  expect_in("not checked: data: [data] data.train: cannot open", r.err);
+  expect_in("not checked: data: [data] command line: data.train: cannot open", r.err);
   EXPECT_NE(printed_file(r.out, "job.sh"), "");
   EXPECT_EQ(submit_run("--data.train data/none").exit_code, 64);
 }
@@ -157,7 +157,9 @@ TEST_F(Submit, LargeRunsFitTheNodesTheyAreFor) {
                                                  OCTET_SOURCE_DIR, run, cluster, nodes));
       EXPECT_EQ(r.exit_code, 0) << r.all();
       expect_in("GiB of a GPU", r.err);
-      expect_in("not checked: data: [data] data.train: cannot open", r.err);
+      expect_in("not checked: data: [data] ", r.err);
+      expect_in(run + ".yaml:", r.err);
+      expect_in(": data.train: cannot open", r.err);
     }
   }
 }

@@ -35,7 +35,8 @@ SamplerConfig sampler_config(const RunConfig& c) {
           .document_mask = c.data.document_mask,
           .loss_on_first = c.data.loss_on_first,
           .changes = c.data.changes,
-          .history = c.data.history};
+          .history = c.data.history,
+          .origin = c.data.origin};
 }
 
 FsdpOptions fsdp_options(const RunConfig& config, int shards) {
