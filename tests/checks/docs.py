@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Every path in backticks and every link in the pages below leads somewhere, the first commands that a reader copies
 name a run directory, scripts that commands start are executable, blocks of code begin and end, those in docs/one-step.md
-stand in the source, and docs/rooms.svg is what docs/draw_rooms.py draws.
+stand in the source, messages that docs/problems.md quotes do too, and docs/rooms.svg is what docs/draw_rooms.py draws.
 
 Usage: tests/checks/docs.py [ROOT]      A page that is not there is a violation too.
 A path is a word with a slash whose first part stands at the top of the tree, or a file there by its name.
@@ -207,6 +207,27 @@ def problems_named(root):
     return problems + [f"{PROBLEMS}: no message names \"{heading}\"" for heading in sorted(headings - named)]
 
 
+OF_THE_SYSTEM = ("No space left on device",)
+STANDS_FOR = re.compile(r"\.\.\.|\b(?:N|M|KEY|OLD|NEW|PATH)\b(?:\.idx)?|cuda:0|\(s\)")
+
+
+def messages_quoted(root):
+    """Messages in backticks at the beginning of a problem that no source has: who searches for one must find it."""
+    texts = []
+    for name in sources(root):
+        with open(os.path.join(root, name), encoding="utf-8") as file:
+            texts.append(re.sub(r'"\n\s*"', "", file.read()))
+    with open(os.path.join(root, PROBLEMS), encoding="utf-8") as file:
+        page = file.read()
+    problems = []
+    for quoted in re.findall(r"^### .+\n\n((?:`[^`]+`(?:, (?:or )?)?)+)", page, re.MULTILINE):
+        for message in re.findall(r"`([^`]+)`", quoted):
+            for part in (part.strip(" ,") for part in STANDS_FOR.split(message)):
+                if message not in OF_THE_SYSTEM and not any(part in text for text in texts):
+                    problems.append(f"{PROBLEMS}: no source says \"{part}\"")
+    return problems
+
+
 def picture(root):
     """docs/rooms.svg against the table from which it is drawn."""
     sys.path.insert(0, os.path.join(root, "docs"))
@@ -230,7 +251,7 @@ def main():
     problems += torn_blocks(root, there) + not_startable(root, there)
     problems += unnamed_runs(root, [page for page in FIRST if os.path.exists(os.path.join(root, page))])
     lines, misquoted = quotes(root, [page for page in QUOTING if os.path.exists(os.path.join(root, page))])
-    problems += misquoted + picture(root) + problems_named(root)
+    problems += misquoted + picture(root) + problems_named(root) + messages_quoted(root)
     print("\n".join(problems) if problems else f"docs: {count} paths and links exist, {lines} lines of code stand in the source")
     sys.exit(1 if problems or count == 0 else 0)
 

@@ -46,6 +46,15 @@ class DocsTest(unittest.TestCase):
                              ["headless.md:4: a block of code begins within that of line 2",
                               "endless.md:4: a block of code without an end"])
 
+    def test_finds_messages_that_nothing_says(self):
+        with tempfile.TemporaryDirectory() as root:
+            for name, text in (("a.cpp", 'f("cannot read {} on {} "\n  "of {} host(s)");\n'),
+                               ("docs/problems.md", "### A\n\n`cannot read PATH on N of M host(s)`, or `cannot open it`. See `x`.\n")):
+                os.makedirs(os.path.dirname(os.path.join(root, name)), exist_ok=True)
+                with open(os.path.join(root, name), "w", encoding="utf-8") as file:
+                    file.write(text)
+            self.assertEqual(docs.messages_quoted(root), ['docs/problems.md: no source says "cannot open it"'])
+
     def test_finds_scripts_that_nobody_may_execute(self):
         with tempfile.TemporaryDirectory() as root:
             os.mkdir(os.path.join(root, "jobs"))

@@ -93,6 +93,8 @@ TEST(NonFinite, EndsTheRunNamingStepUnitAndTensor) {
     const std::int64_t bad = status["step"].get<std::int64_t>() + 1;
     EXPECT_LE(bad, 3);
     EXPECT_HAS(status["reason"].get<std::string>(), fmt::format("step {} is not finite", bad));
+    EXPECT_HAS(status["reason"].get<std::string>(), "\"): ");  // behind the page's heading, what is not finite
+    EXPECT_HAS(status["reason"].get<std::string>(), " in block.");
     EXPECT_HAS(read_bytes(run.file("failure.txt")),
                fmt::format("rank 0 exit code 77: the gradient norm of step {}", bad));
     EXPECT_TRUE(std::ranges::all_of(std::vector<std::string>{"block.0", "gradient of layers.0.attention.wq.weight"},

@@ -44,13 +44,23 @@ Ending failed(ExitCode code, std::string reason) {
   return {.state = "failed", .reason = std::move(reason), .exit_code = code};
 }
 
+/// ": gradient of layers.0.attention.wq.weight in block.0, ... and 40 more".
+std::string first_of(const std::vector<TensorChecks::Finding>& findings) {
+  constexpr std::size_t shown = 3;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(findings.size(), shown); ++i) {
+    text += fmt::format("{}{} in {}", i == 0 ? ": " : ", ", findings[i].tensor, findings[i].unit);
+  }
+  return findings.size() > shown ? fmt::format("{} and {} more", text, findings.size() - shown) : text;
+}
+
 /// Why the run ends here, if it does; the same on every rank.
 std::optional<Ending> ending_of(const RunConfig& config, const Outcome& outcome, StopReason stop) {
   const std::int64_t step = outcome.result.step;
   if (outcome.result.skipped) {
     return failed(ExitCode::non_finite, fmt::format("the gradient norm of step {} is not finite; no weight was changed "
-                                                    "(docs/problems.md, \"The loss is not finite\")",
-                                                    step));
+                                                    "(docs/problems.md, \"The loss is not finite\"){}",
+                                                    step, first_of(outcome.result.non_finite)));
   }
   if (outcome.replica_difference) {
     return failed(ExitCode::unhealthy, fmt::format("fp32 master weights that ranks have in common differ after step {} "
