@@ -67,6 +67,19 @@ TEST(DryRunCommand, ShowsTheStagesOfAPipelineAndWhatTheyWaitFor) {
   EXPECT_TRUE(says(of_first, text.substr(fit - 12, 12))) << of_first;
 }
 
+TEST(DryRunCommand, PrintsTheExampleOfTheDocumentation) {
+  const std::string page = read_bytes(OCTET_SOURCE_DIR "/docs/dry-run.md");
+  const std::string command =
+      "$ octet-train configs/runs/llama-405b.yaml --dry-run --ranks 512 --cluster "
+      "dgx-h100-infiniband\n";
+  const std::size_t begin = page.find(command);
+  ASSERT_NE(begin, std::string::npos);
+  const std::size_t shown = begin + command.size();
+  EXPECT_EQ(page.substr(shown, page.find("```", shown) - shown),
+            dry(run_405b, {"--ranks", "512", "--cluster", "dgx-h100-infiniband"}))
+      << "put what the command prints into the page";
+}
+
 /// docs/parallelism.md shows them, and the command.
 TEST(DryRunCommand, DrawsTheSchedulesOfTheDocumentation) {
   const test::TempFolder folder;
