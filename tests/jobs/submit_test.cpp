@@ -238,11 +238,12 @@ TEST_F(Submit, StatusCancelAndLogs) {
               "101 RUNNING, 1:00 of 30:00, 2 nodes v[1-2]\n102 PENDING, 0:00 of 30:00, 2 nodes (Dependency)\n");
   write_bytes(fake / "accounts", "100|COMPLETED|0:0|00:10:00\n");
   write_bytes(file("job-101.out"), "one\ntwo\nthree\n");
-  write_bytes(file("metrics.jsonl"), "{\"step\": 4, \"loss\": 2.5}\n{\"step\": 5, \"lo");
+  write_bytes(file("metrics.jsonl"),
+              "{\"step\": 4, \"loss\": 2.50004, \"tokens_per_second\": 5223.457}\n{\"step\": 5, \"lo");
   write_status(file("status.json"), {.state = "running", .reason = "", .step = 4, .steps = 20, .restarts = 1});
   const CommandResult r = submit("status " + directory);
   for (const char* part : {"101 RUNNING", "102 PENDING", "100|COMPLETED", "running at step 4 of 20", "restarts 1",
-                           "step 4, loss 2.5", "job-101.out"}) {
+                           "metrics  step 4, loss 2.5000, tokens_per_second 5,223\n", "job-101.out"}) {
     expect_in(part, r.out);
   }
   EXPECT_EQ(submit("logs " + directory + " --lines 2").out, "two\nthree\n");

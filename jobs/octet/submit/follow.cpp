@@ -16,6 +16,7 @@
 #include "src/base/log.h"
 #include "src/cluster/slurm_job.h"
 #include "src/metrics/status.h"
+#include "src/metrics/step_metrics.h"
 #include "src/owner/evidence.h"
 
 namespace octet::submit {
@@ -98,10 +99,15 @@ std::string last_line(const std::string& path) {
 void print_metrics(const Run& run) {
   const auto json = nlohmann::json::parse(last_line(run.path + "/metrics.jsonl"), nullptr, false);
   if (!json.is_object()) return log::out("metrics  none yet");
+  const auto rounded = [](std::string_view key, double value) {
+    if (key == "step") return fmt::format("{:.0f}", value);
+    if (key == "tokens_per_second") return grouped(value);
+    return key == "mfu" ? fmt::format("{:.1f}", value) : fmt::format("{:.4f}", value);  // as the training log does
+  };
   std::string text;
   for (const char* key : {"step", "loss", "validation_loss", "grad_norm", "tokens_per_second", "mfu"}) {
-    if (json.contains(key) && json[key].is_number())
-      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", key, json[key].dump());
+    if (!json.contains(key) || !json[key].is_number()) continue;
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", key, rounded(key, json[key].get<double>()));
   }
   log::out("metrics  {}", text);
 }
