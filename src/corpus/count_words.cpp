@@ -121,10 +121,10 @@ class Counting {
 WordCounter count_words(const PrepareOptions& options) {
   const InputFiles input = find_input_files(options.inputs);
   const InputPlan plan = plan_input(input, options.format, unit_bytes, {});
-  for (const auto& [format, files] : plan.formats) log::info("{}: {} files", format, files);
+  for (const auto& [format, files] : plan.formats) log::info("{}: {} file{}", format, files, files == 1 ? "" : "s");
   const int workers = options.workers > 0 ? options.workers : static_cast<int>(std::thread::hardware_concurrency());
   WordCounter words = Counting(options, plan).run(std::max(workers, 1));
-  if (words.bytes() == 0) throw usage_error("corpus", "the {} input files hold no text", plan.files);
+  if (words.bytes() == 0) throw no_text(options.inputs, plan.files);
   return words;
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "src/base/options/text.h"
+
 namespace octet {
 namespace {
 
@@ -30,6 +32,11 @@ std::vector<Unit> units_of_share(const std::vector<Unit>& units, std::int64_t by
 }
 
 }  // namespace
+
+Error no_text(const std::vector<std::string>& inputs, std::int64_t files) {
+  return usage_error("corpus", "{}: no text is in {}", joined(inputs),
+                     files == 1 ? "the file" : fmt::format("any of the {} files", files));
+}
 
 InputPlan plan_input(const InputFiles& input, std::optional<TextFormat> format, std::int64_t part_bytes,
                      const Share& share) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "src/base/error.h"
 #include "src/corpus/chunk_reader.h"
 #include "src/corpus/input_files.h"
 
@@ -24,6 +25,9 @@ struct InputPlan {
   std::int64_t files = 0;                         ///< that units are of
   std::map<std::string, std::int64_t> formats{};  ///< files of each, by text_of
 };
+
+/// For an input of that many files in which there is no text; names the inputs as they were given.
+Error no_text(const std::vector<std::string>& inputs, std::int64_t files);
 
 /// `share` of `shares` equal ones, counted from 0.
 struct Share {

@@ -21,7 +21,11 @@ std::int64_t lines_before(const std::string& path, std::int64_t offset) {
 }
 
 PartWriter::PartWriter(const InputPart& part, const Files& files, BrokenRecords& broken)
-    : part_(part), may_be_empty_(files.may_be_empty), broken_(broken), kept_(files.prefix, files.type, files.options) {
+    : part_(part),
+      may_be_empty_(files.may_be_empty),
+      inputs_(files.inputs),
+      broken_(broken),
+      kept_(files.prefix, files.type, files.options) {
   if (!files.holdout.empty()) held_out_ = std::make_unique<TokenFileWriter>(files.holdout, files.type, files.options);
 }
 
@@ -88,7 +92,7 @@ void PartWriter::write_tokens(const EncodedChunk& chunk) {
 PartCounts PartWriter::finish() {
   begin_unit(part_.units.size());
   if (!may_be_empty_ && kept_.documents() == 0 && (!held_out_ || held_out_->documents() == 0)) {
-    throw usage_error("corpus", "the {} input files hold no text", part_.units.size());
+    throw no_text(inputs_, static_cast<std::int64_t>(part_.units.size()));
   }
   const auto close = [](TokenFileWriter& writer, TokenCounts& counts) {
     writer.count_text(0);  // known, even where it is none

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "src/corpus/broken_records.h"
 #include "src/corpus/chunk.h"
@@ -21,6 +22,7 @@ class PartWriter {
     TokenType type = TokenType::u8;
     TokenFileWriter::Options options{};
     bool may_be_empty = true;
+    std::vector<std::string> inputs{};  ///< as they were given, for the error about an empty part
   };
 
   PartWriter(const InputPart& part, const Files& files, BrokenRecords& broken);
@@ -39,6 +41,7 @@ class PartWriter {
 
   const InputPart& part_;
   bool may_be_empty_;
+  std::vector<std::string> inputs_;
   BrokenRecords& broken_;
   TokenFileWriter kept_;
   std::unique_ptr<TokenFileWriter> held_out_{};

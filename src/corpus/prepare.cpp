@@ -80,7 +80,7 @@ class Preparation {
 
  private:
   void say_what_comes(const InputFiles& input) const {
-    for (const auto& [format, files] : plan_.formats) log::info("{}: {} files", format, files);
+    for (const auto& [format, files] : plan_.formats) log::info("{}: {} file{}", format, files, files == 1 ? "" : "s");
     if (!input.skipped.empty()) {
       log::info("skipped {} hidden files, linked folders and special files, the first is {}", input.skipped.size(),
                 input.skipped.front());
@@ -123,6 +123,7 @@ class Preparation {
     plan_.parts.resize(1);  // an empty share of the input gives an empty pair
     PartWriter::Files pair = files(outputs_, options_.overwrite);
     pair.may_be_empty = options_.part.shares > 1;
+    pair.inputs = options_.inputs;
     auto writer = std::make_unique<PartWriter>(plan_.parts[0], pair, broken_);
     work_on_parts({.parts = plan_.parts,
                    .todo = {0},
@@ -193,7 +194,7 @@ class Preparation {
   void refuse_no_text() const {
     const std::int64_t documents = report_.counts.kept.documents + report_.counts.held_out.documents;
     if (documents > 0 || options_.part.shares > 1) return;
-    throw usage_error("corpus", "the {} input files hold no text", plan_.files);
+    throw no_text(options_.inputs, plan_.files);
   }
 
   void copy_tokenizers() const {

@@ -115,7 +115,7 @@ TEST_F(Prepare, RefusesInputsWithoutText) {
   EXPECT_HAS(error_of([&] { prepare(options("missing")); }), "cannot read input " + (folder_ / "missing"));
   EXPECT_HAS(error_of([&] { prepare(options("nothing")); }), "no text files in the input");
   EXPECT_HAS(error_of([&] { prepare(options("hidden")); }), "(1 skipped)");
-  EXPECT_HAS(error_of([&] { prepare(options("empty.txt")); }), "the 1 input files hold no text");
+  EXPECT_HAS(error_of([&] { prepare(options("empty.txt")); }), (folder_ / "empty.txt") + ": no text is in the file");
   PrepareOptions twice = options("hidden/.x");
   twice.inputs.push_back(folder_ / "hidden/../hidden/.x");
   EXPECT_HAS(error_of([&] { prepare(twice); }), "is given twice");

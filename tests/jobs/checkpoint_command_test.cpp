@@ -84,10 +84,11 @@ TEST_F(CheckpointCommand, WrongUseIsOneMessageAndExitCode64) {
       {"export " + c + out + " --dtype float16", "--dtype is float16; expected fp32, bf16 or fp16"},
       {"export " + run() + out + " --average 0", "--average is 0; expected at least 1"},
       {"export " + c + out + " --average 2", c + ": is one checkpoint; expected a run"},
-      {"export " + run() + out + " --average 4", "has 3 whole checkpoint(s), and 4 are asked for: " + at(30) + ", "},
+      {"export " + run() + out + " --average 4", "has 3 whole checkpoints, and 4 are asked for: " + at(30) + ", "},
       {"export " + c + out + " --max-shard-size 5XB", "--max-shard-size = \"5XB\""},
       {"export " + c + out + " --max-shard-size 0", "--max-shard-size = \"0\""},
       {"export " + c + out + " --max-shard-size -5GB", "--max-shard-size"},
+      {"export " + c + out + " --max-shard-size 5", "--max-shard-size is 5 bytes; expected a size with its unit"},
       {"export " + c + out + " --max-shard-size 9999999999TB", "--max-shard-size"},
       {"export " + c + out + " --max-positions -1", "--max-positions is -1"},
       {"export " + c + " " + run(), run() + ": exists"},
@@ -280,7 +281,7 @@ TEST_F(CheckpointCommand, ExportOfTheMean) {
   expect(0, "export " + run() + " " + (folder_ / "other") + " --average 2",
          {at(20) + ": is damaged and passed over", "steps 10, 30"});
   expect(64, "export " + run() + " " + (folder_ / "third") + " --average 3",
-         {"has 2 whole checkpoint(s), and 3 are asked for: " + at(30) + ", " + at(10)});
+         {"has 2 whole checkpoints, and 3 are asked for: " + at(30) + ", " + at(10)});
   fs::remove_all(at(20));
   write_small(at(20), 20, 1, true);
   expect(
@@ -302,7 +303,7 @@ TEST_F(CheckpointCommand, ADamagedNewestOfARunIsPassedOver) {
   expect(0, "diff " + run() + " " + at(20), {passed, "63 of 63 tensors identical"});
   expect(64, "export " + at(30) + " " + (folder_ / "none"), {"is damaged and was not used"});
   for (const int step : {10, 20}) fs::remove(at(step) + "/manifest.json");
-  expect(64, "export " + run() + " " + (folder_ / "none"), {"has 0 whole checkpoint(s), and 1 are asked for"});
+  expect(64, "export " + run() + " " + (folder_ / "none"), {"has 0 whole checkpoints, and 1 is asked for"});
 }
 
 TEST_F(CheckpointCommand, TheMeanOfARunThatChangedMaxPositions) {
@@ -354,7 +355,8 @@ TEST(ImportedCheckpoint, IsTrainedFrom) {
   const CommandResult trained = in_workplace(
       launched(2, "run.yaml --model ./imported.yaml --train.steps 3 --run.seed 5 --run.dir " + second.directory));
   ASSERT_EQ(trained.exit_code, 0) << trained.all();
-  EXPECT_HAS(trained.err, "resumed from " + second.directory + "/checkpoints/step-000000");
+  EXPECT_HAS(trained.err, "begins with " + second.directory + "/checkpoints/step-000000: step 0, written by ");
+  EXPECT_EQ(trained.err.find("restart "), std::string::npos) << "it is the first start: " << trained.err;
   ASSERT_EQ(second.losses().size(), 3u);
   // It goes on where the first run ended, not where one begins.
   const auto before = first.losses();

@@ -157,6 +157,19 @@ TEST_F(ModelFile, PathsAreRelativeToTheRunsFile) {
   EXPECT_EQ(config.model_name, root_ / "configs/other.yaml");
 }
 
+TEST_F(ModelFile, ListsEveryPlaceOnce) {
+  RunConfig config;
+  config.model_name = "8bb";
+  try {
+    resolve_model(config, OCTET_SOURCE_DIR "/configs/runs/a.yaml", "a.yaml:1");
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    const std::string message = error.what(), place = OCTET_SOURCE_DIR "/configs/models/8bb.yaml";
+    EXPECT_NE(message.find(place), std::string::npos) << message;
+    EXPECT_EQ(message.find(place), message.rfind(place)) << message;
+  }
+}
+
 TEST_F(ModelFile, UnknownNamesListTheKnown) {
   RunConfig config;
   config.model_name = "8bb";

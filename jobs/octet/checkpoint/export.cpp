@@ -34,6 +34,17 @@ std::vector<OpenCheckpoint> open_inputs(const std::string& path, int average, in
   return newest_whole(path, average, threads);
 }
 
+/// A number without a unit is that of a slip (5 for 5GB): it would make a file of every tensor.
+std::int64_t shard_bytes(const std::string& text) {
+  const std::int64_t bytes = parse_bytes(text, "--max-shard-size");
+  const bool is_number = text.find_first_not_of("0123456789") == std::string::npos;
+  if (is_number && bytes < 1 << 20) {
+    throw usage_error("octet", "--max-shard-size is {} bytes; expected a size with its unit, such as 5GB or 500MB",
+                      text);
+  }
+  return bytes;
+}
+
 /// "mean of 2 checkpoints: steps 10, 20".
 std::string mean_text(const std::vector<OpenCheckpoint>& inputs) {
   std::string steps;
@@ -82,7 +93,7 @@ int run_export(const std::vector<std::string>& arguments) {
     throw usage_error("octet", "export: {} folder given; expected CHECKPOINT and DIR", paths.size());
   checkpoint::ExportOptions options;
   options.type = type_from(dtype);
-  options.max_shard_bytes = parse_bytes(shard_size, "--max-shard-size");
+  options.max_shard_bytes = shard_bytes(shard_size);
   options.program = "octet " OCTET_VERSION;
 
   const std::vector<OpenCheckpoint> inputs = open_inputs(paths[0], average, hashing_threads(threads));

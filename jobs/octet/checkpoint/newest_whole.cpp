@@ -43,8 +43,9 @@ std::vector<OpenCheckpoint> newest_whole(const std::string& run, int count, int 
     found.push_back(std::move(candidate));
   }
   if (found.size() < static_cast<std::size_t>(count)) {
-    throw usage_error("octet", "{}: has {} whole checkpoint(s), and {} are asked for{}{}", run, found.size(), count,
-                      found.empty() ? "" : ": ", names_of(found));
+    throw usage_error("octet", "{}: has {} whole checkpoint{}, and {} {} asked for{}{}", run, found.size(),
+                      found.size() == 1 ? "" : "s", count, count == 1 ? "is" : "are", found.empty() ? "" : ": ",
+                      names_of(found));
   }
   for (const OpenCheckpoint& c : found) check_same_model(c, found.front());
   return found;

@@ -1,5 +1,6 @@
 #include "src/train/options/model_file.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
 
@@ -55,7 +56,10 @@ std::vector<std::string> known_names(const std::string& run_file) {
 
 Error no_model(const std::string& model, const std::string& run_file, const std::string& origin) {
   std::vector<std::string> looked;
-  for (const fs::path& place : places(model, run_file)) looked.push_back(place.lexically_normal());
+  for (const fs::path& place : places(model, run_file)) {
+    const std::string path = fs::absolute(place).lexically_normal();
+    if (std::ranges::find(looked, path) == looked.end()) looked.push_back(path);
+  }
   const std::vector<std::string> names = known_names(run_file);
   const std::string near = names.empty() ? "" : fmt::format("; nearest: {}", nearest(model, names));
   return usage_error("config", "{}: model = {}: expected one of {}, or the path of a model file{} (looked for {})",

@@ -122,8 +122,10 @@ StartingPoint resume(RunConfig& config, const RunEnvironment& environment, const
   control.barrier();  // no rank begins a step, with its shorter deadline, while another still reads
   const double read_seconds = seconds_since(reading);
 
-  log::info("resumed from {}: step {}, loss {:.4f}, written by {} as {}, read in {:.2f} s", found->directory,
-            state.step, state.loss, state.program, state.layout, seconds_since(start));
+  // A checkpoint of no step, as an import makes it, has weights and no loss.
+  const std::string loss = state.step == 0 ? "" : fmt::format(", loss {:.4f}", state.loss);
+  log::info("{} {}: step {}{}, written by {} as {}, read in {:.2f} s", state.step == 0 ? "begins with" : "resumed from",
+            found->directory, state.step, loss, state.program, state.layout, seconds_since(start));
   log::info("checkpoint of step {} by phase: {:.3f} s choice, {:.3f} s hash, {:.3f} s read (each of the slowest rank)",
             state.step, found->choose_seconds, found->hash_seconds, read_seconds);
   const std::string now = layout_text(environment.mesh.shape());

@@ -25,6 +25,12 @@ double float8_flops(const RunConfig& config, Stream& stream) {
   return step_flops(llama_settings(config, 0), stream).float8;
 }
 
+/// Millions with a decimal, and below a million all digits.
+std::string tokens_text(std::int64_t tokens) {
+  const auto number = static_cast<double>(tokens);
+  return tokens < 1'000'000 ? grouped(number) : fmt::format("{:.1f}M", number / 1e6);
+}
+
 }  // namespace
 
 RunLog::RunLog(const RunConfig& config, const RunEnvironment& environment, RunDirectory directory,
@@ -45,9 +51,12 @@ RunLog::RunLog(const RunConfig& config, const RunEnvironment& environment, RunDi
 
 void RunLog::go_on_from(const StartingPoint& from) {
   const auto before = read_status(directory_.status());
-  restarts_ = before ? before->restarts + 1 : 1;
+  // A directory that has an imported checkpoint of no step and nothing else has not been started yet.
+  const bool is_first = !before && directory_.resumes && from.step == 0;
+  restarts_ = before ? before->restarts + 1 : (is_first ? 0 : 1);
   checkpoint_seconds_ = before ? before->checkpoint_seconds : 0;
   const MetricsCut cut = cut_metrics(directory_.metrics(), directory_.discarded_metrics(), from.step);
+  if (is_first && cut.discarded == 0) return;
   log::info(
       "restart {}; metrics.jsonl has {} line(s) up to step {}{}", restarts_, cut.kept, from.step,
       cut.discarded == 0 ? "" : fmt::format(", {} of later steps moved to metrics.discarded.jsonl", cut.discarded));
@@ -84,9 +93,9 @@ void RunLog::start(const MemoryPlan& plan, const std::string& recompute, const T
   }
   if (mesh.pp > 1) log::info("{}", pipeline_text(config_, mesh));
   if (reads_late(config_)) log::info("a step's numbers are read when the next one has been launched");
-  log::info("batch: {} sequences of {} tokens a step, micro-batches of {} a rank; {} steps, {:.1f}M tokens in all",
+  log::info("batch: {} sequences of {} tokens a step, micro-batches of {} a rank; {} steps, {} tokens in all",
             config_.train.global_batch, config_.train.seq_len, config_.train.micro_batch, config_.train.steps,
-            static_cast<double>(config_.train.steps * config_.train.global_batch * config_.train.seq_len) / 1e6);
+            tokens_text(config_.train.steps * config_.train.global_batch * config_.train.seq_len));
   const auto& order = trainer.sampler().order();
   for (std::size_t i = 0; i < config_.data.train.size(); ++i) {
     const WindowSplit& split = order.split(static_cast<std::int32_t>(i));
