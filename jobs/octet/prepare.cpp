@@ -58,8 +58,8 @@ void print(const PrepareReport& report) {
   const std::int64_t text = counts.kept.text_bytes + counts.held_out.text_bytes;
   print(counts.kept, "");
   if (counts.held_out.documents > 0) print(counts.held_out, " held out");
-  log::out("text       {} bytes of {} bytes in {} files ({} without text, {} skipped)", text, report.input_bytes,
-           report.files, counts.empty_files, report.skipped);
+  log::out("text       {} bytes of {} bytes in {} file{} ({} without text, {} skipped)", text, report.input_bytes,
+           report.files, report.files == 1 ? "" : "s", counts.empty_files, report.skipped);
   if (counts.empty_documents + counts.broken + counts.replaced > 0) {
     log::out("left out   {} records with an empty text, {} broken ones; {} pieces that were no UTF-8 replaced",
              counts.empty_documents, counts.broken, counts.replaced);
