@@ -21,8 +21,7 @@ std::string asked_from(const std::optional<std::string>& given) {
   return value == nullptr ? "(none)" : value;
 }
 
-class HardwareQueues : public testing::Test {
- protected:
+struct HardwareQueues : testing::Test {
   ~HardwareQueues() override {
     if (before_ == nullptr) {
       unsetenv(hardware_queues_variable);
