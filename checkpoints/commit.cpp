@@ -13,8 +13,6 @@
 namespace octet::checkpoint {
 namespace {
 
-constexpr std::int64_t reserve_bytes = 64 << 20;
-
 /// What was written is there under the names and with the sizes that the manifest promises.
 void check_written(const std::string& directory, const Manifest& manifest) {
   if (read_manifest(directory) != manifest) {
@@ -47,19 +45,20 @@ StoredFile unpack_file(const std::string& bytes) {
   return file;
 }
 
-void check_free_space(const std::string& root, std::int64_t bytes) {
-  if (const std::string lack = lack_of_space(root, free_bytes(root), bytes, 0, 0); !lack.empty()) {
+void check_free_space(const std::string& root, std::int64_t bytes, std::int64_t reserve) {
+  if (const std::string lack = lack_of_space(root, free_bytes(root), bytes, 0, 0, reserve); !lack.empty()) {
     throw internal_error("checkpoints", "{}; make room or keep fewer", lack);
   }
 }
 
 std::string lack_of_space(const std::string& root, std::int64_t free, std::int64_t bytes, std::int64_t keep,
-                          std::int64_t there) {
+                          std::int64_t there, std::int64_t reserve) {
   const std::int64_t each = bytes + bytes / 100,
-                     fit = std::max<std::int64_t>(0, free - reserve_bytes) / std::max<std::int64_t>(1, each);
+                     fit = std::max<std::int64_t>(0, free - reserve) / std::max<std::int64_t>(1, each);
   if (fit < 1) {
-    return fmt::format("{}: {} free, but a checkpoint of {} needs {} there", root, format_bytes(free),
-                       format_bytes(bytes), format_bytes(each + reserve_bytes));
+    return fmt::format("{}: {} free, but a checkpoint of {} needs {} there{}", root, format_bytes(free),
+                       format_bytes(bytes), format_bytes(each + reserve),
+                       reserve == 0 ? "" : fmt::format(", {} of them for logs and metrics", format_bytes(reserve)));
   }
   if (fit >= keep + 1 - there) return "";
   return fmt::format(

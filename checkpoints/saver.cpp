@@ -286,7 +286,7 @@ void Saver::prepare(std::span<const DevicePiece> pieces) {
   if (self.leads()) self.warn_of_lack_of_space();
 }
 
-void Saver::start(const RunState& state, std::span<const DevicePiece> pieces) {
+void Saver::start(const RunState& state, std::span<const DevicePiece> pieces, bool last) {
   Impl& self = *impl_;
   if (busy()) {
     if (self.leads()) {
@@ -300,7 +300,7 @@ void Saver::start(const RunState& state, std::span<const DevicePiece> pieces) {
   const std::string what = self.what(state), temporary = self.temporary(state);
   together(what, self.world, [&] {
     if (!self.leads()) return;
-    check_free_space(self.options.root, self.plan->bytes);
+    check_free_space(self.options.root, self.plan->bytes, last ? 0 : space_reserve);
     make_temporary(self.options.root, state.step, self.options.owner);
   });
   self.take_snapshot(what, temporary, pieces);

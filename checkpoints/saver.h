@@ -61,7 +61,8 @@ class Saver {
   /// Throws as start() does.
   void prepare(std::span<const DevicePiece> pieces);
   /// Snapshot and hand over to the writer. Waits first for a save that is not committed yet (back-pressure, logged).
-  void start(const RunState& state, std::span<const DevicePiece> pieces);
+  /// `last`: of a run, which may take the space_reserve.
+  void start(const RunState& state, std::span<const DevicePiece> pieces, bool last = false);
   /// To be called at a step boundary. Returns the report of a save that was committed now, or by a start() that had to
   /// wait for it.
   std::optional<SaveReport> poll();

@@ -9,6 +9,7 @@
 #include "jobs/version.h"
 #include "src/base/error.h"
 #include "src/base/log.h"
+#include "src/base/size_limit.h"
 
 namespace octet {
 namespace {
@@ -61,6 +62,7 @@ int dispatch(int argc, char** argv) {
 }  // namespace octet
 
 int main(int argc, char** argv) {
+  octet::take_size_limits_as_errors();
   using octet::ExitCode;
   try {
     return octet::log::after_output(octet::dispatch(argc, argv));

@@ -15,6 +15,7 @@
 #include "jobs/train/world.h"
 #include "jobs/version.h"
 #include "src/base/log.h"
+#include "src/base/size_limit.h"
 #include "src/comm/host_exchange.h"
 #include "src/comm/mpi/mpi_communicator.h"
 #include "src/comm/mpi/plain_mpi.h"
@@ -123,6 +124,7 @@ int body(Watchdog& watchdog, MpiRuntime& mpi, int argc, char** argv) {
 }  // namespace octet::commbench
 
 int main(int argc, char** argv) {
+  octet::take_size_limits_as_errors();
   octet::ask_for_hardware_queues();
   if (octet::asks_for_version({argv, argv + argc})) {
     fmt::print("{}", octet::version_text("octet-commbench"));

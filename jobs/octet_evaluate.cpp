@@ -11,6 +11,7 @@
 #include "jobs/train/world.h"
 #include "jobs/version.h"
 #include "src/base/log.h"
+#include "src/base/size_limit.h"
 #include "src/comm/mpi/mpi_communicator.h"
 #include "src/comm/mpi/mpi_runtime.h"
 #include "src/comm/watchdog.h"
@@ -62,6 +63,7 @@ int body(Watchdog& watchdog, MpiRuntime& mpi, int argc, char** argv) {
 }  // namespace octet::evaluate
 
 int main(int argc, char** argv) {
+  octet::take_size_limits_as_errors();
   octet::ask_for_hardware_queues();
   if (octet::asks_for_version({argv, argv + argc})) {
     fmt::print("{}", octet::version_text("octet-evaluate"));

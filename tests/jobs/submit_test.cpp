@@ -225,7 +225,7 @@ TEST_F(Submit, LeadComesFromTheLastCheckpoint) {
 TEST_F(Submit, StatusCancelAndLogs) {
   const CommandResult none = submit("status " + directory);
   EXPECT_EQ(none.exit_code, 64);
-  expect_in("found no jobs.jsonl", none.err);
+  expect_in("found neither jobs.jsonl nor status.json", none.err);
   ASSERT_EQ(submit_run("--chain 2 --checkpoint.interval 5").exit_code, 0);
   EXPECT_EQ(submit("logs " + directory).exit_code, 64);  // nothing has begun
   const CommandResult fresh = submit("status " + directory);
@@ -240,7 +240,8 @@ TEST_F(Submit, StatusCancelAndLogs) {
   write_bytes(file("job-101.out"), "one\ntwo\nthree\n");
   write_bytes(file("metrics.jsonl"),
               "{\"step\": 4, \"loss\": 2.50004, \"tokens_per_second\": 5223.457}\n{\"step\": 5, \"lo");
-  write_status(file("status.json"), {.state = "running", .reason = "", .step = 4, .steps = 20, .restarts = 1});
+  // Written when the run began: its metrics know more.
+  write_status(file("status.json"), {.state = "running", .reason = "", .step = 0, .steps = 20, .restarts = 1});
   const CommandResult r = submit("status " + directory);
   for (const char* part : {"101 RUNNING", "102 PENDING", "100|COMPLETED", "running at step 4 of 20", "restarts 1",
                            "metrics  step 4, loss 2.5000, tokens_per_second 5,223\n", "job-101.out"}) {
@@ -254,6 +255,18 @@ TEST_F(Submit, StatusCancelAndLogs) {
   std::filesystem::remove(fake / "queue");
   expect_in("no job of", submit("cancel " + directory).out);
   EXPECT_EQ(lines_with("scancel", read("calls")), 1);
+}
+
+TEST_F(Submit, StatusOfARunThatWasStartedByHand) {
+  std::filesystem::create_directories(file(""));
+  write_status(file("status.json"), {.state = "finished", .reason = "", .step = 20, .steps = 20, .restarts = 0});
+  const CommandResult r = submit("status " + directory);
+  EXPECT_EQ(r.exit_code, 0) << r.all();
+  for (const char* part : {"jobs     none: it was started by hand", "finished at step 20 of 20", "metrics  none yet",
+                           "log      that of whoever started it"}) {
+    expect_in(part, r.out);
+  }
+  EXPECT_EQ(submit("cancel " + directory).exit_code, 64);
 }
 
 TEST_F(Submit, PrintsProfilesAndHelp) {

@@ -31,10 +31,14 @@ struct Run {
   std::vector<JobRecord> jobs;
 };
 
-Run open_run(const std::string& path) {
+/// `by_hand`: or of a run that was started without a job.
+Run open_run(const std::string& path, bool by_hand = false) {
   Run run{.path = fs::absolute(path).lexically_normal(), .jobs = recorded_jobs(path)};
   if (run.path.ends_with('/')) run.path.pop_back();
-  if (!run.jobs.empty()) return run;
+  if (!run.jobs.empty() || (by_hand && fs::exists(run.path + "/status.json"))) return run;
+  if (by_hand) {
+    throw usage_error("submit", "{}: found neither jobs.jsonl nor status.json, expected the directory of a run", path);
+  }
   throw usage_error("submit", "{}: found no jobs.jsonl, expected the directory of a run that octet submit submitted",
                     path);
 }
@@ -74,6 +78,7 @@ void print_unbegun(const Run& run) {
 }
 
 void print_jobs(const Run& run) {
+  if (run.jobs.empty()) return log::out("jobs     none: it was started by hand");
   log::out("jobs     {}", ids(run.jobs));
   print_unbegun(run);
   if (!find_program("squeue").empty()) {
@@ -95,9 +100,12 @@ std::string last_line(const std::string& path) {
   return last;
 }
 
+nlohmann::json last_metrics(const Run& run) {
+  return nlohmann::json::parse(last_line(run.path + "/metrics.jsonl"), nullptr, false);
+}
+
 /// "step 7, loss 2.5, ...": numbers that a person looks for.
-void print_metrics(const Run& run) {
-  const auto json = nlohmann::json::parse(last_line(run.path + "/metrics.jsonl"), nullptr, false);
+void print_metrics(const nlohmann::json& json) {
   if (!json.is_object()) return log::out("metrics  none yet");
   const auto rounded = [](std::string_view key, double value) {
     if (key == "step") return fmt::format("{:.0f}", value);
@@ -118,12 +126,14 @@ void print_owner(const std::optional<OwnerStanding>& owner) {
   log::out("owner    {}{}", describe(owner->owner), heard);
 }
 
-void print_status(const Run& run) {
+/// The status is written when a run begins, saves and ends; while it trains its metrics know of later steps.
+void print_status(const Run& run, const nlohmann::json& metrics) {
   const auto owner = ask_owner(run.path);
   print_owner(owner);
   auto status = read_status(run.path + "/status.json");
   if (!status) return log::out("status   none yet");
   status = believed(*std::move(status), owner);
+  if (metrics.is_object()) status->step = std::max(status->step, metrics.value("step", status->step));
   log::out("status   {} at step {} of {}{}, restarts {}, {}", status->state, status->step, status->steps,
            status->reason.empty() ? "" : fmt::format(" ({})", status->reason), status->restarts, status->time);
   if (!status->checkpoint.empty()) log::out("saved    {}", status->checkpoint);
@@ -152,13 +162,14 @@ int run_status(const std::vector<std::string>& arguments) {
   po::options_description options("options");
   options.add_options()("run", po::value(&path)->required(), "run directory");
   if (!parse_arguments(arguments, "usage: octet submit status RUN_DIR\n", options, "run", 1)) return 0;
-  const Run run = open_run(path);
+  const Run run = open_run(path, true);
   log::out("run      {}", run.path);
   print_jobs(run);
-  print_status(run);
-  print_metrics(run);
+  const nlohmann::json metrics = last_metrics(run);
+  print_status(run, metrics);
+  print_metrics(metrics);
   const std::string log = newest_log(run);
-  log::out("log      {}", log.empty() ? "none yet" : log);
+  log::out("log      {}", !log.empty() ? log : run.jobs.empty() ? "that of whoever started it" : "none yet");
   return 0;
 }
 

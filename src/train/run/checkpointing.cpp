@@ -96,7 +96,8 @@ void Checkpointing::failed(const Error& error) {
                 fmt::format("{}; {}; {}", error.what(), last,
                             proof ? "checkpoint.test_write asks for storage that works"
                                   : fmt::format("{} older than checkpoint.max_age allows ({})",
-                                                newest_.empty() ? "the run's start is" : "it is", text_of(limit))));
+                                                newest_.empty() ? "the run's start is" : "it is", text_of(limit))),
+                error.agreed());
   }
   failing_ = true;
   if (!rank0_) return;
@@ -113,7 +114,7 @@ void Checkpointing::poll() {
   if (const std::optional<Error> error = failure_of([&] { return saver_->poll(); })) failed(*error);
 }
 
-std::optional<Error> Checkpointing::begin(std::int64_t step, double loss) {
+std::optional<Error> Checkpointing::begin(std::int64_t step, double loss, bool last) {
   state_.step = step;
   state_.loss = loss;
   std::optional<Error> error = failure_of([&] {
@@ -124,7 +125,7 @@ std::optional<Error> Checkpointing::begin(std::int64_t step, double loss) {
       if (rank0_) log_.directory().owner.verify();  // before what another run replaced is taken for a fault
       log_.sync();
     });
-    saver_->start(state_, pieces_);
+    saver_->start(state_, pieces_, last);
     log::info("checkpoint of step {}: started, training stood still for {:.3f} s", step, seconds_since(begin));
     return std::nullopt;
   });
@@ -145,7 +146,7 @@ std::optional<Error> Checkpointing::end_former(std::int64_t step) {
 void Checkpointing::start(std::int64_t step, double loss) {
   if (!on() || step == last_saved_) return;
   if (const std::optional<Error> error = end_former(step)) failed(*error);
-  if (const std::optional<Error> error = begin(step, loss)) failed(*error);
+  if (const std::optional<Error> error = begin(step, loss, false)) failed(*error);
 }
 
 void Checkpointing::finish(std::int64_t step, double loss) {
@@ -155,12 +156,12 @@ void Checkpointing::finish(std::int64_t step, double loss) {
   }
   for (bool again = false;; again = true) {
     std::optional<Error> error;
-    if (last_saved_ != step) error = begin(step, loss);
+    if (last_saved_ != step) error = begin(step, loss, true);
     if (!error) error = failure_of([&] { return saver_->finish(); });
     if (!error && last_saved_ == step) return;
     if (again && error)
-      throw Error(error->code(),
-                  error->what() + std::string(newest_.empty() ? "" : "; the last one stays: " + newest_));
+      throw Error(error->code(), error->what() + std::string(newest_.empty() ? "" : "; the last one stays: " + newest_),
+                  error->agreed());
     if (rank0_ && error) log::error("{}; tried once more, since the run ends here", error->what());
   }
 }

@@ -84,7 +84,7 @@ class Checkpointing {
   void failed(const Error& error);
   /// The save that is under way ends, well or not, before another begins.
   std::optional<Error> end_former(std::int64_t step);
-  std::optional<Error> begin(std::int64_t step, double loss);
+  std::optional<Error> begin(std::int64_t step, double loss, bool last);
   checkpoint::Interval oldest() const { return checkpoint::oldest_allowed(max_age_, interval_, cost_); }
   void committed(const checkpoint::SaveReport& report);
   /// Says whether this rank knows how much of the interval has passed: minutes are rank 0's.
