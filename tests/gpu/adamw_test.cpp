@@ -29,7 +29,8 @@ struct State {
 class GpuAdamW : public GpuTest {
  protected:
   /// `skip` < 0: no flag.
-  void compare(std::int64_t n, std::int64_t offset, int skip, bool clipped = true, std::int64_t multiprocessors = 0) {
+  void compare(std::int64_t n, std::int64_t offset, int skip, bool clipped = true, std::int64_t multiprocessors = 0,
+               int step = 3) {
     SCOPED_TRACE(fmt::format("n {}, offset {}, skip {}, {} multiprocessors", n, offset, skip, multiprocessors));
     State s(*gpu_stream, n + offset);
     Both<float> scale(*gpu_stream, {0.3f});
@@ -44,8 +45,8 @@ class GpuAdamW : public GpuTest {
                      .beta2 = 0.95,
                      .eps = 1e-8,
                      .weight_decay = 0.1,
-                     .bias1 = 1 - std::pow(0.9, 3),
-                     .bias2 = 1 - std::pow(0.95, 3),
+                     .bias1 = 1 - std::pow(0.9, step),
+                     .bias2 = 1 - std::pow(0.95, step),
                      .gradient_scale = clipped ? scale.cpu() : nullptr,
                      .skip = skip < 0 ? nullptr : flag.cpu(),
                      .stats = {.amax = s.amax.cpu(), .non_finite = nullptr},
@@ -137,32 +138,37 @@ TEST_F(GpuAdamW, OnFewMultiprocessorsAsTheCpu) {
     for (const std::int64_t multiprocessors : {1, 3, 24, 1000}) {
       compare(n, 0, 0, true, multiprocessors);
       compare(n, 1, -1, false, multiprocessors);
+      compare(n, 0, 0, true, multiprocessors, 1000);  // when its second bias is 1
     }
   }
 }
 
+/// Also when its second bias is 1, which has a kernel of its own there.
 TEST_F(GpuAdamW, OnFewMultiprocessorsHasTheSameBits) {
   constexpr std::int64_t n = 300007;
-  std::vector<std::vector<float>> found[2];
-  for (const int which : {0, 1}) {
-    State s(*gpu_stream, n);
-    gpu().adamw(*gpu_stream, AdamWUpdate{.parameter = s.parameter.gpu(),
-                                         .first_moment = s.first.gpu(),
-                                         .second_moment = s.second.gpu(),
-                                         .gradient = s.gradient.gpu(),
-                                         .n = n,
-                                         .lr = 3e-4,
-                                         .beta1 = 0.9,
-                                         .beta2 = 0.95,
-                                         .eps = 1e-8,
-                                         .weight_decay = 0.1,
-                                         .bias1 = 0.271,
-                                         .bias2 = 0.142625,
-                                         .stats = {.amax = s.amax.gpu(), .non_finite = nullptr},
-                                         .multiprocessors = 2 * which});
-    found[which] = {s.parameter.download(), s.first.download(), s.second.download(), s.amax.download()};
+  for (const double bias2 : {0.142625, 1.0}) {
+    SCOPED_TRACE(bias2);
+    std::vector<std::vector<float>> found[2];
+    for (const int which : {0, 1}) {
+      State s(*gpu_stream, n);
+      gpu().adamw(*gpu_stream, AdamWUpdate{.parameter = s.parameter.gpu(),
+                                           .first_moment = s.first.gpu(),
+                                           .second_moment = s.second.gpu(),
+                                           .gradient = s.gradient.gpu(),
+                                           .n = n,
+                                           .lr = 3e-4,
+                                           .beta1 = 0.9,
+                                           .beta2 = 0.95,
+                                           .eps = 1e-8,
+                                           .weight_decay = 0.1,
+                                           .bias1 = 0.271,
+                                           .bias2 = bias2,
+                                           .stats = {.amax = s.amax.gpu(), .non_finite = nullptr},
+                                           .multiprocessors = 2 * which});
+      found[which] = {s.parameter.download(), s.first.download(), s.second.download(), s.amax.download()};
+    }
+    EXPECT_EQ(found[1], found[0]);
   }
-  EXPECT_EQ(found[1], found[0]);
 }
 
 /// A unit's, of very different sizes, alignments and dtypes of gradients, in one launch on few multiprocessors and one
