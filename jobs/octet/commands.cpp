@@ -99,6 +99,7 @@ std::span<const Command> commands() {
 
 std::string nearest_command(std::string_view name) {
   std::vector<std::string> names;
+  names.reserve(std::size(table));
   for (const Command& command : table) names.emplace_back(command.name);
   return nearest_hint(name, names);
 }
