@@ -9,6 +9,7 @@
 #include "kernels/gemm.h"
 #include "src/train/options/validate.h"
 #include "src/train/plan/dry_run.h"
+#include "src/train/plan/memory_plan.h"
 
 namespace octet {
 namespace {
@@ -74,11 +75,7 @@ class LeaveRoom : public ::testing::Test {
   /// Two steps and a validation of rank 0.
   static std::vector<Counts> counts(RunConfig config, int ranks) {
     config.parallel = resolve_layout(config, ranks);
-    const ParallelConfig& p = config.parallel;
-    const MeshShape mesh{.pp = static_cast<int>(p.pp),
-                         .dp_replicate = static_cast<int>(p.dp_replicate),
-                         .dp_shard = static_cast<int>(p.dp_shard),
-                         .tp = static_cast<int>(p.tp)};
+    const MeshShape mesh = mesh_shape(config.parallel);
     Gemms gemms;
     DryRun dry(config, mesh, 0, DeviceType::cpu, &gemms, of_an_h100);
     std::vector<Counts> parts;

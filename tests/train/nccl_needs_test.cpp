@@ -5,6 +5,7 @@
 
 #include "src/base/error.h"
 #include "src/train/plan/dry_run.h"
+#include "tests/train/idle_gpu.h"
 
 namespace octet {
 namespace {
@@ -106,27 +107,8 @@ TEST(NcclNeeds, AreThoseOfAllCommunicators) {
   EXPECT_EQ(needs(config, {.dp_replicate = 2}, 2), 0);
 }
 
-/// A GPU of which nothing but its memory is asked.
-class Gpu final : public Device {
- public:
-  DeviceType type() const override { return DeviceType::cuda; }
-  std::string name() const override { return "gpu"; }
-  std::int64_t memory_bytes() const override { return 1000 * mib; }
-  std::unique_ptr<Stream> make_stream(StreamPriority) override { return nullptr; }
-  std::unique_ptr<Event> make_event() override { return nullptr; }
-  std::unique_ptr<Event> make_timing_event() override { return nullptr; }
-  void* allocate(std::int64_t) override { return nullptr; }
-  void deallocate(void*, std::int64_t) noexcept override {}
-  void* allocate_host(std::int64_t) override { return nullptr; }
-  void deallocate_host(void*) noexcept override {}
-  void zero(void*, std::int64_t, Stream&) override {}
-  void copy(void*, const void*, std::int64_t, Stream&) override {}
-  void copy_from_host(void*, const void*, std::int64_t, Stream&) override {}
-  void copy_to_host(void*, const void*, std::int64_t, Stream&) override {}
-};
-
 TEST(NcclNeeds, MustFitBesideTheModel) {
-  Gpu gpu;
+  test::IdleGpu gpu(1000 * mib);
   MemoryPlan plan;
   plan[Purpose::parameters] = 700 * mib;
   EXPECT_EQ(memory_table(plan, nullptr).find("NCCL"), std::string::npos);

@@ -11,6 +11,7 @@
 #include "src/base/error.h"
 #include "src/device/buffer.h"
 #include "src/profile/timeline.h"
+#include "tests/train/idle_gpu.h"
 
 namespace octet {
 namespace {
@@ -184,8 +185,8 @@ TEST_F(PassGraphsTest, AreNotOfWhatATimelineRecords) {
   EXPECT_EQ(y_[0], 4);
 }
 
-/// The CPU, on which no graph can be made.
-class NoGraphs final : public Device {
+/// A CPU, on which no graph can be made.
+class NoGraphs final : public test::IdleGpu {
  public:
   class OwnStream final : public Stream {
    public:
@@ -200,19 +201,7 @@ class NoGraphs final : public Device {
   };
 
   DeviceType type() const override { return DeviceType::cpu; }
-  std::string name() const override { return "no graphs"; }
-  std::int64_t memory_bytes() const override { return 0; }
   std::unique_ptr<Stream> make_stream(StreamPriority) override { return std::make_unique<OwnStream>(*this); }
-  std::unique_ptr<Event> make_event() override { return nullptr; }
-  std::unique_ptr<Event> make_timing_event() override { return nullptr; }
-  void* allocate(std::int64_t) override { return nullptr; }
-  void deallocate(void*, std::int64_t) noexcept override {}
-  void* allocate_host(std::int64_t) override { return nullptr; }
-  void deallocate_host(void*) noexcept override {}
-  void zero(void*, std::int64_t, Stream&) override {}
-  void copy(void*, const void*, std::int64_t, Stream&) override {}
-  void copy_from_host(void*, const void*, std::int64_t, Stream&) override {}
-  void copy_to_host(void*, const void*, std::int64_t, Stream&) override {}
   std::unique_ptr<Graph> make_graph(Stream&, const WorkList&) override {
     throw internal_error("device", "CUDA: ending the capture of a graph: refused");
   }

@@ -15,6 +15,7 @@
 #include "src/comm/mesh.h"
 #include "src/train/options/validate.h"
 #include "src/train/plan/dry_run.h"
+#include "src/train/plan/memory_plan.h"
 
 namespace octet {
 namespace {
@@ -174,11 +175,7 @@ Ordered ordered(RunConfig config, int ranks, int rank) {
   config.train.global_batch =
       micro_batches * config.train.micro_batch * ranks / config.parallel.tp / config.parallel.pp;
   config.parallel = resolve_layout(config, ranks);
-  const ParallelConfig& p = config.parallel;
-  const MeshShape mesh{.pp = static_cast<int>(p.pp),
-                       .dp_replicate = static_cast<int>(p.dp_replicate),
-                       .dp_shard = static_cast<int>(p.dp_shard),
-                       .tp = static_cast<int>(p.tp)};
+  const MeshShape mesh = mesh_shape(config.parallel);
   Order order;
   DryRun dry(config, mesh, rank, DeviceType::cpu, &order);
   const std::vector<Place> places = places_of(dry.trainer().model());

@@ -8,33 +8,10 @@
 #include <string>
 
 #include "src/train/step/trainer.h"
+#include "tests/train/idle_gpu.h"
 
 namespace octet {
 namespace {
-
-/// A GPU for whoever asks what it is, and nothing more.
-class Gpu final : public Device {
- public:
-  explicit Gpu(int multiprocessors = 0) : multiprocessors_(multiprocessors) {}
-  DeviceType type() const override { return DeviceType::cuda; }
-  std::string name() const override { return "GPU"; }
-  std::int64_t memory_bytes() const override { return 0; }
-  int multiprocessors() const override { return multiprocessors_; }
-  std::unique_ptr<Stream> make_stream(StreamPriority) override { return nullptr; }
-  std::unique_ptr<Event> make_event() override { return nullptr; }
-  std::unique_ptr<Event> make_timing_event() override { return nullptr; }
-  void* allocate(std::int64_t) override { return nullptr; }
-  void deallocate(void*, std::int64_t) noexcept override {}
-  void* allocate_host(std::int64_t) override { return nullptr; }
-  void deallocate_host(void*) noexcept override {}
-  void zero(void*, std::int64_t, Stream&) override {}
-  void copy(void*, const void*, std::int64_t, Stream&) override {}
-  void copy_from_host(void*, const void*, std::int64_t, Stream&) override {}
-  void copy_to_host(void*, const void*, std::int64_t, Stream&) override {}
-
- private:
-  int multiprocessors_;
-};
 
 std::string said(const std::function<void()>& act) {
   testing::internal::CaptureStderr();
@@ -52,7 +29,7 @@ const std::string after = "optimizer.beside_forward = auto: off: passes are grap
 const std::string beside = "weights are updated beside the next step's forward pass";
 
 TEST(UpdatePlaceLog, SaysOnceWhatStays) {
-  const Gpu gpu(132);
+  const test::IdleGpu gpu(0, 132);
   for (const bool is_beside : {false, true}) {
     UpdatePlace place(automatic, "", gpu);
     const std::string first = said([&] { place.tell(is_beside, true); });
@@ -65,7 +42,7 @@ TEST(UpdatePlaceLog, SaysOnceWhatStays) {
 
 /// Passes may stop being graphs in the middle of a run: the last word is where updates are from then on.
 TEST(UpdatePlaceLog, SaysWhereUpdatesGoWhenPassesAreNoGraphsAnyMore) {
-  const Gpu gpu(132);
+  const test::IdleGpu gpu(0, 132);
   UpdatePlace place(automatic, "", gpu);
   EXPECT_TRUE(said([&] { place.tell(false, false); }).ends_with(after));
   const std::string second = said([&] { place.tell(true, false); });
@@ -76,7 +53,7 @@ TEST(UpdatePlaceLog, SaysWhereUpdatesGoWhenPassesAreNoGraphsAnyMore) {
 }
 
 TEST(UpdatePlaceLog, SaysWhatIsInTheWay) {
-  const Gpu gpu;
+  const test::IdleGpu gpu;
   const std::string first = said([&] { EXPECT_FALSE(UpdatePlace(automatic, "ranks wait", gpu).may_be_beside()); });
   EXPECT_TRUE(first.ends_with("optimizer.beside_forward = auto: off: ranks wait\n")) << first;
   UpdatePlace not_asked(never, "ranks wait", gpu);
