@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every path in backticks and every link in the pages below leads somewhere, the first commands that a reader copies
+"""Every path in backticks and every link in the pages below leads somewhere, links with a # to a heading; the first commands that a reader copies
 name a run directory, scripts that commands start are executable, blocks of code begin and end, those in docs/one-step.md
 stand in the source, messages that docs/problems.md quotes do too, and docs/rooms.svg is what docs/draw_rooms.py draws.
 
@@ -21,6 +21,7 @@ OF_A_RUN = ("bindings.txt", "config.yaml", "config.json", "owner.json", "status.
 OF_A_MODEL = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
               "generation_config.json", "hugging_face_config.json")
 CODE = re.compile(r"^```.*?^```|`([^`\n]+)`", re.MULTILINE | re.DOTALL)
+ANCHOR = re.compile(r"\]\(([\w./-]*)#([^)\s]*)\)")  # of a page within the repository, or of the page itself
 LINK = re.compile(r"\]\(([\w./-]+)(?:#[^)\s]*)?\)")  # within the repository, from the page's own folder
 TOP = ("src/", "kernels/", "jobs/", "slurm/", "configs/", "checkpoints/", "tests/", "docs/", "cmake/", ".ci/")
 # A command that starts a script of the tree, in a block of code or in backticks.
@@ -74,6 +75,37 @@ def check(root, pages):
             if not os.path.exists(os.path.join(root, os.path.dirname(page), link[1])):
                 problems.append(f"{page}:{text.count(chr(10), 0, link.start()) + 1}: the link {link[1]} leads nowhere")
     return count, problems
+
+
+def anchors_of(text):
+    """What GitHub names the headings of a page: lower case, without punctuation, hyphens for spaces; one that comes again is
+    numbered."""
+    seen, found = {}, set()
+    for heading in re.findall(r"^#+ +(.+?) *$", re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL), re.MULTILINE):
+        heading = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)  # of a link its text
+        slug = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+        seen[slug] = seen.get(slug, -1) + 1
+        found.add(slug + (f"-{seen[slug]}" if seen[slug] else ""))
+    return found
+
+
+def lost_anchors(root, pages):
+    """Links to a heading that a page does not have. A page that is not there is told by check()."""
+    problems, anchors = [], {}
+    for page in pages:
+        with open(os.path.join(root, page), encoding="utf-8") as file:
+            text = file.read()
+        for link in ANCHOR.finditer(text):
+            name = os.path.normpath(os.path.join(root, os.path.dirname(page), link[1])) if link[1] else os.path.join(root, page)
+            if not name.endswith(".md") or not os.path.exists(name):
+                continue
+            if name not in anchors:
+                with open(name, encoding="utf-8") as file:
+                    anchors[name] = anchors_of(file.read())
+            if link[2] not in anchors[name]:
+                number = text.count("\n", 0, link.start()) + 1
+                problems.append(f"{page}:{number}: {link[1] or 'this page'} has no heading #{link[2]}")
+    return problems
 
 
 def torn_blocks(root, pages):
@@ -248,7 +280,7 @@ def main():
     pages = pages_of(root)
     count, problems = check(root, pages)
     there = [page for page in pages if os.path.exists(os.path.join(root, page))]
-    problems += torn_blocks(root, there) + not_startable(root, there)
+    problems += lost_anchors(root, there) + torn_blocks(root, there) + not_startable(root, there)
     problems += unnamed_runs(root, [page for page in FIRST if os.path.exists(os.path.join(root, page))])
     lines, misquoted = quotes(root, [page for page in QUOTING if os.path.exists(os.path.join(root, page))])
     problems += misquoted + picture(root) + problems_named(root) + messages_quoted(root)

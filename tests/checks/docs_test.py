@@ -36,6 +36,19 @@ class DocsTest(unittest.TestCase):
             self.assertEqual(docs.check(root, ["README.md", "docs/b.md"]),
                              (4, ["README.md:2: the link b.md leads nowhere", "docs/b.md:1: the link c.md leads nowhere"]))
 
+    def test_finds_headings_that_are_gone(self):
+        with tempfile.TemporaryDirectory() as root:
+            os.mkdir(os.path.join(root, "docs"))
+            for name, text in (("README.md", "# Why not 1.25, and `a_b`\n\n[a](#why-not-125-and-a_b) [b](#gone)\n"
+                                             "[c](docs/b.md#part) [d](docs/b.md#part-1)\n[e](docs/b.md#part-2) [f](docs/b.md#code)\n"
+                                             "[g](docs/gone.md#part) [h](https://a.b/c#d)\n"),
+                               ("docs/b.md", "## Part\n\n### [Part](../README.md)\n\n```\n# code\n```\n")):
+                with open(os.path.join(root, name), "w", encoding="utf-8") as file:
+                    file.write(text)
+            self.assertEqual(docs.lost_anchors(root, ["README.md", "docs/b.md"]),
+                             ["README.md:3: this page has no heading #gone", "README.md:5: docs/b.md has no heading #part-2",
+                              "README.md:5: docs/b.md has no heading #code"])
+
     def test_finds_blocks_of_code_that_are_torn(self):
         with tempfile.TemporaryDirectory() as root:
             for name, text in (("whole.md", "```\na\n```\n\n```cpp\nb\n```\n"), ("headless.md", "a\n```\n\n```cpp\nb\n```\n"),
