@@ -323,15 +323,16 @@ def arguments():
     parser.add_argument("--by", choices=("octet", "torch"))
     parser.add_argument("--minutes", type=minutes, default=10000.0)
     parser.add_argument("--out", default=os.path.join(ROOT, "runs/gpu-results.jsonl"))
-    parser.add_argument("--into", metavar="PAGE")
+    parser.add_argument("--into", metavar="PAGE", action="append", default=[])
     parser.add_argument("--python", type=program, default="python3")
     for mode in ("list", "dry-run", "table", "only-parse"):  # the last for bench.sh: are the options right?
         parser.add_argument("--" + mode, action="store_true")
     options = parser.parse_args()
     if options.into and not options.table:
         parser.error("--into is for --table")
-    if options.into and not bench_table.has_place(options.into):
-        parser.error(f"--into {options.into}: expected a page with a line {bench_table.BEGIN} and after it {bench_table.END}")
+    for page in options.into:
+        if not bench_table.has_place(page):
+            parser.error(f"--into {page}: expected a page with a line {bench_table.BEGIN} and after it {bench_table.END}")
     return options
 
 
@@ -382,11 +383,12 @@ def main():
         return 0
     if options.table:
         wanted = [r for r in read_results(options.out) if options.only.search(f"{r['by']}:{r['row']}")]
-        if options.into and wanted:
-            bench_table.write_into(options.into, bench_table.render(wanted))
-            print(f"{options.into}: tables of {len(wanted)} rows of {options.out}")
-        else:
+        if not wanted or not options.into:
             print(bench_table.render(wanted) if wanted else f"no results in {options.out}")
+            return 0
+        for page in options.into:
+            bench_table.write_into(page, wanted)
+            print(f"{page}: tables of {len(wanted)} rows of {options.out}")
         return 0
     if options.list:
         for by, rows in chosen(options.only, options.by, MEMORY):

@@ -55,17 +55,17 @@ def speeds(m, aims):
 
     for precision in reversed(bench_rows.PRECISIONS):
         for model in STACKS:
-            aims.at_least(f"a block of {model}, {precision}: speed, of PyTorch's", over_torch(model, precision), SPEED[precision])
+            aims.at_least(f"a block of {model}, {precision}: speed relative to PyTorch", over_torch(model, precision), SPEED[precision])
             for name, options in WITH.items():
                 if (speed := block_over_torch(model, precision, options)) is not None:
                     aims.at_least(f"the same with {name} ({model}, {precision})", speed, SPEED[precision])
-    aims.at_least("1.8b whole, float8: speed, of PyTorch's", over_torch("1.8b", "float8"), SPEED_OF_1_8B)
+    aims.at_least("1.8b whole, float8: speed relative to PyTorch", over_torch("1.8b", "float8"), SPEED_OF_1_8B)
 
 
 def gains(m, aims):
     for model in STACKS:
         seconds = [(block_seconds(m, "octet", model, p, 4) or {}).get("seconds") for p in bench_rows.PRECISIONS]
-        aims.at_least(f"a block of {model}, 4 micro-batches: float8's speed, of bf16's",
+        aims.at_least(f"a block of {model}, 4 micro-batches: speed of float8 relative to bf16",
                       seconds[0] / seconds[1] if all(seconds) else None, GAIN[model])
         beside = [block_seconds(m, "octet", model, p, 4, beside="true") for p in bench_rows.PRECISIONS]
         if all(beside):
@@ -84,7 +84,7 @@ def gemms(m, aims):
     found = gemm_ratios(m)
     median = statistics.median(found.values()) if found else None
     note = f" (median of {len(found)}; {min(found.values()):.2f} to {max(found.values()):.2f})" if found else ""
-    aims.at_least("GEMM, forward and grad_input in bf16 and fp8: speed, of PyTorch's", median, GEMM, note)
+    aims.at_least("GEMM, forward and grad_input in bf16 and fp8: speed relative to PyTorch", median, GEMM, note)
 
 
 def casts(m, aims):
@@ -93,7 +93,7 @@ def casts(m, aims):
                if label.startswith(CAST_LABELS)]
         seconds = [m.seconds("octet", row["row"]) for row, _ in ops]
         total = BLOCKS * sum(s * count for s, (_, count) in zip(seconds, ops)) if all(seconds) else None
-        aims.at_most(f"casts of {BLOCKS} blocks of 8b, {recipe or 'tensorwise'}, a micro-batch of 4", total and 1e3 * total,
+        aims.at_most(f"casts of {BLOCKS} blocks of 8b, {recipe or 'tensorwise'}, one micro-batch of 4", total and 1e3 * total,
                      aim, "ms")
     scales = m.seconds("octet", bench_rows.delayed_scales(18 * MODELS["8b"]["layers"], 1024)["row"])
     aims.at_most("delayed_scales of 8b's 576 casts, with record_amax", scales and 1e6 * scales, DELAYED_SCALES, "us")
@@ -109,7 +109,7 @@ def kernels(m, aims):
     slowest = min(rates, key=rates.get) if rates else None
     reached = sum(round(rate, 2) >= RATE for rate in rates.values())
     note = f" ({slowest}; {reached} of {len(rates)} reach it)" if rates else ""
-    aims.at_least("memory-bound kernels that move over 50 MB: the slowest's rate, of the copy's", rates.get(slowest), RATE, note)
+    aims.at_least("memory-bound kernels that move over 50 MB: rate of the slowest relative to the copy", rates.get(slowest), RATE, note)
 
 
 def start(m, aims):

@@ -44,8 +44,8 @@ def gemms(m):
     head = ["linear", "GEMM", "m x n x k"] + [f"{mode}, {by}" for mode in ("bf16", "fp8", "fp8 with casts")
                                               for by in ("Octet", "PyTorch")]
     return "### GEMM, TFLOP/s (fraction of the peak of its format)\n\n" + table(head, rows) + (
-        "\nfp8 with casts: the abs-max, scale and cast of both bf16 operands and the product. grad_weight is stored in "
-        "fp32 by Octet and in bf16 by PyTorch.\n\n" + choices(m))
+        "\n\"fp8 with casts\" is the abs-max, the scale and the cast of both bf16 operands, and the product. Octet stores "
+        "grad_weight in fp32, PyTorch in bf16.\n\n" + choices(m))
 
 
 def recipe_gemms(m):
@@ -61,9 +61,9 @@ def recipe_gemms(m):
     head = ["linear", "GEMM", "m x n x k", "one scale", "tensorwise with casts", "delayed with casts", "rowwise",
             "rowwise with casts", "gw_hp", "gw_hp with casts", "blockwise", "blockwise with casts"]
     return "### GEMM of the recipes, Octet, TFLOP/s (fraction of the fp8 peak)\n\n" + table(head, rows) + (
-        "\nCasts: of both bf16 operands; delayed has its scales before, so no pass for an abs-max. gw_hp: rowwise_with_gw_hp, "
-        "whose forward is rowwise's and whose gradient of the weight bf16's. blockwise: 1 x 128 by 128 x 128, its gradient of the "
-        "weight 1 x 128 by 1 x 128.\n\n")
+        "\n\"With casts\" includes the casts of both bf16 operands; delayed knows its scales before, and needs no pass for an "
+        "abs-max. gw_hp is rowwise_with_gw_hp: its forward is that of rowwise, and its gradient of the weight that of bf16. blockwise "
+        "has scales of 1 x 128 by 128 x 128, and of 1 x 128 by 1 x 128 for the gradient of the weight.\n\n")
 
 
 def choices(m):
@@ -76,8 +76,8 @@ def choices(m):
                 shares.append(ways["heuristic"] / ways["timed"])
     if not shares:
         return ""
-    return (f"The faster of the heuristic's algorithm and the timed one counts: timed is {statistics.median(shares):.3f} times as "
-            f"fast in the median of {len(shares)}, {max(shares):.3f} at most.\n\n")
+    return (f"The faster of the heuristic's algorithm and the timed one counts. The timed one is {statistics.median(shares):.3f} times "
+            f"as fast in the median of {len(shares)} products, and {max(shares):.3f} times at most.\n\n")
 
 
 def fast_gemms(m):
@@ -103,7 +103,7 @@ def room_gemms(m):
     if not rows:
         return ""
     return f"### Forward GEMMs chosen for {bench_rows.LEFT} multiprocessors, TFLOP/s, Octet\n\n" + table(
-        ["m x n x k", "operands", "chosen for all", f"chosen for {bench_rows.LEFT}", "speed, of that for all"], rows) + (
+        ["m x n x k", "operands", "chosen for all", f"chosen for {bench_rows.LEFT}", "speed relative to all"], rows) + (
         "\nTimed alone on the GPU, by the library's first proposal, as beside an update (`optimizer.beside_gemms`).\n\n")
 
 

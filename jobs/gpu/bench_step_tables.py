@@ -16,6 +16,12 @@ OPTIONS = {"graphs": "cuda.graphs {}", "heuristic": "cuda.gemm and cuda.attentio
            "gemms": "optimizer.beside_forward, and beside_gemms {}"}
 
 
+NOTE = ("A time is that of one block and one sequence, found from stacks of 1 block and of the number given; for 1.8b it is that of "
+        "the whole model and one sequence. tokens/s is what one GPU would reach with all blocks of the model (for 405b-tp4 with "
+        "a quarter of each block, as on each of its four GPUs), without embedding, head and communication; for 1.8b it is that of "
+        "the whole model. MFU is measured against the dense bf16 peak for float8 too, so it can exceed 100 %.\n\n")
+
+
 def recipe_steps(m):
     """Of each stack a block in every recipe, against tensorwise and bf16 of the same program."""
     rows = []
@@ -28,7 +34,7 @@ def recipe_steps(m):
                 rows.append([model, recipe, f"{mine * 1e3:.2f}", ratio(seconds["float8"], mine), ratio(seconds["bf16"], mine)])
     if not rows:
         return ""
-    head = ["model", "recipe", "ms", "speed, of tensorwise", "speed, of bf16"]
+    head = ["model", "recipe", "ms", "speed relative to tensorwise", "speed relative to bf16"]
     return "### Training step of the other recipes, Octet, one block\n\n" + table(head, rows) + "\n"
 
 
@@ -59,10 +65,8 @@ def steps(m, micro_batches):
     several = f", {micro_batches} micro-batches a step" if micro_batches > 1 else ""
     text = f"### Training step, sequence {TOKENS}{several}\n\n"
     text += table(["model", "precision", "blocks", "ms, Octet", "ms, PyTorch", "tokens/s, Octet", "tokens/s, PyTorch",
-                   "MFU, Octet", "MFU, PyTorch", "GiB, Octet", "GiB, PyTorch", "Octet / PyTorch"], speed)
-    text += ("\nms: of one block and one sequence, from stacks of 1 and of so many blocks; 1.8b: of the whole model and one sequence. "
-             "tokens/s: of the whole model's blocks on one GPU (405b-tp4: a quarter of each, on each of four), without "
-             "embedding, head and communication; 1.8b: with all. MFU: against the dense bf16 peak, also for float8.\n\n")
+                   "MFU of the bf16 peak, Octet", "MFU of the bf16 peak, PyTorch", "GiB, Octet", "GiB, PyTorch", "Octet / PyTorch"], speed)
+    text += "\n" + (NOTE if micro_batches == 1 else "")
     return text + table(["model", "float8 / bf16, Octet", "float8 / bf16, PyTorch", "published gain",
                          "published tokens/s a GPU, bf16 to float8"], gains) + "\n"
 
@@ -83,7 +87,7 @@ def narrow_gradients(m):
         return ""
     return "### Training step with gradients of weights in bf16, one block\n\n" + table(
         ["model", "precision", "ms", "ms, gradients in fp32", "ms, PyTorch", "GiB", "GiB, gradients in fp32",
-         "speed, of that with fp32", "Octet / PyTorch"], rows) + "\n`parallel.gradient_wire: bf16`, one micro-batch a step.\n\n"
+         "speed relative to fp32", "Octet / PyTorch"], rows) + "\n`parallel.gradient_wire: bf16`, one micro-batch a step.\n\n"
 
 
 def updates_beside(m):
@@ -101,7 +105,7 @@ def updates_beside(m):
     if not rows:
         return ""
     return "### Training step with the update beside the next forward pass, one block\n\n" + table(
-        ["model", "precision", "gradients of weights", "ms", "ms, not beside", "ms, PyTorch", "speed, of not beside",
+        ["model", "precision", "gradients of weights", "ms", "ms, not beside", "ms, PyTorch", "speed relative to not beside",
          "Octet / PyTorch"], rows) + "\n`optimizer.beside_forward: true`, one micro-batch a step.\n\n"
 
 
@@ -119,9 +123,9 @@ def variants(m):
     if not rows:
         return ""
     text = "### Training step with other options, Octet, the whole step\n\n"
-    text += table(["step", "option", "ms", "ms, default", "speed, of the default's"], rows)
-    return text + (f"\nDefault: algorithms timed before the first step, which took {max(choosing):.1f} s at most and is in no "
-                   "step's time.\n\n" if any(choosing) else "\n")
+    text += table(["step", "option", "ms", "ms, default", "speed relative to the default"], rows)
+    return text + (f"\nBy default, algorithms are timed before the first step, which took {max(choosing):.1f} s at most and is "
+                   "in no step's time.\n\n" if any(choosing) else "\n")
 
 
 def where(m, model, precision, recipe, micro_batches, gradients=None):
@@ -154,6 +158,6 @@ def where_all(m):
                    for micro_batches, gradients in ((1, None), (1, "bf16"), (4, None)))
     if not text:
         return ""
-    return ("### Where the time of a block goes\n\nEach op timed alone at its shape; its floor is the larger of FLOPs over "
-            "peak and bytes over the copy's rate. One block, one sequence, with the sequence's share of what is done once a "
-            "step: the optimizer and the casts of weights.\n\n" + text)
+    return ("### Where the time of a block goes\n\nEach operation is timed alone at its shape; its floor is the larger of "
+            "FLOPs over peak and bytes over the copy's rate. A table is of one block and one sequence, with the sequence's share of "
+            "what is done once a step: the optimizer and the casts of weights.\n\n" + text)

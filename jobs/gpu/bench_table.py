@@ -1,4 +1,4 @@
-"""Markdown tables of the results of jobs/gpu/bench.sh, for docs/gpu-results.md."""
+"""Markdown tables of the results of jobs/gpu/bench.sh, for docs/gpu-results.md and the pages in docs/gpu-results/."""
 
 import os
 import re
@@ -48,15 +48,20 @@ def libraries(results):
     return text + ("\nTimes of rows whose libraries differ compare the libraries too.\n" if any(row[-1] == "**yes**" for row in rows) else "")
 
 
+def values(mine, key):
+    return ", ".join(sorted({str(r[key]) for r in mine if key in r}))
+
+
+def dates_and_torch(mine):
+    dates = sorted(r["date"][:10] for r in mine)
+    torch = values(mine, "torch")
+    return " to ".join(dict.fromkeys((dates[0], dates[-1]))) + (f"; PyTorch {torch}" if torch else "")
+
+
 def header(m, results):
     mine = [r for r in results if r["device"] == m.device]
-    unique = lambda key: ", ".join(sorted({str(r[key]) for r in mine if key in r}))
-    dates = sorted(r["date"][:10] for r in mine)
-    text = f"{m.device}, driver {unique('driver') or 'not recorded'}, commit {unique('commit')}, " + " to ".join(
-        dict.fromkeys((dates[0], dates[-1])))
-    torch = unique("torch")
-    text += f"; PyTorch {torch}" if torch else ""
-    text += copies(m)
+    text = f"{m.device}, driver {values(mine, 'driver') or 'not recorded'}, commit {values(mine, 'commit')}, "
+    text += dates_and_torch(mine) + copies(m)
     if m.bf16_peak:
         text += f"; dense peaks {m.bf16_peak / 1e12:,.0f} TFLOP/s in bf16, {m.fp8_peak / 1e12:,.0f} in fp8"
     text += "\n" + libraries(mine)
@@ -97,9 +102,9 @@ def documents(m):
     if not rows:
         return ""
     return ("### Attention within documents, 8b, rows of 8,192 tokens\n\n" + table(
-        ["lengths", "direction", "share of the squares", "us, our kernels", "of the time without documents", "us, cuDNN",
-         "of the time without documents"], rows) + "\nMixed: 64, 128, 256, 512 and 1,600 tokens, and four times that, "
-        "again and again. Without documents cuDNN computes.\n\n")
+        ["lengths", "direction", "share of the squares", "us, our kernels", "time relative to no documents", "us, cuDNN",
+         "time relative to no documents"], rows) + "\nIn a row 512-mixed, documents of 64, 128, 256, 512 and 1,600 tokens "
+        "follow each other again and again; those of 2048-mixed are four times as long. The time without documents is cuDNN's.\n\n")
 
 
 def kernels(m):
@@ -112,11 +117,12 @@ def kernels(m):
                          f"{rate / 1e9:,.0f}", ratio(rate, m.copy)])
     if not rows:
         return ""
-    return "### Memory-bound kernels\n\n" + table(["kernel", "MB it must move", "us", "GB/s", "of the copy's rate (aim 0.85)"],
+    return "### Memory-bound kernels\n\n" + table(["kernel", "MB it must move", "us", "GB/s", "rate relative to the copy (aim 0.85)"],
                                                   rows) + (
-        "\ncross_entropy must move 6 bytes an element; where a GPU has no clusters of blocks it asks for 10, as all did up to "
-        "dd20a42. quantize_rowwise must read once; both forms together read twice, and up to dd20a42 each alone did. "
-        "embedding_backward: `first` zeroes the table, for the first micro-batch of a step; `add` is the others'.\n\n")
+        "\ncross_entropy must move 6 bytes an element. On a GPU without clusters of blocks it asks for 10, as it did on every GPU "
+        "up to dd20a42. quantize_rowwise must read its input once. For both forms together it reads it twice; up to dd20a42 it did "
+        "so for one form too. embedding_backward/first zeroes the table, for the first micro-batch of a step; "
+        "embedding_backward/add serves the other micro-batches.\n\n")
 
 
 def failures(m):
@@ -126,21 +132,36 @@ def failures(m):
     return "### Rows that failed\n\n" + table(["program", "row", "error"], rows)
 
 
-def render(results):
+def summary(m):
+    steps = bench_step_tables
+    return [m.table(bench_aims.table_of), m.table(steps.steps, 1), m.table(steps.steps, 4), m.table(steps.narrow_gradients),
+            m.table(steps.updates_beside), m.table(steps.variants), m.table(steps.recipe_steps)]
+
+
+def details(m):
+    gemm = bench_gemm_tables
+    return [m.table(gemm.gemms), m.table(gemm.ways), m.table(gemm.fast_gemms), m.table(gemm.room_gemms),
+            m.table(gemm.recipe_gemms), m.table(attentions), m.table(documents), m.table(kernels),
+            m.table(bench_step_tables.where_all), failures(m)]
+
+
+def render(results, part=None):
+    """All tables, or one part of them: `summary` has the aims and the steps; `details` has what the programs had loaded, the
+    commands, and the tables of single operations."""
     m = Measured(results)
-    steps, gemm = bench_step_tables, bench_gemm_tables
-    parts = [header(m, results) + "\n", m.table(bench_aims.table_of), m.table(steps.steps, 1), m.table(steps.steps, 4),
-             m.table(steps.narrow_gradients), m.table(steps.updates_beside),
-             m.table(steps.variants), m.table(steps.recipe_steps), m.table(gemm.gemms), m.table(gemm.ways),
-             m.table(gemm.fast_gemms), m.table(gemm.room_gemms), m.table(gemm.recipe_gemms), m.table(attentions), m.table(documents), m.table(kernels),
-             m.table(steps.where_all), failures(m)]
+    if part == "summary":
+        mine = [r for r in results if r["device"] == m.device]
+        parts = [f"{m.device}, {dates_and_torch(mine)}.\n\n"] + summary(m)
+    else:
+        parts = [header(m, results) + "\n"] + (summary(m) if part is None else []) + details(m)
     return "".join(parts).rstrip("\n")
 
 
 # --- the page --------------------------------------------------------------------------------------------------------
 
+# A page has all tables between these marks, or one part of them where the first mark names it, as "--table summary: begin".
 BEGIN, END = "<!-- bench.sh --table: begin -->", "<!-- bench.sh --table: end -->"
-PLACE = re.compile(f"(?<={re.escape(BEGIN)}\n).*?(?={re.escape(END)}\n)", re.DOTALL)
+PLACE = re.compile(rf"(<!-- bench\.sh --table(?: (summary|details))?: begin -->\n).*?(?={re.escape(END)}\n)", re.DOTALL)
 
 
 def read_page(page):
@@ -152,8 +173,8 @@ def has_place(page):
     return os.path.exists(page) and PLACE.search(read_page(page)) is not None
 
 
-def write_into(page, text):
-    """Puts the tables between the page's two marks, in the place of those that stand there."""
-    whole = PLACE.sub(lambda _: f"\n{text}\n\n", read_page(page), count=1)
+def write_into(page, results):
+    """Puts the tables between the page's marks, in the place of those that stand there."""
+    whole = PLACE.sub(lambda place: f"{place[1]}\n{render(results, place[2])}\n\n", read_page(page))
     with open(page, "w", encoding="utf-8") as file:
         file.write(whole)

@@ -50,15 +50,15 @@ class TableTest(unittest.TestCase):
                         for p, slower in (("float8", 1), ("bf16", gain))]
         results.append(self.result("octet", bench_rows.start_row(), 4.5))
         aims = self.aims(bench_table.render(results))
-        self.assertEqual(aims["a block of 8b, float8: speed, of PyTorch's"], ["1.25", "1.25", "yes"])
-        self.assertEqual(aims["a block of 8b, bf16: speed, of PyTorch's"], ["1.09", "1.10", "**no**"])
-        self.assertEqual(aims["a block of 70b, float8: speed, of PyTorch's"], ["1.23", "1.25", "**no**"])
-        self.assertEqual(aims["a block of 405b-tp4, float8: speed, of PyTorch's"], ["not measured", "1.25", "-"])
+        self.assertEqual(aims["a block of 8b, float8: speed relative to PyTorch"], ["1.25", "1.25", "yes"])
+        self.assertEqual(aims["a block of 8b, bf16: speed relative to PyTorch"], ["1.09", "1.10", "**no**"])
+        self.assertEqual(aims["a block of 70b, float8: speed relative to PyTorch"], ["1.23", "1.25", "**no**"])
+        self.assertEqual(aims["a block of 405b-tp4, float8: speed relative to PyTorch"], ["not measured", "1.25", "-"])
         self.assertNotIn("the same with both (70b, float8)", aims)
         with_both = [self.result("octet", step("70b", "float8", n, gradients="bf16", beside="true"), 0.01 + n * 0.039) for n in (1, 3)]
         self.assertEqual(self.aims(bench_table.render(results + with_both))["the same with both (70b, float8)"], ["1.26", "1.25", "yes"])
-        self.assertEqual(aims["1.8b whole, float8: speed, of PyTorch's"], ["1.22", "1.22", "yes"])
-        gains = [aims[f"a block of {model}, 4 micro-batches: float8's speed, of bf16's"] for model in bench_rows.STACKS]
+        self.assertEqual(aims["1.8b whole, float8: speed relative to PyTorch"], ["1.22", "1.22", "yes"])
+        gains = [aims[f"a block of {model}, 4 micro-batches: speed of float8 relative to bf16"] for model in bench_rows.STACKS]
         self.assertEqual(gains, [["1.40", "1.40", "yes"], ["1.59", "1.60", "**no**"], ["1.66", "1.64", "yes"]])
         beside = [self.result("octet", step("70b", p, n, 4, beside="true"), 0.02 + n * 0.03 * slower) for n in (1, 3)
                   for p, slower in (("float8", 1), ("bf16", 1.61))]
@@ -70,7 +70,7 @@ class TableTest(unittest.TestCase):
         rows = [bench_rows.linear_gemm(4096, 4096, form, mode) for form in bench_rows.FORMS for mode in ("bf16", "fp8")]
         results = [self.result("torch", row, 1e-3) for row in rows]
         results += [self.result("octet", row, 1e-3 / speed) for row, speed in zip(rows, (0.9, 0.97, 1.01, 1.2, 9, 9))]
-        what = "GEMM, forward and grad_input in bf16 and fp8: speed, of PyTorch's"  # weights' gradients are stored otherwise
+        what = "GEMM, forward and grad_input in bf16 and fp8: speed relative to PyTorch"  # weights' gradients are stored otherwise
         self.assertEqual(self.aims(bench_table.render(results))[what], ["0.99 (median of 4; 0.90 to 1.20)", "1.00", "**no**"])
 
     def test_aims_of_casts_count_a_micro_batch_of_the_step(self):
@@ -80,15 +80,15 @@ class TableTest(unittest.TestCase):
             results += [self.result("octet", row, 1e-5) for _, row, _ in ops]
         aims = self.aims(bench_table.render(results))
         # 2 abs-maxes, 4 inputs, 7 gradients, and 7 weights cast and transposed once in 4; delayed: 2 casts, 4 transposes.
-        self.assertEqual(aims["casts of 12 blocks of 8b, tensorwise, a micro-batch of 4"], ["2.0 ms", "at most 12.5 ms", "yes"])
-        self.assertEqual(aims["casts of 12 blocks of 8b, delayed, a micro-batch of 4"], ["1.1 ms", "at most 4 ms", "yes"])
-        self.assertEqual(aims["memory-bound kernels that move over 50 MB: the slowest's rate, of the copy's"][2], "yes")
+        self.assertEqual(aims["casts of 12 blocks of 8b, tensorwise, one micro-batch of 4"], ["2.0 ms", "at most 12.5 ms", "yes"])
+        self.assertEqual(aims["casts of 12 blocks of 8b, delayed, one micro-batch of 4"], ["1.1 ms", "at most 4 ms", "yes"])
+        self.assertEqual(aims["memory-bound kernels that move over 50 MB: rate of the slowest relative to the copy"][2], "yes")
 
     def test_the_slowest_kernel_is_named(self):
         norm, small = bench_rows.add_rmsnorm(4096), bench_rows.transpose(1024, 4096)
         results = [self.result("octet", bench_rows.copy(), 2 * 2**30 / 3e12), self.result("octet", norm, norm["bytes"] / 2.4e12),
                    self.result("octet", small, small["bytes"] / 1e12)]  # which the cache holds
-        what = "memory-bound kernels that move over 50 MB: the slowest's rate, of the copy's"
+        what = "memory-bound kernels that move over 50 MB: rate of the slowest relative to the copy"
         self.assertEqual(self.aims(bench_table.render(results))[what],
                          ["0.80 (add_rmsnorm/8192x4096; 0 of 1 reach it)", "0.85", "**no**"])
 
@@ -149,7 +149,7 @@ class TableTest(unittest.TestCase):
                    self.result("octet", fast, 0.95e-3)]
         text = bench_table.render(results)
         self.assertIn("| 8192 x 4096 x 4096 | grad_input | 275 | 289 | 1.053 |", text)
-        self.assertIn("timed is 1.100 times as fast in the median of 1, 1.100 at most.", text)
+        self.assertIn("The timed one is 1.100 times as fast in the median of 1 products, and 1.100 times at most.", text)
 
     def test_attention_within_documents(self):
         of = lambda **more: bench_rows.attention(bench_rows.MODELS["8b"], "backward", **more)
@@ -232,20 +232,39 @@ class TableTest(unittest.TestCase):
         results = [self.result("octet", row, 1e-4, code=code) for row, code in zip(rows, ("c", "c with a patch"))]
         self.assertIn("Rows of several builds: c; c with a patch.", bench_table.render(results))
 
-    def test_the_page_of_results_is_what_its_rows_give(self):
+    def test_the_pages_of_results_are_what_their_rows_give(self):
         with tempfile.TemporaryDirectory() as work:
-            page = os.path.join(work, "gpu-results.md")
-            shutil.copy(os.path.join(ROOT, "docs/gpu-results.md"), page)
+            committed = [os.path.join(ROOT, page) for page in ("docs/gpu-results.md", "docs/gpu-results/h100-2026-11-26.md")]
+            made = [shutil.copy(page, work) for page in committed]
             rows = os.path.join(ROOT, "docs/gpu-results/h100-2026-11-26.jsonl")
-            bench = [os.path.join(GPU, "bench.sh"), "--table", "--out", rows, "--into"]
-            subprocess.run(bench + [page], check=True, capture_output=True)
-            with open(os.path.join(ROOT, "docs/gpu-results.md"), encoding="utf-8") as committed, open(page, encoding="utf-8") as made:
-                self.assertEqual(made.read(), committed.read())
-            with open(page, "w", encoding="utf-8") as file:
+            bench = [os.path.join(GPU, "bench.sh"), "--table", "--out", rows]
+            subprocess.run(bench + [word for page in made for word in ("--into", page)], check=True, capture_output=True)
+            for page, copy in zip(committed, made):
+                self.assertEqual(bench_table.read_page(copy), bench_table.read_page(page))
+            with open(made[1], "w", encoding="utf-8") as file:
                 file.write("no marks\n")
-            done = subprocess.run(bench + [page], check=False, capture_output=True, text=True)
+            done = subprocess.run(bench + ["--into", made[0], "--into", made[1]], check=False, capture_output=True, text=True)
             self.assertEqual(done.returncode, 64)
-            self.assertIn(f"expected a page with a line {bench_table.BEGIN}", done.stderr)
+            self.assertIn(f"{made[1]}: expected a page with a line {bench_table.BEGIN}", done.stderr)
+
+    def test_a_page_gets_the_part_that_its_mark_names(self):
+        step, norm = bench_rows.step, bench_rows.add_rmsnorm(4096)
+        results = [self.result("octet", step("8b", "bf16", n), 0.01 * n) for n in (1, 3)] + [self.result("octet", norm, 1e-4)]
+        begin = lambda part: bench_table.BEGIN.replace(": begin", f" {part}: begin")
+        with tempfile.TemporaryDirectory() as work:
+            page = os.path.join(work, "page.md")
+            with open(page, "w", encoding="utf-8") as file:
+                file.write(f"a\n{begin('summary')}\nold\n{bench_table.END}\nb\n{begin('details')}\n{bench_table.END}\nc\n")
+            bench_table.write_into(page, results)
+            text = bench_table.read_page(page)
+        self.assertRegex(text, r"^a\n<!--.*summary.*-->\n\n(.|\n)*### Training step(.|\n)*\nb\n<!--.*details.*-->\n\n(.|\n)*"
+                               r"### Memory-bound kernels(.|\n)*\nc\n$")
+        summary, details = text.split("\nb\n")
+        self.assertNotIn("### Memory-bound", summary)
+        self.assertNotIn("### Training step", details)
+        self.assertNotIn("old", text)
+        for table in ("### Training step", "### Memory-bound kernels"):
+            self.assertIn(table, bench_table.render(results))
 
     def test_the_last_result_counts_and_failures_are_listed(self):
         norm = bench_rows.add_rmsnorm(4096)
